@@ -1,0 +1,145 @@
+"""Who this process is: job, rank, attempt and job reference, from arguments and the environment."""
+import os
+import platform as _platform
+import sys
+from typing import NamedTuple, Optional, Tuple
+
+from ._version import __version__
+
+_SERVICE_ACCOUNT_NAMESPACE = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+MAX_LABELS = 32
+MAX_NAME = 200  # bytes of a job's id or name; the collector takes ids of 256, and makes one of name and start
+
+
+class Identity(NamedTuple):
+    """The Hello's fields that do not change over the life of the process."""
+
+    job_id: str
+    job_name: str
+    job_start_unix_ns: int
+    rank: int
+    local_rank: int
+    world_size: int
+    attempt: Optional[int]
+    labels: Tuple[Tuple[str, str], ...]
+    client: str
+    platform: str
+    cluster: str
+    namespace: str
+    kind: str
+    uid: str
+    queue: str
+
+
+def _number(env, *names):
+    """The first of the variables that holds a non-negative integer, or None."""
+    for name in names:
+        text = env.get(name, "").strip()
+        if text.isdecimal():
+            return int(text)
+    return None
+
+
+def _start_ns(text):
+    """PITWALL_JOB_START in seconds (may have a fraction) or in nanoseconds since the epoch; 0 if absent or no number."""
+    try:
+        if text.strip().isdecimal() and len(text.strip()) > 12:
+            return int(text) & ((1 << 63) - 1)
+        seconds = float(text)
+    except ValueError:
+        return 0
+    return int(seconds * 1e9) if 0 < seconds < 9e9 else 0
+
+
+def _read_line(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.readline().strip()
+    except OSError:
+        return ""
+
+
+def _job_reference(env):
+    """(platform, cluster, namespace, kind, uid, queue); what PITWALL_* says wins over what the scheduler says."""
+    if env.get("SLURM_JOB_ID"):
+        found = ("slurm", env.get("SLURM_CLUSTER_NAME", ""), "", "Job", env["SLURM_JOB_ID"],
+                 env.get("SLURM_JOB_PARTITION", ""))
+    elif env.get("KUBERNETES_SERVICE_HOST"):
+        # Kubernetes itself says no more than that; pod specs pass the rest by the downward API as PITWALL_*.
+        found = ("kubernetes", "", env.get("POD_NAMESPACE") or _read_line(_SERVICE_ACCOUNT_NAMESPACE), "", "", "")
+    else:
+        found = ("",) * 6
+    names = ("PLATFORM", "CLUSTER", "NAMESPACE", "KIND", "JOB_UID", "QUEUE")
+    return tuple(env.get("PITWALL_" + name) or value for name, value in zip(names, found))
+
+
+def _labels(env, extra):
+    """Labels of the process: the caller's, and restart counts. The counts are labels only: one is per agent, the
+    other resets, so neither numbers attempts."""
+    labels = {}
+    for variable, name in (("TORCHELASTIC_RESTART_COUNT", "torchelastic_restart_count"),
+                           ("SLURM_RESTART_COUNT", "slurm_restart_count"),
+                           ("SLURM_ARRAY_TASK_ID", "slurm_array_task_id")):
+        if env.get(variable):
+            labels[name] = env[variable]
+    for pair in env.get("PITWALL_LABELS", "").split(","):
+        name, equals, value = pair.partition("=")
+        if equals and name.strip():
+            labels[name.strip()] = value.strip()
+    labels.update({str(name): str(value) for name, value in (extra or {}).items() if str(name)})
+    return tuple(sorted(labels.items())[:MAX_LABELS])
+
+
+def _script_name():
+    name = os.path.basename(sys.argv[0] if sys.argv else "")
+    return name[:-3] if name.endswith(".py") else name
+
+
+def _cut(text):
+    return str(text).encode("utf-8", "replace")[:MAX_NAME].decode("utf-8", "ignore")
+
+
+def _clamp(value, bits):
+    return min(max(int(value), 0), (1 << bits) - 1)
+
+
+def identify(env=None, job=None, job_id=None, rank=None, local_rank=None, world_size=None, attempt=None, labels=None):
+    """Builds the Identity; arguments win over the environment. Missing facts stay empty: the collector fills them."""
+    env = os.environ if env is None else env
+    reference = _job_reference(env)
+    platform, cluster, _, _, uid, _ = reference
+    if not job_id:
+        job_id = env.get("PITWALL_JOB_ID", "")
+    if not job_id and platform == "slurm":
+        job_id = "%s-%s" % (cluster, uid) if cluster else ""  # a Slurm id is unique in its cluster only
+    if not job_id and platform == "kubernetes":
+        job_id = uid
+
+    def pick(given, bits, default, *names):
+        if given is None:
+            given = _number(env, *names)
+        return default if given is None else _clamp(given, bits)
+
+    return Identity(
+        job_id=_cut(job_id or ""),
+        job_name=_cut(job or env.get("PITWALL_JOB") or env.get("SLURM_JOB_NAME") or _script_name() or "job"),
+        job_start_unix_ns=_start_ns(env.get("PITWALL_JOB_START") or env.get("SLURM_JOB_START_TIME") or ""),
+        rank=pick(rank, 32, 0, "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"),
+        local_rank=pick(local_rank, 32, 0, "LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK"),
+        world_size=pick(world_size, 32, 1, "WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"),
+        attempt=pick(attempt, 63, None, "PITWALL_ATTEMPT"),
+        labels=_labels(env, labels),
+        client="pitwall-python/%s python/%s" % (__version__, _platform.python_version()),
+        platform=platform, cluster=cluster, namespace=reference[2], kind=reference[3], uid=uid, queue=reference[5])
+
+
+def socket_candidates(env=None, path=None):
+    """Where the collector of this node may listen, in the order to try."""
+    env = os.environ if env is None else env
+    path = path or env.get("PITWALL_SOCKET")
+    if path:
+        return [str(path)]
+    candidates = ["/run/pitwall/collector.sock"]
+    if env.get("XDG_RUNTIME_DIR"):
+        candidates.append(os.path.join(env["XDG_RUNTIME_DIR"], "pitwall", "collector.sock"))
+    return candidates

@@ -1,0 +1,101 @@
+"""When the client begins and ends: init, finish, the interpreter's exit, uncaught exceptions, forks."""
+import atexit
+import logging
+import os
+import sys
+import threading
+
+from ._identity import identify, socket_candidates
+from ._recorder import Recorder
+from ._sender import Sender
+
+logger = logging.getLogger("pitwall")
+
+DEFAULT_QUEUE = 16384
+_FALSE = ("", "0", "false", "no", "off")
+
+
+class _Exit:
+    """How the interpreter ends: hooks that only look and pass everything on."""
+
+    def __init__(self):
+        self.failed = False
+        self._installed = False
+
+    def install(self):
+        if self._installed:
+            return
+        self._installed = True
+        self._excepthook = sys.excepthook
+        self._exit = sys.exit
+        sys.excepthook = self._on_exception
+        sys.exit = self._on_exit
+        atexit.register(self._at_exit)
+
+    def _on_exception(self, kind, value, traceback):
+        self.failed = True
+        self._excepthook(kind, value, traceback)
+
+    def _on_exit(self, code=None):
+        # sys.exit(1) must not be reported as a job that completed, and no other hook sees the code.
+        if threading.current_thread() is threading.main_thread() and code is not None and code != 0:
+            self.failed = True
+        self._exit(code)
+
+    def _at_exit(self):
+        end("failed" if self.failed else "completed")
+
+
+class Client:
+    def __init__(self, recorder, sender):
+        self.recorder = recorder
+        self.sender = sender
+
+
+_exit = _Exit()
+client = None    # the one of this process, or None: then every public function does nothing
+recorder = None  # client.recorder, one look-up less on the hot path
+
+
+def begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, queue, step_lag):
+    """Starts the client of this process; one that runs already is ended first."""
+    global client, recorder
+    if os.environ.get("PITWALL_DISABLED", "").strip().lower() not in _FALSE:
+        logger.debug("pitwall: switched off by PITWALL_DISABLED")
+        return
+    if _is_loader_worker():
+        return
+    if client is not None:
+        end("")
+    identity = identify(None, job, job_id, rank, local_rank, world_size, attempt, labels)
+    started = Recorder(max(16, int(queue)), max(0, int(step_lag)))
+    sender = Sender(started, identity, socket_candidates(path=socket))
+    sender.start()
+    _exit.failed = False
+    _exit.install()
+    client, recorder = Client(started, sender), started
+
+
+def end(reason, timeout=1.0):
+    """Sends what is left and the Goodbye. Nothing is recorded after it."""
+    global client, recorder
+    ending, client, recorder = client, None, None
+    if ending is not None:
+        ending.sender.stop(reason, timeout)
+
+
+def _is_loader_worker():
+    """A DataLoader's worker that ran the script again stays silent: the rank's own process speaks for it."""
+    torch_data = sys.modules.get("torch.utils.data")
+    return torch_data is not None and torch_data.get_worker_info() is not None
+
+
+def _after_fork_in_child():
+    global client, recorder
+    inherited, client, recorder = client, None, None
+    if inherited is not None:
+        inherited.recorder.abandon()  # phases and steps that are open at the fork still end in it
+        inherited.sender.abandon()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

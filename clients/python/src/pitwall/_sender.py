@@ -1,0 +1,253 @@
+"""The client's own thread: sends what the Recorder holds to the collector, and beats while training hangs.
+
+Lives from start() to stop(); all its waits are bounded. Without a collector it tries again with a growing pause and
+lets the Recorder's bounded queue fill and drop. A frame that was cut off by a lost connection is sent again as a
+whole on the next one: the collector cannot have decoded half a frame, so nothing is repeated.
+"""
+import logging
+import os
+import select
+import socket
+import threading
+import time
+import uuid
+
+from . import _wire
+
+logger = logging.getLogger("pitwall")
+
+FLUSH_S = 0.1        # data waits at most this long
+BEAT_S = 0.5         # an Update at least this often: half of what the protocol asks, for a late wake-up's sake
+STALL_S = 10.0       # a collector that takes no byte for so long is given up
+GENTLE_CLOSE_S = 0.3
+CHUNK = 2048         # items per Update, so that no frame comes near the 4 MiB limit
+BACKOFF_S = (0.1, 5.0)
+CLOCK_DRIFT_NS = 1_000_000_000
+
+
+class Closed(Exception):
+    """The connection is gone."""
+
+
+class Sender:
+    def __init__(self, recorder, identity, paths):
+        self._recorder = recorder
+        self._identity = identity
+        self._paths = paths
+        self._stop = threading.Event()
+        self._reason = ""
+        self._socket = None
+        self._cut_off = b""      # an Update's frame from its first byte on, until the socket has all of it
+        self._received = bytearray()
+        self._backlog = []       # items taken from the recorder, not yet in a frame
+        self._connected_as = ""  # the boot id under which something was sent
+        self.welcome = None
+        self._welcomed = False   # on this connection
+        self._new_boot()
+        self._thread = threading.Thread(target=self._run, name="pitwall", daemon=True)
+
+    def start(self):
+        self._thread.start()
+
+    def stop(self, reason, timeout):
+        """Sends what is left and a Goodbye; waits for it at most timeout seconds."""
+        self._reason = reason
+        self._stop.set()
+        if self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
+    @property
+    def connected(self):
+        return self._socket is not None
+
+    def abandon(self):
+        """In a forked child: the thread does not exist here, the connection belongs to the parent."""
+        if self._socket is not None:
+            self._socket.close()
+
+    # Identity in time. Wall time is read once per boot; everything later is monotonic.
+
+    def _new_boot(self):
+        self._boot_id = uuid.uuid4().hex
+        self._start_wall = time.time_ns()
+        self._base = self._start_wall - time.monotonic_ns()
+        self._sequence = 0
+        self._last_promise = 0
+        self._last_steps = {}
+
+    def _drifted(self):
+        return abs(time.time_ns() - (self._base + time.monotonic_ns())) > CLOCK_DRIFT_NS
+
+    # The thread.
+
+    def _run(self):
+        try:
+            pause = BACKOFF_S[0]
+            while True:
+                if self._connect():
+                    self._welcomed = False
+                    try:
+                        self._serve()
+                    except (Closed, OSError) as error:
+                        logger.debug("pitwall: connection to the collector lost: %s", error)
+                    except Exception:
+                        logger.debug("pitwall: connection to the collector given up", exc_info=True)
+                    finally:
+                        self._disconnect()
+                    if self._welcomed:  # one that closes at once, as it refuses our Hello, is not asked so soon again
+                        pause = BACKOFF_S[0]
+                if self._stop.is_set() or self._stop.wait(pause):
+                    return
+                pause = min(pause * 2, BACKOFF_S[1])
+        except Exception:  # never let a thread's traceback reach the user's terminal
+            logger.debug("pitwall: the sender stopped", exc_info=True)
+
+    def _connect(self):
+        for path in self._paths:
+            connection = None
+            try:
+                connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                connection.settimeout(1.0)
+                connection.connect(path)
+                connection.setblocking(False)
+            except (OSError, ValueError) as error:
+                logger.debug("pitwall: no collector at %s: %s", path, error)
+                if connection is not None:
+                    connection.close()
+                continue
+            self._socket = connection
+            self._received.clear()
+            return True
+        return False
+
+    def _disconnect(self):
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+    def _serve(self):
+        """One connection: Hello, then Updates until it is lost or stop() is called."""
+        if self._connected_as != self._boot_id and self._drifted():
+            self._new_boot()  # the clock was set while nobody listened: nothing was sent under this boot id yet
+        self._write(_wire.frame(_wire.hello(self._identity, self._boot_id, self._start_wall, os.getpid())))
+        self._connected_as = self._boot_id
+        if self._cut_off:
+            self._write(self._cut_off)
+            self._cut_off = b""
+        next_beat = 0.0
+        while True:
+            stopping = self._stop.is_set()
+            if stopping:
+                self._recorder.finish()
+            self._read()
+            if stopping or self._recorder.pending() or self._backlog or time.monotonic() >= next_beat:
+                self._send_updates()
+                next_beat = time.monotonic() + BEAT_S
+            if stopping:
+                self._write(_wire.frame(_wire.goodbye(self._reason)))
+                self._close_gently()
+                return
+            if self._drifted():
+                # Everything so far went out under the old boot id. The stream goes on under a new one.
+                self._new_boot()
+                raise Closed("the wall clock was set")
+            self._stop.wait(FLUSH_S)
+
+    def _send_updates(self):
+        """Sends the queue as one Update, or several if it is long."""
+        taken = self._recorder.take()
+        self._backlog.extend(taken.items)
+        first = True
+        while first or self._backlog:
+            first = False
+            chunk, rest = self._backlog[:CHUNK], self._backlog[CHUNK:]
+            self._cut_off = _wire.frame(self._update(taken, chunk, rest))
+            self._backlog = rest  # the chunk lives on in the frame
+            self._recorder.release(len(chunk))
+            self._write(self._cut_off)
+            self._cut_off = b""
+
+    def _update(self, taken, chunk, rest):
+        # A promise must also hold for what is left for the next Updates.
+        complete_until = min([taken.complete_until] + [item.end - 1 for item in rest])
+        steps = dict(taken.steps)
+        for item in rest:
+            if item.step_plus_one:
+                steps[item.mode] = min(steps.get(item.mode, 0), item.step_plus_one - 1)
+        # Steps rolled back and went on since the last Update: the one that carries the lower steps says so.
+        for item in chunk:
+            step = item.step_plus_one - 1
+            if 0 <= step < self._last_steps.get(item.mode, 0):
+                steps[item.mode] = min(steps.get(item.mode, 0), step)
+        self._last_steps = steps
+        self._last_promise = max(self._last_promise, complete_until + self._base)
+        self._sequence += 1
+        phase, since, step_plus_one, mode = taken.running
+        return _wire.update(
+            self._sequence, [self._encode(item) for item in chunk], self._last_promise, sorted(steps.items()),
+            taken.dropped, phase, since + self._base if since else 0, step_plus_one, mode)
+
+    def _encode(self, item):
+        kind, name, start, end, step_plus_one, mode, number, labels = item
+        try:
+            if kind:
+                return _wire.span(kind, name, start + self._base, end - start, step_plus_one, mode)
+            return _wire.value(name, _wire.labels(2, labels), number, end + self._base, step_plus_one, mode)
+        except Exception:  # one odd item must not end the stream
+            logger.debug("pitwall: not sent: %r", item, exc_info=True)
+            return b""
+
+    # The socket, never blocking for long.
+
+    def _write(self, frame):
+        """Sends one frame whole, or raises Closed."""
+        rest = memoryview(frame)
+        deadline = time.monotonic() + STALL_S
+        while rest:
+            try:
+                # MSG_NOSIGNAL: a script that restored SIGPIPE's default must not die of a collector's restart.
+                count = self._socket.send(rest, socket.MSG_NOSIGNAL)
+                rest = rest[count:]
+                deadline = time.monotonic() + STALL_S
+            except (BlockingIOError, InterruptedError):
+                if time.monotonic() > deadline:
+                    raise Closed("the collector does not read") from None
+                poll = select.poll()  # not select(): training scripts have more than 1024 files open
+                poll.register(self._socket, select.POLLOUT)
+                poll.poll(100)
+
+    def _close_gently(self):
+        """Waits briefly until the collector has read all and closed: it may not have got to its Welcome yet, and must
+        not find the connection broken before it has read what came."""
+        self._socket.shutdown(socket.SHUT_WR)
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        deadline = time.monotonic() + GENTLE_CLOSE_S
+        while time.monotonic() < deadline:
+            poll.poll(50)
+            self._read()  # raises Closed at the end
+
+    def _read(self):
+        """Takes what the collector said, if anything. Raises Closed at the end of the stream."""
+        while True:
+            try:
+                data = self._socket.recv(65536)
+            except (BlockingIOError, InterruptedError):
+                break
+            if not data:
+                raise Closed("closed by the collector")
+            self._received += data
+        while len(self._received) >= 4:
+            size = int.from_bytes(self._received[:4], "little")
+            if size > _wire.MAX_FRAME:
+                raise Closed("frame of %d bytes" % size)
+            if len(self._received) < 4 + size:
+                return
+            body = bytes(self._received[4:4 + size])
+            del self._received[:4 + size]
+            try:
+                welcome = _wire.read_welcome(body)
+                if welcome is not None:
+                    self.welcome, self._welcomed = welcome, True
+            except ValueError as error:
+                raise Closed("undecodable message: %s" % error) from None

@@ -1,0 +1,168 @@
+"""Bytes of pitwall.client.v1 (proto/pitwall/client/v1/client.proto), written and read by hand.
+
+Only what the protocol needs: varints, doubles, strings and nested messages. Fields that hold their default are left
+out, as proto3 does. Every message for the socket is framed by its length as 4 bytes, little-endian.
+"""
+import re
+import struct
+
+PROTOCOL = 1
+MAX_FRAME = 4 << 20
+MAX_STRING = 1024  # bytes of any one string; longer ones are cut
+
+KIND_STEP = 1
+KIND_PHASE = 2
+
+_pack_double = struct.Struct("<d").pack
+_pack_length = struct.Struct("<I").pack
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
+_MASK64 = (1 << 64) - 1
+_strings = {}  # (field, text) -> encoded field; names and modes repeat all the time
+
+
+def varint(value):
+    """A base-128 varint; negative numbers take ten bytes, as int64 does."""
+    value &= _MASK64
+    if value < 0x80:
+        return bytes((value,))
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _time(value):
+    """varint() of a time of our days in nanoseconds, which takes nine bytes; three times as fast.
+
+    Spreads 56 bits over eight groups of seven by masks and shifts, then adds the continuation bits.
+    """
+    if not 1 << 56 <= value < 1 << 63:
+        return varint(value)
+    bits = value & 0x000000000FFFFFFF | (value & 0x00FFFFFFF0000000) << 4
+    bits = bits & 0x00003FFF00003FFF | (bits & 0x0FFFC0000FFFC000) << 2
+    bits = bits & 0x007F007F007F007F | (bits & 0x3F803F803F803F80) << 1
+    return (bits | 0x8080808080808080).to_bytes(8, "little") + bytes((value >> 56,))
+
+
+def integer(field, value):
+    return (bytes((field << 3,)) if field < 16 else varint(field << 3)) + varint(value) if value else b""
+
+
+def message(field, body):
+    size = len(body)
+    if field < 16 and size < 128:
+        return bytes((field << 3 | 2, size)) + body
+    return varint(field << 3 | 2) + varint(size) + body
+
+
+def string(field, text):
+    if not text:
+        return b""
+    encoded = _strings.get((field, text))
+    if encoded is None:
+        # A cut may split a character: "ignore" drops the rest of it. Lone surrogates become "?", and so do control
+        # characters, which the collector refuses.
+        raw = _CONTROL.sub("?", text).encode("utf-8", "replace")[:MAX_STRING].decode("utf-8", "ignore").encode("utf-8")
+        encoded = message(field, raw)
+        if len(_strings) > 4096:
+            _strings.clear()
+        _strings[(field, text)] = encoded
+    return encoded
+
+
+def labels(field, pairs):
+    return b"".join(message(field, string(1, name) + string(2, value)) for name, value in pairs)
+
+
+def hello(identity, boot_id, start_unix_ns, pid):
+    """ClientMessage{hello}; identity is an Identity of _identity.py."""
+    attempt = b"" if identity.attempt is None else varint(8 << 3) + varint(identity.attempt)
+    return message(1, b"".join((
+        integer(1, PROTOCOL), string(2, identity.job_id), string(3, identity.job_name),
+        integer(4, identity.job_start_unix_ns), integer(5, identity.rank), integer(6, identity.local_rank),
+        integer(7, identity.world_size), attempt, string(9, boot_id), integer(10, start_unix_ns),
+        integer(11, pid), labels(12, identity.labels), string(13, identity.client),
+        string(14, identity.platform), string(15, identity.cluster), string(16, identity.namespace),
+        string(17, identity.kind), string(18, identity.uid), string(19, identity.queue))))
+
+
+def span(kind, name, start_unix_ns, duration_ns, step_plus_one, mode):
+    """Update.spans, key included."""
+    return message(2, b"".join((
+        b"\x08\x01" if kind == KIND_STEP else b"\x08\x02", string(2, name), b"\x18", _time(start_unix_ns),
+        b"\x20", varint(duration_ns), integer(5, step_plus_one), string(6, mode))))
+
+
+def value(metric, label_bytes, number, time_unix_ns, step_plus_one, mode):
+    """Update.values, key included; label_bytes come from labels(2, ...)."""
+    return message(3, b"".join((
+        string(1, metric), label_bytes, b"\x19", _pack_double(number), b"\x20", _time(time_unix_ns),
+        integer(5, step_plus_one), string(6, mode))))
+
+
+def update(sequence, items, promise_unix_ns, step_promises, dropped, phase, phase_since_unix_ns, step_plus_one, mode):
+    """ClientMessage{update}; items are encoded spans and values, step_promises pairs (mode, below_step)."""
+    promises = b"".join(message(5, string(1, name) + integer(2, below)) for name, below in step_promises)
+    return message(2, b"".join((
+        integer(1, sequence), b"".join(items), integer(4, promise_unix_ns), promises, integer(6, dropped),
+        string(7, phase), integer(8, phase_since_unix_ns), integer(9, step_plus_one), string(10, mode))))
+
+
+def goodbye(reason):
+    return message(3, string(1, reason))
+
+
+def frame(body):
+    return _pack_length(len(body)) + body
+
+
+def read_fields(data):
+    """Yields (field, value) of a message: bytes for length-delimited fields, int for varints and fixed ones.
+
+    Raises ValueError on malformed bytes.
+    """
+    at, end = 0, len(data)
+    while at < end:
+        key, at = _read_varint(data, at)
+        wire = key & 7
+        if wire == 0:
+            content, at = _read_varint(data, at)
+        else:
+            if wire == 2:
+                size, at = _read_varint(data, at)
+            elif wire in (1, 5):
+                size = 8 if wire == 1 else 4
+            else:
+                raise ValueError("wire type %d" % wire)
+            if at + size > end:
+                raise ValueError("truncated field %d" % (key >> 3))
+            content = bytes(data[at:at + size])
+            if wire != 2:
+                content = int.from_bytes(content, "little")
+            at += size
+        yield key >> 3, content
+
+
+def _read_varint(data, at):
+    result = shift = 0
+    while True:
+        if at >= len(data) or shift > 63:
+            raise ValueError("bad varint")
+        byte = data[at]
+        at += 1
+        result |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return result, at
+
+
+def read_welcome(data):
+    """CollectorMessage -> {"node", "job_id", "source"}, or None if it is something else."""
+    names = {1: "node", 2: "job_id", 3: "source"}
+    for field, body in read_fields(data):
+        if field == 1 and isinstance(body, bytes):
+            return {names[f]: v.decode("utf-8", "replace")
+                    for f, v in read_fields(body) if f in names and isinstance(v, bytes)}
+    return None

@@ -1,0 +1,94 @@
+"""What one phase, step and log() cost the training thread: `python3 clients/python/tests/bench_overhead.py`.
+
+First column: wall time of the call in the training thread, in a tight loop. Second: CPU time of the client's own
+thread for it (it shares the interpreter lock with training), at 2000 calls a second. Their sum must stay below 10 us
+for a phase; exit status 1 if it does not.
+"""
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src"))
+import pitwall  # noqa: E402
+from pitwall import _lifecycle  # noqa: E402
+
+INLINE_TURNS = 10000
+PACED_TURNS = 4000
+PACE_S = 0.0005
+
+
+def _collect(path, ready):
+    import socket
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(path)
+    listener.listen(1)
+    ready.set()
+    connection, _ = listener.accept()
+    while connection.recv(1 << 20):
+        pass
+
+
+def _inline(turn):
+    """Microseconds of wall time per call; the best of five, as other processes only add to it."""
+    best = float("inf")
+    for _ in range(5):
+        begin = time.perf_counter_ns()
+        for _ in range(INLINE_TURNS // 5):
+            turn()
+        best = min(best, (time.perf_counter_ns() - begin) / (INLINE_TURNS // 5))
+        time.sleep(0.3)  # lets the sender empty the queue
+    return best / 1e3
+
+
+def _sender_cpu(turn):
+    """Microseconds of the sender thread's CPU per call."""
+    client = _lifecycle.client
+    if client is None:
+        return 0.0
+    clock = time.pthread_getcpuclockid(client.sender._thread.ident)
+    begin = time.clock_gettime(clock)
+    for _ in range(PACED_TURNS):
+        turn()
+        time.sleep(PACE_S)
+    time.sleep(0.3)
+    return (time.clock_gettime(clock) - begin) / PACED_TURNS * 1e6
+
+
+def _phase():
+    with pitwall.phase("forward"):
+        pass
+
+
+def _step():
+    with pitwall.step():
+        pass
+
+
+def main():
+    path = os.path.join(tempfile.mkdtemp(), "collector.sock")
+    ready = multiprocessing.Event()
+    collector = multiprocessing.Process(target=_collect, args=(path, ready), daemon=True)
+    collector.start()
+    ready.wait(10)
+    worst = 0.0
+    for connected in (False, True):
+        if connected:
+            pitwall.init(job="bench", socket=path)
+            deadline = time.monotonic() + 10
+            while not _lifecycle.client.sender.connected and time.monotonic() < deadline:
+                time.sleep(0.01)
+        for name, turn in (("phase", _phase), ("step", _step), ("log(loss=...)", lambda: pitwall.log(loss=0.5))):
+            inline, sender = _inline(turn), _sender_cpu(turn)
+            if name == "phase":
+                worst = max(worst, inline + sender)
+            print("%-14s %-18s %6.2f us in the training thread, %6.2f us of CPU in the client's own thread"
+                  % (name, "with a collector" if connected else "before init()", inline, sender))
+    pitwall.finish()
+    collector.terminate()
+    return 0 if worst < 10 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,180 @@
+"""A small collector for tests: listens on a Unix socket, decodes what a client says and keeps it."""
+import os
+import socket
+import struct
+import threading
+import time
+
+from pitwall import _wire
+
+
+def _signed(value):
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+_LABEL = {1: ("name", str), 2: ("value", str)}
+_SPAN = {1: ("kind", int), 2: ("name", str), 3: ("start", int), 4: ("duration", int), 5: ("step_plus_one", int),
+         6: ("mode", str)}
+_VALUE = {1: ("metric", str), 2: ("labels", [_LABEL]), 3: ("value", float), 4: ("time", int),
+          5: ("step_plus_one", int), 6: ("mode", str)}
+_PROMISE = {1: ("mode", str), 2: ("below_step", int)}
+_UPDATE = {1: ("sequence", int), 2: ("spans", [_SPAN]), 3: ("values", [_VALUE]), 4: ("promise", int),
+           5: ("step_promises", [_PROMISE]), 6: ("dropped", int), 7: ("phase", str), 8: ("phase_since", int),
+           9: ("step_plus_one", int), 10: ("mode", str)}
+_HELLO = {1: ("protocol", int), 2: ("job_id", str), 3: ("job_name", str), 4: ("job_start", int), 5: ("rank", int),
+          6: ("local_rank", int), 7: ("world_size", int), 8: ("attempt", int), 9: ("boot_id", str),
+          10: ("start", int), 11: ("pid", int), 12: ("labels", [_LABEL]), 13: ("client", str), 14: ("platform", str),
+          15: ("cluster", str), 16: ("namespace", str), 17: ("kind", str), 18: ("uid", str), 19: ("queue", str)}
+_GOODBYE = {1: ("reason", str)}
+_KINDS = {1: ("hello", _HELLO), 2: ("update", _UPDATE), 3: ("goodbye", _GOODBYE)}
+
+
+def _decode(table, data):
+    message = {name: [] if isinstance(kind, list) else kind() for name, kind in table.values()}
+    for field, content in _wire.read_fields(data):
+        name, kind = table[field]  # an unknown field is an error of the client
+        if isinstance(kind, list):
+            message[name].append(_decode(kind[0], content))
+        elif kind is str:
+            message[name] = content.decode("utf-8")
+        elif kind is float:
+            message[name] = struct.unpack("<d", struct.pack("<Q", content))[0]
+        else:
+            message[name] = _signed(content)
+    return message
+
+
+def decode_client_message(body):
+    """-> ("hello" | "update" | "goodbye", dict)"""
+    (field, content), = _wire.read_fields(body)
+    name, table = _KINDS[field]
+    return name, _decode(table, content)
+
+
+class FakeCollector:
+    """Accepts connections until close(); messages of each connection are in .connections, in order of arrival.
+
+    cork() makes it stop reading, so that the client meets back pressure.
+    """
+
+    def __init__(self, path):
+        self.path = path
+        self.connections = []  # lists of (name, message, monotonic time of arrival)
+        self.raw = []          # bodies as they came
+        self._changed = threading.Condition()
+        self._flowing = threading.Event()
+        self._flowing.set()
+        self._sockets = []
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(path)
+        self._listener.listen(16)
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cork(self):
+        self._flowing.clear()
+
+    def uncork(self):
+        self._flowing.set()
+
+    def drop_connections(self):
+        with self._changed:
+            sockets, self._sockets = self._sockets, []
+        for connection in sockets:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def close(self):
+        try:
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes accept()
+        except OSError:
+            pass
+        self._listener.close()
+        self._flowing.set()
+        self.drop_connections()
+        if os.path.exists(self.path):
+            os.unlink(self.path)
+
+    def wait_for(self, condition, timeout=10.0):
+        """Waits until condition(self) holds; the time-out is for a failing test only."""
+        deadline = time.monotonic() + timeout
+        with self._changed:
+            while not condition(self):
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    raise AssertionError("not seen in %g s; messages: %r" % (timeout, self.connections))
+                self._changed.wait(left)
+
+    def messages(self, name=None):
+        return [m for c in list(self.connections) for n, m, _ in list(c) if name in (None, n)]
+
+    def spans(self):
+        return [s for u in self.messages("update") for s in u["spans"]]
+
+    def values(self):
+        return [v for u in self.messages("update") for v in u["values"]]
+
+    def _accept(self):
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            messages = []
+            with self._changed:
+                self._sockets.append(connection)
+                self.connections.append(messages)
+            threading.Thread(target=self._read, args=(connection, messages), daemon=True).start()
+
+    def _read(self, connection, messages):
+        with connection, connection.makefile("rb") as stream:
+            while True:
+                self._flowing.wait()
+                try:
+                    head = stream.read(4)
+                    body = stream.read(int.from_bytes(head, "little")) if len(head) == 4 else b""
+                except OSError:
+                    return
+                if len(head) < 4 or len(body) < int.from_bytes(head, "little"):
+                    return
+                name, message = decode_client_message(body)
+                if name == "hello":
+                    welcome = _wire.message(1, _wire.string(1, "node-a") + _wire.string(2, message["job_name"])
+                                            + _wire.string(3, "node-a/%d" % message["rank"]))
+                    try:
+                        connection.sendall(_wire.frame(welcome))
+                    except OSError:
+                        pass  # a short-lived client may be gone already; what it sent still counts
+                with self._changed:
+                    self.raw.append(body)
+                    messages.append((name, message, time.monotonic()))
+                    self._changed.notify_all()
+
+
+def broken_promises(messages):
+    """Checks one boot's messages in order; returns what violates a promise made earlier, as strings.
+
+    The time of a span is its end. A step promise may fall only in the message that carries the lower steps, or before.
+    """
+    found = []
+    promise = -1
+    below = {}
+    for name, message in messages:
+        if name != "update":
+            continue
+        announced = {p["mode"]: p["below_step"] for p in message["step_promises"]}
+        allowed = {mode: min(step, announced.get(mode, step)) for mode, step in below.items()}
+        for item in message["spans"] + message["values"]:
+            at = item["start"] + item["duration"] if "start" in item else item["time"]
+            if at <= promise:
+                found.append("time %d <= promise %d in update %d: %r" % (at, promise, message["sequence"], item))
+            step = item["step_plus_one"] - 1
+            if 0 <= step < allowed.get(item["mode"], 0):
+                found.append("step %d < promised %d in update %d: %r"
+                             % (step, allowed[item["mode"]], message["sequence"], item))
+        if message["promise"] < promise:
+            found.append("promise fell from %d to %d" % (promise, message["promise"]))
+        promise = message["promise"]
+        below = announced
+    return found

@@ -1,0 +1,52 @@
+"""What the tests of the client share: a collector and a client per test, scripts in processes of their own."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TESTS = os.path.dirname(os.path.abspath(__file__))
+SOURCES = os.path.join(os.path.dirname(TESTS), "src")
+sys.path[:0] = [path for path in (SOURCES, TESTS) if path not in sys.path]
+
+import pitwall  # noqa: E402
+from fake_collector import FakeCollector  # noqa: E402
+from pitwall import _lifecycle  # noqa: E402
+
+
+class ClientTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.path = os.path.join(self.folder, "collector.sock")
+        self._collectors = []
+
+    def tearDown(self):
+        pitwall.finish(timeout=0.2)
+        for collector in self._collectors:
+            collector.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def collector(self):
+        self._collectors.append(FakeCollector(self.path))
+        return self._collectors[-1]
+
+    def start(self, collector=None, **options):
+        """init() with this test's socket, and the Hello awaited where a collector is given."""
+        before = len(collector.messages("hello")) if collector else 0
+        pitwall.init(**dict({"job": "demo", "socket": self.path}, **options))
+        if collector:
+            collector.wait_for(lambda c: len(c.messages("hello")) > before)
+
+    def recorder(self):
+        return _lifecycle.recorder
+
+    def script(self, text, check=True, **environment):
+        """Runs Python code in a process of its own; the socket and the package are set up for it."""
+        env = {k: v for k, v in os.environ.items() if not k.startswith(("PITWALL_", "SLURM_"))}
+        env.update({"PYTHONPATH": SOURCES, "PITWALL_SOCKET": self.path}, **environment)
+        done = subprocess.run([sys.executable, "-c", text], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              universal_newlines=True, timeout=60)
+        if check:
+            self.assertEqual(done.returncode, 0, done.stderr)
+        return done

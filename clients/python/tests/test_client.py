@@ -1,0 +1,425 @@
+"""The client against a fake collector, in this process."""
+import asyncio
+import math
+import random
+import threading
+import time
+import unittest
+
+import support
+import pitwall
+from fake_collector import broken_promises
+
+
+class StreamTest(support.ClientTest):
+    def test_hello_comes_first_and_is_answered(self):
+        collector = self.collector()
+        self.start(collector, job="resnet", rank=3, labels={"team": "vision"})
+        collector.wait_for(lambda c: c.messages("update") and pitwall.info())
+        (first, hello, _) = collector.connections[0][0]
+        self.assertEqual(first, "hello")
+        self.assertEqual((hello["protocol"], hello["job_name"], hello["rank"]), (1, "resnet", 3))
+        self.assertLess(abs(hello["start"] - time.time_ns()), 60e9)
+        self.assertEqual(pitwall.info(), {"node": "node-a", "job_id": "resnet", "source": "node-a/3"})
+
+    def test_a_training_loop(self):
+        collector = self.collector()
+        self.start(collector)
+        for batch in pitwall.steps([10, 11, 12]):
+            with pitwall.phase("forward"):
+                pass
+            pitwall.log(loss=batch / 10, train_accuracy=0.5)
+        pitwall.finish()
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        spans = [(s["kind"], s["name"], s["step_plus_one"], s["mode"]) for s in collector.spans()]
+        self.assertEqual(spans, [s for n in (1, 2, 3) for s in (
+            (2, "dataloader", n, "train"), (2, "forward", n, "train"), (1, "step", n, "train"))])
+        values = [(v["metric"], v["value"], v["step_plus_one"]) for v in collector.values()]
+        self.assertEqual(values, [v for n in (1, 2, 3) for v in (
+            ("train_loss", (9 + n) / 10, n), ("train_accuracy", 0.5, n))])
+        last = collector.messages("update")[-1]
+        self.assertEqual(last["step_promises"], [{"mode": "train", "below_step": 3}])
+        self.assertEqual(collector.messages("goodbye"), [{"reason": "completed"}])
+        self.assertEqual(broken_promises([m[:2] for m in collector.connections[0]]), [])
+
+    def test_sequences_count_from_one(self):
+        collector = self.collector()
+        self.start(collector)
+        collector.wait_for(lambda c: len(c.messages("update")) >= 3)
+        sequences = [u["sequence"] for u in collector.messages("update")]
+        self.assertEqual(sequences, list(range(1, len(sequences) + 1)))
+
+    def test_beats_while_training_hangs(self):
+        collector = self.collector()
+        self.start(collector)
+        hang = threading.Event()
+
+        def training():
+            for _ in pitwall.steps([1]):
+                with pitwall.phase("collective"):
+                    hang.wait(30)
+
+        thread = threading.Thread(target=training)
+        thread.start()
+        collector.wait_for(lambda c: sum(u["phase"] == "collective" for u in c.messages("update")) >= 5)
+        hang.set()
+        thread.join()
+        updates = [(m, at) for n, m, at in collector.connections[0] if n == "update" and m["phase"] == "collective"]
+        gaps = [b[1] - a[1] for a, b in zip(updates, updates[1:])]
+        self.assertLess(max(gaps), 1.0)
+        promises = [m["promise"] for m, _ in updates]
+        self.assertEqual(promises, sorted(set(promises)))
+        self.assertEqual({(m["step_plus_one"], m["mode"]) for m, _ in updates}, {(1, "train")})
+        self.assertEqual(len({m["phase_since"] for m, _ in updates}), 1)
+
+    def test_data_does_not_wait_for_the_beat(self):
+        collector = self.collector()
+        self.start(collector)
+        waits = []
+        for i in range(9):
+            before = time.monotonic()
+            pitwall.log(loss=i)
+            collector.wait_for(lambda c, n=i: len(c.values()) > n)
+            waits.append(time.monotonic() - before)
+        self.assertLess(sorted(waits)[4], 0.2, waits)  # the median: a loaded machine may delay some
+
+    def test_special_values(self):
+        collector = self.collector()
+        self.start(collector)
+        pitwall.log(a=math.nan, b=math.inf, c=-math.inf, d=True, e=3, f="not a number", g=None, h=[1], i="7")
+        pitwall.log({"val/acc@1": 1.0, "": 2.0, 7: 3.0}, labels={"tensor": "fc.weight"})
+        pitwall.finish()
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        values = {v["metric"]: v for v in collector.values()}
+        self.assertTrue(math.isnan(values["train_a"]["value"]))
+        self.assertEqual([values["train_" + n]["value"] for n in "bcdei"], [math.inf, -math.inf, 1.0, 3.0, 7.0])
+        self.assertEqual(set(values), {"train_" + n for n in ("a", "b", "c", "d", "e", "i", "val_acc_1", "7")})
+        self.assertEqual(values["train_7"]["labels"], [{"name": "tensor", "value": "fc.weight"}])
+
+    def test_modes_interleave(self):
+        collector = self.collector()
+        self.start(collector)
+        for i, _ in enumerate(pitwall.steps(range(4))):
+            if i % 2:
+                with pitwall.mode("eval"):
+                    for _ in pitwall.steps(range(2)):
+                        pass
+                    pitwall.log(accuracy=0.5)
+            pitwall.log(loss=1.0)
+        pitwall.finish()
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        steps = [(s["mode"], s["step_plus_one"]) for s in collector.spans() if s["kind"] == 1]
+        self.assertEqual(steps, [("train", 1), ("eval", 1), ("eval", 2), ("train", 2), ("train", 3), ("eval", 3),
+                                 ("eval", 4), ("train", 4)])
+        evals = [(s["mode"], s["step_plus_one"]) for s in collector.spans() if s["name"] == "eval"]
+        self.assertEqual(evals, [("train", 2), ("train", 4)])
+        self.assertEqual([(v["metric"], v["mode"], v["step_plus_one"]) for v in collector.values()][1:3],
+                         [("train_accuracy", "eval", 2), ("train_loss", "train", 2)])
+        self.assertEqual(broken_promises([m[:2] for m in collector.connections[0]]), [])
+
+    def test_mode_without_with_stays(self):
+        collector = self.collector()
+        self.start(collector)
+        pitwall.mode("eval")
+        pitwall.log(loss=1, step=5)
+        pitwall.mode("train")
+        pitwall.log(loss=1, step=7)
+        pitwall.finish()
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        self.assertEqual([(v["mode"], v["step_plus_one"]) for v in collector.values()], [("eval", 6), ("train", 8)])
+
+    def test_decorators(self):
+        collector = self.collector()
+        self.start(collector)
+
+        @pitwall.phase("forward")
+        def forward(x, y=2):
+            """Doc."""
+            return x + y
+
+        @pitwall.phase("backward")
+        async def backward():
+            await asyncio.sleep(0)
+            return 9
+
+        self.assertEqual((forward(1), forward(1, y=5), asyncio.run(backward()), forward.__doc__), (3, 6, 9, "Doc."))
+        pitwall.finish()
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        self.assertEqual([s["name"] for s in collector.spans()], ["forward", "forward", "backward"])
+
+    def test_leaving_the_loop(self):
+        collector = self.collector()
+        self.start(collector)
+        for i, _ in enumerate(pitwall.steps(range(10))):
+            if i == 2:
+                break  # nothing done in this step
+            pitwall.log(loss=i)
+        for i, _ in enumerate(pitwall.steps(range(10))):
+            pitwall.log(loss=i)
+            if i == 1:
+                break  # at the end of its body
+        with self.assertRaises(KeyError):
+            with pitwall.step():
+                raise KeyError("in training")
+        with pitwall.step():
+            pass
+        pitwall.finish()
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        self.assertEqual([s["step_plus_one"] for s in collector.spans() if s["kind"] == 1], [1, 2, 3, 4, 5])
+
+    def test_resume_and_roll_back(self):
+        collector = self.collector()
+        self.start(collector)
+        list(pitwall.steps(range(3), start=1000))
+        collector.wait_for(lambda c: any(p["below_step"] == 1002 for u in c.messages("update") for p in u["step_promises"])
+                           or len([s for s in c.spans() if s["kind"] == 1]) == 3)
+        list(pitwall.steps(range(3), start=500))
+        pitwall.finish()
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        self.assertEqual([s["step_plus_one"] - 1 for s in collector.spans() if s["kind"] == 1],
+                         [1000, 1001, 1002, 500, 501, 502])
+        self.assertEqual(broken_promises([m[:2] for m in collector.connections[0]]), [])
+
+
+class TroubleTest(support.ClientTest):
+    def test_without_a_collector_all_is_quiet(self):
+        self.start()
+        for _ in pitwall.steps(range(50)):
+            with pitwall.phase("forward"):
+                pitwall.log(loss=1)
+        before = time.monotonic()
+        pitwall.finish()
+        self.assertLess(time.monotonic() - before, 1.0)
+
+    def test_before_init_and_after_finish_all_is_a_no_op(self):
+        for _ in range(2):
+            pitwall.log(loss=1)
+            self.assertEqual(list(pitwall.steps([1, 2])), [1, 2])
+            with pitwall.phase("x"), pitwall.step(), pitwall.mode("eval"):
+                pass
+            self.assertEqual(pitwall.info(), {})
+            pitwall.finish()
+            self.start()
+            pitwall.finish()
+
+    def test_a_collector_that_comes_late_gets_what_was_kept(self):
+        self.start()
+        for i in range(5):
+            pitwall.log(loss=i)
+        collector = self.collector()
+        collector.wait_for(lambda c: len(c.values()) == 5)
+
+    def test_restart_of_the_collector(self):
+        collector = self.collector()
+        self.start(collector)
+        pitwall.log(loss=0)
+        collector.wait_for(lambda c: c.values())
+        collector.close()
+        pitwall.log(loss=1)
+        other = self.collector()
+        other.wait_for(lambda c: c.values())
+        self.assertEqual(other.connections[0][0][0], "hello")
+        self.assertEqual(other.messages("hello")[0]["boot_id"], collector.messages("hello")[0]["boot_id"])
+        self.assertEqual([v["value"] for v in other.values()], [1.0])
+        self.assertGreater(other.messages("update")[0]["sequence"], collector.messages("update")[-1]["sequence"])
+        history = [m[:2] for c in (collector, other) for m in c.connections[0]]
+        self.assertEqual(broken_promises(history), [])
+
+    def test_back_pressure_fills_the_queue_and_drops_the_new(self):
+        collector = self.collector()
+        self.start(collector, queue=500)
+        collector.wait_for(lambda c: c.messages("update"))
+        collector.cork()
+        labels = {"tensor": "x" * 1000}
+        for i in range(3000):  # 3 MB: more than a socket's buffer
+            pitwall.log(loss=i, labels=labels)
+            if i % 100 == 0:
+                time.sleep(0.02)
+        self.assertLessEqual(self.recorder().pending(), 500)
+        collector.uncork()
+        collector.wait_for(lambda c: c.messages("update")[-1]["dropped"] > 0 and len(c.values())
+                           + c.messages("update")[-1]["dropped"] == 3000)
+        numbers = [v["value"] for v in collector.values()]
+        self.assertEqual(numbers, sorted(set(numbers)))
+        self.assertEqual(broken_promises([m[:2] for m in collector.connections[0]]), [])
+
+    def test_a_long_queue_is_sent_in_several_updates(self):
+        self.start(queue=10000)
+        for i in range(5000):
+            pitwall.log(loss=i)
+        collector = self.collector()
+        collector.wait_for(lambda c: len(c.values()) == 5000)
+        self.assertGreaterEqual(len([u for u in collector.messages("update") if u["values"]]), 3)
+        self.assertEqual(broken_promises([m[:2] for m in collector.connections[0]]), [])
+
+    def test_garbage_from_the_collector(self):
+        import socket
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(self.path)
+        listener.listen(4)
+        listener.settimeout(10)
+        self.start()
+        for garbage in (b"\xff\xff\xff\xff", b"\x03\x00\x00\x00\x0a\x7f\x01"):
+            connection, _ = listener.accept()
+            connection.sendall(garbage)
+            connection.close()
+        connection, _ = listener.accept()  # it came again, after both
+        connection.close()
+        listener.close()
+
+    def test_a_collector_that_refuses_is_not_asked_all_the_time(self):
+        import socket
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(self.path)
+        listener.listen(64)
+        listener.settimeout(0.05)
+        self.start()
+        tries, end = 0, time.monotonic() + 2
+        while time.monotonic() < end:
+            try:
+                listener.accept()[0].close()
+                tries += 1
+            except socket.timeout:
+                pass
+        listener.close()
+        self.assertGreaterEqual(tries, 2)
+        self.assertLessEqual(tries, 6)  # after 0, 0.1, 0.3, 0.7, 1.5 s, not each 0.1 s
+
+    def test_odd_modes_and_reasons(self):
+        collector = self.collector()
+        self.start(collector)
+        pitwall.mode("")
+        with pitwall.step():
+            pass
+        pitwall.finish("bored")
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        self.assertEqual(collector.messages("goodbye"), [{"reason": ""}])
+        self.assertEqual({p["mode"] for u in collector.messages("update") for p in u["step_promises"]}, {"train"})
+
+    def test_a_clock_that_was_set_begins_a_new_boot(self):
+        collector = self.collector()
+        self.start(collector)
+        pitwall.log(loss=0)
+        collector.wait_for(lambda c: c.values())
+        from pitwall import _lifecycle
+        _lifecycle.client.sender._base -= 5_000_000_000  # as if wall time had jumped ahead by 5 s
+        collector.wait_for(lambda c: len(c.messages("hello")) == 2)
+        pitwall.log(loss=1)
+        collector.wait_for(lambda c: len(c.values()) == 2)
+        hellos = collector.messages("hello")
+        self.assertNotEqual(hellos[0]["boot_id"], hellos[1]["boot_id"])
+        self.assertEqual(collector.connections[1][1][1]["sequence"], 1)
+        self.assertLess(abs(collector.values()[1]["time"] - time.time_ns()), 2e9)
+        self.assertEqual(collector.messages("goodbye"), [])
+
+    def test_init_again_is_a_new_boot(self):
+        collector = self.collector()
+        self.start(collector)
+        self.start(collector)
+        boots = {h["boot_id"] for h in collector.messages("hello")}
+        self.assertEqual(len(boots), 2)
+        self.assertEqual(collector.messages("goodbye"), [{"reason": ""}])
+
+    def test_nothing_leaks(self):
+        collector = self.collector()
+        self.start(collector)
+
+        class Nasty:
+            def __str__(self):
+                raise RuntimeError("str")
+
+            __repr__ = __str__
+
+            def __float__(self):
+                raise RuntimeError("float")
+
+            def __int__(self):
+                raise RuntimeError("int")
+
+        with self.assertNoLogs():
+            pitwall.log(loss=Nasty())
+            pitwall.log({Nasty(): 1.0})
+            pitwall.log(loss=1, step=Nasty())
+            pitwall.log(loss=1, labels={"a": Nasty()})
+            pitwall.log(loss=1, labels=5)
+            pitwall.log(5)
+            with pitwall.step(Nasty()), pitwall.step(-7), pitwall.step(1 << 80):
+                pass
+            with pitwall.phase(Nasty()):
+                pass
+            with pitwall.mode(Nasty()):
+                pass
+            self.assertEqual(list(pitwall.steps([1], start="x")), [1])
+            pitwall.init(job=Nasty())
+            pitwall.init(queue="many")
+            pitwall.init(labels=3)
+            pitwall.finish(reason=Nasty())
+            pitwall.finish(timeout="x")
+
+    def assertNoLogs(self):
+        """Nothing above debug (unittest has its own only from Python 3.10 on)."""
+        import logging
+        test = self
+
+        class Watch(logging.Handler):
+            def emit(self, record):
+                if record.levelno > logging.DEBUG:
+                    test.fail("logged: " + record.getMessage())
+
+            def __enter__(self):
+                logging.getLogger("pitwall").addHandler(self)
+
+            def __exit__(self, *_):
+                logging.getLogger("pitwall").removeHandler(self)
+
+        return Watch()
+
+    def test_the_loaders_own_errors_go_through(self):
+        def loader():
+            yield 1
+            raise ValueError("of the loader")
+
+        self.start()
+        seen = []
+        with self.assertRaisesRegex(ValueError, "of the loader"):
+            for batch in pitwall.steps(loader()):
+                seen.append(batch)
+        self.assertEqual(seen, [1])
+        with self.assertRaises(TypeError):
+            iter(pitwall.steps(5)).__next__()
+        self.assertEqual(len(pitwall.steps([1, 2, 3])), 3)
+        self.assertFalse(hasattr(pitwall.steps(loader()), "__len__"))
+
+
+class ManyThreadsTest(support.ClientTest):
+    def test_promises_hold_while_threads_race(self):
+        collector = self.collector()
+        self.start(collector, queue=100000)
+        seed = random.randrange(1 << 32)
+        stop = time.monotonic() + 2
+
+        def work(number):
+            dice = random.Random(seed + number)
+            while time.monotonic() < stop:
+                with pitwall.phase("checkpoint"):
+                    pitwall.log(loss=dice.random(), step=dice.choice((None, dice.randrange(100))))
+                time.sleep(dice.random() * 1e-3)
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+        for thread in threads:
+            thread.start()
+        while time.monotonic() < stop:
+            for _ in pitwall.steps(range(20)):
+                with pitwall.phase("forward"):
+                    time.sleep(1e-4)
+        for thread in threads:
+            thread.join()
+        pitwall.finish()
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        self.assertGreater(len(collector.values()), 100)
+        self.assertEqual(broken_promises([m[:2] for m in collector.connections[0]]), [], "seed %d" % seed)
+        self.assertEqual(collector.messages("update")[-1]["dropped"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,217 @@
+"""How processes begin and end: exits, exceptions, signals, forks, loader workers."""
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import support
+
+
+class ExitTest(support.ClientTest):
+    def reason(self, text, code):
+        collector = self.collector()
+        done = self.script(text, check=False)
+        self.assertEqual(done.returncode, code, done.stderr)
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        collector.close()
+        return collector.messages("goodbye")[0]["reason"], done.stderr
+
+    def test_reasons(self):
+        begin = "import pitwall, sys; pitwall.init(job='x'); pitwall.log(loss=1)\n"
+        for text, code, reason in (("", 0, "completed"), ("raise ValueError('boom')", 1, "failed"),
+                                   ("sys.exit(3)", 3, "failed"), ("sys.exit('no')", 1, "failed"),
+                                   ("sys.exit(0)", 0, "completed"), ("sys.exit()", 0, "completed"),
+                                   ("pitwall.finish('')", 0, "")):
+            with self.subTest(text=text):
+                self.assertEqual(self.reason(begin + text, code)[0], reason)
+
+    def test_the_users_own_excepthook_still_runs(self):
+        reason, stderr = self.reason(
+            "import pitwall, sys\nsys.excepthook = lambda *a: print('mine', file=sys.stderr)\n"
+            "pitwall.init(job='x')\nraise ValueError", 1)
+        self.assertEqual(reason, "failed")
+        self.assertEqual(stderr, "mine\n")
+
+    def test_the_last_values_arrive(self):
+        collector = self.collector()
+        self.script("import pitwall; pitwall.init(job='x')\nfor i in range(100): pitwall.log(loss=i)")
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        self.assertEqual(len(collector.values()), 100)
+
+    def test_exit_is_quick_and_silent_without_a_collector(self):
+        before = time.monotonic()
+        done = self.script("import pitwall; pitwall.init(); pitwall.log(loss=1)")
+        self.assertLess(time.monotonic() - before, 5)
+        self.assertEqual((done.stdout, done.stderr), ("", ""))
+
+    def test_switched_off(self):
+        collector = self.collector()
+        self.script("import pitwall; pitwall.init(); pitwall.log(loss=1)", PITWALL_DISABLED="1")
+        self.assertEqual(collector.connections, [])
+
+    def test_sigterm_loses_at_most_the_last_tenth_of_a_second(self):
+        collector = self.collector()
+        process = subprocess.Popen(
+            [sys.executable, "-c", "import pitwall, time; pitwall.init()\ni = 0\n"
+             "while True: pitwall.log(at=time.time_ns() / 1e9); time.sleep(0.01)"],
+            env={"PYTHONPATH": support.SOURCES, "PITWALL_SOCKET": self.path})
+        collector.wait_for(lambda c: len(c.values()) > 50)
+        process.send_signal(signal.SIGTERM)
+        killed = time.time()
+        self.assertEqual(process.wait(10), -signal.SIGTERM)
+        last = max(v["value"] for v in collector.values())
+        self.assertLess(killed - last, 1.0)  # 0.1 s, and room for a loaded machine
+        self.assertEqual(collector.messages("goodbye"), [])
+
+    def test_sigpipes_default_does_not_kill(self):
+        collector = self.collector()
+        process = subprocess.Popen(
+            [sys.executable, "-c", "import pitwall, signal, time; signal.signal(signal.SIGPIPE, signal.SIG_DFL)\n"
+             "pitwall.init()\nwhile True: pitwall.log(x=1); time.sleep(0.001)"],
+            env={"PYTHONPATH": support.SOURCES, "PITWALL_SOCKET": self.path})
+        for n in range(1, 4):
+            collector.wait_for(lambda c, n=n: len(c.messages("hello")) >= n and len(c.connections[-1]) > 2)
+            collector.drop_connections()
+        self.assertIsNone(process.poll())
+        process.terminate()
+        process.wait(10)
+
+    def test_more_files_than_select_can_take(self):
+        collector = self.collector()
+        self.script("import os, resource\n"
+                    "hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]\n"
+                    "resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 2048) if hard > 0 else 2048, hard))\n"
+                    "files = [os.open('/dev/null', os.O_RDONLY) for _ in range(1100)]\n"
+                    "import pitwall; pitwall.init(); pitwall.log(loss=1)")
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        self.assertEqual(len(collector.values()), 1)
+
+
+class ForkTest(support.ClientTest):
+    def test_a_child_is_silent_and_leaves_the_parent_alone(self):
+        collector = self.collector()
+        self.script("""
+import os, sys, time, pitwall
+pitwall.init(job='x')
+pitwall.log(parent=1)
+time.sleep(0.3)
+pid = os.fork()
+if pid == 0:
+    pitwall.log(child=1)
+    with pitwall.phase('forward'): pass
+    for _ in pitwall.steps(range(3)): pass
+    sys.exit(5)      # runs the exit hooks
+_, status = os.waitpid(pid, 0)
+assert os.WEXITSTATUS(status) == 5, status
+pitwall.log(parent=2)
+""")
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        self.assertEqual([v["metric"] for v in collector.values()], ["train_parent"] * 2)
+        self.assertEqual(len(collector.connections), 1)
+        self.assertEqual(collector.messages("goodbye"), [{"reason": "completed"}])
+        self.assertEqual(collector.spans(), [])
+
+    def test_a_child_that_calls_init_is_a_boot_of_its_own(self):
+        collector = self.collector()
+        self.script("""
+import os, sys, time, pitwall
+pitwall.init(job='x', rank=0)
+pid = os.fork()
+if pid == 0:
+    pitwall.init(job='x', rank=1)
+    pitwall.log(child=1)
+    sys.exit(1)
+os.waitpid(pid, 0)
+""")
+        collector.wait_for(lambda c: len(c.messages("goodbye")) == 2)
+        hellos = {h["rank"]: h for h in collector.messages("hello")}
+        self.assertNotEqual(hellos[0]["boot_id"], hellos[1]["boot_id"])
+        self.assertNotEqual(hellos[0]["pid"], hellos[1]["pid"])
+        reasons = {c[0][1]["rank"]: m["reason"] for c in collector.connections for n, m, _ in c if n == "goodbye"}
+        self.assertEqual(reasons, {0: "completed", 1: "failed"})
+
+    def test_forks_under_load_never_dead_lock(self):
+        collector = self.collector()
+        self.script("""
+import os, threading, pitwall
+pitwall.init(job='x')
+stop = threading.Event()
+def work():
+    while not stop.is_set():
+        with pitwall.phase('forward'): pitwall.log(x=1)
+threads = [threading.Thread(target=work) for _ in range(3)]
+for t in threads: t.start()
+for i in range(40):
+    pid = os.fork()
+    if pid == 0:
+        pitwall.log(child=1)
+        pitwall.finish()
+        os._exit(0)
+    os.waitpid(pid, 0)
+stop.set()
+for t in threads: t.join()
+""")
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        self.assertNotIn("train_child", {v["metric"] for v in collector.values()})
+
+    def test_a_child_leaves_inherited_phases_and_steps_though_the_lock_was_held(self):
+        collector = self.collector()
+        self.script("""
+import os, signal, sys, threading, pitwall
+pitwall.init(job='x')
+sys.setswitchinterval(1e-6)  # threads lose their turn inside the lock
+stop = threading.Event()
+def work():
+    while not stop.is_set():
+        with pitwall.phase('hammer'): pass
+threads = [threading.Thread(target=work) for _ in range(3)]
+for t in threads: t.start()
+for i in range(60):
+    with pitwall.step(), pitwall.mode('eval'), pitwall.phase('forward'):
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(10)  # a child that blocks dies of it
+            sys.exit(7)
+        _, status = os.waitpid(pid, 0)
+        if status != 7 << 8:
+            stop.set()
+            sys.exit('child %d ended with %d' % (i, status))
+stop.set()
+for t in threads: t.join()
+""")
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        self.assertEqual(collector.messages("goodbye"), [{"reason": "completed"}])
+
+    def test_a_multiprocessing_pool_is_silent(self):
+        collector = self.collector()
+        self.script("""
+import multiprocessing, pitwall
+def work(x):
+    pitwall.log(child=x)
+    return x
+pitwall.init(job='x')
+with multiprocessing.get_context('fork').Pool(2) as pool:
+    assert pool.map(work, range(10)) == list(range(10))
+pitwall.log(parent=1)
+""")
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        self.assertEqual([v["metric"] for v in collector.values()], ["train_parent"])
+        self.assertEqual(len(collector.messages("hello")), 1)
+
+    def test_a_loader_worker_that_calls_init_stays_silent(self):
+        collector = self.collector()
+        self.script("""
+import sys, types
+data = types.ModuleType('torch.utils.data')
+data.get_worker_info = lambda: object()
+sys.modules['torch.utils.data'] = data
+import pitwall
+pitwall.init(job='x')
+pitwall.log(x=1)
+""")
+        self.assertEqual(collector.connections, [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,28 @@
+# Third-party libraries, each found once. Debian 12's versions are the floor; newer ones must work too.
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(absl CONFIG REQUIRED)
+# Debian ships no protobuf-config.cmake, and the module must come before gRPC's config.
+find_package(Protobuf REQUIRED)
+find_package(GTest CONFIG REQUIRED)
+find_package(yaml-cpp CONFIG REQUIRED)
+if(NOT TARGET yaml-cpp::yaml-cpp)  # 0.7 exports the plain name only
+  add_library(yaml-cpp::yaml-cpp ALIAS yaml-cpp)
+endif()
+pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+# Not under the prefix "re2": gRPC's config reads a cached re2_FOUND and would not look for its own target.
+pkg_check_modules(re2_package REQUIRED IMPORTED_TARGET re2)
+find_package(nlohmann_json CONFIG REQUIRED)
+find_package(prometheus-cpp CONFIG REQUIRED)
+
+# The heavy ones belong to the adapters. A sanitizer or fuzz build stops below them and needs none.
+option(PITWALL_ADAPTERS "Build the modules that talk to Kafka, gRPC, HTTP and the services on top" ON)
+if(PITWALL_ADAPTERS)
+  pkg_check_modules(rdkafka REQUIRED IMPORTED_TARGET rdkafka)
+  find_package(gRPC CONFIG REQUIRED)
+  find_package(Boost 1.74 REQUIRED)
+  find_package(CURL REQUIRED)
+  find_package(OpenSSL REQUIRED)
+  find_package(benchmark CONFIG REQUIRED)
+endif()

@@ -1,0 +1,66 @@
+# add_module(<folder> [SRCS …] [HDRS …] [DEPS <folder>…] [LIBS <target>…] [TESTS …] [TEST_DEPS …] [TEST_LIBS …] [TEST_DATA …])
+#
+# Declares the module that lives in <folder> (e.g. services/window), as library target services_window.
+#
+# Layering: the module gets one include root of its own, <build>/inc/<target>/, which holds a single link
+# <build>/inc/<target>/services/window -> the source folder. A `#include "services/window/x.h"` therefore resolves
+# only where the target links services_window: including a header of a module that is not in DEPS (or below one of
+# them) fails with "No such file or directory". DEPS must have been declared before, so cycles cannot be written.
+#
+# Every header is also compiled alone (target all_verify_interface_header_sets, run by the lint tests).
+#
+# TESTS become one GoogleTest binary <target>_test, run by ctest under the same name.
+set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
+
+function(pitwall_module_target folder out)
+  string(REPLACE "/" "_" name ${folder})
+  set(${out} ${name} PARENT_SCOPE)
+endfunction()
+
+function(add_module folder)
+  cmake_parse_arguments(M "" "" "SRCS;HDRS;DEPS;LIBS;TESTS;TEST_DEPS;TEST_LIBS" ${ARGN})
+  if(M_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "add_module(${folder}): unknown arguments ${M_UNPARSED_ARGUMENTS}")
+  endif()
+  pitwall_module_target(${folder} target)
+  set(root ${CMAKE_BINARY_DIR}/inc/${target})
+  get_filename_component(parent ${folder} DIRECTORY)
+  file(MAKE_DIRECTORY ${root}/${parent})
+  file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${folder} ${root}/${folder} SYMBOLIC)
+
+  if(M_SRCS)
+    add_library(${target} STATIC ${M_SRCS})
+    set(scope PUBLIC)
+    target_compile_options(${target} PRIVATE ${PITWALL_WARNINGS})
+  else()
+    add_library(${target} INTERFACE)
+    set(scope INTERFACE)
+  endif()
+  set(headers)
+  foreach(header IN LISTS M_HDRS)
+    list(APPEND headers ${root}/${folder}/${header})
+  endforeach()
+  target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS ${root} FILES ${headers})
+  target_link_libraries(${target} ${scope} ${M_LIBS})
+  foreach(dep IN LISTS M_DEPS)
+    pitwall_module_target(${dep} dep_target)
+    if(NOT TARGET ${dep_target})
+      message(FATAL_ERROR "add_module(${folder}): ${dep} is not declared yet; arrows point down only "
+                          "(the order stands in the top CMakeLists.txt)")
+    endif()
+    target_link_libraries(${target} ${scope} ${dep_target})
+  endforeach()
+  set_property(GLOBAL APPEND PROPERTY PITWALL_MODULES ${target})
+
+  if(M_TESTS AND PITWALL_TESTS)
+    add_executable(${target}_test ${M_TESTS})
+    target_compile_options(${target}_test PRIVATE ${PITWALL_WARNINGS})
+    target_link_libraries(${target}_test PRIVATE ${target} ${M_TEST_LIBS} GTest::gmock GTest::gtest_main)
+    foreach(dep IN LISTS M_TEST_DEPS)
+      pitwall_module_target(${dep} dep_target)
+      target_link_libraries(${target}_test PRIVATE ${dep_target})
+    endforeach()
+    add_test(NAME ${target} COMMAND ${target}_test --gtest_brief=1 WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT 300)
+  endif()
+endfunction()

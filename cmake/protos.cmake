@@ -1,0 +1,27 @@
+# add_proto(<target> PROTOS … [GRPC]): C++ from .proto files under proto/, include root <build>/proto.
+# The generated code is not ours: it is compiled without our warnings and its headers count as system headers.
+function(add_proto target)
+  cmake_parse_arguments(P "GRPC" "" "PROTOS;DEPS" ${ARGN})
+  set(out ${CMAKE_BINARY_DIR}/proto)
+  file(MAKE_DIRECTORY ${out})
+  set(generated)
+  foreach(proto IN LISTS P_PROTOS)
+    string(REGEX REPLACE "\\.proto$" "" stem ${proto})
+    set(files ${out}/${stem}.pb.cc ${out}/${stem}.pb.h)
+    set(command COMMAND protobuf::protoc --proto_path=${CMAKE_SOURCE_DIR}/proto --cpp_out=${out} ${proto})
+    if(P_GRPC)
+      list(APPEND files ${out}/${stem}.grpc.pb.cc ${out}/${stem}.grpc.pb.h)
+      list(APPEND command COMMAND protobuf::protoc --proto_path=${CMAKE_SOURCE_DIR}/proto --grpc_out=${out}
+           --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin> ${proto})
+    endif()
+    add_custom_command(OUTPUT ${files} ${command} DEPENDS ${CMAKE_SOURCE_DIR}/proto/${proto}
+                       COMMENT "protoc ${proto}" VERBATIM)
+    list(APPEND generated ${files})
+  endforeach()
+  add_library(${target} STATIC ${generated})
+  target_include_directories(${target} SYSTEM PUBLIC ${out})
+  target_link_libraries(${target} PUBLIC protobuf::libprotobuf ${P_DEPS})
+  if(P_GRPC)
+    target_link_libraries(${target} PUBLIC gRPC::grpc++)
+  endif()
+endfunction()

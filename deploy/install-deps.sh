@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# install-deps.sh [--check] [GROUP…]: installs what Pitwall needs on Debian 12, and only what is missing.
+#
+#   build    compilers and libraries: enough for the binary and its unit tests
+#   kafka    Java and Maven, by which deploy/kafka/broker.sh fetches and runs a broker
+#   tests    clang and its tools, Prometheus and Alertmanager, kcat, Node
+#   python   a virtual environment with numpy and scikit-learn, for the demo's training
+#
+# Without a group: all of them. --check installs nothing, names what is missing and exits with 1 if anything is.
+# Safe to run again; a second run installs nothing. Results under ${XDG_CACHE_HOME:-~/.cache}/pitwall.
+set -euo pipefail
+
+build_packages=(
+  ca-certificates ccache cmake g++ git ninja-build pkg-config python3
+  libabsl-dev libbenchmark-dev libboost1.81-dev libcurl4-openssl-dev libgmock-dev libgrpc++-dev libgtest-dev
+  libprotobuf-dev librdkafka-dev libre2-dev libssl-dev libxxhash-dev libyaml-cpp-dev libzstd-dev
+  nlohmann-json3-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc)
+test_packages=(clang clang-format clang-tidy curl kcat libclang-rt-14-dev prometheus prometheus-alertmanager)
+
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall
+venv=$cache/venv
+check=false
+
+say() { printf 'install-deps: %s\n' "$*" >&2; }
+
+installed() {
+  [[ $(dpkg-query --show --showformat='${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
+}
+
+missing_packages() {  # PACKAGE…: those not installed, one per line
+  local package
+  for package in "$@"; do
+    installed "$package" || printf '%s\n' "$package"
+  done
+}
+
+as_root() {
+  if ((EUID == 0)); then
+    "$@"
+  elif command -v sudo >/dev/null; then
+    sudo "$@"
+  else
+    say "not root and no sudo: cannot run: $*"
+    return 1
+  fi
+}
+
+wanted=()
+
+want_packages() { mapfile -t -O "${#wanted[@]}" wanted < <(missing_packages "$@"); }
+
+want_build() { want_packages "${build_packages[@]}"; }
+
+want_kafka() {
+  # Any Java 17 or newer and any Maven do; do not push a second one onto the machine.
+  command -v java >/dev/null || want_packages default-jre-headless
+  command -v mvn >/dev/null || want_packages maven
+}
+
+want_tests() {
+  want_packages "${test_packages[@]}"
+  command -v node >/dev/null || want_packages nodejs
+  command -v npm >/dev/null || want_packages npm
+}
+
+want_python() {
+  python3 -c 'import ensurepip, venv' 2>/dev/null || want_packages python3-venv
+}
+
+venv_ready() {
+  [[ -x $venv/bin/python ]] && "$venv/bin/python" -c 'import numpy, sklearn' 2>/dev/null
+}
+
+install_wanted() {
+  ((${#wanted[@]})) || { say "packages: nothing missing"; return 0; }
+  if $check; then
+    say "packages missing: ${wanted[*]}"
+    return 1
+  fi
+  say "installing ${#wanted[@]} packages: ${wanted[*]}"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${wanted[@]}" >&2
+  # The tests start their own Prometheus; the services that Debian starts would only hold ports.
+  local package
+  for package in prometheus prometheus-alertmanager prometheus-node-exporter; do
+    if [[ " ${wanted[*]} " == *" $package "* && -d /run/systemd/system ]]; then
+      as_root systemctl disable --now "$package" >&2 || say "could not stop the service $package; stop it by hand"
+    fi
+  done
+}
+
+install_venv() {
+  if venv_ready; then
+    say "python: $venv is ready"
+    return 0
+  fi
+  if $check; then
+    say "python: $venv with numpy and scikit-learn is missing"
+    return 1
+  fi
+  say "python: making $venv with numpy and scikit-learn"
+  mkdir -p "$cache"
+  python3 -m venv --clear "$venv"
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check numpy scikit-learn >&2
+  venv_ready || { say "python: numpy or scikit-learn still cannot be imported from $venv"; return 1; }
+}
+
+groups=()
+for argument in "$@"; do
+  case $argument in
+    --check) check=true ;;
+    build | kafka | tests | python) groups+=("$argument") ;;
+    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+    *) say "unknown argument $argument (groups: build kafka tests python; option: --check)"; exit 2 ;;
+  esac
+done
+((${#groups[@]})) || groups=(build kafka tests python)
+command -v dpkg-query >/dev/null || { say "this is no Debian; install by hand: ${build_packages[*]} ${test_packages[*]}"; exit 1; }
+
+for group in "${groups[@]}"; do
+  "want_$group"
+done
+failed=0
+install_wanted || failed=1
+for group in "${groups[@]}"; do
+  [[ $group != python ]] || install_venv || failed=1
+done
+((failed == 0)) && say "done: ${groups[*]}"
+exit "$failed"

@@ -1,0 +1,69 @@
+// In the steady state (alerts pending and firing, none begins, ends or reports) a Step allocates
+// nothing.
+#include <gtest/gtest.h>
+
+#include "rules/alert/alert_script.h"
+#include "rules/alert/rule_status.h"
+#include "rules/eval/count_allocations.h"
+
+namespace pitwall::alert {
+namespace {
+
+TEST(AlertAllocation, NoneInTheSteadyState) {
+  if (!kCountsAllocations) GTEST_SKIP() << "a sanitizer counts for itself";
+  AlertScript s;
+  s.rule.hold = 1'000'000'000'000;
+  s.rule.keep_firing = 1'000'000'000'000;
+  s.rule.labels = {{"severity", "page"}, {"who", "{{ $labels.x }}"}};
+  s.rule.annotations = {{"summary", "at {{ $value }}"}};
+  s.options.min_update_ns = s.options.max_update_ns = INT64_MAX;
+  AlertState state = s.Make();
+  std::vector<std::string> xs;
+  for (int i = 0; i < 2000; ++i) xs.push_back(std::to_string(i));
+  const auto column = ColumnOfX(xs, "a");
+  Elements on = Absent(column);
+  Elements subject = Absent(column);
+  for (size_t i = 0; i < 2000; ++i) {
+    subject.present[i] = 1;
+    on.present[i] = i % 100 == 0;
+  }
+  InputWatch watch;
+  std::vector<Transition> out;
+  size_t transitions = 0;
+  const auto step = [&](int64_t seconds) {
+    const eval::Vector expr = on.View();
+    const eval::Vector left = subject.View();
+    AlertInput input;
+    input.at.tick = input.at.time_ns = seconds * 1'000'000'000;
+    input.expr = &expr;
+    input.subject = &left;
+    out.clear();
+    ASSERT_TRUE(state.Step(input, &out).ok());
+    watch.Update(left);
+    transitions += out.size();
+  };
+  step(0);
+  on.present[7] = 1;
+  step(600);  // one that will still be pending below
+  step(1000);
+  on.present[100] = 0;  // one that is kept firing
+  step(1001);
+  EXPECT_EQ(state.firing(), 20u);
+  EXPECT_EQ(state.pending(), 1u);
+  const size_t transitions_before = transitions;
+  const uint64_t before = g_allocations.load();
+  for (int64_t t = 1002; t < 1100; ++t) {
+    for (size_t i = 0; i < 2000; ++i) on.values[i] = static_cast<double>(t) + 0.5;
+    step(t);
+  }
+  EXPECT_EQ(g_allocations.load() - before, 0u);
+  EXPECT_EQ(transitions, transitions_before);
+  // The count can fail.
+  on.present[8] = 1;
+  step(1100);
+  EXPECT_GT(g_allocations.load(), before);
+  EXPECT_EQ(transitions, transitions_before + 1);
+}
+
+}  // namespace
+}  // namespace pitwall::alert

@@ -1,0 +1,75 @@
+#include "rules/alert/alert_record.h"
+
+namespace pitwall::alert {
+namespace {
+
+void SaveMoment(BinaryWriter& out, const Moment& m) {
+  out.I64(m.tick);
+  out.I64(m.time_ns);
+  out.I64(m.step);
+  out.U64(m.attempt);
+}
+Moment ReadMoment(BinaryReader& in) {
+  Moment m;
+  m.tick = in.I64();
+  m.time_ns = in.I64();
+  m.step = in.I64();
+  m.attempt = in.U64();
+  return m;
+}
+
+}  // namespace
+
+void NameSeries(Alert& alert) {
+  alert.for_state_series = alert.labels.With(kMetricName, "ALERTS_FOR_STATE");
+  alert.alerts_series = alert.labels.With(kMetricName, "ALERTS")
+                            .With("alertstate", alert.firing ? "firing" : "pending");
+}
+
+void SaveAlert(const Alert& a, LabelsWriter& labels, LabelsWriter& elements, BinaryWriter& out) {
+  labels.Write(a.labels);
+  elements.Write(a.element);
+  out.Bool(a.firing);
+  out.Double(a.value);
+  SaveMoment(out, a.active);
+  SaveMoment(out, a.started);
+  SaveMoment(out, a.last_seen);
+  out.I64(a.can_end_since);
+  out.U64(a.sequence);
+  out.I64(a.last_event_ns);
+  out.U64(a.annotations.size());
+  for (const auto& [name, text] : a.annotations) {
+    out.Str(name);
+    out.Str(text);
+  }
+  out.U64(a.expanded_bits);
+  out.Bool(a.text_stale);
+  out.Str(a.root_cause);
+  out.Bool(a.root_cause_changed);
+}
+
+Alert ReadAlert(LabelsReader& labels, LabelsReader& elements, BinaryReader& in) {
+  Alert a;
+  a.labels = labels.Read();
+  a.element = elements.Read();
+  a.firing = in.Bool();
+  a.value = in.Double();
+  a.active = ReadMoment(in);
+  a.started = ReadMoment(in);
+  a.last_seen = ReadMoment(in);
+  a.can_end_since = in.I64();
+  a.sequence = in.U64();
+  a.last_event_ns = in.I64();
+  const size_t annotations = in.Count(2);
+  for (size_t k = 0; k < annotations && in.ok(); ++k) {
+    std::string name = in.Str();
+    a.annotations.emplace_back(std::move(name), in.Str());
+  }
+  a.expanded_bits = in.U64();
+  a.text_stale = in.Bool();
+  a.root_cause = in.Str();
+  a.root_cause_changed = in.Bool();
+  return a;
+}
+
+}  // namespace pitwall::alert

@@ -1,0 +1,51 @@
+// One alert as AlertState keeps it, and its saved form.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rules/alert/alert_state.h"
+#include "rules/alert/element_lookup.h"
+#include "rules/alert/label_codec.h"
+
+namespace pitwall::alert {
+
+inline constexpr int64_t kNever = INT64_MIN;
+
+using Annotations = std::vector<std::pair<std::string, std::string>>;
+
+struct Alert {
+  Labels labels;
+  Labels element;
+  bool firing = false;
+  double value = 0;
+  Moment active, started, last_seen;
+  int64_t can_end_since = kNever;  // tick; keep_firing_for counts from here
+  uint64_t sequence = 0;
+  int64_t last_event_ns = 0;
+  Annotations annotations;     // as last reported
+  uint64_t expanded_bits = 0;  // of the value at the last expansion of the annotations
+  bool text_stale = false;     // the rule's annotations are others than those
+  std::string root_cause;
+  bool root_cause_changed = false;
+
+  // Not part of the state: follows from it, or is scratch of one Step.
+  Labels alerts_series, for_state_series;  // as NameSeries made them; empty: not asked for yet
+  ElementLookup subject, clear, clear_subject;
+  int64_t place = -1;    // in the column of expr, -1: not there
+  uint64_t seen = 0;     // serial of the Step that saw it
+  uint32_t seen_at = 0;  // its element then
+  enum class Fate { kStay, kEnd, kDrop } fate = Fate::kStay;
+  int64_t next_can_end_since = kNever;
+};
+
+// Makes the labels of its ALERTS and ALERTS_FOR_STATE series, by its state: seldom wanted.
+void NameSeries(Alert& alert);
+
+// `labels` and `elements` write (read) those of all alerts, in order.
+void SaveAlert(const Alert& alert, LabelsWriter& labels, LabelsWriter& elements, BinaryWriter& out);
+Alert ReadAlert(LabelsReader& labels, LabelsReader& elements, BinaryReader& in);
+
+}  // namespace pitwall::alert

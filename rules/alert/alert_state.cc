@@ -1,0 +1,451 @@
+#include "rules/alert/alert_state.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <iterator>
+
+#include "rules/alert/alert_record.h"
+#include "rules/alert/label_codec.h"
+#include "services/base/strings.h"
+
+namespace pitwall::alert {
+namespace {
+
+constexpr uint8_t kFormat = 1;
+constexpr std::string_view kAlertName = "alertname";
+
+// Calls f(i) for every i with present[i] != 0: eight at a time, since most elements of most rules
+// are absent.
+template <typename F>
+void ForPresent(std::span<const uint8_t> present, F f) {
+  const size_t n = present.size();
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    uint64_t word;
+    std::memcpy(&word, present.data() + i, 8);
+    if (word == 0) continue;
+    for (size_t k = i; k < i + 8; ++k) {
+      if (present[k] != 0 && !f(k)) return;
+    }
+  }
+  for (; i < n; ++i) {
+    if (present[i] != 0 && !f(i)) return;
+  }
+}
+
+}  // namespace
+
+class AlertState::Impl {
+ public:
+  Impl(AlertRulePtr rule, AlertOptions options) : options_(options) { SetRule(std::move(rule)); }
+
+  void SetRule(AlertRulePtr rule) {
+    rule_ = std::move(rule);
+    params_.clear();
+    for (const auto& [name, index] : rule_->parameters()) params_.emplace_back(name, 0.0);
+    annotations_vary_ = false;
+    for (const auto& t : rule_->annotations()) annotations_vary_ |= t.text.varies();
+    for (auto& alert : alerts_) alert->text_stale = true;
+    column_ = nullptr;
+  }
+  const AlertRule& rule() const { return *rule_; }
+
+  Status Step(const AlertInput& input, std::vector<Transition>* out) {
+    for (size_t i = 0; i < params_.size(); ++i) {
+      const uint32_t index = rule_->parameters()[i].second;
+      params_[i].second = index < input.parameters.size() ? input.parameters[index] : 0;
+    }
+    ++serial_;
+    fresh_.clear();
+    Bind(*input.expr);
+    RETURN_IF_ERROR(Look(input));
+    RETURN_IF_ERROR(Judge(input));
+    Apply(input, out);
+    return OkStatus();
+  }
+
+  void EndAll(EndReason reason, const Moment& at, std::vector<Transition>* out) {
+    for (auto& alert : alerts_) {
+      if (alert->firing) {
+        ++alert->sequence;
+        Report(TransitionKind::kResolved, *alert, at, out);
+        out->back().end_reason = reason;
+      } else {
+        if (options_.report_pending) Report(TransitionKind::kDropped, *alert, at, out);
+      }
+    }
+    alerts_.clear();
+    by_place_.clear();
+    firing_ = 0;
+  }
+
+  bool SetRootCause(const Labels& labels, std::string_view root_cause) {
+    Alert* alert = Find(labels);
+    if (alert == nullptr) return false;
+    if (alert->root_cause != root_cause) {
+      alert->root_cause = root_cause;
+      alert->root_cause_changed = true;
+    }
+    return true;
+  }
+
+  size_t firing() const { return firing_; }
+  size_t pending() const { return alerts_.size() - firing_; }
+  ActiveAlert Active(size_t i) const {
+    Alert& a = *alerts_[i];
+    if (a.alerts_series.empty()) NameSeries(a);
+    ActiveAlert out;
+    out.labels = &a.labels;
+    out.alerts_series = &a.alerts_series;
+    out.for_state_series = &a.for_state_series;
+    out.firing = a.firing;
+    out.value = a.value;
+    out.active_seconds = static_cast<double>(FloorTo(a.active.tick, kStepUnit) / kStepUnit);
+    out.active = &a.active;
+    out.started = &a.started;
+    out.sequence = a.sequence;
+    return out;
+  }
+
+  void Save(BinaryWriter& out) const {
+    out.U8(kFormat);
+    out.U64(alerts_.size());
+    LabelsWriter labels(out), elements(out);
+    for (const auto& alert : alerts_) SaveAlert(*alert, labels, elements, out);
+  }
+
+  void Restore(BinaryReader& in) {
+    alerts_.clear();
+    by_place_.clear();
+    column_ = nullptr;
+    firing_ = 0;
+    if (in.U8() != kFormat) in.Fail();
+    const size_t n = in.Count(20);
+    LabelsReader labels(in), elements(in);
+    for (size_t i = 0; i < n && in.ok(); ++i) {
+      auto alert = std::make_unique<Alert>(ReadAlert(labels, elements, in));
+      if (!alerts_.empty() && !(alerts_.back()->labels < alert->labels)) in.Fail();
+      firing_ += alert->firing;
+      alerts_.push_back(std::move(alert));
+    }
+    if (!in.ok()) {
+      alerts_.clear();
+      firing_ = 0;
+    }
+  }
+
+ private:
+  struct Fresh {
+    Labels labels;
+    uint32_t place;
+  };
+
+  // Where the elements of the alerts stand in this column.
+  void Bind(const eval::Vector& expr) {
+    if (column_ == expr.column) return;
+    column_ = expr.column;
+    for (auto& alert : alerts_) alert->place = column_->Find(alert->element);
+    SortByPlace();
+  }
+  void SortByPlace() {
+    by_place_.clear();
+    for (auto& alert : alerts_) {
+      if (alert->place >= 0) by_place_.push_back(alert.get());
+    }
+    std::sort(by_place_.begin(), by_place_.end(),
+              [](const Alert* a, const Alert* b) { return a->place < b->place; });
+  }
+
+  Alert* Find(const Labels& labels) {
+    const auto it = std::lower_bound(
+        alerts_.begin(), alerts_.end(), labels,
+        [](const std::unique_ptr<Alert>& a, const Labels& l) { return a->labels < l; });
+    return it != alerts_.end() && (*it)->labels == labels ? it->get() : nullptr;
+  }
+
+  TemplateInput Inputs(const Labels& element, double value, const Moment& at) const {
+    TemplateInput in;
+    in.labels = &element;
+    in.value = value;
+    in.params = params_;
+    in.step = at.step;
+    in.time_ns = at.time_ns;
+    return in;
+  }
+
+  Labels AlertLabels(const Labels& element, double value, const Moment& at) const {
+    std::vector<Label> pairs;
+    pairs.reserve(element.size() + rule_->labels().size() + 1);
+    for (const Label& label : element) {
+      if (label.name != kMetricName) pairs.push_back(label);
+    }
+    const TemplateInput in = Inputs(element, value, at);
+    for (const auto& t : rule_->labels()) pairs.push_back({t.name, t.text.Expand(in)});
+    pairs.push_back({std::string(kAlertName), rule_->alert()});
+    return Labels::FromPairs(std::move(pairs));
+  }
+
+  static Status Duplicate() {
+    return InvalidArgument(
+        "vector contains metrics with the same labelset after applying alert labels");
+  }
+
+  // Which alert each present element is: the known ones are marked, the others collected in fresh_.
+  Status Look(const AlertInput& input) {
+    const eval::Vector& expr = *input.expr;
+    Status status;
+    size_t next = 0;  // in by_place_
+    ForPresent(expr.present, [&](size_t i) {
+      Alert* alert = nullptr;
+      while (next < by_place_.size() && by_place_[next]->place < static_cast<int64_t>(i)) ++next;
+      if (!rule_->labels_vary() && next < by_place_.size() &&
+          by_place_[next]->place == static_cast<int64_t>(i)) {
+        alert = by_place_[next];
+      } else {
+        Labels labels = AlertLabels(expr.labels(i), expr.values[i], input.at);
+        alert = Find(labels);
+        if (alert == nullptr) {
+          fresh_.push_back({std::move(labels), static_cast<uint32_t>(i)});
+          // Far too many: no need to look at the rest.
+          if (fresh_.size() > options_.max_alerts) return false;
+          return true;
+        }
+      }
+      if (alert->seen == serial_) {
+        status = Duplicate();
+        return false;
+      }
+      alert->seen = serial_;
+      alert->seen_at = static_cast<uint32_t>(i);
+      return true;
+    });
+    RETURN_IF_ERROR(status);
+    std::sort(fresh_.begin(), fresh_.end(),
+              [](const Fresh& a, const Fresh& b) { return a.labels < b.labels; });
+    for (size_t k = 1; k < fresh_.size(); ++k) {
+      if (fresh_[k].labels == fresh_[k - 1].labels) return Duplicate();
+    }
+    return OkStatus();
+  }
+
+  // What becomes of each alert, and whether there are too many. Changes no state.
+  Status Judge(const AlertInput& input) {
+    size_t staying = fresh_.size();
+    for (auto& alert : alerts_) {
+      Alert& a = *alert;
+      a.next_can_end_since = kNever;
+      a.fate = Alert::Fate::kStay;
+      if (a.seen != serial_) {
+        if (!a.firing) {
+          a.fate = Alert::Fate::kDrop;
+        } else if (CanEnd(a, input)) {
+          a.next_can_end_since = a.can_end_since == kNever ? input.at.tick : a.can_end_since;
+          if (input.at.tick - a.next_can_end_since >= rule_->keep_firing()) {
+            a.fate = Alert::Fate::kEnd;
+          }
+        }
+      }
+      staying += a.fate == Alert::Fate::kStay;
+    }
+    const size_t limit = rule_->limit() > 0 ? std::min<size_t>(rule_->limit(), options_.max_alerts)
+                                            : options_.max_alerts;
+    if (staying > limit) {
+      return ResourceExhausted(Cat("exceeded limit of ", limit, " with ", staying, " alerts"));
+    }
+    return OkStatus();
+  }
+
+  // Whether an alert that expr lacks may end now.
+  bool CanEnd(Alert& a, const AlertInput& input) {
+    if (input.clear == nullptr) return true;
+    if (a.clear.IsPresent(a.element, *input.clear)) return true;
+    if (input.subject == nullptr && input.clear_subject == nullptr) return false;
+    if (input.subject != nullptr && a.subject.IsPresent(a.element, *input.subject)) return false;
+    return input.clear_subject == nullptr ||
+           !a.clear_subject.IsPresent(a.element, *input.clear_subject);
+  }
+
+  void Apply(const AlertInput& input, std::vector<Transition>* out) {
+    bool moved = false;  // places of alerts changed
+    size_t next_fresh = 0;
+    size_t removed = 0;
+    for (auto& alert : alerts_) {
+      // New ones come in between, in the order of labels.
+      while (next_fresh < fresh_.size() && fresh_[next_fresh].labels < alert->labels) {
+        Begin(fresh_[next_fresh++], input, out);
+      }
+      Alert& a = *alert;
+      switch (a.fate) {
+        case Alert::Fate::kDrop:
+          if (options_.report_pending) Report(TransitionKind::kDropped, a, input.at, out);
+          ++removed;
+          continue;
+        case Alert::Fate::kEnd: {
+          const bool no_data =
+              input.subject != nullptr && !a.subject.IsPresent(a.element, *input.subject);
+          ++a.sequence;
+          Report(TransitionKind::kResolved, a, input.at, out);
+          out->back().end_reason = no_data ? EndReason::kNoData : EndReason::kCleared;
+          --firing_;
+          ++removed;
+          continue;
+        }
+        case Alert::Fate::kStay:
+          break;
+      }
+      a.can_end_since = a.next_can_end_since;
+      if (a.seen == serial_) moved |= See(a, input);
+      if (!a.firing) {
+        if (input.at.tick - a.active.tick >= rule_->hold()) Fire(a, input.at, out);
+      } else {
+        Update(a, input.at, out);
+      }
+    }
+    while (next_fresh < fresh_.size()) Begin(fresh_[next_fresh++], input, out);
+    if (removed > 0) {
+      std::erase_if(alerts_, [](const auto& a) { return a->fate != Alert::Fate::kStay; });
+    }
+    if (!begun_.empty()) {
+      const auto middle = static_cast<std::ptrdiff_t>(alerts_.size());
+      std::move(begun_.begin(), begun_.end(), std::back_inserter(alerts_));
+      begun_.clear();
+      std::inplace_merge(alerts_.begin(), alerts_.begin() + middle, alerts_.end(),
+                         [](const auto& a, const auto& b) { return a->labels < b->labels; });
+      moved = true;
+    }
+    if (moved || removed > 0) SortByPlace();
+  }
+
+  // True when the alert comes from another element than before.
+  bool See(Alert& a, const AlertInput& input) {
+    a.value = input.expr->values[a.seen_at];
+    a.last_seen = input.at;
+    if (a.place == a.seen_at) return false;
+    a.place = a.seen_at;
+    a.element = input.expr->labels(a.seen_at);
+    a.text_stale = true;
+    a.subject.Reset();
+    a.clear.Reset();
+    a.clear_subject.Reset();
+    return true;
+  }
+
+  void Begin(Fresh& fresh, const AlertInput& input, std::vector<Transition>* out) {
+    auto alert = std::make_unique<Alert>();
+    Alert& a = *alert;
+    a.labels = std::move(fresh.labels);
+    a.element = input.expr->labels(fresh.place);
+    a.value = input.expr->values[fresh.place];
+    a.active = a.last_seen = input.at;
+    a.place = fresh.place;
+    if (rule_->hold() <= 0) {
+      Fire(a, input.at, out);
+    } else if (options_.report_pending) {
+      Report(TransitionKind::kPending, a, input.at, out);
+    }
+    begun_.push_back(std::move(alert));
+  }
+
+  void Fire(Alert& a, const Moment& at, std::vector<Transition>* out) {
+    a.firing = true;
+    ++firing_;
+    a.started = at;
+    a.sequence = 1;
+    a.annotations = Expand(a, at);
+    MarkExpanded(a);
+    a.last_event_ns = at.time_ns;
+    a.root_cause_changed = false;
+    a.alerts_series = Labels();
+    Report(TransitionKind::kFound, a, at, out);
+  }
+
+  void Update(Alert& a, const Moment& at, std::vector<Transition>* out) {
+    const int64_t quiet = at.time_ns - a.last_event_ns;
+    if (quiet < options_.min_update_ns) return;
+    bool report = quiet >= options_.max_update_ns || a.root_cause_changed;
+    // While it is only kept firing there is nothing new to say about its element. Else the text is
+    // looked at when it can have changed; a new step or time alone is no news.
+    const bool other_value = a.expanded_bits != std::bit_cast<uint64_t>(a.value);
+    if (a.seen == serial_ && (a.text_stale || (annotations_vary_ && (report || other_value)))) {
+      Annotations now = Expand(a, at);
+      MarkExpanded(a);
+      if (now != a.annotations) {
+        a.annotations = std::move(now);
+        report = true;
+      }
+    }
+    if (!report) return;
+    ++a.sequence;
+    a.last_event_ns = at.time_ns;
+    a.root_cause_changed = false;
+    Report(TransitionKind::kUpdated, a, at, out);
+  }
+
+  Annotations Expand(const Alert& a, const Moment& at) const {
+    Annotations out;
+    out.reserve(rule_->annotations().size());
+    const TemplateInput in = Inputs(a.element, a.value, at);
+    for (const auto& t : rule_->annotations()) out.emplace_back(t.name, t.text.Expand(in));
+    return out;
+  }
+  static void MarkExpanded(Alert& a) {
+    a.expanded_bits = std::bit_cast<uint64_t>(a.value);
+    a.text_stale = false;
+  }
+
+  static void Report(TransitionKind kind, const Alert& a, const Moment& at,
+                     std::vector<Transition>* out) {
+    Transition t;
+    t.kind = kind;
+    t.at = at;
+    t.labels = a.labels;
+    t.element = a.element;
+    t.value = a.value;
+    t.active = a.active;
+    t.started = a.started;
+    t.last_seen = a.last_seen;
+    t.sequence = a.sequence;
+    t.annotations = a.annotations;
+    t.root_cause = a.root_cause;
+    out->push_back(std::move(t));
+  }
+
+  AlertRulePtr rule_;
+  bool annotations_vary_ = false;
+  const AlertOptions options_;
+  std::vector<std::unique_ptr<Alert>> alerts_;  // by labels
+  std::vector<Alert*> by_place_;                // those whose element is in column_
+  eval::LabelColumnPtr column_;                 // of expr at the last Step
+  std::vector<std::pair<std::string, double>> params_;
+  uint64_t serial_ = 0;
+  size_t firing_ = 0;
+  // Scratch of one Step.
+  std::vector<Fresh> fresh_;
+  std::vector<std::unique_ptr<Alert>> begun_;
+};
+
+AlertState::AlertState(AlertRulePtr rule, AlertOptions options)
+    : impl_(std::make_unique<Impl>(std::move(rule), options)) {}
+AlertState::~AlertState() = default;
+AlertState::AlertState(AlertState&&) noexcept = default;
+AlertState& AlertState::operator=(AlertState&&) noexcept = default;
+
+void AlertState::SetRule(AlertRulePtr rule) { impl_->SetRule(std::move(rule)); }
+const AlertRule& AlertState::rule() const { return impl_->rule(); }
+Status AlertState::Step(const AlertInput& input, std::vector<Transition>* out) {
+  return impl_->Step(input, out);
+}
+void AlertState::EndAll(EndReason reason, const Moment& at, std::vector<Transition>* out) {
+  impl_->EndAll(reason, at, out);
+}
+bool AlertState::SetRootCause(const Labels& labels, std::string_view root_cause) {
+  return impl_->SetRootCause(labels, root_cause);
+}
+size_t AlertState::firing() const { return impl_->firing(); }
+size_t AlertState::pending() const { return impl_->pending(); }
+ActiveAlert AlertState::Active(size_t i) const { return impl_->Active(i); }
+void AlertState::Save(BinaryWriter& out) const { impl_->Save(out); }
+void AlertState::Restore(BinaryReader& in) { impl_->Restore(in); }
+
+}  // namespace pitwall::alert

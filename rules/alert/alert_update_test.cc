@@ -1,0 +1,253 @@
+// What is reported while an alert is open, how subjects are found, and a random walk against a
+// naive state machine.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <random>
+
+#include "rules/alert/alert_script.h"
+#include "rules/alert/element_lookup.h"
+
+namespace pitwall::alert {
+namespace {
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+TEST(AlertUpdate, ChangedTextAtMostOnceAMinute) {
+  AlertScript s;
+  s.rule.annotations = {{"summary", "{{ $value }}"}};
+  s.Run({{0, "1=5", "found 1=5 since 0 fired 0 #1"},
+         {30, "1=6", ""},
+         {59, "1=7", ""},
+         {60, "1=8", "updated 1=8 since 0 fired 0 #2"},
+         {90, "1=9", ""},
+         {120, "1=8", ""},  // the text is again what was reported
+         {121, "1=9", "updated 1=9 since 0 fired 0 #3"},
+         {150, "", "resolved 1=9 since 0 fired 0 #4 cleared"}});
+}
+
+TEST(AlertUpdate, EveryFiveMinutesWhileOpen) {
+  AlertScript s;
+  s.rule.annotations = {{"summary", "constant"}};
+  s.rule.keep_firing = 1000 * kSecond;
+  s.Run({{0, "1=5", "found 1=5 since 0 fired 0 #1"},
+         {299, "1=6", ""},
+         {300, "1=7", "updated 1=7 since 0 fired 0 #2"},
+         {599, "1=8", ""},
+         {601, "", "updated 1=8 since 0 fired 0 #3"},  // also while it is only kept firing
+         {901, "1=1", "updated 1=1 since 0 fired 0 #4"}});
+}
+
+TEST(AlertUpdate, PendingOnesReportNothing) {
+  AlertScript s;
+  s.rule.hold = 1000 * kSecond;
+  s.rule.annotations = {{"summary", "{{ $value }}"}};
+  s.Run({{0, "1=5", "pending 1=5 since 0"}, {400, "1=6", ""}, {800, "1=7", ""}});
+}
+
+TEST(AlertUpdate, RootCauseAndParameters) {
+  AlertScript s;
+  s.space.parameters = {{"rule", "limit", 10}};
+  s.rule.parameters = {0};
+  s.rule.annotations = {{"summary", "over {{ $params.limit }}"}};
+  AlertState state = s.Make();
+  const auto column = ColumnOfX({"1"}, "a");
+  const Elements e = Parse(column, "1=50");
+  const eval::Vector v = e.View();
+  const auto step = [&](int64_t seconds, double limit) {
+    AlertInput input;
+    input.at.tick = input.at.time_ns = seconds * kSecond;
+    input.expr = &v;
+    input.parameters = {&limit, 1};
+    std::vector<Transition> out;
+    EXPECT_TRUE(state.Step(input, &out).ok());
+    return out;
+  };
+  auto out = step(0, 10);
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0].Annotation("summary"), "over 10");
+  EXPECT_FALSE(state.SetRootCause(Labels({{"x", "2"}}), "disk"));
+  EXPECT_TRUE(state.SetRootCause(out[0].labels, "disk"));
+  EXPECT_TRUE(step(30, 10).empty());
+  out = step(60, 10);
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0].kind, TransitionKind::kUpdated);
+  EXPECT_EQ(out[0].root_cause, "disk");
+  EXPECT_TRUE(state.SetRootCause(out[0].labels, "disk"));  // no change
+  EXPECT_TRUE(step(130, 10).empty());
+  // New annotations after a reload that kept the state.
+  s.rule.annotations = {{"summary", "above {{ $params.limit }}"}};
+  state.SetRule(*AlertRule::Make(s.space, s.rule, 0));
+  out = step(140, 20);
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(out[0].Annotation("summary"), "above 20");
+  EXPECT_EQ(out[0].sequence, 3u);
+}
+
+TEST(AlertUpdate, OnTheStepClockMinutesAreOfEventTime) {
+  AlertScript s;
+  s.rule.annotations = {{"summary", "{{ $value }} at step {{ $step }}"}};
+  AlertState state = s.Make();
+  const auto column = ColumnOfX({"1"}, "a");
+  const auto step = [&](int64_t at, int64_t time_s, const char* elements) {
+    const Elements e = Parse(column, elements);
+    const eval::Vector v = e.View();
+    AlertInput input;
+    input.at.tick = StepPosition(at);
+    input.at.step = at;
+    input.at.time_ns = time_s * kSecond;
+    input.expr = &v;
+    std::vector<Transition> out;
+    EXPECT_TRUE(state.Step(input, &out).ok());
+    std::string text = AlertScript::Show(out);
+    if (!out.empty()) CatTo(text, " [", out[0].Annotation("summary"), "]");
+    return text;
+  };
+  EXPECT_EQ(step(100, 1000, "1=5"), "found 1=5 since 100 fired 100 #1 [5 at step 100]");
+  EXPECT_EQ(step(500, 1030, "1=6"), "");  // 400 steps, half a minute
+  EXPECT_EQ(step(501, 1060, "1=6"), "updated 1=6 since 100 fired 100 #2 [6 at step 501]");
+  EXPECT_EQ(step(502, 1130, "1=6"), "");  // a new step alone is no news
+  EXPECT_EQ(step(503, 1360, "1=6"), "updated 1=6 since 100 fired 100 #3 [6 at step 503]");
+}
+
+TEST(ElementLookup, FindsWhatAnElementWasMadeOf) {
+  const auto column =
+      eval::LabelColumn::Of({Labels({{"__name__", "a"}, {"node", "1"}, {"gpu", "1"}}),
+                             Labels({{"__name__", "a"}, {"node", "1"}, {"gpu", "2"}}),
+                             Labels({{"__name__", "a"}, {"node", "2"}, {"gpu", "1"}})});
+  Elements e = Absent(column);
+  const auto present = [&](const Labels& labels) {
+    ElementLookup lookup;
+    return lookup.IsPresent(labels, e.View());
+  };
+  const Labels& there = (*column)[2];  // node 1, gpu 2
+  e.present[2] = 1;
+  EXPECT_TRUE(present(there));
+  EXPECT_FALSE(present((*column)[0]));
+  EXPECT_TRUE(present(there.DropName()));  // after arithmetic
+  EXPECT_FALSE(present((*column)[0].DropName()));
+  EXPECT_TRUE(present(Labels({{"node", "1"}})));  // after on(node)
+  EXPECT_FALSE(present(Labels({{"node", "2"}})));
+  EXPECT_TRUE(present(there.With("model", "h200")));  // after group_left(model)
+  EXPECT_TRUE(present(Labels()));
+  EXPECT_TRUE(Agree(Labels({{"a", "1"}}), Labels({{"b", "2"}})));
+  EXPECT_FALSE(Agree(Labels({{"a", "1"}, {"b", "1"}}), Labels({{"b", "2"}})));
+}
+
+// Prometheus' Eval, over maps, for the part of the life cycle that Prometheus has.
+class NaiveAlerts {
+ public:
+  NaiveAlerts(int64_t hold, int64_t keep) : hold_(hold), keep_(keep) {}
+  std::map<std::string, std::string> Step(int64_t now, const std::map<std::string, double>& expr) {
+    std::map<std::string, std::string> events;
+    for (const auto& [x, value] : expr) {
+      const auto [it, fresh] = active_.try_emplace(x);
+      if (fresh) it->second.since = now;
+      it->second.value = value;
+    }
+    for (auto it = active_.begin(); it != active_.end();) {
+      auto& [x, a] = *it;
+      const bool fresh = a.since == now && !a.known;
+      a.known = true;
+      if (expr.count(x) == 0) {
+        bool keep = false;
+        if (a.firing && keep_ > 0) {
+          if (a.keep_since < 0) a.keep_since = now;
+          keep = now - a.keep_since < keep_;
+        }
+        if (!keep) {
+          events[x] = a.firing ? "resolved" : "dropped";
+          it = active_.erase(it);
+          continue;
+        }
+      } else {
+        a.keep_since = -1;
+      }
+      if (!a.firing && now - a.since >= hold_) {
+        a.firing = true;
+        events[x] = "found";
+      } else if (fresh) {
+        events[x] = "pending";
+      }
+      ++it;
+    }
+    return events;
+  }
+
+ private:
+  struct One {
+    bool known = false, firing = false;
+    int64_t since = 0, keep_since = -1;
+    double value = 0;
+  };
+  int64_t hold_, keep_;
+  std::map<std::string, One> active_;
+};
+
+TEST(AlertUpdate, RandomWalkAgainstPrometheusEval) {
+  const char* const fixed = std::getenv("PITWALL_TEST_SEED");
+  const uint64_t seed =
+      fixed != nullptr ? std::strtoull(fixed, nullptr, 10) : std::random_device{}();
+  SCOPED_TRACE(Cat("PITWALL_TEST_SEED=", seed));
+  std::mt19937_64 random(seed);
+  size_t events = 0;
+  for (int round = 0; round < 50; ++round) {
+    AlertScript s;
+    s.rule.hold = static_cast<int64_t>(random() % 4) * 10 * kSecond;
+    s.rule.keep_firing = static_cast<int64_t>(random() % 4) * 10 * kSecond;
+    s.options.min_update_ns = s.options.max_update_ns = INT64_MAX;
+    NaiveAlerts naive(s.rule.hold, s.rule.keep_firing);
+    AlertState state = s.Make();
+    std::vector<std::string> xs;
+    for (int i = 0; i < 20; ++i) xs.push_back(std::to_string(i));
+    auto column = ColumnOfX(xs, "a");
+    uint32_t on = 0;
+    for (int64_t now = kSecond; now < 300 * kSecond; now += 5 * kSecond) {
+      if (random() % 10 == 0) {  // another set of series
+        std::vector<std::string> some;
+        for (const std::string& x : xs) {
+          if (random() % 8 != 0) some.push_back(x);
+        }
+        column = ColumnOfX(some, "a");
+      }
+      on ^= static_cast<uint32_t>(random() & random() & random());
+      std::string text;
+      std::map<std::string, double> expr;
+      for (size_t i = 0; i < column->size(); ++i) {
+        const std::string x((*column)[i].Get("x"));
+        if ((on >> *ParseInt(x) & 1) == 0) continue;
+        expr[x] = static_cast<double>(random() % 100);
+        CatTo(text, x, "=", FormatDouble(expr[x]), " ");
+      }
+      const Elements e = Parse(column, text);
+      const eval::Vector v = e.View();
+      AlertInput input;
+      input.at.tick = input.at.time_ns = now;
+      input.expr = &v;
+      std::vector<Transition> out;
+      ASSERT_TRUE(state.Step(input, &out).ok());
+      std::map<std::string, std::string> got;
+      for (size_t i = 0; i < out.size(); ++i) {
+        if (i > 0) {
+          ASSERT_LT(out[i - 1].labels, out[i].labels);
+        }
+        got[std::string(out[i].labels.Get("x"))] = TransitionKindName(out[i].kind);
+      }
+      ASSERT_EQ(got, naive.Step(now, expr)) << "round " << round << " at " << now;
+      events += got.size();
+      if (random() % 5 == 0) {  // a crash
+        BinaryWriter writer;
+        state.Save(writer);
+        state = s.Make();
+        BinaryReader reader(writer.data());
+        state.Restore(reader);
+        ASSERT_TRUE(reader.Finish("state").ok());
+      }
+    }
+  }
+  EXPECT_GT(events, 5000u);
+}
+
+}  // namespace
+}  // namespace pitwall::alert

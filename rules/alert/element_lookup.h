@@ -1,0 +1,30 @@
+// Whether an element of one result is there in another: the left side of the comparison, the
+// `clear` expression.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/container/inlined_vector.h"
+#include "rules/eval/vector.h"
+#include "services/model/labels.h"
+
+namespace pitwall::alert {
+
+// Whether all labels that both have, apart from the name, agree: {node="1"} and
+// up{node="1",gpu="2"} do. So a result of `by`, `on` or group_left finds what it was made of.
+bool Agree(const Labels& a, const Labels& b);
+
+// The elements of a column that agree with a label set. Found when first asked for, and again when
+// the binding changed; in between a look-up reads one or a few presence bytes.
+class ElementLookup {
+ public:
+  bool IsPresent(const Labels& labels, const eval::Vector& in);
+  // For other labels.
+  void Reset() { binding_ = 0; }
+
+ private:
+  uint64_t binding_ = 0;
+  absl::InlinedVector<uint32_t, 2> places_;
+};
+
+}  // namespace pitwall::alert

@@ -1,0 +1,257 @@
+#include "rules/alert/rule_status.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "rules/alert/element_lookup.h"
+#include "rules/alert/label_codec.h"
+#include "services/base/strings.h"
+
+namespace pitwall::alert {
+namespace {
+
+constexpr uint8_t kFormat = 1;
+constexpr size_t kNamesInReason = 5;
+
+}  // namespace
+
+void InputWatch::Rebind(const eval::Vector& subject) {
+  const size_t n = subject.size();
+  const eval::LabelColumn& now = *subject.column;
+  std::vector<uint8_t> seen(n, 0);
+  const size_t before = column_ == nullptr ? 0 : column_->size();
+  std::vector<Labels> lost;
+  size_t j = 0;
+  for (size_t i = 0; i < before; ++i) {
+    if (seen_[i] == 0) continue;
+    const Labels& labels = (*column_)[i];
+    // Label sets of one evaluator are the same object: mostly there is nothing to compare.
+    while (j < n && &now[j] != &labels && now[j] < labels) ++j;
+    if (j < n && (&now[j] == &labels || now[j] == labels)) {
+      seen[j] = 1;
+    } else {
+      lost.push_back(labels);
+    }
+  }
+  // Those that the store had forgotten and knows again.
+  std::erase_if(gone_, [&](const Labels& labels) {
+    const int64_t place = now.Find(labels);
+    if (place < 0) return false;
+    seen[static_cast<size_t>(place)] = 1;
+    return true;
+  });
+  for (Labels& labels : lost) {
+    if (gone_.size() >= max_gone_) break;
+    gone_.push_back(std::move(labels));
+  }
+  std::sort(gone_.begin(), gone_.end());
+  column_ = subject.column;
+  seen_ = std::move(seen);
+  present_.assign(n, 0);
+}
+
+void InputWatch::Update(const eval::Vector& subject) {
+  if (column_ != subject.column) {
+    Rebind(subject);
+    counted_ = false;
+  }
+  const size_t n = present_.size();
+  // Most ticks have what the one before had.
+  if (n > 0 && std::memcmp(present_.data(), subject.present.data(), n) == 0 && counted_) return;
+  counted_ = true;
+  size_t lacking = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const auto there = static_cast<uint8_t>(subject.present[i] != 0);
+    present_[i] = there;
+    seen_[i] |= there;
+    lacking += static_cast<size_t>(seen_[i] ^ there);
+  }
+  lacking_ = lacking + gone_.size();
+}
+
+void InputWatch::AttemptEnded() {
+  std::fill(seen_.begin(), seen_.end(), 0);
+  std::fill(present_.begin(), present_.end(), 0);
+  gone_.clear();
+  lacking_ = 0;
+  counted_ = false;
+}
+
+bool InputWatch::Lacks(const Labels& labels) const {
+  if (lacking_ == 0) return false;
+  for (size_t i = 0; i < seen_.size(); ++i) {
+    if (seen_[i] != 0 && present_[i] == 0 && Agree(labels, (*column_)[i])) return true;
+  }
+  return std::any_of(gone_.begin(), gone_.end(),
+                     [&](const Labels& gone) { return Agree(labels, gone); });
+}
+
+std::vector<Labels> InputWatch::Names(size_t max) const {
+  std::vector<Labels> out(gone_.begin(),
+                          gone_.begin() + static_cast<std::ptrdiff_t>(std::min(max, gone_.size())));
+  // Both lists are sorted: the first `max` of each hold the first `max` of both.
+  size_t more = 0;
+  for (size_t i = 0; i < seen_.size() && more < max; ++i) {
+    if (seen_[i] == 0 || present_[i] != 0) continue;
+    out.push_back((*column_)[i]);
+    ++more;
+  }
+  std::sort(out.begin(), out.end());
+  if (out.size() > max) out.resize(max);
+  return out;
+}
+
+void InputWatch::Save(BinaryWriter& out) const {
+  out.U8(kFormat);
+  out.U64(static_cast<uint64_t>(std::count(seen_.begin(), seen_.end(), 1)));
+  LabelsWriter labels(out);
+  for (size_t i = 0; i < seen_.size(); ++i) {
+    if (seen_[i] == 0) continue;
+    labels.Write((*column_)[i]);
+    out.Bool(present_[i] != 0);
+  }
+  out.U64(gone_.size());
+  for (const Labels& gone : gone_) labels.Write(gone);
+}
+
+void InputWatch::Restore(BinaryReader& in) {
+  column_ = nullptr;
+  seen_.clear();
+  present_.clear();
+  gone_.clear();
+  lacking_ = 0;
+  if (in.U8() != kFormat) in.Fail();
+  const size_t n = in.Count(3);
+  LabelsReader reader(in);
+  std::vector<Labels> labels;
+  std::vector<uint8_t> present;
+  for (size_t i = 0; i < n && in.ok(); ++i) {
+    labels.push_back(reader.Read());
+    present.push_back(in.Bool());
+    if (i > 0 && !(labels[i - 1] < labels[i])) in.Fail();
+  }
+  const size_t gone = in.Count(2);
+  std::vector<Labels> gone_labels;
+  for (size_t i = 0; i < gone && in.ok(); ++i) {
+    gone_labels.push_back(reader.Read());
+    if (i > 0 && !(gone_labels[i - 1] < gone_labels[i])) in.Fail();
+  }
+  if (!in.ok()) return;
+  // A column of its own, until the next tick brings the evaluator's.
+  column_ = eval::LabelColumn::Of(std::move(labels));
+  seen_.assign(present.size(), 1);
+  present_ = std::move(present);
+  gone_ = std::move(gone_labels);
+  lacking_ =
+      gone_.size() + static_cast<size_t>(std::count(present_.begin(), present_.end(), uint8_t{0}));
+}
+
+RuleStatusMachine::RuleStatusMachine(std::vector<std::string> needs)
+    : needs_(std::move(needs)), met_once_(needs_.size(), 0), open_(needs_.empty()) {}
+
+bool RuleStatusMachine::Gate(std::span<const uint8_t> needs_met) {
+  if (open_) return true;
+  open_ = true;
+  for (size_t i = 0; i < met_once_.size(); ++i) {
+    if (i < needs_met.size() && needs_met[i] != 0) met_once_[i] = 1;
+    open_ = open_ && met_once_[i] != 0;
+  }
+  return open_;
+}
+
+std::optional<StatusChange> RuleStatusMachine::Update(const StatusInput& input) {
+  if (input.error) return Become(RuleStatus::kError, input.error_message);
+  if (input.firing > 0) {
+    ever_found_ = true;
+    return Become(RuleStatus::kIssuesFound, "");
+  }
+  bool unmet = false;
+  for (const uint8_t met : input.needs_met) unmet |= met == 0;
+  const size_t lacking = input.inputs == nullptr ? 0 : input.inputs->lacking();
+  if (unmet || !open_ || lacking > 0) {
+    // Built only when it is needed, but compared with the last one at each tick that lacks
+    // something.
+    std::string reason;
+    for (size_t i = 0; i < needs_.size(); ++i) {
+      const bool missing =
+          i < input.needs_met.size() ? input.needs_met[i] == 0 : !open_ && met_once_[i] == 0;
+      if (missing) CatTo(reason, reason.empty() ? "no series of " : ", ", needs_[i]);
+    }
+    if (lacking > 0) {
+      CatTo(reason, reason.empty() ? "" : "; ", "without input: ");
+      const std::vector<Labels> names = input.inputs->Names(kNamesInReason);
+      for (size_t i = 0; i < names.size(); ++i) {
+        CatTo(reason, i > 0 ? ", " : "", names[i].ToString());
+      }
+      if (lacking > names.size()) CatTo(reason, " and ", lacking - names.size(), " more");
+    }
+    return Become(RuleStatus::kNoData, reason);
+  }
+  if (!input.in_progress.empty()) return Become(RuleStatus::kInProgress, input.in_progress);
+  return Become(RuleStatus::kNoIssuesFound, "");
+}
+
+std::optional<StatusChange> RuleStatusMachine::Stop(std::string_view reason) {
+  return Become(RuleStatus::kStopped, reason);
+}
+
+std::optional<StatusChange> RuleStatusMachine::Become(RuleStatus status, std::string_view reason) {
+  if (status == status_ && reason == reason_) return std::nullopt;
+  StatusChange change;
+  change.previous = status_;
+  change.status = status;
+  change.reason = reason;
+  change.ever_found = ever_found_;
+  change.reason_only = status == status_;
+  status_ = status;
+  reason_ = reason;
+  return change;
+}
+
+void RuleStatusMachine::Save(BinaryWriter& out) const {
+  out.U8(kFormat);
+  out.U64(needs_.size());
+  for (size_t i = 0; i < needs_.size(); ++i) {
+    out.Str(needs_[i]);
+    out.Bool(met_once_[i] != 0);
+  }
+  out.Bool(open_);
+  out.U8(static_cast<uint8_t>(status_));
+  out.Str(reason_);
+  out.Bool(ever_found_);
+}
+
+void RuleStatusMachine::Restore(BinaryReader& in) {
+  if (in.U8() != kFormat) in.Fail();
+  const size_t n = in.Count(2);
+  std::fill(met_once_.begin(), met_once_.end(), 0);
+  bool same = n == needs_.size();
+  for (size_t i = 0; i < n && in.ok(); ++i) {
+    const std::string name = in.Str();
+    const bool met = in.Bool();
+    const auto it = std::find(needs_.begin(), needs_.end(), name);
+    if (it == needs_.end()) {
+      same = false;
+    } else if (met) {
+      met_once_[static_cast<size_t>(it - needs_.begin())] = 1;
+    }
+  }
+  const bool open = in.Bool();
+  const uint8_t status = in.U8();
+  reason_ = in.Str();
+  ever_found_ = in.Bool();
+  if (status > static_cast<uint8_t>(RuleStatus::kStopped)) in.Fail();
+  if (!in.ok()) {
+    open_ = needs_.empty();
+    status_ = RuleStatus::kUnknown;
+    reason_.clear();
+    ever_found_ = false;
+    return;
+  }
+  status_ = static_cast<RuleStatus>(status);
+  // An open gate stays open, unless the rule now needs something else.
+  open_ = same ? open
+               : std::all_of(met_once_.begin(), met_once_.end(), [](uint8_t m) { return m != 0; });
+}
+
+}  // namespace pitwall::alert

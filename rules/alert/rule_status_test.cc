@@ -1,0 +1,183 @@
+#include "rules/alert/rule_status.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rules/alert/alert_script.h"
+
+namespace pitwall::alert {
+namespace {
+
+using testing::ElementsAre;
+
+std::string Show(const std::optional<StatusChange>& change) {
+  if (!change) return "";
+  return Cat(RuleStatusName(change->previous), " -> ", RuleStatusName(change->status),
+             change->reason.empty() ? "" : ": ", change->reason,
+             change->ever_found ? " (found before)" : "", change->reason_only ? " (reason)" : "");
+}
+
+std::vector<std::string> Xs(const std::vector<Labels>& labels) {
+  std::vector<std::string> out;
+  for (const Labels& l : labels) out.emplace_back(l.Get("x"));
+  return out;
+}
+
+class InputWatchTest : public testing::Test {
+ protected:
+  void See(const std::vector<std::string>& bound, std::string_view present) {
+    const Elements e = Parse(ColumnOfX(bound, "a"), present);
+    watch.Update(e.View());
+    // A restored watch is in the same state, and saves the same.
+    BinaryWriter writer;
+    watch.Save(writer);
+    InputWatch other;
+    BinaryReader reader(writer.data());
+    other.Restore(reader);
+    ASSERT_TRUE(reader.Finish("watch").ok());
+    EXPECT_EQ(other.lacking(), watch.lacking());
+    EXPECT_EQ(other.Names(100), watch.Names(100));
+    BinaryWriter again;
+    other.Save(again);
+    EXPECT_EQ(again.data(), writer.data());
+    if (restore_each_time) watch = std::move(other);
+  }
+  InputWatch watch;
+  bool restore_each_time = false;
+
+  void Story() {
+    See({"1", "2", "3"}, "1 2");
+    EXPECT_EQ(watch.lacking(), 0u);
+    See({"1", "2", "3"}, "1");
+    EXPECT_THAT(Xs(watch.Names(10)), ElementsAre("2"));
+    EXPECT_TRUE(watch.Lacks(Labels({{"x", "2"}})));
+    EXPECT_FALSE(watch.Lacks(Labels({{"x", "1"}})));
+    See({"1", "3", "4"}, "1 4");  // the store forgot 2
+    EXPECT_THAT(Xs(watch.Names(10)), ElementsAre("2"));
+    EXPECT_TRUE(watch.Lacks(Labels({{"x", "2"}})));
+    See({"0", "1", "3"}, "3");  // forgot 4, which was there just now; 1 is absent
+    EXPECT_THAT(Xs(watch.Names(10)), ElementsAre("1", "2", "4"));
+    EXPECT_THAT(Xs(watch.Names(2)), ElementsAre("1", "2"));
+    See({"1", "2", "3", "4"}, "1 4 3");  // 2 is known again, but absent
+    EXPECT_THAT(Xs(watch.Names(10)), ElementsAre("2"));
+    See({"1", "2", "3", "4"}, "1 2 3 4");
+    EXPECT_EQ(watch.lacking(), 0u);
+    See({"1", "2"}, "");
+    EXPECT_EQ(watch.lacking(), 4u);
+    watch.AttemptEnded();
+    EXPECT_EQ(watch.lacking(), 0u);
+    See({"1", "2"}, "");
+    EXPECT_EQ(watch.lacking(), 0u);
+  }
+};
+
+TEST_F(InputWatchTest, NamesWhatWasThereOnceAndIsNot) { Story(); }
+TEST_F(InputWatchTest, AlsoWhenRestoredAtEveryTick) {
+  restore_each_time = true;
+  Story();
+}
+
+TEST_F(InputWatchTest, IsBounded) {
+  watch = InputWatch(3);
+  std::vector<std::string> xs;
+  for (int i = 0; i < 10; ++i) xs.push_back(std::to_string(i));
+  See(xs, "0 1 2 3 4 5 6 7 8 9");
+  See({}, "");
+  EXPECT_EQ(watch.lacking(), 3u);
+}
+
+TEST(RuleStatus, TheFirstThatHolds) {
+  RuleStatusMachine m({"up", "load"});
+  StatusInput in;
+  const auto step = [&](std::vector<uint8_t> met) {
+    in.needs_met = met;
+    m.Gate(met);
+    return Show(m.Update(in));
+  };
+  EXPECT_EQ(step({0, 0}), "Unknown -> NoData: no series of up, load");
+  EXPECT_EQ(step({0, 0}), "");
+  EXPECT_EQ(step({1, 0}), "NoData -> NoData: no series of load (reason)");
+  EXPECT_FALSE(m.gate_open());
+  in.in_progress = "waits for 10 steps";
+  EXPECT_EQ(step({1, 1}), "NoData -> InProgress: waits for 10 steps");
+  in.in_progress = "";
+  EXPECT_EQ(step({1, 1}), "InProgress -> NoIssuesFound");
+  in.firing = 2;
+  EXPECT_EQ(step({1, 1}), "NoIssuesFound -> IssuesFound (found before)");
+  EXPECT_EQ(step({0, 1}), "");  // an issue is stronger than a lack
+  in.error = true;
+  in.error_message = "too many series";
+  EXPECT_EQ(step({1, 1}), "IssuesFound -> Error: too many series (found before)");
+  in.error = false;
+  in.firing = 0;
+  EXPECT_EQ(step({0, 1}), "Error -> NoData: no series of up (found before)");
+  EXPECT_EQ(step({1, 1}), "NoData -> NoIssuesFound (found before)");
+  EXPECT_TRUE(m.ever_found());
+  EXPECT_EQ(Show(m.Stop("the job ended")),
+            "NoIssuesFound -> Stopped: the job ended (found before)");
+  EXPECT_EQ(Show(m.Stop("the job ended")), "");
+}
+
+TEST(RuleStatus, GateOpensWhenEachNeedWasMetOnce) {
+  RuleStatusMachine m({"a", "b"});
+  EXPECT_FALSE(m.Gate(std::vector<uint8_t>{1, 0}));
+  EXPECT_FALSE(m.Gate(std::vector<uint8_t>{0, 0}));
+  EXPECT_TRUE(m.Gate(std::vector<uint8_t>{0, 1}));  // not both at once
+  EXPECT_TRUE(m.Gate(std::vector<uint8_t>{0, 0}));
+  EXPECT_TRUE(RuleStatusMachine({}).Gate({}));
+}
+
+TEST(RuleStatus, LackingInputIsNamed) {
+  RuleStatusMachine m({});
+  InputWatch watch;
+  StatusInput in;
+  in.inputs = &watch;
+  std::vector<std::string> xs;
+  for (int i = 1; i < 9; ++i) xs.push_back(std::to_string(i));
+  const auto column = ColumnOfX(xs, "gpu");
+  watch.Update(Parse(column, "1 2 3 4 5 6 7 8").View());
+  EXPECT_EQ(Show(m.Update(in)), "Unknown -> NoIssuesFound");
+  watch.Update(Parse(column, "1 3 4 5 6 7 8").View());
+  EXPECT_EQ(Show(m.Update(in)), "NoIssuesFound -> NoData: without input: gpu{x=\"2\"}");
+  watch.Update(Parse(column, "8").View());
+  EXPECT_EQ(Show(m.Update(in)),
+            "NoData -> NoData: without input: gpu{x=\"1\"}, gpu{x=\"2\"}, gpu{x=\"3\"}, "
+            "gpu{x=\"4\"}, gpu{x=\"5\"} and 2 more (reason)");
+  watch.AttemptEnded();
+  EXPECT_EQ(Show(m.Update(in)), "NoData -> NoIssuesFound");
+}
+
+TEST(RuleStatus, SaveAndRestore) {
+  RuleStatusMachine m({"a", "b"});
+  m.Gate(std::vector<uint8_t>{1, 1});
+  StatusInput in;
+  in.firing = 1;
+  m.Update(in);
+  BinaryWriter writer;
+  m.Save(writer);
+  RuleStatusMachine same({"a", "b"});
+  BinaryReader reader(writer.data());
+  same.Restore(reader);
+  EXPECT_TRUE(reader.Finish("status").ok());
+  EXPECT_EQ(same.status(), RuleStatus::kIssuesFound);
+  EXPECT_TRUE(same.ever_found());
+  EXPECT_TRUE(same.gate_open());
+  EXPECT_FALSE(same.Update(in).has_value());  // nothing new
+  // A rule that needs one more thing now waits for it.
+  RuleStatusMachine more({"a", "b", "c"});
+  BinaryReader again(writer.data());
+  more.Restore(again);
+  EXPECT_FALSE(more.gate_open());
+  EXPECT_TRUE(more.Gate(std::vector<uint8_t>{0, 0, 1}));
+  // Damage.
+  for (size_t cut = 0; cut < writer.data().size(); ++cut) {
+    RuleStatusMachine other({"a"});
+    BinaryReader damaged(std::string_view(writer.data()).substr(0, cut));
+    other.Restore(damaged);
+    EXPECT_FALSE(damaged.Finish("status").ok());
+    EXPECT_EQ(other.status(), RuleStatus::kUnknown);
+  }
+}
+
+}  // namespace
+}  // namespace pitwall::alert

@@ -1,0 +1,84 @@
+// The parsed form of a template, inside rules/alert.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rules/alert/go_format.h"
+#include "rules/alert/template.h"
+
+namespace pitwall::alert {
+
+// Variables that every template has, in their slots.
+enum BuiltinSlot : uint32_t {
+  kRootSlot,  // $
+  kLabelsSlot,
+  kExternalLabelsSlot,
+  kExternalUrlSlot,
+  kValueSlot,
+  kParamsSlot,
+  kStepSlot,
+  kBuiltinSlots,
+};
+
+struct FunctionContext {
+  const TemplateInput* input = nullptr;
+};
+
+struct TemplateFunction {
+  std::string_view name;
+  int min_arguments;
+  int max_arguments;  // -1: any number
+  StatusOr<Value> (*call)(const FunctionContext&, std::span<const Value>);
+};
+// Null when there is none of that name. and, or and not need their arguments one by one: see kAnd,
+// kOr.
+const TemplateFunction* FindFunction(std::string_view name);
+// Why a function of Prometheus is not here, "" for names that Prometheus does not know either.
+std::string_view WhyNotSupported(std::string_view name);
+
+bool IsTrue(const Value& value, const TemplateInput& input);
+
+struct Expr {
+  enum class Kind { kLiteral, kDot, kVariable, kField, kCall, kAnd, kOr };
+  Kind kind = Kind::kLiteral;
+  Value literal;
+  uint32_t slot = 0;  // kVariable
+  std::string field;  // kField of arguments[0]
+  const TemplateFunction* function = nullptr;
+  std::vector<std::unique_ptr<Expr>> arguments;
+  size_t at = 0;  // byte offset
+  int line = 0, column = 0;
+  std::string text;  // as written, for messages
+};
+using ExprPtr = std::unique_ptr<Expr>;
+
+struct Block;
+
+struct Statement {
+  enum class Kind { kText, kPrint, kSet, kIf, kWith };
+  Kind kind = Kind::kText;
+  std::string text;
+  ExprPtr expr;
+  uint32_t slot = 0;  // kSet; kIf and kWith with `has_slot`
+  bool has_slot = false;
+  std::unique_ptr<Block> then, otherwise;
+};
+
+struct Block {
+  std::vector<Statement> statements;
+};
+
+struct TemplateBody {
+  std::string name;
+  Block block;
+  uint32_t slots = kBuiltinSlots;
+  bool varies = false;
+  bool constant = true;
+  std::vector<std::string> parameters;
+};
+
+}  // namespace pitwall::alert

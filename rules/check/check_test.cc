@@ -1,0 +1,442 @@
+#include "rules/check/rule_set.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rules/check/types.h"
+#include "rules/check/validators.h"
+#include "rules/lang/parser.h"
+#include "rules/lang/rule_file.h"
+#include "services/base/strings.h"
+
+namespace pitwall::check {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+CheckOptions Options() {
+  CheckOptions options;
+  options.default_interval = 60 * kSecond;
+  options.default_lookback = 300 * kSecond;
+  options.default_step_interval = kSecond;
+  options.default_step_lookback = 1000 * kSecond;
+  return options;
+}
+
+// Everything said about a file, without the infos on foreign metrics.
+std::string Check(std::string_view text, CheckedRuleSet* out = nullptr, bool infos = false) {
+  lang::Diagnostics diagnostics;
+  CheckedRuleSet set =
+      CheckRuleSet({lang::ParseRuleFile("p.yaml", text, &diagnostics)}, Options(), &diagnostics);
+  diagnostics.Sort();
+  std::string said;
+  for (const lang::Diagnostic& diagnostic : diagnostics.list()) {
+    if (infos || diagnostic.severity != lang::Severity::kInfo)
+      CatTo(said, diagnostic.ToString(), "\n");
+  }
+  if (out != nullptr) *out = std::move(set);
+  return said;
+}
+
+// What is said about one expression in an alert, with the caret line; "" when nothing.
+std::string CheckExpr(std::string_view expr, std::string_view group_keys = "interval: 1s") {
+  std::string said = Check(Cat("groups:\n- name: g\n  ", group_keys,
+                               "\n  rules:\n  - alert: A\n    expr: |\n      ", expr, "\n"));
+  return said;
+}
+
+TEST(Types, GoldenErrors) {
+  const std::pair<std::string_view, std::string_view> kCases[] = {
+      {"1 == 1",
+       "7:9: error: comparisons between scalars must use BOOL modifier\n          1 == 1\n         "
+       "   ^~"},
+      {"a + bool b",
+       "7:9: error: bool modifier can only be used on comparison operators\n"
+       "          a + bool b\n            ^~~~~~"},
+      {"a and 1",
+       "7:9: error: set operator \"and\" not allowed in binary scalar expression\n"
+       "          a and 1\n            ^~~"},
+      {"a == on(x) 1",
+       "7:7: error: vector matching only allowed between instant vectors\n"
+       "          a == on(x) 1\n          ^~~~~~~~~~~~"},
+      {"a or on(x) group_left b",
+       "7:9: error: no grouping allowed for \"or\" operation\n"
+       "          a or on(x) group_left b\n            ^~~~~~~~~~~~~~~~~~~"},
+      {"a + on(x) group_left(x) b",
+       "7:9: error: label \"x\" must not occur in ON and GROUP clause at once\n"
+       "          a + on(x) group_left(x) b\n            ^~~~~~~~~~~~~~~~~~~~~"},
+      {"a[5m] + 1",
+       "7:7: error: binary expression must contain only scalar and instant vector types\n"
+       "          a[5m] + 1\n          ^~~~~"},
+      {"-a[5m]",
+       "7:7: error: unary expression only allowed on expressions of type scalar or instant vector, "
+       "got range "
+       "vector\n          -a[5m]\n          ^~~~~~"},
+      {"{}",
+       "7:7: error: vector selector must contain at least one non-empty matcher\n          {}\n    "
+       "      ^~"},
+      {"{a=~\".*\"}",
+       "7:7: error: vector selector must contain at least one non-empty matcher\n"
+       "          {a=~\".*\"}\n          ^~~~~~~~~"},
+      {"a{b=~\"(\"}",
+       "7:9: error: bad regular expression \"(\": missing ): (\n"
+       "          a{b=~\"(\"}\n            ^~~~~~"},
+      {"a{__name__=\"b\"}",
+       "7:7: error: metric name must not be set twice: \"a\" or \"b\"\n"
+       "          a{__name__=\"b\"}\n          ^~~~~~~~~~~~~~~"},
+      {"rate(a)",
+       "7:12: error: expected type range vector in call to function \"rate\", got instant vector\n"
+       "          rate(a)\n               ^"},
+      {"rat(a[5m])",
+       "7:7: error: unknown function with name \"rat\" (did you mean \"rate\"?)\n"
+       "          rat(a[5m])\n          ^~~"},
+      {"abs()",
+       "7:7: error: expected 1 argument(s) in call to \"abs\", got 0\n          abs()\n          "
+       "^~~~~"},
+      {"round(a, 1, 2)",
+       "7:7: error: expected at most 2 argument(s) in call to \"round\", got 3\n"
+       "          round(a, 1, 2)\n          ^~~~~~~~~~~~~~"},
+      {"sum(1)",
+       "7:11: error: expected type instant vector in aggregation expression, got scalar\n"
+       "          sum(1)\n              ^"},
+      {"quantile(a, a)",
+       "7:16: error: expected type scalar in aggregation parameter, got instant vector\n"
+       "          quantile(a, a)\n                   ^"},
+      {"\"text\"",
+       "7:7: error: the result of a rule must be an instant vector or a scalar, got string\n"
+       "          \"text\"\n          ^~~~~~"},
+      {"a[5m]",
+       "7:7: error: the result of a rule must be an instant vector or a scalar, got range vector\n"
+       "          a[5m]\n          ^~~~~"},
+  };
+  for (const auto& [expr, said] : kCases)
+    EXPECT_EQ(CheckExpr(expr), Cat("p.yaml:", said, "\n")) << expr;
+}
+
+TEST(Types, AllErrorsOfAnExpression) {
+  const std::string said = CheckExpr("rat(a[5m]) + abs(b, c) + sum(1)");
+  EXPECT_NE(said.find("unknown function"), std::string::npos);
+  EXPECT_NE(said.find("expected 1 argument(s)"), std::string::npos);
+  EXPECT_NE(said.find("aggregation expression"), std::string::npos);
+}
+
+TEST(Types, ConstantsFold) {
+  const std::pair<std::string_view, double> kCases[] = {
+      {"2 ^ 3 ^ 2", 512},
+      {"-(1 + 2) * 3", -9},
+      {"7 % 4", 3},
+      {"1 > bool 2", 0},
+      {"1h / 2", 1800},
+      {"pi() > bool 3", 1},
+      {"1 atan2 1", 0.78539816339744831},
+  };
+  for (const auto& [text, value] : kCases) {
+    lang::Diagnostics diagnostics;
+    const lang::ExprPtr expr = lang::ParseExpr(lang::Source("e", std::string(text)), &diagnostics);
+    ASSERT_NE(expr, nullptr);
+    ASSERT_TRUE(ConstantValue(*expr).has_value()) << text;
+    EXPECT_DOUBLE_EQ(*ConstantValue(*expr), value) << text;
+    EXPECT_EQ(TypeOf(*expr), Type::kScalar);
+  }
+  for (const std::string_view text : {"$p + 1", "time()", "a", "scalar(a) * 2"}) {
+    lang::Diagnostics diagnostics;
+    EXPECT_FALSE(
+        ConstantValue(*lang::ParseExpr(lang::Source("e", std::string(text)), &diagnostics)))
+        << text;
+  }
+}
+
+TEST(Support, WhatIsNotEvaluatedYetIsSaid) {
+  const std::pair<std::string_view, std::string_view> kCases[] = {
+      {"rate(a[5m])[1h:]", "the result of a rule must be"},
+      {"histogram_avg(a)", "function histogram_avg() reads native histograms, which"},
+      {"rate(a[5m] smoothed)", "the smoothed modifier is not supported yet"},
+      {"a anchored", "the anchored modifier is not supported yet"},
+      {"a + fill (0) b", "the fill modifier is not supported yet"},
+      {"mad_over_time(a[attempt])", "needs every sample of its window"},
+      {"sum_over_time(a[5000 samples])", "a window has 1 to 4096 samples, this one 5000"},
+      {"label_replace(a, \"\", \"$1\", \"y\", \"(.*)\")", "invalid destination label name"},
+      {"label_replace(a, \"x\", \"$1\", \"y\", \"(\")",
+       "invalid regular expression in label_replace()"},
+      {"label_join(a, \"x\", \"-\", \"\")", "invalid source label name in label_join()"},
+      {"count_values(\"\", a)", "invalid label name in count_values()"},
+      {"a </ b", "operator \"</\" is not supported yet"},
+  };
+  for (const auto& [expr, said] : kCases)
+    EXPECT_NE(CheckExpr(expr).find(said), std::string::npos) << CheckExpr(expr);
+}
+
+TEST(Support, WhatIsEvaluatedPasses) {
+  for (const std::string_view expr :
+       {"up == 0",
+        "rate(a_total[5m]) > 0.5",
+        "avg by (node) (a) / ignoring (x) group_left (y) b",
+        "a and on (n) b or c",
+        "quantile_over_time(0.9, a[5m])",
+        "quantile_over_time(1 - 0.1, a[5m])",
+        "stddev(a) without (x)",
+        "time() - timestamp(a) > 60",
+        "absent(a{x=\"y\"})",
+        "scalar(sum(a)) > bool 1",
+        "vector(1)",
+        "1",
+        "-a offset 5m",
+        "clamp(a, 0, 1)",
+        "round(a, 0.1)",
+        "last_over_time(a[5m])",
+        "first_over_time(a[5m])",
+        "present_over_time(a[5m])",
+        "resets(a[5m]) + changes(a[5m]) + idelta(a[5m]) + irate(a[5m])",
+        "{__name__=~\"a.*\"}",
+        "topk(3, a) or bottomk by (x) (1, a) or limitk(2, a) or limit_ratio(0.5, a)",
+        "count_values without (x) (\"v\", a)",
+        "label_replace(a, \"x\", \"$1\", \"y\", \"(.*)\") + label_join(a, \"x\", \"-\", \"y\")",
+        "histogram_quantile(0.9, a) + histogram_fraction(0, 1, a)",
+        "absent_over_time(a[5m])",
+        "hour() + year(a) * sin(b)",
+        "sort_desc(a)",
+        "max_over_time(rate(a[5m])[10m:1m] offset 5m) > 1",
+        "predict_linear(sum by (x) (a)[10m:], 60)",
+        "absent_over_time((a + b)[10m:1m])",
+        "predict_linear(a[1h], 60) + deriv(a[5m]) + double_exponential_smoothing(a[5m], 0.1, 0.5)",
+        "mad_over_time(a[5m]) + ts_of_max_over_time(a[5m])",
+        "quantile_over_time(scalar(a), a[5m])",
+        "sum_over_time(a[500 samples]) + rate(a[attempt])",
+        "a atan2 b % c ^ d",
+        "group(a) unless stdvar(b)"}) {
+    EXPECT_EQ(CheckExpr(expr), "") << expr;
+  }
+}
+
+TEST(Windows, FutureHistoryAndCost) {
+  EXPECT_EQ(
+      CheckExpr("a @ 5"),
+      "p.yaml:7:9: error: @ reads at a fixed time and needs history: a live rule cannot use it\n"
+      "          a @ 5\n            ^~~\n");
+  EXPECT_EQ(CheckExpr("a offset -5m"),
+            "p.yaml:7:16: error: a negative offset reads the future: a live rule cannot use it\n"
+            "          a offset -5m\n                   ^~~\n");
+  EXPECT_EQ(CheckExpr("avg_over_time(a[1s]) > 1"),
+            "p.yaml:7:22: warning: the window of 1s is shorter than two intervals of the group "
+            "(1s): it may hold too few "
+            "samples, or skip some between two evaluations\n          avg_over_time(a[1s]) > 1\n"
+            "                         ^~~~\n");
+  EXPECT_EQ(CheckExpr("avg_over_time(a[2h]) > 1"),
+            "p.yaml:7:22: error: a window of 2h has 7200 panes for each series, at most 4096 are "
+            "allowed: use a longer interval (now 1s)\n          "
+            "avg_over_time(a[2h]) > 1\n"
+            "                         ^~~~\n");
+  EXPECT_EQ(CheckExpr("avg_over_time(a[2h]) > 1", "interval: 10s"), "");
+  EXPECT_EQ(CheckExpr("avg_over_time(a[1h] offset 1ms) > 1"), "");
+  EXPECT_NE(CheckExpr("avg_over_time(a[1h1ms]) > 1").find("has 7201 panes"), std::string::npos);
+  EXPECT_NE(CheckExpr("a offset 2h > 1").find("an offset of 2h has 7200 panes"), std::string::npos);
+  EXPECT_NE(CheckExpr("avg_over_time(a[290y]) > 1").find("reaches back too far"),
+            std::string::npos);
+}
+
+TEST(Clock, StepRules) {
+  const std::string_view kStep = "clock: step";
+  EXPECT_EQ(CheckExpr("avg_over_time(train_loss[50]) > 1", kStep), "");
+  EXPECT_EQ(
+      CheckExpr("avg_over_time(train_loss[50m]) > 1", kStep),
+      "p.yaml:7:32: error: durations on the step clock are plain numbers of steps, found \"50m\"\n"
+      "          avg_over_time(train_loss[50m]) > 1\n                                   ^~~\n");
+  EXPECT_NE(CheckExpr("avg_over_time(train_loss[2.5]) > 1", kStep)
+                .find("a number of steps must be whole"),
+            std::string::npos);
+  EXPECT_EQ(
+      CheckExpr("hw_gpu_utilization_ratio > 1", kStep),
+      "p.yaml:7:7: error: samples of \"hw_gpu_utilization_ratio\" carry no step: a rule on the "
+      "step clock never "
+      "sees them\n          hw_gpu_utilization_ratio > 1\n          ^~~~~~~~~~~~~~~~~~~~~~~~\n");
+  EXPECT_NE(CheckExpr("DCGM_FI_DEV_GPU_TEMP > 1", kStep).find("carry no step"), std::string::npos);
+  EXPECT_EQ(CheckExpr("ALERTS == 1", kStep), "");
+  EXPECT_NE(Check(R"(groups:
+- name: t
+  rules:
+  - record: avg_util
+    expr: avg(hw_gpu_utilization_ratio)
+- name: s
+  clock: step
+  rules:
+  - record: steps:loss
+    expr: avg(train_loss)
+  - alert: A
+    expr: steps:loss > avg_util
+)")
+                .find("12:24: error: \"avg_util\" is recorded on the time clock only"),
+            std::string::npos);
+}
+
+TEST(Names, UnknownOnes) {
+  EXPECT_EQ(
+      CheckExpr("hw_gpu_utilisation_ratio > 1"),
+      "p.yaml:7:7: warning: metric \"hw_gpu_utilisation_ratio\" is not in the catalogue of known "
+      "series (did you "
+      "mean \"hw_gpu_utilization_ratio\"?)\n          hw_gpu_utilisation_ratio > 1\n          "
+      "^~~~~~~~~~~~~~~~~~~~~~~~\n");
+  EXPECT_NE(CheckExpr("system_nonsense_whatever > 1").find("warning: metric"), std::string::npos);
+  EXPECT_EQ(CheckExpr("kafka_consumergroup_lag > 1"), "");
+  EXPECT_NE(
+      Check("groups:\n- name: g\n  rules: [{alert: A, expr: foreign_total > 1}]\n", nullptr, true)
+          .find(": info: metric"),
+      std::string::npos);
+}
+
+TEST(Parameters, DeclaredAndUsed) {
+  EXPECT_EQ(
+      Check(R"(groups:
+- name: g
+  rules:
+  - alert: A
+    params: {threshold: 1, spare: 2, back: 3}
+    expr: up > $treshold
+    clear: up < $back
+)"),
+      "p.yaml:5:14: error: parameter \"threshold\" is not used: no $threshold in expr or clear\n"
+      "        params: {threshold: 1, spare: 2, back: 3}\n                 ^\n"
+      "p.yaml:5:28: error: parameter \"spare\" is not used: no $spare in expr or clear\n"
+      "        params: {threshold: 1, spare: 2, back: 3}\n                               ^\n"
+      "p.yaml:6:16: error: parameter $treshold is not declared in the rule's params (did you mean "
+      "\"threshold\"?)\n        expr: up > $treshold\n                   ^~~~~~~~~\n");
+}
+
+TEST(Templates, BracesPairUp) {
+  EXPECT_EQ(
+      Check(R"(groups:
+- name: g
+  rules:
+  - alert: A
+    expr: up > 1
+    labels: {ok: "{{ $labels.x }}", text: "}} is text"}
+    annotations:
+      summary: a {{ $value
+      description: "{{ printf \"%f }}\" $value }} {{/* }} */}}"
+      suggestion: "{{ printf `%f }}"
+      nested: "{{ {{ }}"
+)"),
+      "p.yaml:8:18: error: {{ without }}\n          summary: a {{ $value\n                     ^~\n"
+      "p.yaml:10:20: error: string in a template is not closed\n          suggestion: \"{{ printf "
+      "`%f }}\"\n"
+      "                       ^~\n"
+      "p.yaml:11:16: error: {{ without }}\n          nested: \"{{ {{ }}\"\n                   "
+      "^~\n");
+}
+
+TEST(RuleSet, DefaultsNamesAndLabels) {
+  CheckedRuleSet set;
+  EXPECT_EQ(Check(R"(groups:
+- name: g
+  labels: {a: group, b: group}
+  rules:
+  - alert: A
+    expr: up == 0
+    labels: {b: rule, c: rule}
+  - alert: A
+    expr: up == 1
+    scope: attempt
+  - record: A
+    expr: sum(up)
+- name: s
+  clock: step
+  rules: [{alert: B, expr: train_loss > 1}]
+)",
+                  &set),
+            "");
+  ASSERT_EQ(set.groups.size(), 2U);
+  EXPECT_EQ(set.groups[0].interval, 60 * kSecond);
+  EXPECT_EQ(set.groups[0].lookback, 300 * kSecond);
+  EXPECT_EQ(set.groups[1].interval, kSecond);
+  EXPECT_EQ(set.groups[1].lookback, 1000 * kSecond);
+  EXPECT_EQ(set.groups[1].clock.mode, "train");
+  const std::vector<CheckedRule>& rules = set.groups[0].rules;
+  EXPECT_EQ(rules[0].name, "p/g/A");
+  EXPECT_EQ(rules[1].name, "p/g/A#2");
+  EXPECT_EQ(rules[2].name, "p/g/A#3");
+  ASSERT_EQ(rules[0].labels.size(), 3U);
+  EXPECT_EQ(rules[0].labels[1].text, "rule");
+  EXPECT_FALSE(rules[0].attempt_scope);
+  EXPECT_TRUE(rules[1].attempt_scope);
+  EXPECT_TRUE(set.groups[1].rules[0].attempt_scope);
+}
+
+TEST(RuleSet, PacksMustDiffer) {
+  lang::Diagnostics diagnostics;
+  CheckRuleSet({lang::ParseRuleFile("a/x.yaml", "", &diagnostics),
+                lang::ParseRuleFile("b/x.yml", "", &diagnostics)},
+               Options(), &diagnostics);
+  EXPECT_NE(diagnostics.ToString().find("pack \"x\" is also the stem of a/x.yaml"),
+            std::string::npos);
+}
+
+TEST(RuleSet, NeedsAreWhatTheExpressionCannotDoWithout) {
+  const std::pair<std::string_view, std::vector<std::string>> kCases[] = {
+      {"a > 1", {"a"}},
+      {"a and b or c", {}},
+      {"a / b or a", {"a"}},
+      {"a unless b", {"a"}},
+      {"absent(a)", {}},
+      {"sum by (x) (rate(b[5m])) > on (x) a", {"a", "b"}},
+      {"a > scalar(b)", {"a"}},
+      {"{__name__=\"a\",x=\"y\"}", {"a"}},
+      {"{__name__=~\"a.*\"}", {}},
+      {"ALERTS == 1", {}},
+      {"pitwall_source_flagged == 1", {}},
+      {"vector(1)", {}},
+  };
+  for (const auto& [text, names] : kCases) {
+    lang::Diagnostics diagnostics;
+    EXPECT_EQ(RequiredMetrics(*lang::ParseExpr(lang::Source("e", std::string(text)), &diagnostics)),
+              names)
+        << text;
+  }
+  CheckedRuleSet set;
+  EXPECT_EQ(Check("groups:\n- name: g\n  rules: [{alert: A, expr: a or b, needs: [train_step, "
+                  "train_loss, train_step]}]\n",
+                  &set),
+            "");
+  EXPECT_THAT(set.groups[0].rules[0].needs, ElementsAre("train_loss", "train_step"));
+}
+
+TEST(RuleSet, QueryOffsetIsExplained) {
+  EXPECT_NE(Check("groups:\n- {name: g, query_offset: 1m}\n", nullptr, true)
+                .find("info: query_offset has no effect"),
+            std::string::npos);
+}
+
+TEST(Catalog, BuiltinIsSound) {
+  const MetricCatalog& catalog = MetricCatalog::Builtin();
+  EXPECT_GE(catalog.metrics().size(), 35U);
+  for (const MetricInfo& metric : catalog.metrics()) {
+    SCOPED_TRACE(metric.name);
+    // Names end in the unit, counters in _total, as the OpenTelemetry-to-Prometheus translation has
+    // it.
+    if (metric.unit != "1" && metric.name != "ALERTS_FOR_STATE") {
+      EXPECT_NE(metric.name.find(Cat("_", metric.unit)), std::string::npos);
+    }
+    EXPECT_EQ(EndsWith(metric.name, "_total"), metric.kind == MetricKind::kCounter);
+    EXPECT_EQ(StartsWith(metric.name, "train_"), metric.producer == Producer::kClient);
+  }
+  ASSERT_NE(catalog.Find("hw_gpu_utilization_ratio"), nullptr);
+  EXPECT_FALSE(catalog.Find("hw_gpu_utilization_ratio")->has_steps);
+  EXPECT_TRUE(catalog.Find("train_loss")->has_steps);
+  EXPECT_EQ(catalog.Find("DCGM_FI_DEV_GPU_UTIL")->name, "hw_gpu_utilization_ratio");
+  EXPECT_EQ(catalog.Find("nobody"), nullptr);
+}
+
+TEST(Catalog, BadFilesAreRefused) {
+  const StatusOr<MetricCatalog> catalog = MetricCatalog::Parse(
+      "m.yaml",
+      "metrics:\n- {name: a, unit: s, kind: gouge, clock: time, producer: client, help: h}\n"
+      "- {name: a, unit: s, kind: gauge, clock: time, producer: client, help: h, typo: 1}\n");
+  ASSERT_FALSE(catalog.ok());
+  EXPECT_EQ(ToStd(catalog.status().message()),
+            "m.yaml:2:22: \"kind\" must be one of gauge, counter, found \"gouge\"\n"
+            "m.yaml:3:75: unknown key \"typo\" in a metric\n"
+            "m.yaml:3:3: metric \"a\" stands here a second time");
+}
+
+}  // namespace
+}  // namespace pitwall::check

@@ -1,0 +1,66 @@
+// Rule files that make sense: types fit, parameters are known, windows are affordable, and
+// everything in them is evaluated already. Defaults are filled in and names resolved, so that the
+// planner decides nothing twice.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rules/check/metric_catalog.h"
+#include "rules/lang/diagnostic.h"
+#include "rules/lang/rule_file.h"
+#include "services/model/demand.h"
+
+namespace pitwall::check {
+
+// Panes of a window: range / gcd(interval, range, offset). Each series keeps so many.
+inline constexpr int64_t kMaxPanes = 4096;
+inline constexpr size_t kMaxRules = 20'000;  // in one rule set
+
+struct CheckOptions {
+  int64_t default_interval = 0;  // position units, as all below; > 0
+  int64_t default_lookback = 0;
+  int64_t default_step_interval = 0;
+  int64_t default_step_lookback = 0;
+  const MetricCatalog* catalog = &MetricCatalog::Builtin();
+};
+
+struct CheckedText {
+  std::string name;
+  std::string text;
+};
+
+struct CheckedRule {
+  const lang::RuleText* text = nullptr;  // in CheckedGroup::file
+  std::string name;                      // pack/group/alert, plus #n for repeats within the group
+  bool attempt_scope = false;
+  std::vector<CheckedText> labels;       // the group's under the rule's, sorted by name
+  std::vector<CheckedText> annotations;  // sorted by name
+  // Metrics that must be there for the rule to say anything: what `needs` lists, else what the
+  // expression cannot do without. Sorted.
+  std::vector<std::string> needs;
+};
+
+struct CheckedGroup {
+  lang::RuleFilePtr file;
+  const lang::GroupText* text = nullptr;
+  std::string name;  // pack/group
+  ClockSpec clock;
+  int64_t interval = 0;
+  int64_t lookback = 0;
+  int64_t subquery_step = 0;  // of subqueries that say none
+  std::vector<CheckedRule> rules;
+};
+
+// Groups stand in the order of evaluation: by pack, then by position in the file.
+struct CheckedRuleSet {
+  std::vector<CheckedGroup> groups;
+};
+
+// Adds what is wrong or odd to `diagnostics`. With errors among them the result is not fit for
+// planning.
+CheckedRuleSet CheckRuleSet(std::vector<lang::RuleFilePtr> files, const CheckOptions& options,
+                            lang::Diagnostics* diagnostics);
+
+}  // namespace pitwall::check

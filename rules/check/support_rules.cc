@@ -1,0 +1,127 @@
+#include "rules/check/types.h"
+#include "rules/check/validators.h"
+#include "services/base/strings.h"
+#include "services/model/capture_pattern.h"
+
+namespace pitwall::check {
+namespace {
+
+using lang::BinaryOp;
+using lang::Expr;
+
+void NotYet(const ExprContext& context, lang::Span span, std::string_view what) {
+  context.diagnostics->Unsupported(context.source, span, Cat(what, " is not supported yet"));
+}
+
+bool IsOfNativeHistograms(std::string_view function) {
+  return function == "histogram_avg" || function == "histogram_count" ||
+         function == "histogram_sum" || function == "histogram_stddev" ||
+         function == "histogram_stdvar";
+}
+
+const std::string* TextOf(const Expr& expr) {
+  const auto* text = lang::Unwrap(expr).As<lang::StringExpr>();
+  return text == nullptr ? nullptr : &text->value;
+}
+
+// Any UTF-8, as in Prometheus 3.
+bool IsLabelName(std::string_view name) {
+  size_t continuation = 0;
+  for (const char c : name) {
+    const auto u = static_cast<unsigned char>(c);
+    if (continuation > 0) {
+      if ((u & 0xc0) != 0x80) return false;
+      --continuation;
+    } else if (u >= 0x80) {
+      if (u < 0xc2 || u > 0xf4) return false;
+      continuation = u < 0xe0 ? 1 : u < 0xf0 ? 2 : 3;
+    }
+  }
+  return !name.empty() && continuation == 0;
+}
+
+// Prometheus says these at evaluation; nothing of it hangs on data.
+void CheckLabelNames(const ExprContext& context, const lang::CallExpr& call) {
+  const bool replace = call.function == "label_replace";
+  if (call.function == "histogram_quantiles") {
+    const std::string* label = TextOf(*call.arguments[1]);
+    if (label != nullptr && !IsLabelName(*label))
+      context.Error(call.arguments[1]->span, "invalid label name in histogram_quantiles()");
+  }
+  if (!replace && call.function != "label_join") return;
+  for (size_t i = 1; i < call.arguments.size(); ++i) {
+    const std::string* text = TextOf(*call.arguments[i]);
+    if (text == nullptr) continue;
+    const bool destination = i == 1;
+    if (!IsLabelName(*text) && (destination || (!replace && i > 2))) {
+      context.Error(call.arguments[i]->span, Cat("invalid ", destination ? "destination" : "source",
+                                                 " label name in ", call.function, "(): "));
+    }
+    if (replace && i == 4 && !CapturePattern::Make(*text).ok()) {
+      context.Error(call.arguments[i]->span,
+                    Cat("invalid regular expression in label_replace(): ", *text));
+    }
+  }
+}
+
+void CheckCall(const ExprContext& context, const lang::CallExpr& call) {
+  const FunctionInfo* function = FindFunction(call.function);
+  if (function == nullptr) return;  // CheckTypes has said so
+  if (IsOfNativeHistograms(call.function)) {
+    context.diagnostics->Unsupported(
+        context.source, call.name_span,
+        Cat("function ", call.function, "() reads native histograms, which are not supported"));
+    return;
+  }
+  if (!function->supported) {
+    NotYet(context, call.name_span, Cat("function ", call.function, "()"));
+    return;
+  }
+  CheckLabelNames(context, call);
+  for (const lang::ExprPtr& argument : call.arguments) {
+    const auto* selector = lang::Unwrap(*argument).As<lang::SelectorExpr>();
+    if (selector == nullptr || selector->window != lang::WindowSyntax::kAttempt) continue;
+    if (call.function == "quantile_over_time" || call.function == "mad_over_time" ||
+        call.function == "double_exponential_smoothing") {
+      context.Error(selector->window_span,
+                    Cat(call.function, "() needs every sample of its window, and the state of the ",
+                        "[attempt] window is constant: use a window of time or of samples"));
+    }
+  }
+}
+
+void CheckSelector(const ExprContext& context, const Expr& expr,
+                   const lang::SelectorExpr& selector) {
+  if (selector.anchored) NotYet(context, expr.span, "the anchored modifier");
+  if (selector.smoothed) NotYet(context, expr.span, "the smoothed modifier");
+}
+
+void CheckBinary(const ExprContext& context, const lang::BinaryExpr& binary) {
+  if (binary.op == BinaryOp::kTrimUpper || binary.op == BinaryOp::kTrimLower) {
+    NotYet(context, binary.op_span, Cat("operator ", Quote(lang::OpText(binary.op))));
+  }
+  if (binary.matching.fill_left || binary.matching.fill_right) {
+    NotYet(context, binary.op_span, "the fill modifier");
+  }
+}
+
+}  // namespace
+
+void CheckSupport(const ExprContext& context, const Expr& root) {
+  lang::Visit(root, [&](const Expr& expr) {
+    if (const auto* call = expr.As<lang::CallExpr>()) {
+      CheckCall(context, *call);
+    } else if (const auto* aggregate = expr.As<lang::AggregateExpr>()) {
+      const std::string* label =
+          aggregate->parameter == nullptr ? nullptr : TextOf(*aggregate->parameter);
+      if (label != nullptr && !IsLabelName(*label))
+        context.Error(aggregate->parameter->span, "invalid label name in count_values()");
+    } else if (const auto* selector = expr.As<lang::SelectorExpr>()) {
+      CheckSelector(context, expr, *selector);
+    } else if (const auto* binary = expr.As<lang::BinaryExpr>()) {
+      CheckBinary(context, *binary);
+    }
+  });
+}
+
+}  // namespace pitwall::check

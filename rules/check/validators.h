@@ -1,0 +1,63 @@
+// The checks, one a file. Each looks at one expression (or one rule) and adds to the diagnostics.
+// Private to this module.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "rules/check/metric_catalog.h"
+#include "rules/check/rule_set.h"
+#include "rules/lang/ast.h"
+#include "rules/lang/diagnostic.h"
+
+namespace pitwall::check {
+
+// What the rule set itself produces: recorded metric -> whether it is recorded on the step clock.
+struct RecordedMetric {
+  bool on_time = false;
+  bool on_step = false;
+};
+using RecordedMetrics = StringMap<RecordedMetric>;
+
+struct ExprContext {
+  const lang::Source& source;
+  const CheckedGroup& group;
+  const lang::RuleText& rule;
+  const CheckOptions& options;
+  const RecordedMetrics& recorded;
+  lang::Diagnostics* diagnostics;
+
+  void Error(lang::Span span, std::string_view message) const {
+    diagnostics->Error(source, span, message);
+  }
+  void Add(lang::Severity severity, lang::Span span, std::string_view message) const {
+    diagnostics->Add(severity, source, span, message);
+  }
+};
+
+// Types of operands and arguments, matching clauses, selectors: what Prometheus' own parser
+// refuses. Returns false when it did, so that the checks below can rely on sound expressions.
+bool CheckTypes(const ExprContext& context, const lang::Expr& expr);
+// What the grammar has and the engine does not evaluate yet.
+void CheckSupport(const ExprContext& context, const lang::Expr& expr);
+// @ and negative offsets; windows that are too short or cost too much.
+void CheckWindows(const ExprContext& context, const lang::Expr& expr);
+// Durations and series that fit the group's clock.
+void CheckClock(const ExprContext& context, const lang::Expr& expr);
+// Names of metrics that nobody sends.
+void CheckNames(const ExprContext& context, const lang::Expr& expr);
+// $names that are not declared, and declared ones that are not used.
+void CheckParameters(const ExprContext& context, std::span<const lang::Expr* const> exprs,
+                     std::span<const lang::Source* const> sources);
+// {{ }} of labels and annotations.
+void CheckTemplate(const lang::NamedText& text, lang::Diagnostics* diagnostics);
+
+// The metric name that a selector fixes by "=", or "".
+std::string_view MetricNameOf(const lang::SelectorExpr& selector);
+// Metrics without which the expression has no result, sorted. See CheckedRule::needs.
+std::vector<std::string> RequiredMetrics(const lang::Expr& expr);
+
+}  // namespace pitwall::check

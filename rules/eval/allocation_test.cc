@@ -1,0 +1,76 @@
+// In the steady state a tick allocates nothing: counted by replacing operator new.
+#include <gtest/gtest.h>
+
+#include "rules/eval/count_allocations.h"
+#include "rules/eval/evaluator.h"
+#include "rules/eval/fake_store.h"
+
+namespace pitwall::eval {
+namespace {
+
+TEST(Allocation, NoneInTheSteadyState) {
+  if (!kCountsAllocations) GTEST_SKIP() << "a sanitizer counts for itself";
+  ProgramBuilder b;
+  using plan::AggregateOp;
+  using plan::BinaryOp;
+  const auto a = b.Metric("a");
+  const auto c = b.Metric("c");
+  const auto both = b.Metric("a|c", false);  // names fall together, with gaps
+  plan::Matching on{true, {"x"}, plan::Cardinality::kManyToOne, {"z"}};
+  std::vector<plan::NodeId> roots = {
+      b.Binary(BinaryOp::kGt, a, b.Number(3)),
+      b.Binary(BinaryOp::kDiv, a, b.Metric("b")),
+      b.Binary(BinaryOp::kMul, a, b.Metric("info"), on),
+      b.Aggregate(AggregateOp::kAvg, a, {"x"}),
+      b.Aggregate(AggregateOp::kQuantile, a, {"y"}, false, b.Number(0.9)),
+      b.Aggregate(AggregateOp::kStddev, b.Negate(a), {}, false),
+      b.Set(plan::SetOp::kOr, a, c),
+      b.Set(plan::SetOp::kUnless, a, c),
+      b.Call(plan::FunctionId::kClamp, {a, b.Number(1), b.Number(4)}),
+      b.Call(plan::FunctionId::kAbsent, {c}),
+      b.Binary(BinaryOp::kAdd, b.Call(plan::FunctionId::kScalar, {c}), b.Time()),
+      both,
+  };
+  const auto program = b.Build();
+  FakeStore store(program->spaces[0]);
+  for (int x = 0; x < 50; ++x) {
+    for (const char* y : {"p", "q", "r"}) {
+      const std::string xs = std::to_string(x);
+      store.Set(Labels({{"__name__", "a"}, {"x", xs}, {"y", y}}), x);
+      store.Set(Labels({{"__name__", "b"}, {"x", xs}, {"y", y}}), x + 1);
+      store.Set(Labels({{"__name__", "c"}, {"x", xs}, {"y", y}}), std::nullopt);
+    }
+    const std::string xs = std::to_string(x);
+    store.Set(Labels({{"__name__", "info"}, {"x", xs}, {"z", "1"}}), 1);
+    store.Set(Labels({{"__name__", "info"}, {"x", xs}, {"z", "2"}}), std::nullopt);
+  }
+  Evaluator evaluator(program, 0);
+  const auto tick = [&](int64_t t) {
+    evaluator.Begin(t, &store);
+    double sum = 0;
+    for (const plan::NodeId root : roots) {
+      const auto r = evaluator.Evaluate(root);
+      if (!r.ok()) return -1.0;
+      for (size_t i = 0; i < (*r)->size(); ++i) sum += (*r)->present[i] != 0;
+    }
+    return sum;
+  };
+  const double first = tick(1);
+  ASSERT_GT(first, 500);
+  tick(1);  // once more: label sets that only binding needed are forgotten at the next tick
+  const uint64_t binds = evaluator.binds();
+  const uint64_t before = g_allocations.load();
+  double sum = 0;
+  for (int t = 2; t < 100; ++t) sum += tick(t);
+  EXPECT_EQ(g_allocations.load() - before, 0u);
+  EXPECT_EQ(sum, first * 98);
+  EXPECT_EQ(evaluator.binds(), binds);
+  // The count can fail: a new series costs allocations.
+  store.Set(Labels({{"__name__", "a"}, {"x", "new"}}), 1);
+  const uint64_t again = g_allocations.load();
+  tick(100);
+  EXPECT_GT(g_allocations.load(), again);
+}
+
+}  // namespace
+}  // namespace pitwall::eval

@@ -1,0 +1,151 @@
+// The operators and functions of PromQL over doubles, as Go computes them, in a form that loops can
+// be compiled for.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "rules/plan/program.h"
+
+namespace pitwall::eval {
+
+struct AddOf {
+  double operator()(double a, double b) const { return a + b; }
+};
+struct SubOf {
+  double operator()(double a, double b) const { return a - b; }
+};
+struct MulOf {
+  double operator()(double a, double b) const { return a * b; }
+};
+struct DivOf {
+  double operator()(double a, double b) const { return a / b; }
+};
+struct ModOf {  // sign of the dividend, as Go's math.Mod
+  double operator()(double a, double b) const { return std::fmod(a, b); }
+};
+struct PowOf {
+  double operator()(double a, double b) const { return std::pow(a, b); }
+};
+struct Atan2Of {
+  double operator()(double a, double b) const { return std::atan2(a, b); }
+};
+
+struct EqOf {
+  bool operator()(double a, double b) const { return a == b; }
+};
+struct NeOf {
+  bool operator()(double a, double b) const { return a != b; }
+};
+struct GtOf {
+  bool operator()(double a, double b) const { return a > b; }
+};
+struct LtOf {
+  bool operator()(double a, double b) const { return a < b; }
+};
+struct GeOf {
+  bool operator()(double a, double b) const { return a >= b; }
+};
+struct LeOf {
+  bool operator()(double a, double b) const { return a <= b; }
+};
+
+// Calls f with the functor of an arithmetic operator.
+template <typename F>
+void WithArithmetic(plan::BinaryOp op, F&& f) {
+  switch (op) {
+    case plan::BinaryOp::kAdd:
+      return f(AddOf{});
+    case plan::BinaryOp::kSub:
+      return f(SubOf{});
+    case plan::BinaryOp::kMul:
+      return f(MulOf{});
+    case plan::BinaryOp::kDiv:
+      return f(DivOf{});
+    case plan::BinaryOp::kMod:
+      return f(ModOf{});
+    case plan::BinaryOp::kPow:
+      return f(PowOf{});
+    case plan::BinaryOp::kAtan2:
+      return f(Atan2Of{});
+    default:
+      return;
+  }
+}
+// Calls f with the functor of a comparison.
+template <typename F>
+void WithComparison(plan::BinaryOp op, F&& f) {
+  switch (op) {
+    case plan::BinaryOp::kEq:
+      return f(EqOf{});
+    case plan::BinaryOp::kNe:
+      return f(NeOf{});
+    case plan::BinaryOp::kGt:
+      return f(GtOf{});
+    case plan::BinaryOp::kLt:
+      return f(LtOf{});
+    case plan::BinaryOp::kGe:
+      return f(GeOf{});
+    case plan::BinaryOp::kLe:
+      return f(LeOf{});
+    default:
+      return;
+  }
+}
+
+// a op b for two scalars; comparisons give 0 or 1.
+inline double Apply(plan::BinaryOp op, double a, double b) {
+  double result = 0;
+  if (plan::IsComparison(op)) {
+    WithComparison(op, [&](auto f) { result = f(a, b) ? 1 : 0; });
+  } else {
+    WithArithmetic(op, [&](auto f) { result = f(a, b); });
+  }
+  return result;
+}
+
+// Go's math.Max and math.Min: an infinity on that side wins over NaN, +0 over -0.
+inline double GoMax(double x, double y) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  if (x == kInf || y == kInf) return kInf;
+  if (x != x || y != y) return std::numeric_limits<double>::quiet_NaN();
+  if (x == 0 && y == 0) return std::signbit(x) ? y : x;
+  return x > y ? x : y;
+}
+inline double GoMin(double x, double y) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  if (x == -kInf || y == -kInf) return -kInf;
+  if (x != x || y != y) return std::numeric_limits<double>::quiet_NaN();
+  if (x == 0 && y == 0) return std::signbit(x) ? x : y;
+  return x < y ? x : y;
+}
+
+// a && b without a branch, so that loops over presence masks can be vectorised.
+inline uint8_t Both(bool a, bool b) {
+  return static_cast<uint8_t>(static_cast<int>(a) & static_cast<int>(b));
+}
+
+// Kahan's sum with Neumaier's improvement, as util/kahansum of Prometheus.
+inline void KahanAdd(double value, double& sum, double& compensation) {
+  const double t = sum + value;
+  if (std::isinf(t)) {
+    compensation = 0;
+  } else if (std::fabs(sum) >= std::fabs(value)) {
+    compensation += (sum - t) + value;
+  } else {
+    compensation += (value - t) + sum;
+  }
+  sum = t;
+}
+
+// A tick as PromQL's time(): seconds, or steps.
+inline double Seconds(int64_t position) {
+  constexpr int64_t kMillis = 1'000'000;
+  // Whole milliseconds as Prometheus computes them, so that the result is the same double.
+  if (position % kMillis == 0) return static_cast<double>(position / kMillis) / 1000.0;
+  return static_cast<double>(position / 1'000'000'000) +
+         static_cast<double>(position % 1'000'000'000) / 1e9;
+}
+
+}  // namespace pitwall::eval

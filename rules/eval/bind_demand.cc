@@ -1,0 +1,167 @@
+// Columns of the view, put into the order of label sets.
+#include <algorithm>
+#include <string>
+
+#include "rules/eval/operator.h"
+#include "services/base/strings.h"
+
+namespace pitwall::eval {
+namespace {
+
+void Refresh(SelectorBinding& binding, const Context& context, ColumnView* view,
+             uint32_t selector) {
+  const std::span<const Labels* const> series = view->Series(selector);
+  std::vector<LabelId> ids(series.size());
+  for (size_t i = 0; i < series.size(); ++i) {
+    // Most series of most changes are where they were: comparing is cheaper than hashing. Equal
+    // addresses alone prove nothing, since the store may have used one again.
+    if (i < binding.pointers.size() && binding.pointers[i] == series[i] &&
+        context.table->Get(binding.ids[i]) == *series[i]) {
+      ids[i] = binding.ids[i];
+    } else {
+      ids[i] = context.table->Intern(*series[i]);
+    }
+  }
+  binding.pointers.assign(series.begin(), series.end());
+  binding.ids = std::move(ids);
+  binding.generation = view->Generation(selector);
+  binding.bound = true;
+  ++binding.version;
+}
+
+class DemandOp : public Operator {
+ public:
+  DemandOp(const plan::Node& node, uint32_t selector, bool smoothing)
+      : source_(node.source),
+        demand_(node.demand),
+        selector_(selector),
+        keep_name_(node.keep_name),
+        smoothing_(smoothing),
+        arguments_(node.inputs.size()) {}
+
+  Status Bind(Context&, Inputs) override { return OkStatus(); }
+
+  Status Run(Context& context, Inputs inputs, Vector* out) override {
+    for (size_t k = 0; k < inputs.size(); ++k) arguments_[k] = inputs[k]->scalar();
+    ColumnView* const view = context.views[source_];
+    SelectorBinding& binding = *(*context.selectors)[source_][selector_];
+    if (!binding.bound || binding.generation != view->Generation(selector_)) {
+      Refresh(binding, context, view, selector_);
+    }
+    if (binding.ids.size() > context.max_elements) {
+      return TooManyElements(binding.ids.size(), context.max_elements);
+    }
+    SelectorBinding::Flavour& flavour = keep_name_ ? binding.named : binding.nameless;
+    if (!flavour.built || flavour.version != binding.version) {
+      if (keep_name_) {
+        flavour.rename.Build(context.table, binding.ids);
+      } else {
+        std::vector<LabelId> ids(binding.ids.size());
+        for (size_t i = 0; i < ids.size(); ++i) {
+          ids[i] = context.table->Apply(context.table->drop_name(), binding.ids[i]);
+        }
+        flavour.rename.Build(context.table, ids);
+      }
+      flavour.built = true;
+      flavour.version = binding.version;
+    }
+    const Column column = view->Read(demand_, arguments_);
+    if (column.values.size() != binding.ids.size() || column.present.size() != binding.ids.size()) {
+      return Internal(Cat("column of demand ", demand_, " has ", column.values.size(),
+                          " values for ", binding.ids.size(), " series"));
+    }
+    if (smoothing_ && std::count(column.present.begin(), column.present.end(), 1) > 0)
+      RETURN_IF_ERROR(CheckFactors());
+    out->column = flavour.rename.column();
+    if (flavour.rename.identity()) {
+      out->values = column.values;
+      out->present = column.present;
+      return OkStatus();
+    }
+    RETURN_IF_ERROR(flavour.rename.Move(column.values, column.present, &values_, &present_));
+    out->values = values_;
+    out->present = present_;
+    return OkStatus();
+  }
+
+  size_t MemoryBytes() const override { return values_.capacity() * 8 + present_.capacity(); }
+
+ private:
+  Status CheckFactors() const {
+    constexpr std::string_view kNames[] = {"smoothing", "trend"}, kShort[] = {"sf", "tf"};
+    for (size_t k = 0; k < 2; ++k) {
+      if (arguments_[k] > 0 && arguments_[k] < 1) continue;
+      return InvalidArgument(Cat("invalid ", kNames[k], " factor. Expected: 0 < ", kShort[k],
+                                 " < 1, got: ", std::to_string(arguments_[k])));
+    }
+    return OkStatus();
+  }
+
+  const uint32_t source_;
+  const uint32_t demand_;
+  const uint32_t selector_;
+  const bool keep_name_;
+  const bool smoothing_;  // double_exponential_smoothing: its arguments have bounds
+  std::vector<double> arguments_;
+  std::vector<double> values_;
+  std::vector<uint8_t> present_;
+};
+
+}  // namespace
+
+void Rename::Build(LabelTable* table, std::span<const LabelId> ids) {
+  LabelTable::Order order = table->Arrange(ids);
+  identity_ = order.identity;
+  unique_ = order.injective;
+  source_.clear();
+  target_.clear();
+  if (!unique_) {
+    target_ = std::move(order.place);
+  } else if (!identity_) {
+    source_.resize(ids.size());
+    for (size_t i = 0; i < ids.size(); ++i) source_[order.place[i]] = static_cast<uint32_t>(i);
+  }
+  column_ = table->Column(std::move(order.unique));
+}
+
+Status Rename::Move(std::span<const double> values, std::span<const uint8_t> present,
+                    std::vector<double>* out_values, std::vector<uint8_t>* out_present) const {
+  const size_t n = column_->size();
+  out_values->resize(n);
+  out_present->resize(n);
+  double* const to = out_values->data();
+  uint8_t* const there = out_present->data();
+  if (unique_) {
+    const uint32_t* const source = source_.data();
+    for (size_t i = 0; i < n; ++i) to[i] = values[source[i]];
+    for (size_t i = 0; i < n; ++i) there[i] = present[source[i]];
+    return OkStatus();
+  }
+  std::fill(out_present->begin(), out_present->end(), 0);
+  for (size_t i = 0; i < target_.size(); ++i) {
+    if (present[i] == 0) continue;
+    const uint32_t t = target_[i];
+    if (there[t] != 0) return SameLabelset();
+    there[t] = 1;
+    to[t] = values[i];
+  }
+  return OkStatus();
+}
+
+std::unique_ptr<Operator> MakeDemand(const plan::Node& node, const plan::Space& space) {
+  const Demand& demand = plan::DemandsOf(space, node.source).demands[node.demand];
+  return std::make_unique<DemandOp>(node, demand.selector,
+                                    demand.function == WindowFunction::kSmoothing);
+}
+
+Status TooManyElements(size_t n, size_t limit) {
+  return ResourceExhausted(
+      Cat("query processing would load too many samples into memory in query execution: ", n,
+          " elements, the limit is ", limit));
+}
+
+Status SameLabelset() {
+  return InvalidArgument("vector cannot contain metrics with the same labelset");
+}
+
+}  // namespace pitwall::eval

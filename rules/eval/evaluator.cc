@@ -1,0 +1,220 @@
+#include "rules/eval/evaluator.h"
+
+#include <algorithm>
+
+#include "absl/container/inlined_vector.h"
+#include "rules/eval/operator.h"
+#include "rules/plan/function.h"
+#include "services/base/check.h"
+#include "services/base/strings.h"
+
+namespace pitwall::eval {
+
+using plan::NodeKind;
+using plan::ValueType;
+
+class Evaluator::Impl {
+ public:
+  Impl(plan::ProgramPtr program, size_t space, EvaluatorOptions options)
+      : program_(std::move(program)), space_(program_->spaces.at(space)) {
+    context_.table = table_.get();
+    context_.parameters = &parameters_;
+    context_.selectors = &selectors_;
+    context_.max_elements = options.max_elements;
+    SetParameters({});
+    selectors_.resize(space_.subqueries.size() + 1);
+    for (uint32_t source = 0; source < selectors_.size(); ++source) {
+      for (size_t i = 0; i < plan::DemandsOf(space_, source).selectors.size(); ++i)
+        selectors_[source].push_back(std::make_unique<SelectorBinding>());
+    }
+    states_.resize(space_.nodes.size());
+    for (size_t i = 0; i < space_.nodes.size(); ++i) {
+      const plan::Node& node = space_.nodes[i];
+      State& state = states_[i];
+      state.result.type = node.type;
+      state.bound.assign(node.inputs.size(), 0);
+      for (const plan::NodeId input : node.inputs) PITWALL_CHECK(input.index() < i);
+      state.op = Make(node);
+    }
+  }
+
+  void SetParameters(std::vector<double> values) {
+    parameters_ = std::move(values);
+    parameters_.resize(std::min(parameters_.size(), space_.parameters.size()));
+    for (size_t i = parameters_.size(); i < space_.parameters.size(); ++i) {
+      parameters_.push_back(space_.parameters[i].value);
+    }
+    Changed();
+  }
+  const std::vector<double>& parameters() const { return parameters_; }
+
+  void Begin(int64_t tick, ColumnView* view, std::span<ColumnView* const> subqueries) {
+    context_.tick = tick;
+    context_.views.assign(1, view);
+    context_.views.insert(context_.views.end(), subqueries.begin(), subqueries.end());
+    PITWALL_CHECK(context_.views.size() == selectors_.size());
+    Changed();
+    if (table_->WantsCollect()) {
+      std::vector<std::span<const LabelId>> roots;
+      for (const auto& source : selectors_) {
+        for (const auto& selector : source) roots.push_back(selector->ids);
+      }
+      table_->Collect(roots);
+    }
+  }
+
+  void Changed() { ++serial_; }
+
+  StatusOr<const Vector*> Evaluate(plan::NodeId id) {
+    PITWALL_CHECK(id.index() < states_.size());
+    const State& state = states_[id.index()];
+    if (state.serial != serial_) Compute(id.index());
+    if (!state.status.ok()) return state.status;
+    return &state.result;
+  }
+
+  size_t MemoryBytes() const {
+    size_t bytes = table_->MemoryBytes() + states_.capacity() * sizeof(State);
+    for (const State& state : states_) bytes += state.op->MemoryBytes();
+    for (const auto& source : selectors_) {
+      for (const auto& s : source) {
+        bytes += sizeof(SelectorBinding) + s->pointers.capacity() * 8 + s->ids.capacity() * 4 +
+                 s->named.rename.MemoryBytes() + s->nameless.rename.MemoryBytes();
+      }
+    }
+    return bytes;
+  }
+  uint64_t binds() const { return binds_; }
+
+ private:
+  struct State {
+    std::unique_ptr<Operator> op;
+    Vector result;
+    Status status;
+    uint64_t serial = 0;  // result and status are of this serial
+    bool ever_bound = false;
+    std::vector<uint64_t> bound;  // bindings of the inputs at the last Bind
+    Status bind_status;
+  };
+
+  ValueType TypeOf(plan::NodeId id) const { return space_.nodes[id.index()].type; }
+
+  std::unique_ptr<Operator> Make(const plan::Node& node) {
+    const auto first_vector = [&]() -> size_t {
+      return TypeOf(node.inputs[0]) == ValueType::kVector ? 0 : 1;
+    };
+    switch (node.kind) {
+      case NodeKind::kDemand:
+        return MakeDemand(node, space_);
+      case NodeKind::kSetOp:
+        return MakeSetOp(node, table_.get());
+      case NodeKind::kAggregate:
+        if (node.aggregate == plan::AggregateOp::kCountValues)
+          return MakeCountValues(node, table_.get());
+        return node.aggregate >= plan::AggregateOp::kTopk ? MakeSelect(node, table_.get())
+                                                          : MakeAggregate(node, table_.get());
+      case NodeKind::kNegate:
+        if (node.type == ValueType::kVector) return MakeMap(node, 0);
+        break;
+      case NodeKind::kBinary: {
+        if (node.type != ValueType::kVector) break;
+        const bool both = TypeOf(node.inputs[0]) == ValueType::kVector &&
+                          TypeOf(node.inputs[1]) == ValueType::kVector;
+        if (both) return MakeMatch(node, table_.get());
+        if (plan::IsComparison(node.binary) && !node.return_bool) {
+          return MakeFilter(node, first_vector());
+        }
+        return MakeMap(node, first_vector());
+      }
+      case NodeKind::kFunction:
+        return MakeFunction(node);
+      default:
+        break;
+    }
+    return MakeScalar(node);
+  }
+
+  std::unique_ptr<Operator> MakeFunction(const plan::Node& node) {
+    switch (static_cast<plan::FunctionId>(node.function)) {
+      case plan::FunctionId::kScalar:
+      case plan::FunctionId::kVector:
+      case plan::FunctionId::kAbsent:
+        return MakeReshape(node);
+      case plan::FunctionId::kMaxOf:
+      case plan::FunctionId::kMinOf:
+        return MakeScalar(node);
+      case plan::FunctionId::kLabelReplace:
+      case plan::FunctionId::kLabelJoin:
+        return MakeRelabel(node);
+      case plan::FunctionId::kHistogramQuantile:
+      case plan::FunctionId::kHistogramFraction:
+      case plan::FunctionId::kHistogramQuantiles:
+        return MakeHistogram(node, table_.get());
+      default:
+        return MakeMap(node, 0);
+    }
+  }
+
+  void Compute(size_t index) {
+    State& state = states_[index];
+    state.serial = serial_;
+    const plan::Node& node = space_.nodes[index];
+    absl::InlinedVector<const Vector*, 4> inputs;
+    for (const plan::NodeId id : node.inputs) {
+      const State& input = states_[id.index()];
+      if (input.serial != serial_) Compute(id.index());
+      if (!input.status.ok()) {
+        state.status = input.status;
+        return;
+      }
+      inputs.push_back(&input.result);
+    }
+    bool bind = !state.ever_bound;
+    for (size_t k = 0; k < inputs.size(); ++k) bind |= state.bound[k] != inputs[k]->binding;
+    if (bind) {
+      state.bind_status = state.op->Bind(context_, inputs);
+      state.ever_bound = true;
+      for (size_t k = 0; k < inputs.size(); ++k) state.bound[k] = inputs[k]->binding;
+      ++binds_;
+    }
+    // A binding that failed stays failed until its inputs change: it is not tried again at each
+    // tick.
+    state.status = state.bind_status;
+    if (!state.status.ok()) return;
+    state.status = state.op->Run(context_, inputs, &state.result);
+    if (!state.status.ok()) return;
+    const uint64_t binding = state.result.column->binding();
+    if (state.result.binding != binding) {
+      state.result.binding = binding;
+      if (node.kind == NodeKind::kDemand) ++binds_;
+    }
+  }
+
+  const plan::ProgramPtr program_;
+  const plan::Space& space_;
+  const std::shared_ptr<LabelTable> table_ = std::make_shared<LabelTable>();
+  std::vector<std::vector<std::unique_ptr<SelectorBinding>>> selectors_;  // by source
+  std::vector<double> parameters_;
+  Context context_;
+  std::vector<State> states_;
+  uint64_t serial_ = 1;
+  uint64_t binds_ = 0;
+};
+
+Evaluator::Evaluator(plan::ProgramPtr program, size_t space, EvaluatorOptions options)
+    : impl_(std::make_unique<Impl>(std::move(program), space, options)) {}
+Evaluator::~Evaluator() = default;
+
+void Evaluator::SetParameters(std::vector<double> values) {
+  impl_->SetParameters(std::move(values));
+}
+const std::vector<double>& Evaluator::parameters() const { return impl_->parameters(); }
+void Evaluator::Begin(int64_t tick, ColumnView* view, std::span<ColumnView* const> subqueries) {
+  impl_->Begin(tick, view, subqueries);
+}
+void Evaluator::Changed() { impl_->Changed(); }
+StatusOr<const Vector*> Evaluator::Evaluate(plan::NodeId node) { return impl_->Evaluate(node); }
+size_t Evaluator::MemoryBytes() const { return impl_->MemoryBytes(); }
+uint64_t Evaluator::binds() const { return impl_->binds(); }
+
+}  // namespace pitwall::eval

@@ -1,0 +1,87 @@
+// count_values: the only aggregation whose labels hang on the values, so its elements are found
+// anew at each tick. It allocates and hashes: cost class "dynamic labels".
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "rules/eval/operator.h"
+
+namespace pitwall::eval {
+namespace {
+
+// As Go's FormatFloat(v, 'f', -1, 64): the shortest digits that tell v, then zeros up to the point.
+// (std::to_chars would write all digits of a large number.)
+std::string FixedText(double v) {
+  if (std::isnan(v)) return "NaN";
+  if (std::isinf(v)) return v > 0 ? "+Inf" : "-Inf";
+  char text[32];
+  const auto end =
+      std::to_chars(std::begin(text), std::end(text), v, std::chars_format::scientific);
+  const std::string_view all(text, static_cast<size_t>(end.ptr - text));
+  const size_t e = all.find('e');
+  int exponent = 0;
+  const size_t digits_of_exponent = e + (all[e + 1] == '+' ? 2 : 1);
+  std::from_chars(all.data() + digits_of_exponent, end.ptr, exponent);
+  std::string digits;
+  for (const char c : all.substr(0, e)) {
+    if (c >= '0' && c <= '9') digits += c;
+  }
+  std::string out = all[0] == '-' ? "-" : "";
+  if (exponent < 0) {
+    out += "0.";
+    out.append(static_cast<size_t>(-exponent - 1), '0');
+    return out + digits;
+  }
+  const auto whole = static_cast<size_t>(exponent) + 1;
+  if (digits.size() <= whole) return out + digits + std::string(whole - digits.size(), '0');
+  return out + digits.substr(0, whole) + "." + digits.substr(whole);
+}
+
+class CountValuesOp : public Operator {
+ public:
+  CountValuesOp(const plan::Node& node, LabelTable* table) : label_(node.strings[0]) {
+    std::vector<std::string> names = node.grouping;
+    names.emplace_back(node.without ? kMetricName : std::string_view(label_));
+    transform_ = table->AddTransform(!node.without, std::move(names));
+  }
+
+  Status Bind(Context&, Inputs) override { return OkStatus(); }
+
+  Status Run(Context& context, Inputs inputs, Vector* out) override {
+    const Vector& in = *inputs[0];
+    LabelTable& table = *context.table;
+    ids_.clear();
+    for (size_t i = 0; i < in.size(); ++i) {
+      if (in.present[i] == 0) continue;
+      const LabelId told = table.Intern(in.labels(i).With(label_, FixedText(in.values[i])));
+      ids_.push_back(table.Apply(transform_, told));
+    }
+    LabelTable::Order order = table.Arrange(ids_);
+    values_.assign(order.unique.size(), 0);
+    for (const uint32_t place : order.place) values_[place] += 1;
+    present_.assign(order.unique.size(), 1);
+    out->column = table.Column(std::move(order.unique));
+    out->values = values_;
+    out->present = present_;
+    return OkStatus();
+  }
+
+  size_t MemoryBytes() const override {
+    return ids_.capacity() * 4 + values_.capacity() * 8 + present_.capacity();
+  }
+
+ private:
+  const std::string label_;
+  TransformId transform_ = 0;
+  std::vector<LabelId> ids_;
+  std::vector<double> values_;
+  std::vector<uint8_t> present_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operator> MakeCountValues(const plan::Node& node, LabelTable* table) {
+  return std::make_unique<CountValuesOp>(node, table);
+}
+
+}  // namespace pitwall::eval

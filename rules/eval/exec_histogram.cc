@@ -1,0 +1,284 @@
+// Classic histograms: elements that agree in all labels but `le` are the buckets of one histogram.
+// Grouping and the order of the bounds are decided when it binds.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "rules/eval/grouping.h"
+#include "rules/eval/operator.h"
+#include "rules/plan/function.h"
+#include "services/base/strings.h"
+#include "services/model/value.h"
+
+namespace pitwall::eval {
+namespace {
+
+using plan::FunctionId;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr std::string_view kBound = "le";
+
+struct Bucket {
+  double bound;
+  double count;  // of all observations up to the bound
+};
+
+// As Prometheus' util/almost: equal but for the last digits.
+bool AlmostEqual(double a, double b) {
+  constexpr double kTolerance = 1e-12;
+  constexpr double kSmallest = 0x1p-1022;
+  if (std::isnan(a) && std::isnan(b)) return true;
+  if (a == b) return true;
+  const double sum = std::fabs(a) + std::fabs(b);
+  const double difference = std::fabs(a - b);
+  if (a == 0 || b == 0 || sum < kSmallest) return difference < kTolerance * kSmallest;
+  return difference / std::min(sum, std::numeric_limits<double>::max()) < kTolerance;
+}
+
+// Buckets with one bound are one. `buckets` is sorted by bound and not empty.
+void Coalesce(std::vector<Bucket>* buckets) {
+  size_t kept = 0;
+  for (size_t i = 1; i < buckets->size(); ++i) {
+    if ((*buckets)[i].bound == (*buckets)[kept].bound) {
+      (*buckets)[kept].count += (*buckets)[i].count;
+    } else {
+      (*buckets)[++kept] = (*buckets)[i];
+    }
+  }
+  buckets->resize(kept + 1);
+}
+
+// Counts that fall are raised to the one before; so are differences that are rounding errors.
+void MakeMonotonic(std::vector<Bucket>* buckets) {
+  double previous = (*buckets)[0].count;
+  for (Bucket& bucket : *buckets) {
+    if (bucket.count == previous) continue;
+    if (AlmostEqual(previous, bucket.count) || bucket.count < previous) {
+      bucket.count = previous;
+    } else {
+      previous = bucket.count;
+    }
+  }
+}
+
+// promql/quantile.go, BucketQuantile. Changes `buckets`.
+double BucketQuantile(double q, std::vector<Bucket>* buckets) {
+  if (std::isnan(q)) return NormalNan();
+  if (q < 0) return -kInf;
+  if (q > 1) return kInf;
+  if (buckets->back().bound != kInf) return NormalNan();
+  Coalesce(buckets);
+  MakeMonotonic(buckets);
+  const std::vector<Bucket>& b = *buckets;
+  if (b.size() < 2) return NormalNan();
+  const double observations = b.back().count;
+  if (observations == 0) return NormalNan();
+  double rank = q * observations;
+  // The first bucket but the last whose count is not below the rank.
+  size_t at = 0;
+  for (size_t from = 0, to = b.size() - 1; from < to; at = from) {
+    const size_t middle = from + (to - from) / 2;
+    if (b[middle].count >= rank) {
+      to = middle;
+    } else {
+      from = middle + 1;
+    }
+  }
+  if (at == b.size() - 1) return b[b.size() - 2].bound;
+  if (at == 0 && b[0].bound <= 0) return b[0].bound;
+  double start = 0;
+  double count = b[at].count;
+  if (at > 0) {
+    start = b[at - 1].bound;
+    count -= b[at - 1].count;
+    rank -= b[at - 1].count;
+  }
+  return start + (b[at].bound - start) * (rank / count);
+}
+
+// promql/quantile.go, BucketFraction: the share of observations between `lower` and `upper`.
+double BucketFraction(double lower, double upper, std::vector<Bucket>* buckets) {
+  if (buckets->back().bound != kInf) return NormalNan();
+  Coalesce(buckets);
+  const std::vector<Bucket>& b = *buckets;
+  const double observations = b.back().count;
+  if (observations == 0 || std::isnan(lower) || std::isnan(upper)) return NormalNan();
+  if (lower >= upper) return 0;
+  // Observations below v, interpolated inside of v's bucket; none of an unbounded bucket's own.
+  const auto rank_of = [&](double v) {
+    double below = 0;
+    double bound = b[0].bound <= 0 ? -kInf : 0;
+    for (size_t i = 0; i < b.size(); ++i) {
+      if (i > 0) bound = b[i - 1].bound;
+      if (bound >= v) return std::min(below, observations);
+      if (b[i].bound > v) {
+        const double rank = bound == -kInf
+                                ? b[i].count
+                                : below + (b[i].count - below) * (v - bound) / (b[i].bound - bound);
+        return rank > observations ? observations : rank;
+      }
+      below = b[i].count;
+    }
+    return observations;
+  };
+  return (rank_of(upper) - rank_of(lower)) / observations;
+}
+
+// As labels.FormatOpenMetricsFloat: a whole number has ".0".
+std::string QuantileText(double q) {
+  std::string text = FormatDouble(q);
+  if (std::isfinite(q) && text.find_first_of("e.") == std::string::npos) text += ".0";
+  return text;
+}
+
+std::vector<std::string> WithoutBound(std::vector<std::string> names) {
+  names.emplace_back(kBound);
+  return names;
+}
+
+class HistogramOp : public Operator {
+ public:
+  HistogramOp(const plan::Node& node, LabelTable* table)
+      : function_(static_cast<FunctionId>(node.function)),
+        vector_(function_ == FunctionId::kHistogramQuantile   ? 1
+                : function_ == FunctionId::kHistogramFraction ? 2
+                                                              : 0),
+        label_(node.strings.empty() ? "" : node.strings[0]),
+        signature_(table->AddTransform(false, {std::string(kBound)})),
+        result_(table->AddTransform(false, WithoutBound(MetadataLabels()))) {}
+
+  Status Bind(Context& context, Inputs inputs) override {
+    LabelTable& table = *context.table;
+    const LabelColumn& column = *inputs[vector_]->column;
+    std::vector<LabelId> ids;
+    std::vector<double> bounds;
+    elements_.clear();
+    for (size_t i = 0; i < column.size(); ++i) {
+      const std::optional<double> bound = ParseDouble(column[i].Get(kBound));
+      if (!bound) continue;  // not a bucket
+      ids.push_back(column.ids()[i]);
+      bounds.push_back(*bound);
+      elements_.push_back(static_cast<uint32_t>(i));
+    }
+    Grouping grouping;
+    grouping.Build(&table, signature_, ids);
+    const size_t groups = grouping.groups();
+    start_.assign(1, 0);
+    buckets_.clear();
+    for (size_t g = 0; g < groups; ++g) {
+      for (size_t place = grouping.begin(g); place < grouping.end(g); ++place) {
+        const size_t k = grouping.element(place);
+        buckets_.push_back({bounds[k], elements_[k]});
+      }
+      std::stable_sort(buckets_.begin() + start_.back(), buckets_.end(),
+                       [](const Place& a, const Place& b) { return a.bound < b.bound; });
+      start_.push_back(static_cast<uint32_t>(buckets_.size()));
+    }
+    groups_ = grouping.column();
+    scratch_.reserve(grouping.largest());
+    raw_.assign(groups * Quantiles(inputs), 0);
+    raw_present_.assign(raw_.size(), 0);
+    named_.clear();
+    return Name(context, inputs);
+  }
+
+  Status Run(Context& context, Inputs inputs, Vector* out) override {
+    if (function_ == FunctionId::kHistogramQuantiles) RETURN_IF_ERROR(Name(context, inputs));
+    const Vector& in = *inputs[vector_];
+    const size_t per_group = Quantiles(inputs);
+    for (size_t g = 0; g + 1 < start_.size(); ++g) {
+      for (size_t k = 0; k < per_group; ++k) {
+        scratch_.clear();
+        for (size_t i = start_[g]; i < start_[g + 1]; ++i) {
+          const Place& place = buckets_[i];
+          if (in.present[place.element] != 0)
+            scratch_.push_back({place.bound, in.values[place.element]});
+        }
+        const size_t at = g * per_group + k;
+        raw_present_[at] = scratch_.empty() ? 0 : 1;
+        if (!scratch_.empty()) raw_[at] = Value(inputs, k);
+      }
+    }
+    out->column = rename_.column();
+    if (rename_.identity()) {
+      out->values = raw_;
+      out->present = raw_present_;
+      return OkStatus();
+    }
+    RETURN_IF_ERROR(rename_.Move(raw_, raw_present_, &values_, &present_));
+    out->values = values_;
+    out->present = present_;
+    return OkStatus();
+  }
+
+  size_t MemoryBytes() const override {
+    return rename_.MemoryBytes() + buckets_.capacity() * sizeof(Place) +
+           (raw_.capacity() + values_.capacity()) * 9 + start_.capacity() * 4;
+  }
+
+ private:
+  struct Place {
+    double bound;
+    uint32_t element;
+  };
+
+  size_t Quantiles(Inputs inputs) const {
+    return function_ == FunctionId::kHistogramQuantiles ? inputs.size() - 1 : 1;
+  }
+
+  double Value(Inputs inputs, size_t k) {
+    switch (function_) {
+      case FunctionId::kHistogramQuantile:
+        return BucketQuantile(inputs[0]->scalar(), &scratch_);
+      case FunctionId::kHistogramFraction:
+        return BucketFraction(inputs[0]->scalar(), inputs[1]->scalar(), &scratch_);
+      default:
+        return BucketQuantile(inputs[k + 1]->scalar(), &scratch_);
+    }
+  }
+
+  // The labels of the result: with several quantiles they tell which, and change with them.
+  Status Name(Context& context, Inputs inputs) {
+    LabelTable& table = *context.table;
+    const size_t per_group = Quantiles(inputs);
+    std::vector<double> quantiles;
+    if (function_ == FunctionId::kHistogramQuantiles) {
+      for (size_t k = 1; k < inputs.size(); ++k) quantiles.push_back(inputs[k]->scalar());
+      if (!named_.empty() && named_ == quantiles) return OkStatus();
+    }
+    std::vector<LabelId> ids;
+    for (const LabelId group : groups_->ids()) {
+      const LabelId plain = table.Apply(result_, group);
+      for (size_t k = 0; k < per_group; ++k) {
+        ids.push_back(quantiles.empty() ? plain
+                                        : table.Intern(table.Get(plain).With(
+                                              label_, QuantileText(quantiles[k]))));
+      }
+    }
+    rename_.Build(&table, ids);
+    named_ = std::move(quantiles);
+    return OkStatus();
+  }
+
+  const FunctionId function_;
+  const size_t vector_;  // which input
+  const std::string label_;
+  const TransformId signature_, result_;
+  std::vector<uint32_t> elements_;
+  LabelColumnPtr groups_;        // their labels without the bound
+  std::vector<uint32_t> start_;  // of each group among the buckets
+  std::vector<Place> buckets_;   // sorted by bound inside of a group
+  std::vector<Bucket> scratch_;
+  std::vector<double> named_;  // the quantiles that the labels tell
+  Rename rename_;
+  std::vector<double> raw_, values_;
+  std::vector<uint8_t> raw_present_, present_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operator> MakeHistogram(const plan::Node& node, LabelTable* table) {
+  return std::make_unique<HistogramOp>(node, table);
+}
+
+}  // namespace pitwall::eval

@@ -1,0 +1,151 @@
+// Aggregations that keep some of the elements of each group as they are: topk, bottomk, limitk,
+// limit_ratio.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "rules/eval/grouping.h"
+#include "rules/eval/operator.h"
+#include "services/base/stable_hash.h"
+#include "services/base/strings.h"
+
+namespace pitwall::eval {
+namespace {
+
+using plan::AggregateOp;
+
+// Where Prometheus puts a label set between 0 and 1: the hash of its own encoding of labels, where
+// lengths from 255 on take three bytes more.
+double SampleOffset(const Labels& labels) {
+  std::string bytes;
+  const auto add = [&](std::string_view text) {
+    const size_t n = text.size();
+    if (n < 255) {
+      bytes += static_cast<char>(n);
+    } else {
+      bytes += '\xff';
+      for (int shift = 0; shift < 24; shift += 8)
+        bytes += static_cast<char>((n >> static_cast<unsigned>(shift)) & 0xff);
+    }
+    bytes += text;
+  };
+  for (const Label& label : labels) {
+    add(label.name);
+    add(label.value);
+  }
+  return static_cast<double>(XxHash64(bytes)) /
+         static_cast<double>(std::numeric_limits<uint64_t>::max());
+}
+
+class SelectOp : public Operator {
+ public:
+  SelectOp(const plan::Node& node, LabelTable* table) : op_(node.aggregate) {
+    std::vector<std::string> names = node.grouping;
+    if (node.without) names.emplace_back(kMetricName);
+    transform_ = table->AddTransform(!node.without, std::move(names));
+  }
+
+  Status Bind(Context& context, Inputs inputs) override {
+    const LabelColumn& column = *inputs[0]->column;
+    grouping_.Build(context.table, transform_, column.ids());
+    present_.assign(column.size(), 0);
+    candidates_.resize(grouping_.largest());
+    if (op_ == AggregateOp::kLimitRatio) {
+      offsets_.resize(column.size());
+      for (size_t i = 0; i < offsets_.size(); ++i) offsets_[i] = SampleOffset(column[i]);
+    }
+    return OkStatus();
+  }
+
+  Status Run(Context&, Inputs inputs, Vector* out) override {
+    const Vector& in = *inputs[0];
+    std::fill(present_.begin(), present_.end(), 0);
+    out->column = in.column;
+    out->values = in.values;
+    out->present = present_;
+    const double parameter = inputs[1]->scalar();
+    return op_ == AggregateOp::kLimitRatio ? Ratio(in, parameter) : Some(in, parameter);
+  }
+
+  size_t MemoryBytes() const override {
+    return grouping_.MemoryBytes() + present_.capacity() + candidates_.capacity() * 4 +
+           offsets_.capacity() * 8;
+  }
+
+ private:
+  Status Ratio(const Vector& in, double ratio) {
+    if (std::isnan(ratio)) return InvalidArgument("Ratio value is NaN");
+    if (ratio == 0) return OkStatus();
+    ratio = std::clamp(ratio, -1.0, 1.0);
+    for (size_t i = 0; i < offsets_.size(); ++i) {
+      const bool taken = ratio >= 0 ? offsets_[i] < ratio : offsets_[i] >= 1.0 + ratio;
+      present_[i] = in.present[i] != 0 && taken ? 1 : 0;
+    }
+    return OkStatus();
+  }
+
+  Status Some(const Vector& in, double parameter) {
+    if (std::isnan(parameter)) return InvalidArgument("Parameter value is NaN");
+    if (parameter < 1) return OkStatus();
+    if (parameter >= 0x1p63) {
+      return InvalidArgument(Cat("Scalar value ", FormatDouble(parameter), " overflows int64"));
+    }
+    const auto wanted = static_cast<size_t>(std::min(parameter, 4e9));
+    for (size_t g = 0; g < grouping_.groups(); ++g) {
+      size_t count = 0;
+      for (size_t place = grouping_.begin(g); place < grouping_.end(g); ++place) {
+        const size_t i = grouping_.element(place);
+        if (in.present[i] != 0) candidates_[count++] = static_cast<uint32_t>(i);
+      }
+      const size_t taken = std::min(wanted, count);
+      if (taken < count && op_ != AggregateOp::kLimitk) Choose(in, taken, count);
+      for (size_t k = 0; k < taken; ++k) present_[candidates_[k]] = 1;
+    }
+    return OkStatus();
+  }
+
+  // Puts the `taken` best candidates first. Which of equals are taken is Prometheus' choice: a heap
+  // of those taken so far, its worst on top, which a better one replaces; NaN is the worst.
+  void Choose(const Vector& in, size_t taken, size_t count) {
+    const double* const v = in.values.data();
+    const bool largest = op_ == AggregateOp::kTopk;
+    uint32_t* const heap = candidates_.data();
+    const auto worse = [&](size_t i, size_t j) {
+      const double a = v[heap[i]], b = v[heap[j]];
+      return std::isnan(a) || (largest ? a < b : a > b);
+    };
+    for (size_t k = 1; k < taken; ++k) {  // up
+      for (size_t at = k; at > 0 && worse(at, (at - 1) / 2); at = (at - 1) / 2)
+        std::swap(heap[at], heap[(at - 1) / 2]);
+    }
+    for (size_t k = taken; k < count; ++k) {
+      const double top = v[heap[0]], next = v[heap[k]];
+      const bool better =
+          (largest ? top < next : top > next) || (std::isnan(top) && !std::isnan(next));
+      if (!better) continue;
+      heap[0] = heap[k];
+      for (size_t at = 0; 2 * at + 1 < taken;) {  // down
+        size_t child = 2 * at + 1;
+        if (child + 1 < taken && worse(child + 1, child)) ++child;
+        if (!worse(child, at)) break;
+        std::swap(heap[at], heap[child]);
+        at = child;
+      }
+    }
+  }
+
+  const AggregateOp op_;
+  TransformId transform_ = 0;
+  Grouping grouping_;
+  std::vector<uint8_t> present_;
+  std::vector<uint32_t> candidates_;  // scratch
+  std::vector<double> offsets_;       // limit_ratio
+};
+
+}  // namespace
+
+std::unique_ptr<Operator> MakeSelect(const plan::Node& node, LabelTable* table) {
+  return std::make_unique<SelectOp>(node, table);
+}
+
+}  // namespace pitwall::eval

@@ -1,0 +1,39 @@
+// Elements of a vector by group: runs of members, in the order of label sets, so that whatever is
+// done with them happens in that order.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "rules/eval/label_table.h"
+#include "rules/eval/vector.h"
+
+namespace pitwall::eval {
+
+class Grouping {
+ public:
+  // Elements whose labels are equal after `transform` are one group.
+  void Build(LabelTable* table, TransformId transform, std::span<const LabelId> elements);
+
+  const LabelColumnPtr& column() const { return column_; }  // labels of the groups
+  size_t groups() const { return start_.empty() ? 0 : start_.size() - 1; }
+  size_t begin(size_t group) const { return start_[group]; }
+  size_t end(size_t group) const { return start_[group + 1]; }
+  // The element at a place between begin and end.
+  size_t element(size_t place) const { return contiguous_ ? place : member_[place]; }
+  // Places are elements.
+  bool contiguous() const { return contiguous_; }
+  const uint32_t* members() const { return member_.data(); }  // unless contiguous
+  size_t largest() const { return largest_; }
+  size_t MemoryBytes() const { return (start_.capacity() + member_.capacity()) * 4; }
+
+ private:
+  LabelColumnPtr column_;
+  std::vector<uint32_t> start_;
+  std::vector<uint32_t> member_;  // empty when contiguous
+  bool contiguous_ = false;
+  size_t largest_ = 0;
+};
+
+}  // namespace pitwall::eval

@@ -1,0 +1,225 @@
+// The syntax tree of PromQL as Prometheus 3 has it, plus our window kinds ([500 samples],
+// [attempt]) and $parameters.
+//
+// It holds what was written, not what it means: names of functions are not resolved, types not
+// checked, and much of it is not evaluated yet (rules/check says so). Spans refer to the Source
+// that was parsed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "rules/lang/source.h"
+#include "services/model/matcher.h"
+
+namespace pitwall::lang {
+
+struct Expr;
+using ExprPtr = std::unique_ptr<Expr>;
+
+enum class BinaryOp {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMod,
+  kPow,
+  kAtan2,
+  kEq,
+  kNe,
+  kGt,
+  kLt,
+  kGe,
+  kLe,
+  kTrimUpper,
+  kTrimLower,  // </ and >/ of native histograms
+  kAnd,
+  kOr,
+  kUnless,
+};
+std::string_view OpText(BinaryOp op);
+inline bool IsComparison(BinaryOp op) { return op >= BinaryOp::kEq && op <= BinaryOp::kLe; }
+inline bool IsSetOp(BinaryOp op) { return op >= BinaryOp::kAnd; }
+
+enum class AggregateOp {
+  kSum,
+  kAvg,
+  kMin,
+  kMax,
+  kCount,
+  kGroup,
+  kStddev,
+  kStdvar,
+  kQuantile,
+  kTopk,
+  kBottomk,
+  kCountValues,
+  kLimitk,
+  kLimitRatio,
+};
+std::string_view OpText(AggregateOp op);
+bool TakesParameter(AggregateOp op);
+
+// A length of time, or (written without a unit) a plain number: seconds, on the step clock steps.
+struct Duration {
+  int64_t nanos =
+      0;  // plain numbers: number * 1e9, which is also the step clock's unit (model/position.h)
+  bool plain = false;  // written as a number
+  Span span;
+  friend bool operator==(const Duration& a, const Duration& b) { return a.nanos == b.nanos; }
+};
+
+struct LabelMatcher {
+  std::string label;
+  MatchOp op = MatchOp::kEqual;
+  std::string value;
+  Span span;
+  friend bool operator==(const LabelMatcher& a, const LabelMatcher& b) {
+    return a.label == b.label && a.op == b.op && a.value == b.value;
+  }
+};
+
+enum class AtKind { kTimestamp, kStart, kEnd };
+struct AtModifier {
+  AtKind kind = AtKind::kTimestamp;
+  double seconds = 0;
+  Span span;
+  friend bool operator==(const AtModifier& a, const AtModifier& b) {
+    return a.kind == b.kind && a.seconds == b.seconds;
+  }
+};
+
+// offset and @, of a selector or a subquery.
+struct Modifiers {
+  std::optional<Duration> offset;
+  std::optional<AtModifier> at;
+  friend bool operator==(const Modifiers&, const Modifiers&) = default;
+};
+
+enum class WindowSyntax {
+  kNone,      // an instant vector
+  kDuration,  // [5m]
+  kSamples,   // [500 samples]
+  kAttempt,   // [attempt]
+};
+
+struct NumberExpr {
+  double value = 0;
+  bool duration = false;  // written as a duration: 1h30m is 5400
+};
+struct StringExpr {
+  std::string value;
+};
+struct ParameterExpr {
+  std::string name;  // without the $
+};
+struct SelectorExpr {
+  std::string name;  // "" when only matchers stand there
+  Span name_span;
+  std::vector<LabelMatcher> matchers;
+  WindowSyntax window = WindowSyntax::kNone;
+  Duration range;       // kDuration
+  int64_t samples = 0;  // kSamples
+  Span window_span;     // with the brackets
+  bool anchored = false;
+  bool smoothed = false;
+  Modifiers modifiers;
+};
+struct SubqueryExpr {
+  ExprPtr expr;
+  Duration range;
+  std::optional<Duration> step;
+  Span window_span;
+  Modifiers modifiers;
+};
+struct UnaryExpr {
+  bool negative = true;  // else a plus sign
+  ExprPtr expr;
+};
+
+enum class GroupSide { kNone, kLeft, kRight };  // group_left, group_right
+struct VectorMatching {
+  bool written = false;  // on or ignoring stands there
+  bool on = false;
+  std::vector<std::string> labels;
+  GroupSide group = GroupSide::kNone;
+  std::vector<std::string> include;
+  std::optional<double> fill_left;
+  std::optional<double> fill_right;
+  friend bool operator==(const VectorMatching&, const VectorMatching&) = default;
+};
+struct BinaryExpr {
+  BinaryOp op = BinaryOp::kAdd;
+  Span op_span;  // the operator with its modifiers
+  bool return_bool = false;
+  VectorMatching matching;
+  ExprPtr left;
+  ExprPtr right;
+};
+
+enum class Grouping { kNone, kBy, kWithout };
+struct AggregateExpr {
+  AggregateOp op = AggregateOp::kSum;
+  Span op_span;
+  Grouping grouping = Grouping::kNone;
+  std::vector<std::string> labels;
+  ExprPtr parameter;  // topk, quantile, count_values, …; else null
+  ExprPtr expr;
+};
+struct CallExpr {
+  std::string function;
+  Span name_span;
+  std::vector<ExprPtr> arguments;
+};
+struct ParenExpr {
+  ExprPtr expr;
+};
+
+// The order is that of Expr::node: std::get<SelectorExpr>(e.node) and e.kind() agree.
+enum class ExprKind {
+  kNumber,
+  kString,
+  kParameter,
+  kSelector,
+  kSubquery,
+  kUnary,
+  kBinary,
+  kAggregate,
+  kCall,
+  kParen,
+};
+
+struct Expr {
+  using Node = std::variant<NumberExpr, StringExpr, ParameterExpr, SelectorExpr, SubqueryExpr,
+                            UnaryExpr, BinaryExpr, AggregateExpr, CallExpr, ParenExpr>;
+  Span span;
+  Node node;
+  int depth = 1;  // levels of the tree from here down
+
+  ExprKind kind() const { return static_cast<ExprKind>(node.index()); }
+  template <typename T>
+  const T* As() const {
+    return std::get_if<T>(&node);
+  }
+};
+
+// Same tree, wherever it was written.
+bool Equal(const Expr& a, const Expr& b);
+// The expression inside of any parentheses.
+const Expr& Unwrap(const Expr& expr);
+// Direct sub-expressions, left to right.
+std::vector<const Expr*> Children(const Expr& expr);
+
+// Calls visit(expr) for the tree, parents first.
+template <typename F>
+void Visit(const Expr& expr, F&& visit) {
+  visit(expr);
+  for (const Expr* child : Children(expr)) Visit(*child, visit);
+}
+
+}  // namespace pitwall::lang

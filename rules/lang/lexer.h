@@ -1,0 +1,63 @@
+// Text -> tokens, as Prometheus' lexer does it. Keywords are identifiers here: PromQL lets most of
+// them be names of metrics and labels, so that only the parser can tell.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rules/lang/diagnostic.h"
+#include "rules/lang/source.h"
+
+namespace pitwall::lang {
+
+enum class TokenKind {
+  kEnd,
+  kIdentifier,  // text; with ':' outside of braces and brackets
+  kNumber,      // number
+  kDuration,    // number: seconds
+  kString,      // text, unescaped
+  kParameter,   // text, without the $
+  kLeftParen,
+  kRightParen,
+  kLeftBrace,
+  kRightBrace,
+  kLeftBracket,
+  kRightBracket,
+  kComma,
+  kColon,
+  kAt,
+  kAssign,
+  kNotEqual,
+  kRegex,
+  kNotRegex,  // = != =~ !~
+  kEqual,
+  kGreater,
+  kLess,
+  kGreaterEqual,
+  kLessEqual,
+  kTrimUpper,
+  kTrimLower,
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMod,
+  kPow,
+};
+
+struct Token {
+  TokenKind kind = TokenKind::kEnd;
+  Span span;
+  std::string text;
+  double number = 0;
+};
+
+// Ends with kEnd. False after an error, which is in `diagnostics`.
+bool Lex(const Source& source, std::vector<Token>* tokens, Diagnostics* diagnostics);
+
+// [a-zA-Z_][a-zA-Z0-9_]*, and with ':' for metrics: what needs no quotes.
+bool IsPlainLabelName(std::string_view name);
+bool IsPlainMetricName(std::string_view name);
+
+}  // namespace pitwall::lang

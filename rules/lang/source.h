@@ -1,0 +1,48 @@
+// The text of one expression and where it stands in its file.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/base/yaml/file_text.h"
+#include "services/base/yaml/yaml.h"
+
+namespace pitwall::lang {
+
+using yaml::Position;
+
+// Bytes [begin, end) of a Source.
+struct Span {
+  uint32_t begin = 0;
+  uint32_t end = 0;
+  friend bool operator==(Span, Span) = default;
+};
+
+// Immutable; copies share the file's text.
+class Source {
+ public:
+  Source() = default;
+  // The text is the whole of a file (or of a command line argument) called `name`.
+  Source(std::string name, std::string text);
+  // The text is a scalar of a YAML file; offsets map back through quotes, folding and indentation.
+  static Source FromScalar(const yaml::Node& scalar);
+
+  const std::string& text() const { return text_; }
+  std::string_view Text(Span span) const;
+  const yaml::FileTextPtr& file() const { return file_; }
+  Position Locate(uint32_t offset) const;
+  // Length in characters of what `span` covers on the line where it begins, at least 1: how many
+  // carets to draw.
+  int CaretLength(Span span) const;
+
+ private:
+  uint32_t FileOffset(uint32_t offset) const;
+
+  yaml::FileTextPtr file_;
+  std::string text_;
+  std::vector<uint32_t> offsets_;  // into the file; empty: the same
+};
+
+}  // namespace pitwall::lang

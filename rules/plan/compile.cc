@@ -1,0 +1,74 @@
+#include "rules/plan/compile.h"
+
+#include <algorithm>
+
+#include "rules/check/rule_set.h"
+#include "rules/lang/rule_file.h"
+#include "rules/plan/planner.h"
+#include "services/base/binary.h"
+#include "services/base/stable_hash.h"
+#include "services/base/strings.h"
+
+namespace pitwall::plan {
+
+std::string RuleSetHash(const RuleSetText& rule_set, int64_t default_interval) {
+  std::vector<std::pair<std::string, std::string_view>> packs;
+  for (const RuleSetFile& file : rule_set.files)
+    packs.emplace_back(lang::PackName(file.name), file.text);
+  std::sort(packs.begin(), packs.end());
+  BinaryWriter out;
+  out.I64(default_interval);
+  out.U64(packs.size());
+  for (const auto& [pack, text] : packs) {
+    out.Str(pack);
+    out.Str(text);
+  }
+  out.Str(rule_set.overrides.text);
+  return StableHashHex(out.data());
+}
+
+StatusOr<ProgramPtr> CompileRuleSet(const RuleSetText& rule_set, int64_t default_interval,
+                                    lang::Diagnostics* diagnostics) {
+  if (default_interval <= 0)
+    return InvalidArgument("the default evaluation interval must be greater than 0");
+  lang::Diagnostics own;
+  std::vector<lang::RuleFilePtr> files;
+  for (const RuleSetFile& file : rule_set.files)
+    files.push_back(lang::ParseRuleFile(file.name, file.text, &own));
+  check::CheckOptions options;
+  options.default_interval = default_interval;
+  options.default_lookback = kDefaultLookback;
+  options.default_step_interval = kDefaultStepInterval;
+  options.default_step_lookback = kDefaultStepLookback;
+  const check::CheckedRuleSet checked = check::CheckRuleSet(std::move(files), options, &own);
+  auto program = std::make_shared<Program>();
+  if (!own.HasErrors()) {
+    *program = PlanRuleSet(checked);
+    program->hash = RuleSetHash(rule_set, default_interval);
+    program->overrides =
+        Overrides::Parse(rule_set.overrides.name, rule_set.overrides.text, *program, &own);
+  }
+  own.Sort();
+  const Status status = own.ToStatus();
+  if (diagnostics != nullptr) diagnostics->Append(std::move(own));
+  if (!status.ok()) return status;
+  return ProgramPtr(std::move(program));
+}
+
+StatusOr<ProgramPtr> CompileRules(std::span<const RuleSetFile> files, int64_t default_interval,
+                                  lang::Diagnostics* diagnostics) {
+  return CompileRuleSet({{files.begin(), files.end()}, {}}, default_interval, diagnostics);
+}
+
+std::vector<double> ParametersFor(const Program& program, const Space& space,
+                                  std::string_view job_id, std::string_view job_name,
+                                  const Labels& job_labels) {
+  if (program.overrides != nullptr) {
+    return program.overrides->ParametersFor(space, job_id, job_name, job_labels);
+  }
+  std::vector<double> values;
+  for (const Parameter& parameter : space.parameters) values.push_back(parameter.value);
+  return values;
+}
+
+}  // namespace pitwall::plan

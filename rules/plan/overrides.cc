@@ -1,0 +1,169 @@
+#include "rules/plan/overrides.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "services/base/nearest.h"
+#include "services/base/strings.h"
+#include "services/base/yaml/yaml.h"
+
+namespace pitwall::plan {
+namespace {
+
+using yaml::Problem;
+using yaml::StrictMap;
+
+constexpr std::string_view kJobKey = "job";
+
+struct KnownParameters {
+  std::vector<std::string_view> rules;                             // sorted
+  std::vector<std::pair<std::string_view, std::string_view>> all;  // rule, parameter; sorted
+
+  explicit KnownParameters(const Program& program) {
+    for (const Space& space : program.spaces) {
+      for (const Group& group : space.groups) {
+        for (const Rule& rule : group.rules) rules.push_back(rule.name);
+      }
+      for (const Parameter& parameter : space.parameters)
+        all.emplace_back(parameter.rule, parameter.name);
+    }
+    std::sort(rules.begin(), rules.end());
+    std::sort(all.begin(), all.end());
+  }
+  std::vector<std::string_view> Of(std::string_view rule) const {
+    std::vector<std::string_view> out;
+    for (const auto& [owner, name] : all) {
+      if (owner == rule) out.push_back(name);
+    }
+    return out;
+  }
+};
+
+}  // namespace
+
+bool GlobMatches(std::string_view glob, std::string_view text) {
+  size_t g = 0;
+  size_t t = 0;
+  size_t star = std::string_view::npos;  // the last * seen, and where its text would end next
+  size_t retry = 0;
+  while (t < text.size()) {
+    if (g < glob.size() && glob[g] == '*') {
+      star = g++;
+      retry = t;
+    } else if (g < glob.size() && (glob[g] == '?' || glob[g] == text[t])) {
+      ++g;
+      ++t;
+    } else if (star != std::string_view::npos) {
+      g = star + 1;
+      t = ++retry;
+    } else {
+      return false;
+    }
+  }
+  while (g < glob.size() && glob[g] == '*') ++g;
+  return g == glob.size();
+}
+
+std::shared_ptr<const Overrides> Overrides::Parse(std::string_view file_name, std::string_view text,
+                                                  const Program& program,
+                                                  lang::Diagnostics* diagnostics) {
+  auto overrides = std::make_shared<Overrides>();
+  const StatusOr<yaml::Node> root = yaml::ParseYaml(file_name, text);
+  if (!root.ok()) {
+    lang::Diagnostic diagnostic;
+    diagnostic.file = file_name;
+    diagnostic.message = std::string(ToStd(root.status().message()));
+    diagnostics->Add(std::move(diagnostic));
+    return overrides;
+  }
+  const KnownParameters known(program);
+  std::vector<Problem> problems;
+  const auto read_rule = [&](const yaml::Node::Entry& entry, Block* block) {
+    if (!std::binary_search(known.rules.begin(), known.rules.end(), std::string_view(entry.key))) {
+      problems.push_back({entry.key_position, Cat("unknown rule ", Quote(entry.key),
+                                                  DidYouMean(entry.key, known.rules))});
+      return;
+    }
+    if (!entry.value.IsMap()) {
+      problems.push_back({entry.value.position(),
+                          Cat("expected a map of parameters, found ", entry.value.KindName())});
+      return;
+    }
+    const std::vector<std::string_view> names = known.Of(entry.key);
+    for (const yaml::Node::Entry& parameter : entry.value.entries()) {
+      if (std::find(names.begin(), names.end(), parameter.key) == names.end()) {
+        problems.push_back(
+            {parameter.key_position, Cat("rule ", Quote(entry.key), " has no parameter ",
+                                         Quote(parameter.key), DidYouMean(parameter.key, names))});
+        continue;
+      }
+      const StatusOr<double> value = parameter.value.AsNumber();
+      if (!value.ok()) {
+        problems.push_back({parameter.value.position(),
+                            Cat("parameter ", Quote(parameter.key), " must be a number")});
+        continue;
+      }
+      block->values.push_back({entry.key, parameter.key, *value});
+    }
+  };
+  const auto read_block = [&](const yaml::Node& node) {
+    Block block;
+    StrictMap map(node, "an override", &problems);
+    for (const auto& [label, glob] : map.Scalars("match"))
+      block.match.emplace_back(label, glob->scalar());
+    if (block.match.empty())
+      map.Add(map.KeyPosition("match"), "an override needs \"match\": job, or labels of the job");
+    if (const yaml::Node* rules = map.Get("rules")) {
+      if (!rules->IsMap())
+        map.Add(rules->position(), Cat("\"rules\": expected a map, found ", rules->KindName()));
+      for (const yaml::Node::Entry& entry : rules->entries()) read_rule(entry, &block);
+    }
+    map.Finish();
+    overrides->blocks_.push_back(std::move(block));
+  };
+  StrictMap map(*root, "the overrides file", &problems);
+  if (const yaml::Node* jobs = map.Get("jobs")) {
+    if (!jobs->IsSequence())
+      map.Add(jobs->position(), Cat("\"jobs\": expected a list, found ", jobs->KindName()));
+    if (jobs->items().size() > kMaxOverrideBlocks) {
+      map.Add(jobs->position(), Cat("more than ", kMaxOverrideBlocks, " overrides"));
+    } else {
+      for (const yaml::Node& node : jobs->items()) read_block(node);
+    }
+  }
+  map.Finish();
+  for (const Problem& problem : problems) {
+    diagnostics->Add(lang::Severity::kError, root->file(), problem.position, problem.what);
+  }
+  return overrides;
+}
+
+bool Overrides::Matches(const Block& block, std::string_view job_id, std::string_view job_name,
+                        const Labels& labels) {
+  return std::all_of(block.match.begin(), block.match.end(), [&](const auto& matcher) {
+    const auto& [label, glob] = matcher;
+    if (label == kJobKey) return GlobMatches(glob, job_id) || GlobMatches(glob, job_name);
+    return GlobMatches(glob, labels.Get(label));
+  });
+}
+
+std::vector<double> Overrides::ParametersFor(const Space& space, std::string_view job_id,
+                                             std::string_view job_name,
+                                             const Labels& job_labels) const {
+  std::vector<double> values;
+  values.reserve(space.parameters.size());
+  for (const Parameter& parameter : space.parameters) values.push_back(parameter.value);
+  for (const Block& block : blocks_) {
+    if (!Matches(block, job_id, job_name, job_labels)) continue;
+    for (const Value& value : block.values) {
+      for (size_t i = 0; i < space.parameters.size(); ++i) {
+        if (space.parameters[i].rule == value.rule && space.parameters[i].name == value.parameter) {
+          values[i] = value.value;
+        }
+      }
+    }
+  }
+  return values;
+}
+
+}  // namespace pitwall::plan

@@ -1,0 +1,430 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rules/check/types.h"
+#include "rules/plan/compile.h"
+#include "rules/plan/function_tables.h"
+#include "rules/plan/program_text.h"
+#include "services/base/strings.h"
+
+namespace pitwall::plan {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+ProgramPtr Compile(std::string_view text, std::string_view name = "dir/p.yaml") {
+  const RuleSetFile files[] = {{std::string(name), std::string(text)}};
+  const StatusOr<ProgramPtr> program = CompileRules(files);
+  EXPECT_TRUE(program.ok()) << program.status();
+  return program.ok() ? *program : std::make_shared<Program>();
+}
+
+// One alert with this expression, every second.
+ProgramPtr CompileExpr(std::string_view expr) {
+  return Compile(
+      Cat("groups:\n- name: g\n  interval: 1s\n  rules:\n  - alert: A\n    expr: ", expr, "\n"));
+}
+
+const Rule& FirstRule(const Program& program) {
+  return program.spaces.at(0).groups.at(0).rules.at(0);
+}
+const Node& At(const Program& program, NodeId id) {
+  return program.spaces.at(0).nodes.at(id.index());
+}
+const Node& Root(const Program& program) { return At(program, FirstRule(program).expr); }
+
+std::vector<std::string> Texts(const Program& program, const std::vector<NodeId>& ids) {
+  std::vector<std::string> out;
+  for (const NodeId id : ids) out.push_back(At(program, id).text);
+  return out;
+}
+
+TEST(Planner, InputsComeBeforeTheirNodes) {
+  const ProgramPtr program =
+      CompileExpr("-(a + b * 2) > on (x) group_left (y) sum by (x) (rate(c[5m])) and d or e");
+  for (const Space& space : program->spaces) {
+    for (size_t i = 0; i < space.nodes.size(); ++i) {
+      for (const NodeId input : space.nodes[i].inputs) EXPECT_LT(input.index(), i);
+    }
+  }
+}
+
+TEST(Planner, NodesAsWritten) {
+  const ProgramPtr program = CompileExpr(
+      "quantile without (z, y) (0.9, a) >= bool ignoring (x) group_right (v, w) -b offset 5m");
+  const Node& root = Root(*program);
+  EXPECT_EQ(root.kind, NodeKind::kBinary);
+  EXPECT_EQ(root.binary, BinaryOp::kGe);
+  EXPECT_TRUE(root.return_bool);
+  EXPECT_FALSE(root.matching.on);
+  EXPECT_THAT(root.matching.labels, ElementsAre("x"));
+  EXPECT_EQ(root.matching.cardinality, Cardinality::kOneToMany);
+  EXPECT_THAT(root.matching.include, ElementsAre("v", "w"));
+  const Node& left = At(*program, root.inputs[0]);
+  EXPECT_EQ(left.kind, NodeKind::kAggregate);
+  EXPECT_EQ(left.aggregate, AggregateOp::kQuantile);
+  EXPECT_TRUE(left.without);
+  EXPECT_THAT(left.grouping, ElementsAre("y", "z"));
+  EXPECT_EQ(At(*program, left.inputs[1]).number, 0.9);
+  const Node& right = At(*program, root.inputs[1]);
+  EXPECT_EQ(right.kind, NodeKind::kNegate);
+  const Demand& demand = program->spaces[0].demands.demands[At(*program, right.inputs[0]).demand];
+  EXPECT_EQ(demand.offset, 300 * kSecond);
+  EXPECT_EQ(demand.lookback, kDefaultLookback);
+  EXPECT_EQ(demand.interval, kSecond);
+}
+
+TEST(Planner, EveryWindowFunction) {
+  for (const check::FunctionInfo& function : check::AllFunctions()) {
+    const bool windowed =
+        !function.arguments.empty() && function.arguments.back() == check::Type::kMatrix;
+    if (!windowed || !function.supported || function.name == "absent_over_time") continue;
+    SCOPED_TRACE(function.name);
+    const std::string arguments = function.arguments.size() == 2 ? "0.5, a[5m]" : "a[5m]";
+    const ProgramPtr program = CompileExpr(Cat(function.name, "(", arguments, ") > 1"));
+    const Node& node = At(*program, FirstRule(*program).subject);
+    ASSERT_EQ(node.kind, NodeKind::kDemand);
+    const Demand& demand = program->spaces[0].demands.demands[node.demand];
+    EXPECT_EQ(WindowFunctionName(demand.function), function.name);
+    EXPECT_EQ(demand.kind, WindowKind::kTime);
+    EXPECT_EQ(demand.range, 300 * kSecond);
+    EXPECT_EQ(demand.lookback, 0);
+    EXPECT_EQ(node.keep_name,
+              function.name == "last_over_time" || function.name == "first_over_time");
+  }
+}
+
+// What rules/check lets pass, the planner knows.
+TEST(Planner, EverySupportedFunctionPlans) {
+  for (const check::FunctionInfo& function : check::AllFunctions()) {
+    if (!function.supported) continue;
+    std::vector<std::string> arguments;
+    for (const check::Type type : function.arguments) {
+      arguments.push_back(type == check::Type::kScalar   ? "time()"
+                          : type == check::Type::kVector ? "(a)"
+                          : type == check::Type::kString ? "\"b\""
+                                                         : "(a[5m])");
+    }
+    if (function.name == "quantile_over_time") arguments[0] = "0.5";
+    const ProgramPtr program = CompileExpr(Cat(function.name, "(", Join(arguments, ", "), ")"));
+    EXPECT_EQ(Root(*program).type, ValueType::kVector) << function.name;
+  }
+}
+
+TEST(Planner, FunctionsOfInstants) {
+  EXPECT_EQ(Root(*CompileExpr("timestamp(a)")).kind, NodeKind::kDemand);
+  {
+    const ProgramPtr program = CompileExpr("timestamp((a))");
+    EXPECT_EQ(program->spaces[0].demands.demands[Root(*program).demand].function,
+              WindowFunction::kTimestamp);
+    EXPECT_FALSE(Root(*program).keep_name);
+  }
+  EXPECT_EQ(Root(*CompileExpr("timestamp(a + 1)")).function,
+            static_cast<uint32_t>(FunctionId::kTimestampOf));
+  EXPECT_THAT(
+      Root(*CompileExpr("absent(a{x=\"1\",y=\"2\",y=~\"2\",z!=\"3\",w=\"\"})")).matching.include,
+      ElementsAre("x=1"));
+  EXPECT_THAT(Root(*CompileExpr("absent((a{x=\"1\"}))")).matching.include, ElementsAre("x=1"));
+  EXPECT_EQ(Root(*CompileExpr("clamp(a, 0, 1)")).inputs.size(), 3U);
+  // A scalar is a vector of one element at the root.
+  const ProgramPtr program = CompileExpr("scalar(a) + 1");
+  EXPECT_EQ(Root(*program).function, static_cast<uint32_t>(FunctionId::kVector));
+  EXPECT_EQ(At(*program, Root(*program).inputs[0]).type, ValueType::kScalar);
+}
+
+TEST(Planner, ConstantsFold) {
+  const ProgramPtr program = CompileExpr("a > (1 + 2) * 1m / 10");
+  EXPECT_EQ(At(*program, FirstRule(*program).threshold).number, 18);
+  EXPECT_EQ(program->spaces[0].nodes.size(), 3U);
+}
+
+TEST(Planner, EqualExpressionsAreOneNodeAndEqualWindowsOneDemand) {
+  const ProgramPtr program = Compile(R"(groups:
+- name: g
+  interval: 1s
+  rules:
+  - alert: A
+    expr: avg_over_time(a{x="1",y="2"}[1m]) > 1
+  - alert: B
+    expr: (avg_over_time(a{y="2", x="1"}[60s]) > 1) and sum_over_time(a{x="1",y="2"}[1m]) > 5
+  - alert: C
+    expr: avg_over_time(a{x="1",y="2"}[2m]) > 1
+- name: other
+  interval: 2s
+  rules:
+  - alert: D
+    expr: avg_over_time(a{x="1",y="2"}[1m]) > 1
+)");
+  const Space& space = program->spaces[0];
+  const std::vector<Rule>& rules = space.groups[0].rules;
+  EXPECT_EQ(space.nodes[rules[1].expr.index()].inputs[0], rules[0].expr);
+  EXPECT_NE(rules[2].expr, rules[0].expr);
+  // Another interval has other panes.
+  EXPECT_NE(space.groups[1].rules[0].expr, rules[0].expr);
+  size_t averages = 0;
+  for (const Demand& demand : space.demands.demands)
+    averages += demand.function == WindowFunction::kAvg ? 1 : 0;
+  EXPECT_EQ(averages, 3U);
+  EXPECT_EQ(space.demands.selectors.size(), 2U);  // a{…}, and a as a need
+}
+
+TEST(Planner, SubjectThresholdEvidence) {
+  struct Case {
+    std::string_view expr;
+    std::string_view subject;
+    std::string_view threshold;
+    std::vector<std::string> evidence;
+  };
+  const Case kCases[] = {
+      {"a > 5", "a", "5", {"a"}},
+      {"5 < a", "a", "5", {"a"}},
+      {"((a / b > 5))", "a / b", "5", {"a / b", "a", "b"}},
+      {"(a > 5 and b < 3) unless c", "a", "5", {"a", "b"}},
+      {"a > b", "a", "", {"a", "b"}},
+      {"a or b > 1", "", "", {"b"}},
+      {"sum(a)", "", "", {}},
+      {"a > 1 == 2", "a > 1", "2", {"a > 1", "a"}},
+      {"a > scalar(b) * 2", "a", "scalar(b) * 2", {"a"}},
+      {"2 > bool 1", "", "", {}},
+  };
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.expr);
+    const ProgramPtr program = CompileExpr(c.expr);
+    const Rule& rule = FirstRule(*program);
+    EXPECT_EQ(rule.subject == kNoNode ? "" : At(*program, rule.subject).text, c.subject);
+    EXPECT_EQ(rule.threshold == kNoNode ? "" : At(*program, rule.threshold).text, c.threshold);
+    EXPECT_EQ(Texts(*program, rule.evidence), c.evidence);
+  }
+}
+
+TEST(Planner, SpacesGroupsAndDefaults) {
+  const RuleSetFile files[] = {
+      {"z/b.yaml", "groups:\n- {name: late, rules: [{record: r, expr: a}]}\n- {name: empty}\n"},
+      {"y/a.yaml", R"(groups:
+- name: steps
+  clock: step
+  mode: eval
+  rules: [{alert: S, expr: "avg_over_time(train_loss[10]) > 1", for: 5}]
+- name: more
+  clock: step
+  rules: [{alert: S, expr: train_loss > 1}]
+- name: time
+  align: job
+  limit: 3
+  interval: 10s
+  lookback: 1m
+  labels: {team: x}
+  rules:
+  - {alert: T, expr: a > 1, for: 30s, keep_firing_for: 1m, clear: a < 1, scope: attempt, labels: {severity: page}}
+  - {alert: T, expr: a > 2}
+)"},
+  };
+  const StatusOr<ProgramPtr> compiled = CompileRules(files);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const Program& program = **compiled;
+  ASSERT_EQ(program.spaces.size(), 3U);
+  EXPECT_EQ(program.spaces[0].demands.clock.ToString(), "time");
+  EXPECT_EQ(program.spaces[1].demands.clock.ToString(), "step:eval");
+  EXPECT_EQ(program.spaces[2].demands.clock.ToString(), "step:train");
+  ASSERT_EQ(program.spaces[0].groups.size(), 2U);  // packs in order, groups without rules left out
+  const Group& group = program.spaces[0].groups[0];
+  EXPECT_EQ(group.name, "a/time");
+  EXPECT_TRUE(group.align_job);
+  EXPECT_EQ(group.interval, 10 * kSecond);
+  EXPECT_EQ(group.lookback, 60 * kSecond);
+  EXPECT_EQ(group.limit, 3U);
+  const Rule& rule = group.rules[0];
+  EXPECT_EQ(rule.name, "a/time/T");
+  EXPECT_EQ(rule.file, "y/a.yaml");
+  EXPECT_EQ(rule.hold, 30 * kSecond);
+  EXPECT_EQ(rule.keep_firing, 60 * kSecond);
+  EXPECT_NE(rule.clear, kNoNode);
+  EXPECT_EQ(rule.scope, AlertScope::kAttempt);
+  ASSERT_EQ(rule.labels.size(), 2U);
+  EXPECT_EQ(rule.labels[0].name, "severity");
+  ASSERT_EQ(rule.needs.size(), 1U);
+  EXPECT_EQ(rule.needs[0].metric, "a");
+  EXPECT_EQ(program.spaces[0].demands.demands[rule.needs[0].demand].kind, WindowKind::kInstant);
+  EXPECT_TRUE(program.spaces[0].demands.demands[rule.needs[0].demand].align_job);
+  EXPECT_EQ(group.rules[1].name, "a/time/T#2");
+  EXPECT_EQ(program.spaces[0].groups[1].interval, kDefaultInterval);
+  EXPECT_EQ(program.spaces[0].groups[1].rules[0].kind, RuleKind::kRecord);
+  const Group& steps = program.spaces[1].groups[0];
+  EXPECT_EQ(steps.interval, kDefaultStepInterval);
+  EXPECT_EQ(steps.lookback, kDefaultStepLookback);
+  EXPECT_EQ(steps.rules[0].hold, StepPosition(5));
+  EXPECT_EQ(steps.rules[0].scope, AlertScope::kAttempt);
+  EXPECT_EQ(program.spaces[1].demands.demands[0].range, StepPosition(10));
+}
+
+TEST(Planner, SameRulesSameProgramWhateverTheOrderOfFiles) {
+  const RuleSetFile a{"x/a.yaml", "groups: [{name: g, rules: [{alert: A, expr: a > 1}]}]"};
+  const RuleSetFile b{"x/b.yaml", "groups: [{name: g, rules: [{alert: B, expr: b > 1}]}]"};
+  const RuleSetFile moved{"elsewhere/a.yml", a.text};
+  const RuleSetFile one[] = {a, b};
+  const RuleSetFile two[] = {b, moved};
+  const ProgramPtr first = *CompileRules(one);
+  const ProgramPtr second = *CompileRules(two);
+  EXPECT_EQ(first->hash, second->hash);
+  EXPECT_EQ(first->spaces[0].groups[1].name, second->spaces[0].groups[1].name);
+  EXPECT_NE(first->hash, (*CompileRules(one, 30 * kSecond))->hash);
+  EXPECT_EQ(first->hash, RuleSetHash({{a, b}, {}}, kDefaultInterval));
+}
+
+TEST(Planner, FingerprintsFollowMeaningNotSpelling) {
+  const auto fingerprint = [](std::string_view rule, std::string_view group = "") {
+    return FirstRule(
+               *Compile(Cat("groups:\n- name: g\n  ", group, "\n  rules:\n  - alert: A\n", rule)))
+        .fingerprint;
+  };
+  const std::string base =
+      fingerprint("    expr: a{x=\"1\",y=\"2\"} > 1\n    for: 1m\n    labels: {s: w}\n");
+  EXPECT_EQ(base, fingerprint("    expr: (a{y='2', x='1'}) > 1.0 # why\n    for: 60s\n    labels: "
+                              "{s: w}\n    annotations: "
+                              "{summary: new words}\n"));
+  EXPECT_EQ(base, fingerprint("    expr: a{x=\"1\",y=\"2\"} > 1\n    for: 1m\n", "labels: {s: w}"));
+  for (const std::string_view other :
+       {"    expr: a{x=\"1\",y=\"2\"} > 2\n    for: 1m\n    labels: {s: w}\n",
+        "    expr: a{x=\"1\",y=\"2\"} > 1\n    for: 2m\n    labels: {s: w}\n",
+        "    expr: a{x=\"1\",y=\"2\"} > 1\n    for: 1m\n    labels: {s: v}\n",
+        "    expr: a{x=\"1\",y=\"2\"} > 1\n    for: 1m\n    keep_firing_for: 1m\n    labels: {s: "
+        "w}\n",
+        "    expr: a{x=\"1\",y=\"2\"} > 1\n    for: 1m\n    clear: a < 1\n    labels: {s: w}\n",
+        "    expr: a{x=\"1\",y=\"2\"} > 1\n    for: 1m\n    scope: attempt\n    labels: {s: "
+        "w}\n"}) {
+    EXPECT_NE(base, fingerprint(other)) << other;
+  }
+}
+
+TEST(Compile, ErrorsComeBackAsStatusAndAsDiagnostics) {
+  const RuleSetFile files[] = {{"p.yaml",
+                                "groups:\n- name: g\n  rules:\n  - {alert: A, expr: 'a >'}\n  - "
+                                "{alert: B, expr: rat(a)}\n"}};
+  lang::Diagnostics diagnostics;
+  const StatusOr<ProgramPtr> program = CompileRules(files, kDefaultInterval, &diagnostics);
+  ASSERT_FALSE(program.ok());
+  EXPECT_EQ(diagnostics.ErrorCount(), 2U);
+  EXPECT_EQ(ToStd(program.status().message()),
+            "p.yaml:4:26: error: unexpected end of input, expected an expression\n"
+            "p.yaml:5:22: error: unknown function with name \"rat\" (did you mean \"rate\"?)");
+  EXPECT_FALSE(CompileRules({}, 0).ok());
+  EXPECT_TRUE((*CompileRules({}))->spaces.empty());
+}
+
+constexpr std::string_view kParameterRules = R"(groups:
+- name: g
+  rules:
+  - alert: A
+    params: {low: 1, high: 2}
+    expr: a > $low and a < $high
+  - alert: B
+    params: {low: 3}
+    expr: b > $low
+)";
+
+StatusOr<ProgramPtr> CompileWith(std::string_view overrides) {
+  return CompileRuleSet(
+      {{{"p.yaml", std::string(kParameterRules)}}, {"overrides.yaml", std::string(overrides)}},
+      kDefaultInterval, nullptr);
+}
+
+TEST(Overrides, ParametersPerJob) {
+  const StatusOr<ProgramPtr> compiled = CompileWith(R"(jobs:
+- match: {job: "llama-*"}
+  rules:
+    p/g/A: {low: 10}
+    p/g/B: {low: 30}
+- match: {team: vision, tier: "prod?"}
+  rules:
+    p/g/A: {low: 100, high: 200}
+)");
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const Program& program = **compiled;
+  const Space& space = program.spaces[0];
+  ASSERT_EQ(space.parameters.size(), 3U);
+  EXPECT_EQ(space.parameters[1].name, "high");
+  // The same name in two rules is two parameters.
+  EXPECT_EQ(space.groups[0].rules[1].parameters, std::vector<uint32_t>{2});
+  const Labels vision{{"team", "vision"}, {"tier", "prod1"}};
+  EXPECT_THAT(ParametersFor(program, space, "uid-1", "bert", {}), ElementsAre(1, 2, 3));
+  EXPECT_THAT(ParametersFor(program, space, "uid-1", "llama-7b", {}), ElementsAre(10, 2, 30));
+  EXPECT_THAT(ParametersFor(program, space, "llama-7b", "", {}), ElementsAre(10, 2, 30));
+  EXPECT_THAT(ParametersFor(program, space, "x", "llama-7b", vision), ElementsAre(100, 200, 30));
+  EXPECT_THAT(ParametersFor(program, space, "x", "y", Labels{{"team", "vision"}}),
+              ElementsAre(1, 2, 3));
+  EXPECT_NE(program.hash, (*CompileWith(""))->hash);
+}
+
+TEST(Overrides, MistakesAreFound) {
+  const StatusOr<ProgramPtr> compiled = CompileWith(R"(jobs:
+- match: {job: x}
+  rules:
+    p/g/AA: {low: 10}
+    p/g/B: {lov: 30, low: many}
+- rules: {}
+other: 1
+)");
+  ASSERT_FALSE(compiled.ok());
+  EXPECT_EQ(ToStd(compiled.status().message()),
+            "overrides.yaml:4:5: error: unknown rule \"p/g/AA\" (did you mean \"p/g/A\"?)\n"
+            "overrides.yaml:5:13: error: rule \"p/g/B\" has no parameter \"lov\" (did you mean "
+            "\"low\"?)\n"
+            "overrides.yaml:5:27: error: parameter \"low\" must be a number\n"
+            "overrides.yaml:6:3: error: an override needs \"match\": job, or labels of the job\n"
+            "overrides.yaml:7:1: error: unknown key \"other\" in the overrides file");
+  EXPECT_FALSE(CompileWith("jobs: {").ok());
+}
+
+TEST(Overrides, Globs) {
+  EXPECT_TRUE(GlobMatches("a*b*c", "aXXbYYc"));
+  EXPECT_TRUE(GlobMatches("*", ""));
+  EXPECT_TRUE(GlobMatches("a?c", "abc"));
+  EXPECT_FALSE(GlobMatches("a?c", "ac"));
+  EXPECT_FALSE(GlobMatches("a*b", "ac"));
+  EXPECT_FALSE(GlobMatches("", "a"));
+  EXPECT_FALSE(GlobMatches(std::string(64, '*') + "b", std::string(10'000, 'a')));
+}
+
+TEST(Explain, TellsPlanAndCost) {
+  const ProgramPtr program = Compile(R"(groups:
+- name: g
+  interval: 1s
+  rules:
+  - alert: A
+    params: {low: 1}
+    expr: avg_over_time(a[1m]) > $low
+    for: 30s
+  - alert: B
+    expr: avg_over_time(a[1m]) * 2 > quantile_over_time(0.5, b[30s] offset 10s)
+)");
+  EXPECT_EQ(Explain(*program), Cat("rule set ", program->hash, R"(
+clock time: 1 groups, 2 rules, 8 nodes, 2 selectors, 4 windows for 6 uses
+  group p/g every 1s, look-back 5m
+    alert p/g/A (dir/p.yaml:5)
+      expr: avg_over_time(a[1m]) > $low
+      for: 30s
+      scope: job
+      watches: avg_over_time(a[1m])
+      threshold: $low
+      needs: a
+      parameter low = 1
+      window 0: avg_over_time of a over 1m: sums, incremental, 60 panes of 1s a series, shared by 2 rules
+      window 1: last of a, look-back 5m: newest sample, incremental, shared by 2 rules
+    alert p/g/B (dir/p.yaml:9)
+      expr: (avg_over_time(a[1m]) * 2) > quantile_over_time(0.5, b[30s] offset 10s)
+      scope: job
+      watches: avg_over_time(a[1m]) * 2
+      needs: a, b
+      window 0: avg_over_time of a over 1m: sums, incremental, 60 panes of 1s a series, shared by 2 rules
+      window 1: last of a, look-back 5m: newest sample, incremental, shared by 2 rules
+      window 2: quantile_over_time of b over 30s, with 0.5, offset 10s: ordered, incremental, 40 panes of 1s a series, keeps every sample
+      window 3: last of b, look-back 5m: newest sample, incremental
+)"));
+}
+
+}  // namespace
+}  // namespace pitwall::plan

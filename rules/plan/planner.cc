@@ -1,0 +1,107 @@
+#include "rules/plan/planner.h"
+
+#include <map>
+
+#include "rules/plan/expression_planner.h"
+#include "services/base/binary.h"
+#include "services/base/stable_hash.h"
+
+namespace pitwall::plan {
+namespace {
+
+using check::CheckedGroup;
+using check::CheckedRule;
+
+std::vector<Template> Templates(const std::vector<check::CheckedText>& texts) {
+  std::vector<Template> out;
+  for (const check::CheckedText& text : texts) out.push_back({text.name, text.text});
+  return out;
+}
+
+// See Rule::fingerprint. Texts of nodes are canonical, so spelling and comments do not count.
+std::string Fingerprint(const Rule& rule, const Space& space, const ClockSpec& clock) {
+  BinaryWriter out;
+  const auto node = [&](NodeId id) {
+    out.Str(id == kNoNode ? std::string() : space.nodes[id.index()].text);
+  };
+  out.Str(clock.ToString());
+  out.U8(static_cast<uint8_t>(rule.kind));
+  out.Str(rule.alert);
+  node(rule.expr);
+  node(rule.clear);
+  out.I64(rule.hold);
+  out.I64(rule.keep_firing);
+  out.U8(static_cast<uint8_t>(rule.scope));
+  out.U64(rule.labels.size());
+  for (const Template& label : rule.labels) {
+    out.Str(label.name);
+    out.Str(label.text);
+  }
+  out.U64(rule.parameters.size());
+  for (const uint32_t index : rule.parameters) {
+    out.Str(space.parameters[index].name);
+    out.Double(space.parameters[index].value);
+  }
+  return StableHashHex(out.data());
+}
+
+Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, SpaceBuilder* space) {
+  const lang::RuleText& text = *checked.text;
+  Rule rule;
+  rule.kind = text.alert ? RuleKind::kAlert : RuleKind::kRecord;
+  rule.name = checked.name;
+  rule.alert = text.name;
+  rule.file = group.file->file->name();
+  rule.line = text.position.line;
+  rule.hold = text.hold;
+  rule.keep_firing = text.keep_firing;
+  rule.scope = checked.attempt_scope ? AlertScope::kAttempt : AlertScope::kJob;
+  rule.labels = Templates(checked.labels);
+  rule.annotations = Templates(checked.annotations);
+
+  uint32_t first_parameter = 0;
+  for (const lang::ParameterText& parameter : text.parameters) {
+    const uint32_t index = space->AddParameter({checked.name, parameter.name, parameter.value});
+    if (rule.parameters.empty()) first_parameter = index;
+    rule.parameters.push_back(index);
+  }
+  ExpressionPlanner planner(group, checked, first_parameter, space);
+  rule.expr = planner.PlanResult(*text.expr.expr);
+  if (text.alert) {
+    if (text.clear) rule.clear = planner.PlanResult(*text.clear->expr);
+    Comparison comparison = planner.PlanComparison(*text.expr.expr);
+    rule.subject = comparison.subject;
+    rule.threshold = comparison.threshold;
+    rule.evidence = std::move(comparison.evidence);
+    for (const std::string& metric : checked.needs)
+      rule.needs.push_back({metric, planner.PlanNeed(metric)});
+  }
+  rule.fingerprint = Fingerprint(rule, space->space(), group.clock);
+  return rule;
+}
+
+}  // namespace
+
+Program PlanRuleSet(const check::CheckedRuleSet& rule_set) {
+  // ClockSpec orders time before step, and steps by mode.
+  std::map<ClockSpec, SpaceBuilder> spaces;
+  for (const CheckedGroup& checked : rule_set.groups) {
+    if (checked.rules.empty()) continue;
+    SpaceBuilder& space = spaces.try_emplace(checked.clock, checked.clock).first->second;
+    Group group;
+    group.name = checked.name;
+    group.file = checked.file->file->name();
+    group.interval = checked.interval;
+    group.align_job = checked.text->align_job;
+    group.lookback = checked.lookback;
+    group.limit = checked.text->limit;
+    for (const CheckedRule& rule : checked.rules)
+      group.rules.push_back(PlanRule(checked, rule, &space));
+    space.AddGroup(std::move(group));
+  }
+  Program program;
+  for (auto& [clock, space] : spaces) program.spaces.push_back(space.Take());
+  return program;
+}
+
+}  // namespace pitwall::plan

@@ -1,0 +1,55 @@
+#include "rules/plan/query.h"
+
+#include <utility>
+
+#include "rules/check/rule_set.h"
+#include "rules/check/types.h"
+#include "rules/lang/parser.h"
+#include "rules/lang/rule_file.h"
+#include "rules/plan/planner.h"
+
+namespace pitwall::plan {
+
+StatusOr<QueryProgram> CompileQuery(std::string_view text, const QueryOptions& options,
+                                    lang::Diagnostics* diagnostics) {
+  if (options.interval <= 0 || options.lookback <= 0 || options.subquery_interval <= 0) {
+    return InvalidArgument("the intervals of a query must be greater than 0");
+  }
+  lang::Diagnostics own;
+  lang::RuleText rule;
+  rule.alert = false;
+  rule.name = "query_result";
+  rule.expr.source = lang::Source("query", std::string(text));
+  rule.expr.expr = lang::ParseExpr(rule.expr.source, &own);
+  QueryProgram out;
+  out.scalar = rule.expr.expr != nullptr && check::TypeOf(*rule.expr.expr) == check::Type::kScalar;
+
+  auto file = std::make_shared<lang::RuleFile>();
+  file->file = rule.expr.source.file();
+  file->pack = "query";
+  lang::GroupText group;
+  group.name = "query";
+  group.interval = options.interval;
+  group.align_job = true;
+  group.lookback = options.lookback;
+  group.rules.push_back(std::move(rule));
+  file->groups.push_back(std::move(group));
+
+  if (!own.HasErrors()) {
+    check::CheckOptions check;
+    check.default_interval = options.subquery_interval;
+    check.default_lookback = options.lookback;
+    check.default_step_interval = kDefaultStepInterval;
+    check.default_step_lookback = kDefaultStepLookback;
+    const check::CheckedRuleSet checked = check::CheckRuleSet({std::move(file)}, check, &own);
+    if (!own.HasErrors()) out.program = std::make_shared<Program>(PlanRuleSet(checked));
+  }
+  own.Sort();
+  const Status status = own.ToStatus();
+  const bool lacking = own.OnlyUnsupported();
+  if (diagnostics != nullptr) diagnostics->Append(std::move(own));
+  if (status.ok()) return out;
+  return lacking ? Unimplemented(ToStd(status.message())) : status;
+}
+
+}  // namespace pitwall::plan

@@ -1,0 +1,33 @@
+// One expression by itself, compiled as the streaming engine runs it: for golden scripts, the
+// differential test and ad-hoc reads of finished jobs. Pure and thread-safe, as compile.h.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "rules/lang/diagnostic.h"
+#include "rules/plan/compile.h"
+#include "rules/plan/program.h"
+#include "services/base/status.h"
+
+namespace pitwall::plan {
+
+struct QueryOptions {
+  // Ticks are `origin` (the store's, see SeriesStore::SetOrigin) plus multiples of it; > 0.
+  int64_t interval = kDefaultInterval;
+  int64_t lookback = kDefaultLookback;
+  // Of subqueries without a step.
+  int64_t subquery_interval = kDefaultInterval;
+};
+
+struct QueryProgram {
+  ProgramPtr program;   // one space on the time clock with one group with one recording rule
+  bool scalar = false;  // the expression is a scalar; the rule's result is a vector all the same
+};
+
+// InvalidArgument: the expression is none, or no rule could have it; `diagnostics` (may be null)
+// says where. Unimplemented: it is PromQL, and this engine lacks something for it.
+StatusOr<QueryProgram> CompileQuery(std::string_view text, const QueryOptions& options,
+                                    lang::Diagnostics* diagnostics = nullptr);
+
+}  // namespace pitwall::plan

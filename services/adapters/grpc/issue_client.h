@@ -1,0 +1,41 @@
+// A client of the IssueService: `pitwall issues list|watch`, and tests.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/pipeline/issue_source.h"
+
+namespace pitwall::grpc_adapter {
+
+struct IssueClientOptions {
+  std::string target = "127.0.0.1:9871";
+  std::string token;
+  bool tls = false;
+  std::string ca_file;           // with tls; empty: the system's
+  std::string certificate_file;  // client certificate, with key_file
+  std::string key_file;
+  int64_t timeout_ns = 10'000'000'000;  // of List and Get
+};
+
+// Thread-safe. Errors are the server's codes with its words.
+class IssueClient {
+ public:
+  static StatusOr<std::unique_ptr<IssueClient>> Make(IssueClientOptions options);
+  virtual ~IssueClient() = default;
+  virtual StatusOr<IssuePage> List(const IssueQuery& query) = 0;
+  virtual StatusOr<std::vector<IssueEventPtr>> Get(std::string_view id) = 0;
+  // Calls on_batch for each message (bookmarks included) until it returns false (OK) or the stream
+  // ends (why).
+  virtual Status Watch(const WatchQuery& query,
+                       const std::function<bool(const WatchBatch&)>& on_batch) = 0;
+  // Ends all calls that run, from any thread, with Cancelled.
+  virtual void Cancel() = 0;
+};
+
+}  // namespace pitwall::grpc_adapter

@@ -1,0 +1,20 @@
+// Between our event and its message (proto/pitwall/issues/v1/issues.proto). Pure functions.
+#pragma once
+
+#include "pitwall/issues/v1/issue_service.pb.h"
+#include "services/model/issue.h"
+#include "services/pipeline/issue_source.h"
+
+namespace pitwall::grpc_adapter {
+
+namespace issues_v1 = ::pitwall::issues::v1;
+
+void ToProto(const IssueEvent& event, issues_v1::IssueEvent* out);
+// Unknown enum values and types become the unspecified one or "found": a client may be older than
+// its server. Parameters come in the order of their names.
+IssueEvent FromProto(const issues_v1::IssueEvent& event);
+
+void ToProto(const IssueFilter& filter, issues_v1::IssueFilter* out);
+IssueFilter FromProto(const issues_v1::IssueFilter& filter);
+
+}  // namespace pitwall::grpc_adapter

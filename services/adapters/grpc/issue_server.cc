@@ -1,0 +1,196 @@
+#include "services/adapters/grpc/issue_server.h"
+
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+
+#include <list>
+#include <mutex>
+#include <utility>
+
+#include "services/adapters/grpc/credentials.h"
+#include "services/adapters/grpc/issue_proto.h"
+#include "services/adapters/grpc/watch_call.h"
+#include "services/base/listen_address.h"
+#include "services/base/mutex.h"
+#include "services/base/strings.h"
+
+namespace pitwall::grpc_adapter {
+namespace {
+
+constexpr int kMaxRequestBytes = 256 * 1024;
+constexpr int kMaxStreamsPerConnection = 128;
+constexpr size_t kMemoryQuotaBytes = size_t{256} << 20;
+constexpr int64_t kShutdownMs = 2'000;
+
+using ::grpc::CallbackServerContext;
+
+class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
+ public:
+  IssueServiceImpl(Clock* clock, IssueSource* source, const IssueServerOptions& options)
+      : clock_(clock), source_(source), options_(options) {}
+
+  ::grpc::ServerUnaryReactor* ListIssues(CallbackServerContext* context,
+                                         const issues_v1::ListIssuesRequest* request,
+                                         issues_v1::ListIssuesResponse* response) override {
+    return Answer(context, [&]() -> Status {
+      IssueQuery query;
+      query.filter = FromProto(request->filter());
+      query.include_ended = request->include_ended();
+      query.page_size = request->page_size();
+      query.page_token = request->page_token();
+      ASSIGN_OR_RETURN(const IssuePage page, source_->ListIssues(query));
+      for (const IssueEventPtr& issue : page.issues) ToProto(*issue, response->add_issues());
+      response->set_next_page_token(page.next_page_token);
+      response->set_resume_token(page.resume_token);
+      return OkStatus();
+    });
+  }
+
+  ::grpc::ServerUnaryReactor* GetIssue(CallbackServerContext* context,
+                                       const issues_v1::GetIssueRequest* request,
+                                       issues_v1::GetIssueResponse* response) override {
+    return Answer(context, [&]() -> Status {
+      ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, source_->GetIssue(request->id()));
+      for (const IssueEventPtr& event : events) ToProto(*event, response->add_events());
+      return OkStatus();
+    });
+  }
+
+  ::grpc::ServerWriteReactor<issues_v1::WatchIssuesResponse>* WatchIssues(
+      CallbackServerContext* context, const issues_v1::WatchIssuesRequest* request) override {
+    if (const ::grpc::Status allowed = CheckToken(*context, options_.token); !allowed.ok()) {
+      return new Refusal(allowed);
+    }
+    WatchQuery query;
+    query.filter = FromProto(request->filter());
+    query.resume_token = request->resume_token();
+    query.from_start = request->from_start();
+    MutexLock lock(&mutex_);
+    if (stopping_) return new Refusal({::grpc::StatusCode::UNAVAILABLE, "the server is stopping"});
+    // Threads that are over only have to be collected.
+    watches_.remove_if([](const auto& watch) { return watch->over(); });
+    if (watches_.size() >= options_.max_watches) {
+      return new Refusal({::grpc::StatusCode::RESOURCE_EXHAUSTED,
+                          Cat("there are ", options_.max_watches, " watchers already")});
+    }
+    watches_.push_back(
+        std::make_unique<WatchCall>(clock_, source_, options_, std::move(query), context));
+    return watches_.back()->Begin();
+  }
+
+  void Stop() {
+    std::list<std::unique_ptr<WatchCall>> watches;
+    {
+      MutexLock lock(&mutex_);
+      stopping_ = true;
+      watches.swap(watches_);
+    }
+    watches.clear();
+  }
+
+ private:
+  class Refusal final : public WatchCall::WriteReactor {
+   public:
+    explicit Refusal(const ::grpc::Status& status) { Finish(status); }
+    void OnDone() override { delete this; }
+  };
+
+  // Lists and gets read memory under a short lock: they may run in gRPC's thread.
+  template <typename F>
+  ::grpc::ServerUnaryReactor* Answer(CallbackServerContext* context, F f) {
+    ::grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
+    ::grpc::Status status = CheckToken(*context, options_.token);
+    if (status.ok()) status = ToGrpc(f());
+    reactor->Finish(status);
+    return reactor;
+  }
+
+  Clock* const clock_;
+  IssueSource* const source_;
+  const IssueServerOptions options_;
+  Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::list<std::unique_ptr<WatchCall>> watches_ ABSL_GUARDED_BY(mutex_);
+};
+
+class GrpcIssueServer final : public IssueServer {
+ public:
+  GrpcIssueServer(Clock* clock, IssueSource* source, const IssueServerOptions& options)
+      : service_(clock, source, options) {}
+  ~GrpcIssueServer() override { Stop(); }
+
+  Status Listen(const IssueServerOptions& options) {
+    ASSIGN_OR_RETURN(const auto credentials, MakeServerCredentials(options.tls));
+    static std::once_flag health, reflection;
+    std::call_once(health, [] { ::grpc::EnableDefaultHealthCheckService(true); });
+    if (options.reflection) {
+      std::call_once(reflection,
+                     [] { ::grpc::reflection::InitProtoReflectionServerBuilderPlugin(); });
+    }
+    ::grpc::ServerBuilder builder;
+    builder.AddListeningPort(options.listen, credentials, &port_);
+    builder.RegisterService(&service_);
+    builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
+    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a taken port must be seen
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 2);
+    ::grpc::ResourceQuota quota("pitwall-issues");
+    quota.Resize(kMemoryQuotaBytes);
+    builder.SetResourceQuota(quota);
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr || port_ == 0) {
+      server_.reset();
+      return Unavailable(Cat("cannot serve gRPC on ", options.listen));
+    }
+    SetServing(false);
+    return OkStatus();
+  }
+
+  int port() const override { return port_; }
+
+  void SetServing(bool serving) override {
+    ::grpc::HealthCheckServiceInterface* const health = server_->GetHealthCheckService();
+    if (health == nullptr) return;
+    health->SetServingStatus(serving);
+    health->SetServingStatus(issues_v1::IssueService::service_full_name(), serving);
+  }
+
+  void Stop() override {
+    if (server_ == nullptr) return;
+    SetServing(false);
+    service_.Stop();
+    // gRPC reads its own clock; a span is a deadline from now.
+    server_->Shutdown(gpr_time_from_millis(kShutdownMs, GPR_TIMESPAN));
+    server_->Wait();
+    server_.reset();
+  }
+
+ private:
+  IssueServiceImpl service_;
+  int port_ = 0;
+  std::unique_ptr<::grpc::Server> server_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<IssueServer>> IssueServer::Start(Clock* clock, IssueSource* source,
+                                                          IssueServerOptions options) {
+  ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(options.listen));
+  if (!address.loopback && options.token.empty()) {
+    return InvalidArgument(Cat("serving gRPC on ", options.listen, " needs a token"));
+  }
+  if (options.max_events_per_message == 0 || options.bookmark_interval_ns <= 0 ||
+      options.stall_limit_ns <= 0) {
+    return InvalidArgument("a gRPC limit is not positive");
+  }
+  auto server = std::make_unique<GrpcIssueServer>(clock, source, options);
+  RETURN_IF_ERROR(server->Listen(options));
+  return server;
+}
+
+}  // namespace pitwall::grpc_adapter

@@ -1,0 +1,49 @@
+// The gRPC IssueService (proto/pitwall/issues/v1/issue_service.proto) over an IssueSource, with
+// health checking and reflection. Callback API: reactors never block; each watcher has a thread
+// that waits for events and for the client. A watcher that reads too slowly is cut with
+// RESOURCE_EXHAUSTED; it holds at most one batch here. The only folder that includes grpcpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "services/base/clock.h"
+#include "services/base/status.h"
+#include "services/pipeline/issue_source.h"
+
+namespace pitwall::grpc_adapter {
+
+struct GrpcTls {
+  std::string certificate_file;  // PEM chain; read again when it changes
+  std::string key_file;
+  std::string client_ca_file;  // not empty: clients must show a certificate of it
+  bool empty() const { return certificate_file.empty(); }
+};
+
+struct IssueServerOptions {
+  std::string listen = "127.0.0.1:0";  // port 0: any free one
+  std::string token;  // required beyond loopback: metadata "authorization: Bearer <token>"
+  GrpcTls tls;
+  bool reflection = true;
+  size_t max_watches = 64;  // each has a thread
+  size_t max_events_per_message = 256;
+  int64_t bookmark_interval_ns = 10 * kNanosPerSecond;
+  // A client that takes no message for so long is cut.
+  int64_t stall_limit_ns = 30 * kNanosPerSecond;
+};
+
+class IssueServer {
+ public:
+  // Serves when it returns. Clock and source are borrowed. InvalidArgument: bad options;
+  // Unavailable: address taken.
+  static StatusOr<std::unique_ptr<IssueServer>> Start(Clock* clock, IssueSource* source,
+                                                      IssueServerOptions options);
+  virtual ~IssueServer() = default;  // stops
+  virtual int port() const = 0;
+  virtual void SetServing(bool serving) = 0;  // what health checks say; false until first set
+  // Ends watches with UNAVAILABLE, then the server. Idempotent.
+  virtual void Stop() = 0;
+};
+
+}  // namespace pitwall::grpc_adapter

@@ -1,0 +1,420 @@
+// The server and the client against each other over loopback; the source is scripted.
+#include "services/adapters/grpc/issue_server.h"
+
+#include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdlib>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+#include "services/adapters/clock/system_clock.h"
+#include "services/adapters/grpc/issue_client.h"
+#include "services/base/strings.h"
+
+namespace pitwall::grpc_adapter {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+IssueEventPtr Event(std::string_view id, size_t padding = 0) {
+  auto event = std::make_shared<IssueEvent>();
+  event->id = id;
+  event->job = "j";
+  event->rule = "r";
+  event->description = std::string(padding, 'x');
+  return event;
+}
+
+// Batches are given by the test, one at a time, or without end.
+class ScriptedSource final : public IssueSource {
+ public:
+  StatusOr<IssuePage> ListIssues(const IssueQuery& query) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    last_query = query;
+    if (!list_error.ok()) return list_error;
+    return IssuePage{{Event("a"), Event("b")}, "next", "resume"};
+  }
+  StatusOr<std::vector<IssueEventPtr>> GetIssue(std::string_view id) override {
+    if (id != "a") return NotFound("no such issue");
+    return std::vector<IssueEventPtr>{Event("a")};
+  }
+  StatusOr<std::unique_ptr<IssueWatch>> WatchIssues(const WatchQuery& query) override {
+    if (query.resume_token == "old") return OutOfRange("too old");
+    if (query.resume_token == "bad") return InvalidArgument("malformed token");
+    const std::lock_guard<std::mutex> lock(mutex_);
+    last_watch = query;
+    ++opened;
+    return std::make_unique<Watch>(this);
+  }
+  void Push(StatusOr<WatchBatch> batch) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    batches_.push_back(std::move(batch));
+    changed_.notify_all();
+  }
+  void AwaitClosed(int count) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return closed >= count; });
+  }
+  int Served() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return served;
+  }
+
+  IssueQuery last_query;
+  WatchQuery last_watch;
+  Status list_error;
+  size_t endless_bytes = 0;  // not 0: every batch is one event of this size, for ever
+  int opened = 0, closed = 0, served = 0;
+
+ private:
+  class Watch final : public IssueWatch {
+   public:
+    explicit Watch(ScriptedSource* source) : source_(source) {}
+    ~Watch() override {
+      const std::lock_guard<std::mutex> lock(source_->mutex_);
+      ++source_->closed;
+      source_->changed_.notify_all();
+    }
+    StatusOr<WatchBatch> Next(size_t, int64_t timeout_ns) override {
+      std::unique_lock<std::mutex> lock(source_->mutex_);
+      if (timeout_ns == 0) return WatchBatch{{}, "start"};
+      ++source_->served;
+      if (source_->endless_bytes > 0 && !cancelled_) {
+        return WatchBatch{{Event("e", source_->endless_bytes)}, Cat("t", source_->served)};
+      }
+      source_->changed_.wait(lock, [&] { return cancelled_ || !source_->batches_.empty(); });
+      if (cancelled_) return Cancelled("cancelled");
+      StatusOr<WatchBatch> batch = std::move(source_->batches_.front());
+      source_->batches_.pop_front();
+      return batch;
+    }
+    void Cancel() override {
+      const std::lock_guard<std::mutex> lock(source_->mutex_);
+      cancelled_ = true;
+      source_->changed_.notify_all();
+    }
+
+   private:
+    ScriptedSource* const source_;
+    bool cancelled_ = false;
+  };
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<StatusOr<WatchBatch>> batches_;
+};
+
+class IssueServerTest : public ::testing::Test {
+ protected:
+  void Run(IssueServerOptions options = {}) {
+    StatusOr<std::unique_ptr<IssueServer>> server =
+        IssueServer::Start(&clock_, &source_, std::move(options));
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+  std::unique_ptr<IssueClient> Client(std::string token = "") {
+    IssueClientOptions options;
+    options.target = Cat("127.0.0.1:", server_->port());
+    options.token = std::move(token);
+    return *IssueClient::Make(options);
+  }
+
+  clock::SystemClock clock_;
+  ScriptedSource source_;
+  std::unique_ptr<IssueServer> server_;
+};
+
+TEST_F(IssueServerTest, ListsAndGets) {
+  Run();
+  const auto client = Client();
+  IssueQuery query;
+  query.filter = {"j", "r", "critical", true};
+  query.include_ended = true;
+  query.page_size = 7;
+  query.page_token = "page";
+  const StatusOr<IssuePage> page = client->List(query);
+  ASSERT_TRUE(page.ok()) << page.status();
+  ASSERT_EQ(page->issues.size(), 2U);
+  EXPECT_EQ(page->issues[1]->id, "b");
+  EXPECT_EQ(page->next_page_token, "next");
+  EXPECT_EQ(page->resume_token, "resume");
+  EXPECT_EQ(source_.last_query.filter.severity, "critical");
+  EXPECT_TRUE(source_.last_query.filter.include_status);
+  EXPECT_TRUE(source_.last_query.include_ended);
+  EXPECT_EQ(source_.last_query.page_size, 7);
+  EXPECT_EQ(source_.last_query.page_token, "page");
+  EXPECT_EQ((*client->Get("a"))[0]->id, "a");
+  EXPECT_EQ(client->Get("x").status().code(), absl::StatusCode::kNotFound);
+  source_.list_error = Unavailable("history is being read");
+  const Status status = client->List({}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(status.ToString(), HasSubstr("history is being read"));
+}
+
+TEST_F(IssueServerTest, WatchesUntilTheClientHasEnough) {
+  Run();
+  source_.Push(WatchBatch{{Event("a"), Event("b")}, "t1"});
+  source_.Push(WatchBatch{{}, "t2"});
+  source_.Push(WatchBatch{{Event("c")}, "t3"});
+  std::vector<std::string> seen;
+  WatchQuery query;
+  query.resume_token = "resume";
+  query.from_start = true;
+  query.filter.job = "j";
+  const Status status = Client()->Watch(query, [&](const WatchBatch& batch) {
+    seen.push_back(batch.resume_token);
+    for (const IssueEventPtr& event : batch.events) seen.push_back(event->id);
+    return batch.resume_token != "t3";
+  });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_THAT(seen, ElementsAre("start", "t1", "a", "b", "t2", "t3", "c"));
+  EXPECT_EQ(source_.last_watch.resume_token, "resume");
+  EXPECT_EQ(source_.last_watch.filter.job, "j");
+  EXPECT_TRUE(source_.last_watch.from_start);
+  source_.AwaitClosed(1);  // a client that leaves frees what it held
+}
+
+TEST_F(IssueServerTest, ErrorsOfTheSourceReachTheClient) {
+  Run();
+  const auto client = Client();
+  const auto watch = [&](std::string token) {
+    WatchQuery query;
+    query.resume_token = std::move(token);
+    return client->Watch(query, [](const WatchBatch&) { return true; }).code();
+  };
+  EXPECT_EQ(watch("old"), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(watch("bad"), absl::StatusCode::kInvalidArgument);
+  source_.Push(ResourceExhausted("fell behind"));
+  EXPECT_EQ(watch(""), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(IssueServerTest, AClientThatTakesNothingIsCut) {
+  IssueServerOptions options;
+  options.stall_limit_ns = 200 * kNanosPerMilli;
+  Run(options);
+  source_.endless_bytes = 1 << 20;
+  const auto wakeup = clock_.NewWakeup();
+  int batches = 0;
+  const Status status = Client()->Watch({}, [&](const WatchBatch&) {
+    // Takes the first two messages, then nothing for longer than the limit (and less than twice).
+    if (++batches == 2) wakeup->Wait(300 * kNanosPerMilli);
+    return true;
+  });
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  source_.AwaitClosed(1);
+  EXPECT_LT(source_.Served(), 200) << "the buffer between is bounded";
+}
+
+TEST_F(IssueServerTest, AClientThatNeverComesBackIsCutOff) {
+  IssueServerOptions options;
+  options.stall_limit_ns = 100 * kNanosPerMilli;
+  Run(options);
+  source_.endless_bytes = 1 << 20;
+  int batches = 0;
+  const Status status = Client()->Watch({}, [&](const WatchBatch&) {
+    if (++batches == 2)
+      source_.AwaitClosed(1);  // takes nothing until the server has ended the call
+    return true;
+  });
+  EXPECT_FALSE(status.ok());
+}
+
+TEST_F(IssueServerTest, BoundsWatches) {
+  IssueServerOptions options;
+  options.max_watches = 1;
+  Run(options);
+  const auto first = Client();
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool connected = false;
+  std::thread watcher([&] {
+    (void)first->Watch({}, [&](const WatchBatch&) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      connected = true;
+      changed.notify_all();
+      return true;
+    });
+  });
+  {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [&] { return connected; });
+  }
+  EXPECT_EQ(Client()->Watch({}, [](const WatchBatch&) { return true; }).code(),
+            absl::StatusCode::kResourceExhausted);
+  first->Cancel();
+  watcher.join();
+  source_.AwaitClosed(1);
+}
+
+TEST_F(IssueServerTest, StopEndsWatchesAndServer) {
+  Run();
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool connected = false;
+  Status status;
+  const auto client = Client();
+  std::thread watcher([&] {
+    status = client->Watch({}, [&](const WatchBatch&) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      connected = true;
+      changed.notify_all();
+      return true;
+    });
+  });
+  {
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [&] { return connected; });
+  }
+  server_->Stop();
+  watcher.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  server_->Stop();
+}
+
+TEST_F(IssueServerTest, WantsItsToken) {
+  IssueServerOptions options;
+  options.listen = "0.0.0.0:0";
+  EXPECT_EQ(IssueServer::Start(&clock_, &source_, options).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  options.token = "t0ken";
+  Run(options);
+  EXPECT_EQ(Client()->List({}).status().code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_EQ(Client("wrong")->Get("a").status().code(), absl::StatusCode::kUnauthenticated);
+  EXPECT_EQ(Client("wrong")->Watch({}, [](const WatchBatch&) { return true; }).code(),
+            absl::StatusCode::kUnauthenticated);
+  EXPECT_TRUE(Client("t0ken")->List({}).ok());
+}
+
+TEST_F(IssueServerTest, SaysThatItsPortIsTaken) {
+  Run();
+  IssueServerOptions options;
+  options.listen = Cat("127.0.0.1:", server_->port());
+  const Status status = IssueServer::Start(&clock_, &source_, options).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(status.ToString(), HasSubstr(options.listen));
+}
+
+std::string BytesOf(const ::grpc::ByteBuffer& buffer) {
+  std::vector<::grpc::Slice> slices;
+  std::string out;
+  if (!buffer.Dump(&slices).ok()) return out;
+  for (const ::grpc::Slice& s : slices)
+    out.append(reinterpret_cast<const char*>(s.begin()), s.size());
+  return out;
+}
+
+// grpc.health.v1.Health/Check, byte by byte: {1: service} -> {1: status}, SERVING = 1, NOT_SERVING
+// = 2.
+std::string Health(int port, const std::string& service, ::grpc::Status* status) {
+  const auto channel =
+      ::grpc::CreateChannel(Cat("127.0.0.1:", port), ::grpc::InsecureChannelCredentials());
+  std::string body;
+  if (!service.empty())
+    body = Cat("\x0a", std::string(1, static_cast<char>(service.size())), service);
+  ::grpc::Slice slice(body);
+  const ::grpc::ByteBuffer request(&slice, 1);
+  ::grpc::ByteBuffer response;
+  ::grpc::ClientContext context;
+  ::grpc::CompletionQueue queue;
+  ::grpc::GenericStub stub(channel);
+  const auto call =
+      stub.PrepareUnaryCall(&context, "/grpc.health.v1.Health/Check", request, &queue);
+  call->StartCall();
+  call->Finish(&response, status, nullptr);
+  void* tag = nullptr;
+  bool ok = false;
+  EXPECT_TRUE(queue.Next(&tag, &ok));
+  return BytesOf(response);
+}
+
+TEST_F(IssueServerTest, AnswersHealthChecks) {
+  Run();
+  ::grpc::Status status;
+  EXPECT_EQ(Health(server_->port(), "", &status), "\x08\x02");
+  server_->SetServing(true);
+  EXPECT_EQ(Health(server_->port(), "", &status), "\x08\x01");
+  EXPECT_EQ(Health(server_->port(), "pitwall.issues.v1.IssueService", &status), "\x08\x01");
+  (void)Health(server_->port(), "other", &status);
+  EXPECT_EQ(status.error_code(), ::grpc::StatusCode::NOT_FOUND);
+}
+
+// grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo, byte by byte: {7: list_services}
+// -> the names.
+TEST_F(IssueServerTest, TellsWhatItServes) {
+  Run();
+  const auto channel = ::grpc::CreateChannel(Cat("127.0.0.1:", server_->port()),
+                                             ::grpc::InsecureChannelCredentials());
+  ::grpc::GenericStub stub(channel);
+  ::grpc::ClientContext context;
+  ::grpc::CompletionQueue queue;
+  const auto next = [&queue] {
+    void* tag = nullptr;
+    bool ok = false;
+    return queue.Next(&tag, &ok) && ok;
+  };
+  const auto call = stub.PrepareCall(
+      &context, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
+  call->StartCall(nullptr);
+  ASSERT_TRUE(next());
+  ::grpc::Slice slice(std::string("\x3a\x00", 2));
+  call->Write(::grpc::ByteBuffer(&slice, 1), nullptr);
+  ASSERT_TRUE(next());
+  ::grpc::ByteBuffer answer;
+  call->Read(&answer, nullptr);
+  ASSERT_TRUE(next());
+  EXPECT_THAT(BytesOf(answer), HasSubstr("pitwall.issues.v1.IssueService"));
+  EXPECT_THAT(BytesOf(answer), HasSubstr("grpc.health.v1.Health"));
+  call->WritesDone(nullptr);
+  ASSERT_TRUE(next());
+  ::grpc::Status status;
+  call->Finish(&status, nullptr);
+  ASSERT_TRUE(next());
+  EXPECT_TRUE(status.ok()) << status.error_message();
+}
+
+TEST_F(IssueServerTest, ServesTls) {
+  const std::string dir = testing::TempDir() + Cat("/pitwall-grpc-tls-", getpid());
+  const std::string make =
+      Cat("mkdir -p ", dir,
+          " && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj ",
+          "/CN=x -addext subjectAltName=IP:127.0.0.1 -keyout ", dir, "/key.pem -out ", dir,
+          "/cert.pem >/dev/null 2>&1");
+  if (std::system(make.c_str()) != 0) GTEST_SKIP() << "no openssl program here";
+  IssueServerOptions options;
+  options.tls = {dir + "/cert.pem", dir + "/key.pem",
+                 dir + "/cert.pem"};  // and client certificates
+  Run(options);
+  IssueClientOptions client;
+  client.target = Cat("127.0.0.1:", server_->port());
+  client.tls = true;
+  client.ca_file = dir + "/cert.pem";
+  client.timeout_ns = 2 * kNanosPerSecond;
+  EXPECT_FALSE((*IssueClient::Make(client))->List({}).ok()) << "without a client certificate";
+  client.certificate_file = dir + "/cert.pem";
+  client.key_file = dir + "/key.pem";
+  client.timeout_ns = 10 * kNanosPerSecond;
+  const StatusOr<IssuePage> page = (*IssueClient::Make(client))->List({});
+  EXPECT_TRUE(page.ok()) << page.status();
+  options.tls.certificate_file = dir + "/none.pem";
+  EXPECT_EQ(IssueServer::Start(&clock_, &source_, options).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  std::system(Cat("rm -r ", dir).c_str());
+}
+
+TEST(IssueClient, AServerThatIsNotThere) {
+  IssueClientOptions options;
+  options.target = "127.0.0.1:1";
+  options.timeout_ns = 5 * kNanosPerSecond;
+  EXPECT_EQ((*IssueClient::Make(options))->List({}).status().code(),
+            absl::StatusCode::kUnavailable);
+}
+
+}  // namespace
+}  // namespace pitwall::grpc_adapter

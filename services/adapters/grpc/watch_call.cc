@@ -1,0 +1,153 @@
+#include "services/adapters/grpc/watch_call.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/adapters/grpc/credentials.h"
+#include "services/adapters/grpc/issue_proto.h"
+
+namespace pitwall::grpc_adapter {
+
+// How long a stopping server waits for a message that is under way.
+constexpr int64_t kStopGraceNs = kNanosPerSecond;
+
+// What callbacks tell the thread. Outlives both.
+struct WatchCall::Shared {
+  explicit Shared(Clock* clock) : wakeup(clock->NewWakeup()) {}
+
+  const std::unique_ptr<Wakeup> wakeup;
+  std::atomic<bool> cancelled{false};  // by the client
+  std::atomic<bool> stopping{false};   // by the server
+  Mutex mutex;
+  bool write_done ABSL_GUARDED_BY(mutex) = false;
+  bool write_ok ABSL_GUARDED_BY(mutex) = false;
+  IssueWatch* watch ABSL_GUARDED_BY(mutex) = nullptr;
+
+  void Interrupt() {
+    MutexLock lock(&mutex);
+    if (watch != nullptr) watch->Cancel();
+    wakeup->Wake();
+  }
+  // From now on Interrupt reaches the watch, too.
+  void SetWatch(IssueWatch* w) {
+    MutexLock lock(&mutex);
+    watch = w;
+    if (w != nullptr && (cancelled || stopping)) w->Cancel();
+  }
+};
+
+class WatchCall::Reactor final : public WriteReactor {
+ public:
+  explicit Reactor(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+  void OnWriteDone(bool ok) override {
+    MutexLock lock(&shared_->mutex);
+    shared_->write_done = true;
+    shared_->write_ok = ok;
+    shared_->wakeup->Wake();
+  }
+  void OnCancel() override {
+    shared_->cancelled = true;
+    shared_->Interrupt();
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  const std::shared_ptr<Shared> shared_;
+};
+
+WatchCall::WatchCall(Clock* clock, IssueSource* source, const IssueServerOptions& options,
+                     WatchQuery query, ::grpc::CallbackServerContext* context)
+    : clock_(clock),
+      source_(source),
+      options_(options),
+      query_(std::move(query)),
+      context_(context),
+      shared_(std::make_shared<Shared>(clock)) {}
+
+WatchCall::~WatchCall() { Stop(); }
+
+WatchCall::WriteReactor* WatchCall::Begin() {
+  auto* const reactor = new Reactor(shared_);
+  reactor_ = reactor;
+  thread_ = std::thread([this] { Run(); });
+  return reactor;
+}
+
+void WatchCall::Stop() {
+  if (!thread_.joinable()) return;
+  shared_->stopping = true;
+  shared_->Interrupt();
+  thread_.join();
+}
+
+void WatchCall::Run() {
+  const ::grpc::Status verdict = Serve();
+  // The last use of the reactor and of the context.
+  reactor_->Finish(verdict);
+  over_ = true;
+}
+
+::grpc::Status WatchCall::Serve() {
+  StatusOr<std::unique_ptr<IssueWatch>> watch = source_->WatchIssues(query_);
+  if (!watch.ok()) return ToGrpc(watch.status());
+  shared_->SetWatch(watch->get());
+  ::grpc::Status verdict;
+  // The first message goes out at once: the client knows that it is connected, and from where on.
+  for (int64_t wait_ns = 0; verdict.ok(); wait_ns = options_.bookmark_interval_ns) {
+    const StatusOr<WatchBatch> batch = (*watch)->Next(options_.max_events_per_message, wait_ns);
+    if (shared_->stopping) {
+      verdict = {::grpc::StatusCode::UNAVAILABLE, "the server is stopping"};
+    } else if (shared_->cancelled) {
+      verdict = {::grpc::StatusCode::CANCELLED, "cancelled by the client"};
+    } else {
+      verdict = batch.ok() ? Write(*batch) : ToGrpc(batch.status());
+    }
+  }
+  shared_->SetWatch(nullptr);
+  return verdict;
+}
+
+::grpc::Status WatchCall::Write(const WatchBatch& batch) {
+  response_.Clear();
+  for (const IssueEventPtr& event : batch.events) ToProto(*event, response_.add_events());
+  response_.set_resume_token(batch.resume_token);
+  {
+    MutexLock lock(&shared_->mutex);
+    shared_->write_done = false;
+  }
+  // No set_buffer_hint: with the callback API of gRPC 1.51 it stalls the stream.
+  reactor_->StartWrite(&response_);
+  const int64_t began = clock_->MonotonicNs();
+  ::grpc::Status verdict;
+  int64_t limit = began + options_.stall_limit_ns;
+  bool killed = false;
+  while (true) {
+    {
+      MutexLock lock(&shared_->mutex);
+      if (shared_->write_done) {
+        if (!verdict.ok() || shared_->write_ok) return verdict;
+        return {::grpc::StatusCode::CANCELLED, "the stream broke"};
+      }
+    }
+    const int64_t now = clock_->MonotonicNs();
+    if (shared_->stopping && verdict.ok()) {
+      verdict = {::grpc::StatusCode::UNAVAILABLE, "the server is stopping"};
+      limit = std::min(limit, now + kStopGraceNs);
+    }
+    if (!killed && now >= limit) {
+      if (verdict.ok()) {
+        // A client that begins to read again within another limit learns why it was cut.
+        verdict = {::grpc::StatusCode::RESOURCE_EXHAUSTED,
+                   "the client takes no messages; it may resume with its last token"};
+        limit = now + options_.stall_limit_ns;
+      } else {
+        killed = true;
+        context_->TryCancel();
+      }
+    }
+    // A write always ends, at the latest when the stream is cancelled.
+    shared_->wakeup->Wait(killed ? -1 : std::max<int64_t>(0, limit - now));
+  }
+}
+
+}  // namespace pitwall::grpc_adapter

@@ -1,0 +1,246 @@
+#include "services/adapters/http/http_server.h"
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <list>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "services/adapters/http/router.h"
+#include "services/adapters/http/session.h"
+#include "services/adapters/http/tls_context.h"
+#include "services/base/log.h"
+#include "services/base/strings.h"
+
+namespace pitwall::http {
+namespace {
+
+class BeastServer final : public HttpServer, private SessionOwner {
+ public:
+  BeastServer(HttpServerOptions options, Router router, Gate gate,
+              std::optional<TlsContextSource> tls)
+      : options_(std::move(options)),
+        router_(std::move(router)),
+        gate_(std::move(gate)),
+        tls_(std::move(tls)),
+        acceptor_(io_),
+        stop_timer_(io_),
+        handlers_(static_cast<size_t>(options_.handler_threads)) {}
+
+  ~BeastServer() override { Stop(0); }
+
+  Status Listen(const ListenAddress& address) {
+    beast::error_code error;
+    const asio::ip::tcp::endpoint endpoint(asio::ip::make_address(address.host), address.port);
+    const auto fail = [&] {
+      return Unavailable(Cat("cannot listen on ", options_.listen, ": ", error.message()));
+    };
+    acceptor_.open(endpoint.protocol(), error);
+    if (error) return fail();
+    acceptor_.set_option(asio::socket_base::reuse_address(true), error);
+    acceptor_.bind(endpoint, error);
+    if (error) return fail();
+    acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (error) return fail();
+    const asio::ip::tcp::endpoint local = acceptor_.local_endpoint(error);
+    if (error) return fail();
+    port_ = local.port();
+    address_ = local.address().is_v6() ? Cat("[", local.address().to_string(), "]:", port_)
+                                       : Cat(local.address().to_string(), ":", port_);
+    Accept();
+    thread_ = std::thread([this] { io_.run(); });
+    return OkStatus();
+  }
+
+  uint16_t port() const override { return port_; }
+  std::string address() const override { return address_; }
+  const HttpServerCounters& counters() const override { return counters_; }
+
+  void Stop(int64_t grace_ns) override {
+    if (!thread_.joinable()) return;
+    asio::post(io_, [this, grace_ns] {
+      stopping_ = true;
+      beast::error_code ignored;
+      acceptor_.close(ignored);
+      accept_pause_.reset();
+      ForEachSession([](AnySession& session) { session.BeginStop(); });
+      stop_timer_.expires_after(std::chrono::nanoseconds(grace_ns));
+      stop_timer_.async_wait([this](beast::error_code error) {
+        if (!error) ForEachSession([](AnySession& session) { session.Close(); });
+      });
+      StopIfIdle();
+    });
+    thread_.join();
+    handlers_.join();
+  }
+
+ private:
+  const HttpServerOptions& options() const override { return options_; }
+  void CountRequest() override { counters_.requests.Add(); }
+  void CountBadRequest() override { counters_.bad_requests.Add(); }
+  bool stopping() const override { return stopping_; }
+
+  template <typename F>
+  void ForEachSession(F f) {
+    for (const auto& weak : sessions_) {
+      if (const std::shared_ptr<AnySession> session = weak.lock()) f(*session);
+    }
+  }
+
+  // The timer is all that holds run() once the last session is gone.
+  void StopIfIdle() {
+    if (stopping_ && live_ == 0) stop_timer_.cancel();
+  }
+
+  void Accept() {
+    acceptor_.async_accept([this](beast::error_code error, asio::ip::tcp::socket socket) {
+      if (stopping_) return;
+      if (error) {
+        // Out of descriptors, most likely: try again in a moment instead of at once.
+        accept_pause_.emplace(io_);
+        accept_pause_->expires_after(std::chrono::milliseconds(50));
+        accept_pause_->async_wait([this](beast::error_code cancelled) {
+          if (!cancelled && !stopping_) Accept();
+        });
+        return;
+      }
+      Open(std::move(socket));
+      Accept();
+    });
+  }
+
+  void Open(asio::ip::tcp::socket socket) {
+    counters_.connections.Add();
+    if (live_ >= options_.max_connections) {
+      counters_.connections_refused.Add();
+      return;  // closes
+    }
+    beast::error_code error;
+    const asio::ip::tcp::endpoint remote = socket.remote_endpoint(error);
+    const std::string peer = error ? "" : remote.address().to_string();
+    socket.set_option(asio::ip::tcp::no_delay(true), error);
+    std::erase_if(sessions_, [](const auto& weak) { return weak.expired(); });
+    ++live_;
+    // The deleter runs on the I/O thread: every session ends with its last operation.
+    const auto track = [this](auto* session) {
+      delete session;
+      --live_;
+      StopIfIdle();
+    };
+    if (tls_) {
+      const std::shared_ptr<asio::ssl::context> context = tls_->Current();
+      using S = Session<TlsStream>;
+      Register(std::shared_ptr<S>(new S(this, context, std::move(socket), peer, *context), track));
+    } else {
+      using S = Session<PlainStream>;
+      Register(std::shared_ptr<S>(new S(this, nullptr, std::move(socket), peer), track));
+    }
+  }
+
+  void Register(const std::shared_ptr<AnySession>& session) {
+    sessions_.push_back(session);
+    session->Run();
+  }
+
+  void Handle(HttpRequest request, std::string target,
+              std::function<void(HttpResponse)> done) override {
+    if (!ParseTarget(target, &request))
+      return done(HttpResponse::Text(400, "bad request target\n"));
+    const Router::Match match = router_.Find(request.method, request.path);
+    if (match.route == nullptr) {
+      // Whoever may not come in learns nothing about paths.
+      static const HttpRoute kNone;
+      if (auto refusal = gate_.Check(request, kNone)) return done(std::move(*refusal));
+      if (match.allow.empty()) return done(HttpResponse::Text(404, "not found\n"));
+      HttpResponse response = HttpResponse::Text(405, "method not allowed\n");
+      response.headers.emplace_back("Allow", match.allow);
+      return done(std::move(response));
+    }
+    if (auto refusal = gate_.Check(request, *match.route)) return done(std::move(*refusal));
+    if (waiting_.load() >= options_.max_waiting_requests) {
+      counters_.overloaded.Add();
+      HttpResponse response = HttpResponse::Text(503, "too many requests wait\n");
+      response.headers.emplace_back("Retry-After", "1");
+      return done(std::move(response));
+    }
+    ++waiting_;
+    // The work guard keeps run() going until the answer is posted back.
+    asio::post(handlers_, [this, route = match.route, request = std::move(request),
+                           done = std::move(done), guard = asio::make_work_guard(io_)]() mutable {
+      HttpResponse response;
+      try {
+        response = route->handler(request);
+      } catch (const std::exception& e) {
+        PITWALL_LOG(kError, "http", request.path, ": ", e.what());
+        response = HttpResponse::Text(500, "internal error\n");
+      }
+      --waiting_;
+      asio::post(io_, [done = std::move(done), response = std::move(response)]() mutable {
+        done(std::move(response));
+      });
+    });
+  }
+
+  const HttpServerOptions options_;
+  const Router router_;
+  const Gate gate_;
+  std::optional<TlsContextSource> tls_;
+  HttpServerCounters counters_;
+  asio::io_context io_{1};
+  asio::ip::tcp::acceptor acceptor_;
+  std::optional<asio::steady_timer> accept_pause_;
+  asio::steady_timer stop_timer_;
+  asio::thread_pool handlers_;
+  std::thread thread_;
+  uint16_t port_ = 0;
+  std::string address_;
+  std::atomic<size_t> waiting_{0};
+  // Only on the I/O thread:
+  std::vector<std::weak_ptr<AnySession>> sessions_;
+  size_t live_ = 0;
+  bool stopping_ = false;
+};
+
+Status CheckLimits(const HttpServerOptions& o) {
+  if (o.handler_threads < 1 || o.handler_threads > 256) {
+    return InvalidArgument("handler_threads must be from 1 to 256");
+  }
+  if (o.max_header_bytes < 256 || o.max_header_bytes > (1 << 20) || o.max_connections == 0 ||
+      o.max_waiting_requests == 0 || o.request_timeout_ns <= 0 || o.idle_timeout_ns <= 0 ||
+      o.write_timeout_ns <= 0) {
+    return InvalidArgument("an HTTP limit is out of range");
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(HttpServerOptions options,
+                                                        std::vector<HttpRoute> routes) {
+  RETURN_IF_ERROR(CheckLimits(options));
+  ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(options.listen));
+  if (!address.loopback && options.token.empty()) {
+    for (const HttpRoute& route : routes) {
+      if (route.open) continue;
+      return InvalidArgument(Cat("listening on ", options.listen, " needs a token: ", route.path,
+                                 " is not open to everyone"));
+    }
+  }
+  ASSIGN_OR_RETURN(Router router, Router::Make(std::move(routes)));
+  std::optional<TlsContextSource> tls;
+  if (!options.tls.empty()) {
+    ASSIGN_OR_RETURN(tls, TlsContextSource::Make(options.tls));
+  }
+  Gate gate(options.token, address.loopback, options.allowed_hosts);
+  auto server = std::make_unique<BeastServer>(std::move(options), std::move(router),
+                                              std::move(gate), std::move(tls));
+  RETURN_IF_ERROR(server->Listen(address));
+  return server;
+}
+
+}  // namespace pitwall::http

@@ -1,0 +1,104 @@
+// An HTTP/1.1 server for what a service shows: metrics, health, the JSON API, the page. Over
+// Boost.Beast.
+//
+// One thread does all I/O, a few run handlers; both belong to the server. Everything is bounded:
+// header and body size, time for a request to arrive, idle time, connections, requests that wait
+// for a handler thread (503 beyond). Loopback by default. On another address a token is required
+// (Authorization: Bearer) except on open routes. On a loopback listener without a token the Host
+// header must name loopback, so that a page in a browser cannot reach it by DNS rebinding.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "services/base/listen_address.h"
+#include "services/base/status.h"
+#include "services/telemetry/exposition.h"
+
+namespace pitwall::http {
+
+struct HttpRequest {
+  std::string method;
+  std::string path;                                          // without query, percent-decoded
+  std::vector<std::pair<std::string, std::string>> query;    // decoded, in order
+  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
+  std::string body;
+  std::string peer;  // address of the client
+
+  std::string_view Query(std::string_view name) const;   // first value, "" when absent
+  std::string_view Header(std::string_view name) const;  // name in lower case
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string body;
+  std::vector<std::pair<std::string, std::string>> headers;
+
+  static HttpResponse Text(int status, std::string_view body);
+  static HttpResponse Json(std::string body);
+};
+
+// Called on a handler thread; several at a time. Must return; an exception out of it becomes a 500.
+using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
+
+struct HttpRoute {
+  std::string method;  // GET serves HEAD too
+  std::string path;    // exact, or a prefix when it ends with "/*"; the longest match wins
+  HttpHandler handler;
+  bool open = false;  // needs no token: /metrics, /healthz, /readyz
+};
+
+struct TlsFiles {
+  std::string certificate_file;  // PEM chain
+  std::string key_file;
+  std::string client_ca_file;  // not empty: clients must show a certificate of it
+  bool empty() const { return certificate_file.empty(); }
+};
+
+struct HttpServerOptions {
+  std::string listen = "127.0.0.1:0";  // address:port or [v6]:port; port 0: any free one
+  std::string token;                   // required beyond loopback
+  TlsFiles tls;  // read again when they change, for connections made after that
+  std::vector<std::string> allowed_hosts;  // beyond loopback names, for listeners without a token
+  size_t max_header_bytes = 16 * 1024;
+  size_t max_body_bytes = 1 << 20;
+  size_t max_connections = 256;
+  size_t max_waiting_requests = 64;
+  int handler_threads = 2;
+  int64_t request_timeout_ns = 10'000'000'000;  // first byte to last byte of a request
+  int64_t idle_timeout_ns = 60'000'000'000;     // between requests
+  int64_t write_timeout_ns = 30'000'000'000;
+  int64_t linger_ns =
+      1'000'000'000;  // for the peer to take the last answer before the socket closes
+};
+
+struct HttpServerCounters {
+  telemetry::Counter connections;          // accepted
+  telemetry::Counter connections_refused;  // over the limit
+  telemetry::Counter requests;
+  telemetry::Counter bad_requests;  // malformed, too large, too slow
+  telemetry::Counter overloaded;    // answered 503
+};
+
+class HttpServer {
+ public:
+  // Listens when it returns. InvalidArgument: bad address, two equal routes, no token beyond
+  // loopback; Unavailable: the address is taken.
+  static StatusOr<std::unique_ptr<HttpServer>> Start(HttpServerOptions options,
+                                                     std::vector<HttpRoute> routes);
+  virtual ~HttpServer() = default;  // stops
+  virtual uint16_t port() const = 0;
+  virtual std::string address() const = 0;  // "127.0.0.1:9870"
+  // Takes no new connection, lets requests that have begun finish for up to grace_ns, then closes.
+  // Idempotent.
+  virtual void Stop(int64_t grace_ns = 2'000'000'000) = 0;
+  virtual const HttpServerCounters& counters() const = 0;
+};
+
+}  // namespace pitwall::http

@@ -1,0 +1,355 @@
+#include "services/adapters/http/http_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#include "services/adapters/http/curl_transport.h"
+#include "services/adapters/http/raw_socket_for_test.h"
+#include "services/base/strings.h"
+
+namespace pitwall::http {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr int64_t kMs = 1'000'000;
+
+// Lets handlers wait until the test opens it.
+class Gatekeeper {
+ public:
+  void Wait() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    ++inside_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return open_; });
+  }
+  void AwaitInside(int count) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return inside_ >= count; });
+  }
+  void Open() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int inside_ = 0;
+  bool open_ = false;
+};
+
+std::vector<HttpRoute> Routes() {
+  return {
+      {"GET", "/hello",
+       [](const HttpRequest& r) { return HttpResponse::Text(200, Cat("hi ", r.Query("name"))); },
+       false},
+      {"POST", "/echo", [](const HttpRequest& r) { return HttpResponse::Text(201, r.body); },
+       false},
+      {"GET", "/throws", [](const HttpRequest&) -> HttpResponse { throw std::runtime_error("x"); },
+       false},
+      {"GET", "/healthz", [](const HttpRequest&) { return HttpResponse::Text(200, "ok"); }, true}};
+}
+
+std::unique_ptr<HttpServer> Serve(HttpServerOptions options = {},
+                                  std::vector<HttpRoute> routes = Routes()) {
+  StatusOr<std::unique_ptr<HttpServer>> server =
+      HttpServer::Start(std::move(options), std::move(routes));
+  EXPECT_TRUE(server.ok()) << server.status();
+  return *std::move(server);
+}
+
+std::string Ask(const HttpServer& server, std::string_view request) {
+  const RawSocket socket = RawSocket::Connect(server.port());
+  EXPECT_TRUE(socket.ok());
+  EXPECT_TRUE(socket.Send(request));
+  return socket.ReadAll();
+}
+
+TEST(HttpServer, Answers) {
+  const auto server = Serve();
+  const std::string answer = Ask(
+      *server, "GET /hello?name=a%20b HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_THAT(answer, HasSubstr("Content-Type: text/plain; charset=utf-8\r\n"));
+  EXPECT_THAT(answer, HasSubstr("X-Content-Type-Options: nosniff\r\n"));
+  EXPECT_THAT(answer, HasSubstr("Content-Length: 6\r\n"));
+  EXPECT_THAT(answer, ::testing::EndsWith("\r\n\r\nhi a b"));
+  EXPECT_THAT(server->address(), HasSubstr(Cat("127.0.0.1:", server->port())));
+}
+
+TEST(HttpServer, KeepsAliveAndTakesPipelinedRequests) {
+  const auto server = Serve();
+  const std::string answer =
+      Ask(*server,
+          "GET /hello?name=1 HTTP/1.1\r\nHost: localhost\r\n\r\n"
+          "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc"
+          "HEAD /hello HTTP/1.1\r\nHost: localhost\r\n\r\n"
+          "GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n"
+          "PUT /echo HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(answer, ::testing::ContainsRegex("hi 1HTTP/1.1 201 Created"));
+  EXPECT_THAT(answer, HasSubstr("abcHTTP/1.1 200 OK"));
+  EXPECT_THAT(answer, HasSubstr("Content-Length: 3\r\n\r\nHTTP/1.1 404 Not Found"));
+  EXPECT_THAT(answer, HasSubstr("HTTP/1.1 405 Method Not Allowed"));
+  EXPECT_THAT(answer, HasSubstr("Allow: POST\r\n"));
+  EXPECT_EQ(server->counters().requests.value(), 5U);
+}
+
+TEST(HttpServer, RefusesMalformedRequests) {
+  const auto server = Serve();
+  for (const char* bad :
+       {"GARBAGE\r\n\r\n", "GET /hello HTTP/9.9\r\n\r\n", "GET /hello\r\n\r\n",
+        "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n",
+        "GET /hello HTTP/1.1\r\nHost localhost\r\n\r\n",
+        "GET /hello HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n",
+        "POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "GET /%zz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+        "GET /../etc HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"}) {
+    EXPECT_THAT(Ask(*server, bad), StartsWith("HTTP/1.1 400 Bad Request")) << bad;
+  }
+  EXPECT_THAT(
+      Ask(*server, "GET /hello HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"),
+      StartsWith("HTTP/1.1 421"));
+  EXPECT_THAT(Ask(*server, "GET /throws HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 500"));
+  // And it still serves.
+  EXPECT_THAT(Ask(*server, "GET /healthz HTTP/1.0\r\n\r\n"), HasSubstr("200 OK"));
+}
+
+TEST(HttpServer, BoundsHeaderAndBody) {
+  HttpServerOptions options;
+  options.max_header_bytes = 1024;
+  options.max_body_bytes = 100;
+  const auto server = Serve(options);
+  EXPECT_THAT(Ask(*server, Cat("GET /hello HTTP/1.1\r\nX: ", std::string(2000, 'x'), "\r\n\r\n")),
+              StartsWith("HTTP/1.1 431"));
+  EXPECT_THAT(Ask(*server, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 101\r\n\r\n"),
+              StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(
+      Ask(*server,
+          Cat("POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n65\r\n",
+              std::string(101, 'y'), "\r\n0\r\n\r\n")),
+      StartsWith("HTTP/1.1 413"));
+  EXPECT_EQ(server->counters().bad_requests.value(), 3U);
+}
+
+TEST(HttpServer, ASlowRequestIsCutAtItsDeadlineHoweverItTrickles) {
+  HttpServerOptions options;
+  options.request_timeout_ns = 300 * kMs;
+  const auto server = Serve(options);
+  const RawSocket silent = RawSocket::Connect(server->port());
+  const RawSocket slow = RawSocket::Connect(server->port());
+  ASSERT_TRUE(slow.Send("GET /hello HTTP/1.1\r\nX: "));
+  // A byte whenever the socket takes one: each is progress, yet the whole request has one deadline.
+  std::atomic<bool> stop{false};
+  std::thread trickle([&] {
+    while (!stop && slow.Send("x")) slow.WaitReadable(20);
+  });
+  EXPECT_TRUE(slow.AtEnd());
+  EXPECT_TRUE(silent.AtEnd());
+  stop = true;
+  trickle.join();
+}
+
+TEST(HttpServer, AnIdleConnectionIsClosed) {
+  HttpServerOptions options;
+  options.idle_timeout_ns = 200 * kMs;
+  const auto server = Serve(options);
+  const RawSocket socket = RawSocket::Connect(server->port());
+  ASSERT_TRUE(socket.Send("GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+  EXPECT_THAT(socket.ReadUntil("hi "), HasSubstr("200 OK"));
+  EXPECT_TRUE(socket.AtEnd());
+}
+
+TEST(HttpServer, BoundsConnections) {
+  HttpServerOptions options;
+  options.max_connections = 2;
+  const auto server = Serve(options);
+  const RawSocket a = RawSocket::Connect(server->port());
+  const RawSocket b = RawSocket::Connect(server->port());
+  // Both are accepted before the third: they answer.
+  for (const RawSocket* socket : {&a, &b}) {
+    ASSERT_TRUE(socket->Send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+    EXPECT_THAT(socket->ReadUntil("ok"), HasSubstr("200"));
+  }
+  EXPECT_TRUE(RawSocket::Connect(server->port()).AtEnd());
+  EXPECT_EQ(server->counters().connections_refused.value(), 1U);
+}
+
+TEST(HttpServer, BoundsWaitingRequests) {
+  Gatekeeper gate;
+  HttpServerOptions options;
+  options.handler_threads = 1;
+  options.max_waiting_requests = 2;
+  const auto server = Serve(options, {{"GET", "/wait",
+                                       [&](const HttpRequest&) {
+                                         gate.Wait();
+                                         return HttpResponse::Text(200, "done");
+                                       },
+                                       false}});
+  constexpr std::string_view kRequest =
+      "GET /wait HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  const RawSocket first = RawSocket::Connect(server->port());
+  ASSERT_TRUE(first.Send(kRequest));
+  gate.AwaitInside(1);
+  const RawSocket second = RawSocket::Connect(server->port());
+  ASSERT_TRUE(second.Send(kRequest));
+  // The second waits for the thread. Whichever comes in after it finds the queue full.
+  std::string third;
+  while (server->counters().requests.value() < 2) second.WaitReadable(1);
+  third = Ask(*server, kRequest);
+  EXPECT_THAT(third, StartsWith("HTTP/1.1 503"));
+  EXPECT_THAT(third, HasSubstr("Retry-After: 1\r\n"));
+  gate.Open();
+  EXPECT_THAT(first.ReadAll(), HasSubstr("done"));
+  EXPECT_THAT(second.ReadAll(), HasSubstr("done"));
+}
+
+TEST(HttpServer, StopLetsARunningRequestFinish) {
+  Gatekeeper gate;
+  const auto server = Serve({}, {{"GET", "/wait",
+                                  [&](const HttpRequest&) {
+                                    gate.Wait();
+                                    return HttpResponse::Text(200, "done");
+                                  },
+                                  false}});
+  const RawSocket idle = RawSocket::Connect(server->port());
+  const RawSocket busy = RawSocket::Connect(server->port());
+  ASSERT_TRUE(busy.Send("GET /wait HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+  gate.AwaitInside(1);
+  std::thread stopper([&] { server->Stop(10'000 * kMs); });
+  EXPECT_TRUE(idle.AtEnd());
+  gate.Open();
+  const std::string answer = busy.ReadAll();
+  EXPECT_THAT(answer, HasSubstr("done"));
+  EXPECT_THAT(answer, HasSubstr("Connection: close"));
+  stopper.join();
+  EXPECT_FALSE(RawSocket::Connect(server->port()).ok());
+  server->Stop();
+}
+
+TEST(HttpServer, StopDoesNotWaitForASlowReader) {
+  HttpServerOptions options;
+  const auto server = Serve(
+      options,
+      {{"GET", "/big",
+        [&](const HttpRequest&) { return HttpResponse::Text(200, std::string(64 << 20, 'x')); },
+        false}});
+  const RawSocket socket = RawSocket::Connect(server->port());
+  ASSERT_TRUE(socket.Send("GET /big HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+  EXPECT_THAT(socket.ReadUntil("\r\n\r\n"), HasSubstr("200 OK"));
+  server->Stop(100 * kMs);  // returns although the client takes nothing
+}
+
+TEST(HttpServer, NeedsATokenBeyondLoopback) {
+  HttpServerOptions options;
+  options.listen = "0.0.0.0:0";
+  EXPECT_EQ(HttpServer::Start(options, Routes()).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  options.token = "t0ken";
+  const auto server = Serve(options);
+  EXPECT_THAT(Ask(*server, "GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 401"));
+  EXPECT_THAT(Ask(*server, "GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 401"));
+  EXPECT_THAT(Ask(*server, "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+              StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(Ask(*server,
+                  "GET /hello HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer t0ken\r\nConnection: "
+                  "close\r\n\r\n"),
+              StartsWith("HTTP/1.1 200"));
+}
+
+TEST(HttpServer, SaysWhyItCannotStart) {
+  const auto server = Serve();
+  HttpServerOptions options;
+  options.listen = Cat("127.0.0.1:", server->port());
+  const Status taken = HttpServer::Start(options, {}).status();
+  EXPECT_EQ(taken.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(taken.ToString(), HasSubstr(options.listen));
+  options.listen = "nowhere";
+  EXPECT_EQ(HttpServer::Start(options, {}).status().code(), absl::StatusCode::kInvalidArgument);
+  options.listen = "127.0.0.1:0";
+  options.tls.certificate_file = "/nonexistent.pem";
+  EXPECT_THAT(HttpServer::Start(options, {}).status().ToString(), HasSubstr("/nonexistent.pem"));
+}
+
+// Makes a certificate for 127.0.0.1 with the openssl program.
+bool MakeCertificate(const std::string& dir, const std::string& name) {
+  return std::system(Cat("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes "
+                         "-days 2 -subj /CN=",
+                         name, " -addext subjectAltName=IP:127.0.0.1 -keyout ", dir,
+                         "/key.pem -out ", dir, "/cert.pem >/dev/null 2>&1")
+                         .c_str()) == 0;
+}
+
+TEST(HttpServer, ServesTlsAndTakesNewCertificates) {
+  const std::string dir = testing::TempDir() + Cat("/pitwall-tls-", getpid());
+  ASSERT_EQ(std::system(Cat("mkdir -p ", dir).c_str()), 0);
+  if (!MakeCertificate(dir, "one")) GTEST_SKIP() << "no openssl program here";
+  HttpServerOptions options;
+  options.tls.certificate_file = dir + "/cert.pem";
+  options.tls.key_file = dir + "/key.pem";
+  const auto server = Serve(options);
+  const auto fetch = [&] {
+    CurlTransportOptions curl;
+    curl.ca_file = dir + "/cert.pem";
+    const auto transport = MakeCurlTransport(curl);
+    HttpCall call;
+    call.method = "GET";
+    call.url = Cat("https://127.0.0.1:", server->port(), "/hello?name=tls");
+    return (*transport)->Perform(call);
+  };
+  StatusOr<HttpReply> reply = fetch();
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->body, "hi tls");
+  // A plain client gets nothing, and no harm is done.
+  EXPECT_THAT(Ask(*server, "GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n"), Not(HasSubstr("hi")));
+  // A new certificate on disk is the one that the next connection sees; a broken one leaves it.
+  ASSERT_TRUE(MakeCertificate(dir, "two"));
+  reply = fetch();
+  EXPECT_TRUE(reply.ok()) << reply.status();
+  ASSERT_EQ(std::system(Cat("cp ", dir, "/cert.pem ", dir, "/good.pem").c_str()), 0);
+  std::ofstream(dir + "/cert.pem", std::ios::trunc) << "no certificate";
+  ASSERT_EQ(std::system(Cat("touch ", dir, "/cert.pem").c_str()), 0);
+  CurlTransportOptions curl;
+  curl.ca_file = dir + "/good.pem";
+  HttpCall call;
+  call.method = "GET";
+  call.url = Cat("https://127.0.0.1:", server->port(), "/healthz");
+  reply = (*MakeCurlTransport(curl))->Perform(call);
+  EXPECT_TRUE(reply.ok()) << reply.status();
+  std::system(Cat("rm -r ", dir).c_str());
+}
+
+TEST(HttpServer, ManyClientsAtOnce) {
+  const auto server = Serve();
+  std::atomic<int> right{0};
+  std::vector<std::thread> clients;
+  for (int t = 0; t < 8; ++t) {
+    clients.emplace_back([&, t] {
+      for (int i = 0; i < 25; ++i) {
+        const std::string name = Cat(t, "-", i);
+        const std::string answer =
+            Ask(*server, Cat("GET /hello?name=", name,
+                             " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"));
+        if (EndsWith(answer, Cat("hi ", name))) ++right;
+      }
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_EQ(right, 200);
+}
+
+}  // namespace
+}  // namespace pitwall::http

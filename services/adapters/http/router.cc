@@ -1,0 +1,188 @@
+#include "services/adapters/http/router.h"
+
+#include <openssl/crypto.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "services/base/strings.h"
+
+namespace pitwall::http {
+namespace {
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+bool SameSecret(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+// The host of "host", "host:port", "[v6]" or "[v6]:port".
+std::string_view HostOnly(std::string_view host) {
+  if (StartsWith(host, "[")) {
+    const size_t end = host.find(']');
+    return end == std::string_view::npos ? std::string_view() : host.substr(1, end - 1);
+  }
+  return host.substr(0, host.find(':'));
+}
+
+}  // namespace
+
+std::optional<std::string> PercentDecode(std::string_view text, bool plus_is_space) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '%') {
+      if (i + 2 >= text.size()) return std::nullopt;
+      const int high = HexDigit(text[i + 1]), low = HexDigit(text[i + 2]);
+      if (high < 0 || low < 0) return std::nullopt;
+      c = static_cast<char>(high * 16 + low);
+      i += 2;
+    } else if (c == '+' && plus_is_space) {
+      c = ' ';
+    }
+    if (c == '\0') return std::nullopt;
+    out.push_back(c);
+  }
+  return out;
+}
+
+bool ParseTarget(std::string_view target, HttpRequest* request) {
+  if (!StartsWith(target, "/")) return false;
+  const size_t question = target.find('?');
+  std::optional<std::string> path = PercentDecode(target.substr(0, question), false);
+  if (!path) return false;
+  for (const std::string_view segment : Split(*path, '/')) {
+    if (segment == "." || segment == "..") return false;
+  }
+  request->path = std::move(*path);
+  if (question == std::string_view::npos) return true;
+  for (const std::string_view pair : Split(target.substr(question + 1), '&')) {
+    if (pair.empty()) continue;
+    if (request->query.size() == 100) return false;
+    const size_t equals = pair.find('=');
+    std::optional<std::string> name = PercentDecode(pair.substr(0, equals), true);
+    std::optional<std::string> value = PercentDecode(
+        equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1), true);
+    if (!name || !value) return false;
+    request->query.emplace_back(std::move(*name), std::move(*value));
+  }
+  return true;
+}
+
+std::string_view HttpRequest::Query(std::string_view name) const {
+  for (const auto& [key, value] : query) {
+    if (key == name) return value;
+  }
+  return {};
+}
+
+std::string_view HttpRequest::Header(std::string_view name) const {
+  for (const auto& [key, value] : headers) {
+    if (key == name) return value;
+  }
+  return {};
+}
+
+HttpResponse HttpResponse::Text(int status, std::string_view body) {
+  HttpResponse response;
+  response.status = status;
+  response.body = body;
+  return response;
+}
+
+HttpResponse HttpResponse::Json(std::string body) {
+  HttpResponse response;
+  response.content_type = "application/json";
+  response.body = std::move(body);
+  return response;
+}
+
+StatusOr<Router> Router::Make(std::vector<HttpRoute> routes) {
+  for (const HttpRoute& route : routes) {
+    if (!StartsWith(route.path, "/")) {
+      return InvalidArgument(Cat("route ", Quote(route.path), ": a path begins with /"));
+    }
+    const bool upper =
+        !route.method.empty() && std::all_of(route.method.begin(), route.method.end(),
+                                             [](char c) { return c >= 'A' && c <= 'Z'; });
+    if (!upper)
+      return InvalidArgument(Cat("route ", route.path, ": bad method ", Quote(route.method)));
+    if (!route.handler) return InvalidArgument(Cat("route ", route.path, ": no handler"));
+  }
+  // Longest first, exact before prefix: the first that fits is the right one.
+  std::stable_sort(routes.begin(), routes.end(), [](const HttpRoute& a, const HttpRoute& b) {
+    const bool prefix_a = EndsWith(a.path, "/*"), prefix_b = EndsWith(b.path, "/*");
+    if (prefix_a != prefix_b) return prefix_b;
+    if (a.path.size() != b.path.size()) return a.path.size() > b.path.size();
+    return std::tie(a.path, a.method) < std::tie(b.path, b.method);
+  });
+  for (size_t i = 1; i < routes.size(); ++i) {
+    if (routes[i].path == routes[i - 1].path && routes[i].method == routes[i - 1].method) {
+      return InvalidArgument(Cat("two routes for ", routes[i].method, " ", routes[i].path));
+    }
+  }
+  Router router;
+  router.routes_ = std::move(routes);
+  return router;
+}
+
+Router::Match Router::Find(std::string_view method, std::string_view path) const {
+  if (method == "HEAD") method = "GET";
+  Match match;
+  std::string_view matched;
+  for (const HttpRoute& route : routes_) {
+    const std::string_view pattern = route.path;
+    const bool fits = EndsWith(pattern, "/*")
+                          ? StartsWith(path, pattern.substr(0, pattern.size() - 1))
+                          : path == pattern;
+    if (!fits || (!matched.empty() && pattern != matched)) continue;
+    matched = pattern;
+    if (route.method == method) {
+      match.route = &route;
+      match.allow.clear();
+      return match;
+    }
+    CatTo(match.allow, match.allow.empty() ? "" : ", ",
+          route.method == "GET" ? "GET, HEAD" : route.method);
+  }
+  return match;
+}
+
+std::optional<HttpResponse> Gate::Check(const HttpRequest& request, const HttpRoute& route) const {
+  if (token_.empty()) {
+    if (!loopback_) return std::nullopt;  // only open routes are reachable: the server saw to it
+    const std::string_view host = HostOnly(request.Header("host"));
+    const bool named =
+        host == "localhost" || host == "::1" || StartsWith(host, "127.") || host.empty() ||
+        std::find(allowed_hosts_.begin(), allowed_hosts_.end(), host) != allowed_hosts_.end();
+    if (!named ||
+        (StartsWith(host, "127.") && host.find_first_not_of("0123456789.") != host.npos)) {
+      return HttpResponse::Text(421, "this listener serves loopback names only\n");
+    }
+    return std::nullopt;
+  }
+  if (route.open) return std::nullopt;
+  const std::string_view authorization = request.Header("authorization");
+  if (authorization.size() > 7 && SameSecret(authorization.substr(0, 7), "Bearer ") &&
+      SameSecret(authorization.substr(7), token_)) {
+    return std::nullopt;
+  }
+  for (std::string_view cookie : Split(request.Header("cookie"), ';')) {
+    cookie = Trim(cookie);
+    if (StartsWith(cookie, "pitwall_token=") && SameSecret(cookie.substr(14), token_)) {
+      return std::nullopt;
+    }
+  }
+  HttpResponse response =
+      HttpResponse::Text(401, "a token is needed: Authorization: Bearer <token>\n");
+  response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"pitwall\"");
+  return response;
+}
+
+}  // namespace pitwall::http

@@ -1,0 +1,237 @@
+// One connection of the HTTP server. Private to this folder.
+#pragma once
+
+#include <array>
+#include <boost/asio/dispatch.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <boost/beast/ssl.hpp>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "services/adapters/http/http_server.h"
+
+namespace pitwall::http {
+
+namespace beast = boost::beast;
+namespace asio = boost::asio;
+using PlainStream = beast::tcp_stream;
+// Beast's own alias was renamed between versions; this spelling exists in all of them.
+using TlsStream = asio::ssl::stream<beast::tcp_stream>;
+
+// What a session needs of its server. All calls on the I/O thread.
+class SessionOwner {
+ public:
+  virtual ~SessionOwner() = default;
+  virtual const HttpServerOptions& options() const = 0;
+  // Runs the request and calls `done` on the I/O thread, once.
+  virtual void Handle(HttpRequest request, std::string target,
+                      std::function<void(HttpResponse)> done) = 0;
+  virtual void CountRequest() = 0;
+  virtual void CountBadRequest() = 0;
+  virtual bool stopping() const = 0;
+};
+
+class AnySession {
+ public:
+  virtual ~AnySession() = default;
+  virtual void Run() = 0;
+  virtual void BeginStop() = 0;  // close as soon as no request is under way
+  virtual void Close() = 0;      // close now
+};
+
+// Lives as long as an operation of it is pending; the server holds weak pointers. All on the I/O
+// thread.
+template <typename Stream>
+class Session final : public AnySession, public std::enable_shared_from_this<Session<Stream>> {
+ public:
+  template <typename... Extra>
+  Session(SessionOwner* owner, std::shared_ptr<void> keep, asio::ip::tcp::socket socket,
+          std::string peer, Extra&... extra)
+      : owner_(owner),
+        keep_(std::move(keep)),
+        stream_(std::move(socket), extra...),
+        buffer_(owner->options().max_header_bytes + owner->options().max_body_bytes + 4096),
+        peer_(std::move(peer)) {}
+
+  void Run() override {
+    if constexpr (std::is_same_v<Stream, TlsStream>) {
+      Deadline(owner_->options().request_timeout_ns);
+      stream_.async_handshake(asio::ssl::stream_base::server,
+                              [self = this->shared_from_this()](beast::error_code error) {
+                                if (!error) self->AwaitRequest();
+                              });
+    } else {
+      AwaitRequest();
+    }
+  }
+
+  void BeginStop() override {
+    if (idle_) Close();
+  }
+
+  void Close() override {
+    beast::error_code ignored;
+    beast::get_lowest_layer(stream_).socket().shutdown(asio::ip::tcp::socket::shutdown_both,
+                                                       ignored);
+    beast::get_lowest_layer(stream_).close();
+  }
+
+ private:
+  using Parser = beast::http::request_parser<beast::http::string_body>;
+
+  void Deadline(int64_t ns) {
+    beast::get_lowest_layer(stream_).expires_after(std::chrono::nanoseconds(ns));
+  }
+
+  void AwaitRequest() {
+    if (owner_->stopping()) return Finish();
+    parser_.emplace();
+    parser_->header_limit(static_cast<uint32_t>(owner_->options().max_header_bytes));
+    parser_->body_limit(owner_->options().max_body_bytes);
+    idle_ = buffer_.size() == 0;
+    // A new connection has no reason to wait; one that is kept alive has.
+    Deadline(first_ ? owner_->options().request_timeout_ns : owner_->options().idle_timeout_ns);
+    first_ = false;
+    // The first bytes, then the rest within its own deadline: a byte now and then does not keep a
+    // request open.
+    beast::http::async_read_some(
+        stream_, buffer_, *parser_,
+        [self = this->shared_from_this()](beast::error_code error, size_t) {
+          self->idle_ = false;
+          if (error || self->parser_->is_done()) return self->OnRequest(error);
+          self->ReadRest();
+        });
+  }
+
+  void ReadRest() {
+    Deadline(owner_->options().request_timeout_ns);
+    beast::http::async_read(stream_, buffer_, *parser_,
+                            [self = this->shared_from_this()](beast::error_code error, size_t) {
+                              self->OnRequest(error);
+                            });
+  }
+
+  void OnRequest(beast::error_code error) {
+    namespace http = beast::http;
+    if (error == http::error::end_of_stream) return Finish();
+    if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+      return Refuse(431, "the header is too large\n");
+    }
+    if (error == http::error::body_limit) return Refuse(413, "the body is too large\n");
+    if (error == beast::error::timeout) {
+      owner_->CountBadRequest();
+      return;  // the stream is closed already
+    }
+    if (error && error.category() == make_error_code(http::error::bad_method).category()) {
+      return Refuse(400, "malformed request\n");
+    }
+    if (error) return;  // the peer went away
+    owner_->CountRequest();
+
+    const auto message = parser_->release();
+    keep_alive_ = message.keep_alive();
+    head_ = message.method() == http::verb::head;
+    version_ = message.version();
+    HttpRequest request;
+    request.method = std::string(message.method_string());
+    request.peer = peer_;
+    for (const auto& field : message) {
+      std::string name(field.name_string());
+      for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+      request.headers.emplace_back(std::move(name), std::string(field.value()));
+    }
+    std::string target(message.target());
+    request.body = std::move(const_cast<std::string&>(message.body()));
+    // The request is in: while the handler works, no deadline of ours runs.
+    beast::get_lowest_layer(stream_).expires_never();
+    owner_->Handle(std::move(request), std::move(target),
+                   [self = this->shared_from_this()](HttpResponse response) {
+                     self->Reply(std::move(response));
+                   });
+  }
+
+  void Refuse(int status, std::string_view text) {
+    owner_->CountBadRequest();
+    keep_alive_ = false;
+    head_ = false;
+    Reply(HttpResponse::Text(status, text));
+  }
+
+  void Reply(HttpResponse response) {
+    namespace http = beast::http;
+    if (owner_->stopping()) keep_alive_ = false;
+    message_ = {};
+    message_.version(version_);
+    message_.result(static_cast<unsigned>(response.status));
+    message_.set(http::field::server, "pitwall");
+    message_.set(http::field::content_type, response.content_type);
+    message_.set("X-Content-Type-Options", "nosniff");
+    for (const auto& [name, value] : response.headers) message_.set(name, value);
+    message_.content_length(response.body.size());
+    message_.keep_alive(keep_alive_);
+    if (!head_) message_.body() = std::move(response.body);
+    Deadline(owner_->options().write_timeout_ns);
+    const auto written = [self = this->shared_from_this()](beast::error_code error, size_t) {
+      if (error) return;
+      if (!self->keep_alive_) return self->Finish();
+      self->AwaitRequest();
+    };
+    if (head_) {
+      serializer_.emplace(message_);
+      http::async_write_header(stream_, *serializer_, written);
+    } else {
+      http::async_write(stream_, message_, written);
+    }
+  }
+
+  // An orderly end: the peer reads what was written. What it still sends is read and dropped for a
+  // moment, since closing with unread input makes the kernel reset the connection and the peer lose
+  // the answer.
+  void Finish() {
+    if constexpr (std::is_same_v<Stream, TlsStream>) {
+      Deadline(owner_->options().linger_ns);
+      stream_.async_shutdown(
+          [self = this->shared_from_this()](beast::error_code) { self->Close(); });
+    } else {
+      beast::error_code ignored;
+      stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+      Deadline(owner_->options().linger_ns);
+      Drain();
+    }
+  }
+
+  void Drain() {
+    drain_left_ -= drain_left_ > 0 ? 1 : 0;
+    if (drain_left_ == 0) return Close();
+    stream_.async_read_some(asio::buffer(drained_),
+                            [self = this->shared_from_this()](beast::error_code error, size_t) {
+                              if (error) return self->Close();
+                              self->Drain();
+                            });
+  }
+
+  SessionOwner* const owner_;
+  const std::shared_ptr<void> keep_;  // the TLS context
+  Stream stream_;
+  beast::flat_buffer buffer_;
+  const std::string peer_;
+  std::optional<Parser> parser_;
+  beast::http::response<beast::http::string_body> message_;
+  std::optional<beast::http::response_serializer<beast::http::string_body>> serializer_;
+  std::array<char, 4096> drained_{};
+  int drain_left_ = 256;
+  unsigned version_ = 11;
+  bool first_ = true;
+  bool idle_ = true;
+  bool keep_alive_ = false;
+  bool head_ = false;
+};
+
+}  // namespace pitwall::http

@@ -1,0 +1,118 @@
+// One librdkafka client: its configuration, its lifetime, its errors as Status. Private to
+// services/adapters/kafka, the only module that includes librdkafka.
+#pragma once
+
+#include <librdkafka/rdkafka.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "services/adapters/kafka/kafka_log.h"
+#include "services/base/mutex.h"
+#include "services/base/status.h"
+#include "services/base/strings.h"
+
+namespace pitwall::kafka {
+
+template <auto kFunction>
+struct Deleter {
+  template <typename T>
+  void operator()(T* object) const {
+    kFunction(object);
+  }
+};
+using ConfPtr = std::unique_ptr<rd_kafka_conf_t, Deleter<rd_kafka_conf_destroy>>;
+using QueuePtr = std::unique_ptr<rd_kafka_queue_t, Deleter<rd_kafka_queue_destroy>>;
+using EventPtr = std::unique_ptr<rd_kafka_event_t, Deleter<rd_kafka_event_destroy>>;
+using ErrorPtr = std::unique_ptr<rd_kafka_error_t, Deleter<rd_kafka_error_destroy>>;
+using MessagePtr = std::unique_ptr<rd_kafka_message_t, Deleter<rd_kafka_message_destroy>>;
+using TopicPtr = std::unique_ptr<rd_kafka_topic_t, Deleter<rd_kafka_topic_destroy>>;
+using ListPtr = std::unique_ptr<rd_kafka_topic_partition_list_t,
+                                Deleter<rd_kafka_topic_partition_list_destroy>>;
+
+// What librdkafka's callbacks leave for the owner of a client.
+struct ClientState {
+  std::atomic<bool> all_brokers_down{false};
+  std::atomic<bool> fatal{false};  // an idempotent producer that cannot go on
+  // Delivery reports; called by whoever polls the client. Set before the client is made.
+  std::function<void(const rd_kafka_message_t&)> on_delivery;
+};
+
+// A client and the state that its callbacks use. Thread-safe as librdkafka is.
+class Client {
+ public:
+  Client(rd_kafka_t* handle, std::unique_ptr<ClientState> state)
+      : state_(std::move(state)), handle_(handle) {}
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  rd_kafka_t* get() const { return handle_; }
+  ClientState& state() const { return *state_; }
+
+ private:
+  std::unique_ptr<ClientState> state_;
+  rd_kafka_t* handle_;
+};
+
+// Makes a producer know its topics before it sends to them: librdkafka finds out about a topic it
+// has not met on a timer, up to a second later. Thread-safe; destroyed before the client.
+class MetTopics {
+ public:
+  explicit MetTopics(rd_kafka_t* producer) : producer_(producer) {}
+  // Asks the broker when the topic is new here. The topic must exist.
+  Status Meet(std::string_view topic, int64_t timeout_ns);
+
+ private:
+  rd_kafka_t* const producer_;
+  Mutex mutex_;
+  StringMap<TopicPtr> met_ ABSL_GUARDED_BY(mutex_);
+};
+
+// The settings of one client: first what all share (brokers, security, time-outs), then the
+// caller's own.
+class ClientConfig {
+ public:
+  explicit ClientConfig(const KafkaLogOptions& options);
+  ClientConfig& Set(std::string_view key, std::string_view value);
+  ClientConfig& Set(std::string_view key, int64_t value);
+  // Makes the client. Use once. The first setting that librdkafka refused is the error.
+  StatusOr<std::unique_ptr<Client>> Build(rd_kafka_type_t type, std::unique_ptr<ClientState> state);
+
+ private:
+  ConfPtr conf_;
+  Status status_;
+};
+
+// Whether the options make sense, before any client is made.
+Status CheckOptions(const KafkaLogOptions& options);
+
+// The error as a Status, with "context: " before librdkafka's own words (and `detail`, where it has
+// more of them).
+Status ErrorStatus(rd_kafka_resp_err_t error, std::string_view context,
+                   std::string_view detail = "");
+
+// librdkafka counts time-outs in milliseconds: rounded up, never negative.
+int TimeoutMs(int64_t ns);
+
+std::string Name(const TopicPartition& at);  // "topic [3]"
+std::string Name(std::string_view topic, int32_t partition);
+
+// One partition with an offset and the metadata beside it.
+ListPtr OffsetList(const TopicPartition& at, int64_t offset, std::string_view metadata = "");
+// InvalidArgument when the broker would not take so much of it.
+Status CheckMetadata(std::string_view metadata, std::string_view context);
+
+// Puts the record into the producer's queue (it is copied there). `opaque` comes back with its
+// delivery report.
+rd_kafka_resp_err_t Produce(rd_kafka_t* producer, const OutgoingRecord& record, void* opaque,
+                            bool block);
+int64_t SizeOf(const OutgoingRecord& record);
+// ResourceExhausted when the record is larger than the options allow.
+Status CheckSize(const OutgoingRecord& record, int64_t max_record_bytes);
+
+}  // namespace pitwall::kafka

@@ -1,0 +1,232 @@
+// A full disk, a disk that fails to flush: nothing half-visible, and appends work again when there
+// is space.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "services/adapters/log/log_test_fixture.h"
+
+namespace pitwall::log {
+namespace {
+
+class DiskFullTest : public EmbeddedLogTest {
+ protected:
+  void MakeTopics() {
+    Topic("a");
+    Topic("b", 2);
+  }
+  static Commit Numbered(int64_t n) {
+    Commit commit;
+    commit.group = "g";
+    commit.input = {"a", 0};
+    commit.next_offset = n;
+    commit.outputs = {Out("a", Cat(n, std::string(30, 'x'))), Out("b", Cat(n), "k", 0),
+                      Out("b", Cat(n), "k", 1)};
+    return commit;
+  }
+  void ExpectCommits(const std::vector<int64_t>& numbers) {
+    std::vector<std::string> a;
+    std::vector<std::string> b;
+    for (const int64_t n : numbers) {
+      a.push_back(Cat(n, std::string(30, 'x')));
+      b.push_back(Cat(n));
+    }
+    ASSERT_EQ(Values("a"), a);
+    ASSERT_EQ(Values("b", 0), b);
+    ASSERT_EQ(Values("b", 1), b);
+    const auto position = log_->Committed("g", {"a", 0});
+    ASSERT_EQ(position->has_value() ? (*position)->offset : -1,
+              numbers.empty() ? -1 : numbers.back());
+  }
+};
+
+TEST_F(DiskFullTest, AtEveryByteOfACommit) {
+  for (const int64_t segment_bytes : {int64_t{64} << 20, int64_t{1}}) {
+    options_.dir = Dir(Cat("sweep", segment_bytes));
+    options_.segment_bytes = segment_bytes;
+    MustOpen();
+    MakeTopics();
+    auto committer = log_->OpenCommitter("c");
+    std::vector<int64_t> there;
+    int64_t n = 0;
+    bool fits = false;
+    for (int64_t space = 0; !fits && space < 2000; ++space, ++n) {
+      options_.faults->SetSpace(space);
+      const Status applied = (*committer)->Apply(Numbered(n));
+      options_.faults->SetSpace(-1);
+      fits = applied.ok();
+      if (fits) {
+        there.push_back(n);
+      } else {
+        ASSERT_EQ(applied.code(), absl::StatusCode::kResourceExhausted) << applied;
+      }
+      ExpectCommits(there);
+      // With space it works at once, also after a restart.
+      if (space % 7 == 0) {
+        const Status again = (*committer)->Apply(Numbered(++n));
+        ASSERT_TRUE(again.ok()) << again;
+        there.push_back(n);
+        ExpectCommits(there);
+      }
+      if (space % 50 == 0) {
+        MustOpen();
+        ExpectCommits(there);
+        committer = log_->OpenCommitter("c");
+      }
+      if (HasFatalFailure()) return;
+    }
+    EXPECT_TRUE(fits);
+  }
+}
+
+TEST_F(DiskFullTest, ATailThatCannotBeCutIsNeverSeen) {
+  MustOpen();
+  MakeTopics();
+  auto committer = log_->OpenCommitter("c");
+  ASSERT_TRUE((*committer)->Apply(Numbered(0)).ok());
+  std::vector<int64_t> there{0};
+  for (int64_t space = 1; space < 700; space += 3) {
+    options_.faults->SetSpace(space);
+    options_.faults->FailTruncates(true);
+    const Status applied = (*committer)->Apply(Numbered(space));
+    if (applied.ok()) there.push_back(space);
+    ExpectCommits(there);
+    options_.faults->SetSpace(-1);
+    options_.faults->FailTruncates(false);
+    if (space % 5 == 0) {
+      const Status again = (*committer)->Apply(Numbered(1000 + space));
+      ASSERT_TRUE(again.ok()) << again;
+      there.push_back(1000 + space);
+      ExpectCommits(there);
+      CopyDir(options_.dir, Dir("copy"));
+      EmbeddedLogOptions copy = options_;
+      copy.dir = Dir("copy");
+      auto other = OpenEmbeddedLog(copy, &clock_);
+      ASSERT_TRUE(other.ok()) << other.status();
+      EXPECT_EQ(ReadAll(other->get(), {"a", 0}).records.size(), there.size());
+    }
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST_F(DiskFullTest, OthersInTheSameFlushAreNotDraggedDown) {
+  options_.compress = false;
+  MustOpen();
+  MakeTopics();
+  Append({Out("a", "small")});
+  options_.faults->SetSpace(5000);
+  EXPECT_EQ(TryAppend({Out("a", std::string(100'000, 'x'))}).code(),
+            absl::StatusCode::kResourceExhausted);
+  options_.faults->SetSpace(5000);  // what the large one took is back
+  Append({Out("a", "small too")});
+  EXPECT_EQ(Values("a"), (std::vector<std::string>{"small", "small too"}));
+}
+
+TEST_F(DiskFullTest, MakingATopicWithoutSpaceLeavesNone) {
+  MustOpen();
+  options_.faults->SetSpace(10);
+  EXPECT_EQ(log_->EnsureTopic("t", {}).code(), absl::StatusCode::kResourceExhausted);
+  options_.faults->SetSpace(-1);
+  EXPECT_EQ(log_->Partitions("t").status().code(), absl::StatusCode::kNotFound);
+  Topic("t", 2);
+  MustOpen();
+  EXPECT_EQ(*log_->Partitions("t"), 2);
+}
+
+TEST_F(DiskFullTest, ACheckpointWithoutSpaceKeepsTheOldJournal) {
+  options_.checkpoint_bytes = 1500;
+  MustOpen();
+  MakeTopics();
+  auto committer = log_->OpenCommitter("c");
+  std::vector<int64_t> there;
+  int64_t failed = 0;
+  for (int64_t n = 0; n < 200; ++n) {
+    // Enough for the commit, never for the checkpoint behind it.
+    options_.faults->SetSpace(700);
+    const Status applied = (*committer)->Apply(Numbered(n));
+    if (applied.ok()) there.push_back(n);
+    failed += applied.ok() ? 0 : 1;
+  }
+  options_.faults->SetSpace(-1);
+  EXPECT_EQ(failed, 0);
+  ExpectCommits(there);
+  MustOpen();
+  ExpectCommits(there);
+}
+
+TEST_F(DiskFullTest, RetentionGivesSpaceBackThoughNothingCanBeWritten) {
+  options_.background = true;
+  options_.segment_bytes = 1;
+  options_.compress = false;
+  MustOpen();
+  Topic("a", 1, false, 10'000);
+  for (int i = 0; i < 5; ++i) Append({Out("a", Cat(i))});
+  clock_.AwaitWaiters(1);
+  options_.faults->SetSpace(5000);
+  EXPECT_EQ(TryAppend({Out("a", std::string(10'000, 'x'))}).code(),
+            absl::StatusCode::kResourceExhausted);
+  options_.faults->SetSpace(100);  // what the journal's last block has left, for one mark
+  clock_.Advance(11 * kNanosPerSecond);
+  EXPECT_EQ(Segments("a").size(), 5U);
+  clock_.Advance(50 * kNanosPerSecond);
+  clock_.AwaitWaiters(1);
+  EXPECT_EQ(Segments("a").size(), 0U);
+  options_.faults->SetSpace(-1);  // so there is space
+  Append({Out("a", "again")});
+  EXPECT_EQ(Values("a"), std::vector<std::string>{"again"});
+}
+
+TEST_F(DiskFullTest, AFailedFlushStopsTheLogForGood) {
+  options_.fsync = FsyncPolicy::kAlways;
+  MustOpen();
+  MakeTopics();
+  auto committer = log_->OpenCommitter("c");
+  ASSERT_TRUE((*committer)->Apply(Numbered(0)).ok());
+  options_.faults->FailSyncs(true);
+  EXPECT_EQ((*committer)->Apply(Numbered(1)).code(), absl::StatusCode::kInternal);
+  ExpectCommits({0});
+  options_.faults->FailSyncs(false);
+  EXPECT_EQ((*committer)->Apply(Numbered(2)).code(), absl::StatusCode::kInternal)
+      << "the pages of the failed flush may be gone: only a new start tells";
+  MustOpen();
+  ExpectCommits({0});
+  committer = log_->OpenCommitter("c");
+  ASSERT_TRUE((*committer)->Apply(Numbered(3)).ok());
+  ExpectCommits({0, 3});
+}
+
+// The same with the kernel's own limit, in a child.
+TEST_F(DiskFullTest, TheLimitOfTheProcess) {
+  MustOpen();
+  MakeTopics();
+  log_.reset();
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::signal(SIGXFSZ, SIG_IGN);
+    rlimit limit{6000, RLIM_INFINITY};
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(2);
+    if (!Open().ok()) _exit(3);
+    auto committer = log_->OpenCommitter("c");
+    int64_t n = 0;
+    Status applied = OkStatus();
+    while (applied.ok() && n < 1000) applied = (*committer)->Apply(Numbered(n++));
+    if (applied.code() != absl::StatusCode::kResourceExhausted) _exit(4);
+    limit.rlim_cur = RLIM_INFINITY;
+    if (::setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(5);
+    if (!(*committer)->Apply(Numbered(n)).ok()) _exit(6);
+    if (ReadAll("a").records.size() != static_cast<size_t>(n)) _exit(7);  // all but the failed one
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  ASSERT_EQ(WEXITSTATUS(status), 0);
+  MustOpen();
+  EXPECT_EQ(ReadAll("a").records.size(), ReadAll("b", 1).records.size());
+}
+
+}  // namespace
+}  // namespace pitwall::log

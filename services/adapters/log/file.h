@@ -1,0 +1,100 @@
+// Files and folders of the log: thin, with a Status that names the path, and one seam where tests
+// make the disk fail.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/base/status.h"
+
+namespace pitwall::log {
+
+// What goes wrong with the disk, for tests. Thread-safe. One object serves all files of a log.
+class DiskFaults {
+ public:
+  // After this many more written bytes every write fails with ENOSPC (the last one is cut short, as
+  // a real disk does it). Negative: never.
+  void SetSpace(int64_t bytes) { space_.store(bytes); }
+  void FailSyncs(bool fail) { fail_syncs_.store(fail); }
+  void FailTruncates(bool fail) { fail_truncates_.store(fail); }
+
+  // How many of `bytes` may be written now.
+  size_t Take(size_t bytes);
+  bool SyncFails() const { return fail_syncs_.load(); }
+  bool TruncateFails() const { return fail_truncates_.load(); }
+
+ private:
+  std::atomic<int64_t> space_{-1};
+  std::atomic<bool> fail_syncs_{false};
+  std::atomic<bool> fail_truncates_{false};
+};
+
+// An open file. Reads and positioned writes are thread-safe as far as the kernel's are.
+class File {
+ public:
+  enum class Mode {
+    kRead,    // must exist
+    kWrite,   // must exist; also reads
+    kCreate,  // made empty; must not exist; also reads
+  };
+  static StatusOr<std::shared_ptr<File>> Open(const std::string& path, Mode mode,
+                                              std::shared_ptr<DiskFaults> faults = nullptr);
+  ~File();
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  // Up to `size` bytes from `at`; fewer only at the end of the file.
+  StatusOr<size_t> ReadAt(int64_t at, char* into, size_t size) const;
+  // All of `bytes` or an error (then some may be there). ENOSPC, EDQUOT and EFBIG become
+  // ResourceExhausted.
+  Status WriteAt(int64_t at, std::string_view bytes);
+  Status Truncate(int64_t size);
+  Status Sync();  // fdatasync
+  StatusOr<int64_t> Size() const;
+  const std::string& path() const { return path_; }
+
+ private:
+  File(int fd, std::string path, std::shared_ptr<DiskFaults> faults)
+      : fd_(fd), path_(std::move(path)), faults_(std::move(faults)) {}
+
+  const int fd_;
+  const std::string path_;
+  const std::shared_ptr<DiskFaults> faults_;
+};
+
+// An exclusive flock for the life of the object.
+class DirectoryLock {
+ public:
+  // FailedPrecondition when somebody has it; the message names the directory and the holder's
+  // process id.
+  static StatusOr<std::unique_ptr<DirectoryLock>> Take(const std::string& dir);
+  ~DirectoryLock();
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+
+ private:
+  explicit DirectoryLock(int fd) : fd_(fd) {}
+  const int fd_;
+};
+
+Status MakeDirectories(const std::string& path);  // like mkdir -p
+Status SyncDirectory(const std::string& path);  // so that renames and new files survive a power cut
+StatusOr<std::vector<std::string>> ListDirectory(
+    const std::string& path);  // names, sorted, without . and ..
+Status Rename(const std::string& from, const std::string& to);
+Status Remove(const std::string& path);      // fine when it is not there
+Status RemoveTree(const std::string& path);  // fine when it is not there
+bool Exists(const std::string& path);
+StatusOr<std::string> ReadWhole(const std::string& path,
+                                size_t limit);  // ResourceExhausted beyond the limit
+// Written beside, flushed, renamed: afterwards the path holds the old content or the new one, never
+// a part.
+Status ReplaceFile(const std::string& path, std::string_view content,
+                   const std::shared_ptr<DiskFaults>& faults);
+
+}  // namespace pitwall::log

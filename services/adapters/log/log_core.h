@@ -1,0 +1,95 @@
+// Everything that an embedded log and what came from it share.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "services/adapters/log/commit_writer.h"
+#include "services/adapters/log/committed_state.h"
+#include "services/adapters/log/damage_log.h"
+#include "services/adapters/log/embedded_log.h"
+#include "services/adapters/log/file.h"
+#include "services/adapters/log/recovery.h"
+#include "services/adapters/log/topic_catalog.h"
+#include "services/base/clock.h"
+#include "services/base/mutex.h"
+#include "services/base/status.h"
+#include "services/base/strings.h"
+
+namespace pitwall::log {
+
+// A topic as the log runs it; never changes but for its retention.
+struct LiveTopic {
+  Topic topic;
+  std::vector<CommittedState::Partition*> partitions;
+};
+
+// Thread-safe. Shared by the log, its appenders and its committers; the log closes it.
+class LogCore {
+ public:
+  static StatusOr<std::shared_ptr<LogCore>> Open(const EmbeddedLogOptions& options, Clock* clock);
+  ~LogCore();
+
+  Status EnsureTopic(std::string_view name, const TopicConfig& config);
+  StatusOr<std::shared_ptr<const LiveTopic>> Find(std::string_view name);  // NotFound
+  StatusOr<CommittedState::Partition*> FindPartition(const TopicPartition& at);
+  std::vector<std::string> TopicNames();
+
+  // Finds each record's place; InvalidArgument, NotFound, ResourceExhausted (too large).
+  StatusOr<std::vector<RoutedRecord>> Route(const std::vector<OutgoingRecord>& records);
+  StatusOr<GroupPosition> MakePosition(std::string_view group, const TopicPartition& at,
+                                       const CommittedOffset& to);
+  Status Submit(CommitRequest* request);
+
+  Status Sync();
+  Status ApplyRetention();
+  Status Maintain();
+  void Close();  // stops the thread, flushes, gives the lock back
+
+  const std::shared_ptr<CommittedState>& state() const { return state_; }
+  const std::shared_ptr<DamageLog>& damage() const { return damage_; }
+  Clock* clock() const { return clock_; }
+  EmbeddedLogStats Stats();
+
+ private:
+  LogCore(const EmbeddedLogOptions& options, Clock* clock);
+  Status Start();
+  void AddTopic(const Topic& topic, Recovered* recovered)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(topics_mutex_);
+  std::vector<std::shared_ptr<const LiveTopic>> AllTopics();
+  Status RetainLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_mutex_);
+  Status CompactLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_mutex_);
+  Status RequireWritable() const;
+  void Flush();  // the thread for interval flushes
+  void Keep();   // the thread for retention, compaction and checkpoints
+
+  const EmbeddedLogOptions options_;
+  Clock* const clock_;
+  const std::shared_ptr<CommittedState> state_;
+  const std::shared_ptr<DamageLog> damage_;
+  std::unique_ptr<CommitWriter> writer_;  // nullptr: read-only; set once, in Start
+
+  Mutex topics_mutex_;
+  StringMap<std::shared_ptr<const LiveTopic>> topics_ ABSL_GUARDED_BY(topics_mutex_);
+  uint32_t next_topic_ ABSL_GUARDED_BY(topics_mutex_) = 1;
+
+  Mutex maintenance_mutex_;  // whoever deletes or rewrites closed segments
+  std::atomic<int64_t> segments_deleted_{0};
+  std::atomic<int64_t> compactions_{0};
+
+  Mutex close_mutex_;
+  bool closed_ ABSL_GUARDED_BY(close_mutex_) = false;
+  std::unique_ptr<DirectoryLock> lock_;
+  std::unique_ptr<Wakeup> wake_flusher_;
+  std::unique_ptr<Wakeup> wake_keeper_;
+  std::atomic<bool> stop_{false};
+  std::thread flusher_;
+  std::thread keeper_;
+};
+
+}  // namespace pitwall::log

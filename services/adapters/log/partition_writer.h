@@ -1,0 +1,104 @@
+// Writes the records of one partition: encodes, rolls segments, and takes back what a failed commit
+// left.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "services/adapters/log/batch.h"
+#include "services/adapters/log/commit_frame.h"
+#include "services/adapters/log/committed_state.h"
+#include "services/adapters/log/file.h"
+#include "services/adapters/log/segment.h"
+#include "services/base/status.h"
+#include "services/pipeline/io.h"
+
+namespace pitwall::log {
+
+// What must be flushed before the commits that were written are on the disk.
+struct DirtyFiles {
+  std::map<const File*, std::shared_ptr<File>> files;
+  std::set<std::string> directories;
+  bool empty() const { return files.empty() && directories.empty(); }
+  void clear() {
+    files.clear();
+    directories.clear();
+  }
+  void Add(const std::shared_ptr<File>& file) { files.emplace(file.get(), file); }
+};
+
+struct SegmentPolicy {
+  int64_t segment_bytes = 0;
+  int64_t segment_ns = 0;
+  bool compress = false;
+  std::shared_ptr<DiskFaults> faults;
+};
+
+// Not thread-safe: the writer's lock guards it.
+class PartitionWriter {
+ public:
+  // Goes on behind `content`, what is committed.
+  PartitionWriter(const SegmentPolicy* policy, CommittedState::Partition* partition,
+                  std::string dir, const PartitionContent& content);
+
+  // A place to come back to.
+  struct Mark {
+    std::shared_ptr<Segment> segment;
+    int64_t bytes = 0;
+    int64_t first_time_ns = -1;
+    int64_t next_offset = 0;
+    int64_t last_time_ns = 0;
+    size_t new_segments = 0;
+    size_t appends = 0;
+  };
+  Mark mark() const;
+  // Undoes everything since `mark`.
+  void Rollback(const Mark& mark);
+
+  // Writes the records behind what is there. `*end` says what was added. On error the caller rolls
+  // back.
+  Status Write(const std::vector<const OutgoingRecord*>& records, int64_t wall_ns,
+               uint64_t sequence, BatchBuilder* builder, DirtyFiles* dirty, PartitionEnd* end);
+
+  // What was written since the last Publish: for readers, once the journal covers it.
+  CommittedState::PartitionUpdate Publish();
+
+  int64_t bytes_written() const { return bytes_written_; }
+
+ private:
+  struct Append {
+    std::shared_ptr<Segment> segment;
+    int64_t from = 0;
+    int64_t to = 0;
+    int64_t base_offset = 0;
+    int64_t last_time_ns = 0;
+  };
+  Status OpenForWriting();
+  Status Roll(DirtyFiles* dirty);
+  Status Flush();
+
+  const SegmentPolicy* const policy_;
+  CommittedState::Partition* const partition_;
+  const std::string dir_;
+
+  std::shared_ptr<Segment> segment_;  // nullptr: the next write makes one
+  std::shared_ptr<File> file_;        // open for writing when needed
+  int64_t bytes_ = 0;                 // end of what is written and not taken back
+  int64_t first_time_ns_ = -1;        // of the segment's first record
+  int64_t next_offset_ = 0;
+  int64_t last_time_ns_ = 0;
+  bool dirty_tail_ = false;  // bytes of a failed commit may lie behind bytes_
+
+  std::vector<SegmentInfo> new_segments_;  // since the last Publish
+  std::vector<Append> appends_;            // since the last Publish
+  int64_t sealed_bytes_ = 0;               // of the published last segment, when new ones follow
+  int64_t sealed_time_ns_ = -1;
+  std::string buffer_;
+  int64_t bytes_written_ = 0;
+};
+
+}  // namespace pitwall::log

@@ -1,0 +1,110 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "services/base/binary.h"
+#include "services/base/stable_hash.h"
+#include "services/base/status.h"
+#include "services/base/strings.h"
+
+namespace pitwall {
+namespace {
+
+TEST(Strings, CatMixesViewsAndNumbers) {
+  const std::string_view view = "b";
+  EXPECT_EQ(Cat("a", view, std::string("c"), 4, absl::string_view("e")), "abc4e");
+}
+
+TEST(Strings, FormatDoubleIsShortestAndReadsBack) {
+  EXPECT_EQ(FormatDouble(1), "1");
+  EXPECT_EQ(FormatDouble(0.1), "0.1");
+  EXPECT_EQ(FormatDouble(-0.0), "-0");
+  EXPECT_EQ(FormatDouble(1e21), "1e+21");
+  EXPECT_EQ(FormatDouble(123456789.125), "123456789.125");
+  EXPECT_EQ(FormatDouble(0.00001), "1e-05");
+  EXPECT_EQ(FormatDouble(std::nan("")), "NaN");
+  EXPECT_EQ(FormatDouble(-std::numeric_limits<double>::infinity()), "-Inf");
+  for (const double v : {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, 9007199254740993.0}) {
+    EXPECT_EQ(ParseDouble(FormatDouble(v)), v);
+  }
+}
+
+TEST(Strings, ParseDoubleTakesAllOrNothing) {
+  EXPECT_EQ(ParseDouble("1.5"), 1.5);
+  EXPECT_EQ(ParseDouble("+1.5"), 1.5);
+  EXPECT_EQ(ParseDouble("-Inf"), -std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(*ParseDouble("NaN")));
+  EXPECT_EQ(ParseDouble("1e999"), std::numeric_limits<double>::infinity());
+  EXPECT_FALSE(ParseDouble("1.5x"));
+  EXPECT_FALSE(ParseDouble(""));
+  EXPECT_FALSE(ParseDouble("+-1"));
+}
+
+TEST(StableHash, BothWaysToACrcAgree) {
+  EXPECT_EQ(internal::Crc32cByTables("123456789", 0), 0xe3069283U);
+  std::string bytes;
+  for (int i = 0; i < 100; ++i) {
+    for (const uint32_t seed : {0U, 1U, 0xdeadbeefU}) {
+      EXPECT_EQ(Crc32c(bytes, seed), internal::Crc32cByTables(bytes, seed)) << i;
+    }
+    bytes.push_back(static_cast<char>(i * 37));
+  }
+  EXPECT_EQ(Crc32c("56789", Crc32c("1234")), Crc32c("123456789"));
+}
+
+TEST(StableHash, KnownValues) {
+  // Published check values: CRC-32C of "123456789", and Kafka's own Utils.murmur2 test vectors.
+  EXPECT_EQ(Crc32c("123456789"), 0xe3069283U);
+  EXPECT_EQ(static_cast<int32_t>(Murmur2("21")), -973932308);
+  EXPECT_EQ(static_cast<int32_t>(Murmur2("foobar")), -790332482);
+  EXPECT_EQ(static_cast<int32_t>(Murmur2("a-little-bit-long-string")), -985981536);
+  EXPECT_EQ(static_cast<int32_t>(Murmur2("abc")), 479470107);
+  EXPECT_EQ(StableHashHex("").size(), 32u);
+}
+
+TEST(Binary, RoundTripKeepsEveryBit) {
+  BinaryWriter w;
+  w.U64(300);
+  w.I64(std::numeric_limits<int64_t>::min());
+  w.Double(-0.0);
+  w.Str("x\0y");
+  w.I64s(std::vector<int64_t>{std::numeric_limits<int64_t>::max(),
+                              std::numeric_limits<int64_t>::min(), 0});
+  w.Doubles(std::vector<double>{1, 2});
+  BinaryReader r(w.data());
+  EXPECT_EQ(r.U64(), 300u);
+  EXPECT_EQ(r.I64(), std::numeric_limits<int64_t>::min());
+  EXPECT_TRUE(std::signbit(r.Double()));
+  EXPECT_EQ(r.Str(), "x\0y");
+  EXPECT_EQ(r.I64s(), (std::vector<int64_t>{std::numeric_limits<int64_t>::max(),
+                                            std::numeric_limits<int64_t>::min(), 0}));
+  EXPECT_EQ(r.Doubles(), (std::vector<double>{1, 2}));
+  EXPECT_TRUE(r.Finish("test").ok());
+}
+
+TEST(Binary, DamageIsAStatusNeverACrash) {
+  BinaryWriter w;
+  w.Doubles(std::vector<double>{1, 2, 3});
+  for (size_t cut = 0; cut < w.data().size(); ++cut) {
+    BinaryReader r(std::string_view(w.data()).substr(0, cut));
+    r.Doubles();
+    EXPECT_FALSE(r.Finish("cut").ok()) << cut;
+  }
+  BinaryReader huge("\xff\xff\xff\xff\xff\xff\xff\xff\x01");
+  EXPECT_TRUE(huge.Doubles().empty());
+  EXPECT_FALSE(huge.ok());
+}
+
+Status Fails() { return NotFound("x"); }
+StatusOr<int> Chain() {
+  RETURN_IF_ERROR(Fails());
+  return 1;
+}
+TEST(Status, MacrosReturnTheError) {
+  EXPECT_EQ(Chain().status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(Annotate(Fails(), "here").message(), "here: x");
+}
+
+}  // namespace
+}  // namespace pitwall

@@ -1,0 +1,129 @@
+#include "services/base/binary.h"
+
+#include "services/base/strings.h"
+
+namespace pitwall {
+
+void BinaryWriter::U64(uint64_t v) {
+  while (v >= 0x80) {
+    U8(static_cast<uint8_t>(v | 0x80));
+    v >>= 7;
+  }
+  U8(static_cast<uint8_t>(v));
+}
+void BinaryWriter::I64(int64_t v) {
+  U64((static_cast<uint64_t>(v) << 1) ^ static_cast<uint64_t>(v >> 63));
+}
+void BinaryWriter::Double(double v) {
+  char bits[8];
+  std::memcpy(bits, &v, 8);
+  out_.append(bits, 8);
+}
+void BinaryWriter::Str(std::string_view v) {
+  U64(v.size());
+  out_.append(v);
+}
+void BinaryWriter::Doubles(std::span<const double> v) {
+  U64(v.size());
+  out_.append(reinterpret_cast<const char*>(v.data()), v.size() * 8);
+}
+void BinaryWriter::I64s(std::span<const int64_t> v) {
+  U64(v.size());
+  uint64_t last = 0;
+  for (const int64_t x : v) {
+    // Unsigned so that a jump from one end of the range to the other wraps instead of overflowing.
+    I64(static_cast<int64_t>(static_cast<uint64_t>(x) - last));
+    last = static_cast<uint64_t>(x);
+  }
+}
+void BinaryWriter::U32s(std::span<const uint32_t> v) {
+  U64(v.size());
+  for (const uint32_t x : v) U64(x);
+}
+void BinaryWriter::Bytes(std::span<const uint8_t> v) {
+  U64(v.size());
+  out_.append(reinterpret_cast<const char*>(v.data()), v.size());
+}
+
+uint8_t BinaryReader::U8() {
+  if (!ok_ || at_ >= data_.size()) {
+    ok_ = false;
+    return 0;
+  }
+  return static_cast<uint8_t>(data_[at_++]);
+}
+uint64_t BinaryReader::U64() {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 64; shift += 7) {
+    const uint8_t byte = U8();
+    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    if (!(byte & 0x80)) return value;
+  }
+  ok_ = false;
+  return 0;
+}
+int64_t BinaryReader::I64() {
+  const uint64_t v = U64();
+  return static_cast<int64_t>((v >> 1) ^ (~(v & 1) + 1));
+}
+double BinaryReader::Double() {
+  if (!ok_ || data_.size() - at_ < 8) {
+    ok_ = false;
+    return 0;
+  }
+  double v;
+  std::memcpy(&v, data_.data() + at_, 8);
+  at_ += 8;
+  return v;
+}
+std::string_view BinaryReader::StrView() {
+  const size_t n = Count(1);
+  if (!ok_) return {};
+  const std::string_view s = data_.substr(at_, n);
+  at_ += n;
+  return s;
+}
+std::string BinaryReader::Str() { return std::string(StrView()); }
+std::vector<double> BinaryReader::Doubles() {
+  const size_t n = Count(8);
+  std::vector<double> v(n);
+  if (n > 0) std::memcpy(v.data(), data_.data() + at_, n * 8);
+  at_ += n * 8;
+  return v;
+}
+std::vector<int64_t> BinaryReader::I64s() {
+  const size_t n = Count(1);
+  std::vector<int64_t> v(n);
+  uint64_t last = 0;
+  for (auto& x : v) {
+    last += static_cast<uint64_t>(I64());
+    x = static_cast<int64_t>(last);
+  }
+  return v;
+}
+std::vector<uint32_t> BinaryReader::U32s() {
+  const size_t n = Count(1);
+  std::vector<uint32_t> v(n);
+  for (auto& x : v) x = static_cast<uint32_t>(U64());
+  return v;
+}
+std::vector<uint8_t> BinaryReader::Bytes() {
+  const std::string_view s = StrView();
+  return {s.begin(), s.end()};
+}
+size_t BinaryReader::Count(size_t min_bytes) {
+  const uint64_t n = U64();
+  if (!ok_ || (min_bytes > 0 && n > (data_.size() - at_) / min_bytes)) {
+    ok_ = false;
+    return 0;
+  }
+  return static_cast<size_t>(n);
+}
+Status BinaryReader::Finish(std::string_view what) const {
+  if (!ok_) return DataLoss(Cat(what, ": damaged at byte ", at_, " of ", data_.size()));
+  if (!AtEnd())
+    return DataLoss(Cat(what, ": ", data_.size() - at_, " bytes left over after byte ", at_));
+  return OkStatus();
+}
+
+}  // namespace pitwall

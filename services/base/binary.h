@@ -1,0 +1,66 @@
+// Bytes of our own state (snapshots): little-endian, varints, length-prefixed strings. A reader
+// never reads past its end: the first fault makes it fail for good, and ok()/status() says so once
+// at the end.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/base/status.h"
+
+namespace pitwall {
+
+class BinaryWriter {
+ public:
+  void U8(uint8_t v) { out_.push_back(static_cast<char>(v)); }
+  void Bool(bool v) { U8(v ? 1 : 0); }
+  void U64(uint64_t v);                     // varint
+  void I64(int64_t v);                      // zigzag varint
+  void Double(double v);                    // 8 bytes, the exact bits (NaN payloads survive)
+  void Str(std::string_view v);             // length + bytes
+  void Doubles(std::span<const double> v);  // length + raw bits
+  void I64s(std::span<const int64_t> v);    // length + zigzag deltas
+  void U32s(std::span<const uint32_t> v);
+  void Bytes(std::span<const uint8_t> v);
+  const std::string& data() const { return out_; }
+  std::string Take() { return std::move(out_); }
+
+ private:
+  std::string out_;
+};
+
+class BinaryReader {
+ public:
+  explicit BinaryReader(std::string_view data) : data_(data) {}
+  uint8_t U8();
+  bool Bool() { return U8() != 0; }
+  uint64_t U64();
+  int64_t I64();
+  double Double();
+  std::string Str();
+  std::string_view StrView();  // valid while the data lives
+  std::vector<double> Doubles();
+  std::vector<int64_t> I64s();
+  std::vector<uint32_t> U32s();
+  std::vector<uint8_t> Bytes();
+  // A count of elements that follow, each at least `min_bytes` long: fails when the rest cannot
+  // hold them, so a damaged length never becomes an allocation.
+  size_t Count(size_t min_bytes = 1);
+  bool ok() const { return ok_; }
+  bool AtEnd() const { return at_ == data_.size(); }
+  // OK when nothing failed and everything was read; DataLoss with the position otherwise.
+  Status Finish(std::string_view what) const;
+  // Marks the input as bad: for a caller that read a value that cannot be.
+  void Fail() { ok_ = false; }
+
+ private:
+  std::string_view data_;
+  size_t at_ = 0;
+  bool ok_ = true;
+};
+
+}  // namespace pitwall

@@ -1,0 +1,13 @@
+// Checks of our own invariants. Never for input: bad input gets a Status.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+#define PITWALL_CHECK(condition)                                                         \
+  do {                                                                                   \
+    if (!(condition)) {                                                                  \
+      std::fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, #condition); \
+      std::abort();                                                                      \
+    }                                                                                    \
+  } while (false)

@@ -1,0 +1,22 @@
+// Durations as Prometheus writes them: 30s, 1h30m, 2d, 500ms; units y w d h m s ms, largest first,
+// each at most once.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "services/base/status.h"
+
+namespace pitwall {
+
+// Nanoseconds. "0" needs no unit. InvalidArgument says what is wrong, without a position.
+StatusOr<int64_t> ParseDuration(std::string_view text);
+
+// The shortest text of whole units that ParseDuration reads back; what is left below a millisecond
+// is lost, so callers that need it ask IsWholeMillis first. Negative durations get a leading '-'.
+std::string FormatDuration(int64_t nanos);
+
+inline bool IsWholeMillis(int64_t nanos) { return nanos % 1'000'000 == 0; }
+
+}  // namespace pitwall

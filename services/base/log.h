@@ -1,0 +1,27 @@
+// Diagnostics on stderr, one line each: "2026-11-21T14:00:00.123Z W processor: message key=value".
+// Thread-safe. The library has no clock: main gives one with SetLogClock; before that lines carry
+// no time.
+#pragma once
+
+#include <string_view>
+
+#include "services/base/strings.h"
+
+namespace pitwall {
+
+class Clock;
+enum class LogLevel { kDebug, kInfo, kWarning, kError };
+
+// `clock` is borrowed and must outlive every later log line; nullptr takes it away.
+void SetLogClock(const Clock* clock);
+void SetLogLevel(LogLevel least);
+bool LogEnabled(LogLevel level);
+void LogLine(LogLevel level, std::string_view component, std::string_view message);
+
+}  // namespace pitwall
+
+#define PITWALL_LOG(level, component, ...)                                                    \
+  do {                                                                                        \
+    if (::pitwall::LogEnabled(::pitwall::LogLevel::level))                                    \
+      ::pitwall::LogLine(::pitwall::LogLevel::level, component, ::pitwall::Cat(__VA_ARGS__)); \
+  } while (false)

@@ -1,0 +1,28 @@
+// Hashes that are the same on every machine and for ever: they stand in events, files and on the
+// wire. (absl::Hash is seeded per process and must never leave it.) XXH3, little-endian result.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace pitwall {
+
+uint64_t StableHash64(std::string_view bytes);
+// 128 bits as 32 lower-case hex digits.
+std::string StableHashHex(std::string_view bytes);
+// XXH64 with seed 0: what Prometheus samples label sets by.
+uint64_t XxHash64(std::string_view bytes);
+uint32_t Crc32c(std::string_view bytes, uint32_t seed = 0);
+namespace internal {
+uint32_t Crc32cByTables(std::string_view bytes,
+                        uint32_t seed);  // for processors without the instruction
+}  // namespace internal
+// The partitioner of every topic (Kafka's murmur2, as Java clients and librdkafka's murmur2_random
+// do it for a key).
+uint32_t Murmur2(std::string_view key);
+inline int32_t PartitionOf(std::string_view key, int32_t partitions) {
+  return static_cast<int32_t>((Murmur2(key) & 0x7fffffffU) % static_cast<uint32_t>(partitions));
+}
+
+}  // namespace pitwall

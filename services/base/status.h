@@ -1,0 +1,57 @@
+// Status at every border: absl::Status under our own names, and the two macros that abseil does not
+// export.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace pitwall {
+
+using absl::Status;
+using absl::StatusOr;
+inline Status OkStatus() { return absl::OkStatus(); }
+
+// Error makers that take std::string_view: Debian's abseil is built with its own string_view, which
+// std's does not convert to. Messages name place and cause: "FILE:LINE: what is wrong, and with
+// what value".
+Status InvalidArgument(std::string_view message);
+Status NotFound(std::string_view message);
+Status DataLoss(std::string_view message);
+Status FailedPrecondition(std::string_view message);
+Status ResourceExhausted(std::string_view message);
+Status OutOfRange(std::string_view message);
+Status Unavailable(std::string_view message);
+Status Internal(std::string_view message);
+Status Unimplemented(std::string_view message);
+Status Aborted(std::string_view message);
+Status DeadlineExceeded(std::string_view message);
+Status Cancelled(std::string_view message);
+
+// `status` with "context: " before its message; code kept. An OK status stays OK.
+Status Annotate(const Status& status, std::string_view context);
+
+// From errno: maps ENOSPC to ResourceExhausted, ENOENT to NotFound, the rest to Internal. Message:
+// "context: strerror".
+Status ErrnoStatus(int error_number, std::string_view context);
+
+}  // namespace pitwall
+
+#define PITWALL_CONCAT_INNER(a, b) a##b
+#define PITWALL_CONCAT(a, b) PITWALL_CONCAT_INNER(a, b)
+
+#define RETURN_IF_ERROR(expression)                                                             \
+  do {                                                                                          \
+    if (::absl::Status status_macro_ = (expression); !status_macro_.ok()) return status_macro_; \
+  } while (false)
+
+// ASSIGN_OR_RETURN(auto x, Compute()): x = value, or return the error.
+#define ASSIGN_OR_RETURN(lhs, expression) \
+  ASSIGN_OR_RETURN_IMPL(PITWALL_CONCAT(status_or_, __LINE__), lhs, expression)
+#define ASSIGN_OR_RETURN_IMPL(holder, lhs, expression) \
+  auto holder = (expression);                          \
+  if (!holder.ok()) return std::move(holder).status(); \
+  lhs = *std::move(holder)

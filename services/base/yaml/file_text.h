@@ -1,0 +1,44 @@
+// The text of one file and where its lines begin: turns byte offsets into lines and columns for
+// messages.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pitwall::yaml {
+
+// A place for a human: both count from 1, columns in characters (not bytes).
+struct Position {
+  int line = 1;
+  int column = 1;
+  friend bool operator==(const Position&, const Position&) = default;
+};
+
+// Immutable, shared by every node and source of the file. Thread-safe.
+class FileText {
+ public:
+  FileText(std::string name, std::string text);
+
+  const std::string& name() const { return name_; }
+  const std::string& text() const { return text_; }
+  Position Locate(size_t offset) const;
+  // The line without its end; "" outside of the file. `line` counts from 1.
+  std::string_view Line(int line) const;
+  // Offset of the first byte of a line.
+  size_t LineStart(int line) const;
+
+ private:
+  std::string name_;
+  std::string text_;
+  std::vector<uint32_t> line_starts_;
+};
+
+using FileTextPtr = std::shared_ptr<const FileText>;
+
+// Offset of the first byte that is not valid UTF-8, or npos.
+size_t FindInvalidUtf8(std::string_view text);
+
+}  // namespace pitwall::yaml

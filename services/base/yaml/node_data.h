@@ -1,0 +1,27 @@
+// What a Node refers to. Private to this module.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "services/base/yaml/yaml.h"
+
+namespace pitwall::yaml {
+
+struct Node::Data {
+  Kind kind = Kind::kNull;
+  bool quoted = false;
+  uint32_t offset =
+      0;              // of the node's first byte in the file, properties (&anchor, !!tag) included
+  size_t weight = 1;  // nodes in the tree below, aliases expanded
+  std::string scalar;
+  std::vector<Node> items;
+  std::vector<Entry> entries;
+  FileTextPtr file;
+};
+
+// See Node::ScalarOffsets: `offset` is where the node begins in `text`, `value` what YAML made of
+// it.
+std::vector<uint32_t> MapScalar(std::string_view text, size_t offset, std::string_view value);
+
+}  // namespace pitwall::yaml

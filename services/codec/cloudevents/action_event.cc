@@ -1,0 +1,67 @@
+#include <optional>
+
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/codec/cloudevents/shared_fields.h"
+
+namespace pitwall::cloudevents {
+
+std::string EncodeCloudEvent(const ActionEvent& e) {
+  JsonWriter out;
+  WriteEnvelope({e.id, ActionEventTypeName(e.type), e.job, e.rule, e.time_ns}, &out);
+  out.BeginObject();
+  WriteJob(e.job, e.job_name, JobReference(), &out);
+  out.Key("attempt");
+  out.Uint(e.attempt);
+  out.Text("issue", e.issue);
+  out.Text("issue_event", e.issue_event);
+  out.Text("rule", e.rule);
+  out.Text("alert", e.alert);
+  out.Text("severity", e.severity);
+  out.Text("action", ActionKindName(e.kind));
+  out.Text("mode", ActionModeName(e.mode));
+  WriteReference("target", e.target, &out);
+  out.Text("why", e.why);
+  WriteEvidence(e.evidence, &out);
+  out.Text("effect", e.effect);
+  out.EndObject();
+  out.EndObject();
+  return out.Take();
+}
+
+StatusOr<ActionEvent> DecodeActionEvent(std::string_view json) {
+  ASSIGN_OR_RETURN(const JsonReader in, JsonReader::Parse(json, kMaxEventBytes));
+  ActionEvent e;
+  std::string type;
+  ReadEnvelope(in, &e.id, &type, &e.time_ns);
+  const std::optional<ActionEventType> known = ParseActionEventType(type);
+  if (!known) in.Fail("type", Cat("unknown: ", Quote(type)));
+  e.type = known.value_or(ActionEventType::kDecided);
+
+  const JsonReader data = in.Object("data");
+  const JsonReader job = data.Object("job");
+  e.job = job.Required("id");
+  e.job_name = job.String("name");
+  e.attempt = data.Uint("attempt");
+  e.issue = data.Required("issue");
+  e.issue_event = data.String("issue_event");
+  e.rule = data.Required("rule");
+  e.alert = data.String("alert");
+  e.severity = data.String("severity");
+  const std::string kind_name = data.Required("action");
+  const std::optional<ActionKind> kind = ParseActionKind(kind_name);
+  if (!kind) data.Fail("action", Cat("unknown: ", Quote(kind_name)));
+  e.kind = kind.value_or(ActionKind::kStop);
+  const std::string mode_name = data.Required("mode");
+  const std::optional<ActionMode> mode = ParseActionMode(mode_name);
+  if (!mode) data.Fail("mode", Cat("unknown: ", Quote(mode_name)));
+  e.mode = mode.value_or(ActionMode::kDryRun);
+  e.target = ReadReference(data.Object("target"));
+  e.why = data.String("why");
+  e.evidence = ReadEvidence(data);
+  e.effect = data.String("effect");
+  RETURN_IF_ERROR(in.status());
+  return e;
+}
+
+}  // namespace pitwall::cloudevents

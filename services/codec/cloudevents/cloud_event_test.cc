@@ -1,0 +1,286 @@
+#include "services/codec/cloudevents/cloud_event.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "services/base/stable_hash.h"
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/json_writer.h"
+#include "services/model/value.h"
+
+namespace pitwall::cloudevents {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+IssueEvent Sample() {
+  IssueEvent e;
+  e.type = EventType::kIssueUpdated;
+  e.job = "team a/job#1";
+  e.job_name = "gpt \"large\"";
+  e.reference = {"kubernetes", "c1", "ml", "PyTorchJob", "gpt", "u-1", "gold"};
+  e.attempt = 3;
+  e.rule = "bottleneck/io/CPUBottleneck#2";
+  e.alert = "CPUBottleneck";
+  e.labels = Labels{{"severity", "warning"}, {"alertname", "CPUBottleneck"}, {"node", "n7"}};
+  e.severity = "warning";
+  e.time_ns = 1'795'269'600'000'000'001;
+  e.active_since_ns = 1'795'269'500'000'000'000;
+  e.started_at_ns = 1'795'269'530'000'000'000;
+  e.last_seen_at_ns = 1'795'269'600'000'000'001;
+  e.sequence = 2;
+  e.value = 0.1;
+  e.parameters = {{"zeta", 10}, {"alpha", -0.0}, {"limit", kInf}};
+  e.threshold = 1e21;
+  e.step = 0;
+  e.evidence = {{"hw_gpu_utilization_ratio", Labels{{"gpu", "3"}}, 0.25}, {"x", {}, -kInf}};
+  e.summary = "line\nbreak \xff tab\t";
+  e.description = "d";
+  e.suggestion = "s";
+  e.incident = "0011";
+  e.root_cause = "storage";
+  e.id = MakeEventId(e);
+  return e;
+}
+
+// Everything but the lone byte 0xff, which is no UTF-8.
+void ExpectSame(const IssueEvent& a, const IssueEvent& b) {
+  EXPECT_EQ(a.type, b.type);
+  EXPECT_EQ(a.id, b.id);
+  EXPECT_EQ(a.job, b.job);
+  EXPECT_EQ(a.job_name, b.job_name);
+  EXPECT_EQ(a.reference, b.reference);
+  EXPECT_EQ(a.attempt, b.attempt);
+  EXPECT_EQ(a.rule, b.rule);
+  EXPECT_EQ(a.alert, b.alert);
+  EXPECT_EQ(a.labels, b.labels);
+  EXPECT_EQ(a.severity, b.severity);
+  EXPECT_EQ(a.time_ns, b.time_ns);
+  EXPECT_EQ(a.active_since_ns, b.active_since_ns);
+  EXPECT_EQ(a.started_at_ns, b.started_at_ns);
+  EXPECT_EQ(a.last_seen_at_ns, b.last_seen_at_ns);
+  EXPECT_EQ(a.ended_at_ns, b.ended_at_ns);
+  EXPECT_EQ(a.end_reason, b.end_reason);
+  EXPECT_EQ(a.sequence, b.sequence);
+  EXPECT_EQ(a.parameters, b.parameters);
+  EXPECT_EQ(a.threshold, b.threshold);
+  EXPECT_EQ(a.step, b.step);
+  EXPECT_EQ(a.evidence, b.evidence);
+  EXPECT_EQ(a.description, b.description);
+  EXPECT_EQ(a.suggestion, b.suggestion);
+  EXPECT_EQ(a.incident, b.incident);
+  EXPECT_EQ(a.root_cause, b.root_cause);
+  EXPECT_EQ(a.status, b.status);
+  EXPECT_EQ(a.previous_status, b.previous_status);
+  EXPECT_EQ(a.status_reason, b.status_reason);
+  EXPECT_EQ(a.ever_found, b.ever_found);
+  if (std::isnan(a.value)) {
+    EXPECT_TRUE(std::isnan(b.value));
+  } else {
+    EXPECT_EQ(a.value, b.value);
+    EXPECT_EQ(std::signbit(a.value), std::signbit(b.value));
+  }
+}
+
+TEST(CloudEvent, GoldenIssue) {
+  const IssueEvent e = Sample();
+  EXPECT_EQ(
+      EncodeCloudEvent(e),
+      Cat(R"({"specversion":"1.0","id":")", e.id,
+          R"(","source":"/pitwall/jobs/team%20a%2Fjob%231","type":"io.pitwall.issue.updated",)"
+          R"("subject":"bottleneck/io/CPUBottleneck#2","time":"2026-11-21T14:00:00.000000001Z",)"
+          R"("datacontenttype":"application/json","data":{"job":{"id":"team a/job#1",)"
+          R"("name":"gpt \"large\"","reference":{"platform":"kubernetes","cluster":"c1",)"
+          R"("namespace":"ml","kind":"PyTorchJob","name":"gpt","uid":"u-1","queue":"gold"}},)"
+          R"("attempt":3,"rule":"bottleneck/io/CPUBottleneck#2","alert":"CPUBottleneck",)"
+          R"("labels":{"alertname":"CPUBottleneck","node":"n7","severity":"warning"},)"
+          R"("severity":"warning","active_since":"2026-11-21T13:58:20.000000000Z",)"
+          R"("started_at":"2026-11-21T13:58:50.000000000Z",)"
+          R"("last_seen_at":"2026-11-21T14:00:00.000000001Z","sequence":2,"value":0.1,)"
+          R"("parameters":{"zeta":10,"alpha":-0.0,"limit":"+Inf"},"threshold":1e+21,"step":0,)"
+          R"("evidence":[{"name":"hw_gpu_utilization_ratio","labels":{"gpu":"3"},"value":0.25},)"
+          R"({"name":"x","value":"-Inf"}],"summary":"line\nbreak )",
+          "\xEF\xBF\xBD", R"( tab\t","description":"d","suggestion":"s","incident":"0011",)",
+          R"("root_cause":"storage"}})"));
+}
+
+TEST(CloudEvent, GoldenStatusLeavesOutWhatIsAbsent) {
+  IssueEvent e;
+  e.type = EventType::kRuleStatus;
+  e.id = "ab";
+  e.job = "j";
+  e.rule = "p/g/A";
+  e.status = RuleStatus::kNoData;
+  e.previous_status = RuleStatus::kInProgress;
+  e.status_reason = "no hw_gpu_utilization_ratio";
+  EXPECT_EQ(EncodeCloudEvent(e),
+            R"({"specversion":"1.0","id":"ab","source":"/pitwall/jobs/j","type":)"
+            R"("io.pitwall.rule.status","subject":"p/g/A","time":"1970-01-01T00:00:00.000000000Z",)"
+            R"("datacontenttype":"application/json","data":{"job":{"id":"j"},"attempt":0,"rule":)"
+            R"("p/g/A","sequence":0,"status":"NoData","previous_status":"InProgress",)"
+            R"("status_reason":"no hw_gpu_utilization_ratio","ever_found":false}})");
+}
+
+TEST(CloudEvent, RoundTrip) {
+  IssueEvent e = Sample();
+  StatusOr<IssueEvent> back = DecodeCloudEvent(EncodeCloudEvent(e));
+  ASSERT_TRUE(back.ok()) << back.status();
+  ExpectSame(e, *back);
+  EXPECT_EQ(back->summary, "line\nbreak \xEF\xBF\xBD tab\t");
+  EXPECT_TRUE(std::signbit(back->parameters[1].second));
+
+  e.type = EventType::kIssueResolved;
+  e.ended_at_ns = e.time_ns;
+  e.end_reason = EndReason::kNoData;
+  e.value = NormalNan();
+  e.threshold.reset();
+  e.step = kNoStep;
+  e.attempt = std::numeric_limits<uint64_t>::max();
+  back = DecodeCloudEvent(EncodeCloudEvent(e));
+  ASSERT_TRUE(back.ok()) << back.status();
+  ExpectSame(e, *back);
+}
+
+TEST(CloudEvent, RoundTripOfRandomValues) {
+  const uint32_t seed = 20261121;
+  std::mt19937_64 random(seed);
+  SCOPED_TRACE(seed);
+  IssueEvent e = Sample();
+  for (int i = 0; i < 2000; ++i) {
+    e.value = std::bit_cast<double>(random());
+    e.time_ns = static_cast<int64_t>(random() >> 2);
+    e.ended_at_ns = e.time_ns - 1;
+    e.step = static_cast<int64_t>(random() >> 1);
+    e.job.assign(1, static_cast<char>(1 + random() % 127));
+    const StatusOr<IssueEvent> back = DecodeCloudEvent(EncodeCloudEvent(e));
+    ASSERT_TRUE(back.ok()) << back.status();
+    ASSERT_NO_FATAL_FAILURE(ExpectSame(e, *back));
+  }
+}
+
+TEST(CloudEvent, EveryNameOfEveryEnumComesBack) {
+  IssueEvent e = Sample();
+  for (int i = 0; i < 6; ++i) {
+    e.end_reason = static_cast<EndReason>(i);
+    EXPECT_EQ(DecodeCloudEvent(EncodeCloudEvent(e))->end_reason, e.end_reason);
+  }
+  for (int i = 0; i < 7; ++i) {
+    e.type = EventType::kRuleStatus;
+    e.status = static_cast<RuleStatus>(i);
+    EXPECT_EQ(DecodeCloudEvent(EncodeCloudEvent(e))->status, e.status);
+  }
+}
+
+// Replaces the first `from` in the golden sample by `to` and gives the error.
+std::string ErrorWith(std::string_view from, std::string_view to) {
+  std::string json = EncodeCloudEvent(Sample());
+  const size_t at = json.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  json.replace(at, from.size(), to);
+  const StatusOr<IssueEvent> back = DecodeCloudEvent(json);
+  EXPECT_EQ(back.status().code(), absl::StatusCode::kInvalidArgument) << json;
+  return std::string(ToStd(back.status().message()));
+}
+
+TEST(CloudEvent, FaultsNameTheKey) {
+  EXPECT_THAT(ErrorWith("\"1.0\"", "\"0.3\""), HasSubstr("specversion: must be \"1.0\""));
+  EXPECT_THAT(ErrorWith("io.pitwall.issue.updated", "com.example.x"), HasSubstr("type: unknown"));
+  EXPECT_THAT(ErrorWith("\"attempt\":3", "\"attempt\":-3"), HasSubstr("data.attempt: must be"));
+  EXPECT_THAT(ErrorWith("\"attempt\":3", "\"attempt\":3.5"), HasSubstr("data.attempt: must be"));
+  EXPECT_THAT(ErrorWith("\"value\":0.1", "\"value\":\"0.1\""), HasSubstr("data.value: must be"));
+  EXPECT_THAT(ErrorWith("\"node\":\"n7\"", "\"node\":7"), HasSubstr("data.labels.node: must be"));
+  EXPECT_THAT(ErrorWith("\"gpu\":\"3\"", "\"gpu\":3"),
+              HasSubstr("data.evidence[0].labels.gpu: must be"));
+  EXPECT_THAT(ErrorWith("\"zeta\":10", "\"zeta\":[]"), HasSubstr("data.parameters.zeta"));
+  EXPECT_THAT(ErrorWith("2026-11-21T13:58:20", "2026-11-21 13.58"),
+              HasSubstr("data.active_since: must be an RFC 3339 time"));
+  EXPECT_THAT(ErrorWith("\"id\":\"team a/job#1\"", "\"id\":\"\""),
+              HasSubstr("data.job.id: is missing"));
+  EXPECT_THAT(ErrorWith("\"data\"", "\"dada\""), HasSubstr("data: is missing"));
+  EXPECT_THAT(ErrorWith("}}", "}"), HasSubstr("not JSON"));
+  EXPECT_FALSE(DecodeCloudEvent("").ok());
+  EXPECT_FALSE(DecodeCloudEvent("[]").ok());
+  EXPECT_FALSE(DecodeCloudEvent(std::string(100'000, '[')).ok());
+  EXPECT_FALSE(DecodeCloudEvent(std::string(kMaxEventBytes + 1, ' ')).ok());
+}
+
+TEST(CloudEvent, NoPrefixOfAnEventIsAnEvent) {
+  const std::string json = EncodeCloudEvent(Sample());
+  for (size_t i = 0; i < json.size(); ++i) {
+    ASSERT_FALSE(DecodeCloudEvent(std::string_view(json).substr(0, i)).ok()) << i;
+  }
+}
+
+TEST(CloudEvent, UnknownKeysAreIgnored) {
+  std::string json = EncodeCloudEvent(Sample());
+  json.insert(1, R"("traceparent":"00","x":{"y":[1,2]},)");
+  const StatusOr<IssueEvent> back = DecodeCloudEvent(json);
+  ASSERT_TRUE(back.ok()) << back.status();
+  ExpectSame(Sample(), *back);
+}
+
+TEST(CloudEvent, EveryBadByteBecomesAReplacement) {
+  JsonWriter out;
+  out.String("\xC0\x80|\xED\xA0\x80|\xF4\x90\x80\x80|\xE2\x82|\xF0\x9F\x98\x80\x01");
+  EXPECT_EQ(out.Take(),
+            "\"\uFFFD\uFFFD|\uFFFD\uFFFD\uFFFD|\uFFFD\uFFFD\uFFFD\uFFFD|\uFFFD\uFFFD|"
+            "\xF0\x9F\x98\x80\\u0001\"");
+}
+
+TEST(ActionEvent, GoldenAndRoundTrip) {
+  ActionEvent e;
+  e.type = ActionEventType::kDone;
+  e.issue = IssueId(Sample());
+  e.issue_event = Sample().id;
+  e.job = "j";
+  e.job_name = "n";
+  e.attempt = 1;
+  e.rule = "p/g/A";
+  e.alert = "A";
+  e.severity = "critical";
+  e.mode = ActionMode::kLive;
+  e.target = {"process", "", "", "pid", "train.py", "17@n1/99", ""};
+  e.why = "policy p/*";
+  e.evidence = {{"x", {}, 1}};
+  e.effect = "exited";
+  e.time_ns = 1;
+  e.id = MakeActionId(e);
+  const std::string json = EncodeCloudEvent(e);
+  EXPECT_EQ(json,
+            Cat(R"({"specversion":"1.0","id":")", e.id,
+                R"(","source":"/pitwall/jobs/j","type":"io.pitwall.action.done","subject":)"
+                R"("p/g/A","time":"1970-01-01T00:00:00.000000001Z","datacontenttype":)"
+                R"("application/json","data":{"job":{"id":"j","name":"n"},"attempt":1,"issue":")",
+                e.issue, R"(","issue_event":")", e.issue_event,
+                R"(","rule":"p/g/A","alert":"A","severity":"critical","action":"stop",)"
+                R"("mode":"live","target":{"platform":"process","kind":"pid","name":)"
+                R"("train.py","uid":"17@n1/99"},"why":"policy p/*","evidence":[{"name":"x",)"
+                R"("value":1}],"effect":"exited"}})"));
+  const StatusOr<ActionEvent> back = DecodeActionEvent(json);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(EncodeCloudEvent(*back), json);
+  EXPECT_EQ(back->target, e.target);
+  EXPECT_FALSE(DecodeActionEvent(EncodeCloudEvent(Sample())).ok());
+  EXPECT_FALSE(DecodeCloudEvent(json).ok());
+}
+
+TEST(IssueId, IsThatOfTheFirstEvent) {
+  IssueEvent first = Sample();
+  first.sequence = 1;
+  first.id = MakeEventId(first);
+  IssueEvent later = first;
+  later.sequence = 7;
+  later.id = MakeEventId(later);
+  EXPECT_NE(first.id, later.id);
+  EXPECT_EQ(IssueId(first), first.id);
+  EXPECT_EQ(IssueId(later), first.id);
+}
+
+}  // namespace
+}  // namespace pitwall::cloudevents

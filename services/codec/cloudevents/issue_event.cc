@@ -1,0 +1,128 @@
+#include <optional>
+
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/codec/cloudevents/shared_fields.h"
+
+namespace pitwall::cloudevents {
+
+std::string EncodeCloudEvent(const IssueEvent& e) {
+  const bool status_event = e.type == EventType::kRuleStatus;
+  JsonWriter out;
+  WriteEnvelope({e.id, EventTypeName(e.type), e.job, e.rule, e.time_ns}, &out);
+  out.BeginObject();
+  WriteJob(e.job, e.job_name, e.reference, &out);
+  out.Key("attempt");
+  out.Uint(e.attempt);
+  out.Text("rule", e.rule);
+  out.Text("alert", e.alert);
+  WriteLabels("labels", e.labels, &out);
+  out.Text("severity", e.severity);
+  WriteTime("active_since", e.active_since_ns, &out);
+  WriteTime("started_at", e.started_at_ns, &out);
+  WriteTime("last_seen_at", e.last_seen_at_ns, &out);
+  WriteTime("ended_at", e.ended_at_ns, &out);
+  out.Text("end_reason", EndReasonName(e.end_reason));
+  out.Key("sequence");
+  out.Uint(e.sequence);
+  if (!status_event || e.value != 0) {
+    out.Key("value");
+    out.Double(e.value);
+  }
+  if (!e.parameters.empty()) {
+    out.Key("parameters");
+    out.BeginObject();
+    for (const auto& [name, value] : e.parameters) {
+      out.Key(name);
+      out.Double(value);
+    }
+    out.EndObject();
+  }
+  if (e.threshold) {
+    out.Key("threshold");
+    out.Double(*e.threshold);
+  }
+  if (e.step >= 0) {
+    out.Key("step");
+    out.Uint(static_cast<uint64_t>(e.step));
+  }
+  WriteEvidence(e.evidence, &out);
+  out.Text("summary", e.summary);
+  out.Text("description", e.description);
+  out.Text("suggestion", e.suggestion);
+  out.Text("incident", e.incident);
+  out.Text("root_cause", e.root_cause);
+  if (status_event || e.status != RuleStatus::kUnknown) {
+    out.Text("status", RuleStatusName(e.status));
+  }
+  if (e.previous_status != RuleStatus::kUnknown) {
+    out.Text("previous_status", RuleStatusName(e.previous_status));
+  }
+  out.Text("status_reason", e.status_reason);
+  if (status_event || e.ever_found) {
+    out.Key("ever_found");
+    out.Bool(e.ever_found);
+  }
+  out.EndObject();
+  out.EndObject();
+  return out.Take();
+}
+
+StatusOr<IssueEvent> DecodeCloudEvent(std::string_view json) {
+  ASSIGN_OR_RETURN(const JsonReader in, JsonReader::Parse(json, kMaxEventBytes));
+  IssueEvent e;
+  std::string type;
+  ReadEnvelope(in, &e.id, &type, &e.time_ns);
+  const std::optional<EventType> known = ParseEventType(type);
+  if (!known) in.Fail("type", Cat("unknown: ", Quote(type)));
+  e.type = known.value_or(EventType::kIssueFound);
+
+  const JsonReader data = in.Object("data");
+  const JsonReader job = data.Object("job");
+  e.job = job.Required("id");
+  e.job_name = job.String("name");
+  e.reference = ReadReference(job.Object("reference"));
+  e.attempt = data.Uint("attempt");
+  e.rule = data.Required("rule");
+  e.alert = data.String("alert");
+  e.labels = data.LabelSet("labels");
+  e.severity = data.String("severity");
+  e.active_since_ns = data.Time("active_since");
+  e.started_at_ns = data.Time("started_at");
+  e.last_seen_at_ns = data.Time("last_seen_at");
+  e.ended_at_ns = data.Time("ended_at");
+  const std::string reason = data.String("end_reason");
+  const std::optional<EndReason> end_reason = ParseEndReason(reason);
+  if (!end_reason) data.Fail("end_reason", Cat("unknown: ", Quote(reason)));
+  e.end_reason = end_reason.value_or(EndReason::kNone);
+  e.sequence = data.Uint("sequence");
+  e.value = data.Double("value");
+  e.parameters = data.Doubles("parameters");
+  if (data.Has("threshold")) e.threshold = data.Double("threshold");
+  if (data.Has("step")) {
+    const uint64_t step = data.Uint("step");
+    if (step > static_cast<uint64_t>(INT64_MAX)) data.Fail("step", "out of range");
+    e.step = static_cast<int64_t>(step);
+  }
+  e.evidence = ReadEvidence(data);
+  e.summary = data.String("summary");
+  e.description = data.String("description");
+  e.suggestion = data.String("suggestion");
+  e.incident = data.String("incident");
+  e.root_cause = data.String("root_cause");
+  const auto status = [&](std::string_view key) {
+    const std::string name = data.String(key);
+    if (name.empty()) return RuleStatus::kUnknown;
+    const std::optional<RuleStatus> value = ParseRuleStatus(name);
+    if (!value) data.Fail(key, Cat("unknown: ", Quote(name)));
+    return value.value_or(RuleStatus::kUnknown);
+  };
+  e.status = status("status");
+  e.previous_status = status("previous_status");
+  e.status_reason = data.String("status_reason");
+  e.ever_found = data.Bool("ever_found");
+  RETURN_IF_ERROR(in.status());
+  return e;
+}
+
+}  // namespace pitwall::cloudevents

@@ -1,0 +1,127 @@
+#include "services/codec/cloudevents/json_writer.h"
+
+#include <cmath>
+
+#include "services/base/strings.h"
+
+namespace pitwall::cloudevents {
+namespace {
+
+// Length of the well-formed UTF-8 sequence at the start of `s` (Unicode 15, table 3-7); 0 when
+// there is none.
+size_t Utf8Length(std::string_view s) {
+  const auto byte = [&](size_t i) -> unsigned {
+    return i < s.size() ? static_cast<unsigned char>(s[i]) : 0;
+  };
+  const auto tail = [&](size_t i) { return (byte(i) & 0xC0U) == 0x80U; };
+  const unsigned b0 = byte(0), b1 = byte(1);
+  if (b0 < 0x80) return 1;
+  if (b0 < 0xC2) return 0;
+  if (b0 < 0xE0) return tail(1) ? 2 : 0;
+  if (b0 < 0xF0) {
+    if (!tail(1) || !tail(2) || (b0 == 0xE0 && b1 < 0xA0) || (b0 == 0xED && b1 > 0x9F)) return 0;
+    return 3;
+  }
+  if (b0 < 0xF5) {
+    if (!tail(1) || !tail(2) || !tail(3) || (b0 == 0xF0 && b1 < 0x90) || (b0 == 0xF4 && b1 > 0x8F))
+      return 0;
+    return 4;
+  }
+  return 0;
+}
+
+}  // namespace
+
+void JsonWriter::Separate() {
+  if (after_key_) {
+    after_key_ = false;
+    return;
+  }
+  if (!first_) out_.push_back(',');
+  first_ = false;
+}
+
+void JsonWriter::Begin(char c) {
+  Separate();
+  out_.push_back(c);
+  first_ = true;
+}
+
+void JsonWriter::End(char c) {
+  out_.push_back(c);
+  first_ = false;
+}
+
+void JsonWriter::Key(std::string_view name) {
+  Separate();
+  Quoted(name);
+  out_.push_back(':');
+  after_key_ = true;
+}
+
+void JsonWriter::Quoted(std::string_view value) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  out_.push_back('"');
+  while (!value.empty()) {
+    const size_t length = Utf8Length(value);
+    if (length == 0) {
+      out_.append("\xEF\xBF\xBD");
+      value.remove_prefix(1);
+      continue;
+    }
+    const char c = value[0];
+    if (length > 1) {
+      out_.append(value.substr(0, length));
+    } else if (c == '"' || c == '\\') {
+      out_.push_back('\\');
+      out_.push_back(c);
+    } else if (c == '\n') {
+      out_.append("\\n");
+    } else if (c == '\r') {
+      out_.append("\\r");
+    } else if (c == '\t') {
+      out_.append("\\t");
+    } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
+      out_.append("\\u00");
+      out_.push_back(kHex[static_cast<unsigned char>(c) >> 4]);
+      out_.push_back(kHex[static_cast<unsigned char>(c) & 15]);
+    } else {
+      out_.push_back(c);
+    }
+    value.remove_prefix(length);
+  }
+  out_.push_back('"');
+}
+
+void JsonWriter::String(std::string_view value) {
+  Separate();
+  Quoted(value);
+}
+
+void JsonWriter::Uint(uint64_t value) {
+  Separate();
+  CatTo(out_, value);
+}
+
+void JsonWriter::Bool(bool value) {
+  Separate();
+  out_.append(value ? "true" : "false");
+}
+
+void JsonWriter::Double(double value) {
+  if (!std::isfinite(value)) {
+    String(FormatDouble(value));
+    return;
+  }
+  Separate();
+  // "-0" is an integer to many readers, which then lose the sign.
+  out_.append(value == 0 && std::signbit(value) ? "-0.0" : FormatDouble(value));
+}
+
+void JsonWriter::Text(std::string_view key, std::string_view value) {
+  if (value.empty()) return;
+  Key(key);
+  String(value);
+}
+
+}  // namespace pitwall::cloudevents

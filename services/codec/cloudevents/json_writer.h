@@ -1,0 +1,41 @@
+// Writes JSON text in the order of the calls: deterministic bytes, no white space, no look-back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace pitwall::cloudevents {
+
+// Calls must nest properly; inside an object every value follows a Key. Not thread-safe.
+class JsonWriter {
+ public:
+  void BeginObject() { Begin('{'); }
+  void EndObject() { End('}'); }
+  void BeginArray() { Begin('['); }
+  void EndArray() { End(']'); }
+  void Key(std::string_view name);
+  // Bytes that are no UTF-8 become U+FFFD.
+  void String(std::string_view value);
+  void Uint(uint64_t value);
+  void Bool(bool value);
+  // Shortest text that reads back as the same double; "NaN", "+Inf", "-Inf" as strings.
+  void Double(double value);
+
+  // Key and value, left out when the value is empty.
+  void Text(std::string_view key, std::string_view value);
+
+  std::string Take() { return std::move(out_); }
+
+ private:
+  void Begin(char c);
+  void End(char c);
+  void Separate();
+  void Quoted(std::string_view value);
+
+  std::string out_;
+  bool first_ = true;  // nothing stands yet in the innermost object or array
+  bool after_key_ = false;
+};
+
+}  // namespace pitwall::cloudevents

@@ -1,0 +1,33 @@
+// The parts that issue events and action events have in common.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "services/codec/cloudevents/json_reader.h"
+#include "services/codec/cloudevents/json_writer.h"
+#include "services/model/issue.h"
+#include "services/model/job.h"
+
+namespace pitwall::cloudevents {
+
+// The attributes of the envelope and the key "data"; the caller writes the data object and ends the
+// outer one.
+struct Envelope {
+  std::string_view id, type, job, subject;
+  int64_t time_ns = 0;
+};
+void WriteEnvelope(const Envelope& envelope, JsonWriter* out);
+// Checks specversion, id, type, source and datacontenttype; gives id and time back.
+void ReadEnvelope(const JsonReader& in, std::string* id, std::string* type, int64_t* time_ns);
+
+void WriteTime(std::string_view key, int64_t unix_ns, JsonWriter* out);  // left out when 0
+void WriteLabels(std::string_view key, const Labels& labels, JsonWriter* out);
+void WriteJob(std::string_view id, std::string_view name, const JobReference& reference,
+              JsonWriter* out);
+void WriteReference(std::string_view key, const JobReference& reference, JsonWriter* out);
+JobReference ReadReference(const JsonReader& in);
+void WriteEvidence(const std::vector<Evidence>& evidence, JsonWriter* out);
+std::vector<Evidence> ReadEvidence(const JsonReader& data);
+
+}  // namespace pitwall::cloudevents

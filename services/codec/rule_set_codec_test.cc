@@ -1,0 +1,77 @@
+#include "services/codec/rule_set_codec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "pitwall/state/v1/state.pb.h"
+
+namespace pitwall::codec {
+namespace {
+
+using ::testing::HasSubstr;
+
+RuleSet Example() {
+  RuleSet rules;
+  rules.files = {{"a.yaml", "groups: []\n"}, {"b.yaml", std::string("\0\xff not text", 11)}};
+  rules.overrides = RuleFile{"overrides.yaml", "x"};
+  rules.evaluation_interval_ns = 15'000'000'000;
+  return rules;
+}
+
+TEST(RuleSetCodec, RoundTrip) {
+  for (const RuleSet& rules : {Example(), RuleSet{}}) {
+    const std::string bytes = EncodeRuleSet(rules);
+    EXPECT_EQ(bytes, EncodeRuleSet(rules));
+    const auto decoded = DecodeRuleSet(bytes);
+    ASSERT_TRUE(decoded.ok()) << decoded.status();
+    EXPECT_EQ(*decoded, rules);
+    EXPECT_EQ(RuleSetHash(*decoded), RuleSetHash(rules));
+  }
+}
+
+TEST(RuleSetCodec, HashSeesEverything) {
+  std::set<std::string> hashes{RuleSetHash(Example())};
+  const std::vector<std::function<void(RuleSet*)>> changes = {
+      [](RuleSet* r) { std::swap(r->files[0], r->files[1]); },
+      [](RuleSet* r) { r->files[0].name = "c.yaml"; },
+      [](RuleSet* r) { r->files[0].content += " "; },
+      [](RuleSet* r) { r->files.pop_back(); },
+      [](RuleSet* r) { r->overrides.reset(); },
+      [](RuleSet* r) { r->overrides->content = "y"; },
+      [](RuleSet* r) { r->evaluation_interval_ns += 1; },
+      [](RuleSet* r) {  // the same letters, cut elsewhere
+        r->files[0] = {"a.yamlg", "roups: []\n"};
+      },
+  };
+  for (const auto& change : changes) {
+    RuleSet rules = Example();
+    change(&rules);
+    EXPECT_TRUE(hashes.insert(RuleSetHash(rules)).second);
+  }
+  // For ever: it stands on topics.
+  EXPECT_EQ(RuleSetHash(RuleSet{}).size(), 32u);
+}
+
+TEST(RuleSetCodec, RefusesWhatIsNotARuleSet) {
+  state::v1::RuleSet message;
+  ASSERT_TRUE(message.ParseFromString(EncodeRuleSet(Example())));
+  auto refused = [](const state::v1::RuleSet& m) {
+    return std::string(DecodeRuleSet(m.SerializeAsString()).status().message());
+  };
+  auto changed = message;
+  changed.mutable_files(0)->set_content("other");
+  EXPECT_THAT(refused(changed), HasSubstr("has the content of"));
+  changed = message;
+  changed.set_evaluation_interval_ns(0);
+  EXPECT_THAT(refused(changed), HasSubstr("interval"));
+  changed = message;
+  changed.mutable_files(0)->set_name("b.yaml");
+  EXPECT_THAT(refused(changed), HasSubstr("two files named \"b.yaml\""));
+  EXPECT_FALSE(DecodeRuleSet("nonsense").ok());
+  EXPECT_FALSE(DecodeRuleSet("").ok());
+}
+
+}  // namespace
+}  // namespace pitwall::codec

@@ -1,0 +1,80 @@
+// Job snapshots <-> the chunks on pitwall.state (state.proto).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "services/base/status.h"
+
+namespace pitwall::codec {
+
+// An encoded chunk is at most this long, everything included.
+inline constexpr size_t kSnapshotChunkBytes = 512u * 1024;
+
+// One job's state after every record below `offset` of its partition.
+struct Snapshot {
+  std::string job;
+  int64_t offset = 0;
+  std::string rule_set_hash;
+  uint32_t format =
+      0;  // layout of the payload: the owner of the payload decides which ones it knows
+  std::string payload;  // uncompressed
+};
+
+// Compresses the whole payload (zstd), cuts it into encoded SnapshotChunks (at least one), each
+// with its CRC-32C. Deterministic. InvalidArgument: job or rule set hash longer than 1 KiB;
+// ResourceExhausted: zstd has no memory.
+StatusOr<std::vector<std::string>> SplitSnapshot(std::string_view job, int64_t offset,
+                                                 std::string_view rule_set_hash, uint32_t format,
+                                                 std::string_view payload);
+
+// What an assembler holds at most.
+struct SnapshotLimits {
+  size_t uncompressed_bytes = size_t{1} << 30;  // of one snapshot
+  size_t pending_bytes = size_t{1} << 30;       // compressed, over all incomplete snapshots
+  size_t pending_snapshots = 1u << 16;
+};
+
+// Puts chunks, in any order and of any number of jobs, together again. Not thread-safe.
+// A chunk that is damaged (not a chunk, wrong CRC), too large, or that disagrees with its siblings
+// is refused with a reason that names job, offset and index; the siblings collected so far then
+// never become a snapshot.
+class SnapshotAssembler {
+ public:
+  explicit SnapshotAssembler(const SnapshotLimits& limits = {});
+
+  // The snapshot, when this chunk was the last one missing. DataLoss: damaged or mixed;
+  // ResourceExhausted: beyond a limit. The same chunk twice is no error.
+  StatusOr<std::optional<Snapshot>> Add(std::string_view chunk);
+
+  // What is still incomplete or refused, one line each: `job "x" offset 17: 3 of 5 chunks`. Ordered
+  // by (job, offset).
+  std::vector<std::string> Incomplete() const;
+  // Forgets everything about a job.
+  void Drop(std::string_view job);
+
+ private:
+  struct Pending {
+    uint32_t chunks = 0;
+    uint32_t format = 0;
+    uint64_t uncompressed_bytes = 0;
+    std::string rule_set_hash;
+    absl::btree_map<uint32_t, std::string> pieces;
+    std::string refused;  // why nothing more is taken; "" when all is well
+  };
+  using Key = std::pair<std::string, int64_t>;
+
+  Status Refuse(Pending& pending, Status why);
+
+  SnapshotLimits limits_;
+  size_t pending_bytes_ = 0;
+  absl::btree_map<Key, Pending> pending_;
+};
+
+}  // namespace pitwall::codec

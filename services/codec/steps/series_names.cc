@@ -1,0 +1,26 @@
+#include "services/codec/steps/series_names.h"
+
+#include <algorithm>
+
+namespace pitwall::steps {
+namespace {
+
+constexpr size_t kMaxNameBytes = 1024;  // as the codec reads them
+
+}  // namespace
+
+bool IsName(std::string_view text) {
+  if (text.empty() || text.size() > kMaxNameBytes) return false;
+  return std::none_of(text.begin(), text.end(), [](char c) {
+    const auto u = static_cast<unsigned char>(c);
+    return u < 0x20 || u == 0x7f;
+  });
+}
+
+bool IsReserved(std::string_view metric) {
+  return metric == "train_step" || metric == "train_world_size" ||
+         metric == "train_step_duration_seconds" || metric == "train_phase_duration_seconds" ||
+         metric == "train_phase_state";
+}
+
+}  // namespace pitwall::steps

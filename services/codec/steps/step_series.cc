@@ -1,0 +1,491 @@
+#include "services/codec/steps/step_series.h"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "services/base/strings.h"
+#include "services/codec/steps/frame_writer.h"
+#include "services/codec/steps/phase_timeline.h"
+#include "services/codec/steps/series_columns.h"
+#include "services/codec/steps/series_names.h"
+#include "services/model/value.h"
+
+namespace pitwall::steps {
+namespace {
+
+constexpr size_t kMaxModes = 64;
+constexpr size_t kMaxValueBytes = 4096;
+constexpr size_t kMaxLabels = 60;
+constexpr std::string_view kDropNames[kDrops] = {
+    "too_many_phases", "too_many_metrics", "too_many_open_steps", "too_many_cells",
+    "bad_name",        "late_phase",       "behind_promise"};
+
+int64_t SaturatingAdd(int64_t a, int64_t b) {
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
+double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
+
+struct HeldValue {
+  uint32_t column = 0;
+  int64_t time_ns = 0;
+  double value = 0;
+};
+
+struct PhasePart {
+  int phase = 0;
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+};
+
+// What is known of a step that has not ended.
+struct OpenStep {
+  std::vector<int64_t> sums;  // per phase, -1: none; of spans from flushes before
+  std::vector<PhasePart> parts;
+  std::vector<HeldValue> values;
+};
+
+struct PendingValue {
+  uint32_t column = 0;
+  int64_t time_ns = 0;
+  double value = 0;
+  int64_t step = kNoStep;
+  int mode = -1;
+};
+
+struct PendingStep {
+  int64_t step = 0;
+  int mode = 0;
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+};
+
+struct Mode {
+  std::string name;
+  int64_t open_step = kNoStep;  // runs now, as far as SetCurrent said
+  int64_t closed_step = kNoStep;
+  int64_t closed_end_ns = INT64_MIN;
+  std::vector<bool> phases;  // had by a step of this mode
+};
+
+}  // namespace
+
+std::string_view DropName(Drop drop) { return kDropNames[static_cast<size_t>(drop)]; }
+
+struct StepSeries::Impl {
+  explicit Impl(const Options& o)
+      : options(o),
+        rank(Cat(o.rank)),
+        columns(o.first_stream),
+        states(o.first_stream + 1),
+        row_writer(o.max_cells, o.cells_per_frame),
+        state_writer(o.max_cells, o.cells_per_frame) {
+    floor_ns = options.promised_ns;
+    resuming = options.resumed;
+    step_column = columns.Column(Series("train_step"), SeriesKind::kGauge);
+    duration_column = columns.Column(Series("train_step_duration_seconds"), SeriesKind::kGauge);
+    if (options.world_size > 0) {
+      world_column = columns.Column(Series("train_world_size"), SeriesKind::kGauge);
+    }
+  }
+
+  const Options options;
+  const std::string rank;
+  SeriesColumns columns;
+  SeriesColumns states;
+  uint32_t step_column = 0;
+  uint32_t duration_column = 0;
+  std::optional<uint32_t> world_column;
+  std::optional<int64_t> last_step;  // that ended, of whatever mode
+  int64_t last_step_ns = INT64_MIN;  // when it was told last
+  std::deque<Mode> modes;            // a deque: frames point at the names
+  std::vector<std::string> mode_names;
+  StringMap<int> phases;
+  std::vector<uint32_t> phase_columns;  // of the durations; that of the state is the phase itself
+  size_t metrics = 0;
+  PhaseTimeline timeline;
+  int64_t last_state_ns = INT64_MIN;
+  int told_phase = kNoPhase;
+  int64_t floor_ns = INT64_MIN;                             // promised
+  bool resuming = false;                                    // until the first Flush
+  int64_t earliest_ns = INT64_MAX;                          // end or time, of all added
+  absl::btree_map<std::pair<int, int64_t>, OpenStep> open;  // by (mode, step)
+  std::vector<PendingStep> ended;
+  std::vector<PendingValue> values;
+  std::vector<Row> rows;
+  std::array<uint64_t, kDrops> drops{};
+  FrameWriter row_writer;
+  FrameWriter state_writer;
+
+  void Count(Drop drop, uint64_t n = 1) { drops[static_cast<size_t>(drop)] += n; }
+  Labels Series(std::string_view metric) const {
+    return Labels({{kMetricName, metric}, {"rank", rank}});
+  }
+
+  int ModeOf(std::string_view name) {
+    if (name.empty()) name = "train";
+    for (size_t i = 0; i < modes.size(); ++i) {
+      if (modes[i].name == name) return static_cast<int>(i);
+    }
+    if (modes.size() >= kMaxModes || !IsName(name)) {
+      Count(Drop::kBadName);
+      return -1;
+    }
+    modes.emplace_back().name = std::string(name);
+    return static_cast<int>(modes.size()) - 1;
+  }
+
+  std::string_view NameOf(int mode) const { return modes[static_cast<size_t>(mode)].name; }
+
+  void HasSteps(int mode) {
+    const std::string& name = modes[static_cast<size_t>(mode)].name;
+    const auto at = std::lower_bound(mode_names.begin(), mode_names.end(), name);
+    if (at == mode_names.end() || *at != name) mode_names.insert(at, name);
+  }
+
+  int PhaseOf(std::string_view name) {
+    if (const auto it = phases.find(name); it != phases.end()) return it->second;
+    if (!IsName(name)) {
+      Count(Drop::kBadName);
+      return kNoPhase;
+    }
+    if (phases.size() >= options.max_phases) {
+      Count(Drop::kTooManyPhases);
+      return kNoPhase;
+    }
+    const int phase = static_cast<int>(phases.size());
+    phases.emplace(std::string(name), phase);
+    phase_columns.push_back(columns.Column(
+        Series("train_phase_duration_seconds").With("phase", name), SeriesKind::kGauge));
+    states.Column(Series("train_phase_state").With("phase", name), SeriesKind::kGauge);
+    return phase;
+  }
+
+  OpenStep* Open(int mode, int64_t step) {
+    const auto key = std::pair(mode, step);
+    if (const auto it = open.find(key); it != open.end()) return &it->second;
+    if (open.size() >= options.max_open_steps) {
+      Count(Drop::kTooManyOpenSteps);
+      return nullptr;
+    }
+    return &open[key];
+  }
+
+  void AddPhase(const Span& span) {
+    const int phase = PhaseOf(span.name);
+    if (phase == kNoPhase) return;
+    timeline.AddSpan(phase, span.start_ns, span.end_ns);
+    if (span.step == kNoStep) {
+      rows.push_back(
+          {span.end_ns,
+           kNoStep,
+           {},
+           {{phase_columns[static_cast<size_t>(phase)], Seconds(span.end_ns - span.start_ns)}}});
+      return;
+    }
+    const int mode = ModeOf(span.mode);
+    if (mode < 0) return;
+    const Mode& m = modes[static_cast<size_t>(mode)];
+    if (span.step == m.closed_step && span.end_ns <= m.closed_end_ns)
+      return Count(Drop::kLatePhase);
+    if (OpenStep* step = Open(mode, span.step))
+      step->parts.push_back({phase, span.start_ns, span.end_ns});
+  }
+
+  std::optional<uint32_t> MetricColumn(const LoggedValue& value) {
+    if (!IsName(value.metric) || IsReserved(value.metric) || value.labels.size() > kMaxLabels) {
+      Count(Drop::kBadName);
+      return std::nullopt;
+    }
+    std::vector<Label> labels = value.labels;
+    for (const Label& label : labels) {
+      if (!IsName(label.name) || label.name == kMetricName || label.value.size() > kMaxValueBytes) {
+        Count(Drop::kBadName);
+        return std::nullopt;
+      }
+    }
+    // Ours stand last: of two equal names the last one stays.
+    labels.push_back({std::string(kMetricName), value.metric});
+    labels.push_back({"rank", rank});
+    labels.push_back({"mode", value.step != kNoStep && value.mode.empty() ? "train" : value.mode});
+    const Labels series = Labels::FromPairs(std::move(labels));
+    if (const auto column = columns.Find(series)) return column;
+    if (metrics >= options.max_metrics) {
+      Count(Drop::kTooManyMetrics);
+      return std::nullopt;
+    }
+    ++metrics;
+    return columns.Column(
+        series, EndsWith(value.metric, "_total") ? SeriesKind::kCounter : SeriesKind::kGauge);
+  }
+
+  void CloseSteps();
+  void PlaceValues(bool finish);
+  void ReleaseHeld(bool finish);
+  void RepeatStep(int64_t promise_ns);
+  void WriteRows(Batch* batch);
+  void WriteStates(int64_t promise_ns, Batch* batch);
+  void Flush(int64_t promise_ns, bool repeat_schemas, bool finish, Batch* batch);
+};
+
+// Steps that ended become rows with the sums of their phases and the values that waited for them.
+void StepSeries::Impl::CloseSteps() {
+  std::stable_sort(ended.begin(), ended.end(),
+                   [](const PendingStep& a, const PendingStep& b) { return a.end_ns < b.end_ns; });
+  for (const PendingStep& step : ended) {
+    Mode& mode = modes[static_cast<size_t>(step.mode)];
+    HasSteps(step.mode);
+    Row row{step.end_ns, step.step, mode.name, {}};
+    row.cells.emplace_back(step_column, static_cast<double>(step.step));
+    row.cells.emplace_back(duration_column, Seconds(step.end_ns - step.start_ns));
+    if (world_column)
+      row.cells.emplace_back(*world_column, static_cast<double>(options.world_size));
+    last_step = step.step;
+    last_step_ns = std::max(last_step_ns, step.end_ns);
+    mode.phases.resize(phases.size());
+    std::vector<int64_t> sums(phases.size(), 0);
+    const auto it = open.find(std::pair(step.mode, step.step));
+    if (it != open.end()) {
+      OpenStep& known = it->second;
+      for (size_t p = 0; p < known.sums.size(); ++p) {
+        if (known.sums[p] < 0) continue;
+        sums[p] = known.sums[p];
+        mode.phases[p] = true;
+      }
+      known.sums.clear();
+      // After a roll-back two steps of one number may have ended since the last flush: each takes
+      // its own.
+      std::erase_if(known.parts, [&](const PhasePart& part) {
+        if (part.end_ns > step.end_ns) return false;
+        int64_t& sum = sums[static_cast<size_t>(part.phase)];
+        sum = SaturatingAdd(sum, part.end_ns - part.start_ns);
+        mode.phases[static_cast<size_t>(part.phase)] = true;
+        return true;
+      });
+      for (const HeldValue& held : known.values) row.cells.emplace_back(held.column, held.value);
+      known.values.clear();
+      if (known.parts.empty()) open.erase(it);
+    }
+    for (size_t p = 0; p < sums.size(); ++p) {
+      if (mode.phases[p]) row.cells.emplace_back(phase_columns[p], Seconds(sums[p]));
+    }
+    mode.closed_step = step.step;
+    mode.closed_end_ns = step.end_ns;
+    if (mode.open_step == step.step) mode.open_step = kNoStep;
+    // Steps before it that never ended are over: their phases have no row to stand in. (One that
+    // runs now has been rolled back to.)
+    auto old = open.lower_bound(std::pair(step.mode, INT64_MIN));
+    while (old != open.end() && old->first < std::pair(step.mode, step.step)) {
+      if (old->first.second == mode.open_step) {
+        ++old;
+        continue;
+      }
+      for (const HeldValue& held : old->second.values) {
+        values.push_back({held.column, std::max(held.time_ns, floor_ns + 1), held.value,
+                          old->first.second, step.mode});
+      }
+      old = open.erase(old);
+    }
+    rows.push_back(std::move(row));
+  }
+}
+
+void StepSeries::Impl::PlaceValues(bool finish) {
+  // Rows of the steps that just ended, by (mode, step), in the order of their ends.
+  absl::btree_map<std::tuple<int, int64_t, int64_t>, size_t> closing;
+  size_t next_row = rows.size() - ended.size();
+  for (const PendingStep& step : ended) closing[{step.mode, step.step, step.end_ns}] = next_row++;
+  for (const PendingValue& value : values) {
+    const bool with_step = value.step != kNoStep;
+    if (with_step) {
+      // The first end at or after the value's time.
+      const auto it = closing.lower_bound({value.mode, value.step, value.time_ns});
+      if (it != closing.end() && std::get<0>(it->first) == value.mode &&
+          std::get<1>(it->first) == value.step) {
+        rows[it->second].cells.emplace_back(value.column, value.value);
+        continue;
+      }
+      if (!finish && modes[static_cast<size_t>(value.mode)].open_step == value.step) {
+        if (OpenStep* step = Open(value.mode, value.step)) {
+          const auto twin =
+              std::find_if(step->values.begin(), step->values.end(),
+                           [&](const HeldValue& held) { return held.column == value.column; });
+          if (twin != step->values.end()) {
+            *twin = {value.column, value.time_ns, value.value};
+          } else {
+            step->values.push_back({value.column, value.time_ns, value.value});
+          }
+          continue;
+        }
+      }
+      HasSteps(value.mode);
+    }
+    rows.push_back({value.time_ns,
+                    value.step,
+                    with_step ? NameOf(value.mode) : "",
+                    {{value.column, value.value}}});
+  }
+}
+
+// Values of steps that no longer run and did not end get rows of their own, at the first moment
+// that still can be.
+void StepSeries::Impl::ReleaseHeld(bool finish) {
+  for (auto& [key, step] : open) {
+    if (!finish && modes[static_cast<size_t>(key.first)].open_step == key.second) continue;
+    for (const HeldValue& held : step.values) {
+      HasSteps(key.first);
+      rows.push_back({std::max(held.time_ns, floor_ns + 1),
+                      key.second,
+                      NameOf(key.first),
+                      {{held.column, held.value}}});
+    }
+    step.values.clear();
+  }
+  // The parts of steps that go on become sums: what waits stays small, however long a step takes.
+  for (auto& [key, step] : open) {
+    for (const PhasePart& part : step.parts) {
+      step.sums.resize(phases.size(), -1);
+      int64_t& sum = step.sums[static_cast<size_t>(part.phase)];
+      sum = SaturatingAdd(std::max<int64_t>(sum, 0), part.end_ns - part.start_ns);
+    }
+    step.parts.clear();
+  }
+  if (finish) open.clear();
+}
+
+// State that no step has told for long is told by a row without one.
+void StepSeries::Impl::RepeatStep(int64_t promise_ns) {
+  if (promise_ns <= std::max(floor_ns, last_step_ns)) return;
+  if (last_step_ns != INT64_MIN && promise_ns - last_step_ns < options.state_repeat_ns) return;
+  Row row{promise_ns, kNoStep, {}, {}};
+  if (last_step.has_value()) row.cells.emplace_back(step_column, static_cast<double>(*last_step));
+  if (world_column) row.cells.emplace_back(*world_column, static_cast<double>(options.world_size));
+  if (row.cells.empty()) return;
+  last_step_ns = promise_ns;
+  rows.push_back(std::move(row));
+}
+
+void StepSeries::Impl::WriteRows(Batch* batch) {
+  const size_t behind =
+      std::erase_if(rows, [this](const Row& row) { return row.time_ns <= floor_ns; });
+  Count(Drop::kBehindPromise, behind);
+  Count(Drop::kTooManyCells,
+        row_writer.Write(std::exchange(rows, {}), columns.schema().id, columns.size(), batch));
+}
+
+void StepSeries::Impl::WriteStates(int64_t promise_ns, Batch* batch) {
+  std::vector<PhaseChange> changes = timeline.Take(std::max(floor_ns, last_state_ns));
+  DropShortLived(options.min_state_ns, &told_phase, &changes);
+  const size_t width = phases.size();
+  if (width == 0) return;
+  const int64_t last = changes.empty() ? last_state_ns : changes.back().time_ns;
+  if (promise_ns > last && promise_ns > floor_ns &&
+      (last == INT64_MIN || promise_ns - last >= options.state_repeat_ns)) {
+    changes.push_back({promise_ns, timeline.running()});
+  }
+  // The newest states count most.
+  const size_t fit = std::max<size_t>(1, options.max_cells / width);
+  if (changes.size() > fit) {
+    Count(Drop::kTooManyCells, changes.size() - fit);
+    changes.erase(changes.begin(), changes.end() - static_cast<ptrdiff_t>(fit));
+  }
+  if (changes.empty()) return;
+  last_state_ns = changes.back().time_ns;
+  std::vector<Row> states_then;
+  states_then.reserve(changes.size());
+  for (const PhaseChange& change : changes) {
+    Row row{change.time_ns, kNoStep, {}, {}};
+    row.cells.reserve(width);
+    for (size_t p = 0; p < width; ++p) {
+      row.cells.emplace_back(static_cast<uint32_t>(p), static_cast<int>(p) == change.phase ? 1 : 0);
+    }
+    states_then.push_back(std::move(row));
+  }
+  state_writer.Write(std::move(states_then), states.schema().id, width, batch);
+}
+
+void StepSeries::Impl::Flush(int64_t promise_ns, bool repeat_schemas, bool finish, Batch* batch) {
+  // The promise of the one before is not known, but the process keeps it: whatever it sends from
+  // then on ends later, and it never promises less. So it lies before the first end and at or
+  // before this promise, and a floor there drops nothing that was added. No clock of ours comes in.
+  if (std::exchange(resuming, false) && earliest_ns > floor_ns)
+    floor_ns = std::max(floor_ns, std::min(promise_ns, earliest_ns - 1));
+  promise_ns = std::clamp(promise_ns, floor_ns, INT64_MAX - 1);
+  CloseSteps();
+  PlaceValues(finish);
+  ended.clear();
+  values.clear();
+  ReleaseHeld(finish);
+  RepeatStep(promise_ns);
+  const size_t before_rows = batch->frames.size();
+  WriteRows(batch);
+  const size_t before_states = batch->frames.size();
+  WriteStates(promise_ns, batch);
+  // A schema that nobody used yet is not worth announcing.
+  auto announce = [&](SeriesColumns& stream, bool used) {
+    if (stream.size() == 0 || (!repeat_schemas && !(used && stream.changed()))) return;
+    batch->schemas.push_back(stream.schema());
+    stream.Announced();
+  };
+  announce(columns, before_states > before_rows);
+  announce(states, batch->frames.size() > before_states);
+  floor_ns = promise_ns;
+}
+
+StepSeries::StepSeries(const Options& options) : impl_(std::make_unique<Impl>(options)) {}
+StepSeries::~StepSeries() = default;
+StepSeries::StepSeries(StepSeries&&) noexcept = default;
+StepSeries& StepSeries::operator=(StepSeries&&) noexcept = default;
+
+void StepSeries::AddSpan(const Span& span) {
+  int64_t duration;
+  if (__builtin_sub_overflow(span.end_ns, span.start_ns, &duration) || duration < 0) return;
+  impl_->earliest_ns = std::min(impl_->earliest_ns, span.end_ns);
+  if (span.kind == Span::Kind::kPhase) impl_->AddPhase(span);
+  if (span.kind != Span::Kind::kStep || span.step == kNoStep) return;
+  const int mode = impl_->ModeOf(span.mode);
+  if (mode >= 0) impl_->ended.push_back({span.step, mode, span.start_ns, span.end_ns});
+}
+
+void StepSeries::AddValue(const LoggedValue& value) {
+  impl_->earliest_ns = std::min(impl_->earliest_ns, value.time_ns);
+  int mode = -1;
+  if (value.step != kNoStep && (mode = impl_->ModeOf(value.mode)) < 0) return;
+  const std::optional<uint32_t> column = impl_->MetricColumn(value);
+  if (!column.has_value()) return;
+  // Our markers are NaNs with a meaning; a NaN that was logged is just a number that is none.
+  const double number = std::isnan(value.value) ? NormalNan() : value.value;
+  impl_->values.push_back({*column, value.time_ns, number, value.step, mode});
+}
+
+void StepSeries::SetCurrent(std::string_view phase, int64_t since_ns, int64_t step,
+                            std::string_view mode) {
+  impl_->timeline.SetCurrent(phase.empty() ? kNoPhase : impl_->PhaseOf(phase), since_ns);
+  if (phase.empty() && step == kNoStep) {
+    // Nothing runs at all.
+    for (Mode& m : impl_->modes) m.open_step = kNoStep;
+    return;
+  }
+  if (const int m = impl_->ModeOf(mode); m >= 0)
+    impl_->modes[static_cast<size_t>(m)].open_step = step;
+}
+
+void StepSeries::Flush(int64_t promise_ns, bool repeat_schemas, Batch* batch) {
+  impl_->Flush(promise_ns, repeat_schemas, false, batch);
+}
+
+void StepSeries::Finish(int64_t promise_ns, Batch* batch) {
+  impl_->Flush(promise_ns, false, true, batch);
+}
+
+const std::vector<std::string>& StepSeries::modes() const { return impl_->mode_names; }
+const std::array<uint64_t, kDrops>& StepSeries::drops() const { return impl_->drops; }
+
+}  // namespace pitwall::steps

@@ -1,0 +1,426 @@
+#include "services/codec/telemetry_codec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <functional>
+#include <limits>
+#include <random>
+
+#include "pitwall/telemetry/v1/telemetry.pb.h"
+#include "services/model/value.h"
+
+namespace pitwall::codec {
+namespace {
+
+namespace pb = ::pitwall::telemetry::v1;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Example {
+  Batch batch;
+  std::vector<int64_t> times{1'000, 2'000, 2'500};
+  std::vector<int64_t> steps{7, kNoStep, 6};
+  std::vector<double> values{1, MissingValue(), StaleMarker(), NormalNan(), -0.0, 1e300};
+
+  Example() {
+    batch.job = "job-1";
+    batch.source = "rank-3@node-7";
+    batch.boot_id = "b";
+    batch.sequence = 9;
+    batch.first_sequence = 7;
+    batch.info = {SourceKind::kRank, "node-7", 3, 990, 2, 500'000'000, {"eval", "train"}};
+    batch.promise_ns = 2'400;
+    Schema schema;
+    schema.stream = 2;
+    schema.series = {
+        {Labels({{"__name__", "train_step"}, {"rank", "3"}}), SeriesKind::kGauge},
+        {Labels({{"__name__", "bytes_total"}, {"Zone", "a\nb"}}), SeriesKind::kCounter}};
+    schema.id = SchemaId(schema.stream, schema.series);
+    batch.schemas = {schema};
+    batch.frames = {{schema.id, times, steps, "train", values}, {77, {}, {}, "", {}}};
+    batch.spans = {{Span::Kind::kStep, "", 100, 300, 7, "train"},
+                   {Span::Kind::kPhase, "forward", 100, 100, kNoStep, ""},
+                   {Span::Kind::kOperator, "aten::mm", 5, 9, 0, "eval"}};
+    JobEvent event;
+    event.kind = JobEvent::Kind::kNotice;
+    event.time_ns = 17;
+    event.name = "resnet";
+    event.reference = {"slurm", "c", "n", "k", "12", "u", "q"};
+    event.labels = {{"team", "x"}, {"empty", ""}};
+    event.reason = "gpu_split_unknown";
+    event.series = {"hw_gpu_utilization_ratio"};
+    batch.events = {event, {JobEvent::Kind::kStarted, 1, "", {}, {}, "", {}}};
+    batch.step_promises = {{"train", 6}, {"eval", 0}};
+    batch.goodbye = true;
+  }
+  Example(const Example&) = delete;
+};
+
+void ExpectSame(const Batch& a, const Batch& b) {
+  EXPECT_EQ(a.job, b.job);
+  EXPECT_EQ(a.source, b.source);
+  EXPECT_EQ(a.boot_id, b.boot_id);
+  EXPECT_EQ(a.sequence, b.sequence);
+  EXPECT_EQ(a.first_sequence, b.first_sequence);
+  EXPECT_EQ(a.info.kind, b.info.kind);
+  EXPECT_EQ(a.info.node, b.info.node);
+  EXPECT_EQ(a.info.rank, b.info.rank);
+  EXPECT_EQ(a.info.start_ns, b.info.start_ns);
+  EXPECT_EQ(a.info.attempt, b.info.attempt);
+  EXPECT_EQ(a.info.interval_ns, b.info.interval_ns);
+  EXPECT_EQ(a.info.step_modes, b.info.step_modes);
+  EXPECT_EQ(a.promise_ns, b.promise_ns);
+  EXPECT_EQ(a.goodbye, b.goodbye);
+  ASSERT_EQ(a.schemas.size(), b.schemas.size());
+  for (size_t i = 0; i < a.schemas.size(); ++i) {
+    EXPECT_EQ(a.schemas[i]->id, b.schemas[i]->id);
+    EXPECT_EQ(a.schemas[i]->stream, b.schemas[i]->stream);
+    EXPECT_EQ(a.schemas[i]->series, b.schemas[i]->series);
+  }
+  ASSERT_EQ(a.frames.size(), b.frames.size());
+  for (size_t i = 0; i < a.frames.size(); ++i) {
+    const Frame& x = a.frames[i];
+    const Frame& y = b.frames[i];
+    EXPECT_EQ(x.schema_id, y.schema_id);
+    EXPECT_EQ(x.mode, y.mode);
+    EXPECT_TRUE(
+        std::equal(x.times_ns.begin(), x.times_ns.end(), y.times_ns.begin(), y.times_ns.end()));
+    EXPECT_TRUE(std::equal(x.steps.begin(), x.steps.end(), y.steps.begin(), y.steps.end()));
+    ASSERT_EQ(x.values.size(), y.values.size());
+    for (size_t v = 0; v < x.values.size(); ++v) {
+      EXPECT_EQ(std::bit_cast<uint64_t>(x.values[v]), std::bit_cast<uint64_t>(y.values[v]));
+    }
+  }
+  ASSERT_EQ(a.spans.size(), b.spans.size());
+  for (size_t i = 0; i < a.spans.size(); ++i) {
+    EXPECT_EQ(a.spans[i].kind, b.spans[i].kind);
+    EXPECT_EQ(a.spans[i].name, b.spans[i].name);
+    EXPECT_EQ(a.spans[i].start_ns, b.spans[i].start_ns);
+    EXPECT_EQ(a.spans[i].end_ns, b.spans[i].end_ns);
+    EXPECT_EQ(a.spans[i].step, b.spans[i].step);
+    EXPECT_EQ(a.spans[i].mode, b.spans[i].mode);
+  }
+  ASSERT_EQ(a.events.size(), b.events.size());
+  for (size_t i = 0; i < a.events.size(); ++i) {
+    EXPECT_EQ(a.events[i].kind, b.events[i].kind);
+    EXPECT_EQ(a.events[i].time_ns, b.events[i].time_ns);
+    EXPECT_EQ(a.events[i].name, b.events[i].name);
+    EXPECT_EQ(a.events[i].reference, b.events[i].reference);
+    EXPECT_EQ(a.events[i].labels, b.events[i].labels);
+    EXPECT_EQ(a.events[i].reason, b.events[i].reason);
+    EXPECT_EQ(a.events[i].series, b.events[i].series);
+  }
+  ASSERT_EQ(a.step_promises.size(), b.step_promises.size());
+  for (size_t i = 0; i < a.step_promises.size(); ++i) {
+    EXPECT_EQ(a.step_promises[i].mode, b.step_promises[i].mode);
+    EXPECT_EQ(a.step_promises[i].step, b.step_promises[i].step);
+  }
+}
+
+TEST(TelemetryCodec, RoundTripKeepsEveryBit) {
+  Example example;
+  std::string bytes;
+  EncodeBatch(example.batch, &bytes);
+  BatchDecoder decoder;
+  const auto decoded = decoder.Decode(bytes);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  ASSERT_NE(decoded->batch, nullptr);
+  EXPECT_EQ(decoded->control, nullptr);
+  ExpectSame(example.batch, *decoded->batch);
+}
+
+TEST(TelemetryCodec, NothingOfTheRecordBeforeShowsThrough) {
+  Example example;
+  std::string full, bare;
+  EncodeBatch(example.batch, &full);
+  Batch small;
+  small.job = "j";
+  small.source = "s";
+  small.boot_id = "x";
+  small.sequence = 1;
+  small.info.kind = SourceKind::kNode;
+  BatchEncoder encoder;
+  std::string again;
+  encoder.Encode(example.batch, &again);
+  EXPECT_EQ(again, full);
+  encoder.Encode(small, &bare);
+  std::string fresh;
+  EncodeBatch(small, &fresh);
+  EXPECT_EQ(bare, fresh);
+
+  BatchDecoder decoder;
+  for (int round = 0; round < 3; ++round) {
+    auto decoded = decoder.Decode(full);
+    ASSERT_TRUE(decoded.ok());
+    ExpectSame(example.batch, *decoded->batch);
+    decoded = decoder.Decode(bare);
+    ASSERT_TRUE(decoded.ok());
+    ExpectSame(small, *decoded->batch);
+    ASSERT_FALSE(decoder.Decode(std::string_view(full).substr(0, full.size() / 2)).ok());
+  }
+}
+
+TEST(TelemetryCodec, Control) {
+  ControlRecord tick;
+  tick.elapsed_ns = 1'000'000'000;
+  ControlRecord change;
+  change.kind = ControlRecord::Kind::kRuleSetChange;
+  change.rule_set_hash = "0123";
+  BatchDecoder decoder;
+  std::string bytes;
+  EncodeControl(tick, &bytes);
+  auto decoded = decoder.Decode(bytes);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  ASSERT_NE(decoded->control, nullptr);
+  EXPECT_EQ(decoded->control->kind, ControlRecord::Kind::kClockTick);
+  EXPECT_EQ(decoded->control->elapsed_ns, 1'000'000'000);
+  EncodeControl(change, &bytes);
+  decoded = decoder.Decode(bytes);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(decoded->control->kind, ControlRecord::Kind::kRuleSetChange);
+  EXPECT_EQ(decoded->control->rule_set_hash, "0123");
+}
+
+TEST(TelemetryCodec, ExtremeTimesAndSteps) {
+  Example example;
+  const std::vector<int64_t> times{-5, 0, std::numeric_limits<int64_t>::max()};
+  const std::vector<int64_t> steps{0, std::numeric_limits<int64_t>::max() - 1, kNoStep};
+  example.batch.frames = {{example.batch.schemas[0]->id, times, steps, "train", example.values}};
+  std::string bytes;
+  EncodeBatch(example.batch, &bytes);
+  BatchDecoder decoder;
+  const auto decoded = decoder.Decode(bytes);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  ExpectSame(example.batch, *decoded->batch);
+}
+
+struct BadCase {
+  const char* reason;
+  std::function<void(pb::TelemetryBatch*)> change;
+};
+
+class TelemetryCodecBad : public ::testing::TestWithParam<BadCase> {};
+
+TEST_P(TelemetryCodecBad, IsRefusedWithItsReason) {
+  Example example;
+  std::string bytes;
+  EncodeBatch(example.batch, &bytes);
+  pb::TelemetryRecord record;
+  ASSERT_TRUE(record.ParseFromString(bytes));
+  GetParam().change(record.mutable_batch());
+  DecodeLimits limits;
+  limits.ticks_per_frame = 10;
+  limits.series_per_schema = 4;
+  limits.spans = 5;
+  BatchDecoder decoder(limits);
+  const auto decoded = decoder.Decode(record.SerializePartialAsString());
+  ASSERT_FALSE(decoded.ok());
+  EXPECT_EQ(decoded.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(decoded.status().message()), HasSubstr(GetParam().reason));
+  // It is not spoiled by it.
+  EXPECT_TRUE(decoder.Decode(bytes).ok());
+}
+
+pb::Schema SchemaOf(std::vector<std::vector<std::pair<std::string, std::string>>> series) {
+  pb::Schema schema;
+  for (const auto& labels : series) {
+    auto* out = schema.add_series();
+    out->set_kind(pb::SERIES_KIND_GAUGE);
+    for (const auto& [name, value] : labels) {
+      if (name == "__name__" && out->metric().empty()) {
+        out->set_metric(value);
+        continue;
+      }
+      auto* label = out->add_labels();
+      label->set_name(name);
+      label->set_value(value);
+    }
+  }
+  return schema;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, TelemetryCodecBad,
+    ::testing::Values(
+        BadCase{"job is empty", [](auto* b) { b->clear_job(); }},
+        BadCase{"two underscores", [](auto* b) { b->set_job("__control"); }},
+        BadCase{"control character", [](auto* b) { b->set_job("a\nb"); }},
+        BadCase{"job has 2000 bytes", [](auto* b) { b->set_job(std::string(2000, 'x')); }},
+        BadCase{"source is empty", [](auto* b) { b->clear_source(); }},
+        BadCase{"boot id is empty", [](auto* b) { b->clear_boot_id(); }},
+        BadCase{"sequence 0", [](auto* b) { b->set_sequence(0); }},
+        BadCase{"is below the first", [](auto* b) { b->set_first_sequence(b->sequence() + 1); }},
+        BadCase{"no source info", [](auto* b) { b->clear_info(); }},
+        BadCase{"unknown kind of source 0", [](auto* b) { b->mutable_info()->clear_kind(); }},
+        BadCase{"rank source without rank", [](auto* b) { b->mutable_info()->clear_rank(); }},
+        BadCase{"negative interval", [](auto* b) { b->mutable_info()->set_interval_ns(-1); }},
+        BadCase{"step mode is empty", [](auto* b) { b->mutable_info()->add_step_modes(""); }},
+        BadCase{"schemas[0]: schema id",
+                [](auto* b) { b->mutable_schemas(0)->mutable_series(0)->set_metric("other"); }},
+        BadCase{"schemas[0]: schema id", [](auto* b) { b->mutable_schemas(0)->set_stream(3); }},
+        BadCase{"schemas[1] is schemas[0] again", [](auto* b) { *b->add_schemas() = b->schemas(0); }},
+        BadCase{"schemas[0]: series[1]: metric is empty",
+                [](auto* b) { b->mutable_schemas(0)->mutable_series(1)->clear_metric(); }},
+        BadCase{"unknown kind of series",
+                [](auto* b) { b->mutable_schemas(0)->mutable_series(1)->clear_kind(); }},
+        BadCase{"label name is empty",
+                [](auto* b) { *b->mutable_schemas(0) = SchemaOf({{{"__name__", "m"}, {"", "x"}}}); }},
+        BadCase{"has an empty value",
+                [](auto* b) { *b->mutable_schemas(0) = SchemaOf({{{"__name__", "m"}, {"a", ""}}}); }},
+        BadCase{"a label stands twice",
+                [](auto* b) { *b->mutable_schemas(0) = SchemaOf({{{"__name__", "m"}, {"a", "1"}, {"a", "2"}}}); }},
+        BadCase{"__name__ stands among the labels",
+                [](auto* b) { *b->mutable_schemas(0) = SchemaOf({{{"__name__", "m"}, {"__name__", "n"}}}); }},
+        BadCase{"stands twice in a schema",
+                [](auto* b) {
+                  const std::vector<SeriesDescriptor> twice(2, {Labels({{"__name__", "m"}}), SeriesKind::kGauge});
+                  *b->mutable_schemas(0) = SchemaOf({{{"__name__", "m"}}, {{"__name__", "m"}}});
+                  b->mutable_schemas(0)->set_id(SchemaId(0, twice));
+                }},
+        BadCase{"5 series, more than 4",
+                [](auto* b) {
+                  for (int i = 0; i < 3; ++i) b->mutable_schemas(0)->add_series();
+                }},
+        BadCase{"frames[0]: times are not ascending",
+                [](auto* b) { b->mutable_frames(0)->set_time_deltas_ns(1, 0); }},
+        BadCase{"frames[0]: times are not ascending",
+                [](auto* b) { b->mutable_frames(0)->set_time_deltas_ns(2, -1); }},
+        BadCase{"the time of tick 1 overflows",
+                [](auto* b) { b->mutable_frames(0)->set_time_deltas_ns(1, INT64_MAX); }},
+        BadCase{"frames[0]: 2 steps for 3 ticks",
+                [](auto* b) { b->mutable_frames(0)->mutable_step_deltas()->RemoveLast(); }},
+        BadCase{"the step of tick 0 is negative",
+                [](auto* b) { b->mutable_frames(0)->set_step_deltas(0, -1); }},
+        BadCase{"the step of tick 1 overflows",
+                [](auto* b) { b->mutable_frames(0)->set_step_deltas(1, INT64_MAX); }},
+        BadCase{"steps without a mode", [](auto* b) { b->mutable_frames(0)->clear_mode(); }},
+        BadCase{"5 values for 3 ticks of 2 series",
+                [](auto* b) { b->mutable_frames(0)->mutable_values()->RemoveLast(); }},
+        BadCase{"frames[0]: 5 values are not a multiple of 3 ticks",
+                [](auto* b) {
+                  b->clear_schemas();
+                  b->mutable_frames(0)->mutable_values()->RemoveLast();
+                }},
+        BadCase{"frames[1]: 1 values are not a multiple of 0 ticks",
+                [](auto* b) { b->mutable_frames(1)->add_values(1); }},
+        BadCase{"frames[1]: 11 ticks, more than 10",
+                [](auto* b) {
+                  for (int i = 0; i < 11; ++i) b->mutable_frames(1)->add_time_deltas_ns(1);
+                }},
+        BadCase{"spans[1]: unknown kind", [](auto* b) { b->mutable_spans(1)->clear_kind(); }},
+        BadCase{"spans[0]: negative duration", [](auto* b) { b->mutable_spans(0)->set_duration_ns(-1); }},
+        BadCase{"spans[0]: the end overflows", [](auto* b) { b->mutable_spans(0)->set_duration_ns(INT64_MAX); }},
+        BadCase{"spans[0]: step", [](auto* b) { b->mutable_spans(0)->set_step(UINT64_MAX); }},
+        BadCase{"6 spans, more than 5",
+                [](auto* b) {
+                  for (int i = 0; i < 3; ++i) b->add_spans();
+                }},
+        BadCase{"job_events[1]: unknown kind", [](auto* b) { b->mutable_job_events(1)->clear_kind(); }},
+        BadCase{"job_events[0]: label name is empty",
+                [](auto* b) { b->mutable_job_events(0)->mutable_labels(0)->clear_name(); }},
+        BadCase{"step_promises[0]: mode is empty",
+                [](auto* b) { b->mutable_step_promises(0)->clear_mode(); }},
+        BadCase{"step_promises[1]: step",
+                [](auto* b) { b->mutable_step_promises(1)->set_step(uint64_t{1} << 63); }}));
+
+TEST(TelemetryCodec, RefusesWhatIsNoRecord) {
+  BatchDecoder decoder;
+  auto reason = [&](std::string_view bytes) {
+    const auto decoded = decoder.Decode(bytes);
+    EXPECT_FALSE(decoded.ok());
+    return std::string(decoded.status().message());
+  };
+  EXPECT_THAT(reason(""), HasSubstr("neither a batch nor a control record"));
+  EXPECT_THAT(reason("hello, world"), HasSubstr("not a TelemetryRecord"));
+  pb::TelemetryRecord record;
+  record.mutable_control();
+  EXPECT_THAT(reason(record.SerializeAsString()), HasSubstr("unknown kind of control"));
+  record.mutable_control()->mutable_clock_tick()->set_elapsed_ns(-1);
+  EXPECT_THAT(reason(record.SerializeAsString()), HasSubstr("negative time"));
+  record.mutable_control()->mutable_rule_set_change();
+  EXPECT_THAT(reason(record.SerializeAsString()), HasSubstr("hash is empty"));
+  DecodeLimits limits;
+  limits.record_bytes = 10;
+  EXPECT_THAT(std::string(BatchDecoder(limits).Decode("hello, world").status().message()),
+              HasSubstr("12 bytes, more than 10"));
+  // Text that is not UTF-8, where protobuf writes it without asking: field 1 of the batch.
+  Example example;
+  std::string bytes;
+  EncodeBatch(example.batch, &bytes);
+  bytes[bytes.find("job-1")] = '\xff';
+  EXPECT_THAT(reason(bytes), HasSubstr("not UTF-8"));
+}
+
+TEST(TelemetryCodec, NamesMayBeAnyTextAsInPrometheus3) {
+  Example example;
+  Schema schema;
+  schema.series = {
+      {Labels({{"__name__", "hw.gpu.utilization"}, {"k8s.pod/é", "v"}}), SeriesKind::kGauge}};
+  schema.id = SchemaId(0, schema.series);
+  example.batch.schemas.push_back(schema);
+  std::string bytes;
+  EncodeBatch(example.batch, &bytes);
+  BatchDecoder decoder;
+  const auto decoded = decoder.Decode(bytes);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(decoded->batch->schemas[1]->series, schema.series);
+}
+
+// Whatever is cut off or flipped: an error or a record, never a crash. (The fuzzer goes deeper.)
+TEST(TelemetryCodec, DamagedBytesNeverCrash) {
+  Example example;
+  std::string bytes;
+  EncodeBatch(example.batch, &bytes);
+  BatchDecoder decoder;
+  for (size_t n = 0; n < bytes.size(); ++n)
+    (void)decoder.Decode(std::string_view(bytes).substr(0, n));
+  const uint32_t seed = 7;
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  for (int i = 0; i < 20'000; ++i) {
+    std::string damaged = bytes;
+    for (int k = 0; k < 3; ++k) damaged[random() % damaged.size()] = static_cast<char>(random());
+    const auto decoded = decoder.Decode(damaged);
+    EXPECT_TRUE(decoded.ok() || !decoded.status().message().empty());
+  }
+}
+
+// A schema that was seen before is not decoded again; one that differs in a byte is.
+TEST(BatchDecoder, RepeatedSchemasAreOneObject) {
+  const Example example;
+  std::string bytes;
+  EncodeBatch(example.batch, &bytes);
+  BatchDecoder decoder;
+  const auto first = decoder.Decode(bytes);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const Schema* const seen = &*first->batch->schemas[0];
+  const SharedSchema held = first->batch->schemas[0];
+  const auto second = decoder.Decode(bytes);
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(&*second->batch->schemas[0], seen);
+  Batch other = example.batch;
+  Schema changed = *held;
+  changed.stream += 1;
+  changed.id = SchemaId(changed.stream, changed.series);
+  other.schemas = {changed};
+  other.frames.clear();
+  EncodeBatch(other, &bytes);
+  const auto third = decoder.Decode(bytes);
+  ASSERT_TRUE(third.ok()) << third.status();
+  EXPECT_NE(&*third->batch->schemas[0], seen);
+  EXPECT_EQ(third->batch->schemas[0]->stream, changed.stream);
+}
+
+TEST(BatchDecoder, ABatchInSeveralPartsIsRefused) {
+  const Example example;
+  std::string bytes;
+  EncodeBatch(example.batch, &bytes);
+  BatchDecoder decoder;
+  EXPECT_THAT(std::string(decoder.Decode(bytes + bytes).status().message()),
+              testing::HasSubstr("several parts"));
+}
+
+}  // namespace
+}  // namespace pitwall::codec

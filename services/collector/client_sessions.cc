@@ -1,0 +1,233 @@
+#include "services/collector/client_sessions.h"
+
+#include <google/protobuf/arena.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "services/base/log.h"
+#include "services/base/strings.h"
+#include "services/codec/quiet_protobuf.h"
+#include "services/collector/message_parts.h"
+
+namespace pitwall::collector {
+namespace {
+
+namespace pb = ::pitwall::client::v1;
+
+constexpr uint32_t kProtocol = 1;
+constexpr int kMaxHelloLabels = 64;
+// A client that says hello later than this after its start may have been known to a collector
+// before this one.
+constexpr int64_t kFreshNs = kNanosPerSecond;
+// Faster than any client sends: sequences that begin with the elapsed time in this unit are above
+// those of before.
+constexpr int64_t kSequenceUnitNs = 10 * kNanosPerMilli;
+
+}  // namespace
+
+ClientSessions::ClientSessions(const SessionsOptions& options, Bindings* bindings,
+                               BatchSender* sender, NodeAnnouncer* announcer, const EventTime& time,
+                               const Clock& clock, Counters* counters)
+    : options_(options),
+      bindings_(bindings),
+      sender_(sender),
+      announcer_(announcer),
+      time_(time),
+      clock_(clock),
+      counters_(counters) {
+  codec::QuietProtobuf();
+}
+
+StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const Peer& peer,
+                                                        std::string_view bytes) {
+  counters_->client_messages.fetch_add(1, std::memory_order_relaxed);
+  RETURN_IF_ERROR(CheckParts(*pb::ClientMessage::descriptor(), bytes, kMaxClientParts));
+  // What a message costs goes with it: most fit into our block, and the rest is freed at once.
+  google::protobuf::Arena arena(block_.data(), block_.size());
+  auto& message = *google::protobuf::Arena::CreateMessage<pb::ClientMessage>(&arena);
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return InvalidArgument(Cat("not a ClientMessage (", bytes.size(), " bytes)"));
+  }
+  const auto source = sources_.find(client);
+  const bool known = source != sources_.end();
+  if (known && source->second == nullptr)
+    return InvalidArgument("the same process has connected again since");
+  switch (message.body_case()) {
+    case pb::ClientMessage::kHello:
+      if (known) return InvalidArgument("a second hello");
+      return OnHello(client, peer, message.hello());
+    case pb::ClientMessage::kUpdate:
+      if (!known) return InvalidArgument("an update before the hello");
+      RETURN_IF_ERROR(source->second->Update(message.update()));
+      return Answer{};
+    case pb::ClientMessage::kGoodbye: {
+      if (!known) return InvalidArgument("a goodbye before the hello");
+      const std::string& reason = message.goodbye().reason();
+      if (!reason.empty() && reason != "completed" && reason != "failed") {
+        return InvalidArgument(Cat("goodbye for the reason ", Quote(reason.substr(0, 100))));
+      }
+      source->second->Goodbye();
+      bindings_->Release(client, reason, clock_.MonotonicNs());
+      sources_.erase(source);
+      return Answer{"", true};
+    }
+    case pb::ClientMessage::BODY_NOT_SET:
+      break;
+  }
+  return InvalidArgument("a message of unknown kind");
+}
+
+Status ClientSessions::CheckHello(const pb::Hello& hello) const {
+  if (hello.protocol() != kProtocol) {
+    return InvalidArgument(
+        Cat("protocol ", hello.protocol(), ": only ", kProtocol, " is spoken here"));
+  }
+  if (hello.boot_id().empty()) return InvalidArgument("hello without a boot id");
+  if (hello.start_unix_ns() <= 0) return InvalidArgument("hello without a start");
+  if (hello.labels_size() > kMaxHelloLabels) {
+    return InvalidArgument(
+        Cat("hello with ", hello.labels_size(), " labels, more than ", kMaxHelloLabels));
+  }
+  for (const std::string* text :
+       {&hello.job_id(), &hello.job_name(), &hello.boot_id(), &hello.client(), &hello.platform(),
+        &hello.cluster(), &hello.namespace_(), &hello.kind(), &hello.uid(), &hello.queue()}) {
+    if (text->size() > kMaxClientText)
+      return InvalidArgument(Cat("hello with a text of ", text->size(), " bytes"));
+    for (char c : *text) {
+      const auto u = static_cast<unsigned char>(c);
+      if (u < 0x20 || u == 0x7f)
+        return InvalidArgument(Cat("hello: ", Quote(*text), " has a control character"));
+    }
+  }
+  for (const pb::Label& label : hello.labels()) {
+    if (label.name().empty() || label.name().size() > kMaxClientText ||
+        label.value().size() > kMaxClientText) {
+      return InvalidArgument(Cat("hello with a bad label ", Quote(label.name().substr(0, 100))));
+    }
+    for (char c : label.name()) {
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+        return InvalidArgument(
+            Cat("hello: label ", Quote(label.name()), " has a control character"));
+      }
+    }
+  }
+  return OkStatus();
+}
+
+// A scheduler's job is the client's word: its environment is where it stands. A process is the
+// kernel's word alone, or anybody could name somebody else's.
+JobReference ClientSessions::ReferenceOf(const pb::Hello& hello, const Peer& peer) const {
+  if (hello.platform().empty() || hello.platform() == "process")
+    return ProcessReference(options_.root, options_.node, peer);
+  return {hello.platform(), hello.cluster(), hello.namespace_(), hello.kind(),
+          hello.job_name(), hello.uid(),     hello.queue()};
+}
+
+std::unique_ptr<RankSource> ClientSessions::TakeBack(const Key& key) {
+  auto same = [&key](const RankSource& source) {
+    const RankSource::Identity& identity = source.identity();
+    return Key(identity.job, identity.source, identity.boot_id) == key;
+  };
+  for (auto it = retained_.begin(); it != retained_.end(); ++it) {
+    if (!same(**it)) continue;
+    std::unique_ptr<RankSource> source = std::move(*it);
+    retained_.erase(it);
+    return source;
+  }
+  // It may have connected anew before its old connection was seen to be gone.
+  for (auto& [client, source] : sources_) {
+    if (source == nullptr || !same(*source)) continue;
+    bindings_->Release(client, std::nullopt, clock_.MonotonicNs());
+    return std::move(source);
+  }
+  return nullptr;
+}
+
+void ClientSessions::Retain(std::unique_ptr<RankSource> source) {
+  retained_.push_back(std::move(source));
+  if (retained_.size() > options_.max_retained) retained_.pop_front();
+}
+
+StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const Peer& peer,
+                                                         const pb::Hello& hello) {
+  RETURN_IF_ERROR(CheckHello(hello));
+  JobClaim claim;
+  claim.job_id = hello.job_id();
+  claim.job_name = hello.job_name();
+  claim.job_start_ns = hello.job_start_unix_ns();
+  claim.client_start_ns = hello.start_unix_ns();
+  claim.reference = ReferenceOf(hello, peer);
+  for (const pb::Label& label : hello.labels())
+    claim.labels.push_back({label.name(), label.value()});
+  claim.rank = hello.rank();
+  claim.world_size = hello.world_size();
+  claim.boot_id = hello.boot_id();
+  claim.pid = peer.pid;  // its own word on that may be of another namespace
+  claim.user = peer.uid;
+  ASSIGN_OR_RETURN(const Bindings::Claimed claimed, bindings_->Claim(client, claim));
+
+  const std::string source_name = Cat("rank-", hello.rank(), "@", options_.node);
+  std::unique_ptr<RankSource> source = TakeBack({claimed.job_id, source_name, hello.boot_id()});
+  const int64_t late_ns = time_.Now() - hello.start_unix_ns();
+  if (source == nullptr) {
+    RankSource::Identity identity;
+    identity.job = claimed.job_id;
+    identity.source = source_name;
+    identity.boot_id = hello.boot_id();
+    identity.info.kind = SourceKind::kRank;
+    identity.info.node = options_.node;
+    identity.info.rank = hello.rank();
+    identity.world_size = hello.world_size();
+    identity.info.start_ns = hello.start_unix_ns();
+    if (hello.has_attempt()) identity.info.attempt = hello.attempt();
+    // Its sequences must not begin with 1 again when a collector before this one has used them up
+    // to some number.
+    if (late_ns > kFreshNs)
+      identity.first_sequence = 1 + static_cast<uint64_t>(late_ns / kSequenceUnitNs);
+    source = std::make_unique<RankSource>(std::move(identity), sender_, counters_);
+    if (!claimed.first && late_ns > options_.join_slack_ns) {
+      counters_->late_hellos.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  std::vector<JobEvent> events;
+  if (claimed.first) {
+    JobEvent started;
+    started.kind = JobEvent::Kind::kStarted;
+    started.time_ns =
+        hello.job_start_unix_ns() > 0 ? hello.job_start_unix_ns() : hello.start_unix_ns();
+    started.name = hello.job_name();
+    started.reference = claim.reference;
+    started.labels = claim.labels;
+    events.push_back(std::move(started));
+  }
+  PITWALL_LOG(kInfo, "collector", "hello of rank ", hello.rank(), " of job ", Quote(claimed.job_id),
+              ", pid ", peer.pid);
+  source->Announce(std::move(events));
+  // After the client, whose start the node's promise may have passed; before anything it promises.
+  if (announcer_ != nullptr) announcer_->Announce(claimed.job_id);
+  sources_[client] = std::move(source);
+  bindings_->Announced(client);
+
+  pb::CollectorMessage answer;
+  answer.mutable_welcome()->set_node(options_.node);
+  answer.mutable_welcome()->set_job_id(claimed.job_id);
+  answer.mutable_welcome()->set_source(source_name);
+  return Answer{answer.SerializeAsString(), false};
+}
+
+void ClientSessions::Closed(uint64_t client) {
+  const auto it = sources_.find(client);
+  if (it == sources_.end()) return;
+  std::unique_ptr<RankSource> source = std::move(it->second);
+  sources_.erase(it);
+  if (source == nullptr) return;
+  const RankSource::Identity& identity = source->identity();
+  PITWALL_LOG(kWarning, "collector", "lost rank ", identity.info.rank, " of job ",
+              Quote(identity.job));
+  bindings_->Release(client, std::nullopt, clock_.MonotonicNs());
+  Retain(std::move(source));
+  counters_->clients_lost.fetch_add(1, std::memory_order_relaxed);  // whoever sees it sees the rest
+}
+
+}  // namespace pitwall::collector

@@ -1,0 +1,74 @@
+// What clients say, message by message: the protocol of proto/pitwall/client/v1 without its socket.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "absl/container/btree_map.h"
+#include "pitwall/client/v1/client.pb.h"
+#include "services/base/status.h"
+#include "services/collector/batch_sender.h"
+#include "services/collector/bindings.h"
+#include "services/collector/counters.h"
+#include "services/collector/event_time.h"
+#include "services/collector/node_announcer.h"
+#include "services/collector/peer_process.h"
+#include "services/collector/rank_source.h"
+
+namespace pitwall::collector {
+
+// Spans, values, labels and step promises of one message, together.
+inline constexpr size_t kMaxClientParts = 32 * 1024;
+
+struct SessionsOptions {
+  std::string node;
+  std::string root = "/";
+  int64_t join_slack_ns = 0;
+  size_t max_retained = 256;  // sources whose connection was lost and that may come back
+};
+
+// Owned and called by the socket thread (or a test). Everything given is borrowed; `announcer` may
+// be null.
+class ClientSessions {
+ public:
+  ClientSessions(const SessionsOptions& options, Bindings* bindings, BatchSender* sender,
+                 NodeAnnouncer* announcer, const EventTime& time, const Clock& clock,
+                 Counters* counters);
+
+  struct Answer {
+    std::string bytes;   // a CollectorMessage to send back; may be empty
+    bool close = false;  // the client is done
+  };
+  // One ClientMessage of a connection. On error the connection must be closed, the message says
+  // why.
+  StatusOr<Answer> Handle(uint64_t client, const Peer& peer, std::string_view bytes);
+  // The connection is gone. Fine for one that never said hello.
+  void Closed(uint64_t client);
+
+ private:
+  using Key = std::tuple<std::string, std::string, std::string>;  // job, source, boot id
+
+  StatusOr<Answer> OnHello(uint64_t client, const Peer& peer, const client::v1::Hello& hello);
+  Status CheckHello(const client::v1::Hello& hello) const;
+  std::unique_ptr<RankSource> TakeBack(const Key& key);
+  void Retain(std::unique_ptr<RankSource> source);
+  JobReference ReferenceOf(const client::v1::Hello& hello, const Peer& peer) const;
+
+  const SessionsOptions options_;
+  Bindings* const bindings_;
+  BatchSender* const sender_;
+  NodeAnnouncer* const announcer_;
+  const EventTime& time_;
+  const Clock& clock_;
+  Counters* const counters_;
+  alignas(8) std::array<char, 16u << 10> block_;  // of the message that is read now
+  absl::btree_map<uint64_t, std::unique_ptr<RankSource>> sources_;
+  std::list<std::unique_ptr<RankSource>> retained_;  // oldest first
+};
+
+}  // namespace pitwall::collector

@@ -1,0 +1,229 @@
+#include "services/collector/collector.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "services/base/mutex.h"
+#include "services/base/strings.h"
+#include "services/collector/batch_sender.h"
+#include "services/collector/bindings.h"
+#include "services/collector/client_server.h"
+#include "services/collector/client_sessions.h"
+#include "services/collector/counters.h"
+#include "services/collector/drop_folder.h"
+#include "services/collector/event_time.h"
+#include "services/collector/gpu_monitor.h"
+#include "services/collector/node_announcer.h"
+#include "services/collector/publisher.h"
+#include "services/collector/sampler.h"
+#include "services/pipeline/topics.h"
+
+namespace pitwall::collector {
+namespace {
+
+std::string RandomBootId() {
+  std::random_device random;
+  std::string bytes;
+  for (int i = 0; i < 4; ++i) {
+    const uint32_t word = random();
+    for (int k = 0; k < 4; ++k) bytes.push_back(static_cast<char>(word >> (8 * k)));
+  }
+  return Hex(bytes);
+}
+
+std::string HostName() {
+  char name[256] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "";
+}
+
+BindingOptions BindingsOf(const Options& options) {
+  BindingOptions out;
+  out.completed_grace_ns = options.completed_grace_ns;
+  out.failed_grace_ns = options.failed_grace_ns;
+  out.lost_grace_ns = options.lost_grace_ns;
+  return out;
+}
+
+PublisherOptions PublisherOf(const Options& options) {
+  PublisherOptions out;
+  out.topic = std::string(kTelemetryTopic);
+  out.queue_bytes = options.queue_bytes;
+  out.spool_dir = options.spool_dir;
+  out.spool_bytes = options.spool_bytes;
+  return out;
+}
+
+SessionsOptions SessionsOf(const Options& options) {
+  SessionsOptions out;
+  out.node = options.node;
+  out.root = options.root;
+  out.join_slack_ns = options.join_slack_ns;
+  return out;
+}
+
+ServerOptions ServerOf(const Options& options) {
+  ServerOptions out;
+  out.path = options.socket_path;
+  out.mode = options.socket_mode;
+  out.max_clients = options.max_clients;
+  return out;
+}
+
+// Without a socket nobody joins by it.
+int64_t SlackOf(const Options& options) {
+  return options.socket_path.empty() ? 0 : options.join_slack_ns;
+}
+
+SamplerOptions SamplerOf(const Options& options) {
+  SamplerOptions out;
+  out.node = options.node;
+  out.root = options.root;
+  out.interval_ns = options.interval_ns;
+  out.join_slack_ns = SlackOf(options);
+  return out;
+}
+
+}  // namespace
+
+struct Collector::Impl {
+  Impl(Options given, Clock& clock, Appender* appender)
+      : options(std::move(given)),
+        time(clock),
+        bindings(BindingsOf(options)),
+        publisher(PublisherOf(options), clock, appender, &counters),
+        rank_sender(&publisher),
+        node_sender(&publisher),
+        announcer(options.node, SlackOf(options), options.new_boot_id, &publisher),
+        sessions(SessionsOf(options), &bindings, &rank_sender, &announcer, time, clock, &counters),
+        server(ServerOf(options), &sessions, clock, &counters),
+        drop_folder(options.drop_dir, &counters),
+        gpus(options.nvml_library, clock, &counters),
+        sampler(SamplerOf(options), clock, &time, &bindings, options.gpus ? &gpus : nullptr,
+                options.drop_dir.empty() ? nullptr : &drop_folder, &announcer, &node_sender,
+                &counters),
+        finished(clock.NewWakeup()) {
+    for (const JobOption& job : options.jobs) bindings.BindOption(job);
+    gpus.SetPeriod(options.interval_ns);
+  }
+
+  const Options options;
+  collector::Counters counters;
+  EventTime time;
+  Bindings bindings;
+  Publisher publisher;
+  BatchSender rank_sender;  // the socket thread's
+  BatchSender node_sender;  // the sampler's
+  NodeAnnouncer announcer;
+  ClientSessions sessions;
+  ClientServer server;
+  DropFolder drop_folder;
+  GpuMonitor gpus;
+  Sampler sampler;
+  const std::unique_ptr<Wakeup> finished;
+  Mutex mutex;
+  bool started ABSL_GUARDED_BY(mutex) = false;
+  bool stopped ABSL_GUARDED_BY(mutex) = false;
+};
+
+const std::vector<int64_t>& Collector::Intervals() {
+  static const auto& intervals =
+      *new std::vector<int64_t>{100 * kNanosPerMilli, 200 * kNanosPerMilli, 500 * kNanosPerMilli,
+                                kNanosPerSecond,      5 * kNanosPerSecond,  60 * kNanosPerSecond};
+  return intervals;
+}
+
+StatusOr<std::unique_ptr<Collector>> Collector::Create(const Options& given, Clock& clock,
+                                                       Appender* appender) {
+  Options options = given;
+  if (options.node.empty()) options.node = HostName();
+  if (options.node.empty() || options.node.size() > 253) {
+    return InvalidArgument(Cat("node: ", Quote(options.node), " is no name of a node"));
+  }
+  const auto& intervals = Intervals();
+  if (std::find(intervals.begin(), intervals.end(), options.interval_ns) == intervals.end()) {
+    return InvalidArgument(Cat("interval: ", options.interval_ns,
+                               " ns: not one of 100, 200, 500, 1000, 5000, 60000 ms"));
+  }
+  for (const JobOption& job : options.jobs) RETURN_IF_ERROR(Annotate(CheckJobId(job.id), "job"));
+  if (options.max_clients == 0 || options.max_clients > 65536)
+    return InvalidArgument("max_clients: not 1 to 65536");
+  if (!options.spool_dir.empty() && options.spool_bytes < (1u << 20)) {
+    return InvalidArgument("spool_bytes: less than 1 MiB");
+  }
+  if (options.queue_bytes < (64u << 10)) return InvalidArgument("queue_bytes: less than 64 KiB");
+  if (options.join_slack_ns < 0 || options.join_slack_ns > 5 * kNanosPerSecond) {
+    return InvalidArgument("join_slack: not 0 to 5 s");
+  }
+  if (options.new_boot_id == nullptr) options.new_boot_id = RandomBootId;
+  return std::unique_ptr<Collector>(
+      new Collector(std::make_unique<Impl>(std::move(options), clock, appender)));
+}
+
+Collector::Collector(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Collector::~Collector() { Stop(); }
+
+Status Collector::Start() {
+  MutexLock lock(&impl_->mutex);
+  if (impl_->started) return FailedPrecondition("the collector was started before");
+  RETURN_IF_ERROR(impl_->publisher.Start());
+  if (!impl_->options.socket_path.empty()) {
+    if (Status status = impl_->server.Start(); !status.ok()) {
+      impl_->publisher.Stop();
+      return status;
+    }
+  }
+  if (impl_->options.gpus) impl_->gpus.Start();
+  impl_->sampler.Start();
+  impl_->started = true;
+  return OkStatus();
+}
+
+void Collector::Stop() {
+  {
+    MutexLock lock(&impl_->mutex);
+    if (!impl_->started || impl_->stopped) return;
+    impl_->stopped = true;
+    // Ranks get no goodbye: they go on, and the next collector takes them up again.
+    impl_->server.Stop();
+    impl_->sampler.Stop();
+    impl_->publisher.Stop();
+    impl_->gpus.Stop();  // last: a driver in trouble may keep it waiting
+  }
+  impl_->finished->Wake();
+}
+
+Status Collector::Run() {
+  RETURN_IF_ERROR(Start());
+  impl_->finished->Wait(-1);
+  Stop();
+  return OkStatus();
+}
+
+void Collector::RequestStop() { impl_->finished->Wake(); }
+
+Status Collector::SetInterval(int64_t interval_ns) {
+  const auto& intervals = Intervals();
+  if (std::find(intervals.begin(), intervals.end(), interval_ns) == intervals.end()) {
+    return InvalidArgument(
+        Cat("interval: ", interval_ns, " ns: not one of 100, 200, 500, 1000, 5000, 60000 ms"));
+  }
+  impl_->sampler.SetInterval(interval_ns);
+  impl_->gpus.SetPeriod(interval_ns);
+  return OkStatus();
+}
+
+std::vector<CounterValue> Collector::Counters() const { return impl_->counters.List(); }
+
+std::vector<std::string> Collector::BoundJobs() const {
+  uint64_t version;
+  std::vector<std::string> ids;
+  for (const BoundJob& job : impl_->bindings.Jobs(&version)) ids.push_back(job.id);
+  return ids;
+}
+
+const std::string& Collector::node() const { return impl_->options.node; }
+
+}  // namespace pitwall::collector

@@ -1,0 +1,73 @@
+#include "services/collector/counters.h"
+
+#include <initializer_list>
+#include <utility>
+
+#include "services/base/strings.h"
+
+namespace pitwall::collector {
+
+std::vector<CounterValue> Counters::List() const {
+  std::vector<CounterValue> out;
+  const auto add = [&out](std::string_view name, std::string_view help, std::vector<Label> labels,
+                          const Number& number, bool monotonic) {
+    out.push_back({Cat("pitwall_collector_", name), help, std::move(labels),
+                   static_cast<double>(number.load(std::memory_order_relaxed)), monotonic});
+  };
+  const auto counter = [&add](std::string_view name, const Number& number, std::string_view help) {
+    add(name, help, {}, number, true);
+  };
+  const auto gauge = [&add](std::string_view name, const Number& number, std::string_view help) {
+    add(name, help, {}, number, false);
+  };
+  const auto by_reason = [&add](std::string_view name, std::string_view help,
+                                std::initializer_list<std::pair<const char*, const Number*>> all) {
+    for (const auto& [reason, number] : all) add(name, help, {{"reason", reason}}, *number, true);
+  };
+  counter("ticks_total", ticks, "Samplings of the node.");
+  counter("ticks_missed_total", ticks_missed,
+          "Multiples of the interval at which the sampler was not awake.");
+  counter("boots_total", boots, "Boot ids: 1, and one more for each drift of the wall clock.");
+  counter("read_errors_total", read_errors,
+          "Files of the system that could not be read or understood.");
+  counter("nvml_errors_total", nvml_errors, "Readings of a GPU that failed.");
+  counter("drop_files_bad_total", drop_files_bad,
+          "Files in the drop folder that could not be used.");
+  gauge("jobs", jobs, "Jobs bound to this node.");
+  gauge("clients", clients, "Training processes connected.");
+  counter("clients_accepted_total", clients_accepted, "Connections of training processes.");
+  by_reason(
+      "clients_closed_total",
+      "Connections that ended without a goodbye: refused, closed for what they sent, or gone.",
+      {{"too_many", &clients_refused}, {"malformed", &clients_malformed}, {"lost", &clients_lost}});
+  counter("client_messages_total", client_messages, "Messages of training processes.");
+  counter("client_updates_missed_total", client_updates_missed,
+          "Holes in the sequence numbers of training processes.");
+  counter("client_drops_total", client_drops,
+          "Spans and values that training processes say they dropped.");
+  counter("client_late_hellos_total", late_hellos,
+          "Training processes that said hello after the collector had promised past their start.");
+  for (size_t i = 0; i < steps::kDrops; ++i) {
+    add("step_series_dropped_total", "Spans that gave no per-step sample.",
+        {{"reason", std::string(steps::DropName(static_cast<steps::Drop>(i)))}}, step_drops[i],
+        true);
+  }
+  counter("batches_total", batches, "Telemetry batches made.");
+  counter("records_published_total", records_published, "Records that the log took.");
+  counter("bytes_published_total", bytes_published, "Bytes of the records that the log took.");
+  counter("append_failures_total", append_failures, "Appends that the log refused or lost.");
+  counter("records_spooled_total", records_spooled, "Records that went to the spool on disk.");
+  by_reason("records_dropped_total",
+            "Records lost: no room, never acceptable to the log, damaged on disk, or left at stop.",
+            {{"spool_full", &dropped_spool_full},
+             {"queue_full", &dropped_queue_full},
+             {"refused", &dropped_refused},
+             {"damaged", &dropped_damaged},
+             {"stopped", &dropped_at_stop}});
+  gauge("spool_bytes", spool_bytes, "Bytes in the spool on disk.");
+  gauge("spool_records", spool_records, "Records in the spool on disk.");
+  gauge("queue_bytes", queue_bytes, "Bytes in memory that wait for the log.");
+  return out;
+}
+
+}  // namespace pitwall::collector

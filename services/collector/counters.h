@@ -1,0 +1,58 @@
+// What the collector counts about itself.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "services/codec/steps/step_series.h"
+#include "services/collector/collector.h"
+
+namespace pitwall::collector {
+
+// Plain numbers that any thread may add to and read. They live as long as the collector and only
+// grow, gauges aside.
+struct Counters {
+  using Number = std::atomic<uint64_t>;
+
+  // Sampler.
+  Number ticks{0};
+  Number ticks_missed{0};    // multiples of the interval at which nobody was awake
+  Number boots{0};           // 1, and one more for each drift of the wall clock
+  Number read_errors{0};     // files of the system that could not be read or understood
+  Number nvml_errors{0};     // readings of a GPU that failed
+  Number drop_files_bad{0};  // files in the drop folder that could not be used
+  Number jobs{0};            // gauge: bound now
+
+  // Clients.
+  Number clients{0};  // gauge: connected now
+  Number clients_accepted{0};
+  Number clients_refused{0};    // beyond max_clients
+  Number clients_malformed{0};  // closed for what they sent
+  Number clients_lost{0};       // gone without goodbye
+  Number client_messages{0};
+  Number client_updates_missed{0};  // holes in the sequence of a client's updates
+  Number client_drops{0};           // what clients say that they dropped
+  Number late_hellos{0};            // said hello after our own promise had passed their start
+  std::array<Number, steps::kDrops> step_drops{};
+
+  // Publisher.
+  Number batches{0};
+  Number records_published{0};
+  Number bytes_published{0};
+  Number append_failures{0};
+  Number records_spooled{0};
+  Number dropped_spool_full{0};
+  Number dropped_queue_full{0};
+  Number dropped_refused{0};  // the log will never take them: too large, or not allowed
+  Number dropped_damaged{0};  // damaged in the spool
+  Number dropped_at_stop{0};
+  Number spool_bytes{0};  // gauges
+  Number spool_records{0};
+  Number queue_bytes{0};
+
+  std::vector<CounterValue> List() const;
+};
+
+}  // namespace pitwall::collector

@@ -1,0 +1,46 @@
+// Jobs that a prolog has written down in a directory.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/collector/bindings.h"
+#include "services/collector/counters.h"
+
+namespace pitwall::collector {
+
+// One file per job, text, one `key=value` per line; blank lines and lines that begin with # are
+// skipped:
+//   job_id=…               (required)
+//   job_name=…
+//   platform=, cluster=, namespace=, kind=, name=, uid=, queue=      the job's reference
+//   gpus=0,1,2             the job's GPUs, by index
+//   cgroup=/slurm/job_17   below the cgroup file system
+//   label.<name>=<value>
+//   ended=completed        the job is over: completed, failed or stopped
+// Write it elsewhere and rename it into the directory: names that begin with a dot or end in .tmp
+// are not read. The job is bound as long as the file is there.
+//
+// At most 64 files of at most 64 KiB. Not thread-safe.
+class DropFolder {
+ public:
+  // The counters are borrowed.
+  DropFolder(std::string dir, Counters* counters) : dir_(std::move(dir)), counters_(counters) {}
+
+  // Reads the directory anew, in the order of names. A file that cannot be used is counted and said
+  // once per content; a directory that cannot be read has no files. Of two files of one job the
+  // first counts.
+  std::vector<Bindings::DroppedJob> Poll();
+
+  // InvalidArgument names line and cause.
+  static StatusOr<Bindings::DroppedJob> Parse(std::string_view text);
+
+ private:
+  const std::string dir_;
+  Counters* const counters_;
+  std::vector<std::string> complaints_;  // of the last poll
+};
+
+}  // namespace pitwall::collector

@@ -1,0 +1,126 @@
+// Whose GPUs are they: what each of several jobs on one node gets, and what it is told.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/base/strings.h"
+#include "services/collector/test_client.h"
+#include "services/collector/test_collector.h"
+#include "services/collector/test_decode.h"
+
+namespace pitwall::collector {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr int64_t kSecond = kNanosPerSecond;
+// The engine lifts a withholding by its reason and an empty list, and by nothing else.
+constexpr const char* kWithheld = "gpu_split_unknown of some";
+constexpr const char* kLifted = "gpu_split_unknown of none";
+
+class GpuSplitTest : public CollectorTest {
+ protected:
+  GpuSplitTest() {
+    options_.gpus = true;
+    options_.nvml_library = PITWALL_FAKE_NVML;
+  }
+  static std::vector<std::string> Notices(const std::vector<ReadBatch>& batches) {
+    std::vector<std::string> notices;
+    for (const ReadBatch& batch : batches) {
+      for (const JobEvent& event : batch.events) {
+        if (event.kind != JobEvent::Kind::kNotice) continue;
+        notices.push_back(Cat(event.reason, event.series.empty() ? " of none" : " of some"));
+        if (!event.series.empty()) {
+          EXPECT_THAT(event.series, Contains("hw_gpu_utilization_ratio"));
+        }
+      }
+    }
+    return notices;
+  }
+  std::vector<ReadBatch> Since(size_t record, std::string_view job) const {
+    const auto all = DecodeAll(appender_.records());
+    return Of({all.begin() + static_cast<ptrdiff_t>(record), all.end()}, job);
+  }
+  TestClient Train(std::string_view job) const {
+    TestClient client(options_.socket_path);
+    client.Send(HelloOf(0, clock_.WallNs(), job));
+    client.ReadWelcome();
+    return client;
+  }
+  void Kill(TestClient* client) {
+    const auto lost = [this] { return Counter("pitwall_collector_clients_closed_total", "lost"); };
+    const double before = lost();
+    client->Close();
+    while (lost() == before) {
+    }
+  }
+};
+
+TEST_F(GpuSplitTest, GpusOfSeveralJobsStayWithTheNodeUnlessTheSplitIsKnown) {
+  options_.drop_dir = root_.At("jobs");
+  root_.Write("jobs/a", "job_id=a\n");
+  Start();
+  Advance(4 * kSecond);
+  root_.Write("jobs/b", "job_id=b\n");
+  Advance(4 * kSecond);
+  const size_t unknown_from = appender_.records().size();
+  Advance(4 * kSecond);
+  const size_t unknown_until = appender_.records().size();
+  root_.Write("jobs/a", "job_id=a\ngpus=0\n");
+  root_.Write("jobs/b", "job_id=b\ngpus=1,2\n");
+  Advance(6 * kSecond);
+  const auto all = Stop();
+  const auto a = Of(all, "a");
+  EXPECT_TRUE(a[4].Has("hw_gpu_utilization_ratio{gpu=1"));  // alone: all of them
+  for (size_t i = unknown_from; i < unknown_until; ++i) {
+    if (all[i].job == "node:n1") continue;
+    EXPECT_FALSE(all[i].Has("hw_")) << all[i].job;
+  }
+  for (const auto& job : {a, Of(all, "b")}) {
+    EXPECT_THAT(Notices(job), ElementsAre(kWithheld, kLifted));
+  }
+  const auto& last_a = a[a.size() - 2];
+  EXPECT_TRUE(last_a.Has("hw_power_watts{gpu=0}"));
+  EXPECT_FALSE(last_a.Has("hw_power_watts{gpu=1}"));
+  const auto b = Of(all, "b");
+  EXPECT_FALSE(b[b.size() - 2].Has("hw_power_watts{gpu=0}"));
+  EXPECT_TRUE(b[b.size() - 2].Has("hw_power_watts{gpu=1}"));
+  size_t with_gpus = 0;
+  for (const ReadBatch& batch : Of(all, "node:n1"))
+    with_gpus += batch.Has("hw_gpu_memory_limit_bytes{gpu=0}");
+  EXPECT_GT(with_gpus, 15u);
+}
+
+// Killed without a goodbye, its job is kept for long; the GPUs are its successor's all the same.
+TEST_F(GpuSplitTest, AJobWhoseClientsHaveVanishedWithholdsNothing) {
+  options_.socket_path = root_.At("socket");
+  Start();
+  TestClient first = Train("a");
+  Advance(3 * kSecond);
+  Kill(&first);
+  Advance(2 * kSecond);
+  size_t from = appender_.records().size();
+  TestClient second = Train("b");
+  Advance(3 * kSecond);
+  EXPECT_THAT(collector_->BoundJobs(), ElementsAre("a", "b"));
+  EXPECT_TRUE(Since(from, "b").back().Has("hw_gpu_utilization_ratio{gpu=1"));
+  EXPECT_FALSE(Since(from, "a").back().Has("hw_"));
+  EXPECT_THAT(Notices(Since(0, "b")), IsEmpty());
+  EXPECT_THAT(Notices(Since(0, "a")), ElementsAre(kWithheld));
+
+  // It comes back: nobody can say whose they are.
+  TestClient again = Train("a");
+  Advance(3 * kSecond);
+  EXPECT_THAT(Notices(Since(0, "b")), ElementsAre(kWithheld));
+  EXPECT_THAT(Notices(Since(0, "a")), ElementsAre(kWithheld));
+  Kill(&second);
+  from = appender_.records().size();
+  Advance(3 * kSecond);
+  EXPECT_TRUE(Since(from, "a").back().Has("hw_gpu_utilization_ratio{gpu=1"));
+  EXPECT_THAT(Notices(Since(0, "a")), ElementsAre(kWithheld, kLifted));
+  EXPECT_THAT(Notices(Since(0, "b")), ElementsAre(kWithheld));
+}
+
+}  // namespace
+}  // namespace pitwall::collector

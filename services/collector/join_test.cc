@@ -1,0 +1,209 @@
+// Who speaks first about a job: nothing that the node has to say may come too late (time.md, 1.3).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "services/base/strings.h"
+#include "services/collector/collector.h"
+#include "services/collector/test_client.h"
+#include "services/collector/test_decode.h"
+#include "services/collector/test_root.h"
+#include "tests/fakes/fake_appender.h"
+#include "tests/fakes/fake_clock.h"
+
+namespace pitwall::collector {
+namespace {
+
+constexpr int64_t kMs = kNanosPerMilli;
+constexpr int64_t kSecond = kNanosPerSecond;
+
+class JoinTest : public ::testing::Test {
+ protected:
+  JoinTest() {
+    root_.Write("proc/meminfo", "MemTotal: 1000 kB\nMemFree: 500 kB\n");
+    options_.node = "n1";
+    options_.root = root_.path();
+    options_.gpus = false;
+    options_.interval_ns = 200 * kMs;
+    options_.socket_path = root_.At("socket");
+    options_.new_boot_id = [n = 0]() mutable { return Cat("boot", ++n); };
+  }
+
+  void Start() {
+    auto created = Collector::Create(options_, clock_, &appender_);
+    ASSERT_TRUE(created.ok()) << created.status();
+    collector_ = *std::move(created);
+    ASSERT_TRUE(collector_->Start().ok());
+    Settle();
+  }
+  void Settle() { clock_.AwaitWaiters(2); }
+  void Advance(int64_t ns) {
+    for (; ns > 0; ns -= 100 * kMs) {
+      Settle();
+      clock_.Advance(std::min(ns, 100 * kMs));
+      Settle();
+    }
+  }
+  double Messages() const {
+    for (const CounterValue& counter : collector_->Counters()) {
+      if (counter.name == "pitwall_collector_client_messages_total") return counter.value;
+    }
+    ADD_FAILURE() << "no such counter";
+    return 0;
+  }
+  // A client that promises as fast as it can, ahead of what the node publishes.
+  void Train(TestClient* client, int64_t ns) {
+    for (; ns > 0; ns -= 100 * kMs) {
+      const double before = Messages();
+      client->Send(UpdateOf(++update_, clock_.WallNs()));
+      while (Messages() == before) {
+      }
+      Advance(100 * kMs);
+    }
+  }
+
+  // As the processor: the watermark is the least promise of those who are known, in the log's
+  // order.
+  static void ExpectNothingLate(const std::vector<ReadBatch>& batches) {
+    std::map<std::string, int64_t> promises;
+    int64_t watermark = INT64_MIN;
+    for (size_t i = 0; i < batches.size(); ++i) {
+      const ReadBatch& batch = batches[i];
+      for (const int64_t tick : batch.ticks) EXPECT_GT(tick, watermark) << batch.source << " " << i;
+      promises[batch.source] = batch.promise_ns;
+      if (batch.goodbye) promises.erase(batch.source);
+      int64_t least = INT64_MAX;
+      for (const auto& [source, promise] : promises) least = std::min(least, promise);
+      if (!promises.empty()) watermark = std::max(watermark, least);
+    }
+  }
+  // The node's first word comes before the first promise of the client that says anything, and
+  // promises less than the node's first row.
+  static void ExpectTheNodeAnnouncedFirst(const std::vector<ReadBatch>& batches, int64_t start) {
+    const auto node = std::find_if(batches.begin(), batches.end(),
+                                   [](const auto& batch) { return batch.source == "node@n1"; });
+    const auto promise = std::find_if(batches.begin(), batches.end(), [&](const auto& batch) {
+      return batch.source != "node@n1" && batch.promise_ns >= start;
+    });
+    ASSERT_NE(node, batches.end());
+    ASSERT_NE(promise, batches.end());
+    EXPECT_LT(node - batches.begin(), promise - batches.begin());
+    EXPECT_EQ(node->sequence, 1u);
+    const auto row = std::find_if(batches.begin(), batches.end(), [](const auto& batch) {
+      return batch.source == "node@n1" && !batch.ticks.empty();
+    });
+    ASSERT_NE(row, batches.end());
+    EXPECT_EQ(row->boot_id, node->boot_id);
+    EXPECT_EQ(row->info.start_ns, node->info.start_ns);
+    EXPECT_LT(node->promise_ns, row->ticks[0]);
+    EXPECT_GT(row->schemas, 0u);
+  }
+
+  TestRoot root_;
+  fakes::FakeClock clock_{1'767'225'600 * kSecond + 123'456'789};
+  fakes::FakeAppender appender_;
+  Options options_;
+  std::unique_ptr<Collector> collector_;
+  uint64_t update_ = 0;
+};
+
+TEST_F(JoinTest, AJobThatItsClientMakesKnown) {
+  Start();
+  Advance(2 * kSecond);
+  const int64_t start = clock_.WallNs();
+  clock_.Advance(60 * kMs);
+  TestClient client(options_.socket_path);
+  client.Send(HelloOf(0, start));
+  client.ReadWelcome();
+  Train(&client, 2 * kSecond);
+  collector_->Stop();
+  const auto batches = Of(DecodeAll(appender_.records()), "job-1");
+  EXPECT_EQ(batches[0].source, "rank-0@n1");
+  EXPECT_EQ(batches[0].promise_ns, start - 1);
+  EXPECT_EQ(batches[1].source, "node@n1");
+  ExpectTheNodeAnnouncedFirst(batches, start);
+  ExpectNothingLate(batches);
+}
+
+TEST_F(JoinTest, AClientThatIsThereBeforeTheNodeHasSaidAnything) {
+  options_.jobs.push_back({"job-1", "bert", {}, {}, {}, ""});
+  Start();
+  const int64_t start = clock_.WallNs();
+  TestClient client(options_.socket_path);
+  client.Send(HelloOf(0, start));
+  client.ReadWelcome();
+  Train(&client, 2 * kSecond);
+  collector_->Stop();
+  const auto batches = Of(DecodeAll(appender_.records()), "job-1");
+  ExpectTheNodeAnnouncedFirst(batches, start);
+  ExpectNothingLate(batches);
+}
+
+// Without slack the promise of a tick is the tick itself: the first one must not be promised.
+TEST_F(JoinTest, ARowIsNeverPromisedBeforeItWasSent) {
+  options_.jobs.push_back({"job-1", "bert", {}, {}, {}, ""});
+  options_.join_slack_ns = 0;
+  options_.socket_path = "";
+  Start();
+  Advance(2 * kSecond);
+  collector_->Stop();
+  for (const char* job : {"job-1", "node:n1"}) {
+    const auto batches = Of(DecodeAll(appender_.records()), job);
+    ASSERT_GT(batches.size(), 2u);
+    ExpectNothingLate(batches);
+  }
+}
+
+// A job that is let go and comes again is announced again, as another boot.
+TEST_F(JoinTest, AJobThatComesAgain) {
+  options_.completed_grace_ns = kSecond;
+  options_.lost_grace_ns = kSecond;
+  Start();
+  std::vector<std::string> boots;
+  for (int run = 0; run < 2; ++run) {
+    const size_t from = appender_.records().size();
+    const int64_t start = clock_.WallNs();
+    auto hello = HelloOf(0, start);
+    hello.mutable_hello()->set_boot_id(Cat("run-", run));
+    {
+      TestClient client(options_.socket_path);
+      client.Send(hello);
+      client.ReadWelcome();
+      Train(&client, kSecond);
+    }
+    while (!collector_->BoundJobs().empty()) Advance(100 * kMs);
+    Advance(100 * kMs);
+    const auto all = DecodeAll(appender_.records());
+    const auto batches = Of({all.begin() + static_cast<ptrdiff_t>(from), all.end()}, "job-1");
+    ExpectTheNodeAnnouncedFirst(batches, start);
+    EXPECT_TRUE(batches.back().goodbye);
+    EXPECT_EQ(batches.back().source, "node@n1");
+    boots.push_back(batches.back().boot_id);
+  }
+  EXPECT_NE(boots[0], boots[1]);
+  collector_->Stop();
+}
+
+// Gone before the sampler has seen it: it ends all the same.
+TEST_F(JoinTest, AJobThatIsOverBetweenTwoTicks) {
+  options_.interval_ns = kSecond;
+  options_.completed_grace_ns = 0;
+  Start();
+  TestClient client(options_.socket_path);
+  client.Send(HelloOf(0, clock_.WallNs()));
+  client.ReadWelcome();
+  client.Send(GoodbyeOf("completed"));
+  client.AwaitClosed();
+  Advance(2 * kSecond);
+  collector_->Stop();
+  const auto batches = Of(DecodeAll(appender_.records()), "job-1");
+  ASSERT_EQ(batches.back().source, "node@n1");
+  EXPECT_TRUE(batches.back().goodbye);
+  ASSERT_EQ(batches.back().events.size(), 1u);
+  EXPECT_EQ(batches.back().events[0].kind, JobEvent::Kind::kEnded);
+}
+
+}  // namespace
+}  // namespace pitwall::collector

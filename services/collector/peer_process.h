@@ -1,0 +1,23 @@
+// Who is at the other end of a connection, and how a process is named for those who act on it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "services/model/job.h"
+
+namespace pitwall::collector {
+
+// What the kernel says (SO_PEERCRED).
+struct Peer {
+  int64_t pid = 0;   // as this process sees it; 0: not known
+  int64_t uid = -1;  // -1: not known
+};
+
+// Names exactly the peer's process: its start tells it from a later one with the same number. Empty
+// when there is none that the kernel vouches for: it is not known, gone, or its number belongs to a
+// process of another user by now.
+JobReference ProcessReference(const std::string& root, std::string_view node, const Peer& peer);
+
+}  // namespace pitwall::collector

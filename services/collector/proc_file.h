@@ -1,0 +1,40 @@
+// A small text file of the system that is read again and again.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace pitwall::collector {
+
+// Keeps the file open and its buffer allocated: a reading is one pread or two. A file that fails is
+// opened anew at the next reading. Not thread-safe.
+class ProcFile {
+ public:
+  explicit ProcFile(std::string path);
+  ~ProcFile();
+  ProcFile(ProcFile&& other) noexcept;
+  ProcFile& operator=(ProcFile&& other) noexcept;
+
+  // The content, at most `limit` bytes of it; valid until the next Read. Nothing when it cannot be
+  // read: error() says why (errno).
+  std::optional<std::string_view> Read(size_t limit = kDefaultLimit);
+  int error() const { return error_; }
+  const std::string& path() const { return path_; }
+
+  static constexpr size_t kDefaultLimit = 1u << 20;
+
+ private:
+  void Close();
+
+  std::string path_;
+  std::string buffer_;
+  int fd_ = -1;
+  int error_ = 0;
+};
+
+// root + relative, with exactly one slash between them.
+std::string UnderRoot(std::string_view root, std::string_view relative);
+
+}  // namespace pitwall::collector

@@ -1,0 +1,189 @@
+#include "services/collector/rank_source.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/base/clock.h"
+#include "services/base/strings.h"
+
+namespace pitwall::collector {
+namespace {
+
+namespace pb = ::pitwall::client::v1;
+
+constexpr int64_t kSchemaRepeatNs = 5 * kNanosPerSecond;
+constexpr uint64_t kMaxStep = uint64_t{1} << 62;
+constexpr size_t kMaxStepModes = 16;
+
+int64_t StepOf(uint64_t step_plus_one) {
+  return step_plus_one == 0 ? kNoStep : static_cast<int64_t>(step_plus_one - 1);
+}
+
+Status CheckText(std::string_view what, std::string_view text) {
+  if (text.size() > kMaxClientText) {
+    return InvalidArgument(Cat(what, " has ", text.size(), " bytes, more than ", kMaxClientText));
+  }
+  for (char c : text) {
+    const auto u = static_cast<unsigned char>(c);
+    if (u < 0x20 || u == 0x7f)
+      return InvalidArgument(Cat(what, " ", Quote(text), " has a control character"));
+  }
+  return OkStatus();
+}
+
+Status CheckStep(uint64_t step_plus_one) {
+  if (step_plus_one > kMaxStep)
+    return InvalidArgument(Cat("step ", step_plus_one, " is too large"));
+  return OkStatus();
+}
+
+steps::Options SeriesOptions(const RankSource::Identity& identity) {
+  steps::Options options;
+  options.rank = identity.info.rank;
+  options.world_size = identity.world_size;
+  options.promised_ns = identity.info.start_ns - 1;
+  options.resumed = identity.first_sequence > 1;
+  return options;
+}
+
+}  // namespace
+
+RankSource::RankSource(Identity identity, BatchSender* sender, Counters* counters)
+    : identity_(std::move(identity)),
+      sender_(sender),
+      counters_(counters),
+      series_(SeriesOptions(identity_)) {
+  state_.next_sequence = identity_.first_sequence;
+  if (identity_.first_sequence > 1) state_.first_sequence = identity_.first_sequence;
+  state_.promise_ns = identity_.info.start_ns - 1;
+}
+
+Batch RankSource::Begin() {
+  Batch batch;
+  batch.job = identity_.job;
+  batch.source = identity_.source;
+  batch.boot_id = identity_.boot_id;
+  batch.promise_ns = state_.promise_ns;
+  return batch;
+}
+
+void RankSource::Announce(std::vector<JobEvent> events) {
+  Batch batch = Begin();
+  batch.info = identity_.info;
+  batch.events = std::move(events);
+  last_update_ = 0;  // the client counts on, but what it said meanwhile is not known here
+  sender_->Send(std::move(batch), &state_);
+}
+
+void RankSource::AddMode(const std::string& mode) {
+  std::vector<std::string>& modes = identity_.info.step_modes;
+  const auto at = std::lower_bound(modes.begin(), modes.end(), mode);
+  if (at != modes.end() && *at == mode) return;
+  if (modes.size() < kMaxStepModes) modes.insert(at, mode);
+}
+
+Status RankSource::Check(const pb::Update& update) const {
+  for (const pb::Span& span : update.spans()) {
+    if (span.kind() < pb::SPAN_KIND_STEP || span.kind() > pb::SPAN_KIND_OPERATOR) {
+      return InvalidArgument(Cat("span of unknown kind ", static_cast<int>(span.kind())));
+    }
+    RETURN_IF_ERROR(CheckText("span name", span.name()));
+    RETURN_IF_ERROR(CheckText("mode", span.mode()));
+    RETURN_IF_ERROR(CheckStep(span.step_plus_one()));
+    int64_t end;
+    if (span.duration_ns() < 0 ||
+        __builtin_add_overflow(span.start_unix_ns(), span.duration_ns(), &end)) {
+      return InvalidArgument(Cat("span ", Quote(span.name()), " of ", span.duration_ns(), " ns"));
+    }
+  }
+  for (const pb::Value& value : update.values()) {
+    RETURN_IF_ERROR(CheckText("metric", value.metric()));
+    RETURN_IF_ERROR(CheckText("mode", value.mode()));
+    RETURN_IF_ERROR(CheckStep(value.step_plus_one()));
+  }
+  for (const pb::StepPromise& promise : update.step_promises()) {
+    if (promise.mode().empty()) return InvalidArgument("step promise without a mode");
+    RETURN_IF_ERROR(CheckText("mode", promise.mode()));
+    RETURN_IF_ERROR(CheckStep(promise.below_step()));
+  }
+  RETURN_IF_ERROR(CheckText("phase", update.phase()));
+  RETURN_IF_ERROR(CheckText("mode", update.mode()));
+  return CheckStep(update.step_plus_one());
+}
+
+Status RankSource::Update(const pb::Update& update) {
+  RETURN_IF_ERROR(Check(update));
+  if (last_update_ != 0 && update.sequence() > last_update_ + 1) {
+    counters_->client_updates_missed.fetch_add(update.sequence() - last_update_ - 1,
+                                               std::memory_order_relaxed);
+  }
+  last_update_ = update.sequence();
+  if (update.dropped() > dropped_) {
+    counters_->client_drops.fetch_add(update.dropped() - dropped_, std::memory_order_relaxed);
+    dropped_ = update.dropped();
+  }
+
+  Batch batch = Begin();
+  batch.promise_ns = std::max(batch.promise_ns, update.promise_unix_ns());
+  batch.spans.reserve(static_cast<size_t>(update.spans_size()));
+  for (const pb::Span& in : update.spans()) {
+    Span span;
+    span.kind = in.kind() == pb::SPAN_KIND_STEP    ? Span::Kind::kStep
+                : in.kind() == pb::SPAN_KIND_PHASE ? Span::Kind::kPhase
+                                                   : Span::Kind::kOperator;
+    if (span.kind != Span::Kind::kStep) span.name = in.name();
+    span.start_ns = in.start_unix_ns();
+    span.end_ns = in.start_unix_ns() + in.duration_ns();
+    span.step = StepOf(in.step_plus_one());
+    span.mode = in.mode();
+    series_.AddSpan(span);
+    batch.spans.push_back(std::move(span));
+  }
+  steps::LoggedValue value;
+  for (const pb::Value& in : update.values()) {
+    value.metric = in.metric();
+    value.labels.clear();
+    for (const pb::Label& label : in.labels())
+      value.labels.push_back({label.name(), label.value()});
+    value.value = in.value();
+    value.time_ns = in.time_unix_ns();
+    value.step = StepOf(in.step_plus_one());
+    value.mode = in.mode();
+    series_.AddValue(value);
+  }
+  series_.SetCurrent(update.phase(), update.phase_since_unix_ns(), StepOf(update.step_plus_one()),
+                     update.mode());
+  for (const pb::StepPromise& in : update.step_promises()) {
+    AddMode(in.mode());
+    if (in.below_step() > 0)
+      batch.step_promises.push_back({in.mode(), static_cast<int64_t>(in.below_step()) - 1});
+  }
+  const bool repeat = batch.promise_ns - schemas_sent_ns_ >= kSchemaRepeatNs;
+  if (repeat) schemas_sent_ns_ = batch.promise_ns;
+  series_.Flush(batch.promise_ns, repeat, &batch);
+  for (const std::string& mode : series_.modes()) AddMode(mode);
+  batch.info = identity_.info;
+  CountDrops();
+  sender_->Send(std::move(batch), &state_);
+  return OkStatus();
+}
+
+void RankSource::Goodbye() {
+  Batch batch = Begin();
+  batch.goodbye = true;
+  series_.Finish(batch.promise_ns, &batch);
+  for (const std::string& mode : series_.modes()) AddMode(mode);
+  batch.info = identity_.info;
+  CountDrops();
+  sender_->Send(std::move(batch), &state_);
+}
+
+void RankSource::CountDrops() {
+  for (size_t i = 0; i < steps::kDrops; ++i) {
+    const uint64_t now = series_.drops()[i];
+    counters_->step_drops[i].fetch_add(now - drops_[i], std::memory_order_relaxed);
+    drops_[i] = now;
+  }
+}
+
+}  // namespace pitwall::collector

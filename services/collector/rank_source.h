@@ -1,0 +1,60 @@
+// One training process as a source of telemetry.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "pitwall/client/v1/client.pb.h"
+#include "services/base/status.h"
+#include "services/codec/steps/step_series.h"
+#include "services/collector/batch_sender.h"
+#include "services/collector/counters.h"
+
+namespace pitwall::collector {
+
+// Text of clients is at most this long.
+inline constexpr size_t kMaxClientText = 1024;
+
+// Turns the updates of one boot of one rank into batches. It outlives a lost connection, so that a
+// client that comes back goes on with its sequence. Owned by the socket thread; sender and counters
+// are borrowed.
+class RankSource {
+ public:
+  struct Identity {
+    std::string job;
+    std::string source;
+    std::string boot_id;
+    SourceInfo info;
+    int64_t world_size = 0;       // 0: not known
+    uint64_t first_sequence = 1;  // above 1: another collector may have known it before
+  };
+  RankSource(Identity identity, BatchSender* sender, Counters* counters);
+
+  // The first word about the source: its promise, and the job's event where the job is new.
+  void Announce(std::vector<JobEvent> events);
+  // InvalidArgument says what in the update cannot be; nothing of it is sent then.
+  Status Update(const client::v1::Update& update);
+  void Goodbye();
+
+  const Identity& identity() const { return identity_; }
+
+ private:
+  Status Check(const client::v1::Update& update) const;
+  Batch Begin();
+  void AddMode(const std::string& mode);
+  void CountDrops();
+
+  Identity identity_;
+  BatchSender* const sender_;
+  Counters* const counters_;
+  steps::StepSeries series_;
+  SourceState state_;
+  int64_t schemas_sent_ns_ = 0;  // promise of the batch that repeated them last
+  uint64_t last_update_ = 0;
+  uint64_t dropped_ = 0;
+  std::array<uint64_t, steps::kDrops> drops_{};
+};
+
+}  // namespace pitwall::collector

@@ -1,0 +1,346 @@
+#include "services/collector/sampler.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/base/log.h"
+#include "services/base/strings.h"
+#include "services/collector/job_cgroup.h"
+#include "services/model/position.h"
+
+namespace pitwall::collector {
+namespace {
+
+constexpr uint32_t kSystemStream = 1;
+constexpr uint32_t kCoreStream = 2;
+constexpr uint32_t kGpuStream = 3;
+constexpr uint32_t kProcessStream = 4;
+constexpr uint32_t kCgroupStream = 5;
+constexpr int64_t kBeatNs = kNanosPerSecond;          // a batch at least so often
+constexpr int64_t kPublishNs = 500 * kNanosPerMilli;  // and not more often
+constexpr int64_t kSchemaRepeatNs = 5 * kNanosPerSecond;
+constexpr int64_t kDropPollNs = 2 * kNanosPerSecond;
+
+int64_t BaseOf(int64_t interval_ns) { return std::min(interval_ns, kBeatNs); }
+
+std::unique_ptr<StreamTable> EmptyTable(uint32_t stream) {
+  return std::make_unique<StreamTable>(stream, std::vector<std::unique_ptr<SeriesReader>>());
+}
+
+template <typename... Readers>
+std::vector<std::unique_ptr<SeriesReader>> List(Readers... readers) {
+  std::vector<std::unique_ptr<SeriesReader>> out;
+  (out.push_back(std::move(readers)), ...);
+  return out;
+}
+
+}  // namespace
+
+Sampler::Sampler(const SamplerOptions& options, Clock& clock, EventTime* time, Bindings* bindings,
+                 const GpuMonitor* gpus, DropFolder* drop_folder, NodeAnnouncer* announcer,
+                 BatchSender* sender, Counters* counters)
+    : options_(options),
+      clock_(clock),
+      time_(time),
+      bindings_(bindings),
+      gpus_(gpus),
+      drop_folder_(drop_folder),
+      announcer_(announcer),
+      sender_(sender),
+      counters_(counters),
+      context_{options.root, options.node, counters},
+      wakeup_(clock.NewWakeup()),
+      interval_ns_(options.interval_ns) {
+  system_ = std::make_unique<StreamTable>(
+      kSystemStream,
+      List(NewMemoryReader(context_), NewNetworkReader(context_), NewDiskReader(context_),
+           NewPressureReader(context_), NewLoadReader(context_)));
+  cores_ = std::make_unique<StreamTable>(kCoreStream, List(NewCpuReader(context_)));
+  announcer_->Begin(FloorTo(time_->Now(), BaseOf(interval_ns_)), interval_ns_);  // for who is early
+}
+
+Sampler::~Sampler() { Stop(); }
+
+void Sampler::Start() {
+  stopping_ = false;
+  thread_ = std::thread([this] { Loop(); });
+}
+
+void Sampler::Stop() {
+  stopping_ = true;
+  wakeup_->Wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Sampler::SetInterval(int64_t interval_ns) {
+  interval_ns_ = interval_ns;
+  wakeup_->Wake();
+}
+
+void Sampler::Loop() {
+  Boot();
+  while (!stopping_) {
+    if (const int64_t drift_ns = time_->Drift(); drift_ns > kMaxDriftNs || drift_ns < -kMaxDriftNs)
+      Reboot();
+    const int64_t interval_ns = interval_ns_;
+    const int64_t base_ns = BaseOf(interval_ns);
+    const int64_t tick_ns = FloorTo(time_->Now(), base_ns);
+    if (tick_ns > last_tick_ns_) {
+      counters_->ticks.fetch_add(1, std::memory_order_relaxed);
+      const int64_t missed = (tick_ns - last_tick_ns_) / base_ns - 1;
+      if (missed > 0)
+        counters_->ticks_missed.fetch_add(static_cast<uint64_t>(missed), std::memory_order_relaxed);
+      last_tick_ns_ = tick_ns;
+      announcer_->Begin(tick_ns, interval_ns);
+      Tick(tick_ns, interval_ns);
+    }
+    if (stopping_) break;
+    const int64_t now_ns = time_->Now();
+    wakeup_->Wait(NextAfter(now_ns, base_ns) - now_ns);
+  }
+  // No tick is promised that has not been: what lies between it and now simply ends here.
+  for (auto& [id, target] : targets_)
+    PublishTo(target, last_tick_ns_ - options_.join_slack_ns, true);
+  targets_.clear();
+}
+
+void Sampler::Boot() {
+  last_tick_ns_ = FloorTo(time_->Now(), BaseOf(interval_ns_));
+  last_publish_ns_ = last_tick_ns_;
+  announcer_->Begin(last_tick_ns_, interval_ns_);
+  system_->Clear();
+  cores_->Clear();
+  counters_->boots.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Sampler::Reboot() {
+  PITWALL_LOG(kWarning, "collector", "the wall clock went ",
+              FormatDouble(static_cast<double>(time_->Drift()) / 1e9),
+              " s away from monotonic time: a new boot begins");
+  for (auto& [id, target] : targets_)
+    PublishTo(target, last_tick_ns_ - options_.join_slack_ns, true);
+  targets_.clear();
+  time_->Restart();
+  announcer_->NewBoot();
+  Boot();
+  bindings_version_ = 0;
+}
+
+void Sampler::Tick(int64_t tick_ns, int64_t interval_ns) {
+  const int64_t now_ns = clock_.MonotonicNs();
+  if (drop_folder_ != nullptr && now_ns >= next_poll_ns_) {
+    next_poll_ns_ = now_ns + kDropPollNs;
+    bindings_->SetDropped(drop_folder_->Poll());
+  }
+  SyncBindings(tick_ns);  // a job that came and is over between two ticks must be heard of too
+  End(bindings_->Expire(now_ns));
+  SyncBindings(tick_ns);
+  if (gpus_ != nullptr) SplitGpus(tick_ns);
+  if (tick_ns % interval_ns == 0) SampleAll(tick_ns);
+  if (tick_ns - last_publish_ns_ >= std::min(kPublishNs, kBeatNs)) {
+    last_publish_ns_ = tick_ns;
+    Publish(tick_ns);
+  }
+}
+
+void Sampler::SyncBindings(int64_t tick_ns) {
+  if (bindings_->version() == bindings_version_) return;
+  // What was sampled before belongs to those who were here before.
+  if (!targets_.empty() && last_publish_ns_ < tick_ns) Publish(last_publish_ns_);
+  SyncTargets();
+}
+
+void Sampler::AddTarget(const BoundJob& job, bool is_node) {
+  Target& target = targets_[job.id];
+  target.is_node = is_node;
+  const NodeAnnouncer::Source source = announcer_->Announce(job.id);
+  target.boot_id = source.boot_id;
+  target.start_ns = source.start_ns;
+  target.state = source.state;
+  target.gpus = EmptyTable(kGpuStream);
+  target.processes = EmptyTable(kProcessStream);
+  target.cgroups = EmptyTable(kCgroupStream);
+  target.job.id = job.id;
+  target.has_cores = !is_node;
+  if (is_node) {
+    if (gpus_ != nullptr) target.gpus->SetReaders(GpuReaders({}));
+    return;
+  }
+  if (job.by_client_only) {  // its first client announced it
+    target.reference = job.announced;
+  } else {
+    Introduce(target, job);
+  }
+}
+
+// Says what job this is. Said again, it replaces what was said before.
+void Sampler::Introduce(Target& target, const BoundJob& job) {
+  JobEvent started;
+  started.kind = JobEvent::Kind::kStarted;
+  started.time_ns = last_tick_ns_;
+  started.name = job.name;
+  started.reference = target.reference = job.reference;
+  started.labels = job.labels;
+  target.events.push_back(std::move(started));
+}
+
+void Sampler::Update(Target& target, const BoundJob& job) {
+  if (target.job.processes != job.processes) {
+    target.processes->SetReaders(List(NewProcessReader(context_, job.processes)));
+  }
+  // A process came for a job without one, or after the one that was told: a stop aims at it.
+  if (target.reference != job.reference) Introduce(target, job);
+  target.job = job;
+}
+
+std::vector<std::unique_ptr<SeriesReader>> Sampler::GpuReaders(const std::vector<int>& only) const {
+  return List(NewGpuReader(context_, gpus_, only));
+}
+
+void Sampler::SyncTargets() {
+  const std::vector<BoundJob> jobs = bindings_->Jobs(&bindings_version_);
+  const std::string node_job = Cat("node:", options_.node);
+  // A job that is neither bound nor ended any more: its file was removed.
+  std::vector<EndedJob> gone;
+  for (const auto& [id, target] : targets_) {
+    const bool bound = std::any_of(jobs.begin(), jobs.end(),
+                                   [&id = id](const BoundJob& job) { return job.id == id; });
+    if (!bound && !target.is_node) gone.push_back({id, false, ""});
+  }
+  End(gone);
+  if (!targets_.contains(node_job)) {
+    BoundJob job;
+    job.id = node_job;
+    AddTarget(job, true);
+  }
+  for (const BoundJob& job : jobs) {
+    if (!targets_.contains(job.id)) AddTarget(job, false);
+    Update(targets_[job.id], job);
+  }
+  Target& node = targets_[node_job];
+  node.withdraw_cores = node.has_cores && !jobs.empty();
+  node.has_cores = jobs.empty();
+  FindCgroups();
+  counters_->jobs.store(jobs.size(), std::memory_order_relaxed);
+}
+
+void Sampler::FindCgroups() {
+  absl::btree_map<std::string, int> users;
+  absl::btree_map<std::string, std::string> found;
+  for (const auto& [id, target] : targets_) {
+    if (target.is_node) continue;
+    const std::string path = target.job.cgroup.empty()
+                                 ? CgroupOf(options_.root, target.job.processes)
+                                 : target.job.cgroup;
+    found[id] = path;
+    ++users[path];
+  }
+  for (auto& [id, target] : targets_) {
+    if (target.is_node) continue;
+    // A group that two jobs share says nothing about either.
+    const std::string path = users[found[id]] == 1 ? found[id] : "";
+    if (path == target.cgroup) continue;
+    target.cgroup = path;
+    target.cgroups->SetReaders(path.empty() ? List() : List(NewCgroupReader(context_, path)));
+  }
+}
+
+void Sampler::SplitGpus(int64_t tick_ns) {
+  // A job whose clients have gone (a grace keeps it) uses no GPU: it leaves them to who is here.
+  size_t present = 0;
+  bool known = true;
+  for (const auto& [id, target] : targets_) {
+    if (!target.job.present) continue;
+    ++present;
+    known &= !target.job.gpus.empty();
+  }
+  const bool any = gpus_->count() > 0;  // else there is nothing to withhold
+  for (auto& [id, target] : targets_) {
+    if (target.is_node) continue;
+    const size_t jobs = present + (target.job.present ? 0 : 1);
+    const bool withhold = jobs > 1 && !(known && !target.job.gpus.empty());
+    if (!target.gpus_given.has_value() ||
+        *target.gpus_given != std::pair(!withhold, target.job.gpus)) {
+      target.gpus_given = std::pair(!withhold, target.job.gpus);
+      target.gpus->SetReaders(withhold ? List() : GpuReaders(target.job.gpus));
+    }
+    if (target.gpus_noticed == (withhold && any)) continue;
+    target.gpus_noticed = withhold && any;
+    JobEvent notice;
+    notice.kind = JobEvent::Kind::kNotice;
+    notice.time_ns = tick_ns;
+    notice.name = target.job.name;
+    notice.reason = "gpu_split_unknown";
+    if (target.gpus_noticed) notice.series = GpuSeriesNames();  // none lifts it
+    target.events.push_back(std::move(notice));
+  }
+}
+
+void Sampler::SampleAll(int64_t tick_ns) {
+  system_->Sample(tick_ns);
+  cores_->Sample(tick_ns);
+  for (auto& [id, target] : targets_) {
+    target.gpus->Sample(tick_ns);
+    target.processes->Sample(tick_ns);
+    target.cgroups->Sample(tick_ns);
+  }
+}
+
+void Sampler::Publish(int64_t tick_ns) {
+  for (auto& [id, target] : targets_) PublishTo(target, tick_ns - options_.join_slack_ns, false);
+  system_->Clear();
+  cores_->Clear();
+}
+
+void Sampler::PublishTo(Target& target, int64_t promise_ns, bool goodbye) {
+  Batch batch;
+  batch.job = target.job.id;
+  batch.source = Cat("node@", options_.node);
+  batch.boot_id = target.boot_id;
+  batch.info.kind = SourceKind::kNode;
+  batch.info.node = options_.node;
+  batch.info.start_ns = target.start_ns;
+  batch.info.interval_ns = interval_ns_;
+  batch.promise_ns = promise_ns;
+  batch.goodbye = goodbye;
+  batch.events = std::exchange(target.events, {});
+  const bool repeat = last_tick_ns_ - target.schemas_sent_ns >= kSchemaRepeatNs;
+  if (repeat) target.schemas_sent_ns = last_tick_ns_;
+  system_->AppendTo(repeat, &target.announced_system, &batch);
+  if (target.has_cores) cores_->AppendTo(repeat, &target.announced_cores, &batch);
+  target.gpus->AppendTo(repeat, &target.announced_gpus, &batch);
+  target.processes->AppendTo(repeat, &target.announced_processes, &batch);
+  target.cgroups->AppendTo(repeat, &target.announced_cgroup, &batch);
+  if (std::exchange(target.withdraw_cores, false)) {
+    // A schema without series, and a tick under it: that is how their end is told.
+    batch.schemas.push_back(Schema{SchemaId(kCoreStream, {}), kCoreStream, {}});
+    batch.frames.push_back({batch.schemas.back()->id, {&last_tick_ns_, 1}, {}, {}, {}});
+    target.announced_cores = batch.schemas.back()->id;
+  }
+  sender_->Send(std::move(batch), &target.state);
+  target.gpus->Clear();
+  target.processes->Clear();
+  target.cgroups->Clear();
+}
+
+void Sampler::End(const std::vector<EndedJob>& over) {
+  for (const EndedJob& job : over) {
+    const auto it = targets_.find(job.id);
+    if (it == targets_.end()) continue;
+    if (job.ended) {
+      JobEvent ended;
+      ended.kind = JobEvent::Kind::kEnded;
+      ended.time_ns = last_tick_ns_;
+      ended.name = it->second.job.name;
+      ended.reason = job.reason;
+      it->second.events.push_back(std::move(ended));
+    }
+    PITWALL_LOG(kInfo, "collector", "job ", Quote(job.id),
+                job.ended ? " ended: " : " is not on this node any more", job.reason);
+    PublishTo(it->second, last_tick_ns_ - options_.join_slack_ns, true);
+    announcer_->Forget(job.id);
+    targets_.erase(it);
+  }
+}
+
+}  // namespace pitwall::collector

@@ -1,0 +1,128 @@
+// The node as a source of telemetry: reads it in even ticks and publishes that for each job that
+// runs here.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "services/base/clock.h"
+#include "services/collector/batch_sender.h"
+#include "services/collector/bindings.h"
+#include "services/collector/counters.h"
+#include "services/collector/drop_folder.h"
+#include "services/collector/event_time.h"
+#include "services/collector/gpu_monitor.h"
+#include "services/collector/node_announcer.h"
+#include "services/collector/stream_table.h"
+
+namespace pitwall::collector {
+
+struct SamplerOptions {
+  std::string node;
+  std::string root = "/";
+  int64_t interval_ns = 500 * kNanosPerMilli;
+  int64_t join_slack_ns = 0;
+};
+
+// Ticks stand at absolute multiples of the interval in event time, however long a reading takes;
+// multiples that were missed are counted, not made up. At least each second a batch goes out per
+// job and for node:<name>, with the promise of the last tick less the slack. Streams of the node: 1
+// system, 2 cores, 3 GPUs, 4 processes, 5 cgroup.
+//
+//  * node:<name> always gets the system and all GPUs; the cores only while no job is bound.
+//  * A job gets the system, the cores, its processes and cgroup; and its GPUs: all when it is
+//    alone, else those that are declared for it. When they are not for every job that is present,
+//    no job gets any, and each is told by a notice.
+//
+// When wall and event time have drifted apart by more than a second, the source ends and begins a
+// new boot. Owns its thread; Start and Stop from one thread.
+class Sampler {
+ public:
+  // `gpus` and `drop_folder` may be null; everything is borrowed.
+  Sampler(const SamplerOptions& options, Clock& clock, EventTime* time, Bindings* bindings,
+          const GpuMonitor* gpus, DropFolder* drop_folder, NodeAnnouncer* announcer,
+          BatchSender* sender, Counters* counters);
+  ~Sampler();
+
+  void Start();
+  // Publishes what it has, says goodbye for the node to each job, ends the thread. Idempotent.
+  void Stop();
+  void SetInterval(int64_t interval_ns);
+
+ private:
+  // A job that gets the node's telemetry.
+  struct Target {
+    BoundJob job;
+    bool is_node = false;    // node:<name> itself
+    JobReference reference;  // as the log has it
+    std::string boot_id;
+    int64_t start_ns = 0;
+    SourceState state;
+    uint64_t announced_system = 0;
+    uint64_t announced_cores = 0;
+    uint64_t announced_gpus = 0;
+    uint64_t announced_processes = 0;
+    uint64_t announced_cgroup = 0;
+    bool has_cores = false;
+    bool withdraw_cores = false;
+    std::optional<std::pair<bool, std::vector<int>>> gpus_given;  // whether any, and which
+    bool gpus_noticed = false;  // the job was told that it gets none
+    std::string cgroup;
+    int64_t schemas_sent_ns = 0;
+    std::vector<JobEvent> events;  // of the next batch
+    std::unique_ptr<StreamTable> gpus;
+    std::unique_ptr<StreamTable> processes;
+    std::unique_ptr<StreamTable> cgroups;
+  };
+
+  void Loop();
+  void Boot();
+  void Reboot();
+  void Tick(int64_t tick_ns, int64_t interval_ns);
+  void SyncTargets();
+  // Takes up the bindings when they have changed.
+  void SyncBindings(int64_t tick_ns);
+  void AddTarget(const BoundJob& job, bool is_node);
+  void Introduce(Target& target, const BoundJob& job);
+  void Update(Target& target, const BoundJob& job);
+  void FindCgroups();
+  void SplitGpus(int64_t tick_ns);
+  void SampleAll(int64_t tick_ns);
+  void Publish(int64_t tick_ns);
+  void PublishTo(Target& target, int64_t promise_ns, bool goodbye);
+  void End(const std::vector<EndedJob>& over);
+  std::vector<std::unique_ptr<SeriesReader>> GpuReaders(const std::vector<int>& only) const;
+
+  const SamplerOptions options_;
+  Clock& clock_;
+  EventTime* const time_;
+  Bindings* const bindings_;
+  const GpuMonitor* const gpus_;
+  DropFolder* const drop_folder_;
+  NodeAnnouncer* const announcer_;
+  BatchSender* const sender_;
+  Counters* const counters_;
+  const ReaderContext context_;
+  const std::unique_ptr<Wakeup> wakeup_;
+  std::atomic<int64_t> interval_ns_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+
+  // The thread's own.
+  uint64_t bindings_version_ = 0;
+  int64_t next_poll_ns_ = 0;  // of the drop folder, monotonic
+  int64_t last_tick_ns_ = 0;
+  int64_t last_publish_ns_ = 0;
+  std::unique_ptr<StreamTable> system_;
+  std::unique_ptr<StreamTable> cores_;
+  absl::btree_map<std::string, Target> targets_;  // by job id
+};
+
+}  // namespace pitwall::collector

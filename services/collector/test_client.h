@@ -1,0 +1,112 @@
+// For tests: a client of the collector's socket.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "pitwall/client/v1/client.pb.h"
+
+namespace pitwall::collector {
+
+// Blocking; a failure of the socket is a failure of the test.
+class TestClient {
+ public:
+  explicit TestClient(const std::string& path)
+      : fd_(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.data(), path.size());
+    connected_ = connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  }
+  ~TestClient() { Close(); }
+  TestClient(TestClient&& other) noexcept
+      : fd_(std::exchange(other.fd_, -1)), connected_(other.connected_) {}
+
+  bool connected() const { return connected_; }
+  void Close() {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+  void SendBytes(std::string_view bytes) {
+    ASSERT_EQ(send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  static std::string Framed(std::string_view message) {
+    std::string out;
+    for (int i = 0; i < 4; ++i) out.push_back(static_cast<char>(message.size() >> (8 * i)));
+    return out + std::string(message);
+  }
+  void Send(const client::v1::ClientMessage& message) {
+    SendBytes(Framed(message.SerializeAsString()));
+  }
+  client::v1::Welcome ReadWelcome() {
+    client::v1::CollectorMessage message;
+    std::string head(4, '\0');
+    EXPECT_TRUE(ReadAll(&head));
+    std::string body(
+        static_cast<unsigned char>(head[0]) + 256u * static_cast<unsigned char>(head[1]), '\0');
+    EXPECT_TRUE(ReadAll(&body));
+    EXPECT_TRUE(message.ParseFromString(body));
+    return message.welcome();
+  }
+  // Blocks until the other side has closed.
+  bool AwaitClosed() {
+    char byte;
+    return recv(fd_, &byte, 1, 0) <= 0;
+  }
+
+ private:
+  bool ReadAll(std::string* out) {
+    return recv(fd_, out->data(), out->size(), MSG_WAITALL) == static_cast<ssize_t>(out->size());
+  }
+  int fd_;
+  bool connected_ = false;
+};
+
+inline client::v1::ClientMessage HelloOf(int rank, int64_t start_ns,
+                                         std::string_view job = "job-1") {
+  client::v1::ClientMessage message;
+  auto* hello = message.mutable_hello();
+  hello->set_protocol(1);
+  hello->set_job_id(std::string(job));
+  hello->set_job_name("train");
+  hello->set_rank(static_cast<uint32_t>(rank));
+  hello->set_world_size(2);
+  hello->set_boot_id("boot-" + std::to_string(rank));
+  hello->set_start_unix_ns(start_ns);
+  hello->set_pid(4711);
+  return message;
+}
+
+inline client::v1::ClientMessage UpdateOf(uint64_t sequence, int64_t promise_ns) {
+  client::v1::ClientMessage message;
+  message.mutable_update()->set_sequence(sequence);
+  message.mutable_update()->set_promise_unix_ns(promise_ns);
+  return message;
+}
+
+inline void AddSpan(client::v1::ClientMessage* message, client::v1::SpanKind kind,
+                    std::string_view name, int64_t start_ns, int64_t end_ns, int64_t step) {
+  auto* span = message->mutable_update()->add_spans();
+  span->set_kind(kind);
+  span->set_name(std::string(name));
+  span->set_start_unix_ns(start_ns);
+  span->set_duration_ns(end_ns - start_ns);
+  span->set_step_plus_one(static_cast<uint64_t>(step + 1));
+  span->set_mode("train");
+}
+
+inline client::v1::ClientMessage GoodbyeOf(std::string_view reason) {
+  client::v1::ClientMessage message;
+  message.mutable_goodbye()->set_reason(std::string(reason));
+  return message;
+}
+
+}  // namespace pitwall::collector

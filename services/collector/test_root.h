@@ -1,0 +1,40 @@
+// For tests: a temporary directory that stands for the root of a machine.
+#pragma once
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+namespace pitwall::collector {
+
+// Removed with everything in it at the end.
+class TestRoot {
+ public:
+  TestRoot() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "pitwall-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~TestRoot() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TestRoot(const TestRoot&) = delete;
+  TestRoot& operator=(const TestRoot&) = delete;
+
+  const std::string& path() const { return path_; }
+  std::string At(std::string_view relative) const { return path_ + "/" + std::string(relative); }
+  // Rewrites in place, as files of /proc change under those who hold them open.
+  void Write(std::string_view relative, std::string_view content) const {
+    std::filesystem::create_directories(std::filesystem::path(At(relative)).parent_path());
+    std::ofstream(At(relative), std::ios::binary | std::ios::trunc) << content;
+  }
+  void Remove(std::string_view relative) const { std::filesystem::remove(At(relative)); }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace pitwall::collector

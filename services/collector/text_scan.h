@@ -1,0 +1,53 @@
+// Numbers and words of the text files under /proc and /sys, read in place.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace pitwall::collector {
+
+// Walks over a text; the views that it gives point into it.
+class TextScan {
+ public:
+  explicit TextScan(std::string_view text) : rest_(text) {}
+
+  // The next line without its end; false after the last one.
+  bool Line(std::string_view* line) {
+    if (rest_.empty()) return false;
+    const size_t end = rest_.find('\n');
+    *line = rest_.substr(0, end);
+    rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
+    return true;
+  }
+  // The next word between blanks; "" at the end.
+  std::string_view Word() {
+    const size_t begin = rest_.find_first_not_of(" \t");
+    if (begin == std::string_view::npos) {
+      rest_ = {};
+      return {};
+    }
+    rest_.remove_prefix(begin);
+    const size_t end = rest_.find_first_of(" \t\n");
+    const std::string_view word = rest_.substr(0, end);
+    rest_.remove_prefix(word.size());
+    return word;
+  }
+  // The next word as a number; nothing when it is none.
+  std::optional<uint64_t> Number() { return ToNumber(Word()); }
+  std::string_view rest() const { return rest_; }
+
+  static std::optional<uint64_t> ToNumber(std::string_view word) {
+    uint64_t number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (word.empty() || error != std::errc() || end != word.data() + word.size())
+      return std::nullopt;
+    return number;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+}  // namespace pitwall::collector

@@ -1,0 +1,132 @@
+// A shard with rules from a text, fed by hand: what the engine's tests share.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rules/plan/compile.h"
+#include "services/base/check.h"
+#include "services/base/clock.h"
+#include "services/base/strings.h"
+#include "services/codec/telemetry_codec.h"
+#include "services/engine/shard.h"
+
+namespace pitwall::engine {
+
+class RulesForTest final : public RuleSetView, public RuleSetProvider {
+ public:
+  explicit RulesForTest(std::string_view text) { Replace(text); }
+  void Replace(std::string_view text) {
+    const plan::RuleSetFile file{"pack.yaml", std::string(text)};
+    auto program = plan::CompileRules({&file, 1});
+    if (!program.ok()) std::fprintf(stderr, "%s\n", program.status().ToString().c_str());
+    PITWALL_CHECK(program.ok());
+    program_ = *std::move(program);
+  }
+  plan::ProgramPtr program() const override { return program_; }
+  std::vector<double> ParametersFor(size_t space, const JobIdentity& job) const override {
+    return plan::ParametersFor(*program_, program_->spaces[space], job.id, job.name, Labels());
+  }
+  StatusOr<std::shared_ptr<const RuleSetView>> Load(const std::string&) override {
+    auto view = std::make_shared<RulesForTest>(*this);  // the program as it is now
+    return std::shared_ptr<const RuleSetView>(std::move(view));
+  }
+
+ private:
+  plan::ProgramPtr program_;
+};
+
+// One job "job" and its sources, in one partition. Times are seconds after kBase.
+class ShardForTest {
+ public:
+  static constexpr int64_t kBase = 1'767'225'600 * kNanosPerSecond;
+
+  explicit ShardForTest(std::string_view rules, EngineOptions options = {})
+      : rules_(rules), options_(options), shard_(std::make_unique<Shard>(&rules_, options)) {
+    PITWALL_CHECK(shard_->SetInitialRules("rules").ok());
+  }
+
+  static int64_t At(double seconds) {
+    return kBase + static_cast<int64_t>(seconds * static_cast<double>(kNanosPerSecond));
+  }
+
+  // A batch of a node source, with what the caller set; job, boot id, sequence, start and promise
+  // are filled.
+  void Feed(Batch batch, double promise) {
+    batch.job = "job";
+    if (batch.boot_id.empty()) batch.boot_id = "boot";
+    batch.sequence = ++sequences_[Cat(batch.source, "/", batch.boot_id)];
+    if (batch.info.start_ns == 0) batch.info.start_ns = kBase;
+    batch.promise_ns = At(promise);
+    std::string bytes;
+    encoder_.Encode(batch, &bytes);
+    FeedBytes(bytes, append_at_ < 0 ? promise : append_at_);
+  }
+  // What the log says is the time from now on, whatever the sources say; negative: each promise is
+  // right.
+  void SetAppendTime(double seconds) { append_at_ = seconds; }
+  void Tick(double seconds = 1) {
+    std::string bytes;
+    codec::EncodeControl({.kind = ControlRecord::Kind::kClockTick,
+                          .elapsed_ns = static_cast<int64_t>(seconds * 1e9)},
+                         &bytes);
+    FeedBytes(bytes, append_at_);
+  }
+  void ChangeRules(std::string_view text) {
+    rules_.Replace(text);
+    std::string bytes;
+    codec::EncodeControl(
+        {.kind = ControlRecord::Kind::kRuleSetChange, .rule_set_hash = Cat("rules-", offset_)},
+        &bytes);
+    FeedBytes(bytes, append_at_);
+  }
+  // As after a crash: everything from a snapshot of now.
+  void Restart() {
+    std::vector<JobSnapshot> snapshots;
+    for (const Job* job : shard_->Jobs()) snapshots.push_back(shard_->Snapshot(job->id(), offset_));
+    shard_ = std::make_unique<Shard>(&rules_, options_);
+    PITWALL_CHECK(shard_->SetInitialRules("rules").ok());
+    for (const JobSnapshot& snapshot : snapshots) {
+      const Status restored = shard_->RestoreJob(snapshot);
+      if (!restored.ok()) std::fprintf(stderr, "%s\n", restored.ToString().c_str());
+      PITWALL_CHECK(restored.ok());
+    }
+  }
+  void FeedBytes(std::string_view bytes, double append_at) {
+    PITWALL_CHECK(shard_->Apply(offset_++, At(append_at), "job", bytes, &outputs_).ok());
+  }
+
+  Shard& shard() { return *shard_; }
+  uint64_t drops(Drop reason) const {
+    return shard_->counters().drops[static_cast<size_t>(reason)];
+  }
+  const Outputs& outputs() const { return outputs_; }
+  // "<type> <alert or status> <reason>" of each event so far, as a failed assertion shows it.
+  std::vector<std::string> Events() const {
+    std::vector<std::string> out;
+    for (const IssueEvent& e : outputs_.events) {
+      if (e.type == EventType::kRuleStatus) {
+        out.push_back(Cat("status ", RuleStatusName(e.status), " ", e.alert, " ", e.status_reason));
+      } else {
+        out.push_back(Cat(EventTypeName(e.type), " ", e.alert));
+      }
+    }
+    return out;
+  }
+
+ private:
+  RulesForTest rules_;
+  const EngineOptions options_;
+  std::unique_ptr<Shard> shard_;
+  double append_at_ = -1;
+  codec::BatchEncoder encoder_;
+  StringMap<uint64_t> sequences_;
+  Outputs outputs_;
+  int64_t offset_ = 0;
+};
+
+}  // namespace pitwall::engine

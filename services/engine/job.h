@@ -1,0 +1,163 @@
+// The state of one job: sources, watermark, attempts, step clocks, windows, rules. A deterministic
+// state machine over the records of the log in offset order; time.md gives its rules.
+// Single-threaded, reads no clock.
+//
+// Everything that a record brings waits until the job's watermark passes its event time, and is
+// then applied in the order (position, phase, source, boot, sequence, index). Attempts, falls of
+// the step and ends of sources are decided in that order too, so the order in which sources'
+// batches arrive changes no event.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "rules/plan/program.h"
+#include "services/base/binary.h"
+#include "services/engine/counters.h"
+#include "services/engine/limits.h"
+#include "services/engine/outputs.h"
+#include "services/engine/source.h"
+#include "services/engine/space_runner.h"
+#include "services/engine/timeline.h"
+#include "services/model/telemetry.h"
+
+namespace pitwall::engine {
+
+// The compiled rules in force, and each job's parameters (overrides).
+class RuleSetView {
+ public:
+  virtual ~RuleSetView() = default;
+  virtual plan::ProgramPtr program() const = 0;  // may be null: no rules yet
+  virtual std::vector<double> ParametersFor(size_t space, const JobIdentity& job) const = 0;
+};
+
+struct RecordPosition {
+  int64_t offset = 0;
+  int64_t append_time_ns = 0;
+};
+
+class Job {
+ public:
+  Job(std::string id, std::shared_ptr<const RuleSetView> rules, const EngineOptions& options,
+      EngineCounters* counters);
+  ~Job();
+
+  // `raw` is the record's value: what is dead-lettered when its schema never comes.
+  void OnBatch(const RecordPosition& at, const Batch& batch, std::string_view raw, Outputs* out);
+  // A clock tick of the partition.
+  void OnTick(int64_t elapsed_ns, Outputs* out);
+  // Another rule set, from the next evaluation on: a diff, what did not change keeps its state.
+  void SetRules(std::shared_ptr<const RuleSetView> rules, Outputs* out);
+  // No source will come any more and W may pass everything that was read (the end of a finished
+  // input).
+  void FinishInput(bool end_job, Outputs* out);
+
+  const std::string& id() const { return identity_.id; }
+  const JobIdentity& identity() const { return identity_; }
+  int64_t watermark() const { return watermark_; }
+  uint64_t attempt() const { return attempt_; }
+  // Nothing is left of it but the memory that it ended by event.
+  bool ended() const { return ended_; }
+  // Its state can go: silent for too long, or its tombstone has stood long enough.
+  bool gone() const { return gone_; }
+  size_t live_sources() const;
+  size_t MemoryBytes() const;
+  // Ticks of log time read by this job: paces its snapshots.
+  int64_t log_time_ns() const { return log_time_ns_; }
+
+  void Save(BinaryWriter& out) const;
+  // Into a job made with the rule set that was in force.
+  Status Restore(BinaryReader& in);
+
+ private:
+  using SourceKey = std::pair<std::string, std::string>;  // (source, boot)
+  struct RowRef {
+    int64_t time;
+    Source* source;
+    PendingFrame* frame;
+    size_t row;
+  };
+
+  // Reading (job.cc).
+  Source* FindOrAddSource(const Batch& batch, Outputs* out);
+  void ReadFrames(const RecordPosition& at, const Batch& batch, std::string_view raw,
+                  Source* source, Outputs* out);
+  // False: the promise is refused, since the source's clock runs ahead.
+  bool ReadPromise(const RecordPosition& at, const Batch& batch, Source* source);
+  void ReadHappenings(const RecordPosition& at, const Batch& batch, bool believed, Source* source);
+  void ReleaseWaiting(Source* source);
+  void Leave(Source* source);
+  void Schedule(int64_t position, Phase phase, const Source& source, uint64_t sequence,
+                uint32_t index, Happening happening);
+  int64_t LeastPromise() const;
+  int64_t NewestPromise() const;
+  void Advance(int64_t to, Outputs* out);
+  void DropWaiting(Source* source, int64_t elapsed_ns, Outputs* out);
+  void PruneSources();
+
+  // Applying in event time (job_apply.cc; attempts and steps: job_steps.cc).
+  void ApplyUpTo(int64_t to, Outputs* out);
+  void RunTicksBelow(int64_t position, Outputs* out);
+  void ApplyRow(const RowRef& row, Outputs* out);
+  void ApplyStep(const RowRef& row, int64_t step, Outputs* out);
+  void Apply(const HappeningKey& key, const Happening& happening, Outputs* out);
+  void ApplyBoot(const HappeningKey& key, Source* source, Outputs* out);
+  void BeginAttempt(uint64_t number, int64_t at, const Source& first, Outputs* out);
+  void EndSource(Source* source, int64_t at);
+  void MarkStale(const Source& source, int64_t position);
+  // `at`: event time of what may have moved the step watermark.
+  void AdvanceSteps(SpaceRunner* space, int64_t at, Outputs* out);
+  void JudgeStepRules(int64_t time_ns, Outputs* out);
+  void EndJob(int64_t at, bool by_event, Outputs* out);
+  void FlagSource(Source* source, std::string_view reason, bool on);
+  void RepeatOwnSeries();
+  const BoundColumns& TimeColumns(Binding* binding);
+  const BoundColumns& StepColumns(Binding* binding, SpaceRunner* space);
+  void Bind(const Schema& schema, SpaceRunner* space, BoundColumns* columns);
+  // Counts what a store refuses: series beyond its limit, samples beyond its limit or late.
+  void CountUnknown(const Status& interned);
+  void CountRefused(const Status& appended, size_t samples);
+  SpaceRunner* StepSpace(std::string_view mode);
+  void BuildRunners();
+  void SetParameters();
+  void Forget();
+  TickContext ContextAt(int64_t position) const;
+
+  JobIdentity identity_;
+  std::shared_ptr<const RuleSetView> rules_;
+  const EngineOptions options_;
+  EngineCounters* const counters_;
+
+  absl::btree_map<SourceKey, std::unique_ptr<Source>> sources_;
+  Timeline timeline_;
+  std::unique_ptr<SpaceRunner> time_;
+  std::vector<std::unique_ptr<SpaceRunner>> steps_;  // by mode
+  uint64_t bindings_generation_ = 1;                 // grows when plans of rows must be made anew
+
+  int64_t watermark_ = kMinPosition;  // kMinPosition: none yet
+  int64_t origin_ = kMinPosition;
+  int64_t applied_ = kMinPosition;        // everything at or before it was applied
+  int64_t last_activity_ = kMinPosition;  // position of the newest thing applied
+  int64_t last_frame_watermark_ = kMinPosition;
+  int64_t next_step_judgement_ = kMinPosition;
+  int64_t next_expiry_ = kMinPosition;
+  size_t open_samples_ = 0;
+
+  uint64_t attempt_ = 0;
+  bool started_ = false;         // some attempt has begun
+  int64_t attempt_boot_ns_ = 0;  // start of the rank that began it
+  bool attempt_by_rank_0_ = false;
+  bool ended_ = false;
+  bool gone_ = false;
+  int64_t tombstone_age_ns_ = 0;
+  int64_t blind_ns_ = 0;  // of ticks without any watermark
+  int64_t last_append_ns_ = 0;
+  int64_t log_time_ns_ = 0;
+  // The engine's own series: labels -> value, repeated while they hold.
+  absl::btree_map<Labels, double> own_series_;
+  int64_t own_series_at_ = kMinPosition;
+};
+
+}  // namespace pitwall::engine

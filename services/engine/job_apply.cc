@@ -1,0 +1,332 @@
+// Applying: what the watermark has passed takes effect, in order of event time, with the rules'
+// ticks in between.
+#include <algorithm>
+
+#include "services/base/check.h"
+#include "services/base/strings.h"
+#include "services/engine/job.h"
+#include "services/model/value.h"
+
+namespace pitwall::engine {
+
+namespace {
+// Engine series stand beside those of collectors; no source id begins with '#'.
+constexpr std::string_view kOwnSource = "#pitwall";
+}  // namespace
+
+TickContext Job::ContextAt(int64_t position) const {
+  return {.position = position, .time_ns = position, .step = kNoStep, .attempt = attempt_};
+}
+
+void Job::ApplyUpTo(int64_t to, Outputs* out) {
+  std::vector<std::pair<HappeningKey, Happening>> happenings = timeline_.TakeUpTo(to);
+  std::vector<RowRef> rows;
+  for (const auto& [key, source] : sources_) {
+    for (PendingFrame& frame : source->pending) {
+      while (frame.next < frame.times.size() && frame.times[frame.next] <= to) {
+        rows.push_back({frame.times[frame.next], source.get(), &frame, frame.next});
+        ++frame.next;
+      }
+    }
+  }
+  std::sort(rows.begin(), rows.end(), [](const RowRef& a, const RowRef& b) {
+    if (a.time != b.time) return a.time < b.time;
+    if (a.source != b.source) {
+      if (const int c = a.source->id.compare(b.source->id); c != 0) return c < 0;
+      return a.source->boot < b.source->boot;
+    }
+    if (a.frame->sequence != b.frame->sequence) return a.frame->sequence < b.frame->sequence;
+    if (a.frame->index != b.frame->index) return a.frame->index < b.frame->index;
+    return a.row < b.row;
+  });
+
+  size_t next_row = 0;
+  size_t next_happening = 0;
+  while ((next_row < rows.size() || next_happening < happenings.size()) && !ended_) {
+    bool row_first = next_happening == happenings.size();
+    if (!row_first && next_row < rows.size()) {
+      const HappeningKey& key = happenings[next_happening].first;
+      // No happening has the phase of rows, so position and phase decide.
+      row_first = rows[next_row].time != key.position ? rows[next_row].time < key.position
+                                                      : key.phase > Phase::kRow;
+    }
+    if (row_first) {
+      const RowRef& row = rows[next_row++];
+      RunTicksBelow(row.time, out);
+      last_activity_ = std::max(last_activity_, row.time);
+      ApplyRow(row, out);
+    } else {
+      const auto& [key, happening] = happenings[next_happening++];
+      RunTicksBelow(key.position, out);
+      last_activity_ = std::max(last_activity_, key.position);
+      Apply(key, happening, out);
+    }
+  }
+  for (const auto& [key, source] : sources_) {
+    while (!source->pending.empty() &&
+           source->pending.front().next == source->pending.front().times.size()) {
+      open_samples_ -= std::min(open_samples_, source->pending.front().values.size());
+      source->pending.pop_front();
+    }
+  }
+  if (ended_) return;
+  RunTicksBelow(to + 1, out);
+  if (ended_) return;
+  applied_ = to;
+  if (to >= next_expiry_) {
+    next_expiry_ = to + options_.expiry_interval_ns;
+    if (time_ != nullptr) time_->Expire();
+    for (const auto& space : steps_) space->Expire();
+  }
+}
+
+void Job::RunTicksBelow(int64_t position, Outputs* out) {
+  while (!ended_) {
+    const int64_t tick = time_ != nullptr ? time_->NextTick() : kMaxPosition;
+    const int64_t next = std::min(tick, next_step_judgement_);
+    if (next >= position) return;
+    const int64_t horizon = time_ != nullptr ? time_->QuietHorizon() : 0;
+    if (last_activity_ != kMinPosition && next > last_activity_ + horizon &&
+        position - next > horizon) {
+      // Nothing has been heard for longer than anything in the rules can remember: each tick in
+      // between would say the same. A clock that was an hour behind, or a long silence, must not
+      // cost an hour of evaluations.
+      if (time_ != nullptr) time_->SkipTo(position - 1);
+      next_step_judgement_ =
+          std::max(next_step_judgement_, FloorTo(position - 1, options_.step_status_interval_ns));
+      if (std::min(time_ != nullptr ? time_->NextTick() : kMaxPosition, next_step_judgement_) >=
+          position)
+        return;
+      last_activity_ = position - 1;
+      continue;
+    }
+    if (tick <= next_step_judgement_) {
+      time_->Evaluate(ContextAt(tick), identity_, out);
+    } else {
+      JudgeStepRules(next_step_judgement_, out);
+      next_step_judgement_ += options_.step_status_interval_ns;
+    }
+  }
+}
+
+void Job::Bind(const Schema& schema, SpaceRunner* space, BoundColumns* columns) {
+  columns->Release();
+  columns->ids.clear();
+  window::SeriesStore& store = *space->store();
+  for (const SeriesDescriptor& series : schema.series) {
+    auto id = store.Intern(series.labels);
+    CountUnknown(id.status());
+    columns->ids.push_back(id.ok() ? *id : window::SeriesStore::kUnwanted);
+  }
+  auto plan = store.Plan(columns->ids);
+  PITWALL_CHECK(plan.ok());  // every id comes from this store
+  columns->plan = *plan;
+  columns->store = space->store();
+  columns->generation = bindings_generation_;
+}
+
+const BoundColumns& Job::TimeColumns(Binding* binding) {
+  if (binding->time.generation != bindings_generation_)
+    Bind(binding->schema, time_.get(), &binding->time);
+  return binding->time;
+}
+
+const BoundColumns& Job::StepColumns(Binding* binding, SpaceRunner* space) {
+  std::unique_ptr<BoundColumns>& columns = binding->steps[space->clock().mode];
+  if (columns == nullptr) columns = std::make_unique<BoundColumns>();
+  if (columns->generation != bindings_generation_) Bind(binding->schema, space, columns.get());
+  return *columns;
+}
+
+// The reasons are fixed texts: each new one is a status event of every rule.
+void Job::CountUnknown(const Status& interned) {
+  if (interned.ok()) return;
+  counters_->Count(Drop::kLimit);
+  identity_.limit_reason = Cat("more than ", options_.max_series_per_job, " series");
+}
+
+void Job::CountRefused(const Status& appended, size_t samples) {
+  if (appended.ok()) return;
+  if (!absl::IsResourceExhausted(appended)) {
+    counters_->Count(Drop::kLate, samples);
+    return;
+  }
+  counters_->Count(Drop::kLimit, samples);
+  identity_.limit_reason =
+      Cat("more than ", options_.max_open_samples_per_job, " samples wait for the watermark");
+}
+
+void Job::ApplyRow(const RowRef& ref, Outputs* out) {
+  Source* source = ref.source;
+  PendingFrame* frame = ref.frame;
+  const size_t columns = frame->columns();
+  if (ref.time >= source->ended_at) {
+    counters_->Count(Drop::kZombie, columns);
+    return;
+  }
+  const int64_t step = frame->steps.empty() ? kNoStep : frame->steps[ref.row];
+  if (step != kNoStep && !source->attempt.has_value()) {
+    // A rank belongs to the attempt in which it finished its first step.
+    if (!started_) BeginAttempt(source->info.attempt.value_or(1), ref.time, *source, out);
+    source->attempt = source->info.attempt.value_or(attempt_);
+    if (*source->attempt < attempt_) EndSource(source, ref.time);
+    if (ref.time >= source->ended_at) {
+      counters_->Count(Drop::kZombie, columns);
+      return;
+    }
+  }
+  Binding* binding = frame->binding.get();
+  const std::span<const double> values(frame->values.data() + ref.row * columns, columns);
+
+  // A series that the stream's schema no longer has ends at the first tick of the new one.
+  auto [stream, first] = source->streams.try_emplace(binding->schema.stream, binding->schema.id);
+  if (!first && stream->second != binding->schema.id) {
+    const auto old = source->schemas.find(stream->second);
+    stream->second = binding->schema.id;
+    if (old != source->schemas.end() && time_ != nullptr) {
+      std::vector<window::SeriesId> kept = TimeColumns(binding).ids;
+      std::sort(kept.begin(), kept.end());
+      std::vector<window::SeriesId> vanished;
+      for (const window::SeriesId id : TimeColumns(old->second.get()).ids) {
+        if (!std::binary_search(kept.begin(), kept.end(), id)) vanished.push_back(id);
+      }
+      if (!vanished.empty()) {
+        CountRefused(
+            time_->store()->AppendStale(
+                {ref.time, source->id, source->boot, frame->sequence, frame->index}, vanished),
+            vanished.size());
+      }
+    }
+  }
+  if (time_ != nullptr) {
+    const window::RowKey key{ref.time, source->id, source->boot, frame->sequence,
+                             static_cast<uint32_t>(ref.row)};
+    CountRefused(time_->store()->Append(key, TimeColumns(binding).plan, values), columns);
+  }
+  if (step != kNoStep) ApplyStep(ref, step, out);
+}
+
+void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* out) {
+  const auto found = sources_.find({key.source, key.boot});
+  Source* source = found == sources_.end() ? nullptr : found->second.get();
+  const JobEvent& event = happening.event;
+  switch (happening.kind) {
+    case Happening::Kind::kBoot:
+      if (source != nullptr) ApplyBoot(key, source, out);
+      break;
+    case Happening::Kind::kModes:
+      if (source == nullptr || key.position >= source->ended_at) break;
+      for (const std::string& mode : happening.modes)
+        source->step_promises.try_emplace(mode, kNoStep);
+      source->step_live = true;
+      break;
+    case Happening::Kind::kStepPromise: {
+      if (source == nullptr || key.position >= source->ended_at) break;
+      int64_t& promise = source->step_promises.try_emplace(happening.mode, kNoStep).first->second;
+      promise = std::max(promise, happening.step);
+      source->step_live = true;
+      if (SpaceRunner* space = StepSpace(happening.mode); space != nullptr)
+        AdvanceSteps(space, key.position, out);
+      break;
+    }
+    case Happening::Kind::kLeave:
+      // It may have come back since: what it sent meanwhile is newer than the marker.
+      if (source == nullptr || key.position >= source->ended_at) break;
+      MarkStale(*source, key.position);
+      source->step_live = false;
+      for (const auto& space : steps_) AdvanceSteps(space.get(), key.position, out);
+      break;
+    case Happening::Kind::kJobStarted: {
+      if (!event.name.empty()) identity_.name = event.name;
+      if (!(event.reference == JobReference{})) identity_.reference = event.reference;
+      if (!event.labels.empty()) identity_.labels = event.labels;
+      SetParameters();
+      break;
+    }
+    case Happening::Kind::kJobEnded:
+      RunTicksBelow(key.position + 1, out);
+      EndJob(key.position, /*by_event=*/true, out);
+      break;
+    case Happening::Kind::kJobNotice:
+      for (const std::string& name : event.series) identity_.withheld[name] = event.reason;
+      if (event.series.empty()) {
+        absl::erase_if(identity_.withheld,
+                       [&](const auto& entry) { return entry.second == event.reason; });
+      }
+      break;
+  }
+}
+
+void Job::MarkStale(const Source& source, int64_t position) {
+  for (const auto& [stream, schema_id] : source.streams) {
+    const auto found = source.schemas.find(schema_id);
+    if (found == source.schemas.end()) continue;
+    Binding* binding = found->second.get();
+    const window::RowKey key{position, source.id, source.boot, UINT64_MAX, stream};
+    if (time_ != nullptr) {
+      const auto& ids = TimeColumns(binding).ids;
+      CountRefused(time_->store()->AppendStale(key, ids), ids.size());
+    }
+    for (const auto& [mode, last] : source.last_steps) {
+      SpaceRunner* space = StepSpace(mode);
+      if (space == nullptr || last == kNoStep || !binding->steps.contains(mode)) continue;
+      window::RowKey step_key = key;
+      step_key.position = std::max(StepPosition(last + 1), space->watermark + 1);
+      const auto& ids = StepColumns(binding, space).ids;
+      CountRefused(space->store()->AppendStale(step_key, ids), ids.size());
+    }
+  }
+}
+
+void Job::EndJob(int64_t at, bool by_event, Outputs* out) {
+  const TickContext context = ContextAt(at);
+  const auto end = [&](SpaceRunner* space, TickContext c) {
+    space->EndAll(EndReason::kJobEnded, false, c, identity_, out);
+    space->Stop("the job ended", c, identity_, out);
+  };
+  if (time_ != nullptr) end(time_.get(), context);
+  for (const auto& space : steps_) {
+    TickContext c = context;
+    c.position = space->watermark == kMinPosition ? 0 : space->watermark;
+    c.step = space->watermark == kMinPosition ? kNoStep : space->watermark / kStepUnit;
+    end(space.get(), c);
+  }
+  ended_ = true;
+  gone_ = !by_event;
+}
+
+// The engine's own view of a source, as a series that rules can read:
+// pitwall_source_flagged{source,reason} is 1 while it holds.
+void Job::FlagSource(Source* source, std::string_view reason, bool on) {
+  const Labels labels({{kMetricName, "pitwall_source_flagged"},
+                       {"source", source->id},
+                       {"node", source->info.node},
+                       {"reason", reason}});
+  if (on) {
+    own_series_[labels] = 1;
+    own_series_at_ = kMinPosition;
+    return;
+  }
+  if (own_series_.erase(labels) == 0 || time_ == nullptr || watermark_ == kMinPosition) return;
+  if (auto id = time_->store()->Intern(labels); id.ok()) {
+    const window::SeriesId ids[] = {*id};
+    CountRefused(time_->store()->AppendStale({watermark_ + 1, kOwnSource, "", 0, 0}, ids), 1);
+  }
+}
+
+void Job::RepeatOwnSeries() {
+  if (own_series_.empty() || time_ == nullptr || ended_) return;
+  if (own_series_at_ != kMinPosition && watermark_ - own_series_at_ < options_.own_series_repeat_ns)
+    return;
+  own_series_at_ = watermark_;
+  for (const auto& [labels, value] : own_series_) {
+    auto id = time_->store()->Intern(labels);
+    CountUnknown(id.status());
+    if (!id.ok()) continue;
+    const window::SeriesId ids[] = {*id};
+    const double values[] = {value};
+    CountRefused(time_->store()->Append({watermark_ + 1, kOwnSource, "", 0, 0}, ids, values), 1);
+  }
+}
+
+}  // namespace pitwall::engine

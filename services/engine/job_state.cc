@@ -1,0 +1,232 @@
+// Rules in force and snapshots of a job.
+#include <algorithm>
+
+#include "services/base/strings.h"
+#include "services/engine/job.h"
+
+namespace pitwall::engine {
+
+void Job::BuildRunners() {
+  time_.reset();
+  steps_.clear();
+  const plan::ProgramPtr program = rules_ == nullptr ? nullptr : rules_->program();
+  if (program == nullptr) return;
+  for (size_t i = 0; i < program->spaces.size(); ++i) {
+    auto runner = std::make_unique<SpaceRunner>(program, i, options_, counters_);
+    if (runner->clock().step) {
+      steps_.push_back(std::move(runner));
+    } else {
+      time_ = std::move(runner);
+    }
+  }
+  SetParameters();
+}
+
+void Job::SetParameters() {
+  if (rules_ == nullptr) return;
+  if (time_ != nullptr)
+    time_->SetParameters(rules_->ParametersFor(time_->space_index(), identity_));
+  for (const auto& space : steps_)
+    space->SetParameters(rules_->ParametersFor(space->space_index(), identity_));
+}
+
+void Job::SetRules(std::shared_ptr<const RuleSetView> rules, Outputs* out) {
+  rules_ = std::move(rules);
+  if (ended_) return;
+  ++bindings_generation_;
+  if (watermark_ == kMinPosition) {
+    BuildRunners();
+    return;
+  }
+  const plan::ProgramPtr program = rules_->program();
+  const TickContext at = ContextAt(watermark_);
+  const auto step_context = [&](const SpaceRunner& space) {
+    TickContext context = at;
+    context.position = space.watermark == kMinPosition ? 0 : space.watermark;
+    context.step = space.watermark == kMinPosition ? kNoStep : space.watermark / kStepUnit;
+    return context;
+  };
+
+  std::unique_ptr<SpaceRunner> time;
+  std::vector<std::unique_ptr<SpaceRunner>> steps;
+  for (size_t i = 0; program != nullptr && i < program->spaces.size(); ++i) {
+    const ClockSpec& clock = program->spaces[i].demands.clock;
+    std::unique_ptr<SpaceRunner> runner;
+    if (!clock.step && time_ != nullptr) {
+      runner = std::move(time_);
+      runner->Replace(program, i, at, identity_, out);
+    } else if (clock.step) {
+      for (auto& space : steps_) {
+        if (space != nullptr && space->clock() == clock) {
+          runner = std::move(space);
+          runner->Replace(program, i, step_context(*runner), identity_, out);
+          break;
+        }
+      }
+      std::erase(steps_, nullptr);
+    }
+    if (runner == nullptr) {
+      runner = std::make_unique<SpaceRunner>(program, i, options_, counters_);
+      if (!clock.step) runner->SetOrigin(origin_, watermark_);
+    }
+    if (clock.step) {
+      steps.push_back(std::move(runner));
+    } else {
+      time = std::move(runner);
+    }
+  }
+  const auto end = [&](SpaceRunner* space, const TickContext& context) {
+    space->EndAll(EndReason::kRuleRemoved, false, context, identity_, out);
+    space->Stop("the rule was removed", context, identity_, out);
+  };
+  if (time_ != nullptr) end(time_.get(), at);
+  for (const auto& space : steps_) end(space.get(), step_context(*space));
+  time_ = std::move(time);
+  steps_ = std::move(steps);
+  SetParameters();
+}
+
+// Of a job that has ended only the name stays.
+void Job::Forget() {
+  sources_.clear();
+  timeline_ = Timeline();
+  time_.reset();
+  steps_.clear();
+  own_series_.clear();
+  open_samples_ = 0;
+}
+
+size_t Job::MemoryBytes() const {
+  size_t bytes = sizeof(*this) + open_samples_ * sizeof(double);
+  if (time_ != nullptr) bytes += time_->MemoryBytes();
+  for (const auto& space : steps_) bytes += space->MemoryBytes();
+  return bytes;
+}
+
+void Job::Save(BinaryWriter& out) const {
+  out.Str(identity_.id);
+  out.Bool(ended_);
+  out.I64(tombstone_age_ns_);
+  out.I64(log_time_ns_);
+  if (ended_) return;
+  out.Str(identity_.name);
+  const JobReference& r = identity_.reference;
+  for (const std::string* field :
+       {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue}) {
+    out.Str(*field);
+  }
+  out.U64(identity_.labels.size());
+  for (const Label& label : identity_.labels) {
+    out.Str(label.name);
+    out.Str(label.value);
+  }
+  out.U64(identity_.withheld.size());
+  for (const auto& [metric, reason] : identity_.withheld) {
+    out.Str(metric);
+    out.Str(reason);
+  }
+  out.Str(identity_.limit_reason);
+
+  for (const int64_t position :
+       {watermark_, origin_, applied_, last_activity_, last_frame_watermark_, next_step_judgement_,
+        next_expiry_, own_series_at_}) {
+    out.I64(position);
+  }
+  out.U64(attempt_);
+  out.Bool(started_);
+  out.I64(attempt_boot_ns_);
+  out.Bool(attempt_by_rank_0_);
+  out.I64(blind_ns_);
+  out.I64(last_append_ns_);
+  out.U64(open_samples_);
+  out.U64(own_series_.size());
+  for (const auto& [labels, value] : own_series_) {
+    out.U64(labels.size());
+    for (const Label& label : labels) {
+      out.Str(label.name);
+      out.Str(label.value);
+    }
+    out.Double(value);
+  }
+  out.U64(sources_.size());
+  for (const auto& [key, source] : sources_) source->Save(out);
+  timeline_.Save(out);
+  out.Bool(time_ != nullptr);
+  if (time_ != nullptr) time_->Save(out);
+  out.U64(steps_.size());
+  for (const auto& space : steps_) {
+    out.Str(space->clock().mode);
+    space->Save(out);
+  }
+}
+
+Status Job::Restore(BinaryReader& in) {
+  const std::string id = in.Str();
+  if (id != identity_.id)
+    return DataLoss(Cat("snapshot: of job ", Quote(id), ", not of ", Quote(identity_.id)));
+  ended_ = in.Bool();
+  tombstone_age_ns_ = in.I64();
+  log_time_ns_ = in.I64();
+  if (ended_) {
+    Forget();
+    return in.Finish("snapshot");
+  }
+  identity_.name = in.Str();
+  JobReference& r = identity_.reference;
+  for (std::string* field :
+       {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue}) {
+    *field = in.Str();
+  }
+  identity_.labels.resize(in.Count(2));
+  for (Label& label : identity_.labels) {
+    label.name = in.Str();
+    label.value = in.Str();
+  }
+  for (size_t n = in.Count(2); n > 0; --n) {
+    std::string metric = in.Str();
+    identity_.withheld[std::move(metric)] = in.Str();
+  }
+  identity_.limit_reason = in.Str();
+  for (int64_t* position :
+       {&watermark_, &origin_, &applied_, &last_activity_, &last_frame_watermark_,
+        &next_step_judgement_, &next_expiry_, &own_series_at_}) {
+    *position = in.I64();
+  }
+  attempt_ = in.U64();
+  started_ = in.Bool();
+  attempt_boot_ns_ = in.I64();
+  attempt_by_rank_0_ = in.Bool();
+  blind_ns_ = in.I64();
+  last_append_ns_ = in.I64();
+  open_samples_ = in.U64();
+  for (size_t n = in.Count(9); n > 0; --n) {
+    std::vector<Label> labels(in.Count(2));
+    for (Label& label : labels) {
+      label.name = in.Str();
+      label.value = in.Str();
+    }
+    own_series_[Labels::FromPairs(std::move(labels))] = in.Double();
+  }
+  for (size_t n = in.Count(8); n > 0; --n) {
+    auto source = std::make_unique<Source>();
+    RETURN_IF_ERROR(source->Restore(in));
+    const SourceKey key(source->id, source->boot);
+    sources_[key] = std::move(source);
+  }
+  RETURN_IF_ERROR(timeline_.Restore(in));
+  const bool has_time = in.Bool();
+  if (has_time != (time_ != nullptr))
+    return DataLoss("snapshot: made with other rules (time clock)");
+  if (has_time) RETURN_IF_ERROR(time_->Restore(in));
+  if (in.U64() != steps_.size()) return DataLoss("snapshot: made with other rules (step clocks)");
+  for (const auto& space : steps_) {
+    if (in.Str() != space->clock().mode)
+      return DataLoss("snapshot: made with other rules (mode of a step clock)");
+    RETURN_IF_ERROR(space->Restore(in));
+  }
+  SetParameters();
+  ++bindings_generation_;
+  return in.Finish("snapshot");
+}
+
+}  // namespace pitwall::engine

@@ -1,0 +1,166 @@
+// Attempts and step clocks (time.md, sections 3 and 4), in order of event time.
+#include <algorithm>
+
+#include "services/engine/job.h"
+
+namespace pitwall::engine {
+
+SpaceRunner* Job::StepSpace(std::string_view mode) {
+  for (const auto& space : steps_) {
+    if (space->clock().mode == mode) return space.get();
+  }
+  return nullptr;
+}
+
+void Job::ApplyStep(const RowRef& ref, int64_t step, Outputs* out) {
+  PendingFrame* frame = ref.frame;
+  Source* source = ref.source;
+  auto& last = source->last_steps.try_emplace(frame->mode, kNoStep).first->second;
+  const auto promised = source->step_promises.find(frame->mode);
+  SpaceRunner* space = StepSpace(frame->mode);
+  if (promised != source->step_promises.end() && promised->second != kNoStep &&
+      step <= promised->second) {
+    // The step fell inside the attempt (a roll-back to a checkpoint): windows start anew, as with a
+    // new attempt, and every rank promises anew.
+    for (auto& [key, other] : sources_) {
+      if (const auto it = other->step_promises.find(frame->mode); it != other->step_promises.end())
+        it->second = kNoStep;
+      if (const auto it = other->last_steps.find(frame->mode); it != other->last_steps.end())
+        it->second = kNoStep;
+    }
+    if (space != nullptr) {
+      TickContext at = ContextAt(ref.time);
+      at.position = space->watermark == kMinPosition ? 0 : space->watermark;
+      at.step = at.position / kStepUnit;
+      space->EndAll(EndReason::kAttemptEnded, false, at, identity_, out);
+      space->RestartWindows();
+    }
+  }
+  last = std::max(last, step);
+  source->step_live = true;
+  if (space == nullptr) return;
+  const int64_t position = StepPosition(step);
+  const size_t columns = frame->columns();
+  if (position <= space->watermark) {
+    counters_->Count(Drop::kLateStep, columns);
+    return;
+  }
+  space->step_times().Saw(step, ref.time);
+  const std::span<const double> values(frame->values.data() + ref.row * columns, columns);
+  const window::RowKey key{position, source->id, source->boot, frame->sequence,
+                           static_cast<uint32_t>(ref.row)};
+  CountRefused(space->store()->Append(key, StepColumns(frame->binding.get(), space).plan, values),
+               columns);
+}
+
+void Job::ApplyBoot(const HappeningKey& key, Source* source, Outputs* out) {
+  source->booted = true;
+  bool succeeded = false;  // a later boot has begun: this one was heard of too late
+  for (auto& [other_key, other] : sources_) {
+    const bool same_rank =
+        source->IsRank() && other->IsRank() && other->info.rank == source->info.rank;
+    if (other.get() == source || !(same_rank || other->id == source->id)) continue;
+    succeeded |= other->booted && other->info.start_ns > source->info.start_ns;
+    if (other->ended_at == kMaxPosition && other->info.start_ns < source->info.start_ns)
+      EndSource(other.get(), key.position);
+  }
+  if (succeeded) {
+    EndSource(source, key.position);
+    return;
+  }
+  if (!source->IsRank()) return;
+  if (source->info.attempt.has_value()) {
+    if (!started_ || *source->info.attempt > attempt_) {
+      BeginAttempt(*source->info.attempt, key.position, *source, out);
+    } else if (*source->info.attempt < attempt_) {
+      EndSource(source, key.position);
+    }
+    source->attempt = *source->info.attempt;
+    return;
+  }
+  if (source->info.rank != 0) return;
+  if (!started_ || source->info.start_ns > attempt_boot_ns_) {
+    BeginAttempt(started_ ? attempt_ + 1 : 1, key.position, *source, out);
+  } else if (source->info.start_ns < attempt_boot_ns_ && attempt_by_rank_0_) {
+    // Older than the rank 0 that began this attempt, which has been forgotten since.
+    EndSource(source, key.position);
+    return;
+  }
+  source->attempt = attempt_;
+}
+
+void Job::BeginAttempt(uint64_t number, int64_t at, const Source& first, Outputs* out) {
+  if (started_) {
+    for (auto& [key, source] : sources_) {
+      if (source.get() == &first || !source->IsRank() || !source->attempt.has_value() ||
+          *source->attempt >= number)
+        continue;
+      if (source->ended_at == kMaxPosition) EndSource(source.get(), at);
+    }
+    const TickContext context = ContextAt(at);
+    if (time_ != nullptr) time_->EndAll(EndReason::kAttemptEnded, true, context, identity_, out);
+    for (const auto& space : steps_) {
+      TickContext step_context = context;
+      step_context.position = space->watermark == kMinPosition ? 0 : space->watermark;
+      step_context.step = step_context.position / kStepUnit;
+      space->EndAll(EndReason::kAttemptEnded, false, step_context, identity_, out);
+      space->RestartWindows();
+    }
+  }
+  if (time_ != nullptr) time_->BeginAttempt(at);
+  started_ = true;
+  attempt_ = number;
+  attempt_boot_ns_ = first.info.start_ns;
+  attempt_by_rank_0_ = first.info.rank == 0;
+}
+
+void Job::EndSource(Source* source, int64_t at) {
+  source->ended_at = at;
+  MarkStale(*source, at);
+  source->step_live = false;
+  source->step_promises.clear();
+  if (source->promise >= at) source->live = false;
+}
+
+void Job::AdvanceSteps(SpaceRunner* space, int64_t at, Outputs* out) {
+  const std::string& mode = space->clock().mode;
+  int64_t least = kMaxPosition;
+  for (const auto& [key, source] : sources_) {
+    if (!source->step_live) continue;
+    if (const auto it = source->step_promises.find(mode); it != source->step_promises.end()) {
+      least = std::min(least, it->second);
+    }
+  }
+  if (least == kMaxPosition || least == kNoStep) return;
+  const int64_t to = StepPosition(least);
+  if (to <= space->watermark) return;
+  space->StartAt(to);
+  space->watermark = to;
+  space->SkipQuiet(to);
+  for (int64_t tick = space->NextTick(); tick <= to && !ended_; tick = space->NextTick()) {
+    const int64_t step = tick / kStepUnit;
+    const int64_t seen = space->step_times().At(step);
+    space->Evaluate(
+        {.position = tick, .time_ns = seen != 0 ? seen : at, .step = step, .attempt = attempt_},
+        identity_, out);
+    space->SkipQuiet(to);
+  }
+}
+
+void Job::JudgeStepRules(int64_t time_ns, Outputs* out) {
+  if (steps_.empty()) return;
+  const auto carried = [this](std::string_view metric) {
+    for (const auto& [key, source] : sources_) {
+      if (source->step_live && !source->last_steps.empty() && source->Carries(metric)) return true;
+    }
+    return false;
+  };
+  for (const auto& space : steps_) {
+    TickContext at = ContextAt(time_ns);
+    at.position = space->watermark == kMinPosition ? 0 : space->watermark;
+    at.step = space->watermark == kMinPosition ? kNoStep : space->watermark / kStepUnit;
+    space->JudgeNeeds(at, carried, identity_, out);
+  }
+}
+
+}  // namespace pitwall::engine

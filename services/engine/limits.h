@@ -1,0 +1,50 @@
+// Every number that bounds the engine or says when time has passed, with its reason. time.md gives
+// the rules they serve.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "services/base/clock.h"
+
+namespace pitwall::engine {
+
+struct EngineOptions {
+  // Memory. Crossing one is a counted drop with a reason, or a rule's Error status; never a crash.
+  uint32_t max_jobs = 10'000;         // that run, per partition
+  uint32_t max_tombstones = 100'000;  // jobs that have ended, per partition
+  uint32_t max_sources_per_job = 20'000;
+  uint32_t max_series_per_job = 200'000;
+  size_t max_open_samples_per_job = 16'000'000;  // read, but above the watermark
+  size_t max_schemas_per_source = 64;            // the least recently used one goes
+  size_t max_waiting_batches_per_source = 256;   // whose schema is not known yet
+  size_t max_ended_boots_per_source = 4;         // whose sequence numbers are remembered
+  size_t max_step_times = 65'536;                // steps whose event time is remembered
+
+  // Time (time.md, section 2), in nanoseconds of ticks or of event time.
+  int64_t idle_after_ns = 5 * kNanosPerSecond;
+  int64_t foreign_lateness_ns = 15 * kNanosPerSecond;
+  int64_t foreign_unknown_interval_ns = 60 * kNanosPerSecond;
+  int64_t clock_ahead_ns = 60 * kNanosPerSecond;
+  int64_t clock_behind_ns = 60 * kNanosPerSecond;
+  int64_t silence_ns = 30 * 60 * kNanosPerSecond;
+  int64_t tombstone_ns = 7 * 24 * 3600 * kNanosPerSecond;
+  // A frame waits for its schema as long as descriptors need to be repeated (5 s), and the
+  // lateness.
+  int64_t schema_wait_ns = 20 * kNanosPerSecond;
+  // How often the engine's own state-like series are repeated (time.md 1.2).
+  int64_t own_series_repeat_ns = 15 * kNanosPerSecond;
+  // How often, in event time, series that no window sees any more are forgotten.
+  int64_t expiry_interval_ns = 60 * kNanosPerSecond;
+  // How often, in event time, status and needs of step rules are judged (time.md, section 3: on the
+  // time clock).
+  int64_t step_status_interval_ns = 5 * kNanosPerSecond;
+  // Rules whose groups give no interval.
+  int64_t evaluation_interval_ns = 60 * kNanosPerSecond;
+
+  // False for inputs that are merged by time first (backtest of foreign formats): no watermark from
+  // promises, no refusal of samples ahead of the append time.
+  bool check_append_time = true;
+};
+
+}  // namespace pitwall::engine

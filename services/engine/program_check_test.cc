@@ -1,0 +1,44 @@
+#include "services/engine/program_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/engine/engine_for_test.h"
+
+namespace pitwall::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(ProgramCheckTest, NamesTheRulesThatCannotRun) {
+  const RulesForTest rules(R"rules(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - {alert: Fine, expr: "avg_over_time(m[60s]) > 1"}
+  - alert: BadTemplate
+    expr: m > 1
+    annotations: {summary: "{{ $labels.gpu | nosuch }}"}
+  - {record: wide, expr: "max_over_time(m[5m])"}
+  - {alert: WideClear, expr: m > 1, clear: "max_over_time(rate(m[1m])[3m:5s]) < 1"}
+)rules");
+  // rules/check has refused what the store cannot serve; a program may come from elsewhere.
+  plan::Program program = *rules.program();
+  for (Demand& demand : program.spaces[0].demands.demands) {
+    if (demand.range == 300 * kNanosPerSecond) demand.range *= 1000;
+  }
+  program.spaces[0].subqueries[0].demands.demands[0].interval = 0;
+  EXPECT_THAT(
+      ProblemsOf(program),
+      ElementsAre(HasSubstr("pack.yaml:7: rule pack/g/BadTemplate: annotation \"summary\": "),
+                  HasSubstr("pack.yaml:10: rule pack/g/wide: "),
+                  HasSubstr("pack.yaml:11: rule pack/g/WideClear: ")));
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckProgram(program)));
+  EXPECT_THAT(ProblemsOf(*RulesForTest("groups: []").program()), IsEmpty());
+}
+
+}  // namespace
+}  // namespace pitwall::engine

@@ -1,0 +1,42 @@
+// Everything that one rule remembers about one job between ticks.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rules/alert/alert_state.h"
+#include "rules/alert/rule_status.h"
+#include "rules/plan/program.h"
+#include "services/engine/space_runner.h"
+#include "services/window/series_store.h"
+
+namespace pitwall::engine {
+
+struct SpaceRunner::RuleState {
+  RuleState(const plan::Space& space, const plan::Rule& compiled, uint32_t limit);
+
+  const plan::Rule* rule;
+  Status broken;                            // why it cannot be evaluated at all (as CheckRule)
+  std::optional<alert::AlertState> alerts;  // alerting rules that are not broken
+  alert::RuleStatusMachine status;
+  alert::InputWatch inputs;
+  std::vector<uint8_t> needs_met;
+  bool needs_judged = false;  // step clock: by JudgeNeeds, on the time clock
+
+  // Below expr and clear.
+  std::vector<plan::DemandRef> demands;
+  std::vector<uint32_t> subqueries;
+
+  // Series that this rule records: (id, value) of this tick and ids of the last one, both sorted by
+  // id.
+  std::vector<std::pair<window::SeriesId, double>> written;
+  std::vector<window::SeriesId> last_written;
+  // Ids of the recorded series, by element of the result, as long as its binding stays.
+  uint64_t binding = 0;
+  std::vector<window::SeriesId> element_ids;
+};
+
+}  // namespace pitwall::engine

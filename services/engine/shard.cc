@@ -1,0 +1,234 @@
+#include "services/engine/shard.h"
+
+#include <algorithm>
+
+#include "services/base/strings.h"
+#include "services/pipeline/topics.h"
+
+namespace pitwall::engine {
+
+Shard::Shard(RuleSetProvider* rules, const EngineOptions& options)
+    : rules_(rules), options_(options) {}
+Shard::~Shard() = default;
+
+Status Shard::SetInitialRules(const std::string& hash) {
+  hash_ = hash;
+  rule_set_.reset();
+  if (!hash.empty()) {
+    ASSIGN_OR_RETURN(rule_set_, rules_->Load(hash));
+  }
+  hash_history_ = {{INT64_MIN, hash}};
+  return OkStatus();
+}
+
+void Shard::StartAt(int64_t offset) { next_offset_ = offset; }
+
+Status Shard::RestoreJob(const JobSnapshot& snapshot) {
+  Entry entry;
+  entry.first_offset = snapshot.offset;
+  entry.from_offset = snapshot.offset;
+  entry.snapshot_offset = snapshot.offset;
+  if (snapshot.format == kSnapshotGone) {
+    entry.gone_at = snapshot.offset;
+    entry.marked = true;
+  } else if (snapshot.format == kSnapshotJob) {
+    std::shared_ptr<const RuleSetView> rules;
+    if (!snapshot.rule_set_hash.empty()) {
+      ASSIGN_OR_RETURN(rules, rules_->Load(snapshot.rule_set_hash));
+    }
+    entry.job = std::make_unique<Job>(snapshot.job, std::move(rules), options_, &counters_);
+    BinaryReader reader(snapshot.payload);
+    if (Status status = entry.job->Restore(reader); !status.ok()) {
+      return Annotate(status, Cat("job ", Quote(snapshot.job), " at offset ", snapshot.offset));
+    }
+    entry.snapshot_log_time = entry.job->log_time_ns();
+    entry.tombstone_kept = entry.job->ended();
+    ++counters_.restored_jobs;
+  } else {
+    return DataLoss(Cat("job ", Quote(snapshot.job), " at offset ", snapshot.offset,
+                        ": snapshot format ", snapshot.format, " is not known to this version"));
+  }
+  jobs_[snapshot.job] = std::move(entry);
+  return OkStatus();
+}
+
+Status Shard::Apply(int64_t offset, int64_t append_time_ns, std::string_view key,
+                    std::string_view value, Outputs* out) {
+  StatusOr<codec::DecodedRecord> record = decoder_.Decode(value);
+  if (!record.ok()) {
+    ++counters_.records;
+    next_offset_ = offset + 1;
+    counters_.Count(Drop::kUndecodable);
+    out->Bury(key, value, std::string(ToStd(record.status().message())), offset);
+    return OkStatus();
+  }
+  if (record->control != nullptr) {
+    RETURN_IF_ERROR(ApplyControl(offset, *record->control, out));
+  } else {
+    ApplyBatch(offset, append_time_ns, *record->batch, value, out);
+  }
+  ++counters_.records;
+  next_offset_ = offset + 1;
+  return OkStatus();
+}
+
+bool Shard::Full() const {
+  if (jobs_.size() < options_.max_jobs) return false;
+  if (jobs_.size() >= options_.max_jobs + options_.max_tombstones) return true;
+  size_t running = 0;
+  for (const auto& [id, entry] : jobs_) running += entry.job != nullptr && !entry.job->ended();
+  return running >= options_.max_jobs;
+}
+
+void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batch,
+                       std::string_view raw, Outputs* out) {
+  auto it = jobs_.find(batch.job);
+  if (it == jobs_.end()) {
+    if (Full()) {
+      counters_.Count(Drop::kLimit);
+      return;
+    }
+    it = jobs_.emplace(batch.job, Entry{}).first;
+    it->second.first_offset = offset;
+    it->second.from_offset = offset;
+  }
+  Entry& entry = it->second;
+  if (offset < entry.from_offset) return;  // part of the restored state
+  if (entry.job == nullptr) {
+    entry.job = std::make_unique<Job>(batch.job, rule_set_, options_, &counters_);
+    entry.gone_at = -1;
+    entry.tombstone_kept = false;
+    entry.marked = false;
+    entry.snapshot_log_time = 0;
+  }
+  entry.job->OnBatch({offset, append_time_ns}, batch, raw, out);
+}
+
+Status Shard::ApplyControl(int64_t offset, const ControlRecord& control, Outputs* out) {
+  if (control.kind == ControlRecord::Kind::kRuleSetChange) {
+    if (control.rule_set_hash == hash_) return OkStatus();
+    ASSIGN_OR_RETURN(std::shared_ptr<const RuleSetView> rules, rules_->Load(control.rule_set_hash));
+    hash_ = control.rule_set_hash;
+    rule_set_ = std::move(rules);
+    hash_history_.emplace_back(offset, hash_);
+    for (auto& [id, entry] : jobs_) {
+      if (entry.job != nullptr && offset >= entry.from_offset) entry.job->SetRules(rule_set_, out);
+    }
+    return OkStatus();
+  }
+  ++counters_.ticks;
+  for (auto& [id, entry] : jobs_) {
+    if (entry.job == nullptr || offset < entry.from_offset) continue;
+    entry.job->OnTick(control.elapsed_ns, out);
+    if (entry.job->gone()) {
+      entry.job.reset();
+      entry.gone_at = offset + 1;
+    }
+  }
+  return OkStatus();
+}
+
+void Shard::FinishInput(bool end_jobs, Outputs* out) {
+  for (auto& [id, entry] : jobs_) {
+    if (entry.job != nullptr) entry.job->FinishInput(end_jobs, out);
+  }
+}
+
+std::string Shard::RuleSetHashAt(int64_t offset) const {
+  std::string hash;
+  for (const auto& [at, changed_to] : hash_history_) {
+    if (at >= offset) break;
+    hash = changed_to;
+  }
+  return hash;
+}
+
+int64_t Shard::replay_offset() const {
+  int64_t least = next_offset_;
+  for (const auto& [id, entry] : jobs_) {
+    // All that is left of a tombstone's state is its age, which its next snapshot corrects.
+    if (entry.tombstone_kept && entry.job != nullptr && entry.job->ended()) continue;
+    least =
+        std::min(least, entry.snapshot_offset >= 0 ? entry.snapshot_offset : entry.first_offset);
+  }
+  return least;
+}
+
+std::vector<std::string> Shard::SnapshotsDue(int64_t interval_ns, size_t limit) const {
+  std::vector<std::string> due;
+  for (const auto& [id, entry] : jobs_) {
+    if (due.size() >= limit) break;
+    const bool gone = entry.job == nullptr && !entry.marked;
+    const bool tombstone = entry.job != nullptr && entry.job->ended() && entry.tombstone_kept;
+    if (gone || (entry.job != nullptr && entry.job->log_time_ns() - entry.snapshot_log_time >=
+                                             (tombstone ? kTombstoneIntervalNs : interval_ns))) {
+      due.push_back(id);
+    }
+  }
+  return due;
+}
+
+JobSnapshot Shard::Snapshot(const std::string& job, int64_t offset) const {
+  const Entry& entry = jobs_.at(job);
+  JobSnapshot snapshot{
+      .job = job, .offset = offset, .rule_set_hash = hash_, .format = kSnapshotGone, .payload = {}};
+  if (entry.job != nullptr) {
+    snapshot.format = kSnapshotJob;
+    BinaryWriter writer;
+    entry.job->Save(writer);
+    snapshot.payload = writer.Take();
+  }
+  return snapshot;
+}
+
+void Shard::SnapshotCommitted(const JobSnapshot& snapshot) {
+  const auto it = jobs_.find(snapshot.job);
+  if (it == jobs_.end()) return;
+  it->second.snapshot_offset = snapshot.offset;
+  it->second.marked = snapshot.format == kSnapshotGone;
+  it->second.tombstone_kept = it->second.job != nullptr && it->second.job->ended();
+  if (it->second.job != nullptr) it->second.snapshot_log_time = it->second.job->log_time_ns();
+  // Only the rule set in force at the replay offset, and later ones, can still be asked for.
+  const int64_t replay = replay_offset();
+  while (hash_history_.size() > 1 && hash_history_[1].first < replay)
+    hash_history_.erase(hash_history_.begin());
+}
+
+std::vector<std::string> Shard::TakeForgotten() {
+  int64_t least = next_offset_;
+  for (const auto& [id, entry] : jobs_) {
+    if (entry.marked) continue;
+    least =
+        std::min(least, entry.snapshot_offset >= 0 ? entry.snapshot_offset : entry.first_offset);
+  }
+  std::vector<std::string> forgotten;
+  for (auto it = jobs_.begin(); it != jobs_.end();) {
+    if (it->second.marked && it->second.job == nullptr && it->second.snapshot_offset <= least) {
+      forgotten.push_back(it->first);
+      it = jobs_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  return forgotten;
+}
+
+size_t Shard::jobs() const {
+  return static_cast<size_t>(std::count_if(
+      jobs_.begin(), jobs_.end(), [](const auto& entry) { return entry.second.job != nullptr; }));
+}
+
+const Job* Shard::FindJob(const std::string& id) const {
+  const auto it = jobs_.find(id);
+  return it == jobs_.end() ? nullptr : it->second.job.get();
+}
+
+std::vector<const Job*> Shard::Jobs() const {
+  std::vector<const Job*> all;
+  for (const auto& [id, entry] : jobs_) {
+    if (entry.job != nullptr) all.push_back(entry.job.get());
+  }
+  return all;
+}
+
+}  // namespace pitwall::engine

@@ -1,0 +1,97 @@
+#include "services/engine/shard.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/engine/engine_for_test.h"
+
+namespace pitwall::engine {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Schema SchemaOf(std::vector<SeriesDescriptor> series) {
+  Schema schema;
+  schema.series = std::move(series);
+  schema.id = SchemaId(0, schema.series);
+  return schema;
+}
+
+// A second of samples at `hz`, the last one at `until`.
+void FeedSecond(ShardForTest* shard, std::string_view source, const Schema& schema, int until,
+                int hz, double value) {
+  std::vector<int64_t> times;
+  for (int i = 1; i <= hz; ++i)
+    times.push_back(ShardForTest::At(until - 1 + static_cast<double>(i) / hz));
+  const std::vector<double> values(times.size() * schema.series.size(), value);
+  Batch batch;
+  batch.source = source;
+  batch.schemas.push_back(schema);
+  if (!schema.series.empty())
+    batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = values});
+  shard->Feed(batch, until);
+}
+
+TEST(ShardTest, AWindowWithoutRoomIsAnErrorStatus) {
+  ShardForTest shard(R"rules(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - {alert: Median, expr: "quantile_over_time(0.5, m[10s]) > 10"}
+  - {alert: Mean, expr: "avg_over_time(m[10s]) > 10"}
+)rules");
+  const Schema schema = SchemaOf({{Labels({{kMetricName, "m"}}), SeriesKind::kGauge}});
+  for (int t = 1; t <= 5; ++t) FeedSecond(&shard, "n", schema, t, 100, 1.0);
+  EXPECT_THAT(shard.Events(), Not(Contains(HasSubstr("Error"))));
+  for (int t = 6; t <= 15; ++t) FeedSecond(&shard, "n", schema, t, 1000, 1.0);
+  EXPECT_THAT(shard.Events(), Contains(HasSubstr("status Error Median more than 4096 samples "
+                                                 "of a series in a window that keeps them")));
+  EXPECT_THAT(shard.Events(), Not(Contains(HasSubstr("Error Mean"))));
+  EXPECT_GT(shard.shard().counters().rule_errors, 0U);
+  // It goes when the window has room again.
+  for (int t = 16; t <= 40; ++t) FeedSecond(&shard, "n", schema, t, 100, 1.0);
+  EXPECT_THAT(shard.Events().back(), HasSubstr("status NoIssuesFound Median"));
+}
+
+TEST(ShardTest, ASourceWithoutSeriesStillPromises) {
+  ShardForTest shard(R"rules(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - {alert: NoSteps, expr: "absent(train_step)", for: 3s}
+)rules");
+  const Schema empty = SchemaOf({});
+  for (int t = 1; t <= 6; ++t) FeedSecond(&shard, "n", empty, t, 1, 0);
+  EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found NoSteps"));
+  EXPECT_EQ(shard.outputs().dead_letters.size(), 0U);
+}
+
+TEST(ShardTest, MoreSeriesThanAreAllowedIsAnErrorStatusAndTheRestGoesOn) {
+  ShardForTest shard(R"rules(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - {alert: High, expr: "m > 10"}
+)rules",
+                     {.max_series_per_job = 100});
+  std::vector<SeriesDescriptor> series;
+  for (int i = 0; i < 5000; ++i)
+    series.push_back({Labels({{kMetricName, "m"}, {"id", Cat(i)}}), SeriesKind::kGauge});
+  const Schema many = SchemaOf(std::move(series));
+  for (int t = 1; t <= 5; ++t) FeedSecond(&shard, "n", many, t, 1, 99.0);
+  EXPECT_THAT(shard.Events(), Contains("status Error High more than 100 series"));
+  // What was let in is judged.
+  const auto events = shard.Events();
+  EXPECT_EQ(std::count(events.begin(), events.end(), "io.pitwall.issue.found High"), 100);
+  EXPECT_EQ(std::count(events.begin(), events.end(), "status Error High more than 100 series"), 1);
+  EXPECT_EQ(shard.drops(Drop::kLimit), 4900U);
+}
+
+}  // namespace
+}  // namespace pitwall::engine

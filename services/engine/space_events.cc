@@ -1,0 +1,148 @@
+// From transitions and status changes to the events that everyone outside meets.
+#include <algorithm>
+
+#include "services/base/strings.h"
+#include "services/engine/rule_state.h"
+#include "services/engine/space_runner.h"
+
+namespace pitwall::engine {
+
+namespace {
+
+constexpr size_t kMaxEvidence = 16;
+
+IssueEvent EventOf(const plan::Rule& rule, const TickContext& at, const JobIdentity& job) {
+  IssueEvent event;
+  event.job = job.id;
+  event.job_name = job.name;
+  event.reference = job.reference;
+  event.rule = rule.name;
+  event.alert = rule.alert;
+  event.time_ns = at.time_ns;
+  event.step = at.step;
+  return event;
+}
+
+// Whether the label sets agree wherever both have a label (names aside).
+bool Agree(const Labels& a, const Labels& b) {
+  for (const Label& label : a) {
+    if (label.name == kMetricName) continue;
+    const std::string_view other = b.Get(label.name);
+    if (!other.empty() && other != label.value) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void SpaceRunner::EmitTransitions(RuleState* state, const TickContext& at, bool at_tick,
+                                  const JobIdentity& job, Outputs* out) {
+  const plan::Rule& rule = *state->rule;
+  for (const alert::Transition& transition : transitions_) {
+    if (transition.kind == alert::TransitionKind::kPending ||
+        transition.kind == alert::TransitionKind::kDropped)
+      continue;
+    IssueEvent event = EventOf(rule, at, job);
+    event.type = transition.kind == alert::TransitionKind::kFound     ? EventType::kIssueFound
+                 : transition.kind == alert::TransitionKind::kUpdated ? EventType::kIssueUpdated
+                                                                      : EventType::kIssueResolved;
+    event.attempt = transition.active.attempt;
+    event.labels = transition.labels;
+    event.severity = std::string(transition.labels.Get("severity"));
+    event.active_since_ns = transition.active.time_ns;
+    event.started_at_ns = transition.started.time_ns;
+    event.last_seen_at_ns = transition.last_seen.time_ns;
+    if (transition.kind == alert::TransitionKind::kResolved) {
+      event.ended_at_ns = at.time_ns;
+      event.end_reason = transition.end_reason;
+    }
+    event.value = transition.value;
+    event.summary = std::string(transition.Annotation("summary"));
+    event.description = std::string(transition.Annotation("description"));
+    event.suggestion = std::string(transition.Annotation("suggestion"));
+    event.root_cause = transition.root_cause;
+    for (const uint32_t parameter : rule.parameters) {
+      event.parameters.emplace_back(space().parameters[parameter].name, parameters_[parameter]);
+    }
+    if (at_tick) FillEvidence(rule, transition.element, &event);
+    // An incident is named after its first issue's first event; until issues are joined, that is
+    // this one.
+    event.sequence = 1;
+    event.type = EventType::kIssueFound;
+    event.incident = MakeEventId(event);
+    event.sequence = transition.sequence;
+    event.type = transition.kind == alert::TransitionKind::kFound     ? EventType::kIssueFound
+                 : transition.kind == alert::TransitionKind::kUpdated ? EventType::kIssueUpdated
+                                                                      : EventType::kIssueResolved;
+    event.id = MakeEventId(event);
+    ++counters_->events;
+    out->events.push_back(std::move(event));
+  }
+}
+
+void SpaceRunner::FillEvidence(const plan::Rule& rule, const Labels& element, IssueEvent* event) {
+  if (rule.threshold != plan::kNoNode) {
+    if (auto threshold = evaluator_->Evaluate(rule.threshold);
+        threshold.ok() && (*threshold)->type == plan::ValueType::kScalar) {
+      event->threshold = (*threshold)->scalar();
+    }
+  }
+  for (const plan::NodeId node : rule.evidence) {
+    auto result = evaluator_->Evaluate(node);
+    if (!result.ok()) continue;
+    const eval::Vector& vector = **result;
+    for (size_t i = 0; i < vector.size() && event->evidence.size() < kMaxEvidence; ++i) {
+      if (!vector.present[i] || !Agree(vector.labels(i), element)) continue;
+      event->evidence.push_back(
+          {space().nodes[node.index()].text, vector.labels(i), vector.values[i]});
+    }
+  }
+}
+
+void SpaceRunner::ReportStatus(RuleState* state, const Status& error, const TickContext& at,
+                               const JobIdentity& job, Outputs* out) {
+  // Of a recording rule only trouble is told, and its end.
+  if (state->rule->kind != plan::RuleKind::kAlert && error.ok() &&
+      state->status.status() != RuleStatus::kError)
+    return;
+  std::string message(ToStd(error.message()));
+  if (message.empty()) message = job.limit_reason;
+  const std::string warm_up = WarmUpReason(*state, at);
+  const alert::StatusInput input{.error = !message.empty(),
+                                 .error_message = message,
+                                 .firing = state->alerts.has_value() ? state->alerts->firing() : 0,
+                                 .needs_met = state->needs_met,
+                                 .inputs = &state->inputs,
+                                 .in_progress = warm_up};
+  if (auto change = state->status.Update(input)) EmitStatus(*state, *change, at, job, out);
+}
+
+void SpaceRunner::EmitStatus(const RuleState& state, const alert::StatusChange& change,
+                             const TickContext& at, const JobIdentity& job, Outputs* out) {
+  // A countdown in the reason of InProgress is no change.
+  if (change.reason_only && change.status == RuleStatus::kInProgress) return;
+  IssueEvent event = EventOf(*state.rule, at, job);
+  event.type = EventType::kRuleStatus;
+  event.attempt = at.attempt;
+  event.status = change.status;
+  event.previous_status = change.previous;
+  event.status_reason = change.reason;
+  if (change.status == RuleStatus::kNoData) {
+    for (const plan::Need& need : state.rule->needs) {
+      if (const auto it = job.withheld.find(need.metric); it != job.withheld.end()) {
+        CatTo(event.status_reason, "; ", need.metric, " is withheld from this job: ", it->second);
+      }
+    }
+  }
+  event.ever_found = change.ever_found;
+  // Statuses have no life of their own to count: place on the clock and what it became make the id.
+  event.active_since_ns = at.time_ns;
+  event.sequence = static_cast<uint64_t>(change.status);
+  event.labels = Labels({{"reason", change.reason_only ? change.reason : ""}});
+  event.id = MakeEventId(event);
+  event.labels = Labels();
+  ++counters_->events;
+  out->events.push_back(std::move(event));
+}
+
+}  // namespace pitwall::engine

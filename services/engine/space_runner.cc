@@ -1,0 +1,470 @@
+#include "services/engine/space_runner.h"
+
+#include <algorithm>
+
+#include "services/base/strings.h"
+#include "services/engine/program_check.h"
+#include "services/engine/rule_state.h"
+#include "services/model/value.h"
+
+namespace pitwall::engine {
+
+namespace {
+
+std::vector<std::string> NeedNames(const plan::Rule& rule) {
+  std::vector<std::string> names;
+  for (const plan::Need& need : rule.needs) names.push_back(need.metric);
+  return names;
+}
+
+alert::Moment MomentOf(const TickContext& at) {
+  return {.tick = at.position, .time_ns = at.time_ns, .step = at.step, .attempt = at.attempt};
+}
+
+window::Limits LimitsOf(const EngineOptions& options) {
+  return {.max_series = options.max_series_per_job,
+          .max_open_samples = options.max_open_samples_per_job};
+}
+
+bool MayMatchName(const Selector& selector, std::string_view name) {
+  for (const Matcher& matcher : selector.matchers) {
+    if (matcher.label() == kMetricName && !matcher.Matches(name)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+SpaceRunner::RuleState::RuleState(const plan::Space& space, const plan::Rule& compiled,
+                                  uint32_t limit)
+    : rule(&compiled),
+      broken(CheckWindows(space, compiled)),
+      status(NeedNames(compiled)),
+      needs_met(compiled.needs.size(), 0),
+      demands(DemandsBelow(space, compiled.expr)),
+      subqueries(SubqueriesBelow(space, compiled.expr)) {
+  for (const plan::DemandRef& demand : DemandsBelow(space, compiled.clear))
+    demands.push_back(demand);
+  for (const uint32_t subquery : SubqueriesBelow(space, compiled.clear))
+    subqueries.push_back(subquery);
+  if (compiled.kind != plan::RuleKind::kAlert || !broken.ok()) return;
+  auto made = alert::AlertRule::Make(space, compiled, limit);
+  if (made.ok()) {
+    alerts.emplace(*std::move(made), alert::AlertOptions{.report_pending = false});
+  } else {
+    broken = made.status();
+  }
+}
+
+SpaceRunner::SpaceRunner(plan::ProgramPtr program, size_t space, const EngineOptions& options,
+                         EngineCounters* counters)
+    : program_(std::move(program)),
+      space_(space),
+      options_(options),
+      counters_(counters),
+      subqueries_(program_, space, LimitsOf(options)),
+      step_times_(options.max_step_times) {
+  // The program owns the demands: the store keeps the program alive through them.
+  store_ = std::make_shared<window::SeriesStore>(
+      std::shared_ptr<const DemandSet>(program_, &program_->spaces[space_].demands),
+      window::Limits{.max_series = options.max_series_per_job,
+                     .max_open_samples = options.max_open_samples_per_job});
+  evaluator_ = std::make_unique<eval::Evaluator>(program_, space_);
+  parameters_ = evaluator_->parameters();
+  BuildStates();
+}
+
+SpaceRunner::~SpaceRunner() = default;
+
+void SpaceRunner::BuildStates() {
+  groups_.clear();
+  for (const plan::Group& group : this->space().groups) {
+    GroupState state;
+    for (const plan::Rule& rule : group.rules) {
+      state.rules.push_back(std::make_unique<RuleState>(this->space(), rule, group.limit));
+    }
+    groups_.push_back(std::move(state));
+  }
+  alerts_wanted_ = false;
+  for (const Selector& selector : this->space().demands.selectors) {
+    alerts_wanted_ = alerts_wanted_ || MayMatchName(selector, "ALERTS") ||
+                     MayMatchName(selector, "ALERTS_FOR_STATE");
+  }
+  ComputeQuietHorizon();
+}
+
+void SpaceRunner::ComputeQuietHorizon() {
+  int64_t window = 0;
+  for (const Demand& demand : space().demands.demands) {
+    window = std::max({window, demand.range + demand.offset, demand.lookback});
+  }
+  for (const plan::Subquery& subquery : space().subqueries) window += subquery.reach;
+  int64_t patience = 0;
+  int64_t interval = 0;
+  for (const plan::Group& group : space().groups) {
+    interval = std::max(interval, group.interval);
+    for (const plan::Rule& rule : group.rules)
+      patience = std::max(patience, rule.hold + rule.keep_firing);
+  }
+  // Twice: a window may read a recorded series that reads a window; ten minutes more cost nothing.
+  quiet_horizon_ = 2 * (window + patience + interval) + 600 * kNanosPerSecond;
+}
+
+void SpaceRunner::SetParameters(std::vector<double> values) {
+  evaluator_->SetParameters(std::move(values));
+  parameters_ = evaluator_->parameters();
+}
+
+void SpaceRunner::SetOrigin(int64_t origin, int64_t not_before) {
+  origin_ = origin;
+  last_tick_ = std::max(last_tick_, not_before);
+  store_->SetOrigin(origin);
+  subqueries_.SetOrigin(origin);
+  subqueries_.Start(std::max(origin - 1, last_tick_), last_tick_);
+  ScheduleAfter(std::max(origin - 1, last_tick_));
+}
+
+void SpaceRunner::StartAt(int64_t position) {
+  if (scheduled_) return;
+  if (origin_ == kMinPosition) {
+    SetOrigin(position);
+  } else {
+    subqueries_.Start(std::max(last_tick_, position - 1), last_tick_);
+    last_tick_ = std::max(last_tick_, position - 1);
+    ScheduleAfter(last_tick_);
+  }
+}
+
+void SpaceRunner::ScheduleAfter(int64_t position) {
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const plan::Group& group = space().groups[g];
+    groups_[g].next = NextAfter(position, group.interval, group.align_job ? origin_ : 0);
+  }
+  scheduled_ = true;
+}
+
+int64_t SpaceRunner::NextTick() const {
+  int64_t next = subqueries_.NextTick();
+  for (const GroupState& group : groups_) next = std::min(next, group.next);
+  return next;
+}
+
+void SpaceRunner::SkipTo(int64_t position) {
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const plan::Group& group = space().groups[g];
+    groups_[g].next =
+        std::max(groups_[g].next, FloorTo(position, group.interval, group.align_job ? origin_ : 0));
+  }
+  subqueries_.SkipTo(position);
+}
+
+void SpaceRunner::SkipQuiet(int64_t to) {
+  const int64_t open = store_->OldestOpen().value_or(kMaxPosition);
+  const int64_t until = std::min(to, open - 1);
+  const int64_t next = NextTick();
+  if (last_activity_ == kMinPosition) last_activity_ = next;
+  if (next <= last_activity_ + quiet_horizon_ || until - next <= quiet_horizon_) return;
+  SkipTo(until);
+}
+
+void SpaceRunner::Evaluate(const TickContext& at, const JobIdentity& job, Outputs* out) {
+  if (store_->OldestOpen().value_or(kMaxPosition) <= at.position) last_activity_ = at.position;
+  store_->SealTo(at.position);
+  store_->BeginTick(at.position);
+  evaluator_->Begin(at.position, store_.get(), subqueries_.views());
+  subqueries_.Begin(at.position);
+  last_tick_ = at.position;
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    if (groups_[g].next != at.position) continue;
+    groups_[g].next += space().groups[g].interval;
+    for (const auto& state : groups_[g].rules) EvaluateRule(state.get(), at, job, out);
+  }
+  subqueries_.Finish(evaluator_.get());
+  if (orphans_.empty()) return;
+  // One that a rule recorded at this tick keeps what that rule wrote.
+  for (const window::SeriesId id : orphans_) store_->Record(id, at.position, StaleMarker());
+  orphans_.clear();
+  evaluator_->Changed();
+}
+
+void SpaceRunner::EvaluateRule(RuleState* state, const TickContext& at, const JobIdentity& job,
+                               Outputs* out) {
+  ++counters_->evaluations;
+  const plan::Rule& rule = *state->rule;
+  for (size_t i = 0; i < rule.needs.size(); ++i) {
+    const Column column = store_->Read(rule.needs[i].demand);
+    const bool met =
+        std::find(column.present.begin(), column.present.end(), 1) != column.present.end();
+    // On the step clock absence is judged on the time clock; presence shows here at once.
+    if (met || !clock().step || !state->needs_judged) state->needs_met[i] = met ? 1 : 0;
+  }
+  Status error = state->broken;
+  if (error.ok() && state->status.Gate(state->needs_met)) {
+    subqueries_.Run(state->subqueries, evaluator_.get());
+    error = rule.kind == plan::RuleKind::kAlert ? EvaluateAlert(state, at, job, out)
+                                                : EvaluateRecord(state, at);
+    // What could be judged was; what a window has no room for must not look healthy.
+    for (const plan::DemandRef& ref : state->demands) {
+      if (!error.ok()) break;
+      error =
+          ref.source == 0 ? store_->DemandStatus(ref.demand) : subqueries_.Check(ref, at.position);
+    }
+  }
+  if (!error.ok()) {
+    ++counters_->rule_errors;
+    if (observer_ != nullptr) observer_->Failed(rule, error);
+  }
+  ReportStatus(state, error, at, job, out);
+}
+
+Status SpaceRunner::EvaluateAlert(RuleState* state, const TickContext& at, const JobIdentity& job,
+                                  Outputs* out) {
+  const plan::Rule& rule = *state->rule;
+  alert::AlertInput input{.at = MomentOf(at), .parameters = parameters_};
+  // Results stay valid until the next Begin or Changed, and neither comes in between.
+  ASSIGN_OR_RETURN(input.expr, evaluator_->Evaluate(rule.expr));
+  if (rule.subject != plan::kNoNode) {
+    ASSIGN_OR_RETURN(input.subject, evaluator_->Evaluate(rule.subject));
+  }
+  if (rule.clear != plan::kNoNode) {
+    ASSIGN_OR_RETURN(input.clear, evaluator_->Evaluate(rule.clear));
+  }
+  if (input.subject != nullptr && input.subject->type == plan::ValueType::kVector)
+    state->inputs.Update(*input.subject);
+  transitions_.clear();
+  RETURN_IF_ERROR(state->alerts->Step(input, &transitions_));
+  if (observer_ != nullptr) observer_->Alerts(input, *state->alerts);
+  EmitTransitions(state, at, /*at_tick=*/true, job, out);
+  if (alerts_wanted_) RecordActive(state, at.position);
+  return OkStatus();
+}
+
+Status SpaceRunner::EvaluateRecord(RuleState* state, const TickContext& at) {
+  const plan::Rule& rule = *state->rule;
+  ASSIGN_OR_RETURN(const eval::Vector* result, evaluator_->Evaluate(rule.expr));
+  if (result->binding != state->binding) {
+    state->element_ids.clear();
+    for (size_t i = 0; i < result->size(); ++i) {
+      Labels labels = result->labels(i);
+      for (const plan::Template& label : rule.labels) labels = labels.With(label.name, label.text);
+      labels = labels.With(kMetricName, rule.alert);
+      ASSIGN_OR_RETURN(const window::SeriesId id, store_->Intern(labels));
+      state->element_ids.push_back(id);
+    }
+    state->binding = result->binding;
+  }
+  state->written.clear();
+  for (size_t i = 0; i < result->size(); ++i) {
+    if (result->present[i] && state->element_ids[i] != window::SeriesStore::kUnwanted) {
+      state->written.emplace_back(state->element_ids[i], result->values[i]);
+    }
+  }
+  std::sort(state->written.begin(), state->written.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (size_t i = 1; i < state->written.size(); ++i) {
+    if (state->written[i].first == state->written[i - 1].first) {
+      return InvalidArgument(
+          "vector contains metrics with the same labelset after applying rule labels");
+    }
+  }
+  FlushRecorded(state, at.position);
+  return OkStatus();
+}
+
+void SpaceRunner::FlushRecorded(RuleState* state, int64_t position) {
+  size_t next = 0;
+  for (const window::SeriesId id : state->last_written) {
+    while (next < state->written.size() && state->written[next].first < id) ++next;
+    // An output that is missing at this tick gets a stale marker.
+    if (next == state->written.size() || state->written[next].first != id)
+      Record(id, position, StaleMarker());
+  }
+  for (const auto& [id, value] : state->written) Record(id, position, value);
+  if (state->written.empty() && state->last_written.empty()) return;
+  state->last_written.clear();
+  for (const auto& [id, value] : state->written) state->last_written.push_back(id);
+  evaluator_->Changed();
+}
+
+void SpaceRunner::Record(window::SeriesId id, int64_t position, double value) {
+  store_->Record(id, position, value);
+  if (observer_ == nullptr) return;
+  if (const Labels* labels = store_->LabelsOf(id)) observer_->Recorded(*labels, position, value);
+}
+
+void SpaceRunner::RecordActive(RuleState* state, int64_t position) {
+  state->written.clear();
+  const alert::AlertState& alerts = *state->alerts;
+  for (size_t i = 0; i < alerts.firing() + alerts.pending(); ++i) {
+    const alert::ActiveAlert active = alerts.Active(i);
+    for (const auto& [labels, value] :
+         {std::pair(active.alerts_series, 1.0),
+          std::pair(active.for_state_series, active.active_seconds)}) {
+      auto id = store_->Intern(*labels);
+      if (id.ok() && *id != window::SeriesStore::kUnwanted) state->written.emplace_back(*id, value);
+    }
+  }
+  std::sort(state->written.begin(), state->written.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  FlushRecorded(state, position);
+}
+
+std::string SpaceRunner::WarmUpReason(const RuleState& state, const TickContext& at) const {
+  int64_t full = kMinPosition;
+  int64_t reach = 0;  // a window inside of a subquery must be full for as long as the outer one is
+  for (const uint32_t subquery : state.subqueries) {
+    full = std::max(full, subqueries_.FullFrom(subquery));
+    reach += space().subqueries[subquery].reach;
+  }
+  for (const plan::DemandRef& ref : state.demands) {
+    if (ref.source > 0) continue;
+    const int64_t from = store_->FullFrom(ref.demand);
+    if (from > kMinPosition) full = std::max(full, from + reach);
+  }
+  if (full <= at.position) return {};
+  return Cat("a window of this rule is new on a running job and full in ",
+             (full - at.position + kNanosPerSecond - 1) / kNanosPerSecond,
+             clock().step ? " steps" : " s");
+}
+
+void SpaceRunner::EndAll(EndReason reason, bool attempt_scope_only, const TickContext& at,
+                         const JobIdentity& job, Outputs* out) {
+  for (const GroupState& group : groups_) {
+    for (const auto& state : group.rules) {
+      if (reason == EndReason::kAttemptEnded) state->inputs.AttemptEnded();
+      const bool attempt_scope = clock().step || state->rule->scope == plan::AlertScope::kAttempt;
+      if (!state->alerts.has_value() || (attempt_scope_only && !attempt_scope)) continue;
+      transitions_.clear();
+      state->alerts->EndAll(reason, MomentOf(at), &transitions_);
+      EmitTransitions(state.get(), at, /*at_tick=*/false, job, out);
+      if (!transitions_.empty()) ReportStatus(state.get(), OkStatus(), at, job, out);
+    }
+  }
+}
+
+void SpaceRunner::Stop(std::string_view reason, const TickContext& at, const JobIdentity& job,
+                       Outputs* out) {
+  for (const GroupState& group : groups_) {
+    for (const auto& state : group.rules) {
+      if (state->rule->kind != plan::RuleKind::kAlert) continue;
+      if (auto change = state->status.Stop(reason)) EmitStatus(*state, *change, at, job, out);
+    }
+  }
+}
+
+void SpaceRunner::JudgeNeeds(const TickContext& at,
+                             const std::function<bool(std::string_view)>& carried,
+                             const JobIdentity& job, Outputs* out) {
+  for (const GroupState& group : groups_) {
+    for (const auto& state : group.rules) {
+      const plan::Rule& rule = *state->rule;
+      for (size_t i = 0; i < rule.needs.size(); ++i)
+        state->needs_met[i] = carried(rule.needs[i].metric) ? 1 : 0;
+      state->needs_judged = true;
+      if (rule.kind == plan::RuleKind::kAlert && state->broken.ok())
+        ReportStatus(state.get(), OkStatus(), at, job, out);
+    }
+  }
+}
+
+void SpaceRunner::Expire() {
+  subqueries_.Expire();
+  std::vector<window::SeriesId> forgotten = store_->Expire();
+  if (forgotten.empty()) return;
+  std::sort(forgotten.begin(), forgotten.end());
+  std::erase_if(orphans_, [&](window::SeriesId id) {
+    return std::binary_search(forgotten.begin(), forgotten.end(), id);
+  });
+  for (const GroupState& group : groups_) {
+    for (const auto& state : group.rules) {
+      std::erase_if(state->last_written, [&](window::SeriesId id) {
+        return std::binary_search(forgotten.begin(), forgotten.end(), id);
+      });
+      state->binding = 0;  // element ids may be given to others now
+    }
+  }
+}
+
+void SpaceRunner::RestartWindows() {
+  store_->Reset();
+  subqueries_.Reset();
+  step_times_.Clear();
+  watermark = kMinPosition;
+  last_tick_ = kMinPosition;
+  last_activity_ = kMinPosition;
+  scheduled_ = false;
+  orphans_.clear();
+  for (GroupState& group : groups_) {
+    group.next = kMaxPosition;
+    for (const auto& state : group.rules) state->last_written.clear();
+  }
+}
+
+void SpaceRunner::Replace(plan::ProgramPtr program, size_t space, const TickContext& at,
+                          const JobIdentity& job, Outputs* out) {
+  std::vector<GroupState> old = std::move(groups_);
+  const plan::ProgramPtr old_program =
+      program_;  // keeps the old rules alive until they have been compared
+  program_ = std::move(program);
+  space_ = space;
+  store_->Replace(std::shared_ptr<const DemandSet>(program_, &program_->spaces[space_].demands));
+  subqueries_.Replace(program_, space_,
+                      scheduled_ ? std::max({origin_ - 1, last_tick_, at.position}) : kMinPosition);
+  evaluator_ = std::make_unique<eval::Evaluator>(program_, space_);
+  parameters_ = evaluator_->parameters();
+  BuildStates();
+  // What was dropped as unwanted until now cannot be judged: a group begins after it.
+  if (scheduled_) ScheduleAfter(std::max({origin_ - 1, last_tick_, at.position}));
+  // A rule is the same when name and fingerprint are: then its alerts, its status and what it saw
+  // go on.
+  for (GroupState& group : old) {
+    for (auto& state : group.rules) {
+      RuleState* heir = nullptr;
+      bool same_name = false;
+      for (GroupState& candidate_group : groups_) {
+        for (auto& candidate : candidate_group.rules) {
+          if (candidate->rule->name != state->rule->name ||
+              candidate->rule->kind != state->rule->kind)
+            continue;
+          same_name = true;
+          if (candidate->rule->fingerprint == state->rule->fingerprint) heir = candidate.get();
+        }
+      }
+      if (heir != nullptr && heir->broken.ok() && state->broken.ok()) {
+        if (state->alerts.has_value()) {
+          const alert::AlertState fresh = std::move(*heir->alerts);
+          heir->alerts = std::move(state->alerts);
+          heir->alerts->SetRule(std::shared_ptr<const alert::AlertRule>(
+              *alert::AlertRule::Make(this->space(), *heir->rule, fresh.rule().limit())));
+        }
+        heir->inputs = std::move(state->inputs);
+        BinaryWriter status;  // its needs are the heir's own, which may be others
+        state->status.Save(status);
+        BinaryReader saved(status.data());
+        heir->status.Restore(saved);
+        if (NeedNames(*heir->rule) == NeedNames(*state->rule)) {
+          heir->needs_met = std::move(state->needs_met);
+          heir->needs_judged = state->needs_judged;
+        }
+        heir->last_written = std::move(state->last_written);
+        continue;
+      }
+      orphans_.insert(orphans_.end(), state->last_written.begin(), state->last_written.end());
+      if (state->alerts.has_value()) {
+        transitions_.clear();
+        state->alerts->EndAll(EndReason::kRuleRemoved, MomentOf(at), &transitions_);
+        EmitTransitions(state.get(), at, /*at_tick=*/false, job, out);
+        if (!same_name) {
+          if (auto change = state->status.Stop("the rule was removed"))
+            EmitStatus(*state, *change, at, job, out);
+        }
+      }
+    }
+  }
+}
+
+size_t SpaceRunner::MemoryBytes() const {
+  return store_->MemoryBytes() + subqueries_.MemoryBytes() + evaluator_->MemoryBytes();
+}
+
+}  // namespace pitwall::engine

@@ -1,0 +1,155 @@
+// The rules of one job on one clock: windows, compiled plan, alert machines, statuses. Fed with
+// rows in event order, evaluated at ticks. Deterministic, single-threaded.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rules/alert/alert_state.h"
+#include "rules/alert/rule_status.h"
+#include "rules/eval/evaluator.h"
+#include "rules/plan/program.h"
+#include "services/engine/counters.h"
+#include "services/engine/limits.h"
+#include "services/engine/outputs.h"
+#include "services/engine/step_times.h"
+#include "services/engine/subqueries.h"
+#include "services/window/series_store.h"
+
+namespace pitwall::engine {
+
+// When and in which attempt something is evaluated.
+struct TickContext {
+  int64_t position = 0;  // on the space's clock
+  int64_t time_ns = 0;   // event time of it
+  int64_t step = kNoStep;
+  uint64_t attempt = 0;
+};
+
+// What rules did at a tick, for tools that must see more than events say.
+class RuleObserver {
+ public:
+  virtual ~RuleObserver() = default;
+  virtual void Failed(const plan::Rule& rule, const Status& error) = 0;
+  // After an evaluation without an error: what the rule saw, and its alerts.
+  virtual void Alerts(const alert::AlertInput& input, const alert::AlertState& state) = 0;
+  // A sample that a rule wrote, stale markers too: of recording rules and of ALERTS, where some
+  // selector wants them.
+  virtual void Recorded(const Labels& labels, int64_t position, double value) = 0;
+};
+
+class SpaceRunner {
+ public:
+  SpaceRunner(plan::ProgramPtr program, size_t space, const EngineOptions& options,
+              EngineCounters* counters);
+  ~SpaceRunner();
+
+  const ClockSpec& clock() const { return space().demands.clock; }
+  const plan::Space& space() const { return program_->spaces[space_]; }
+  const std::shared_ptr<window::SeriesStore>& store() { return store_; }
+  StepTimes& step_times() { return step_times_; }
+  void SetParameters(std::vector<double> values);
+  size_t space_index() const { return space_; }
+  void SetObserver(RuleObserver* observer) { observer_ = observer; }
+  // First tick: the first multiple of each group's interval at or after `origin` and after
+  // `not_before`.
+  void SetOrigin(int64_t origin, int64_t not_before = kMinPosition);
+  // Step clock: the first position that can be judged, at the start and after RestartWindows.
+  void StartAt(int64_t position);
+
+  // The next position at which some group is due; kMaxPosition when there are no groups.
+  int64_t NextTick() const;
+  // After this long without any sample every verdict has settled: ticks in between can be left out.
+  int64_t QuietHorizon() const { return quiet_horizon_; }
+  // Leaves out all ticks before the last one of each group at or before `position`.
+  void SkipTo(int64_t position);
+  // Step clock: leaves out ticks up to `to` at which every verdict has settled, because no step
+  // came for longer than any rule remembers. A rank whose steps jump by millions must not cost
+  // millions of evaluations.
+  void SkipQuiet(int64_t to);
+  // Seals up to the tick and evaluates every group that is due then, in order.
+  void Evaluate(const TickContext& at, const JobIdentity& job, Outputs* out);
+  // Ends all open issues (of scope attempt only, if so) and lets statuses forget which elements
+  // they saw.
+  void EndAll(EndReason reason, bool attempt_scope_only, const TickContext& at,
+              const JobIdentity& job, Outputs* out);
+  // The job ended, or its rules were removed: every rule's status becomes Stopped.
+  void Stop(std::string_view reason, const TickContext& at, const JobIdentity& job, Outputs* out);
+  // Step clock, judged on the time clock: `carried(metric)` says whether a live source sends it.
+  void JudgeNeeds(const TickContext& at, const std::function<bool(std::string_view)>& carried,
+                  const JobIdentity& job, Outputs* out);
+  // Forgets series that no window can see any more; call it rarely.
+  void Expire();
+  // Time clock: windows of the attempt begin at `position`; all others go on.
+  void BeginAttempt(int64_t position) { store_->BeginAttempt(position); }
+  // Windows start anew (attempt, fall of the step). Issues must have been ended before.
+  void RestartWindows();
+  // Another program for the same clock: what did not change keeps its state; issues of removed
+  // rules end.
+  void Replace(plan::ProgramPtr program, size_t space, const TickContext& at,
+               const JobIdentity& job, Outputs* out);
+
+  // Step clock only: everything at or before it has been judged.
+  int64_t watermark = kMinPosition;
+
+  size_t MemoryBytes() const;
+  void Save(BinaryWriter& out) const;
+  Status Restore(BinaryReader& in);
+
+ private:
+  struct RuleState;
+  struct GroupState {
+    int64_t next = kMaxPosition;
+    std::vector<std::unique_ptr<RuleState>> rules;
+  };
+
+  void BuildStates();
+  void Record(window::SeriesId id, int64_t position, double value);
+  void EvaluateRule(RuleState* state, const TickContext& at, const JobIdentity& job, Outputs* out);
+  Status EvaluateAlert(RuleState* state, const TickContext& at, const JobIdentity& job,
+                       Outputs* out);
+  Status EvaluateRecord(RuleState* state, const TickContext& at);
+  void ReportStatus(RuleState* state, const Status& error, const TickContext& at,
+                    const JobIdentity& job, Outputs* out);
+  void EmitStatus(const RuleState& state, const alert::StatusChange& change, const TickContext& at,
+                  const JobIdentity& job, Outputs* out);
+  // `at_tick`: the evaluator stands at this tick, so evidence can be read from it.
+  void EmitTransitions(RuleState* state, const TickContext& at, bool at_tick,
+                       const JobIdentity& job, Outputs* out);
+  void FillEvidence(const plan::Rule& rule, const Labels& element, IssueEvent* event);
+  void RecordActive(RuleState* state, int64_t position);
+  // Writes `written` to the store at `position`, with stale markers for what stood there at the
+  // last tick and is gone.
+  void FlushRecorded(RuleState* state, int64_t position);
+  std::string WarmUpReason(const RuleState& state, const TickContext& at) const;
+  void ComputeQuietHorizon();
+
+  plan::ProgramPtr program_;
+  size_t space_;
+  const EngineOptions options_;
+  EngineCounters* const counters_;
+  std::shared_ptr<window::SeriesStore> store_;  // shared only to be observed by plans of rows
+  Subqueries subqueries_;
+  std::unique_ptr<eval::Evaluator> evaluator_;
+  std::vector<double> parameters_;
+  std::vector<GroupState> groups_;
+  StepTimes step_times_;
+  void ScheduleAfter(int64_t position);
+
+  int64_t origin_ = kMinPosition;
+  bool scheduled_ = false;            // groups know their next ticks
+  int64_t last_tick_ = kMinPosition;  // newest one evaluated
+  int64_t quiet_horizon_ = 0;
+  int64_t last_activity_ = kMinPosition;  // newest tick that sealed a row
+  // Series that a rule of the set before recorded last and no rule will mark stale: done at the
+  // next tick.
+  std::vector<window::SeriesId> orphans_;
+  bool alerts_wanted_ = false;                  // some selector may read ALERTS or ALERTS_FOR_STATE
+  std::vector<alert::Transition> transitions_;  // scratch
+  RuleObserver* observer_ = nullptr;
+};
+
+}  // namespace pitwall::engine

@@ -1,0 +1,89 @@
+// Snapshot of a space: everything needed to go on as if nothing had happened, to the bit.
+#include "services/base/strings.h"
+#include "services/engine/rule_state.h"
+#include "services/engine/space_runner.h"
+
+namespace pitwall::engine {
+
+void SpaceRunner::Save(BinaryWriter& out) const {
+  BinaryWriter store;
+  store_->Save(store);
+  out.Str(store.data());
+  subqueries_.Save(out);
+  out.I64(origin_);
+  out.Bool(scheduled_);
+  out.I64(last_tick_);
+  out.I64(watermark);
+  out.I64(last_activity_);
+  out.U64(orphans_.size());
+  for (const window::SeriesId id : orphans_) out.U64(id.value());
+  step_times_.Save(out);
+  out.U64(groups_.size());
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    out.Str(space().groups[g].name);
+    out.I64(groups_[g].next);
+    out.U64(groups_[g].rules.size());
+    for (const auto& state : groups_[g].rules) {
+      out.Str(state->rule->name);
+      out.Bool(state->alerts.has_value());
+      if (state->alerts.has_value()) state->alerts->Save(out);
+      state->status.Save(out);
+      state->inputs.Save(out);
+      out.Bytes(state->needs_met);
+      out.Bool(state->needs_judged);
+      out.U64(state->last_written.size());
+      for (const window::SeriesId id : state->last_written) out.U64(id.value());
+    }
+  }
+}
+
+Status SpaceRunner::Restore(BinaryReader& in) {
+  const std::string store_bytes = in.Str();
+  BinaryReader store_reader(store_bytes);
+  ASSIGN_OR_RETURN(store_,
+                   window::SeriesStore::Restore(
+                       store_reader, std::shared_ptr<const DemandSet>(program_, &space().demands),
+                       window::Limits{.max_series = options_.max_series_per_job,
+                                      .max_open_samples = options_.max_open_samples_per_job}));
+  RETURN_IF_ERROR(subqueries_.Restore(in));
+  origin_ = in.I64();
+  scheduled_ = in.Bool();
+  last_tick_ = in.I64();
+  watermark = in.I64();
+  last_activity_ = in.I64();
+  for (size_t n = in.Count(); n > 0; --n)
+    orphans_.push_back(window::SeriesId(static_cast<uint32_t>(in.U64())));
+  step_times_.Restore(in);
+  if (in.U64() != groups_.size()) return DataLoss("snapshot: made with other rule groups");
+  for (size_t g = 0; g < groups_.size(); ++g) {
+    const std::string name = in.Str();
+    if (name != space().groups[g].name) {
+      return DataLoss(Cat("snapshot: has group ", Quote(name), " where the rules have ",
+                          Quote(space().groups[g].name)));
+    }
+    groups_[g].next = in.I64();
+    if (in.U64() != groups_[g].rules.size())
+      return DataLoss(Cat("snapshot: group ", name, " had other rules"));
+    for (const auto& state : groups_[g].rules) {
+      const std::string rule = in.Str();
+      const bool alerting = in.Bool();
+      if (rule != state->rule->name || alerting != state->alerts.has_value()) {
+        return DataLoss(Cat("snapshot: has rule ", Quote(rule), " where the rules have ",
+                            Quote(state->rule->name)));
+      }
+      if (alerting) state->alerts->Restore(in);
+      state->status.Restore(in);
+      state->inputs.Restore(in);
+      state->needs_met = in.Bytes();
+      if (state->needs_met.size() != state->rule->needs.size()) in.Fail();
+      state->needs_judged = in.Bool();
+      for (size_t n = in.Count(); n > 0; --n) {
+        state->last_written.push_back(window::SeriesId(static_cast<uint32_t>(in.U64())));
+      }
+      if (!in.ok()) return DataLoss(Cat("snapshot: damaged state of rule ", rule));
+    }
+  }
+  return in.ok() ? OkStatus() : DataLoss("snapshot: damaged rule state");
+}
+
+}  // namespace pitwall::engine

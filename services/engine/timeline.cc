@@ -1,0 +1,95 @@
+#include "services/engine/timeline.h"
+
+namespace pitwall::engine {
+
+std::vector<std::pair<HappeningKey, Happening>> Timeline::TakeUpTo(int64_t upto) {
+  std::vector<std::pair<HappeningKey, Happening>> due;
+  while (!items_.empty() && items_.begin()->first.position <= upto) {
+    auto node = items_.extract(items_.begin());
+    due.emplace_back(std::move(node.key()), std::move(node.mapped()));
+  }
+  return due;
+}
+
+namespace {
+void SaveEvent(const JobEvent& event, BinaryWriter& out) {
+  out.U8(static_cast<uint8_t>(event.kind));
+  out.I64(event.time_ns);
+  out.Str(event.name);
+  const JobReference& r = event.reference;
+  for (const std::string* field :
+       {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue}) {
+    out.Str(*field);
+  }
+  out.U64(event.labels.size());
+  for (const Label& label : event.labels) {
+    out.Str(label.name);
+    out.Str(label.value);
+  }
+  out.Str(event.reason);
+  out.U64(event.series.size());
+  for (const std::string& name : event.series) out.Str(name);
+}
+
+JobEvent RestoreEvent(BinaryReader& in) {
+  JobEvent event;
+  event.kind = static_cast<JobEvent::Kind>(in.U8());
+  event.time_ns = in.I64();
+  event.name = in.Str();
+  JobReference& r = event.reference;
+  for (std::string* field :
+       {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue}) {
+    *field = in.Str();
+  }
+  event.labels.resize(in.Count(2));
+  for (Label& label : event.labels) {
+    label.name = in.Str();
+    label.value = in.Str();
+  }
+  event.reason = in.Str();
+  event.series.resize(in.Count());
+  for (std::string& name : event.series) name = in.Str();
+  return event;
+}
+}  // namespace
+
+void Timeline::Save(BinaryWriter& out) const {
+  out.U64(items_.size());
+  for (const auto& [key, item] : items_) {
+    out.I64(key.position);
+    out.U8(static_cast<uint8_t>(key.phase));
+    out.Str(key.source);
+    out.Str(key.boot);
+    out.U64(key.sequence);
+    out.U64(key.index);
+    out.U8(static_cast<uint8_t>(item.kind));
+    out.Str(item.mode);
+    out.I64(item.step);
+    out.U64(item.modes.size());
+    for (const std::string& mode : item.modes) out.Str(mode);
+    SaveEvent(item.event, out);
+  }
+}
+
+Status Timeline::Restore(BinaryReader& in) {
+  for (size_t n = in.Count(8); n > 0; --n) {
+    HappeningKey key;
+    key.position = in.I64();
+    key.phase = static_cast<Phase>(in.U8());
+    key.source = in.Str();
+    key.boot = in.Str();
+    key.sequence = in.U64();
+    key.index = static_cast<uint32_t>(in.U64());
+    Happening item;
+    item.kind = static_cast<Happening::Kind>(in.U8());
+    item.mode = in.Str();
+    item.step = in.I64();
+    item.modes.resize(in.Count());
+    for (std::string& mode : item.modes) mode = in.Str();
+    item.event = RestoreEvent(in);
+    items_[std::move(key)] = std::move(item);
+  }
+  return in.ok() ? OkStatus() : DataLoss("snapshot: damaged timeline");
+}
+
+}  // namespace pitwall::engine

@@ -1,0 +1,64 @@
+// What happens in a job besides samples, in order of event time. The job applies everything (rows
+// of all sources and these) only once its watermark has passed it, sorted by (position, phase,
+// source, boot, sequence, index): so the order in which sources' batches arrive changes nothing
+// (time.md 2.6, 2.8).
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "services/base/binary.h"
+#include "services/model/telemetry.h"
+
+namespace pitwall::engine {
+
+// Phases at one position: what begins comes before the samples, what ends or promises comes after.
+enum class Phase : uint8_t { kBegin, kRow, kEnd };
+
+struct HappeningKey {
+  int64_t position = 0;
+  Phase phase = Phase::kRow;
+  std::string source;
+  std::string boot;
+  uint64_t sequence = 0;
+  uint32_t index = 0;
+  friend auto operator<=>(const HappeningKey&, const HappeningKey&) = default;
+};
+
+struct Happening {
+  enum class Kind : uint8_t {
+    kBoot,         // the source (boot) started
+    kModes,        // it announced modes: `modes`
+    kStepPromise,  // `mode`, `step`
+    kLeave,        // it went idle or said goodbye: its series end
+    kJobStarted,
+    kJobEnded,
+    kJobNotice,
+  };
+  Kind kind = Kind::kBoot;
+  std::string mode;
+  int64_t step = kNoStep;
+  std::vector<std::string> modes;
+  JobEvent event;
+};
+
+// Small and ordered; bounded by what one batch may carry times the batches above the watermark.
+class Timeline {
+ public:
+  void Add(HappeningKey key, Happening happening) { items_[std::move(key)] = std::move(happening); }
+  bool empty() const { return items_.empty(); }
+  size_t size() const { return items_.size(); }
+  // Moves out everything with position <= upto, in order.
+  std::vector<std::pair<HappeningKey, Happening>> TakeUpTo(int64_t upto);
+
+  void Save(BinaryWriter& out) const;
+  Status Restore(BinaryReader& in);
+
+ private:
+  absl::btree_map<HappeningKey, Happening> items_;
+};
+
+}  // namespace pitwall::engine

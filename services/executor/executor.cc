@@ -1,0 +1,142 @@
+#include "services/executor/executor.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <utility>
+
+#include "services/base/log.h"
+#include "services/base/stable_hash.h"
+#include "services/base/strings.h"
+#include "services/executor/decision_book.h"
+#include "services/executor/decision_log.h"
+#include "services/executor/partition_worker.h"
+
+namespace pitwall::executor {
+namespace {
+
+class LogExecutor final : public Executor {
+ public:
+  LogExecutor(Clock* clock, Log* log, ProcessControl* processes, ExecutorOptions options)
+      : clock_(clock),
+        log_(log),
+        processes_(processes),
+        options_(std::move(options)),
+        book_({options_.budget, options_.budget_window_ns, options_.cool_down_ns,
+               options_.max_decisions}),
+        decisions_(log, options_.actions_topic, options_.max_decisions, &book_) {}
+  ~LogExecutor() override { Stop(); }
+
+  Status Start() override {
+    if (!workers_.empty()) return FailedPrecondition("the executor was started before");
+    ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(options_.issues_topic));
+    if (!log_->Partitions(options_.actions_topic).ok()) {
+      TopicConfig config;
+      config.partitions = partitions;
+      RETURN_IF_ERROR(log_->EnsureTopic(options_.actions_topic, config));
+    }
+    // The committers first: an older executor is fenced before its last decisions are read.
+    for (int32_t p = 0; p < partitions; ++p) {
+      workers_.push_back(std::make_unique<PartitionWorker>(clock_, log_, processes_, &options_,
+                                                           &book_, &decisions_, &counters_, p));
+      if (Status fenced = workers_.back()->Fence(); !fenced.ok()) {
+        workers_.clear();
+        return fenced;
+      }
+    }
+    if (Status opened = OpenAll(partitions); !opened.ok()) {
+      workers_.clear();
+      return opened;
+    }
+    for (const auto& worker : workers_) worker->Start();
+    ready_ = true;
+    return OkStatus();
+  }
+
+  void Stop() override {
+    ready_ = false;
+    decisions_.Stop();
+    for (const auto& worker : workers_) worker->Stop();
+  }
+
+  bool Ready() const override { return ready_; }
+
+  Status Health() const override {
+    for (const auto& worker : workers_) RETURN_IF_ERROR(worker->health());
+    return OkStatus();
+  }
+
+  void RegisterMetrics(telemetry::Exposition* exposition) override {
+    const auto add = [&](std::string_view name, std::string_view help, Labels labels,
+                         const telemetry::SharedCounter* counter) {
+      registrations_.push_back(exposition->Add(name, help, std::move(labels), counter));
+    };
+    constexpr std::string_view kActions = "pitwall_executor_actions_total";
+    constexpr std::string_view kHelp = "Records written to the actions topic.";
+    add(kActions, kHelp, {{"type", "decided"}, {"mode", "dry_run"}}, &counters_.decided_dry_run);
+    add(kActions, kHelp, {{"type", "decided"}, {"mode", "live"}}, &counters_.decided_live);
+    add(kActions, kHelp, {{"type", "done"}}, &counters_.done);
+    add(kActions, kHelp, {{"type", "refused"}}, &counters_.refused);
+    add("pitwall_executor_events_total", "Events read.", {}, &counters_.events);
+    add("pitwall_executor_undecodable_total", "Records that are no events.", {},
+        &counters_.undecodable);
+    add("pitwall_executor_elsewhere_total", "Events of issues whose process runs on another node.",
+        {}, &counters_.elsewhere);
+    add("pitwall_executor_failed_commits_total", "Commits that failed; they are repeated.", {},
+        &counters_.failed_commits);
+  }
+
+  const ExecutorCounters& counters() const override { return counters_; }
+
+ private:
+  Status OpenAll(int32_t partitions) {
+    RETURN_IF_ERROR(decisions_.ReadAll());
+    std::vector<std::vector<ActionEvent>> unfinished(static_cast<size_t>(partitions));
+    for (ActionEvent& decision : book_.Unfinished()) {
+      const int32_t p = PartitionOf(decision.job, partitions);
+      unfinished[static_cast<size_t>(p)].push_back(std::move(decision));
+    }
+    for (size_t p = 0; p < workers_.size(); ++p) {
+      RETURN_IF_ERROR(workers_[p]->Open(std::move(unfinished[p])));
+    }
+    return OkStatus();
+  }
+
+  Clock* const clock_;
+  Log* const log_;
+  ProcessControl* const processes_;
+  const ExecutorOptions options_;
+  DecisionBook book_;
+  DecisionLog decisions_;
+  ExecutorCounters counters_;
+  std::vector<std::unique_ptr<PartitionWorker>> workers_;
+  std::atomic<bool> ready_{false};
+  std::vector<telemetry::Registration> registrations_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Executor>> Executor::Make(Clock* clock, Log* log,
+                                                   ProcessControl* processes,
+                                                   ExecutorOptions options) {
+  for (const Policy& policy : options.policies) {
+    if (policy.rule.empty()) return InvalidArgument("an executor policy without rule");
+    if (policy.grace_ns < 0)
+      return InvalidArgument(Cat("executor policy ", policy.rule, ": negative grace"));
+  }
+  if (options.budget < 0 || options.budget_window_ns <= 0 || options.cool_down_ns < 0 ||
+      options.max_decisions == 0) {
+    return InvalidArgument("an executor limit is out of range");
+  }
+  if (options.node.empty()) {
+    std::array<char, 256> name{};
+    if (gethostname(name.data(), name.size() - 1) != 0)
+      return ErrnoStatus(errno, "name of this machine");
+    options.node = name.data();
+  }
+  return std::make_unique<LogExecutor>(clock, log, processes, std::move(options));
+}
+
+}  // namespace pitwall::executor

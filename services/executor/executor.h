@@ -1,0 +1,86 @@
+// Issue -> decision -> action. Observes only, unless told otherwise for a rule.
+//
+// One thread per partition of pitwall.issues. Each issue is decided at most once per mode; the
+// decision stands in pitwall.actions, in one transaction with the input offset, BEFORE anything is
+// done, and its outcome after it. On start the decisions are read back: an issue that was decided
+// is never acted on again, not even when a crash hid the outcome (SIGTERM at most once). Where a
+// commit's own outcome is unknown, the log is asked first; only whose commit stands there acts.
+// What is
+// decided is checked again right before the signal: the issue is still open at the end that the log
+// has now, the node is ours, and the process is the one that the job reference names (pid and start
+// time), so a recycled pid is never signalled. Only SIGTERM; never SIGKILL.
+//
+// One per node: each acts on the processes of its node and passes over the issues of others.
+//
+// Budget and cool-down count in event time of live decisions and cover all partitions of one
+// executor.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/base/status.h"
+#include "services/executor/process_control.h"
+#include "services/model/issue.h"
+#include "services/pipeline/io.h"
+#include "services/telemetry/exposition.h"
+
+namespace pitwall::executor {
+
+enum class PolicyMode { kOff, kDryRun, kLive };
+
+struct Policy {
+  std::string rule;  // glob over "pack/group/alert": * and ?, * crosses slashes; the first policy
+                     // that matches holds
+  PolicyMode mode = PolicyMode::kDryRun;
+  // How long after the signal the effect is looked for.
+  int64_t grace_ns = 30 * kNanosPerSecond;
+};
+
+struct ExecutorOptions {
+  std::string issues_topic = "pitwall.issues";
+  std::string actions_topic = "pitwall.actions";
+  std::string group = "pitwall-executor";  // each node has its own: <group>-<node>
+  // Rules that no policy names: a dry run where the issue's labels carry action="stop", else
+  // nothing.
+  std::vector<Policy> policies;
+  std::string node;  // empty: the machine's name
+  // At most so many live actions per window of event time, all jobs together; one per job per
+  // cool-down.
+  int budget = 5;
+  int64_t budget_window_ns = int64_t{3600} * kNanosPerSecond;
+  int64_t cool_down_ns = int64_t{10} * 60 * kNanosPerSecond;
+  // Decisions remembered, and read back at start from the last so many records of pitwall.actions
+  // per partition.
+  size_t max_decisions = 100'000;
+};
+
+struct ExecutorCounters {
+  telemetry::SharedCounter events, undecodable, elsewhere, decided_dry_run, decided_live, done,
+      refused, failed_commits;
+};
+
+// Start, then Stop from one thread. Clock, log and processes are borrowed.
+class Executor {
+ public:
+  // InvalidArgument: a policy without rule, a negative budget.
+  static StatusOr<std::unique_ptr<Executor>> Make(Clock* clock, Log* log, ProcessControl* processes,
+                                                  ExecutorOptions options);
+  virtual ~Executor() = default;  // stops
+  // Makes the actions topic when it is not there, reads decisions back, begins.
+  virtual Status Start() = 0;
+  virtual void Stop() = 0;
+  // True once the decisions are read back and every thread runs.
+  virtual bool Ready() const = 0;
+  // OK, or why a partition stands still for now (fenced by another executor of this node, log
+  // gone). It goes on by itself.
+  virtual Status Health() const = 0;
+  virtual void RegisterMetrics(telemetry::Exposition* exposition) = 0;
+  virtual const ExecutorCounters& counters() const = 0;
+};
+
+}  // namespace pitwall::executor

@@ -1,0 +1,217 @@
+// The outcome of a commit is unknown: the executor asks the log, and never signals twice.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <mutex>
+
+#include "services/executor/test_executor.h"
+
+namespace pitwall::executor {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// What became of the commits whose outcome nobody told.
+enum class Fate { kNone, kLost, kKept };
+
+// A log whose committers lose their broker in the middle of a commit, as those of Kafka do: from
+// then on they answer Aborted, and a new one settles what was open.
+class UnsureLog final : public Log {
+ public:
+  explicit UnsureLog(Log* log) : log_(log) {}
+
+  Status EnsureTopic(std::string_view topic, const TopicConfig& config) override {
+    return log_->EnsureTopic(topic, config);
+  }
+  StatusOr<int32_t> Partitions(std::string_view topic) override { return log_->Partitions(topic); }
+  StatusOr<std::unique_ptr<PartitionReader>> OpenReader(const TopicPartition& at,
+                                                        int64_t from) override {
+    return log_->OpenReader(at, from);
+  }
+  StatusOr<std::unique_ptr<Appender>> OpenAppender() override { return log_->OpenAppender(); }
+  StatusOr<std::optional<CommittedOffset>> Committed(std::string_view group,
+                                                     const TopicPartition& at) override {
+    return log_->Committed(group, at);
+  }
+  Status StorePosition(std::string_view group, const TopicPartition& at,
+                       const CommittedOffset& to) override {
+    return log_->StorePosition(group, at, to);
+  }
+  StatusOr<std::unique_ptr<Committer>> OpenCommitter(std::string_view id) override {
+    if (failed_opens > 0 && failed_opens-- > 0) return Unavailable("broker away");
+    if (lost_ && before_open) before_open();
+    ASSIGN_OR_RETURN(auto committer, log_->OpenCommitter(id));
+    return std::make_unique<UnsureCommitter>(this, std::move(committer));
+  }
+
+  // The next commit that has an action of this type in it meets this fate.
+  void Next(ActionEventType type, Fate fate) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    type_ = type;
+    fate_ = fate;
+  }
+  std::atomic<int> failed_opens{0};
+  std::function<void()> before_open;  // of those that follow a loss
+
+ private:
+  class UnsureCommitter final : public Committer {
+   public:
+    UnsureCommitter(UnsureLog* log, std::unique_ptr<Committer> inner)
+        : log_(log), inner_(std::move(inner)) {}
+    Status Apply(const Commit& commit) override {
+      if (lost_) return Aborted("open a new one");
+      const Fate fate = log_->FateOf(commit);
+      if (fate == Fate::kNone) return inner_->Apply(commit);
+      if (fate == Fate::kKept) {
+        EXPECT_TRUE(inner_->Apply(commit).ok());
+      }
+      lost_ = log_->lost_ = true;
+      return Aborted("the outcome is unknown");
+    }
+
+   private:
+    UnsureLog* const log_;
+    const std::unique_ptr<Committer> inner_;
+    bool lost_ = false;
+  };
+
+  Fate FateOf(const Commit& commit) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const OutgoingRecord& record : commit.outputs) {
+      const StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
+      if (action.ok() && action->type == type_) return std::exchange(fate_, Fate::kNone);
+    }
+    return Fate::kNone;
+  }
+
+  Log* const log_;
+  std::atomic<bool> lost_{false};
+  std::mutex mutex_;
+  ActionEventType type_ = ActionEventType::kDecided;
+  Fate fate_ = Fate::kNone;
+};
+
+class ExecutorRecoveryTest : public ExecutorTest {
+ protected:
+  void RunUnsure() {
+    auto executor = Executor::Make(&clock_, &unsure_, &processes_, Options());
+    ASSERT_TRUE(executor.ok()) << executor.status();
+    executor_ = *std::move(executor);
+    ASSERT_TRUE(executor_->Start().ok());
+  }
+  ~ExecutorRecoveryTest() override { executor_.reset(); }  // before its log
+
+  UnsureLog unsure_{&log_};
+};
+
+TEST_F(ExecutorRecoveryTest, ADecisionThatWasLostIsMadeAgain) {
+  processes_.Run(17, 170);
+  RunUnsure();
+  unsure_.Next(ActionEventType::kDecided, Fate::kLost);
+  Publish(Issue("j", 17));
+  Pass([&] { return executor_->counters().failed_commits.value() == 1; });
+  EXPECT_THAT(processes_.signals(), IsEmpty());
+  Pass([&] { return Actions().size() == 2; });
+  EXPECT_THAT(Kinds(), ElementsAre("decided live", "done live"));
+  EXPECT_THAT(processes_.signals(), ElementsAre(17));
+  Settle();
+  EXPECT_TRUE(executor_->Health().ok()) << executor_->Health();
+}
+
+TEST_F(ExecutorRecoveryTest, ADecisionThatStandsIsCarriedOutOnce) {
+  processes_.Run(17, 170);
+  RunUnsure();
+  unsure_.Next(ActionEventType::kDecided, Fate::kKept);
+  processes_.before_signal = [&] { EXPECT_EQ(Kinds(), std::vector<std::string>{"decided live"}); };
+  Publish(Issue("j", 17));
+  Pass([&] { return executor_->counters().failed_commits.value() == 1; });
+  EXPECT_THAT(processes_.signals(), IsEmpty()) << "not before the log has told";
+  Pass([&] { return Actions().size() == 2; });
+  EXPECT_THAT(Kinds(), ElementsAre("decided live", "done live"));
+  EXPECT_THAT(processes_.signals(), ElementsAre(17));
+  Publish(Issue("j", 17, 2, EventType::kIssueUpdated));
+  Settle();
+  EXPECT_EQ(Actions().size(), 2U);
+}
+
+TEST_F(ExecutorRecoveryTest, ADecisionThatStandsIsNotCarriedOutWhenTheIssueHasEnded) {
+  processes_.Run(17, 170);
+  RunUnsure();
+  unsure_.Next(ActionEventType::kDecided, Fate::kKept);
+  unsure_.before_open = [&] { Publish(Issue("j", 17, 2, EventType::kIssueResolved)); };
+  Publish(Issue("j", 17));
+  Pass([&] { return Actions().size() == 2; });
+  EXPECT_THAT(Kinds(), ElementsAre("decided live", "done live"));
+  EXPECT_THAT(Actions()[1].effect, HasSubstr("not carried out: the issue had ended"));
+  EXPECT_THAT(processes_.signals(), IsEmpty());
+}
+
+TEST_F(ExecutorRecoveryTest, AnOutcomeIsRecordedOnce) {
+  for (const Fate fate : {Fate::kLost, Fate::kKept}) {
+    const int64_t pid = fate == Fate::kLost ? 17 : 18;
+    processes_.Run(pid, static_cast<uint64_t>(pid) * 10);
+    if (executor_ == nullptr) RunUnsure();
+    unsure_.Next(ActionEventType::kDone, fate);
+    const size_t before = Actions().size();
+    Publish(Issue(Cat("j", pid), pid));
+    Pass([&] { return Actions().size() == before + 2; });
+    for (int i = 0; i < 20; ++i) {
+      Settle();
+      clock_.Advance(200 * kNanosPerMilli);
+    }
+    EXPECT_EQ(Actions().size(), before + 2);
+    EXPECT_EQ(processes_.signals().back(), pid);
+  }
+  EXPECT_EQ(processes_.signals().size(), 2U);
+  EXPECT_TRUE(executor_->Health().ok()) << executor_->Health();
+}
+
+TEST_F(ExecutorRecoveryTest, ItSaysSoWhileItCannotGoOn) {
+  processes_.Run(17, 170);
+  RunUnsure();
+  unsure_.Next(ActionEventType::kDecided, Fate::kLost);
+  unsure_.failed_opens = 3;
+  Publish(Issue("j", 17));
+  Pass([&] { return unsure_.failed_opens == 1; });
+  Settle();
+  EXPECT_FALSE(executor_->Health().ok());
+  EXPECT_THAT(processes_.signals(), IsEmpty());
+  Pass([&] { return Actions().size() == 2; });
+  EXPECT_THAT(processes_.signals(), ElementsAre(17));
+}
+
+// Another executor of this node decides while this one does not know whether it has.
+TEST_F(ExecutorRecoveryTest, WhatAnotherDecidedMeanwhileIsNotDoneAgain) {
+  processes_.Run(17, 170);
+  RunUnsure();
+  FakeProcesses others;
+  others.Run(17, 170);
+  std::unique_ptr<Executor> other;
+  std::atomic<bool> begun{false}, decided{false};
+  unsure_.before_open = [&] {
+    if (begun.exchange(true)) return;
+    auto made = Executor::Make(&clock_, &log_, &others, Options());
+    ASSERT_TRUE(made.ok());
+    ASSERT_TRUE(log_.StorePosition("pitwall-executor-n1", {"pitwall.issues", 0}, {0, ""}).ok());
+    ASSERT_TRUE((*made)->Start().ok());
+    while ((*made)->counters().decided_live.value() == 0) {
+    }
+    other = *std::move(made);
+    decided = true;
+  };
+  unsure_.Next(ActionEventType::kDecided, Fate::kLost);
+  Publish(Issue("j", 17));
+  Pass([&] { return decided && Actions().size() >= 2; });
+  for (int i = 0; i < 20; ++i) {
+    clock_.AwaitWaiters(4);  // two partitions of each
+    clock_.Advance(200 * kNanosPerMilli);
+  }
+  executor_.reset();  // its threads use what is above
+  EXPECT_THAT(others.signals(), ElementsAre(17));
+  EXPECT_THAT(processes_.signals(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace pitwall::executor

@@ -1,0 +1,386 @@
+#include "services/executor/executor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <map>
+#include <set>
+
+#include "services/executor/test_executor.h"
+
+namespace pitwall::executor {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST_F(ExecutorTest, StopsTheProcessOnceAndRecordsTheEffect) {
+  processes_.Run(17, 170);
+  Run(Options());
+  const IssueEvent found = Issue("j", 17);
+  Publish(found);
+  Pass([&] { return Actions().size() == 2; });
+  EXPECT_THAT(Kinds(), ElementsAre("decided live", "done live"));
+  const ActionEvent decided = Actions()[0], done = Actions()[1];
+  EXPECT_EQ(decided.issue, found.id);
+  EXPECT_EQ(decided.issue_event, found.id);
+  EXPECT_EQ(decided.target, found.reference);
+  EXPECT_EQ(decided.time_ns, found.time_ns);
+  EXPECT_EQ(decided.evidence, found.evidence);
+  EXPECT_EQ(decided.why, "policy p/*: live; the issue is open and process 17 on n1 is running");
+  EXPECT_EQ(done.effect, "SIGTERM sent; the process exited");
+  // Updates of the same issue change nothing, even when a process of that identity is there again.
+  processes_.Run(17, 170);
+  Publish(Issue("j", 17, 2, EventType::kIssueUpdated));
+  Settle();
+  EXPECT_EQ(Actions().size(), 2U);
+  EXPECT_THAT(processes_.signals(), ElementsAre(17));
+  EXPECT_EQ(executor_->counters().decided_live.value(), 1U);
+}
+
+TEST_F(ExecutorTest, OffByDefaultAndDryWhereTheRuleAsks) {
+  processes_.Run(17, 170);
+  ExecutorOptions options;
+  options.node = "n1";
+  Run(options);
+  IssueEvent plain = Issue("j", 17);
+  plain.labels = Labels{{"alertname", "A"}};
+  plain.id = MakeEventId(plain);
+  Publish(plain);
+  Publish(Issue("k", 17));
+  Pass([&] { return !Actions().empty(); });
+  Publish(Issue("k", 17, 2, EventType::kIssueUpdated));
+  Settle();
+  EXPECT_THAT(Kinds(), ElementsAre("decided dry_run"));
+  EXPECT_EQ(Actions()[0].job, "k");
+  EXPECT_THAT(Actions()[0].why, HasSubstr("label action=stop, no policy: dry run"));
+  EXPECT_THAT(processes_.signals(), IsEmpty());
+}
+
+TEST_F(ExecutorTest, OffIsOff) {
+  processes_.Run(17, 170);
+  Run(Options(PolicyMode::kOff));
+  Publish(Issue("j", 17));
+  Settle();
+  EXPECT_THAT(Actions(), IsEmpty());
+}
+
+TEST_F(ExecutorTest, ASwitchFromDryToLiveActsOnAnOpenIssue) {
+  processes_.Run(17, 170);
+  Run(Options(PolicyMode::kDryRun));
+  Publish(Issue("j", 17));
+  Pass([&] { return Actions().size() == 1; });
+  executor_.reset();
+  Run(Options(PolicyMode::kLive));
+  Settle();
+  EXPECT_THAT(processes_.signals(), IsEmpty()) << "not before the issue says again that it is open";
+  Publish(Issue("j", 17, 2, EventType::kIssueUpdated));
+  Pass([&] { return Actions().size() == 3; });
+  EXPECT_THAT(Kinds(), ElementsAre("decided dry_run", "decided live", "done live"));
+  EXPECT_EQ(Actions()[1].issue, Actions()[0].issue);
+}
+
+TEST_F(ExecutorTest, RefusesWhatIsNotItsProcess) {
+  processes_.Run(17, 999);  // the pid was used again
+  processes_.Run(20, 200);
+  Run(Options());
+  Publish(Issue("replaced", 17));
+  Publish(Issue("gone", 18));
+  IssueEvent cluster = Issue("cluster", 20);
+  cluster.reference.platform = "kubernetes";
+  Publish(cluster);
+  IssueEvent malformed = Issue("malformed", 20);
+  malformed.reference.uid = "20";
+  Publish(malformed);
+  Pass([&] { return Actions().size() == 4; });
+  std::map<std::string, std::string> why;
+  for (const ActionEvent& action : Actions()) {
+    EXPECT_EQ(action.type, ActionEventType::kRefused);
+    why[action.job] = action.why;
+  }
+  EXPECT_THAT(why["replaced"], HasSubstr("pid 17 is another process by now"));
+  EXPECT_THAT(why["gone"], HasSubstr("process 18 is gone"));
+  EXPECT_THAT(why["cluster"], HasSubstr("platform \"kubernetes\""));
+  EXPECT_THAT(why["malformed"], HasSubstr("malformed"));
+  EXPECT_THAT(processes_.signals(), IsEmpty());
+  // Once is enough.
+  Publish(Issue("gone", 18, 2, EventType::kIssueUpdated));
+  Settle();
+  EXPECT_EQ(Actions().size(), 4U);
+}
+
+// One executor per node: each does its own, none takes what is another's.
+TEST_F(ExecutorTest, EachNodeHasItsOwn) {
+  processes_.Run(17, 170);
+  processes_.Run(18, 180);
+  Run(Options());
+  FakeProcesses elsewhere;
+  elsewhere.Run(17, 170);
+  ExecutorOptions options = Options();
+  options.node = "n2";
+  auto made = Executor::Make(&clock_, &log_, &elsewhere, options);
+  ASSERT_TRUE(made.ok()) << made.status();
+  ASSERT_TRUE((*made)->Start().ok());
+  IssueEvent there = Issue("there", 17);
+  there.reference.uid = "17@n2/170";
+  Publish(there);
+  Publish(Issue("here", 18));
+  Pass([&] { return executor_->counters().done.value() + (*made)->counters().done.value() == 2; });
+  EXPECT_THAT(elsewhere.signals(), ElementsAre(17));
+  EXPECT_THAT(processes_.signals(), ElementsAre(18));
+  EXPECT_EQ(Actions().size(), 4U) << "nobody refuses what is another's";
+  EXPECT_EQ(executor_->counters().elsewhere.value(), 1U);
+  EXPECT_EQ((*made)->counters().elsewhere.value(), 1U);
+  EXPECT_TRUE(executor_->Health().ok()) << executor_->Health();
+  EXPECT_TRUE((*made)->Health().ok()) << (*made)->Health();
+}
+
+// The job went on elsewhere before it was decided here.
+TEST_F(ExecutorTest, AJobThatMovedIsNotOursAnyMore) {
+  processes_.Run(17, 170);
+  Run(Options());
+  executor_.reset();
+  ASSERT_TRUE(log_.StorePosition("pitwall-executor-n1", {"pitwall.issues", 0}, {0, ""}).ok());
+  Publish(Issue("j", 17));
+  IssueEvent moved = Issue("j", 17, 2, EventType::kIssueUpdated);
+  moved.reference.uid = "5@n2/50";
+  Publish(moved);
+  Run(Options());
+  Settle();
+  EXPECT_THAT(Actions(), IsEmpty());
+  EXPECT_THAT(processes_.signals(), IsEmpty());
+}
+
+TEST_F(ExecutorTest, AnIssueThatEndedMeanwhileIsLeftAlone) {
+  processes_.Run(17, 170);
+  Run(Options());
+  executor_.reset();  // away while the issue comes and goes; it had begun to read
+  ASSERT_TRUE(log_.StorePosition("pitwall-executor-n1", {"pitwall.issues", 0}, {0, ""}).ok());
+  Publish(Issue("j", 17));
+  Publish(Issue("j", 17, 2, EventType::kIssueResolved));
+  Run(Options());
+  Settle();
+  EXPECT_THAT(Actions(), IsEmpty());
+  EXPECT_THAT(processes_.signals(), IsEmpty());
+}
+
+TEST_F(ExecutorTest, BeginsAtTheEndTheFirstTime) {
+  processes_.Run(17, 170);
+  Publish(Issue("j", 17));
+  Run(Options());
+  Settle();
+  EXPECT_THAT(Actions(), IsEmpty());
+}
+
+TEST_F(ExecutorTest, BudgetCoversAllPartitionsAndCoolDownEachJob) {
+  for (int64_t pid = 20; pid < 30; ++pid) processes_.Run(pid, static_cast<uint64_t>(pid) * 10);
+  ExecutorOptions options = Options();
+  options.budget = 3;
+  Run(options);
+  for (int64_t i = 0; i < 8; ++i) Publish(Issue(Cat("j", i), 20 + i), static_cast<int32_t>(i % 2));
+  Pass([&] { return Actions().size() == 3 * 2 + 5; });
+  EXPECT_EQ(processes_.signals().size(), 3U);
+  EXPECT_EQ(executor_->counters().refused.value(), 5U);
+  // Another rule on a job that was just acted on waits for its cool-down, however large the budget.
+  executor_.reset();
+  options.budget = 100;
+  Run(options);
+  std::string job;
+  for (const ActionEvent& action : Actions()) {
+    if (action.type == ActionEventType::kDecided) job = action.job;
+  }
+  IssueEvent second = Issue(job, 29);
+  second.rule = "p/g/B";
+  second.time_ns += 100 * kNanosPerSecond;
+  second.id = MakeEventId(second);
+  Publish(second);
+  Pass([&] { return executor_->counters().refused.value() == 1; });
+  second.sequence = 2;
+  second.type = EventType::kIssueUpdated;
+  second.time_ns += 600 * kNanosPerSecond;
+  second.id = MakeEventId(second);
+  Publish(second);
+  Pass([&] { return executor_->counters().done.value() == 1; });
+  EXPECT_EQ(processes_.signals().back(), 29);
+}
+
+TEST_F(ExecutorTest, NothingIsDoneThatIsNotOnRecord) {
+  processes_.Run(17, 170);
+  Run(Options());
+  std::atomic<int> faults{3};
+  log_.SetWriteFault([&](std::string_view what) {
+    return what == "commit" && faults > 0 && faults-- > 0 ? Unavailable("broker away") : OkStatus();
+  });
+  processes_.before_signal = [&] { EXPECT_EQ(Kinds(), std::vector<std::string>{"decided live"}); };
+  Publish(Issue("j", 17));
+  Pass([&] { return Actions().size() == 2; });
+  EXPECT_THAT(processes_.signals(), ElementsAre(17));
+  EXPECT_GE(executor_->counters().failed_commits.value(), 3U);
+  EXPECT_TRUE(executor_->Health().ok());
+  log_.SetWriteFault(nullptr);  // it knows this frame
+}
+
+TEST_F(ExecutorTest, AfterACrashBetweenDecisionAndOutcomeNothingIsSignalledAgain) {
+  processes_.Run(17, 170);
+  processes_.Run(18, 180);
+  processes_.exits = false;
+  Run(Options());
+  Publish(Issue("a", 17));
+  Publish(Issue("b", 18));
+  Pass([&] { return processes_.signals().size() == 2; });
+  // The crash: outcomes are never written.
+  log_.SetWriteFault([](std::string_view) { return Unavailable("crashed"); });
+  executor_.reset();
+  log_.SetWriteFault(nullptr);
+  EXPECT_THAT(Kinds(), ElementsAre("decided live", "decided live"));
+  processes_.End(18);
+  Run(Options());
+  Publish(Issue("a", 17, 2, EventType::kIssueUpdated));
+  Pass([&] { return Actions().size() == 4; });
+  EXPECT_EQ(processes_.signals().size(), 2U);
+  std::map<std::string, std::string> effects;
+  for (const ActionEvent& action : Actions()) {
+    if (action.type == ActionEventType::kDone) effects[action.job] = action.effect;
+  }
+  EXPECT_THAT(effects["a"], HasSubstr("still running"));
+  EXPECT_THAT(effects["b"], HasSubstr("not running any more"));
+  // And a third start finds nothing left to say.
+  executor_.reset();
+  Run(Options());
+  Settle();
+  EXPECT_EQ(Actions().size(), 4U);
+}
+
+TEST_F(ExecutorTest, TheEffectsOfASignal) {
+  processes_.exits = false;
+  processes_.Run(17, 170);
+  Run(Options());
+  Publish(Issue("stays", 17));
+  Pass([&] { return Actions().size() == 2; });
+  EXPECT_EQ(Actions()[1].effect, "SIGTERM sent; the process still runs after 30000 ms");
+  executor_.reset();
+
+  processes_.Run(18, 180);
+  processes_.signal_error = absl::PermissionDeniedError("not ours");
+  Run(Options());
+  Publish(Issue("denied", 18));
+  Pass([&] { return executor_->counters().done.value() == 1; });
+  std::set<std::string> effects;
+  for (const ActionEvent& action : Actions()) effects.insert(action.effect);
+  EXPECT_TRUE(effects.contains("failed: not ours"));
+  executor_.reset();
+
+  // Gone between the last look and the signal.
+  processes_.signal_error = NotFound("process 18 is gone");
+  Run(Options());
+  Publish(Issue("late", 18));
+  Pass([&] { return executor_->counters().done.value() == 1; });
+  effects.clear();
+  for (const ActionEvent& action : Actions()) effects.insert(action.effect);
+  EXPECT_TRUE(effects.contains("not found, nothing was signalled: process 18 is gone"));
+}
+
+TEST_F(ExecutorTest, StoppingRecordsWhatIsKnown) {
+  processes_.exits = false;
+  processes_.Run(17, 170);
+  Run(Options());
+  Publish(Issue("j", 17));
+  Pass([&] { return processes_.signals().size() == 1; });
+  executor_->Stop();
+  EXPECT_THAT(Kinds(), ElementsAre("decided live", "done live"));
+  EXPECT_EQ(Actions()[1].effect, "SIGTERM sent; the executor stopped before it saw an effect");
+}
+
+// As when a new one is started before the old one is stopped: each takes the partition back, and
+// what the other did is done.
+TEST_F(ExecutorTest, TwoOfOneNodeSignalOnce) {
+  processes_.Run(17, 170);
+  Run(Options());
+  const auto first = std::move(executor_);
+  Run(Options());
+  Publish(Issue("j", 17));
+  Pass([&] { return first->counters().failed_commits.value() > 0 && Actions().size() == 2; });
+  processes_.Run(17, 170);
+  for (int i = 0; i < 20; ++i) {
+    clock_.AwaitWaiters(4);
+    clock_.Advance(500 * kNanosPerMilli);
+  }
+  EXPECT_THAT(processes_.signals(), ElementsAre(17));
+  EXPECT_EQ(Actions().size(), 2U);
+}
+
+// What the executor of another node did about an issue counts here too, though it is seen only when
+// there is something to decide.
+TEST_F(ExecutorTest, WhatWasDecidedElsewhereIsNotDecidedHere) {
+  processes_.Run(17, 170);
+  Run(Options());
+  IssueEvent there = Issue("j", 5);
+  there.reference.uid = "5@n2/50";
+  FakeProcesses elsewhere;
+  elsewhere.Run(5, 50);
+  ExecutorOptions options = Options();
+  options.node = "n2";
+  auto made = Executor::Make(&clock_, &log_, &elsewhere, options);
+  ASSERT_TRUE(made.ok()) << made.status();
+  ASSERT_TRUE((*made)->Start().ok());
+  Publish(there);
+  Pass([&] { return Actions().size() == 2; });
+  Publish(Issue("j", 17, 2, EventType::kIssueUpdated));  // it went on here
+  Pass([&] { return executor_->counters().events.value() == 2; });
+  Settle();
+  EXPECT_THAT(processes_.signals(), IsEmpty());
+  EXPECT_EQ(Actions().size(), 2U);
+}
+
+TEST_F(ExecutorTest, BadRecordsAreCountedAndPassed) {
+  processes_.Run(17, 170);
+  Run(Options());
+  OutgoingRecord bad;
+  bad.topic = kIssuesTopic;
+  bad.partition = 0;
+  bad.value = "garbage";
+  ASSERT_TRUE((*log_.OpenAppender())->Append({bad}).ok());
+  Publish(Issue("j", 17));
+  Pass([&] { return Actions().size() == 2; });
+  EXPECT_EQ(executor_->counters().undecodable.value(), 1U);
+}
+
+TEST_F(ExecutorTest, RefusesBadOptions) {
+  ExecutorOptions options = Options();
+  options.policies[0].rule = "";
+  EXPECT_FALSE(Executor::Make(&clock_, &log_, &processes_, options).ok());
+  options = Options();
+  options.budget = -1;
+  EXPECT_FALSE(Executor::Make(&clock_, &log_, &processes_, options).ok());
+  options = Options();
+  options.issues_topic = "nowhere";
+  EXPECT_EQ((*Executor::Make(&clock_, &log_, &processes_, options))->Start().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST_F(ExecutorTest, ARealProcessEnds) {
+  const pid_t child = fork();
+  if (child == 0) {
+    for (;;) pause();
+  }
+  const auto real = MakeLinuxProcessControl();
+  auto executor = Executor::Make(&clock_, &log_, real.get(), Options());
+  ASSERT_TRUE(executor.ok());
+  ASSERT_TRUE((*executor)->Start().ok());
+  IssueEvent event = Issue("j", child);
+  event.reference.uid = MakeProcessUid({child, "n1", *ProcessStartTicks(child)});
+  Publish(event);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_EQ(WTERMSIG(status), SIGTERM);
+  Pass([&] { return Actions().size() == 2; });
+  EXPECT_EQ(Actions()[1].effect, "SIGTERM sent; the process exited");
+}
+
+}  // namespace
+}  // namespace pitwall::executor

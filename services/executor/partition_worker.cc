@@ -1,0 +1,389 @@
+#include "services/executor/partition_worker.h"
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <utility>
+
+#include "services/base/log.h"
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/executor/policy.h"
+
+namespace pitwall::executor {
+namespace {
+
+constexpr size_t kPollRecords = 500;
+constexpr size_t kPollBytes = size_t{2} << 20;
+constexpr int64_t kPollNs = kNanosPerSecond;
+constexpr int64_t kLookNs = 200 * kNanosPerMilli;  // while something was signalled
+constexpr int64_t kRetryNs = kNanosPerSecond;
+constexpr int64_t kCommitIntervalNs = 5 * kNanosPerSecond;
+// More than this many wait for one decision only in a flood: then they are decided before all of it
+// is read.
+constexpr size_t kMaxCandidates = 10'000;
+
+// Whether it is the executor of another node that may act on it.
+bool Elsewhere(const JobReference& reference, std::string_view node) {
+  if (reference.platform != "process") return false;
+  const StatusOr<ProcessIdentity> process = ParseProcessUid(reference.uid);
+  return process.ok() && process->node != node;
+}
+
+std::string RandomName() {
+  std::random_device random;
+  return Cat(random(), "-", random());
+}
+
+}  // namespace
+
+PartitionWorker::PartitionWorker(Clock* clock, Log* log, ProcessControl* processes,
+                                 const ExecutorOptions* options, DecisionBook* book,
+                                 DecisionLog* decisions, ExecutorCounters* counters,
+                                 int32_t partition)
+    : clock_(clock),
+      log_(log),
+      processes_(processes),
+      options_(*options),
+      book_(book),
+      decisions_(decisions),
+      counters_(counters),
+      at_{options->issues_topic, partition},
+      group_(Cat(options->group, "-", options->node)),
+      name_(RandomName()),
+      wakeup_(clock->NewWakeup()) {}
+
+PartitionWorker::~PartitionWorker() { Stop(); }
+
+Status PartitionWorker::Fence() {
+  ASSIGN_OR_RETURN(committer_, log_->OpenCommitter(Cat(group_, "-", at_.partition)));
+  return OkStatus();
+}
+
+Status PartitionWorker::Open(std::vector<ActionEvent> unfinished) {
+  ASSIGN_OR_RETURN(const std::optional<CommittedOffset> committed, log_->Committed(group_, at_));
+  // The first time: from now on. Issues that are open already come again within five minutes.
+  ASSIGN_OR_RETURN(reader_, log_->OpenReader(at_, committed ? committed->offset : kFromEnd));
+  begin_ = reader_->position();
+  for (const ActionEvent& decision : unfinished) {
+    const StatusOr<ProcessIdentity> process = ParseProcessUid(decision.target.uid);
+    if (!process.ok() || process->node != options_.node) continue;
+    const StatusOr<ProcessState> state = processes_->Look(*process);
+    const bool running = state.ok() && *state == ProcessState::kRunning;
+    Finish(
+        decision,
+        running
+            ? "still running: the executor was restarted after the decision, SIGTERM may have been "
+              "sent and is not sent again"
+            : "not running any more: the executor was restarted after the decision");
+  }
+  return OkStatus();
+}
+
+void PartitionWorker::Start() {
+  thread_ = std::thread([this] { Loop(); });
+}
+
+void PartitionWorker::Stop() {
+  if (!thread_.joinable()) return;
+  stop_ = true;
+  reader_->Interrupt();
+  wakeup_->Wake();
+  thread_.join();
+}
+
+Status PartitionWorker::health() const {
+  MutexLock lock(&mutex_);
+  return health_;
+}
+
+void PartitionWorker::SetHealth(const Status& status) {
+  MutexLock lock(&mutex_);
+  health_ = status;
+}
+
+void PartitionWorker::Loop() {
+  while (!stop_) {
+    Status status = committer_ != nullptr ? OkStatus() : Reopen();
+    if (status.ok()) status = Step();
+    SetHealth(Annotate(status, Cat(at_.topic, "/", at_.partition)));
+    if (status.ok()) continue;
+    PITWALL_LOG(kError, "executor", at_.topic, "/", at_.partition, ": ", ToStd(status.message()));
+    // Another executor has this partition, or the outcome of a commit is unknown.
+    if (status.code() == absl::StatusCode::kAborted) committer_.reset();
+    if (!stop_) wakeup_->Wait(kRetryNs);
+  }
+  for (const Watched& w : watched_) {
+    Finish(w.decision, "SIGTERM sent; the executor stopped before it saw an effect");
+  }
+  watched_.clear();
+  for (const auto& [issue, t] : owed_) {
+    Finish(t.decision, "not carried out: the executor stopped before it was");
+  }
+  owed_.clear();
+  if (const Status status = CommitOutcomes(); !status.ok()) {
+    PITWALL_LOG(kError, "executor", "outcome not recorded: ", ToStd(status.message()));
+  }
+}
+
+Status PartitionWorker::Reopen() {
+  RETURN_IF_ERROR(Fence());
+  Status read = ReadBack();
+  if (!read.ok()) committer_.reset();
+  return read;
+}
+
+Status PartitionWorker::ReadBack() {
+  RETURN_IF_ERROR(decisions_->ReadAll());
+  ASSIGN_OR_RETURN(const std::optional<CommittedOffset> committed, log_->Committed(group_, at_));
+  RETURN_IF_ERROR(reader_->Seek(committed ? committed->offset : begin_));
+  candidates_.clear();
+  committed_ = -1;
+  std::erase_if(outcomes_, [&](const ActionEvent& done) { return book_->Done(done.issue); });
+  const bool ours = committed && committed->metadata == last_commit_;
+  for (ToDo& t : std::exchange(unsure_, {})) {
+    const std::string issue = t.decision.issue;
+    if (!book_->Decided(issue, ActionMode::kLive)) {
+      book_->Release(issue);  // it was never decided
+    } else if (ours) {
+      owed_.insert_or_assign(issue, std::move(t));
+    }  // else another has decided it, and acts
+  }
+  return OkStatus();
+}
+
+Status PartitionWorker::Step() {
+  RETURN_IF_ERROR(CommitOutcomes());
+  std::vector<Record> records;
+  const Status polled =
+      reader_->Poll(kPollRecords, kPollBytes, watched_.empty() ? kPollNs : kLookNs, &records);
+  for (const Record& record : records) Note(record);
+  if (polled.code() == absl::StatusCode::kDataLoss) {
+    PITWALL_LOG(kWarning, "executor", ToStd(polled.message()));
+  } else {
+    RETURN_IF_ERROR(polled);
+  }
+  LookAfter();
+  if (candidates_.empty() && owed_.empty()) {
+    // Nothing hangs on the position: it may be stored now and then.
+    const int64_t now = clock_->MonotonicNs();
+    if (reader_->position() != committed_ && now - committed_at_ns_ >= kCommitIntervalNs) {
+      RETURN_IF_ERROR(Apply({}, reader_->position()));
+    }
+    return OkStatus();
+  }
+  // Only what is still open at the end that the log has now is decided.
+  ASSIGN_OR_RETURN(const int64_t end, reader_->EndOffset());
+  if (reader_->position() < end && candidates_.size() < kMaxCandidates) return OkStatus();
+  return DecideAll();
+}
+
+void PartitionWorker::Note(const Record& record) {
+  StatusOr<IssueEvent> event = cloudevents::DecodeCloudEvent(record.value);
+  if (!event.ok()) {
+    counters_->undecodable.Add();
+    PITWALL_LOG(kWarning, "executor", at_.topic, "/", at_.partition, " offset ", record.offset,
+                ": ", ToStd(event.status().message()));
+    return;
+  }
+  counters_->events.Add();
+  if (event->type == EventType::kRuleStatus) return;
+  const std::string issue = IssueId(*event);
+  if (event->type == EventType::kIssueResolved) {
+    candidates_.erase(issue);
+    if (const auto owed = owed_.find(issue); owed != owed_.end()) {
+      Finish(owed->second.decision,
+             "not carried out: the issue had ended when it was known that the decision stands");
+      owed_.erase(owed);
+    }
+    return;
+  }
+  const Verdict verdict = Judge(options_.policies, *event);
+  if (verdict.mode == PolicyMode::kOff) return;
+  if (Elsewhere(event->reference, options_.node)) {
+    candidates_.erase(issue);
+    counters_->elsewhere.Add();
+    return;
+  }
+  const ActionMode mode =
+      verdict.mode == PolicyMode::kLive ? ActionMode::kLive : ActionMode::kDryRun;
+  if (book_->Decided(issue, mode)) return;
+  candidates_.insert_or_assign(issue, *std::move(event));
+}
+
+ActionEvent PartitionWorker::MakeAction(const IssueEvent& event, ActionEventType type,
+                                        ActionMode mode, std::string why) const {
+  ActionEvent action;
+  action.type = type;
+  action.issue = IssueId(event);
+  action.issue_event = event.id;
+  action.job = event.job;
+  action.job_name = event.job_name;
+  action.attempt = event.attempt;
+  action.rule = event.rule;
+  action.alert = event.alert;
+  action.severity = event.severity;
+  action.mode = mode;
+  action.target = event.reference;
+  action.why = std::move(why);
+  action.evidence = event.evidence;
+  action.time_ns = event.time_ns;
+  action.id = MakeActionId(action);
+  return action;
+}
+
+std::string PartitionWorker::CheckTarget(const IssueEvent& event, ProcessIdentity* process) {
+  if (event.reference.platform != "process") {
+    return Cat("the job runs on platform ", Quote(event.reference.platform),
+               "; this executor stops local processes only");
+  }
+  StatusOr<ProcessIdentity> parsed = ParseProcessUid(event.reference.uid);
+  if (!parsed.ok()) return std::string(ToStd(parsed.status().message()));
+  *process = *std::move(parsed);
+  if (process->node != options_.node) {
+    return Cat("the process runs on ", process->node, ", this is ", options_.node);
+  }
+  const StatusOr<ProcessState> state = processes_->Look(*process);
+  if (!state.ok()) return std::string(ToStd(state.status().message()));
+  if (*state == ProcessState::kGone) return Cat("process ", process->pid, " is gone");
+  if (*state == ProcessState::kReplaced)
+    return Cat("pid ", process->pid, " is another process by now");
+  return "";
+}
+
+Status PartitionWorker::DecideAll() {
+  for (const auto& [issue, t] : std::exchange(owed_, {})) Act(t.decision, t.process, t.grace_ns);
+  std::set<std::string> jobs;
+  for (const auto& [issue, event] : candidates_) jobs.insert(event.job);
+  RETURN_IF_ERROR(decisions_->ReadOf(jobs));  // of the executors of other nodes, too
+  std::vector<ActionEvent> actions;
+  std::vector<ToDo> to_do;
+  // In the order of event time: with a budget, who comes first must not hang on a hash.
+  std::vector<const IssueEvent*> order;
+  for (const auto& [issue, event] : candidates_) order.push_back(&event);
+  std::sort(order.begin(), order.end(), [](const IssueEvent* a, const IssueEvent* b) {
+    return std::pair(a->time_ns, std::string_view(a->id)) <
+           std::pair(b->time_ns, std::string_view(b->id));
+  });
+  for (const IssueEvent* event : order) {
+    const std::string issue = IssueId(*event);
+    const Verdict verdict = Judge(options_.policies, *event);
+    const bool live = verdict.mode == PolicyMode::kLive;
+    const ActionMode mode = live ? ActionMode::kLive : ActionMode::kDryRun;
+    if (book_->Decided(issue, mode)) continue;
+    ProcessIdentity process;
+    std::string refusal = CheckTarget(*event, &process);
+    if (refusal.empty() && live) refusal = book_->Reserve(issue, event->job, event->time_ns);
+    if (!refusal.empty()) {
+      if (book_->Refused(issue, mode)) continue;  // once is enough
+      actions.push_back(MakeAction(*event, ActionEventType::kRefused, mode,
+                                   Cat(verdict.why, "; refused: ", refusal)));
+      continue;
+    }
+    actions.push_back(MakeAction(*event, ActionEventType::kDecided, mode,
+                                 Cat(verdict.why, "; the issue is open and process ", process.pid,
+                                     " on ", process.node, " is running")));
+    if (live) to_do.push_back({actions.back(), process, verdict.grace_ns});
+  }
+  // The decision first. Without it on record nothing is done.
+  Status committed = Apply(actions, reader_->position());
+  if (committed.code() == absl::StatusCode::kAborted) {
+    unsure_ = std::move(to_do);  // they keep their place in the budget until it is known
+    return committed;
+  }
+  if (!committed.ok()) {
+    for (const ToDo& t : to_do) book_->Release(t.decision.issue);
+    return committed;
+  }
+  candidates_.clear();
+  for (const ToDo& t : to_do) Act(t.decision, t.process, t.grace_ns);
+  return CommitOutcomes();
+}
+
+void PartitionWorker::Act(const ActionEvent& decision, const ProcessIdentity& process,
+                          int64_t grace_ns) {
+  const Status sent = processes_->Terminate(process);
+  if (sent.ok()) {
+    PITWALL_LOG(kWarning, "executor", "SIGTERM to process ", process.pid, " of job ", decision.job,
+                ": ", decision.rule);
+    watched_.push_back({decision, process, clock_->MonotonicNs() + grace_ns, grace_ns});
+  } else if (sent.code() == absl::StatusCode::kNotFound) {
+    Finish(decision, Cat("not found, nothing was signalled: ", ToStd(sent.message())));
+  } else {
+    Finish(decision, Cat("failed: ", ToStd(sent.message())));
+  }
+}
+
+void PartitionWorker::LookAfter() {
+  const int64_t now = clock_->MonotonicNs();
+  std::erase_if(watched_, [&](const Watched& w) {
+    const StatusOr<ProcessState> state = processes_->Look(w.process);
+    if (state.ok() && *state != ProcessState::kRunning) {
+      Finish(w.decision, "SIGTERM sent; the process exited");
+      return true;
+    }
+    if (now < w.until_ns) return false;
+    Finish(w.decision,
+           Cat("SIGTERM sent; the process still runs after ", w.grace_ns / kNanosPerMilli, " ms"));
+    return true;
+  });
+}
+
+void PartitionWorker::Finish(const ActionEvent& decision, std::string effect) {
+  ActionEvent done = decision;
+  done.type = ActionEventType::kDone;
+  done.effect = std::move(effect);
+  done.id = MakeActionId(done);
+  outcomes_.push_back(std::move(done));
+}
+
+Status PartitionWorker::CommitOutcomes() {
+  if (outcomes_.empty()) return OkStatus();
+  RETURN_IF_ERROR(Apply(outcomes_, -1));
+  outcomes_.clear();
+  return OkStatus();
+}
+
+Status PartitionWorker::Apply(const std::vector<ActionEvent>& actions, int64_t next_offset) {
+  Commit commit;
+  commit.group = group_;
+  commit.input = at_;
+  commit.next_offset = next_offset;
+  for (const ActionEvent& action : actions) {
+    OutgoingRecord record;
+    record.topic = options_.actions_topic;
+    record.key = action.job;
+    record.value = cloudevents::EncodeCloudEvent(action);
+    commit.outputs.push_back(std::move(record));
+  }
+  if (committer_ == nullptr) return Unavailable("the partition is not ours at the moment");
+  if (next_offset >= 0) {
+    last_commit_ = Cat(name_, "/", ++commits_);
+    commit.metadata = last_commit_;
+  }
+  Status applied = committer_->Apply(commit);
+  if (!applied.ok()) {
+    counters_->failed_commits.Add();
+    return applied;
+  }
+  committed_at_ns_ = clock_->MonotonicNs();
+  if (next_offset >= 0) committed_ = next_offset;
+  for (const ActionEvent& action : actions) {
+    book_->Record(action);
+    const bool live = action.mode == ActionMode::kLive;
+    switch (action.type) {
+      case ActionEventType::kDecided:
+        (live ? counters_->decided_live : counters_->decided_dry_run).Add();
+        break;
+      case ActionEventType::kDone:
+        counters_->done.Add();
+        break;
+      case ActionEventType::kRefused:
+        counters_->refused.Add();
+        break;
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace pitwall::executor

@@ -1,0 +1,103 @@
+// One partition of pitwall.issues: reads, decides, acts, records.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "services/base/clock.h"
+#include "services/base/mutex.h"
+#include "services/executor/decision_book.h"
+#include "services/executor/decision_log.h"
+#include "services/executor/executor.h"
+#include "services/model/action.h"
+#include "services/pipeline/io.h"
+
+namespace pitwall::executor {
+
+// Fence, Open and Start, then Stop, from one thread; the rest from any. Everything is borrowed.
+class PartitionWorker {
+ public:
+  PartitionWorker(Clock* clock, Log* log, ProcessControl* processes, const ExecutorOptions* options,
+                  DecisionBook* book, DecisionLog* decisions, ExecutorCounters* counters,
+                  int32_t partition);
+  ~PartitionWorker();
+
+  // Takes the partition from any other executor of this node: its commits fail until it does so.
+  Status Fence();
+  // `unfinished`: live decisions of an earlier run whose outcome is unknown; they are looked at and
+  // recorded, never carried out again.
+  Status Open(std::vector<ActionEvent> unfinished);
+  void Start();
+  void Stop();
+  Status health() const;
+
+ private:
+  struct ToDo {  // decided, to be carried out
+    ActionEvent decision;
+    ProcessIdentity process;
+    int64_t grace_ns = 0;
+  };
+  struct Watched {  // signalled, and now looked after
+    ActionEvent decision;
+    ProcessIdentity process;
+    int64_t until_ns = 0;
+    int64_t grace_ns = 0;
+  };
+
+  void Loop();
+  // Takes the partition again, and finds out from the log what was committed.
+  Status Reopen();
+  Status ReadBack();
+  Status Step();
+  void Note(const Record& record);
+  // Decides on all candidates and commits that; then acts.
+  Status DecideAll();
+  ActionEvent MakeAction(const IssueEvent& event, ActionEventType type, ActionMode mode,
+                         std::string why) const;
+  // Empty when the process may be signalled (and then *process is it); else why not.
+  std::string CheckTarget(const IssueEvent& event, ProcessIdentity* process);
+  void Act(const ActionEvent& decision, const ProcessIdentity& process, int64_t grace_ns);
+  void LookAfter();
+  Status CommitOutcomes();
+  Status Apply(const std::vector<ActionEvent>& actions, int64_t next_offset);
+  void Finish(const ActionEvent& decision, std::string effect);
+  void SetHealth(const Status& status);
+
+  Clock* const clock_;
+  Log* const log_;
+  ProcessControl* const processes_;
+  const ExecutorOptions& options_;
+  DecisionBook* const book_;
+  DecisionLog* const decisions_;
+  ExecutorCounters* const counters_;
+  const TopicPartition at_;
+  const std::string group_;  // of this node
+  const std::string name_;   // of this worker, unlike any other
+  std::unique_ptr<PartitionReader> reader_;
+  std::unique_ptr<Committer> committer_;  // null: lost, see Reopen
+  std::unique_ptr<Wakeup> wakeup_;
+  std::thread thread_;
+  std::atomic<bool> stop_{false};
+
+  // The thread's own:
+  absl::btree_map<std::string, IssueEvent>
+      candidates_;                           // open issues that a policy wants, by issue id
+  std::vector<ToDo> unsure_;                 // whether the decision stands in the log is not known
+  absl::btree_map<std::string, ToDo> owed_;  // it does, and it was us; by issue id
+  std::vector<Watched> watched_;
+  std::vector<ActionEvent> outcomes_;  // to be committed
+  int64_t begin_ = 0;                  // where this run began to read
+  uint64_t commits_ = 0;
+  std::string last_commit_;  // stands beside the position that it committed
+  int64_t committed_ = -1;
+  int64_t committed_at_ns_ = 0;
+
+  mutable Mutex mutex_;
+  Status health_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace pitwall::executor

@@ -1,0 +1,23 @@
+// What is to be done about an issue, by the options alone.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "services/executor/executor.h"
+#include "services/model/issue.h"
+
+namespace pitwall::executor {
+
+// * any text, ? one character; everything else stands for itself.
+bool GlobMatches(std::string_view glob, std::string_view text);
+
+struct Verdict {
+  PolicyMode mode = PolicyMode::kOff;
+  int64_t grace_ns = 0;
+  std::string why;  // "policy crash/*: live"
+};
+Verdict Judge(std::span<const Policy> policies, const IssueEvent& event);
+
+}  // namespace pitwall::executor

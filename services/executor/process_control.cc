@@ -1,0 +1,140 @@
+#include "services/executor/process_control.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <optional>
+#include <vector>
+
+#include "services/base/strings.h"
+
+namespace pitwall::executor {
+namespace {
+
+struct Stat {
+  char state = '?';
+  uint64_t start_ticks = 0;
+};
+
+// NotFound: no such process.
+StatusOr<Stat> ReadStat(int64_t pid) {
+  std::ifstream in(Cat("/proc/", pid, "/stat"));
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  const size_t name_end = text.rfind(')');  // the name may hold anything
+  if (name_end == std::string::npos || name_end + 2 >= text.size()) {
+    return NotFound(Cat("no process ", pid));
+  }
+  const std::vector<std::string_view> fields =
+      Split(Trim(std::string_view(text).substr(name_end + 2)), ' ');
+  // Field 3 is the first here, field 22 is the start.
+  const std::optional<int64_t> start = fields.size() > 19 ? ParseInt(fields[19]) : std::nullopt;
+  if (!start || *start < 0 || fields[0].empty())
+    return Internal(Cat("/proc/", pid, "/stat cannot be read"));
+  return Stat{fields[0][0], static_cast<uint64_t>(*start)};
+}
+
+int PidfdOpen(pid_t pid) {
+#ifdef SYS_pidfd_open
+  return static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+#else
+  (void)pid;
+  errno = ENOSYS;
+  return -1;
+#endif
+}
+
+int PidfdSignal(int fd, int signal) {
+#ifdef SYS_pidfd_send_signal
+  return static_cast<int>(syscall(SYS_pidfd_send_signal, fd, signal, nullptr, 0));
+#else
+  (void)fd;
+  (void)signal;
+  errno = ENOSYS;
+  return -1;
+#endif
+}
+
+class LinuxProcessControl final : public ProcessControl {
+ public:
+  StatusOr<ProcessState> Look(const ProcessIdentity& process) override {
+    const StatusOr<Stat> stat = ReadStat(process.pid);
+    if (stat.status().code() == absl::StatusCode::kNotFound) return ProcessState::kGone;
+    if (!stat.ok()) return stat.status();
+    if (stat->start_ticks != process.start_ticks) return ProcessState::kReplaced;
+    // A zombie has exited; it only waits for its parent.
+    return stat->state == 'Z' || stat->state == 'X' ? ProcessState::kGone : ProcessState::kRunning;
+  }
+
+  Status Terminate(const ProcessIdentity& process) override {
+    if (process.pid <= 1 || process.pid == getpid()) {
+      return InvalidArgument(Cat("process ", process.pid, " is never signalled"));
+    }
+    const auto pid = static_cast<pid_t>(process.pid);
+    const int fd = PidfdOpen(pid);
+    const int open_error = errno;
+    if (fd < 0 && open_error == ESRCH) return NotFound(Cat("process ", process.pid, " is gone"));
+    if (fd < 0 && open_error != ENOSYS && open_error != EINVAL) {
+      return ErrnoStatus(open_error, Cat("process ", process.pid));
+    }
+    // The handle is of whoever had the pid when it was opened. The process that is wanted has had
+    // it since its start, so if it is there now it was there then.
+    Status status = Check(process);
+    if (status.ok() && (fd >= 0 ? PidfdSignal(fd, SIGTERM) : kill(pid, SIGTERM)) != 0) {
+      status = errno == ESRCH ? NotFound(Cat("process ", process.pid, " is gone"))
+                              : ErrnoStatus(errno, Cat("SIGTERM to process ", process.pid));
+    }
+    if (fd >= 0) close(fd);
+    return status;
+  }
+
+ private:
+  Status Check(const ProcessIdentity& process) {
+    ASSIGN_OR_RETURN(const ProcessState state, Look(process));
+    if (state == ProcessState::kRunning) return OkStatus();
+    return NotFound(Cat("process ", process.pid,
+                        state == ProcessState::kGone ? " is gone" : " is another one by now"));
+  }
+};
+
+}  // namespace
+
+StatusOr<ProcessIdentity> ParseProcessUid(std::string_view uid) {
+  const auto bad = [&](std::string_view what) {
+    return InvalidArgument(
+        Cat("process uid ", Quote(uid), ": ", what, " (wanted <pid>@<node>/<start>)"));
+  };
+  const size_t at = uid.find('@');
+  const size_t slash = uid.rfind('/');
+  if (at == std::string_view::npos || slash == std::string_view::npos || slash < at)
+    return bad("malformed");
+  const std::optional<int64_t> pid = ParseInt(uid.substr(0, at));
+  const std::optional<int64_t> start = ParseInt(uid.substr(slash + 1));
+  // 2^22 is the kernel's own limit of pids.
+  if (!pid || *pid < 1 || *pid > (1 << 22)) return bad("no pid");
+  if (!start || *start < 0) return bad("no start");
+  ProcessIdentity out;
+  out.pid = *pid;
+  out.node = std::string(uid.substr(at + 1, slash - at - 1));
+  out.start_ticks = static_cast<uint64_t>(*start);
+  if (out.node.empty()) return bad("no node");
+  return out;
+}
+
+std::string MakeProcessUid(const ProcessIdentity& identity) {
+  return Cat(identity.pid, "@", identity.node, "/", identity.start_ticks);
+}
+
+std::unique_ptr<ProcessControl> MakeLinuxProcessControl() {
+  return std::make_unique<LinuxProcessControl>();
+}
+
+StatusOr<uint64_t> ProcessStartTicks(int64_t pid) {
+  ASSIGN_OR_RETURN(const Stat stat, ReadStat(pid));
+  return stat.start_ticks;
+}
+
+}  // namespace pitwall::executor

@@ -1,0 +1,45 @@
+#include "services/model/action.h"
+
+#include <array>
+
+#include "services/base/stable_hash.h"
+#include "services/base/strings.h"
+
+namespace pitwall {
+namespace {
+constexpr std::array<std::string_view, 3> kTypes = {
+    "io.pitwall.action.decided", "io.pitwall.action.done", "io.pitwall.action.refused"};
+constexpr std::array<std::string_view, 1> kKinds = {"stop"};
+constexpr std::array<std::string_view, 2> kModes = {"dry_run", "live"};
+
+template <typename Enum, size_t N>
+std::optional<Enum> Parse(const std::array<std::string_view, N>& names, std::string_view name) {
+  for (size_t i = 0; i < N; ++i) {
+    if (names[i] == name) return static_cast<Enum>(i);
+  }
+  return std::nullopt;
+}
+}  // namespace
+
+std::string_view ActionEventTypeName(ActionEventType type) {
+  return kTypes[static_cast<size_t>(type)];
+}
+std::string_view ActionKindName(ActionKind kind) { return kKinds[static_cast<size_t>(kind)]; }
+std::string_view ActionModeName(ActionMode mode) { return kModes[static_cast<size_t>(mode)]; }
+std::optional<ActionEventType> ParseActionEventType(std::string_view name) {
+  return Parse<ActionEventType>(kTypes, name);
+}
+std::optional<ActionKind> ParseActionKind(std::string_view name) {
+  return Parse<ActionKind>(kKinds, name);
+}
+std::optional<ActionMode> ParseActionMode(std::string_view name) {
+  return Parse<ActionMode>(kModes, name);
+}
+
+std::string MakeActionId(const ActionEvent& event) {
+  return StableHashHex(Cat("action", "\xff", event.issue, "\xff", ActionKindName(event.kind),
+                           "\xff", ActionModeName(event.mode), "\xff",
+                           ActionEventTypeName(event.type)));
+}
+
+}  // namespace pitwall

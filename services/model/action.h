@@ -1,0 +1,50 @@
+// What was decided or done about an issue: the records of pitwall.actions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/model/issue.h"
+#include "services/model/job.h"
+
+namespace pitwall {
+
+// kDecided: the action will be taken (live), or would have been (dry run). kDone: it was, and this
+// came of it. kRefused: a guard said no.
+enum class ActionEventType { kDecided, kDone, kRefused };
+enum class ActionKind { kStop };
+enum class ActionMode { kDryRun, kLive };
+
+std::string_view ActionEventTypeName(ActionEventType type);  // io.pitwall.action.decided, …
+std::string_view ActionKindName(ActionKind kind);            // stop
+std::string_view ActionModeName(ActionMode mode);            // dry_run, live
+std::optional<ActionEventType> ParseActionEventType(std::string_view name);
+std::optional<ActionKind> ParseActionKind(std::string_view name);
+std::optional<ActionMode> ParseActionMode(std::string_view name);
+
+struct ActionEvent {
+  ActionEventType type = ActionEventType::kDecided;
+  std::string id;           // 32 hex digits; a function of (issue, kind, mode, type)
+  std::string issue;        // IssueId() of the issue
+  std::string issue_event;  // id of the event of it that was acted on
+  std::string job;
+  std::string job_name;
+  uint64_t attempt = 0;
+  std::string rule;
+  std::string alert;
+  std::string severity;
+  ActionKind kind = ActionKind::kStop;
+  ActionMode mode = ActionMode::kDryRun;
+  JobReference target;
+  std::string why;                 // which policy and which checks led here
+  std::vector<Evidence> evidence;  // of the issue
+  std::string effect;              // kDone: signal sent, exited, not found, …
+  int64_t time_ns = 0;             // event time of the issue's event
+};
+
+std::string MakeActionId(const ActionEvent& event);
+
+}  // namespace pitwall

@@ -1,0 +1,66 @@
+#include "services/model/issue.h"
+
+#include <array>
+
+#include "services/base/stable_hash.h"
+#include "services/base/strings.h"
+
+namespace pitwall {
+namespace {
+constexpr std::array<std::string_view, 4> kTypes = {
+    "io.pitwall.issue.found", "io.pitwall.issue.updated", "io.pitwall.issue.resolved",
+    "io.pitwall.rule.status"};
+constexpr std::array<std::string_view, 6> kReasons = {
+    "", "cleared", "no_data", "attempt_ended", "job_ended", "rule_removed"};
+constexpr std::array<std::string_view, 7> kStatuses = {
+    "Unknown", "NoData", "InProgress", "NoIssuesFound", "IssuesFound", "Error", "Stopped"};
+
+template <typename Enum, size_t N>
+std::optional<Enum> Parse(const std::array<std::string_view, N>& names, std::string_view name) {
+  for (size_t i = 0; i < N; ++i) {
+    if (names[i] == name) return static_cast<Enum>(i);
+  }
+  return std::nullopt;
+}
+}  // namespace
+
+std::string_view EventTypeName(EventType type) { return kTypes[static_cast<size_t>(type)]; }
+std::string_view EndReasonName(EndReason reason) { return kReasons[static_cast<size_t>(reason)]; }
+std::string_view RuleStatusName(RuleStatus status) {
+  return kStatuses[static_cast<size_t>(status)];
+}
+std::optional<EventType> ParseEventType(std::string_view name) {
+  return Parse<EventType>(kTypes, name);
+}
+std::optional<EndReason> ParseEndReason(std::string_view name) {
+  return Parse<EndReason>(kReasons, name);
+}
+std::optional<RuleStatus> ParseRuleStatus(std::string_view name) {
+  return Parse<RuleStatus>(kStatuses, name);
+}
+
+std::string IssueKey(const IssueEvent& event) {
+  return Cat(event.rule, "\xff", event.labels.ToString());
+}
+
+std::string IssueId(const IssueEvent& event) {
+  if (event.sequence == 1 && !event.id.empty()) return event.id;
+  IssueEvent first;
+  first.job = event.job;
+  first.attempt = event.attempt;
+  first.rule = event.rule;
+  first.labels = event.labels;
+  first.active_since_ns = event.active_since_ns;
+  first.sequence = 1;
+  return MakeEventId(first);
+}
+
+std::string MakeEventId(const IssueEvent& event) {
+  // Separators that occur in no UTF-8 text keep fields apart.
+  return StableHashHex(Cat(EventTypeName(event.type) == kTypes[3] ? "status" : "issue", "\xff",
+                           event.job, "\xff", event.attempt, "\xff", event.rule, "\xff",
+                           event.labels.ToString(), "\xff", event.active_since_ns, "\xff",
+                           event.sequence));
+}
+
+}  // namespace pitwall

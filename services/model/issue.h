@@ -1,0 +1,86 @@
+// The one event form: what stands on pitwall.issues, on webhooks and in gRPC (design.md, section
+// 5). No wall time anywhere inside: everything is a function of the log.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "services/model/job.h"
+#include "services/model/labels.h"
+#include "services/model/position.h"
+
+namespace pitwall {
+
+enum class EventType { kIssueFound, kIssueUpdated, kIssueResolved, kRuleStatus };
+enum class EndReason { kNone, kCleared, kNoData, kAttemptEnded, kJobEnded, kRuleRemoved };
+enum class RuleStatus {
+  kUnknown,
+  kNoData,
+  kInProgress,
+  kNoIssuesFound,
+  kIssuesFound,
+  kError,
+  kStopped
+};
+
+std::string_view EventTypeName(EventType type);      // io.pitwall.issue.found, …
+std::string_view EndReasonName(EndReason reason);    // cleared, no_data, …; "" for kNone
+std::string_view RuleStatusName(RuleStatus status);  // NoData, InProgress, …
+std::optional<EventType> ParseEventType(std::string_view name);
+std::optional<EndReason> ParseEndReason(std::string_view name);
+std::optional<RuleStatus> ParseRuleStatus(std::string_view name);
+
+// One number behind an issue: what the rule looked at when it fired.
+struct Evidence {
+  std::string name;  // expression text of the operand, or the metric
+  Labels labels;
+  double value = 0;
+  friend bool operator==(const Evidence&, const Evidence&) = default;
+};
+
+// Event time fields are Unix nanoseconds. On the step clock they are the event times of the steps,
+// and the steps stand beside them.
+struct IssueEvent {
+  EventType type = EventType::kIssueFound;
+  std::string
+      id;  // 32 hex digits; a function of (job, attempt, rule, labels, active_since, sequence)
+  std::string job;
+  std::string job_name;
+  JobReference reference;
+  uint64_t attempt = 0;  // in which the issue began
+  std::string rule;      // pack/group/alert, plus #n for repeats
+  std::string alert;
+  Labels labels;         // after rule labels, with alertname
+  std::string severity;  // the label of that name
+  int64_t time_ns = 0;   // the tick
+  int64_t active_since_ns = 0;
+  int64_t started_at_ns = 0;
+  int64_t last_seen_at_ns = 0;
+  int64_t ended_at_ns = 0;  // 0 while open
+  EndReason end_reason = EndReason::kNone;
+  uint64_t sequence = 0;  // 1 for found, then counts this issue's events
+  double value = 0;
+  std::vector<std::pair<std::string, double>> parameters;  // as evaluated
+  std::optional<double> threshold;  // of the outermost comparison, where it is a scalar
+  int64_t step = kNoStep;
+  std::vector<Evidence> evidence;
+  std::string summary, description, suggestion;
+  std::string incident;  // id of its first issue
+  std::string root_cause;
+  // For kRuleStatus only.
+  RuleStatus status = RuleStatus::kUnknown;
+  RuleStatus previous_status = RuleStatus::kUnknown;
+  std::string status_reason;  // names the series that lack, the error, what is waited for
+  bool ever_found = false;
+};
+
+// The id for the fields of `event` that it is a function of.
+std::string MakeEventId(const IssueEvent& event);
+// The id of the issue itself: that of its first event, whichever of its events this is.
+std::string IssueId(const IssueEvent& event);
+// (rule, labels) of one job: what an issue is, whatever its events.
+std::string IssueKey(const IssueEvent& event);
+
+}  // namespace pitwall

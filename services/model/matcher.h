@@ -1,0 +1,50 @@
+// Label matchers of a selector: =, !=, =~, !~ (regular expressions are RE2, anchored at both ends,
+// as in PromQL).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/model/labels.h"
+
+namespace re2 {
+class RE2;
+}
+
+namespace pitwall {
+
+enum class MatchOp { kEqual, kNotEqual, kRegex, kNotRegex };
+
+class Matcher {
+ public:
+  // InvalidArgument with RE2's own words when the pattern is none.
+  static StatusOr<Matcher> Make(std::string_view label, MatchOp op, std::string_view value);
+  bool Matches(std::string_view value) const;
+  const std::string& label() const { return label_; }
+  MatchOp op() const { return op_; }
+  const std::string& value() const { return value_; }
+  std::string ToString() const;  // a="b"
+
+ private:
+  std::string label_;
+  MatchOp op_ = MatchOp::kEqual;
+  std::string value_;
+  std::shared_ptr<const re2::RE2> pattern_;  // shared: matchers are copied, RE2 cannot be
+};
+
+// A vector selector without window, offset or clock: a conjunction of matchers (the metric name is
+// one of them).
+struct Selector {
+  std::vector<Matcher> matchers;
+
+  bool Matches(const Labels& labels) const;
+  // The metric name when a matcher fixes it by '=', else "".
+  std::string_view MetricName() const;
+  // Canonical text, matchers sorted: equal selectors have equal keys.
+  std::string Key() const;
+};
+
+}  // namespace pitwall

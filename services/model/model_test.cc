@@ -1,0 +1,106 @@
+#include <gtest/gtest.h>
+
+#include "services/model/demand.h"
+#include "services/model/issue.h"
+#include "services/model/labels.h"
+#include "services/model/matcher.h"
+#include "services/model/pane_grid.h"
+#include "services/model/position.h"
+#include "services/model/telemetry.h"
+#include "services/model/value.h"
+
+namespace pitwall {
+namespace {
+
+TEST(Labels, SortedWithoutEmptyOnesAndComparedPairByPair) {
+  const Labels labels({{"b", "2"}, {"__name__", "m"}, {"a", "1"}, {"c", ""}});
+  EXPECT_EQ(labels.ToString(), "m{a=\"1\",b=\"2\"}");
+  EXPECT_EQ(labels.Get("c"), "");
+  EXPECT_EQ(labels.With("a", "").DropName().ToString(), "{b=\"2\"}");
+  EXPECT_LT(Labels({{"a", "1"}}), Labels({{"a", "1"}, {"b", "0"}}));
+  EXPECT_LT(Labels({{"a", "1"}, {"z", "9"}}), Labels({{"a", "2"}}));
+  EXPECT_EQ(Labels().ToString(), "{}");
+}
+
+TEST(Matcher, RegularExpressionsAreAnchoredAndAbsentLabelsAreEmpty) {
+  EXPECT_FALSE(Matcher::Make("a", MatchOp::kRegex, "b")->Matches("abc"));
+  EXPECT_TRUE(Matcher::Make("a", MatchOp::kRegex, "b|")->Matches(""));
+  EXPECT_TRUE(Matcher::Make("a", MatchOp::kNotRegex, "b.*")->Matches("ab"));
+  EXPECT_FALSE(Matcher::Make("a", MatchOp::kRegex, "(").ok());
+  Selector s{
+      {*Matcher::Make("__name__", MatchOp::kEqual, "m"), *Matcher::Make("x", MatchOp::kEqual, "")}};
+  EXPECT_TRUE(s.Matches(Labels({{"__name__", "m"}})));
+  EXPECT_FALSE(s.Matches(Labels({{"__name__", "m"}, {"x", "1"}})));
+  EXPECT_EQ(s.MetricName(), "m");
+}
+
+TEST(Position, FloorAndNextWorkBelowZeroToo) {
+  EXPECT_EQ(FloorTo(7, 5), 5);
+  EXPECT_EQ(FloorTo(-1, 5), -5);
+  EXPECT_EQ(FloorTo(5, 5), 5);
+  EXPECT_EQ(NextAfter(5, 5), 10);
+  EXPECT_EQ(FloorTo(7, 5, 3), 3);
+}
+
+TEST(Value, MarkedNansAreToldApartByTheirBits) {
+  EXPECT_TRUE(IsStale(StaleMarker()));
+  EXPECT_FALSE(IsStale(NormalNan()));
+  EXPECT_FALSE(IsStale(MissingValue()));
+  EXPECT_TRUE(IsMissing(MissingValue()));
+  EXPECT_TRUE(std::isnan(StaleMarker()));
+}
+
+TEST(SchemaId, DependsOnStreamOrderAndKind) {
+  const SeriesDescriptor a{Labels({{"__name__", "a"}}), SeriesKind::kGauge};
+  const SeriesDescriptor b{Labels({{"__name__", "b"}}), SeriesKind::kGauge};
+  const std::vector<SeriesDescriptor> ab = {a, b}, ba = {b, a};
+  EXPECT_NE(SchemaId(0, ab), SchemaId(0, ba));
+  EXPECT_NE(SchemaId(0, ab), SchemaId(1, ab));
+  EXPECT_EQ(SchemaId(0, ab), SchemaId(0, ab));
+}
+
+// Windows end and begin where panes do, whatever their lengths; nothing else is cut.
+TEST(PaneGrid, EveryWindowIsWholePanes) {
+  for (const int64_t interval : {1, 7, 10}) {
+    for (const int64_t range : {1, 3, 7, 10, 14, 25, 100}) {
+      for (const int64_t offset : {0, 1, 7, 13}) {
+        for (const int64_t origin : {0, 4}) {
+          Demand demand;
+          demand.kind = WindowKind::kTime;
+          demand.interval = interval;
+          demand.range = range;
+          demand.offset = offset;
+          demand.align_job = true;
+          const WindowShape shape = ShapeOf(demand, origin);
+          EXPECT_LE(shape.panes,
+                    range % interval == 0 ? range / interval : 2 * (range / interval) + 1);
+          for (int64_t tick = origin - 5 * interval; tick < origin + 50; tick += interval) {
+            const int64_t last = shape.grid.IndexOf(tick) - shape.delay;
+            EXPECT_EQ(shape.grid.EndOf(last), tick - offset);
+            EXPECT_EQ(shape.grid.EndOf(last - shape.panes), tick - offset - range);
+          }
+          for (int64_t p = -30; p < 30; ++p) {
+            const int64_t index = shape.grid.IndexOf(p);
+            EXPECT_LE(p, shape.grid.EndOf(index));
+            EXPECT_GT(p, shape.grid.EndOf(index - 1));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(IssueEvent, IdIsAFunctionOfWhatTheEventIs) {
+  IssueEvent e;
+  e.job = "j";
+  e.rule = "p/g/a";
+  e.sequence = 1;
+  const std::string id = MakeEventId(e);
+  e.value = 5;
+  EXPECT_EQ(MakeEventId(e), id);
+  e.sequence = 2;
+  EXPECT_NE(MakeEventId(e), id);
+}
+
+}  // namespace
+}  // namespace pitwall

@@ -1,0 +1,36 @@
+// Where a sample stands on its clock.
+//
+// The engine works on int64 positions. On the time clock a position is event time in Unix
+// nanoseconds. On the step clock step s stands at s * kStepUnit, as if one step took one second:
+// durations written as plain numbers, rate per step, look-back of 1000 steps and time() == step
+// then need no code of their own.
+#pragma once
+
+#include <cstdint>
+
+namespace pitwall {
+
+inline constexpr int64_t kStepUnit = 1'000'000'000;
+inline constexpr int64_t kNoStep = -1;
+inline constexpr int64_t kMinPosition =
+    INT64_MIN / 4;  // room to subtract a window without overflow
+inline constexpr int64_t kMaxPosition = INT64_MAX / 4;
+
+// Greater steps have no position. (Who counts tokens as steps counts in thousands.)
+inline constexpr int64_t kMaxStep = kMaxPosition / kStepUnit - 1;
+
+inline constexpr int64_t StepPosition(int64_t step) { return step * kStepUnit; }
+
+// Greatest multiple of `unit` (counted from `origin`) that is <= position. unit > 0.
+inline constexpr int64_t FloorTo(int64_t position, int64_t unit, int64_t origin = 0) {
+  const int64_t d = position - origin;
+  int64_t q = d / unit;
+  if (d % unit < 0) --q;
+  return origin + q * unit;
+}
+// Least multiple > position.
+inline constexpr int64_t NextAfter(int64_t position, int64_t unit, int64_t origin = 0) {
+  return FloorTo(position, unit, origin) + unit;
+}
+
+}  // namespace pitwall

@@ -1,0 +1,22 @@
+// Sample values: doubles, with two marked NaNs that are told apart by their bits, never by ==.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace pitwall {
+
+// Prometheus' stale marker: the series ended here. value/value.go, 0x7ff0000000000002.
+inline constexpr uint64_t kStaleBits = 0x7ff0000000000002ULL;
+// No value in this cell of a frame. Only in frames; never stored in a window.
+inline constexpr uint64_t kMissingBits = 0x7ff0000000000003ULL;
+inline constexpr uint64_t kNormalNanBits = 0x7ff8000000000001ULL;
+
+inline double StaleMarker() { return std::bit_cast<double>(kStaleBits); }
+inline double MissingValue() { return std::bit_cast<double>(kMissingBits); }
+inline double NormalNan() { return std::bit_cast<double>(kNormalNanBits); }
+inline bool IsStale(double value) { return std::bit_cast<uint64_t>(value) == kStaleBits; }
+inline bool IsMissing(double value) { return std::bit_cast<uint64_t>(value) == kMissingBits; }
+
+}  // namespace pitwall

@@ -1,0 +1,340 @@
+#include "services/notifier/notifier.h"
+
+#include <algorithm>
+#include <atomic>
+#include <set>
+#include <thread>
+#include <utility>
+
+#include "services/base/log.h"
+#include "services/base/mutex.h"
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/notifier/event_window.h"
+#include "services/notifier/issue_index.h"
+#include "services/notifier/issue_metrics.h"
+#include "services/notifier/issue_watch.h"
+#include "services/notifier/resume_token.h"
+#include "services/notifier/webhook_endpoint.h"
+
+namespace pitwall::notifier {
+namespace {
+
+constexpr size_t kPollRecords = 1'000;
+constexpr size_t kPollBytes = size_t{4} << 20;
+constexpr int64_t kPollNs = kNanosPerSecond;
+constexpr int64_t kStoreIntervalNs = 5 * kNanosPerSecond;
+constexpr int32_t kDefaultPageSize = 100;
+constexpr int32_t kMaxPageSize = 1'000;
+
+class TopicNotifier final : public Notifier {
+ public:
+  TopicNotifier(Clock* clock, Log* log, HttpTransport* transport, NotifierOptions options,
+                int32_t partitions)
+      : clock_(clock),
+        log_(log),
+        options_(std::move(options)),
+        partitions_(partitions),
+        window_(partitions, options_.window_events, options_.window_bytes),
+        index_({options_.max_open_issues, options_.max_ended_issues, options_.ended_age_ns,
+                options_.open_age_ns, options_.max_events_per_issue, options_.max_issue_events}),
+        watchers_(std::make_shared<std::atomic<size_t>>(0)) {
+    for (const WebhookOptions& webhook : options_.webhooks) {
+      webhooks_.push_back(std::make_unique<WebhookEndpoint>(clock, log, &window_, transport,
+                                                            options_.topic, webhook));
+    }
+    issue_registrations_.push_back(issue_exposition_.Add(
+        "pitwall_issue", "An open issue.", telemetry::MetricType::kGauge,
+        [this](std::vector<telemetry::Sample>* out) {
+          bool truncated = false;
+          ListIssueSamples(index_, options_.max_issue_samples, &truncated, out);
+          issues_truncated_.Set(truncated ? 1 : 0);
+        }));
+    issue_registrations_.push_back(issue_exposition_.Add(
+        "pitwall_issues_truncated", "1 when more issues are open than this page shows.", {},
+        &issues_truncated_));
+  }
+
+  ~TopicNotifier() override { Stop(); }
+
+  Status Start() override {
+    if (!tails_.empty()) return FailedPrecondition("the notifier was started before");
+    Positions ends, starts;
+    for (int32_t p = 0; p < partitions_; ++p) {
+      auto tail = std::make_unique<Tail>();
+      tail->partition = p;
+      tail->wakeup = clock_->NewWakeup();
+      ASSIGN_OR_RETURN(tail->reader, log_->OpenReader({options_.topic, p}, kFromStart));
+      ASSIGN_OR_RETURN(tail->caught_up_at, tail->reader->EndOffset());
+      ASSIGN_OR_RETURN(const int64_t start, tail->reader->StartOffset());
+      ends.push_back(tail->caught_up_at);
+      starts.push_back(start);
+      const int64_t from =
+          std::max(start, tail->caught_up_at - std::max<int64_t>(0, options_.history_records));
+      RETURN_IF_ERROR(tail->reader->Seek(from));
+      window_.Begin(p, from);
+      tail->stored = from;
+      tail->ready = from >= tail->caught_up_at;
+      tails_.push_back(std::move(tail));
+    }
+    for (size_t i = 0; i < webhooks_.size(); ++i) {
+      RETURN_IF_ERROR(webhooks_[i]->Open(options_.webhooks[i].from_start ? starts : ends));
+    }
+    for (const auto& tail : tails_) {
+      tail->thread = std::thread([this, t = tail.get()] { Follow(t); });
+    }
+    for (const auto& webhook : webhooks_) webhook->Start();
+    return OkStatus();
+  }
+
+  void Stop() override {
+    stop_ = true;
+    window_.Close();
+    for (const auto& webhook : webhooks_) webhook->Stop();
+    for (const auto& tail : tails_) {
+      if (!tail->thread.joinable()) continue;
+      tail->reader->Interrupt();
+      tail->wakeup->Wake();
+      tail->thread.join();
+    }
+  }
+
+  bool Ready() const override {
+    return !tails_.empty() && !stop_ &&
+           std::all_of(tails_.begin(), tails_.end(),
+                       [](const auto& tail) { return tail->ready.load(); });
+  }
+
+  Status Health() const override {
+    for (const auto& tail : tails_) {
+      MutexLock lock(&tail->mutex);
+      if (!tail->error.ok())
+        return Annotate(tail->error, Cat(options_.topic, "/", tail->partition));
+    }
+    return OkStatus();
+  }
+
+  StatusOr<IssuePage> ListIssues(const IssueQuery& query) override {
+    RETURN_IF_ERROR(CheckReady());
+    if (query.page_size < 0 || query.page_size > kMaxPageSize) {
+      return InvalidArgument(Cat("page_size ", query.page_size, ": from 0 to ", kMaxPageSize));
+    }
+    PageCursor cursor;
+    if (!query.page_token.empty()) {
+      ASSIGN_OR_RETURN(cursor, DecodePageToken(query.page_token));
+    } else {
+      // Before the index is read: what the list does not show comes after this.
+      cursor.resume_token = EncodeResumeToken(options_.topic, window_.Next());
+    }
+    const int32_t size = query.page_size == 0 ? kDefaultPageSize : query.page_size;
+    IssuePage page;
+    bool more = false;
+    page.issues =
+        index_.List(query.filter, query.include_ended, query.page_token.empty() ? nullptr : &cursor,
+                    static_cast<size_t>(size), &more);
+    page.resume_token = cursor.resume_token;
+    if (more) {
+      const IssueEvent& last = *page.issues.back();
+      page.next_page_token =
+          EncodePageToken({last.active_since_ns, IssueId(last), cursor.resume_token});
+    }
+    return page;
+  }
+
+  StatusOr<std::vector<IssueEventPtr>> GetIssue(std::string_view id) override {
+    RETURN_IF_ERROR(CheckReady());
+    if (id.empty()) return InvalidArgument("no id");
+    std::vector<IssueEventPtr> events = index_.Events(id);
+    if (events.empty()) return NotFound(Cat("no issue is remembered with an event ", Quote(id)));
+    return events;
+  }
+
+  StatusOr<std::unique_ptr<IssueWatch>> WatchIssues(const WatchQuery& query) override {
+    RETURN_IF_ERROR(CheckReady());
+    Positions positions = window_.Next();
+    if (!query.resume_token.empty()) {
+      if (query.from_start) return InvalidArgument("from_start beside a resume_token");
+      ASSIGN_OR_RETURN(positions,
+                       DecodeResumeToken(options_.topic, partitions_, query.resume_token));
+      RETURN_IF_ERROR(CheckPositions(positions));
+    } else if (query.from_start) {
+      for (int32_t p = 0; p < partitions_; ++p) {
+        ASSIGN_OR_RETURN(const auto reader, log_->OpenReader({options_.topic, p}, kFromStart));
+        ASSIGN_OR_RETURN(positions[static_cast<size_t>(p)], reader->StartOffset());
+      }
+    }
+    if (++*watchers_ > options_.max_watchers) {
+      --*watchers_;
+      return ResourceExhausted(Cat("there are ", options_.max_watchers, " watchers already"));
+    }
+    return std::make_unique<LogWatch>(clock_, log_, &window_, options_.topic, query.filter,
+                                      std::move(positions), watchers_);
+  }
+
+  void RegisterMetrics(telemetry::Exposition* exposition) override {
+    using telemetry::MetricType;
+    using telemetry::Sample;
+    auto& out = registrations_;
+    out.push_back(
+        exposition->Add("pitwall_issues_open", "Open issues.", MetricType::kGauge,
+                        [this](std::vector<Sample>* samples) { ListOpenCounts(index_, samples); }));
+    out.push_back(exposition->Add("pitwall_notifier_events_total", "Events read from the topic.",
+                                  {}, &events_));
+    out.push_back(exposition->Add("pitwall_notifier_undecodable_total",
+                                  "Records of the topic that are no events.", {}, &undecodable_));
+    out.push_back(exposition->Add("pitwall_notifier_gaps_total",
+                                  "Times that records were gone before they were read.", {},
+                                  &gaps_));
+    out.push_back(exposition->Add(
+        "pitwall_notifier_issues_forgotten_total",
+        "Open issues dropped from the index by its bounds.", MetricType::kCounter,
+        [this](std::vector<Sample>* samples) {
+          samples->push_back({{}, static_cast<double>(index_.stats().open_forgotten)});
+        }));
+    out.push_back(
+        exposition->Add("pitwall_notifier_watchers", "Watchers connected.", MetricType::kGauge,
+                        [this](std::vector<Sample>* samples) {
+                          samples->push_back({{}, static_cast<double>(watchers_->load())});
+                        }));
+    for (const auto& webhook : webhooks_) {
+      for (auto& registration : webhook->RegisterMetrics(exposition))
+        out.push_back(std::move(registration));
+    }
+  }
+
+  std::string RenderIssueMetrics() const override { return issue_exposition_.Render(); }
+
+  std::vector<WebhookStatus> Webhooks() const override {
+    std::vector<WebhookStatus> out;
+    for (const auto& webhook : webhooks_) out.push_back(webhook->status());
+    return out;
+  }
+
+ private:
+  struct Tail {
+    int32_t partition = 0;
+    std::unique_ptr<PartitionReader> reader;
+    std::unique_ptr<Wakeup> wakeup;
+    std::thread thread;
+    int64_t caught_up_at = 0;
+    int64_t stored = 0;
+    int64_t stored_at_ns = 0;
+    std::atomic<bool> ready{false};
+    mutable Mutex mutex;
+    Status error ABSL_GUARDED_BY(mutex);
+  };
+
+  Status CheckReady() const {
+    if (stop_) return Unavailable("the notifier is stopping");
+    if (!Ready()) return Unavailable("the history of issues is still being read");
+    return OkStatus();
+  }
+
+  // Readers are opened only for what the window does not know.
+  Status CheckPositions(const Positions& positions) {
+    const Positions next = window_.Next();
+    for (size_t i = 0; i < positions.size(); ++i) {
+      const auto p = static_cast<int32_t>(i);
+      if (positions[i] >= window_.FirstOffset(p) && positions[i] <= next[i]) continue;
+      ASSIGN_OR_RETURN(const auto reader, log_->OpenReader({options_.topic, p}, positions[i]));
+      ASSIGN_OR_RETURN(const int64_t start, reader->StartOffset());
+      ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
+      if (positions[i] < start) {
+        return OutOfRange(Cat("the token is older than the topic, which begins at offset ", start,
+                              " of partition ", p, ": list, then watch again"));
+      }
+      if (positions[i] > std::max(end, next[i])) {
+        return InvalidArgument(
+            Cat("the token is ahead of partition ", p, ": it is of another log"));
+      }
+    }
+    return OkStatus();
+  }
+
+  void Follow(Tail* tail) {
+    std::vector<Record> records;
+    while (!stop_) {
+      records.clear();
+      const Status polled = tail->reader->Poll(kPollRecords, kPollBytes, kPollNs, &records);
+      std::vector<FeedItem> items;
+      for (const Record& record : records) {
+        StatusOr<IssueEvent> event = cloudevents::DecodeCloudEvent(record.value);
+        if (!event.ok()) {
+          undecodable_.Add();
+          PITWALL_LOG(kWarning, "notifier", options_.topic, "/", tail->partition, " offset ",
+                      record.offset, ": ", ToStd(event.status().message()));
+          continue;
+        }
+        events_.Add();
+        items.push_back({tail->partition, record.offset,
+                         std::make_shared<const IssueEvent>(*std::move(event)),
+                         record.value.size()});
+        index_.Apply(items.back().event);
+      }
+      // After the index: whoever sees a position in the window finds everything before it in the
+      // index.
+      window_.Add(tail->partition, std::move(items), tail->reader->position());
+      if (tail->reader->position() >= tail->caught_up_at) tail->ready = true;
+      {
+        MutexLock lock(&tail->mutex);
+        tail->error = polled.code() == absl::StatusCode::kDataLoss ? OkStatus() : polled;
+      }
+      if (polled.code() == absl::StatusCode::kDataLoss) {
+        gaps_.Add();
+        PITWALL_LOG(kError, "notifier", ToStd(polled.message()));
+      } else if (!polled.ok()) {
+        PITWALL_LOG(kWarning, "notifier", ToStd(polled.message()));
+        if (!stop_) tail->wakeup->Wait(kNanosPerSecond);
+      }
+      StorePosition(tail, false);
+    }
+    StorePosition(tail, true);
+  }
+
+  // Only for whoever watches the lag of the group: the index is made anew at each start.
+  void StorePosition(Tail* tail, bool now) {
+    const int64_t position = tail->reader->position();
+    const int64_t time = clock_->MonotonicNs();
+    if (position == tail->stored || (!now && time - tail->stored_at_ns < kStoreIntervalNs)) return;
+    tail->stored_at_ns = time;
+    if (log_->StorePosition(options_.group, {options_.topic, tail->partition}, {position, ""})
+            .ok()) {
+      tail->stored = position;
+    }
+  }
+
+  Clock* const clock_;
+  Log* const log_;
+  const NotifierOptions options_;
+  const int32_t partitions_;
+  EventWindow window_;
+  IssueIndex index_;
+  const std::shared_ptr<std::atomic<size_t>> watchers_;
+  std::atomic<bool> stop_{false};
+  telemetry::SharedCounter events_, undecodable_, gaps_;
+  mutable telemetry::Gauge issues_truncated_;
+  std::vector<std::unique_ptr<WebhookEndpoint>> webhooks_;
+  std::vector<std::unique_ptr<Tail>> tails_;
+  telemetry::Exposition issue_exposition_;
+  std::vector<telemetry::Registration> issue_registrations_;
+  std::vector<telemetry::Registration> registrations_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Notifier>> Notifier::Make(Clock* clock, Log* log, HttpTransport* transport,
+                                                   NotifierOptions options) {
+  std::set<std::string> names;
+  for (const WebhookOptions& webhook : options.webhooks) {
+    RETURN_IF_ERROR(CheckWebhook(webhook));
+    if (!names.insert(webhook.name).second) {
+      return InvalidArgument(Cat("two webhooks are named ", webhook.name));
+    }
+    if (transport == nullptr) return InvalidArgument("webhooks need a transport");
+    RETURN_IF_ERROR(Annotate(transport->CheckUrl(webhook.url), Cat("webhook ", webhook.name)));
+  }
+  ASSIGN_OR_RETURN(const int32_t partitions, log->Partitions(options.topic));
+  return std::make_unique<TopicNotifier>(clock, log, transport, std::move(options), partitions);
+}
+
+}  // namespace pitwall::notifier

@@ -1,0 +1,78 @@
+// Carries issues from pitwall.issues to people and machines.
+//
+// One thread per partition follows the topic and feeds an index of issues (list, get, metrics) and
+// a window of recent events in memory (watchers, webhooks). Whoever is further behind than that
+// window reads the log by itself: the log is the only queue. At-least-once everywhere; every event
+// keeps its id.
+//  * Watchers (gRPC serves them): see services/pipeline/issue_source.h. Tokens hold offsets and
+//  survive restarts.
+//  * Webhooks: one thread per endpoint; its position stands in the log under group
+//  "pitwall-webhook-<name>", stored
+//    after delivery, so a restart sends again what was not acknowledged.
+// All waits go through the clock. Thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/base/status.h"
+#include "services/notifier/webhook.h"
+#include "services/pipeline/io.h"
+#include "services/pipeline/issue_source.h"
+#include "services/telemetry/exposition.h"
+
+namespace pitwall::notifier {
+
+struct NotifierOptions {
+  std::string topic = "pitwall.issues";
+  std::string group = "pitwall-notifier";
+  // At start the index is built from the last so many offsets of each partition.
+  int64_t history_records = 200'000;
+  // Recent events kept in memory for watchers and webhooks, all partitions together.
+  size_t window_events = 16'384;
+  size_t window_bytes = size_t{64} << 20;
+  size_t max_open_issues = 20'000;
+  size_t max_ended_issues = 5'000;
+  int64_t ended_age_ns =
+      int64_t{24} * 3600 * kNanosPerSecond;  // event time, against the newest seen
+  // An open issue that nobody repeated for so long of event time is forgotten (and counted).
+  int64_t open_age_ns = int64_t{7} * 24 * 3600 * kNanosPerSecond;
+  size_t max_events_per_issue = 64;
+  // Beyond so many remembered events an issue keeps its first and its last only.
+  size_t max_issue_events = 50'000;
+  size_t max_watchers = 64;
+  size_t max_issue_samples = 1'000;  // on /metrics/issues
+  std::vector<WebhookOptions> webhooks;
+};
+
+class Notifier : public IssueSource {
+ public:
+  // All are borrowed and must outlive the notifier. `transport` may be null without webhooks. The
+  // topic must be there.
+  static StatusOr<std::unique_ptr<Notifier>> Make(Clock* clock, Log* log, HttpTransport* transport,
+                                                  NotifierOptions options);
+  ~Notifier() override = default;  // stops
+
+  // Webhooks without a stored position begin at the records appended after this call.
+  virtual Status Start() = 0;
+  // Ends all threads; watchers get Unavailable. Idempotent.
+  virtual void Stop() = 0;
+  // True once the history that stood in the topic at start has been read.
+  virtual bool Ready() const = 0;
+  // OK while every thread runs as it should; otherwise what is wrong, for /healthz.
+  virtual Status Health() const = 0;
+
+  // pitwall_issues_open{rule,severity} and the notifier's own counters. The registrations end with
+  // the notifier.
+  virtual void RegisterMetrics(telemetry::Exposition* exposition) = 0;
+  // The text of /metrics/issues: pitwall_issue{pitwall_job,rule,severity,…} 1 per open issue,
+  // bounded.
+  virtual std::string RenderIssueMetrics() const = 0;
+
+  virtual std::vector<WebhookStatus> Webhooks() const = 0;
+};
+
+}  // namespace pitwall::notifier

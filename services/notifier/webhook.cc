@@ -1,0 +1,33 @@
+#include "services/notifier/webhook.h"
+
+#include <algorithm>
+
+#include "services/base/strings.h"
+
+namespace pitwall::notifier {
+
+Status CheckWebhook(const WebhookOptions& o) {
+  const bool named = !o.name.empty() && o.name.size() <= 64 &&
+                     std::all_of(o.name.begin(), o.name.end(), [](char c) {
+                       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                              (c >= '0' && c <= '9') || c == '_' || c == '-';
+                     });
+  if (!named) {
+    return InvalidArgument(
+        Cat("webhook name ", Quote(o.name), ": wanted 1 to 64 of a-z A-Z 0-9 _ -"));
+  }
+  const auto bad = [&](std::string_view what) {
+    return InvalidArgument(Cat("webhook ", o.name, ": ", what));
+  };
+  if (o.url.empty()) return bad("no URL");
+  if (o.max_pending == 0 || o.max_pending > 100'000)
+    return bad("max_pending must be from 1 to 100000");
+  if (o.timeout_ns <= 0 || o.first_backoff_ns <= 0 || o.max_backoff_ns < o.first_backoff_ns ||
+      o.give_up_after_ns <= 0 || o.breaker_pause_ns <= 0) {
+    return bad("a time is not positive, or max_backoff is less than first_backoff");
+  }
+  if (o.breaker_failures < 1) return bad("breaker_failures must be at least 1");
+  return OkStatus();
+}
+
+}  // namespace pitwall::notifier

@@ -1,0 +1,58 @@
+// What is known and wanted of one webhook endpoint.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/base/status.h"
+#include "services/model/issue.h"
+#include "services/pipeline/http_transport.h"
+
+namespace pitwall::notifier {
+
+struct WebhookOptions {
+  std::string name;  // [a-zA-Z0-9_-]{1,64}, unique: names the stored position
+  std::string url;
+  // Empty: found, updated and resolved, but no rule status.
+  std::vector<EventType> types;
+  std::vector<std::string> severities;                       // empty: all
+  std::shared_ptr<const WebhookSigner> signer;               // null: unsigned
+  std::vector<std::pair<std::string, std::string>> headers;  // further ones, e.g. Authorization
+  bool from_start =
+      false;  // without a stored position: from the oldest record instead of from now on
+  int64_t timeout_ns = 15 * kNanosPerSecond;
+  // Undelivered events held in memory; reading from the log goes on when there is room.
+  size_t max_pending = 256;
+  // Retries: full jitter between 0 and min(max_backoff, first_backoff * 2^n).
+  int64_t first_backoff_ns = 1 * kNanosPerSecond;
+  int64_t max_backoff_ns = 5 * 60 * kNanosPerSecond;
+  // After so long since its first attempt (by this process) an event goes to pitwall.dlq.
+  int64_t give_up_after_ns = int64_t{24} * 3600 * kNanosPerSecond;
+  // Circuit breaker: after so many failures in a row only one event is tried per breaker pause.
+  int breaker_failures = 5;
+  int64_t breaker_pause_ns = 30 * kNanosPerSecond;
+  // An endpoint that answered 410 stays off, restarts included, until its URL or this number
+  // changes.
+  uint64_t generation = 0;
+  uint64_t jitter_seed = 0;  // 0: from name and start
+};
+
+struct WebhookStatus {
+  std::string name;
+  std::string url;
+  bool disabled = false;  // answered 410
+  bool breaker_open = false;
+  uint64_t delivered = 0;
+  uint64_t attempts_failed = 0;
+  uint64_t given_up = 0;
+  size_t pending = 0;
+  std::string last_error;  // of the newest failed attempt; "" after a success
+};
+
+// InvalidArgument, naming the webhook and what is wrong with its options.
+Status CheckWebhook(const WebhookOptions& options);
+
+}  // namespace pitwall::notifier

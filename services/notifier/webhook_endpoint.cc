@@ -1,0 +1,303 @@
+#include "services/notifier/webhook_endpoint.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/base/log.h"
+#include "services/base/stable_hash.h"
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/pipeline/topics.h"
+
+namespace pitwall::notifier {
+namespace {
+
+constexpr int64_t kStoreIntervalNs = kNanosPerSecond;
+constexpr int64_t kRetryReadNs = kNanosPerSecond;
+
+uint64_t Seed(const WebhookOptions& options, const Clock& clock) {
+  if (options.jitter_seed != 0) return options.jitter_seed;
+  // Endpoints of many notifiers that fail together must not come back together.
+  return StableHash64(Cat(options.name, " ", clock.WallNs(), " ", clock.MonotonicNs()));
+}
+
+}  // namespace
+
+WebhookEndpoint::WebhookEndpoint(Clock* clock, Log* log, EventWindow* window,
+                                 HttpTransport* transport, std::string topic,
+                                 WebhookOptions options)
+    : clock_(clock),
+      log_(log),
+      window_(window),
+      transport_(transport),
+      topic_(std::move(topic)),
+      options_(std::move(options)),
+      group_(Cat("pitwall-webhook-", options_.name)),
+      wakeup_(clock->NewWakeup()),
+      seconds_(telemetry::kLatencyBounds) {}
+
+WebhookEndpoint::~WebhookEndpoint() { Stop(); }
+
+std::string WebhookEndpoint::DisabledMark() const {
+  return Cat("disabled ", StableHashHex(Cat(options_.url, "\xff", options_.generation)));
+}
+
+Status WebhookEndpoint::Open(const Positions& begin) {
+  Positions positions = begin;
+  for (size_t p = 0; p < positions.size(); ++p) {
+    const TopicPartition at{topic_, static_cast<int32_t>(p)};
+    ASSIGN_OR_RETURN(const std::optional<CommittedOffset> committed, log_->Committed(group_, at));
+    if (committed) {
+      positions[p] = committed->offset;
+      if (committed->metadata == DisabledMark()) disabled_ = mark_stored_ = true;
+    } else {
+      RETURN_IF_ERROR(log_->StorePosition(group_, at, {positions[p], ""}));
+    }
+  }
+  stored_ = positions;
+  cursor_ = std::make_unique<FeedCursor>(log_, window_, topic_, positions);
+  queue_ = std::make_unique<WebhookQueue>(options_, std::move(positions), Seed(options_, *clock_));
+  return OkStatus();
+}
+
+void WebhookEndpoint::Start() {
+  window_->Listen(wakeup_.get());
+  thread_ = std::thread([this] { Loop(); });
+}
+
+void WebhookEndpoint::Stop() {
+  if (!thread_.joinable()) return;
+  stop_ = true;
+  wakeup_->Wake();
+  thread_.join();
+  window_->Unlisten(wakeup_.get());
+}
+
+void WebhookEndpoint::Loop() {
+  if (disabled_) {
+    PITWALL_LOG(kWarning, "notifier", "webhook ", options_.name,
+                " stays off: it answered 410 (change its URL or generation to switch it on)");
+  }
+  while (!stop_) {
+    if (disabled_) {
+      if (!mark_stored_) StorePositions();
+      wakeup_->Wait(mark_stored_ ? -1 : kStoreIntervalNs);
+      continue;
+    }
+    Fill();
+    const int64_t now = clock_->MonotonicNs();
+    WebhookQueue::Entry* const entry = queue_->Due(now);
+    if (entry != nullptr) Attempt(entry);
+    const bool store_due = now - stored_at_ns_ >= kStoreIntervalNs;
+    if (queue_->Delivered() != stored_ && (store_due || (entry == nullptr && delivery_to_store_))) {
+      StorePositions();
+    }
+    if (entry != nullptr) continue;
+    if (queue_->room() > 0 && !caught_up_ && now >= retry_read_ns_) continue;
+
+    int64_t until = INT64_MAX;
+    if (const std::optional<int64_t> next = queue_->NextAttemptNs()) until = *next;
+    if (queue_->room() > 0 && !caught_up_) until = std::min(until, retry_read_ns_);
+    if (queue_->Delivered() != stored_) until = std::min(until, stored_at_ns_ + kStoreIntervalNs);
+    wakeup_->Wait(until == INT64_MAX ? -1 : std::max<int64_t>(0, until - now));
+  }
+  if (!disabled_ && queue_->Delivered() != stored_) StorePositions();
+}
+
+bool WebhookEndpoint::Wanted(const IssueEvent& event) const {
+  const auto& types = options_.types;
+  const bool type = types.empty()
+                        ? event.type != EventType::kRuleStatus
+                        : std::find(types.begin(), types.end(), event.type) != types.end();
+  const auto& severities = options_.severities;
+  return type && (severities.empty() || std::find(severities.begin(), severities.end(),
+                                                  event.severity) != severities.end());
+}
+
+void WebhookEndpoint::Fill() {
+  const int64_t now = clock_->MonotonicNs();
+  if (now < retry_read_ns_) return;
+  std::vector<FeedItem> items;
+  while (!stop_ && queue_->room() > 0) {
+    items.clear();
+    const Status read = cursor_->Next(queue_->room(), &items);
+    for (FeedItem& item : items) {
+      if (Wanted(*item.event)) queue_->Add(std::move(item), now);
+    }
+    queue_->SetRead(cursor_->positions());
+    pending_ = queue_->size();
+    if (read.code() == absl::StatusCode::kDataLoss) {
+      lost_.Add();
+      PITWALL_LOG(kError, "notifier", "webhook ", options_.name, ": ", ToStd(read.message()));
+      continue;
+    }
+    if (!read.ok()) {
+      Note(ToStd(read.message()));
+      retry_read_ns_ = now + kRetryReadNs;
+      caught_up_ = false;
+      return;
+    }
+    caught_up_ = cursor_->caught_up();
+    // What is there is delivered before more history is read.
+    if (caught_up_ || queue_->Due(now) != nullptr) return;
+  }
+}
+
+void WebhookEndpoint::Attempt(WebhookQueue::Entry* entry) {
+  const IssueEvent& event = *entry->item.event;
+  HttpCall call;
+  call.url = options_.url;
+  call.timeout_ns = options_.timeout_ns;
+  call.cancel = &stop_;
+  call.headers = options_.headers;
+  call.headers.emplace_back("Content-Type", std::string(cloudevents::kContentType));
+  call.body = cloudevents::EncodeCloudEvent(event);
+  const int64_t timestamp = clock_->WallNs() / kNanosPerSecond;
+  call.headers.emplace_back("webhook-id", event.id);
+  call.headers.emplace_back("webhook-timestamp", Cat(timestamp));
+  if (options_.signer != nullptr) {
+    call.headers.emplace_back("webhook-signature",
+                              options_.signer->Sign(event.id, timestamp, call.body));
+  }
+  const int64_t began = clock_->MonotonicNs();
+  const StatusOr<HttpReply> reply = transport_->Perform(call);
+  const int64_t now = clock_->MonotonicNs();
+  if (stop_ && !reply.ok()) return;  // cut by us: no fault of the endpoint
+  seconds_.Observe(static_cast<double>(now - began) / kNanosPerSecond);
+
+  const int status = reply.ok() ? reply->status : 0;
+  const int64_t retry_after =
+      reply.ok() ? ParseRetryAfter(reply->Header("retry-after"), clock_->WallNs()) : 0;
+  const std::string error =
+      reply.ok() ? Cat("HTTP ", status) : std::string(ToStd(reply.status().message()));
+  const bool was_open = queue_->breaker_open();
+  const WebhookQueue::Outcome outcome = queue_->OnResult(entry, status, retry_after, now);
+  if (outcome == WebhookQueue::Outcome::kDelivered) {
+    delivered_.Add();
+    delivery_to_store_ = true;
+    Note("");
+  } else {
+    failed_.Add();
+    Note(error);
+  }
+  if (outcome == WebhookQueue::Outcome::kDisabled) {
+    PITWALL_LOG(kWarning, "notifier", "webhook ", options_.name, " answered 410: switched off");
+    disabled_ = true;
+    mark_stored_ = false;
+  }
+  if (outcome == WebhookQueue::Outcome::kGiveUp) {
+    const bool rejected = WebhookQueue::IsRejection(status);
+    if (DeadLetter(*entry, Cat(rejected ? "webhook rejected the event: "
+                                        : "webhook not delivered in time: ",
+                               error))) {
+      given_up_.Add();
+      delivery_to_store_ = true;
+      queue_->Drop(entry);
+    } else {
+      queue_->Postpone(entry, now);
+    }
+  }
+  if (queue_->breaker_open() && !was_open) {
+    PITWALL_LOG(kWarning, "notifier", "webhook ", options_.name, " fails again and again: ", error);
+  }
+  breaker_open_ = queue_->breaker_open();
+  pending_ = queue_->size();
+}
+
+bool WebhookEndpoint::DeadLetter(const WebhookQueue::Entry& entry, std::string_view reason) {
+  if (dead_letters_ == nullptr) {
+    StatusOr<std::unique_ptr<Appender>> appender = log_->OpenAppender();
+    if (!appender.ok()) {
+      Note(ToStd(appender.status().message()));
+      return false;
+    }
+    dead_letters_ = *std::move(appender);
+  }
+  const IssueEvent& event = *entry.item.event;
+  OutgoingRecord record;
+  record.topic = kDeadLetterTopic;
+  record.key = event.job;
+  record.value = cloudevents::EncodeCloudEvent(event);
+  record.headers = {{"reason", std::string(reason)},
+                    {"topic", topic_},
+                    {"partition", Cat(entry.item.partition)},
+                    {"offset", Cat(entry.item.offset)},
+                    {"webhook", options_.name}};
+  const Status appended = dead_letters_->Append({std::move(record)});
+  if (!appended.ok()) Note(ToStd(appended.message()));
+  return appended.ok();
+}
+
+void WebhookEndpoint::StorePositions() {
+  const Positions now = queue_->Delivered();
+  stored_at_ns_ = clock_->MonotonicNs();
+  delivery_to_store_ = false;
+  bool ok = true;
+  for (size_t p = 0; p < now.size(); ++p) {
+    if (now[p] == stored_[p] && !disabled_) continue;
+    const Status stored = log_->StorePosition(group_, {topic_, static_cast<int32_t>(p)},
+                                              {now[p], disabled_ ? DisabledMark() : ""});
+    if (stored.ok()) {
+      stored_[p] = now[p];
+      continue;
+    }
+    ok = false;
+    store_failures_.Add();
+    Note(Cat("position not stored: ", ToStd(stored.message())));
+  }
+  mark_stored_ = disabled_ && ok;
+}
+
+void WebhookEndpoint::Note(std::string_view error) {
+  MutexLock lock(&mutex_);
+  last_error_ = error;
+}
+
+WebhookStatus WebhookEndpoint::status() const {
+  WebhookStatus out;
+  out.name = options_.name;
+  out.url = options_.url;
+  out.disabled = disabled_;
+  out.breaker_open = breaker_open_;
+  out.delivered = delivered_.value();
+  out.attempts_failed = failed_.value();
+  out.given_up = given_up_.value();
+  out.pending = pending_;
+  MutexLock lock(&mutex_);
+  out.last_error = last_error_;
+  return out;
+}
+
+std::vector<telemetry::Registration> WebhookEndpoint::RegisterMetrics(
+    telemetry::Exposition* exposition) {
+  const Labels labels{{"webhook", options_.name}};
+  std::vector<telemetry::Registration> out;
+  out.push_back(exposition->Add("pitwall_webhook_deliveries_total", "Events that a webhook took.",
+                                labels, &delivered_));
+  out.push_back(exposition->Add("pitwall_webhook_failed_attempts_total",
+                                "Attempts that failed; they are repeated.", labels, &failed_));
+  out.push_back(exposition->Add("pitwall_webhook_given_up_total",
+                                "Events that went to the dead letters.", labels, &given_up_));
+  out.push_back(exposition->Add("pitwall_webhook_gaps_total",
+                                "Times that events were gone from the topic before they were sent.",
+                                labels, &lost_));
+  out.push_back(exposition->Add("pitwall_webhook_store_failures_total",
+                                "Positions that could not be stored.", labels, &store_failures_));
+  out.push_back(exposition->Add("pitwall_webhook_request_duration_seconds", "Time of one attempt.",
+                                labels, &seconds_));
+  const auto gauge = [&](std::string_view name, std::string_view help, auto read) {
+    out.push_back(exposition->Add(name, help, telemetry::MetricType::kGauge,
+                                  [labels, read](std::vector<telemetry::Sample>* samples) {
+                                    samples->push_back({labels, static_cast<double>(read())});
+                                  }));
+  };
+  gauge("pitwall_webhook_pending", "Events taken up and not delivered.",
+        [this] { return pending_.load(); });
+  gauge("pitwall_webhook_disabled", "1 when the endpoint answered 410.",
+        [this] { return disabled_.load() ? 1 : 0; });
+  gauge("pitwall_webhook_breaker_open", "1 while only one event is tried now and then.",
+        [this] { return breaker_open_.load() ? 1 : 0; });
+  return out;
+}
+
+}  // namespace pitwall::notifier

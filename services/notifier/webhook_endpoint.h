@@ -1,0 +1,80 @@
+// One webhook endpoint at work: a thread that follows the topic and posts.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/base/mutex.h"
+#include "services/notifier/event_window.h"
+#include "services/notifier/feed_cursor.h"
+#include "services/notifier/webhook.h"
+#include "services/notifier/webhook_queue.h"
+#include "services/pipeline/http_transport.h"
+#include "services/pipeline/io.h"
+#include "services/telemetry/exposition.h"
+
+namespace pitwall::notifier {
+
+// Open and Start, then Stop, from one thread; the rest from any.
+class WebhookEndpoint {
+ public:
+  // All borrowed.
+  WebhookEndpoint(Clock* clock, Log* log, EventWindow* window, HttpTransport* transport,
+                  std::string topic, WebhookOptions options);
+  ~WebhookEndpoint();
+
+  // Finds the position, or stores `begin` as the first one.
+  Status Open(const Positions& begin);
+  void Start();
+  void Stop();
+
+  WebhookStatus status() const;
+  std::vector<telemetry::Registration> RegisterMetrics(telemetry::Exposition* exposition);
+
+ private:
+  void Loop();
+  void Fill();
+  void Attempt(WebhookQueue::Entry* entry);
+  bool DeadLetter(const WebhookQueue::Entry& entry, std::string_view reason);
+  void StorePositions();
+  void Note(std::string_view error);
+  bool Wanted(const IssueEvent& event) const;
+  std::string DisabledMark() const;
+
+  Clock* const clock_;
+  Log* const log_;
+  EventWindow* const window_;
+  HttpTransport* const transport_;
+  const std::string topic_;
+  const WebhookOptions options_;
+  const std::string group_;
+  const std::unique_ptr<Wakeup> wakeup_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+
+  // The thread's own:
+  std::unique_ptr<FeedCursor> cursor_;
+  std::unique_ptr<WebhookQueue> queue_;
+  std::unique_ptr<Appender> dead_letters_;
+  Positions stored_;
+  int64_t stored_at_ns_ = 0;
+  bool caught_up_ = false;
+  bool delivery_to_store_ = false;  // since positions were stored last
+  bool mark_stored_ = false;        // the log knows that the endpoint is off
+  int64_t retry_read_ns_ = 0;       // after a failed read of the log
+
+  // For others to see:
+  telemetry::Counter delivered_, failed_, given_up_, lost_, store_failures_;
+  telemetry::Histogram seconds_;
+  std::atomic<size_t> pending_{0};
+  std::atomic<bool> disabled_{false};
+  std::atomic<bool> breaker_open_{false};
+  mutable Mutex mutex_;
+  std::string last_error_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace pitwall::notifier

@@ -1,0 +1,133 @@
+#include "services/notifier/webhook_queue.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/time/time.h"
+
+namespace pitwall::notifier {
+
+constexpr int64_t kMaxRetryAfterNs = 3600 * kNanosPerSecond;
+
+WebhookQueue::WebhookQueue(const WebhookOptions& options, Positions start, uint64_t seed)
+    : options_(options), random_(seed), pending_(start.size()), read_(std::move(start)) {}
+
+void WebhookQueue::Add(FeedItem item, int64_t now_ns) {
+  pending_[static_cast<size_t>(item.partition)].insert(item.offset);
+  entries_.push_back({std::move(item), now_ns, now_ns, 0, 0});
+}
+
+Positions WebhookQueue::Delivered() const {
+  Positions out = read_;
+  for (size_t p = 0; p < out.size(); ++p) {
+    if (!pending_[p].empty()) out[p] = std::min(out[p], *pending_[p].begin());
+  }
+  return out;
+}
+
+bool WebhookQueue::IsHead(const Entry& entry) const {
+  for (const Entry& other : entries_) {
+    if (&other == &entry) return true;
+    if (other.item.event->job == entry.item.event->job) return false;
+  }
+  return true;
+}
+
+WebhookQueue::Entry* WebhookQueue::Due(int64_t now_ns) {
+  if (now_ns < blocked_until_ns_) return nullptr;
+  Entry* best = nullptr;
+  absl::flat_hash_set<std::string_view, absl::Hash<std::string_view>> jobs;
+  for (Entry& entry : entries_) {
+    if (!jobs.insert(entry.item.event->job).second || entry.not_before_ns > now_ns) continue;
+    if (best == nullptr || entry.not_before_ns < best->not_before_ns) best = &entry;
+  }
+  return best;
+}
+
+std::optional<int64_t> WebhookQueue::NextAttemptNs() const {
+  std::optional<int64_t> next;
+  for (const Entry& entry : entries_) {
+    if (next && entry.not_before_ns >= *next) continue;
+    if (IsHead(entry)) next = entry.not_before_ns;
+  }
+  if (next) next = std::max(*next, blocked_until_ns_);
+  return next;
+}
+
+bool WebhookQueue::IsRejection(int status) {
+  switch (status) {
+    case 400:
+    case 405:
+    case 411:
+    case 413:
+    case 414:
+    case 415:
+    case 422:
+    case 431:
+    case 501:
+      return true;
+    default:
+      return false;
+  }
+}
+
+int64_t WebhookQueue::Backoff(int attempts) {
+  int64_t limit = options_.first_backoff_ns;
+  for (int i = 1; i < attempts && limit < options_.max_backoff_ns; ++i) limit *= 2;
+  limit = std::clamp<int64_t>(limit, 1, std::max<int64_t>(1, options_.max_backoff_ns));
+  return static_cast<int64_t>(random_() % static_cast<uint64_t>(limit + 1));
+}
+
+WebhookQueue::Outcome WebhookQueue::OnResult(Entry* entry, int status, int64_t retry_after_ns,
+                                             int64_t now_ns) {
+  if (status >= 200 && status < 300) {
+    failures_ = 0;
+    Drop(entry);
+    return Outcome::kDelivered;
+  }
+  if (status == 410) return Outcome::kDisabled;
+  ++entry->attempts;
+  entry->not_before_ns = now_ns + Backoff(entry->attempts);
+  if (retry_after_ns > 0) {
+    // The endpoint asks for peace, not only this event.
+    blocked_until_ns_ = now_ns + retry_after_ns;
+    entry->not_before_ns = std::max(entry->not_before_ns, blocked_until_ns_);
+  }
+  if (IsRejection(status)) {
+    failures_ = 0;  // it is alive
+    if (++entry->rejections >= kMaxRejections) return Outcome::kGiveUp;
+  } else if (status != 429) {
+    ++failures_;
+    if (breaker_open()) {
+      blocked_until_ns_ = std::max(blocked_until_ns_, now_ns + options_.breaker_pause_ns);
+    }
+  }
+  return now_ns - entry->added_ns >= options_.give_up_after_ns ? Outcome::kGiveUp : Outcome::kRetry;
+}
+
+void WebhookQueue::Drop(Entry* entry) {
+  pending_[static_cast<size_t>(entry->item.partition)].erase(entry->item.offset);
+  entries_.remove_if([entry](const Entry& other) { return &other == entry; });
+}
+
+void WebhookQueue::Postpone(Entry* entry, int64_t now_ns) {
+  entry->not_before_ns = std::max(entry->not_before_ns, now_ns + options_.first_backoff_ns);
+}
+
+int64_t ParseRetryAfter(std::string_view value, int64_t wall_ns) {
+  value = Trim(value);
+  if (value.empty()) return 0;
+  if (const std::optional<int64_t> seconds = ParseInt(value)) {
+    if (*seconds <= 0) return 0;
+    return *seconds > 3600 ? kMaxRetryAfterNs : *seconds * kNanosPerSecond;
+  }
+  absl::Time at;
+  std::string error;
+  if (!absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT", ToAbsl(value), absl::UTCTimeZone(), &at,
+                       &error)) {
+    return 0;
+  }
+  return std::clamp<int64_t>(absl::ToUnixNanos(at) - wall_ns, 0, kMaxRetryAfterNs);
+}
+
+}  // namespace pitwall::notifier

@@ -1,0 +1,85 @@
+// What one endpoint still has to be told, and when to try: no threads, no clock, no network.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_set.h"
+#include "services/base/strings.h"
+#include "services/notifier/event_window.h"
+#include "services/notifier/webhook.h"
+
+namespace pitwall::notifier {
+
+// Times are monotonic nanoseconds given by the caller. Events of one job are delivered in their
+// order: while one waits for its retry, later ones of its job wait behind it and other jobs go on.
+// Not thread-safe.
+class WebhookQueue {
+ public:
+  struct Entry {
+    FeedItem item;
+    int64_t added_ns = 0;
+    int64_t not_before_ns = 0;
+    int attempts = 0;
+    int rejections = 0;
+  };
+
+  enum class Outcome {
+    kDelivered,
+    kDisabled,  // 410: no more to this endpoint; the entry stays
+    kRetry,     // later, see NextAttemptNs
+    kGiveUp,    // too often or too long: dead-letter it, then Drop
+  };
+
+  // `start`: the first offset per partition that is not delivered.
+  WebhookQueue(const WebhookOptions& options, Positions start, uint64_t seed);
+
+  size_t size() const { return entries_.size(); }
+  size_t room() const {
+    return options_.max_pending - std::min(options_.max_pending, entries_.size());
+  }
+  void Add(FeedItem item, int64_t now_ns);
+  // All events before these offsets were added or are of no interest.
+  void SetRead(const Positions& positions) { read_ = positions; }
+  // First offset per partition that is not delivered: what to store.
+  Positions Delivered() const;
+
+  // The entry to try now, or null. It stays until Delivered or Drop.
+  Entry* Due(int64_t now_ns);
+  // When Due gives something next; nothing while there is nothing to try.
+  std::optional<int64_t> NextAttemptNs() const;
+
+  // `status`: of the reply, 0 when there was none. `retry_after_ns`: 0 when the reply had none.
+  Outcome OnResult(Entry* entry, int status, int64_t retry_after_ns, int64_t now_ns);
+  void Drop(Entry* entry);
+  // The dead-letter topic did not take it: try that again later.
+  void Postpone(Entry* entry, int64_t now_ns);
+
+  bool breaker_open() const { return failures_ >= options_.breaker_failures; }
+
+  // A reply that says that the event, not the endpoint, is at fault is tried only so often.
+  static constexpr int kMaxRejections = 5;
+  static bool IsRejection(int status);
+
+ private:
+  int64_t Backoff(int attempts);
+  bool IsHead(const Entry& entry) const;
+
+  const WebhookOptions options_;
+  std::mt19937_64 random_;
+  std::list<Entry> entries_;                       // in the order of arrival
+  std::vector<absl::btree_set<int64_t>> pending_;  // offsets per partition
+  Positions read_;
+  int failures_ = 0;              // in a row, of the endpoint
+  int64_t blocked_until_ns_ = 0;  // breaker, Retry-After
+};
+
+// Value of a Retry-After header (seconds or an HTTP date) as nanoseconds from `wall_ns`, at most an
+// hour; 0 for none.
+int64_t ParseRetryAfter(std::string_view value, int64_t wall_ns);
+
+}  // namespace pitwall::notifier

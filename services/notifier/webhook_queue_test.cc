@@ -1,0 +1,169 @@
+#include "services/notifier/webhook_queue.h"
+
+#include <gtest/gtest.h>
+
+#include "services/notifier/notifier_for_test.h"
+
+namespace pitwall::notifier {
+namespace {
+
+using Outcome = WebhookQueue::Outcome;
+constexpr int64_t kS = kNanosPerSecond;
+
+WebhookOptions Options() {
+  WebhookOptions o;
+  o.name = "w";
+  o.url = "https://x/";
+  return o;
+}
+
+FeedItem Item(std::string_view job, int64_t offset, int32_t partition = 0) {
+  return {
+      partition, offset,
+      std::make_shared<const IssueEvent>(MakeEvent(job, "r", static_cast<uint64_t>(offset) + 1)),
+      100};
+}
+
+TEST(WebhookQueue, KeepsTheOrderOfAJobAndLetsOthersPass) {
+  WebhookQueue queue(Options(), {0}, 1);
+  queue.Add(Item("a", 0), 0);
+  queue.Add(Item("a", 1), 0);
+  queue.Add(Item("b", 2), 0);
+  queue.SetRead({3});
+  WebhookQueue::Entry* const first = queue.Due(0);
+  EXPECT_EQ(first->item.offset, 0);
+  EXPECT_EQ(queue.OnResult(first, 500, 0, 0), Outcome::kRetry);
+  // Offset 1 is of the same job and waits.
+  WebhookQueue::Entry* const second = queue.Due(0);
+  if (second->item.offset != 0) {
+    EXPECT_EQ(second->item.offset, 2);
+    EXPECT_EQ(queue.OnResult(second, 204, 0, 0), Outcome::kDelivered);
+  }
+  EXPECT_EQ(queue.Delivered(), (Positions{0})) << "nothing after the first undelivered one counts";
+  WebhookQueue::Entry* const again = queue.Due(10 * kS);
+  EXPECT_EQ(again->item.offset, 0);
+  EXPECT_EQ(queue.OnResult(again, 200, 0, 10 * kS), Outcome::kDelivered);
+  EXPECT_EQ(queue.Delivered(), (Positions{1}));
+  EXPECT_EQ(queue.OnResult(queue.Due(10 * kS), 200, 0, 10 * kS), Outcome::kDelivered);
+}
+
+TEST(WebhookQueue, BackoffGrowsWithFullJitterUpToItsLimit) {
+  WebhookOptions options = Options();
+  options.breaker_failures = 1000;
+  options.give_up_after_ns = INT64_MAX;
+  WebhookQueue queue(options, {0}, 42);
+  queue.Add(Item("a", 0), 0);
+  int64_t now = 0, longest = 0, shortest = INT64_MAX;
+  for (int attempt = 1; attempt <= 200; ++attempt) {
+    WebhookQueue::Entry* const entry = queue.Due(now);
+    ASSERT_NE(entry, nullptr);
+    EXPECT_EQ(queue.OnResult(entry, 503, 0, now), Outcome::kRetry);
+    const int64_t pause = *queue.NextAttemptNs() - now;
+    const int64_t limit = attempt > 9 ? options.max_backoff_ns
+                                      : std::min(options.max_backoff_ns, kS << (attempt - 1));
+    EXPECT_LE(pause, limit) << attempt;
+    if (attempt > 9) {
+      longest = std::max(longest, pause);
+      shortest = std::min(shortest, pause);
+    }
+    now += pause;
+  }
+  EXPECT_GT(longest, options.max_backoff_ns * 9 / 10);
+  EXPECT_LT(shortest, options.max_backoff_ns / 10);
+}
+
+TEST(WebhookQueue, RetryAfterHoldsTheWholeEndpoint) {
+  WebhookQueue queue(Options(), {0}, 1);
+  queue.Add(Item("a", 0), 0);
+  queue.Add(Item("b", 1), 0);
+  EXPECT_EQ(queue.OnResult(queue.Due(0), 429, 60 * kS, 0), Outcome::kRetry);
+  EXPECT_EQ(queue.Due(59 * kS), nullptr);
+  EXPECT_EQ(*queue.NextAttemptNs(), 60 * kS);
+  EXPECT_NE(queue.Due(60 * kS), nullptr);
+  EXPECT_FALSE(queue.breaker_open());
+}
+
+TEST(WebhookQueue, TheBreakerTriesOneEventPerPause) {
+  WebhookOptions options = Options();
+  options.breaker_failures = 3;
+  WebhookQueue queue(options, {0}, 1);
+  for (int i = 0; i < 10; ++i) queue.Add(Item(Cat("j", i), i), 0);
+  for (int i = 0; i < 3; ++i) queue.OnResult(queue.Due(0), 0, 0, 0);
+  EXPECT_TRUE(queue.breaker_open());
+  EXPECT_EQ(queue.Due(options.breaker_pause_ns - 1), nullptr);
+  int64_t now = options.breaker_pause_ns;
+  queue.OnResult(queue.Due(now), 502, 0, now);
+  EXPECT_EQ(queue.Due(now + options.breaker_pause_ns - 1), nullptr);
+  now += options.breaker_pause_ns;
+  EXPECT_EQ(queue.OnResult(queue.Due(now), 200, 0, now), Outcome::kDelivered);
+  EXPECT_FALSE(queue.breaker_open());
+  EXPECT_NE(queue.Due(now), nullptr);
+}
+
+TEST(WebhookQueue, GivesUpAfterItsTimeAndOnRejections) {
+  WebhookOptions options = Options();
+  options.give_up_after_ns = 100 * kS;
+  WebhookQueue queue(options, {0}, 1);
+  queue.Add(Item("a", 0), 0);
+  EXPECT_EQ(queue.OnResult(queue.Due(99 * kS), 500, 0, 99 * kS), Outcome::kRetry);
+  WebhookQueue::Entry* entry = queue.Due(200 * kS);
+  EXPECT_EQ(queue.OnResult(entry, 500, 0, 200 * kS), Outcome::kGiveUp);
+  EXPECT_EQ(queue.Delivered(), (Positions{0}));
+  queue.Postpone(entry, 200 * kS);
+  EXPECT_EQ(queue.size(), 1U);
+  queue.Drop(entry);
+  EXPECT_EQ(queue.size(), 0U);
+
+  queue.Add(Item("a", 1), 0);
+  int64_t now = 0;
+  for (int i = 1; i < WebhookQueue::kMaxRejections; ++i) {
+    EXPECT_EQ(queue.OnResult(queue.Due(now), 422, 0, now), Outcome::kRetry);
+    now = *queue.NextAttemptNs();
+  }
+  EXPECT_EQ(queue.OnResult(queue.Due(now), 422, 0, now), Outcome::kGiveUp);
+  EXPECT_FALSE(queue.breaker_open()) << "it is the event's fault";
+}
+
+TEST(WebhookQueue, PositionsPerPartition) {
+  WebhookQueue queue(Options(), {5, 100}, 1);
+  queue.Add(Item("a", 7, 0), 0);
+  queue.Add(Item("b", 103, 1), 0);
+  queue.SetRead({9, 110});
+  EXPECT_EQ(queue.Delivered(), (Positions{7, 103}));
+  queue.OnResult(queue.Due(0), 200, 0, 0);
+  EXPECT_EQ(queue.Delivered(), (Positions{9, 103}));
+  EXPECT_EQ(queue.OnResult(queue.Due(0), 410, 0, 0), Outcome::kDisabled);
+  EXPECT_EQ(queue.Delivered(), (Positions{9, 103}));
+}
+
+TEST(RetryAfter, SecondsAndDates) {
+  const int64_t wall = 1'795'269'600 * kS;  // Sat, 21 Nov 2026 14:00:00 GMT
+  EXPECT_EQ(ParseRetryAfter("", wall), 0);
+  EXPECT_EQ(ParseRetryAfter("7", wall), 7 * kS);
+  EXPECT_EQ(ParseRetryAfter(" 7 ", wall), 7 * kS);
+  EXPECT_EQ(ParseRetryAfter("-7", wall), 0);
+  EXPECT_EQ(ParseRetryAfter("999999999999", wall), 3600 * kS);
+  EXPECT_EQ(ParseRetryAfter("Sat, 21 Nov 2026 14:00:30 GMT", wall), 30 * kS);
+  EXPECT_EQ(ParseRetryAfter("Sat, 21 Nov 2026 13:00:30 GMT", wall), 0);
+  EXPECT_EQ(ParseRetryAfter("Sun, 22 Nov 2026 14:00:30 GMT", wall), 3600 * kS);
+  EXPECT_EQ(ParseRetryAfter("soon", wall), 0);
+}
+
+TEST(CheckWebhook, NamesWhatIsWrong) {
+  EXPECT_TRUE(CheckWebhook(Options()).ok());
+  WebhookOptions o = Options();
+  o.name = "a b";
+  EXPECT_FALSE(CheckWebhook(o).ok());
+  o = Options();
+  o.url = "";
+  EXPECT_FALSE(CheckWebhook(o).ok());
+  o = Options();
+  o.max_backoff_ns = 1;
+  EXPECT_FALSE(CheckWebhook(o).ok());
+  o = Options();
+  o.max_pending = 0;
+  EXPECT_FALSE(CheckWebhook(o).ok());
+}
+
+}  // namespace
+}  // namespace pitwall::notifier

@@ -1,0 +1,314 @@
+// Webhooks end to end, over the log and a scripted transport, on a clock of ours.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <set>
+#include <thread>
+
+#include "services/notifier/notifier.h"
+#include "services/notifier/notifier_for_test.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/memory_log.h"
+
+namespace pitwall::notifier {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class FixedSigner final : public WebhookSigner {
+ public:
+  std::string Sign(std::string_view id, int64_t timestamp, std::string_view body) const override {
+    return Cat("v1,", id, ".", timestamp, ".", body.size());
+  }
+};
+
+class WebhookTest : public ::testing::Test {
+ protected:
+  WebhookTest() {
+    EXPECT_TRUE(log_.EnsureTopic("pitwall.issues", {1, false, -1}).ok());
+    EXPECT_TRUE(log_.EnsureTopic("pitwall.dlq", {1, false, -1}).ok());
+  }
+
+  static WebhookOptions Webhook(std::string name = "w") {
+    WebhookOptions o;
+    o.name = std::move(name);
+    o.url = Cat("https://", o.name, ".example/hook");
+    o.jitter_seed = 7;
+    return o;
+  }
+
+  void Run(std::vector<WebhookOptions> webhooks) {
+    NotifierOptions options;
+    options.webhooks = std::move(webhooks);
+    auto notifier = Notifier::Make(&clock_, &log_, &transport_, std::move(options));
+    ASSERT_TRUE(notifier.ok()) << notifier.status();
+    notifier_ = *std::move(notifier);
+    const Status started = notifier_->Start();
+    ASSERT_TRUE(started.ok()) << started;
+  }
+
+  // The next `times` writes of this kind fail. The notifier, which outlives the test's body, still
+  // asks.
+  void Fail(std::string_view kind, int times, std::string_view why) {
+    auto left = std::make_shared<std::atomic<int>>(times);
+    log_.SetWriteFault([=](std::string_view what) {
+      return what == kind && *left > 0 && (*left)-- > 0 ? Unavailable(why) : OkStatus();
+    });
+  }
+
+  // Lets time pass until `done`.
+  void Pass(const std::function<bool()>& done, int64_t step_ns = kNanosPerSecond / 2) {
+    const size_t threads = 1 + notifier_->Webhooks().size();
+    for (int i = 0; !done(); ++i) {
+      ASSERT_LT(i, 100'000);
+      clock_.AwaitWaiters(threads);
+      if (done()) break;
+      clock_.Advance(step_ns);
+    }
+  }
+  int64_t Stored(std::string_view name) {
+    const auto committed = log_.Committed(Cat("pitwall-webhook-", name), {"pitwall.issues", 0});
+    return committed.ok() && *committed ? (*committed)->offset : -1;
+  }
+  WebhookStatus StatusOf(size_t i = 0) { return notifier_->Webhooks()[i]; }
+
+  fakes::FakeClock clock_;
+  fakes::MemoryLog log_{&clock_};
+  ScriptedTransport transport_{[](const HttpCall&, size_t) { return Reply(200); }};
+  std::unique_ptr<Notifier> notifier_;
+};
+
+TEST_F(WebhookTest, PostsTheEventWithItsHeaders) {
+  WebhookOptions webhook = Webhook();
+  webhook.signer = std::make_shared<FixedSigner>();
+  webhook.headers = {{"Authorization", "Bearer x"}};
+  Publish(&log_, MakeEvent("before", "r", 1));  // before the start: not its business
+  Run({webhook});
+  const IssueEvent event = MakeEvent("a", "r", 1);
+  Publish(&log_, event);
+  transport_.AwaitAnswered(1);
+  const HttpCall call = transport_.calls()[0];
+  EXPECT_EQ(call.method, "POST");
+  EXPECT_EQ(call.url, "https://w.example/hook");
+  EXPECT_EQ(call.body, cloudevents::EncodeCloudEvent(event));
+  EXPECT_EQ(ScriptedTransport::HeaderOf(call, "Content-Type"), "application/cloudevents+json");
+  EXPECT_EQ(ScriptedTransport::HeaderOf(call, "Authorization"), "Bearer x");
+  EXPECT_EQ(ScriptedTransport::HeaderOf(call, "webhook-id"), event.id);
+  const std::string seconds = Cat(clock_.WallNs() / kNanosPerSecond);
+  EXPECT_EQ(ScriptedTransport::HeaderOf(call, "webhook-timestamp"), seconds);
+  EXPECT_EQ(ScriptedTransport::HeaderOf(call, "webhook-signature"),
+            Cat("v1,", event.id, ".", seconds, ".", call.body.size()));
+  Pass([&] { return Stored("w") == 2; });
+  EXPECT_EQ(StatusOf().delivered, 1U);
+}
+
+TEST_F(WebhookTest, FiltersByTypeAndSeverity) {
+  WebhookOptions critical = Webhook("critical");
+  critical.severities = {"critical"};
+  WebhookOptions resolved = Webhook("resolved");
+  resolved.types = {EventType::kIssueResolved, EventType::kRuleStatus};
+  Run({critical, resolved});
+  Publish(&log_, MakeEvent("a", "r", 1));
+  Publish(&log_, MakeEvent("b", "r", 1, EventType::kIssueFound, "critical"));
+  Publish(&log_, MakeEvent("c", "r", 0, EventType::kRuleStatus));
+  Publish(&log_, MakeEvent("a", "r", 2, EventType::kIssueResolved));
+  transport_.AwaitAnswered(3);
+  Pass([&] { return Stored("critical") == 4 && Stored("resolved") == 4; });
+  std::multiset<std::string> sent;
+  for (const HttpCall& call : transport_.calls()) {
+    sent.insert(Cat(call.url.substr(8, 1), cloudevents::DecodeCloudEvent(call.body)->job));
+  }
+  EXPECT_EQ(sent, (std::multiset<std::string>{"cb", "ra", "rc"}));
+}
+
+TEST_F(WebhookTest, RetriesUntilItIsTaken) {
+  transport_.SetScript([](const HttpCall&, size_t n) -> StatusOr<HttpReply> {
+    if (n == 0) return Reply(500);
+    if (n == 1) return DeadlineExceeded("no answer in 15 s");
+    if (n == 2) return Reply(302);
+    if (n == 3) return Reply(429, "120");
+    return Reply(204);
+  });
+  Run({Webhook()});
+  Publish(&log_, MakeEvent("a", "r", 1));
+  Publish(&log_, MakeEvent("a", "r", 2, EventType::kIssueUpdated));
+  int64_t asked_at = 0;
+  Pass([&] {
+    if (transport_.answered() == 4 && asked_at == 0) asked_at = clock_.MonotonicNs();
+    return Stored("w") == 2;
+  });
+  EXPECT_GE(clock_.MonotonicNs() - asked_at, 119 * kNanosPerSecond) << "Retry-After";
+  const std::vector<std::string> ids = transport_.Ids();
+  ASSERT_EQ(ids.size(), 6U);
+  const std::string first = MakeEvent("a", "r", 1).id;
+  EXPECT_THAT(ids, ElementsAre(first, first, first, first, first,
+                               MakeEvent("a", "r", 2, EventType::kIssueUpdated).id));
+  EXPECT_EQ(StatusOf().attempts_failed, 4U);
+  EXPECT_EQ(StatusOf().last_error, "");
+}
+
+TEST_F(WebhookTest, ADeadEndpointBlocksNoOther) {
+  transport_.SetScript([](const HttpCall& call, size_t) -> StatusOr<HttpReply> {
+    if (call.url.find("dead") != std::string::npos) return Unavailable("connection refused");
+    return Reply(200);
+  });
+  WebhookOptions dead = Webhook("dead");
+  dead.max_pending = 4;
+  Run({dead, Webhook("alive")});
+  for (int i = 0; i < 50; ++i) Publish(&log_, MakeEvent(Cat("j", i), "r", 1));
+  Pass([&] { return StatusOf(1).delivered == 50 && StatusOf(0).breaker_open; });
+  EXPECT_EQ(StatusOf(0).pending, 4U) << "bounded: the rest stays in the log";
+  EXPECT_EQ(StatusOf(0).last_error, "connection refused");
+  EXPECT_EQ(Stored("dead"), 0);
+  // With the breaker open, attempts are as rare as its pause says.
+  const uint64_t before = StatusOf(0).attempts_failed;
+  const int64_t from = clock_.MonotonicNs();
+  Pass([&] { return clock_.MonotonicNs() - from >= 600 * kNanosPerSecond; }, 5 * kNanosPerSecond);
+  EXPECT_LE(StatusOf(0).attempts_failed - before, 21U);
+  // When it is back, it gets everything, and each job once.
+  transport_.SetScript([](const HttpCall&, size_t) { return Reply(200); });
+  Pass([&] { return Stored("dead") == 50; });
+  EXPECT_EQ(StatusOf(0).delivered, 50U);
+  EXPECT_FALSE(StatusOf(0).breaker_open);
+}
+
+TEST_F(WebhookTest, WhatWasNotTakenIsSentAfterARestart) {
+  transport_.SetScript([](const HttpCall&, size_t n) { return n < 2 ? Reply(200) : Reply(503); });
+  Run({Webhook()});
+  std::vector<std::string> ids;
+  for (int i = 0; i < 5; ++i) {
+    ids.push_back(MakeEvent(Cat("j", i), "r", 1).id);
+    Publish(&log_, MakeEvent(Cat("j", i), "r", 1));
+  }
+  Pass([&] { return Stored("w") == 2 && transport_.answered() >= 6; });
+  notifier_.reset();
+  EXPECT_EQ(Stored("w"), 2);
+  // While it was away, two more came.
+  for (int i = 5; i < 7; ++i) {
+    ids.push_back(MakeEvent(Cat("j", i), "r", 1).id);
+    Publish(&log_, MakeEvent(Cat("j", i), "r", 1));
+  }
+  const size_t before = transport_.calls().size();
+  transport_.SetScript([](const HttpCall&, size_t) { return Reply(200); });
+  Run({Webhook()});
+  Pass([&] { return Stored("w") == 7; });
+  std::vector<std::string> sent = transport_.Ids();
+  sent.erase(sent.begin(), sent.begin() + static_cast<ptrdiff_t>(before));
+  EXPECT_THAT(sent, ::testing::ElementsAreArray(ids.begin() + 2, ids.end()));
+}
+
+TEST_F(WebhookTest, AnEndpointThatIsGoneIsSwitchedOffForGood) {
+  transport_.SetScript([](const HttpCall&, size_t) { return Reply(410); });
+  Run({Webhook()});
+  Publish(&log_, MakeEvent("a", "r", 1));
+  Pass([&] { return StatusOf().disabled; });
+  Publish(&log_, MakeEvent("b", "r", 1));
+  clock_.AwaitWaiters(2);
+  EXPECT_EQ(transport_.calls().size(), 1U);
+  notifier_.reset();
+  Run({Webhook()});
+  clock_.AwaitWaiters(2);
+  EXPECT_TRUE(StatusOf().disabled);
+  EXPECT_EQ(transport_.calls().size(), 1U);
+  notifier_.reset();
+  // A new generation switches it on again, and nothing is lost.
+  transport_.SetScript([](const HttpCall&, size_t) { return Reply(200); });
+  WebhookOptions again = Webhook();
+  again.generation = 1;
+  Run({again});
+  transport_.AwaitAnswered(3);
+  EXPECT_FALSE(StatusOf().disabled);
+}
+
+TEST_F(WebhookTest, GivesUpIntoTheDeadLetters) {
+  transport_.SetScript([](const HttpCall& call, size_t) {
+    return call.body.find("poison") != std::string::npos ? Reply(422) : Reply(200);
+  });
+  Run({Webhook()});
+  Publish(&log_, MakeEvent("poison", "r", 1));
+  Publish(&log_, MakeEvent("fine", "r", 1));
+  // The dead letters cannot be written at first: the event is kept.
+  Fail("append", 2, "disk away");
+  Pass([&] { return Stored("w") == 2; });
+  const std::vector<Record> dead = log_.Records("pitwall.dlq");
+  ASSERT_EQ(dead.size(), 1U);
+  EXPECT_EQ(dead[0].key, "poison");
+  EXPECT_EQ(dead[0].value, cloudevents::EncodeCloudEvent(MakeEvent("poison", "r", 1)));
+  EXPECT_THAT(dead[0].headers,
+              ElementsAre(std::pair<std::string, std::string>(
+                              "reason", "webhook rejected the event: HTTP 422"),
+                          std::pair<std::string, std::string>("topic", "pitwall.issues"),
+                          std::pair<std::string, std::string>("partition", "0"),
+                          std::pair<std::string, std::string>("offset", "0"),
+                          std::pair<std::string, std::string>("webhook", "w")));
+  EXPECT_EQ(StatusOf().given_up, 1U);
+  EXPECT_EQ(StatusOf().delivered, 1U);
+}
+
+TEST_F(WebhookTest, GivesUpAfterItsTime) {
+  transport_.SetScript([](const HttpCall&, size_t) { return Reply(503); });
+  WebhookOptions webhook = Webhook();
+  webhook.give_up_after_ns = 600 * kNanosPerSecond;
+  Run({webhook});
+  Publish(&log_, MakeEvent("a", "r", 1));
+  Pass([&] { return Stored("w") == 1; }, 5 * kNanosPerSecond);
+  EXPECT_GE(clock_.MonotonicNs(), 600 * kNanosPerSecond);
+  ASSERT_EQ(log_.Records("pitwall.dlq").size(), 1U);
+  EXPECT_THAT(log_.Records("pitwall.dlq")[0].headers[0].second,
+              HasSubstr("not delivered in time: HTTP 503"));
+}
+
+TEST_F(WebhookTest, FromTheStartWhenAsked) {
+  Publish(&log_, MakeEvent("a", "r", 1));
+  WebhookOptions webhook = Webhook();
+  webhook.from_start = true;
+  Run({webhook});
+  transport_.AwaitAnswered(1);
+  EXPECT_EQ(transport_.Ids()[0], MakeEvent("a", "r", 1).id);
+}
+
+TEST_F(WebhookTest, PositionsThatCannotBeStoredAreStoredLater) {
+  Run({Webhook()});
+  Fail("store_position", 3, "away");
+  Publish(&log_, MakeEvent("a", "r", 1));
+  Pass([&] { return Stored("w") == 1; });
+  EXPECT_EQ(transport_.calls().size(), 1U);
+}
+
+TEST_F(WebhookTest, LossOfHistoryIsCountedAndPassed) {
+  transport_.SetScript([](const HttpCall&, size_t) { return Reply(503); });
+  Run({Webhook()});
+  for (int i = 0; i < 10; ++i) Publish(&log_, MakeEvent(Cat("j", i), "r", 1));
+  Pass([&] { return transport_.answered() >= 2; });
+  notifier_.reset();
+  log_.Drop("pitwall.issues", 0, 6);
+  transport_.SetScript([](const HttpCall&, size_t) { return Reply(200); });
+  telemetry::Exposition exposition;
+  Run({Webhook()});
+  notifier_->RegisterMetrics(&exposition);
+  Pass([&] { return Stored("w") == 10; });
+  EXPECT_EQ(StatusOf().delivered, 4U);
+  EXPECT_THAT(exposition.Render(), HasSubstr("pitwall_webhook_gaps_total{webhook=\"w\"} 1\n"));
+  notifier_.reset();
+}
+
+TEST_F(WebhookTest, StopEndsACallInFlight) {
+  std::atomic<bool> inside{false};
+  transport_.SetScript([&](const HttpCall& call, size_t) -> StatusOr<HttpReply> {
+    inside = true;
+    while (!call.cancel->load()) std::this_thread::yield();
+    return Cancelled("cancelled");
+  });
+  Run({Webhook()});
+  Publish(&log_, MakeEvent("a", "r", 1));
+  while (!inside) std::this_thread::yield();
+  notifier_->Stop();
+  EXPECT_EQ(Stored("w"), 0);
+  EXPECT_EQ(StatusOf().attempts_failed, 0U);
+}
+
+}  // namespace
+}  // namespace pitwall::notifier

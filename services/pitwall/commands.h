@@ -1,0 +1,20 @@
+// The commands of the binary. Each returns its exit code: 0 fine, 1 the thing checked failed, 2
+// usage or unreadable input.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace pitwall {
+
+inline constexpr int kFine = 0;
+inline constexpr int kFailed = 1;
+inline constexpr int kUsage = 2;
+
+// standalone, collector, processor, notifier, executor.
+int RunService(const std::string& service, const std::vector<std::string>& arguments);
+int RunRules(const std::vector<std::string>& arguments);     // rules check|list|test|golden
+int RunBacktest(const std::vector<std::string>& arguments);  // backtest
+int RunIssues(const std::vector<std::string>& arguments);    // issues list|watch
+
+}  // namespace pitwall

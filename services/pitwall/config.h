@@ -1,0 +1,133 @@
+// The configuration of every service: one YAML file, flags on top. Strict: unknown keys, wrong
+// types and values out of range are errors with file, line and column.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/base/status.h"
+
+namespace pitwall {
+
+struct LogConfig {
+  std::string kind = "embedded";  // or kafka
+  // embedded
+  std::string fsync = "interval";  // always, interval, never
+  int64_t fsync_interval_ns = 200 * kNanosPerMilli;
+  int64_t segment_bytes = 64 << 20;
+  int64_t retention_ns = int64_t{7} * 24 * 3600 * kNanosPerSecond;
+  // kafka
+  std::string brokers;
+  std::map<std::string, std::string> rdkafka;
+};
+
+// Files, read again when they change. No certificate: no TLS.
+struct TlsConfig {
+  std::string certificate;  // PEM chain
+  std::string key;
+  std::string client_ca;  // not empty: clients must show a certificate of it
+};
+
+struct HttpConfig {
+  std::string listen = "127.0.0.1:9870";
+  std::string token_file;
+  TlsConfig tls;
+};
+
+struct GrpcConfig {
+  std::string listen = "127.0.0.1:9871";
+  std::string token_file;
+  TlsConfig tls;
+};
+
+struct RulesConfig {
+  std::vector<std::string> files;  // empty: the starter pack
+  std::string overrides;
+  int64_t evaluation_interval_ns = 60 * kNanosPerSecond;
+};
+
+struct JobConfig {
+  std::string id;
+  std::string name;
+};
+
+struct CollectorConfig {
+  std::string node;
+  int64_t interval_ns = 500 * kNanosPerMilli;
+  std::string socket;  // empty: <data_dir>/collector.sock
+  std::vector<JobConfig> jobs;
+  std::string drop_dir;
+  std::string spool_dir;  // empty: <data_dir>/spool
+  int64_t spool_bytes = int64_t{1} << 30;
+  bool gpus = true;
+};
+
+struct ProcessorConfig {
+  int32_t partitions = 4;
+  int64_t commit_interval_ns = kNanosPerSecond;
+  int64_t snapshot_interval_ns = 60 * kNanosPerSecond;
+  bool clock_ticks = true;
+};
+
+struct WebhookConfig {
+  std::string name;
+  std::string url;
+  std::vector<std::string> types;
+  std::vector<std::string> severities;
+  std::vector<std::string> secrets;  // file:<path> or env:<NAME>
+  bool from_start = false;
+};
+
+struct NotifierConfig {
+  std::vector<WebhookConfig> webhooks;
+  bool allow_insecure = false;
+  std::vector<std::string> allowed_cidrs;
+};
+
+struct PolicyConfig {
+  std::string rule;
+  std::string mode = "dry_run";  // off, dry_run, live
+  int64_t grace_ns = 30 * kNanosPerSecond;
+};
+
+struct ExecutorConfig {
+  bool enabled = false;  // standalone only: the executor has a service of its own
+  std::vector<PolicyConfig> policies;
+  int64_t budget = 5;
+  int64_t cool_down_ns = int64_t{600} * kNanosPerSecond;
+};
+
+struct Config {
+  std::string data_dir = "pitwall-data";
+  std::string log_level = "info";
+  LogConfig log;
+  HttpConfig http;
+  GrpcConfig grpc;
+  RulesConfig rules;
+  CollectorConfig collector;
+  ProcessorConfig processor;
+  NotifierConfig notifier;
+  ExecutorConfig executor;
+
+  std::string Socket() const {
+    return collector.socket.empty() ? data_dir + "/collector.sock" : collector.socket;
+  }
+  std::string SpoolDir() const {
+    return collector.spool_dir.empty() ? data_dir + "/spool" : collector.spool_dir;
+  }
+};
+
+// InvalidArgument with one line per problem, "file:line:col: what".
+StatusOr<Config> ParseConfig(std::string_view file_name, std::string_view text);
+// What ParseConfig reads back as the same configuration: every key, with its effective value.
+// Secrets stay names of places.
+std::string PrintConfig(const Config& config);
+// What cannot be seen key by key. InvalidArgument.
+Status CheckConfig(const Config& config);
+
+}  // namespace pitwall

@@ -1,0 +1,109 @@
+#include "services/pitwall/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/pitwall/flags.h"
+#include "services/pitwall/service_flags.h"
+
+namespace pitwall {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Config, PrintedConfigurationReadsBackAsItself) {
+  Config config;
+  config.log.kind = "kafka";
+  config.log.brokers = "it's:9092";
+  config.log.rdkafka["security.protocol"] = "ssl";
+  config.rules.files = {"a.yaml", "b, c.yaml"};
+  config.collector.jobs = {{"j1", "job: one"}};
+  config.http.tls = {.certificate = "h.pem", .key = "h.key", .client_ca = "ca.pem"};
+  config.grpc.tls = {.certificate = "g.pem", .key = "g.key", .client_ca = ""};
+  config.notifier.webhooks.push_back(
+      {.name = "w", .url = "https://x", .types = {"issue.found"}, .secrets = {"env:S"}});
+  config.executor.policies.push_back({.rule = "starter/*", .mode = "live"});
+  const std::string text = PrintConfig(config);
+  const auto again = ParseConfig("printed", text);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(PrintConfig(*again), text);
+}
+
+TEST(Config, EveryProblemIsNamedWithItsPlace) {
+  const auto config = ParseConfig("pitwall.yaml",
+                                  "data_dir: /tmp/x\n"
+                                  "colector: {}\n"
+                                  "log:\n"
+                                  "  kind: rabbit\n"
+                                  "  fsync_interval: fast\n"
+                                  "notifier:\n"
+                                  "  webhooks:\n"
+                                  "    - {name: a}\n");
+  ASSERT_FALSE(config.ok());
+  const std::string message(config.status().message());
+  EXPECT_THAT(message, HasSubstr("pitwall.yaml:2:1"));
+  EXPECT_THAT(message, HasSubstr("collector"));
+  EXPECT_THAT(message, HasSubstr("pitwall.yaml:4:9"));
+  EXPECT_THAT(message, HasSubstr("rabbit"));
+  EXPECT_THAT(message, HasSubstr("pitwall.yaml:5:"));
+  EXPECT_THAT(message, HasSubstr("pitwall.yaml:8:"));
+}
+
+TEST(Config, TlsNeedsCertificateAndKey) {
+  const auto problem = [](std::string_view text) {
+    return std::string(ParseConfig("c.yaml", text).status().message());
+  };
+  EXPECT_EQ(problem("http: {tls: {certificate: c, key: k}}"), "");
+  EXPECT_THAT(problem("http:\n  tls: {certificate: c}"), HasSubstr("c.yaml:2:9"));
+  EXPECT_THAT(problem("grpc:\n  tls: {key: k}"), HasSubstr("both certificate and key"));
+  EXPECT_THAT(problem("grpc:\n  tls: {client_ca: a}"), HasSubstr("both certificate and key"));
+}
+
+TEST(Config, TheCollectorSamplesAtOneOfItsIntervals) {
+  EXPECT_TRUE(ParseConfig("c.yaml", "collector: {interval: 1m}").ok());
+  const auto config = ParseConfig("c.yaml", "collector:\n  interval: 300ms\n");
+  EXPECT_EQ(std::string(config.status().message()),
+            "c.yaml:2:13: interval must be one of 100ms, 200ms, 500ms, 1s, 5s, 1m, not 300ms");
+  const auto flags = Flags::Parse(ServiceFlags(), {"--interval", "2s"});
+  EXPECT_THAT(std::string(EffectiveConfig(*flags).status().message()), HasSubstr("not 2s"));
+}
+
+TEST(Config, ANameOfAWebhookFlagFollowsItsUrl) {
+  const auto names = [](const std::vector<std::string>& urls) {
+    std::vector<std::string> arguments = {"--webhook"};
+    arguments.insert(arguments.end(), urls.begin(), urls.end());
+    const auto config = EffectiveConfig(*Flags::Parse(ServiceFlags(), arguments));
+    std::map<std::string, std::string> by_url;
+    for (const WebhookConfig& webhook : config->notifier.webhooks)
+      by_url[webhook.url] = webhook.name;
+    return by_url;
+  };
+  auto both = names({"https://a/x", "https://b/y"});
+  EXPECT_EQ(both, names({"https://b/y", "https://a/x", "https://b/y"}));
+  EXPECT_EQ(both["https://b/y"], names({"https://b/y"})["https://b/y"]);
+  EXPECT_NE(both["https://a/x"], both["https://b/y"]);
+}
+
+TEST(Config, SecretsAreNotPrinted) {
+  Config config;
+  config.log.rdkafka["sasl.password"] = "hunter2";
+  EXPECT_THAT(PrintConfig(config), testing::Not(HasSubstr("hunter2")));
+}
+
+TEST(Flags, ManyOneAndSwitch) {
+  const std::vector<FlagSpec> specs = {{"rules", FlagSpec::Kind::kMany, "F", ""},
+                                       {"config", FlagSpec::Kind::kOne, "F", ""},
+                                       {"json", FlagSpec::Kind::kSwitch, "", ""}};
+  const auto flags =
+      Flags::Parse(specs, {"--rules", "a", "b", "--json", "--config=c", "--rules", "d"});
+  ASSERT_TRUE(flags.ok());
+  EXPECT_EQ(flags->Many("rules"), (std::vector<std::string>{"a", "b", "d"}));
+  EXPECT_EQ(flags->One("config"), "c");
+  EXPECT_TRUE(flags->Has("json"));
+  EXPECT_THAT(std::string(Flags::Parse(specs, {"--rulse", "a"}).status().message()),
+              HasSubstr("did you mean --rules"));
+  EXPECT_FALSE(Flags::Parse(specs, {"--config"}).ok());
+}
+
+}  // namespace
+}  // namespace pitwall

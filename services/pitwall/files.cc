@@ -1,0 +1,29 @@
+#include "services/pitwall/files.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+
+#include "services/base/strings.h"
+
+namespace pitwall {
+
+StatusOr<std::string> ReadFile(const std::string& path, size_t limit) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             std::fclose);
+  if (file == nullptr) return ErrnoStatus(errno, path);
+  std::string text;
+  char buffer[65536];
+  while (true) {
+    const size_t n = std::fread(buffer, 1, sizeof(buffer), file.get());
+    text.append(buffer, n);
+    if (text.size() > limit) return ResourceExhausted(Cat(path, ": longer than ", limit, " bytes"));
+    if (n < sizeof(buffer)) break;
+  }
+  if (std::ferror(file.get())) return ErrnoStatus(errno, path);
+  return text;
+}
+
+std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+}  // namespace pitwall

@@ -1,0 +1,15 @@
+// Files that commands read whole.
+#pragma once
+
+#include <string>
+
+#include "services/base/status.h"
+
+namespace pitwall {
+
+// NotFound and friends name the path. ResourceExhausted beyond `limit` bytes.
+StatusOr<std::string> ReadFile(const std::string& path, size_t limit = 64 << 20);
+// The part after the last slash.
+std::string BaseName(const std::string& path);
+
+}  // namespace pitwall

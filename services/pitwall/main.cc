@@ -1,0 +1,55 @@
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "services/adapters/clock/system_clock.h"
+#include "services/base/log.h"
+#include "services/pitwall/commands.h"
+
+namespace {
+
+constexpr char kHelp[] = R"(pitwall watches machine-learning training jobs in real time.
+
+Services (each takes --config FILE; flags override it; --print-config shows what is in effect):
+  standalone   everything in one process, on an embedded log
+  collector    one per node: metrics of the node and of its training processes
+  processor    evaluates the rules
+  notifier     gRPC IssueService and webhooks
+  executor     stops jobs, where told to
+
+Tools:
+  rules check|list|test FILE…   check rule files, list rules, run unit tests
+  backtest                      the same engine over recorded data
+  issues list|watch             a client of a running system
+
+`pitwall COMMAND --help` says more.
+)";
+
+int Dispatch(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "help") {
+    std::fputs(kHelp, arguments.empty() ? stderr : stdout);
+    return arguments.empty() ? pitwall::kUsage : pitwall::kFine;
+  }
+  const std::string& command = arguments[0];
+  const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
+  if (command == "--version") {
+    std::puts("pitwall " PITWALL_VERSION);
+    return pitwall::kFine;
+  }
+  for (const char* service : {"standalone", "collector", "processor", "notifier", "executor"}) {
+    if (command == service) return pitwall::RunService(command, rest);
+  }
+  if (command == "rules") return pitwall::RunRules(rest);
+  if (command == "backtest") return pitwall::RunBacktest(rest);
+  if (command == "issues") return pitwall::RunIssues(rest);
+  std::fprintf(stderr, "pitwall: unknown command %s\n\n%s", command.c_str(), kHelp);
+  return pitwall::kUsage;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  static const pitwall::clock::SystemClock system_clock;
+  pitwall::SetLogClock(&system_clock);
+  return Dispatch(std::vector<std::string>(argv + 1, argv + argc));
+}

@@ -1,0 +1,18 @@
+// Rule files as the commands are given them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "services/codec/rule_set_codec.h"
+
+namespace pitwall {
+
+// The shipped starter pack, built into the binary from rules/packs/starter.yaml.
+codec::RuleFile StarterPack();
+
+// Reads the files (none: the starter pack, and says so on stderr) and the overrides ("" for none).
+StatusOr<codec::RuleSet> ReadRuleSet(const std::vector<std::string>& files,
+                                     const std::string& overrides, int64_t evaluation_interval_ns);
+
+}  // namespace pitwall

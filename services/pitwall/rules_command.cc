@@ -1,0 +1,112 @@
+// `pitwall rules check|list|test|golden`.
+#include <cstdio>
+
+#include "rules/plan/compile.h"
+#include "rules/plan/program_text.h"
+#include "services/base/duration.h"
+#include "services/base/strings.h"
+#include "services/engine/program_check.h"
+#include "services/pitwall/commands.h"
+#include "services/pitwall/files.h"
+#include "services/pitwall/flags.h"
+#include "services/pitwall/rule_files.h"
+#include "services/tools/golden_run.h"
+#include "services/tools/rule_test.h"
+
+namespace pitwall {
+
+namespace {
+
+using Kind = FlagSpec::Kind;
+
+const std::vector<FlagSpec>& RuleFlags() {
+  static const std::vector<FlagSpec> specs = {
+      {"explain", Kind::kSwitch, "", "check: plan and cost of each rule"},
+      {"overrides", Kind::kOne, "FILE", "parameters per job"},
+      {"evaluation-interval", Kind::kOne, "DURATION", "of groups without one (1m)"},
+      {"verbose", Kind::kSwitch, "", "golden: print each unsupported eval, with the reason"},
+      {"help", Kind::kSwitch, "", "this text"},
+  };
+  return specs;
+}
+
+void List(const plan::Program& program) {
+  for (const plan::Space& space : program.spaces) {
+    for (const plan::Group& group : space.groups) {
+      for (const plan::Rule& rule : group.rules) {
+        std::string line = Cat(rule.name, "  ", space.demands.clock.ToString(), "  for ",
+                               FormatDuration(rule.hold));
+        for (const uint32_t parameter : rule.parameters) {
+          CatTo(line, "  ", space.parameters[parameter].name, "=",
+                FormatDouble(space.parameters[parameter].value));
+        }
+        for (const plan::Need& need : rule.needs) CatTo(line, "  needs ", need.metric);
+        std::puts(line.c_str());
+      }
+    }
+  }
+}
+
+StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files,
+                  const Flags& flags) {
+  if (verb == "test") return tools::RunRuleTests(files);
+  if (verb == "golden") return tools::RunGolden(files, {.verbose = flags.Has("verbose")});
+  int64_t interval = plan::kDefaultInterval;
+  if (const auto text = flags.One("evaluation-interval")) {
+    ASSIGN_OR_RETURN(interval, ParseDuration(*text));
+  }
+  ASSIGN_OR_RETURN(const codec::RuleSet rules,
+                   ReadRuleSet(files, flags.One("overrides").value_or(""), interval));
+  plan::RuleSetText text;
+  for (const codec::RuleFile& file : rules.files) text.files.push_back({file.name, file.content});
+  if (rules.overrides.has_value())
+    text.overrides = {rules.overrides->name, rules.overrides->content};
+  lang::Diagnostics diagnostics;
+  const StatusOr<plan::ProgramPtr> program = plan::CompileRuleSet(text, interval, &diagnostics);
+  std::fputs(diagnostics.ToString().c_str(), stderr);
+  if (!program.ok()) return kFailed;
+  if (const Status runs = engine::CheckProgram(**program); !runs.ok()) {
+    std::fprintf(stderr, "%s\n", std::string(ToStd(runs.message())).c_str());
+    return kFailed;
+  }
+  if (verb == "list") {
+    List(**program);
+    return kFine;
+  }
+  if (flags.Has("explain")) std::fputs(plan::Explain(**program).c_str(), stdout);
+  size_t count = 0;
+  for (const plan::Space& space : (*program)->spaces) {
+    for (const plan::Group& group : space.groups) count += group.rules.size();
+  }
+  std::printf("%zu rules in %zu files: no errors\n", count, rules.files.size());
+  return kFine;
+}
+
+}  // namespace
+
+int RunRules(const std::vector<std::string>& arguments) {
+  auto flags = Flags::Parse(RuleFlags(), arguments);
+  const std::string verb = flags.ok() && !flags->positional().empty() ? flags->positional()[0] : "";
+  const bool help = flags.ok() && flags->Has("help");
+  if (help ||
+      (flags.ok() && verb != "check" && verb != "list" && verb != "test" && verb != "golden")) {
+    std::fprintf(
+        help ? stdout : stderr,
+        "pitwall rules check|list|test|golden FILE… [flags]\n%s"
+        "golden runs scripts in the dialect of Prometheus' promqltest through this engine, "
+        "and ends with\n\"N passed, N failed, N unsupported\".\n",
+        FlagHelp(RuleFlags()).c_str());
+    return help ? kFine : kUsage;
+  }
+  StatusOr<int> code = flags.ok() ? StatusOr<int>(kUsage) : StatusOr<int>(flags.status());
+  if (flags.ok()) {
+    const std::vector<std::string> files(flags->positional().begin() + 1,
+                                         flags->positional().end());
+    code = Run(verb, files, *flags);
+  }
+  if (code.ok()) return *code;
+  std::fprintf(stderr, "pitwall rules: %s\n", std::string(ToStd(code.status().message())).c_str());
+  return kUsage;
+}
+
+}  // namespace pitwall

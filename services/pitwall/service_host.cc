@@ -1,0 +1,366 @@
+#include "services/pitwall/service_host.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+
+#include "services/adapters/http/curl_transport.h"
+#include "services/adapters/http/standard_webhooks.h"
+#include "services/adapters/kafka/kafka_log.h"
+#include "services/adapters/log/embedded_log.h"
+#include "services/base/duration.h"
+#include "services/base/listen_address.h"
+#include "services/base/log.h"
+#include "services/base/strings.h"
+#include "services/pitwall/ensuring_appender.h"
+#include "services/pitwall/files.h"
+#include "services/pitwall/rule_files.h"
+
+namespace pitwall {
+
+namespace {
+
+processor::ProcessorOptions ProcessorOptionsOf(const Config& config) {
+  processor::ProcessorOptions options;
+  options.telemetry_partitions = config.processor.partitions;
+  options.telemetry_retention_ms = config.log.retention_ns / kNanosPerMilli;
+  options.partition.commit_interval_ns = config.processor.commit_interval_ns;
+  options.partition.snapshot_interval_ns = config.processor.snapshot_interval_ns;
+  options.partition.clock_ticks = config.processor.clock_ticks;
+  return options;
+}
+
+// One line for who did not mean it: the token goes over the network as plain text.
+Status WarnWithoutTls(std::string_view what, const std::string& listen, const TlsConfig& tls) {
+  ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(listen));
+  if (!address.loopback && tls.certificate.empty()) {
+    PITWALL_LOG(kWarning, what, listen, " is beyond loopback and without TLS (", what,
+                ".tls): the network can read the token and everything else");
+  }
+  return OkStatus();
+}
+
+Status MakeDirectory(const std::string& path) {
+  if (::mkdir(path.c_str(), 0750) == 0 || errno == EEXIST) return OkStatus();
+  return ErrnoStatus(errno, path);
+}
+
+}  // namespace
+
+ServiceHost::ServiceHost(std::string service, const Roles& roles, Config config)
+    : service_(std::move(service)), roles_(roles), config_(std::move(config)) {}
+
+ServiceHost::~ServiceHost() { Stop(); }
+
+Status ServiceHost::Start() {
+  RETURN_IF_ERROR(CheckConfig(config_));
+  if (config_.log.kind == "embedded" && service_ != "standalone") {
+    return InvalidArgument(
+        Cat("log.kind embedded belongs to one process; ", service_,
+            " as a process of its own needs log.kind kafka (or run pitwall standalone)"));
+  }
+  for (telemetry::Registration& registration : telemetry::AddProcessMetrics(&exposition_)) {
+    registrations_.push_back(std::move(registration));
+  }
+  registrations_.push_back(telemetry::AddBuildInfo(&exposition_, PITWALL_VERSION, service_));
+  RETURN_IF_ERROR(MakeDirectory(config_.data_dir));
+  RETURN_IF_ERROR(OpenLog());
+  if (roles_.processor || roles_.notifier || roles_.executor) {
+    RETURN_IF_ERROR(processor::EnsureTopics(log_.get(), ProcessorOptionsOf(config_)));
+  }
+  if (roles_.processor) RETURN_IF_ERROR(StartProcessor());
+  if (roles_.notifier) RETURN_IF_ERROR(StartNotifier());
+  if (roles_.executor) RETURN_IF_ERROR(StartExecutor());
+  if (roles_.collector) RETURN_IF_ERROR(StartCollector());
+  RETURN_IF_ERROR(StartHttp());
+  readiness_wakeup_ = clock_.NewWakeup();
+  readiness_thread_ = std::thread([this] { WatchReadiness(); });
+  return OkStatus();
+}
+
+Status ServiceHost::OpenLog() {
+  if (config_.log.kind == "kafka") {
+    kafka::KafkaLogOptions options;
+    options.brokers = config_.log.brokers;
+    options.client_id = Cat("pitwall-", service_);
+    options.rdkafka = config_.log.rdkafka;
+    ASSIGN_OR_RETURN(log_, kafka::OpenKafkaLog(options, &clock_));
+    return OkStatus();
+  }
+  log::EmbeddedLogOptions options;
+  options.dir = config_.data_dir + "/log";
+  options.fsync = config_.log.fsync == "always"  ? log::FsyncPolicy::kAlways
+                  : config_.log.fsync == "never" ? log::FsyncPolicy::kNever
+                                                 : log::FsyncPolicy::kInterval;
+  options.fsync_interval_ms = config_.log.fsync_interval_ns / kNanosPerMilli;
+  options.segment_bytes = config_.log.segment_bytes;
+  ASSIGN_OR_RETURN(log_, log::OpenEmbeddedLog(options, &clock_));
+  return OkStatus();
+}
+
+Status ServiceHost::StartProcessor() {
+  processor_ =
+      std::make_unique<processor::Processor>(&clock_, log_.get(), ProcessorOptionsOf(config_));
+  ASSIGN_OR_RETURN(const codec::RuleSet rules,
+                   ReadRuleSet(config_.rules.files, config_.rules.overrides,
+                               config_.rules.evaluation_interval_ns));
+  RETURN_IF_ERROR(processor_->Start(rules));
+  RegisterProcessorMetrics();
+  // A job that is read before any rule set is in force would begin with empty windows. With a
+  // backlog to read first the rules come when they come.
+  rule_set_hash_ = codec::RuleSetHash(rules);
+  const std::unique_ptr<Wakeup> pause = clock_.NewWakeup();
+  const int64_t deadline = clock_.MonotonicNs() + 3 * kNanosPerSecond;
+  const auto in_force = [&] {
+    const auto stats = processor_->stats();
+    return std::all_of(stats.begin(), stats.end(),
+                       [&](const auto& s) { return s.rule_set_hash == rule_set_hash_; });
+  };
+  while (!in_force() && clock_.MonotonicNs() < deadline) pause->Wait(10 * kNanosPerMilli);
+  return OkStatus();
+}
+
+Status ServiceHost::Reload(const Config& fresh) {
+  RETURN_IF_ERROR(CheckConfig(fresh));
+  if (processor_ != nullptr) {
+    ASSIGN_OR_RETURN(
+        const codec::RuleSet rules,
+        ReadRuleSet(fresh.rules.files, fresh.rules.overrides, fresh.rules.evaluation_interval_ns));
+    ASSIGN_OR_RETURN(const std::string hash, processor_->SetRules(rules));
+    if (hash == rule_set_hash_) {
+      PITWALL_LOG(kInfo, "reload", "the rules are the same");
+    } else {
+      PITWALL_LOG(kInfo, "reload", "rule set ", hash, " goes into force");
+    }
+    rule_set_hash_ = hash;
+  }
+  const int64_t interval_ns = fresh.collector.interval_ns;
+  if (collector_ != nullptr && interval_ns != config_.collector.interval_ns) {
+    RETURN_IF_ERROR(collector_->SetInterval(interval_ns));
+    PITWALL_LOG(kInfo, "reload",
+                "collector.interval: ", FormatDuration(config_.collector.interval_ns), " -> ",
+                FormatDuration(interval_ns));
+  }
+  config_.rules = fresh.rules;
+  config_.collector.interval_ns = interval_ns;
+  if (PrintConfig(config_) != PrintConfig(fresh)) {
+    PITWALL_LOG(
+        kWarning, "reload",
+        "rules and collector.interval can change while it runs; what else has changed waits "
+        "for the next start");
+  }
+  return OkStatus();
+}
+
+Status ServiceHost::StartCollector() {
+  collector::Options options;
+  options.node = config_.collector.node;
+  options.interval_ns = config_.collector.interval_ns;
+  for (const JobConfig& job : config_.collector.jobs)
+    options.jobs.push_back({.id = job.id, .name = job.name});
+  options.socket_path = config_.Socket();
+  options.drop_dir = config_.collector.drop_dir;
+  options.spool_dir = config_.SpoolDir();
+  RETURN_IF_ERROR(MakeDirectory(options.spool_dir));
+  options.spool_bytes = static_cast<uint64_t>(config_.collector.spool_bytes);
+  options.gpus = config_.collector.gpus;
+  ASSIGN_OR_RETURN(std::unique_ptr<Appender> inner, log_->OpenAppender());
+  appender_ =
+      std::make_unique<EnsuringAppender>(log_.get(), ProcessorOptionsOf(config_), std::move(inner));
+  ASSIGN_OR_RETURN(collector_, collector::Collector::Create(options, clock_, appender_.get()));
+  RETURN_IF_ERROR(collector_->Start());
+  PITWALL_LOG(kInfo, "collector", "clients connect to ", options.socket_path, " (PITWALL_SOCKET)");
+  RegisterCollectorMetrics();
+  return OkStatus();
+}
+
+Status ServiceHost::StartNotifier() {
+  notifier::NotifierOptions options;
+  for (const WebhookConfig& webhook : config_.notifier.webhooks) {
+    notifier::WebhookOptions hook;
+    hook.name = webhook.name;
+    hook.url = webhook.url;
+    hook.severities = webhook.severities;
+    hook.from_start = webhook.from_start;
+    for (const std::string& type : webhook.types) {
+      const auto parsed =
+          ParseEventType(StartsWith(type, "io.pitwall.") ? type : Cat("io.pitwall.", type));
+      if (!parsed.has_value()) {
+        return InvalidArgument(Cat("notifier.webhooks: ", webhook.name, ": unknown type ",
+                                   Quote(type),
+                                   " (issue.found, issue.updated, issue.resolved, rule.status)"));
+      }
+      hook.types.push_back(*parsed);
+    }
+    if (!webhook.secrets.empty()) {
+      std::vector<std::string> secrets;
+      for (const std::string& where : webhook.secrets) {
+        ASSIGN_OR_RETURN(std::string secret, http::ReadSecret(where));
+        secrets.push_back(std::move(secret));
+      }
+      ASSIGN_OR_RETURN(std::unique_ptr<WebhookSigner> signer,
+                       http::MakeStandardWebhooksSigner(secrets));
+      hook.signer = std::move(signer);
+    }
+    options.webhooks.push_back(std::move(hook));
+  }
+  if (!options.webhooks.empty()) {
+    ASSIGN_OR_RETURN(transport_,
+                     http::MakeCurlTransport({.allow_insecure = config_.notifier.allow_insecure,
+                                              .allowed_cidrs = config_.notifier.allowed_cidrs}));
+  }
+  ASSIGN_OR_RETURN(notifier_,
+                   notifier::Notifier::Make(&clock_, log_.get(), transport_.get(), options));
+  RETURN_IF_ERROR(notifier_->Start());
+  notifier_->RegisterMetrics(&exposition_);
+  grpc_adapter::IssueServerOptions server;
+  server.listen = config_.grpc.listen;
+  server.tls = {.certificate_file = config_.grpc.tls.certificate,
+                .key_file = config_.grpc.tls.key,
+                .client_ca_file = config_.grpc.tls.client_ca};
+  RETURN_IF_ERROR(WarnWithoutTls("grpc", config_.grpc.listen, config_.grpc.tls));
+  ASSIGN_OR_RETURN(server.token, Token(config_.grpc.listen, config_.grpc.token_file, "gRPC"));
+  ASSIGN_OR_RETURN(grpc_, grpc_adapter::IssueServer::Start(&clock_, notifier_.get(), server));
+  PITWALL_LOG(kInfo, "grpc", "IssueService on ", config_.grpc.listen, ", port ", grpc_->port());
+  return OkStatus();
+}
+
+Status ServiceHost::StartExecutor() {
+  executor::ExecutorOptions options;
+  options.node = config_.collector.node;
+  options.budget = static_cast<int>(config_.executor.budget);
+  options.cool_down_ns = config_.executor.cool_down_ns;
+  for (const PolicyConfig& policy : config_.executor.policies) {
+    options.policies.push_back({.rule = policy.rule,
+                                .mode = policy.mode == "live"  ? executor::PolicyMode::kLive
+                                        : policy.mode == "off" ? executor::PolicyMode::kOff
+                                                               : executor::PolicyMode::kDryRun,
+                                .grace_ns = policy.grace_ns});
+  }
+  processes_ = executor::MakeLinuxProcessControl();
+  ASSIGN_OR_RETURN(executor_,
+                   executor::Executor::Make(&clock_, log_.get(), processes_.get(), options));
+  RETURN_IF_ERROR(executor_->Start());
+  executor_->RegisterMetrics(&exposition_);
+  return OkStatus();
+}
+
+StatusOr<std::string> ServiceHost::Token(const std::string& listen, const std::string& token_file,
+                                         std::string_view what) {
+  if (!token_file.empty()) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(token_file, 4096));
+    return std::string(Trim(text));
+  }
+  ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(listen));
+  if (address.loopback) return std::string();
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> random(std::fopen("/dev/urandom", "rb"),
+                                                               std::fclose);
+  char bytes[24];
+  if (random == nullptr || std::fread(bytes, 1, sizeof(bytes), random.get()) != sizeof(bytes)) {
+    return Internal("no random bytes for a token: give one with token_file");
+  }
+  const std::string token = Hex(std::string_view(bytes, sizeof(bytes)));
+  std::fprintf(stderr, "%s listens beyond loopback (%s); token, shown only now: %s\n",
+               std::string(what).c_str(), listen.c_str(), token.c_str());
+  return token;
+}
+
+Status ServiceHost::Ready() const {
+  if (processor_ != nullptr) {
+    if (const auto faults = processor_->faults(); !faults.empty())
+      return Unavailable(Cat("processor: ", faults[0]));
+    if (!processor_->ready()) return Unavailable("processor: reading its state");
+  }
+  if (notifier_ != nullptr && !notifier_->Ready())
+    return Unavailable("notifier: reading the history of issues");
+  if (executor_ != nullptr && !executor_->Ready())
+    return Unavailable("executor: reading its decisions");
+  return OkStatus();
+}
+
+void ServiceHost::WatchReadiness() {
+  bool was_ready = false;
+  while (!stopping_) {
+    const bool ready = Ready().ok();
+    if (grpc_ != nullptr) grpc_->SetServing(ready);
+    if (ready && !was_ready) PITWALL_LOG(kInfo, service_, "ready");
+    was_ready = ready;
+    readiness_wakeup_->Wait((ready ? 1000 : 50) * kNanosPerMilli);
+  }
+}
+
+Status ServiceHost::StartHttp() {
+  std::vector<http::HttpRoute> routes;
+  routes.push_back({.method = "GET",
+                    .path = "/metrics",
+                    .handler =
+                        [this](const http::HttpRequest&) {
+                          http::HttpResponse response;
+                          response.content_type = telemetry::Exposition::kContentType;
+                          response.body = exposition_.Render();
+                          return response;
+                        },
+                    .open = true});
+  routes.push_back({.method = "GET",
+                    .path = "/healthz",
+                    .handler =
+                        [this](const http::HttpRequest&) {
+                          Status health = notifier_ != nullptr ? notifier_->Health() : OkStatus();
+                          if (health.ok() && executor_ != nullptr) health = executor_->Health();
+                          if (health.ok() && processor_ != nullptr) {
+                            if (const auto faults = processor_->faults(); !faults.empty())
+                              health = Unavailable(faults[0]);
+                          }
+                          return health.ok() ? http::HttpResponse::Text(200, "ok\n")
+                                             : http::HttpResponse::Text(
+                                                   503, Cat(ToStd(health.message()), "\n"));
+                        },
+                    .open = true});
+  routes.push_back({.method = "GET",
+                    .path = "/readyz",
+                    .handler =
+                        [this](const http::HttpRequest&) {
+                          const Status ready = Ready();
+                          return ready.ok() ? http::HttpResponse::Text(200, "ok\n")
+                                            : http::HttpResponse::Text(
+                                                  503, Cat(ToStd(ready.message()), "\n"));
+                        },
+                    .open = true});
+  if (notifier_ != nullptr) {
+    routes.push_back(
+        {.method = "GET", .path = "/metrics/issues", .handler = [this](const http::HttpRequest&) {
+           http::HttpResponse response;
+           response.content_type = telemetry::Exposition::kContentType;
+           response.body = notifier_->RenderIssueMetrics();
+           return response;
+         }});
+  }
+  http::HttpServerOptions options;
+  options.listen = config_.http.listen;
+  options.tls = {.certificate_file = config_.http.tls.certificate,
+                 .key_file = config_.http.tls.key,
+                 .client_ca_file = config_.http.tls.client_ca};
+  RETURN_IF_ERROR(WarnWithoutTls("http", config_.http.listen, config_.http.tls));
+  ASSIGN_OR_RETURN(options.token, Token(config_.http.listen, config_.http.token_file, "HTTP"));
+  ASSIGN_OR_RETURN(http_, http::HttpServer::Start(options, std::move(routes)));
+  PITWALL_LOG(kInfo, "http", config_.http.tls.certificate.empty() ? "http" : "https", "://",
+              http_->address(), "/metrics, /healthz, /readyz");
+  return OkStatus();
+}
+
+void ServiceHost::Stop() {
+  if (stopping_.exchange(true)) return;
+  if (readiness_wakeup_ != nullptr) readiness_wakeup_->Wake();
+  if (readiness_thread_.joinable()) readiness_thread_.join();
+  if (grpc_ != nullptr) grpc_->SetServing(false);
+  if (collector_ != nullptr) collector_->Stop();
+  if (processor_ != nullptr) processor_->Stop();
+  if (executor_ != nullptr) executor_->Stop();
+  if (http_ != nullptr) http_->Stop();
+  if (notifier_ != nullptr) notifier_->Stop();
+  if (grpc_ != nullptr) grpc_->Stop();
+}
+
+}  // namespace pitwall

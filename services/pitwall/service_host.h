@@ -1,0 +1,82 @@
+// The composition root: the one place that wires modules to each other.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "services/adapters/clock/system_clock.h"
+#include "services/adapters/grpc/issue_server.h"
+#include "services/adapters/http/http_server.h"
+#include "services/base/status.h"
+#include "services/collector/collector.h"
+#include "services/executor/executor.h"
+#include "services/notifier/notifier.h"
+#include "services/pipeline/io.h"
+#include "services/pitwall/config.h"
+#include "services/processor/processor.h"
+#include "services/telemetry/exposition.h"
+
+namespace pitwall {
+
+struct Roles {
+  bool collector = false;
+  bool processor = false;
+  bool notifier = false;
+  bool executor = false;
+};
+
+// Starts the services of its roles in one process and stops them in order. Not thread-safe.
+class ServiceHost {
+ public:
+  ServiceHost(std::string service, const Roles& roles, Config config);
+  ~ServiceHost();
+
+  // On error nothing runs.
+  Status Start();
+  // Reads the rule files again and puts them in force, and sets the collector's interval. On an
+  // error nothing has changed. What else differs in `fresh` waits for the next start, and a
+  // warning says so.
+  Status Reload(const Config& fresh);
+  // Collector first (it says goodbye for its sources), then what reads. Idempotent.
+  void Stop();
+
+ private:
+  Status OpenLog();
+  Status StartProcessor();
+  Status StartCollector();
+  Status StartNotifier();
+  Status StartExecutor();
+  Status StartHttp();
+  void RegisterProcessorMetrics();
+  void RegisterCollectorMetrics();
+  StatusOr<std::string> Token(const std::string& listen, const std::string& token_file,
+                              std::string_view what);
+  Status Ready() const;
+  void WatchReadiness();
+
+  const std::string service_;
+  const Roles roles_;
+  Config config_;  // the threads do not read it: Reload changes it
+  clock::SystemClock clock_;
+  telemetry::Exposition exposition_;
+  std::vector<telemetry::Registration> registrations_;
+  std::unique_ptr<Log> log_;
+  std::unique_ptr<Appender> appender_;
+  std::unique_ptr<processor::Processor> processor_;
+  std::string rule_set_hash_;
+  std::unique_ptr<collector::Collector> collector_;
+  std::unique_ptr<HttpTransport> transport_;
+  std::unique_ptr<notifier::Notifier> notifier_;
+  std::unique_ptr<grpc_adapter::IssueServer> grpc_;
+  std::unique_ptr<executor::ProcessControl> processes_;
+  std::unique_ptr<executor::Executor> executor_;
+  std::unique_ptr<http::HttpServer> http_;
+  std::unique_ptr<Wakeup> readiness_wakeup_;
+  std::atomic<bool> stopping_{false};
+  std::thread readiness_thread_;
+};
+
+}  // namespace pitwall

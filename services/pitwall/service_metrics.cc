@@ -1,0 +1,87 @@
+// What /metrics says of processor and collector: their own plain counters, listed at scrape time.
+#include <algorithm>
+
+#include "services/base/strings.h"
+#include "services/pitwall/service_host.h"
+
+namespace pitwall {
+
+using telemetry::MetricType;
+using telemetry::Sample;
+
+void ServiceHost::RegisterProcessorMetrics() {
+  const processor::Processor* processor = processor_.get();
+  const auto add = [&](std::string_view name, std::string_view help, MetricType type, auto value) {
+    registrations_.push_back(
+        exposition_.Add(name, help, type, [processor, value](std::vector<Sample>* out) {
+          const std::vector<processor::PartitionStats> all = processor->stats();
+          for (const processor::PartitionStats& s : all) {
+            out->push_back(
+                {Labels({{"partition", Cat(s.partition)}}), static_cast<double>(value(s))});
+          }
+        }));
+  };
+  using Stats = processor::PartitionStats;
+  const auto counter = MetricType::kCounter;
+  const auto gauge = MetricType::kGauge;
+  add("pitwall_processor_records_total", "Records of pitwall.telemetry applied.", counter,
+      [](const Stats& s) { return s.counters.records; });
+  add("pitwall_processor_samples_total", "Samples accepted.", counter,
+      [](const Stats& s) { return s.counters.samples; });
+  add("pitwall_processor_clock_ticks_total", "Clock ticks read.", counter,
+      [](const Stats& s) { return s.counters.ticks; });
+  add("pitwall_processor_rule_evaluations_total", "Evaluations of one rule on one job at one tick.",
+      counter, [](const Stats& s) { return s.counters.evaluations; });
+  add("pitwall_processor_rule_errors_total", "Evaluations that failed.", counter,
+      [](const Stats& s) { return s.counters.rule_errors; });
+  add("pitwall_processor_events_total", "Issue and status events.", counter,
+      [](const Stats& s) { return s.counters.events; });
+  add("pitwall_processor_commits_total", "Transactions committed.", counter,
+      [](const Stats& s) { return s.commits; });
+  add("pitwall_processor_failed_commits_total", "Transactions that failed.", counter,
+      [](const Stats& s) { return s.failed_commits; });
+  add("pitwall_processor_snapshots_total", "Job snapshots committed.", counter,
+      [](const Stats& s) { return s.snapshots; });
+  add("pitwall_processor_sequence_gaps", "Batches known to be missing.", gauge,
+      [](const Stats& s) { return s.counters.gaps; });
+  add("pitwall_processor_jobs", "Jobs with state.", gauge, [](const Stats& s) { return s.jobs; });
+  add("pitwall_processor_live_sources", "Sources that hold a watermark.", gauge,
+      [](const Stats& s) { return s.live_sources; });
+  add("pitwall_processor_lag_records", "Records of the partition that are not committed yet.",
+      gauge, [](const Stats& s) { return s.end_offset - s.next_offset; });
+  add("pitwall_processor_state_bytes", "Memory held by job state.", gauge,
+      [](const Stats& s) { return s.memory_bytes; });
+  add("pitwall_processor_replayed_records", "Records read again at the last start.", gauge,
+      [](const Stats& s) { return s.records_replayed; });
+  registrations_.push_back(exposition_.Add(
+      "pitwall_processor_dropped_total",
+      "What was not evaluated, by reason (samples, or batches where none was read).", counter,
+      [processor](std::vector<Sample>* out) {
+        const std::vector<Stats> all = processor->stats();
+        for (const Stats& s : all) {
+          for (size_t r = 0; r < engine::kDropNames.size(); ++r) {
+            out->push_back(
+                {Labels({{"partition", Cat(s.partition)}, {"reason", engine::kDropNames[r]}}),
+                 static_cast<double>(s.counters.drops[r])});
+          }
+        }
+      }));
+}
+
+void ServiceHost::RegisterCollectorMetrics() {
+  const collector::Collector* collector = collector_.get();
+  std::vector<std::string> names;
+  for (const collector::CounterValue& counter : collector->Counters()) {
+    if (std::find(names.begin(), names.end(), counter.name) != names.end()) continue;
+    names.push_back(counter.name);
+    registrations_.push_back(exposition_.Add(
+        counter.name, counter.help, counter.monotonic ? MetricType::kCounter : MetricType::kGauge,
+        [collector, name = counter.name](std::vector<Sample>* out) {
+          for (const collector::CounterValue& value : collector->Counters()) {
+            if (value.name == name) out->push_back({Labels::FromPairs(value.labels), value.value});
+          }
+        }));
+  }
+}
+
+}  // namespace pitwall

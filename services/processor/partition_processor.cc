@@ -1,0 +1,298 @@
+#include "services/processor/partition_processor.h"
+
+#include <algorithm>
+
+#include "services/base/log.h"
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/codec/snapshot_codec.h"
+#include "services/codec/telemetry_codec.h"
+#include "services/pipeline/topics.h"
+
+namespace pitwall::processor {
+
+PartitionProcessor::PartitionProcessor(int32_t partition, Clock* clock, Log* log, RuleSets* rules,
+                                       const PartitionOptions& options)
+    : partition_(partition),
+      clock_(clock),
+      log_(log),
+      rules_(rules),
+      options_(options),
+      input_{std::string(kTelemetryTopic), partition} {}
+
+PartitionProcessor::~PartitionProcessor() = default;
+
+void PartitionProcessor::WantRules(std::string hash) {
+  MutexLock lock(&mutex_);
+  wanted_rules_ = std::move(hash);
+}
+
+PartitionStats PartitionProcessor::stats() const {
+  MutexLock lock(&mutex_);
+  return stats_;
+}
+
+void PartitionProcessor::Interrupt() {
+  if (reader_ != nullptr) reader_->Interrupt();
+}
+
+std::string PartitionProcessor::Metadata() const {
+  const int64_t replay = shard_->replay_offset();
+  return Cat("v1;L=", replay, ";rules=", shard_->RuleSetHashAt(replay));
+}
+
+Status PartitionProcessor::RunOnce(int64_t timeout_ns) {
+  if (next_record_ == records_.size()) {
+    records_.clear();
+    next_record_ = 0;
+    const int64_t now = clock_->MonotonicNs();
+    int64_t wait = std::min(timeout_ns, last_commit_ns_ + options_.commit_interval_ns - now);
+    if (options_.clock_ticks)
+      wait = std::min(wait, last_probe_ns_ + options_.tick_interval_ns - now);
+    if (Status status = reader_->Poll(options_.poll_records, options_.poll_bytes,
+                                      std::max<int64_t>(wait, 0), &records_);
+        !status.ok()) {
+      if (!absl::IsDataLoss(status)) return status;
+      // Retention or damage took records. What is there goes on; nobody may think that nothing
+      // happened.
+      PITWALL_LOG(kError, "processor", "partition ", partition_, ": ", ToStd(status.message()));
+    }
+  }
+  for (; next_record_ < records_.size(); ++next_record_) {
+    const Record& record = records_[next_record_];
+    engine::Outputs scratch;
+    engine::Outputs* out = record.offset < suppress_below_ ? &scratch : &outputs_;
+    RETURN_IF_ERROR(
+        shard_->Apply(record.offset, record.append_time_ns, record.key, record.value, out));
+    if (record.offset < suppress_below_) ++replayed_;
+    next_offset_ = record.offset + 1;
+    // A verdict does not wait for the rest of what was polled, and dead letters do not pile up.
+    if (!outputs_.events.empty() || outputs_.dead_letters.size() >= kDeadLettersPerCommit) {
+      ++next_record_;
+      break;
+    }
+  }
+  if (next_record_ == records_.size()) next_offset_ = std::max(next_offset_, reader_->position());
+
+  const int64_t now = clock_->MonotonicNs();
+  const bool tick = TickDue(now);
+  std::string wanted;
+  {
+    MutexLock lock(&mutex_);
+    wanted = wanted_rules_;
+  }
+  const bool rules_due = !wanted.empty() && wanted != shard_->rule_set_hash() &&
+                         wanted != appended_rules_ && next_record_ == records_.size() &&
+                         end_seen_ >= 0 && reader_->position() >= end_seen_;
+  const bool moved = next_offset_ > committed_offset_;
+  if (!outputs_.events.empty() || tick || rules_due ||
+      outputs_.dead_letters.size() >= kDeadLettersPerCommit ||
+      ((moved || !outputs_.dead_letters.empty()) &&
+       now - last_commit_ns_ >= options_.commit_interval_ns)) {
+    RETURN_IF_ERROR(CommitNow(tick));
+    const std::vector<std::string> due =
+        shard_->SnapshotsDue(options_.snapshot_interval_ns, options_.snapshots_per_round);
+    if (!due.empty() && committed_offset_ >= suppress_below_) RETURN_IF_ERROR(WriteSnapshots(due));
+  }
+  return OkStatus();
+}
+
+bool PartitionProcessor::TickDue(int64_t now) {
+  if (last_probe_ns_ >= 0 && now - last_probe_ns_ < options_.tick_interval_ns) return false;
+  const bool reached =
+      end_seen_ >= 0 && next_record_ == records_.size() && reader_->position() >= end_seen_;
+  if (auto end = reader_->EndOffset(); end.ok()) {
+    end_seen_ = *end;
+  } else {
+    end_seen_ = -1;  // unknown: no tick until it has been seen again and reached
+  }
+  last_probe_ns_ = now;
+  return options_.clock_ticks && reached && now >= ticks_paused_until_ &&
+         committed_offset_ >= suppress_below_;
+}
+
+Status PartitionProcessor::CommitNow(bool with_tick) {
+  Commit commit;
+  commit.group = options_.group;
+  commit.input = input_;
+  // While old records are read again, the position in the log stays what it was.
+  commit.next_offset = std::max(next_offset_, suppress_below_);
+  commit.metadata = Metadata();
+  for (const IssueEvent& event : outputs_.events) {
+    commit.outputs.push_back({.topic = std::string(kIssuesTopic),
+                              .partition = partition_,
+                              .key = event.job,
+                              .value = cloudevents::EncodeCloudEvent(event),
+                              .headers = {{"content-type", "application/cloudevents+json"}}});
+  }
+  for (const engine::DeadLetter& letter : outputs_.dead_letters) {
+    commit.outputs.push_back({.topic = std::string(kDeadLetterTopic),
+                              .key = letter.key,
+                              .value = letter.value,
+                              .headers = {{"reason", letter.reason},
+                                          {"topic", input_.topic},
+                                          {"partition", Cat(partition_)},
+                                          {"offset", Cat(letter.offset)},
+                                          {"original_bytes", Cat(letter.original_bytes)}}});
+  }
+  std::string wanted;
+  {
+    MutexLock lock(&mutex_);
+    wanted = wanted_rules_;
+  }
+  const bool new_rules = !wanted.empty() && wanted != shard_->rule_set_hash() &&
+                         wanted != appended_rules_ && end_seen_ >= 0 &&
+                         reader_->position() >= end_seen_;
+  if (new_rules) {
+    std::string value;
+    codec::EncodeControl({.kind = ControlRecord::Kind::kRuleSetChange, .rule_set_hash = wanted},
+                         &value);
+    commit.outputs.push_back({.topic = input_.topic,
+                              .partition = partition_,
+                              .key = std::string(kControlKey),
+                              .value = value});
+  }
+  const int64_t begin = clock_->MonotonicNs();
+  if (with_tick) {
+    const int64_t elapsed =
+        last_tick_ns_ < 0 ? 0 : std::min(begin - last_tick_ns_, options_.max_tick_ns);
+    std::string value;
+    codec::EncodeControl({.kind = ControlRecord::Kind::kClockTick, .elapsed_ns = elapsed}, &value);
+    commit.outputs.push_back({.topic = input_.topic,
+                              .partition = partition_,
+                              .key = std::string(kControlKey),
+                              .value = value});
+  }
+  const Status status = ApplyTimed(commit);
+  if (!status.ok()) {
+    ++failed_commits_;
+    Publish();
+    return Annotate(status,
+                    Cat("commit of partition ", partition_, " at offset ", commit.next_offset));
+  }
+  if (with_tick) last_tick_ns_ = begin;
+  if (new_rules) appended_rules_ = wanted;
+  outputs_.events.clear();
+  outputs_.dead_letters.clear();
+  committed_offset_ = commit.next_offset;
+  last_commit_ns_ = clock_->MonotonicNs();
+  ++commits_;
+  Publish();
+  return OkStatus();
+}
+
+// An append that failed or was slow: the log was away for others too, whose batches come late.
+Status PartitionProcessor::ApplyTimed(const Commit& commit) {
+  const int64_t begin = clock_->MonotonicNs();
+  Status status = committer_->Apply(commit);
+  const int64_t end = clock_->MonotonicNs();
+  if (!status.ok() || end - begin > options_.max_tick_ns)
+    ticks_paused_until_ = end + options_.outage_grace_ns;
+  return status;
+}
+
+Status PartitionProcessor::WriteSnapshots(const std::vector<std::string>& jobs) {
+  for (const std::string& job : jobs) {
+    const engine::JobSnapshot snapshot = shard_->Snapshot(job, next_offset_);
+    ASSIGN_OR_RETURN(const std::vector<std::string> chunks,
+                     codec::SplitSnapshot(snapshot.job, snapshot.offset, snapshot.rule_set_hash,
+                                          snapshot.format, snapshot.payload));
+    Slots& slots = slots_[job];
+    const int slot = 1 - slots.newest;
+    Commit commit{.group = options_.group,
+                  .input = input_,
+                  .next_offset = committed_offset_,
+                  .metadata = Metadata(),
+                  .outputs = {}};
+    const auto key = [&](uint32_t chunk) {
+      return Cat(partition_, "/", job, "/", slot, "/", chunk);
+    };
+    for (uint32_t i = 0; i < chunks.size(); ++i) {
+      commit.outputs.push_back({.topic = std::string(kStateTopic),
+                                .partition = partition_,
+                                .key = key(i),
+                                .value = chunks[i]});
+    }
+    for (uint32_t i = static_cast<uint32_t>(chunks.size()); i < slots.chunks[slot]; ++i) {
+      commit.outputs.push_back({.topic = std::string(kStateTopic),
+                                .partition = partition_,
+                                .key = key(i),
+                                .value = {},
+                                .tombstone = true});
+    }
+    RETURN_IF_ERROR(Annotate(ApplyTimed(commit), Cat("snapshot of job ", job)));
+    slots.newest = slot;
+    slots.chunks[slot] = static_cast<uint32_t>(chunks.size());
+    shard_->SnapshotCommitted(snapshot);
+    ++snapshots_;
+  }
+  const std::vector<std::string> forgotten = shard_->TakeForgotten();
+  if (!forgotten.empty()) {
+    Commit commit{.group = options_.group,
+                  .input = input_,
+                  .next_offset = committed_offset_,
+                  .metadata = Metadata(),
+                  .outputs = {}};
+    for (const std::string& job : forgotten) {
+      for (int slot = 0; slot < 2; ++slot) {
+        for (uint32_t i = 0; i < slots_[job].chunks[slot]; ++i) {
+          commit.outputs.push_back({.topic = std::string(kStateTopic),
+                                    .partition = partition_,
+                                    .key = Cat(partition_, "/", job, "/", slot, "/", i),
+                                    .value = {},
+                                    .tombstone = true});
+        }
+      }
+      slots_.erase(job);
+    }
+    RETURN_IF_ERROR(Annotate(ApplyTimed(commit), "deleting snapshots of jobs that are gone"));
+  }
+  Publish();
+  return OkStatus();
+}
+
+Status PartitionProcessor::Finish() {
+  if (shard_ == nullptr) return OkStatus();
+  RETURN_IF_ERROR(CommitNow(/*with_tick=*/false));
+  if (committed_offset_ < suppress_below_ || next_offset_ < suppress_below_) return OkStatus();
+  RETURN_IF_ERROR(WriteSnapshots(shard_->SnapshotsDue(0, SIZE_MAX)));
+  return CommitNow(/*with_tick=*/false);  // from where the next owner has to read, after them
+}
+
+bool PartitionProcessor::CaughtUp() {
+  if (next_record_ != records_.size() || !outputs_.events.empty()) return false;
+  auto end = reader_->EndOffset();
+  return end.ok() && reader_->position() >= *end && committed_offset_ >= next_offset_;
+}
+
+void PartitionProcessor::Publish() {
+  PartitionStats stats;
+  stats.partition = partition_;
+  stats.counters = shard_->counters();
+  stats.next_offset = committed_offset_;
+  stats.end_offset = std::max(end_seen_, next_offset_);
+  stats.replay_offset = shard_->replay_offset();
+  stats.records_replayed = replayed_;
+  stats.commits = commits_;
+  stats.snapshots = snapshots_;
+  stats.failed_commits = failed_commits_;
+  // Counting bytes walks every pane: for the scrape's sake once in a while is enough.
+  const int64_t now = clock_->MonotonicNs();
+  const bool count_bytes = now >= count_bytes_at_;
+  if (count_bytes) {
+    count_bytes_at_ = now + kCountBytesEveryNs;
+    memory_bytes_ = 0;
+  }
+  for (const engine::Job* job : shard_->Jobs()) {
+    ++stats.jobs;
+    stats.live_sources += job->live_sources();
+    if (count_bytes) memory_bytes_ += job->MemoryBytes();
+  }
+  stats.memory_bytes = memory_bytes_;
+  stats.recovering = next_offset_ < suppress_below_;
+  stats.rule_set_hash = shard_->rule_set_hash();
+  MutexLock lock(&mutex_);
+  stats_ = stats;
+}
+
+}  // namespace pitwall::processor

@@ -1,0 +1,224 @@
+#include "services/processor/partition_processor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/base/strings.h"
+#include "services/codec/telemetry_codec.h"
+#include "services/pipeline/topics.h"
+#include "services/processor/processor.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/memory_log.h"
+
+namespace pitwall::processor {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::SizeIs;
+
+constexpr char kRules[] = R"rules(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - {alert: High, expr: m > 0.5}
+)rules";
+
+class PartitionProcessorTest : public ::testing::Test {
+ protected:
+  PartitionProcessorTest() {
+    EXPECT_TRUE(EnsureTopics(&log_, {.telemetry_partitions = 1}).ok());
+    rules_.emplace(&log_);
+    hash_ = *rules_->Publish({.files = {{"pack.yaml", kRules}}});
+    Open();
+  }
+
+  // A new owner of the partition.
+  void Open() {
+    owner_.emplace(0, &clock_, &log_, &*rules_, options_);
+    owner_->WantRules(hash_);
+    ASSERT_TRUE(owner_->Recover().ok());
+  }
+  void Append(std::string value, std::string_view key = "job") {
+    const auto appender = log_.OpenAppender();
+    ASSERT_TRUE((*appender)
+                    ->Append({{.topic = std::string(kTelemetryTopic),
+                               .partition = 0,
+                               .key = std::string(key),
+                               .value = std::move(value)}})
+                    .ok());
+  }
+  // A batch of source "n" of job "job", now.
+  std::string Sample(double value, uint64_t frames = 1, bool with_schema = true) {
+    Schema schema;
+    schema.series.push_back({Labels({{kMetricName, "m"}}), SeriesKind::kGauge});
+    schema.id = SchemaId(0, schema.series);
+    const int64_t now[] = {clock_.WallNs()};
+    const double values[] = {value};
+    Batch batch;
+    batch.job = "job";
+    batch.source = "n";
+    batch.boot_id = "b";
+    batch.sequence = ++sequence_;
+    batch.info.start_ns = now[0];
+    batch.promise_ns = now[0];
+    if (with_schema) batch.schemas.push_back(schema);
+    for (uint64_t i = 0; i < frames; ++i) {
+      batch.frames.push_back(
+          {.schema_id = with_schema ? schema.id : 17 + i, .times_ns = now, .values = values});
+    }
+    std::string bytes;
+    codec::BatchEncoder().Encode(batch, &bytes);
+    return bytes;
+  }
+  // Rounds of one second each.
+  void Run(int seconds) {
+    for (int i = 0; i < seconds; ++i) {
+      clock_.Advance(kNanosPerSecond);
+      for (int round = 0; round < 4; ++round) ASSERT_TRUE(owner_->RunOnce(0).ok());
+    }
+  }
+  size_t Ticks() {
+    size_t ticks = 0;
+    codec::BatchDecoder decoder;
+    for (const Record& record : log_.Records(kTelemetryTopic)) {
+      const auto decoded = decoder.Decode(record.value);
+      ticks += decoded.ok() && decoded->control != nullptr &&
+                       decoded->control->kind == ControlRecord::Kind::kClockTick
+                   ? 1
+                   : 0;
+    }
+    return ticks;
+  }
+  std::vector<Record> Dead() { return log_.Records(kDeadLetterTopic); }
+
+  fakes::FakeClock clock_;
+  fakes::MemoryLog log_{&clock_};
+  PartitionOptions options_;
+  std::optional<RuleSets> rules_;
+  std::string hash_;
+  std::optional<PartitionProcessor> owner_;
+  uint64_t sequence_ = 0;
+};
+
+TEST_F(PartitionProcessorTest, BytesThatAreNoBatchBecomeADeadLetterAndTheRestGoesOn) {
+  Append("\xff\xff garbage", "some-job");
+  for (int i = 0; i < 5; ++i) {
+    Append(Sample(1));
+    Run(1);
+  }
+  ASSERT_THAT(Dead(), SizeIs(1));
+  EXPECT_EQ(Dead()[0].key, "some-job");
+  EXPECT_EQ(Dead()[0].value, "\xff\xff garbage");
+  EXPECT_THAT(Dead()[0].headers, Contains(Pair("topic", "pitwall.telemetry")));
+  EXPECT_THAT(Dead()[0].headers, Contains(Pair("offset", "0")));
+  EXPECT_THAT(Dead()[0].headers, Contains(Pair("original_bytes", "10")));
+  const std::vector<Record> issues = log_.Records(kIssuesTopic);
+  EXPECT_THAT(issues, Contains(Field(&Record::value, HasSubstr("io.pitwall.issue.found"))));
+}
+
+TEST_F(PartitionProcessorTest, ADeadLetterFitsIntoTheLogWhateverItsRecord) {
+  Append(std::string(1'000'000, '\xff'));
+  Run(2);
+  ASSERT_THAT(Dead(), SizeIs(1));
+  EXPECT_EQ(Dead()[0].value.size(), engine::kMaxDeadLetterBytes);
+  EXPECT_THAT(Dead()[0].headers, Contains(Pair("original_bytes", "1000000")));
+}
+
+TEST_F(PartitionProcessorTest, ARecordOfBadFramesIsOneDeadLetter) {
+  Append(Sample(1, 5000, /*with_schema=*/false));
+  Run(2);
+  EXPECT_THAT(Dead(), SizeIs(1));
+}
+
+TEST_F(PartitionProcessorTest, AFloodOfBadRecordsIsWrittenInPieces) {
+  for (int i = 0; i < 1000; ++i) Append("\xff bad");
+  for (int i = 0; i < 40 && Dead().size() < 1000; ++i) {
+    const size_t before = Dead().size();
+    ASSERT_TRUE(owner_->RunOnce(0).ok());
+    EXPECT_LE(Dead().size(), before + 64);
+    clock_.Advance(kNanosPerSecond);
+  }
+  EXPECT_EQ(Dead().size(), 1000U);
+}
+
+TEST_F(PartitionProcessorTest, TicksPauseAfterTheLogWasAway) {
+  Run(5);
+  const size_t before = Ticks();
+  EXPECT_GE(before, 3U);
+  // What notices an outage is a read as often as a write.
+  log_.FailPolls(1, Unavailable("broker away"));
+  clock_.Advance(kNanosPerSecond);
+  ASSERT_FALSE(owner_->RunOnce(0).ok());
+  ASSERT_TRUE(owner_->Recover().ok());
+  Run(12);
+  EXPECT_EQ(Ticks(), before);
+  Run(10);
+  EXPECT_GT(Ticks(), before);
+}
+
+TEST_F(PartitionProcessorTest, WhereReadingBeginsStaysWhileNothingComes) {
+  for (int i = 0; i < 5; ++i) {
+    Append(Sample(0));
+    Run(1);
+  }
+  ASSERT_TRUE(owner_->Finish().ok());
+  const int64_t end = owner_->stats().next_offset;
+  EXPECT_GT(end, 5);
+  for (int start = 0; start < 3; ++start) {
+    Open();
+    EXPECT_EQ(owner_->stats().replay_offset, end) << "start " << start;
+    ASSERT_TRUE(owner_->Finish().ok());
+    EXPECT_EQ(owner_->stats().next_offset, end);
+  }
+}
+
+TEST_F(PartitionProcessorTest, TheOlderSnapshotServesWhereTheNewerCannot) {
+  options_.snapshot_interval_ns = kNanosPerSecond;
+  Open();
+  for (int i = 0; i < 6; ++i) {
+    Append(Sample(0));
+    Run(1);
+  }
+  EXPECT_GE(owner_->stats().snapshots, 3U);
+  const std::vector<Record> state = log_.Records(kStateTopic);
+  const auto offset_of = [&](const Record& record) {
+    codec::SnapshotAssembler assembler;
+    return (*assembler.Add(record.value))->offset;
+  };
+  const Record& newest = state.back();
+  // As if a newer version had written over the newest slot, at the same place.
+  const auto chunks =
+      codec::SplitSnapshot("job", offset_of(newest), hash_, /*format=*/99, "of another version");
+  const auto appender = log_.OpenAppender();
+  ASSERT_TRUE((*appender)
+                  ->Append({{.topic = std::string(kStateTopic),
+                             .partition = 0,
+                             .key = newest.key,
+                             .value = (*chunks)[0]}})
+                  .ok());
+  owner_.emplace(0, &clock_, &log_, &*rules_, options_);
+  // The last commit came before that snapshot: L still lies at the older one.
+  ASSERT_TRUE(owner_->Recover().ok());
+  EXPECT_EQ(owner_->stats().counters.restored_jobs, 1U);
+  EXPECT_EQ(owner_->stats().jobs, 1U);
+  // Once L has passed it, nothing older will do, and the message says of which job.
+  for (const std::string& key : {Cat("0/job/0/0"), Cat("0/job/1/0")}) {
+    ASSERT_TRUE((*appender)
+                    ->Append({{.topic = std::string(kStateTopic),
+                               .partition = 0,
+                               .key = key,
+                               .value = (*chunks)[0]}})
+                    .ok());
+  }
+  owner_.emplace(0, &clock_, &log_, &*rules_, options_);
+  const Status recovered = owner_->Recover();
+  EXPECT_THAT(std::string(recovered.message()), HasSubstr("snapshot format 99"));
+  EXPECT_THAT(std::string(recovered.message()), HasSubstr("no snapshot of job \"job\""));
+}
+
+}  // namespace
+}  // namespace pitwall::processor

@@ -1,0 +1,67 @@
+#include "services/tools/rule_test.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include "services/base/strings.h"
+#include "services/tools/rule_test_rules.h"
+#include "services/tools/rule_test_run.h"
+#include "services/tools/unit_test_file.h"
+
+namespace pitwall::tools {
+
+namespace {
+
+StatusOr<std::string> Read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return ErrnoStatus(errno, path);
+  return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+// Rules that cannot run are a failure of their own; an error is input that cannot be read.
+Status RunFile(const std::string& path, Tally* tally) {
+  ASSIGN_OR_RETURN(const std::string text, Read(path));
+  ASSIGN_OR_RETURN(const UnitTestFile file, ParseUnitTestFile(path, text));
+  const size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
+  ASSIGN_OR_RETURN(const TestRules rules, ReadTestRules(file, folder));
+  for (const std::string& pattern : rules.unmatched) {
+    std::fprintf(stderr, "%s: warning: no file matches %s\n", path.c_str(), Quote(pattern).c_str());
+  }
+  for (const UnitTest& test : file.tests) {
+    const bool watched = !test.step && !test.exprs.empty();
+    lang::Diagnostics diagnostics;
+    const auto program = CompileTestRules(rules, file, test, watched, &diagnostics);
+    if (!program.ok()) {
+      // The next test has the same rules.
+      const std::string why = diagnostics.HasErrors()
+                                  ? diagnostics.ToString()
+                                  : Cat(ToStd(program.status().message()), "\n");
+      std::fprintf(stderr, "%s: its rules cannot run:\n%s", path.c_str(), why.c_str());
+      ++tally->failed;
+      return OkStatus();
+    }
+    RETURN_IF_ERROR(RunUnitTest(file, test, *program, tally));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<int> RunRuleTests(const std::vector<std::string>& files) {
+  if (files.empty()) return InvalidArgument("rules test needs at least one test file");
+  Tally tally;
+  bool readable = true;
+  for (const std::string& path : files) {
+    const Status status = RunFile(path, &tally);
+    if (status.ok()) continue;
+    std::fprintf(stderr, "%s\n", std::string(ToStd(status.message())).c_str());
+    readable = false;
+  }
+  std::printf("%d passed, %d failed\n", tally.passed, tally.failed);
+  return !readable ? 2 : tally.failed == 0 ? 0 : 1;
+}
+
+}  // namespace pitwall::tools

@@ -1,0 +1,22 @@
+// What a unit test expects against what came, as promtool compares. "" when nothing differs, else
+// both, in lines that can be printed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "services/tools/query.h"
+#include "services/tools/spoken.h"
+#include "services/tools/unit_test_file.h"
+
+namespace pitwall::tools {
+
+// Labels and annotations, exactly. An alert without exp_annotations must have none if `strict`;
+// else any.
+std::string CompareAlerts(const AlertCase& expected, const std::vector<FiringAlert>& firing,
+                          bool strict);
+
+// Labels and values, exactly: NaN equals nothing. With `fuzzy` neighbouring doubles are equal.
+std::string CompareSamples(const ExprCase& expected, std::vector<QueryElement> got, bool fuzzy);
+
+}  // namespace pitwall::tools

@@ -1,0 +1,253 @@
+#include "services/tools/rule_test.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "services/base/strings.h"
+
+namespace pitwall::tools {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kRules[] = R"(groups:
+- name: g
+  interval: 10s
+  rules:
+  - record: twice
+    expr: 2 * x
+  - alert: High
+    expr: twice > 4
+    keep_firing_for: 20s
+    labels: {level: '{{ if gt $value 15.0 }}red{{ else }}yellow{{ end }}'}
+    annotations: {summary: 'x is {{ $value }}', runbook: 'see {{ $labels.node }}'}
+)";
+constexpr char kTest[] = R"(rule_files: [rules.yaml]
+evaluation_interval: 10s
+tests:
+- interval: 10s
+  input_series:
+  - {series: 'x{node="a"}', values: '1 3 4 5 0 0 0 9'}
+  alert_rule_test:
+  - eval_time: 10s
+    alertname: High
+    exp_alerts: [{exp_labels: {node: a, level: yellow}, exp_annotations: {summary: x is 6, runbook: see a}}]
+  # Half a tick later, and seconds after the event: what it said at its last tick.
+  - eval_time: 35s
+    alertname: High
+    exp_alerts: [{exp_labels: {node: a, level: yellow}, exp_annotations: {summary: x is 10, runbook: see a}}]
+  # Only kept firing: what it said last.
+  - eval_time: 50s
+    alertname: High
+    exp_alerts: [{exp_labels: {node: a, level: yellow}, exp_annotations: {summary: x is 10, runbook: see a}}]
+  - eval_time: 60s
+    alertname: High
+  - eval_time: 70s
+    alertname: High
+    exp_alerts: [{exp_labels: {node: a, level: red}, exp_annotations: {summary: x is 18, runbook: see a}}]
+)";
+
+class RuleTest : public testing::Test {
+ protected:
+  RuleTest() { std::filesystem::create_directories(dir_); }
+  ~RuleTest() override { std::filesystem::remove_all(dir_); }
+
+  std::string Write(const std::string& name, const std::string& text) {
+    std::ofstream(dir_ / name) << text;
+    return (dir_ / name).string();
+  }
+  int Run(const std::vector<std::string>& files) {
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const auto code = RunRuleTests(files);
+    out_ = testing::internal::GetCapturedStdout();
+    err_ = testing::internal::GetCapturedStderr();
+    return code.ok() ? *code : 2;
+  }
+
+  const std::filesystem::path dir_ = std::filesystem::path(testing::TempDir()) /
+                                     testing::UnitTest::GetInstance()->current_test_info()->name();
+  std::string out_, err_;
+};
+
+TEST_F(RuleTest, AnnotationsAreThoseOfEvalTime) {
+  Write("rules.yaml", kRules);
+  EXPECT_EQ(Run({Write("test.yaml", kTest)}), 0) << out_;
+  EXPECT_EQ(out_, "5 passed, 0 failed\n");
+}
+
+TEST_F(RuleTest, AnnotationsThatDifferAreShown) {
+  Write("rules.yaml", kRules);
+  std::string text = kTest;
+  text.replace(text.find("see a"), 5, "see b");
+  EXPECT_EQ(Run({Write("test.yaml", text)}), 1);
+  EXPECT_THAT(out_, HasSubstr("runbook=\"see b\""));
+  EXPECT_THAT(out_, HasSubstr("4 passed, 1 failed\n"));
+}
+
+TEST_F(RuleTest, RulesThatDoNotCompileFailAndTheOtherFilesGoOn) {
+  Write("rules.yaml", kRules);
+  Write("bad.yaml", "groups:\n- name: g\n  rules:\n  - alert: A\n    expr: rat(x[5m])\n");
+  const std::string good = Write("test.yaml", kTest);
+  const std::string bad =
+      Write("bad_test.yaml", "rule_files: [bad.yaml]\ntests: [{name: t, interval: 1s}]\n");
+  EXPECT_EQ(Run({bad, good}), 1);
+  EXPECT_THAT(err_, HasSubstr("bad.yaml:5:11"));
+  EXPECT_THAT(err_, HasSubstr(bad));
+  EXPECT_EQ(out_, "5 passed, 1 failed\n");
+}
+
+TEST_F(RuleTest, AFileThatIsNoTestIsUnreadableInputAndTheOthersGoOn) {
+  Write("rules.yaml", kRules);
+  const std::string good = Write("test.yaml", kTest);
+  EXPECT_EQ(Run({Write("odd.yaml", "rule_fils: []\n"), (dir_ / "none.yaml").string(), good}), 2);
+  EXPECT_THAT(err_, HasSubstr("odd.yaml:1:1"));
+  EXPECT_THAT(err_, HasSubstr("none.yaml"));
+  EXPECT_EQ(out_, "5 passed, 0 failed\n");
+}
+
+constexpr char kExprTest[] = R"(evaluation_interval: 1m
+rule_files: [rules.yaml]
+tests:
+- name: t
+  interval: 1m
+  input_series: [{series: x, values: '1 2 3'}]
+  promql_expr_test:
+  - {expr: twice, eval_time: 2m, exp_samples: [{labels: twice, value: 6}]}
+  - {expr: ALERTS, eval_time: 2m, exp_samples: [
+      {labels: 'ALERTS{alertname="High",alertstate="firing",level="yellow"}', value: 1}]}
+)";
+
+TEST_F(RuleTest, ExpressionsSeeWhatIsRecorded) {
+  Write("rules.yaml", kRules);
+  EXPECT_EQ(Run({Write("test.yaml", kExprTest)}), 0) << out_;
+  EXPECT_EQ(out_, "2 passed, 0 failed\n");
+  std::string text = kExprTest;
+  text.replace(text.find("value: 6"), 8, "value: 7");
+  EXPECT_EQ(Run({Write("test.yaml", text)}), 1);
+  EXPECT_THAT(out_, HasSubstr("test.yaml:8: t: expression \"twice\" at 2m:\n"
+                              "  expected:\n    twice 7\n  got:\n    twice 6\n"));
+}
+
+TEST_F(RuleTest, AnExpressionThatFailsIsAFailure) {
+  for (const char* expr : {"sum(", "x[5m]", "'text'", "y / on (a) y"}) {
+    EXPECT_EQ(
+        Run({Write("test.yaml", Cat("tests:\n- input_series: [{series: 'y{b=\"1\"}', values: 1}, "
+                                    "{series: 'y{b=\"2\"}', values: 1}]\n"
+                                    "  promql_expr_test: [{expr: \"",
+                                    expr, "\"}]\n"))}),
+        1)
+        << expr;
+  }
+}
+
+TEST_F(RuleTest, ARuleThatFailsEndsItsTest) {
+  Write("rules.yaml", "groups:\n- name: g\n  limit: 1\n  rules:\n  - {alert: A, expr: x}\n");
+  EXPECT_EQ(Run({Write("test.yaml", R"(rule_files: [rules.yaml]
+tests:
+- input_series: [{series: 'x{a="1"}', values: 1x9}, {series: 'x{a="2"}', values: '_ 1x9'}]
+  alert_rule_test:
+  - {eval_time: 0, alertname: A, exp_alerts: [{exp_labels: {a: 1}}]}
+  - {eval_time: 1m, alertname: A}
+  - {eval_time: 2m, alertname: A}
+)")}),
+            1);
+  EXPECT_THAT(out_, HasSubstr("rule A"));
+  EXPECT_THAT(out_, HasSubstr("1 passed, 1 failed\n"));
+}
+
+TEST_F(RuleTest, WithoutExpectedAnnotationsThereAreNone) {
+  Write("rules.yaml", kRules);
+  const std::string text = R"(rule_files: [rules.yaml]
+tests:
+- input_series: [{series: x, values: 3}]
+  alert_rule_test: [{eval_time: 0, alertname: High, exp_alerts: [{exp_labels: {level: yellow}}]}]
+)";
+  EXPECT_EQ(Run({Write("test.yaml", text)}), 1);
+  EXPECT_THAT(out_, HasSubstr("summary=\"x is 6\""));
+  // Where the rules have keys of ours, they need not be written.
+  std::string own = kRules;
+  own.replace(own.find("    keep_firing_for"), 4, "    scope: job\n    ");
+  Write("rules.yaml", own);
+  EXPECT_EQ(Run({Write("test.yaml", text)}), 0) << out_;
+}
+
+TEST_F(RuleTest, GroupsRunAtTheIntervalOfTheFileInTheOrderAsked) {
+  Write("rules.yaml", R"(groups:
+- name: reads
+  interval: 1h
+  rules: [{record: z, expr: y}]
+- name: writes
+  rules: [{record: y, expr: x}]
+)");
+  const std::string test = R"(rule_files: [rules.yaml]
+evaluation_interval: 30s
+group_eval_order: [writes, reads]
+tests:
+- interval: 30s
+  input_series: [{series: x, values: '1 2 3'}]
+  promql_expr_test: [{expr: z, eval_time: 1m, exp_samples: [{labels: z, value: 3}]}]
+)";
+  EXPECT_EQ(Run({Write("test.yaml", test)}), 0) << out_;
+  std::string other = test;
+  other.replace(other.find("[writes, reads]"), 15, "[reads, writes]");
+  other.replace(other.find("value: 3"), 8, "value: 2");
+  EXPECT_EQ(Run({Write("test.yaml", other)}), 0) << out_;
+}
+
+TEST_F(RuleTest, APatternWithoutAFileIsAWarning) {
+  EXPECT_EQ(Run({Write("test.yaml", "rule_files: ['no*.yaml', none.yaml]\ntests: [{}]\n")}), 0);
+  EXPECT_THAT(err_, HasSubstr("no*.yaml"));
+  EXPECT_THAT(err_, HasSubstr("none.yaml"));
+}
+
+TEST_F(RuleTest, ARecordedSampleMeetsAnotherOne) {
+  Write("rules.yaml", "groups:\n- name: g\n  rules:\n  - {record: x, expr: y}\n");
+  const std::string text = R"(rule_files: [rules.yaml]
+tests:
+- input_series: [{series: x, values: '1 1'}, {series: y, values: '1 2'}]
+  promql_expr_test: [{expr: x, eval_time: 0, exp_samples: [{labels: x, value: 1}]}]
+)";
+  EXPECT_EQ(Run({Write("test.yaml", text)}), 0) << out_;
+  std::string later = text;
+  later.replace(later.find("eval_time: 0"), 12, "eval_time: 1m");
+  EXPECT_EQ(Run({Write("test.yaml", later)}), 1);
+  EXPECT_THAT(out_, HasSubstr("another sample at this time"));
+}
+
+TEST_F(RuleTest, StartAndExternals) {
+  Write("rules.yaml", R"(groups:
+- name: g
+  rules:
+  - {alert: A, expr: vector(1), labels: {in: '{{ $externalLabels.cluster }}'}, annotations: {u: '{{ $externalURL }}'}}
+)");
+  EXPECT_EQ(Run({Write("test.yaml", R"(rule_files: [rules.yaml]
+tests:
+- start_timestamp: 1000.5
+  external_labels: {cluster: c}
+  external_url: http://u
+  input_series: [{series: x, values: '1 2 3'}]
+  alert_rule_test:
+  - {eval_time: 0, alertname: A, exp_alerts: [{exp_labels: {in: c}, exp_annotations: {u: 'http://u'}}]}
+  promql_expr_test:
+  - {expr: 'timestamp(x)', eval_time: 1m, exp_samples: [{value: 1060.5}]}
+)")}),
+            0)
+      << out_;
+}
+
+TEST_F(RuleTest, FuzzyIsOneBit) {
+  std::string text =
+      "fuzzy_compare: true\ntests:\n- input_series: [{series: x, values: "
+      "2.9999999999999996}]\n  promql_expr_test: [{expr: x, exp_samples: [{labels: "
+      "x, value: 3}]}]\n";
+  EXPECT_EQ(Run({Write("test.yaml", text)}), 0) << out_;
+  text.replace(text.find("true"), 4, "false");
+  EXPECT_EQ(Run({Write("test.yaml", text)}), 1);
+}
+
+}  // namespace
+}  // namespace pitwall::tools

@@ -1,0 +1,289 @@
+// Every window function by the textbook, over all samples of one series: what Prometheus 3 computes
+// when it scans the window at each evaluation. For tests only.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "services/model/demand.h"
+#include "services/model/value.h"
+
+namespace pitwall::window {
+
+struct OracleSample {
+  int64_t position;
+  double value;
+};
+
+inline double OracleSum(const std::vector<OracleSample>& w) {
+  double sum = 0, c = 0;
+  for (const OracleSample& s : w) {
+    const double t = sum + s.value;
+    if (std::isinf(t)) {
+      c = 0;
+    } else if (std::fabs(sum) >= std::fabs(s.value)) {
+      c += (sum - t) + s.value;
+    } else {
+      c += (s.value - t) + sum;
+    }
+    sum = t;
+  }
+  return std::isinf(sum) ? sum : sum + c;
+}
+
+inline double OracleAvg(const std::vector<OracleSample>& w) {
+  const double sum = OracleSum(w);
+  const auto n = static_cast<double>(w.size());
+  if (!std::isinf(sum)) return sum / n;
+  double mean = 0;
+  for (const OracleSample& s : w) mean += s.value / n;
+  return mean;
+}
+
+inline double OracleStdvar(const std::vector<OracleSample>& w) {
+  long double mean = 0, squares = 0;
+  for (const OracleSample& s : w) mean += s.value;
+  mean /= static_cast<long double>(w.size());
+  for (const OracleSample& s : w) squares += (s.value - mean) * (s.value - mean);
+  return static_cast<double>(squares / static_cast<long double>(w.size()));
+}
+
+inline double OracleExtreme(const std::vector<OracleSample>& w, bool max) {
+  double best = w[0].value;
+  for (const OracleSample& s : w) {
+    if ((max ? s.value > best : s.value < best) || std::isnan(best)) best = s.value;
+  }
+  return best;
+}
+
+inline double OracleQuantile(const std::vector<OracleSample>& w, double phi) {
+  if (std::isnan(phi)) return NormalNan();
+  if (phi < 0) return -std::numeric_limits<double>::infinity();
+  if (phi > 1) return std::numeric_limits<double>::infinity();
+  std::vector<double> v;
+  for (const OracleSample& s : w) v.push_back(s.value);
+  std::sort(v.begin(), v.end(),
+            [](double a, double b) { return std::isnan(a) ? !std::isnan(b) : a < b; });
+  const auto n = static_cast<double>(v.size());
+  const double rank = phi * (n - 1);
+  const double lower = std::max(0.0, std::floor(rank));
+  const double upper = std::min(n - 1, lower + 1);
+  const double weight = rank - std::floor(rank);
+  return v[static_cast<size_t>(lower)] * (1 - weight) + v[static_cast<size_t>(upper)] * weight;
+}
+
+inline std::optional<double> OracleRate(const std::vector<OracleSample>& w, int64_t start,
+                                        int64_t end, int64_t range, bool counter, bool rate) {
+  if (w.size() < 2) return std::nullopt;
+  double result = w.back().value - w.front().value;
+  if (counter) {
+    for (size_t i = 1; i < w.size(); ++i) {
+      if (w[i].value < w[i - 1].value) result += w[i - 1].value;
+    }
+  }
+  double to_start = static_cast<double>(w.front().position - start) / 1e9;
+  double to_end = static_cast<double>(end - w.back().position) / 1e9;
+  const double sampled = static_cast<double>(w.back().position - w.front().position) / 1e9;
+  const double average = sampled / static_cast<double>(w.size() - 1);
+  const double threshold = average * 1.1;
+  if (to_start >= threshold) to_start = average / 2;
+  if (counter) {
+    double to_zero = to_start;
+    if (result > 0 && w.front().value >= 0) to_zero = sampled * (w.front().value / result);
+    if (to_zero < to_start) to_start = to_zero;
+  }
+  if (to_end >= threshold) to_end = average / 2;
+  double factor = (sampled + to_start + to_end) / sampled;
+  if (rate) factor /= static_cast<double>(range) / 1e9;
+  return result * factor;
+}
+
+// Prometheus' linearRegression, in long doubles, positions counted from the first sample.
+inline double OracleLine(const std::vector<OracleSample>& w, int64_t at, bool slope_only) {
+  const bool equal =
+      std::all_of(w.begin(), w.end(), [&](const OracleSample& s) { return s.value == w[0].value; });
+  if (equal) return std::isinf(w[0].value) ? NormalNan() : slope_only ? 0 : w[0].value;
+  long double t = 0, y = 0, tt = 0, ty = 0;
+  const auto n = static_cast<long double>(w.size());
+  const auto x = [&](int64_t position) {
+    return static_cast<long double>(position - w[0].position) / 1e9L;
+  };
+  for (const OracleSample& s : w) t += x(s.position) / n, y += s.value / n;
+  for (const OracleSample& s : w) {
+    tt += (x(s.position) - t) * (x(s.position) - t);
+    ty += (x(s.position) - t) * (s.value - y);
+  }
+  const long double slope = ty / tt;
+  return static_cast<double>(slope_only ? slope : y + slope * (x(at) - t));
+}
+
+inline double OracleMad(const std::vector<OracleSample>& w) {
+  for (const OracleSample& s : w) {
+    if (std::isnan(s.value)) return NormalNan();
+  }
+  const double median = OracleQuantile(w, 0.5);
+  std::vector<OracleSample> deviations = w;
+  for (OracleSample& s : deviations) s.value = std::fabs(s.value - median);
+  return OracleQuantile(deviations, 0.5);
+}
+
+inline std::optional<double> OracleSmoothing(const std::vector<OracleSample>& w, double sf,
+                                             double tf) {
+  if (w.size() < 2) return std::nullopt;
+  double before = 0, now = w[0].value, slope = w[1].value - w[0].value;
+  for (size_t i = 1; i < w.size(); ++i) {
+    if (i > 1) slope = tf * (now - before) + (1 - tf) * slope;
+    const double next = sf * w[i].value + (1 - sf) * (now + slope);
+    before = now;
+    now = next;
+  }
+  return now;
+}
+
+// In tests a demand's arguments are numbers, separated by commas.
+inline std::vector<double> OracleArguments(const Demand& demand) {
+  std::vector<double> out;
+  std::string text = demand.arguments;
+  while (!text.empty()) {
+    size_t used = 0;
+    out.push_back(std::stod(text, &used));
+    text.erase(0, used + 1);
+  }
+  return out;
+}
+
+// The demand's value at `tick` for a series with these samples (ascending, stale markers among
+// them), of which the demand knows those after `since`.
+inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int64_t since,
+                                        const std::vector<OracleSample>& all) {
+  const int64_t end = tick - demand.offset;
+  const bool counted = demand.kind == WindowKind::kSamples;
+  const int64_t begin =
+      counted ? kMinPosition
+              : end - (demand.kind == WindowKind::kInstant ? demand.lookback : demand.range);
+  const auto after = [](int64_t position, const OracleSample& s) { return position < s.position; };
+  const std::span<const OracleSample> samples(
+      std::upper_bound(all.begin(), all.end(), begin, after),
+      std::upper_bound(all.begin(), all.end(), end, after));
+  if (demand.kind == WindowKind::kInstant) {
+    const OracleSample* newest = nullptr;
+    for (const OracleSample& s : samples) {
+      if (s.position <= end && s.position > end - demand.lookback && s.position > since)
+        newest = &s;
+    }
+    if (newest == nullptr || IsStale(newest->value)) return std::nullopt;
+    return demand.function == WindowFunction::kLast ? newest->value
+                                                    : static_cast<double>(newest->position) / 1e9;
+  }
+  int64_t start = counted ? kMinPosition : end - demand.range;
+  std::vector<OracleSample> w;
+  for (const OracleSample& s : samples) {
+    if (s.position > start && s.position <= end && s.position > since && !IsStale(s.value))
+      w.push_back(s);
+  }
+  if (w.empty()) return std::nullopt;
+  int64_t range = demand.range;
+  if (counted) {
+    const OracleSample& newest = samples.back();
+    if (IsStale(newest.value) || newest.position <= end - demand.lookback ||
+        newest.position <= since)
+      return std::nullopt;
+    w.clear();
+    for (size_t i = samples.size(); i-- > 0;) {  // until the series was away
+      const bool gap = i + 1 < samples.size() &&
+                       samples[i].position <= samples[i + 1].position - demand.lookback;
+      if (gap || IsStale(samples[i].value) || samples[i].position <= since) break;
+      w.insert(w.begin(), samples[i]);
+    }
+    const auto wanted = static_cast<size_t>(demand.range);
+    if (w.size() > wanted) w.erase(w.begin(), w.end() - static_cast<ptrdiff_t>(wanted));
+    start = w.front().position;
+    range = w.back().position - start;
+  }
+  const int64_t stop = counted ? w.back().position : end;
+  switch (demand.function) {
+    case WindowFunction::kSum:
+      return OracleSum(w);
+    case WindowFunction::kAvg:
+      return OracleAvg(w);
+    case WindowFunction::kCount:
+      return static_cast<double>(w.size());
+    case WindowFunction::kPresent:
+      return 1;
+    case WindowFunction::kStddev:
+      return std::sqrt(OracleStdvar(w));
+    case WindowFunction::kStdvar:
+      return OracleStdvar(w);
+    case WindowFunction::kMin:
+      return OracleExtreme(w, false);
+    case WindowFunction::kMax:
+      return OracleExtreme(w, true);
+    case WindowFunction::kLastOverTime:
+      return w.back().value;
+    case WindowFunction::kFirstOverTime:
+      return w.front().value;
+    case WindowFunction::kRate:
+      return OracleRate(w, start, stop, range, true, true);
+    case WindowFunction::kIncrease:
+      return OracleRate(w, start, stop, range, true, false);
+    case WindowFunction::kDelta:
+      return OracleRate(w, start, stop, range, false, false);
+    case WindowFunction::kIrate:
+    case WindowFunction::kIdelta: {
+      if (w.size() < 2) return std::nullopt;
+      const OracleSample &a = w[w.size() - 2], &b = w.back();
+      if (demand.function == WindowFunction::kIdelta) return b.value - a.value;
+      const double increase = b.value < a.value ? b.value : b.value - a.value;
+      return increase / (static_cast<double>(b.position - a.position) / 1e9);
+    }
+    case WindowFunction::kResets:
+    case WindowFunction::kChanges: {
+      double n = 0;
+      for (size_t i = 1; i < w.size(); ++i) {
+        const double a = w[i - 1].value, b = w[i].value;
+        if (demand.function == WindowFunction::kResets) {
+          n += b < a ? 1 : 0;
+        } else {
+          n += b != a && !(std::isnan(a) && std::isnan(b)) ? 1 : 0;
+        }
+      }
+      return n;
+    }
+    case WindowFunction::kTsOfFirst:
+      return static_cast<double>(w.front().position) / 1e9;
+    case WindowFunction::kTsOfLast:
+      return static_cast<double>(w.back().position) / 1e9;
+    case WindowFunction::kTsOfMin:
+    case WindowFunction::kTsOfMax: {
+      const OracleSample* best = &w[0];
+      for (const OracleSample& s : w) {
+        const bool better = demand.function == WindowFunction::kTsOfMax ? s.value >= best->value
+                                                                        : s.value <= best->value;
+        if (better || std::isnan(best->value)) best = &s;
+      }
+      return static_cast<double>(best->position) / 1e9;
+    }
+    case WindowFunction::kDeriv:
+    case WindowFunction::kIntercept:
+      if (w.size() < 2) return std::nullopt;
+      return OracleLine(w, tick, demand.function == WindowFunction::kDeriv);
+    case WindowFunction::kQuantile:
+      return OracleQuantile(w, OracleArguments(demand)[0]);
+    case WindowFunction::kMad:
+      return OracleMad(w);
+    case WindowFunction::kSmoothing:
+      return OracleSmoothing(w, OracleArguments(demand)[0], OracleArguments(demand)[1]);
+    case WindowFunction::kLast:
+    case WindowFunction::kTimestamp:
+      break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace pitwall::window

@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""compare.py [BUILD] [--update]: the benchmarks against tests/bench/baseline.json.
+
+Numbers are ratios of CPU time within one run (the whole path to summing up 60 samples of each series anew, once a
+second), so that another machine, or a busy one, says nearly the same. The best of three runs counts. Exit code 1 when one is more than
+a quarter worse than the baseline; --update writes what was measured.
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BASELINE = os.path.join(HERE, "baseline.json")
+RUNS = {"pipeline 1000 series": ["pipeline_bench", "1000", "900"], "pipeline 10000 series": ["pipeline_bench", "10000", "500"]}
+WORSE = 1.25
+
+
+def measure(build, command):
+    program = os.path.join(build, "bin", command[0])
+    best = None
+    for _ in range(3):
+        output = subprocess.run([program] + command[1:], stdout=subprocess.PIPE, text=True, check=True).stdout
+        ratio = float(re.search(r"takes ([\d.]+) times as long as summing", output).group(1))
+        if best is None or ratio < best[0]:
+            best = (ratio, re.search(r"^cpu: .*", output, re.M).group(0))
+    return best
+
+
+def main():
+    arguments = [a for a in sys.argv[1:] if a != "--update"]
+    build = arguments[0] if arguments else os.path.join(HERE, "..", "..", "build", "release")
+    with open(BASELINE) as file:
+        baseline = json.load(file)
+    measured, worse = {}, []
+    for name, command in RUNS.items():
+        measured[name], line = measure(build, command)
+        known = baseline.get(name)
+        print("%s: %.2f times the yardstick (baseline %s)\n    %s" % (name, measured[name], known, line), flush=True)
+        if known and measured[name] > known * WORSE:
+            worse.append(name)
+    if "--update" in sys.argv:
+        with open(BASELINE, "w") as file:
+            json.dump(measured, file, indent=2)
+            file.write("\n")
+    elif worse:
+        print("worse than the baseline by more than a quarter: " + ", ".join(worse))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,76 @@
+// The contract over the embedded log, in three tempers.
+#include <stdlib.h>
+
+#include <memory>
+#include <string>
+
+#include "services/adapters/clock/system_clock.h"
+#include "services/adapters/log/embedded_log.h"
+#include "services/adapters/log/file.h"
+#include "services/base/strings.h"
+#include "tests/contract/log_contract.h"
+
+namespace pitwall::contract {
+namespace {
+
+class EmbeddedUnderTest final : public LogUnderTest {
+ public:
+  explicit EmbeddedUnderTest(log::EmbeddedLogOptions options) : options_(std::move(options)) {
+    std::string dir = Cat(::testing::TempDir(), "/pitwall_contract_XXXXXX");
+    EXPECT_NE(::mkdtemp(dir.data()), nullptr) << dir;
+    options_.dir = dir;
+  }
+  ~EmbeddedUnderTest() override {
+    log_.reset();
+    EXPECT_TRUE(log::RemoveTree(options_.dir).ok());
+  }
+
+  Status Open() override {
+    ASSIGN_OR_RETURN(log_, log::OpenEmbeddedLog(options_, &clock_));
+    return OkStatus();
+  }
+  Log* log() override { return log_.get(); }
+  Status Restart() override {
+    log_.reset();
+    return Open();
+  }
+  // Every test has a directory of its own.
+  std::string UniqueTopic(std::string_view hint) override { return Cat(hint, ".", ++topics_); }
+  int64_t silence_ns() const override { return kNanosPerMilli; }
+  size_t largest_value() const override { return options_.max_record_bytes - 1; }
+
+ private:
+  clock::SystemClock clock_;
+  log::EmbeddedLogOptions options_;
+  std::unique_ptr<log::EmbeddedLog> log_;
+  int topics_ = 0;
+};
+
+LogContractParam Param(std::string name, log::EmbeddedLogOptions options) {
+  return {std::move(name), [options] { return std::make_unique<EmbeddedUnderTest>(options); }};
+}
+
+// Each commit of its own segment, a checkpoint after a few.
+log::EmbeddedLogOptions Tiny() {
+  log::EmbeddedLogOptions options;
+  options.fsync = log::FsyncPolicy::kAlways;
+  options.segment_bytes = 1;
+  options.checkpoint_bytes = 200;
+  return options;
+}
+
+log::EmbeddedLogOptions Plain() {
+  log::EmbeddedLogOptions options;
+  options.fsync = log::FsyncPolicy::kNever;
+  options.compress = false;
+  options.background = false;
+  return options;
+}
+
+}  // namespace
+
+PITWALL_INSTANTIATE_LOG_CONTRACT(Embedded, Param("Default", {}));
+PITWALL_INSTANTIATE_LOG_CONTRACT(EmbeddedTiny, Param("TinySegments", Tiny()));
+PITWALL_INSTANTIATE_LOG_CONTRACT(EmbeddedPlain, Param("NeverFlushed", Plain()));
+
+}  // namespace pitwall::contract

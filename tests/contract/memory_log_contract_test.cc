@@ -1,0 +1,29 @@
+// The fake keeps the contract, too: what tests believe of it holds for the real logs.
+#include <memory>
+
+#include "services/adapters/clock/system_clock.h"
+#include "services/base/strings.h"
+#include "tests/contract/log_contract.h"
+#include "tests/fakes/memory_log.h"
+
+namespace pitwall::contract {
+namespace {
+
+class MemoryUnderTest final : public LogUnderTest {
+ public:
+  Status Open() override { return OkStatus(); }
+  Log* log() override { return &log_; }
+  Status Restart() override { return OkStatus(); }  // nothing of it goes while it lives
+  std::string UniqueTopic(std::string_view hint) override { return Cat(hint, "-", ++topics_); }
+
+ private:
+  clock::SystemClock clock_;
+  fakes::MemoryLog log_{&clock_};
+  int topics_ = 0;
+};
+
+PITWALL_INSTANTIATE_LOG_CONTRACT(
+    Memory, (LogContractParam{"Memory", [] { return std::make_unique<MemoryUnderTest>(); }}));
+
+}  // namespace
+}  // namespace pitwall::contract

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""faults.py [--cases N] [--seed S] [--only NAME,…] [--check]: does the differential test find faults?
+
+Plants one one-line fault after the other into a copy of the sources (build/faults), builds promql_eval there and runs
+the test, which must differ from a run without the fault. Takes 15 s a fault, and some minutes for the first build.
+--check only says whether each line still exists, and exactly once: after a change here, mend the table.
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+REPO = os.path.dirname(os.path.dirname(HERE))
+COPY = os.path.join(REPO, "build", "faults")
+
+# Name, file, the line's part, what stands there instead.
+FAULTS = (
+    ("left edge of the look-back is closed", "services/window/kernels.inc",
+     "~((w.time - context.range_start - 1) >> 63)", "~((w.time - context.range_start) >> 63)"),
+    ("rate extrapolates too far", "services/window/kernels.inc",
+     "const double threshold = average * 1.1;", "const double threshold = average * 1.3;"),
+    ("rate crosses zero", "services/window/kernels.inc",
+     "Select(MaskIf(to_zero < to_start), to_zero, to_start)", "Select(MaskIf(to_zero < 0), to_zero, to_start)"),
+    ("an equal sample is a reset to irate", "services/window/kernels.inc",
+     "Select(MaskIf(w.last < w.previous), w.last, difference)", "Select(MaskIf(w.last <= w.previous), w.last, difference)"),
+    ("predict_linear starts at the mean", "services/window/kernels.inc",
+     "w.mean_y + slope * x)", "w.mean_y - slope * x)"),
+    ("a reset adds the wrong sample", "services/window/families.h",
+     "Keep(reset, a.last * 0.25)", "Keep(reset, a.first * 0.25)"),
+    ("NaN after NaN is a change", "services/window/families.h",
+     "MaskIf(a.last != a.last) & MaskIf(b.first != b.first)", "MaskIf(a.last != a.last) & MaskIf(b.first == b.first)"),
+    ("the first of equal maxima", "services/window/families.h",
+     "kIsMax ? b.value >= a.value : b.value <= a.value", "kIsMax ? b.value > a.value : b.value < a.value"),
+    ("variances forget the distance of the means", "services/window/families.h",
+     "(a.m2 + b.m2) + delta * (delta * (a.count * share))", "(a.m2 + b.m2)"),
+    ("a long window loses a block", "services/window/sliding_window.cc",
+     "for (int64_t b = base + blocks_ - 1; b >= base; --b) {", "for (int64_t b = base + blocks_ - 1; b > base; --b) {"),
+    ("a lonely stale marker is a sample", "services/window/store_samples.cc",
+     "if (stale > 0) {", "if (stale > 1) {"),
+    ("group_right takes the operands the wrong way round", "rules/eval/exec_match.cc",
+     "Combine(swapped ? b : a, swapped ? a : b, &value)", "Combine(a, b, &value)"),
+    ("duplicates on the one side are fine", "rules/eval/exec_match.cc",
+     "found = static_cast<int64_t>(j);", "found = -1;"),
+    ("or prefers the right side", "rules/eval/exec_set.cc",
+     "if (right.present[i] == 0 || there_[right_group_[i]] != 0) continue;", "if (right.present[i] == 0) continue;"),
+    ("the minimum of NaN and a number is NaN", "rules/eval/exec_group.cc",
+     "if (value > v || std::isnan(value)) value = v;", "if (value > v) value = v;"),
+    ("quantile of a group is off by one", "rules/eval/exec_group.cc",
+     "const double rank = q * (n - 1);", "const double rank = q * n;"),
+    ("topk keeps NaN", "rules/eval/exec_select.cc",
+     "(largest ? top < next : top > next) || (std::isnan(top) && !std::isnan(next));",
+     "(largest ? top < next : top > next);"),
+    ("the unbounded bucket's quantile", "rules/eval/exec_histogram.cc",
+     "if (at == b.size() - 1) return b[b.size() - 2].bound;", "if (at == b.size() - 1) return b[b.size() - 1].bound;"),
+    ("a rank on the edge of a bucket is in the next", "rules/eval/exec_histogram.cc",
+     "if (b[middle].count >= rank) {", "if (b[middle].count > rank) {"),
+    ("midnight before 1970", "rules/eval/element_functions.cc",
+     "seconds / kDaySeconds - (seconds % kDaySeconds < 0 ? 1 : 0)", "seconds / kDaySeconds"),
+    ("round half down", "rules/eval/element_functions.cc",
+     "std::floor(v * inverse + 0.5) / inverse", "std::ceil(v * inverse - 0.5) / inverse"),
+    ("a filter forgets which operand is the number", "rules/eval/exec_map.cc",
+     "to[i] = Both(p[i] != 0, f(s, v[i]));", "to[i] = Both(p[i] != 0, f(v[i], s));"),
+)
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", type=int, default=5000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="faults whose names contain one of these, separated by commas")
+    parser.add_argument("--head", action="store_true", help="the sources of the last commit, not those being edited")
+    parser.add_argument("--check", action="store_true")
+    return parser.parse_args()
+
+
+def main():
+    options = parse_arguments()
+    misplaced = [fault for fault in FAULTS if _read(os.path.join(REPO, fault[1])).count(fault[2]) != 1]
+    for name, path, old, _ in misplaced:
+        print("FAULT without its line: %s: %s: %s" % (name, path, old))
+    if options.check:
+        print("faults: %d, %d without their line" % (len(FAULTS), len(misplaced)))
+        return 1 if misplaced else 0
+    copy_sources(options.head)
+    oracle = subprocess.run([os.path.join(REPO, "tests", "oracle", "build.sh")], stdout=subprocess.PIPE, check=True,
+                            universal_newlines=True).stdout.strip()
+    if not build():
+        sys.exit("faults.py: the sources do not build without a fault")
+    known = differences(options, oracle)
+    print("without a fault: %d differences in %d cases" % (len(known), options.cases), flush=True)
+    missed = []
+    for fault in FAULTS:
+        if fault in misplaced or options.only and not any(part in fault[0] for part in options.only.split(",")):
+            continue
+        told = plant(fault, options, oracle, known)
+        print("%-55s %s" % (fault[0], told or "NOT FOUND"), flush=True)
+        if not told:
+            missed.append(fault[0])
+    print("faults not found: %d%s" % (len(missed), ": " + ", ".join(missed) if missed else ""))
+    return 1 if missed or misplaced else 0
+
+
+def _read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def _write(path, text):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def copy_sources(head):
+    """What git knows of, as it is now or in the last commit; files that are the same keep their times, so that little
+    is built again."""
+    with tempfile.TemporaryDirectory() as archive:
+        if head:
+            root, arguments = archive, ["ls-tree", "-r", "-z", "--name-only", "HEAD"]
+            tar = subprocess.run(["git", "-C", REPO, "archive", "HEAD"], stdout=subprocess.PIPE, check=True).stdout
+            subprocess.run(["tar", "-x", "-C", archive], input=tar, check=True)
+        else:
+            root, arguments = REPO, ["ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(["git", "-C", REPO] + arguments, stdout=subprocess.PIPE, check=True).stdout
+        wanted = {path for path in listed.decode("utf-8").split("\0") if path and os.path.isfile(os.path.join(root, path))}
+        for path in wanted:
+            _copy(os.path.join(root, path), os.path.join(COPY, path))
+    for folder, folders, files in os.walk(COPY):
+        if folder == COPY:
+            folders[:] = [f for f in folders if f != "build"]
+        for name in files:
+            path = os.path.join(folder, name)
+            if os.path.relpath(path, COPY) not in wanted:
+                os.remove(path)
+
+
+def _copy(source, target):
+    if os.path.isfile(target):
+        with open(source, "rb") as a, open(target, "rb") as b:
+            if a.read() == b.read():
+                return
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    shutil.copy(source, target)
+
+
+def build():
+    """Whether promql_eval could be built."""
+    folder = os.path.join(COPY, "build", "release")
+    with open(os.path.join(COPY, "build.log"), "w", encoding="utf-8") as log:
+        if not os.path.isfile(os.path.join(folder, "build.ninja")):
+            subprocess.run(["cmake", "--preset", "release", "-DPITWALL_ADAPTERS=OFF", "-DPITWALL_BENCH=OFF"], cwd=COPY,
+                           stdout=log, stderr=log, check=True)
+        return subprocess.run(["cmake", "--build", folder, "--target", "promql_eval"], stdout=log, stderr=log,
+                              check=False).returncode == 0
+
+
+def differences(options, oracle):
+    """{case: its line} of a run with the engine of the copy."""
+    run = subprocess.run([sys.executable, os.path.join(HERE, "run.py"), "--brief", "--oracle", oracle, "--promql-eval",
+                          os.path.join(COPY, "build", "release", "bin", "promql_eval"), "--seed", str(options.seed),
+                          "--cases", str(options.cases), "--failures", str(options.cases)],
+                         stdout=subprocess.PIPE, universal_newlines=True, check=False)
+    if "\ncounts: " not in run.stdout:
+        sys.exit("faults.py: the test did not end:\n" + run.stdout[-2000:])
+    return dict(re.findall(r"^DIFFERENCE (\S+) (.*)$", run.stdout, re.M))
+
+
+def plant(fault, options, oracle, known):
+    """How the fault was found, or None."""
+    _, path, old, new = fault
+    target = os.path.join(COPY, path)
+    text = _read(target)
+    try:
+        _write(target, text.replace(old, new))
+        if not build():
+            print("does not build, see %s:" % os.path.join(COPY, "build.log"))
+            return None
+        found = differences(options, oracle)
+    finally:
+        _write(target, text)
+    fresh = [case for case in found if case not in known]
+    return "%d cases, such as %s" % (len(fresh), found[fresh[0]][:150]) if fresh else None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,169 @@
+// Our side of the differential test: PromQL expressions over given samples, through the streaming
+// engine, by lines on standard input and output. Fields are separated by tabs; inside a field \t,
+// \n and \\ are escaped. Requests:
+//
+//   series<TAB>N                                    and then N lines "name=value… <TAB>|<TAB>
+//   t_ms:value…":
+//                                                   the samples of the queries that follow
+//   query<TAB>ID<TAB>start<TAB>end<TAB>step<TAB>lookback<TAB>subquery interval<TAB>expression (all
+//   in ms)
+//
+// A value is anything that strtod reads, or stale. Each query is answered by
+//
+//   error<TAB>ID<TAB>KIND<TAB>message               KIND: error, unsupported, limit, internal
+//   answer<TAB>ID<TAB>TYPE<TAB>N[<TAB>text]         and then N ticks: "tick<TAB>t_ms<TAB>M" and M
+//   lines
+//                                                   "value<TAB>name=value…" (value in hexadecimal)
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "services/base/strings.h"
+#include "services/model/value.h"
+#include "services/tools/query.h"
+
+namespace pitwall {
+namespace {
+
+constexpr int64_t kMillisecond = 1'000'000;
+
+std::vector<std::string> Fields(const std::string& line) {
+  std::vector<std::string> fields(1);
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\t') {
+      fields.emplace_back();
+    } else if (line[i] == '\\' && i + 1 < line.size()) {
+      const char escaped = line[++i];
+      fields.back() += escaped == 't' ? '\t' : escaped == 'n' ? '\n' : escaped;
+    } else {
+      fields.back() += line[i];
+    }
+  }
+  return fields;
+}
+
+std::string Field(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\t') {
+      out += "\\t";
+    } else if (c == '\n') {
+      out += "\\n";
+    } else if (c == '\\') {
+      out += "\\\\";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string ReadLine() {
+  std::string line;
+  if (!std::getline(std::cin, line)) {
+    std::cerr << "promql_eval: input ends inside a request\n";
+    std::exit(2);
+  }
+  return line;
+}
+
+int64_t Number(const std::string& text) { return std::strtoll(text.c_str(), nullptr, 10); }
+
+tools::QuerySeries ParseSeries(const std::string& line) {
+  const std::vector<std::string> fields = Fields(line);
+  tools::QuerySeries series;
+  std::vector<Label> labels;
+  size_t i = 0;
+  for (; i < fields.size() && fields[i] != "|"; ++i) {
+    const size_t equals = fields[i].find('=');
+    labels.push_back({fields[i].substr(0, equals), fields[i].substr(equals + 1)});
+  }
+  series.labels = Labels::FromPairs(std::move(labels));
+  for (++i; i < fields.size(); ++i) {
+    const size_t colon = fields[i].find(':');
+    const std::string value = fields[i].substr(colon + 1);
+    series.samples.emplace_back(
+        Number(fields[i]) * kMillisecond,
+        value == "stale" ? StaleMarker() : std::strtod(value.c_str(), nullptr));
+  }
+  return series;
+}
+
+std::string_view KindOf(const Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kInvalidArgument:
+      return "error";
+    case absl::StatusCode::kUnimplemented:
+      return "unsupported";
+    case absl::StatusCode::kResourceExhausted:
+      return "limit";
+    default:
+      return "internal";
+  }
+}
+
+std::string_view TypeName(tools::QueryType type) {
+  switch (type) {
+    case tools::QueryType::kScalar:
+      return "scalar";
+    case tools::QueryType::kVector:
+      return "vector";
+    case tools::QueryType::kString:
+      return "string";
+  }
+  return "";
+}
+
+std::string Answer(const std::string& id, const StatusOr<tools::QueryAnswer>& answer) {
+  if (!answer.ok()) {
+    return Cat("error\t", id, "\t", KindOf(answer.status()), "\t",
+               Field(ToStd(answer.status().message())), "\n");
+  }
+  std::string out = Cat("answer\t", id, "\t", TypeName(answer->type), "\t", answer->ticks.size(),
+                        "\t", Field(answer->text), "\n");
+  for (const tools::QueryAnswer::Tick& tick : answer->ticks) {
+    CatTo(out, "tick\t", tick.position / kMillisecond, "\t", tick.elements.size(), "\n");
+    for (const tools::QueryElement& element : tick.elements) {
+      char number[64];
+      std::snprintf(number, sizeof number, "%a", element.value);
+      out += number;
+      for (const Label& label : element.labels)
+        CatTo(out, "\t", Field(label.name), "=", Field(label.value));
+      out += '\n';
+    }
+  }
+  return out;
+}
+
+int Main() {
+  std::ios::sync_with_stdio(false);
+  std::vector<tools::QuerySeries> series;
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    const std::vector<std::string> fields = Fields(line);
+    if (fields[0] == "series" && fields.size() == 2) {
+      series.clear();
+      for (int64_t n = Number(fields[1]); n > 0; --n) series.push_back(ParseSeries(ReadLine()));
+    } else if (fields[0] == "query" && fields.size() == 8) {
+      tools::Query query;
+      query.start = Number(fields[2]) * kMillisecond;
+      query.end = Number(fields[3]) * kMillisecond;
+      query.step = Number(fields[4]) * kMillisecond;
+      query.lookback = Number(fields[5]) * kMillisecond;
+      query.subquery_interval = Number(fields[6]) * kMillisecond;
+      query.expr = fields[7];
+      std::cout << Answer(fields[1], tools::RunQuery(series, query)) << std::flush;
+    } else {
+      std::cerr << "promql_eval: what is this: " << line << "\n";
+      return 2;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace pitwall
+
+int main() { return pitwall::Main(); }

@@ -1,0 +1,35 @@
+#!/usr/bin/env python3
+"""The demo, shortened: a real training, two troubles, a stop by the executor, live equals replay.
+
+demo_test.py BINARY [--kafka]
+Needs the virtual environment of deploy/install-deps.sh; exit code 77 (skipped) without it.
+"""
+import os
+import subprocess
+import sys
+
+from harness import REPO
+
+SKIPPED = 77
+PYTHON = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "pitwall", "venv", "bin", "python")
+
+
+def main():
+    if not os.access(PYTHON, os.X_OK):
+        print("SKIPPED: %s is missing; deploy/install-deps.sh python makes it" % PYTHON)
+        return SKIPPED
+    # No cpu_hog: on a machine that is busy otherwise, CPUSaturated need not end.
+    demo = subprocess.run([PYTHON, "-u", os.path.join(REPO, "deploy", "demo", "demo.py"), "--binary", sys.argv[1], "--script",
+                           "3:slow_loader:5,12:hang:10,27:explode:60", "--seconds", "90", "--wait", "3"] + sys.argv[2:],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    print(demo.stdout)
+    wanted = ["ISSUE BEGINS  DataStallShare", "ISSUE BEGINS  JobStalled", "ISSUE BEGINS  LossNotFinite",
+              "the executor stopped the training", "live and replayed are equal to the bit", "demo: all fine"]
+    missing = [text for text in wanted if text not in demo.stdout]
+    for text in missing:
+        print("MISSING: " + text)
+    return 1 if demo.returncode or missing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""What the tests of the binary share: waiting, HTTP, a pitwall process with its addresses, a training in miniature."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+
+REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CLIENT = os.path.join(REPO, "clients", "python", "src")
+PATIENCE = 90
+
+# Losses that rise and fall in turn, then NaN. 30 steps a second. SIGTERM ends it as it would a real one: with 143.
+TRAINING = """
+import math, signal, sys, time
+sys.path.insert(0, sys.argv[1])
+import pitwall
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+pitwall.init(job="e2e")
+step = 0
+for _ in pitwall.steps(range(int(sys.argv[2]))):
+    with pitwall.phase("forward"):
+        time.sleep(0.03)
+    loss = math.nan if step >= int(sys.argv[3]) else (9.0 if (step // 10) % 2 else 1.0)
+    pitwall.log(loss=loss, step=step)
+    step += 1
+pitwall.finish()
+"""
+
+
+def wait_for(what, condition, patience=PATIENCE):
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError("waited %d s in vain for %s" % (patience, what))
+
+
+def fetch(url, **options):
+    """-> (content type, text)"""
+    with urllib.request.urlopen(url, timeout=10, **options) as response:
+        return response.headers["Content-Type"], response.read().decode()
+
+
+def write(path, text):
+    with open(path, "w") as out:
+        out.write(text)
+    return path
+
+
+def train(socket, steps, nan_from):
+    return subprocess.Popen([sys.executable, "-c", TRAINING, CLIENT, str(steps), str(nan_from)],
+                            env=dict(os.environ, PITWALL_SOCKET=socket))
+
+
+class Pitwall:
+    """A service of the binary, ready when made. Listens on free ports of loopback unless the flags say otherwise."""
+
+    def __init__(self, binary, log, *flags, service="standalone"):
+        self.log_path = log
+        flags = list(flags)
+        for listen in ("--http-listen", "--grpc-listen"):
+            if listen not in flags:
+                flags += [listen, "127.0.0.1:0"]
+        with open(log, "w") as stderr:
+            self.process = subprocess.Popen([binary, service] + flags, stderr=stderr)
+        wait_for("%s to be ready" % service,
+                 lambda: self.said(service + r": ready\n") or self.process.poll() is not None)
+        assert self.process.poll() is None, self.log()
+        self.http = self.said(r"(https?://[\d.:]+)/metrics").group(1)
+        self.grpc = "127.0.0.1:" + self.said(r"IssueService on [^,]*, port (\d+)").group(1)
+
+    def log(self):
+        with open(self.log_path) as lines:
+            return lines.read()
+
+    def said(self, pattern):
+        return re.search(pattern, self.log())
+
+    def metric(self, name):
+        """Summed over its labels."""
+        samples = re.findall(r"^%s(?:\{.*\})? (\S+)$" % name, fetch(self.http + "/metrics")[1], re.M)
+        return sum(map(float, samples))
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(PATIENCE)
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()

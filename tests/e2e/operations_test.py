@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""What an operator does: reload, TLS, tokens, exit codes, and a stop by the executor, through the whole binary.
+
+operations_test.py BINARY DUMP_TOPIC
+"""
+import json
+import os
+import shutil
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+from harness import PATIENCE, Pitwall, fetch, train, wait_for, write
+
+BINARY = DUMP_TOPIC = None
+
+RULES = """
+groups:
+- name: g
+  clock: step
+  interval: 1
+  rules:
+  - alert: LossNotFinite
+    expr: train_loss != train_loss
+    needs: [train_loss]
+    labels: {severity: critical}
+"""
+
+
+def status_of(url, token=None):
+    headers = {"Authorization": "Bearer " + token} if token else {}
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=10) as response:
+            return response.status
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def command(*arguments):
+    """-> (exit code, stdout, stderr)"""
+    done = subprocess.run([BINARY] + list(arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Operations(unittest.TestCase):
+    def setUp(self):
+        self.work = tempfile.mkdtemp(prefix="pitwall-e2e-")
+        self.pitwall = None
+        self.rules = self.write("rules.yaml", RULES)
+
+    def tearDown(self):
+        if self.pitwall:
+            self.pitwall.kill()
+        shutil.rmtree(self.work)
+
+    def path(self, name):
+        return os.path.join(self.work, name)
+
+    def write(self, name, text):
+        return write(self.path(name), text)
+
+    def start(self, *flags):
+        self.pitwall = Pitwall(BINARY, self.path("log"), "--data-dir", self.path("data"), "--rules", self.rules, "--socket",
+                               self.path("c.sock"), *flags)
+        return self.pitwall
+
+    def hang_up(self, pattern):
+        """SIGHUP, then waits for a new line of that pattern."""
+        before = len(self.pitwall.log())
+        self.pitwall.process.send_signal(signal.SIGHUP)
+        return wait_for(pattern, lambda: pattern in self.pitwall.log()[before:] and self.pitwall.log()[before:])
+
+    def ticks_per_second(self):
+        ticks = lambda: self.pitwall.metric("pitwall_collector_ticks_total")
+        first, began = ticks(), time.monotonic()
+        time.sleep(3)
+        return (ticks() - first) / (time.monotonic() - began)
+
+    def test_a_reload_changes_interval_and_rules(self):
+        config = self.write("pitwall.yaml", "collector:\n  interval: 1s\n")
+        self.start("--config", config)
+        self.assertLess(self.ticks_per_second(), 1.5)
+        self.write("pitwall.yaml", "collector:\n  interval: 200ms\n")
+        said = self.hang_up("collector.interval: 1s -> 200ms")
+        self.assertIn("the rules are the same", said)
+        self.assertGreater(self.ticks_per_second(), 3)
+
+        self.write("pitwall.yaml", "collector:\n  interval: 300ms\n")
+        self.assertIn(config + ":2:13: interval must be one of 100ms", self.hang_up("nothing has changed"))
+        # Rules that do not compile: the new interval waits too.
+        self.write("pitwall.yaml", "collector:\n  interval: 1s\n")
+        self.write("rules.yaml", RULES.replace("!=", "!!"))
+        self.assertIn("rules.yaml:8:", self.hang_up("nothing has changed"))
+        self.assertGreater(self.ticks_per_second(), 3)
+
+        self.write("pitwall.yaml", "http: {token_file: t}\ncollector: {interval: 200ms}\n")
+        self.write("rules.yaml", RULES.replace("critical", "warning"))
+        self.assertIn("waits for the next start", self.hang_up("goes into force"))
+        self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
+
+    def test_tls_on_both_listeners(self):
+        if not shutil.which("openssl"):
+            self.skipTest("no openssl, which would make the certificate")
+        certificate, key = self.path("cert.pem"), self.path("key.pem")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                        "-days", "2", "-subj", "/CN=pitwall-test", "-addext", "subjectAltName=IP:127.0.0.1",
+                        "-keyout", key, "-out", certificate], check=True, stderr=subprocess.DEVNULL)
+        tls = "{tls: {certificate: %s, key: %s}}" % (certificate, key)
+        config = self.write("pitwall.yaml", "http: %s\ngrpc: %s\n" % (tls, tls))
+        code, printed, _ = command("standalone", "--config", config, "--print-config")
+        self.assertEqual((code, printed.count("certificate: '%s'" % certificate)), (0, 2))
+        self.start("--config", config)
+        self.assertTrue(self.pitwall.http.startswith("https://"))
+        trusting = ssl.create_default_context(cafile=certificate)
+        self.assertEqual(fetch(self.pitwall.http + "/healthz", context=trusting)[1], "ok\n")
+        with self.assertRaises(urllib.error.URLError):
+            fetch(self.pitwall.http + "/healthz")  # nobody vouches for it
+        self.assertEqual(command("issues", "list", "--target", self.pitwall.grpc, "--ca-file", certificate)[0], 0)
+        self.assertEqual(command("issues", "list", "--target", self.pitwall.grpc)[0], 1)
+        self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
+
+    def test_beyond_loopback(self):
+        self.start("--http-listen", "0.0.0.0:0")
+        self.assertEqual(self.pitwall.log().count("without TLS"), 1)
+        token = self.pitwall.said(r"HTTP listens beyond loopback .*: ([0-9a-f]{48})\n").group(1)
+        http = self.pitwall.http.replace("0.0.0.0", "127.0.0.1")
+        for path, without in (("/metrics", 200), ("/healthz", 200), ("/readyz", 200), ("/metrics/issues", 401)):
+            self.assertEqual(status_of(http + path), without, path)
+            self.assertEqual(status_of(http + path, token), 200, path)
+
+    def test_exit_codes(self):
+        self.write("bad.yaml", "groups:\n- name: g\n  rules:\n  - alert: A\n    expr: rat(x[5m])\n")
+        # Without any test nothing is compiled, as in promtool.
+        bad = self.write("bad_test.yaml", "rule_files: [bad.yaml]\ntests: [{interval: 1m}]\n")
+        good = self.write("good_test.yaml", """
+rule_files: [rules.yaml]
+tests:
+- clock: step
+  input_series: [{series: train_loss, values: '1 NaN'}]
+  alert_rule_test: [{eval_time: 0, alertname: LossNotFinite}]
+""")
+        code, out, err = command("rules", "test", bad, good)
+        self.assertEqual((code, out), (1, "1 passed, 1 failed\n"), err)
+        self.assertIn("bad.yaml:5:11", err)
+        self.assertEqual(command("rules", "test", good, self.path("none.yaml"))[0], 2)
+        code, _, err = command("issues", "watch", "--count", "abc", "--target", "127.0.0.1:1")
+        self.assertEqual(code, 2)
+        self.assertIn("--count abc", err)
+        self.assertEqual(command("issues", "list", "--target", "127.0.0.1:1")[0], 1)
+
+    def actions(self):
+        done = subprocess.run([DUMP_TOPIC, self.path("data"), "pitwall.actions"], stdout=subprocess.PIPE, check=True, text=True)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def test_the_executor_stops_a_training_once(self):
+        config = self.write("pitwall.yaml", "executor:\n  policies: [{rule: rules/g/LossNotFinite, mode: live, grace: 2s}]\n")
+        self.start("--config", config, "--executor", "--interval", "200ms")
+        fine = train(self.path("c.sock"), 120, nan_from=1000)
+        self.assertEqual(fine.wait(PATIENCE), 0)
+        doomed = train(self.path("c.sock"), 100000, nan_from=60)
+        try:
+            self.assertEqual(doomed.wait(PATIENCE), 143)
+        finally:
+            doomed.kill()
+        wait_for("the outcome on record", lambda: len(self.actions()) >= 2)
+        self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
+        decided, done = self.actions()
+        self.assertEqual((decided["type"], done["type"]), ("io.pitwall.action.decided", "io.pitwall.action.done"))
+        for action in decided, done:
+            self.assertEqual((action["data"]["alert"], action["data"]["mode"]), ("LossNotFinite", "live"))
+            self.assertEqual(action["data"]["issue"], decided["data"]["issue"])
+        self.assertIn("rules/g/LossNotFinite", decided["data"]["why"])
+        self.assertTrue(done["data"]["effect"])
+
+
+if __name__ == "__main__":
+    DUMP_TOPIC = os.path.abspath(sys.argv.pop(2))
+    BINARY = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2, warnings="ignore")

@@ -1,0 +1,93 @@
+// A log that only takes, for tests of those who only append.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/pipeline/io.h"
+
+namespace pitwall::fakes {
+
+// Keeps everything in memory. Switches make it fail or block. Thread-safe.
+class FakeAppender final : public Appender {
+ public:
+  Status Append(std::vector<OutgoingRecord> records) override {
+    std::unique_lock<std::mutex> lock(mutex_);
+    ++calls_;
+    changed_.notify_all();
+    while (corked_) changed_.wait(lock);
+    if (failures_ != 0) {
+      if (failures_ > 0) --failures_;
+      // What a real log may do: some of it is there all the same.
+      for (size_t i = 0; i < kept_ && i < records.size(); ++i)
+        records_.push_back(std::move(records[i]));
+      changed_.notify_all();
+      return failure_;
+    }
+    for (const OutgoingRecord& record : records) {
+      if (record.value.size() > largest_) return ResourceExhausted("record too large");
+    }
+    for (OutgoingRecord& record : records) records_.push_back(std::move(record));
+    changed_.notify_all();
+    return OkStatus();
+  }
+
+  // The next `count` appends fail (-1: all until Heal), each keeping its first `kept` records.
+  void Fail(int count, Status status = Unavailable("the fake is down"), size_t kept = 0) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    failures_ = count;
+    failure_ = std::move(status);
+    kept_ = kept;
+  }
+  void Heal() { Fail(0); }
+  // Appends wait from here on, until Uncork.
+  void Cork() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    corked_ = true;
+  }
+  void Uncork() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    corked_ = false;
+    changed_.notify_all();
+  }
+  // Larger values are refused with ResourceExhausted.
+  void SetLargest(size_t bytes) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    largest_ = bytes;
+  }
+
+  std::vector<OutgoingRecord> records() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return records_;
+  }
+  size_t calls() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return calls_;
+  }
+  // Blocks until so many records are there, or so many calls have begun.
+  void AwaitRecords(size_t count) const {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (records_.size() < count) changed_.wait(lock);
+  }
+  void AwaitCalls(size_t count) const {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (calls_ < count) changed_.wait(lock);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  std::vector<OutgoingRecord> records_;
+  size_t calls_ = 0;
+  int failures_ = 0;
+  size_t kept_ = 0;
+  size_t largest_ = SIZE_MAX;
+  bool corked_ = false;
+  Status failure_ = Unavailable("the fake is down");
+};
+
+}  // namespace pitwall::fakes

@@ -1,0 +1,56 @@
+// The log of services/pipeline/io.h in memory: deterministic, with switches that make it fail.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/pipeline/io.h"
+
+namespace pitwall::fakes {
+
+// Thread-safe. Keeps every record until Drop or the end. A Poll that finds nothing waits on a
+// wake-up of `clock`: with a FakeClock until a record comes, Interrupt, or Advance past its
+// timeout. Compaction and retention are not done. Readers, appenders and committers share the state
+// and may outlive the log.
+class MemoryLog final : public Log {
+ public:
+  explicit MemoryLog(Clock* clock);
+
+  Status EnsureTopic(std::string_view topic, const TopicConfig& config) override;
+  StatusOr<int32_t> Partitions(std::string_view topic) override;
+  StatusOr<std::unique_ptr<PartitionReader>> OpenReader(const TopicPartition& at,
+                                                        int64_t from) override;
+  StatusOr<std::unique_ptr<Appender>> OpenAppender() override;
+  StatusOr<std::unique_ptr<Committer>> OpenCommitter(std::string_view transactional_id) override;
+  StatusOr<std::optional<CommittedOffset>> Committed(std::string_view group,
+                                                     const TopicPartition& at) override;
+  Status StorePosition(std::string_view group, const TopicPartition& at,
+                       const CommittedOffset& to) override;
+
+  // All records that are there, in order.
+  std::vector<Record> Records(std::string_view topic, int32_t partition = 0) const;
+  // Deletes the records before `offset`, as retention does.
+  void Drop(std::string_view topic, int32_t partition, int64_t offset);
+  // Leaves a hole of `count` offsets before the next record, as transactions of Kafka do.
+  void SkipOffsets(std::string_view topic, int32_t partition, int64_t count);
+
+  // Asked before every write ("append", "commit", "store_position"): a status that is not OK is
+  // what the write gives, and nothing is written. Called under the log's lock; must not call back.
+  using WriteFault = std::function<Status(std::string_view what)>;
+  void SetWriteFault(WriteFault fault);
+  // The next `count` Polls of any reader fail with this status, without reading.
+  void FailPolls(int count, Status status);
+
+  struct State;  // shared with what came from it
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace pitwall::fakes

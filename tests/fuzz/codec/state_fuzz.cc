@@ -1,0 +1,28 @@
+// Any bytes as a chunk of a snapshot, and as a rule set.
+#include <cstdint>
+#include <string_view>
+
+#include "services/base/check.h"
+#include "services/codec/rule_set_codec.h"
+#include "services/codec/snapshot_codec.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace pitwall::codec;
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  SnapshotLimits limits;
+  limits.uncompressed_bytes = 1u << 20;  // claims cost memory
+  limits.pending_bytes = 1u << 20;
+  limits.pending_snapshots = 16;
+  SnapshotAssembler assembler(limits);
+  const auto once = assembler.Add(bytes);
+  PITWALL_CHECK(once.ok() || !once.status().message().empty());
+  // The same again, and in two halves: no state may break it.
+  (void)assembler.Add(bytes);
+  (void)assembler.Add(bytes.substr(size / 2));
+  PITWALL_CHECK(assembler.Incomplete().size() <= 2);
+  if (const auto rules = DecodeRuleSet(bytes); rules.ok()) {
+    const auto again = DecodeRuleSet(EncodeRuleSet(*rules));
+    PITWALL_CHECK(again.ok() && *again == *rules);
+  }
+  return 0;
+}

@@ -1,0 +1,52 @@
+// Each golden script is a test: all its evals pass, and none is unsupported.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "services/base/strings.h"
+#include "services/tools/golden_run.h"
+
+namespace pitwall::tools {
+namespace {
+
+std::vector<std::string> Names() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(PITWALL_GOLDEN_SCRIPTS)) {
+    if (entry.path().extension() == ".test") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class GoldenScripts : public testing::TestWithParam<std::string> {};
+
+TEST_P(GoldenScripts, Pass) {
+  const std::string name = GetParam() + ".test";
+  std::ifstream in(std::string(PITWALL_GOLDEN_SCRIPTS) + "/" + name, std::ios::binary);
+  ASSERT_TRUE(in) << name;
+  const std::string text(std::istreambuf_iterator<char>(in), {});
+  int64_t evals = 0;
+  const Status status =
+      RunGoldenScript(name, text, [&](const GoldenCommand& command, const EvalOutcome& outcome) {
+        ++evals;
+        if (outcome.verdict == Verdict::kPassed) return;
+        ADD_FAILURE() << name << ":" << command.line << ": "
+                      << std::get<EvalCommand>(command.what).expr << ": "
+                      << (outcome.verdict == Verdict::kUnsupported ? "unsupported: " : "")
+                      << outcome.why << "\nexpected: " << Join(outcome.expected, "\n          ")
+                      << "\ngot:      " << Join(outcome.got, "\n          ");
+      });
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_GT(evals, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GoldenScripts, testing::ValuesIn(Names()),
+                         [](const auto& script) { return script.param; });
+
+}  // namespace
+}  // namespace pitwall::tools

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# prometheus_suite.sh [PITWALL]: Prometheus' own promqltest scripts through our runner, a line per file, then all of them with what is
+# unsupported for which reason. Fetches the Prometheus module of tests/oracle (Go needed; any does). Nothing of it is in this
+# repository, and it is no test: docs/promql.md says what fails, and why.
+set -euo pipefail
+
+repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+pitwall=${1:-$repo/build/release/bin/pitwall}
+version=$(sed -n 's/^require github.com\/prometheus\/prometheus //p' "$repo/tests/oracle/go.mod")
+folder=$(cd / && GOFLAGS= GOWORK=off go mod download -json "github.com/prometheus/prometheus@$version" |
+  sed -n 's/^[[:space:]]*"Dir": "\(.*\)",\{0,1\}$/\1/p')/promql/promqltest/testdata
+
+for script in "$folder"/*.test; do
+  printf '%-26s %s\n' "$(basename "$script")" "$("$pitwall" rules golden "$script" 2>/dev/null | tail -n 1)"
+done
+echo
+"$pitwall" rules golden "$folder"/*.test 2>&1 >/dev/null | sed 's/^unsupported: //' || true
+"$pitwall" rules golden "$folder"/*.test 2>/dev/null | tail -n 1 || true

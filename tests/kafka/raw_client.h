@@ -1,0 +1,35 @@
+// What the log never does, done with librdkafka directly: transactions left open or aborted,
+// records deleted, topics set up in ways that Pitwall refuses. A failure ends the process.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace pitwall::kafka {
+
+class RawTransaction {
+ public:
+  // Opens a transaction (and fences whoever had the id).
+  explicit RawTransaction(std::string_view transactional_id);
+  ~RawTransaction();
+  // Sends a record and waits until the broker has it.
+  void Send(const std::string& topic, int32_t partition, std::string_view value);
+  void SendOffset(const std::string& group, const std::string& topic, int32_t partition,
+                  int64_t offset);
+  void Commit();
+  void Abort();
+  void Begin();  // another one, after Commit or Abort
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+void MakeTopic(const std::string& topic, int32_t partitions,
+               const std::map<std::string, std::string>& config);
+void DeleteRecordsBefore(const std::string& topic, int32_t partition, int64_t offset);
+
+}  // namespace pitwall::kafka

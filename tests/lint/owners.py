@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""Every header stands in an add_module HDRS list, so that it is compiled alone; every source is built by somebody.
+
+A header that only tests include needs no list.
+"""
+import os
+import re
+
+from repo import Finding, main, module_of
+
+
+def check(repo):
+    findings = []
+    modules = repo.modules()
+    listed = {}
+    for module in modules.values():
+        for keyword in ("SRCS", "HDRS", "TESTS"):
+            for name in module.lists[keyword]:
+                if "$" in name:
+                    continue
+                path = os.path.normpath(os.path.join(os.path.dirname(module.path), name))
+                listed[path] = keyword
+                if not repo.exists(path):
+                    findings.append(Finding(module.path, module.line, "%s of %s: %s does not exist"
+                                            % (keyword, module.folder, name)))
+    for path in repo.cpp():
+        in_module = module_of(path, modules)
+        if path.endswith(".h"):
+            for_tests = repo.is_test(path) and not path.startswith("tests/")
+            if listed.get(path) != "HDRS" and not for_tests and (in_module or not path.startswith("tests/")):
+                findings.append(Finding(path, 1, "in no HDRS list of an add_module"))
+        elif path not in listed and not _named_nearby(repo, path):
+            findings.append(Finding(path, 1, "no CMakeLists.txt builds it"))
+    return findings
+
+
+def _named_nearby(repo, path):
+    """Whether the CMakeLists.txt of its folder or of one above mentions the file, or its name without the ending."""
+    folder, name = os.path.split(path)
+    stem = os.path.splitext(name)[0]
+    words = {name, stem, re.sub(r"_(test|fuzz|bench)$", "", stem)}
+    while folder:
+        lists = folder + "/CMakeLists.txt"
+        if repo.exists(lists):
+            text = re.sub(r"#[^\n]*", "", repo.text(lists) or "")
+            for word in re.split(r"[\s()\"/]+", text):
+                # log_kind_${kind}.cc names every log_kind_*.cc, but a word that is only a variable names nothing.
+                fixed = re.split(r"\$\{\w+\}", word)
+                if word in words or (len(fixed) > 1 and len("".join(fixed)) > 4
+                                     and re.fullmatch(".+".join(map(re.escape, fixed)), name)):
+                    return True
+        folder = os.path.dirname(folder)
+    return False
+
+
+if __name__ == "__main__":
+    main(check)

@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Plants what each lint must find, and what it must not, in repositories that exist in memory only."""
+import os
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+
+import arrows  # noqa: E402
+import clocks  # noqa: E402
+import hygiene  # noqa: E402
+import layering  # noqa: E402
+import metrics  # noqa: E402
+import owners  # noqa: E402
+import size  # noqa: E402
+import third_party  # noqa: E402
+from repo import Repo, includes, strip_cpp  # noqa: E402
+
+BASE = {"services/base/CMakeLists.txt": "add_module(services/base SRCS a.cc HDRS a.h)",
+        "services/base/a.cc": '#include "services/base/a.h"\n', "services/base/a.h": "#pragma once\n"}
+
+
+def found(check, files, **more):
+    return ["%s:%d %s" % f for f in check(Repo(planted=dict(files, **more)))]
+
+
+class LintTest(unittest.TestCase):
+    def only(self, findings, *parts):
+        """Exactly one finding, and each of the parts in it."""
+        self.assertEqual(len(findings), 1, findings)
+        for part in parts:
+            self.assertIn(part, findings[0])
+
+    def test_stripping(self):
+        text = 'a // b\n"c // d" \'"\' /* e\n f */ g R"x(h\n)" i)x" 1\'000 j'
+        bare = strip_cpp(text)
+        self.assertEqual(bare.count("\n"), text.count("\n"))
+        self.assertEqual(bare.split(), ["a", "g", "1'000", "j"])
+        self.assertIn('"c // d"', strip_cpp(text, strings=False))
+
+    def test_includes(self):
+        text = '// #include "no.h"\n#include "a/b.h"\n  #  include <c>\n/*\n#include "no.h"\n*/\n'
+        self.assertEqual(includes(text), [(2, '"', "a/b.h"), (3, "<", "c")])
+
+    def test_clocks(self):
+        for text in ("std::chrono::steady_clock::now()", "absl::Now()", "usleep(3)", "cv.wait_for(l, d)",
+                     "std::this_thread::sleep_for(x)", "time(nullptr)", "clock_gettime(CLOCK_REALTIME, &t)", "sleep(1)"):
+            self.only(found(clocks.check, {"services/window/w.cc": "\n" + text}), "services/window/w.cc:2", "Clock&")
+        for text in ("clock.Now()", "// absl::Now()", '"sleep(1)"', "time(t)", "item.time(0)", "runtime_clock x", "static SystemClock system_clock;"):
+            self.assertEqual(found(clocks.check, {"rules/eval/e.cc": text}), [])
+        self.assertEqual(found(clocks.check, {"services/adapters/clock/c.cc": "absl::Now()"}), [])
+
+    def test_clocks_allow_list(self):
+        files = {"tests/e2e/a.cc": "absl::Now()", clocks.ALLOWED: "tests/e2e/a.cc  # talks to a real broker\n"}
+        self.assertEqual(found(clocks.check, files), [])
+        self.only(found(clocks.check, files, **{clocks.ALLOWED: "tests/e2e/a.cc # why\n"}), "needs a reason")
+        self.only(found(clocks.check, files, **{"tests/e2e/a.cc": ""}), "remove the entry")
+
+    def test_third_party(self):
+        for name, path in (("librdkafka/rdkafka.h", "services/engine/e.cc"), ("grpcpp/grpcpp.h", "services/notifier/n.cc"),
+                           ("boost/asio.hpp", "services/adapters/grpc/g.cc"), ("zstd.h", "services/model/m.cc"),
+                           ("google/protobuf/message.h", "rules/eval/e.h"), ("gtest/gtest.h", "services/base/a.cc"),
+                           ("foo/unknown.h", "services/base/a.cc"), ("unknown.h", "services/base/a.cc")):
+            self.only(found(third_party.check, {path: "#include <%s>\n" % name}), path + ":1", name)
+        for name, path in (("librdkafka/rdkafka.h", "services/adapters/kafka/k.cc"), ("vector", "rules/eval/e.cc"),
+                           ("gtest/gtest.h", "services/base/a_test.cc"), ("sys/mman.h", "services/adapters/log/l.cc"),
+                           ("absl/status/status.h", "rules/eval/e.h"), ("unistd.h", "services/base/a.cc")):
+            self.assertEqual(found(third_party.check, {path: "#include <%s>\n" % name}), [])
+        fixture = {"services/base/fixture.h": "#include <gtest/gtest.h>\n",
+                   "services/base/a_test.cc": '#include "services/base/fixture.h"\n'}
+        self.assertEqual(found(third_party.check, fixture), [])
+        self.only(found(third_party.check, fixture, **{"services/base/a.cc": '#include "services/base/fixture.h"\n'}),
+                  "fixture.h", "gtest")
+        self.only(found(third_party.check, {"rules/lang/l.cc": '#include "pitwall/state/v1/state.pb.h"'}), "state.pb.h")
+
+    def test_size(self):
+        self.only(found(size.check, {"services/base/a.cc": "x\n" * 501}), "501 lines")
+        self.only(found(size.check, {"tests/tool": "#!/bin/sh\n" + "x\n" * 501}), "502 lines")
+        for path in ("docs/a.md", "rules/a.yaml", "proto/a.proto"):
+            self.assertEqual(found(size.check, {path: "x\n" * 900}), [])
+        self.assertEqual(found(size.check, {"a.py": "x\n" * 500}), [])
+        self.assertEqual(found(size.check, {"a.py": "x\n" * 501, size.ALLOWED: "a.py # one long table"}), [])
+        self.only(found(size.check, {"a.py": "x\n", size.ALLOWED: "a.py # one long table"}), "remove the entry")
+
+    def test_owners(self):
+        self.assertEqual(found(owners.check, BASE), [])
+        self.only(found(owners.check, BASE, **{"services/base/b.h": ""}), "b.h", "no HDRS list")
+        self.only(found(owners.check, BASE, **{"services/base/b.cc": ""}), "b.cc", "builds it")
+        self.only(found(owners.check, BASE, **{"services/new/n.h": ""}), "n.h", "no HDRS list")
+        missing = dict(BASE)
+        del missing["services/base/a.h"]
+        self.only(found(owners.check, missing), "a.h does not exist")
+        used_by_tests = {"services/base/fake.h": "", "services/base/CMakeLists.txt":
+                         "add_module(services/base SRCS a.cc HDRS a.h TESTS a_test.cc)",
+                         "services/base/a_test.cc": '#include "services/base/fake.h"\n'}
+        self.assertEqual(found(owners.check, BASE, **used_by_tests), [])
+        self.assertEqual(found(owners.check, {"tests/kafka/CMakeLists.txt": "foreach(name IN ITEMS kafka)\n",
+                                              "tests/kafka/kafka_test.cc": ""}), [])
+        loop = {"tests/s/CMakeLists.txt": "add_executable(t ${source} log_kind_${kind}.cc ${name}.cc)\n"}
+        self.assertEqual(found(owners.check, loop, **{"tests/s/log_kind_kafka.cc": ""}), [])
+        self.only(found(owners.check, loop, **{"tests/s/other.cc": ""}), "builds it")
+
+    def test_hygiene(self):
+        for text in ("see /root/x", "'/home/me/a'", "=/work/main", "proxy.golang.org", "https://npm-mirror.corp.example.com",
+                     "a.nexus.example.internal", "image: docker.io/library/x", "// Code generated by x. DO NOT EDIT."):
+            self.only(found(hygiene.check, {"docs/a.md": "ok\n" + text + "\n"}), "docs/a.md:2")
+        for text in ("$root/x", "${HOME}/home/x", "/run/pitwall/collector.sock", "https://prometheus.io", "the registry",
+                     "~/work/x", "a/root/b", "tests/home/x", "series.internal()"):
+            self.assertEqual(found(hygiene.check, {"docs/a.md": text}), [], text)
+        self.only(found(hygiene.check, {"notes.txt": ""}), "top-level")
+        self.only(found(hygiene.check, {"services/a.pb.h": ""}), "generated")
+        self.only(found(hygiene.check, {"docs/a.md": "x" * (1 << 20) + "x"}), "bytes")
+
+    def test_arrows(self):
+        def upward(text, path="rules/eval/e.cc", files=BASE, **more):
+            return found(arrows.check, files, **dict({path: text}, **more))
+        window = {"services/window/w.h": "", "services/window/CMakeLists.txt": "add_module(services/window HDRS w.h DEPS services/base)"}
+        self.only(upward('#include "services/window/w.h"', **window), "rules/ includes services/window/w.h")
+        self.assertEqual(upward('#include "services/base/a.h"'), [])
+        self.only(upward('#include "services/base/none.h"'), "does not exist")
+        self.only(upward("#include <services/base/a.h>"), "angle")
+        self.only(upward('#include "a.h"'), "start at the root")
+        self.only(upward('#include "services/window/w.h"', "services/base/a.cc", **window), "does not depend on services/window")
+        self.assertEqual(upward('#include "services/base/a.h"', "services/window/w.cc", **window), [])
+        nested = {"services/base/yaml/y.h": "", "services/base/yaml/CMakeLists.txt": "add_module(services/base/yaml HDRS y.h)"}
+        self.only(upward('#include "services/base/yaml/y.h"', "services/window/w.cc", **dict(window, **nested)),
+                  "does not depend on services/base/yaml")
+        fake = {"tests/fakes/f.h": "", "tests/fakes/CMakeLists.txt": "add_module(tests/fakes HDRS f.h)"}
+        self.assertTrue(any("production includes nothing of tests/" in f
+                            for f in upward('#include "tests/fakes/f.h"', "services/base/b.cc", **fake)))
+        listed = dict(fake, **{"services/base/CMakeLists.txt": "add_module(services/base SRCS a.cc HDRS a.h TESTS b_test.cc)"})
+        self.only(upward('#include "tests/fakes/f.h"', "services/base/b_test.cc", **listed), "does not depend on tests/fakes")
+        self.assertEqual(upward('#include "tests/fakes/f.h"', "services/base/b_test.cc", **fake), [])
+        main = {"services/pitwall/m.h": "", "services/pitwall/CMakeLists.txt": "add_module(services/pitwall HDRS m.h)"}
+        self.assertTrue(any("nothing includes services/pitwall" in f
+                            for f in upward('#include "services/pitwall/m.h"', "services/base/a.cc", **main)))
+
+    def test_metrics(self):
+        catalogue = {metrics.CATALOGUE: "metrics:\n- name: train_loss\n  unit: 1\n"}
+        source = "services/collector/c.cc"
+        self.assertEqual(found(metrics.check, catalogue, **{source: 'f("train_loss"); // "train_los"'}), [])
+        self.only(found(metrics.check, catalogue, **{source: 'f("train_los");'}), "train_los is not in")
+        self.only(found(metrics.check, catalogue, **{"clients/python/src/p.py": "x = 'train_x'"}), "train_x is not in")
+        self.only(found(metrics.check, {metrics.CATALOGUE: "- name: train_loss\n- name: train_loss\n"}), "twice")
+
+    def test_layering(self):
+        compiler = os.environ.get("CXX", "c++")
+        with tempfile.TemporaryDirectory() as root:
+            files = dict(BASE, **{
+                "services/model/CMakeLists.txt": "add_module(services/model SRCS m.cc HDRS m.h DEPS services/base)",
+                "services/model/m.h": "#pragma once\n"})
+            roots = {}
+            for name in ("base", "model"):
+                os.makedirs(os.path.join(root, "src", "services", name))
+                with open(os.path.join(root, "src", "services", name, name[0].replace("b", "a") + ".h"), "w") as file:
+                    file.write("#pragma once\n")
+                os.makedirs(os.path.join(root, "inc", name, "services"))
+                os.symlink(os.path.join(root, "src", "services", name), os.path.join(root, "inc", name, "services", name))
+                roots["services/" + name] = [os.path.join(root, "inc", name)]
+            repo = Repo(planted=files)
+            self.assertEqual(layering.check(repo, roots, compiler), [])
+            roots["services/base"] += roots["services/model"]  # as if base had got model's root
+            texts = [f.text for f in layering.check(repo, roots, compiler)]
+            self.assertEqual(len(texts), 2, texts)
+            self.assertIn("services/base sees services/model, which is not below it", texts)
+            self.assertIn("services/base can include services/model/m.h, which is above it", texts)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

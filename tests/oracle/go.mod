@@ -1,0 +1,6 @@
+// Only the version of Prometheus is pinned here; everything else follows from it (see build.sh).
+module pitwall/tests/oracle
+
+go 1.25.8
+
+require github.com/prometheus/prometheus v0.314.0

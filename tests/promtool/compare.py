@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Unit-test files of Prometheus through promtool and through pitwall: both must give the verdict that a file's name says.
+
+pass_*.yaml passes, fail_*.yaml fails. Files in v3/ need Prometheus 3: without a promtool of that version (--promtool3)
+only ours is asked. Ends with "N passed, N failed".
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+SECONDS = 60
+
+
+def verdict(command, path):
+    """True for passed, False for failed, None for no verdict; and what it said."""
+    try:
+        done = subprocess.run([*command, path.name], cwd=path.parent, capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return None, "no answer in %d s" % SECONDS
+    said = done.stdout + done.stderr
+    return {0: True, 1: False, 2: False}.get(done.returncode), said
+
+
+def word(passed):
+    return {True: "pass", False: "fail", None: "no verdict"}[passed]
+
+
+def judge(path, tools):
+    """What is wrong with one file, "" when nothing is."""
+    expected = path.name.startswith("pass_")
+    lines = []
+    for name, command in tools:
+        got, said = verdict(command, path)
+        if got != expected:
+            lines.append("%s: %s, expected %s\n%s" % (name, word(got), word(expected), said))
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pitwall", default="build/release/bin/pitwall")
+    parser.add_argument("--promtool", default="promtool", help="any version, 2 too")
+    parser.add_argument("--promtool3", help="one of Prometheus 3, for v3/ as well")
+    parser.add_argument("files", nargs="*", type=pathlib.Path, help="instead of all")
+    args = parser.parse_args()
+    ours = ("pitwall", [os.path.abspath(args.pitwall), "rules", "test"])
+    promtool = shutil.which(args.promtool)
+    if promtool is None:
+        sys.exit("promtool is not installed: deploy/install-deps.sh has it in the package prometheus")
+    theirs = ("promtool", [promtool, "test", "rules"])
+    newer = [("promtool 3", [os.path.abspath(args.promtool3), "test", "rules"])] if args.promtool3 else []
+
+    paths = [path.resolve() for path in args.files] or sorted(HERE.rglob("*.yaml"))
+    paths = [path for path in paths if path.name.startswith(("pass_", "fail_"))]
+
+    def run(path):
+        old = [] if path.parent.name == "v3" else [theirs]
+        return judge(path, [*old, *newer, ours])
+
+    failed = 0
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for path, wrong in zip(paths, pool.map(run, paths)):
+            if wrong:
+                failed += 1
+                print("FAILED: %s\n%s" % (os.path.relpath(path), wrong))
+    print("%d passed, %d failed" % (len(paths) - failed, failed))
+    return 1 if failed or not paths else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

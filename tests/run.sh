@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# run.sh [--quick | --long] [--only STAGE,…] [--list]: builds Pitwall and runs its tests, from a bare Debian machine on.
+#
+#   (nothing)   everything: installs what is missing, builds, runs every stage; about 45 minutes on 2 cores when cold
+#   --quick     release build and unit tests only; installs nothing
+#   --long      everything, clang-tidy over the tests, planted faults, and the soak ($PITWALL_SOAK_MINUTES, default 60)
+#   --only      these stages, in the order of --list
+#   --list      names the stages
+#
+# A stage that fails does not stop the later ones. Each writes build/test-logs/<stage>.log. The last line is
+# "N passed, N failed", counted over all tests of all stages; exit code 0 only if nothing failed.
+# Works from any directory, and again in the same tree. Stages are scripts in tests/stages.
+set -uo pipefail
+
+repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+logs=$repo/build/test-logs
+
+# Name, and how many minutes it may take before it is stopped as hung.
+stages=(deps:20 build:45 unit:15 lint:30 tidy:30 suites:20 oracle:15 python:10 kafka:30 e2e:30 asan:45 tsan:45 fuzz:30)
+quick_stages=(build:45 unit:15)
+long_stages=(tidy_tests:60 faults:60 soak:240)
+
+wanted=("${stages[@]}")
+only=
+while (($#)); do
+  case $1 in
+    --quick) wanted=("${quick_stages[@]}") ;;
+    --long) wanted+=("${long_stages[@]}") ;;
+    --only) only=${2:?--only needs stages}; shift ;;
+    --list) printf '%s\n' "${stages[@]%%:*}" "${long_stages[@]%%:*}"; exit 0 ;;
+    -h | --help) sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+    *) echo "run.sh: unknown argument $1; see --help" >&2; exit 2 ;;
+  esac
+  shift
+done
+if [[ -n $only ]]; then
+  wanted=()
+  for stage in "${stages[@]}" "${long_stages[@]}"; do
+    [[ ,$only, == *,${stage%%:*},* ]] && wanted+=("$stage")
+  done
+  ((${#wanted[@]} == $(tr ',' '\n' <<<"$only" | sort -u | wc -l))) || { echo "run.sh: unknown stage in $only; see --list" >&2; exit 2; }
+fi
+
+mkdir -p "$logs"
+started=$SECONDS
+passed=0
+failed=0
+failures=()
+child=
+
+stop() {
+  [[ -n $child ]] && kill -TERM -- "-$child" 2>/dev/null
+  echo "run.sh: stopped" >&2
+  exit 130
+}
+trap stop INT TERM
+
+minutes() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
+
+run_stage() {  # NAME MINUTES
+  local name=$1 limit=$2 log=$logs/$1.log counts=$logs/$1.counts begin=$SECONDS rc=0 ticks=0
+  : >"$counts"
+  printf '== %-7s ' "$name"
+  # A process group of its own, so that a stage that hangs is stopped with everything it started.
+  PITWALL_COUNTS=$counts setsid timeout --kill-after=30 "$((limit * 60))" bash "$repo/tests/stages/$name.sh" >"$log" 2>&1 &
+  child=$!
+  while kill -0 "$child" 2>/dev/null; do
+    sleep 1
+    ((++ticks % 60)) || printf '\n   %s after %s: %s' "$name" "$(minutes $((SECONDS - begin)))" "$(tail -n 1 "$log" | cut -c1-110)"
+  done
+  wait "$child" || rc=$?
+  kill -KILL -- "-$child" 2>/dev/null
+  child=
+  local ok=0 bad=0 a b
+  while read -r a b; do
+    ((ok += a, bad += b))
+  done <"$counts"
+  # A stage that failed without a failed test (a build, a missing tool) counts as one failure.
+  ((rc == 0 || bad > 0)) || bad=1
+  ((passed += ok, failed += bad))
+  if ((rc == 0)); then
+    printf '%s, %d passed%s\n' "$(minutes $((SECONDS - begin)))" "$ok" "$(sed -n 's/^NOTE: /; /p' "$log" | tr -d '\n')"
+    return
+  fi
+  failures+=("$name")
+  printf '%s, %d passed, %d FAILED' "$(minutes $((SECONDS - begin)))" "$ok" "$bad"
+  ((rc == 124 || rc == 137)) && printf ' (stopped after %d minutes)' "$limit"
+  printf '; whole log: %s\n' "build/test-logs/$name.log"
+  if grep -q '^FAILED: ' "$log"; then
+    sed -n 's/^FAILED: /   failed: /p' "$log" | sort -u | head -n 50
+    # Why: what GoogleTest, a sanitizer, Python or clang-tidy says, for whoever sees only this.
+    grep -E -A 14 ': Failure$|(WARNING|ERROR): [A-Za-z]+Sanitizer|runtime error:|^Traceback|: error: |\*\*\*(Timeout|Exception)' "$log" |
+      cut -c1-220 | head -n 80 | sed 's/^/   | /'
+  else
+    tail -n 30 "$log" | sed 's/^/   | /'
+  fi
+}
+
+for stage in "${wanted[@]}"; do
+  run_stage "${stage%%:*}" "${stage##*:}"
+done
+
+((${#failures[@]} == 0)) || echo "failed stages: ${failures[*]}"
+echo "took $(minutes $((SECONDS - started)))"
+echo "$passed passed, $failed failed"
+((failed == 0))

@@ -1,0 +1,227 @@
+// kill -9 of the processor at twenty random moments over a recorded input: the committed list of
+// events, compared whole and in order, equals that of an unbroken run over the same records with
+// the same append times.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <random>
+
+#include "services/adapters/clock/system_clock.h"
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/engine/shard.h"
+#include "services/pipeline/topics.h"
+#include "services/processor/processor.h"
+#include "tests/scenarios/sim.h"
+#include "tests/scenarios/victim_log.h"
+
+namespace pitwall::scenarios {
+namespace {
+
+constexpr char kRules[] = R"(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - alert: LowGPU
+    expr: avg_over_time(hw_gpu_utilization_ratio[30s]) < 0.4
+    for: 20s
+  - record: job:gpu:avg
+    expr: avg(hw_gpu_utilization_ratio)
+  - alert: Mean
+    expr: avg_over_time(job:gpu:avg[5m]) < 0.6
+    for: 1m
+  - alert: Vanished
+    expr: absent(hw_gpu_utilization_ratio)
+    for: 60s
+- name: steps
+  clock: step
+  interval: 1
+  rules:
+  - alert: SlowStep
+    expr: train_step_duration_seconds > 2 * avg_over_time(train_step_duration_seconds[50])
+)";
+constexpr int64_t kRecordsPerSecond = 4 + 2 + 1;  // nodes, ranks, tick
+
+std::vector<PlannedRecord> Input(int64_t base, uint32_t seed) {
+  std::mt19937 random(seed);
+  Plan plan(base);
+  std::vector<SimSource> nodes, ranks;
+  for (int n = 0; n < 4; ++n) {
+    nodes.emplace_back("job", Cat("collector@", n), "b",
+                       SourceInfo{.kind = SourceKind::kNode, .node = Cat(n), .start_ns = base},
+                       std::vector<std::string>{"hw_gpu_utilization_ratio"},
+                       Labels({{"node", Cat(n)}}));
+    plan.Add(nodes.back(), nodes.back().Beat(base));
+  }
+  for (int r = 0; r < 2; ++r) {
+    ranks.emplace_back(
+        "job", Cat("rank-", r), "b",
+        SourceInfo{.kind = SourceKind::kRank, .node = "0", .rank = r, .start_ns = base},
+        std::vector<std::string>{"train_step", "train_step_duration_seconds"},
+        Labels({{"rank", Cat(r)}}));
+    plan.Add(ranks.back(), ranks.back().Announce(base, {"train"}));
+  }
+  int64_t step = 0;
+  plan.Run(20 * 60, [&](int64_t now) {
+    const int64_t second = (now - base) / kSecond;
+    const bool silent = second > 15 * 60 && second < 18 * 60;
+    for (size_t n = 0; n < nodes.size() && !silent; ++n) {
+      const bool low = (second / 90 + static_cast<int64_t>(n)) % 4 == 0;
+      nodes[n].Set("hw_gpu_utilization_ratio",
+                   static_cast<double>(random() % 1000) / 1000 * (low ? 0.5 : 1));
+      plan.Add(nodes[n], nodes[n].Row(now));
+    }
+    for (SimSource& rank : ranks) {
+      if (silent) continue;
+      rank.Set("train_step", static_cast<double>(step));
+      rank.Set("train_step_duration_seconds", random() % 40 == 0 ? 3 : 1);
+      plan.Add(rank, rank.StepDone(now, "train", step));
+    }
+    ++step;
+  });
+  return plan.records;
+}
+
+struct VictimRun {
+  int exit_code = -1;  // -1: killed
+  int64_t replayed = -1;
+};
+
+// Starts the victim and kills it when it says that it has come to `until` or further.
+VictimRun RunVictim(const std::string& place, int32_t partition, const std::string& group,
+                    int64_t until) {
+  int pipe_ends[2];
+  EXPECT_EQ(::pipe(pipe_ends), 0);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::dup2(pipe_ends[1], 1);
+    ::close(pipe_ends[0]);
+    ::close(pipe_ends[1]);
+    const std::string number = Cat(partition);
+    ::execl(PITWALL_PROCESSOR_VICTIM, PITWALL_PROCESSOR_VICTIM, place.c_str(), number.c_str(),
+            group.c_str(), nullptr);
+    ::_exit(127);
+  }
+  ::close(pipe_ends[1]);
+  VictimRun run;
+  std::FILE* lines = ::fdopen(pipe_ends[0], "r");
+  char line[128];
+  while (std::fgets(line, sizeof(line), lines) != nullptr) {
+    const std::string_view text = Trim(line);
+    if (StartsWith(text, "replayed ")) run.replayed = *ParseInt(text.substr(9));
+    if (StartsWith(text, "at ") && *ParseInt(text.substr(3)) >= until) {
+      ::kill(pid, SIGKILL);
+      break;
+    }
+  }
+  std::fclose(lines);
+  int status = 0;
+  EXPECT_EQ(::waitpid(pid, &status, 0), pid);
+  if (WIFEXITED(status)) run.exit_code = WEXITSTATUS(status);
+  return run;
+}
+
+std::vector<Record> ReadAll(Log* log, std::string_view topic, int32_t partition) {
+  std::vector<Record> records;
+  auto reader = log->OpenReader({std::string(topic), partition}, kFromStart);
+  EXPECT_TRUE(reader.ok()) << reader.status();
+  const auto end = (*reader)->EndOffset();
+  EXPECT_TRUE(end.ok());
+  while ((*reader)->position() < *end)
+    EXPECT_TRUE((*reader)->Poll(1000, 8 << 20, kNanosPerSecond, &records).ok());
+  return records;
+}
+
+TEST(Kill, CommittedEventsEqualThoseOfAnUnbrokenRun) {
+  const uint32_t seed = std::random_device()();
+  std::fprintf(stderr, "kill_test: seed %u\n", seed);
+  SCOPED_TRACE(Cat("seed ", seed));
+  std::mt19937 random(seed);
+  std::string pattern = (std::filesystem::temp_directory_path() / "pitwall-kill-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+  const std::string dir = pattern;
+  const std::string place = VictimPlace(dir);
+  static clock::SystemClock clock;
+  constexpr int32_t kPartition = 0;
+  const int64_t base = (clock.WallNs() / kSecond / 3600 - 2) * 3600 * kSecond;
+
+  int64_t end = 0;
+  {
+    auto log = OpenVictimLog(place, &clock);
+    ASSERT_TRUE(log.ok()) << log.status();
+    ASSERT_TRUE(processor::EnsureTopics(log->get(), {}).ok());
+    processor::RuleSets rules(log->get());
+    auto hash = rules.Publish({.files = {{"pack.yaml", kRules}}});
+    ASSERT_TRUE(hash.ok()) << hash.status();
+    auto appender = (*log)->OpenAppender();
+    ASSERT_TRUE(appender.ok());
+    std::vector<PlannedRecord> input = Input(base, 1);
+    input.insert(input.begin(), {base, std::string(kControlKey), RulesRecord(*hash), ""});
+    std::vector<OutgoingRecord> records;
+    for (const PlannedRecord& record : input) {
+      records.push_back({.topic = std::string(kTelemetryTopic),
+                         .partition = kPartition,
+                         .key = record.key,
+                         .value = record.value});
+      if (records.size() == 500) {
+        ASSERT_TRUE((*appender)->Append(std::exchange(records, {})).ok());
+      }
+    }
+    ASSERT_TRUE((*appender)->Append(std::move(records)).ok());
+    end = static_cast<int64_t>(input.size());
+  }
+
+  // Twenty moments, spread at random over the input, in ascending order: a kill before recovery has
+  // passed the last one happens by itself when two lie close together.
+  std::vector<int64_t> moments;
+  for (int i = 0; i < 20; ++i)
+    moments.push_back(1 + static_cast<int64_t>(random() % static_cast<uint64_t>(end - 10)));
+  std::sort(moments.begin(), moments.end());
+  int kills = 0;
+  int64_t most_replayed = 0;
+  for (const int64_t moment : moments) {
+    const VictimRun run = RunVictim(place, kPartition, "killed", moment);
+    ASSERT_LE(run.exit_code, 0) << "the victim failed by itself";
+    kills += run.exit_code == -1 ? 1 : 0;
+    most_replayed = std::max(most_replayed, run.replayed);
+  }
+  const VictimRun last = RunVictim(place, kPartition, "killed", INT64_MAX);
+  ASSERT_EQ(last.exit_code, 0);
+  most_replayed = std::max(most_replayed, last.replayed);
+  EXPECT_EQ(kills, 20);
+  // Two snapshot intervals of log time.
+  EXPECT_LT(most_replayed, 2 * 60 * kRecordsPerSecond);
+
+  auto log = OpenVictimLog(place, &clock);
+  ASSERT_TRUE(log.ok()) << log.status();
+  std::vector<std::string> committed;
+  for (Record& record : ReadAll(log->get(), kIssuesTopic, kPartition))
+    committed.push_back(std::move(record.value));
+  processor::RuleSets rules(log->get());
+  engine::Shard shard(&rules, {});
+  ASSERT_TRUE(shard.SetInitialRules("").ok());
+  engine::Outputs outputs;
+  for (const Record& record : ReadAll(log->get(), kTelemetryTopic, kPartition)) {
+    ASSERT_TRUE(
+        shard.Apply(record.offset, record.append_time_ns, record.key, record.value, &outputs).ok());
+  }
+  std::vector<std::string> unbroken;
+  for (const IssueEvent& event : outputs.events)
+    unbroken.push_back(cloudevents::EncodeCloudEvent(event));
+  EXPECT_EQ(committed, unbroken);
+  EXPECT_GE(unbroken.size(), 20u);
+  std::fprintf(stderr, "kill_test: %d kills, %zu events, at most %lld records read again of %lld\n",
+               kills, unbroken.size(), static_cast<long long>(most_replayed),
+               static_cast<long long>(end));
+  std::filesystem::remove_all(dir);
+}
+
+}  // namespace
+}  // namespace pitwall::scenarios

@@ -1,0 +1,49 @@
+// A processor of one partition over a log, to be killed: `processor_victim <log kind's place>
+// <partition> <group>`. Says on stdout where it stands, a line after every round; ends by itself
+// when it has caught up. Clock ticks are off.
+#include <cstdio>
+#include <cstdlib>
+
+#include "services/adapters/clock/system_clock.h"
+#include "services/base/strings.h"
+#include "services/processor/partition_processor.h"
+#include "services/processor/rule_sets.h"
+#include "tests/scenarios/victim_log.h"
+
+int main(int argc, char** argv) {
+  using namespace pitwall;
+  if (argc != 4) return 2;
+  static clock::SystemClock clock;
+  auto log = scenarios::OpenVictimLog(argv[1], &clock);
+  if (!log.ok()) {
+    std::fprintf(stderr, "victim: %s\n", log.status().ToString().c_str());
+    return 2;
+  }
+  processor::RuleSets rules(log->get());
+  processor::PartitionOptions options;
+  options.group = argv[3];
+  options.clock_ticks = false;
+  options.poll_records = 50;
+  options.commit_interval_ns = 5 * kNanosPerMilli;
+  const auto partition = static_cast<int32_t>(std::atoi(argv[2]));
+  processor::PartitionProcessor processor(partition, &clock, log->get(), &rules, options);
+  Status status = processor.Recover();
+  bool said = false;
+  for (int quiet = 0; status.ok();) {
+    status = processor.RunOnce(10 * kNanosPerMilli);
+    const processor::PartitionStats stats = processor.stats();
+    if (!said && !stats.recovering) {
+      said = true;
+      std::printf("replayed %llu\n", static_cast<unsigned long long>(stats.records_replayed));
+    }
+    std::printf("at %lld\n", static_cast<long long>(stats.next_offset));
+    std::fflush(stdout);
+    quiet = status.ok() && processor.CaughtUp() ? quiet + 1 : 0;
+    if (quiet >= 3) break;
+  }
+  if (!status.ok()) {
+    std::fprintf(stderr, "victim: %s\n", status.ToString().c_str());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,187 @@
+#include "tests/scenarios/scenario_log.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/pipeline/topics.h"
+#include "services/processor/processor.h"
+
+namespace pitwall::scenarios {
+
+namespace {
+// A partition that no other scenario of this process, nor an earlier one on the same broker, has
+// used.
+int32_t next_partition = 0;
+constexpr int32_t kPartitions = 64;
+}  // namespace
+
+void ScenarioTest::SetUp() {
+  const LogKind& kind = LogKinds()[GetParam()];
+  std::string pattern =
+      (std::filesystem::temp_directory_path() / "pitwall-scenario-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+  dir_ = pattern;
+  auto opened = kind.open(&clock_, dir_);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  log_ = *std::move(opened);
+  processor::ProcessorOptions topics;
+  topics.telemetry_partitions = kPartitions;
+  ASSERT_TRUE(processor::EnsureTopics(log_.get(), topics).ok());
+  partition_ = next_partition++ % kPartitions;
+  rules_ = std::make_unique<processor::RuleSets>(log_.get());
+  options_.clock_ticks = false;
+  options_.snapshot_interval_ns = 60 * kSecond;
+  // Whole minutes, so that ticks of every interval fall where a reader expects them; on Kafka the
+  // whole scenario lies in the past, because append times are real.
+  base_ = kind.stamps_itself ? (static_cast<int64_t>(::time(nullptr)) / 3600 - 4) * 3600 * kSecond
+                             : 1'767'225'600 * kSecond;
+}
+
+int64_t ScenarioTest::RecentBase() const {
+  return LogKinds()[GetParam()].stamps_itself
+             ? (static_cast<int64_t>(::time(nullptr)) - 300) * kSecond
+             : base_;
+}
+
+void ScenarioTest::TearDown() {
+  rules_.reset();
+  log_.reset();
+  std::filesystem::remove_all(dir_);
+}
+
+std::string ScenarioTest::Publish(const std::string& yaml) {
+  auto hash = rules_->Publish({.files = {{"pack.yaml", yaml}}, .overrides = {}});
+  EXPECT_TRUE(hash.ok()) << hash.status();
+  return hash.ok() ? *hash : "";
+}
+
+void ScenarioTest::Write(const std::vector<PlannedRecord>& records) {
+  auto appender = log_->OpenAppender();
+  ASSERT_TRUE(appender.ok()) << appender.status();
+  // One append per append time: the log stamps a call's records alike.
+  for (size_t i = 0; i < records.size();) {
+    std::vector<OutgoingRecord> group;
+    const int64_t at = records[i].append_time_ns;
+    for (; i < records.size() && records[i].append_time_ns == at; ++i) {
+      group.push_back({.topic = std::string(kTelemetryTopic),
+                       .partition = partition_,
+                       .key = records[i].key,
+                       .value = records[i].value});
+    }
+    clock_.SetWall(at);
+    const Status status = (*appender)->Append(std::move(group));
+    ASSERT_TRUE(status.ok()) << status;
+  }
+}
+
+std::unique_ptr<processor::PartitionProcessor> ScenarioTest::Start() {
+  auto processor = std::make_unique<processor::PartitionProcessor>(partition_, &clock_, log_.get(),
+                                                                   rules_.get(), options_);
+  const Status status = processor->Recover();
+  EXPECT_TRUE(status.ok()) << status;
+  return processor;
+}
+
+void ScenarioTest::Drain(processor::PartitionProcessor* processor) {
+  for (int i = 0; i < 100'000; ++i) {
+    const Status status =
+        processor->RunOnce(LogKinds()[GetParam()].stamps_itself ? 20 * kNanosPerMilli : 0);
+    ASSERT_TRUE(status.ok()) << status;
+    clock_.Advance(kSecond);  // so that commits and snapshots become due
+    if (processor->CaughtUp()) {
+      counters_ = processor->stats().counters;
+      return;
+    }
+  }
+  FAIL() << "the processor does not catch up";
+}
+
+std::vector<IssueEvent> ScenarioTest::Play(const std::string& yaml, const Plan& plan) {
+  std::vector<PlannedRecord> records = {
+      {plan.base(), std::string(kControlKey), RulesRecord(Publish(yaml)), ""}};
+  records.insert(records.end(), plan.records.begin(), plan.records.end());
+  Write(records);
+  const auto processor = Start();
+  Drain(processor.get());
+  const std::vector<IssueEvent> events = Events();
+  // Whatever the scenario: the committed list is what the engine says of these records when nothing
+  // stands between.
+  EXPECT_EQ(Encoded(events), Encoded(Reference()));
+  return events;
+}
+
+std::vector<IssueEvent> ScenarioTest::Events() {
+  std::vector<IssueEvent> events;
+  auto reader = log_->OpenReader({std::string(kIssuesTopic), partition_}, kFromStart);
+  EXPECT_TRUE(reader.ok()) << reader.status();
+  const auto end = (*reader)->EndOffset();
+  EXPECT_TRUE(end.ok()) << end.status();
+  std::vector<Record> records;
+  while ((*reader)->position() < *end) {
+    const Status status = (*reader)->Poll(1000, 8 << 20, 0, &records);
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  for (const Record& record : records) {
+    auto event = cloudevents::DecodeCloudEvent(record.value);
+    EXPECT_TRUE(event.ok()) << event.status() << record.value;
+    if (event.ok()) events.push_back(*std::move(event));
+  }
+  return events;
+}
+
+std::vector<IssueEvent> ScenarioTest::Reference(int64_t below) {
+  engine::Shard shard(rules_.get(), options_.engine);
+  EXPECT_TRUE(shard.SetInitialRules("").ok());
+  auto reader = log_->OpenReader({std::string(kTelemetryTopic), partition_}, kFromStart);
+  EXPECT_TRUE(reader.ok()) << reader.status();
+  const auto end = (*reader)->EndOffset();
+  engine::Outputs outputs;
+  std::vector<Record> records;
+  while ((*reader)->position() < *end) {
+    records.clear();
+    EXPECT_TRUE((*reader)->Poll(1000, 8 << 20, 0, &records).ok());
+    for (const Record& record : records) {
+      if (record.offset >= below) return outputs.events;
+      EXPECT_TRUE(
+          shard.Apply(record.offset, record.append_time_ns, record.key, record.value, &outputs)
+              .ok());
+    }
+  }
+  return outputs.events;
+}
+
+std::vector<std::string> Issues(const std::vector<IssueEvent>& events) {
+  std::vector<std::string> lines;
+  for (const IssueEvent& event : events) {
+    if (event.type == EventType::kRuleStatus) continue;
+    const std::string what = event.type == EventType::kIssueFound     ? "found "
+                             : event.type == EventType::kIssueUpdated ? "updated "
+                                                                      : "resolved ";
+    lines.push_back(
+        Cat(what, event.labels.With("alertname", "").With(kMetricName, event.alert).ToString(),
+            event.end_reason == EndReason::kNone ? "" : " ", EndReasonName(event.end_reason)));
+  }
+  return lines;
+}
+
+std::vector<std::string> Statuses(const std::vector<IssueEvent>& events) {
+  std::vector<std::string> lines;
+  for (const IssueEvent& event : events) {
+    if (event.type == EventType::kRuleStatus)
+      lines.push_back(Cat(event.alert, ": ", RuleStatusName(event.status)));
+  }
+  return lines;
+}
+
+std::vector<std::string> Encoded(const std::vector<IssueEvent>& events) {
+  std::vector<std::string> lines;
+  for (const IssueEvent& event : events) lines.push_back(cloudevents::EncodeCloudEvent(event));
+  return lines;
+}
+
+}  // namespace pitwall::scenarios

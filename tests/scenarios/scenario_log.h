@@ -1,0 +1,80 @@
+// Where a scenario's records go and what comes out: a partition of a real log (embedded, or Kafka),
+// a partition processor over it, and the events that it committed.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/model/issue.h"
+#include "services/pipeline/io.h"
+#include "services/processor/partition_processor.h"
+#include "services/processor/rule_sets.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/scenarios/sim.h"
+
+namespace pitwall::scenarios {
+
+// One kind of log. Make opens a log whose topics exist, with at least `partition + 1` partitions.
+struct LogKind {
+  std::string name;
+  // `append_clock` stamps records where the log lets us (embedded); Kafka stamps them itself.
+  std::function<StatusOr<std::unique_ptr<Log>>(Clock* append_clock, const std::string& dir)> open;
+  bool stamps_itself = false;
+};
+const std::vector<LogKind>& LogKinds();
+
+class ScenarioTest : public testing::TestWithParam<size_t> {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  // Event time at which a scenario begins. On Kafka append times are now, so scenarios lie in the
+  // past.
+  int64_t Base() const { return base_; }
+  // For scenarios in which the append time matters: as late as it can be while no right clock is
+  // ahead of it.
+  int64_t RecentBase() const;
+  // Publishes the rule files ("pack" -> YAML); the first set is also the first record.
+  std::string Publish(const std::string& yaml);
+  // Writes the records to the input partition, in order.
+  void Write(const std::vector<PlannedRecord>& records);
+  // A processor over the partition, recovered. Clock ticks are off: the records bring them.
+  std::unique_ptr<processor::PartitionProcessor> Start();
+  // Runs it until everything written is committed.
+  void Drain(processor::PartitionProcessor* processor);
+  // Publish, write, run, read.
+  std::vector<IssueEvent> Play(const std::string& yaml, const Plan& plan);
+  // All committed events of the partition.
+  std::vector<IssueEvent> Events();
+  // The same records (those below `end`) through a fresh engine in memory, no log: the reference,
+  // to the bit.
+  std::vector<IssueEvent> Reference(int64_t end = INT64_MAX);
+  engine::EngineCounters Counters() const { return counters_; }
+
+  Log* log() { return log_.get(); }
+  int32_t partition() const { return partition_; }
+  processor::PartitionOptions options_;
+  fakes::FakeClock clock_;
+
+ private:
+  std::string dir_;
+  std::unique_ptr<Log> log_;
+  std::unique_ptr<processor::RuleSets> rules_;
+  engine::EngineCounters counters_;
+  int32_t partition_ = 0;
+  int64_t base_ = 0;
+};
+
+// What a test looks at: "found Alert{a="b"}", "resolved Alert{…} cleared", in order; statuses left
+// out.
+std::vector<std::string> Issues(const std::vector<IssueEvent>& events);
+// "Alert: NoData", in order.
+std::vector<std::string> Statuses(const std::vector<IssueEvent>& events);
+// Everything, as bytes.
+std::vector<std::string> Encoded(const std::vector<IssueEvent>& events);
+
+}  // namespace pitwall::scenarios

@@ -1,0 +1,3 @@
+# The release build: the binary and every test.
+. "$(dirname "$0")/common.sh"
+build_preset release

@@ -1,0 +1,32 @@
+# What the stages of tests/run.sh share. A stage is run by bash with $PITWALL_COUNTS (a file) set; it appends lines
+# "<passed> <failed>" there, prints "FAILED: <test>" for each failed test and "NOTE: …" for what the summary should
+# say, and exits non-zero if anything failed. Each also runs by itself: bash tests/stages/unit.sh
+set -euo pipefail
+
+repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+cd "$repo"
+jobs=$(nproc)
+: "${PITWALL_COUNTS:=/dev/stdout}"
+export PITWALL_COUNTS
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall
+
+# PRESET [CMAKE OPTION…]: configures and builds build/PRESET. A target that fails does not stop the others.
+build_preset() {
+  local preset=$1
+  shift
+  cmake --preset "$preset" "$@"
+  cmake --build "build/$preset" -j "$jobs" -- -k 0
+}
+
+# BUILD CTEST-ARGUMENT…: runs these ctests, and counts the test cases inside GoogleTest binaries one by one.
+run_ctest() {
+  local build=$1 results rc=0
+  shift
+  [[ -f $build/CTestTestfile.cmake ]] || { echo "FAILED: $build is not configured"; return 1; }
+  results=$(mktemp -d "${TMPDIR:-/tmp}/pitwall-ctest.XXXXXX")
+  GTEST_OUTPUT=xml:$results/gtest/ ctest --test-dir "$build" --output-junit "$results/ctest.xml" --output-on-failure \
+    --no-tests=error -j "$jobs" "$@" || rc=$?
+  python3 tests/stages/count.py "$results/ctest.xml" "$results/gtest" >>"$PITWALL_COUNTS" || rc=1
+  rm -rf "$results"
+  return "$rc"
+}

@@ -1,0 +1,3 @@
+# Installs what is missing.
+. "$(dirname "$0")/common.sh"
+deploy/install-deps.sh

@@ -1,0 +1,71 @@
+# Every libFuzzer target (bin/*_fuzz) for a bounded time, from its corpus (see below). The whole takes
+# at most $PITWALL_FUZZ_SECONDS (180) of fuzzing. Inputs that crash stay in build/fuzz/artifacts; they belong into the corpus.
+. "$(dirname "$0")/common.sh"
+budget=${PITWALL_FUZZ_SECONDS:-180}
+rc=0
+cmake --preset fuzz -DPITWALL_ADAPTERS=OFF -DPITWALL_BENCH=OFF
+# Only the targets and what they need: the unit tests have run elsewhere.
+mapfile -t wanted < <(ninja -C build/fuzz -t targets all | sed -nE 's,^(bin/[^:]*_fuzz): .*,\1,p' | sort)
+((${#wanted[@]})) || { echo "FAILED: there is no fuzz target"; exit 1; }
+ninja -C build/fuzz -j "$jobs" -k 0 "${wanted[@]}" || rc=1
+
+mapfile -t targets < <(find build/fuzz/bin -maxdepth 1 -name '*_fuzz' -type f -executable 2>/dev/null | sort)
+((${#targets[@]})) || { echo "FAILED: no fuzz target was built"; exit 1; }
+seconds=$((budget * jobs / ${#targets[@]}))
+((seconds <= 60)) || seconds=60
+((seconds >= 5)) || seconds=5
+work=$(mktemp -d "${TMPDIR:-/tmp}/pitwall-fuzz.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+mkdir -p build/fuzz/artifacts
+
+# A target <folder>_<name>_fuzz, or <folder>_fuzz, lives in tests/fuzz/<folder>.
+home_of() {
+  local home=tests/fuzz/${1%%_*}
+  [[ -d $home ]] && echo "$home" || echo tests/fuzz
+}
+
+# TARGET HOME: its corpus: HOME/corpus/<name>, else HOME/corpus.
+corpus_of() {
+  local short=${1#*_} folder
+  for folder in "$2/corpus/${short%_fuzz}" "$2/corpus/${1%_fuzz}" "$2/corpus"; do
+    [[ -d $folder ]] && { echo "$folder"; return 0; }
+  done
+}
+
+fuzz_one() {
+  local target=$1 name home corpus dictionary status=0
+  name=$(basename "$target")
+  home=$(home_of "$name")
+  corpus=$(corpus_of "$name" "$home") || true
+  dictionary=$(find "$home" -maxdepth 1 -name '*.dict' | head -n 1)
+  mkdir -p "$work/$name.new"
+  "$target" "$work/$name.new" ${corpus:+"$corpus"} ${dictionary:+-dict="$dictionary"} \
+    -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
+    -artifact_prefix="build/fuzz/artifacts/$name-" >"$work/$name.log" 2>&1 || status=$?
+  local reached runs
+  reached=$(grep -oE 'cov: [0-9]+ ft: [0-9]+ corp: [0-9]+' "$work/$name.log" | tail -n 1) || true
+  runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/$name.log")
+  if ((status == 0)); then
+    printf 'fuzz: %-32s %8s runs  %s  from %s\n' "$name" "${runs:-?}" "$reached" "${corpus:-no corpus}"
+    echo "1 0" >>"$PITWALL_COUNTS"
+  else
+    tail -n 40 "$work/$name.log"
+    echo "FAILED: $name (exit $status); input in build/fuzz/artifacts"
+    echo "0 1" >>"$PITWALL_COUNTS"
+    return 1
+  fi
+}
+
+running=0
+for target in "${targets[@]}"; do
+  fuzz_one "$target" &
+  if ((++running >= jobs)); then
+    wait -n || rc=1
+    ((running--)) || true
+  fi
+done
+while ((running-- > 0)); do
+  wait -n || rc=1
+done
+echo "NOTE: ${#targets[@]} targets, $seconds s each"
+exit "$rc"

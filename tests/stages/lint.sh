@@ -1,0 +1,3 @@
+# The house rules.
+. "$(dirname "$0")/common.sh"
+run_ctest build/release -L '^lint$'

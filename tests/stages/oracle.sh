@@ -1,0 +1,27 @@
+# Random PromQL over random data: our engine against Prometheus' own (tests/differential/run.py). $PITWALL_ORACLE_CASES
+# (10000) and $PITWALL_ORACLE_SEED (1, so that a run means the same everywhere; "new" takes a new one) choose the run. Counts every case, and whether
+# the faults of tests/differential/faults.py can still be planted.
+. "$(dirname "$0")/common.sh"
+cmake --preset release >/dev/null
+cmake --build build/release -j "$jobs" --target promql_eval
+oracle=$(tests/oracle/build.sh)
+report=$(mktemp)
+trap 'rm -f "$report"' EXIT
+rc=0
+seed=${PITWALL_ORACLE_SEED:-1}
+[[ $seed == new ]] && seed=$RANDOM$RANDOM
+python3 tests/differential/run.py --oracle "$oracle" --cases "${PITWALL_ORACLE_CASES:-10000}" --require-all \
+  --seed "$seed" | tee "$report" || rc=1
+sed -n 's/^DIFFERENCE \(.*\)/FAILED: differential \1/p' "$report"
+counts=$(sed -n 's/^counts: \([0-9]* [0-9]*\)$/\1/p' "$report")
+[[ -n $counts ]] || { echo "FAILED: the differential test did not end"; counts="0 1"; rc=1; }
+echo "$counts" >>"$PITWALL_COUNTS"
+if python3 tests/differential/faults.py --check; then
+  echo "1 0" >>"$PITWALL_COUNTS"
+else
+  echo "FAILED: differential faults: a line is gone; mend the table in tests/differential/faults.py"
+  echo "0 1" >>"$PITWALL_COUNTS"
+  rc=1
+fi
+echo "NOTE: $(sed -n 's/^\(seed [0-9]*\)$/\1/p' "$report"), $(sed -n 's/^cases [^:]*: //p' "$report")"
+exit "$rc"

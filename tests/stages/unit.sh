@@ -1,0 +1,3 @@
+# The modules' own tests.
+. "$(dirname "$0")/common.sh"
+run_ctest build/release -L '^unit$'
