@@ -1,6 +1,7 @@
 #include "rules/lang/printer.h"
 
 #include <cmath>
+#include <limits>
 
 #include "rules/lang/lexer.h"
 #include "rules/lang/parser_tables.h"
@@ -50,6 +51,8 @@ std::string PrintModifiers(const Modifiers& modifiers) {
 
 struct Printer {
   std::string operator()(const NumberExpr& e) const {
+    // FormatDouble's "+Inf" would be a sign over all that follows: +(Inf ^ x).
+    if (e.value == std::numeric_limits<double>::infinity()) return "Inf";
     if (!e.duration) return FormatDouble(e.value);
     return FormatDuration(static_cast<int64_t>(std::llround(e.value * 1e3)) * 1'000'000);
   }

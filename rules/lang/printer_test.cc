@@ -47,6 +47,8 @@ TEST(Printer, CanonicalText) {
       {"- 1", "-1"},
       {"-x", "-x"},
       {"1e6", "1000000"},
+      {"inf^x", "Inf ^ x"},  // "+Inf ^ x" is +(Inf ^ x)
+      {"x ^ -inf", "x ^ -Inf"},
       {"1h30m", "1h30m"},
       {"\"\\xff\\n\"", "\"\\xff\\n\""},
       {"`a\"b`", "\"a\\\"b\""},

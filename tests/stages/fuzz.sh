@@ -1,7 +1,12 @@
-# Every libFuzzer target (bin/*_fuzz) for a bounded time, from its corpus (see below). The whole takes
-# at most $PITWALL_FUZZ_SECONDS (180) of fuzzing. Inputs that crash stay in build/fuzz/artifacts; they belong into the corpus.
+# Every libFuzzer target (bin/*_fuzz) from its corpus (see below), $PITWALL_FUZZ_RUNS (100000) inputs each, and no longer than
+# $PITWALL_FUZZ_SECONDS (180) in all. $PITWALL_FUZZ_SEED is 1, so that a run means the same everywhere; "new" takes a new one, as the
+# stage fuzz_more does. Inputs that crash stay in build/fuzz/artifacts; they belong into the corpus.
 . "$(dirname "$0")/common.sh"
 budget=${PITWALL_FUZZ_SECONDS:-180}
+most_runs=${PITWALL_FUZZ_RUNS:-100000}
+longest=${PITWALL_FUZZ_TARGET_SECONDS:-60}
+seed=${PITWALL_FUZZ_SEED:-1}
+[[ $seed == new ]] && seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 rc=0
 cmake --preset fuzz -DPITWALL_ADAPTERS=OFF -DPITWALL_BENCH=OFF
 # Only the targets and what they need: the unit tests have run elsewhere.
@@ -12,7 +17,7 @@ ninja -C build/fuzz -j "$jobs" -k 0 "${wanted[@]}" || rc=1
 mapfile -t targets < <(find build/fuzz/bin -maxdepth 1 -name '*_fuzz' -type f -executable 2>/dev/null | sort)
 ((${#targets[@]})) || { echo "FAILED: no fuzz target was built"; exit 1; }
 seconds=$((budget * jobs / ${#targets[@]}))
-((seconds <= 60)) || seconds=60
+((seconds <= longest)) || seconds=$longest
 ((seconds >= 5)) || seconds=5
 work=$(mktemp -d "${TMPDIR:-/tmp}/pitwall-fuzz.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -40,7 +45,7 @@ fuzz_one() {
   dictionary=$(find "$home" -maxdepth 1 -name '*.dict' | head -n 1)
   mkdir -p "$work/$name.new"
   "$target" "$work/$name.new" ${corpus:+"$corpus"} ${dictionary:+-dict="$dictionary"} \
-    -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
+    -seed="$seed" -runs="$most_runs" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
     -artifact_prefix="build/fuzz/artifacts/$name-" >"$work/$name.log" 2>&1 || status=$?
   local reached runs
   reached=$(grep -oE 'cov: [0-9]+ ft: [0-9]+ corp: [0-9]+' "$work/$name.log" | tail -n 1) || true
@@ -67,5 +72,5 @@ done
 while ((running-- > 0)); do
   wait -n || rc=1
 done
-echo "NOTE: ${#targets[@]} targets, $seconds s each"
+echo "NOTE: ${#targets[@]} targets, at most $most_runs runs or $seconds s each, seed $seed"
 exit "$rc"
