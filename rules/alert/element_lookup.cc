@@ -20,7 +20,7 @@ bool Agree(const Labels& a, const Labels& b) {
   return true;
 }
 
-bool ElementLookup::IsPresent(const Labels& labels, const eval::Vector& in) {
+std::span<const uint32_t> ElementLookup::Find(const Labels& labels, const eval::Vector& in) {
   if (binding_ != in.binding || binding_ == 0) {
     binding_ = in.binding;
     places_.clear();
@@ -39,7 +39,11 @@ bool ElementLookup::IsPresent(const Labels& labels, const eval::Vector& in) {
       }
     }
   }
-  for (const uint32_t place : places_) {
+  return places_;
+}
+
+bool ElementLookup::IsPresent(const Labels& labels, const eval::Vector& in) {
+  for (const uint32_t place : Find(labels, in)) {
     if (in.present[place] != 0) return true;
   }
   return false;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "absl/container/inlined_vector.h"
 #include "rules/eval/vector.h"
@@ -14,10 +15,13 @@ namespace pitwall::alert {
 // up{node="1",gpu="2"} do. So a result of `by`, `on` or group_left finds what it was made of.
 bool Agree(const Labels& a, const Labels& b);
 
-// The elements of a column that agree with a label set. Found when first asked for, and again when
-// the binding changed; in between a look-up reads one or a few presence bytes.
+// The elements of a column that belong to a label set: the one with these labels, apart from the
+// name, or else all that agree with it. Found when first asked for, and again when the binding
+// changed; in between a look-up reads one or a few presence bytes.
 class ElementLookup {
  public:
+  // Their places in `in`, ascending, whether present or not. Valid until the next call.
+  std::span<const uint32_t> Find(const Labels& labels, const eval::Vector& in);
   bool IsPresent(const Labels& labels, const eval::Vector& in);
   // For other labels.
   void Reset() { binding_ = 0; }

@@ -1,6 +1,7 @@
 // From transitions and status changes to the events that everyone outside meets.
 #include <algorithm>
 
+#include "rules/alert/element_lookup.h"
 #include "services/base/strings.h"
 #include "services/engine/rule_state.h"
 #include "services/engine/space_runner.h"
@@ -21,16 +22,6 @@ IssueEvent EventOf(const plan::Rule& rule, const TickContext& at, const JobIdent
   event.time_ns = at.time_ns;
   event.step = at.step;
   return event;
-}
-
-// Whether the label sets agree wherever both have a label (names aside).
-bool Agree(const Labels& a, const Labels& b) {
-  for (const Label& label : a) {
-    if (label.name == kMetricName) continue;
-    const std::string_view other = b.Get(label.name);
-    if (!other.empty() && other != label.value) return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -91,8 +82,10 @@ void SpaceRunner::FillEvidence(const plan::Rule& rule, const Labels& element, Is
     auto result = evaluator_->Evaluate(node);
     if (!result.ok()) continue;
     const eval::Vector& vector = **result;
-    for (size_t i = 0; i < vector.size() && event->evidence.size() < kMaxEvidence; ++i) {
-      if (!vector.present[i] || !Agree(vector.labels(i), element)) continue;
+    alert::ElementLookup lookup;
+    for (const uint32_t i : lookup.Find(element, vector)) {
+      if (event->evidence.size() >= kMaxEvidence) break;
+      if (!vector.present[i]) continue;
       event->evidence.push_back(
           {space().nodes[node.index()].text, vector.labels(i), vector.values[i]});
     }
