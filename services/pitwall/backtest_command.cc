@@ -1,22 +1,18 @@
 // `pitwall backtest`: the streaming engine over recorded data, as fast as the machine can.
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstdio>
 
-#include "services/adapters/clock/system_clock.h"
-#include "services/adapters/kafka/kafka_log.h"
-#include "services/adapters/log/embedded_log.h"
-#include "services/base/log.h"
+#include "absl/time/time.h"
+#include "rules/plan/compile.h"
+#include "services/base/duration.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/engine/shard.h"
-#include "services/pipeline/topics.h"
+#include "services/codec/openmetrics/line_parser.h"
+#include "services/pitwall/backtest_formats.h"
 #include "services/pitwall/commands.h"
-#include "services/pitwall/flags.h"
 #include "services/pitwall/rule_files.h"
-#include "services/processor/partition_processor.h"
 #include "services/processor/rule_sets.h"
+#include "services/tools/backtest.h"
 
 namespace pitwall {
 
@@ -26,157 +22,72 @@ using Kind = FlagSpec::Kind;
 
 const std::vector<FlagSpec>& BacktestFlags() {
   static const std::vector<FlagSpec> specs = {
-      {"input", Kind::kOne, "DIR", "data directory of a stopped or running `pitwall standalone`"},
-      {"brokers", Kind::kOne, "HOSTS", "instead: the topics of this Apache Kafka (host:port,…)"},
-      {"format", Kind::kOne, "FORMAT", "log (other formats come later)"},
-      {"rules", Kind::kMany, "FILE", "instead of the rule sets that the log recorded"},
+      {"format", Kind::kOne, "FORMAT", "log (the default) or openmetrics"},
+      {"input", Kind::kMany, "PATH",
+       "log: data directory of a `pitwall standalone`; openmetrics: files, merged by time"},
+      {"brokers", Kind::kOne, "HOSTS",
+       "log: instead the topics of this Apache Kafka (host:port,…)"},
+      {"rules", Kind::kMany, "FILE", "log: instead of the rule sets that the log recorded"},
       {"overrides", Kind::kOne, "FILE", "with --rules: parameters per job"},
-      {"job", Kind::kOne, "ID", "only this job's events"},
+      {"evaluation-interval", Kind::kOne, "DURATION",
+       "with --rules: of groups without an interval (1m)"},
+      {"job", Kind::kOne, "ID",
+       "log: only this job's events; openmetrics: the job of samples without the label "
+       "pitwall_job (the file's name)"},
+      {"start", Kind::kOne, "TIME",
+       "openmetrics: rules are evaluated from here on, older samples fill windows; log: only "
+       "events from here on. Unix seconds or RFC 3339"},
+      {"end", Kind::kOne, "TIME",
+       "openmetrics: without samples after it; log: only events up to it"},
       {"end-job", Kind::kSwitch, "", "jobs end with the data; else open issues stay open"},
       {"verify", Kind::kSwitch, "",
-       "print nothing but whether the log's own pitwall.issues says the same, to the bit"},
+       "log: print nothing but whether its own pitwall.issues says the same, to the bit"},
       {"no-status", Kind::kSwitch, "", "issues only, no status changes of rules"},
       {"help", Kind::kSwitch, "", "this text"},
   };
   return specs;
 }
 
-// The same rules whatever the log says.
-class FixedRules final : public engine::RuleSetProvider {
- public:
-  explicit FixedRules(std::shared_ptr<const engine::RuleSetView> rules)
-      : rules_(std::move(rules)) {}
-  StatusOr<std::shared_ptr<const engine::RuleSetView>> Load(const std::string&) override {
-    return rules_;
+StatusOr<int64_t> TimeFlag(const Flags& flags, std::string_view name, int64_t otherwise) {
+  const auto text = flags.One(name);
+  if (!text.has_value()) return otherwise;
+  if (const auto seconds = openmetrics::ParseSeconds(*text)) return *seconds;
+  absl::Time time;
+  std::string wrong;
+  if (absl::ParseTime(absl::RFC3339_full, *text, &time, &wrong)) {
+    const int64_t nanos = absl::ToUnixNanos(time);
+    if (nanos > kMinPosition && nanos < kMaxPosition) return nanos;
   }
-
- private:
-  std::shared_ptr<const engine::RuleSetView> rules_;
-};
-
-Status ReplayPartition(Log* log, int32_t partition, engine::RuleSetProvider* rules,
-                       bool fixed_rules, bool end_jobs, int64_t until,
-                       std::vector<IssueEvent>* events) {
-  engine::Shard shard(rules, engine::EngineOptions{});
-  RETURN_IF_ERROR(shard.SetInitialRules(fixed_rules ? "given" : ""));
-  ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
-                   log->OpenReader({std::string(kTelemetryTopic), partition}, kFromStart));
-  ASSIGN_OR_RETURN(int64_t end, reader->EndOffset());
-  end = std::min(end, until);
-  std::vector<Record> records;
-  engine::Outputs outputs;
-  while (reader->position() < end) {
-    records.clear();
-    if (Status status = reader->Poll(2000, 8 << 20, kNanosPerSecond, &records); !status.ok()) {
-      if (!absl::IsDataLoss(status)) return status;
-      PITWALL_LOG(kWarning, "backtest", "partition ", partition, ": ", ToStd(status.message()));
-    }
-    for (const Record& record : records) {
-      if (record.offset >= until) break;
-      RETURN_IF_ERROR(
-          shard.Apply(record.offset, record.append_time_ns, record.key, record.value, &outputs));
-    }
-  }
-  if (end_jobs) shard.FinishInput(true, &outputs);
-  events->insert(events->end(), std::make_move_iterator(outputs.events.begin()),
-                 std::make_move_iterator(outputs.events.end()));
-  return OkStatus();
-}
-
-// The events as they stand on pitwall.issues.
-Status ReadRecorded(Log* log, int32_t partition, std::vector<std::string>* events) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
-                   log->OpenReader({std::string(kIssuesTopic), partition}, kFromStart));
-  ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
-  std::vector<Record> records;
-  while (reader->position() < end)
-    RETURN_IF_ERROR(reader->Poll(2000, 8 << 20, kNanosPerSecond, &records));
-  for (Record& record : records) events->push_back(std::move(record.value));
-  return OkStatus();
-}
-
-// Partition by partition, in order. Records that were read but not committed when the owner stopped
-// may add to the end.
-StatusOr<int> Verify(Log* log, int32_t partitions, engine::RuleSetProvider* rules) {
-  size_t equal = 0;
-  for (int32_t p = 0; p < partitions; ++p) {
-    std::vector<IssueEvent> events;
-    ASSIGN_OR_RETURN(const auto committed, log->Committed(processor::PartitionOptions().group,
-                                                          {std::string(kTelemetryTopic), p}));
-    RETURN_IF_ERROR(ReplayPartition(log, p, rules, false, false,
-                                    committed.has_value() ? committed->offset : 0, &events));
-    std::vector<std::string> recorded;
-    RETURN_IF_ERROR(ReadRecorded(log, p, &recorded));
-    for (size_t i = 0; i < std::max(events.size(), recorded.size()); ++i) {
-      const std::string replayed =
-          i < events.size() ? cloudevents::EncodeCloudEvent(events[i]) : "nothing";
-      const std::string live = i < recorded.size() ? recorded[i] : "nothing";
-      if (replayed != live) {
-        std::printf("partition %d, event %zu differs\nlive:     %s\nreplayed: %s\n", p, i,
-                    live.c_str(), replayed.c_str());
-        return kFailed;
-      }
-      ++equal;
-    }
-  }
-  std::printf("%zu events, live and replayed are equal to the bit\n", equal);
-  return kFine;
-}
-
-// Either is only read. Append times come with the records, so both give the same to the bit.
-StatusOr<std::unique_ptr<Log>> OpenLog(const Flags& flags, Clock* clock) {
-  if (flags.Has("input") == flags.Has("brokers"))
-    return InvalidArgument("either --input DIR or --brokers HOSTS is needed");
-  if (const auto brokers = flags.One("brokers")) {
-    return kafka::OpenKafkaLog({.brokers = *brokers, .client_id = "pitwall-backtest"}, clock);
-  }
-  log::EmbeddedLogOptions options;
-  options.dir = *flags.One("input");
-  struct stat info;
-  if (::stat((options.dir + "/log").c_str(), &info) == 0) options.dir += "/log";
-  options.read_only = true;
-  return log::OpenEmbeddedLog(options, clock);
+  return InvalidArgument(
+      Cat("--", name, " ", *text,
+          ": expected Unix seconds or a time like 2026-01-31T12:00:00Z, before the year 2043"));
 }
 
 StatusOr<int> Backtest(const Flags& flags) {
   const std::string format = flags.One("format").value_or("log");
-  if (format != "log")
-    return InvalidArgument(Cat("--format ", format, ": only log can be read yet"));
-  clock::SystemClock clock;
-  ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLog(flags, &clock));
-
-  processor::RuleSets recorded(log.get());
-  std::unique_ptr<FixedRules> fixed;
-  if (flags.Has("rules")) {
-    ASSIGN_OR_RETURN(const codec::RuleSet rules,
-                     ReadRuleSet(flags.Many("rules"), flags.One("overrides").value_or(""),
-                                 60 * kNanosPerSecond));
-    ASSIGN_OR_RETURN(std::shared_ptr<const processor::CompiledRules> compiled,
-                     processor::CompiledRules::Accept(rules));
-    fixed = std::make_unique<FixedRules>(std::move(compiled));
+  if (!flags.positional().empty()) {
+    return InvalidArgument(
+        Cat(Quote(flags.positional()[0]), " belongs to no flag: give files as --input FILE…"));
   }
-  engine::RuleSetProvider* provider =
-      fixed != nullptr ? static_cast<engine::RuleSetProvider*>(fixed.get()) : &recorded;
-  ASSIGN_OR_RETURN(const int32_t partitions, log->Partitions(kTelemetryTopic));
+  if (format != "log" && format != "openmetrics")
+    return InvalidArgument(Cat("--format ", format, ": only log and openmetrics can be read yet"));
+  BacktestRange range;
+  ASSIGN_OR_RETURN(range.start, TimeFlag(flags, "start", range.start));
+  ASSIGN_OR_RETURN(range.end, TimeFlag(flags, "end", range.end));
+  if (range.start > range.end) return InvalidArgument("--start lies after --end");
+  if (format == "log" && flags.Has("evaluation-interval") && !flags.Has("rules"))
+    return InvalidArgument("--evaluation-interval is for --rules: the log's own sets have theirs");
   if (flags.Has("verify")) {
-    if (fixed != nullptr)
-      return InvalidArgument("--verify compares with what was live: it takes no --rules");
-    return Verify(log.get(), partitions, provider);
+    if (format != "log") return InvalidArgument("--verify is for --format log");
+    return VerifyLog(flags);
   }
-  std::vector<IssueEvent> events;
-  for (int32_t p = 0; p < partitions; ++p) {
-    RETURN_IF_ERROR(ReplayPartition(log.get(), p, provider, fixed != nullptr, flags.Has("end-job"),
-                                    INT64_MAX, &events));
-  }
-  const std::string job = flags.One("job").value_or("");
+  ASSIGN_OR_RETURN(std::vector<IssueEvent> events,
+                   format == "log" ? BacktestLog(flags) : BacktestOpenMetrics(flags, range));
   std::erase_if(events, [&](const IssueEvent& e) {
     return (flags.Has("no-status") && e.type == EventType::kRuleStatus) ||
-           (!job.empty() && e.job != job);
+           (format == "log" && (e.time_ns < range.start || e.time_ns > range.end));
   });
-  std::stable_sort(events.begin(), events.end(), [](const IssueEvent& a, const IssueEvent& b) {
-    return std::tie(a.time_ns, a.job, a.rule, a.labels) <
-           std::tie(b.time_ns, b.job, b.rule, b.labels);
-  });
+  tools::SortEvents(&events);
   for (const IssueEvent& event : events) {
     std::fputs((cloudevents::EncodeCloudEvent(event) + "\n").c_str(), stdout);
   }
@@ -185,11 +96,28 @@ StatusOr<int> Backtest(const Flags& flags) {
 
 }  // namespace
 
+StatusOr<std::shared_ptr<const engine::RuleSetView>> ReadGivenRules(const Flags& flags) {
+  int64_t interval = plan::kDefaultInterval;
+  if (const auto text = flags.One("evaluation-interval")) {
+    const auto parsed = ParseDuration(*text);
+    RETURN_IF_ERROR(Annotate(parsed.status(), "--evaluation-interval"));
+    if (*parsed <= 0) return InvalidArgument("--evaluation-interval must be greater than 0");
+    interval = *parsed;
+  }
+  ASSIGN_OR_RETURN(const codec::RuleSet rules,
+                   ReadRuleSet(flags.Many("rules"), flags.One("overrides").value_or(""), interval));
+  ASSIGN_OR_RETURN(std::shared_ptr<const processor::CompiledRules> compiled,
+                   processor::CompiledRules::Accept(rules));
+  return std::shared_ptr<const engine::RuleSetView>(std::move(compiled));
+}
+
 int RunBacktest(const std::vector<std::string>& arguments) {
   auto flags = Flags::Parse(BacktestFlags(), arguments);
   if (flags.ok() && flags->Has("help")) {
-    std::printf("pitwall backtest --input DIR | --brokers HOSTS [flags]\n%s",
-                FlagHelp(BacktestFlags()).c_str());
+    std::printf(
+        "pitwall backtest --input DIR | --brokers HOSTS [flags]\n"
+        "pitwall backtest --format openmetrics --rules FILE… --input FILE… [flags]\n%s",
+        FlagHelp(BacktestFlags()).c_str());
     return kFine;
   }
   StatusOr<int> code = flags.ok() ? StatusOr<int>(kUsage) : StatusOr<int>(flags.status());

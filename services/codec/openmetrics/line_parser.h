@@ -1,0 +1,67 @@
+// One line of OpenMetrics or of Prometheus' text format, token by token. What is wrong is kept with
+// its place: every method that fails returns false, and error() says why.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/model/labels.h"
+
+namespace pitwall::openmetrics {
+
+enum class Dialect { kOpenMetrics, kPrometheusText };
+
+class LineParser {
+ public:
+  LineParser(std::string_view line, Dialect dialect) : line_(line), dialect_(dialect) {}
+
+  std::string_view line() const { return line_; }
+  size_t at() const { return at_; }
+  bool AtEnd() const { return at_ == line_.size(); }
+  std::string_view Rest() const { return line_.substr(at_); }
+  void MoveTo(size_t offset) { at_ = offset; }
+  // Moves over `text` if it stands here.
+  bool Skip(std::string_view text);
+
+  // The end of `name{labels}` that begins here, found by its braces and quotes alone.
+  bool FindSeriesEnd(size_t* end);
+  // name{a="b"}, {"quoted name",a="b"}: all labels, __name__ among them. Nothing stands twice.
+  bool Series(std::vector<Label>* labels);
+  // {a="b"}, as of an exemplar.
+  bool LabelSet(std::vector<Label>* labels);
+  // What separates two tokens: one space, in Prometheus' text any number of blanks.
+  bool Blank();
+  // A metric's name, in quotes or without.
+  bool MetricName(std::string* name);
+  // A number, as PromQL reads it too; NaN becomes the one NaN that is no marker.
+  bool Value(double* value);
+  // Event time in nanoseconds: seconds with a fraction in OpenMetrics, exactly, rounded to the
+  // nearest nanosecond; whole milliseconds in Prometheus' text, not before 1973.
+  bool Timestamp(int64_t* time_ns);
+  // The text up to the next blank or the end.
+  std::string_view Word();
+
+  bool Fail(size_t at, std::string what);
+  const std::string& error() const { return error_; }
+  size_t error_at() const { return error_at_; }
+
+ private:
+  bool Quoted(std::string* text);
+  bool Labels(std::vector<Label>* labels, bool name_allowed);
+  void SkipBlanks();  // nothing in OpenMetrics
+
+  std::string_view line_;
+  const Dialect dialect_;
+  size_t at_ = 0;
+  size_t error_at_ = 0;
+  std::string error_;
+};
+
+// Decimal seconds as nanoseconds, without the rounding of doubles: 1767225600.123456789,
+// 1.7672256e+09. Nothing when it is no number, or beyond what a position counts.
+std::optional<int64_t> ParseSeconds(std::string_view text);
+
+}  // namespace pitwall::openmetrics

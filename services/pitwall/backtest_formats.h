@@ -1,0 +1,34 @@
+// What `pitwall backtest` reads: one function per format. Each gives the events of the recording,
+// in any order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/engine/shard.h"
+#include "services/model/issue.h"
+#include "services/model/position.h"
+#include "services/pitwall/flags.h"
+
+namespace pitwall {
+
+struct BacktestRange {
+  int64_t start = kMinPosition, end = kMaxPosition;  // event time, both within
+};
+
+// The rule set of --rules, --overrides and --evaluation-interval.
+StatusOr<std::shared_ptr<const engine::RuleSetView>> ReadGivenRules(const Flags& flags);
+
+// A data directory or a Kafka: ticks, promises and rule sets as they were, in offset order. The
+// whole log is replayed whatever the range, since only that is what was live.
+StatusOr<std::vector<IssueEvent>> BacktestLog(const Flags& flags);
+// --verify: kFine or kFailed, said on stdout.
+StatusOr<int> VerifyLog(const Flags& flags);
+
+// Files merged by time.
+StatusOr<std::vector<IssueEvent>> BacktestOpenMetrics(const Flags& flags,
+                                                      const BacktestRange& range);
+
+}  // namespace pitwall

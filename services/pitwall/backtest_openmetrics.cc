@@ -1,0 +1,95 @@
+// `--format openmetrics`: OpenMetrics or Prometheus' text format, with timestamps.
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+
+#include "services/base/log.h"
+#include "services/base/strings.h"
+#include "services/codec/openmetrics/reader.h"
+#include "services/pitwall/backtest_formats.h"
+#include "services/pitwall/files.h"
+#include "services/tools/backtest.h"
+
+namespace pitwall {
+
+namespace {
+
+constexpr size_t kPiece = size_t{1} << 20;
+
+using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+
+class IntoRecording final : public openmetrics::SampleSink {
+ public:
+  explicit IntoRecording(tools::Recording* recording) : recording_(recording) {}
+  Status NewSeries(uint32_t series, Labels labels) override {
+    return recording_->AddSeries(series, labels);
+  }
+  Status Sample(uint32_t series, int64_t time_ns, double value, uint32_t line) override {
+    return recording_->AddSample(series, time_ns, value, line);
+  }
+
+ private:
+  tools::Recording* const recording_;
+};
+
+// By the end of the file. What cannot be read twice must be OpenMetrics.
+openmetrics::Dialect DialectOf(std::FILE* file) {
+  if (std::fseek(file, 0, SEEK_END) != 0) return openmetrics::Dialect::kOpenMetrics;
+  const long size = std::ftell(file);
+  std::fseek(file, std::max(0L, size - 16), SEEK_SET);
+  char end[16];
+  const size_t n = std::fread(end, 1, sizeof(end), file);
+  std::rewind(file);
+  return openmetrics::DialectOf({end, n});
+}
+
+Status ReadInput(const std::string& path, tools::Recording* recording) {
+  const File file(std::fopen(path.c_str(), "rb"), std::fclose);
+  if (file == nullptr) return ErrnoStatus(errno, path);
+  IntoRecording sink(recording);
+  openmetrics::Reader reader(path, DialectOf(file.get()), &sink);
+  std::vector<char> piece(kPiece);
+  while (true) {
+    const size_t n = std::fread(piece.data(), 1, piece.size(), file.get());
+    if (n == 0) break;
+    RETURN_IF_ERROR(reader.Feed({piece.data(), n}));
+  }
+  if (std::ferror(file.get())) return ErrnoStatus(errno, path);
+  return reader.Finish();
+}
+
+}  // namespace
+
+StatusOr<std::vector<IssueEvent>> BacktestOpenMetrics(const Flags& flags,
+                                                      const BacktestRange& range) {
+  const std::vector<std::string> inputs = flags.Many("input");
+  if (inputs.empty()) return InvalidArgument("--input FILE… is needed");
+  if (flags.Has("brokers")) return InvalidArgument("--brokers is for --format log");
+  ASSIGN_OR_RETURN(auto rules, ReadGivenRules(flags));
+  int64_t from = kMinPosition;
+  if (range.start != kMinPosition)
+    from = std::max(kMinPosition, range.start - tools::HistoryOf(*rules));
+  tools::Recording recording(from, range.end);
+  for (const std::string& path : inputs) {
+    recording.BeginInput(path, flags.One("job").value_or(BaseName(path)));
+    RETURN_IF_ERROR(ReadInput(path, &recording));
+  }
+  RETURN_IF_ERROR(recording.Finish());
+  std::vector<IssueEvent> events;
+  engine::EngineCounters counters;
+  RETURN_IF_ERROR(tools::RunBacktest(&recording, std::move(rules),
+                                     {.start = range.start, .end_jobs = flags.Has("end-job")},
+                                     &counters, &events));
+  PITWALL_LOG(kInfo, "backtest", recording.samples(), " samples of ", recording.series().size(),
+              " series and ", recording.jobs().size(), " jobs in ", inputs.size(), " files; ",
+              recording.left_out(), " outside of the range; ", counters.evaluations,
+              " evaluations");
+  for (size_t i = 0; i < counters.drops.size(); ++i) {
+    if (counters.drops[i] == 0) continue;
+    PITWALL_LOG(kWarning, "backtest", counters.drops[i],
+                " samples were not evaluated: ", engine::kDropNames[i]);
+  }
+  return events;
+}
+
+}  // namespace pitwall

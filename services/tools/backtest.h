@@ -1,0 +1,41 @@
+// The streaming engine over a recording: what `pitwall backtest` says of inputs that are merged by
+// time first.
+//
+// Each input is one source of each of its jobs, never idle, with lateness 0: it promises each time
+// that has been read whole. A job begins with its first sample (or at `start`, where that is later)
+// and its watermark ends with its last. Its state is freed there, so the memory holds the windows
+// of jobs that overlap.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/engine/counters.h"
+#include "services/engine/job.h"
+#include "services/model/issue.h"
+#include "services/model/position.h"
+#include "services/tools/recording.h"
+
+namespace pitwall::tools {
+
+struct BacktestOptions {
+  // Rules are evaluated from the whole second of it on; samples before it only fill windows.
+  int64_t start = kMinPosition;
+  bool end_jobs = false;  // each job ends with its last sample; else open issues stay open
+};
+
+// How much older than `start` a sample can be and still matter to these rules, in nanoseconds.
+int64_t HistoryOf(const engine::RuleSetView& rules);
+
+// Appends the events, in the order of jobs' time. `recording` is finished and read to its end.
+// `counters` says what the engine refused.
+Status RunBacktest(Recording* recording, std::shared_ptr<const engine::RuleSetView> rules,
+                   const BacktestOptions& options, engine::EngineCounters* counters,
+                   std::vector<IssueEvent>* events);
+
+// By (tick, job, rule, labels).
+void SortEvents(std::vector<IssueEvent>* events);
+
+}  // namespace pitwall::tools
