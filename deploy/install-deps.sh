@@ -4,7 +4,7 @@
 #   build    compilers and libraries: enough for the binary and its unit tests
 #   kafka    Java and Maven, by which deploy/kafka/broker.sh fetches and runs a broker
 #   tests    clang and its tools, Prometheus and Alertmanager, kcat, Node
-#   python   a virtual environment with numpy and scikit-learn, for the demo's training
+#   python   a virtual environment with numpy and scikit-learn, for the demo's training, and prometheus-client, for tests
 #
 # Without a group: all of them. --check installs nothing, names what is missing and exits with 1 if anything is.
 # Safe to run again; a second run installs nothing. Results under ${XDG_CACHE_HOME:-~/.cache}/pitwall.
@@ -19,6 +19,7 @@ test_packages=(clang clang-format clang-tidy curl kcat libclang-rt-14-dev promet
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall
 venv=$cache/venv
+venv_packages="numpy scikit-learn prometheus-client"
 check=false
 
 say() { printf 'install-deps: %s\n' "$*" >&2; }
@@ -68,7 +69,7 @@ want_python() {
 }
 
 venv_ready() {
-  [[ -x $venv/bin/python ]] && "$venv/bin/python" -c 'import numpy, sklearn' 2>/dev/null
+  [[ -x $venv/bin/python ]] && "$venv/bin/python" -c 'import numpy, sklearn, prometheus_client' 2>/dev/null
 }
 
 install_wanted() {
@@ -95,14 +96,15 @@ install_venv() {
     return 0
   fi
   if $check; then
-    say "python: $venv with numpy and scikit-learn is missing"
+    say "python: $venv with $venv_packages is missing"
     return 1
   fi
-  say "python: making $venv with numpy and scikit-learn"
+  say "python: making $venv with $venv_packages"
   mkdir -p "$cache"
-  python3 -m venv --clear "$venv"
-  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check numpy scikit-learn >&2
-  venv_ready || { say "python: numpy or scikit-learn still cannot be imported from $venv"; return 1; }
+  "$venv/bin/python" -m pip --version >/dev/null 2>&1 || python3 -m venv --clear "$venv"
+  # shellcheck disable=SC2086
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check $venv_packages >&2
+  venv_ready || { say "python: some of $venv_packages still cannot be imported from $venv"; return 1; }
 }
 
 groups=()
