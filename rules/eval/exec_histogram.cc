@@ -7,6 +7,7 @@
 #include "rules/eval/grouping.h"
 #include "rules/eval/operator.h"
 #include "rules/plan/function.h"
+#include "services/base/almost_equal.h"
 #include "services/base/strings.h"
 #include "services/model/value.h"
 
@@ -23,17 +24,8 @@ struct Bucket {
   double count;  // of all observations up to the bound
 };
 
-// As Prometheus' util/almost: equal but for the last digits.
-bool AlmostEqual(double a, double b) {
-  constexpr double kTolerance = 1e-12;
-  constexpr double kSmallest = 0x1p-1022;
-  if (std::isnan(a) && std::isnan(b)) return true;
-  if (a == b) return true;
-  const double sum = std::fabs(a) + std::fabs(b);
-  const double difference = std::fabs(a - b);
-  if (a == 0 || b == 0 || sum < kSmallest) return difference < kTolerance * kSmallest;
-  return difference / std::min(sum, std::numeric_limits<double>::max()) < kTolerance;
-}
+// Counts that differ in their last digits only, as in Prometheus.
+constexpr double kCountTolerance = 1e-12;
 
 // Buckets with one bound are one. `buckets` is sorted by bound and not empty.
 void Coalesce(std::vector<Bucket>* buckets) {
@@ -53,7 +45,7 @@ void MakeMonotonic(std::vector<Bucket>* buckets) {
   double previous = (*buckets)[0].count;
   for (Bucket& bucket : *buckets) {
     if (bucket.count == previous) continue;
-    if (AlmostEqual(previous, bucket.count) || bucket.count < previous) {
+    if (AlmostEqual(previous, bucket.count, kCountTolerance) || bucket.count < previous) {
       bucket.count = previous;
     } else {
       previous = bucket.count;

@@ -1,11 +1,10 @@
 #include "services/tools/golden_compare.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 
+#include "services/base/almost_equal.h"
 #include "services/base/strings.h"
 #include "services/model/matcher.h"
 #include "services/model/value.h"
@@ -69,15 +68,9 @@ std::string ComparePoints(const GoldenSeries& expected, const std::vector<Golden
 }  // namespace
 
 bool AlmostEqual(double a, double b) {
-  constexpr double kEpsilon = 1e-6;
-  constexpr double kMinNormal = std::numeric_limits<double>::min();
+  constexpr double kTolerance = 1e-6;
   if (IsStale(a) || IsStale(b)) return IsStale(a) && IsStale(b);
-  if (std::isnan(a) && std::isnan(b)) return true;
-  if (a == b) return true;
-  const double sum = std::fabs(a) + std::fabs(b);
-  const double difference = std::fabs(a - b);
-  if (a == 0 || b == 0 || sum < kMinNormal) return difference < kEpsilon * kMinNormal;
-  return difference / std::min(sum, std::numeric_limits<double>::max()) < kEpsilon;
+  return pitwall::AlmostEqual(a, b, kTolerance);
 }
 
 std::string CompareInstant(const EvalCommand& eval, QueryType type,

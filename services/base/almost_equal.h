@@ -1,0 +1,23 @@
+// Equality of doubles up to rounding.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace pitwall {
+
+// Whether |a - b| / (|a| + |b|) < tolerance, as Prometheus' util/almost has it: NaN equals NaN,
+// infinities only themselves, and beside 0 or below the normal numbers the difference must be below
+// tolerance * the least normal one.
+inline bool AlmostEqual(double a, double b, double tolerance) {
+  constexpr double kMinNormal = std::numeric_limits<double>::min();
+  if (std::isnan(a) && std::isnan(b)) return true;
+  if (a == b) return true;
+  const double sum = std::fabs(a) + std::fabs(b);
+  const double difference = std::fabs(a - b);
+  if (a == 0 || b == 0 || sum < kMinNormal) return difference < tolerance * kMinNormal;
+  return difference / std::min(sum, std::numeric_limits<double>::max()) < tolerance;
+}
+
+}  // namespace pitwall
