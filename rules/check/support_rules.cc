@@ -1,6 +1,7 @@
 #include "rules/check/types.h"
 #include "rules/check/validators.h"
 #include "services/base/strings.h"
+#include "services/base/yaml/file_text.h"
 #include "services/model/capture_pattern.h"
 
 namespace pitwall::check {
@@ -26,18 +27,7 @@ const std::string* TextOf(const Expr& expr) {
 
 // Any UTF-8, as in Prometheus 3.
 bool IsLabelName(std::string_view name) {
-  size_t continuation = 0;
-  for (const char c : name) {
-    const auto u = static_cast<unsigned char>(c);
-    if (continuation > 0) {
-      if ((u & 0xc0) != 0x80) return false;
-      --continuation;
-    } else if (u >= 0x80) {
-      if (u < 0xc2 || u > 0xf4) return false;
-      continuation = u < 0xe0 ? 1 : u < 0xf0 ? 2 : 3;
-    }
-  }
-  return !name.empty() && continuation == 0;
+  return !name.empty() && yaml::FindInvalidUtf8(name) == std::string_view::npos;
 }
 
 // Prometheus says these at evaluation; nothing of it hangs on data.
