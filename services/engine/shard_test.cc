@@ -13,28 +13,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Schema SchemaOf(std::vector<SeriesDescriptor> series) {
-  Schema schema;
-  schema.series = std::move(series);
-  schema.id = SchemaId(0, schema.series);
-  return schema;
-}
-
-// A second of samples at `hz`, the last one at `until`.
-void FeedSecond(ShardForTest* shard, std::string_view source, const Schema& schema, int until,
-                int hz, double value) {
-  std::vector<int64_t> times;
-  for (int i = 1; i <= hz; ++i)
-    times.push_back(ShardForTest::At(until - 1 + static_cast<double>(i) / hz));
-  const std::vector<double> values(times.size() * schema.series.size(), value);
-  Batch batch;
-  batch.source = source;
-  batch.schemas.push_back(schema);
-  if (!schema.series.empty())
-    batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = values});
-  shard->Feed(batch, until);
-}
-
 TEST(ShardTest, AWindowWithoutRoomIsAnErrorStatus) {
   ShardForTest shard(R"rules(
 groups:

@@ -5,31 +5,17 @@
 #include <string>
 
 #include "services/base/strings.h"
+#include "services/engine/program_check.h"
 #include "services/model/value.h"
 
 namespace pitwall::engine {
-namespace {
-
-void Collect(const plan::Space& space, plan::NodeId node, std::vector<bool>* seen,
-             std::vector<uint32_t>* out) {
-  if (node == plan::kNoNode || (*seen)[node.index()]) return;
-  (*seen)[node.index()] = true;
-  const plan::Node& n = space.nodes[node.index()];
-  if (n.kind == plan::NodeKind::kDemand && n.source > 0) {
-    out->push_back(n.source - 1);
-    Collect(space, space.subqueries[n.source - 1].expr, seen, out);
-  }
-  for (const plan::NodeId input : n.inputs) Collect(space, input, seen, out);
-}
-
-}  // namespace
 
 std::vector<uint32_t> SubqueriesBelow(const plan::Space& space, plan::NodeId node) {
   std::vector<uint32_t> out;
-  std::vector<bool> seen(space.nodes.size(), false);
-  Collect(space, node, &seen, &out);
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
+  for (const plan::DemandRef& ref : DemandsBelow(space, node)) {
+    if (ref.source > 0 && (out.empty() || out.back() != ref.source - 1))
+      out.push_back(ref.source - 1);
+  }
   return out;
 }
 

@@ -14,25 +14,9 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Schema OneSeries() {
-  Schema schema;
-  schema.series.push_back({Labels({{kMetricName, "m"}}), SeriesKind::kGauge});
-  schema.id = SchemaId(0, schema.series);
-  return schema;
-}
-
 void Feed(ShardForTest* shard, int from, int to, double value) {
-  const Schema schema = OneSeries();
-  for (int t = from; t <= to; ++t) {
-    const int64_t times[] = {ShardForTest::At(t)};
-    const double values[] = {value};
-    Batch batch;
-    batch.source = "n";
-    batch.info.kind = SourceKind::kNode;
-    batch.schemas.push_back(schema);
-    batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = values});
-    shard->Feed(batch, t);
-  }
+  const Schema schema = SchemaOf({{Labels({{kMetricName, "m"}}), SeriesKind::kGauge}});
+  for (int t = from; t <= to; ++t) FeedSecond(shard, "n", schema, t, 1, value);
 }
 
 constexpr char kSpike[] = R"rules(
@@ -114,11 +98,13 @@ groups:
   - {alert: Joined, expr: "max_over_time((m + on () n)[10s:1s]) > 100"}
 )rules");
   const auto feed = [&](int from, int to, bool two) {
+    const auto gauge = [](Labels labels) {
+      return SeriesDescriptor{std::move(labels), SeriesKind::kGauge};
+    };
+    const Schema schema =
+        SchemaOf({gauge({{kMetricName, "m"}}), gauge({{kMetricName, "n"}, {"a", "1"}}),
+                  gauge({{kMetricName, "n"}, {"a", "2"}})});
     for (int t = from; t <= to; ++t) {
-      Schema schema = OneSeries();
-      schema.series.push_back({Labels({{kMetricName, "n"}, {"a", "1"}}), SeriesKind::kGauge});
-      schema.series.push_back({Labels({{kMetricName, "n"}, {"a", "2"}}), SeriesKind::kGauge});
-      schema.id = SchemaId(0, schema.series);
       const int64_t times[] = {ShardForTest::At(t)};
       const double values[] = {1, 1, two ? 1 : StaleMarker()};
       Batch batch;
