@@ -6,6 +6,7 @@
 #include "rules/check/types.h"
 #include "rules/lang/printer.h"
 #include "rules/plan/expression_planner.h"
+#include "rules/plan/selector_of.h"
 #include "services/base/check.h"
 #include "services/base/duration.h"
 #include "services/base/strings.h"
@@ -17,16 +18,9 @@ using lang::Expr;
 using lang::SelectorExpr;
 
 Selector MakeSelector(const SelectorExpr& expr) {
-  Selector out;
-  const auto add = [&](std::string_view label, MatchOp op, std::string_view value) {
-    StatusOr<Matcher> matcher = Matcher::Make(label, op, value);
-    PITWALL_CHECK(matcher.ok());  // rules/check has compiled it already
-    out.matchers.push_back(*std::move(matcher));
-  };
-  if (!expr.name.empty()) add(kMetricName, MatchOp::kEqual, expr.name);
-  for (const lang::LabelMatcher& matcher : expr.matchers)
-    add(matcher.label, matcher.op, matcher.value);
-  return out;
+  StatusOr<Selector> out = SelectorOf(expr);
+  PITWALL_CHECK(out.ok());  // rules/check has compiled its patterns already
+  return *std::move(out);
 }
 
 // With the matchers in one order, whatever that of the file was.

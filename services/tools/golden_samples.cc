@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "rules/lang/parser.h"
+#include "rules/plan/selector_of.h"
 #include "services/base/strings.h"
-#include "services/model/matcher.h"
 
 namespace pitwall::tools {
 
@@ -50,22 +50,6 @@ Status AppendSamples(const GoldenSeries& loaded, int64_t step, QuerySeries* seri
   return OkStatus();
 }
 
-// Nothing where a pattern is none: RunQuery says so.
-std::optional<Selector> MatchersOf(const lang::SelectorExpr& expr) {
-  Selector selector;
-  const auto add = [&](std::string_view label, MatchOp op, std::string_view value) {
-    auto matcher = Matcher::Make(label, op, value);
-    if (!matcher.ok()) return false;
-    selector.matchers.push_back(*std::move(matcher));
-    return true;
-  };
-  if (!expr.name.empty() && !add(kMetricName, MatchOp::kEqual, expr.name)) return std::nullopt;
-  for (const lang::LabelMatcher& matcher : expr.matchers) {
-    if (!add(matcher.label, matcher.op, matcher.value)) return std::nullopt;
-  }
-  return selector;
-}
-
 }  // namespace
 
 Status GoldenSamples::Load(const LoadCommand& load) {
@@ -92,8 +76,8 @@ GoldenSamples::Touched GoldenSamples::TouchedBy(const std::string& expr) const {
   lang::Visit(*tree, [&](const lang::Expr& node) {
     const auto* selector = node.As<lang::SelectorExpr>();
     if (selector == nullptr) return;
-    const auto matchers = MatchersOf(*selector);
-    if (!matchers.has_value()) return;
+    const auto matchers = plan::SelectorOf(*selector);
+    if (!matchers.ok()) return;  // RunQuery says so
     for (const auto& [labels, traits] : traits_) {
       if (!matchers->Matches(labels)) continue;
       touched.native_histograms |= traits.native_histograms;
