@@ -7,14 +7,13 @@
 
 #include "services/base/duration.h"
 #include "services/base/strings.h"
-#include "services/model/value.h"
 #include "services/tools/series_notation.h"
+#include "services/tools/value_run.h"
 
 namespace pitwall::tools {
 
 namespace {
 
-constexpr size_t kMaxPoints = 1'000'000;
 constexpr std::string_view kBlank = " \t";
 constexpr std::string_view kStartTimestamps = "@st";
 
@@ -74,28 +73,6 @@ std::string_view NextItem(std::string_view* rest) {
   return item;
 }
 
-// Cuts `xn` off `item`. Nothing where there is none.
-StatusOr<std::optional<size_t>> CutCount(std::string_view* item) {
-  const size_t x = item->rfind('x');
-  if (x == std::string_view::npos) return std::optional<size_t>();
-  const std::string_view digits = item->substr(x + 1);
-  const auto count = ParseInt(digits);
-  if (!count.has_value() || *count < 0 || digits.front() == '+')
-    return InvalidArgument("what follows x must be a count");
-  if (*count > static_cast<int64_t>(kMaxPoints))
-    return InvalidArgument(Cat("more than ", kMaxPoints, " points"));
-  *item = item->substr(0, x);
-  return std::optional<size_t>(static_cast<size_t>(*count));
-}
-
-// The sign that parts start and step: not the first, and not that of an exponent.
-size_t StepSign(std::string_view item) {
-  for (size_t i = item.size(); i-- > 1;) {
-    if ((item[i] == '+' || item[i] == '-') && item[i - 1] != 'e' && item[i - 1] != 'E') return i;
-  }
-  return std::string_view::npos;
-}
-
 Status AppendHistograms(std::string_view item, std::vector<GoldenPoint>* points) {
   size_t count = 1;
   std::string_view body = item;
@@ -121,28 +98,10 @@ Status AppendHistograms(std::string_view item, std::vector<GoldenPoint>* points)
 Status AppendItem(std::string_view item, std::vector<GoldenPoint>* points) {
   using Kind = GoldenPoint::Kind;
   if (StartsWith(item, "{{")) return AppendHistograms(item, points);
-  if (item == "stale") {
-    points->push_back({Kind::kValue, StaleMarker()});
-    return OkStatus();
-  }
-  std::string_view body = item;
-  ASSIGN_OR_RETURN(const std::optional<size_t> repeat, CutCount(&body));
-  if (body == "_") {
-    points->insert(points->end(), repeat.value_or(1), GoldenPoint());
-    return OkStatus();
-  }
-  const size_t sign = StepSign(body);
-  if (sign != std::string_view::npos && !repeat.has_value())
-    return InvalidArgument("a count, xn, must follow a step");
-  const auto first = ParseDouble(body.substr(0, sign));
-  const auto step =
-      sign == std::string_view::npos ? std::optional<double>(0) : ParseDouble(body.substr(sign));
-  if (!first.has_value() || !step.has_value()) return InvalidArgument("no number");
-  double value = *first;
-  for (size_t i = 0; i <= repeat.value_or(0); ++i) {
-    points->push_back({Kind::kValue, value});
-    if (sign != std::string_view::npos) value += *step;
-  }
+  std::vector<std::optional<double>> values;
+  RETURN_IF_ERROR(AppendValues(item, &values));
+  for (const std::optional<double>& value : values)
+    points->push_back(value.has_value() ? GoldenPoint{Kind::kValue, *value} : GoldenPoint());
   return OkStatus();
 }
 
@@ -182,8 +141,8 @@ StatusOr<std::vector<GoldenPoint>> ParseGoldenPoints(std::string_view text) {
   std::vector<GoldenPoint> points;
   for (std::string_view item = NextItem(&text); !item.empty(); item = NextItem(&text)) {
     RETURN_IF_ERROR(Annotate(AppendItem(item, &points), Quote(item)));
-    if (points.size() > kMaxPoints)
-      return InvalidArgument(Cat(Quote(item), ": more than ", kMaxPoints, " points"));
+    if (points.size() > kMaxValues)
+      return InvalidArgument(Cat(Quote(item), ": more than ", kMaxValues, " points"));
   }
   return points;
 }
@@ -212,8 +171,8 @@ StatusOr<GoldenSeries> ParseStartTimestamps(std::string_view text) {
     const auto count = CountOffsets(item);
     RETURN_IF_ERROR(Annotate(count.status(), Quote(item)));
     series.points.insert(series.points.end(), *count, GoldenPoint());
-    if (series.points.size() > kMaxPoints)
-      return InvalidArgument(Cat(Quote(item), ": more than ", kMaxPoints, " points"));
+    if (series.points.size() > kMaxValues)
+      return InvalidArgument(Cat(Quote(item), ": more than ", kMaxValues, " points"));
   }
   return series;
 }

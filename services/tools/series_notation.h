@@ -13,9 +13,8 @@ namespace pitwall::tools {
 // InvalidArgument names the text. Only '=' matchers make sense in a series.
 StatusOr<Labels> ParseSeries(std::string_view text);
 
-// One entry per interval; nothing where no sample is ('_'). `a+bxn` and `a-bxn` are n + 1 values,
-// `axn` n + 1 equal ones,
-// `_xn` n gaps. `stale` is a stale marker. At most a million values.
+// One entry per interval; nothing where no sample is ('_'). Items as in
+// value_run.h. At most kMaxValues.
 StatusOr<std::vector<std::optional<double>>> ParseValues(std::string_view text);
 
 }  // namespace pitwall::tools
