@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -47,6 +48,8 @@ struct Pane {
 // deep panes keep scaled sums too (scaling by a power of two is exact).
 inline constexpr double kHuge = 0x1p960;
 inline constexpr double kHugeScale = 0x1p-64;
+// An infinity is no overflow: what has one in it is infinite or NaN in earnest.
+inline bool IsHuge(double value) { return std::fabs(value) > kHuge && std::isfinite(value); }
 
 // Where windows find panes: the track.
 class PaneSource {

@@ -45,6 +45,8 @@ class Row {
   double* cells() { return reinterpret_cast<double*>(block_ + 1); }
   const double* cells() const { return reinterpret_cast<const double*>(block_ + 1); }
   uint32_t fields() const { return block_->fields; }
+  // Equal for handles of one row, and for null ones.
+  const void* id() const { return block_; }
 
  private:
   friend class RowPool;

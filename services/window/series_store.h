@@ -35,6 +35,13 @@ using RowPlanId = Id<struct RowPlanIdTag>;
 struct Limits {
   uint32_t max_series = 100'000;        // interned and not yet forgotten
   size_t max_open_samples = 4'000'000;  // cells of rows that wait to be sealed
+  // Windows of more panes than this keep the older ones packed: a quarter more time, a fraction of
+  // the memory (docs/decisions/0008-long-windows.md).
+  uint32_t long_panes = 1024;
+  // Packed samples that the windows of more than long_panes panes over one selector and pane grid
+  // share. Beyond it the oldest go, and the windows that lack them have no results (see
+  // DemandStatus).
+  size_t max_window_bytes = size_t{1} << 30;
 };
 
 // Order of rows with one position (time.md, 2.6). `index` is the row's index within its batch.
@@ -62,14 +69,15 @@ class SeriesStore final : public ColumnView {
   // An id for series that no selector matches: their samples are dropped for free.
   static constexpr SeriesId kUnwanted{UINT32_MAX};
   // A window of more panes than this is refused: choose a range that is a multiple of the group's
-  // interval.
-  static constexpr int64_t kMaxPanes = 4096;
+  // interval. 30 days at 1 minute have 43,200.
+  static constexpr int64_t kMaxPanes = 65'536;
   // Windows that keep each sample (quantile_over_time, [N samples], …) have room for so many; a
   // series with more has no result (see DemandStatus).
   static constexpr uint32_t kMaxOrderedSamples = 4096;
 
   // Whether the store can serve this demand: InvalidArgument for a range, interval, offset or
-  // function that cannot be, ResourceExhausted beyond kMaxPanes and kMaxOrderedSamples.
+  // function that cannot be, ResourceExhausted beyond kMaxPanes (functions that keep each sample:
+  // kMaxOrderedSamples panes) and kMaxOrderedSamples.
   static Status Validate(const Demand& demand);
 
   // A demand that Validate refuses stays without state: Read gives a column with nothing present.
@@ -128,7 +136,8 @@ class SeriesStore final : public ColumnView {
   using ColumnView::Read;
   Column Read(uint32_t demand, std::span<const double> arguments) override;
   // OK, or why columns of this demand lack results: what Validate said, or ResourceExhausted while
-  // some series has more than kMaxOrderedSamples in a quantile's window.
+  // some series has more than kMaxOrderedSamples in a quantile's window, or the window lacks
+  // samples that went for max_window_bytes.
   Status DemandStatus(uint32_t demand) const;
   // Position from which on the window of this demand is complete: kMinPosition for demands of the
   // first set (partial windows are evaluated, as in Prometheus), later for demands that Replace

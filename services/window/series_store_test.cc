@@ -122,12 +122,15 @@ TEST(SeriesStore, ValidateNamesTheFault) {
   demand.offset = -1;
   EXPECT_THAT(message(demand), testing::HasSubstr("offset"));
   EXPECT_THAT(message(Instant(0)), testing::HasSubstr("look-back"));
-  EXPECT_EQ(message(Window(WindowFunction::kSum, 4096)), "");
-  EXPECT_EQ(SeriesStore::Validate(Window(WindowFunction::kSum, 4097)).code(),
+  EXPECT_EQ(message(Window(WindowFunction::kSum, 65'536)), "");
+  EXPECT_EQ(SeriesStore::Validate(Window(WindowFunction::kSum, 65'537)).code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(message(Window(WindowFunction::kMad, 4096)), "");  // keeps each sample
+  EXPECT_EQ(SeriesStore::Validate(Window(WindowFunction::kMad, 4097)).code(),
             absl::StatusCode::kResourceExhausted);
 
   // A refused demand does no harm.
-  Fixture f({Window(WindowFunction::kSum, 4097), Window(WindowFunction::kSum, 60)});
+  Fixture f({Window(WindowFunction::kSum, 65'537), Window(WindowFunction::kSum, 60)});
   ASSERT_TRUE(f.Put(kSecond, 1).ok());
   f.Tick(1);
   EXPECT_EQ(f.Get(0), std::nullopt);

@@ -58,6 +58,13 @@ class SlidingWindow {
 
   // Drops all rows, ahead of their pool's end.
   void Clear();
+  // Each row becomes map(row): the same window over other columns.
+  template <typename Map>
+  void MapRows(const Map& map) {
+    for (Row& row : tail_) row = map(row);
+    for (Row& row : ring_) row = map(row);
+    for (Row* row : {&back_, &run_, &head_, &next_}) *row = map(*row);
+  }
   // Puts the cursor at `cursor` when the source holds nothing at all.
   void Skip(int64_t cursor);
   // N = 0 only: the prefix, which no pane tells any more.

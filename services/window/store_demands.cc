@@ -50,9 +50,10 @@ Status SeriesStore::Validate(const Demand& demand) {
   if (instant && demand.offset == 0) return OkStatus();
   if (NeedsSamples(demand, *plan)) return OkStatus();
   const WindowShape shape = ShapeOf(demand, 0);
-  if (shape.panes + shape.delay > kMaxPanes) {
+  const int64_t most = plan->family == Family::kOrdered ? kMaxOrderedSamples : kMaxPanes;
+  if (shape.panes + shape.delay > most) {
     return ResourceExhausted(Cat("the window and its offset span ", shape.panes + shape.delay,
-                                 " panes, the limit is ", kMaxPanes,
+                                 " panes, the limit is ", most,
                                  ": the interval should be longer, or the window shorter"));
   }
   return OkStatus();
@@ -64,7 +65,8 @@ Track* SeriesStore::State::TrackFor(const TrackKey& key) {
   }
   const int64_t base = key.align_job ? origin : 0;
   const PaneGrid grid{key.length, FloorMod(base + key.phase_offset, key.length), key.cut};
-  tracks.push_back({key, std::make_unique<Track>(grid, key.with_stale)});
+  tracks.push_back({key, std::make_unique<Track>(grid, key.with_stale,
+                                                 key.packed ? limits.max_window_bytes : 0)});
   Track* track = tracks.back().track.get();
   return track;
 }
@@ -102,9 +104,11 @@ void SeriesStore::State::AddDemands(const std::vector<DemandState*>& carried) {
     }
     const WindowShape shape = ShapeOf(demand, origin);
     const bool latest = state.plan->family == Family::kLatest;
+    const bool packed = state.plan->family != Family::kOrdered &&
+                        shape.panes + shape.delay > int64_t{limits.long_panes};
     state.track = TrackFor({demand.selector, shape.grid.length, shape.grid.cut,
                             FloorMod(-demand.offset, shape.grid.length), demand.align_job, latest,
-                            demand.kind == WindowKind::kAttempt, state.epoch});
+                            packed, demand.kind == WindowKind::kAttempt, state.epoch});
     state.window =
         state.track->AddWindow(state.plan->family, shape.panes, shape.delay, kMaxOrderedSamples);
   }
@@ -285,6 +289,11 @@ Column SeriesStore::State::Read(uint32_t index, std::span<const double> argument
   if (demand.kind == WindowKind::kAttempt) context.range_start = std::min(attempt_at, end);
   context.range_seconds = static_cast<double>(context.range_end - context.range_start) / 1e9;
   context.tick = tick;
+  state.lacked = track.Lacks(context.range_start);
+  if (state.lacked) {
+    std::fill_n(present, n, uint8_t{0});
+    return {state.values, state.present};
+  }
   track.Read(state.window, state.plan->finish, context, values, present);
   if (demand.function == WindowFunction::kAvg) track.RescueAverages(state.window, values, present);
   return {state.values, state.present};
@@ -316,6 +325,12 @@ Column SeriesStore::Read(uint32_t demand, std::span<const double> arguments) {
 Status SeriesStore::DemandStatus(uint32_t demand) const {
   const DemandState& state = state_->demand_states[demand];
   if (!state.status.ok()) return state.status;
+  if (state.track != nullptr && state.lacked) {
+    return ResourceExhausted(
+        Cat("a long window lacks its oldest samples: those of all series need more than ",
+            state_->limits.max_window_bytes,
+            " bytes, the limit (max_window_bytes); a longer interval needs fewer"));
+  }
   if ((state.track != nullptr && state.track->AnyOverflow(state.window)) || state.lacked) {
     return ResourceExhausted(
         Cat("more than ", kMaxOrderedSamples, " samples of a series in a window that keeps them"));

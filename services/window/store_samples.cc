@@ -72,7 +72,7 @@ void SeriesStore::State::ApplyRow(const OpenRow& row) {
     newest = {position, value};
     ++sealed_samples;
     stale += IsStale(value) ? 1 : 0;
-    huge |= std::fabs(value) > kHuge;
+    huge |= IsHuge(value);
   }
   counters.samples_sealed += sealed_samples;
   counters.stale_markers += stale;
@@ -126,7 +126,7 @@ void SeriesStore::State::Record(SeriesId id, int64_t position, double value) {
   const uint32_t cell = 0;
   for (const Membership& membership : series[id.value()].memberships) {
     Feed(selectors[membership.selector], position, {&cell, 1}, {&membership.column, 1}, &value,
-         stale ? nullptr : &value, std::fabs(value) > kHuge);
+         stale ? nullptr : &value, IsHuge(value));
   }
 }
 

@@ -8,7 +8,7 @@
 namespace pitwall::window {
 namespace {
 
-constexpr uint8_t kFormat = 2;
+constexpr uint8_t kFormat = 3;
 
 uint64_t HashOf(const DemandSet& set) {
   std::string text = set.clock.ToString();
@@ -86,6 +86,7 @@ void SeriesStore::State::Save(BinaryWriter& out) const {
     out.I64(track.key.phase_offset);
     out.Bool(track.key.align_job);
     out.Bool(track.key.with_stale);
+    out.Bool(track.key.packed);
     out.Bool(track.key.attempt);
     out.U64(track.key.epoch);
     track.track->Save(out);
@@ -193,6 +194,7 @@ Status SeriesStore::State::Load(BinaryReader& in) {
     key.phase_offset = in.I64();
     key.align_job = in.Bool();
     key.with_stale = in.Bool();
+    key.packed = in.Bool();
     key.attempt = in.Bool();
     key.epoch = static_cast<uint32_t>(in.U64());
     const auto it = std::find_if(tracks.begin(), tracks.end(),

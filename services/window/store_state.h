@@ -101,7 +101,7 @@ struct DemandState {
   Track* track = nullptr;
   size_t window = 0;
   SampleTrack* samples = nullptr;
-  bool lacked = false;  // the last read of `samples` met a window that lacks some
+  bool lacked = false;  // the last read met a window that lacks samples
   std::optional<FunctionPlan> plan;
   std::vector<double> values;
   std::vector<uint8_t> present;
@@ -117,6 +117,7 @@ struct TrackKey {
   int64_t phase_offset;  // -offset mod length: the phase but for the origin
   bool align_job;
   bool with_stale;
+  bool packed;   // of a long window
   bool attempt;  // starts anew with each attempt
   uint32_t epoch;
   friend auto operator<=>(const TrackKey&, const TrackKey&) = default;

@@ -16,9 +16,11 @@ const Pane& EmptyPane() {
 
 }  // namespace
 
-Track::Track(PaneGrid grid, bool with_stale)
+Track::Track(PaneGrid grid, bool with_stale, size_t packed_limit)
     : grid_(grid),
       with_stale_(with_stale),
+      packed_limit_(packed_limit),
+      packed_(packed_limit > 0),
       pool_(std::make_unique<RowPool>(RowPool::CapacityFor(0))) {
   fill_.assign(pool_->capacity(), 0);
 }
@@ -28,7 +30,7 @@ size_t Track::AddWindow(Family family, int64_t panes, int64_t delay, uint32_t ma
     const Window& w = windows_[i];
     if (w.family == family && w.panes == panes && w.delay == delay) return i;
   }
-  PITWALL_CHECK(!started_);
+  PITWALL_CHECK(!started_ && !(packed_ && family == Family::kOrdered));
   Window window{family, panes, delay, nullptr, nullptr};
   if (family == Family::kOrdered) {
     window.ordered = std::make_unique<OrderedWindow>(panes, max_ordered);
@@ -106,6 +108,7 @@ void Track::RetainWindows(const std::vector<bool>& used) {
       deep.dropped.clear();
     }
   };
+  archive_.Retain(families_, timed_);
   for (Pane& pane : closed_) move_partials(pane);
   move_partials(open_pane_);
   for (size_t i = 0; i < windows_.size(); ++i) {
@@ -148,7 +151,7 @@ void Track::Advance(int64_t position) {
   const int64_t index = grid_.IndexOf(position);
   if (!started_) Start(index);
   while (open_ < index) {
-    if (nonempty_ == 0 && used_layers_ == 0 && !folded_) {
+    if (nonempty_ == 0 && archive_.nonempty() == 0 && used_layers_ == 0 && !folded_) {
       Jump(index);
     } else {
       Close();
@@ -159,6 +162,7 @@ void Track::Advance(int64_t position) {
 // Nothing is held anywhere: the panes up to `index` need not be walked.
 void Track::Jump(int64_t index) {
   closed_.clear();
+  archive_.Clear();
   const int64_t from = open_;
   open_ = index;
   for (Window& w : windows_) {
@@ -207,12 +211,41 @@ void Track::Close() {
     if (w.ordered) w.ordered->Advance(*this);
   }
   Trim();
+  if (packed_) Archive();
+}
+
+// Packs the oldest block of panes once it lies far enough back.
+void Track::Archive() {
+  constexpr int64_t kBlock = PaneArchive::kBlock;
+  const int64_t first = front(), end = (FloorDiv(first, kBlock) + 1) * kBlock;
+  if (open_ - end >= kBlock) {
+    const auto count = static_cast<size_t>(end - first);
+    std::vector<Pane> panes(count);
+    std::move(closed_.begin(), closed_.begin() + static_cast<ptrdiff_t>(count), panes.begin());
+    closed_.erase(closed_.begin(), closed_.begin() + static_cast<ptrdiff_t>(count));
+    archive_.Push(first, panes, shape());
+    for (const Pane& pane : panes) nonempty_ -= pane.form == PaneForm::kEmpty ? 0 : 1;
+    while (archive_.PackedBytes() > packed_limit_) DropOldest();
+  }
+  archive_.Forget(2 * windows_.size());
+}
+
+void Track::DropOldest() {
+  const size_t samples = archive_.nonempty();
+  const int64_t last = archive_.DropOldest();
+  if (archive_.nonempty() < samples) lost_ = std::max(lost_, grid_.EndOf(last));
 }
 
 void Track::Trim() {
-  while (static_cast<int64_t>(closed_.size()) > keep_) {
+  while (!packed_ && static_cast<int64_t>(closed_.size()) > keep_) {
     nonempty_ -= closed_.front().form == PaneForm::kEmpty ? 0 : 1;
     closed_.pop_front();
+  }
+  if (packed_) {
+    std::vector<int64_t>& before = trimmed_;
+    before.clear();
+    for (const int64_t keep : keep_family_) before.push_back(open_ - keep);
+    archive_.Trim(open_ - keep_, open_ - keep_times_, families_, before);
   }
   // One pane a close leaves the reach of each kind.
   const auto behind = [&](int64_t keep) -> Pane* {
@@ -235,9 +268,11 @@ const Pane& Track::At(int64_t index) {
     Settle();
     return open_pane_;
   }
-  const int64_t at = index - (open_ - static_cast<int64_t>(closed_.size()));
-  if (at < 0 || index > open_) return EmptyPane();
-  return closed_[static_cast<size_t>(at)];
+  const int64_t at = index - front();
+  if (index > open_) return EmptyPane();
+  if (at >= 0) return closed_[static_cast<size_t>(at)];
+  const Pane* packed = packed_ ? archive_.At(index, shape()) : nullptr;
+  return packed != nullptr ? *packed : EmptyPane();
 }
 
 void Track::OpenLayer(uint32_t layer) {

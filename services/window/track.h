@@ -18,6 +18,7 @@
 #include "services/window/family.h"
 #include "services/window/ordered_window.h"
 #include "services/window/pane.h"
+#include "services/window/pane_archive.h"
 #include "services/window/row.h"
 #include "services/window/sliding_window.h"
 
@@ -28,7 +29,9 @@ class Track final : public PaneSource {
  public:
   // with_stale: stale markers are samples here (instant selectors with an offset); elsewhere they
   // never arrive.
-  Track(PaneGrid grid, bool with_stale);
+  // packed_limit: 0, or the track is one of windows of many panes: older ones are packed, into at
+  // most so many bytes, beyond which the oldest are dropped. Not for kOrdered.
+  Track(PaneGrid grid, bool with_stale, size_t packed_limit);
 
   // ---- Before the first sample.
   // The window's index. Equal windows are one. `panes` and `delay` as in WindowShape.
@@ -67,6 +70,9 @@ class Track final : public PaneSource {
   int64_t WindowEnd(size_t window) const;
   bool AnyOverflow(size_t window) const;
 
+  // Whether samples after `position` were dropped for packed_limit.
+  bool Lacks(int64_t position) const { return lost_ > position; }
+
   // ---- Columns.
   // Column i of the result was column keep[i].
   void Remap(const std::vector<uint32_t>& keep);
@@ -99,11 +105,16 @@ class Track final : public PaneSource {
   };
 
   void Plan();
+  PaneArchive::Shape shape() const { return {*pool_, columns_, families_}; }
+  // Index of the oldest pane in closed_.
+  int64_t front() const { return open_ - static_cast<int64_t>(closed_.size()); }
   size_t FamilyIndex(Family family) const;
   void Start(int64_t index);
   void Close();
   void Jump(int64_t index);
   void Trim();
+  void Archive();
+  void DropOldest();
   void Settle();
   void FoldLayers();
   void FoldScaled(size_t sums_index);
@@ -117,10 +128,11 @@ class Track final : public PaneSource {
   void OpenLayer(uint32_t layer);
   void ClearLayers();
   void RebuildWindows();
+  void RebuildOrdered();
   void ClearWindowRows(std::vector<Row>* prefixes);
   Row MapRow(const Row& row, RowPool& to, const std::vector<uint32_t>& keep) const;
-  void MapPane(Pane& pane, RowPool& to, const std::vector<uint32_t>& keep,
-               const std::vector<uint32_t>& target) const;
+  template <typename Map>
+  void MapPane(Pane& pane, const Map& map, const std::vector<uint32_t>& target) const;
   void CountPane(Pane& pane);
   void SavePane(BinaryWriter& out, const Pane& pane) const;
   // order: index in families_ of the partials in the order in which they were saved.
@@ -128,12 +140,15 @@ class Track final : public PaneSource {
 
   PaneGrid grid_;
   bool with_stale_;
+  size_t packed_limit_;
+  bool packed_;
   std::unique_ptr<RowPool>
       pool_;  // outlives all rows, those of the windows too: declared before them
   std::vector<Window> windows_;
   // From the windows:
   std::vector<Family> families_;      // that have partials, in order of first use
   std::vector<int64_t> keep_family_;  // panes kept per family
+  std::vector<int64_t> trimmed_;      // scratch of Trim
   int64_t keep_ = 0;                  // panes kept behind the open one
   int64_t keep_times_ = 0;
   bool timed_ = false;
@@ -143,9 +158,11 @@ class Track final : public PaneSource {
   size_t columns_ = 0;
   bool huge_ = false;
   bool started_ = false;
-  int64_t open_ = 0;         // index of the open pane
-  std::deque<Pane> closed_;  // open_ - size .. open_ - 1
-  size_t nonempty_ = 0;      // of these
+  int64_t open_ = 0;             // index of the open pane
+  std::deque<Pane> closed_;      // open_ - size .. open_ - 1
+  size_t nonempty_ = 0;          // of these
+  PaneArchive archive_;          // packed_: those before
+  int64_t lost_ = kMinPosition;  // end of the newest pane with samples that was dropped from there
 
   Pane open_pane_;  // as of Settle
   bool settled_ = false;

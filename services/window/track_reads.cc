@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/container/flat_hash_map.h"
 #include "services/base/check.h"
 #include "services/model/value.h"
 #include "services/window/track.h"
@@ -44,35 +45,45 @@ void Track::RescueAverages(size_t window, double* values, const uint8_t* present
   if (w.panes() == 0) return;  // the samples are gone
   const size_t family = FamilyIndex(Family::kSums);
   const size_t c = pool_->capacity();
-  for (size_t i = 0; i < columns_; ++i) {
-    if (!present[i] || std::isfinite(values[i])) continue;
+  struct Scaled {
+    size_t column;
     double sum = 0, comp = 0, count = 0;
-    const auto add = [&](double x) {
+    void Add(double x) {
       const double t = sum + x;
       const double part = t - sum;
       const double error = (sum - (t - part)) + (x - part);
       comp = std::isfinite(comp + error) ? comp + error : 0;
       sum = t;
-    };
-    for (int64_t k = w.cursor() - w.panes() + 1; k <= w.cursor(); ++k) {
-      const Pane& pane = At(k);
-      if (pane.form == PaneForm::kSingle) {
-        const double x = pane.values.cells()[i];
+    }
+  };
+  std::vector<Scaled> scaled;
+  for (size_t i = 0; i < columns_; ++i) {
+    if (present[i] && !std::isfinite(values[i])) scaled.push_back({i});
+  }
+  if (scaled.empty()) return;
+  for (int64_t k = w.cursor() - w.panes() + 1; k <= w.cursor(); ++k) {
+    const Pane& pane = At(k);
+    if (pane.form == PaneForm::kSingle) {
+      for (Scaled& s : scaled) {
+        const double x = pane.values.cells()[s.column];
         if (IsMissing(x)) continue;
-        add(x * kHugeScale);
-        count += 1;
-      } else if (pane.form == PaneForm::kDeep) {
-        const double scale = pane.deep->scaled ? 1 : kHugeScale;
-        const Row& sums = pane.deep->scaled ? pane.deep->scaled : pane.deep->partials[family];
-        if (!sums) continue;
-        const double* cells = sums.cells();
-        add(cells[i] * scale);
-        add(cells[c + i] * scale);
-        count += cells[2 * c + i];
+        s.Add(x * kHugeScale);
+        s.count += 1;
+      }
+    } else if (pane.form == PaneForm::kDeep) {
+      const double scale = pane.deep->scaled ? 1 : kHugeScale;
+      const Row& sums = pane.deep->scaled ? pane.deep->scaled : pane.deep->partials[family];
+      if (!sums) continue;
+      for (Scaled& s : scaled) {
+        const double* cells = sums.cells() + s.column;
+        s.Add(cells[0] * scale);
+        s.Add(cells[c] * scale);
+        s.count += cells[2 * c];
       }
     }
-    values[i] = (sum / count + comp / count) / kHugeScale;
   }
+  for (const Scaled& s : scaled)
+    values[s.column] = (s.sum / s.count + s.comp / s.count) / kHugeScale;
 }
 
 int64_t Track::WindowEnd(size_t window) const {
@@ -86,10 +97,15 @@ bool Track::AnyOverflow(size_t window) const {
 
 void Track::RebuildWindows() {
   for (Window& w : windows_) {
-    const int64_t cursor = open_ - w.delay;
-    if (w.sliding) w.sliding->Rebuild(*this, cursor);
+    if (w.sliding) w.sliding->Rebuild(*this, open_ - w.delay);
+  }
+  RebuildOrdered();
+}
+
+void Track::RebuildOrdered() {
+  for (Window& w : windows_) {
     if (w.ordered == nullptr) continue;
-    w.ordered->Rebuild(*this, cursor);
+    w.ordered->Rebuild(*this, open_ - w.delay);
     CountBlock(w);
   }
 }
@@ -118,15 +134,15 @@ Row Track::MapRow(const Row& row, RowPool& to, const std::vector<uint32_t>& keep
   return out;
 }
 
-void Track::MapPane(Pane& pane, RowPool& to, const std::vector<uint32_t>& keep,
-                    const std::vector<uint32_t>& target) const {
-  pane.values = MapRow(pane.values, to, keep);
-  pane.times = MapRow(pane.times, to, keep);
+template <typename Map>
+void Track::MapPane(Pane& pane, const Map& map, const std::vector<uint32_t>& target) const {
+  pane.values = map(pane.values);
+  pane.times = map(pane.times);
   if (pane.deep == nullptr) return;
   DeepPane& deep = *pane.deep;
-  for (Row& row : deep.partials) row = MapRow(row, to, keep);
-  deep.scaled = MapRow(deep.scaled, to, keep);
-  for (Row& row : deep.samples) row = MapRow(row, to, keep);
+  for (Row& row : deep.partials) row = map(row);
+  deep.scaled = map(deep.scaled);
+  for (Row& row : deep.samples) row = map(row);
   std::erase_if(deep.extras,
                 [&](const Extra& extra) { return target[extra.column] == UINT32_MAX; });
   for (Extra& extra : deep.extras) extra.column = target[extra.column];
@@ -146,26 +162,38 @@ void Track::CountPane(Pane& pane) {
 }
 
 void Track::Remap(const std::vector<uint32_t>& keep) {
-  std::vector<Row> prefixes;
-  ClearWindowRows(&prefixes);
   std::vector<uint32_t> target(columns_, UINT32_MAX);
   for (size_t i = 0; i < keep.size(); ++i) {
     if (keep[i] < columns_) target[keep[i]] = static_cast<uint32_t>(i);
   }
   auto pool = std::make_unique<RowPool>(RowPool::CapacityFor(keep.size()));
-  for (Pane& pane : closed_) MapPane(pane, *pool, keep, target);
+  // Windows share rows with each other and with themselves: what was one row stays one.
+  absl::flat_hash_map<const void*, Row> mapped;
+  const auto map = [&](const Row& row) -> Row {
+    if (!row) return Row();
+    Row& to = mapped[row.id()];
+    if (!to) to = MapRow(row, *pool, keep);
+    return to;
+  };
+  for (Pane& pane : closed_) MapPane(pane, map, target);
+  archive_.Remap(keep);
   // The open pane is rebuilt from its layers, which are shared with it.
   open_pane_.values.reset();
   open_pane_.times.reset();
-  MapPane(open_pane_, *pool, keep, target);
+  MapPane(open_pane_, map, target);
   for (uint32_t j = 0; j < kMaxLayers; ++j) {
-    layers_[j] = MapRow(layers_[j], *pool, keep);
-    layer_times_[j] = MapRow(layer_times_[j], *pool, keep);
+    layers_[j] = map(layers_[j]);
+    layer_times_[j] = map(layer_times_[j]);
     layer_cells_[j] = layers_[j] ? layers_[j].cells() : nullptr;
     layer_time_cells_[j] =
         layer_times_[j] ? reinterpret_cast<int64_t*>(layer_times_[j].cells()) : nullptr;
   }
-  for (Row& prefix : prefixes) prefix = MapRow(prefix, *pool, keep);
+  // Columns have nothing to do with each other: what the windows ran up to holds for those that
+  // stay, whatever the length.
+  for (Window& w : windows_) {
+    if (w.sliding) w.sliding->MapRows(map);
+  }
+  mapped.clear();
   std::vector<uint8_t> fill(pool->capacity(), 0);
   std::vector<uint32_t> kept_samples(keep.size(), 0);
   std::vector<uint8_t> dropped(keep.size(), 0);
@@ -202,10 +230,7 @@ void Track::Remap(const std::vector<uint32_t>& keep) {
   if (!folded_) open_pane_.form = PaneForm::kEmpty;
   settled_ = false;
   ++version_;
-  for (size_t i = 0; i < windows_.size(); ++i) {
-    if (windows_[i].panes == 0) windows_[i].sliding->prefix() = std::move(prefixes[i]);
-  }
-  if (started_) RebuildWindows();
+  if (started_) RebuildOrdered();
 }
 
 void Track::ClearColumns(const std::vector<uint32_t>& columns) {
@@ -223,6 +248,8 @@ void Track::Reset() {
   ClearWindowRows(&prefixes);
   prefixes.clear();
   closed_.clear();
+  archive_.Clear();
+  lost_ = kMinPosition;
   nonempty_ = 0;
   open_pane_ = Pane();
   ClearLayers();
@@ -239,7 +266,8 @@ void Track::Reset() {
 
 size_t Track::MemoryBytes() const {
   size_t bytes = sizeof(Track) + pool_->MemoryBytes() + closed_.size() * sizeof(Pane) +
-                 fill_.capacity() + kept_samples_.capacity() * sizeof(uint32_t);
+                 archive_.MemoryBytes() + fill_.capacity() +
+                 kept_samples_.capacity() * sizeof(uint32_t);
   for (const Pane& pane : closed_) {
     if (pane.deep == nullptr) continue;
     const DeepPane& deep = *pane.deep;

@@ -119,6 +119,8 @@ void Track::Save(BinaryWriter& out) const {
   out.I64(open_);
   out.Bool(huge_);
   out.Bool(folded_);
+  out.I64(lost_);
+  if (packed_) archive_.Save(out);
   out.U64(closed_.size());
   for (const Pane& pane : closed_) SavePane(out, pane);
   if (folded_) SavePane(out, open_pane_);
@@ -157,9 +159,16 @@ void Track::Load(BinaryReader& in, size_t columns) {
   const int64_t open = in.I64();
   huge_ = in.Bool();
   folded_ = in.Bool();
+  lost_ = in.I64();
+  if (!in.ok() || open < kMinPosition || open > kMaxPosition) {
+    in.Fail();
+    return;
+  }
+  if (packed_) archive_.Load(in, families_, columns_, open - keep_times_);
   const size_t closed = in.Count(1);
-  if (!in.ok() || open < kMinPosition || open > kMaxPosition ||
-      closed > static_cast<size_t>(keep_)) {
+  if (packed_ && !archive_.empty() && archive_.end() != open - static_cast<int64_t>(closed))
+    in.Fail();
+  if (!in.ok() || closed > static_cast<size_t>(packed_ ? 2 * PaneArchive::kBlock : keep_)) {
     in.Fail();
     return;
   }

@@ -57,9 +57,9 @@ constexpr WindowFunction kRangeFunctions[] = {
 
 Demand RandomDemand(Random& random) {
   static const int64_t kIntervals[] = {kSecond, kSecond, 2 * kSecond, 5 * kSecond};
-  static const int64_t kRanges[] = {kSecond,      3 * kSecond,  1500 * kMilli,
-                                    10 * kSecond, 13 * kSecond, 14 * kSecond,
-                                    37 * kSecond, 60 * kSecond, 90 * kSecond};
+  static const int64_t kRanges[] = {kSecond,      3 * kSecond,   1500 * kMilli, 10 * kSecond,
+                                    13 * kSecond, 14 * kSecond,  37 * kSecond,  60 * kSecond,
+                                    90 * kSecond, 150 * kSecond, 250 * kSecond};
   static const int64_t kOffsets[] = {0, 0, 0, kSecond, 2500 * kMilli, 7 * kSecond, 30 * kSecond};
   Demand demand;
   demand.selector = static_cast<uint32_t>(Pick(random, 0, 3));
@@ -74,7 +74,7 @@ Demand RandomDemand(Random& random) {
   }
   demand.kind = WindowKind::kTime;
   demand.function = kRangeFunctions[Pick(random, 0, std::size(kRangeFunctions) - 1)];
-  demand.range = kRanges[Pick(random, 0, 8)];
+  demand.range = kRanges[Pick(random, 0, std::size(kRanges) - 1)];
   if (demand.function == WindowFunction::kQuantile) {
     static const char* const kPhis[] = {"0", "0.25", "0.5", "0.95", "1", "-1", "2"};
     demand.arguments = kPhis[Pick(random, 0, 6)];
@@ -111,6 +111,7 @@ struct Row {
 // One store and how it is driven.
 struct Subject {
   std::unique_ptr<SeriesStore> store;
+  Limits limits;
   std::map<std::string, SeriesId> ids;
   bool use_plans = false;
   std::map<std::string, RowPlanId> plans;
@@ -150,7 +151,7 @@ struct Subject {
     store->Save(out);
     BinaryReader in(out.data());
     auto set = std::make_shared<DemandSet>(store->demands());
-    StatusOr<std::unique_ptr<SeriesStore>> restored = SeriesStore::Restore(in, set, Limits());
+    StatusOr<std::unique_ptr<SeriesStore>> restored = SeriesStore::Restore(in, set, limits);
     ASSERT_TRUE(restored.ok()) << restored.status();
     ASSERT_TRUE(in.Finish("state").ok());
     store = *std::move(restored);
@@ -193,7 +194,8 @@ class Scenario {
         Pick(random_, 0, 40) * kSecond + 1'000'000 * kSecond + Pick(random_, 0, 3) * 700 * kMilli;
     start_ = origin_;
     for (int i = 0; i < 4; ++i) {
-      subjects_[i].store = std::make_unique<SeriesStore>(set_, Limits());
+      if (i >= 2) subjects_[i].limits.long_panes = 20;  // most windows packed
+      subjects_[i].store = std::make_unique<SeriesStore>(set_, subjects_[i].limits);
       subjects_[i].store->SetOrigin(origin_);
       subjects_[i].use_plans = i == 1 || i == 3;
     }
