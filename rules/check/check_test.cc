@@ -223,15 +223,32 @@ TEST(Windows, FutureHistoryAndCost) {
             "(1s): it may hold too few "
             "samples, or skip some between two evaluations\n          avg_over_time(a[1s]) > 1\n"
             "                         ^~~~\n");
-  EXPECT_EQ(CheckExpr("avg_over_time(a[2h]) > 1"),
-            "p.yaml:7:22: error: a window of 2h has 7200 panes for each series, at most 4096 are "
-            "allowed: use a longer interval (now 1s)\n          "
-            "avg_over_time(a[2h]) > 1\n"
-            "                         ^~~~\n");
-  EXPECT_EQ(CheckExpr("avg_over_time(a[2h]) > 1", "interval: 10s"), "");
+  EXPECT_EQ(CheckExpr("avg_over_time(a[30d]) > 1", "interval: 1s"),
+            "p.yaml:7:22: error: a window of 30d has 2592000 panes for each series, 20 MiB and "
+            "more, at most 65536 are allowed: use a longer interval (now 1s), or record a shorter "
+            "window and look at that\n          avg_over_time(a[30d]) > 1\n"
+            "                         ^~~~~\n");
+  EXPECT_EQ(CheckExpr("quantile_over_time(0.9, a[2h]) > 1"),
+            "p.yaml:7:32: error: a window of 2h has 7200 panes for each series, and "
+            "quantile_over_time keeps every sample of them, at most 4096 are allowed: use a longer "
+            "interval (now 1s), or sketch_quantile_over_time, which is off by 1 % at most\n"
+            "          quantile_over_time(0.9, a[2h]) > 1\n"
+            "                                   ^~~~\n");
+  EXPECT_NE(CheckExpr("mad_over_time(max_over_time(a[1m])[2h:1s]) > 1").find("keeps every sample"),
+            std::string::npos);
+  EXPECT_EQ(CheckExpr("quantile_over_time(0.9, a[2h]) > 1", "interval: 10s"), "");
+  // The windows of service level objectives.
+  for (const std::string_view expr : {"sum_over_time(a[30d])", "avg_over_time(a:ratio[30d])",
+                                      "increase(a[30d])", "a offset 30d", "max_over_time(a[4w])"}) {
+    EXPECT_EQ(CheckExpr(expr, "interval: 1m"), "") << expr;
+  }
+  EXPECT_EQ(CheckExpr("rate(a[3d])", "interval: 30s"), "");
+  EXPECT_EQ(CheckExpr("rate(a[1w])", "interval: 15s"), "");
+  EXPECT_EQ(CheckExpr("avg_over_time(rate(a[5m])[30d:1m])", "interval: 1m"), "");
   EXPECT_EQ(CheckExpr("avg_over_time(a[1h] offset 1ms) > 1"), "");
-  EXPECT_NE(CheckExpr("avg_over_time(a[1h1ms]) > 1").find("has 7201 panes"), std::string::npos);
-  EXPECT_NE(CheckExpr("a offset 2h > 1").find("an offset of 2h has 7200 panes"), std::string::npos);
+  EXPECT_NE(CheckExpr("avg_over_time(a[1d1ms]) > 1").find("has 172801 panes"), std::string::npos);
+  EXPECT_NE(CheckExpr("a offset 1d > 1").find("an offset of 1d has 86400 panes"),
+            std::string::npos);
   EXPECT_NE(CheckExpr("avg_over_time(a[290y]) > 1").find("reaches back too far"),
             std::string::npos);
 }

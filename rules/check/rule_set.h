@@ -14,8 +14,6 @@
 
 namespace pitwall::check {
 
-// Panes of a window: range / gcd(interval, range, offset). Each series keeps so many.
-inline constexpr int64_t kMaxPanes = 4096;
 inline constexpr size_t kMaxRules = 20'000;  // in one rule set
 
 struct CheckOptions {

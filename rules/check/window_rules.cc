@@ -6,6 +6,7 @@
 #include "services/base/strings.h"
 #include "services/model/pane_grid.h"
 #include "services/model/position.h"
+#include "services/model/window_cost.h"
 
 namespace pitwall::check {
 namespace {
@@ -35,7 +36,10 @@ class WindowChecker {
       return;
     }
     if (const auto* selector = expr.As<lang::SelectorExpr>()) CheckSelector(expr.span, *selector);
+    const auto* call = expr.As<lang::CallExpr>();
+    const lang::CallExpr* outer = std::exchange(call_, call != nullptr ? call : call_);
     for (const Expr* child : lang::Children(expr)) Check(*child);
+    call_ = outer;
   }
 
  private:
@@ -66,16 +70,33 @@ class WindowChecker {
     demand.range = range;
     demand.offset = modifiers.offset ? std::max<int64_t>(0, modifiers.offset->nanos) : 0;
     demand.interval = interval_;
+    const bool keeps_samples = range > 0 && KeepsEachSample();
+    const int64_t most = keeps_samples ? kMaxKeptSamples : kMaxPanes;
     const WindowShape shape = ShapeOf(demand, 0);
-    if (shape.panes + shape.delay <= kMaxPanes) return;
-    const bool window = shape.panes > kMaxPanes;
-    context_.Error(
-        window ? window_span : modifiers.offset->span,
-        Cat(window ? "a window of " : "an offset of ",
-            Length(context_, window ? range : demand.offset), " has ",
-            window ? shape.panes : shape.panes + shape.delay, " panes for each series, at most ",
-            kMaxPanes, " are allowed: use a longer interval (now ", Length(context_, interval_),
-            ")"));
+    if (shape.panes + shape.delay <= most) return;
+    const bool window = shape.panes > most;
+    const int64_t panes = window ? shape.panes : shape.panes + shape.delay;
+    std::string text = Cat(window ? "a window of " : "an offset of ",
+                           Length(context_, window ? range : demand.offset), " has ", panes,
+                           " panes for each series");
+    if (keeps_samples) {
+      CatTo(text, ", and ", call_->function, " keeps every sample of them, at most ", most);
+    } else {
+      demand.function = WindowFunction::kSum;
+      CatTo(text, ", ", BytesText(BytesOf(demand, panes).one_sample), " and more, at most ", most);
+    }
+    CatTo(text, " are allowed: use a longer interval (now ", Length(context_, interval_), ")");
+    if (keeps_samples && call_->function == "quantile_over_time")
+      text += ", or sketch_quantile_over_time, which is off by 1 % at most";
+    if (!keeps_samples) text += ", or record a shorter window and look at that";
+    context_.Error(window ? window_span : modifiers.offset->span, text);
+  }
+
+  // Of the function around the window.
+  bool KeepsEachSample() const {
+    return call_ != nullptr &&
+           (call_->function == "quantile_over_time" || call_->function == "mad_over_time" ||
+            call_->function == "double_exponential_smoothing");
   }
 
   void CheckSubquery(lang::Span span, const lang::SubqueryExpr& subquery) {
@@ -95,16 +116,18 @@ class WindowChecker {
               Length(context_, step), ", at most ", kMaxPanes, " are allowed: use a longer step"));
     }
     const int64_t outer = std::exchange(interval_, step);
+    const lang::CallExpr* outer_call = std::exchange(call_, nullptr);
     Check(*subquery.expr);
     interval_ = outer;
+    call_ = outer_call;
   }
 
   void CheckSelector(lang::Span span, const lang::SelectorExpr& selector) {
     CheckModifiers(selector.modifiers);
     if (selector.window == lang::WindowSyntax::kSamples &&
-        (selector.samples < 1 || selector.samples > kMaxPanes)) {
-      context_.Error(selector.window_span,
-                     Cat("a window has 1 to ", kMaxPanes, " samples, this one ", selector.samples));
+        (selector.samples < 1 || selector.samples > kMaxKeptSamples)) {
+      context_.Error(selector.window_span, Cat("a window has 1 to ", kMaxKeptSamples,
+                                               " samples, this one ", selector.samples));
     }
     const int64_t range =
         selector.window == lang::WindowSyntax::kDuration ? selector.range.nanos : 0;
@@ -120,6 +143,7 @@ class WindowChecker {
 
   const ExprContext& context_;
   int64_t interval_;
+  const lang::CallExpr* call_ = nullptr;  // around what is looked at
 };
 
 }  // namespace

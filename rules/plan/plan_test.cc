@@ -412,16 +412,16 @@ clock time: 1 groups, 2 rules, 8 nodes, 2 selectors, 4 windows for 6 uses
       threshold: $low
       needs: a
       parameter low = 1
-      window 0: avg_over_time of a over 1m: sums, incremental, 60 panes of 1s a series, shared by 2 rules
+      window 0: avg_over_time of a over 1m: sums, incremental, 60 panes of 1s a series, up to 912 B (with several samples a pane 1.8 KiB), shared by 2 rules
       window 1: last of a, look-back 5m: newest sample, incremental, shared by 2 rules
     alert p/g/B (dir/p.yaml:9)
       expr: (avg_over_time(a[1m]) * 2) > quantile_over_time(0.5, b[30s] offset 10s)
       scope: job
       watches: avg_over_time(a[1m]) * 2
       needs: a, b
-      window 0: avg_over_time of a over 1m: sums, incremental, 60 panes of 1s a series, shared by 2 rules
+      window 0: avg_over_time of a over 1m: sums, incremental, 60 panes of 1s a series, up to 912 B (with several samples a pane 1.8 KiB), shared by 2 rules
       window 1: last of a, look-back 5m: newest sample, incremental, shared by 2 rules
-      window 2: quantile_over_time of b over 30s, with 0.5, offset 10s: ordered, incremental, 40 panes of 1s a series, keeps every sample
+      window 2: quantile_over_time of b over 30s, with 0.5, offset 10s: ordered, incremental, 40 panes of 1s a series, keeps every sample: 640 B with one a pane
       window 3: last of b, look-back 5m: newest sample, incremental
 )"));
 }

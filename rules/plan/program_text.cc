@@ -102,8 +102,14 @@ std::string DemandText(const Space& space, const Demand& demand) {
     CatTo(out, ", ", cost.panes, cost.panes == 1 ? " pane" : " panes",
           cost.paired ? ", two each " : " of ", Length(clock, cost.pane), cost.paired ? "," : "",
           " a series");
+    if (!cost.keeps_samples) {
+      CatTo(out, ", up to ", BytesText(cost.bytes.one_sample), " (with several samples a pane ",
+            BytesText(cost.bytes.several_samples), ")");
+    }
   }
   if (cost.keeps_samples) out += ", keeps every sample";
+  if (cost.keeps_samples && cost.panes > 0)
+    CatTo(out, ": ", BytesText(cost.bytes.one_sample), " with one a pane");
   return out;
 }
 
@@ -162,13 +168,14 @@ DemandCost CostOf(const Demand& demand) {
   cost.family = FamilyOf(demand.function);
   cost.rescans = demand.function == WindowFunction::kSmoothing ||
                  demand.function == WindowFunction::kMad || demand.kind == WindowKind::kSamples;
-  cost.keeps_samples = cost.rescans || demand.function == WindowFunction::kQuantile;
+  cost.keeps_samples = KeepsSamples(demand);
   if (demand.interval > 0 && (demand.kind == WindowKind::kTime ||
                               (demand.kind == WindowKind::kInstant && demand.offset > 0))) {
     const WindowShape shape = ShapeOf(demand, 0);
     cost.pane = shape.grid.length;
     cost.panes = shape.panes + shape.delay;
     cost.paired = shape.grid.cut != 0;
+    cost.bytes = BytesOf(demand, cost.panes);
   }
   return cost;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/model/value.h"
+#include "services/model/window_cost.h"
 #include "services/window/family.h"
 
 namespace pitwall::window {
@@ -139,6 +140,22 @@ TEST(Kernels, SameResultsEverywhere) {
         }
       }
     }
+  }
+}
+
+// What the planner says of costs is what is kept.
+TEST(Families, SizesAreThoseOfTheModel) {
+  for (int f = 0; f <= static_cast<int>(WindowFunction::kSmoothing); ++f) {
+    const auto function = static_cast<WindowFunction>(f);
+    const bool instant =
+        function == WindowFunction::kLast || function == WindowFunction::kTimestamp;
+    const auto plan = PlanOf(instant ? WindowKind::kInstant : WindowKind::kTime, function);
+    ASSERT_TRUE(plan.has_value()) << f;
+    const PartialSize size = PartialOf(function);
+    ASSERT_EQ(size.cells > 0, plan->finish != nullptr) << f;
+    if (size.cells == 0) continue;
+    EXPECT_EQ(size.cells, OpsOf(plan->family).fields) << f;
+    EXPECT_EQ(size.timed, OpsOf(plan->family).timed) << f;
   }
 }
 

@@ -26,6 +26,7 @@
 #include "services/model/demand.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"
+#include "services/model/window_cost.h"
 
 namespace pitwall::window {
 
@@ -69,11 +70,11 @@ class SeriesStore final : public ColumnView {
   // An id for series that no selector matches: their samples are dropped for free.
   static constexpr SeriesId kUnwanted{UINT32_MAX};
   // A window of more panes than this is refused: choose a range that is a multiple of the group's
-  // interval. 30 days at 1 minute have 43,200.
-  static constexpr int64_t kMaxPanes = 65'536;
+  // interval.
+  static constexpr int64_t kMaxPanes = pitwall::kMaxPanes;
   // Windows that keep each sample (quantile_over_time, [N samples], …) have room for so many; a
   // series with more has no result (see DemandStatus).
-  static constexpr uint32_t kMaxOrderedSamples = 4096;
+  static constexpr uint32_t kMaxOrderedSamples = kMaxKeptSamples;
 
   // Whether the store can serve this demand: InvalidArgument for a range, interval, offset or
   // function that cannot be, ResourceExhausted beyond kMaxPanes (functions that keep each sample:
