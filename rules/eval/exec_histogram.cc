@@ -1,13 +1,11 @@
-// Classic histograms: elements that agree in all labels but `le` are the buckets of one histogram.
-// Grouping and the order of the bounds are decided when it binds.
+// Functions of classic histograms.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "rules/eval/grouping.h"
+#include "rules/eval/histogram_buckets.h"
 #include "rules/eval/operator.h"
 #include "rules/plan/function.h"
-#include "services/base/almost_equal.h"
 #include "services/base/strings.h"
 #include "services/model/value.h"
 
@@ -17,42 +15,6 @@ namespace {
 using plan::FunctionId;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr std::string_view kBound = "le";
-
-struct Bucket {
-  double bound;
-  double count;  // of all observations up to the bound
-};
-
-// Counts that differ in their last digits only, as in Prometheus.
-constexpr double kCountTolerance = 1e-12;
-
-// Buckets with one bound are one. `buckets` is sorted by bound and not empty.
-void Coalesce(std::vector<Bucket>* buckets) {
-  size_t kept = 0;
-  for (size_t i = 1; i < buckets->size(); ++i) {
-    if ((*buckets)[i].bound == (*buckets)[kept].bound) {
-      (*buckets)[kept].count += (*buckets)[i].count;
-    } else {
-      (*buckets)[++kept] = (*buckets)[i];
-    }
-  }
-  buckets->resize(kept + 1);
-}
-
-// Counts that fall are raised to the one before; so are differences that are rounding errors.
-void MakeMonotonic(std::vector<Bucket>* buckets) {
-  double previous = (*buckets)[0].count;
-  for (Bucket& bucket : *buckets) {
-    if (bucket.count == previous) continue;
-    if (AlmostEqual(previous, bucket.count, kCountTolerance) || bucket.count < previous) {
-      bucket.count = previous;
-    } else {
-      previous = bucket.count;
-    }
-  }
-}
-
 // promql/quantile.go, BucketQuantile. Changes `buckets`.
 double BucketQuantile(double q, std::vector<Bucket>* buckets) {
   if (std::isnan(q)) return NormalNan();
@@ -124,7 +86,7 @@ std::string QuantileText(double q) {
 }
 
 std::vector<std::string> WithoutBound(std::vector<std::string> names) {
-  names.emplace_back(kBound);
+  names.emplace_back(kBucketBound);
   return names;
 }
 
@@ -136,39 +98,13 @@ class HistogramOp : public Operator {
                 : function_ == FunctionId::kHistogramFraction ? 2
                                                               : 0),
         label_(node.strings.empty() ? "" : node.strings[0]),
-        signature_(table->AddTransform(false, {std::string(kBound)})),
+        buckets_(table),
         result_(table->AddTransform(false, WithoutBound(MetadataLabels()))) {}
 
   Status Bind(Context& context, Inputs inputs) override {
-    LabelTable& table = *context.table;
-    const LabelColumn& column = *inputs[vector_]->column;
-    std::vector<LabelId> ids;
-    std::vector<double> bounds;
-    elements_.clear();
-    for (size_t i = 0; i < column.size(); ++i) {
-      const std::optional<double> bound = ParseDouble(column[i].Get(kBound));
-      if (!bound) continue;  // not a bucket
-      ids.push_back(column.ids()[i]);
-      bounds.push_back(*bound);
-      elements_.push_back(static_cast<uint32_t>(i));
-    }
-    Grouping grouping;
-    grouping.Build(&table, signature_, ids);
-    const size_t groups = grouping.groups();
-    start_.assign(1, 0);
-    buckets_.clear();
-    for (size_t g = 0; g < groups; ++g) {
-      for (size_t place = grouping.begin(g); place < grouping.end(g); ++place) {
-        const size_t k = grouping.element(place);
-        buckets_.push_back({bounds[k], elements_[k]});
-      }
-      std::stable_sort(buckets_.begin() + start_.back(), buckets_.end(),
-                       [](const Place& a, const Place& b) { return a.bound < b.bound; });
-      start_.push_back(static_cast<uint32_t>(buckets_.size()));
-    }
-    groups_ = grouping.column();
-    scratch_.reserve(grouping.largest());
-    raw_.assign(groups * Quantiles(inputs), 0);
+    buckets_.Bind(context.table, *inputs[vector_]->column);
+    scratch_.reserve(buckets_.largest());
+    raw_.assign(buckets_.size() * Quantiles(inputs), 0);
     raw_present_.assign(raw_.size(), 0);
     named_.clear();
     return Name(context, inputs);
@@ -178,14 +114,9 @@ class HistogramOp : public Operator {
     if (function_ == FunctionId::kHistogramQuantiles) RETURN_IF_ERROR(Name(context, inputs));
     const Vector& in = *inputs[vector_];
     const size_t per_group = Quantiles(inputs);
-    for (size_t g = 0; g + 1 < start_.size(); ++g) {
+    for (size_t g = 0; g < buckets_.size(); ++g) {
       for (size_t k = 0; k < per_group; ++k) {
-        scratch_.clear();
-        for (size_t i = start_[g]; i < start_[g + 1]; ++i) {
-          const Place& place = buckets_[i];
-          if (in.present[place.element] != 0)
-            scratch_.push_back({place.bound, in.values[place.element]});
-        }
+        buckets_.Load(g, in, &scratch_);
         const size_t at = g * per_group + k;
         raw_present_[at] = scratch_.empty() ? 0 : 1;
         if (!scratch_.empty()) raw_[at] = Value(inputs, k);
@@ -204,16 +135,11 @@ class HistogramOp : public Operator {
   }
 
   size_t MemoryBytes() const override {
-    return rename_.MemoryBytes() + buckets_.capacity() * sizeof(Place) +
-           (raw_.capacity() + values_.capacity()) * 9 + start_.capacity() * 4;
+    return rename_.MemoryBytes() + buckets_.MemoryBytes() +
+           (raw_.capacity() + values_.capacity()) * 9;
   }
 
  private:
-  struct Place {
-    double bound;
-    uint32_t element;
-  };
-
   size_t Quantiles(Inputs inputs) const {
     return function_ == FunctionId::kHistogramQuantiles ? inputs.size() - 1 : 1;
   }
@@ -239,7 +165,7 @@ class HistogramOp : public Operator {
       if (!named_.empty() && named_ == quantiles) return OkStatus();
     }
     std::vector<LabelId> ids;
-    for (const LabelId group : groups_->ids()) {
+    for (const LabelId group : buckets_.column()->ids()) {
       const LabelId plain = table.Apply(result_, group);
       for (size_t k = 0; k < per_group; ++k) {
         ids.push_back(quantiles.empty() ? plain
@@ -255,11 +181,8 @@ class HistogramOp : public Operator {
   const FunctionId function_;
   const size_t vector_;  // which input
   const std::string label_;
-  const TransformId signature_, result_;
-  std::vector<uint32_t> elements_;
-  LabelColumnPtr groups_;        // their labels without the bound
-  std::vector<uint32_t> start_;  // of each group among the buckets
-  std::vector<Place> buckets_;   // sorted by bound inside of a group
+  HistogramBuckets buckets_;
+  const TransformId result_;
   std::vector<Bucket> scratch_;
   std::vector<double> named_;  // the quantiles that the labels tell
   Rename rename_;

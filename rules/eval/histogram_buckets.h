@@ -1,0 +1,51 @@
+// The buckets of classic histograms: elements that agree in all labels but `le`. Grouping and the
+// order of the bounds are decided when it binds.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rules/eval/label_table.h"
+#include "rules/eval/vector.h"
+
+namespace pitwall::eval {
+
+inline constexpr std::string_view kBucketBound = "le";
+
+struct Bucket {
+  double bound;
+  double count;  // of all observations up to the bound
+};
+
+// Makes buckets with one bound one, their counts added. `buckets` is sorted by bound and not empty.
+void Coalesce(std::vector<Bucket>* buckets);
+// Raises counts that fall to the one before, and takes differences that are rounding errors away.
+void MakeMonotonic(std::vector<Bucket>* buckets);
+
+class HistogramBuckets {
+ public:
+  explicit HistogramBuckets(LabelTable* table);
+
+  void Bind(LabelTable* table, const LabelColumn& column);
+  size_t size() const { return start_.empty() ? 0 : start_.size() - 1; }  // histograms
+  size_t largest() const { return largest_; }
+  const LabelColumnPtr& column() const { return column_; }  // their labels without the bound
+  // The buckets of a histogram that are present in `in`, ascending by bound. Allocates nothing when
+  // `out` has room for largest().
+  void Load(size_t histogram, const Vector& in, std::vector<Bucket>* out) const;
+  bool AnyPresent(size_t histogram, const Vector& in) const;
+  size_t MemoryBytes() const { return places_.capacity() * sizeof(Place) + start_.capacity() * 4; }
+
+ private:
+  struct Place {
+    double bound;
+    uint32_t element;
+  };
+  TransformId signature_;
+  LabelColumnPtr column_;
+  std::vector<uint32_t> start_;  // of each histogram among the places
+  std::vector<Place> places_;    // sorted by bound inside of a histogram
+  size_t largest_ = 0;
+};
+
+}  // namespace pitwall::eval
