@@ -162,6 +162,28 @@ TEST(Support, WhatIsNotEvaluatedYetIsSaid) {
        "invalid regular expression in label_replace()"},
       {"label_join(a, \"x\", \"-\", \"\")", "invalid source label name in label_join()"},
       {"count_values(\"\", a)", "invalid label name in count_values()"},
+      {"peer_zscore(a, \"\")", "7:22: error: invalid label name in peer_zscore(): \"\""},
+      {"peer_zscore(a, 1)",
+       "7:22: error: expected type string in call to function \"peer_zscore\", got scalar"},
+      {"peer_zscore()", "expected at least 1 argument(s) in call to \"peer_zscore\", got 0"},
+      {"baseline_zscore(a)",
+       "7:23: error: expected type range vector in call to function \"baseline_zscore\", got "
+       "instant"},
+      {"baseline_zscore(a[attempt])", "7:24: error: baseline_zscore() needs every sample"},
+      {"baseline_zscore(a[5m], b, c)", "expected at most 2 argument(s)"},
+      {"sum_over_time(a[first 2000 samples])",
+       "7:22: error: a window of first samples has 1 to 1024 of them, since they are kept for the "
+       "whole attempt, this one 2000"},
+      {"share_over_time(a[10 samples])", "7:24: error: share_over_time() weighs by time"},
+      {"share_over_time(a[first 10 samples])", "share_over_time() weighs by time"},
+      {"outlier_period_over_time(a[5m], 0)",
+       "7:39: error: outlier_period_over_time() wants a number of robust standard deviations "
+       "greater "
+       "than 0, found 0"},
+      {"outlier_period_over_time(a[5m])", "expected 2 argument(s)"},
+      {"outlier_period_over_time(a[attempt], 3)", "needs every sample of its window"},
+      {"histogram_distance(a)", "expected 2 argument(s) in call to \"histogram_distance\", got 1"},
+      {"histogram_distance(a, b[5m])", "got range vector"},
       {"a </ b", "operator \"</\" is not supported yet"},
   };
   for (const auto& [expr, said] : kCases)
@@ -204,6 +226,15 @@ TEST(Support, WhatIsEvaluatedPasses) {
         "mad_over_time(a[5m]) + ts_of_max_over_time(a[5m])",
         "quantile_over_time(scalar(a), a[5m])",
         "sum_over_time(a[500 samples]) + rate(a[attempt])",
+        "peer_zscore(a) > 3 and peer_zscore(rate(a[5m]), \"stage\", \"node\") > 3.5",
+        "baseline_zscore(a[first 200 samples after 20]) > 3",
+        "baseline_zscore(a[5m], avg by (rank) (b)) > 3 and baseline_zscore(rate(a[5m])[1h:1m]) > 3",
+        "share_over_time(a[5m]) + share_over_time(a[attempt]) + share_over_time((a > bool "
+        "1)[5m:1m])",
+        "histogram_distance(rate(a[5m]), rate(a[first 500 samples]))",
+        "outlier_period_over_time(a[500 samples], 3) + outlier_period_over_time(a[5m], scalar(b))",
+        "quantile_over_time(0.75, a[first 500 samples]) + absent_over_time(a[first 5 samples])",
+        "sum_over_time((peer_zscore(a) > bool 3.5)[10m:1m]) >= 3",
         "a atan2 b % c ^ d",
         "group(a) unless stdvar(b)"}) {
     EXPECT_EQ(CheckExpr(expr), "") << expr;

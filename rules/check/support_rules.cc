@@ -54,6 +54,47 @@ void CheckLabelNames(const ExprContext& context, const lang::CallExpr& call) {
   }
 }
 
+// Arguments of functions beyond PromQL.
+void CheckOwnArguments(const ExprContext& context, const lang::CallExpr& call) {
+  if (call.function == "peer_zscore") {
+    for (size_t i = 1; i < call.arguments.size(); ++i) {
+      const std::string* label = TextOf(*call.arguments[i]);
+      if (label != nullptr && !IsLabelName(*label))
+        context.Error(call.arguments[i]->span,
+                      Cat("invalid label name in peer_zscore(): ", Quote(*label)));
+    }
+  }
+  if (call.function == "outlier_period_over_time") {
+    const std::optional<double> limit = ConstantValue(*call.arguments[1]);
+    if (limit.has_value() && !(*limit > 0)) {
+      context.Error(call.arguments[1]->span,
+                    Cat("outlier_period_over_time() wants a number of robust standard deviations "
+                        "greater than 0, found ",
+                        FormatDouble(*limit)));
+    }
+  }
+}
+
+// Which kinds of windows a function has no state for.
+void CheckWindowKind(const ExprContext& context, std::string_view function,
+                     const lang::SelectorExpr& selector) {
+  const bool needs_all = function == "quantile_over_time" || function == "mad_over_time" ||
+                         function == "double_exponential_smoothing" ||
+                         function == "baseline_zscore" || function == "outlier_period_over_time";
+  if (selector.window == lang::WindowSyntax::kAttempt && needs_all) {
+    context.Error(selector.window_span,
+                  Cat(function, "() needs every sample of its window, and the state of the ",
+                      "[attempt] window is constant: use a window of time or of samples"));
+  }
+  const bool counted = selector.window == lang::WindowSyntax::kSamples ||
+                       selector.window == lang::WindowSyntax::kFirst;
+  if (counted && function == "share_over_time") {
+    context.Error(selector.window_span,
+                  "share_over_time() weighs by time, which a number of samples does not fix: use a "
+                  "window of time or [attempt], or avg_over_time() for a share of samples");
+  }
+}
+
 void CheckCall(const ExprContext& context, const lang::CallExpr& call) {
   const FunctionInfo* function = FindFunction(call.function);
   if (function == nullptr) return;  // CheckTypes has said so
@@ -68,15 +109,10 @@ void CheckCall(const ExprContext& context, const lang::CallExpr& call) {
     return;
   }
   CheckLabelNames(context, call);
+  CheckOwnArguments(context, call);
   for (const lang::ExprPtr& argument : call.arguments) {
     const auto* selector = lang::Unwrap(*argument).As<lang::SelectorExpr>();
-    if (selector == nullptr || selector->window != lang::WindowSyntax::kAttempt) continue;
-    if (call.function == "quantile_over_time" || call.function == "mad_over_time" ||
-        call.function == "double_exponential_smoothing") {
-      context.Error(selector->window_span,
-                    Cat(call.function, "() needs every sample of its window, and the state of the ",
-                        "[attempt] window is constant: use a window of time or of samples"));
-    }
+    if (selector != nullptr) CheckWindowKind(context, call.function, *selector);
   }
 }
 

@@ -22,7 +22,8 @@ struct FunctionInfo {
   bool supported = false;  // evaluated already
 };
 
-// All of Prometheus 3's functions, experimental ones included; nullptr when unknown.
+// All of Prometheus 3's functions, experimental ones included, and ours (docs/functions.md);
+// nullptr when unknown.
 const FunctionInfo* FindFunction(std::string_view name);
 std::span<const FunctionInfo> AllFunctions();
 

@@ -65,6 +65,7 @@ class WindowChecker {
 
   // What the store keeps for each series.
   void CheckCost(lang::Span window_span, const lang::Modifiers& modifiers, int64_t range) {
+    if (call_ != nullptr && call_->function == "share_over_time") return;  // keeps changes only
     Demand demand;
     demand.kind = range > 0 ? WindowKind::kTime : WindowKind::kInstant;
     demand.range = range;
@@ -96,6 +97,8 @@ class WindowChecker {
   bool KeepsEachSample() const {
     return call_ != nullptr &&
            (call_->function == "quantile_over_time" || call_->function == "mad_over_time" ||
+            call_->function == "outlier_period_over_time" ||
+            call_->function == "baseline_zscore" ||
             call_->function == "double_exponential_smoothing");
   }
 
@@ -128,6 +131,12 @@ class WindowChecker {
         (selector.samples < 1 || selector.samples > kMaxKeptSamples)) {
       context_.Error(selector.window_span, Cat("a window has 1 to ", kMaxKeptSamples,
                                                " samples, this one ", selector.samples));
+    }
+    if (selector.window == lang::WindowSyntax::kFirst && selector.samples > kMaxFirstSamples) {
+      context_.Error(
+          selector.window_span,
+          Cat("a window of first samples has 1 to ", kMaxFirstSamples,
+              " of them, since they are kept for the whole attempt, this one ", selector.samples));
     }
     const int64_t range =
         selector.window == lang::WindowSyntax::kDuration ? selector.range.nanos : 0;

@@ -30,6 +30,9 @@ TEST(Allocation, NoneInTheSteadyState) {
       b.Call(plan::FunctionId::kAbsent, {c}),
       b.Binary(BinaryOp::kAdd, b.Call(plan::FunctionId::kScalar, {c}), b.Time()),
       both,
+      b.PeerScore(a, {"y"}),
+      b.Call(plan::FunctionId::kBaselineScore, {a, b.Metric("b", false), b.Metric("b", false)}),
+      b.Call(plan::FunctionId::kHistogramDistance, {b.Metric("h"), b.Metric("i")}),
   };
   const auto program = b.Build();
   FakeStore store(program->spaces[0]);
@@ -42,6 +45,10 @@ TEST(Allocation, NoneInTheSteadyState) {
     }
     const std::string xs = std::to_string(x);
     store.Set(Labels({{"__name__", "info"}, {"x", xs}, {"z", "1"}}), 1);
+    for (const char* le : {"1", "2", "+Inf"}) {
+      store.Set(Labels({{"__name__", "h"}, {"x", xs}, {"le", le}}), 3 + (le[0] - '+'));
+      store.Set(Labels({{"__name__", "i"}, {"x", xs}, {"le", le}}), 5 + (le[0] - '+'));
+    }
     store.Set(Labels({{"__name__", "info"}, {"x", xs}, {"z", "2"}}), std::nullopt);
   }
   Evaluator evaluator(program, 0);

@@ -150,6 +150,12 @@ class Evaluator::Impl {
       case plan::FunctionId::kHistogramFraction:
       case plan::FunctionId::kHistogramQuantiles:
         return MakeHistogram(node, table_.get());
+      case plan::FunctionId::kHistogramDistance:
+        return MakeHistogramDistance(table_.get());
+      case plan::FunctionId::kPeerScore:
+        return MakePeerScore(node, table_.get());
+      case plan::FunctionId::kBaselineScore:
+        return MakeBaselineScore();
       default:
         return MakeMap(node, 0);
     }

@@ -109,6 +109,15 @@ class ProgramBuilder {
     n.matching.include = std::move(absent_labels);
     return Add(n);
   }
+  plan::NodeId PeerScore(plan::NodeId in, std::vector<std::string> labels) {
+    plan::Node n;
+    n.kind = plan::NodeKind::kFunction;
+    n.function = static_cast<uint32_t>(plan::FunctionId::kPeerScore);
+    n.type = plan::ValueType::kVector;
+    n.inputs = {in};
+    n.strings = std::move(labels);
+    return Add(n);
+  }
   plan::ValueType Type(plan::NodeId id) const { return space.nodes[id.index()].type; }
   plan::ProgramPtr Build() const {
     auto program = std::make_shared<plan::Program>();

@@ -86,6 +86,9 @@ std::unique_ptr<Operator> MakeSelect(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakeCountValues(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakeRelabel(const plan::Node& node);  // label_replace, label_join
 std::unique_ptr<Operator> MakeHistogram(const plan::Node& node, LabelTable* table);
+std::unique_ptr<Operator> MakeHistogramDistance(LabelTable* table);
+std::unique_ptr<Operator> MakePeerScore(const plan::Node& node, LabelTable* table);
+std::unique_ptr<Operator> MakeBaselineScore();
 // Element by element over one vector, with scalars beside it: negation, functions, vector with
 // scalar. `vector` is the index of the vector among the inputs.
 std::unique_ptr<Operator> MakeMap(const plan::Node& node, size_t vector);

@@ -35,8 +35,8 @@ struct NodesEqual {
   bool operator()(const ParameterExpr& a, const ParameterExpr& b) const { return a.name == b.name; }
   bool operator()(const SelectorExpr& a, const SelectorExpr& b) const {
     return a.name == b.name && a.matchers == b.matchers && a.window == b.window &&
-           a.range == b.range && a.samples == b.samples && a.anchored == b.anchored &&
-           a.smoothed == b.smoothed && a.modifiers == b.modifiers;
+           a.range == b.range && a.samples == b.samples && a.skipped == b.skipped &&
+           a.anchored == b.anchored && a.smoothed == b.smoothed && a.modifiers == b.modifiers;
   }
   bool operator()(const SubqueryExpr& a, const SubqueryExpr& b) const {
     return a.range == b.range && a.step == b.step && a.modifiers == b.modifiers &&

@@ -1,5 +1,5 @@
 // The syntax tree of PromQL as Prometheus 3 has it, plus our window kinds ([500 samples],
-// [attempt]) and $parameters.
+// [attempt], [first 200 samples after 20]) and $parameters.
 //
 // It holds what was written, not what it means: names of functions are not resolved, types not
 // checked, and much of it is not evaluated yet (rules/check says so). Spans refer to the Source
@@ -106,6 +106,7 @@ enum class WindowSyntax {
   kDuration,  // [5m]
   kSamples,   // [500 samples]
   kAttempt,   // [attempt]
+  kFirst,     // [first 200 samples after 20]
 };
 
 struct NumberExpr {
@@ -124,7 +125,8 @@ struct SelectorExpr {
   std::vector<LabelMatcher> matchers;
   WindowSyntax window = WindowSyntax::kNone;
   Duration range;       // kDuration
-  int64_t samples = 0;  // kSamples
+  int64_t samples = 0;  // kSamples, kFirst
+  int64_t skipped = 0;  // kFirst: those before them
   Span window_span;     // with the brackets
   bool anchored = false;
   bool smoothed = false;

@@ -193,30 +193,10 @@ class Parser : private TokenCursor {
   ExprPtr Window(uint32_t begin, ExprPtr inner) {
     const uint32_t bracket = Take().span.begin;
     auto* selector = std::get_if<SelectorExpr>(&inner->node);
-    const bool attempt = IsWord("attempt");
-    const bool samples = Is(TokenKind::kNumber) && Peek(1).kind == TokenKind::kIdentifier;
-    Duration range;
-    double count = 0;
-    if (attempt) {
-      Take();
-    } else if (samples) {
-      const Token number = Take();
-      count = number.number;
-      if (!IsWord("samples") && !IsWord("sample")) {
-        Unexpected("window", "\"samples\" or \"]\"");
-        return nullptr;
-      }
-      Take();
-      if (count < 1 || count != std::floor(count) || count > 1e9) {
-        Fail(number.span, "a number of samples must be a whole number from 1 to 1e9");
-        return nullptr;
-      }
-    } else if (!ParseDurationLiteral(this, "subquery or range selector", /*signed_allowed=*/false,
-                                     &range)) {
-      return nullptr;
-    }
-    if (!attempt && !samples && Accept(TokenKind::kColon))
-      return Subquery(begin, bracket, range, std::move(inner));
+    WindowClause clause;
+    if (!ParseWindowClause(this, &clause)) return nullptr;
+    if (clause.syntax == WindowSyntax::kDuration && Accept(TokenKind::kColon))
+      return Subquery(begin, bracket, clause.range, std::move(inner));
     if (!Expect(TokenKind::kRightBracket, "subquery or range", "\":\" or \"]\"")) return nullptr;
 
     const Span window{bracket, last_end()};
@@ -232,10 +212,10 @@ class Parser : private TokenCursor {
       Fail(window, wrong);
       return nullptr;
     }
-    selector->window = attempt ? WindowSyntax::kAttempt
-                               : (samples ? WindowSyntax::kSamples : WindowSyntax::kDuration);
-    selector->range = range;
-    selector->samples = static_cast<int64_t>(count);
+    selector->window = clause.syntax;
+    selector->range = clause.range;
+    selector->samples = clause.samples;
+    selector->skipped = clause.skipped;
     selector->window_span = window;
     return inner;
   }

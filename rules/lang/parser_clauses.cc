@@ -19,7 +19,43 @@ bool FillValue(TokenCursor* cursor, double* value) {
   return cursor->Expect(TokenKind::kRightParen, "fill modifier", "\")\"");
 }
 
+bool WholeNumber(TokenCursor* cursor, std::string_view what, double least, int64_t* number) {
+  if (!cursor->Is(TokenKind::kNumber)) return cursor->Unexpected("window", "a number of samples");
+  const Token token = cursor->Take();
+  if (!(token.number >= least && token.number <= 1e9) || token.number != std::floor(token.number)) {
+    return cursor->Fail(token.span,
+                        Cat(what, " must be a whole number from ", FormatDouble(least), " to 1e9"));
+  }
+  *number = static_cast<int64_t>(token.number);
+  return true;
+}
+
+bool SampleCount(TokenCursor* cursor, int64_t* count) {
+  if (!WholeNumber(cursor, "a number of samples", 1, count)) return false;
+  if (cursor->AcceptWord("samples") || cursor->AcceptWord("sample")) return true;
+  return cursor->Unexpected("window", "\"samples\" or \"]\"");
+}
+
 }  // namespace
+
+bool ParseWindowClause(TokenCursor* cursor, WindowClause* clause) {
+  if (cursor->AcceptWord("attempt")) {
+    clause->syntax = WindowSyntax::kAttempt;
+    return true;
+  }
+  if (cursor->AcceptWord("first")) {
+    clause->syntax = WindowSyntax::kFirst;
+    if (!SampleCount(cursor, &clause->samples)) return false;
+    return !cursor->AcceptWord("after") ||
+           WholeNumber(cursor, "the number of samples to skip", 0, &clause->skipped);
+  }
+  if (cursor->Is(TokenKind::kNumber) && cursor->Peek(1).kind == TokenKind::kIdentifier) {
+    clause->syntax = WindowSyntax::kSamples;
+    return SampleCount(cursor, &clause->samples);
+  }
+  return ParseDurationLiteral(cursor, "subquery or range selector", /*signed_allowed=*/false,
+                              &clause->range);
+}
 
 bool ParseGroupingLabels(TokenCursor* cursor, std::vector<std::string>* labels) {
   if (!cursor->Expect(TokenKind::kLeftParen, "grouping opts", "\"(\"")) return false;

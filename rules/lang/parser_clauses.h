@@ -22,6 +22,15 @@ bool ParseGroupingLabels(TokenCursor* cursor, std::vector<std::string>* labels);
 // A duration or a number of seconds, as a literal.
 bool ParseDurationLiteral(TokenCursor* cursor, std::string_view context, bool signed_allowed,
                           Duration* duration);
+// What stands between the brackets of a window: a duration, or one of our own kinds:
+// attempt | N samples | first N samples [after M]
+struct WindowClause {
+  WindowSyntax syntax = WindowSyntax::kDuration;
+  Duration range;
+  int64_t samples = 0;
+  int64_t skipped = 0;
+};
+bool ParseWindowClause(TokenCursor* cursor, WindowClause* clause);
 // One matcher, or the quoted name of the metric, between braces.
 bool ParseMatcher(TokenCursor* cursor, SelectorExpr* selector);
 

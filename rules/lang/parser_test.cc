@@ -151,6 +151,12 @@ TEST(Parser, Selectors) {
   EXPECT_EQ(Parse("x[300]")->As<SelectorExpr>()->range.nanos, 300'000'000'000);
   EXPECT_EQ(Parse("x[500 samples]")->As<SelectorExpr>()->samples, 500);
   EXPECT_EQ(Parse("x[attempt]")->As<SelectorExpr>()->window, WindowSyntax::kAttempt);
+  {
+    const ExprPtr first = Parse("x[first 200 samples after 20] offset 5m");
+    EXPECT_EQ(first->As<SelectorExpr>()->window, WindowSyntax::kFirst);
+    EXPECT_EQ(first->As<SelectorExpr>()->samples, 200);
+    EXPECT_EQ(first->As<SelectorExpr>()->skipped, 20);
+  }
   EXPECT_TRUE(Parse("x[5m] smoothed")->As<SelectorExpr>()->smoothed);
   EXPECT_EQ(Parse("x @ end() offset 1m")->As<SelectorExpr>()->modifiers.at->kind, AtKind::kEnd);
   EXPECT_EQ(Parse("start")->As<SelectorExpr>()->name, "start");
@@ -280,6 +286,15 @@ TEST(Parser, GoldenErrors) {
       {"x[1.5 samples]",
        "e:1:3: error: a number of samples must be a whole number from 1 to 1e9\n"
        "    x[1.5 samples]\n      ^~~"},
+      {"x[first 1 samples after 1.5]",
+       "e:1:25: error: the number of samples to skip must be a whole number from 0 to 1e9\n"
+       "    x[first 1 samples after 1.5]\n                            ^~~"},
+      {"x[first samples]",
+       "e:1:9: error: unexpected identifier \"samples\" in window, expected a number of samples\n"
+       "    x[first samples]\n            ^~~~~~~"},
+      {"x[first 5]",
+       "e:1:10: error: unexpected \"]\" in window, expected \"samples\" or \"]\"\n"
+       "    x[first 5]\n             ^"},
       {"$", "e:1:1: error: expected the name of a parameter after '$'\n    $\n    ^"},
   };
   for (const auto& [text, message] : kCases) EXPECT_EQ(Failure(text), message) << text;

@@ -83,6 +83,11 @@ struct Printer {
       case WindowSyntax::kAttempt:
         out += "[attempt]";
         break;
+      case WindowSyntax::kFirst:
+        CatTo(out, "[first ", e.samples, " samples");
+        if (e.skipped > 0) CatTo(out, " after ", e.skipped);
+        out += "]";
+        break;
     }
     if (e.anchored) out += " anchored";
     if (e.smoothed) out += " smoothed";

@@ -223,6 +223,7 @@ NodeId ExpressionPlanner::PlanCall(const lang::CallExpr& call) {
     return PlanWindow(call, *window);
   }
   if (call.function == "predict_linear") return PlanPrediction(call);
+  if (call.function == "baseline_zscore") return PlanBaselineScore(call);
   if (call.function == "timestamp") {
     if (const auto* selector = lang::Unwrap(*call.arguments[0]).As<SelectorExpr>()) {
       return PlanSelector(*selector, WindowFunction::kTimestamp, /*keep_name=*/false);

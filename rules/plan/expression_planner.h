@@ -47,6 +47,7 @@ class ExpressionPlanner {
   NodeId PlanSelector(const lang::SelectorExpr& selector, WindowFunction function, bool keep_name);
   NodeId PlanWindow(const lang::CallExpr& call, WindowFunction function);
   NodeId PlanPrediction(const lang::CallExpr& call);
+  NodeId PlanBaselineScore(const lang::CallExpr& call);
   // A kDemand node over a range vector, complete but for its text and its own inputs; `text` (of
   // the range vector) may be null.
   Node WindowOver(const lang::Expr& matrix, WindowFunction function, std::string arguments,

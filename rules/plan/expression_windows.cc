@@ -6,6 +6,7 @@
 #include "rules/check/types.h"
 #include "rules/lang/printer.h"
 #include "rules/plan/expression_planner.h"
+#include "rules/plan/function.h"
 #include "rules/plan/selector_of.h"
 #include "services/base/check.h"
 #include "services/base/duration.h"
@@ -66,7 +67,14 @@ Demand ExpressionPlanner::MakeDemand(const SelectorExpr& selector, WindowFunctio
     case lang::WindowSyntax::kAttempt:
       demand.kind = WindowKind::kAttempt;
       break;
+    case lang::WindowSyntax::kFirst:
+      demand.kind = WindowKind::kFirst;
+      demand.range = selector.samples;
+      demand.skip = selector.skipped;
+      break;
   }
+  // A sample tells the state for as long as a selector would find it.
+  if (function == WindowFunction::kShare) demand.lookback = group_.lookback;
   return demand;
 }
 
@@ -106,6 +114,7 @@ Node ExpressionPlanner::WindowOver(const Expr& matrix, WindowFunction function,
   Demand demand = MakeDemand(function, subquery->modifiers);
   demand.kind = WindowKind::kTime;
   demand.range = subquery->range.nanos;
+  if (function == WindowFunction::kShare) demand.lookback = step;  // until the next result
   demand.arguments = std::move(arguments);
   const uint32_t index = space_->AddSubquery(inner, step);
   node.source = index + 1;
@@ -163,6 +172,44 @@ NodeId ExpressionPlanner::PlanPrediction(const lang::CallExpr& call) {
   sum.inputs = {space_->AddNode(std::move(rise)), line(WindowFunction::kIntercept, "intercept")};
   sum.text = Cat("predict_linear(", matrix, ", ", Text(ahead), ")");
   return space_->AddNode(std::move(sum));
+}
+
+// (value - median) / scale: the newest value against median and MAD of the window.
+NodeId ExpressionPlanner::PlanBaselineScore(const lang::CallExpr& call) {
+  const Expr& window = lang::Unwrap(*call.arguments[0]);
+  std::string matrix;
+  const auto over = [&](WindowFunction function, std::string_view name) {
+    Node node;
+    if (function == WindowFunction::kQuantile) {
+      const NodeId half = Number(0.5);
+      node = WindowOver(window, function, Text(half), &matrix);
+      node.inputs = {half};
+      node.text = Cat(name, "(0.5, ", matrix, ")");
+    } else {
+      node = WindowOver(window, function, "", &matrix);
+      node.text = Cat(name, "(", matrix, ")");
+    }
+    return space_->AddNode(std::move(node));
+  };
+  Node score;
+  score.kind = NodeKind::kFunction;
+  score.type = ValueType::kVector;
+  score.function = static_cast<uint32_t>(FunctionId::kBaselineScore);
+  std::string value;
+  if (call.arguments.size() > 1) {
+    score.inputs = {Plan(*call.arguments[1])};
+    value = Cat(", ", Text(score.inputs[0]));
+  } else if (const auto* selector = window.As<SelectorExpr>()) {
+    SelectorExpr newest = *selector;
+    newest.window = lang::WindowSyntax::kNone;
+    score.inputs = {PlanSelector(newest, WindowFunction::kLast, /*keep_name=*/true)};
+  } else {
+    score.inputs = {over(WindowFunction::kLastOverTime, "last_over_time")};
+  }
+  score.inputs.push_back(over(WindowFunction::kQuantile, "quantile_over_time"));
+  score.inputs.push_back(over(WindowFunction::kMad, "mad_over_time"));
+  score.text = Cat("baseline_zscore(", matrix, value, ")");
+  return space_->AddNode(std::move(score));
 }
 
 uint32_t ExpressionPlanner::PlanNeed(std::string_view metric) {

@@ -57,6 +57,10 @@ enum class FunctionId : uint32_t {
   kHistogramQuantile,   // scalar, vector
   kHistogramFraction,   // scalar, scalar, vector
   kHistogramQuantiles,  // vector, scalar…; strings[0]: the label that tells the quantile
+  // Beyond PromQL (docs/functions.md).
+  kHistogramDistance,  // vector, vector
+  kPeerScore,          // vector; strings: the labels that peers share
+  kBaselineScore,      // vector, medians of the baselines, MADs of the baselines
 };
 
 }  // namespace pitwall::plan

@@ -31,6 +31,8 @@ constexpr std::pair<std::string_view, WindowFunction> kWindowFunctions[] = {
     {"quantile_over_time", WindowFunction::kQuantile},
     {"mad_over_time", WindowFunction::kMad},
     {"double_exponential_smoothing", WindowFunction::kSmoothing},
+    {"share_over_time", WindowFunction::kShare},
+    {"outlier_period_over_time", WindowFunction::kOutlierPeriod},
 };
 
 constexpr std::pair<std::string_view, FunctionId> kElementFunctions[] = {
@@ -80,6 +82,8 @@ constexpr std::pair<std::string_view, FunctionId> kElementFunctions[] = {
     {"histogram_quantile", FunctionId::kHistogramQuantile},
     {"histogram_fraction", FunctionId::kHistogramFraction},
     {"histogram_quantiles", FunctionId::kHistogramQuantiles},
+    {"histogram_distance", FunctionId::kHistogramDistance},
+    {"peer_zscore", FunctionId::kPeerScore},
 };
 
 }  // namespace

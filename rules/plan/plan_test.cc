@@ -4,14 +4,12 @@
 #include "rules/check/types.h"
 #include "rules/plan/compile.h"
 #include "rules/plan/function_tables.h"
-#include "rules/plan/program_text.h"
 #include "services/base/strings.h"
 
 namespace pitwall::plan {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr int64_t kSecond = 1'000'000'000;
@@ -92,7 +90,7 @@ TEST(Planner, EveryWindowFunction) {
     EXPECT_EQ(WindowFunctionName(demand.function), function.name);
     EXPECT_EQ(demand.kind, WindowKind::kTime);
     EXPECT_EQ(demand.range, 300 * kSecond);
-    EXPECT_EQ(demand.lookback, 0);
+    EXPECT_EQ(demand.lookback, function.name == "share_over_time" ? kDefaultLookback : 0);
     EXPECT_EQ(node.keep_name,
               function.name == "last_over_time" || function.name == "first_over_time");
   }
@@ -113,6 +111,61 @@ TEST(Planner, EverySupportedFunctionPlans) {
     const ProgramPtr program = CompileExpr(Cat(function.name, "(", Join(arguments, ", "), ")"));
     EXPECT_EQ(Root(*program).type, ValueType::kVector) << function.name;
   }
+}
+
+// What a baseline's score asks for is what one would write by hand, and shared with it.
+TEST(Planner, BaselineScore) {
+  const ProgramPtr program = CompileExpr(
+      "baseline_zscore(a[first 200 samples after 20]) > 3 and "
+      "quantile_over_time(0.5, a[first 200 samples after 20]) > 0 and a > 0");
+  const Space& space = program->spaces[0];
+  ASSERT_EQ(space.demands.demands.size(), 3U);
+  const Node& score = At(*program, FirstRule(*program).subject);
+  EXPECT_EQ(score.text, "baseline_zscore(a[first 200 samples after 20])");
+  ASSERT_EQ(score.inputs.size(), 3U);
+  const auto demand = [&](size_t input) {
+    return space.demands.demands[At(*program, score.inputs[input]).demand];
+  };
+  EXPECT_EQ(demand(0).kind, WindowKind::kInstant);
+  for (const size_t input : {1U, 2U}) {
+    EXPECT_EQ(demand(input).kind, WindowKind::kFirst);
+    EXPECT_EQ(demand(input).range, 200);
+    EXPECT_EQ(demand(input).skip, 20);
+  }
+  EXPECT_EQ(demand(1).function, WindowFunction::kQuantile);
+  EXPECT_EQ(demand(1).arguments, "0.5");
+  EXPECT_EQ(demand(2).function, WindowFunction::kMad);
+
+  const ProgramPtr given = CompileExpr("baseline_zscore(a[5m], sum by (x) (b)) > 3");
+  const Node& other = At(*given, FirstRule(*given).subject);
+  EXPECT_EQ(other.text, "baseline_zscore(a[5m], sum by (x) (b))");
+  EXPECT_EQ(At(*given, other.inputs[0]).kind, NodeKind::kAggregate);
+  const ProgramPtr over = CompileExpr("baseline_zscore(rate(a[5m])[1h:1m]) > 3");
+  const Node& results = At(*over, FirstRule(*over).subject);
+  ASSERT_EQ(over->spaces[0].subqueries.size(), 1U);
+  EXPECT_EQ(over->spaces[0].subqueries[0].demands.demands.size(), 3U);
+  EXPECT_EQ(results.text, "baseline_zscore(rate(a[5m])[1h:1m])");
+}
+
+TEST(Planner, SharesHoldForLookbackOrStep) {
+  const ProgramPtr program = Compile(R"(groups:
+- name: g
+  interval: 1s
+  lookback: 30s
+  rules:
+  - alert: A
+    expr: share_over_time(a[5m]) + share_over_time((a > bool 5)[10m:20s]) > 1
+)");
+  const Space& space = program->spaces[0];
+  bool found = false;
+  for (const Demand& demand : space.demands.demands) {
+    if (demand.function != WindowFunction::kShare) continue;
+    found = true;
+    EXPECT_EQ(demand.lookback, 30 * kSecond);
+  }
+  EXPECT_TRUE(found);
+  EXPECT_EQ(space.subqueries[0].demands.demands[0].lookback, 20 * kSecond);
+  EXPECT_EQ(space.subqueries[0].reach, 620 * kSecond);
 }
 
 TEST(Planner, FunctionsOfInstants) {
@@ -387,43 +440,6 @@ TEST(Overrides, Globs) {
   EXPECT_FALSE(GlobMatches("a*b", "ac"));
   EXPECT_FALSE(GlobMatches("", "a"));
   EXPECT_FALSE(GlobMatches(std::string(64, '*') + "b", std::string(10'000, 'a')));
-}
-
-TEST(Explain, TellsPlanAndCost) {
-  const ProgramPtr program = Compile(R"(groups:
-- name: g
-  interval: 1s
-  rules:
-  - alert: A
-    params: {low: 1}
-    expr: avg_over_time(a[1m]) > $low
-    for: 30s
-  - alert: B
-    expr: avg_over_time(a[1m]) * 2 > quantile_over_time(0.5, b[30s] offset 10s)
-)");
-  EXPECT_EQ(Explain(*program), Cat("rule set ", program->hash, R"(
-clock time: 1 groups, 2 rules, 8 nodes, 2 selectors, 4 windows for 6 uses
-  group p/g every 1s, look-back 5m
-    alert p/g/A (dir/p.yaml:5)
-      expr: avg_over_time(a[1m]) > $low
-      for: 30s
-      scope: job
-      watches: avg_over_time(a[1m])
-      threshold: $low
-      needs: a
-      parameter low = 1
-      window 0: avg_over_time of a over 1m: sums, incremental, 60 panes of 1s a series, up to 912 B (with several samples a pane 1.8 KiB), shared by 2 rules
-      window 1: last of a, look-back 5m: newest sample, incremental, shared by 2 rules
-    alert p/g/B (dir/p.yaml:9)
-      expr: (avg_over_time(a[1m]) * 2) > quantile_over_time(0.5, b[30s] offset 10s)
-      scope: job
-      watches: avg_over_time(a[1m]) * 2
-      needs: a, b
-      window 0: avg_over_time of a over 1m: sums, incremental, 60 panes of 1s a series, up to 912 B (with several samples a pane 1.8 KiB), shared by 2 rules
-      window 1: last of a, look-back 5m: newest sample, incremental, shared by 2 rules
-      window 2: quantile_over_time of b over 30s, with 0.5, offset 10s: ordered, incremental, 40 panes of 1s a series, keeps every sample: 640 B with one a pane
-      window 3: last of b, look-back 5m: newest sample, incremental
-)"));
 }
 
 }  // namespace

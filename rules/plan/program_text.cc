@@ -1,5 +1,6 @@
 #include "rules/plan/program_text.h"
 
+#include <map>
 #include <set>
 
 #include "rules/plan/function_tables.h"
@@ -50,7 +51,10 @@ std::string_view FamilyOf(WindowFunction function) {
     case WindowFunction::kMad:
       return "ordered";
     case WindowFunction::kSmoothing:
+    case WindowFunction::kOutlierPeriod:
       return "samples";
+    case WindowFunction::kShare:
+      return "states";
   }
   return "";
 }
@@ -76,10 +80,17 @@ std::string SelectorText(const Selector& selector) {
   return out;
 }
 
-std::string DemandText(const Space& space, const Demand& demand) {
+std::string DemandText(const Space& space, const DemandRef& ref) {
   const ClockSpec& clock = space.demands.clock;
-  std::string out = Cat(WindowFunctionName(demand.function), " of ",
-                        SelectorText(space.demands.selectors[demand.selector]));
+  const DemandSet& set = DemandsOf(space, ref.source);
+  const Demand& demand = set.demands[ref.demand];
+  std::string out = Cat(WindowFunctionName(demand.function), " of ");
+  if (ref.source == 0) {
+    out += SelectorText(set.selectors[demand.selector]);
+  } else {
+    const Subquery& subquery = space.subqueries[ref.source - 1];
+    CatTo(out, space.nodes[subquery.expr.index()].text, " every ", Length(clock, subquery.step));
+  }
   switch (demand.kind) {
     case WindowKind::kInstant:
       CatTo(out, ", look-back ", Length(clock, demand.lookback));
@@ -92,6 +103,10 @@ std::string DemandText(const Space& space, const Demand& demand) {
       break;
     case WindowKind::kAttempt:
       out += " over the attempt";
+      break;
+    case WindowKind::kFirst:
+      CatTo(out, " over the first ", demand.range, " samples of the attempt");
+      if (demand.skip > 0) CatTo(out, " after ", demand.skip, " others");
       break;
   }
   if (!demand.arguments.empty()) CatTo(out, ", with ", demand.arguments);
@@ -110,28 +125,33 @@ std::string DemandText(const Space& space, const Demand& demand) {
   if (cost.keeps_samples) out += ", keeps every sample";
   if (cost.keeps_samples && cost.panes > 0)
     CatTo(out, ": ", BytesText(cost.bytes.one_sample), " with one a pane");
+  if (demand.function == WindowFunction::kShare) out += ", keeps every change";
   return out;
 }
 
-void CollectDemands(const Space& space, NodeId id, std::set<uint32_t>* demands,
+void CollectDemands(const Space& space, NodeId id, std::set<DemandRef>* demands,
                     std::vector<bool>* seen) {
   if (id == kNoNode || (*seen)[id.index()]) return;
   (*seen)[id.index()] = true;
   const Node& node = space.nodes[id.index()];
-  if (node.kind == NodeKind::kDemand) demands->insert(node.demand);
+  if (node.kind == NodeKind::kDemand) {
+    demands->insert({node.source, node.demand});
+    if (node.source > 0)
+      CollectDemands(space, space.subqueries[node.source - 1].expr, demands, seen);
+  }
   for (const NodeId input : node.inputs) CollectDemands(space, input, demands, seen);
 }
 
-std::set<uint32_t> DemandsOf(const Space& space, const Rule& rule) {
-  std::set<uint32_t> demands;
+std::set<DemandRef> DemandsOf(const Space& space, const Rule& rule) {
+  std::set<DemandRef> demands;
   std::vector<bool> seen(space.nodes.size());
   CollectDemands(space, rule.expr, &demands, &seen);
   CollectDemands(space, rule.clear, &demands, &seen);
-  for (const Need& need : rule.needs) demands.insert(need.demand);
+  for (const Need& need : rule.needs) demands.insert({0, need.demand});
   return demands;
 }
 
-void ExplainRule(const Space& space, const Rule& rule, const std::vector<int>& users,
+void ExplainRule(const Space& space, const Rule& rule, const std::map<DemandRef, int>& users,
                  std::string* out) {
   const ClockSpec& clock = space.demands.clock;
   const auto node = [&](NodeId id) { return space.nodes[id.index()].text; };
@@ -154,9 +174,12 @@ void ExplainRule(const Space& space, const Rule& rule, const std::vector<int>& u
     CatTo(*out, "      parameter ", space.parameters[index].name, " = ",
           FormatDouble(space.parameters[index].value), "\n");
   }
-  for (const uint32_t index : DemandsOf(space, rule)) {
-    CatTo(*out, "      window ", index, ": ", DemandText(space, space.demands.demands[index]));
-    if (users[index] > 1) CatTo(*out, ", shared by ", users[index], " rules");
+  for (const DemandRef& ref : DemandsOf(space, rule)) {
+    // 3, or of the first subquery s1.3
+    const std::string source = ref.source == 0 ? "" : Cat("s", ref.source, ".");
+    CatTo(*out, "      window ", source, ref.demand, ": ", DemandText(space, ref));
+    const int count = users.at(ref);
+    if (count > 1) CatTo(*out, ", shared by ", count, " rules");
     *out += "\n";
   }
 }
@@ -166,9 +189,18 @@ void ExplainRule(const Space& space, const Rule& rule, const std::vector<int>& u
 DemandCost CostOf(const Demand& demand) {
   DemandCost cost;
   cost.family = FamilyOf(demand.function);
+  if (demand.kind == WindowKind::kFirst) {
+    // Full and frozen, it is read once; but what a line says of the tick is another thing each
+    // time.
+    cost.rescans = demand.function == WindowFunction::kIntercept;
+    cost.keeps_samples = true;
+    return cost;
+  }
   cost.rescans = demand.function == WindowFunction::kSmoothing ||
+                 demand.function == WindowFunction::kOutlierPeriod ||
                  demand.function == WindowFunction::kMad || demand.kind == WindowKind::kSamples;
   cost.keeps_samples = KeepsSamples(demand);
+  if (demand.function == WindowFunction::kShare) return cost;  // no panes
   if (demand.interval > 0 && (demand.kind == WindowKind::kTime ||
                               (demand.kind == WindowKind::kInstant && demand.offset > 0))) {
     const WindowShape shape = ShapeOf(demand, 0);
@@ -185,19 +217,21 @@ std::string Explain(const Program& program) {
   for (const Space& space : program.spaces) {
     size_t rules = 0;
     size_t uses = 0;
-    std::vector<int> users(space.demands.demands.size());
+    std::map<DemandRef, int> users;
+    size_t windows = space.demands.demands.size();
+    for (const Subquery& subquery : space.subqueries) windows += subquery.demands.demands.size();
     for (const Group& group : space.groups) {
       rules += group.rules.size();
       for (const Rule& rule : group.rules) {
-        for (const uint32_t demand : DemandsOf(space, rule)) {
-          ++users[demand];
+        for (const DemandRef& ref : DemandsOf(space, rule)) {
+          ++users[ref];
           ++uses;
         }
       }
     }
     CatTo(out, "clock ", space.demands.clock.ToString(), ": ", space.groups.size(), " groups, ",
           rules, " rules, ", space.nodes.size(), " nodes, ", space.demands.selectors.size(),
-          " selectors, ", space.demands.demands.size(), " windows for ", uses, " uses\n");
+          " selectors, ", windows, " windows for ", uses, " uses\n");
     for (const Group& group : space.groups) {
       CatTo(out, "  group ", group.name, " every ", Length(space.demands.clock, group.interval),
             group.align_job ? " from the job's origin" : "", ", look-back ",

@@ -128,7 +128,7 @@ uint32_t SpaceBuilder::AddWindow(uint32_t index, Demand demand) {
   std::vector<Demand>& demands = subquery.demands.demands;
   demand.selector = 0;
   const std::string key = demand.Key(subquery.demands.selectors[0]);
-  subquery.reach = std::max(subquery.reach, demand.range + demand.offset);
+  subquery.reach = std::max(subquery.reach, demand.range + demand.offset + demand.lookback);
   for (uint32_t d = 0; d < demands.size(); ++d) {
     if (demands[d].Key(subquery.demands.selectors[0]) == key) return d;
   }

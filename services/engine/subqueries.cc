@@ -152,8 +152,8 @@ Status Subqueries::Check(const plan::DemandRef& ref, int64_t tick) const {
   const State& state = *states_[ref.source - 1];
   const Demand& demand = space().subqueries[ref.source - 1].demands.demands[ref.demand];
   const int64_t end = tick - demand.offset;
-  const auto failed =
-      std::upper_bound(state.failures.begin(), state.failures.end(), end - demand.range);
+  const auto failed = std::upper_bound(state.failures.begin(), state.failures.end(),
+                                       end - demand.range - demand.lookback);
   if (failed != state.failures.end() && *failed <= end) return state.failure;
   return state.store->DemandStatus(ref.demand);
 }

@@ -6,7 +6,7 @@ namespace pitwall {
 
 std::string Demand::WindowKey(const Selector& s) const {
   return Cat(s.Key(), "|", static_cast<int>(kind), "|", range, "|", offset, "|", interval, "|",
-             lookback, "|", align_job ? "job" : "epoch");
+             lookback, "|", align_job ? "job" : "epoch", skip > 0 ? Cat("|", skip) : "");
 }
 
 std::string Demand::Key(const Selector& s) const {

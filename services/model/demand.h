@@ -23,6 +23,8 @@ enum class WindowKind {
   kSamples,  // the last N samples of the series since it came: a stale marker or a gap of the
              // look-back ends it
   kAttempt,  // since the attempt began
+  kFirst,    // the first N samples of the attempt that are not NaN, after `skip` others; no window
+             // before there are N
 };
 
 // What is wanted of the samples of a window. Each names its state family; functions of one family
@@ -66,6 +68,10 @@ enum class WindowFunction {
   kMad,
   // every sample in order, read anew: no partials
   kSmoothing,  // double_exponential_smoothing; arguments: smoothing and trend factor
+  // family "states": stretches of time in which the value was zero, or not, or unknown
+  kShare,  // of the known time, the part that was not zero; a sample holds for `lookback`
+  // every sample in order
+  kOutlierPeriod,  // argument: how many robust standard deviations make an outlier
 };
 
 // One column wanted. Equal keys mean equal state: sharing and hot reload go by the key.
@@ -73,11 +79,12 @@ struct Demand {
   uint32_t selector = 0;  // index into DemandSet::selectors
   WindowKind kind = WindowKind::kInstant;
   WindowFunction function = WindowFunction::kLast;
-  int64_t range = 0;   // position units; kSamples: number of samples; 0 for kInstant
+  int64_t range = 0;   // position units; kSamples, kFirst: number of samples; 0 for kInstant
+  int64_t skip = 0;    // kFirst
   int64_t offset = 0;  // >= 0
   int64_t interval =
       0;  // of the group: ticks are multiples of it, so panes are gcd(interval, range, offset) long
-  int64_t lookback = 0;    // kInstant and kSamples
+  int64_t lookback = 0;    // kInstant and kSamples; kShare
   bool align_job = false;  // ticks and panes count from the job's origin instead of the epoch
   // Canonical text of the function's scalar arguments ("" without any), which come with each read:
   // columns with other arguments are other columns over the same window.

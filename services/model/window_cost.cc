@@ -39,12 +39,15 @@ PartialSize PartialOf(WindowFunction function) {
     case WindowFunction::kTsOfMin:
     case WindowFunction::kTsOfMax:
       return {2, true};
+    case WindowFunction::kShare:
+      return {2, true};  // for each change of state
     case WindowFunction::kDeriv:
     case WindowFunction::kIntercept:
       return {8, true};
     case WindowFunction::kQuantile:
     case WindowFunction::kMad:
     case WindowFunction::kSmoothing:
+    case WindowFunction::kOutlierPeriod:
       return {};
   }
   return {};

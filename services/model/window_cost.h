@@ -12,6 +12,8 @@ namespace pitwall {
 inline constexpr int64_t kMaxPanes = 65'536;
 // Where every sample is kept (KeepsSamples): so many samples a series, and so many panes.
 inline constexpr int64_t kMaxKeptSamples = 4096;
+// Samples of a [first N samples] window, which are kept for as long as the attempt lasts.
+inline constexpr int64_t kMaxFirstSamples = 1024;
 
 // What a function keeps of many samples of one series: 8-byte cells, and whether samples that stand
 // alone are kept with their positions.

@@ -32,6 +32,7 @@ enum class Family : uint8_t {
                 // equal
   kOrdered,     // every sample, sorted (ordered_window.h): no partials
   kSamples,     // every sample, in order of position (sample_track.h): no partials
+  kStates,      // stretches of time (state_track.h): no partials
 };
 inline constexpr size_t kPartialFamilies = static_cast<size_t>(Family::kOrdered);
 
@@ -67,7 +68,7 @@ using FinishKernel = void (*)(const double* a, const double* b, size_t capacity,
 // have.
 struct FunctionPlan {
   Family family;
-  FinishKernel finish;  // nullptr for kOrdered and kSmoothing
+  FinishKernel finish;  // nullptr for families without partials
 };
 std::optional<FunctionPlan> PlanOf(WindowKind kind, WindowFunction function);
 

@@ -146,6 +146,56 @@ inline std::optional<double> OracleSmoothing(const std::vector<OracleSample>& w,
   return now;
 }
 
+// Of the time in (start, end] of which a sample tells the state (its own position to the next
+// sample's, `hold` at the most; NaN and stale markers tell nothing), the part that was not zero.
+inline std::optional<double> OracleShare(const std::vector<OracleSample>& all, int64_t since,
+                                         int64_t start, int64_t end, int64_t hold) {
+  int64_t known = 0, on = 0;
+  std::optional<double> at_end;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const OracleSample& s = all[i];
+    if (s.position <= since || s.position > end || std::isnan(s.value)) continue;
+    int64_t until = s.position + hold;
+    if (i + 1 < all.size()) until = std::min(until, all[i + 1].position);
+    if (until > end) at_end = s.value != 0 ? 1 : 0;
+    const int64_t length = std::max<int64_t>(0, std::min(until, end) - std::max(s.position, start));
+    known += length;
+    on += s.value != 0 ? length : 0;
+  }
+  if (known == 0) return at_end;
+  return static_cast<double>(on) / static_cast<double>(known);
+}
+
+inline std::optional<double> OracleOutlierPeriod(const std::vector<OracleSample>& all,
+                                                 double limit) {
+  std::vector<OracleSample> w;
+  for (const OracleSample& s : all) {
+    if (!std::isnan(s.value)) w.push_back(s);
+  }
+  if (w.empty()) return std::nullopt;
+  const double median = OracleQuantile(w, 0.5), mad = OracleMad(w);
+  if (!std::isfinite(median) || !std::isfinite(mad)) return std::nullopt;
+  const double reach = limit * std::max(1.4826 * mad, std::fabs(median) / 100);
+  const auto out = [&](const OracleSample& s) { return std::fabs(s.value - median) > reach; };
+  std::vector<int64_t> events;
+  std::vector<OracleSample> gaps, distances;
+  for (size_t i = 0; i < w.size(); ++i) {
+    if (i > 0) {
+      distances.push_back({0, static_cast<double>(w[i].position - w[i - 1].position) / 1e9});
+    }
+    if (out(w[i]) && (i == 0 || !out(w[i - 1]))) events.push_back(w[i].position);
+  }
+  if (events.size() < 3) return std::nullopt;
+  for (size_t i = 1; i < events.size(); ++i)
+    gaps.push_back({0, static_cast<double>(events[i] - events[i - 1]) / 1e9});
+  const double period = OracleQuantile(gaps, 0.5);
+  const double slack = std::max(OracleQuantile(distances, 0.5), period * 0.05);
+  size_t regular = 0;
+  for (const OracleSample& gap : gaps) regular += std::fabs(gap.value - period) <= slack ? 1 : 0;
+  if (5 * regular < 4 * gaps.size()) return std::nullopt;
+  return period;
+}
+
 // In tests a demand's arguments are numbers, separated by commas.
 inline std::vector<double> OracleArguments(const Demand& demand) {
   std::vector<double> out;
@@ -163,10 +213,16 @@ inline std::vector<double> OracleArguments(const Demand& demand) {
 inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int64_t since,
                                         const std::vector<OracleSample>& all) {
   const int64_t end = tick - demand.offset;
+  if (demand.function == WindowFunction::kShare) {
+    const bool attempt = demand.kind == WindowKind::kAttempt;
+    return OracleShare(all, since, attempt ? since : end - demand.range, end, demand.lookback);
+  }
   const bool counted = demand.kind == WindowKind::kSamples;
+  const bool first = demand.kind == WindowKind::kFirst;
   const int64_t begin =
-      counted ? kMinPosition
-              : end - (demand.kind == WindowKind::kInstant ? demand.lookback : demand.range);
+      counted || first
+          ? kMinPosition
+          : end - (demand.kind == WindowKind::kInstant ? demand.lookback : demand.range);
   const auto after = [](int64_t position, const OracleSample& s) { return position < s.position; };
   const std::span<const OracleSample> samples(
       std::upper_bound(all.begin(), all.end(), begin, after),
@@ -181,14 +237,23 @@ inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int6
     return demand.function == WindowFunction::kLast ? newest->value
                                                     : static_cast<double>(newest->position) / 1e9;
   }
-  int64_t start = counted ? kMinPosition : end - demand.range;
+  int64_t start = counted || first ? kMinPosition : end - demand.range;
   std::vector<OracleSample> w;
   for (const OracleSample& s : samples) {
     if (s.position > start && s.position <= end && s.position > since && !IsStale(s.value))
       w.push_back(s);
   }
+  if (first) std::erase_if(w, [](const OracleSample& s) { return std::isnan(s.value); });
   if (w.empty()) return std::nullopt;
   int64_t range = demand.range;
+  if (first) {
+    const auto skip = static_cast<size_t>(demand.skip), wanted = static_cast<size_t>(demand.range);
+    if (w.size() < skip + wanted) return std::nullopt;
+    w.resize(skip + wanted);
+    w.erase(w.begin(), w.begin() + demand.skip);
+    start = w.front().position;
+    range = w.back().position - start;
+  }
   if (counted) {
     const OracleSample& newest = samples.back();
     if (IsStale(newest.value) || newest.position <= end - demand.lookback ||
@@ -206,7 +271,7 @@ inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int6
     start = w.front().position;
     range = w.back().position - start;
   }
-  const int64_t stop = counted ? w.back().position : end;
+  const int64_t stop = counted || first ? w.back().position : end;
   switch (demand.function) {
     case WindowFunction::kSum:
       return OracleSum(w);
@@ -279,6 +344,9 @@ inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int6
       return OracleMad(w);
     case WindowFunction::kSmoothing:
       return OracleSmoothing(w, OracleArguments(demand)[0], OracleArguments(demand)[1]);
+    case WindowFunction::kOutlierPeriod:
+      return OracleOutlierPeriod(w, OracleArguments(demand)[0]);
+    case WindowFunction::kShare:
     case WindowFunction::kLast:
     case WindowFunction::kTimestamp:
       break;

@@ -6,6 +6,7 @@
 #include "services/model/value.h"
 #include "services/window/family.h"
 #include "services/window/ordered_window.h"
+#include "services/window/outlier_period.h"
 #include "services/window/row.h"
 
 namespace pitwall::window {
@@ -62,6 +63,8 @@ bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
     case WindowFunction::kMad:
       *value = MadOf(values);
       return true;
+    case WindowFunction::kOutlierPeriod:
+      return OutlierPeriod(positions, values, first, value);
     default: {
       const ReadContext context{range_start, range_end,
                                 static_cast<double>(range_end - range_start) / 1e9, tick};
@@ -190,7 +193,8 @@ void SampleTrack::ClearColumns(const std::vector<uint32_t>& columns) {
   for (const uint32_t column : columns) columns_[column] = Samples();
 }
 
-void SampleTrack::Reset() {
+// Reads are told which samples count (`after`).
+void SampleTrack::Restart(int64_t /*after*/) {
   for (Samples& samples : columns_) samples = Samples();
 }
 

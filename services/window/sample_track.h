@@ -9,37 +9,32 @@
 
 #include "services/base/binary.h"
 #include "services/model/demand.h"
+#include "services/window/series_track.h"
 
 namespace pitwall::window {
 
-// Not thread-safe. Columns are those of the selector; the owner tells their number.
-class SampleTrack {
+class SampleTrack final : public SeriesTrack {
  public:
   // A column keeps at most `max_samples`; a window that lacks some of its samples has no result.
   explicit SampleTrack(uint32_t max_samples) : max_samples_(max_samples) {}
 
-  // What is kept follows the demands. ForgetDemands and AddDemand again after a change of them.
-  void ForgetDemands();
-  void AddDemand(const Demand& demand);
+  void ForgetDemands() override;
+  void AddDemand(const Demand& demand) override;
 
-  void SetColumns(size_t columns);
-  // As Track::Scatter; stale markers are samples here.
+  void SetColumns(size_t columns) override;
   void Scatter(int64_t position, std::span<const uint32_t> cells, std::span<const uint32_t> columns,
-               const double* values);
-  // One value per column. `after`: samples at or before it are not the demand's.
+               const double* values) override;
   void Read(const Demand& demand, int64_t tick, int64_t after, std::span<const double> arguments,
-            double* values, uint8_t* present);
-  // Whether the last Read met a window that lacks samples.
-  bool lacked() const { return lacked_; }
+            double* values, uint8_t* present) override;
+  bool lacked() const override { return lacked_; }
 
-  // Column i of the result was column keep[i].
-  void Remap(const std::vector<uint32_t>& keep);
-  void ClearColumns(const std::vector<uint32_t>& columns);
-  void Reset();
+  void Remap(const std::vector<uint32_t>& keep) override;
+  void ClearColumns(const std::vector<uint32_t>& columns) override;
+  void Restart(int64_t after) override;
 
-  void Save(BinaryWriter& out) const;
-  void Load(BinaryReader& in, size_t columns);
-  size_t MemoryBytes() const;
+  void Save(BinaryWriter& out) const override;
+  void Load(BinaryReader& in, size_t columns) override;
+  size_t MemoryBytes() const override;
 
  private:
   struct Sample {

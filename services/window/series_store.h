@@ -75,6 +75,8 @@ class SeriesStore final : public ColumnView {
   // Windows that keep each sample (quantile_over_time, [N samples], …) have room for so many; a
   // series with more has no result (see DemandStatus).
   static constexpr uint32_t kMaxOrderedSamples = kMaxKeptSamples;
+  // Samples of a kFirst window, which are kept for as long as the attempt lasts.
+  static constexpr uint32_t kMaxFirstSamples = pitwall::kMaxFirstSamples;
 
   // Whether the store can serve this demand: InvalidArgument for a range, interval, offset or
   // function that cannot be, ResourceExhausted beyond kMaxPanes (functions that keep each sample:
@@ -115,8 +117,9 @@ class SeriesStore final : public ColumnView {
   // The least position of an open row.
   std::optional<int64_t> OldestOpen() const;
 
-  // Seals what is before `position` and begins the windows of kAttempt anew: samples from it on are
-  // the new attempt's. Before the first one, an attempt begins with the first sample.
+  // Seals what is before `position` and begins the windows of kAttempt and kFirst anew: samples
+  // from it on are the new attempt's. Before the first one, an attempt begins with the first
+  // sample.
   void BeginAttempt(int64_t position);
 
   // ---- Ticks.

@@ -5,6 +5,9 @@
 
 #include "services/base/check.h"
 #include "services/model/value.h"
+#include "services/window/first_track.h"
+#include "services/window/sample_track.h"
+#include "services/window/state_track.h"
 #include "services/window/store_state.h"
 
 namespace pitwall::window {
@@ -15,8 +18,19 @@ bool SameBits(double a, double b) {
   return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
 }
 
-bool NeedsSamples(const Demand& demand, const FunctionPlan& plan) {
-  return demand.kind == WindowKind::kSamples || plan.family == Family::kSamples;
+bool GoesBySeries(const Demand& demand, const FunctionPlan& plan) {
+  return demand.kind == WindowKind::kSamples || demand.kind == WindowKind::kFirst ||
+         plan.family == Family::kSamples || plan.family == Family::kStates;
+}
+
+SeriesTrackKey KeyOf(const Demand& demand, const FunctionPlan& plan, uint32_t epoch) {
+  const bool attempt = demand.kind == WindowKind::kAttempt;
+  if (demand.kind == WindowKind::kFirst) {
+    return {demand.selector, SeriesTrackKind::kFirst, demand.range, demand.skip, true, epoch};
+  }
+  if (plan.family == Family::kStates)
+    return {demand.selector, SeriesTrackKind::kStates, demand.lookback, 0, attempt, epoch};
+  return {demand.selector, SeriesTrackKind::kSamples, 0, 0, false, epoch};
 }
 
 }  // namespace
@@ -26,7 +40,8 @@ Status SeriesStore::Validate(const Demand& demand) {
   if (!plan.has_value()) {
     return InvalidArgument("this function does not go with this kind of window");
   }
-  if (demand.kind == WindowKind::kAttempt && plan->finish == nullptr) {
+  const bool states = plan->family == Family::kStates;
+  if (demand.kind == WindowKind::kAttempt && plan->finish == nullptr && !states) {
     return InvalidArgument("this function needs every sample of its window: not [attempt]");
   }
   if (demand.offset < 0) return InvalidArgument(Cat("offset ", demand.offset, " is negative"));
@@ -34,7 +49,7 @@ Status SeriesStore::Validate(const Demand& demand) {
   if (demand.interval <= 0 && (!instant || demand.offset > 0)) {
     return InvalidArgument(Cat("interval ", demand.interval, " is not positive"));
   }
-  if ((instant || demand.kind == WindowKind::kSamples) && demand.lookback <= 0) {
+  if ((instant || states || demand.kind == WindowKind::kSamples) && demand.lookback <= 0) {
     return InvalidArgument(Cat("look-back ", demand.lookback, " is not positive"));
   }
   if (!instant && demand.kind != WindowKind::kAttempt && demand.range <= 0)
@@ -43,12 +58,17 @@ Status SeriesStore::Validate(const Demand& demand) {
     return ResourceExhausted(
         Cat("a window of ", demand.range, " samples: the limit is ", kMaxOrderedSamples));
   }
+  if (demand.kind == WindowKind::kFirst && demand.range > kMaxFirstSamples) {
+    return ResourceExhausted(
+        Cat("a window of the first ", demand.range, " samples: the limit is ", kMaxFirstSamples));
+  }
+  if (demand.skip < 0) return InvalidArgument(Cat("skip ", demand.skip, " is negative"));
   if (std::max({demand.range, demand.offset, demand.lookback, demand.interval}) >
       kMaxPosition / 4) {
     return InvalidArgument("range, offset, look-back or interval is too long");
   }
   if (instant && demand.offset == 0) return OkStatus();
-  if (NeedsSamples(demand, *plan)) return OkStatus();
+  if (GoesBySeries(demand, *plan)) return OkStatus();
   const WindowShape shape = ShapeOf(demand, 0);
   const int64_t most = plan->family == Family::kOrdered ? kMaxOrderedSamples : kMaxPanes;
   if (shape.panes + shape.delay > most) {
@@ -71,12 +91,24 @@ Track* SeriesStore::State::TrackFor(const TrackKey& key) {
   return track;
 }
 
-SampleTrack* SeriesStore::State::SamplesFor(uint32_t selector, uint32_t of_epoch) {
-  for (SampleTrackState& track : sample_tracks) {
-    if (track.selector == selector && track.epoch == of_epoch) return track.track.get();
+SeriesTrack* SeriesStore::State::SeriesTrackFor(const SeriesTrackKey& key, int64_t since) {
+  for (SeriesTrackState& track : series_tracks) {
+    if (track.key == key) return track.track.get();
   }
-  sample_tracks.push_back({selector, of_epoch, std::make_unique<SampleTrack>(kMaxOrderedSamples)});
-  return sample_tracks.back().track.get();
+  std::unique_ptr<SeriesTrack> track;
+  switch (key.kind) {
+    case SeriesTrackKind::kSamples:
+      track = std::make_unique<SampleTrack>(kMaxOrderedSamples);
+      break;
+    case SeriesTrackKind::kStates:
+      track = std::make_unique<StateTrack>(key.length, since, kMaxOrderedSamples);
+      break;
+    case SeriesTrackKind::kFirst:
+      track = std::make_unique<FirstTrack>(static_cast<uint32_t>(key.length), key.skip, since);
+      break;
+  }
+  series_tracks.push_back({key, std::move(track)});
+  return series_tracks.back().track.get();
 }
 
 // Fills demand_states for `demands`. carried[d] is the state of the demand's equal in the set
@@ -97,9 +129,9 @@ void SeriesStore::State::AddDemands(const std::vector<DemandState*>& carried) {
     if (!state.status.ok()) continue;
     state.plan = PlanOf(demand.kind, demand.function);
     if (demand.kind == WindowKind::kInstant && demand.offset == 0) continue;
-    if (NeedsSamples(demand, *state.plan)) {
-      state.samples = SamplesFor(demand.selector, state.epoch);
-      state.samples->AddDemand(demand);
+    if (GoesBySeries(demand, *state.plan)) {
+      state.by_series = SeriesTrackFor(KeyOf(demand, *state.plan, state.epoch), state.since);
+      state.by_series->AddDemand(demand);
       continue;
     }
     const WindowShape shape = ShapeOf(demand, origin);
@@ -115,12 +147,12 @@ void SeriesStore::State::AddDemands(const std::vector<DemandState*>& carried) {
   demand_states = std::move(states);
   for (SelectorState& selector : selectors) {
     selector.tracks.clear();
-    selector.sample_tracks.clear();
+    selector.series_tracks.clear();
   }
   for (TrackState& track : tracks)
     selectors[track.key.selector].tracks.push_back(track.track.get());
-  for (SampleTrackState& track : sample_tracks)
-    selectors[track.selector].sample_tracks.push_back(track.track.get());
+  for (SeriesTrackState& track : series_tracks)
+    selectors[track.key.selector].series_tracks.push_back(track.track.get());
 }
 
 void SeriesStore::State::Replace(std::shared_ptr<const DemandSet> next) {
@@ -143,7 +175,7 @@ void SeriesStore::State::Replace(std::shared_ptr<const DemandSet> next) {
     kept[it->second] = true;
     selectors[it->second] = std::move(old_selectors[s]);
     selectors[it->second].tracks.clear();
-    selectors[it->second].sample_tracks.clear();
+    selectors[it->second].series_tracks.clear();
   }
 
   // Demands with equal keys.
@@ -186,17 +218,17 @@ void SeriesStore::State::Replace(std::shared_ptr<const DemandSet> next) {
     }
   }
 
-  // The same for those that keep every sample.
-  std::vector<SampleTrackState> old_samples = std::move(sample_tracks);
-  sample_tracks.clear();
-  for (SampleTrackState& track : old_samples) {
+  // The same for those by series.
+  std::vector<SeriesTrackState> old_series_tracks = std::move(series_tracks);
+  series_tracks.clear();
+  for (SeriesTrackState& track : old_series_tracks) {
     const bool used = std::any_of(carried.begin(), carried.end(), [&](const DemandState* state) {
-      return state != nullptr && state->samples == track.track.get();
+      return state != nullptr && state->by_series == track.track.get();
     });
     if (!used) continue;
-    track.selector = moved_to[track.selector];
+    track.key.selector = moved_to[track.key.selector];
     track.track->ForgetDemands();
-    sample_tracks.push_back(std::move(track));
+    series_tracks.push_back(std::move(track));
   }
 
   ++epoch;
@@ -224,12 +256,12 @@ void SeriesStore::State::Replace(std::shared_ptr<const DemandSet> next) {
   ++state_version;
 }
 
-void SeriesStore::State::ReadSamples(DemandState& state, const Demand& demand,
-                                     std::span<const double> arguments) {
-  state.samples->SetColumns(state.values.size());
-  state.samples->Read(demand, tick, state.since, arguments, state.values.data(),
-                      state.present.data());
-  state.lacked = state.samples->lacked();
+void SeriesStore::State::ReadBySeries(DemandState& state, const Demand& demand,
+                                      std::span<const double> arguments) {
+  state.by_series->SetColumns(state.values.size());
+  state.by_series->Read(demand, tick, state.since, arguments, state.values.data(),
+                        state.present.data());
+  state.lacked = state.by_series->lacked();
 }
 
 Column SeriesStore::State::Read(uint32_t index, std::span<const double> arguments) {
@@ -254,8 +286,8 @@ Column SeriesStore::State::Read(uint32_t index, std::span<const double> argument
     return {state.values, state.present};
   }
   const bool instant = demand.kind == WindowKind::kInstant;
-  if (state.samples != nullptr) {
-    ReadSamples(state, demand, arguments);
+  if (state.by_series != nullptr) {
+    ReadBySeries(state, demand, arguments);
     return {state.values, state.present};
   }
   if (state.track == nullptr) {
@@ -333,7 +365,9 @@ Status SeriesStore::DemandStatus(uint32_t demand) const {
   }
   if ((state.track != nullptr && state.track->AnyOverflow(state.window)) || state.lacked) {
     return ResourceExhausted(
-        Cat("more than ", kMaxOrderedSamples, " samples of a series in a window that keeps them"));
+        Cat("more than ", kMaxOrderedSamples,
+            state.plan->family == Family::kStates ? " changes of state" : " samples",
+            " of a series in a window that keeps them"));
   }
   return OkStatus();
 }

@@ -103,7 +103,7 @@ void SeriesStore::State::Feed(SelectorState& selector, int64_t position,
     if (huge) track->MarkHuge();
     track->Scatter(position, cells, columns, track->with_stale() ? values : without_stale);
   }
-  for (SampleTrack* track : selector.sample_tracks) {
+  for (SeriesTrack* track : selector.series_tracks) {
     track->SetColumns(selector.members.size());
     track->Scatter(position, cells, columns, values);
   }
@@ -189,6 +189,9 @@ void SeriesStore::BeginAttempt(int64_t position) {
   s.attempt_at = position - 1;
   for (TrackState& track : s.tracks) {
     if (track.key.attempt) track.track->Reset();
+  }
+  for (SeriesTrackState& track : s.series_tracks) {
+    if (track.key.attempt) track.track->Restart(s.attempt_at);
   }
   ++s.state_version;
 }

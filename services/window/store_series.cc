@@ -153,9 +153,10 @@ int64_t SeriesStore::State::HorizonOf(uint32_t selector) const {
   int64_t horizon = 0;
   for (const Demand& demand : demands->demands) {
     if (demand.selector != selector) continue;
-    if (demand.kind == WindowKind::kAttempt) return kMaxPosition;  // for as long as it lasts
-    const int64_t reach = demand.kind == WindowKind::kTime ? demand.range : demand.lookback;
-    horizon = std::max(horizon, reach + demand.offset);
+    if (demand.kind == WindowKind::kAttempt || demand.kind == WindowKind::kFirst)
+      return kMaxPosition;  // for as long as the attempt lasts
+    const int64_t range = demand.kind == WindowKind::kTime ? demand.range : 0;
+    horizon = std::max(horizon, range + demand.lookback + demand.offset);
   }
   return horizon;
 }
@@ -228,7 +229,7 @@ void SeriesStore::State::CompactSelectors(const std::vector<bool>& gone) {
       track->SetColumns(selector.members.size());
       track->Remap(keep);
     }
-    for (SampleTrack* track : selector.sample_tracks) {
+    for (SeriesTrack* track : selector.series_tracks) {
       track->SetColumns(selector.members.size());
       track->Remap(keep);
     }

@@ -91,10 +91,14 @@ void SeriesStore::State::Save(BinaryWriter& out) const {
     out.U64(track.key.epoch);
     track.track->Save(out);
   }
-  out.U64(sample_tracks.size());
-  for (const SampleTrackState& track : sample_tracks) {
-    out.U64(track.selector);
-    out.U64(track.epoch);
+  out.U64(series_tracks.size());
+  for (const SeriesTrackState& track : series_tracks) {
+    out.U64(track.key.selector);
+    out.U8(static_cast<uint8_t>(track.key.kind));
+    out.I64(track.key.length);
+    out.I64(track.key.skip);
+    out.Bool(track.key.attempt);
+    out.U64(track.key.epoch);
     track.track->Save(out);
   }
 
@@ -182,7 +186,7 @@ Status SeriesStore::State::Load(BinaryReader& in) {
   if (!in.ok()) return in.Finish("window state");
 
   tracks.clear();
-  sample_tracks.clear();
+  series_tracks.clear();
   AddDemands(carried);
   if (in.U64() != tracks.size()) in.Fail();
   std::vector<bool> loaded(tracks.size(), false);
@@ -209,18 +213,22 @@ Status SeriesStore::State::Load(BinaryReader& in) {
       in.Fail();
   }
 
-  if (in.U64() != sample_tracks.size()) in.Fail();
-  for (size_t k = 0; k < sample_tracks.size() && in.ok(); ++k) {
-    const auto selector = static_cast<uint32_t>(in.U64());
-    const auto of_epoch = static_cast<uint32_t>(in.U64());
-    const auto it = std::find_if(
-        sample_tracks.begin(), sample_tracks.end(),
-        [&](const auto& track) { return track.selector == selector && track.epoch == of_epoch; });
-    if (it == sample_tracks.end()) {
+  if (in.U64() != series_tracks.size()) in.Fail();
+  for (size_t k = 0; k < series_tracks.size() && in.ok(); ++k) {
+    SeriesTrackKey key{};
+    key.selector = static_cast<uint32_t>(in.U64());
+    key.kind = static_cast<SeriesTrackKind>(in.U8());
+    key.length = in.I64();
+    key.skip = in.I64();
+    key.attempt = in.Bool();
+    key.epoch = static_cast<uint32_t>(in.U64());
+    const auto it = std::find_if(series_tracks.begin(), series_tracks.end(),
+                                 [&](const auto& track) { return track.key == key; });
+    if (it == series_tracks.end()) {
       in.Fail();
       break;
     }
-    it->track->Load(in, selectors[selector].members.size());
+    it->track->Load(in, selectors[key.selector].members.size());
   }
 
   std::vector<uint32_t> used;
@@ -280,7 +288,7 @@ void SeriesStore::Reset() {
   std::fill(s.last.begin(), s.last.end(), LastSample());
   for (SeriesInfo& info : s.series) info.interned_at = kMinPosition;
   for (TrackState& track : s.tracks) track.track->Reset();
-  for (SampleTrackState& track : s.sample_tracks) track.track->Reset();
+  for (SeriesTrackState& track : s.series_tracks) track.track->Restart(kMinPosition);
   for (DemandState& state : s.demand_states) state.since = kMinPosition;
   s.sealed = s.tick = s.attempt_at = kMinPosition;
   ++s.state_version;
@@ -311,7 +319,7 @@ void SeriesStore::Reset(std::span<const SeriesId> ids) {
       track->SetColumns(s.selectors[selector].members.size());
       track->ClearColumns(columns[selector]);
     }
-    for (SampleTrack* track : s.selectors[selector].sample_tracks) {
+    for (SeriesTrack* track : s.selectors[selector].series_tracks) {
       track->SetColumns(s.selectors[selector].members.size());
       track->ClearColumns(columns[selector]);
     }
@@ -345,7 +353,7 @@ size_t SeriesStore::MemoryBytes() const {
     for (const RowPlan::Target& target : plan.targets) bytes += target.cells.capacity() * 8;
   }
   for (const TrackState& track : s.tracks) bytes += track.track->MemoryBytes();
-  for (const SampleTrackState& track : s.sample_tracks) bytes += track.track->MemoryBytes();
+  for (const SeriesTrackState& track : s.series_tracks) bytes += track.track->MemoryBytes();
   for (const DemandState& state : s.demand_states) bytes += state.values.capacity() * 9;
   return bytes;
 }

@@ -14,8 +14,8 @@
 #include "services/model/pane_grid.h"
 #include "services/window/family.h"
 #include "services/window/open_rows.h"
-#include "services/window/sample_track.h"
 #include "services/window/series_store.h"
+#include "services/window/series_track.h"
 #include "services/window/track.h"
 
 namespace pitwall::window {
@@ -68,8 +68,8 @@ struct SelectorState {
   std::vector<const Labels*> labels;  // by column
   uint64_t generation = 1;
   std::vector<Track*> tracks;
-  std::vector<SampleTrack*> sample_tracks;
-  bool windowed() const { return !tracks.empty() || !sample_tracks.empty(); }
+  std::vector<SeriesTrack*> series_tracks;
+  bool windowed() const { return !tracks.empty() || !series_tracks.empty(); }
 };
 
 // A row's layout. Kept alive by the caller's handle and by open rows.
@@ -100,7 +100,7 @@ struct DemandState {
   // Neither: answered from the last samples, or refused.
   Track* track = nullptr;
   size_t window = 0;
-  SampleTrack* samples = nullptr;
+  SeriesTrack* by_series = nullptr;
   bool lacked = false;  // the last read met a window that lacks samples
   std::optional<FunctionPlan> plan;
   std::vector<double> values;
@@ -128,11 +128,22 @@ struct TrackState {
   std::unique_ptr<Track> track;
 };
 
-// All demands on one selector that need every sample, of one age.
-struct SampleTrackState {
+enum class SeriesTrackKind : uint8_t { kSamples, kStates, kFirst };
+
+// Demands that agree in this share a track by series.
+struct SeriesTrackKey {
   uint32_t selector;
+  SeriesTrackKind kind;
+  int64_t length;  // kStates: how long a sample holds; kFirst: samples; else 0
+  int64_t skip;    // kFirst
+  bool attempt;    // starts anew with each attempt
   uint32_t epoch;
-  std::unique_ptr<SampleTrack> track;
+  friend auto operator<=>(const SeriesTrackKey&, const SeriesTrackKey&) = default;
+};
+
+struct SeriesTrackState {
+  SeriesTrackKey key;
+  std::unique_ptr<SeriesTrack> track;
 };
 
 // Series are forgotten when one in so many can be.
@@ -164,7 +175,7 @@ struct SeriesStore::State {
 
   // Windows.
   std::vector<TrackState> tracks;  // in the order of the first demand of each
-  std::vector<SampleTrackState> sample_tracks;
+  std::vector<SeriesTrackState> series_tracks;
   std::vector<DemandState> demand_states;
   uint32_t epoch = 0;
   uint64_t state_version = 1;  // grows with every change that a read can see
@@ -202,8 +213,8 @@ struct SeriesStore::State {
   // store_demands.cc
   void AddDemands(const std::vector<DemandState*>& carried);
   Track* TrackFor(const TrackKey& key);
-  SampleTrack* SamplesFor(uint32_t selector, uint32_t epoch);
-  void ReadSamples(DemandState& state, const Demand& demand, std::span<const double> arguments);
+  SeriesTrack* SeriesTrackFor(const SeriesTrackKey& key, int64_t since);
+  void ReadBySeries(DemandState& state, const Demand& demand, std::span<const double> arguments);
   void Replace(std::shared_ptr<const DemandSet> next);
   Column Read(uint32_t demand, std::span<const double> arguments);
 

@@ -45,15 +45,16 @@ std::vector<Selector> Selectors() {
 }
 
 constexpr WindowFunction kRangeFunctions[] = {
-    WindowFunction::kSum,           WindowFunction::kAvg,      WindowFunction::kCount,
-    WindowFunction::kPresent,       WindowFunction::kStddev,   WindowFunction::kStdvar,
-    WindowFunction::kMin,           WindowFunction::kMax,      WindowFunction::kLastOverTime,
-    WindowFunction::kFirstOverTime, WindowFunction::kRate,     WindowFunction::kIncrease,
-    WindowFunction::kDelta,         WindowFunction::kIrate,    WindowFunction::kIdelta,
-    WindowFunction::kResets,        WindowFunction::kChanges,  WindowFunction::kQuantile,
-    WindowFunction::kTsOfFirst,     WindowFunction::kTsOfLast, WindowFunction::kTsOfMin,
-    WindowFunction::kTsOfMax,       WindowFunction::kDeriv,    WindowFunction::kIntercept,
-    WindowFunction::kMad,           WindowFunction::kSmoothing};
+    WindowFunction::kSum,           WindowFunction::kAvg,          WindowFunction::kCount,
+    WindowFunction::kPresent,       WindowFunction::kStddev,       WindowFunction::kStdvar,
+    WindowFunction::kMin,           WindowFunction::kMax,          WindowFunction::kLastOverTime,
+    WindowFunction::kFirstOverTime, WindowFunction::kRate,         WindowFunction::kIncrease,
+    WindowFunction::kDelta,         WindowFunction::kIrate,        WindowFunction::kIdelta,
+    WindowFunction::kResets,        WindowFunction::kChanges,      WindowFunction::kQuantile,
+    WindowFunction::kTsOfFirst,     WindowFunction::kTsOfLast,     WindowFunction::kTsOfMin,
+    WindowFunction::kTsOfMax,       WindowFunction::kDeriv,        WindowFunction::kIntercept,
+    WindowFunction::kMad,           WindowFunction::kSmoothing,    WindowFunction::kShare,
+    WindowFunction::kShare,         WindowFunction::kOutlierPeriod};
 
 Demand RandomDemand(Random& random) {
   static const int64_t kIntervals[] = {kSecond, kSecond, 2 * kSecond, 5 * kSecond};
@@ -80,10 +81,26 @@ Demand RandomDemand(Random& random) {
     demand.arguments = kPhis[Pick(random, 0, 6)];
   }
   if (demand.function == WindowFunction::kSmoothing) demand.arguments = "0.3,0.6";
+  if (demand.function == WindowFunction::kOutlierPeriod) {
+    static const char* const kLimits[] = {"0.7", "1", "3"};
+    demand.arguments = kLimits[Pick(random, 0, 2)];
+  }
+  if (demand.function == WindowFunction::kShare) {
+    demand.lookback = Chance(random, 0.5) ? 1500 * kMilli : 20 * kSecond;
+    if (Chance(random, 0.2)) {
+      demand.kind = WindowKind::kAttempt;
+      demand.range = 0;
+    }
+    return demand;
+  }
   if (Chance(random, 0.15)) {
     demand.kind = WindowKind::kSamples;
     demand.range = static_cast<int64_t>(Pick(random, 1, 40));
     demand.lookback = Chance(random, 0.5) ? 5 * kSecond : 300 * kSecond;
+  } else if (Chance(random, 0.12)) {
+    demand.kind = WindowKind::kFirst;
+    demand.range = static_cast<int64_t>(Pick(random, 1, 40));
+    demand.skip = static_cast<int64_t>(Chance(random, 0.5) ? 0 : Pick(random, 1, 30));
   }
   return demand;
 }
@@ -300,7 +317,7 @@ class Scenario {
     auto& [known, samples] = truth_[labels.ToString()];
     known = labels;
     if (samples.empty() || samples.back().position < position) samples.push_back({position, value});
-    if (samples.size() > 4000) samples.erase(samples.begin(), samples.begin() + 2000);
+    if (samples.size() > 20000) samples.erase(samples.begin(), samples.begin() + 2000);
   }
 
   void Tick(int64_t tick) {
@@ -351,7 +368,9 @@ class Scenario {
     for (const auto& [name, entry] : truth_) {
       const auto& [labels, samples] = entry;
       if (!set_->selectors[demand.selector].Matches(labels)) continue;
-      const std::optional<double> want = OracleRead(demand, tick, since_[d], samples);
+      const bool attempt = demand.kind == WindowKind::kAttempt || demand.kind == WindowKind::kFirst;
+      const int64_t since = attempt ? std::max(since_[d], attempt_) : since_[d];
+      const std::optional<double> want = OracleRead(demand, tick, since, samples);
       const auto it = got.find(name);
       ASSERT_EQ(want.has_value(), it != got.end()) << name << (want ? " lacks" : " is there");
       if (!want) continue;
@@ -365,9 +384,14 @@ class Scenario {
         ASSERT_EQ(*want, have) << name;
         continue;
       }
+      if (demand.function == WindowFunction::kShare) {
+        ASSERT_EQ(*want, have) << name;
+        continue;
+      }
       double scale = 0;
       for (const OracleSample& s : samples) {
-        const bool counted = demand.kind == WindowKind::kSamples;
+        const bool counted =
+            demand.kind == WindowKind::kSamples || demand.kind == WindowKind::kFirst;
         if (std::isfinite(s.value) &&
             (counted || s.position > tick - demand.offset - demand.range)) {
           scale = std::max(scale, std::fabs(s.value));
@@ -389,6 +413,10 @@ class Scenario {
     if (Chance(random_, 0.05)) subjects_[3].Expire();
     if (Chance(random_, 0.05)) subjects_[1].Expire();
     if (Chance(random_, 0.01)) Replace();
+    if (Chance(random_, 0.01)) {
+      attempt_ = sealed_;
+      for (Subject& subject : subjects_) subject.store->BeginAttempt(sealed_ + 1);
+    }
   }
 
   // Some demands go, some come; the rest must not notice.
@@ -430,7 +458,7 @@ class Scenario {
   Random random_;
   std::shared_ptr<DemandSet> set_;
   std::vector<int64_t> since_;
-  int64_t origin_ = 0, start_ = 0, sealed_ = kMinPosition;
+  int64_t origin_ = 0, start_ = 0, sealed_ = kMinPosition, attempt_ = kMinPosition;
   Subject subjects_[4];
   std::vector<Source> sources_;
   std::set<std::string> names_;

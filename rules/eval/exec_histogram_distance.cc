@@ -1,0 +1,146 @@
+// histogram_distance: the Jensen–Shannon distance of two classic histograms (J. Lin, "Divergence
+// Measures Based on the Shannon Entropy", 1991; its root is a metric: D. Endres, J. Schindelin,
+// "A New Metric for Probability Distributions", 2003).
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "rules/eval/histogram_buckets.h"
+#include "rules/eval/operator.h"
+#include "services/model/value.h"
+
+namespace pitwall::eval {
+namespace {
+
+// One of the two shares' part of the divergence, in bits.
+double Part(double share, double other) {
+  return share > 0 ? share * std::log2(2 * share / (share + other)) : 0.0;
+}
+
+// Over the bounds that both have. Changes both.
+double Distance(std::vector<Bucket>* a, std::vector<Bucket>* b) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  for (std::vector<Bucket>* side : {a, b}) {
+    if (side->back().bound != kInf) return NormalNan();
+    Coalesce(side);
+    for (const Bucket& bucket : *side) {
+      if (!std::isfinite(bucket.count)) return NormalNan();
+    }
+    MakeMonotonic(side);
+    if (!(side->back().count > 0)) return NormalNan();
+  }
+  const double total_a = a->back().count, total_b = b->back().count;
+  double before_a = 0, before_b = 0, divergence = 0;
+  size_t common = 0;
+  for (size_t i = 0, j = 0; i < a->size() && j < b->size();) {
+    const Bucket& x = (*a)[i];
+    const Bucket& y = (*b)[j];
+    if (x.bound != y.bound) {
+      ++(x.bound < y.bound ? i : j);
+      continue;
+    }
+    ++common;
+    const double p = (x.count - before_a) / total_a, q = (y.count - before_b) / total_b;
+    divergence += 0.5 * (Part(p, q) + Part(q, p));
+    before_a = x.count;
+    before_b = y.count;
+    ++i;
+    ++j;
+  }
+  if (common < 2) return NormalNan();
+  return std::sqrt(std::clamp(divergence, 0.0, 1.0));
+}
+
+class HistogramDistanceOp : public Operator {
+ public:
+  explicit HistogramDistanceOp(LabelTable* table) : sides_{Side(table), Side(table)} {}
+
+  Status Bind(Context& context, Inputs inputs) override {
+    LabelTable& table = *context.table;
+    for (size_t s = 0; s < 2; ++s) {
+      Side& side = sides_[s];
+      side.buckets.Bind(&table, *inputs[s]->column);
+      side.scratch.reserve(side.buckets.largest());
+      side.labels.clear();
+      for (const LabelId id : side.buckets.column()->ids())
+        side.labels.push_back(table.Apply(table.drop_name(), id));
+    }
+    std::vector<uint8_t> seen(table.limit(), 0);
+    for (const LabelId id : sides_[0].labels) seen[id] = 1;
+    std::vector<LabelId> both;
+    for (const LabelId id : sides_[1].labels) {
+      if (seen[id] == 1) both.push_back(id);
+      seen[id] = 2;
+    }
+    LabelTable::Order order = table.Arrange(both);
+    std::vector<uint32_t> place(table.limit(), kNoLabel);
+    for (size_t t = 0; t < order.unique.size(); ++t)
+      place[order.unique[t]] = static_cast<uint32_t>(t);
+    for (Side& side : sides_) {
+      side.target.resize(side.labels.size());
+      for (size_t g = 0; g < side.labels.size(); ++g) side.target[g] = place[side.labels[g]];
+      side.chosen.assign(order.unique.size(), kNoLabel);
+    }
+    values_.assign(order.unique.size(), 0);
+    present_.assign(order.unique.size(), 0);
+    column_ = table.Column(std::move(order.unique));
+    return OkStatus();
+  }
+
+  Status Run(Context&, Inputs inputs, Vector* out) override {
+    for (size_t s = 0; s < 2; ++s) {
+      Side& side = sides_[s];
+      std::fill(side.chosen.begin(), side.chosen.end(), kNoLabel);
+      for (size_t g = 0; g < side.target.size(); ++g) {
+        const uint32_t t = side.target[g];
+        if (t == kNoLabel || !side.buckets.AnyPresent(g, *inputs[s])) continue;
+        // Two names with equal labels, such as a_bucket and b_bucket of one rank.
+        if (side.chosen[t] != kNoLabel) return SameLabelset();
+        side.chosen[t] = static_cast<uint32_t>(g);
+      }
+    }
+    for (size_t t = 0; t < values_.size(); ++t) {
+      present_[t] = sides_[0].chosen[t] != kNoLabel && sides_[1].chosen[t] != kNoLabel ? 1 : 0;
+      if (present_[t] == 0) continue;
+      for (size_t s = 0; s < 2; ++s)
+        sides_[s].buckets.Load(sides_[s].chosen[t], *inputs[s], &sides_[s].scratch);
+      values_[t] = Distance(&sides_[0].scratch, &sides_[1].scratch);
+    }
+    out->column = column_;
+    out->values = values_;
+    out->present = present_;
+    return OkStatus();
+  }
+
+  size_t MemoryBytes() const override {
+    size_t bytes = values_.capacity() * 9;
+    for (const Side& side : sides_) {
+      bytes += side.buckets.MemoryBytes() + side.scratch.capacity() * sizeof(Bucket) +
+               (side.labels.capacity() + side.target.capacity() + side.chosen.capacity()) * 4;
+    }
+    return bytes;
+  }
+
+ private:
+  struct Side {
+    explicit Side(LabelTable* table) : buckets(table) {}
+    HistogramBuckets buckets;
+    std::vector<LabelId> labels;   // by histogram, without name and bound
+    std::vector<uint32_t> target;  // by histogram: its place in the result
+    std::vector<uint32_t> chosen;  // by place: the histogram that is there at this tick
+    std::vector<Bucket> scratch;
+  };
+
+  Side sides_[2];
+  LabelColumnPtr column_;
+  std::vector<double> values_;
+  std::vector<uint8_t> present_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operator> MakeHistogramDistance(LabelTable* table) {
+  return std::make_unique<HistogramDistanceOp>(table);
+}
+
+}  // namespace pitwall::eval

@@ -1,0 +1,186 @@
+// Robust z-scores (services/model/robust_score.h): of elements against their peers at the tick, and
+// of elements against median and MAD of a window.
+#include <algorithm>
+#include <cmath>
+
+#include "rules/eval/grouping.h"
+#include "rules/eval/operator.h"
+#include "services/model/robust_score.h"
+#include "services/model/value.h"
+
+namespace pitwall::eval {
+namespace {
+
+constexpr size_t kLeastPeers = 2;
+
+// The median of n - 1 sorted numbers: those of sorted(0..n) but the one at `left_out`.
+template <typename Sorted>
+double MedianWithout(size_t n, size_t left_out, Sorted sorted) {
+  const size_t peers = n - 1;
+  const auto peer = [&](size_t k) { return sorted(k + (k >= left_out ? 1 : 0)); };
+  const double upper = peer(peers / 2);
+  return peers % 2 == 1 ? upper : peer(peers / 2 - 1) * 0.5 + upper * 0.5;
+}
+
+// peer_zscore. The peers of an element are the others of its group: what it is measured against
+// does not hang on itself, which would matter among few.
+class PeerScoreOp : public Operator {
+ public:
+  PeerScoreOp(const plan::Node& node, LabelTable* table)
+      : group_(table->AddTransform(true, node.strings)) {}
+
+  Status Bind(Context& context, Inputs inputs) override {
+    LabelTable& table = *context.table;
+    const std::span<const LabelId> elements = inputs[0]->column->ids();
+    grouping_.Build(&table, group_, elements);
+    std::vector<LabelId> ids(elements.size());
+    for (size_t i = 0; i < ids.size(); ++i) ids[i] = table.Apply(table.drop_name(), elements[i]);
+    rename_.Build(&table, ids);
+    order_.resize(grouping_.largest());
+    deviations_.resize(grouping_.largest());
+    raw_.assign(elements.size(), 0);
+    raw_present_.assign(elements.size(), 0);
+    return OkStatus();
+  }
+
+  Status Run(Context&, Inputs inputs, Vector* out) override {
+    for (size_t g = 0; g < grouping_.groups(); ++g) Score(*inputs[0], g);
+    out->column = rename_.column();
+    out->values = raw_;
+    out->present = raw_present_;
+    if (rename_.identity()) return OkStatus();
+    RETURN_IF_ERROR(rename_.Move(raw_, raw_present_, &values_, &present_));
+    out->values = values_;
+    out->present = present_;
+    return OkStatus();
+  }
+
+  size_t MemoryBytes() const override {
+    return grouping_.MemoryBytes() + rename_.MemoryBytes() + order_.capacity() * 4 +
+           (deviations_.capacity() + raw_.capacity() + values_.capacity()) * 8 +
+           raw_present_.capacity() + present_.capacity();
+  }
+
+ private:
+  void Score(const Vector& in, size_t group) {
+    const double* const v = in.values.data();
+    size_t n = 0;  // numbers
+    for (size_t place = grouping_.begin(group); place < grouping_.end(group); ++place) {
+      const size_t i = grouping_.element(place);
+      raw_present_[i] = 0;
+      if (in.present[i] != 0 && !std::isnan(v[i])) order_[n++] = static_cast<uint32_t>(i);
+    }
+    for (size_t place = grouping_.begin(group); place < grouping_.end(group); ++place) {
+      const size_t i = grouping_.element(place);
+      if (in.present[i] == 0 || !std::isnan(v[i]) || n < kLeastPeers) continue;
+      raw_[i] = NormalNan();
+      raw_present_[i] = 1;
+    }
+    if (n < kLeastPeers + 1) return;
+    // Equal values in the order of their labels, which tells 0 from -0.
+    std::sort(order_.begin(), order_.begin() + static_cast<ptrdiff_t>(n),
+              [v](uint32_t a, uint32_t b) { return v[a] != v[b] ? v[a] < v[b] : a < b; });
+    const auto sorted = [&](size_t k) { return v[order_[k]]; };
+    const auto deviations_end = deviations_.begin() + static_cast<ptrdiff_t>(n);
+    // Which of the others is left out changes their median only where it passes the middle: there
+    // are three of them at the most.
+    double median = NormalNan();
+    for (size_t k = 0; k < n; ++k) {
+      const size_t i = order_[k];
+      raw_present_[i] = 1;
+      const double of_peers = MedianWithout(n, k, sorted);
+      if (!std::isfinite(of_peers)) {
+        raw_[i] = NormalNan();
+        continue;
+      }
+      if (of_peers != median) {
+        median = of_peers;
+        for (size_t j = 0; j < n; ++j) deviations_[j] = std::fabs(sorted(j) - median);
+        std::sort(deviations_.begin(), deviations_end);
+      }
+      const auto own = static_cast<size_t>(
+          std::lower_bound(deviations_.begin(), deviations_end, std::fabs(v[i] - median)) -
+          deviations_.begin());
+      const double mad = MedianWithout(n, own, [&](size_t j) { return deviations_[j]; });
+      raw_[i] = RobustScore(v[i], median, mad);
+    }
+  }
+
+  const TransformId group_;
+  Grouping grouping_;
+  Rename rename_;
+  std::vector<uint32_t> order_;     // scratch: the numbers of a group, sorted
+  std::vector<double> deviations_;  // scratch: of all of them from the median of the peers
+  std::vector<double> raw_, values_;
+  std::vector<uint8_t> raw_present_, present_;
+};
+
+// baseline_zscore: inputs are the values, and the medians and MADs of the windows, which meet where
+// the labels but for the name are equal.
+class BaselineScoreOp : public Operator {
+ public:
+  Status Bind(Context& context, Inputs inputs) override {
+    LabelTable& table = *context.table;
+    const std::span<const LabelId> elements = inputs[0]->column->ids();
+    std::vector<LabelId> ids(elements.size());
+    for (size_t i = 0; i < ids.size(); ++i) ids[i] = table.Apply(table.drop_name(), elements[i]);
+    rename_.Build(&table, ids);
+    Meet(table, ids, inputs[1]->column->ids(), &median_);
+    Meet(table, ids, inputs[2]->column->ids(), &mad_);
+    raw_.assign(elements.size(), 0);
+    raw_present_.assign(elements.size(), 0);
+    return OkStatus();
+  }
+
+  Status Run(Context&, Inputs inputs, Vector* out) override {
+    const Vector& value = *inputs[0];
+    const Vector& median = *inputs[1];
+    const Vector& mad = *inputs[2];
+    for (size_t i = 0; i < raw_.size(); ++i) {
+      raw_present_[i] = 0;
+      if (value.present[i] == 0 || median_[i] == kNoLabel || mad_[i] == kNoLabel) continue;
+      if (median.present[median_[i]] == 0 || mad.present[mad_[i]] == 0) continue;
+      const double score =
+          RobustScore(value.values[i], median.values[median_[i]], mad.values[mad_[i]]);
+      raw_[i] = std::isnan(score) ? NormalNan() : score;
+      raw_present_[i] = 1;
+    }
+    out->column = rename_.column();
+    out->values = raw_;
+    out->present = raw_present_;
+    if (rename_.identity()) return OkStatus();
+    RETURN_IF_ERROR(rename_.Move(raw_, raw_present_, &values_, &present_));
+    out->values = values_;
+    out->present = present_;
+    return OkStatus();
+  }
+
+  size_t MemoryBytes() const override {
+    return rename_.MemoryBytes() + (median_.capacity() + mad_.capacity()) * 4 +
+           (raw_.capacity() + values_.capacity()) * 9;
+  }
+
+ private:
+  // partner[i]: the place of ids[i] among `others`, kNoLabel where it is not there.
+  static void Meet(const LabelTable& table, const std::vector<LabelId>& ids,
+                   std::span<const LabelId> others, std::vector<uint32_t>* partner) {
+    std::vector<uint32_t> place(table.limit(), kNoLabel);
+    for (size_t k = 0; k < others.size(); ++k) place[others[k]] = static_cast<uint32_t>(k);
+    partner->resize(ids.size());
+    for (size_t i = 0; i < ids.size(); ++i) (*partner)[i] = place[ids[i]];
+  }
+
+  Rename rename_;
+  std::vector<uint32_t> median_, mad_;
+  std::vector<double> raw_, values_;
+  std::vector<uint8_t> raw_present_, present_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operator> MakePeerScore(const plan::Node& node, LabelTable* table) {
+  return std::make_unique<PeerScoreOp>(node, table);
+}
+std::unique_ptr<Operator> MakeBaselineScore() { return std::make_unique<BaselineScoreOp>(); }
+
+}  // namespace pitwall::eval

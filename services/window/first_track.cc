@@ -1,0 +1,153 @@
+#include "services/window/first_track.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "services/base/check.h"
+#include "services/model/value.h"
+#include "services/window/sample_track.h"
+
+namespace pitwall::window {
+
+void FirstTrack::AddDemand(const Demand& demand) {
+  for (const Answer& answer : answers_) {
+    if (answer.function == demand.function && answer.text == demand.arguments) return;
+  }
+  answers_.push_back({demand.function, demand.arguments, {}, {}, {}});
+  answers_.back().values.resize(columns_.size());
+  answers_.back().known.resize(columns_.size(), Known::kNot);
+}
+
+void FirstTrack::SetColumns(size_t columns) {
+  if (columns <= columns_.size()) return;
+  columns_.resize(columns);
+  for (Answer& answer : answers_) {
+    answer.values.resize(columns);
+    answer.known.resize(columns, Known::kNot);
+  }
+}
+
+void FirstTrack::Scatter(int64_t position, std::span<const uint32_t> cells,
+                         std::span<const uint32_t> columns, const double* values) {
+  if (position <= after_) return;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    Column& column = columns_[columns[i]];
+    const double value = values[cells[i]];
+    if (column.values.size() == count_ || std::isnan(value)) continue;
+    if (column.skipped < skip_) {
+      ++column.skipped;
+      continue;
+    }
+    column.positions.push_back(position);
+    column.values.push_back(value);
+  }
+}
+
+FirstTrack::Answer& FirstTrack::AnswerOf(const Demand& demand, std::span<const double> arguments) {
+  const auto found = std::find_if(answers_.begin(), answers_.end(), [&](const Answer& answer) {
+    return answer.function == demand.function && answer.text == demand.arguments;
+  });
+  PITWALL_CHECK(found != answers_.end());  // AddDemand was told
+  const auto same = [](double a, double b) {
+    return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
+  };
+  if (!std::equal(arguments.begin(), arguments.end(), found->arguments.begin(),
+                  found->arguments.end(), same)) {
+    found->arguments.assign(arguments.begin(), arguments.end());
+    std::fill(found->known.begin(), found->known.end(), Known::kNot);
+  }
+  return *found;
+}
+
+void FirstTrack::Read(const Demand& demand, int64_t tick, int64_t /*after*/,
+                      std::span<const double> arguments, double* values, uint8_t* present) {
+  const int64_t end = tick - demand.offset;
+  Answer& answer = AnswerOf(demand, arguments);
+  // What a line says of the tick goes on changing.
+  const bool frozen = demand.function != WindowFunction::kIntercept;
+  for (size_t c = 0; c < columns_.size(); ++c) {
+    const Column& column = columns_[c];
+    present[c] = 0;
+    if (column.values.size() < count_ || column.positions.back() > end) continue;
+    if (answer.known[c] == Known::kNot || !frozen) {
+      double value = 0;
+      const bool any =
+          ValueOfSamples(demand.function, column.positions, column.values, column.positions.front(),
+                         column.positions.back(), tick, arguments, &value);
+      answer.known[c] = any ? Known::kValue : Known::kNone;
+      answer.values[c] = std::isnan(value) ? NormalNan() : value;
+    }
+    values[c] = answer.values[c];
+    present[c] = answer.known[c] == Known::kValue ? 1 : 0;
+  }
+}
+
+void FirstTrack::ForgetAnswers() {
+  for (Answer& answer : answers_) {
+    answer.values.assign(columns_.size(), 0);
+    answer.known.assign(columns_.size(), Known::kNot);
+  }
+}
+
+void FirstTrack::Remap(const std::vector<uint32_t>& keep) {
+  std::vector<Column> columns(keep.size());
+  for (size_t i = 0; i < keep.size(); ++i) {
+    if (keep[i] < columns_.size()) columns[i] = std::move(columns_[keep[i]]);
+  }
+  columns_ = std::move(columns);
+  ForgetAnswers();
+}
+
+void FirstTrack::ClearColumns(const std::vector<uint32_t>& columns) {
+  for (const uint32_t column : columns) columns_[column] = Column();
+  ForgetAnswers();
+}
+
+void FirstTrack::Restart(int64_t after) {
+  after_ = after;
+  for (Column& column : columns_) column = Column();
+  ForgetAnswers();
+}
+
+void FirstTrack::Save(BinaryWriter& out) const {
+  out.I64(after_);
+  out.U64(columns_.size());
+  for (const Column& column : columns_) {
+    out.I64(column.skipped);
+    out.I64s(column.positions);
+    out.Doubles(column.values);
+  }
+}
+
+void FirstTrack::Load(BinaryReader& in, size_t columns) {
+  after_ = in.I64();
+  const size_t n = in.Count(3);
+  if (n > columns) in.Fail();
+  columns_.assign(columns, Column());
+  for (size_t c = 0; c < n && in.ok(); ++c) {
+    Column& column = columns_[c];
+    column.skipped = in.I64();
+    column.positions = in.I64s();
+    column.values = in.Doubles();
+    const bool ascending = std::adjacent_find(column.positions.begin(), column.positions.end(),
+                                              std::greater_equal<>()) == column.positions.end();
+    if (column.skipped < 0 || column.skipped > skip_ || column.values.size() > count_ ||
+        column.positions.size() != column.values.size() || !ascending) {
+      in.Fail();
+    }
+  }
+  ForgetAnswers();
+}
+
+size_t FirstTrack::MemoryBytes() const {
+  size_t bytes = columns_.capacity() * sizeof(Column);
+  for (const Column& column : columns_) {
+    bytes +=
+        column.positions.capacity() * sizeof(int64_t) + column.values.capacity() * sizeof(double);
+  }
+  for (const Answer& answer : answers_) bytes += answer.values.capacity() * (sizeof(double) + 1);
+  return bytes;
+}
+
+}  // namespace pitwall::window

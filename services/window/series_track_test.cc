@@ -1,0 +1,313 @@
+// Windows that go by series: the share of time in a state, the first samples of an attempt, the
+// period of outliers. What random data hits seldom (window_oracle_test.cc has the rest).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "services/model/value.h"
+#include "services/window/first_track.h"
+#include "services/window/outlier_period.h"
+#include "services/window/state_track.h"
+#include "services/window/store_for_test.h"
+
+namespace pitwall::window {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+Demand Share(int64_t range_s, int64_t hold_s = 60) {
+  Demand demand = Window(WindowFunction::kShare, range_s);
+  demand.lookback = hold_s * kSecond;
+  return demand;
+}
+Demand First(WindowFunction function, int64_t samples, int64_t skip = 0) {
+  Demand demand = Window(function, 0);
+  demand.kind = WindowKind::kFirst;
+  demand.range = samples;
+  demand.skip = skip;
+  return demand;
+}
+Demand OfAttempt(Demand demand) {
+  demand.kind = WindowKind::kAttempt;
+  demand.range = 0;
+  return demand;
+}
+
+// The store after Save and Restore.
+std::unique_ptr<SeriesStore> Copy(const SeriesStore& store) {
+  BinaryWriter out;
+  store.Save(out);
+  BinaryReader in(out.data());
+  auto restored = SeriesStore::Restore(in, std::make_shared<DemandSet>(store.demands()), Limits());
+  EXPECT_TRUE(restored.ok()) << restored.status();
+  EXPECT_TRUE(in.Finish("state").ok());
+  return *std::move(restored);
+}
+
+TEST(Share, TheStateAtAnyTimeIsWhatASelectorFinds) {
+  Fixture f({Share(10)});
+  f.Tick(1);
+  EXPECT_EQ(f.Get(), std::nullopt);
+  ASSERT_TRUE(f.Put(2 * kSecond, 1).ok());
+  f.Tick(2);
+  EXPECT_EQ(f.Get(), 1);  // no time yet: what it is now
+  ASSERT_TRUE(f.Put(6 * kSecond, 0).ok());
+  f.Tick(6);
+  EXPECT_EQ(f.Get(), 1);
+  f.Tick(10);
+  EXPECT_EQ(f.Get(), 0.5);  // 2..6 on, 6..10 off
+  f.Tick(14);
+  EXPECT_EQ(f.Get(), 0.2);  // from 4 on: what was before goes on into the window
+  f.Tick(16);
+  EXPECT_EQ(f.Get(), 0);
+}
+
+TEST(Share, HoldsNoLongerThanLookbackAndNotBeyondMarkers) {
+  Fixture f({Share(100, 5), Share(100, 1000)});
+  ASSERT_TRUE(f.Put(10 * kSecond, 2).ok());
+  ASSERT_TRUE(f.Put(30 * kSecond, 0).ok());
+  ASSERT_TRUE(f.Put(35 * kSecond, kNan).ok());
+  ASSERT_TRUE(f.Put(40 * kSecond, -1).ok());
+  ASSERT_TRUE(f.Put(50 * kSecond, StaleMarker()).ok());
+  f.Tick(60);
+  EXPECT_EQ(f.Get(0), 10.0 / 15);  // 10..15, 40..45 of 10..15, 30..35, 40..45
+  EXPECT_EQ(f.Get(1), (20.0 + 10.0) / (20 + 5 + 10));
+  f.Tick(149);
+  EXPECT_EQ(f.Get(1), 1);  // 49..50
+  f.Tick(150);
+  EXPECT_EQ(f.Get(1), std::nullopt);
+}
+
+TEST(Share, OfAnAttemptIsOfAllOfIt) {
+  Fixture f({OfAttempt(Share(0)), Share(20)});
+  for (int64_t t = 0; t < 1000; ++t) {
+    ASSERT_TRUE(f.Put((t + 1) * kSecond, t % 4 == 0 ? 1 : 0).ok());
+    f.store.SealTo((t + 1) * kSecond);
+  }
+  f.Tick(1001);
+  EXPECT_EQ(f.Get(0), 0.25);
+  EXPECT_EQ(f.Get(1), 0.25);
+  f.store.BeginAttempt(1001 * kSecond + 1);
+  f.Tick(1002);
+  EXPECT_EQ(f.Get(0), std::nullopt);  // the new one has said nothing yet
+  EXPECT_EQ(f.Get(1), 0.2);           // 982 + 4k .. + 1; from 1000 on held at 0
+  ASSERT_TRUE(f.Put(1003 * kSecond, 1).ok());
+  f.Tick(1004);
+  EXPECT_EQ(f.Get(0), 1);
+  EXPECT_EQ(Copy(f.store)->Read(0).values[0], 1);
+}
+
+TEST(Share, TooManyChangesAreToldAndForgotten) {
+  Fixture f({Share(20'000)});
+  int64_t t = 1;
+  for (; t <= 6000; ++t) ASSERT_TRUE(f.Put(t * kSecond, t % 2 == 0 ? 1 : 0).ok());
+  f.Tick(t);
+  EXPECT_EQ(f.Get(), std::nullopt);
+  EXPECT_THAT(std::string(f.store.DemandStatus(0).message()),
+              testing::HasSubstr("more than 4096 changes of state"));
+  f.Tick(t + 25'000);
+  EXPECT_EQ(f.Get(), std::nullopt);
+  EXPECT_TRUE(f.store.DemandStatus(0).ok());
+}
+
+TEST(Share, KeepsChangesAndNotSamples) {
+  Fixture f({Share(4000)});
+  size_t early = 0;
+  for (int64_t t = 1; t <= 4000; ++t) {
+    ASSERT_TRUE(f.Put(t * kSecond, 7).ok());
+    f.Tick(t);
+    EXPECT_EQ(f.Get(), 1);
+    if (t == 100) early = f.store.MemoryBytes();
+  }
+  EXPECT_EQ(f.store.MemoryBytes(), early);
+}
+
+TEST(FirstSamples, FreezeWhenFull) {
+  Fixture f({First(WindowFunction::kQuantile, 3, 2), First(WindowFunction::kSum, 3, 2),
+             First(WindowFunction::kCount, 1)});
+  const double half[] = {0.5};
+  const auto median = [&] {
+    const Column column = f.store.Read(0, half);
+    return column.present[0] ? std::optional(column.values[0]) : std::nullopt;
+  };
+  const double values[] = {100, 100, 1, kNan, 2, StaleMarker(), 9};
+  int64_t t = 0;
+  for (const double value : values) {
+    ASSERT_TRUE(f.Put(++t * kSecond, value).ok());
+    f.Tick(t);
+    EXPECT_EQ(median().has_value(), t == 7) << t;
+    EXPECT_EQ(f.Get(2), 1);
+  }
+  EXPECT_EQ(median(), 2);
+  EXPECT_EQ(f.Get(1), 12);
+  for (; t < 50; ++t) ASSERT_TRUE(f.Put((t + 1) * kSecond, 1000).ok());
+  f.Tick(t);
+  EXPECT_EQ(median(), 2);
+  // Other arguments are another answer of the same samples.
+  EXPECT_EQ(f.store.Read(0, std::vector<double>{1.0}).values[0], 9);
+  EXPECT_EQ(median(), 2);
+  EXPECT_EQ(Copy(f.store)->Read(0, half).values[0], 2);
+
+  f.store.BeginAttempt((t + 1) * kSecond);
+  f.Tick(t + 1);
+  EXPECT_EQ(median(), std::nullopt);
+  const auto restored = Copy(f.store);
+  for (SeriesStore* store : {&f.store, restored.get()}) {
+    for (int64_t i = 2; i <= 6; ++i) {
+      ASSERT_TRUE(store
+                      ->Append({(t + i) * kSecond, "s", "boot", 1000, 0},
+                               std::vector<SeriesId>{f.a},
+                               std::vector<double>{-1.0 * static_cast<double>(i)})
+                      .ok());
+    }
+    store->SealTo((t + 6) * kSecond);
+    store->BeginTick((t + 6) * kSecond);
+    EXPECT_EQ(store->Read(0, half).values[0], -5);
+    EXPECT_TRUE(store->Read(0, half).present[0]);
+  }
+}
+
+TEST(FirstSamples, AnOffsetReadsThemLater) {
+  Demand demand = First(WindowFunction::kSum, 2);
+  demand.offset = 10 * kSecond;
+  Fixture f({demand});
+  ASSERT_TRUE(f.Put(1 * kSecond, 1).ok());
+  ASSERT_TRUE(f.Put(5 * kSecond, 2).ok());
+  f.Tick(14);
+  EXPECT_EQ(f.Get(), std::nullopt);
+  f.Tick(15);
+  EXPECT_EQ(f.Get(), 3);
+}
+
+TEST(FirstSamples, SurviveExpiryAndGoWithTheSeries) {
+  Fixture f({First(WindowFunction::kSum, 2), Instant(60)});
+  ASSERT_TRUE(f.Put(1 * kSecond, 1).ok());
+  ASSERT_TRUE(f.Put(2 * kSecond, 2).ok());
+  f.Tick(100'000);
+  EXPECT_TRUE(f.store.Expire().empty());
+  EXPECT_EQ(f.Get(), 3);
+  f.store.Reset(std::vector<SeriesId>{f.a});
+  EXPECT_EQ(f.Get(), std::nullopt);
+  ASSERT_TRUE(f.Put(100'001 * kSecond, 5).ok());
+  ASSERT_TRUE(f.Put(100'002 * kSecond, 6).ok());
+  f.Tick(100'002);
+  EXPECT_EQ(f.Get(), 11);
+}
+
+TEST(SeriesTracks, ValidateNamesTheFault) {
+  const auto message = [](const Demand& demand) {
+    return std::string(SeriesStore::Validate(demand).message());
+  };
+  EXPECT_EQ(message(Share(60)), "");
+  EXPECT_EQ(message(OfAttempt(Share(0))), "");
+  EXPECT_EQ(message(Share(1'000'000)), "");  // no panes
+  EXPECT_THAT(message(Share(60, 0)), testing::HasSubstr("look-back"));
+  Demand demand = Share(60);
+  demand.kind = WindowKind::kSamples;
+  EXPECT_THAT(message(demand), testing::HasSubstr("function"));
+  EXPECT_THAT(message(First(WindowFunction::kShare, 5)), testing::HasSubstr("function"));
+  EXPECT_EQ(message(First(WindowFunction::kMad, SeriesStore::kMaxFirstSamples)), "");
+  EXPECT_THAT(message(First(WindowFunction::kMad, SeriesStore::kMaxFirstSamples + 1)),
+              testing::HasSubstr("the limit is 1024"));
+  EXPECT_THAT(message(First(WindowFunction::kSum, 0)), testing::HasSubstr("range"));
+  EXPECT_THAT(message(First(WindowFunction::kSum, 5, -1)), testing::HasSubstr("skip"));
+  EXPECT_THAT(message(OfAttempt(Window(WindowFunction::kOutlierPeriod, 0))),
+              testing::HasSubstr("every sample"));
+}
+
+// Whatever bytes come: refused or read, never a crash or a column out of order.
+TEST(SeriesTracks, DamagedStateIsRefused) {
+  StateTrack states(60 * kSecond, kMinPosition, 100);
+  FirstTrack first(3, 1, kMinPosition);
+  const uint32_t zero = 0;
+  for (int64_t t = 1; t < 9; ++t) {
+    const double value = static_cast<double>(t % 2);
+    for (SeriesTrack* track :
+         {static_cast<SeriesTrack*>(&states), static_cast<SeriesTrack*>(&first)}) {
+      track->SetColumns(1);
+      track->Scatter(t * kSecond, {&zero, 1}, {&zero, 1}, &value);
+    }
+  }
+  for (SeriesTrack* track :
+       {static_cast<SeriesTrack*>(&states), static_cast<SeriesTrack*>(&first)}) {
+    BinaryWriter out;
+    track->Save(out);
+    size_t refused = 0;
+    for (size_t at = 0; at < out.data().size(); ++at) {
+      for (const unsigned flip : {0x01U, 0x40U, 0x80U}) {
+        std::string bytes = out.data();
+        bytes[at] = static_cast<char>(static_cast<unsigned char>(bytes[at]) ^ flip);
+        BinaryReader in(bytes);
+        track->Load(in, 1);
+        refused += in.Finish("track").ok() ? 0 : 1;
+      }
+    }
+    EXPECT_GT(refused, 0u);
+    BinaryReader cut(std::string_view(out.data()).substr(0, out.data().size() - 1));
+    track->Load(cut, 1);
+    EXPECT_FALSE(cut.Finish("track").ok());
+    BinaryReader whole(out.data());
+    track->Load(whole, 1);
+    EXPECT_TRUE(whole.Finish("track").ok());
+    BinaryWriter again;
+    track->Save(again);
+    EXPECT_EQ(again.data(), out.data());
+  }
+}
+
+std::optional<double> Period(const std::vector<std::pair<double, double>>& samples, double limit) {
+  std::vector<int64_t> positions;
+  std::vector<double> values;
+  for (const auto& [at, value] : samples) {
+    positions.push_back(static_cast<int64_t>(at * 1e9));
+    values.push_back(value);
+  }
+  double period = 0;
+  return OutlierPeriod(positions, values, limit, &period) ? std::optional(period) : std::nullopt;
+}
+
+// One sample a second around 1, with 9 at the given times.
+std::vector<std::pair<double, double>> Steps(int n, const std::vector<int>& outliers) {
+  std::vector<std::pair<double, double>> out;
+  for (int i = 1; i <= n; ++i) out.emplace_back(i, 1 + 0.01 * (i % 3));
+  for (const int at : outliers) out[static_cast<size_t>(at - 1)].second = 9;
+  return out;
+}
+
+TEST(OutlierPeriod, RegularStalls) {
+  EXPECT_EQ(Period(Steps(100, {10, 30, 50, 70, 90}), 3), 20);
+  EXPECT_EQ(Period(Steps(100, {10, 30, 51, 70, 90}), 3), 20);  // one off by a sample
+  EXPECT_EQ(Period(Steps(100, {10, 30, 50}), 3), 20);
+  EXPECT_EQ(Period(Steps(100, {10, 30}), 3), std::nullopt);              // too few
+  EXPECT_EQ(Period(Steps(100, {10, 15, 50, 58, 90}), 3), std::nullopt);  // no rhythm
+  // One distance in five may be another, two may not.
+  EXPECT_EQ(Period(Steps(100, {10, 20, 30, 40, 50, 90}), 3), 10);
+  EXPECT_EQ(Period(Steps(100, {10, 20, 30, 40, 65, 90}), 3), std::nullopt);
+  // A stall of three samples is one event.
+  EXPECT_EQ(Period(Steps(100, {10, 11, 12, 40, 41, 42, 70, 71, 72}), 3), 30);
+  EXPECT_EQ(Period(Steps(100, {10, 30, 50, 70, 90}), 2000), std::nullopt);  // none is that far
+}
+
+TEST(OutlierPeriod, OddWindows) {
+  EXPECT_EQ(Period({}, 3), std::nullopt);
+  EXPECT_EQ(Period({{1, 5}}, 3), std::nullopt);
+  EXPECT_EQ(Period(Steps(100, {10, 30, 50}), 0), std::nullopt);
+  EXPECT_EQ(Period(Steps(100, {10, 30, 50}), kNan), std::nullopt);
+  auto samples = Steps(100, {10, 30, 50, 70});
+  for (const size_t at : {4u, 29u, 60u}) samples[at].second = kNan;  // the outlier at 30 too
+  EXPECT_EQ(Period(samples, 3), std::nullopt);
+  samples[29].second = kInf;
+  samples[49].second = -kInf;  // either side
+  EXPECT_EQ(Period(samples, 3), 20);
+  for (auto& [at, value] : samples) value = kInf;
+  EXPECT_EQ(Period(samples, 3), std::nullopt);
+  // All alike but for the outliers: within 1 % of the median nothing is one.
+  for (auto& [at, value] : samples) value = std::fmod(at, 20) == 0 ? 100.5 : 100;
+  EXPECT_EQ(Period(samples, 3), std::nullopt);
+  for (auto& [at, value] : samples) value = std::fmod(at, 20) == 0 ? 104 : 100;
+  EXPECT_EQ(Period(samples, 3), 20);
+}
+
+}  // namespace
+}  // namespace pitwall::window
