@@ -16,8 +16,13 @@ namespace {
 
 std::vector<std::string> Names() {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(PITWALL_GOLDEN_SCRIPTS)) {
-    if (entry.path().extension() == ".test") names.push_back(entry.path().stem().string());
+  // own/: what Prometheus does not have.
+  for (const std::string folder : {"", "own/"}) {
+    for (const auto& entry :
+         std::filesystem::directory_iterator(Cat(PITWALL_GOLDEN_SCRIPTS, "/", folder))) {
+      if (entry.path().extension() == ".test")
+        names.push_back(Cat(folder, entry.path().stem().string()));
+    }
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -45,8 +50,11 @@ TEST_P(GoldenScripts, Pass) {
   EXPECT_GT(evals, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, GoldenScripts, testing::ValuesIn(Names()),
-                         [](const auto& script) { return script.param; });
+INSTANTIATE_TEST_SUITE_P(All, GoldenScripts, testing::ValuesIn(Names()), [](const auto& script) {
+  std::string name = script.param;
+  std::replace(name.begin(), name.end(), '/', '_');
+  return name;
+});
 
 }  // namespace
 }  // namespace pitwall::tools
