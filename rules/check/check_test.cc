@@ -201,9 +201,9 @@ TEST(Support, WhatIsEvaluatedPasses) {
         "stddev(a) without (x)",
         "time() - timestamp(a) > 60",
         "absent(a{x=\"y\"})",
-        "scalar(sum(a)) > bool 1",
-        "vector(1)",
-        "1",
+        "a > scalar(sum(a)) + (scalar(b) > bool 1)",
+        "a > on () vector(1)",
+        "a + 1",
         "-a offset 5m",
         "clamp(a, 0, 1)",
         "round(a, 0.1)",
@@ -255,7 +255,7 @@ TEST(Windows, FutureHistoryAndCost) {
             "samples, or skip some between two evaluations\n          avg_over_time(a[1s]) > 1\n"
             "                         ^~~~\n");
   EXPECT_EQ(CheckExpr("avg_over_time(a[30d]) > 1", "interval: 1s"),
-            "p.yaml:7:22: error: a window of 30d has 2592000 panes for each series, 20 MiB and "
+            "p.yaml:7:22: error: a window of 30d has 2592000 panes for each series, 19.8 MiB and "
             "more, at most 65536 are allowed: use a longer interval (now 1s), or record a shorter "
             "window and look at that\n          avg_over_time(a[30d]) > 1\n"
             "                         ^~~~~\n");

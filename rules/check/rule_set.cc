@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
+#include "rules/check/label_flow.h"
 #include "rules/check/types.h"
 #include "rules/check/validators.h"
 #include "services/base/strings.h"
@@ -139,10 +140,19 @@ class SetChecker {
       CheckParameters(context, exprs, sources);
     }
     Needs(group, rule, checked);
+    CheckTimes(group, rule, diagnostics_);
+    CheckRecordedName(group, rule, options_, diagnostics_);
+    duplicates_.Check(group, rule, *checked, diagnostics_);
   }
 
   void CheckExpr(const ExprContext& context, const lang::Expr& expr) {
     if (!CheckTypes(context, expr)) return;
+    const bool clear = context.rule.clear.has_value() && &expr == context.rule.clear->expr.get();
+    CheckOutcome(context, expr,
+                 clear                ? Outcomes::kClear
+                 : context.rule.alert ? Outcomes::kAlert
+                                      : Outcomes::kRecord);
+    CheckLabels(context, expr);
     CheckSupport(context, expr);
     CheckWindows(context, expr);
     CheckClock(context, expr);
@@ -181,6 +191,7 @@ class SetChecker {
   const CheckOptions& options_;
   Diagnostics* diagnostics_;
   RecordedMetrics recorded_;
+  DuplicateRules duplicates_;
 };
 
 }  // namespace

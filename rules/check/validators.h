@@ -49,6 +49,25 @@ void CheckWindows(const ExprContext& context, const lang::Expr& expr);
 void CheckClock(const ExprContext& context, const lang::Expr& expr);
 // Names of metrics that nobody sends.
 void CheckNames(const ExprContext& context, const lang::Expr& expr);
+// Which expression of a rule: what is odd in one may be right in another.
+enum class Outcomes { kAlert, kClear, kRecord };
+// Rules that can never fire, or always do.
+void CheckOutcome(const ExprContext& context, const lang::Expr& expr, Outcomes outcomes);
+// A `for` that has no effect.
+void CheckTimes(const CheckedGroup& group, const lang::RuleText& rule,
+                lang::Diagnostics* diagnostics);
+// A recorded name that means something else already.
+void CheckRecordedName(const CheckedGroup& group, const lang::RuleText& rule,
+                       const CheckOptions& options, lang::Diagnostics* diagnostics);
+// Rules that say the same twice: to be asked for each rule of the set, in order.
+class DuplicateRules {
+ public:
+  void Check(const CheckedGroup& group, const lang::RuleText& rule, const CheckedRule& checked,
+             lang::Diagnostics* diagnostics);
+
+ private:
+  StringMap<std::string> seen_;  // what makes a rule -> where it stands
+};
 // $names that are not declared, and declared ones that are not used.
 void CheckParameters(const ExprContext& context, std::span<const lang::Expr* const> exprs,
                      std::span<const lang::Source* const> sources);

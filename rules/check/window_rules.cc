@@ -6,7 +6,8 @@
 #include "services/base/strings.h"
 #include "services/model/pane_grid.h"
 #include "services/model/position.h"
-#include "services/model/window_cost.h"
+#include "services/model/window_limits.h"
+#include "services/model/window_state.h"
 
 namespace pitwall::check {
 namespace {
@@ -83,8 +84,10 @@ class WindowChecker {
     if (keeps_samples) {
       CatTo(text, ", and ", call_->function, " keeps every sample of them, at most ", most);
     } else {
-      demand.function = WindowFunction::kSum;
-      CatTo(text, ", ", BytesText(BytesOf(demand, panes).one_sample), " and more, at most ", most);
+      const auto count = static_cast<double>(panes);
+      const WindowState state = WindowStateOf(WindowKind::kTime, WindowFunction::kSum);
+      CatTo(text, ", ", FormatBytes(WindowStateBytes(state, count, count)), " and more, at most ",
+            most);
     }
     CatTo(text, " are allowed: use a longer interval (now ", Length(context_, interval_), ")");
     if (keeps_samples && call_->function == "quantile_over_time")
@@ -97,8 +100,7 @@ class WindowChecker {
   bool KeepsEachSample() const {
     return call_ != nullptr &&
            (call_->function == "quantile_over_time" || call_->function == "mad_over_time" ||
-            call_->function == "outlier_period_over_time" ||
-            call_->function == "baseline_zscore" ||
+            call_->function == "outlier_period_over_time" || call_->function == "baseline_zscore" ||
             call_->function == "double_exponential_smoothing");
   }
 

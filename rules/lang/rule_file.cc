@@ -182,6 +182,7 @@ class Reader {
       }
     }
     rule.hold = ReadDuration(map, "for", group.step_clock).value_or(0);
+    rule.hold_position = map.KeyPosition("for");
     rule.keep_firing = ReadDuration(map, "keep_firing_for", group.step_clock).value_or(0);
     ReadScope(map, group, &rule);
     ReadParameters(map, &rule);

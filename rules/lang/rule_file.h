@@ -55,6 +55,7 @@ struct RuleText {
   ExprText expr;
   std::optional<ExprText> clear;
   int64_t hold = 0;  // for
+  Position hold_position;
   int64_t keep_firing = 0;
   std::optional<Scope> scope;
   std::vector<ParameterText> parameters;

@@ -28,7 +28,7 @@ std::string RuleSetHash(const RuleSetText& rule_set, int64_t default_interval) {
 }
 
 StatusOr<ProgramPtr> CompileRuleSet(const RuleSetText& rule_set, int64_t default_interval,
-                                    lang::Diagnostics* diagnostics) {
+                                    lang::Diagnostics* diagnostics, const RuleLimits* limits) {
   if (default_interval <= 0)
     return InvalidArgument("the default evaluation interval must be greater than 0");
   lang::Diagnostics own;
@@ -44,6 +44,7 @@ StatusOr<ProgramPtr> CompileRuleSet(const RuleSetText& rule_set, int64_t default
   auto program = std::make_shared<Program>();
   if (!own.HasErrors()) {
     *program = PlanRuleSet(checked);
+    if (limits != nullptr) CheckLimits(checked, *program, *limits, &own);
     program->hash = RuleSetHash(rule_set, default_interval);
     program->overrides =
         Overrides::Parse(rule_set.overrides.name, rule_set.overrides.text, *program, &own);

@@ -13,6 +13,7 @@
 #include "rules/lang/diagnostic.h"
 #include "rules/plan/overrides.h"
 #include "rules/plan/program.h"
+#include "rules/plan/rule_limits.h"
 #include "services/base/status.h"
 
 namespace pitwall::plan {
@@ -37,9 +38,12 @@ struct RuleSetText {
 // Groups run in the order (pack, position in the file), whatever the order of `files`.
 // `default_interval`: of groups on the time clock without an interval; nanoseconds, > 0.
 // `diagnostics` (may be null) gets every error and warning, sorted. With any error the result is
-// InvalidArgument and names the first ones; warnings alone do not stop.
+// InvalidArgument and names the first ones; warnings alone do not stop. `limits` are those of rule
+// sets that are new; null: none, for sets that were accepted before (a replay must not fail over a
+// limit that was lowered since).
 StatusOr<ProgramPtr> CompileRuleSet(const RuleSetText& rule_set, int64_t default_interval,
-                                    lang::Diagnostics* diagnostics);
+                                    lang::Diagnostics* diagnostics,
+                                    const RuleLimits* limits = nullptr);
 // The same, without overrides.
 StatusOr<ProgramPtr> CompileRules(std::span<const RuleSetFile> files,
                                   int64_t default_interval = kDefaultInterval,

@@ -1,63 +1,15 @@
 #include "rules/plan/program_text.h"
 
+#include <cmath>
 #include <map>
-#include <set>
+#include <utility>
 
 #include "rules/plan/function_tables.h"
 #include "services/base/duration.h"
 #include "services/base/strings.h"
-#include "services/model/pane_grid.h"
 
 namespace pitwall::plan {
 namespace {
-
-std::string_view FamilyOf(WindowFunction function) {
-  switch (function) {
-    case WindowFunction::kLast:
-    case WindowFunction::kTimestamp:
-      return "newest sample";
-    case WindowFunction::kSum:
-    case WindowFunction::kAvg:
-    case WindowFunction::kCount:
-    case WindowFunction::kPresent:
-      return "sums";
-    case WindowFunction::kStddev:
-    case WindowFunction::kStdvar:
-      return "moments";
-    case WindowFunction::kMin:
-    case WindowFunction::kMax:
-      return "extremes";
-    case WindowFunction::kLastOverTime:
-    case WindowFunction::kFirstOverTime:
-      return "ends";
-    case WindowFunction::kRate:
-    case WindowFunction::kIncrease:
-    case WindowFunction::kDelta:
-    case WindowFunction::kIrate:
-    case WindowFunction::kIdelta:
-    case WindowFunction::kResets:
-    case WindowFunction::kChanges:
-      return "counter";
-    case WindowFunction::kTsOfFirst:
-    case WindowFunction::kTsOfLast:
-      return "counter";
-    case WindowFunction::kTsOfMin:
-    case WindowFunction::kTsOfMax:
-      return "extremes with positions";
-    case WindowFunction::kDeriv:
-    case WindowFunction::kIntercept:
-      return "regression";
-    case WindowFunction::kQuantile:
-    case WindowFunction::kMad:
-      return "ordered";
-    case WindowFunction::kSmoothing:
-    case WindowFunction::kOutlierPeriod:
-      return "samples";
-    case WindowFunction::kShare:
-      return "states";
-  }
-  return "";
-}
 
 std::string Length(const ClockSpec& clock, int64_t positions) {
   if (clock.step)
@@ -80,17 +32,15 @@ std::string SelectorText(const Selector& selector) {
   return out;
 }
 
-std::string DemandText(const Space& space, const DemandRef& ref) {
+}  // namespace
+
+std::string WindowText(const Space& space, const WindowCost& window) {
   const ClockSpec& clock = space.demands.clock;
-  const DemandSet& set = DemandsOf(space, ref.source);
-  const Demand& demand = set.demands[ref.demand];
-  std::string out = Cat(WindowFunctionName(demand.function), " of ");
-  if (ref.source == 0) {
-    out += SelectorText(set.selectors[demand.selector]);
-  } else {
-    const Subquery& subquery = space.subqueries[ref.source - 1];
-    CatTo(out, space.nodes[subquery.expr.index()].text, " every ", Length(clock, subquery.step));
-  }
+  const DemandSet& set = DemandsOf(space, window.ref.source);
+  const Demand& demand = set.demands[window.ref.demand];
+  std::string out = Cat(WindowFunctionName(demand.function), " of ",
+                        window.ref.source == 0 ? SelectorText(set.selectors[demand.selector])
+                                               : Cat("subquery ", window.ref.source - 1));
   switch (demand.kind) {
     case WindowKind::kInstant:
       CatTo(out, ", look-back ", Length(clock, demand.lookback));
@@ -111,48 +61,32 @@ std::string DemandText(const Space& space, const DemandRef& ref) {
   }
   if (!demand.arguments.empty()) CatTo(out, ", with ", demand.arguments);
   if (demand.offset > 0) CatTo(out, ", offset ", Length(clock, demand.offset));
-  const DemandCost cost = CostOf(demand);
+  const DemandCost& cost = window.shape;
   CatTo(out, ": ", cost.family, cost.rescans ? ", rescan" : ", incremental");
   if (cost.panes > 0) {
     CatTo(out, ", ", cost.panes, cost.panes == 1 ? " pane" : " panes",
           cost.paired ? ", two each " : " of ", Length(clock, cost.pane), cost.paired ? "," : "",
           " a series");
-    if (!cost.keeps_samples) {
-      CatTo(out, ", up to ", BytesText(cost.bytes.one_sample), " (with several samples a pane ",
-            BytesText(cost.bytes.several_samples), ")");
-    }
   }
   if (cost.keeps_samples) out += ", keeps every sample";
-  if (cost.keeps_samples && cost.panes > 0)
-    CatTo(out, ": ", BytesText(cost.bytes.one_sample), " with one a pane");
   if (demand.function == WindowFunction::kShare) out += ", keeps every change";
   return out;
 }
 
-void CollectDemands(const Space& space, NodeId id, std::set<DemandRef>* demands,
-                    std::vector<bool>* seen) {
-  if (id == kNoNode || (*seen)[id.index()]) return;
-  (*seen)[id.index()] = true;
-  const Node& node = space.nodes[id.index()];
-  if (node.kind == NodeKind::kDemand) {
-    demands->insert({node.source, node.demand});
-    if (node.source > 0)
-      CollectDemands(space, space.subqueries[node.source - 1].expr, demands, seen);
-  }
-  for (const NodeId input : node.inputs) CollectDemands(space, input, demands, seen);
+namespace {
+
+using WindowUsers = std::map<std::pair<uint32_t, DemandRef>, int>;  // space and window -> rules
+
+// To three digits: more would promise too much.
+double Rounded(double value) {
+  if (value == 0) return 0;
+  const double scale = std::pow(10.0, 2 - std::floor(std::log10(value)));
+  return std::round(value * scale) / scale;
 }
 
-std::set<DemandRef> DemandsOf(const Space& space, const Rule& rule) {
-  std::set<DemandRef> demands;
-  std::vector<bool> seen(space.nodes.size());
-  CollectDemands(space, rule.expr, &demands, &seen);
-  CollectDemands(space, rule.clear, &demands, &seen);
-  for (const Need& need : rule.needs) demands.insert({0, need.demand});
-  return demands;
-}
-
-void ExplainRule(const Space& space, const Rule& rule, const std::map<DemandRef, int>& users,
+void ExplainRule(const Space& space, const RuleCost& cost, const WindowUsers& users,
                  std::string* out) {
+  const Rule& rule = *cost.rule;
   const ClockSpec& clock = space.demands.clock;
   const auto node = [&](NodeId id) { return space.nodes[id.index()].text; };
   CatTo(*out, "    ", rule.kind == RuleKind::kAlert ? "alert " : "record ", rule.name, " (",
@@ -174,60 +108,55 @@ void ExplainRule(const Space& space, const Rule& rule, const std::map<DemandRef,
     CatTo(*out, "      parameter ", space.parameters[index].name, " = ",
           FormatDouble(space.parameters[index].value), "\n");
   }
-  for (const DemandRef& ref : DemandsOf(space, rule)) {
-    // 3, or of the first subquery s1.3
-    const std::string source = ref.source == 0 ? "" : Cat("s", ref.source, ".");
-    CatTo(*out, "      window ", source, ref.demand, ": ", DemandText(space, ref));
-    const int count = users.at(ref);
-    if (count > 1) CatTo(*out, ", shared by ", count, " rules");
+  CatTo(*out, "      cost: ", CostClassName(cost.cost_class()), ", ", FormatBytes(cost.state_bytes),
+        " of state and ", FormatNanos(cost.work_ns), " an evaluation for each series\n");
+  for (const WindowCost& window : cost.windows) {
+    const int shared = users.at({cost.space, window.ref});
+    CatTo(*out, "      window ", window.ref.source == 0 ? "" : Cat(window.ref.source - 1, "/"),
+          window.ref.demand, ": ", WindowText(space, window), "; ", FormatBytes(window.state_bytes),
+          ", ",
+          FormatNanos(window.ns_per_second * static_cast<double>(cost.group->interval) / 1e9));
+    if (shared > 1) CatTo(*out, ", shared by ", shared, " rules");
     *out += "\n";
   }
+  for (const SubqueryCost& subquery : cost.subqueries) {
+    const Subquery& planned = space.subqueries[subquery.index];
+    CatTo(*out, "      subquery ", subquery.index, ": ", node(planned.expr), " every ",
+          Length(clock, planned.step), ": ", FormatDouble(subquery.evaluations),
+          " evaluations in its window, ", FormatDouble(Rounded(subquery.evaluations_per_tick)),
+          " between two of the rule\n");
+  }
+}
+
+void ExplainTotal(const ProgramCost& cost, const TotalCost& total, std::string* out) {
+  CatTo(*out, total.file.empty() ? "in all" : Cat("file ", total.file), ": ", total.rules,
+        total.rules == 1 ? " rule, " : " rules, ", total.windows, " windows; with ",
+        cost.options.series, " series a selector ", FormatBytes(total.state_bytes), " of state");
+  if (total.cores > 0) CatTo(*out, ", ", FormatDouble(Rounded(total.cores * 100)), " % of a core");
+  if (total.ns_per_step > 0) CatTo(*out, ", ", FormatNanos(total.ns_per_step), " a step");
+  *out += "\n";
 }
 
 }  // namespace
 
-DemandCost CostOf(const Demand& demand) {
-  DemandCost cost;
-  cost.family = FamilyOf(demand.function);
-  if (demand.kind == WindowKind::kFirst) {
-    // Full and frozen, it is read once; but what a line says of the tick is another thing each
-    // time.
-    cost.rescans = demand.function == WindowFunction::kIntercept;
-    cost.keeps_samples = true;
-    return cost;
+std::string Explain(const Program& program, const CostOptions& options) {
+  const ProgramCost cost = EstimateCost(program, options);
+  WindowUsers users;
+  for (const RuleCost& rule : cost.rules) {
+    for (const WindowCost& window : rule.windows) ++users[{rule.space, window.ref}];
   }
-  cost.rescans = demand.function == WindowFunction::kSmoothing ||
-                 demand.function == WindowFunction::kOutlierPeriod ||
-                 demand.function == WindowFunction::kMad || demand.kind == WindowKind::kSamples;
-  cost.keeps_samples = KeepsSamples(demand);
-  if (demand.function == WindowFunction::kShare) return cost;  // no panes
-  if (demand.interval > 0 && (demand.kind == WindowKind::kTime ||
-                              (demand.kind == WindowKind::kInstant && demand.offset > 0))) {
-    const WindowShape shape = ShapeOf(demand, 0);
-    cost.pane = shape.grid.length;
-    cost.panes = shape.panes + shape.delay;
-    cost.paired = shape.grid.cut != 0;
-    cost.bytes = BytesOf(demand, cost.panes);
-  }
-  return cost;
-}
-
-std::string Explain(const Program& program) {
   std::string out = Cat("rule set ", program.hash, "\n");
-  for (const Space& space : program.spaces) {
+  size_t next = 0;
+  for (uint32_t s = 0; s < program.spaces.size(); ++s) {
+    const Space& space = program.spaces[s];
     size_t rules = 0;
-    size_t uses = 0;
-    std::map<DemandRef, int> users;
-    size_t windows = space.demands.demands.size();
-    for (const Subquery& subquery : space.subqueries) windows += subquery.demands.demands.size();
-    for (const Group& group : space.groups) {
-      rules += group.rules.size();
-      for (const Rule& rule : group.rules) {
-        for (const DemandRef& ref : DemandsOf(space, rule)) {
-          ++users[ref];
-          ++uses;
-        }
-      }
+    for (const Group& group : space.groups) rules += group.rules.size();
+    size_t windows = 0;
+    int uses = 0;
+    for (const auto& [window, count] : users) {
+      if (window.first != s) continue;
+      ++windows;
+      uses += count;
     }
     CatTo(out, "clock ", space.demands.clock.ToString(), ": ", space.groups.size(), " groups, ",
           rules, " rules, ", space.nodes.size(), " nodes, ", space.demands.selectors.size(),
@@ -238,9 +167,12 @@ std::string Explain(const Program& program) {
             Length(space.demands.clock, group.lookback));
       if (group.limit > 0) CatTo(out, ", limit ", group.limit);
       out += "\n";
-      for (const Rule& rule : group.rules) ExplainRule(space, rule, users, &out);
+      for (size_t r = 0; r < group.rules.size(); ++r)
+        ExplainRule(space, cost.rules[next++], users, &out);
     }
   }
+  for (const TotalCost& total : cost.files) ExplainTotal(cost, total, &out);
+  if (cost.files.size() > 1) ExplainTotal(cost, cost.total, &out);
   return out;
 }
 

@@ -41,17 +41,20 @@ clock time: 1 groups, 2 rules, 8 nodes, 2 selectors, 4 windows for 6 uses
       threshold: $low
       needs: a
       parameter low = 1
-      window 0: avg_over_time of a over 1m: sums, incremental, 60 panes of 1s a series, shared by 2 rules
-      window 1: last of a, look-back 5m: newest sample, incremental, shared by 2 rules
+      cost: incremental, 952 B of state and 16.2 ns an evaluation for each series
+      window 0: avg_over_time of a over 1m: sums, incremental, 60 panes of 1s a series; 909 B, 11.9 ns, shared by 2 rules
+      window 1: last of a, look-back 5m: newest sample, incremental; 25 B, 3.3 ns, shared by 2 rules
     alert p/g/B (dir/p.yaml:9)
       expr: (avg_over_time(a[1m]) * 2) > quantile_over_time(0.5, b[30s] offset 10s)
       scope: job
       watches: avg_over_time(a[1m]) * 2
       needs: a, b
-      window 0: avg_over_time of a over 1m: sums, incremental, 60 panes of 1s a series, shared by 2 rules
-      window 1: last of a, look-back 5m: newest sample, incremental, shared by 2 rules
-      window 2: quantile_over_time of b over 30s, with 0.5, offset 10s: ordered, incremental, 40 panes of 1s a series, keeps every sample
-      window 3: last of b, look-back 5m: newest sample, incremental
+      cost: incremental, 1.82 KiB of state and 73.3 ns an evaluation for each series
+      window 0: avg_over_time of a over 1m: sums, incremental, 60 panes of 1s a series; 909 B, 11.9 ns, shared by 2 rules
+      window 1: last of a, look-back 5m: newest sample, incremental; 25 B, 3.3 ns, shared by 2 rules
+      window 2: quantile_over_time of b over 30s, with 0.5, offset 10s: ordered, incremental, 40 panes of 1s a series, keeps every sample; 873 B, 49.8 ns
+      window 3: last of b, look-back 5m: newest sample, incremental; 25 B, 3.3 ns
+file dir/p.yaml: 2 rules, 4 windows; with 1000 series a selector 1.8 MiB of state, 0.00743 % of a core
 )"));
 }
 
@@ -74,14 +77,16 @@ TEST(Explain, CostOfWindowsBeyondPromql) {
   for (const std::string_view line :
        {"quantile_over_time of a over the first 200 samples of the attempt after 20 others, with "
         "0.5: "
-        "ordered, incremental, keeps every sample\n",
+        "ordered, incremental, keeps every sample; 3.17 KiB",
         "mad_over_time of a over the first 200 samples of the attempt after 20 others: "
-        "ordered, incremental, keeps every sample\n",
-        "share_over_time of a over 5m: states, incremental, keeps every change\n",
+        "ordered, incremental, keeps every sample; 3.17 KiB",
+        "share_over_time of a over 5m: states, incremental, keeps every change; ",
         "outlier_period_over_time of a over 50 samples, with 3: samples, rescan, keeps every "
-        "sample\n",
-        "window s1.0: sum_over_time of peer_zscore(a) > bool 3.5 every 1m over 10m: "
-        "sums, incremental, 600 panes of 1s a series\n"}) {
+        "sample; 2.05 KiB",
+        "window 0/0: sum_over_time of subquery 0 over 10m: sums, incremental, 600 panes of 1s a "
+        "series; ",
+        "subquery 0: peer_zscore(a) > bool 3.5 every 1m: 10 evaluations in its window, 0.0167 "
+        "between two of the rule\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
 }

@@ -1,7 +1,9 @@
 #include "services/base/strings.h"
 
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 
 namespace pitwall {
@@ -18,6 +20,22 @@ std::string FormatDouble(double value) {
                     exponent ? std::chars_format::scientific : std::chars_format::fixed);
   if (result.ec == std::errc()) return std::string(buffer, result.ptr);
   return absl::StrCat(value);
+}
+
+std::string FormatScaled(double value, double factor, std::span<const std::string_view> units) {
+  size_t at = 0;
+  while (value >= factor && at + 1 < units.size()) {
+    value /= factor;
+    ++at;
+  }
+  std::array<char, 48> text;
+  std::snprintf(text.data(), text.size(), "%.3g ", value);
+  return Cat(text.data(), units[at]);
+}
+
+std::string FormatBytes(double bytes) {
+  constexpr std::array<std::string_view, 6> kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  return FormatScaled(bytes, 1024, kUnits);
 }
 
 std::optional<double> ParseDouble(std::string_view text) {

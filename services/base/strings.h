@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -54,6 +55,9 @@ void CatTo(std::string& out, const T&... parts) {
 // Shortest text that reads back as the same double, as Prometheus prints it: 1, 0.1, 1e+21, NaN,
 // +Inf, -Inf.
 std::string FormatDouble(double value);
+// Three digits and the unit that fits, of units that are `factor` apart: "1.5 KiB", "3.4 us".
+std::string FormatScaled(double value, double factor, std::span<const std::string_view> units);
+std::string FormatBytes(double bytes);
 
 // Whole text as a number, or nothing. Accepts what Go's ParseFloat does: decimal, exponent, hex is
 // not needed, Inf, +Inf, -Inf, NaN in any case.

@@ -169,6 +169,12 @@ StatusOr<Config> ParseConfig(std::string_view file_name, std::string_view text) 
     Take(map.Strings("files"), &config.rules.files);
     Take(map.String("overrides"), &config.rules.overrides);
     Take(map.Duration("evaluation_interval"), &config.rules.evaluation_interval_ns);
+    ReadSection(map, "limits", &problems, [&](StrictMap& limits) {
+      plan::RuleLimits& l = config.rules.limits;
+      Take(limits.Int("state_bytes_per_series", 1, INT64_MAX), &l.state_bytes_per_series);
+      Take(limits.Int("work_ns_per_series", 1, INT64_MAX), &l.work_ns_per_series);
+      Take(limits.Int("subquery_depth", 1, 100), &l.subquery_depth);
+    });
   });
   ReadSection(top, "collector", &problems,
               [&](StrictMap& map) { ReadCollector(map, &config.collector, &problems); });
@@ -266,7 +272,10 @@ std::string PrintConfig(const Config& c) {
   CatTo(out, "grpc:\n  listen: ", Text(c.grpc.listen), "\n  token_file: ", Text(c.grpc.token_file),
         "\n", Tls(c.grpc.tls));
   CatTo(out, "rules:\n  files: ", List(c.rules.files), "\n  overrides: ", Text(c.rules.overrides),
-        "\n  evaluation_interval: ", FormatDuration(c.rules.evaluation_interval_ns), "\n");
+        "\n  evaluation_interval: ", FormatDuration(c.rules.evaluation_interval_ns),
+        "\n  limits: {state_bytes_per_series: ", c.rules.limits.state_bytes_per_series,
+        ", work_ns_per_series: ", c.rules.limits.work_ns_per_series,
+        ", subquery_depth: ", c.rules.limits.subquery_depth, "}\n");
   CatTo(out, "collector:\n  node: ", Text(c.collector.node),
         "\n  interval: ", FormatDuration(c.collector.interval_ns), "\n  socket: ", Text(c.Socket()),
         "\n  drop_dir: ", Text(c.collector.drop_dir), "\n  spool_dir: ", Text(c.SpoolDir()),

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rules/plan/rule_limits.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
 
@@ -49,6 +50,7 @@ struct RulesConfig {
   std::vector<std::string> files;  // empty: the starter pack
   std::string overrides;
   int64_t evaluation_interval_ns = 60 * kNanosPerSecond;
+  plan::RuleLimits limits;  // of rule sets that are loaded from now on
 };
 
 struct JobConfig {

@@ -28,4 +28,17 @@ StatusOr<codec::RuleSet> ReadRuleSet(const std::vector<std::string>& files,
   return rules;
 }
 
+plan::RuleSetText RuleSetTextOf(const codec::RuleSet& rules) {
+  plan::RuleSetText text;
+  for (const codec::RuleFile& file : rules.files) text.files.push_back({file.name, file.content});
+  if (rules.overrides.has_value())
+    text.overrides = {rules.overrides->name, rules.overrides->content};
+  return text;
+}
+
+Status CheckNewRuleSet(const codec::RuleSet& rules, const plan::RuleLimits& limits) {
+  return plan::CompileRuleSet(RuleSetTextOf(rules), rules.evaluation_interval_ns, nullptr, &limits)
+      .status();
+}
+
 }  // namespace pitwall

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "rules/plan/compile.h"
 #include "services/codec/rule_set_codec.h"
 
 namespace pitwall {
@@ -14,5 +15,12 @@ codec::RuleFile StarterPack();
 // Reads the files (none: the starter pack, and says so on stderr) and the overrides ("" for none).
 StatusOr<codec::RuleSet> ReadRuleSet(const std::vector<std::string>& files,
                                      const std::string& overrides, int64_t evaluation_interval_ns);
+
+// The same, for the compiler.
+plan::RuleSetText RuleSetTextOf(const codec::RuleSet& rules);
+
+// OK, or the errors of the set, limits that its rules cross among them. The door for rule sets that
+// are new: those that stand on the log already are loaded without limits.
+Status CheckNewRuleSet(const codec::RuleSet& rules, const plan::RuleLimits& limits);
 
 }  // namespace pitwall

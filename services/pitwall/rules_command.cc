@@ -1,5 +1,7 @@
 // `pitwall rules check|list|test|golden`.
+#include <algorithm>
 #include <cstdio>
+#include <optional>
 
 #include "rules/plan/compile.h"
 #include "rules/plan/program_text.h"
@@ -10,6 +12,7 @@
 #include "services/pitwall/files.h"
 #include "services/pitwall/flags.h"
 #include "services/pitwall/rule_files.h"
+#include "services/pitwall/rules_report.h"
 #include "services/tools/golden_run.h"
 #include "services/tools/rule_test.h"
 
@@ -21,7 +24,14 @@ using Kind = FlagSpec::Kind;
 
 const std::vector<FlagSpec>& RuleFlags() {
   static const std::vector<FlagSpec> specs = {
-      {"explain", Kind::kSwitch, "", "check: plan and cost of each rule"},
+      {"explain", Kind::kSwitch, "", "check: plan and estimated cost of each rule and file"},
+      {"json", Kind::kSwitch, "", "check: findings and costs as one JSON object on stdout"},
+      {"strict", Kind::kSwitch, "", "check: warnings fail too (exit 1)"},
+      {"series", Kind::kOne, "N", "check: series that a selector matches, for costs (1000)"},
+      {"sample-interval", Kind::kOne, "DURATION",
+       "check: between two samples of a series, for costs (1s)"},
+      {"limit", Kind::kMany, "NAME=VALUE",
+       "check: another limit of a rule, as rules.limits in the configuration"},
       {"overrides", Kind::kOne, "FILE", "parameters per job"},
       {"evaluation-interval", Kind::kOne, "DURATION", "of groups without one (1m)"},
       {"verbose", Kind::kSwitch, "", "golden: print each unsupported eval, with the reason"},
@@ -47,6 +57,22 @@ void List(const plan::Program& program) {
   }
 }
 
+StatusOr<plan::CostOptions> CostOptionsOf(const Flags& flags) {
+  plan::CostOptions costs;
+  if (const auto text = flags.One("series")) {
+    const std::optional<int64_t> series = ParseInt(*text);
+    if (!series || *series < 1)
+      return InvalidArgument(Cat("--series wants a number greater than 0, not ", Quote(*text)));
+    costs.series = *series;
+  }
+  if (const auto text = flags.One("sample-interval")) {
+    ASSIGN_OR_RETURN(costs.sample_interval, ParseDuration(*text));
+    if (costs.sample_interval <= 0)
+      return InvalidArgument("--sample-interval must be longer than 0");
+  }
+  return costs;
+}
+
 StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files,
                   const Flags& flags) {
   if (verb == "test") return tools::RunRuleTests(files);
@@ -57,13 +83,19 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
   }
   ASSIGN_OR_RETURN(const codec::RuleSet rules,
                    ReadRuleSet(files, flags.One("overrides").value_or(""), interval));
-  plan::RuleSetText text;
-  for (const codec::RuleFile& file : rules.files) text.files.push_back({file.name, file.content});
-  if (rules.overrides.has_value())
-    text.overrides = {rules.overrides->name, rules.overrides->content};
+  ASSIGN_OR_RETURN(const plan::CostOptions costs, CostOptionsOf(flags));
+  plan::RuleLimits limits;
+  for (const std::string& limit : flags.Many("limit"))
+    RETURN_IF_ERROR(plan::SetLimit(limit, &limits));
+  const bool check = verb == "check";
+  const bool json = check && flags.Has("json");
   lang::Diagnostics diagnostics;
-  const StatusOr<plan::ProgramPtr> program = plan::CompileRuleSet(text, interval, &diagnostics);
+  const StatusOr<plan::ProgramPtr> program =
+      plan::CompileRuleSet(RuleSetTextOf(rules), interval, &diagnostics, check ? &limits : nullptr);
   std::fputs(diagnostics.ToString().c_str(), stderr);
+  if (json) {
+    std::puts(RulesReport(diagnostics, program.ok() ? program->get() : nullptr, costs).c_str());
+  }
   if (!program.ok()) return kFailed;
   if (const Status runs = engine::CheckProgram(**program); !runs.ok()) {
     std::fprintf(stderr, "%s\n", std::string(ToStd(runs.message())).c_str());
@@ -73,13 +105,22 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
     List(**program);
     return kFine;
   }
-  if (flags.Has("explain")) std::fputs(plan::Explain(**program).c_str(), stdout);
+  if (flags.Has("explain") && !json) std::fputs(plan::Explain(**program, costs).c_str(), stdout);
+  const auto warnings = std::count_if(
+      diagnostics.list().begin(), diagnostics.list().end(),
+      [](const lang::Diagnostic& d) { return d.severity == lang::Severity::kWarning; });
+  const bool refused = flags.Has("strict") && warnings > 0;
+  if (json) return refused ? kFailed : kFine;
   size_t count = 0;
   for (const plan::Space& space : (*program)->spaces) {
     for (const plan::Group& group : space.groups) count += group.rules.size();
   }
-  std::printf("%zu rules in %zu files: no errors\n", count, rules.files.size());
-  return kFine;
+  std::printf("%zu rules in %zu files: no errors", count, rules.files.size());
+  if (warnings > 0)
+    std::printf(", %td %s%s", warnings, warnings == 1 ? "warning" : "warnings",
+                refused ? " (refused by --strict)" : "");
+  std::puts("");
+  return refused ? kFailed : kFine;
 }
 
 }  // namespace

@@ -106,6 +106,7 @@ Status ServiceHost::StartProcessor() {
   ASSIGN_OR_RETURN(const codec::RuleSet rules,
                    ReadRuleSet(config_.rules.files, config_.rules.overrides,
                                config_.rules.evaluation_interval_ns));
+  RETURN_IF_ERROR(CheckNewRuleSet(rules, config_.rules.limits));
   RETURN_IF_ERROR(processor_->Start(rules));
   RegisterProcessorMetrics();
   // A job that is read before any rule set is in force would begin with empty windows. With a
@@ -128,6 +129,7 @@ Status ServiceHost::Reload(const Config& fresh) {
     ASSIGN_OR_RETURN(
         const codec::RuleSet rules,
         ReadRuleSet(fresh.rules.files, fresh.rules.overrides, fresh.rules.evaluation_interval_ns));
+    RETURN_IF_ERROR(CheckNewRuleSet(rules, fresh.rules.limits));
     ASSIGN_OR_RETURN(const std::string hash, processor_->SetRules(rules));
     if (hash == rule_set_hash_) {
       PITWALL_LOG(kInfo, "reload", "the rules are the same");

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "services/model/value.h"
-#include "services/model/window_cost.h"
+#include "services/model/window_state.h"
 #include "services/window/family.h"
 
 namespace pitwall::window {
@@ -145,17 +145,20 @@ TEST(Kernels, SameResultsEverywhere) {
 
 // What the planner says of costs is what is kept.
 TEST(Families, SizesAreThoseOfTheModel) {
-  for (int f = 0; f <= static_cast<int>(WindowFunction::kSmoothing); ++f) {
+  for (int f = 0; f <= static_cast<int>(WindowFunction::kOutlierPeriod); ++f) {
     const auto function = static_cast<WindowFunction>(f);
     const bool instant =
         function == WindowFunction::kLast || function == WindowFunction::kTimestamp;
     const auto plan = PlanOf(instant ? WindowKind::kInstant : WindowKind::kTime, function);
     ASSERT_TRUE(plan.has_value()) << f;
-    const PartialSize size = PartialOf(function);
-    ASSERT_EQ(size.cells > 0, plan->finish != nullptr) << f;
-    if (size.cells == 0) continue;
-    EXPECT_EQ(size.cells, OpsOf(plan->family).fields) << f;
-    EXPECT_EQ(size.timed, OpsOf(plan->family).timed) << f;
+    const WindowState state =
+        WindowStateOf(instant ? WindowKind::kInstant : WindowKind::kTime, function);
+    EXPECT_EQ(state.storage == WindowStorage::kSorted, plan->family == Family::kOrdered) << f;
+    EXPECT_EQ(state.storage == WindowStorage::kSamples, plan->family == Family::kSamples) << f;
+    EXPECT_EQ(state.storage == WindowStorage::kStates, plan->family == Family::kStates) << f;
+    if (plan->finish == nullptr) continue;
+    EXPECT_EQ(state.fields, OpsOf(plan->family).fields) << f;
+    EXPECT_EQ(state.timed, OpsOf(plan->family).timed) << f;
   }
 }
 

@@ -26,7 +26,7 @@
 #include "services/model/demand.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"
-#include "services/model/window_cost.h"
+#include "services/model/window_limits.h"
 
 namespace pitwall::window {
 

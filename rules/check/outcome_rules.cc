@@ -1,0 +1,460 @@
+// Rules that can never fire, and rules that always do. What is said here holds whatever the samples
+// are, NaN included; metrics are taken to be what the catalogue says (ratios from 0 to 1, counters
+// not below 0), parameters to be what the file says.
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rules/check/label_flow.h"
+#include "rules/check/types.h"
+#include "rules/check/validators.h"
+#include "rules/check/value_range.h"
+#include "services/base/strings.h"
+
+namespace pitwall::check {
+namespace {
+
+using lang::BinaryExpr;
+using lang::BinaryOp;
+using lang::Expr;
+
+// Ratios are computed from clocks: a little over 1 happens.
+constexpr double kRatioMost = 1 + 1e-6;
+constexpr size_t kMaxBounds = 32;
+
+struct Outcome {
+  bool never = false;  // no element, ever
+  bool ever = false;   // always an element, whatever series there are
+  ValueRange range;
+  bool measured = false;   // hangs on samples: not made of numbers and parameters alone
+  bool parameter = false;  // hangs on a parameter's value
+};
+
+struct Cause {
+  lang::Span span;
+  std::string text;
+};
+
+// What a comparison asks of what stands on its left.
+struct Bound {
+  const Expr* subject;
+  ValueRange range;
+};
+
+class OutcomeChecker {
+ public:
+  explicit OutcomeChecker(const ExprContext& context) : context_(context) {}
+
+  Outcome Visit(const Expr& expr) {
+    if (const std::optional<double> constant = ConstantValue(expr)) {
+      Outcome out;
+      out.ever = true;
+      out.range = ValueRange::Point(*constant);
+      return out;
+    }
+    return std::visit([&](const auto& node) { return Of(expr, node); }, expr.node);
+  }
+  const std::vector<Cause>& causes() const { return causes_; }
+
+ private:
+  Outcome Of(const Expr&, const lang::NumberExpr& number) {
+    Outcome out;
+    out.ever = true;
+    out.range = ValueRange::Point(number.value);
+    return out;
+  }
+  Outcome Of(const Expr&, const lang::StringExpr&) { return {}; }
+  Outcome Of(const Expr&, const lang::ParenExpr& paren) { return Visit(*paren.expr); }
+
+  Outcome Of(const Expr&, const lang::ParameterExpr& parameter) {
+    Outcome out;
+    out.ever = true;
+    out.parameter = true;
+    for (const lang::ParameterText& known : context_.rule.parameters) {
+      if (known.name == parameter.name && std::isfinite(known.value))
+        out.range = ValueRange::Point(known.value);
+    }
+    return out;
+  }
+
+  Outcome Of(const Expr& expr, const lang::SelectorExpr& selector) {
+    Outcome out;
+    out.measured = true;
+    const std::string_view name = MetricNameOf(selector);
+    const MetricInfo* metric = context_.options.catalog->Find(name);
+    if (metric != nullptr && metric->name == name && !context_.recorded.contains(name)) {
+      if (metric->unit == "ratio") out.range = {0, kRatioMost, false, false};
+      if (metric->kind == MetricKind::kCounter) out.range = ValueRange::AtLeast(0);
+    }
+    CheckMatchers(expr, selector, &out);
+    return out;
+  }
+
+  Outcome Of(const Expr&, const lang::SubqueryExpr& subquery) {
+    Outcome out = Visit(*subquery.expr);
+    out.ever = false;  // a window may lie before the first step
+    return out;
+  }
+
+  Outcome Of(const Expr&, const lang::UnaryExpr& unary) {
+    Outcome out = Visit(*unary.expr);
+    if (unary.negative) out.range = Negate(out.range);
+    return out;
+  }
+
+  Outcome Of(const Expr&, const lang::AggregateExpr& aggregate) {
+    if (aggregate.parameter != nullptr) Visit(*aggregate.parameter);
+    Outcome out = Visit(*aggregate.expr);
+    out.range = RangeOfAggregate(aggregate, out.range);
+    // topk(0, …) has no elements; how many there are is not followed.
+    out.ever = out.ever && aggregate.parameter == nullptr;
+    return out;
+  }
+
+  Outcome Of(const Expr& expr, const lang::CallExpr& call) {
+    Outcome out;
+    std::vector<ValueRange> ranges;
+    bool has_vector = false;
+    bool never = false;
+    bool ever = true;
+    for (const lang::ExprPtr& argument : call.arguments) {
+      const Outcome inner = Visit(*argument);
+      ranges.push_back(inner.range);
+      out.measured = out.measured || inner.measured;
+      out.parameter = out.parameter || inner.parameter;
+      const Type type = TypeOf(*argument);
+      if (type != Type::kVector && type != Type::kMatrix) continue;
+      has_vector = true;
+      never = inner.never;
+      ever = inner.ever;
+    }
+    out.range = RangeOfCall(call, ranges);
+    if (TypeOf(expr) == Type::kScalar || call.function == "vector") {
+      out.ever = true;
+      if (call.arguments.empty()) out.measured = true;  // time()
+    } else if (call.function == "absent" || call.function == "absent_over_time") {
+      out.ever = never;
+      out.never = ever;
+    } else {
+      out.never = has_vector && never;
+      out.ever = !has_vector || ever;
+      if (!has_vector) out.measured = true;  // hour() and its like
+    }
+    NeedsTwoSamples(call, &out);
+    return out;
+  }
+
+  // rate() and its like over windows that never hold two samples.
+  void NeedsTwoSamples(const lang::CallExpr& call, Outcome* out) {
+    constexpr std::string_view kTwo[] = {
+        "rate",   "increase", "irate",          "delta",
+        "idelta", "deriv",    "predict_linear", "double_exponential_smoothing"};
+    if (std::find(std::begin(kTwo), std::end(kTwo), call.function) == std::end(kTwo)) return;
+    const auto cause = [&](lang::Span span, std::string_view what) {
+      out->never = true;
+      causes_.push_back({span, Cat(call.function, "() needs two samples, and ", what)});
+    };
+    const Expr& window = lang::Unwrap(*call.arguments[0]);
+    if (const auto* selector = window.As<lang::SelectorExpr>()) {
+      if (selector->window == lang::WindowSyntax::kSamples && selector->samples == 1)
+        cause(selector->window_span, "this window holds one");
+    } else if (const auto* subquery = window.As<lang::SubqueryExpr>()) {
+      const int64_t step = subquery->step ? subquery->step->nanos : context_.group.subquery_step;
+      if (subquery->range.nanos <= step)
+        cause(subquery->window_span, "this subquery has one evaluation in its window");
+    }
+  }
+
+  // {a="x",a="y"}: no series has both.
+  void CheckMatchers(const Expr& expr, const lang::SelectorExpr& selector, Outcome* out) {
+    for (const lang::LabelMatcher& equal : selector.matchers) {
+      if (equal.op != MatchOp::kEqual) continue;
+      for (const lang::LabelMatcher& other : selector.matchers) {
+        if (other.label != equal.label || &other == &equal) continue;
+        const StatusOr<Matcher> matcher = Matcher::Make(other.label, other.op, other.value);
+        if (!matcher.ok() || matcher->Matches(equal.value)) continue;
+        // Of two equal matchers say it once.
+        if (other.op == MatchOp::kEqual && &other < &equal) continue;
+        out->never = true;
+        causes_.push_back(
+            {other.span == lang::Span() ? expr.span : other.span,
+             Cat("no series matches both ", MatcherText(equal), " and ", MatcherText(other))});
+        return;
+      }
+    }
+  }
+  static std::string MatcherText(const lang::LabelMatcher& matcher) {
+    const StatusOr<Matcher> made = Matcher::Make(matcher.label, matcher.op, matcher.value);
+    return made.ok() ? made->ToString() : matcher.label;
+  }
+
+  Outcome Of(const Expr& expr, const BinaryExpr& binary) {
+    const Outcome left = Visit(*binary.left);
+    const Outcome right = Visit(*binary.right);
+    const bool left_vector = TypeOf(*binary.left) == Type::kVector;
+    const bool right_vector = TypeOf(*binary.right) == Type::kVector;
+    Outcome out;
+    out.measured = left.measured || right.measured;
+    out.parameter = left.parameter || right.parameter;
+    if (lang::IsSetOp(binary.op)) return SetOperator(binary, left, right, out);
+    out.never = left.never || right.never;
+    // Two vectors that are always there may still not match.
+    out.ever = left.ever && right.ever && !(left_vector && right_vector);
+    if (left_vector && right_vector && !out.never) {
+      const std::string why =
+          NeverMatches(binary, LabelsOf(context_, *binary.left), LabelsOf(context_, *binary.right));
+      if (!why.empty()) {
+        out.never = true;
+        causes_.push_back({binary.op_span, Cat("the two sides of ", lang::OpText(binary.op),
+                                               " never match: ", why)});
+      }
+    }
+    if (!lang::IsComparison(binary.op)) {
+      out.range = Arithmetic(binary.op, left.range, right.range);
+      return out;
+    }
+    Compare(expr, binary, left, right, left_vector, right_vector, &out);
+    return out;
+  }
+
+  // Whether what is known of the sides is enough to judge: an override may change a parameter that
+  // stands alone against a number, and a rule that is switched on so is no mistake.
+  static bool Telling(const Outcome& left, const Outcome& right) {
+    if (!left.parameter && !right.parameter) return true;
+    if (left.parameter && right.parameter) return false;
+    const Outcome& other = left.parameter ? right : left;
+    return other.measured && other.range.IsBounded();
+  }
+
+  void Compare(const Expr& expr, const BinaryExpr& binary, const Outcome& left,
+               const Outcome& right, bool left_vector, bool right_vector, Outcome* out) {
+    const bool vector = left_vector || right_vector;
+    const bool telling = !left.never && !right.never && Telling(left, right);
+    const bool never = telling && NeverTrue(binary.op, left.range, right.range);
+    const bool always = telling && AlwaysTrue(binary.op, left.range, right.range);
+    if (never) {
+      causes_.push_back({expr.span, NeverText(binary, left, right, left_vector || !right_vector)});
+    }
+    if (binary.return_bool) {
+      out->range = {never ? 0.0 : always ? 1.0 : 0.0, never ? 0.0 : 1.0, false, false};
+      return;
+    }
+    if (!vector) return;
+    out->never = out->never || never;
+    out->ever = out->ever && always;
+    if (left_vector) {
+      out->range = Intersect(left.range, Allowed(binary.op, right.range));
+      // What does not hold may still be said of an overridden parameter.
+      if (IsEmpty(out->range)) out->range = left.range;
+    } else {
+      out->range = right.range;
+    }
+  }
+
+  std::string NeverText(const BinaryExpr& binary, const Outcome& left, const Outcome& right,
+                        bool left_is_subject) const {
+    const Outcome& subject = left_is_subject ? left : right;
+    const Outcome& bound = left_is_subject ? right : left;
+    const Expr& subject_expr = left_is_subject ? *binary.left : *binary.right;
+    if (std::isnan(left.range.low) || std::isnan(right.range.low))
+      return "a comparison with NaN is never true: to find NaN, compare a value with itself (!=)";
+    const std::string shown(context_.source.Text(subject_expr.span));
+    std::string out = Cat("this is never true: ", shown, " is ", RangeText(subject.range));
+    if (bound.range.IsPoint() && !bound.measured)
+      CatTo(out, ", compared with ", RangeText(bound.range).substr(7));
+    // The usual mistake: percent.
+    if (subject.range.low == 0 && subject.range.high == kRatioMost && bound.range.IsPoint() &&
+        bound.range.low > 1 && bound.range.low <= 100) {
+      CatTo(out, ": for ", FormatDouble(bound.range.low), " percent write ",
+            FormatDouble(bound.range.low / 100));
+    }
+    return out;
+  }
+
+  Outcome SetOperator(const BinaryExpr& binary, const Outcome& left, const Outcome& right,
+                      Outcome out) {
+    const bool default_matching = !binary.matching.on && binary.matching.labels.empty();
+    switch (binary.op) {
+      case BinaryOp::kOr:
+        out.never = left.never && right.never;
+        out.ever = left.ever || right.ever;
+        out.range = left.never    ? right.range
+                    : right.never ? left.range
+                                  : Hull(left.range, right.range);
+        return out;
+      case BinaryOp::kAnd:
+        out.never = left.never || right.never;
+        out.range = left.range;
+        if (out.never) return out;
+        if (const std::string why = NeverMatches(binary, LabelsOf(context_, *binary.left),
+                                                 LabelsOf(context_, *binary.right));
+            !why.empty()) {
+          out.never = true;
+          causes_.push_back({binary.op_span, Cat("the two sides of and never match: ", why)});
+        } else if (default_matching && Contradict(binary)) {
+          out.never = true;
+        }
+        return out;
+      default:  // unless
+        out.never = left.never;
+        out.range = left.range;
+        if (out.never || right.never) return out;
+        if (const std::string why = NeverMatches(binary, LabelsOf(context_, *binary.left),
+                                                 LabelsOf(context_, *binary.right));
+            !why.empty()) {
+          causes_.push_back({binary.op_span, Cat("unless takes nothing away: ", why)});
+        } else if (default_matching && TakesAllAway(binary)) {
+          out.never = true;
+          causes_.push_back({binary.op_span,
+                             "unless takes everything away: its right side holds wherever its "
+                             "left side does"});
+        }
+        return out;
+    }
+  }
+
+  // What each element of the expression has passed.
+  void Bounds(const Expr& root, std::vector<Bound>* out) const {
+    const Expr& expr = lang::Unwrap(root);
+    const auto* binary = expr.As<BinaryExpr>();
+    if (binary == nullptr || out->size() >= kMaxBounds) return;
+    if (binary->op == BinaryOp::kAnd || binary->op == BinaryOp::kUnless) {
+      Bounds(*binary->left, out);
+      const bool default_matching = !binary->matching.on && binary->matching.labels.empty();
+      if (binary->op == BinaryOp::kAnd && default_matching) Bounds(*binary->right, out);
+      return;
+    }
+    if (!lang::IsComparison(binary->op) || binary->return_bool || binary->op == BinaryOp::kNe)
+      return;
+    const std::optional<double> right = NumberOf(*binary->right);
+    const std::optional<double> left = NumberOf(*binary->left);
+    if (right && !left) {
+      out->push_back(
+          {&lang::Unwrap(*binary->left), Allowed(binary->op, ValueRange::Point(*right))});
+      Bounds(*binary->left, out);
+    } else if (left && !right) {
+      out->push_back(
+          {&lang::Unwrap(*binary->right), Allowed(Mirrored(binary->op), ValueRange::Point(*left))});
+      Bounds(*binary->right, out);
+    }
+  }
+
+  // A number, or a parameter's.
+  std::optional<double> NumberOf(const Expr& root) const {
+    const Expr& expr = lang::Unwrap(root);
+    if (const std::optional<double> constant = ConstantValue(expr)) {
+      return std::isnan(*constant) ? std::nullopt : constant;
+    }
+    const auto* parameter = expr.As<lang::ParameterExpr>();
+    if (parameter == nullptr) return std::nullopt;
+    for (const lang::ParameterText& known : context_.rule.parameters) {
+      if (known.name == parameter->name && std::isfinite(known.value)) return known.value;
+    }
+    return std::nullopt;
+  }
+  static BinaryOp Mirrored(BinaryOp op) {
+    switch (op) {
+      case BinaryOp::kGt:
+        return BinaryOp::kLt;
+      case BinaryOp::kGe:
+        return BinaryOp::kLe;
+      case BinaryOp::kLt:
+        return BinaryOp::kGt;
+      case BinaryOp::kLe:
+        return BinaryOp::kGe;
+      default:
+        return op;
+    }
+  }
+
+  bool Contradict(const BinaryExpr& binary) {
+    std::vector<Bound> left, right;
+    Bounds(*binary.left, &left);
+    Bounds(*binary.right, &right);
+    for (const Bound& a : left) {
+      for (const Bound& b : right) {
+        if (!IsEmpty(Intersect(a.range, b.range)) || !lang::Equal(*a.subject, *b.subject)) continue;
+        causes_.push_back(
+            {binary.op_span,
+             Cat("the two sides contradict each other: ", context_.source.Text(a.subject->span),
+                 " would have to be ", RangeText(a.range), " and ", RangeText(b.range))});
+        return true;
+      }
+    }
+    return false;
+  }
+
+  bool TakesAllAway(const BinaryExpr& binary) const {
+    if (lang::Equal(lang::Unwrap(*binary.left), lang::Unwrap(*binary.right))) return true;
+    // The right side must be this one comparison, or it asks for more.
+    std::vector<Bound> left, right;
+    Bounds(*binary.left, &left);
+    Bounds(*binary.right, &right);
+    if (right.size() != 1 || !lang::Unwrap(*right[0].subject).As<lang::SelectorExpr>())
+      return false;
+    return std::any_of(left.begin(), left.end(), [&](const Bound& bound) {
+      return Contains(right[0].range, bound.range) &&
+             lang::Equal(*bound.subject, *right[0].subject);
+    });
+  }
+
+  const ExprContext& context_;
+  std::vector<Cause> causes_;
+};
+
+// An alert that shows that alerting works is meant to fire always.
+bool IsWatchdog(std::string_view name) {
+  std::string lower;
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0)
+      lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  for (const std::string_view word : {"watchdog", "deadman", "heartbeat", "alwaysfiring"}) {
+    if (lower.find(word) != std::string::npos) return true;
+  }
+  return false;
+}
+
+// Why an alert fires for every series that is there, or "".
+std::string FiresForAll(const ExprContext& context, const Expr& root) {
+  const Expr& expr = lang::Unwrap(root);
+  const auto* binary = expr.As<BinaryExpr>();
+  if (binary == nullptr || !lang::IsComparison(binary->op)) return {};
+  if (binary->return_bool) {
+    return "bool makes this 0 or 1 instead of leaving elements out, so the alert fires for every "
+           "series that is there: leave bool away";
+  }
+  OutcomeChecker checker(context);
+  const Outcome left = checker.Visit(*binary->left);
+  const Outcome right = checker.Visit(*binary->right);
+  // absent(x) == 1 is a way of saying absent(x).
+  const Outcome& subject = TypeOf(*binary->left) == Type::kVector ? left : right;
+  if (subject.range.IsPoint() || !subject.measured || left.parameter || right.parameter) return {};
+  if (!AlwaysTrue(binary->op, left.range, right.range)) return {};
+  return Cat("this is true for every number that ", context.source.Text(expr.span),
+             " can compare, so the alert fires for every series that is there");
+}
+
+}  // namespace
+
+void CheckOutcome(const ExprContext& context, const Expr& root, Outcomes outcomes) {
+  OutcomeChecker checker(context);
+  const Outcome outcome = checker.Visit(root);
+  const std::string_view never = outcomes == Outcomes::kAlert   ? "the alert can never fire: "
+                                 : outcomes == Outcomes::kClear ? "clear can never hold: "
+                                                                : "there is never a result: ";
+  for (const Cause& cause : checker.causes()) {
+    context.Add(lang::Severity::kWarning, cause.span, Cat(outcome.never ? never : "", cause.text));
+  }
+  if (outcomes != Outcomes::kAlert || outcome.never || IsWatchdog(context.rule.name)) return;
+  if (outcome.ever) {
+    context.Add(lang::Severity::kWarning, root.span,
+                "this always has a result, whatever the series are: the alert always fires");
+  } else if (const std::string why = FiresForAll(context, root); !why.empty()) {
+    context.Add(lang::Severity::kWarning, root.span, why);
+  }
+}
+
+}  // namespace pitwall::check

@@ -1,0 +1,87 @@
+// What is odd about rules beside their expressions: times that have no effect, rules that stand
+// twice, recorded names that mean something else.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "rules/check/label_flow.h"
+#include "rules/check/validators.h"
+#include "rules/lang/printer.h"
+#include "services/base/duration.h"
+#include "services/base/strings.h"
+#include "services/model/position.h"
+
+namespace pitwall::check {
+namespace {
+
+using lang::Severity;
+
+std::string Length(const CheckedGroup& group, int64_t positions) {
+  return group.clock.step ? Cat(FormatDouble(static_cast<double>(positions) / kStepUnit), " steps")
+                          : FormatDuration(positions);
+}
+
+// A name of the catalogue is free for a rule that makes this series out of another exporter's: then
+// it reads an alias, or something that the catalogue does not know.
+bool TranslatesInto(const MetricInfo& metric, const lang::Expr& expr,
+                    const MetricCatalog& catalog) {
+  bool foreign = false;
+  bool any = false;
+  lang::Visit(expr, [&](const lang::Expr& node) {
+    const auto* selector = node.As<lang::SelectorExpr>();
+    if (selector == nullptr) return;
+    any = true;
+    const std::string_view name = MetricNameOf(*selector);
+    const MetricInfo* known = catalog.Find(name);
+    if (known == nullptr || (known == &metric && known->name != name)) foreign = true;
+  });
+  return foreign || !any;
+}
+
+}  // namespace
+
+void CheckTimes(const CheckedGroup& group, const lang::RuleText& rule,
+                lang::Diagnostics* diagnostics) {
+  if (rule.hold > 0 && rule.hold < group.interval) {
+    diagnostics->Add(
+        Severity::kWarning, group.file->file, rule.hold_position,
+        Cat("for: ", Length(group, rule.hold), " is shorter than the group's interval: the alert ",
+            "fires at the second evaluation, after ", Length(group, group.interval)));
+  }
+}
+
+void CheckRecordedName(const CheckedGroup& group, const lang::RuleText& rule,
+                       const CheckOptions& options, lang::Diagnostics* diagnostics) {
+  if (rule.alert || rule.expr.expr == nullptr) return;
+  if (rule.name == "ALERTS" || rule.name == "ALERTS_FOR_STATE") {
+    diagnostics->Add(Severity::kWarning, group.file->file, rule.name_position,
+                     Cat(rule.name, " is what the engine records of alerts: use another name"));
+    return;
+  }
+  const MetricInfo* metric = options.catalog->Find(rule.name);
+  if (metric == nullptr || TranslatesInto(*metric, *rule.expr.expr, *options.catalog)) return;
+  diagnostics->Add(
+      Severity::kWarning, group.file->file, rule.name_position,
+      Cat(Quote(rule.name), " is a series of the catalogue (", metric->help,
+          "): what the rule records would mix with it; use another name, for example level:",
+          metric->name, ":operation"));
+}
+
+void DuplicateRules::Check(const CheckedGroup& group, const lang::RuleText& rule,
+                           const CheckedRule& checked, lang::Diagnostics* diagnostics) {
+  if (rule.expr.expr == nullptr) return;
+  std::string key = Cat(group.clock.ToString(), "\n", rule.alert ? "alert " : "record ",
+                        Quote(rule.name), "\n", lang::Print(*rule.expr.expr), "\n");
+  for (const CheckedText& label : checked.labels)
+    CatTo(key, Quote(label.name), "=", Quote(label.text), "\n");
+  for (const lang::ParameterText& parameter : rule.parameters)
+    CatTo(key, "$", parameter.name, "=", FormatDouble(parameter.value), "\n");
+  const std::string place = Cat(group.file->file->name(), ":", rule.position.line);
+  const auto [found, inserted] = seen_.emplace(std::move(key), place);
+  if (inserted) return;
+  diagnostics->Add(Severity::kWarning, group.file->file, rule.name_position,
+                   Cat("this rule stands already at ", found->second,
+                       ", with the same name, labels and expression"));
+}
+
+}  // namespace pitwall::check

@@ -1,0 +1,367 @@
+#include "rules/plan/rule_cost.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "rules/plan/function.h"
+#include "services/base/strings.h"
+#include "services/model/pane_grid.h"
+#include "services/model/position.h"
+
+namespace pitwall::plan {
+namespace {
+
+constexpr double kUnit = 1e9;  // position units of a second, and of a step
+
+// Nanoseconds of one series, from the table "Each function" of docs/performance.md: of 60 and 600
+// the dearer. `sample`: into the window; `read`: out of it; `walk`: per sample of the window and
+// read.
+struct FamilyWork {
+  std::string_view family;
+  double sample, read, walk;
+};
+constexpr FamilyWork kFamilyWork[] = {
+    {"newest sample", 2.3, 1.0, 0},
+    {"sums", 9.6, 2.3, 0},
+    {"moments", 8.5, 2.4, 0},
+    {"extremes", 6.8, 1.0, 0},
+    {"ends", 8.5, 1.1, 0},
+    {"counter", 12.4, 6.3, 0},
+    {"last two", 11.2, 3.7, 0},
+    {"steps", 12.0, 3.9, 0},
+    {"extremes with positions", 8.8, 3.2, 0},
+    {"regression", 15.4, 8.2, 0},
+    {"ordered", 9.8, 1.0, 1.3},
+    {"samples", 53.0, 10.0, 12.5},
+};
+constexpr double kMadWalk = 6.0;     // mad_over_time, of the same family as quantile_over_time
+constexpr double kSamplesIn = 60.0;  // [N samples]
+constexpr double kSamplesWalk = 18.0;
+
+// The nodes of an expression, per element.
+constexpr double kElementWork = 1.0;
+constexpr double kLibraryWork = 10.0;  // exp, ln, sin, ^, …
+constexpr double kMatchWork = 4.0;
+constexpr double kAggregateWork = 4.0;
+constexpr double kSortWork = 80.0;     // topk, quantile
+constexpr double kLabelsWork = 300.0;  // count_values: a label set per element
+constexpr double kHistogramWork = 30.0;
+constexpr double kResultBytes = 9;  // a double and a byte per element of each result
+
+FamilyWork WorkOf(const Demand& demand, std::string_view family) {
+  FamilyWork work{};
+  for (const FamilyWork& known : kFamilyWork) {
+    if (known.family == family) work = known;
+  }
+  if (demand.function == WindowFunction::kMad) work.walk = kMadWalk;
+  // Full, it costs a comparison, and its answer is kept.
+  if (demand.kind == WindowKind::kFirst) return {family, work.read, work.read, 0};
+  if (demand.kind == WindowKind::kSamples) {
+    work.sample = std::max(work.sample, kSamplesIn);
+    work.walk = kSamplesWalk;
+  }
+  return work;
+}
+
+bool IsDynamic(const Node& node) {
+  if (node.kind != NodeKind::kAggregate) return false;
+  switch (node.aggregate) {
+    case AggregateOp::kTopk:
+    case AggregateOp::kBottomk:
+    case AggregateOp::kLimitk:
+    case AggregateOp::kLimitRatio:
+    case AggregateOp::kCountValues:
+      return true;
+    default:
+      return false;
+  }
+}
+
+double FunctionWork(const Node& node) {
+  const auto function = static_cast<FunctionId>(node.function);
+  switch (function) {
+    case FunctionId::kAbs:
+    case FunctionId::kCeil:
+    case FunctionId::kFloor:
+    case FunctionId::kSqrt:
+    case FunctionId::kSgn:
+    case FunctionId::kRound:
+    case FunctionId::kClamp:
+    case FunctionId::kClampMin:
+    case FunctionId::kClampMax:
+    case FunctionId::kDeg:
+    case FunctionId::kRad:
+    case FunctionId::kTimestampOf:
+    case FunctionId::kLabelReplace:
+    case FunctionId::kLabelJoin:
+      return kElementWork;
+    case FunctionId::kHistogramQuantile:
+    case FunctionId::kHistogramQuantiles:
+    case FunctionId::kHistogramFraction:
+    case FunctionId::kHistogramDistance:
+      return kHistogramWork;
+    case FunctionId::kPeerScore:
+      return kSortWork;
+    case FunctionId::kScalar:
+    case FunctionId::kAbsent:
+      return kElementWork;
+    case FunctionId::kVector:
+    case FunctionId::kMaxOf:
+    case FunctionId::kMinOf:
+      return 0;
+    default:
+      return kLibraryWork;
+  }
+}
+
+// Per element and evaluation; the columns of windows are counted with their windows.
+double NodeWork(const Space& space, const Node& node) {
+  if (node.type != ValueType::kVector) return 0;
+  switch (node.kind) {
+    case NodeKind::kNegate:
+      return kElementWork;
+    case NodeKind::kBinary: {
+      const bool vectors = space.nodes[node.inputs[0].index()].type == ValueType::kVector &&
+                           space.nodes[node.inputs[1].index()].type == ValueType::kVector;
+      const bool library = node.binary == BinaryOp::kPow || node.binary == BinaryOp::kAtan2 ||
+                           node.binary == BinaryOp::kMod;
+      return (vectors ? kMatchWork : kElementWork) + (library ? kLibraryWork : 0);
+    }
+    case NodeKind::kSetOp:
+      return kMatchWork;
+    case NodeKind::kAggregate:
+      if (node.aggregate == AggregateOp::kCountValues) return kLabelsWork;
+      return IsDynamic(node) || node.aggregate == AggregateOp::kQuantile ? kSortWork
+                                                                         : kAggregateWork;
+    case NodeKind::kFunction:
+      return FunctionWork(node);
+    default:
+      return 0;
+  }
+}
+
+// What stands below some nodes, subqueries included, each thing once.
+class RuleWalk {
+ public:
+  RuleWalk(const Space& space, const CostOptions& options, int64_t interval, RuleCost* cost)
+      : space_(space), options_(options), rule_interval_(interval), cost_(cost) {}
+
+  void Add(NodeId root) {
+    if (root == kNoNode) return;
+    nodes_ = 0;
+    Visit(root, rule_interval_, 0);
+    cost_->expression_ns_per_second += nodes_ / Seconds(rule_interval_);
+  }
+  void AddDemand(DemandRef ref) { demands_.insert(ref); }
+
+  void Finish() {
+    double rate = cost_->expression_ns_per_second;
+    for (const DemandRef& ref : demands_) {
+      cost_->windows.push_back(Window(ref));
+      cost_->state_bytes += cost_->windows.back().state_bytes;
+      rate += cost_->windows.back().ns_per_second;
+      cost_->rescans = cost_->rescans || cost_->windows.back().shape.rescans;
+    }
+    for (const auto& [index, subquery] : subqueries_) {
+      cost_->subqueries.push_back(subquery);
+      cost_->subquery_depth = std::max(cost_->subquery_depth, subquery.depth);
+      rate += subquery.ns_per_second;
+    }
+    cost_->state_bytes += kResultBytes * static_cast<double>(results_);
+    cost_->work_ns = rate * Seconds(rule_interval_);
+  }
+
+ private:
+  static double Seconds(int64_t positions) { return static_cast<double>(positions) / kUnit; }
+
+  void Visit(NodeId id, int64_t interval, int depth) {
+    if (!seen_.insert({id.value(), interval}).second) return;
+    const Node& node = space_.nodes[id.index()];
+    nodes_ += NodeWork(space_, node);
+    if (node.type == ValueType::kVector) ++results_;
+    cost_->dynamic_labels = cost_->dynamic_labels || IsDynamic(node);
+    if (node.kind == NodeKind::kDemand) {
+      demands_.insert({node.source, node.demand});
+      if (node.source > 0) VisitSubquery(node, depth + 1);
+      VariableQuantile(node);
+    }
+    for (const NodeId input : node.inputs) Visit(input, interval, depth);
+  }
+
+  // A φ that changes from tick to tick needs the whole window sorted; it always is here, so reads
+  // search it anew.
+  void VariableQuantile(const Node& node) {
+    const Demand& demand = DemandsOf(space_, node.source).demands[node.demand];
+    if (demand.function != WindowFunction::kQuantile || node.inputs.empty()) return;
+    const NodeKind kind = space_.nodes[node.inputs[0].index()].kind;
+    if (kind != NodeKind::kNumber && kind != NodeKind::kParameter) cost_->rescans = true;
+  }
+
+  void VisitSubquery(const Node& node, int depth) {
+    const Subquery& subquery = space_.subqueries[node.source - 1];
+    const Demand& window = subquery.demands.demands[node.demand];
+    SubqueryCost& cost = subqueries_[node.source - 1];
+    cost.index = node.source - 1;
+    cost.depth = std::max(cost.depth, depth);
+    cost.evaluations = std::max(
+        cost.evaluations, static_cast<double>(window.range) / static_cast<double>(subquery.step));
+    cost.evaluations_per_tick =
+        static_cast<double>(rule_interval_) / static_cast<double>(subquery.step);
+    const double outer = std::exchange(nodes_, 0);
+    Visit(subquery.expr, subquery.step, depth);
+    cost.ns_per_second += nodes_ / Seconds(subquery.step);
+    nodes_ = outer;
+  }
+
+  WindowCost Window(DemandRef ref) const {
+    const Demand& demand = DemandsOf(space_, ref.source).demands[ref.demand];
+    WindowCost cost;
+    cost.ref = ref;
+    cost.shape = CostOf(demand);
+    const int64_t apart = ref.source > 0              ? space_.subqueries[ref.source - 1].step
+                          : space_.demands.clock.step ? kStepUnit
+                                                      : options_.sample_interval;
+    const double range = static_cast<double>(demand.range);
+    cost.samples = demand.kind == WindowKind::kSamples || demand.kind == WindowKind::kFirst ? range
+                   : demand.kind == WindowKind::kTime ? range / static_cast<double>(apart)
+                                                      : 1;
+    const double held =
+        cost.samples + static_cast<double>(demand.offset) / static_cast<double>(apart);
+    const WindowState state = WindowStateOf(demand.kind, demand.function);
+    cost.state_bytes = WindowStateBytes(state, static_cast<double>(cost.shape.panes), held);
+    const FamilyWork work = WorkOf(demand, state.family);
+    const int64_t interval = std::max<int64_t>(demand.interval, 1);
+    cost.ns_per_second =
+        work.sample / Seconds(apart) + (work.read + work.walk * cost.samples) / Seconds(interval);
+    return cost;
+  }
+
+  const Space& space_;
+  const CostOptions& options_;
+  const int64_t rule_interval_;
+  RuleCost* cost_;
+  double nodes_ = 0;
+  size_t results_ = 0;
+  std::set<std::pair<uint32_t, int64_t>> seen_;
+  std::set<DemandRef> demands_;
+  std::map<uint32_t, SubqueryCost> subqueries_;
+};
+
+RuleCost CostOfRule(const Space& space, const Group& group, const Rule& rule,
+                    const CostOptions& options) {
+  RuleCost cost;
+  cost.rule = &rule;
+  cost.group = &group;
+  RuleWalk walk(space, options, group.interval, &cost);
+  walk.Add(rule.expr);
+  walk.Add(rule.clear);
+  for (const Need& need : rule.needs) walk.AddDemand({0, need.demand});
+  walk.Finish();
+  return cost;
+}
+
+// Sums up rules; what several share is added once.
+class Sum {
+ public:
+  void Add(const Space& space, const RuleCost& rule, const CostOptions& options, TotalCost* total) {
+    const auto series = static_cast<double>(options.series);
+    const auto work = [&](double ns_per_second) {
+      if (space.demands.clock.step) {
+        total->ns_per_step += ns_per_second * series;
+      } else {
+        total->cores += ns_per_second * series / 1e9;
+      }
+    };
+    ++total->rules;
+    work(rule.expression_ns_per_second);
+    double windows = 0;
+    for (const WindowCost& window : rule.windows) {
+      windows += window.state_bytes;
+      if (!windows_.insert({rule.space, window.ref}).second) continue;
+      ++total->windows;
+      total->state_bytes += window.state_bytes * series;
+      work(window.ns_per_second);
+    }
+    for (const SubqueryCost& subquery : rule.subqueries) {
+      if (subqueries_.insert({rule.space, subquery.index}).second) work(subquery.ns_per_second);
+    }
+    total->state_bytes += (rule.state_bytes - windows) * series;
+  }
+
+ private:
+  std::set<std::pair<uint32_t, DemandRef>> windows_;
+  std::set<std::pair<uint32_t, uint32_t>> subqueries_;
+};
+
+}  // namespace
+
+std::string FormatNanos(double nanos) {
+  constexpr std::array<std::string_view, 4> kNames = {"ns", "us", "ms", "s"};
+  return FormatScaled(nanos, 1000, kNames);
+}
+
+std::string_view CostClassName(CostClass cost_class) {
+  switch (cost_class) {
+    case CostClass::kIncremental:
+      return "incremental";
+    case CostClass::kRescan:
+      return "rescan";
+    case CostClass::kDynamicLabels:
+      return "dynamic labels";
+  }
+  return "";
+}
+
+DemandCost CostOf(const Demand& demand) {
+  DemandCost cost;
+  const WindowState state = WindowStateOf(demand.kind, demand.function);
+  cost.family = state.family;
+  cost.keeps_samples = KeepsSamples(state);
+  if (demand.kind == WindowKind::kFirst) {
+    // Full and frozen, it is read once; but what a line says of the tick is another thing each
+    // time.
+    cost.rescans = demand.function == WindowFunction::kIntercept;
+    return cost;
+  }
+  cost.rescans =
+      demand.function == WindowFunction::kMad || state.storage == WindowStorage::kSamples;
+  if (state.storage == WindowStorage::kStates) return cost;  // no panes
+  if (demand.interval > 0 && (demand.kind == WindowKind::kTime ||
+                              (demand.kind == WindowKind::kInstant && demand.offset > 0))) {
+    const WindowShape shape = ShapeOf(demand, 0);
+    cost.pane = shape.grid.length;
+    cost.panes = shape.panes + shape.delay;
+    cost.paired = shape.grid.cut != 0;
+  }
+  return cost;
+}
+
+ProgramCost EstimateCost(const Program& program, const CostOptions& options) {
+  ProgramCost out;
+  out.options = options;
+  Sum all;
+  std::map<std::string, std::pair<Sum, TotalCost>> files;
+  for (uint32_t s = 0; s < program.spaces.size(); ++s) {
+    const Space& space = program.spaces[s];
+    for (const Group& group : space.groups) {
+      for (const Rule& rule : group.rules) {
+        RuleCost cost = CostOfRule(space, group, rule, options);
+        cost.space = s;
+        all.Add(space, cost, options, &out.total);
+        auto& [sum, total] = files[rule.file];
+        sum.Add(space, cost, options, &total);
+        out.rules.push_back(std::move(cost));
+      }
+    }
+  }
+  for (auto& [file, entry] : files) {
+    entry.second.file = file;
+    out.files.push_back(std::move(entry.second));
+  }
+  return out;
+}
+
+}  // namespace pitwall::plan

@@ -1,0 +1,185 @@
+#include "rules/plan/rule_cost.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rules/plan/compile.h"
+#include "rules/plan/program_text.h"
+#include "rules/plan/rule_limits.h"
+#include "services/base/strings.h"
+
+namespace pitwall::plan {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::string File(std::string_view expr, std::string_view keys = "interval: 1s") {
+  return Cat("groups:\n- name: g\n  ", keys, "\n  rules:\n  - alert: A\n    expr: ", expr, "\n");
+}
+
+ProgramPtr Compile(std::string_view text) {
+  const RuleSetFile files[] = {{"p.yaml", std::string(text)}};
+  const StatusOr<ProgramPtr> program = CompileRules(files);
+  EXPECT_TRUE(program.ok()) << program.status();
+  return program.ok() ? *program : std::make_shared<Program>();
+}
+
+RuleCost CostOfExpr(std::string_view expr, const CostOptions& options = {},
+                    std::string_view keys = "interval: 1s") {
+  static std::vector<ProgramPtr> kept;  // the cost points into it
+  kept.push_back(Compile(File(expr, keys)));
+  return EstimateCost(*kept.back(), options).rules.at(0);
+}
+
+// What is said of the rule with these limits, "" when nothing.
+std::string Limited(std::string_view expr, const RuleLimits& limits) {
+  lang::Diagnostics diagnostics;
+  const StatusOr<ProgramPtr> program =
+      CompileRuleSet({{{"p.yaml", File(expr)}}, {}}, kDefaultInterval, &diagnostics, &limits);
+  EXPECT_EQ(program.ok(), !diagnostics.HasErrors());
+  std::string out;
+  for (const lang::Diagnostic& d : diagnostics.list()) {
+    if (d.severity == lang::Severity::kError) CatTo(out, d.ToString(), "\n");
+  }
+  return out;
+}
+
+TEST(RuleCost, ClassesAreThoseOfTheDesign) {
+  const std::pair<const char*, CostClass> cases[] = {
+      {"avg_over_time(a[1m]) > 1", CostClass::kIncremental},
+      {"quantile_over_time(0.9, a[1m]) > 1", CostClass::kIncremental},
+      {"quantile_over_time(scalar(b), a[1m]) > 1", CostClass::kRescan},
+      {"mad_over_time(a[1m]) > 1", CostClass::kRescan},
+      {"double_exponential_smoothing(a[1m], 0.5, 0.5) > 1", CostClass::kRescan},
+      {"avg_over_time(a[50 samples]) > 1", CostClass::kRescan},
+      {"max_over_time(mad_over_time(a[1m])[5m:1m]) > 1", CostClass::kRescan},
+      {"topk(3, a) > 1", CostClass::kDynamicLabels},
+      {"count_values(\"v\", a) > 1", CostClass::kDynamicLabels},
+      {"sum by (x) (a) > 1", CostClass::kIncremental},
+  };
+  for (const auto& [expr, want] : cases) EXPECT_EQ(CostOfExpr(expr).cost_class(), want) << expr;
+}
+
+TEST(RuleCost, StateGrowsWithPanesAndFieldsAndSamples) {
+  const auto state = [](std::string_view expr, const CostOptions& options = {}) {
+    return CostOfExpr(expr, options).state_bytes;
+  };
+  // One sample a pane: the panes keep samples, whatever the family.
+  const double minute = state("sum_over_time(a[1m]) > 1");
+  EXPECT_GT(state("sum_over_time(a[10m]) > 1"), 5 * minute);
+  EXPECT_LT(state("sum_over_time(a[10m]) > 1"), 10 * minute);
+  EXPECT_GT(state("rate(a[1m]) > 1"), 1.5 * minute);  // positions as well
+  // Many samples a pane: partials, whose size does not hang on how many.
+  const CostOptions often{.sample_interval = 100'000'000};
+  const CostOptions very_often{.sample_interval = 1'000'000};
+  EXPECT_EQ(state("sum_over_time(a[1m]) > 1", often),
+            state("sum_over_time(a[1m]) > 1", very_often));
+  EXPECT_GT(state("quantile_over_time(0.5, a[1m]) > 1", often),
+            8 * state("quantile_over_time(0.5, a[1m]) > 1"));
+  // The state of [attempt] is constant.
+  EXPECT_LT(state("sum_over_time(a[attempt]) > 1"), 200);
+}
+
+TEST(RuleCost, WorkFollowsTheMeasuredTable) {
+  // sums at 1 s and one sample a second: 9.6 in, 2.3 out; the need 2.3 and 1; the comparison 1.
+  EXPECT_NEAR(CostOfExpr("sum_over_time(a[1m]) > 1").work_ns, 9.6 + 2.3 + 2.3 + 1 + 1, 1e-9);
+  // Per evaluation: ten samples come between two of them.
+  EXPECT_NEAR(CostOfExpr("sum_over_time(a[1m]) > 1", {}, "interval: 10s").work_ns,
+              10 * (9.6 + 2.3) + 2.3 + 1 + 1, 1e-9);
+  // Rescans grow with the window.
+  const double minute = CostOfExpr("mad_over_time(a[1m]) > 1").work_ns;
+  EXPECT_GT(CostOfExpr("mad_over_time(a[10m]) > 1").work_ns, 8 * minute);
+  // A step costs what a second does.
+  EXPECT_NEAR(CostOfExpr("sum_over_time(train_loss[60]) > 1", {},
+                         "clock: step\n  mode: train\n  interval: 1")
+                  .work_ns,
+              CostOfExpr("sum_over_time(train_loss[1m]) > 1").work_ns, 1e-9);
+}
+
+TEST(RuleCost, SubqueriesCountTheirEvaluations) {
+  const RuleCost cost =
+      CostOfExpr("max_over_time(rate(a[1m])[10m:250ms]) > 1", {}, "interval: 30s");
+  ASSERT_EQ(cost.subqueries.size(), 1u);
+  EXPECT_EQ(cost.subqueries[0].evaluations, 2400);
+  EXPECT_EQ(cost.subqueries[0].evaluations_per_tick, 120);
+  EXPECT_EQ(cost.subquery_depth, 1);
+  // rate is read 120 times for each evaluation of the rule.
+  EXPECT_GT(cost.work_ns, 120 * 6.3);
+  EXPECT_EQ(
+      CostOfExpr("max_over_time(avg_over_time(rate(a[1m])[5m:30s])[1h:1m]) > 1").subquery_depth, 2);
+  EXPECT_EQ(CostOfExpr("a > 1").subquery_depth, 0);
+}
+
+TEST(RuleCost, SharedWindowsCountOnceInAFile) {
+  const std::string two =
+      File("avg_over_time(a[1m]) > 1") + "  - alert: B\n    expr: avg_over_time(a[1m]) > 2\n";
+  const ProgramPtr program = Compile(two);
+  const ProgramCost cost = EstimateCost(*program, {.series = 10});
+  ASSERT_EQ(cost.rules.size(), 2u);
+  ASSERT_EQ(cost.files.size(), 1u);
+  EXPECT_EQ(cost.files[0].file, "p.yaml");
+  EXPECT_EQ(cost.files[0].rules, 2u);
+  EXPECT_EQ(cost.files[0].windows, 2u);  // the average, and the need
+  EXPECT_LT(cost.total.state_bytes, 10 * 2 * cost.rules[0].state_bytes);
+  EXPECT_GE(cost.total.state_bytes, 10 * cost.rules[0].state_bytes);
+  // 10 series, some 17 ns a second for the windows and 1 ns for each comparison.
+  EXPECT_NEAR(cost.total.cores, 10 * (9.6 + 2.3 + 2.3 + 1 + 2) * 1e-9, 1e-15);
+}
+
+TEST(RuleLimits, DefaultsLetOrdinaryRulesPass) {
+  for (const char* expr : {"avg_over_time(a[1h]) > 1", "quantile_over_time(0.9, a[10m]) > 1",
+                           "max_over_time(rate(a[5m])[1h:1m]) > 1", "topk(5, rate(a[1m])) > 1"}) {
+    EXPECT_THAT(Limited(expr, {}), IsEmpty());
+  }
+}
+
+TEST(RuleLimits, NameThemselvesTheEstimateAndTheCure) {
+  EXPECT_EQ(
+      Limited("avg_over_time(a[1m]) > 1", {.state_bytes_per_series = 100}),
+      "p.yaml:6:11: error: the rule keeps about 952 B for each series, the limit "
+      "state_bytes_per_series is 100 B; the dearest window is avg_over_time of a over 1m: sums, "
+      "incremental, 60 panes of 1s a series: use a shorter window, a longer interval, or a "
+      "recording "
+      "rule over part of it, or raise rules.limits.state_bytes_per_series\n"
+      "        expr: avg_over_time(a[1m]) > 1\n"
+      "              ^~~~~~~~~~~~~~~~~~~~~~~~\n");
+  EXPECT_THAT(Limited("mad_over_time(a[1m]) > 1", {.work_ns_per_series = 100}),
+              HasSubstr("p.yaml:6:11: error: the rule needs about 375 ns for each series and "
+                        "evaluation, the limit work_ns_per_series is 100 ns; the dearest window is "
+                        "mad_over_time of a over 1m: ordered, rescan"));
+  EXPECT_THAT(Limited("max_over_time(rate(a[1m])[1m:1s]) > 1", {.subquery_depth = 1}), IsEmpty());
+  EXPECT_THAT(
+      Limited("max_over_time(max_over_time(rate(a[1m])[1m:1s])[1m:1s]) > 1", {.subquery_depth = 1}),
+      HasSubstr("nests subqueries 2 deep, the limit subquery_depth is 1: use a recording "
+                "rule for the inner ones"));
+  EXPECT_THAT(
+      Limited("max_over_time((sum by (x) (a) + b * 2)[4s:1ms]) > 1", {.work_ns_per_series = 3000}),
+      HasSubstr("a subquery has 1000 evaluations between two of the rule: use a longer "
+                "step of the subquery"));
+}
+
+TEST(RuleLimits, AreSetByName) {
+  RuleLimits limits;
+  EXPECT_TRUE(SetLimit("subquery_depth=2", &limits).ok());
+  EXPECT_TRUE(SetLimit("work_ns_per_series=7", &limits).ok());
+  EXPECT_EQ(limits.subquery_depth, 2);
+  EXPECT_EQ(limits.work_ns_per_series, 7);
+  EXPECT_THAT(std::string(SetLimit("subquery_dept=2", &limits).message()),
+              HasSubstr("did you mean \"subquery_depth\"?"));
+  for (const char* bad :
+       {"subquery_depth", "subquery_depth=", "subquery_depth=0", "subquery_depth=x"})
+    EXPECT_FALSE(SetLimit(bad, &limits).ok()) << bad;
+}
+
+TEST(RuleCost, TextOfAmounts) {
+  EXPECT_EQ(FormatBytes(0), "0 B");
+  EXPECT_EQ(FormatBytes(1536), "1.5 KiB");
+  EXPECT_EQ(FormatBytes(5.0 * 1024 * 1024), "5 MiB");
+  EXPECT_EQ(FormatNanos(12.34), "12.3 ns");
+  EXPECT_EQ(FormatNanos(4500), "4.5 us");
+  EXPECT_EQ(FormatNanos(2e9), "2 s");
+}
+
+}  // namespace
+}  // namespace pitwall::plan

@@ -1,0 +1,189 @@
+// Any expression that compiles, over a few series made from the same bytes, through the streaming
+// engine: store, subqueries, evaluator. Every second tick all state is saved and restored; what the
+// restored half answers must be equal, to the bit, to what the one that never stopped answers.
+//
+//   bytes: four for options and a seed of the samples, then the expression
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rules/eval/evaluator.h"
+#include "rules/plan/query.h"
+#include "services/base/check.h"
+#include "services/engine/subqueries.h"
+#include "services/model/value.h"
+#include "services/window/series_store.h"
+
+namespace {
+
+using namespace pitwall;
+
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr int kTicks = 12;
+constexpr int kSeries = 7;
+constexpr window::Limits kLimits{.max_series = 200, .max_open_samples = 10'000};
+// Work that a plan may ask for: a window of 4096 panes is allowed, and costs what it should, but
+// there is nothing to find in the thousandth pane of an input.
+constexpr int64_t kMaxSubquerySteps = 256;
+
+struct Engine {
+  explicit Engine(const plan::ProgramPtr& p)
+      : program(p),
+        store(std::make_unique<window::SeriesStore>(Demands(), kLimits)),
+        subqueries(std::make_unique<engine::Subqueries>(p, 0, kLimits)),
+        evaluator(std::make_unique<eval::Evaluator>(p, 0, eval::EvaluatorOptions{10'000})) {}
+
+  std::shared_ptr<const DemandSet> Demands() const {
+    return {program, &program->spaces[0].demands};
+  }
+  void Start(int64_t origin, int64_t from) {
+    store->SetOrigin(origin);
+    subqueries->SetOrigin(origin);
+    subqueries->Start(from, kMinPosition);
+  }
+  void SaveAndRestore() {
+    BinaryWriter out;
+    store->Save(out);
+    BinaryWriter subquery_bytes;
+    subqueries->Save(subquery_bytes);
+    BinaryReader in(out.data());
+    auto restored = window::SeriesStore::Restore(in, Demands(), kLimits);
+    PITWALL_CHECK(restored.ok());
+    BinaryWriter again;
+    (*restored)->Save(again);
+    PITWALL_CHECK(again.data() == out.data());
+    store = *std::move(restored);
+    BinaryReader subquery_in(subquery_bytes.data());
+    subqueries = std::make_unique<engine::Subqueries>(program, 0, kLimits);
+    PITWALL_CHECK(subqueries->Restore(subquery_in).ok());
+    evaluator = std::make_unique<eval::Evaluator>(program, 0, eval::EvaluatorOptions{10'000});
+  }
+  // Subqueries that are due before `tick`, then the tick itself.
+  StatusOr<const eval::Vector*> Tick(int64_t tick) {
+    while (true) {
+      const int64_t at = std::min(tick, subqueries->NextTick());
+      store->SealTo(at);
+      store->BeginTick(at);
+      evaluator->Begin(at, store.get(), subqueries->views());
+      subqueries->Begin(at);
+      subqueries->Finish(evaluator.get());
+      if (at == tick) break;
+    }
+    return evaluator->Evaluate(program->spaces[0].groups[0].rules[0].expr);
+  }
+
+  plan::ProgramPtr program;
+  std::unique_ptr<window::SeriesStore> store;
+  std::unique_ptr<engine::Subqueries> subqueries;
+  std::unique_ptr<eval::Evaluator> evaluator;
+};
+
+double ValueFrom(std::mt19937& random, int kind, double before) {
+  switch (kind) {
+    case 0:  // a counter that is reset now and then
+      return random() % 7 == 0 ? static_cast<double>(random() % 3) : before + random() % 10;
+    case 1:
+      return static_cast<double>(random() % 5) - 2;
+    default:
+      break;
+  }
+  constexpr double kOdd[] = {0.0, -0.0, 1e308, -1e308, 5e-324, 0.1, 1, 1e15};
+  const uint32_t pick = random() % 16;
+  if (pick < 8) return kOdd[pick];
+  if (pick == 8) return std::numeric_limits<double>::infinity();
+  if (pick == 9) return -std::numeric_limits<double>::infinity();
+  if (pick == 10) return std::numeric_limits<double>::quiet_NaN();
+  return (static_cast<double>(random()) - 0x1p31) / 1e6;
+}
+
+std::string Show(const StatusOr<const eval::Vector*>& result) {
+  std::string out;
+  if (!result.ok()) return std::string(ToStd(result.status().message()));
+  const eval::Vector& vector = **result;
+  for (size_t i = 0; i < vector.size(); ++i) {
+    if (!vector.present[i]) continue;
+    out += vector.labels(i).ToString();
+    const auto bits = std::bit_cast<uint64_t>(vector.values[i]);
+    out.append(reinterpret_cast<const char*>(&bits), sizeof(bits));
+  }
+  return out;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 5) return 0;
+  const uint8_t options = data[0];
+  std::mt19937 random(data[1] | data[2] << 8 | data[3] << 16);
+  const std::string_view text(reinterpret_cast<const char*>(data) + 4, size - 4);
+  constexpr int64_t kIntervals[] = {kSecond, 10 * kSecond, 60 * kSecond, 7 * kSecond};
+  const int64_t interval = kIntervals[options % 4];
+  const StatusOr<plan::QueryProgram> compiled =
+      plan::CompileQuery(text, {interval, options & 4 ? interval : 5 * interval, interval});
+  if (!compiled.ok()) return 0;
+  const plan::Space& space = compiled->program->spaces[0];
+  const int64_t first = 1000 * interval;
+  int64_t reach = 0;
+  for (const plan::Subquery& subquery : space.subqueries) {
+    reach += subquery.reach;
+    if ((subquery.reach + kTicks * interval) / subquery.step > kMaxSubquerySteps) return 0;
+  }
+  if (reach > 500 * interval) return 0;
+
+  // Series of the names that the expression asks for.
+  std::vector<std::string> names = {"a", "b"};
+  for (const Selector& selector : space.demands.selectors) {
+    if (names.size() < 5 && !selector.MetricName().empty())
+      names.insert(names.begin(), std::string(selector.MetricName()));
+  }
+  std::vector<Labels> series;
+  for (int i = 0; i < kSeries; ++i) {
+    const std::string le = i % 3 == 2 ? "+Inf" : std::to_string(1 + i % 3);
+    series.push_back(Labels::FromPairs({{"__name__", names[static_cast<size_t>(i) % names.size()]},
+                                        {"x", std::to_string(i % 2)},
+                                        {"y", std::to_string(i / 2)},
+                                        {"le", le}}));
+  }
+  Engine whole(compiled->program);
+  Engine halved(compiled->program);
+  const int64_t from = first - interval - std::min(reach, 100 * interval);
+  whole.Start(first, from);
+  halved.Start(first, from);
+  std::vector<double> before(kSeries);
+  uint64_t sequence = 0;
+  int64_t fed = from;
+  for (int64_t tick = first; tick < first + kTicks * interval; tick += interval) {
+    // Samples until the tick, some of them exactly on it.
+    for (int step = 0; step < 3; ++step) {
+      const int64_t at = step == 2 ? tick : tick - interval + 1 + random() % (interval - 1);
+      if (at <= fed) continue;
+      fed = at;
+      std::vector<double> values(kSeries);
+      for (int i = 0; i < kSeries; ++i) {
+        const uint32_t what = random() % 16;
+        const auto s = static_cast<size_t>(i);
+        values[s] = what == 0   ? MissingValue()
+                    : what == 1 ? StaleMarker()
+                                : ValueFrom(random, (options >> 3) % 3, before[s]);
+        if (what > 1) before[s] = values[s];
+      }
+      for (Engine* engine : {&whole, &halved}) {
+        std::vector<window::SeriesId> ids;
+        for (const Labels& labels : series) ids.push_back(*engine->store->Intern(labels));
+        const Status appended = engine->store->Append({at, "fuzz", "", sequence, 0}, ids, values);
+        // A subquery's step may have sealed beyond it.
+        PITWALL_CHECK(appended.ok());
+      }
+      ++sequence;
+    }
+    const std::string expected = Show(whole.Tick(tick));
+    const std::string got = Show(halved.Tick(tick));
+    PITWALL_CHECK(expected == got);
+    halved.SaveAndRestore();
+  }
+  return 0;
+}

@@ -1,0 +1,37 @@
+// Any text as a template, expanded for given labels, parameters and values: it parses or says where
+// it does not; what parses gives text of bounded length, in bounded time, twice the same.
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rules/alert/template.h"
+#include "services/base/check.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace pitwall;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const StatusOr<alert::Template> parsed = alert::Template::Parse("fuzz", text);
+  if (!parsed.ok()) {
+    PITWALL_CHECK(!parsed.status().message().empty());
+    return 0;
+  }
+  const Labels labels = Labels::FromPairs(
+      {{"__name__", "up"}, {"gpu", "3"}, {"node", "n7.example.com:9100"}, {"odd", "a\"<&>\x80\n"}});
+  const std::vector<std::pair<std::string, double>> params = {{"threshold", 10}, {"share", 0.5}};
+  alert::TemplateInput input;
+  input.labels = &labels;
+  input.params = params;
+  input.time_ns = 1'700'000'000'250'000'000;
+  for (const double value : {93.25, -0.0, std::numeric_limits<double>::quiet_NaN(), 1e300}) {
+    input.value = value;
+    input.step = value > 0 ? 41 : kNoStep;
+    const std::string out = parsed->Expand(input);
+    PITWALL_CHECK(out.size() <= 256 * 1024);  // the limit, and one text of it
+    PITWALL_CHECK(parsed->Expand(input) == out);
+    if (parsed->constant()) PITWALL_CHECK(out == text || !parsed->TryExpand(input).ok());
+  }
+  return 0;
+}
