@@ -123,8 +123,11 @@ void FirstTrack::Save(BinaryWriter& out) const {
 void FirstTrack::Load(BinaryReader& in, size_t columns) {
   after_ = in.I64();
   const size_t n = in.Count(3);
-  if (n > columns) in.Fail();
-  columns_.assign(columns, Column());
+  if (n > columns) {
+    in.Fail();
+    return;
+  }
+  columns_.assign(n, Column());
   for (size_t c = 0; c < n && in.ok(); ++c) {
     Column& column = columns_[c];
     column.skipped = in.I64();

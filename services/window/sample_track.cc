@@ -213,8 +213,11 @@ void SampleTrack::Save(BinaryWriter& out) const {
 
 void SampleTrack::Load(BinaryReader& in, size_t columns) {
   const size_t n = in.Count(2);
-  if (n > columns) in.Fail();
-  columns_.assign(columns, Samples());
+  if (n > columns) {
+    in.Fail();
+    return;
+  }
+  columns_.assign(n, Samples());
   for (size_t c = 0; c < n && in.ok(); ++c) {
     columns_[c].lost = in.I64();
     columns_[c].limit = static_cast<uint32_t>(in.U64());

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "services/base/strings.h"
 #include "services/model/value.h"
 #include "services/window/first_track.h"
 #include "services/window/outlier_period.h"
@@ -253,6 +254,38 @@ TEST(SeriesTracks, DamagedStateIsRefused) {
     BinaryWriter again;
     track->Save(again);
     EXPECT_EQ(again.data(), out.data());
+  }
+}
+
+// A series may be known, and its rows wait, when a snapshot is taken.
+TEST(SeriesTracks, RestoreWithSeriesThatJoinedSinceTheLastSeal) {
+  Demand samples = Window(WindowFunction::kSum, 10);
+  samples.kind = WindowKind::kSamples;
+  samples.range = 10;
+  samples.lookback = 60 * kSecond;
+  const std::vector<Demand> demands{Window(WindowFunction::kSum, 60), samples};
+  Fixture f(demands);
+  ASSERT_TRUE(f.Put(kSecond, 1).ok());
+  f.Tick(1);
+  std::vector<SeriesId> late;
+  for (int i = 0; i < 100; ++i) late.push_back(*f.store.Intern(M(Cat("late", i))));
+  ASSERT_TRUE(
+      f.store.Append({2 * kSecond, "s", "boot", 9, 0}, late, std::vector<double>(100, 5)).ok());
+  BinaryWriter out;
+  f.store.Save(out);
+  BinaryReader in(out.data());
+  const auto restored = SeriesStore::Restore(in, SetOf(demands), Limits());
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  BinaryWriter again;
+  (*restored)->Save(again);
+  EXPECT_EQ(again.data(), out.data());
+  (*restored)->SealTo(2 * kSecond);
+  (*restored)->BeginTick(2 * kSecond);
+  for (uint32_t d = 0; d < 2; ++d) {
+    const Column column = (*restored)->Read(d, kLeast);
+    EXPECT_EQ(column.values[0], 1);
+    EXPECT_EQ(column.values[100], 5);
+    EXPECT_TRUE(column.present[100]);
   }
 }
 

@@ -142,14 +142,15 @@ void Track::Save(BinaryWriter& out) const {
 }
 
 void Track::Load(BinaryReader& in, size_t columns) {
-  SetColumns(columns);
   if (!in.Bool()) return;
   // A row costs at least 8 bytes a column, so that no count read here can exceed what the bytes can
-  // hold.
-  if (in.U64() != columns_ || in.U64() != families_.size()) {
+  // hold. Series that joined since the last seal have no columns yet.
+  const uint64_t saved = in.U64();
+  if (saved > columns || in.U64() != families_.size()) {
     in.Fail();
     return;
   }
+  SetColumns(static_cast<size_t>(saved));
   // A reload may have left families and windows in another order than a fresh start gives.
   std::vector<size_t> order;
   for (size_t f = 0; f < families_.size(); ++f) {

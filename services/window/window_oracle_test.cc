@@ -474,7 +474,7 @@ TEST_P(OracleTest, RandomLife) {
   Scenario scenario(GetParam());
   scenario.Run(300);
 }
-INSTANTIATE_TEST_SUITE_P(Seeds, OracleTest, testing::Range<uint64_t>(1, 9));
+INSTANTIATE_TEST_SUITE_P(Seeds, OracleTest, testing::Range<uint64_t>(1, 13));
 
 }  // namespace
 }  // namespace pitwall::window
