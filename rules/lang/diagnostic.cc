@@ -29,7 +29,12 @@ std::string Diagnostic::Header() const {
 
 std::string Diagnostic::ToString() const {
   std::string out = Header();
-  if (line == 0 || source_line.empty()) return out;
+  // Bytes that are no text would do to a terminal whatever they like.
+  const bool text = std::none_of(source_line.begin(), source_line.end(), [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return (byte < 0x20 && c != '\t') || byte == 0x7f;
+  });
+  if (line == 0 || source_line.empty() || !text) return out;
   out += "\n    ";
   out += source_line;
   out += "\n    ";

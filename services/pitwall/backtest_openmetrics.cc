@@ -3,11 +3,11 @@
 #include <cstdio>
 #include <memory>
 
+#include "services/base/files.h"
 #include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/codec/openmetrics/reader.h"
 #include "services/pitwall/backtest_formats.h"
-#include "services/pitwall/files.h"
 #include "services/tools/backtest.h"
 
 namespace pitwall {

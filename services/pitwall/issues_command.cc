@@ -3,10 +3,10 @@
 
 #include "absl/time/time.h"
 #include "services/adapters/grpc/issue_client.h"
+#include "services/base/files.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/pitwall/commands.h"
-#include "services/pitwall/files.h"
 #include "services/pitwall/flags.h"
 
 namespace pitwall {

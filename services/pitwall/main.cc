@@ -18,8 +18,9 @@ Services (each takes --config FILE; flags override it; --print-config shows what
   executor     stops jobs, where told to
 
 Tools:
-  rules check|list|test FILE…   check rule files, list rules, run unit tests
-  backtest                      the same engine over recorded data
+  rules check|list|test|golden FILE…
+                                check rule files, list rules, run unit tests and golden scripts
+  backtest                      the same engine over recorded data: its own log, or OpenMetrics
   issues list|watch             a client of a running system
 
 `pitwall COMMAND --help` says more.

@@ -1,8 +1,8 @@
 #include "services/pitwall/rule_files.h"
 
+#include "services/base/files.h"
 #include "services/base/log.h"
 #include "services/base/strings.h"
-#include "services/pitwall/files.h"
 #include "services/pitwall/starter_pack.h"
 
 namespace pitwall {

@@ -6,12 +6,13 @@
 #include "rules/plan/compile.h"
 #include "rules/plan/program_text.h"
 #include "services/base/duration.h"
+#include "services/base/files.h"
 #include "services/base/strings.h"
 #include "services/engine/program_check.h"
 #include "services/pitwall/commands.h"
-#include "services/pitwall/files.h"
 #include "services/pitwall/flags.h"
 #include "services/pitwall/rule_files.h"
+#include "services/pitwall/rule_list.h"
 #include "services/pitwall/rules_report.h"
 #include "services/tools/golden_run.h"
 #include "services/tools/rule_test.h"
@@ -25,7 +26,8 @@ using Kind = FlagSpec::Kind;
 const std::vector<FlagSpec>& RuleFlags() {
   static const std::vector<FlagSpec> specs = {
       {"explain", Kind::kSwitch, "", "check: plan and estimated cost of each rule and file"},
-      {"json", Kind::kSwitch, "", "check: findings and costs as one JSON object on stdout"},
+      {"json", Kind::kSwitch, "",
+       "check: findings and costs as one JSON object on stdout; list: one array, with every field"},
       {"strict", Kind::kSwitch, "", "check: warnings fail too (exit 1)"},
       {"series", Kind::kOne, "N", "check: series that a selector matches, for costs (1000)"},
       {"sample-interval", Kind::kOne, "DURATION",
@@ -38,23 +40,6 @@ const std::vector<FlagSpec>& RuleFlags() {
       {"help", Kind::kSwitch, "", "this text"},
   };
   return specs;
-}
-
-void List(const plan::Program& program) {
-  for (const plan::Space& space : program.spaces) {
-    for (const plan::Group& group : space.groups) {
-      for (const plan::Rule& rule : group.rules) {
-        std::string line = Cat(rule.name, "  ", space.demands.clock.ToString(), "  for ",
-                               FormatDuration(rule.hold));
-        for (const uint32_t parameter : rule.parameters) {
-          CatTo(line, "  ", space.parameters[parameter].name, "=",
-                FormatDouble(space.parameters[parameter].value));
-        }
-        for (const plan::Need& need : rule.needs) CatTo(line, "  needs ", need.metric);
-        std::puts(line.c_str());
-      }
-    }
-  }
 }
 
 StatusOr<plan::CostOptions> CostOptionsOf(const Flags& flags) {
@@ -75,11 +60,16 @@ StatusOr<plan::CostOptions> CostOptionsOf(const Flags& flags) {
 
 StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files,
                   const Flags& flags) {
+  if (flags.Has("json") && verb != "check" && verb != "list")
+    return InvalidArgument("--json is for rules check and rules list");
   if (verb == "test") return tools::RunRuleTests(files);
   if (verb == "golden") return tools::RunGolden(files, {.verbose = flags.Has("verbose")});
   int64_t interval = plan::kDefaultInterval;
   if (const auto text = flags.One("evaluation-interval")) {
-    ASSIGN_OR_RETURN(interval, ParseDuration(*text));
+    const auto parsed = ParseDuration(*text);
+    RETURN_IF_ERROR(Annotate(parsed.status(), "--evaluation-interval"));
+    if (*parsed <= 0) return InvalidArgument("--evaluation-interval must be greater than 0");
+    interval = *parsed;
   }
   ASSIGN_OR_RETURN(const codec::RuleSet rules,
                    ReadRuleSet(files, flags.One("overrides").value_or(""), interval));
@@ -102,7 +92,9 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
     return kFailed;
   }
   if (verb == "list") {
-    List(**program);
+    std::fputs(
+        (flags.Has("json") ? RulesAsJson(**program) + "\n" : RulesAsTable(**program)).c_str(),
+        stdout);
     return kFine;
   }
   if (flags.Has("explain") && !json) std::fputs(plan::Explain(**program, costs).c_str(), stdout);

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "services/base/duration.h"
+#include "services/base/files.h"
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
-#include "services/pitwall/files.h"
 
 namespace pitwall {
 

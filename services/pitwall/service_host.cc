@@ -11,11 +11,11 @@
 #include "services/adapters/kafka/kafka_log.h"
 #include "services/adapters/log/embedded_log.h"
 #include "services/base/duration.h"
+#include "services/base/files.h"
 #include "services/base/listen_address.h"
 #include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/pitwall/ensuring_appender.h"
-#include "services/pitwall/files.h"
 #include "services/pitwall/rule_files.h"
 
 namespace pitwall {

@@ -1,13 +1,11 @@
 #include "services/tools/golden_run.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <map>
 
 #include "services/base/duration.h"
+#include "services/base/files.h"
 #include "services/base/strings.h"
 #include "services/tools/golden_compare.h"
 #include "services/tools/golden_samples.h"
@@ -151,14 +149,6 @@ std::string Title(const EvalCommand& eval) {
              " step ", FormatDuration(eval.step));
 }
 
-StatusOr<std::string> Read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return ErrnoStatus(errno, path);
-  std::string text(std::istreambuf_iterator<char>(in), {});
-  if (in.bad()) return ErrnoStatus(errno, path);
-  return text;
-}
-
 }  // namespace
 
 Status RunGoldenScript(
@@ -210,8 +200,11 @@ StatusOr<int> RunGolden(const std::vector<std::string>& files, const GoldenOptio
           break;
       }
     };
-    const auto text = Read(path);
+    const auto text = ReadFile(path);
+    const int64_t before = passed + failed + unsupported;
     const Status status = text.ok() ? RunGoldenScript(path, *text, report) : Status(text.status());
+    if (status.ok() && passed + failed + unsupported == before)
+      std::fprintf(stderr, "%s: warning: there is no eval in it\n", path.c_str());
     if (status.ok()) continue;
     std::fprintf(stderr, "%s\n", std::string(ToStd(status.message())).c_str());
     readable = false;

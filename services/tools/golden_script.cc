@@ -9,6 +9,7 @@
 #include "rules/lang/unquote.h"
 #include "services/base/duration.h"
 #include "services/base/strings.h"
+#include "services/base/yaml/file_text.h"
 #include "services/model/matcher.h"
 
 namespace pitwall::tools {
@@ -272,6 +273,11 @@ class ScriptParser {
 
 StatusOr<std::vector<GoldenCommand>> ParseGoldenScript(std::string_view file,
                                                        std::string_view text) {
+  if (const size_t bad = yaml::FindInvalidUtf8(text); bad != std::string_view::npos) {
+    const auto line =
+        1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(bad), '\n');
+    return InvalidArgument(Cat(file, ":", line, ": not valid UTF-8: this is no script"));
+  }
   return ScriptParser(file, text).Parse();
 }
 

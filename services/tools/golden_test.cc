@@ -365,5 +365,12 @@ TEST(GoldenRun, PrintsFailuresAndCounts) {
   EXPECT_FALSE(RunGolden({}, {}).ok());
 }
 
+TEST(GoldenRun, WhatIsNoScriptIsAnErrorAndNoCrash) {
+  EXPECT_EQ(ScriptError("load 1m\n  m 1\n\xff\xfe\n"),
+            "f.test:3: not valid UTF-8: this is no script");
+  EXPECT_EQ(*RunGolden({"/"}, {}), 2);
+  EXPECT_EQ(*RunGolden({"/nonexistent"}, {}), 2);
+}
+
 }  // namespace
 }  // namespace pitwall::tools

@@ -1,10 +1,8 @@
 #include "services/tools/rule_test.h"
 
-#include <cerrno>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 
+#include "services/base/files.h"
 #include "services/base/strings.h"
 #include "services/tools/rule_test_rules.h"
 #include "services/tools/rule_test_run.h"
@@ -14,22 +12,20 @@ namespace pitwall::tools {
 
 namespace {
 
-StatusOr<std::string> Read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return ErrnoStatus(errno, path);
-  return std::string(std::istreambuf_iterator<char>(in), {});
-}
-
 // Rules that cannot run are a failure of their own; an error is input that cannot be read.
 Status RunFile(const std::string& path, Tally* tally) {
-  ASSIGN_OR_RETURN(const std::string text, Read(path));
+  ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   ASSIGN_OR_RETURN(const UnitTestFile file, ParseUnitTestFile(path, text));
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
-  ASSIGN_OR_RETURN(const TestRules rules, ReadTestRules(file, folder));
+  const auto read = ReadTestRules(file, folder);
+  RETURN_IF_ERROR(Annotate(read.status(), Cat(path, ": rule_files")));
+  const TestRules& rules = *read;
   for (const std::string& pattern : rules.unmatched) {
     std::fprintf(stderr, "%s: warning: no file matches %s\n", path.c_str(), Quote(pattern).c_str());
   }
+  if (file.tests.empty())
+    std::fprintf(stderr, "%s: warning: there is no test in it\n", path.c_str());
   for (const UnitTest& test : file.tests) {
     const bool watched = !test.step && !test.exprs.empty();
     lang::Diagnostics diagnostics;

@@ -1,11 +1,7 @@
 #include "services/tools/rule_test_rules.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <set>
 
@@ -15,6 +11,7 @@
 #include "rules/lang/parser.h"
 #include "rules/lang/rule_file.h"
 #include "rules/plan/planner.h"
+#include "services/base/files.h"
 #include "services/base/strings.h"
 #include "services/engine/program_check.h"
 
@@ -130,11 +127,7 @@ StatusOr<TestRules> ReadTestRules(const UnitTestFile& file, const std::string& f
     if (paths.empty()) rules.unmatched.push_back(pattern);
     for (const std::string& path : paths) {
       if (!seen.insert(path).second) continue;
-      std::error_code error;
-      if (std::filesystem::is_directory(path, error)) return ErrnoStatus(EISDIR, path);
-      std::ifstream in(path, std::ios::binary);
-      std::string text{std::istreambuf_iterator<char>(in), {}};
-      if (!in) return ErrnoStatus(errno, path);
+      ASSIGN_OR_RETURN(std::string text, ReadFile(path));
       rules.files.push_back({path, std::move(text)});
     }
   }

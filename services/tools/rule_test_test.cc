@@ -249,5 +249,10 @@ TEST_F(RuleTest, FuzzyIsOneBit) {
   EXPECT_EQ(Run({Write("test.yaml", text)}), 1);
 }
 
+TEST_F(RuleTest, WhatIsNoFileIsAnErrorAndNoCrash) {
+  EXPECT_EQ(*RunRuleTests({"/"}), 2);
+  EXPECT_EQ(*RunRuleTests({"/nonexistent"}), 2);
+}
+
 }  // namespace
 }  // namespace pitwall::tools

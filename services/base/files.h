@@ -1,4 +1,4 @@
-// Files that commands read whole.
+// Small files that are read whole.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace pitwall {
 
-// NotFound and friends name the path. ResourceExhausted beyond `limit` bytes.
+// Errors name the path and the cause: NotFound, "Is a directory", … ResourceExhausted beyond
+// `limit` bytes.
 StatusOr<std::string> ReadFile(const std::string& path, size_t limit = 64 << 20);
 // The part after the last slash.
 std::string BaseName(const std::string& path);

@@ -1,4 +1,4 @@
-#include "services/pitwall/files.h"
+#include "services/base/files.h"
 
 #include <cerrno>
 #include <cstdio>

@@ -1,0 +1,110 @@
+#include "services/pitwall/rule_list.h"
+
+#include <string_view>
+#include <vector>
+
+#include "services/base/duration.h"
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/json_writer.h"
+#include "services/model/position.h"
+
+namespace pitwall {
+
+namespace {
+
+using cloudevents::JsonWriter;
+
+double Units(int64_t position) { return static_cast<double>(position) / kStepUnit; }
+
+void WriteTemplates(std::string_view key, const std::vector<plan::Template>& templates,
+                    JsonWriter* out) {
+  if (templates.empty()) return;
+  out->Key(key);
+  out->BeginObject();
+  for (const plan::Template& one : templates) {
+    out->Key(one.name);
+    out->String(one.text);
+  }
+  out->EndObject();
+}
+
+void WriteRule(const plan::Space& space, const plan::Group& group, const plan::Rule& rule,
+               JsonWriter* out) {
+  const auto text = [&](std::string_view key, plan::NodeId node) {
+    if (node != plan::kNoNode) out->Text(key, space.nodes[node.index()].text);
+  };
+  const bool alert = rule.kind == plan::RuleKind::kAlert;
+  out->BeginObject();
+  out->Text("rule", rule.name);
+  out->Text("kind", alert ? "alert" : "record");
+  out->Text("name", rule.alert);
+  out->Text("file", rule.file);
+  out->Key("line");
+  out->Uint(static_cast<uint64_t>(rule.line));
+  out->Text("clock", space.demands.clock.step ? "step" : "time");
+  out->Text("mode", space.demands.clock.mode);
+  out->Key("interval");
+  out->Double(Units(group.interval));
+  text("expr", rule.expr);
+  if (alert) {
+    out->Key("for");
+    out->Double(Units(rule.hold));
+    out->Key("keep_firing_for");
+    out->Double(Units(rule.keep_firing));
+    text("clear", rule.clear);
+    out->Text("scope", rule.scope == plan::AlertScope::kJob ? "job" : "attempt");
+  }
+  if (!rule.parameters.empty()) {
+    out->Key("parameters");
+    out->BeginObject();
+    for (const uint32_t parameter : rule.parameters) {
+      out->Key(space.parameters[parameter].name);
+      out->Double(space.parameters[parameter].value);
+    }
+    out->EndObject();
+  }
+  if (!rule.needs.empty()) {
+    out->Key("needs");
+    out->BeginArray();
+    for (const plan::Need& need : rule.needs) out->String(need.metric);
+    out->EndArray();
+  }
+  WriteTemplates("labels", rule.labels, out);
+  WriteTemplates("annotations", rule.annotations, out);
+  out->EndObject();
+}
+
+}  // namespace
+
+std::string RulesAsTable(const plan::Program& program) {
+  std::string out;
+  for (const plan::Space& space : program.spaces) {
+    for (const plan::Group& group : space.groups) {
+      for (const plan::Rule& rule : group.rules) {
+        CatTo(out, rule.name, "  ", space.demands.clock.ToString(), "  for ",
+              FormatDuration(rule.hold));
+        for (const uint32_t parameter : rule.parameters) {
+          CatTo(out, "  ", space.parameters[parameter].name, "=",
+                FormatDouble(space.parameters[parameter].value));
+        }
+        for (const plan::Need& need : rule.needs) CatTo(out, "  needs ", need.metric);
+        out += "\n";
+      }
+    }
+  }
+  return out;
+}
+
+std::string RulesAsJson(const plan::Program& program) {
+  JsonWriter out;
+  out.BeginArray();
+  for (const plan::Space& space : program.spaces) {
+    for (const plan::Group& group : space.groups) {
+      for (const plan::Rule& rule : group.rules) WriteRule(space, group, rule, &out);
+    }
+  }
+  out.EndArray();
+  return out.Take();
+}
+
+}  // namespace pitwall
