@@ -28,23 +28,29 @@ std::string RuleSetHash(const RuleSetText& rule_set, int64_t default_interval) {
 }
 
 StatusOr<ProgramPtr> CompileRuleSet(const RuleSetText& rule_set, int64_t default_interval,
-                                    lang::Diagnostics* diagnostics, const RuleLimits* limits) {
+                                    lang::Diagnostics* diagnostics, const CompileOptions& options) {
   if (default_interval <= 0)
     return InvalidArgument("the default evaluation interval must be greater than 0");
   lang::Diagnostics own;
   std::vector<lang::RuleFilePtr> files;
   for (const RuleSetFile& file : rule_set.files)
     files.push_back(lang::ParseRuleFile(file.name, file.text, &own));
-  check::CheckOptions options;
-  options.default_interval = default_interval;
-  options.default_lookback = kDefaultLookback;
-  options.default_step_interval = kDefaultStepInterval;
-  options.default_step_lookback = kDefaultStepLookback;
-  const check::CheckedRuleSet checked = check::CheckRuleSet(std::move(files), options, &own);
+  if (options.rewrite && !own.HasErrors()) {
+    std::vector<std::shared_ptr<lang::RuleFile>> mine;
+    for (const lang::RuleFilePtr& file : files)
+      mine.push_back(std::const_pointer_cast<lang::RuleFile>(file));
+    RETURN_IF_ERROR(options.rewrite(mine));
+  }
+  check::CheckOptions checks;
+  checks.default_interval = default_interval;
+  checks.default_lookback = kDefaultLookback;
+  checks.default_step_interval = kDefaultStepInterval;
+  checks.default_step_lookback = kDefaultStepLookback;
+  const check::CheckedRuleSet checked = check::CheckRuleSet(std::move(files), checks, &own);
   auto program = std::make_shared<Program>();
   if (!own.HasErrors()) {
     *program = PlanRuleSet(checked);
-    if (limits != nullptr) CheckLimits(checked, *program, *limits, &own);
+    if (options.limits != nullptr) CheckLimits(checked, *program, *options.limits, &own);
     program->hash = RuleSetHash(rule_set, default_interval);
     program->overrides =
         Overrides::Parse(rule_set.overrides.name, rule_set.overrides.text, *program, &own);

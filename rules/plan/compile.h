@@ -6,11 +6,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rules/lang/diagnostic.h"
+#include "rules/lang/rule_file.h"
 #include "rules/plan/overrides.h"
 #include "rules/plan/program.h"
 #include "rules/plan/rule_limits.h"
@@ -35,15 +39,23 @@ struct RuleSetText {
   RuleSetFile overrides;  // text empty: none
 };
 
+using RewriteRules = std::function<Status(const std::vector<std::shared_ptr<lang::RuleFile>>&)>;
+
+struct CompileOptions {
+  // For rule sets that are new. Null: none, as for sets that were accepted before: a replay must
+  // not fail over a limit that was lowered since.
+  const RuleLimits* limits = nullptr;
+  // May change what was parsed before it is checked; its error ends it all.
+  RewriteRules rewrite = {};
+};
+
 // Groups run in the order (pack, position in the file), whatever the order of `files`.
 // `default_interval`: of groups on the time clock without an interval; nanoseconds, > 0.
 // `diagnostics` (may be null) gets every error and warning, sorted. With any error the result is
-// InvalidArgument and names the first ones; warnings alone do not stop. `limits` are those of rule
-// sets that are new; null: none, for sets that were accepted before (a replay must not fail over a
-// limit that was lowered since).
+// InvalidArgument and names the first ones; warnings alone do not stop.
 StatusOr<ProgramPtr> CompileRuleSet(const RuleSetText& rule_set, int64_t default_interval,
                                     lang::Diagnostics* diagnostics,
-                                    const RuleLimits* limits = nullptr);
+                                    const CompileOptions& options = {});
 // The same, without overrides.
 StatusOr<ProgramPtr> CompileRules(std::span<const RuleSetFile> files,
                                   int64_t default_interval = kDefaultInterval,

@@ -8,10 +8,10 @@
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/openmetrics/line_parser.h"
+#include "services/engine/program_check.h"
 #include "services/pitwall/backtest_formats.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/rule_files.h"
-#include "services/processor/rule_sets.h"
 #include "services/tools/backtest.h"
 
 namespace pitwall {
@@ -94,21 +94,45 @@ StatusOr<int> Backtest(const Flags& flags) {
   return kFine;
 }
 
+class GivenRules final : public engine::RuleSetView {
+ public:
+  explicit GivenRules(plan::ProgramPtr program) : program_(std::move(program)) {}
+  plan::ProgramPtr program() const override { return program_; }
+  std::vector<double> ParametersFor(size_t space, const engine::JobIdentity& job) const override {
+    return plan::ParametersFor(*program_, program_->spaces[space], job.id, job.name,
+                               Labels::FromPairs(job.labels));
+  }
+
+ private:
+  plan::ProgramPtr program_;
+};
+
 }  // namespace
 
-StatusOr<std::shared_ptr<const engine::RuleSetView>> ReadGivenRules(const Flags& flags) {
-  int64_t interval = plan::kDefaultInterval;
-  if (const auto text = flags.One("evaluation-interval")) {
-    const auto parsed = ParseDuration(*text);
-    RETURN_IF_ERROR(Annotate(parsed.status(), "--evaluation-interval"));
-    if (*parsed <= 0) return InvalidArgument("--evaluation-interval must be greater than 0");
-    interval = *parsed;
-  }
+StatusOr<int64_t> EvaluationInterval(const Flags& flags) {
+  const auto text = flags.One("evaluation-interval");
+  if (!text.has_value()) return plan::kDefaultInterval;
+  const auto interval = ParseDuration(*text);
+  RETURN_IF_ERROR(Annotate(interval.status(), "--evaluation-interval"));
+  if (*interval <= 0) return InvalidArgument("--evaluation-interval must be greater than 0");
+  return *interval;
+}
+
+StatusOr<std::shared_ptr<const engine::RuleSetView>> ReadGivenRules(
+    const Flags& flags, const plan::RewriteRules& rewrite) {
+  ASSIGN_OR_RETURN(const int64_t interval, EvaluationInterval(flags));
   ASSIGN_OR_RETURN(const codec::RuleSet rules,
                    ReadRuleSet(flags.Many("rules"), flags.One("overrides").value_or(""), interval));
-  ASSIGN_OR_RETURN(std::shared_ptr<const processor::CompiledRules> compiled,
-                   processor::CompiledRules::Accept(rules));
-  return std::shared_ptr<const engine::RuleSetView>(std::move(compiled));
+  plan::RuleSetText text;
+  for (const codec::RuleFile& file : rules.files) text.files.push_back({file.name, file.content});
+  if (rules.overrides.has_value())
+    text.overrides = {rules.overrides->name, rules.overrides->content};
+  lang::Diagnostics diagnostics;
+  ASSIGN_OR_RETURN(plan::ProgramPtr program,
+                   plan::CompileRuleSet(text, interval, &diagnostics, {.rewrite = rewrite}));
+  RETURN_IF_ERROR(engine::CheckProgram(*program));
+  return std::shared_ptr<const engine::RuleSetView>(
+      std::make_shared<GivenRules>(std::move(program)));
 }
 
 int RunBacktest(const std::vector<std::string>& arguments) {

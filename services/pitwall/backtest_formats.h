@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "rules/plan/compile.h"
 #include "services/base/status.h"
 #include "services/engine/shard.h"
 #include "services/model/issue.h"
@@ -18,8 +19,11 @@ struct BacktestRange {
   int64_t start = kMinPosition, end = kMaxPosition;  // event time, both within
 };
 
-// The rule set of --rules, --overrides and --evaluation-interval.
-StatusOr<std::shared_ptr<const engine::RuleSetView>> ReadGivenRules(const Flags& flags);
+// The rule set of --rules, --overrides and --evaluation-interval. `rewrite`: see CompileRuleSet.
+StatusOr<std::shared_ptr<const engine::RuleSetView>> ReadGivenRules(
+    const Flags& flags, const plan::RewriteRules& rewrite = {});
+// --evaluation-interval in nanoseconds, else the default.
+StatusOr<int64_t> EvaluationInterval(const Flags& flags);
 
 // A data directory or a Kafka: ticks, promises and rule sets as they were, in offset order. The
 // whole log is replayed whatever the range, since only that is what was live.

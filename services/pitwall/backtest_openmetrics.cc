@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "services/base/files.h"
 #include "services/base/log.h"
@@ -9,6 +10,7 @@
 #include "services/codec/openmetrics/reader.h"
 #include "services/pitwall/backtest_formats.h"
 #include "services/tools/backtest.h"
+#include "services/tools/other_times.h"
 
 namespace pitwall {
 
@@ -65,16 +67,25 @@ StatusOr<std::vector<IssueEvent>> BacktestOpenMetrics(const Flags& flags,
   const std::vector<std::string> inputs = flags.Many("input");
   if (inputs.empty()) return InvalidArgument("--input FILE… is needed");
   if (flags.Has("brokers")) return InvalidArgument("--brokers is for --format log");
-  ASSIGN_OR_RETURN(auto rules, ReadGivenRules(flags));
+  ASSIGN_OR_RETURN(const int64_t interval, EvaluationInterval(flags));
+  const auto given = [](int64_t time, int64_t absent) {
+    return time == absent ? std::nullopt : std::optional(time);
+  };
+  tools::OtherTimes other_times;
+  ASSIGN_OR_RETURN(auto rules, ReadGivenRules(flags, [&](const auto& files) {
+                     return tools::RewriteOtherTimes(files, given(range.start, kMinPosition),
+                                                     given(range.end, kMaxPosition), interval,
+                                                     &other_times);
+                   }));
   int64_t from = kMinPosition;
   if (range.start != kMinPosition)
     from = std::max(kMinPosition, range.start - tools::HistoryOf(*rules));
-  tools::Recording recording(from, range.end);
+  tools::Recording recording(from, range.end, std::move(other_times));
   for (const std::string& path : inputs) {
     recording.BeginInput(path, flags.One("job").value_or(BaseName(path)));
     RETURN_IF_ERROR(ReadInput(path, &recording));
   }
-  RETURN_IF_ERROR(recording.Finish());
+  RETURN_IF_ERROR(recording.Finish(range.start));
   std::vector<IssueEvent> events;
   engine::EngineCounters counters;
   RETURN_IF_ERROR(tools::RunBacktest(&recording, std::move(rules),

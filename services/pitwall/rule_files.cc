@@ -37,7 +37,8 @@ plan::RuleSetText RuleSetTextOf(const codec::RuleSet& rules) {
 }
 
 Status CheckNewRuleSet(const codec::RuleSet& rules, const plan::RuleLimits& limits) {
-  return plan::CompileRuleSet(RuleSetTextOf(rules), rules.evaluation_interval_ns, nullptr, &limits)
+  return plan::CompileRuleSet(RuleSetTextOf(rules), rules.evaluation_interval_ns, nullptr,
+                              {.limits = &limits})
       .status();
 }
 

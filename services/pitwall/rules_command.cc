@@ -80,8 +80,8 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
   const bool check = verb == "check";
   const bool json = check && flags.Has("json");
   lang::Diagnostics diagnostics;
-  const StatusOr<plan::ProgramPtr> program =
-      plan::CompileRuleSet(RuleSetTextOf(rules), interval, &diagnostics, check ? &limits : nullptr);
+  const StatusOr<plan::ProgramPtr> program = plan::CompileRuleSet(
+      RuleSetTextOf(rules), interval, &diagnostics, {.limits = check ? &limits : nullptr});
   std::fputs(diagnostics.ToString().c_str(), stderr);
   if (json) {
     std::puts(RulesReport(diagnostics, program.ok() ? program->get() : nullptr, costs).c_str());

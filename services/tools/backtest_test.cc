@@ -41,7 +41,7 @@ struct Given {
 class Backtest {
  public:
   explicit Backtest(int64_t from = kMinPosition, int64_t to = kMaxPosition, size_t memory = 1 << 20)
-      : recording_(from, to, memory) {}
+      : recording_(from, to, {}, memory) {}
 
   Backtest& Input(const std::string& name, const std::vector<Given>& all) {
     recording_.BeginInput(name, name);

@@ -5,12 +5,17 @@
 #include <utility>
 
 #include "services/base/check.h"
+#include "services/base/clock.h"
+#include "services/tools/query.h"
 
 namespace pitwall::tools {
 namespace {
 
 // As many as one partition runs.
 constexpr size_t kMaxJobs = 10'000;
+// Kept in memory for what rules ask at fixed times.
+constexpr size_t kMaxReadSamples = 5'000'000;
+constexpr std::string_view kFixedTimes = "(at fixed times)";
 
 // One step of a hash over times; an accidental equality costs memory, never a result.
 uint64_t Mix(uint64_t hash, uint64_t value) {
@@ -23,7 +28,7 @@ uint64_t Mix(uint64_t hash, uint64_t value) {
 void Recording::BeginInput(std::string name, std::string job) {
   inputs_.push_back(std::move(name));
   default_job_ = std::move(job);
-  first_series_ = static_cast<uint32_t>(series_.size());
+  routes_.clear();
 }
 
 StatusOr<uint32_t> Recording::FindJob(std::string_view id) {
@@ -38,29 +43,107 @@ StatusOr<uint32_t> Recording::FindJob(std::string_view id) {
   return job;
 }
 
-Status Recording::AddSeries(uint32_t series, const Labels& labels) {
-  PITWALL_CHECK(first_series_ + series == series_.size());
-  const std::string_view named = labels.Get(kJobLabel);
+uint32_t Recording::Append(uint32_t job, Labels labels) {
   Series added;
-  ASSIGN_OR_RETURN(added.job, FindJob(named.empty() ? std::string_view(default_job_) : named));
+  added.job = job;
   added.input = static_cast<uint32_t>(inputs_.size() - 1);
-  added.labels = named.empty() ? labels : labels.With(kJobLabel, "");
+  added.labels = std::move(labels);
   series_.push_back(std::move(added));
+  return static_cast<uint32_t>(series_.size() - 1);
+}
+
+Status Recording::AddSeries(uint32_t series, const Labels& labels) {
+  PITWALL_CHECK(series == routes_.size());
+  const std::string_view named = labels.Get(kJobLabel);
+  ASSIGN_OR_RETURN(const uint32_t job,
+                   FindJob(named.empty() ? std::string_view(default_job_) : named));
+  const Labels own = named.empty() ? labels : labels.With(kJobLabel, "");
+  Route route;
+  route.series = Append(job, own);
+  for (const OtherTimes::Copy& copy : other_times_.copies) {
+    if (copy.metric == own.Name())
+      route.copies.emplace_back(Append(job, own.With(kMetricName, copy.name)), copy.ahead);
+  }
+  for (uint32_t i = 0; i < other_times_.constants.size(); ++i) {
+    const auto& selectors = other_times_.constants[i].selectors;
+    if (std::any_of(selectors.begin(), selectors.end(),
+                    [&](const Selector& selector) { return selector.Matches(own); }))
+      route.constants.push_back(i);
+  }
+  routes_.push_back(std::move(route));
   return OkStatus();
 }
 
 Status Recording::AddSample(uint32_t series, int64_t time_ns, double value, uint32_t line) {
+  const Route& route = routes_[series];
+  for (const auto& [copy, ahead] : route.copies)
+    RETURN_IF_ERROR(AddDerived(copy, time_ns - ahead, value, line));
+  for (const uint32_t index : route.constants) {
+    const OtherTimes::Constant& constant = other_times_.constants[index];
+    if (time_ns > constant.at || time_ns <= constant.at - constant.reach) continue;
+    if (++read_samples_ > kMaxReadSamples) {
+      return ResourceExhausted(
+          Cat("more than ", kMaxReadSamples, " samples lie in the windows at fixed times (@)"));
+    }
+    const Series& of = series_[route.series];
+    read_[{index, of.job}][of.labels].emplace_back(time_ns, value);
+  }
   if (time_ns < from_ || time_ns > to_) {
     ++left_out_;
     return OkStatus();
   }
   ++samples_;
-  Series& of = series_[first_series_ + series];
-  of.times_hash = Mix(of.times_hash, static_cast<uint64_t>(time_ns));
-  Job& job = jobs_[of.job];
+  Job& job = jobs_[series_[route.series].job];
   job.first = std::min(job.first, time_ns);
   job.last = std::max(job.last, time_ns);
-  return sorter_.Add({time_ns, value, first_series_ + series, line});
+  return AddDerived(route.series, time_ns, value, line);
+}
+
+Status Recording::AddDerived(uint32_t series, int64_t time_ns, double value, uint32_t line) {
+  if (time_ns < from_ || time_ns > to_) return OkStatus();
+  Series& of = series_[series];
+  of.times_hash = Mix(of.times_hash, static_cast<uint64_t>(time_ns));
+  return sorter_.Add({time_ns, value, series, line});
+}
+
+Status Recording::Finish(int64_t start) {
+  for (const auto& [key, read] : read_) {
+    if (inputs_.empty() || inputs_.back() != kFixedTimes) BeginInput(std::string(kFixedTimes), "");
+    const OtherTimes::Constant& constant = other_times_.constants[key.first];
+    RETURN_IF_ERROR(Annotate(AddConstant(constant, key.second, start, read), constant.name));
+  }
+  read_.clear();
+  return sorter_.Finish();
+}
+
+Status Recording::AddConstant(const OtherTimes::Constant& constant, uint32_t job, int64_t start,
+                              const std::map<Labels, Samples>& read) {
+  std::vector<QuerySeries> all;
+  for (const auto& [labels, samples] : read) {
+    QuerySeries one{labels, samples};
+    // Of several inputs the first one's counts.
+    std::stable_sort(one.samples.begin(), one.samples.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    one.samples.erase(std::unique(one.samples.begin(), one.samples.end(),
+                                  [](const auto& a, const auto& b) { return a.first == b.first; }),
+                      one.samples.end());
+    all.push_back(std::move(one));
+  }
+  Query query;
+  query.expr = constant.expr;
+  query.start = query.end = constant.at;
+  query.lookback = constant.lookback;
+  query.subquery_interval = constant.subquery_interval;
+  ASSIGN_OR_RETURN(const QueryAnswer answer, RunQuery(all, query));
+  const int64_t begin = FloorTo(std::max(jobs_[job].first, start), kNanosPerSecond);
+  // Often enough that the look-back never loses it.
+  const int64_t every = std::max<int64_t>(constant.lookback / 2, 1);
+  for (const QueryElement& element : answer.ticks.at(0).elements) {
+    const uint32_t series = Append(job, element.labels.With(kMetricName, constant.name));
+    for (int64_t at = begin; at <= jobs_[job].last; at += every)
+      RETURN_IF_ERROR(AddDerived(series, at, element.value, 0));
+  }
+  return OkStatus();
 }
 
 StatusOr<bool> Recording::Next(TimedSample* sample) {

@@ -3,13 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "services/base/status.h"
 #include "services/base/strings.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"
+#include "services/tools/other_times.h"
 #include "services/tools/sample_sorter.h"
 
 namespace pitwall::tools {
@@ -31,17 +34,20 @@ class Recording {
     int64_t first = kMaxPosition, last = kMinPosition;  // times of its samples
   };
 
-  // Samples outside of [from, to] are left out.
+  // Samples outside of [from, to] are left out, but for what `other_times` asks of them.
   explicit Recording(int64_t from = kMinPosition, int64_t to = kMaxPosition,
+                     OtherTimes other_times = {},
                      size_t memory_samples = SampleSorter::kMemorySamples)
-      : from_(from), to_(to), sorter_(memory_samples) {}
+      : from_(from), to_(to), other_times_(std::move(other_times)), sorter_(memory_samples) {}
 
   // What follows comes from this input. `job`: of series that name none.
   void BeginInput(std::string name, std::string job);
   // Counts up from 0 in each input. InvalidArgument: the job cannot have this id.
   Status AddSeries(uint32_t series, const Labels& labels);
   Status AddSample(uint32_t series, int64_t time_ns, double value, uint32_t line);
-  Status Finish() { return sorter_.Finish(); }
+  // No input follows. `start`: where rules begin, where that is later than a job's first sample.
+  // InvalidArgument: what rules ask at a fixed time fails.
+  Status Finish(int64_t start = kMinPosition);
 
   // After Finish: the next sample by time; false at the end. InvalidArgument: a series has two
   // values at one time in one input.
@@ -54,16 +60,33 @@ class Recording {
   uint64_t left_out() const { return left_out_; }
 
  private:
+  // A series of the present input and what becomes of its samples.
+  struct Route {
+    uint32_t series = 0;
+    std::vector<std::pair<uint32_t, int64_t>> copies;  // series, how much earlier
+    std::vector<uint32_t> constants;                   // that read it
+  };
+  using Samples = std::vector<std::pair<int64_t, double>>;
+
   StatusOr<uint32_t> FindJob(std::string_view id);
+  uint32_t Append(uint32_t job, Labels labels);
+  // A sample that nobody recorded.
+  Status AddDerived(uint32_t series, int64_t time_ns, double value, uint32_t line);
+  Status AddConstant(const OtherTimes::Constant& constant, uint32_t job, int64_t start,
+                     const std::map<Labels, Samples>& read);
 
   const int64_t from_, to_;
+  const OtherTimes other_times_;
   SampleSorter sorter_;
   std::vector<std::string> inputs_;
   std::string default_job_;
-  uint32_t first_series_ = 0;  // of the input
+  std::vector<Route> routes_;  // of the input
   std::vector<Job> jobs_;
   StringMap<uint32_t> jobs_by_id_;
   std::vector<Series> series_;
+  // What constants read: by constant and job.
+  std::map<std::pair<uint32_t, uint32_t>, std::map<Labels, Samples>> read_;
+  size_t read_samples_ = 0;
   uint64_t samples_ = 0, left_out_ = 0;
   TimedSample before_{.time_ns = kMinPosition};
 };

@@ -10,12 +10,14 @@ import os
 import random
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import unittest
+import urllib.parse
 
-from harness import REPO, write
+from harness import REPO, fetch, wait_for, write
 
 BINARY = None
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -46,6 +48,23 @@ groups:
   - alert: Gone
     expr: absent(heartbeat)
 """
+
+
+# What a live rule cannot ask; fixed times and ranges whose edges no sample hits.
+OTHER_TIMES = [
+    "load offset -5m > 8",
+    "avg_over_time(load[95s] offset -100s) > 6",
+    "load > load offset -2m + 3",
+    "load > 1.2 * avg_over_time(load[595s] @ %d)" % (BASE + 1807),
+    "load @ %d offset 1m > 4 and load > 4" % (BASE + 1807),
+    "predict_linear(load[205s] offset -1m, 60) > 9",
+    "timestamp(load offset -5m) - time() < 300",
+    "max_over_time((load offset -1m)[310s:1m]) > 9",
+    "rate(work_total[130s]) > on (node) 0.5 * max_over_time(rate(work_total[130s])[610s:30s] @ %d)" % (BASE + 1807),
+    "load >= on (node, gpu) load @ start() + 3",
+    "load <= on (node, gpu) last_over_time(load[65s] @ end()) - 3",
+    "absent(load offset -90m)",
+]
 
 
 def backtest(*arguments):
@@ -188,6 +207,75 @@ class OpenMetricsBacktest(unittest.TestCase):
         parts = [self.file("part%d.txt" % i, "".join("%s %s %d\n" % line for line in part))
                  for i, part in enumerate([lines[half:], lines[:half]])]
         self.assertEqual(backtest(*common, "--input", *parts).stdout, expected)
+
+    def prometheus(self, folder):
+        """A real one on these blocks; its address."""
+        tool = shutil.which("prometheus")
+        self.assertIsNotNone(tool, "prometheus is not installed: deploy/install-deps.sh tests")
+        config = self.file("prometheus.yml", "global: {}\n")
+        log = os.path.join(self.dir, "prometheus.log")
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            address = "127.0.0.1:%d" % free.getsockname()[1]
+        with open(log, "w") as out:
+            server = subprocess.Popen([tool, "--config.file", config, "--storage.tsdb.path", folder, "--web.listen-address",
+                                       address, "--storage.tsdb.retention.time", "100y"], stdout=out, stderr=out)
+        self.addCleanup(lambda: (server.kill(), server.wait()))
+
+        def ready():
+            self.assertIsNone(server.poll(), "prometheus ended: see " + log)
+            try:
+                return fetch("http://%s/-/ready" % address)
+            except OSError:
+                return None
+        wait_for("prometheus", ready)
+        return "http://" + address
+
+    def test_other_times_as_a_prometheus_answers(self):
+        """@ and negative offsets: our issues against a range query of a real Prometheus that has all samples."""
+        data = Data(400)
+        run = self.file("run.om", data.openmetrics(BASE))
+        self.promtool("tsdb", "create-blocks-from", "openmetrics", "run.om", "tsdb")
+        address = self.prometheus(os.path.join(self.dir, "tsdb"))
+        rules = self.file("rules.yaml", "groups:\n- name: g\n  interval: 30s\n  rules:\n" + "".join(
+            '  - alert: "%d"\n    expr: %s\n' % (i, expr) for i, expr in enumerate(OTHER_TIMES)))
+        start, end = BASE + 600, BASE + 4800
+        got = {}  # alert -> {(tick, labels): value or None}
+        opened = {}
+        for event in events("--rules", rules, "--input", run, "--no-status", "--start", str(start), "--end", str(end)):
+            labels = {k: v for k, v in event["data"]["labels"].items() if k != "alertname"}
+            key = (event["data"]["alert"], json.dumps(labels, sort_keys=True))
+            if event["type"] == "io.pitwall.issue.found":
+                opened[key] = seconds(event["time"])
+                got.setdefault(key[0], {})[(opened[key], key[1])] = event["data"]["value"]
+            elif event["type"] == "io.pitwall.issue.resolved":
+                for tick in range(opened.pop(key) + 30, seconds(event["time"]), 30):
+                    got[key[0]][(tick, key[1])] = None
+        for (alert, labels), since in opened.items():
+            for tick in range(since + 30, end + 1, 30):
+                got[alert][(tick, labels)] = None
+        for i, expr in enumerate(OTHER_TIMES):
+            query = urllib.parse.urlencode({"query": expr, "start": start, "end": end, "step": 30})
+            answer = json.loads(fetch("%s/api/v1/query_range?%s" % (address, query))[1])["data"]["result"]
+            expected = {}
+            for one in answer:
+                labels = json.dumps({k: v for k, v in one["metric"].items() if k != "__name__"}, sort_keys=True)
+                expected.update({(int(at), labels): float(value) for at, value in one["values"]})
+            ours = got.get(str(i), {})
+            if "[310s:1m]" in expr:  # a subquery has nothing before the start
+                expected, ours = ({k: v for k, v in one.items() if k[0] > start + 310} for one in (expected, ours))
+            self.assertGreater(len(expected), 5, expr)
+            self.assertEqual(sorted(ours), sorted(expected), expr)
+            for place, value in ours.items():
+                if value is not None:
+                    self.assertAlmostEqual(float(value), expected[place], places=9, msg=expr)
+        # Not accepted, with the place.
+        for expr, said in [("max_over_time((load @ 5)[5m:1m]) > 3", "rules.yaml:5:31: error: @ reads at a fixed time"),
+                           ("load @ end() > 3", "rules.yaml:5:11: error: @ or a negative offset of end() needs --end")]:
+            rules = self.file("rules.yaml", "groups:\n- name: g\n  rules:\n  - alert: A\n    expr: %s\n" % expr)
+            done = backtest("--rules", rules, "--input", run)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(said, done.stderr)
 
     def test_what_the_python_library_writes(self):
         if not os.access(PYTHON, os.X_OK) or subprocess.run([PYTHON, "-c", "import prometheus_client"],

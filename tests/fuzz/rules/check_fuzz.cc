@@ -62,8 +62,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const plan::RuleSetText rule_set{{{"fuzz.yaml", text}}, {}};
   const plan::RuleLimits limits;
   lang::Diagnostics diagnostics;
-  const StatusOr<plan::ProgramPtr> program = plan::CompileRuleSet(
-      rule_set, plan::kDefaultInterval, &diagnostics, (options & 32) != 0 ? &limits : nullptr);
+  const StatusOr<plan::ProgramPtr> program =
+      plan::CompileRuleSet(rule_set, plan::kDefaultInterval, &diagnostics,
+                           {.limits = (options & 32) != 0 ? &limits : nullptr});
   PITWALL_CHECK(program.ok() != diagnostics.HasErrors());
   for (const lang::Diagnostic& diagnostic : diagnostics.list()) {
     PITWALL_CHECK(diagnostic.line >= 1 && diagnostic.column >= 1 && !diagnostic.message.empty());
