@@ -87,6 +87,7 @@ const std::vector<FunctionInfo>& Table() {
       {"share_over_time", {kMatrix}, 0, kVector, true},
       {"sin", {kVector}, 0, kVector, true},
       {"sinh", {kVector}, 0, kVector, true},
+      {"sketch_quantile_over_time", {kScalar, kMatrix}, 0, kVector, true},
       {"sort", {kVector}, 0, kVector, true},
       {"sort_by_label", {kVector, kString}, -1, kVector, true},
       {"sort_by_label_desc", {kVector, kString}, -1, kVector, true},

@@ -33,6 +33,7 @@ constexpr std::pair<std::string_view, WindowFunction> kWindowFunctions[] = {
     {"double_exponential_smoothing", WindowFunction::kSmoothing},
     {"share_over_time", WindowFunction::kShare},
     {"outlier_period_over_time", WindowFunction::kOutlierPeriod},
+    {"sketch_quantile_over_time", WindowFunction::kSketchQuantile},
 };
 
 constexpr std::pair<std::string_view, FunctionId> kElementFunctions[] = {

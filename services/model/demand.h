@@ -72,6 +72,8 @@ enum class WindowFunction {
   kShare,  // of the known time, the part that was not zero; a sample holds for `lookback`
   // every sample in order
   kOutlierPeriod,  // argument: how many robust standard deviations make an outlier
+  // family "sketch": counts of logarithmic buckets
+  kSketchQuantile,  // argument: φ
 };
 
 // One column wanted. Equal keys mean equal state: sharing and hot reload go by the key.

@@ -20,6 +20,7 @@ enum class WindowStorage {
   kSamples,   // every sample with its position, in order
   kFrozen,    // the first samples of the attempt, likewise
   kStates,    // the changes between zero and other values
+  kSketch,    // counts of buckets, and the bucket of each sample
 };
 
 // One state family: functions of one family over one window share it.
@@ -74,6 +75,8 @@ inline WindowState WindowStateOf(WindowKind kind, WindowFunction function) {
     case WindowFunction::kQuantile:
     case WindowFunction::kMad:
       return {"ordered", listed ? list : WindowStorage::kSorted, 0, false};
+    case WindowFunction::kSketchQuantile:  // exact where the samples are at hand
+      return {"sketch", listed ? list : WindowStorage::kSketch, 0, false};
     case WindowFunction::kShare:
       return {"states", WindowStorage::kStates, 0, false};
     case WindowFunction::kSmoothing:
@@ -116,6 +119,11 @@ inline double WindowStateBytes(const WindowState& state, double panes, double sa
     }
     case WindowStorage::kSorted:
       return kColumn + 4 * kCell + kCell * samples + kCell * capacity(samples);
+    case WindowStorage::kSketch: {
+      constexpr double kEntry = 4, kBucket = 8, kBuckets = 704;  // of eleven powers of two
+      return kColumn + 12 * kCell + kEntry * capacity(samples) +
+             kBucket * std::min(samples, kBuckets);
+    }
     case WindowStorage::kStates:  // at worst every sample is another state
       return kColumn + 4 * kCell + 2 * kCell * capacity(samples);
     case WindowStorage::kFrozen:

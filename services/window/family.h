@@ -33,6 +33,7 @@ enum class Family : uint8_t {
   kOrdered,     // every sample, sorted (ordered_window.h): no partials
   kSamples,     // every sample, in order of position (sample_track.h): no partials
   kStates,      // stretches of time (state_track.h): no partials
+  kSketch,      // counts of buckets (sketch_window.h): no partials
 };
 inline constexpr size_t kPartialFamilies = static_cast<size_t>(Family::kOrdered);
 

@@ -145,7 +145,7 @@ TEST(Kernels, SameResultsEverywhere) {
 
 // What the planner says of costs is what is kept.
 TEST(Families, SizesAreThoseOfTheModel) {
-  for (int f = 0; f <= static_cast<int>(WindowFunction::kOutlierPeriod); ++f) {
+  for (int f = 0; f <= static_cast<int>(WindowFunction::kSketchQuantile); ++f) {
     const auto function = static_cast<WindowFunction>(f);
     const bool instant =
         function == WindowFunction::kLast || function == WindowFunction::kTimestamp;
@@ -156,6 +156,7 @@ TEST(Families, SizesAreThoseOfTheModel) {
     EXPECT_EQ(state.storage == WindowStorage::kSorted, plan->family == Family::kOrdered) << f;
     EXPECT_EQ(state.storage == WindowStorage::kSamples, plan->family == Family::kSamples) << f;
     EXPECT_EQ(state.storage == WindowStorage::kStates, plan->family == Family::kStates) << f;
+    EXPECT_EQ(state.storage == WindowStorage::kSketch, plan->family == Family::kSketch) << f;
     if (plan->finish == nullptr) continue;
     EXPECT_EQ(state.fields, OpsOf(plan->family).fields) << f;
     EXPECT_EQ(state.timed, OpsOf(plan->family).timed) << f;

@@ -62,7 +62,9 @@ inline double OracleExtreme(const std::vector<OracleSample>& w, bool max) {
   return best;
 }
 
-inline double OracleQuantile(const std::vector<OracleSample>& w, double phi) {
+// `size`, where it is given, becomes what the result is made of, without signs.
+inline double OracleQuantile(const std::vector<OracleSample>& w, double phi,
+                             double* size = nullptr) {
   if (std::isnan(phi)) return NormalNan();
   if (phi < 0) return -std::numeric_limits<double>::infinity();
   if (phi > 1) return std::numeric_limits<double>::infinity();
@@ -75,7 +77,9 @@ inline double OracleQuantile(const std::vector<OracleSample>& w, double phi) {
   const double lower = std::max(0.0, std::floor(rank));
   const double upper = std::min(n - 1, lower + 1);
   const double weight = rank - std::floor(rank);
-  return v[static_cast<size_t>(lower)] * (1 - weight) + v[static_cast<size_t>(upper)] * weight;
+  const double below = v[static_cast<size_t>(lower)], above = v[static_cast<size_t>(upper)];
+  if (size != nullptr) *size = std::fabs(below) * (1 - weight) + std::fabs(above) * weight;
+  return below * (1 - weight) + above * weight;
 }
 
 inline std::optional<double> OracleRate(const std::vector<OracleSample>& w, int64_t start,
@@ -209,9 +213,10 @@ inline std::vector<double> OracleArguments(const Demand& demand) {
 }
 
 // The demand's value at `tick` for a series with these samples (ascending, stale markers among
-// them), of which the demand knows those after `since`.
+// them), of which the demand knows those after `since`. *error becomes what a sketch may be off by.
 inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int64_t since,
-                                        const std::vector<OracleSample>& all) {
+                                        const std::vector<OracleSample>& all, double* error) {
+  *error = 0;
   const int64_t end = tick - demand.offset;
   if (demand.function == WindowFunction::kShare) {
     const bool attempt = demand.kind == WindowKind::kAttempt;
@@ -340,6 +345,12 @@ inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int6
       return OracleLine(w, tick, demand.function == WindowFunction::kDeriv);
     case WindowFunction::kQuantile:
       return OracleQuantile(w, OracleArguments(demand)[0]);
+    case WindowFunction::kSketchQuantile: {
+      double size = 0;
+      const double quantile = OracleQuantile(w, OracleArguments(demand)[0], &size);
+      *error = counted ? 0 : size / 129;
+      return quantile;
+    }
     case WindowFunction::kMad:
       return OracleMad(w);
     case WindowFunction::kSmoothing:

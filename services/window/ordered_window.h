@@ -1,5 +1,9 @@
-// Exact order statistics over one sliding window: per column a sorted array of the window's
-// samples. A new sample replaces the one that leaves with one move of what lies between them.
+// Exact order statistics over one sliding window of all its samples.
+//
+// Quantiles are tracked (rank_tracker.h), each φ by itself, and the samples looked through only
+// where that does not tell. The median absolute deviation needs them all in order: from its first
+// read on, each column has a sorted array, in which a new sample replaces the one that leaves with
+// one move of what lies between them, and quantiles are read from it too. Both give the same bits.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +11,11 @@
 #include <vector>
 
 #include "services/base/binary.h"
+#include "services/window/family.h"
 #include "services/window/pane.h"
+#include "services/window/rank_tracker.h"
 
 namespace pitwall::window {
-
-// quantile() and median absolute deviation of samples in any order, as Prometheus has them.
-double QuantileOf(std::span<const double> values, double phi);
-double MadOf(std::span<const double> values);
 
 class OrderedWindow {
  public:
@@ -30,12 +32,13 @@ class OrderedWindow {
   void Advance(PaneSource& source);
   // State from the panes. Which columns overflowed is kept.
   void Rebuild(PaneSource& source, int64_t cursor);
-  // Column i of the result was column keep[i].
+  // Column i of the result was column keep[i]. Rebuild next.
   void Remap(const std::vector<uint32_t>& keep);
   // Every sample left the window and a multiple of its length was passed.
   void ForgetOverflows();
 
-  // phi outside 0..1 gives infinities, NaN gives NaN, as in Prometheus.
+  // phi outside 0..1 gives infinities, NaN gives NaN, as in Prometheus. A phi that changes from
+  // read to read costs O(samples) a column.
   void Read(PaneSource& source, double phi, double* values, uint8_t* present);
   // Median of the absolute deviations from the median: O(samples) a column.
   void ReadMad(PaneSource& source, double* values, uint8_t* present);
@@ -46,41 +49,51 @@ class OrderedWindow {
   size_t MemoryBytes() const;
 
  private:
-  struct Column {
-    std::vector<int64_t> keys;  // sorted: doubles mapped so that integers compare as PromQL sorts
-    bool overflow = false;
-  };
-
-  // What Read is to fill.
+  // What a pass that brings samples in is to fill on the way.
   struct Answer {
-    double phi;
-    bool inside;     // phi in 0..1
-    double outside;  // every value otherwise
+    RankTracker* tracker;
     double* values;
     uint8_t* present;
   };
 
+  void SetColumns(size_t columns);
+  RankTracker& TrackerOf(double phi);
   // Brings the pane at the cursor in. Both return whether they have given the answer on the way.
   bool Sync(PaneSource& source, const Answer* answer);
   bool Exchange(const Pane* leaving, const Pane& entering, const Answer* answer);
-  void Give(size_t i, const Answer& answer) const;
-  void Overflow(Column& column);
-  void Insert(Column& column, double value);
-  void Remove(Column& column, double value);
-  void Replace(Column& column, double leaving, double entering);
-  void Fill(PaneSource& source, int64_t first, int64_t last);
+  void ExchangeOne(size_t column, double leaving, double entering);
+  // The answer of one column; those that the tracker cannot tell are put into unknown_.
+  void Give(size_t column, const Answer& answer);
+  // Those of unknown_, from the samples.
+  void LookThrough(PaneSource& source, const Answer& answer);
+  void Overflow(size_t column);
+  void Insert(size_t column, double value);
+  void Remove(size_t column, double value);
+  void ReplaceSorted(std::vector<int64_t>& keys, int64_t leaving, int64_t entering);
+  // Takes in panes first..last of every column, or of those set in `only`.
+  void Fill(PaneSource& source, int64_t first, int64_t last, const std::vector<uint8_t>* only);
   void RetryOverflows(PaneSource& source);
 
   int64_t panes_;
   uint32_t max_samples_;
   CountKernel count_below_;
   int64_t cursor_ = 0;
-  bool leaving_ = false;  // pane cursor_ - panes_ is still in the arrays
-  bool entered_ = false;  // pane cursor_ is in the arrays, as of version_
+  bool leaving_ = false;  // pane cursor_ - panes_ is still in the window
+  bool entered_ = false;  // pane cursor_ is in the window, as of version_
   uint64_t version_ = 0;
   int64_t retried_ = INT64_MIN;  // cursor at which overflows were last looked at
   uint32_t overflows_ = 0;
-  std::vector<Column> columns_;
+  // By column.
+  std::vector<uint32_t> counts_;  // samples in the window, 0 where they are too many
+  std::vector<uint8_t> overflow_;
+  std::vector<std::vector<int64_t>> sorted_;  // keys; once sorting_
+  bool sorting_ = false;
+  std::vector<RankTracker> trackers_;  // none while sorting_
+  // Scratch.
+  std::vector<uint32_t> unknown_;
+  std::vector<uint32_t> slots_;
+  std::vector<int64_t> keys_;
+  std::vector<double> deviations_;
 };
 
 }  // namespace pitwall::window

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "services/model/robust_score.h"
-#include "services/window/ordered_window.h"
+#include "services/window/order_statistics.h"
 
 namespace pitwall::window {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "services/model/value.h"
 #include "services/window/family.h"
-#include "services/window/ordered_window.h"
+#include "services/window/order_statistics.h"
 #include "services/window/outlier_period.h"
 #include "services/window/row.h"
 
@@ -58,6 +58,7 @@ bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
     case WindowFunction::kSmoothing:
       return Smooth(values, first, arguments.size() > 1 ? arguments[1] : 0, value);
     case WindowFunction::kQuantile:
+    case WindowFunction::kSketchQuantile:  // the samples are at hand
       *value = QuantileOf(values, first);
       return true;
     case WindowFunction::kMad:

@@ -78,6 +78,9 @@ class SeriesStore final : public ColumnView {
   // Samples of a kFirst window, which are kept for as long as the attempt lasts.
   static constexpr uint32_t kMaxFirstSamples = pitwall::kMaxFirstSamples;
 
+  // A sketch keeps so many samples (a run of like ones in one pane is one) of a series.
+  static constexpr uint32_t kMaxSketchSamples = 1U << 20;
+
   // Whether the store can serve this demand: InvalidArgument for a range, interval, offset or
   // function that cannot be, ResourceExhausted beyond kMaxPanes (functions that keep each sample:
   // kMaxOrderedSamples panes) and kMaxOrderedSamples.
@@ -140,7 +143,8 @@ class SeriesStore final : public ColumnView {
   using ColumnView::Read;
   Column Read(uint32_t demand, std::span<const double> arguments) override;
   // OK, or why columns of this demand lack results: what Validate said, or ResourceExhausted while
-  // some series has more than kMaxOrderedSamples in a quantile's window, or the window lacks
+  // some series has more than kMaxOrderedSamples in a quantile's window, or kMaxSketchSamples in a
+  // sketch's, or the window lacks
   // samples that went for max_window_bytes.
   Status DemandStatus(uint32_t demand) const;
   // Position from which on the window of this demand is complete: kMinPosition for demands of the

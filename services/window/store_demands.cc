@@ -41,7 +41,8 @@ Status SeriesStore::Validate(const Demand& demand) {
     return InvalidArgument("this function does not go with this kind of window");
   }
   const bool states = plan->family == Family::kStates;
-  if (demand.kind == WindowKind::kAttempt && plan->finish == nullptr && !states) {
+  if (demand.kind == WindowKind::kAttempt && plan->finish == nullptr && !states &&
+      plan->family != Family::kSketch) {
     return InvalidArgument("this function needs every sample of its window: not [attempt]");
   }
   if (demand.offset < 0) return InvalidArgument(Cat("offset ", demand.offset, " is negative"));
@@ -91,6 +92,17 @@ Track* SeriesStore::State::TrackFor(const TrackKey& key) {
   return track;
 }
 
+SketchWindow* SeriesStore::State::SketchFor(const TrackKey& key, const WindowShape& shape) {
+  for (SketchState& sketch : sketches) {
+    if (sketch.key == key && sketch.panes == shape.panes && sketch.delay == shape.delay)
+      return sketch.window.get();
+  }
+  sketches.push_back(
+      {key, shape.panes, shape.delay,
+       std::make_unique<SketchWindow>(shape.grid, shape.panes, shape.delay, kMaxSketchSamples)});
+  return sketches.back().window.get();
+}
+
 SeriesTrack* SeriesStore::State::SeriesTrackFor(const SeriesTrackKey& key, int64_t since) {
   for (SeriesTrackState& track : series_tracks) {
     if (track.key == key) return track.track.get();
@@ -136,11 +148,21 @@ void SeriesStore::State::AddDemands(const std::vector<DemandState*>& carried) {
     }
     const WindowShape shape = ShapeOf(demand, origin);
     const bool latest = state.plan->family == Family::kLatest;
-    const bool packed = state.plan->family != Family::kOrdered &&
-                        shape.panes + shape.delay > int64_t{limits.long_panes};
-    state.track = TrackFor({demand.selector, shape.grid.length, shape.grid.cut,
-                            FloorMod(-demand.offset, shape.grid.length), demand.align_job, latest,
-                            packed, demand.kind == WindowKind::kAttempt, state.epoch});
+    const bool partials = state.plan->finish != nullptr;
+    const TrackKey key{demand.selector,
+                       shape.grid.length,
+                       shape.grid.cut,
+                       FloorMod(-demand.offset, shape.grid.length),
+                       demand.align_job,
+                       latest,
+                       partials && shape.panes + shape.delay > int64_t{limits.long_panes},
+                       demand.kind == WindowKind::kAttempt,
+                       state.epoch};
+    if (state.plan->family == Family::kSketch) {
+      state.sketch = SketchFor(key, shape);
+      continue;
+    }
+    state.track = TrackFor(key);
     state.window =
         state.track->AddWindow(state.plan->family, shape.panes, shape.delay, kMaxOrderedSamples);
   }
@@ -148,11 +170,14 @@ void SeriesStore::State::AddDemands(const std::vector<DemandState*>& carried) {
   for (SelectorState& selector : selectors) {
     selector.tracks.clear();
     selector.series_tracks.clear();
+    selector.sketches.clear();
   }
   for (TrackState& track : tracks)
     selectors[track.key.selector].tracks.push_back(track.track.get());
   for (SeriesTrackState& track : series_tracks)
     selectors[track.key.selector].series_tracks.push_back(track.track.get());
+  for (SketchState& sketch : sketches)
+    selectors[sketch.key.selector].sketches.push_back(sketch.window.get());
 }
 
 void SeriesStore::State::Replace(std::shared_ptr<const DemandSet> next) {
@@ -176,6 +201,7 @@ void SeriesStore::State::Replace(std::shared_ptr<const DemandSet> next) {
     selectors[it->second] = std::move(old_selectors[s]);
     selectors[it->second].tracks.clear();
     selectors[it->second].series_tracks.clear();
+    selectors[it->second].sketches.clear();
   }
 
   // Demands with equal keys.
@@ -229,6 +255,17 @@ void SeriesStore::State::Replace(std::shared_ptr<const DemandSet> next) {
     track.key.selector = moved_to[track.key.selector];
     track.track->ForgetDemands();
     series_tracks.push_back(std::move(track));
+  }
+
+  std::vector<SketchState> old_sketches = std::move(sketches);
+  sketches.clear();
+  for (SketchState& sketch : old_sketches) {
+    const bool used = std::any_of(carried.begin(), carried.end(), [&](const DemandState* state) {
+      return state != nullptr && state->sketch == sketch.window.get();
+    });
+    if (!used) continue;
+    sketch.key.selector = moved_to[sketch.key.selector];
+    sketches.push_back(std::move(sketch));
   }
 
   ++epoch;
@@ -288,6 +325,12 @@ Column SeriesStore::State::Read(uint32_t index, std::span<const double> argument
   const bool instant = demand.kind == WindowKind::kInstant;
   if (state.by_series != nullptr) {
     ReadBySeries(state, demand, arguments);
+    return {state.values, state.present};
+  }
+  if (state.sketch != nullptr) {
+    state.sketch->SetColumns(n);
+    state.sketch->Read(tick, arguments.empty() ? NormalNan() : arguments[0], values, present);
+    state.lacked = state.sketch->lacked();
     return {state.values, state.present};
   }
   if (state.track == nullptr) {
@@ -362,6 +405,10 @@ Status SeriesStore::DemandStatus(uint32_t demand) const {
         Cat("a long window lacks its oldest samples: those of all series need more than ",
             state_->limits.max_window_bytes,
             " bytes, the limit (max_window_bytes); a longer interval needs fewer"));
+  }
+  if (state.sketch != nullptr && state.lacked) {
+    return ResourceExhausted(
+        Cat("more than ", kMaxSketchSamples, " samples of a series in the window of a sketch"));
   }
   if ((state.track != nullptr && state.track->AnyOverflow(state.window)) || state.lacked) {
     return ResourceExhausted(

@@ -107,6 +107,11 @@ void SeriesStore::State::Feed(SelectorState& selector, int64_t position,
     track->SetColumns(selector.members.size());
     track->Scatter(position, cells, columns, values);
   }
+  for (SketchWindow* sketch : selector.sketches) {
+    if (without_stale == nullptr) continue;
+    sketch->SetColumns(selector.members.size());
+    sketch->Scatter(position, cells, columns, without_stale);
+  }
 }
 
 void SeriesStore::State::Record(SeriesId id, int64_t position, double value) {
@@ -181,6 +186,10 @@ void SeriesStore::SetOrigin(int64_t origin) {
     const int64_t base = track.key.align_job ? origin : 0;
     track.track->set_phase(FloorMod(base + track.key.phase_offset, track.key.length));
   }
+  for (SketchState& sketch : state_->sketches) {
+    const int64_t base = sketch.key.align_job ? origin : 0;
+    sketch.window->set_phase(FloorMod(base + sketch.key.phase_offset, sketch.key.length));
+  }
 }
 
 void SeriesStore::BeginAttempt(int64_t position) {
@@ -192,6 +201,9 @@ void SeriesStore::BeginAttempt(int64_t position) {
   }
   for (SeriesTrackState& track : s.series_tracks) {
     if (track.key.attempt) track.track->Restart(s.attempt_at);
+  }
+  for (SketchState& sketch : s.sketches) {
+    if (sketch.key.attempt) sketch.window->Reset();
   }
   ++s.state_version;
 }

@@ -233,6 +233,10 @@ void SeriesStore::State::CompactSelectors(const std::vector<bool>& gone) {
       track->SetColumns(selector.members.size());
       track->Remap(keep);
     }
+    for (SketchWindow* sketch : selector.sketches) {
+      sketch->SetColumns(selector.members.size());
+      sketch->Remap(keep);
+    }
     for (size_t i = 0; i < keep.size(); ++i) {
       const SeriesId id = selector.members[keep[i]];
       selector.members[i] = id;

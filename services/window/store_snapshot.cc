@@ -43,6 +43,32 @@ std::vector<uint64_t*> Totals(StoreCounters& c) {
           &c.unwanted,       &c.recorded,       &c.series_forgotten};
 }
 
+void SaveKey(BinaryWriter& out, const TrackKey& key) {
+  out.U64(key.selector);
+  out.I64(key.length);
+  out.I64(key.cut);
+  out.I64(key.phase_offset);
+  out.Bool(key.align_job);
+  out.Bool(key.with_stale);
+  out.Bool(key.packed);
+  out.Bool(key.attempt);
+  out.U64(key.epoch);
+}
+
+TrackKey LoadKey(BinaryReader& in) {
+  TrackKey key;
+  key.selector = static_cast<uint32_t>(in.U64());
+  key.length = in.I64();
+  key.cut = in.I64();
+  key.phase_offset = in.I64();
+  key.align_job = in.Bool();
+  key.with_stale = in.Bool();
+  key.packed = in.Bool();
+  key.attempt = in.Bool();
+  key.epoch = static_cast<uint32_t>(in.U64());
+  return key;
+}
+
 }  // namespace
 
 void SeriesStore::State::Save(BinaryWriter& out) const {
@@ -80,15 +106,7 @@ void SeriesStore::State::Save(BinaryWriter& out) const {
   }
   out.U64(tracks.size());
   for (const TrackState& track : tracks) {
-    out.U64(track.key.selector);
-    out.I64(track.key.length);
-    out.I64(track.key.cut);
-    out.I64(track.key.phase_offset);
-    out.Bool(track.key.align_job);
-    out.Bool(track.key.with_stale);
-    out.Bool(track.key.packed);
-    out.Bool(track.key.attempt);
-    out.U64(track.key.epoch);
+    SaveKey(out, track.key);
     track.track->Save(out);
   }
   out.U64(series_tracks.size());
@@ -100,6 +118,13 @@ void SeriesStore::State::Save(BinaryWriter& out) const {
     out.Bool(track.key.attempt);
     out.U64(track.key.epoch);
     track.track->Save(out);
+  }
+  out.U64(sketches.size());
+  for (const SketchState& sketch : sketches) {
+    SaveKey(out, sketch.key);
+    out.I64(sketch.panes);
+    out.I64(sketch.delay);
+    sketch.window->Save(out);
   }
 
   // Open rows, with the layouts that they use.
@@ -191,16 +216,7 @@ Status SeriesStore::State::Load(BinaryReader& in) {
   if (in.U64() != tracks.size()) in.Fail();
   std::vector<bool> loaded(tracks.size(), false);
   for (size_t k = 0; k < tracks.size() && in.ok(); ++k) {
-    TrackKey key;
-    key.selector = static_cast<uint32_t>(in.U64());
-    key.length = in.I64();
-    key.cut = in.I64();
-    key.phase_offset = in.I64();
-    key.align_job = in.Bool();
-    key.with_stale = in.Bool();
-    key.packed = in.Bool();
-    key.attempt = in.Bool();
-    key.epoch = static_cast<uint32_t>(in.U64());
+    const TrackKey key = LoadKey(in);
     const auto it = std::find_if(tracks.begin(), tracks.end(),
                                  [&](const TrackState& track) { return track.key == key; });
     if (it == tracks.end() || loaded[static_cast<size_t>(it - tracks.begin())]) {
@@ -229,6 +245,20 @@ Status SeriesStore::State::Load(BinaryReader& in) {
       break;
     }
     it->track->Load(in, selectors[key.selector].members.size());
+  }
+
+  if (in.U64() != sketches.size()) in.Fail();
+  for (size_t k = 0; k < sketches.size() && in.ok(); ++k) {
+    const TrackKey key = LoadKey(in);
+    const int64_t panes = in.I64(), delay = in.I64();
+    const auto it = std::find_if(sketches.begin(), sketches.end(), [&](const SketchState& sketch) {
+      return sketch.key == key && sketch.panes == panes && sketch.delay == delay;
+    });
+    if (it == sketches.end()) {
+      in.Fail();
+      break;
+    }
+    it->window->Load(in, selectors[key.selector].members.size());
   }
 
   std::vector<uint32_t> used;
@@ -289,6 +319,7 @@ void SeriesStore::Reset() {
   for (SeriesInfo& info : s.series) info.interned_at = kMinPosition;
   for (TrackState& track : s.tracks) track.track->Reset();
   for (SeriesTrackState& track : s.series_tracks) track.track->Restart(kMinPosition);
+  for (SketchState& sketch : s.sketches) sketch.window->Reset();
   for (DemandState& state : s.demand_states) state.since = kMinPosition;
   s.sealed = s.tick = s.attempt_at = kMinPosition;
   ++s.state_version;
@@ -323,6 +354,10 @@ void SeriesStore::Reset(std::span<const SeriesId> ids) {
       track->SetColumns(s.selectors[selector].members.size());
       track->ClearColumns(columns[selector]);
     }
+    for (SketchWindow* sketch : s.selectors[selector].sketches) {
+      sketch->SetColumns(s.selectors[selector].members.size());
+      sketch->ClearColumns(columns[selector]);
+    }
   }
   ++s.state_version;
 }
@@ -354,6 +389,7 @@ size_t SeriesStore::MemoryBytes() const {
   }
   for (const TrackState& track : s.tracks) bytes += track.track->MemoryBytes();
   for (const SeriesTrackState& track : s.series_tracks) bytes += track.track->MemoryBytes();
+  for (const SketchState& sketch : s.sketches) bytes += sketch.window->MemoryBytes();
   for (const DemandState& state : s.demand_states) bytes += state.values.capacity() * 9;
   return bytes;
 }

@@ -16,6 +16,7 @@
 #include "services/window/open_rows.h"
 #include "services/window/series_store.h"
 #include "services/window/series_track.h"
+#include "services/window/sketch_window.h"
 #include "services/window/track.h"
 
 namespace pitwall::window {
@@ -69,7 +70,10 @@ struct SelectorState {
   uint64_t generation = 1;
   std::vector<Track*> tracks;
   std::vector<SeriesTrack*> series_tracks;
-  bool windowed() const { return !tracks.empty() || !series_tracks.empty(); }
+  std::vector<SketchWindow*> sketches;
+  bool windowed() const {
+    return !tracks.empty() || !series_tracks.empty() || !sketches.empty();
+  }
 };
 
 // A row's layout. Kept alive by the caller's handle and by open rows.
@@ -101,6 +105,7 @@ struct DemandState {
   Track* track = nullptr;
   size_t window = 0;
   SeriesTrack* by_series = nullptr;
+  SketchWindow* sketch = nullptr;
   bool lacked = false;  // the last read met a window that lacks samples
   std::optional<FunctionPlan> plan;
   std::vector<double> values;
@@ -146,6 +151,14 @@ struct SeriesTrackState {
   std::unique_ptr<SeriesTrack> track;
 };
 
+// All demands for quantiles of one sketched window, of one age.
+struct SketchState {
+  TrackKey key;
+  int64_t panes;
+  int64_t delay;
+  std::unique_ptr<SketchWindow> window;
+};
+
 // Series are forgotten when one in so many can be.
 inline constexpr size_t kExpireShare = 16;
 
@@ -176,6 +189,7 @@ struct SeriesStore::State {
   // Windows.
   std::vector<TrackState> tracks;  // in the order of the first demand of each
   std::vector<SeriesTrackState> series_tracks;
+  std::vector<SketchState> sketches;
   std::vector<DemandState> demand_states;
   uint32_t epoch = 0;
   uint64_t state_version = 1;  // grows with every change that a read can see
@@ -213,6 +227,7 @@ struct SeriesStore::State {
   // store_demands.cc
   void AddDemands(const std::vector<DemandState*>& carried);
   Track* TrackFor(const TrackKey& key);
+  SketchWindow* SketchFor(const TrackKey& key, const WindowShape& shape);
   SeriesTrack* SeriesTrackFor(const SeriesTrackKey& key, int64_t since);
   void ReadBySeries(DemandState& state, const Demand& demand, std::span<const double> arguments);
   void Replace(std::shared_ptr<const DemandSet> next);

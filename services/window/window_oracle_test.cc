@@ -54,7 +54,7 @@ constexpr WindowFunction kRangeFunctions[] = {
     WindowFunction::kTsOfFirst,     WindowFunction::kTsOfLast,     WindowFunction::kTsOfMin,
     WindowFunction::kTsOfMax,       WindowFunction::kDeriv,        WindowFunction::kIntercept,
     WindowFunction::kMad,           WindowFunction::kSmoothing,    WindowFunction::kShare,
-    WindowFunction::kShare,         WindowFunction::kOutlierPeriod};
+    WindowFunction::kShare,         WindowFunction::kOutlierPeriod, WindowFunction::kSketchQuantile};
 
 Demand RandomDemand(Random& random) {
   static const int64_t kIntervals[] = {kSecond, kSecond, 2 * kSecond, 5 * kSecond};
@@ -76,7 +76,8 @@ Demand RandomDemand(Random& random) {
   demand.kind = WindowKind::kTime;
   demand.function = kRangeFunctions[Pick(random, 0, std::size(kRangeFunctions) - 1)];
   demand.range = kRanges[Pick(random, 0, std::size(kRanges) - 1)];
-  if (demand.function == WindowFunction::kQuantile) {
+  if (demand.function == WindowFunction::kQuantile ||
+      demand.function == WindowFunction::kSketchQuantile) {
     static const char* const kPhis[] = {"0", "0.25", "0.5", "0.95", "1", "-1", "2"};
     demand.arguments = kPhis[Pick(random, 0, 6)];
   }
@@ -370,7 +371,8 @@ class Scenario {
       if (!set_->selectors[demand.selector].Matches(labels)) continue;
       const bool attempt = demand.kind == WindowKind::kAttempt || demand.kind == WindowKind::kFirst;
       const int64_t since = attempt ? std::max(since_[d], attempt_) : since_[d];
-      const std::optional<double> want = OracleRead(demand, tick, since, samples);
+      double error = 0;
+      const std::optional<double> want = OracleRead(demand, tick, since, samples, &error);
       const auto it = got.find(name);
       ASSERT_EQ(want.has_value(), it != got.end()) << name << (want ? " lacks" : " is there");
       if (!want) continue;
@@ -400,7 +402,8 @@ class Scenario {
       const bool variance = demand.function == WindowFunction::kStdvar;
       const double tolerance =
           1e-9 * std::fabs(*want) + 4e-15 * scale * (variance ? scale * 1e-9 + 1 : 1) +
-          (demand.function == WindowFunction::kStddev || variance ? 1e-6 * std::fabs(*want) : 0);
+          (demand.function == WindowFunction::kStddev || variance ? 1e-6 * std::fabs(*want) : 0) +
+          error;
       ASSERT_NEAR(*want, have, tolerance) << name;
     }
     ASSERT_EQ(expected, got.size());
