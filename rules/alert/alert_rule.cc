@@ -33,7 +33,13 @@ StatusOr<std::shared_ptr<const AlertRule>> AlertRule::Make(const plan::Space& sp
                         [&](const auto& parameter) { return parameter.first == name; });
         if (!known) return InvalidArgument(Cat(place, ": the rule has no parameter ", Quote(name)));
       }
-      to->push_back({t.name, *std::move(parsed)});
+      if (parsed->queries().size() != t.queries.size()) {
+        return InvalidArgument(Cat(place, ": ", parsed->queries().size(), " queries, ",
+                                   t.queries.size(), " of them planned"));
+      }
+      std::vector<uint32_t> ids;
+      for (const plan::NodeId node : t.queries) ids.push_back(node.value());
+      to->push_back({t.name, parsed->WithQueries(std::move(ids))});
     }
     return OkStatus();
   };

@@ -56,6 +56,7 @@ class AlertState::Impl {
       const uint32_t index = rule_->parameters()[i].second;
       params_[i].second = index < input.parameters.size() ? input.parameters[index] : 0;
     }
+    queries_ = input.queries;
     ++serial_;
     fresh_.clear();
     Bind(*input.expr);
@@ -171,6 +172,7 @@ class AlertState::Impl {
     in.params = params_;
     in.step = at.step;
     in.time_ns = at.time_ns;
+    in.queries = queries_;
     return in;
   }
 
@@ -418,6 +420,7 @@ class AlertState::Impl {
   std::vector<Alert*> by_place_;                // those whose element is in column_
   eval::LabelColumnPtr column_;                 // of expr at the last Step
   std::vector<std::pair<std::string, double>> params_;
+  TemplateQueries* queries_ = nullptr;  // of the step
   uint64_t serial_ = 0;
   size_t firing_ = 0;
   // Scratch of one Step.

@@ -19,9 +19,9 @@
 #include <utility>
 #include <vector>
 
-#include "rules/alert/template.h"
 #include "rules/eval/vector.h"
 #include "rules/plan/program.h"
+#include "rules/templates/template.h"
 #include "services/base/binary.h"
 #include "services/base/status.h"
 #include "services/model/issue.h"
@@ -29,6 +29,10 @@
 #include "services/model/position.h"
 
 namespace pitwall::alert {
+
+using templates::Template;
+using templates::TemplateInput;
+using templates::TemplateQueries;
 
 // An alerting rule with its templates parsed. Immutable, shared by all jobs.
 class AlertRule {
@@ -80,6 +84,8 @@ struct AlertInput {
   const eval::Vector* clear_subject =
       nullptr;                         // the left side in `clear`; null: `subject` stands for it
   std::span<const double> parameters;  // one per Space::parameters
+  // Answers the queries of templates at this tick; ids are those of nodes. Null: they fail.
+  TemplateQueries* queries = nullptr;
 };
 
 enum class TransitionKind {

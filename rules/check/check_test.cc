@@ -351,7 +351,7 @@ TEST(Parameters, DeclaredAndUsed) {
       "\"threshold\"?)\n        expr: up > $treshold\n                   ^~~~~~~~~\n");
 }
 
-TEST(Templates, BracesPairUp) {
+TEST(Templates, MustBeTemplates) {
   EXPECT_EQ(
       Check(R"(groups:
 - name: g
@@ -363,14 +363,48 @@ TEST(Templates, BracesPairUp) {
       summary: a {{ $value
       description: "{{ printf \"%f }}\" $value }} {{/* }} */}}"
       suggestion: "{{ printf `%f }}"
-      nested: "{{ {{ }}"
+      function: "{{ nosuch $value }}"
+  - record: r
+    expr: up
+    labels: {plain: "{{ is text here"}
 )"),
-      "p.yaml:8:18: error: {{ without }}\n          summary: a {{ $value\n                     ^~\n"
-      "p.yaml:10:20: error: string in a template is not closed\n          suggestion: \"{{ printf "
-      "`%f }}\"\n"
-      "                       ^~\n"
-      "p.yaml:11:16: error: {{ without }}\n          nested: \"{{ {{ }}\"\n                   "
-      "^~\n");
+      "p.yaml:8:18: error: unclosed action\n          summary: a {{ $value\n                     "
+      "^~\n"
+      "p.yaml:10:30: error: unterminated raw quoted string\n          suggestion: \"{{ printf "
+      "`%f }}\"\n                                 ^~\n"
+      "p.yaml:11:21: error: function \"nosuch\" not defined\n          function: \"{{ nosuch "
+      "$value "
+      "}}\"\n                        ^~\n");
+}
+
+TEST(Templates, QueriesAreCheckedAsExpressionsAre) {
+  const auto said = [](std::string_view text) {
+    return Check(
+        Cat("groups:\n- name: g\n  rules:\n  - alert: A\n    expr: up > 1\n"
+            "    annotations:\n      s: '",
+            text, "'\n"));
+  };
+  EXPECT_EQ(said("{{ query \"sum by (x) (rate(up[5m]))\" | first | value }}"), "");
+  EXPECT_EQ(said("{{ printf \"up > %d\" 3 | query | len }}"), "");
+  EXPECT_EQ(
+      said("{{ query \"rat(up[5m])\" }}"),
+      "p.yaml:7:20: error: in this query, at 1:1: unknown function with name \"rat\" (did you "
+      "mean \"rate\"?)\n          s: '{{ query \"rat(up[5m])\" }}'\n"
+      "                       ^~~~~~~~~~~~~\n");
+  for (const auto& [text, want] : std::vector<std::pair<const char*, const char*>>{
+           {"{{ query \"up >\" }}", "in this query, at 1:5: "},
+           {"{{ query \"up[5m]\" }}", "must be an instant vector or a scalar, got range vector"},
+           {"{{ query \"up @ 5\" }}", "@ reads at a fixed time"},
+           {"{{ query \"up > $x\" }}", "a query in a template has no parameters"}}) {
+    EXPECT_THAT(said(text), ::testing::HasSubstr(want)) << text;
+  }
+  CheckedRuleSet set;
+  Check(
+      "groups:\n- name: g\n  labels: {l: \"{{ query `a` }}\"}\n  rules:\n  - alert: A\n"
+      "    expr: up\n    annotations: {s: \"{{ query `b` }}{{ query `c + d` }}\"}\n",
+      &set);
+  EXPECT_EQ(set.groups[0].rules[0].labels[0].queries.size(), 1u);
+  EXPECT_EQ(set.groups[0].rules[0].annotations[0].queries.size(), 2u);
 }
 
 TEST(RuleSet, DefaultsNamesAndLabels) {

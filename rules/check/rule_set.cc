@@ -1,6 +1,7 @@
 #include "rules/check/rule_set.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "absl/container/flat_hash_set.h"
 #include "rules/check/label_flow.h"
@@ -18,17 +19,18 @@ using lang::RuleFilePtr;
 using lang::RuleText;
 using lang::Severity;
 
-std::vector<CheckedText> Merge(const std::vector<NamedText>& base,
-                               const std::vector<NamedText>& over) {
-  std::vector<CheckedText> out;
-  for (const NamedText& text : over) out.push_back({text.name, text.text()});
+// The texts of `over`, and those of `base` whose names it does not have; by name.
+std::vector<const NamedText*> Merge(const std::vector<NamedText>& base,
+                                    const std::vector<NamedText>& over) {
+  std::vector<const NamedText*> out;
+  for (const NamedText& text : over) out.push_back(&text);
   for (const NamedText& text : base) {
     const bool hidden = std::any_of(
         over.begin(), over.end(), [&](const NamedText& other) { return other.name == text.name; });
-    if (!hidden) out.push_back({text.name, text.text()});
+    if (!hidden) out.push_back(&text);
   }
   std::sort(out.begin(), out.end(),
-            [](const CheckedText& a, const CheckedText& b) { return a.name < b.name; });
+            [](const NamedText* a, const NamedText* b) { return a->name < b->name; });
   return out;
 }
 
@@ -93,7 +95,6 @@ class SetChecker {
                         "so late samples have "
                         "already been waited for");
     }
-    for (const NamedText& label : text.labels) CheckTemplate(label, diagnostics_);
     absl::flat_hash_map<std::string, int> repeats;
     absl::flat_hash_set<std::string> names;
     for (const RuleText& rule : text.rules) {
@@ -114,11 +115,6 @@ class SetChecker {
 
   void CheckRule(const CheckedGroup& group, const RuleText& rule, CheckedRule* checked) {
     checked->attempt_scope = group.clock.step || rule.scope == lang::Scope::kAttempt;
-    checked->labels = Merge(group.text->labels, rule.labels);
-    checked->annotations = Merge({}, rule.annotations);
-    for (const NamedText& text : rule.labels) CheckTemplate(text, diagnostics_);
-    for (const NamedText& text : rule.annotations) CheckTemplate(text, diagnostics_);
-
     const bool has_clear = rule.clear.has_value() && rule.clear->expr != nullptr;
     std::vector<const lang::Expr*> exprs;
     std::vector<const lang::Source*> sources;
@@ -130,9 +126,25 @@ class SetChecker {
       exprs.push_back(rule.clear->expr.get());
       sources.push_back(&rule.clear->source);
     }
+    std::optional<LabelFlow> element;
     for (size_t i = 0; i < exprs.size(); ++i) {
-      CheckExpr({*sources[i], group, rule, options_, recorded_, diagnostics_}, *exprs[i]);
+      const ExprContext of_expr{*sources[i], group, rule, options_, recorded_, diagnostics_};
+      const bool sound = CheckExpr(of_expr, *exprs[i]);
+      if (sound && exprs[i] == rule.expr.expr.get()) element = LabelsOf(of_expr, *exprs[i]);
     }
+    const ExprContext of_texts{rule.expr.source, group, rule, options_, recorded_, diagnostics_};
+    const auto check_texts = [&](const std::vector<const NamedText*>& texts) {
+      std::vector<CheckedText> out;
+      for (const NamedText* text : texts) {
+        out.push_back({text->name, text->text(), {}});
+        // Labels of recording rules are plain text, as in Prometheus.
+        if (rule.alert)
+          out.back().queries = CheckTemplate(of_texts, *text, element ? &*element : nullptr);
+      }
+      return out;
+    };
+    checked->labels = check_texts(Merge(group.text->labels, rule.labels));
+    checked->annotations = check_texts(Merge({}, rule.annotations));
     // With an expression that did not parse, "not used" would be a guess.
     const bool all_parsed = rule.expr.expr != nullptr && (!rule.clear.has_value() || has_clear);
     if (all_parsed) {
@@ -145,8 +157,9 @@ class SetChecker {
     duplicates_.Check(group, rule, *checked, diagnostics_);
   }
 
-  void CheckExpr(const ExprContext& context, const lang::Expr& expr) {
-    if (!CheckTypes(context, expr)) return;
+  // False: types do not fit, and nothing else was looked at.
+  bool CheckExpr(const ExprContext& context, const lang::Expr& expr) {
+    if (!CheckTypes(context, expr)) return false;
     const bool clear = context.rule.clear.has_value() && &expr == context.rule.clear->expr.get();
     CheckOutcome(context, expr,
                  clear                ? Outcomes::kClear
@@ -157,6 +170,7 @@ class SetChecker {
     CheckWindows(context, expr);
     CheckClock(context, expr);
     CheckNames(context, expr);
+    return true;
   }
 
   void Needs(const CheckedGroup& group, const RuleText& rule, CheckedRule* checked) {

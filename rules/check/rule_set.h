@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,12 @@ struct CheckOptions {
   const MetricCatalog* catalog = &MetricCatalog::Builtin();
 };
 
+// A label or annotation of a rule.
 struct CheckedText {
   std::string name;
   std::string text;
+  // Of an alert: what its template queries, in the template's order.
+  std::vector<std::shared_ptr<const lang::Expr>> queries;
 };
 
 struct CheckedRule {

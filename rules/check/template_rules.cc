@@ -1,55 +1,84 @@
-// Only that {{ and }} pair up and that quotes inside of them end: what stands between is checked
-// where templates are expanded (rules/alert).
+// {{ }} of labels and annotations: that they are templates, that the labels they read can be there,
+// and their queries, which are checked as the rule's own expression is.
+#include <algorithm>
+#include <utility>
+
+#include "rules/check/label_flow.h"
 #include "rules/check/validators.h"
+#include "rules/lang/parser.h"
+#include "rules/templates/template.h"
+#include "services/base/strings.h"
+#include "services/model/labels.h"
 
 namespace pitwall::check {
 namespace {
 
-// Past the end of the action that begins at `at` (after "{{"), or npos with `error` set.
-size_t EndOfAction(std::string_view text, size_t at, std::string_view* error) {
-  if (text.substr(at, 2) == "/*" || text.substr(at, 4) == "- /*") {
-    const size_t close = text.find("*/", at);
-    if (close == std::string_view::npos) {
-      *error = "comment in a template is not closed";
-      return close;
+using lang::Severity;
+
+lang::Span SpanOf(size_t begin, size_t end) {
+  return {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
+}
+
+// The query's own places are in its text, which may be made by printf: the caret stands under it.
+std::shared_ptr<const lang::Expr> CheckQuery(const ExprContext& context,
+                                             const lang::NamedText& text,
+                                             const templates::TemplateQuery& query) {
+  lang::Diagnostics inner;
+  const lang::Source source("query", query.text);
+  std::shared_ptr<const lang::Expr> expr = lang::ParseExpr(source, &inner);
+  if (expr != nullptr) {
+    const ExprContext of_query{source,          context.group,    context.rule,
+                               context.options, context.recorded, &inner};
+    if (CheckTypes(of_query, *expr)) {
+      lang::Visit(*expr, [&](const lang::Expr& node) {
+        if (node.As<lang::ParameterExpr>() != nullptr)
+          of_query.Error(node.span, "a query in a template has no parameters");
+      });
+      CheckSupport(of_query, *expr);
+      CheckWindows(of_query, *expr);
+      CheckClock(of_query, *expr);
+      CheckNames(of_query, *expr);
     }
-    at = close + 2;
   }
-  while (at < text.size()) {
-    const char c = text[at];
-    if (text.substr(at, 2) == "}}") return at + 2;
-    if (text.substr(at, 2) == "{{") break;
-    if (c == '"' || c == '`' || c == '\'') {
-      size_t end = at + 1;
-      while (end < text.size() && text[end] != c) end += text[end] == '\\' && c != '`' ? 2 : 1;
-      if (end >= text.size()) {
-        *error = "string in a template is not closed";
-        return std::string_view::npos;
-      }
-      at = end;
+  const lang::Span span = SpanOf(query.begin, query.end);
+  for (const lang::Diagnostic& diagnostic : inner.list()) {
+    const std::string message = Cat("in this query, at ", diagnostic.line, ":", diagnostic.column,
+                                    ": ", diagnostic.message);
+    if (diagnostic.unsupported) {
+      context.diagnostics->Unsupported(text.source, span, message);
+    } else {
+      context.diagnostics->Add(diagnostic.severity, text.source, span, message);
     }
-    ++at;
   }
-  *error = "{{ without }}";
-  return std::string_view::npos;
+  return inner.HasErrors() ? nullptr : expr;
 }
 
 }  // namespace
 
-void CheckTemplate(const lang::NamedText& text, lang::Diagnostics* diagnostics) {
-  const std::string_view body = text.text();
-  size_t at = 0;
-  while (true) {
-    const size_t open = body.find("{{", at);
-    if (open == std::string_view::npos) break;
-    std::string_view error;
-    at = EndOfAction(body, open + 2, &error);
-    if (at == std::string_view::npos) {
-      diagnostics->Error(text.source,
-                         {static_cast<uint32_t>(open), static_cast<uint32_t>(open + 2)}, error);
-      return;
+std::vector<std::shared_ptr<const lang::Expr>> CheckTemplate(const ExprContext& context,
+                                                             const lang::NamedText& text,
+                                                             const LabelFlow* element) {
+  std::vector<std::shared_ptr<const lang::Expr>> queries;
+  templates::ParseProblem problem;
+  const StatusOr<templates::Template> parsed =
+      templates::Template::Parse(text.name, text.text(), &problem);
+  if (!parsed.ok()) {
+    const size_t end = std::min(problem.at + 2, text.text().size());
+    context.diagnostics->Error(text.source, SpanOf(std::min(problem.at, end), end), problem.cause);
+    return queries;
+  }
+  if (element != nullptr) {
+    for (const templates::LabelUse& use : parsed->labels()) {
+      if (use.name == kMetricName || element->MayHave(use.name)) continue;
+      context.diagnostics->Add(
+          Severity::kWarning, text.source, SpanOf(use.begin, use.end),
+          Cat("$labels.", use.name, " is always empty: the expression has aggregated label ",
+              Quote(use.name), " away"));
     }
   }
+  for (const templates::TemplateQuery& query : parsed->queries())
+    queries.push_back(CheckQuery(context, text, query));
+  return queries;
 }
 
 }  // namespace pitwall::check

@@ -2,6 +2,7 @@
 // Private to this module.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -71,8 +72,12 @@ class DuplicateRules {
 // $names that are not declared, and declared ones that are not used.
 void CheckParameters(const ExprContext& context, std::span<const lang::Expr* const> exprs,
                      std::span<const lang::Source* const> sources);
-// {{ }} of labels and annotations.
-void CheckTemplate(const lang::NamedText& text, lang::Diagnostics* diagnostics);
+// A label or annotation of an alert. `element`: labels of the elements of its expression; null when
+// they are not known. Returns the expressions of its queries; with errors, some are null.
+struct LabelFlow;
+std::vector<std::shared_ptr<const lang::Expr>> CheckTemplate(const ExprContext& context,
+                                                             const lang::NamedText& text,
+                                                             const LabelFlow* element);
 
 // The metric name that a selector fixes by "=", or "".
 std::string_view MetricNameOf(const lang::SelectorExpr& selector);

@@ -288,6 +288,28 @@ TEST(Warnings, RecordedNamesThatMeanSomethingElse) {
   EXPECT_THAT(OfRecord("avg(hw_gpu_utilization_ratio)", "job:gpu_utilization:avg"), IsEmpty());
 }
 
+TEST(Warnings, LabelsThatTheExpressionAggregatesAway) {
+  const auto with = [](std::string_view expr, std::string_view text) {
+    return OfAlert(expr, Cat("    annotations:\n      s: '", text, "'\n"));
+  };
+  EXPECT_EQ(
+      with("sum by (rank) (a) > 1", "GPU {{ $labels.gpu }} of {{ $labels.rank }}"),
+      "p.yaml:9:18: warning: $labels.gpu is always empty: the expression has aggregated label "
+      "\"gpu\" away\n"
+      "          s: 'GPU {{ $labels.gpu }} of {{ $labels.rank }}'\n"
+      "                     ^~~~~~~~~~~\n");
+  EXPECT_THAT(with("max without (gpu) (a) > 1", "{{ $.Labels.gpu }}"), HasSubstr("always empty"));
+  EXPECT_THAT(OfAlert("sum(a) > 1", "    labels: {x: \"{{ $labels.node }}\"}\n"),
+              HasSubstr("always empty"));
+  EXPECT_THAT(with("a > 1", "{{ $labels.gpu }}"), IsEmpty());
+  EXPECT_THAT(with("sum by (gpu) (a) > 1", "{{ $labels.gpu }} {{ $value }}"), IsEmpty());
+  EXPECT_THAT(with("sum without (x) (a) > 1", "{{ $labels.gpu }}"), IsEmpty());
+  EXPECT_THAT(with("a > on (x) group_left (gpu) b", "{{ $labels.gpu }}"), IsEmpty());
+  EXPECT_THAT(with("sum by (x) (a) > 1",
+                   "{{ range query \"b\" }}{{ .Labels.gpu }}{{ end }}{{ \"$labels.gpu\" }}"),
+              IsEmpty());
+}
+
 TEST(ValueRange, ArithmeticIsSound) {
   using lang::BinaryOp;
   const ValueRange ratio{0, 1, false, false};

@@ -12,9 +12,14 @@ namespace {
 using check::CheckedGroup;
 using check::CheckedRule;
 
-std::vector<Template> Templates(const std::vector<check::CheckedText>& texts) {
+std::vector<Template> Templates(const std::vector<check::CheckedText>& texts,
+                                ExpressionPlanner* planner) {
   std::vector<Template> out;
-  for (const check::CheckedText& text : texts) out.push_back({text.name, text.text});
+  for (const check::CheckedText& text : texts) {
+    out.push_back({text.name, text.text, {}});
+    for (const auto& query : text.queries)
+      out.back().queries.push_back(planner->PlanResult(*query));
+  }
   return out;
 }
 
@@ -56,8 +61,6 @@ Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, SpaceBuilde
   rule.hold = text.hold;
   rule.keep_firing = text.keep_firing;
   rule.scope = checked.attempt_scope ? AlertScope::kAttempt : AlertScope::kJob;
-  rule.labels = Templates(checked.labels);
-  rule.annotations = Templates(checked.annotations);
 
   uint32_t first_parameter = 0;
   for (const lang::ParameterText& parameter : text.parameters) {
@@ -67,6 +70,8 @@ Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, SpaceBuilde
   }
   ExpressionPlanner planner(group, checked, first_parameter, space);
   rule.expr = planner.PlanResult(*text.expr.expr);
+  rule.labels = Templates(checked.labels, &planner);
+  rule.annotations = Templates(checked.annotations, &planner);
   if (text.alert) {
     if (text.clear) rule.clear = planner.PlanResult(*text.clear->expr);
     Comparison comparison = planner.PlanComparison(*text.expr.expr);

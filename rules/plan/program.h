@@ -107,6 +107,7 @@ enum class AlertScope { kJob, kAttempt };
 struct Template {
   std::string name;  // label or annotation name
   std::string text;
+  std::vector<NodeId> queries;  // what it queries, in its order
 };
 
 // A need: a metric that must be there before the rule is evaluated on a job.
@@ -140,6 +141,19 @@ struct Rule {
   // fingerprints carry alert state over a reload.
   std::string fingerprint;
 };
+
+// Everything that an evaluation of the rule may read: expr, clear, and what its templates query.
+inline std::vector<NodeId> RootsOf(const Rule& rule) {
+  std::vector<NodeId> roots;
+  for (const NodeId node : {rule.expr, rule.clear}) {
+    if (node != kNoNode) roots.push_back(node);
+  }
+  for (const std::vector<Template>* texts : {&rule.labels, &rule.annotations}) {
+    for (const Template& text : *texts)
+      roots.insert(roots.end(), text.queries.begin(), text.queries.end());
+  }
+  return roots;
+}
 
 struct Group {
   std::string name;  // pack/group

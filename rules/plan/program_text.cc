@@ -104,6 +104,12 @@ void ExplainRule(const Space& space, const RuleCost& cost, const WindowUsers& us
     for (const Need& need : rule.needs) needs.push_back(need.metric);
     CatTo(*out, "      needs: ", needs.empty() ? "nothing" : Join(needs, ", "), "\n");
   }
+  for (const std::vector<Template>* texts : {&rule.labels, &rule.annotations}) {
+    for (const Template& text : *texts) {
+      for (const NodeId query : text.queries)
+        CatTo(*out, "      query of ", text.name, ": ", node(query), "\n");
+    }
+  }
   for (const uint32_t index : rule.parameters) {
     CatTo(*out, "      parameter ", space.parameters[index].name, " = ",
           FormatDouble(space.parameters[index].value), "\n");

@@ -256,8 +256,7 @@ RuleCost CostOfRule(const Space& space, const Group& group, const Rule& rule,
   cost.rule = &rule;
   cost.group = &group;
   RuleWalk walk(space, options, group.interval, &cost);
-  walk.Add(rule.expr);
-  walk.Add(rule.clear);
+  for (const NodeId root : RootsOf(rule)) walk.Add(root);
   for (const Need& need : rule.needs) walk.AddDemand({0, need.demand});
   walk.Finish();
   return cost;

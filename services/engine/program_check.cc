@@ -34,7 +34,7 @@ std::vector<plan::DemandRef> DemandsBelow(const plan::Space& space, plan::NodeId
 }
 
 Status CheckWindows(const plan::Space& space, const plan::Rule& rule) {
-  for (const plan::NodeId node : {rule.expr, rule.clear}) {
+  for (const plan::NodeId node : plan::RootsOf(rule)) {
     for (const plan::DemandRef& ref : DemandsBelow(space, node)) {
       const Demand& demand = plan::DemandsOf(space, ref.source).demands[ref.demand];
       const Status status = window::SeriesStore::Validate(demand);

@@ -21,12 +21,13 @@ groups:
   - {alert: Fine, expr: "avg_over_time(m[60s]) > 1"}
   - alert: BadTemplate
     expr: m > 1
-    annotations: {summary: "{{ $labels.gpu | nosuch }}"}
+    annotations: {summary: "{{ $labels.gpu }}"}
   - {record: wide, expr: "max_over_time(m[5m])"}
   - {alert: WideClear, expr: m > 1, clear: "max_over_time(rate(m[1m])[3m:5s]) < 1"}
 )rules");
   // rules/check has refused what the store cannot serve; a program may come from elsewhere.
   plan::Program program = *rules.program();
+  program.spaces[0].groups[0].rules[1].annotations[0].text = "{{ $labels.gpu | nosuch }}";
   for (Demand& demand : program.spaces[0].demands.demands) {
     if (demand.range == 300 * kNanosPerSecond) demand.range *= 1000;
   }

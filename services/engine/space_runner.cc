@@ -5,6 +5,7 @@
 #include "services/base/strings.h"
 #include "services/engine/program_check.h"
 #include "services/engine/rule_state.h"
+#include "services/engine/tick_queries.h"
 #include "services/model/value.h"
 
 namespace pitwall::engine {
@@ -41,12 +42,12 @@ SpaceRunner::RuleState::RuleState(const plan::Space& space, const plan::Rule& co
       broken(CheckWindows(space, compiled)),
       status(NeedNames(compiled)),
       needs_met(compiled.needs.size(), 0),
-      demands(DemandsBelow(space, compiled.expr)),
-      subqueries(SubqueriesBelow(space, compiled.expr)) {
+      demands(DemandsBelow(space, compiled.expr)) {
   for (const plan::DemandRef& demand : DemandsBelow(space, compiled.clear))
     demands.push_back(demand);
-  for (const uint32_t subquery : SubqueriesBelow(space, compiled.clear))
-    subqueries.push_back(subquery);
+  for (const plan::NodeId root : plan::RootsOf(compiled)) {
+    for (const uint32_t subquery : SubqueriesBelow(space, root)) subqueries.push_back(subquery);
+  }
   if (compiled.kind != plan::RuleKind::kAlert || !broken.ok()) return;
   auto made = alert::AlertRule::Make(space, compiled, limit);
   if (made.ok()) {
@@ -220,7 +221,8 @@ void SpaceRunner::EvaluateRule(RuleState* state, const TickContext& at, const Jo
 Status SpaceRunner::EvaluateAlert(RuleState* state, const TickContext& at, const JobIdentity& job,
                                   Outputs* out) {
   const plan::Rule& rule = *state->rule;
-  alert::AlertInput input{.at = MomentOf(at), .parameters = parameters_};
+  TickQueries queries(evaluator_.get());
+  alert::AlertInput input{.at = MomentOf(at), .parameters = parameters_, .queries = &queries};
   // Results stay valid until the next Begin or Changed, and neither comes in between.
   ASSIGN_OR_RETURN(input.expr, evaluator_->Evaluate(rule.expr));
   if (rule.subject != plan::kNoNode) {

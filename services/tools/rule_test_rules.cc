@@ -5,12 +5,12 @@
 #include <memory>
 #include <set>
 
-#include "rules/alert/go_format.h"
-#include "rules/alert/template_lexer.h"
 #include "rules/check/rule_set.h"
 #include "rules/lang/parser.h"
 #include "rules/lang/rule_file.h"
 #include "rules/plan/planner.h"
+#include "rules/templates/go_format.h"
+#include "rules/templates/template_lexer.h"
 #include "services/base/files.h"
 #include "services/base/strings.h"
 #include "services/engine/program_check.h"
@@ -60,23 +60,23 @@ struct LooseGroup {
 };
 
 // Whether token `i` is a field of what stands before it: $x.field, .Field.field.
-bool IsFieldOf(const std::vector<alert::Token>& tokens, size_t i) {
-  using Kind = alert::Token::Kind;
+bool IsFieldOf(const std::vector<templates::Token>& tokens, size_t i) {
+  using Kind = templates::Token::Kind;
   if (i >= tokens.size() || tokens[i].kind != Kind::kField || tokens[i].spaced || i == 0)
     return false;
   const Kind before = tokens[i - 1].kind;
   return before == Kind::kVariable || before == Kind::kField || before == Kind::kRight;
 }
 
-std::string_view NameOf(const alert::Token& token) {
+std::string_view NameOf(const templates::Token& token) {
   const std::string_view text = token.text;
   return StartsWith(text, "$") || StartsWith(text, ".") ? text.substr(1) : text;
 }
 
 // The value of an external label, or the URL, that begins at token `i`; `last` is its last token.
-std::optional<std::string> External(const std::vector<alert::Token>& tokens, size_t i,
+std::optional<std::string> External(const std::vector<templates::Token>& tokens, size_t i,
                                     const UnitTest& test, size_t* last) {
-  using Kind = alert::Token::Kind;
+  using Kind = templates::Token::Kind;
   *last = i;
   bool of_root = tokens[i].kind == Kind::kField && !IsFieldOf(tokens, i);
   const bool variable = tokens[i].kind == Kind::kVariable;
@@ -101,7 +101,7 @@ std::optional<std::string> External(const std::vector<alert::Token>& tokens, siz
 }  // namespace
 
 std::string WithExternals(const std::string& text, const UnitTest& test) {
-  const auto tokens = alert::Tokenize(text);
+  const auto tokens = templates::Tokenize(text);
   if (!tokens.ok()) return text;  // the checker says what is wrong with it
   std::string out;
   size_t done = 0;
@@ -110,7 +110,7 @@ std::string WithExternals(const std::string& text, const UnitTest& test) {
     const auto value = External(*tokens, i, test, &last);
     if (!value.has_value()) continue;
     out.append(text, done, (*tokens)[i].at - done);
-    out += alert::GoQuote(*value);
+    out += templates::GoQuote(*value);
     done = (*tokens)[last].after;
     i = last;
   }

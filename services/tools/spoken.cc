@@ -31,6 +31,7 @@ void Spoken::Update(const alert::AlertInput& input, const alert::AlertState& sta
     text.params = parameters;
     text.step = input.at.step;
     text.time_ns = input.at.time_ns;
+    text.queries = input.queries;
     // As the alert machine labels it.
     std::vector<Label> pairs;
     for (const Label& label : element) {

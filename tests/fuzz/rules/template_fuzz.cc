@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-#include "rules/alert/template.h"
+#include "rules/templates/template.h"
 #include "services/base/check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace pitwall;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const StatusOr<alert::Template> parsed = alert::Template::Parse("fuzz", text);
+  const StatusOr<templates::Template> parsed = templates::Template::Parse("fuzz", text);
   if (!parsed.ok()) {
     PITWALL_CHECK(!parsed.status().message().empty());
     return 0;
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Labels labels = Labels::FromPairs(
       {{"__name__", "up"}, {"gpu", "3"}, {"node", "n7.example.com:9100"}, {"odd", "a\"<&>\x80\n"}});
   const std::vector<std::pair<std::string, double>> params = {{"threshold", 10}, {"share", 0.5}};
-  alert::TemplateInput input;
+  templates::TemplateInput input;
   input.labels = &labels;
   input.params = params;
   input.time_ns = 1'700'000'000'250'000'000;

@@ -1,4 +1,4 @@
-#include "rules/alert/template.h"
+#include "rules/templates/template.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,10 +6,10 @@
 #include <cmath>
 #include <limits>
 
-#include "rules/alert/go_format.h"
+#include "rules/templates/go_format.h"
 #include "services/base/strings.h"
 
-namespace pitwall::alert {
+namespace pitwall::templates {
 namespace {
 
 using testing::ElementsAre;
@@ -168,11 +168,29 @@ TEST_F(TemplateTest, ParseErrorsHaveAPlace) {
       {"{{ $labels.gpu 1 }}", "PARSE t:1:4: can't give argument to non-function $labels.gpu"},
       {"{{ printf }}", "PARSE t:1:4: wrong number of args for printf: want at least 1 got 0"},
       {"{{ match \"a\" }}", "PARSE t:1:4: wrong number of args for match: want 2 got 1"},
-      {"{{ query \"up\" }}",
-       "PARSE t:1:4: function \"query\" is not supported: the templates of rules cannot run "
-       "queries"},
-      {"{{ range $labels }}{{ end }}",
-       "PARSE t:1:4: {{range}} is not supported in the templates of rules"},
+      {"{{ query $labels.gpu }}",
+       "PARSE t:1:4: the text of a query must be constant: it is compiled with the rule, before "
+       "any "
+       "label or value is known. Query all series and pick among them ({{ range query \"…\" }}{{ "
+       "if "
+       "eq .Labels.x $labels.x }}…), or bring the value into expr"},
+      {"{{ printf \"up{gpu='%s'}\" $labels.gpu | query }}",
+       "PARSE t:1:40: the text of a query must be constant: it is compiled with the rule, before "
+       "any label or value is known. Query all series and pick among them ({{ range query \"…\" "
+       "}}{{ if eq .Labels.x $labels.x }}…), or bring the value into expr"},
+      {"{{ query }}", "PARSE t:1:4: wrong number of args for query: want 1 got 0"},
+      {"{{ break }}", "PARSE t:1:4: {{break}} outside {{range}}"},
+      {"{{ range $labels }}x", "PARSE t:1:21: unexpected EOF: no {{end}} for {{range}}"},
+      {"{{ range }}{{ end }}", "PARSE t:1:10: missing value for range"},
+      {"{{ template \"x\" }}", "PARSE t:1:13: template \"x\" not defined"},
+      {"{{ template x }}", "PARSE t:1:13: unexpected \"x\" in template clause"},
+      {"{{ define \"x\" }}{{ $labels.gpu }}{{ end }}",
+       "PARSE t:1:20: undefined variable \"$labels\""},
+      {"{{ if 1 }}{{ define \"x\" }}{{ end }}{{ end }}", "PARSE t:1:14: unexpected {{define}}"},
+      {"{{ define \"x\" }}{{ end }}{{ define \"x\" }}{{ end }}",
+       "PARSE t:1:36: template \"x\" is defined twice"},
+      {"{{ range $labels }}{{ define \"x\" }}{{ break }}{{ end }}{{ end }}",
+       "PARSE t:1:23: unexpected {{define}}"},
       {"{{ nil }}", "PARSE t:1:4: nil is not a command"},
       {"{{ }}", "PARSE t:1:4: missing value for command"},
       {"{{ ( $value }}", "PARSE t:1:13: unexpected \"}}\" in parenthesized pipeline"},
@@ -239,4 +257,4 @@ TEST_F(TemplateTest, Defaults) {
 }
 
 }  // namespace
-}  // namespace pitwall::alert
+}  // namespace pitwall::templates

@@ -7,7 +7,7 @@
 
 #include "services/base/status.h"
 
-namespace pitwall::alert {
+namespace pitwall::templates {
 
 struct Token {
   enum class Kind {
@@ -23,6 +23,7 @@ struct Token {
     kPipe,      // |
     kDeclare,   // :=
     kAssign,    // =
+    kComma,     // , of {{range $i, $x := …}}
     kLeft,      // (
     kRight,     // )
     kEnd,       // of the template
@@ -40,4 +41,4 @@ std::string Place(std::string_view text, size_t at);
 // Tokens of a whole template; comments are gone. Errors say "LINE:COL: cause".
 StatusOr<std::vector<Token>> Tokenize(std::string_view text);
 
-}  // namespace pitwall::alert
+}  // namespace pitwall::templates

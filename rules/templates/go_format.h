@@ -5,25 +5,18 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 
-namespace pitwall::alert {
+#include "rules/templates/value.h"
 
-struct Nil {
-  friend bool operator==(Nil, Nil) = default;
-};
-// Maps are never copied: a value says only which one it is.
-enum class MapKind { kRoot, kLabels, kParams, kEmpty };
-
-using Value = std::variant<Nil, bool, int64_t, double, std::string, MapKind>;
+namespace pitwall::templates {
 
 // %v and %g without precision: the shortest digits that read back, 1e+06 from a million on.
 std::string GoNumber(double value);
 // %.<precision>g and the like: `verb` one of e E f F g G.
 std::string GoFloat(double value, char verb, int precision);
-// %v. Maps are printed by the caller.
+// %v. Maps and results of queries are printed by the caller.
 std::string GoText(const Value& value);
-// float64, int, string, bool, map[string]string, …
+// Names as Prometheus shows them: float64, int, string, bool, map[string]string, …
 std::string_view GoType(const Value& value);
 // fmt.Sprintf, with Go's notes on wrong arguments: %!d(string=x), %!s(MISSING), %!(EXTRA int=1).
 std::string GoPrintf(std::string_view format, std::span<const Value> arguments);
@@ -32,4 +25,4 @@ std::string GoPrint(std::span<const Value> arguments, bool line);
 // strconv.Quote.
 std::string GoQuote(std::string_view text);
 
-}  // namespace pitwall::alert
+}  // namespace pitwall::templates

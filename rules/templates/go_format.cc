@@ -1,4 +1,4 @@
-#include "rules/alert/go_format.h"
+#include "rules/templates/go_format.h"
 
 #include <array>
 #include <charconv>
@@ -7,7 +7,7 @@
 
 #include "services/base/strings.h"
 
-namespace pitwall::alert {
+namespace pitwall::templates {
 namespace {
 
 constexpr int kMaxWidth = 1000;  // of a verb: a template must not ask for a gigabyte of spaces
@@ -178,6 +178,10 @@ std::string_view GoType(const Value& value) {
   if (std::holds_alternative<int64_t>(value)) return "int";
   if (std::holds_alternative<bool>(value)) return "bool";
   if (std::holds_alternative<Nil>(value)) return "<nil>";
+  if (std::holds_alternative<SampleList>(value)) return "template.queryResult";
+  if (std::holds_alternative<SampleRef>(value)) return "*template.sample";
+  if (std::holds_alternative<SampleLabels>(value)) return "map[string]string";
+  if (std::holds_alternative<Arguments>(value)) return "map[string]interface {}";
   switch (std::get<MapKind>(value)) {
     case MapKind::kRoot:
       return "struct { Labels, ExternalLabels, ExternalURL, Value }";
@@ -293,4 +297,4 @@ std::string GoPrint(std::span<const Value> arguments, bool line) {
   return out;
 }
 
-}  // namespace pitwall::alert
+}  // namespace pitwall::templates

@@ -2,72 +2,29 @@
 #include <optional>
 #include <utility>
 
-#include "rules/alert/template_lexer.h"
-#include "rules/alert/template_tree.h"
+#include "rules/templates/template_parser.h"
 #include "services/base/strings.h"
 
-namespace pitwall::alert {
+namespace pitwall::templates {
 namespace {
 
-constexpr int kMaxDepth = 50;
 constexpr size_t kMaxText = 64 * 1024;
 
-class Parser {
- public:
-  Parser(std::string_view text, std::vector<Token> tokens, TemplateBody* body);
+// "2:6: cause" of a text.
+ParseProblem Locate(std::string_view text, std::string_view message) {
+  const size_t colon = message.find(':');
+  const size_t second = message.find(':', colon + 1);
+  if (second == std::string_view::npos) return {0, std::string(message)};
+  const auto line = ParseInt(message.substr(0, colon));
+  const auto column = ParseInt(message.substr(colon + 1, second - colon - 1));
+  if (!line || !column) return {0, std::string(message)};
+  size_t at = 0;
+  for (int64_t l = 1; l < *line; ++l) at = text.find('\n', at) + 1;
+  at = std::min(at + static_cast<size_t>(*column) - 1, text.size());
+  return {at, std::string(Trim(message.substr(second + 1)))};
+}
 
-  Status Run();
-
- private:
-  using Kind = Token::Kind;
-  struct Variable {
-    std::string name;
-    uint32_t slot;
-  };
-
-  const Token& Peek() const { return tokens_[at_]; }
-  const Token& Next() { return tokens_[at_ + 1 < tokens_.size() ? at_++ : at_]; }
-  Status Error(const Token& token, std::string_view cause) const {
-    return InvalidArgument(Cat(Place(text_, token.at), ": ", cause));
-  }
-  std::string Show(const Token& token) const {
-    if (token.kind == Kind::kEnd) return "EOF";
-    if (token.kind == Kind::kClose) return "\"}}\"";
-    return Quote(text_.substr(token.at, token.after - token.at));
-  }
-  Status Unexpected(const Token& token, std::string_view where) const {
-    return Error(token, Cat("unexpected ", Show(token), " in ", where));
-  }
-
-  // Up to {{end}} or {{else}}, which stays (its {{ consumed) and is named in `stop`; "" at the end
-  // of the template.
-  Status ParseBlock(Block* block, int depth, std::string* stop);
-  Status ParseControl(Statement* statement, std::string_view word, int depth);
-  StatusOr<ExprPtr> ParsePipeline(std::string_view where, int depth);
-  StatusOr<ExprPtr> ParseCommand(std::string_view where, ExprPtr piped, size_t stage, int depth);
-  StatusOr<ExprPtr> ParseOperand(std::string_view where, int depth);
-  StatusOr<ExprPtr> ParseFields(ExprPtr base);
-  StatusOr<ExprPtr> ParseNumber(const Token& token);
-  StatusOr<ExprPtr> Finish(const Token& name, ExprPtr call);
-  Status Close(std::string_view where);
-  // `$x :=` or `$x =` in front of a pipeline.
-  struct Declaration {
-    bool there = false;
-    bool declares = false;
-    Token token;
-  };
-  Declaration ParseDeclaration();
-  StatusOr<uint32_t> Declare(const Declaration& declaration);
-  const Variable* Find(std::string_view name) const;
-  ExprPtr Make(Expr::Kind kind, const Token& token) const;
-  void Cover(Expr* expr) const;  // its text up to the last token
-
-  std::string_view text_;
-  std::vector<Token> tokens_;
-  size_t at_ = 0;
-  TemplateBody* body_;
-  std::vector<Variable> variables_;
-};
+}  // namespace
 
 Parser::Parser(std::string_view text, std::vector<Token> tokens, TemplateBody* body)
     : text_(text), tokens_(std::move(tokens)), body_(body) {
@@ -84,6 +41,10 @@ Status Parser::Run() {
   std::string stop;
   RETURN_IF_ERROR(ParseBlock(&body_->block, 0, &stop));
   if (!stop.empty()) return Error(tokens_[at_], Cat("unexpected {{", stop, "}}"));
+  for (const auto& [name, token] : calls_) {
+    if (!body_->templates.contains(name))
+      return Error(token, Cat("template ", Quote(name), " not defined"));
+  }
   return OkStatus();
 }
 
@@ -111,133 +72,14 @@ const Parser::Variable* Parser::Find(std::string_view name) const {
   return nullptr;
 }
 
-Status Parser::ParseBlock(Block* block, int depth, std::string* stop) {
-  if (depth > kMaxDepth) return Error(Peek(), "nested too deeply");
-  while (true) {
-    const Token token = Next();
-    if (token.kind == Kind::kEnd) {
-      stop->clear();
-      return OkStatus();
-    }
-    if (token.kind == Kind::kText) {
-      Statement text;
-      text.text = token.text;
-      block->statements.push_back(std::move(text));
-      continue;
-    }
-    // An action.
-    body_->constant = false;
-    Statement statement;
-    const Token& first = Peek();
-    if (first.kind == Kind::kName) {
-      const std::string& word = first.text;
-      if (word == "end" || word == "else") {
-        *stop = word;
-        return OkStatus();
-      }
-      if (word == "if" || word == "with") {
-        const std::string copy = word;
-        Next();
-        RETURN_IF_ERROR(ParseControl(&statement, copy, depth));
-        block->statements.push_back(std::move(statement));
-        continue;
-      }
-      for (const std::string_view unsupported :
-           {"range", "template", "define", "block", "break", "continue"}) {
-        if (word == unsupported) {
-          return Error(first, Cat("{{", word, "}} is not supported in the templates of rules"));
-        }
-      }
-    }
-    const Declaration declaration = ParseDeclaration();
-    ASSIGN_OR_RETURN(statement.expr, ParsePipeline("command", depth));
-    RETURN_IF_ERROR(Close("command"));
-    statement.kind = Statement::Kind::kPrint;
-    if (declaration.there) {
-      statement.kind = Statement::Kind::kSet;
-      ASSIGN_OR_RETURN(statement.slot, Declare(declaration));
-    }
-    block->statements.push_back(std::move(statement));
-  }
-}
-
-Status Parser::ParseControl(Statement* statement, std::string_view word, int depth) {
-  const size_t scope = variables_.size();
-  statement->kind = word == "if" ? Statement::Kind::kIf : Statement::Kind::kWith;
-  const Declaration declaration = ParseDeclaration();
-  if (Peek().kind == Kind::kClose) return Error(Peek(), Cat("missing value for ", word));
-  ASSIGN_OR_RETURN(statement->expr, ParsePipeline(word, depth));
-  RETURN_IF_ERROR(Close(word));
-  if (declaration.there) {
-    ASSIGN_OR_RETURN(statement->slot, Declare(declaration));
-    statement->has_slot = true;
-  }
-  statement->then = std::make_unique<Block>();
-  std::string stop;
-  const size_t inner = variables_.size();
-  RETURN_IF_ERROR(ParseBlock(statement->then.get(), depth + 1, &stop));
-  variables_.resize(inner);
-  if (stop == "else") {
-    Next();
-    statement->otherwise = std::make_unique<Block>();
-    if (Peek().kind == Kind::kName && (Peek().text == "if" || Peek().text == "with")) {
-      // {{else if x}} is {{else}}{{if x}} with one {{end}} for both.
-      const std::string nested_word = Next().text;
-      if (depth + 1 > kMaxDepth) return Error(Peek(), "nested too deeply");
-      Statement nested;
-      RETURN_IF_ERROR(ParseControl(&nested, nested_word, depth + 1));
-      statement->otherwise->statements.push_back(std::move(nested));
-      variables_.resize(scope);
-      return OkStatus();
-    }
-    RETURN_IF_ERROR(Close("else"));
-    RETURN_IF_ERROR(ParseBlock(statement->otherwise.get(), depth + 1, &stop));
-    if (stop == "else") return Error(Peek(), "expected end; found {{else}}");
-  }
-  if (stop.empty())
-    return Error(tokens_.back(), Cat("unexpected EOF: no {{end}} for {{", word, "}}"));
-  Next();
-  variables_.resize(scope);
-  return Close("end");
-}
-
 Status Parser::Close(std::string_view where) {
   if (Peek().kind != Kind::kClose) return Unexpected(Peek(), where);
   Next();
   return OkStatus();
 }
 
-Parser::Declaration Parser::ParseDeclaration() {
-  Declaration out;
-  if (Peek().kind != Kind::kVariable) return out;
-  const Kind next = tokens_[at_ + 1].kind;
-  if (next != Kind::kDeclare && next != Kind::kAssign) return out;
-  out.there = true;
-  out.declares = next == Kind::kDeclare;
-  out.token = Next();
-  Next();
-  return out;
-}
-
-StatusOr<uint32_t> Parser::Declare(const Declaration& declaration) {
-  const std::string& name = declaration.token.text;
-  if (declaration.declares) {
-    if (name == "$") return Unexpected(declaration.token, "declaration");
-    variables_.push_back({name, body_->slots});
-    return body_->slots++;
-  }
-  const Variable* variable = Find(name);
-  if (variable == nullptr) {
-    return Error(declaration.token, Cat("undefined variable ", Quote(name)));
-  }
-  if (variable->slot < kBuiltinSlots) {
-    return Error(declaration.token, Cat("cannot assign to ", name));
-  }
-  return variable->slot;
-}
-
 StatusOr<ExprPtr> Parser::ParsePipeline(std::string_view where, int depth) {
-  if (depth > kMaxDepth) return Error(Peek(), "nested too deeply");
+  if (depth > kMaxParseDepth) return Error(Peek(), "nested too deeply");
   ExprPtr piped;
   for (size_t stage = 1;; ++stage) {
     ASSIGN_OR_RETURN(piped, ParseCommand(where, std::move(piped), stage, depth));
@@ -288,6 +130,7 @@ StatusOr<ExprPtr> Parser::Finish(const Token& name, ExprPtr call) {
       return Error(name, Cat("wrong number of args for ", name.text, ": want at least 1 got 0"));
     return call;
   }
+  if (name.text == "query") return ParseQuery(name, std::move(call));
   call->function = FindFunction(name.text);
   if (call->function == nullptr) {
     const std::string_view why = WhyNotSupported(name.text);
@@ -372,6 +215,14 @@ StatusOr<ExprPtr> Parser::ParseFields(ExprPtr base) {
     if (base->kind == Expr::Kind::kVariable && base->slot == kParamsSlot) {
       body_->parameters.push_back(token.text);
     }
+    const bool of_labels = (base->kind == Expr::Kind::kVariable && base->slot == kLabelsSlot) ||
+                           (base->kind == Expr::Kind::kField && base->field == "Labels" &&
+                            !defining_ && base->arguments[0]->kind == Expr::Kind::kVariable &&
+                            base->arguments[0]->slot == kRootSlot);
+    if (of_labels) {
+      const Expr& first_part = base->kind == Expr::Kind::kField ? *base->arguments[0] : *base;
+      body_->labels.push_back({token.text, first_part.at, token.after});
+    }
     ExprPtr field = Make(Expr::Kind::kField, token);
     field->text = base->text + "." + token.text;
     field->field = token.text;
@@ -414,16 +265,19 @@ StatusOr<ExprPtr> Parser::ParseNumber(const Token& token) {
   return expr;
 }
 
-}  // namespace
-
-StatusOr<Template> Template::Parse(std::string_view name, std::string_view text) {
+StatusOr<Template> Template::Parse(std::string_view name, std::string_view text,
+                                   ParseProblem* problem) {
   auto body = std::make_shared<TemplateBody>();
   body->name = name;
   if (text.size() > kMaxText) {
+    if (problem != nullptr) *problem = {0, Cat("template is longer than ", kMaxText, " bytes")};
     return InvalidArgument(Cat(name, ": template is longer than ", kMaxText, " bytes"));
   }
+  // Messages begin with LINE:COL.
   const auto annotate = [&](const Status& status) {
-    return InvalidArgument(Cat(name, ":", ToStd(status.message())));
+    const std::string_view message = ToStd(status.message());
+    if (problem != nullptr) *problem = Locate(text, message);
+    return InvalidArgument(Cat(name, ":", message));
   };
   StatusOr<std::vector<Token>> tokens = Tokenize(text);
   if (!tokens.ok()) return annotate(tokens.status());
@@ -444,5 +298,13 @@ const std::vector<std::string>& Template::parameters() const {
   static const std::vector<std::string> none;
   return body_ == nullptr ? none : body_->parameters;
 }
+const std::vector<LabelUse>& Template::labels() const {
+  static const std::vector<LabelUse> none;
+  return body_ == nullptr ? none : body_->labels;
+}
+const std::vector<TemplateQuery>& Template::queries() const {
+  static const std::vector<TemplateQuery> none;
+  return body_ == nullptr ? none : body_->queries;
+}
 
-}  // namespace pitwall::alert
+}  // namespace pitwall::templates

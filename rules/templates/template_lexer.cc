@@ -1,11 +1,11 @@
-#include "rules/alert/template_lexer.h"
+#include "rules/templates/template_lexer.h"
 
 #include <algorithm>
 #include <cctype>
 
 #include "services/base/strings.h"
 
-namespace pitwall::alert {
+namespace pitwall::templates {
 namespace {
 
 constexpr std::string_view kSpace = " \t\r\n";
@@ -131,6 +131,7 @@ class Lexer {
     if (c == '(') return simple(Token::Kind::kLeft, 1);
     if (c == ')') return simple(Token::Kind::kRight, 1);
     if (c == '=') return simple(Token::Kind::kAssign, 1);
+    if (c == ',') return simple(Token::Kind::kComma, 1);
     if (text_.substr(at_, 2) == ":=") return simple(Token::Kind::kDeclare, 2);
     if (c == '"') return Quoted();
     if (c == '`') {
@@ -239,4 +240,4 @@ std::string Place(std::string_view text, size_t at) {
 
 StatusOr<std::vector<Token>> Tokenize(std::string_view text) { return Lexer(text).Run(); }
 
-}  // namespace pitwall::alert
+}  // namespace pitwall::templates

@@ -1,4 +1,4 @@
-// The parsed form of a template, inside rules/alert.
+// The parsed form of a template, inside rules/templates.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,11 @@
 #include <string_view>
 #include <vector>
 
-#include "rules/alert/go_format.h"
-#include "rules/alert/template.h"
+#include "rules/templates/go_format.h"
+#include "rules/templates/template.h"
+#include "services/base/strings.h"
 
-namespace pitwall::alert {
+namespace pitwall::templates {
 
 // Variables that every template has, in their slots.
 enum BuiltinSlot : uint32_t {
@@ -40,13 +41,16 @@ const TemplateFunction* FindFunction(std::string_view name);
 // Why a function of Prometheus is not here, "" for names that Prometheus does not know either.
 std::string_view WhyNotSupported(std::string_view name);
 
+// value, label, first, …: what works on the results of queries (value_functions.cc).
+std::span<const TemplateFunction> QueryFunctions();
+
 bool IsTrue(const Value& value, const TemplateInput& input);
 
 struct Expr {
-  enum class Kind { kLiteral, kDot, kVariable, kField, kCall, kAnd, kOr };
+  enum class Kind { kLiteral, kDot, kVariable, kField, kCall, kAnd, kOr, kQuery };
   Kind kind = Kind::kLiteral;
   Value literal;
-  uint32_t slot = 0;  // kVariable
+  uint32_t slot = 0;  // kVariable; kQuery: index into TemplateBody::queries
   std::string field;  // kField of arguments[0]
   const TemplateFunction* function = nullptr;
   std::vector<std::unique_ptr<Expr>> arguments;
@@ -59,12 +63,25 @@ using ExprPtr = std::unique_ptr<Expr>;
 struct Block;
 
 struct Statement {
-  enum class Kind { kText, kPrint, kSet, kIf, kWith };
+  enum class Kind {
+    kText,
+    kPrint,
+    kSet,
+    kIf,
+    kWith,
+    kRange,
+    kTemplate,  // the one called `text`, with expr (or nothing) as its dot
+    kBreak,
+    kContinue,
+  };
   Kind kind = Kind::kText;
   std::string text;
   ExprPtr expr;
-  uint32_t slot = 0;  // kSet; kIf and kWith with `has_slot`
+  uint32_t slot = 0;  // kSet; kIf, kWith and kRange with `has_slot`
   bool has_slot = false;
+  uint32_t key_slot = 0;  // kRange with `has_key`
+  bool has_key = false;
+  size_t at = 0;  // kTemplate: byte offset
   std::unique_ptr<Block> then, otherwise;
 };
 
@@ -79,6 +96,9 @@ struct TemplateBody {
   bool varies = false;
   bool constant = true;
   std::vector<std::string> parameters;
+  std::vector<LabelUse> labels;
+  std::vector<TemplateQuery> queries;
+  StringMap<Block> templates;  // {{define}}
 };
 
-}  // namespace pitwall::alert
+}  // namespace pitwall::templates

@@ -7,12 +7,12 @@
 #include <cmath>
 
 #include "absl/time/civil_time.h"
-#include "rules/alert/template_tree.h"
+#include "rules/templates/template_tree.h"
 #include "services/base/duration.h"
 #include "services/base/strings.h"
 #include "services/model/capture_pattern.h"
 
-namespace pitwall::alert {
+namespace pitwall::templates {
 namespace {
 
 using Arguments = std::span<const Value>;
@@ -302,41 +302,6 @@ Result SafeHtml(const FunctionContext&, Arguments a) {
 }
 Result Empty(const FunctionContext&, Arguments) { return Value(std::string()); }
 
-Result Len(const FunctionContext& context, Arguments a) {
-  if (const auto* s = std::get_if<std::string>(&a[0])) {
-    return Value(static_cast<int64_t>(s->size()));
-  }
-  if (const auto* map = std::get_if<MapKind>(&a[0])) {
-    if (*map == MapKind::kEmpty) return Value(int64_t{0});
-    if (*map == MapKind::kParams) {
-      return Value(static_cast<int64_t>(context.input->params.size()));
-    }
-    if (*map == MapKind::kLabels) {
-      return Value(static_cast<int64_t>(
-          context.input->labels == nullptr ? 0 : context.input->labels->size()));
-    }
-  }
-  return InvalidArgument(Cat("len of type ", GoType(a[0])));
-}
-
-Result Index(const FunctionContext& context, Arguments a) {
-  const auto* map = std::get_if<MapKind>(&a[0]);
-  if (map == nullptr || *map == MapKind::kRoot) {
-    return InvalidArgument(Cat("can't index item of type ", GoType(a[0])));
-  }
-  ASSIGN_OR_RETURN(const std::string key, StringOf(a[1]));
-  if (*map == MapKind::kLabels && context.input->labels != nullptr) {
-    return Value(std::string(context.input->labels->Get(key)));
-  }
-  if (*map == MapKind::kParams) {
-    for (const auto& [name, number] : context.input->params) {
-      if (name == key) return Value(number);
-    }
-    return Value(0.0);
-  }
-  return Value(std::string());
-}
-
 Result Not(const FunctionContext& context, Arguments a) {
   return Value(!IsTrue(a[0], *context.input));
 }
@@ -423,8 +388,6 @@ constexpr TemplateFunction kFunctions[] = {
     {"safeHtml", 1, 1, SafeHtml},
     {"externalURL", 0, 0, Empty},
     {"pathPrefix", 0, 0, Empty},
-    {"len", 1, 1, Len},
-    {"index", 2, 2, Index},
     {"not", 1, 1, Not},
     {"eq", 2, -1, Eq},
     {"ne", 2, 2, Ne},
@@ -440,20 +403,20 @@ const TemplateFunction* FindFunction(std::string_view name) {
   for (const TemplateFunction& f : kFunctions) {
     if (f.name == name) return &f;
   }
+  for (const TemplateFunction& f : QueryFunctions()) {
+    if (f.name == name) return &f;
+  }
   return nullptr;
 }
 
 std::string_view WhyNotSupported(std::string_view name) {
-  for (const std::string_view q : {"query", "first", "label", "value", "strvalue", "sortByLabel"}) {
-    if (name == q) return "the templates of rules cannot run queries";
-  }
   for (const std::string_view q : {"graphLink", "tableLink"}) {
     if (name == q) return "it links to pages of a Prometheus server";
   }
-  for (const std::string_view q : {"args", "tmpl", "toTime", "toDuration", "slice", "js", "call"}) {
+  for (const std::string_view q : {"tmpl", "toTime", "toDuration", "slice", "js", "call"}) {
     if (name == q) return "only the part that rules use is there";
   }
   return "";
 }
 
-}  // namespace pitwall::alert
+}  // namespace pitwall::templates

@@ -1,0 +1,54 @@
+// What templates compute with.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "services/model/labels.h"
+
+namespace pitwall::templates {
+
+// One element of a query's result.
+struct QuerySample {
+  Labels labels;
+  double value = 0;
+};
+
+struct Nil {
+  friend bool operator==(Nil, Nil) = default;
+};
+// Maps of the input are never copied: a value says only which one it is.
+enum class MapKind { kRoot, kLabels, kParams, kEmpty };
+
+// The result of a query, in the order of labels; immutable. Never null.
+struct SampleList {
+  std::shared_ptr<const std::vector<QuerySample>> samples;
+};
+// One of its elements.
+struct SampleRef {
+  std::shared_ptr<const std::vector<QuerySample>> samples;
+  size_t index = 0;
+  const QuerySample& get() const { return (*samples)[index]; }
+};
+// The labels of one of its elements.
+struct SampleLabels {
+  SampleRef sample;
+};
+// What args() makes: arg0, arg1, …
+struct ArgumentList;
+struct Arguments {
+  std::shared_ptr<const ArgumentList> list;
+};
+
+using Value = std::variant<Nil, bool, int64_t, double, std::string, MapKind, SampleList, SampleRef,
+                           SampleLabels, Arguments>;
+
+struct ArgumentList {
+  std::vector<Value> values;
+  int depth = 1;  // of lists in lists
+};
+
+}  // namespace pitwall::templates
