@@ -15,34 +15,19 @@
 //   lines
 //                                                   "value<TAB>name=value…" (value in hexadecimal)
 #include <cstdio>
-#include <cstdlib>
 #include <iostream>
 #include <string>
 #include <vector>
 
 #include "services/base/strings.h"
-#include "services/model/value.h"
 #include "services/tools/query.h"
+#include "tests/differential/line_protocol.h"
 
 namespace pitwall {
 namespace {
 
-constexpr int64_t kMillisecond = 1'000'000;
-
-std::vector<std::string> Fields(const std::string& line) {
-  std::vector<std::string> fields(1);
-  for (size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '\t') {
-      fields.emplace_back();
-    } else if (line[i] == '\\' && i + 1 < line.size()) {
-      const char escaped = line[++i];
-      fields.back() += escaped == 't' ? '\t' : escaped == 'n' ? '\n' : escaped;
-    } else {
-      fields.back() += line[i];
-    }
-  }
-  return fields;
-}
+using differential::kMillisecond;
+using differential::Number;
 
 std::string Field(std::string_view text) {
   std::string out;
@@ -58,37 +43,6 @@ std::string Field(std::string_view text) {
     }
   }
   return out;
-}
-
-std::string ReadLine() {
-  std::string line;
-  if (!std::getline(std::cin, line)) {
-    std::cerr << "promql_eval: input ends inside a request\n";
-    std::exit(2);
-  }
-  return line;
-}
-
-int64_t Number(const std::string& text) { return std::strtoll(text.c_str(), nullptr, 10); }
-
-tools::QuerySeries ParseSeries(const std::string& line) {
-  const std::vector<std::string> fields = Fields(line);
-  tools::QuerySeries series;
-  std::vector<Label> labels;
-  size_t i = 0;
-  for (; i < fields.size() && fields[i] != "|"; ++i) {
-    const size_t equals = fields[i].find('=');
-    labels.push_back({fields[i].substr(0, equals), fields[i].substr(equals + 1)});
-  }
-  series.labels = Labels::FromPairs(std::move(labels));
-  for (++i; i < fields.size(); ++i) {
-    const size_t colon = fields[i].find(':');
-    const std::string value = fields[i].substr(colon + 1);
-    series.samples.emplace_back(
-        Number(fields[i]) * kMillisecond,
-        value == "stale" ? StaleMarker() : std::strtod(value.c_str(), nullptr));
-  }
-  return series;
 }
 
 std::string_view KindOf(const Status& status) {
@@ -142,10 +96,11 @@ int Main() {
   std::vector<tools::QuerySeries> series;
   std::string line;
   while (std::getline(std::cin, line)) {
-    const std::vector<std::string> fields = Fields(line);
+    const std::vector<std::string> fields = differential::Fields(line);
     if (fields[0] == "series" && fields.size() == 2) {
       series.clear();
-      for (int64_t n = Number(fields[1]); n > 0; --n) series.push_back(ParseSeries(ReadLine()));
+      for (int64_t n = Number(fields[1]); n > 0; --n) 
+        series.push_back(differential::ParseSeries(differential::ReadLine("promql_eval")));
     } else if (fields[0] == "query" && fields.size() == 8) {
       tools::Query query;
       query.start = Number(fields[2]) * kMillisecond;

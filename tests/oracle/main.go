@@ -1,4 +1,4 @@
-// The oracle: Prometheus' own PromQL engine, asked by JSON lines. One request per line on standard input, one answer
+// The oracle: Prometheus' own PromQL engine and rule groups, asked by JSON lines. One request per line on standard input, one answer
 // per line on standard output, in the same order. A request without series keeps those of the request before.
 package main
 
@@ -23,6 +23,8 @@ type request struct {
 	SubqueryIntervalMs int64         `json:"subquery_interval_ms"`
 	// Prometheus 3 has it off unless asked by a feature flag; promqltest has it on.
 	DelayedNameRemoval bool `json:"delayed_name_removal"`
+	// Rule groups instead of an expression (groups.go): StepMs is the interval of groups that say none.
+	Versions []version `json:"versions"`
 }
 
 type inputSeries struct {
@@ -77,6 +79,7 @@ func main() {
 	decoder := json.NewDecoder(in)
 	encoder := json.NewEncoder(out)
 	engines := newEngines()
+	sets := newRuleSets(engines.parser)
 	var store *memory
 	for decoder.More() {
 		var asked request
@@ -86,7 +89,15 @@ func main() {
 		if asked.Series != nil || store == nil {
 			store = newMemory(asked.Series)
 		}
-		if err := encoder.Encode(engines.answer(&asked, store)); err != nil {
+		var told any
+		if asked.Versions != nil {
+			// What rules record is gone after it.
+			told = sets.answer(&asked, engines.engine(engineKey{asked.SubqueryIntervalMs, false}), store)
+			store = nil
+		} else {
+			told = engines.answer(&asked, store)
+		}
+		if err := encoder.Encode(told); err != nil {
 			fail("answer: %v", err)
 		}
 		// Answers may wait for each other only while more requests are at hand.

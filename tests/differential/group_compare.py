@@ -1,0 +1,210 @@
+"""Whether two answers about one case of rule groups are the same, tick by tick: failures of rules, alerts with state,
+times, values, labels and annotations, what is recorded, and the events that our engine tells."""
+import math
+
+from compare import same_number
+
+HIDDEN = ("hold:",)  # what the rules of group_case.HOLD record, which the oracle does not have
+LABELS = "labelset after applying"
+
+
+class Counts:
+    """What happened in a case, by group: so that a run in which nothing happens is seen."""
+
+    NAMES = ("pending", "fired", "resolved", "kept", "limited", "failed", "recorded", "marked", "reloaded", "restored",
+             "ended by a reload", "refired")
+
+    def __init__(self):
+        self.groups = {name: set() for name in self.NAMES}
+
+    def add(self, name, rule):
+        self.groups[name].add(rule.rsplit("/", 1)[0])
+
+
+def difference(case, ours, theirs, counts):
+    """None if they agree, else one line."""
+    for who, answer in (("ours", ours), ("theirs", theirs)):
+        if answer.get("error"):
+            return "%s cannot run: %s" % (who, answer["error"])
+    return _Comparison(case, ours, theirs, counts).run()
+
+
+class _Comparison:
+    def __init__(self, case, ours, theirs, counts):
+        self.case = case
+        self.ours = ours
+        self.theirs = theirs
+        self.counts = counts
+        self.firing = {}  # rule -> {labels: its state, as the oracle has it}
+        self.resolved = set()
+
+    def run(self):
+        reloads = {reload["t"]: reload["events"] for reload in self.ours["reloads"]}
+        versions = [v for v in self.case.versions[1:] if v.start < self.case.end]
+        mine = [tick for tick in self.ours["ticks"] if not self._empty(tick)]
+        wanted = [tick for tick in self.theirs["ticks"] if not self._empty(tick)]
+        at = 0
+        for k in range(max(len(mine), len(wanted))):
+            if k >= len(mine) or k >= len(wanted) or mine[k]["t"] != wanted[k]["t"]:
+                return "other ticks: %s, expected %s" % (mine[k]["t"] if k < len(mine) else "none",
+                                                         wanted[k]["t"] if k < len(wanted) else "none")
+            while at < len(versions) and versions[at].start < wanted[k]["t"]:
+                told = self._reload(versions[at], reloads.get(versions[at].start, []))
+                if told:
+                    return told
+                at += 1
+            told = self._tick(mine[k], wanted[k])
+            if told:
+                return "at %d ms: %s" % (wanted[k]["t"], told)
+        return None
+
+    def _empty(self, tick):
+        """Ticks that are there for our hold rules only, or at which nothing is to be seen."""
+        return not (tick["failed"] or any(alerts for _, alerts in tick["alerts"]) or tick.get("events") or
+                    any(not _hidden(labels) for _, _, labels in tick["rec"]))
+
+    def _tick(self, mine, wanted):
+        told = self._failures(mine, wanted) or self._recorded(mine, wanted)
+        if told:
+            return told
+        theirs = dict(wanted["alerts"])
+        ours = dict(mine["alerts"])
+        found, ended = {}, {}
+        for rule in sorted(set(theirs) | set(ours)):
+            before = self.firing.get(rule, {})
+            now = {}
+            expected = {tuple(a[4]): a for a in theirs.get(rule, ())}
+            told = self._alerts(rule, {tuple(a[4]): a for a in ours.get(rule, ())}, expected)
+            if told:
+                return told
+            for labels, alert in expected.items():
+                self.counts.add("pending" if alert[0] == "pending" else "fired", rule)
+                if alert[6]:
+                    self.counts.add("kept", rule)
+                if alert[0] == "firing":
+                    now[labels] = alert
+                    if int(alert[2]) == wanted["t"]:
+                        found[rule, labels] = alert
+                        if (rule, labels) in self.resolved:
+                            self.counts.add("refired", rule)
+            for labels, alert in before.items():
+                if labels not in now:
+                    ended[rule, labels] = alert
+                    self.resolved.add((rule, labels))
+                    self.counts.add("resolved", rule)
+            self.firing[rule] = now
+        return self._events(mine["events"], found, ended, wanted["t"], "")
+
+    def _failures(self, mine, wanted):
+        ours = {rule: text for rule, text in mine["failed"] if "/hold" not in rule}
+        theirs = dict(wanted["failed"])
+        for rule, text in theirs.items():
+            self.counts.add("limited" if "exceeded limit" in text else "failed", rule)
+        if set(ours) != set(theirs):
+            return "failed: %s, expected %s" % (ours, theirs)
+        for rule, text in theirs.items():
+            if ("exceeded limit" in text or LABELS in text) and text != ours[rule]:
+                return "rule %s says %r, expected %r" % (rule, ours[rule], text)
+        return None
+
+    def _recorded(self, mine, wanted):
+        if not self.case.watched():
+            return None  # what is not asked for is not kept: alerts and events tell
+        ours = {tuple(labels): (t, v) for t, v, labels in mine["rec"] if not _hidden(labels)}
+        theirs = {tuple(labels): (t, v) for t, v, labels in wanted["rec"]}
+        for labels, (t, value) in theirs.items():
+            if labels not in ours:
+                return "nothing recorded for %s, expected %s" % (_text(labels), value)
+            if ours[labels][0] != t:
+                return "%s recorded at %s, expected %s" % (_text(labels), ours[labels][0], t)
+            if not _same(ours[labels][1], value):
+                return "%s is %s, expected %s" % (_text(labels), ours[labels][1], value)
+        for labels in ours:
+            if labels not in theirs:
+                return "recorded %s = %s, expected nothing" % (_text(labels), ours[labels][1])
+        for rule in {rule for rule, _ in wanted["alerts"]} if theirs else ():
+            self.counts.add("recorded", rule)
+        if any(value == "stale" for _, value in theirs.values()):
+            for rule, _ in wanted["alerts"]:
+                self.counts.add("marked", rule)
+        return None
+
+    def _alerts(self, rule, ours, theirs):
+        for labels, wanted in theirs.items():
+            if labels not in ours:
+                return "rule %s lacks the alert %s, which is %s" % (rule, _text(labels), wanted[0])
+            mine = ours[labels]
+            for what, k in (("state", 0), ("active since", 1), ("firing since", 2)):
+                if mine[k] != wanted[k]:
+                    return "alert %s of %s: %s %s, expected %s" % (_text(labels), rule, what, mine[k], wanted[k])
+            if not _same(mine[3], wanted[3]):
+                return "alert %s of %s: value %s, expected %s" % (_text(labels), rule, mine[3], wanted[3])
+            if sorted(_pairs(mine[5])) != sorted(_pairs(wanted[5])):
+                return "alert %s of %s says %s, expected %s" % (_text(labels), rule, mine[5], wanted[5])
+        for labels in ours:
+            if labels not in theirs:
+                return "rule %s has the alert %s, expected none" % (rule, _text(labels))
+        return None
+
+    def _reload(self, version, events):
+        """A rule that is another one now has ended its issues; whatever did not change has not."""
+        ended = {}
+        for rule, alerts in self.firing.items():
+            self.counts.add("reloaded", rule)
+            if rule not in version.kept:
+                for labels, alert in alerts.items():
+                    ended[rule, labels] = alert
+                    self.counts.add("ended by a reload", rule)
+        self.firing = {rule: alerts for rule, alerts in self.firing.items() if rule in version.kept}
+        told = self._events(events, {}, ended, version.start, "rule_removed")
+        return told and "at the reload at %d ms: %s" % (version.start, told)
+
+    def _events(self, events, found, ended, t, reason):
+        """Each begin and end is told once, with what Prometheus would tell."""
+        told = set()
+        for event in events:
+            kind = event["type"].rsplit(".", 1)[1]
+            key = (event["rule"], tuple(event["labels"]))
+            alert = {"found": found, "resolved": ended}.get(kind, self.firing.get(key[0], {}))
+            alert = alert.get(key[1] if kind == "updated" else key)
+            where = "event %s of %s %s" % (kind, key[0], _text(key[1]))
+            if alert is None or (kind, key) in told:
+                return where + ", expected none"
+            told.add((kind, key))
+            texts = dict(_pairs(alert[5]))
+            expected = {"t": str(t), "active": alert[1], "started": alert[2], "summary": texts.get("summary", ""),
+                        "description": texts.get("description", ""), "ended": str(t if kind == "resolved" else 0)}
+            if kind == "resolved" and reason:
+                expected["reason"] = reason
+            for field, value in expected.items():
+                if event[field] != value:
+                    return "%s: %s is %r, expected %r" % (where, field, event[field], value)
+            if not _same(event["value"], alert[3]):
+                return "%s: value %s, expected %s" % (where, event["value"], alert[3])
+        for kind, wanted in (("found", found), ("resolved", ended)):
+            for rule, labels in wanted:
+                if (kind, (rule, labels)) not in told:
+                    return "no event %s of %s %s" % (kind, rule, _text(labels))
+        return None
+
+
+def _hidden(labels):
+    name = dict(_pairs(labels)).get("__name__", "")
+    return name.startswith(HIDDEN) or dict(_pairs(labels)).get("alertname") == "PitwallWatchAll"
+
+
+def _pairs(flat):
+    return list(zip(flat[::2], flat[1::2]))
+
+
+def _same(a, b):
+    if "stale" in (a, b):
+        return a == b
+    x, y = float.fromhex(a), float.fromhex(b)
+    return x == y or (math.isnan(x) and math.isnan(y)) or same_number(x, y)
+
+
+def _text(labels):
+    pairs = dict(_pairs(labels))
+    name = pairs.pop("__name__", "")
+    return name + "{%s}" % ",".join('%s="%s"' % pair for pair in sorted(pairs.items()))

@@ -1,0 +1,136 @@
+"""Makes a failing case of rule groups small."""
+import re
+
+from group_case import HOLD, GroupCase, Version
+
+BUDGET = 400  # questions
+RULE = re.compile(r"(?m)^  - (?:alert|record): ")
+GROUP = re.compile(r"(?m)^- name: ")
+
+
+class GroupShrinker:
+    def __init__(self, engines):
+        self._engines = engines
+        self._left = BUDGET
+
+    def _fails(self, case):
+        if self._left <= 0:
+            return False
+        self._left -= 1
+        told = self._engines.difference(case)
+        return told is not None and "cannot run" not in told
+
+    def shrink(self, case):
+        before = None
+        while before is not case and self._left > 0:
+            before = case
+            for step in (self._restores, self._end, self._versions, self._rules, self._keys, self._series,
+                         self._samples):
+                case = step(case)
+        return case
+
+    def _drop(self, items, fails):
+        """Leaves out chunks, the large ones first, as long as it fails."""
+        size = max(1, len(items) // 2)
+        while items:
+            at = 0
+            while at < len(items):
+                fewer = items[:at] + items[at + size:]
+                if fails(fewer):
+                    items = fewer
+                else:
+                    at += size
+            if size == 1:
+                break
+            size //= 2
+        return items
+
+    def _first(self, candidates, case):
+        return next((c for c in candidates if self._fails(c)), case)
+
+    def _restores(self, case):
+        kept = self._drop(list(case.restores), lambda some: self._fails(case.changed(restores=some)))
+        return case if len(kept) == len(case.restores) else case.changed(restores=kept)
+
+    def _end(self, case):
+        length = case.end - case.start
+        ends = [case.start + length * k // 16 for k in range(1, 16)]
+        return self._first([case.changed(end=end, restores=[t for t in case.restores if t < end],
+                                         versions=[v for v in case.versions if v.start < end]) for end in ends], case)
+
+    def _versions(self, case):
+        kept = self._drop(case.versions, lambda some: bool(some) and self._fails(
+            case.changed(versions=[_since(some[0])] + some[1:])))
+        return case if len(kept) == len(case.versions) else case.changed(versions=[_since(kept[0])] + kept[1:])
+
+    def _rules(self, case):
+        """Rules that are the same in all rule sets go together, so that a reload stays what it was."""
+        texts = sorted({rule for v in case.versions for name, text in v.files if name != HOLD
+                        for rule in _rules_of(text)}, key=len, reverse=True)
+
+        def without(kept):
+            return _rewritten(case, lambda rule: rule in kept)
+        kept = self._drop(texts, lambda some: bool(some) and self._fails(without(set(some))))
+        return case if len(kept) == len(texts) else without(set(kept))
+
+    def _keys(self, case):
+        """Lines that a rule or a group can do without."""
+        for key in ("annotations", "keep_firing_for", "for", "labels", "limit"):
+            other = _lines_without(case, key)
+            if other.text() != case.text() and self._fails(other):
+                case = other
+        return case
+
+    def _series(self, case):
+        kept = self._drop(case.dataset.series, lambda some: self._fails(
+            case.changed(dataset=case.dataset.with_series(some))))
+        return case if len(kept) == len(case.dataset.series) else case.changed(dataset=case.dataset.with_series(kept))
+
+    def _samples(self, case):
+        series = case.dataset.series
+        times = sorted({t for _, samples in series for t, _ in samples})
+
+        def at(some):
+            wanted = set(some)
+            return case.changed(dataset=case.dataset.with_series(
+                [(labels, [p for p in samples if p[0] in wanted]) for labels, samples in series]))
+        kept = self._drop(times, lambda some: self._fails(at(some)))
+        return case if len(kept) == len(times) else at(kept)
+
+
+def _since(version):
+    return Version(-(1 << 50), version.files, version.kept)
+
+
+def _rules_of(text):
+    out = []
+    for group in GROUP.split(text)[1:]:
+        out += ["  - " + part for part in re.split(r"(?m)^  - ", group)[1:]]
+    return out
+
+
+def _rewritten(case, keep):
+    versions = []
+    for version in case.versions:
+        files = []
+        for name, text in version.files:
+            if name != HOLD:
+                groups = []
+                for group in GROUP.split(text)[1:]:
+                    head, *rules = re.split(r"(?m)^  - ", group)
+                    kept = ["  - " + rule for rule in rules if keep("  - " + rule)]
+                    if kept:
+                        groups.append("- name: " + head + "".join(kept))
+                text = "groups:\n" + "".join(groups)
+                if not groups:
+                    continue
+            files.append((name, text))
+        versions.append(Version(version.start, files, version.kept))
+    return GroupCase(case.dataset, versions, case.start, case.end, case.restores)
+
+
+def _lines_without(case, key):
+    pattern = re.compile(r"(?m)^ +%s: .*\n" % key)
+    versions = [Version(v.start, [(n, t if n == HOLD else pattern.sub("", t)) for n, t in v.files], v.kept)
+                for v in case.versions]
+    return GroupCase(case.dataset, versions, case.start, case.end, case.restores)

@@ -1,0 +1,293 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/url"
+	"reflect"
+	"sort"
+	"strings"
+	"time"
+	"unsafe"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/common/promslog"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/model/rulefmt"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/rules"
+)
+
+// A rule set, in force at the ticks after FromMs.
+type version struct {
+	FromMs int64      `json:"from_ms"`
+	Files  []ruleFile `json:"files"`
+	// Rules (pack/group/name#n) that keep their alerts when this version comes. Prometheus keeps them by name and
+	// labels, whatever else was edited; pitwall does not keep those of a rule that says something else now.
+	Kept []string `json:"kept"`
+}
+
+type ruleFile struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+type groupsAnswer struct {
+	ID    int64       `json:"id"`
+	Error string      `json:"error,omitempty"`
+	Ticks []groupTick `json:"ticks"`
+	// How often alerts were kept by hand where Prometheus would have forgotten them: a rule over its limit.
+	KeptOverLimit int `json:"kept_over_limit"`
+}
+
+// groupTick is what all groups that were due did: see tests/differential/group_eval.cc, which answers alike.
+type groupTick struct {
+	T      int64       `json:"t"`
+	Failed [][2]string `json:"failed"`
+	Alerts [][2]any    `json:"alerts"` // rule, [state, active, fired, value, labels, annotations, kept]
+	Rec    [][3]any    `json:"rec"`
+}
+
+// ruleSets evaluates Prometheus' own rules.Group at given times.
+type ruleSets struct {
+	parser  parser.Parser
+	metrics *rules.Metrics
+}
+
+func newRuleSets(p parser.Parser) *ruleSets {
+	return &ruleSets{parser: p, metrics: rules.NewGroupMetrics(nil)}
+}
+
+type namedGroup struct {
+	group *rules.Group
+	names []string // of its rules, as pitwall calls them
+}
+
+// loader gives a manager the files of a version.
+type loader struct {
+	parser parser.Parser
+	parsed map[string]*rulefmt.RuleGroups
+	errs   []error
+}
+
+func (l *loader) Load(name string, _ bool, _ model.ValidationScheme) (*rulefmt.RuleGroups, []error) {
+	return l.parsed[name], nil
+}
+func (l *loader) Parse(query string) (parser.Expr, error) { return l.parser.ParseExpr(query) }
+
+func (r *ruleSets) answer(asked *request, engine *promql.Engine, store *memory) (result *groupsAnswer) {
+	result = &groupsAnswer{ID: asked.ID}
+	logger := promslog.NewNopLogger()
+	load := &loader{parser: r.parser}
+	rec := &recorder{store: store}
+	options := &rules.ManagerOptions{
+		QueryFunc:   rules.EngineQueryFunc(engine, store),
+		NotifyFunc:  func(context.Context, string, ...*rules.Alert) {},
+		Appendable:  rec,
+		Queryable:   store,
+		Context:     context.Background(),
+		ExternalURL: &url.URL{},
+		Logger:      logger,
+		Metrics:     r.metrics,
+		GroupLoader: load,
+		Parser:      r.parser,
+		// Groups run one after the other, and so do their rules.
+		ConcurrentEvalsEnabled: false,
+	}
+	manager := rules.NewManager(options)
+	var groups []namedGroup
+	next := 0
+	for t := asked.StartMs; t <= asked.EndMs; {
+		for next < len(asked.Versions) && asked.Versions[next].FromMs < t {
+			fresh, err := r.load(manager, load, &asked.Versions[next], asked.StepMs, logger)
+			if err != nil {
+				result.Error = err.Error()
+				return result
+			}
+			groups = r.reload(groups, fresh, asked.Versions[next].Kept, rec, asked.Versions[next].FromMs)
+			next++
+		}
+		// The next time at which anything is due.
+		due := int64(math.MaxInt64)
+		for _, g := range groups {
+			due = min(due, ceilTo(t, g.group.Interval().Milliseconds()))
+		}
+		if next < len(asked.Versions) && asked.Versions[next].FromMs < due {
+			t = asked.Versions[next].FromMs + 1
+			continue
+		}
+		if due > asked.EndMs {
+			break
+		}
+		at := groupTick{T: due, Failed: [][2]string{}, Alerts: [][2]any{}, Rec: [][3]any{}}
+		rec.begin(&at)
+		for _, g := range groups {
+			if due%g.group.Interval().Milliseconds() == 0 {
+				result.KeptOverLimit += r.eval(g, due, &at)
+			}
+		}
+		result.Ticks = append(result.Ticks, at)
+		t = due + 1
+	}
+	return result
+}
+
+func ceilTo(t, step int64) int64 { return (t + step - 1) / step * step }
+
+func (r *ruleSets) load(manager *rules.Manager, load *loader, v *version, intervalMs int64,
+	logger *slog.Logger) ([]namedGroup, error) {
+	load.parsed = map[string]*rulefmt.RuleGroups{}
+	var names []string
+	for _, file := range v.Files {
+		parsed, errs := rulefmt.Parse([]byte(file.Text), false, model.UTF8Validation, r.parser, logger)
+		if errs != nil {
+			return nil, fmt.Errorf("%s: %v", file.Name, errs)
+		}
+		load.parsed[file.Name] = parsed
+		names = append(names, file.Name)
+	}
+	sort.Strings(names)
+	made, errs := manager.LoadGroups(time.Duration(intervalMs)*time.Millisecond, labels.EmptyLabels(), "", nil, false,
+		names...)
+	if errs != nil {
+		return nil, fmt.Errorf("%v", errs)
+	}
+	var groups []namedGroup
+	for _, name := range names {
+		for _, text := range load.parsed[name].Groups {
+			group := namedGroup{group: made[rules.GroupKey(name, text.Name)]}
+			repeats := map[string]int{}
+			for _, rule := range group.group.Rules() {
+				base := strings.TrimSuffix(name, ".yaml") + "/" + text.Name + "/" + rule.Name()
+				repeats[base]++
+				if n := repeats[base]; n > 1 {
+					base += fmt.Sprintf("#%d", n)
+				}
+				group.names = append(group.names, base)
+				if alerting, ok := rule.(*rules.AlertingRule); ok {
+					alerting.SetRestored(true) // else it does not write ALERTS
+				}
+			}
+			groups = append(groups, group)
+		}
+	}
+	return groups, nil
+}
+
+// reload does as Manager.Update does: equal groups stay, others take over by CopyState, the series of those that are
+// gone get stale markers. Alerts of rules that are not in kept end.
+func (r *ruleSets) reload(old, fresh []namedGroup, kept []string, rec *recorder, at int64) []namedGroup {
+	keeps := map[string]bool{}
+	for _, name := range kept {
+		keeps[name] = true
+	}
+	key := func(g namedGroup) string { return rules.GroupKey(g.group.File(), g.group.Name()) }
+	before := map[string]namedGroup{}
+	for _, g := range old {
+		before[key(g)] = g
+	}
+	for i, g := range fresh {
+		was, ok := before[key(g)]
+		if !ok {
+			continue
+		}
+		delete(before, key(g))
+		if was.group.Equals(g.group) {
+			fresh[i].group = was.group
+			continue
+		}
+		g.group.CopyState(was.group)
+		for k, rule := range g.group.Rules() {
+			if alerting, ok := rule.(*rules.AlertingRule); ok && !keeps[g.names[k]] {
+				alerting.ForEachActiveAlert(func(a *rules.Alert) {
+					a.State = rules.StateInactive
+					a.ResolvedAt = time.UnixMilli(at).UTC()
+				})
+			}
+		}
+	}
+	// Prometheus does it two intervals later, with this time.
+	for _, g := range before {
+		for _, series := range previousSeries(g.group) {
+			for _, lset := range series {
+				rec.appendStale(lset, at)
+			}
+		}
+	}
+	return fresh
+}
+
+// eval is one Group.Eval, and what its rules say afterwards. A rule over its limit forgets its alerts; pitwall treats
+// such a tick as if it had not been (docs/promql.md), so they are put back: 1 for each such rule.
+func (r *ruleSets) eval(g namedGroup, t int64, at *groupTick) int {
+	var before []map[uint64]rules.Alert
+	limited := g.group.Limit() > 0
+	if limited {
+		for _, rule := range g.group.Rules() {
+			copied := map[uint64]rules.Alert{}
+			if alerting, ok := rule.(*rules.AlertingRule); ok {
+				for fingerprint, alert := range *activeOf(alerting) {
+					copied[fingerprint] = *alert
+				}
+			}
+			before = append(before, copied)
+		}
+	}
+	kept := 0
+	g.group.Eval(context.Background(), time.UnixMilli(t).UTC())
+	for i, rule := range g.group.Rules() {
+		if err := rule.LastError(); err != nil {
+			at.Failed = append(at.Failed, [2]string{g.names[i], err.Error()})
+		}
+		alerting, ok := rule.(*rules.AlertingRule)
+		if !ok {
+			continue
+		}
+		if err := rule.LastError(); err != nil {
+			if limited && strings.HasPrefix(err.Error(), "exceeded limit") {
+				kept++
+				restored := map[uint64]*rules.Alert{}
+				for fingerprint, alert := range before[i] {
+					restored[fingerprint] = &alert
+				}
+				*activeOf(alerting) = restored
+			}
+			continue
+		}
+		alerts := [][]any{}
+		alerting.ForEachActiveAlert(func(a *rules.Alert) {
+			if a.State == rules.StateInactive {
+				return
+			}
+			fired := "0"
+			annotations := []string{}
+			if a.State == rules.StateFiring {
+				fired = fmt.Sprint(a.FiredAt.UnixMilli())
+				annotations = flat(a.Annotations)
+			}
+			alerts = append(alerts, []any{a.State.String(), fmt.Sprint(a.ActiveAt.UnixMilli()), fired, hex(a.Value),
+				flat(a.Labels), annotations, !a.KeepFiringSince.IsZero()})
+		})
+		at.Alerts = append(at.Alerts, [2]any{g.names[i], alerts})
+	}
+	return kept
+}
+
+func flat(of labels.Labels) []string {
+	list := []string{}
+	of.Range(func(l labels.Label) { list = append(list, l.Name, l.Value) })
+	return list
+}
+
+// Fields of Prometheus' own types that nothing gives access to.
+func activeOf(rule *rules.AlertingRule) *map[uint64]*rules.Alert {
+	return (*map[uint64]*rules.Alert)(unsafe.Pointer(reflect.ValueOf(rule).Elem().FieldByName("active").UnsafeAddr()))
+}
+
+func previousSeries(group *rules.Group) []map[string]labels.Labels {
+	field := reflect.ValueOf(group).Elem().FieldByName("seriesInPreviousEval")
+	return *(*[]map[string]labels.Labels)(unsafe.Pointer(field.UnsafeAddr()))
+}
