@@ -20,9 +20,13 @@ Moment ReadMoment(BinaryReader& in) {
 
 }  // namespace
 
-void NameSeries(Alert& alert) {
-  alert.for_state_series = alert.labels.With(kMetricName, "ALERTS_FOR_STATE");
-  alert.alerts_series = alert.labels.With(kMetricName, "ALERTS")
+void NameSeries(const AlertRule& rule, Alert& alert) {
+  Labels labels = alert.labels;
+  for (const AlertRule::NamedTemplate& label : rule.labels()) {
+    if (!alert.labels.Has(label.name)) labels = labels.With(label.name, label.source);
+  }
+  alert.for_state_series = labels.With(kMetricName, "ALERTS_FOR_STATE");
+  alert.alerts_series = labels.With(kMetricName, "ALERTS")
                             .With("alertstate", alert.firing ? "firing" : "pending");
 }
 
@@ -44,6 +48,7 @@ void SaveAlert(const Alert& a, LabelsWriter& labels, LabelsWriter& elements, Bin
   }
   out.U64(a.expanded_bits);
   out.Bool(a.text_stale);
+  out.Bool(a.rule_changed);
   out.Str(a.root_cause);
   out.Bool(a.root_cause_changed);
 }
@@ -67,6 +72,7 @@ Alert ReadAlert(LabelsReader& labels, LabelsReader& elements, BinaryReader& in) 
   }
   a.expanded_bits = in.U64();
   a.text_stale = in.Bool();
+  a.rule_changed = in.Bool();
   a.root_cause = in.Str();
   a.root_cause_changed = in.Bool();
   return a;

@@ -27,7 +27,8 @@ struct Alert {
   int64_t last_event_ns = 0;
   Annotations annotations;     // as last reported
   uint64_t expanded_bits = 0;  // of the value at the last expansion of the annotations
-  bool text_stale = false;     // the rule's annotations are others than those
+  bool text_stale = false;     // they may say something else now, whatever the value
+  bool rule_changed = false;   // the rule's are others since, and no tick has seen it yet
   std::string root_cause;
   bool root_cause_changed = false;
 
@@ -42,7 +43,7 @@ struct Alert {
 };
 
 // Makes the labels of its ALERTS and ALERTS_FOR_STATE series, by its state: seldom wanted.
-void NameSeries(Alert& alert);
+void NameSeries(const AlertRule& rule, Alert& alert);
 
 // `labels` and `elements` write (read) those of all alerts, in order.
 void SaveAlert(const Alert& alert, LabelsWriter& labels, LabelsWriter& elements, BinaryWriter& out);

@@ -39,7 +39,7 @@ StatusOr<std::shared_ptr<const AlertRule>> AlertRule::Make(const plan::Space& sp
       }
       std::vector<uint32_t> ids;
       for (const plan::NodeId node : t.queries) ids.push_back(node.value());
-      to->push_back({t.name, parsed->WithQueries(std::move(ids))});
+      to->push_back({t.name, parsed->WithQueries(std::move(ids)), t.text});
     }
     return OkStatus();
   };

@@ -12,7 +12,7 @@
 namespace pitwall::alert {
 namespace {
 
-constexpr uint8_t kFormat = 1;
+constexpr uint8_t kFormat = 2;
 constexpr std::string_view kAlertName = "alertname";
 
 // Calls f(i) for every i with present[i] != 0: eight at a time, since most elements of most rules
@@ -41,12 +41,13 @@ class AlertState::Impl {
   Impl(AlertRulePtr rule, AlertOptions options) : options_(options) { SetRule(std::move(rule)); }
 
   void SetRule(AlertRulePtr rule) {
+    for (auto& alert : alerts_) Reword(*alert);
     rule_ = std::move(rule);
     params_.clear();
     for (const auto& [name, index] : rule_->parameters()) params_.emplace_back(name, 0.0);
     annotations_vary_ = false;
     for (const auto& t : rule_->annotations()) annotations_vary_ |= t.text.varies();
-    for (auto& alert : alerts_) alert->text_stale = true;
+    for (auto& alert : alerts_) alert->rule_changed = true;
     column_ = nullptr;
   }
   const AlertRule& rule() const { return *rule_; }
@@ -70,6 +71,7 @@ class AlertState::Impl {
     for (auto& alert : alerts_) {
       if (alert->firing) {
         ++alert->sequence;
+        Reword(*alert);
         Report(TransitionKind::kResolved, *alert, at, out);
         out->back().end_reason = reason;
       } else {
@@ -95,7 +97,7 @@ class AlertState::Impl {
   size_t pending() const { return alerts_.size() - firing_; }
   ActiveAlert Active(size_t i) const {
     Alert& a = *alerts_[i];
-    if (a.alerts_series.empty()) NameSeries(a);
+    if (a.alerts_series.empty()) NameSeries(*rule_, a);
     ActiveAlert out;
     out.labels = &a.labels;
     out.alerts_series = &a.alerts_series;
@@ -287,6 +289,7 @@ class AlertState::Impl {
           const bool no_data =
               input.subject != nullptr && !a.subject.IsPresent(a.element, *input.subject);
           ++a.sequence;
+          Reword(a);
           Report(TransitionKind::kResolved, a, input.at, out);
           out->back().end_reason = no_data ? EndReason::kNoData : EndReason::kCleared;
           --firing_;
@@ -323,6 +326,8 @@ class AlertState::Impl {
   bool See(Alert& a, const AlertInput& input) {
     a.value = input.expr->values[a.seen_at];
     a.last_seen = input.at;
+    a.text_stale = a.text_stale || a.rule_changed;
+    a.rule_changed = false;
     if (a.place == a.seen_at) return false;
     a.place = a.seen_at;
     a.element = input.expr->labels(a.seen_at);
@@ -366,17 +371,9 @@ class AlertState::Impl {
     const int64_t quiet = at.time_ns - a.last_event_ns;
     if (quiet < options_.min_update_ns) return;
     bool report = quiet >= options_.max_update_ns || a.root_cause_changed;
-    // While it is only kept firing there is nothing new to say about its element. Else the text is
-    // looked at when it can have changed; a new step or time alone is no news.
-    const bool other_value = a.expanded_bits != std::bit_cast<uint64_t>(a.value);
-    if (a.seen == serial_ && (a.text_stale || (annotations_vary_ && (report || other_value)))) {
-      Annotations now = Expand(a, at);
-      MarkExpanded(a);
-      if (now != a.annotations) {
-        a.annotations = std::move(now);
-        report = true;
-      }
-    }
+    // The text is looked at when it can have changed; a new step or time alone is no news.
+    if (annotations_vary_ && report) a.text_stale = a.text_stale || a.seen == serial_;
+    report |= Reword(a);
     if (!report) return;
     ++a.sequence;
     a.last_event_ns = at.time_ns;
@@ -390,6 +387,16 @@ class AlertState::Impl {
     const TemplateInput in = Inputs(a.element, a.value, at);
     for (const auto& t : rule_->annotations()) out.emplace_back(t.name, t.text.Expand(in));
     return out;
+  }
+  // The annotations as of the tick that saw it last. True when they are others than those told last.
+  bool Reword(Alert& a) {
+    const bool other_value = a.expanded_bits != std::bit_cast<uint64_t>(a.value);
+    if (!a.firing || (!a.text_stale && !(annotations_vary_ && other_value))) return false;
+    Annotations now = Expand(a, a.last_seen);
+    MarkExpanded(a);
+    if (now == a.annotations) return false;
+    a.annotations = std::move(now);
+    return true;
   }
   static void MarkExpanded(Alert& a) {
     a.expanded_bits = std::bit_cast<uint64_t>(a.value);

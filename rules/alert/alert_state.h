@@ -40,6 +40,7 @@ class AlertRule {
   struct NamedTemplate {
     std::string name;
     Template text;
+    std::string source;  // as written
   };
   // `rule` is of `space` and of kind kAlert. `limit` as in plan::Group (0: none). InvalidArgument
   // names file, line and template.
@@ -118,7 +119,9 @@ struct Transition {
 // An alert that is pending or firing, as of the last Step.
 struct ActiveAlert {
   const Labels* labels;
-  const Labels* alerts_series;     // ALERTS{…,alertstate="pending"|"firing"}, to be recorded as 1
+  // ALERTS{…,alertstate="pending"|"firing"}, to be recorded as 1. As in Prometheus a label of the
+  // rule whose text came out empty stands in both series as it is written in the rule.
+  const Labels* alerts_series;
   const Labels* for_state_series;  // ALERTS_FOR_STATE{…}, to be recorded as active_seconds
   bool firing;
   double value;

@@ -19,6 +19,7 @@ struct SpaceRunner::RuleState {
   RuleState(const plan::Space& space, const plan::Rule& compiled, uint32_t limit);
 
   const plan::Rule* rule;
+  const uint32_t limit;                     // of its group; 0: none
   Status broken;                            // why it cannot be evaluated at all (as CheckRule)
   std::optional<alert::AlertState> alerts;  // alerting rules that are not broken
   alert::RuleStatusMachine status;
@@ -37,6 +38,11 @@ struct SpaceRunner::RuleState {
   // Ids of the recorded series, by element of the result, as long as its binding stays.
   uint64_t binding = 0;
   std::vector<window::SeriesId> element_ids;
+  // Where the rule's labels make elements alike: which of its outputs each element is, and the
+  // serial of the tick that had that output. Empty while no two can be alike.
+  std::vector<uint32_t> element_outputs;
+  std::vector<uint64_t> output_seen;
+  uint64_t serial = 0;
 };
 
 }  // namespace pitwall::engine

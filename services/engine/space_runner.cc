@@ -37,8 +37,9 @@ bool MayMatchName(const Selector& selector, std::string_view name) {
 }  // namespace
 
 SpaceRunner::RuleState::RuleState(const plan::Space& space, const plan::Rule& compiled,
-                                  uint32_t limit)
+                                  uint32_t group_limit)
     : rule(&compiled),
+      limit(group_limit),
       broken(CheckWindows(space, compiled)),
       status(NeedNames(compiled)),
       needs_met(compiled.needs.size(), 0),
@@ -49,7 +50,7 @@ SpaceRunner::RuleState::RuleState(const plan::Space& space, const plan::Rule& co
     for (const uint32_t subquery : SubqueriesBelow(space, root)) subqueries.push_back(subquery);
   }
   if (compiled.kind != plan::RuleKind::kAlert || !broken.ok()) return;
-  auto made = alert::AlertRule::Make(space, compiled, limit);
+  auto made = alert::AlertRule::Make(space, compiled, group_limit);
   if (made.ok()) {
     alerts.emplace(*std::move(made), alert::AlertOptions{.report_pending = false});
   } else {
@@ -179,13 +180,9 @@ void SpaceRunner::Evaluate(const TickContext& at, const JobIdentity& job, Output
     if (groups_[g].next != at.position) continue;
     groups_[g].next += space().groups[g].interval;
     for (const auto& state : groups_[g].rules) EvaluateRule(state.get(), at, job, out);
+    EndOrphans(&groups_[g], at.position);
   }
   subqueries_.Finish(evaluator_.get());
-  if (orphans_.empty()) return;
-  // One that a rule recorded at this tick keeps what that rule wrote.
-  for (const window::SeriesId id : orphans_) store_->Record(id, at.position, StaleMarker());
-  orphans_.clear();
-  evaluator_->Changed();
 }
 
 void SpaceRunner::EvaluateRule(RuleState* state, const TickContext& at, const JobIdentity& job,
@@ -239,76 +236,6 @@ Status SpaceRunner::EvaluateAlert(RuleState* state, const TickContext& at, const
   EmitTransitions(state, at, /*at_tick=*/true, job, out);
   if (alerts_wanted_) RecordActive(state, at.position);
   return OkStatus();
-}
-
-Status SpaceRunner::EvaluateRecord(RuleState* state, const TickContext& at) {
-  const plan::Rule& rule = *state->rule;
-  ASSIGN_OR_RETURN(const eval::Vector* result, evaluator_->Evaluate(rule.expr));
-  if (result->binding != state->binding) {
-    state->element_ids.clear();
-    for (size_t i = 0; i < result->size(); ++i) {
-      Labels labels = result->labels(i);
-      for (const plan::Template& label : rule.labels) labels = labels.With(label.name, label.text);
-      labels = labels.With(kMetricName, rule.alert);
-      ASSIGN_OR_RETURN(const window::SeriesId id, store_->Intern(labels));
-      state->element_ids.push_back(id);
-    }
-    state->binding = result->binding;
-  }
-  state->written.clear();
-  for (size_t i = 0; i < result->size(); ++i) {
-    if (result->present[i] && state->element_ids[i] != window::SeriesStore::kUnwanted) {
-      state->written.emplace_back(state->element_ids[i], result->values[i]);
-    }
-  }
-  std::sort(state->written.begin(), state->written.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
-  for (size_t i = 1; i < state->written.size(); ++i) {
-    if (state->written[i].first == state->written[i - 1].first) {
-      return InvalidArgument(
-          "vector contains metrics with the same labelset after applying rule labels");
-    }
-  }
-  FlushRecorded(state, at.position);
-  return OkStatus();
-}
-
-void SpaceRunner::FlushRecorded(RuleState* state, int64_t position) {
-  size_t next = 0;
-  for (const window::SeriesId id : state->last_written) {
-    while (next < state->written.size() && state->written[next].first < id) ++next;
-    // An output that is missing at this tick gets a stale marker.
-    if (next == state->written.size() || state->written[next].first != id)
-      Record(id, position, StaleMarker());
-  }
-  for (const auto& [id, value] : state->written) Record(id, position, value);
-  if (state->written.empty() && state->last_written.empty()) return;
-  state->last_written.clear();
-  for (const auto& [id, value] : state->written) state->last_written.push_back(id);
-  evaluator_->Changed();
-}
-
-void SpaceRunner::Record(window::SeriesId id, int64_t position, double value) {
-  store_->Record(id, position, value);
-  if (observer_ == nullptr) return;
-  if (const Labels* labels = store_->LabelsOf(id)) observer_->Recorded(*labels, position, value);
-}
-
-void SpaceRunner::RecordActive(RuleState* state, int64_t position) {
-  state->written.clear();
-  const alert::AlertState& alerts = *state->alerts;
-  for (size_t i = 0; i < alerts.firing() + alerts.pending(); ++i) {
-    const alert::ActiveAlert active = alerts.Active(i);
-    for (const auto& [labels, value] :
-         {std::pair(active.alerts_series, 1.0),
-          std::pair(active.for_state_series, active.active_seconds)}) {
-      auto id = store_->Intern(*labels);
-      if (id.ok() && *id != window::SeriesStore::kUnwanted) state->written.emplace_back(*id, value);
-    }
-  }
-  std::sort(state->written.begin(), state->written.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
-  FlushRecorded(state, position);
 }
 
 std::string SpaceRunner::WarmUpReason(const RuleState& state, const TickContext& at) const {
@@ -374,14 +301,13 @@ void SpaceRunner::Expire() {
   std::vector<window::SeriesId> forgotten = store_->Expire();
   if (forgotten.empty()) return;
   std::sort(forgotten.begin(), forgotten.end());
-  std::erase_if(orphans_, [&](window::SeriesId id) {
+  const auto is_forgotten = [&](window::SeriesId id) {
     return std::binary_search(forgotten.begin(), forgotten.end(), id);
-  });
-  for (const GroupState& group : groups_) {
+  };
+  for (GroupState& group : groups_) {
+    std::erase_if(group.orphans, is_forgotten);
     for (const auto& state : group.rules) {
-      std::erase_if(state->last_written, [&](window::SeriesId id) {
-        return std::binary_search(forgotten.begin(), forgotten.end(), id);
-      });
+      std::erase_if(state->last_written, is_forgotten);
       state->binding = 0;  // element ids may be given to others now
     }
   }
@@ -395,9 +321,9 @@ void SpaceRunner::RestartWindows() {
   last_tick_ = kMinPosition;
   last_activity_ = kMinPosition;
   scheduled_ = false;
-  orphans_.clear();
   for (GroupState& group : groups_) {
     group.next = kMaxPosition;
+    group.orphans.clear();
     for (const auto& state : group.rules) state->last_written.clear();
   }
 }
@@ -407,6 +333,7 @@ void SpaceRunner::Replace(plan::ProgramPtr program, size_t space, const TickCont
   std::vector<GroupState> old = std::move(groups_);
   const plan::ProgramPtr old_program =
       program_;  // keeps the old rules alive until they have been compared
+  const plan::Space& old_space = this->space();
   program_ = std::move(program);
   space_ = space;
   store_->Replace(std::shared_ptr<const DemandSet>(program_, &program_->spaces[space_].demands));
@@ -417,6 +344,7 @@ void SpaceRunner::Replace(plan::ProgramPtr program, size_t space, const TickCont
   BuildStates();
   // What was dropped as unwanted until now cannot be judged: a group begins after it.
   if (scheduled_) ScheduleAfter(std::max({origin_ - 1, last_tick_, at.position}));
+  HandOverRecorded(&old, old_space, at.position);
   // A rule is the same when name and fingerprint are: then its alerts, its status and what it saw
   // go on.
   for (GroupState& group : old) {
@@ -448,10 +376,8 @@ void SpaceRunner::Replace(plan::ProgramPtr program, size_t space, const TickCont
           heir->needs_met = std::move(state->needs_met);
           heir->needs_judged = state->needs_judged;
         }
-        heir->last_written = std::move(state->last_written);
         continue;
       }
-      orphans_.insert(orphans_.end(), state->last_written.begin(), state->last_written.end());
       if (state->alerts.has_value()) {
         transitions_.clear();
         state->alerts->EndAll(EndReason::kRuleRemoved, MomentOf(at), &transitions_);

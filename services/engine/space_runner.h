@@ -104,6 +104,9 @@ class SpaceRunner {
   struct GroupState {
     int64_t next = kMaxPosition;
     std::vector<std::unique_ptr<RuleState>> rules;
+    // Series that rules of the group recorded before the last reload and none records now: they get
+    // stale markers when the group is evaluated next, as in Prometheus.
+    std::vector<window::SeriesId> orphans;
   };
 
   void BuildStates();
@@ -124,6 +127,13 @@ class SpaceRunner {
   // Writes `written` to the store at `position`, with stale markers for what stood there at the
   // last tick and is gone.
   void FlushRecorded(RuleState* state, int64_t position);
+  // Which series each element of a new binding is recorded as.
+  Status BindRecorded(RuleState* state, const eval::Vector& result);
+  void EndOrphans(GroupState* group, int64_t position);
+  // What the rules before a reload recorded goes to those that record it now (same group, name and
+  // labels), or ends.
+  void HandOverRecorded(std::vector<GroupState>* old, const plan::Space& old_space,
+                        int64_t position);
   std::string WarmUpReason(const RuleState& state, const TickContext& at) const;
   void ComputeQuietHorizon();
 
@@ -144,9 +154,6 @@ class SpaceRunner {
   int64_t last_tick_ = kMinPosition;  // newest one evaluated
   int64_t quiet_horizon_ = 0;
   int64_t last_activity_ = kMinPosition;  // newest tick that sealed a row
-  // Series that a rule of the set before recorded last and no rule will mark stale: done at the
-  // next tick.
-  std::vector<window::SeriesId> orphans_;
   bool alerts_wanted_ = false;                  // some selector may read ALERTS or ALERTS_FOR_STATE
   std::vector<alert::Transition> transitions_;  // scratch
   RuleObserver* observer_ = nullptr;

@@ -5,6 +5,22 @@
 
 namespace pitwall::engine {
 
+namespace {
+
+void SaveIds(const std::vector<window::SeriesId>& ids, BinaryWriter& out) {
+  out.U64(ids.size());
+  for (const window::SeriesId id : ids) out.U64(id.value());
+}
+
+std::vector<window::SeriesId> ReadIds(BinaryReader& in) {
+  std::vector<window::SeriesId> ids;
+  for (size_t n = in.Count(); n > 0; --n)
+    ids.push_back(window::SeriesId(static_cast<uint32_t>(in.U64())));
+  return ids;
+}
+
+}  // namespace
+
 void SpaceRunner::Save(BinaryWriter& out) const {
   BinaryWriter store;
   store_->Save(store);
@@ -15,13 +31,12 @@ void SpaceRunner::Save(BinaryWriter& out) const {
   out.I64(last_tick_);
   out.I64(watermark);
   out.I64(last_activity_);
-  out.U64(orphans_.size());
-  for (const window::SeriesId id : orphans_) out.U64(id.value());
   step_times_.Save(out);
   out.U64(groups_.size());
   for (size_t g = 0; g < groups_.size(); ++g) {
     out.Str(space().groups[g].name);
     out.I64(groups_[g].next);
+    SaveIds(groups_[g].orphans, out);
     out.U64(groups_[g].rules.size());
     for (const auto& state : groups_[g].rules) {
       out.Str(state->rule->name);
@@ -31,8 +46,7 @@ void SpaceRunner::Save(BinaryWriter& out) const {
       state->inputs.Save(out);
       out.Bytes(state->needs_met);
       out.Bool(state->needs_judged);
-      out.U64(state->last_written.size());
-      for (const window::SeriesId id : state->last_written) out.U64(id.value());
+      SaveIds(state->last_written, out);
     }
   }
 }
@@ -51,8 +65,6 @@ Status SpaceRunner::Restore(BinaryReader& in) {
   last_tick_ = in.I64();
   watermark = in.I64();
   last_activity_ = in.I64();
-  for (size_t n = in.Count(); n > 0; --n)
-    orphans_.push_back(window::SeriesId(static_cast<uint32_t>(in.U64())));
   step_times_.Restore(in);
   if (in.U64() != groups_.size()) return DataLoss("snapshot: made with other rule groups");
   for (size_t g = 0; g < groups_.size(); ++g) {
@@ -62,6 +74,7 @@ Status SpaceRunner::Restore(BinaryReader& in) {
                           Quote(space().groups[g].name)));
     }
     groups_[g].next = in.I64();
+    groups_[g].orphans = ReadIds(in);
     if (in.U64() != groups_[g].rules.size())
       return DataLoss(Cat("snapshot: group ", name, " had other rules"));
     for (const auto& state : groups_[g].rules) {
@@ -77,9 +90,7 @@ Status SpaceRunner::Restore(BinaryReader& in) {
       state->needs_met = in.Bytes();
       if (state->needs_met.size() != state->rule->needs.size()) in.Fail();
       state->needs_judged = in.Bool();
-      for (size_t n = in.Count(); n > 0; --n) {
-        state->last_written.push_back(window::SeriesId(static_cast<uint32_t>(in.U64())));
-      }
+      state->last_written = ReadIds(in);
       if (!in.ok()) return DataLoss(Cat("snapshot: damaged state of rule ", rule));
     }
   }

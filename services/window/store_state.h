@@ -71,9 +71,7 @@ struct SelectorState {
   std::vector<Track*> tracks;
   std::vector<SeriesTrack*> series_tracks;
   std::vector<SketchWindow*> sketches;
-  bool windowed() const {
-    return !tracks.empty() || !series_tracks.empty() || !sketches.empty();
-  }
+  bool windowed() const { return !tracks.empty() || !series_tracks.empty() || !sketches.empty(); }
 };
 
 // A row's layout. Kept alive by the caller's handle and by open rows.

@@ -45,16 +45,21 @@ std::vector<Selector> Selectors() {
 }
 
 constexpr WindowFunction kRangeFunctions[] = {
-    WindowFunction::kSum,           WindowFunction::kAvg,          WindowFunction::kCount,
-    WindowFunction::kPresent,       WindowFunction::kStddev,       WindowFunction::kStdvar,
-    WindowFunction::kMin,           WindowFunction::kMax,          WindowFunction::kLastOverTime,
-    WindowFunction::kFirstOverTime, WindowFunction::kRate,         WindowFunction::kIncrease,
-    WindowFunction::kDelta,         WindowFunction::kIrate,        WindowFunction::kIdelta,
-    WindowFunction::kResets,        WindowFunction::kChanges,      WindowFunction::kQuantile,
-    WindowFunction::kTsOfFirst,     WindowFunction::kTsOfLast,     WindowFunction::kTsOfMin,
-    WindowFunction::kTsOfMax,       WindowFunction::kDeriv,        WindowFunction::kIntercept,
-    WindowFunction::kMad,           WindowFunction::kSmoothing,    WindowFunction::kShare,
-    WindowFunction::kShare,         WindowFunction::kOutlierPeriod, WindowFunction::kSketchQuantile};
+    WindowFunction::kSum,           WindowFunction::kAvg,
+    WindowFunction::kCount,         WindowFunction::kPresent,
+    WindowFunction::kStddev,        WindowFunction::kStdvar,
+    WindowFunction::kMin,           WindowFunction::kMax,
+    WindowFunction::kLastOverTime,  WindowFunction::kFirstOverTime,
+    WindowFunction::kRate,          WindowFunction::kIncrease,
+    WindowFunction::kDelta,         WindowFunction::kIrate,
+    WindowFunction::kIdelta,        WindowFunction::kResets,
+    WindowFunction::kChanges,       WindowFunction::kQuantile,
+    WindowFunction::kTsOfFirst,     WindowFunction::kTsOfLast,
+    WindowFunction::kTsOfMin,       WindowFunction::kTsOfMax,
+    WindowFunction::kDeriv,         WindowFunction::kIntercept,
+    WindowFunction::kMad,           WindowFunction::kSmoothing,
+    WindowFunction::kShare,         WindowFunction::kShare,
+    WindowFunction::kOutlierPeriod, WindowFunction::kSketchQuantile};
 
 Demand RandomDemand(Random& random) {
   static const int64_t kIntervals[] = {kSecond, kSecond, 2 * kSecond, 5 * kSecond};

@@ -43,7 +43,7 @@ def _times(rng, start, length, interval, on_grid):
     if rng.random() < 0.2 and count > 4:
         at = rng.randrange(count)
         gap = range(at, at + rng.randint(2, 40))
-    return [start - interval + i * interval + phase for i in range(first, last)
+    return [start + i * interval + phase for i in range(first, last)
             if i not in gap and not rng.random() < missed]
 
 

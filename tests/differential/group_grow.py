@@ -129,7 +129,7 @@ class Grower:
             texts.append(("summary", rng.choice(("{{ $labels.i }} is at " + value, "over", value))))
         if rng.random() < 0.4:
             texts.append(("description", rng.choice((
-                "{{ range $k, $v := $labels }}{{ $k }}={{ $v }};{{ end }}", "{{ $labels.zone | toUpper }} " + value,
+                "{{ $labels }}", "{{ $labels.zone | toUpper }} " + value,
                 "{{ if gt $value 5.5 }}much{{ else }}little{{ end }}" if exact else "so it is"))))
         if rng.random() < 0.2:
             texts.append(("runbook", "see {{ $labels.alertname }}"))
@@ -200,7 +200,7 @@ class Grower:
         if draw < 0.82:
             return "ga > on (i) group_left () gc" if rng.random() < 0.6 else "ga > on (zone) gb", True
         if draw < 0.88:
-            return rng.choice(("time() % 120 < 60", "vector(1)", "vector(time() % 60 < 40) == 1")), True
+            return rng.choice(("vector(time()) % 120 < 60", "vector(1)", "vector(time() % 60 < bool 40) == 1")), True
         if draw < 0.94:
             return "%s > %d and on (i) gb %s %d" % (self._gauge(), threshold, rng.choice("<>"), rng.randint(2, 7)), True
         return "%s > %d unless on (i) gc > 6" % (self._gauge(), threshold), True

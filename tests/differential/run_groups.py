@@ -169,6 +169,8 @@ class Run:
         self.kept_over_limit += theirs.get("kept_over_limit", 0)
         for kind, groups in counts.groups.items():
             self.totals[kind] += len(groups)
+        if case.restores:
+            self.totals["restored"] += _group_count(case)
         if not told:
             return
         self.failures += 1
