@@ -207,6 +207,10 @@ void SpaceRunner::EvaluateRule(RuleState* state, const TickContext& at, const Jo
       error =
           ref.source == 0 ? store_->DemandStatus(ref.demand) : subqueries_.Check(ref, at.position);
     }
+  } else if (error.ok() && !state->last_written.empty()) {
+    // It took these over at a reload, and is itself not to be evaluated yet.
+    state->written.clear();
+    FlushRecorded(state, at.position);
   }
   if (!error.ok()) {
     ++counters_->rule_errors;

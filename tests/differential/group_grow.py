@@ -57,8 +57,10 @@ class Grower:
         wanted = {}
         for groups in editions:
             for group in groups:
-                for rule in group.rules:
-                    wanted.setdefault(group.interval, {})[rule.expr] = None
+                at = wanted.setdefault(group.interval, {})
+                at.update(dict.fromkeys(("ga", "gb", "gc", "cn", "ALERTS", "ALERTS_FOR_STATE")))  # needs of rules
+                at.update(dict.fromkeys(self.recorded))
+                at.update((rule.expr, None) for rule in group.rules)
         lines = []
         for interval, exprs in sorted(wanted.items()):
             lines += ["- name: hold%d" % interval, "  interval: %dms" % interval, "  rules:"]

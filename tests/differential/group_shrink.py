@@ -4,7 +4,6 @@ import re
 from group_case import HOLD, GroupCase, Version
 
 BUDGET = 400  # questions
-RULE = re.compile(r"(?m)^  - (?:alert|record): ")
 GROUP = re.compile(r"(?m)^- name: ")
 
 
@@ -109,6 +108,13 @@ def _rules_of(text):
     return out
 
 
+def _has(files, name):
+    """Whether the rule pack/group/rule#n is still there; which one of several with that name does not matter here."""
+    pack, group, rule = name.split("#")[0].split("/")
+    groups = GROUP.split(dict(files).get(pack + ".yaml", ""))[1:]
+    return any(g.startswith(group + "\n") and re.search(r"(?m)^  - (alert|record): %s$" % re.escape(rule), g) for g in groups)
+
+
 def _rewritten(case, keep):
     versions = []
     for version in case.versions:
@@ -125,7 +131,7 @@ def _rewritten(case, keep):
                 if not groups:
                     continue
             files.append((name, text))
-        versions.append(Version(version.start, files, version.kept))
+        versions.append(Version(version.start, files, [k for k in version.kept if _has(files, k)]))
     return GroupCase(case.dataset, versions, case.start, case.end, case.restores)
 
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -19,6 +20,7 @@ import (
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/rules"
+	"github.com/prometheus/prometheus/storage"
 )
 
 // A rule set, in force at the ticks after FromMs.
@@ -39,6 +41,9 @@ type groupsAnswer struct {
 	ID    int64       `json:"id"`
 	Error string      `json:"error,omitempty"`
 	Ticks []groupTick `json:"ticks"`
+	// How often a rule recorded a series that another one had recorded differently at that time. The first wins on both
+	// sides; Prometheus calls the second rule broken.
+	Conflicts int `json:"conflicts"`
 	// How often alerts were kept by hand where Prometheus would have forgotten them: a rule over its limit.
 	KeptOverLimit int `json:"kept_over_limit"`
 }
@@ -70,7 +75,6 @@ type namedGroup struct {
 type loader struct {
 	parser parser.Parser
 	parsed map[string]*rulefmt.RuleGroups
-	errs   []error
 }
 
 func (l *loader) Load(name string, _ bool, _ model.ValidationScheme) (*rulefmt.RuleGroups, []error) {
@@ -126,7 +130,7 @@ func (r *ruleSets) answer(asked *request, engine *promql.Engine, store *memory) 
 		rec.begin(&at)
 		for _, g := range groups {
 			if due%g.group.Interval().Milliseconds() == 0 {
-				result.KeptOverLimit += r.eval(g, due, &at)
+				r.eval(g, due, &at, result)
 			}
 		}
 		result.Ticks = append(result.Ticks, at)
@@ -221,8 +225,8 @@ func (r *ruleSets) reload(old, fresh []namedGroup, kept []string, rec *recorder,
 }
 
 // eval is one Group.Eval, and what its rules say afterwards. A rule over its limit forgets its alerts; pitwall treats
-// such a tick as if it had not been (docs/promql.md), so they are put back: 1 for each such rule.
-func (r *ruleSets) eval(g namedGroup, t int64, at *groupTick) int {
+// such a tick as if it had not been (docs/promql.md), so they are put back.
+func (r *ruleSets) eval(g namedGroup, t int64, at *groupTick, result *groupsAnswer) {
 	var before []map[uint64]rules.Alert
 	limited := g.group.Limit() > 0
 	if limited {
@@ -236,19 +240,23 @@ func (r *ruleSets) eval(g namedGroup, t int64, at *groupTick) int {
 			before = append(before, copied)
 		}
 	}
-	kept := 0
 	g.group.Eval(context.Background(), time.UnixMilli(t).UTC())
 	for i, rule := range g.group.Rules() {
-		if err := rule.LastError(); err != nil {
+		err := rule.LastError()
+		if errors.Is(err, storage.ErrDuplicateSampleForTimestamp) {
+			result.Conflicts++
+			err = nil
+		}
+		if err != nil {
 			at.Failed = append(at.Failed, [2]string{g.names[i], err.Error()})
 		}
 		alerting, ok := rule.(*rules.AlertingRule)
 		if !ok {
 			continue
 		}
-		if err := rule.LastError(); err != nil {
+		if err != nil {
 			if limited && strings.HasPrefix(err.Error(), "exceeded limit") {
-				kept++
+				result.KeptOverLimit++
 				restored := map[uint64]*rules.Alert{}
 				for fingerprint, alert := range before[i] {
 					restored[fingerprint] = &alert
@@ -273,7 +281,6 @@ func (r *ruleSets) eval(g namedGroup, t int64, at *groupTick) int {
 		})
 		at.Alerts = append(at.Alerts, [2]any{g.names[i], alerts})
 	}
-	return kept
 }
 
 func flat(of labels.Labels) []string {
