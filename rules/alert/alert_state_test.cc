@@ -211,6 +211,22 @@ TEST(AlertState, ActiveListsTheSeriesOfPrometheus) {
   EXPECT_TRUE(state.Active(1).firing);
 }
 
+TEST(AlertState, ALabelThatCameOutEmptyStandsInTheSeriesAsWritten) {
+  AlertScript s;
+  s.rule.labels = {{"team", "{{ $labels.team }}"}, {"x", "{{ $labels.team }}"}};
+  AlertState state = s.Make();
+  std::vector<Transition> out;
+  const Elements e = Parse(ColumnOfX({"1"}, "a"), "1=5");
+  const eval::Vector v = e.View();
+  AlertInput input;
+  input.expr = &v;
+  ASSERT_TRUE(state.Step(input, &out).ok());
+  EXPECT_EQ(state.Active(0).labels->ToString(), "{alertname=\"Hot\"}");
+  EXPECT_EQ(state.Active(0).for_state_series->ToString(),
+            "ALERTS_FOR_STATE{alertname=\"Hot\",team=\"{{ $labels.team }}\","
+            "x=\"{{ $labels.team }}\"}");
+}
+
 TEST(AlertState, EndAll) {
   AlertScript s;
   s.rule.hold = 10 * kSecond;

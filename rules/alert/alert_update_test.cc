@@ -27,6 +27,34 @@ TEST(AlertUpdate, ChangedTextAtMostOnceAMinute) {
          {150, "", "resolved 1=9 since 0 fired 0 #4 cleared"}});
 }
 
+// Beside a new value there is a new text, also of an issue that ends before it could be told.
+TEST(AlertUpdate, TheLastWordsAreOfTheTickThatSawItLast) {
+  AlertScript s;
+  s.rule.annotations = {{"summary", "at {{ $value }}"}};
+  s.rule.keep_firing = 20 * kSecond;
+  for (const bool reload : {false, true}) {
+    AlertState state = s.Make();
+    const auto column = ColumnOfX({"1"}, "a");
+    std::vector<Transition> out;
+    for (const auto& [seconds, text] :
+         std::vector<std::pair<int64_t, std::string>>{{0, "1=5"}, {10, "1=7"}, {20, ""}, {40, ""}}) {
+      const Elements e = Parse(column, text);
+      const eval::Vector v = e.View();
+      AlertInput input;
+      input.at.tick = input.at.time_ns = seconds * kSecond;
+      input.expr = &v;
+      ASSERT_TRUE(state.Step(input, &out).ok());
+      if (reload && seconds == 20) {  // no tick has seen it with the new text
+        AlertScript other = s;
+        other.rule.annotations = {{"summary", "now at {{ $value }}"}};
+        state.SetRule(*AlertRule::Make(other.space, other.rule, 0));
+      }
+    }
+    EXPECT_EQ(AlertScript::Show(out.back()), "resolved 1=7 since 0 fired 0 #2 cleared");
+    EXPECT_EQ(out.back().Annotation("summary"), "at 7");
+  }
+}
+
 TEST(AlertUpdate, EveryFiveMinutesWhileOpen) {
   AlertScript s;
   s.rule.annotations = {{"summary", "constant"}};

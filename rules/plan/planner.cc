@@ -78,6 +78,7 @@ Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, SpaceBuilde
     rule.subject = comparison.subject;
     rule.threshold = comparison.threshold;
     rule.evidence = std::move(comparison.evidence);
+    rule.waits_for_needs = text.needs.has_value();
     for (const std::string& metric : checked.needs)
       rule.needs.push_back({metric, planner.PlanNeed(metric)});
   }

@@ -135,6 +135,9 @@ struct Rule {
   std::vector<Template> labels;
   std::vector<Template> annotations;
   std::vector<Need> needs;
+  // The file lists them: then nothing is evaluated before each was met once. Else they follow from
+  // the expression and decide the status only.
+  bool waits_for_needs = false;
   std::vector<uint32_t> parameters;  // indices into Space::parameters
   std::vector<NodeId> evidence;      // sub-expressions whose values explain the issue
   // Identity of everything that holds state (expr, clear, hold, keep_firing, scope, labels): equal

@@ -91,17 +91,20 @@ void SpaceRunner::FlushRecorded(RuleState* state, int64_t position) {
     if (next == state->written.size() || state->written[next].first != id)
       Record(id, position, StaleMarker());
   }
-  for (const auto& [id, value] : state->written) Record(id, position, value);
   if (state->written.empty() && state->last_written.empty()) return;
   state->last_written.clear();
-  for (const auto& [id, value] : state->written) state->last_written.push_back(id);
+  for (const auto& [id, value] : state->written) {
+    // What another rule has recorded otherwise at this tick is that rule's to end.
+    if (Record(id, position, value)) state->last_written.push_back(id);
+  }
   evaluator_->Changed();
 }
 
-void SpaceRunner::Record(window::SeriesId id, int64_t position, double value) {
-  store_->Record(id, position, value);
-  if (observer_ == nullptr) return;
+bool SpaceRunner::Record(window::SeriesId id, int64_t position, double value) {
+  const bool taken = store_->Record(id, position, value);
+  if (observer_ == nullptr) return taken;
   if (const Labels* labels = store_->LabelsOf(id)) observer_->Recorded(*labels, position, value);
+  return taken;
 }
 
 void SpaceRunner::RecordActive(RuleState* state, int64_t position) {

@@ -6,7 +6,6 @@
 #include "services/engine/program_check.h"
 #include "services/engine/rule_state.h"
 #include "services/engine/tick_queries.h"
-#include "services/model/value.h"
 
 namespace pitwall::engine {
 
@@ -197,7 +196,11 @@ void SpaceRunner::EvaluateRule(RuleState* state, const TickContext& at, const Jo
     if (met || !clock().step || !state->needs_judged) state->needs_met[i] = met ? 1 : 0;
   }
   Status error = state->broken;
-  if (error.ok() && state->status.Gate(state->needs_met)) {
+  // Needs that only follow from the expression say what the status is. Without them there is no
+  // result either, except where a window still holds what an instant no longer sees: as in
+  // Prometheus, it counts.
+  const bool needed = state->status.Gate(state->needs_met);
+  if (error.ok() && (needed || !rule.waits_for_needs)) {
     subqueries_.Run(state->subqueries, evaluator_.get());
     error = rule.kind == plan::RuleKind::kAlert ? EvaluateAlert(state, at, job, out)
                                                 : EvaluateRecord(state, at);

@@ -37,7 +37,7 @@ class RuleObserver {
   // After an evaluation without an error: what the rule saw, and its alerts.
   virtual void Alerts(const alert::AlertInput& input, const alert::AlertState& state) = 0;
   // A sample that a rule wrote, stale markers too: of recording rules and of ALERTS, where some
-  // selector wants them.
+  // selector wants them. Told even if the series has another sample there, which stays.
   virtual void Recorded(const Labels& labels, int64_t position, double value) = 0;
 };
 
@@ -110,7 +110,7 @@ class SpaceRunner {
   };
 
   void BuildStates();
-  void Record(window::SeriesId id, int64_t position, double value);
+  bool Record(window::SeriesId id, int64_t position, double value);
   void EvaluateRule(RuleState* state, const TickContext& at, const JobIdentity& job, Outputs* out);
   Status EvaluateAlert(RuleState* state, const TickContext& at, const JobIdentity& job,
                        Outputs* out);

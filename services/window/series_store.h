@@ -133,8 +133,8 @@ class SeriesStore final : public ColumnView {
   // A sample that evaluation made (output of a recording rule, ALERTS; StaleMarker() where an
   // output ended): at once visible to reads at this tick and later. Precondition: position == the
   // tick begun == sealed(). A series that has a sample at this position keeps the first. Unwanted
-  // and forgotten ids are ignored.
-  void Record(SeriesId id, int64_t position, double value);
+  // and forgotten ids are ignored. Whether the series has this value there now.
+  bool Record(SeriesId id, int64_t position, double value);
 
   // ---- ColumnView. Demands are read at ticks that are multiples of their interval (from the
   // origin, if align_job).

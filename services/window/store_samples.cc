@@ -1,5 +1,6 @@
 // The way of a sample: accepted, sealed, applied.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "services/base/check.h"
@@ -114,14 +115,14 @@ void SeriesStore::State::Feed(SelectorState& selector, int64_t position,
   }
 }
 
-void SeriesStore::State::Record(SeriesId id, int64_t position, double value) {
+bool SeriesStore::State::Record(SeriesId id, int64_t position, double value) {
   PITWALL_CHECK(position == sealed && position == tick);
-  if (!Known(id) || IsMissing(value)) return;
+  if (!Known(id) || IsMissing(value)) return false;
   if (series[id.value()].dormant) Activate(id.value());
   LastSample& newest = last[id.value()];
   if (newest.position >= position) {
     ++counters.duplicates;
-    return;
+    return std::bit_cast<uint64_t>(newest.value) == std::bit_cast<uint64_t>(value);
   }
   newest = {position, value};
   ++counters.recorded;
@@ -133,6 +134,7 @@ void SeriesStore::State::Record(SeriesId id, int64_t position, double value) {
     Feed(selectors[membership.selector], position, {&cell, 1}, {&membership.column, 1}, &value,
          stale ? nullptr : &value, IsHuge(value));
   }
+  return true;
 }
 
 // ---- The public side.
@@ -213,8 +215,8 @@ void SeriesStore::BeginTick(int64_t tick) {
   state_->tick = tick;
 }
 
-void SeriesStore::Record(SeriesId id, int64_t position, double value) {
-  state_->Record(id, position, value);
+bool SeriesStore::Record(SeriesId id, int64_t position, double value) {
+  return state_->Record(id, position, value);
 }
 
 }  // namespace pitwall::window

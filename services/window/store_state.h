@@ -217,7 +217,7 @@ struct SeriesStore::State {
   Status CheckRow(const RowKey& key, size_t cells) const;
   void Seal(int64_t upto);
   void ApplyRow(const OpenRow& row);
-  void Record(SeriesId id, int64_t position, double value);
+  bool Record(SeriesId id, int64_t position, double value);
   void Feed(SelectorState& selector, int64_t position, std::span<const uint32_t> cells,
             std::span<const uint32_t> columns, const double* values, const double* without_stale,
             bool huge);

@@ -24,9 +24,9 @@ class Rule:
         fields.update(change)
         return Rule(**fields)
 
-    def identity(self):
+    def identity(self, group_labels):
         """Equal: alerts live through a reload (plan::Rule::fingerprint)."""
-        return (self.kind, self.name, self.expr, self.hold, self.keep, self.labels)
+        return (self.kind, self.name, self.expr, self.hold, self.keep, {**dict(group_labels), **dict(self.labels)})
 
     def text(self):
         lines = ["  - %s: %s" % (self.kind, self.name), "    expr: %s" % json.dumps(self.expr)]
@@ -91,7 +91,7 @@ class Version:
         files = [(pack + ".yaml", "\n".join(lines) + "\n") for pack, lines in sorted(packs.items())]
 
         def identities(of):
-            return {name: (rule.identity(), group.labels) for group in of or () for name, rule in group.rule_names()}
+            return {name: rule.identity(group.labels) for group in of or () for name, rule in group.rule_names()}
         was = identities(before)
         kept = sorted(name for name, what in identities(groups).items() if was.get(name) == what)
         return Version(start, files + ([(HOLD, hold)] if hold else []), kept)

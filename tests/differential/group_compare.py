@@ -114,7 +114,10 @@ class _Comparison:
     def _recorded(self, mine, wanted):
         if not self.case.watched():
             return None  # what is not asked for is not kept: alerts and events tell
-        ours = {tuple(labels): (t, v) for t, v, labels in mine["rec"] if not _hidden(labels)}
+        ours = {}
+        for t, value, labels in mine["rec"]:
+            if not _hidden(labels):
+                ours.setdefault(tuple(labels), (t, value))  # of two at one time the first stays
         theirs = {tuple(labels): (t, v) for t, v, labels in wanted["rec"]}
         for labels, (t, value) in theirs.items():
             if labels not in ours:

@@ -74,7 +74,10 @@ class GroupShrinker:
 
     def _keys(self, case):
         """Lines that a rule or a group can do without."""
-        for key in ("annotations", "keep_firing_for", "for", "labels", "limit"):
+        keys = ["annotations", "limit"]
+        if len(case.versions) == 1:  # else a rule would be another one, or the same, at a reload
+            keys += ["keep_firing_for", "for", "labels"]
+        for key in keys:
             other = _lines_without(case, key)
             if other.text() != case.text() and self._fails(other):
                 case = other
