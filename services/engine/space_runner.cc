@@ -254,6 +254,7 @@ std::string SpaceRunner::WarmUpReason(const RuleState& state, const TickContext&
   }
   for (const plan::DemandRef& ref : state.demands) {
     if (ref.source > 0) continue;
+    if (store_->Filling(ref.demand)) return "a window of first samples of the attempt is not full";
     const int64_t from = store_->FullFrom(ref.demand);
     if (from > kMinPosition) full = std::max(full, from + reach);
   }

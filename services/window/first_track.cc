@@ -69,7 +69,7 @@ void FirstTrack::Read(const Demand& demand, int64_t tick, int64_t /*after*/,
   for (size_t c = 0; c < columns_.size(); ++c) {
     const Column& column = columns_[c];
     present[c] = 0;
-    if (column.values.size() < count_ || column.positions.back() > end) continue;
+    if (!IsFull(column, end)) continue;
     if (answer.known[c] == Known::kNot || !frozen) {
       double value = 0;
       const bool any =
@@ -81,6 +81,11 @@ void FirstTrack::Read(const Demand& demand, int64_t tick, int64_t /*after*/,
     values[c] = answer.values[c];
     present[c] = answer.known[c] == Known::kValue ? 1 : 0;
   }
+}
+
+bool FirstTrack::Filling(const Demand& demand, int64_t tick) const {
+  return std::none_of(columns_.begin(), columns_.end(),
+                      [&](const Column& column) { return IsFull(column, tick - demand.offset); });
 }
 
 void FirstTrack::ForgetAnswers() {

@@ -30,6 +30,7 @@ class FirstTrack final : public SeriesTrack {
   void Read(const Demand& demand, int64_t tick, int64_t after, std::span<const double> arguments,
             double* values, uint8_t* present) override;
   bool lacked() const override { return false; }
+  bool Filling(const Demand& demand, int64_t tick) const override;
 
   void Remap(const std::vector<uint32_t>& keep) override;
   void ClearColumns(const std::vector<uint32_t>& columns) override;
@@ -55,6 +56,9 @@ class FirstTrack final : public SeriesTrack {
     std::vector<Known> known;       // by column
   };
 
+  bool IsFull(const Column& column, int64_t end) const {
+    return column.values.size() == count_ && column.positions.back() <= end;
+  }
   Answer& AnswerOf(const Demand& demand, std::span<const double> arguments);
   void ForgetAnswers();
 

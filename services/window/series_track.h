@@ -30,6 +30,8 @@ class SeriesTrack {
                     std::span<const double> arguments, double* values, uint8_t* present) = 0;
   // Whether the last Read met a window that lacks samples, since there were more than are kept.
   virtual bool lacked() const = 0;
+  // Whether no column has the demand's window yet.
+  virtual bool Filling(const Demand& /*demand*/, int64_t /*tick*/) const { return false; }
 
   // Column i of the result was column keep[i].
   virtual void Remap(const std::vector<uint32_t>& keep) = 0;

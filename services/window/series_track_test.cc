@@ -169,6 +169,24 @@ TEST(FirstSamples, FreezeWhenFull) {
   }
 }
 
+// A demand of a new rule set does not know what came up to then, nor what is recorded at that tick.
+TEST(SeriesTracks, ANewDemandBeginsBehindTheReload) {
+  Fixture f({Instant(60)});
+  ASSERT_TRUE(f.Put(9 * kSecond, 1).ok());
+  f.Tick(10);
+  f.store.Replace(SetOf({Instant(60), Share(10), First(WindowFunction::kSum, 1)}));
+  EXPECT_TRUE(f.store.Filling(2));
+  f.store.Record(f.a, 10 * kSecond, 1);
+  EXPECT_EQ(f.Get(1), std::nullopt);
+  EXPECT_EQ(f.Get(2), std::nullopt);
+  ASSERT_TRUE(f.Put(12 * kSecond, 0).ok());
+  f.Tick(14);
+  EXPECT_EQ(f.Get(1), 0);
+  EXPECT_EQ(f.Get(2), 0);
+  EXPECT_FALSE(f.store.Filling(2));
+  EXPECT_FALSE(f.store.Filling(1));
+}
+
 TEST(FirstSamples, AnOffsetReadsThemLater) {
   Demand demand = First(WindowFunction::kSum, 2);
   demand.offset = 10 * kSecond;
