@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "services/pitwall/config.h"
 #include "services/pitwall/rule_files.h"
 
@@ -28,21 +26,19 @@ TEST(RulesReport, HasFindingsAndCosts) {
   const auto program =
       plan::CompileRuleSet({{{"p.yaml", kRules}}, {}}, plan::kDefaultInterval, &diagnostics);
   ASSERT_TRUE(program.ok()) << program.status();
-  const auto json = nlohmann::json::parse(RulesReport(diagnostics, program->get(), {.series = 50}));
-  EXPECT_EQ(json["series"], 50);
-  ASSERT_EQ(json["rules"].size(), 2u);
-  const auto& a = json["rules"][0];
-  EXPECT_EQ(a["name"], "p/g/A");
-  EXPECT_EQ(a["cost_class"], "incremental");
-  EXPECT_EQ(a["subqueries"][0]["evaluations_per_window"], 30.0);
-  EXPECT_GT(a["state_bytes_per_series"], 100);
-  EXPECT_GT(a["work_ns_per_series"], 10);
-  EXPECT_EQ(json["rules"][1]["cost_class"], "rescan");
-  EXPECT_EQ(json["files"][0]["file"], "p.yaml");
-  EXPECT_EQ(json["total"]["rules"], 2);
-  bool warned = false;
-  for (const auto& d : json["diagnostics"]) warned = warned || d["severity"] == "warning";
-  EXPECT_TRUE(warned);
+  const std::string json = RulesReport(diagnostics, program->get(), {.series = 50});
+  for (const char* part :
+       {R"({"diagnostics":[)", R"("severity":"warning","file":"p.yaml","line":8,"column":25,)",
+        R"("series":50,"sample_interval":1,"rules":[{"name":"p/g/A","file":"p.yaml","line":5,)",
+        R"("clock":"time","interval":10,"cost_class":"incremental","state_bytes_per_series":)",
+        R"("windows":[{"text":"last of c, look-back 5m: newest sample, incremental",)",
+        R"("subqueries":[{"expr":"rate(c[1m])","step":10,"depth":1,"evaluations_per_window":30,)",
+        R"({"name":"p/g/B","file":"p.yaml","line":7,)", R"("cost_class":"rescan")",
+        R"("files":[{"file":"p.yaml","rules":2,"windows":5,"state_bytes":)",
+        R"("total":{"rules":2,)"}) {
+    EXPECT_THAT(json, HasSubstr(part));
+  }
+  EXPECT_EQ(json.back(), '}');
 }
 
 TEST(RulesReport, WithoutAProgramHasTheErrors) {
@@ -51,10 +47,9 @@ TEST(RulesReport, WithoutAProgramHasTheErrors) {
       {{{"p.yaml", "groups:\n- name: g\n  rules:\n  - {alert: A, expr: nope(x)}\n"}}, {}},
       plan::kDefaultInterval, &diagnostics);
   ASSERT_FALSE(program.ok());
-  const auto json = nlohmann::json::parse(RulesReport(diagnostics, nullptr, {}));
-  EXPECT_EQ(json["diagnostics"][0]["severity"], "error");
-  EXPECT_EQ(json["diagnostics"][0]["line"], 4);
-  EXPECT_FALSE(json.contains("rules"));
+  EXPECT_EQ(RulesReport(diagnostics, nullptr, {}),
+            R"({"diagnostics":[{"severity":"error","file":"p.yaml","line":4,"column":22,)"
+            R"("message":"unknown function with name \"nope\""}]})");
 }
 
 TEST(RuleLimits, AreReadFromTheConfigurationAndKeepNewRulesOut) {

@@ -16,7 +16,7 @@ TABLE = [
     (r"nlohmann/", ["services/codec"]),
     (r"zstd(_errors)?\.h$", ["services/codec", "services/adapters/log"]),
     (r"xxhash\.h$", ["services/base"]),
-    (r"re2/", ["services/model", "rules/alert"]),
+    (r"re2/", ["services/model", "rules/templates"]),
     (r"google/protobuf/|.*\.pb\.h$", ["services/codec", "services/adapters", "services/collector"]),
     (r"(gtest|gmock)/", ["tests"]),  # and every *_test.cc, see below
     (r"benchmark/", ["tests/bench"]),
