@@ -1,6 +1,15 @@
 // Windows that keep every sample: their limit, and what comes after it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <deque>
+#include <random>
+
+#include "services/model/value.h"
+#include "services/window/order_statistics.h"
+#include "services/window/rank_tracker.h"
 #include "services/window/series_store.h"
 #include "services/window/store_for_test.h"
 
@@ -66,6 +75,86 @@ TEST(OrderedWindow, QuantileRecoversFromAFloodAsARestoredStoreDoes) {
   }
   EXPECT_FALSE(full[20]);
   EXPECT_TRUE(full[39]);  // tried again at each multiple of ten panes
+}
+
+// More quantiles than are tracked at once, over data that wanders, climbs, jumps and repeats, to
+// the bit; from tick `mad_from` on beside a median absolute deviation, for which the samples are
+// sorted.
+void ExpectQuantilesOf(int data, int mad_from) {
+  constexpr int64_t kRange = 50;
+  Fixture f({Window(WindowFunction::kQuantile, kRange), Window(WindowFunction::kMad, kRange)});
+  std::mt19937_64 random(31);
+  SCOPED_TRACE(testing::Message() << "seed 31, data " << data << ", mad from " << mad_from);
+  std::deque<std::pair<int64_t, double>> truth;
+  double value = 0;
+  for (int64_t t = 1; t <= 700; ++t) {
+    const uint64_t samples = random() % 30 == 0 ? random() % 40 : random() % 12 == 0 ? 0 : 1;
+    for (uint64_t k = 1; k <= samples; ++k) {
+      const double noise = std::normal_distribution<double>(0, 1)(random);
+      if (data == 0) value = noise;
+      if (data == 1) value += 0.1 + noise * 0.01;
+      if (data == 2) value = static_cast<double>(random() % 4);
+      if (data == 3) value = random() % 9 == 0 ? NormalNan() : random() % 9 == 0 ? -kInf : noise;
+      const int64_t at = (t - 1) * kSecond + static_cast<int64_t>(k) * kSecond / 50;
+      ASSERT_TRUE(f.Put(at, value).ok());
+      truth.emplace_back(at, value);
+    }
+    while (!truth.empty() && truth.front().first <= (t - kRange) * kSecond) truth.pop_front();
+    f.Tick(t);
+    std::vector<double> window;
+    for (const auto& [at, sample] : truth) window.push_back(sample);
+    for (int k = 0; k < 12; ++k) {
+      if (random() % 3 == 0) continue;
+      const double phi = k / 11.0;
+      const Column column = f.store.Read(0, std::vector<double>{phi});
+      ASSERT_EQ(column.present[0] != 0, !window.empty());
+      if (window.empty()) continue;
+      const double want = QuantileOf(window, phi);
+      if (std::isnan(want) && std::isnan(column.values[0])) continue;
+      ASSERT_EQ(std::bit_cast<uint64_t>(column.values[0]), std::bit_cast<uint64_t>(want))
+          << "tick " << t << " quantile " << phi;
+    }
+    if (t < mad_from || window.empty()) continue;
+    const double mad = f.store.Read(1, {}).values[0], want = MadOf(window);
+    ASSERT_TRUE(std::isnan(want) ? std::isnan(mad) : mad == want) << t;
+  }
+}
+
+TEST(OrderedWindow, EveryQuantileIsThatOfTheSamples) {
+  for (int data = 0; data < 4; ++data) {
+    ExpectQuantilesOf(data, 1000);
+    ExpectQuantilesOf(data, 300);
+  }
+}
+
+// Where the rank stays put, the samples are not looked through again.
+TEST(RankTracker, HoldsTheRankOfNoise) {
+  RankTracker tracker(0.95);
+  tracker.Resize(1);
+  std::mt19937_64 random(32);
+  SCOPED_TRACE("seed 32");
+  std::deque<int64_t> window;
+  int fills = 0;
+  for (int k = 0; k < 20'000; ++k) {
+    const auto key = static_cast<int64_t>(random() % 100'000);
+    if (window.size() == 300) {
+      tracker.Remove(0, window.front());
+      window.pop_front();
+    }
+    window.push_back(key);
+    tracker.Insert(0, key, window.size());
+    double value = 0;
+    std::vector<int64_t> keys(window.begin(), window.end());
+    if (!tracker.Get(0, window.size(), &value)) {
+      ++fills;
+      tracker.Fill(0, keys);
+      ASSERT_TRUE(tracker.Get(0, window.size(), &value));
+    }
+    std::sort(keys.begin(), keys.end());
+    const Rank rank(0.95, keys.size());
+    ASSERT_EQ(value, rank.Between(keys[rank.below], keys[rank.above])) << k;
+  }
+  EXPECT_LT(fills, 100);
 }
 
 }  // namespace

@@ -132,8 +132,8 @@ void SampleTrack::Read(const Demand& demand, int64_t tick, int64_t after,
   const int64_t end = tick - demand.offset;
   const bool counted = demand.kind == WindowKind::kSamples;
   const auto wanted = static_cast<size_t>(demand.range);
-  std::vector<int64_t> positions;
-  std::vector<double> window;
+  std::vector<int64_t>& positions = positions_;
+  std::vector<double>& window = window_;
   for (size_t c = 0; c < columns_.size(); ++c) {
     present[c] = 0;
     const std::vector<Sample>& all = columns_[c].list;

@@ -55,6 +55,9 @@ class SampleTrack final : public SeriesTrack {
   int64_t keep_offset_ = 0;
   bool lacked_ = false;
   std::vector<Samples> columns_;
+  // Scratch of Read.
+  std::vector<int64_t> positions_;
+  std::vector<double> window_;
 };
 
 // The function of one window of samples without stale markers, in order of position, not empty;

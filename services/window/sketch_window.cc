@@ -171,9 +171,18 @@ double SketchWindow::Quantile(const Column& column, double phi) {
   const double floor = std::floor(rank);
   const auto below = static_cast<uint64_t>(floor);
   const double weight = rank - floor;
+  // From the nearer end.
   size_t at = 0;
-  uint64_t before = column.counts[0];  // samples up to bucket `at`
-  while (before <= below) before += column.counts[++at];
+  uint64_t before = 0;  // samples up to bucket `at`
+  if (below < column.total / 2) {
+    before = column.counts[0];
+    while (before <= below) before += column.counts[++at];
+  } else {
+    at = column.counts.size() - 1;
+    uint64_t first = column.total - column.counts[at];
+    while (first > below) first -= column.counts[--at];
+    before = first + column.counts[at];
+  }
   const double lower = SketchValueOf(column.buckets[at]);
   if (before <= below + 1 && at + 1 < column.buckets.size()) ++at;
   const double upper = SketchValueOf(column.buckets[at]);
