@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 constexpr int64_t kSecond = 1'000'000'000;
 
 TEST(TemplateQuery, IsAnsweredAtTheTick) {
-  const plan::RuleSetFile file{"p.yaml", R"(groups:
+  const plan::RuleSetFile file{"p.yaml", R"yaml(groups:
 - name: g
   interval: 1s
   rules:
@@ -30,31 +30,31 @@ TEST(TemplateQuery, IsAnsweredAtTheTick) {
         {{ $labels.x }}: {{ $value }} of {{ query "total" | first | value }},
         highest {{ query "max_over_time(sum(m)[3s:1s])" | first | value }},
         also{{ range query "m" }}{{ if ne .Labels.x $labels.x }} {{ .Labels.x }}={{ .Value }}{{ end }}{{ end }}
-)"};
+)yaml"};
   auto program = plan::CompileRules({&file, 1});
-ASSERT_TRUE(program.ok()) << program.status();
-EngineCounters counters;
-SpaceRunner runner(*program, 0, EngineOptions{}, &counters);
-runner.SetOrigin(0);
-window::SeriesStore& store = *runner.store();
-std::vector<window::SeriesId> ids;
-for (const char* x : {"a", "b", "c"})
-  ids.push_back(*store.Intern(Labels::FromPairs({{"__name__", "m"}, {"x", x}})));
-const JobIdentity job;
-std::vector<std::string> said;
-const double rows[][3] = {{1, 0, 0.5}, {1, 0, 1}, {0, 5, 0.25}};
-for (int64_t t = 1; t <= 3; ++t) {
-  ASSERT_TRUE(
-      store.Append({t * kSecond, "s", "", static_cast<uint64_t>(t), 0}, ids, rows[t - 1]).ok());
-  Outputs out;
-  runner.Evaluate({.position = t * kSecond, .time_ns = t * kSecond}, job, &out);
-  for (const IssueEvent& event : out.events) {
-    if (event.type == EventType::kIssueFound)
-      said.push_back(Cat(event.labels.ToString(), " ", event.summary));
+  ASSERT_TRUE(program.ok()) << program.status();
+  EngineCounters counters;
+  SpaceRunner runner(*program, 0, EngineOptions{}, &counters);
+  runner.SetOrigin(0);
+  window::SeriesStore& store = *runner.store();
+  std::vector<window::SeriesId> ids;
+  for (const char* x : {"a", "b", "c"})
+    ids.push_back(*store.Intern(Labels::FromPairs({{"__name__", "m"}, {"x", x}})));
+  const JobIdentity job;
+  std::vector<std::string> said;
+  const double rows[][3] = {{1, 0, 0.5}, {1, 0, 1}, {0, 5, 0.25}};
+  for (int64_t t = 1; t <= 3; ++t) {
+    ASSERT_TRUE(
+        store.Append({t * kSecond, "s", "", static_cast<uint64_t>(t), 0}, ids, rows[t - 1]).ok());
+    Outputs out;
+    runner.Evaluate({.position = t * kSecond, .time_ns = t * kSecond}, job, &out);
+    for (const IssueEvent& event : out.events) {
+      if (event.type == EventType::kIssueFound)
+        said.push_back(Cat(event.labels.ToString(), " ", event.summary));
+    }
   }
-}
-EXPECT_THAT(said, ElementsAre("{alertname=\"A\", others=\"3\", x=\"b\"} b: 5 of 5.25, highest "
-                              "5.25, also a=0 c=0.25"));
+  EXPECT_THAT(said, ElementsAre("{alertname=\"A\", others=\"3\", x=\"b\"} b: 5 of 5.25, highest "
+                                "5.25, also a=0 c=0.25"));
 }
 
 }  // namespace
