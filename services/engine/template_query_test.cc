@@ -35,7 +35,7 @@ TEST(TemplateQuery, IsAnsweredAtTheTick) {
   ASSERT_TRUE(program.ok()) << program.status();
   EngineCounters counters;
   SpaceRunner runner(*program, 0, EngineOptions{}, &counters);
-  runner.SetOrigin(0);
+  runner.SetOrigin(kSecond);
   window::SeriesStore& store = *runner.store();
   std::vector<window::SeriesId> ids;
   for (const char* x : {"a", "b", "c"})
@@ -53,7 +53,7 @@ TEST(TemplateQuery, IsAnsweredAtTheTick) {
         said.push_back(Cat(event.labels.ToString(), " ", event.summary));
     }
   }
-  EXPECT_THAT(said, ElementsAre("{alertname=\"A\", others=\"3\", x=\"b\"} b: 5 of 5.25, highest "
+  EXPECT_THAT(said, ElementsAre("{alertname=\"A\",others=\"3\",x=\"b\"} b: 5 of 5.25, highest "
                                 "5.25, also a=0 c=0.25"));
 }
 
