@@ -31,8 +31,8 @@ TEST(RulesReport, HasFindingsAndCosts) {
        {R"({"diagnostics":[)", R"("severity":"warning","file":"p.yaml","line":8,"column":25,)",
         R"("series":50,"sample_interval":1,"rules":[{"name":"p/g/A","file":"p.yaml","line":5,)",
         R"("clock":"time","interval":10,"cost_class":"incremental","state_bytes_per_series":)",
-        R"("windows":[{"text":"last of c, look-back 5m: newest sample, incremental",)",
-        R"("subqueries":[{"expr":"rate(c[1m])","step":10,"depth":1,"evaluations_per_window":30,)",
+        R"("windows":[{"text":"rate of c over 1m: counter, incremental, 6 panes of 10s a series",)",
+        R"x("subqueries":[{"expr":"rate(c[1m])","step":10,"depth":1,"evaluations_per_window":30,)x",
         R"({"name":"p/g/B","file":"p.yaml","line":7,)", R"("cost_class":"rescan")",
         R"("files":[{"file":"p.yaml","rules":2,"windows":5,"state_bytes":)",
         R"("total":{"rules":2,)"}) {
