@@ -82,7 +82,7 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
   lang::Diagnostics diagnostics;
   const StatusOr<plan::ProgramPtr> program = plan::CompileRuleSet(
       RuleSetTextOf(rules), interval, &diagnostics, {.limits = check ? &limits : nullptr});
-  std::fputs(diagnostics.ToString().c_str(), stderr);
+  if (!diagnostics.list().empty()) std::fprintf(stderr, "%s\n", diagnostics.ToString().c_str());
   if (json) {
     std::puts(RulesReport(diagnostics, program.ok() ? program->get() : nullptr, costs).c_str());
   }
