@@ -12,8 +12,12 @@ namespace pitwall::engine {
 
 namespace {
 
-bool SameLabels(const plan::Rule& a, const plan::Rule& b) {
-  return std::equal(a.labels.begin(), a.labels.end(), b.labels.begin(), b.labels.end(),
+// Whether what `old` recorded is for `now` to end: it is the same rule, or (not `unchanged`) one
+// that records under the same name and labels.
+bool MayInherit(const plan::Rule& now, const plan::Rule& old, bool unchanged) {
+  if (now.kind != old.kind || now.alert != old.alert) return false;
+  if (unchanged) return now.name == old.name && now.fingerprint == old.fingerprint;
+  return std::equal(now.labels.begin(), now.labels.end(), old.labels.begin(), old.labels.end(),
                     [](const plan::Template& x, const plan::Template& y) {
                       return x.name == y.name && x.text == y.text;
                     });
@@ -151,24 +155,27 @@ void SpaceRunner::HandOverRecorded(std::vector<GroupState>* old, const plan::Spa
     }
     std::vector<window::SeriesId>& orphans = group != nullptr ? group->orphans : ended;
     orphans.insert(orphans.end(), (*old)[g].orphans.begin(), (*old)[g].orphans.end());
-    std::vector<const RuleState*> taken;  // of equal rules the first hands over to the first
-    for (const auto& state : (*old)[g].rules) {
-      RuleState* heir = nullptr;
-      if (group != nullptr) {
-        for (const auto& candidate : group->rules) {
-          if (heir == nullptr && candidate->rule->kind == state->rule->kind &&
-              candidate->rule->alert == state->rule->alert &&
-              SameLabels(*candidate->rule, *state->rule) &&
-              std::find(taken.begin(), taken.end(), candidate.get()) == taken.end())
-            heir = candidate.get();
+    // A rule that did not change hands over to itself; of the others the first to the first with
+    // the same name and labels.
+    std::vector<const RuleState*> done;
+    const auto is_done = [&](const RuleState* state) {
+      return std::find(done.begin(), done.end(), state) != done.end();
+    };
+    for (const bool unchanged : {true, false}) {
+      for (const auto& state : (*old)[g].rules) {
+        if (group == nullptr || is_done(state.get())) continue;
+        for (const auto& heir : group->rules) {
+          if (is_done(heir.get()) || !MayInherit(*heir->rule, *state->rule, unchanged)) continue;
+          heir->last_written = std::move(state->last_written);
+          done.push_back(heir.get());
+          done.push_back(state.get());
+          break;
         }
       }
-      if (heir != nullptr) {
-        taken.push_back(heir);
-        heir->last_written = std::move(state->last_written);
-      } else {
+    }
+    for (const auto& state : (*old)[g].rules) {
+      if (!is_done(state.get()))
         orphans.insert(orphans.end(), state->last_written.begin(), state->last_written.end());
-      }
     }
   }
   // The series of groups that are gone end with them. What the store has no room for ends by the

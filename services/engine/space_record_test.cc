@@ -147,8 +147,7 @@ TEST(SpaceRecordTest, ARuleNeedsNoMoreThanItsExpressionDoes) {
   Space space(rules(""));
   space.Feed(500, {{"1", 4}});
   EXPECT_THAT(space.Tick(1, gone),
-              ElementsAre("ALERTS{alertname=\"A\",alertstate=\"firing\",i=\"1\"} 1",
-                          "ALERTS_FOR_STATE{alertname=\"A\",i=\"1\"} 1"));
+              ElementsAre("ALERTS{alertname=\"A\",alertstate=\"firing\",i=\"1\"} 1"));
   Space listed(rules(", needs: [m]"));
   listed.Feed(500, {{"1", 4}});
   EXPECT_THAT(listed.Tick(1, gone), IsEmpty());

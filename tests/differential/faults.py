@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""faults.py [--cases N] [--seed S] [--only NAME,…] [--check]: does the differential test find faults?
+"""faults.py [--cases N] [--groups N] [--seed S] [--only NAME,…] [--check]: does the differential test find faults?
 
-Plants one one-line fault after the other into a copy of the sources (build/faults), builds promql_eval there and runs
-the test, which must differ from a run without the fault. Takes 15 s a fault, and some minutes for the first build.
+Plants one one-line fault after the other into a copy of the sources (build/faults), builds our programs there and runs
+the test (of expressions, or of rule groups), which must differ from a run without the fault. Takes 15 s a fault, and some minutes for the first build.
 --check only says whether each line still exists, and exactly once: after a change here, mend the table.
 """
 import argparse
@@ -66,10 +66,43 @@ FAULTS = (
      "to[i] = Both(p[i] != 0, f(s, v[i]));", "to[i] = Both(p[i] != 0, f(v[i], s));"),
 )
 
+# The same in the life of alerts and in the runner of groups: run_groups.py must find these.
+GROUP_FAULTS = (
+    ("an alert fires a tick late", "rules/alert/alert_state.cc",
+     "if (input.at.tick - a.active.tick >= rule_->hold()) Fire", "if (input.at.tick - a.active.tick > rule_->hold()) Fire"),
+    ("keep_firing_for is forgotten", "rules/alert/alert_state.cc",
+     "if (input.at.tick - a.next_can_end_since >= rule_->keep_firing()) {",
+     "if (input.at.tick >= a.next_can_end_since) {"),
+    ("keep_firing_for counts from the beginning", "rules/alert/alert_state.cc",
+     "a.can_end_since == kNever ? input.at.tick : a.can_end_since;",
+     "a.can_end_since == kNever ? a.active.tick : a.can_end_since;"),
+    ("an alert is active since it fires", "rules/alert/alert_state.cc", "a.started = at;", "a.started = a.active = at;"),
+    ("one alert more than the limit", "rules/alert/alert_state.cc",
+     "if (staying > limit) {", "if (staying > limit + 1) {"),
+    ("labels of an earlier tick", "rules/alert/alert_state.cc",
+     "if (!rule_->labels_vary() && next < by_place_.size()", "if (next < by_place_.size()"),
+    ("an issue ends with older words", "rules/alert/alert_state.cc",
+     "(!a.text_stale && !(annotations_vary_ && other_value))) return", "!a.text_stale) return"),
+    ("a pending alert is recorded as firing", "rules/alert/alert_record.cc",
+     'alert.firing ? "firing" : "pending"', '"firing"'),
+    ("one series more than the limit", "services/engine/space_record.cc",
+     "elements > state->limit) {", "elements > state->limit + 1) {"),
+    ("a recorded series does not end", "services/engine/space_record.cc",
+     "if (next == state->written.size() || state->written[next].first != id)",
+     "if (next < state->written.size() && state->written[next].first != id)"),
+    ("rules run from the last to the first", "services/engine/space_runner.cc",
+     "for (const auto& state : groups_[g].rules) EvaluateRule(state.get(), at, job, out);",
+     "for (size_t k = groups_[g].rules.size(); k-- > 0;) EvaluateRule(groups_[g].rules[k].get(), at, job, out);"),
+    ("a reload forgets the alerts of unchanged rules", "services/engine/space_runner.cc",
+     "if (candidate->rule->fingerprint == state->rule->fingerprint) heir",
+     "if (candidate->rule->fingerprint != state->rule->fingerprint) heir"),
+)
+
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=5000)
+    parser.add_argument("--groups", type=int, default=500, help="of run_groups.py")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="faults whose names contain one of these, separated by commas")
     parser.add_argument("--head", action="store_true", help="the sources of the last commit, not those being edited")
@@ -79,24 +112,26 @@ def parse_arguments():
 
 def main():
     options = parse_arguments()
-    misplaced = [fault for fault in FAULTS if _read(os.path.join(REPO, fault[1])).count(fault[2]) != 1]
+    misplaced = [fault for fault in FAULTS + GROUP_FAULTS if _read(os.path.join(REPO, fault[1])).count(fault[2]) != 1]
     for name, path, old, _ in misplaced:
         print("FAULT without its line: %s: %s: %s" % (name, path, old))
     if options.check:
-        print("faults: %d, %d without their line" % (len(FAULTS), len(misplaced)))
+        print("faults: %d, %d without their line" % (len(FAULTS + GROUP_FAULTS), len(misplaced)))
         return 1 if misplaced else 0
     copy_sources(options.head)
     oracle = subprocess.run([os.path.join(REPO, "tests", "oracle", "build.sh")], stdout=subprocess.PIPE, check=True,
                             universal_newlines=True).stdout.strip()
     if not build():
         sys.exit("faults.py: the sources do not build without a fault")
-    known = differences(options, oracle)
-    print("without a fault: %d differences in %d cases" % (len(known), options.cases), flush=True)
+    known = {find: find(options, oracle) for find in (differences, group_differences)}
+    print("without a fault: %d differences in %d cases, %d in %d groups" % (
+        len(known[differences]), options.cases, len(known[group_differences]), options.groups), flush=True)
     missed = []
-    for fault in FAULTS:
+    for fault in FAULTS + GROUP_FAULTS:
         if fault in misplaced or options.only and not any(part in fault[0] for part in options.only.split(",")):
             continue
-        told = plant(fault, options, oracle, known)
+        find = group_differences if fault in GROUP_FAULTS else differences
+        told = plant(fault, lambda: find(options, oracle), known[find])  # pylint: disable=cell-var-from-loop
         print("%-55s %s" % (fault[0], told or "NOT FOUND"), flush=True)
         if not told:
             missed.append(fault[0])
@@ -147,13 +182,13 @@ def _copy(source, target):
 
 
 def build():
-    """Whether promql_eval could be built."""
+    """Whether both programs could be built."""
     folder = os.path.join(COPY, "build", "release")
     with open(os.path.join(COPY, "build.log"), "w", encoding="utf-8") as log:
         if not os.path.isfile(os.path.join(folder, "build.ninja")):
             subprocess.run(["cmake", "--preset", "release", "-DPITWALL_ADAPTERS=OFF", "-DPITWALL_BENCH=OFF"], cwd=COPY,
                            stdout=log, stderr=log, check=True)
-        return subprocess.run(["cmake", "--build", folder, "--target", "promql_eval"], stdout=log, stderr=log,
+        return subprocess.run(["cmake", "--build", folder, "--target", "promql_eval", "group_eval"], stdout=log, stderr=log,
                               check=False).returncode == 0
 
 
@@ -168,7 +203,18 @@ def differences(options, oracle):
     return dict(re.findall(r"^DIFFERENCE (\S+) (.*)$", run.stdout, re.M))
 
 
-def plant(fault, options, oracle, known):
+def group_differences(options, oracle):
+    """The same of run_groups.py, which stops after a few."""
+    run = subprocess.run([sys.executable, os.path.join(HERE, "run_groups.py"), "--brief", "--oracle", oracle,
+                          "--group-eval", os.path.join(COPY, "build", "release", "bin", "group_eval"), "--seed",
+                          str(options.seed), "--groups", str(options.groups)],
+                         stdout=subprocess.PIPE, universal_newlines=True, check=False)
+    if "\ncounts: " not in run.stdout:
+        sys.exit("faults.py: the test of groups did not end:\n" + run.stdout[-2000:])
+    return dict(re.findall(r"^DIFFERENCE (\S+) (.*)$", run.stdout, re.M))
+
+
+def plant(fault, find, known):
     """How the fault was found, or None."""
     _, path, old, new = fault
     target = os.path.join(COPY, path)
@@ -178,7 +224,7 @@ def plant(fault, options, oracle, known):
         if not build():
             print("does not build, see %s:" % os.path.join(COPY, "build.log"))
             return None
-        found = differences(options, oracle)
+        found = find()
     finally:
         _write(target, text)
     fresh = [case for case in found if case not in known]

@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/url"
 	"reflect"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -27,8 +28,8 @@ import (
 type version struct {
 	FromMs int64      `json:"from_ms"`
 	Files  []ruleFile `json:"files"`
-	// Rules (pack/group/name#n) that keep their alerts when this version comes. Prometheus keeps them by name and
-	// labels, whatever else was edited; pitwall does not keep those of a rule that says something else now.
+	// Rules (pack/group/name#n) that did not change when this version came: they keep their alerts, no others do.
+	// Prometheus goes by name and labels, whatever else was edited.
 	Kept []string `json:"kept"`
 }
 
@@ -46,6 +47,8 @@ type groupsAnswer struct {
 	Conflicts int `json:"conflicts"`
 	// How often alerts were kept by hand where Prometheus would have forgotten them: a rule over its limit.
 	KeptOverLimit int `json:"kept_over_limit"`
+	// How many alerts of rules that did not change Prometheus would have lost at reloads.
+	KeptAtReload int `json:"kept_at_reload"`
 }
 
 // groupTick is what all groups that were due did: see tests/differential/group_eval.cc, which answers alike.
@@ -111,7 +114,7 @@ func (r *ruleSets) answer(asked *request, engine *promql.Engine, store *memory) 
 				result.Error = err.Error()
 				return result
 			}
-			groups = r.reload(groups, fresh, asked.Versions[next].Kept, rec, asked.Versions[next].FromMs)
+			groups = r.reload(groups, fresh, asked.Versions[next].Kept, rec, asked.Versions[next].FromMs, result)
 			next++
 		}
 		// The next time at which anything is due.
@@ -181,9 +184,10 @@ func (r *ruleSets) load(manager *rules.Manager, load *loader, v *version, interv
 	return groups, nil
 }
 
-// reload does as Manager.Update does: equal groups stay, others take over by CopyState, the series of those that are
-// gone get stale markers. Alerts of rules that are not in kept end.
-func (r *ruleSets) reload(old, fresh []namedGroup, kept []string, rec *recorder, at int64) []namedGroup {
+// reload does as Manager.Update does: equal groups stay, others take over by CopyState (but see takeOver), the series of
+// those that are gone get stale markers.
+func (r *ruleSets) reload(old, fresh []namedGroup, kept []string, rec *recorder, at int64,
+	result *groupsAnswer) []namedGroup {
 	keeps := map[string]bool{}
 	for _, name := range kept {
 		keeps[name] = true
@@ -204,14 +208,7 @@ func (r *ruleSets) reload(old, fresh []namedGroup, kept []string, rec *recorder,
 			continue
 		}
 		g.group.CopyState(was.group)
-		for k, rule := range g.group.Rules() {
-			if alerting, ok := rule.(*rules.AlertingRule); ok && !keeps[g.names[k]] {
-				alerting.ForEachActiveAlert(func(a *rules.Alert) {
-					a.State = rules.StateInactive
-					a.ResolvedAt = time.UnixMilli(at).UTC()
-				})
-			}
-		}
+		result.KeptAtReload += takeOver(g, was, keeps)
 	}
 	// Prometheus does it two intervals later, with this time.
 	for _, g := range before {
@@ -222,6 +219,62 @@ func (r *ruleSets) reload(old, fresh []namedGroup, kept []string, rec *recorder,
 		}
 	}
 	return fresh
+}
+
+// takeOver corrects CopyState, which goes by name and labels, to what pitwall promises (docs/time.md, 7): a rule that did
+// not change takes over from itself; one that did begins without alerts. What was recorded goes to unchanged rules
+// first, then as in CopyState. It returns how many alerts Prometheus would have lost.
+func takeOver(now, was namedGroup, keeps map[string]bool) int {
+	from := map[string]int{}
+	for k, name := range was.names {
+		from[name] = k
+	}
+	id := func(rule rules.Rule) string { return fmt.Sprintf("%T %s %s", rule, rule.Name(), rule.Labels()) }
+	before, after := previousSeries(was.group), previousSeries(now.group)
+	taken := make([]bool, len(was.names))
+	lost := 0
+	for k, rule := range now.group.Rules() {
+		after[k] = nil
+		i, ok := from[now.names[k]]
+		kept := ok && keeps[now.names[k]]
+		if kept {
+			after[k], taken[i] = before[i], true
+		}
+		alerting, ok := rule.(*rules.AlertingRule)
+		if !ok {
+			continue
+		}
+		alerts := map[uint64]*rules.Alert{}
+		if kept {
+			alerts = *activeOf(was.group.Rules()[i].(*rules.AlertingRule))
+			for fingerprint := range alerts {
+				if (*activeOf(alerting))[fingerprint] != alerts[fingerprint] {
+					lost++
+				}
+			}
+		}
+		*activeOf(alerting) = alerts
+	}
+	for k, rule := range now.group.Rules() {
+		for i, old := range was.group.Rules() {
+			if !keeps[now.names[k]] && after[k] == nil && !taken[i] && id(old) == id(rule) {
+				after[k], taken[i] = before[i], true
+				if after[k] == nil {
+					after[k] = map[string]labels.Labels{}
+				}
+			}
+		}
+	}
+	stale := staleSeries(now.group)
+	*stale = slices.Clone(*staleSeries(was.group))
+	for i := range taken {
+		if !taken[i] {
+			for _, series := range before[i] {
+				*stale = append(*stale, series)
+			}
+		}
+	}
+	return lost
 }
 
 // eval is one Group.Eval, and what its rules say afterwards. A rule over its limit forgets its alerts; pitwall treats
@@ -297,4 +350,8 @@ func activeOf(rule *rules.AlertingRule) *map[uint64]*rules.Alert {
 func previousSeries(group *rules.Group) []map[string]labels.Labels {
 	field := reflect.ValueOf(group).Elem().FieldByName("seriesInPreviousEval")
 	return *(*[]map[string]labels.Labels)(unsafe.Pointer(field.UnsafeAddr()))
+}
+
+func staleSeries(group *rules.Group) *[]labels.Labels {
+	return (*[]labels.Labels)(unsafe.Pointer(reflect.ValueOf(group).Elem().FieldByName("staleSeries").UnsafeAddr()))
 }
