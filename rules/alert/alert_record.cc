@@ -26,8 +26,8 @@ void NameSeries(const AlertRule& rule, Alert& alert) {
     if (!alert.labels.Has(label.name)) labels = labels.With(label.name, label.source);
   }
   alert.for_state_series = labels.With(kMetricName, "ALERTS_FOR_STATE");
-  alert.alerts_series = labels.With(kMetricName, "ALERTS")
-                            .With("alertstate", alert.firing ? "firing" : "pending");
+  alert.alerts_series =
+      labels.With(kMetricName, "ALERTS").With("alertstate", alert.firing ? "firing" : "pending");
 }
 
 void SaveAlert(const Alert& a, LabelsWriter& labels, LabelsWriter& elements, BinaryWriter& out) {

@@ -388,7 +388,8 @@ class AlertState::Impl {
     for (const auto& t : rule_->annotations()) out.emplace_back(t.name, t.text.Expand(in));
     return out;
   }
-  // The annotations as of the tick that saw it last. True when they are others than those told last.
+  // The annotations as of the tick that saw it last. True when they are others than those told
+  // last.
   bool Reword(Alert& a) {
     const bool other_value = a.expanded_bits != std::bit_cast<uint64_t>(a.value);
     if (!a.firing || (!a.text_stale && !(annotations_vary_ && other_value))) return false;

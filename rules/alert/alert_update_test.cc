@@ -36,8 +36,8 @@ TEST(AlertUpdate, TheLastWordsAreOfTheTickThatSawItLast) {
     AlertState state = s.Make();
     const auto column = ColumnOfX({"1"}, "a");
     std::vector<Transition> out;
-    for (const auto& [seconds, text] :
-         std::vector<std::pair<int64_t, std::string>>{{0, "1=5"}, {10, "1=7"}, {20, ""}, {40, ""}}) {
+    for (const auto& [seconds, text] : std::vector<std::pair<int64_t, std::string>>{
+             {0, "1=5"}, {10, "1=7"}, {20, ""}, {40, ""}}) {
       const Elements e = Parse(column, text);
       const eval::Vector v = e.View();
       AlertInput input;

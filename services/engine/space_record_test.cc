@@ -121,17 +121,18 @@ TEST(SpaceRecordTest, ARemovedRulesSeriesEndWhenItsGroupIsEvaluatedNext) {
   Space space(Group("", Cat("- {record: r, expr: m}\n", kReader)));
   EXPECT_THAT(space.Tick(1, {{"1", 1}}), ElementsAre("r{i=\"1\"} 1"));
   // Another group comes by more often; it has nothing to end.
-  space.Reload(1, Cat("groups:\n- name: often\n  interval: 1s\n  rules:\n",
-                      "  - {alert: B, expr: vector(1) < 0}\n- name: g\n  interval: 3s\n  rules:\n  ",
-                      kReader));
+  space.Reload(
+      1,
+      Cat("groups:\n- name: often\n  interval: 1s\n  rules:\n",
+          "  - {alert: B, expr: vector(1) < 0}\n- name: g\n  interval: 3s\n  rules:\n  ", kReader));
   EXPECT_THAT(space.Tick(2, {}), IsEmpty());
   EXPECT_THAT(space.Tick(3, {}), ElementsAre("r{i=\"1\"} stale"));
   EXPECT_THAT(space.Tick(4, {}), IsEmpty());
 }
 
 TEST(SpaceRecordTest, ASeriesOfTwoRulesIsEndedByTheOneWhoseValueStood) {
-  Space space(Group("", Cat("- {record: r, expr: 'sum(m)'}\n- {record: r, expr: 'max(m) > 3'}\n",
-                            kReader)));
+  Space space(Group(
+      "", Cat("- {record: r, expr: 'sum(m)'}\n- {record: r, expr: 'max(m) > 3'}\n", kReader)));
   EXPECT_THAT(space.Tick(1, {{"1", 4}, {"2", 4}}), ElementsAre("r 8", "r 4"));  // the first stays
   EXPECT_THAT(space.Tick(2, {{"1", 1}, {"2", 1}}), ElementsAre("r 2"));
 }

@@ -153,7 +153,7 @@ class SpaceRunner {
   bool scheduled_ = false;            // groups know their next ticks
   int64_t last_tick_ = kMinPosition;  // newest one evaluated
   int64_t quiet_horizon_ = 0;
-  int64_t last_activity_ = kMinPosition;  // newest tick that sealed a row
+  int64_t last_activity_ = kMinPosition;        // newest tick that sealed a row
   bool alerts_wanted_ = false;                  // some selector may read ALERTS or ALERTS_FOR_STATE
   std::vector<alert::Transition> transitions_;  // scratch
   RuleObserver* observer_ = nullptr;

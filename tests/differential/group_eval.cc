@@ -69,9 +69,7 @@ void WriteLabels(const Labels& labels, JsonWriter* out) {
   out->EndArray();
 }
 
-void WriteMillis(int64_t ns, JsonWriter* out) {
-  out->String(Cat(ns / kMillisecond));
-}
+void WriteMillis(int64_t ns, JsonWriter* out) { out->String(Cat(ns / kMillisecond)); }
 
 // What the rules did at one tick, as JSON.
 class Watch final : public engine::RuleObserver {
@@ -197,8 +195,8 @@ class GroupRun {
     size_t next_version = 1;
     size_t next_restore = 0;
     while (true) {
-      const int64_t reload = next_version < run_.versions.size() ? run_.versions[next_version].from
-                                                                 : kMaxPosition;
+      const int64_t reload =
+          next_version < run_.versions.size() ? run_.versions[next_version].from : kMaxPosition;
       const int64_t restore =
           next_restore < run_.restores.size() ? run_.restores[next_restore] : kMaxPosition;
       const int64_t until = std::min({reload, restore, run_.end});
@@ -224,8 +222,8 @@ class GroupRun {
   }
 
   std::unique_ptr<engine::SpaceRunner> MakeRunner() {
-    auto runner = std::make_unique<engine::SpaceRunner>(program_, 0, engine::EngineOptions{},
-                                                        &counters_);
+    auto runner =
+        std::make_unique<engine::SpaceRunner>(program_, 0, engine::EngineOptions{}, &counters_);
     runner->SetObserver(&watch_);
     return runner;
   }
@@ -272,9 +270,9 @@ class GroupRun {
       watch_.Begin();
       engine::Outputs outputs;
       runner_->Evaluate({.position = tick, .time_ns = tick, .attempt = 1}, job_, &outputs);
-      CatTo(*ticks, ticks->empty() ? "" : ",", "{\"t\":", tick / kMillisecond, ",\"failed\":",
-            watch_.Failures(), ",\"alerts\":", watch_.TakeAlerts(), ",\"rec\":",
-            watch_.TakeRecorded(), ",\"events\":", EventsText(outputs), "}");
+      CatTo(*ticks, ticks->empty() ? "" : ",", "{\"t\":", tick / kMillisecond,
+            ",\"failed\":", watch_.Failures(), ",\"alerts\":", watch_.TakeAlerts(),
+            ",\"rec\":", watch_.TakeRecorded(), ",\"events\":", EventsText(outputs), "}");
       last_tick_ = tick;
     }
     return OkStatus();
@@ -293,9 +291,8 @@ class GroupRun {
       }
     }
     watch_.Begin();
-    runner_->Replace(program_, 0,
-                     {.position = version.from, .time_ns = version.from, .attempt = 1}, job_,
-                     outputs);
+    runner_->Replace(program_, 0, {.position = version.from, .time_ns = version.from, .attempt = 1},
+                     job_, outputs);
     watch_.Forget(kept);
     return Intern();
   }
@@ -337,12 +334,12 @@ Run ReadRun(const std::vector<std::string>& fields) {
     rest = comma == std::string::npos ? "" : rest.substr(comma + 1);
   }
   for (int64_t n = Number(fields[6]); n > 0; --n) {
-    const std::vector<std::string> head = differential::Fields(differential::ReadLine("group_eval"));
+    const std::vector<std::string> head =
+        differential::Fields(differential::ReadLine("group_eval"));
     RuleSetVersion version;
     version.from = Number(head.at(1)) * kMillisecond;
     for (int64_t f = Number(head.at(2)); f > 0; --f) {
-      std::vector<std::string> file =
-          differential::Fields(differential::ReadLine("group_eval"));
+      std::vector<std::string> file = differential::Fields(differential::ReadLine("group_eval"));
       version.files.push_back({std::move(file.at(1)), std::move(file.at(2))});
     }
     run.versions.push_back(std::move(version));

@@ -99,7 +99,7 @@ int Main() {
     const std::vector<std::string> fields = differential::Fields(line);
     if (fields[0] == "series" && fields.size() == 2) {
       series.clear();
-      for (int64_t n = Number(fields[1]); n > 0; --n) 
+      for (int64_t n = Number(fields[1]); n > 0; --n)
         series.push_back(differential::ParseSeries(differential::ReadLine("promql_eval")));
     } else if (fields[0] == "query" && fields.size() == 8) {
       tools::Query query;

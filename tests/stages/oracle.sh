@@ -1,9 +1,10 @@
-# Random PromQL over random data: our engine against Prometheus' own (tests/differential/run.py). $PITWALL_ORACLE_CASES
-# (10000) and $PITWALL_ORACLE_SEED (1, so that a run means the same everywhere; "new" takes a new one) choose the run. Counts every case, and whether
-# the faults of tests/differential/faults.py can still be planted.
+# Random PromQL over random data, and random rule groups with reloads: our engine against Prometheus' own
+# (tests/differential/run.py, run_groups.py). $PITWALL_ORACLE_CASES (10000), $PITWALL_ORACLE_GROUPS (1000)
+# and $PITWALL_ORACLE_SEED (1, so that a run means the same everywhere; "new" takes a new one) choose the run. Counts
+# every case and group, and whether the faults of tests/differential/faults.py can still be planted.
 . "$(dirname "$0")/common.sh"
 cmake --preset release >/dev/null
-cmake --build build/release -j "$jobs" --target promql_eval
+cmake --build build/release -j "$jobs" --target promql_eval group_eval
 oracle=$(tests/oracle/build.sh)
 report=$(mktemp)
 trap 'rm -f "$report"' EXIT
@@ -16,6 +17,14 @@ sed -n 's/^DIFFERENCE \(.*\)/FAILED: differential \1/p' "$report"
 counts=$(sed -n 's/^counts: \([0-9]* [0-9]*\)$/\1/p' "$report")
 [[ -n $counts ]] || { echo "FAILED: the differential test did not end"; counts="0 1"; rc=1; }
 echo "$counts" >>"$PITWALL_COUNTS"
+groups=$(mktemp)
+trap 'rm -f "$report" "$groups"' EXIT
+python3 tests/differential/run_groups.py --oracle "$oracle" --groups "${PITWALL_ORACLE_GROUPS:-1000}" --seed "$seed" |
+  tee "$groups" || rc=1
+sed -n 's/^DIFFERENCE \(.*\)/FAILED: rule groups \1/p' "$groups"
+counts=$(sed -n 's/^counts: \([0-9]* [0-9]*\)$/\1/p' "$groups")
+[[ -n $counts ]] || { echo "FAILED: the test of rule groups did not end"; counts="0 1"; rc=1; }
+echo "$counts" >>"$PITWALL_COUNTS"
 if python3 tests/differential/faults.py --check; then
   echo "1 0" >>"$PITWALL_COUNTS"
 else
@@ -23,5 +32,6 @@ else
   echo "0 1" >>"$PITWALL_COUNTS"
   rc=1
 fi
-echo "NOTE: $(sed -n 's/^\(seed [0-9]*\)$/\1/p' "$report"), $(sed -n 's/^cases [^:]*: //p' "$report")"
+echo "NOTE: $(sed -n 's/^\(seed [0-9]*\)$/\1/p' "$report"), $(sed -n 's/^cases [^:]*: //p' "$report"); groups: $(sed -n \
+  's/^groups [^:]*: //p' "$groups")"
 exit "$rc"
