@@ -7,7 +7,7 @@
 
 #include "services/model/position.h"
 #include "services/model/value.h"
-#include "services/model/window_cost.h"
+#include "services/model/window_limits.h"
 
 namespace pitwall::window {
 namespace {
