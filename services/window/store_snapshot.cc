@@ -212,6 +212,7 @@ Status SeriesStore::State::Load(BinaryReader& in) {
 
   tracks.clear();
   series_tracks.clear();
+  sketches.clear();
   AddDemands(carried);
   if (in.U64() != tracks.size()) in.Fail();
   std::vector<bool> loaded(tracks.size(), false);
