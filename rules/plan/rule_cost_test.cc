@@ -76,7 +76,7 @@ TEST(RuleCost, StateGrowsWithPanesAndFieldsAndSamples) {
   EXPECT_EQ(state("sum_over_time(a[1m]) > 1", often),
             state("sum_over_time(a[1m]) > 1", very_often));
   EXPECT_GT(state("quantile_over_time(0.5, a[1m]) > 1", often),
-            8 * state("quantile_over_time(0.5, a[1m]) > 1"));
+            7 * state("quantile_over_time(0.5, a[1m]) > 1"));
   // The state of [attempt] is constant.
   EXPECT_LT(state("sum_over_time(a[attempt]) > 1"), 200);
 }

@@ -58,8 +58,8 @@ TEST(RuleCost, EstimatesWhatTheStoreAllocates) {
          {"sum_over_time(m[1m])", "sum_over_time(m[10m])", "stddev_over_time(m[5m])",
           "max_over_time(m[5m])", "rate(m[5m])", "irate(m[5m])", "changes(m[5m])", "deriv(m[5m])",
           "ts_of_max_over_time(m[5m])", "sum_over_time(m[1m] offset 4m)", "m offset 5m",
-          "quantile_over_time(0.5, m[5m])", "double_exponential_smoothing(m[5m], 0.5, 0.5)",
-          "avg_over_time(m[100 samples])"}) {
+          "quantile_over_time(0.5, m[5m])", "mad_over_time(m[5m])",
+          "double_exponential_smoothing(m[5m], 0.5, 0.5)", "avg_over_time(m[100 samples])"}) {
       const plan::ProgramPtr program = Record(expr);
       const double estimate = plan::EstimateCost(*program, {.sample_interval = apart})
                                   .rules.at(0)

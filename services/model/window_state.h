@@ -16,6 +16,7 @@ namespace pitwall {
 enum class WindowStorage {
   kNewest,    // the newest sample only
   kPartials,  // a summary per pane, and about 2 sqrt(panes) merged ones
+  kRanked,    // every sample in its pane, and those around a quantile's rank
   kSorted,    // every sample, in its pane and in a sorted array
   kSamples,   // every sample with its position, in order
   kFrozen,    // the first samples of the attempt, likewise
@@ -73,6 +74,7 @@ inline WindowState WindowStateOf(WindowKind kind, WindowFunction function) {
     case WindowFunction::kIntercept:
       return {"regression", storage, 8, true};
     case WindowFunction::kQuantile:
+      return {"ordered", listed ? list : WindowStorage::kRanked, 0, false};
     case WindowFunction::kMad:
       return {"ordered", listed ? list : WindowStorage::kSorted, 0, false};
     case WindowFunction::kSketchQuantile:  // exact where the samples are at hand
@@ -88,8 +90,8 @@ inline WindowState WindowStateOf(WindowKind kind, WindowFunction function) {
 
 // Whether each sample of the window is kept by itself.
 inline bool KeepsSamples(const WindowState& state) {
-  return state.storage == WindowStorage::kSorted || state.storage == WindowStorage::kSamples ||
-         state.storage == WindowStorage::kFrozen;
+  return state.storage == WindowStorage::kRanked || state.storage == WindowStorage::kSorted ||
+         state.storage == WindowStorage::kSamples || state.storage == WindowStorage::kFrozen;
 }
 
 // Bytes of one series. `panes`: of the window and its offset (WindowShape); `samples`: in the
@@ -117,6 +119,8 @@ inline double WindowStateBytes(const WindowState& state, double panes, double sa
       const double pane = per_pane <= 1 ? sample : cells * kCell;
       return kColumn + panes * pane + (panes > 1 ? 2 * std::sqrt(panes) + 2 : 1) * cells * kCell;
     }
+    case WindowStorage::kRanked:
+      return kColumn + 24 * kCell + kCell * 1.1 * samples;  // rows have some room to spare
     case WindowStorage::kSorted:
       return kColumn + 4 * kCell + kCell * samples + kCell * capacity(samples);
     case WindowStorage::kSketch: {

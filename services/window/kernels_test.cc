@@ -153,7 +153,9 @@ TEST(Families, SizesAreThoseOfTheModel) {
     ASSERT_TRUE(plan.has_value()) << f;
     const WindowState state =
         WindowStateOf(instant ? WindowKind::kInstant : WindowKind::kTime, function);
-    EXPECT_EQ(state.storage == WindowStorage::kSorted, plan->family == Family::kOrdered) << f;
+    const bool ordered =
+        state.storage == WindowStorage::kRanked || state.storage == WindowStorage::kSorted;
+    EXPECT_EQ(ordered, plan->family == Family::kOrdered) << f;
     EXPECT_EQ(state.storage == WindowStorage::kSamples, plan->family == Family::kSamples) << f;
     EXPECT_EQ(state.storage == WindowStorage::kStates, plan->family == Family::kStates) << f;
     EXPECT_EQ(state.storage == WindowStorage::kSketch, plan->family == Family::kSketch) << f;
