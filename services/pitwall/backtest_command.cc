@@ -123,13 +123,10 @@ StatusOr<std::shared_ptr<const engine::RuleSetView>> ReadGivenRules(
   ASSIGN_OR_RETURN(const int64_t interval, EvaluationInterval(flags));
   ASSIGN_OR_RETURN(const codec::RuleSet rules,
                    ReadRuleSet(flags.Many("rules"), flags.One("overrides").value_or(""), interval));
-  plan::RuleSetText text;
-  for (const codec::RuleFile& file : rules.files) text.files.push_back({file.name, file.content});
-  if (rules.overrides.has_value())
-    text.overrides = {rules.overrides->name, rules.overrides->content};
   lang::Diagnostics diagnostics;
-  ASSIGN_OR_RETURN(plan::ProgramPtr program,
-                   plan::CompileRuleSet(text, interval, &diagnostics, {.rewrite = rewrite}));
+  ASSIGN_OR_RETURN(
+      plan::ProgramPtr program,
+      plan::CompileRuleSet(RuleSetTextOf(rules), interval, &diagnostics, {.rewrite = rewrite}));
   RETURN_IF_ERROR(engine::CheckProgram(*program));
   return std::shared_ptr<const engine::RuleSetView>(
       std::make_shared<GivenRules>(std::move(program)));
