@@ -16,6 +16,14 @@ TEST(Strings, CatMixesViewsAndNumbers) {
   EXPECT_EQ(Cat("a", view, std::string("c"), 4, absl::string_view("e")), "abc4e");
 }
 
+TEST(Strings, FormatBytesHasThreeDigits) {
+  EXPECT_EQ(FormatBytes(0), "0 B");
+  EXPECT_EQ(FormatBytes(1536), "1.5 KiB");
+  EXPECT_EQ(FormatBytes(999), "999 B");
+  EXPECT_EQ(FormatBytes(1023), "0.999 KiB");
+  EXPECT_EQ(FormatBytes(5.0 * 1024 * 1024), "5 MiB");
+}
+
 TEST(Strings, FormatDoubleIsShortestAndReadsBack) {
   EXPECT_EQ(FormatDouble(1), "1");
   EXPECT_EQ(FormatDouble(0.1), "0.1");

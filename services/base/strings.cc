@@ -24,7 +24,8 @@ std::string FormatDouble(double value) {
 
 std::string FormatScaled(double value, double factor, std::span<const std::string_view> units) {
   size_t at = 0;
-  while (value >= factor && at + 1 < units.size()) {
+  // Three digits hold no 1000: 1000 KiB are 0.977 MiB.
+  while (value >= 999.5 && at + 1 < units.size()) {
     value /= factor;
     ++at;
   }
