@@ -45,8 +45,11 @@ class AlertState::Impl {
     rule_ = std::move(rule);
     params_.clear();
     for (const auto& [name, index] : rule_->parameters()) params_.emplace_back(name, 0.0);
-    annotations_vary_ = false;
-    for (const auto& t : rule_->annotations()) annotations_vary_ |= t.text.varies();
+    annotations_vary_ = annotations_ask_ = false;
+    for (const auto& t : rule_->annotations()) {
+      annotations_vary_ |= t.text.varies();
+      annotations_ask_ |= !t.text.queries().empty();
+    }
     for (auto& alert : alerts_) alert->rule_changed = true;
     column_ = nullptr;
   }
@@ -57,14 +60,15 @@ class AlertState::Impl {
       const uint32_t index = rule_->parameters()[i].second;
       params_[i].second = index < input.parameters.size() ? input.parameters[index] : 0;
     }
-    queries_ = input.queries;
     ++serial_;
     fresh_.clear();
     Bind(*input.expr);
-    RETURN_IF_ERROR(Look(input));
-    RETURN_IF_ERROR(Judge(input));
-    Apply(input, out);
-    return OkStatus();
+    queries_ = input.queries;
+    Status status = Look(input);
+    if (status.ok()) status = Judge(input);
+    if (status.ok()) Apply(input, out);
+    queries_ = nullptr;  // they are the tick's
+    return status;
   }
 
   void EndAll(EndReason reason, const Moment& at, std::vector<Transition>* out) {
@@ -116,6 +120,9 @@ class AlertState::Impl {
     out.U64(alerts_.size());
     LabelsWriter labels(out), elements(out);
     for (const auto& alert : alerts_) SaveAlert(*alert, labels, elements, out);
+    // Alerts may end before the next step, and their text says them.
+    out.U64(params_.size());
+    for (const auto& [name, value] : params_) out.Double(value);
   }
 
   void Restore(BinaryReader& in) {
@@ -132,6 +139,8 @@ class AlertState::Impl {
       firing_ += alert->firing;
       alerts_.push_back(std::move(alert));
     }
+    if (in.U64() != params_.size()) in.Fail();
+    for (auto& [name, value] : params_) value = in.ok() ? in.Double() : 0;
     if (!in.ok()) {
       alerts_.clear();
       firing_ = 0;
@@ -389,10 +398,11 @@ class AlertState::Impl {
     return out;
   }
   // The annotations as of the tick that saw it last. True when they are others than those told
-  // last.
+  // last. What queries say is known at that tick only: later the text told last stays.
   bool Reword(Alert& a) {
     const bool other_value = a.expanded_bits != std::bit_cast<uint64_t>(a.value);
     if (!a.firing || (!a.text_stale && !(annotations_vary_ && other_value))) return false;
+    if (annotations_ask_ && (queries_ == nullptr || a.seen != serial_)) return false;
     Annotations now = Expand(a, a.last_seen);
     MarkExpanded(a);
     if (now == a.annotations) return false;
@@ -423,12 +433,13 @@ class AlertState::Impl {
 
   AlertRulePtr rule_;
   bool annotations_vary_ = false;
+  bool annotations_ask_ = false;  // they have queries
   const AlertOptions options_;
   std::vector<std::unique_ptr<Alert>> alerts_;  // by labels
   std::vector<Alert*> by_place_;                // those whose element is in column_
   eval::LabelColumnPtr column_;                 // of expr at the last Step
   std::vector<std::pair<std::string, double>> params_;
-  TemplateQueries* queries_ = nullptr;  // of the step
+  TemplateQueries* queries_ = nullptr;  // of the step; null outside of one
   uint64_t serial_ = 0;
   size_t firing_ = 0;
   // Scratch of one Step.

@@ -55,6 +55,60 @@ TEST(AlertUpdate, TheLastWordsAreOfTheTickThatSawItLast) {
   }
 }
 
+class OneSample final : public TemplateQueries {
+ public:
+  explicit OneSample(double value) : value_(value) {}
+  StatusOr<std::shared_ptr<const std::vector<templates::QuerySample>>> Run(uint32_t) override {
+    return std::make_shared<const std::vector<templates::QuerySample>>(
+        std::vector<templates::QuerySample>{{Labels(), value_}});
+  }
+
+ private:
+  double value_;
+};
+
+// Queries are answered at the tick and never after it; parameters outlive a restore.
+TEST(AlertUpdate, AnIssueThatEndsBetweenTicksKeepsItsText) {
+  AlertScript s;
+  s.rule.annotations = {
+      {"asks", R"({{ query "q" | first | value }} {{ $value }})", {plan::NodeId(0)}}};
+  AlertScript reads;
+  reads.space.parameters = {{"pack/group/Hot", "low", 3}};
+  reads.rule.parameters = {0};
+  reads.rule.annotations = {{"reads", "{{ $value }} over {{ $params.low }}", {}}};
+  const auto column = ColumnOfX({"1"}, "a");
+  for (const AlertScript* script : {&s, &reads}) {
+    for (const bool restored : {false, true}) {
+      AlertState state = script->Make();
+      std::vector<Transition> out;
+      const std::vector<double> parameters = {4};
+      for (const auto& [seconds, text] :
+           std::vector<std::pair<int64_t, std::string>>{{0, "1=5"}, {10, "1=7"}}) {
+        const Elements e = Parse(column, text);
+        const eval::Vector v = e.View();
+        OneSample queries(static_cast<double>(100 + seconds));
+        AlertInput input;
+        input.at.tick = input.at.time_ns = seconds * kSecond;
+        input.expr = &v;
+        input.parameters = parameters;
+        input.queries = &queries;
+        ASSERT_TRUE(state.Step(input, &out).ok());
+      }
+      if (restored) {
+        BinaryWriter saved;
+        state.Save(saved);
+        state = script->Make();
+        BinaryReader in(saved.data());
+        state.Restore(in);
+        ASSERT_TRUE(in.ok());
+      }
+      state.EndAll(EndReason::kJobEnded, {.tick = 20 * kSecond, .time_ns = 20 * kSecond}, &out);
+      EXPECT_EQ(out.back().kind, TransitionKind::kResolved);
+      EXPECT_EQ(out.back().annotations.at(0).second, script == &s ? "100 5" : "7 over 4");
+    }
+  }
+}
+
 TEST(AlertUpdate, EveryFiveMinutesWhileOpen) {
   AlertScript s;
   s.rule.annotations = {{"summary", "constant"}};
