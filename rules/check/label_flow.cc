@@ -97,9 +97,8 @@ LabelFlow OfCall(const ExprContext& context, const lang::CallExpr& call) {
   if (name == "vector" || name == "scalar") return None();
   if (name == "label_replace" || name == "label_join") {
     if (const std::string* label = TextArgument(call, 1)) {
-      const bool sure = out.sure.contains(*label);
-      out.Add(*label);  // it may be replaced by nothing
-      if (!sure) out.sure.erase(*label);
+      out.Add(*label);
+      out.sure.erase(*label);  // it may be replaced by nothing
     }
   }
   if (StartsWith(name, "histogram_")) {

@@ -158,8 +158,9 @@ class OutcomeChecker {
     };
     const Expr& window = lang::Unwrap(*call.arguments[0]);
     if (const auto* selector = window.As<lang::SelectorExpr>()) {
-      if (selector->window == lang::WindowSyntax::kSamples && selector->samples == 1)
-        cause(selector->window_span, "this window holds one");
+      const bool counted = selector->window == lang::WindowSyntax::kSamples ||
+                           selector->window == lang::WindowSyntax::kFirst;
+      if (counted && selector->samples == 1) cause(selector->window_span, "this window holds one");
     } else if (const auto* subquery = window.As<lang::SubqueryExpr>()) {
       const int64_t step = subquery->step ? subquery->step->nanos : context_.group.subquery_step;
       if (subquery->range.nanos <= step)
@@ -206,9 +207,8 @@ class OutcomeChecker {
       const std::string why =
           NeverMatches(binary, LabelsOf(context_, *binary.left), LabelsOf(context_, *binary.right));
       if (!why.empty()) {
-        out.never = true;
         causes_.push_back({binary.op_span, Cat("the two sides of ", lang::OpText(binary.op),
-                                               " never match: ", why)});
+                                               " match only where labels are missing: ", why)});
       }
     }
     if (!lang::IsComparison(binary.op)) {
@@ -291,8 +291,9 @@ class OutcomeChecker {
         if (const std::string why = NeverMatches(binary, LabelsOf(context_, *binary.left),
                                                  LabelsOf(context_, *binary.right));
             !why.empty()) {
-          out.never = true;
-          causes_.push_back({binary.op_span, Cat("the two sides of and never match: ", why)});
+          causes_.push_back(
+              {binary.op_span,
+               Cat("the two sides of and match only where labels are missing: ", why)});
         } else if (default_matching && Contradict(binary)) {
           out.never = true;
         }
@@ -304,7 +305,8 @@ class OutcomeChecker {
         if (const std::string why = NeverMatches(binary, LabelsOf(context_, *binary.left),
                                                  LabelsOf(context_, *binary.right));
             !why.empty()) {
-          causes_.push_back({binary.op_span, Cat("unless takes nothing away: ", why)});
+          causes_.push_back(
+              {binary.op_span, Cat("unless takes away only where labels are missing: ", why)});
         } else if (default_matching && TakesAllAway(binary)) {
           out.never = true;
           causes_.push_back({binary.op_span,
@@ -369,13 +371,27 @@ class OutcomeChecker {
     }
   }
 
+  // Two sides with equal texts are one series only where each selector names its metric: matching
+  // leaves names out.
+  static bool NamesMetrics(const Expr& root) {
+    bool named = true;
+    lang::Visit(root, [&](const Expr& expr) {
+      const auto* selector = expr.As<lang::SelectorExpr>();
+      named = named && (selector == nullptr || !MetricNameOf(*selector).empty());
+    });
+    return named;
+  }
+
   bool Contradict(const BinaryExpr& binary) {
     std::vector<Bound> left, right;
     Bounds(*binary.left, &left);
     Bounds(*binary.right, &right);
     for (const Bound& a : left) {
       for (const Bound& b : right) {
-        if (!IsEmpty(Intersect(a.range, b.range)) || !lang::Equal(*a.subject, *b.subject)) continue;
+        if (!IsEmpty(Intersect(a.range, b.range)) || !lang::Equal(*a.subject, *b.subject) ||
+            !NamesMetrics(*a.subject)) {
+          continue;
+        }
         causes_.push_back(
             {binary.op_span,
              Cat("the two sides contradict each other: ", context_.source.Text(a.subject->span),
@@ -387,6 +403,7 @@ class OutcomeChecker {
   }
 
   bool TakesAllAway(const BinaryExpr& binary) const {
+    if (!NamesMetrics(*binary.left)) return false;
     if (lang::Equal(lang::Unwrap(*binary.left), lang::Unwrap(*binary.right))) return true;
     // The right side must be this one comparison, or it asks for more.
     std::vector<Bound> left, right;
@@ -417,6 +434,20 @@ bool IsWatchdog(std::string_view name) {
   return false;
 }
 
+// Whether some elements are left out on the way: count(up == 0) > 0 asks whether there are any.
+bool LeavesOut(const Expr& root) {
+  bool out = false;
+  lang::Visit(root, [&](const Expr& expr) {
+    if (const auto* binary = expr.As<BinaryExpr>()) {
+      out = out || binary->op == BinaryOp::kAnd || binary->op == BinaryOp::kUnless ||
+            (lang::IsComparison(binary->op) && !binary->return_bool);
+    }
+    const auto* call = expr.As<lang::CallExpr>();
+    out = out || (call != nullptr && StartsWith(call->function, "absent"));
+  });
+  return out;
+}
+
 // Why an alert fires for every series that is there, or "".
 std::string FiresForAll(const ExprContext& context, const Expr& root) {
   const Expr& expr = lang::Unwrap(root);
@@ -433,6 +464,7 @@ std::string FiresForAll(const ExprContext& context, const Expr& root) {
   const Outcome& subject = TypeOf(*binary->left) == Type::kVector ? left : right;
   if (subject.range.IsPoint() || !subject.measured || left.parameter || right.parameter) return {};
   if (!AlwaysTrue(binary->op, left.range, right.range)) return {};
+  if (LeavesOut(*binary->left) || LeavesOut(*binary->right)) return {};
   return Cat("this is true for every number that ", context.source.Text(expr.span),
              " can compare, so the alert fires for every series that is there");
 }

@@ -182,12 +182,13 @@ TEST(Warnings, MatchersThatContradict) {
 TEST(Warnings, SidesThatCannotMatch) {
   const std::pair<const char*, const char*> cases[] = {
       {"sum by (x) (a) and sum by (y) (b)",
-       "the alert can never fire: the two sides of and never match: all labels must be equal, and "
-       "the left side has a label \"x\" that the right side cannot have: add on(…) or ignoring(…)"},
+       "warning: the two sides of and match only where labels are missing: all labels must be "
+       "equal, and the left side has a label \"x\" that the right side cannot have: add on(…) or "
+       "ignoring(…)"},
       {"sum by (x, y) (a) / sum by (x) (b) > 1", "the left side has a label \"y\""},
       {"sum by (x) (a) / sum by (x, y) (b) > 1", "the right side has a label \"y\""},
       {"hw_gpu_utilization_ratio > 0.5 and sum(b) > 1", "that the right side cannot have"},
-      {"sum by (x) (a) > 5 unless sum(b) > 1", "unless takes nothing away"},
+      {"sum by (x) (a) > 5 unless sum(b) > 1", "unless takes away only where labels are missing"},
       {"a > 1 and on (z) sum by (x) (b) > 1",
        "on(z): the right side has no label \"z\", it has been aggregated away"},
       {"sum without (z) (a) > on (z) b", "on(z): the left side has no label \"z\""},
@@ -204,6 +205,7 @@ TEST(Warnings, SidesThatCannotMatch) {
         "sum by (x) (a) and on () sum(b) > 1", "a / sum(b) > 1", "a > 1 and b > 1",
         "sum by (x) (a) * on (x) group_left (z) b > 1",
         "hw_gpu_utilization_ratio > 0.5 and on (node) sum by (node) (b) > 1",
+        "label_replace(a{x=\"1\"}, \"x\", \"\", \"\", \"\") - sum without (x) (b) > 1",
         "sum by (x) (label_replace(a, \"x\", \"$1\", \"y\", \"(.*)\")) > 1",
         "sum by (v) (count_values(\"v\", a)) > 1",
         "sum without (z) (a) and sum without (z) (b) > 1", "sum by (x) (sum by (x, y) (a)) > 1",
@@ -220,8 +222,9 @@ TEST(Warnings, AlertsThatAlwaysFire) {
   EXPECT_THAT(OfAlert("a > bool 5"), HasSubstr("leave bool away"));
   EXPECT_THAT(OfAlert("count_over_time(a[1m]) >= 0"),
               HasSubstr("the alert fires for every series that is there"));
-  for (const char* expr : {"absent(a)", "absent(a) == 1", "vector(time()) % 60 < 30", "a or b", "a",
-                           "a >= 0", "group(a) == 1"}) {
+  for (const char* expr : {"count(up == 0) > 0", "sum(rate(a[1m]) > 0.1) > 0", "max(a > 5) > 0",
+                           "count by (x) (a and b) >= 1", "absent(a)", "absent(a) == 1",
+                           "vector(time()) % 60 < 30", "a or b", "a", "a >= 0", "group(a) == 1"}) {
     EXPECT_THAT(OfAlert(expr), IsEmpty()) << expr;
   }
   EXPECT_THAT(OfRecord("vector(1)"), IsEmpty());
