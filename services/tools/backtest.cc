@@ -203,7 +203,8 @@ int64_t HistoryOf(const engine::RuleSetView& rules) {
   engine::EngineCounters ignored;
   for (size_t i = 0; i < program->spaces.size(); ++i) {
     for (const Demand& demand : program->spaces[i].demands.demands) {
-      if (demand.kind == WindowKind::kAttempt) return kMaxPosition;
+      if (demand.kind == WindowKind::kAttempt || demand.kind == WindowKind::kFirst)
+        return kMaxPosition;
       int64_t reach = 0;  // of the last N samples, which may lie a look-back apart
       if (demand.kind == WindowKind::kSamples &&
           (__builtin_mul_overflow(demand.range, demand.lookback, &reach) || reach > kMaxPosition))
