@@ -219,8 +219,8 @@ bool LineParser::Timestamp(int64_t* time_ns) {
   if (dialect_ == Dialect::kOpenMetrics) {
     parsed = ParseSeconds(word);
   } else if (const auto millis = ParseInt(word);
-             millis && std::abs(*millis) < kMaxPosition / 1'000'000) {
-    if (std::abs(*millis) < kLeastMillis) {
+             millis && *millis > -kMaxPosition / 1'000'000 && *millis < kMaxPosition / 1'000'000) {
+    if (*millis > -kLeastMillis && *millis < kLeastMillis) {
       return Fail(first, Cat("the timestamp ", word,
                              " lies in 1970 if it counts milliseconds; if it counts seconds, this "
                              "is OpenMetrics, and the file is cut short"));
@@ -266,7 +266,7 @@ std::optional<int64_t> ParseSeconds(std::string_view text) {
     const bool sign = !power.empty() && (power[0] == '+' || power[0] == '-');
     if (power.size() == (sign ? 1U : 0U) || !IsDigit(power[sign ? 1 : 0])) return std::nullopt;
     const auto parsed = ParseInt(power);
-    if (!parsed.has_value() || std::abs(*parsed) > 10'000) return std::nullopt;
+    if (!parsed.has_value() || *parsed < -10'000 || *parsed > 10'000) return std::nullopt;
     exponent += *parsed;
   }
   if (mantissa == 0) return 0;
