@@ -10,6 +10,7 @@
 #include "services/base/strings.h"
 #include "services/model/pane_grid.h"
 #include "services/model/position.h"
+#include "services/model/window_limits.h"
 
 namespace pitwall::plan {
 namespace {
@@ -231,9 +232,12 @@ class RuleWalk {
     cost.samples = demand.kind == WindowKind::kSamples || demand.kind == WindowKind::kFirst ? range
                    : demand.kind == WindowKind::kTime ? range / static_cast<double>(apart)
                                                       : 1;
+    const WindowState state = WindowStateOf(demand.kind, demand.function);
+    // A window that keeps its samples keeps no more.
+    if (KeepsSamples(state))
+      cost.samples = std::min(cost.samples, static_cast<double>(kMaxKeptSamples));
     const double held =
         cost.samples + static_cast<double>(demand.offset) / static_cast<double>(apart);
-    const WindowState state = WindowStateOf(demand.kind, demand.function);
     cost.state_bytes = WindowStateBytes(state, static_cast<double>(cost.shape.panes), held);
     const FamilyWork work = WorkOf(demand, state.family);
     const int64_t interval = std::max<int64_t>(demand.interval, 1);

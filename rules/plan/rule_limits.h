@@ -15,8 +15,8 @@ namespace pitwall::plan {
 
 // The names are those of the configuration (rules.limits) and of `rules check --limit NAME=VALUE`.
 struct RuleLimits {
-  // State of one series: a rule at this limit over 10,000 series holds 40 GiB.
-  int64_t state_bytes_per_series = int64_t{4} << 20;
+  // State of one series: a rule at this limit over 1,000 series holds 16 GiB.
+  int64_t state_bytes_per_series = int64_t{16} << 20;
   // Work of one series and evaluation, nanoseconds: 1 ms is one core for 1,000 series at 1 s.
   int64_t work_ns_per_series = 1'000'000;
   // Subqueries in subqueries; each level multiplies the evaluations of the one inside.

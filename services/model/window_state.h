@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "services/model/demand.h"
+#include "services/model/window_limits.h"
 
 namespace pitwall {
 
@@ -99,6 +100,10 @@ inline bool KeepsSamples(const WindowState& state) {
 // 300 bytes). Rows have next to no spare capacity, lists of samples up to twice what they hold;
 // older panes of long windows are packed, to a fraction where values repeat.
 inline double WindowStateBytes(const WindowState& state, double panes, double samples) {
+  // Windows hold no more; a series with more has no result.
+  if (KeepsSamples(state)) samples = std::min(samples, static_cast<double>(kMaxKeptSamples));
+  if (state.storage == WindowStorage::kSketch)
+    samples = std::min(samples, static_cast<double>(kMaxSketchSamples));
   constexpr double kCell = 8;
   constexpr double kColumn = 9;  // the result: a double and a byte
   const auto capacity = [](double length) {
@@ -125,11 +130,11 @@ inline double WindowStateBytes(const WindowState& state, double panes, double sa
       return kColumn + 4 * kCell + kCell * samples + kCell * capacity(samples);
     case WindowStorage::kSketch: {
       constexpr double kEntry = 4, kBucket = 8, kBuckets = 704;  // of eleven powers of two
-      return kColumn + 12 * kCell + kEntry * capacity(samples) +
-             kBucket * std::min(samples, kBuckets);
+      return kColumn + 12 * kCell + kEntry * 1.25 * samples + kBucket * std::min(samples, kBuckets);
     }
     case WindowStorage::kStates:  // at worst every sample is another state
-      return kColumn + 4 * kCell + 2 * kCell * capacity(samples);
+      return kColumn + 7 * kCell +
+             5 * kCell * std::min(samples, 1.25 * static_cast<double>(kMaxKeptSamples));
     case WindowStorage::kFrozen:
       return kColumn + 5 * kCell + 2 * kCell * samples;
     case WindowStorage::kSamples: {

@@ -79,7 +79,7 @@ class SeriesStore final : public ColumnView {
   static constexpr uint32_t kMaxFirstSamples = pitwall::kMaxFirstSamples;
 
   // A sketch keeps so many samples (a run of like ones in one pane is one) of a series.
-  static constexpr uint32_t kMaxSketchSamples = 1U << 20;
+  static constexpr uint32_t kMaxSketchSamples = pitwall::kMaxSketchSamples;
 
   // Whether the store can serve this demand: InvalidArgument for a range, interval, offset or
   // function that cannot be, ResourceExhausted beyond kMaxPanes (functions that keep each sample:

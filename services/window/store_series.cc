@@ -154,7 +154,7 @@ int64_t SeriesStore::State::HorizonOf(uint32_t selector) const {
   for (const Demand& demand : demands->demands) {
     if (demand.selector != selector) continue;
     if (demand.kind == WindowKind::kAttempt || demand.kind == WindowKind::kFirst)
-      return kMaxPosition;  // for as long as the attempt lasts
+      return kMaxPosition;
     const int64_t range = demand.kind == WindowKind::kTime ? demand.range : 0;
     horizon = std::max(horizon, range + demand.lookback + demand.offset);
   }
