@@ -172,6 +172,19 @@ TEST(RuleLimits, AreSetByName) {
     EXPECT_FALSE(SetLimit(bad, &limits).ok()) << bad;
 }
 
+// A family that the table of measured work forgets would cost nothing.
+TEST(RuleCost, EveryWindowFunctionCosts) {
+  for (const char* expr :
+       {"sum_over_time(a[1m])", "stddev_over_time(a[1m])", "max_over_time(a[1m])",
+        "last_over_time(a[1m])", "rate(a[1m])", "irate(a[1m])", "changes(a[1m])",
+        "ts_of_max_over_time(a[1m])", "deriv(a[1m])", "quantile_over_time(0.5, a[1m])",
+        "mad_over_time(a[1m])", "double_exponential_smoothing(a[1m], 0.5, 0.5)",
+        "share_over_time(a[1m])", "sketch_quantile_over_time(0.5, a[1m])",
+        "outlier_period_over_time(a[1m], 3)", "avg_over_time(a[first 5 samples])"}) {
+    EXPECT_GT(CostOfExpr(Cat(expr, " > 1")).windows.at(0).ns_per_second, 0) << expr;
+  }
+}
+
 TEST(RuleCost, TextOfAmounts) {
   EXPECT_EQ(FormatNanos(12.34), "12.3 ns");
   EXPECT_EQ(FormatNanos(4500), "4.5 us");

@@ -79,7 +79,8 @@ Demand DemandOf(const Case& c, int window) {
   demand.interval = kSecond;
   if (c.kind == WindowKind::kTime) demand.range = window * kSecond;
   if (c.kind == WindowKind::kSamples) demand.range = window;
-  if (c.kind == WindowKind::kInstant || c.kind == WindowKind::kSamples)
+  if (c.kind == WindowKind::kInstant || c.kind == WindowKind::kSamples ||
+      c.function == WindowFunction::kShare)
     demand.lookback = 300 * kSecond;
   for (const double argument : c.arguments) {
     if (!demand.arguments.empty()) demand.arguments += ",";
