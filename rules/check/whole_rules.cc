@@ -77,8 +77,8 @@ void DuplicateRules::Check(const CheckedGroup& group, const lang::RuleText& rule
   for (const lang::ParameterText& parameter : rule.parameters)
     CatTo(key, "$", parameter.name, "=", FormatDouble(parameter.value), "\n");
   // Alerts of one name and expression for two severities differ in these.
-  CatTo(key, rule.hold, " ", rule.keep_firing, " ",
-        rule.clear ? lang::Print(*rule.clear->expr) : "");
+  CatTo(key, rule.hold, " ", rule.keep_firing, " ");
+  if (rule.clear && rule.clear->expr != nullptr) key += lang::Print(*rule.clear->expr);
   const std::string place = Cat(group.file->file->name(), ":", rule.position.line);
   const auto [found, inserted] = seen_.emplace(std::move(key), place);
   if (inserted) return;
