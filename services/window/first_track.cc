@@ -96,11 +96,7 @@ void FirstTrack::ForgetAnswers() {
 }
 
 void FirstTrack::Remap(const std::vector<uint32_t>& keep) {
-  std::vector<Column> columns(keep.size());
-  for (size_t i = 0; i < keep.size(); ++i) {
-    if (keep[i] < columns_.size()) columns[i] = std::move(columns_[keep[i]]);
-  }
-  columns_ = std::move(columns);
+  KeepColumns(keep, &columns_);
   ForgetAnswers();
 }
 

@@ -182,13 +182,7 @@ void SampleTrack::Read(const Demand& demand, int64_t tick, int64_t after,
   }
 }
 
-void SampleTrack::Remap(const std::vector<uint32_t>& keep) {
-  std::vector<Samples> columns(keep.size());
-  for (size_t i = 0; i < keep.size(); ++i) {
-    if (keep[i] < columns_.size()) columns[i] = std::move(columns_[keep[i]]);
-  }
-  columns_ = std::move(columns);
-}
+void SampleTrack::Remap(const std::vector<uint32_t>& keep) { KeepColumns(keep, &columns_); }
 
 void SampleTrack::ClearColumns(const std::vector<uint32_t>& columns) {
   for (const uint32_t column : columns) columns_[column] = Samples();
@@ -221,8 +215,13 @@ void SampleTrack::Load(BinaryReader& in, size_t columns) {
   columns_.assign(n, Samples());
   for (size_t c = 0; c < n && in.ok(); ++c) {
     columns_[c].lost = in.I64();
-    columns_[c].limit = static_cast<uint32_t>(in.U64());
+    const uint64_t limit = in.U64();
     const size_t samples = in.Count(9);
+    // As Shrink leaves them: a list beyond its limit would never be shrunk again.
+    if (limit < 1 || limit > std::max<uint64_t>(64, max_samples_ + max_samples_ / 4) ||
+        samples > limit)
+      in.Fail();
+    columns_[c].limit = static_cast<uint32_t>(limit);
     for (size_t i = 0; i < samples && in.ok(); ++i) {
       const int64_t position = in.I64();
       columns_[c].list.push_back({position, in.Double()});

@@ -5,12 +5,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "services/base/binary.h"
 #include "services/model/demand.h"
 
 namespace pitwall::window {
+
+// What Remap of a track by series does: column i of the result was column keep[i].
+template <typename Column>
+void KeepColumns(const std::vector<uint32_t>& keep, std::vector<Column>* columns) {
+  std::vector<Column> kept(keep.size());
+  for (size_t i = 0; i < keep.size(); ++i) {
+    if (keep[i] < columns->size()) kept[i] = std::move((*columns)[keep[i]]);
+  }
+  *columns = std::move(kept);
+}
 
 // Not thread-safe. Columns are those of the selector; the owner tells their number.
 class SeriesTrack {

@@ -9,6 +9,7 @@
 #include "services/model/value.h"
 #include "services/window/first_track.h"
 #include "services/window/outlier_period.h"
+#include "services/window/sample_track.h"
 #include "services/window/state_track.h"
 #include "services/window/store_for_test.h"
 
@@ -272,6 +273,27 @@ TEST(SeriesTracks, DamagedStateIsRefused) {
     BinaryWriter again;
     track->Save(again);
     EXPECT_EQ(again.data(), out.data());
+  }
+}
+
+TEST(SeriesTracks, ListsThatWouldGrowForEverAreRefused) {
+  const auto loads = [](uint64_t limit, bool states) {
+    BinaryWriter out;
+    if (states) out.I64(kMinPosition);  // after which samples count
+    out.U64(1);
+    out.I64(kMinPosition);  // lost
+    out.U64(limit);
+    out.U64(0);
+    BinaryReader in(out.data());
+    SampleTrack samples(100);
+    StateTrack of_states(60 * kSecond, kMinPosition, 100);
+    (states ? static_cast<SeriesTrack&>(of_states) : samples).Load(in, 1);
+    return in.Finish("track").ok();
+  };
+  for (const bool states : {false, true}) {
+    EXPECT_TRUE(loads(64, states));
+    EXPECT_FALSE(loads(0, states));
+    EXPECT_FALSE(loads(UINT32_MAX, states));
   }
 }
 

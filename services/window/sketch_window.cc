@@ -8,6 +8,7 @@
 #include "services/model/position.h"
 #include "services/model/value.h"
 #include "services/model/window_limits.h"
+#include "services/window/series_track.h"
 
 namespace pitwall::window {
 namespace {
@@ -203,13 +204,7 @@ void SketchWindow::Read(int64_t tick, double phi, double* values, uint8_t* prese
   }
 }
 
-void SketchWindow::Remap(const std::vector<uint32_t>& keep) {
-  std::vector<Column> columns(keep.size());
-  for (size_t i = 0; i < keep.size(); ++i) {
-    if (keep[i] < columns_.size()) columns[i] = std::move(columns_[keep[i]]);
-  }
-  columns_ = std::move(columns);
-}
+void SketchWindow::Remap(const std::vector<uint32_t>& keep) { KeepColumns(keep, &columns_); }
 
 void SketchWindow::ClearColumns(const std::vector<uint32_t>& columns) {
   for (const uint32_t column : columns) columns_[column] = Column();

@@ -34,9 +34,6 @@ class SketchWindow {
   // some of its samples has no result.
   SketchWindow(PaneGrid grid, int64_t panes, int64_t delay, uint32_t max_entries);
 
-  bool Is(const PaneGrid& grid, int64_t panes, int64_t delay) const {
-    return grid == grid_ && panes == panes_ && delay == delay_;
-  }
   // Before the first sample.
   void set_phase(int64_t phase) { grid_.phase = phase; }
 

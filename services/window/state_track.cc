@@ -104,13 +104,7 @@ void StateTrack::Read(const Demand& demand, int64_t tick, int64_t /*after*/,
   }
 }
 
-void StateTrack::Remap(const std::vector<uint32_t>& keep) {
-  std::vector<Column> columns(keep.size());
-  for (size_t i = 0; i < keep.size(); ++i) {
-    if (keep[i] < columns_.size()) columns[i] = std::move(columns_[keep[i]]);
-  }
-  columns_ = std::move(columns);
-}
+void StateTrack::Remap(const std::vector<uint32_t>& keep) { KeepColumns(keep, &columns_); }
 
 void StateTrack::ClearColumns(const std::vector<uint32_t>& columns) {
   for (const uint32_t column : columns) columns_[column] = Column();
@@ -151,8 +145,13 @@ void StateTrack::Load(BinaryReader& in, size_t columns) {
   for (size_t c = 0; c < n && in.ok(); ++c) {
     Column& column = columns_[c];
     column.lost = in.I64();
-    column.limit = static_cast<uint32_t>(in.U64());
+    const uint64_t limit = in.U64();
     const size_t stretches = in.Count(3);
+    // As Shrink leaves them: a list beyond its limit would never be shrunk again.
+    if (limit < 1 || limit > std::max<uint64_t>(16, max_stretches_ + max_stretches_ / 4) ||
+        stretches > limit)
+      in.Fail();
+    column.limit = static_cast<uint32_t>(limit);
     if (stretches == 0) continue;
     Totals before;
     before.known = in.I64();
