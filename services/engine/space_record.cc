@@ -1,7 +1,9 @@
 // What rules write into the series: outputs of recording rules, ALERTS, and the stale markers where
 // they end (rules/group.go of Prometheus says when).
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <set>
 
 #include "services/base/strings.h"
 #include "services/engine/rule_state.h"
@@ -12,15 +14,16 @@ namespace pitwall::engine {
 
 namespace {
 
-// Whether what `old` recorded is for `now` to end: it is the same rule, or (not `unchanged`) one
-// that records under the same name and labels.
-bool MayInherit(const plan::Rule& now, const plan::Rule& old, bool unchanged) {
-  if (now.kind != old.kind || now.alert != old.alert) return false;
-  if (unchanged) return now.name == old.name && now.fingerprint == old.fingerprint;
-  return std::equal(now.labels.begin(), now.labels.end(), old.labels.begin(), old.labels.end(),
-                    [](const plan::Template& x, const plan::Template& y) {
-                      return x.name == y.name && x.text == y.text;
-                    });
+// Equal for rules that record under one name and labels.
+std::string RecordedAs(const plan::Rule& rule) {
+  std::string key = Cat(rule.kind == plan::RuleKind::kAlert ? "alert " : "record ", rule.alert);
+  for (const plan::Template& label : rule.labels)
+    CatTo(key, "\n", Quote(label.name), "=", Quote(label.text));
+  return key;
+}
+// Equal for rules that did not change.
+std::string Unchanged(const plan::Rule& rule) {
+  return Cat(RecordedAs(rule), "\n", rule.name, "\n", rule.fingerprint);
 }
 
 }  // namespace
@@ -157,26 +160,27 @@ void SpaceRunner::HandOverRecorded(std::vector<GroupState>* old, const plan::Spa
     orphans.insert(orphans.end(), (*old)[g].orphans.begin(), (*old)[g].orphans.end());
     // A rule that did not change hands over to itself; of the others the first to the first with
     // the same name and labels.
-    std::vector<const RuleState*> done;
-    const auto is_done = [&](const RuleState* state) {
-      return std::find(done.begin(), done.end(), state) != done.end();
-    };
-    for (const bool unchanged : {true, false}) {
-      for (const auto& state : (*old)[g].rules) {
-        if (group == nullptr || is_done(state.get())) continue;
-        for (const auto& heir : group->rules) {
-          if (is_done(heir.get()) || !MayInherit(*heir->rule, *state->rule, unchanged)) continue;
-          heir->last_written = std::move(state->last_written);
-          done.push_back(heir.get());
-          done.push_back(state.get());
-          break;
-        }
-      }
+    std::vector<RuleState*> heirs, givers;
+    for (const auto& state : (*old)[g].rules) givers.push_back(state.get());
+    for (size_t k = 0; group != nullptr && k < group->rules.size(); ++k)
+      heirs.push_back(group->rules[k].get());
+    for (const auto key_of : {Unchanged, RecordedAs}) {
+      std::multimap<std::string, RuleState*> by_key;  // equal keys stay in the order of the rules
+      for (RuleState* heir : heirs) by_key.emplace(key_of(*heir->rule), heir);
+      std::set<const RuleState*> done;
+      std::erase_if(givers, [&](RuleState* giver) {
+        const std::string key = key_of(*giver->rule);
+        const auto heir = by_key.lower_bound(key);
+        if (heir == by_key.end() || heir->first != key) return false;
+        heir->second->last_written = std::move(giver->last_written);
+        done.insert(heir->second);
+        by_key.erase(heir);
+        return true;
+      });
+      std::erase_if(heirs, [&](const RuleState* heir) { return done.contains(heir); });
     }
-    for (const auto& state : (*old)[g].rules) {
-      if (!is_done(state.get()))
-        orphans.insert(orphans.end(), state->last_written.begin(), state->last_written.end());
-    }
+    for (const RuleState* giver : givers)
+      orphans.insert(orphans.end(), giver->last_written.begin(), giver->last_written.end());
   }
   // The series of groups that are gone end with them. What the store has no room for ends by the
   // look-back.
