@@ -32,7 +32,7 @@ int ReadChoice(StrictMap& map, std::string_view key, std::span<const std::string
 MetricInfo ReadMetric(const Node& node, std::vector<Problem>* problems) {
   constexpr std::string_view kKinds[] = {"gauge", "counter"};
   constexpr std::string_view kClocks[] = {"time", "step"};
-  constexpr std::string_view kProducers[] = {"collector", "client", "engine"};
+  constexpr std::string_view kProducers[] = {"collector", "client", "engine", "foreign"};
   MetricInfo metric;
   StrictMap map(node, "a metric", problems);
   for (const auto& [key, field] : {std::pair{"name", &metric.name}, std::pair{"unit", &metric.unit},

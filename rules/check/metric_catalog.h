@@ -12,7 +12,8 @@
 namespace pitwall::check {
 
 enum class MetricKind { kGauge, kCounter };
-enum class Producer { kCollector, kClient, kEngine };
+// kForeign: an exporter of others; derive.yaml makes canonical series of what it sends.
+enum class Producer { kCollector, kClient, kEngine, kForeign };
 
 // A second name of the same series; its values times `factor` are in our unit.
 struct MetricAlias {

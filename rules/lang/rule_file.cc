@@ -187,11 +187,12 @@ class Reader {
     ReadScope(map, group, &rule);
     ReadParameters(map, &rule);
     ReadNeeds(map, &rule);
+    ReadExplains(map, &rule);
     rule.labels = ReadTexts(map, "labels", "label");
     rule.annotations = ReadTexts(map, "annotations", "annotation");
     if (!rule.alert) {
       for (const std::string_view key :
-           {"for", "keep_firing_for", "clear", "scope", "needs", "annotations"}) {
+           {"for", "keep_firing_for", "clear", "scope", "needs", "explains", "annotations"}) {
         if (map.Get(key) != nullptr && !(key == "for" && rule.hold == 0)) {
           Add(map.KeyPosition(key), Cat("invalid field ", Quote(key), " in a recording rule"));
         }
@@ -230,15 +231,60 @@ class Reader {
         Add(entry.key_position, Cat("invalid parameter name: ", Quote(entry.key)));
         continue;
       }
-      const StatusOr<double> value = entry.value.AsNumber();
-      if (!value.ok()) {
-        Add(entry.value.position(),
-            Cat("parameter ", Quote(entry.key), " must be a number, found ",
-                entry.value.IsScalar() ? Quote(entry.value.scalar())
-                                       : std::string(entry.value.KindName())));
-      }
       // Kept also when it is broken, so that its uses are not reported as unknown.
-      rule->parameters.push_back({entry.key, value.ok() ? *value : 0, entry.key_position});
+      ParameterText& parameter = rule->parameters.emplace_back();
+      parameter.name = entry.key;
+      parameter.position = entry.key_position;
+      if (entry.value.IsMap()) {
+        StrictMap described(entry.value, "a parameter", &problems_);
+        if (const Node* value = described.Get("value")) {
+          parameter.value = ReadParameter(entry.key, *value);
+        } else {
+          described.Add(entry.value.position(),
+                        Cat("parameter ", Quote(entry.key), " needs \"value\""));
+        }
+        parameter.unit = described.String("unit").value_or("");
+        parameter.help = described.String("help").value_or("");
+        described.Finish();
+      } else {
+        parameter.value = ReadParameter(entry.key, entry.value);
+      }
+    }
+  }
+
+  double ReadParameter(std::string_view name, const Node& node) {
+    const StatusOr<double> value = node.AsNumber();
+    if (value.ok()) return *value;
+    Add(node.position(),
+        Cat("parameter ", Quote(name), " must be a number, found ",
+            node.IsScalar() ? Quote(node.scalar()) : std::string(node.KindName())));
+    return 0;
+  }
+
+  void ReadExplains(StrictMap& map, RuleText* rule) {
+    const Node* explains = map.Get("explains");
+    if (explains == nullptr) return;
+    if (!explains->IsSequence()) {
+      Add(explains->position(),
+          Cat("\"explains\": expected a list of alerts, found ", explains->KindName()));
+      return;
+    }
+    for (const Node& item : explains->items()) {
+      ExplainsText& explained = rule->explains.emplace_back();
+      explained.position = item.position();
+      if (item.IsMap()) {
+        StrictMap fields(item, "an explained alert", &problems_);
+        explained.alert = fields.String("alert").value_or("");
+        explained.equal = fields.Strings("equal").value_or(std::vector<std::string>());
+        fields.Finish();
+      } else if (item.IsScalar()) {
+        explained.alert = item.scalar();
+      }
+      if (explained.alert.empty()) {
+        Add(item.position(), "\"explains\": expected the name of an alert");
+      } else if (explained.alert == rule->name) {
+        Add(item.position(), "a rule cannot explain its own issues");
+      }
     }
   }
 

@@ -34,9 +34,20 @@ struct NamedText {
   const std::string& text() const { return source.text(); }
 };
 
+// `name: 10`, or `name: {value: 10, unit: percent, help: below this a GPU idles}`.
 struct ParameterText {
   std::string name;
   double value = 0;
+  std::string unit;
+  std::string help;
+  Position position;
+};
+
+// Which issues an issue of the rule explains: those of `alert` (its name, in any pack) in the same
+// job whose labels named in `equal` have the values that this issue's have.
+struct ExplainsText {
+  std::string alert;
+  std::vector<std::string> equal;
   Position position;
 };
 
@@ -60,6 +71,7 @@ struct RuleText {
   std::optional<Scope> scope;
   std::vector<ParameterText> parameters;
   std::optional<std::vector<NeedText>> needs;
+  std::vector<ExplainsText> explains;
   std::vector<NamedText> labels;  // in the order of the file, without the group's
   std::vector<NamedText> annotations;
 };

@@ -38,7 +38,8 @@ TEST(RuleFile, EveryKey) {
     expr: avg by (node) (system_cpu_utilization_ratio)
     labels: {source: pitwall}
   - alert: CPUBottleneck
-    params: {gpu_threshold: 10, share: .5}
+    params: {gpu_threshold: {value: 10, unit: percent, help: an idle GPU}, share: .5}
+    explains: [Slow, {alert: LowGPU, equal: [node, gpu]}]
     expr: |
       hw_gpu_utilization_ratio * 100
         < $gpu_threshold
@@ -79,7 +80,16 @@ TEST(RuleFile, EveryKey) {
   EXPECT_EQ(rule.keep_firing, 60 * kSecond);
   EXPECT_EQ(rule.scope, Scope::kAttempt);
   ASSERT_EQ(rule.parameters.size(), 2U);
+  EXPECT_EQ(rule.parameters[0].value, 10);
+  EXPECT_EQ(rule.parameters[0].unit, "percent");
+  EXPECT_EQ(rule.parameters[0].help, "an idle GPU");
   EXPECT_EQ(rule.parameters[1].value, 0.5);
+  EXPECT_EQ(rule.parameters[1].unit, "");
+  ASSERT_EQ(rule.explains.size(), 2U);
+  EXPECT_EQ(rule.explains[0].alert, "Slow");
+  EXPECT_TRUE(rule.explains[0].equal.empty());
+  EXPECT_EQ(rule.explains[1].alert, "LowGPU");
+  EXPECT_EQ(rule.explains[1].equal, (std::vector<std::string>{"node", "gpu"}));
   ASSERT_TRUE(rule.needs.has_value());
   EXPECT_EQ(rule.needs->at(0).metric, "hw_gpu_utilization_ratio");
   EXPECT_EQ(Print(*rule.expr.expr), "hw_gpu_utilization_ratio * 100 < $gpu_threshold");
@@ -93,6 +103,35 @@ TEST(RuleFile, EveryKey) {
   EXPECT_EQ(steps.interval, 10 * kSecond);
   EXPECT_EQ(steps.lookback, 50 * kSecond);
   EXPECT_EQ(steps.rules[0].hold, 5 * kSecond);
+}
+
+TEST(RuleFile, ParametersAndExplanationsNameWhatIsWrong) {
+  Diagnostics diagnostics;
+  ParseRuleFile("p.yaml", R"(groups:
+- name: a
+  rules:
+  - alert: A
+    expr: x > $a + $b
+    params: {a: {unit: percent}, b: {value: x, typo: 1}}
+    explains: [A, "", {equal: [node]}, {alert: B, equals: [node]}]
+  - record: r
+    expr: x
+    explains: [B]
+)",
+                &diagnostics);
+  std::string text;
+  for (const Diagnostic& diagnostic : diagnostics.list()) {
+    text += Cat(diagnostic.line, ":", diagnostic.column, " ", diagnostic.message, "\n");
+  }
+  EXPECT_EQ(text,
+            "6:17 parameter \"a\" needs \"value\"\n"
+            "6:45 parameter \"b\" must be a number, found \"x\"\n"
+            "6:48 unknown key \"typo\" in a parameter\n"
+            "7:16 a rule cannot explain its own issues\n"
+            "7:19 \"explains\": expected the name of an alert\n"
+            "7:23 \"explains\": expected the name of an alert\n"
+            "7:51 unknown key \"equals\" in an explained alert (did you mean \"equal\"?)\n"
+            "10:5 invalid field \"explains\" in a recording rule\n");
 }
 
 TEST(RuleFile, EmptyFilesAreFine) {

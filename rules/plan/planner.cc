@@ -64,7 +64,8 @@ Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, SpaceBuilde
 
   uint32_t first_parameter = 0;
   for (const lang::ParameterText& parameter : text.parameters) {
-    const uint32_t index = space->AddParameter({checked.name, parameter.name, parameter.value});
+    const uint32_t index = space->AddParameter(
+        {checked.name, parameter.name, parameter.value, parameter.unit, parameter.help});
     if (rule.parameters.empty()) first_parameter = index;
     rule.parameters.push_back(index);
   }
@@ -79,6 +80,8 @@ Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, SpaceBuilde
     rule.threshold = comparison.threshold;
     rule.evidence = std::move(comparison.evidence);
     rule.waits_for_needs = text.needs.has_value();
+    for (const lang::ExplainsText& explained : text.explains)
+      rule.explains.push_back({explained.alert, explained.equal});
     for (const std::string& metric : checked.needs)
       rule.needs.push_back({metric, planner.PlanNeed(metric)});
   }

@@ -98,6 +98,14 @@ struct Parameter {
   std::string rule;  // full name: pack/group/alert
   std::string name;
   double value = 0;
+  std::string unit;  // for people: "percent", "steps"; may be empty
+  std::string help;
+};
+
+// Issues that an issue of a rule explains (rules/lang/rule_file.h).
+struct Explains {
+  std::string alert;
+  std::vector<std::string> equal;
 };
 
 enum class RuleKind { kAlert, kRecord };
@@ -138,6 +146,7 @@ struct Rule {
   // The file lists them: then nothing is evaluated before each was met once. Else they follow from
   // the expression and decide the status only.
   bool waits_for_needs = false;
+  std::vector<Explains> explains;
   std::vector<uint32_t> parameters;  // indices into Space::parameters
   std::vector<NodeId> evidence;      // sub-expressions whose values explain the issue
   // Identity of everything that holds state (expr, clear, hold, keep_firing, scope, labels): equal

@@ -57,11 +57,33 @@ void WriteRule(const plan::Space& space, const plan::Group& group, const plan::R
   if (!rule.parameters.empty()) {
     out->Key("parameters");
     out->BeginObject();
-    for (const uint32_t parameter : rule.parameters) {
-      out->Key(space.parameters[parameter].name);
-      out->Double(space.parameters[parameter].value);
+    for (const uint32_t index : rule.parameters) {
+      const plan::Parameter& parameter = space.parameters[index];
+      out->Key(parameter.name);
+      out->BeginObject();
+      out->Key("default");
+      out->Double(parameter.value);
+      out->Text("unit", parameter.unit);
+      out->Text("help", parameter.help);
+      out->EndObject();
     }
     out->EndObject();
+  }
+  if (!rule.explains.empty()) {
+    out->Key("explains");
+    out->BeginArray();
+    for (const plan::Explains& explained : rule.explains) {
+      out->BeginObject();
+      out->Text("alert", explained.alert);
+      if (!explained.equal.empty()) {
+        out->Key("equal");
+        out->BeginArray();
+        for (const std::string& label : explained.equal) out->String(label);
+        out->EndArray();
+      }
+      out->EndObject();
+    }
+    out->EndArray();
   }
   if (!rule.needs.empty()) {
     out->Key("needs");

@@ -38,7 +38,7 @@ TEST(RuleList, ShowsEveryFieldAsJson) {
       RulesAsJson(**program),
       R"j([{"rule":"pack/g/Low","kind":"alert","name":"Low","file":"pack.yaml","line":6,)j"
       R"j("clock":"time","interval":0.5,"expr":"x < $low","for":90,"keep_firing_for":0,)j"
-      R"j("clear":"x > 0.5","scope":"job","parameters":{"low":0.3},"needs":["x"],)j"
+      R"j("clear":"x > 0.5","scope":"job","parameters":{"low":{"default":0.3}},"needs":["x"],)j"
       R"j("labels":{"severity":"warning"},"annotations":{"summary":"say \"{{ $value }}\""}},)j"
       R"j({"rule":"pack/g/y","kind":"record","name":"y","file":"pack.yaml","line":14,)j"
       R"j("clock":"time","interval":0.5,"expr":"sum(x)"},)j"
