@@ -12,7 +12,7 @@ ENTRY = re.compile(r"^- name: *([a-zA-Z_:][\w:]*)")
 # Words in the same shape that are no series; the reason beside each.
 NOT_SERIES = {
     "node_id": "a field", "node_name": "a field", "job_id": "a field", "job_name": "a field", "job_start": "a field",
-    "process_start": "a field",
+    "process_start": "a field", "gpu_split_unknown": "a notice",
 }
 
 
