@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rules/plan/compile.h"
@@ -9,10 +10,16 @@
 
 namespace pitwall {
 
-// The shipped starter pack, built into the binary from rules/packs/starter.yaml.
-codec::RuleFile StarterPack();
+// "pack:NAME" stands for a shipped pack, which is built into the binary from rules/packs/NAME.yaml.
+inline constexpr std::string_view kPackPrefix = "pack:";
 
-// Reads the files (none: the starter pack, and says so on stderr) and the overrides ("" for none).
+// The names of the shipped packs, sorted.
+std::vector<std::string> PackNames();
+// NotFound names the nearest pack.
+StatusOr<codec::RuleFile> ShippedPack(std::string_view name);
+
+// Reads the files and shipped packs (none: the starter pack, and says so on stderr) and the
+// overrides ("" for none).
 StatusOr<codec::RuleSet> ReadRuleSet(const std::vector<std::string>& files,
                                      const std::string& overrides, int64_t evaluation_interval_ns);
 

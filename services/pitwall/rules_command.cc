@@ -13,6 +13,7 @@
 #include "services/pitwall/flags.h"
 #include "services/pitwall/rule_files.h"
 #include "services/pitwall/rule_list.h"
+#include "services/pitwall/rule_markdown.h"
 #include "services/pitwall/rules_report.h"
 #include "services/tools/golden_run.h"
 #include "services/tools/rule_test.h"
@@ -28,6 +29,8 @@ const std::vector<FlagSpec>& RuleFlags() {
       {"explain", Kind::kSwitch, "", "check: plan and estimated cost of each rule and file"},
       {"json", Kind::kSwitch, "",
        "check: findings and costs as one JSON object on stdout; list: one array, with every field"},
+      {"markdown", Kind::kSwitch, "",
+       "list: a page for people (docs/rules.md is that of the packs)"},
       {"strict", Kind::kSwitch, "", "check: warnings fail too (exit 1)"},
       {"series", Kind::kOne, "N", "check: series that a selector matches, for costs (1000)"},
       {"sample-interval", Kind::kOne, "DURATION",
@@ -62,6 +65,8 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
                   const Flags& flags) {
   if (flags.Has("json") && verb != "check" && verb != "list")
     return InvalidArgument("--json is for rules check and rules list");
+  if (flags.Has("markdown") && verb != "list")
+    return InvalidArgument("--markdown is for rules list");
   if (verb == "test") return tools::RunRuleTests(files);
   if (verb == "golden") return tools::RunGolden(files, {.verbose = flags.Has("verbose")});
   int64_t interval = plan::kDefaultInterval;
@@ -92,9 +97,10 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
     return kFailed;
   }
   if (verb == "list") {
-    std::fputs(
-        (flags.Has("json") ? RulesAsJson(**program) + "\n" : RulesAsTable(**program)).c_str(),
-        stdout);
+    const std::string text = flags.Has("json")       ? RulesAsJson(**program) + "\n"
+                             : flags.Has("markdown") ? RulesAsMarkdown(**program)
+                                                     : RulesAsTable(**program);
+    std::fputs(text.c_str(), stdout);
     return kFine;
   }
   if (flags.Has("explain") && !json) std::fputs(plan::Explain(**program, costs).c_str(), stdout);
@@ -126,9 +132,10 @@ int RunRules(const std::vector<std::string>& arguments) {
     std::fprintf(
         help ? stdout : stderr,
         "pitwall rules check|list|test|golden FILE… [flags]\n%s"
+        "check and list also take shipped packs, as pack:NAME: %s.\n"
         "golden runs scripts in the dialect of Prometheus' promqltest through this engine, "
         "and ends with\n\"N passed, N failed, N unsupported\".\n",
-        FlagHelp(RuleFlags()).c_str());
+        FlagHelp(RuleFlags()).c_str(), Join(PackNames(), ", ").c_str());
     return help ? kFine : kUsage;
   }
   StatusOr<int> code = flags.ok() ? StatusOr<int>(kUsage) : StatusOr<int>(flags.status());

@@ -1,0 +1,174 @@
+#include "services/pitwall/rule_markdown.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "services/base/duration.h"
+#include "services/base/strings.h"
+#include "services/model/position.h"
+
+namespace pitwall {
+
+namespace {
+
+struct Entry {
+  const plan::Space* space;
+  const plan::Group* group;
+  const plan::Rule* rule;
+};
+
+std::string_view TextOf(const std::vector<plan::Template>& templates, std::string_view name) {
+  for (const plan::Template& one : templates) {
+    if (one.name == name) return one.text;
+  }
+  return "";
+}
+
+std::string OneLine(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool blank = c == '\n' || c == ' ';
+    if (blank && (out.empty() || out.back() == ' ')) continue;
+    out += blank ? ' ' : c;
+  }
+  while (!out.empty() && out.back() == ' ') out.pop_back();
+  return out;
+}
+
+// For a cell of a table.
+std::string Cell(std::string_view text) {
+  std::string out;
+  for (const char c : OneLine(text)) {
+    if (c == '|') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string Code(std::string_view text) { return Cat("`", text, "`"); }
+
+std::string Length(const plan::Space& space, int64_t position) {
+  if (!space.demands.clock.step) return FormatDuration(position);
+  const int64_t steps = position / kStepUnit;
+  return Cat(steps, steps == 1 ? " step" : " steps");
+}
+
+std::string When(const Entry& entry) {
+  const plan::Rule& rule = *entry.rule;
+  std::string out = entry.space->demands.clock.step
+                        ? Cat("on the step clock (", entry.space->demands.clock.mode, ")")
+                        : std::string("on the time clock");
+  CatTo(out, ", every ", Length(*entry.space, entry.group->interval));
+  if (rule.hold > 0) CatTo(out, ", for ", Length(*entry.space, rule.hold));
+  if (rule.keep_firing > 0) CatTo(out, ", keeps firing ", Length(*entry.space, rule.keep_firing));
+  if (rule.scope == plan::AlertScope::kAttempt) out += ", ends with the attempt";
+  return out;
+}
+
+void WriteAlert(const Entry& entry, std::string* out) {
+  const plan::Rule& rule = *entry.rule;
+  const auto node = [&](plan::NodeId id) -> const std::string& {
+    return entry.space->nodes[id.index()].text;
+  };
+  CatTo(*out, "### ", rule.alert, "\n\n");
+  for (const std::string_view name : {"summary", "description"}) {
+    const std::string_view text = TextOf(rule.annotations, name);
+    if (!text.empty()) CatTo(*out, OneLine(TemplateAsProse(text)), "\n\n");
+  }
+  if (const std::string_view text = TextOf(rule.annotations, "suggestion"); !text.empty())
+    CatTo(*out, "**What to do.** ", OneLine(TemplateAsProse(text)), "\n\n");
+  CatTo(*out, "| | |\n|---|---|\n| rule | ", Code(rule.name), " |\n");
+  for (const std::string_view name : {"severity", "category", "action"}) {
+    if (const std::string_view text = TextOf(rule.labels, name); !text.empty())
+      CatTo(*out, "| ", name, " | ", Cell(text), " |\n");
+  }
+  CatTo(*out, "| evaluated | ", When(entry), " |\n");
+  CatTo(*out, "| fires when | ", Code(Cell(node(rule.expr))), " |\n");
+  if (rule.clear != plan::kNoNode)
+    CatTo(*out, "| ends when | ", Code(Cell(node(rule.clear))), " |\n");
+  if (!rule.needs.empty()) {
+    std::vector<std::string> needs;
+    for (const plan::Need& need : rule.needs) needs.push_back(Code(need.metric));
+    CatTo(*out, "| needs | ", Join(needs, ", "), " |\n");
+  }
+  if (!rule.explains.empty()) {
+    std::vector<std::string> explained;
+    for (const plan::Explains& one : rule.explains) {
+      explained.push_back(
+          one.equal.empty() ? one.alert : Cat(one.alert, " (same ", Join(one.equal, ", "), ")"));
+    }
+    CatTo(*out, "| explains | ", Join(explained, ", "), " |\n");
+  }
+  *out += "\n";
+  if (rule.parameters.empty()) return;
+  *out += "| parameter | default | unit | |\n|---|---|---|---|\n";
+  for (const uint32_t index : rule.parameters) {
+    const plan::Parameter& parameter = entry.space->parameters[index];
+    CatTo(*out, "| ", Code(parameter.name), " | ", FormatDouble(parameter.value), " | ",
+          Cell(parameter.unit), " | ", Cell(parameter.help), " |\n");
+  }
+  *out += "\n";
+}
+
+}  // namespace
+
+std::string TemplateAsProse(std::string_view text) {
+  std::string out;
+  while (true) {
+    const size_t begin = text.find("{{");
+    out += text.substr(0, begin);
+    if (begin == std::string_view::npos) return out;
+    const size_t end = text.find("}}", begin);
+    if (end == std::string_view::npos) return Cat(out, text.substr(begin));
+    std::string_view action = Trim(text.substr(begin + 2, end - begin - 2));
+    text.remove_prefix(end + 2);
+    if (StartsWith(action, "-")) action = Trim(action.substr(1));
+    if (EndsWith(action, "-")) action = Trim(action.substr(0, action.size() - 1));
+    // The first variable names what will stand there; control words leave nothing behind.
+    const size_t dollar = action.find('$');
+    const std::string_view word = action.substr(0, action.find_first_of(" ("));
+    if (dollar == std::string_view::npos || word == "if" || word == "range" || word == "with" ||
+        word == "else" || word == "end" || word == "define" || word == "template") {
+      continue;
+    }
+    std::string_view name = action.substr(dollar + 1);
+    name = name.substr(0, name.find_first_not_of(
+                              "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."));
+    if (const size_t dot = name.find('.'); dot != std::string_view::npos)
+      name.remove_prefix(dot + 1);
+    CatTo(out, "<", name, ">");
+  }
+}
+
+std::string RulesAsMarkdown(const plan::Program& program) {
+  std::map<std::string, std::vector<Entry>> packs;
+  for (const plan::Space& space : program.spaces) {
+    for (const plan::Group& group : space.groups) {
+      const std::string pack = group.name.substr(0, group.name.find('/'));
+      for (const plan::Rule& rule : group.rules) packs[pack].push_back({&space, &group, &rule});
+    }
+  }
+  std::string out;
+  for (auto& [pack, entries] : packs) {
+    std::stable_sort(entries.begin(), entries.end(),
+                     [](const Entry& a, const Entry& b) { return a.rule->line < b.rule->line; });
+    CatTo(out, "## ", pack, "\n\n");
+    for (const Entry& entry : entries) {
+      if (entry.rule->kind == plan::RuleKind::kAlert) WriteAlert(entry, &out);
+    }
+    bool first = true;
+    for (const Entry& entry : entries) {
+      if (entry.rule->kind == plan::RuleKind::kAlert) continue;
+      if (first) out += "Recorded:\n\n| series | every | from |\n|---|---|---|\n";
+      first = false;
+      CatTo(out, "| ", Code(entry.rule->alert), " | ", Length(*entry.space, entry.group->interval),
+            " | ", Code(Cell(entry.space->nodes[entry.rule->expr.index()].text)), " |\n");
+    }
+    if (!first) out += "\n";
+  }
+  return out;
+}
+
+}  // namespace pitwall

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""packs.py PITWALL [--update]: what every shipped rule must have, and the page about the rules.
+
+Each pack compiles without a warning, alone and with all others. Each of its unit tests passes (through `rules test`). Each alert
+has unit tests named "<alert>: <what it shows>" that show all of: fires, silent, no data, restart. Each alert has a summary,
+a description, a suggestion, needs, a severity and a category; each parameter a unit. docs/rules.md is what `rules list --markdown`
+says of the packs, with the table of these tests; --update writes it. Ends with "N passed, N failed".
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PACKS = os.path.join("rules", "packs")
+PAGE = os.path.join("docs", "rules.md")
+SHOWN = ("fires", "silent", "no data", "restart")
+TEST_FILE = re.compile(r"^(?P<pack>.+?)_test(?:_[a-z0-9]+)?\.yaml$")
+# Of a test, as the packs write it: at the left margin, plain or quoted.
+TEST_NAME = re.compile(r"""^- name: *(?P<quote>["']?)(?P<rule>\w+): (?P<what>.*?)(?P=quote) *(?:#.*)?$""")
+ANY_TEST = re.compile(r"^- name:")
+HEAD = """# Rules
+
+The shipped packs: `pitwall standalone --rules pack:NAME …`, several at a time; without `--rules` it is `pack:starter`. Written by `tests/packs/packs.py --update`
+from the packs and their tests: do not edit. `pitwall rules list --json pack:NAME` has the same for programs. Parameters change per job by
+`overrides.yaml` or labels of the job, without a restart. How to write your own: [custom-rules.md](custom-rules.md).
+"""
+passed = failed = 0
+
+
+def result(good, what, detail=""):
+    global passed, failed
+    if good:
+        passed += 1
+    else:
+        failed += 1
+        print("FAILED: %s%s" % (what, "\n" + detail.rstrip() if detail else ""), flush=True)
+    return good
+
+
+def run(*command):
+    return subprocess.run(command, cwd=REPO, capture_output=True, text=True)
+
+
+def tests_of(file):
+    """{alert: {shown: number of tests}} and the lines whose test names nobody can read."""
+    found, strange = {}, []
+    with open(os.path.join(REPO, PACKS, file), encoding="utf-8") as lines:
+        for number, line in enumerate(lines, 1):
+            if not ANY_TEST.match(line):
+                continue
+            match = TEST_NAME.match(line.rstrip("\n"))
+            if not match:
+                strange.append("%s:%d: not in the form \"Rule: what it shows\": %s" % (file, number, line.strip()))
+                continue
+            counts = found.setdefault(match["rule"], dict.fromkeys(SHOWN, 0))
+            for shown in SHOWN:
+                counts[shown] += shown in match["what"]
+    return found, strange
+
+
+def check_rule(pack, rule):
+    if rule["kind"] != "alert":
+        return
+    name = "%s: %s" % (pack, rule["name"])
+    texts = rule.get("annotations", {})
+    lacking = [word for word in ("summary", "description", "suggestion") if not texts.get(word)]
+    lacking += [word for word in ("severity", "category") if not rule.get("labels", {}).get(word)]
+    lacking += [] if rule.get("needs") else ["needs"]
+    lacking += ["the unit of " + p for p, value in rule.get("parameters", {}).items() if not value.get("unit")]
+    result(not lacking, "%s has everything a person needs" % name, "  it lacks " + ", ".join(lacking))
+
+
+def main():
+    pitwall, update = os.path.abspath(sys.argv[1]), "--update" in sys.argv[2:]
+    files = sorted(os.listdir(os.path.join(REPO, PACKS)))
+    packs = [f[:-len(".yaml")] for f in files if not TEST_FILE.match(f)]
+    tests = {pack: {} for pack in packs}
+    for file in files:
+        match = TEST_FILE.match(file)
+        if not match:
+            continue
+        if not result(match["pack"] in packs, "%s belongs to a pack" % file):
+            continue
+        done = run(pitwall, "rules", "test", os.path.join(PACKS, file))
+        result(done.returncode == 0, "rules test %s" % file, done.stdout + done.stderr)
+        found, strange = tests_of(file)
+        result(not strange, "names of tests in %s" % file, "\n".join(strange))
+        for rule, counts in found.items():
+            total = tests[match["pack"]].setdefault(rule, dict.fromkeys(SHOWN, 0))
+            for shown in SHOWN:
+                total[shown] += counts[shown]
+
+    table = ["| pack | rule | severity | %s |" % " | ".join(SHOWN), "|---|---|---|" + "---|" * len(SHOWN)]
+    alerts = 0
+    for pack in packs:
+        path = os.path.join(PACKS, pack + ".yaml")
+        done = run(pitwall, "rules", "check", "--strict", path)
+        result(done.returncode == 0, "rules check --strict %s" % path, done.stdout + done.stderr)
+        listed = run(pitwall, "rules", "list", "--json", path)
+        if not result(listed.returncode == 0, "rules list --json %s" % path, listed.stderr):
+            continue
+        rules = json.loads(listed.stdout)
+        for rule in rules:
+            check_rule(pack, rule)
+        severities = {r["name"]: r.get("labels", {}).get("severity", "") for r in rules if r["kind"] == "alert"}
+        recorded = {r["name"] for r in rules if r["kind"] != "alert"}
+        unknown = sorted(set(tests[pack]) - set(severities) - recorded)
+        result(not unknown, "tests of %s name its rules" % pack, "  unknown: " + ", ".join(unknown))
+        for rule, severity in severities.items():
+            counts = tests[pack].get(rule, dict.fromkeys(SHOWN, 0))
+            lacking = [shown for shown in SHOWN if not counts[shown]]
+            result(not lacking, "tests of %s/%s" % (pack, rule), "  no test shows: " + ", ".join(lacking))
+            table.append("| %s | %s | %s | %s |" % (pack, rule, severity, " | ".join(str(counts[s] or "**0**") for s in SHOWN)))
+            alerts += 1
+    paths = [os.path.join(PACKS, pack + ".yaml") for pack in packs]
+    done = run(pitwall, "rules", "check", *paths)
+    result(done.returncode == 0, "all packs together", done.stdout + done.stderr)
+
+    listed = run(pitwall, "rules", "list", "--markdown", *paths)
+    result(listed.returncode == 0, "rules list --markdown", listed.stderr)
+    page = "%s\n%d alerts. How many unit tests show what of each (each of them passed when this page was made):\n\n%s\n\n%s\n" % (
+        HEAD, alerts, "\n".join(table), listed.stdout.strip())
+    written = os.path.join(REPO, PAGE)
+    if update:
+        with open(written, "w", encoding="utf-8") as out:
+            out.write(page)
+    there = open(written, encoding="utf-8").read() if os.path.exists(written) else ""
+    result(there == page, "%s is what the packs say" % PAGE, "  stale: run tests/packs/packs.py %s --update" % sys.argv[1])
+    print("%d passed, %d failed" % (passed, failed))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
