@@ -29,17 +29,30 @@ engine::EngineOptions OptionsOfRecording() {
   return options;
 }
 
-// Series of one input whose samples stand at the same times: the columns of one frame.
+// Series of one input whose samples stand at the same times and steps: the columns of one frame.
 struct Columns {
   Schema schema;
+  std::string mode;  // empty: no steps
   bool announced = false;
   std::vector<int64_t> times;
+  std::vector<int64_t> steps;
   std::vector<double> values;
+};
+
+// How far one rank is in the steps of one mode. Its step is over when it shows a later one, as in
+// what a live client promises.
+struct RankSteps {
+  std::string mode;
+  std::string rank;
+  int64_t step = kNoStep;       // the newest one seen
+  int64_t last = kMinPosition;  // time of its last sample: then it holds nobody back any more
 };
 
 struct JobInput {
   std::string source;
   std::vector<Columns> frames;
+  std::vector<RankSteps> ranks;
+  std::map<std::string, int64_t> promised;  // by mode: what the engine was told
   uint64_t sequence = 0;
 };
 
@@ -48,6 +61,7 @@ struct Cell {
   JobInput* input = nullptr;
   uint32_t frame = 0;
   uint32_t column = 0;
+  uint32_t rank = 0;  // of JobInput::ranks, for series with steps
 };
 
 class JobFeed {
@@ -66,21 +80,30 @@ class JobFeed {
   }
 
   // Samples come in the order of time.
-  Status Add(const Cell& cell, int64_t time, double value, engine::Outputs* out) {
+  Status Add(const Cell& cell, const TimedSample& sample, engine::Outputs* out) {
+    const int64_t time = sample.time_ns;
     if (time > newest_) {
-      // Everything up to newest_ has been read.
-      if (!begun_ ? time > begin_ || cells_ >= kBatchCells : cells_ >= kBatchCells)
-        RETURN_IF_ERROR(Flush(time > begin_, out));
+      // Everything up to newest_ has been read. A step that is over is told at once: where steps
+      // fall back, the engine must know what they fall from.
+      const bool due = cells_ >= kBatchCells || (begun_ && steps_moved_);
+      if (due || (!begun_ && time > begin_)) RETURN_IF_ERROR(Flush(time > begin_, out));
       newest_ = time;
+    }
+    if (sample.step != kNoStep) {
+      RankSteps& rank = cell.input->ranks[cell.rank];
+      steps_moved_ |= rank.step != sample.step;
+      rank.step = sample.step;
     }
     Columns& columns = cell.input->frames[cell.frame];
     const size_t width = columns.schema.series.size();
-    if (columns.times.empty() || columns.times.back() != time) {
+    if (columns.times.empty() || columns.times.back() != time ||
+        (!columns.steps.empty() && columns.steps.back() != sample.step)) {
       columns.times.push_back(time);
+      if (!columns.mode.empty()) columns.steps.push_back(sample.step);
       columns.values.resize(columns.values.size() + width, MissingValue());
       cells_ += width;
     }
-    columns.values[columns.values.size() - width + cell.column] = value;
+    columns.values[columns.values.size() - width + cell.column] = sample.value;
     return OkStatus();
   }
 
@@ -112,13 +135,14 @@ class JobFeed {
         columns.announced = true;
         batch.frames.push_back({.schema_id = columns.schema.id,
                                 .times_ns = columns.times,
-                                .steps = {},
-                                .mode = {},
+                                .steps = columns.steps,
+                                .mode = columns.mode,
                                 .values = columns.values});
       }
       if (!batch.frames.empty()) job_.OnBatch({}, batch, "", out);
       for (Columns& columns : input->frames) {
         columns.times.clear();
+        columns.steps.clear();
         columns.values.clear();
       }
     }
@@ -129,6 +153,7 @@ class JobFeed {
       Batch batch = BatchOf(input.get());
       batch.promise_ns = begun_ ? newest_ : begin_;
       if (batch.promise_ns == 0) batch.promise_ns = 1;  // 0 would be none
+      PromiseSteps(input.get(), &batch);
       if (!begun_ && input == inputs_.front()) {
         batch.events.emplace_back();
         batch.events[0].time_ns = FloorTo(begin_, kNanosPerSecond);
@@ -137,7 +162,26 @@ class JobFeed {
       job_.OnBatch({}, batch, "", out);
     }
     begun_ = true;
+    steps_moved_ = false;
     return OkStatus();
+  }
+
+  // Of each mode the step that every rank with samples to come has behind it; where none has any,
+  // the newest step.
+  void PromiseSteps(JobInput* input, Batch* batch) const {
+    for (auto& [mode, told] : input->promised) {
+      int64_t least = kMaxPosition, newest = kNoStep;
+      for (const RankSteps& rank : input->ranks) {
+        if (rank.mode != mode) continue;
+        newest = std::max(newest, rank.step);
+        if (rank.last > newest_)
+          least = std::min(least, rank.step == kNoStep ? kNoStep : rank.step - 1);
+      }
+      if (least == kMaxPosition) least = newest;
+      if (least < 0 || least == told) continue;
+      told = least;
+      batch->step_promises.push_back({mode, least});
+    }
   }
 
   Batch BatchOf(JobInput* input) const {
@@ -147,6 +191,7 @@ class JobFeed {
     batch.boot_id = "recording";
     batch.sequence = ++input->sequence;
     batch.info.start_ns = begin_;
+    for (const auto& [mode, told] : input->promised) batch.info.step_modes.push_back(mode);
     return batch;
   }
 
@@ -159,14 +204,28 @@ class JobFeed {
   size_t cells_ = 0;
   size_t history_ = 0;
   bool begun_ = false;
+  bool steps_moved_ = false;  // since the last promises
 };
+
+uint32_t RankOf(const Recording::Series& series, JobInput* input) {
+  input->promised.try_emplace(series.mode, kNoStep);
+  const std::string_view rank = series.labels.Get("rank");
+  for (uint32_t i = 0; i < input->ranks.size(); ++i) {
+    RankSteps& known = input->ranks[i];
+    if (known.mode != series.mode || known.rank != rank) continue;
+    known.last = std::max(known.last, series.last);
+    return i;
+  }
+  input->ranks.push_back({series.mode, std::string(rank), kNoStep, series.last});
+  return static_cast<uint32_t>(input->ranks.size() - 1);
+}
 
 // Groups the series of each (job, input) by the times of their samples.
 std::vector<Cell> BuildFeeds(const Recording& recording,
                              const std::vector<std::unique_ptr<JobFeed>>& feeds) {
   std::vector<Cell> cells(recording.series().size());
   std::map<std::pair<uint32_t, uint32_t>, JobInput*> inputs;
-  std::map<std::tuple<JobInput*, uint64_t>, uint32_t> frames;
+  std::map<std::tuple<JobInput*, uint64_t, std::string>, uint32_t> frames;
   for (size_t i = 0; i < cells.size(); ++i) {
     const Recording::Series& series = recording.series()[i];
     if (feeds[series.job] == nullptr) continue;
@@ -177,11 +236,12 @@ std::vector<Cell> BuildFeeds(const Recording& recording,
       number.insert(0, 6 - std::min<size_t>(number.size(), 6), '0');
       input = feeds[series.job]->AddInput(Cat(number, " ", recording.inputs()[series.input]));
     }
-    const auto [frame, added] =
-        frames.try_emplace({input, series.times_hash}, static_cast<uint32_t>(input->frames.size()));
-    if (added) input->frames.emplace_back();
+    const auto [frame, added] = frames.try_emplace({input, series.times_hash, series.mode},
+                                                   static_cast<uint32_t>(input->frames.size()));
+    if (added) input->frames.emplace_back().mode = series.mode;
     Schema& schema = input->frames[frame->second].schema;
-    cells[i] = {input, frame->second, static_cast<uint32_t>(schema.series.size())};
+    cells[i] = {input, frame->second, static_cast<uint32_t>(schema.series.size()), 0};
+    if (!series.mode.empty()) cells[i].rank = RankOf(series, input);
     schema.series.push_back({series.labels, SeriesKind::kGauge});
   }
   for (const auto& [key, input] : inputs) {
@@ -247,7 +307,7 @@ Status RunBacktest(Recording* recording, std::shared_ptr<const engine::RuleSetVi
     const Cell& cell = cells[sample.series];
     if (cell.input == nullptr) continue;
     JobFeed* feed = feeds[recording->series()[sample.series].job].get();
-    RETURN_IF_ERROR(feed->Add(cell, sample.time_ns, sample.value, &out));
+    RETURN_IF_ERROR(feed->Add(cell, sample, &out));
   }
   events->insert(events->end(), std::make_move_iterator(out.events.begin()),
                  std::make_move_iterator(out.events.end()));

@@ -2,9 +2,9 @@
 // time first.
 //
 // Each input is one source of each of its jobs, never idle, with lateness 0: it promises each time
-// that has been read whole. A job begins with its first sample (or at `start`, where that is later)
-// and its watermark ends with its last. Its state is freed there, so the memory holds the windows
-// of jobs that overlap.
+// that has been read whole, and each step that all of its ranks (label `rank`) have left. A job
+// begins with its first sample (or at `start`, where that is later) and its watermark ends with its
+// last. Its state is freed there, so the memory holds the windows of jobs that overlap.
 #pragma once
 
 #include <cstdint>

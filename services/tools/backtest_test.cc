@@ -108,6 +108,103 @@ TEST(Backtest, EvaluatesUpToTheLastSampleAndLeavesIssuesOpen) {
               ElementsAre("0 a found Busy ", "0 a found Gone ", "20 a found High "));
 }
 
+// One rank's losses, one step each `every` seconds from `from` on.
+struct StepsOf {
+  std::string rank;
+  double from;
+  double every;
+  int64_t first_step;
+  std::vector<double> losses;
+};
+
+std::vector<std::string> RunSteps(const std::vector<StepsOf>& ranks, std::string_view rules) {
+  Recording recording;
+  recording.BeginInput("log", "a");
+  uint32_t line = 0;
+  for (uint32_t i = 0; i < ranks.size(); ++i) {
+    const StepsOf& r = ranks[i];
+    EXPECT_TRUE(
+        recording.AddSeries(i, {{"__name__", "train_loss"}, {"rank", r.rank}}, "train").ok());
+    for (size_t n = 0; n < r.losses.size(); ++n) {
+      const auto at = engine::ShardForTest::At(r.from + static_cast<double>(n) * r.every);
+      EXPECT_TRUE(
+          recording.AddSample(i, at, r.losses[n], ++line, r.first_step + static_cast<int64_t>(n))
+              .ok());
+    }
+  }
+  EXPECT_TRUE(recording.Finish().ok());
+  engine::EngineCounters counters;
+  std::vector<IssueEvent> events;
+  const Status done = RunBacktest(&recording, std::make_shared<engine::RulesForTest>(rules), {},
+                                  &counters, &events);
+  EXPECT_TRUE(done.ok()) << done;
+  for (const uint64_t n : counters.drops) EXPECT_EQ(n, 0U);
+  SortEvents(&events);
+  std::vector<std::string> out;
+  for (const IssueEvent& e : events) {
+    if (e.type == EventType::kRuleStatus) continue;
+    const std::string_view type = EventTypeName(e.type);
+    out.push_back(Cat((e.time_ns - kBase) / kSecond, " step ", e.step, " ",
+                      type.substr(type.rfind('.') + 1), " ", e.alert, e.labels.Get("rank")));
+  }
+  return out;
+}
+
+TEST(Backtest, RulesOnTheStepClockSeeStepsOfAllRanks) {
+  constexpr std::string_view kStepRules = R"(
+groups:
+- name: s
+  clock: step
+  interval: 1
+  rules:
+  - alert: High
+    expr: train_loss > 5
+    for: 2
+  - alert: Apart
+    expr: max(train_loss) - min(train_loss) > 5
+)";
+  // Rank 1 is a second late with each step and one step shorter.
+  EXPECT_THAT(RunSteps({{"0", 0, 10, 100, {1, 9, 9, 9, 1, 1}}, {"1", 1, 10, 100, {1, 1, 9, 1, 1}}},
+                       kStepRules),
+              ElementsAre("11 step 101 found Apart", "21 step 102 resolved Apart",
+                          "31 step 103 found Apart", "31 step 103 found High0",
+                          "41 step 104 resolved Apart", "41 step 104 resolved High0"));
+}
+
+TEST(Backtest, StepsThatFallBackBeginAnew) {
+  constexpr std::string_view kStepRules = R"(
+groups:
+- name: s
+  clock: step
+  interval: 1
+  rules:
+  - alert: High
+    expr: sum_over_time(train_loss[3]) > 5
+)";
+  Recording recording;
+  recording.BeginInput("log", "a");
+  ASSERT_TRUE(recording.AddSeries(0, {{"__name__", "train_loss"}, {"rank", "0"}}, "train").ok());
+  uint32_t line = 0;
+  for (const auto& [step, loss] : std::vector<std::pair<int64_t, double>>{
+           {10, 1}, {11, 3}, {12, 3}, {13, 3}, {11, 1}, {12, 1}, {13, 9}, {14, 1}}) {
+    ++line;
+    ASSERT_TRUE(recording.AddSample(0, engine::ShardForTest::At(line), loss, line, step).ok());
+  }
+  ASSERT_TRUE(recording.Finish().ok());
+  engine::EngineCounters counters;
+  std::vector<IssueEvent> events;
+  ASSERT_TRUE(RunBacktest(&recording, std::make_shared<engine::RulesForTest>(kStepRules), {},
+                          &counters, &events)
+                  .ok());
+  std::vector<std::string> out;
+  for (const IssueEvent& e : events) {
+    if (e.type == EventType::kRuleStatus) continue;
+    out.push_back(
+        Cat(e.step, " ", EventTypeName(e.type).substr(17), " ", EndReasonName(e.end_reason)));
+  }
+  EXPECT_THAT(out, ElementsAre("12 found ", "12 resolved attempt_ended", "13 found "));
+}
+
 TEST(Backtest, EndsJobsWhereAsked) {
   Backtest test;
   test.Input(

@@ -43,23 +43,24 @@ StatusOr<uint32_t> Recording::FindJob(std::string_view id) {
   return job;
 }
 
-uint32_t Recording::Append(uint32_t job, Labels labels) {
+uint32_t Recording::Append(uint32_t job, Labels labels, std::string_view mode) {
   Series added;
   added.job = job;
   added.input = static_cast<uint32_t>(inputs_.size() - 1);
   added.labels = std::move(labels);
+  added.mode = mode;
   series_.push_back(std::move(added));
   return static_cast<uint32_t>(series_.size() - 1);
 }
 
-Status Recording::AddSeries(uint32_t series, const Labels& labels) {
+Status Recording::AddSeries(uint32_t series, const Labels& labels, std::string_view mode) {
   PITWALL_CHECK(series == routes_.size());
   const std::string_view named = labels.Get(kJobLabel);
   ASSIGN_OR_RETURN(const uint32_t job,
                    FindJob(named.empty() ? std::string_view(default_job_) : named));
   const Labels own = named.empty() ? labels : labels.With(kJobLabel, "");
   Route route;
-  route.series = Append(job, own);
+  route.series = Append(job, own, mode);
   for (const OtherTimes::Copy& copy : other_times_.copies) {
     if (copy.metric == own.Name())
       route.copies.emplace_back(Append(job, own.With(kMetricName, copy.name)), copy.ahead);
@@ -74,8 +75,10 @@ Status Recording::AddSeries(uint32_t series, const Labels& labels) {
   return OkStatus();
 }
 
-Status Recording::AddSample(uint32_t series, int64_t time_ns, double value, uint32_t line) {
+Status Recording::AddSample(uint32_t series, int64_t time_ns, double value, uint32_t line,
+                            int64_t step) {
   const Route& route = routes_[series];
+  PITWALL_CHECK((step == kNoStep) == series_[route.series].mode.empty());
   for (const auto& [copy, ahead] : route.copies)
     RETURN_IF_ERROR(AddDerived(copy, time_ns - ahead, value, line));
   for (const uint32_t index : route.constants) {
@@ -96,14 +99,17 @@ Status Recording::AddSample(uint32_t series, int64_t time_ns, double value, uint
   Job& job = jobs_[series_[route.series].job];
   job.first = std::min(job.first, time_ns);
   job.last = std::max(job.last, time_ns);
-  return AddDerived(route.series, time_ns, value, line);
+  return AddDerived(route.series, time_ns, value, line, step);
 }
 
-Status Recording::AddDerived(uint32_t series, int64_t time_ns, double value, uint32_t line) {
+Status Recording::AddDerived(uint32_t series, int64_t time_ns, double value, uint32_t line,
+                             int64_t step) {
   if (time_ns < from_ || time_ns > to_) return OkStatus();
   Series& of = series_[series];
   of.times_hash = Mix(of.times_hash, static_cast<uint64_t>(time_ns));
-  return sorter_.Add({time_ns, value, series, line});
+  if (step != kNoStep) of.times_hash = Mix(of.times_hash, static_cast<uint64_t>(step));
+  of.last = std::max(of.last, time_ns);
+  return sorter_.Add({time_ns, value, step, series, line});
 }
 
 Status Recording::Finish(int64_t start) {

@@ -26,6 +26,8 @@ class Recording {
     uint32_t job = 0;
     uint32_t input = 0;
     Labels labels;
+    std::string mode;             // of its samples' steps; empty where they have none
+    int64_t last = kMinPosition;  // time of its newest sample
     // Those with the same samples in time are fed as columns of one frame.
     uint64_t times_hash = 0;
   };
@@ -42,9 +44,12 @@ class Recording {
 
   // What follows comes from this input. `job`: of series that name none.
   void BeginInput(std::string name, std::string job);
-  // Counts up from 0 in each input. InvalidArgument: the job cannot have this id.
-  Status AddSeries(uint32_t series, const Labels& labels);
-  Status AddSample(uint32_t series, int64_t time_ns, double value, uint32_t line);
+  // Counts up from 0 in each input. `mode`: its samples carry steps of it. InvalidArgument: the job
+  // cannot have this id.
+  Status AddSeries(uint32_t series, const Labels& labels, std::string_view mode = "");
+  // A step for series with a mode, none for others.
+  Status AddSample(uint32_t series, int64_t time_ns, double value, uint32_t line,
+                   int64_t step = kNoStep);
   // No input follows. `start`: where rules begin, where that is later than a job's first sample.
   // InvalidArgument: what rules ask at a fixed time fails.
   Status Finish(int64_t start = kMinPosition);
@@ -69,9 +74,10 @@ class Recording {
   using Samples = std::vector<std::pair<int64_t, double>>;
 
   StatusOr<uint32_t> FindJob(std::string_view id);
-  uint32_t Append(uint32_t job, Labels labels);
+  uint32_t Append(uint32_t job, Labels labels, std::string_view mode = "");
   // A sample that nobody recorded.
-  Status AddDerived(uint32_t series, int64_t time_ns, double value, uint32_t line);
+  Status AddDerived(uint32_t series, int64_t time_ns, double value, uint32_t line,
+                    int64_t step = kNoStep);
   Status AddConstant(const OtherTimes::Constant& constant, uint32_t job, int64_t start,
                      const std::map<Labels, Samples>& read);
 

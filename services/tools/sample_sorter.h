@@ -8,21 +8,23 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/model/position.h"
 
 namespace pitwall::tools {
 
 struct TimedSample {
   int64_t time_ns = 0;
   double value = 0;
+  int64_t step = kNoStep;
   uint32_t series = 0;
   uint32_t line = 0;  // of its input, for messages
 };
 
-// Memory: `memory_samples` of 24 bytes until Finish; after it, one buffer of kRunBuffer samples for
+// Memory: `memory_samples` of 32 bytes until Finish; after it, one buffer of kRunBuffer samples for
 // each run of that many that went to the disk. Not thread-safe.
 class SampleSorter {
  public:
-  static constexpr size_t kMemorySamples = size_t{4} << 20;  // 96 MiB
+  static constexpr size_t kMemorySamples = size_t{3} << 20;  // 96 MiB
   static constexpr size_t kRunBuffer = 4096;
 
   // The file is made in $TMPDIR, else in /tmp, when it is needed, and has no name there.
