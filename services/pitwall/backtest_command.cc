@@ -22,9 +22,10 @@ using Kind = FlagSpec::Kind;
 
 const std::vector<FlagSpec>& BacktestFlags() {
   static const std::vector<FlagSpec> specs = {
-      {"format", Kind::kOne, "FORMAT", "log (the default) or openmetrics"},
+      {"format", Kind::kOne, "FORMAT", "log (the default), openmetrics or csv (also JSON)"},
       {"input", Kind::kMany, "PATH",
-       "log: data directory of a `pitwall standalone`; openmetrics: files, merged by time"},
+       "log: data directory of a `pitwall standalone`; else files, merged by time"},
+      {"mapping", Kind::kOne, "FILE", "csv: what the columns mean (docs/backtest.md)"},
       {"brokers", Kind::kOne, "HOSTS",
        "log: instead the topics of this Apache Kafka (host:port,…)"},
       {"rules", Kind::kMany, "FILE", "log: instead of the rule sets that the log recorded"},
@@ -32,13 +33,12 @@ const std::vector<FlagSpec>& BacktestFlags() {
       {"evaluation-interval", Kind::kOne, "DURATION",
        "with --rules: of groups without an interval (1m)"},
       {"job", Kind::kOne, "ID",
-       "log: only this job's events; openmetrics: the job of samples without the label "
+       "log: only this job's events; else the job of samples without the label "
        "pitwall_job (the file's name)"},
       {"start", Kind::kOne, "TIME",
-       "openmetrics: rules are evaluated from here on, older samples fill windows; log: only "
+       "files: rules are evaluated from here on, older samples fill windows; log: only "
        "events from here on. Unix seconds or RFC 3339"},
-      {"end", Kind::kOne, "TIME",
-       "openmetrics: without samples after it; log: only events up to it"},
+      {"end", Kind::kOne, "TIME", "files: without samples after it; log: only events up to it"},
       {"end-job", Kind::kSwitch, "", "jobs end with the data; else open issues stay open"},
       {"verify", Kind::kSwitch, "",
        "log: print nothing but whether its own pitwall.issues says the same, to the bit"},
@@ -69,8 +69,11 @@ StatusOr<int> Backtest(const Flags& flags) {
     return InvalidArgument(
         Cat(Quote(flags.positional()[0]), " belongs to no flag: give files as --input FILE…"));
   }
-  if (format != "log" && format != "openmetrics")
-    return InvalidArgument(Cat("--format ", format, ": only log and openmetrics can be read yet"));
+  if (format != "log" && format != "openmetrics" && format != "csv")
+    return InvalidArgument(
+        Cat("--format ", format, ": only log, openmetrics and csv can be read yet"));
+  if (format != "csv" && flags.Has("mapping"))
+    return InvalidArgument("--mapping is for --format csv");
   BacktestRange range;
   ASSIGN_OR_RETURN(range.start, TimeFlag(flags, "start", range.start));
   ASSIGN_OR_RETURN(range.end, TimeFlag(flags, "end", range.end));
@@ -81,8 +84,12 @@ StatusOr<int> Backtest(const Flags& flags) {
     if (format != "log") return InvalidArgument("--verify is for --format log");
     return VerifyLog(flags);
   }
+  ReadInput read = ReadOpenMetrics;
+  if (format == "csv") {
+    ASSIGN_OR_RETURN(read, TableInput(flags));
+  }
   ASSIGN_OR_RETURN(std::vector<IssueEvent> events,
-                   format == "log" ? BacktestLog(flags) : BacktestOpenMetrics(flags, range));
+                   format == "log" ? BacktestLog(flags) : BacktestFiles(flags, range, read));
   std::erase_if(events, [&](const IssueEvent& e) {
     return (flags.Has("no-status") && e.type == EventType::kRuleStatus) ||
            (format == "log" && (e.time_ns < range.start || e.time_ns > range.end));
@@ -137,7 +144,8 @@ int RunBacktest(const std::vector<std::string>& arguments) {
   if (flags.ok() && flags->Has("help")) {
     std::printf(
         "pitwall backtest --input DIR | --brokers HOSTS [flags]\n"
-        "pitwall backtest --format openmetrics --rules FILE… --input FILE… [flags]\n%s",
+        "pitwall backtest --format openmetrics --rules FILE… --input FILE… [flags]\n"
+        "pitwall backtest --format csv --mapping FILE --rules FILE… --input FILE… [flags]\n%s",
         FlagHelp(BacktestFlags()).c_str());
     return kFine;
   }

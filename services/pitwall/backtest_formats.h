@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "rules/plan/compile.h"
@@ -12,6 +15,7 @@
 #include "services/model/issue.h"
 #include "services/model/position.h"
 #include "services/pitwall/flags.h"
+#include "services/tools/recording.h"
 
 namespace pitwall {
 
@@ -31,8 +35,18 @@ StatusOr<std::vector<IssueEvent>> BacktestLog(const Flags& flags);
 // --verify: kFine or kFailed, said on stdout.
 StatusOr<int> VerifyLog(const Flags& flags);
 
-// Files merged by time.
-StatusOr<std::vector<IssueEvent>> BacktestOpenMetrics(const Flags& flags,
-                                                      const BacktestRange& range);
+// How one input becomes samples of the recording.
+using ReadInput = std::function<Status(const std::string& path, tools::Recording* recording)>;
+
+// Files merged by time: the rules of --rules over what `read` makes of each --input.
+StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const BacktestRange& range,
+                                                const ReadInput& read);
+// One piece of a file after the other, for readers that are fed. NotFound and others name the path.
+Status ForEachPiece(const std::string& path, const std::function<Status(std::string_view)>& feed);
+
+// ReadInput of --format openmetrics.
+Status ReadOpenMetrics(const std::string& path, tools::Recording* recording);
+// --format csv: of the flag --mapping. InvalidArgument: what is wrong with it.
+StatusOr<ReadInput> TableInput(const Flags& flags);
 
 }  // namespace pitwall

@@ -1,4 +1,4 @@
-// `--format openmetrics`: OpenMetrics or Prometheus' text format, with timestamps.
+// Finished jobs in files: `--format openmetrics`, and what all formats of files share.
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -45,25 +45,33 @@ openmetrics::Dialect DialectOf(std::FILE* file) {
   return openmetrics::DialectOf({end, n});
 }
 
-Status ReadInput(const std::string& path, tools::Recording* recording) {
+}  // namespace
+
+Status ForEachPiece(const std::string& path, const std::function<Status(std::string_view)>& feed) {
   const File file(std::fopen(path.c_str(), "rb"), std::fclose);
   if (file == nullptr) return ErrnoStatus(errno, path);
-  IntoRecording sink(recording);
-  openmetrics::Reader reader(path, DialectOf(file.get()), &sink);
   std::vector<char> piece(kPiece);
   while (true) {
     const size_t n = std::fread(piece.data(), 1, piece.size(), file.get());
     if (n == 0) break;
-    RETURN_IF_ERROR(reader.Feed({piece.data(), n}));
+    RETURN_IF_ERROR(feed({piece.data(), n}));
   }
   if (std::ferror(file.get())) return ErrnoStatus(errno, path);
+  return OkStatus();
+}
+
+Status ReadOpenMetrics(const std::string& path, tools::Recording* recording) {
+  openmetrics::Dialect dialect = openmetrics::Dialect::kOpenMetrics;
+  if (const File file(std::fopen(path.c_str(), "rb"), std::fclose); file != nullptr)
+    dialect = DialectOf(file.get());
+  IntoRecording sink(recording);
+  openmetrics::Reader reader(path, dialect, &sink);
+  RETURN_IF_ERROR(ForEachPiece(path, [&](std::string_view piece) { return reader.Feed(piece); }));
   return reader.Finish();
 }
 
-}  // namespace
-
-StatusOr<std::vector<IssueEvent>> BacktestOpenMetrics(const Flags& flags,
-                                                      const BacktestRange& range) {
+StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const BacktestRange& range,
+                                                const ReadInput& read) {
   const std::vector<std::string> inputs = flags.Many("input");
   if (inputs.empty()) return InvalidArgument("--input FILE… is needed");
   if (flags.Has("brokers")) return InvalidArgument("--brokers is for --format log");
@@ -83,7 +91,7 @@ StatusOr<std::vector<IssueEvent>> BacktestOpenMetrics(const Flags& flags,
   tools::Recording recording(from, range.end, std::move(other_times));
   for (const std::string& path : inputs) {
     recording.BeginInput(path, flags.One("job").value_or(BaseName(path)));
-    RETURN_IF_ERROR(ReadInput(path, &recording));
+    RETURN_IF_ERROR(read(path, &recording));
   }
   RETURN_IF_ERROR(recording.Finish(range.start));
   std::vector<IssueEvent> events;

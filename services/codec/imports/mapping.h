@@ -1,0 +1,71 @@
+// What the columns of a training log mean: the file of `backtest --mapping`.
+//
+//   time: {column: timestamp, unit: s}       # s, ms, us, ns or rfc3339 (default: s)
+//   time: {start: 2026-01-01T00:00:00Z, every: 1s}    # logs without times: the step, or the row,
+//   times `every` step: {column: step}                     # absent: samples have no step mode:
+//   eval                               # or {column: split}; of rows with a step, "train" where
+//   absent job: {column: run}                       # absent: --job, else the file's name labels:
+//   {rank: {column: rank}, node: a}  # of every series delimiter: ";"                           #
+//   of CSV; "," where absent rows: log_history                        # JSON: where in the document
+//   the list of rows stands metrics:                                 # a column per metric …
+//   - {column: loss, name: train_loss}
+//   - {column: gpu0, name: hw_gpu_utilization_ratio, factor: 0.01, labels: {gpu: "0"}, step: false}
+//   - {column: eval_loss, name: train_loss, mode: eval}
+//   metrics: {name: {column: key}, value: {column: value}, rename: {loss: train_loss}}    # … or a
+//   row per sample
+//
+// Nested JSON keys are joined by dots: {"metrics": {"loss": 1}} has the column metrics.loss.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/base/status.h"
+
+namespace pitwall::imports {
+
+// A column's text, or the same for every row.
+struct CellOrText {
+  bool column = false;
+  std::string text;  // the column's name, or the text
+};
+
+enum class TimeUnit { kSeconds, kMillis, kMicros, kNanos, kRfc3339 };
+
+struct MappedMetric {
+  std::string column;
+  std::string name;
+  double factor = 1;
+  std::vector<std::pair<std::string, CellOrText>> labels;
+  std::optional<CellOrText> mode;
+  bool step = true;  // carries the row's step, where it has one
+};
+
+struct Mapping {
+  std::string time_column;  // empty: times are made from start_ns and every_ns
+  TimeUnit time_unit = TimeUnit::kSeconds;
+  int64_t start_ns = 0;
+  int64_t every_ns = 0;
+  std::string step_column;  // empty: no steps
+  CellOrText mode{false, "train"};
+  std::string job_column;
+  std::vector<std::pair<std::string, CellOrText>> labels;
+  char delimiter = ',';
+  std::string rows;
+  std::vector<MappedMetric> metrics;
+  // A row per sample; empty: a column per metric.
+  std::string name_column, value_column;
+  std::map<std::string, std::string> rename;
+};
+
+// InvalidArgument: every fault, with file:line:col.
+StatusOr<Mapping> ParseMapping(std::string_view file_name, std::string_view text);
+
+// A cell as event time; nothing when it is none, or beyond what a position counts.
+std::optional<int64_t> ParseTime(std::string_view text, TimeUnit unit);
+
+}  // namespace pitwall::imports

@@ -1,0 +1,30 @@
+// What the importers of this room hand over: samples of finished jobs, with their steps.
+//
+//   training logs: CSV, JSON     table_reader.h, by a mapping (mapping.h)
+//
+// Readers take bytes in pieces of any size, are strict, name file, line and cause of what they
+// refuse, and are not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "services/base/status.h"
+#include "services/model/labels.h"
+#include "services/model/position.h"
+
+namespace pitwall::imports {
+
+class SampleSink {
+ public:
+  virtual ~SampleSink() = default;
+  // A label set (with __name__) and mode that was not there before; `series` counts up from 0.
+  // `mode`: its samples carry steps of it; empty: they carry none.
+  virtual Status NewSeries(uint32_t series, Labels labels, std::string_view mode) = 0;
+  // Event time in Unix nanoseconds; `step` is kNoStep exactly where the series has no mode. `line`
+  // counts from 1. An error stops the reader, which puts file and line before it.
+  virtual Status Sample(uint32_t series, int64_t time_ns, int64_t step, double value,
+                        uint32_t line) = 0;
+};
+
+}  // namespace pitwall::imports

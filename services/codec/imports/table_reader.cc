@@ -1,0 +1,150 @@
+#include "services/codec/imports/table_reader.h"
+
+#include <utility>
+
+#include "services/model/position.h"
+
+namespace pitwall::imports {
+
+// What every metric of a row shares.
+struct TableReader::Cells {
+  const absl::flat_hash_map<std::string_view, std::string_view>& by_column;
+  int64_t time_ns = 0;
+  int64_t step = kNoStep;
+  uint32_t line = 0;
+
+  std::string_view Get(std::string_view column) const {
+    const auto found = by_column.find(column);
+    return found == by_column.end() ? std::string_view() : found->second;
+  }
+  std::string_view Text(const CellOrText& cell) const {
+    return cell.column ? Get(cell.text) : std::string_view(cell.text);
+  }
+};
+
+TableReader::TableReader(std::string name, Mapping mapping, std::string job_label, SampleSink* sink,
+                         const RowLimits& limits)
+    : name_(name),
+      mapping_(std::move(mapping)),
+      job_label_(std::move(job_label)),
+      sink_(sink),
+      rows_(
+          std::move(name), mapping_.delimiter, mapping_.rows,
+          [this](uint32_t line, const Row& row) { return TakeRow(line, row); }, limits) {
+  const auto want = [this](std::string_view column) {
+    if (!column.empty()) columns_.try_emplace(std::string(column), false);
+  };
+  want(mapping_.time_column);
+  want(mapping_.step_column);
+  want(mapping_.job_column);
+  want(mapping_.name_column);
+  want(mapping_.value_column);
+  if (mapping_.mode.column) want(mapping_.mode.text);
+  for (const auto& [label, cell] : mapping_.labels) {
+    if (cell.column) want(cell.text);
+  }
+  for (const MappedMetric& metric : mapping_.metrics) want(metric.column);
+}
+
+Status TableReader::Finish() {
+  RETURN_IF_ERROR(rows_.Finish());
+  std::vector<std::string> never;
+  for (const auto& [column, seen] : columns_) {
+    if (!seen) never.push_back(Quote(column));
+  }
+  if (never.empty()) return OkStatus();
+  std::sort(never.begin(), never.end());
+  return InvalidArgument(Cat(name_, ": no row has what the mapping names: ", Join(never, ", ")));
+}
+
+Status TableReader::TakeRow(uint32_t line, const Row& row) {
+  absl::flat_hash_map<std::string_view, std::string_view> by_column;
+  for (const auto& [column, cell] : row) {
+    by_column.try_emplace(column, cell);
+    if (const auto wanted = columns_.find(column); wanted != columns_.end()) wanted->second = true;
+  }
+  Cells cells{by_column};
+  cells.line = line;
+  if (!mapping_.step_column.empty()) {
+    if (const std::string_view text = cells.Get(mapping_.step_column); !text.empty()) {
+      // Loggers write whole steps as floats, too.
+      const auto number = ParseDouble(Trim(text));
+      const bool whole = number && *number >= 0 && *number <= static_cast<double>(kMaxStep) &&
+                         *number == static_cast<double>(static_cast<int64_t>(*number));
+      if (!whole)
+        return InvalidArgument(Cat("column ", Quote(mapping_.step_column), ": ", Quote(text),
+                                   " is no step (a whole number from 0 on)"));
+      cells.step = static_cast<int64_t>(*number);
+    }
+  }
+  if (mapping_.time_column.empty()) {
+    const auto count = static_cast<int64_t>(cells.step != kNoStep ? cells.step : row_);
+    int64_t after = 0;
+    if (__builtin_mul_overflow(count, mapping_.every_ns, &after) ||
+        __builtin_add_overflow(after, mapping_.start_ns, &cells.time_ns) ||
+        cells.time_ns >= kMaxPosition)
+      return InvalidArgument(Cat("step ", count, " lies beyond all times"));
+  } else {
+    const std::string_view text = cells.Get(mapping_.time_column);
+    const auto time = ParseTime(text, mapping_.time_unit);
+    if (!time)
+      return InvalidArgument(Cat("column ", Quote(mapping_.time_column), ": ",
+                                 text.empty() ? std::string("empty") : Quote(text),
+                                 " is no time in the mapping's unit"));
+    cells.time_ns = *time;
+  }
+  ++row_;
+  if (mapping_.name_column.empty()) {
+    for (const MappedMetric& metric : mapping_.metrics)
+      RETURN_IF_ERROR(TakeMetric(cells, metric.column, metric));
+    return OkStatus();
+  }
+  const std::string_view name = cells.Get(mapping_.name_column);
+  if (name.empty()) return OkStatus();
+  MappedMetric metric;
+  const auto renamed = mapping_.rename.find(std::string(name));
+  metric.name = renamed == mapping_.rename.end() ? std::string(name) : renamed->second;
+  return TakeMetric(cells, mapping_.value_column, metric);
+}
+
+Status TableReader::TakeMetric(const Cells& cells, std::string_view column,
+                               const MappedMetric& metric) {
+  const std::string_view text = Trim(cells.Get(column));
+  if (text.empty()) return OkStatus();
+  const auto value = ParseDouble(text);
+  if (!value)
+    return InvalidArgument(Cat("column ", Quote(column), ": ", Quote(text), " is no number"));
+  const bool stepped = metric.step && cells.step != kNoStep;
+  const std::string_view mode =
+      stepped ? cells.Text(metric.mode ? *metric.mode : mapping_.mode) : std::string_view();
+  if (stepped && mode.empty()) return InvalidArgument("the row has a step and no mode");
+  std::vector<Label> labels = {{std::string(kMetricName), metric.name}};
+  // A mode that the mapping gives the metric tells its series apart also where there are no steps.
+  const std::string_view shown = stepped || !metric.mode ? mode : cells.Text(*metric.mode);
+  if (!shown.empty()) labels.push_back({"mode", std::string(shown)});
+  for (const auto* given : {&mapping_.labels, &metric.labels}) {
+    for (const auto& [label, cell] : *given) {
+      if (const std::string_view found = cells.Text(cell); !found.empty())
+        labels.push_back({label, std::string(found)});
+    }
+  }
+  if (!mapping_.job_column.empty()) {
+    if (const std::string_view job = cells.Get(mapping_.job_column); !job.empty())
+      labels.push_back({job_label_, std::string(job)});
+  }
+  ASSIGN_OR_RETURN(const uint32_t series, FindSeries(Labels::FromPairs(std::move(labels)), mode));
+  return sink_->Sample(series, cells.time_ns, stepped ? cells.step : kNoStep,
+                       *value * metric.factor, cells.line);
+}
+
+StatusOr<uint32_t> TableReader::FindSeries(const Labels& labels, std::string_view mode) {
+  const auto [it, added] = series_.try_emplace(std::pair(labels, std::string(mode)),
+                                               static_cast<uint32_t>(series_.size()));
+  if (!added) return it->second;
+  if (series_.size() > kMaxSeries)
+    return ResourceExhausted(Cat("more than ", kMaxSeries, " series"));
+  RETURN_IF_ERROR(sink_->NewSeries(it->second, labels, mode));
+  return it->second;
+}
+
+}  // namespace pitwall::imports

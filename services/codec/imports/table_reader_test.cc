@@ -1,0 +1,174 @@
+#include "services/codec/imports/table_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace pitwall::imports {
+namespace {
+
+using ::testing::ElementsAre;
+
+class Lines final : public SampleSink {
+ public:
+  Status NewSeries(uint32_t series, Labels labels, std::string_view mode) override {
+    EXPECT_EQ(series, names_.size());
+    names_.push_back(Cat(labels.ToString(), mode.empty() ? "" : " ", mode));
+    return OkStatus();
+  }
+  Status Sample(uint32_t series, int64_t time_ns, int64_t step, double value,
+                uint32_t line) override {
+    all_.push_back(Cat(line, ": ", names_[series], " @", time_ns / 1'000'000, "ms",
+                       step == kNoStep ? "" : Cat(" #", step), " ", FormatDouble(value)));
+    return OkStatus();
+  }
+  std::vector<std::string> all_;
+
+ private:
+  std::vector<std::string> names_;
+};
+
+struct Outcome {
+  std::vector<std::string> samples;
+  std::string error;
+};
+
+// Fed in pieces of `piece` bytes.
+Outcome Read(std::string_view mapping, std::string_view text, size_t piece = 7,
+             const RowLimits& limits = {}) {
+  const auto parsed = ParseMapping("m.yaml", mapping);
+  if (!parsed.ok()) return {{}, std::string(ToStd(parsed.status().message()))};
+  Lines lines;
+  TableReader reader("log", *parsed, "job_id", &lines, limits);
+  Status done = OkStatus();
+  for (size_t at = 0; at < text.size() && done.ok(); at += piece)
+    done = reader.Feed(text.substr(at, piece));
+  if (done.ok()) done = reader.Finish();
+  return {lines.all_, std::string(ToStd(done.message()))};
+}
+
+constexpr std::string_view kWide = R"(
+time: {column: ts, unit: ms}
+step: {column: step}
+mode: {column: split}
+job: {column: run}
+labels: {rank: {column: rank}, cluster: a}
+metrics:
+- {column: loss, name: train_loss}
+- {column: gpu0, name: hw_gpu_utilization_ratio, factor: 0.01, labels: {gpu: "0"}, step: false}
+)";
+
+TEST(TableReader, ReadsAColumnPerMetric) {
+  const std::string_view csv =
+      "ts,step,split,run,rank,loss,gpu0,note\r\n"
+      "1000,0,train,r1,0,0.5,90,\"a, \"\"b\"\"\nc\"\r\n"
+      "\r\n"
+      "1500,1,eval,r1,1,NaN,,x\r\n"
+      "2000,,,r1,0,,55,\"\"";
+  const std::vector<std::string> samples = {
+      "2: train_loss{cluster=\"a\",job_id=\"r1\",mode=\"train\",rank=\"0\"} "
+      "train "
+      "@1000ms #0 0.5",
+      "2: hw_gpu_utilization_ratio{cluster=\"a\",gpu=\"0\",job_id=\"r1\",rank=\"0\"} @1000ms 0.9",
+      "5: train_loss{cluster=\"a\",job_id=\"r1\",mode=\"eval\",rank=\"1\"} eval @1500ms #1 NaN",
+      "6: hw_gpu_utilization_ratio{cluster=\"a\",gpu=\"0\",job_id=\"r1\",rank=\"0\"} @2000ms 0.55"};
+  for (const size_t piece : {1, 2, 3, 7, 1000}) {
+    SCOPED_TRACE(piece);
+    const Outcome outcome = Read(kWide, csv, piece);
+    EXPECT_EQ(outcome.error, "");
+    EXPECT_EQ(outcome.samples, samples);
+  }
+}
+
+TEST(TableReader, ReadsARowPerSampleAndJsonLines) {
+  constexpr std::string_view kLong = R"(
+time: {start: 1970-01-01T00:00:10Z, every: 500ms}
+step: {column: meta.step}
+metrics: {name: {column: key}, value: {column: value}, rename: {loss: train_loss}}
+)";
+  const Outcome outcome =
+      Read(kLong,
+           "{\"key\": \"loss\", \"value\": 1.5, \"meta\": {\"step\": 3.0}, \"tags\": [1]}\n\n"
+           "{\"key\": \"ok\", \"value\": true, \"meta\": {\"step\": 4}}\n"
+           "{\"key\": \"loss\", \"value\": -Infinity, \"meta\": {\"step\": 5}}\n"
+           "{\"key\": \"loss\", \"value\": null, \"meta\": {\"step\": 6}}");
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_THAT(outcome.samples, ElementsAre("1: train_loss{mode=\"train\"} train @11500ms #3 1.5",
+                                           "3: ok{mode=\"train\"} train @12000ms #4 1",
+                                           "4: train_loss{mode=\"train\"} train @12500ms #5 -Inf"));
+}
+
+TEST(TableReader, ReadsTheLogHistoryOfATrainersState) {
+  constexpr std::string_view kTrainer = R"(
+time: {start: 0, every: 1s}
+rows: state.log_history
+step: {column: step}
+metrics:
+- {column: loss, name: train_loss}
+- {column: eval_loss, name: train_loss, mode: eval}
+)";
+  const Outcome outcome = Read(
+      kTrainer,
+      R"({"state": {"log_history": [{"loss": 2, "step": 10}, {"eval_loss": NaN, "step": 10}]}})");
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_THAT(outcome.samples, ElementsAre("1: train_loss{mode=\"train\"} train @10000ms #10 2",
+                                           "2: train_loss{mode=\"eval\"} eval @10000ms #10 NaN"));
+}
+
+TEST(TableReader, NamesWhatIsWrongAndWhere) {
+  constexpr std::string_view kSmall =
+      "time: {column: t}\nstep: {column: s}\nmetrics: [{column: x}]\n";
+  const auto error = [&](std::string_view text, const RowLimits& limits = {}) {
+    return Read(kSmall, text, 5, limits).error;
+  };
+  EXPECT_EQ(error("t,s,x\n1,2,3\n1,2\n"), "log:3:1: 2 cells, but the header has 3");
+  EXPECT_EQ(error("t,s,t\n"), "log:1:1: column \"t\" stands here twice");
+  EXPECT_EQ(error("t,s,x\n1,2,abc\n"), "log:2:1: column \"x\": \"abc\" is no number");
+  EXPECT_EQ(error("t,s,x\n1,1.5,1\n"),
+            "log:2:1: column \"s\": \"1.5\" is no step (a whole number from 0 on)");
+  EXPECT_EQ(error("t,s,x\n1,-1,1\n"),
+            "log:2:1: column \"s\": \"-1\" is no step (a whole number from 0 on)");
+  EXPECT_EQ(error("t,s,x\n,1,1\n"),
+            "log:2:1: column \"t\": empty is no time in the mapping's unit");
+  EXPECT_EQ(error("t,s,x\n2026-01-01,1,1\n"),
+            "log:2:1: column \"t\": \"2026-01-01\" is no time in the mapping's unit");
+  EXPECT_EQ(error("t,s,x\n1,1,\"1\n2,2,2\n"),
+            "log:2:1: a quoted cell has no end: the file is cut short");
+  EXPECT_EQ(error("t,s,x\n1,1,\"1\"2\n"), "log:2:1: something follows a quoted cell");
+  EXPECT_EQ(error("t,y\n1,1\n"), "log: no row has what the mapping names: \"s\", \"x\"");
+  EXPECT_EQ(error("{\"t\": 1}\n{\"t\": \n"), "log:2:1: not a JSON object");
+  EXPECT_EQ(error("[1]"), "log:1:1: a row that is no JSON object");
+  EXPECT_EQ(error("t,s,x\n1,1,11111111\n", {.row_bytes = 8}), "log:2:1: more than 8 bytes at once");
+  EXPECT_EQ(error("[1,2,3,4,5]", {.document_bytes = 8}), "log:1:1: more than 8 bytes at once");
+  EXPECT_EQ(error(""), "log: no row has what the mapping names: \"s\", \"t\", \"x\"");
+}
+
+TEST(Mapping, NamesWhatIsWrongAndWhere) {
+  EXPECT_EQ(Read("time: {unit: h}\nmetrics: [{name: x}]\nlabels: {a: {}}\ntypo: 1\n", "").error,
+            "m.yaml:1:8: \"unit\" must be s, ms, us, ns or rfc3339, found \"h\"\n"
+            "m.yaml:1:7: \"time\" needs a column, or start and every\n"
+            "m.yaml:3:13: a label must be a text, or {column: NAME}\n"
+            "m.yaml:2:11: a metric needs \"column\"\n"
+            "m.yaml:4:1: unknown key \"typo\" in the mapping");
+  EXPECT_EQ(Read("metrics: []\nstep: 5\n", "").error,
+            "m.yaml:1:1: the mapping needs \"time\"\n"
+            "m.yaml:2:1: \"step\" must name a column\n"
+            "m.yaml:1:10: \"metrics\" is empty");
+}
+
+TEST(Mapping, ReadsTimesInEachUnit) {
+  EXPECT_EQ(ParseTime("1600000000.25", TimeUnit::kSeconds), 1'600'000'000'250'000'000);
+  EXPECT_EQ(ParseTime("1600000000250", TimeUnit::kMillis), 1'600'000'000'250'000'000);
+  EXPECT_EQ(ParseTime("1600000000250000", TimeUnit::kMicros), 1'600'000'000'250'000'000);
+  EXPECT_EQ(ParseTime("1600000000250000001", TimeUnit::kNanos), 1'600'000'000'250'000'001);
+  EXPECT_EQ(ParseTime("1.5", TimeUnit::kMillis), 1'500'000);
+  EXPECT_EQ(ParseTime("2020-09-13T12:26:40.25Z", TimeUnit::kRfc3339), 1'600'000'000'250'000'000);
+  for (const TimeUnit unit :
+       {TimeUnit::kSeconds, TimeUnit::kMillis, TimeUnit::kNanos, TimeUnit::kRfc3339}) {
+    EXPECT_EQ(ParseTime("", unit), std::nullopt);
+    EXPECT_EQ(ParseTime("nan", unit), std::nullopt);
+    EXPECT_EQ(ParseTime("99999999999999999999", unit), std::nullopt);
+  }
+}
+
+}  // namespace
+}  // namespace pitwall::imports
