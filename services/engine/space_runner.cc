@@ -273,6 +273,7 @@ void SpaceRunner::EndAll(EndReason reason, bool attempt_scope_only, const TickCo
       if (!state->alerts.has_value() || (attempt_scope_only && !attempt_scope)) continue;
       transitions_.clear();
       state->alerts->EndAll(reason, MomentOf(at), &transitions_);
+      if (observer_ != nullptr) observer_->Ended(state->alerts->rule());
       EmitTransitions(state.get(), at, /*at_tick=*/false, job, out);
       if (!transitions_.empty()) ReportStatus(state.get(), OkStatus(), at, job, out);
     }
@@ -302,6 +303,17 @@ void SpaceRunner::JudgeNeeds(const TickContext& at,
         ReportStatus(state.get(), OkStatus(), at, job, out);
     }
   }
+}
+
+std::vector<RuleStatusNow> SpaceRunner::Statuses() const {
+  std::vector<RuleStatusNow> statuses;
+  for (const GroupState& group : groups_) {
+    for (const auto& state : group.rules) {
+      if (state->rule->kind != plan::RuleKind::kAlert) continue;
+      statuses.push_back({state->rule, state->status.status(), state->status.reason()});
+    }
+  }
+  return statuses;
 }
 
 void SpaceRunner::Expire() {

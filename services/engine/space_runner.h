@@ -36,9 +36,18 @@ class RuleObserver {
   virtual void Failed(const plan::Rule& rule, const Status& error) = 0;
   // After an evaluation without an error: what the rule saw, and its alerts.
   virtual void Alerts(const alert::AlertInput& input, const alert::AlertState& state) = 0;
+  // All alerts of the rule were ended, between ticks (EndAll).
+  virtual void Ended(const alert::AlertRule& /*rule*/) {}
   // A sample that a rule wrote, stale markers too: of recording rules and of ALERTS, where some
   // selector wants them. Told even if the series has another sample there, which stays.
   virtual void Recorded(const Labels& labels, int64_t position, double value) = 0;
+};
+
+// The status of one rule now, countdowns in its reason too, which are no events.
+struct RuleStatusNow {
+  const plan::Rule* rule = nullptr;
+  RuleStatus status = RuleStatus::kUnknown;  // kUnknown: no tick yet
+  std::string_view reason;
 };
 
 class SpaceRunner {
@@ -81,6 +90,9 @@ class SpaceRunner {
   // Step clock, judged on the time clock: `carried(metric)` says whether a live source sends it.
   void JudgeNeeds(const TickContext& at, const std::function<bool(std::string_view)>& carried,
                   const JobIdentity& job, Outputs* out);
+  // Of all alerting rules, in the order of the program. Valid until the next call that changes
+  // something.
+  std::vector<RuleStatusNow> Statuses() const;
   // Forgets series that no window can see any more; call it rarely.
   void Expire();
   // Time clock: windows of the attempt begin at `position`; all others go on.

@@ -89,6 +89,41 @@ std::string CompareAlerts(const AlertCase& expected, const std::vector<FiringAle
   return Difference(want_lines, got_lines);
 }
 
+std::string CompareStatus(const StatusCase& expected,
+                          const std::vector<engine::RuleStatusNow>& statuses) {
+  const auto writes = [](const plan::Rule& rule, const auto& label) {
+    return std::any_of(rule.labels.begin(), rule.labels.end(), [&](const plan::Template& written) {
+      return written.name == label.first && written.text == label.second;
+    });
+  };
+  std::vector<const engine::RuleStatusNow*> found;
+  for (const engine::RuleStatusNow& status : statuses) {
+    const plan::Rule& rule = *status.rule;
+    if (rule.alert == expected.alert &&
+        std::all_of(expected.labels.begin(), expected.labels.end(),
+                    [&](const auto& label) { return writes(rule, label); }))
+      found.push_back(&status);
+  }
+  if (found.empty()) return "  no alerting rule on this clock has this alertname and labels\n";
+  if (found.size() > 1) {
+    std::vector<std::string> lines;
+    for (const engine::RuleStatusNow* status : found)
+      lines.push_back(Cat(status->rule->file, ":", status->rule->line));
+    return Cat("  more than one rule is meant; labels choose among them:\n",
+               Lines(std::move(lines)));
+  }
+  const engine::RuleStatusNow& got = *found[0];
+  if (got.status == expected.status &&
+      (!expected.reason.has_value() || got.reason.find(*expected.reason) != std::string::npos))
+    return {};
+  const auto line = [](RuleStatus status, std::string_view joint, std::string_view reason) {
+    return std::vector<std::string>{
+        Cat(RuleStatusName(status), reason.empty() ? "" : joint, reason)};
+  };
+  return Difference(line(expected.status, ", with in its reason: ", expected.reason.value_or("")),
+                    line(got.status, ": ", got.reason));
+}
+
 std::string CompareSamples(const ExprCase& expected, std::vector<QueryElement> got, bool fuzzy) {
   std::vector<ExpectedSample> want = expected.expected;
   const auto by_labels = [](const auto& a, const auto& b) { return a.labels < b.labels; };

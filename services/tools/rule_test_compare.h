@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "services/engine/space_runner.h"
 #include "services/tools/query.h"
 #include "services/tools/spoken.h"
 #include "services/tools/unit_test_file.h"
@@ -15,6 +16,10 @@ namespace pitwall::tools {
 // else any.
 std::string CompareAlerts(const AlertCase& expected, const std::vector<FiringAlert>& firing,
                           bool strict);
+
+// The status of the rule that the case names. Also a difference: no rule, or more than one.
+std::string CompareStatus(const StatusCase& expected,
+                          const std::vector<engine::RuleStatusNow>& statuses);
 
 // Labels and values, exactly: NaN equals nothing. With `fuzzy` neighbouring doubles are equal.
 std::string CompareSamples(const ExprCase& expected, std::vector<QueryElement> got, bool fuzzy);

@@ -29,13 +29,18 @@ class Watch final : public engine::RuleObserver {
     for (const InputSeries& series : test.series) inputs_.emplace(series.labels, &series);
   }
 
+  // As in promtool a rule that fails ends the test, unless some case wants to see just that.
   void Failed(const plan::Rule& rule, const Status& error) override {
+    for (const StatusCase& status : test_.statuses) {
+      if (status.status == RuleStatus::kError && status.alert == rule.alert) return;
+    }
     Fail(Cat("rule ", rule.alert, " (", rule.file, ":", rule.line,
              ") fails: ", ToStd(error.message())));
   }
   void Alerts(const alert::AlertInput& input, const alert::AlertState& state) override {
     spoken_.Update(input, state);
   }
+  void Ended(const alert::AlertRule& rule) override { spoken_.Ended(rule); }
   // Prometheus refuses another value at the time of a sample that is there; so does its promtool.
   void Recorded(const Labels& labels, int64_t position, double value) override {
     auto& samples = recorded_[labels];
@@ -48,6 +53,11 @@ class Watch final : public engine::RuleObserver {
                std::bit_cast<uint64_t>(*there) != std::bit_cast<uint64_t>(value)) {
       Fail(Cat("a rule records ", labels.ToString(), ", which has another sample at this time"));
     }
+  }
+
+  // A stale marker of the runner's own, not of a rule.
+  void Stale(const Labels& labels, int64_t position) {
+    recorded_[labels].emplace_back(position, StaleMarker());
   }
 
   // "" while no rule has failed.
@@ -116,27 +126,101 @@ class Runner {
     return runner;
   }
 
-  // Every tick up to `position`, or to one at which a rule fails.
+  // Every attempt and tick up to `position`, or to one at which a rule fails.
   Status RunTo(int64_t position) {
-    for (int64_t tick = runner_.NextTick(); tick <= position && watch_->failure().empty();
-         tick = runner_.NextTick()) {
+    while (watch_->failure().empty()) {
+      const int64_t tick = runner_.NextTick();
+      const int64_t attempt = NextAttempt();
+      if (std::min(tick, attempt) > position) break;
+      if (attempt <= tick) {
+        RETURN_IF_ERROR(BeginAttempt(attempt));
+        continue;
+      }
       RETURN_IF_ERROR(Feed(tick));
       engine::Outputs outputs;
-      const int64_t step = runner_.clock().step ? tick / kStepUnit : kNoStep;
-      runner_.Evaluate({.position = tick, .time_ns = tick, .step = step, .attempt = 1}, job_,
-                       &outputs);
+      runner_.Evaluate(ContextAt(tick), job_, &outputs);
       at_ = tick;
+      JudgeNeeds(tick);
     }
+    if (position > at_) JudgeNeeds(position);
     return OkStatus();
   }
   int64_t at() const { return at_; }
+  std::vector<engine::RuleStatusNow> Statuses() const { return runner_.Statuses(); }
 
  private:
   Runner(const UnitTest& test, const TestProgram& rules, size_t space)
       : test_(test),
         job_{.id = "test", .name = test.name},
         runner_(rules.program, space, engine::EngineOptions{}, &counters_),
-        at_(test.start) {}
+        at_(test.start),
+        attempt_at_(test.start) {}
+
+  engine::TickContext ContextAt(int64_t position) const {
+    return {.position = position,
+            .time_ns = position,
+            .step = test_.step ? position / kStepUnit : kNoStep,
+            .attempt = 1 + attempts_};
+  }
+  int64_t NextAttempt() const {
+    return attempts_ < test_.attempts.size() ? test_.start + test_.attempts[attempts_]
+                                             : kMaxPosition;
+  }
+
+  // What Job::BeginAttempt does (time.md, section 4), with all train_* series of the test as those
+  // of the attempt that ends. Samples at `position` are the new one's.
+  Status BeginAttempt(int64_t position) {
+    RETURN_IF_ERROR(Feed(position - 1));
+    engine::Outputs outputs;
+    if (test_.step) {
+      runner_.EndAll(EndReason::kAttemptEnded, false, ContextAt(position), job_, &outputs);
+      runner_.RestartWindows();
+      runner_.StartAt(position);
+    } else {
+      // Just before the attempt, since a series may have a sample right at its begin.
+      std::vector<window::SeriesId> ended;
+      for (size_t i = 0; i < ids_.size(); ++i) {
+        const Labels& labels = test_.series[i].labels;
+        if (!StartsWith(labels.Name(), "train_") || !HasSample(test_.series[i], position - 1))
+          continue;
+        ended.push_back(ids_[i]);
+        watch_->Stale(labels, position - 1);
+      }
+      if (!ended.empty()) {
+        RETURN_IF_ERROR(
+            runner_.store()->AppendStale({position - 1, "test", "", next_, UINT32_MAX}, ended));
+      }
+      runner_.EndAll(EndReason::kAttemptEnded, true, ContextAt(position), job_, &outputs);
+      runner_.BeginAttempt(position);
+    }
+    ++attempts_;
+    attempt_at_ = position;
+    return OkStatus();
+  }
+
+  // Whether the attempt has brought samples up to `position`, and the newest is no stale marker.
+  bool HasSample(const InputSeries& series, int64_t position) const {
+    const int64_t since = position - test_.start;
+    for (auto i = std::min(static_cast<int64_t>(series.values.size()) - 1, since / test_.interval);
+         i >= 0 && test_.start + i * test_.interval >= attempt_at_; --i) {
+      const auto& value = series.values[static_cast<size_t>(i)];
+      if (value.has_value()) return !IsStale(*value);
+    }
+    return false;
+  }
+
+  // A live engine judges them each few seconds on the time clock; here steps are all the time there
+  // is. Series that have come so far are what a live source sends.
+  void JudgeNeeds(int64_t position) {
+    if (!test_.step) return;
+    const auto carried = [&](std::string_view metric) {
+      return std::any_of(test_.series.begin(), test_.series.end(), [&](const InputSeries& series) {
+        return series.labels.Name() == metric && HasSample(series, position);
+      });
+    };
+    engine::Outputs outputs;
+    runner_.JudgeNeeds(ContextAt(position), carried, job_, &outputs);
+  }
 
   Status Feed(int64_t upto) {
     std::vector<double> row(ids_.size());
@@ -161,6 +245,8 @@ class Runner {
   size_t length_ = 0;
   size_t next_ = 0;
   int64_t at_;
+  size_t attempts_ = 0;  // begun after the start
+  int64_t attempt_at_;
 };
 
 class TestRun {
@@ -178,14 +264,25 @@ class TestRun {
     }
     if (runner == nullptr && test_.step)
       return InvalidArgument(Cat("no rule runs on the clock ", clock.ToString()));
-    std::vector<AlertCase> alerts = test_.alerts;
-    std::stable_sort(alerts.begin(), alerts.end(),
-                     [](const auto& a, const auto& b) { return a.eval_time < b.eval_time; });
-    for (const AlertCase& alert : alerts) {
-      if (runner != nullptr) RETURN_IF_ERROR(runner->RunTo(test_.start + alert.eval_time));
+    std::vector<Asked> cases;
+    for (const AlertCase& alert : test_.alerts) cases.push_back({alert.eval_time, &alert, nullptr});
+    for (const StatusCase& status : test_.statuses)
+      cases.push_back({status.eval_time, nullptr, &status});
+    std::stable_sort(cases.begin(), cases.end(),
+                     [](const Asked& a, const Asked& b) { return a.eval_time < b.eval_time; });
+    for (const Asked& asked : cases) {
+      if (runner != nullptr) RETURN_IF_ERROR(runner->RunTo(test_.start + asked.eval_time));
       if (Broken()) return OkStatus();
-      Count(alert.position, Cat("alert ", alert.alert, At(alert.eval_time)),
-            CompareAlerts(alert, watch_.spoken().Firing(alert.alert), !rules_.own_keys));
+      if (asked.alert != nullptr) {
+        Count(asked.alert->position, Cat("alert ", asked.alert->alert, At(asked.eval_time)),
+              CompareAlerts(*asked.alert, watch_.spoken().Firing(asked.alert->alert),
+                            !rules_.own_keys));
+      } else {
+        Count(
+            asked.status->position, Cat("status of ", asked.status->alert, At(asked.eval_time)),
+            CompareStatus(*asked.status, runner != nullptr ? runner->Statuses()
+                                                           : std::vector<engine::RuleStatusNow>()));
+      }
     }
     int64_t last = 0;
     for (const ExprCase& expr : test_.exprs) last = std::max(last, expr.eval_time);
@@ -202,8 +299,15 @@ class TestRun {
   }
 
  private:
+  struct Asked {
+    int64_t eval_time;
+    const AlertCase* alert;    // this
+    const StatusCase* status;  // or this
+  };
+
   Status CheckTimes() const {
-    int64_t last = 0;
+    int64_t last = test_.attempts.empty() ? 0 : test_.attempts.back();
+    for (const StatusCase& status : test_.statuses) last = std::max(last, status.eval_time);
     for (const AlertCase& alert : test_.alerts) last = std::max(last, alert.eval_time);
     for (const ExprCase& expr : test_.exprs) last = std::max(last, expr.eval_time);
     int64_t longest = 0;

@@ -249,6 +249,172 @@ TEST_F(RuleTest, FuzzyIsOneBit) {
   EXPECT_EQ(Run({Write("test.yaml", text)}), 1);
 }
 
+// Two rules on train_loss, of either scope, and one on a series that no attempt owns.
+constexpr char kAttemptRules[] = R"(groups:
+- name: g
+  rules:
+  - {alert: Job, expr: hw_load > 1, labels: {at: hw}}
+  - {alert: Attempt, expr: train_loss > 1, scope: attempt}
+  - {alert: Count, expr: 'count_over_time(train_loss[attempt]) >= 3', scope: attempt}
+  - {alert: First, expr: 'avg_over_time(train_loss[first 2 samples after 0]) > 7'}
+)";
+
+TEST_F(RuleTest, AnAttemptEndsItsIssuesSeriesAndWindows) {
+  Write("rules.yaml", kAttemptRules);
+  const std::string text = R"(rule_files: [rules.yaml]
+evaluation_interval: 10s
+tests:
+- name: t
+  interval: 10s
+  attempts: [35s, 60s]
+  input_series:
+  - {series: train_loss, values: '5 5 5 5 _ _ 9 9 9'}
+  - {series: hw_load, values: '2 2 2 2 _ _ _ _ _'}
+  alert_rule_test:
+  - {eval_time: 30s, alertname: Job, exp_alerts: [{exp_labels: {at: hw}}]}
+  - {eval_time: 30s, alertname: Attempt, exp_alerts: [{}]}
+  - {eval_time: 30s, alertname: Count, exp_alerts: [{}]}
+  - {eval_time: 30s, alertname: First}
+  # Between two ticks: the issues of the attempt have ended, the series too; the look-back still has the others.
+  - {eval_time: 35s, alertname: Attempt}
+  - {eval_time: 35s, alertname: Job, exp_alerts: [{exp_labels: {at: hw}}]}
+  - {eval_time: 40s, alertname: Attempt}
+  - {eval_time: 40s, alertname: Count}
+  - {eval_time: 50s, alertname: Job, exp_alerts: [{exp_labels: {at: hw}}]}
+  # Samples at the begin of an attempt are its own.
+  - {eval_time: 60s, alertname: Attempt, exp_alerts: [{}]}
+  - {eval_time: 70s, alertname: Count}
+  - {eval_time: 70s, alertname: First, exp_alerts: [{}]}
+  - {eval_time: 80s, alertname: Count, exp_alerts: [{}]}
+  status_test:
+  - {eval_time: 34s, alertname: Attempt, status: IssuesFound}
+  - {eval_time: 35s, alertname: Attempt, status: NoIssuesFound}
+  - {eval_time: 40s, alertname: Attempt, status: NoData, reason: no series of train_loss}
+  - {eval_time: 40s, alertname: Job, status: IssuesFound}
+  - {eval_time: 60s, alertname: First, status: InProgress, reason: first samples of the attempt}
+  promql_expr_test:
+  - {expr: train_loss, eval_time: 30s, exp_samples: [{labels: train_loss, value: 5}]}
+  - {expr: train_loss, eval_time: 35s}
+  - {expr: hw_load, eval_time: 35s, exp_samples: [{labels: hw_load, value: 2}]}
+  - {expr: train_loss, eval_time: 60s, exp_samples: [{labels: train_loss, value: 9}]}
+)";
+  EXPECT_EQ(Run({Write("test.yaml", text)}), 0) << out_ << err_;
+  EXPECT_EQ(out_, "22 passed, 0 failed\n");
+  // Each of them is there for the attempts alone.
+  std::string other = text;
+  other.replace(other.find("  attempts: [35s, 60s]\n"), 23, "");
+  EXPECT_EQ(Run({Write("test.yaml", other)}), 1);
+  EXPECT_THAT(out_,
+              HasSubstr("test.yaml:15: t: alert Attempt at 35s:\n  expected:\n    nothing\n"));
+  EXPECT_THAT(out_, HasSubstr("test.yaml:27: t: status of Attempt at 35s:\n  expected:\n    "
+                              "NoIssuesFound\n  got:\n    IssuesFound\n"));
+  EXPECT_THAT(out_, HasSubstr("expression \"train_loss\" at 35s"));
+}
+
+TEST_F(RuleTest, AnAttemptOnTheStepClock) {
+  Write("rules.yaml", R"(groups:
+- name: g
+  clock: step
+  rules:
+  - {alert: High, expr: train_loss > 1}
+  - {alert: Sum, expr: 'sum_over_time(train_loss[100]) >= 6'}
+  - {alert: Needs, expr: train_loss > 1, needs: [train_gradient_norm]}
+)");
+  const std::string text = R"(rule_files: [rules.yaml]
+tests:
+- name: t
+  clock: step
+  attempts: [4]
+  input_series: [{series: train_loss, values: '2 2 2 2 _ 2 2 2'}]
+  alert_rule_test:
+  - {eval_time: 2, alertname: Sum, exp_alerts: [{}]}
+  - {eval_time: 3, alertname: High, exp_alerts: [{}]}
+  - {eval_time: 4, alertname: High}
+  - {eval_time: 4, alertname: Sum}
+  - {eval_time: 5, alertname: High, exp_alerts: [{}]}
+  - {eval_time: 6, alertname: Sum}
+  - {eval_time: 7, alertname: Sum, exp_alerts: [{}]}
+  - {eval_time: 7, alertname: Needs}
+  status_test:
+  - {eval_time: 3, alertname: High, status: IssuesFound}
+  - {eval_time: 4, alertname: High, status: NoData, reason: no series of train_loss}
+  - {eval_time: 6, alertname: Sum, status: NoIssuesFound}
+  - {eval_time: 7, alertname: Needs, status: NoData, reason: no series of train_gradient_norm}
+)";
+  EXPECT_EQ(Run({Write("test.yaml", text)}), 0) << out_ << err_;
+  EXPECT_EQ(out_, "12 passed, 0 failed\n");
+  std::string other = text;
+  other.replace(other.find("  attempts: [4]\n"), 16, "");
+  EXPECT_EQ(Run({Write("test.yaml", other)}), 1);
+  EXPECT_THAT(out_, HasSubstr("alert High at step 4:\n  expected:\n    nothing\n"));
+  EXPECT_THAT(out_, HasSubstr("status of High at step 4:\n"));
+}
+
+// Metrics that come seldom: a need that was met once is carried, whatever the look-back sees.
+TEST_F(RuleTest, NeedsOnTheStepClockAreWhatTheJobSends) {
+  Write("rules.yaml", R"(groups:
+- name: g
+  clock: step
+  rules: [{alert: A, expr: train_loss > 1, needs: [train_gradient_norm]}]
+)");
+  EXPECT_EQ(Run({Write("test.yaml", R"(rule_files: [rules.yaml]
+tests:
+- clock: step
+  input_series:
+  - {series: train_loss, values: 0x1500}
+  - {series: train_gradient_norm, values: '_ 1 _x1200 stale'}
+  status_test:
+  - {eval_time: 0, alertname: A, status: NoData, reason: no series of train_gradient_norm}
+  - {eval_time: 1, alertname: A, status: NoIssuesFound}
+  - {eval_time: 1100, alertname: A, status: NoIssuesFound}
+  - {eval_time: 1203, alertname: A, status: NoData}
+)")}),
+            0)
+      << out_;
+}
+
+TEST_F(RuleTest, StatusesByNameAndReason) {
+  Write("rules.yaml", R"(groups:
+- name: g
+  limit: 1
+  rules:
+  - {alert: X, expr: x > 1}
+  - {alert: Two, expr: x > 1, labels: {severity: warning}}
+  - {alert: Two, expr: x > 5, labels: {severity: critical}}
+  - {alert: Limited, expr: y}
+)");
+  const std::string text = R"(rule_files: [rules.yaml]
+tests:
+- name: t
+  input_series: [{series: x, values: '1 2'}, {series: 'y{a="1"}', values: 1 1}, {series: 'y{a="2"}', values: 1 1}]
+  status_test:
+  - {eval_time: 1m, alertname: X, status: IssuesFound}
+  - {eval_time: 0, alertname: X, status: NoIssuesFound}
+  - {eval_time: 1m, alertname: Two, labels: {severity: critical}, status: NoIssuesFound}
+  - {eval_time: 1m, alertname: Two, labels: {severity: warning}, status: IssuesFound}
+  - {eval_time: 1m, alertname: Limited, status: Error, reason: exceeded limit of 1}
+)";
+  EXPECT_EQ(Run({Write("test.yaml", text)}), 0) << out_;
+  EXPECT_EQ(out_, "5 passed, 0 failed\n");
+
+  const auto failure = [&](const std::string& entry) {
+    EXPECT_EQ(Run({Write("test.yaml", Cat(text, "  - ", entry, "\n"))}), 1);
+    EXPECT_THAT(out_, HasSubstr("5 passed, 1 failed\n"));
+    return out_;
+  };
+  EXPECT_THAT(failure("{eval_time: 1m, alertname: X, status: NoData}"),
+              HasSubstr("test.yaml:11: t: status of X at 1m:\n  expected:\n    NoData\n  got:\n    "
+                        "IssuesFound\n"));
+  EXPECT_THAT(
+      failure("{eval_time: 1m, alertname: Limited, status: Error, reason: limit of 2}"),
+      HasSubstr("  expected:\n    Error, with in its reason: limit of 2\n  got:\n    Error: "
+                "exceeded limit of 1 with 2 "));
+  EXPECT_THAT(failure("{alertname: Y, status: NoData}"), HasSubstr("  no alerting rule"));
+  EXPECT_THAT(failure("{alertname: Two, labels: {severity: none}, status: NoData}"),
+              HasSubstr("  no alerting rule"));
+  EXPECT_THAT(failure("{alertname: Two, status: NoData}"), HasSubstr("rules.yaml:7\n"));
+}
+
 TEST_F(RuleTest, WhatIsNoFileIsAnErrorAndNoCrash) {
   EXPECT_EQ(*RunRuleTests({"/"}), 2);
   EXPECT_EQ(*RunRuleTests({"/nonexistent"}), 2);

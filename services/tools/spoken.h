@@ -23,6 +23,8 @@ class Spoken {
   // After each evaluation of an alerting rule without an error. An alert that is only kept firing
   // goes on saying what it said.
   void Update(const alert::AlertInput& input, const alert::AlertState& state);
+  // All alerts of the rule have ended.
+  void Ended(const alert::AlertRule& rule) { rules_.erase(rule.name()); }
 
   std::vector<FiringAlert> Firing(std::string_view alert) const;
 

@@ -45,18 +45,51 @@ std::vector<std::pair<std::string, std::string>> ReadTexts(StrictMap& map, std::
   return texts;
 }
 
+std::optional<int64_t> ReadStep(StrictMap& map, std::string_view key, const Node& node) {
+  const auto number = node.AsInt();
+  if (!number.ok() || *number < 0 || *number > kMaxStep) {
+    map.Add(node.position(),
+            Cat(key, " on the step clock is a step, not ",
+                node.IsScalar() ? Quote(node.scalar()) : std::string(node.KindName())));
+    return std::nullopt;
+  }
+  return StepPosition(*number);
+}
+
 // A time on the test's clock: a duration, or a step.
 int64_t ReadTime(StrictMap& map, std::string_view key, bool step) {
   if (!step) return map.Duration(key).value_or(0);
   const Node* node = map.Get(key);
-  if (node == nullptr) return 0;
-  const auto number = node->AsInt();
-  if (!number.ok() || *number < 0 || *number > kMaxStep) {
-    map.Add(node->position(),
-            Cat(key, " on the step clock is a step, not ", Quote(node->scalar())));
-    return 0;
+  return node == nullptr ? 0 : ReadStep(map, key, *node).value_or(0);
+}
+
+std::vector<int64_t> ReadAttempts(StrictMap& map, bool step) {
+  constexpr std::string_view kKey = "attempts";
+  std::vector<int64_t> attempts;
+  const Node* list = map.Get(kKey);
+  if (list == nullptr) return attempts;
+  if (!list->IsSequence()) {
+    map.Add(list->position(), Cat(kKey, " must be a list, not ", list->KindName()));
+    return attempts;
   }
-  return StepPosition(*number);
+  for (const Node& node : list->items()) {
+    std::optional<int64_t> at;
+    if (step) {
+      at = ReadStep(map, kKey, node);
+    } else if (const auto duration = node.AsDuration(); duration.ok()) {
+      at = *duration;
+    } else {
+      map.Add(node.position(), Cat(kKey, ": ", ToStd(duration.status().message())));
+    }
+    if (!at.has_value()) continue;
+    if (*at <= (attempts.empty() ? 0 : attempts.back())) {
+      map.Add(node.position(), Cat(kKey, attempts.empty() ? " begin after the start of the test"
+                                                          : " must grow, each after the last"));
+      continue;
+    }
+    attempts.push_back(*at);
+  }
+  return attempts;
 }
 
 // Seconds since the epoch, or as in RFC 3339.
@@ -129,6 +162,26 @@ void ReadAlertCase(StrictMap& entry, const Node& node, UnitTest* test,
              alert.expected.push_back(std::move(out));
            });
   test->alerts.push_back(std::move(alert));
+}
+
+void ReadStatusCase(StrictMap& entry, const Node& node, UnitTest* test) {
+  StatusCase status;
+  status.position = node.position();
+  status.eval_time = ReadTime(entry, "eval_time", test->step);
+  status.alert = entry.String("alertname").value_or("");
+  if (status.alert.empty()) entry.Add(node.position(), "status_test needs an alertname");
+  status.labels = ReadTexts(entry, "labels");
+  const auto name = entry.String("status");
+  const auto read = name.has_value() ? ParseRuleStatus(*name) : std::nullopt;
+  if (!read.has_value() || *read == RuleStatus::kUnknown || *read == RuleStatus::kStopped) {
+    entry.Add(entry.KeyPosition("status"),
+              Cat("status must be NoData, InProgress, NoIssuesFound, IssuesFound or Error",
+                  name.has_value() ? Cat(", not ", Quote(*name)) : std::string()));
+  } else {
+    status.status = *read;
+  }
+  status.reason = entry.String("reason");
+  test->statuses.push_back(std::move(status));
 }
 
 // As go-yaml reads a float64: also 0x10, 010, 0b11 and 1_000; a text, NaN among them, is none.
@@ -209,6 +262,7 @@ UnitTest ReadTest(StrictMap& map, const Node& node, int64_t evaluation_interval,
   test.interval = test.step ? kStepUnit : map.Duration("interval").value_or(0);
   if (test.interval == 0) test.interval = evaluation_interval;
   test.start = ReadStart(map);
+  test.attempts = ReadAttempts(map, test.step);
   bool more = true;
   ReadList(map, "input_series", "an input series", problems, [&](StrictMap& entry, const Node&) {
     if (more) {
@@ -220,6 +274,8 @@ UnitTest ReadTest(StrictMap& map, const Node& node, int64_t evaluation_interval,
   });
   ReadList(map, "alert_rule_test", "an alert test", problems,
            [&](StrictMap& entry, const Node& at) { ReadAlertCase(entry, at, &test, problems); });
+  ReadList(map, "status_test", "a status test", problems,
+           [&](StrictMap& entry, const Node& at) { ReadStatusCase(entry, at, &test); });
   ReadList(map, "promql_expr_test", "an expression test", problems,
            [&](StrictMap& entry, const Node& at) { ReadExprCase(entry, at, &test, problems); });
   if (test.step) {

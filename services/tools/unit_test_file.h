@@ -1,5 +1,5 @@
-// A unit-test file, read strictly: Prometheus' format (promtool 3.14), and `clock` and `mode` of a
-// test, which are ours.
+// A unit-test file, read strictly: Prometheus' format (promtool 3.14), and `clock`, `mode`,
+// `attempts` and `status_test` of a test, which are ours (docs/rule-tests.md).
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "services/base/status.h"
 #include "services/base/yaml/yaml.h"
+#include "services/model/issue.h"
 #include "services/model/labels.h"
 
 namespace pitwall::tools {
@@ -41,6 +42,16 @@ struct ExprCase {
   yaml::Position position;
 };
 
+struct StatusCase {
+  int64_t eval_time = 0;
+  std::string alert;
+  // Chooses among rules of one alertname: labels as the rules write them.
+  std::vector<std::pair<std::string, std::string>> labels;
+  RuleStatus status = RuleStatus::kUnknown;
+  std::optional<std::string> reason;  // what the status' reason contains
+  yaml::Position position;
+};
+
 struct InputSeries {
   Labels labels;
   std::vector<std::optional<double>> values;  // one per interval, nothing where no sample is
@@ -54,7 +65,10 @@ struct UnitTest {
   int64_t start = 0;                // position of the first values
   int64_t interval = 0;             // between values, position units
   std::vector<InputSeries> series;  // labels differ
+  // After the start, position units, growing: where further attempts of the job begin.
+  std::vector<int64_t> attempts;
   std::vector<AlertCase> alerts;
+  std::vector<StatusCase> statuses;
   std::vector<ExprCase> exprs;
   std::vector<std::pair<std::string, std::string>> external_labels;
   std::string external_url;

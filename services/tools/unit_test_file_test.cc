@@ -159,5 +159,59 @@ TEST(UnitTestFileTest, TheStepClockIsOurs) {
   EXPECT_THAT(Wrong("tests:\n- {clock: step, interval: 1s}\n"), HasSubstr("at each step"));
 }
 
+TEST(UnitTestFileTest, AttemptsAreOurs) {
+  EXPECT_THAT(Parse("tests:\n- attempts: [60s, 1m30s]\n").tests.at(0).attempts,
+              ElementsAre(60 * kStepUnit, 90 * kStepUnit));
+  EXPECT_THAT(Parse("tests:\n- {clock: step, attempts: [7, 12]}\n").tests.at(0).attempts,
+              ElementsAre(StepPosition(7), StepPosition(12)));
+  EXPECT_THAT(Parse("tests: [{}]\n").tests.at(0).attempts, testing::IsEmpty());
+  EXPECT_THAT(Wrong("tests:\n- attempts: 60s\n"),
+              HasSubstr("t.yaml:2:13: attempts must be a list"));
+  EXPECT_THAT(Wrong("tests:\n- attempts: [60s, soon]\n"), HasSubstr("t.yaml:2:19: attempts: "));
+  EXPECT_THAT(Wrong("tests:\n- attempts: [0]\n"), HasSubstr("t.yaml:2:14: attempts begin after"));
+  EXPECT_THAT(Wrong("tests:\n- attempts: [60s, 60s]\n"),
+              HasSubstr("t.yaml:2:19: attempts must grow"));
+  EXPECT_THAT(Wrong("tests:\n- {clock: step, attempts: [60s]}\n"),
+              HasSubstr("t.yaml:2:28: attempts on the step clock is a step, not \"60s\""));
+  EXPECT_THAT(Wrong("tests:\n- {clock: step, attempts: [[]]}\n"), HasSubstr("t.yaml:2:28"));
+}
+
+TEST(UnitTestFileTest, StatusesAreOurs) {
+  const UnitTestFile file = Parse(R"(
+tests:
+- status_test:
+  - {eval_time: 30s, alertname: A, status: NoData, reason: no series of x}
+  - {alertname: B, labels: {severity: critical}, status: IssuesFound}
+- clock: step
+  status_test: [{eval_time: 30, alertname: A, status: Error}]
+)");
+  const auto& statuses = file.tests.at(0).statuses;
+  ASSERT_EQ(statuses.size(), 2U);
+  EXPECT_EQ(statuses[0].eval_time, 30 * kStepUnit);
+  EXPECT_EQ(statuses[0].alert, "A");
+  EXPECT_EQ(statuses[0].status, RuleStatus::kNoData);
+  EXPECT_EQ(statuses[0].reason, "no series of x");
+  EXPECT_EQ(statuses[0].position.line, 4);
+  EXPECT_EQ(statuses[1].status, RuleStatus::kIssuesFound);
+  EXPECT_EQ(statuses[1].reason, std::nullopt);
+  EXPECT_THAT(statuses[1].labels, ElementsAre(Pair("severity", "critical")));
+  EXPECT_EQ(file.tests.at(1).statuses.at(0).eval_time, StepPosition(30));
+
+  const auto wrong = [](std::string_view entry) {
+    return Wrong(Cat("tests:\n- status_test: [", entry, "]\n"));
+  };
+  EXPECT_THAT(wrong("{status: NoData}"), HasSubstr("t.yaml:2:17: status_test needs an alertname"));
+  EXPECT_THAT(wrong("{alertname: A}"), HasSubstr("t.yaml:2:17: status must be NoData, "));
+  EXPECT_THAT(
+      wrong("{alertname: A, status: Fine}"),
+      HasSubstr("t.yaml:2:32: status must be NoData, InProgress, NoIssuesFound, IssuesFound "
+                "or Error, not \"Fine\""));
+  // Of a job that runs on nothing stops; and before its first tick nothing can be asked.
+  for (const std::string_view status : {"Stopped", "Unknown"})
+    EXPECT_THAT(wrong(Cat("{alertname: A, status: ", status, "}")), HasSubstr("t.yaml:2:32"));
+  EXPECT_THAT(wrong("{alertname: A, status: NoData, reson: x}"), HasSubstr("t.yaml:2:48"));
+  EXPECT_THAT(wrong("{alertname: A, status: NoData, eval_time: x}"), HasSubstr("t.yaml:2:"));
+}
+
 }  // namespace
 }  // namespace pitwall::tools
