@@ -466,6 +466,7 @@ TEST(RuleSet, NeedsAreWhatTheExpressionCannotDoWithout) {
       {"{__name__=~\"a.*\"}", {}},
       {"ALERTS == 1", {}},
       {"pitwall_source_flagged == 1", {}},
+      {"pitwall_job_attempt > 1", {"pitwall_job_attempt"}},
       {"vector(1)", {}},
   };
   for (const auto& [text, names] : kCases) {

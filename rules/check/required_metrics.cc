@@ -14,9 +14,10 @@ using Names = std::vector<std::string>;  // sorted, each once
 using lang::BinaryOp;
 using lang::Expr;
 
-// What the engine itself says of alerts and sources.
+// What the engine itself says of alerts and sources; attempts it counts wherever there are some.
 bool IsAbsentWhenAllIsWell(std::string_view name) {
-  return name == "ALERTS" || name == "ALERTS_FOR_STATE" || StartsWith(name, "pitwall_");
+  return name == "ALERTS" || name == "ALERTS_FOR_STATE" ||
+         (StartsWith(name, "pitwall_") && !StartsWith(name, "pitwall_job_attempt"));
 }
 
 Names Union(const Names& a, const Names& b) {

@@ -398,11 +398,7 @@ void Job::Advance(int64_t to, Outputs* out) {
   }
   watermark_ = to;
   ApplyUpTo(to, out);
-  if (ended_) {
-    Forget();
-    return;
-  }
-  RepeatOwnSeries();
+  if (ended_) Forget();
 }
 
 void Job::FinishInput(bool end_job, Outputs* out) {

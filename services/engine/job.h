@@ -112,7 +112,11 @@ class Job {
   void JudgeStepRules(int64_t time_ns, Outputs* out);
   void EndJob(int64_t at, bool by_event, Outputs* out);
   void FlagSource(Source* source, std::string_view reason, bool on);
-  void RepeatOwnSeries();
+  void CountAttempt(int64_t at);
+  // The engine's own series at each multiple of own_series_repeat_ns up to `upto`, in event time as
+  // all that rules see.
+  void RepeatOwnSeries(int64_t upto);
+  void WriteOwnSeries(int64_t position, const Labels& labels, double value);
   const BoundColumns& TimeColumns(Binding* binding);
   const BoundColumns& StepColumns(Binding* binding, SpaceRunner* space);
   void Bind(const Schema& schema, SpaceRunner* space, BoundColumns* columns);
@@ -157,7 +161,7 @@ class Job {
   int64_t log_time_ns_ = 0;
   // The engine's own series: labels -> value, repeated while they hold.
   absl::btree_map<Labels, double> own_series_;
-  int64_t own_series_at_ = kMinPosition;
+  int64_t own_series_at_ = kMinPosition;  // where they were written last; none: the next tick
 };
 
 }  // namespace pitwall::engine

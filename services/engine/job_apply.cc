@@ -101,6 +101,7 @@ void Job::RunTicksBelow(int64_t position, Outputs* out) {
       continue;
     }
     if (tick <= next_step_judgement_) {
+      RepeatOwnSeries(tick);
       time_->Evaluate(ContextAt(tick), identity_, out);
     } else {
       JudgeStepRules(next_step_judgement_, out);
@@ -304,29 +305,44 @@ void Job::FlagSource(Source* source, std::string_view reason, bool on) {
                        {"reason", reason}});
   if (on) {
     own_series_[labels] = 1;
-    own_series_at_ = kMinPosition;
+  } else if (own_series_.erase(labels) == 0) {
     return;
   }
-  if (own_series_.erase(labels) == 0 || time_ == nullptr || watermark_ == kMinPosition) return;
-  if (auto id = time_->store()->Intern(labels); id.ok()) {
-    const window::SeriesId ids[] = {*id};
-    CountRefused(time_->store()->AppendStale({watermark_ + 1, kOwnSource, "", 0, 0}, ids), 1);
+  if (watermark_ == kMinPosition) return;  // the first tick brings it
+  // Never twice at one position: the second would be dropped.
+  own_series_at_ = std::max(watermark_, own_series_at_) + 1;
+  WriteOwnSeries(own_series_at_, labels, on ? 1 : StaleMarker());
+}
+
+// Which attempt runs, and how many have begun: from event time `at` on, whenever that became known.
+void Job::CountAttempt(int64_t at) {
+  own_series_[Labels({{kMetricName, "pitwall_job_attempt"}})] = static_cast<double>(attempt_);
+  own_series_[Labels({{kMetricName, "pitwall_job_attempts_begun_total"}})] += 1;
+  own_series_at_ = std::max(at, own_series_at_ + 1);
+  for (const auto& [labels, value] : own_series_) WriteOwnSeries(own_series_at_, labels, value);
+}
+
+void Job::RepeatOwnSeries(int64_t upto) {
+  if (own_series_.empty() || time_ == nullptr) return;
+  // No window looks further back than the horizon: a long silence costs no more.
+  int64_t at = own_series_at_ == kMinPosition
+                   ? upto
+                   : NextAfter(std::max(own_series_at_, upto - time_->QuietHorizon()),
+                               options_.own_series_repeat_ns);
+  for (; at <= upto; at += options_.own_series_repeat_ns) {
+    own_series_at_ = at;
+    for (const auto& [labels, value] : own_series_) WriteOwnSeries(at, labels, value);
   }
 }
 
-void Job::RepeatOwnSeries() {
-  if (own_series_.empty() || time_ == nullptr || ended_) return;
-  if (own_series_at_ != kMinPosition && watermark_ - own_series_at_ < options_.own_series_repeat_ns)
-    return;
-  own_series_at_ = watermark_;
-  for (const auto& [labels, value] : own_series_) {
-    auto id = time_->store()->Intern(labels);
-    CountUnknown(id.status());
-    if (!id.ok()) continue;
-    const window::SeriesId ids[] = {*id};
-    const double values[] = {value};
-    CountRefused(time_->store()->Append({watermark_ + 1, kOwnSource, "", 0, 0}, ids, values), 1);
-  }
+void Job::WriteOwnSeries(int64_t position, const Labels& labels, double value) {
+  if (time_ == nullptr) return;
+  const auto id = time_->store()->Intern(labels);
+  CountUnknown(id.status());
+  if (!id.ok()) return;
+  const window::SeriesId ids[] = {*id};
+  const double values[] = {value};
+  CountRefused(time_->store()->Append({position, kOwnSource, "", 0, 0}, ids, values), 1);
 }
 
 }  // namespace pitwall::engine

@@ -83,6 +83,7 @@ void Job::SetRules(std::shared_ptr<const RuleSetView> rules, Outputs* out) {
   for (const auto& space : steps_) end(space.get(), step_context(*space));
   time_ = std::move(time);
   steps_ = std::move(steps);
+  own_series_at_ = kMinPosition;  // another rule may want them
   SetParameters();
 }
 

@@ -107,11 +107,13 @@ void Job::BeginAttempt(uint64_t number, int64_t at, const Source& first, Outputs
       space->RestartWindows();
     }
   }
+  if (own_series_at_ != kMinPosition) RepeatOwnSeries(at - 1);
   if (time_ != nullptr) time_->BeginAttempt(at);
   started_ = true;
   attempt_ = number;
   attempt_boot_ns_ = first.info.start_ns;
   attempt_by_rank_0_ = first.info.rank == 0;
+  CountAttempt(at);
 }
 
 void Job::EndSource(Source* source, int64_t at) {
