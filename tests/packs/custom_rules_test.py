@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""custom_rules_test.py PITWALL: docs/custom-rules.md does what it says.
+
+Writes its files (each yaml block below "<!-- file: NAME -->"), runs its commands (each line of a block of sh), over a log of a made-up job.
+"""
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+from harness import CLIENT, Pitwall, REPO, wait_for, write
+
+BINARY = None
+TRAINING = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+import pitwall
+pitwall.init(job=sys.argv[2])
+for number in range(int(sys.argv[3])):
+    with pitwall.step():
+        time.sleep(0.005)
+        pitwall.log(grad_norm=1.0 if number < 150 else 4.0)
+pitwall.finish()
+"""
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        with open(os.path.join(REPO, "docs", "custom-rules.md"), encoding="utf-8") as page:
+            text = page.read()
+        cls.files = dict(re.findall(r"<!-- file: (\S+) -->\n```yaml\n(.*?)```", text, re.S))
+        cls.commands = [line.split("  #")[0].strip() for block in re.findall(r"```sh\n(.*?)```", text, re.S)
+                        for line in block.splitlines()]
+        cls.work = tempfile.mkdtemp(prefix="pitwall-custom-")
+        for name, content in cls.files.items():
+            write(os.path.join(cls.work, name), content)
+        rows = ["time,step,grad_norm"] + ["%d,%d,%s" % (1700000000 + s, s, 1.0 if s < 150 else 3.1) for s in range(170)]
+        write(os.path.join(cls.work, "monday.csv"), "\n".join(rows) + "\n")
+
+    def run_command(self, start):
+        """The only command of the page that begins so."""
+        found = [c for c in self.commands if c.startswith(start)]
+        self.assertEqual(len(found), 1, "%s: %s" % (start, found))
+        arguments = shlex.split(found[0])
+        self.assertEqual(arguments[0], "pitwall")
+        done = subprocess.run([BINARY] + arguments[1:], cwd=self.work, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_1_the_rule_is_checked_and_tested(self):
+        self.assertIn("no errors", self.run_command("pitwall rules check --strict"))
+        self.assertIn("GradNormHigh", self.run_command("pitwall rules check --explain"))
+        self.assertTrue(self.run_command("pitwall rules test").rstrip().endswith("6 passed, 0 failed"))
+
+    def test_2_a_backtest_finds_the_trouble(self):
+        events = [json.loads(line) for line in self.run_command("pitwall backtest").splitlines()]
+        self.assertEqual([(e["type"], e["data"]["step"]) for e in events], [("io.pitwall.issue.found", 159)])
+        self.assertEqual(events[0]["data"]["labels"]["rank"], "0")
+
+    def test_3_it_runs_live_and_an_override_takes_effect(self):
+        rules = os.path.join(self.work, "grad.yaml")
+        socket = os.path.join(self.work, "c.sock")
+        config = write(os.path.join(self.work, "pitwall.yaml"), "rules: {files: [%s], overrides: %s}\n" % (
+            rules, write(os.path.join(self.work, "none.yaml"), "jobs: []\n")))
+        pitwall = Pitwall(BINARY, os.path.join(self.work, "log"), "--data-dir", os.path.join(self.work, "data"), "--config", config,
+                          "--socket", socket)
+        self.addCleanup(pitwall.kill)
+
+        def train(job):
+            subprocess.run([sys.executable, "-c", TRAINING, CLIENT, job, "200"], check=True,
+                           env=dict(os.environ, PITWALL_SOCKET=socket))
+
+        def found(job):
+            listed = subprocess.run([BINARY, "issues", "list", "--all", "--json", "--target", pitwall.grpc],
+                                    capture_output=True, text=True, check=True).stdout
+            return [e for e in map(json.loads, listed.splitlines()) if e["data"]["job"]["name"] == job]
+
+        train("big-one")
+        wait_for("an issue", lambda: found("big-one"))
+        write(config, "rules: {files: [%s], overrides: %s}\n" % (rules, os.path.join(self.work, "overrides.yaml")))
+        pitwall.process.send_signal(signal.SIGHUP)
+        wait_for("the new rules", lambda: pitwall.said(r"reload: rule set \w+ goes into force"))
+        train("big-two")
+        train("small")
+        wait_for("an issue of the job without override", lambda: found("small"))
+        self.assertEqual(found("big-two"), [])
+
+
+if __name__ == "__main__":
+    BINARY = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)
