@@ -118,10 +118,16 @@ def main():
                 loss.backward()
             if now.get("stuck") == rank:
                 dist.barrier(everyone_again)
-            all_reduce_gradients(model, world)
+            try:
+                all_reduce_gradients(model, world)
+            except RuntimeError as gone:  # as a rank under an elastic agent does, until the agent ends it
+                print("lost a peer: %s" % gone, flush=True)
+                time.sleep(NAP)
             with pitwall.phase("optimizer"):
                 optimizer.step()
             pitwall.log(loss=loss.item())
+        if rank == 0:
+            print("step", number, flush=True)
     pitwall.finish()
     print("done", flush=True)
 

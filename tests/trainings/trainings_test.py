@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""Real trainings with real PyTorch beside `pitwall standalone` and the shipped packs: each fault is found by name, and nothing else.
+
+trainings_test.py PITWALL PYTHON [TEST…]    PYTHON: an interpreter that has torch
+"""
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+from harness import PATIENCE, Pitwall, wait_for, write
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BINARY = PYTHON = None
+# The faults of toy.py and the rule that must find each.
+FAULTS = {"vanishing": "VanishingGradient", "exploding": "ExplodingTensor", "overfit": "Overfit",
+          "overtraining": "Overtraining", "flat": "LossNotDecreasing"}
+TRAINING_PACKS = ("debugger-tensor", "training", "training-numerics")
+
+
+class Watched(unittest.TestCase):
+    """A standalone with packs, and what it says of jobs."""
+
+    def start(self, packs, overrides="jobs: []\n"):
+        self.work = tempfile.mkdtemp(prefix="pitwall-trainings-")
+        self.addCleanup(shutil.rmtree, self.work)
+        self.socket = os.path.join(self.work, "c.sock")
+        self.pitwall = Pitwall(BINARY, os.path.join(self.work, "log"), "--data-dir", os.path.join(self.work, "data"),
+                               "--rules", *["pack:" + pack for pack in packs],
+                               "--overrides", write(os.path.join(self.work, "overrides.yaml"), overrides),
+                               "--socket", self.socket, "--node", "here", "--interval", "500ms")
+        self.addCleanup(self.pitwall.kill)
+        self.processes = []
+        self.addCleanup(self.end_processes)
+
+    def end_processes(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+    def run_script(self, script, *arguments, **environment):
+        log = open(os.path.join(self.work, "training-%d.log" % len(self.processes)), "w+")
+        self.addCleanup(log.close)
+        process = subprocess.Popen([PYTHON, os.path.join(HERE, script)] + list(arguments), stdout=log, stderr=log,
+                                   env=dict(os.environ, PITWALL_SOCKET=self.socket, **environment))
+        process.log = log
+        self.processes.append(process)
+        return process
+
+    def said(self, process):
+        process.log.seek(0)
+        return process.log.read()
+
+    def issues(self, job=None):
+        """The last event of each issue, ended ones too."""
+        done = subprocess.run([BINARY, "issues", "list", "--all", "--json", "--target", self.pitwall.grpc],
+                              capture_output=True, text=True, check=True)
+        events = [json.loads(line)["data"] for line in done.stdout.splitlines()]
+        return [e for e in events if job is None or e["job"]["name"] == job]
+
+
+def rules_of(issues, packs):
+    return {i["alert"] for i in issues if i["rule"].split("/")[0] in packs}
+
+
+class Toys(Watched):
+    def test_each_fault_is_found_by_its_rule_and_a_healthy_training_by_none(self):
+        self.start(TRAINING_PACKS + ("fleet", "debugger-profiler"))
+        steps = {"overtraining": "6000"}
+        toys = {fault: self.run_script("toy.py", fault, "--steps", steps.get(fault, "2200"))
+                for fault in list(FAULTS) + ["none"]}
+        for fault, toy in toys.items():
+            self.assertEqual(toy.wait(4 * PATIENCE), 0, self.said(toy))
+        # What is judged by time is judged up to the last second once the job's sources have left.
+        time.sleep(8)
+        for fault, toy in toys.items():
+            with self.subTest(fault=fault):
+                issues = self.issues(fault)
+                told = sorted((i["alert"], i.get("step"), i["labels"].get("tensor", ""), i["summary"]) for i in issues)
+                print("\n%s:\n  %s" % (fault, "\n  ".join(map(str, told)) or "nothing"), flush=True)
+                found = rules_of(issues, TRAINING_PACKS)
+                if fault == "none":
+                    self.assertEqual(found, set())
+                else:
+                    self.assertEqual(found & set(FAULTS.values()), {FAULTS[fault]})
+
+
+class Ranks(Watched):
+    """Four ranks over gloo. Steps take about 40 ms."""
+    OVERRIDES = "jobs: []\n"
+
+    def setUp(self):
+        self.start(TRAINING_PACKS, self.OVERRIDES)
+        self.control = os.path.join(self.work, "control.json")
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = str(probe.getsockname()[1])
+        self.ranks = [self.run_script("ranks.py", self.control, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="4",
+                                      MASTER_ADDR="127.0.0.1", MASTER_PORT=port, PITWALL_JOB="ranks",
+                                      PITWALL_JOB_ID=self.id())
+                      for rank in range(4)]
+        for rank in self.ranks:
+            wait_for("the ranks", lambda: "ready" in self.said(rank) or rank.poll() is not None)
+
+    def switch(self, **what):
+        write(self.control + ".new", json.dumps(what))
+        os.replace(self.control + ".new", self.control)
+
+    def found(self, alert, **labels):
+        return [i for i in self.issues() if i["alert"] == alert and labels.items() <= i["labels"].items()]
+
+    def step(self):
+        """The step of the newest issue event, or how far a rank says it is."""
+        return max([int(line.split()[1]) for line in self.said(self.ranks[0]).splitlines() if line.startswith("step ")] or [0])
+
+    def wait_for_step(self, step):
+        wait_for("step %d" % step, lambda: self.step() >= step)
+
+    def show(self, title):
+        print("\n%s" % title)
+        for i in sorted(self.issues(), key=lambda i: i["started_at"]):
+            print("  step %s %s %s: %s; incident %s%s" % (
+                i.get("step", "-"), i["alert"], i["labels"].get("rank", ""), i["summary"], i["incident"][:8],
+                " because of " + i["root_cause"][:8] if i.get("root_cause") else ""), flush=True)
+
+
+class Slow(Ranks):
+    def test_a_rank_slowed_by_a_third_is_the_root_cause(self):
+        self.wait_for_step(200)
+        self.assertEqual(self.issues(), [])
+        began = self.step()
+        self.switch(slow={"2": 0.3})
+        straggler = wait_for("StragglerRank", lambda: self.found("StragglerRank"))[0]
+        wait_for("ThroughputRegress", lambda: self.found("ThroughputRegress"))
+        wait_for("StepOutlier", lambda: self.found("StepOutlier"))
+        self.show("one of four ranks slowed by 30 % after step %d" % began)
+        self.assertEqual({i["labels"]["rank"] for i in self.found("StragglerRank")}, {"2"})
+        # The ranks read the switch at their next step; what rank 0 printed may be a step old.
+        self.assertLessEqual(straggler["step"], began + 12)
+        for symptom in self.found("ThroughputRegress") + self.found("StepOutlier"):
+            self.assertEqual(symptom["incident"], straggler["incident"])
+            self.assertTrue(symptom["root_cause"])
+
+    def test_all_ranks_slowed_are_no_stragglers(self):
+        self.wait_for_step(200)
+        self.switch(slow={"all": 0.3})
+        wait_for("SelfSlowdown", lambda: self.found("SelfSlowdown"))
+        self.wait_for_step(self.step() + 60)
+        self.show("all ranks slowed by 30 %")
+        self.assertEqual(self.found("StragglerRank"), [])
+
+
+class Hang(Ranks):
+    OVERRIDES = """
+jobs:
+- match: {job: "*"}
+  rules:
+    training/standstill/CollectiveHang: {stall_seconds: 5}
+    training/standstill/CollectiveHang#2: {stall_seconds: 5}
+"""
+
+    def test_a_killed_rank_is_named(self):
+        self.wait_for_step(60)
+        self.ranks[3].kill()
+        dead = wait_for("DeadRank", lambda: self.found("DeadRank"))
+        self.show("rank 3 was killed")
+        self.assertEqual([i["labels"]["rank"] for i in dead], ["3"])
+
+    def test_a_rank_that_never_comes_to_the_collective_is_named(self):
+        self.wait_for_step(60)
+        self.switch(absent=1)
+        hang = wait_for("CollectiveHang", lambda: self.found("CollectiveHang"))
+        self.show("rank 1 hangs outside of the collective that the others are in")
+        self.assertEqual([i["labels"].get("rank") for i in hang], ["1"])
+
+    def test_a_rank_stuck_in_another_collective_is_named(self):
+        self.wait_for_step(60)
+        self.switch(stuck=2)
+        hang = wait_for("CollectiveHang", lambda: self.found("CollectiveHang"))
+        self.show("rank 2 is in a collective that no other rank enters")
+        self.assertEqual([i["labels"].get("rank") for i in hang], ["2"])
+
+
+if __name__ == "__main__":
+    BINARY, PYTHON = os.path.abspath(sys.argv.pop(1)), sys.argv.pop(1)
+    unittest.main(verbosity=2)
