@@ -58,6 +58,7 @@ const std::vector<FunctionInfo>& Table() {
       {"increase", {kMatrix}, 0, kVector, true},
       {"info", {kVector, kVector}, 1, kVector, false},
       {"irate", {kMatrix}, 0, kVector, true},
+      {"kendall_tau_over_time", {kMatrix}, 0, kVector, true},
       {"label_join", {kVector, kString, kString, kString}, -1, kVector, true},
       {"label_replace", {kVector, kString, kString, kString, kString}, 0, kVector, true},
       {"last_over_time", {kMatrix}, 0, kVector, true},
@@ -72,6 +73,7 @@ const std::vector<FunctionInfo>& Table() {
       {"minute", {kVector}, 1, kVector, true},
       {"month", {kVector}, 1, kVector, true},
       {"outlier_period_over_time", {kMatrix, kScalar}, 0, kVector, true},
+      {"outliers_over_time", {kMatrix, kScalar}, 0, kVector, true},
       {"peer_zscore", {kVector, kString}, -1, kVector, true},
       {"pi", {}, 0, kScalar, true},
       {"predict_linear", {kMatrix, kScalar}, 0, kVector, true},
@@ -81,6 +83,7 @@ const std::vector<FunctionInfo>& Table() {
       {"range", {}, 0, kScalar, false},
       {"rate", {kMatrix}, 0, kVector, true},
       {"resets", {kMatrix}, 0, kVector, true},
+      {"robust_deriv", {kMatrix}, 0, kVector, true},
       {"round", {kVector, kScalar}, 1, kVector, true},
       {"scalar", {kVector}, 0, kScalar, true},
       {"sgn", {kVector}, 0, kVector, true},
@@ -122,6 +125,16 @@ const FunctionInfo* FindFunction(std::string_view name) {
       std::lower_bound(Table().begin(), Table().end(), name,
                        [](const FunctionInfo& f, std::string_view n) { return f.name < n; });
   return found != Table().end() && found->name == name ? &*found : nullptr;
+}
+
+bool NeedsEverySample(std::string_view function) {
+  constexpr std::string_view kNeed[] = {
+      "baseline_zscore",          "double_exponential_smoothing",
+      "kendall_tau_over_time",    "mad_over_time",
+      "outlier_period_over_time", "outliers_over_time",
+      "quantile_over_time",       "robust_deriv",
+  };
+  return std::find(std::begin(kNeed), std::end(kNeed), function) != std::end(kNeed);
 }
 
 }  // namespace pitwall::check

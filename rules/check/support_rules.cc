@@ -73,15 +73,21 @@ void CheckOwnArguments(const ExprContext& context, const lang::CallExpr& call) {
                         FormatDouble(*limit)));
     }
   }
+  if (call.function == "outliers_over_time") {
+    const std::optional<double> deviations = ConstantValue(*call.arguments[1]);
+    if (deviations.has_value() && !(*deviations >= 0)) {
+      context.Error(call.arguments[1]->span,
+                    Cat("outliers_over_time() wants a number of standard deviations that is not "
+                        "below 0, found ",
+                        FormatDouble(*deviations)));
+    }
+  }
 }
 
 // Which kinds of windows a function has no state for.
 void CheckWindowKind(const ExprContext& context, std::string_view function,
                      const lang::SelectorExpr& selector) {
-  const bool needs_all = function == "quantile_over_time" || function == "mad_over_time" ||
-                         function == "double_exponential_smoothing" ||
-                         function == "baseline_zscore" || function == "outlier_period_over_time";
-  if (selector.window == lang::WindowSyntax::kAttempt && needs_all) {
+  if (selector.window == lang::WindowSyntax::kAttempt && NeedsEverySample(function)) {
     context.Error(selector.window_span,
                   Cat(function, "() needs every sample of its window, and the state of the ",
                       "[attempt] window is constant: use a window of time or of samples"));

@@ -27,6 +27,9 @@ struct FunctionInfo {
 const FunctionInfo* FindFunction(std::string_view name);
 std::span<const FunctionInfo> AllFunctions();
 
+// Whether a function of range vectors needs every sample of its window: partials do not serve it.
+bool NeedsEverySample(std::string_view function);
+
 // The type of a well-formed expression; of a call of an unknown function: an instant vector. Does
 // not look whether operands fit (validators.h does).
 Type TypeOf(const lang::Expr& expr);

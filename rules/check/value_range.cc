@@ -29,6 +29,8 @@ constexpr FixedRange kFixed[] = {
     {"stddev_over_time", 0, kInfinity},
     {"stdvar_over_time", 0, kInfinity},
     {"mad_over_time", 0, kInfinity},
+    {"outliers_over_time", 0, kInfinity},
+    {"kendall_tau_over_time", -1, 1},
     {"changes", 0, kInfinity},
     {"resets", 0, kInfinity},
     // Of counters, which is what they are for.
@@ -54,6 +56,8 @@ constexpr FixedRange kFixed[] = {
     {"days_in_month", 28, 31},
     {"month", 1, 12},
     {"histogram_fraction", 0, 1},
+    {"histogram_distance", 0, 1},
+    {"share_over_time", 0, 1},
 };
 
 // Results are among the arguments' values, or between them.

@@ -239,6 +239,8 @@ TEST(Warnings, WindowsThatNeverHoldTwoSamples) {
               HasSubstr("7:13: warning: the alert can never fire: rate() needs two samples, and "
                         "this window holds one"));
   EXPECT_THAT(OfAlert("deriv(a[1m:1m]) > 1"), HasSubstr("this subquery has one evaluation"));
+  EXPECT_THAT(OfAlert("kendall_tau_over_time(a[1 samples]) > 0.5"), HasSubstr("needs two samples"));
+  EXPECT_THAT(OfAlert("robust_deriv(a[1m:1m]) > 1"), HasSubstr("this subquery has one evaluation"));
   for (const char* expr : {"rate(a[2 samples]) > 1", "avg_over_time(a[1 samples]) > 1",
                            "rate(a[2m:1m]) > 1", "max_over_time(a[1m:1m]) > 1"}) {
     EXPECT_THAT(OfAlert(expr), IsEmpty()) << expr;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "rules/check/types.h"
 #include "rules/check/validators.h"
 #include "services/base/duration.h"
 #include "services/base/strings.h"
@@ -97,12 +98,7 @@ class WindowChecker {
   }
 
   // Of the function around the window.
-  bool KeepsEachSample() const {
-    return call_ != nullptr &&
-           (call_->function == "quantile_over_time" || call_->function == "mad_over_time" ||
-            call_->function == "outlier_period_over_time" || call_->function == "baseline_zscore" ||
-            call_->function == "double_exponential_smoothing");
-  }
+  bool KeepsEachSample() const { return call_ != nullptr && NeedsEverySample(call_->function); }
 
   void CheckSubquery(lang::Span span, const lang::SubqueryExpr& subquery) {
     CheckModifiers(subquery.modifiers);

@@ -34,6 +34,9 @@ constexpr std::pair<std::string_view, WindowFunction> kWindowFunctions[] = {
     {"share_over_time", WindowFunction::kShare},
     {"outlier_period_over_time", WindowFunction::kOutlierPeriod},
     {"sketch_quantile_over_time", WindowFunction::kSketchQuantile},
+    {"outliers_over_time", WindowFunction::kOutliers},
+    {"robust_deriv", WindowFunction::kRobustDeriv},
+    {"kendall_tau_over_time", WindowFunction::kKendallTau},
 };
 
 constexpr std::pair<std::string_view, FunctionId> kElementFunctions[] = {

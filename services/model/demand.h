@@ -5,6 +5,7 @@
 // rules/eval reads one column per demand and tick. One virtual call a column, none a sample.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -74,6 +75,11 @@ enum class WindowFunction {
   kOutlierPeriod,  // argument: how many robust standard deviations make an outlier
   // family "sketch": counts of logarithmic buckets
   kSketchQuantile,  // argument: φ
+  // every sample in order
+  kOutliers,     // how many lie above the mean; argument: by how many standard deviations
+  kRobustDeriv,  // median of the slopes of all pairs
+  kKendallTau,   // pairs that rise less pairs that fall, of all
+  kHistogram,    // samples up to each bound, then all of them; arguments: the bounds, ascending
 };
 
 // One column wanted. Equal keys mean equal state: sharing and hot reload go by the key.
@@ -113,8 +119,14 @@ struct DemandSet {
   std::vector<Demand> demands;
 };
 
-// One value per series of the demand's selector, in that selector's series order. Where present[i]
-// is 0 the value is meaningless. Valid until the next call that changes the store.
+// How many values a read with so many arguments gives of each series.
+inline size_t ValuesPerSeries(WindowFunction function, size_t arguments) {
+  return function == WindowFunction::kHistogram ? arguments + 1 : 1;
+}
+
+// One value per series of the demand's selector, in that selector's series order; or
+// ValuesPerSeries of them, one after the other. Where present[i] is 0 those of the i-th series are
+// meaningless. Valid until the next call that changes the store.
 struct Column {
   std::span<const double> values;
   std::span<const uint8_t> present;

@@ -84,6 +84,10 @@ inline WindowState WindowStateOf(WindowKind kind, WindowFunction function) {
       return {"states", WindowStorage::kStates, 0, false};
     case WindowFunction::kSmoothing:
     case WindowFunction::kOutlierPeriod:
+    case WindowFunction::kOutliers:
+    case WindowFunction::kRobustDeriv:
+    case WindowFunction::kKendallTau:
+    case WindowFunction::kHistogram:
       return {"samples", list, 0, true};
   }
   return {};

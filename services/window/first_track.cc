@@ -14,18 +14,14 @@ void FirstTrack::AddDemand(const Demand& demand) {
   for (const Answer& answer : answers_) {
     if (answer.function == demand.function && answer.text == demand.arguments) return;
   }
-  answers_.push_back({demand.function, demand.arguments, {}, {}, {}});
-  answers_.back().values.resize(columns_.size());
-  answers_.back().known.resize(columns_.size(), Known::kNot);
+  answers_.push_back({demand.function, demand.arguments, {}, {}, {}, 1});
+  answers_.back().Resize(columns_.size());
 }
 
 void FirstTrack::SetColumns(size_t columns) {
   if (columns <= columns_.size()) return;
   columns_.resize(columns);
-  for (Answer& answer : answers_) {
-    answer.values.resize(columns);
-    answer.known.resize(columns, Known::kNot);
-  }
+  for (Answer& answer : answers_) answer.Resize(columns);
 }
 
 void FirstTrack::Scatter(int64_t position, std::span<const uint32_t> cells,
@@ -55,7 +51,8 @@ FirstTrack::Answer& FirstTrack::AnswerOf(const Demand& demand, std::span<const d
   if (!std::equal(arguments.begin(), arguments.end(), found->arguments.begin(),
                   found->arguments.end(), same)) {
     found->arguments.assign(arguments.begin(), arguments.end());
-    std::fill(found->known.begin(), found->known.end(), Known::kNot);
+    found->width = ValuesPerSeries(demand.function, arguments.size());
+    found->Forget(columns_.size());
   }
   return *found;
 }
@@ -66,19 +63,20 @@ void FirstTrack::Read(const Demand& demand, int64_t tick, int64_t /*after*/,
   Answer& answer = AnswerOf(demand, arguments);
   // What a line says of the tick goes on changing.
   const bool frozen = demand.function != WindowFunction::kIntercept;
+  const size_t width = answer.width;
   for (size_t c = 0; c < columns_.size(); ++c) {
     const Column& column = columns_[c];
     present[c] = 0;
     if (!IsFull(column, end)) continue;
     if (answer.known[c] == Known::kNot || !frozen) {
-      double value = 0;
+      double* const kept = answer.values.data() + c * width;
       const bool any =
           ValueOfSamples(demand.function, column.positions, column.values, column.positions.front(),
-                         column.positions.back(), tick, arguments, &value);
+                         column.positions.back(), tick, arguments, kept);
       answer.known[c] = any ? Known::kValue : Known::kNone;
-      answer.values[c] = std::isnan(value) ? NormalNan() : value;
+      for (size_t k = 0; k < width; ++k) kept[k] = std::isnan(kept[k]) ? NormalNan() : kept[k];
     }
-    values[c] = answer.values[c];
+    std::copy_n(answer.values.data() + c * width, width, values + c * width);
     present[c] = answer.known[c] == Known::kValue ? 1 : 0;
   }
 }
@@ -89,10 +87,7 @@ bool FirstTrack::Filling(const Demand& demand, int64_t tick) const {
 }
 
 void FirstTrack::ForgetAnswers() {
-  for (Answer& answer : answers_) {
-    answer.values.assign(columns_.size(), 0);
-    answer.known.assign(columns_.size(), Known::kNot);
-  }
+  for (Answer& answer : answers_) answer.Forget(columns_.size());
 }
 
 void FirstTrack::Remap(const std::vector<uint32_t>& keep) {

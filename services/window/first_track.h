@@ -52,8 +52,18 @@ class FirstTrack final : public SeriesTrack {
     WindowFunction function;
     std::string text;               // Demand::arguments
     std::vector<double> arguments;  // their values
-    std::vector<double> values;     // by column
+    std::vector<double> values;     // `width` by column
     std::vector<Known> known;       // by column
+    size_t width = 1;
+
+    void Resize(size_t columns) {
+      values.resize(columns * width);
+      known.resize(columns, Known::kNot);
+    }
+    void Forget(size_t columns) {
+      values.assign(columns * width, 0);
+      known.assign(columns, Known::kNot);
+    }
   };
 
   bool IsFull(const Column& column, int64_t end) const {

@@ -200,6 +200,75 @@ inline std::optional<double> OracleOutlierPeriod(const std::vector<OracleSample>
   return period;
 }
 
+// Of the samples that are numbers. *error becomes how many lie so near the bound that rounding
+// decides.
+inline std::optional<double> OracleOutliers(const std::vector<OracleSample>& w, double deviations,
+                                            double* error) {
+  std::vector<long double> v;
+  for (const OracleSample& s : w) {
+    if (!std::isnan(s.value)) v.push_back(s.value);
+  }
+  if (v.empty()) return std::nullopt;
+  const auto n = static_cast<long double>(v.size());
+  long double mean = 0, variance = 0;
+  for (const long double x : v) mean += x / n;
+  for (const long double x : v) variance += (x - mean) * (x - mean) / n;
+  const long double limit = mean + deviations * std::sqrt(variance);
+  if (!std::isfinite(limit)) return std::nullopt;
+  double count = 0;
+  for (const long double x : v) {
+    count += x > limit ? 1 : 0;
+    *error += std::fabs(x - limit) <= 1e-9L * (std::fabs(mean) + std::sqrt(variance)) ? 1 : 0;
+  }
+  return count;
+}
+
+// Of at most so many samples, evenly thinned.
+inline std::optional<double> OracleTheilSen(const std::vector<OracleSample>& all, size_t most) {
+  std::vector<OracleSample> numbers, w;
+  std::vector<double> slopes;
+  for (const OracleSample& s : all) {
+    if (!std::isnan(s.value)) numbers.push_back(s);
+  }
+  const size_t n = numbers.size(), kept = std::min(n, most);
+  for (size_t k = 0; k < kept; ++k) w.push_back(numbers[n <= most ? k : k * (n - 1) / (most - 1)]);
+  for (const OracleSample& a : w) {
+    for (const OracleSample& b : w) {
+      if (a.position >= b.position) continue;
+      const double slope =
+          (b.value - a.value) / (static_cast<double>(b.position - a.position) / 1e9);
+      if (!std::isnan(slope)) slopes.push_back(slope);
+    }
+  }
+  if (slopes.empty()) return std::nullopt;
+  std::sort(slopes.begin(), slopes.end());
+  const double upper = slopes[slopes.size() / 2];
+  return slopes.size() % 2 == 1 ? upper : slopes[slopes.size() / 2 - 1] * 0.5 + upper * 0.5;
+}
+
+inline std::optional<double> OracleKendall(const std::vector<OracleSample>& w) {
+  double rises = 0, falls = 0, pairs = 0;
+  for (const OracleSample& a : w) {
+    for (const OracleSample& b : w) {
+      if (a.position >= b.position || std::isnan(a.value) || std::isnan(b.value)) continue;
+      pairs += 1;
+      rises += a.value < b.value ? 1 : 0;
+      falls += a.value > b.value ? 1 : 0;
+    }
+  }
+  if (pairs == 0) return std::nullopt;
+  return (rises - falls) / pairs;
+}
+
+// Of a histogram with these bounds, the count of one bucket; that after the last is everything.
+inline double OracleBucket(const std::vector<OracleSample>& w, const std::vector<double>& bounds,
+                           size_t bucket) {
+  if (bucket == bounds.size()) return static_cast<double>(w.size());
+  double count = 0;
+  for (const OracleSample& s : w) count += s.value <= bounds[bucket] ? 1 : 0;
+  return count;
+}
+
 // In tests a demand's arguments are numbers, separated by commas.
 inline std::vector<double> OracleArguments(const Demand& demand) {
   std::vector<double> out;
@@ -214,8 +283,10 @@ inline std::vector<double> OracleArguments(const Demand& demand) {
 
 // The demand's value at `tick` for a series with these samples (ascending, stale markers among
 // them), of which the demand knows those after `since`. *error becomes what a sketch may be off by.
+// `bucket`: which of the values, where there are several.
 inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int64_t since,
-                                        const std::vector<OracleSample>& all, double* error) {
+                                        const std::vector<OracleSample>& all, double* error,
+                                        size_t bucket = 0) {
   *error = 0;
   const int64_t end = tick - demand.offset;
   if (demand.function == WindowFunction::kShare) {
@@ -357,6 +428,14 @@ inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int6
       return OracleSmoothing(w, OracleArguments(demand)[0], OracleArguments(demand)[1]);
     case WindowFunction::kOutlierPeriod:
       return OracleOutlierPeriod(w, OracleArguments(demand)[0]);
+    case WindowFunction::kOutliers:
+      return OracleOutliers(w, OracleArguments(demand)[0], error);
+    case WindowFunction::kRobustDeriv:
+      return OracleTheilSen(w, 256);
+    case WindowFunction::kKendallTau:
+      return OracleKendall(w);
+    case WindowFunction::kHistogram:
+      return OracleBucket(w, OracleArguments(demand), bucket);
     case WindowFunction::kShare:
     case WindowFunction::kLast:
     case WindowFunction::kTimestamp:

@@ -4,10 +4,13 @@
 #include <cmath>
 
 #include "services/model/value.h"
+#include "services/window/bucket_counts.h"
 #include "services/window/family.h"
 #include "services/window/order_statistics.h"
+#include "services/window/outlier_count.h"
 #include "services/window/outlier_period.h"
 #include "services/window/row.h"
+#include "services/window/trend.h"
 
 namespace pitwall::window {
 namespace {
@@ -66,6 +69,15 @@ bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
       return true;
     case WindowFunction::kOutlierPeriod:
       return OutlierPeriod(positions, values, first, value);
+    case WindowFunction::kOutliers:
+      return CountOutliers(values, first, value);
+    case WindowFunction::kRobustDeriv:
+      return TheilSenSlope(positions, values, value);
+    case WindowFunction::kKendallTau:
+      return KendallTau(values, value);
+    case WindowFunction::kHistogram:
+      CountBuckets(values, arguments, value);
+      return true;
     default: {
       const ReadContext context{range_start, range_end,
                                 static_cast<double>(range_end - range_start) / 1e9, tick};
@@ -132,6 +144,7 @@ void SampleTrack::Read(const Demand& demand, int64_t tick, int64_t after,
   const int64_t end = tick - demand.offset;
   const bool counted = demand.kind == WindowKind::kSamples;
   const auto wanted = static_cast<size_t>(demand.range);
+  const size_t width = ValuesPerSeries(demand.function, arguments.size());
   std::vector<int64_t>& positions = positions_;
   std::vector<double>& window = window_;
   for (size_t c = 0; c < columns_.size(); ++c) {
@@ -172,13 +185,13 @@ void SampleTrack::Read(const Demand& demand, int64_t tick, int64_t after,
     // to extrapolate to.
     const int64_t range_start = counted ? positions.front() : end - demand.range;
     const int64_t range_end = counted ? positions.back() : end;
-    double value = 0;
+    double* const value = values + c * width;
     if (!ValueOfSamples(demand.function, positions, window, range_start, range_end, tick, arguments,
-                        &value)) {
+                        value)) {
       continue;
     }
     present[c] = 1;
-    values[c] = std::isnan(value) ? NormalNan() : value;
+    for (size_t k = 0; k < width; ++k) value[k] = std::isnan(value[k]) ? NormalNan() : value[k];
   }
 }
 

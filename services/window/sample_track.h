@@ -61,7 +61,8 @@ class SampleTrack final : public SeriesTrack {
 };
 
 // The function of one window of samples without stale markers, in order of position, not empty;
-// nothing when it has no result. Exact as the row kernels of families are.
+// nothing when it has no result. Exact as the row kernels of families are. `value` has room for
+// ValuesPerSeries.
 bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
                     std::span<const double> values, int64_t range_start, int64_t range_end,
                     int64_t tick, std::span<const double> arguments, double* value);

@@ -36,7 +36,7 @@ class SeriesTrack {
   // As Track::Scatter; stale markers are samples here.
   virtual void Scatter(int64_t position, std::span<const uint32_t> cells,
                        std::span<const uint32_t> columns, const double* values) = 0;
-  // One value per column. `after`: samples at or before it are not the demand's.
+  // ValuesPerSeries values per column. `after`: samples at or before it are not the demand's.
   virtual void Read(const Demand& demand, int64_t tick, int64_t after,
                     std::span<const double> arguments, double* values, uint8_t* present) = 0;
   // Whether the last Read met a window that lacks samples, since there were more than are kept.

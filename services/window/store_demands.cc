@@ -295,7 +295,7 @@ void SeriesStore::State::Replace(std::shared_ptr<const DemandSet> next) {
 
 void SeriesStore::State::ReadBySeries(DemandState& state, const Demand& demand,
                                       std::span<const double> arguments) {
-  state.by_series->SetColumns(state.values.size());
+  state.by_series->SetColumns(state.present.size());
   state.by_series->Read(demand, tick, state.since, arguments, state.values.data(),
                         state.present.data());
   state.lacked = state.by_series->lacked();
@@ -307,13 +307,13 @@ Column SeriesStore::State::Read(uint32_t index, std::span<const double> argument
   const Demand& demand = demands->demands[index];
   const size_t n =
       demand.selector < selectors.size() ? selectors[demand.selector].members.size() : size_t{0};
-  if (state.read_version == state_version && state.values.size() == n &&
+  if (state.read_version == state_version && state.present.size() == n &&
       std::equal(arguments.begin(), arguments.end(), state.read_arguments.begin(),
                  state.read_arguments.end(), SameBits)) {
     return {state.values, state.present};
   }
   state.read_arguments.assign(arguments.begin(), arguments.end());
-  state.values.resize(n);
+  state.values.resize(n * ValuesPerSeries(demand.function, arguments.size()));
   state.present.resize(n);
   state.read_version = state_version;
   double* values = state.values.data();

@@ -10,6 +10,7 @@
 #include <random>
 #include <set>
 
+#include "services/base/strings.h"
 #include "services/window/oracle.h"
 #include "services/window/series_store.h"
 
@@ -45,21 +46,18 @@ std::vector<Selector> Selectors() {
 }
 
 constexpr WindowFunction kRangeFunctions[] = {
-    WindowFunction::kSum,           WindowFunction::kAvg,
-    WindowFunction::kCount,         WindowFunction::kPresent,
-    WindowFunction::kStddev,        WindowFunction::kStdvar,
-    WindowFunction::kMin,           WindowFunction::kMax,
-    WindowFunction::kLastOverTime,  WindowFunction::kFirstOverTime,
-    WindowFunction::kRate,          WindowFunction::kIncrease,
-    WindowFunction::kDelta,         WindowFunction::kIrate,
-    WindowFunction::kIdelta,        WindowFunction::kResets,
-    WindowFunction::kChanges,       WindowFunction::kQuantile,
-    WindowFunction::kTsOfFirst,     WindowFunction::kTsOfLast,
-    WindowFunction::kTsOfMin,       WindowFunction::kTsOfMax,
-    WindowFunction::kDeriv,         WindowFunction::kIntercept,
-    WindowFunction::kMad,           WindowFunction::kSmoothing,
-    WindowFunction::kShare,         WindowFunction::kShare,
-    WindowFunction::kOutlierPeriod, WindowFunction::kSketchQuantile};
+    WindowFunction::kSum,           WindowFunction::kAvg,           WindowFunction::kCount,
+    WindowFunction::kPresent,       WindowFunction::kStddev,        WindowFunction::kStdvar,
+    WindowFunction::kMin,           WindowFunction::kMax,           WindowFunction::kLastOverTime,
+    WindowFunction::kFirstOverTime, WindowFunction::kRate,          WindowFunction::kIncrease,
+    WindowFunction::kDelta,         WindowFunction::kIrate,         WindowFunction::kIdelta,
+    WindowFunction::kResets,        WindowFunction::kChanges,       WindowFunction::kQuantile,
+    WindowFunction::kTsOfFirst,     WindowFunction::kTsOfLast,      WindowFunction::kTsOfMin,
+    WindowFunction::kTsOfMax,       WindowFunction::kDeriv,         WindowFunction::kIntercept,
+    WindowFunction::kMad,           WindowFunction::kSmoothing,     WindowFunction::kShare,
+    WindowFunction::kShare,         WindowFunction::kOutlierPeriod, WindowFunction::kSketchQuantile,
+    WindowFunction::kOutliers,      WindowFunction::kRobustDeriv,   WindowFunction::kKendallTau,
+    WindowFunction::kHistogram};
 
 Demand RandomDemand(Random& random) {
   static const int64_t kIntervals[] = {kSecond, kSecond, 2 * kSecond, 5 * kSecond};
@@ -86,8 +84,18 @@ Demand RandomDemand(Random& random) {
     static const char* const kPhis[] = {"0", "0.25", "0.5", "0.95", "1", "-1", "2"};
     demand.arguments = kPhis[Pick(random, 0, 6)];
   }
+  // The oracle looks at all pairs.
+  if (demand.function == WindowFunction::kRobustDeriv ||
+      demand.function == WindowFunction::kKendallTau) {
+    demand.range = std::min(demand.range, 13 * kSecond);
+  }
+  if (demand.function == WindowFunction::kHistogram) {
+    static const char* const kBounds[] = {"0.5", "-2,-1,0,1,2", "-1,0.25,1e9,1000000001"};
+    demand.arguments = kBounds[Pick(random, 0, 2)];
+  }
   if (demand.function == WindowFunction::kSmoothing) demand.arguments = "0.3,0.6";
-  if (demand.function == WindowFunction::kOutlierPeriod) {
+  if (demand.function == WindowFunction::kOutlierPeriod ||
+      demand.function == WindowFunction::kOutliers) {
     static const char* const kLimits[] = {"0.7", "1", "3"};
     demand.arguments = kLimits[Pick(random, 0, 2)];
   }
@@ -183,15 +191,22 @@ struct Subject {
     store->Save(again);
     ASSERT_EQ(out.data().size(), again.data().size());
   }
-  // Present values by series, as bits.
+  // Present values by series, as bits; of a histogram's buckets all but the first have a number.
+  static std::string NameOf(const std::string& series, size_t bucket) {
+    return bucket == 0 ? series : Cat(series, "#", bucket);
+  }
   std::map<std::string, uint64_t> Read(const DemandSet& set, uint32_t demand) {
     std::map<std::string, uint64_t> out;
     const std::span<const Labels* const> series = store->Series(set.demands[demand].selector);
-    const Column column = store->Read(demand, OracleArguments(set.demands[demand]));
-    EXPECT_EQ(column.values.size(), series.size());
+    const std::vector<double> arguments = OracleArguments(set.demands[demand]);
+    const Column column = store->Read(demand, arguments);
+    const size_t width = ValuesPerSeries(set.demands[demand].function, arguments.size());
+    EXPECT_EQ(column.values.size(), series.size() * width);
     EXPECT_EQ(column.present.size(), series.size());
     for (size_t i = 0; i < series.size(); ++i) {
-      if (column.present[i]) out[series[i]->ToString()] = std::bit_cast<uint64_t>(column.values[i]);
+      for (size_t k = 0; column.present[i] && k < width; ++k)
+        out[NameOf(series[i]->ToString(), k)] =
+            std::bit_cast<uint64_t>(column.values[i * width + k]);
     }
     return out;
   }
@@ -371,17 +386,26 @@ class Scenario {
   void Check(const Demand& demand, uint32_t d, int64_t tick,
              const std::map<std::string, uint64_t>& got) {
     size_t expected = 0;
-    for (const auto& [name, entry] : truth_) {
+    const size_t width = ValuesPerSeries(demand.function, OracleArguments(demand).size());
+    for (size_t bucket = 0; bucket < width; ++bucket)
+      Check(demand, d, tick, got, bucket, &expected);
+    if (testing::Test::HasFatalFailure()) return;
+    ASSERT_EQ(expected, got.size());
+  }
+  void Check(const Demand& demand, uint32_t d, int64_t tick,
+             const std::map<std::string, uint64_t>& got, size_t bucket, size_t* expected) {
+    for (const auto& [series, entry] : truth_) {
+      const std::string name = Subject::NameOf(series, bucket);
       const auto& [labels, samples] = entry;
       if (!set_->selectors[demand.selector].Matches(labels)) continue;
       const bool attempt = demand.kind == WindowKind::kAttempt || demand.kind == WindowKind::kFirst;
       const int64_t since = attempt ? std::max(since_[d], attempt_) : since_[d];
       double error = 0;
-      const std::optional<double> want = OracleRead(demand, tick, since, samples, &error);
+      const std::optional<double> want = OracleRead(demand, tick, since, samples, &error, bucket);
       const auto it = got.find(name);
       ASSERT_EQ(want.has_value(), it != got.end()) << name << (want ? " lacks" : " is there");
       if (!want) continue;
-      ++expected;
+      ++*expected;
       const auto have = std::bit_cast<double>(it->second);
       if (std::isnan(*want)) {
         ASSERT_TRUE(std::isnan(have)) << name << " " << have;
@@ -411,7 +435,6 @@ class Scenario {
           error;
       ASSERT_NEAR(*want, have, tolerance) << name;
     }
-    ASSERT_EQ(expected, got.size());
   }
 
   // What a store must survive without anyone seeing it.
