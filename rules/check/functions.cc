@@ -48,6 +48,7 @@ const std::vector<FunctionInfo>& Table() {
       {"histogram_count", {kVector}, 0, kVector, false},
       {"histogram_distance", {kVector, kVector}, 0, kVector, true},
       {"histogram_fraction", {kScalar, kScalar, kVector}, 0, kVector, true},
+      {"histogram_over_time", {kMatrix, kScalar, kScalar, kScalar}, 0, kVector, true},
       {"histogram_quantile", {kScalar, kVector}, 0, kVector, true},
       {"histogram_quantiles", {kVector, kString, kScalar, kScalar}, 9, kVector, true},
       {"histogram_stddev", {kVector}, 0, kVector, false},
@@ -74,6 +75,7 @@ const std::vector<FunctionInfo>& Table() {
       {"month", {kVector}, 1, kVector, true},
       {"outlier_period_over_time", {kMatrix, kScalar}, 0, kVector, true},
       {"outliers_over_time", {kMatrix, kScalar}, 0, kVector, true},
+      {"peer_histogram_distance", {kVector, kString}, -1, kVector, true},
       {"peer_zscore", {kVector, kString}, -1, kVector, true},
       {"pi", {}, 0, kScalar, true},
       {"predict_linear", {kMatrix, kScalar}, 0, kVector, true},
@@ -129,10 +131,11 @@ const FunctionInfo* FindFunction(std::string_view name) {
 
 bool NeedsEverySample(std::string_view function) {
   constexpr std::string_view kNeed[] = {
-      "baseline_zscore",          "double_exponential_smoothing",
-      "kendall_tau_over_time",    "mad_over_time",
-      "outlier_period_over_time", "outliers_over_time",
-      "quantile_over_time",       "robust_deriv",
+      "baseline_zscore",     "double_exponential_smoothing",
+      "histogram_over_time", "kendall_tau_over_time",
+      "mad_over_time",       "outlier_period_over_time",
+      "outliers_over_time",  "quantile_over_time",
+      "robust_deriv",
   };
   return std::find(std::begin(kNeed), std::end(kNeed), function) != std::end(kNeed);
 }

@@ -101,7 +101,9 @@ LabelFlow OfCall(const ExprContext& context, const lang::CallExpr& call) {
       out.sure.erase(*label);  // it may be replaced by nothing
     }
   }
-  if (StartsWith(name, "histogram_")) {
+  if (name == "histogram_over_time") {
+    out.Add("le");
+  } else if (StartsWith(name, "histogram_") || name == "peer_histogram_distance") {
     out.Remove("le");
     if (const std::string* label = TextArgument(call, 1); label && name == "histogram_quantiles")
       out.Add(*label);

@@ -1,8 +1,14 @@
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <vector>
+
 #include "rules/check/types.h"
 #include "rules/check/validators.h"
 #include "services/base/strings.h"
 #include "services/base/yaml/file_text.h"
 #include "services/model/capture_pattern.h"
+#include "services/model/linear_bounds.h"
 
 namespace pitwall::check {
 namespace {
@@ -54,14 +60,53 @@ void CheckLabelNames(const ExprContext& context, const lang::CallExpr& call) {
   }
 }
 
+// Of histogram_over_time: its buckets are elements, which are made when the rule is loaded.
+void CheckBuckets(const ExprContext& context, const lang::CallExpr& call) {
+  constexpr std::string_view kNames[] = {"first bound", "width", "count"};
+  double numbers[3] = {};
+  for (size_t k = 0; k < 3; ++k) {
+    const Expr& argument = *call.arguments[k + 1];
+    const std::optional<double> number = ConstantValue(argument);
+    if (!number.has_value()) {
+      context.Error(argument.span, Cat("the ", kNames[k],
+                                       " of histogram_over_time() must be a number: its buckets "
+                                       "are made when the rule is loaded"));
+      return;
+    }
+    numbers[k] = *number;
+  }
+  const auto [first, width, count] = numbers;
+  if (!std::isfinite(first)) {
+    context.Error(
+        call.arguments[1]->span,
+        Cat("histogram_over_time() wants a finite first bound, found ", FormatDouble(first)));
+  } else if (!(width > 0) || !std::isfinite(width)) {
+    context.Error(call.arguments[2]->span,
+                  Cat("histogram_over_time() wants a width of buckets greater than 0, found ",
+                      FormatDouble(width)));
+  } else if (!(count >= 1 && count <= static_cast<double>(kMaxHistogramBounds)) ||
+             count != std::floor(count)) {
+    context.Error(call.arguments[3]->span,
+                  Cat("histogram_over_time() has a whole number of bounds from 1 to ",
+                      kMaxHistogramBounds, ", found ", FormatDouble(count)));
+  } else {
+    const std::vector<double> bounds = LinearBounds(first, width, static_cast<size_t>(count));
+    const bool rise =
+        std::adjacent_find(bounds.begin(), bounds.end(), std::greater_equal<>()) == bounds.end();
+    if (rise && std::isfinite(bounds.back())) return;
+    context.Error(call.arguments[2]->span, Cat("bounds from ", FormatDouble(first), " in steps of ",
+                                               FormatDouble(width), " are not different numbers"));
+  }
+}
+
 // Arguments of functions beyond PromQL.
 void CheckOwnArguments(const ExprContext& context, const lang::CallExpr& call) {
-  if (call.function == "peer_zscore") {
+  if (call.function == "peer_zscore" || call.function == "peer_histogram_distance") {
     for (size_t i = 1; i < call.arguments.size(); ++i) {
       const std::string* label = TextOf(*call.arguments[i]);
       if (label != nullptr && !IsLabelName(*label))
         context.Error(call.arguments[i]->span,
-                      Cat("invalid label name in peer_zscore(): ", Quote(*label)));
+                      Cat("invalid label name in ", call.function, "(): ", Quote(*label)));
     }
   }
   if (call.function == "outlier_period_over_time") {
@@ -73,6 +118,7 @@ void CheckOwnArguments(const ExprContext& context, const lang::CallExpr& call) {
                         FormatDouble(*limit)));
     }
   }
+  if (call.function == "histogram_over_time") CheckBuckets(context, call);
   if (call.function == "outliers_over_time") {
     const std::optional<double> deviations = ConstantValue(*call.arguments[1]);
     if (deviations.has_value() && !(*deviations >= 0)) {

@@ -57,6 +57,8 @@ constexpr FixedRange kFixed[] = {
     {"month", 1, 12},
     {"histogram_fraction", 0, 1},
     {"histogram_distance", 0, 1},
+    {"peer_histogram_distance", 0, 1},
+    {"histogram_over_time", 0, kInfinity},
     {"share_over_time", 0, 1},
 };
 

@@ -33,6 +33,8 @@ TEST(Allocation, NoneInTheSteadyState) {
       b.PeerScore(a, {"y"}),
       b.Call(plan::FunctionId::kBaselineScore, {a, b.Metric("b", false), b.Metric("b", false)}),
       b.Call(plan::FunctionId::kHistogramDistance, {b.Metric("h"), b.Metric("i")}),
+      b.PeerHistograms(b.Metric("h"), {}),
+      b.WindowHistogram("a", 0, 10, 5),
   };
   const auto program = b.Build();
   FakeStore store(program->spaces[0]);

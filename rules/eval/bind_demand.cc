@@ -44,13 +44,8 @@ class DemandOp : public Operator {
   Status Run(Context& context, Inputs inputs, Vector* out) override {
     for (size_t k = 0; k < inputs.size(); ++k) arguments_[k] = inputs[k]->scalar();
     ColumnView* const view = context.views[source_];
-    SelectorBinding& binding = *(*context.selectors)[source_][selector_];
-    if (!binding.bound || binding.generation != view->Generation(selector_)) {
-      Refresh(binding, context, view, selector_);
-    }
-    if (binding.ids.size() > context.max_elements) {
-      return TooManyElements(binding.ids.size(), context.max_elements);
-    }
+    ASSIGN_OR_RETURN(SelectorBinding* const bound, BindSelector(context, source_, selector_));
+    SelectorBinding& binding = *bound;
     SelectorBinding::Flavour& flavour = keep_name_ ? binding.named : binding.nameless;
     if (!flavour.built || flavour.version != binding.version) {
       if (keep_name_) {
@@ -109,6 +104,16 @@ class DemandOp : public Operator {
 
 }  // namespace
 
+StatusOr<SelectorBinding*> BindSelector(Context& context, uint32_t source, uint32_t selector) {
+  ColumnView* const view = context.views[source];
+  SelectorBinding& binding = *(*context.selectors)[source][selector];
+  if (!binding.bound || binding.generation != view->Generation(selector))
+    Refresh(binding, context, view, selector);
+  if (binding.ids.size() > context.max_elements)
+    return TooManyElements(binding.ids.size(), context.max_elements);
+  return &binding;
+}
+
 void Rename::Build(LabelTable* table, std::span<const LabelId> ids) {
   LabelTable::Order order = table->Arrange(ids);
   identity_ = order.identity;
@@ -150,6 +155,7 @@ Status Rename::Move(std::span<const double> values, std::span<const uint8_t> pre
 
 std::unique_ptr<Operator> MakeDemand(const plan::Node& node, const plan::Space& space) {
   const Demand& demand = plan::DemandsOf(space, node.source).demands[node.demand];
+  if (demand.function == WindowFunction::kHistogram) return MakeWindowHistogram(node, space);
   return std::make_unique<DemandOp>(node, demand.selector,
                                     demand.function == WindowFunction::kSmoothing);
 }

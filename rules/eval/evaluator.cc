@@ -152,6 +152,8 @@ class Evaluator::Impl {
         return MakeHistogram(node, table_.get());
       case plan::FunctionId::kHistogramDistance:
         return MakeHistogramDistance(table_.get());
+      case plan::FunctionId::kPeerHistograms:
+        return MakePeerHistograms(node, table_.get());
       case plan::FunctionId::kPeerScore:
         return MakePeerScore(node, table_.get());
       case plan::FunctionId::kBaselineScore:

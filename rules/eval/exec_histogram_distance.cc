@@ -1,55 +1,13 @@
-// histogram_distance: the Jensen–Shannon distance of two classic histograms (J. Lin, "Divergence
-// Measures Based on the Shannon Entropy", 1991; its root is a metric: D. Endres, J. Schindelin,
-// "A New Metric for Probability Distributions", 2003).
+// histogram_distance: of each histogram of one side to that of the other side with equal labels.
 #include <algorithm>
-#include <cmath>
-#include <limits>
 
 #include "rules/eval/histogram_buckets.h"
+#include "rules/eval/histogram_shape.h"
 #include "rules/eval/operator.h"
 #include "services/model/value.h"
 
 namespace pitwall::eval {
 namespace {
-
-// One of the two shares' part of the divergence, in bits.
-double Part(double share, double other) {
-  return share > 0 ? share * std::log2(2 * share / (share + other)) : 0.0;
-}
-
-// Over the bounds that both have. Changes both.
-double Distance(std::vector<Bucket>* a, std::vector<Bucket>* b) {
-  constexpr double kInf = std::numeric_limits<double>::infinity();
-  for (std::vector<Bucket>* side : {a, b}) {
-    if (side->back().bound != kInf) return NormalNan();
-    Coalesce(side);
-    for (const Bucket& bucket : *side) {
-      if (!std::isfinite(bucket.count)) return NormalNan();
-    }
-    MakeMonotonic(side);
-    if (!(side->back().count > 0)) return NormalNan();
-  }
-  const double total_a = a->back().count, total_b = b->back().count;
-  double before_a = 0, before_b = 0, divergence = 0;
-  size_t common = 0;
-  for (size_t i = 0, j = 0; i < a->size() && j < b->size();) {
-    const Bucket& x = (*a)[i];
-    const Bucket& y = (*b)[j];
-    if (x.bound != y.bound) {
-      ++(x.bound < y.bound ? i : j);
-      continue;
-    }
-    ++common;
-    const double p = (x.count - before_a) / total_a, q = (y.count - before_b) / total_b;
-    divergence += 0.5 * (Part(p, q) + Part(q, p));
-    before_a = x.count;
-    before_b = y.count;
-    ++i;
-    ++j;
-  }
-  if (common < 2) return NormalNan();
-  return std::sqrt(std::clamp(divergence, 0.0, 1.0));
-}
 
 class HistogramDistanceOp : public Operator {
  public:
@@ -102,9 +60,12 @@ class HistogramDistanceOp : public Operator {
     for (size_t t = 0; t < values_.size(); ++t) {
       present_[t] = sides_[0].chosen[t] != kNoLabel && sides_[1].chosen[t] != kNoLabel ? 1 : 0;
       if (present_[t] == 0) continue;
-      for (size_t s = 0; s < 2; ++s)
+      bool shapes = true;
+      for (size_t s = 0; s < 2; ++s) {
         sides_[s].buckets.Load(sides_[s].chosen[t], *inputs[s], &sides_[s].scratch);
-      values_[t] = Distance(&sides_[0].scratch, &sides_[1].scratch);
+        shapes = MakeShape(&sides_[s].scratch) && shapes;
+      }
+      values_[t] = shapes ? ShapeDistance(sides_[0].scratch, sides_[1].scratch) : NormalNan();
     }
     out->column = column_;
     out->values = values_;

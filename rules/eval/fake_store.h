@@ -118,6 +118,22 @@ class ProgramBuilder {
     n.strings = std::move(labels);
     return Add(n);
   }
+  plan::NodeId PeerHistograms(plan::NodeId in, std::vector<std::string> labels) {
+    const plan::NodeId id = PeerScore(in, std::move(labels));
+    space.nodes[id.index()].function = static_cast<uint32_t>(plan::FunctionId::kPeerHistograms);
+    return id;
+  }
+  // histogram_over_time; the store takes the one value of a series for its window.
+  plan::NodeId WindowHistogram(const std::string& metric, double first, double width,
+                               double count) {
+    const std::vector<plan::NodeId> arguments = {Number(first), Number(width), Number(count)};
+    const plan::NodeId id = Metric(metric, /*keep_name=*/false);
+    plan::Node node = space.nodes[id.index()];
+    space.nodes.pop_back();
+    space.demands.demands[node.demand].function = WindowFunction::kHistogram;
+    node.inputs = arguments;
+    return Add(std::move(node));
+  }
   plan::ValueType Type(plan::NodeId id) const { return space.nodes[id.index()].type; }
   plan::ProgramPtr Build() const {
     auto program = std::make_shared<plan::Program>();
@@ -165,8 +181,10 @@ class FakeStore : public ColumnView {
     return selected_[selector].labels;
   }
   using ColumnView::Read;
-  Column Read(uint32_t demand, std::span<const double>) override {
+  Column Read(uint32_t demand, std::span<const double> arguments) override {
     Selected& s = selected_[space_.demands.demands[demand].selector];
+    if (space_.demands.demands[demand].function == WindowFunction::kHistogram)
+      return ReadHistogram(s, arguments);
     for (size_t i = 0; i < s.places.size(); ++i) {
       const auto& value = series_[s.places[i]].second;
       s.present[i] = value.has_value();
@@ -180,8 +198,19 @@ class FakeStore : public ColumnView {
     std::vector<const Labels*> labels;
     std::vector<size_t> places;
     std::vector<double> values;
+    std::vector<double> counts;  // of a histogram
     std::vector<uint8_t> present;
   };
+  Column ReadHistogram(Selected& s, std::span<const double> bounds) {
+    s.counts.clear();
+    for (size_t i = 0; i < s.places.size(); ++i) {
+      const auto& value = series_[s.places[i]].second;
+      s.present[i] = value.has_value();
+      for (const double bound : bounds) s.counts.push_back(value.value_or(-12345) <= bound ? 1 : 0);
+      s.counts.push_back(1);
+    }
+    return {s.counts, s.present};
+  }
   void Refresh() {
     ++generation_;
     selected_.assign(space_.demands.selectors.size(), {});

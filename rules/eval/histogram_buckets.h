@@ -28,6 +28,7 @@ class HistogramBuckets {
 
   void Bind(LabelTable* table, const LabelColumn& column);
   size_t size() const { return start_.empty() ? 0 : start_.size() - 1; }  // histograms
+  size_t buckets(size_t histogram) const { return start_[histogram + 1] - start_[histogram]; }
   size_t largest() const { return largest_; }
   const LabelColumnPtr& column() const { return column_; }  // their labels without the bound
   // The buckets of a histogram that are present in `in`, ascending by bound. Allocates nothing when

@@ -77,7 +77,11 @@ struct SelectorBinding {
   Flavour named, nameless;
 };
 
+// The binding of a selector, as of the store's series now; an error beyond max_elements.
+StatusOr<SelectorBinding*> BindSelector(Context& context, uint32_t source, uint32_t selector);
+
 std::unique_ptr<Operator> MakeDemand(const plan::Node& node, const plan::Space& space);
+std::unique_ptr<Operator> MakeWindowHistogram(const plan::Node& node, const plan::Space& space);
 std::unique_ptr<Operator> MakeScalar(const plan::Node& node);
 std::unique_ptr<Operator> MakeMatch(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakeSetOp(const plan::Node& node, LabelTable* table);
@@ -87,6 +91,7 @@ std::unique_ptr<Operator> MakeCountValues(const plan::Node& node, LabelTable* ta
 std::unique_ptr<Operator> MakeRelabel(const plan::Node& node);  // label_replace, label_join
 std::unique_ptr<Operator> MakeHistogram(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakeHistogramDistance(LabelTable* table);
+std::unique_ptr<Operator> MakePeerHistograms(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakePeerScore(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakeBaselineScore();
 // Element by element over one vector, with scalars beside it: negation, functions, vector with

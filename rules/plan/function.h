@@ -59,6 +59,7 @@ enum class FunctionId : uint32_t {
   kHistogramQuantiles,  // vector, scalar…; strings[0]: the label that tells the quantile
   // Beyond PromQL (docs/functions.md).
   kHistogramDistance,  // vector, vector
+  kPeerHistograms,     // vector; strings: the labels that peers share
   kPeerScore,          // vector; strings: the labels that peers share
   kBaselineScore,      // vector, medians of the baselines, MADs of the baselines
 };

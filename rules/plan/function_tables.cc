@@ -37,6 +37,7 @@ constexpr std::pair<std::string_view, WindowFunction> kWindowFunctions[] = {
     {"outliers_over_time", WindowFunction::kOutliers},
     {"robust_deriv", WindowFunction::kRobustDeriv},
     {"kendall_tau_over_time", WindowFunction::kKendallTau},
+    {"histogram_over_time", WindowFunction::kHistogram},
 };
 
 constexpr std::pair<std::string_view, FunctionId> kElementFunctions[] = {
@@ -88,6 +89,7 @@ constexpr std::pair<std::string_view, FunctionId> kElementFunctions[] = {
     {"histogram_quantiles", FunctionId::kHistogramQuantiles},
     {"histogram_distance", FunctionId::kHistogramDistance},
     {"peer_zscore", FunctionId::kPeerScore},
+    {"peer_histogram_distance", FunctionId::kPeerHistograms},
 };
 
 }  // namespace

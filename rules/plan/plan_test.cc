@@ -108,6 +108,7 @@ TEST(Planner, EverySupportedFunctionPlans) {
                                                          : "(a[5m])");
     }
     if (function.name == "quantile_over_time") arguments[0] = "0.5";
+    if (function.name == "histogram_over_time") arguments = {"(a[5m])", "0", "0.5", "8"};
     const ProgramPtr program = CompileExpr(Cat(function.name, "(", Join(arguments, ", "), ")"));
     EXPECT_EQ(Root(*program).type, ValueType::kVector) << function.name;
   }

@@ -1,0 +1,101 @@
+// histogram_over_time: the store counts the samples of each series' window by bucket, and each
+// count becomes an element of its own, its bound in the label `le`. Which elements there are hangs
+// on the series alone, so the binding stays as long as they do.
+#include <algorithm>
+#include <limits>
+
+#include "rules/eval/histogram_buckets.h"
+#include "rules/eval/operator.h"
+#include "services/base/check.h"
+#include "services/base/strings.h"
+#include "services/model/linear_bounds.h"
+
+namespace pitwall::eval {
+namespace {
+
+class WindowHistogramOp : public Operator {
+ public:
+  WindowHistogramOp(const plan::Node& node, uint32_t selector, std::vector<double> bounds)
+      : source_(node.source),
+        demand_(node.demand),
+        selector_(selector),
+        bounds_(std::move(bounds)) {
+    for (const double bound : bounds_) texts_.push_back(FormatDouble(bound));
+    texts_.push_back(FormatDouble(std::numeric_limits<double>::infinity()));
+  }
+
+  Status Bind(Context&, Inputs) override { return OkStatus(); }
+
+  Status Run(Context& context, Inputs, Vector* out) override {
+    ASSIGN_OR_RETURN(const SelectorBinding* const series,
+                     BindSelector(context, source_, selector_));
+    const size_t n = series->ids.size(), elements = n * texts_.size();
+    if (elements > context.max_elements) return TooManyElements(elements, context.max_elements);
+    if (!bound_ || version_ != series->version) Label(*context.table, series->ids);
+    version_ = series->version;
+    bound_ = true;
+    const Column column = context.views[source_]->Read(demand_, bounds_);
+    if (column.values.size() != elements || column.present.size() != n) {
+      return Internal(Cat("column of demand ", demand_, " has ", column.values.size(),
+                          " values for ", n, " series with ", texts_.size(), " buckets"));
+    }
+    for (size_t i = 0; i < n; ++i) {
+      std::fill_n(raw_present_.begin() + static_cast<ptrdiff_t>(i * texts_.size()), texts_.size(),
+                  column.present[i]);
+    }
+    out->column = rename_.column();
+    if (rename_.identity()) {
+      out->values = column.values;
+      out->present = raw_present_;
+      return OkStatus();
+    }
+    RETURN_IF_ERROR(rename_.Move(column.values, raw_present_, &values_, &present_));
+    out->values = values_;
+    out->present = present_;
+    return OkStatus();
+  }
+
+  size_t MemoryBytes() const override {
+    return rename_.MemoryBytes() + bounds_.capacity() * 8 + values_.capacity() * 8 +
+           present_.capacity() + raw_present_.capacity();
+  }
+
+ private:
+  void Label(LabelTable& table, const std::vector<LabelId>& series) {
+    std::vector<LabelId> ids;
+    ids.reserve(series.size() * texts_.size());
+    for (const LabelId id : series) {
+      const LabelId plain = table.Apply(table.drop_name(), id);
+      for (const std::string& text : texts_)
+        ids.push_back(table.Intern(table.Get(plain).With(kBucketBound, text)));
+    }
+    rename_.Build(&table, ids);
+    raw_present_.assign(ids.size(), 0);
+  }
+
+  const uint32_t source_;
+  const uint32_t demand_;
+  const uint32_t selector_;
+  const std::vector<double> bounds_;
+  std::vector<std::string> texts_;  // of the bounds, +Inf the last
+  bool bound_ = false;
+  uint64_t version_ = 0;  // of the series that the elements are made of
+  Rename rename_;
+  std::vector<uint8_t> raw_present_, present_;
+  std::vector<double> values_;
+};
+
+}  // namespace
+
+std::unique_ptr<Operator> MakeWindowHistogram(const plan::Node& node, const plan::Space& space) {
+  const auto number = [&](size_t input) {
+    const plan::Node& argument = space.nodes[node.inputs[input].index()];
+    PITWALL_CHECK(argument.kind == plan::NodeKind::kNumber);  // rules/check refuses others
+    return argument.number;
+  };
+  const Demand& demand = plan::DemandsOf(space, node.source).demands[node.demand];
+  return std::make_unique<WindowHistogramOp>(
+      node, demand.selector, LinearBounds(number(0), number(1), static_cast<size_t>(number(2))));
+}
+
+}  // namespace pitwall::eval
