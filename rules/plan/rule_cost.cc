@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <set>
 #include <utility>
@@ -44,6 +45,13 @@ constexpr double kMadWalk = 6.0;     // mad_over_time, of the same family as qua
 constexpr double kSamplesIn = 60.0;  // [N samples]
 constexpr double kSamplesWalk = 18.0;
 
+// Functions of all samples of a window, beside reading it; of docs/performance.md too.
+constexpr double kPairWork = 6.0;
+constexpr double kMostSlopeSamples = 256;  // services/window/trend.h
+constexpr double kRankWork = 5.0;          // per comparison of a sort
+constexpr double kBucketWork = 3.0;        // histogram_over_time, per bucket
+constexpr double kBucketBytes = 17;        // kept by the store, and its place among the elements
+
 // The nodes of an expression, per element.
 constexpr double kElementWork = 1.0;
 constexpr double kLibraryWork = 10.0;  // exp, ln, sin, ^, …
@@ -52,7 +60,8 @@ constexpr double kAggregateWork = 4.0;
 constexpr double kSortWork = 80.0;     // topk, quantile
 constexpr double kLabelsWork = 300.0;  // count_values: a label set per element
 constexpr double kHistogramWork = 30.0;
-constexpr double kResultBytes = 9;  // a double and a byte per element of each result
+constexpr double kPeersWork = 500.0;  // peer_histogram_distance, of each bucket, with 64 peers
+constexpr double kResultBytes = 9;    // a double and a byte per element of each result
 
 FamilyWork WorkOf(const Demand& demand, std::string_view family) {
   FamilyWork work{};
@@ -70,6 +79,18 @@ FamilyWork WorkOf(const Demand& demand, std::string_view family) {
     work.walk = kSamplesWalk;
   }
   return work;
+}
+
+// robust_deriv looks at pairs, kendall_tau_over_time sorts.
+double PairsWork(const Demand& demand, double samples) {
+  if (demand.kind == WindowKind::kFirst) return 0;
+  if (demand.function == WindowFunction::kRobustDeriv) {
+    const double most = std::min(samples, kMostSlopeSamples);
+    return kPairWork * most * most / 2;
+  }
+  if (demand.function == WindowFunction::kKendallTau)
+    return kRankWork * samples * std::log2(std::max(samples, 2.0));
+  return 0;
 }
 
 bool IsDynamic(const Node& node) {
@@ -109,6 +130,8 @@ double FunctionWork(const Node& node) {
     case FunctionId::kHistogramFraction:
     case FunctionId::kHistogramDistance:
       return kHistogramWork;
+    case FunctionId::kPeerHistograms:
+      return kPeersWork;
     case FunctionId::kPeerScore:
       return kSortWork;
     case FunctionId::kScalar:
@@ -149,11 +172,67 @@ double NodeWork(const Space& space, const Node& node) {
   }
 }
 
+// Elements that a node has for each series of its selector: the buckets of histogram_over_time, and
+// what is computed of them one by one.
+class ElementCount {
+ public:
+  explicit ElementCount(const Space& space) : space_(space), known_(space.nodes.size(), 0) {}
+
+  double Of(NodeId id) {
+    double& known = known_[id.index()];
+    if (known == 0) known = Count(space_.nodes[id.index()]);
+    return known;
+  }
+  // Of the most numerous input.
+  double OfInputs(const Node& node) {
+    double most = 1;
+    for (const NodeId input : node.inputs) most = std::max(most, Of(input));
+    return most;
+  }
+  double OfSource(uint32_t source) {
+    return source == 0 ? 1 : Of(space_.subqueries[source - 1].expr);
+  }
+
+ private:
+  double Count(const Node& node) {
+    switch (node.kind) {
+      case NodeKind::kDemand: {
+        const Demand& demand = DemandsOf(space_, node.source).demands[node.demand];
+        double own = 1;
+        if (demand.function == WindowFunction::kHistogram)
+          own = space_.nodes[node.inputs[2].index()].number + 1;
+        return own * OfSource(node.source);
+      }
+      case NodeKind::kAggregate: {
+        const bool named =
+            std::find(node.grouping.begin(), node.grouping.end(), "le") != node.grouping.end();
+        const bool keeps = node.aggregate >= AggregateOp::kTopk || named != node.without;
+        return keeps ? Of(node.inputs[0]) : 1;
+      }
+      case NodeKind::kFunction:
+        if (TakesBucketsTogether(static_cast<FunctionId>(node.function))) return 1;
+        return OfInputs(node);
+      default:
+        return OfInputs(node);
+    }
+  }
+  static bool TakesBucketsTogether(FunctionId function) {
+    return function == FunctionId::kHistogramQuantile ||
+           function == FunctionId::kHistogramQuantiles ||
+           function == FunctionId::kHistogramFraction ||
+           function == FunctionId::kHistogramDistance || function == FunctionId::kPeerHistograms ||
+           function == FunctionId::kScalar || function == FunctionId::kAbsent;
+  }
+
+  const Space& space_;
+  std::vector<double> known_;  // 0: not yet
+};
+
 // What stands below some nodes, subqueries included, each thing once.
 class RuleWalk {
  public:
   RuleWalk(const Space& space, const CostOptions& options, int64_t interval, RuleCost* cost)
-      : space_(space), options_(options), rule_interval_(interval), cost_(cost) {}
+      : space_(space), options_(options), rule_interval_(interval), cost_(cost), elements_(space) {}
 
   void Add(NodeId root) {
     if (root == kNoNode) return;
@@ -176,7 +255,7 @@ class RuleWalk {
       cost_->subquery_depth = std::max(cost_->subquery_depth, subquery.depth);
       rate += subquery.ns_per_second;
     }
-    cost_->state_bytes += kResultBytes * static_cast<double>(results_);
+    cost_->state_bytes += kResultBytes * results_;
     cost_->work_ns = rate * Seconds(rule_interval_);
   }
 
@@ -186,11 +265,12 @@ class RuleWalk {
   void Visit(NodeId id, int64_t interval, int depth) {
     if (!seen_.insert({id.value(), interval}).second) return;
     const Node& node = space_.nodes[id.index()];
-    nodes_ += NodeWork(space_, node);
-    if (node.type == ValueType::kVector) ++results_;
+    nodes_ += NodeWork(space_, node) * elements_.OfInputs(node);
+    if (node.type == ValueType::kVector) results_ += elements_.Of(id);
     cost_->dynamic_labels = cost_->dynamic_labels || IsDynamic(node);
     if (node.kind == NodeKind::kDemand) {
       demands_.insert({node.source, node.demand});
+      buckets_[{node.source, node.demand}] = elements_.Of(id) / elements_.OfSource(node.source);
       if (node.source > 0) VisitSubquery(node, depth + 1);
       VariableQuantile(node);
     }
@@ -222,7 +302,7 @@ class RuleWalk {
     nodes_ = outer;
   }
 
-  WindowCost Window(DemandRef ref) const {
+  WindowCost Window(DemandRef ref) {
     const Demand& demand = DemandsOf(space_, ref.source).demands[ref.demand];
     WindowCost cost;
     cost.ref = ref;
@@ -242,9 +322,18 @@ class RuleWalk {
         cost.samples + static_cast<double>(demand.offset) / static_cast<double>(apart);
     cost.state_bytes = WindowStateBytes(state, static_cast<double>(cost.shape.panes), held);
     const FamilyWork work = WorkOf(demand, state.family);
+    const auto buckets = buckets_.find(ref);
+    const double more = buckets == buckets_.end() ? 0 : buckets->second - 1;
     const int64_t interval = std::max<int64_t>(demand.interval, 1);
     cost.ns_per_second =
-        work.sample / Seconds(apart) + (work.read + work.walk * cost.samples) / Seconds(interval);
+        work.sample / Seconds(apart) + (work.read + work.walk * cost.samples +
+                                        PairsWork(demand, cost.samples) + kBucketWork * more) /
+                                           Seconds(interval);
+    cost.state_bytes += kBucketBytes * more;
+    // Each element of a subquery is a series of its windows.
+    const double series = elements_.OfSource(ref.source);
+    cost.ns_per_second *= series;
+    cost.state_bytes *= series;
     return cost;
   }
 
@@ -253,7 +342,9 @@ class RuleWalk {
   const int64_t rule_interval_;
   RuleCost* cost_;
   double nodes_ = 0;
-  size_t results_ = 0;
+  double results_ = 0;
+  ElementCount elements_;
+  std::map<DemandRef, double> buckets_;  // values of each series of a window
   std::set<std::pair<uint32_t, int64_t>> seen_;
   std::set<DemandRef> demands_;
   std::map<uint32_t, SubqueryCost> subqueries_;

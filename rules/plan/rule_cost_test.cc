@@ -53,6 +53,13 @@ TEST(RuleCost, ClassesAreThoseOfTheDesign) {
       {"mad_over_time(a[1m]) > 1", CostClass::kRescan},
       {"double_exponential_smoothing(a[1m], 0.5, 0.5) > 1", CostClass::kRescan},
       {"avg_over_time(a[50 samples]) > 1", CostClass::kRescan},
+      {"outliers_over_time(a[1m], 3) > 1", CostClass::kRescan},
+      {"robust_deriv(a[1m]) > 1", CostClass::kRescan},
+      {"kendall_tau_over_time(a[1m]) > 1", CostClass::kRescan},
+      {"robust_deriv(a[first 50 samples]) > 1", CostClass::kIncremental},
+      // Its labels hang on the rule, not on values.
+      {"histogram_over_time(a[1m], 0, 1, 10) > 1", CostClass::kRescan},
+      {"peer_histogram_distance(a) > 1", CostClass::kIncremental},
       {"max_over_time(mad_over_time(a[1m])[5m:1m]) > 1", CostClass::kRescan},
       {"topk(3, a) > 1", CostClass::kDynamicLabels},
       {"count_values(\"v\", a) > 1", CostClass::kDynamicLabels},
@@ -95,6 +102,38 @@ TEST(RuleCost, WorkFollowsTheMeasuredTable) {
                          "clock: step\n  mode: train\n  interval: 1")
                   .work_ns,
               CostOfExpr("sum_over_time(train_loss[1m]) > 1").work_ns, 1e-9);
+}
+
+TEST(RuleCost, PairsOfSamplesAreBounded) {
+  const double minute = CostOfExpr("robust_deriv(a[1m]) > 1").work_ns;
+  EXPECT_GT(CostOfExpr("robust_deriv(a[4m]) > 1").work_ns, 12 * minute);
+  // Beyond 256 samples it looks at no more pairs; but at each sample.
+  EXPECT_LT(CostOfExpr("robust_deriv(a[1h]) > 1").work_ns,
+            2 * CostOfExpr("robust_deriv(a[5m]) > 1").work_ns);
+  const double ranks = CostOfExpr("kendall_tau_over_time(a[1m]) > 1").work_ns;
+  EXPECT_GT(CostOfExpr("kendall_tau_over_time(a[10m]) > 1").work_ns, 10 * ranks);
+  EXPECT_LT(CostOfExpr("kendall_tau_over_time(a[10m]) > 1").work_ns, 20 * ranks);
+}
+
+// Ten bounds and +Inf: so many elements, until something takes them together.
+TEST(RuleCost, BucketsAreElements) {
+  const auto work = [](std::string_view expr) { return CostOfExpr(expr).work_ns; };
+  const double one = work("histogram_over_time(a[1m], 0, 1, 10)");
+  EXPECT_NEAR(work("histogram_over_time(a[1m], 0, 1, 10) > 1"), one + 11, 1e-9);
+  EXPECT_NEAR(work("histogram_over_time(a[1m], 0, 1, 10) * 2 > 1"), one + 22, 1e-9);
+  const double by_le = work("sum by (le) (histogram_over_time(a[1m], 0, 1, 10))");
+  EXPECT_NEAR(work("sum by (le) (histogram_over_time(a[1m], 0, 1, 10)) > 1"), by_le + 11, 1e-9);
+  const double all = work("sum(histogram_over_time(a[1m], 0, 1, 10))");
+  EXPECT_NEAR(work("sum(histogram_over_time(a[1m], 0, 1, 10)) > 1"), all + 1, 1e-9);
+  const double quantile = work("histogram_quantile(0.9, histogram_over_time(a[1m], 0, 1, 10))");
+  EXPECT_NEAR(work("histogram_quantile(0.9, histogram_over_time(a[1m], 0, 1, 10)) > 1"),
+              quantile + 1, 1e-9);
+  // A window over their subquery has each as a series.
+  const double state = CostOfExpr("sum_over_time(rate(a[1m])[10m:1m])").windows.back().state_bytes;
+  const RuleCost sums = CostOfExpr("sum_over_time(histogram_over_time(a[1m], 0, 1, 10)[10m:1m])");
+  EXPECT_DOUBLE_EQ(sums.windows.back().state_bytes, 11 * state);
+  EXPECT_GT(CostOfExpr("histogram_over_time(a[1m], 0, 1, 250)").state_bytes,
+            CostOfExpr("histogram_over_time(a[1m], 0, 1, 10)").state_bytes + 240 * 17);
 }
 
 TEST(RuleCost, SubqueriesCountTheirEvaluations) {
@@ -174,13 +213,26 @@ TEST(RuleLimits, AreSetByName) {
 
 // A family that the table of measured work forgets would cost nothing.
 TEST(RuleCost, EveryWindowFunctionCosts) {
-  for (const char* expr :
-       {"sum_over_time(a[1m])", "stddev_over_time(a[1m])", "max_over_time(a[1m])",
-        "last_over_time(a[1m])", "rate(a[1m])", "irate(a[1m])", "changes(a[1m])",
-        "ts_of_max_over_time(a[1m])", "deriv(a[1m])", "quantile_over_time(0.5, a[1m])",
-        "mad_over_time(a[1m])", "double_exponential_smoothing(a[1m], 0.5, 0.5)",
-        "share_over_time(a[1m])", "sketch_quantile_over_time(0.5, a[1m])",
-        "outlier_period_over_time(a[1m], 3)", "avg_over_time(a[first 5 samples])"}) {
+  for (const char* expr : {"sum_over_time(a[1m])",
+                           "stddev_over_time(a[1m])",
+                           "max_over_time(a[1m])",
+                           "last_over_time(a[1m])",
+                           "rate(a[1m])",
+                           "irate(a[1m])",
+                           "changes(a[1m])",
+                           "ts_of_max_over_time(a[1m])",
+                           "deriv(a[1m])",
+                           "quantile_over_time(0.5, a[1m])",
+                           "mad_over_time(a[1m])",
+                           "double_exponential_smoothing(a[1m], 0.5, 0.5)",
+                           "share_over_time(a[1m])",
+                           "sketch_quantile_over_time(0.5, a[1m])",
+                           "outlier_period_over_time(a[1m], 3)",
+                           "avg_over_time(a[first 5 samples])",
+                           "outliers_over_time(a[1m], 3)",
+                           "robust_deriv(a[1m])",
+                           "kendall_tau_over_time(a[1m])",
+                           "histogram_over_time(a[1m], 0, 1, 10)"}) {
     EXPECT_GT(CostOfExpr(Cat(expr, " > 1")).windows.at(0).ns_per_second, 0) << expr;
   }
 }
