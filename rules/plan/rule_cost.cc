@@ -46,11 +46,13 @@ constexpr double kSamplesIn = 60.0;  // [N samples]
 constexpr double kSamplesWalk = 18.0;
 
 // Functions of all samples of a window, beside reading it; of docs/performance.md too.
-constexpr double kPairWork = 6.0;
+constexpr double kOutliersWalk = 6.0;
+constexpr double kOutlierPeriodWalk = 46.0;
+constexpr double kPairWork = 11.0;
 constexpr double kMostSlopeSamples = 256;  // services/window/trend.h
-constexpr double kRankWork = 5.0;          // per comparison of a sort
+constexpr double kRankWork = 4.0;          // per comparison of a sort
 constexpr double kBucketWork = 3.0;        // histogram_over_time, per bucket
-constexpr double kBucketBytes = 17;        // kept by the store, and its place among the elements
+constexpr double kBucketBytes = 8;
 
 // The nodes of an expression, per element.
 constexpr double kElementWork = 1.0;
@@ -60,7 +62,7 @@ constexpr double kAggregateWork = 4.0;
 constexpr double kSortWork = 80.0;     // topk, quantile
 constexpr double kLabelsWork = 300.0;  // count_values: a label set per element
 constexpr double kHistogramWork = 30.0;
-constexpr double kPeersWork = 500.0;  // peer_histogram_distance, of each bucket, with 64 peers
+constexpr double kPeersWork = 700.0;  // peer_histogram_distance, of each bucket, with 64 peers
 constexpr double kResultBytes = 9;    // a double and a byte per element of each result
 
 FamilyWork WorkOf(const Demand& demand, std::string_view family) {
@@ -72,6 +74,8 @@ FamilyWork WorkOf(const Demand& demand, std::string_view family) {
     work.read = 1.0;
     work.walk = kMadWalk;
   }
+  if (demand.function == WindowFunction::kOutliers) work.walk = kOutliersWalk;
+  if (demand.function == WindowFunction::kOutlierPeriod) work.walk = kOutlierPeriodWalk;
   // Full, it costs a comparison, and its answer is kept.
   if (demand.kind == WindowKind::kFirst) return {family, work.read, work.read, 0};
   if (demand.kind == WindowKind::kSamples) {

@@ -4,6 +4,7 @@
 #include "rules/plan/compile.h"
 #include "rules/plan/rule_cost.h"
 #include "services/base/strings.h"
+#include "services/model/linear_bounds.h"
 #include "services/window/series_store.h"
 
 namespace pitwall::engine {
@@ -33,9 +34,11 @@ double Measured(const plan::ProgramPtr& program, int64_t apart) {
     store.BeginTick(tick);
     for (uint32_t d = 0; d < program->spaces[0].demands.demands.size(); ++d) {
       const std::vector<double> arguments = {0.5, 0.5};
-      const bool quantile =
-          program->spaces[0].demands.demands[d].function == WindowFunction::kQuantile;
-      store.Read(d, std::span(arguments).first(quantile ? 1 : 2));
+      const std::vector<double> bounds = LinearBounds(0, 1, 200);
+      const WindowFunction function = program->spaces[0].demands.demands[d].function;
+      store.Read(d, function == WindowFunction::kHistogram  ? std::span(bounds)
+                    : function == WindowFunction::kQuantile ? std::span(arguments).first(1)
+                                                            : std::span(arguments));
     }
   }
   return static_cast<double>(store.MemoryBytes()) / static_cast<double>(kSeries);
@@ -59,7 +62,8 @@ TEST(RuleCost, EstimatesWhatTheStoreAllocates) {
           "max_over_time(m[5m])", "rate(m[5m])", "irate(m[5m])", "changes(m[5m])", "deriv(m[5m])",
           "ts_of_max_over_time(m[5m])", "sum_over_time(m[1m] offset 4m)", "m offset 5m",
           "quantile_over_time(0.5, m[5m])", "mad_over_time(m[5m])",
-          "double_exponential_smoothing(m[5m], 0.5, 0.5)", "avg_over_time(m[100 samples])"}) {
+          "double_exponential_smoothing(m[5m], 0.5, 0.5)", "avg_over_time(m[100 samples])",
+          "robust_deriv(m[5m])", "histogram_over_time(m[1m], 0, 1, 200)"}) {
       const plan::ProgramPtr program = Record(expr);
       const double estimate = plan::EstimateCost(*program, {.sample_interval = apart})
                                   .rules.at(0)
