@@ -1,0 +1,136 @@
+// What is said of calls of functions beyond PromQL (docs/functions.md).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rules/check/rule_set.h"
+#include "rules/lang/rule_file.h"
+#include "services/base/strings.h"
+
+namespace pitwall::check {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kSecond = 1'000'000'000;
+
+// Errors and warnings about one expression in an alert; "" when there is nothing to say.
+std::string CheckExpr(std::string_view expr) {
+  CheckOptions options;
+  options.default_interval = 60 * kSecond;
+  options.default_lookback = 300 * kSecond;
+  options.default_step_interval = kSecond;
+  options.default_step_lookback = 1000 * kSecond;
+  const std::string text =
+      Cat("groups:\n- name: g\n  interval: 1s\n  rules:\n  - alert: A\n    expr: |\n      ", expr,
+          "\n");
+  lang::Diagnostics diagnostics;
+  CheckRuleSet({lang::ParseRuleFile("p.yaml", text, &diagnostics)}, options, &diagnostics);
+  diagnostics.Sort();
+  std::string said;
+  for (const lang::Diagnostic& diagnostic : diagnostics.list()) {
+    if (diagnostic.severity != lang::Severity::kInfo) CatTo(said, diagnostic.ToString(), "\n");
+  }
+  return said;
+}
+
+TEST(OwnFunctions, WhatIsWrongIsSaid) {
+  const std::pair<std::string_view, std::string_view> kCases[] = {
+      {"peer_zscore(a, \"\")", "7:22: error: invalid label name in peer_zscore(): \"\""},
+      {"peer_zscore(a, 1)",
+       "7:22: error: expected type string in call to function \"peer_zscore\", got scalar"},
+      {"peer_zscore()", "expected at least 1 argument(s) in call to \"peer_zscore\", got 0"},
+      {"baseline_zscore(a)",
+       "7:23: error: expected type range vector in call to function \"baseline_zscore\", got "
+       "instant"},
+      {"baseline_zscore(a[attempt])", "7:24: error: baseline_zscore() needs every sample"},
+      {"baseline_zscore(a[5m], b, c)", "expected at most 2 argument(s)"},
+      {"sum_over_time(a[first 2000 samples])",
+       "7:22: error: a window of first samples has 1 to 1024 of them, since they are kept for the "
+       "whole attempt, this one 2000"},
+      {"share_over_time(a[10 samples])", "7:24: error: share_over_time() weighs by time"},
+      {"share_over_time(a[first 10 samples])", "share_over_time() weighs by time"},
+      {"outlier_period_over_time(a[5m], 0)",
+       "7:39: error: outlier_period_over_time() wants a number of robust standard deviations "
+       "greater "
+       "than 0, found 0"},
+      {"outlier_period_over_time(a[5m])", "expected 2 argument(s)"},
+      {"outlier_period_over_time(a[attempt], 3)", "needs every sample of its window"},
+      {"outliers_over_time(a[5m], -1)",
+       "7:33: error: outliers_over_time() wants a number of standard deviations that is not below "
+       "0, found -1"},
+      {"outliers_over_time(a[attempt], 3)", "needs every sample of its window"},
+      {"robust_deriv(a[attempt])", "needs every sample of its window"},
+      {"kendall_tau_over_time(a[attempt])", "needs every sample of its window"},
+      {"robust_deriv(a[100h])", "robust_deriv keeps every sample of them, at most 4096"},
+      {"histogram_over_time(a[5m], 0, 1, b)", "got instant vector"},
+      {"histogram_over_time(a[5m], 0, scalar(b), 10)",
+       "7:37: error: the width of histogram_over_time() must be a number: its buckets are made "
+       "when "
+       "the rule is loaded"},
+      {"histogram_over_time(a[5m], Inf, 1, 10)",
+       "7:34: error: histogram_over_time() wants a finite"},
+      {"histogram_over_time(a[5m], 0, 0, 10)",
+       "7:37: error: histogram_over_time() wants a width of buckets greater than 0, found 0"},
+      {"histogram_over_time(a[5m], 0, 1, 257)",
+       "7:40: error: histogram_over_time() has a whole number of bounds from 1 to 256, found 257"},
+      {"histogram_over_time(a[5m], 0, 1, 2.5)", "from 1 to 256, found 2.5"},
+      {"histogram_over_time(a[5m], 1e18, 1, 10)",
+       "7:40: error: bounds from 1000000000000000000 in steps of 1 are not different numbers"},
+      {"histogram_over_time(a[5m], 1e308, 1e308, 2)", "are not different numbers"},
+      {"histogram_over_time(a[attempt], 0, 1, 10)", "needs every sample of its window"},
+      {"peer_histogram_distance(a, \"\")", "invalid label name in peer_histogram_distance(): \"\""},
+      {"peer_histogram_distance(a[5m])", "got range vector"},
+      {"histogram_distance(a)", "expected 2 argument(s) in call to \"histogram_distance\", got 1"},
+      {"histogram_distance(a, b[5m])", "got range vector"},
+  };
+  for (const auto& [expr, said] : kCases)
+    EXPECT_THAT(CheckExpr(expr), HasSubstr(std::string(said)));
+}
+
+TEST(OwnFunctions, WhatIsRightPasses) {
+  for (const std::string_view expr :
+       {"peer_zscore(a) > 3 and peer_zscore(rate(a[5m]), \"stage\", \"node\") > 3.5",
+        "baseline_zscore(a[first 200 samples after 20]) > 3",
+        "baseline_zscore(a[5m], avg by (rank) (b)) > 3 and baseline_zscore(rate(a[5m])[1h:1m]) > 3",
+        "share_over_time(a[5m]) + share_over_time(a[attempt]) + share_over_time((a > bool "
+        "1)[5m:1m])",
+        "histogram_distance(rate(a[5m]), rate(a[first 500 samples]))",
+        "outlier_period_over_time(a[500 samples], 3) + outlier_period_over_time(a[5m], scalar(b))",
+        "outliers_over_time(a[500 samples], 3) + outliers_over_time(a[5m], scalar(b))",
+        "robust_deriv(a[5m]) + robust_deriv(a[50 samples]) + robust_deriv(rate(a[5m])[1h:1m])",
+        "kendall_tau_over_time(a[5m]) + kendall_tau_over_time(a[first 5 samples])",
+        "sum by (le) (histogram_over_time(a[5m], -1, 0.5, 2 ^ 8)) > 5",
+        "peer_histogram_distance(histogram_over_time(a[50 samples], 0, 1, 10), \"node\") > 0.3",
+        "histogram_quantile(0.9, histogram_over_time(rate(a[5m])[1h:1m], 0, 1, 10)) > 3",
+        "quantile_over_time(0.75, a[first 500 samples]) + absent_over_time(a[first 5 samples])",
+        "sum_over_time((peer_zscore(a) > bool 3.5)[10m:1m]) >= 3"}) {
+    EXPECT_EQ(CheckExpr(expr), "") << expr;
+  }
+}
+
+// Labels: histogram_over_time adds le, those that take buckets together take it away.
+TEST(OwnFunctions, BoundsAreLabels) {
+  EXPECT_EQ(CheckExpr("sum by (le) (histogram_over_time(sum by (rank) (a)[1h:1m], 0, 1, 9)) > 1"),
+            "");
+  EXPECT_THAT(CheckExpr("sum by (le) (peer_histogram_distance(sum by (le, rank) (a))) > 0.5"),
+              HasSubstr("nothing inside has a label \"le\""));
+}
+
+// Values: what can never be.
+TEST(OwnFunctions, RangesOfValues) {
+  for (const char* expr :
+       {"kendall_tau_over_time(a[5m]) > 1", "kendall_tau_over_time(a[5m]) < -1",
+        "outliers_over_time(a[5m], 3) < 0", "peer_histogram_distance(a) > 1",
+        "histogram_distance(a, b) > 1", "histogram_over_time(a[5m], 0, 1, 9) < 0",
+        "share_over_time(a[5m]) > 1"}) {
+    EXPECT_THAT(CheckExpr(expr), HasSubstr("the alert can never fire: this is never true"));
+  }
+  for (const char* expr :
+       {"kendall_tau_over_time(a[5m]) >= 1", "outliers_over_time(a[5m], 3) > 100",
+        "peer_histogram_distance(a) >= 1", "robust_deriv(a[5m]) < -1e9"}) {
+    EXPECT_EQ(CheckExpr(expr), "") << expr;
+  }
+}
+
+}  // namespace
+}  // namespace pitwall::check
