@@ -290,6 +290,17 @@ TEST(Warnings, RecordedNamesThatMeanSomethingElse) {
   // Made of another exporter's series: that is how it should be.
   EXPECT_THAT(OfRecord("DCGM_FI_DEV_GPU_UTIL / 100", "hw_gpu_utilization_ratio"), IsEmpty());
   EXPECT_THAT(OfRecord("my_exporter_busy", "hw_gpu_utilization_ratio"), IsEmpty());
+  EXPECT_THAT(OfRecord("node_memory_MemAvailable_bytes", "system_memory_usage_bytes"), IsEmpty());
+  // hostmetrics has our name and other labels: a label tells the two apart.
+  const std::string_view rule =
+      "  rules:\n  - record: system_cpu_utilization_ratio\n"
+      "    expr: irate(system_cpu_time_seconds_total{state!=\"\"}[3m])\n";
+  EXPECT_THAT(Warnings(Cat("groups:\n- name: g\n", rule)), HasSubstr("or a label derived_from"));
+  EXPECT_THAT(
+      Warnings(Cat("groups:\n- name: g\n", rule, "    labels: {derived_from: hostmetrics}\n")),
+      IsEmpty());
+  EXPECT_THAT(Warnings(Cat("groups:\n- name: g\n  labels: {derived_from: hostmetrics}\n", rule)),
+              IsEmpty());
   EXPECT_THAT(OfRecord("avg(hw_gpu_utilization_ratio)", "job:gpu_utilization:avg"), IsEmpty());
 }
 

@@ -22,7 +22,7 @@ std::string Length(const CheckedGroup& group, int64_t positions) {
 }
 
 // A name of the catalogue is free for a rule that makes this series out of another exporter's: then
-// it reads an alias, or something that the catalogue does not know.
+// it reads an alias, a foreign series, or something that the catalogue does not know.
 bool TranslatesInto(const MetricInfo& metric, const lang::Expr& expr,
                     const MetricCatalog& catalog) {
   bool foreign = false;
@@ -33,9 +33,19 @@ bool TranslatesInto(const MetricInfo& metric, const lang::Expr& expr,
     any = true;
     const std::string_view name = MetricNameOf(*selector);
     const MetricInfo* known = catalog.Find(name);
-    if (known == nullptr || (known == &metric && known->name != name)) foreign = true;
+    if (known == nullptr || known->producer == Producer::kForeign ||
+        (known == &metric && known->name != name))
+      foreign = true;
   });
   return foreign || !any;
+}
+
+// A label derived_from tells what a rule records from what the producer sends. hostmetrics has our
+// names with other labels, so that the expression alone does not show where its series come from.
+bool SaysWhereItComesFrom(const CheckedGroup& group, const lang::RuleText& rule) {
+  const auto derived = [](const lang::NamedText& label) { return label.name == "derived_from"; };
+  return std::ranges::any_of(group.text->labels, derived) ||
+         std::ranges::any_of(rule.labels, derived);
 }
 
 }  // namespace
@@ -59,12 +69,14 @@ void CheckRecordedName(const CheckedGroup& group, const lang::RuleText& rule,
     return;
   }
   const MetricInfo* metric = options.catalog->Find(rule.name);
-  if (metric == nullptr || TranslatesInto(*metric, *rule.expr.expr, *options.catalog)) return;
+  if (metric == nullptr || SaysWhereItComesFrom(group, rule) ||
+      TranslatesInto(*metric, *rule.expr.expr, *options.catalog))
+    return;
   diagnostics->Add(
       Severity::kWarning, group.file->file, rule.name_position,
       Cat(Quote(rule.name), " is a series of the catalogue (", metric->help,
           "): what the rule records would mix with it; use another name, for example level:",
-          metric->name, ":operation"));
+          metric->name, ":operation, or a label derived_from"));
 }
 
 void DuplicateRules::Check(const CheckedGroup& group, const lang::RuleText& rule,
