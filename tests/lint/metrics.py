@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every series that the collector and the client name stands in rules/metrics.yaml, and in it only once."""
+"""Every series that the collector and the client name stands in rules/metrics.yaml, and in it only once; what exporters of others
+send (aliases, producer: foreign) is read by packs/derive.yaml, and only there."""
 import re
 
 from repo import Finding, in_any, main, strip_cpp
@@ -9,6 +10,15 @@ SOURCES = ("services/collector", "services/codec/steps", "clients/python/src")
 # A whole string in the shape of a name. It counts as a series if its first word is that of some entry: train_, hw_, …
 NAME = re.compile(r"""(?<![\w"'])["']([a-z]+(?:_[a-z0-9]+)+)["'](?![\w"'])""")
 ENTRY = re.compile(r"^- name: *([a-zA-Z_:][\w:]*)")
+FOREIGN = re.compile(r"^- {name: *([\w:]+),.*\bproducer: *foreign\b")
+ALIASES = re.compile(r"^ +aliases: *(.*)")
+ALIAS = re.compile(r"\bname: *([\w:]+)")
+PACKS = "rules/packs/"
+DERIVE = PACKS + "derive.yaml"
+# Names of others that no rule turns into ours; the reason beside each.
+NOT_DERIVED = {
+    "train_lr": "a habit of training code, no exporter's name", "nccl_bus_bandwidth_gbs": "it carries neither rank nor step",
+}
 # Words in the same shape that are no series; the reason beside each.
 NOT_SERIES = {
     "node_id": "a field", "node_name": "a field", "job_id": "a field", "job_name": "a field", "job_start": "a field",
@@ -24,8 +34,32 @@ def entries(text):
             yield number, match.group(1)
 
 
+def names_of_others(text):
+    """(line, name) of each alias and each foreign entry of the catalogue."""
+    for number, line in enumerate(text.splitlines(), 1):
+        foreign, aliases = FOREIGN.match(line), ALIASES.match(line)
+        for name in [foreign.group(1)] if foreign else ALIAS.findall(aliases.group(1)) if aliases else []:
+            yield number, name
+
+
+def check_derived(repo):
+    findings = []
+    others = dict((name, number) for number, name in names_of_others(repo.text(CATALOGUE)))
+    for path in repo.paths:
+        if not path.startswith(PACKS) or not path.endswith(".yaml") or "_test" in path:
+            continue
+        words = set(re.findall(r"\w+", repo.text(path) or ""))
+        if path != DERIVE:
+            findings += [Finding(path, 1, "%s is not ours: read the canonical series, which %s makes of it" % (name, DERIVE))
+                         for name in sorted(words & set(others))]
+            continue
+        findings += [Finding(CATALOGUE, number, "%s makes nothing of %s" % (DERIVE, name))
+                     for name, number in others.items() if name not in words and name not in NOT_DERIVED]
+    return findings
+
+
 def check(repo):
-    findings, known = [], {}
+    findings, known = check_derived(repo), {}
     for number, name in entries(repo.text(CATALOGUE)):
         if name in known:
             findings.append(Finding(CATALOGUE, number, "%s stands here twice (line %d)" % (name, known[name])))

@@ -143,6 +143,12 @@ class LintTest(unittest.TestCase):
         self.only(found(metrics.check, catalogue, **{source: 'f("train_los");'}), "train_los is not in")
         self.only(found(metrics.check, catalogue, **{"clients/python/src/p.py": "x = 'train_x'"}), "train_x is not in")
         self.only(found(metrics.check, {metrics.CATALOGUE: "- name: train_loss\n- name: train_loss\n"}), "twice")
+        others = {metrics.CATALOGUE: "metrics:\n- name: hw_x\n  aliases: [{name: DCGM_X, factor: 1}]\n"
+                                     "- {name: node_x, unit: 1, producer: foreign, help: h}\n"}
+        self.assertEqual(found(metrics.check, others, **{metrics.DERIVE: "expr: DCGM_X + node_x"}), [])
+        self.only(found(metrics.check, others, **{metrics.DERIVE: "expr: DCGM_X + node_xy"}), "makes nothing of node_x")
+        self.only(found(metrics.check, others, **{metrics.DERIVE: "expr: node_x"}), "makes nothing of DCGM_X")
+        self.only(found(metrics.check, others, **{"rules/packs/p.yaml": "expr: node_x > 1"}), "node_x is not ours")
 
     def test_layering(self):
         compiler = os.environ.get("CXX", "c++")
