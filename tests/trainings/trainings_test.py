@@ -104,7 +104,7 @@ class Ranks(Watched):
             port = str(probe.getsockname()[1])
         self.ranks = [self.run_script("ranks.py", self.control, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE="4",
                                       MASTER_ADDR="127.0.0.1", MASTER_PORT=port, PITWALL_JOB="ranks",
-                                      PITWALL_JOB_ID=self.id())
+                                      PITWALL_JOB_ID=self.id().rpartition(".")[2])
                       for rank in range(4)]
         for rank in self.ranks:
             wait_for("the ranks", lambda: "ready" in self.said(rank) or rank.poll() is not None)
