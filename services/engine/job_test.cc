@@ -261,6 +261,30 @@ TEST(JobTest, OtherNeedsOfARuleAreNamedAtOnce) {
   EXPECT_THAT(shard.Events().back(), HasSubstr("zz"));
 }
 
+TEST(JobTest, WhatAStepRuleRecordsIsNoMissingNeed) {
+  const auto events = [](bool restart) {
+    ShardForTest shard(R"rules(
+groups:
+- name: g
+  clock: step
+  interval: 1
+  rules:
+  - {record: "job:step:max", expr: "max(train_step)"}
+  - {alert: Reads, expr: "job:step:max > 100"}
+  - {record: "job:loss:max", expr: "max(train_loss)"}
+  - {alert: Lacks, expr: "job:loss:max > 100"}
+)rules");
+    for (int s = 1; s <= 30; ++s) {
+      Say(&shard, {.at = s * 1.0, .step = s});
+      if (restart && s == 15) shard.Restart();
+    }
+    return shard.Events();
+  };
+  EXPECT_THAT(events(false), ElementsAre("status NoIssuesFound Reads ",
+                                         "status NoData Lacks no series of job:loss:max"));
+  EXPECT_EQ(events(true), events(false));
+}
+
 TEST(JobTest, ARecordingRuleThatFailsSaysSo) {
   ShardForTest shard(R"rules(
 groups:

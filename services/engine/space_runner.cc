@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
 #include "services/base/strings.h"
 #include "services/engine/program_check.h"
 #include "services/engine/rule_state.h"
@@ -293,12 +294,21 @@ void SpaceRunner::Stop(std::string_view reason, const TickContext& at, const Job
 void SpaceRunner::JudgeNeeds(const TickContext& at,
                              const std::function<bool(std::string_view)>& carried,
                              const JobIdentity& job, Outputs* out) {
+  // No source sends what rules record. It is there while its rule has what it needs itself and
+  // recorded something at its last tick.
+  absl::flat_hash_set<std::string_view> recorded;
   for (const GroupState& group : groups_) {
     for (const auto& state : group.rules) {
       const plan::Rule& rule = *state->rule;
-      for (size_t i = 0; i < rule.needs.size(); ++i)
-        state->needs_met[i] = carried(rule.needs[i].metric) ? 1 : 0;
+      bool all_met = true;
+      for (size_t i = 0; i < rule.needs.size(); ++i) {
+        const std::string_view metric = rule.needs[i].metric;
+        state->needs_met[i] = carried(metric) || recorded.contains(metric) ? 1 : 0;
+        all_met &= state->needs_met[i] == 1;
+      }
       state->needs_judged = true;
+      if (rule.kind == plan::RuleKind::kRecord && all_met && !state->last_written.empty())
+        recorded.insert(rule.alert);
       if (rule.kind == plan::RuleKind::kAlert && state->broken.ok())
         ReportStatus(state.get(), OkStatus(), at, job, out);
     }
