@@ -145,7 +145,8 @@ StatusOr<TestProgram> CompileTestRules(const TestRules& rules, const UnitTestFil
     for (lang::GroupText& group : parsed->groups) {
       out.own_keys = out.own_keys || HasOwnKeys(group);
       if (!group.step_clock) {
-        group.interval = file.evaluation_interval;
+        if (!file.own_intervals || !group.interval.has_value())
+          group.interval = file.evaluation_interval;
         group.align_job = true;
       }
       WriteExternals(test, &group.labels);

@@ -198,6 +198,35 @@ tests:
   EXPECT_EQ(Run({Write("test.yaml", other)}), 0) << out_;
 }
 
+TEST_F(RuleTest, WithOwnIntervalsGroupsRunAtTheirs) {
+  // 6 only once a minute; the second group has no interval of its own.
+  Write("rules.yaml",
+        "groups:\n- name: slow\n  interval: 1m\n  rules: [{alert: Slow, expr: x > 5}]\n"
+        "- name: file\n  rules: [{alert: File, expr: x > 5}]\n");
+  const std::string test = R"(rule_files: [rules.yaml]
+evaluation_interval: 10s
+own_intervals: OWN
+tests:
+- interval: 10s
+  input_series: [{series: x, values: '0 0 6 6 6 6 6 0 0'}]
+  alert_rule_test:
+  - {eval_time: 10s, alertname: File}
+  - {eval_time: 20s, alertname: File, exp_alerts: [{exp_labels: {}}]}
+  - {eval_time: 20s, alertname: Slow}
+  - {eval_time: 59s, alertname: Slow}
+  - {eval_time: 60s, alertname: Slow, exp_alerts: [{exp_labels: {}}]}
+  - {eval_time: 80s, alertname: Slow, exp_alerts: [{exp_labels: {}}]}
+)";
+  const auto with = [&](std::string own) {
+    std::string text = test;
+    return text.replace(text.find("OWN"), 3, own);
+  };
+  EXPECT_EQ(Run({Write("test.yaml", with("true"))}), 0) << out_;
+  EXPECT_EQ(out_, "6 passed, 0 failed\n");
+  EXPECT_EQ(Run({Write("test.yaml", with("false"))}), 1);
+  EXPECT_THAT(out_, HasSubstr("3 passed, 3 failed"));
+}
+
 TEST_F(RuleTest, APatternWithoutAFileIsAWarning) {
   EXPECT_EQ(Run({Write("test.yaml", "rule_files: ['no*.yaml', none.yaml]\ntests: [{}]\n")}), 0);
   EXPECT_THAT(err_, HasSubstr("no*.yaml"));

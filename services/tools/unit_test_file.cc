@@ -300,6 +300,7 @@ StatusOr<UnitTestFile> ParseUnitTestFile(std::string_view name, std::string_view
   file.rule_files = top.Strings("rule_files").value_or(std::vector<std::string>());
   file.evaluation_interval = top.Duration("evaluation_interval").value_or(0);
   if (file.evaluation_interval == 0) file.evaluation_interval = kDefaultInterval;
+  file.own_intervals = top.Bool("own_intervals").value_or(false);
   file.group_eval_order = top.Strings("group_eval_order").value_or(std::vector<std::string>());
   std::set<std::string_view> ordered;
   for (const std::string& group : file.group_eval_order) {

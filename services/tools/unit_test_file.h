@@ -1,5 +1,6 @@
 // A unit-test file, read strictly: Prometheus' format (promtool 3.14), and `clock`, `mode`,
-// `attempts` and `status_test` of a test, which are ours (docs/rule-tests.md).
+// `attempts` and `status_test` of a test and `own_intervals` of the file, which are ours
+// (docs/rule-tests.md).
 #pragma once
 
 #include <cstdint>
@@ -78,6 +79,7 @@ struct UnitTestFile {
   std::string name;
   std::vector<std::string> rule_files;  // patterns as written: relative to the file
   int64_t evaluation_interval = 0;
+  bool own_intervals = false;  // groups that have an interval keep it; promtool gives all the one
   std::vector<std::string> group_eval_order;
   bool fuzzy_compare = false;  // values may differ in their last bit
   std::vector<UnitTest> tests;
