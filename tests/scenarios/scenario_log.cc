@@ -54,8 +54,10 @@ void ScenarioTest::TearDown() {
   std::filesystem::remove_all(dir_);
 }
 
-std::string ScenarioTest::Publish(const std::string& yaml) {
-  auto hash = rules_->Publish({.files = {{"pack.yaml", yaml}}, .overrides = {}});
+std::string ScenarioTest::Publish(const std::string& yaml, const std::string& overrides) {
+  codec::RuleSet rules{.files = {{"pack.yaml", yaml}}, .overrides = {}};
+  if (!overrides.empty()) rules.overrides = codec::RuleFile{"overrides.yaml", overrides};
+  auto hash = rules_->Publish(rules);
   EXPECT_TRUE(hash.ok()) << hash.status();
   return hash.ok() ? *hash : "";
 }

@@ -38,8 +38,8 @@ class ScenarioTest : public testing::TestWithParam<size_t> {
   // For scenarios in which the append time matters: as late as it can be while no right clock is
   // ahead of it.
   int64_t RecentBase() const;
-  // Publishes the rule files ("pack" -> YAML); the first set is also the first record.
-  std::string Publish(const std::string& yaml);
+  // Publishes the rule file as that of the pack "pack", and overrides.
+  std::string Publish(const std::string& yaml, const std::string& overrides = "");
   // Writes the records to the input partition, in order.
   void Write(const std::vector<PlannedRecord>& records);
   // A processor over the partition, recovered. Clock ticks are off: the records bring them.

@@ -1,0 +1,110 @@
+// Parameters of one job that change while it runs: by an override that is loaded, and by a label
+// that the job gets. Over every log.
+#include <gmock/gmock.h>
+
+#include "tests/scenarios/actors.h"
+
+namespace pitwall::scenarios {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr char kRules[] = R"(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - alert: LowGPU
+    expr: hw_gpu_utilization_ratio < $limit
+    params: {limit: 0.5}
+    for: 30s
+  - alert: NotBusy
+    expr: hw_gpu_utilization_ratio < 0.9
+    for: 50s
+)";
+
+std::string Limit(const std::string& match, const std::string& limit) {
+  return Cat("- match: {", match, "}\n  rules: {pack/g/LowGPU: {limit: ", limit, "}}\n");
+}
+
+// "31 found LowGPU node-0 0.5": second, what, parameter and threshold in force; of one job.
+std::vector<std::string> Lines(const std::vector<IssueEvent>& events, const std::string& job,
+                               const std::string& alert, int64_t base) {
+  std::vector<std::string> lines;
+  for (const IssueEvent& e : events) {
+    if (e.job != job || e.alert != alert || e.type == EventType::kRuleStatus ||
+        e.type == EventType::kIssueUpdated)
+      continue;
+    std::string line =
+        Cat((e.time_ns - base) / kSecond, e.type == EventType::kIssueFound ? " found " : " ended ",
+            e.labels.Get("node"));
+    for (const auto& [name, value] : e.parameters) {
+      CatTo(line, " ", name, "=", FormatDouble(value));
+      if (e.type == EventType::kIssueFound) {
+        EXPECT_EQ(e.threshold, value) << line;
+      }
+    }
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+TEST_P(Scenario, ParametersOfOneJobChangeWhileItRuns) {
+  Plan plan(Base());
+  const std::string other = "job-2";
+  std::vector<SimSource> nodes = {Node(plan, "node-0"), Node(plan, "node-1"),
+                                  Node(plan, "node-2", other)};
+  const double loads[] = {0.3, 0.1, 0.3};
+  Join(&plan, &nodes);
+  const auto send = [&](int64_t now) {
+    for (size_t n = 0; n < nodes.size(); ++n) {
+      nodes[n].Set("hw_gpu_utilization_ratio", loads[n]);
+      plan.Add(nodes[n], nodes[n].Row(now));
+    }
+  };
+  const std::string one_job = Cat("job: ", kJob);
+  const std::string gold = Limit("tier: gold", "0.05");
+  plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold))));
+  plan.Run(20, send);
+  // Pending in both jobs: what the first asks for is less now, and node-0 gives that.
+  plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold, Limit(one_job, "0.2")))));
+  plan.Run(40, send);
+  // As before: node-0 is low again, from now on.
+  plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold))));
+  plan.Run(20, send);
+  // The second job gets a label.
+  JobEvent labelled;
+  labelled.labels = {{"tier", "gold"}};
+  plan.Add(nodes[2], nodes[2].Event(plan.now(), labelled));
+  plan.Run(20, send);
+  // And the first one, firing, asks for next to nothing.
+  plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold, Limit(one_job, "0.01")))));
+  plan.Run(10, send);
+
+  Write(plan.records);
+  options_.poll_records = 7;
+  options_.snapshot_interval_ns = 10 * kSecond;
+  auto processor = Start();
+  // Half of it, and another owner.
+  while (processor->stats().counters.records < plan.records.size() / 2) {
+    ASSERT_TRUE(processor->RunOnce(20 * kNanosPerMilli).ok());
+    clock_.Advance(kSecond);
+  }
+  processor = Start();
+  Drain(processor.get());
+  const auto events = Events();
+  EXPECT_EQ(Encoded(events), Encoded(Reference()));
+
+  EXPECT_THAT(Lines(events, kJob, "LowGPU", Base()),
+              ElementsAre("31 found node-1 limit=0.2", "91 found node-0 limit=0.5",
+                          "101 ended node-0 limit=0.01", "101 ended node-1 limit=0.01"));
+  EXPECT_THAT(Lines(events, other, "LowGPU", Base()),
+              ElementsAre("31 found node-2 limit=0.5", "81 ended node-2 limit=0.05"));
+  // What has no parameter goes on.
+  EXPECT_THAT(Lines(events, kJob, "NotBusy", Base()),
+              ElementsAre("51 found node-0", "51 found node-1"));
+  EXPECT_THAT(Lines(events, other, "NotBusy", Base()), ElementsAre("51 found node-2"));
+}
+
+}  // namespace
+}  // namespace pitwall::scenarios
