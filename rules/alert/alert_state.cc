@@ -99,6 +99,14 @@ class AlertState::Impl {
 
   size_t firing() const { return firing_; }
   size_t pending() const { return alerts_.size() - firing_; }
+  const Moment* FirstPending() const {
+    const Moment* first = nullptr;
+    for (const auto& alert : alerts_) {
+      if (!alert->firing && (first == nullptr || alert->active.tick < first->tick))
+        first = &alert->active;
+    }
+    return first;
+  }
   ActiveAlert Active(size_t i) const {
     Alert& a = *alerts_[i];
     if (a.alerts_series.empty()) NameSeries(*rule_, a);
@@ -466,6 +474,7 @@ bool AlertState::SetRootCause(const Labels& labels, std::string_view root_cause)
 }
 size_t AlertState::firing() const { return impl_->firing(); }
 size_t AlertState::pending() const { return impl_->pending(); }
+const Moment* AlertState::FirstPending() const { return impl_->FirstPending(); }
 ActiveAlert AlertState::Active(size_t i) const { return impl_->Active(i); }
 void AlertState::Save(BinaryWriter& out) const { impl_->Save(out); }
 void AlertState::Restore(BinaryReader& in) { impl_->Restore(in); }

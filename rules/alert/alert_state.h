@@ -167,6 +167,8 @@ class AlertState {
 
   size_t firing() const;
   size_t pending() const;
+  // The earliest moment at which one that is pending became so; null: none is. Valid as Active's.
+  const Moment* FirstPending() const;
   bool IsEmpty() const { return firing() + pending() == 0; }
   // In the order of labels. i < firing() + pending(). Pointers are valid until the next Step,
   // EndAll or Restore.

@@ -10,8 +10,13 @@
 namespace pitwall::alert {
 namespace {
 
-constexpr uint8_t kFormat = 1;
+constexpr uint8_t kFormat = 1;        // of InputWatch
+constexpr uint8_t kStatusFormat = 2;  // 1: without what was told
 constexpr size_t kNamesInReason = 5;
+
+bool IsCalm(RuleStatus status) {
+  return status == RuleStatus::kNoIssuesFound || status == RuleStatus::kInProgress;
+}
 
 }  // namespace
 
@@ -160,10 +165,10 @@ bool RuleStatusMachine::Gate(std::span<const uint8_t> needs_met) {
 }
 
 std::optional<StatusChange> RuleStatusMachine::Update(const StatusInput& input) {
-  if (input.error) return Become(RuleStatus::kError, input.error_message);
+  if (input.error) return Become(RuleStatus::kError, input.error_message, input.time_ns);
   if (input.firing > 0) {
     ever_found_ = true;
-    return Become(RuleStatus::kIssuesFound, "");
+    return Become(RuleStatus::kIssuesFound, "", input.time_ns);
   }
   bool unmet = false;
   for (const uint8_t met : input.needs_met) unmet |= met == 0;
@@ -177,39 +182,56 @@ std::optional<StatusChange> RuleStatusMachine::Update(const StatusInput& input) 
           i < input.needs_met.size() ? input.needs_met[i] == 0 : !open_ && met_once_[i] == 0;
       if (missing) CatTo(reason, reason.empty() ? "no series of " : ", ", needs_[i]);
     }
+    // What a step rule needs may be sent already, while no step has come to see it.
+    for (size_t i = 0; reason.empty() && lacking == 0 && i < needs_.size(); ++i) {
+      if (met_once_[i] == 0) reason = Cat("no tick so far with a series of ", needs_[i]);
+    }
     if (lacking > 0) {
-      CatTo(reason, reason.empty() ? "" : "; ", "without input: ");
+      CatTo(reason, reason.empty() ? "" : "; ", "without input");
       const std::vector<Labels> names = input.inputs->Names(kNamesInReason);
+      // Where an aggregation took the series' names away, the needs have them.
+      if (names.front().Name().empty() && !needs_.empty())
+        CatTo(reason, " of ", Join(needs_, ", "));
+      reason += ": ";
       for (size_t i = 0; i < names.size(); ++i) {
         CatTo(reason, i > 0 ? ", " : "", names[i].ToString());
       }
       if (lacking > names.size()) CatTo(reason, " and ", lacking - names.size(), " more");
     }
-    return Become(RuleStatus::kNoData, reason);
+    return Become(RuleStatus::kNoData, reason, input.time_ns);
   }
-  if (!input.in_progress.empty()) return Become(RuleStatus::kInProgress, input.in_progress);
-  return Become(RuleStatus::kNoIssuesFound, "");
+  if (!input.in_progress.empty())
+    return Become(RuleStatus::kInProgress, input.in_progress, input.time_ns);
+  return Become(RuleStatus::kNoIssuesFound, "", input.time_ns);
 }
 
 std::optional<StatusChange> RuleStatusMachine::Stop(std::string_view reason) {
-  return Become(RuleStatus::kStopped, reason);
+  return Become(RuleStatus::kStopped, reason, 0);
 }
 
-std::optional<StatusChange> RuleStatusMachine::Become(RuleStatus status, std::string_view reason) {
-  if (status == status_ && reason == reason_) return std::nullopt;
+std::optional<StatusChange> RuleStatusMachine::Become(RuleStatus status, std::string_view reason,
+                                                      int64_t time_ns) {
+  if (status == status_ && reason == reason_ && status == told_) return std::nullopt;
+  const bool back = status == told_ && status != status_;  // from what was not told
+  status_ = status;
+  reason_ = reason;
+  if (back) return std::nullopt;
+  if (IsCalm(told_) && IsCalm(status) && status != told_) {
+    if (calm_told_ns_ != kMinPosition && time_ns - calm_told_ns_ < kMinToldNs) return std::nullopt;
+    calm_told_ns_ = time_ns;
+  }
   StatusChange change;
-  change.previous = status_;
+  change.previous = told_;
   change.status = status;
   change.reason = reason;
   change.ever_found = ever_found_;
-  change.reason_only = status == status_;
-  status_ = status;
-  reason_ = reason;
+  change.reason_only = status == told_;
+  told_ = status;
   return change;
 }
 
 void RuleStatusMachine::Save(BinaryWriter& out) const {
-  out.U8(kFormat);
+  out.U8(kStatusFormat);
   out.U64(needs_.size());
   for (size_t i = 0; i < needs_.size(); ++i) {
     out.Str(needs_[i]);
@@ -219,10 +241,13 @@ void RuleStatusMachine::Save(BinaryWriter& out) const {
   out.U8(static_cast<uint8_t>(status_));
   out.Str(reason_);
   out.Bool(ever_found_);
+  out.U8(static_cast<uint8_t>(told_));
+  out.I64(calm_told_ns_);
 }
 
 void RuleStatusMachine::Restore(BinaryReader& in) {
-  if (in.U8() != kFormat) in.Fail();
+  const uint8_t format = in.U8();
+  if (format == 0 || format > kStatusFormat) in.Fail();
   const size_t n = in.Count(2);
   std::fill(met_once_.begin(), met_once_.end(), 0);
   bool same = n == needs_.size();
@@ -240,15 +265,19 @@ void RuleStatusMachine::Restore(BinaryReader& in) {
   const uint8_t status = in.U8();
   reason_ = in.Str();
   ever_found_ = in.Bool();
-  if (status > static_cast<uint8_t>(RuleStatus::kStopped)) in.Fail();
+  const uint8_t told = format < 2 ? status : in.U8();
+  calm_told_ns_ = format < 2 ? kMinPosition : in.I64();
+  if (std::max(status, told) > static_cast<uint8_t>(RuleStatus::kStopped)) in.Fail();
   if (!in.ok()) {
     open_ = needs_.empty();
-    status_ = RuleStatus::kUnknown;
+    status_ = told_ = RuleStatus::kUnknown;
+    calm_told_ns_ = kMinPosition;
     reason_.clear();
     ever_found_ = false;
     return;
   }
   status_ = static_cast<RuleStatus>(status);
+  told_ = static_cast<RuleStatus>(told);
   // An open gate stays open, unless the rule now needs something else.
   open_ = same ? open
                : std::all_of(met_once_.begin(), met_once_.end(), [](uint8_t m) { return m != 0; });

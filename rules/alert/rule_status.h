@@ -14,6 +14,7 @@
 #include "services/base/binary.h"
 #include "services/model/issue.h"
 #include "services/model/labels.h"
+#include "services/model/position.h"
 
 namespace pitwall::alert {
 
@@ -58,6 +59,7 @@ struct StatusInput {
       needs_met;  // parallel to the names given to RuleStatusMachine; ignored when empty
   const InputWatch* inputs = nullptr;  // null: nothing to watch
   std::string_view in_progress;  // what is waited for (minimum history, patience); "": nothing
+  int64_t time_ns = 0;           // event time
 };
 
 struct StatusChange {
@@ -71,6 +73,10 @@ struct StatusChange {
 // Not thread-safe.
 class RuleStatusMachine {
  public:
+  // Between NoIssuesFound and InProgress a change is told at most so often, in event time: elements
+  // that hover about a threshold with a `for` must not flood whoever listens.
+  static constexpr int64_t kMinToldNs = 60'000'000'000;
+
   // The metric names of the rule's needs.
   explicit RuleStatusMachine(std::vector<std::string> needs);
 
@@ -79,7 +85,8 @@ class RuleStatusMachine {
   bool Gate(std::span<const uint8_t> needs_met);
   bool gate_open() const { return open_; }
 
-  // The status after a tick. A change (of status, or of the reason alone) is returned once.
+  // The status after a tick. A change (of status, or of the reason alone) is returned once; one
+  // that came too soon to be told, at a later tick if it still stands.
   std::optional<StatusChange> Update(const StatusInput& input);
   // The rule or the job is over.
   std::optional<StatusChange> Stop(std::string_view reason);
@@ -93,13 +100,15 @@ class RuleStatusMachine {
   void Restore(BinaryReader& in);
 
  private:
-  std::optional<StatusChange> Become(RuleStatus status, std::string_view reason);
+  std::optional<StatusChange> Become(RuleStatus status, std::string_view reason, int64_t time_ns);
 
   std::vector<std::string> needs_;
   std::vector<uint8_t> met_once_;
   bool open_ = false;
   RuleStatus status_ = RuleStatus::kUnknown;
   std::string reason_;
+  RuleStatus told_ = RuleStatus::kUnknown;  // what the last change that was returned said
+  int64_t calm_told_ns_ = kMinPosition;     // when a change among the two was told last
   bool ever_found_ = false;
 };
 

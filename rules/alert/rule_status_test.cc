@@ -118,6 +118,16 @@ TEST(RuleStatus, TheFirstThatHolds) {
   EXPECT_EQ(Show(m.Stop("the job ended")), "");
 }
 
+TEST(RuleStatus, NeedsThatAreMetBeforeTheFirstTickAreNoData) {
+  RuleStatusMachine m({"a", "b"});
+  StatusInput in;
+  const std::vector<uint8_t> met = {1, 1};
+  in.needs_met = met;
+  EXPECT_EQ(Show(m.Update(in)), "Unknown -> NoData: no tick so far with a series of a");
+  m.Gate(met);
+  EXPECT_EQ(Show(m.Update(in)), "NoData -> NoIssuesFound");
+}
+
 TEST(RuleStatus, GateOpensWhenEachNeedWasMetOnce) {
   RuleStatusMachine m({"a", "b"});
   EXPECT_FALSE(m.Gate(std::vector<uint8_t>{1, 0}));
@@ -145,6 +155,60 @@ TEST(RuleStatus, LackingInputIsNamed) {
             "gpu{x=\"4\"}, gpu{x=\"5\"} and 2 more (reason)");
   watch.AttemptEnded();
   EXPECT_EQ(Show(m.Update(in)), "NoData -> NoIssuesFound");
+}
+
+TEST(RuleStatus, LackingInputWithoutANameHasThoseOfTheNeeds) {
+  RuleStatusMachine m({"load", "up"});
+  InputWatch watch;
+  StatusInput in;
+  in.inputs = &watch;
+  const std::vector<uint8_t> met = {1, 1};
+  in.needs_met = met;
+  m.Gate(met);
+  const auto column = ColumnOfX({"1", "2"}, "");
+  watch.Update(Parse(column, "1 2").View());
+  m.Update(in);
+  watch.Update(Parse(column, "2").View());
+  EXPECT_EQ(Show(m.Update(in)), "NoIssuesFound -> NoData: without input of load, up: {x=\"1\"}");
+}
+
+TEST(RuleStatus, HoveringIsToldOnceAMinute) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  RuleStatusMachine m({});
+  StatusInput in;
+  const auto at = [&](int64_t second, std::string_view in_progress) {
+    in.time_ns = second * kSecond;
+    in.in_progress = in_progress;
+    return Show(m.Update(in));
+  };
+  EXPECT_EQ(at(1, ""), "Unknown -> NoIssuesFound");
+  EXPECT_EQ(at(2, "one"), "NoIssuesFound -> InProgress: one");
+  EXPECT_EQ(at(3, "two"), "InProgress -> InProgress: two (reason)");
+  EXPECT_EQ(at(4, ""), "");
+  EXPECT_EQ(m.status(), RuleStatus::kNoIssuesFound);  // what it is, told or not
+  EXPECT_EQ(at(30, "three"), "");
+  EXPECT_EQ(at(31, ""), "");
+  EXPECT_EQ(at(61, ""), "");
+  EXPECT_EQ(at(62, ""), "InProgress -> NoIssuesFound");
+  EXPECT_EQ(at(63, "four"), "");
+  EXPECT_EQ(at(64, ""), "");
+  EXPECT_EQ(at(65, "four"), "");
+  // Everything else is told at once, as it follows on what was told.
+  in.firing = 1;
+  EXPECT_EQ(at(66, ""), "NoIssuesFound -> IssuesFound (found before)");
+  in.firing = 0;
+  EXPECT_EQ(at(67, "five"), "IssuesFound -> InProgress: five (found before)");
+  EXPECT_EQ(at(68, ""), "");
+  // Also when it is restored in between.
+  BinaryWriter writer;
+  m.Save(writer);
+  RuleStatusMachine same({});
+  BinaryReader reader(writer.data());
+  same.Restore(reader);
+  in.time_ns = 121 * kSecond;
+  EXPECT_EQ(Show(same.Update(in)), "");
+  in.time_ns = 122 * kSecond;
+  EXPECT_EQ(Show(same.Update(in)), "InProgress -> NoIssuesFound (found before)");
 }
 
 TEST(RuleStatus, SaveAndRestore) {

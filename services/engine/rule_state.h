@@ -16,9 +16,10 @@
 namespace pitwall::engine {
 
 struct SpaceRunner::RuleState {
-  RuleState(const plan::Space& space, const plan::Rule& compiled, uint32_t limit);
+  RuleState(const plan::Space& space, const plan::Group& group, const plan::Rule& compiled);
 
   const plan::Rule* rule;
+  const int64_t interval;                   // of its group
   const uint32_t limit;                     // of its group; 0: none
   Status broken;                            // why it cannot be evaluated at all (as CheckRule)
   std::optional<alert::AlertState> alerts;  // alerting rules that are not broken

@@ -1,6 +1,7 @@
 // From transitions and status changes to the events that everyone outside meets.
 #include <algorithm>
 
+#include "absl/time/time.h"
 #include "rules/alert/element_lookup.h"
 #include "services/base/strings.h"
 #include "services/engine/rule_state.h"
@@ -92,6 +93,45 @@ void SpaceRunner::FillEvidence(const plan::Rule& rule, const Labels& element, Is
   }
 }
 
+std::string SpaceRunner::PositionText(int64_t position) const {
+  if (clock().step) return Cat("step ", (position + kStepUnit - 1) / kStepUnit);
+  return absl::FormatTime("%E4Y-%m-%dT%H:%M:%E*SZ", absl::FromUnixNanos(position),
+                          absl::UTCTimeZone());
+}
+
+std::string SpaceRunner::WaitsFor(const RuleState& state, const TickContext& at) const {
+  std::string reason;
+  const alert::Moment* first = state.alerts.has_value() ? state.alerts->FirstPending() : nullptr;
+  if (first != nullptr) {
+    const size_t pending = state.alerts->pending();
+    // At the first tick at which `for` has passed.
+    const int64_t ticks = (state.rule->hold + state.interval - 1) / state.interval;
+    CatTo(reason, pending,
+          pending == 1 ? " element is pending since " : " elements are pending, the first since ",
+          PositionText(first->tick), ", and fires at ",
+          PositionText(first->tick + ticks * state.interval));
+  }
+  int64_t full = kMinPosition;
+  int64_t reach = 0;  // a window inside of a subquery must be full for as long as the outer one is
+  for (const uint32_t subquery : state.subqueries) {
+    full = std::max(full, subqueries_.FullFrom(subquery));
+    reach += space().subqueries[subquery].reach;
+  }
+  for (const plan::DemandRef& ref : state.demands) {
+    if (ref.source > 0) continue;
+    if (const auto level = store_->Filling(ref.demand); level.has_value()) {
+      return Cat(reason, reason.empty() ? "" : "; ",
+                 "a window of first samples of the attempt is not full: ", level->has, " of ",
+                 level->wants, " samples");
+    }
+    const int64_t from = store_->FullFrom(ref.demand);
+    if (from > kMinPosition) full = std::max(full, from + reach);
+  }
+  if (full <= at.position) return reason;
+  return Cat(reason, reason.empty() ? "" : "; ",
+             "a window of this rule is new on a running job and full at ", PositionText(full));
+}
+
 void SpaceRunner::ReportStatus(RuleState* state, const Status& error, const TickContext& at,
                                const JobIdentity& job, Outputs* out) {
   // Of a recording rule only trouble is told, and its end.
@@ -100,19 +140,21 @@ void SpaceRunner::ReportStatus(RuleState* state, const Status& error, const Tick
     return;
   std::string message(ToStd(error.message()));
   if (message.empty()) message = job.limit_reason;
-  const std::string warm_up = WarmUpReason(*state, at);
+  const size_t firing = state->alerts.has_value() ? state->alerts->firing() : 0;
+  const std::string waits = message.empty() && firing == 0 ? WaitsFor(*state, at) : std::string();
   const alert::StatusInput input{.error = !message.empty(),
                                  .error_message = message,
-                                 .firing = state->alerts.has_value() ? state->alerts->firing() : 0,
+                                 .firing = firing,
                                  .needs_met = state->needs_met,
                                  .inputs = &state->inputs,
-                                 .in_progress = warm_up};
+                                 .in_progress = waits,
+                                 .time_ns = at.time_ns};
   if (auto change = state->status.Update(input)) EmitStatus(*state, *change, at, job, out);
 }
 
 void SpaceRunner::EmitStatus(const RuleState& state, const alert::StatusChange& change,
                              const TickContext& at, const JobIdentity& job, Outputs* out) {
-  // A countdown in the reason of InProgress is no change.
+  // How far the reason of InProgress has come is no change.
   if (change.reason_only && change.status == RuleStatus::kInProgress) return;
   IssueEvent event = EventOf(*state.rule, at, job);
   event.type = EventType::kRuleStatus;

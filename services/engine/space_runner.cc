@@ -36,10 +36,11 @@ bool MayMatchName(const Selector& selector, std::string_view name) {
 
 }  // namespace
 
-SpaceRunner::RuleState::RuleState(const plan::Space& space, const plan::Rule& compiled,
-                                  uint32_t group_limit)
+SpaceRunner::RuleState::RuleState(const plan::Space& space, const plan::Group& group,
+                                  const plan::Rule& compiled)
     : rule(&compiled),
-      limit(group_limit),
+      interval(group.interval),
+      limit(group.limit),
       broken(CheckWindows(space, compiled)),
       status(NeedNames(compiled)),
       needs_met(compiled.needs.size(), 0),
@@ -50,7 +51,7 @@ SpaceRunner::RuleState::RuleState(const plan::Space& space, const plan::Rule& co
     for (const uint32_t subquery : SubqueriesBelow(space, root)) subqueries.push_back(subquery);
   }
   if (compiled.kind != plan::RuleKind::kAlert || !broken.ok()) return;
-  auto made = alert::AlertRule::Make(space, compiled, group_limit);
+  auto made = alert::AlertRule::Make(space, compiled, group.limit);
   if (made.ok()) {
     alerts.emplace(*std::move(made), alert::AlertOptions{.report_pending = false});
   } else {
@@ -83,7 +84,7 @@ void SpaceRunner::BuildStates() {
   for (const plan::Group& group : this->space().groups) {
     GroupState state;
     for (const plan::Rule& rule : group.rules) {
-      state.rules.push_back(std::make_unique<RuleState>(this->space(), rule, group.limit));
+      state.rules.push_back(std::make_unique<RuleState>(this->space(), group, rule));
     }
     groups_.push_back(std::move(state));
   }
@@ -246,25 +247,6 @@ Status SpaceRunner::EvaluateAlert(RuleState* state, const TickContext& at, const
   return OkStatus();
 }
 
-std::string SpaceRunner::WarmUpReason(const RuleState& state, const TickContext& at) const {
-  int64_t full = kMinPosition;
-  int64_t reach = 0;  // a window inside of a subquery must be full for as long as the outer one is
-  for (const uint32_t subquery : state.subqueries) {
-    full = std::max(full, subqueries_.FullFrom(subquery));
-    reach += space().subqueries[subquery].reach;
-  }
-  for (const plan::DemandRef& ref : state.demands) {
-    if (ref.source > 0) continue;
-    if (store_->Filling(ref.demand)) return "a window of first samples of the attempt is not full";
-    const int64_t from = store_->FullFrom(ref.demand);
-    if (from > kMinPosition) full = std::max(full, from + reach);
-  }
-  if (full <= at.position) return {};
-  return Cat("a window of this rule is new on a running job and full in ",
-             (full - at.position + kNanosPerSecond - 1) / kNanosPerSecond,
-             clock().step ? " steps" : " s");
-}
-
 void SpaceRunner::EndAll(EndReason reason, bool attempt_scope_only, const TickContext& at,
                          const JobIdentity& job, Outputs* out) {
   for (const GroupState& group : groups_) {
@@ -309,8 +291,12 @@ void SpaceRunner::JudgeNeeds(const TickContext& at,
       state->needs_judged = true;
       if (rule.kind == plan::RuleKind::kRecord && all_met && !state->last_written.empty())
         recorded.insert(rule.alert);
-      if (rule.kind == plan::RuleKind::kAlert && state->broken.ok())
-        ReportStatus(state.get(), OkStatus(), at, job, out);
+      if (rule.kind != plan::RuleKind::kAlert || !state->broken.ok()) continue;
+      // What failed at its last tick still fails.
+      const Status error = state->status.status() == RuleStatus::kError
+                               ? Internal(state->status.reason())
+                               : OkStatus();
+      ReportStatus(state.get(), error, at, job, out);
     }
   }
 }

@@ -146,7 +146,11 @@ class SpaceRunner {
   // labels), or ends.
   void HandOverRecorded(std::vector<GroupState>* old, const plan::Space& old_space,
                         int64_t position);
-  std::string WarmUpReason(const RuleState& state, const TickContext& at) const;
+  // Why a rule without an issue is InProgress: patience, windows that are not full yet. "": it is
+  // not. In absolute times, but for samples.
+  std::string WaitsFor(const RuleState& state, const TickContext& at) const;
+  // A position as a reason says it.
+  std::string PositionText(int64_t position) const;
   void ComputeQuietHorizon();
 
   plan::ProgramPtr program_;

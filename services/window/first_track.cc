@@ -81,9 +81,13 @@ void FirstTrack::Read(const Demand& demand, int64_t tick, int64_t /*after*/,
   }
 }
 
-bool FirstTrack::Filling(const Demand& demand, int64_t tick) const {
-  return std::none_of(columns_.begin(), columns_.end(),
-                      [&](const Column& column) { return IsFull(column, tick - demand.offset); });
+std::optional<FillLevel> FirstTrack::Filling(const Demand& demand, int64_t tick) const {
+  FillLevel level{.has = 0, .wants = skip_ + count_};
+  for (const Column& column : columns_) {
+    if (IsFull(column, tick - demand.offset)) return std::nullopt;
+    level.has = std::max(level.has, column.skipped + static_cast<int64_t>(column.values.size()));
+  }
+  return level;
 }
 
 void FirstTrack::ForgetAnswers() {

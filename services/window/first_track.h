@@ -30,7 +30,7 @@ class FirstTrack final : public SeriesTrack {
   void Read(const Demand& demand, int64_t tick, int64_t after, std::span<const double> arguments,
             double* values, uint8_t* present) override;
   bool lacked() const override { return false; }
-  bool Filling(const Demand& demand, int64_t tick) const override;
+  std::optional<FillLevel> Filling(const Demand& demand, int64_t tick) const override;
 
   void Remap(const std::vector<uint32_t>& keep) override;
   void ClearColumns(const std::vector<uint32_t>& columns) override;

@@ -27,6 +27,7 @@
 #include "services/model/labels.h"
 #include "services/model/position.h"
 #include "services/model/window_limits.h"
+#include "services/window/fill_level.h"
 
 namespace pitwall::window {
 
@@ -151,8 +152,8 @@ class SeriesStore final : public ColumnView {
   // first set (partial windows are evaluated, as in Prometheus), later for demands that Replace
   // added.
   int64_t FullFrom(uint32_t demand) const;
-  // kFirst: whether no series has its window yet.
-  bool Filling(uint32_t demand) const;
+  // kFirst, while no series has its window yet: how far the fullest is.
+  std::optional<FillLevel> Filling(uint32_t demand) const;
 
   // ---- Life of the state.
   // New attempt on the step clock, or steps that went back: all samples, open rows and panes go,

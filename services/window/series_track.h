@@ -4,12 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "services/base/binary.h"
 #include "services/model/demand.h"
+#include "services/window/fill_level.h"
 
 namespace pitwall::window {
 
@@ -41,8 +43,10 @@ class SeriesTrack {
                     std::span<const double> arguments, double* values, uint8_t* present) = 0;
   // Whether the last Read met a window that lacks samples, since there were more than are kept.
   virtual bool lacked() const = 0;
-  // Whether no column has the demand's window yet.
-  virtual bool Filling(const Demand& /*demand*/, int64_t /*tick*/) const { return false; }
+  // While no column has the demand's window yet: how far the fullest is.
+  virtual std::optional<FillLevel> Filling(const Demand& /*demand*/, int64_t /*tick*/) const {
+    return std::nullopt;
+  }
 
   // Column i of the result was column keep[i].
   virtual void Remap(const std::vector<uint32_t>& keep) = 0;

@@ -176,7 +176,9 @@ TEST(SeriesTracks, ANewDemandBeginsBehindTheReload) {
   ASSERT_TRUE(f.Put(9 * kSecond, 1).ok());
   f.Tick(10);
   f.store.Replace(SetOf({Instant(60), Share(10), First(WindowFunction::kSum, 1)}));
-  EXPECT_TRUE(f.store.Filling(2));
+  ASSERT_TRUE(f.store.Filling(2).has_value());
+  EXPECT_EQ(f.store.Filling(2)->has, 0);
+  EXPECT_EQ(f.store.Filling(2)->wants, 1);
   f.store.Record(f.a, 10 * kSecond, 1);
   EXPECT_EQ(f.Get(1), std::nullopt);
   EXPECT_EQ(f.Get(2), std::nullopt);
@@ -184,8 +186,20 @@ TEST(SeriesTracks, ANewDemandBeginsBehindTheReload) {
   f.Tick(14);
   EXPECT_EQ(f.Get(1), 0);
   EXPECT_EQ(f.Get(2), 0);
-  EXPECT_FALSE(f.store.Filling(2));
-  EXPECT_FALSE(f.store.Filling(1));
+  EXPECT_FALSE(f.store.Filling(2).has_value());
+  EXPECT_FALSE(f.store.Filling(1).has_value());
+}
+
+TEST(FirstSamples, SayHowFullTheFullestIs) {
+  Fixture f({First(WindowFunction::kSum, 2, 3)});
+  ASSERT_TRUE(f.store.Filling(0).has_value());
+  EXPECT_EQ(f.store.Filling(0)->wants, 5);
+  for (int64_t t = 1; t <= 5; ++t) {
+    EXPECT_EQ(f.store.Filling(0)->has, t - 1);
+    ASSERT_TRUE(f.Put(t * kSecond, 1).ok());
+    f.Tick(t);
+  }
+  EXPECT_FALSE(f.store.Filling(0).has_value());
 }
 
 TEST(FirstSamples, AnOffsetReadsThemLater) {

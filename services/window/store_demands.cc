@@ -426,10 +426,10 @@ int64_t SeriesStore::FullFrom(uint32_t index) const {
   return state.since + demand.offset + (demand.kind == WindowKind::kTime ? demand.range : 0);
 }
 
-bool SeriesStore::Filling(uint32_t index) const {
+std::optional<FillLevel> SeriesStore::Filling(uint32_t index) const {
   const DemandState& state = state_->demand_states[index];
-  return state.by_series != nullptr &&
-         state.by_series->Filling(state_->demands->demands[index], state_->tick);
+  if (state.by_series == nullptr) return std::nullopt;
+  return state.by_series->Filling(state_->demands->demands[index], state_->tick);
 }
 
 void SeriesStore::Replace(std::shared_ptr<const DemandSet> demands) {

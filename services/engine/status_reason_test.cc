@@ -1,0 +1,151 @@
+// What the status of a rule says of itself (time.md, section 8): what lacks, what is waited for,
+// and until when.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "services/engine/engine_for_test.h"
+
+namespace pitwall::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Series m{gpu="…"} of one node at this second; with a step, on the step clock too.
+void Feed(ShardForTest* shard, int second, const std::map<std::string, double>& values,
+          int64_t step = kNoStep) {
+  Schema schema;
+  std::vector<double> row;
+  for (const auto& [gpu, value] : values) {
+    schema.series.push_back({Labels({{kMetricName, "m"}, {"gpu", gpu}}), SeriesKind::kGauge});
+    row.push_back(value);
+  }
+  schema.id = SchemaId(0, schema.series);
+  const int64_t times[] = {ShardForTest::At(second)};
+  const int64_t steps[] = {step};
+  Batch batch;
+  batch.source = "rank-0";
+  batch.info.kind = SourceKind::kRank;
+  batch.info.rank = 0;
+  batch.schemas.push_back(schema);
+  batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = row});
+  if (step != kNoStep) {
+    batch.info.step_modes = {"train"};
+    batch.step_promises.push_back({"train", step});
+    batch.frames.back().steps = steps;
+    batch.frames.back().mode = "train";
+  }
+  shard->Feed(batch, second);
+}
+
+std::string Rules(std::string_view group, std::string_view rules) {
+  return Cat("groups:\n- name: g\n  ", group, "\n  rules:\n", rules);
+}
+
+TEST(StatusReasonTest, PatienceHasItsEnd) {
+  ShardForTest shard(Rules("interval: 2s", "  - {alert: High, expr: m > 5, for: 9s}\n"));
+  for (int t = 1; t <= 4; ++t) Feed(&shard, t, {{"0", 1}, {"1", 1}});
+  for (int t = 5; t <= 7; ++t) Feed(&shard, t, {{"0", 9}, {"1", 1}});
+  for (int t = 8; t <= 20; ++t) Feed(&shard, t, {{"0", 9}, {"1", 9}});
+  // Ticks are 2 s apart, so nothing fires after 9 s.
+  EXPECT_THAT(shard.Events(),
+              ElementsAre("status NoIssuesFound High ",
+                          "status InProgress High 1 element is pending since 2026-01-01T00:00:06Z, "
+                          "and fires at 2026-01-01T00:00:16Z",
+                          "io.pitwall.issue.found High", "status IssuesFound High ",
+                          "io.pitwall.issue.found High"));
+  EXPECT_EQ(shard.outputs().events[2].time_ns, ShardForTest::At(16));
+}
+
+TEST(StatusReasonTest, TheFirstOfSeveralIsNamed) {
+  ShardForTest shard(Rules("interval: 1s", "  - {alert: High, expr: m > 5, for: 1m}\n"));
+  for (int t = 1; t <= 5; ++t) Feed(&shard, t, {{"0", 9}, {"1", 9}, {"2", 1}});
+  EXPECT_THAT(shard.Events(),
+              ElementsAre("status InProgress High 2 elements are pending, the first since "
+                          "2026-01-01T00:00:01Z, and fires at 2026-01-01T00:01:01Z"));
+}
+
+TEST(StatusReasonTest, OnTheStepClockItIsSteps) {
+  ShardForTest shard(
+      Rules("clock: step\n  interval: 10", "  - {alert: High, expr: m > 5, for: 25}\n"));
+  for (int t = 1; t <= 100; ++t) Feed(&shard, t, {{"0", t < 35 ? 1 : 9}}, t);
+  EXPECT_THAT(shard.Events(),
+              ElementsAre("status NoData High no tick so far with a series of m",
+                          "status NoIssuesFound High ",
+                          "status InProgress High 1 element is pending since step 40, and fires "
+                          "at step 70",
+                          "io.pitwall.issue.found High", "status IssuesFound High "));
+  EXPECT_EQ(shard.outputs().events[3].step, 70);
+}
+
+TEST(StatusReasonTest, FirstSamplesAreCounted) {
+  ShardForTest shard(
+      Rules("interval: 1s",
+            "  - {alert: High, expr: 'm > 2 * avg_over_time(m[first 4 samples after 1])'}\n"));
+  for (int t = 1; t <= 9; ++t) Feed(&shard, t, {{"0", 1}});
+  EXPECT_THAT(shard.Events(),
+              ElementsAre("status InProgress High a window of first samples of the attempt is not "
+                          "full: 1 of 5 samples",
+                          "status NoIssuesFound High "));
+}
+
+TEST(StatusReasonTest, ANewWindowIsFullAtATime) {
+  ShardForTest shard(Rules("interval: 1s", "  - {alert: High, expr: m > 5}\n"));
+  for (int t = 1; t <= 9; ++t) Feed(&shard, t, {{"0", 1}});
+  shard.ChangeRules(
+      Rules("interval: 1s", "  - {alert: High, expr: 'avg_over_time(m[30s]) > 5'}\n"));
+  for (int t = 10; t <= 50; ++t) Feed(&shard, t, {{"0", 1}});
+  EXPECT_THAT(
+      shard.Events(),
+      ElementsAre("status NoIssuesFound High ",
+                  "status InProgress High a window of this rule is new on a running job and "
+                  "full at 2026-01-01T00:00:39Z",
+                  "status NoIssuesFound High "));
+  EXPECT_EQ(shard.outputs().events.back().time_ns, ShardForTest::At(39));
+}
+
+TEST(StatusReasonTest, WhatLacksHasTheNameOfItsSeries) {
+  ShardForTest shard(Rules("interval: 1s", "  - {alert: High, expr: sum by (gpu) (m) > 5}\n"));
+  for (int t = 1; t <= 5; ++t) Feed(&shard, t, {{"0", 1}, {"1", 1}});
+  for (int t = 6; t <= 9; ++t) Feed(&shard, t, {{"0", 1}});
+  EXPECT_THAT(shard.Events(), ElementsAre("status NoIssuesFound High ",
+                                          "status NoData High without input of m: {gpu=\"1\"}"));
+}
+
+// An element that hovers about the threshold says so once a minute, in event time.
+TEST(StatusReasonTest, HoveringDoesNotFlood) {
+  const auto run = [](int restart) {
+    ShardForTest shard(Rules("interval: 1s", "  - {alert: High, expr: m > 5, for: 1m}\n"));
+    for (int t = 1; t <= 600; ++t) {
+      Feed(&shard, t, {{"0", t % 2 == 0 ? 9 : 1}});
+      if (restart > 0 && t % restart == 0) shard.Restart();
+    }
+    // It ends calm, and is said to be.
+    for (int t = 601; t <= 700; ++t) Feed(&shard, t, {{"0", 1}});
+    return shard.Events();
+  };
+  const std::vector<std::string> events = run(0);
+  EXPECT_LE(events.size(), 13U);
+  EXPECT_GE(events.size(), 9U);
+  EXPECT_EQ(events.back(), "status NoIssuesFound High ");
+  EXPECT_EQ(run(7), events);
+  EXPECT_EQ(run(60), events);
+}
+
+// On the step clock statuses are judged between the steps too: an error stays one.
+TEST(StatusReasonTest, AnErrorOnTheStepClockIsToldOnce) {
+  ShardForTest shard(
+      Rules("clock: step\n  interval: 1\n  limit: 1", "  - {alert: Any, expr: m > 5}\n"));
+  for (int t = 1; t <= 10; ++t) Feed(&shard, t, {{"0", 9}, {"1", 1}}, t);
+  for (int t = 11; t <= 40; ++t) Feed(&shard, t, {{"0", 9}, {"1", 9}}, t);
+  for (int t = 41; t <= 60; ++t) Feed(&shard, t, {{"0", 1}, {"1", 1}}, t);
+  EXPECT_THAT(shard.Events(),
+              ElementsAre("io.pitwall.issue.found Any", "status IssuesFound Any ",
+                          HasSubstr("status Error Any exceeded limit"),
+                          "io.pitwall.issue.resolved Any", "status NoIssuesFound Any "));
+}
+
+}  // namespace
+}  // namespace pitwall::engine
