@@ -87,13 +87,14 @@ class AlertState::Impl {
     firing_ = 0;
   }
 
-  bool SetRootCause(const Labels& labels, std::string_view root_cause) {
+  bool SetRootCause(const Labels& labels, std::string_view root_cause, bool told) {
     Alert* alert = Find(labels);
     if (alert == nullptr) return false;
     if (alert->root_cause != root_cause) {
       alert->root_cause = root_cause;
       alert->root_cause_changed = true;
     }
+    if (told) alert->root_cause_changed = false;
     return true;
   }
 
@@ -469,8 +470,8 @@ Status AlertState::Step(const AlertInput& input, std::vector<Transition>* out) {
 void AlertState::EndAll(EndReason reason, const Moment& at, std::vector<Transition>* out) {
   impl_->EndAll(reason, at, out);
 }
-bool AlertState::SetRootCause(const Labels& labels, std::string_view root_cause) {
-  return impl_->SetRootCause(labels, root_cause);
+bool AlertState::SetRootCause(const Labels& labels, std::string_view root_cause, bool told) {
+  return impl_->SetRootCause(labels, root_cause, told);
 }
 size_t AlertState::firing() const { return impl_->firing(); }
 size_t AlertState::pending() const { return impl_->pending(); }

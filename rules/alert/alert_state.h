@@ -161,9 +161,9 @@ class AlertState {
   // All firing alerts end, pending ones are dropped.
   void EndAll(EndReason reason, const Moment& at, std::vector<Transition>* out);
 
-  // Shown from the next event on; a change is a reason for kUpdated. False when there is no such
-  // alert.
-  bool SetRootCause(const Labels& labels, std::string_view root_cause);
+  // Shown from the next event on; a change is a reason for kUpdated, unless the event of the last
+  // Step was completed with it (`told`). False when there is no such alert.
+  bool SetRootCause(const Labels& labels, std::string_view root_cause, bool told = false);
 
   size_t firing() const;
   size_t pending() const;

@@ -157,6 +157,9 @@ TEST(AlertUpdate, RootCauseAndParameters) {
   EXPECT_EQ(out[0].kind, TransitionKind::kUpdated);
   EXPECT_EQ(out[0].root_cause, "disk");
   EXPECT_TRUE(state.SetRootCause(out[0].labels, "disk"));  // no change
+  EXPECT_TRUE(state.SetRootCause(out[0].labels, "net"));
+  EXPECT_TRUE(
+      state.SetRootCause(out[0].labels, "switch", /*told=*/true));  // nothing is left to say
   EXPECT_TRUE(step(130, 10).empty());
   // New annotations after a reload that kept the state.
   s.rule.annotations = {{"summary", "above {{ $params.limit }}"}};
