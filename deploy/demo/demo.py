@@ -94,7 +94,7 @@ class Demo:
         self.training = None
         self.lines = queue.Queue()
         self.causes = {}        # trouble -> wall time of its beginning
-        self.found = {}         # incident -> alert
+        self.found = {}         # issue -> alert
         self.ended = set()
         self.first_issue = None
         self.trained_since = None
@@ -159,15 +159,15 @@ class Demo:
                 say("      cause   %s ends" % line["trouble"])
             return
         data = line["data"]
-        incident = data["incident"]
+        issue = (data["rule"], json.dumps(data["labels"], sort_keys=True), data["active_since"])
         if line["type"] == "io.pitwall.issue.found":
             self.first_issue = self.first_issue or now
-            self.found[incident] = data["alert"]
+            self.found[issue] = data["alert"]
             cause = next((c for c, alerts in CAUSES.items() if data["alert"] in alerts and c in self.causes), None)
             latency = " (%.1f s after %s began)" % (now - self.causes[cause], cause) if cause else ""
             say("ISSUE BEGINS  %-16s %s%s" % (data["alert"], data.get("summary", ""), latency))
         elif line["type"] == "io.pitwall.issue.resolved":
-            self.ended.add(incident)
+            self.ended.add(issue)
             say("ISSUE ENDS    %-16s %s" % (data["alert"], data.get("end_reason", "")))
 
     def drain(self, seconds, until=lambda: False):

@@ -32,8 +32,9 @@ struct EngineCounters {
   uint64_t ticks = 0;        // clock ticks read
   uint64_t evaluations = 0;  // rule x tick x job
   uint64_t rule_errors = 0;
-  uint64_t events = 0;  // issues and statuses, also those suppressed in recovery
-  uint64_t gaps = 0;    // sequence numbers that never came (so far)
+  uint64_t events = 0;            // issues and statuses, also those suppressed in recovery
+  uint64_t untracked_issues = 0;  // beyond EngineOptions::max_tracked_issues_per_job
+  uint64_t gaps = 0;              // sequence numbers that never came (so far)
   uint64_t restored_jobs = 0;
   // Samples for late, clock_ahead, zombie, limit; batches or records for the others.
   std::array<uint64_t, static_cast<size_t>(Drop::kCount)> drops{};

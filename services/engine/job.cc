@@ -10,7 +10,10 @@ namespace pitwall::engine {
 
 Job::Job(std::string id, std::shared_ptr<const RuleSetView> rules, const EngineOptions& options,
          EngineCounters* counters)
-    : rules_(std::move(rules)), options_(options), counters_(counters) {
+    : rules_(std::move(rules)),
+      options_(options),
+      counters_(counters),
+      incidents_(options, counters) {
   identity_.id = std::move(id);
   BuildRunners();
 }

@@ -16,6 +16,7 @@
 #include "rules/plan/program.h"
 #include "services/base/binary.h"
 #include "services/engine/counters.h"
+#include "services/engine/incidents.h"
 #include "services/engine/limits.h"
 #include "services/engine/outputs.h"
 #include "services/engine/source.h"
@@ -126,6 +127,9 @@ class Job {
   SpaceRunner* StepSpace(std::string_view mode);
   void BuildRunners();
   void SetParameters();
+  // Events of one evaluation or end, from `first` on: gives them incident and root cause, and tells
+  // the rules of the root causes that changed.
+  void JoinIncidents(size_t first, Outputs* out);
   void Forget();
   TickContext ContextAt(int64_t position) const;
 
@@ -138,7 +142,8 @@ class Job {
   Timeline timeline_;
   std::unique_ptr<SpaceRunner> time_;
   std::vector<std::unique_ptr<SpaceRunner>> steps_;  // by mode
-  uint64_t bindings_generation_ = 1;                 // grows when plans of rows must be made anew
+  IncidentTracker incidents_;
+  uint64_t bindings_generation_ = 1;  // grows when plans of rows must be made anew
 
   int64_t watermark_ = kMinPosition;  // kMinPosition: none yet
   int64_t origin_ = kMinPosition;

@@ -102,7 +102,9 @@ void Job::RunTicksBelow(int64_t position, Outputs* out) {
     }
     if (tick <= next_step_judgement_) {
       RepeatOwnSeries(tick);
+      const size_t first_event = out->events.size();
       time_->Evaluate(ContextAt(tick), identity_, out);
+      JoinIncidents(first_event, out);
     } else {
       JudgeStepRules(next_step_judgement_, out);
       next_step_judgement_ += options_.step_status_interval_ns;
@@ -280,6 +282,7 @@ void Job::MarkStale(const Source& source, int64_t position) {
 }
 
 void Job::EndJob(int64_t at, bool by_event, Outputs* out) {
+  const size_t first_event = out->events.size();
   const TickContext context = ContextAt(at);
   const auto end = [&](SpaceRunner* space, TickContext c) {
     space->EndAll(EndReason::kJobEnded, false, c, identity_, out);
@@ -292,6 +295,7 @@ void Job::EndJob(int64_t at, bool by_event, Outputs* out) {
     c.step = space->watermark == kMinPosition ? kNoStep : space->watermark / kStepUnit;
     end(space.get(), c);
   }
+  JoinIncidents(first_event, out);
   ended_ = true;
   gone_ = !by_event;
 }

@@ -1,5 +1,6 @@
 // Rules in force and snapshots of a job.
 #include <algorithm>
+#include <span>
 
 #include "services/base/strings.h"
 #include "services/engine/job.h"
@@ -10,6 +11,7 @@ void Job::BuildRunners() {
   time_.reset();
   steps_.clear();
   const plan::ProgramPtr program = rules_ == nullptr ? nullptr : rules_->program();
+  incidents_.SetProgram(program.get());
   if (program == nullptr) return;
   for (size_t i = 0; i < program->spaces.size(); ++i) {
     auto runner = std::make_unique<SpaceRunner>(program, i, options_, counters_);
@@ -39,6 +41,7 @@ void Job::SetRules(std::shared_ptr<const RuleSetView> rules, Outputs* out) {
     return;
   }
   const plan::ProgramPtr program = rules_->program();
+  const size_t first_event = out->events.size();
   const TickContext at = ContextAt(watermark_);
   const auto step_context = [&](const SpaceRunner& space) {
     TickContext context = at;
@@ -85,6 +88,18 @@ void Job::SetRules(std::shared_ptr<const RuleSetView> rules, Outputs* out) {
   steps_ = std::move(steps);
   own_series_at_ = kMinPosition;  // another rule may want them
   SetParameters();
+  incidents_.SetProgram(program.get());
+  JoinIncidents(first_event, out);
+}
+
+void Job::JoinIncidents(size_t first, Outputs* out) {
+  const std::span<IssueEvent> events = std::span(out->events).subspan(first);
+  for (const IncidentTracker::RootCauseChange& change : incidents_.Apply(events)) {
+    if (time_ != nullptr && time_->SetRootCause(change)) continue;
+    for (const auto& space : steps_) {
+      if (space->SetRootCause(change)) break;
+    }
+  }
 }
 
 // Of a job that has ended only the name stays.
@@ -93,12 +108,13 @@ void Job::Forget() {
   timeline_ = Timeline();
   time_.reset();
   steps_.clear();
+  incidents_.Clear();
   own_series_.clear();
   open_samples_ = 0;
 }
 
 size_t Job::MemoryBytes() const {
-  size_t bytes = sizeof(*this) + open_samples_ * sizeof(double);
+  size_t bytes = sizeof(*this) + open_samples_ * sizeof(double) + incidents_.MemoryBytes();
   if (time_ != nullptr) bytes += time_->MemoryBytes();
   for (const auto& space : steps_) bytes += space->MemoryBytes();
   return bytes;
@@ -159,6 +175,7 @@ void Job::Save(BinaryWriter& out) const {
     out.Str(space->clock().mode);
     space->Save(out);
   }
+  incidents_.Save(out);
 }
 
 Status Job::Restore(BinaryReader& in) {
@@ -225,6 +242,7 @@ Status Job::Restore(BinaryReader& in) {
       return DataLoss("snapshot: made with other rules (mode of a step clock)");
     RETURN_IF_ERROR(space->Restore(in));
   }
+  incidents_.Restore(in);
   SetParameters();
   ++bindings_generation_;
   return in.Finish("snapshot");

@@ -32,7 +32,9 @@ void Job::ApplyStep(const RowRef& ref, int64_t step, Outputs* out) {
       TickContext at = ContextAt(ref.time);
       at.position = space->watermark == kMinPosition ? 0 : space->watermark;
       at.step = at.position / kStepUnit;
+      const size_t first_event = out->events.size();
       space->EndAll(EndReason::kAttemptEnded, false, at, identity_, out);
+      JoinIncidents(first_event, out);
       space->RestartWindows();
     }
   }
@@ -97,6 +99,7 @@ void Job::BeginAttempt(uint64_t number, int64_t at, const Source& first, Outputs
         continue;
       if (source->ended_at == kMaxPosition) EndSource(source.get(), at);
     }
+    const size_t first_event = out->events.size();
     const TickContext context = ContextAt(at);
     if (time_ != nullptr) time_->EndAll(EndReason::kAttemptEnded, true, context, identity_, out);
     for (const auto& space : steps_) {
@@ -106,6 +109,7 @@ void Job::BeginAttempt(uint64_t number, int64_t at, const Source& first, Outputs
       space->EndAll(EndReason::kAttemptEnded, false, step_context, identity_, out);
       space->RestartWindows();
     }
+    JoinIncidents(first_event, out);
   }
   if (own_series_at_ != kMinPosition) RepeatOwnSeries(at - 1);
   if (time_ != nullptr) time_->BeginAttempt(at);
@@ -142,9 +146,11 @@ void Job::AdvanceSteps(SpaceRunner* space, int64_t at, Outputs* out) {
   for (int64_t tick = space->NextTick(); tick <= to && !ended_; tick = space->NextTick()) {
     const int64_t step = tick / kStepUnit;
     const int64_t seen = space->step_times().At(step);
+    const size_t first_event = out->events.size();
     space->Evaluate(
         {.position = tick, .time_ns = seen != 0 ? seen : at, .step = step, .attempt = attempt_},
         identity_, out);
+    JoinIncidents(first_event, out);
     space->SkipQuiet(to);
   }
 }

@@ -20,6 +20,10 @@ struct EngineOptions {
   size_t max_waiting_batches_per_source = 256;   // whose schema is not known yet
   size_t max_ended_boots_per_source = 4;         // whose sequence numbers are remembered
   size_t max_step_times = 65'536;                // steps whose event time is remembered
+  // Issues that incidents know, open ones and those that ended just now. Beyond it a new issue is
+  // an incident of its own, without a root cause, and counted. A few MB; a thousand nodes with four
+  // issues each.
+  size_t max_tracked_issues_per_job = 4'096;
 
   // Time (time.md, section 2), in nanoseconds of ticks or of event time.
   int64_t idle_after_ns = 5 * kNanosPerSecond;
@@ -39,6 +43,9 @@ struct EngineOptions {
   // How often, in event time, status and needs of step rules are judged (time.md, section 3: on the
   // time clock).
   int64_t step_status_interval_ns = 5 * kNanosPerSecond;
+  // Onsets this close belong to one incident, and an ended issue may be the cause of one found this
+  // long after: docs/decisions/0012-incidents.md says why two minutes.
+  int64_t incident_window_ns = 120 * kNanosPerSecond;
   // Rules whose groups give no interval.
   int64_t evaluation_interval_ns = 60 * kNanosPerSecond;
 

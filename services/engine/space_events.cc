@@ -1,4 +1,5 @@
-// From transitions and status changes to the events that everyone outside meets.
+// From transitions and status changes to the events that everyone outside meets; incidents.h adds
+// what they have to do with each other.
 #include <algorithm>
 
 #include "absl/time/time.h"
@@ -57,19 +58,22 @@ void SpaceRunner::EmitTransitions(RuleState* state, const TickContext& at, bool 
       event.parameters.emplace_back(space().parameters[parameter].name, parameters_[parameter]);
     }
     if (at_tick) FillEvidence(rule, transition.element, &event);
-    // An incident is named after its first issue's first event; until issues are joined, that is
-    // this one.
-    event.sequence = 1;
-    event.type = EventType::kIssueFound;
-    event.incident = MakeEventId(event);
     event.sequence = transition.sequence;
-    event.type = transition.kind == alert::TransitionKind::kFound     ? EventType::kIssueFound
-                 : transition.kind == alert::TransitionKind::kUpdated ? EventType::kIssueUpdated
-                                                                      : EventType::kIssueResolved;
     event.id = MakeEventId(event);
     ++counters_->events;
     out->events.push_back(std::move(event));
   }
+}
+
+bool SpaceRunner::SetRootCause(const IncidentTracker::RootCauseChange& change) {
+  for (const GroupState& group : groups_) {
+    for (const auto& state : group.rules) {
+      if (state->rule->name == change.rule && state->alerts.has_value() &&
+          state->alerts->SetRootCause(change.labels, change.root_cause, change.told))
+        return true;
+    }
+  }
+  return false;
 }
 
 void SpaceRunner::FillEvidence(const plan::Rule& rule, const Labels& element, IssueEvent* event) {

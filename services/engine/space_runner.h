@@ -13,6 +13,7 @@
 #include "rules/eval/evaluator.h"
 #include "rules/plan/program.h"
 #include "services/engine/counters.h"
+#include "services/engine/incidents.h"
 #include "services/engine/limits.h"
 #include "services/engine/outputs.h"
 #include "services/engine/step_times.h"
@@ -85,6 +86,8 @@ class SpaceRunner {
   // they saw.
   void EndAll(EndReason reason, bool attempt_scope_only, const TickContext& at,
               const JobIdentity& job, Outputs* out);
+  // False: no rule here has the issue.
+  bool SetRootCause(const IncidentTracker::RootCauseChange& change);
   // The job ended, or its rules were removed: every rule's status becomes Stopped.
   void Stop(std::string_view reason, const TickContext& at, const JobIdentity& job, Outputs* out);
   // Step clock, judged on the time clock: `carried(metric)` says whether a live source sends it.

@@ -67,8 +67,8 @@ struct IssueEvent {
   int64_t step = kNoStep;
   std::vector<Evidence> evidence;
   std::string summary, description, suggestion;
-  std::string incident;  // id of its first issue
-  std::string root_cause;
+  std::string incident;    // id of its first issue; never changes
+  std::string root_cause;  // id of the issue that explains this one; may change
   // For kRuleStatus only.
   RuleStatus status = RuleStatus::kUnknown;
   RuleStatus previous_status = RuleStatus::kUnknown;

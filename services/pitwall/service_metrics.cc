@@ -36,6 +36,9 @@ void ServiceHost::RegisterProcessorMetrics() {
       [](const Stats& s) { return s.counters.rule_errors; });
   add("pitwall_processor_events_total", "Issue and status events.", counter,
       [](const Stats& s) { return s.counters.events; });
+  add("pitwall_processor_untracked_issues_total",
+      "Issues beyond the bound of what incidents know: each is an incident of its own.", counter,
+      [](const Stats& s) { return s.counters.untracked_issues; });
   add("pitwall_processor_commits_total", "Transactions committed.", counter,
       [](const Stats& s) { return s.commits; });
   add("pitwall_processor_failed_commits_total", "Transactions that failed.", counter,

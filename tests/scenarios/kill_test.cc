@@ -32,6 +32,7 @@ groups:
   - alert: LowGPU
     expr: avg_over_time(hw_gpu_utilization_ratio[30s]) < 0.4
     for: 20s
+    explains: [Mean, SlowStep]
   - record: job:gpu:avg
     expr: avg(hw_gpu_utilization_ratio)
   - alert: Mean
@@ -46,6 +47,7 @@ groups:
   rules:
   - alert: SlowStep
     expr: train_step_duration_seconds > 2 * avg_over_time(train_step_duration_seconds[50])
+    explains: [Mean]
 )";
 constexpr int64_t kRecordsPerSecond = 4 + 2 + 1;  // nodes, ranks, tick
 
@@ -217,6 +219,11 @@ TEST(Kill, CommittedEventsEqualThoseOfAnUnbrokenRun) {
     unbroken.push_back(cloudevents::EncodeCloudEvent(event));
   EXPECT_EQ(committed, unbroken);
   EXPECT_GE(unbroken.size(), 20u);
+  EXPECT_GE(std::count_if(unbroken.begin(), unbroken.end(),
+                          [](const std::string& event) {
+                            return event.find("\"root_cause\"") != std::string::npos;
+                          }),
+            5);
   std::fprintf(stderr, "kill_test: %d kills, %zu events, at most %lld records read again of %lld\n",
                kills, unbroken.size(), static_cast<long long>(most_replayed),
                static_cast<long long>(end));

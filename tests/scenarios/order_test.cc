@@ -20,9 +20,11 @@ groups:
   - alert: LowGPU
     expr: avg_over_time(hw_gpu_utilization_ratio[10s]) < 0.3
     for: 5s
+    explains: [Mean, SlowStep]
   - alert: Spread
     expr: max(hw_gpu_utilization_ratio) - min(hw_gpu_utilization_ratio) > 0.9
     keep_firing_for: 3s
+    explains: [LowGPU, {alert: Noisy, equal: [node]}]
   - alert: Noisy
     expr: stddev_over_time(hw_gpu_utilization_ratio[20s]) > 0.35
   - record: job:gpu:avg
@@ -35,6 +37,7 @@ groups:
   rules:
   - alert: SlowStep
     expr: train_step_duration_seconds > 2 * avg_over_time(train_step_duration_seconds[20])
+    explains: [Spread, Noisy]
 )";
 
 struct Arrival {
@@ -124,6 +127,10 @@ TEST(Order, ShufflingSourcesAndDuplicatingBatchesChangesNoEvent) {
   for (const std::string& event : expected)
     found += event.find("io.pitwall.issue.found") != std::string::npos ? 1 : 0;
   ASSERT_GE(found, 10u);
+  size_t explained = 0;
+  for (const std::string& event : expected)
+    explained += event.find("\"root_cause\"") != std::string::npos ? 1 : 0;
+  EXPECT_GE(explained, 10u);
   EXPECT_EQ(straight.drops[static_cast<size_t>(engine::Drop::kLate)], 0u);
 
   for (int round = 0; round < 10; ++round) {

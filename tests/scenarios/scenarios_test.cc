@@ -339,6 +339,7 @@ groups:
     expr: max_over_time(hw_gpu_utilization_ratio[90s]) > $limit
     params: {limit: 0.95}
     for: 30s
+    explains: [Slow]
 )";
   const std::string first = Publish(rules);
   std::string changed = rules;
@@ -361,6 +362,8 @@ groups:
   EXPECT_EQ(Encoded(events), Encoded(Reference()));
   EXPECT_THAT(Issues(events), Contains(HasSubstr("found Slow")));
   EXPECT_THAT(Issues(events), Contains(HasSubstr("found Flip")));
+  EXPECT_THAT(events, Contains(testing::AllOf(testing::Field(&IssueEvent::alert, "Slow"),
+                                              testing::Field(&IssueEvent::root_cause, Not("")))));
 }
 
 TEST_P(Scenario, S07_EditOfOneRuleOfTwoHundred) {

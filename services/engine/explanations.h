@@ -1,0 +1,98 @@
+// Which issue of a job explains which, by the `explains` of the rules in force (rules/lang).
+//
+// An issue of a rule is a cause of the issues of the alerts that the rule names, where the labels
+// named in `equal` have equal values (absent = empty, as in Alertmanager's inhibition). Rules may
+// explain each other in a circle; between issues of such rules only the one that began first
+// explains the other, so that no issue is ever, by whatever way, a cause of itself.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "rules/plan/program.h"
+#include "services/base/strings.h"
+#include "services/model/labels.h"
+
+namespace pitwall::engine {
+
+// An issue as far as incidents need it. Times are event time in Unix nanoseconds.
+struct TrackedIssue {
+  std::string id;  // IssueId
+  std::string rule;
+  std::string alert;
+  Labels labels;
+  int64_t onset_ns = 0;  // when it became pending
+  std::string incident;
+  bool open = true;
+  int64_t ended_at_ns = 0;
+  std::string root_cause;  // id of an issue; "": itself a root, or alone
+  std::string cause_rule;  // of the cause by which root_cause was found
+
+  // Scratch of IncidentTracker::Apply.
+  bool fresh = false;       // found in it
+  uint64_t told = 0;        // serial of the Apply with an event that tells root_cause
+  uint64_t top_serial = 0;  // of which `top` is
+  const TrackedIssue* top = nullptr;
+};
+
+// The order that decides wherever two issues are equally good: onset, rule, labels.
+bool Precedes(const TrackedIssue& a, const TrackedIssue& b);
+
+// Looks causes up in time O(log issues) per relation of the symptom's alert. Issues are borrowed:
+// they must be removed before they go, and keep id, rule, alert, labels and onset. Not thread-safe.
+class Explanations {
+ public:
+  // A cause whose onset lies within `window_ns` of the symptom's is stronger than others.
+  explicit Explanations(int64_t window_ns) : window_ns_(window_ns) {}
+
+  // Forgets all issues. Null: there are no rules.
+  void SetProgram(const plan::Program* program);
+
+  void Add(const TrackedIssue& issue);     // open or ended, as it is
+  void Remove(const TrackedIssue& issue);  // with `open` as it was added
+
+  // The strongest open (ended) cause of an issue, which need not have been added: an onset close to
+  // the symptom's first, then the one that Precedes. Null: none.
+  const TrackedIssue* StrongestCause(const TrackedIssue& symptom, bool open) const;
+  // Of the open issues that `cause` may explain the one that Precedes all others. Null: none.
+  const TrackedIssue* FirstSymptom(const TrackedIssue& cause) const;
+  // Whether some rule explains issues of `alert`; whether `rule` does.
+  bool IsExplained(std::string_view alert) const { return explained_.contains(alert); }
+  bool Explains(std::string_view rule, std::string_view alert) const;
+
+ private:
+  struct Before {
+    bool operator()(const TrackedIssue* a, const TrackedIssue* b) const { return Precedes(*a, *b); }
+  };
+  using Ordered = absl::btree_set<const TrackedIssue*, Before>;
+  using ByKey = absl::btree_map<std::string, Ordered>;  // by the values of the labels in `equal`
+
+  // One item of a rule's `explains`.
+  struct Relation {
+    std::string alert;
+    std::vector<std::string> equal;
+    uint32_t circle = 0;  // of the rule
+    ByKey open_causes, ended_causes, open_symptoms;
+  };
+  struct RuleLinks {
+    std::vector<uint32_t> relations;  // as a cause
+    // Rules of one number explain each other in a circle; each other rule has a number of its own.
+    uint32_t circle = 0;
+  };
+
+  void FindCircles(const std::vector<std::string>& rules,
+                   const StringMap<std::vector<uint32_t>>& rules_of_alert);
+  static std::string KeyOf(const Relation& relation, const Labels& labels);
+  bool IsNear(const TrackedIssue& cause, const TrackedIssue& symptom) const;
+
+  const int64_t window_ns_;
+  std::vector<Relation> relations_;
+  StringMap<RuleLinks> rules_;                  // by name
+  StringMap<std::vector<uint32_t>> explained_;  // relations by alert
+};
+
+}  // namespace pitwall::engine

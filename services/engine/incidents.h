@@ -1,0 +1,91 @@
+// Which issues of a job belong together: incidents and root causes
+// (docs/decisions/0012-incidents.md).
+//
+// A new issue joins an open incident when the rules' `explains` tie it to one of its issues, or
+// when its onset lies close to theirs; else it opens one. Its incident never changes. Its root
+// cause does: the top of the chain of open issues that explain it; when all of these have ended,
+// what it was last. A function of the events alone, in their order.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "rules/plan/program.h"
+#include "services/base/binary.h"
+#include "services/base/strings.h"
+#include "services/engine/counters.h"
+#include "services/engine/explanations.h"
+#include "services/engine/limits.h"
+#include "services/model/issue.h"
+
+namespace pitwall::engine {
+
+// Of one job; all its clocks. Not thread-safe.
+class IncidentTracker {
+ public:
+  struct RootCauseChange {
+    std::string rule;
+    Labels labels;
+    std::string root_cause;
+    bool told;  // an event of this Apply says it
+  };
+
+  // `counters` is borrowed.
+  IncidentTracker(const EngineOptions& options, EngineCounters* counters);
+
+  // Another rule set: what its rules do not explain any more is explained no longer, from the next
+  // Apply on. Null: no rules.
+  void SetProgram(const plan::Program* program);
+
+  // What one evaluation (or end of issues) said, in order. Gives each issue event its incident, and
+  // found and updated ones their root cause. Returns the open issues whose root cause is another
+  // now, the alert machines of which must learn it.
+  std::vector<RootCauseChange> Apply(std::span<IssueEvent> events);
+
+  // The job has ended.
+  void Clear();
+
+  size_t issues() const { return issues_.size(); }
+  size_t open_incidents() const { return incidents_.size(); }
+  // Roughly: ids, names and labels are most of it.
+  size_t MemoryBytes() const { return issues_.size() * (sizeof(TrackedIssue) + 512); }
+
+  // Bit-exact. Restore replaces everything but the program; damage fails the reader.
+  void Save(BinaryWriter& out) const;
+  void Restore(BinaryReader& in);
+
+ private:
+  struct Incident {
+    size_t open = 0;
+    int64_t first_onset_ns = 0, last_onset_ns = 0;  // of all that ever joined
+  };
+
+  // Null: the bound is reached.
+  TrackedIssue* Begin(const IssueEvent& event, const std::string& id);
+  void Join(TrackedIssue* issue);
+  void End(TrackedIssue* issue, const IssueEvent& event);
+  void Forget(const std::string& id);
+  void ForgetEndedBefore(int64_t time_ns);
+  void FindRootCauses(std::vector<RootCauseChange>* changed);
+  // Where the chain of open causes ends; the issue itself when it has none.
+  const TrackedIssue* TopOf(const TrackedIssue* issue);
+
+  const int64_t window_ns_;
+  const size_t max_issues_;
+  EngineCounters* const counters_;
+  Explanations explanations_;
+  absl::btree_map<std::string, std::unique_ptr<TrackedIssue>> issues_;  // by id
+  absl::btree_set<std::pair<int64_t, std::string>> ended_;              // (ended_at, id)
+  absl::btree_map<std::string, Incident> incidents_;                    // open ones, by id
+  int64_t now_ns_ = INT64_MIN;                                          // newest time of an event
+  bool dirty_ = false;                                                  // root causes may be others
+  uint64_t serial_ = 0;                                                 // of Apply
+  std::vector<std::unique_ptr<TrackedIssue>> gone_;                     // forgotten in this Apply
+};
+
+}  // namespace pitwall::engine

@@ -1,0 +1,177 @@
+// Incidents of a whole job: rules on both clocks, reloads, restarts.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "services/engine/engine_for_test.h"
+
+namespace pitwall::engine {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr char kBothClocks[] = R"rules(
+groups:
+- name: steps
+  clock: step
+  interval: 1
+  rules:
+  - {alert: StepOutlier, expr: "max(train_step_duration_seconds) > 2"}
+  - alert: StragglerRank
+    expr: train_step_duration_seconds > 1.5 * scalar(min(train_step_duration_seconds))
+    explains: [StepOutlier, LowThroughput]
+- name: times
+  interval: 1s
+  rules:
+  - {alert: LowThroughput, expr: train_throughput < 10, for: 3s}
+)rules";
+
+// Two ranks that finish one step a second; the first also says the throughput.
+class TwoRanks {
+ public:
+  explicit TwoRanks(std::string_view rules) : shard_(rules) {}
+
+  // Second `s`, in which rank 1 took so long.
+  void Second(int s, double seconds, double throughput) {
+    for (int64_t rank = 0; rank < 2; ++rank) {
+      Schema schema;
+      schema.series.push_back(
+          {Labels({{kMetricName, "train_step_duration_seconds"}, {"rank", Cat(rank)}}),
+           SeriesKind::kGauge});
+      if (rank == 0) {
+        schema.series.push_back({Labels({{kMetricName, "train_throughput"}}), SeriesKind::kGauge});
+      }
+      schema.id = SchemaId(0, schema.series);
+      const int64_t times[] = {ShardForTest::At(s)};
+      const int64_t steps[] = {s};
+      const std::vector<double> values =
+          rank == 0 ? std::vector<double>{1, throughput} : std::vector<double>{seconds};
+      Batch batch;
+      batch.source = Cat("rank-", rank);
+      batch.info.kind = SourceKind::kRank;
+      batch.info.rank = rank;
+      batch.info.step_modes = {"train"};
+      batch.schemas.push_back(schema);
+      batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = values});
+      batch.frames.back().steps = steps;
+      batch.frames.back().mode = "train";
+      batch.step_promises.push_back({"train", s});
+      shard_.Feed(batch, s);
+    }
+  }
+  ShardForTest& shard() { return shard_; }
+
+  // "<second> <what> <alert>[/rank] of <incident> because of <root cause>", these two by the
+  // issue's name.
+  std::vector<std::string> Told(bool updates_too = true) const {
+    std::map<std::string, std::string> names;
+    std::vector<std::string> out;
+    for (const IssueEvent& e : shard_.outputs().events) {
+      if (e.type == EventType::kIssueFound) names[e.id] = NameOf(e);
+    }
+    const auto name = [&](const std::string& id) { return names.contains(id) ? names[id] : id; };
+    for (const IssueEvent& e : shard_.outputs().events) {
+      if (e.type == EventType::kRuleStatus) continue;
+      if (e.type == EventType::kIssueUpdated && !updates_too) continue;
+      std::string line =
+          Cat((e.time_ns - ShardForTest::kBase) / kNanosPerSecond, " ",
+              EventTypeName(e.type).substr(17), " ", NameOf(e), " of ", name(e.incident));
+      if (!e.root_cause.empty()) CatTo(line, " because of ", name(e.root_cause));
+      out.push_back(line);
+    }
+    return out;
+  }
+
+ private:
+  static std::string NameOf(const IssueEvent& e) {
+    return e.labels.Has("rank") ? Cat(e.alert, "/", e.labels.Get("rank")) : e.alert;
+  }
+  ShardForTest shard_;
+};
+
+TEST(IncidentsOfAJob, AStragglerOnTheStepClockExplainsWhatTheTimeClockSees) {
+  TwoRanks job(kBothClocks);
+  for (int s = 1; s <= 20; ++s)
+    job.Second(s, s >= 10 && s < 16 ? 3 : 1, s >= 11 && s < 18 ? 5 : 50);
+  EXPECT_THAT(job.Told(),
+              ElementsAre("10 found StepOutlier of StepOutlier because of StragglerRank/1",
+                          "10 found StragglerRank/1 of StepOutlier",
+                          "14 found LowThroughput of StepOutlier because of StragglerRank/1",
+                          "16 resolved StepOutlier of StepOutlier because of StragglerRank/1",
+                          "16 resolved StragglerRank/1 of StepOutlier",
+                          "18 resolved LowThroughput of StepOutlier because of StragglerRank/1"));
+}
+
+TEST(IncidentsOfAJob, ALateCauseIsToldOnceAMinute) {
+  TwoRanks job(kBothClocks);
+  for (int s = 1; s <= 400; ++s) job.Second(s, s >= 30 ? 1.8 : 1, s >= 5 ? 5 : 50);
+  EXPECT_THAT(job.Told(),
+              ElementsAre("8 found LowThroughput of LowThroughput",
+                          "30 found StragglerRank/1 of LowThroughput",
+                          "68 updated LowThroughput of LowThroughput because of StragglerRank/1",
+                          "330 updated StragglerRank/1 of LowThroughput",
+                          "368 updated LowThroughput of LowThroughput because of StragglerRank/1"));
+}
+
+// What a second does to rank 1 and the throughput: bouts of both, so that issues of both clocks
+// come, go and change their root causes.
+double Slowness(int s) { return s % 97 < 40 ? 1 : s % 97 < 70 ? 1.7 : 2.5; }
+double Throughput(int s) { return s % 61 < 20 ? 50 : 5; }
+
+TEST(IncidentsOfAJob, ARestartAnywhereChangesNoEvent) {
+  TwoRanks straight(kBothClocks), restarted(kBothClocks);
+  for (int s = 1; s <= 400; ++s) {
+    for (TwoRanks* job : {&straight, &restarted}) job->Second(s, Slowness(s), Throughput(s));
+    restarted.shard().Restart();
+  }
+  EXPECT_EQ(restarted.Told(), straight.Told());
+  const auto told = straight.Told();
+  EXPECT_GE(std::count_if(told.begin(), told.end(),
+                          [](const std::string& line) {
+                            return line.find("because of StragglerRank/1") != std::string::npos;
+                          }),
+            10);
+  const auto& a = straight.shard().outputs().events;
+  const auto& b = restarted.shard().outputs().events;
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    ASSERT_EQ(a[i].id, b[i].id);
+    ASSERT_EQ(a[i].incident, b[i].incident);
+    ASSERT_EQ(a[i].root_cause, b[i].root_cause);
+  }
+}
+
+TEST(IncidentsOfAJob, ARemovedRuleLeavesItsIncident) {
+  TwoRanks job(kBothClocks);
+  for (int s = 1; s <= 20; ++s) job.Second(s, s >= 5 ? 3 : 1, 50);
+  const std::string all(kBothClocks);
+  const size_t straggler = all.find("  - alert: StragglerRank");
+  job.shard().ChangeRules(all.substr(0, straggler) + all.substr(all.find("- name: times")));
+  for (int s = 21; s <= 90; ++s) job.Second(s, 3, s >= 80 ? 5 : 50);
+  EXPECT_THAT(job.Told(),
+              ElementsAre("5 found StepOutlier of StepOutlier because of StragglerRank/1",
+                          "5 found StragglerRank/1 of StepOutlier",
+                          "20 resolved StragglerRank/1 of StepOutlier",
+                          "65 updated StepOutlier of StepOutlier",
+                          "83 found LowThroughput of StepOutlier"));
+}
+
+TEST(IncidentsOfAJob, TheEndOfAJobEndsItsIncidents) {
+  TwoRanks job(kBothClocks);
+  for (int s = 1; s <= 10; ++s) job.Second(s, s >= 5 ? 3 : 1, 5);
+  Outputs out;
+  job.shard().shard().FinishInput(/*end_jobs=*/true, &out);
+  std::vector<std::string> ended;
+  for (const IssueEvent& e : out.events) {
+    if (e.type != EventType::kIssueResolved) continue;
+    ended.push_back(e.alert);
+    EXPECT_FALSE(e.incident.empty());
+    EXPECT_EQ(e.root_cause.empty(), e.alert == "StragglerRank");
+  }
+  EXPECT_THAT(ended, ElementsAre("LowThroughput", "StepOutlier", "StragglerRank"));
+}
+
+}  // namespace
+}  // namespace pitwall::engine

@@ -1,0 +1,377 @@
+// Incidents and root causes as functions of the events alone.
+#include "services/engine/incidents.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <random>
+
+#include "services/engine/engine_for_test.h"
+
+namespace pitwall::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr char kRules[] = R"rules(
+groups:
+- name: g
+  rules:
+  - {alert: Alone, expr: m > 0}
+  - {alert: Other, expr: m > 0}
+  - alert: Straggler
+    expr: m > 0
+    explains: [SlowStep, {alert: LowGPU, equal: [node]}]
+  - {alert: SlowStep, expr: m > 0, explains: [LowThroughput]}
+  - {alert: LowThroughput, expr: m > 0}
+  - {alert: LowGPU, expr: m > 0}
+  - {alert: IO, expr: m > 0, explains: [LowGPU]}
+  - {alert: A, expr: m > 0, explains: [B]}
+  - {alert: B, expr: m > 0, explains: [C]}
+  - {alert: C, expr: m > 0, explains: [A]}
+  - {alert: Last, expr: m > 0}
+)rules";
+
+int64_t Seconds(int64_t s) { return ShardForTest::kBase + s * kNanosPerSecond; }
+
+// Issues by a short name: "Straggler", or "LowGPU/n1" with the label node="n1".
+class Tracked {
+ public:
+  explicit Tracked(std::string_view rules = kRules, EngineOptions options = {})
+      : rules_(rules), options_(options) {
+    tracker_.emplace(options_, &counters_);
+    tracker_->SetProgram(rules_.program().get());
+  }
+
+  // "+Name" found, "-Name" cleared, "!Name" ended with its attempt, "~Name" updated; `began`: onset
+  // of those that are found. Returns the events.
+  std::vector<IssueEvent> At(int64_t s, std::vector<std::string> said, int64_t began = -1) {
+    std::vector<IssueEvent> events;
+    for (const std::string& word : said) events.push_back(Event(s, word, began < 0 ? s : began));
+    changes_ = tracker_->Apply(events);
+    for (const IssueEvent& event : events) incident_[NameOf(event)] = event.incident;
+    for (const auto& change : changes_)
+      root_[NameOf(change.rule, change.labels)] = change.root_cause;
+    return events;
+  }
+  // As after a crash.
+  void Restart() {
+    BinaryWriter out;
+    tracker_->Save(out);
+    tracker_.emplace(options_, &counters_);
+    tracker_->SetProgram(rules_.program().get());
+    BinaryReader in(out.data());
+    tracker_->Restore(in);
+    EXPECT_TRUE(in.Finish("tracker").ok());
+    BinaryWriter again;
+    tracker_->Save(again);
+    EXPECT_EQ(again.data(), out.data());
+  }
+  void Reload(std::string_view text) {
+    rules_.Replace(text);
+    tracker_->SetProgram(rules_.program().get());
+  }
+  std::string Incident(const std::string& name) { return ids_[incident_[name]]; }
+  std::string Root(const std::string& name) { return ids_[root_[name]]; }
+  // Names of the issues whose root cause changed at the last At; "!": told by an event.
+  std::vector<std::string> Changes() const {
+    std::vector<std::string> out;
+    for (const auto& change : changes_)
+      out.push_back(Cat(NameOf(change.rule, change.labels), change.told ? "!" : ""));
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+  std::string NameOfId(const std::string& id) { return ids_[id]; }
+  IncidentTracker& tracker() { return *tracker_; }
+  uint64_t untracked() const { return counters_.untracked_issues; }
+
+ private:
+  static std::string NameOf(std::string_view rule, const Labels& labels) {
+    std::string name(rule.substr(rule.rfind('/') + 1));
+    if (labels.Has("node")) CatTo(name, "/", labels.Get("node"));
+    return name;
+  }
+  static std::string NameOf(const IssueEvent& e) { return NameOf(e.rule, e.labels); }
+  IssueEvent Event(int64_t s, const std::string& word, int64_t began) {
+    const std::string name = word.substr(1);
+    const size_t slash = name.find('/');
+    IssueEvent e;
+    e.job = "job";
+    e.alert = name.substr(0, slash);
+    e.rule = Cat("pack/g/", e.alert);
+    e.labels = Labels({{"alertname", e.alert}});
+    if (slash != std::string::npos) e.labels = e.labels.With("node", name.substr(slash + 1));
+    e.time_ns = Seconds(s);
+    if (word[0] == '+') {
+      began_[name] = Seconds(began);
+      sequence_[name] = 0;
+    }
+    e.active_since_ns = began_[name];
+    e.sequence = ++sequence_[name];
+    e.type = word[0] == '+'   ? EventType::kIssueFound
+             : word[0] == '~' ? EventType::kIssueUpdated
+                              : EventType::kIssueResolved;
+    if (word[0] == '-') e.end_reason = EndReason::kCleared;
+    if (word[0] == '!') e.end_reason = EndReason::kAttemptEnded;
+    e.id = MakeEventId(e);
+    if (word[0] == '+') ids_[e.id] = name;
+    return e;
+  }
+
+  RulesForTest rules_;
+  EngineOptions options_;
+  EngineCounters counters_;
+  std::optional<IncidentTracker> tracker_;
+  std::vector<IncidentTracker::RootCauseChange> changes_;
+  std::map<std::string, int64_t> began_;
+  std::map<std::string, uint64_t> sequence_;
+  std::map<std::string, std::string> ids_, incident_, root_;
+};
+
+TEST(Incidents, OnsetsThatAreCloseAreOneIncident) {
+  Tracked t;
+  t.At(0, {"+Alone"});
+  t.At(120, {"+Other"});
+  EXPECT_EQ(t.Incident("Other"), "Alone");
+  // From the range of onsets, not from the first.
+  t.At(500, {"+LowThroughput"}, /*began=*/240);
+  EXPECT_EQ(t.Incident("LowThroughput"), "Alone");
+  t.At(501, {"+A"}, /*began=*/361);
+  EXPECT_EQ(t.Incident("A"), "A");
+  EXPECT_EQ(t.tracker().open_incidents(), 2U);
+  // It began before everything that was known.
+  t.At(700, {"+Last"}, /*began=*/-121);
+  EXPECT_EQ(t.Incident("Last"), "Last");
+}
+
+TEST(Incidents, AnOnsetBeforeTheOthersJoinsToo) {
+  Tracked t;
+  t.At(1000, {"+Alone"});
+  t.At(1001, {"+Other"}, /*began=*/880);
+  EXPECT_EQ(t.Incident("Other"), "Alone");
+  t.At(1002, {"+A"}, /*began=*/759);
+  EXPECT_EQ(t.Incident("A"), "A");
+  // Close to both: the closer one. 820 is 60 s before the first, and 61 s after the second.
+  t.At(1003, {"+LowGPU/x"}, /*began=*/820);
+  EXPECT_EQ(t.Incident("LowGPU/x"), "Alone");
+  t.At(1004, {"+LowGPU/y"}, /*began=*/770);
+  EXPECT_EQ(t.Incident("LowGPU/y"), "A");
+}
+
+TEST(Incidents, AnIncidentEndsWithItsLastIssue) {
+  Tracked t;
+  t.At(0, {"+Alone", "+Other"});
+  t.At(10, {"-Alone"});
+  t.At(20, {"+A"});
+  EXPECT_EQ(t.Incident("A"), "Alone");  // which has ended; the id stays
+  t.At(30, {"-Other", "-A"});
+  EXPECT_EQ(t.tracker().open_incidents(), 0U);
+  t.At(31, {"+Alone"});
+  EXPECT_EQ(t.Incident("Alone"), "Alone");
+  EXPECT_EQ(t.tracker().open_incidents(), 1U);
+}
+
+TEST(Incidents, WhatIsFoundWhereTheLastOneEndsBelongsToIt) {
+  Tracked t;
+  t.At(0, {"+LowGPU/a"});
+  t.At(60, {"-LowGPU/a", "+LowGPU/b"});
+  EXPECT_EQ(t.Incident("LowGPU/b"), "LowGPU/a");
+  EXPECT_EQ(t.tracker().open_incidents(), 1U);
+}
+
+TEST(Incidents, AnExplanationTiesWhateverTheOnset) {
+  Tracked t;
+  t.At(0, {"+Straggler/n1"});
+  const auto events = t.At(3600, {"+LowGPU/n1", "+LowGPU/n2", "+SlowStep"});
+  EXPECT_EQ(t.Incident("LowGPU/n1"), "Straggler/n1");
+  EXPECT_EQ(t.Root("LowGPU/n1"), "Straggler/n1");
+  EXPECT_EQ(t.NameOfId(events[0].root_cause), "Straggler/n1");
+  EXPECT_EQ(t.Root("SlowStep"), "Straggler/n1");
+  // Another node: not explained, and its onset now lies close to the incident's.
+  EXPECT_EQ(t.Root("LowGPU/n2"), "");
+  EXPECT_EQ(t.Incident("LowGPU/n2"), "Straggler/n1");
+  EXPECT_THAT(t.Changes(), ElementsAre("LowGPU/n1!", "SlowStep!"));
+}
+
+TEST(Incidents, ALabelThatBothLackIsEqual) {
+  Tracked t;
+  t.At(0, {"+Straggler"});
+  t.At(1, {"+LowGPU", "+LowGPU/n1"});
+  EXPECT_EQ(t.Root("LowGPU"), "Straggler");
+  EXPECT_EQ(t.Root("LowGPU/n1"), "");
+}
+
+TEST(Incidents, TheRootIsTheTopOfTheChain) {
+  Tracked t;
+  t.At(0, {"+LowThroughput"});
+  EXPECT_EQ(t.Root("LowThroughput"), "");
+  t.At(10, {"+SlowStep"});
+  EXPECT_EQ(t.Root("LowThroughput"), "SlowStep");
+  EXPECT_THAT(t.Changes(), ElementsAre("LowThroughput"));
+  t.At(1000, {"+Straggler"});  // later than its symptoms by far
+  EXPECT_EQ(t.Root("LowThroughput"), "Straggler");
+  EXPECT_EQ(t.Root("SlowStep"), "Straggler");
+  EXPECT_EQ(t.Incident("Straggler"), "LowThroughput");
+  // An update of one says it at once; the alert machine need not say it again.
+  t.At(1060, {"+Straggler/n1"});
+  EXPECT_THAT(t.Changes(), IsEmpty());  // the one that began first stays
+  // The cause in the middle ends: it happened, and the top goes on.
+  t.At(1070, {"-SlowStep"});
+  EXPECT_EQ(t.Root("LowThroughput"), "Straggler");
+}
+
+TEST(Incidents, TheTopEndsAndTheNextOpenOneIsTheRoot) {
+  Tracked t;
+  t.At(0, {"+Straggler", "+SlowStep", "+LowThroughput"});
+  EXPECT_EQ(t.Root("LowThroughput"), "Straggler");
+  t.At(300, {"-Straggler"});
+  EXPECT_EQ(t.Root("LowThroughput"), "SlowStep");
+  EXPECT_EQ(t.Root("SlowStep"), "Straggler");  // it still happened
+  t.At(900, {"+Alone"});
+  EXPECT_EQ(t.Root("SlowStep"), "Straggler");
+  const auto events = t.At(901, {"~SlowStep"});
+  EXPECT_EQ(t.NameOfId(events[0].root_cause), "Straggler");
+}
+
+TEST(Incidents, AnEventOfTheSameTickTellsTheChange) {
+  Tracked t;
+  t.At(0, {"+SlowStep"});
+  const auto events = t.At(400, {"~SlowStep", "+Straggler"});
+  EXPECT_EQ(t.NameOfId(events[0].root_cause), "Straggler");
+  EXPECT_THAT(t.Changes(), ElementsAre("SlowStep!"));
+}
+
+TEST(Incidents, OneThatHasJustEndedIsACauseStill) {
+  Tracked t;
+  t.At(0, {"+Straggler", "+Alone"});
+  t.At(100, {"-Straggler"});
+  t.At(220, {"+SlowStep"});
+  EXPECT_EQ(t.Root("SlowStep"), "Straggler");
+  EXPECT_EQ(t.Incident("SlowStep"), "Straggler");
+  t.At(220, {"-SlowStep"});
+  t.At(221, {"+LowGPU"});
+  EXPECT_EQ(t.Root("LowGPU"), "");
+  // What its own cause was is the root.
+  t.At(230, {"+LowThroughput"});
+  EXPECT_EQ(t.Root("LowThroughput"), "Straggler");
+  // What ended with its attempt explains nothing of the next one.
+  t.At(300, {"+IO"});
+  t.At(301, {"!IO"});
+  t.At(302, {"+LowGPU/z"});
+  EXPECT_EQ(t.Root("LowGPU/z"), "");
+}
+
+TEST(Incidents, ACauseWithTheSameOnsetIsStronger) {
+  Tracked t;
+  t.At(0, {"+Straggler"});  // chronic
+  t.At(7200, {"+IO"});
+  t.At(7230, {"+LowGPU"});
+  EXPECT_EQ(t.Root("LowGPU"), "IO");
+  t.At(7231, {"-IO"});
+  EXPECT_EQ(t.Root("LowGPU"), "Straggler");
+  // Both close: the earlier.
+  Tracked both;
+  both.At(0, {"+IO"});
+  both.At(1, {"+Straggler"});
+  both.At(2, {"+LowGPU"});
+  EXPECT_EQ(both.Root("LowGPU"), "IO");
+  // At the same time: the name of the rule decides, whatever the order of the events.
+  Tracked same;
+  same.At(0, {"+LowGPU", "+Straggler", "+IO"});
+  EXPECT_EQ(same.Root("LowGPU"), "IO");
+}
+
+TEST(Incidents, InACircleTheFirstIsTheRoot) {
+  Tracked t;  // A explains B explains C explains A
+  t.At(0, {"+B"});
+  t.At(1, {"+A"});
+  t.At(2, {"+C"});
+  EXPECT_EQ(t.Root("B"), "");
+  EXPECT_EQ(t.Root("C"), "B");
+  EXPECT_EQ(t.Root("A"), "");  // C began after it
+  Tracked same;
+  same.At(0, {"+C", "+B", "+A"});
+  EXPECT_EQ(same.Root("A"), "");
+  EXPECT_EQ(same.Root("B"), "A");
+  EXPECT_EQ(same.Root("C"), "A");
+}
+
+TEST(Incidents, AReloadMakesTheRelationsAnew) {
+  Tracked t;
+  t.At(0, {"+Straggler", "+SlowStep", "+LowThroughput"});
+  t.At(1, {"-Straggler"});
+  EXPECT_EQ(t.Root("SlowStep"), "Straggler");
+  EXPECT_EQ(t.Root("LowThroughput"), "SlowStep");
+  t.Reload(R"rules(
+groups:
+- name: g
+  rules:
+  - {alert: Straggler, expr: m > 0}
+  - {alert: SlowStep, expr: m > 0}
+  - {alert: LowThroughput, expr: m > 0, explains: [SlowStep]}
+)rules");
+  t.At(2, {});
+  EXPECT_EQ(t.Root("SlowStep"), "LowThroughput");
+  EXPECT_EQ(t.Root("LowThroughput"), "");
+  EXPECT_THAT(t.Changes(), ElementsAre("LowThroughput", "SlowStep"));
+}
+
+TEST(Incidents, BeyondTheBoundAnIssueStandsAloneAndIsCounted) {
+  Tracked t(kRules, {.max_tracked_issues_per_job = 3});
+  t.At(0, {"+Straggler", "+SlowStep", "+Alone", "+LowThroughput"});
+  EXPECT_EQ(t.untracked(), 1U);
+  EXPECT_EQ(t.Incident("LowThroughput"), "LowThroughput");
+  EXPECT_EQ(t.Root("LowThroughput"), "");
+  const auto events = t.At(1, {"~LowThroughput"});
+  EXPECT_EQ(t.NameOfId(events[0].incident), "LowThroughput");
+  // One that has ended makes room, though it could have been a cause for a while.
+  t.At(2, {"-Alone"});
+  EXPECT_EQ(t.tracker().issues(), 3U);
+  t.At(3, {"+LowGPU"});
+  EXPECT_EQ(t.Root("LowGPU"), "Straggler");
+  EXPECT_EQ(t.untracked(), 1U);
+  EXPECT_EQ(t.tracker().issues(), 3U);
+}
+
+// A random history, and beside it one that is saved and restored after every step.
+TEST(Incidents, ASnapshotAnywhereChangesNothing) {
+  const uint32_t seed = std::random_device()();
+  SCOPED_TRACE(Cat("seed ", seed));
+  std::mt19937 random(seed);
+  Tracked straight, restored;
+  const std::vector<std::string> names = {"Alone", "Straggler/a", "Straggler/b", "SlowStep",
+                                          "IO",    "LowGPU/a",    "LowGPU/b",    "LowThroughput",
+                                          "A",     "B",           "C",           "Last/a"};
+  std::map<std::string, bool> open;
+  size_t changes = 0;
+  for (int64_t s = 0; s < 20'000; s += 1 + static_cast<int64_t>(random() % 60)) {
+    std::vector<std::string> said;
+    for (const std::string& name : names) {
+      if (random() % 12 != 0) continue;
+      if (!open[name]) {
+        said.push_back(Cat("+", name));
+      } else {
+        said.push_back(Cat(random() % 3 == 0 ? "~" : random() % 8 == 0 ? "!" : "-", name));
+      }
+      open[name] = said.back()[0] == '+' || said.back()[0] == '~';
+    }
+    const int64_t began = s - static_cast<int64_t>(random() % 400);
+    const auto a = straight.At(s, said, began);
+    restored.Restart();
+    const auto b = restored.At(s, said, began);
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t i = 0; i < a.size(); ++i) {
+      ASSERT_EQ(a[i].incident, b[i].incident) << s;
+      ASSERT_EQ(a[i].root_cause, b[i].root_cause) << s;
+    }
+    ASSERT_EQ(straight.Changes(), restored.Changes()) << s;
+    changes += straight.Changes().size();
+  }
+  EXPECT_GT(changes, 50U);
+}
+
+}  // namespace
+}  // namespace pitwall::engine
