@@ -40,8 +40,9 @@ class TopicNotifier final : public Notifier {
                 options_.open_age_ns, options_.max_events_per_issue, options_.max_issue_events}),
         watchers_(std::make_shared<std::atomic<size_t>>(0)) {
     for (const WebhookOptions& webhook : options_.webhooks) {
-      webhooks_.push_back(std::make_unique<WebhookEndpoint>(clock, log, &window_, transport,
-                                                            options_.topic, webhook));
+      webhooks_.push_back(std::make_unique<WebhookEndpoint>(
+          clock, log, &window_, transport, options_.topic, options_.history_records,
+          options_.max_open_issues, webhook));
     }
     issue_registrations_.push_back(issue_exposition_.Add(
         "pitwall_issue", "An open issue.", telemetry::MetricType::kGauge,

@@ -8,7 +8,8 @@
 //  survive restarts.
 //  * Webhooks: one thread per endpoint; its position stands in the log under group
 //  "pitwall-webhook-<name>", stored
-//    after delivery, so a restart sends again what was not acknowledged.
+//    after delivery, so a restart sends again what was not acknowledged. Symptoms wait while their
+//    root cause is open (inhibition.h).
 // All waits go through the clock. Thread-safe.
 #pragma once
 

@@ -18,7 +18,8 @@ struct WebhookOptions {
   std::string url;
   // Empty: found, updated and resolved, but no rule status.
   std::vector<EventType> types;
-  std::vector<std::string> severities;                       // empty: all
+  std::vector<std::string> severities;  // empty: all
+  bool notify_symptoms = false;         // also issues whose root cause is open (inhibition.h)
   std::shared_ptr<const WebhookSigner> signer;               // null: unsigned
   std::vector<std::pair<std::string, std::string>> headers;  // further ones, e.g. Authorization
   bool from_start =

@@ -25,16 +25,20 @@ uint64_t Seed(const WebhookOptions& options, const Clock& clock) {
 
 WebhookEndpoint::WebhookEndpoint(Clock* clock, Log* log, EventWindow* window,
                                  HttpTransport* transport, std::string topic,
-                                 WebhookOptions options)
+                                 int64_t history_records, size_t max_issues, WebhookOptions options)
     : clock_(clock),
       log_(log),
       window_(window),
       transport_(transport),
       topic_(std::move(topic)),
+      history_records_(history_records),
       options_(std::move(options)),
       group_(Cat("pitwall-webhook-", options_.name)),
       wakeup_(clock->NewWakeup()),
-      seconds_(telemetry::kLatencyBounds) {}
+      seconds_(telemetry::kLatencyBounds) {
+  if (!options_.notify_symptoms)
+    inhibition_ = std::make_unique<Inhibition>(options_.severities, max_issues);
+}
 
 WebhookEndpoint::~WebhookEndpoint() { Stop(); }
 
@@ -54,8 +58,16 @@ Status WebhookEndpoint::Open(const Positions& begin) {
       RETURN_IF_ERROR(log_->StorePosition(group_, at, {positions[p], ""}));
     }
   }
-  stored_ = positions;
-  cursor_ = std::make_unique<FeedCursor>(log_, window_, topic_, positions);
+  stored_ = begin_ = positions;
+  replaying_.assign(positions.size(), 1);
+  Positions from = positions;
+  for (size_t p = 0; inhibition_ != nullptr && p < from.size(); ++p) {
+    ASSIGN_OR_RETURN(const auto reader,
+                     log_->OpenReader({topic_, static_cast<int32_t>(p)}, kFromStart));
+    ASSIGN_OR_RETURN(const int64_t start, reader->StartOffset());
+    from[p] = std::max(from[p] - history_records_, std::min(from[p], start));
+  }
+  cursor_ = std::make_unique<FeedCursor>(log_, window_, topic_, std::move(from));
   queue_ = std::make_unique<WebhookQueue>(options_, std::move(positions), Seed(options_, *clock_));
   return OkStatus();
 }
@@ -119,12 +131,16 @@ void WebhookEndpoint::Fill() {
   if (now < retry_read_ns_) return;
   std::vector<FeedItem> items;
   while (!stop_ && queue_->room() > 0) {
-    items.clear();
+    items = {};
     const Status read = cursor_->Next(queue_->room(), &items);
-    for (FeedItem& item : items) {
-      if (Wanted(*item.event)) queue_->Add(std::move(item), now);
+    Take(std::move(items), now);
+    if (cursor_->caught_up()) Settle(now);
+    Positions positions = cursor_->positions();
+    for (size_t p = 0; inhibition_ != nullptr && p < positions.size(); ++p) {
+      const int64_t decided = inhibition_->UndecidedFrom(static_cast<int32_t>(p));
+      positions[p] = std::max(std::min(positions[p], decided), begin_[p]);
     }
-    queue_->SetRead(cursor_->positions());
+    queue_->SetRead(positions);
     pending_ = queue_->size();
     if (read.code() == absl::StatusCode::kDataLoss) {
       lost_.Add();
@@ -140,6 +156,53 @@ void WebhookEndpoint::Fill() {
     caught_up_ = cursor_->caught_up();
     // What is there is delivered before more history is read.
     if (caught_up_ || queue_->Due(now) != nullptr) return;
+  }
+}
+
+void WebhookEndpoint::Take(std::vector<FeedItem> items, int64_t now_ns) {
+  if (inhibition_ == nullptr) return Enqueue(std::move(items), now_ns);
+  std::vector<FeedItem> send;
+  for (FeedItem& item : items) {
+    const auto p = static_cast<size_t>(item.partition);
+    const bool sent_before = item.offset < begin_[p];
+    if (!sent_before) EndReplay(p);
+    const uint64_t suppressed = inhibition_->suppressed();
+    inhibition_->Feed(std::move(item), &send);
+    if (sent_before) {
+      send.clear();
+    } else {
+      suppressed_.Add(inhibition_->suppressed() - suppressed);
+      Enqueue(std::exchange(send, {}), now_ns);
+    }
+  }
+  withheld_ = inhibition_->withheld();
+}
+
+void WebhookEndpoint::Settle(int64_t now_ns) {
+  std::vector<FeedItem> send;
+  for (size_t p = 0; inhibition_ != nullptr && p < begin_.size(); ++p) {
+    EndReplay(p);
+    const uint64_t suppressed = inhibition_->suppressed();
+    inhibition_->Settle(static_cast<int32_t>(p), &send);
+    suppressed_.Add(inhibition_->suppressed() - suppressed);
+  }
+  Enqueue(std::move(send), now_ns);
+  if (inhibition_ != nullptr) withheld_ = inhibition_->withheld();
+}
+
+// No position is stored beyond what is undecided: what it hung on was sent too.
+void WebhookEndpoint::EndReplay(size_t partition) {
+  if (replaying_[partition] == 0) return;
+  replaying_[partition] = 0;
+  std::vector<FeedItem> sent;
+  inhibition_->Settle(static_cast<int32_t>(partition), &sent);
+}
+
+void WebhookEndpoint::Enqueue(std::vector<FeedItem> items, int64_t now_ns) {
+  for (FeedItem& item : items) {
+    if (!Wanted(*item.event)) continue;
+    item.offset = std::max(item.offset, begin_[static_cast<size_t>(item.partition)]);
+    queue_->Add(std::move(item), now_ns);
   }
 }
 
@@ -285,6 +348,10 @@ std::vector<telemetry::Registration> WebhookEndpoint::RegisterMetrics(
                                 "Positions that could not be stored.", labels, &store_failures_));
   out.push_back(exposition->Add("pitwall_webhook_request_duration_seconds", "Time of one attempt.",
                                 labels, &seconds_));
+  out.push_back(exposition->Add("pitwall_webhook_suppressed_total",
+                                "Events withheld because the issue's root cause is open; the first "
+                                "and the newest are sent if the cause ends first.",
+                                labels, &suppressed_));
   const auto gauge = [&](std::string_view name, std::string_view help, auto read) {
     out.push_back(exposition->Add(name, help, telemetry::MetricType::kGauge,
                                   [labels, read](std::vector<telemetry::Sample>* samples) {
@@ -293,6 +360,8 @@ std::vector<telemetry::Registration> WebhookEndpoint::RegisterMetrics(
   };
   gauge("pitwall_webhook_pending", "Events taken up and not delivered.",
         [this] { return pending_.load(); });
+  gauge("pitwall_webhook_withheld_issues", "Open issues of which only the root cause was sent.",
+        [this] { return withheld_.load(); });
   gauge("pitwall_webhook_disabled", "1 when the endpoint answered 410.",
         [this] { return disabled_.load() ? 1 : 0; });
   gauge("pitwall_webhook_breaker_open", "1 while only one event is tried now and then.",

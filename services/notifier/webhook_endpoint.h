@@ -11,6 +11,7 @@
 #include "services/base/mutex.h"
 #include "services/notifier/event_window.h"
 #include "services/notifier/feed_cursor.h"
+#include "services/notifier/inhibition.h"
 #include "services/notifier/webhook.h"
 #include "services/notifier/webhook_queue.h"
 #include "services/pipeline/http_transport.h"
@@ -22,9 +23,11 @@ namespace pitwall::notifier {
 // Open and Start, then Stop, from one thread; the rest from any.
 class WebhookEndpoint {
  public:
-  // All borrowed.
+  // All borrowed. At a start so many records before the position are read again, to know which
+  // issues are open and what was withheld; `max_issues` bounds these.
   WebhookEndpoint(Clock* clock, Log* log, EventWindow* window, HttpTransport* transport,
-                  std::string topic, WebhookOptions options);
+                  std::string topic, int64_t history_records, size_t max_issues,
+                  WebhookOptions options);
   ~WebhookEndpoint();
 
   // Finds the position, or stores `begin` as the first one.
@@ -38,6 +41,11 @@ class WebhookEndpoint {
  private:
   void Loop();
   void Fill();
+  void Take(std::vector<FeedItem> items, int64_t now_ns);
+  void Settle(int64_t now_ns);
+  // What was sent before this start has been fed again.
+  void EndReplay(size_t partition);
+  void Enqueue(std::vector<FeedItem> items, int64_t now_ns);
   void Attempt(WebhookQueue::Entry* entry);
   bool DeadLetter(const WebhookQueue::Entry& entry, std::string_view reason);
   void StorePositions();
@@ -50,6 +58,7 @@ class WebhookEndpoint {
   EventWindow* const window_;
   HttpTransport* const transport_;
   const std::string topic_;
+  const int64_t history_records_;
   const WebhookOptions options_;
   const std::string group_;
   const std::unique_ptr<Wakeup> wakeup_;
@@ -59,6 +68,9 @@ class WebhookEndpoint {
   // The thread's own:
   std::unique_ptr<FeedCursor> cursor_;
   std::unique_ptr<WebhookQueue> queue_;
+  std::unique_ptr<Inhibition> inhibition_;  // null: everything is sent
+  Positions begin_;                         // what lies before it was sent by an earlier process
+  std::vector<uint8_t> replaying_;          // by partition: inhibition_ is still fed with that
   std::unique_ptr<Appender> dead_letters_;
   Positions stored_;
   int64_t stored_at_ns_ = 0;
@@ -68,9 +80,10 @@ class WebhookEndpoint {
   int64_t retry_read_ns_ = 0;       // after a failed read of the log
 
   // For others to see:
-  telemetry::Counter delivered_, failed_, given_up_, lost_, store_failures_;
+  telemetry::Counter delivered_, failed_, given_up_, lost_, store_failures_, suppressed_;
   telemetry::Histogram seconds_;
   std::atomic<size_t> pending_{0};
+  std::atomic<size_t> withheld_{0};
   std::atomic<bool> disabled_{false};
   std::atomic<bool> breaker_open_{false};
   mutable Mutex mutex_;

@@ -106,7 +106,8 @@ WebhookQueue::Outcome WebhookQueue::OnResult(Entry* entry, int status, int64_t r
 }
 
 void WebhookQueue::Drop(Entry* entry) {
-  pending_[static_cast<size_t>(entry->item.partition)].erase(entry->item.offset);
+  auto& pending = pending_[static_cast<size_t>(entry->item.partition)];
+  pending.erase(pending.find(entry->item.offset));
   entries_.remove_if([entry](const Entry& other) { return &other == entry; });
 }
 

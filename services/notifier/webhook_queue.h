@@ -42,6 +42,7 @@ class WebhookQueue {
   size_t room() const {
     return options_.max_pending - std::min(options_.max_pending, entries_.size());
   }
+  // Several items may have one offset: it is delivered with the last of them.
   void Add(FeedItem item, int64_t now_ns);
   // All events before these offsets were added or are of no interest.
   void SetRead(const Positions& positions) { read_ = positions; }
@@ -71,8 +72,8 @@ class WebhookQueue {
 
   const WebhookOptions options_;
   std::mt19937_64 random_;
-  std::list<Entry> entries_;                       // in the order of arrival
-  std::vector<absl::btree_set<int64_t>> pending_;  // offsets per partition
+  std::list<Entry> entries_;                            // in the order of arrival
+  std::vector<absl::btree_multiset<int64_t>> pending_;  // offsets per partition
   Positions read_;
   int failures_ = 0;              // in a row, of the endpoint
   int64_t blocked_until_ns_ = 0;  // breaker, Retry-After

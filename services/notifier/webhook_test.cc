@@ -295,6 +295,48 @@ TEST_F(WebhookTest, LossOfHistoryIsCountedAndPassed) {
   notifier_.reset();
 }
 
+TEST_F(WebhookTest, ASymptomWaitsForTheEndOfItsCauseAcrossARestart) {
+  WebhookOptions all = Webhook("all");
+  all.notify_symptoms = true;
+  const auto sent_to = [&](std::string_view name) {
+    std::vector<std::string> out;
+    for (const HttpCall& call : transport_.calls()) {
+      if (call.url != Cat("https://", name, ".example/hook")) continue;
+      const IssueEvent event = *cloudevents::DecodeCloudEvent(call.body);
+      out.push_back(Cat(event.rule, "#", event.sequence));
+    }
+    return out;
+  };
+  Run({Webhook(), all});
+  const IssueEvent cause = MakeEvent("a", "cause", 1);
+  IssueEvent symptom = MakeEvent("a", "symptom", 1);
+  IssueEvent other = MakeEvent("a", "other", 1);
+  symptom.root_cause = other.root_cause = cause.id;
+  Publish(&log_, cause);
+  Publish(&log_, symptom);
+  Publish(&log_, other);
+  Pass([&] { return Stored("w") == 3 && Stored("all") == 3; });
+  EXPECT_THAT(sent_to("w"), ElementsAre("cause#1"));
+  telemetry::Exposition exposition;
+  notifier_->RegisterMetrics(&exposition);
+  EXPECT_THAT(exposition.Render(),
+              HasSubstr("pitwall_webhook_suppressed_total{webhook=\"w\"} 2\n"));
+  EXPECT_THAT(exposition.Render(), HasSubstr("pitwall_webhook_withheld_issues{webhook=\"w\"} 2\n"));
+
+  notifier_.reset();
+  Run({Webhook(), all});
+  Publish(&log_, MakeEvent("a", "other", 2, EventType::kIssueResolved));
+  Publish(&log_, MakeEvent("a", "cause", 3, EventType::kIssueResolved));
+  Pass([&] { return Stored("w") == 5 && Stored("all") == 5; });
+  EXPECT_THAT(sent_to("w"), ElementsAre("cause#1", "cause#3", "symptom#1"));
+  EXPECT_THAT(sent_to("all"), ElementsAre("cause#1", "symptom#1", "other#1", "other#2", "cause#3"));
+  notifier_.reset();
+  Run({Webhook(), all});
+  Publish(&log_, MakeEvent("a", "symptom", 4, EventType::kIssueResolved));
+  Pass([&] { return Stored("w") == 6 && Stored("all") == 6; });
+  EXPECT_THAT(sent_to("w"), ElementsAre("cause#1", "cause#3", "symptom#1", "symptom#4"));
+}
+
 TEST_F(WebhookTest, StopEndsACallInFlight) {
   std::atomic<bool> inside{false};
   transport_.SetScript([&](const HttpCall& call, size_t) -> StatusOr<HttpReply> {

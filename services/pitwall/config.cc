@@ -122,6 +122,7 @@ void ReadNotifier(StrictMap& map, NotifierConfig* notifier, std::vector<Problem>
     Take(entry.Strings("severities"), &webhook.severities);
     Take(entry.Strings("secrets"), &webhook.secrets);
     Take(entry.Bool("from_start"), &webhook.from_start);
+    Take(entry.Bool("notify_symptoms"), &webhook.notify_symptoms);
     if (webhook.name.empty())
       entry.Add(entry.KeyPosition("name"),
                 "a webhook needs a name: its position is stored under it");
@@ -294,7 +295,8 @@ std::string PrintConfig(const Config& c) {
   for (const WebhookConfig& w : c.notifier.webhooks) {
     CatTo(out, "    - {name: ", Text(w.name), ", url: ", Text(w.url), ", types: ", List(w.types),
           ", severities: ", List(w.severities), ", secrets: ", List(w.secrets),
-          ", from_start: ", Bool(w.from_start), "}\n");
+          ", from_start: ", Bool(w.from_start), ", notify_symptoms: ", Bool(w.notify_symptoms),
+          "}\n");
   }
   CatTo(out, "executor:\n  enabled: ", Bool(c.executor.enabled), "\n  budget: ", c.executor.budget,
         "\n  cool_down: ", FormatDuration(c.executor.cool_down_ns),

@@ -83,6 +83,7 @@ struct WebhookConfig {
   std::vector<std::string> severities;
   std::vector<std::string> secrets;  // file:<path> or env:<NAME>
   bool from_start = false;
+  bool notify_symptoms = false;  // else not while their root cause is open
 };
 
 struct NotifierConfig {

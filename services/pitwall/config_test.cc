@@ -22,6 +22,7 @@ TEST(Config, PrintedConfigurationReadsBackAsItself) {
   config.grpc.tls = {.certificate = "g.pem", .key = "g.key", .client_ca = ""};
   config.notifier.webhooks.push_back(
       {.name = "w", .url = "https://x", .types = {"issue.found"}, .secrets = {"env:S"}});
+  config.notifier.webhooks.push_back({.name = "all", .url = "https://y", .notify_symptoms = true});
   config.executor.policies.push_back({.rule = "starter/*", .mode = "live"});
   const std::string text = PrintConfig(config);
   const auto again = ParseConfig("printed", text);

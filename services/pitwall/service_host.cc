@@ -186,6 +186,7 @@ Status ServiceHost::StartNotifier() {
     hook.url = webhook.url;
     hook.severities = webhook.severities;
     hook.from_start = webhook.from_start;
+    hook.notify_symptoms = webhook.notify_symptoms;
     for (const std::string& type : webhook.types) {
       const auto parsed =
           ParseEventType(StartsWith(type, "io.pitwall.") ? type : Cat("io.pitwall.", type));

@@ -1,0 +1,85 @@
+// Which notifications a receiver is spared: those of issues whose root cause is open, and of which
+// it has heard. As Alertmanager's inhibition, with the causes that the engine found.
+//
+// A function of the topic's events in their order, so that a restart that reads the recent ones
+// again knows what was sent:
+//  * What is found while its root cause is open is withheld; when the cause ends first, the first
+//    and the newest of the withheld events are sent, with their own ids.
+//  * What was notified before its cause came is told its end in any case.
+//  * A cause that the receiver does not get (its severity is filtered out) suppresses nothing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "services/base/strings.h"
+#include "services/notifier/event_window.h"
+
+namespace pitwall::notifier {
+
+// Of one receiver. Knows at most `max_issues` open issues: of those heard of least lately what was
+// withheld is sent, and then they are forgotten. Not thread-safe.
+class Inhibition {
+ public:
+  // `severities`: those that the receiver gets; empty: all.
+  Inhibition(std::vector<std::string> severities, size_t max_issues);
+
+  // The next event of its partition. Appends what is to be sent now, in order; events that were
+  // withheld come with the offset of the newest event fed, which must not count as delivered
+  // before them.
+  void Feed(FeedItem item, std::vector<FeedItem>* send);
+  // Everything of a partition that there is has been fed: what hangs on the rest of a tick is
+  // decided.
+  void Settle(int32_t partition, std::vector<FeedItem>* send);
+  // The offset of the first event of a partition on which something undecided hangs; INT64_MAX:
+  // nothing does.
+  int64_t UndecidedFrom(int32_t partition) const;
+
+  uint64_t suppressed() const { return suppressed_; }  // events withheld so far
+  size_t withheld() const { return withheld_; }        // issues that the receiver does not know of
+
+ private:
+  struct Issue {
+    std::string root_cause;
+    bool heard = false;                   // the receiver gets its severity
+    bool notified = false;                // some event of it was sent
+    std::optional<FeedItem> first, last;  // withheld; `first` only of those never notified
+    uint64_t undecided = 0;               // withheld events that Settle has not seen
+    int64_t time_ns = 0;                  // of its newest event
+  };
+  // The events of one job at one time come together: an evaluation, or the end of a job. Only after
+  // the last of them is it known which causes are open.
+  struct Tick {
+    std::string job;
+    int64_t time_ns = INT64_MIN;
+    int64_t newest_offset = 0;
+    int64_t undecided_from = INT64_MAX;
+    std::vector<std::string> doubtful;  // ids of issues
+  };
+
+  void OnOpen(const std::string& id, FeedItem item, Tick* tick, std::vector<FeedItem>* send);
+  void OnResolved(const std::string& id, FeedItem item, Tick* tick, std::vector<FeedItem>* send);
+  void Decide(Tick* tick, std::vector<FeedItem>* send);
+  bool IsInhibited(const std::string& id, const Issue& issue) const;
+  void Withhold(Issue* issue, FeedItem item);
+  void Release(Issue* issue, int64_t offset, std::vector<FeedItem>* send);
+  void SetRootCause(const std::string& id, Issue* issue, const std::string& root_cause);
+  void Forget(const std::string& id);
+
+  const std::vector<std::string> severities_;
+  const size_t max_issues_;
+  std::vector<Tick> ticks_;                                              // by partition
+  absl::btree_map<std::string, Issue> issues_;                           // open ones, by id
+  absl::btree_map<std::string, absl::btree_set<std::string>> symptoms_;  // by root cause
+  absl::btree_set<std::pair<int64_t, std::string>> by_age_;              // (time_ns, id)
+  uint64_t suppressed_ = 0;
+  size_t withheld_ = 0;
+};
+
+}  // namespace pitwall::notifier
