@@ -71,6 +71,18 @@ TEST(IssueIndex, FiltersAndPages) {
   EXPECT_THAT(Jobs(index, {}, false, 2, &after), ElementsAre("j2", "j1", "…"));
 }
 
+TEST(IssueIndex, ListsTheIssuesOfAnIncident) {
+  IssueIndex index(Limits());
+  for (int i = 0; i < 4; ++i) {
+    IssueEvent event = MakeEvent(Cat("j", i), "r", 1, EventType::kIssueFound, "warning", 1000 + i);
+    event.incident = i % 2 == 0 ? "00ff12" : "00fe12";
+    Apply(&index, event);
+  }
+  EXPECT_THAT(Jobs(index, {.incident = "00ff12"}), ElementsAre("j2", "j0"));
+  EXPECT_THAT(Jobs(index, {.incident = "00fe"}), ElementsAre("j3", "j1"));
+  EXPECT_THAT(Jobs(index, {.incident = "00fe123"}), ElementsAre());
+}
+
 TEST(IssueIndex, IsBounded) {
   IssueIndexLimits limits{3, 2, 100 * kNanosPerSecond, 200 * kNanosPerSecond, 4, 1000};
   IssueIndex index(limits);

@@ -20,11 +20,13 @@ struct IssueFilter {
   std::string rule;
   std::string severity;
   bool include_status = false;
+  std::string incident;  // its id, or a beginning of it
 
   bool Matches(const IssueEvent& event) const {
     if (event.type == EventType::kRuleStatus && !include_status) return false;
     return (job.empty() || job == event.job) && (rule.empty() || rule == event.rule) &&
-           (severity.empty() || severity == event.severity);
+           (severity.empty() || severity == event.severity) &&
+           event.incident.compare(0, incident.size(), incident) == 0;
   }
 };
 

@@ -1,13 +1,13 @@
 // `pitwall issues list|watch`: a client of a running system.
 #include <cstdio>
 
-#include "absl/time/time.h"
 #include "services/adapters/grpc/issue_client.h"
 #include "services/base/files.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/flags.h"
+#include "services/pitwall/issue_lines.h"
 
 namespace pitwall {
 
@@ -26,6 +26,7 @@ const std::vector<FlagSpec>& IssueFlags() {
       {"job", Kind::kOne, "ID", "only this job"},
       {"rule", Kind::kOne, "RULE", "only this rule (pack/group/alert)"},
       {"severity", Kind::kOne, "SEVERITY", "only this severity"},
+      {"incident", Kind::kOne, "ID", "only this incident (or: those whose id begins so)"},
       {"status", Kind::kSwitch, "", "status changes of rules too"},
       {"all", Kind::kSwitch, "", "list: ended issues too"},
       {"from-start", Kind::kSwitch, "", "watch: first everything that the topic still holds"},
@@ -38,30 +39,40 @@ const std::vector<FlagSpec>& IssueFlags() {
   return specs;
 }
 
-std::string When(int64_t ns) {
-  return ns == 0 ? "-"
-                 : absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixNanos(ns),
-                                    absl::UTCTimeZone());
-}
-
-void Print(const IssueEvent& event, bool json) {
-  std::string line;
-  if (json) {
-    line = cloudevents::EncodeCloudEvent(event);
-  } else if (event.type == EventType::kRuleStatus) {
-    line = Cat(When(event.time_ns), "  ", RuleStatusName(event.status), "  ", event.rule, "  job ",
-               event.job, "  ", event.status_reason);
-  } else {
-    const std::string_view what = event.type == EventType::kIssueFound      ? "FOUND   "
-                                  : event.type == EventType::kIssueResolved ? "RESOLVED"
-                                                                            : "UPDATED ";
-    line = Cat(When(event.time_ns), "  ", what, "  ", event.alert, "  ", event.severity, "  job ",
-               event.job_name.empty() ? event.job : event.job_name, "  ",
-               event.type == EventType::kIssueResolved ? EndReasonName(event.end_reason)
-                                                       : std::string_view(event.summary));
-  }
+void PrintLine(const std::string& line) {
   std::fputs((line + "\n").c_str(), stdout);
   std::fflush(stdout);
+}
+
+// Asks for the root cause of `event` where it has not been seen.
+void LearnCause(const IssueEvent& event, grpc_adapter::IssueClient* client, IssueNames* names) {
+  if (event.root_cause.empty() || names->Knows(event.root_cause)) return;
+  const auto cause = client->Get(event.root_cause);
+  if (cause.ok() && !cause->empty()) {
+    names->Learn(*cause->back());
+  } else {
+    names->LearnUnknown(event.root_cause);
+  }
+}
+
+Status List(const IssueFilter& filter, bool all, bool json, grpc_adapter::IssueClient* client) {
+  IssueQuery query{.filter = filter, .include_ended = all, .page_size = 1000};
+  std::vector<IssueEventPtr> issues;
+  do {
+    ASSIGN_OR_RETURN(const IssuePage page, client->List(query));
+    issues.insert(issues.end(), page.issues.begin(), page.issues.end());
+    query.page_token = page.next_page_token;
+  } while (!query.page_token.empty());
+  if (json) {
+    for (const IssueEventPtr& event : issues) PrintLine(cloudevents::EncodeCloudEvent(*event));
+    return OkStatus();
+  }
+  IssueNames names(2 * issues.size() + 1);
+  for (const IssueEventPtr& event : issues) names.Learn(*event);
+  for (const IssueEventPtr& event : issues) LearnCause(*event, client, &names);
+  if (!filter.incident.empty()) PrintLine(IncidentLine(issues, names));
+  for (const IssueEventPtr& event : issues) PrintLine(IssueLine(*event, names));
+  return OkStatus();
 }
 
 // --count; nothing: without end. InvalidArgument.
@@ -91,23 +102,19 @@ Status Run(const std::string& verb, const Flags& flags, int64_t left) {
   const IssueFilter filter{.job = flags.One("job").value_or(""),
                            .rule = flags.One("rule").value_or(""),
                            .severity = flags.One("severity").value_or(""),
-                           .include_status = flags.Has("status")};
+                           .include_status = flags.Has("status"),
+                           .incident = flags.One("incident").value_or("")};
   const bool json = flags.Has("json");
-  if (verb == "list") {
-    IssueQuery query{.filter = filter, .include_ended = flags.Has("all"), .page_size = 1000};
-    do {
-      ASSIGN_OR_RETURN(const IssuePage page, client->List(query));
-      for (const IssueEventPtr& event : page.issues) Print(*event, json);
-      query.page_token = page.next_page_token;
-    } while (!query.page_token.empty());
-    return OkStatus();
-  }
+  if (verb == "list") return List(filter, flags.Has("all"), json, client.get());
+  IssueNames names;
   const WatchQuery query{.filter = filter,
                          .resume_token = flags.One("resume").value_or(""),
                          .from_start = flags.Has("from-start")};
   return client->Watch(query, [&](const WatchBatch& batch) {
     for (const IssueEventPtr& event : batch.events) {
-      Print(*event, json);
+      names.Learn(*event);
+      if (!json) LearnCause(*event, client.get(), &names);
+      PrintLine(json ? cloudevents::EncodeCloudEvent(*event) : IssueLine(*event, names));
       // Cut in the middle of a batch there is no token for what was printed: only whole batches
       // have one.
       if (--left == 0) return false;

@@ -131,10 +131,12 @@ void ToProto(const IssueFilter& filter, issues_v1::IssueFilter* out) {
   out->set_rule(filter.rule);
   out->set_severity(filter.severity);
   out->set_include_status(filter.include_status);
+  out->set_incident(filter.incident);
 }
 
 IssueFilter FromProto(const issues_v1::IssueFilter& filter) {
-  return {filter.job(), filter.rule(), filter.severity(), filter.include_status()};
+  return {filter.job(), filter.rule(), filter.severity(), filter.include_status(),
+          filter.incident()};
 }
 
 }  // namespace pitwall::grpc_adapter

@@ -135,7 +135,7 @@ TEST_F(IssueServerTest, ListsAndGets) {
   Run();
   const auto client = Client();
   IssueQuery query;
-  query.filter = {"j", "r", "critical", true};
+  query.filter = {"j", "r", "critical", true, "00ff"};
   query.include_ended = true;
   query.page_size = 7;
   query.page_token = "page";
@@ -147,6 +147,7 @@ TEST_F(IssueServerTest, ListsAndGets) {
   EXPECT_EQ(page->resume_token, "resume");
   EXPECT_EQ(source_.last_query.filter.severity, "critical");
   EXPECT_TRUE(source_.last_query.filter.include_status);
+  EXPECT_EQ(source_.last_query.filter.incident, "00ff");
   EXPECT_TRUE(source_.last_query.include_ended);
   EXPECT_EQ(source_.last_query.page_size, 7);
   EXPECT_EQ(source_.last_query.page_token, "page");

@@ -1,0 +1,84 @@
+#include "services/pitwall/issue_lines.h"
+
+#include <gtest/gtest.h>
+
+#include "services/base/strings.h"
+
+namespace pitwall {
+namespace {
+
+IssueEvent Event(std::string_view alert, std::string_view rank, int64_t began_s) {
+  IssueEvent e;
+  e.job = "j1";
+  e.job_name = "llm";
+  e.rule = Cat("pack/g/", alert);
+  e.alert = alert;
+  e.labels = Labels({{"alertname", alert}, {"severity", "warning"}});
+  if (!rank.empty()) e.labels = e.labels.With("rank", rank);
+  e.severity = "warning";
+  e.time_ns = e.active_since_ns = began_s * 1'000'000'000;
+  e.sequence = 1;
+  e.summary = "slow";
+  e.id = MakeEventId(e);
+  e.incident = "0123456789abcdef0123456789abcdef";
+  return e;
+}
+
+TEST(IssueLines, ASymptomNamesItsCause) {
+  const IssueEvent cause = Event("StragglerRank", "2", 1'767'225'600);
+  IssueEvent symptom = Event("StepOutlier", "", 1'767'225'601);
+  symptom.root_cause = cause.id;
+  IssueNames names;
+  EXPECT_EQ(IssueLine(symptom, names),
+            Cat("2026-01-01T00:00:01.000Z  FOUND     StepOutlier  warning  job llm  slow"
+                "  because of issue ",
+                cause.id.substr(0, 12), "  [incident 0123456789ab]"));
+  names.Learn(cause);
+  EXPECT_EQ(IssueLine(symptom, names),
+            "2026-01-01T00:00:01.000Z  FOUND     StepOutlier  warning  job llm  slow"
+            "  because of StragglerRank{rank=\"2\"}  [incident 0123456789ab]");
+  IssueEvent end = cause;
+  end.type = EventType::kIssueResolved;
+  end.end_reason = EndReason::kNoData;
+  EXPECT_EQ(IssueLine(end, names),
+            "2026-01-01T00:00:00.000Z  RESOLVED  StragglerRank  warning  job llm  no_data"
+            "  [incident 0123456789ab]");
+}
+
+TEST(IssueLines, NamesAreBounded) {
+  IssueNames names(2);
+  const IssueEvent a = Event("A", "", 1), b = Event("B", "", 1), c = Event("C", "", 1);
+  names.Learn(a);
+  names.Learn(b);
+  names.Learn(a);
+  names.LearnUnknown(c.id);
+  EXPECT_FALSE(names.Knows(a.id));
+  EXPECT_EQ(names.Name(b.id), "B");
+  EXPECT_TRUE(names.Knows(c.id));
+  EXPECT_EQ(names.Name(c.id), Cat("issue ", c.id.substr(0, 12)));
+}
+
+TEST(IssueLines, TheRootThatExplainsMost) {
+  const auto share = [](IssueEvent e) { return std::make_shared<const IssueEvent>(std::move(e)); };
+  const IssueEvent late = Event("Late", "", 20), early = Event("Early", "", 10);
+  IssueEvent s1 = Event("S1", "", 21), s2 = Event("S2", "", 22), s3 = Event("S3", "", 23);
+  std::vector<IssueEventPtr> issues = {share(late), share(early), share(s1), share(s2)};
+  IssueNames names;
+  for (const IssueEventPtr& event : issues) names.Learn(*event);
+  const std::string incident = "incident 0123456789abcdef0123456789abcdef: ";
+  EXPECT_EQ(IncidentLine({}, names), "no such incident");
+  EXPECT_EQ(IncidentLine({share(late)}, names), incident + "1 issue, no root cause known");
+  s1.root_cause = late.id;
+  s2.root_cause = early.id;
+  issues[2] = share(s1);
+  issues[3] = share(s2);
+  EXPECT_EQ(IncidentLine(issues, names),
+            incident + "4 issues, most likely root cause: Early (explains 1)");
+  s3.root_cause = late.id;
+  issues.push_back(share(s3));
+  EXPECT_EQ(IncidentLine(issues, names),
+            incident + "5 issues, most likely root cause: Late (explains 2)");
+}
+
+}  // namespace
+}  // namespace pitwall
