@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Incidents from outside: a cause on the step clock, its symptom on the time clock, `issues list`, webhooks, replay.
+
+incidents_test.py BINARY
+"""
+import http.server
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+from harness import PATIENCE, Pitwall, train, wait_for, write
+
+BINARY = None
+
+RULES = """
+groups:
+- name: steps
+  clock: step
+  interval: 1
+  rules:
+  - alert: LossExploded
+    expr: max_over_time(train_loss[20]) > 5
+    explains: [LossStaysHigh]
+    labels: {severity: critical}
+- name: times
+  interval: 1s
+  rules:
+  - alert: LossStaysHigh
+    expr: max_over_time(train_loss[30s]) > 5
+    for: 2s
+    labels: {severity: warning}
+"""
+
+CONFIG = """
+notifier:
+  allow_insecure: true
+  webhooks:
+    - {name: pager, url: "http://127.0.0.1:%(port)d/pager"}
+    - {name: archive, url: "http://127.0.0.1:%(port)d/archive", notify_symptoms: true}
+"""
+
+
+class Receiver(http.server.BaseHTTPRequestHandler):
+    received = []  # (path, what, alert)
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.received.append((self.path[1:], body["type"].rsplit(".", 1)[1], body["data"]["alert"]))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+class Incidents(unittest.TestCase):
+    def setUp(self):
+        self.work = tempfile.mkdtemp(prefix="pitwall-e2e-")
+        self.addCleanup(shutil.rmtree, self.work)
+        self.hooks = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+        self.addCleanup(self.hooks.server_close)
+        self.addCleanup(self.hooks.shutdown)
+        threading.Thread(target=self.hooks.serve_forever, daemon=True).start()
+
+    def issues(self, *flags):
+        return subprocess.run([BINARY, "issues", "list", "--target", self.pitwall.grpc, "--all"] + list(flags),
+                              stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+
+    def test_a_symptom_is_shown_with_its_cause_and_not_sent(self):
+        rules = write(os.path.join(self.work, "rules.yaml"), RULES)
+        config = write(os.path.join(self.work, "pitwall.yaml"), CONFIG % {"port": self.hooks.server_port})
+        data, socket = os.path.join(self.work, "data"), os.path.join(self.work, "c.sock")
+        self.pitwall = Pitwall(BINARY, os.path.join(self.work, "log"), "--config", config, "--data-dir", data, "--rules", rules,
+                               "--socket", socket, "--node", "n", "--interval", "200ms")
+        self.addCleanup(self.pitwall.kill)
+        self.assertEqual(train(socket, 300, nan_from=1000).wait(PATIENCE), 0)
+
+        def sent(hook):
+            return [(what, alert) for path, what, alert in list(Receiver.received) if path == hook]
+        wait_for("the ends at the archive", lambda: sum(what == "resolved" for what, _ in sent("archive")) == 2)
+        self.assertEqual({alert for _, alert in sent("archive")}, {"LossExploded", "LossStaysHigh"})
+        wait_for("the end at the pager", lambda: ("resolved", "LossExploded") in sent("pager"))
+        self.assertEqual(sent("pager"), [("found", "LossExploded"), ("resolved", "LossExploded")])
+        self.assertGreaterEqual(self.pitwall.metric("pitwall_webhook_suppressed_total"), 2)
+
+        symptom, cause = sorted((json.loads(line)["data"] for line in self.issues("--json")), key=lambda i: i["severity"],
+                                reverse=True)
+        self.assertEqual((cause["alert"], symptom["alert"]), ("LossExploded", "LossStaysHigh"))
+        self.assertEqual(cause["incident"], symptom["incident"])
+        self.assertNotIn("root_cause", cause)
+        incident = cause["incident"]
+        self.assertEqual(symptom["root_cause"], incident)  # which the cause opened
+        shown = self.issues("--incident", incident[:10])
+        self.assertEqual(len(shown), 3)
+        self.assertRegex(shown[0], r"^incident %s: 2 issues, most likely root cause: LossExploded\b.* \(explains 1\)$" % incident)
+        line = next(line for line in shown if "LossStaysHigh" in line)
+        self.assertRegex(line, r"because of LossExploded(\{.*\})?  \[incident %s\]$" % incident[:12])
+        self.assertEqual(self.issues("--incident", "0" * 32), ["no such incident"])
+
+        self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
+        verified = subprocess.run([BINARY, "backtest", "--verify", "--input", data], stdout=subprocess.PIPE, text=True)
+        self.assertEqual(verified.returncode, 0, verified.stdout)
+
+
+if __name__ == "__main__":
+    BINARY = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
