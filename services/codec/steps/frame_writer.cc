@@ -7,7 +7,8 @@
 
 namespace pitwall::steps {
 
-size_t FrameWriter::Write(std::vector<Row> rows, uint64_t schema_id, size_t width, Batch* batch) {
+size_t FrameWriter::Write(std::vector<Row> rows, uint64_t schema_id, size_t width, size_t max_cells,
+                          Batch* batch) {
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
     return std::tie(a.time_ns, a.mode, a.step) < std::tie(b.time_ns, b.mode, b.step);
   });
@@ -22,7 +23,7 @@ size_t FrameWriter::Write(std::vector<Row> rows, uint64_t schema_id, size_t widt
     if (kept != i) rows[kept] = std::move(rows[i]);
     ++kept;
   }
-  const size_t fit = std::max<size_t>(1, max_cells_ / width);
+  const size_t fit = max_cells / width;
   const size_t dropped = kept > fit ? kept - fit : 0;
   kept -= dropped;
 

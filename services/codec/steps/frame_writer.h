@@ -22,16 +22,16 @@ struct Row {
 // Owns what the frames of its last Write point into. Not thread-safe.
 class FrameWriter {
  public:
-  // Of one Write, and of one frame, so that a batch can be cut between frames.
-  FrameWriter(size_t max_cells, size_t cells_per_frame)
-      : max_cells_(max_cells), cells_per_frame_(cells_per_frame) {}
+  // Of one frame, so that a batch can be cut between frames.
+  explicit FrameWriter(size_t cells_per_frame) : cells_per_frame_(cells_per_frame) {}
 
   // Appends the rows to batch->frames, in the order of time, then mode and step; rows of one
-  // moment, mode and step become one. Returns how many of the last rows found no room.
-  size_t Write(std::vector<Row> rows, uint64_t schema_id, size_t width, Batch* batch);
+  // moment, mode and step become one. Returns how many of the last rows found no room in
+  // `max_cells`.
+  size_t Write(std::vector<Row> rows, uint64_t schema_id, size_t width, size_t max_cells,
+               Batch* batch);
 
  private:
-  const size_t max_cells_;
   const size_t cells_per_frame_;
   std::vector<int64_t> times_;
   std::vector<int64_t> steps_;

@@ -12,6 +12,7 @@
 #include "services/base/strings.h"
 #include "services/codec/steps/frame_writer.h"
 #include "services/codec/steps/phase_timeline.h"
+#include "services/codec/steps/row_streams.h"
 #include "services/codec/steps/series_columns.h"
 #include "services/codec/steps/series_names.h"
 #include "services/model/value.h"
@@ -34,7 +35,6 @@ int64_t SaturatingAdd(int64_t a, int64_t b) {
 double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 struct HeldValue {
-  uint32_t column = 0;
   int64_t time_ns = 0;
   double value = 0;
 };
@@ -49,7 +49,7 @@ struct PhasePart {
 struct OpenStep {
   std::vector<int64_t> sums;  // per phase, -1: none; of spans from flushes before
   std::vector<PhasePart> parts;
-  std::vector<HeldValue> values;
+  absl::btree_map<uint32_t, HeldValue> values;  // by column, the last one of each
 };
 
 struct PendingValue {
@@ -83,22 +83,21 @@ struct StepSeries::Impl {
   explicit Impl(const Options& o)
       : options(o),
         rank(Cat(o.rank)),
-        columns(o.first_stream),
+        columns(o.first_stream, o.first_stream + 2, o.max_cells, o.cells_per_frame),
         states(o.first_stream + 1),
-        row_writer(o.max_cells, o.cells_per_frame),
-        state_writer(o.max_cells, o.cells_per_frame) {
+        state_writer(o.cells_per_frame) {
     floor_ns = options.promised_ns;
     resuming = options.resumed;
-    step_column = columns.Column(Series("train_step"), SeriesKind::kGauge);
-    duration_column = columns.Column(Series("train_step_duration_seconds"), SeriesKind::kGauge);
+    step_column = columns.MainColumn(Series("train_step"), SeriesKind::kGauge);
+    duration_column = columns.MainColumn(Series("train_step_duration_seconds"), SeriesKind::kGauge);
     if (options.world_size > 0) {
-      world_column = columns.Column(Series("train_world_size"), SeriesKind::kGauge);
+      world_column = columns.MainColumn(Series("train_world_size"), SeriesKind::kGauge);
     }
   }
 
   const Options options;
   const std::string rank;
-  SeriesColumns columns;
+  RowStreams columns;
   SeriesColumns states;
   uint32_t step_column = 0;
   uint32_t duration_column = 0;
@@ -121,7 +120,6 @@ struct StepSeries::Impl {
   std::vector<PendingValue> values;
   std::vector<Row> rows;
   std::array<uint64_t, kDrops> drops{};
-  FrameWriter row_writer;
   FrameWriter state_writer;
 
   void Count(Drop drop, uint64_t n = 1) { drops[static_cast<size_t>(drop)] += n; }
@@ -162,7 +160,7 @@ struct StepSeries::Impl {
     }
     const int phase = static_cast<int>(phases.size());
     phases.emplace(std::string(name), phase);
-    phase_columns.push_back(columns.Column(
+    phase_columns.push_back(columns.MainColumn(
         Series("train_phase_duration_seconds").With("phase", name), SeriesKind::kGauge));
     states.Column(Series("train_phase_state").With("phase", name), SeriesKind::kGauge);
     return phase;
@@ -216,21 +214,25 @@ struct StepSeries::Impl {
     labels.push_back({"rank", rank});
     labels.push_back({"mode", value.step != kNoStep && value.mode.empty() ? "train" : value.mode});
     const Labels series = Labels::FromPairs(std::move(labels));
-    if (const auto column = columns.Find(series)) return column;
-    if (metrics >= options.max_metrics) {
-      Count(Drop::kTooManyMetrics);
-      return std::nullopt;
+    if (const auto column = columns.Find(value.metric, series)) return column;
+    std::optional<uint32_t> column;
+    if (metrics < options.max_metrics) {
+      const SeriesKind kind =
+          EndsWith(value.metric, "_total") ? SeriesKind::kCounter : SeriesKind::kGauge;
+      const bool narrow = value.labels.empty() && columns.main_columns() < kMaxWideColumns;
+      column =
+          narrow ? columns.MainColumn(series, kind) : columns.AddWide(value.metric, series, kind);
     }
-    ++metrics;
-    return columns.Column(
-        series, EndsWith(value.metric, "_total") ? SeriesKind::kCounter : SeriesKind::kGauge);
+    if (!column.has_value()) Count(Drop::kTooManyMetrics);
+    metrics += column.has_value() ? 1 : 0;
+    return column;
   }
 
   void CloseSteps();
   void PlaceValues(bool finish);
   void ReleaseHeld(bool finish);
   void RepeatStep(int64_t promise_ns);
-  void WriteRows(Batch* batch);
+  void WriteRows(bool repeat_schemas, Batch* batch);
   void WriteStates(int64_t promise_ns, Batch* batch);
   void Flush(int64_t promise_ns, bool repeat_schemas, bool finish, Batch* batch);
 };
@@ -269,7 +271,7 @@ void StepSeries::Impl::CloseSteps() {
         mode.phases[static_cast<size_t>(part.phase)] = true;
         return true;
       });
-      for (const HeldValue& held : known.values) row.cells.emplace_back(held.column, held.value);
+      for (const auto& [column, held] : known.values) row.cells.emplace_back(column, held.value);
       known.values.clear();
       if (known.parts.empty()) open.erase(it);
     }
@@ -287,8 +289,8 @@ void StepSeries::Impl::CloseSteps() {
         ++old;
         continue;
       }
-      for (const HeldValue& held : old->second.values) {
-        values.push_back({held.column, std::max(held.time_ns, floor_ns + 1), held.value,
+      for (const auto& [column, held] : old->second.values) {
+        values.push_back({column, std::max(held.time_ns, floor_ns + 1), held.value,
                           old->first.second, step.mode});
       }
       old = open.erase(old);
@@ -314,14 +316,7 @@ void StepSeries::Impl::PlaceValues(bool finish) {
       }
       if (!finish && modes[static_cast<size_t>(value.mode)].open_step == value.step) {
         if (OpenStep* step = Open(value.mode, value.step)) {
-          const auto twin =
-              std::find_if(step->values.begin(), step->values.end(),
-                           [&](const HeldValue& held) { return held.column == value.column; });
-          if (twin != step->values.end()) {
-            *twin = {value.column, value.time_ns, value.value};
-          } else {
-            step->values.push_back({value.column, value.time_ns, value.value});
-          }
+          step->values[value.column] = {value.time_ns, value.value};
           continue;
         }
       }
@@ -339,12 +334,12 @@ void StepSeries::Impl::PlaceValues(bool finish) {
 void StepSeries::Impl::ReleaseHeld(bool finish) {
   for (auto& [key, step] : open) {
     if (!finish && modes[static_cast<size_t>(key.first)].open_step == key.second) continue;
-    for (const HeldValue& held : step.values) {
+    for (const auto& [column, held] : step.values) {
       HasSteps(key.first);
       rows.push_back({std::max(held.time_ns, floor_ns + 1),
                       key.second,
                       NameOf(key.first),
-                      {{held.column, held.value}}});
+                      {{column, held.value}}});
     }
     step.values.clear();
   }
@@ -372,12 +367,11 @@ void StepSeries::Impl::RepeatStep(int64_t promise_ns) {
   rows.push_back(std::move(row));
 }
 
-void StepSeries::Impl::WriteRows(Batch* batch) {
+void StepSeries::Impl::WriteRows(bool repeat_schemas, Batch* batch) {
   const size_t behind =
       std::erase_if(rows, [this](const Row& row) { return row.time_ns <= floor_ns; });
   Count(Drop::kBehindPromise, behind);
-  Count(Drop::kTooManyCells,
-        row_writer.Write(std::exchange(rows, {}), columns.schema().id, columns.size(), batch));
+  Count(Drop::kTooManyCells, columns.Write(std::exchange(rows, {}), repeat_schemas, batch));
 }
 
 void StepSeries::Impl::WriteStates(int64_t promise_ns, Batch* batch) {
@@ -408,7 +402,8 @@ void StepSeries::Impl::WriteStates(int64_t promise_ns, Batch* batch) {
     }
     states_then.push_back(std::move(row));
   }
-  state_writer.Write(std::move(states_then), states.schema().id, width, batch);
+  state_writer.Write(std::move(states_then), states.schema().id, width,
+                     std::max(options.max_cells, width), batch);
 }
 
 void StepSeries::Impl::Flush(int64_t promise_ns, bool repeat_schemas, bool finish, Batch* batch) {
@@ -424,18 +419,15 @@ void StepSeries::Impl::Flush(int64_t promise_ns, bool repeat_schemas, bool finis
   values.clear();
   ReleaseHeld(finish);
   RepeatStep(promise_ns);
-  const size_t before_rows = batch->frames.size();
-  WriteRows(batch);
+  WriteRows(repeat_schemas, batch);
   const size_t before_states = batch->frames.size();
   WriteStates(promise_ns, batch);
   // A schema that nobody used yet is not worth announcing.
-  auto announce = [&](SeriesColumns& stream, bool used) {
-    if (stream.size() == 0 || (!repeat_schemas && !(used && stream.changed()))) return;
-    batch->schemas.push_back(stream.schema());
-    stream.Announced();
-  };
-  announce(columns, before_states > before_rows);
-  announce(states, batch->frames.size() > before_states);
+  const bool used = batch->frames.size() > before_states;
+  if (states.size() > 0 && (repeat_schemas || (used && states.changed()))) {
+    batch->schemas.push_back(states.schema());
+    states.Announced();
+  }
   floor_ns = promise_ns;
 }
 

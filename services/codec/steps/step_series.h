@@ -45,12 +45,14 @@ struct Options {
   // Another StepSeries before this one may have promised more than that, nobody knows how much.
   // What is added keeps it; states and repetitions, whose times are made here, must keep it too.
   bool resumed = false;
-  uint32_t first_stream = 1;  // uses this stream (steps and values) and the next (phase state)
+  // Uses this stream (steps and what is logged without labels), the next (phase state), and at most
+  // kMaxWideStreams behind it (what is logged with labels).
+  uint32_t first_stream = 1;
   size_t max_phases = 64;
-  size_t max_metrics = 1024;                 // logged series
-  size_t max_open_steps = 1024;              // steps of which something is known, but not their end
-  size_t max_cells = 1u << 20;               // values in the frames of one Flush
-  size_t cells_per_frame = 1u << 15;         // frames are cut there, so that a batch can be cut too
+  size_t max_metrics = 16384;         // logged series
+  size_t max_open_steps = 1024;       // steps of which something is known, but not their end
+  size_t max_cells = 1u << 20;        // values in the frames of one Flush, for each of these three
+  size_t cells_per_frame = 1u << 15;  // frames are cut there, so that a batch can be cut too
   int64_t state_repeat_ns = 10'000'000'000;  // design: at least every 15 s
   int64_t min_state_ns = 1'000'000;  // states that end sooner are not told: gaps between phases
 };
