@@ -55,6 +55,7 @@ class Client:
 _exit = _Exit()
 client = None    # the one of this process, or None: then every public function does nothing
 recorder = None  # client.recorder, one look-up less on the hot path
+before_end = []  # called without arguments before the client ends: what is still under way is recorded then
 
 
 def begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, queue, step_lag):
@@ -79,6 +80,12 @@ def begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, qu
 def end(reason, timeout=1.0):
     """Sends what is left and the Goodbye. Nothing is recorded after it."""
     global client, recorder
+    if client is not None:
+        for function in list(before_end):
+            try:
+                function()
+            except Exception:
+                logger.debug("pitwall: something was not recorded at the end", exc_info=True)
     ending, client, recorder = client, None, None
     if ending is not None:
         ending.sender.stop(reason, timeout)

@@ -39,10 +39,11 @@ class _Step:
 class _Mode:
     """The step count of one mode."""
 
-    __slots__ = ("name", "current", "next", "open")
+    __slots__ = ("name", "current", "next", "open", "floor")
 
     def __init__(self, name):
         self.name = name
+        self.floor = 0  # what was promised before the lag grew
         self.current = -1  # the newest step that began
         self.next = 0
         self.open = None  # the _Step that runs
@@ -69,6 +70,9 @@ class Recorder:
         self._thread = _Thread()
         self._training_phases = self._thread.phases  # the list of the thread whose phase is reported as running
         self._finished = False
+
+    def now(self):
+        return self._now()
 
     # Steps.
 
@@ -114,32 +118,65 @@ class Recorder:
                 mode.open = None
                 mode.next = step.number + (1 if step.worked else 0)
 
+    def step_number(self, mode, open_only=False):
+        """The step of the mode that runs, or ran last; None if there is none."""
+        with self._lock:
+            known = self._modes.get(mode)
+            if known is None:
+                return None
+            if known.open is not None:
+                return known.open.number
+            return None if open_only or known.current < 0 else known.current
+
+    def allow_late(self, steps):
+        """Values may come at least so many steps late from here on: promises stay behind by that."""
+        with self._lock:
+            if steps > self._lag:
+                for mode in self._modes.values():
+                    mode.floor = self._below(mode)
+                self._lag = steps
+
     # Phases.
 
-    def begin_phase(self, name):
+    def thread_phases(self):
+        """The calling thread's nesting of phases, for begin_phase() and end_phase() from another thread."""
+        return self._thread.phases
+
+    def in_phase(self, name):
+        return any(phase[0] == name for phase in self._thread.phases)
+
+    def begin_phase(self, name, phases=None, mode=None):
+        """phases: another thread's, as thread_phases() gave them; then its mode too."""
         with self._lock:
-            thread = self._thread
-            mode = self._modes.get(thread.mode)
-            phase = (name, self._now(), thread.mode, mode.open if mode else None)
-            if len(thread.phases) < MAX_DEPTH:
-                thread.phases.append(phase)
+            if phases is None:
+                phases = self._thread.phases
+            if mode is None:
+                mode = self._thread.mode
+            known = self._modes.get(mode)
+            phase = (name, self._now(), mode, known.open if known else None)
+            if len(phases) < MAX_DEPTH:
+                phases.append(phase)
             return phase
 
-    def end_phase(self, phase, record=True):
+    def end_phase(self, phase, record=True, phases=None):
+        """Returns how long it took, in nanoseconds."""
         with self._lock:
-            phases = self._thread.phases
+            if phases is None:
+                phases = self._thread.phases
             while phase in phases:  # also ends inner ones whose end was never called
                 phases.pop()
-            if not record:
-                return
             name, start, mode, step = phase
+            if not record:
+                return 0
             plus_one = 0
             if step is not None:
                 if name != "dataloader":
                     step.worked = True
                 if step.number >= self._below(self._modes[mode]):
                     plus_one = step.number + 1  # else the step was promised to be over
-            self._put(Item(KIND_PHASE, name, start, self._now(), plus_one, mode, None, ()))
+            end = self._now()
+            self._put(Item(KIND_PHASE, name, start, end, plus_one, mode, None, ()))
+            return end - start
 
     # Values.
 
@@ -164,7 +201,25 @@ class Recorder:
             for metric, value in pairs:
                 self._put(Item(0, metric, now, now, plus_one, name, value, labels))
 
+    def record(self, values, mode, number):
+        """values: (metric, labels, float), all of one step of a mode that has begun; it is not corrected by them."""
+        with self._lock:
+            known = self._modes.get(mode)
+            plus_one = 0
+            if known is not None and number is not None:
+                if known.open:
+                    known.open.worked = True
+                if number >= self._below(known):
+                    plus_one = number + 1
+            now = self._now()
+            for metric, labels, value in values:
+                self._put(Item(0, metric, now, now, plus_one, mode, value, labels))
+
     # Modes.
+
+    def mode(self):
+        """The thread's mode."""
+        return self._thread.mode
 
     def set_mode(self, name):
         """Sets the thread's mode and returns the one before."""
@@ -211,7 +266,9 @@ class Recorder:
         return name, start, step.number + 1 if step else 0, mode
 
     def _below(self, mode):
-        return mode.current + 1 if self._finished else max(0, mode.current - self._lag)
+        if self._finished:
+            return mode.current + 1
+        return max(0, min(mode.current, max(mode.current - self._lag, mode.floor)))
 
     def _mode(self, name):
         mode = self._modes.get(name)

@@ -1,0 +1,225 @@
+"""watch_collectives(): what a process spends in the functions of torch.distributed.
+
+The functions are replaced in the module torch.distributed, so calls through it are seen
+(`torch.distributed.all_reduce(…)`); a name imported from it before is not. With gloo a call returns when it is done.
+With NCCL it returns when it is launched: its time is that of the launch, and the wait shows in whatever needs the result.
+A call with async_op=True is timed until it returns, and its wait() again as a phase "collective".
+"""
+import functools
+import threading
+
+import torch
+import torch.distributed as distributed
+
+from . import _lifecycle
+from ._guard import swallow
+
+FUNCTIONS = ("all_reduce", "all_reduce_coalesced", "all_gather", "all_gather_into_tensor", "_all_gather_base",
+             "all_gather_coalesced", "all_gather_object", "reduce_scatter", "reduce_scatter_tensor",
+             "_reduce_scatter_base", "broadcast", "broadcast_object_list", "barrier", "monitored_barrier", "all_to_all",
+             "all_to_all_single", "reduce", "gather", "gather_object", "scatter", "scatter_object_list")
+SIZES = ((1 << 10, "1KiB"), (32 << 10, "32KiB"), (1 << 20, "1MiB"), (32 << 20, "32MiB"), (1 << 30, "1GiB"))
+MAX_GROUPS = 64
+
+compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
+_lock = threading.Lock()
+_depth = threading.local()
+_users = 0
+_originals = {}
+_operations = {}  # recorder's id and group -> collectives begun
+_labels = {}
+
+
+def watch(ddp):
+    """Replaces the functions, once however often it is called. Returns a handle with close()."""
+    global _users
+    with _lock:
+        _users += 1
+        if _users == 1:
+            for name in FUNCTIONS:
+                original = getattr(distributed, name, None)
+                if callable(original):
+                    _originals[name] = original
+                    setattr(distributed, name, _timed(name.lstrip("_"), original))
+    if ddp is not None:
+        _hook_buckets(ddp)
+    return Watch()
+
+
+class Watch:
+    def __init__(self):
+        self._open = True
+
+    def close(self):
+        """The last handle's close() puts the functions back."""
+        global _users
+        with _lock:
+            if not self._open:
+                return
+            self._open = False
+            _users -= 1
+            if _users:
+                return
+            for name, original in _originals.items():
+                if getattr(getattr(distributed, name), "_pitwall", None) is original:  # nobody wrapped it again
+                    setattr(distributed, name, original)
+            _originals.clear()
+
+
+def _timed(operation, original):
+    @functools.wraps(original)
+    def call(*arguments, **named):
+        if compiling() or _lifecycle.recorder is None or getattr(_depth, "inside", False):
+            return original(*arguments, **named)
+        timing = _begin(operation, arguments, named)
+        _depth.inside = True
+        try:
+            result = original(*arguments, **named)
+        finally:
+            _depth.inside = False
+            _end(timing)
+        if hasattr(result, "wait") and named.get("async_op"):
+            return _Work(result)
+        return result
+    call._pitwall = original
+    return call
+
+
+class _Work:
+    """A work that is under way; its wait() is a phase."""
+
+    def __init__(self, work):
+        self._work = work
+
+    def __getattr__(self, name):
+        return getattr(self._work, name)
+
+    def wait(self, *arguments, **named):
+        from ._loop import phase
+        with phase("collective"):
+            return self._work.wait(*arguments, **named)
+
+
+def _begin(operation, arguments, named):
+    """-> what _end() needs, or None."""
+    try:
+        recorder = _lifecycle.recorder
+        group = _group(arguments, named)
+        name, size = _group_name(group), max(
+            [_bytes(value) for value in (*arguments, *named.values())], default=0)
+        _count(recorder, name)
+        return recorder, recorder.begin_phase("collective"), name, operation, size, group
+    except Exception:
+        swallow("watch_collectives")
+        return None
+
+
+def _end(timing):
+    if timing is None:
+        return
+    try:
+        recorder, phase, name, operation, size, group = timing
+        seconds = recorder.end_phase(phase) / 1e9
+        _tell(recorder, name, operation, size, seconds, group)
+    except Exception:
+        swallow("watch_collectives")
+
+
+def _count(recorder, group):
+    with _lock:
+        if len(_operations) > 4 * MAX_GROUPS:
+            _operations.clear()
+        key = (id(recorder), group)
+        _operations[key] = count = _operations.get(key, 0) + 1
+    _record(recorder, [("train_collective_operations_total", (("group", group),), float(count))])
+
+
+def _tell(recorder, name, operation, size, seconds, group):
+    bucket = next((label for most, label in SIZES if size <= most), "more")
+    labels = _labels.get((name, operation, bucket))
+    if labels is None:
+        labels = (("group", name), ("op", operation), ("size", bucket))
+        if len(_labels) < 4096:
+            _labels[name, operation, bucket] = labels
+    values = [("train_collective_duration_seconds", labels, seconds)]
+    if size and seconds > 0:
+        values.append(("train_collective_bus_bandwidth_bytes_per_second", labels,
+                       size / seconds * _bus_factor(operation, distributed.get_world_size(group))))
+    _record(recorder, values)
+
+
+def _record(recorder, values):
+    mode = recorder.mode()
+    recorder.record(values, mode, recorder.step_number(mode))
+
+
+def _bus_factor(operation, ranks):
+    """Of nccl-tests: what a link carries for each byte of the whole message."""
+    if operation.startswith("all_reduce"):
+        return 2 * (ranks - 1) / ranks
+    if operation.startswith(("all_gather", "reduce_scatter", "all_to_all")):
+        return (ranks - 1) / ranks
+    return 1.0
+
+
+def _group(arguments, named):
+    group = named.get("group")
+    if group is None:
+        group = next((value for value in arguments if isinstance(value, distributed.ProcessGroup)), None)
+    return group
+
+
+def _group_name(group):
+    """The same on all ranks of the group."""
+    world = distributed.distributed_c10d
+    if group is None or group is distributed.group.WORLD:
+        return "default"
+    names = getattr(getattr(world, "_world", None), "pg_names", None) or getattr(world, "_pg_names", {})
+    try:
+        return str(names[group])[:64]
+    except (KeyError, TypeError):
+        return str(getattr(group, "group_name", "") or "other")[:64]
+
+
+def _bytes(value):
+    if isinstance(value, torch.Tensor):
+        return value.numel() * value.element_size()
+    if isinstance(value, (list, tuple)):
+        return sum(_bytes(part) for part in value)
+    return 0
+
+
+def _hook_buckets(ddp):
+    """Each bucket of gradients: the mean over the ranks, as DDP computes it without a hook, and its time."""
+    group = ddp.process_group
+    ranks = distributed.get_world_size(group)
+    name = _group_name(group)
+
+    def reduce_bucket(_, bucket):
+        recorder = _lifecycle.recorder
+        buffer = bucket.buffer()
+        begin = _started(recorder, name)
+        buffer.div_(ranks)
+        original = _originals.get("all_reduce", distributed.all_reduce)
+        future = original(buffer, group=group, async_op=True).get_future()
+
+        def done(finished):
+            result = finished.value()[0]
+            if begin is not None:
+                try:
+                    _tell(recorder, name, "all_reduce", _bytes(buffer), (recorder.now() - begin) / 1e9, group)
+                except Exception:
+                    swallow("watch_collectives")
+            return result
+        return future.then(done)
+    ddp.register_comm_hook(None, reduce_bucket)
+
+
+def _started(recorder, name):
+    try:
+        if recorder is not None:
+            _count(recorder, name)
+            return recorder.now()
+    except Exception:
+        swallow("watch_collectives")
+    return None

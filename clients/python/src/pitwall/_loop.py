@@ -1,0 +1,242 @@
+"""What the training loop is written with: steps, phases and modes.
+
+Each is thin over the Recorder, does nothing before init(), and never raises into the loop.
+"""
+import functools
+import inspect
+
+from . import _lifecycle, _loader
+from ._guard import MAX_STEP, swallow
+
+
+class _Phase:
+    __slots__ = ("_name", "_begun")
+
+    def __init__(self, name):
+        self._name = name
+        self._begun = None
+
+    def __enter__(self):
+        try:
+            recorder = _lifecycle.recorder
+            self._begun = (recorder, recorder.begin_phase(self._name)) if recorder is not None else None
+        except Exception:
+            swallow("phase")
+        return self
+
+    def __exit__(self, *_):
+        try:
+            if self._begun is not None:
+                recorder, begun = self._begun
+                self._begun = None
+                recorder.end_phase(begun)
+        except Exception:
+            swallow("phase")
+
+    def __call__(self, function):
+        name = self._name
+        if inspect.iscoroutinefunction(function):
+            @functools.wraps(function)
+            async def timed(*args, **kwargs):
+                with _Phase(name):
+                    return await function(*args, **kwargs)
+        else:
+            @functools.wraps(function)
+            def timed(*args, **kwargs):
+                with _Phase(name):
+                    return function(*args, **kwargs)
+        return timed
+
+
+def phase(name):
+    """Times a part of a step: `with phase("forward"): ...`, or `@phase("forward")` on a function.
+
+    Usual names: dataloader, forward, backward, optimizer, collective, checkpoint, eval. Phases may nest; each is
+    counted in full. A phase outside any step, or whose step was over long ago, is sent without a step.
+    """
+    try:
+        return _Phase(name if type(name) is str else str(name))
+    except Exception:
+        swallow("phase")
+        return _Phase("unknown")
+
+
+class _StepContext:
+    __slots__ = ("_number", "_begun")
+
+    def __init__(self, number):
+        self._number = number
+        self._begun = None
+
+    def __enter__(self):
+        try:
+            recorder = _lifecycle.recorder
+            begun = recorder.begin_step(step_number(self._number)) if recorder is not None else None
+            self._begun = (recorder, begun) if begun is not None else None
+        except Exception:
+            swallow("step")
+        return self
+
+    def __exit__(self, kind, *_):
+        try:
+            if self._begun is not None:
+                recorder, begun = self._begun
+                self._begun = None
+                if kind is None:
+                    recorder.end_step(begun)
+                else:
+                    recorder.drop_step(begun)  # a step that failed was not finished
+        except Exception:
+            swallow("step")
+
+
+def step(number=None):
+    """One step of a loop that has no loader: `with pitwall.step(): ...`. Counts by itself, unless given a number."""
+    return _StepContext(number)
+
+
+class _Steps:
+    """The iterable that steps() returns."""
+
+    def __init__(self, loader, start):
+        self._loader = loader
+        self._start = start
+
+    def __iter__(self):
+        iterator = iter(self._loader)
+        start = self._start
+        facts = _loader.Facts(self._loader)
+        while True:
+            recorder, step_begun, phase_begun = _begin_fetch(start)
+            start = None
+            try:
+                batch = next(iterator)
+            except StopIteration:
+                _drop_fetch(recorder, step_begun, phase_begun)
+                return
+            except BaseException:
+                _drop_fetch(recorder, step_begun, phase_begun)
+                raise
+            _end_fetch(recorder, step_begun, phase_begun)
+            facts.tell(recorder)
+            try:
+                yield batch
+            except GeneratorExit:
+                # The loop was left. If the body had done anything, take the step as done: `break` at its end is usual.
+                _leave_step(recorder, step_begun)
+                raise
+            _end_step(recorder, step_begun)
+
+
+class _SizedSteps(_Steps):
+    def __len__(self):
+        return len(self._loader)
+
+
+def steps(loader, start=None):
+    """Iterates over the loader; each item is a step: the wait for it (phase "dataloader") and the loop's body.
+
+    Counting goes on over several calls (epochs), and separately for each mode. start: number of the first step, when
+    training resumes from a checkpoint; one below the last step is taken as a roll-back.
+    """
+    return (_SizedSteps if hasattr(loader, "__len__") else _Steps)(loader, start)
+
+
+def _begin_fetch(start):
+    try:
+        recorder = _lifecycle.recorder
+        if recorder is not None:
+            step_begun = recorder.begin_step(step_number(start), fetching=True)
+            return recorder, step_begun, recorder.begin_phase("dataloader")
+    except Exception:
+        swallow("steps")
+    return None, None, None
+
+
+def _end_fetch(recorder, step_begun, phase_begun):
+    try:
+        if recorder is not None:
+            if step_begun is not None:
+                recorder.confirm_step(step_begun)
+            recorder.end_phase(phase_begun)
+    except Exception:
+        swallow("steps")
+
+
+def _drop_fetch(recorder, step_begun, phase_begun):
+    try:
+        if recorder is not None:
+            recorder.end_phase(phase_begun, record=False)
+            if step_begun is not None:
+                recorder.drop_step(step_begun)
+    except Exception:
+        swallow("steps")
+
+
+def _end_step(recorder, step_begun):
+    try:
+        if step_begun is not None:
+            recorder.end_step(step_begun)
+    except Exception:
+        swallow("steps")
+
+
+def _leave_step(recorder, step_begun):
+    try:
+        if step_begun is not None:
+            recorder.drop_step(step_begun, keep_if_worked=True)
+    except Exception:
+        swallow("steps")
+
+
+def step_number(number):
+    return None if number is None else min(max(int(number), 0), MAX_STEP)
+
+
+class _ModeContext:
+    """What mode() returns: used with `with`, it restores the mode before, and times a phase of the mode's name."""
+
+    __slots__ = ("_name", "_before", "_recorder", "_phase")
+
+    def __init__(self, name):
+        self._name = name
+        self._phase = None
+        self._recorder = _lifecycle.recorder
+        self._before = self._recorder.set_mode(name) if self._recorder is not None else None
+
+    def __enter__(self):
+        try:
+            if self._recorder is not None and self._before != self._name:
+                self._recorder.set_mode(self._before)  # the phase is one of the outer mode's step
+                self._phase = self._recorder.begin_phase(self._name)
+                self._recorder.set_mode(self._name)
+        except Exception:
+            swallow("mode")
+        return self
+
+    def __exit__(self, *_):
+        try:
+            if self._recorder is not None:
+                self._recorder.set_mode(self._before)
+                if self._phase is not None:
+                    self._recorder.end_phase(self._phase)
+        except Exception:
+            swallow("mode")
+
+
+class _NoMode:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
+
+
+def mode(name):
+    """Sets the mode ("train", "eval", ...) of this thread's steps and values from here on; `with mode("eval"):` for a
+    block only, which is then also a phase "eval" of the training step around it. Each mode counts its own steps."""
+    try:
+        return _ModeContext(str(name) or "train")
+    except Exception:
+        swallow("mode")
+        return _NoMode()

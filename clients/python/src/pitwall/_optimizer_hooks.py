@@ -1,0 +1,38 @@
+"""Hooks around an optimizer's step: its own where it has them (PyTorch 2.0 and later), else its method is wrapped."""
+import types
+
+
+def hook_step(optimizer, before, after):
+    """Calls before(optimizer, …) and after(optimizer, …) around each step. Returns a function that ends it."""
+    if hasattr(optimizer, "register_step_pre_hook"):
+        handles = [optimizer.register_step_pre_hook(before), optimizer.register_step_post_hook(after)]
+
+        def remove():
+            for handle in handles:
+                handle.remove()
+        return remove
+
+    original = optimizer.step
+    had = "step" in vars(optimizer)
+    active = [True]
+
+    def step(self, *arguments, **named):
+        if not active[0]:
+            return original(*arguments, **named)
+        before(self)
+        result = original(*arguments, **named)
+        after(self)
+        return result
+
+    # Learning rate schedulers look for this mark, and take the function out of the bound method.
+    step._with_counter = getattr(original, "_with_counter", False)
+    wrapped = optimizer.step = types.MethodType(step, optimizer)
+
+    def remove():
+        active[0] = False
+        if vars(optimizer).get("step") is wrapped:  # else somebody has wrapped it again
+            if had:
+                optimizer.step = original
+            else:
+                del optimizer.step
+    return remove

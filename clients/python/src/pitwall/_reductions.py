@@ -1,0 +1,165 @@
+"""What is computed of one tensor: numbers, as small tensors on its device, so that nothing waits for the device.
+
+All is computed in float32 (float64 of float64 tensors), with as few passes over the tensor as what is asked for needs.
+NaN and infinities go the way of IEEE arithmetic: the mean of a tensor with a NaN is NaN. Variances are of the
+population. Percentiles are those of a sample of at most SAMPLE elements at a fixed stride, interpolated as numpy does.
+"""
+import math
+
+import torch
+
+SAMPLE = 10000
+# Bounds of the shares of units (SageMaker Debugger's inactivity is 1 %, the layer's limit 50 %).
+SHARES = (0.0, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
+# Limits of SaturatedActivation, as they shipped.
+TANH_LIMITS = (-9.4999, 9.4999)
+SIGMOID_LIMITS = (-23.0, 16.99999)
+RTOL, ATOL = 1e-5, 1e-8  # of UnchangedTensor, and numpy's allclose
+
+_UNITS = frozenset(("unit_activity", "unit_inside"))
+
+
+class Unusable(ValueError):
+    """A tensor of a kind that has no such numbers; says which."""
+
+
+def usable(tensor):
+    """The tensor without its graph, as floating point numbers; raises Unusable."""
+    if not isinstance(tensor, torch.Tensor):
+        raise Unusable("a %s" % type(tensor).__name__)
+    if tensor.layout is not torch.strided:
+        raise Unusable("a tensor of layout %s" % str(tensor.layout).replace("torch.", ""))
+    if getattr(tensor, "is_nested", False) or tensor.is_quantized or tensor.device.type == "meta":
+        raise Unusable("a nested, quantized or meta tensor")
+    if tensor.is_complex():
+        raise Unusable("a complex tensor")
+    if type(tensor).__name__ == "DTensor":
+        raise Unusable("a tensor in parts on several devices (DTensor)")
+    tensor = tensor.detach()
+    if tensor.dtype not in (torch.float32, torch.float64):
+        tensor = tensor.float()
+    if tensor.numel() == 0:
+        raise Unusable("an empty tensor")
+    return tensor
+
+
+def reduce(tensor, wanted, bounds=(), limits=None, unit_axis=1):
+    """-> [(reduction, labels, numbers)]: labels None for a single number, else the `le` of each bucket.
+
+    tensor: from usable(). wanted: names of reductions; those of changes are not computed here. limits: of unit_inside.
+    """
+    flat = tensor.reshape(-1)
+    count = flat.numel()
+    found = []
+
+    def put(name, number, labels=None):
+        if name in wanted:
+            found.append((name, labels, number))
+
+    asked = wanted.__contains__
+    low = None
+    if asked("min") or asked("max") or asked("abs_max"):
+        low, high = torch.aminmax(flat)
+        put("min", low)
+        put("max", high)
+        if asked("abs_max"):
+            put("abs_max", torch.maximum(low.abs(), high.abs()))
+    if asked("variance") or asked("std"):
+        variance, mean = torch.var_mean(flat, unbiased=False)
+        put("variance", variance)
+        put("std", variance.sqrt())
+        put("mean", mean)
+    elif asked("mean"):
+        put("mean", flat.mean())
+    if asked("abs_variance") or asked("abs_std") or asked("abs_min"):
+        positive = flat.abs()
+        if asked("abs_min"):
+            put("abs_min", positive.min())
+        if asked("abs_variance") or asked("abs_std"):
+            variance = torch.var(positive, unbiased=False)
+            put("abs_variance", variance)
+            put("abs_std", variance.sqrt())
+        del positive
+    total = None
+    if asked("l1") or asked("abs_l1") or asked("abs_mean"):
+        total = torch.linalg.vector_norm(flat, 1)
+        put("l1", total)
+        put("abs_l1", total)
+        put("abs_mean", total / count)
+    if asked("l2") or asked("abs_l2"):
+        norm = torch.linalg.vector_norm(flat)
+        put("l2", norm)
+        put("abs_l2", norm)
+    if asked("zero_ratio"):
+        put("zero_ratio", (count - torch.count_nonzero(flat)) / count)
+    if asked("nan_ratio") or asked("nonfinite_ratio"):
+        _put_health(flat, total, put)
+    if asked("p5") or asked("p95"):
+        sample = flat[::(count + SAMPLE - 1) // SAMPLE]
+        p5, p95 = torch.quantile(sample, torch.tensor((0.05, 0.95), dtype=flat.dtype, device=flat.device))
+        put("p5", p5)
+        put("p95", p95)
+    if asked("histogram"):
+        put("histogram", _cumulative(flat, bounds), _le(bounds))
+    if asked("unit_activity"):
+        put("unit_activity", _units(tensor != 0, unit_axis), _le(SHARES))
+    if asked("unit_inside") and limits is not None:
+        put("unit_inside", _units((tensor >= limits[0]) & (tensor <= limits[1]), unit_axis), _le(SHARES))
+    return found
+
+
+def change(tensor, before, wanted):
+    """The same, for what changed since the step saved before. before: its values, of the same shape."""
+    before = usable(before.to(tensor.device, non_blocking=True)).to(tensor.dtype)
+    difference = (tensor - before).abs_()
+    count = tensor.numel()
+    found = []
+    for name, number in (("update_abs_mean", lambda: difference.mean()),
+                         ("update_l2", lambda: torch.linalg.vector_norm(difference)),
+                         ("previous_abs_mean", lambda: torch.linalg.vector_norm(before, 1) / count),
+                         ("previous_l2", lambda: torch.linalg.vector_norm(before))):
+        if name in wanted:
+            found.append((name, None, number()))
+    if "change_max" in wanted:
+        # numpy's allclose: equal infinities are close, a NaN is close to nothing.
+        ratio = difference.div_(before.abs().mul_(RTOL).add_(ATOL))
+        ratio.nan_to_num_(nan=math.inf, posinf=math.inf)
+        found.append(("change_max", None, ratio.masked_fill_(tensor == before, 0).max()))
+    return found
+
+
+def _put_health(flat, total, put):
+    if flat.device.type == "cpu":
+        # Reading a number costs nothing here: a finite sum of absolute values has finite terms only.
+        if math.isfinite(torch.linalg.vector_norm(flat, 1) if total is None else total):
+            put("nan_ratio", flat.new_zeros(()))
+            put("nonfinite_ratio", flat.new_zeros(()))
+            return
+    count = flat.numel()
+    put("nan_ratio", torch.isnan(flat).sum() / count)
+    put("nonfinite_ratio", (count - torch.isfinite(flat).sum()) / count)
+
+
+def _units(state, axis):
+    """Units whose share of True lies at or below each of SHARES, and their number. state: a tensor of bool."""
+    if state.dim() < 2:
+        axis = 0
+    axis = axis if -state.dim() <= axis < state.dim() else state.dim() - 1
+    units = state.movedim(axis, 0).reshape(state.shape[axis], -1)
+    # The share, in the precision in which it compares rightly with 0.01: k of n against the nearest double.
+    number = torch.float32 if state.device.type == "mps" else torch.float64
+    share = units.sum(1).to(number) / units.shape[1]
+    bounds = torch.tensor(SHARES, dtype=number, device=state.device)
+    below = (share[:, None] <= bounds).sum(0)
+    return torch.cat((below, torch.full((1,), share.numel(), dtype=below.dtype, device=below.device)))
+
+
+def _cumulative(flat, bounds):
+    """Elements at or below each bound, and all of them; NaN is above every bound."""
+    edges = torch.tensor(bounds, dtype=flat.dtype, device=flat.device)
+    place = torch.bucketize(flat, edges, out_int32=True)
+    return torch.bincount(place, minlength=len(bounds) + 1).cumsum(0)
+
+
+def _le(bounds):
+    return tuple("%g" % bound for bound in bounds) + ("+Inf",)

@@ -1,0 +1,251 @@
+"""Labels, predictions and inputs of a batch as numbers: what ClassImbalance, Confusion, CheckInputImages and
+NLPSequenceRatio are judged by.
+
+Takes PyTorch tensors, numpy arrays and lists (or what numpy makes an array of); needs neither library for lists. Numbers
+of a GPU's tensors wait for the GPU.
+"""
+import threading
+import weakref
+
+from . import _lifecycle
+from ._guard import MAX_STEP, swallow, tell_once
+
+MAX_CLASSES = 1024            # beyond them nothing is counted
+MAX_CONFUSION_CLASSES = 32    # a series for each pair
+MAX_CHANNELS = 64
+MAX_TOKENS = 64
+
+_lock = threading.Lock()
+_counts = weakref.WeakKeyDictionary()  # recorder -> {(mode, class): [labels, wrong ones]}
+
+
+def log_classification(labels, predictions=None, *, classes=None, step=None):
+    """Counts a batch's labels and, where predictions are given, those predicted wrongly, by class.
+
+    labels: class numbers from 0, of any shape; negative ones (ignore_index) are left out. predictions: class numbers of
+    the same shape, or scores with one axis more, the second (or, of lists, the inner one), over classes. classes: how
+    many there are; default: as many as the scores have, else as were seen. The confusion of up to 32 classes is sent.
+    """
+    recorder = _lifecycle.recorder
+    if recorder is None:
+        return
+    try:
+        classification(recorder, labels, predictions, classes, step=step)
+    except Exception:
+        swallow("log_classification")
+
+
+def log_images(batch, channel_axis=1, *, name="input", step=None):
+    """A batch of images, images first: their number, and the mean of each channel. name: the label `tensor`."""
+    recorder = _lifecycle.recorder
+    if recorder is None:
+        return
+    try:
+        images(recorder, batch, channel_axis, name, step=step)
+    except Exception:
+        swallow("log_images")
+
+
+def log_tokens(ids, watch=(0,), *, name="input", step=None):
+    """A batch of token numbers: how many, and the share of each token in watch (padding, unknown, …)."""
+    recorder = _lifecycle.recorder
+    if recorder is None:
+        return
+    try:
+        tokens(recorder, ids, watch, name, step=step)
+    except Exception:
+        swallow("log_tokens")
+
+
+def classification(recorder, labels, predictions=None, classes=None, mode=None, step=None):
+    labels = _array(labels)
+    wrong = {}
+    pairs = None
+    if predictions is not None:
+        predictions = _array(predictions)
+        if predictions.ndim == labels.ndim + 1:
+            classes = classes or int(predictions.shape[1])
+            predictions = predictions.argmax(1)
+        if tuple(predictions.shape) != tuple(labels.shape):
+            raise ValueError("labels of shape %s, predictions of shape %s"
+                             % (tuple(labels.shape), tuple(predictions.shape)))
+        pairs = _count_pairs(labels, predictions)
+        counts = {}
+        for (label, prediction), count in pairs.items():
+            counts[label] = counts.get(label, 0) + count
+            if prediction != label:
+                wrong[label] = wrong.get(label, 0) + count
+    else:
+        counts = _count(labels)
+    mode = mode or recorder.mode()
+    values = []
+    with _lock:
+        totals = _counts.setdefault(recorder, {})
+        for label in sorted(counts):
+            known = totals.get((mode, label))
+            if known is None:
+                if len(totals) >= MAX_CLASSES:
+                    tell_once("more than %d classes: the others are not counted", MAX_CLASSES)
+                    continue
+                known = totals[mode, label] = [0, 0]
+            known[0] += counts[label]
+            known[1] += wrong.get(label, 0)
+            of_class = (("class", str(label)),)
+            values.append(("train_label_samples_total", of_class, float(known[0])))
+            if pairs is not None:
+                values.append(("train_label_mispredictions_total", of_class, float(known[1])))
+    if pairs is not None:
+        highest = max([classes - 1 if classes else 0] + [max(pair) for pair in pairs])
+        if highest < MAX_CONFUSION_CLASSES:
+            # A pair that a step lacks is 0: the last step's must not stand for it.
+            for label in range(highest + 1):
+                for prediction in range(highest + 1):
+                    values.append(("train_confusion_samples", (("label", str(label)), ("prediction", str(prediction))),
+                                   float(pairs.get((label, prediction), 0))))
+        else:
+            tell_once("no confusion of more than %d classes", MAX_CONFUSION_CLASSES)
+    _send(recorder, values, mode, step)
+
+
+def images(recorder, batch, channel_axis=1, name="input", mode=None, step=None):
+    batch = _array(batch)
+    if batch.ndim < 2:
+        raise ValueError("images of shape %s" % (tuple(batch.shape),))
+    axis = channel_axis % batch.ndim
+    others = tuple(a for a in range(batch.ndim) if a != axis)
+    if batch.shape[axis] > MAX_CHANNELS or axis == 0:
+        raise ValueError("no channels on axis %d of shape %s" % (channel_axis, tuple(batch.shape)))
+    if _is_torch(batch):
+        means = (batch.detach() if batch.is_floating_point() else batch.float()).mean(others).tolist()
+    else:
+        means = batch.mean(axis=others, dtype="float64").tolist()
+    tensor = (("tensor", str(name)),)
+    values = [("train_input_images", tensor, float(batch.shape[0]))]
+    values += [("train_input_channel_mean", (("channel", str(channel)),) + tensor, float(mean))
+               for channel, mean in enumerate(means)]
+    _send(recorder, values, mode, step)
+
+
+def tokens(recorder, ids, watch=(0,), name="input", mode=None, step=None):
+    ids = _array(ids)
+    count = int(ids.numel() if _is_torch(ids) else ids.size)
+    tensor = (("tensor", str(name)),)
+    values = [("train_input_tokens", tensor, float(count))]
+    if count:
+        values += [("train_input_token_ratio", tensor + (("token", str(int(token))),), int((ids == token).sum()) / count)
+                   for token in list(watch)[:MAX_TOKENS]]
+    _send(recorder, values, mode, step)
+
+
+def _send(recorder, values, mode, step):
+    mode = mode or recorder.mode()
+    if step is None:
+        step = recorder.step_number(mode)
+    recorder.record(values, mode, None if step is None else min(max(int(step), 0), MAX_STEP))
+
+
+def _is_torch(value):
+    return type(value).__module__.partition(".")[0] == "torch" or hasattr(value, "is_floating_point")
+
+
+class _List:
+    """Just so much of an array as is needed here, for lists where numpy is not installed."""
+
+    def __init__(self, rows):
+        self.shape = _shape(rows)
+        self.ndim = len(self.shape)
+        self._rows = rows
+        self.size = 1
+        for extent in self.shape:
+            self.size *= extent
+
+    def __eq__(self, number):
+        return _List([int(value == number) for value in self.flat()])
+
+    __hash__ = None
+
+    def sum(self):
+        return sum(self.flat())
+
+    def argmax(self, axis):
+        if self.ndim != 2 or axis != 1:
+            raise ValueError("scores in lists must be one list for each label")
+        return _List([max(range(len(row)), key=row.__getitem__) for row in self._rows])
+
+    def mean(self, axis, dtype):
+        kept, = [a for a in range(self.ndim) if a not in axis]
+        sums = [0.0] * self.shape[kept]
+        for place, value in enumerate(self.flat()):
+            after = 1
+            for extent in self.shape[kept + 1:]:
+                after *= extent
+            sums[place // after % self.shape[kept]] += value
+        return _List([total * self.shape[kept] / self.size for total in sums])
+
+    def tolist(self):
+        return self._rows
+
+    def flat(self):
+        def walk(rows, depth):
+            if depth == 0:
+                yield rows
+                return
+            for row in rows:
+                yield from walk(row, depth - 1)
+        return walk(self._rows, self.ndim)
+
+
+def _shape(rows):
+    if not isinstance(rows, (list, tuple)):
+        return ()
+    inner = {_shape(row) for row in rows} or {()}
+    if len(inner) > 1:
+        raise ValueError("lists of different lengths")
+    return (len(rows),) + inner.pop()
+
+
+def _array(value):
+    return _List(value) if isinstance(value, (list, tuple)) else value
+
+
+def _flat(array):
+    if isinstance(array, _List):
+        return array.flat()
+    return array.reshape(-1).tolist()
+
+
+def _count(labels):
+    """label -> how often; negative labels are left out."""
+    if isinstance(labels, _List) or int(labels.numel() if _is_torch(labels) else labels.size) < 4096:
+        counts = {}
+        for label in _flat(labels):
+            if label >= 0:
+                counts[int(label)] = counts.get(int(label), 0) + 1
+        return counts
+    numbers, counts = _unique(labels)
+    return {int(label): int(count) for label, count in zip(numbers, counts) if label >= 0}
+
+
+def _count_pairs(labels, predictions):
+    """(label, prediction) -> how often."""
+    many = not isinstance(labels, _List) and int(labels.numel() if _is_torch(labels) else labels.size) >= 4096
+    if many and not isinstance(predictions, _List) and _is_torch(labels) == _is_torch(predictions):
+        base = max(int(predictions.max()) + 1, 1)
+        keep = (labels >= 0) & (predictions >= 0)
+        numbers, counts = _unique(labels[keep] * base + predictions[keep])
+        return {(int(number) // base, int(number) % base): int(count) for number, count in zip(numbers, counts)}
+    counts = {}
+    for label, prediction in zip(_flat(labels), _flat(predictions)):
+        if label >= 0:
+            pair = int(label), int(prediction)
+            counts[pair] = counts.get(pair, 0) + 1
+    return counts
+
+
+def _unique(array):
+    if _is_torch(array):
+        numbers, counts = array.unique(return_counts=True)
+        return numbers.tolist(), counts.tolist()
+    import numpy
+    numbers, counts = numpy.unique(array, return_counts=True)
+    return numbers.tolist(), counts.tolist()

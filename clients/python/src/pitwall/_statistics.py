@@ -1,0 +1,155 @@
+"""Statistics of the tensors of a step: computed where the tensors are, carried off each device in one piece.
+
+On the CPU they are recorded at once. From other devices they are copied into pinned memory behind the work that makes
+them, and recorded when they have come, a step later at most: training does not wait for its device.
+"""
+from collections import deque
+
+import torch
+
+from . import _lifecycle
+from ._collections import CHANGES, REDUCTIONS
+from ._guard import swallow, tell_once
+from ._reductions import SIGMOID_LIMITS, TANH_LIMITS, Unusable, change, reduce, usable
+
+MAX_TENSORS = 4096  # of one step; each has dozens of series
+
+
+class History:
+    """Copies of tensors as they were at the step saved before, on the CPU, in their own type, up to so many bytes."""
+
+    def __init__(self, most_bytes):
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._copies = {}
+
+    def exchange(self, key, tensor):
+        """Keeps a copy, and returns the one before, or None if there is none of this shape."""
+        before = self._copies.get(key)
+        if before is not None and (before.shape != tensor.shape or before.dtype != tensor.dtype):
+            self._bytes -= before.numel() * before.element_size()
+            before = self._copies.pop(key)
+        if key not in self._copies:
+            size = tensor.numel() * tensor.element_size()
+            if self._bytes + size > self._most_bytes:
+                tell_once("no changes of %s: copies of tensors are limited to %d bytes", key[1], self._most_bytes)
+                return None
+            self._bytes += size
+            before = None
+        # A new copy each time: the old one may still be on its way to the device.
+        pinned = tensor.is_cuda
+        copy = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=pinned)
+        copy.copy_(tensor.detach(), non_blocking=pinned)
+        self._copies[key] = copy
+        return before
+
+
+class Statistics:
+    """Collects what is computed of the tensors of one step, until send()."""
+
+    def __init__(self, history_bytes):
+        self._history = History(history_bytes)
+        self._labels = {}  # (collection, tensor, le) -> labels
+        self._found = []   # (metric, labels or a list of them, tensor)
+        self._ready = []   # (metric, labels, float)
+        self._seen = set()
+        self._under_way = deque()
+
+    def add(self, collections, kind_name, tensor):
+        """tensor: reduced for each of the collections, once for each name. kind_name: the tensor's name."""
+        fresh = [c for c in collections if (c.name, kind_name) not in self._seen]
+        if not fresh or tensor is None:
+            return
+        if len(self._seen) >= MAX_TENSORS:
+            tell_once("more than %d tensors in a step", MAX_TENSORS)
+            return
+        self._seen.update((c.name, kind_name) for c in fresh)
+        try:
+            with torch.no_grad():
+                numbers = usable(tensor)
+                for collection in fresh:
+                    self._add(collection, kind_name, tensor, numbers)
+        except Unusable as why:
+            tell_once("%s is left out: it is %s", kind_name, str(why))
+        except Exception:
+            swallow("the reduction of a tensor")
+
+    def _add(self, collection, name, tensor, numbers):
+        limits = TANH_LIMITS if "tanh" in name else SIGMOID_LIMITS if "sigmoid" in name else None
+        wanted = collection.reductions
+        found = reduce(numbers, wanted, collection.bounds, limits, collection.unit_axis)
+        if wanted & CHANGES:
+            before = self._history.exchange((collection.name, name), tensor)
+            if before is not None:
+                found += change(numbers, before, wanted)
+        for reduction, les, number in found:
+            labels = (self._label(collection.name, name) if les is None
+                      else [self._label(collection.name, name, le) for le in les])
+            self._found.append((REDUCTIONS[reduction], labels, number))
+
+    def add_number(self, metric, number, labels=()):
+        """A number on its own: a float, or a tensor of one element."""
+        if isinstance(number, torch.Tensor) and number.device.type != "cpu":
+            self._found.append((metric, labels, number.detach().reshape(())))
+        else:
+            self._ready.append((metric, labels, float(number)))
+
+    def send(self, mode, step):
+        """Carries what was collected to the recorder, as values of that step."""
+        found, self._found = self._found, []
+        ready, self._ready = self._ready, []
+        self._seen.clear()
+        if ready and _lifecycle.recorder is not None:
+            _lifecycle.recorder.record(ready, mode, step)
+        if not found:
+            return
+        pieces = {}
+        for entry in found:
+            pieces.setdefault((entry[2].device, entry[2].dtype), []).append(entry)
+        for (device, _), entries in pieces.items():
+            numbers = (torch.stack([entry[2] for entry in entries]) if all(e[2].dim() == 0 for e in entries)
+                       else torch.cat([entry[2].reshape(-1) for entry in entries]))
+            if device.type != "cuda":
+                _record(entries, numbers, mode, step)
+                continue
+            landing = torch.empty(numbers.shape, dtype=numbers.dtype, pin_memory=True)
+            landing.copy_(numbers, non_blocking=True)
+            arrived = torch.cuda.Event()
+            arrived.record(torch.cuda.current_stream(device))
+            self._under_way.append((arrived, entries, landing, mode, step))
+
+    def receive(self, mode=None, before=None, everything=False):
+        """Records what has come. Waits for what belongs to a step of the mode below `before`, or for everything."""
+        while self._under_way:
+            arrived, entries, landing, of_mode, step = self._under_way[0]
+            if everything or (of_mode == mode and before is not None and step is not None and step < before) \
+                    or len(self._under_way) > 64:
+                arrived.synchronize()
+            elif not arrived.query():
+                return
+            self._under_way.popleft()
+            _record(entries, landing, of_mode, step)
+
+    def _label(self, collection, tensor, le=None):
+        key = (collection, tensor, le)
+        labels = self._labels.get(key)
+        if labels is None:
+            labels = (("collection", collection), ("tensor", tensor)) if le is None else (
+                ("collection", collection), ("le", le), ("tensor", tensor))
+            if len(self._labels) < 65536:
+                self._labels[key] = labels
+        return labels
+
+
+def _record(entries, numbers, mode, step):
+    recorder = _lifecycle.recorder
+    if recorder is None:
+        return
+    numbers = iter(numbers.tolist())
+    values = []
+    for metric, labels, _ in entries:
+        if type(labels) is list:
+            values.extend((metric, pairs, float(next(numbers))) for pairs in labels)
+        else:
+            values.append((metric, labels, float(next(numbers))))
+    recorder.record(values, mode, step)

@@ -1,0 +1,429 @@
+"""watch(): the hooks on a PyTorch model, its loss and its optimizer, and what is looked at when.
+
+Always there are two hooks on the model, one on the loss module and two on the optimizer. Modules inside are hooked for
+the one forward pass whose tensors are saved, so all others cost nothing. A hook never returns anything, so it changes
+no tensor; it catches every Exception; it holds no tensor beyond its call; and a copy or a pickle of the model has hooks
+that do nothing and need no pitwall.
+"""
+import contextlib
+import weakref
+from collections import namedtuple
+
+import torch
+
+from . import _collectives, _lifecycle, _samples
+from ._collections import (BLOCK_INPUT, BLOCK_OUTPUT, GRADIENT, INPUT, LOSS, MODEL_INPUT, OPTIMIZER, OUTPUT, PARAMETER,
+                           Collection, Schedule)
+from ._guard import swallow, tell_once
+from ._optimizer_hooks import hook_step
+from ._statistics import Statistics
+from ._torch_step import Loop
+
+Options = namedtuple(
+    "Options", "every steps scaler grad_norm_every inputs labels batch_axis collectives history_bytes")
+
+LATE_STEPS = 2    # by which numbers of a GPU may come late
+FACTS_EVERY = 10  # steps between looks at inputs and at the GPU's memory
+MAX_TENSORS = 64  # of one input or output
+_PROBED = 4       # a pattern may name so many of a module's tensors by number
+
+compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
+_watched = weakref.WeakKeyDictionary()  # model -> Watch
+
+
+class Hook:
+    """A bound method as a hook. Dynamo, which traces hooks, sees it as nothing."""
+
+    def __init__(self, function):
+        self._function = function
+
+    def __call__(self, *arguments):
+        if compiling():
+            return None
+        try:
+            self._function(*arguments)
+        except Exception:
+            swallow("a hook")
+        return None
+
+    def __reduce__(self):
+        # Copies and pickles get something of the standard library that takes anything and does nothing.
+        return getattr, (contextlib.nullcontext(), "__exit__")
+
+
+def watch(model, optimizer, loss, collections, options):
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError("watch() takes a torch.nn.Module, not a %s" % type(model).__name__)
+    before = _watched.get(model)
+    if before is not None:
+        before.close()
+    optimizers = [] if optimizer is None else list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer]
+    chosen = Collection.defaults(options.every) if collections is None else list(collections)
+    watched = _watched[model] = Watch(model, optimizers, loss, chosen, options)
+    return watched
+
+
+class Watch:
+    """The handle that watch() returns. loss: what to call in place of a loss function that was given."""
+
+    def __init__(self, model, optimizers, loss, collections, options):
+        self._options = options
+        self._collections = collections
+        self._loop = Loop(options.steps is not False)
+        self._statistics = Statistics(options.history_bytes)
+        self._model, self._compiled, self._distributed = _unwrap(model)
+        self._matches = {}     # (kind, tensor's name) -> collections
+        self._plans = {}       # collections -> modules to hook for them
+        self._last = {}        # (point, mode) -> step of the last look
+        self._due_there = ()   # collections due at the optimizer
+        self._attached = []
+        self._calls = {}       # tensors seen of each module in this pass
+        self._norm = Schedule(options.grad_norm_every)
+        self._facts = Schedule(FACTS_EVERY)
+        self._norm_step = None
+        self._norm_known = False
+        self._samples = 0
+        self._gpu = next((p.device for p in model.parameters() if p.is_cuda), None)
+        self._known_recorder = None
+        self._removers = []
+        self._optimizer = optimizers[-1] if optimizers else None
+        self._points = {point: [c for c in collections if c.kinds & frozenset(kinds)] for point, kinds in (
+            ("forward", (INPUT, OUTPUT, BLOCK_INPUT, BLOCK_OUTPUT, MODEL_INPUT)), ("loss", (LOSS,)),
+            ("optimizer", (PARAMETER, GRADIENT, OPTIMIZER)))}
+        self.loss = loss
+        self._finds_loss = loss is None
+        self._install(model, optimizers, loss)
+        _lifecycle.before_end.append(self._flush)
+
+    def _install(self, model, optimizers, loss):
+        try:
+            before = model.register_forward_pre_hook(Hook(self._before_forward), with_kwargs=True)
+        except TypeError:  # before 2.0
+            before = model.register_forward_pre_hook(Hook(self._before_forward))
+        self._removers += [before.remove, model.register_forward_hook(Hook(self._after_forward)).remove]
+        if isinstance(loss, torch.nn.Module):
+            self._removers.append(loss.register_forward_hook(Hook(self._after_loss)).remove)
+        elif callable(loss):
+            self.loss = self._wrapped(loss)
+        for optimizer in optimizers:
+            last = optimizer is optimizers[-1]
+            self._removers.append(hook_step(
+                optimizer, Hook(self._before_optimizer), Hook(self._after_optimizer if last else self._after_other)))
+        if self._options.collectives and torch.distributed.is_available() and torch.distributed.is_initialized():
+            self._removers.append(_collectives.watch(None).close)
+
+    def close(self):
+        """Removes every hook. What was computed is sent."""
+        removers, self._removers = self._removers, []
+        try:
+            self._detach()
+            for remove in removers:
+                remove()
+            self._flush()
+            if self._flush in _lifecycle.before_end:
+                _lifecycle.before_end.remove(self._flush)
+        except Exception:
+            swallow("close")
+
+    def _flush(self):
+        self._statistics.receive(everything=True)
+
+    def _wrapped(self, function):
+        seen = Hook(self._on_loss)
+
+        def loss(*arguments, **named):
+            value = function(*arguments, **named)
+            seen(value, getattr(function, "__name__", "loss"), arguments)
+            return value
+        return loss
+
+    # When.
+
+    def _due(self, point, mode, step):
+        """The point's collections that save now. A step's point is asked about once."""
+        if step is None:
+            return ()
+        last = self._last.get((point, mode))
+        self._last[point, mode] = step
+        return [c for c in self._points[point]
+                if (schedule := c.schedule(mode)) is not None and schedule.due(last, step)]
+
+    def _due_often(self, schedule, point, mode, step):
+        last = self._last.get((point, mode))
+        if step is None or not schedule.every:
+            return False
+        self._last[point, mode] = step
+        return schedule.due(last, step)
+
+    def _matching(self, collections, kind, name):
+        matches = self._matches.get((kind, name))
+        if matches is None:
+            matches = [c for c in self._collections if c.matches(kind, name)]
+            if len(self._matches) < 65536:
+                self._matches[kind, name] = matches
+        return [c for c in matches if c in collections] if len(collections) < len(self._collections) else matches
+
+    # The forward pass.
+
+    def _before_forward(self, module, arguments, named=None):
+        self._detach()
+        loop = self._loop
+        if not loop.before_forward(module.training):
+            return
+        if loop.recorder is not self._known_recorder:
+            self._known_recorder = loop.recorder
+            if self._gpu is not None:
+                loop.recorder.allow_late(LATE_STEPS)
+        inputs = (arguments, named)
+        due = self._due("forward", loop.mode, loop.step)
+        if due:
+            self._calls.clear()
+            self._attach(due)
+            prefix = type(self._model).__name__.lower()
+            for number, tensor in enumerate(_tensors(inputs)):
+                name = "%s_input_%d" % (prefix, number)
+                self._statistics.add(self._matching(due, MODEL_INPUT, name), name, tensor)
+        if self._options.batch_axis is not None and module.training:
+            tensor = next(_tensors(inputs), None)
+            if tensor is not None:
+                self._samples += tensor.shape[self._options.batch_axis]
+        if self._options.inputs and self._due_often(self._facts, "inputs", loop.mode, loop.step):
+            log = {"images": _samples.images, "tokens": _samples.tokens}[self._options.inputs]
+            tensor = next(_tensors(inputs), None)
+            if tensor is not None:
+                log(loop.recorder, tensor, mode=loop.mode, step=loop.step)
+
+    def _after_forward(self, module, _, output):
+        self._detach()
+        loop = self._loop
+        if loop.recorder is None:
+            return
+        mode, step = loop.mode, loop.step
+        loop.after_forward()
+        if self._finds_loss:
+            found = _loss_in(output)
+            if found is not None:
+                self._on_loss(found, "loss", ())
+            elif torch.is_grad_enabled():
+                for tensor in _tensors(output):
+                    self._await_backward(tensor)
+        self._statistics.send(mode, step)
+        self._statistics.receive(mode, None if step is None else step - LATE_STEPS + 1)
+
+    def _attach(self, due):
+        key = tuple(id(c) for c in due)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = list(self._plan(due))
+        for module, prefix, kind, is_input in plan:
+            hook = Hook(_Look(self, due, prefix, kind, is_input))
+            register = module.register_forward_pre_hook if is_input else module.register_forward_hook
+            self._attached.append(register(hook))
+
+    def _plan(self, due):
+        if self._compiled:
+            tell_once("inputs and outputs of the modules of a compiled model are not seen")
+            return
+        compiled = ()
+        for path, module in self._model.named_modules():
+            if hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None:
+                compiled += (path + "." if path else "",)
+            if not path or any((path + ".").startswith(prefix) for prefix in compiled):
+                continue
+            leaf = next(module.children(), None) is None
+            for is_input, kind in ((True, INPUT if leaf else BLOCK_INPUT), (False, OUTPUT if leaf else BLOCK_OUTPUT)):
+                prefix = "%s.%s_%s_" % (path, type(module).__name__.lower(), "input" if is_input else "output")
+                if any(self._matching(due, kind, prefix + str(n)) for n in range(_PROBED)):
+                    yield module, prefix, kind, is_input
+
+    def _detach(self):
+        attached, self._attached = self._attached, []
+        for handle in attached:
+            handle.remove()
+
+    # The loss, and the backward pass that begins at it.
+
+    def _after_loss(self, module, inputs, output):
+        self._on_loss(output, type(module).__name__.lower(), inputs)
+
+    def _on_loss(self, value, name, inputs):
+        loop = self._loop
+        if loop.recorder is None or not isinstance(value, torch.Tensor):
+            return
+        mode, step = loop.mode, loop.recorder.step_number(loop.mode)
+        number = value.detach()
+        self._statistics.add_number("train_loss", number if number.numel() == 1 else number.float().mean())
+        due = self._due("loss", mode, step)
+        if due:
+            name += "_output_0"
+            self._statistics.add(self._matching(due, LOSS, name), name, value)
+        self._statistics.send(mode, step)
+        self._await_backward(value)
+        if self._options.labels and len(inputs) >= 2:
+            predictions, labels = inputs[:2]
+            if not labels.is_floating_point():
+                _samples.classification(loop.recorder, labels, predictions, mode=mode, step=step)
+
+    def _await_backward(self, tensor):
+        if tensor.requires_grad:
+            tensor.register_hook(Hook(self._before_backward))
+
+    def _before_backward(self, _):
+        self._loop.before_backward()
+        torch.autograd.Variable._execution_engine.queue_callback(Hook(self._after_backward))
+
+    def _after_backward(self):
+        if self._distributed:
+            # DDP's own callback, which waits for the reduced gradients, may stand behind this one.
+            torch.autograd.Variable._execution_engine.queue_callback(Hook(self._gradients_ready))
+        else:
+            self._gradients_ready()
+
+    def _gradients_ready(self):
+        loop = self._loop
+        loop.after_backward()
+        if loop.recorder is None or loop.mode != "train":
+            return
+        step = loop.recorder.step_number(loop.mode)
+        # Of several backward passes in a step the last one has all of the gradient.
+        if step == self._norm_step or self._due_often(self._norm, "norm", loop.mode, step):
+            self._norm_step = step
+            self._measure_norm()
+            self._statistics.send(loop.mode, step)
+
+    def _measure_norm(self):
+        with torch.no_grad():
+            gradients = [p.grad for p in self._model.parameters() if p.grad is not None]
+            gradients = [g for g in gradients if g.layout is torch.strided and type(g) is torch.Tensor]
+            if not gradients:
+                return
+            norms = [n.to(gradients[0].device, torch.float32) for n in torch._foreach_norm(gradients)]
+            norm = torch.linalg.vector_norm(torch.stack(norms))
+            scale = _scale(self._options.scaler)
+            if scale is not None:
+                norm = norm / scale.to(norm.device) if isinstance(scale, torch.Tensor) else norm / scale
+            self._statistics.add_number("train_grad_norm", norm)
+            self._norm_known = True
+
+    # The optimizer.
+
+    def _before_optimizer(self, optimizer, *_):
+        loop = self._loop
+        recorder = _lifecycle.recorder
+        if recorder is None:
+            return
+        mode = recorder.mode()
+        step = recorder.step_number(mode)
+        self._due_there = self._due("optimizer", mode, step) or self._due_there
+        if self._due_there:
+            for name, parameter in self._parameters(optimizer):
+                if parameter.grad is not None:
+                    name = "gradient/" + name
+                    self._statistics.add(self._matching(self._due_there, GRADIENT, name), name, parameter.grad)
+        if not self._norm_known and self._due_often(self._norm, "norm", mode, step):
+            self._measure_norm()  # nothing was seen of the backward pass
+        loop.before_optimizer()
+
+    def _after_other(self, *_):
+        self._loop.after_optimizer()
+
+    def _after_optimizer(self, optimizer, *_):
+        loop = self._loop
+        loop.after_optimizer()
+        if loop.recorder is None:
+            return
+        due, self._due_there = self._due_there, ()
+        if due:
+            for name, parameter in self._parameters(None):
+                self._statistics.add(self._matching(due, PARAMETER, name), name, parameter)
+                for variable, tensor in optimizer.state.get(parameter, {}).items():
+                    if isinstance(tensor, torch.Tensor) and tensor.dim():
+                        full = "optimizer/%s/%s" % (variable, name)
+                        self._statistics.add(self._matching(due, OPTIMIZER, full), full, tensor)
+        add = self._statistics.add_number
+        rate = optimizer.param_groups[0].get("lr")
+        if rate is not None:
+            add("train_learning_rate", rate)
+        scale = _scale(self._options.scaler)
+        if scale is not None:
+            add("train_loss_scale", scale)
+        if self._samples:
+            add("train_samples_total", self._samples)
+        if self._gpu is not None and self._due_often(self._facts, "memory", loop.mode, loop.step):
+            self._add_memory(add)
+        self._statistics.send(loop.mode, loop.step)
+        self._norm_known, self._norm_step = False, None
+        loop.end_step()
+
+    def _parameters(self, optimizer):
+        """(name, parameter) of the model; of an optimizer: those that it steps."""
+        own = None if optimizer is None else {id(p) for group in optimizer.param_groups for p in group["params"]}
+        for name, parameter in self._model.named_parameters():
+            if own is None or id(parameter) in own:
+                yield name, parameter
+
+    def _add_memory(self, add):
+        statistics = torch.cuda.memory_stats(self._gpu)
+        add("train_gpu_memory_allocated_bytes", statistics.get("allocated_bytes.all.current", 0))
+        add("train_gpu_memory_peak_bytes", statistics.get("allocated_bytes.all.peak", 0))
+        add("train_gpu_memory_reserved_bytes", statistics.get("reserved_bytes.all.current", 0))
+        add("train_gpu_memory_limit_bytes", torch.cuda.get_device_properties(self._gpu).total_memory)
+        add("train_gpu_allocation_retries_total", statistics.get("num_alloc_retries", 0))
+
+
+class _Look:
+    """What a hook on a module inside does, for one forward pass."""
+
+    def __init__(self, watched, due, prefix, kind, is_input):
+        self._watched, self._due, self._prefix, self._kind, self._is_input = watched, due, prefix, kind, is_input
+
+    def __call__(self, _, inputs, output=None):
+        watched = self._watched
+        for tensor in _tensors(inputs if self._is_input else output):
+            number = watched._calls.get(self._prefix, 0)
+            watched._calls[self._prefix] = number + 1
+            name = self._prefix + str(number)
+            watched._statistics.add(watched._matching(self._due, self._kind, name), name, tensor)
+
+
+def _unwrap(model):
+    """-> the user's module, whether it is compiled, whether DDP or the like reduces its gradients."""
+    compiled = distributed = False
+    while True:
+        if isinstance(getattr(model, "_orig_mod", None), torch.nn.Module):
+            model, compiled = model._orig_mod, True
+        elif isinstance(model, (torch.nn.parallel.DistributedDataParallel, torch.nn.DataParallel)):
+            distributed = distributed or isinstance(model, torch.nn.parallel.DistributedDataParallel)
+            model = model.module
+        else:
+            return model, compiled or getattr(model, "_compiled_call_impl", None) is not None, distributed
+
+
+def _tensors(value, depth=3):
+    """The tensors in what a module took or gave, at most MAX_TENSORS."""
+    found = []
+
+    def walk(value, depth):
+        if isinstance(value, torch.Tensor):
+            found.append(value)
+        elif depth and isinstance(value, (tuple, list)):
+            for part in value[:MAX_TENSORS]:
+                walk(part, depth - 1)
+        elif depth and isinstance(value, dict):
+            for part in list(value.values())[:MAX_TENSORS]:
+                walk(part, depth - 1)
+    walk(value, depth)
+    return iter(found[:MAX_TENSORS])
+
+
+def _loss_in(output):
+    found = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
+    return found if isinstance(found, torch.Tensor) and found.numel() == 1 else None
+
+
+def _scale(scaler):
+    """The scale of a GradScaler, without waiting for its device; None without one, or before its first use."""
+    if scaler is None or not getattr(scaler, "is_enabled", lambda: True)():
+        return None
+    scale = getattr(scaler, "_scale", None)
+    return scale.detach() if isinstance(scale, torch.Tensor) else None

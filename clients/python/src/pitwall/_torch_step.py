@@ -1,0 +1,99 @@
+"""Steps, modes and phases as a watched model shows them: what runs is told from its forward pass, the backward pass of
+its loss, and the optimizer.
+
+A phase that the script times itself (`with pitwall.phase("forward")`) is left to it. In mode train, a model in its eval
+state makes steps of mode eval, each a forward pass, inside a phase "eval" of the training step.
+"""
+from . import _lifecycle
+
+
+class Loop:
+    def __init__(self, own_steps):
+        self._own_steps = own_steps  # whether a step is made where the script runs none
+        self._step_begun = None      # (recorder, what begin_step gave), of one that is ours
+        self._ends_with_forward = False
+        self._running = {}           # phase -> (recorder, what begin_phase gave, phases of its thread)
+        self._phases = None          # of the thread that trains
+        self.recorder = None         # as of the last forward pass
+        self.mode = "train"
+        self.step = None             # of the mode; None: outside any
+
+    def before_forward(self, training):
+        """Returns False when nobody records."""
+        recorder = self.recorder = _lifecycle.recorder
+        for phase in list(self._running):  # of a pass that raised
+            if phase != "optimizer":
+                self._end(phase, False)
+        if recorder is None:
+            self._step_begun = None
+            return False
+        self._phases = recorder.thread_phases()
+        outer = recorder.mode()
+        implied = outer == "train" and not training
+        self.mode = "eval" if implied else outer
+        self._begin("eval" if implied else "forward", outer)
+        if self._ends_with_forward:
+            self._end_step()
+        if (self._own_steps or implied) and recorder.step_number(self.mode, open_only=True) is None:
+            recorder.set_mode(self.mode)
+            try:
+                begun = recorder.begin_step()
+            finally:
+                recorder.set_mode(outer)
+            if begun is not None and self.mode != "train":
+                self._ends_with_forward = True
+            self._step_begun = (recorder, begun) if begun is not None else self._step_begun
+        self.step = recorder.step_number(self.mode)
+        return True
+
+    def after_forward(self):
+        self._end("forward")
+        self._end("eval")
+        if self._ends_with_forward:
+            self._end_step()
+
+    def before_backward(self):
+        """May be called by a thread of autograd's; the phase is the training thread's."""
+        if self.recorder is not None and self.recorder is _lifecycle.recorder:
+            self._begin("backward", self.mode)
+
+    def after_backward(self):
+        self._end("backward")
+
+    def before_optimizer(self):
+        recorder = self.recorder = _lifecycle.recorder
+        if recorder is None:
+            return False
+        self._phases = recorder.thread_phases()
+        self.mode = recorder.mode()
+        self.step = recorder.step_number(self.mode)
+        self._end("backward")
+        self._begin("optimizer", self.mode)
+        return True
+
+    def after_optimizer(self):
+        self._end("optimizer")
+        if self.recorder is not None:
+            self.step = self.recorder.step_number(self.mode)  # a closure's forward pass may have begun one
+
+    def end_step(self):
+        """The step that the optimizer ends, if it is ours."""
+        if not self._ends_with_forward:
+            self._end_step()
+
+    def _end_step(self):
+        begun, self._step_begun, self._ends_with_forward = self._step_begun, None, False
+        if begun is not None:
+            begun[0].end_step(begun[1])
+
+    def _begin(self, phase, mode):
+        phases = self._phases
+        if phase in self._running or any(running[0] == phase for running in phases):
+            return
+        self._running[phase] = (self.recorder, self.recorder.begin_phase(phase, phases, mode), phases)
+
+    def _end(self, phase, record=True):
+        running = self._running.pop(phase, None)
+        if running is not None:
+            recorder, begun, phases = running
+            recorder.end_phase(begun, record, phases)
