@@ -91,7 +91,7 @@ def reduce(tensor, wanted, bounds=(), limits=None, unit_axis=1):
         put("l2", norm)
         put("abs_l2", norm)
     if asked("zero_ratio"):
-        put("zero_ratio", (count - torch.count_nonzero(flat)) / count)
+        put("zero_ratio", _ratio(count - torch.count_nonzero(flat), count))
     if asked("nan_ratio") or asked("nonfinite_ratio"):
         _put_health(flat, total, put)
     if asked("p5") or asked("p95"):
@@ -132,24 +132,31 @@ def _put_health(flat, total, put):
     if flat.device.type == "cpu":
         # Reading a number costs nothing here: a finite sum of absolute values has finite terms only.
         if math.isfinite(torch.linalg.vector_norm(flat, 1) if total is None else total):
-            put("nan_ratio", flat.new_zeros(()))
-            put("nonfinite_ratio", flat.new_zeros(()))
+            put("nan_ratio", torch.zeros((), dtype=torch.float64))
+            put("nonfinite_ratio", torch.zeros((), dtype=torch.float64))
             return
     count = flat.numel()
-    put("nan_ratio", torch.isnan(flat).sum() / count)
-    put("nonfinite_ratio", (count - torch.isfinite(flat).sum()) / count)
+    put("nan_ratio", _ratio(torch.isnan(flat).sum(), count))
+    put("nonfinite_ratio", _ratio(count - torch.isfinite(flat).sum(), count))
+
+
+def _exact(device):
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+def _ratio(number, count):
+    """In a precision in which one of a billion still counts."""
+    return number.to(_exact(number.device)) / count
 
 
 def _units(state, axis):
     """Units whose share of True lies at or below each of SHARES, and their number. state: a tensor of bool."""
     if state.dim() < 2:
-        axis = 0
+        axis, state = 0, state.reshape(-1)
     axis = axis if -state.dim() <= axis < state.dim() else state.dim() - 1
     units = state.movedim(axis, 0).reshape(state.shape[axis], -1)
-    # The share, in the precision in which it compares rightly with 0.01: k of n against the nearest double.
-    number = torch.float32 if state.device.type == "mps" else torch.float64
-    share = units.sum(1).to(number) / units.shape[1]
-    bounds = torch.tensor(SHARES, dtype=number, device=state.device)
+    share = _ratio(units.sum(1), units.shape[1])
+    bounds = torch.tensor(SHARES, dtype=share.dtype, device=state.device)
     below = (share[:, None] <= bounds).sum(0)
     return torch.cat((below, torch.full((1,), share.numel(), dtype=below.dtype, device=below.device)))
 

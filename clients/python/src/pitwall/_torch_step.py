@@ -31,7 +31,6 @@ class Loop:
         outer = recorder.mode()
         implied = outer == "train" and not training
         self.mode = "eval" if implied else outer
-        self._begin("eval" if implied else "forward", outer)
         if self._ends_with_forward:
             self._end_step()
         if (self._own_steps or implied) and recorder.step_number(self.mode, open_only=True) is None:
@@ -44,6 +43,7 @@ class Loop:
                 self._ends_with_forward = True
             self._step_begun = (recorder, begun) if begun is not None else self._step_begun
         self.step = recorder.step_number(self.mode)
+        self._begin("eval" if implied else "forward", outer)
         return True
 
     def after_forward(self):

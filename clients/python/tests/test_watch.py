@@ -1,0 +1,394 @@
+"""watch() end to end, against a collector: what is sent of a real training, in which step and mode."""
+import copy
+import gc
+import io
+import pickle
+import unittest
+import weakref
+
+import torch_support
+from torch_support import TorchTest, VERSION, torch
+
+import pitwall
+from pitwall import Collection
+
+
+class WatchTest(TorchTest):
+    def test_losses_phases_steps_and_learning_rate_by_themselves(self):
+        model, loss = self.model(), torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.25, momentum=0.9)
+        seen = []
+        loss.register_forward_hook(lambda *a: seen.append(float(a[2].detach())))
+        pitwall.watch(model, optimizer, loss)
+        self.train(model, optimizer, loss, 4)
+        values = self.sent()
+        self.assertEqual(self.of(values, "train_loss"), dict(enumerate(seen)))
+        self.assertEqual(self.of(values, "train_learning_rate"), {s: 0.25 for s in range(4)})
+        for name in ("forward", "backward", "optimizer", "step"):
+            self.assertEqual(self.spans_of(name), [(s, "train") for s in range(4)], name)
+
+    def test_the_scripts_own_steps_and_phases_are_left_alone(self):
+        model, loss = self.model(), torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        pitwall.watch(model, optimizer, loss)
+        batches = [self.batch() for _ in range(3)]
+        for data, labels in pitwall.steps(batches, start=100):
+            with pitwall.phase("forward"):
+                value = loss(model(data), labels)
+            with pitwall.phase("backward"):
+                value.backward()
+            with pitwall.phase("optimizer"):
+                optimizer.step()
+        values = self.sent()
+        self.assertEqual(sorted(self.of(values, "train_loss")), [100, 101, 102])
+        for name in ("forward", "backward", "optimizer", "step"):
+            self.assertEqual(self.spans_of(name), [(s, "train") for s in (100, 101, 102)], name)
+
+    def test_statistics_are_those_of_the_tensors_at_the_saved_steps(self):
+        model, loss = self.model(), torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        pitwall.watch(model, optimizer, loss, every=3)
+        weights, gradients, inputs, outputs = [model[0].weight.detach().clone()], [], [], []
+        model[1].register_forward_hook(lambda m, i, o: (inputs.append(i[0].detach().clone()),
+                                                        outputs.append(o.detach().clone())) and None)
+        for _ in range(7):
+            self.train(model, optimizer, loss, 1)
+            weights.append(model[0].weight.detach().clone())
+            gradients.append(model[0].weight.grad.clone())
+        values = self.sent()
+
+        def check(metric, collection, tensor, right):
+            found = self.of(values, metric, collection=collection, tensor=tensor)
+            self.assertEqual(sorted(found), sorted(right), metric)
+            for step, number in right.items():
+                self.assertAlmostEqual(found[step], float(number), 5, metric)
+        saved = (0, 3, 6)
+        check("train_tensor_mean", "weights", "0.weight", {s: weights[s + 1].mean() for s in saved})
+        check("train_tensor_abs_mean", "gradients", "gradient/0.weight", {s: gradients[s].abs().mean() for s in saved})
+        check("train_tensor_variance", "relu_input", "1.relu_input_0", {s: inputs[s].var(unbiased=False) for s in saved})
+        check("train_tensor_zero_ratio", "relu_output", "1.relu_output_0",
+              {s: (outputs[s] == 0).float().mean() for s in saved})
+        check("train_tensor_update_abs_mean", "weights", "0.weight",
+              {s: (weights[s + 1] - weights[s - 2]).abs().mean() for s in (3, 6)})
+        check("train_tensor_previous_l2", "weights", "0.weight", {s: weights[s - 2].norm() for s in (3, 6)})
+        dead = {s: ((outputs[s] != 0).float().mean(0) <= 0.5).sum() for s in saved}
+        check_le = {"collection": "relu_output", "tensor": "1.relu_output_0", "le": "0.5"}
+        self.assertEqual(self.of(values, "train_tensor_unit_activity_bucket", **check_le), dead)
+        self.assertEqual(self.of(values, "train_tensor_unit_inside_bucket", collection="tanh_input",
+                                 tensor="3.tanh_input_0", le="+Inf"), {s: 4 for s in saved})
+        # In its own mode a histogram would be asked for: it is not among the defaults.
+        self.assertFalse([v for v in values if v[0] == "train_tensor_histogram_bucket"])
+
+    def test_collections_of_ones_own(self):
+        model, loss = self.model(), torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.Adam(model.parameters())
+        pitwall.watch(model, optimizer, loss, collections=[
+            Collection("mine", include=["^0.weight$", "relu_input", "sequential_input"], every=0, steps=[1],
+                       reductions=["histogram", "max"], bounds=[0]),
+            Collection("optimizer_variables", every=2, reductions="mean"),
+            Collection("outputs", every=2, modes=["eval"], reductions="mean")])
+        self.train(model, optimizer, loss, 3)
+        with torch.no_grad():
+            for _ in range(3):
+                model.eval()(self.batch()[0])
+        values = self.sent()
+        named = {(v[1]["tensor"], v[3]) for v in values if v[1].get("collection") == "mine"}
+        self.assertEqual(named, {("0.weight", 1), ("1.relu_input_0", 1), ("sequential_input_0", 1)})
+        histogram = self.of(values, "train_tensor_histogram_bucket", collection="mine", tensor="0.weight", le="+Inf")
+        self.assertEqual(histogram, {1: 128})
+        self.assertTrue(self.of(values, "train_tensor_mean", collection="optimizer_variables",
+                                tensor="optimizer/exp_avg/0.weight").keys() == {0, 2})
+        outputs = {(v[1]["tensor"], v[3], v[4]) for v in values if v[1].get("collection") == "outputs"}
+        self.assertEqual(outputs, {("%d.%s_output_0" % (i, kind), step, "eval") for step in (0, 2) for i, kind in
+                                   enumerate(("linear", "relu", "linear", "tanh", "linear"))})
+
+    def test_eval_passes_are_steps_of_their_own_mode(self):
+        model, loss = self.model(), torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        pitwall.watch(model, optimizer, loss, every=2)
+        for _ in range(2):
+            self.train(model.train(), optimizer, loss, 2)
+            model.eval()
+            with torch.no_grad():
+                for _ in range(3):
+                    data, labels = self.batch()
+                    loss(model(data), labels)
+        values = self.sent()
+        self.assertEqual(sorted(self.of(values, "train_loss")), [0, 1, 2, 3])
+        self.assertEqual(sorted(self.of(values, "train_loss", mode="eval")), list(range(6)))
+        self.assertEqual([mode for _, mode in self.spans_of("step")].count("eval"), 6)
+        self.assertEqual(len(self.spans_of("eval")), 6)
+        self.assertEqual(sorted(self.of(values, "train_tensor_mean", mode="eval", collection="relu_input",
+                                        tensor="1.relu_input_0")), [0, 2, 4])
+        self.assertFalse([v for v in values if v[4] == "eval" and v[1].get("collection") == "weights"])
+
+    def test_an_explicit_mode_wins(self):
+        model = self.model().eval()
+        pitwall.watch(model, loss=torch.nn.CrossEntropyLoss())
+        with pitwall.mode("predict"):
+            for _ in pitwall.steps(range(2)):
+                with torch.no_grad():
+                    model(self.batch()[0])
+        self.sent()
+        self.assertEqual(self.spans_of("step"), [(0, "predict"), (1, "predict")])
+        self.assertEqual(self.spans_of("forward"), [(0, "predict"), (1, "predict")])
+
+    def test_gradient_accumulation_misses_no_saved_step(self):
+        model, loss = self.model(), torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        pitwall.watch(model, optimizer, loss, every=4)
+        for step, (data, labels) in enumerate(pitwall.steps([self.batch() for _ in range(12)])):
+            loss(model(data), labels).backward()
+            if step % 3 == 2:
+                optimizer.step()
+                optimizer.zero_grad()
+        values = self.sent()
+        self.assertEqual(sorted(self.of(values, "train_tensor_mean", collection="gradients",
+                                        tensor="gradient/0.weight")), [5, 8])
+        self.assertEqual(sorted(self.of(values, "train_tensor_mean", collection="relu_input",
+                                        tensor="1.relu_input_0")), [0, 4, 8])
+
+    def test_gradient_norm_is_that_before_clipping(self):
+        model, loss = self.model(), torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        pitwall.watch(model, optimizer, loss, grad_norm_every=2)
+        right = []
+        for _ in range(5):
+            data, labels = self.batch()
+            optimizer.zero_grad()
+            loss(model(data), labels).backward()
+            right.append(float(torch.nn.utils.clip_grad_norm_(model.parameters(), 1e-3)))
+            optimizer.step()
+        found = self.of(self.sent(), "train_grad_norm")
+        self.assertEqual(sorted(found), [0, 2, 4])
+        for step, norm in found.items():
+            self.assertAlmostEqual(norm, right[step], 5)
+
+    def test_a_loss_function_and_a_loss_in_the_output(self):
+        model = self.model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        handle = pitwall.watch(model, optimizer, torch.nn.functional.cross_entropy)
+        self.train(model, optimizer, handle.loss, 2)
+        handle.close()
+
+        class WithLoss(torch.nn.Module):
+            def __init__(self, inner):
+                super().__init__()
+                self.inner = inner
+
+            def forward(self, data, labels):
+                return {"loss": torch.nn.functional.cross_entropy(self.inner(data), labels), "other": 1}
+        whole = WithLoss(self.model())
+        optimizer = torch.optim.SGD(whole.parameters(), lr=0.1)
+        pitwall.watch(whole, optimizer)
+        for _ in range(2):
+            whole(*self.batch())["loss"].backward()
+            optimizer.step()
+        self.assertEqual(sorted(self.of(self.sent(), "train_loss")), [0, 1, 2, 3])
+        self.assertEqual(self.spans_of("backward"), [(s, "train") for s in range(4)])
+
+    def test_labels_inputs_and_samples(self):
+        model, loss = self.model(), torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        pitwall.watch(model, optimizer, loss, labels=True, inputs="images", batch_axis=0)
+        self.train(model, optimizer, loss, 12)
+        values = self.sent()
+        self.assertEqual(self.of(values, "train_samples_total"), {s: 16 * (s + 1) for s in range(12)})
+        self.assertEqual(sum(self.of(values, "train_label_samples_total", **{"class": str(c)})[11] for c in range(3)),
+                         12 * 16)
+        self.assertEqual(sum(v[2] for v in values if v[0] == "train_confusion_samples" and v[3] == 7), 16)
+        self.assertEqual(self.of(values, "train_input_images", tensor="input"), {0: 16, 10: 16})
+
+    def test_a_grad_scaler(self):
+        if VERSION < (2, 3):
+            self.skipTest("GradScaler runs on CUDA only before PyTorch 2.3")
+        model, loss = self.model(), torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+        pitwall.watch(model, optimizer, loss, scaler=scaler, grad_norm_every=1)
+        right = []
+        for _ in range(3):
+            data, labels = self.batch()
+            optimizer.zero_grad()
+            scaler.scale(loss(model(data), labels)).backward()
+            right.append(float(torch.nn.utils.clip_grad_norm_(model.parameters(), 1e9)) / 1024)
+            scaler.step(optimizer)
+            scaler.update()
+        values = self.sent()
+        self.assertEqual(self.of(values, "train_loss_scale"), {s: 1024 for s in range(3)})
+        for step, norm in self.of(values, "train_grad_norm").items():
+            self.assertAlmostEqual(norm, right[step], 4)
+
+    def test_a_loader_tells_what_it_was_made_with(self):
+        data = torch.utils.data.TensorDataset(torch.randn(8, 8))
+        for _ in pitwall.steps(torch.utils.data.DataLoader(data, batch_size=4)):
+            pass
+        for _ in pitwall.steps(torch.utils.data.DataLoader(data, batch_size=4, num_workers=2, prefetch_factor=3)):
+            pass
+        values = self.sent()
+        self.assertEqual(self.of(values, "train_loader_workers_configured"), {0: 0, 2: 2})
+        self.assertEqual(self.of(values, "train_loader_prefetch_factor")[2], 3)
+        self.assertEqual(self.of(values, "train_loader_pin_memory"), {0: 0, 2: 0})
+
+
+class HarmlessTest(TorchTest):
+    """What hooks must not do."""
+
+    def test_training_is_the_same_with_and_without(self):
+        results = []
+        for watched in (False, True):
+            torch.manual_seed(3)
+            model, loss = self.model(), torch.nn.CrossEntropyLoss()
+            optimizer = torch.optim.Adam(model.parameters())
+            if watched:
+                pitwall.watch(model, optimizer, loss, every=2, labels=True)
+            self.train(model, optimizer, loss, 9)
+            results.append([p.detach().clone() for p in model.parameters()])
+        for before, after in zip(*results):
+            self.assertTrue(torch.equal(before, after))
+
+    def test_close_removes_everything(self):
+        model, loss = self.model(), torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        kept = dict(vars(optimizer))
+        handle = pitwall.watch(model, optimizer, loss, every=1)
+        self.train(model, optimizer, loss, 2)
+        handle.close()
+        handle.close()
+        for module in [*model.modules(), loss]:
+            self.assertFalse(module._forward_hooks or module._forward_pre_hooks)
+        self.assertEqual("step" in vars(optimizer), "step" in kept)
+        self.train(model, optimizer, loss, 2)
+        self.assertEqual(sorted(self.of(self.sent(), "train_loss")), [0, 1])
+
+    def test_a_second_watch_replaces_the_first(self):
+        model, loss = self.model(), torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        pitwall.watch(model, optimizer, loss)
+        pitwall.watch(model, optimizer, loss)
+        self.train(model, optimizer, loss, 3)
+        values = self.sent()
+        self.assertEqual(len([v for v in values if v[0] == "train_loss"]), 3)
+
+    def test_copies_and_pickles_are_free_of_hooks(self):
+        model, loss = self.model(), torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        keys = list(model.state_dict())
+        pitwall.watch(model, optimizer, loss)
+        self.assertEqual(list(model.state_dict()), keys)
+        buffer = io.BytesIO()
+        torch.save(model, buffer)
+        self.assertNotIn(b"pitwall", buffer.getvalue())
+        buffer.seek(0)
+        options = {"weights_only": False} if VERSION >= (2, 0) else {}
+        for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model)), torch.load(buffer, **options)):
+            other(self.batch()[0])
+        copy.deepcopy(optimizer), pickle.dumps(optimizer), copy.deepcopy(loss), pickle.dumps(optimizer.state_dict())
+        self.train(model, optimizer, loss, 1)
+        self.assertEqual(len([v for v in self.sent() if v[0] == "train_loss"]), 1)
+        self.assertEqual(len(self.spans_of("forward")), 1)
+
+    def test_a_failure_inside_is_logged_once_and_stays_inside(self):
+        model, loss = self.model(), torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        handle = pitwall.watch(model, optimizer, loss, every=1)
+        from pitwall import _guard
+
+        class Broken(Exception):
+            pass
+
+        def fail(*_, **__):
+            raise Broken("planted")
+        handle._statistics.send = fail
+        with self.assertLogs("pitwall", "DEBUG") as logged:
+            self.train(model, optimizer, loss, 5)
+        self.assertEqual(len([r for r in logged.records if r.exc_info and r.exc_info[0] is Broken]), 1)
+        self.assertTrue(_guard._told)
+
+    def test_ctrl_c_passes(self):
+        model, loss = self.model(), torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        handle = pitwall.watch(model, optimizer, loss, every=1)
+
+        def interrupted(*_, **__):
+            raise KeyboardInterrupt
+        handle._statistics.send = interrupted
+        with self.assertRaises(KeyboardInterrupt):
+            self.train(model, optimizer, loss, 1)
+
+    def test_odd_tensors_are_left_out(self):
+        class Odd(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.words = torch.nn.Embedding(50, 8, sparse=True)
+                self.line = torch.nn.Linear(8, 3)
+                self.turn = torch.nn.Parameter(torch.randn(3, dtype=torch.complex64))
+                self.nothing = torch.nn.Parameter(torch.empty(0))
+
+            def forward(self, ids):
+                return self.line(self.words(ids).mean(1)) * self.turn.abs()
+        model, loss = Odd(), torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        pitwall.watch(model, optimizer, loss, every=1, inputs="tokens")
+        for _ in range(2):
+            optimizer.zero_grad()
+            loss(model(torch.randint(0, 50, (4, 6))), torch.randint(0, 3, (4,))).backward()
+            optimizer.step()
+        values = self.sent()
+        tensors = {v[1]["tensor"] for v in values if "collection" in v[1]}
+        self.assertIn("words.weight", tensors)
+        self.assertIn("gradient/line.weight", tensors)
+        self.assertFalse(tensors & {"gradient/words.weight", "turn", "nothing"})
+        self.assertEqual(self.of(values, "train_input_tokens", tensor="input"), {0: 24})
+
+    def test_hooks_keep_no_graph_and_no_memory(self):
+        # Nobody listens here, so what waits in the client's queue is soon as much as it can be.
+        self.start(queue=64, socket=self.path + ".nobody")
+        model, loss = torch.nn.Linear(4, 2), torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        pitwall.watch(model, optimizer, loss, every=50)
+        gone = []
+
+        def run(steps):
+            for _ in range(steps):
+                output = model(torch.randn(2, 4))
+                value = loss(output, torch.tensor([0, 1]))
+                gone.append(weakref.ref(output))
+                del gone[:-1]
+                optimizer.zero_grad()
+                value.backward()
+                optimizer.step()
+                del output, value
+
+        run(1000)
+        self.assertIsNone(gone[-1](), "the output lives on")
+        gc.collect()
+        self.assertFalse(gc.garbage)
+        objects = len(gc.get_objects())
+        run(10000)
+        gc.collect()
+        self.assertLess(len(gc.get_objects()) - objects, 100)
+
+    def test_watch_before_init_and_without_a_client(self):
+        pitwall.finish()
+        model, loss = self.model(), torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        pitwall.watch(model, optimizer, loss)
+        self.train(model, optimizer, loss, 2)
+        self.start()
+        self.train(model, optimizer, loss, 2)
+        pitwall.finish(timeout=5)
+        self.fake.wait_for(lambda c: len(c.messages("goodbye")) == 2)
+        self.assertEqual([v["step_plus_one"] for v in self.fake.values() if v["metric"] == "train_loss"], [1, 2])
+
+    def test_nonsense_is_refused_quietly(self):
+        function = torch.nn.functional.mse_loss
+        handle = pitwall.watch("no model", loss=function)
+        self.assertIs(handle.loss, function)
+        handle.close()
+
+
+del torch_support
+
+if __name__ == "__main__":
+    unittest.main()
