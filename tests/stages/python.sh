@@ -1,21 +1,49 @@
-# The Python client's tests and what it costs.
+# The Python client's tests, under the plain interpreter and with two versions of PyTorch, and what it costs.
 . "$(dirname "$0")/common.sh"
 output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 rc=0
-(cd clients/python && python3 -m unittest discover -s tests -v) 2>&1 | tee "$output" || rc=1
-ran=$(sed -n 's/^Ran \([0-9]*\) tests\{0,1\} in .*/\1/p' "$output" | tail -n 1)
-bad=$(grep -cE '^(FAIL|ERROR): ' "$output" || true)
-skipped=$(sed -n 's/^.*skipped=\([0-9]*\).*/\1/p' "$output" | tail -n 1)
-sed -n -E 's/^(FAIL|ERROR): /FAILED: /p' "$output"
-[[ -n $ran ]] || { echo "FAILED: the tests did not run"; ran=0; }
-[[ -z $skipped ]] || echo "NOTE: $skipped skipped"
-good=$((ran - bad - ${skipped:-0}))
-echo "$((good < 0 ? 0 : good)) $bad" >>"$PITWALL_COUNTS"
-if python3 clients/python/tests/bench_overhead.py; then
-  echo "1 0" >>"$PITWALL_COUNTS"
+
+# INTERPRETER UNITTEST-ARGUMENT…: runs tests of the client and counts them.
+run_tests() {
+  local python=$1 ran bad skipped good
+  shift
+  echo "== $python"
+  (cd clients/python/tests && "$python" -m unittest -v "$@") 2>&1 | tee "$output" || rc=1
+  ran=$(sed -n 's/^Ran \([0-9]*\) tests\{0,1\} in .*/\1/p' "$output" | tail -n 1)
+  bad=$(grep -cE '^(FAIL|ERROR): ' "$output" || true)
+  skipped=$(sed -n 's/^.*skipped=\([0-9]*\).*/\1/p' "$output" | tail -n 1)
+  sed -n -E 's/^(FAIL|ERROR): /FAILED: /p' "$output"
+  [[ -n $ran ]] || { echo "FAILED: the tests did not run"; ran=0; }
+  [[ -z $skipped || $python == python3 ]] || echo "NOTE: $skipped skipped under $python"
+  good=$((ran - bad - ${skipped:-0}))
+  echo "$((good < 0 ? 0 : good)) $bad" >>"$PITWALL_COUNTS"
+}
+
+# NAME COMMAND…: a benchmark that judges itself.
+run_bench() {
+  local name=$1
+  shift
+  if "$@"; then
+    echo "1 0" >>"$PITWALL_COUNTS"
+  else
+    echo "FAILED: $name"
+    echo "0 1" >>"$PITWALL_COUNTS"
+    rc=1
+  fi
+}
+
+# Those that need PyTorch are skipped here: a script without it must be able to use the client.
+run_tests python3 discover -s .
+run_bench "bench_overhead: a phase costs 10 us or more" python3 clients/python/tests/bench_overhead.py
+
+if pythons=$(bash tests/stages/torch.sh); then
+  for python in $pythons; do
+    run_tests "$python" test_reductions test_samples test_watch test_watch_models
+    run_bench "bench_hooks: a watched step takes more than 1.10 of a plain one" "$python" clients/python/tests/bench_hooks.py
+  done
 else
-  echo "FAILED: bench_overhead: a phase costs 10 us or more"
+  echo "FAILED: PyTorch is not there"
   echo "0 1" >>"$PITWALL_COUNTS"
   rc=1
 fi

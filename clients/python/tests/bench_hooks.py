@@ -27,8 +27,8 @@ WARM_UP = 10
 def _model(torch, kind):
     nn = torch.nn
     if kind == "mlp":
-        model = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
-        return model, (torch.randn(128, 784), torch.randint(0, 10, (128,)))
+        model = nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10))
+        return model, (torch.randn(256, 784), torch.randint(0, 10, (256,)))
     layers, channels = [], 3
     for wide in (32, 32, 64, 64, 128, 128):
         layers += [nn.Conv2d(channels, wide, 3, padding=1, stride=1 + (wide > channels > 3)), nn.BatchNorm2d(wide),
@@ -94,7 +94,7 @@ def measure(torch, kind, steps):
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--steps", type=int, default=200)
+    options.add_argument("--steps", type=int, default=100)
     options.add_argument("--model", choices=("mlp", "cnn"), action="append")
     options = options.parse_args()
     try:

@@ -231,6 +231,58 @@ class WatchTest(TorchTest):
         self.assertEqual(self.of(values, "train_loader_pin_memory"), {0: 0, 2: 0})
 
 
+class DeviceTest(TorchTest):
+    """Numbers that come from a device, by a stand-in for its events: no GPU is needed."""
+
+    class Event:
+        def __init__(self):
+            self.done = self.waited = False
+
+        def query(self):
+            return self.done
+
+        def synchronize(self):
+            self.waited = True
+
+    def test_numbers_are_recorded_when_they_come_and_waited_for_when_their_step_ends(self):
+        from pitwall._statistics import Statistics
+        statistics, recorder = Statistics(0), self.recorder()
+        recorder.allow_late(2)
+        events = [self.Event() for _ in range(4)]
+        for step, event in enumerate(events):
+            begun = recorder.begin_step()
+            statistics._under_way.append((event, [("train_loss", (), None)], torch.tensor([float(step)]), "train", step))
+            statistics.receive("train", step - 1)  # as watch() does with every forward pass
+            recorder.end_step(begun)
+        self.assertEqual([e.waited for e in events], [True, True, False, False])
+        events[2].done = True
+        statistics.receive()
+        self.assertEqual([e.waited for e in events], [True, True, False, False])
+        self.assertEqual(len(statistics._under_way), 1)
+        statistics.receive(everything=True)
+        self.assertEqual(self.of(self.sent(), "train_loss"), {0: 0, 1: 1, 2: 2, 3: 3})
+
+    def test_promises_stay_behind_for_late_numbers_and_never_fall(self):
+        from fake_collector import broken_promises
+        recorder = self.recorder()
+        for step in range(40):
+            begun = recorder.begin_step()
+            if step == 10:
+                recorder.allow_late(2)
+            if step >= 12:
+                recorder.record([("train_loss", (), 1.0)], "train", step - 2)
+            recorder.end_step(begun)
+            if step % 5 == 0:
+                self.fake.wait_for(lambda c: len([s for s in c.spans() if s["kind"] == 1]) > step)
+        values = self.of(self.sent(), "train_loss")
+        self.assertEqual(sorted(values), list(range(10, 38)))
+        (connection,) = self.fake.connections
+        messages = [(name, message) for name, message, _ in connection]
+        self.assertEqual(broken_promises(messages), [])
+        below = [p["below_step"] for name, m in messages if name == "update" for p in m["step_promises"]]
+        self.assertEqual(below, sorted(below))
+
+
 class HarmlessTest(TorchTest):
     """What hooks must not do."""
 
@@ -368,6 +420,17 @@ class HarmlessTest(TorchTest):
         run(10000)
         gc.collect()
         self.assertLess(len(gc.get_objects()) - objects, 100)
+
+    def test_a_watched_model_can_be_forgotten(self):
+        model = self.model()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loss = torch.nn.CrossEntropyLoss()
+        handle = pitwall.watch(model, optimizer, loss, every=1)
+        self.train(model, optimizer, loss, 2)
+        gone = weakref.ref(model), weakref.ref(handle)
+        del model, optimizer, loss, handle
+        gc.collect()
+        self.assertEqual([thing() for thing in gone], [None, None])
 
     def test_watch_before_init_and_without_a_client(self):
         pitwall.finish()

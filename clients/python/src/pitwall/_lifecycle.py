@@ -4,6 +4,7 @@ import logging
 import os
 import sys
 import threading
+import weakref
 
 from ._identity import identify, socket_candidates
 from ._recorder import Recorder
@@ -55,7 +56,7 @@ class Client:
 _exit = _Exit()
 client = None    # the one of this process, or None: then every public function does nothing
 recorder = None  # client.recorder, one look-up less on the hot path
-before_end = []  # called without arguments before the client ends: what is still under way is recorded then
+before_end = weakref.WeakSet()  # their flush() is called before the client ends: what is under way is recorded then
 
 
 def begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, queue, step_lag):
@@ -81,9 +82,9 @@ def end(reason, timeout=1.0):
     """Sends what is left and the Goodbye. Nothing is recorded after it."""
     global client, recorder
     if client is not None:
-        for function in list(before_end):
+        for holder in list(before_end):
             try:
-                function()
+                holder.flush()
             except Exception:
                 logger.debug("pitwall: something was not recorded at the end", exc_info=True)
     ending, client, recorder = client, None, None

@@ -268,6 +268,8 @@ class Recorder:
     def _below(self, mode):
         if self._finished:
             return mode.current + 1
+        if not self._lag:
+            return mode.current if mode.current > 0 else 0
         return max(0, min(mode.current, max(mode.current - self._lag, mode.floor)))
 
     def _mode(self, name):

@@ -28,7 +28,8 @@ MAX_TENSORS = 64  # of one input or output
 _PROBED = 4       # a pattern may name so many of a module's tensors by number
 
 compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
-_watched = weakref.WeakKeyDictionary()  # model -> Watch
+_capturing = None                       # whether a CUDA graph is being captured; set when a GPU is seen
+_watched = weakref.WeakKeyDictionary()  # model -> weak reference to its Watch, which its hooks keep
 
 
 class Hook:
@@ -41,6 +42,8 @@ class Hook:
         if compiling():
             return None
         try:
+            if _capturing is not None and _capturing():
+                return None  # what a graph captures is replayed without us, and must not wait
             self._function(*arguments)
         except Exception:
             swallow("a hook")
@@ -54,12 +57,13 @@ class Hook:
 def watch(model, optimizer, loss, collections, options):
     if not isinstance(model, torch.nn.Module):
         raise TypeError("watch() takes a torch.nn.Module, not a %s" % type(model).__name__)
-    before = _watched.get(model)
+    before = _watched.get(model, lambda: None)()
     if before is not None:
         before.close()
     optimizers = [] if optimizer is None else list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer]
     chosen = Collection.defaults(options.every) if collections is None else list(collections)
-    watched = _watched[model] = Watch(model, optimizers, loss, chosen, options)
+    watched = Watch(model, optimizers, loss, chosen, options)
+    _watched[model] = weakref.ref(watched)
     return watched
 
 
@@ -84,6 +88,9 @@ class Watch:
         self._norm_known = False
         self._samples = 0
         self._gpu = next((p.device for p in model.parameters() if p.is_cuda), None)
+        if self._gpu is not None:
+            global _capturing
+            _capturing = torch.cuda.is_current_stream_capturing
         self._known_recorder = None
         self._removers = []
         self._optimizer = optimizers[-1] if optimizers else None
@@ -93,7 +100,7 @@ class Watch:
         self.loss = loss
         self._finds_loss = loss is None
         self._install(model, optimizers, loss)
-        _lifecycle.before_end.append(self._flush)
+        _lifecycle.before_end.add(self)
 
     def _install(self, model, optimizers, loss):
         try:
@@ -119,13 +126,13 @@ class Watch:
             self._detach()
             for remove in removers:
                 remove()
-            self._flush()
-            if self._flush in _lifecycle.before_end:
-                _lifecycle.before_end.remove(self._flush)
+            self.flush()
+            _lifecycle.before_end.discard(self)
         except Exception:
             swallow("close")
 
-    def _flush(self):
+    def flush(self):
+        """Records what is still on its way from a device; waits for it."""
         self._statistics.receive(everything=True)
 
     def _wrapped(self, function):

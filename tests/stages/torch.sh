@@ -1,0 +1,31 @@
+# torch.sh: brings the two versions of PyTorch that the Python client is tested against, and only what is missing:
+# Debian's for /usr/bin/python3 (1.13), and the newest that is known to work in a virtual environment under
+# ${XDG_CACHE_HOME:-~/.cache}/pitwall. Prints their interpreters, one per line. Safe to run again, and side by side.
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+torch_version=2.15.0
+venv=$cache/torch-$torch_version
+
+has_torch() { "$1" -c 'import numpy, torch' 2>/dev/null; }
+
+mkdir -p "$cache"
+exec 9>"$cache/torch.lock"
+flock 9
+
+if ! has_torch /usr/bin/python3; then
+  echo "torch: installing Debian's" >&2
+  if ((EUID == 0)); then as_root=(); else as_root=(sudo); fi
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq >&2
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+    python3-torch python3-numpy >&2
+fi
+if ! has_torch "$venv/bin/python"; then
+  echo "torch: making $venv" >&2
+  rm -rf "$venv"  # one that was cut off
+  python3 -m venv "$venv"
+  "$venv/bin/python" -m pip install --quiet --disable-pip-version-check "torch==$torch_version" numpy >&2
+fi
+for python in /usr/bin/python3 "$venv/bin/python"; do
+  has_torch "$python" || { echo "torch: $python still cannot import torch and numpy" >&2; exit 1; }
+  echo "$python"
+done
