@@ -9,7 +9,7 @@ run_tests() {
   local python=$1 ran bad skipped good
   shift
   echo "== $python"
-  (cd clients/python/tests && "$python" -m unittest -v "$@") 2>&1 | tee "$output" || rc=1
+  (cd clients/python/tests && "$python" -m unittest "$@" -v) 2>&1 | tee "$output" || rc=1
   ran=$(sed -n 's/^Ran \([0-9]*\) tests\{0,1\} in .*/\1/p' "$output" | tail -n 1)
   bad=$(grep -cE '^(FAIL|ERROR): ' "$output" || true)
   skipped=$(sed -n 's/^.*skipped=\([0-9]*\).*/\1/p' "$output" | tail -n 1)

@@ -102,6 +102,17 @@ class WatchTest(TorchTest):
         self.assertEqual(outputs, {("%d.%s_output_0" % (i, kind), step, "eval") for step in (0, 2) for i, kind in
                                    enumerate(("linear", "relu", "linear", "tanh", "linear"))})
 
+    def test_a_frozen_layer_has_no_changes(self):
+        model, loss = self.model(), torch.nn.CrossEntropyLoss()
+        model[0].weight.requires_grad_(False)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        pitwall.watch(model, optimizer, loss, every=1)
+        self.train(model, optimizer, loss, 3)
+        values = self.sent()
+        changed = {v[1]["tensor"] for v in values if v[0] == "train_tensor_change_max"}
+        self.assertEqual(changed, {"2.weight", "4.weight"})
+        self.assertEqual(len(self.of(values, "train_tensor_mean", collection="weights", tensor="0.weight")), 3)
+
     def test_eval_passes_are_steps_of_their_own_mode(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -229,6 +240,47 @@ class WatchTest(TorchTest):
         self.assertEqual(self.of(values, "train_loader_workers_configured"), {0: 0, 2: 2})
         self.assertEqual(self.of(values, "train_loader_prefetch_factor")[2], 3)
         self.assertEqual(self.of(values, "train_loader_pin_memory"), {0: 0, 2: 0})
+        # Two batches, a worker each; without workers there is nobody to count.
+        self.assertEqual(sorted(self.of(values, "train_loader_workers")), [2, 3])
+
+    def test_workers_are_those_of_the_last_second(self):
+        from pitwall import _loader
+        clock = [0]
+
+        class Recorder:
+            told = []
+
+            def now(self):
+                return clock[0]
+
+            def log(self, pairs, labels):
+                self.told += [value for name, value in pairs if name == "train_loader_workers"]
+
+        class Iterator:
+            _task_info, _rcvd_idx = {}, 0
+
+        data = torch.utils.data.TensorDataset(torch.randn(8, 8))
+        facts = _loader.Facts(torch.utils.data.DataLoader(data), Iterator())
+        for batch, (after, worker) in enumerate([(0, 0), (0.4, 1), (0.4, 2), (0.15, 0), (0.3, 1), (5, 2), (0.1, 2)]):
+            Iterator._task_info, Iterator._rcvd_idx = {batch: (worker,)}, batch
+            facts.expect()
+            clock[0] += int(after * 1e9)
+            facts.tell(Recorder())
+        self.assertEqual(Recorder.told, [1, 2, 3, 3, 3, 1, 1])
+
+    def test_memory_of_a_gpu(self):
+        from unittest import mock
+        handle = pitwall.watch(self.model())
+        handle._gpu_bytes = 1000
+        told = {}
+        stand_in = {"allocated_bytes": {"all": {"current": 5, "peak": 7}}, "num_alloc_retries": 2,
+                    "reserved_bytes": {"all": {"current": 11, "peak": 13}}}
+        with mock.patch.object(torch.cuda, "memory_stats_as_nested_dict", lambda device: stand_in):
+            handle._add_memory(told.__setitem__)
+        self.assertEqual(told, {
+            "train_gpu_memory_allocated_bytes": 5, "train_gpu_memory_peak_bytes": 7,
+            "train_gpu_memory_reserved_bytes": 11, "train_gpu_memory_limit_bytes": 1000,
+            "train_gpu_allocation_retries_total": 2})
 
 
 class DeviceTest(TorchTest):

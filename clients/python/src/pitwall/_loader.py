@@ -1,7 +1,10 @@
-"""What a PyTorch DataLoader was made with, told now and then by steps().
+"""What steps() tells of a PyTorch DataLoader: what it was made with, now and then, and which workers deliver.
 
-How many of its workers delivered lately cannot be seen from outside without taking part in it, so it is not told.
+The loader's iterator notes beforehand which worker makes the batch that it hands out next. That note is not public: where
+it is not found, nothing is told of deliveries.
 """
+from collections import deque
+
 from ._guard import swallow
 
 TELL_EVERY = 500  # batches; rules on the step clock look back 1000 steps
@@ -10,16 +13,38 @@ _FACTS = (("num_workers", "train_loader_workers_configured"), ("prefetch_factor"
           ("pin_memory", "train_loader_pin_memory"))
 
 
-class Facts:
-    """Of one pass over one loader. tell() after each batch."""
+SECOND_NS = 1_000_000_000
+MAX_DELIVERIES = 4096
 
-    def __init__(self, loader):
+
+class Facts:
+    """Of one pass over one loader. expect() before each batch is asked for, tell() after it has come."""
+
+    def __init__(self, loader, iterator):
         self._loader = loader if _is_torch_loader(loader) else None
+        self._iterator = iterator if self._loader is not None and hasattr(iterator, "_task_info") else None
+        self._deliveries = deque(maxlen=MAX_DELIVERIES)  # (time, worker) of the last second
+        self._worker = None
         self._left = 0
+
+    def expect(self):
+        if self._iterator is not None:
+            try:
+                note = self._iterator._task_info.get(self._iterator._rcvd_idx)
+                self._worker = note[0] if note else None
+            except Exception:
+                self._iterator = None
+                swallow("steps")
 
     def tell(self, recorder):
         if self._loader is None or recorder is None:
             return
+        if self._iterator is not None and self._worker is not None:
+            now = recorder.now()
+            self._deliveries.append((now, self._worker))
+            while now - self._deliveries[0][0] > SECOND_NS:
+                self._deliveries.popleft()
+            recorder.log([("train_loader_workers", float(len({worker for _, worker in self._deliveries})))], ())
         if self._left > 0:
             self._left -= 1
             return

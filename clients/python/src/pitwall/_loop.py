@@ -105,8 +105,9 @@ class _Steps:
     def __iter__(self):
         iterator = iter(self._loader)
         start = self._start
-        facts = _loader.Facts(self._loader)
+        facts = _loader.Facts(self._loader, iterator)
         while True:
+            facts.expect()
             recorder, step_begun, phase_begun = _begin_fetch(start)
             start = None
             try:

@@ -78,7 +78,8 @@ class Statistics:
         limits = TANH_LIMITS if "tanh" in name else SIGMOID_LIMITS if "sigmoid" in name else None
         wanted = collection.reductions
         found = reduce(numbers, wanted, collection.bounds, limits, collection.unit_axis)
-        if wanted & CHANGES:
+        # A layer that was frozen on purpose does not change, and nobody is to wonder at it.
+        if wanted & CHANGES and (tensor.requires_grad or not isinstance(tensor, torch.nn.Parameter)):
             before = self._history.exchange((collection.name, name), tensor)
             if before is not None:
                 found += change(numbers, before, wanted)

@@ -23,7 +23,7 @@ Options = namedtuple(
     "Options", "every steps scaler grad_norm_every inputs labels batch_axis collectives history_bytes")
 
 LATE_STEPS = 2    # by which numbers of a GPU may come late
-FACTS_EVERY = 10  # steps between looks at inputs and at the GPU's memory
+FACTS_EVERY = 10  # steps between looks at inputs
 MAX_TENSORS = 64  # of one input or output
 _PROBED = 4       # a pattern may name so many of a module's tensors by number
 
@@ -91,6 +91,7 @@ class Watch:
         if self._gpu is not None:
             global _capturing
             _capturing = torch.cuda.is_current_stream_capturing
+            self._gpu_bytes = torch.cuda.get_device_properties(self._gpu).total_memory
         self._known_recorder = None
         self._removers = []
         self._optimizer = optimizers[-1] if optimizers else None
@@ -356,7 +357,7 @@ class Watch:
             add("train_loss_scale", scale)
         if self._samples:
             add("train_samples_total", self._samples)
-        if self._gpu is not None and self._due_often(self._facts, "memory", loop.mode, loop.step):
+        if self._gpu is not None:
             self._add_memory(add)
         self._statistics.send(loop.mode, loop.step)
         self._norm_known, self._norm_step = False, None
@@ -370,12 +371,14 @@ class Watch:
                 yield name, parameter
 
     def _add_memory(self, add):
-        statistics = torch.cuda.memory_stats(self._gpu)
-        add("train_gpu_memory_allocated_bytes", statistics.get("allocated_bytes.all.current", 0))
-        add("train_gpu_memory_peak_bytes", statistics.get("allocated_bytes.all.peak", 0))
-        add("train_gpu_memory_reserved_bytes", statistics.get("reserved_bytes.all.current", 0))
-        add("train_gpu_memory_limit_bytes", torch.cuda.get_device_properties(self._gpu).total_memory)
-        add("train_gpu_allocation_retries_total", statistics.get("num_alloc_retries", 0))
+        # The peak is not reset after each look: scripts read it too.
+        statistics = torch.cuda.memory_stats_as_nested_dict(self._gpu)
+        allocated = statistics["allocated_bytes"]["all"]
+        add("train_gpu_memory_allocated_bytes", allocated["current"])
+        add("train_gpu_memory_peak_bytes", allocated["peak"])
+        add("train_gpu_memory_reserved_bytes", statistics["reserved_bytes"]["all"]["current"])
+        add("train_gpu_memory_limit_bytes", self._gpu_bytes)
+        add("train_gpu_allocation_retries_total", statistics["num_alloc_retries"])
 
 
 class _Look:
