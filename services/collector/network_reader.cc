@@ -29,19 +29,11 @@ bool IsVirtual(std::string_view device) {
 
 class NetworkReader final : public SeriesReader {
  public:
-  // In a container the host's /proc shows the reader's own network unless it is asked for that of
-  // process 1.
   explicit NetworkReader(const ReaderContext& context)
-      : context_(context),
-        file_(UnderRoot(context.root, context.root == "/" ? "proc/net/dev" : "proc/1/net/dev")) {}
+      : context_(context), file_(HostNetFile(context.root, "dev")) {}
 
   bool Read() override {
-    auto text = file_.Read();
-    if (!text.has_value() && !fallback_) {
-      fallback_ = true;
-      file_ = ProcFile(UnderRoot(context_.root, "proc/net/dev"));
-      text = file_.Read();
-    }
+    const auto text = file_.Read();
     valid_ = text.has_value();
     if (!valid_) {
       context_.counters->read_errors.fetch_add(1, std::memory_order_relaxed);
@@ -98,7 +90,6 @@ class NetworkReader final : public SeriesReader {
  private:
   const ReaderContext context_;
   ProcFile file_;
-  bool fallback_ = false;
   bool valid_ = false;
   DeviceRows<8> rows_;
 };

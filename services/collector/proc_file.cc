@@ -67,4 +67,10 @@ std::string UnderRoot(std::string_view root, std::string_view relative) {
   return path;
 }
 
+std::string HostNetFile(std::string_view root, std::string_view name) {
+  const std::string first = UnderRoot(root, "proc/1/net/");
+  const bool first_can = root != "/" && access((first + "dev").c_str(), R_OK) == 0;
+  return (first_can ? first : UnderRoot(root, "proc/net/")) + std::string(name);
+}
+
 }  // namespace pitwall::collector

@@ -37,4 +37,8 @@ class ProcFile {
 // root + relative, with exactly one slash between them.
 std::string UnderRoot(std::string_view root, std::string_view relative);
 
+// The path of a file of the host's /proc/net. In a container the host's /proc shows the reader's
+// own network unless it is asked for that of process 1.
+std::string HostNetFile(std::string_view root, std::string_view name);
+
 }  // namespace pitwall::collector

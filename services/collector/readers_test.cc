@@ -3,17 +3,16 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 
 #include "services/base/strings.h"
-#include "services/collector/gpu_monitor.h"
 #include "services/collector/job_cgroup.h"
 #include "services/collector/proc_file.h"
 #include "services/collector/series_reader.h"
 #include "services/collector/stream_table.h"
-#include "services/collector/test_root.h"
+#include "services/collector/test_catalogue.h"
+#include "services/collector/test_readers.h"
 #include "services/model/value.h"
 
 namespace pitwall::collector {
@@ -26,45 +25,6 @@ using ::testing::Key;
 using ::testing::Not;
 using ::testing::Pair;
 using ::testing::SizeIs;
-
-class ReadersTest : public ::testing::Test {
- protected:
-  // What a reader says after one reading: series -> value, missing ones left out.
-  std::map<std::string, double> Values(SeriesReader& reader) {
-    changed_ = reader.Read();
-    std::vector<SeriesDescriptor> series;
-    reader.Describe(&series);
-    std::vector<double> row(series.size() + 1, -1);
-    EXPECT_EQ(reader.Fill(row.data()), row.data() + series.size());
-    EXPECT_EQ(row.back(), -1);
-    std::map<std::string, double> out;
-    missing_ = 0;
-    for (size_t i = 0; i < series.size(); ++i) {
-      EXPECT_EQ(series[i].labels.Get("node"), "n1");
-      if (IsMissing(row[i])) {
-        ++missing_;
-        continue;
-      }
-      EXPECT_TRUE(out.emplace(Short(series[i].labels), row[i]).second);
-    }
-    return out;
-  }
-  // name{a=x,b=y} without the node.
-  static std::string Short(const Labels& labels) {
-    std::string out(labels.Name());
-    for (const Label& label : labels) {
-      if (label.name != kMetricName && label.name != "node") CatTo(out, " ", label.value);
-    }
-    return out;
-  }
-  uint64_t Errors() const { return counters_.read_errors.load(); }
-
-  TestRoot root_;
-  Counters counters_;
-  ReaderContext context_{root_.path(), "n1", &counters_};
-  bool changed_ = false;
-  int missing_ = 0;
-};
 
 TEST_F(ReadersTest, CpuSharesAndSecondsPerCore) {
   const double hz = static_cast<double>(sysconf(_SC_CLK_TCK));
@@ -315,24 +275,19 @@ TEST_F(ReadersTest, ThisVeryMachine) {
 // rules/metrics.yaml says what there is: every series that we describe stands there, with these
 // very labels.
 TEST_F(ReadersTest, NamesAndLabelsAreThoseOfTheCatalogue) {
-  std::ifstream file("rules/metrics.yaml");
-  if (!file) GTEST_SKIP() << "not run in the source folder";
-  std::map<std::string, std::set<std::string>> catalogue;
-  std::string line, name;
-  while (std::getline(file, line)) {
-    const std::string_view text = Trim(line);
-    if (StartsWith(text, "- name: ")) name = std::string(text.substr(8));
-    if (!StartsWith(text, "labels: [")) continue;
-    for (std::string_view label : Split(text.substr(9, text.find(']') - 9), ',')) {
-      if (!Trim(label).empty()) catalogue[name].insert(std::string(Trim(label)));
-    }
-  }
-  ASSERT_GT(catalogue.size(), 20u);
+  const Catalogue catalogue;
+  if (catalogue.empty()) GTEST_SKIP() << "not run in the source folder";
   root_.Write("proc/stat", "cpu0 1 1 1 1 1 1 1 1\n");
   root_.Write("proc/meminfo", "MemTotal: 5 kB\n");
   root_.Write("proc/net/dev", "eth0: 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n");
   root_.Write("proc/diskstats", "8 0 sda 1 1 1 1 1 1 1 1 1 1 1\n");
   root_.Write("proc/loadavg", "1 1 1\n");
+  root_.Write("proc/net/snmp", "Tcp: OutSegs RetransSegs\nTcp: 1 1\n");
+  root_.Write("proc/net/rpc/nfs", "rpc 1 1 1\n");
+  for (std::string_view file : {"state", "rate", "counters/port_rcv_data", "counters/link_downed",
+                                "counters/symbol_error", "counters/port_xmit_wait"}) {
+    root_.Write(Cat("sys/class/infiniband/mlx5_0/ports/1/", file), "1\n");
+  }
   root_.Write("proc/17/stat",
               "17 (a) S 1 1 1 0 -1 4194304 1 2 3 4 250 50 0 0 20 0 1 0 12345 1 1\n");
   root_.Write("proc/17/statm", "1 2\n");
@@ -349,6 +304,9 @@ TEST_F(ReadersTest, NamesAndLabelsAreThoseOfTheCatalogue) {
   readers.push_back(NewDiskReader(context_));
   readers.push_back(NewPressureReader(context_));
   readers.push_back(NewLoadReader(context_));
+  readers.push_back(NewTcpReader(context_));
+  readers.push_back(NewInfinibandReader(context_, clock_));
+  readers.push_back(NewNfsReader(context_));
   readers.push_back(NewProcessReader(context_, {{0, 17}}));
   readers.push_back(NewCgroupReader(context_, "j"));
   std::set<std::string> names;
@@ -356,22 +314,12 @@ TEST_F(ReadersTest, NamesAndLabelsAreThoseOfTheCatalogue) {
     EXPECT_TRUE(reader->Read());
     std::vector<SeriesDescriptor> series;
     reader->Describe(&series);
-    for (const SeriesDescriptor& descriptor : series) {
-      const std::string metric(descriptor.labels.Name());
-      names.insert(metric);
-      std::set<std::string> labels;
-      for (const Label& label : descriptor.labels) {
-        if (label.name != kMetricName) labels.insert(label.name);
-      }
-      ASSERT_TRUE(catalogue.contains(metric)) << metric;
-      EXPECT_EQ(labels, catalogue[metric]) << metric;
-      EXPECT_EQ(descriptor.kind == SeriesKind::kCounter, EndsWith(metric, "_total")) << metric;
+    for (const SeriesDescriptor& one : series) {
+      names.insert(std::string(one.labels.Name()));
+      catalogue.Check(one);
     }
   }
-  EXPECT_EQ(names.size(), 20u);
-  for (const std::string& metric : GpuSeriesNames()) {
-    EXPECT_EQ(catalogue[metric], (std::set<std::string>{"gpu", "node"})) << metric;
-  }
+  EXPECT_EQ(names.size(), 30u);
 }
 
 // A reader of which a test says what it reads.

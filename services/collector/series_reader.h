@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/base/clock.h"
 #include "services/collector/counters.h"
 #include "services/model/labels.h"
 #include "services/model/telemetry.h"
@@ -40,6 +41,11 @@ struct ReaderContext {
 std::unique_ptr<SeriesReader> NewCpuReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewMemoryReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewNetworkReader(const ReaderContext& context);
+std::unique_ptr<SeriesReader> NewTcpReader(const ReaderContext& context);
+// Reads the ports once a second, whatever the interval: a counter may cost a command to the
+// adapter. The clock is borrowed.
+std::unique_ptr<SeriesReader> NewInfinibandReader(const ReaderContext& context, const Clock& clock);
+std::unique_ptr<SeriesReader> NewNfsReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewDiskReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewPressureReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewLoadReader(const ReaderContext& context);

@@ -1,0 +1,51 @@
+// For tests: rules/metrics.yaml, which says what series there are, with which labels.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+#include <string>
+
+#include "services/base/strings.h"
+#include "services/model/telemetry.h"
+
+namespace pitwall::collector {
+
+// Empty when a test does not run in the source folder.
+class Catalogue {
+ public:
+  Catalogue() {
+    std::ifstream file("rules/metrics.yaml");
+    std::string line, name;
+    while (std::getline(file, line)) {
+      const std::string_view text = Trim(line);
+      if (StartsWith(text, "- name: ")) name = std::string(text.substr(8));
+      if (!StartsWith(text, "labels: [")) continue;
+      for (std::string_view label : Split(text.substr(9, text.find(']') - 9), ',')) {
+        if (!Trim(label).empty()) labels_[name].insert(std::string(Trim(label)));
+      }
+    }
+    EXPECT_TRUE(labels_.empty() || labels_.size() > 20);
+  }
+  bool empty() const { return labels_.empty(); }
+
+  // A series that we describe stands there with these very labels, and is named after its kind.
+  void Check(const SeriesDescriptor& series) const {
+    if (empty()) return;
+    const std::string metric(series.labels.Name());
+    std::set<std::string> labels;
+    for (const Label& label : series.labels) {
+      if (label.name != kMetricName) labels.insert(label.name);
+    }
+    ASSERT_TRUE(labels_.contains(metric)) << metric;
+    EXPECT_EQ(labels, labels_.at(metric)) << metric;
+    EXPECT_EQ(series.kind == SeriesKind::kCounter, EndsWith(metric, "_total")) << metric;
+  }
+
+ private:
+  std::map<std::string, std::set<std::string>> labels_;
+};
+
+}  // namespace pitwall::collector
