@@ -1,6 +1,7 @@
 #include "services/collector/gpu_monitor.h"
 
 #include <algorithm>
+#include <span>
 
 #include "services/base/log.h"
 #include "services/base/strings.h"
@@ -11,20 +12,19 @@ namespace {
 
 constexpr uint32_t kMaxGpus = 64;
 constexpr int64_t kRetryOpenNs = 60 * kNanosPerSecond;
-constexpr int64_t kSlowPeriodNs =
-    kNanosPerSecond;  // memory and temperature: they change slowly and cost as much
-constexpr size_t kColumns = 5;
-
-GpuReading Nothing() {
-  return {MissingValue(), MissingValue(), MissingValue(), MissingValue(), MissingValue()};
-}
+constexpr std::string_view kXidErrors = "gpu_xid_errors_total";
+constexpr std::string_view kXidWatch = "gpu_xid_watch_state";
 
 }  // namespace
 
 const std::vector<std::string>& GpuSeriesNames() {
-  static const auto& names = *new std::vector<std::string>{
-      "hw_gpu_memory_limit_bytes", "hw_gpu_memory_usage_bytes", "hw_gpu_utilization_ratio",
-      "hw_power_watts", "hw_temperature_celsius"};
+  static const auto& names = *[] {
+    const auto probed = GpuProbe::Names();
+    auto* all = new std::vector<std::string>(probed.begin(), probed.end());
+    all->insert(all->end(), {std::string(kXidErrors), std::string(kXidWatch)});
+    std::sort(all->begin(), all->end());
+    return all;
+  }();
   return names;
 }
 
@@ -32,7 +32,8 @@ GpuMonitor::GpuMonitor(std::string library, Clock& clock, Counters* counters)
     : library_(std::move(library)),
       clock_(clock),
       counters_(counters),
-      wakeup_(clock.NewWakeup()) {}
+      wakeup_(clock.NewWakeup()),
+      xids_(clock, counters) {}
 
 GpuMonitor::~GpuMonitor() { Stop(); }
 
@@ -45,20 +46,19 @@ void GpuMonitor::Stop() {
   stopping_ = true;
   wakeup_->Wake();
   if (thread_.joinable()) thread_.join();
+  xids_.Stop();
 }
 
 void GpuMonitor::Loop() {
-  int64_t next_slow_ns = clock_.MonotonicNs();
   while (!stopping_) {
     if (nvml_ == nullptr && !Open()) {
       if (stopping_) return;
       wakeup_->Wait(kRetryOpenNs);
       continue;
     }
+    xids_.Start(nvml_.get(), static_cast<uint32_t>(probes_.size()));
     const int64_t begun_ns = clock_.MonotonicNs();
-    const bool slow_ones = begun_ns >= next_slow_ns;
-    if (slow_ones) next_slow_ns = begun_ns + kSlowPeriodNs;
-    ReadAll(slow_ones);
+    ReadAll();
     const int64_t took_ns = clock_.MonotonicNs() - begun_ns;
     if (stopping_) return;
     wakeup_->Wait(std::max<int64_t>(period_ns_.load() - took_ns, 10 * kNanosPerMilli));
@@ -84,62 +84,40 @@ bool GpuMonitor::Open() {
     nvml_.reset();
     return false;
   }
-  devices_.assign(*count, nullptr);
-  {
-    MutexLock lock(&mutex_);
-    readings_.assign(*count, Nothing());
-  }
+  for (uint32_t i = 0; i < *count; ++i)
+    probes_.push_back(std::make_unique<GpuProbe>(nvml_.get(), i));
   PITWALL_LOG(kInfo, "collector", *count, " GPUs");
   return true;
 }
 
-void GpuMonitor::ReadAll(bool slow_ones) {
-  std::vector<GpuReading> readings;
-  {
-    MutexLock lock(&mutex_);
-    readings = readings_;
-  }
-  auto value = [this](const StatusOr<double>& read) {
-    if (read.ok()) return *read;
-    counters_->nvml_errors.fetch_add(1, std::memory_order_relaxed);
-    return MissingValue();
-  };
-  for (uint32_t i = 0; i < devices_.size(); ++i) {
-    GpuReading& r = readings[i];
-    if (devices_[i] == nullptr) {
-      const auto device = nvml_->Get(i);
-      if (!device.ok()) {
-        counters_->nvml_errors.fetch_add(1, std::memory_order_relaxed);
-        r = Nothing();
-        continue;
-      }
-      devices_[i] = *device;
-    }
-    r.utilization_ratio = value(nvml_->UtilizationRatio(devices_[i]));
-    r.power_watts = value(nvml_->PowerWatts(devices_[i]));
-    if (!slow_ones) continue;
-    r.temperature_celsius = value(nvml_->TemperatureCelsius(devices_[i]));
-    const auto memory = nvml_->MemoryInfo(devices_[i]);
-    if (!memory.ok()) counters_->nvml_errors.fetch_add(1, std::memory_order_relaxed);
-    r.memory_used_bytes = memory.ok() ? memory->used_bytes : MissingValue();
-    r.memory_total_bytes = memory.ok() ? memory->total_bytes : MissingValue();
+void GpuMonitor::ReadAll() {
+  std::vector<GpuRows> readings;
+  readings.reserve(probes_.size());
+  for (const auto& probe : probes_) {
+    const uint64_t errors = probe->Read(clock_.MonotonicNs());
+    counters_->nvml_errors.fetch_add(errors, std::memory_order_relaxed);
+    readings.push_back(probe->rows());
   }
   {
     MutexLock lock(&mutex_);
     readings_ = std::move(readings);
     read_at_ns_ = clock_.MonotonicNs();
   }
-  count_ = devices_.size();
+  count_ = probes_.size();
 }
 
 std::vector<GpuReading> GpuMonitor::Readings() const {
   if (count_ == 0) return {};
   const int64_t oldest_ns =
       clock_.MonotonicNs() - std::max<int64_t>(3 * period_ns_.load(), 2 * kNanosPerSecond);
+  std::vector<XidWatch::Gpu> xids = xids_.Now();
   MutexLock lock(&mutex_);
-  std::vector<GpuReading> readings = readings_;
-  if (read_at_ns_ < oldest_ns) {
-    for (GpuReading& r : readings) r = Nothing();
+  std::vector<GpuReading> readings;
+  readings.reserve(readings_.size());
+  for (size_t i = 0; i < readings_.size(); ++i) {
+    readings.push_back({readings_[i], std::move(xids[i])});
+    auto& values = readings.back().rows.values;
+    if (read_at_ns_ < oldest_ns) std::fill(values.begin(), values.end(), MissingValue());
   }
   return readings;
 }
@@ -155,46 +133,55 @@ class GpuReader final : public SeriesReader {
   }
 
   bool Read() override {
-    readings_ = monitor_->Readings();
-    std::vector<size_t> indices;
-    for (size_t i = 0; i < readings_.size(); ++i) {
-      if (only_.empty() || std::binary_search(only_.begin(), only_.end(), static_cast<int>(i)))
-        indices.push_back(i);
+    std::vector<GpuReading> readings = monitor_->Readings();
+    bool changed = readings.size() != readings_.size();
+    for (size_t i = 0; !changed && i < readings.size(); ++i) {
+      changed = readings[i].rows.series != readings_[i].rows.series ||
+                readings[i].xids.seen.size() != readings_[i].xids.seen.size();
     }
-    const bool changed = indices != indices_;
-    indices_ = std::move(indices);
+    readings_ = std::move(readings);
     return changed;
   }
 
   void Describe(std::vector<SeriesDescriptor>* out) const override {
-    for (size_t i : indices_) {
+    for (size_t i = 0; i < readings_.size(); ++i) {
+      if (!Wants(i)) continue;
       const std::string gpu = Cat(i);
-      for (std::string_view name :
-           {"hw_gpu_utilization_ratio", "hw_gpu_memory_usage_bytes", "hw_gpu_memory_limit_bytes",
-            "hw_power_watts", "hw_temperature_celsius"}) {
-        out->push_back(NodeSeries(context_, SeriesKind::kGauge, name, {{"gpu", gpu}}));
+      const auto add = [&](SeriesKind kind, std::string_view name,
+                           std::span<const std::pair<std::string, std::string>> labels) {
+        std::vector<Label> all = {
+            {std::string(kMetricName), std::string(name)}, {"node", context_.node}, {"gpu", gpu}};
+        for (const auto& [label, value] : labels) all.push_back({label, value});
+        out->push_back({Labels::FromPairs(std::move(all)), kind});
+      };
+      for (const GpuSeries& one : *readings_[i].rows.series) add(one.kind, one.name, one.labels);
+      add(SeriesKind::kGauge, kXidWatch, {});
+      for (const auto& [code, count] : readings_[i].xids.seen) {
+        const std::pair<std::string, std::string> label = {"code", code};
+        add(SeriesKind::kCounter, kXidErrors, {&label, 1});
       }
     }
   }
 
   double* Fill(double* row) const override {
-    for (size_t i : indices_) {
+    for (size_t i = 0; i < readings_.size(); ++i) {
+      if (!Wants(i)) continue;
       const GpuReading& r = readings_[i];
-      row[0] = r.utilization_ratio;
-      row[1] = r.memory_used_bytes;
-      row[2] = r.memory_total_bytes;
-      row[3] = r.power_watts;
-      row[4] = r.temperature_celsius;
-      row += kColumns;
+      row = std::copy(r.rows.values.begin(), r.rows.values.end(), row);
+      *row++ = r.xids.watched ? 1 : 0;
+      for (const auto& [code, count] : r.xids.seen) *row++ = static_cast<double>(count);
     }
     return row;
   }
 
  private:
+  bool Wants(size_t i) const {
+    return only_.empty() || std::binary_search(only_.begin(), only_.end(), static_cast<int>(i));
+  }
+
   const ReaderContext context_;
   const GpuMonitor* const monitor_;
   std::vector<int> only_;
-  std::vector<size_t> indices_;
   std::vector<GpuReading> readings_;
 };
 

@@ -11,17 +11,16 @@
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
+#include "services/collector/gpu_probe.h"
 #include "services/collector/nvml.h"
 #include "services/collector/series_reader.h"
+#include "services/collector/xid_watch.h"
 
 namespace pitwall::collector {
 
 struct GpuReading {
-  double utilization_ratio = 0;  // any of them may be missing
-  double memory_used_bytes = 0;
-  double memory_total_bytes = 0;
-  double power_watts = 0;
-  double temperature_celsius = 0;
+  GpuRows rows;
+  XidWatch::Gpu xids;
 };
 
 // Names of the series that GPUs give, sorted.
@@ -40,7 +39,7 @@ class GpuMonitor {
   void SetPeriod(int64_t period_ns) { period_ns_.store(period_ns); }
 
   // The newest readings by GPU index; empty before the first one, and without GPUs. A GPU whose
-  // readings are old (the driver blocks) has missing values.
+  // readings are old (the driver blocks) has missing values; its XID errors are heard all the same.
   std::vector<GpuReading> Readings() const;
   // How many there are; 0 as long as nobody knows.
   size_t count() const { return count_.load(); }
@@ -48,7 +47,7 @@ class GpuMonitor {
  private:
   void Loop();
   bool Open();
-  void ReadAll(bool slow_ones);
+  void ReadAll();
 
   const std::string library_;
   Clock& clock_;
@@ -60,11 +59,12 @@ class GpuMonitor {
   std::thread thread_;
   // The thread's own.
   std::unique_ptr<Nvml> nvml_;
-  std::vector<Nvml::Device> devices_;
+  std::vector<std::unique_ptr<GpuProbe>> probes_;
   bool complained_ = false;
+  XidWatch xids_;
 
   mutable Mutex mutex_;
-  std::vector<GpuReading> readings_ ABSL_GUARDED_BY(mutex_);
+  std::vector<GpuRows> readings_ ABSL_GUARDED_BY(mutex_);
   int64_t read_at_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // monotonic
 };
 

@@ -23,6 +23,7 @@ NOT_DERIVED = {
 NOT_SERIES = {
     "node_id": "a field", "node_name": "a field", "job_id": "a field", "job_name": "a field", "job_start": "a field",
     "process_start": "a field", "gpu_split_unknown": "a notice",
+    "hw_slowdown": "a reason of clocks", "hw_thermal": "a reason of clocks", "hw_power_brake": "a reason of clocks",
 }
 
 

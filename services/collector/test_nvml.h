@@ -1,0 +1,51 @@
+// For tests: what the stand-in for NVIDIA's library (fake_nvml.c) is to do, and what it was asked.
+#pragma once
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace pitwall::collector {
+
+// Keeps the library loaded; it is as new when nobody has it loaded any more, so there is one at a
+// time, made before what opens the library.
+class FakeNvml {
+ public:
+  FakeNvml() : library_(dlopen(PITWALL_FAKE_NVML, RTLD_NOW | RTLD_LOCAL)) {
+    EXPECT_NE(library_, nullptr);
+  }
+  ~FakeNvml() { dlclose(library_); }
+  FakeNvml(const FakeNvml&) = delete;
+  FakeNvml& operator=(const FakeNvml&) = delete;
+
+  void SetCount(unsigned count) { Find<void(unsigned)>("fake_nvml_set_count")(count); }
+  // Readings of the utilization block.
+  void Hold(bool on) { Find<void(int)>("fake_nvml_hold")(on); }
+  void AwaitHeld() { Find<void()>("fake_nvml_await_held")(); }
+  void RaiseXid(unsigned gpu, unsigned long long code) { Raise(gpu, 8, code); }
+  void Raise(unsigned gpu, unsigned long long type, unsigned long long code) {
+    Find<void(unsigned, unsigned long long, unsigned long long)>("fake_nvml_raise")(gpu, type,
+                                                                                    code);
+  }
+  // Returns when all events were taken and the taker has come back for more.
+  void AwaitHeard() { Find<void()>("fake_nvml_await_heard")(); }
+  // Codes for what follows: every registration, and one wait.
+  void RefuseEvents(int at_register, int at_wait) {
+    Find<void(int, int)>("fake_nvml_refuse_events")(at_register, at_wait);
+  }
+  int EventSets() { return Find<int()>("fake_nvml_event_sets")(); }
+  unsigned long Calls(const char* function) {
+    return Find<unsigned long(const char*)>("fake_nvml_calls")(function);
+  }
+
+ private:
+  template <typename Function>
+  Function* Find(const char* name) const {
+    return reinterpret_cast<Function*>(dlsym(library_, name));
+  }
+
+  void* const library_;
+};
+
+}  // namespace pitwall::collector
