@@ -15,6 +15,7 @@ pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(re2_package REQUIRED IMPORTED_TARGET re2)
 find_package(nlohmann_json CONFIG REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)
+find_package(ZLIB REQUIRED)
 
 # The heavy ones belong to the adapters. A sanitizer or fuzz build stops below them and needs none.
 option(PITWALL_ADAPTERS "Build the modules that talk to Kafka, gRPC, HTTP and the services on top" ON)

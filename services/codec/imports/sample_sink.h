@@ -1,6 +1,9 @@
 // What the importers of this room hand over: samples of finished jobs, with their steps.
 //
-//   training logs: CSV, JSON     table_reader.h, by a mapping (mapping.h)
+//   training logs: CSV, JSON         table_reader.h, by a mapping (mapping.h)
+//   SageMaker Debugger's metrics     system_metrics.h
+//   SageMaker Debugger's traces      job_timeline.h  } events of a trace (trace_document.h) become
+//   traces of PyTorch's profiler     chrome_trace.h  } steps and phases (rank_trace.h)
 //
 // Readers take bytes in pieces of any size, are strict, name file, line and cause of what they
 // refuse, and are not thread-safe.

@@ -1,7 +1,10 @@
 #include "services/codec/imports/table_reader.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "services/model/labels.h"
 #include "services/model/position.h"
 
 namespace pitwall::imports {
@@ -27,7 +30,7 @@ TableReader::TableReader(std::string name, Mapping mapping, std::string job_labe
     : name_(name),
       mapping_(std::move(mapping)),
       job_label_(std::move(job_label)),
-      sink_(sink),
+      series_(sink),
       rows_(
           std::move(name), mapping_.delimiter, mapping_.rows,
           [this](uint32_t line, const Row& row) { return TakeRow(line, row); }, limits) {
@@ -132,19 +135,9 @@ Status TableReader::TakeMetric(const Cells& cells, std::string_view column,
     if (const std::string_view job = cells.Get(mapping_.job_column); !job.empty())
       labels.push_back({job_label_, std::string(job)});
   }
-  ASSIGN_OR_RETURN(const uint32_t series, FindSeries(Labels::FromPairs(std::move(labels)), mode));
-  return sink_->Sample(series, cells.time_ns, stepped ? cells.step : kNoStep,
-                       *value * metric.factor, cells.line);
-}
-
-StatusOr<uint32_t> TableReader::FindSeries(const Labels& labels, std::string_view mode) {
-  const auto [it, added] = series_.try_emplace(std::pair(labels, std::string(mode)),
-                                               static_cast<uint32_t>(series_.size()));
-  if (!added) return it->second;
-  if (series_.size() > kMaxSeries)
-    return ResourceExhausted(Cat("more than ", kMaxSeries, " series"));
-  RETURN_IF_ERROR(sink_->NewSeries(it->second, labels, mode));
-  return it->second;
+  ASSIGN_OR_RETURN(const uint32_t series, series_.Find(Labels::FromPairs(std::move(labels)), mode));
+  return series_.sink()->Sample(series, cells.time_ns, stepped ? cells.step : kNoStep,
+                                *value * metric.factor, cells.line);
 }
 
 }  // namespace pitwall::imports

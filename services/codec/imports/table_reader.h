@@ -10,20 +10,17 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "services/base/status.h"
 #include "services/base/strings.h"
 #include "services/codec/imports/mapping.h"
 #include "services/codec/imports/rows.h"
 #include "services/codec/imports/sample_sink.h"
-#include "services/model/labels.h"
+#include "services/codec/imports/series_index.h"
 
 namespace pitwall::imports {
 
 class TableReader {
  public:
-  static constexpr size_t kMaxSeries = 1'000'000;
-
   // `name` is the file in messages. The job of a row becomes the label `job_label`. `sink` is
   // borrowed.
   TableReader(std::string name, Mapping mapping, std::string job_label, SampleSink* sink,
@@ -37,15 +34,13 @@ class TableReader {
 
   Status TakeRow(uint32_t line, const Row& row);
   Status TakeMetric(const Cells& cells, std::string_view column, const MappedMetric& metric);
-  StatusOr<uint32_t> FindSeries(const Labels& labels, std::string_view mode);
 
   const std::string name_;
   const Mapping mapping_;
   const std::string job_label_;
-  SampleSink* const sink_;
+  SeriesIndex series_;
   RowReader rows_;
   uint64_t row_ = 0;
-  absl::flat_hash_map<std::pair<Labels, std::string>, uint32_t> series_;
   StringMap<bool> columns_;  // that the mapping names: whether some row had them
 };
 

@@ -1,0 +1,337 @@
+#include "services/codec/imports/chrome_trace.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "services/base/strings.h"
+#include "services/model/position.h"
+
+namespace pitwall::imports {
+
+namespace {
+
+constexpr std::string_view kStep = "ProfilerStep#";
+constexpr std::string_view kBackward = "autograd::engine::evaluate_function";
+constexpr std::string_view kDefaultGroup = "default";
+// Between two functions of one backward pass the engine needs less, and between two passes the
+// training code more.
+constexpr int64_t kBackwardGap = 50'000;
+constexpr int64_t kMaxRank = 10'000'000;
+
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return lower;
+}
+
+// What training code calls its phases.
+std::string_view AnnotatedPhase(std::string_view name) {
+  for (const std::string_view phase :
+       {"forward", "backward", "optimizer", "dataloader", "checkpoint", "eval", "collective"}) {
+    if (name == phase) return phase;
+  }
+  if (StartsWith(name, "enumerate(DataLoader)#")) return "dataloader";
+  if (StartsWith(name, "Optimizer.step#")) return "optimizer";
+  return {};
+}
+
+// Nested ones are the same collective: 0 knows its group, then what runs it, then the call.
+std::optional<int> CollectiveKind(std::string_view name) {
+  if (name == "record_param_comms") return 0;
+  if (StartsWith(name, "gloo:") || StartsWith(name, "nccl:")) return 1;
+  if (StartsWith(name, "c10d::")) return 2;
+  return std::nullopt;
+}
+
+// ncclKernel_AllReduce_…, ncclDevKernel_…, ncclKernel<…>, also behind "void ".
+bool IsCommunication(std::string_view kernel) {
+  return kernel.find("ncclKernel") != std::string_view::npos ||
+         kernel.find("ncclDevKernel") != std::string_view::npos ||
+         LowerCase(kernel.substr(0, 4)) == "nccl";
+}
+
+double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
+
+steps::LoggedValue ValueOf(std::string_view metric, const TracedStep& step, double value) {
+  steps::LoggedValue logged;
+  logged.metric = metric;
+  logged.value = value;
+  logged.time_ns = step.end_ns;
+  logged.step = step.step;
+  logged.mode = step.mode;
+  return logged;
+}
+
+}  // namespace
+
+void ChromeTraceReader::BeginFile(const std::string& path) {
+  path_ = path;
+  base_ns_ = rank_ = 0;
+  events_.clear();
+  names_.clear();
+  name_numbers_.clear();
+  threads_.clear();
+  groups_.clear();
+  steps_.clear();
+  device_steps_.clear();
+  document_ = std::make_unique<TraceDocument>(
+      path, [this](std::string_view json, uint32_t) { return TakeEvent(json); },
+      [this](std::string_view key, std::string_view json) { return TakeMember(key, json); },
+      [](std::string_view key) { return key == "baseTimeNanoseconds" || key == "distributedInfo"; },
+      limits_);
+}
+
+Status ChromeTraceReader::TakeMember(std::string_view key, std::string_view json) {
+  const auto value = nlohmann::json::parse(json, nullptr, false);
+  if (value.is_discarded()) return InvalidArgument(Cat(key, ": not JSON"));
+  const auto whole = [](const nlohmann::json& number, int64_t limit) -> std::optional<int64_t> {
+    if (!number.is_number_integer()) return std::nullopt;
+    const auto n = number.get<int64_t>();
+    return n >= 0 && n < limit ? std::optional(n) : std::nullopt;
+  };
+  if (key == "baseTimeNanoseconds") {
+    const auto base = whole(value, kMaxPosition);
+    if (!base) return InvalidArgument(Cat("baseTimeNanoseconds ", json, " is no time"));
+    base_ns_ = *base;
+    return OkStatus();
+  }
+  if (!value.is_object()) return InvalidArgument("distributedInfo is no object");
+  if (const auto rank = value.find("rank"); rank != value.end()) {
+    const auto number = whole(*rank, kMaxRank);
+    if (!number) return InvalidArgument(Cat("rank ", rank->dump(), " is no rank"));
+    rank_ = *number;
+  }
+  if (const auto size = value.find("world_size"); size != value.end())
+    world_size_ = std::max(world_size_, whole(*size, kMaxRank).value_or(0));
+  return OkStatus();
+}
+
+std::optional<ChromeTraceReader::Kind> ChromeTraceReader::KindOf(const TraceEvent& event) {
+  const std::string category = LowerCase(event.category);
+  // The profiler without Kineto has no categories, but says so in the process's name.
+  if (category.empty()) {
+    if (event.pid == "CPU functions") return Kind::kOperator;
+    if (event.pid == "CUDA functions") return Kind::kKernel;
+    return std::nullopt;
+  }
+  if (category == "cpu_op" || category == "operator") return Kind::kOperator;
+  if (category == "user_annotation") return Kind::kAnnotation;
+  if (category == "gpu_user_annotation") return Kind::kDeviceAnnotation;
+  if (category == "kernel") return Kind::kKernel;
+  return std::nullopt;
+}
+
+Status ChromeTraceReader::TakeEvent(std::string_view json) {
+  ASSIGN_OR_RETURN(const std::optional<TraceEvent> event, ReadTraceEvent(json));
+  if (!event || event->phase != 'X') return OkStatus();
+  const auto kind = KindOf(*event);
+  if (!kind) return OkStatus();
+  if (*kind == Kind::kDeviceAnnotation && !StartsWith(event->name, kStep)) return OkStatus();
+  if (++events_in_all_ > limits_.events)
+    return ResourceExhausted(
+        Cat("more than ", limits_.events, " operators, annotations and kernels in one input"));
+  const auto number_of = [](StringMap<uint32_t>& numbers, const std::string& text) {
+    return numbers.try_emplace(text, static_cast<uint32_t>(numbers.size())).first->second;
+  };
+  Event kept;
+  kept.start_ns = event->start_ns;
+  kept.end_ns = event->start_ns + event->duration_ns;
+  kept.name = number_of(name_numbers_, event->name);
+  if (kept.name == names_.size()) names_.push_back(event->name);
+  kept.thread = number_of(threads_, Cat(event->pid, " ", event->tid));
+  kept.kind = *kind;
+  for (const std::string_view key : {"External id", "external id"}) {
+    if (const auto id = ParseInt(event->Arg(key)); id && *id > 0) kept.id = *id;
+  }
+  if (StartsWith(event->name, kStep)) {
+    const auto step = ParseInt(std::string_view(event->name).substr(kStep.size()));
+    if (!step || *step < 0 || *step > kMaxStep)
+      return InvalidArgument(Cat(Quote(event->name), " is no step"));
+  }
+  if (*kind != Kind::kKernel && CollectiveKind(event->name)) {
+    if (const std::string_view group = event->Arg("Process Group Name"); !group.empty())
+      groups_.emplace(events_.size(), group);
+  }
+  events_.push_back(kept);
+  return OkStatus();
+}
+
+Status ChromeTraceReader::EndFile() {
+  RETURN_IF_ERROR(document_->Finish());
+  // Members may stand behind the events.
+  for (Event& event : events_) {
+    event.start_ns += base_ns_;
+    event.end_ns += base_ns_;
+    if (event.start_ns <= kMinPosition || event.end_ns >= kMaxPosition)
+      return InvalidArgument(Cat(path_, ": the times of ", Quote(names_[event.name]),
+                                 " lie beyond all times (baseTimeNanoseconds ", base_ns_, ")"));
+  }
+  RankTrace* trace = &ranks_[rank_];
+  TakeSteps(trace);
+  TakePhases(trace);
+  TakeOperators(trace);
+  TakeKernels(trace);
+  TakeCollectives(trace);
+  return OkStatus();
+}
+
+void ChromeTraceReader::TakeSteps(RankTrace* trace) {
+  for (const Event& event : events_) {
+    const std::string_view name = names_[event.name];
+    if (!StartsWith(name, kStep) || event.kind == Kind::kKernel) continue;
+    const int64_t step = *ParseInt(name.substr(kStep.size()));
+    if (event.kind == Kind::kDeviceAnnotation) {
+      const auto [it, added] =
+          device_steps_.try_emplace(step, Interval{event.start_ns, event.end_ns});
+      it->second.start_ns = std::min(it->second.start_ns, event.start_ns);
+      it->second.end_ns = std::max(it->second.end_ns, event.end_ns);
+      continue;
+    }
+    steps_.push_back({event.start_ns, event.end_ns, step, "train"});
+    trace->AddStep(steps_.back());
+  }
+  std::stable_sort(steps_.begin(), steps_.end(), [](const TracedStep& a, const TracedStep& b) {
+    return a.start_ns < b.start_ns;
+  });
+}
+
+void ChromeTraceReader::TakePhases(RankTrace* trace) const {
+  const auto on_host = [](const Event& event) {
+    return event.kind == Kind::kOperator || event.kind == Kind::kAnnotation;
+  };
+  bool forward = false, backward = false;
+  for (const Event& event : events_) {
+    if (!on_host(event)) continue;
+    const std::string_view phase = AnnotatedPhase(names_[event.name]);
+    if (phase.empty()) continue;
+    forward |= phase == "forward";
+    backward |= phase == "backward";
+    trace->AddPhase(phase, event.start_ns, event.end_ns);
+  }
+  for (const Event& event : events_) {
+    if (!on_host(event)) continue;
+    const std::string_view name = names_[event.name];
+    if (!forward && name == "DistributedDataParallel.forward")
+      trace->AddPhase("forward", event.start_ns, event.end_ns);
+    if (!backward && StartsWith(name, kBackward))
+      trace->AddPhase("backward", event.start_ns, event.end_ns, kBackwardGap);
+    if (CollectiveKind(name)) trace->AddPhase("collective", event.start_ns, event.end_ns);
+  }
+}
+
+void ChromeTraceReader::TakeOperators(RankTrace* trace) const {
+  // Those that begin first, and of two that begin together the longer one, come first: callers
+  // before callees.
+  std::vector<const Event*> operators;
+  for (const Event& event : events_) {
+    const std::string_view name = names_[event.name];
+    if (event.kind != Kind::kOperator || StartsWith(name, kStep) || StartsWith(name, kBackward) ||
+        !AnnotatedPhase(name).empty())
+      continue;
+    operators.push_back(&event);
+  }
+  std::stable_sort(operators.begin(), operators.end(), [](const Event* a, const Event* b) {
+    if (a->thread != b->thread) return a->thread < b->thread;
+    return a->start_ns != b->start_ns ? a->start_ns < b->start_ns : a->end_ns > b->end_ns;
+  });
+  std::vector<int64_t> own(operators.size());
+  std::vector<size_t> callers;
+  for (size_t i = 0; i < operators.size(); ++i) {
+    const Event& event = *operators[i];
+    own[i] = event.end_ns - event.start_ns;
+    while (!callers.empty() && (operators[callers.back()]->thread != event.thread ||
+                                operators[callers.back()]->end_ns <= event.start_ns))
+      callers.pop_back();
+    if (!callers.empty()) {
+      const int64_t end = std::min(event.end_ns, operators[callers.back()]->end_ns);
+      own[callers.back()] -= end - event.start_ns;
+    }
+    callers.push_back(i);
+  }
+  for (size_t i = 0; i < operators.size(); ++i)
+    trace->AddOperator(names_[operators[i]->name], "cpu", operators[i]->start_ns,
+                       std::max<int64_t>(own[i], 0));
+}
+
+void ChromeTraceReader::TakeKernels(RankTrace* trace) const {
+  absl::flat_hash_map<int64_t, uint32_t> operators;  // names by id
+  for (const Event& event : events_) {
+    if (event.kind == Kind::kOperator && event.id > 0) operators.emplace(event.id, event.name);
+  }
+  std::vector<Interval> communication, computation;
+  std::vector<std::pair<Interval, uint32_t>> kernels;
+  for (const Event& event : events_) {
+    if (event.kind != Kind::kKernel) continue;
+    (IsCommunication(names_[event.name]) ? communication : computation)
+        .push_back({event.start_ns, event.end_ns});
+    const auto caller = operators.find(event.id);
+    kernels.push_back(
+        {{event.start_ns, event.end_ns}, caller == operators.end() ? event.name : caller->second});
+  }
+  if (kernels.empty()) return;
+  communication = Merge(std::move(communication));
+  computation = Merge(std::move(computation));
+  std::sort(kernels.begin(), kernels.end(),
+            [](const auto& a, const auto& b) { return a.first.start_ns < b.first.start_ns; });
+  for (const TracedStep& step : steps_) {
+    // Kernels run later than the code that asks for them: the device's own step is the right one.
+    const auto own = device_steps_.find(step.step);
+    const Interval window =
+        own == device_steps_.end() ? Interval{step.start_ns, step.end_ns} : own->second;
+    const auto communicating = Within(communication, window.start_ns, window.end_ns);
+    const auto computing = Within(computation, window.start_ns, window.end_ns);
+    const int64_t length = Length(communicating);
+    trace->AddValue(ValueOf("train_communication_seconds", step, Seconds(length)));
+    trace->AddValue(ValueOf("train_computation_seconds", step, Seconds(Length(computing))));
+    trace->AddValue(ValueOf("train_exposed_communication_seconds", step,
+                            Seconds(length - Overlap(communicating, computing))));
+    auto kernel = std::partition_point(kernels.begin(), kernels.end(), [&](const auto& k) {
+      return k.first.start_ns < window.start_ns;
+    });
+    // An operator's moment lies in the step on the host.
+    for (; kernel != kernels.end() && kernel->first.start_ns < window.end_ns; ++kernel)
+      trace->AddOperator(names_[kernel->second], "gpu", step.start_ns,
+                         kernel->first.end_ns - kernel->first.start_ns);
+  }
+}
+
+void ChromeTraceReader::TakeCollectives(RankTrace* trace) const {
+  int kind = 3;
+  for (const Event& event : events_) {
+    if (event.kind == Kind::kOperator || event.kind == Kind::kAnnotation)
+      kind = std::min(kind, CollectiveKind(names_[event.name]).value_or(3));
+  }
+  if (kind == 3) return;
+  std::map<std::string, std::vector<int64_t>> begun;  // by group
+  for (size_t i = 0; i < events_.size(); ++i) {
+    const Event& event = events_[i];
+    if (event.kind != Kind::kOperator && event.kind != Kind::kAnnotation) continue;
+    if (CollectiveKind(names_[event.name]) != kind) continue;
+    const auto group = groups_.find(i);
+    begun[group == groups_.end() ? std::string(kDefaultGroup) : group->second].push_back(
+        event.start_ns);
+  }
+  for (auto& [group, times] : begun) {
+    std::sort(times.begin(), times.end());
+    for (const TracedStep& step : steps_) {
+      const auto until = std::upper_bound(times.begin(), times.end(), step.end_ns);
+      steps::LoggedValue value = ValueOf("train_collective_operations_total", step,
+                                         static_cast<double>(until - times.begin()));
+      value.labels = {{"group", group}};
+      trace->AddValue(std::move(value));
+    }
+  }
+}
+
+Status ChromeTraceReader::Finish() {
+  const auto known = static_cast<int64_t>(ranks_.size());
+  for (auto& [rank, trace] : ranks_)
+    RETURN_IF_ERROR(trace.Write(rank, std::max(world_size_, known), name_, out_));
+  ranks_.clear();
+  return OkStatus();
+}
+
+}  // namespace pitwall::imports

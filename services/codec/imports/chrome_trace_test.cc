@@ -1,0 +1,220 @@
+#include "services/codec/imports/chrome_trace.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/base/files.h"
+#include "services/codec/imports/test_samples.h"
+
+namespace pitwall::imports {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+struct Outcome {
+  TestSamples samples;
+  std::string error;
+};
+
+Outcome Read(const std::vector<std::string>& files, size_t piece = 13,
+             const TraceLimits& limits = {}) {
+  Outcome outcome;
+  SeriesIndex series(&outcome.samples);
+  ChromeTraceReader reader("job", &series, limits);
+  Status done;
+  for (size_t i = 0; i < files.size() && done.ok(); ++i) {
+    reader.BeginFile(Cat("t", i, ".json"));
+    const std::string_view text = files[i];
+    for (size_t at = 0; at < text.size() && done.ok(); at += piece)
+      done = reader.Feed(text.substr(at, piece));
+    if (done.ok()) done = reader.EndFile();
+  }
+  if (done.ok()) done = reader.Finish();
+  outcome.error = ToStd(done.message());
+  return outcome;
+}
+
+std::string File(const std::string& name) {
+  const auto text = ReadFile("services/codec/imports/testdata/" + name);
+  EXPECT_TRUE(text.ok()) << text.status();
+  return text.ok() ? *text : std::string();
+}
+
+// In microseconds.
+std::string X(std::string_view category, std::string_view name, int64_t start, int64_t duration,
+              std::string_view args = "", int tid = 1) {
+  return Cat(R"({"ph":"X","cat":")", category, R"(","name":")", name, R"(","pid":1,"tid":)", tid,
+             R"(,"ts":)", start, R"(,"dur":)", duration, R"(,"args":{)", args, "}},\n");
+}
+std::string Trace(std::string_view events, std::string_view members = "") {
+  return Cat("{\"traceEvents\": [\n", events, "]", members, "}");
+}
+
+TEST(ChromeTraceReader, ReadsATraceOfTorch2) {
+  const std::string text = File("torch_2_cpu.json");
+  for (const size_t piece : {size_t{1}, text.size()}) {
+    const Outcome read = Read({text}, piece);
+    EXPECT_EQ(read.error, "");
+    // baseTimeNanoseconds + ts.
+    EXPECT_THAT(
+        read.samples.Of("train_step_duration"),
+        ElementsAre(
+            R"(train_step_duration_seconds{rank="0"} train @1795332776483.769ms #6 0.000900854)",
+            R"(train_step_duration_seconds{rank="0"} train @1795332776484.5308ms #7 0.000732864)"));
+    // Their durations as torch wrote them; backward from its functions, a gap-free run of them.
+    EXPECT_THAT(read.samples.Of(R"(train_phase_duration_seconds{phase="dataloader")"),
+                ElementsAre(HasSubstr(" #6 0.000114901"), HasSubstr(" #7 0.00010056")));
+    EXPECT_THAT(read.samples.Of(R"(train_phase_duration_seconds{phase="forward")"),
+                ElementsAre(HasSubstr(" #6 0.000319587"), HasSubstr(" #7 0.000213359")));
+    EXPECT_THAT(read.samples.Of(R"(train_phase_duration_seconds{phase="optimizer")"),
+                ElementsAre(HasSubstr(" #6 8.1321e-05"), HasSubstr(" #7 6.9874e-05")));
+    EXPECT_THAT(read.samples.Of(R"(train_phase_duration_seconds{phase="backward")"), SizeIs(2));
+    // c10d::allreduce_ began it, a thread of gloo ran it: 961.7 us to 1055.3 us.
+    EXPECT_THAT(read.samples.Of(R"(train_phase_duration_seconds{phase="collective")"),
+                ElementsAre(HasSubstr(" #6 9.358e-05"), HasSubstr(" #7 7.9499e-05")));
+    EXPECT_THAT(read.samples.Of("train_collective_operations_total"),
+                ElementsAre(HasSubstr(" #6 1"), HasSubstr(" #7 2")));
+    EXPECT_THAT(
+        read.samples.Of(
+            "train_operator_seconds{device=\"cpu\",mode=\"train\",operator=\"aten::addmm\""),
+        SizeIs(2));
+    EXPECT_THAT(read.samples.Of("train_communication"), SizeIs(0));  // there was no device
+  }
+}
+
+TEST(ChromeTraceReader, ReadsATraceWithoutKineto) {
+  const Outcome read = Read({File("torch_1_13_cpu.json")});
+  EXPECT_EQ(read.error, "");
+  EXPECT_THAT(read.samples.Of("train_step_duration"),
+              ElementsAre(R"(train_step_duration_seconds{rank="0"} train @7.318ms #5 0.007246)",
+                          R"(train_step_duration_seconds{rank="0"} train @8.292ms #6 0.000942)"));
+  EXPECT_THAT(read.samples.Of(R"(train_phase_duration_seconds{phase="backward")"),
+              ElementsAre(HasSubstr(" #5 0.006643"), HasSubstr(" #6 0.000243")));
+  EXPECT_THAT(read.samples.Of(R"(train_phase_duration_seconds{phase="forward")"),
+              ElementsAre(HasSubstr(" #5 0.000155"), HasSubstr(" #6 0.000376")));
+  EXPECT_THAT(read.samples.Of("train_collective_operations_total"),
+              ElementsAre(HasSubstr(" #5 1"), HasSubstr(" #6 2")));
+}
+
+TEST(ChromeTraceReader, TellsCommunicationFromComputation) {
+  // Old and new names of categories and kernels say the same.
+  const auto trace = [](bool old) {
+    const std::string_view kernel = old ? "Kernel" : "kernel";
+    const std::string_view nccl =
+        old ? "ncclKernel_AllReduce_RING_LL_Sum_float" : "ncclDevKernel_AllReduce_Sum_f32_RING_LL";
+    const std::string_view id = old ? "\"external id\":7" : "\"External id\":7";
+    return Trace(Cat(X(old ? "Operator" : "user_annotation", "ProfilerStep#3", 1000, 100),
+                     X(old ? "Operator" : "cpu_op", "aten::mm", 1010, 30, id),
+                     X(old ? "Operator" : "cpu_op", "aten::fill_", 1020, 10),
+                     X(kernel, "gemm", 1030, 30, id), X(kernel, "gemm", 1050, 20, id),
+                     X(kernel, "other", 1075, 5), X(kernel, nccl, 1060, 30),
+                     X(old ? "Memcpy" : "gpu_memcpy", "Memcpy HtoD", 1000, 50),
+                     // Runs out of the step.
+                     X(kernel, nccl, 1095, 20), X(old ? "Runtime" : "cuda_runtime", "x", 1000, 9)),
+                 ", \"distributedInfo\": {\"rank\": 3, \"world_size\": 8}");
+  };
+  for (const bool old : {true, false}) {
+    const Outcome read = Read({trace(old)});
+    EXPECT_EQ(read.error, "");
+    const auto value = [](std::string_view metric, std::string_view number) {
+      return Cat(metric, R"({mode="train",rank="3"} train @1.1ms #3 )", number);
+    };
+    EXPECT_THAT(read.samples.Of("train_comm"),
+                ElementsAre(value("train_communication_seconds", "3.5e-05")));
+    EXPECT_THAT(read.samples.Of("train_comp"),
+                ElementsAre(value("train_computation_seconds", "4.5e-05")));
+    EXPECT_THAT(read.samples.Of("train_exposed"),
+                ElementsAre(value("train_exposed_communication_seconds", "2e-05")));
+    const std::vector<std::string> operators =
+        read.samples.Of("train_operator_seconds{device=\"gpu\"");
+    ASSERT_THAT(operators, SizeIs(3));
+    EXPECT_THAT(operators[0], HasSubstr("operator=\"aten::mm\",rank=\"3\"} train @1.1ms #3 5e-05"));
+    // On the host without what it calls.
+    EXPECT_THAT(read.samples.Of("train_operator_seconds{device=\"cpu\""),
+                ElementsAre(HasSubstr("aten::fill_\",rank=\"3\"} train @1.1ms #3 1e-05"),
+                            HasSubstr("aten::mm\",rank=\"3\"} train @1.1ms #3 2e-05")));
+    EXPECT_THAT(read.samples.Of("train_world_size")[0], HasSubstr(" #3 8"));
+  }
+}
+
+TEST(ChromeTraceReader, TakesTheStepOfTheDevice) {
+  const Outcome read =
+      Read({Trace(Cat(X("user_annotation", "ProfilerStep#1", 0, 10), X("kernel", "gemm", 25, 10),
+                      X("gpu_user_annotation", "ProfilerStep#1", 20, 30, "", 2)))});
+  EXPECT_EQ(read.error, "");
+  EXPECT_THAT(read.samples.Of("train_step{"), SizeIs(1));
+  EXPECT_THAT(read.samples.Of("train_computation"), ElementsAre(HasSubstr(" #1 1e-05")));
+}
+
+TEST(ChromeTraceReader, KeepsTheLargestOperators) {
+  std::string events = X("user_annotation", "ProfilerStep#1", 0, 100'000);
+  for (int i = 0; i < 30; ++i) CatTo(events, X("cpu_op", Cat("op", 10 + i), i * 1000, 100 + i));
+  const Outcome read = Read({Trace(events)});
+  const std::vector<std::string> operators = read.samples.Of("train_operator_seconds");
+  ASSERT_THAT(operators, SizeIs(kMaxOperators));
+  EXPECT_THAT(operators.front(), HasSubstr("operator=\"op20\""));
+  EXPECT_THAT(operators.back(), HasSubstr("operator=\"op39\""));
+}
+
+TEST(ChromeTraceReader, CountsCollectivesByGroup) {
+  const auto comms = [](int64_t at, std::string_view group) {
+    return Cat(
+        X("cpu_op", "c10d::allreduce_", at, 10),
+        X("cpu_op", "record_param_comms", at + 1, 8, Cat(R"("Process Group Name":")", group, "\"")),
+        X("user_annotation", "nccl:all_reduce", at + 2, 5));
+  };
+  const Outcome read = Read({Trace(Cat(X("user_annotation", "ProfilerStep#1", 0, 100),
+                                       X("user_annotation", "ProfilerStep#2", 100, 100),
+                                       comms(110, "0"), comms(10, "0"), comms(30, "tp")))});
+  EXPECT_EQ(read.error, "");
+  EXPECT_THAT(read.samples.Of("train_collective_operations_total{group=\"0\""),
+              ElementsAre(HasSubstr(" #1 1"), HasSubstr(" #2 2")));
+  EXPECT_THAT(read.samples.Of("train_collective_operations_total{group=\"tp\""),
+              ElementsAre(HasSubstr(" #1 1"), HasSubstr(" #2 1")));
+  EXPECT_THAT(read.samples.Of("train_phase_duration_seconds{phase=\"collective\""),
+              ElementsAre(HasSubstr(" #1 2e-05"), HasSubstr(" #2 1e-05")));
+}
+
+TEST(ChromeTraceReader, MergesTheFilesOfAJob) {
+  const auto rank = [](int number, int step) {
+    return Trace(X("user_annotation", Cat("ProfilerStep#", step), step * 10, 10),
+                 Cat(", \"distributedInfo\": {\"rank\": ", number, "}"));
+  };
+  const Outcome read = Read({rank(1, 2), rank(0, 1), rank(1, 1)});
+  EXPECT_EQ(read.error, "");
+  EXPECT_THAT(read.samples.Of("train_step{"),
+              ElementsAre(R"(train_step{rank="0"} train @0.02ms #1 1)",
+                          R"(train_step{rank="1"} train @0.02ms #1 1)",
+                          R"(train_step{rank="1"} train @0.03ms #2 2)"));
+}
+
+TEST(ChromeTraceReader, NamesWhatIsWrong) {
+  const auto error_of = [](std::string_view text, const TraceLimits& limits = {}) {
+    return Read({std::string(text)}, 50, limits).error;
+  };
+  EXPECT_EQ(error_of(Trace(X("user_annotation", "ProfilerStep#x", 0, 1))),
+            "t0.json:2:1: \"ProfilerStep#x\" is no step");
+  EXPECT_EQ(error_of(Trace(X("cpu_op", "a", 0, 1) + "{\"ph\":\"X\",\"cat\":\"cpu_op\"}")),
+            "t0.json:3:1: an event whose ts is no number");
+  EXPECT_EQ(error_of(Trace(X("cpu_op", "a", 0, 1) + X("cpu_op", "b", 0, 1)), {.events = 1}),
+            "t0.json:3:1: more than 1 operators, annotations and kernels in one input");
+  EXPECT_EQ(error_of(Trace("", ", \"distributedInfo\": {\"rank\": -1}")),
+            "t0.json:2:1: rank -1 is no rank");
+  EXPECT_EQ(error_of(Trace("", ", \"baseTimeNanoseconds\": \"x\"")),
+            "t0.json:2:1: baseTimeNanoseconds \"x\" is no time");
+  EXPECT_EQ(error_of(Trace(X("cpu_op", "a", 2'000'000'000'000'000, 1),
+                           ", \"baseTimeNanoseconds\": 2000000000000000000")),
+            "t0.json: the times of \"a\" lie beyond all times (baseTimeNanoseconds "
+            "2000000000000000000)");
+  // Unix times without a base, as older ones are.
+  EXPECT_EQ(error_of(Trace(X("user_annotation", "ProfilerStep#1", 1'700'000'000'000'000, 1))), "");
+  // Cut anywhere a trace is an error, or has fewer events; it never ends the process.
+  const std::string text = File("torch_2_cpu.json");
+  for (size_t cut = 0; cut + 3 < text.size(); cut += 101)
+    EXPECT_THAT(error_of(std::string_view(text).substr(0, cut)), HasSubstr("t0.json:")) << cut;
+}
+
+}  // namespace
+}  // namespace pitwall::imports

@@ -1,0 +1,74 @@
+#include "services/codec/imports/gunzip.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include "services/base/strings.h"
+
+namespace pitwall::imports {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Gzip(std::string_view text) {
+  z_stream zlib{};
+  EXPECT_EQ(deflateInit2(&zlib, 9, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string in(text), out(compressBound(text.size()) + 64, '\0');
+  zlib.next_in = reinterpret_cast<Bytef*>(in.data());
+  zlib.avail_in = static_cast<uInt>(in.size());
+  zlib.next_out = reinterpret_cast<Bytef*>(out.data());
+  zlib.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&zlib, Z_FINISH), Z_STREAM_END);
+  out.resize(out.size() - zlib.avail_out);
+  deflateEnd(&zlib);
+  return out;
+}
+
+// What comes out, or the error.
+std::string Read(std::string_view bytes, size_t piece) {
+  std::string out;
+  Gunzip gunzip("t.gz", [&](std::string_view text) {
+    out += text;
+    return OkStatus();
+  });
+  Status done;
+  for (size_t at = 0; at < bytes.size() && done.ok(); at += piece)
+    done = gunzip.Feed(bytes.substr(at, piece));
+  if (done.ok()) done = gunzip.Finish();
+  return done.ok() ? out : Cat("error: ", ToStd(done.message()));
+}
+
+TEST(Gunzip, UnpacksPiecesOfAnySize) {
+  // Unpacked it is an exact multiple of a piece, and much longer than packed.
+  const std::string text(size_t{1} << 20, 'x');
+  const std::string packed = Gzip(text) + Gzip("") + Gzip("end");
+  for (const size_t piece : {size_t{1}, size_t{7}, packed.size()}) {
+    SCOPED_TRACE(piece);
+    EXPECT_EQ(Read(packed, piece), text + "end");
+  }
+}
+
+TEST(Gunzip, PassesOnWhatIsNotPacked) {
+  for (const std::string_view text : {"", "x", "[{}]", "\x1f", "\x1fno"}) {
+    EXPECT_EQ(Read(text, 1), text);
+    EXPECT_EQ(Read(text, 100), text);
+  }
+}
+
+TEST(Gunzip, NamesDamage) {
+  const std::string packed = Gzip("some text that is packed");
+  for (size_t cut = 2; cut < packed.size(); ++cut)
+    EXPECT_EQ(Read(std::string_view(packed).substr(0, cut), 3),
+              "error: t.gz: the gzip is cut short")
+        << cut;
+  std::string damaged = packed;
+  damaged[packed.size() - 6] = static_cast<char>(damaged[packed.size() - 6] ^ 1);  // the checksum
+  EXPECT_THAT(
+      Read(damaged, 100),
+      ::testing::Eq("error: t.gz: damaged gzip behind byte 24 of its text: incorrect data check"));
+  EXPECT_THAT(Read(packed + "tail", 100), HasSubstr("damaged gzip"));
+}
+
+}  // namespace
+}  // namespace pitwall::imports

@@ -1,0 +1,23 @@
+// Sets of moments as sorted intervals that neither overlap nor touch.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace pitwall::imports {
+
+struct Interval {
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;
+  friend bool operator==(const Interval&, const Interval&) = default;
+};
+
+// Intervals in any order, merged where at most `gap_ns` lies between them; empty ones go.
+std::vector<Interval> Merge(std::vector<Interval> intervals, int64_t gap_ns = 0);
+// Of merged intervals what lies within [start_ns, end_ns).
+std::vector<Interval> Within(const std::vector<Interval>& merged, int64_t start_ns, int64_t end_ns);
+// Time in both of two merged sets.
+int64_t Overlap(const std::vector<Interval>& a, const std::vector<Interval>& b);
+int64_t Length(const std::vector<Interval>& merged);
+
+}  // namespace pitwall::imports

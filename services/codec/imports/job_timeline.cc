@@ -1,0 +1,240 @@
+#include "services/codec/imports/job_timeline.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "services/base/files.h"
+#include "services/base/strings.h"
+#include "services/model/position.h"
+
+namespace pitwall::imports {
+
+namespace {
+
+constexpr std::string_view kSuffixes[] = {"_pythontimeline.json", "_model_timeline.json",
+                                          "_horovod_timeline.json"};
+constexpr std::string_view kStep = "Step:ModeKeys.";
+constexpr int64_t kSecond = 1'000'000'000;
+constexpr size_t kMaxNesting = 10'000;
+constexpr size_t kMaxTracks = 100'000;
+
+// The phase of the rank, or nothing.
+std::string_view PhaseOf(std::string_view track) {
+  if (track == "Forward" || track == "aws_marker-ForwardPass") return "forward";
+  if (track == "Backward" || track == "Backward(post-forward)" ||
+      track == "aws_marker-ComputeGradient")
+    return "backward";
+  if (track == "aws_marker-ApplyGradient") return "optimizer";
+  if (track == "DataLoaderIter" || track == "DataIterator") return "dataloader";
+  return {};
+}
+
+// Of operators: where they run, or nothing.
+std::string_view DeviceOf(std::string_view track) {
+  if (track == "cpu_functions" || StartsWith(track, "/host:CPU") ||
+      StartsWith(track, "/device:CPU"))
+    return "cpu";
+  if (StartsWith(track, "gpu_functions") || StartsWith(track, "/device:GPU")) return "gpu";
+  return {};
+}
+
+bool IsHorovodOperation(std::string_view event) {
+  for (const std::string_view op :
+       {"ALLREDUCE", "ALLGATHER", "BROADCAST", "ALLTOALL", "REDUCESCATTER"}) {
+    if (event.find(op) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+struct FileName {
+  int64_t pid = 0;
+  std::string node;
+  bool horovod = false;
+};
+// <end in microseconds>_<pid>-<node>_<suffix>
+std::optional<FileName> ReadFileName(std::string_view name) {
+  for (const std::string_view suffix : kSuffixes) {
+    if (!EndsWith(name, suffix)) continue;
+    name.remove_suffix(suffix.size());
+    const size_t line = name.find('_');
+    if (line == std::string_view::npos || !ParseInt(name.substr(0, line))) return std::nullopt;
+    name.remove_prefix(line + 1);
+    const size_t dash = name.find('-');
+    if (dash == std::string_view::npos) return std::nullopt;
+    const auto pid = ParseInt(name.substr(0, dash));
+    if (!pid) return std::nullopt;
+    return FileName{*pid, std::string(name.substr(dash + 1)), suffix == kSuffixes[2]};
+  }
+  return std::nullopt;
+}
+
+// algo-10 -> 10
+int64_t NodeNumber(std::string_view node) {
+  const size_t dash = node.rfind('-');
+  const auto number =
+      dash == std::string_view::npos ? std::nullopt : ParseInt(node.substr(dash + 1));
+  return number.value_or(INT64_MAX);
+}
+
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return lower;
+}
+
+}  // namespace
+
+bool IsJobTimeline(std::string_view file_name) { return ReadFileName(file_name).has_value(); }
+
+Status JobTimelineReader::BeginFile(const std::string& path) {
+  const auto name = ReadFileName(BaseName(path));
+  if (!name)
+    return InvalidArgument(
+        Cat(path, ": not the name of a trace: <end>_<pid>-<node>_pythontimeline.json"));
+  traced_ = &processes_[{NodeNumber(name->node), name->node, name->pid}];
+  horovod_ = name->horovod;
+  start_ns_.reset();
+  tracks_.clear();
+  document_ = std::make_unique<TraceDocument>(
+      path, [this](std::string_view json, uint32_t) { return Take(json); },
+      [](std::string_view, std::string_view) { return OkStatus(); },
+      [](std::string_view) { return false; }, limits_);
+  return OkStatus();
+}
+
+Status JobTimelineReader::Take(std::string_view json) {
+  ASSIGN_OR_RETURN(std::optional<TraceEvent> event, ReadTraceEvent(json));
+  if (!event) return OkStatus();
+  if (event->phase == 'M') {
+    if (event->name != "process_name") return OkStatus();
+    if (const std::string_view start = event->Arg("start_time_since_epoch_in_micros");
+        !start.empty()) {
+      const auto micros = ParseDouble(start);
+      if (!micros || !(*micros >= 0 && *micros < static_cast<double>(kMaxPosition / 1000)))
+        return InvalidArgument(
+            Cat("start_time_since_epoch_in_micros ", Quote(start), " is no time"));
+      start_ns_ = static_cast<int64_t>(*micros) * 1000;
+    }
+    if (const std::string_view phase = event->Arg("name"); !phase.empty()) {
+      tracks_[event->pid].phase = phase;
+      if (tracks_.size() > kMaxTracks)
+        return ResourceExhausted(Cat("more than ", kMaxTracks, " phases"));
+    }
+    return OkStatus();
+  }
+  if (!start_ns_)
+    return InvalidArgument("an event before start_time_since_epoch_in_micros: its time is unknown");
+  const int64_t at_ns = *start_ns_ + event->start_ns;
+  if (at_ns <= kMinPosition || at_ns + event->duration_ns >= kMaxPosition - kSecond)
+    return InvalidArgument("ts or dur lies beyond all times");
+  if (++events_ > limits_.events)
+    return ResourceExhausted(Cat("more than ", limits_.events, " events in one input"));
+  if (tracks_.size() > kMaxTracks)
+    return ResourceExhausted(Cat("more than ", kMaxTracks, " phases"));
+  Track& track = tracks_[event->pid];
+  if (event->phase == 'X') return TakeSpan(track, *event, at_ns, at_ns + event->duration_ns);
+  if (event->phase == 'B') {
+    if (track.begun.size() >= kMaxNesting)
+      return ResourceExhausted(Cat("more than ", kMaxNesting, " events begin and do not end"));
+    track.begun.push_back(*std::move(event));
+    return OkStatus();
+  }
+  if (track.begun.empty()) return OkStatus();  // it began in the file before
+  const TraceEvent begun = std::move(track.begun.back());
+  track.begun.pop_back();
+  const int64_t begun_ns = *start_ns_ + begun.start_ns;
+  if (at_ns < begun_ns) return InvalidArgument("an event that ends before it begins");
+  return TakeSpan(track, begun, begun_ns, at_ns);
+}
+
+Status JobTimelineReader::TakeSpan(const Track& track, const TraceEvent& event, int64_t start_ns,
+                                   int64_t end_ns) {
+  const std::string_view phase = track.phase.empty() ? event.name : track.phase;
+  RankTrace& trace = traced_->trace;
+  if (StartsWith(phase, kStep))
+    return TakeStep(event, phase.substr(kStep.size()), start_ns, end_ns);
+  if (horovod_) {
+    if (IsHorovodOperation(event.name)) trace.AddPhase("collective", start_ns, end_ns);
+    return OkStatus();
+  }
+  if (const std::string_view ours = PhaseOf(phase); !ours.empty()) {
+    trace.AddPhase(ours, start_ns, end_ns);
+  } else if (const std::string_view device = DeviceOf(phase); !device.empty()) {
+    trace.AddOperator(event.name, device, start_ns, end_ns - start_ns);
+  } else if (phase == "DataLoaderIterInitialize") {
+    if (const auto workers = ParseDouble(event.Arg("num_workers")))
+      AddValue("train_loader_workers_configured", *workers, end_ns);
+    const std::string pinned = LowerCase(event.Arg("pin_memory"));
+    if (!pinned.empty())
+      AddValue("train_loader_pin_memory", pinned == "1" || pinned == "true" ? 1 : 0, end_ns);
+  } else if (phase == "DataLoaderWorker") {
+    std::string_view pid = event.Arg("pid");
+    if (pid.empty()) pid = event.Arg("worker_id");
+    traced_->workers.insert({FloorTo(start_ns, kSecond), std::string(pid)});
+  }
+  return OkStatus();
+}
+
+Status JobTimelineReader::TakeStep(const TraceEvent& event, std::string_view mode, int64_t start_ns,
+                                   int64_t end_ns) {
+  const std::string_view number = event.Arg("step_num");
+  const auto step = ParseInt(number);
+  if (!step || *step < 0 || *step > kMaxStep)
+    return InvalidArgument(Cat("step_num ", Quote(number), " is no step"));
+  if (mode.empty()) return InvalidArgument("a step without a mode");
+  traced_->trace.AddStep({start_ns, end_ns, *step, LowerCase(mode)});
+  return OkStatus();
+}
+
+void JobTimelineReader::AddValue(std::string_view metric, double value, int64_t time_ns) {
+  steps::LoggedValue logged;
+  logged.metric = metric;
+  logged.value = value;
+  logged.time_ns = time_ns;
+  traced_->trace.AddValue(std::move(logged));
+}
+
+Status JobTimelineReader::EndFile() {
+  // What began and did not end is in the next file, or nowhere.
+  return document_->Finish();
+}
+
+Status JobTimelineReader::Finish() {
+  // The processes with steps are the ranks; others join the first one of their node.
+  std::vector<Traced*> ranks;
+  std::vector<std::pair<Traced*, Traced*>> joined;
+  for (auto it = processes_.begin(); it != processes_.end();) {
+    const std::string& node = std::get<1>(it->first);
+    std::vector<Traced*> with, without;
+    for (; it != processes_.end() && std::get<1>(it->first) == node; ++it)
+      (it->second.trace.steps().empty() ? without : with).push_back(&it->second);
+    if (with.empty()) {
+      with.push_back(without.front());
+      without.erase(without.begin());
+    }
+    for (Traced* other : without) joined.emplace_back(with.front(), other);
+    ranks.insert(ranks.end(), with.begin(), with.end());
+  }
+  for (const auto& [rank, other] : joined) {
+    rank->trace.Add(std::move(other->trace));
+    rank->workers.merge(other->workers);
+  }
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    traced_ = ranks[i];
+    traced_->trace.SortSteps();
+    for (auto it = traced_->workers.begin(); it != traced_->workers.end();) {
+      const int64_t second = it->second;
+      size_t workers = 0;
+      for (; it != traced_->workers.end() && it->second == second; ++it) ++workers;
+      AddValue("train_loader_workers", static_cast<double>(workers), second + kSecond);
+    }
+    RETURN_IF_ERROR(traced_->trace.Write(static_cast<int64_t>(i),
+                                         static_cast<int64_t>(ranks.size()), name_, out_));
+  }
+  processes_.clear();
+  return OkStatus();
+}
+
+}  // namespace pitwall::imports

@@ -1,0 +1,33 @@
+// Numbers the series of an input in the order in which they are first seen.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "services/base/status.h"
+#include "services/codec/imports/sample_sink.h"
+#include "services/model/labels.h"
+
+namespace pitwall::imports {
+
+class SeriesIndex {
+ public:
+  static constexpr size_t kMaxSeries = 1'000'000;
+
+  // `sink` is borrowed.
+  explicit SeriesIndex(SampleSink* sink) : sink_(sink) {}
+
+  // The number of a label set and mode, told to the sink when it is new. ResourceExhausted: more
+  // than kMaxSeries.
+  StatusOr<uint32_t> Find(const Labels& labels, std::string_view mode);
+  SampleSink* sink() const { return sink_; }
+
+ private:
+  SampleSink* const sink_;
+  absl::flat_hash_map<std::pair<Labels, std::string>, uint32_t> series_;
+};
+
+}  // namespace pitwall::imports

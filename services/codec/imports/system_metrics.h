@@ -1,0 +1,81 @@
+// System metrics as Amazon SageMaker Debugger writes them (`*.algo-N.json`, JSON lines) -> samples
+// under our canonical names (rules/metrics.yaml).
+//
+//   cpu     CPUUtilization, I/OWaitPercentage  system_cpu_utilization_ratio{node,cpu,mode}: "user"
+//   is
+//                                              all but idle and iowait; "idle" is what both leave
+//   gpu     GPUUtilization                     hw_gpu_utilization_ratio{node,gpu}
+//           GPUMemoryUtilization               hw_gpu_memory_usage_bytes{node,gpu} of a limit of
+//           100:
+//                                              the files have only percent, so bytes are percent
+//                                              here
+//   memory  MemoryUsedPercent                  system_memory_utilization_ratio{node}
+//   i/o     IOPS, …BytesPerSecond              system_disk_operations_total,
+//   system_disk_io_bytes_total network …BytesPerSecond
+//   system_network_io_bytes_total{device=algorithm|platform}
+//
+// Rates become counters: each row's rate holds since the row before it. Other types are left out.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "services/base/status.h"
+#include "services/codec/imports/series_index.h"
+
+namespace pitwall::imports {
+
+struct SystemMetricLimits {
+  size_t line_bytes = size_t{1} << 16;
+  size_t rate_rows = 20'000'000;  // kept until Finish, since rows may come in any order
+};
+
+// Files one after the other, in any order. A damaged last line of a file is passed over, as the
+// service's own readers do. Not thread-safe.
+class SystemMetricsReader {
+ public:
+  explicit SystemMetricsReader(SeriesIndex* out, const SystemMetricLimits& limits = {})
+      : out_(out), limits_(limits) {}
+
+  void BeginFile(std::string name);
+  // InvalidArgument: what a line lacks, with file:line; ResourceExhausted: a limit.
+  Status Feed(std::string_view bytes);
+  Status EndFile();
+  // After the last file: what has waited for rows of other files.
+  Status Finish();
+
+ private:
+  // Of one core at one time.
+  struct Core {
+    double busy = 0, wait = 0;
+    bool has_busy = false, has_wait = false;
+  };
+  struct CoreState {
+    uint32_t idle_series = 0;
+    std::map<int64_t, Core> open;  // by time, without both values yet
+  };
+
+  Status Line();
+  Status Row(std::string_view line);
+  Status TakeCore(const std::string& node, const std::string& cpu, bool wait, int64_t time_ns,
+                  double share);
+  Status TellIdle(const CoreState& core, int64_t time_ns, const Core& at);
+  Status Tell(Labels labels, int64_t time_ns, double value);
+
+  SeriesIndex* const out_;
+  const SystemMetricLimits limits_;
+  std::string name_;
+  uint32_t line_ = 1;
+  std::string rest_;
+  Status damaged_;  // what is wrong with a line that may be the last one
+  std::map<std::pair<std::string, std::string>, CoreState> cores_;
+  std::map<uint32_t, std::vector<std::pair<int64_t, double>>> rates_;  // by series
+  size_t rate_rows_ = 0;
+};
+
+}  // namespace pitwall::imports

@@ -1,0 +1,186 @@
+#include "services/codec/imports/trace_document.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "services/base/strings.h"
+
+namespace pitwall::imports {
+
+namespace {
+
+constexpr size_t kMaxDepth = 64;
+constexpr std::string_view kMark = "\xef\xbb\xbf";
+
+bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+}  // namespace
+
+TraceDocument::TraceDocument(std::string name, OnEvent on_event, OnMember on_member,
+                             std::function<bool(std::string_view key)> wanted,
+                             const TraceLimits& limits)
+    : name_(std::move(name)),
+      on_event_(std::move(on_event)),
+      on_member_(std::move(on_member)),
+      wanted_(std::move(wanted)),
+      limits_(limits) {}
+
+Status TraceDocument::Error(std::string_view what) const {
+  return InvalidArgument(Cat(name_, ":", line_, ":1: ", what));
+}
+
+Status TraceDocument::Feed(std::string_view bytes) {
+  for (const char c : bytes) {
+    RETURN_IF_ERROR(Take(c));
+    if (c == '\n') ++line_;
+  }
+  return OkStatus();
+}
+
+void TraceDocument::BeginValue(char c) {
+  in_value_ = true;
+  in_string_ = c == '"';
+  escaped_ = false;
+  scalar_ = c != '"' && c != '{' && c != '[';
+  brackets_.clear();
+  if (c == '{' || c == '[') brackets_ += c;
+  value_line_ = line_;
+  text_.assign(keep_ ? 1 : 0, c);
+}
+
+StatusOr<bool> TraceDocument::TakeValue(char c, bool* used) {
+  *used = true;
+  if (scalar_ && (c == ',' || c == '}' || c == ']' || IsBlank(c))) {
+    *used = false;
+    return true;
+  }
+  if (keep_) {
+    if (text_.size() >= limits_.event_bytes)
+      return ResourceExhausted(Cat(name_, ":", value_line_, ":1: more than ", limits_.event_bytes,
+                                   " bytes in one event"));
+    text_ += c;
+  }
+  if (in_string_) {
+    if (escaped_) {
+      escaped_ = false;
+    } else if (c == '\\') {
+      escaped_ = true;
+    } else if (c == '"') {
+      in_string_ = false;
+      return brackets_.empty();
+    }
+    return false;
+  }
+  if (c == '"') {
+    in_string_ = true;
+  } else if (c == '{' || c == '[') {
+    brackets_ += c;
+    if (brackets_.size() > kMaxDepth) return Error("an event is nested too deep");
+  } else if (c == '}' || c == ']') {
+    if (brackets_.empty() || brackets_.back() != (c == '}' ? '{' : '['))
+      return Error(Cat("not JSON: ", Quote({&c, 1}), " closes nothing"));
+    brackets_.pop_back();
+    return brackets_.empty();
+  }
+  return false;
+}
+
+Status TraceDocument::ValueEnded() {
+  in_value_ = false;
+  const std::string place = Cat(name_, ":", value_line_, ":1");
+  if (state_ == State::kEvent) {
+    state_ = State::kAfterEvent;
+    if (text_.front() != '{') return InvalidArgument(Cat(place, ": an event that is no object"));
+    return Annotate(on_event_(text_, value_line_), place);
+  }
+  if (state_ == State::kKey) {
+    state_ = State::kColon;
+    const auto key = nlohmann::json::parse(text_, nullptr, false);
+    if (!key.is_string()) return InvalidArgument(Cat(place, ": not JSON: ", Quote(text_)));
+    key_ = key.get<std::string>();
+    return OkStatus();
+  }
+  state_ = State::kAfterMember;
+  return keep_ ? Annotate(on_member_(key_, text_), place) : OkStatus();
+}
+
+Status TraceDocument::Take(char c) {
+  if (in_value_) {
+    bool used = false;
+    ASSIGN_OR_RETURN(const bool ended, TakeValue(c, &used));
+    if (ended) RETURN_IF_ERROR(ValueEnded());
+    if (used) return OkStatus();
+  }
+  if (IsBlank(c)) return OkStatus();
+  switch (state_) {
+    case State::kStart:
+      if (skipped_ < kMark.size() && c == kMark[skipped_]) {
+        ++skipped_;
+        return OkStatus();
+      }
+      if (c != '[' && c != '{') return Error("no trace: it begins with neither [ nor {");
+      object_ = c == '{';
+      had_events_ = !object_;
+      state_ = object_ ? State::kKey : State::kEvent;
+      return OkStatus();
+    case State::kKey:
+      if (c == '}') {
+        state_ = State::kEnd;
+        return OkStatus();
+      }
+      if (c != '"') return Error("not JSON: a key is missing");
+      keep_ = true;
+      BeginValue(c);
+      return OkStatus();
+    case State::kColon:
+      if (c != ':') return Error(Cat("not JSON: no colon behind ", Quote(key_)));
+      state_ = State::kMember;
+      return OkStatus();
+    case State::kMember:
+      if (key_ == "traceEvents") {
+        if (c != '[') return Error("traceEvents is no array");
+        if (had_events_) return Error("traceEvents stands here twice");
+        had_events_ = true;
+        state_ = State::kEvent;
+        return OkStatus();
+      }
+      if (c == ',' || c == '}' || c == ']')
+        return Error(Cat("not JSON: no value behind ", Quote(key_)));
+      keep_ = wanted_(key_);
+      BeginValue(c);
+      return OkStatus();
+    case State::kAfterMember:
+      if (c != ',' && c != '}') return Error("not JSON: a comma is missing between members");
+      state_ = c == ',' ? State::kKey : State::kEnd;
+      return OkStatus();
+    case State::kEvent:
+    case State::kAfterEvent:
+      if (c == ']') {
+        state_ = object_ ? State::kAfterMember : State::kEnd;
+        return OkStatus();
+      }
+      if (state_ == State::kAfterEvent) {
+        if (c != ',') return Error("not JSON: a comma is missing between events");
+        state_ = State::kEvent;
+        return OkStatus();
+      }
+      if (c == ',') return Error("not JSON: two commas");
+      keep_ = true;
+      BeginValue(c);
+      return OkStatus();
+    case State::kEnd:
+      return Error("something follows the trace");
+  }
+  return OkStatus();
+}
+
+Status TraceDocument::Finish() {
+  if (state_ == State::kEnd)
+    return had_events_ ? OkStatus() : Error("no trace: there is no traceEvents");
+  if (state_ == State::kStart) return Error("no trace: the file is empty");
+  // Text that no bracket ends may be half an event.
+  if (object_ || in_value_) return Error("the trace is cut short");
+  return OkStatus();
+}
+
+}  // namespace pitwall::imports

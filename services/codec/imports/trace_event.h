@@ -1,0 +1,35 @@
+// One event of a Chrome trace.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/base/status.h"
+
+namespace pitwall::imports {
+
+// Absent texts are empty; numbers where texts are usual (pid, tid, step_num) are texts, too.
+struct TraceEvent {
+  char phase = 0;  // M, X, B, E, i, …
+  std::string name, category, pid, tid;
+  int64_t start_ns = 0;                                   // since whatever the trace counts from
+  int64_t duration_ns = 0;                                // of X
+  std::vector<std::pair<std::string, std::string>> args;  // those that are numbers, texts or bools
+
+  std::string_view Arg(std::string_view key) const {
+    for (const auto& [name_of, value] : args) {
+      if (name_of == key) return value;
+    }
+    return {};
+  }
+};
+
+// `json`: of an object. Nothing for phases other than M, X, B and E, which no reader wants.
+// InvalidArgument: no JSON; an X without ts and dur, a B or E without ts; times beyond what a
+// position counts.
+StatusOr<std::optional<TraceEvent>> ReadTraceEvent(std::string_view json);
+
+}  // namespace pitwall::imports
