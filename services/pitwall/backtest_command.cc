@@ -1,6 +1,7 @@
 // `pitwall backtest`: the streaming engine over recorded data, as fast as the machine can.
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 #include "absl/time/time.h"
 #include "rules/plan/compile.h"
@@ -22,9 +23,11 @@ using Kind = FlagSpec::Kind;
 
 const std::vector<FlagSpec>& BacktestFlags() {
   static const std::vector<FlagSpec> specs = {
-      {"format", Kind::kOne, "FORMAT", "log (the default), openmetrics or csv (also JSON)"},
+      {"format", Kind::kOne, "FORMAT",
+       "log (the default), openmetrics, csv (also JSON), smdebug or chrome-trace"},
       {"input", Kind::kMany, "PATH",
-       "log: data directory of a `pitwall standalone`; else files, merged by time"},
+       "log: data directory of a `pitwall standalone`; else files, merged by time; smdebug and "
+       "chrome-trace: also folders, one per job"},
       {"mapping", Kind::kOne, "FILE", "csv: what the columns mean (docs/backtest.md)"},
       {"brokers", Kind::kOne, "HOSTS",
        "log: instead the topics of this Apache Kafka (host:port,…)"},
@@ -34,7 +37,7 @@ const std::vector<FlagSpec>& BacktestFlags() {
        "with --rules: of groups without an interval (1m)"},
       {"job", Kind::kOne, "ID",
        "log: only this job's events; else the job of samples without the label "
-       "pitwall_job (the file's name)"},
+       "pitwall_job (the name of the file or folder)"},
       {"start", Kind::kOne, "TIME",
        "files: rules are evaluated from here on, older samples fill windows; log: only "
        "events from here on. Unix seconds or RFC 3339"},
@@ -69,9 +72,10 @@ StatusOr<int> Backtest(const Flags& flags) {
     return InvalidArgument(
         Cat(Quote(flags.positional()[0]), " belongs to no flag: give files as --input FILE…"));
   }
-  if (format != "log" && format != "openmetrics" && format != "csv")
-    return InvalidArgument(
-        Cat("--format ", format, ": only log, openmetrics and csv can be read yet"));
+  constexpr std::string_view kFormats[] = {"log", "openmetrics", "csv", "smdebug", "chrome-trace"};
+  if (std::find(std::begin(kFormats), std::end(kFormats), format) == std::end(kFormats))
+    return InvalidArgument(Cat(
+        "--format ", format, ": only log, openmetrics, csv, smdebug and chrome-trace can be read"));
   if (format != "csv" && flags.Has("mapping"))
     return InvalidArgument("--mapping is for --format csv");
   BacktestRange range;
@@ -85,6 +89,8 @@ StatusOr<int> Backtest(const Flags& flags) {
     return VerifyLog(flags);
   }
   ReadInput read = ReadOpenMetrics;
+  if (format == "smdebug") read = ReadDebuggerOutput;
+  if (format == "chrome-trace") read = ReadChromeTraces;
   if (format == "csv") {
     ASSIGN_OR_RETURN(read, TableInput(flags));
   }
@@ -145,7 +151,8 @@ int RunBacktest(const std::vector<std::string>& arguments) {
     std::printf(
         "pitwall backtest --input DIR | --brokers HOSTS [flags]\n"
         "pitwall backtest --format openmetrics --rules FILE… --input FILE… [flags]\n"
-        "pitwall backtest --format csv --mapping FILE --rules FILE… --input FILE… [flags]\n%s",
+        "pitwall backtest --format csv --mapping FILE --rules FILE… --input FILE… [flags]\n"
+        "pitwall backtest --format smdebug|chrome-trace --rules FILE… --input DIR… [flags]\n%s",
         FlagHelp(BacktestFlags()).c_str());
     return kFine;
   }

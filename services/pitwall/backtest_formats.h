@@ -48,5 +48,8 @@ Status ForEachPiece(const std::string& path, const std::function<Status(std::str
 Status ReadOpenMetrics(const std::string& path, tools::Recording* recording);
 // --format csv: of the flag --mapping. InvalidArgument: what is wrong with it.
 StatusOr<ReadInput> TableInput(const Flags& flags);
+// --format smdebug and --format chrome-trace: a file, or a folder with those of one job.
+Status ReadDebuggerOutput(const std::string& path, tools::Recording* recording);
+Status ReadChromeTraces(const std::string& path, tools::Recording* recording);
 
 }  // namespace pitwall

@@ -1,29 +1,11 @@
-// Training logs and other foreign recordings as inputs of `pitwall backtest`.
+// Training logs as inputs of `pitwall backtest`.
 #include "services/base/files.h"
 #include "services/base/strings.h"
 #include "services/codec/imports/table_reader.h"
 #include "services/pitwall/backtest_formats.h"
+#include "services/pitwall/into_recording.h"
 
 namespace pitwall {
-
-namespace {
-
-class IntoRecording final : public imports::SampleSink {
- public:
-  explicit IntoRecording(tools::Recording* recording) : recording_(recording) {}
-  Status NewSeries(uint32_t series, Labels labels, std::string_view mode) override {
-    return recording_->AddSeries(series, labels, mode);
-  }
-  Status Sample(uint32_t series, int64_t time_ns, int64_t step, double value,
-                uint32_t line) override {
-    return recording_->AddSample(series, time_ns, value, line, step);
-  }
-
- private:
-  tools::Recording* const recording_;
-};
-
-}  // namespace
 
 StatusOr<ReadInput> TableInput(const Flags& flags) {
   const auto path = flags.One("mapping");

@@ -89,7 +89,8 @@ StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const Backte
   if (range.start != kMinPosition)
     from = std::max(kMinPosition, range.start - tools::HistoryOf(*rules));
   tools::Recording recording(from, range.end, std::move(other_times));
-  for (const std::string& path : inputs) {
+  for (std::string path : inputs) {
+    while (path.size() > 1 && path.back() == '/') path.pop_back();  // of folders
     recording.BeginInput(path, flags.One("job").value_or(BaseName(path)));
     RETURN_IF_ERROR(read(path, &recording));
   }

@@ -361,9 +361,9 @@ class OpenMetricsBacktest(unittest.TestCase):
             done = backtest("--rules", rules, *arguments)
             self.assertEqual((done.returncode, done.stdout), (2, ""), arguments)
             self.assertIn(said, done.stderr)
-        done = subprocess.run([BINARY, "backtest", "--format", "csv", "--input", good], capture_output=True, text=True)
+        done = subprocess.run([BINARY, "backtest", "--format", "xml", "--input", good], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("only log and openmetrics", done.stderr)
+        self.assertIn("only log, openmetrics, csv, smdebug and chrome-trace", done.stderr)
 
 
 if __name__ == "__main__":

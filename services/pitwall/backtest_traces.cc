@@ -1,0 +1,110 @@
+// `--format smdebug` and `--format chrome-trace`: each --input is a file or a folder of one job.
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "services/base/files.h"
+#include "services/base/strings.h"
+#include "services/codec/imports/chrome_trace.h"
+#include "services/codec/imports/gunzip.h"
+#include "services/codec/imports/job_timeline.h"
+#include "services/codec/imports/system_metrics.h"
+#include "services/pitwall/backtest_formats.h"
+#include "services/pitwall/into_recording.h"
+
+namespace pitwall {
+
+namespace {
+
+constexpr size_t kMaxFiles = 1'000'000;
+
+using Wanted = bool (*)(const std::string& file_name);
+
+// The file itself, or the files below a folder that are wanted, sorted by their paths.
+// InvalidArgument: there is none.
+StatusOr<std::vector<std::string>> FilesOf(const std::string& input, Wanted wanted,
+                                           std::string_view expected) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const auto failed = [&](std::string_view path) { return ErrnoStatus(error.value(), path); };
+  const bool folder = fs::is_directory(input, error);
+  if (error) return failed(input);
+  if (!folder) return std::vector{input};
+  std::vector<std::string> files;
+  auto it = fs::recursive_directory_iterator(input, error);
+  if (error) return failed(input);
+  for (const fs::recursive_directory_iterator end; it != end;) {
+    const std::string path = it->path().string();
+    const bool file = it->is_regular_file(error);
+    if (error) return failed(path);
+    if (file && wanted(BaseName(path))) files.push_back(path);
+    if (files.size() > kMaxFiles)
+      return ResourceExhausted(Cat(input, ": more than ", kMaxFiles, " files"));
+    it.increment(error);
+    if (error) return failed(input);
+  }
+  if (files.empty()) return InvalidArgument(Cat(input, ": no file below is called ", expected));
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// <seconds>.algo-N.json
+bool IsSystemMetrics(const std::string& file_name) {
+  const size_t dot = file_name.find('.');
+  return dot != std::string::npos && EndsWith(file_name, ".json") &&
+         ParseInt(std::string_view(file_name).substr(0, dot)) &&
+         file_name.size() > dot + std::string_view(".json").size();
+}
+
+bool IsOfDebugger(const std::string& file_name) {
+  return IsSystemMetrics(file_name) || imports::IsJobTimeline(file_name);
+}
+
+bool IsTrace(const std::string& file_name) {
+  return EndsWith(file_name, ".json") || EndsWith(file_name, ".json.gz");
+}
+
+}  // namespace
+
+Status ReadDebuggerOutput(const std::string& path, tools::Recording* recording) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                   FilesOf(path, IsOfDebugger,
+                           "<seconds>.algo-N.json or <end>_<pid>-<node>_pythontimeline.json"));
+  IntoRecording sink(recording);
+  imports::SeriesIndex series(&sink);
+  imports::SystemMetricsReader metrics(&series);
+  imports::JobTimelineReader timelines(path, &series);
+  for (const std::string& file : files) {
+    if (imports::IsJobTimeline(BaseName(file))) {
+      RETURN_IF_ERROR(timelines.BeginFile(file));
+      RETURN_IF_ERROR(
+          ForEachPiece(file, [&](std::string_view piece) { return timelines.Feed(piece); }));
+      RETURN_IF_ERROR(timelines.EndFile());
+    } else {
+      metrics.BeginFile(file);
+      RETURN_IF_ERROR(
+          ForEachPiece(file, [&](std::string_view piece) { return metrics.Feed(piece); }));
+      RETURN_IF_ERROR(metrics.EndFile());
+    }
+  }
+  RETURN_IF_ERROR(metrics.Finish());
+  return timelines.Finish();
+}
+
+Status ReadChromeTraces(const std::string& path, tools::Recording* recording) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                   FilesOf(path, IsTrace, "….json or ….json.gz"));
+  IntoRecording sink(recording);
+  imports::SeriesIndex series(&sink);
+  imports::ChromeTraceReader traces(path, &series);
+  for (const std::string& file : files) {
+    traces.BeginFile(file);
+    imports::Gunzip gunzip(file, [&](std::string_view piece) { return traces.Feed(piece); });
+    RETURN_IF_ERROR(ForEachPiece(file, [&](std::string_view piece) { return gunzip.Feed(piece); }));
+    RETURN_IF_ERROR(gunzip.Finish());
+    RETURN_IF_ERROR(traces.EndFile());
+  }
+  return traces.Finish();
+}
+
+}  // namespace pitwall

@@ -1,0 +1,28 @@
+// Where the importers' samples go.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "services/codec/imports/sample_sink.h"
+#include "services/tools/recording.h"
+
+namespace pitwall {
+
+class IntoRecording final : public imports::SampleSink {
+ public:
+  // Borrowed.
+  explicit IntoRecording(tools::Recording* recording) : recording_(recording) {}
+  Status NewSeries(uint32_t series, Labels labels, std::string_view mode) override {
+    return recording_->AddSeries(series, labels, mode);
+  }
+  Status Sample(uint32_t series, int64_t time_ns, int64_t step, double value,
+                uint32_t line) override {
+    return recording_->AddSample(series, time_ns, value, line, step);
+  }
+
+ private:
+  tools::Recording* const recording_;
+};
+
+}  // namespace pitwall
