@@ -170,5 +170,14 @@ TEST(Mapping, ReadsTimesInEachUnit) {
   }
 }
 
+TEST(TableReader, PassesOverAByteOrderMark) {
+  for (const size_t piece : {1, 2, 3, 100}) {
+    const Outcome outcome =
+        Read("time: {column: ts}\nmetrics: [{column: loss}]", "\xef\xbb\xbfts,loss\n1,2\n", piece);
+    EXPECT_EQ(outcome.error, "") << piece;
+    EXPECT_THAT(outcome.samples, ElementsAre("2: loss @1000ms 2")) << piece;
+  }
+}
+
 }  // namespace
 }  // namespace pitwall::imports
