@@ -16,14 +16,18 @@ Debug messages go to the logger "pitwall", each kind of failure once. All functi
 import re
 
 from . import _lifecycle
+from ._callbacks import lightning_callback, transformers_callback, xgboost_callback
+from ._checkpoint import checkpoint
 from ._collections import Collection
 from ._guard import swallow
 from ._loop import mode, phase, step, step_number, steps
+from ._profile import profile
 from ._samples import log_classification, log_images, log_tokens
 from ._version import __version__
 
 __all__ = ["init", "finish", "info", "steps", "step", "phase", "mode", "log", "log_classification", "log_images",
-           "log_tokens", "watch", "watch_collectives", "Collection", "__version__"]
+           "log_tokens", "watch", "watch_collectives", "Collection", "checkpoint", "profile",
+           "lightning_callback", "transformers_callback", "xgboost_callback", "__version__"]
 
 _metrics = {}  # name given to log() -> metric name
 _NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_:]")

@@ -70,6 +70,7 @@ class Recorder:
         self._thread = _Thread()
         self._training_phases = self._thread.phases  # the list of the thread whose phase is reported as running
         self._finished = False
+        self.step_watcher = None  # of profile(): its before_step() and after_step() are called around each step's span
 
     def now(self):
         return self._now()
@@ -80,6 +81,8 @@ class Recorder:
         """Starts a step of the thread's mode, at the given number or at the next one. A number below the last one is
         a roll-back: later promises fall with it. fetching: it counts as begun (and the one before as over) only with
         confirm_step(), when the loader had a batch. Returns the step for the other functions."""
+        if self.step_watcher is not None:
+            self.step_watcher.before_step(self._thread.mode, number)
         with self._lock:
             mode = self._mode(self._thread.mode)
             if mode is None:
@@ -106,6 +109,8 @@ class Recorder:
             mode.current = step.number
             mode.next = step.number + 1
             self._put(Item(KIND_STEP, "step", step.start, self._now(), step.number + 1, mode.name, None, ()))
+        if self.step_watcher is not None:
+            self.step_watcher.after_step(mode.name, step.number)
 
     def drop_step(self, begun, keep_if_worked=False):
         """The step did not finish: the loader was empty, or the loop was left."""
@@ -117,6 +122,8 @@ class Recorder:
             if mode.open is step:
                 mode.open = None
                 mode.next = step.number + (1 if step.worked else 0)
+        if self.step_watcher is not None:
+            self.step_watcher.after_step(mode.name, None)
 
     def step_number(self, mode, open_only=False):
         """The step of the mode that runs, or ran last; None if there is none."""
@@ -127,6 +134,12 @@ class Recorder:
             if known.open is not None:
                 return known.open.number
             return None if open_only or known.current < 0 else known.current
+
+    def next_step(self, mode):
+        """The number that the mode's next step gets if nobody gives one."""
+        with self._lock:
+            known = self._modes.get(mode)
+            return known.next if known is not None else 0
 
     def allow_late(self, steps):
         """Values may come at least so many steps late from here on: promises stay behind by that."""

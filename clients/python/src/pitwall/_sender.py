@@ -12,7 +12,7 @@ import threading
 import time
 import uuid
 
-from . import _wire
+from . import _capture, _wire
 
 logger = logging.getLogger("pitwall")
 
@@ -34,6 +34,8 @@ class Sender:
         self._recorder = recorder
         self._identity = identity
         self._paths = paths
+        self._path = ""          # of the socket that is connected
+        self._captures = _capture.Requests(identity)
         self._stop = threading.Event()
         self._reason = ""
         self._socket = None
@@ -55,6 +57,10 @@ class Sender:
         self._stop.set()
         if self._thread is not threading.current_thread():
             self._thread.join(timeout)
+
+    @property
+    def rank(self):
+        return self._identity.rank
 
     @property
     def connected(self):
@@ -116,6 +122,7 @@ class Sender:
                     connection.close()
                 continue
             self._socket = connection
+            self._path = path
             self._received.clear()
             return True
         return False
@@ -140,6 +147,8 @@ class Sender:
             if stopping:
                 self._recorder.finish()
             self._read()
+            if not stopping and time.monotonic() >= next_beat:
+                self._captures.look(self._path, (self.welcome or {}).get("job_id"), self._recorder)
             if stopping or self._recorder.pending() or self._backlog or time.monotonic() >= next_beat:
                 self._send_updates()
                 next_beat = time.monotonic() + BEAT_S

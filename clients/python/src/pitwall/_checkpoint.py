@@ -1,0 +1,63 @@
+"""checkpoint(): saving as a phase, and which step's state is safe once it is done."""
+import functools
+
+from . import _lifecycle
+from ._guard import swallow
+from ._loop import step_number
+
+
+class _Checkpoint:
+    __slots__ = ("_number", "_begun")
+
+    def __init__(self, number):
+        self._number = number
+        self._begun = None
+
+    def __enter__(self):
+        try:
+            recorder = _lifecycle.recorder
+            if recorder is not None:
+                number = step_number(self._number)
+                if number is None:  # what is saved is the state as of now, also where saving lasts into later steps
+                    number = recorder.step_number(recorder.mode())
+                self._begun = (recorder, recorder.begin_phase("checkpoint"), number, recorder.mode())
+        except Exception:
+            swallow("checkpoint")
+        return self
+
+    def __exit__(self, kind, *_):
+        try:
+            if self._begun is not None:
+                (recorder, phase, number, mode), self._begun = self._begun, None
+                recorder.end_phase(phase)
+                if kind is None and number is not None:
+                    saved(recorder, number, mode)
+        except Exception:
+            swallow("checkpoint")
+
+    def __call__(self, function):
+        number = self._number
+
+        @functools.wraps(function)
+        def timed(*arguments, **named):
+            with _Checkpoint(number):
+                return function(*arguments, **named)
+        return timed
+
+
+def saved(recorder, number, mode="train"):
+    """Says that the checkpoint of a step is complete. The value belongs to the step that runs or ran last."""
+    recorder.record([("train_checkpoint_step", (), float(number))], mode, recorder.step_number(mode))
+
+
+def checkpoint(step=None):
+    """Times the saving of a checkpoint: `with pitwall.checkpoint(): torch.save(...)`, or as a decorator.
+
+    A phase "checkpoint"; where the block does not raise, train_checkpoint_step tells which step is saved. step: default
+    the step that runs or ran last when the block begins.
+    """
+    try:
+        return _Checkpoint(step)
+    except Exception:
+        swallow("checkpoint")
+        return _Checkpoint(None)

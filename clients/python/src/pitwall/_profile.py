@@ -1,0 +1,230 @@
+"""profile(): runs torch.profiler and cProfile for a few steps and sends what they saw.
+
+Each step is profiled by itself, begun before its span and ended after it, both in the training thread; what was seen is
+computed there too, between two steps, so its values still find their step. A step that is cut short (an exception, an
+empty loader, finish()) is thrown away.
+"""
+import cProfile
+import os
+import sys
+import threading
+
+from . import _lifecycle, _operators
+from ._guard import MAX_STEP, swallow
+
+MAX_STEPS = 100
+TOOLS = ("torch", "python")
+
+_lock = threading.Lock()
+_profiler = None
+
+
+def profile(steps=2, start=None, *, tools=None, trace_dir=None):
+    """Profiles steps of mode train: the times of their operators, and of communication and computation.
+
+    steps: how many, or their numbers ([100, 200]); at most 100. start: number of the first one; default the next that
+    begins. tools: "torch" (torch.profiler: CPU, and CUDA where there is a GPU), "python" (cProfile), or both; default
+    "torch" where the script has imported torch, else "python". trace_dir: a folder for torch.profiler's Chrome traces,
+    pitwall-rank<R>-step<N>.json. A second call while one is under way replaces it. Profiled steps are slower.
+    """
+    try:
+        recorder = _lifecycle.recorder
+        if recorder is not None:
+            request(recorder, steps, start, tools, trace_dir)
+    except Exception:
+        swallow("profile")
+
+
+def request(recorder, steps=2, start=None, tools=None, trace_dir=None):
+    """profile() of a recorder; raises ValueError and TypeError. From any thread."""
+    global _profiler
+    wanted = Wanted(steps, start, tools, trace_dir)
+    with _lock:
+        if _profiler is None or _profiler.recorder is not recorder:  # that of an ended client is forgotten
+            _profiler = Profiler(recorder)
+        _profiler.want(wanted)
+
+
+class Wanted:
+    """Which steps, with what."""
+
+    def __init__(self, steps, start, tools, trace_dir):
+        self.numbers = None
+        if isinstance(steps, int):
+            self.left = steps
+        else:
+            if start is not None:
+                raise ValueError("start= goes with a number of steps, not with a list of them")
+            self.numbers = {int(number) for number in steps}
+            self.left = len(self.numbers)
+        if not 1 <= self.left <= MAX_STEPS:
+            raise ValueError("%d steps to profile: from 1 to %d are possible" % (self.left, MAX_STEPS))
+        self.start = None if start is None else min(max(int(start), 0), MAX_STEP)
+        if tools is None:
+            tools = ("torch",) if "torch" in sys.modules else ("python",)
+        self.tools = (tools,) if isinstance(tools, str) else tuple(tools)
+        if not self.tools or set(self.tools) - set(TOOLS):
+            raise ValueError("tools=%r: known are %s" % (tools, ", ".join(TOOLS)))
+        self.trace_dir = None if trace_dir is None else os.fspath(trace_dir)
+
+    def includes(self, number):
+        return number in self.numbers if self.numbers is not None else self.start is None or number >= self.start
+
+    def over(self, next_number):
+        return self.left <= 0 or (self.numbers is not None and next_number > max(self.numbers))
+
+
+class Profiler:
+    """Of one recorder; stands in its step_watcher while something is wanted."""
+
+    def __init__(self, recorder):
+        self.recorder = recorder
+        self._wanted = None
+        self._running = None  # (thread, [tools that run], what was wanted)
+
+    def want(self, wanted):
+        self._wanted = wanted
+        _lifecycle.before_end.add(self)
+        self.recorder.step_watcher = self
+
+    # Called by the recorder in the thread of the step.
+
+    def before_step(self, mode, number):
+        """number: None, or the one that the step was given."""
+        if mode != "train":
+            return
+        try:
+            self._discard()  # a step whose end nobody told
+            wanted = self._wanted
+            if wanted is None:
+                return
+            number = self.recorder.next_step(mode) if number is None else number
+            if wanted.over(number):
+                self._rest()
+            elif wanted.includes(number):
+                self._begin(wanted)
+        except Exception:
+            swallow("profile")
+
+    def after_step(self, mode, number):
+        if mode != "train":
+            return
+        try:
+            running = self._running
+            if running is None or running[0] != threading.get_ident():
+                return
+            if number is None:
+                self._discard()
+                return
+            self._running = None
+            for tool in running[1]:
+                try:
+                    values = tool.end(number)
+                    self.recorder.record(values, mode, number)
+                except Exception:
+                    swallow("profile")
+            wanted = running[2]
+            wanted.left -= 1
+            if wanted is self._wanted and wanted.over(number + 1):
+                self._rest()
+        except Exception:
+            swallow("profile")
+
+    def flush(self):
+        """The client ends."""
+        self._discard()
+        self._rest()
+
+    def _rest(self):
+        self._wanted = None
+        self.recorder.step_watcher = None
+        _lifecycle.before_end.discard(self)
+
+    def _begin(self, wanted):
+        tools = []
+        self._running = (threading.get_ident(), tools, wanted)
+        for name in wanted.tools:
+            try:
+                tool = _Torch(wanted.trace_dir) if name == "torch" else _Python()
+                tool.begin()
+                tools.append(tool)
+            except Exception:
+                swallow("profile with %s" % name)
+        if not tools:  # it will not be better at the next step
+            self._running = None
+            self._rest()
+
+    def _discard(self):
+        running, self._running = self._running, None
+        if running is None:
+            return
+        for tool in running[1]:
+            try:
+                tool.stop()
+            except Exception:
+                swallow("profile")
+
+
+class _Torch:
+    """torch.profiler over one step."""
+
+    def __init__(self, trace_dir):
+        import torch
+        self._torch = torch
+        self._trace_dir = trace_dir
+
+    def begin(self):
+        torch = self._torch
+        enabled = getattr(torch.autograd, "_profiler_enabled", lambda: False)
+        if enabled():
+            raise RuntimeError("another torch.profiler runs")
+        activities = [torch.profiler.ProfilerActivity.CPU]
+        if torch.cuda.is_available() and torch.cuda.is_initialized():
+            activities.append(torch.profiler.ProfilerActivity.CUDA)
+        self._profile = torch.profiler.profile(activities=activities)
+        self._profile.start()
+
+    def stop(self):
+        self._profile.stop()
+
+    def end(self, number):
+        self._profile.stop()
+        values = _operators.totals(self._profile.events())
+        if self._trace_dir is not None:
+            try:
+                os.makedirs(self._trace_dir, exist_ok=True)
+                client = _lifecycle.client
+                rank = client.sender.rank if client is not None else 0
+                self._profile.export_chrome_trace(
+                    os.path.join(self._trace_dir, "pitwall-rank%d-step%d.json" % (rank, number)))
+            except Exception:
+                swallow("the trace of profile")
+        return values
+
+
+class _Python:
+    """cProfile over one step, of the thread that trains. Its functions come with device="python"."""
+
+    def begin(self):
+        if sys.getprofile() is not None:
+            raise RuntimeError("another profiler runs")
+        self._profile = cProfile.Profile()
+        self._profile.enable()
+
+    def stop(self):
+        self._profile.disable()
+
+    def end(self, _):
+        self._profile.disable()
+        seconds = {}
+        for entry in self._profile.getstats():
+            name = _function(entry.code)[:_operators.MAX_NAME]
+            seconds[name] = seconds.get(name, 0.0) + entry.inlinetime
+        return _operators.largest(seconds, "python")
+
+
+def _function(code):
+    if isinstance(code, str):  # a function in C: "<built-in method time.sleep>"
+        return code
+    return "%s/%s:%d(%s)" % (os.path.basename(os.path.dirname(code.co_filename)),
+                             os.path.basename(code.co_filename), code.co_firstlineno, code.co_name)

@@ -1,0 +1,177 @@
+"""How far a framework's loop is, as its callbacks tell it: what runs between two of them, in spans and steps.
+
+All callbacks of a loop run in one thread. A step's span begins with the wait for its batch, as that of steps() does.
+"""
+import functools
+
+from .. import _lifecycle, _metric
+from .._guard import swallow
+
+
+def quiet(method):
+    """A callback that never raises, and returns what its framework takes for "nothing to say"."""
+    @functools.wraps(method)
+    def call(self, *arguments, **named):
+        try:
+            return method(self, *arguments, **named)
+        except Exception:
+            swallow("%s of %s" % (method.__name__, type(self).__module__.rpartition(".")[2]))
+            return None
+    return call
+
+
+class Progress:
+    """Of one loop. number: of the step that ran last, None before the first."""
+
+    def __init__(self):
+        self.recorder = _lifecycle.recorder
+        self.number = None
+        self._step = None         # what begin_step() gave, of mode train
+        self._fetching = False
+        self._phases = {}         # name -> what begin_phase() gave
+        self._eval = None         # [mode outside, phase, step of mode eval]
+        self._since = None        # the phase that stands for what runs between two callbacks
+
+    # A step of mode train.
+
+    def fetch(self, number):
+        """The loop turns to the next batch; the step that it is for gets the number."""
+        self.rest()
+        if self._step is None and self.recorder is not None:
+            self._step = self.recorder.begin_step(number, fetching=True)
+            self._fetching = True
+            self.between("dataloader")
+
+    def begin_step(self, number):
+        """The batch is there. In a step that runs already nothing changes."""
+        if self.recorder is None or (self._step is not None and not self._fetching):
+            return
+        if self._fetching:
+            self._end_between()
+            self._fetching = False
+            if self._step is not None:
+                self.recorder.confirm_step(self._step)
+        else:
+            self._step = self.recorder.begin_step(number)
+        self.number = number
+
+    def end_step(self):
+        self.end_phases()
+        if self._step is not None and not self._fetching:
+            step, self._step = self._step, None
+            self.recorder.end_step(step)
+
+    @property
+    def fetching(self):
+        return self._fetching
+
+    @property
+    def in_step(self):
+        return self._step is not None and not self._fetching
+
+    def rest(self, was=None):
+        """What was thought to be the wait for a batch was none, but, where it is given, another phase."""
+        since = self._since
+        self._end_between(record=not self._fetching)
+        if self._fetching and was is not None and since is not None:
+            self.recorder.end_phase((was, since[1], since[2], None))
+        if self._fetching:
+            self._fetching = False
+            step, self._step = self._step, None
+            if step is not None:
+                self.recorder.drop_step(step)
+
+    def stop(self):
+        """Training is over: what is open was not finished."""
+        self.rest()
+        self.end_eval()
+        self.end_phases()
+        step, self._step = self._step, None
+        if step is not None:
+            self.recorder.drop_step(step)
+
+    # Phases.
+
+    def between(self, name):
+        """Until the next callback a phase runs."""
+        self._end_between()
+        if self.recorder is not None:
+            self._since = self.recorder.begin_phase(name)
+
+    def _end_between(self, record=True):
+        since, self._since = self._since, None
+        if since is not None:
+            self.recorder.end_phase(since, record)
+
+    def phase(self, name):
+        if self.recorder is not None and name not in self._phases and not self.recorder.in_phase(name):
+            self._phases[name] = self.recorder.begin_phase(name)
+
+    def end_phase(self, name):
+        begun = self._phases.pop(name, None)
+        if begun is not None:
+            self.recorder.end_phase(begun)
+
+    def end_phases(self):
+        for name in list(self._phases):
+            self.end_phase(name)
+
+    # Mode eval: a phase of the training step that ran last, with steps of its own.
+
+    def begin_eval(self):
+        if self.recorder is not _lifecycle.recorder:  # an evaluation by itself, before any training
+            self.stop()
+            self.__init__()
+        self.rest()
+        if self.recorder is None or self._eval is not None:
+            return
+        outside = self.recorder.mode()
+        phase = self.recorder.begin_phase("eval")
+        self.recorder.set_mode("eval")
+        self._eval = [outside, phase, None]
+        self.fetch_eval()
+
+    def fetch_eval(self):
+        """The loop turns to the next batch of the evaluation; the one before is over."""
+        if self._eval is not None:
+            if self._eval[2] is not None:
+                self.recorder.confirm_step(self._eval[2])
+                self.recorder.end_step(self._eval[2])
+            self._eval[2] = self.recorder.begin_step(fetching=True)
+
+    def end_eval(self):
+        if self._eval is None:
+            return
+        (outside, phase, step), self._eval = self._eval, None
+        if step is not None:
+            self.recorder.drop_step(step)
+        self.recorder.set_mode(outside)
+        self.recorder.end_phase(phase)
+
+    @property
+    def in_eval(self):
+        return self._eval is not None
+
+    # Values.
+
+    def log(self, values, mode="train"):
+        """values: {name: number} as log() takes them; what is no number is left out. They belong to the mode's step that
+        runs or ran last."""
+        if self.recorder is None:
+            return
+        found = []
+        for name, value in values.items():
+            try:
+                if _is_number(value):
+                    found.append((_metric(name), (), float(value)))
+            except Exception:  # the others go on
+                swallow("log of a %s as a number" % type(value).__name__)
+        if found:
+            self.recorder.record(found, mode, self.recorder.step_number(mode))
+
+
+def _is_number(value):
+    if isinstance(value, (bool, str, bytes)) or value is None:
+        return False
+    size = getattr(value, "numel", None) or (lambda: getattr(value, "size", 1))
+    return hasattr(value, "__float__") and size() == 1

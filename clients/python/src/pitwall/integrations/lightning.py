@@ -1,0 +1,176 @@
+"""A callback of Lightning: `Trainer(..., callbacks=[pitwall.lightning_callback()])`.
+
+A step is one of the optimizer, however many batches its gradients are accumulated over; its number is the Trainer's
+global_step before it. Phases: dataloader, forward (the training step until its backward pass), backward, optimizer,
+eval, checkpoint (all that Trainer.save_checkpoint saves).
+"""
+try:
+    from lightning.pytorch.callbacks import Callback
+except ImportError:
+    from pytorch_lightning.callbacks import Callback
+
+from .. import _checkpoint, watch as _watch
+from ._progress import Progress, quiet
+
+_EVAL_NAMES = ("val_", "val/", "valid_", "valid/", "validation_", "validation/", "eval_", "eval/")
+_TRAIN_NAMES = ("train_", "train/")
+
+
+class PitwallCallback(Callback):
+    """watch: True, or a dict of arguments for pitwall.watch(), to hook the LightningModule and its optimizers. Logged values
+    are read every log_every_n_steps; the loss each step where that waits for no GPU."""
+
+    def __init__(self, watch=False):
+        self._options = dict(watch) if isinstance(watch, dict) else {} if watch else None
+        self._handle = None
+        self._progress = Progress()
+        self._losses = []
+        self._before = None  # (what stood in the Trainer for save_checkpoint,) while ours does
+
+    # Training.
+
+    @quiet
+    def on_train_start(self, trainer, pl_module):
+        self._progress.stop()
+        self._progress = Progress()
+        self._losses = []
+        self._time_checkpoints(trainer)
+        if self._options is not None and self._handle is None:
+            self._handle = _watch(pl_module, **dict({"optimizer": list(trainer.optimizers)}, **self._options))
+
+    @quiet
+    def on_train_epoch_start(self, trainer, pl_module):
+        self._progress.fetch(trainer.global_step)
+
+    @quiet
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+        self._progress.begin_step(trainer.global_step)
+        self._progress.end_phase("dataloader")
+        self._progress.phase("forward")
+
+    @quiet
+    def on_before_backward(self, trainer, pl_module, loss):
+        self._progress.end_phase("forward")
+        self._progress.phase("backward")
+
+    @quiet
+    def on_after_backward(self, trainer, pl_module):
+        self._progress.end_phase("backward")
+
+    @quiet
+    def on_before_optimizer_step(self, trainer, pl_module, optimizer):
+        self._progress.phase("optimizer")
+
+    @quiet
+    def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
+        progress = self._progress
+        progress.end_phases()
+        loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
+        if loss is not None:
+            self._losses.append(loss.detach() if hasattr(loss, "detach") else loss)
+        if progress.number is None or trainer.global_step <= progress.number:
+            progress.phase("dataloader")  # of the next batch of the same step
+            return
+        progress.end_step()
+        self._log_step(trainer)
+        if not trainer.is_last_batch:
+            progress.fetch(trainer.global_step)
+
+    def _log_step(self, trainer):
+        values = {}
+        due = trainer.global_step % max(trainer.log_every_n_steps, 1) == 0
+        losses, self._losses = self._losses, []
+        # Of each batch Lightning gives the share of the step's loss. With hooks on a loss, that one is sent.
+        if losses and not (self._options or {}).get("loss") and (due or not getattr(losses[0], "is_cuda", False)):
+            values["loss"] = sum(float(loss) for loss in losses)
+        if self._handle is None and trainer.optimizers:
+            values["learning_rate"] = trainer.optimizers[0].param_groups[0].get("lr")
+        if due:
+            values["epoch"] = trainer.current_epoch
+            for name, value in trainer.callback_metrics.items():
+                if not name.startswith(_EVAL_NAMES):
+                    values.setdefault(_without(name, _TRAIN_NAMES), value)
+        self._progress.log(values)
+
+    @quiet
+    def on_train_epoch_end(self, trainer, pl_module):
+        self._progress.rest()
+
+    @quiet
+    def on_train_end(self, trainer, pl_module):
+        self._progress.stop()
+
+    @quiet
+    def on_exception(self, trainer, pl_module, exception):
+        self._progress.stop()
+        self._close(trainer)
+
+    @quiet
+    def teardown(self, trainer, pl_module, stage):
+        self._close(trainer)
+
+    def _close(self, trainer):
+        if self._handle is not None:
+            handle, self._handle = self._handle, None
+            handle.close()
+        if self._before is not None:
+            (before,), self._before = self._before, None
+            if getattr(vars(trainer).get("save_checkpoint"), "_pitwall", None) is self:  # nobody wrapped it again
+                del trainer.save_checkpoint
+                if before is not None:
+                    trainer.save_checkpoint = before
+
+    # Evaluations and checkpoints.
+
+    @quiet
+    def on_validation_start(self, trainer, pl_module):
+        if not trainer.sanity_checking:
+            self._progress.begin_eval()
+
+    @quiet
+    def on_validation_batch_end(self, trainer, pl_module, outputs, batch, batch_idx, dataloader_idx=0):
+        self._progress.fetch_eval()
+
+    @quiet
+    def on_validation_end(self, trainer, pl_module):
+        progress = self._progress
+        if trainer.sanity_checking or not progress.in_eval:
+            return
+        progress.end_eval()
+        progress.log({_without(name, _EVAL_NAMES): value for name, value in trainer.callback_metrics.items()
+                      if name.startswith(_EVAL_NAMES)}, "eval")
+        if trainer.training and not trainer.is_last_batch:
+            progress.fetch(trainer.global_step)
+
+    def _time_checkpoints(self, trainer):
+        if getattr(vars(trainer).get("save_checkpoint"), "_pitwall", None) is not None:
+            return
+        original = trainer.save_checkpoint
+
+        def save_checkpoint(*arguments, **named):
+            fetching = self._before_save()
+            with _checkpoint.checkpoint(self._progress.number):
+                result = original(*arguments, **named)
+            if fetching:
+                self._after_save(trainer)
+            return result
+        save_checkpoint._pitwall = self
+        self._before = (vars(trainer).get("save_checkpoint"),)
+        trainer.save_checkpoint = save_checkpoint
+
+    @quiet
+    def _before_save(self):
+        fetching = self._progress.fetching
+        self._progress.rest()
+        return fetching
+
+    @quiet
+    def _after_save(self, trainer):
+        self._progress.fetch(trainer.global_step)
+
+
+def _without(name, prefixes):
+    for prefix in prefixes:
+        if name.startswith(prefix):
+            return name[len(prefix):]
+    return name

@@ -1,0 +1,153 @@
+"""A callback of Hugging Face's Trainer: `Trainer(..., callbacks=[pitwall.transformers_callback()])`.
+
+A step is one of the optimizer, however many batches its gradients are accumulated over; its number is the Trainer's
+global_step before it, from 0. Phases: dataloader (the wait for the step's batches), eval, checkpoint; forward, backward
+and optimizer with watch.
+"""
+import torch
+from transformers import TrainerCallback
+
+from .. import _checkpoint, watch as _watch
+from ._progress import Progress, quiet
+
+
+class PitwallCallback(TrainerCallback):
+    """watch: True, or a dict of arguments for pitwall.watch(), to hook the model and its optimizer."""
+
+    def __init__(self, watch=False):
+        self._options = dict(watch) if isinstance(watch, dict) else {} if watch else None
+        self._handle = None
+        self._removers = []
+        self._progress = Progress()
+        self._summary = False
+
+    # Training.
+
+    @quiet
+    def on_train_begin(self, args, state, control, model=None, optimizer=None, **_):
+        self._close()
+        self._progress.stop()
+        self._progress = Progress()
+        if self._options is not None and model is not None:
+            self._install(model, optimizer)
+
+    @quiet
+    def on_epoch_begin(self, args, state, control, **_):
+        self._progress.fetch(state.global_step)
+
+    @quiet
+    def on_step_begin(self, args, state, control, **_):
+        self._progress.begin_step(state.global_step)
+
+    @quiet
+    def on_step_end(self, args, state, control, **_):
+        self._progress.end_step()
+        if not control.should_log:  # what is logged is first read from the device
+            self._next(state, control)
+
+    @quiet
+    def on_epoch_end(self, args, state, control, **_):
+        self._progress.rest()
+        if control.should_evaluate or control.should_save:
+            self._next(state, control)
+
+    @quiet
+    def on_train_end(self, args, state, control, **_):
+        self._progress.stop()
+        self._close()
+
+    def _next(self, state, control):
+        """What the Trainer does now: in this order it logs, evaluates, saves and turns to the next batch."""
+        if control.should_evaluate:
+            self._progress.begin_eval()
+        elif control.should_save:
+            self._progress.rest()
+            self._progress.between("checkpoint")
+        else:
+            self._progress.fetch(state.global_step)
+
+    # Evaluations and checkpoints.
+
+    @quiet
+    def on_prediction_step(self, args, state, control, **_):
+        if self._progress.in_eval:
+            self._progress.fetch_eval()
+        else:  # evaluate() of the script's own: the first batch is over already
+            self._progress.begin_eval()
+
+    @quiet
+    def on_evaluate(self, args, state, control, **_):
+        self._after_eval(state, control)
+
+    @quiet
+    def on_predict(self, args, state, control, **_):
+        self._after_eval(state, control)
+
+    def _after_eval(self, state, control):
+        self._progress.end_eval()
+        if self._progress.number is not None and not self._summary:
+            self._next(state, control)
+
+    @quiet
+    def on_save(self, args, state, control, **_):
+        progress = self._progress
+        progress.rest("checkpoint")
+        if progress.number is not None and progress.recorder is not None:
+            _checkpoint.saved(progress.recorder, progress.number)
+        progress.fetch(state.global_step)
+
+    # Values.
+
+    @quiet
+    def on_log(self, args, state, control, logs=None, **_):
+        progress = self._progress
+        logs = dict(logs or {})
+        if "train_runtime" in logs:  # the summary at the end, whose loss is the mean of all
+            self._summary = True
+            return
+        self._summary = False
+        evaluated = {name[len("eval_"):]: value for name, value in logs.items() if name.startswith("eval_")}
+        if evaluated:
+            progress.log(evaluated, "eval")
+            return
+        if self._handle is not None:  # it sends those of each step
+            logs.pop("learning_rate", None)
+            if self._options.get("grad_norm_every", 10):
+                logs.pop("grad_norm", None)
+        progress.log(logs)
+        if not progress.in_step and not progress.in_eval and progress.number is not None:
+            self._next(state, control)
+
+    # Hooks.
+
+    def _install(self, model, optimizer):
+        options = dict({"optimizer": getattr(optimizer, "optimizer", optimizer)}, **self._options)
+        handle = self._handle = _watch(model, **options)
+        self._removers.append(handle.close)
+        if options.get("loss") is None and hasattr(handle, "_finds_loss"):
+            # The Trainer divides the loss by the batches of a step, and logs it right: only the backward pass is looked for.
+            handle._finds_loss = False
+            self._removers.append(model.register_forward_hook(_LossSeen(handle)).remove)
+
+    def _close(self):
+        removers, self._removers = self._removers, []
+        self._handle = None
+        for remove in removers:
+            remove()
+
+
+class _LossSeen:
+    def __init__(self, handle):
+        self._handle = handle
+
+    @quiet
+    def __call__(self, module, inputs, output):
+        loss = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
+        found = [loss] if isinstance(loss, torch.Tensor) else \
+            [part for part in (output.values() if isinstance(output, dict) else ()) if isinstance(part, torch.Tensor)]
+        for tensor in found:
+            self._handle._await_backward(tensor)
+
+    def __reduce__(self):  # a copy of the model needs no pitwall
+        import contextlib
+        return getattr, (contextlib.nullcontext(), "__exit__")

@@ -1,0 +1,181 @@
+"""A callback of XGBoost: `xgboost.train(..., callbacks=[pitwall.xgboost_callback()])`. A boosting round is a step.
+
+Shares of importance are an importance type's scores over their sum, as Debugger saved them; features that no tree uses
+have 0. Trees are numbered within their round (one for each class and parallel tree); a tree's depth is counted in edges
+from the text of its dump, where each line is a node, indented by its depth: "2:leaf=0.1".
+"""
+import json
+import re
+
+from xgboost import Booster
+from xgboost.callback import TrainingCallback
+
+from .. import _samples
+from .._guard import swallow, tell_once
+from ._progress import Progress, quiet
+
+IMPORTANCE = ("weight", "gain", "cover", "total_gain", "total_cover")
+# Metrics that are losses, and which one of several is taken first.
+LOSSES = ("logloss", "mlogloss", "poisson-nloglik", "gamma-nloglik", "cox-nloglik", "tweedie-nloglik", "aft-nloglik",
+          "gamma-deviance", "quantile", "expectile", "rmse", "rmsle", "mphe", "mae", "mape", "error", "merror")
+MAX_TREES = 128     # of a round
+MAX_FEATURES = 1000
+MAX_METRICS = 128   # of a round
+_NODE = re.compile(r"^(\t*)(\d+):", re.MULTILINE)
+
+
+class PitwallCallback(TrainingCallback):
+    """For its arguments see pitwall.xgboost_callback()."""
+
+    def __init__(self, every, trees_every, classification, loss, train_data, eval_data, features):
+        super().__init__()
+        self._every, self._trees_every = int(every), int(trees_every)
+        self._classification = classification
+        self._loss = loss
+        self._train_data = (train_data,) if isinstance(train_data, str) else tuple(train_data)
+        self._eval_data = eval_data
+        self._features = min(max(int(features), 1), MAX_FEATURES)
+        self._progress = Progress()
+        self._objective = None
+
+    def before_training(self, model):
+        self._begin(model)
+        return model
+
+    def before_iteration(self, model, epoch, evals_log):
+        self._before(model, epoch)
+        return False
+
+    def after_iteration(self, model, epoch, evals_log):
+        self._after(model, epoch, evals_log)
+        return False
+
+    def after_training(self, model):
+        self._end()
+        return model
+
+    @quiet
+    def _begin(self, model):
+        self._progress.stop()
+        self._progress = Progress()
+        self._objective = None
+
+    @quiet
+    def _before(self, model, epoch):
+        # Rounds of a booster that goes on training (xgb_model=) are counted on, as its trees are.
+        self._progress.begin_step(model.num_boosted_rounds() if isinstance(model, Booster) else epoch)
+
+    @quiet
+    def _after(self, model, epoch, evals_log):
+        progress = self._progress
+        progress.end_step()
+        recorder, number = progress.recorder, progress.number
+        if recorder is None or number is None:
+            return
+        self._send_metrics(recorder, number, evals_log)
+        if not isinstance(model, Booster):
+            return  # cv() trains several, none of which is the one
+        for every, look in ((self._trees_every, self._trees), (self._every, self._importance)):
+            if every > 0 and number % every == 0:
+                try:
+                    recorder.record(look(model, number), "train", number)
+                except Exception:
+                    swallow("%s of xgboost" % look.__name__.strip("_"))
+        if self._classification is not None and self._every > 0 and number % self._every == 0:
+            self._classify(recorder, model, number)
+
+    @quiet
+    def _end(self):
+        self._progress.stop()
+
+    # Metrics.
+
+    def _send_metrics(self, recorder, number, evals_log):
+        data_of_mode = {"train": [], "eval": []}
+        for data in evals_log:
+            data_of_mode["train" if data in self._train_data else "eval"].append(data)
+        for mode, datas in data_of_mode.items():
+            values = [("train_metric", {"data": data, "metric": metric}, history[-1])
+                      for data in datas for metric, history in evals_log[data].items() if history][:MAX_METRICS]
+            judged = datas[-1] if datas else None
+            if mode == "eval" and self._eval_data in datas:
+                judged = self._eval_data
+            loss = self._loss_of(evals_log[judged]) if judged is not None else None
+            if loss is not None:
+                values.append(("train_loss", {}, evals_log[judged][loss][-1]))
+            if not values:
+                continue
+            before = recorder.set_mode(mode)
+            try:
+                for metric, labels, value in values:
+                    value = value[0] if isinstance(value, tuple) else value  # of cv(): mean, deviation
+                    recorder.log([(metric, float(value))], tuple(sorted(labels.items())), number)
+            finally:
+                recorder.set_mode(before)
+
+    def _loss_of(self, metrics):
+        """The name of the data's metric that is its loss."""
+        if self._loss is not None:
+            return self._loss if metrics.get(self._loss) else None
+        known = {}
+        for name in metrics:
+            known.setdefault(name.partition("@")[0], name)  # tweedie-nloglik@1.5
+        return next((known[name] for name in LOSSES if name in known and metrics[known[name]]), None)
+
+    # What the booster has learnt.
+
+    def _trees(self, model, number):
+        values = []
+        dump = model[number:number + 1].get_dump(dump_format="text")
+        if len(dump) > MAX_TREES:
+            tell_once("more than %d trees a round: the others are not told", MAX_TREES)
+        for tree, text in enumerate(dump[:MAX_TREES]):
+            depth, highest = 0, -1
+            for indent, node in _NODE.findall(text):
+                depth, highest = max(depth, len(indent)), max(highest, int(node))
+            if highest >= 0:
+                labels = (("tree", str(tree)),)
+                values += [("train_tree_depth", labels, float(depth)), ("train_tree_node_id_max", labels, float(highest))]
+        return values
+
+    def _importance(self, model, _):
+        names = model.feature_names or ["f%d" % feature for feature in range(model.num_features())]
+        values = []
+        for kind in IMPORTANCE:
+            try:
+                scores = model.get_score(importance_type=kind)
+            except ValueError:  # gblinear has weights only
+                tell_once("this booster has no importance of type %s", kind)
+                continue
+            # Of several classes gblinear has one weight each.
+            sizes = {name: sum(abs(part) for part in score) if isinstance(score, list) else abs(score)
+                     for name, score in scores.items()}
+            total = sum(sizes.values())
+            if not total > 0:
+                continue
+            chosen = sorted(sizes, key=lambda name: (-sizes[name], name))[:self._features]
+            unused = (name for name in names if name not in sizes)
+            chosen += [name for _, name in zip(range(self._features - len(chosen)), unused)]
+            values += [("train_feature_importance_ratio", (("feature", name), ("type", kind)), sizes.get(name, 0) / total)
+                       for name in chosen]
+        return values
+
+    # Predictions.
+
+    def _classify(self, recorder, model, number):
+        try:
+            data = self._classification
+            if self._objective is None:
+                config = json.loads(model.save_config())
+                self._objective = config["learner"]["objective"]["name"]
+            predictions = model.predict(data)
+            if self._objective.startswith("binary:"):
+                # logitraw gives the logarithm of the odds, hinge classes, logistic a probability.
+                predictions = (predictions > (0.0 if self._objective == "binary:logitraw" else 0.5)).astype("int64")
+            elif not self._objective.startswith("multi:"):
+                tell_once("predictions of %s are no classes", self._objective)
+                self._classification = None
+                return
+            _samples.classification(recorder, data.get_label().astype("int64"), predictions, mode="train", step=number)
+        except Exception:
+            swallow("predictions of xgboost")
