@@ -5,7 +5,7 @@ The file is $PITWALL_CAPTURE, else the socket's path with ".capture": one JSON o
     {"id": "incident-17", "job": "resnet", "ranks": [0, 3], "steps": 2}
 
 job: the job's id or name. ranks: without it all. steps: 1 to 10, default 2. tools: as of profile(). The client's thread
-looks at it at each beat while a collector listens, and the training thread profiles from its next step on. An id is
+looks at it twice a second while a collector listens, and the training thread profiles from its next step on. An id is
 taken once. Only a file that was written after the client began counts (an older one was meant for a process before it),
 and only a regular file of this user or of root that nobody else may write. Whoever writes it writes another name and
 renames it.
@@ -22,6 +22,7 @@ from ._guard import swallow, tell_once
 MAX_BYTES = 64 << 10
 MAX_REQUEST_STEPS = 10
 MAX_IDS = 64  # remembered
+CLOCK_STEP_NS = 20_000_000  # a file's time may be so far behind the clock's
 MAX_ID = 200
 _KEYS = {"id", "job", "ranks", "steps", "tools"}
 
@@ -34,7 +35,7 @@ class Requests:
         self._path = path or os.environ.get("PITWALL_CAPTURE") or None
         self._seen = deque(maxlen=MAX_IDS)
         self._last = None           # what the file looked like when it was read
-        self._begin = time.time_ns()
+        self._begin = time.time_ns() - CLOCK_STEP_NS
 
     def look(self, socket_path, job_id, recorder):
         """Reads the file if it is new, and asks for the profile that it wants. job_id: as the collector told it."""

@@ -141,13 +141,14 @@ class Sender:
         if self._cut_off:
             self._write(self._cut_off)
             self._cut_off = b""
-        next_beat = 0.0
+        next_beat = next_look = 0.0
         while True:
             stopping = self._stop.is_set()
             if stopping:
                 self._recorder.finish()
             self._read()
-            if not stopping and time.monotonic() >= next_beat:
+            if not stopping and time.monotonic() >= next_look:
+                next_look = time.monotonic() + BEAT_S
                 self._captures.look(self._path, (self.welcome or {}).get("job_id"), self._recorder)
             if stopping or self._recorder.pending() or self._backlog or time.monotonic() >= next_beat:
                 self._send_updates()

@@ -9,7 +9,7 @@ try:
 except ImportError:
     from pytorch_lightning.callbacks import Callback
 
-from .. import _checkpoint, watch as _watch
+from .. import _checkpoint, _torch_hooks, watch as _watch
 from ._progress import Progress, quiet
 
 _EVAL_NAMES = ("val_", "val/", "valid_", "valid/", "validation_", "validation/", "eval_", "eval/")
@@ -17,12 +17,15 @@ _TRAIN_NAMES = ("train_", "train/")
 
 
 class PitwallCallback(Callback):
-    """watch: True, or a dict of arguments for pitwall.watch(), to hook the LightningModule and its optimizers. Logged values
-    are read every log_every_n_steps; the loss each step where that waits for no GPU."""
+    """watch: True, or a dict of arguments for pitwall.watch(), to hook the module and its optimizers. Lightning calls
+    training_step(), not the LightningModule, so only parameters and gradients are seen of it; `module`, the path of a
+    submodule that training_step() calls, shows the tensors inside that one. Logged values are read every
+    log_every_n_steps; the loss each step where that waits for no GPU."""
 
     def __init__(self, watch=False):
         self._options = dict(watch) if isinstance(watch, dict) else {} if watch else None
         self._handle = None
+        self._removers = []
         self._progress = Progress()
         self._losses = []
         self._before = None  # (what stood in the Trainer for save_checkpoint,) while ours does
@@ -36,7 +39,7 @@ class PitwallCallback(Callback):
         self._losses = []
         self._time_checkpoints(trainer)
         if self._options is not None and self._handle is None:
-            self._handle = _watch(pl_module, **dict({"optimizer": list(trainer.optimizers)}, **self._options))
+            self._install(pl_module, trainer.optimizers)
 
     @quiet
     def on_train_epoch_start(self, trainer, pl_module):
@@ -60,6 +63,8 @@ class PitwallCallback(Callback):
     @quiet
     def on_before_optimizer_step(self, trainer, pl_module, optimizer):
         self._progress.phase("optimizer")
+        if isinstance(self._handle, _torch_hooks.Watch):
+            self._handle._before_optimizer(optimizer)
 
     @quiet
     def on_train_batch_end(self, trainer, pl_module, outputs, batch, batch_idx):
@@ -80,7 +85,7 @@ class PitwallCallback(Callback):
         values = {}
         due = trainer.global_step % max(trainer.log_every_n_steps, 1) == 0
         losses, self._losses = self._losses, []
-        # Of each batch Lightning gives the share of the step's loss. With hooks on a loss, that one is sent.
+        # Of each batch Lightning gives its share of the step's loss. With hooks on a loss module, that one's are sent.
         if losses and not (self._options or {}).get("loss") and (due or not getattr(losses[0], "is_cuda", False)):
             values["loss"] = sum(float(loss) for loss in losses)
         if self._handle is None and trainer.optimizers:
@@ -109,7 +114,22 @@ class PitwallCallback(Callback):
     def teardown(self, trainer, pl_module, stage):
         self._close(trainer)
 
+    def _install(self, module, optimizers):
+        options = dict(self._options)
+        path = options.pop("module", "")
+        # Lightning runs the passes inside the optimizer's step, as its closure, so the hooks before it would come too
+        # early for the gradients: on_before_optimizer_step() stands for them.
+        self._handle = _watch(module.get_submodule(path), **options)
+        if isinstance(self._handle, _torch_hooks.Watch):
+            self._removers = [
+                optimizer.register_step_post_hook(_torch_hooks.Hook(
+                    self._handle._after_optimizer if optimizer is optimizers[-1] else self._handle._after_other)).remove
+                for optimizer in optimizers]
+
     def _close(self, trainer):
+        removers, self._removers = self._removers, []
+        for remove in removers:
+            remove()
         if self._handle is not None:
             handle, self._handle = self._handle, None
             handle.close()

@@ -107,7 +107,8 @@ class PitwallCallback(TrainerCallback):
             return
         self._summary = False
         evaluated = {name[len("eval_"):]: value for name, value in logs.items() if name.startswith("eval_")}
-        if evaluated:
+        if evaluated:  # said by the evaluation as its last
+            progress.end_eval()
             progress.log(evaluated, "eval")
             return
         if self._handle is not None:  # it sends those of each step
@@ -125,7 +126,8 @@ class PitwallCallback(TrainerCallback):
         handle = self._handle = _watch(model, **options)
         self._removers.append(handle.close)
         if options.get("loss") is None and hasattr(handle, "_finds_loss"):
-            # The Trainer divides the loss by the batches of a step, and logs it right: only the backward pass is looked for.
+            # The model's output may hold a batch's share of the step's loss: the one that the Trainer logs is sent, and the
+            # model's only shows where the backward pass begins.
             handle._finds_loss = False
             self._removers.append(model.register_forward_hook(_LossSeen(handle)).remove)
 

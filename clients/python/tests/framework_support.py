@@ -1,0 +1,42 @@
+"""What the tests of the callbacks share. Without the framework they are skipped; tests/stages/torch.sh brings all three."""
+import importlib
+import os
+import unittest
+
+import support
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+
+
+def framework(name):
+    """-> (the module or None, a decorator that skips without it)."""
+    try:
+        module, note = importlib.import_module(name), ""
+    except ImportError as missing:
+        module, note = None, "%s is not installed here (%s); tests/stages/torch.sh brings it" % (name, missing)
+    return module, unittest.skipIf(module is None, note)
+
+
+class CallbackTest(support.ClientTest):
+    def setUp(self):
+        super().setUp()
+        self.fake = self.collector()
+        self.start(self.fake)
+
+    def sent(self):
+        """Ends the client; the values as (metric, labels, value, step, mode)."""
+        import pitwall
+        pitwall.finish(timeout=5)
+        self.fake.wait_for(lambda c: c.messages("goodbye"))
+        return [(v["metric"], {p["name"]: p["value"] for p in v["labels"]}, v["value"], v["step_plus_one"] - 1,
+                 v["mode"]) for v in self.fake.values()]
+
+    def of(self, values, metric, mode="train", /, **labels):
+        """[(step, value)] of one series."""
+        return [(step, value) for name, pairs, value, step, of_mode in values
+                if name == metric and pairs == labels and of_mode == mode]
+
+    def spans_of(self, name, mode="train"):
+        """Steps of the spans of a name; -1: outside any."""
+        return [s["step_plus_one"] - 1 for s in self.fake.spans() if s["name"] == name and s["mode"] == mode]

@@ -1,0 +1,115 @@
+"""The callback of Hugging Face's Trainer, against the real one: a tiny model made from scratch, data in memory."""
+import logging
+import unittest
+
+from framework_support import CallbackTest, framework
+
+import pitwall
+from pitwall import _guard
+
+transformers, requires_transformers = framework("transformers")
+torch, requires_torch = framework("torch")
+accelerate, requires_accelerate = framework("accelerate")
+
+
+@requires_torch
+@requires_transformers
+@requires_accelerate
+class TransformersTest(CallbackTest):
+    def trainer(self, callback, rows=16, **arguments):
+        torch.manual_seed(1)
+        transformers.utils.logging.set_verbosity_error()
+        transformers.utils.logging.disable_progress_bar()
+        config = transformers.BertConfig(vocab_size=20, hidden_size=8, num_hidden_layers=1, num_attention_heads=2,
+                                         intermediate_size=8, max_position_embeddings=8, num_labels=2)
+        data = [{"input_ids": torch.randint(0, 20, (6,)), "labels": torch.tensor(n % 2)} for n in range(rows)]
+        arguments = dict({"output_dir": self.folder + "/out", "per_device_train_batch_size": 4, "logging_steps": 1,
+                          "per_device_eval_batch_size": 4, "use_cpu": True, "report_to": [], "disable_tqdm": True,
+                          "num_train_epochs": 2, "save_strategy": "no", "dataloader_pin_memory": False}, **arguments)
+        trainer = transformers.Trainer(
+            model=transformers.BertForSequenceClassification(config), train_dataset=data, eval_dataset=data[:8],
+            args=transformers.TrainingArguments(**arguments), callbacks=[callback])
+        trainer.remove_callback(transformers.PrinterCallback)
+        return trainer
+
+    def test_a_step_is_the_optimizers_and_values_find_theirs(self):
+        trainer = self.trainer(pitwall.transformers_callback(), gradient_accumulation_steps=2)
+        trainer.train()
+        values = self.sent()
+        logged = [entry for entry in trainer.state.log_history if "loss" in entry]
+        self.assertEqual(len(logged), 4)  # 4 batches an epoch, 2 a step, 2 epochs
+        self.assertEqual(self.spans_of("step"), [0, 1, 2, 3])
+        self.assertEqual(self.spans_of("dataloader"), [0, 1, 2, 3])
+        for metric, name in (("train_loss", "loss"), ("train_learning_rate", "learning_rate"), ("train_epoch", "epoch"),
+                             ("train_grad_norm", "grad_norm")):
+            found = self.of(values, metric)
+            self.assertEqual([step for step, _ in found], [0, 1, 2, 3], metric)
+            for (_, value), entry in zip(found, logged):
+                self.assertAlmostEqual(value, entry[name], 6, metric)
+
+    def test_evaluations_and_checkpoints(self):
+        trainer = self.trainer(pitwall.transformers_callback(), eval_strategy="steps", eval_steps=2, max_steps=4,
+                               save_strategy="steps", save_steps=4)
+        trainer.train()
+        values = self.sent()
+        right = [entry["eval_loss"] for entry in trainer.state.log_history if "eval_loss" in entry]
+        self.assertEqual(len(right), 2)
+        found = self.of(values, "train_loss", "eval")
+        self.assertEqual([step for step, _ in found], [1, 3])  # of the evaluation's own steps, two batches each
+        for (_, value), loss in zip(found, right):
+            self.assertAlmostEqual(value, loss, 6)
+        self.assertEqual([step for step, _ in self.of(values, "train_loss")], [0, 1, 2, 3])
+        self.assertEqual(self.spans_of("step", "eval"), [0, 1, 2, 3])
+        self.assertEqual(len(self.spans_of("eval")), 2)
+        self.assertEqual(len(self.spans_of("checkpoint")), 1)
+        self.assertEqual(self.of(values, "train_checkpoint_step"), [(3, 3.0)])
+        self.assertEqual(self.spans_of("dataloader"), [0, 1, 2, 3])
+
+    def test_a_resumed_training_counts_on(self):
+        self.trainer(pitwall.transformers_callback(), max_steps=2, save_strategy="steps", save_steps=2).train()
+        pitwall.finish(timeout=5)
+        self.start(self.fake)
+        before = len(self.fake.spans())
+        self.trainer(pitwall.transformers_callback(), max_steps=4).train(
+            resume_from_checkpoint=self.folder + "/out/checkpoint-2")
+        self.fake.wait_for(lambda c: len([s for s in c.spans()[before:] if s["name"] == "step"]) == 2)
+        self.assertEqual([s["step_plus_one"] - 1 for s in self.fake.spans()[before:] if s["name"] == "step"], [2, 3])
+
+    def test_with_watch_the_loss_is_still_the_trainers(self):
+        trainer = self.trainer(pitwall.transformers_callback(watch={"every": 2}), gradient_accumulation_steps=2)
+        trainer.train()
+        values = self.sent()
+        logged = [entry for entry in trainer.state.log_history if "loss" in entry]
+        self.assertEqual([step for step, _ in self.of(values, "train_loss")], [0, 1, 2, 3])
+        for (_, value), entry in zip(self.of(values, "train_loss"), logged):
+            self.assertAlmostEqual(value, entry["loss"], 6)
+        self.assertEqual([step for step, _ in self.of(values, "train_learning_rate")], [0, 1, 2, 3])
+        self.assertEqual(self.spans_of("step"), [0, 1, 2, 3])
+        self.assertEqual(self.spans_of("forward"), [0, 0, 1, 1, 2, 2, 3, 3])
+        self.assertEqual(self.spans_of("backward"), [0, 0, 1, 1, 2, 2, 3, 3])
+        self.assertEqual(self.spans_of("optimizer"), [0, 1, 2, 3])
+        weights = {v[3] for v in values if v[1].get("collection") == "weights"}
+        self.assertEqual(weights, {0, 2})
+        self.assertFalse(trainer.model._forward_hooks)  # all are removed at the end
+
+    def test_a_failure_is_logged_once_and_stays_inside(self):
+        callback = pitwall.transformers_callback()
+        callback._progress = None
+        callback.on_train_begin = lambda *a, **n: None
+        _guard._told.clear()
+        with self.assertLogs("pitwall", logging.DEBUG) as log:
+            trainer = self.trainer(callback)
+            trainer.train()
+        self.assertEqual(trainer.state.global_step, 8)
+        failures = [line for line in log.output if "on_step_begin of transformers failed" in line]
+        self.assertEqual(len(failures), 1, log.output)
+
+    def test_without_a_client_nothing_happens(self):
+        pitwall.finish(timeout=5)
+        trainer = self.trainer(pitwall.transformers_callback(watch=True), eval_strategy="epoch")
+        trainer.train()
+        self.assertEqual(trainer.state.global_step, 8)
+
+
+if __name__ == "__main__":
+    unittest.main()
