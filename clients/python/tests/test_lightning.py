@@ -82,6 +82,17 @@ class LightningTest(CallbackTest):
         for (_, value), first in zip(self.of(values, "train_loss"), (0, 2)):
             self.assertAlmostEqual(value, sum(module.losses[first:first + 2]) / 2, 5)
 
+    def test_an_evaluation_within_an_epoch_and_one_by_itself(self):
+        callback = pitwall.lightning_callback()
+        module, trainer = self.fit(callback, max_epochs=1, val_check_interval=2)
+        data = torch.utils.data.TensorDataset(torch.randn(8, 4), torch.randint(0, 2, (8,)))
+        trainer.validate(module, torch.utils.data.DataLoader(data, 4), verbose=False)
+        self.assertEqual(self.recorder().thread_phases(), [])
+        values = self.sent()
+        self.assertEqual(self.spans_of("dataloader"), [0, 1, 2, 3])
+        self.assertEqual(self.spans_of("step", "eval"), list(range(6)))
+        self.assertEqual([step for step, _ in self.of(values, "train_loss", "eval")], [1, 3, 5])
+
     def test_checkpoints_by_whoever_saves_them(self):
         saver = lightning.pytorch.callbacks.ModelCheckpoint(dirpath=self.folder + "/saved", every_n_train_steps=3,
                                                             save_top_k=-1) if lightning else None

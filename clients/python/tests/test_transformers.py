@@ -65,6 +65,18 @@ class TransformersTest(CallbackTest):
         self.assertEqual(self.of(values, "train_checkpoint_step"), [(3, 3.0)])
         self.assertEqual(self.spans_of("dataloader"), [0, 1, 2, 3])
 
+    def test_evaluations_by_themselves(self):
+        trainer = self.trainer(pitwall.transformers_callback(), max_steps=2, eval_on_start=True)
+        trainer.evaluate()
+        trainer.train()
+        trainer.evaluate()
+        trainer.predict(trainer.eval_dataset)
+        self.assertEqual(self.recorder().thread_phases(), [])
+        values = self.sent()
+        self.assertEqual(self.spans_of("step"), [0, 1])
+        self.assertEqual(self.spans_of("dataloader"), [0, 1])
+        self.assertEqual(len(self.of(values, "train_loss", "eval")), 3)
+
     def test_a_resumed_training_counts_on(self):
         self.trainer(pitwall.transformers_callback(), max_steps=2, save_strategy="steps", save_steps=2).train()
         pitwall.finish(timeout=5)

@@ -81,8 +81,9 @@ class Recorder:
         """Starts a step of the thread's mode, at the given number or at the next one. A number below the last one is
         a roll-back: later promises fall with it. fetching: it counts as begun (and the one before as over) only with
         confirm_step(), when the loader had a batch. Returns the step for the other functions."""
-        if self.step_watcher is not None:
-            self.step_watcher.before_step(self._thread.mode, number)
+        watcher = self.step_watcher  # once: another thread may end it
+        if watcher is not None:
+            watcher.before_step(self._thread.mode, number)
         with self._lock:
             mode = self._mode(self._thread.mode)
             if mode is None:
@@ -109,8 +110,9 @@ class Recorder:
             mode.current = step.number
             mode.next = step.number + 1
             self._put(Item(KIND_STEP, "step", step.start, self._now(), step.number + 1, mode.name, None, ()))
-        if self.step_watcher is not None:
-            self.step_watcher.after_step(mode.name, step.number)
+        watcher = self.step_watcher
+        if watcher is not None:
+            watcher.after_step(mode.name, step.number)
 
     def drop_step(self, begun, keep_if_worked=False):
         """The step did not finish: the loader was empty, or the loop was left."""
@@ -122,8 +124,9 @@ class Recorder:
             if mode.open is step:
                 mode.open = None
                 mode.next = step.number + (1 if step.worked else 0)
-        if self.step_watcher is not None:
-            self.step_watcher.after_step(mode.name, None)
+        watcher = self.step_watcher
+        if watcher is not None:
+            watcher.after_step(mode.name, None)
 
     def step_number(self, mode, open_only=False):
         """The step of the mode that runs, or ran last; None if there is none."""

@@ -159,7 +159,7 @@ class PitwallCallback(Callback):
         progress.end_eval()
         progress.log({_without(name, _EVAL_NAMES): value for name, value in trainer.callback_metrics.items()
                       if name.startswith(_EVAL_NAMES)}, "eval")
-        if trainer.training and not trainer.is_last_batch:
+        if trainer.state.fn == "fit" and not trainer.is_last_batch:
             progress.fetch(trainer.global_step)
 
     def _time_checkpoints(self, trainer):

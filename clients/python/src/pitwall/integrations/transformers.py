@@ -19,7 +19,7 @@ class PitwallCallback(TrainerCallback):
         self._handle = None
         self._removers = []
         self._progress = Progress()
-        self._summary = False
+        self._training = False
 
     # Training.
 
@@ -28,6 +28,7 @@ class PitwallCallback(TrainerCallback):
         self._close()
         self._progress.stop()
         self._progress = Progress()
+        self._training = True
         if self._options is not None and model is not None:
             self._install(model, optimizer)
 
@@ -53,6 +54,7 @@ class PitwallCallback(TrainerCallback):
 
     @quiet
     def on_train_end(self, args, state, control, **_):
+        self._training = False
         self._progress.stop()
         self._close()
 
@@ -85,7 +87,7 @@ class PitwallCallback(TrainerCallback):
 
     def _after_eval(self, state, control):
         self._progress.end_eval()
-        if self._progress.number is not None and not self._summary:
+        if self._training and self._progress.number is not None:
             self._next(state, control)
 
     @quiet
@@ -102,10 +104,10 @@ class PitwallCallback(TrainerCallback):
     def on_log(self, args, state, control, logs=None, **_):
         progress = self._progress
         logs = dict(logs or {})
-        if "train_runtime" in logs:  # the summary at the end, whose loss is the mean of all
-            self._summary = True
+        if "total_flos" in logs:  # the summary at the end, whose loss is the mean of all
+            self._training = False
+            progress.rest()
             return
-        self._summary = False
         evaluated = {name[len("eval_"):]: value for name, value in logs.items() if name.startswith("eval_")}
         if evaluated:  # said by the evaluation as its last
             progress.end_eval()
@@ -116,7 +118,7 @@ class PitwallCallback(TrainerCallback):
             if self._options.get("grad_norm_every", 10):
                 logs.pop("grad_norm", None)
         progress.log(logs)
-        if not progress.in_step and not progress.in_eval and progress.number is not None:
+        if self._training and progress.number is not None and not progress.in_step and not progress.in_eval:
             self._next(state, control)
 
     # Hooks.
