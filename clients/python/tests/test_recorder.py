@@ -5,7 +5,7 @@ import unittest
 import support  # noqa: F401
 from fake_collector import broken_promises, decode_client_message
 from pitwall._identity import identify
-from pitwall._recorder import MAX_DEPTH, MAX_MODES, Recorder
+from pitwall._recorder import MAX_DEPTH, MAX_MODES, MAX_STATES, STATE_NS, STATE_REPEAT_NS, Recorder
 from pitwall._sender import Sender
 
 
@@ -117,6 +117,30 @@ class RecorderTest(unittest.TestCase):
         for _ in range(MAX_DEPTH * 3):
             self.recorder.begin_phase("deep")
         self.assertEqual(len(self.recorder._thread.phases), MAX_DEPTH)
+
+    def test_states_are_told_without_a_step_while_one_hangs(self):
+        self.recorder.begin_step()
+        group = (("group", "default"),)
+        self.recorder.set_state("train_x", group, 1.0)
+        before = self.recorder.take()
+        (item,) = before.items
+        self.assertEqual((item.name, item.labels, item.number, item.step_plus_one, item.mode), ("train_x", group, 1.0, 0, ""))
+        self.assertLessEqual(item.end, before.complete_until)
+        self.recorder.set_state("train_x", group, 2.0)
+        self.recorder.set_state("train_x", group, 3.0)
+        self.assertEqual(self.items(), [], "not more often than twice a second")
+        self.time.now += STATE_NS
+        (item,) = self.items()
+        self.assertEqual(item.number, 3.0)
+        self.assertGreater(item.end, before.complete_until, "nothing falls behind what was promised")
+        self.time.now += STATE_NS
+        self.assertEqual(self.items(), [], "what did not change is not told")
+        self.time.now += STATE_REPEAT_NS
+        self.assertEqual([i.number for i in self.items()], [3.0], "but repeated, for rules look back for some time only")
+        for n in range(MAX_STATES + 10):
+            self.recorder.set_state("train_y", (("n", str(n)),), 1.0)
+        self.recorder.finish()
+        self.assertEqual(len(self.items()), MAX_STATES - 1, "bounded, and told to the end")
 
     def test_a_finished_recorder_promises_the_last_step(self):
         self.step()

@@ -131,7 +131,7 @@ def _count(recorder, group):
             _operations.clear()
         key = (id(recorder), group)
         _operations[key] = count = _operations.get(key, 0) + 1
-    _record(recorder, [("train_collective_operations_total", (("group", group),), float(count))])
+    recorder.set_state("train_collective_operations_total", (("group", group),), float(count))
 
 
 def _tell(recorder, name, operation, size, seconds, group):

@@ -13,6 +13,9 @@ from collections import namedtuple
 from ._wire import KIND_PHASE, KIND_STEP
 
 MAX_MODES = 16
+MAX_STATES = 256
+STATE_NS = 500_000_000  # a state that changes is told so often at most
+STATE_REPEAT_NS = 10_000_000_000  # and one that does not at least so often: rules look back for some time only
 MAX_DEPTH = 64  # of nested phases in one thread; deeper ones are not recorded
 
 # A span or a value in the queue; times are monotonic nanoseconds. kind 0 is a value: number and labels are set.
@@ -70,6 +73,9 @@ class Recorder:
         self._thread = _Thread()
         self._training_phases = self._thread.phases  # the list of the thread whose phase is reported as running
         self._finished = False
+        self._states = {}  # (metric, labels) -> number
+        self._changed_states = set()
+        self._states_told = self._states_repeated = -STATE_REPEAT_NS
         self.step_watcher = None  # of profile(): its before_step() and after_step() are called around each step's span
 
     def now(self):
@@ -231,6 +237,14 @@ class Recorder:
             for metric, labels, value in values:
                 self._put(Item(0, metric, now, now, plus_one, mode, value, labels))
 
+    def set_state(self, metric, labels, number):
+        """A number that holds from now on, whatever step runs: told without a step, so that it is seen while one hangs."""
+        with self._lock:
+            key = metric, labels
+            if key in self._states or len(self._states) < MAX_STATES:
+                self._states[key] = number
+                self._changed_states.add(key)
+
     # Modes.
 
     def mode(self):
@@ -249,10 +263,24 @@ class Recorder:
         """Empties the queue. The items count against the capacity until release()."""
         with self._lock:
             items, self._queue = self._queue, []
-            self._backlog += len(items)
             now = self._now()
+            items += self._take_states(now)
+            self._backlog += len(items)
             steps = {mode.name: self._below(mode) for mode in self._modes.values() if mode.current >= 0}
             return Taken(items, now - 1, steps, self._dropped, self._running())
+
+    def _take_states(self, now):
+        if now - self._states_told < STATE_NS and not self._finished:
+            return []
+        repeated = now - self._states_repeated >= STATE_REPEAT_NS
+        due = self._states if repeated else self._changed_states
+        # At the last moment that this Update promises: after everything that was promised before.
+        items = [Item(0, metric, now - 1, now - 1, 0, "", self._states[metric, labels], labels) for metric, labels in due]
+        self._changed_states = set()
+        self._states_told = now
+        if repeated:
+            self._states_repeated = now
+        return items
 
     def release(self, count):
         with self._lock:
