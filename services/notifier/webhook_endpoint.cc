@@ -180,7 +180,11 @@ void WebhookEndpoint::Take(std::vector<FeedItem> items, int64_t now_ns) {
 
 void WebhookEndpoint::Settle(int64_t now_ns) {
   std::vector<FeedItem> send;
+  const Positions positions = cursor_->positions();
   for (size_t p = 0; inhibition_ != nullptr && p < begin_.size(); ++p) {
+    // A cursor that has caught up with a topic of which little is known yet may not have reached
+    // what was sent before.
+    if (positions[p] < begin_[p]) continue;
     EndReplay(p);
     const uint64_t suppressed = inhibition_->suppressed();
     inhibition_->Settle(static_cast<int32_t>(p), &send);

@@ -30,8 +30,8 @@ except ImportError:
     sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "clients", "python", "src"))
     import pitwall
 
-FORWARD_SECONDS = 0.012
-BACKWARD_SECONDS = 0.024
+FORWARD_SECONDS = 0.025
+BACKWARD_SECONDS = 0.05
 NAP = 3600
 
 

@@ -37,6 +37,7 @@ class Watched(unittest.TestCase):
                                "--overrides", write(os.path.join(self.work, "overrides.yaml"), overrides),
                                "--socket", self.socket, "--node", "here", "--interval", "500ms")
         self.addCleanup(self.pitwall.kill)
+        self.addCleanup(self.show, "what was said:")
         self.processes = []
         self.addCleanup(self.end_processes)
 
@@ -58,6 +59,13 @@ class Watched(unittest.TestCase):
     def said(self, process):
         process.log.seek(0)
         return process.log.read()
+
+    def show(self, title):
+        print("\n%s" % title)
+        for i in sorted(self.issues(), key=lambda i: i["started_at"]):
+            print("  step %s %s %s: %s; incident %s%s" % (
+                i.get("step", "-"), i["alert"], i["labels"].get("rank", ""), i["summary"], i["incident"][:8],
+                " because of " + i["root_cause"][:8] if i.get("root_cause") else ""), flush=True)
 
     def issues(self, job=None):
         """The last event of each issue, ended ones too."""
@@ -137,7 +145,7 @@ class Toys(Watched):
 
 
 class Ranks(Watched):
-    """Four ranks over gloo. Steps take about 40 ms."""
+    """Four ranks over gloo. Steps take about 80 ms."""
     OVERRIDES = "jobs: []\n"
 
     def setUp(self):
@@ -167,14 +175,6 @@ class Ranks(Watched):
     def wait_for_step(self, step):
         wait_for("step %d" % step, lambda: self.step() >= step)
 
-    def show(self, title):
-        print("\n%s" % title)
-        for i in sorted(self.issues(), key=lambda i: i["started_at"]):
-            print("  step %s %s %s: %s; incident %s%s" % (
-                i.get("step", "-"), i["alert"], i["labels"].get("rank", ""), i["summary"], i["incident"][:8],
-                " because of " + i["root_cause"][:8] if i.get("root_cause") else ""), flush=True)
-
-
 class Slow(Ranks):
     def test_a_rank_slowed_by_a_third_is_the_root_cause(self):
         self.wait_for_step(200)
@@ -184,7 +184,6 @@ class Slow(Ranks):
         straggler = wait_for("StragglerRank", lambda: self.found("StragglerRank"))[0]
         wait_for("ThroughputRegress", lambda: self.found("ThroughputRegress"))
         wait_for("StepOutlier", lambda: self.found("StepOutlier"))
-        self.show("one of four ranks slowed by 30 % after step %d" % began)
         self.assertEqual({i["labels"]["rank"] for i in self.found("StragglerRank")}, {"2"})
         # The ranks read the switch at their next step; what rank 0 printed may be a step old.
         self.assertLessEqual(straggler["step"], began + 12)
@@ -197,7 +196,6 @@ class Slow(Ranks):
         self.switch(slow={"all": 0.3})
         wait_for("SelfSlowdown", lambda: self.found("SelfSlowdown"))
         self.wait_for_step(self.step() + 60)
-        self.show("all ranks slowed by 30 %")
         self.assertEqual(self.found("StragglerRank"), [])
 
 
@@ -214,21 +212,18 @@ jobs:
         self.wait_for_step(60)
         self.ranks[3].kill()
         dead = wait_for("DeadRank", lambda: self.found("DeadRank"))
-        self.show("rank 3 was killed")
         self.assertEqual([i["labels"]["rank"] for i in dead], ["3"])
 
     def test_a_rank_that_never_comes_to_the_collective_is_named(self):
         self.wait_for_step(60)
         self.switch(absent=1)
         hang = wait_for("CollectiveHang", lambda: self.found("CollectiveHang"))
-        self.show("rank 1 hangs outside of the collective that the others are in")
         self.assertEqual([i["labels"].get("rank") for i in hang], ["1"])
 
     def test_a_rank_stuck_in_another_collective_is_named(self):
         self.wait_for_step(60)
         self.switch(stuck=2)
         hang = wait_for("CollectiveHang", lambda: self.found("CollectiveHang"))
-        self.show("rank 2 is in a collective that no other rank enters")
         self.assertEqual([i["labels"].get("rank") for i in hang], ["2"])
 
 
