@@ -191,7 +191,7 @@ Status RowReader::EndOfRecord() {
   for (size_t i = 0; i < cells_.size(); ++i) {
     if (!cells_[i].empty()) row.emplace_back(header_[i], cells_[i]);
   }
-  const Status given = Give(record_line_, row);
+  Status given = Give(record_line_, row);
   cells_.clear();
   return given;
 }
