@@ -110,7 +110,7 @@ std::vector<IssueEvent> ScenarioTest::Play(const std::string& yaml, const Plan& 
   Write(records);
   const auto processor = Start();
   Drain(processor.get());
-  const std::vector<IssueEvent> events = Events();
+  std::vector<IssueEvent> events = Events();
   // Whatever the scenario: the committed list is what the engine says of these records when nothing
   // stands between.
   EXPECT_EQ(Encoded(events), Encoded(Reference()));
