@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # run.sh [--quick | --long] [--only STAGE,…] [--list]: builds Pitwall and runs its tests, from a bare Debian machine on.
 #
-#   (nothing)   everything: installs what is missing, builds, runs every stage; about 45 minutes on 2 cores when cold
+#   (nothing)   everything: installs what is missing, builds, runs every stage; about 50 minutes on 2 cores when cold
 #   --quick     release build and unit tests only; installs nothing
-#   --long      everything, real trainings with one fault each, clang-tidy over the tests, planted faults, new seeds for the fuzzers, and the soak ($PITWALL_SOAK_MINUTES, default 60)
+#   --long      everything, clang-tidy, real trainings with one fault each, planted faults, new seeds for the fuzzers, and the soak ($PITWALL_SOAK_MINUTES, default 60)
 #   --only      these stages, in the order of --list
 #   --list      names the stages
 #
@@ -16,9 +16,9 @@ repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 logs=$repo/build/test-logs
 
 # Name, and how many minutes it may take before it is stopped as hung.
-stages=(deps:20 build:45 unit:15 lint:30 tidy:30 suites:20 oracle:15 python:20 kafka:30 e2e:30 asan:45 tsan:45 fuzz:30)
+stages=(deps:20 build:45 unit:15 lint:30 suites:20 oracle:15 python:20 kafka:30 e2e:30 asan:45 tsan:45 fuzz:30)
 quick_stages=(build:45 unit:15)
-long_stages=(trainings:30 tidy_tests:60 faults:60 fuzz_more:90 soak:240)
+long_stages=(tidy:60 trainings:30 tidy_tests:60 faults:60 fuzz_more:90 soak:240)
 
 wanted=("${stages[@]}")
 only=
