@@ -69,6 +69,16 @@ class SamplesTest(support.ClientTest):
         found = self.sent(lambda: pitwall.log_classification([3, 3, 5]))
         self.assertEqual(found, {("train_label_samples_total", "3"): 2, ("train_label_samples_total", "5"): 1})
 
+    @unittest.skipIf(numpy is None, "needs numpy")
+    def test_large_batches_of_small_integers_do_not_overflow(self):
+        labels = [number % 21 for number in range(6300)]
+        right = {(label, label): 300 for label in range(21)}  # 20 * 21 + 20 is no byte
+        self.assertEqual(_samples._count_pairs(numpy.array(labels, "uint8"), numpy.array(labels, "int64")), right)
+        self.assertEqual(_samples._count_pairs(numpy.array(labels, "uint8"), numpy.array(labels, "uint8")), right)
+        if torch is not None:
+            tensor = torch.tensor(labels, dtype=torch.uint8)
+            self.assertEqual(_samples._count_pairs(tensor, tensor), right)
+
     def test_large_batches_count_the_same(self):
         seed = random.randrange(1 << 30)
         print("seed %d" % seed)

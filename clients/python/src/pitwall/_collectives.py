@@ -3,7 +3,8 @@
 The functions are replaced in the module torch.distributed, so calls through it are seen
 (`torch.distributed.all_reduce(…)`); a name imported from it before is not. With gloo a call returns when it is done.
 With NCCL it returns when it is launched: its time is that of the launch, and the wait shows in whatever needs the result.
-A call with async_op=True is timed until it returns, and its wait() again as a phase "collective".
+A call with async_op=True is timed until it returns. What it returns is handed on as it is: PyTorch asks whether it is a
+Work before it waits for it.
 """
 import functools
 import threading
@@ -41,9 +42,14 @@ def watch(ddp):
                 if callable(original):
                     _originals[name] = original
                     setattr(distributed, name, _timed(name.lstrip("_"), original))
-    if ddp is not None:
-        _hook_buckets(ddp)
-    return Watch()
+    watched = Watch()
+    try:
+        if ddp is not None:
+            _hook_buckets(ddp)
+    except BaseException:  # it has a hook already
+        watched.close()
+        raise
+    return watched
 
 
 class Watch:
@@ -74,30 +80,12 @@ def _timed(operation, original):
         timing = _begin(operation, arguments, named)
         _depth.inside = True
         try:
-            result = original(*arguments, **named)
+            return original(*arguments, **named)
         finally:
             _depth.inside = False
             _end(timing)
-        if hasattr(result, "wait") and named.get("async_op"):
-            return _Work(result)
-        return result
     call._pitwall = original
     return call
-
-
-class _Work:
-    """A work that is under way; its wait() is a phase."""
-
-    def __init__(self, work):
-        self._work = work
-
-    def __getattr__(self, name):
-        return getattr(self._work, name)
-
-    def wait(self, *arguments, **named):
-        from ._loop import phase
-        with phase("collective"):
-            return self._work.wait(*arguments, **named)
 
 
 def _begin(operation, arguments, named):

@@ -79,13 +79,15 @@ class Profiler:
 
     def __init__(self, recorder):
         self.recorder = recorder
+        self._lock = threading.Lock()
         self._wanted = None
         self._running = None  # (thread, [tools that run], what was wanted)
 
     def want(self, wanted):
-        self._wanted = wanted
-        _lifecycle.before_end.add(self)
-        self.recorder.step_watcher = self
+        with self._lock:
+            self._wanted = wanted
+            _lifecycle.before_end.add(self)
+            self.recorder.step_watcher = self
 
     # Called by the recorder in the thread of the step.
 
@@ -100,7 +102,7 @@ class Profiler:
                 return
             number = self.recorder.next_step(mode) if number is None else number
             if wanted.over(number):
-                self._rest()
+                self._rest(wanted)
             elif wanted.includes(number):
                 self._begin(wanted)
         except Exception:
@@ -125,20 +127,23 @@ class Profiler:
                     swallow("profile")
             wanted = running[2]
             wanted.left -= 1
-            if wanted is self._wanted and wanted.over(number + 1):
-                self._rest()
+            if wanted.over(number + 1):
+                self._rest(wanted)
         except Exception:
             swallow("profile")
 
     def flush(self):
         """The client ends."""
         self._discard()
-        self._rest()
+        self._rest(self._wanted)
 
-    def _rest(self):
-        self._wanted = None
-        self.recorder.step_watcher = None
-        _lifecycle.before_end.discard(self)
+    def _rest(self, done):
+        """Unless something else was wanted since: by the sender's thread, for a capture."""
+        with self._lock:
+            if self._wanted is done:
+                self._wanted = None
+                self.recorder.step_watcher = None
+                _lifecycle.before_end.discard(self)
 
     def _begin(self, wanted):
         tools = []

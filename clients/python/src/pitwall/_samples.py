@@ -230,6 +230,7 @@ def _count_pairs(labels, predictions):
     """(label, prediction) -> how often."""
     many = not isinstance(labels, _List) and int(labels.numel() if _is_torch(labels) else labels.size) >= 4096
     if many and not isinstance(predictions, _List) and _is_torch(labels) == _is_torch(predictions):
+        labels, predictions = _wide(labels), _wide(predictions)  # a product of bytes overflows
         base = max(int(predictions.max()) + 1, 1)
         keep = (labels >= 0) & (predictions >= 0)
         numbers, counts = _unique(labels[keep] * base + predictions[keep])
@@ -240,6 +241,10 @@ def _count_pairs(labels, predictions):
             pair = int(label), int(prediction)
             counts[pair] = counts.get(pair, 0) + 1
     return counts
+
+
+def _wide(array):
+    return array.long() if _is_torch(array) else array.astype("int64")
 
 
 def _unique(array):

@@ -12,6 +12,7 @@ except ImportError:
 from .. import _checkpoint, _torch_hooks, watch as _watch
 from ._progress import Progress, quiet
 
+_MAX_LOSSES = 4096  # of the batches of one step; where steps never end, nothing more is kept
 _EVAL_NAMES = ("val_", "val/", "valid_", "valid/", "validation_", "validation/", "eval_", "eval/")
 _TRAIN_NAMES = ("train_", "train/")
 
@@ -71,7 +72,7 @@ class PitwallCallback(Callback):
         progress = self._progress
         progress.end_phases()
         loss = outputs.get("loss") if isinstance(outputs, dict) else outputs
-        if loss is not None:
+        if loss is not None and progress.number is not None and len(self._losses) < _MAX_LOSSES:
             self._losses.append(loss.detach() if hasattr(loss, "detach") else loss)
         if progress.number is None or trainer.global_step <= progress.number:
             progress.phase("dataloader")  # of the next batch of the same step
