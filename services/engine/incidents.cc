@@ -39,7 +39,11 @@ std::vector<IncidentTracker::RootCauseChange> IncidentTracker::Apply(std::span<I
     const std::string id = IssueId(event);
     const auto found = issues_.find(id);
     TrackedIssue* issue = found == issues_.end() ? nullptr : found->second.get();
-    if (issue == nullptr && event.type == EventType::kIssueFound) issue = Begin(event, id);
+    if (event.type == EventType::kIssueFound && (issue == nullptr || !issue->open)) {
+      // On the step clock an issue can come again under its id: steps that end at one time.
+      if (issue != nullptr) Forget(id);
+      issue = Begin(event, id);
+    }
     event.incident = issue == nullptr ? id : issue->incident;
     if (issue == nullptr) continue;
     (event.type == EventType::kIssueResolved ? ended : told).emplace_back(issue, &event);

@@ -182,6 +182,19 @@ TEST(Incidents, WhatIsFoundWhereTheLastOneEndsBelongsToIt) {
   EXPECT_EQ(t.tracker().open_incidents(), 1U);
 }
 
+TEST(Incidents, AnIssueThatComesAgainUnderItsIdIsOpenAgain) {
+  Tracked tracked;
+  tracked.At(10, {"+Straggler"}, 10);
+  tracked.At(11, {"-Straggler"});
+  tracked.At(11, {"+Straggler"}, 10);  // on the step clock, of a step that ended at the same time
+  tracked.At(12, {"+SlowStep"});
+  EXPECT_EQ(tracked.Root("SlowStep"), "Straggler");
+  tracked.At(1000, {"+Alone"});
+  tracked.At(1001, {"~SlowStep"});
+  EXPECT_EQ(tracked.Root("SlowStep"), "Straggler");
+  tracked.Restart();
+}
+
 TEST(Incidents, AnExplanationTiesWhateverTheOnset) {
   Tracked t;
   t.At(0, {"+Straggler/n1"});
