@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -52,7 +53,7 @@ struct JobInput {
   std::string source;
   std::vector<Columns> frames;
   std::vector<RankSteps> ranks;
-  std::map<std::string, int64_t> promised;  // by mode: what the engine was told
+  std::set<std::string> modes;  // of its steps
   uint64_t sequence = 0;
 };
 
@@ -148,12 +149,19 @@ class JobFeed {
     }
     cells_ = 0;
     if (!promise) return OkStatus();
+    std::map<std::string, int64_t> newest;  // step of any rank, by mode
+    for (const auto& input : inputs_) {
+      for (const RankSteps& rank : input->ranks) {
+        int64_t& step = newest.try_emplace(rank.mode, kNoStep).first->second;
+        step = std::max(step, rank.step);
+      }
+    }
     // After the samples of all inputs: the first promise of all is the first watermark.
     for (const auto& input : inputs_) {
       Batch batch = BatchOf(input.get());
       batch.promise_ns = begun_ ? newest_ : begin_;
       if (batch.promise_ns == 0) batch.promise_ns = 1;  // 0 would be none
-      PromiseSteps(input.get(), &batch);
+      PromiseSteps(*input, newest, &batch);
       if (!begun_ && input == inputs_.front()) {
         batch.events.emplace_back();
         batch.events[0].time_ns = FloorTo(begin_, kNanosPerSecond);
@@ -166,21 +174,19 @@ class JobFeed {
     return OkStatus();
   }
 
-  // Of each mode the step that every rank with samples to come has behind it; where none has any,
-  // the newest step.
-  void PromiseSteps(JobInput* input, Batch* batch) const {
-    for (auto& [mode, told] : input->promised) {
-      int64_t least = kMaxPosition, newest = kNoStep;
-      for (const RankSteps& rank : input->ranks) {
-        if (rank.mode != mode) continue;
-        newest = std::max(newest, rank.step);
-        if (rank.last > newest_)
+  // Of each mode the step that every rank with samples to come has behind it. An input without such
+  // ranks holds nobody back: it promises the newest step of all. Each time anew, as a live client
+  // does: where steps fall back, the engine forgets every promise.
+  void PromiseSteps(const JobInput& input, const std::map<std::string, int64_t>& newest,
+                    Batch* batch) const {
+    for (const std::string& mode : input.modes) {
+      int64_t least = kMaxPosition;
+      for (const RankSteps& rank : input.ranks) {
+        if (rank.mode == mode && rank.last > newest_)
           least = std::min(least, rank.step == kNoStep ? kNoStep : rank.step - 1);
       }
-      if (least == kMaxPosition) least = newest;
-      if (least < 0 || least == told) continue;
-      told = least;
-      batch->step_promises.push_back({mode, least});
+      if (least == kMaxPosition) least = newest.at(mode);
+      if (least >= 0) batch->step_promises.push_back({mode, least});
     }
   }
 
@@ -191,7 +197,7 @@ class JobFeed {
     batch.boot_id = "recording";
     batch.sequence = ++input->sequence;
     batch.info.start_ns = begin_;
-    for (const auto& [mode, told] : input->promised) batch.info.step_modes.push_back(mode);
+    batch.info.step_modes.assign(input->modes.begin(), input->modes.end());
     return batch;
   }
 
@@ -208,7 +214,7 @@ class JobFeed {
 };
 
 uint32_t RankOf(const Recording::Series& series, JobInput* input) {
-  input->promised.try_emplace(series.mode, kNoStep);
+  input->modes.insert(series.mode);
   const std::string_view rank = series.labels.Get("rank");
   for (uint32_t i = 0; i < input->ranks.size(); ++i) {
     RankSteps& known = input->ranks[i];

@@ -171,6 +171,45 @@ groups:
                           "41 step 104 resolved Apart", "41 step 104 resolved High0"));
 }
 
+TEST(Backtest, AnInputWhoseRanksHaveEndedHoldsNobodyBack) {
+  constexpr std::string_view kStepRules = R"(
+groups:
+- name: s
+  clock: step
+  interval: 1
+  rules:
+  - alert: High
+    expr: train_loss > 5
+)";
+  // A file per rank. Rank 1 ends at step 2; rank 0 falls back to step 3 and goes on.
+  Recording recording;
+  uint32_t line = 0;
+  const auto add = [&](std::string_view rank, const std::vector<std::pair<int64_t, double>>& all) {
+    recording.BeginInput(Cat("rank", rank), "a");
+    ASSERT_TRUE(recording.AddSeries(0, {{"__name__", "train_loss"}, {"rank", rank}}, "train").ok());
+    int at = 0;
+    for (const auto& [step, loss] : all) {
+      ASSERT_TRUE(recording.AddSample(0, engine::ShardForTest::At(++at), loss, ++line, step).ok());
+    }
+  };
+  add("0", {{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 9}, {5, 1}, {3, 1}, {4, 1}, {5, 9}, {6, 1}});
+  add("1", {{0, 1}, {1, 1}, {2, 1}});
+  ASSERT_TRUE(recording.Finish().ok());
+  engine::EngineCounters counters;
+  std::vector<IssueEvent> events;
+  ASSERT_TRUE(RunBacktest(&recording, std::make_shared<engine::RulesForTest>(kStepRules), {},
+                          &counters, &events)
+                  .ok());
+  std::vector<std::string> out;
+  for (const IssueEvent& e : events) {
+    if (e.type == EventType::kRuleStatus) continue;
+    out.push_back(
+        Cat(e.step, " ", EventTypeName(e.type).substr(17), " ", EndReasonName(e.end_reason)));
+  }
+  EXPECT_THAT(
+      out, ElementsAre("4 found ", "4 resolved attempt_ended", "5 found ", "6 resolved cleared"));
+}
+
 TEST(Backtest, StepsThatFallBackBeginAnew) {
   constexpr std::string_view kStepRules = R"(
 groups:
