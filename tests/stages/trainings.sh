@@ -1,6 +1,7 @@
 # Real trainings with Debian's PyTorch beside the shipped packs: each fault by name, and nothing else. About six minutes; they compute and sleep, so
 # nothing else should run beside them.
 . "$(dirname "$0")/common.sh"
-python=$(bash tests/stages/torch.sh | head -n 1)
+pythons=$(bash tests/stages/torch.sh)
+python=${pythons%%$'\n'*}  # Debian's
 jobs=1
 PITWALL_TORCH_PYTHON=$python run_ctest build/release -L '^trainings$'
