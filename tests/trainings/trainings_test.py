@@ -72,7 +72,7 @@ class Watched(unittest.TestCase):
         done = subprocess.run([BINARY, "issues", "list", "--all", "--json", "--target", self.pitwall.grpc],
                               capture_output=True, text=True, check=True)
         events = [json.loads(line)["data"] for line in done.stdout.splitlines()]
-        return [e for e in events if job is None or e["job"]["name"] == job]
+        return [e for e in events if job is None or e["job"].get("name") == job]
 
 
 def rules_of(issues, packs):
