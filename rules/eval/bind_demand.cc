@@ -67,16 +67,7 @@ class DemandOp : public Operator {
     }
     if (smoothing_ && std::count(column.present.begin(), column.present.end(), 1) > 0)
       RETURN_IF_ERROR(CheckFactors());
-    out->column = flavour.rename.column();
-    if (flavour.rename.identity()) {
-      out->values = column.values;
-      out->present = column.present;
-      return OkStatus();
-    }
-    RETURN_IF_ERROR(flavour.rename.Move(column.values, column.present, &values_, &present_));
-    out->values = values_;
-    out->present = present_;
-    return OkStatus();
+    return flavour.rename.Show(column.values, column.present, &values_, &present_, out);
   }
 
   size_t MemoryBytes() const override { return values_.capacity() * 8 + present_.capacity(); }
@@ -150,6 +141,19 @@ Status Rename::Move(std::span<const double> values, std::span<const uint8_t> pre
     there[t] = 1;
     to[t] = values[i];
   }
+  return OkStatus();
+}
+
+Status Rename::Show(std::span<const double> values, std::span<const uint8_t> present,
+                    std::vector<double>* moved, std::vector<uint8_t>* moved_present,
+                    Vector* out) const {
+  out->column = column_;
+  out->values = values;
+  out->present = present;
+  if (identity_) return OkStatus();
+  RETURN_IF_ERROR(Move(values, present, moved, moved_present));
+  out->values = *moved;
+  out->present = *moved_present;
   return OkStatus();
 }
 

@@ -122,16 +122,7 @@ class HistogramOp : public Operator {
         if (!scratch_.empty()) raw_[at] = Value(inputs, k);
       }
     }
-    out->column = rename_.column();
-    if (rename_.identity()) {
-      out->values = raw_;
-      out->present = raw_present_;
-      return OkStatus();
-    }
-    RETURN_IF_ERROR(rename_.Move(raw_, raw_present_, &values_, &present_));
-    out->values = values_;
-    out->present = present_;
-    return OkStatus();
+    return rename_.Show(raw_, raw_present_, &values_, &present_, out);
   }
 
   size_t MemoryBytes() const override {

@@ -40,16 +40,7 @@ class RelabelOp : public Operator {
 
   Status Run(Context&, Inputs inputs, Vector* out) override {
     const Vector& in = *inputs[0];
-    out->column = rename_.column();
-    if (rename_.identity()) {
-      out->values = in.values;
-      out->present = in.present;
-      return OkStatus();
-    }
-    RETURN_IF_ERROR(rename_.Move(in.values, in.present, &values_, &present_));
-    out->values = values_;
-    out->present = present_;
-    return OkStatus();
+    return rename_.Show(in.values, in.present, &values_, &present_, out);
   }
 
   size_t MemoryBytes() const override {

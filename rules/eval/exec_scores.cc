@@ -45,14 +45,7 @@ class PeerScoreOp : public Operator {
 
   Status Run(Context&, Inputs inputs, Vector* out) override {
     for (size_t g = 0; g < grouping_.groups(); ++g) Score(*inputs[0], g);
-    out->column = rename_.column();
-    out->values = raw_;
-    out->present = raw_present_;
-    if (rename_.identity()) return OkStatus();
-    RETURN_IF_ERROR(rename_.Move(raw_, raw_present_, &values_, &present_));
-    out->values = values_;
-    out->present = present_;
-    return OkStatus();
+    return rename_.Show(raw_, raw_present_, &values_, &present_, out);
   }
 
   size_t MemoryBytes() const override {
@@ -145,14 +138,7 @@ class BaselineScoreOp : public Operator {
       raw_[i] = std::isnan(score) ? NormalNan() : score;
       raw_present_[i] = 1;
     }
-    out->column = rename_.column();
-    out->values = raw_;
-    out->present = raw_present_;
-    if (rename_.identity()) return OkStatus();
-    RETURN_IF_ERROR(rename_.Move(raw_, raw_present_, &values_, &present_));
-    out->values = values_;
-    out->present = present_;
-    return OkStatus();
+    return rename_.Show(raw_, raw_present_, &values_, &present_, out);
   }
 
   size_t MemoryBytes() const override {

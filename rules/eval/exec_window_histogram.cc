@@ -43,16 +43,7 @@ class WindowHistogramOp : public Operator {
       std::fill_n(raw_present_.begin() + static_cast<ptrdiff_t>(i * texts_.size()), texts_.size(),
                   column.present[i]);
     }
-    out->column = rename_.column();
-    if (rename_.identity()) {
-      out->values = column.values;
-      out->present = raw_present_;
-      return OkStatus();
-    }
-    RETURN_IF_ERROR(rename_.Move(column.values, raw_present_, &values_, &present_));
-    out->values = values_;
-    out->present = present_;
-    return OkStatus();
+    return rename_.Show(column.values, raw_present_, &values_, &present_, out);
   }
 
   size_t MemoryBytes() const override {

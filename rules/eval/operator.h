@@ -53,6 +53,10 @@ class Rename {
   // Moves values and presence. Not to be called for an identity.
   Status Move(std::span<const double> values, std::span<const uint8_t> present,
               std::vector<double>* out_values, std::vector<uint8_t>* out_present) const;
+  // The column, and the given values and presence under it: as they are for an identity, else moved
+  // into `moved` and `moved_present`, which `out` then shows.
+  Status Show(std::span<const double> values, std::span<const uint8_t> present,
+              std::vector<double>* moved, std::vector<uint8_t>* moved_present, Vector* out) const;
   size_t MemoryBytes() const { return (source_.capacity() + target_.capacity()) * 4; }
 
  private:
