@@ -11,7 +11,7 @@ namespace pitwall::alert {
 namespace {
 
 constexpr uint8_t kFormat = 1;        // of InputWatch
-constexpr uint8_t kStatusFormat = 2;  // 1: without what was told
+constexpr uint8_t kStatusFormat = 2;  // of RuleStatusMachine
 constexpr size_t kNamesInReason = 5;
 
 bool IsCalm(RuleStatus status) {
@@ -246,8 +246,7 @@ void RuleStatusMachine::Save(BinaryWriter& out) const {
 }
 
 void RuleStatusMachine::Restore(BinaryReader& in) {
-  const uint8_t format = in.U8();
-  if (format == 0 || format > kStatusFormat) in.Fail();
+  if (in.U8() != kStatusFormat) in.Fail();
   const size_t n = in.Count(2);
   std::fill(met_once_.begin(), met_once_.end(), 0);
   bool same = n == needs_.size();
@@ -265,8 +264,8 @@ void RuleStatusMachine::Restore(BinaryReader& in) {
   const uint8_t status = in.U8();
   reason_ = in.Str();
   ever_found_ = in.Bool();
-  const uint8_t told = format < 2 ? status : in.U8();
-  calm_told_ns_ = format < 2 ? kMinPosition : in.I64();
+  const uint8_t told = in.U8();
+  calm_told_ns_ = in.I64();
   if (std::max(status, told) > static_cast<uint8_t>(RuleStatus::kStopped)) in.Fail();
   if (!in.ok()) {
     open_ = needs_.empty();
