@@ -108,6 +108,29 @@ TEST(Backtest, EvaluatesUpToTheLastSampleAndLeavesIssuesOpen) {
               ElementsAre("0 a found Busy ", "0 a found Gone ", "20 a found High "));
 }
 
+// What the rules say of a recording, but for their statuses; nothing of it may be dropped.
+std::vector<IssueEvent> IssuesOf(Recording* recording, std::string_view rules) {
+  EXPECT_TRUE(recording->Finish().ok());
+  engine::EngineCounters counters;
+  std::vector<IssueEvent> events;
+  const Status done =
+      RunBacktest(recording, std::make_shared<engine::RulesForTest>(rules), {}, &counters, &events);
+  EXPECT_TRUE(done.ok()) << done;
+  for (const uint64_t n : counters.drops) EXPECT_EQ(n, 0U);
+  std::erase_if(events, [](const IssueEvent& e) { return e.type == EventType::kRuleStatus; });
+  SortEvents(&events);
+  return events;
+}
+
+std::vector<std::string> EndsOfSteps(Recording* recording, std::string_view rules) {
+  std::vector<std::string> out;
+  for (const IssueEvent& e : IssuesOf(recording, rules)) {
+    out.push_back(
+        Cat(e.step, " ", EventTypeName(e.type).substr(17), " ", EndReasonName(e.end_reason)));
+  }
+  return out;
+}
+
 // One rank's losses, one step each `every` seconds from `from` on.
 struct StepsOf {
   std::string rank;
@@ -132,17 +155,8 @@ std::vector<std::string> RunSteps(const std::vector<StepsOf>& ranks, std::string
               .ok());
     }
   }
-  EXPECT_TRUE(recording.Finish().ok());
-  engine::EngineCounters counters;
-  std::vector<IssueEvent> events;
-  const Status done = RunBacktest(&recording, std::make_shared<engine::RulesForTest>(rules), {},
-                                  &counters, &events);
-  EXPECT_TRUE(done.ok()) << done;
-  for (const uint64_t n : counters.drops) EXPECT_EQ(n, 0U);
-  SortEvents(&events);
   std::vector<std::string> out;
-  for (const IssueEvent& e : events) {
-    if (e.type == EventType::kRuleStatus) continue;
+  for (const IssueEvent& e : IssuesOf(&recording, rules)) {
     const std::string_view type = EventTypeName(e.type);
     out.push_back(Cat((e.time_ns - kBase) / kSecond, " step ", e.step, " ",
                       type.substr(type.rfind('.') + 1), " ", e.alert, e.labels.Get("rank")));
@@ -194,20 +208,9 @@ groups:
   };
   add("0", {{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 9}, {5, 1}, {3, 1}, {4, 1}, {5, 9}, {6, 1}});
   add("1", {{0, 1}, {1, 1}, {2, 1}});
-  ASSERT_TRUE(recording.Finish().ok());
-  engine::EngineCounters counters;
-  std::vector<IssueEvent> events;
-  ASSERT_TRUE(RunBacktest(&recording, std::make_shared<engine::RulesForTest>(kStepRules), {},
-                          &counters, &events)
-                  .ok());
-  std::vector<std::string> out;
-  for (const IssueEvent& e : events) {
-    if (e.type == EventType::kRuleStatus) continue;
-    out.push_back(
-        Cat(e.step, " ", EventTypeName(e.type).substr(17), " ", EndReasonName(e.end_reason)));
-  }
   EXPECT_THAT(
-      out, ElementsAre("4 found ", "4 resolved attempt_ended", "5 found ", "6 resolved cleared"));
+      EndsOfSteps(&recording, kStepRules),
+      ElementsAre("4 found ", "4 resolved attempt_ended", "5 found ", "6 resolved cleared"));
 }
 
 TEST(Backtest, StepsThatFallBackBeginAnew) {
@@ -229,19 +232,8 @@ groups:
     ++line;
     ASSERT_TRUE(recording.AddSample(0, engine::ShardForTest::At(line), loss, line, step).ok());
   }
-  ASSERT_TRUE(recording.Finish().ok());
-  engine::EngineCounters counters;
-  std::vector<IssueEvent> events;
-  ASSERT_TRUE(RunBacktest(&recording, std::make_shared<engine::RulesForTest>(kStepRules), {},
-                          &counters, &events)
-                  .ok());
-  std::vector<std::string> out;
-  for (const IssueEvent& e : events) {
-    if (e.type == EventType::kRuleStatus) continue;
-    out.push_back(
-        Cat(e.step, " ", EventTypeName(e.type).substr(17), " ", EndReasonName(e.end_reason)));
-  }
-  EXPECT_THAT(out, ElementsAre("12 found ", "12 resolved attempt_ended", "13 found "));
+  EXPECT_THAT(EndsOfSteps(&recording, kStepRules),
+              ElementsAre("12 found ", "12 resolved attempt_ended", "13 found "));
 }
 
 TEST(Backtest, EndsJobsWhereAsked) {
