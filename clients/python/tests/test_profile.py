@@ -1,4 +1,5 @@
 """profile() and checkpoint(): the arithmetic on hand-made events, and the real profilers over real steps."""
+import asyncio
 import json
 import logging
 import os
@@ -166,6 +167,21 @@ class ProfileTest(CallbackTest):
         pitwall.checkpoint()(lambda: None)()
         self.assertEqual(self.of(self.sent(), "train_checkpoint_step"), [(2, 2.0), (3, 1.0), (3, 3.0)])
         self.assertEqual(self.spans_of("checkpoint"), [-1, 2, 3, 3, -1])
+
+    def test_an_asynchronous_checkpoint_is_complete_when_it_was_awaited(self):
+        @pitwall.checkpoint()
+        async def save():
+            await asyncio.sleep(0)
+            with pitwall.step():  # what is done while it is awaited
+                pass
+            raise OSError
+
+        with pitwall.step():
+            pass
+        with self.assertRaises(OSError):
+            asyncio.run(save())
+        self.assertEqual(self.of(self.sent(), "train_checkpoint_step"), [])
+        self.assertEqual(len(self.spans_of("checkpoint")), 1)
 
 
 @requires_torch

@@ -1,23 +1,17 @@
 """checkpoint(): saving as a phase, and which step's state is safe once it is done."""
-import functools
-
 from . import _lifecycle
 from ._guard import swallow
-from ._loop import step_number
+from ._loop import Block, step_number
 
 
-class _Checkpoint:
-    __slots__ = ("_number", "_begun")
-
-    def __init__(self, number):
-        self._number = number
-        self._begun = None
+class _Checkpoint(Block):
+    __slots__ = ()
 
     def __enter__(self):
         try:
             recorder = _lifecycle.recorder
             if recorder is not None:
-                number = step_number(self._number)
+                number = step_number(self._argument)
                 if number is None:  # what is saved is the state as of now, also where saving lasts into later steps
                     number = recorder.step_number(recorder.mode())
                 self._begun = (recorder, recorder.begin_phase("checkpoint"), number, recorder.mode())
@@ -34,15 +28,6 @@ class _Checkpoint:
                     saved(recorder, number, mode)
         except Exception:
             swallow("checkpoint")
-
-    def __call__(self, function):
-        number = self._number
-
-        @functools.wraps(function)
-        def timed(*arguments, **named):
-            with _Checkpoint(number):
-                return function(*arguments, **named)
-        return timed
 
 
 def saved(recorder, number, mode="train"):

@@ -9,17 +9,38 @@ from . import _lifecycle, _loader
 from ._guard import MAX_STEP, swallow
 
 
-class _Phase:
-    __slots__ = ("_name", "_begun")
+class Block:
+    """A `with` block that is a decorator too, also of async functions: each call is a block of its own, made of the same
+    argument."""
 
-    def __init__(self, name):
-        self._name = name
+    __slots__ = ("_argument", "_begun")
+
+    def __init__(self, argument):
+        self._argument = argument
         self._begun = None
+
+    def __call__(self, function):
+        kind, argument = type(self), self._argument
+        if inspect.iscoroutinefunction(function):
+            @functools.wraps(function)
+            async def timed(*args, **kwargs):
+                with kind(argument):
+                    return await function(*args, **kwargs)
+        else:
+            @functools.wraps(function)
+            def timed(*args, **kwargs):
+                with kind(argument):
+                    return function(*args, **kwargs)
+        return timed
+
+
+class _Phase(Block):
+    __slots__ = ()
 
     def __enter__(self):
         try:
             recorder = _lifecycle.recorder
-            self._begun = (recorder, recorder.begin_phase(self._name)) if recorder is not None else None
+            self._begun = (recorder, recorder.begin_phase(self._argument)) if recorder is not None else None
         except Exception:
             swallow("phase")
         return self
@@ -32,20 +53,6 @@ class _Phase:
                 recorder.end_phase(begun)
         except Exception:
             swallow("phase")
-
-    def __call__(self, function):
-        name = self._name
-        if inspect.iscoroutinefunction(function):
-            @functools.wraps(function)
-            async def timed(*args, **kwargs):
-                with _Phase(name):
-                    return await function(*args, **kwargs)
-        else:
-            @functools.wraps(function)
-            def timed(*args, **kwargs):
-                with _Phase(name):
-                    return function(*args, **kwargs)
-        return timed
 
 
 def phase(name):
