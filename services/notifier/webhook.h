@@ -19,7 +19,9 @@ struct WebhookOptions {
   // Empty: found, updated and resolved, but no rule status.
   std::vector<EventType> types;
   std::vector<std::string> severities;  // empty: all
-  bool notify_symptoms = false;         // also issues whose root cause is open (inhibition.h)
+  // Also issues whose root cause is open (inhibition.h); always so where `types` leave out what is
+  // found.
+  bool notify_symptoms = false;
   std::shared_ptr<const WebhookSigner> signer;               // null: unsigned
   std::vector<std::pair<std::string, std::string>> headers;  // further ones, e.g. Authorization
   bool from_start =

@@ -36,7 +36,11 @@ WebhookEndpoint::WebhookEndpoint(Clock* clock, Log* log, EventWindow* window,
       group_(Cat("pitwall-webhook-", options_.name)),
       wakeup_(clock->NewWakeup()),
       seconds_(telemetry::kLatencyBounds) {
-  if (!options_.notify_symptoms)
+  // A receiver that never hears what is found would wait for causes that nobody told it.
+  const auto& types = options_.types;
+  const bool hears_found =
+      types.empty() || std::find(types.begin(), types.end(), EventType::kIssueFound) != types.end();
+  if (!options_.notify_symptoms && hears_found)
     inhibition_ = std::make_unique<Inhibition>(options_.severities, max_issues);
 }
 

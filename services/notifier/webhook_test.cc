@@ -337,6 +337,19 @@ TEST_F(WebhookTest, ASymptomWaitsForTheEndOfItsCauseAcrossARestart) {
   EXPECT_THAT(sent_to("w"), ElementsAre("cause#1", "cause#3", "symptom#1", "symptom#4"));
 }
 
+TEST_F(WebhookTest, WhoNeverHearsWhatIsFoundGetsSymptomsToo) {
+  WebhookOptions updates = Webhook();
+  updates.types = {EventType::kIssueUpdated};
+  Run({updates});
+  const IssueEvent cause = MakeEvent("a", "cause", 1);
+  IssueEvent symptom = MakeEvent("a", "symptom", 2, EventType::kIssueUpdated);
+  symptom.root_cause = cause.id;
+  Publish(&log_, cause);
+  Publish(&log_, symptom);
+  Pass([&] { return Stored("w") == 2; });
+  EXPECT_EQ(transport_.calls().size(), 1U);
+}
+
 TEST_F(WebhookTest, StopEndsACallInFlight) {
   std::atomic<bool> inside{false};
   transport_.SetScript([&](const HttpCall& call, size_t) -> StatusOr<HttpReply> {
