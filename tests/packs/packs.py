@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """packs.py PITWALL [--update]: what every shipped rule must have, and the page about the rules.
 
-Each pack compiles without a warning, alone and with all others. Each of its unit tests passes (through `rules test`). Each alert
+Each pack compiles without a warning, alone and with all others, and is the one that is built into the binary. Each of its unit tests passes (through `rules test`). Each alert
 has unit tests named "<alert>: <what it shows>" that show all of: fires, silent, no data, restart. Each alert has a summary,
 a description, a suggestion, needs, a severity and a category; each parameter a unit. docs/rules.md is what `rules list --markdown`
 says of the packs, with the table of these tests; --update writes it. Ends with "N passed, N failed".
@@ -101,6 +101,8 @@ def main():
         listed = run(pitwall, "rules", "list", "--json", path)
         if not result(listed.returncode == 0, "rules list --json %s" % path, listed.stderr):
             continue
+        built_in = run(pitwall, "rules", "list", "--json", "pack:" + pack)
+        result(built_in.stdout == listed.stdout, "pack:%s is what the file says" % pack, built_in.stderr or "  build again")
         rules = json.loads(listed.stdout)
         for rule in rules:
             check_rule(pack, rule)
