@@ -89,7 +89,7 @@ run_stage() {  # NAME MINUTES
   if grep -q '^FAILED: ' "$log"; then
     sed -n 's/^FAILED: /   failed: /p' "$log" | sort -u | head -n 50
     # Why: what GoogleTest, a sanitizer, Python or clang-tidy says, for whoever sees only this.
-    grep -E -A 14 ': Failure$|(WARNING|ERROR): [A-Za-z]+Sanitizer|runtime error:|^Traceback|: error: |\*\*\*(Timeout|Exception)' "$log" |
+    grep -E -A 14 ': Failure$|(WARNING|ERROR): ([A-Za-z]+Sanitizer|libFuzzer)|: check failed: |runtime error:|^Traceback|: error: |\*\*\*(Timeout|Exception)' "$log" |
       cut -c1-220 | head -n 80 | sed 's/^/   | /'
   else
     tail -n 30 "$log" | sed 's/^/   | /'

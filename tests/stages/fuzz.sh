@@ -23,16 +23,17 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/pitwall-fuzz.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir -p build/fuzz/artifacts
 
-# A target <folder>_<name>_fuzz, or <folder>_fuzz, lives in tests/fuzz/<folder>.
+# A target <folder>_<name>_fuzz, or <folder>_fuzz, lives in tests/fuzz/<folder>; a <name>_fuzz beside its <name>_corpus.
 home_of() {
-  local home=tests/fuzz/${1%%_*}
-  [[ -d $home ]] && echo "$home" || echo tests/fuzz
+  local home=tests/fuzz/${1%%_*} beside
+  beside=$(find tests/fuzz -mindepth 2 -maxdepth 2 -name "${1%_fuzz}_corpus" -printf '%h\n')
+  if [[ -n $beside ]]; then echo "$beside"; elif [[ -d $home ]]; then echo "$home"; else echo tests/fuzz; fi
 }
 
-# TARGET HOME: its corpus: HOME/corpus/<name>, else HOME/corpus.
+# TARGET HOME: its corpus: HOME/<name>_corpus, HOME/corpus/<name>, else HOME/corpus.
 corpus_of() {
   local short=${1#*_} folder
-  for folder in "$2/corpus/${short%_fuzz}" "$2/corpus/${1%_fuzz}" "$2/corpus"; do
+  for folder in "$2/${1%_fuzz}_corpus" "$2/corpus/${short%_fuzz}" "$2/corpus/${1%_fuzz}" "$2/corpus"; do
     [[ -d $folder ]] && { echo "$folder"; return 0; }
   done
 }

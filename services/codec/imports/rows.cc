@@ -84,9 +84,12 @@ Status RowReader::Give(uint32_t line, const Row& row) {
 Status RowReader::Feed(std::string_view bytes) {
   if (kind_ != Kind::kUnknown) return Take(bytes);
   rest_.append(bytes);
-  constexpr std::string_view kMark = "\xef\xbb\xbf";
-  if (rest_.size() < kMark.size() && StartsWith(kMark, rest_)) return OkStatus();  // may be cut
-  if (StartsWith(rest_, kMark)) rest_.erase(0, kMark.size());
+  if (!past_mark_) {
+    constexpr std::string_view kMark = "\xef\xbb\xbf";
+    if (rest_.size() < kMark.size() && StartsWith(kMark, rest_)) return OkStatus();  // may be cut
+    if (StartsWith(rest_, kMark)) rest_.erase(0, kMark.size());
+    past_mark_ = true;  // a second one is text
+  }
   const size_t first = rest_.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) {
     if (rest_.size() > limits_.row_bytes) return TooLong(limits_.row_bytes);

@@ -56,6 +56,7 @@ class RowReader {
   const RowSink sink_;
   const RowLimits limits_;
   Kind kind_ = Kind::kUnknown;
+  bool past_mark_ = false;  // the byte order mark, if any, is taken
   uint32_t line_ = 1;
 
   // CSV.

@@ -179,5 +179,18 @@ TEST(TableReader, PassesOverAByteOrderMark) {
   }
 }
 
+TEST(TableReader, TakesASecondByteOrderMarkForText) {
+  const std::string whole =
+      Read("time: {column: ts}\nmetrics: [{column: loss}]", "\xef\xbb\xbf\xef\xbb\xbf[]", 100)
+          .error;
+  EXPECT_NE(whole, "");
+  for (const size_t piece : {1, 2, 3, 4, 6})
+    EXPECT_EQ(
+        Read("time: {column: ts}\nmetrics: [{column: loss}]", "\xef\xbb\xbf\xef\xbb\xbf[]", piece)
+            .error,
+        whole)
+        << piece;
+}
+
 }  // namespace
 }  // namespace pitwall::imports
