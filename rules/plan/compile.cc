@@ -1,9 +1,11 @@
 #include "rules/plan/compile.h"
 
 #include <algorithm>
+#include <map>
 
 #include "rules/check/rule_set.h"
 #include "rules/lang/rule_file.h"
+#include "rules/plan/baseline.h"
 #include "rules/plan/planner.h"
 #include "services/base/binary.h"
 #include "services/base/stable_hash.h"
@@ -24,8 +26,40 @@ std::string RuleSetHash(const RuleSetText& rule_set, int64_t default_interval) {
     out.Str(text);
   }
   out.Str(rule_set.overrides.text);
+  out.U64(rule_set.baselines.size());
+  for (const RuleSetFile& file : rule_set.baselines) {
+    out.Str(file.name);
+    out.Str(file.text);
+  }
   return StableHashHex(out.data());
 }
+
+namespace {
+
+std::vector<BaselinePtr> ParseBaselines(const std::vector<RuleSetFile>& files,
+                                        lang::Diagnostics* diagnostics) {
+  std::vector<BaselinePtr> baselines;
+  std::map<std::string_view, std::string_view> file_of;  // run -> file
+  const auto problem = [&](const std::string& file, std::string what) {
+    lang::Diagnostic diagnostic;
+    diagnostic.file = file;
+    diagnostic.message = std::move(what);
+    diagnostics->Add(std::move(diagnostic));
+  };
+  for (const RuleSetFile& file : files) {
+    if (baselines.size() == kMaxBaselines) {
+      problem(file.name, Cat("more than ", kMaxBaselines, " summaries of finished jobs"));
+      break;
+    }
+    baselines.push_back(ParseBaseline(file.name, file.text, diagnostics));
+    const auto [other, fresh] = file_of.try_emplace(baselines.back()->run, file.name);
+    if (!fresh)
+      problem(file.name, Cat("run ", Quote(other->first), " stands in ", other->second, ", too"));
+  }
+  return baselines;
+}
+
+}  // namespace
 
 StatusOr<ProgramPtr> CompileRuleSet(const RuleSetText& rule_set, int64_t default_interval,
                                     lang::Diagnostics* diagnostics, const CompileOptions& options) {
@@ -54,6 +88,7 @@ StatusOr<ProgramPtr> CompileRuleSet(const RuleSetText& rule_set, int64_t default
     program->hash = RuleSetHash(rule_set, default_interval);
     program->overrides =
         Overrides::Parse(rule_set.overrides.name, rule_set.overrides.text, *program, &own);
+    program->baselines = ParseBaselines(rule_set.baselines, &own);
   }
   own.Sort();
   const Status status = own.ToStatus();

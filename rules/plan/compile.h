@@ -36,7 +36,8 @@ struct RuleSetFile {
 
 struct RuleSetText {
   std::vector<RuleSetFile> files;
-  RuleSetFile overrides;  // text empty: none
+  RuleSetFile overrides;                    // text empty: none
+  std::vector<RuleSetFile> baselines = {};  // summaries of finished jobs (baseline.h)
 };
 
 using RewriteRules = std::function<Status(const std::vector<std::shared_ptr<lang::RuleFile>>&)>;
@@ -61,8 +62,8 @@ StatusOr<ProgramPtr> CompileRules(std::span<const RuleSetFile> files,
                                   int64_t default_interval = kDefaultInterval,
                                   lang::Diagnostics* diagnostics = nullptr);
 
-// What Program::hash will be: of the packs' names and texts, the overrides and the default
-// interval.
+// What Program::hash will be: of the packs' names and texts, the overrides, the summaries and the
+// default interval.
 std::string RuleSetHash(const RuleSetText& rule_set, int64_t default_interval);
 
 // The parameters of one job in one space: the rule file's values with the program's overrides on

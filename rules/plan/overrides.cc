@@ -13,8 +13,6 @@ namespace {
 using yaml::Problem;
 using yaml::StrictMap;
 
-constexpr std::string_view kJobKey = "job";
-
 struct KnownParameters {
   std::vector<std::string_view> rules;                             // sorted
   std::vector<std::pair<std::string_view, std::string_view>> all;  // rule, parameter; sorted
@@ -40,29 +38,6 @@ struct KnownParameters {
 };
 
 }  // namespace
-
-bool GlobMatches(std::string_view glob, std::string_view text) {
-  size_t g = 0;
-  size_t t = 0;
-  size_t star = std::string_view::npos;  // the last * seen, and where its text would end next
-  size_t retry = 0;
-  while (t < text.size()) {
-    if (g < glob.size() && glob[g] == '*') {
-      star = g++;
-      retry = t;
-    } else if (g < glob.size() && (glob[g] == '?' || glob[g] == text[t])) {
-      ++g;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      g = star + 1;
-      t = ++retry;
-    } else {
-      return false;
-    }
-  }
-  while (g < glob.size() && glob[g] == '*') ++g;
-  return g == glob.size();
-}
 
 std::shared_ptr<const Overrides> Overrides::Parse(std::string_view file_name, std::string_view text,
                                                   const Program& program,
@@ -109,10 +84,7 @@ std::shared_ptr<const Overrides> Overrides::Parse(std::string_view file_name, st
   const auto read_block = [&](const yaml::Node& node) {
     Block block;
     StrictMap map(node, "an override", &problems);
-    for (const auto& [label, glob] : map.Scalars("match"))
-      block.match.emplace_back(label, glob->scalar());
-    if (block.match.empty())
-      map.Add(map.KeyPosition("match"), "an override needs \"match\": job, or labels of the job");
+    block.match = JobMatch::Parse(&map, "an override");
     if (const yaml::Node* rules = map.Get("rules")) {
       if (!rules->IsMap())
         map.Add(rules->position(), Cat("\"rules\": expected a map, found ", rules->KindName()));
@@ -138,15 +110,6 @@ std::shared_ptr<const Overrides> Overrides::Parse(std::string_view file_name, st
   return overrides;
 }
 
-bool Overrides::Matches(const Block& block, std::string_view job_id, std::string_view job_name,
-                        const Labels& labels) {
-  return std::all_of(block.match.begin(), block.match.end(), [&](const auto& matcher) {
-    const auto& [label, glob] = matcher;
-    if (label == kJobKey) return GlobMatches(glob, job_id) || GlobMatches(glob, job_name);
-    return GlobMatches(glob, labels.Get(label));
-  });
-}
-
 std::vector<double> Overrides::ParametersFor(const Space& space, std::string_view job_id,
                                              std::string_view job_name,
                                              const Labels& job_labels) const {
@@ -154,7 +117,7 @@ std::vector<double> Overrides::ParametersFor(const Space& space, std::string_vie
   values.reserve(space.parameters.size());
   for (const Parameter& parameter : space.parameters) values.push_back(parameter.value);
   for (const Block& block : blocks_) {
-    if (!Matches(block, job_id, job_name, job_labels)) continue;
+    if (!block.match.Matches(job_id, job_name, job_labels)) continue;
     for (const Value& value : block.values) {
       for (size_t i = 0; i < space.parameters.size(); ++i) {
         if (space.parameters[i].rule == value.rule && space.parameters[i].name == value.parameter) {

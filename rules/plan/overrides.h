@@ -15,10 +15,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "rules/lang/diagnostic.h"
+#include "rules/plan/job_match.h"
 #include "rules/plan/program.h"
 #include "services/base/status.h"
 #include "services/model/labels.h"
@@ -48,16 +48,11 @@ class Overrides {
     double value = 0;
   };
   struct Block {
-    std::vector<std::pair<std::string, std::string>> match;  // label (or "job") -> glob
+    JobMatch match;
     std::vector<Value> values;
   };
-  static bool Matches(const Block& block, std::string_view job_id, std::string_view job_name,
-                      const Labels& labels);
 
   std::vector<Block> blocks_;
 };
-
-// * is any text, ? one byte; everything else is itself.
-bool GlobMatches(std::string_view glob, std::string_view text);
 
 }  // namespace pitwall::plan

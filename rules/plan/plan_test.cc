@@ -433,15 +433,5 @@ other: 1
   EXPECT_FALSE(CompileWith("jobs: {").ok());
 }
 
-TEST(Overrides, Globs) {
-  EXPECT_TRUE(GlobMatches("a*b*c", "aXXbYYc"));
-  EXPECT_TRUE(GlobMatches("*", ""));
-  EXPECT_TRUE(GlobMatches("a?c", "abc"));
-  EXPECT_FALSE(GlobMatches("a?c", "ac"));
-  EXPECT_FALSE(GlobMatches("a*b", "ac"));
-  EXPECT_FALSE(GlobMatches("", "a"));
-  EXPECT_FALSE(GlobMatches(std::string(64, '*') + "b", std::string(10'000, 'a')));
-}
-
 }  // namespace
 }  // namespace pitwall::plan

@@ -212,11 +212,14 @@ inline const DemandSet& DemandsOf(const Space& space, uint32_t source) {
 }
 
 class Overrides;  // rules/plan/overrides.h
+struct Baseline;  // rules/plan/baseline.h
 
 struct Program {
   std::string hash;  // of the rule set it was compiled from
   std::shared_ptr<const Overrides>
-      overrides;              // parameters per job; read through ParametersFor (compile.h)
+      overrides;  // parameters per job; read through ParametersFor (compile.h)
+  std::vector<std::shared_ptr<const Baseline>>
+      baselines;              // of finished jobs; read through BaselinesFor (baseline.h)
   std::vector<Space> spaces;  // time first, if any; then step spaces by mode
 };
 

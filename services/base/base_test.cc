@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "services/base/binary.h"
+#include "services/base/glob.h"
 #include "services/base/stable_hash.h"
 #include "services/base/status.h"
 #include "services/base/strings.h"
@@ -112,6 +113,26 @@ StatusOr<int> Chain() {
 TEST(Status, MacrosReturnTheError) {
   EXPECT_EQ(Chain().status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(Annotate(Fails(), "here").message(), "here: x");
+}
+
+TEST(Glob, Matches) {
+  EXPECT_TRUE(GlobMatches("*", ""));
+  EXPECT_TRUE(GlobMatches("*", "a/b/c"));
+  EXPECT_TRUE(GlobMatches("crash/*", "crash/gpu/X"));
+  EXPECT_TRUE(GlobMatches("*/NaN", "stability/loss/NaN"));
+  EXPECT_TRUE(GlobMatches("a?c", "abc"));
+  EXPECT_TRUE(GlobMatches("a*b*c", "axxbyyc"));
+  EXPECT_TRUE(GlobMatches("*a*", "bab"));
+  EXPECT_TRUE(GlobMatches("a", "a"));
+  EXPECT_TRUE(GlobMatches("", ""));
+  EXPECT_FALSE(GlobMatches("", "a"));
+  EXPECT_FALSE(GlobMatches("a", "ab"));
+  EXPECT_FALSE(GlobMatches("a?", "a"));
+  EXPECT_FALSE(GlobMatches("*/NaN", "stability/loss/NaN2"));
+  EXPECT_FALSE(GlobMatches("crash/*", "xcrash/gpu"));
+  // No exponential search.
+  EXPECT_FALSE(GlobMatches("*a*a*a*a*a*a*a*a*a*a*b", std::string(10'000, 'a')));
+  EXPECT_FALSE(GlobMatches(std::string(64, '*') + "b", std::string(10'000, 'a')));
 }
 
 }  // namespace

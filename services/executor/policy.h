@@ -3,15 +3,11 @@
 
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "services/executor/executor.h"
 #include "services/model/issue.h"
 
 namespace pitwall::executor {
-
-// * any text, ? one character; everything else stands for itself.
-bool GlobMatches(std::string_view glob, std::string_view text);
 
 struct Verdict {
   PolicyMode mode = PolicyMode::kOff;

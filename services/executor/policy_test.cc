@@ -5,25 +5,6 @@
 namespace pitwall::executor {
 namespace {
 
-TEST(Glob, Matches) {
-  EXPECT_TRUE(GlobMatches("*", ""));
-  EXPECT_TRUE(GlobMatches("*", "a/b/c"));
-  EXPECT_TRUE(GlobMatches("crash/*", "crash/gpu/X"));
-  EXPECT_TRUE(GlobMatches("*/NaN", "stability/loss/NaN"));
-  EXPECT_TRUE(GlobMatches("a?c", "abc"));
-  EXPECT_TRUE(GlobMatches("a*b*c", "axxbyyc"));
-  EXPECT_TRUE(GlobMatches("*a*", "bab"));
-  EXPECT_TRUE(GlobMatches("a", "a"));
-  EXPECT_TRUE(GlobMatches("", ""));
-  EXPECT_FALSE(GlobMatches("", "a"));
-  EXPECT_FALSE(GlobMatches("a", "ab"));
-  EXPECT_FALSE(GlobMatches("a?", "a"));
-  EXPECT_FALSE(GlobMatches("*/NaN", "stability/loss/NaN2"));
-  EXPECT_FALSE(GlobMatches("crash/*", "xcrash/gpu"));
-  // No exponential search.
-  EXPECT_FALSE(GlobMatches("*a*a*a*a*a*a*a*a*a*a*b", std::string(10'000, 'a')));
-}
-
 IssueEvent Event(std::string rule, Labels labels = {}) {
   IssueEvent e;
   e.rule = std::move(rule);

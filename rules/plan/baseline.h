@@ -1,0 +1,72 @@
+// The frozen summary of a finished job, against which later jobs are judged: each of its series
+// stands in them as baseline_<name>, with the label `run`. What writes it is `pitwall baseline`
+// (services/tools/summary.h).
+//
+//   run: resnet-0041                       # the label `run`; no other summary has it
+//   ended: 1763800000                      # Unix seconds: newer runs go before older ones
+//   match: {job: "resnet-*", config: 7f3a} # which jobs it is for (rules/plan/job_match.h)
+//   series:
+//   - {name: train_tensor_mean, mode: train, labels: {tensor: fc1}, points: "0:1.25 100:1.5"}
+//   - {name: train_step_seconds:median, value: 0.35}
+//
+// `points` are step:value, in the order of steps: the series has each value at the same step of the
+// later job, on the step clock of `mode`. A `value` has no step: the series has it all the time, on
+// every clock.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rules/lang/diagnostic.h"
+#include "rules/plan/job_match.h"
+#include "rules/plan/program.h"
+#include "services/model/labels.h"
+
+namespace pitwall::plan {
+
+// What a metric of the finished job is called in later ones.
+inline constexpr std::string_view kBaselinePrefix = "baseline_";
+inline constexpr std::string_view kRunLabel = "run";
+// Of the summaries that are for a job, so many count: those that ended last.
+inline constexpr size_t kMaxRunsPerJob = 5;
+inline constexpr size_t kMaxBaselines = 1'000;
+
+// Immutable; thread-safe.
+struct Baseline {
+  struct Point {
+    int64_t step = 0;
+    uint32_t series = 0;  // of Steps::series
+    double value = 0;
+  };
+  struct Steps {
+    std::string mode;
+    std::vector<Labels> series;  // name and `run` among the labels
+    std::vector<Point> points;   // by (step, series)
+  };
+  std::string run;
+  double ended = 0;  // Unix seconds
+  JobMatch match;
+  std::vector<std::pair<Labels, double>> values;
+  std::vector<Steps> steps;  // one a mode
+
+  // Of this mode, or null.
+  const Steps* StepsOf(std::string_view mode) const;
+  // Whether it has the metric, as later jobs call it.
+  bool Has(std::string_view metric) const;
+};
+
+using BaselinePtr = std::shared_ptr<const Baseline>;
+
+// Never null; what is wrong is in `diagnostics`, with its place.
+BaselinePtr ParseBaseline(std::string_view file_name, std::string_view text,
+                          lang::Diagnostics* diagnostics);
+
+// Those of the program that this job is judged against, the newest first, at most kMaxRunsPerJob.
+std::vector<BaselinePtr> BaselinesFor(const Program& program, std::string_view job_id,
+                                      std::string_view job_name, const Labels& job_labels);
+
+}  // namespace pitwall::plan

@@ -1,0 +1,29 @@
+// Which jobs something is meant for, by globs (services/base/glob.h):
+//
+//   match: {job: "llama-*"}                # over the job's id and name
+//   match: {team: vision, tier: "prod*"}   # over the job's labels; all must match
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "services/base/yaml/yaml.h"
+#include "services/model/labels.h"
+
+namespace pitwall::plan {
+
+class JobMatch {
+ public:
+  // Takes the key "match" of `map`; `what` it belongs to stands in messages ("an override"). An
+  // absent or empty one is a problem.
+  static JobMatch Parse(yaml::StrictMap* map, std::string_view what);
+
+  bool Matches(std::string_view job_id, std::string_view job_name, const Labels& labels) const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> globs_;  // label (or "job") -> glob
+};
+
+}  // namespace pitwall::plan
