@@ -19,10 +19,16 @@ namespace pitwall::engine {
 
 class RulesForTest final : public RuleSetView, public RuleSetProvider {
  public:
-  explicit RulesForTest(std::string_view text) { Replace(text); }
-  void Replace(std::string_view text) {
-    const plan::RuleSetFile file{"pack.yaml", std::string(text)};
-    auto program = plan::CompileRules({&file, 1});
+  using Files = std::vector<plan::RuleSetFile>;
+
+  explicit RulesForTest(std::string_view text, Files baselines = {}) {
+    Replace(text, std::move(baselines));
+  }
+  void Replace(std::string_view text, Files baselines = {}) {
+    auto program = plan::CompileRuleSet({.files = {{"pack.yaml", std::string(text)}},
+                                         .overrides = {},
+                                         .baselines = std::move(baselines)},
+                                        plan::kDefaultInterval, nullptr);
     if (!program.ok()) std::fprintf(stderr, "%s\n", program.status().ToString().c_str());
     PITWALL_CHECK(program.ok());
     program_ = *std::move(program);
@@ -45,8 +51,11 @@ class ShardForTest {
  public:
   static constexpr int64_t kBase = 1'767'225'600 * kNanosPerSecond;
 
-  explicit ShardForTest(std::string_view rules, EngineOptions options = {})
-      : rules_(rules), options_(options), shard_(std::make_unique<Shard>(&rules_, options)) {
+  explicit ShardForTest(std::string_view rules, EngineOptions options = {},
+                        RulesForTest::Files baselines = {})
+      : rules_(rules, std::move(baselines)),
+        options_(options),
+        shard_(std::make_unique<Shard>(&rules_, options)) {
     PITWALL_CHECK(shard_->SetInitialRules("rules").ok());
   }
 
@@ -76,8 +85,8 @@ class ShardForTest {
                          &bytes);
     FeedBytes(bytes, append_at_);
   }
-  void ChangeRules(std::string_view text) {
-    rules_.Replace(text);
+  void ChangeRules(std::string_view text, RulesForTest::Files baselines = {}) {
+    rules_.Replace(text, std::move(baselines));
     std::string bytes;
     codec::EncodeControl(
         {.kind = ControlRecord::Kind::kRuleSetChange, .rule_set_hash = Cat("rules-", offset_)},

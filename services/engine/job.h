@@ -117,7 +117,16 @@ class Job {
   // The engine's own series at each multiple of own_series_repeat_ns up to `upto`, in event time as
   // all that rules see.
   void RepeatOwnSeries(int64_t upto);
-  void WriteOwnSeries(int64_t position, const Labels& labels, double value);
+  void WriteOwnSeries(SpaceRunner* space, int64_t position, const Labels& labels, double value);
+  // Summaries of finished jobs, and what is recorded for new ones (job_baselines.cc).
+  std::vector<std::shared_ptr<const plan::Baseline>> FindBaselines() const;
+  void ChangeBaselines();
+  // What the summaries say of the steps after the space's watermark, up to `to`.
+  void WriteBaselineSteps(SpaceRunner* space, int64_t to);
+  void WriteBaselineValues(SpaceRunner* space, int64_t tick);
+  void EndStepSeries(SpaceRunner* space, const Labels& labels);
+  bool BaselinesHave(std::string_view metric) const;
+  void ObserveRecordings();
   const BoundColumns& TimeColumns(Binding* binding);
   const BoundColumns& StepColumns(Binding* binding, SpaceRunner* space);
   void Bind(const Schema& schema, SpaceRunner* space, BoundColumns* columns);
@@ -167,6 +176,8 @@ class Job {
   // The engine's own series: labels -> value, repeated while they hold.
   absl::btree_map<Labels, double> own_series_;
   int64_t own_series_at_ = kMinPosition;  // where they were written last; none: the next tick
+  std::vector<std::shared_ptr<const plan::Baseline>> baselines_;  // found anew, never saved
+  std::vector<std::unique_ptr<RuleObserver>> observers_;          // one a space
 };
 
 }  // namespace pitwall::engine

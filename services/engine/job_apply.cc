@@ -2,6 +2,7 @@
 // ticks in between.
 #include <algorithm>
 
+#include "rules/plan/baseline.h"
 #include "services/base/check.h"
 #include "services/base/strings.h"
 #include "services/engine/job.h"
@@ -244,6 +245,7 @@ void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* ou
       if (!(event.reference == JobReference{})) identity_.reference = event.reference;
       if (!event.labels.empty()) identity_.labels = event.labels;
       SetParameters();
+      ChangeBaselines();
       break;
     }
     case Happening::Kind::kJobEnded:
@@ -315,7 +317,7 @@ void Job::FlagSource(Source* source, std::string_view reason, bool on) {
   if (watermark_ == kMinPosition) return;  // the first tick brings it
   // Never twice at one position: the second would be dropped.
   own_series_at_ = std::max(watermark_, own_series_at_) + 1;
-  WriteOwnSeries(own_series_at_, labels, on ? 1 : StaleMarker());
+  WriteOwnSeries(time_.get(), own_series_at_, labels, on ? 1 : StaleMarker());
 }
 
 // Which attempt runs, and how many have begun: from event time `at` on, whenever that became known.
@@ -323,11 +325,12 @@ void Job::CountAttempt(int64_t at) {
   own_series_[Labels({{kMetricName, "pitwall_job_attempt"}})] = static_cast<double>(attempt_);
   own_series_[Labels({{kMetricName, "pitwall_job_attempts_begun_total"}})] += 1;
   own_series_at_ = std::max(at, own_series_at_ + 1);
-  for (const auto& [labels, value] : own_series_) WriteOwnSeries(own_series_at_, labels, value);
+  for (const auto& [labels, value] : own_series_)
+    WriteOwnSeries(time_.get(), own_series_at_, labels, value);
 }
 
 void Job::RepeatOwnSeries(int64_t upto) {
-  if (own_series_.empty() || time_ == nullptr) return;
+  if ((own_series_.empty() && baselines_.empty()) || time_ == nullptr) return;
   // No window looks further back than the horizon: a long silence costs no more.
   int64_t at = own_series_at_ == kMinPosition
                    ? upto
@@ -335,18 +338,22 @@ void Job::RepeatOwnSeries(int64_t upto) {
                                options_.own_series_repeat_ns);
   for (; at <= upto; at += options_.own_series_repeat_ns) {
     own_series_at_ = at;
-    for (const auto& [labels, value] : own_series_) WriteOwnSeries(at, labels, value);
+    for (const auto& [labels, value] : own_series_) WriteOwnSeries(time_.get(), at, labels, value);
+    for (const auto& run : baselines_) {
+      for (const auto& [labels, value] : run->values)
+        WriteOwnSeries(time_.get(), at, labels, value);
+    }
   }
 }
 
-void Job::WriteOwnSeries(int64_t position, const Labels& labels, double value) {
-  if (time_ == nullptr) return;
-  const auto id = time_->store()->Intern(labels);
+void Job::WriteOwnSeries(SpaceRunner* space, int64_t position, const Labels& labels, double value) {
+  if (space == nullptr) return;
+  const auto id = space->store()->Intern(labels);
   CountUnknown(id.status());
   if (!id.ok()) return;
   const window::SeriesId ids[] = {*id};
   const double values[] = {value};
-  CountRefused(time_->store()->Append({position, kOwnSource, "", 0, 0}, ids, values), 1);
+  CountRefused(space->store()->Append({position, kOwnSource, "", 0, 0}, ids, values), 1);
 }
 
 }  // namespace pitwall::engine

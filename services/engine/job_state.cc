@@ -22,6 +22,8 @@ void Job::BuildRunners() {
     }
   }
   SetParameters();
+  ChangeBaselines();
+  ObserveRecordings();
 }
 
 void Job::SetParameters() {
@@ -86,8 +88,10 @@ void Job::SetRules(std::shared_ptr<const RuleSetView> rules, Outputs* out) {
   for (const auto& space : steps_) end(space.get(), step_context(*space));
   time_ = std::move(time);
   steps_ = std::move(steps);
+  ChangeBaselines();
   own_series_at_ = kMinPosition;  // another rule may want them
   SetParameters();
+  ObserveRecordings();
   incidents_.SetProgram(program.get());
   JoinIncidents(first_event, out);
 }
@@ -110,6 +114,8 @@ void Job::Forget() {
   steps_.clear();
   incidents_.Clear();
   own_series_.clear();
+  baselines_.clear();
+  observers_.clear();
   open_samples_ = 0;
 }
 
@@ -244,6 +250,7 @@ Status Job::Restore(BinaryReader& in) {
   }
   incidents_.Restore(in);
   SetParameters();
+  baselines_ = FindBaselines();
   ++bindings_generation_;
   return in.Finish("snapshot");
 }

@@ -141,12 +141,14 @@ void Job::AdvanceSteps(SpaceRunner* space, int64_t at, Outputs* out) {
   const int64_t to = StepPosition(least);
   if (to <= space->watermark) return;
   space->StartAt(to);
+  WriteBaselineSteps(space, to);
   space->watermark = to;
   space->SkipQuiet(to);
   for (int64_t tick = space->NextTick(); tick <= to && !ended_; tick = space->NextTick()) {
     const int64_t step = tick / kStepUnit;
     const int64_t seen = space->step_times().At(step);
     const size_t first_event = out->events.size();
+    WriteBaselineValues(space, tick);
     space->Evaluate(
         {.position = tick, .time_ns = seen != 0 ? seen : at, .step = step, .attempt = attempt_},
         identity_, out);
@@ -161,7 +163,7 @@ void Job::JudgeStepRules(int64_t time_ns, Outputs* out) {
     for (const auto& [key, source] : sources_) {
       if (source->step_live && !source->last_steps.empty() && source->Carries(metric)) return true;
     }
-    return false;
+    return BaselinesHave(metric);
   };
   for (const auto& space : steps_) {
     TickContext at = ContextAt(time_ns);

@@ -9,6 +9,8 @@
 
 namespace pitwall::engine {
 
+class RecordingObserver;  // services/engine/recordings.h
+
 struct EngineOptions {
   // Memory. Crossing one is a counted drop with a reason, or a rule's Error status; never a crash.
   uint32_t max_jobs = 10'000;         // that run, per partition
@@ -52,6 +54,8 @@ struct EngineOptions {
   // False for inputs that are merged by time first (backtest of foreign formats): no watermark from
   // promises, no refusal of samples ahead of the append time.
   bool check_append_time = true;
+  // Told what recording rules write; null: nobody. Borrowed.
+  RecordingObserver* recordings = nullptr;
 };
 
 }  // namespace pitwall::engine

@@ -26,6 +26,13 @@ std::string Unchanged(const plan::Rule& rule) {
   return Cat(RecordedAs(rule), "\n", rule.name, "\n", rule.fingerprint);
 }
 
+// What element `i` of a result is recorded as.
+Labels OutputLabels(const plan::Rule& rule, const eval::Vector& result, size_t i) {
+  Labels labels = result.labels(i);
+  for (const plan::Template& label : rule.labels) labels = labels.With(label.name, label.text);
+  return labels.With(kMetricName, rule.alert);
+}
+
 }  // namespace
 
 Status SpaceRunner::BindRecorded(RuleState* state, const eval::Vector& result) {
@@ -34,9 +41,7 @@ Status SpaceRunner::BindRecorded(RuleState* state, const eval::Vector& result) {
   state->element_outputs.clear();
   std::vector<Labels> outputs;
   for (size_t i = 0; i < result.size(); ++i) {
-    Labels labels = result.labels(i);
-    for (const plan::Template& label : rule.labels) labels = labels.With(label.name, label.text);
-    labels = labels.With(kMetricName, rule.alert);
+    Labels labels = OutputLabels(rule, result, i);
     ASSIGN_OR_RETURN(const window::SeriesId id, store_->Intern(labels));
     state->element_ids.push_back(id);
     outputs.push_back(std::move(labels));
@@ -77,8 +82,11 @@ Status SpaceRunner::EvaluateRecord(RuleState* state, const TickContext& at) {
       }
       seen = state->serial;
     }
-    if (state->element_ids[i] != window::SeriesStore::kUnwanted)
+    if (state->element_ids[i] != window::SeriesStore::kUnwanted) {
       state->written.emplace_back(state->element_ids[i], result->values[i]);
+    } else if (observer_ != nullptr) {
+      observer_->Unread(OutputLabels(*state->rule, *result, i), at.position, result->values[i]);
+    }
   }
   if (state->limit > 0 && elements > state->limit) {
     return ResourceExhausted(

@@ -42,6 +42,9 @@ class RuleObserver {
   // A sample that a rule wrote, stale markers too: of recording rules and of ALERTS, where some
   // selector wants them. Told even if the series has another sample there, which stays.
   virtual void Recorded(const Labels& labels, int64_t position, double value) = 0;
+  // A sample of a recording rule that is written nowhere, since no selector wants it; no stale
+  // markers.
+  virtual void Unread(const Labels& /*labels*/, int64_t /*position*/, double /*value*/) {}
 };
 
 // The status of one rule now, countdowns in its reason too, which are no events.

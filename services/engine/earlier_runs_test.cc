@@ -1,0 +1,194 @@
+// A running job beside the summaries of finished ones (rules/plan/baseline.h).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "services/engine/engine_for_test.h"
+#include "services/engine/recordings.h"
+
+namespace pitwall::engine {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr char kRules[] = R"rules(
+groups:
+- name: time
+  interval: 1s
+  rules:
+  - {alert: Above, expr: "power > on () group_right () 2 * baseline_power:median"}
+- name: steps
+  clock: step
+  interval: 10
+  rules:
+  - {alert: Differs, needs: [loss, baseline_loss], expr: "baseline_loss - on () group_left () loss > 0.5 and timestamp(baseline_loss) == on () group_left () timestamp(loss)"}
+  - {alert: Slow, expr: "baseline_power:median * 0 + on () group_left () avg_over_time(loss[10]) > 100"}
+)rules";
+
+RulesForTest::Files Runs(std::string_view power, std::string_view points) {
+  return {{"a.yaml", Cat("run: a\nmatch: {job: job}\nseries:\n- {name: 'power:median', value: ",
+                         power, "}\n- {name: loss, mode: train, points: '", points, "'}\n")}};
+}
+
+// Each second 10 steps of `loss`, of one rank, and one sample of `power`.
+void Feed(ShardForTest* shard, int from, int to, double power, double loss, int first_step = 0) {
+  const Schema schema = SchemaOf({{Labels({{kMetricName, "power"}}), SeriesKind::kGauge}});
+  Schema steps = SchemaOf({{Labels({{kMetricName, "loss"}}), SeriesKind::kGauge}});
+  for (int t = from; t <= to; ++t) {
+    Batch node;
+    node.source = "node";
+    const int64_t at[] = {ShardForTest::At(t)};
+    const double watts[] = {power};
+    node.schemas.push_back(schema);
+    node.frames.push_back({.schema_id = schema.id, .times_ns = at, .values = watts});
+    shard->Feed(node, t);
+    Batch rank;
+    rank.source = "rank-0";
+    rank.info.kind = SourceKind::kRank;
+    rank.info.rank = 0;
+    rank.info.step_modes = {"train"};
+    std::vector<int64_t> times, numbers;
+    for (int i = 1; i <= 10; ++i) {
+      times.push_back(ShardForTest::At(t - 1 + i / 10.0));
+      numbers.push_back(first_step + (t - from) * 10 + i);
+    }
+    const std::vector<double> values(10, loss);
+    rank.schemas.push_back(steps);
+    rank.frames.push_back({.schema_id = steps.id,
+                           .times_ns = times,
+                           .steps = numbers,
+                           .mode = "train",
+                           .values = values});
+    rank.step_promises.push_back({"train", numbers.back()});
+    shard->Feed(rank, t);
+  }
+}
+
+// "found Differs a at step 20", without statuses and updates.
+std::vector<std::string> Issues(const ShardForTest& shard) {
+  std::vector<std::string> out;
+  for (const IssueEvent& e : shard.outputs().events) {
+    if (e.type != EventType::kIssueFound && e.type != EventType::kIssueResolved) continue;
+    out.push_back(Cat(e.type == EventType::kIssueFound ? "found " : "resolved ", e.alert, " ",
+                      e.labels.Get("run"), " at ",
+                      e.step != kNoStep
+                          ? Cat("step ", e.step)
+                          : Cat((e.time_ns - ShardForTest::kBase) / kNanosPerSecond, " s")));
+  }
+  return out;
+}
+
+TEST(EarlierRuns, StandAtTheSameStepsAndAllTheTime) {
+  // The job's loss is 1 at every step; the run's at 20 was 1.2, at 40 it was 2, at 45 (no tick) 9.
+  ShardForTest shard(kRules, {}, Runs("100", "20:1.2 40:2 45:9 100000:7"));
+  Feed(&shard, 1, 10, 150, 1);
+  EXPECT_THAT(Issues(shard),
+              ElementsAre("found Differs a at step 40", "resolved Differs a at step 50"));
+  Feed(&shard, 11, 12, 250, 1, 100);
+  EXPECT_THAT(Issues(shard), Contains("found Above a at 11 s"));
+  Feed(&shard, 13, 15, 250, 1000, 120);
+  EXPECT_THAT(Issues(shard), Contains("found Slow a at step 130"));
+}
+
+TEST(EarlierRuns, OfOtherJobsAreNoData) {
+  RulesForTest::Files runs = Runs("1", "20:100");
+  const size_t at = runs[0].text.find("job: job");
+  runs[0].text.replace(at, 8, "job: bert");
+  ShardForTest shard(kRules, {}, runs);
+  Feed(&shard, 1, 10, 150, 1);
+  EXPECT_THAT(Issues(shard), IsEmpty());
+  EXPECT_THAT(shard.Events(), Contains("status NoData Differs no series of baseline_loss"));
+  EXPECT_THAT(shard.Events(), Contains("status NoData Above no series of baseline_power:median"));
+}
+
+TEST(EarlierRuns, ARunWhoseMetricsAreThereIsNotMissing) {
+  ShardForTest shard(kRules, {}, Runs("100", "100000:7"));
+  Feed(&shard, 1, 20, 150, 1);
+  EXPECT_EQ(shard.Events().back(), "status NoIssuesFound Differs ");
+}
+
+TEST(EarlierRuns, ComeAndGoWithTheRuleSet) {
+  ShardForTest shard(kRules);
+  Feed(&shard, 1, 5, 250, 1);
+  EXPECT_THAT(Issues(shard), IsEmpty());
+  shard.ChangeRules(kRules, Runs("100", "70:9"));
+  Feed(&shard, 6, 8, 250, 1, 50);
+  EXPECT_THAT(Issues(shard), ElementsAre("found Above a at 6 s", "found Differs a at step 70",
+                                         "resolved Differs a at step 80"));
+  shard.ChangeRules(kRules, Runs("100", "70:9 100:9"));  // nothing ends that stays
+  Feed(&shard, 9, 10, 250, 1, 80);
+  EXPECT_THAT(Issues(shard), Contains("found Differs a at step 100"));
+  EXPECT_THAT(Issues(shard), Not(Contains(HasSubstr("resolved Above"))));
+  shard.ChangeRules(kRules);
+  Feed(&shard, 11, 12, 250, 1, 100);
+  EXPECT_THAT(Issues(shard), Contains("resolved Above a at 11 s"));
+  EXPECT_THAT(Issues(shard), Contains("resolved Differs a at step 110"));
+}
+
+TEST(EarlierRuns, ARestartChangesNothing) {
+  const RulesForTest::Files runs = Runs("100", "20:1.2 40:2 70:3 100:5 140:9");
+  ShardForTest reference(kRules, {}, runs);
+  ShardForTest shard(kRules, {}, runs);
+  for (int t = 1; t <= 20; ++t) {
+    const double watts = t > 12 ? 250 : 150;
+    Feed(&reference, t, t, watts, 1, 10 * (t - 1));
+    Feed(&shard, t, t, watts, 1, 10 * (t - 1));
+    shard.Restart();
+  }
+  EXPECT_EQ(shard.Events(), reference.Events());
+  EXPECT_THAT(Issues(shard), Contains("found Differs a at step 140"));
+}
+
+TEST(EarlierRuns, AFallOfTheStepBringsThemAgain) {
+  ShardForTest shard(kRules, {}, Runs("100", "40:2"));
+  Feed(&shard, 1, 6, 150, 1);
+  Feed(&shard, 7, 10, 150, 1, 20);
+  EXPECT_THAT(Issues(shard),
+              ElementsAre("found Differs a at step 40", "resolved Differs a at step 50",
+                          "found Differs a at step 40", "resolved Differs a at step 50"));
+}
+
+// Steps that jump by a billion cost no billion evaluations, though a summary is there all the time.
+TEST(EarlierRuns, AJumpOfTheStepIsNotWalked) {
+  ShardForTest shard(kRules, {}, Runs("100", "40:2"));
+  Feed(&shard, 1, 2, 150, 1);
+  Feed(&shard, 3, 4, 150, 1, 1'000'000'000);
+  EXPECT_LT(shard.shard().counters().evaluations, 10'000U);
+}
+
+class Kept final : public RecordingObserver {
+ public:
+  void Recorded(const JobIdentity& job, const ClockSpec& clock, const Labels& labels,
+                int64_t position, double value) override {
+    if (clock.step) {
+      got[Cat(job.id, " ", clock.mode, " ", labels.ToString(), " ", position / kStepUnit)] = value;
+    } else {
+      got[Cat(job.id, " ", labels.ToString())] = value;
+    }
+  }
+  std::map<std::string, double> got;
+};
+
+TEST(EarlierRuns, WhatIsRecordedCanBeKept) {
+  Kept kept;
+  ShardForTest shard(R"rules(
+groups:
+- {name: time, interval: 1s, rules: [{record: "summary:power", expr: "max_over_time(power[1h])"}]}
+- {name: steps, clock: step, interval: 20, rules: [{record: "summary:loss", expr: loss}]}
+)rules",
+                     {.recordings = &kept});
+  Feed(&shard, 1, 3, 150, 1);
+  shard.Restart();
+  Feed(&shard, 4, 5, 120, 2, 30);
+  EXPECT_THAT(kept.got, ElementsAre(std::pair("job summary:power", 150.0),
+                                    std::pair("job train summary:loss 20", 1.0),
+                                    std::pair("job train summary:loss 40", 2.0)));
+}
+
+}  // namespace
+}  // namespace pitwall::engine

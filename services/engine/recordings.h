@@ -1,0 +1,37 @@
+// What recording rules write while jobs are replayed, for tools that keep it.
+#pragma once
+
+#include "services/engine/outputs.h"
+#include "services/engine/space_runner.h"
+
+namespace pitwall::engine {
+
+class RecordingObserver {
+ public:
+  virtual ~RecordingObserver() = default;
+  // A sample of a recording rule (or of ALERTS, where a selector wants it), on the clock of its
+  // group; no stale markers. `position` is a time in nanoseconds, or a step's position
+  // (model/position.h).
+  virtual void Recorded(const JobIdentity& job, const ClockSpec& clock, const Labels& labels,
+                        int64_t position, double value) = 0;
+};
+
+// Stands between a space of one job and the observer of all. `job` and `to` are borrowed.
+class SpaceRecordings final : public RuleObserver {
+ public:
+  SpaceRecordings(const JobIdentity* job, ClockSpec clock, RecordingObserver* to)
+      : job_(job), clock_(std::move(clock)), to_(to) {}
+  void Failed(const plan::Rule&, const Status&) override {}
+  void Alerts(const alert::AlertInput&, const alert::AlertState&) override {}
+  void Recorded(const Labels& labels, int64_t position, double value) override;
+  void Unread(const Labels& labels, int64_t position, double value) override {
+    Recorded(labels, position, value);
+  }
+
+ private:
+  const JobIdentity* const job_;
+  const ClockSpec clock_;
+  RecordingObserver* const to_;
+};
+
+}  // namespace pitwall::engine
