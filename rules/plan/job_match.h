@@ -20,6 +20,7 @@ class JobMatch {
   // absent or empty one is a problem.
   static JobMatch Parse(yaml::StrictMap* map, std::string_view what);
 
+  friend bool operator==(const JobMatch&, const JobMatch&) = default;
   bool Matches(std::string_view job_id, std::string_view job_name, const Labels& labels) const;
 
  private:

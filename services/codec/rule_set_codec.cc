@@ -28,6 +28,12 @@ std::string RuleSetHash(const RuleSet& rules) {
     bytes.Str(rules.overrides->name);
     bytes.Str(rules.overrides->content);
   }
+  // Nothing where there are none, so that sets of before there were any keep their names.
+  if (!rules.baselines.empty()) bytes.U64(rules.baselines.size());
+  for (const RuleFile& file : rules.baselines) {
+    bytes.Str(file.name);
+    bytes.Str(file.content);
+  }
   return StableHashHex(bytes.data());
 }
 
@@ -43,6 +49,11 @@ std::string EncodeRuleSet(const RuleSet& rules) {
     message.mutable_overrides()->set_name(rules.overrides->name);
     message.mutable_overrides()->set_content(rules.overrides->content);
   }
+  for (const RuleFile& file : rules.baselines) {
+    state::v1::RuleFile* f = message.add_baselines();
+    f->set_name(file.name);
+    f->set_content(file.content);
+  }
   message.set_evaluation_interval_ns(rules.evaluation_interval_ns);
   return message.SerializeAsString();
 }
@@ -57,10 +68,8 @@ StatusOr<RuleSet> DecodeRuleSet(std::string_view bytes) {
     return InvalidArgument(Cat("not a RuleSet: cut short, damaged, or text that is not UTF-8 (",
                                bytes.size(), " bytes)"));
   }
-  if (message.files_size() > kFiles) {
-    return InvalidArgument(
-        Cat("a rule set of ", message.files_size(), " files, more than ", kFiles));
-  }
+  if (const int files = std::max(message.files_size(), message.baselines_size()); files > kFiles)
+    return InvalidArgument(Cat("a rule set of ", files, " files, more than ", kFiles));
   if (message.evaluation_interval_ns() <= 0) {
     return InvalidArgument(
         Cat("rule set: evaluation interval ", message.evaluation_interval_ns(), " ns"));
@@ -70,6 +79,8 @@ StatusOr<RuleSet> DecodeRuleSet(std::string_view bytes) {
     rules.files.push_back({file.name(), file.content()});
   if (message.has_overrides())
     rules.overrides = {message.overrides().name(), message.overrides().content()};
+  for (const state::v1::RuleFile& file : message.baselines())
+    rules.baselines.push_back({file.name(), file.content()});
   rules.evaluation_interval_ns = message.evaluation_interval_ns();
   std::vector<std::string_view> names;
   for (const RuleFile& file : rules.files) names.push_back(file.name);

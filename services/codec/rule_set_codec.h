@@ -23,11 +23,13 @@ struct RuleFile {
 struct RuleSet {
   std::vector<RuleFile> files;
   std::optional<RuleFile> overrides;
+  std::vector<RuleFile> baselines;                  // summaries of finished jobs
   int64_t evaluation_interval_ns = 60'000'000'000;  // where groups have no interval of their own
   friend bool operator==(const RuleSet&, const RuleSet&) = default;
 };
 
-// 32 hex digits over names, contents, overrides and interval: the name of the rule set, for ever.
+// 32 hex digits over names, contents, overrides, summaries and interval: the name of the rule set,
+// for ever.
 std::string RuleSetHash(const RuleSet& rules);
 
 // The record's value; its key is RuleSetHash(rules). Deterministic.

@@ -16,6 +16,7 @@ RuleSet Example() {
   RuleSet rules;
   rules.files = {{"a.yaml", "groups: []\n"}, {"b.yaml", std::string("\0\xff not text", 11)}};
   rules.overrides = RuleFile{"overrides.yaml", "x"};
+  rules.baselines = {{"run-1.yaml", "run: 1\n"}, {"run-2.yaml", "run: 2\n"}};
   rules.evaluation_interval_ns = 15'000'000'000;
   return rules;
 }
@@ -41,6 +42,9 @@ TEST(RuleSetCodec, HashSeesEverything) {
       [](RuleSet* r) { r->overrides.reset(); },
       [](RuleSet* r) { r->overrides->content = "y"; },
       [](RuleSet* r) { r->evaluation_interval_ns += 1; },
+      [](RuleSet* r) { r->baselines.pop_back(); },
+      [](RuleSet* r) { r->baselines.clear(); },
+      [](RuleSet* r) { r->baselines[1].content += " "; },
       [](RuleSet* r) {  // the same letters, cut elsewhere
         r->files[0] = {"a.yamlg", "roups: []\n"};
       },

@@ -163,10 +163,11 @@ TEST(EarlierRuns, AJumpOfTheStepIsNotWalked) {
 
 class Kept final : public RecordingObserver {
  public:
-  void Recorded(const JobIdentity& job, const ClockSpec& clock, const Labels& labels,
-                int64_t position, double value) override {
+  void Recorded(const JobIdentity& job, const ClockSpec& clock, const TickContext& at,
+                const Labels& labels, double value) override {
+    EXPECT_GT(at.time_ns, ShardForTest::kBase);
     if (clock.step) {
-      got[Cat(job.id, " ", clock.mode, " ", labels.ToString(), " ", position / kStepUnit)] = value;
+      got[Cat(job.id, " ", clock.mode, " ", labels.ToString(), " ", at.step)] = value;
     } else {
       got[Cat(job.id, " ", labels.ToString())] = value;
     }

@@ -10,10 +10,9 @@ class RecordingObserver {
  public:
   virtual ~RecordingObserver() = default;
   // A sample of a recording rule (or of ALERTS, where a selector wants it), on the clock of its
-  // group; no stale markers. `position` is a time in nanoseconds, or a step's position
-  // (model/position.h).
-  virtual void Recorded(const JobIdentity& job, const ClockSpec& clock, const Labels& labels,
-                        int64_t position, double value) = 0;
+  // group; no stale markers.
+  virtual void Recorded(const JobIdentity& job, const ClockSpec& clock, const TickContext& at,
+                        const Labels& labels, double value) = 0;
 };
 
 // Stands between a space of one job and the observer of all. `job` and `to` are borrowed.
@@ -23,6 +22,7 @@ class SpaceRecordings final : public RuleObserver {
       : job_(job), clock_(std::move(clock)), to_(to) {}
   void Failed(const plan::Rule&, const Status&) override {}
   void Alerts(const alert::AlertInput&, const alert::AlertState&) override {}
+  void TickBegins(const TickContext& at) override { at_ = at; }
   void Recorded(const Labels& labels, int64_t position, double value) override;
   void Unread(const Labels& labels, int64_t position, double value) override {
     Recorded(labels, position, value);
@@ -32,6 +32,7 @@ class SpaceRecordings final : public RuleObserver {
   const JobIdentity* const job_;
   const ClockSpec clock_;
   RecordingObserver* const to_;
+  TickContext at_;
 };
 
 }  // namespace pitwall::engine

@@ -172,6 +172,7 @@ void SpaceRunner::SkipQuiet(int64_t to) {
 
 void SpaceRunner::Evaluate(const TickContext& at, const JobIdentity& job, Outputs* out) {
   if (store_->OldestOpen().value_or(kMaxPosition) <= at.position) last_activity_ = at.position;
+  if (observer_ != nullptr) observer_->TickBegins(at);
   store_->SealTo(at.position);
   store_->BeginTick(at.position);
   evaluator_->Begin(at.position, store_.get(), subqueries_.views());

@@ -34,6 +34,8 @@ struct TickContext {
 class RuleObserver {
  public:
   virtual ~RuleObserver() = default;
+  // What follows belongs to this tick.
+  virtual void TickBegins(const TickContext& /*at*/) {}
   virtual void Failed(const plan::Rule& rule, const Status& error) = 0;
   // After an evaluation without an error: what the rule saw, and its alerts.
   virtual void Alerts(const alert::AlertInput& input, const alert::AlertState& state) = 0;

@@ -9,10 +9,10 @@
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/openmetrics/line_parser.h"
-#include "services/engine/program_check.h"
 #include "services/pitwall/backtest_formats.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/rule_files.h"
+#include "services/processor/rule_sets.h"
 #include "services/tools/backtest.h"
 
 namespace pitwall {
@@ -20,36 +20,6 @@ namespace pitwall {
 namespace {
 
 using Kind = FlagSpec::Kind;
-
-const std::vector<FlagSpec>& BacktestFlags() {
-  static const std::vector<FlagSpec> specs = {
-      {"format", Kind::kOne, "FORMAT",
-       "log (the default), openmetrics, csv (also JSON), smdebug or chrome-trace"},
-      {"input", Kind::kMany, "PATH",
-       "log: data directory of a `pitwall standalone`; else files, merged by time; smdebug and "
-       "chrome-trace: also folders, one per job"},
-      {"mapping", Kind::kOne, "FILE", "csv: what the columns mean (docs/backtest.md)"},
-      {"brokers", Kind::kOne, "HOSTS",
-       "log: instead the topics of this Apache Kafka (host:port,…)"},
-      {"rules", Kind::kMany, "FILE", "log: instead of the rule sets that the log recorded"},
-      {"overrides", Kind::kOne, "FILE", "with --rules: parameters per job"},
-      {"evaluation-interval", Kind::kOne, "DURATION",
-       "with --rules: of groups without an interval (1m)"},
-      {"job", Kind::kOne, "ID",
-       "log: only this job's events; else the job of samples without the label "
-       "pitwall_job (the name of the file or folder)"},
-      {"start", Kind::kOne, "TIME",
-       "files: rules are evaluated from here on, older samples fill windows; log: only "
-       "events from here on. Unix seconds or RFC 3339"},
-      {"end", Kind::kOne, "TIME", "files: without samples after it; log: only events up to it"},
-      {"end-job", Kind::kSwitch, "", "jobs end with the data; else open issues stay open"},
-      {"verify", Kind::kSwitch, "",
-       "log: print nothing but whether its own pitwall.issues says the same, to the bit"},
-      {"no-status", Kind::kSwitch, "", "issues only, no status changes of rules"},
-      {"help", Kind::kSwitch, "", "this text"},
-  };
-  return specs;
-}
 
 StatusOr<int64_t> TimeFlag(const Flags& flags, std::string_view name, int64_t otherwise) {
   const auto text = flags.One(name);
@@ -68,34 +38,12 @@ StatusOr<int64_t> TimeFlag(const Flags& flags, std::string_view name, int64_t ot
 
 StatusOr<int> Backtest(const Flags& flags) {
   const std::string format = flags.One("format").value_or("log");
-  if (!flags.positional().empty()) {
-    return InvalidArgument(
-        Cat(Quote(flags.positional()[0]), " belongs to no flag: give files as --input FILE…"));
-  }
-  constexpr std::string_view kFormats[] = {"log", "openmetrics", "csv", "smdebug", "chrome-trace"};
-  if (std::find(std::begin(kFormats), std::end(kFormats), format) == std::end(kFormats))
-    return InvalidArgument(Cat(
-        "--format ", format, ": only log, openmetrics, csv, smdebug and chrome-trace can be read"));
-  if (format != "csv" && flags.Has("mapping"))
-    return InvalidArgument("--mapping is for --format csv");
-  BacktestRange range;
-  ASSIGN_OR_RETURN(range.start, TimeFlag(flags, "start", range.start));
-  ASSIGN_OR_RETURN(range.end, TimeFlag(flags, "end", range.end));
-  if (range.start > range.end) return InvalidArgument("--start lies after --end");
-  if (format == "log" && flags.Has("evaluation-interval") && !flags.Has("rules"))
-    return InvalidArgument("--evaluation-interval is for --rules: the log's own sets have theirs");
   if (flags.Has("verify")) {
     if (format != "log") return InvalidArgument("--verify is for --format log");
     return VerifyLog(flags);
   }
-  ReadInput read = ReadOpenMetrics;
-  if (format == "smdebug") read = ReadDebuggerOutput;
-  if (format == "chrome-trace") read = ReadChromeTraces;
-  if (format == "csv") {
-    ASSIGN_OR_RETURN(read, TableInput(flags));
-  }
-  ASSIGN_OR_RETURN(std::vector<IssueEvent> events,
-                   format == "log" ? BacktestLog(flags) : BacktestFiles(flags, range, read));
+  BacktestRange range;
+  ASSIGN_OR_RETURN(std::vector<IssueEvent> events, Replay(flags, &range, nullptr));
   std::erase_if(events, [&](const IssueEvent& e) {
     return (flags.Has("no-status") && e.type == EventType::kRuleStatus) ||
            (format == "log" && (e.time_ns < range.start || e.time_ns > range.end));
@@ -107,20 +55,67 @@ StatusOr<int> Backtest(const Flags& flags) {
   return kFine;
 }
 
-class GivenRules final : public engine::RuleSetView {
- public:
-  explicit GivenRules(plan::ProgramPtr program) : program_(std::move(program)) {}
-  plan::ProgramPtr program() const override { return program_; }
-  std::vector<double> ParametersFor(size_t space, const engine::JobIdentity& job) const override {
-    return plan::ParametersFor(*program_, program_->spaces[space], job.id, job.name,
-                               Labels::FromPairs(job.labels));
-  }
-
- private:
-  plan::ProgramPtr program_;
-};
-
 }  // namespace
+
+const std::vector<FlagSpec>& BacktestFlags() {
+  static const std::vector<FlagSpec> specs = {
+      {"format", Kind::kOne, "FORMAT",
+       "log (the default), openmetrics, csv (also JSON), smdebug or chrome-trace"},
+      {"input", Kind::kMany, "PATH",
+       "log: data directory of a `pitwall standalone`; else files, merged by time; smdebug and "
+       "chrome-trace: also folders, one per job"},
+      {"mapping", Kind::kOne, "FILE", "csv: what the columns mean (docs/backtest.md)"},
+      {"brokers", Kind::kOne, "HOSTS",
+       "log: instead the topics of this Apache Kafka (host:port,…)"},
+      {"rules", Kind::kMany, "FILE", "log: instead of the rule sets that the log recorded"},
+      {"overrides", Kind::kOne, "FILE", "with --rules: parameters per job"},
+      {"baseline", Kind::kMany, "PATH",
+       "with --rules: summaries of finished jobs (pitwall baseline), and folders with them"},
+      {"evaluation-interval", Kind::kOne, "DURATION",
+       "with --rules: of groups without an interval (1m)"},
+      {"job", Kind::kOne, "ID",
+       "log: only this job's events; else the job of samples without the label "
+       "pitwall_job (the name of the file or folder)"},
+      {"start", Kind::kOne, "TIME",
+       "files: rules are evaluated from here on, older samples fill windows; log: only "
+       "events from here on. Unix seconds or RFC 3339"},
+      {"end", Kind::kOne, "TIME", "files: without samples after it; log: only events up to it"},
+      {"end-job", Kind::kSwitch, "", "jobs end with the data; else open issues stay open"},
+      {"verify", Kind::kSwitch, "",
+       "log: print nothing but whether its own pitwall.issues says the same, to the bit"},
+      {"no-status", Kind::kSwitch, "", "issues only, no status changes of rules"},
+      {"help", Kind::kSwitch, "", "this text"},
+  };
+  return specs;
+}
+
+StatusOr<std::vector<IssueEvent>> Replay(const Flags& flags, BacktestRange* range,
+                                         engine::RecordingObserver* recordings) {
+  const std::string format = flags.One("format").value_or("log");
+  if (!flags.positional().empty()) {
+    return InvalidArgument(
+        Cat(Quote(flags.positional()[0]), " belongs to no flag: give files as --input FILE…"));
+  }
+  constexpr std::string_view kFormats[] = {"log", "openmetrics", "csv", "smdebug", "chrome-trace"};
+  if (std::find(std::begin(kFormats), std::end(kFormats), format) == std::end(kFormats))
+    return InvalidArgument(Cat(
+        "--format ", format, ": only log, openmetrics, csv, smdebug and chrome-trace can be read"));
+  if (format != "csv" && flags.Has("mapping"))
+    return InvalidArgument("--mapping is for --format csv");
+  ASSIGN_OR_RETURN(range->start, TimeFlag(flags, "start", range->start));
+  ASSIGN_OR_RETURN(range->end, TimeFlag(flags, "end", range->end));
+  if (range->start > range->end) return InvalidArgument("--start lies after --end");
+  if (format == "log" && flags.Has("evaluation-interval") && !flags.Has("rules"))
+    return InvalidArgument("--evaluation-interval is for --rules: the log's own sets have theirs");
+  ReadInput read = ReadOpenMetrics;
+  if (format == "smdebug") read = ReadDebuggerOutput;
+  if (format == "chrome-trace") read = ReadChromeTraces;
+  if (format == "csv") {
+    ASSIGN_OR_RETURN(read, TableInput(flags));
+  }
+  return format == "log" ? BacktestLog(flags, recordings)
+                         : BacktestFiles(flags, *range, read, recordings);
+}
 
 StatusOr<int64_t> EvaluationInterval(const Flags& flags) {
   const auto text = flags.One("evaluation-interval");
@@ -135,14 +130,11 @@ StatusOr<std::shared_ptr<const engine::RuleSetView>> ReadGivenRules(
     const Flags& flags, const plan::RewriteRules& rewrite) {
   ASSIGN_OR_RETURN(const int64_t interval, EvaluationInterval(flags));
   ASSIGN_OR_RETURN(const codec::RuleSet rules,
-                   ReadRuleSet(flags.Many("rules"), flags.One("overrides").value_or(""), interval));
-  lang::Diagnostics diagnostics;
-  ASSIGN_OR_RETURN(
-      plan::ProgramPtr program,
-      plan::CompileRuleSet(RuleSetTextOf(rules), interval, &diagnostics, {.rewrite = rewrite}));
-  RETURN_IF_ERROR(engine::CheckProgram(*program));
-  return std::shared_ptr<const engine::RuleSetView>(
-      std::make_shared<GivenRules>(std::move(program)));
+                   ReadRuleSet({.files = flags.Many("rules"),
+                                .overrides = flags.One("overrides").value_or(""),
+                                .baselines = flags.Many("baseline")},
+                               interval));
+  return processor::CompiledRules::Accept(rules, {.rewrite = rewrite});
 }
 
 int RunBacktest(const std::vector<std::string>& arguments) {

@@ -11,6 +11,7 @@
 
 #include "rules/plan/compile.h"
 #include "services/base/status.h"
+#include "services/engine/recordings.h"
 #include "services/engine/shard.h"
 #include "services/model/issue.h"
 #include "services/model/position.h"
@@ -23,6 +24,12 @@ struct BacktestRange {
   int64_t start = kMinPosition, end = kMaxPosition;  // event time, both within
 };
 
+// The flags of `pitwall backtest`, and what they say but for --verify. The events are in any order.
+// `recordings` (may be null) is told what recording rules write.
+const std::vector<FlagSpec>& BacktestFlags();
+StatusOr<std::vector<IssueEvent>> Replay(const Flags& flags, BacktestRange* range,
+                                         engine::RecordingObserver* recordings);
+
 // The rule set of --rules, --overrides and --evaluation-interval. `rewrite`: see CompileRuleSet.
 StatusOr<std::shared_ptr<const engine::RuleSetView>> ReadGivenRules(
     const Flags& flags, const plan::RewriteRules& rewrite = {});
@@ -31,7 +38,8 @@ StatusOr<int64_t> EvaluationInterval(const Flags& flags);
 
 // A data directory or a Kafka: ticks, promises and rule sets as they were, in offset order. The
 // whole log is replayed whatever the range, since only that is what was live.
-StatusOr<std::vector<IssueEvent>> BacktestLog(const Flags& flags);
+StatusOr<std::vector<IssueEvent>> BacktestLog(const Flags& flags,
+                                              engine::RecordingObserver* recordings);
 // --verify: kFine or kFailed, said on stdout.
 StatusOr<int> VerifyLog(const Flags& flags);
 
@@ -40,7 +48,8 @@ using ReadInput = std::function<Status(const std::string& path, tools::Recording
 
 // Files merged by time: the rules of --rules over what `read` makes of each --input.
 StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const BacktestRange& range,
-                                                const ReadInput& read);
+                                                const ReadInput& read,
+                                                engine::RecordingObserver* recordings);
 // One piece of a file after the other, for readers that are fed. NotFound and others name the path.
 Status ForEachPiece(const std::string& path, const std::function<Status(std::string_view)>& feed);
 

@@ -37,8 +37,10 @@ class FixedRules final : public engine::RuleSetProvider {
 
 Status ReplayPartition(Log* log, int32_t partition, engine::RuleSetProvider* rules,
                        bool fixed_rules, bool end_jobs, int64_t until,
-                       std::vector<IssueEvent>* events) {
-  engine::Shard shard(rules, engine::EngineOptions{});
+                       engine::RecordingObserver* recordings, std::vector<IssueEvent>* events) {
+  engine::EngineOptions options;
+  options.recordings = recordings;
+  engine::Shard shard(rules, options);
   RETURN_IF_ERROR(shard.SetInitialRules(fixed_rules ? "given" : ""));
   ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
                    log->OpenReader({std::string(kTelemetryTopic), partition}, kFromStart));
@@ -85,7 +87,8 @@ StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, engine::RuleSetProv
     ASSIGN_OR_RETURN(const auto committed, log->Committed(processor::PartitionOptions().group,
                                                           {std::string(kTelemetryTopic), p}));
     RETURN_IF_ERROR(ReplayPartition(log, p, rules, false, false,
-                                    committed.has_value() ? committed->offset : 0, &events));
+                                    committed.has_value() ? committed->offset : 0, nullptr,
+                                    &events));
     std::vector<std::string> recorded;
     RETURN_IF_ERROR(ReadRecorded(log, p, &recorded));
     for (size_t i = 0; i < std::max(events.size(), recorded.size()); ++i) {
@@ -123,7 +126,8 @@ StatusOr<std::unique_ptr<Log>> OpenLog(const Flags& flags, Clock* clock) {
 
 }  // namespace
 
-StatusOr<std::vector<IssueEvent>> BacktestLog(const Flags& flags) {
+StatusOr<std::vector<IssueEvent>> BacktestLog(const Flags& flags,
+                                              engine::RecordingObserver* recordings) {
   clock::SystemClock clock;
   ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLog(flags, &clock));
   processor::RuleSets recorded(log.get());
@@ -138,7 +142,7 @@ StatusOr<std::vector<IssueEvent>> BacktestLog(const Flags& flags) {
   std::vector<IssueEvent> events;
   for (int32_t p = 0; p < partitions; ++p) {
     RETURN_IF_ERROR(ReplayPartition(log.get(), p, provider, fixed != nullptr, flags.Has("end-job"),
-                                    INT64_MAX, &events));
+                                    INT64_MAX, recordings, &events));
   }
   const std::string job = flags.One("job").value_or("");
   if (!job.empty()) std::erase_if(events, [&](const IssueEvent& e) { return e.job != job; });

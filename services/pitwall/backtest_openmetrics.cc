@@ -71,7 +71,8 @@ Status ReadOpenMetrics(const std::string& path, tools::Recording* recording) {
 }
 
 StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const BacktestRange& range,
-                                                const ReadInput& read) {
+                                                const ReadInput& read,
+                                                engine::RecordingObserver* recordings) {
   const std::vector<std::string> inputs = flags.Many("input");
   if (inputs.empty()) return InvalidArgument("--input FILE… is needed");
   if (flags.Has("brokers")) return InvalidArgument("--brokers is for --format log");
@@ -97,9 +98,10 @@ StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const Backte
   RETURN_IF_ERROR(recording.Finish(range.start));
   std::vector<IssueEvent> events;
   engine::EngineCounters counters;
-  RETURN_IF_ERROR(tools::RunBacktest(&recording, std::move(rules),
-                                     {.start = range.start, .end_jobs = flags.Has("end-job")},
-                                     &counters, &events));
+  RETURN_IF_ERROR(tools::RunBacktest(
+      &recording, std::move(rules),
+      {.start = range.start, .end_jobs = flags.Has("end-job"), .recordings = recordings}, &counters,
+      &events));
   PITWALL_LOG(kInfo, "backtest", recording.samples(), " samples of ", recording.series().size(),
               " series and ", recording.jobs().size(), " jobs in ", inputs.size(), " files; ",
               recording.left_out(), " outside of the range; ", counters.evaluations,

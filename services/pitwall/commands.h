@@ -15,6 +15,7 @@ inline constexpr int kUsage = 2;
 int RunService(const std::string& service, const std::vector<std::string>& arguments);
 int RunRules(const std::vector<std::string>& arguments);     // rules check|list|test|golden
 int RunBacktest(const std::vector<std::string>& arguments);  // backtest
+int RunBaseline(const std::vector<std::string>& arguments);  // baseline
 int RunIssues(const std::vector<std::string>& arguments);    // issues list|watch
 
 }  // namespace pitwall

@@ -169,6 +169,7 @@ StatusOr<Config> ParseConfig(std::string_view file_name, std::string_view text) 
   ReadSection(top, "rules", &problems, [&](StrictMap& map) {
     Take(map.Strings("files"), &config.rules.files);
     Take(map.String("overrides"), &config.rules.overrides);
+    Take(map.Strings("baseline"), &config.rules.baseline);
     Take(map.Duration("evaluation_interval"), &config.rules.evaluation_interval_ns);
     ReadSection(map, "limits", &problems, [&](StrictMap& limits) {
       plan::RuleLimits& l = config.rules.limits;
@@ -273,6 +274,7 @@ std::string PrintConfig(const Config& c) {
   CatTo(out, "grpc:\n  listen: ", Text(c.grpc.listen), "\n  token_file: ", Text(c.grpc.token_file),
         "\n", Tls(c.grpc.tls));
   CatTo(out, "rules:\n  files: ", List(c.rules.files), "\n  overrides: ", Text(c.rules.overrides),
+        "\n  baseline: ", List(c.rules.baseline),
         "\n  evaluation_interval: ", FormatDuration(c.rules.evaluation_interval_ns),
         "\n  limits: {state_bytes_per_series: ", c.rules.limits.state_bytes_per_series,
         ", work_ns_per_series: ", c.rules.limits.work_ns_per_series,

@@ -21,6 +21,7 @@ Tools:
   rules check|list|test|golden FILE…
                                 check rule files, list rules, run unit tests and golden scripts
   backtest                      the same engine over recorded data: its own log, or OpenMetrics
+  baseline                      the summary of a finished job, against which later ones are judged
   issues list|watch             a client of a running system
 
 `pitwall COMMAND --help` says more.
@@ -42,6 +43,7 @@ int Dispatch(const std::vector<std::string>& arguments) {
   }
   if (command == "rules") return pitwall::RunRules(rest);
   if (command == "backtest") return pitwall::RunBacktest(rest);
+  if (command == "baseline") return pitwall::RunBaseline(rest);
   if (command == "issues") return pitwall::RunIssues(rest);
   std::fprintf(stderr, "pitwall: unknown command %s\n\n%s", command.c_str(), kHelp);
   return pitwall::kUsage;

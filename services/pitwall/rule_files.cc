@@ -1,10 +1,17 @@
 #include "services/pitwall/rule_files.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "rules/plan/baseline.h"
 #include "services/base/files.h"
 #include "services/base/log.h"
 #include "services/base/nearest.h"
 #include "services/base/strings.h"
 #include "services/pitwall/packs.h"
+#include "services/processor/rule_sets.h"
 
 namespace pitwall {
 
@@ -14,6 +21,53 @@ constexpr std::string_view kSuffix = ".yaml";
 
 std::string_view NameOf(const PackText& pack) {
   return pack.file.substr(0, pack.file.size() - kSuffix.size());
+}
+
+// The files themselves, and the *.yaml of folders, by name.
+StatusOr<std::vector<std::string>> ListBaselines(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(path, error)) {
+      files.push_back(path);
+      continue;
+    }
+    const size_t begin = files.size();
+    for (std::filesystem::directory_iterator entry(path, error), end; !error && entry != end;
+         entry.increment(error)) {
+      if (entry->path().extension() == kSuffix) files.push_back(entry->path().string());
+    }
+    if (error) return Internal(Cat(path, ": ", error.message()));
+    std::sort(files.begin() + static_cast<std::ptrdiff_t>(begin), files.end());
+  }
+  return files;
+}
+
+StatusOr<std::vector<codec::RuleFile>> ReadBaselines(const std::vector<std::string>& paths) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> files, ListBaselines(paths));
+  std::vector<codec::RuleFile> found;
+  std::vector<plan::BaselinePtr> parsed;
+  for (const std::string& path : files) {
+    ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+    lang::Diagnostics later;  // the compiler says it, with everything else that is wrong
+    parsed.push_back(plan::ParseBaseline(path, text, &later));
+    found.push_back({BaseName(path), std::move(text)});
+  }
+  std::vector<codec::RuleFile> kept;
+  for (size_t i = 0; i < found.size(); ++i) {
+    size_t newer = 0;
+    for (size_t k = 0; k < found.size(); ++k) {
+      newer += parsed[k]->match == parsed[i]->match &&
+               std::pair(parsed[k]->ended, k) > std::pair(parsed[i]->ended, i);
+    }
+    if (newer < plan::kMaxRunsPerJob) kept.push_back(std::move(found[i]));
+  }
+  if (kept.size() < found.size()) {
+    PITWALL_LOG(kInfo, "rules", "summaries of finished jobs: ", kept.size(), " of ", found.size(),
+                " are the newest ", plan::kMaxRunsPerJob,
+                " of their jobs; the others do not count");
+  }
+  return kept;
 }
 
 }  // namespace
@@ -34,11 +88,10 @@ StatusOr<codec::RuleFile> ShippedPack(std::string_view name) {
   return NotFound(Cat("no pack ", Quote(name), " is built in", DidYouMean(name, names)));
 }
 
-StatusOr<codec::RuleSet> ReadRuleSet(const std::vector<std::string>& files,
-                                     const std::string& overrides, int64_t evaluation_interval_ns) {
+StatusOr<codec::RuleSet> ReadRuleSet(const RuleSetPaths& paths, int64_t evaluation_interval_ns) {
   codec::RuleSet rules;
   rules.evaluation_interval_ns = evaluation_interval_ns;
-  for (const std::string& path : files) {
+  for (const std::string& path : paths.files) {
     if (StartsWith(path, kPackPrefix)) {
       ASSIGN_OR_RETURN(codec::RuleFile pack, ShippedPack(path.substr(kPackPrefix.size())));
       rules.files.push_back(std::move(pack));
@@ -47,29 +100,22 @@ StatusOr<codec::RuleSet> ReadRuleSet(const std::vector<std::string>& files,
     ASSIGN_OR_RETURN(std::string text, ReadFile(path));
     rules.files.push_back({BaseName(path), std::move(text)});
   }
-  if (files.empty()) {
+  if (paths.files.empty()) {
     PITWALL_LOG(kInfo, "rules", "no --rules given: using the starter pack that is built in");
     ASSIGN_OR_RETURN(codec::RuleFile pack, ShippedPack("starter"));
     rules.files.push_back(std::move(pack));
   }
-  if (!overrides.empty()) {
-    ASSIGN_OR_RETURN(std::string text, ReadFile(overrides));
-    rules.overrides = codec::RuleFile{BaseName(overrides), std::move(text)};
+  if (!paths.overrides.empty()) {
+    ASSIGN_OR_RETURN(std::string text, ReadFile(paths.overrides));
+    rules.overrides = codec::RuleFile{BaseName(paths.overrides), std::move(text)};
   }
+  ASSIGN_OR_RETURN(rules.baselines, ReadBaselines(paths.baselines));
   return rules;
 }
 
-plan::RuleSetText RuleSetTextOf(const codec::RuleSet& rules) {
-  plan::RuleSetText text;
-  for (const codec::RuleFile& file : rules.files) text.files.push_back({file.name, file.content});
-  if (rules.overrides.has_value())
-    text.overrides = {rules.overrides->name, rules.overrides->content};
-  return text;
-}
-
 Status CheckNewRuleSet(const codec::RuleSet& rules, const plan::RuleLimits& limits) {
-  return plan::CompileRuleSet(RuleSetTextOf(rules), rules.evaluation_interval_ns, nullptr,
-                              {.limits = &limits})
+  return plan::CompileRuleSet(processor::RuleSetTextOf(rules), rules.evaluation_interval_ns,
+                              nullptr, {.limits = &limits})
       .status();
 }
 

@@ -18,13 +18,16 @@ std::vector<std::string> PackNames();
 // NotFound names the nearest pack.
 StatusOr<codec::RuleFile> ShippedPack(std::string_view name);
 
-// Reads the files and shipped packs (none: the starter pack, and says so on stderr) and the
-// overrides ("" for none).
-StatusOr<codec::RuleSet> ReadRuleSet(const std::vector<std::string>& files,
-                                     const std::string& overrides, int64_t evaluation_interval_ns);
+struct RuleSetPaths {
+  std::vector<std::string> files;  // and shipped packs; none: the starter pack
+  std::string overrides;           // "": none
+  std::vector<std::string>
+      baselines;  // summaries of finished jobs, and folders with *.yaml of them
+};
 
-// The same, for the compiler.
-plan::RuleSetText RuleSetTextOf(const codec::RuleSet& rules);
+// Reads them all. That the starter pack is taken is said on stderr. Of the summaries that are for
+// the same jobs, the newest plan::kMaxRunsPerJob are taken; the others would count for none.
+StatusOr<codec::RuleSet> ReadRuleSet(const RuleSetPaths& paths, int64_t evaluation_interval_ns);
 
 // OK, or the errors of the set, limits that its rules cross among them. The door for rule sets that
 // are new: those that stand on the log already are loaded without limits.

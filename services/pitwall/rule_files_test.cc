@@ -2,6 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
 
 #include "services/base/strings.h"
 
@@ -14,31 +18,65 @@ TEST(RuleFiles, EachShippedPackCompiles) {
   for (const std::string& name : PackNames()) {
     SCOPED_TRACE(name);
     all.push_back(Cat(kPackPrefix, name));
-    const auto rules = ReadRuleSet({all.back()}, "", plan::kDefaultInterval);
+    const auto rules = ReadRuleSet({.files = {all.back()}}, plan::kDefaultInterval);
     ASSERT_TRUE(rules.ok()) << rules.status();
     ASSERT_EQ(rules->files.size(), 1U);
     EXPECT_EQ(rules->files[0].name, name + ".yaml");
     const Status compiled = CheckNewRuleSet(*rules, {});
     EXPECT_TRUE(compiled.ok()) << compiled;
   }
-  const auto rules = ReadRuleSet(all, "", plan::kDefaultInterval);
+  const auto rules = ReadRuleSet({.files = all}, plan::kDefaultInterval);
   ASSERT_TRUE(rules.ok()) << rules.status();
   const Status compiled = CheckNewRuleSet(*rules, {});
   EXPECT_TRUE(compiled.ok()) << compiled;
 }
 
 TEST(RuleFiles, AnUnknownPackIsNamedWithTheNearestOne) {
-  const auto rules = ReadRuleSet({"pack:startre"}, "", plan::kDefaultInterval);
+  const auto rules = ReadRuleSet({.files = {"pack:startre"}}, plan::kDefaultInterval);
   ASSERT_FALSE(rules.ok());
   EXPECT_EQ(ToStd(rules.status().message()),
             "no pack \"startre\" is built in (did you mean \"starter\"?)");
 }
 
 TEST(RuleFiles, WithoutFilesItIsTheStarterPack) {
-  const auto rules = ReadRuleSet({}, "", plan::kDefaultInterval);
+  const auto rules = ReadRuleSet({}, plan::kDefaultInterval);
   ASSERT_TRUE(rules.ok()) << rules.status();
   ASSERT_EQ(rules->files.size(), 1U);
   EXPECT_EQ(rules->files[0].name, "starter.yaml");
+}
+
+TEST(RuleFiles, OfAFolderTheNewestRunsOfEachJobAreTaken) {
+  const std::string folder = Cat(testing::TempDir(), "/pitwall-runs-", ::getpid());
+  ASSERT_TRUE(std::filesystem::create_directory(folder));
+  const auto write = [&](std::string_view name, std::string_view text) {
+    std::ofstream(Cat(folder, "/", name)) << text;
+  };
+  for (int i = 0; i < 8; ++i) {
+    write(Cat("a-", i, ".yaml"),
+          Cat("run: a-", i, "\nended: ", i == 0 ? 99 : i, "\nmatch: {job: a}\n"));
+  }
+  write("b.yaml", "run: b\nended: 1\nmatch: {job: b}\n");
+  write("notes.txt", "no summary");
+  const auto rules = ReadRuleSet({.baselines = {folder}}, plan::kDefaultInterval);
+  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(rules.ok()) << rules.status();
+  std::vector<std::string> names;
+  for (const codec::RuleFile& file : rules->baselines) names.push_back(file.name);
+  EXPECT_THAT(names, testing::ElementsAre("a-0.yaml", "a-4.yaml", "a-5.yaml", "a-6.yaml",
+                                          "a-7.yaml", "b.yaml"));
+  EXPECT_TRUE(CheckNewRuleSet(*rules, {}).ok());
+}
+
+TEST(RuleFiles, ASummaryThatIsNoneIsNamed) {
+  const std::string path = Cat(testing::TempDir(), "/pitwall-run-", ::getpid(), ".yaml");
+  std::ofstream(path) << "run: a\nmatches: {job: a}\n";
+  const auto rules = ReadRuleSet({.baselines = {path}}, plan::kDefaultInterval);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(rules.ok()) << rules.status();
+  EXPECT_THAT(std::string(CheckNewRuleSet(*rules, {}).message()),
+              testing::HasSubstr("unknown key \"matches\" in a summary"));
+  EXPECT_TRUE(absl::IsNotFound(
+      ReadRuleSet({.baselines = {"/no/such/run.yaml"}}, plan::kDefaultInterval).status()));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "services/pitwall/rule_list.h"
 #include "services/pitwall/rule_markdown.h"
 #include "services/pitwall/rules_report.h"
+#include "services/processor/rule_sets.h"
 #include "services/tools/golden_run.h"
 #include "services/tools/rule_test.h"
 
@@ -38,6 +39,7 @@ const std::vector<FlagSpec>& RuleFlags() {
       {"limit", Kind::kMany, "NAME=VALUE",
        "check: another limit of a rule, as rules.limits in the configuration"},
       {"overrides", Kind::kOne, "FILE", "parameters per job"},
+      {"baseline", Kind::kMany, "PATH", "summaries of finished jobs, and folders with them"},
       {"evaluation-interval", Kind::kOne, "DURATION", "of groups without one (1m)"},
       {"verbose", Kind::kSwitch, "", "golden: print each unsupported eval, with the reason"},
       {"help", Kind::kSwitch, "", "this text"},
@@ -77,7 +79,10 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
     interval = *parsed;
   }
   ASSIGN_OR_RETURN(const codec::RuleSet rules,
-                   ReadRuleSet(files, flags.One("overrides").value_or(""), interval));
+                   ReadRuleSet({.files = files,
+                                .overrides = flags.One("overrides").value_or(""),
+                                .baselines = flags.Many("baseline")},
+                               interval));
   ASSIGN_OR_RETURN(const plan::CostOptions costs, CostOptionsOf(flags));
   plan::RuleLimits limits;
   for (const std::string& limit : flags.Many("limit"))
@@ -85,8 +90,9 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
   const bool check = verb == "check";
   const bool json = check && flags.Has("json");
   lang::Diagnostics diagnostics;
-  const StatusOr<plan::ProgramPtr> program = plan::CompileRuleSet(
-      RuleSetTextOf(rules), interval, &diagnostics, {.limits = check ? &limits : nullptr});
+  const StatusOr<plan::ProgramPtr> program =
+      plan::CompileRuleSet(processor::RuleSetTextOf(rules), interval, &diagnostics,
+                           {.limits = check ? &limits : nullptr});
   if (!diagnostics.list().empty()) std::fprintf(stderr, "%s\n", diagnostics.ToString().c_str());
   if (json) {
     std::puts(RulesReport(diagnostics, program.ok() ? program->get() : nullptr, costs).c_str());

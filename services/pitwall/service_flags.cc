@@ -21,6 +21,8 @@ const std::vector<FlagSpec>& ServiceFlags() {
       {"rules", Kind::kMany, "FILE",
        "rule files, or shipped packs as pack:NAME (default: pack:starter)"},
       {"overrides", Kind::kOne, "FILE", "parameters per job"},
+      {"baseline", Kind::kMany, "PATH",
+       "summaries of finished jobs (pitwall baseline), and folders with them"},
       {"webhook", Kind::kMany, "URL", "receives every issue event"},
       {"kafka", Kind::kOne, "BROKERS",
        "use Apache Kafka (host:port,…) instead of the embedded log"},
@@ -45,6 +47,7 @@ StatusOr<Config> EffectiveConfig(const Flags& flags) {
   if (const auto value = flags.One("grpc-listen")) config.grpc.listen = *value;
   if (flags.Has("rules")) config.rules.files = flags.Many("rules");
   if (const auto value = flags.One("overrides")) config.rules.overrides = *value;
+  if (flags.Has("baseline")) config.rules.baseline = flags.Many("baseline");
   if (const auto value = flags.One("node")) config.collector.node = *value;
   if (const auto value = flags.One("socket")) config.collector.socket = *value;
   if (const auto value = flags.One("interval")) {

@@ -32,6 +32,10 @@ processor::ProcessorOptions ProcessorOptionsOf(const Config& config) {
   return options;
 }
 
+RuleSetPaths PathsOf(const RulesConfig& config) {
+  return {.files = config.files, .overrides = config.overrides, .baselines = config.baseline};
+}
+
 // One line for who did not mean it: the token goes over the network as plain text.
 Status WarnWithoutTls(std::string_view what, const std::string& listen, const TlsConfig& tls) {
   ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(listen));
@@ -104,8 +108,7 @@ Status ServiceHost::StartProcessor() {
   processor_ =
       std::make_unique<processor::Processor>(&clock_, log_.get(), ProcessorOptionsOf(config_));
   ASSIGN_OR_RETURN(const codec::RuleSet rules,
-                   ReadRuleSet(config_.rules.files, config_.rules.overrides,
-                               config_.rules.evaluation_interval_ns));
+                   ReadRuleSet(PathsOf(config_.rules), config_.rules.evaluation_interval_ns));
   RETURN_IF_ERROR(CheckNewRuleSet(rules, config_.rules.limits));
   RETURN_IF_ERROR(processor_->Start(rules));
   RegisterProcessorMetrics();
@@ -126,9 +129,8 @@ Status ServiceHost::StartProcessor() {
 Status ServiceHost::Reload(const Config& fresh) {
   RETURN_IF_ERROR(CheckConfig(fresh));
   if (processor_ != nullptr) {
-    ASSIGN_OR_RETURN(
-        const codec::RuleSet rules,
-        ReadRuleSet(fresh.rules.files, fresh.rules.overrides, fresh.rules.evaluation_interval_ns));
+    ASSIGN_OR_RETURN(const codec::RuleSet rules,
+                     ReadRuleSet(PathsOf(fresh.rules), fresh.rules.evaluation_interval_ns));
     RETURN_IF_ERROR(CheckNewRuleSet(rules, fresh.rules.limits));
     ASSIGN_OR_RETURN(const std::string hash, processor_->SetRules(rules));
     if (hash == rule_set_hash_) {

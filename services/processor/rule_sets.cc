@@ -1,26 +1,34 @@
 #include "services/processor/rule_sets.h"
 
-#include "rules/plan/compile.h"
 #include "services/base/log.h"
 #include "services/engine/program_check.h"
 #include "services/pipeline/topics.h"
 
 namespace pitwall::processor {
 
-StatusOr<std::shared_ptr<const CompiledRules>> CompiledRules::Compile(const codec::RuleSet& rules) {
+plan::RuleSetText RuleSetTextOf(const codec::RuleSet& rules) {
   plan::RuleSetText text;
   for (const codec::RuleFile& file : rules.files) text.files.push_back({file.name, file.content});
   if (rules.overrides.has_value())
     text.overrides = {rules.overrides->name, rules.overrides->content};
+  for (const codec::RuleFile& file : rules.baselines)
+    text.baselines.push_back({file.name, file.content});
+  return text;
+}
+
+StatusOr<std::shared_ptr<const CompiledRules>> CompiledRules::Compile(
+    const codec::RuleSet& rules, const plan::CompileOptions& options) {
   lang::Diagnostics diagnostics;
   auto compiled = std::make_shared<CompiledRules>();
   ASSIGN_OR_RETURN(compiled->program_,
-                   plan::CompileRuleSet(text, rules.evaluation_interval_ns, &diagnostics));
+                   plan::CompileRuleSet(RuleSetTextOf(rules), rules.evaluation_interval_ns,
+                                        &diagnostics, options));
   return compiled;
 }
 
-StatusOr<std::shared_ptr<const CompiledRules>> CompiledRules::Accept(const codec::RuleSet& rules) {
-  ASSIGN_OR_RETURN(std::shared_ptr<const CompiledRules> compiled, Compile(rules));
+StatusOr<std::shared_ptr<const CompiledRules>> CompiledRules::Accept(
+    const codec::RuleSet& rules, const plan::CompileOptions& options) {
+  ASSIGN_OR_RETURN(std::shared_ptr<const CompiledRules> compiled, Compile(rules, options));
   RETURN_IF_ERROR(engine::CheckProgram(*compiled->program()));
   return compiled;
 }

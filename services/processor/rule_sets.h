@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rules/plan/compile.h"
 #include "services/base/mutex.h"
 #include "services/base/strings.h"
 #include "services/codec/rule_set_codec.h"
@@ -14,13 +15,18 @@
 
 namespace pitwall::processor {
 
+// The texts of a rule set, as the compiler takes them.
+plan::RuleSetText RuleSetTextOf(const codec::RuleSet& rules);
+
 // A compiled rule set with its overrides. Immutable.
 class CompiledRules final : public engine::RuleSetView {
  public:
   // InvalidArgument with every error as file:line:col when a rule file does not compile.
-  static StatusOr<std::shared_ptr<const CompiledRules>> Compile(const codec::RuleSet& rules);
+  static StatusOr<std::shared_ptr<const CompiledRules>> Compile(
+      const codec::RuleSet& rules, const plan::CompileOptions& options = {});
   // The same for a set that is new: rules that could only have the status Error are refused too.
-  static StatusOr<std::shared_ptr<const CompiledRules>> Accept(const codec::RuleSet& rules);
+  static StatusOr<std::shared_ptr<const CompiledRules>> Accept(
+      const codec::RuleSet& rules, const plan::CompileOptions& options = {});
   plan::ProgramPtr program() const override { return program_; }
   std::vector<double> ParametersFor(size_t space, const engine::JobIdentity& job) const override;
 

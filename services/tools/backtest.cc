@@ -22,8 +22,9 @@ constexpr size_t kBatchCells = 65'536;
 // What may lie before `start`, where rules look back far.
 constexpr size_t kHistoryCells = 64'000'000;
 
-engine::EngineOptions OptionsOfRecording() {
+engine::EngineOptions OptionsOfRecording(engine::RecordingObserver* recordings) {
   engine::EngineOptions options;
+  options.recordings = recordings;
   options.check_append_time = false;
   options.max_schemas_per_source = SIZE_MAX;  // bounded by the series
   options.max_open_samples_per_job = kHistoryCells + 2 * kBatchCells;
@@ -72,7 +73,7 @@ class JobFeed {
       : id_(job.id),
         begin_(std::max(job.first, options.start)),
         last_(job.last),
-        job_(job.id, std::move(rules), OptionsOfRecording(), counters) {}
+        job_(job.id, std::move(rules), OptionsOfRecording(options.recordings), counters) {}
 
   JobInput* AddInput(std::string source) {
     inputs_.push_back(std::make_unique<JobInput>());

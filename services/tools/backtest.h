@@ -24,6 +24,7 @@ struct BacktestOptions {
   // Rules are evaluated from the whole second of it on; samples before it only fill windows.
   int64_t start = kMinPosition;
   bool end_jobs = false;  // each job ends with its last sample; else open issues stay open
+  engine::RecordingObserver* recordings = nullptr;  // told what recording rules write; or nobody
 };
 
 // How much older than `start` a sample can be and still matter to these rules, in nanoseconds.

@@ -1,22 +1,18 @@
 #!/usr/bin/env python3
 """custom_rules_test.py PITWALL: docs/custom-rules.md does what it says.
 
-Writes its files (each yaml block below "<!-- file: NAME -->"), runs its commands (each line of a block of sh), over a log of a made-up job.
+Its commands run over a log of a made-up job (page.py).
 """
 import json
 import os
-import re
-import shlex
 import signal
 import subprocess
 import sys
-import tempfile
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
-from harness import CLIENT, Pitwall, REPO, wait_for, write
+from page import PageTest
+from harness import CLIENT, Pitwall, wait_for, write
 
-BINARY = None
 TRAINING = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
@@ -30,29 +26,10 @@ pitwall.finish()
 """
 
 
-class Page(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        with open(os.path.join(REPO, "docs", "custom-rules.md"), encoding="utf-8") as page:
-            text = page.read()
-        cls.files = dict(re.findall(r"<!-- file: (\S+) -->\n```yaml\n(.*?)```", text, re.S))
-        cls.commands = [line.split("  #")[0].strip() for block in re.findall(r"```sh\n(.*?)```", text, re.S)
-                        for line in block.splitlines()]
-        cls.work = tempfile.mkdtemp(prefix="pitwall-custom-")
-        for name, content in cls.files.items():
-            write(os.path.join(cls.work, name), content)
-        rows = ["time,step,grad_norm"] + ["%d,%d,%s" % (1700000000 + s, s, 1.0 if s < 150 else 3.1) for s in range(170)]
-        write(os.path.join(cls.work, "monday.csv"), "\n".join(rows) + "\n")
-
-    def run_command(self, start):
-        """The only command of the page that begins so."""
-        found = [c for c in self.commands if c.startswith(start)]
-        self.assertEqual(len(found), 1, "%s: %s" % (start, found))
-        arguments = shlex.split(found[0])
-        self.assertEqual(arguments[0], "pitwall")
-        done = subprocess.run([BINARY] + arguments[1:], cwd=self.work, capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return done.stdout
+class CustomRules(PageTest):
+    PAGE = "custom-rules.md"
+    INPUTS = {"monday.csv": "\n".join(["time,step,grad_norm"] + [
+        "%d,%d,%s" % (1700000000 + s, s, 1.0 if s < 150 else 3.1) for s in range(170)]) + "\n"}
 
     def test_1_the_rule_is_checked_and_tested(self):
         self.assertIn("no errors", self.run_command("pitwall rules check --strict"))
@@ -69,7 +46,7 @@ class Page(unittest.TestCase):
         socket = os.path.join(self.work, "c.sock")
         config = write(os.path.join(self.work, "pitwall.yaml"), "rules: {files: [%s], overrides: %s}\n" % (
             rules, write(os.path.join(self.work, "none.yaml"), "jobs: []\n")))
-        pitwall = Pitwall(BINARY, os.path.join(self.work, "log"), "--data-dir", os.path.join(self.work, "data"), "--config", config,
+        pitwall = Pitwall(self.BINARY, os.path.join(self.work, "log"), "--data-dir", os.path.join(self.work, "data"), "--config", config,
                           "--socket", socket)
         self.addCleanup(pitwall.kill)
 
@@ -78,7 +55,7 @@ class Page(unittest.TestCase):
                            env=dict(os.environ, PITWALL_SOCKET=socket))
 
         def found(job):
-            listed = subprocess.run([BINARY, "issues", "list", "--all", "--json", "--target", pitwall.grpc],
+            listed = subprocess.run([self.BINARY, "issues", "list", "--all", "--json", "--target", pitwall.grpc],
                                     capture_output=True, text=True, check=True).stdout
             return [e for e in map(json.loads, listed.splitlines()) if e["data"]["job"]["name"] == job]
 
@@ -94,5 +71,5 @@ class Page(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    BINARY = os.path.abspath(sys.argv.pop(1))
+    PageTest.BINARY = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)

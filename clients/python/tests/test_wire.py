@@ -8,7 +8,7 @@ import unittest
 
 import support
 from pitwall import _wire
-from pitwall._identity import identify
+from pitwall._identity import config_hash, identify
 
 PROTO = os.path.normpath(os.path.join(support.TESTS, "..", "..", "..", "proto"))
 
@@ -144,6 +144,13 @@ class IdentityTest(unittest.TestCase):
                          ("kubernetes", "train", "PyTorchJob", "u-1", "u-1"))
         self.assertIsNone(identity.attempt)
         self.assertEqual(dict(identity.labels), {"team": "a", "stage": "1", "torchelastic_restart_count": "2"})
+
+    def test_a_configuration_has_one_hash(self):
+        first = config_hash({"lr": 0.1, "layers": (1, 2), "model": {"b": 1, "a": None}})
+        self.assertRegex(first, "^[0-9a-f]{12}$")
+        self.assertEqual(first, config_hash({"model": {"a": None, "b": 1}, "layers": [1, 2], "lr": 0.1}))
+        self.assertNotEqual(first, config_hash({"model": {"a": None, "b": 1}, "layers": [1, 2], "lr": 0.2}))
+        self.assertEqual(config_hash({"dtype": complex(1, 2), 3: "\udcff"}), config_hash({3: "\udcff", "dtype": complex(1, 2)}))
 
     def test_nonsense_is_ignored(self):
         identity = identify({"RANK": "minus one", "WORLD_SIZE": "²", "PITWALL_JOB_START": "yesterday",

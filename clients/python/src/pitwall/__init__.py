@@ -20,6 +20,7 @@ from ._callbacks import lightning_callback, transformers_callback, xgboost_callb
 from ._checkpoint import checkpoint
 from ._collections import Collection
 from ._guard import swallow
+from ._identity import config_hash
 from ._loop import mode, phase, step, step_number, steps
 from ._profile import profile
 from ._samples import log_classification, log_images, log_tokens
@@ -33,15 +34,18 @@ _metrics = {}  # name given to log() -> metric name
 _NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_:]")
 
 
-def init(job=None, *, job_id=None, rank=None, local_rank=None, world_size=None, attempt=None, labels=None, socket=None,
-         queue=_lifecycle.DEFAULT_QUEUE, step_lag=0):
+def init(job=None, *, job_id=None, rank=None, local_rank=None, world_size=None, attempt=None, labels=None, config=None,
+         socket=None, queue=_lifecycle.DEFAULT_QUEUE, step_lag=0):
     """Starts the client. Whatever is not given comes from the environment (see the README's table).
 
     job: the job's name. job_id: unique for ever, if the scheduler has such a thing. labels: further labels of this
-    process. socket: path of the collector's socket. queue: spans and values kept while the collector does not read;
+    process. config: what two runs must have in common to be compared, e.g. a dict of hyperparameters; the job gets its
+    hash as the label config_hash. socket: path of the collector's socket. queue: spans and values kept while the collector does not read;
     newer ones are dropped and counted. step_lag: how many steps late values of a step may be logged.
     """
     try:
+        if config is not None:
+            labels = dict(labels or {}, config_hash=config_hash(config))
         _lifecycle.begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, queue, step_lag)
     except Exception:
         swallow("init")

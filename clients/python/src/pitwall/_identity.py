@@ -1,4 +1,6 @@
 """Who this process is: job, rank, attempt and job reference, from arguments and the environment."""
+import hashlib
+import json
 import os
 import platform as _platform
 import sys
@@ -71,6 +73,20 @@ def _job_reference(env):
         found = ("",) * 6
     names = ("PLATFORM", "CLUSTER", "NAMESPACE", "KIND", "JOB_UID", "QUEUE")
     return tuple(env.get("PITWALL_" + name) or value for name, value in zip(names, found))
+
+
+def config_hash(config):
+    """12 hex digits, the same for equal configurations in every process: dicts whatever their order, tuples as lists,
+    whatever else JSON has not as its repr()."""
+    def plain(value, depth=0):
+        if isinstance(value, dict) and depth < 32:
+            return sorted([str(key), plain(item, depth + 1)] for key, item in value.items())
+        if isinstance(value, (list, tuple)) and depth < 32:
+            return [plain(item, depth + 1) for item in value]
+        return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+
+    text = json.dumps(plain(config), separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:12]
 
 
 def _labels(env, extra):

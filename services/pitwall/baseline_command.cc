@@ -1,0 +1,99 @@
+// `pitwall baseline`: the summary of a finished job, against which later ones are judged.
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "services/base/strings.h"
+#include "services/pitwall/backtest_formats.h"
+#include "services/pitwall/commands.h"
+#include "services/tools/summary.h"
+
+namespace pitwall {
+
+namespace {
+
+using Kind = FlagSpec::Kind;
+
+std::vector<FlagSpec> BaselineFlags() {
+  std::vector<FlagSpec> specs = {
+      {"out", Kind::kOne, "FILE", "where the summary goes (default: standard output)"},
+      {"run", Kind::kOne, "NAME", "the label `run` of its series (default: the job's id)"},
+      {"match", Kind::kMany, "LABEL=GLOB",
+       "which jobs it is for: `job`, or labels of the job (default: the job's name, and the same "
+       "config_hash)"},
+      {"max-bytes", Kind::kOne, "N", "thins points until it is no longer (131072)"},
+  };
+  for (const FlagSpec& spec : BacktestFlags()) {
+    const std::string_view name = spec.name;
+    if (name == "verify" || name == "no-status" || name == "end-job" || name == "baseline")
+      continue;
+    if (name == "rules") {
+      specs.push_back({spec.name, spec.kind, spec.value,
+                       "whose recordings named summary:* are kept (default: pack:summary)"});
+    } else if (name == "job") {
+      specs.push_back({spec.name, spec.kind, spec.value,
+                       "the finished job, where there are several; files: also the job of samples "
+                       "without the label pitwall_job"});
+    } else {
+      specs.push_back(spec);
+    }
+  }
+  return specs;
+}
+
+StatusOr<int> WriteBaseline(const Flags& flags) {
+  tools::SummaryOptions options;
+  options.run = flags.One("run").value_or("");
+  for (const std::string& match : flags.Many("match")) {
+    const size_t equal = match.find('=');
+    if (equal == 0 || equal == std::string::npos || equal + 1 == match.size())
+      return InvalidArgument(Cat("--match ", match, ": expected LABEL=GLOB"));
+    options.match.emplace_back(match.substr(0, equal), match.substr(equal + 1));
+  }
+  if (const auto text = flags.One("max-bytes")) {
+    const auto bytes = ParseInt(*text);
+    if (!bytes || *bytes <= 0)
+      return InvalidArgument(Cat("--max-bytes ", *text, ": expected a number greater than 0"));
+    options.max_bytes = static_cast<size_t>(*bytes);
+  }
+  BacktestRange range;
+  tools::Summary summary(flags.One("job").value_or(""));
+  RETURN_IF_ERROR(Replay(flags, &range, &summary).status());
+  ASSIGN_OR_RETURN(const std::string text, summary.Text(options));
+  const auto path = flags.One("out");
+  if (!path.has_value()) {
+    std::fputs(text.c_str(), stdout);
+    return kFine;
+  }
+  std::FILE* const file = std::fopen(path->c_str(), "wb");
+  bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (file != nullptr) written = std::fclose(file) == 0 && written;
+  if (!written) return InvalidArgument(Cat(*path, ": ", std::strerror(errno)));
+  return kFine;
+}
+
+}  // namespace
+
+int RunBaseline(const std::vector<std::string>& arguments) {
+  std::vector<std::string> with_rules = arguments;
+  const auto parse = [&] { return Flags::Parse(BaselineFlags(), with_rules); };
+  auto flags = parse();
+  if (flags.ok() && !flags->Has("rules")) {
+    with_rules.insert(with_rules.end(), {"--rules", "pack:summary"});
+    flags = parse();
+  }
+  if (flags.ok() && flags->Has("help")) {
+    std::printf(
+        "pitwall baseline --input DIR | --brokers HOSTS --job ID [--out FILE] [flags]\n"
+        "pitwall baseline --format FORMAT --input FILE… [--out FILE] [flags]\n%s",
+        FlagHelp(BaselineFlags()).c_str());
+    return kFine;
+  }
+  StatusOr<int> code = flags.ok() ? WriteBaseline(*flags) : StatusOr<int>(flags.status());
+  if (code.ok()) return *code;
+  std::fprintf(stderr, "pitwall baseline: %s\n",
+               std::string(ToStd(code.status().message())).c_str());
+  return kUsage;
+}
+
+}  // namespace pitwall
