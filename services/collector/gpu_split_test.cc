@@ -2,10 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "services/base/strings.h"
 #include "services/collector/test_client.h"
 #include "services/collector/test_collector.h"
 #include "services/collector/test_decode.h"
+#include "services/collector/test_nvml.h"
 
 namespace pitwall::collector {
 namespace {
@@ -55,6 +58,7 @@ class GpuSplitTest : public CollectorTest {
     while (lost() == before) {
     }
   }
+  FakeNvml nvml_;
 };
 
 TEST_F(GpuSplitTest, GpusOfSeveralJobsStayWithTheNodeUnlessTheSplitIsKnown) {
@@ -90,6 +94,27 @@ TEST_F(GpuSplitTest, GpusOfSeveralJobsStayWithTheNodeUnlessTheSplitIsKnown) {
   for (const ReadBatch& batch : Of(all, "node:n1"))
     with_gpus += batch.Has("hw_gpu_memory_limit_bytes{gpu=0}");
   EXPECT_GT(with_gpus, 15u);
+}
+
+// What a node-health rule reads is there whoever the GPU belongs to.
+TEST_F(GpuSplitTest, ErrorsOfAJobsGpuReachTheNodeToo) {
+  options_.drop_dir = root_.At("jobs");
+  root_.Write("jobs/a", "job_id=a\ngpus=0\n");
+  root_.Write("jobs/b", "job_id=b\ngpus=1,2\n");
+  Start();
+  Advance(4 * kSecond);
+  nvml_.RaiseXid(0, 79);
+  nvml_.AwaitHeard();
+  Advance(4 * kSecond);
+  const auto all = Stop();
+  const auto count = [&](std::string_view job) {
+    const auto batches = Of(all, job);
+    return std::count_if(batches.begin(), batches.end(),
+                         [](const ReadBatch& batch) { return batch.Has("gpu_xid_errors_total"); });
+  };
+  EXPECT_GT(count("a"), 0);
+  EXPECT_EQ(count("b"), 0);
+  EXPECT_GT(count("node:n1"), 0);
 }
 
 // Killed without a goodbye, its job is kept for long; the GPUs are its successor's all the same.
