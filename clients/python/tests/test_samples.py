@@ -1,4 +1,5 @@
 """Labels, predictions and inputs as lists, numpy arrays and PyTorch tensors: all give the same."""
+import math
 import random
 import unittest
 
@@ -115,6 +116,33 @@ class SamplesTest(support.ClientTest):
                 self.assertEqual(found, {
                     ("train_input_tokens", "input"): 8, ("train_input_token_ratio", "input", "0"): 0.5,
                     ("train_input_token_ratio", "input", "7"): 0.125, ("train_input_token_ratio", "input", "9"): 0})
+
+    def test_experts(self):
+        for name, kind in KINDS:
+            with self.subTest(name):
+                found = self.sent(lambda: pitwall.log_experts(kind([6, 2, 0, 0]), layer=3, probabilities=kind(
+                    [[[0.7, 0.1, 0.1, 0.1], [0.3, 0.5, 0.1, 0.1]], [[0.6, 0.2, 0.2, 0.0], [0.4, 0.2, 0.2, 0.2]]])))
+                self.assertEqual({k[1:]: v for k, v in found.items() if k[0] == "train_expert_tokens"},
+                                 {("0", "3"): 6, ("1", "3"): 2, ("2", "3"): 0, ("3", "3"): 0})
+                # Means 0.5, 0.25, 0.15, 0.1: 1.20797 of ln 4.
+                self.assertAlmostEqual(found["train_router_entropy_ratio", "3"], 0.87137, delta=1e-5)
+
+    def test_experts_from_an_even_choice_to_one_alone(self):
+        for probabilities, entropy in (([0.25] * 4, 1), ([1.0, 0, 0, 0], 0), ([0.5, 0.5, 0, 0], 0.5)):
+            found = self.sent(lambda: pitwall.log_experts([1, 1, 1, 1], probabilities=probabilities))
+            self.assertAlmostEqual(found["train_router_entropy_ratio", "0"], entropy, delta=1e-12)
+        self.assertEqual(self.sent(lambda: pitwall.log_experts([8], probabilities=[1.0])),
+                         {("train_expert_tokens", "0", "0"): 8})
+
+    def test_the_entropy_of_what_is_no_number_is_none(self):
+        for probabilities in ([math.nan, 0.5], [math.inf, 0.5], [0.0, 0.0]):
+            found = self.sent(lambda: pitwall.log_experts([1, 1], probabilities=probabilities))
+            self.assertTrue(math.isnan(found["train_router_entropy_ratio", "0"]))
+
+    def test_experts_that_do_not_fit_are_not_sent(self):
+        self.assertEqual(self.sent(lambda: (
+            pitwall.log_experts([]), pitwall.log_experts([1] * (_samples.MAX_EXPERTS + 1)), pitwall.log_experts("two"),
+            pitwall.log_experts([1, 1], probabilities=[0.2, 0.3, 0.5]), pitwall.log_experts(None))), {})
 
     def test_nonsense_is_ignored(self):
         self.assertEqual(self.sent(lambda: (

@@ -23,11 +23,11 @@ from ._guard import swallow
 from ._identity import config_hash
 from ._loop import mode, phase, step, step_number, steps
 from ._profile import profile
-from ._samples import log_classification, log_images, log_tokens
+from ._samples import log_classification, log_experts, log_images, log_tokens
 from ._version import __version__
 
-__all__ = ["init", "finish", "info", "steps", "step", "phase", "mode", "log", "log_classification", "log_images",
-           "log_tokens", "watch", "watch_collectives", "Collection", "checkpoint", "profile",
+__all__ = ["init", "finish", "info", "steps", "step", "phase", "mode", "log", "log_classification", "log_experts",
+           "log_images", "log_tokens", "watch", "watch_collectives", "Collection", "checkpoint", "profile",
            "lightning_callback", "transformers_callback", "xgboost_callback", "__version__"]
 
 _metrics = {}  # name given to log() -> metric name

@@ -1,9 +1,10 @@
-"""Labels, predictions and inputs of a batch as numbers: what ClassImbalance, Confusion, CheckInputImages and
-NLPSequenceRatio are judged by.
+"""Labels, predictions and inputs of a batch, and what a mixture of experts made of it, as numbers: what ClassImbalance,
+Confusion, CheckInputImages, NLPSequenceRatio and the rules about experts are judged by.
 
 Takes PyTorch tensors, numpy arrays and lists (or what numpy makes an array of); needs neither library for lists. Numbers
 of a GPU's tensors wait for the GPU.
 """
+import math
 import threading
 import weakref
 
@@ -14,6 +15,7 @@ MAX_CLASSES = 1024            # beyond them nothing is counted
 MAX_CONFUSION_CLASSES = 32    # a series for each pair
 MAX_CHANNELS = 64
 MAX_TOKENS = 64
+MAX_EXPERTS = 1024
 
 _lock = threading.Lock()
 _counts = weakref.WeakKeyDictionary()  # recorder -> {(mode, class): [labels, wrong ones]}
@@ -55,6 +57,22 @@ def log_tokens(ids, watch=(0,), *, name="input", step=None):
         tokens(recorder, ids, watch, name, step=step)
     except Exception:
         swallow("log_tokens")
+
+
+def log_experts(tokens, layer=0, *, probabilities=None, step=None):
+    """A layer with a mixture of experts: how many tokens each expert got on this rank in the whole step.
+
+    tokens: a count for each expert, those that got none too. layer: the label `layer`. probabilities: what the router
+    gave, experts last, sums of 1 there; their mean's entropy is sent, over the logarithm of the number of experts. Ranks
+    need not see all tokens: rules add the counts of all ranks, and average the entropies.
+    """
+    recorder = _lifecycle.recorder
+    if recorder is None:
+        return
+    try:
+        experts(recorder, tokens, layer, probabilities, step=step)
+    except Exception:
+        swallow("log_experts")
 
 
 def classification(recorder, labels, predictions=None, classes=None, mode=None, step=None):
@@ -135,6 +153,36 @@ def tokens(recorder, ids, watch=(0,), name="input", mode=None, step=None):
         values += [("train_input_token_ratio", tensor + (("token", str(int(token))),), int((ids == token).sum()) / count)
                    for token in list(watch)[:MAX_TOKENS]]
     _send(recorder, values, mode, step)
+
+
+def experts(recorder, tokens, layer=0, probabilities=None, mode=None, step=None):
+    counts = [float(count) for count in _flat(_array(tokens))]
+    if not 0 < len(counts) <= MAX_EXPERTS:
+        raise ValueError("tokens of %d experts" % len(counts))
+    of_layer = ("layer", str(layer))
+    values = [("train_expert_tokens", (("expert", str(expert)), of_layer), count) for expert, count in enumerate(counts)]
+    if probabilities is not None and len(counts) > 1:
+        values.append(("train_router_entropy_ratio", (of_layer,), _entropy(_array(probabilities), len(counts))))
+    _send(recorder, values, mode, step)
+
+
+def _entropy(probabilities, experts):
+    """Of the mean over all axes but the last, over ln of the number of experts."""
+    if probabilities.ndim < 1 or probabilities.shape[-1] != experts:
+        raise ValueError("probabilities of shape %s for %d experts" % (tuple(probabilities.shape), experts))
+    if isinstance(probabilities, _List):
+        sums = [0.0] * experts
+        for place, value in enumerate(probabilities.flat()):
+            sums[place % experts] += value
+    elif _is_torch(probabilities):
+        sums = probabilities.detach().double().reshape(-1, experts).sum(0).tolist()
+    else:
+        sums = probabilities.reshape(-1, experts).sum(axis=0, dtype="float64").tolist()
+    total = sum(sums)
+    if not 0 < total < math.inf:
+        return math.nan  # no number: an entropy of 0 would be a finding
+    shares = [value / total for value in sums]
+    return -sum(share * math.log(share) for share in shares if share > 0) / math.log(experts)
 
 
 def _send(recorder, values, mode, step):
