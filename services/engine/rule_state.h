@@ -10,6 +10,7 @@
 #include "rules/alert/alert_state.h"
 #include "rules/alert/rule_status.h"
 #include "rules/plan/program.h"
+#include "services/engine/history.h"
 #include "services/engine/space_runner.h"
 #include "services/window/series_store.h"
 
@@ -27,6 +28,8 @@ struct SpaceRunner::RuleState {
   alert::InputWatch inputs;
   std::vector<uint8_t> needs_met;
   bool needs_judged = false;  // step clock: by JudgeNeeds, on the time clock
+  const History history;
+  HistoryWait history_wait;  // at the last tick
 
   // Below expr and clear.
   std::vector<plan::DemandRef> demands;

@@ -115,6 +115,22 @@ std::string SpaceRunner::WaitsFor(const RuleState& state, const TickContext& at)
           PositionText(first->tick), ", and fires at ",
           PositionText(first->tick + ticks * state.interval));
   }
+  const HistoryWait& history = state.history_wait;
+  if (history.waits()) CatTo(reason, reason.empty() ? "" : "; ");
+  switch (history.what) {
+    case HistoryWait::For::kNothing:
+      break;
+    case HistoryWait::For::kSamples:
+      CatTo(reason, "not judged before there are ", history.wants, " samples: ", history.has,
+            " so far");
+      break;
+    case HistoryWait::For::kAge:
+      CatTo(reason, "not judged before ", PositionText(history.until));
+      break;
+    case HistoryWait::For::kTick:
+      CatTo(reason, "the attempt has just begun");
+      break;
+  }
   int64_t full = kMinPosition;
   int64_t reach = 0;  // a window inside of a subquery must be full for as long as the outer one is
   for (const uint32_t subquery : state.subqueries) {

@@ -44,6 +44,7 @@ SpaceRunner::RuleState::RuleState(const plan::Space& space, const plan::Group& g
       broken(CheckWindows(space, compiled)),
       status(NeedNames(compiled)),
       needs_met(compiled.needs.size(), 0),
+      history(space, compiled),
       demands(DemandsBelow(space, compiled.expr)) {
   for (const plan::DemandRef& demand : DemandsBelow(space, compiled.clear))
     demands.push_back(demand);
@@ -242,6 +243,9 @@ Status SpaceRunner::EvaluateAlert(RuleState* state, const TickContext& at, const
     state->inputs.Update(*input.subject);
   transitions_.clear();
   RETURN_IF_ERROR(state->alerts->Step(input, &transitions_));
+  state->history_wait = state->alerts->firing() > 0
+                            ? HistoryWait()
+                            : state->history.At(evaluator_.get(), at.position);
   if (observer_ != nullptr) observer_->Alerts(input, *state->alerts);
   EmitTransitions(state, at, /*at_tick=*/true, job, out);
   if (alerts_wanted_) RecordActive(state, at.position);
@@ -252,7 +256,11 @@ void SpaceRunner::EndAll(EndReason reason, bool attempt_scope_only, const TickCo
                          const JobIdentity& job, Outputs* out) {
   for (const GroupState& group : groups_) {
     for (const auto& state : group.rules) {
-      if (reason == EndReason::kAttemptEnded) state->inputs.AttemptEnded();
+      if (reason == EndReason::kAttemptEnded) {
+        state->inputs.AttemptEnded();
+        if (state->history.begins_with_attempt())
+          state->history_wait = {.what = HistoryWait::For::kTick};
+      }
       const bool attempt_scope = clock().step || state->rule->scope == plan::AlertScope::kAttempt;
       if (!state->alerts.has_value() || (attempt_scope_only && !attempt_scope)) continue;
       transitions_.clear();
@@ -385,6 +393,7 @@ void SpaceRunner::Replace(plan::ProgramPtr program, size_t space, const TickCont
               *alert::AlertRule::Make(this->space(), *heir->rule, fresh.rule().limit())));
         }
         heir->inputs = std::move(state->inputs);
+        heir->history_wait = state->history_wait;
         BinaryWriter status;  // its needs are the heir's own, which may be others
         state->status.Save(status);
         BinaryReader saved(status.data());

@@ -46,6 +46,7 @@ void SpaceRunner::Save(BinaryWriter& out) const {
       state->inputs.Save(out);
       out.Bytes(state->needs_met);
       out.Bool(state->needs_judged);
+      state->history_wait.Save(out);
       SaveIds(state->last_written, out);
     }
   }
@@ -90,6 +91,7 @@ Status SpaceRunner::Restore(BinaryReader& in) {
       state->needs_met = in.Bytes();
       if (state->needs_met.size() != state->rule->needs.size()) in.Fail();
       state->needs_judged = in.Bool();
+      state->history_wait.Restore(in);
       state->last_written = ReadIds(in);
       if (!in.ok()) return DataLoss(Cat("snapshot: damaged state of rule ", rule));
     }

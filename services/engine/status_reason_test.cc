@@ -91,6 +91,77 @@ TEST(StatusReasonTest, FirstSamplesAreCounted) {
                           "status NoIssuesFound High "));
 }
 
+TEST(StatusReasonTest, MinimumHistoryInSamples) {
+  ShardForTest shard(Rules(
+      "interval: 1s",
+      "  - alert: High\n    params: {patience: 4}\n"
+      "    expr: 'm > 5 and on (gpu) max by (gpu) (count_over_time(m[attempt])) > $patience'\n"));
+  for (int t = 1; t <= 9; ++t) Feed(&shard, t, {{"0", 1}, {"1", 1}});
+  EXPECT_THAT(shard.Events(),
+              ElementsAre("status InProgress High not judged before there are 5 samples: 1 so far",
+                          "status NoIssuesFound High "));
+  EXPECT_EQ(shard.outputs().events.back().time_ns, ShardForTest::At(5));
+}
+
+// Told by the next attempt anew, and at once.
+TEST(StatusReasonTest, MinimumHistoryBeginsWithTheAttempt) {
+  const auto run = [](int restart) {
+    ShardForTest shard(Rules("clock: step\n  interval: 1",
+                             "  - {alert: High, expr: 'm > 5 and count_over_time(m[20]) >= 8'}\n"));
+    for (int t = 1; t <= 40; ++t) {
+      Feed(&shard, t, {{"0", 9}}, t);
+      if (restart > 0 && t % restart == 0) shard.Restart();
+    }
+    // Steps that go back are a new attempt of them.
+    for (int t = 41; t <= 60; ++t) {
+      Feed(&shard, t, {{"0", 1}}, t - 30);
+      if (restart > 0 && t % restart == 0) shard.Restart();
+    }
+    return shard.Events();
+  };
+  const std::vector<std::string> events = run(0);
+  EXPECT_THAT(events,
+              ElementsAre(HasSubstr("status InProgress High not judged before there are 8 samples"),
+                          "io.pitwall.issue.found High", "status IssuesFound High ",
+                          "io.pitwall.issue.resolved High",
+                          "status InProgress High the attempt has just begun",
+                          "status NoIssuesFound High "));
+  EXPECT_EQ(run(7), events);
+}
+
+TEST(StatusReasonTest, MinimumHistoryAsAnAge) {
+  ShardForTest shard(Rules("interval: 1s",
+                           "  - {alert: High, expr: 'm > 5 and on () time() - "
+                           "min(ts_of_first_over_time(m[attempt])) >= 30'}\n"));
+  for (int t = 1; t <= 50; ++t) Feed(&shard, t, {{"0", 1}, {"1", 1}});
+  EXPECT_THAT(shard.Events(),
+              ElementsAre("status InProgress High not judged before 2026-01-01T00:00:31Z",
+                          "status NoIssuesFound High "));
+  EXPECT_EQ(shard.outputs().events.back().time_ns, ShardForTest::At(31));
+}
+
+// Of two sides of an `or` one that is judged is enough; what a rule is about is no condition of it.
+TEST(StatusReasonTest, WhatIsNoMinimumHistory) {
+  for (const char* expression :
+       {"m > 5 and count_over_time(m[attempt]) > 100 or m < 0", "count_over_time(m[attempt]) > 100",
+        "m > 5 unless count_over_time(m[attempt]) > 100",
+        "m > 5 and count(count_over_time(m[attempt]) > 100 or m) > 0",
+        "m + (count_over_time(m[attempt]) > bool 100) > 5"}) {
+    ShardForTest shard(Rules("interval: 1s", Cat("  - {alert: High, expr: '", expression, "'}\n")));
+    for (int t = 1; t <= 5; ++t) Feed(&shard, t, {{"0", 1}});
+    EXPECT_THAT(shard.Events(), ElementsAre("status NoIssuesFound High ")) << expression;
+  }
+  for (const char* expression :
+       {"m > 5 and count_over_time(m[attempt]) > 100 or m < 0 and 200 < count_over_time(m[9m])",
+        "sum(abs(m and count_over_time(m[attempt]) > 100)) > 5",
+        "m > 5 and (m and count_over_time(m[30s:1s]) >= 20)"}) {
+    ShardForTest shard(Rules("interval: 1s", Cat("  - {alert: High, expr: '", expression, "'}\n")));
+    for (int t = 1; t <= 5; ++t) Feed(&shard, t, {{"0", 1}});
+    EXPECT_THAT(shard.Events(), ElementsAre(HasSubstr("status InProgress High not judged")))
+        << expression;
+  }
+}
+
 TEST(StatusReasonTest, ANewWindowIsFullAtATime) {
   ShardForTest shard(Rules("interval: 1s", "  - {alert: High, expr: m > 5}\n"));
   for (int t = 1; t <= 9; ++t) Feed(&shard, t, {{"0", 1}});

@@ -1,0 +1,160 @@
+#include "services/engine/history.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "services/model/demand.h"
+#include "services/model/position.h"
+
+namespace pitwall::engine {
+
+namespace {
+
+// Below min and max, which keep the meaning of what they are over.
+const plan::Node& WithoutExtremes(const plan::Space& space, plan::NodeId id) {
+  const plan::Node* node = &space.nodes[id.index()];
+  while (node->kind == plan::NodeKind::kAggregate && (node->aggregate == plan::AggregateOp::kMin ||
+                                                      node->aggregate == plan::AggregateOp::kMax)) {
+    node = &space.nodes[node->inputs[0].index()];
+  }
+  return *node;
+}
+
+const Demand* DemandOf(const plan::Space& space, const plan::Node& node) {
+  if (node.kind != plan::NodeKind::kDemand) return nullptr;
+  return &plan::DemandsOf(space, node.source).demands[node.demand];
+}
+
+// count_over_time(x[…]), or null.
+const Demand* CountIn(const plan::Space& space, plan::NodeId id) {
+  const Demand* demand = DemandOf(space, WithoutExtremes(space, id));
+  return demand != nullptr && demand->kind != WindowKind::kInstant &&
+                 demand->function == WindowFunction::kCount
+             ? demand
+             : nullptr;
+}
+
+// time() - ts_of_first_over_time(x[attempt])
+bool IsAge(const plan::Space& space, plan::NodeId id) {
+  const plan::Node& node = WithoutExtremes(space, id);
+  if (node.kind != plan::NodeKind::kBinary || node.binary != plan::BinaryOp::kSub) return false;
+  if (space.nodes[node.inputs[0].index()].kind != plan::NodeKind::kTime) return false;
+  const Demand* demand = DemandOf(space, WithoutExtremes(space, node.inputs[1]));
+  return demand != nullptr && demand->kind == WindowKind::kAttempt &&
+         demand->function == WindowFunction::kTsOfFirst;
+}
+
+bool LacksMore(const HistoryWait& a, const HistoryWait& b) {
+  if (!b.waits()) return true;
+  if (a.what != b.what) return a.what == HistoryWait::For::kSamples;
+  if (a.what == HistoryWait::For::kAge) return a.until > b.until;
+  return a.wants - a.has > b.wants - b.has;
+}
+
+}  // namespace
+
+void HistoryWait::Save(BinaryWriter& out) const {
+  out.U8(static_cast<uint8_t>(what));
+  out.Double(has);
+  out.Double(wants);
+  out.I64(until);
+}
+
+void HistoryWait::Restore(BinaryReader& in) {
+  const uint8_t kind = in.U8();
+  if (kind > static_cast<uint8_t>(For::kTick)) in.Fail();
+  what = static_cast<For>(kind);
+  has = in.Double();
+  wants = in.Double();
+  until = in.I64();
+}
+
+History::History(const plan::Space& space, const plan::Rule& rule) {
+  if (rule.kind == plan::RuleKind::kAlert && rule.expr != plan::kNoNode)
+    root_ = Find(space, rule, rule.expr);
+}
+
+uint32_t History::Add(Condition condition) {
+  conditions_.push_back(std::move(condition));
+  return static_cast<uint32_t>(conditions_.size() - 1);
+}
+
+uint32_t History::Find(const plan::Space& space, const plan::Rule& rule, plan::NodeId id) {
+  const plan::Node& node = space.nodes[id.index()];
+  if (node.type != plan::ValueType::kVector || node.kind == plan::NodeKind::kDemand) return kNone;
+  if (node.kind == plan::NodeKind::kBinary && plan::IsComparison(node.binary) &&
+      !node.return_bool && node.inputs[0] != rule.subject) {
+    using enum plan::BinaryOp;
+    const bool above = node.binary == kGt || node.binary == kGe;
+    const bool below = node.binary == kLt || node.binary == kLe;
+    Condition condition{.value = node.inputs[above ? 0 : 1],
+                        .limit = node.inputs[above ? 1 : 0],
+                        .or_equal = node.binary == kGe || node.binary == kLe};
+    if ((above || below) && space.nodes[condition.limit.index()].type == plan::ValueType::kScalar) {
+      const Demand* count = CountIn(space, condition.value);
+      if (count != nullptr || IsAge(space, condition.value)) {
+        const bool of_attempt = count == nullptr || count->kind == WindowKind::kAttempt ||
+                                count->kind == WindowKind::kFirst;
+        begins_with_attempt_ |= of_attempt || space.demands.clock.step;
+        condition.kind = count != nullptr ? Condition::Kind::kSamples : Condition::Kind::kAge;
+        return Add(std::move(condition));
+      }
+    }
+  }
+  Condition condition{.kind = Condition::Kind::kAny};
+  const bool is_or = node.kind == plan::NodeKind::kSetOp && node.set == plan::SetOp::kOr;
+  if (is_or) condition.kind = Condition::Kind::kAll;
+  const bool is_unless = node.kind == plan::NodeKind::kSetOp && node.set == plan::SetOp::kUnless;
+  for (size_t i = 0; i < (is_unless ? 1 : node.inputs.size()); ++i) {
+    const uint32_t part = Find(space, rule, node.inputs[i]);
+    if (part != kNone) {
+      condition.parts.push_back(part);
+    } else if (is_or) {
+      return kNone;  // this side never waits
+    }
+  }
+  if (condition.parts.empty()) return kNone;
+  if (condition.parts.size() == 1) return condition.parts[0];
+  return Add(std::move(condition));
+}
+
+HistoryWait History::At(eval::Evaluator* evaluator, int64_t position) const {
+  return root_ == kNone ? HistoryWait() : Judge(root_, evaluator, position);
+}
+
+HistoryWait History::Judge(uint32_t index, eval::Evaluator* evaluator, int64_t position) const {
+  const Condition& condition = conditions_[index];
+  if (!condition.parts.empty()) {
+    HistoryWait most;
+    for (const uint32_t part : condition.parts) {
+      const HistoryWait wait = Judge(part, evaluator, position);
+      if (!wait.waits() && condition.kind == Condition::Kind::kAll) return {};
+      if (wait.waits() && LacksMore(wait, most)) most = wait;
+    }
+    return most;
+  }
+  const auto limit = evaluator->Evaluate(condition.limit);
+  if (!limit.ok()) return {};
+  const double wants = (*limit)->scalar();
+  const auto value = evaluator->Evaluate(condition.value);
+  if (!value.ok() || !std::isfinite(wants)) return {};
+  std::optional<double> most;
+  for (size_t i = 0; i < (*value)->size(); ++i) {
+    const double has = (*value)->values[i];
+    if (!(*value)->present[i] || std::isnan(has)) continue;
+    if (condition.or_equal ? has >= wants : has > wants) return {};
+    most = std::max(has, most.value_or(has));
+  }
+  if (!most.has_value()) return {};
+  if (condition.kind == Condition::Kind::kSamples) {
+    return {.what = HistoryWait::For::kSamples,
+            .has = *most,
+            .wants = condition.or_equal ? std::ceil(wants) : std::floor(wants) + 1};
+  }
+  const double left = std::min((wants - *most) * static_cast<double>(kStepUnit), 1e18);
+  return {.what = HistoryWait::For::kAge,
+          .until = position + static_cast<int64_t>(std::ceil(left))};
+}
+
+}  // namespace pitwall::engine
