@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <filesystem>
 #include <optional>
 
 #include "services/base/strings.h"
@@ -59,18 +58,6 @@ bool IsNone(int error) {
   return error == ENOENT || error == ENOTDIR || error == EINVAL || error == EOPNOTSUPP;
 }
 
-// The names in a folder, sorted; none when there is no such folder.
-std::vector<std::string> List(const std::string& folder) {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (auto it = std::filesystem::directory_iterator(folder, error);
-       !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
-    names.push_back(it->path().filename());
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 class InfinibandReader final : public SeriesReader {
  public:
   InfinibandReader(const ReaderContext& context, const Clock& clock)
@@ -83,9 +70,9 @@ class InfinibandReader final : public SeriesReader {
     if (next_ns_.has_value() && now_ns < *next_ns_) return false;
     next_ns_ = now_ns + kPeriodNs;
     std::vector<Port> ports;
-    for (const std::string& device : List(folder_)) {
+    for (const std::string& device : NamesIn(folder_)) {
       const std::string of_device = Cat(folder_, "/", device, "/ports");
-      for (const std::string& port : List(of_device)) {
+      for (const std::string& port : NamesIn(of_device)) {
         if (ports.size() == kMaxDevices) break;
         ports.push_back(ReadPort(device, port, Cat(of_device, "/", port, "/")));
       }

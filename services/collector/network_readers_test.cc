@@ -168,5 +168,95 @@ TEST_F(NetworkReadersTest, DamagedInfinibandFiles) {
   EXPECT_EQ(missing_, 0);
 }
 
+class PfcReaderTest : public NetworkReadersTest {
+ protected:
+  void Adapter(std::string_view adapter, std::string_view device) const {
+    root_.Write(Cat("sys/class/infiniband/", adapter, "/device/net/", device, "/mtu"), "9000\n");
+  }
+  static std::string Name(std::string_view device, std::string_view direction, int priority) {
+    return Cat("system_network_pfc_pauses_total ", device, " ", direction, " ", priority);
+  }
+
+  TestDriverCounters drivers_;
+};
+
+TEST_F(PfcReaderTest, PausesByTheNamesOfDrivers) {
+  auto reader = NewPfcReader(context_, clock_, drivers_);
+  EXPECT_THAT(Values(*reader), IsEmpty());
+  EXPECT_FALSE(changed_);
+  Adapter("mlx5_0", "eth2");
+  Adapter("mlx5_1", "eth3");
+  Adapter("bnxt_re0", "eth4");
+  Adapter("irdma0", "eth5");
+  Adapter("irdma1", "eth6");
+  root_.Write("sys/class/infiniband/mlx5_2/device/vendor", "0x15b3\n");  // InfiniBand alone
+  const uint64_t most = UINT64_MAX;
+  drivers_.devices = {
+      {"eth1", {{{"rx_prio3_pause", 9}}}},  // behind no adapter
+      {"eth2",
+       {{{"rx_packets", 1},
+         {"rx_prio0_pause", 10},
+         {"tx_prio0_pause", 11},
+         {"rx_prio7_pause", 17},
+         {"tx_prio7_pause", most},
+         {"rx_prio3_pause_duration", 99},
+         {"rx_prio8_pause", 99},
+         {"rx_prio_pause", 99},
+         {"prio3_pause", 99}}}},
+      {"eth3", {{{"rx_packets", 1}, {"rx_pause_ctrl_phy", 5}}}},  // no flow control by priority
+      {"eth4", {{{"rx_pfc_ena_frames_pri3", 3}, {"tx_pfc_ena_frames_pri3", 4}}}},
+      {"eth5", {{{"rx_priority_2_xoff.nic", 5}, {"rx_priority_2_xon.nic", 99}}}},
+      {"eth6", {{{"port.tx_priority_1_xoff", 6}}}},
+  };
+  EXPECT_THAT(Values(*reader), IsEmpty());  // not yet ten seconds later
+  clock_.Advance(10 * kNanosPerSecond);
+  EXPECT_THAT(Values(*reader),
+              ::testing::UnorderedElementsAre(
+                  Pair(Name("eth2", "receive", 0), 10), Pair(Name("eth2", "transmit", 0), 11),
+                  Pair(Name("eth2", "receive", 7), 17),
+                  Pair(Name("eth2", "transmit", 7), static_cast<double>(most)),
+                  Pair(Name("eth4", "receive", 3), 3), Pair(Name("eth4", "transmit", 3), 4),
+                  Pair(Name("eth5", "receive", 2), 5), Pair(Name("eth6", "transmit", 1), 6)));
+  EXPECT_TRUE(changed_);
+  EXPECT_EQ(Errors(), 0u);
+  const int reads = drivers_.reads;
+  EXPECT_EQ(Values(*reader).size(), 8u);  // what it said
+  EXPECT_FALSE(changed_);
+  EXPECT_EQ(drivers_.reads, reads);
+}
+
+TEST_F(PfcReaderTest, DriversThatFailAndGo) {
+  Adapter("mlx5_0", "eth2");
+  drivers_.devices = {{"eth2", Internal("firmware")}};
+  auto reader = NewPfcReader(context_, clock_, drivers_);
+  EXPECT_THAT(Values(*reader), IsEmpty());
+  EXPECT_EQ(Errors(), 1u);
+  drivers_.devices = {{"eth2", {{{"rx_prio3_pause", 1}}}}};
+  clock_.Advance(10 * kNanosPerSecond);
+  EXPECT_EQ(Values(*reader).size(), 1u);
+  drivers_.devices = {{"eth2", Internal("firmware")}};
+  clock_.Advance(10 * kNanosPerSecond);
+  EXPECT_THAT(Values(*reader), IsEmpty());
+  EXPECT_EQ(missing_, 16);  // the series stay
+  EXPECT_FALSE(changed_);
+  EXPECT_EQ(Errors(), 2u);
+  drivers_.devices.clear();
+  clock_.Advance(10 * kNanosPerSecond);
+  EXPECT_THAT(Values(*reader), IsEmpty());
+  EXPECT_EQ(missing_, 0);
+  EXPECT_TRUE(changed_);
+  EXPECT_EQ(Errors(), 2u);
+}
+
+// What this machine's devices count nobody knows; that asking is answered is.
+TEST(EthtoolCountersTest, AsksTheKernel) {
+  const EthtoolCounters ethtool;
+  for (const char* device : {"", "no-such-dev", "a-name-that-is-longer-than-16"}) {
+    EXPECT_TRUE(absl::IsUnimplemented(ethtool.Read(device).status())) << device;
+  }
+  const auto loopback = ethtool.Read("lo");  // counts nothing in some kernels
+  EXPECT_TRUE(loopback.ok() || absl::IsUnimplemented(loopback.status())) << loopback.status();
+}
+
 }  // namespace
 }  // namespace pitwall::collector

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <utility>
 
 namespace pitwall::collector {
@@ -65,6 +66,17 @@ std::string UnderRoot(std::string_view root, std::string_view relative) {
   path += '/';
   path += relative;
   return path;
+}
+
+std::vector<std::string> NamesIn(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (auto it = std::filesystem::directory_iterator(folder, error);
+       !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
+    names.push_back(it->path().filename());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 std::string HostNetFile(std::string_view root, std::string_view name) {

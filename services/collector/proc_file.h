@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace pitwall::collector {
 
@@ -36,6 +37,9 @@ class ProcFile {
 
 // root + relative, with exactly one slash between them.
 std::string UnderRoot(std::string_view root, std::string_view relative);
+
+// The names in a folder, sorted; none when there is no such folder.
+std::vector<std::string> NamesIn(const std::string& folder);
 
 // The path of a file of the host's /proc/net. In a container the host's /proc shows the reader's
 // own network unless it is asked for that of process 1.

@@ -294,6 +294,7 @@ TEST_F(ReadersTest, NamesAndLabelsAreThoseOfTheCatalogue) {
   for (std::string_view dir : {"proc/pressure/io", "sys/fs/cgroup/j/io.pressure"}) {
     root_.Write(dir, "some total=1\nfull total=1\n");
   }
+  root_.Write("sys/class/infiniband/mlx5_0/device/net/eth2/mtu", "9000\n");
   root_.Write("sys/fs/cgroup/j/cpu.stat", "usage_usec 1\n");
   root_.Write("sys/fs/cgroup/j/memory.current", "1\n");
   root_.Write("sys/fs/cgroup/j/memory.max", "1\n");
@@ -306,6 +307,8 @@ TEST_F(ReadersTest, NamesAndLabelsAreThoseOfTheCatalogue) {
   readers.push_back(NewLoadReader(context_));
   readers.push_back(NewTcpReader(context_));
   readers.push_back(NewInfinibandReader(context_, clock_));
+  const TestDriverCounters drivers{{{"eth2", {{{"rx_prio3_pause", 1}}}}}};
+  readers.push_back(NewPfcReader(context_, clock_, drivers));
   readers.push_back(NewNfsReader(context_));
   readers.push_back(NewProcessReader(context_, {{0, 17}}));
   readers.push_back(NewCgroupReader(context_, "j"));
@@ -319,7 +322,7 @@ TEST_F(ReadersTest, NamesAndLabelsAreThoseOfTheCatalogue) {
       catalogue.Check(one);
     }
   }
-  EXPECT_EQ(names.size(), 30u);
+  EXPECT_EQ(names.size(), 31u);
 }
 
 // A reader of which a test says what it reads.

@@ -55,7 +55,8 @@ Sampler::Sampler(const SamplerOptions& options, Clock& clock, EventTime* time, B
       kSystemStream,
       List(NewMemoryReader(context_), NewNetworkReader(context_), NewDiskReader(context_),
            NewPressureReader(context_), NewLoadReader(context_), NewTcpReader(context_),
-           NewInfinibandReader(context_, clock_), NewNfsReader(context_)));
+           NewInfinibandReader(context_, clock_), NewPfcReader(context_, clock_, driver_counters_),
+           NewNfsReader(context_)));
   cores_ = std::make_unique<StreamTable>(kCoreStream, List(NewCpuReader(context_)));
   announcer_->Begin(FloorTo(time_->Now(), BaseOf(interval_ns_)), interval_ns_);  // for who is early
 }

@@ -110,6 +110,7 @@ class Sampler {
   BatchSender* const sender_;
   Counters* const counters_;
   const ReaderContext context_;
+  const EthtoolCounters driver_counters_;
   const std::unique_ptr<Wakeup> wakeup_;
   std::atomic<int64_t> interval_ns_;
   std::atomic<bool> stopping_{false};

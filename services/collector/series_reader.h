@@ -11,6 +11,7 @@
 
 #include "services/base/clock.h"
 #include "services/collector/counters.h"
+#include "services/collector/driver_counters.h"
 #include "services/model/labels.h"
 #include "services/model/telemetry.h"
 
@@ -45,6 +46,10 @@ std::unique_ptr<SeriesReader> NewTcpReader(const ReaderContext& context);
 // Reads the ports once a second, whatever the interval: a counter may cost a command to the
 // adapter. The clock is borrowed.
 std::unique_ptr<SeriesReader> NewInfinibandReader(const ReaderContext& context, const Clock& clock);
+// Pauses of priority flow control of the network devices behind RDMA adapters, once in ten seconds:
+// drivers ask the adapter's firmware for them. Both are borrowed.
+std::unique_ptr<SeriesReader> NewPfcReader(const ReaderContext& context, const Clock& clock,
+                                           const DriverCounters& counters);
 std::unique_ptr<SeriesReader> NewNfsReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewDiskReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewPressureReader(const ReaderContext& context);

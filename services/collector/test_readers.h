@@ -15,6 +15,20 @@
 
 namespace pitwall::collector {
 
+// Drivers of which a test says what they count.
+class TestDriverCounters final : public DriverCounters {
+ public:
+  using Devices = std::map<std::string, StatusOr<std::vector<DriverCounter>>>;
+  explicit TestDriverCounters(Devices given = {}) : devices(std::move(given)) {}
+  StatusOr<std::vector<DriverCounter>> Read(const std::string& device) const override {
+    ++reads;
+    const auto found = devices.find(device);
+    return found == devices.end() ? Unimplemented(device) : found->second;
+  }
+  Devices devices;
+  mutable int reads = 0;
+};
+
 class ReadersTest : public ::testing::Test {
  protected:
   // What a reader says after one reading: series -> value, missing ones left out.
