@@ -1,6 +1,7 @@
 #include "rules/plan/baseline.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -58,12 +59,15 @@ class Reader {
     if (out_.run.empty()) map.Add(map.KeyPosition("run"), "a summary needs \"run\": its name");
     map.String("job");  // for whoever reads the file
     out_.ended = map.Number("ended").value_or(0);
+    if (!std::isfinite(out_.ended)) map.Add(map.KeyPosition("ended"), "\"ended\" must be a time");
     out_.match = JobMatch::Parse(&map, "a summary");
     if (const yaml::Node* series = map.Get("series")) {
       if (!series->IsSequence())
         map.Add(series->position(), Cat("\"series\": expected a list, found ", series->KindName()));
       for (const yaml::Node& node : series->items()) ReadSeries(node);
     }
+    if (map.Get("series") == nullptr)
+      map.Add(map.KeyPosition("series"), "a summary needs \"series\"");
     map.Finish();
     for (Baseline::Steps& steps : out_.steps) {
       std::sort(steps.points.begin(), steps.points.end(), [](const auto& a, const auto& b) {

@@ -67,6 +67,9 @@ TEST(Baseline, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(ErrorsOf("match: {job: x}\n"), HasSubstr("a summary needs \"run\""));
   EXPECT_THAT(ErrorsOf("run: a\n"), HasSubstr("a summary needs \"match\""));
   EXPECT_THAT(ErrorsOf("run: [\n"), HasSubstr("run.yaml:"));
+  EXPECT_THAT(ErrorsOf("run: a\nmatch: {job: x}\n"), HasSubstr("a summary needs \"series\""));
+  EXPECT_THAT(ErrorsOf("run: a\nmatch: {job: x}\nended: .nan\nseries: []\n"),
+              HasSubstr("run.yaml:3:1: error: \"ended\" must be"));
   const auto of_series = [](std::string_view series) {
     return ErrorsOf(Cat("run: a\nmatch: {job: x}\nseries:\n- ", series, "\n"));
   };
@@ -96,7 +99,7 @@ StatusOr<ProgramPtr> Compile(std::vector<RuleSetFile> baselines) {
 }
 
 std::string Of(std::string_view run, int ended, std::string_view match) {
-  return Cat("run: ", run, "\nended: ", ended, "\nmatch: ", match, "\n");
+  return Cat("run: ", run, "\nended: ", ended, "\nmatch: ", match, "\nseries: []\n");
 }
 
 std::vector<std::string> RunsFor(const Program& program, std::string_view id, std::string_view name,

@@ -139,6 +139,14 @@ StatusOr<Bindings::Claimed> Bindings::Claim(uint64_t client, const JobClaim& cla
     job->view.by_client_only = true;
     claimed.first = true;
   }
+  for (const Label& label : claim.labels) {
+    const auto known = job->client_labels.find(label.name);
+    if (known == job->client_labels.end() && job->client_labels.size() >= kMaxClientLabels)
+      continue;
+    if (known != job->client_labels.end() && known->second == label.value) continue;
+    job->client_labels[label.name] = label.value;
+    claimed.news.push_back(label);
+  }
   job->clients[client] = {claim.rank, claim.boot_id, claim.pid, claim.user, claim.reference};
   ChooseReference(*job);
   job->had_client = true;

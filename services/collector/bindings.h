@@ -33,6 +33,8 @@ struct JobClaim {
   int64_t user = -1;  // its user id; -1: not known
 };
 
+inline constexpr size_t kMaxClientLabels = 64;  // of one job, over all its clients
+
 // A job as the sampler needs it.
 struct BoundJob {
   std::string id;
@@ -92,6 +94,8 @@ class Bindings {
   struct Claimed {
     std::string job_id;
     bool first = false;  // nobody knew the job before
+    // Labels that nobody had said of the job so far, or that had another value.
+    std::vector<Label> news;
   };
   // `client` is unique for the connection. InvalidArgument: neither id nor name, or an id that is
   // not allowed; ResourceExhausted: too many jobs.
@@ -123,7 +127,8 @@ class Bindings {
     bool by_option = false;
     bool by_drop = false;
     bool had_client = false;
-    bool announced = false;  // a client's source stands in the log
+    bool announced = false;                                   // a client's source stands in the log
+    absl::btree_map<std::string, std::string> client_labels;  // at most kMaxClientLabels
     std::string drop_ended;
     absl::btree_map<uint64_t, Client> clients;
     int64_t world_size = 0;

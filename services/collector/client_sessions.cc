@@ -200,6 +200,13 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
     started.reference = claim.reference;
     started.labels = claim.labels;
     events.push_back(std::move(started));
+  } else if (!claimed.news.empty()) {
+    // Who made the job known (an option, a drop file, another rank) did not say them.
+    JobEvent labels;
+    labels.kind = JobEvent::Kind::kStarted;
+    labels.time_ns = hello.start_unix_ns();
+    labels.labels = claimed.news;
+    events.push_back(std::move(labels));
   }
   PITWALL_LOG(kInfo, "collector", "hello of rank ", hello.rank(), " of job ", Quote(claimed.job_id),
               ", pid ", peer.pid);

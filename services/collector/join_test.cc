@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 
 #include "services/base/strings.h"
 #include "services/collector/collector.h"
@@ -154,6 +155,37 @@ TEST_F(JoinTest, ARowIsNeverPromisedBeforeItWasSent) {
     ASSERT_GT(batches.size(), 2u);
     ExpectNothingLate(batches);
   }
+}
+
+// Who made the job known knew nothing of its labels: the clients say them, each once.
+TEST_F(JoinTest, LabelsOfClientsReachAJobThatIsKnownAlready) {
+  options_.jobs.push_back({"job-1", "bert", {}, {}, {}, ""});
+  Start();
+  Advance(kSecond);
+  std::vector<std::unique_ptr<TestClient>> clients;
+  const auto join = [&](int rank, std::string_view name, std::string_view value) {
+    auto hello = HelloOf(rank, clock_.WallNs());
+    auto* label = hello.mutable_hello()->add_labels();
+    label->set_name(std::string(name));
+    label->set_value(std::string(value));
+    clients.push_back(std::make_unique<TestClient>(options_.socket_path));
+    clients.back()->Send(hello);
+    clients.back()->ReadWelcome();
+  };
+  join(0, "config_hash", "7f3a");
+  join(1, "config_hash", "7f3a");
+  join(2, "team", "nlp");
+  join(3, "team", "vision");
+  Advance(kSecond);
+  collector_->Stop();
+  std::vector<std::string> said;
+  for (const ReadBatch& batch : Of(DecodeAll(appender_.records()), "job-1")) {
+    for (const JobEvent& event : batch.events) {
+      if (event.kind != JobEvent::Kind::kStarted) continue;
+      for (const Label& label : event.labels) said.push_back(Cat(label.name, "=", label.value));
+    }
+  }
+  EXPECT_THAT(said, testing::ElementsAre("config_hash=7f3a", "team=nlp", "team=vision"));
 }
 
 // A job that is let go and comes again is announced again, as another boot.

@@ -155,10 +155,52 @@ TEST(EarlierRuns, AFallOfTheStepBringsThemAgain) {
 
 // Steps that jump by a billion cost no billion evaluations, though a summary is there all the time.
 TEST(EarlierRuns, AJumpOfTheStepIsNotWalked) {
-  ShardForTest shard(kRules, {}, Runs("100", "40:2"));
-  Feed(&shard, 1, 2, 150, 1);
-  Feed(&shard, 3, 4, 150, 1, 1'000'000'000);
+  std::string points;
+  for (int64_t step = 0; step < 2'000'000; step += 100) CatTo(points, step, ":2 ");
+  ShardForTest shard(kRules, {}, Runs("100", points));
+  Feed(&shard, 1, 12, 150, 1);
+  Feed(&shard, 13, 14, 150, 1, 1'500'000);
   EXPECT_LT(shard.shard().counters().evaluations, 10'000U);
+  // On both sides of the jump they are there.
+  EXPECT_THAT(Issues(shard), Contains("found Differs a at step 100"));
+  Feed(&shard, 15, 30, 150, 1, 1'500'020);
+  EXPECT_THAT(Issues(shard), Contains("found Differs a at step 1500100"));
+}
+
+// Labels that name a run come when some rank says them, and end it when another comes; when they
+// are heard of changes nothing.
+TEST(EarlierRuns, CountForWhoHasTheLabels) {
+  RulesForTest::Files runs = Runs("100", "");
+  runs[0].text = "run: a\nmatch: {config: x}\nseries:\n- {name: 'power:median', value: 100}\n";
+  const auto started = [](ShardForTest* shard, std::string_view source, double at, double promise,
+                          std::vector<Label> labels) {
+    Batch batch;
+    batch.source = source;
+    JobEvent event;
+    event.time_ns = ShardForTest::At(at);
+    event.labels = std::move(labels);
+    batch.events.push_back(event);
+    shard->Feed(batch, promise);
+  };
+  std::vector<std::string> expected;
+  for (const bool node_first : {true, false}) {
+    ShardForTest shard(kRules, {}, runs);
+    started(&shard, "r0", 0, 1, {{"config", "x"}, {"team", "nlp"}});
+    Feed(&shard, 1, 20, 250, 1);
+    started(&shard, "r0", 20, 20, {{"team", "vision"}});  // config stays
+    Feed(&shard, 21, 30, 250, 1, 200);
+    if (node_first) Feed(&shard, 31, 60, 250, 1, 300);
+    started(&shard, "r0", 35, 40, {{"config", "y"}});
+    if (!node_first) Feed(&shard, 31, 60, 250, 1, 300);
+    started(&shard, "r0", 36, 60, {});
+    if (node_first) {
+      expected = Issues(shard);
+      // The first multiple of 15 s brings the constant.
+      EXPECT_THAT(expected, ElementsAre(HasSubstr("found Above a"), "resolved Above a at 36 s"));
+    } else {
+      EXPECT_EQ(Issues(shard), expected);
+    }
+  }
 }
 
 class Kept final : public RecordingObserver {

@@ -34,6 +34,9 @@ class RuleSetView {
   virtual std::vector<double> ParametersFor(size_t space, const JobIdentity& job) const = 0;
 };
 
+// Engine series stand beside those of collectors; no source id begins with '#'.
+inline constexpr std::string_view kOwnSource = "#pitwall";
+
 struct RecordPosition {
   int64_t offset = 0;
   int64_t append_time_ns = 0;
@@ -107,6 +110,7 @@ class Job {
   void ApplyBoot(const HappeningKey& key, Source* source, Outputs* out);
   void BeginAttempt(uint64_t number, int64_t at, const Source& first, Outputs* out);
   void EndSource(Source* source, int64_t at);
+  void MergeLabels(const std::vector<Label>& labels);
   void MarkStale(const Source& source, int64_t position);
   // `at`: event time of what may have moved the step watermark.
   void AdvanceSteps(SpaceRunner* space, int64_t at, Outputs* out);
@@ -120,10 +124,13 @@ class Job {
   void WriteOwnSeries(SpaceRunner* space, int64_t position, const Labels& labels, double value);
   // Summaries of finished jobs, and what is recorded for new ones (job_baselines.cc).
   std::vector<std::shared_ptr<const plan::Baseline>> FindBaselines() const;
-  void ChangeBaselines();
+  void TakeBaselines(std::vector<std::shared_ptr<const plan::Baseline>> found);
+  // Finds them anew; those that no longer count end after `at`, a time.
+  void ChangeBaselines(int64_t at);
   // What the summaries say of the steps after the space's watermark, up to `to`.
   void WriteBaselineSteps(SpaceRunner* space, int64_t to);
   void WriteBaselineValues(SpaceRunner* space, int64_t tick);
+  void WriteBaselineRow(SpaceRunner* space, int64_t position);
   void EndStepSeries(SpaceRunner* space, const Labels& labels);
   bool BaselinesHave(std::string_view metric) const;
   void ObserveRecordings();
@@ -176,8 +183,13 @@ class Job {
   // The engine's own series: labels -> value, repeated while they hold.
   absl::btree_map<Labels, double> own_series_;
   int64_t own_series_at_ = kMinPosition;  // where they were written last; none: the next tick
-  std::vector<std::shared_ptr<const plan::Baseline>> baselines_;  // found anew, never saved
-  std::vector<std::unique_ptr<RuleObserver>> observers_;          // one a space
+  // Summaries that count for the job: found anew, never saved. What they say of the whole run, as
+  // one row, and where it goes in each space.
+  std::vector<std::shared_ptr<const plan::Baseline>> baselines_;
+  Schema baseline_schema_;
+  std::vector<double> baseline_values_;
+  absl::btree_map<const SpaceRunner*, std::unique_ptr<BoundColumns>> baseline_columns_;
+  std::vector<std::unique_ptr<RuleObserver>> observers_;  // one a space
 };
 
 }  // namespace pitwall::engine

@@ -2,18 +2,12 @@
 // ticks in between.
 #include <algorithm>
 
-#include "rules/plan/baseline.h"
 #include "services/base/check.h"
 #include "services/base/strings.h"
 #include "services/engine/job.h"
 #include "services/model/value.h"
 
 namespace pitwall::engine {
-
-namespace {
-// Engine series stand beside those of collectors; no source id begins with '#'.
-constexpr std::string_view kOwnSource = "#pitwall";
-}  // namespace
 
 TickContext Job::ContextAt(int64_t position) const {
   return {.position = position, .time_ns = position, .step = kNoStep, .attempt = attempt_};
@@ -243,9 +237,9 @@ void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* ou
     case Happening::Kind::kJobStarted: {
       if (!event.name.empty()) identity_.name = event.name;
       if (!(event.reference == JobReference{})) identity_.reference = event.reference;
-      if (!event.labels.empty()) identity_.labels = event.labels;
+      MergeLabels(event.labels);
       SetParameters();
-      ChangeBaselines();
+      ChangeBaselines(key.position);
       break;
     }
     case Happening::Kind::kJobEnded:
@@ -260,6 +254,20 @@ void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* ou
       }
       break;
   }
+}
+
+// What one rank or node does not say another may have said; of what both say the newer counts.
+void Job::MergeLabels(const std::vector<Label>& labels) {
+  for (const Label& label : labels) {
+    const auto known = std::find_if(identity_.labels.begin(), identity_.labels.end(),
+                                    [&](const Label& other) { return other.name == label.name; });
+    if (known != identity_.labels.end()) {
+      known->value = label.value;
+    } else if (identity_.labels.size() < options_.max_labels_per_job) {
+      identity_.labels.push_back(label);
+    }
+  }
+  std::sort(identity_.labels.begin(), identity_.labels.end());
 }
 
 void Job::MarkStale(const Source& source, int64_t position) {
@@ -339,10 +347,7 @@ void Job::RepeatOwnSeries(int64_t upto) {
   for (; at <= upto; at += options_.own_series_repeat_ns) {
     own_series_at_ = at;
     for (const auto& [labels, value] : own_series_) WriteOwnSeries(time_.get(), at, labels, value);
-    for (const auto& run : baselines_) {
-      for (const auto& [labels, value] : run->values)
-        WriteOwnSeries(time_.get(), at, labels, value);
-    }
+    WriteBaselineRow(time_.get(), at);
   }
 }
 

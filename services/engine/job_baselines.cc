@@ -17,10 +17,25 @@ std::vector<std::shared_ptr<const plan::Baseline>> Job::FindBaselines() const {
                             Labels::FromPairs(identity_.labels));
 }
 
-void Job::ChangeBaselines() {
-  std::vector<plan::BaselinePtr> before = FindBaselines();
-  before.swap(baselines_);
-  if (before == baselines_ || watermark_ == kMinPosition) return;
+void Job::TakeBaselines(std::vector<plan::BaselinePtr> found) {
+  baselines_ = std::move(found);
+  baseline_columns_.clear();
+  baseline_schema_ = Schema();
+  baseline_values_.clear();
+  for (const plan::BaselinePtr& run : baselines_) {
+    for (const auto& [labels, value] : run->values) {
+      baseline_schema_.series.push_back({labels, SeriesKind::kGauge});
+      baseline_values_.push_back(value);
+    }
+  }
+}
+
+void Job::ChangeBaselines(int64_t at) {
+  std::vector<plan::BaselinePtr> found = FindBaselines();
+  if (found == baselines_) return;
+  const std::vector<plan::BaselinePtr> before = baselines_;
+  TakeBaselines(std::move(found));
+  if (watermark_ == kMinPosition) return;
   // Series of runs that no longer count end, as those of sources do.
   std::set<Labels> kept;
   std::set<std::pair<std::string_view, Labels>> kept_steps;
@@ -30,7 +45,7 @@ void Job::ChangeBaselines() {
       for (const Labels& labels : of_mode.series) kept_steps.insert({of_mode.mode, labels});
     }
   }
-  const int64_t next = std::max(watermark_, own_series_at_) + 1;
+  const int64_t next = std::max(at, own_series_at_) + 1;
   for (const plan::BaselinePtr& run : before) {
     for (const auto& [labels, value] : run->values) {
       if (kept.contains(labels)) continue;
@@ -52,9 +67,13 @@ void Job::EndStepSeries(SpaceRunner* space, const Labels& labels) {
 }
 
 void Job::WriteBaselineSteps(SpaceRunner* space, int64_t to) {
-  // Before the first step that is judged, as far back as any rule looks.
-  const int64_t from =
-      space->watermark == kMinPosition ? to - space->QuietHorizon() : space->watermark;
+  // Before the first step that is judged, as far back as any rule looks. Where the step jumps, as
+  // far as any rule looks from where it was and from where it is: points in between are compared
+  // with nothing, and each would be a tick.
+  const int64_t horizon = space->QuietHorizon();
+  const int64_t from = space->watermark == kMinPosition ? to - horizon : space->watermark;
+  const int64_t near_before = from + horizon;
+  const int64_t near_after = space->store()->OldestOpen().value_or(kMaxPosition) - horizon;
   for (const plan::BaselinePtr& run : baselines_) {
     const plan::Baseline::Steps* steps = run->StepsOf(space->clock().mode);
     if (steps == nullptr) continue;
@@ -62,7 +81,9 @@ void Job::WriteBaselineSteps(SpaceRunner* space, int64_t to) {
         std::partition_point(steps->points.begin(), steps->points.end(),
                              [from](const auto& p) { return StepPosition(p.step) <= from; });
     for (; point != steps->points.end() && StepPosition(point->step) <= to; ++point) {
-      WriteOwnSeries(space, StepPosition(point->step), steps->series[point->series], point->value);
+      const int64_t position = StepPosition(point->step);
+      if (position > near_before && position < near_after) continue;
+      WriteOwnSeries(space, position, steps->series[point->series], point->value);
     }
   }
 }
@@ -70,9 +91,17 @@ void Job::WriteBaselineSteps(SpaceRunner* space, int64_t to) {
 void Job::WriteBaselineValues(SpaceRunner* space, int64_t tick) {
   // Only where something else came, or steps without any sample would never be quiet.
   if (space->store()->OldestOpen().value_or(kMaxPosition) > tick) return;
-  for (const plan::BaselinePtr& run : baselines_) {
-    for (const auto& [labels, value] : run->values) WriteOwnSeries(space, tick, labels, value);
-  }
+  WriteBaselineRow(space, tick);
+}
+
+void Job::WriteBaselineRow(SpaceRunner* space, int64_t position) {
+  if (baseline_values_.empty()) return;
+  std::unique_ptr<BoundColumns>& columns = baseline_columns_[space];
+  if (columns == nullptr) columns = std::make_unique<BoundColumns>();
+  if (columns->generation != bindings_generation_) Bind(baseline_schema_, space, columns.get());
+  CountRefused(
+      space->store()->Append({position, kOwnSource, "", 0, 1}, columns->plan, baseline_values_),
+      baseline_values_.size());
 }
 
 bool Job::BaselinesHave(std::string_view metric) const {

@@ -22,7 +22,7 @@ void Job::BuildRunners() {
     }
   }
   SetParameters();
-  ChangeBaselines();
+  ChangeBaselines(watermark_);
   ObserveRecordings();
 }
 
@@ -88,7 +88,8 @@ void Job::SetRules(std::shared_ptr<const RuleSetView> rules, Outputs* out) {
   for (const auto& space : steps_) end(space.get(), step_context(*space));
   time_ = std::move(time);
   steps_ = std::move(steps);
-  ChangeBaselines();
+  ChangeBaselines(watermark_);
+  baseline_columns_.clear();      // of spaces that may be gone
   own_series_at_ = kMinPosition;  // another rule may want them
   SetParameters();
   ObserveRecordings();
@@ -114,7 +115,7 @@ void Job::Forget() {
   steps_.clear();
   incidents_.Clear();
   own_series_.clear();
-  baselines_.clear();
+  TakeBaselines({});
   observers_.clear();
   open_samples_ = 0;
 }
@@ -250,7 +251,7 @@ Status Job::Restore(BinaryReader& in) {
   }
   incidents_.Restore(in);
   SetParameters();
-  baselines_ = FindBaselines();
+  TakeBaselines(FindBaselines());
   ++bindings_generation_;
   return in.Finish("snapshot");
 }

@@ -21,6 +21,7 @@ struct EngineOptions {
   size_t max_schemas_per_source = 64;            // the least recently used one goes
   size_t max_waiting_batches_per_source = 256;   // whose schema is not known yet
   size_t max_ended_boots_per_source = 4;         // whose sequence numbers are remembered
+  size_t max_labels_per_job = 64;                // further ones of later hellos are left out
   size_t max_step_times = 65'536;                // steps whose event time is remembered
   // Issues that incidents know, open ones and those that ended just now. Beyond it a new issue is
   // an incident of its own, without a root cause, and counted. A few MB; a thousand nodes with four

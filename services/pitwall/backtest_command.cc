@@ -107,6 +107,8 @@ StatusOr<std::vector<IssueEvent>> Replay(const Flags& flags, BacktestRange* rang
   if (range->start > range->end) return InvalidArgument("--start lies after --end");
   if (format == "log" && flags.Has("evaluation-interval") && !flags.Has("rules"))
     return InvalidArgument("--evaluation-interval is for --rules: the log's own sets have theirs");
+  if (format == "log" && flags.Has("baseline") && !flags.Has("rules"))
+    return InvalidArgument("--baseline is for --rules: the log's own sets have theirs");
   ReadInput read = ReadOpenMetrics;
   if (format == "smdebug") read = ReadDebuggerOutput;
   if (format == "chrome-trace") read = ReadChromeTraces;

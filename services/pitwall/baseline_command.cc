@@ -21,7 +21,7 @@ std::vector<FlagSpec> BaselineFlags() {
       {"match", Kind::kMany, "LABEL=GLOB",
        "which jobs it is for: `job`, or labels of the job (default: the job's name, and the same "
        "config_hash)"},
-      {"max-bytes", Kind::kOne, "N", "thins points until it is no longer (131072)"},
+      {"max-bytes", Kind::kOne, "N", "thins points until it is no longer (65536)"},
   };
   for (const FlagSpec& spec : BacktestFlags()) {
     const std::string_view name = spec.name;
@@ -56,6 +56,9 @@ StatusOr<int> WriteBaseline(const Flags& flags) {
       return InvalidArgument(Cat("--max-bytes ", *text, ": expected a number greater than 0"));
     options.max_bytes = static_cast<size_t>(*bytes);
   }
+  if (options.match.empty() && flags.One("format").value_or("log") != "log")
+    return InvalidArgument(
+        "--match LABEL=GLOB is needed: files do not say what later jobs are called");
   BacktestRange range;
   tools::Summary summary(flags.One("job").value_or(""));
   RETURN_IF_ERROR(Replay(flags, &range, &summary).status());

@@ -38,6 +38,8 @@ StatusOr<std::vector<std::string>> ListBaselines(const std::vector<std::string>&
       if (entry->path().extension() == kSuffix) files.push_back(entry->path().string());
     }
     if (error) return Internal(Cat(path, ": ", error.message()));
+    if (files.size() == begin)
+      PITWALL_LOG(kWarning, "rules", path, " has no summaries (*.yaml) of finished jobs yet");
     std::sort(files.begin() + static_cast<std::ptrdiff_t>(begin), files.end());
   }
   return files;

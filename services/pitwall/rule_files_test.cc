@@ -53,9 +53,9 @@ TEST(RuleFiles, OfAFolderTheNewestRunsOfEachJobAreTaken) {
   };
   for (int i = 0; i < 8; ++i) {
     write(Cat("a-", i, ".yaml"),
-          Cat("run: a-", i, "\nended: ", i == 0 ? 99 : i, "\nmatch: {job: a}\n"));
+          Cat("run: a-", i, "\nended: ", i == 0 ? 99 : i, "\nmatch: {job: a}\nseries: []\n"));
   }
-  write("b.yaml", "run: b\nended: 1\nmatch: {job: b}\n");
+  write("b.yaml", "run: b\nended: 1\nmatch: {job: b}\nseries: []\n");
   write("notes.txt", "no summary");
   const auto rules = ReadRuleSet({.baselines = {folder}}, plan::kDefaultInterval);
   std::filesystem::remove_all(folder);

@@ -39,15 +39,28 @@ std::vector<double> CompiledRules::ParametersFor(size_t space,
                              Labels::FromPairs(job.labels));
 }
 
+// What a record that is too long is made of.
+static std::string SizesOf(const codec::RuleSet& rules) {
+  size_t files = 0;
+  size_t baselines = 0;
+  for (const codec::RuleFile& file : rules.files) files += file.content.size();
+  for (const codec::RuleFile& file : rules.baselines) baselines += file.content.size();
+  return Cat("rule set with ", rules.files.size(), " rule files of ",
+             FormatBytes(static_cast<double>(files)), " and ", rules.baselines.size(),
+             " summaries of finished jobs of ", FormatBytes(static_cast<double>(baselines)),
+             " (`pitwall baseline --max-bytes` makes smaller ones)");
+}
+
 StatusOr<std::string> RuleSets::Publish(const codec::RuleSet& rules) {
   ASSIGN_OR_RETURN(std::shared_ptr<const CompiledRules> compiled, CompiledRules::Accept(rules));
   const std::string hash = codec::RuleSetHash(rules);
   if (!Find(hash).ok()) {
     ASSIGN_OR_RETURN(const std::unique_ptr<Appender> appender, log_->OpenAppender());
-    RETURN_IF_ERROR(appender->Append({{.topic = std::string(kRulesTopic),
-                                       .partition = 0,
-                                       .key = hash,
-                                       .value = codec::EncodeRuleSet(rules)}}));
+    RETURN_IF_ERROR(Annotate(appender->Append({{.topic = std::string(kRulesTopic),
+                                                .partition = 0,
+                                                .key = hash,
+                                                .value = codec::EncodeRuleSet(rules)}}),
+                             SizesOf(rules)));
   }
   Keep(hash, compiled);
   MutexLock lock(&mutex_);

@@ -1,6 +1,7 @@
 #include "services/tools/summary.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/strings/str_format.h"
 #include "services/base/clock.h"
@@ -36,7 +37,7 @@ std::string_view NameOf(const Labels& labels) {
 
 void Summary::Recorded(const engine::JobIdentity& job, const ClockSpec& clock,
                        const engine::TickContext& at, const Labels& labels, double value) {
-  if (!StartsWith(labels.Name(), kSummaryPrefix)) return;
+  if (!StartsWith(labels.Name(), kSummaryPrefix) || NameOf(labels).empty()) return;
   if (!job_.empty() && job.id != job_) return;
   if (!id_.empty() && job.id != id_) {
     other_ = job.id;
@@ -54,14 +55,17 @@ void Summary::Recorded(const engine::JobIdentity& job, const ClockSpec& clock,
   points_ += steps_[{clock.mode, labels}].insert_or_assign(at.step, value).second;
 }
 
-std::string Summary::Body(size_t stride) const {
+std::string Summary::Body(size_t most) const {
   std::string out;
   for (const auto& [labels, value] : values_) {
+    if (!std::isfinite(value)) continue;  // nothing can be compared with it
     CatTo(out, "- {name: ", Quote(NameOf(labels)), ", labels: ", LabelsText(labels, ""),
           ", value: ", Number(value), "}\n");
   }
   for (const auto& [key, points] : steps_) {
     const auto& [mode, labels] = key;
+    size_t stride = 1;
+    while ((points.size() + stride - 1) / stride > most) stride *= 2;
     CatTo(out, "- {name: ", Quote(NameOf(labels)), ", mode: ", Quote(mode),
           ", labels: ", LabelsText(labels, mode), ", points: \"");
     size_t i = 0;
@@ -103,10 +107,10 @@ StatusOr<std::string> Summary::Text(const SummaryOptions& options) const {
   size_t longest = 1;
   for (const auto& [key, points] : steps_) longest = std::max(longest, points.size());
   const size_t limit = std::min(options.max_bytes, yaml::kMaxFileBytes);
-  for (size_t stride = 1;; stride *= 2) {
-    std::string text = Cat(head, Body(stride));
+  for (size_t most = longest;; most = (most + 1) / 2) {
+    std::string text = Cat(head, Body(most));
     if (text.size() <= limit) return text;
-    if (stride >= longest) {
+    if (most == 1) {
       return ResourceExhausted(Cat("job ", Quote(id_), ": ", steps_.size() + values_.size(),
                                    " series take ", text.size(),
                                    " bytes with one point each, more than ", limit));

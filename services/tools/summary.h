@@ -26,8 +26,9 @@ inline constexpr size_t kMaxSummaryPoints = 8'000'000;
 struct SummaryOptions {
   std::string run;                                         // "": the job's id
   std::vector<std::pair<std::string, std::string>> match;  // empty: the job's name, and config_hash
-  // Of each series every 2nd, 4th, 8th … point is kept until the text is no longer than this.
-  size_t max_bytes = size_t{128} << 10;
+  // Of the series with the most points every 2nd, 4th, 8th … is kept until the text is no longer
+  // than this.
+  size_t max_bytes = size_t{64} << 10;
 };
 
 class Summary final : public engine::RecordingObserver {
@@ -45,7 +46,8 @@ class Summary final : public engine::RecordingObserver {
  private:
   using Points = std::map<int64_t, double>;  // by step
 
-  std::string Body(size_t stride) const;
+  // With no more than `most` points a series.
+  std::string Body(size_t most) const;
 
   const std::string job_;
   std::string id_, other_, name_;  // other_: a second job that recorded something

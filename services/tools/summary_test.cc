@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "rules/plan/baseline.h"
 #include "services/base/strings.h"
 
@@ -50,6 +52,8 @@ TEST(Summary, WritesWhatLaterJobsRead) {
          7);
   record(kTime, Labels({{kMetricName, "summary:power"}, {"node", "a\"b"}}), AtTime(2'500'000'000),
          8);
+  record(kTrain, Labels({{kMetricName, "summary:run:infinite"}}), AtStep(11), INFINITY);
+  record(kTrain, Labels({{kMetricName, "summary:"}}), AtStep(11), 1);
   record(kTime, Labels({{kMetricName, "other"}}), AtTime(9'000'000'000), 8);
   const auto text = summary.Text({});
   ASSERT_TRUE(text.ok()) << text.status();
@@ -83,6 +87,14 @@ TEST(Summary, IsThinnedUntilItFits) {
   ASSERT_TRUE(thin.ok());
   EXPECT_LE(thin->size(), 4096U);
   EXPECT_THAT(*thin, HasSubstr("points: \"0:0 32:32 64:64 "));
+  // Who has few points keeps them.
+  for (const int step : {7, 5007})
+    summary.Recorded(Job("j"), kTrain, AtStep(step),
+                     Labels({{kMetricName, "summary:rare"}, {"mode", "train"}}), 1);
+  const auto both = summary.Text({.max_bytes = 4096});
+  ASSERT_TRUE(both.ok());
+  EXPECT_THAT(*both, HasSubstr("points: \"7:1 5007:1\""));
+  EXPECT_THAT(*both, HasSubstr("points: \"0:0 32:32 "));
   const auto never = summary.Text({.max_bytes = 100});
   EXPECT_TRUE(absl::IsResourceExhausted(never.status())) << never.status();
 }

@@ -38,7 +38,7 @@ class AcrossRuns(PageTest):
               "resnet-same.csv": log(0.201, lambda step: 2.01 - step / 700)}
 
     def test_1_a_finished_run_is_summarised(self):
-        self.run_command("mkdir")
+        self.run_command("mkdir runs")
         self.run_command("pitwall baseline --format csv")
         with open(os.path.join(self.work, "runs", "monday.yaml"), encoding="utf-8") as file:
             summary = file.read()
@@ -49,7 +49,7 @@ class AcrossRuns(PageTest):
         self.assertRegex(summary, r'name: "train_loss", mode: "train", labels: {}, points: "10:[0-9.]+ .* 500:1\.29928')
 
     def backtest(self, name):
-        command = self.command("pitwall backtest").replace("resnet-tuesday.csv", name).split()
+        command = self.command("pitwall backtest --format csv").replace("resnet-tuesday.csv", name).split()
         done = subprocess.run([self.BINARY] + command[1:], cwd=self.work, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         return [(e["data"]["step"], e["data"]["alert"]) for e in map(json.loads, done.stdout.splitlines())
@@ -64,7 +64,14 @@ class AcrossRuns(PageTest):
         self.assertEqual(found, {})
         self.assertEqual(self.backtest("resnet-same.csv"), [])
 
-    def test_3_live(self):
+    def test_3_rules_of_ones_own(self):
+        self.run_command("mkdir own-runs")
+        self.run_command("pitwall baseline --rules kept.yaml")
+        events = [json.loads(line)["data"] for line in self.run_command("pitwall backtest --rules own.yaml").splitlines()]
+        # 1.7 from step 400 on. Monday's worst loss of the 20 steps up to k is 2 - (k - 19) / 700: 1.3 times that is below 1.7 from 504 on.
+        self.assertEqual([(e["alert"], e["step"]) for e in events], [("LossFarAboveEarlierRuns", 510)])
+
+    def test_4_live(self):
         runs = os.path.join(self.work, "live-runs")
         os.mkdir(runs)
         socket, data = os.path.join(self.work, "c.sock"), os.path.join(self.work, "data")

@@ -150,6 +150,8 @@ class IdentityTest(unittest.TestCase):
         self.assertRegex(first, "^[0-9a-f]{12}$")
         self.assertEqual(first, config_hash({"model": {"a": None, "b": 1}, "layers": [1, 2], "lr": 0.1}))
         self.assertNotEqual(first, config_hash({"model": {"a": None, "b": 1}, "layers": [1, 2], "lr": 0.2}))
+        self.assertEqual(config_hash({"tags": {"a", "b"}, "data": object()}), config_hash({"tags": {"b", "a"}, "data": object()}))
+        self.assertNotEqual(config_hash({1: None, "1": 2}), config_hash({"1": None, 1: 2}))
         self.assertEqual(config_hash({"dtype": complex(1, 2), 3: "\udcff"}), config_hash({3: "\udcff", "dtype": complex(1, 2)}))
 
     def test_nonsense_is_ignored(self):

@@ -45,7 +45,10 @@ def init(job=None, *, job_id=None, rank=None, local_rank=None, world_size=None, 
     """
     try:
         if config is not None:
-            labels = dict(labels or {}, config_hash=config_hash(config))
+            try:
+                labels = dict(labels or {}, config_hash=config_hash(config))
+            except Exception:
+                swallow("the hash of config")
         _lifecycle.begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, queue, step_lag)
     except Exception:
         swallow("init")

@@ -3,6 +3,7 @@ import hashlib
 import json
 import os
 import platform as _platform
+import re
 import sys
 from typing import NamedTuple, Optional, Tuple
 
@@ -76,14 +77,18 @@ def _job_reference(env):
 
 
 def config_hash(config):
-    """12 hex digits, the same for equal configurations in every process: dicts whatever their order, tuples as lists,
-    whatever else JSON has not as its repr()."""
+    """12 hex digits, the same for equal configurations in every process: dicts and sets whatever their order, tuples as
+    lists, whatever else JSON has not as its repr() without addresses."""
     def plain(value, depth=0):
         if isinstance(value, dict) and depth < 32:
-            return sorted([str(key), plain(item, depth + 1)] for key, item in value.items())
+            return sorted(([repr(key), plain(item, depth + 1)] for key, item in value.items()), key=lambda pair: pair[0])
+        if isinstance(value, (set, frozenset)) and depth < 32:
+            return sorted((plain(item, depth + 1) for item in value), key=repr)
         if isinstance(value, (list, tuple)) and depth < 32:
             return [plain(item, depth + 1) for item in value]
-        return value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        return re.sub(" at 0x[0-9a-fA-F]+", "", repr(value))
 
     text = json.dumps(plain(config), separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:12]
