@@ -225,10 +225,10 @@ void PaneArchive::DropStrips(Block* block, Part part, Family family) {
 void PaneArchive::Trim(int64_t all, int64_t times, const std::vector<Family>& families,
                        const std::vector<int64_t>& partials) {
   while (!blocks_.empty() && (first_ + 1) * kBlock <= all) PopFront();
+  const int64_t end = first_ + static_cast<int64_t>(blocks_.size());
   // One block at a time leaves the reach of each kind; those before it have nothing left.
   const auto drop = [&](int64_t before, Part part, Family family) {
-    for (int64_t number = FloorDiv(before, kBlock) - 1; number >= first_; --number) {
-      if (number - first_ >= static_cast<int64_t>(blocks_.size())) continue;
+    for (int64_t number = std::min(FloorDiv(before, kBlock), end) - 1; number >= first_; --number) {
       Block& block = blocks_[static_cast<size_t>(number - first_)];
       const size_t strips = block.strips.size();
       DropStrips(&block, part, family);
