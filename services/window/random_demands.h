@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "services/model/demand.h"
+#include "services/window/store_for_test.h"
 
 namespace pitwall::window {
 
-inline constexpr int64_t kSecond = 1'000'000'000;
 inline constexpr int64_t kMilli = 1'000'000;
 using Random = std::mt19937_64;
 
