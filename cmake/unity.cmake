@@ -1,0 +1,27 @@
+# pitwall_unity(<target>): with PITWALL_UNITY, compiles several sources of the target as one. Most of a compilation is parsing the same
+# headers and instantiating the same templates: a build under a sanitizer takes about half as long. The other presets compile file by file,
+# which is how an include that a file lacks is found. Which files go together: unity.py.
+option(PITWALL_UNITY "Compile several sources of a module as one" OFF)
+if(PITWALL_UNITY)
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  # Neither means a fault here: a local name like that of another file, and an unnamed namespace in what seems to be an included file.
+  list(APPEND PITWALL_WARNINGS -Wno-shadow)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    list(APPEND PITWALL_WARNINGS -Wno-subobject-linkage)
+  endif()
+endif()
+
+function(pitwall_unity target)
+  if(NOT PITWALL_UNITY)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  get_target_property(folder ${target} SOURCE_DIR)
+  list(FILTER sources INCLUDE REGEX "\\.cc$")
+  execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/unity.py ${sources} WORKING_DIRECTORY ${folder}
+                  OUTPUT_VARIABLE groups COMMAND_ERROR_IS_FATAL ANY)
+  foreach(source group IN ZIP_LISTS sources groups)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${target}_${group})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""unity.py FILE…: which sources of one target may be compiled as one (cmake/unity.cmake).
+
+Prints a number per file, in the order given: files with one number share a compilation. Two files that define a name alike, each in
+its own unnamed namespace, never share one. Counts on the format of .clang-format: what a namespace holds begins in column 0.
+"""
+import re
+import sys
+
+# More files save little more parsing, and the last compilation would run alone on one core.
+MOST_FILES = 6
+
+DEFINITIONS = [re.compile(pattern) for pattern in (
+    r"(?:template <.*> )?(?:struct|class|enum class|enum|union) (\w+)\b(?!;)",
+    r"(?:inline |static )*(?:constexpr|const|constinit|thread_local)\b[^=({]*?(\w+)(?:\[\w*\])? ?(?:=|\{|;|$)",
+    r"(?!using |namespace |return )\w[^({=]*[ *&](\w+)\(",
+)]
+ALIAS = re.compile(r"(?:using|namespace) (\w+) = ")
+
+
+def names_of(path):
+    """Name -> what it says, where the same text twice does no harm (an alias), else the file."""
+    names = {}
+    with open(path, encoding="utf-8") as source:
+        for line in source:
+            if alias := ALIAS.match(line):
+                names[alias[1]] = line
+            for definition in DEFINITIONS:
+                if found := definition.match(line):
+                    names[found[1]] = path
+    return names
+
+
+def group(paths):
+    """First fit, over the files as they stand in the target."""
+    groups, numbers = [], []
+    for path in paths:
+        names = names_of(path)
+        for number, (files, taken) in enumerate(groups):
+            if files < MOST_FILES and all(taken.get(name, says) == says for name, says in names.items()):
+                groups[number] = (files + 1, taken | names)
+                break
+        else:
+            number = len(groups)
+            groups.append((1, names))
+        numbers.append(number)
+    return numbers
+
+
+if __name__ == "__main__":
+    print(";".join(map(str, group(sys.argv[1:]))), end="")
