@@ -16,6 +16,9 @@ namespace pitwall::collector {
 
 namespace {
 
+// The kernel writes as many as there are when it is asked, whatever room it was told of, and a
+// driver that is set up anew may have more than a moment ago: so there is always room for this
+// many.
 constexpr uint32_t kMaxCounters = 1u << 16;
 
 class Socket {
@@ -67,11 +70,11 @@ StatusOr<std::vector<DriverCounter>> EthtoolCounters::Read(const std::string& de
   const uint32_t count = sets.head()->sset_mask == 0 ? 0 : sets.head()->data[0];
   if (count == 0) return Unimplemented(Cat(device, ": counts nothing"));
   if (count > kMaxCounters) return Internal(Cat("ethtool ", device, ": ", count, " counters"));
-  WithArray<ethtool_gstrings> names(ETHTOOL_GSTRINGS, size_t{count} * ETH_GSTRING_LEN);
+  WithArray<ethtool_gstrings> names(ETHTOOL_GSTRINGS, size_t{kMaxCounters} * ETH_GSTRING_LEN);
   names.head()->string_set = ETH_SS_STATS;
   names.head()->len = count;
   RETURN_IF_ERROR(socket.Ask(device, names.head()));
-  WithArray<ethtool_stats> values(ETHTOOL_GSTATS, size_t{count} * sizeof(uint64_t));
+  WithArray<ethtool_stats> values(ETHTOOL_GSTATS, size_t{kMaxCounters} * sizeof(uint64_t));
   values.head()->n_stats = count;
   RETURN_IF_ERROR(socket.Ask(device, values.head()));
   // Another number by now: the driver was set up anew between the questions.

@@ -175,7 +175,8 @@ void Sampler::AddTarget(const BoundJob& job, bool is_node) {
   }
 }
 
-// Says what job this is. Said again, it replaces what was said before.
+// Says what job this is. Said again, name and reference replace what was said before; labels are
+// added to what others said.
 void Sampler::Introduce(Target& target, const BoundJob& job) {
   JobEvent started;
   started.kind = JobEvent::Kind::kStarted;
