@@ -72,7 +72,8 @@ void HistoryWait::Restore(BinaryReader& in) {
 
 History::History(const plan::Space& space, const plan::Rule& rule) {
   if (rule.kind == plan::RuleKind::kAlert && rule.expr != plan::kNoNode)
-    root_ = Find(space, rule, rule.expr);
+    root_ = Find(space, rule.expr, /*finding=*/true);
+  begins_with_attempt_ = begins_with_attempt_ && root_ != kNone;
 }
 
 uint32_t History::Add(Condition condition) {
@@ -80,11 +81,11 @@ uint32_t History::Add(Condition condition) {
   return static_cast<uint32_t>(conditions_.size() - 1);
 }
 
-uint32_t History::Find(const plan::Space& space, const plan::Rule& rule, plan::NodeId id) {
+uint32_t History::Find(const plan::Space& space, plan::NodeId id, bool finding) {
   const plan::Node& node = space.nodes[id.index()];
   if (node.type != plan::ValueType::kVector || node.kind == plan::NodeKind::kDemand) return kNone;
   if (node.kind == plan::NodeKind::kBinary && plan::IsComparison(node.binary) &&
-      !node.return_bool && node.inputs[0] != rule.subject) {
+      !node.return_bool && !finding) {
     using enum plan::BinaryOp;
     const bool above = node.binary == kGt || node.binary == kGe;
     const bool below = node.binary == kLt || node.binary == kLe;
@@ -106,8 +107,10 @@ uint32_t History::Find(const plan::Space& space, const plan::Rule& rule, plan::N
   const bool is_or = node.kind == plan::NodeKind::kSetOp && node.set == plan::SetOp::kOr;
   if (is_or) condition.kind = Condition::Kind::kAll;
   const bool is_unless = node.kind == plan::NodeKind::kSetOp && node.set == plan::SetOp::kUnless;
+  // What stands to the right of a set operator says when the left side counts.
+  const bool left_only = node.kind == plan::NodeKind::kSetOp && !is_or;
   for (size_t i = 0; i < (is_unless ? 1 : node.inputs.size()); ++i) {
-    const uint32_t part = Find(space, rule, node.inputs[i]);
+    const uint32_t part = Find(space, node.inputs[i], finding && (i == 0 || !left_only));
     if (part != kNone) {
       condition.parts.push_back(part);
     } else if (is_or) {

@@ -7,8 +7,9 @@
 //   … and on () time() - min(ts_of_first_over_time(x[attempt])) > $grace_seconds      such an age
 //
 // on either side of an `and`, also below functions, aggregations and arithmetic; of an `or` both
-// sides must wait, of an `unless` the left one. The comparison that the rule is about (its subject)
-// is no such condition. Conditions inside of subqueries are not seen.
+// sides must wait, of an `unless` the left one. The comparison that the rule is about is no such
+// condition: of each side of an `or`, and below aggregations and functions, the leftmost one that
+// no `and` or `unless` stands before. Conditions inside of subqueries are not seen.
 #pragma once
 
 #include <cstdint>
@@ -59,8 +60,8 @@ class History {
     std::vector<uint32_t> parts;
   };
 
-  // Index of the condition of this expression, or kNone.
-  uint32_t Find(const plan::Space& space, const plan::Rule& rule, plan::NodeId id);
+  // Index of the condition of this expression, or kNone. `finding`: it is what the rule is about.
+  uint32_t Find(const plan::Space& space, plan::NodeId id, bool finding);
   uint32_t Add(Condition condition);
   HistoryWait Judge(uint32_t condition, eval::Evaluator* evaluator, int64_t position) const;
 

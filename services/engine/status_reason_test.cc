@@ -146,7 +146,10 @@ TEST(StatusReasonTest, WhatIsNoMinimumHistory) {
        {"m > 5 and count_over_time(m[attempt]) > 100 or m < 0", "count_over_time(m[attempt]) > 100",
         "m > 5 unless count_over_time(m[attempt]) > 100",
         "m > 5 and count(count_over_time(m[attempt]) > 100 or m) > 0",
-        "m + (count_over_time(m[attempt]) > bool 100) > 5"}) {
+        "m + (count_over_time(m[attempt]) > bool 100) > 5",
+        "count_over_time(m[1h]) >= 20 or count_over_time(m[30m]) >= 18",
+        "max by (gpu) (count_over_time(m[1h]) > 20)",
+        "sum(time() - ts_of_first_over_time(m[attempt]) > 86400)"}) {
     ShardForTest shard(Rules("interval: 1s", Cat("  - {alert: High, expr: '", expression, "'}\n")));
     for (int t = 1; t <= 5; ++t) Feed(&shard, t, {{"0", 1}});
     EXPECT_THAT(shard.Events(), ElementsAre("status NoIssuesFound High ")) << expression;
