@@ -73,7 +73,8 @@ void Job::WriteBaselineSteps(SpaceRunner* space, int64_t to) {
   const int64_t horizon = space->QuietHorizon();
   const int64_t from = space->watermark == kMinPosition ? to - horizon : space->watermark;
   const int64_t near_before = from + horizon;
-  const int64_t near_after = space->store()->OldestOpen().value_or(kMaxPosition) - horizon;
+  const int64_t near_after =
+      StepPosition(space->step_times().FirstAfter(near_before / kStepUnit)) - horizon;
   for (const plan::BaselinePtr& run : baselines_) {
     const plan::Baseline::Steps* steps = run->StepsOf(space->clock().mode);
     if (steps == nullptr) continue;

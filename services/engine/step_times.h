@@ -24,6 +24,11 @@ class StepTimes {
     if (it == times_.begin()) return it == times_.end() ? 0 : it->second;
     return std::prev(it)->second;
   }
+  // The first step known after that one; kMaxStep + 1 when none is.
+  int64_t FirstAfter(int64_t step) const {
+    const auto it = times_.upper_bound(step);
+    return it == times_.end() ? kMaxStep + 1 : it->first;
+  }
   void Clear() { times_.clear(); }
   void Save(BinaryWriter& out) const {
     out.U64(times_.size());
