@@ -18,6 +18,10 @@ function(pitwall_unity target)
   get_target_property(sources ${target} SOURCES)
   get_target_property(folder ${target} SOURCE_DIR)
   list(FILTER sources INCLUDE REGEX "\\.cc$")
+  set(absolute ${sources})
+  list(TRANSFORM absolute PREPEND ${folder}/ REGEX "^[^/]")
+  # A new name in a file may clash with one of its group.
+  set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${absolute})
   execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/unity.py ${sources} WORKING_DIRECTORY ${folder}
                   OUTPUT_VARIABLE groups COMMAND_ERROR_IS_FATAL ANY)
   foreach(source group IN ZIP_LISTS sources groups)
