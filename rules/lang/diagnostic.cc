@@ -78,6 +78,13 @@ void Diagnostics::Add(Severity severity, const yaml::FileTextPtr& file, Position
   list_.push_back(std::move(diagnostic));
 }
 
+void Diagnostics::Error(std::string_view file, std::string_view message) {
+  Diagnostic diagnostic;
+  diagnostic.file = file;
+  diagnostic.message = message;
+  list_.push_back(std::move(diagnostic));
+}
+
 void Diagnostics::Append(Diagnostics other) {
   for (Diagnostic& diagnostic : other.list_) list_.push_back(std::move(diagnostic));
 }

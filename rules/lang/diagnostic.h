@@ -46,6 +46,8 @@ class Diagnostics {
   void Error(const Source& source, Span span, std::string_view message) {
     Add(Severity::kError, source, span, message);
   }
+  // Of the file as a whole.
+  void Error(std::string_view file, std::string_view message);
   void Append(Diagnostics other);
 
   const std::vector<Diagnostic>& list() const { return list_; }

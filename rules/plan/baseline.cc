@@ -65,9 +65,9 @@ class Reader {
       if (!series->IsSequence())
         map.Add(series->position(), Cat("\"series\": expected a list, found ", series->KindName()));
       for (const yaml::Node& node : series->items()) ReadSeries(node);
-    }
-    if (map.Get("series") == nullptr)
+    } else {
       map.Add(map.KeyPosition("series"), "a summary needs \"series\"");
+    }
     map.Finish();
     for (Baseline::Steps& steps : out_.steps) {
       std::sort(steps.points.begin(), steps.points.end(), [](const auto& a, const auto& b) {
@@ -154,10 +154,7 @@ BaselinePtr ParseBaseline(std::string_view file_name, std::string_view text,
   auto baseline = std::make_shared<Baseline>();
   const StatusOr<yaml::Node> root = yaml::ParseYaml(file_name, text);
   if (!root.ok()) {
-    lang::Diagnostic diagnostic;
-    diagnostic.file = file_name;
-    diagnostic.message = std::string(ToStd(root.status().message()));
-    diagnostics->Add(std::move(diagnostic));
+    diagnostics->Error(file_name, ToStd(root.status().message()));
     return baseline;
   }
   std::vector<Problem> problems;

@@ -40,21 +40,18 @@ std::vector<BaselinePtr> ParseBaselines(const std::vector<RuleSetFile>& files,
                                         lang::Diagnostics* diagnostics) {
   std::vector<BaselinePtr> baselines;
   std::map<std::string_view, std::string_view> file_of;  // run -> file
-  const auto problem = [&](const std::string& file, std::string what) {
-    lang::Diagnostic diagnostic;
-    diagnostic.file = file;
-    diagnostic.message = std::move(what);
-    diagnostics->Add(std::move(diagnostic));
-  };
   for (const RuleSetFile& file : files) {
     if (baselines.size() == kMaxBaselines) {
-      problem(file.name, Cat("more than ", kMaxBaselines, " summaries of finished jobs"));
+      diagnostics->Error(file.name,
+                         Cat("more than ", kMaxBaselines, " summaries of finished jobs"));
       break;
     }
     baselines.push_back(ParseBaseline(file.name, file.text, diagnostics));
     const auto [other, fresh] = file_of.try_emplace(baselines.back()->run, file.name);
-    if (!fresh)
-      problem(file.name, Cat("run ", Quote(other->first), " stands in ", other->second, ", too"));
+    if (!fresh) {
+      diagnostics->Error(file.name,
+                         Cat("run ", Quote(other->first), " stands in ", other->second, ", too"));
+    }
   }
   return baselines;
 }

@@ -45,10 +45,7 @@ std::shared_ptr<const Overrides> Overrides::Parse(std::string_view file_name, st
   auto overrides = std::make_shared<Overrides>();
   const StatusOr<yaml::Node> root = yaml::ParseYaml(file_name, text);
   if (!root.ok()) {
-    lang::Diagnostic diagnostic;
-    diagnostic.file = file_name;
-    diagnostic.message = std::string(ToStd(root.status().message()));
-    diagnostics->Add(std::move(diagnostic));
+    diagnostics->Error(file_name, ToStd(root.status().message()));
     return overrides;
   }
   const KnownParameters known(program);
