@@ -1,9 +1,12 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <limits>
 
 #include "services/base/binary.h"
+#include "services/base/files.h"
 #include "services/base/glob.h"
 #include "services/base/stable_hash.h"
 #include "services/base/status.h"
@@ -133,6 +136,21 @@ TEST(Glob, Matches) {
   // No exponential search.
   EXPECT_FALSE(GlobMatches("*a*a*a*a*a*a*a*a*a*a*b", std::string(10'000, 'a')));
   EXPECT_FALSE(GlobMatches(std::string(64, '*') + "b", std::string(10'000, 'a')));
+}
+
+TEST(Files, AreReplacedAsAWhole) {
+  const std::string path = Cat(testing::TempDir(), "/pitwall-files-", ::getpid());
+  ASSERT_TRUE(WriteFile(path, "one").ok());
+  ASSERT_TRUE(WriteFile(path, "two\n").ok());
+  EXPECT_EQ(*ReadFile(path), "two\n");
+  EXPECT_TRUE(absl::IsNotFound(ReadFile(path + ".new").status()));
+  // A full disk: the old one stays.
+  ASSERT_EQ(::symlink("/dev/full", (path + ".new").c_str()), 0);
+  const Status full = WriteFile(path, "three");
+  EXPECT_THAT(std::string(full.message()), testing::HasSubstr(path));
+  EXPECT_EQ(*ReadFile(path), "two\n");
+  EXPECT_TRUE(absl::IsNotFound(WriteFile("/no/such/folder/x", "")));
+  ::unlink(path.c_str());
 }
 
 }  // namespace

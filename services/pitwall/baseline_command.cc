@@ -1,8 +1,7 @@
 // `pitwall baseline`: the summary of a finished job, against which later ones are judged.
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 
+#include "services/base/files.h"
 #include "services/base/strings.h"
 #include "services/pitwall/backtest_formats.h"
 #include "services/pitwall/commands.h"
@@ -68,10 +67,8 @@ StatusOr<int> WriteBaseline(const Flags& flags) {
     std::fputs(text.c_str(), stdout);
     return kFine;
   }
-  std::FILE* const file = std::fopen(path->c_str(), "wb");
-  bool written = file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-  if (file != nullptr) written = std::fclose(file) == 0 && written;
-  if (!written) return InvalidArgument(Cat(*path, ": ", std::strerror(errno)));
+  // A service may read the folder at any time.
+  RETURN_IF_ERROR(WriteFile(*path, text));
   return kFine;
 }
 
