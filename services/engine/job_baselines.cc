@@ -110,10 +110,6 @@ bool Job::BaselinesHave(std::string_view metric) const {
                      [metric](const plan::BaselinePtr& run) { return run->Has(metric); });
 }
 
-void SpaceRecordings::Recorded(const Labels& labels, int64_t /*position*/, double value) {
-  if (!IsStale(value)) to_->Recorded(*job_, clock_, at_, labels, value);
-}
-
 void Job::ObserveRecordings() {
   if (options_.recordings == nullptr) return;
   observers_.clear();

@@ -3,6 +3,7 @@
 
 #include "services/engine/outputs.h"
 #include "services/engine/space_runner.h"
+#include "services/model/value.h"
 
 namespace pitwall::engine {
 
@@ -23,7 +24,9 @@ class SpaceRecordings final : public RuleObserver {
   void Failed(const plan::Rule&, const Status&) override {}
   void Alerts(const alert::AlertInput&, const alert::AlertState&) override {}
   void TickBegins(const TickContext& at) override { at_ = at; }
-  void Recorded(const Labels& labels, int64_t position, double value) override;
+  void Recorded(const Labels& labels, int64_t /*position*/, double value) override {
+    if (!IsStale(value)) to_->Recorded(*job_, clock_, at_, labels, value);
+  }
   void Unread(const Labels& labels, int64_t position, double value) override {
     Recorded(labels, position, value);
   }
