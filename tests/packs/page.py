@@ -36,11 +36,9 @@ class PageTest(unittest.TestCase):
         self.assertEqual(len(found), 1, "%s: %s" % (start, found))
         return found[0]
 
-    def run_command(self, start, **variables):
-        """Its output; $NAME in it are the variables."""
+    def run_command(self, start):
+        """Its output."""
         arguments = shlex.split(self.command(start))
-        for name, value in variables.items():
-            arguments = [argument.replace("$" + name, value) for argument in arguments]
         if arguments[0] == "pitwall":
             arguments[0] = self.BINARY
         done = subprocess.run(arguments, cwd=self.work, capture_output=True, text=True)

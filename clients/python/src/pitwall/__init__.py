@@ -40,8 +40,9 @@ def init(job=None, *, job_id=None, rank=None, local_rank=None, world_size=None, 
 
     job: the job's name. job_id: unique for ever, if the scheduler has such a thing. labels: further labels of this
     process. config: what two runs must have in common to be compared, e.g. a dict of hyperparameters; the job gets its
-    hash as the label config_hash. socket: path of the collector's socket. queue: spans and values kept while the collector does not read;
-    newer ones are dropped and counted. step_lag: how many steps late values of a step may be logged.
+    hash as the label config_hash. socket: path of the collector's socket. queue: spans and values kept while the
+    collector does not read; newer ones are dropped and counted. step_lag: how many steps late values of a step may be
+    logged.
     """
     try:
         if config is not None:
