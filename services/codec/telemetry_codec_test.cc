@@ -51,9 +51,17 @@ struct Example {
     event.labels = {{"team", "x"}, {"empty", ""}};
     event.reason = "gpu_split_unknown";
     event.series = {"hw_gpu_utilization_ratio"};
-    batch.events = {event, {JobEvent::Kind::kStarted, 1, "", {}, {}, "", {}}};
+    JobEvent lost;
+    lost.kind = JobEvent::Kind::kRankLost;
+    lost.time_ns = 18;
+    lost.rank_lost = {3, "rank-3@node-7", "boot", 9, std::nullopt, true};
+    JobEvent gone;
+    gone.kind = JobEvent::Kind::kLauncherGone;
+    batch.events = {event, {JobEvent::Kind::kStarted, 1, "", {}, {}, "", {}, {}}, lost, gone};
     batch.step_promises = {{"train", 6}, {"eval", 0}};
     batch.goodbye = true;
+    batch.owner = "uid:1000";
+    batch.owner_declared = true;
   }
   Example(const Example&) = delete;
 };
@@ -73,6 +81,8 @@ void ExpectSame(const Batch& a, const Batch& b) {
   EXPECT_EQ(a.info.step_modes, b.info.step_modes);
   EXPECT_EQ(a.promise_ns, b.promise_ns);
   EXPECT_EQ(a.goodbye, b.goodbye);
+  EXPECT_EQ(a.owner, b.owner);
+  EXPECT_EQ(a.owner_declared, b.owner_declared);
   ASSERT_EQ(a.schemas.size(), b.schemas.size());
   for (size_t i = 0; i < a.schemas.size(); ++i) {
     EXPECT_EQ(a.schemas[i]->id, b.schemas[i]->id);
@@ -111,6 +121,7 @@ void ExpectSame(const Batch& a, const Batch& b) {
     EXPECT_EQ(a.events[i].labels, b.events[i].labels);
     EXPECT_EQ(a.events[i].reason, b.events[i].reason);
     EXPECT_EQ(a.events[i].series, b.events[i].series);
+    EXPECT_EQ(a.events[i].rank_lost, b.events[i].rank_lost);
   }
   ASSERT_EQ(a.step_promises.size(), b.step_promises.size());
   for (size_t i = 0; i < a.step_promises.size(); ++i) {
@@ -318,6 +329,17 @@ INSTANTIATE_TEST_SUITE_P(
                   for (int i = 0; i < 3; ++i) b->add_spans();
                 }},
         BadCase{"job_events[1]: unknown kind", [](auto* b) { b->mutable_job_events(1)->clear_kind(); }},
+        BadCase{"job_events[2]: rank_lost belongs to",
+                [](auto* b) { b->mutable_job_events(2)->clear_rank_lost(); }},
+        BadCase{"job_events[0]: rank_lost belongs to",
+                [](auto* b) { b->mutable_job_events(0)->mutable_rank_lost(); }},
+        BadCase{"job_events[2]: rank_lost: signal 256",
+                [](auto* b) { b->mutable_job_events(2)->mutable_rank_lost()->set_signal(256); }},
+        BadCase{"job_events[2]: rank_lost: exit code -1",
+                [](auto* b) { b->mutable_job_events(2)->mutable_rank_lost()->set_exit_code(-1); }},
+        BadCase{"job_events[2]: rank_lost: boot id is empty",
+                [](auto* b) { b->mutable_job_events(2)->mutable_rank_lost()->clear_boot_id(); }},
+        BadCase{"owner_declared without an owner", [](auto* b) { b->clear_owner(); }},
         BadCase{"job_events[0]: label name is empty",
                 [](auto* b) { b->mutable_job_events(0)->mutable_labels(0)->clear_name(); }},
         BadCase{"step_promises[0]: mode is empty",

@@ -69,6 +69,7 @@ struct BatchDecoder::Impl {
   Status DecodeFrames(const pb::TelemetryBatch& in);
   Status DecodeFrame(const pb::Frame& in, int64_t* times_out, int64_t* steps_out, Frame* out) const;
   Status DecodeSpan(const pb::Span& in, Span* out) const;
+  Status DecodeRankLost(const pb::RankLost& in, RankLost* out) const;
   Status DecodeEvent(const pb::JobEvent& in, JobEvent* out) const;
   Status DecodeStepPromise(const pb::StepPromise& in, StepPromise* out) const;
   Status DecodeControl(const pb::ControlRecord& in);
@@ -289,6 +290,27 @@ Status BatchDecoder::Impl::DecodeSpan(const pb::Span& in, Span* out) const {
   return OkStatus();
 }
 
+Status BatchDecoder::Impl::DecodeRankLost(const pb::RankLost& in, RankLost* out) const {
+  RETURN_IF_ERROR(CheckName("rank_lost: source", in.source(), limits.name_bytes));
+  RETURN_IF_ERROR(CheckName("rank_lost: boot id", in.boot_id(), limits.name_bytes));
+  out->rank = in.rank();
+  out->source = in.source();
+  out->boot_id = in.boot_id();
+  // What wait() gives is one byte.
+  if (in.has_signal()) {
+    if (in.signal() < 0 || in.signal() > 255)
+      return Bad("rank_lost: signal ", in.signal(), " is not in 0..255");
+    out->signal = in.signal();
+  }
+  if (in.has_exit_code()) {
+    if (in.exit_code() < 0 || in.exit_code() > 255)
+      return Bad("rank_lost: exit code ", in.exit_code(), " is not in 0..255");
+    out->exit_code = in.exit_code();
+  }
+  out->oom_killed = in.oom_killed();
+  return OkStatus();
+}
+
 Status BatchDecoder::Impl::DecodeEvent(const pb::JobEvent& in, JobEvent* out) const {
   switch (in.kind()) {
     case pb::JOB_EVENT_KIND_STARTED:
@@ -300,9 +322,19 @@ Status BatchDecoder::Impl::DecodeEvent(const pb::JobEvent& in, JobEvent* out) co
     case pb::JOB_EVENT_KIND_NOTICE:
       out->kind = JobEvent::Kind::kNotice;
       break;
+    case pb::JOB_EVENT_KIND_RANK_LOST:
+      out->kind = JobEvent::Kind::kRankLost;
+      break;
+    case pb::JOB_EVENT_KIND_LAUNCHER_GONE:
+      out->kind = JobEvent::Kind::kLauncherGone;
+      break;
     default:
       return Bad("unknown kind of job event ", static_cast<int>(in.kind()));
   }
+  out->rank_lost = {};
+  if (in.has_rank_lost() != (out->kind == JobEvent::Kind::kRankLost))
+    return Bad("rank_lost belongs to job events of the kind RANK_LOST, and only there");
+  if (in.has_rank_lost()) RETURN_IF_ERROR(DecodeRankLost(in.rank_lost(), &out->rank_lost));
   const pb::JobReference& reference = in.reference();
   for (const std::string* text : {&in.name(), &in.reason(), &reference.platform(),
                                   &reference.cluster(), &reference.namespace_(), &reference.kind(),
@@ -356,6 +388,10 @@ Status BatchDecoder::Impl::DecodeBatch(const pb::TelemetryBatch& in) {
   batch.first_sequence = in.first_sequence();
   batch.promise_ns = in.promise_unix_ns();
   batch.goodbye = in.goodbye();
+  RETURN_IF_ERROR(CheckLength("owner", in.owner(), limits.name_bytes));
+  if (in.owner_declared() && in.owner().empty()) return Bad("owner_declared without an owner");
+  batch.owner = in.owner();
+  batch.owner_declared = in.owner_declared();
   RETURN_IF_ERROR(DecodeInfo(in.info()));
 
   RETURN_IF_ERROR(DecodeSchemas(in));

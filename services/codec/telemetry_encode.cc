@@ -98,6 +98,20 @@ void EncodeEvent(const JobEvent& event, pb::JobEvent* out) {
     case JobEvent::Kind::kNotice:
       out->set_kind(pb::JOB_EVENT_KIND_NOTICE);
       break;
+    case JobEvent::Kind::kRankLost: {
+      out->set_kind(pb::JOB_EVENT_KIND_RANK_LOST);
+      pb::RankLost* lost = out->mutable_rank_lost();
+      lost->set_rank(static_cast<uint32_t>(event.rank_lost.rank));
+      lost->set_source(event.rank_lost.source);
+      lost->set_boot_id(event.rank_lost.boot_id);
+      if (event.rank_lost.signal.has_value()) lost->set_signal(*event.rank_lost.signal);
+      if (event.rank_lost.exit_code.has_value()) lost->set_exit_code(*event.rank_lost.exit_code);
+      lost->set_oom_killed(event.rank_lost.oom_killed);
+      break;
+    }
+    case JobEvent::Kind::kLauncherGone:
+      out->set_kind(pb::JOB_EVENT_KIND_LAUNCHER_GONE);
+      break;
   }
   out->set_time_unix_ns(event.time_ns);
   out->set_name(event.name);
@@ -151,6 +165,8 @@ void BatchEncoder::Encode(const Batch& batch, std::string* out) {
     p->set_step(static_cast<uint64_t>(promise.step));
   }
   message->set_goodbye(batch.goodbye);
+  message->set_owner(batch.owner);
+  message->set_owner_declared(batch.owner_declared);
   // The messages have no maps, so the order of fields alone makes the bytes.
   impl_->record.SerializeToString(out);
 }

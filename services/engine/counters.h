@@ -19,11 +19,12 @@ enum class Drop : size_t {
   kUndecodable,    // bytes that are no telemetry
   kLateStep,       // its step had been judged already
   kMalformed,      // decodes, but does not fit its own schema
+  kOtherOwner,     // of a source whose owner is not the job's
   kCount,
 };
 constexpr std::array<std::string_view, static_cast<size_t>(Drop::kCount)> kDropNames = {
-    "duplicate", "late",  "clock_ahead", "unknown_schema", "zombie",
-    "job_ended", "limit", "undecodable", "late_step",      "malformed"};
+    "duplicate", "late",        "clock_ahead", "unknown_schema", "zombie",     "job_ended",
+    "limit",     "undecodable", "late_step",   "malformed",      "other_owner"};
 
 struct EngineCounters {
   uint64_t records = 0;

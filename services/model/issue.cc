@@ -7,11 +7,15 @@
 
 namespace pitwall {
 namespace {
-constexpr std::array<std::string_view, 4> kTypes = {
+constexpr std::array<std::string_view, 5> kTypes = {
     "io.pitwall.issue.found", "io.pitwall.issue.updated", "io.pitwall.issue.resolved",
-    "io.pitwall.rule.status"};
+    "io.pitwall.rule.status", "io.pitwall.job.changed"};
 constexpr std::array<std::string_view, 6> kReasons = {
     "", "cleared", "no_data", "attempt_ended", "job_ended", "rule_removed"};
+constexpr std::array<std::string_view, 7> kDetails = {"",          "completed", "failed", "died",
+                                                      "cancelled", "stopped",   "silent"};
+constexpr std::array<std::string_view, 6> kChanges = {"",          "started",       "attempt_began",
+                                                      "rank_lost", "attempt_ended", "ended"};
 constexpr std::array<std::string_view, 7> kStatuses = {
     "Unknown", "NoData", "InProgress", "NoIssuesFound", "IssuesFound", "Error", "Stopped"};
 
@@ -26,6 +30,8 @@ std::optional<Enum> Parse(const std::array<std::string_view, N>& names, std::str
 
 std::string_view EventTypeName(EventType type) { return kTypes[static_cast<size_t>(type)]; }
 std::string_view EndReasonName(EndReason reason) { return kReasons[static_cast<size_t>(reason)]; }
+std::string_view EndDetailName(EndDetail detail) { return kDetails[static_cast<size_t>(detail)]; }
+std::string_view JobChangeName(JobChange change) { return kChanges[static_cast<size_t>(change)]; }
 std::string_view RuleStatusName(RuleStatus status) {
   return kStatuses[static_cast<size_t>(status)];
 }
@@ -34,6 +40,12 @@ std::optional<EventType> ParseEventType(std::string_view name) {
 }
 std::optional<EndReason> ParseEndReason(std::string_view name) {
   return Parse<EndReason>(kReasons, name);
+}
+std::optional<EndDetail> ParseEndDetail(std::string_view name) {
+  return Parse<EndDetail>(kDetails, name);
+}
+std::optional<JobChange> ParseJobChange(std::string_view name) {
+  return Parse<JobChange>(kChanges, name);
 }
 std::optional<RuleStatus> ParseRuleStatus(std::string_view name) {
   return Parse<RuleStatus>(kStatuses, name);
@@ -57,8 +69,10 @@ std::string IssueId(const IssueEvent& event) {
 
 std::string MakeEventId(const IssueEvent& event) {
   // Separators that occur in no UTF-8 text keep fields apart.
-  return StableHashHex(Cat(EventTypeName(event.type) == kTypes[3] ? "status" : "issue", "\xff",
-                           event.job, "\xff", event.attempt, "\xff", event.rule, "\xff",
+  const std::string_view of = event.type == EventType::kRuleStatus   ? "status"
+                              : event.type == EventType::kJobChanged ? "job"
+                                                                     : "issue";
+  return StableHashHex(Cat(of, "\xff", event.job, "\xff", event.attempt, "\xff", event.rule, "\xff",
                            event.labels.ToString(), "\xff", event.active_since_ns, "\xff",
                            event.sequence));
 }

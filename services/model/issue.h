@@ -13,8 +13,11 @@
 
 namespace pitwall {
 
-enum class EventType { kIssueFound, kIssueUpdated, kIssueResolved, kRuleStatus };
+enum class EventType { kIssueFound, kIssueUpdated, kIssueResolved, kRuleStatus, kJobChanged };
 enum class EndReason { kNone, kCleared, kNoData, kAttemptEnded, kJobEnded, kRuleRemoved };
+// How a rank, an attempt or a job ended (time.md, section 4). kNone: not known, or still running.
+enum class EndDetail { kNone, kCompleted, kFailed, kDied, kCancelled, kStopped, kSilent };
+enum class JobChange { kNone, kStarted, kAttemptBegan, kRankLost, kAttemptEnded, kEnded };
 enum class RuleStatus {
   kUnknown,
   kNoData,
@@ -27,10 +30,24 @@ enum class RuleStatus {
 
 std::string_view EventTypeName(EventType type);      // io.pitwall.issue.found, …
 std::string_view EndReasonName(EndReason reason);    // cleared, no_data, …; "" for kNone
+std::string_view EndDetailName(EndDetail detail);    // completed, failed, …; "" for kNone
+std::string_view JobChangeName(JobChange change);    // started, attempt_began, …; "" for kNone
 std::string_view RuleStatusName(RuleStatus status);  // NoData, InProgress, …
 std::optional<EventType> ParseEventType(std::string_view name);
 std::optional<EndReason> ParseEndReason(std::string_view name);
+std::optional<EndDetail> ParseEndDetail(std::string_view name);
+std::optional<JobChange> ParseJobChange(std::string_view name);
 std::optional<RuleStatus> ParseRuleStatus(std::string_view name);
+
+// A rank whose process ended without goodbye.
+struct LostRank {
+  int64_t rank = -1;
+  std::string node;
+  std::optional<int32_t> signal;     // that ended it; nothing: not known
+  std::optional<int32_t> exit_code;  // nothing: not known
+  bool oom_killed = false;
+  friend bool operator==(const LostRank&, const LostRank&) = default;
+};
 
 // One number behind an issue: what the rule looked at when it fired.
 struct Evidence {
@@ -74,6 +91,11 @@ struct IssueEvent {
   RuleStatus previous_status = RuleStatus::kUnknown;
   std::string status_reason;  // names the series that lack, the error, what is waited for
   bool ever_found = false;
+  // How what ended ended: with end_reason attempt_ended or job_ended, and for kJobChanged.
+  EndDetail end_detail = EndDetail::kNone;
+  // For kJobChanged only; `rule` is empty there.
+  JobChange job_change = JobChange::kNone;
+  std::optional<LostRank> lost_rank;  // kRankLost only
 };
 
 // The id for the fields of `event` that it is a function of.

@@ -69,15 +69,29 @@ struct SourceInfo {
   std::vector<std::string> step_modes;  // modes whose steps this source announced
 };
 
+// The end of a rank's process without goodbye, as the collector of its node saw it.
+struct RankLost {
+  int64_t rank = -1;
+  std::string source;  // of the rank's own batches
+  std::string boot_id;
+  std::optional<int32_t> signal;     // that ended it; nothing: not known
+  std::optional<int32_t> exit_code;  // nothing: not known
+  bool oom_killed = false;
+  friend bool operator==(const RankLost&, const RankLost&) = default;
+};
+
 struct JobEvent {
-  enum class Kind { kStarted, kEnded, kNotice };
+  // kLauncherGone: the process that started the ranks on this node is gone.
+  enum class Kind { kStarted, kEnded, kNotice, kRankLost, kLauncherGone };
   Kind kind = Kind::kStarted;
   int64_t time_ns = 0;
   std::string name;  // of the job; a label, not an id
   JobReference reference;
   std::vector<Label> labels;  // of the job, e.g. parameter overrides
-  std::string reason;         // kEnded: completed, failed, stopped; kNotice: gpu_split_unknown, …
+  // kEnded: completed, failed, cancelled, stopped; kNotice: gpu_split_unknown, …
+  std::string reason;
   std::vector<std::string> series;  // kNotice: names of series that are withheld; none lifts that
+  RankLost rank_lost;               // kRankLost only
 };
 
 struct StepPromise {
@@ -115,6 +129,9 @@ struct Batch {
   std::vector<JobEvent> events;
   std::vector<StepPromise> step_promises;
   bool goodbye = false;  // the source ends here, in order: it leaves at once instead of going idle
+  // Owner of the job as the source's collector knows it: "uid:1000", "pod:<uid>"; "": unknown.
+  std::string owner;
+  bool owner_declared = false;  // by root; displaces one that was not
 };
 
 // A record that the owner of a partition writes between the batches.

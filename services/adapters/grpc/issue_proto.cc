@@ -77,6 +77,16 @@ void ToProto(const IssueEvent& e, issues_v1::IssueEvent* out) {
   out->set_previous_status(static_cast<issues_v1::RuleStatus>(e.previous_status));
   out->set_status_reason(e.status_reason);
   out->set_ever_found(e.ever_found);
+  out->set_end_detail(static_cast<issues_v1::EndDetail>(e.end_detail));
+  out->set_job_change(static_cast<issues_v1::JobChange>(e.job_change));
+  if (e.lost_rank) {
+    issues_v1::LostRank& lost = *out->mutable_lost_rank();
+    lost.set_rank(static_cast<uint32_t>(e.lost_rank->rank));
+    lost.set_node(e.lost_rank->node);
+    if (e.lost_rank->signal) lost.set_signal(*e.lost_rank->signal);
+    if (e.lost_rank->exit_code) lost.set_exit_code(*e.lost_rank->exit_code);
+    lost.set_oom_killed(e.lost_rank->oom_killed);
+  }
 }
 
 IssueEvent FromProto(const issues_v1::IssueEvent& in) {
@@ -123,6 +133,20 @@ IssueEvent FromProto(const issues_v1::IssueEvent& in) {
   }
   e.status_reason = in.status_reason();
   e.ever_found = in.ever_found();
+  if (issues_v1::EndDetail_IsValid(in.end_detail()))
+    e.end_detail = static_cast<EndDetail>(in.end_detail());
+  if (issues_v1::JobChange_IsValid(in.job_change()))
+    e.job_change = static_cast<JobChange>(in.job_change());
+  if (in.has_lost_rank()) {
+    const issues_v1::LostRank& lost = in.lost_rank();
+    e.lost_rank = LostRank{.rank = lost.rank(),
+                           .node = lost.node(),
+                           .signal = {},
+                           .exit_code = {},
+                           .oom_killed = lost.oom_killed()};
+    if (lost.has_signal()) e.lost_rank->signal = lost.signal();
+    if (lost.has_exit_code()) e.lost_rank->exit_code = lost.exit_code();
+  }
   return e;
 }
 

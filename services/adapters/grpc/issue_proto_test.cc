@@ -42,6 +42,9 @@ IssueEvent Full() {
   e.previous_status = RuleStatus::kError;
   e.status_reason = "why";
   e.ever_found = true;
+  e.end_detail = EndDetail::kDied;
+  e.job_change = JobChange::kRankLost;
+  e.lost_rank = LostRank{7, "n", 9, 137, true};
   return e;
 }
 
@@ -88,6 +91,14 @@ TEST(IssueProto, EnumsHaveTheSameNumbers) {
   for (int i = 1; i < issues_v1::EndReason_ARRAYSIZE; ++i) {
     same("END_REASON_", issues_v1::EndReason_Name(static_cast<issues_v1::EndReason>(i)),
          EndReasonName(static_cast<EndReason>(i)));
+  }
+  for (int i = 1; i < issues_v1::EndDetail_ARRAYSIZE; ++i) {
+    same("END_DETAIL_", issues_v1::EndDetail_Name(static_cast<issues_v1::EndDetail>(i)),
+         EndDetailName(static_cast<EndDetail>(i)));
+  }
+  for (int i = 1; i < issues_v1::JobChange_ARRAYSIZE; ++i) {
+    same("JOB_CHANGE_", issues_v1::JobChange_Name(static_cast<issues_v1::JobChange>(i)),
+         JobChangeName(static_cast<JobChange>(i)));
   }
   for (int i = 1; i < issues_v1::RuleStatus_ARRAYSIZE; ++i) {
     same("RULE_STATUS_", issues_v1::RuleStatus_Name(static_cast<issues_v1::RuleStatus>(i)),

@@ -80,6 +80,9 @@ void ExpectSame(const IssueEvent& a, const IssueEvent& b) {
   EXPECT_EQ(a.previous_status, b.previous_status);
   EXPECT_EQ(a.status_reason, b.status_reason);
   EXPECT_EQ(a.ever_found, b.ever_found);
+  EXPECT_EQ(a.end_detail, b.end_detail);
+  EXPECT_EQ(a.job_change, b.job_change);
+  EXPECT_EQ(a.lost_rank, b.lost_rank);
   if (std::isnan(a.value)) {
     EXPECT_TRUE(std::isnan(b.value));
   } else {
@@ -175,6 +178,44 @@ TEST(CloudEvent, EveryNameOfEveryEnumComesBack) {
     e.status = static_cast<RuleStatus>(i);
     EXPECT_EQ(DecodeCloudEvent(EncodeCloudEvent(e))->status, e.status);
   }
+  for (int i = 0; i < 7; ++i) {
+    e.end_detail = static_cast<EndDetail>(i);
+    EXPECT_EQ(DecodeCloudEvent(EncodeCloudEvent(e))->end_detail, e.end_detail);
+  }
+  for (int i = 1; i < 6; ++i) {
+    e.type = EventType::kJobChanged;
+    e.job_change = static_cast<JobChange>(i);
+    EXPECT_EQ(DecodeCloudEvent(EncodeCloudEvent(e))->job_change, e.job_change);
+  }
+}
+
+TEST(CloudEvent, GoldenJobChange) {
+  IssueEvent e;
+  e.type = EventType::kJobChanged;
+  e.id = "id";
+  e.job = "j";
+  e.attempt = 2;
+  e.time_ns = e.active_since_ns = 1'795'269'600'000'000'000;
+  e.job_change = JobChange::kRankLost;
+  e.end_detail = EndDetail::kDied;
+  e.lost_rank = LostRank{3, "n7", 9, std::nullopt, true};
+  e.sequence = 4;
+  const std::string json = EncodeCloudEvent(e);
+  EXPECT_EQ(
+      json,
+      R"({"specversion":"1.0","id":"id","source":"/pitwall/jobs/j","type":"io.pitwall.job.changed",)"
+      R"("time":"2026-11-21T14:00:00.000000000Z","datacontenttype":"application/json",)"
+      R"("data":{"job":{"id":"j"},"attempt":2,"active_since":"2026-11-21T14:00:00.000000000Z",)"
+      R"("sequence":4,"end_detail":"died","job_change":"rank_lost",)"
+      R"("lost_rank":{"rank":3,"node":"n7","signal":9,"oom_killed":true}}})");
+  StatusOr<IssueEvent> back = DecodeCloudEvent(json);
+  ASSERT_TRUE(back.ok()) << back.status();
+  ExpectSame(e, *back);
+  e.job_change = JobChange::kNone;
+  EXPECT_FALSE(DecodeCloudEvent(EncodeCloudEvent(e)).ok());
+  e.job_change = JobChange::kRankLost;
+  e.lost_rank->signal = 256;
+  EXPECT_FALSE(DecodeCloudEvent(EncodeCloudEvent(e)).ok());
 }
 
 // Replaces the first `from` in the golden sample by `to` and gives the error.

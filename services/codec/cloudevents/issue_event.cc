@@ -6,8 +6,52 @@
 
 namespace pitwall::cloudevents {
 
+namespace {
+
+void WriteLostRank(const LostRank& lost, JsonWriter* out) {
+  out->Key("lost_rank");
+  out->BeginObject();
+  if (lost.rank >= 0) {
+    out->Key("rank");
+    out->Uint(static_cast<uint64_t>(lost.rank));
+  }
+  out->Text("node", lost.node);
+  if (lost.signal.has_value()) {
+    out->Key("signal");
+    out->Uint(static_cast<uint64_t>(*lost.signal));
+  }
+  if (lost.exit_code.has_value()) {
+    out->Key("exit_code");
+    out->Uint(static_cast<uint64_t>(*lost.exit_code));
+  }
+  if (lost.oom_killed) {
+    out->Key("oom_killed");
+    out->Bool(true);
+  }
+  out->EndObject();
+}
+
+LostRank ReadLostRank(const JsonReader& in) {
+  LostRank lost;
+  // Exit codes and signals are bytes, ranks 32-bit numbers.
+  const auto bounded = [&](std::string_view key, uint64_t most) {
+    const uint64_t value = in.Uint(key);
+    if (value > most) in.Fail(key, "out of range");
+    return value > most ? 0 : value;
+  };
+  if (in.Has("rank")) lost.rank = static_cast<int64_t>(bounded("rank", UINT32_MAX));
+  lost.node = in.String("node");
+  if (in.Has("signal")) lost.signal = static_cast<int32_t>(bounded("signal", 255));
+  if (in.Has("exit_code")) lost.exit_code = static_cast<int32_t>(bounded("exit_code", 255));
+  lost.oom_killed = in.Bool("oom_killed");
+  return lost;
+}
+
+}  // namespace
+
 std::string EncodeCloudEvent(const IssueEvent& e) {
   const bool status_event = e.type == EventType::kRuleStatus;
+  const bool job_event = e.type == EventType::kJobChanged;
   JsonWriter out;
   WriteEnvelope({e.id, EventTypeName(e.type), e.job, e.rule, e.time_ns}, &out);
   out.BeginObject();
@@ -25,7 +69,7 @@ std::string EncodeCloudEvent(const IssueEvent& e) {
   out.Text("end_reason", EndReasonName(e.end_reason));
   out.Key("sequence");
   out.Uint(e.sequence);
-  if (!status_event || e.value != 0) {
+  if ((!status_event && !job_event) || e.value != 0) {
     out.Key("value");
     out.Double(e.value);
   }
@@ -63,6 +107,9 @@ std::string EncodeCloudEvent(const IssueEvent& e) {
     out.Key("ever_found");
     out.Bool(e.ever_found);
   }
+  out.Text("end_detail", EndDetailName(e.end_detail));
+  out.Text("job_change", JobChangeName(e.job_change));
+  if (e.lost_rank) WriteLostRank(*e.lost_rank, &out);
   out.EndObject();
   out.EndObject();
   return out.Take();
@@ -83,7 +130,7 @@ StatusOr<IssueEvent> DecodeCloudEvent(std::string_view json) {
   e.job_name = job.String("name");
   e.reference = ReadReference(job.Object("reference"));
   e.attempt = data.Uint("attempt");
-  e.rule = data.Required("rule");
+  e.rule = e.type == EventType::kJobChanged ? data.String("rule") : data.Required("rule");
   e.alert = data.String("alert");
   e.labels = data.LabelSet("labels");
   e.severity = data.String("severity");
@@ -121,6 +168,16 @@ StatusOr<IssueEvent> DecodeCloudEvent(std::string_view json) {
   e.previous_status = status("previous_status");
   e.status_reason = data.String("status_reason");
   e.ever_found = data.Bool("ever_found");
+  const std::string detail = data.String("end_detail");
+  const std::optional<EndDetail> end_detail = ParseEndDetail(detail);
+  if (!end_detail) data.Fail("end_detail", Cat("unknown: ", Quote(detail)));
+  e.end_detail = end_detail.value_or(EndDetail::kNone);
+  const std::string change = data.String("job_change");
+  const std::optional<JobChange> job_change = ParseJobChange(change);
+  if (!job_change || (e.type == EventType::kJobChanged && *job_change == JobChange::kNone))
+    data.Fail("job_change", Cat("unknown: ", Quote(change)));
+  e.job_change = job_change.value_or(JobChange::kNone);
+  if (data.Has("lost_rank")) e.lost_rank = ReadLostRank(data.Object("lost_rank"));
   RETURN_IF_ERROR(in.status());
   return e;
 }
