@@ -80,12 +80,8 @@ void Job::SetRules(std::shared_ptr<const RuleSetView> rules, Outputs* out) {
       time = std::move(runner);
     }
   }
-  const auto end = [&](SpaceRunner* space, const TickContext& context) {
-    space->EndAll(EndReason::kRuleRemoved, false, context, identity_, out);
-    space->Stop("the rule was removed", context, identity_, out);
-  };
-  if (time_ != nullptr) end(time_.get(), at);
-  for (const auto& space : steps_) end(space.get(), step_context(*space));
+  if (time_ != nullptr) time_->Remove(at, identity_, out);
+  for (const auto& space : steps_) space->Remove(step_context(*space), identity_, out);
   time_ = std::move(time);
   steps_ = std::move(steps);
   ChangeBaselines(watermark_);
