@@ -93,9 +93,7 @@ TEST(Baseline, SaysWhatIsWrongAndWhere) {
 StatusOr<ProgramPtr> Compile(std::vector<RuleSetFile> baselines) {
   return CompileRuleSet(
       {.files = {{"p.yaml", "groups: [{name: g, rules: [{alert: A, expr: m > 1}]}]\n"}},
-       .overrides = {},
-       .baselines = std::move(baselines)},
-      kDefaultInterval, nullptr);
+       .baselines = std::move(baselines)});
 }
 
 std::string Of(std::string_view run, int ended, std::string_view match) {

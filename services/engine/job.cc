@@ -8,7 +8,7 @@
 
 namespace pitwall::engine {
 
-Job::Job(std::string id, std::shared_ptr<const RuleSetView> rules, const EngineOptions& options,
+Job::Job(std::string id, CompiledRulesPtr rules, const EngineOptions& options,
          EngineCounters* counters)
     : rules_(std::move(rules)),
       options_(options),

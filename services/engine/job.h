@@ -15,6 +15,7 @@
 #include "absl/container/btree_map.h"
 #include "rules/plan/program.h"
 #include "services/base/binary.h"
+#include "services/engine/compiled_rules.h"
 #include "services/engine/counters.h"
 #include "services/engine/incidents.h"
 #include "services/engine/limits.h"
@@ -26,14 +27,6 @@
 
 namespace pitwall::engine {
 
-// The compiled rules in force, and each job's parameters (overrides).
-class RuleSetView {
- public:
-  virtual ~RuleSetView() = default;
-  virtual plan::ProgramPtr program() const = 0;  // may be null: no rules yet
-  virtual std::vector<double> ParametersFor(size_t space, const JobIdentity& job) const = 0;
-};
-
 // Engine series stand beside those of collectors; no source id begins with '#'.
 inline constexpr std::string_view kOwnSource = "#pitwall";
 
@@ -44,7 +37,8 @@ struct RecordPosition {
 
 class Job {
  public:
-  Job(std::string id, std::shared_ptr<const RuleSetView> rules, const EngineOptions& options,
+  // `rules` null: none yet.
+  Job(std::string id, CompiledRulesPtr rules, const EngineOptions& options,
       EngineCounters* counters);
   ~Job();
 
@@ -53,7 +47,7 @@ class Job {
   // A clock tick of the partition.
   void OnTick(int64_t elapsed_ns, Outputs* out);
   // Another rule set, from the next evaluation on: a diff, what did not change keeps its state.
-  void SetRules(std::shared_ptr<const RuleSetView> rules, Outputs* out);
+  void SetRules(CompiledRulesPtr rules, Outputs* out);
   // No source will come any more and W may pass everything that was read (the end of a finished
   // input).
   void FinishInput(bool end_job, Outputs* out);
@@ -150,7 +144,7 @@ class Job {
   TickContext ContextAt(int64_t position) const;
 
   JobIdentity identity_;
-  std::shared_ptr<const RuleSetView> rules_;
+  CompiledRulesPtr rules_;
   const EngineOptions options_;
   EngineCounters* const counters_;
 

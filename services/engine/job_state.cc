@@ -34,7 +34,7 @@ void Job::SetParameters() {
     space->SetParameters(rules_->ParametersFor(space->space_index(), identity_));
 }
 
-void Job::SetRules(std::shared_ptr<const RuleSetView> rules, Outputs* out) {
+void Job::SetRules(CompiledRulesPtr rules, Outputs* out) {
   rules_ = std::move(rules);
   if (ended_) return;
   ++bindings_generation_;

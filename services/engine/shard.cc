@@ -32,7 +32,7 @@ Status Shard::RestoreJob(const JobSnapshot& snapshot) {
     entry.gone_at = snapshot.offset;
     entry.marked = true;
   } else if (snapshot.format == kSnapshotJob) {
-    std::shared_ptr<const RuleSetView> rules;
+    CompiledRulesPtr rules;
     if (!snapshot.rule_set_hash.empty()) {
       ASSIGN_OR_RETURN(rules, rules_->Load(snapshot.rule_set_hash));
     }
@@ -107,7 +107,7 @@ void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batc
 Status Shard::ApplyControl(int64_t offset, const ControlRecord& control, Outputs* out) {
   if (control.kind == ControlRecord::Kind::kRuleSetChange) {
     if (control.rule_set_hash == hash_) return OkStatus();
-    ASSIGN_OR_RETURN(std::shared_ptr<const RuleSetView> rules, rules_->Load(control.rule_set_hash));
+    ASSIGN_OR_RETURN(CompiledRulesPtr rules, rules_->Load(control.rule_set_hash));
     hash_ = control.rule_set_hash;
     rule_set_ = std::move(rules);
     hash_history_.emplace_back(offset, hash_);

@@ -16,21 +16,13 @@
 
 #include "absl/container/btree_map.h"
 #include "services/codec/telemetry_codec.h"
+#include "services/engine/compiled_rules.h"
 #include "services/engine/counters.h"
 #include "services/engine/job.h"
 #include "services/engine/limits.h"
 #include "services/engine/outputs.h"
 
 namespace pitwall::engine {
-
-// Finds compiled rule sets by the hash under which their text stands on pitwall.rules.
-class RuleSetProvider {
- public:
-  virtual ~RuleSetProvider() = default;
-  // Never null when OK. An error stops the partition until it goes away: going on without would
-  // change verdicts.
-  virtual StatusOr<std::shared_ptr<const RuleSetView>> Load(const std::string& hash) = 0;
-};
 
 // Layout of a job snapshot's payload. kGone: the job was there and is no more; no payload.
 inline constexpr uint32_t kSnapshotGone = 1;
@@ -112,7 +104,7 @@ class Shard {
   EngineCounters counters_;
   codec::BatchDecoder decoder_;
   std::string hash_;
-  std::shared_ptr<const RuleSetView> rule_set_;
+  CompiledRulesPtr rule_set_;
   // (offset of the change, hash), ascending; the first entry stands for everything before.
   std::vector<std::pair<int64_t, std::string>> hash_history_;
   absl::btree_map<std::string, Entry> jobs_;

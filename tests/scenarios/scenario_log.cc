@@ -55,11 +55,18 @@ void ScenarioTest::TearDown() {
 }
 
 std::string ScenarioTest::Publish(const std::string& yaml, const std::string& overrides) {
-  codec::RuleSet rules{.files = {{"pack.yaml", yaml}}, .overrides = {}};
-  if (!overrides.empty()) rules.overrides = codec::RuleFile{"overrides.yaml", overrides};
-  auto hash = rules_->Publish(rules);
-  EXPECT_TRUE(hash.ok()) << hash.status();
-  return hash.ok() ? *hash : "";
+  RuleSet rules{.files = {{"pack.yaml", yaml}}, .overrides = {}};
+  if (!overrides.empty()) rules.overrides = RuleSetFile{"overrides.yaml", overrides};
+  return Publish(std::move(rules));
+}
+
+std::string ScenarioTest::Publish(RuleSet rules) {
+  const auto compiled = engine::CompiledRules::Accept(std::move(rules));
+  EXPECT_TRUE(compiled.ok()) << compiled.status();
+  if (!compiled.ok()) return "";
+  const Status published = rules_->Publish(*compiled);
+  EXPECT_TRUE(published.ok()) << published;
+  return (*compiled)->hash();
 }
 
 void ScenarioTest::Write(const std::vector<PlannedRecord>& records) {

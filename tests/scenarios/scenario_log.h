@@ -40,6 +40,7 @@ class ScenarioTest : public testing::TestWithParam<size_t> {
   int64_t RecentBase() const;
   // Publishes the rule file as that of the pack "pack", and overrides.
   std::string Publish(const std::string& yaml, const std::string& overrides = "");
+  std::string Publish(RuleSet rules);
   // Writes the records to the input partition, in order.
   void Write(const std::vector<PlannedRecord>& records);
   // A processor over the partition, recovered. Clock ticks are off: the records bring them.
