@@ -20,6 +20,7 @@ void Inhibition::Feed(FeedItem item, std::vector<FeedItem>* send) {
   tick.newest_offset = item.offset;
   switch (event->type) {
     case EventType::kRuleStatus:
+    case EventType::kJobChanged:
       send->push_back(std::move(item));
       return;
     case EventType::kIssueResolved:
