@@ -140,7 +140,7 @@ StatusOr<std::unique_ptr<Collector>> Collector::Create(const Options& given, Clo
   Options options = given;
   if (options.node.empty()) options.node = HostName();
   if (options.node.empty() || options.node.size() > 253) {
-    return InvalidArgument(Cat("node: ", Quote(options.node), " is no name of a node"));
+    return InvalidArgument(Cat("node: ", Quote(options.node), " is not a node name"));
   }
   const auto& intervals = Intervals();
   if (std::find(intervals.begin(), intervals.end(), options.interval_ns) == intervals.end()) {

@@ -40,7 +40,7 @@ StatusOr<int64_t> EvaluationInterval(const Flags& flags);
 // whole log is replayed whatever the range, since only that is what was live.
 StatusOr<std::vector<IssueEvent>> BacktestLog(const Flags& flags,
                                               engine::RecordingObserver* recordings);
-// --verify: kFine or kFailed, said on stdout.
+// --verify: kFine or kCheckFailed, said on stdout.
 StatusOr<int> VerifyLog(const Flags& flags);
 
 // How one input becomes samples of the recording.

@@ -85,7 +85,7 @@ StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, engine::RuleSetProv
       if (replayed != live) {
         std::printf("partition %d, event %zu differs\nlive:     %s\nreplayed: %s\n", p, i,
                     live.c_str(), replayed.c_str());
-        return kFailed;
+        return kCheckFailed;
       }
       ++equal;
     }

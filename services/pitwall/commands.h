@@ -8,7 +8,7 @@
 namespace pitwall {
 
 inline constexpr int kFine = 0;
-inline constexpr int kFailed = 1;
+inline constexpr int kCheckFailed = 1;
 inline constexpr int kUsage = 2;
 
 // standalone, collector, processor, notifier, executor.

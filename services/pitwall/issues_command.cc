@@ -140,7 +140,7 @@ int RunIssues(const std::vector<std::string>& arguments) {
   const Status status = limit.ok() ? Run(verb, *flags, *limit) : limit.status();
   if (status.ok()) return kFine;
   std::fprintf(stderr, "pitwall issues: %s\n", std::string(ToStd(status.message())).c_str());
-  return limit.ok() ? kFailed : kUsage;
+  return limit.ok() ? kCheckFailed : kUsage;
 }
 
 }  // namespace pitwall

@@ -96,10 +96,10 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
   if (json) {
     std::puts(RulesReport(diagnostics, program, costs).c_str());
   }
-  if (program == nullptr) return kFailed;
+  if (program == nullptr) return kCheckFailed;
   if (const Status runs = engine::CheckProgram(*program); !runs.ok()) {
     std::fprintf(stderr, "%s\n", std::string(ToStd(runs.message())).c_str());
-    return kFailed;
+    return kCheckFailed;
   }
   if (verb == "list") {
     const std::string text = flags.Has("json")       ? RulesAsJson(*program) + "\n"
@@ -113,7 +113,7 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
       diagnostics.list().begin(), diagnostics.list().end(),
       [](const lang::Diagnostic& d) { return d.severity == lang::Severity::kWarning; });
   const bool refused = flags.Has("strict") && warnings > 0;
-  if (json) return refused ? kFailed : kFine;
+  if (json) return refused ? kCheckFailed : kFine;
   size_t count = 0;
   for (const plan::Space& space : program->spaces) {
     for (const plan::Group& group : space.groups) count += group.rules.size();
@@ -123,7 +123,7 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
     std::printf(", %td %s%s", warnings, warnings == 1 ? "warning" : "warnings",
                 refused ? " (refused by --strict)" : "");
   std::puts("");
-  return refused ? kFailed : kFine;
+  return refused ? kCheckFailed : kFine;
 }
 
 }  // namespace
