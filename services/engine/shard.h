@@ -34,7 +34,7 @@ class RuleSetProvider {
 
 // Layout of a job snapshot's payload. kGone: the job was there and is no more; no payload.
 inline constexpr uint32_t kSnapshotGone = 1;
-inline constexpr uint32_t kSnapshotJob = 4;
+inline constexpr uint32_t kSnapshotJob = 5;
 
 struct JobSnapshot {
   std::string job;
