@@ -117,10 +117,12 @@ class ShardForTest {
     return shard_->counters().drops[static_cast<size_t>(reason)];
   }
   const Outputs& outputs() const { return outputs_; }
-  // "<type> <alert or status> <reason>" of each event so far, as a failed assertion shows it.
+  // "<type> <alert or status> <reason>" of each event of issues and rules so far, as a failed
+  // assertion shows it.
   std::vector<std::string> Events() const {
     std::vector<std::string> out;
     for (const IssueEvent& e : outputs_.events) {
+      if (e.type == EventType::kJobChanged) continue;
       if (e.type == EventType::kRuleStatus) {
         out.push_back(Cat("status ", RuleStatusName(e.status), " ", e.alert, " ", e.status_reason));
       } else {

@@ -35,6 +35,8 @@ struct EngineOptions {
   int64_t clock_ahead_ns = 60 * kNanosPerSecond;
   int64_t clock_behind_ns = 60 * kNanosPerSecond;
   int64_t silence_ns = 30 * 60 * kNanosPerSecond;
+  // A job whose attempt died waits so long of its time for a restart.
+  int64_t restart_grace_ns = 120 * kNanosPerSecond;
   int64_t tombstone_ns = 7 * 24 * 3600 * kNanosPerSecond;
   // A frame waits for its schema as long as descriptors need to be repeated (5 s), and the
   // lateness.

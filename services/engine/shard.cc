@@ -102,6 +102,13 @@ void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batc
     entry.snapshot_log_time = 0;
   }
   entry.job->OnBatch({offset, append_time_ns}, batch, raw, out);
+  if (entry.tombstone_kept && !entry.job->ended()) {
+    // It goes on. Between its snapshot and here nothing happened to it but ticks, which only made
+    // its tombstone older: it is rebuilt from here on, and soon has a snapshot of its own again.
+    entry.tombstone_kept = false;
+    entry.snapshot_offset = offset;
+    entry.snapshot_log_time = INT64_MIN / 2;
+  }
 }
 
 Status Shard::ApplyControl(int64_t offset, const ControlRecord& control, Outputs* out) {

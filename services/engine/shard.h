@@ -26,7 +26,7 @@ namespace pitwall::engine {
 
 // Layout of a job snapshot's payload. kGone: the job was there and is no more; no payload.
 inline constexpr uint32_t kSnapshotGone = 1;
-inline constexpr uint32_t kSnapshotJob = 4;
+inline constexpr uint32_t kSnapshotJob = 5;
 
 struct JobSnapshot {
   std::string job;

@@ -247,7 +247,8 @@ Status SpaceRunner::EvaluateAlert(RuleState* state, const TickContext& at, const
 }
 
 void SpaceRunner::EndAll(EndReason reason, bool attempt_scope_only, const TickContext& at,
-                         const JobIdentity& job, Outputs* out) {
+                         const JobIdentity& job, Outputs* out, EndDetail detail) {
+  const bool judges = reason != EndReason::kJobEnded && detail != EndDetail::kDied;
   for (const GroupState& group : groups_) {
     for (const auto& state : group.rules) {
       if (reason == EndReason::kAttemptEnded) {
@@ -260,8 +261,10 @@ void SpaceRunner::EndAll(EndReason reason, bool attempt_scope_only, const TickCo
       transitions_.clear();
       state->alerts->EndAll(reason, MomentOf(at), &transitions_);
       if (observer_ != nullptr) observer_->Ended(state->alerts->rule());
+      const size_t first = out->events.size();
       EmitTransitions(state.get(), at, /*at_tick=*/false, job, out);
-      if (!transitions_.empty()) ReportStatus(state.get(), OkStatus(), at, job, out);
+      for (size_t i = first; i < out->events.size(); ++i) out->events[i].end_detail = detail;
+      if (judges && !transitions_.empty()) ReportStatus(state.get(), OkStatus(), at, job, out);
     }
   }
 }

@@ -88,9 +88,10 @@ class SpaceRunner {
   // Seals up to the tick and evaluates every group that is due then, in order.
   void Evaluate(const TickContext& at, const JobIdentity& job, Outputs* out);
   // Ends all open issues (of scope attempt only, if so) and lets statuses forget which elements
-  // they saw.
+  // they saw. The end of a job, or of an attempt by death, is no verdict: statuses stay as they
+  // are, so that none looks healthy by it.
   void EndAll(EndReason reason, bool attempt_scope_only, const TickContext& at,
-              const JobIdentity& job, Outputs* out);
+              const JobIdentity& job, Outputs* out, EndDetail detail = EndDetail::kNone);
   // False: no rule here has the issue.
   bool SetRootCause(const IncidentTracker::RootCauseChange& change);
   // The job ended, or its rules were removed: every rule's status becomes Stopped.

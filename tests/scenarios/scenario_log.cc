@@ -167,7 +167,7 @@ std::vector<IssueEvent> ScenarioTest::Reference(int64_t below) {
 std::vector<std::string> Issues(const std::vector<IssueEvent>& events) {
   std::vector<std::string> lines;
   for (const IssueEvent& event : events) {
-    if (event.type == EventType::kRuleStatus) continue;
+    if (event.type == EventType::kRuleStatus || event.type == EventType::kJobChanged) continue;
     const std::string what = event.type == EventType::kIssueFound     ? "found "
                              : event.type == EventType::kIssueUpdated ? "updated "
                                                                       : "resolved ";
@@ -183,6 +183,18 @@ std::vector<std::string> Statuses(const std::vector<IssueEvent>& events) {
   for (const IssueEvent& event : events) {
     if (event.type == EventType::kRuleStatus)
       lines.push_back(Cat(event.alert, ": ", RuleStatusName(event.status)));
+  }
+  return lines;
+}
+
+std::vector<std::string> JobChanges(const std::vector<IssueEvent>& events) {
+  std::vector<std::string> lines;
+  for (const IssueEvent& event : events) {
+    if (event.type != EventType::kJobChanged) continue;
+    std::string line = Cat(event.attempt, " ", JobChangeName(event.job_change));
+    if (event.end_detail != EndDetail::kNone) CatTo(line, " ", EndDetailName(event.end_detail));
+    if (event.lost_rank.has_value()) CatTo(line, " ", event.lost_rank->rank);
+    lines.push_back(std::move(line));
   }
   return lines;
 }

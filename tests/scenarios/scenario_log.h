@@ -70,11 +70,13 @@ class ScenarioTest : public testing::TestWithParam<size_t> {
   int64_t base_ = 0;
 };
 
-// What a test looks at: "found Alert{a="b"}", "resolved Alert{…} cleared", in order; statuses left
-// out.
+// What a test looks at: "found Alert{a="b"}", "resolved Alert{…} cleared", in order; statuses and
+// changes of the job left out.
 std::vector<std::string> Issues(const std::vector<IssueEvent>& events);
 // "Alert: NoData", in order.
 std::vector<std::string> Statuses(const std::vector<IssueEvent>& events);
+// "<attempt> <change> [<detail>] [<lost rank>]", in order: "1 rank_lost died 3".
+std::vector<std::string> JobChanges(const std::vector<IssueEvent>& events);
 // Everything, as bytes.
 std::vector<std::string> Encoded(const std::vector<IssueEvent>& events);
 
