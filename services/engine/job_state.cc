@@ -115,6 +115,7 @@ void Job::Forget() {
   steps_.clear();
   incidents_.Clear();
   own_series_.clear();
+  owner_.ForgetSenders();
   TakeBaselines({});
   observers_.clear();
   open_samples_ = 0;
@@ -132,6 +133,7 @@ void Job::Save(BinaryWriter& out) const {
   out.Bool(ended_);
   out.I64(tombstone_age_ns_);
   out.I64(log_time_ns_);
+  owner_.Save(out);
   if (ended_) return;
   out.Str(identity_.name);
   const JobReference& r = identity_.reference;
@@ -192,6 +194,8 @@ Status Job::Restore(BinaryReader& in) {
   ended_ = in.Bool();
   tombstone_age_ns_ = in.I64();
   log_time_ns_ = in.I64();
+  owner_.Restore(in);
+  identity_.owner = owner_.text();
   if (ended_) {
     Forget();
     return in.Finish("snapshot");

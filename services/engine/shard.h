@@ -34,7 +34,7 @@ class RuleSetProvider {
 
 // Layout of a job snapshot's payload. kGone: the job was there and is no more; no payload.
 inline constexpr uint32_t kSnapshotGone = 1;
-inline constexpr uint32_t kSnapshotJob = 4;
+inline constexpr uint32_t kSnapshotJob = 5;
 
 struct JobSnapshot {
   std::string job;
@@ -103,6 +103,8 @@ class Shard {
   static constexpr int64_t kTombstoneIntervalNs = 3600 * kNanosPerSecond;
 
   bool Full() const;
+  // The owner has as many jobs as one owner may have.
+  bool ShareIsFull(const std::string& owner) const;
   Status ApplyControl(int64_t offset, const ControlRecord& control, Outputs* out);
   void ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batch, std::string_view raw,
                   Outputs* out);
