@@ -7,6 +7,9 @@
 #include "services/model/value.h"
 
 namespace pitwall::engine {
+namespace {
+constexpr std::string_view kOtherOwner = "other_owner";
+}  // namespace
 
 Job::Job(std::string id, CompiledRulesPtr rules, const EngineOptions& options,
          EngineCounters* counters)
@@ -44,9 +47,27 @@ void Job::Schedule(int64_t position, Phase phase, const Source& source, uint64_t
   timeline_.Add({position, phase, source.id, source.boot, sequence, index}, std::move(happening));
 }
 
+bool Job::TakeOwner(const Batch& batch) {
+  if (owner_.Judge(batch, ended_) == JobOwner::Verdict::kOurs) {
+    owner_.Adopt(batch);
+    identity_.owner = owner_.text();
+    return true;
+  }
+  counters_->Count(Drop::kOtherOwner);
+  if (!ended_ && owner_.Refuse(batch)) Flag(batch.source, batch.info.node, kOtherOwner, true);
+  return false;
+}
+
+void Job::Displace(Outputs* out) {
+  ++counters_->displaced_jobs;
+  if (!ended_ && watermark_ != kMinPosition) EndJob(watermark_, /*by_event=*/false, out);
+  Forget();
+}
+
 void Job::OnBatch(const RecordPosition& at, const Batch& batch, std::string_view raw,
                   Outputs* out) {
   ++counters_->batches;
+  if (!TakeOwner(batch)) return;
   last_append_ns_ = std::max(last_append_ns_, at.append_time_ns);
   if (ended_) {
     if (!GoesOnWith(batch)) {
@@ -354,6 +375,7 @@ void Job::OnTick(int64_t elapsed_ns, Outputs* out) {
     gone_ = tombstone_age_ns_ > options_.tombstone_ns;
     return;
   }
+  for (const auto& [source, node] : owner_.Tick(elapsed_ns)) Flag(source, node, kOtherOwner, false);
   const int64_t newest = NewestPromise();
   for (auto& [key, entry] : sources_) {
     Source* source = entry.get();

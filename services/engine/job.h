@@ -19,6 +19,7 @@
 #include "services/engine/compiled_rules.h"
 #include "services/engine/counters.h"
 #include "services/engine/incidents.h"
+#include "services/engine/job_owner.h"
 #include "services/engine/limits.h"
 #include "services/engine/outputs.h"
 #include "services/engine/source.h"
@@ -45,6 +46,12 @@ class Job {
 
   // `raw` is the record's value: what is dead-lettered when its schema never comes.
   void OnBatch(const RecordPosition& at, const Batch& batch, std::string_view raw, Outputs* out);
+  // The job goes to the batch's owner: what it was is to end by Displace, and the batch begins it
+  // again.
+  bool DisplacedBy(const Batch& batch) const {
+    return owner_.Judge(batch, ended_) == JobOwner::Verdict::kDisplaces;
+  }
+  void Displace(Outputs* out);
   // A clock tick of the partition.
   void OnTick(int64_t elapsed_ns, Outputs* out);
   // Another rule set, from the next evaluation on: a diff, what did not change keeps its state.
@@ -55,6 +62,7 @@ class Job {
 
   const std::string& id() const { return identity_.id; }
   const JobIdentity& identity() const { return identity_; }
+  const std::string& owner() const { return owner_.text(); }
   int64_t watermark() const { return watermark_; }
   uint64_t attempt() const { return attempt_; }
   // Over: nothing is left of it but how it ended. An ended event leaves a tombstone, which drops
@@ -136,6 +144,9 @@ class Job {
   // Nothing at or before it can happen any more.
   int64_t passed() const { return std::max(watermark_, floor_); }
   void FlagSource(Source* source, std::string_view reason, bool on);
+  void Flag(std::string_view source, std::string_view node, std::string_view reason, bool on);
+  // False: the batch is of another owner, and counted as that.
+  bool TakeOwner(const Batch& batch);
   void CountAttempt(int64_t at);
   // The engine's own series at each multiple of own_series_repeat_ns up to `upto`, in event time as
   // all that rules see.
@@ -172,6 +183,7 @@ class Job {
   CompiledRulesPtr rules_;
   const EngineOptions options_;
   EngineCounters* const counters_;
+  JobOwner owner_;
 
   absl::btree_map<SourceKey, std::unique_ptr<Source>> sources_;
   Timeline timeline_;

@@ -309,9 +309,13 @@ void Job::MarkStale(const Source& source, int64_t position) {
 // The engine's own view of a source, as a series that rules can read:
 // pitwall_source_flagged{source,reason} is 1 while it holds.
 void Job::FlagSource(Source* source, std::string_view reason, bool on) {
+  Flag(source->id, source->info.node, reason, on);
+}
+
+void Job::Flag(std::string_view source, std::string_view node, std::string_view reason, bool on) {
   const Labels labels({{kMetricName, "pitwall_source_flagged"},
-                       {"source", source->id},
-                       {"node", source->info.node},
+                       {"source", source},
+                       {"node", node},
                        {"reason", reason}});
   if (on) {
     own_series_[labels] = 1;

@@ -111,6 +111,7 @@ void Job::Forget() {
   steps_.clear();
   incidents_.Clear();
   own_series_.clear();
+  owner_.ForgetSenders();
   TakeBaselines({});
   observers_.clear();
   open_samples_ = 0;
@@ -129,6 +130,7 @@ void Job::Save(BinaryWriter& out) const {
   out.I64(tombstone_age_ns_);
   out.I64(log_time_ns_);
   SaveEnds(out);
+  owner_.Save(out);
   if (ended_) return;
   out.U64(identity_.withheld.size());
   for (const auto& [metric, reason] : identity_.withheld) {
@@ -177,6 +179,8 @@ Status Job::Restore(BinaryReader& in) {
   tombstone_age_ns_ = in.I64();
   log_time_ns_ = in.I64();
   RestoreEnds(in);
+  owner_.Restore(in);
+  identity_.owner = owner_.text();
   if (ended_) {
     Forget();
     return in.Finish("snapshot");

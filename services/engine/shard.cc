@@ -80,11 +80,24 @@ bool Shard::Full() const {
   return running >= options_.max_jobs;
 }
 
+bool Shard::ShareIsFull(const std::string& owner) const {
+  if (owner.empty()) return false;
+  if (jobs_.size() < std::min(options_.max_jobs_per_owner, options_.max_tombstones_per_owner))
+    return false;
+  size_t running = 0;
+  size_t ended = 0;
+  for (const auto& [id, entry] : jobs_) {
+    if (entry.job == nullptr || entry.job->owner() != owner) continue;
+    ++(entry.job->ended() ? ended : running);
+  }
+  return running >= options_.max_jobs_per_owner || ended >= options_.max_tombstones_per_owner;
+}
+
 void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batch,
                        std::string_view raw, Outputs* out) {
   auto it = jobs_.find(batch.job);
   if (it == jobs_.end()) {
-    if (Full()) {
+    if (Full() || ShareIsFull(batch.owner)) {
       counters_.Count(Drop::kLimit);
       return;
     }
@@ -94,6 +107,10 @@ void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batc
   }
   Entry& entry = it->second;
   if (offset < entry.from_offset) return;  // part of the restored state
+  if (entry.job != nullptr && entry.job->DisplacedBy(batch)) {
+    entry.job->Displace(out);
+    entry.job.reset();
+  }
   if (entry.job == nullptr) {
     entry.job = std::make_unique<Job>(batch.job, rule_set_, options_, &counters_);
     entry.gone_at = -1;

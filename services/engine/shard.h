@@ -95,6 +95,8 @@ class Shard {
   static constexpr int64_t kTombstoneIntervalNs = 3600 * kNanosPerSecond;
 
   bool Full() const;
+  // The owner has as many jobs as one owner may have.
+  bool ShareIsFull(const std::string& owner) const;
   Status ApplyControl(int64_t offset, const ControlRecord& control, Outputs* out);
   void ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batch, std::string_view raw,
                   Outputs* out);

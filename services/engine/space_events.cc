@@ -19,6 +19,7 @@ IssueEvent EventOf(const plan::Rule& rule, const TickContext& at, const JobIdent
   event.job = job.id;
   event.job_name = job.name;
   event.reference = job.reference;
+  event.owner = job.owner;
   event.rule = rule.name;
   event.alert = rule.alert;
   event.time_ns = at.time_ns;
