@@ -160,7 +160,7 @@ class Operations(unittest.TestCase):
         nasty = "\x1b[2J\x9b31m\u202e\u2066\x07"
         self.write("bad%s.yaml" % nasty, "groups: [")
         metrics = self.write("m.om", '# TYPE x gauge\nx{zone="%s"} 1 1\nx{zone="%s"} 1 2\n# EOF\n' % (nasty, nasty))
-        rules = self.write("r.yaml", "groups:\n- name: g\n  rules:\n  - alert: A\n    expr: x > 0\n"
+        rules = self.write("r.yaml", "groups:\n- name: g\n  interval: 1s\n  rules:\n  - alert: A\n    expr: x > 0\n"
                                      "    annotations: {summary: 'in {{ $labels.zone }}'}\n")
         self.write("data", "")
         runs = [("rules", "check", self.path("bad%s.yaml" % nasty)), ("rules", nasty), ("backtest", nasty), (nasty,),
