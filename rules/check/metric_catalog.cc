@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <span>
 
 #include "rules/check/metrics_text.h"
+#include "services/base/terminal.h"
 #include "services/base/yaml/yaml.h"
 
 namespace pitwall::check {
@@ -90,7 +90,7 @@ const MetricCatalog& MetricCatalog::Builtin() {
   static const MetricCatalog* const kCatalog = [] {
     StatusOr<MetricCatalog> catalog = Parse("rules/metrics.yaml", kMetricsText);
     if (!catalog.ok()) {
-      std::fprintf(stderr, "%s\n", std::string(ToStd(catalog.status().message())).c_str());
+      PrintError(Cat(ToStd(catalog.status().message()), "\n"));
       std::abort();
     }
     return new MetricCatalog(*std::move(catalog));

@@ -6,6 +6,7 @@
 #include "rules/lang/lexer.h"
 #include "rules/lang/parser.h"
 #include "services/base/strings.h"
+#include "services/base/terminal.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"
 
@@ -130,6 +131,16 @@ class Reader {
         Add(text.name_position, Cat("invalid ", what, " name: ", Quote(name)));
       }
       text.source = Source::FromScalar(*value);
+      // Line breaks and tabs are text; what escapes like "\e" write into it reaches terminals.
+      std::string printed = value->scalar();
+      std::replace_if(
+          printed.begin(), printed.end(),
+          [](char c) { return c == '\n' || c == '\t' || c == '\r'; }, ' ');
+      if (HasControl(printed) || HasControl(name)) {
+        Add(value->position(),
+            Cat("control character in the ", what, " ", Quote(TerminalLine(name)), " (",
+                Quote(TerminalLine(printed)), ")"));
+      }
       out.push_back(std::move(text));
     }
     return out;

@@ -1,5 +1,6 @@
 #include "rules/lang/rule_file.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "rules/lang/printer.h"
@@ -7,6 +8,9 @@
 
 namespace pitwall::lang {
 namespace {
+
+using testing::HasSubstr;
+using testing::Not;
 
 constexpr int64_t kSecond = 1'000'000'000;
 
@@ -178,6 +182,19 @@ TEST(RuleFile, ErrorsInExpressionsPointIntoTheFile) {
       "p.yaml:17:7: error: unexpected identifier \"by\" in aggregation, expected \",\" or \")\"\n"
       "          by y)\n"
       "          ^~\n");
+}
+
+TEST(RuleFile, AnnotationsAndLabelsHaveNoControlCharacters) {
+  const auto failure = [](std::string_view text) {
+    return Failure(
+        Cat("groups:\n- name: g\n  rules:\n  - alert: A\n    expr: x\n    ", text, "\n"));
+  };
+  EXPECT_THAT(failure("annotations: {summary: \"\\e[2J\"}"),
+              HasSubstr("control character in the annotation \"summary\""));
+  EXPECT_THAT(failure("labels: {team: \"\\u202e\"}"), HasSubstr("control character in the label"));
+  EXPECT_THAT(failure("annotations: {summary: \"\\x9b\"}"), HasSubstr("control character"));
+  EXPECT_THAT(failure("annotations: {description: \"two\\nlines,\\tone tab → ä\"}"),
+              Not(HasSubstr("control character")));
 }
 
 TEST(RuleFile, AllErrorsAreCollected) {

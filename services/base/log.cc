@@ -1,10 +1,9 @@
 #include "services/base/log.h"
 
 #include <atomic>
-#include <cstdio>
-
 #include "absl/time/time.h"
 #include "services/base/clock.h"
+#include "services/base/terminal.h"
 
 namespace pitwall {
 namespace {
@@ -24,9 +23,8 @@ void LogLine(LogLevel level, std::string_view component, std::string_view messag
                             absl::UTCTimeZone());
   }
   line += kLetters[static_cast<int>(level)];
-  CatTo(line, " ", component, ": ", message, "\n");
-  // One fwrite per line: stdio locks the stream, so lines of different threads do not mix.
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  CatTo(line, " ", component, ": ", TerminalLine(message), "\n");
+  PrintError(line);
 }
 
 }  // namespace pitwall

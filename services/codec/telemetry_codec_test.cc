@@ -36,7 +36,7 @@ struct Example {
     schema.stream = 2;
     schema.series = {
         {Labels({{"__name__", "train_step"}, {"rank", "3"}}), SeriesKind::kGauge},
-        {Labels({{"__name__", "bytes_total"}, {"Zone", "a\nb"}}), SeriesKind::kCounter}};
+        {Labels({{"__name__", "bytes_total"}, {"Zone", "a b"}}), SeriesKind::kCounter}};
     schema.id = SchemaId(schema.stream, schema.series);
     batch.schemas = {schema};
     batch.frames = {{schema.id, times, steps, "train", values}, {77, {}, {}, "", {}}};
@@ -171,6 +171,35 @@ TEST(TelemetryCodec, NothingOfTheRecordBeforeShowsThrough) {
     ExpectSame(small, *decoded->batch);
     ASSERT_FALSE(decoder.Decode(std::string_view(full).substr(0, full.size() / 2)).ok());
   }
+}
+
+// What a lying collector writes reaches rules, events and in the end terminals.
+TEST(TelemetryCodec, ControlCharactersInTextBecomeEscapes) {
+  Example example;
+  Schema schema;
+  schema.series = {{Labels({{"__name__", "m"}, {"zone", "\x1b[2J\xe2\x80\xae"}})}};
+  schema.id = SchemaId(schema.stream, schema.series);
+  example.batch.schemas = {schema};
+  example.batch.frames.clear();
+  example.batch.events[0].name =
+      "\xc2\x9b"
+      "31m";
+  example.batch.events[0].reason = "a\nb";
+  example.batch.events[0].labels = {{"team", "\x07"}};
+  std::string bytes;
+  EncodeBatch(example.batch, &bytes);
+  BatchDecoder decoder;
+  const auto decoded = decoder.Decode(bytes);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(decoded->batch->schemas[0]->series[0].labels.Get("zone"), "\\x1b[2J\\u202e");
+  EXPECT_EQ(decoded->batch->events[0].name, "\\u009b31m");
+  EXPECT_EQ(decoded->batch->events[0].reason, "a\\nb");
+  EXPECT_EQ(decoded->batch->events[0].labels[0].value, "\\x07");
+
+  example.batch.job = "j\xc2\x85";
+  EncodeBatch(example.batch, &bytes);
+  EXPECT_THAT(std::string(decoder.Decode(bytes).status().message()),
+              testing::HasSubstr("job \"j\\\\u0085\" has a control character"));
 }
 
 TEST(TelemetryCodec, Control) {

@@ -3,9 +3,11 @@
 
 #include "pitwall/telemetry/v1/telemetry.pb.h"
 #include "services/base/strings.h"
+#include "services/base/terminal.h"
 #include "services/codec/quiet_protobuf.h"
 #include "services/codec/schema_cache.h"
 #include "services/codec/telemetry_codec.h"
+#include "services/model/without_controls.h"
 
 namespace pitwall::codec {
 namespace {
@@ -27,16 +29,19 @@ Status CheckLength(std::string_view what, std::string_view text, size_t limit) {
   return OkStatus();
 }
 
+// Not too long, no control characters.
+Status CheckText(std::string_view what, std::string_view text, size_t limit) {
+  RETURN_IF_ERROR(CheckLength(what, text, limit));
+  if (HasControl(text))
+    return Bad(what, " ", Quote(TerminalLine(text)), " has a control character");
+  return OkStatus();
+}
+
 // Text that names something: not empty, not too long, no control characters. (protobuf has checked
 // the UTF-8.)
 Status CheckName(std::string_view what, std::string_view text, size_t limit) {
   if (text.empty()) return Bad(what, " is empty");
-  RETURN_IF_ERROR(CheckLength(what, text, limit));
-  for (char c : text) {
-    const auto u = static_cast<unsigned char>(c);
-    if (u < 0x20 || u == 0x7f) return Bad(what, " ", Quote(text), " has a control character");
-  }
-  return OkStatus();
+  return CheckText(what, text, limit);
 }
 
 template <typename List>
@@ -92,7 +97,7 @@ Status BatchDecoder::Impl::DecodeInfo(const pb::SourceInfo& in) {
   }
   if (out.kind == SourceKind::kRank && !in.has_rank())
     return Bad("info: a rank source without rank");
-  RETURN_IF_ERROR(CheckLength("info: node", in.node(), limits.name_bytes));
+  RETURN_IF_ERROR(CheckText("info: node", in.node(), limits.name_bytes));
   out.node = in.node();
   out.rank = out.kind == SourceKind::kRank ? static_cast<int64_t>(in.rank()) : -1;
   out.start_ns = in.start_unix_ns();
@@ -152,6 +157,7 @@ Status BatchDecoder::Impl::DecodeSchema(const pb::Schema& in, Schema* out) {
     return Bad("schema id ", absl::Hex(out->id), " is not that of its series (",
                absl::Hex(expected), ")");
   }
+  for (SeriesDescriptor& series : out->series) series.labels = WithoutControls(series.labels);
   sorted.clear();
   for (const SeriesDescriptor& series : out->series) sorted.push_back(&series.labels);
   std::sort(sorted.begin(), sorted.end(), [](const Labels* a, const Labels* b) { return *a < *b; });
@@ -274,8 +280,8 @@ Status BatchDecoder::Impl::DecodeSpan(const pb::Span& in, Span* out) const {
     default:
       return Bad("unknown kind of span ", static_cast<int>(in.kind()));
   }
-  RETURN_IF_ERROR(CheckLength("name", in.name(), limits.name_bytes));
-  RETURN_IF_ERROR(CheckLength("mode", in.mode(), limits.name_bytes));
+  RETURN_IF_ERROR(CheckText("name", in.name(), limits.name_bytes));
+  RETURN_IF_ERROR(CheckText("mode", in.mode(), limits.name_bytes));
   if (in.duration_ns() < 0) return Bad("negative duration ", in.duration_ns());
   out->name = in.name();
   out->mode = in.mode();
@@ -341,9 +347,11 @@ Status BatchDecoder::Impl::DecodeEvent(const pb::JobEvent& in, JobEvent* out) co
                                   &reference.cluster(), &reference.namespace_(), &reference.kind(),
                                   &reference.name(), &reference.uid(), &reference.queue()}) {
     RETURN_IF_ERROR(CheckLength("text", *text, limits.value_bytes));
+    if (text != &in.name() && text != &in.reason())
+      RETURN_IF_ERROR(CheckText("reference", *text, limits.value_bytes));
   }
   out->time_ns = in.time_unix_ns();
-  out->name = in.name();
+  out->name = WithoutControls(in.name());
   out->reference = {reference.platform(), reference.cluster(), reference.namespace_(),
                     reference.kind(),     reference.name(),    reference.uid(),
                     reference.queue()};
@@ -352,14 +360,14 @@ Status BatchDecoder::Impl::DecodeEvent(const pb::JobEvent& in, JobEvent* out) co
   for (const pb::Label& label : in.labels()) {
     RETURN_IF_ERROR(CheckName("label name", label.name(), limits.name_bytes));
     RETURN_IF_ERROR(CheckLength("label value", label.value(), limits.value_bytes));
-    out->labels.push_back({label.name(), label.value()});
+    out->labels.push_back({label.name(), WithoutControls(label.value())});
   }
-  out->reason = in.reason();
+  out->reason = WithoutControls(in.reason());
   RETURN_IF_ERROR(CheckCount("series", in.series(), limits.series_per_event));
   out->series.clear();
   for (const std::string& series : in.series()) {
     RETURN_IF_ERROR(CheckLength("series", series, limits.name_bytes));
-    out->series.push_back(series);
+    out->series.push_back(WithoutControls(series));
   }
   return OkStatus();
 }
@@ -389,7 +397,7 @@ Status BatchDecoder::Impl::DecodeBatch(const pb::TelemetryBatch& in) {
   batch.first_sequence = in.first_sequence();
   batch.promise_ns = in.promise_unix_ns();
   batch.goodbye = in.goodbye();
-  RETURN_IF_ERROR(CheckLength("owner", in.owner(), limits.name_bytes));
+  RETURN_IF_ERROR(CheckText("owner", in.owner(), limits.name_bytes));
   if (in.owner_declared() && in.owner().empty()) return Bad("owner_declared without an owner");
   batch.owner = in.owner();
   batch.owner_declared = in.owner_declared();

@@ -7,6 +7,7 @@
 #include "services/base/strings.h"
 #include "services/collector/refusal.h"
 #include "services/model/owner.h"
+#include "services/base/terminal.h"
 
 namespace pitwall::collector {
 namespace {
@@ -28,11 +29,8 @@ Status CheckJobId(std::string_view id) {
   if (id.empty()) return InvalidArgument("job id is empty");
   if (id.size() > 256)
     return InvalidArgument(Cat("job id of ", id.size(), " bytes, more than 256"));
-  for (char c : id) {
-    const auto u = static_cast<unsigned char>(c);
-    if (u < 0x20 || u == 0x7f)
-      return InvalidArgument(Cat("job id ", Quote(id), " has a control character"));
-  }
+  if (HasControl(id))
+    return InvalidArgument(Cat("job id ", Quote(TerminalLine(id)), " has a control character"));
   if (StartsWith(id, "__") || StartsWith(id, "node:")) {
     return InvalidArgument(Cat("job id ", Quote(id), ": __… and node:… are not for jobs"));
   }

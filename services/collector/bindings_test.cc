@@ -192,6 +192,8 @@ TEST_F(BindingsTest, RefusesIdsAndTooMany) {
   EXPECT_THAT(Claim(1, Rank(0, "node:x")), HasSubstr("not for jobs"));
   EXPECT_THAT(Claim(1, Rank(0, std::string(300, 'x'))), HasSubstr("300 bytes"));
   EXPECT_THAT(Claim(1, Rank(0, "a\nb")), HasSubstr("control character"));
+  EXPECT_THAT(Claim(1, Rank(0, "a\xc2\x9b")), HasSubstr("control character"));
+  EXPECT_THAT(Claim(1, Rank(0, "a\xe2\x80\xae")), HasSubstr("control character"));
   JobClaim nameless = Rank(0, "");
   nameless.job_name.clear();
   EXPECT_THAT(Claim(1, nameless), HasSubstr("neither"));
@@ -275,6 +277,9 @@ TEST(DropFolder, RefusesWithLineAndCause) {
       {"job_id=x\ncgroup=/a/../b\n", "line 2: not a path"},
       {"job_id=node:x\n", "not for jobs"},
       {"job_id=a\tb\n", "control character"},
+      {"job_id=x\nlabel.a=\x7f\n", "line 2: control character"},
+      {"job_id=x\nlabel.\xe2\x81\xa6=1\n", "line 2: control character"},
+      {"job_id=x\njob_name=\xff\n", "line 2: control character"},
       {"job_id=x\nlabel.=y\n", "unknown key"},
   };
   for (const auto& [text, why] : cases) {

@@ -7,9 +7,11 @@
 
 #include "services/base/log.h"
 #include "services/base/strings.h"
+#include "services/base/terminal.h"
 #include "services/codec/quiet_protobuf.h"
 #include "services/collector/message_parts.h"
 #include "services/model/owner.h"
+#include "services/model/without_controls.h"
 
 namespace pitwall::collector {
 namespace {
@@ -96,22 +98,18 @@ Status ClientSessions::CheckHello(const pb::Hello& hello) const {
         &hello.cluster(), &hello.namespace_(), &hello.kind(), &hello.uid(), &hello.queue()}) {
     if (text->size() > kMaxClientText)
       return InvalidArgument(Cat("hello with a text of ", text->size(), " bytes"));
-    for (char c : *text) {
-      const auto u = static_cast<unsigned char>(c);
-      if (u < 0x20 || u == 0x7f)
-        return InvalidArgument(Cat("hello: ", Quote(*text), " has a control character"));
-    }
+    if (HasControl(*text))
+      return InvalidArgument(
+          Cat("hello: ", Quote(TerminalLine(*text)), " has a control character"));
   }
   for (const pb::Label& label : hello.labels()) {
     if (label.name().empty() || label.name().size() > kMaxClientText ||
         label.value().size() > kMaxClientText) {
       return InvalidArgument(Cat("hello with a bad label ", Quote(label.name().substr(0, 100))));
     }
-    for (char c : label.name()) {
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-        return InvalidArgument(
-            Cat("hello: label ", Quote(label.name()), " has a control character"));
-      }
+    if (HasControl(label.name())) {
+      return InvalidArgument(
+          Cat("hello: label ", Quote(TerminalLine(label.name())), " has a control character"));
     }
   }
   return OkStatus();
@@ -177,7 +175,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
   claim.client_start_ns = hello.start_unix_ns();
   claim.reference = ReferenceOf(hello, peer);
   for (const pb::Label& label : hello.labels())
-    claim.labels.push_back({label.name(), label.value()});
+    claim.labels.push_back({label.name(), WithoutControls(label.value())});
   claim.rank = hello.rank();
   claim.world_size = hello.world_size();
   claim.boot_id = hello.boot_id();

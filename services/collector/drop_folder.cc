@@ -9,6 +9,8 @@
 #include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/collector/owner_name.h"
+#include "services/base/terminal.h"
+#include "services/collector/proc_file.h"
 #include "services/collector/text_scan.h"
 #include "services/collector/trusted_path.h"
 
@@ -29,17 +31,14 @@ StatusOr<Bindings::DroppedJob> DropFolder::Parse(std::string_view text) {
     line = Trim(line);
     if (line.empty() || line[0] == '#') continue;
     auto bad = [&](std::string_view why) {
-      return InvalidArgument(Cat("line ", number, ": ", why, ": ", Quote(line)));
+      return InvalidArgument(Cat("line ", number, ": ", why, ": ", Quote(TerminalLine(line))));
     };
     const size_t equals = line.find('=');
     if (equals == std::string_view::npos) return bad("not key=value");
     const std::string_view key = Trim(line.substr(0, equals));
     const std::string value(Trim(line.substr(equals + 1)));
     if (value.size() > kMaxText) return bad("too long");
-    if (std::any_of(value.begin(), value.end(),
-                    [](char c) { return static_cast<unsigned char>(c) < 0x20; })) {
-      return bad("control character");
-    }
+    if (HasControl(line)) return bad("control character");
     if (key == "job_id") {
       job.id = value;
     } else if (key == "job_name") {

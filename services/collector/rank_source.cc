@@ -5,6 +5,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/strings.h"
+#include "services/base/terminal.h"
 
 namespace pitwall::collector {
 namespace {
@@ -23,11 +24,8 @@ Status CheckText(std::string_view what, std::string_view text) {
   if (text.size() > kMaxClientText) {
     return InvalidArgument(Cat(what, " has ", text.size(), " bytes, more than ", kMaxClientText));
   }
-  for (char c : text) {
-    const auto u = static_cast<unsigned char>(c);
-    if (u < 0x20 || u == 0x7f)
-      return InvalidArgument(Cat(what, " ", Quote(text), " has a control character"));
-  }
+  if (HasControl(text))
+    return InvalidArgument(Cat(what, " ", Quote(TerminalLine(text)), " has a control character"));
   return OkStatus();
 }
 

@@ -3,6 +3,20 @@
 #include <algorithm>
 
 namespace pitwall::notifier {
+namespace {
+
+constexpr size_t kRemembered = 4096;
+
+void Remember(const std::string& id, absl::btree_set<std::string>* ids,
+              std::deque<std::string>* order) {
+  if (!ids->insert(id).second) return;
+  order->push_back(id);
+  if (order->size() <= kRemembered) return;
+  ids->erase(order->front());
+  order->pop_front();
+}
+
+}  // namespace
 
 Inhibition::Inhibition(std::vector<std::string> severities, size_t max_issues)
     : severities_(std::move(severities)), max_issues_(std::max<size_t>(1, max_issues)) {}
@@ -70,8 +84,12 @@ void Inhibition::OnResolved(const std::string& id, FeedItem item, Tick* tick,
                             std::vector<FeedItem>* send) {
   bool notified = true;
   if (const auto at = issues_.find(id); at != issues_.end()) {
+    if (always_.contains(id)) Release(&at->second, item.offset, send);
     notified = at->second.notified;
-    if (!notified) suppressed_ += at->second.undecided + 1;
+    if (!notified) {
+      suppressed_ += at->second.undecided + 1;
+      Remember(id, &silent_, &silent_order_);
+    }
     Forget(id);
   }
   if (notified) send->push_back(std::move(item));
@@ -79,6 +97,12 @@ void Inhibition::OnResolved(const std::string& id, FeedItem item, Tick* tick,
   if (symptoms == symptoms_.end()) return;
   tick->doubtful.insert(tick->doubtful.end(), symptoms->second.begin(), symptoms->second.end());
   tick->undecided_from = std::min(tick->undecided_from, tick->newest_offset);
+}
+
+bool Inhibition::TellAlways(const std::string& id, int64_t offset, std::vector<FeedItem>* send) {
+  Remember(id, &always_, &always_order_);
+  if (const auto at = issues_.find(id); at != issues_.end()) Release(&at->second, offset, send);
+  return silent_.erase(id) > 0;
 }
 
 void Inhibition::Settle(int32_t partition, std::vector<FeedItem>* send) {
@@ -110,6 +134,7 @@ bool Inhibition::IsInhibited(const std::string& id, const Issue& issue) const {
   // After a reload that turned relations round, issues may name each other for a moment: one that
   // is not told because of another must not be the reason why nobody is.
   constexpr int kMaxChain = 16;
+  if (always_.contains(id)) return false;
   const Issue* at = &issue;
   for (int i = 0; i < kMaxChain && at->root_cause != id; ++i) {
     const auto cause = issues_.find(at->root_cause);

@@ -6,10 +6,12 @@
 //  * What is found while its root cause is open is withheld; when the cause ends first, the first
 //    and the newest of the withheld events are sent, with their own ids.
 //  * What was notified before its cause came is told its end in any case.
+//  * An issue on which the executor acted is told always.
 //  * A cause that the receiver does not get (its severity is filtered out) suppresses nothing.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -37,6 +39,9 @@ class Inhibition {
   // Everything of a partition that there is has been fed: what hangs on the rest of a tick is
   // decided.
   void Settle(int32_t partition, std::vector<FeedItem>* send);
+  // The receiver is told of this issue from now on, whatever caused it: appends what was withheld,
+  // with `offset`. True: it ended before and the receiver never heard of it.
+  bool TellAlways(const std::string& id, int64_t offset, std::vector<FeedItem>* send);
   // The offset of the first event of a partition on which something undecided hangs; INT64_MAX:
   // nothing does.
   int64_t UndecidedFrom(int32_t partition) const;
@@ -78,6 +83,9 @@ class Inhibition {
   absl::btree_map<std::string, Issue> issues_;                           // open ones, by id
   absl::btree_map<std::string, absl::btree_set<std::string>> symptoms_;  // by root cause
   absl::btree_set<std::pair<int64_t, std::string>> by_age_;              // (time_ns, id)
+  // The newest that are told always, and of which nothing was ever said.
+  absl::btree_set<std::string> always_, silent_;
+  std::deque<std::string> always_order_, silent_order_;
   uint64_t suppressed_ = 0;
   size_t withheld_ = 0;
 };

@@ -175,6 +175,31 @@ TEST(Inhibition, WhatIsNotKnownIsTold) {
   EXPECT_THAT(later.Say(300, {"-symptom<cause"}), ElementsAre("-symptom#1"));
 }
 
+TEST(Inhibition, AnIssueOnWhichTheExecutorActedIsToldAlways) {
+  Receiver r;
+  const auto tell = [&](const std::string& id) {
+    std::vector<FeedItem> sent;
+    const bool silent = r.inhibition().TellAlways(id, 99, &sent);
+    std::vector<std::string> out = {silent ? "silent" : "-"};
+    for (const FeedItem& item : sent) out.push_back(Cat(item.event->rule, "@", item.offset));
+    return out;
+  };
+  const auto id = [](std::string_view name, int64_t began) {
+    return MakeEvent("job", name, 1, EventType::kIssueFound, "warning", began).id;
+  };
+  r.Say(100, {"+cause"});
+  EXPECT_THAT(r.Say(101, {"+symptom<cause", "+other<cause"}), IsEmpty());
+  EXPECT_THAT(tell(id("symptom", 101)), ElementsAre("-", "symptom@99"));
+  EXPECT_THAT(tell(id("symptom", 101)), ElementsAre("-"));
+  EXPECT_THAT(r.Say(102, {"~symptom<cause"}), ElementsAre("~symptom#2"));
+  EXPECT_THAT(r.Say(103, {"-symptom", "-other"}), ElementsAre("-symptom#3"));
+  // What ended before the action was known; and what comes after it.
+  EXPECT_THAT(tell(id("other", 101)), ElementsAre("silent"));
+  EXPECT_THAT(tell(id("other", 101)), ElementsAre("-"));
+  EXPECT_THAT(tell(id("later", 104)), ElementsAre("-"));
+  EXPECT_THAT(r.Say(104, {"+later<cause"}), ElementsAre("+later#1"));
+}
+
 TEST(Inhibition, IsBounded) {
   Receiver r({}, 3);
   r.Say(100, {"+cause"});

@@ -10,6 +10,7 @@
 #include "services/base/mutex.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/notifier/acted_issues.h"
 #include "services/notifier/event_window.h"
 #include "services/notifier/issue_index.h"
 #include "services/notifier/issue_metrics.h"
@@ -38,11 +39,12 @@ class TopicNotifier final : public Notifier {
         window_(partitions, options_.window_events, options_.window_bytes),
         index_({options_.max_open_issues, options_.max_ended_issues, options_.ended_age_ns,
                 options_.open_age_ns, options_.max_events_per_issue, options_.max_issue_events}),
+        acted_(clock, log, options_.actions_topic, options_.max_acts),
         watchers_(std::make_shared<std::atomic<size_t>>(0)) {
     for (const WebhookOptions& webhook : options_.webhooks) {
       webhooks_.push_back(std::make_unique<WebhookEndpoint>(
-          clock, log, &window_, transport, options_.topic, options_.history_records,
-          options_.max_open_issues, webhook));
+          clock, log, &window_, transport, &acted_, &index_, options_.topic,
+          options_.history_records, options_.max_open_issues, webhook));
     }
     issue_registrations_.push_back(issue_exposition_.Add(
         "pitwall_issue", "An open issue.", telemetry::MetricType::kGauge,
@@ -78,6 +80,7 @@ class TopicNotifier final : public Notifier {
       tail->ready = from >= tail->caught_up_at;
       tails_.push_back(std::move(tail));
     }
+    if (!webhooks_.empty()) RETURN_IF_ERROR(acted_.ReadAll());
     for (size_t i = 0; i < webhooks_.size(); ++i) {
       RETURN_IF_ERROR(webhooks_[i]->Open(options_.webhooks[i].from_start ? starts : ends));
     }
@@ -288,6 +291,11 @@ class TopicNotifier final : public Notifier {
         if (!stop_) tail->wakeup->Wait(kNanosPerSecond);
       }
       StorePosition(tail, false);
+      // One thread reads the actions, beside its partition.
+      if (tail->partition == 0 && !webhooks_.empty()) {
+        if (const Status read = acted_.ReadNew(); !read.ok())
+          PITWALL_LOG(kWarning, "notifier", options_.actions_topic, ": ", ToStd(read.message()));
+      }
     }
     StorePosition(tail, true);
   }
@@ -310,6 +318,7 @@ class TopicNotifier final : public Notifier {
   const int32_t partitions_;
   EventWindow window_;
   IssueIndex index_;
+  ActedIssues acted_;
   const std::shared_ptr<std::atomic<size_t>> watchers_;
   std::atomic<bool> stop_{false};
   telemetry::SharedCounter events_, undecodable_, gaps_;

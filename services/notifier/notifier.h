@@ -9,7 +9,8 @@
 //  * Webhooks: one thread per endpoint; its position stands in the log under group
 //  "pitwall-webhook-<name>", stored
 //    after delivery, so a restart sends again what was not acknowledged. Symptoms wait while their
-//    root cause is open (inhibition.h).
+//    root cause is open (inhibition.h). Issues on which the executor acted are sent always
+//    (acted_issues.h).
 // All waits go through the clock. Thread-safe.
 #pragma once
 
@@ -29,6 +30,7 @@ namespace pitwall::notifier {
 
 struct NotifierOptions {
   std::string topic = "pitwall.issues";
+  std::string actions_topic = "pitwall.actions";  // need not be there
   std::string group = "pitwall-notifier";
   // At start the index is built from the last so many offsets of each partition.
   int64_t history_records = 200'000;
@@ -44,6 +46,7 @@ struct NotifierOptions {
   size_t max_events_per_issue = 64;
   // Beyond so many remembered events an issue keeps its first and its last only.
   size_t max_issue_events = 50'000;
+  size_t max_acts = 10'000;  // live actions remembered
   size_t max_watchers = 64;
   size_t max_issue_samples = 1'000;  // on /metrics/issues
   std::vector<WebhookOptions> webhooks;

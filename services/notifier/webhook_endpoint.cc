@@ -14,6 +14,7 @@ namespace {
 
 constexpr int64_t kStoreIntervalNs = kNanosPerSecond;
 constexpr int64_t kRetryReadNs = kNanosPerSecond;
+constexpr size_t kMaxTold = 4096;
 
 uint64_t Seed(const WebhookOptions& options, const Clock& clock) {
   if (options.jitter_seed != 0) return options.jitter_seed;
@@ -24,12 +25,15 @@ uint64_t Seed(const WebhookOptions& options, const Clock& clock) {
 }  // namespace
 
 WebhookEndpoint::WebhookEndpoint(Clock* clock, Log* log, EventWindow* window,
-                                 HttpTransport* transport, std::string topic,
+                                 HttpTransport* transport, ActedIssues* acted,
+                                 const IssueIndex* index, std::string topic,
                                  int64_t history_records, size_t max_issues, WebhookOptions options)
     : clock_(clock),
       log_(log),
       window_(window),
       transport_(transport),
+      acted_(acted),
+      index_(index),
       topic_(std::move(topic)),
       history_records_(history_records),
       options_(std::move(options)),
@@ -73,11 +77,35 @@ Status WebhookEndpoint::Open(const Positions& begin) {
   }
   cursor_ = std::make_unique<FeedCursor>(log_, window_, topic_, std::move(from));
   queue_ = std::make_unique<WebhookQueue>(options_, std::move(positions), Seed(options_, *clock_));
+  return OpenActs();
+}
+
+Status WebhookEndpoint::OpenActs() {
+  acts_ = acted_->Next();
+  for (size_t p = 0; p < acts_.size(); ++p) {
+    const TopicPartition at{acted_->topic(), static_cast<int32_t>(p)};
+    ASSIGN_OR_RETURN(const std::optional<CommittedOffset> committed, log_->Committed(group_, at));
+    if (committed) {
+      acts_[p] = committed->offset;
+    } else {
+      if (options_.from_start) acts_[p] = 0;
+      RETURN_IF_ERROR(log_->StorePosition(group_, at, {acts_[p], ""}));
+    }
+  }
+  acts_stored_ = acts_;
+  // Those that were told go on being told.
+  std::vector<FeedItem> nothing;
+  for (const ActedIssues::Act& act : acted_->Since({})) {
+    const auto p = static_cast<size_t>(act.partition);
+    if (inhibition_ != nullptr && act.offset < acts_[p])
+      inhibition_->TellAlways(act.issue, 0, &nothing);
+  }
   return OkStatus();
 }
 
 void WebhookEndpoint::Start() {
   window_->Listen(wakeup_.get());
+  acted_->Listen(wakeup_.get());
   thread_ = std::thread([this] { Loop(); });
 }
 
@@ -87,6 +115,7 @@ void WebhookEndpoint::Stop() {
   wakeup_->Wake();
   thread_.join();
   window_->Unlisten(wakeup_.get());
+  acted_->Unlisten(wakeup_.get());
 }
 
 void WebhookEndpoint::Loop() {
@@ -108,6 +137,7 @@ void WebhookEndpoint::Loop() {
     if (queue_->Delivered() != stored_ && (store_due || (entry == nullptr && delivery_to_store_))) {
       StorePositions();
     }
+    if (queue_->size() == 0 && acts_ != acts_stored_ && now >= acts_retry_ns_) StoreActs();
     if (entry != nullptr) continue;
     if (queue_->room() > 0 && !caught_up_ && now >= retry_read_ns_) continue;
 
@@ -115,6 +145,7 @@ void WebhookEndpoint::Loop() {
     if (const std::optional<int64_t> next = queue_->NextAttemptNs()) until = *next;
     if (queue_->room() > 0 && !caught_up_) until = std::min(until, retry_read_ns_);
     if (queue_->Delivered() != stored_) until = std::min(until, stored_at_ns_ + kStoreIntervalNs);
+    if (queue_->size() == 0 && acts_ != acts_stored_) until = std::min(until, acts_retry_ns_);
     wakeup_->Wait(until == INT64_MAX ? -1 : std::max<int64_t>(0, until - now));
   }
   if (!disabled_ && queue_->Delivered() != stored_) StorePositions();
@@ -139,6 +170,7 @@ void WebhookEndpoint::Fill() {
     const Status read = cursor_->Next(queue_->room(), &items);
     Take(std::move(items), now);
     if (cursor_->caught_up()) Settle(now);
+    TellActed(now);
     Positions positions = cursor_->positions();
     for (size_t p = 0; inhibition_ != nullptr && p < positions.size(); ++p) {
       const int64_t decided = inhibition_->UndecidedFrom(static_cast<int32_t>(p));
@@ -208,7 +240,7 @@ void WebhookEndpoint::EndReplay(size_t partition) {
 
 void WebhookEndpoint::Enqueue(std::vector<FeedItem> items, int64_t now_ns) {
   for (FeedItem& item : items) {
-    if (!Wanted(*item.event)) continue;
+    if (!Passes(*item.event)) continue;
     item.offset = std::max(item.offset, begin_[static_cast<size_t>(item.partition)]);
     queue_->Add(std::move(item), now_ns);
   }
@@ -297,6 +329,57 @@ bool WebhookEndpoint::DeadLetter(const WebhookQueue::Entry& entry, std::string_v
   const Status appended = dead_letters_->Append({std::move(record)});
   if (!appended.ok()) Note(ToStd(appended.message()));
   return appended.ok();
+}
+
+bool WebhookEndpoint::Passes(const IssueEvent& event) {
+  if (Wanted(event)) return true;
+  if (event.type == EventType::kRuleStatus || event.type == EventType::kJobChanged) return false;
+  if (!acted_->Has(IssueId(event)) || !told_.insert(event.id).second) return false;
+  told_order_.push_back(event.id);
+  if (told_order_.size() > kMaxTold) {
+    told_.erase(told_order_.front());
+    told_order_.pop_front();
+  }
+  return true;
+}
+
+void WebhookEndpoint::TellActed(int64_t now_ns) {
+  for (const ActedIssues::Act& act : acted_->Since(acts_)) {
+    const int32_t p = PartitionOf(act.job, static_cast<int32_t>(begin_.size()));
+    const auto at = static_cast<size_t>(p);
+    // What was sent before this start is not known yet.
+    if (inhibition_ != nullptr && replaying_[at] != 0) return;
+    if (queue_->room() < 2) return;
+    const int64_t offset = std::max(cursor_->positions()[at] - 1, begin_[at]);
+    std::vector<FeedItem> send;
+    const bool silent = inhibition_ != nullptr && inhibition_->TellAlways(act.issue, offset, &send);
+    const std::vector<IssueEventPtr> events = index_->Events(act.issue);
+    if (send.empty() && !events.empty() && (silent || !Wanted(*events.front()))) {
+      send.push_back({p, offset, events.front(), 0});
+      if (events.back()->type == EventType::kIssueResolved && events.size() > 1)
+        send.push_back({p, offset, events.back(), 0});
+    }
+    Enqueue(std::move(send), now_ns);
+    const auto q = static_cast<size_t>(act.partition);
+    if (q >= acts_.size()) acts_.resize(q + 1, 0);
+    acts_[q] = act.offset + 1;
+  }
+}
+
+void WebhookEndpoint::StoreActs() {
+  acts_retry_ns_ = clock_->MonotonicNs() + kStoreIntervalNs;
+  acts_stored_.resize(acts_.size(), -1);
+  for (size_t p = 0; p < acts_.size(); ++p) {
+    if (acts_[p] == acts_stored_[p]) continue;
+    const Status stored =
+        log_->StorePosition(group_, {acted_->topic(), static_cast<int32_t>(p)}, {acts_[p], ""});
+    if (stored.ok()) {
+      acts_stored_[p] = acts_[p];
+    } else {
+      store_failures_.Add();
+      Note(Cat("position not stored: ", ToStd(stored.message())));
+    }
+  }
 }
 
 void WebhookEndpoint::StorePositions() {

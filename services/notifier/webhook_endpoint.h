@@ -2,16 +2,20 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/container/btree_set.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
+#include "services/notifier/acted_issues.h"
 #include "services/notifier/event_window.h"
 #include "services/notifier/feed_cursor.h"
 #include "services/notifier/inhibition.h"
+#include "services/notifier/issue_index.h"
 #include "services/notifier/webhook.h"
 #include "services/notifier/webhook_queue.h"
 #include "services/pipeline/http_transport.h"
@@ -26,8 +30,8 @@ class WebhookEndpoint {
   // All borrowed. At a start so many records before the position are read again, to know which
   // issues are open and what was withheld; `max_issues` bounds these.
   WebhookEndpoint(Clock* clock, Log* log, EventWindow* window, HttpTransport* transport,
-                  std::string topic, int64_t history_records, size_t max_issues,
-                  WebhookOptions options);
+                  ActedIssues* acted, const IssueIndex* index, std::string topic,
+                  int64_t history_records, size_t max_issues, WebhookOptions options);
   ~WebhookEndpoint();
 
   // Finds the position, or stores `begin` as the first one.
@@ -48,15 +52,22 @@ class WebhookEndpoint {
   void Enqueue(std::vector<FeedItem> items, int64_t now_ns);
   void Attempt(WebhookQueue::Entry* entry);
   bool DeadLetter(const WebhookQueue::Entry& entry, std::string_view reason);
+  Status OpenActs();
+  // Sends what filters and inhibition kept back of issues on which the executor acted since.
+  void TellActed(int64_t now_ns);
   void StorePositions();
+  void StoreActs();
   void Note(std::string_view error);
   bool Wanted(const IssueEvent& event) const;
+  bool Passes(const IssueEvent& event);  // Wanted, or of an issue on which the executor acted
   std::string DisabledMark() const;
 
   Clock* const clock_;
   Log* const log_;
   EventWindow* const window_;
   HttpTransport* const transport_;
+  ActedIssues* const acted_;
+  const IssueIndex* const index_;
   const std::string topic_;
   const int64_t history_records_;
   const WebhookOptions options_;
@@ -71,6 +82,12 @@ class WebhookEndpoint {
   std::unique_ptr<Inhibition> inhibition_;  // null: everything is sent
   Positions begin_;                         // what lies before it was sent by an earlier process
   std::vector<uint8_t> replaying_;          // by partition: inhibition_ is still fed with that
+  Positions acts_;         // of pitwall.actions: acts before it were told, or are in the queue
+  Positions acts_stored_;  // no later than what was delivered
+  int64_t acts_retry_ns_ = 0;
+  // Events that were sent though nobody wanted them: each once.
+  absl::btree_set<std::string> told_;
+  std::deque<std::string> told_order_;
   std::unique_ptr<Appender> dead_letters_;
   Positions stored_;
   int64_t stored_at_ns_ = 0;

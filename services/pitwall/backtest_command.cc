@@ -1,12 +1,12 @@
 // `pitwall backtest`: the streaming engine over recorded data, as fast as the machine can.
 #include <algorithm>
-#include <cstdio>
 #include <iterator>
 
 #include "absl/time/time.h"
 #include "rules/plan/compile.h"
 #include "services/base/duration.h"
 #include "services/base/strings.h"
+#include "services/base/terminal.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/openmetrics/line_parser.h"
 #include "services/pitwall/backtest_formats.h"
@@ -49,7 +49,7 @@ StatusOr<int> Backtest(const Flags& flags) {
   });
   tools::SortEvents(&events);
   for (const IssueEvent& event : events) {
-    std::fputs((cloudevents::EncodeCloudEvent(event) + "\n").c_str(), stdout);
+    PrintJson(cloudevents::EncodeCloudEvent(event) + "\n");
   }
   return kFine;
 }
@@ -139,19 +139,18 @@ StatusOr<engine::CompiledRulesPtr> ReadGivenRules(const Flags& flags,
 int RunBacktest(const std::vector<std::string>& arguments) {
   auto flags = Flags::Parse(BacktestFlags(), arguments);
   if (flags.ok() && flags->Has("help")) {
-    std::printf(
-        "pitwall backtest --input DIR | --brokers HOSTS [flags]\n"
-        "pitwall backtest --format openmetrics --rules FILE… --input FILE… [flags]\n"
-        "pitwall backtest --format csv --mapping FILE --rules FILE… --input FILE… [flags]\n"
-        "pitwall backtest --format smdebug|chrome-trace --rules FILE… --input DIR… [flags]\n%s",
-        FlagHelp(BacktestFlags()).c_str());
+    Print(
+        Cat("pitwall backtest --input DIR | --brokers HOSTS [flags]\n"
+            "pitwall backtest --format openmetrics --rules FILE… --input FILE… [flags]\n"
+            "pitwall backtest --format csv --mapping FILE --rules FILE… --input FILE… [flags]\n"
+            "pitwall backtest --format smdebug|chrome-trace --rules FILE… --input DIR… [flags]\n",
+            FlagHelp(BacktestFlags())));
     return kFine;
   }
   StatusOr<int> code = flags.ok() ? StatusOr<int>(kUsage) : StatusOr<int>(flags.status());
   if (flags.ok()) code = Backtest(*flags);
   if (code.ok()) return *code;
-  std::fprintf(stderr, "pitwall backtest: %s\n",
-               std::string(ToStd(code.status().message())).c_str());
+  PrintError(Cat("pitwall backtest: ", ToStd(code.status().message()), "\n"));
   return kUsage;
 }
 

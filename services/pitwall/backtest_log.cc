@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <iterator>
 
 #include "services/adapters/clock/system_clock.h"
@@ -10,6 +9,7 @@
 #include "services/adapters/log/embedded_log.h"
 #include "services/base/log.h"
 #include "services/base/strings.h"
+#include "services/base/terminal.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/engine/shard.h"
 #include "services/pipeline/topics.h"
@@ -83,14 +83,14 @@ StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, engine::RuleSetProv
           i < events.size() ? cloudevents::EncodeCloudEvent(events[i]) : "nothing";
       const std::string live = i < recorded.size() ? recorded[i] : "nothing";
       if (replayed != live) {
-        std::printf("partition %d, event %zu differs\nlive:     %s\nreplayed: %s\n", p, i,
-                    live.c_str(), replayed.c_str());
+        PrintJson(Cat("partition ", p, ", event ", i, " differs\nlive:     ", live,
+                      "\nreplayed: ", replayed, "\n"));
         return kCheckFailed;
       }
       ++equal;
     }
   }
-  std::printf("%zu events, live and replayed are equal to the bit\n", equal);
+  Print(Cat(equal, " events, live and replayed are equal to the bit\n"));
   return kFine;
 }
 

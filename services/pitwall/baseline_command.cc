@@ -1,8 +1,7 @@
 // `pitwall baseline`: the summary of a finished job, against which later ones are judged.
-#include <cstdio>
-
 #include "services/base/files.h"
 #include "services/base/strings.h"
+#include "services/base/terminal.h"
 #include "services/pitwall/backtest_formats.h"
 #include "services/pitwall/commands.h"
 #include "services/tools/summary.h"
@@ -64,7 +63,7 @@ StatusOr<int> WriteBaseline(const Flags& flags) {
   ASSIGN_OR_RETURN(const std::string text, summary.Text(options));
   const auto path = flags.One("out");
   if (!path.has_value()) {
-    std::fputs(text.c_str(), stdout);
+    Print(text);
     return kFine;
   }
   // A service may read the folder at any time.
@@ -83,16 +82,15 @@ int RunBaseline(const std::vector<std::string>& arguments) {
     flags = parse();
   }
   if (flags.ok() && flags->Has("help")) {
-    std::printf(
-        "pitwall baseline --input DIR | --brokers HOSTS --job ID [--out FILE] [flags]\n"
-        "pitwall baseline --format FORMAT --input FILE… [--out FILE] [flags]\n%s",
-        FlagHelp(BaselineFlags()).c_str());
+    Print(
+        Cat("pitwall baseline --input DIR | --brokers HOSTS --job ID [--out FILE] [flags]\n"
+            "pitwall baseline --format FORMAT --input FILE… [--out FILE] [flags]\n",
+            FlagHelp(BaselineFlags())));
     return kFine;
   }
   StatusOr<int> code = flags.ok() ? WriteBaseline(*flags) : StatusOr<int>(flags.status());
   if (code.ok()) return *code;
-  std::fprintf(stderr, "pitwall baseline: %s\n",
-               std::string(ToStd(code.status().message())).c_str());
+  PrintError(Cat("pitwall baseline: ", ToStd(code.status().message()), "\n"));
   return kUsage;
 }
 

@@ -5,6 +5,7 @@
 
 #include "services/base/duration.h"
 #include "services/base/strings.h"
+#include "services/base/terminal.h"
 #include "services/base/yaml/yaml.h"
 #include "services/pitwall/config_keys.h"
 
@@ -100,18 +101,13 @@ class Reader final : public ConfigKeys {
 // A YAML scalar that reads back as exactly this text.
 std::string Scalar(std::string_view value) {
   // In single quotes a line break would be read back as a space.
-  const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
-  if (std::any_of(value.begin(), value.end(), control)) {
-    std::string out = "\"";
+  if (HasControl(value)) {
+    std::string out;
     for (const char c : value) {
-      if (control(c)) {
-        CatTo(out, "\\x", Hex(std::string_view(&c, 1)));
-        continue;
-      }
       if (c == '"' || c == '\\') out += '\\';
       out += c;
     }
-    return out + "\"";
+    return Cat("\"", TerminalLine(out), "\"");
   }
   std::string out = "'";
   for (const char c : value) {

@@ -36,14 +36,25 @@ struct TlsConfig {
 
 struct HttpConfig {
   std::string listen = "127.0.0.1:9870";
-  std::string token_file;
+  std::string token_file;      // role view: a file, or env:NAME
+  std::string act_token_file;  // role act
   TlsConfig tls;
+  int64_t max_connections = 256;
+  int64_t max_connections_per_address = 64;
+  int64_t header_timeout_ns = 10 * kNanosPerSecond;
+  int64_t body_timeout_ns = 10 * kNanosPerSecond;
+  int64_t idle_timeout_ns = 60 * kNanosPerSecond;
 };
 
 struct GrpcConfig {
   std::string listen = "127.0.0.1:9871";
   std::string token_file;
+  std::string act_token_file;
   TlsConfig tls;
+  int64_t max_watches = 64;
+  int64_t max_watches_per_address = 16;
+  int64_t handshake_timeout_ns = 10 * kNanosPerSecond;
+  int64_t idle_timeout_ns = 300 * kNanosPerSecond;
 };
 
 struct RulesConfig {

@@ -38,22 +38,50 @@ void TlsKeys(ConfigKeys& keys, TlsConfig& tls, std::string_view help) {
   });
 }
 
+void Positive(ConfigKeys& keys, std::string_view key, int64_t* nanoseconds, std::string_view help) {
+  keys.Duration(key, nanoseconds, help);
+  if (*nanoseconds < kNanosPerMilli) keys.CheckValue(key, Cat(key, " must be at least 1ms"));
+}
+
 constexpr std::string_view kTlsHelp =
     "The server reads the files again when they change. TLS 1.2 and 1.3, ECDHE with AEAD only.";
 
 void HttpKeys(ConfigKeys& keys, HttpConfig& http) {
   keys.Text("listen", &http.listen, "`address:port` of the HTTP server.");
   keys.Text("token_file", &http.token_file,
-            "File with the token of the role `view`. Required beyond loopback; standalone makes "
-            "one otherwise.");
+            "File with the token of the role `view` (or `env:NAME`), which reads. Empty: none on "
+            "loopback; beyond it the service makes one and prints it once.");
+  keys.Text("act_token_file", &http.act_token_file,
+            "The same of the role `act`, which changes something and reads too. Without it nobody "
+            "acts over HTTP.");
   TlsKeys(keys, http.tls, kTlsHelp);
+  keys.Count("max_connections", {1, 65536, "connections"}, &http.max_connections,
+             "Connections at a time. Beyond it new ones are closed.");
+  keys.Count("max_connections_per_address", {1, 65536, "connections"},
+             &http.max_connections_per_address, "The same from one client address.");
+  Positive(keys, "header_timeout", &http.header_timeout_ns,
+           "Time from the first byte of a request to the end of its header, and for the TLS "
+           "handshake.");
+  Positive(keys, "body_timeout", &http.body_timeout_ns,
+           "Time from the end of the header to the end of the body.");
+  Positive(keys, "idle_timeout", &http.idle_timeout_ns, "Time between two requests.");
 }
 
 void GrpcKeys(ConfigKeys& keys, GrpcConfig& grpc) {
   keys.Text("listen", &grpc.listen, "`address:port` of the gRPC server.");
   keys.Text("token_file", &grpc.token_file,
             "File with the token of the role `view`, as `http.token_file`.");
+  keys.Text("act_token_file", &grpc.act_token_file,
+            "File with the token of the role `act`, as `http.act_token_file`.");
   TlsKeys(keys, grpc.tls, kTlsHelp);
+  keys.Count("max_watches", {1, 4096, "streams"}, &grpc.max_watches,
+             "WatchIssues streams at a time. Beyond it a call fails with RESOURCE_EXHAUSTED.");
+  keys.Count("max_watches_per_address", {1, 4096, "streams"}, &grpc.max_watches_per_address,
+             "The same from one client address.");
+  Positive(keys, "handshake_timeout", &grpc.handshake_timeout_ns,
+           "Time for the TLS handshake and the first bytes of HTTP/2.");
+  Positive(keys, "idle_timeout", &grpc.idle_timeout_ns,
+           "Time after which a connection without a call is closed.");
 }
 
 void RulesKeys(ConfigKeys& keys, RulesConfig& rules) {

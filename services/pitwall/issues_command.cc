@@ -4,6 +4,7 @@
 #include "services/adapters/grpc/issue_client.h"
 #include "services/base/files.h"
 #include "services/base/strings.h"
+#include "services/base/terminal.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/flags.h"
@@ -39,9 +40,14 @@ const std::vector<FlagSpec>& IssueFlags() {
   return specs;
 }
 
+void PrintEvent(const std::string& json) {
+  PrintJson(json + "\n");
+  FlushOutput();
+}
+
 void PrintLine(const std::string& line) {
-  std::fputs((line + "\n").c_str(), stdout);
-  std::fflush(stdout);
+  Print(TerminalLine(line) + "\n");
+  FlushOutput();
 }
 
 // Asks for the root cause of `event` where it has not been seen.
@@ -64,7 +70,7 @@ Status List(const IssueFilter& filter, bool all, bool json, grpc_adapter::IssueC
     query.page_token = page.next_page_token;
   } while (!query.page_token.empty());
   if (json) {
-    for (const IssueEventPtr& event : issues) PrintLine(cloudevents::EncodeCloudEvent(*event));
+    for (const IssueEventPtr& event : issues) PrintEvent(cloudevents::EncodeCloudEvent(*event));
     return OkStatus();
   }
   IssueNames names(2 * issues.size() + 1);
@@ -114,12 +120,13 @@ Status Run(const std::string& verb, const Flags& flags, int64_t left) {
     for (const IssueEventPtr& event : batch.events) {
       names.Learn(*event);
       if (!json) LearnCause(*event, client.get(), &names);
-      PrintLine(json ? cloudevents::EncodeCloudEvent(*event) : IssueLine(*event, names));
+      json ? PrintEvent(cloudevents::EncodeCloudEvent(*event))
+           : PrintLine(IssueLine(*event, names));
       // Cut in the middle of a batch there is no token for what was printed: only whole batches
       // have one.
       if (--left == 0) return false;
     }
-    if (flags.Has("print-token")) std::fprintf(stderr, "token %s\n", batch.resume_token.c_str());
+    if (flags.Has("print-token")) PrintError(Cat("token ", batch.resume_token, "\n"));
     return true;
   });
 }
@@ -132,14 +139,14 @@ int RunIssues(const std::vector<std::string>& arguments) {
   const std::string verb =
       flags.ok() && flags->positional().size() == 1 ? flags->positional()[0] : "";
   if (help || (flags.ok() && verb != "list" && verb != "watch")) {
-    std::fprintf(help ? stdout : stderr, "pitwall issues list|watch [flags]\n%s",
-                 FlagHelp(IssueFlags()).c_str());
+    const std::string text = Cat("pitwall issues list|watch [flags]\n", FlagHelp(IssueFlags()));
+    help ? Print(text) : PrintError(text);
     return help ? kFine : kUsage;
   }
   const StatusOr<int64_t> limit = flags.ok() ? Limit(*flags) : StatusOr<int64_t>(flags.status());
   const Status status = limit.ok() ? Run(verb, *flags, *limit) : limit.status();
   if (status.ok()) return kFine;
-  std::fprintf(stderr, "pitwall issues: %s\n", std::string(ToStd(status.message())).c_str());
+  PrintError(Cat("pitwall issues: ", ToStd(status.message()), "\n"));
   return limit.ok() ? kCheckFailed : kUsage;
 }
 

@@ -1,9 +1,10 @@
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/base/log.h"
+#include "services/base/strings.h"
+#include "services/base/terminal.h"
 #include "services/pitwall/commands.h"
 
 namespace {
@@ -23,19 +24,20 @@ Tools:
   backtest                      the same engine over recorded data: its own log, or OpenMetrics
   baseline                      the summary of a finished job, against which later ones are judged
   issues list|watch             a client of a running system
+  actions list                  what the executor decided and did
 
 `pitwall COMMAND --help` says more.
 )";
 
 int Dispatch(const std::vector<std::string>& arguments) {
   if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "help") {
-    std::fputs(kHelp, arguments.empty() ? stderr : stdout);
+    arguments.empty() ? pitwall::PrintError(kHelp) : pitwall::Print(kHelp);
     return arguments.empty() ? pitwall::kUsage : pitwall::kFine;
   }
   const std::string& command = arguments[0];
   const std::vector<std::string> rest(arguments.begin() + 1, arguments.end());
   if (command == "--version") {
-    std::puts("pitwall " PITWALL_VERSION);
+    pitwall::Print("pitwall " PITWALL_VERSION "\n");
     return pitwall::kFine;
   }
   for (const char* service : {"standalone", "collector", "processor", "notifier", "executor"}) {
@@ -44,8 +46,9 @@ int Dispatch(const std::vector<std::string>& arguments) {
   if (command == "rules") return pitwall::RunRules(rest);
   if (command == "backtest") return pitwall::RunBacktest(rest);
   if (command == "baseline") return pitwall::RunBaseline(rest);
+  if (command == "actions") return pitwall::RunActions(rest);
   if (command == "issues") return pitwall::RunIssues(rest);
-  std::fprintf(stderr, "pitwall: unknown command %s\n\n%s", command.c_str(), kHelp);
+  pitwall::PrintError(pitwall::Cat("pitwall: unknown command ", command, "\n\n", kHelp));
   return pitwall::kUsage;
 }
 

@@ -8,6 +8,7 @@
 #include "services/base/duration.h"
 #include "services/base/files.h"
 #include "services/base/strings.h"
+#include "services/base/terminal.h"
 #include "services/engine/program_check.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/flags.h"
@@ -92,23 +93,21 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
   const auto compiled = engine::CompiledRules::Compile(
       std::move(rules), {.limits = check ? &limits : nullptr}, &diagnostics);
   const plan::Program* program = compiled.ok() ? (*compiled)->program().get() : nullptr;
-  if (!diagnostics.list().empty()) std::fprintf(stderr, "%s\n", diagnostics.ToString().c_str());
-  if (json) {
-    std::puts(RulesReport(diagnostics, program, costs).c_str());
-  }
+  if (!diagnostics.list().empty()) PrintError(diagnostics.ToString() + "\n");
+  if (json) PrintJson(RulesReport(diagnostics, program, costs) + "\n");
   if (program == nullptr) return kCheckFailed;
   if (const Status runs = engine::CheckProgram(*program); !runs.ok()) {
-    std::fprintf(stderr, "%s\n", std::string(ToStd(runs.message())).c_str());
+    PrintError(Cat(ToStd(runs.message()), "\n"));
     return kCheckFailed;
   }
   if (verb == "list") {
     const std::string text = flags.Has("json")       ? RulesAsJson(*program) + "\n"
                              : flags.Has("markdown") ? RulesAsMarkdown(*program)
                                                      : RulesAsTable(*program);
-    std::fputs(text.c_str(), stdout);
+    flags.Has("json") ? PrintJson(text) : Print(text);
     return kFine;
   }
-  if (flags.Has("explain") && !json) std::fputs(plan::Explain(*program, costs).c_str(), stdout);
+  if (flags.Has("explain") && !json) Print(plan::Explain(*program, costs));
   const auto warnings = std::count_if(
       diagnostics.list().begin(), diagnostics.list().end(),
       [](const lang::Diagnostic& d) { return d.severity == lang::Severity::kWarning; });
@@ -118,11 +117,12 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
   for (const plan::Space& space : program->spaces) {
     for (const plan::Group& group : space.groups) count += group.rules.size();
   }
-  std::printf("%zu rules in %zu files: no errors", count, file_count);
-  if (warnings > 0)
-    std::printf(", %td %s%s", warnings, warnings == 1 ? "warning" : "warnings",
-                refused ? " (refused by --strict)" : "");
-  std::puts("");
+  std::string verdict = Cat(count, " rules in ", file_count, " files: no errors");
+  if (warnings > 0) {
+    CatTo(verdict, ", ", warnings, warnings == 1 ? " warning" : " warnings",
+          refused ? " (refused by --strict)" : "");
+  }
+  Print(verdict + "\n");
   return refused ? kCheckFailed : kFine;
 }
 
@@ -134,13 +134,12 @@ int RunRules(const std::vector<std::string>& arguments) {
   const bool help = flags.ok() && flags->Has("help");
   if (help ||
       (flags.ok() && verb != "check" && verb != "list" && verb != "test" && verb != "golden")) {
-    std::fprintf(
-        help ? stdout : stderr,
-        "pitwall rules check|list|test|golden FILE… [flags]\n%s"
-        "check and list also take shipped packs, as pack:NAME: %s.\n"
-        "golden runs scripts in the dialect of Prometheus' promqltest through this engine, "
-        "and ends with\n\"N passed, N failed, N unsupported\".\n",
-        FlagHelp(RuleFlags()).c_str(), Join(PackNames(), ", ").c_str());
+    const std::string text =
+        Cat("pitwall rules check|list|test|golden FILE… [flags]\n", FlagHelp(RuleFlags()),
+            "check and list also take shipped packs, as pack:NAME: ", Join(PackNames(), ", "),
+            ".\ngolden runs scripts in the dialect of Prometheus' promqltest through this engine, "
+            "and ends with\n\"N passed, N failed, N unsupported\".\n");
+    help ? Print(text) : PrintError(text);
     return help ? kFine : kUsage;
   }
   StatusOr<int> code = flags.ok() ? StatusOr<int>(kUsage) : StatusOr<int>(flags.status());
@@ -150,7 +149,7 @@ int RunRules(const std::vector<std::string>& arguments) {
     code = Run(verb, files, *flags);
   }
   if (code.ok()) return *code;
-  std::fprintf(stderr, "pitwall rules: %s\n", std::string(ToStd(code.status().message())).c_str());
+  PrintError(Cat("pitwall rules: ", ToStd(code.status().message()), "\n"));
   return kUsage;
 }
 

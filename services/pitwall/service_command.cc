@@ -1,10 +1,9 @@
 // `pitwall standalone|collector|processor|notifier|executor`.
 #include <signal.h>
 
-#include <cstdio>
-
 #include "services/base/log.h"
 #include "services/base/strings.h"
+#include "services/base/terminal.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/config_keys.h"
 #include "services/pitwall/service_flags.h"
@@ -18,22 +17,20 @@ int RunService(const std::string& service, const std::vector<std::string>& argum
     flags = InvalidArgument(Cat("unexpected argument ", Quote(flags->positional()[0])));
   }
   if (!flags.ok()) {
-    std::fprintf(stderr, "pitwall %s: %s\n", service.c_str(),
-                 std::string(ToStd(flags.status().message())).c_str());
+    PrintError(Cat("pitwall ", service, ": ", ToStd(flags.status().message()), "\n"));
     return kUsage;
   }
   if (flags->Has("help")) {
-    std::printf("pitwall %s [flags]\n%s", service.c_str(), FlagHelp(ServiceFlags()).c_str());
+    Print(Cat("pitwall ", service, " [flags]\n", FlagHelp(ServiceFlags())));
     return kFine;
   }
   auto config = EffectiveConfig(*flags);
   if (!config.ok()) {
-    std::fprintf(stderr, "%s\n", std::string(ToStd(config.status().message())).c_str());
+    PrintError(Cat(ToStd(config.status().message()), "\n"));
     return kUsage;
   }
   if (flags->Has("print-config")) {
-    std::fputs((flags->Has("markdown") ? ConfigAsMarkdown() : PrintConfig(*config)).c_str(),
-               stdout);
+    Print(flags->Has("markdown") ? ConfigAsMarkdown() : PrintConfig(*config));
     return kFine;
   }
   SetLogLevel(config->log_level == "debug"     ? LogLevel::kDebug
@@ -55,8 +52,7 @@ int RunService(const std::string& service, const std::vector<std::string>& argum
                     .executor = service == "executor" || (all && config->executor.enabled)};
   ServiceHost host(service, roles, *config);
   if (Status status = host.Start(); !status.ok()) {
-    std::fprintf(stderr, "pitwall %s: %s\n", service.c_str(),
-                 std::string(ToStd(status.message())).c_str());
+    PrintError(Cat("pitwall ", service, ": ", ToStd(status.message()), "\n"));
     return kUsage;
   }
   while (true) {

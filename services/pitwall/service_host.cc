@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 
 #include "services/adapters/http/curl_transport.h"
 #include "services/adapters/http/standard_webhooks.h"
@@ -15,6 +16,8 @@
 #include "services/base/listen_address.h"
 #include "services/base/log.h"
 #include "services/base/strings.h"
+#include "services/base/terminal.h"
+#include "services/pitwall/action_lines.h"
 #include "services/pitwall/ensuring_appender.h"
 #include "services/pitwall/rule_files.h"
 
@@ -46,6 +49,29 @@ Status WarnWithoutTls(std::string_view what, const std::string& listen, const Tl
                 ".tls): the network can read the token and everything else");
   }
   return OkStatus();
+}
+
+// A token in a file, or in the environment ("env:NAME").
+StatusOr<std::string> ReadToken(const std::string& place) {
+  std::string token;
+  if (StartsWith(place, "env:")) {
+    const char* value = std::getenv(place.c_str() + 4);
+    token = Trim(value == nullptr ? "" : value);
+  } else {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(place, 4096));
+    token = Trim(text);
+  }
+  if (token.empty()) return InvalidArgument(Cat(place, ": the token is empty; write one into it"));
+  return token;
+}
+
+StatusOr<std::string> MakeToken() {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> random(std::fopen("/dev/urandom", "rb"),
+                                                               std::fclose);
+  char bytes[24];
+  if (random == nullptr || std::fread(bytes, 1, sizeof(bytes), random.get()) != sizeof(bytes))
+    return Internal("no random bytes for a token: give one with token_file");
+  return Hex(std::string_view(bytes, sizeof(bytes)));
 }
 
 Status MakeDirectory(const std::string& path) {
@@ -225,7 +251,12 @@ Status ServiceHost::StartNotifier() {
                 .key_file = config_.grpc.tls.key,
                 .client_ca_file = config_.grpc.tls.client_ca};
   RETURN_IF_ERROR(WarnWithoutTls("grpc", config_.grpc.listen, config_.grpc.tls));
-  ASSIGN_OR_RETURN(server.token, Token(config_.grpc.listen, config_.grpc.token_file, "gRPC"));
+  ASSIGN_OR_RETURN(server.tokens, Tokens(config_.grpc.listen, config_.grpc.token_file,
+                                         config_.grpc.act_token_file, "gRPC"));
+  server.max_watches = static_cast<size_t>(config_.grpc.max_watches);
+  server.max_watches_per_address = static_cast<size_t>(config_.grpc.max_watches_per_address);
+  server.handshake_timeout_ns = config_.grpc.handshake_timeout_ns;
+  server.idle_timeout_ns = config_.grpc.idle_timeout_ns;
   ASSIGN_OR_RETURN(grpc_, grpc_adapter::IssueServer::Start(&clock_, notifier_.get(), server));
   PITWALL_LOG(kInfo, "grpc", "IssueService on ", config_.grpc.listen, ", port ", grpc_->port());
   return OkStatus();
@@ -243,6 +274,7 @@ Status ServiceHost::StartExecutor() {
                                                                : executor::PolicyMode::kDryRun,
                                 .grace_ns = policy.grace_ns});
   }
+  PITWALL_LOG(kWarning, "executor", ExecutorNotice(config_.executor));
   processes_ = executor::MakeLinuxProcessControl();
   ASSIGN_OR_RETURN(executor_,
                    executor::Executor::Make(&clock_, log_.get(), processes_.get(), options));
@@ -251,24 +283,23 @@ Status ServiceHost::StartExecutor() {
   return OkStatus();
 }
 
-StatusOr<std::string> ServiceHost::Token(const std::string& listen, const std::string& token_file,
-                                         std::string_view what) {
-  if (!token_file.empty()) {
-    ASSIGN_OR_RETURN(const std::string text, ReadFile(token_file, 4096));
-    return std::string(Trim(text));
-  }
+StatusOr<AccessTokens> ServiceHost::Tokens(const std::string& listen, const std::string& view_place,
+                                           const std::string& act_place, std::string_view what) {
   ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(listen));
-  if (address.loopback) return std::string();
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> random(std::fopen("/dev/urandom", "rb"),
-                                                               std::fclose);
-  char bytes[24];
-  if (random == nullptr || std::fread(bytes, 1, sizeof(bytes), random.get()) != sizeof(bytes)) {
-    return Internal("no random bytes for a token: give one with token_file");
-  }
-  const std::string token = Hex(std::string_view(bytes, sizeof(bytes)));
-  std::fprintf(stderr, "%s listens beyond loopback (%s); token, shown only now: %s\n",
-               std::string(what).c_str(), listen.c_str(), token.c_str());
-  return token;
+  const auto token = [&](const std::string& place, std::string_view role) -> StatusOr<std::string> {
+    if (!place.empty()) return ReadToken(place);
+    if (address.loopback) return std::string();
+    ASSIGN_OR_RETURN(std::string made, MakeToken());
+    PrintError(Cat(what, " listens beyond loopback (", listen, "); token of the role ", role,
+                   ", shown only now: ", made, "\n"));
+    return made;
+  };
+  AccessTokens tokens;
+  ASSIGN_OR_RETURN(tokens.view, token(view_place, "view"));
+  ASSIGN_OR_RETURN(tokens.act, token(act_place, "act"));
+  if (!tokens.empty() && tokens.view == tokens.act)
+    return InvalidArgument(Cat(what, ": the tokens of the roles view and act are the same"));
+  return tokens;
 }
 
 Status ServiceHost::Ready() const {
@@ -347,8 +378,16 @@ Status ServiceHost::StartHttp() {
                  .key_file = config_.http.tls.key,
                  .client_ca_file = config_.http.tls.client_ca};
   RETURN_IF_ERROR(WarnWithoutTls("http", config_.http.listen, config_.http.tls));
-  ASSIGN_OR_RETURN(options.token, Token(config_.http.listen, config_.http.token_file, "HTTP"));
+  ASSIGN_OR_RETURN(options.tokens, Tokens(config_.http.listen, config_.http.token_file,
+                                          config_.http.act_token_file, "HTTP"));
+  options.max_connections = static_cast<size_t>(config_.http.max_connections);
+  options.max_connections_per_address =
+      static_cast<size_t>(config_.http.max_connections_per_address);
+  options.header_timeout_ns = config_.http.header_timeout_ns;
+  options.body_timeout_ns = config_.http.body_timeout_ns;
+  options.idle_timeout_ns = config_.http.idle_timeout_ns;
   ASSIGN_OR_RETURN(http_, http::HttpServer::Start(options, std::move(routes)));
+  RegisterHttpMetrics();
   PITWALL_LOG(kInfo, "http", config_.http.tls.certificate.empty() ? "http" : "https", "://",
               http_->address(), "/metrics, /healthz, /readyz");
   return OkStatus();

@@ -52,8 +52,10 @@ class ServiceHost {
   Status StartHttp();
   void RegisterProcessorMetrics();
   void RegisterCollectorMetrics();
-  StatusOr<std::string> Token(const std::string& listen, const std::string& token_file,
-                              std::string_view what);
+  void RegisterHttpMetrics();
+  // Read from their places; beyond loopback made and printed where no place is given.
+  StatusOr<AccessTokens> Tokens(const std::string& listen, const std::string& view_place,
+                                const std::string& act_place, std::string_view what);
   Status Ready() const;
   void WatchReadiness();
 

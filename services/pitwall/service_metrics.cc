@@ -71,6 +71,19 @@ void ServiceHost::RegisterProcessorMetrics() {
       }));
 }
 
+void ServiceHost::RegisterHttpMetrics() {
+  const http::HttpServerCounters& counters = http_->counters();
+  registrations_.push_back(exposition_.Add("pitwall_http_connections_total",
+                                           "Connections accepted.", {}, &counters.connections));
+  registrations_.push_back(
+      exposition_.Add("pitwall_http_requests_total", "Requests read.", {}, &counters.requests));
+  for (size_t i = 0; i < http::kRefusalNames.size(); ++i) {
+    registrations_.push_back(exposition_.Add(
+        "pitwall_http_refused_total", "Connections and requests turned away, by reason.",
+        Labels({{"reason", http::kRefusalNames[i]}}), &counters.refused[i]));
+  }
+}
+
 void ServiceHost::RegisterCollectorMetrics() {
   const collector::Collector* collector = collector_.get();
   std::vector<std::string> names;

@@ -360,5 +360,14 @@ TEST(Recording, RefusesReservedJobs) {
       HasSubstr("begins with __"));
 }
 
+TEST(Recording, ControlCharactersInValuesBecomeEscapesAndInNamesAreRefused) {
+  Recording recording;
+  recording.BeginInput("a.om", "a");
+  EXPECT_TRUE(recording.AddSeries(0, {{"__name__", "x"}, {"zone", "\x1b[2J\xc2\x9b"}}).ok());
+  EXPECT_EQ(recording.series()[0].labels.Get("zone"), "\\x1b[2J\\u009b");
+  EXPECT_THAT(std::string(recording.AddSeries(1, {{"__name__", "x\x7f"}}).message()),
+              HasSubstr("a.om: the name \"x\\\\x7f\" has a control character"));
+}
+
 }  // namespace
 }  // namespace pitwall::tools

@@ -1,12 +1,12 @@
 #include "services/tools/golden_run.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
 #include "services/base/duration.h"
 #include "services/base/files.h"
 #include "services/base/strings.h"
+#include "services/base/terminal.h"
 #include "services/tools/golden_compare.h"
 #include "services/tools/golden_samples.h"
 #include "services/tools/query.h"
@@ -186,16 +186,14 @@ StatusOr<int> RunGolden(const std::vector<std::string>& files, const GoldenOptio
           break;
         case Verdict::kFailed:
           ++failed;
-          std::printf("%s%s: %s\n  expected:\n%s  got:\n%s", place.c_str(), Title(eval).c_str(),
-                      outcome.why.c_str(), Describe(outcome.expected).c_str(),
-                      Describe(outcome.got).c_str());
+          Print(Cat(place, Title(eval), ": ", outcome.why, "\n  expected:\n",
+                    Describe(outcome.expected), "  got:\n", Describe(outcome.got)));
           break;
         case Verdict::kUnsupported:
           ++unsupported;
           ++reasons[outcome.why];
           if (options.verbose) {
-            std::printf("%s%s: unsupported: %s\n", place.c_str(), Title(eval).c_str(),
-                        outcome.why.c_str());
+            Print(Cat(place, Title(eval), ": unsupported: ", outcome.why, "\n"));
           }
           break;
       }
@@ -204,19 +202,17 @@ StatusOr<int> RunGolden(const std::vector<std::string>& files, const GoldenOptio
     const int64_t before = passed + failed + unsupported;
     const Status status = text.ok() ? RunGoldenScript(path, *text, report) : Status(text.status());
     if (status.ok() && passed + failed + unsupported == before)
-      std::fprintf(stderr, "%s: warning: it has no eval\n", path.c_str());
+      PrintError(Cat(path, ": warning: it has no eval\n"));
     if (status.ok()) continue;
-    std::fprintf(stderr, "%s\n", std::string(ToStd(status.message())).c_str());
+    PrintError(Cat(ToStd(status.message()), "\n"));
     readable = false;
   }
   std::vector<std::pair<int64_t, std::string>> by_count;
   for (const auto& [reason, count] : reasons) by_count.emplace_back(-count, reason);
   std::sort(by_count.begin(), by_count.end());
   for (const auto& [count, reason] : by_count)
-    std::fprintf(stderr, "unsupported: %lld: %s\n", static_cast<long long>(-count), reason.c_str());
-  std::fflush(stderr);
-  std::printf("%lld passed, %lld failed, %lld unsupported\n", static_cast<long long>(passed),
-              static_cast<long long>(failed), static_cast<long long>(unsupported));
+    PrintError(Cat("unsupported: ", -count, ": ", reason, "\n"));
+  Print(Cat(passed, " passed, ", failed, " failed, ", unsupported, " unsupported\n"));
   return !readable ? 2 : failed == 0 ? 0 : 1;
 }
 

@@ -6,6 +6,8 @@
 
 #include "services/base/check.h"
 #include "services/base/clock.h"
+#include "services/base/terminal.h"
+#include "services/model/without_controls.h"
 #include "services/tools/query.h"
 
 namespace pitwall::tools {
@@ -53,8 +55,16 @@ uint32_t Recording::Append(uint32_t job, Labels labels, std::string_view mode) {
   return static_cast<uint32_t>(series_.size() - 1);
 }
 
-Status Recording::AddSeries(uint32_t series, const Labels& labels, std::string_view mode) {
+Status Recording::AddSeries(uint32_t series, const Labels& given, std::string_view mode) {
   PITWALL_CHECK(series == routes_.size());
+  for (const Label& label : given) {
+    if (HasControl(label.name) || (label.name == kMetricName && HasControl(label.value)))
+      return InvalidArgument(
+          Cat(inputs_.empty() ? std::string("input") : inputs_.back(), ": the name ",
+              Quote(TerminalLine(label.name == kMetricName ? label.value : label.name)),
+              " has a control character"));
+  }
+  const Labels labels = WithoutControls(given);
   const std::string_view named = labels.Get(kJobLabel);
   ASSIGN_OR_RETURN(const uint32_t job,
                    FindJob(named.empty() ? std::string_view(default_job_) : named));

@@ -1,9 +1,8 @@
 #include "services/tools/rule_test.h"
 
-#include <cstdio>
-
 #include "services/base/files.h"
 #include "services/base/strings.h"
+#include "services/base/terminal.h"
 #include "services/tools/rule_test_rules.h"
 #include "services/tools/rule_test_run.h"
 #include "services/tools/unit_test_file.h"
@@ -56,7 +55,7 @@ StatusOr<int> RunRuleTests(const std::vector<std::string>& files) {
     std::fprintf(stderr, "%s\n", std::string(ToStd(status.message())).c_str());
     readable = false;
   }
-  std::printf("%d passed, %d failed\n", tally.passed, tally.failed);
+  Print(Cat(tally.passed, " passed, ", tally.failed, " failed\n"));
   return !readable ? 2 : tally.failed == 0 ? 0 : 1;
 }
 

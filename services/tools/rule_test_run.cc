@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdio>
 #include <map>
 #include <memory>
 
 #include "services/base/duration.h"
 #include "services/base/strings.h"
+#include "services/base/terminal.h"
 #include "services/engine/space_runner.h"
 #include "services/model/position.h"
 #include "services/model/value.h"
@@ -345,8 +345,7 @@ class TestRun {
   void Count(yaml::Position position, const std::string& what, const std::string& difference) {
     ++(difference.empty() ? tally_->passed : tally_->failed);
     if (difference.empty()) return;
-    std::printf("%s:%d: %s: %s:\n%s", file_.name.c_str(), position.line, test_.name.c_str(),
-                what.c_str(), difference.c_str());
+    Print(Cat(file_.name, ":", position.line, ": ", test_.name, ": ", what, ":\n", difference));
   }
 
   const UnitTestFile& file_;

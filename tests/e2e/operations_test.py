@@ -5,6 +5,7 @@ operations_test.py BINARY DUMP_TOPIC
 """
 import json
 import os
+import re
 import shutil
 import signal
 import ssl
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import unicodedata
 import unittest
 import urllib.error
 import urllib.request
@@ -128,11 +130,53 @@ class Operations(unittest.TestCase):
     def test_beyond_loopback(self):
         self.start("--http-listen", "0.0.0.0:0")
         self.assertEqual(self.pitwall.log().count("without TLS"), 1)
-        token = self.pitwall.said(r"HTTP listens beyond loopback .*: ([0-9a-f]{48})\n").group(1)
+        token, act = (self.pitwall.said(r"HTTP listens beyond loopback .*role %s, .*: ([0-9a-f]{48})\n" % role).group(1)
+                      for role in ("view", "act"))
+        self.assertNotEqual(token, act)
         http = self.pitwall.http.replace("0.0.0.0", "127.0.0.1")
         for path, without in (("/metrics", 200), ("/healthz", 200), ("/readyz", 200), ("/metrics/issues", 401)):
             self.assertEqual(status_of(http + path), without, path)
             self.assertEqual(status_of(http + path, token), 200, path)
+            self.assertEqual(status_of(http + path, act), 200, path)
+        refused = dict(re.findall(r'^pitwall_http_refused_total\{reason="([a-z_]+)"\} (\d+)$', fetch(http + "/metrics")[1], re.M))
+        self.assertEqual((refused["no_token"], refused["slow_header"]), ("1", "0"))
+
+    def test_tokens_from_files_and_environment(self):
+        self.write("view", "look\n")
+        for given, fault in (("token_file: %s, act_token_file: %s" % ((self.path("view"),) * 2), "are the same"),
+                             ("act_token_file: 'env:PITWALL_NO_SUCH'", "the token is empty")):
+            config = self.write("pitwall.yaml", "http: {listen: '127.0.0.1:0', %s}\n" % given)
+            code, _, err = command("standalone", "--config", config, "--data-dir", self.path("data"), "--grpc-listen", "127.0.0.1:0")
+            self.assertEqual(code, 2, err)
+            self.assertIn(fault, err)
+        config = self.write("pitwall.yaml", "grpc: {token_file: %s}\nhttp: {token_file: %s}\n" % ((self.path("view"),) * 2))
+        self.start("--config", config)
+        self.assertEqual(status_of(self.pitwall.http + "/metrics/issues"), 401)
+        self.assertEqual(status_of(self.pitwall.http + "/metrics/issues", "look"), 200)
+        self.assertEqual(command("issues", "list", "--target", self.pitwall.grpc)[0], 1)
+        self.assertEqual(command("issues", "list", "--target", self.pitwall.grpc, "--token-file", self.path("view"))[0], 0)
+
+    def test_controls_never_reach_a_terminal(self):
+        nasty = "\x1b[2J\x9b31m\u202e\u2066\x07"
+        self.write("bad%s.yaml" % nasty, "groups: [")
+        metrics = self.write("m.om", '# TYPE x gauge\nx{zone="%s"} 1 1\nx{zone="%s"} 1 2\n# EOF\n' % (nasty, nasty))
+        rules = self.write("r.yaml", "groups:\n- name: g\n  interval: 1s\n  rules:\n  - alert: A\n    expr: x > 0\n"
+                                     "    annotations: {summary: 'in {{ $labels.zone }}'}\n")
+        self.write("data", "")
+        runs = [("rules", "check", self.path("bad%s.yaml" % nasty)), ("rules", nasty), ("backtest", nasty), (nasty,),
+                ("issues", "list", "--target", "127.0.0.1:1", "--job", nasty), ("issues", "watch", "--count", nasty),
+                ("actions", "list", "--input", self.path(nasty)), ("standalone", "--config", self.path(nasty)),
+                ("standalone", "--data-dir", nasty, "--print-config"), ("baseline", "--max-bytes", nasty),
+                ("backtest", "--format", "openmetrics", "--rules", rules, "--input", metrics)]
+        for arguments in runs:
+            _, out, err = command(*arguments)
+            self.assertTrue(out + err, arguments)
+            for character in out + err:
+                self.assertFalse(unicodedata.category(character) == "Cc" and character != "\n" or character in "\u202e\u2066",
+                                 (arguments, out, err))
+        self.assertIn("in \\\\x1b[2J", out)
+        printed = self.write("printed.yaml", command("standalone", "--data-dir", nasty, "--print-config")[1])
+        self.assertEqual(command("standalone", "--config", printed, "--print-config")[1], open(printed).read())
 
     def test_exit_codes(self):
         self.write("bad.yaml", "groups:\n- name: g\n  rules:\n  - alert: A\n    expr: rat(x[5m])\n")
@@ -234,6 +278,21 @@ groups:
             self.assertEqual(action["data"]["issue"], decided["data"]["issue"])
         self.assertIn("rules/g/LossNotFinite", decided["data"]["why"])
         self.assertTrue(done["data"]["effect"])
+        self.assertIn("executor: live: issues of rules that match rules/g/LossNotFinite stop their job", self.pitwall.log())
+        code, out, _ = command("actions", "list", "--input", self.path("data"))
+        lines = out.splitlines()
+        self.assertEqual((code, len(lines)), (0, 2), out)
+        self.assertRegex(lines[0], r"^\S+Z  DECIDED  stop  live     job \S+  rules/g/LossNotFinite  policy ")
+        self.assertRegex(lines[1], r"^\S+Z  DONE     stop  live     job .*; " + re.escape(done["data"]["effect"]))
+        code, out, _ = command("actions", "list", "--data-dir", self.path("data"), "--json", "--job", done["data"]["job"]["id"])
+        self.assertEqual([json.loads(line) for line in out.splitlines()], [decided, done])
+        self.assertEqual(command("actions", "list", "--input", self.path("data"), "--job", "none")[:2], (0, ""))
+        self.assertEqual(command("actions", "list")[0], 2)
+
+    def test_an_executor_in_dry_run_says_so(self):
+        self.start("--executor")
+        self.assertIn("executor: dry run: it stops nothing", self.pitwall.log())
+        self.assertIn("mode: live", self.pitwall.log())
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import layering  # noqa: E402
 import metrics  # noqa: E402
 import owners  # noqa: E402
 import size  # noqa: E402
+import terminal  # noqa: E402
 import third_party  # noqa: E402
 from repo import Repo, includes, strip_cpp  # noqa: E402
 
@@ -57,6 +58,14 @@ class LintTest(unittest.TestCase):
         self.assertEqual(found(clocks.check, files), [])
         self.only(found(clocks.check, files, **{clocks.ALLOWED: "tests/e2e/a.cc # why\n"}), "needs a reason")
         self.only(found(clocks.check, files, **{"tests/e2e/a.cc": ""}), "remove the entry")
+
+    def test_terminal(self):
+        for text in ('std::printf("%s", x)', "std::cout << x", "std::fwrite(a, 1, 2, stderr)", 'fputs("x", f)'):
+            self.only(found(terminal.check, {"services/window/w.cc": "\n" + text}), "services/window/w.cc:2", "PrintError")
+        for text in ("std::snprintf(b, 3, f)", "// std::cout", '"printf(x)"', "outputs(x)", "Print(x)"):
+            self.assertEqual(found(terminal.check, {"rules/eval/e.cc": text}), [])
+        for path in ("services/base/terminal.cc", "services/window/w_test.cc", "tests/e2e/x.cc"):
+            self.assertEqual(found(terminal.check, {path: "std::puts(x)"}), [])
 
     def test_third_party(self):
         for name, path in (("librdkafka/rdkafka.h", "services/engine/e.cc"), ("grpcpp/grpcpp.h", "services/notifier/n.cc"),

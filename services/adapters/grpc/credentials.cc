@@ -3,7 +3,9 @@
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
+#include <cstdlib>
 #include <fstream>
+#include <mutex>
 #include <sstream>
 
 #include "services/base/strings.h"
@@ -20,17 +22,22 @@ StatusOr<std::string> ReadFile(const std::string& path) {
   return text.str();
 }
 
-bool SameSecret(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  unsigned char difference = 0;
-  for (size_t i = 0; i < a.size(); ++i) difference |= static_cast<unsigned char>(a[i] ^ b[i]);
-  return difference == 0;
+// Forward secrecy and authenticated encryption only. gRPC reads them once, from its environment.
+constexpr char kCiphers[] =
+    "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:"
+    "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
+    "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
+
+void SetCiphers() {
+  static std::once_flag once;
+  std::call_once(once, [] { ::setenv("GRPC_SSL_CIPHER_SUITES", kCiphers, 1); });
 }
 
 }  // namespace
 
 StatusOr<std::shared_ptr<::grpc::ServerCredentials>> MakeServerCredentials(const GrpcTls& tls) {
   if (tls.empty()) return ::grpc::InsecureServerCredentials();
+  SetCiphers();
   RETURN_IF_ERROR(ReadFile(tls.certificate_file).status());
   RETURN_IF_ERROR(ReadFile(tls.key_file).status());
   namespace experimental = ::grpc::experimental;
@@ -55,6 +62,7 @@ StatusOr<std::shared_ptr<::grpc::ServerCredentials>> MakeServerCredentials(const
 StatusOr<std::shared_ptr<::grpc::ChannelCredentials>> MakeChannelCredentials(
     const IssueClientOptions& options) {
   if (!options.tls) return ::grpc::InsecureChannelCredentials();
+  SetCiphers();
   ::grpc::SslCredentialsOptions ssl;
   if (!options.ca_file.empty()) {
     ASSIGN_OR_RETURN(ssl.pem_root_certs, ReadFile(options.ca_file));
@@ -66,16 +74,26 @@ StatusOr<std::shared_ptr<::grpc::ChannelCredentials>> MakeChannelCredentials(
   return ::grpc::SslCredentials(ssl);
 }
 
-::grpc::Status CheckToken(const ::grpc::ServerContextBase& context, const std::string& token) {
-  if (token.empty()) return ::grpc::Status::OK;
+::grpc::Status CheckRole(std::string_view authorization, const AccessTokens& tokens, Role needed) {
+  const Role role = RoleOfAuthorization(tokens, authorization);
+  if (role >= needed) return ::grpc::Status::OK;
+  if (needed == Role::kView && tokens.view.empty()) return ::grpc::Status::OK;
+  if (needed == Role::kAct && tokens.act.empty()) {
+    return {::grpc::StatusCode::PERMISSION_DENIED,
+            "acting needs a token of the role act: none is configured"};
+  }
+  if (role != Role::kNone)
+    return {::grpc::StatusCode::PERMISSION_DENIED, "acting needs the token of the role act"};
+  return {::grpc::StatusCode::UNAUTHENTICATED, "a token is needed: authorization: Bearer <token>"};
+}
+
+::grpc::Status CheckRole(const ::grpc::ServerContextBase& context, const AccessTokens& tokens,
+                         Role needed) {
   const auto& metadata = context.client_metadata();
   const auto at = metadata.find("authorization");
-  const std::string wanted = Cat("Bearer ", token);
-  if (at != metadata.end() &&
-      SameSecret(std::string_view(at->second.data(), at->second.size()), wanted)) {
-    return ::grpc::Status::OK;
-  }
-  return {::grpc::StatusCode::UNAUTHENTICATED, "a token is needed: authorization: Bearer <token>"};
+  return CheckRole(at == metadata.end() ? std::string_view()
+                                        : std::string_view(at->second.data(), at->second.size()),
+                   tokens, needed);
 }
 
 ::grpc::Status ToGrpc(const Status& status) {

@@ -17,8 +17,12 @@ StatusOr<std::shared_ptr<::grpc::ServerCredentials>> MakeServerCredentials(const
 StatusOr<std::shared_ptr<::grpc::ChannelCredentials>> MakeChannelCredentials(
     const IssueClientOptions& options);
 
-// OK when no token is wanted or the call shows it; UNAUTHENTICATED otherwise.
-::grpc::Status CheckToken(const ::grpc::ServerContextBase& context, const std::string& token);
+// OK when the call may do what needs the role; UNAUTHENTICATED without a token of ours,
+// PERMISSION_DENIED with the token of a lesser role. Without a view token everybody may view (the
+// server listens on loopback then), and nobody acts without an act token.
+::grpc::Status CheckRole(std::string_view authorization, const AccessTokens& tokens, Role needed);
+::grpc::Status CheckRole(const ::grpc::ServerContextBase& context, const AccessTokens& tokens,
+                         Role needed);
 
 // The codes have the same numbers on both sides.
 ::grpc::Status ToGrpc(const Status& status);

@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 
+#include <algorithm>
 #include <list>
 #include <mutex>
 #include <utility>
@@ -20,10 +21,14 @@ namespace {
 
 constexpr int kMaxRequestBytes = 256 * 1024;
 constexpr int kMaxStreamsPerConnection = 128;
+constexpr int kMaxMetadataBytes = 16 * 1024;
 constexpr size_t kMemoryQuotaBytes = size_t{256} << 20;
 constexpr int64_t kShutdownMs = 2'000;
 
 using ::grpc::CallbackServerContext;
+
+// "ipv4:192.0.2.1:4242" -> "ipv4:192.0.2.1".
+std::string AddressOf(const std::string& peer) { return peer.substr(0, peer.rfind(':')); }
 
 class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
  public:
@@ -59,7 +64,8 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
 
   ::grpc::ServerWriteReactor<issues_v1::WatchIssuesResponse>* WatchIssues(
       CallbackServerContext* context, const issues_v1::WatchIssuesRequest* request) override {
-    if (const ::grpc::Status allowed = CheckToken(*context, options_.token); !allowed.ok()) {
+    if (const ::grpc::Status allowed = CheckRole(*context, options_.tokens, Role::kView);
+        !allowed.ok()) {
       return new Refusal(allowed);
     }
     WatchQuery query;
@@ -69,18 +75,27 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
     MutexLock lock(&mutex_);
     if (stopping_) return new Refusal({::grpc::StatusCode::UNAVAILABLE, "the server is stopping"});
     // Threads that are over only have to be collected.
-    watches_.remove_if([](const auto& watch) { return watch->over(); });
+    watches_.remove_if([](const Watch& watch) { return watch.call->over(); });
     if (watches_.size() >= options_.max_watches) {
       return new Refusal({::grpc::StatusCode::RESOURCE_EXHAUSTED,
                           Cat("there are ", options_.max_watches, " watchers already")});
     }
+    std::string address = AddressOf(context->peer());
+    const auto of_address = static_cast<size_t>(
+        std::count_if(watches_.begin(), watches_.end(),
+                      [&](const Watch& watch) { return watch.address == address; }));
+    if (of_address >= options_.max_watches_per_address) {
+      return new Refusal({::grpc::StatusCode::RESOURCE_EXHAUSTED,
+                          Cat("there are ", of_address, " watchers of ", address, " already")});
+    }
     watches_.push_back(
-        std::make_unique<WatchCall>(clock_, source_, options_, std::move(query), context));
-    return watches_.back()->Begin();
+        {std::move(address),
+         std::make_unique<WatchCall>(clock_, source_, options_, std::move(query), context)});
+    return watches_.back().call->Begin();
   }
 
   void Stop() {
-    std::list<std::unique_ptr<WatchCall>> watches;
+    std::list<Watch> watches;
     {
       MutexLock lock(&mutex_);
       stopping_ = true;
@@ -90,6 +105,11 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
   }
 
  private:
+  struct Watch {
+    std::string address;  // of the client, without its port
+    std::unique_ptr<WatchCall> call;
+  };
+
   class Refusal final : public WatchCall::WriteReactor {
    public:
     explicit Refusal(const ::grpc::Status& status) { Finish(status); }
@@ -100,7 +120,7 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
   template <typename F>
   ::grpc::ServerUnaryReactor* Answer(CallbackServerContext* context, F f) {
     ::grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    ::grpc::Status status = CheckToken(*context, options_.token);
+    ::grpc::Status status = CheckRole(*context, options_.tokens, Role::kView);
     if (status.ok()) status = ToGrpc(f());
     reactor->Finish(status);
     return reactor;
@@ -111,7 +131,7 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
   const IssueServerOptions options_;
   Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::list<std::unique_ptr<WatchCall>> watches_ ABSL_GUARDED_BY(mutex_);
+  std::list<Watch> watches_ ABSL_GUARDED_BY(mutex_);
 };
 
 class GrpcIssueServer final : public IssueServer {
@@ -139,6 +159,11 @@ class GrpcIssueServer final : public IssueServer {
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 10'000);
     builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 2);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+                               static_cast<int>(options.idle_timeout_ns / kNanosPerMilli));
+    builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                               static_cast<int>(options.handshake_timeout_ns / kNanosPerMilli));
+    builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
     ::grpc::ResourceQuota quota("pitwall-issues");
     quota.Resize(kMemoryQuotaBytes);
     builder.SetResourceQuota(quota);
@@ -181,11 +206,12 @@ class GrpcIssueServer final : public IssueServer {
 StatusOr<std::unique_ptr<IssueServer>> IssueServer::Start(Clock* clock, IssueSource* source,
                                                           IssueServerOptions options) {
   ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(options.listen));
-  if (!address.loopback && options.token.empty()) {
+  if (!address.loopback && options.tokens.empty()) {
     return InvalidArgument(Cat("serving gRPC on ", options.listen, " needs a token"));
   }
   if (options.max_events_per_message == 0 || options.bookmark_interval_ns <= 0 ||
-      options.stall_limit_ns <= 0) {
+      options.stall_limit_ns <= 0 || options.idle_timeout_ns <= 0 ||
+      options.handshake_timeout_ns <= 0 || options.max_watches_per_address == 0) {
     return InvalidArgument("a gRPC limit is not positive");
   }
   auto server = std::make_unique<GrpcIssueServer>(clock, source, options);

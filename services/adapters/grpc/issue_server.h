@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "services/base/access.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/pipeline/issue_source.h"
@@ -23,10 +24,15 @@ struct GrpcTls {
 
 struct IssueServerOptions {
   std::string listen = "127.0.0.1:0";  // port 0: any free one
-  std::string token;  // required beyond loopback: metadata "authorization: Bearer <token>"
+  AccessTokens tokens;  // one is required beyond loopback: metadata "authorization: Bearer <token>"
   GrpcTls tls;
   bool reflection = true;
   size_t max_watches = 64;  // each has a thread
+  size_t max_watches_per_address = 16;
+  // A connection without a call for so long is closed.
+  int64_t idle_timeout_ns = 300 * kNanosPerSecond;
+  // For the TLS handshake and the first bytes of HTTP/2.
+  int64_t handshake_timeout_ns = 10 * kNanosPerSecond;
   size_t max_events_per_message = 256;
   int64_t bookmark_interval_ns = 10 * kNanosPerSecond;
   // A client that takes no message for so long is cut.

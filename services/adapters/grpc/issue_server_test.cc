@@ -1,12 +1,17 @@
 // The server and the client against each other over loopback; the source is scripted.
 #include "services/adapters/grpc/issue_server.h"
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
@@ -14,6 +19,7 @@
 #include <thread>
 
 #include "services/adapters/clock/system_clock.h"
+#include "services/adapters/grpc/credentials.h"
 #include "services/adapters/grpc/issue_client.h"
 #include "services/base/strings.h"
 
@@ -227,6 +233,64 @@ TEST_F(IssueServerTest, AClientThatNeverComesBackIsCutOff) {
   EXPECT_FALSE(status.ok());
 }
 
+TEST(CheckRole, ActNeedsItsOwnToken) {
+  using ::grpc::StatusCode;
+  const AccessTokens tokens{.view = "look", .act = "touch"};
+  const auto code = [](const char* token, const AccessTokens& of, Role needed) {
+    return CheckRole(Cat("Bearer ", token), of, needed).error_code();
+  };
+  EXPECT_EQ(code("look", tokens, Role::kView), StatusCode::OK);
+  EXPECT_EQ(code("touch", tokens, Role::kView), StatusCode::OK);
+  EXPECT_EQ(code("touch", tokens, Role::kAct), StatusCode::OK);
+  EXPECT_EQ(code("look", tokens, Role::kAct), StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(code("none", tokens, Role::kAct), StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(code("none", tokens, Role::kView), StatusCode::UNAUTHENTICATED);
+  EXPECT_EQ(code("", {}, Role::kView), StatusCode::OK) << "on loopback";
+  EXPECT_EQ(code("", {}, Role::kAct), StatusCode::PERMISSION_DENIED);
+}
+
+TEST_F(IssueServerTest, BoundsWatchesOfOneAddress) {
+  IssueServerOptions options;
+  options.max_watches_per_address = 1;
+  Run(options);
+  const auto first = Client();
+  std::atomic<bool> connected{false};
+  const auto wakeup = clock_.NewWakeup();
+  std::thread watcher([&] {
+    (void)first->Watch({}, [&](const WatchBatch&) {
+      connected = true;
+      wakeup->Wake();
+      return true;
+    });
+  });
+  while (!connected) wakeup->Wait(kNanosPerSecond);
+  const Status refused = Client()->Watch({}, [](const WatchBatch&) { return true; });
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(refused.ToString(), HasSubstr("1 watchers of ipv4:127.0.0.1 already"));
+  first->Cancel();
+  watcher.join();
+  source_.AwaitClosed(1);
+}
+
+TEST_F(IssueServerTest, ASilentConnectionIsClosed) {
+  IssueServerOptions options;
+  options.handshake_timeout_ns = 200 * kNanosPerMilli;
+  Run(options);
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(server_->port()));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  timeval limit{20, 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  char buffer[256];
+  ssize_t n = 1;
+  while (n > 0) n = recv(fd, buffer, sizeof buffer, 0);  // the server's settings, then the end
+  EXPECT_TRUE(n == 0 || errno == ECONNRESET) << errno;
+  close(fd);
+}
+
 TEST_F(IssueServerTest, BoundsWatches) {
   IssueServerOptions options;
   options.max_watches = 1;
@@ -284,7 +348,7 @@ TEST_F(IssueServerTest, WantsItsToken) {
   options.listen = "0.0.0.0:0";
   EXPECT_EQ(IssueServer::Start(&clock_, &source_, options).status().code(),
             absl::StatusCode::kInvalidArgument);
-  options.token = "t0ken";
+  options.tokens.view = "t0ken";
   Run(options);
   EXPECT_EQ(Client()->List({}).status().code(), absl::StatusCode::kUnauthenticated);
   EXPECT_EQ(Client("wrong")->Get("a").status().code(), absl::StatusCode::kUnauthenticated);
@@ -403,6 +467,18 @@ TEST_F(IssueServerTest, ServesTls) {
   client.timeout_ns = 10 * kNanosPerSecond;
   const StatusOr<IssuePage> page = (*IssueClient::Make(client))->List({});
   EXPECT_TRUE(page.ok()) << page.status();
+  // Only forward secrecy with authenticated encryption: CBC and RSA key exchange are refused.
+  const auto handshake = [&](std::string_view options_of_client) {
+    return std::system(Cat("openssl s_client -connect 127.0.0.1:", server_->port(), " -cert ", dir,
+                           "/cert.pem -key ", dir, "/key.pem -alpn h2 ", options_of_client,
+                           " </dev/null >/dev/null 2>&1")
+                           .c_str()) == 0;
+  };
+  EXPECT_TRUE(handshake("-tls1_3"));
+  EXPECT_TRUE(handshake("-tls1_2 -cipher ECDHE-ECDSA-AES128-GCM-SHA256"));
+  EXPECT_FALSE(handshake("-tls1_2 -cipher ECDHE-ECDSA-AES128-SHA"));
+  EXPECT_FALSE(handshake("-tls1_2 -cipher ECDHE-ECDSA-AES256-SHA384"));
+  EXPECT_FALSE(handshake("-tls1_1 -cipher DEFAULT@SECLEVEL=0"));
   options.tls.certificate_file = dir + "/none.pem";
   EXPECT_EQ(IssueServer::Start(&clock_, &source_, options).status().code(),
             absl::StatusCode::kInvalidArgument);

@@ -7,6 +7,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <list>
+#include <map>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -82,7 +83,11 @@ class BeastServer final : public HttpServer, private SessionOwner {
  private:
   const HttpServerOptions& options() const override { return options_; }
   void CountRequest() override { counters_.requests.Add(); }
-  void CountBadRequest() override { counters_.bad_requests.Add(); }
+  void CountBadRequest(Refusal reason) override {
+    counters_.bad_requests.Add();
+    Count(reason);
+  }
+  void Count(Refusal reason) { counters_.refused[static_cast<size_t>(reason)].Add(); }
   bool stopping() const override { return stopping_; }
 
   template <typename F>
@@ -116,20 +121,24 @@ class BeastServer final : public HttpServer, private SessionOwner {
 
   void Open(asio::ip::tcp::socket socket) {
     counters_.connections.Add();
-    if (live_ >= options_.max_connections) {
-      counters_.connections_refused.Add();
-      return;  // closes
-    }
     beast::error_code error;
     const asio::ip::tcp::endpoint remote = socket.remote_endpoint(error);
     const std::string peer = error ? "" : remote.address().to_string();
+    const bool full = live_ >= options_.max_connections;
+    if (full || LiveOf(peer) >= options_.max_connections_per_address) {
+      counters_.connections_refused.Add();
+      Count(full ? Refusal::kConnections : Refusal::kAddressConnections);
+      return;  // closes
+    }
     socket.set_option(asio::ip::tcp::no_delay(true), error);
     std::erase_if(sessions_, [](const auto& weak) { return weak.expired(); });
     ++live_;
+    ++live_of_[peer];
     // The deleter runs on the I/O thread: every session ends with its last operation.
-    const auto track = [this](auto* session) {
+    const auto track = [this, peer](auto* session) {
       delete session;
       --live_;
+      if (--live_of_[peer] == 0) live_of_.erase(peer);
       StopIfIdle();
     };
     if (tls_) {
@@ -142,6 +151,11 @@ class BeastServer final : public HttpServer, private SessionOwner {
     }
   }
 
+  size_t LiveOf(const std::string& peer) const {
+    const auto at = live_of_.find(peer);
+    return at == live_of_.end() ? 0 : at->second;
+  }
+
   void Register(const std::shared_ptr<AnySession>& session) {
     sessions_.push_back(session);
     session->Run();
@@ -149,21 +163,24 @@ class BeastServer final : public HttpServer, private SessionOwner {
 
   void Handle(HttpRequest request, std::string target,
               std::function<void(HttpResponse)> done) override {
-    if (!ParseTarget(target, &request))
+    if (!ParseTarget(target, &request)) {
+      CountBadRequest(Refusal::kMalformed);
       return done(HttpResponse::Text(400, "bad request target\n"));
+    }
     const Router::Match match = router_.Find(request.method, request.path);
     if (match.route == nullptr) {
       // Whoever may not come in learns nothing about paths.
       static const HttpRoute kNone;
-      if (auto refusal = gate_.Check(request, kNone)) return done(std::move(*refusal));
+      if (auto refusal = gate_.Check(request, kNone)) return Refuse(std::move(*refusal), done);
       if (match.allow.empty()) return done(HttpResponse::Text(404, "not found\n"));
       HttpResponse response = HttpResponse::Text(405, "method not allowed\n");
       response.headers.emplace_back("Allow", match.allow);
       return done(std::move(response));
     }
-    if (auto refusal = gate_.Check(request, *match.route)) return done(std::move(*refusal));
+    if (auto refusal = gate_.Check(request, *match.route)) return Refuse(std::move(*refusal), done);
     if (waiting_.load() >= options_.max_waiting_requests) {
       counters_.overloaded.Add();
+      Count(Refusal::kOverloaded);
       HttpResponse response = HttpResponse::Text(503, "too many requests wait\n");
       response.headers.emplace_back("Retry-After", "1");
       return done(std::move(response));
@@ -186,6 +203,13 @@ class BeastServer final : public HttpServer, private SessionOwner {
     });
   }
 
+  void Refuse(HttpResponse response, const std::function<void(HttpResponse)>& done) {
+    Count(response.status == 401   ? Refusal::kNoToken
+          : response.status == 403 ? Refusal::kWrongRole
+                                   : Refusal::kWrongHost);
+    done(std::move(response));
+  }
+
   const HttpServerOptions options_;
   const Router router_;
   const Gate gate_;
@@ -203,6 +227,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
   // Only on the I/O thread:
   std::vector<std::weak_ptr<AnySession>> sessions_;
   size_t live_ = 0;
+  std::map<std::string, size_t> live_of_;  // by address; as many as connections at most
   bool stopping_ = false;
 };
 
@@ -211,7 +236,8 @@ Status CheckLimits(const HttpServerOptions& o) {
     return InvalidArgument("handler_threads must be from 1 to 256");
   }
   if (o.max_header_bytes < 256 || o.max_header_bytes > (1 << 20) || o.max_connections == 0 ||
-      o.max_waiting_requests == 0 || o.request_timeout_ns <= 0 || o.idle_timeout_ns <= 0 ||
+      o.max_connections_per_address == 0 || o.max_waiting_requests == 0 ||
+      o.header_timeout_ns <= 0 || o.body_timeout_ns <= 0 || o.idle_timeout_ns <= 0 ||
       o.write_timeout_ns <= 0) {
     return InvalidArgument("an HTTP limit is out of range");
   }
@@ -224,7 +250,7 @@ StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(HttpServerOptions option
                                                         std::vector<HttpRoute> routes) {
   RETURN_IF_ERROR(CheckLimits(options));
   ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(options.listen));
-  if (!address.loopback && options.token.empty()) {
+  if (!address.loopback && options.tokens.empty()) {
     for (const HttpRoute& route : routes) {
       if (route.open) continue;
       return InvalidArgument(Cat("listening on ", options.listen, " needs a token: ", route.path,
@@ -236,7 +262,7 @@ StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(HttpServerOptions option
   if (!options.tls.empty()) {
     ASSIGN_OR_RETURN(tls, TlsContextSource::Make(options.tls));
   }
-  Gate gate(options.token, address.loopback, options.allowed_hosts);
+  Gate gate(options.tokens, address.loopback, options.allowed_hosts);
   auto server = std::make_unique<BeastServer>(std::move(options), std::move(router),
                                               std::move(gate), std::move(tls));
   RETURN_IF_ERROR(server->Listen(address));

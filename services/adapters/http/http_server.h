@@ -2,12 +2,14 @@
 // Boost.Beast.
 //
 // One thread does all I/O, a few run handlers; both belong to the server. Everything is bounded:
-// header and body size, time for a request to arrive, idle time, connections, requests that wait
-// for a handler thread (503 beyond). Loopback by default. On another address a token is required
-// (Authorization: Bearer) except on open routes. On a loopback listener without a token the Host
-// header must name loopback, so that a page in a browser cannot reach it by DNS rebinding.
+// header and body size, times for header and body to arrive, idle time, connections in all and of
+// one address, requests that wait for a handler thread (503 beyond). Loopback by default. On
+// another address a token is required (Authorization: Bearer) except on open routes. On a loopback
+// listener without a token the Host header must name loopback, so that a page in a browser cannot
+// reach it by DNS rebinding.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -16,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/base/access.h"
 #include "services/base/listen_address.h"
 #include "services/base/status.h"
 #include "services/telemetry/exposition.h"
@@ -51,7 +54,8 @@ struct HttpRoute {
   std::string method;  // GET serves HEAD too
   std::string path;    // exact, or a prefix when it ends with "/*"; the longest match wins
   HttpHandler handler;
-  bool open = false;  // needs no token: /metrics, /healthz, /readyz
+  bool open = false;        // needs no token: /metrics, /healthz, /readyz
+  Role role = Role::kView;  // what other routes need; who may act may view too
 };
 
 struct TlsFiles {
@@ -63,24 +67,45 @@ struct TlsFiles {
 
 struct HttpServerOptions {
   std::string listen = "127.0.0.1:0";  // address:port or [v6]:port; port 0: any free one
-  std::string token;                   // required beyond loopback
+  // One is required beyond loopback. A route that acts needs the token of that role everywhere.
+  AccessTokens tokens;
   TlsFiles tls;  // read again when they change, for connections made after that
   std::vector<std::string> allowed_hosts;  // beyond loopback names, for listeners without a token
   size_t max_header_bytes = 16 * 1024;
   size_t max_body_bytes = 1 << 20;
   size_t max_connections = 256;
+  size_t max_connections_per_address = 64;
   size_t max_waiting_requests = 64;
   int handler_threads = 2;
-  int64_t request_timeout_ns = 10'000'000'000;  // first byte to last byte of a request
-  int64_t idle_timeout_ns = 60'000'000'000;     // between requests
+  int64_t header_timeout_ns = 10'000'000'000;  // first byte to end of the header; TLS handshake
+  int64_t body_timeout_ns = 10'000'000'000;    // end of the header to end of the body
+  int64_t idle_timeout_ns = 60'000'000'000;    // between requests
   int64_t write_timeout_ns = 30'000'000'000;
   int64_t linger_ns =
       1'000'000'000;  // for the peer to take the last answer before the socket closes
 };
 
+// Why connections and requests are turned away.
+enum class Refusal {
+  kConnections,         // too many
+  kAddressConnections,  // too many of one address
+  kSlowHeader,
+  kSlowBody,
+  kMalformed,
+  kTooLarge,
+  kNoToken,    // or a wrong one
+  kWrongRole,  // view where act is needed
+  kWrongHost,
+  kOverloaded,
+};
+inline constexpr std::array<std::string_view, 10> kRefusalNames = {
+    "connections", "address_connections", "slow_header", "slow_body", "malformed", "too_large",
+    "no_token",    "wrong_role",          "wrong_host",  "overloaded"};
+
 struct HttpServerCounters {
-  telemetry::Counter connections;          // accepted
-  telemetry::Counter connections_refused;  // over the limit
+  std::array<telemetry::Counter, kRefusalNames.size()> refused;  // by Refusal
+  telemetry::Counter connections;                                // accepted
+  telemetry::Counter connections_refused;                        // over the limit
   telemetry::Counter requests;
   telemetry::Counter bad_requests;  // malformed, too large, too slow
   telemetry::Counter overloaded;    // answered 503

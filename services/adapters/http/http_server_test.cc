@@ -126,13 +126,135 @@ TEST(HttpServer, RefusesMalformedRequests) {
   EXPECT_THAT(Ask(*server, "GET /healthz HTTP/1.0\r\n\r\n"), HasSubstr("200 OK"));
 }
 
+uint64_t Refused(const HttpServer& server, Refusal reason) {
+  return server.counters().refused[static_cast<size_t>(reason)].value();
+}
+
+TEST(HttpServer, IsStrictAboutHeaders) {
+  const auto server = Serve();
+  const std::pair<const char*, const char*> cases[] = {
+      {"GET /hello HTTP/1.1\r\n\r\n", "no Host header"},
+      {"GET /hello HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", "two Host headers"},
+      {"GET /hello HTTP/1.1\r\nHost: a, b\r\n\r\n", "malformed Host"},
+      {"GET /hello HTTP/1.1\r\nHost: a b\r\n\r\n", "malformed Host"},
+      {"GET /hello HTTP/1.1\r\nHost: localhost\r\nX: a\r\n b\r\n\r\n", "folded header line"},
+      {"GET /hello HTTP/1.1\r\nHost: localhost\r\nX: a\r\n\tb\r\n\r\n", "folded header line"},
+      {"GET /hello HTTP/1.1\r\n Host: localhost\r\n\r\n", "folded header line"},
+      {"GET /hello HTTP/1.1\r\nHost : localhost\r\n\r\n", "malformed header line"},
+      {"GET /hello HTTP/1.1\r\nHost: localhost\r\nX: a\x01\r\n\r\n", "control character"},
+      {"GET /hello HTTP/1.1\nHost: localhost\n\n", "without CR"},
+      {"POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n",
+       "unknown transfer coding"},
+      {"POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+       "unknown transfer coding"},
+      {"POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
+       "Transfer-Encoding: chunked\r\n\r\n",
+       "two Transfer-Encoding"},
+      {"POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
+       "Content-Length: 3\r\n\r\n",
+       "both Transfer-Encoding and Content-Length"},
+      {"POST /echo HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", "transfer coding in HTTP/1.0"},
+      {"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nContent-Length: "
+       "3\r\n\r\nabc",
+       "two Content-Length"},
+      {"POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: +3\r\n\r\nabc",
+       "malformed Content-Length"},
+  };
+  for (const auto& [request, cause] : cases) {
+    const std::string answer = Ask(*server, request);
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 400 Bad Request")) << request;
+    EXPECT_THAT(answer, HasSubstr(cause)) << request;
+    EXPECT_THAT(answer, HasSubstr("Connection: close")) << request;
+  }
+  EXPECT_EQ(Refused(*server, Refusal::kMalformed), std::size(cases));
+  EXPECT_THAT(
+      Ask(*server, "\r\nGET /hello HTTP/1.1\r\nhost: LOCALHOST:1\r\nConnection: close\r\n\r\n"),
+      StartsWith("HTTP/1.1 421"));
+  EXPECT_THAT(
+      Ask(*server, "\r\nGET /hello HTTP/1.1\r\nhost: localhost:1\r\nConnection: close\r\n\r\n"),
+      StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(Ask(*server,
+                  "POST /echo HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: Chunked\r\n"
+                  "Connection: close\r\n\r\n3\r\nabc\r\n0\r\n\r\n"),
+              ::testing::EndsWith("abc"));
+}
+
+TEST(HttpServer, ASlowBodyIsCutAtItsDeadline) {
+  HttpServerOptions options;
+  options.body_timeout_ns = 200 * kMs;
+  const auto server = Serve(options);
+  const RawSocket slow = RawSocket::Connect(server->port());
+  ASSERT_TRUE(slow.Send("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nabc"));
+  EXPECT_TRUE(slow.AtEnd());
+  EXPECT_EQ(Refused(*server, Refusal::kSlowBody), 1U);
+}
+
+TEST(HttpServer, BoundsConnectionsOfOneAddress) {
+  HttpServerOptions options;
+  options.max_connections_per_address = 1;
+  const auto server = Serve(options);
+  RawSocket first = RawSocket::Connect(server->port());
+  ASSERT_TRUE(first.Send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+  EXPECT_THAT(first.ReadUntil("ok"), HasSubstr("200"));
+  EXPECT_TRUE(RawSocket::Connect(server->port()).AtEnd());
+  EXPECT_EQ(Refused(*server, Refusal::kAddressConnections), 1U);
+  // Its place is free again once it is closed.
+  first.Close();
+  std::string answer;
+  for (int i = 0; i < 1000 && answer.empty(); ++i)
+    answer = Ask(*server, "GET /healthz HTTP/1.0\r\n\r\n");
+  EXPECT_THAT(answer, HasSubstr("200 OK"));
+}
+
+TEST(HttpServer, ViewAndActAreTwoTokens) {
+  std::vector<HttpRoute> routes = Routes();
+  routes.push_back({.method = "POST",
+                    .path = "/stop",
+                    .handler = [](const HttpRequest&) { return HttpResponse::Text(200, "done"); },
+                    .role = Role::kAct});
+  HttpServerOptions options;
+  options.listen = "0.0.0.0:0";
+  options.tokens = {.view = "look", .act = "touch"};
+  const auto ask = [](const HttpServer& server, std::string_view what, std::string_view header) {
+    return Ask(server, Cat(what, " HTTP/1.1\r\nHost: localhost\r\n", header,
+                           "Content-Length: 0\r\nConnection: close\r\n\r\n"))
+        .substr(9, 3);
+  };
+  const auto server = Serve(options, routes);
+  constexpr std::string_view kLook = "Authorization: Bearer look\r\n";
+  constexpr std::string_view kTouch = "Authorization: Bearer touch\r\n";
+  EXPECT_EQ(ask(*server, "GET /hello", kLook), "200");
+  EXPECT_EQ(ask(*server, "GET /hello", kTouch), "200");
+  EXPECT_EQ(ask(*server, "POST /stop", kTouch), "200");
+  EXPECT_EQ(ask(*server, "POST /stop", kLook), "403");
+  EXPECT_EQ(ask(*server, "POST /stop", ""), "401");
+  EXPECT_EQ(ask(*server, "POST /stop", "Authorization: Bearer toucH\r\n"), "401");
+  // What another page makes a browser send never acts.
+  EXPECT_EQ(ask(*server, "POST /stop", "Cookie: pitwall_token=touch\r\n"), "403");
+  EXPECT_EQ(ask(*server, "GET /hello", "Cookie: pitwall_token=touch\r\n"), "200");
+  EXPECT_EQ(Refused(*server, Refusal::kWrongRole), 2U);
+  EXPECT_EQ(Refused(*server, Refusal::kNoToken), 2U);
+  // Loopback asks for no token to view, and for one to act.
+  const auto open = Serve({}, routes);
+  EXPECT_EQ(ask(*open, "GET /hello", ""), "200");
+  EXPECT_EQ(ask(*open, "POST /stop", ""), "403");
+  options.listen = "127.0.0.1:0";
+  options.tokens = {.view = "", .act = "touch"};
+  const auto act = Serve(options, routes);
+  EXPECT_EQ(ask(*act, "GET /hello", ""), "200");
+  EXPECT_EQ(ask(*act, "POST /stop", ""), "401");
+  EXPECT_EQ(ask(*act, "POST /stop", kTouch), "200");
+}
+
 TEST(HttpServer, BoundsHeaderAndBody) {
   HttpServerOptions options;
   options.max_header_bytes = 1024;
   options.max_body_bytes = 100;
   const auto server = Serve(options);
-  EXPECT_THAT(Ask(*server, Cat("GET /hello HTTP/1.1\r\nX: ", std::string(2000, 'x'), "\r\n\r\n")),
-              StartsWith("HTTP/1.1 431"));
+  EXPECT_THAT(
+      Ask(*server,
+          Cat("GET /hello HTTP/1.1\r\nHost: localhost\r\nX: ", std::string(2000, 'x'), "\r\n\r\n")),
+      StartsWith("HTTP/1.1 431"));
   EXPECT_THAT(Ask(*server, "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 101\r\n\r\n"),
               StartsWith("HTTP/1.1 413"));
   EXPECT_THAT(
@@ -145,7 +267,7 @@ TEST(HttpServer, BoundsHeaderAndBody) {
 
 TEST(HttpServer, ASlowRequestIsCutAtItsDeadlineHoweverItTrickles) {
   HttpServerOptions options;
-  options.request_timeout_ns = 300 * kMs;
+  options.header_timeout_ns = 300 * kMs;
   const auto server = Serve(options);
   const RawSocket silent = RawSocket::Connect(server->port());
   const RawSocket slow = RawSocket::Connect(server->port());
@@ -256,7 +378,7 @@ TEST(HttpServer, NeedsATokenBeyondLoopback) {
   options.listen = "0.0.0.0:0";
   EXPECT_EQ(HttpServer::Start(options, Routes()).status().code(),
             absl::StatusCode::kInvalidArgument);
-  options.token = "t0ken";
+  options.tokens.view = "t0ken";
   const auto server = Serve(options);
   EXPECT_THAT(Ask(*server, "GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
               StartsWith("HTTP/1.1 401"));
@@ -315,6 +437,18 @@ TEST(HttpServer, ServesTlsAndTakesNewCertificates) {
   EXPECT_EQ(reply->body, "hi tls");
   // A plain client gets nothing, and no harm is done.
   EXPECT_THAT(Ask(*server, "GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n"), Not(HasSubstr("hi")));
+  // Only forward secrecy with authenticated encryption: CBC and RSA key exchange are refused.
+  const auto handshake = [&](std::string_view options_of_client) {
+    return std::system(Cat("openssl s_client -connect 127.0.0.1:", server->port(), " ",
+                           options_of_client, " </dev/null >/dev/null 2>&1")
+                           .c_str()) == 0;
+  };
+  EXPECT_TRUE(handshake("-tls1_3"));
+  EXPECT_TRUE(handshake("-tls1_2 -cipher ECDHE-ECDSA-AES128-GCM-SHA256"));
+  EXPECT_TRUE(handshake("-tls1_2 -cipher ECDHE-ECDSA-CHACHA20-POLY1305"));
+  EXPECT_FALSE(handshake("-tls1_2 -cipher ECDHE-ECDSA-AES128-SHA"));
+  EXPECT_FALSE(handshake("-tls1_2 -cipher ECDHE-ECDSA-AES256-SHA384"));
+  EXPECT_FALSE(handshake("-tls1_1 -cipher DEFAULT@SECLEVEL=0"));
   // A new certificate on disk is the one that the next connection sees; a broken one leaves it.
   ASSERT_TRUE(MakeCertificate(dir, "two"));
   reply = fetch();

@@ -1,11 +1,10 @@
 #include "services/adapters/http/router.h"
 
-#include <openssl/crypto.h>
-
 #include <algorithm>
 #include <tuple>
 
 #include "services/base/strings.h"
+#include "services/base/terminal.h"
 
 namespace pitwall::http {
 namespace {
@@ -15,10 +14,6 @@ int HexDigit(char c) {
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
-}
-
-bool SameSecret(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 // The host of "host", "host:port", "[v6]" or "[v6]:port".
@@ -92,7 +87,7 @@ std::string_view HttpRequest::Header(std::string_view name) const {
 HttpResponse HttpResponse::Text(int status, std::string_view body) {
   HttpResponse response;
   response.status = status;
-  response.body = body;
+  response.body = TerminalText(body);
   return response;
 }
 
@@ -154,30 +149,38 @@ Router::Match Router::Find(std::string_view method, std::string_view path) const
   return match;
 }
 
-std::optional<HttpResponse> Gate::Check(const HttpRequest& request, const HttpRoute& route) const {
-  if (token_.empty()) {
-    if (!loopback_) return std::nullopt;  // only open routes are reachable: the server saw to it
-    const std::string_view host = HostOnly(request.Header("host"));
-    const bool named =
-        host == "localhost" || host == "::1" || StartsWith(host, "127.") || host.empty() ||
-        std::find(allowed_hosts_.begin(), allowed_hosts_.end(), host) != allowed_hosts_.end();
-    if (!named ||
-        (StartsWith(host, "127.") && host.find_first_not_of("0123456789.") != host.npos)) {
-      return HttpResponse::Text(421, "this listener serves loopback names only\n");
-    }
-    return std::nullopt;
-  }
-  if (route.open) return std::nullopt;
-  const std::string_view authorization = request.Header("authorization");
-  if (authorization.size() > 7 && SameSecret(authorization.substr(0, 7), "Bearer ") &&
-      SameSecret(authorization.substr(7), token_)) {
-    return std::nullopt;
-  }
+Role Gate::RoleOf(const HttpRequest& request) const {
+  Role role = RoleOfAuthorization(tokens_, request.Header("authorization"));
   for (std::string_view cookie : Split(request.Header("cookie"), ';')) {
     cookie = Trim(cookie);
-    if (StartsWith(cookie, "pitwall_token=") && SameSecret(cookie.substr(14), token_)) {
-      return std::nullopt;
-    }
+    // A browser sends cookies with requests that other pages make: they only ever view.
+    if (StartsWith(cookie, "pitwall_token=") &&
+        RoleOfToken(tokens_, cookie.substr(14)) != Role::kNone)
+      role = std::max(role, Role::kView);
+  }
+  return role;
+}
+
+bool Gate::NamesLoopback(const HttpRequest& request) const {
+  const std::string_view host = HostOnly(request.Header("host"));
+  if (StartsWith(host, "127.")) return host.find_first_not_of("0123456789.") == host.npos;
+  return host == "localhost" || host == "::1" || host.empty() ||
+         std::find(allowed_hosts_.begin(), allowed_hosts_.end(), host) != allowed_hosts_.end();
+}
+
+std::optional<HttpResponse> Gate::Check(const HttpRequest& request, const HttpRoute& route) const {
+  const Role role = RoleOf(request);
+  if (tokens_.view.empty() && loopback_ && role == Role::kNone && !NamesLoopback(request))
+    return HttpResponse::Text(421, "this listener serves loopback names only\n");
+  if (route.open) return std::nullopt;
+  const Role needed = route.role;
+  if (role >= needed && role != Role::kNone) return std::nullopt;
+  // Without any token nothing but open routes is served beyond loopback: the server saw to it.
+  if (needed == Role::kView && tokens_.view.empty() && loopback_) return std::nullopt;
+  if (needed == Role::kAct && (role == Role::kView || tokens_.act.empty())) {
+    return HttpResponse::Text(
+        403, tokens_.act.empty() ? "acting needs a token of the role act: none is configured\n"
+                                 : "acting needs the token of the role act\n");
   }
   HttpResponse response =
       HttpResponse::Text(401, "a token is needed: Authorization: Bearer <token>\n");

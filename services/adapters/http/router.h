@@ -40,14 +40,18 @@ class Router {
 // Who may come in.
 class Gate {
  public:
-  Gate(std::string token, bool loopback, std::vector<std::string> allowed_hosts)
-      : token_(std::move(token)), loopback_(loopback), allowed_hosts_(std::move(allowed_hosts)) {}
+  Gate(AccessTokens tokens, bool loopback, std::vector<std::string> allowed_hosts)
+      : tokens_(std::move(tokens)), loopback_(loopback), allowed_hosts_(std::move(allowed_hosts)) {}
 
   // The answer that ends the request, or nothing when it may pass.
   std::optional<HttpResponse> Check(const HttpRequest& request, const HttpRoute& route) const;
 
  private:
-  std::string token_;
+  Role RoleOf(const HttpRequest& request) const;
+  // Whether the Host header names this machine by a loopback name.
+  bool NamesLoopback(const HttpRequest& request) const;
+
+  AccessTokens tokens_;
   bool loopback_;
   std::vector<std::string> allowed_hosts_;
 };

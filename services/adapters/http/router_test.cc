@@ -63,7 +63,7 @@ int Verdict(const Gate& gate, HttpRequest request, bool open = false) {
 }
 
 TEST(Gate, Token) {
-  const Gate gate("s3cret", false, {});
+  const Gate gate({.view = "s3cret", .act = ""}, false, {});
   const auto with = [](std::string name, std::string value) {
     HttpRequest request;
     request.headers = {{std::move(name), std::move(value)}};
@@ -80,7 +80,7 @@ TEST(Gate, Token) {
 }
 
 TEST(Gate, LoopbackRefusesForeignNames) {
-  const Gate gate("", true, {"ui.example"});
+  const Gate gate({}, true, {"ui.example"});
   const auto host = [](std::string value) {
     HttpRequest request;
     request.headers = {{"host", std::move(value)}};

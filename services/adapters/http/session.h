@@ -12,9 +12,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include "services/adapters/http/header_check.h"
 #include "services/adapters/http/http_server.h"
 
 namespace pitwall::http {
@@ -34,7 +36,7 @@ class SessionOwner {
   virtual void Handle(HttpRequest request, std::string target,
                       std::function<void(HttpResponse)> done) = 0;
   virtual void CountRequest() = 0;
-  virtual void CountBadRequest() = 0;
+  virtual void CountBadRequest(Refusal reason) = 0;
   virtual bool stopping() const = 0;
 };
 
@@ -62,9 +64,11 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
 
   void Run() override {
     if constexpr (std::is_same_v<Stream, TlsStream>) {
-      Deadline(owner_->options().request_timeout_ns);
+      Deadline(owner_->options().header_timeout_ns);
       stream_.async_handshake(asio::ssl::stream_base::server,
                               [self = this->shared_from_this()](beast::error_code error) {
+                                if (error == beast::error::timeout)
+                                  self->owner_->CountBadRequest(Refusal::kSlowHeader);
                                 if (!error) self->AwaitRequest();
                               });
     } else {
@@ -97,21 +101,63 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
     parser_->body_limit(owner_->options().max_body_bytes);
     idle_ = buffer_.size() == 0;
     // A new connection has no reason to wait; one that is kept alive has.
-    Deadline(first_ ? owner_->options().request_timeout_ns : owner_->options().idle_timeout_ns);
+    Deadline(first_ || !idle_ ? owner_->options().header_timeout_ns
+                              : owner_->options().idle_timeout_ns);
+    kept_idle_ = !first_ && idle_;
     first_ = false;
-    // The first bytes, then the rest within its own deadline: a byte now and then does not keep a
-    // request open.
-    beast::http::async_read_some(
-        stream_, buffer_, *parser_,
-        [self = this->shared_from_this()](beast::error_code error, size_t) {
-          self->idle_ = false;
-          if (error || self->parser_->is_done()) return self->OnRequest(error);
-          self->ReadRest();
-        });
+    ReadHeader();
+  }
+
+  // The whole header first, within one deadline from its first byte on: a byte now and then does
+  // not keep a request open. It is judged before Beast's parser sees it.
+  void ReadHeader() {
+    std::string_view text(static_cast<const char*>(buffer_.data().data()), buffer_.size());
+    if (text.substr(0, 2) == "\r\n") {  // an empty line before the request line is allowed
+      buffer_.consume(2);
+      text.remove_prefix(2);
+    }
+    // TLS on a plain port, most likely: it would send no more before an answer.
+    if (!text.empty() && text[0] != '\r' && (text[0] < 'A' || text[0] > 'Z'))
+      return Refuse(400, Refusal::kMalformed, "malformed request: a method is expected\n");
+    const size_t end = text.find("\r\n\r\n");
+    if (end != std::string_view::npos && end <= owner_->options().max_header_bytes) {
+      const std::string_view fault = HeaderFault(text.substr(0, end + 4));
+      if (!fault.empty())
+        return Refuse(400, Refusal::kMalformed, "malformed request: " + std::string(fault) + "\n");
+      return ReadRest();
+    }
+    if (text.size() > owner_->options().max_header_bytes)
+      return Refuse(431, Refusal::kTooLarge, "the header is too large\n");
+    // Lines that end without CR would never end the header.
+    const size_t line = text.find('\n');
+    if (line != std::string_view::npos && (line == 0 || text[line - 1] != '\r'))
+      return Refuse(400, Refusal::kMalformed, "malformed request: a line ends without CR\n");
+    stream_.async_read_some(buffer_.prepare(4096), [self = this->shared_from_this()](
+                                                       beast::error_code error, size_t bytes) {
+      self->OnHeaderBytes(error, bytes);
+    });
+  }
+
+  void OnHeaderBytes(beast::error_code error, size_t bytes) {
+    if (error == beast::error::timeout) {
+      // An idle connection that is closed has done nothing wrong.
+      if (!kept_idle_) owner_->CountBadRequest(Refusal::kSlowHeader);
+      return;  // the stream is closed already
+    }
+    if (error == asio::error::eof || error == asio::ssl::error::stream_truncated) {
+      if (buffer_.size() == 0) return Finish();
+      return Refuse(400, Refusal::kMalformed, "malformed request: the header has no end\n");
+    }
+    if (error) return;  // the peer went away
+    if (kept_idle_) Deadline(owner_->options().header_timeout_ns);
+    kept_idle_ = idle_ = false;
+    buffer_.commit(bytes);
+    ReadHeader();
   }
 
   void ReadRest() {
-    Deadline(owner_->options().request_timeout_ns);
+    idle_ = kept_idle_ = false;
+    Deadline(owner_->options().body_timeout_ns);
     beast::http::async_read(stream_, buffer_, *parser_,
                             [self = this->shared_from_this()](beast::error_code error, size_t) {
                               self->OnRequest(error);
@@ -122,15 +168,16 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
     namespace http = beast::http;
     if (error == http::error::end_of_stream) return Finish();
     if (error == http::error::header_limit || error == http::error::buffer_overflow) {
-      return Refuse(431, "the header is too large\n");
+      return Refuse(431, Refusal::kTooLarge, "the header is too large\n");
     }
-    if (error == http::error::body_limit) return Refuse(413, "the body is too large\n");
+    if (error == http::error::body_limit)
+      return Refuse(413, Refusal::kTooLarge, "the body is too large\n");
     if (error == beast::error::timeout) {
-      owner_->CountBadRequest();
+      owner_->CountBadRequest(Refusal::kSlowBody);
       return;  // the stream is closed already
     }
     if (error && error.category() == make_error_code(http::error::bad_method).category()) {
-      return Refuse(400, "malformed request\n");
+      return Refuse(400, Refusal::kMalformed, "malformed request\n");
     }
     if (error) return;  // the peer went away
     owner_->CountRequest();
@@ -157,8 +204,8 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
                    });
   }
 
-  void Refuse(int status, std::string_view text) {
-    owner_->CountBadRequest();
+  void Refuse(int status, Refusal reason, std::string_view text) {
+    owner_->CountBadRequest(reason);
     keep_alive_ = false;
     head_ = false;
     Reply(HttpResponse::Text(status, text));
@@ -229,7 +276,8 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
   int drain_left_ = 256;
   unsigned version_ = 11;
   bool first_ = true;
-  bool idle_ = true;
+  bool idle_ = true;        // no byte of a request has come
+  bool kept_idle_ = false;  // idle after a request
   bool keep_alive_ = false;
   bool head_ = false;
 };

@@ -9,6 +9,11 @@ namespace pitwall::http {
 
 namespace ssl = boost::asio::ssl;
 
+namespace {
+// TLS 1.3 has nothing else.
+constexpr char kTls12Ciphers[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
+}  // namespace
+
 std::vector<int64_t> TlsContextSource::Stamps() const {
   std::vector<int64_t> stamps;
   for (const std::string* file :
@@ -34,6 +39,11 @@ StatusOr<std::shared_ptr<ssl::context>> TlsContextSource::Load() const {
                            ssl::context::no_sslv3 | ssl::context::no_tlsv1 |
                            ssl::context::no_tlsv1_1,
                        error);
+  // Forward secrecy and authenticated encryption only: no key exchange with RSA, no CBC.
+  if (SSL_CTX_set_cipher_list(context->native_handle(), kTls12Ciphers) != 1)
+    return Internal("OpenSSL knows none of the ciphers");
+  SSL_CTX_set_options(context->native_handle(), SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
+                                                    SSL_OP_CIPHER_SERVER_PREFERENCE);
   context->use_certificate_chain_file(files_.certificate_file, error);
   if (error) return fail(files_.certificate_file);
   context->use_private_key_file(files_.key_file, ssl::context::pem, error);

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "services/base/strings.h"
+#include "services/base/terminal.h"
 #include "services/base/yaml/node_data.h"
 
 namespace pitwall::yaml {
@@ -224,9 +225,12 @@ StatusOr<Node> ParseYaml(std::string_view file_name, std::string_view text) {
   }
   for (size_t i = 0; i < text.size(); ++i) {
     const auto byte = static_cast<unsigned char>(text[i]);
-    if ((byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f) {
-      return ErrorAt(*file, i, "control character");
-    }
+    if (byte == '\t' || byte == '\n' || byte == '\r' || (byte & 0xc0) == 0x80) continue;
+    size_t length = 1;
+    while (byte >= 0x80 && i + length < text.size() &&
+           (static_cast<unsigned char>(text[i + length]) & 0xc0) == 0x80)
+      ++length;
+    if (HasControl(text.substr(i, length))) return ErrorAt(*file, i, "control character");
   }
   Builder builder(file);
   try {

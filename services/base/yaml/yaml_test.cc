@@ -55,6 +55,9 @@ TEST(Yaml, Refusals) {
   EXPECT_EQ(Failure("a: b\n  c: d\n"), "f.yaml:2:4: illegal map value");
   EXPECT_EQ(Failure("a: [1, 2"), "f.yaml:1:9: end of sequence flow not found");
   EXPECT_EQ(Failure("a: \x01"), "f.yaml:1:4: control character");
+  EXPECT_EQ(Failure("a: x\xc2\x9b"), "f.yaml:1:5: control character");
+  EXPECT_EQ(Failure("a: ä\nb: \xe2\x80\xae"), "f.yaml:2:4: control character");
+  EXPECT_EQ(Failure("a: \"ä → 東京 𝄞\""), "(no error)");
   EXPECT_EQ(Failure("a: \xff"), "f.yaml:1:4: not valid UTF-8");
   EXPECT_EQ(Failure("a: *missing"), "f.yaml:1:4: the referenced anchor is not defined");
   EXPECT_EQ(Failure("a: &x [1, *x]"), "f.yaml:1:11: an alias is inside its own anchor");

@@ -1,6 +1,6 @@
 #include "services/codec/steps/series_names.h"
 
-#include <algorithm>
+#include "services/base/terminal.h"
 
 namespace pitwall::steps {
 namespace {
@@ -11,10 +11,7 @@ constexpr size_t kMaxNameBytes = 1024;  // as the codec reads them
 
 bool IsName(std::string_view text) {
   if (text.empty() || text.size() > kMaxNameBytes) return false;
-  return std::none_of(text.begin(), text.end(), [](char c) {
-    const auto u = static_cast<unsigned char>(c);
-    return u < 0x20 || u == 0x7f;
-  });
+  return !HasControl(text);
 }
 
 bool IsReserved(std::string_view metric) {

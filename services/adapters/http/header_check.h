@@ -1,0 +1,13 @@
+// What RFC 9112 wants of a request's header and Beast's parser lets through: two parsers that read
+// one header differently are how requests are smuggled past a proxy.
+#pragma once
+
+#include <string_view>
+
+namespace pitwall::http {
+
+// `header`: the request line and the fields, up to and with the empty line. Empty when nothing is
+// wrong, else the cause. What Beast refuses itself is not looked at.
+std::string_view HeaderFault(std::string_view header);
+
+}  // namespace pitwall::http

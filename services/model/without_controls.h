@@ -1,0 +1,15 @@
+// Text and labels from outside as the engine keeps them: control characters are written as
+// escapes, so that two texts that differ only in how these are written are the same.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "services/model/labels.h"
+
+namespace pitwall {
+
+std::string WithoutControls(std::string_view text);
+Labels WithoutControls(const Labels& labels);  // of the values; names with controls are refused
+
+}  // namespace pitwall

@@ -1,0 +1,133 @@
+#include "services/notifier/acted_issues.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/base/log.h"
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+
+namespace pitwall::notifier {
+namespace {
+
+constexpr int64_t kOpenIntervalNs = 5 * kNanosPerSecond;
+constexpr int64_t kReadNs = kNanosPerSecond / 5;
+constexpr int kSilentReads = 50;
+constexpr size_t kPollRecords = 1'000;
+constexpr size_t kPollBytes = size_t{4} << 20;
+
+}  // namespace
+
+ActedIssues::ActedIssues(Clock* clock, Log* log, std::string topic, size_t max_acts)
+    : clock_(clock),
+      log_(log),
+      topic_(std::move(topic)),
+      max_acts_(std::max<size_t>(1, max_acts)) {}
+
+Status ActedIssues::Open() {
+  if (!readers_.empty() || clock_->MonotonicNs() < open_again_ns_) return OkStatus();
+  open_again_ns_ = clock_->MonotonicNs() + kOpenIntervalNs;
+  const StatusOr<int32_t> partitions = log_->Partitions(topic_);
+  if (!partitions.ok()) return OkStatus();  // not there yet, or not to be reached: later
+  std::vector<std::unique_ptr<PartitionReader>> readers;
+  Positions next;
+  for (int32_t p = 0; p < *partitions; ++p) {
+    ASSIGN_OR_RETURN(auto reader, log_->OpenReader({topic_, p}, kFromStart));
+    ASSIGN_OR_RETURN(const int64_t start, reader->StartOffset());
+    ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
+    // Each act has about two records.
+    const int64_t from = std::max(start, end - 2 * static_cast<int64_t>(max_acts_));
+    RETURN_IF_ERROR(reader->Seek(from));
+    next.push_back(from);
+    readers.push_back(std::move(reader));
+  }
+  readers_ = std::move(readers);
+  MutexLock lock(&mutex_);
+  next_ = std::move(next);
+  return OkStatus();
+}
+
+Status ActedIssues::ReadAll() {
+  RETURN_IF_ERROR(Open());
+  for (size_t p = 0; p < readers_.size(); ++p) {
+    ASSIGN_OR_RETURN(const int64_t end, readers_[p]->EndOffset());
+    std::vector<Record> records;
+    for (int silent = 0; readers_[p]->position() < end;) {
+      records.clear();
+      const Status polled = readers_[p]->Poll(kPollRecords, kPollBytes, kReadNs, &records);
+      if (!polled.ok() && polled.code() != absl::StatusCode::kDataLoss) return polled;
+      silent = records.empty() ? silent + 1 : 0;
+      if (silent > kSilentReads)
+        return Unavailable(Cat(topic_, "/", p, ": nothing can be read before offset ", end));
+      Take(records, static_cast<int32_t>(p), readers_[p]->position());
+    }
+  }
+  return OkStatus();
+}
+
+Status ActedIssues::ReadNew() {
+  RETURN_IF_ERROR(Open());
+  for (size_t p = 0; p < readers_.size(); ++p) {
+    std::vector<Record> records;
+    const Status polled = readers_[p]->Poll(kPollRecords, kPollBytes, 0, &records);
+    if (!polled.ok() && polled.code() != absl::StatusCode::kDataLoss) return polled;
+    if (!records.empty()) Take(records, static_cast<int32_t>(p), readers_[p]->position());
+  }
+  return OkStatus();
+}
+
+void ActedIssues::Take(const std::vector<Record>& records, int32_t partition, int64_t next) {
+  MutexLock lock(&mutex_);
+  bool fresh = false;
+  for (const Record& record : records) {
+    StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
+    if (!action.ok()) {
+      PITWALL_LOG(kWarning, "notifier", topic_, "/", partition, " offset ", record.offset, ": ",
+                  ToStd(action.status().message()));
+      continue;
+    }
+    if (action->mode != ActionMode::kLive || action->type == ActionEventType::kRefused) continue;
+    // The outcome of what is known already tells nobody anything new.
+    if (!issues_.insert(action->issue).second) continue;
+    acts_.push_back({partition, record.offset, std::move(action->issue), std::move(action->job)});
+    fresh = true;
+    if (acts_.size() <= max_acts_) continue;
+    issues_.erase(acts_.front().issue);
+    acts_.pop_front();
+  }
+  next_[static_cast<size_t>(partition)] = next;
+  if (!fresh) return;
+  for (Wakeup* listener : listeners_) listener->Wake();
+}
+
+bool ActedIssues::Has(std::string_view issue) const {
+  MutexLock lock(&mutex_);
+  return issues_.contains(std::string(issue));
+}
+
+std::vector<ActedIssues::Act> ActedIssues::Since(const Positions& from) const {
+  std::vector<Act> out;
+  MutexLock lock(&mutex_);
+  for (const Act& act : acts_) {
+    const auto p = static_cast<size_t>(act.partition);
+    if (p >= from.size() || act.offset >= from[p]) out.push_back(act);
+  }
+  return out;
+}
+
+Positions ActedIssues::Next() const {
+  MutexLock lock(&mutex_);
+  return next_;
+}
+
+void ActedIssues::Listen(Wakeup* wakeup) {
+  MutexLock lock(&mutex_);
+  listeners_.insert(wakeup);
+}
+
+void ActedIssues::Unlisten(Wakeup* wakeup) {
+  MutexLock lock(&mutex_);
+  listeners_.erase(wakeup);
+}
+
+}  // namespace pitwall::notifier

@@ -1,0 +1,69 @@
+// Issues on which the executor acted: the live decisions on pitwall.actions. Who is told of issues
+// is told of these, whatever filters and inhibition say.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/btree_set.h"
+#include "services/base/clock.h"
+#include "services/base/mutex.h"
+#include "services/base/status.h"
+#include "services/notifier/event_window.h"
+#include "services/pipeline/io.h"
+
+namespace pitwall::notifier {
+
+// One thread reads, any number asks. Clock and log are borrowed. The topic may come later than
+// this: the executor makes it. Remembers the newest `max_acts`.
+class ActedIssues {
+ public:
+  struct Act {
+    int32_t partition = 0;  // of the actions topic
+    int64_t offset = 0;
+    std::string issue;
+    std::string job;
+  };
+
+  ActedIssues(Clock* clock, Log* log, std::string topic, size_t max_acts);
+
+  // Up to what is committed now. For a start.
+  Status ReadAll();
+  // What has come since, without waiting.
+  Status ReadNew();
+
+  bool Has(std::string_view issue) const;
+  // Acts at or after these positions, in the order they were read. Partitions beyond the end of
+  // `from` are new: all of theirs.
+  std::vector<Act> Since(const Positions& from) const;
+  Positions Next() const;  // empty while there is no topic
+  const std::string& topic() const { return topic_; }
+
+  void Listen(Wakeup* wakeup);
+  void Unlisten(Wakeup* wakeup);
+
+ private:
+  Status Open();
+  void Take(const std::vector<Record>& records, int32_t partition, int64_t next);
+
+  Clock* const clock_;
+  Log* const log_;
+  const std::string topic_;
+  const size_t max_acts_;
+  // The reading thread's own:
+  std::vector<std::unique_ptr<PartitionReader>> readers_;
+  int64_t open_again_ns_ = INT64_MIN;
+
+  mutable Mutex mutex_;
+  std::deque<Act> acts_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_set<std::string> issues_ ABSL_GUARDED_BY(mutex_);  // of acts_
+  Positions next_ ABSL_GUARDED_BY(mutex_);
+  std::set<Wakeup*> listeners_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace pitwall::notifier
