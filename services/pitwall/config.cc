@@ -98,6 +98,19 @@ void ReadCollector(StrictMap& map, CollectorConfig* collector, std::vector<Probl
       map.Add(map.Get("interval")->position(), Cat("interval ", problem));
   }
   Take(map.String("socket"), &collector->socket);
+  Take(map.String("socket_mode"), &collector->socket_mode);
+  if (const Status mode = ParseSocketMode(collector->socket_mode).status(); !mode.ok())
+    map.Add(map.Get("socket_mode")->position(), ToStd(mode.message()));
+  Take(map.String("socket_group"), &collector->socket_group);
+  ReadSection(map, "limits", problems, [&](StrictMap& section) {
+    CollectorLimitsConfig& l = collector->limits;
+    Take(section.Int("clients", 1, 65536), &l.clients);
+    Take(section.Int("clients_per_owner", 1, 65536), &l.clients_per_owner);
+    Take(section.Int("jobs", 1, 10000), &l.jobs);
+    Take(section.Int("jobs_per_owner", 1, 10000), &l.jobs_per_owner);
+    Take(section.Duration("hello_timeout"), &l.hello_timeout_ns);
+    Take(section.Duration("idle_timeout"), &l.idle_timeout_ns);
+  });
   Take(map.String("drop_dir"), &collector->drop_dir);
   Take(map.String("spool_dir"), &collector->spool_dir);
   Take(map.Int("spool_bytes", 1 << 20, int64_t{1} << 40), &collector->spool_bytes);
@@ -106,7 +119,11 @@ void ReadCollector(StrictMap& map, CollectorConfig* collector, std::vector<Probl
     JobConfig job;
     Take(entry.String("id"), &job.id);
     Take(entry.String("name"), &job.name);
+    Take(entry.String("owner"), &job.owner);
+    Take(entry.Strings("members"), &job.members);
     if (job.id.empty()) entry.Add(entry.KeyPosition("id"), "a job needs an id");
+    if (job.owner.empty() && !job.members.empty())
+      entry.Add(entry.KeyPosition("members"), "members without an owner: write owner too");
     collector->jobs.push_back(std::move(job));
   });
 }
@@ -196,6 +213,22 @@ StatusOr<Config> ParseConfig(std::string_view file_name, std::string_view text) 
   return config;
 }
 
+StatusOr<uint32_t> ParseSocketMode(std::string_view text) {
+  uint32_t mode = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '7' || text.size() > 4) {
+      mode = 01000;
+      break;
+    }
+    mode = mode * 8 + static_cast<uint32_t>(c - '0');
+  }
+  if (text.empty() || mode > 0777) {
+    return InvalidArgument(
+        Cat("socket_mode ", Quote(text), " is not a file mode; write octal digits such as 0660"));
+  }
+  return mode;
+}
+
 Status CheckConfig(const Config& config) {
   if (config.log.kind == "kafka" && config.log.brokers.empty()) {
     return InvalidArgument("log.brokers: needed with log.kind kafka (host:port,host:port)");
@@ -209,6 +242,13 @@ Status CheckConfig(const Config& config) {
   }
   if (const std::string problem = IntervalProblem(config.collector.interval_ns); !problem.empty())
     return InvalidArgument(Cat("collector.interval: ", problem));
+  RETURN_IF_ERROR(Annotate(ParseSocketMode(config.collector.socket_mode).status(), "collector"));
+  const CollectorLimitsConfig& limits = config.collector.limits;
+  if (limits.hello_timeout_ns < kNanosPerSecond || limits.idle_timeout_ns < 5 * kNanosPerSecond) {
+    return InvalidArgument(
+        "collector.limits: hello_timeout must be at least 1s and idle_timeout at least 5s: clients "
+        "beat each second");
+  }
   if (config.data_dir.empty()) return InvalidArgument("data_dir: must not be empty");
   return OkStatus();
 }
@@ -281,11 +321,20 @@ std::string PrintConfig(const Config& c) {
         ", subquery_depth: ", c.rules.limits.subquery_depth, "}\n");
   CatTo(out, "collector:\n  node: ", Text(c.collector.node),
         "\n  interval: ", FormatDuration(c.collector.interval_ns), "\n  socket: ", Text(c.Socket()),
+        "\n  socket_mode: ", Text(c.collector.socket_mode),
+        "\n  socket_group: ", Text(c.collector.socket_group),
+        "\n  limits: {clients: ", c.collector.limits.clients,
+        ", clients_per_owner: ", c.collector.limits.clients_per_owner,
+        ", jobs: ", c.collector.limits.jobs,
+        ", jobs_per_owner: ", c.collector.limits.jobs_per_owner,
+        ", hello_timeout: ", FormatDuration(c.collector.limits.hello_timeout_ns),
+        ", idle_timeout: ", FormatDuration(c.collector.limits.idle_timeout_ns), "}",
         "\n  drop_dir: ", Text(c.collector.drop_dir), "\n  spool_dir: ", Text(c.SpoolDir()),
         "\n  spool_bytes: ", c.collector.spool_bytes, "\n  gpus: ", Bool(c.collector.gpus),
         "\n  jobs:", c.collector.jobs.empty() ? " []" : "", "\n");
   for (const JobConfig& job : c.collector.jobs) {
-    CatTo(out, "    - {id: ", Text(job.id), ", name: ", Text(job.name), "}\n");
+    CatTo(out, "    - {id: ", Text(job.id), ", name: ", Text(job.name),
+          ", owner: ", Text(job.owner), ", members: ", List(job.members), "}\n");
   }
   CatTo(out, "processor:\n  partitions: ", c.processor.partitions,
         "\n  commit_interval: ", FormatDuration(c.processor.commit_interval_ns),
