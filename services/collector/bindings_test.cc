@@ -263,8 +263,8 @@ TEST(DropFolder, ReadsFilesAndComplainsOnce) {
     EXPECT_EQ(jobs[1].ended, "failed");
     EXPECT_EQ(counters.drop_files_bad, 2u);
   }
-  for (int i = 0; i < 70; ++i) root.Write(Cat("d/x", i), Cat("job_id=x", i));
-  EXPECT_LE(folder.Poll().size(), 64u);
+  for (int i = 0; i < 270; ++i) root.Write(Cat("d/x", i), Cat("job_id=x", i));
+  EXPECT_LE(folder.Poll().size(), 256u);
 }
 
 TEST(DropFolder, RefusesWithLineAndCause) {

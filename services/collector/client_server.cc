@@ -92,7 +92,10 @@ Status ClientServer::Listen() {
     return InvalidArgument(Cat("socket ", path, ": ", path.size(), " bytes, more than ",
                                sizeof(sockaddr_un::sun_path) - 1));
   }
-  RETURN_IF_ERROR(Annotate(CheckTrustedDirectory(DirectoryOf(path)), "collector.socket"));
+  RETURN_IF_ERROR(Annotate(CheckSharedDirectory(DirectoryOf(path)), "collector.socket"));
+  if (const Status above = CheckParents(DirectoryOf(path)); !above.ok()) {
+    PITWALL_LOG(kWarning, "collector", "collector.socket: ", ToStd(above.message()));
+  }
   const sockaddr_un address = AddressOf(path);
   struct stat info {};
   if (lstat(path.c_str(), &info) == 0) {
@@ -308,9 +311,8 @@ bool ClientServer::CheckBuffered(Connections::iterator it) {
     if (largest == connections_.end() || other->second.in.size() > largest->second.in.size())
       largest = other;
   }
-  const bool self = largest == it;
   Close(largest, refused);
-  return !self;
+  return false;  // closing one moves the others; what else `it` has sent comes in its next turn
 }
 
 // Hands out the whole messages in the buffer.

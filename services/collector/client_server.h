@@ -81,7 +81,7 @@ class ClientServer {
   void CloseSilent();
   // Tells the other side, counts, and writes a log line now and then.
   void Tell(int fd, const Peer& peer, std::string_view owner, const Status& refused);
-  // False: the connection `it` has given way, or was closed for its owner's share.
+  // False: a connection was closed, and `it` is not valid any more.
   bool CheckBuffered(Connections::iterator it);
   void Buffer(Connection& connection, int64_t bytes);
 

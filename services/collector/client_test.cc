@@ -401,7 +401,9 @@ TEST_F(ClientTest, BoundedClientsAndNoHello) {
   clock_.Advance(11 * kNanosPerSecond);
   EXPECT_TRUE(a.AwaitClosed());
   EXPECT_TRUE(b.AwaitClosed());
-  EXPECT_EQ(counters_.clients_malformed, 2u);
+  uint64_t no_hello = 0;
+  for (const auto& n : counters_.refusals[static_cast<size_t>(Refusal::kNoHello)]) no_hello += n;
+  EXPECT_EQ(no_hello, 2u);
 }
 
 // Others keep the server awake all the time: the one that found no descriptor gets in all the same.

@@ -211,11 +211,14 @@ TEST(TrustedPath, OthersMayNotReplaceWhatIsThere) {
   ASSERT_EQ(chmod(dir.c_str(), 01777), 0);
   EXPECT_THAT(std::string(CheckOwnDirectory(dir).message()),
               HasSubstr("others may write the directory (mode 1777)"));
-  EXPECT_TRUE(CheckTrustedDirectory(dir).ok()) << "each keeps his own";
+  EXPECT_TRUE(CheckSharedDirectory(dir).ok()) << "each keeps his own";
   ASSERT_EQ(chmod(dir.c_str(), 0777), 0);
-  EXPECT_FALSE(CheckTrustedDirectory(dir).ok());
+  EXPECT_FALSE(CheckSharedDirectory(dir).ok());
   std::filesystem::create_directory(root.At("d/below"));
-  EXPECT_FALSE(CheckTrustedDirectory(root.At("d/below")).ok()) << "it can be renamed";
+  ASSERT_EQ(chmod(root.At("d/below").c_str(), 0755), 0);
+  EXPECT_TRUE(CheckSharedDirectory(root.At("d/below")).ok());
+  EXPECT_FALSE(CheckParents(root.At("d/below")).ok()) << "it can be renamed";
+  EXPECT_FALSE(CheckOwnDirectory(root.At("d/below")).ok());
   ASSERT_EQ(mkfifo(root.At("fifo").c_str(), 0600), 0);
   EXPECT_THAT(std::string(ReadTrustedFile(root.At("fifo"), 100).status().message()),
               HasSubstr("not a regular file"));

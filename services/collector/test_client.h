@@ -71,7 +71,8 @@ class TestClient {
   std::string ReadRefused() {
     std::string head(4, '\0');
     if (!ReadAll(&head)) return "";
-    return ReadBody(head).refused().reason() + ": " + last_.refused().message();
+    const auto& refused = ReadBody(head).refused();
+    return refused.reason() + ": " + refused.message();
   }
 
  private:

@@ -39,17 +39,12 @@ Status CheckOne(const std::string& path, bool sticky_is_fine) {
   return OkStatus();
 }
 
-Status CheckWithParents(const std::string& path, bool sticky_is_fine) {
+StatusOr<std::string> Resolve(const std::string& path) {
   char* resolved = realpath(path.c_str(), nullptr);
   if (resolved == nullptr) return ErrnoStatus(errno, path);
   std::string at(resolved);
   free(resolved);
-  RETURN_IF_ERROR(CheckOne(at, sticky_is_fine));
-  while (at.size() > 1) {
-    at = DirectoryOf(at);
-    RETURN_IF_ERROR(CheckOne(at, true));
-  }
-  return OkStatus();
+  return at;
 }
 
 }  // namespace
@@ -60,8 +55,21 @@ std::string DirectoryOf(std::string_view path) {
   return std::string(path.substr(0, slash == 0 ? 1 : slash));
 }
 
-Status CheckTrustedDirectory(const std::string& path) { return CheckWithParents(path, true); }
-Status CheckOwnDirectory(const std::string& path) { return CheckWithParents(path, false); }
+Status CheckSharedDirectory(const std::string& path) { return CheckOne(path, true); }
+
+Status CheckParents(const std::string& path) {
+  ASSIGN_OR_RETURN(std::string at, Resolve(path));
+  while (at.size() > 1) {
+    at = DirectoryOf(at);
+    RETURN_IF_ERROR(CheckOne(at, true));
+  }
+  return OkStatus();
+}
+
+Status CheckOwnDirectory(const std::string& path) {
+  RETURN_IF_ERROR(CheckOne(path, false));
+  return CheckParents(path);
+}
 
 StatusOr<std::string> ReadTrustedFile(const std::string& path, size_t limit) {
   // Not to wait for the writer of a pipe.

@@ -14,10 +14,12 @@ namespace pitwall::collector {
 std::string DirectoryOf(std::string_view path);
 
 // FailedPrecondition, naming the directory and the cause, when somebody other than root and the
-// user of this process may rename what is in it: it or one above it belongs to somebody else, or
-// others may write it (unless its sticky bit keeps each to his own).
-Status CheckTrustedDirectory(const std::string& path);
-// The same without the exception for the sticky bit: whatever is in it was put there by root or us.
+// user of this process may rename what is in it: it belongs to somebody else, or others may write
+// it and no sticky bit keeps each to his own.
+Status CheckSharedDirectory(const std::string& path);
+// The same for all directories above it.
+Status CheckParents(const std::string& path);
+// Both, and a sticky bit does not do: whatever is in it was put there by root or us.
 Status CheckOwnDirectory(const std::string& path);
 
 // The content of a regular file that only root and the user of this process can write.

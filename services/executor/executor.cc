@@ -79,6 +79,10 @@ class LogExecutor final : public Executor {
     add(kActions, kHelp, {{"type", "decided"}, {"mode", "live"}}, &counters_.decided_live);
     add(kActions, kHelp, {{"type", "done"}}, &counters_.done);
     add(kActions, kHelp, {{"type", "refused"}}, &counters_.refused);
+    add("pitwall_executor_refused_owner_total",
+        "Refusals because the process does not belong to the owner of the job, or that is not "
+        "known.",
+        {}, &counters_.refused_owner);
     add("pitwall_executor_events_total", "Events read.", {}, &counters_.events);
     add("pitwall_executor_undecodable_total", "Records that are no events.", {},
         &counters_.undecodable);

@@ -8,7 +8,8 @@
 // What is
 // decided is checked again right before the signal: the issue is still open at the end that the log
 // has now, the node is ours, and the process is the one that the job reference names (pid and start
-// time), so a recycled pid is never signalled. Only SIGTERM; never SIGKILL.
+// time) and belongs to the job's owner, so neither a recycled pid nor another user's process is
+// ever signalled. Only SIGTERM; never SIGKILL.
 //
 // One per node: each acts on the processes of its node and passes over the issues of others.
 //
@@ -61,7 +62,7 @@ struct ExecutorOptions {
 
 struct ExecutorCounters {
   telemetry::SharedCounter events, undecodable, elsewhere, decided_dry_run, decided_live, done,
-      refused, failed_commits;
+      refused, refused_owner, failed_commits;
 };
 
 // Start, then Stop from one thread. Clock, log and processes are borrowed.

@@ -31,7 +31,10 @@ TEST_F(ExecutorTest, StopsTheProcessOnceAndRecordsTheEffect) {
   EXPECT_EQ(decided.target, found.reference);
   EXPECT_EQ(decided.time_ns, found.time_ns);
   EXPECT_EQ(decided.evidence, found.evidence);
-  EXPECT_EQ(decided.why, "policy p/*: live; the issue is open and process 17 on n1 is running");
+  EXPECT_EQ(decided.why,
+            "policy p/*: live; the issue is open and process 17 on n1 is running as "
+            "uid:1000, the owner of the job");
+  EXPECT_EQ(decided.owner, "uid:1000");
   EXPECT_EQ(done.effect, "SIGTERM sent; the process exited");
   // Updates of the same issue change nothing, even when a process of that identity is there again.
   processes_.Run(17, 170);
@@ -111,6 +114,29 @@ TEST_F(ExecutorTest, RefusesWhatIsNotItsProcess) {
   Publish(Issue("gone", 18, 2, EventType::kIssueUpdated));
   Settle();
   EXPECT_EQ(Actions().size(), 4U);
+}
+
+TEST_F(ExecutorTest, RefusesWhatIsNotTheOwners) {
+  processes_.Run(17, 170);
+  processes_.Run(18, 180);
+  Run(Options());
+  IssueEvent other = Issue("other", 17);
+  other.owner = "uid:1001";
+  Publish(other);
+  IssueEvent unknown = Issue("unknown", 18);
+  unknown.owner.clear();
+  Publish(unknown);
+  Pass([&] { return Actions().size() == 2; });
+  std::map<std::string, std::string> why;
+  for (const ActionEvent& action : Actions()) {
+    EXPECT_EQ(action.type, ActionEventType::kRefused);
+    why[action.job] = action.why;
+  }
+  EXPECT_THAT(why["other"],
+              HasSubstr("process 17 does not belong to uid:1001, the owner of the job"));
+  EXPECT_THAT(why["unknown"], HasSubstr("the owner of the job is not known"));
+  EXPECT_THAT(processes_.signals(), IsEmpty());
+  EXPECT_EQ(executor_->counters().refused_owner.value(), 2U);
 }
 
 // One executor per node: each does its own, none takes what is another's.

@@ -219,6 +219,7 @@ ActionEvent PartitionWorker::MakeAction(const IssueEvent& event, ActionEventType
   action.issue_event = event.id;
   action.job = event.job;
   action.job_name = event.job_name;
+  action.owner = event.owner;
   action.attempt = event.attempt;
   action.rule = event.rule;
   action.alert = event.alert;
@@ -243,8 +244,20 @@ std::string PartitionWorker::CheckTarget(const IssueEvent& event, ProcessIdentit
   if (process->node != options_.node) {
     return Cat("the process runs on ", process->node, ", this is ", options_.node);
   }
+  if (event.owner.empty()) {
+    counters_->refused_owner.Add();
+    return "the owner of the job is not known: nothing is stopped for it (collectors of this "
+           "version "
+           "say it; docs/security.md)";
+  }
+  process->owner = event.owner;
   const StatusOr<ProcessState> state = processes_->Look(*process);
   if (!state.ok()) return std::string(ToStd(state.status().message()));
+  if (*state == ProcessState::kOtherOwner) {
+    counters_->refused_owner.Add();
+    return Cat("process ", process->pid, " does not belong to ", event.owner,
+               ", the owner of the job");
+  }
   if (*state == ProcessState::kGone) return Cat("process ", process->pid, " is gone");
   if (*state == ProcessState::kReplaced)
     return Cat("pid ", process->pid, " is another process by now");
@@ -280,9 +293,10 @@ Status PartitionWorker::DecideAll() {
                                    Cat(verdict.why, "; refused: ", refusal)));
       continue;
     }
-    actions.push_back(MakeAction(*event, ActionEventType::kDecided, mode,
-                                 Cat(verdict.why, "; the issue is open and process ", process.pid,
-                                     " on ", process.node, " is running")));
+    actions.push_back(
+        MakeAction(*event, ActionEventType::kDecided, mode,
+                   Cat(verdict.why, "; the issue is open and process ", process.pid, " on ",
+                       process.node, " is running as ", process.owner, ", the owner of the job")));
     if (live) to_do.push_back({actions.back(), process, verdict.grace_ns});
   }
   // The decision first. Without it on record nothing is done.

@@ -8,9 +8,11 @@
 #include <cerrno>
 #include <fstream>
 #include <optional>
+#include <sstream>
 #include <vector>
 
 #include "services/base/strings.h"
+#include "services/model/owner.h"
 
 namespace pitwall::executor {
 namespace {
@@ -35,6 +37,22 @@ StatusOr<Stat> ReadStat(int64_t pid) {
   if (!start || *start < 0 || fields[0].empty())
     return Internal(Cat("/proc/", pid, "/stat cannot be read"));
   return Stat{fields[0][0], static_cast<uint64_t>(*start)};
+}
+
+// The owner of a process: its pod, else its effective user. "" when it cannot be read.
+std::string ReadOwner(int64_t pid) {
+  const auto read = [pid](std::string_view name) {
+    std::ifstream in(Cat("/proc/", pid, "/", name));
+    return std::string((std::istreambuf_iterator<char>(in)), {});
+  };
+  const std::string status = read("status");
+  const size_t at = status.find("\nUid:");
+  if (at == std::string::npos) return "";
+  // The real user, then the effective one.
+  std::istringstream ids(status.substr(at + 5));
+  int64_t real = -1, effective = -1;
+  if (!(ids >> real >> effective)) return "";
+  return OwnerOf(effective, PodOfCgroup(read("cgroup")));
 }
 
 int PidfdOpen(pid_t pid) {
@@ -65,6 +83,13 @@ class LinuxProcessControl final : public ProcessControl {
     if (stat.status().code() == absl::StatusCode::kNotFound) return ProcessState::kGone;
     if (!stat.ok()) return stat.status();
     if (stat->start_ticks != process.start_ticks) return ProcessState::kReplaced;
+    if (!process.owner.empty() && stat->state != 'Z' && stat->state != 'X' &&
+        ReadOwner(process.pid) != process.owner) {
+      // What was read is of this process if it is still there.
+      const StatusOr<Stat> still = ReadStat(process.pid);
+      if (still.ok() && still->start_ticks == process.start_ticks) return ProcessState::kOtherOwner;
+      return ProcessState::kGone;
+    }
     // A zombie has exited; it only waits for its parent.
     return stat->state == 'Z' || stat->state == 'X' ? ProcessState::kGone : ProcessState::kRunning;
   }
@@ -95,6 +120,10 @@ class LinuxProcessControl final : public ProcessControl {
   Status Check(const ProcessIdentity& process) {
     ASSIGN_OR_RETURN(const ProcessState state, Look(process));
     if (state == ProcessState::kRunning) return OkStatus();
+    if (state == ProcessState::kOtherOwner) {
+      return absl::PermissionDeniedError(
+          ToAbsl(Cat("process ", process.pid, " does not belong to ", process.owner, " any more")));
+    }
     return NotFound(Cat("process ", process.pid,
                         state == ProcessState::kGone ? " is gone" : " is another one by now"));
   }

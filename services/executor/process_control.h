@@ -19,6 +19,7 @@ struct ProcessIdentity {
   int64_t pid = 0;
   std::string node;
   uint64_t start_ticks = 0;
+  std::string owner;  // that it must have, "uid:1000" or "pod:<uid>"; "": whoever's
 };
 // InvalidArgument, naming what is wrong with the uid.
 StatusOr<ProcessIdentity> ParseProcessUid(std::string_view uid);
@@ -27,8 +28,9 @@ std::string MakeProcessUid(const ProcessIdentity& identity);
 enum class ProcessState {
   kRunning,
   kGone,
-  kReplaced
-};  // kReplaced: another process has the pid now
+  kReplaced,    // another process has the pid now
+  kOtherOwner,  // it is not of the owner that it must have
+};
 
 // Thread-safe.
 class ProcessControl {
@@ -36,7 +38,7 @@ class ProcessControl {
   virtual ~ProcessControl() = default;
   virtual StatusOr<ProcessState> Look(const ProcessIdentity& process) = 0;
   // SIGTERM to exactly this process. NotFound: gone or replaced, nothing was signalled.
-  // PermissionDenied: not ours.
+  // PermissionDenied: not ours, or of another owner.
   virtual Status Terminate(const ProcessIdentity& process) = 0;
 };
 

@@ -21,7 +21,7 @@ class Child {
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
   }
-  ProcessIdentity Identity() const { return {pid_, "n", *ProcessStartTicks(pid_)}; }
+  ProcessIdentity Identity() const { return {pid_, "n", *ProcessStartTicks(pid_), ""}; }
   int Wait() {
     int status = 0;
     waitpid(pid_, &status, 0);
@@ -77,13 +77,27 @@ TEST(LinuxProcessControl, NeverSignalsAnotherWithThePid) {
   EXPECT_EQ(waitpid(child.pid(), nullptr, WNOHANG), 0);
 }
 
+TEST(LinuxProcessControl, SignalsWhatBelongsToTheOwnerOnly) {
+  const auto control = MakeLinuxProcessControl();
+  Child child;
+  ProcessIdentity identity = child.Identity();
+  identity.owner = "uid:" + std::to_string(geteuid() + 1);
+  EXPECT_EQ(*control->Look(identity), ProcessState::kOtherOwner);
+  EXPECT_EQ(control->Terminate(identity).code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_EQ(waitpid(child.pid(), nullptr, WNOHANG), 0);
+  identity.owner = "uid:" + std::to_string(geteuid());
+  EXPECT_EQ(*control->Look(identity), ProcessState::kRunning);
+  EXPECT_TRUE(control->Terminate(identity).ok());
+  EXPECT_EQ(WTERMSIG(child.Wait()), SIGTERM);
+}
+
 TEST(LinuxProcessControl, NeverSignalsInitOrItself) {
   const auto control = MakeLinuxProcessControl();
-  EXPECT_EQ(control->Terminate({1, "n", *ProcessStartTicks(1)}).code(),
+  EXPECT_EQ(control->Terminate({1, "n", *ProcessStartTicks(1), ""}).code(),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(control->Terminate({getpid(), "n", *ProcessStartTicks(getpid())}).code(),
+  EXPECT_EQ(control->Terminate({getpid(), "n", *ProcessStartTicks(getpid()), ""}).code(),
             absl::StatusCode::kInvalidArgument);
-  EXPECT_FALSE(control->Terminate({-1, "n", 0}).ok());
+  EXPECT_FALSE(control->Terminate({-1, "n", 0, ""}).ok());
 }
 
 }  // namespace

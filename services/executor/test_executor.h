@@ -28,7 +28,8 @@ class FakeProcesses final : public ProcessControl {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto at = running_.find(process.pid);
     if (at == running_.end()) return ProcessState::kGone;
-    return at->second == process.start_ticks ? ProcessState::kRunning : ProcessState::kReplaced;
+    if (at->second != process.start_ticks) return ProcessState::kReplaced;
+    return process.owner == owner ? ProcessState::kRunning : ProcessState::kOtherOwner;
   }
   Status Terminate(const ProcessIdentity& process) override {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -54,6 +55,7 @@ class FakeProcesses final : public ProcessControl {
   }
 
   std::function<void()> before_signal;
+  std::string owner = "uid:1000";  // of all of them
   Status signal_error;
   std::atomic<bool> exits{true};
 
@@ -79,6 +81,7 @@ class ExecutorTest : public ::testing::Test {
     IssueEvent e;
     e.type = type;
     e.job = std::move(job);
+    e.owner = "uid:1000";
     e.rule = "p/g/A";
     e.alert = "A";
     e.labels = Labels{{"alertname", "A"}, {"action", "stop"}};

@@ -231,6 +231,22 @@ std::string PrintConfig(const Config& config) {
   return printer.Take();
 }
 
+StatusOr<uint32_t> ParseSocketMode(std::string_view text) {
+  uint32_t mode = 0;
+  for (const char c : text) {
+    if (c < '0' || c > '7' || text.size() > 4) {
+      mode = 01000;
+      break;
+    }
+    mode = mode * 8 + static_cast<uint32_t>(c - '0');
+  }
+  if (text.empty() || mode > 0777) {
+    return InvalidArgument(
+        Cat("socket_mode ", Quote(text), " is not a file mode; write octal digits such as 0660"));
+  }
+  return mode;
+}
+
 Status CheckConfig(const Config& config) {
   if (config.log.kind == "kafka" && config.log.brokers.empty()) {
     return InvalidArgument("log.brokers: needed with log.kind kafka (host:port,host:port)");
@@ -244,6 +260,13 @@ Status CheckConfig(const Config& config) {
   }
   if (const std::string problem = IntervalProblem(config.collector.interval_ns); !problem.empty())
     return InvalidArgument(Cat("collector.interval: ", problem));
+  RETURN_IF_ERROR(Annotate(ParseSocketMode(config.collector.socket_mode).status(), "collector"));
+  const CollectorLimitsConfig& limits = config.collector.limits;
+  if (limits.hello_timeout_ns < kNanosPerSecond || limits.idle_timeout_ns < 5 * kNanosPerSecond) {
+    return InvalidArgument(
+        "collector.limits: hello_timeout must be at least 1s and idle_timeout at least 5s: clients "
+        "beat each second");
+  }
   if (config.data_dir.empty()) return InvalidArgument("data_dir: must not be empty");
   return OkStatus();
 }

@@ -68,12 +68,27 @@ struct RulesConfig {
 struct JobConfig {
   std::string id;
   std::string name;
+  std::string owner;                 // a user, uid:<number> or pod:<uid>; empty: the first client's
+  std::vector<std::string> members;  // further owners whose processes are of the job
+};
+
+// What training processes may use of one collector, all together and those of one owner.
+struct CollectorLimitsConfig {
+  int64_t clients = 1024;
+  int64_t clients_per_owner = 256;
+  int64_t jobs = 256;
+  int64_t jobs_per_owner = 64;
+  int64_t hello_timeout_ns = 10 * kNanosPerSecond;
+  int64_t idle_timeout_ns = 60 * kNanosPerSecond;
 };
 
 struct CollectorConfig {
   std::string node;
   int64_t interval_ns = 500 * kNanosPerMilli;
   std::string socket;  // empty: <data_dir>/collector.sock
+  std::string socket_mode = "0666";
+  std::string socket_group;  // empty: as the system gives it
+  CollectorLimitsConfig limits;
   std::vector<JobConfig> jobs;
   std::string drop_dir;
   std::string spool_dir;  // empty: <data_dir>/spool
@@ -142,6 +157,8 @@ StatusOr<Config> ParseConfig(std::string_view file_name, std::string_view text);
 // What ParseConfig reads back as the same configuration: every key, with its effective value.
 // Secrets stay names of places.
 std::string PrintConfig(const Config& config);
+// "0660" -> 0660. InvalidArgument: not the octal bits of a file's mode.
+StatusOr<uint32_t> ParseSocketMode(std::string_view text);
 // What cannot be seen key by key. InvalidArgument.
 Status CheckConfig(const Config& config);
 

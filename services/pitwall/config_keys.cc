@@ -111,6 +111,25 @@ void CollectorKeys(ConfigKeys& keys, CollectorConfig& collector) {
     keys.CheckValue("interval", Cat("interval ", problem));
   keys.Text("socket", &collector.socket,
             "Unix socket of the training clients. Empty: `<data_dir>/collector.sock`.");
+  keys.Text("socket_mode", &collector.socket_mode,
+            "Who may connect to the socket, as a file mode: 0666 lets every user, 0660 the group.");
+  if (const Status mode = ParseSocketMode(collector.socket_mode).status(); !mode.ok())
+    keys.CheckValue("socket_mode", std::string(ToStd(mode.message())));
+  keys.Text("socket_group", &collector.socket_group,
+            "Group of the socket, for `socket_mode: 0660`. Empty: as the system gives it.");
+  keys.Section("limits", "What training processes may use of the collector.", [&] {
+    CollectorLimitsConfig& limits = collector.limits;
+    keys.Count("clients", {1, 65536, ""}, &limits.clients, "Connections of all owners together.");
+    keys.Count("clients_per_owner", {1, 65536, ""}, &limits.clients_per_owner,
+               "Connections of one owner.");
+    keys.Count("jobs", {1, 10000, ""}, &limits.jobs, "Jobs of all owners together.");
+    keys.Count("jobs_per_owner", {1, 10000, ""}, &limits.jobs_per_owner, "Jobs of one owner.");
+    keys.Duration("hello_timeout", &limits.hello_timeout_ns,
+                  "Time after which a connection without a hello is closed; at least 1s.");
+    keys.Duration("idle_timeout", &limits.idle_timeout_ns,
+                  "Time after which a silent connection is closed; at least 5s, since clients beat "
+                  "each second.");
+  });
   keys.Text("drop_dir", &collector.drop_dir,
             "Folder in which files declare jobs, e.g. by a Slurm prolog. Empty: none.");
   keys.Text("spool_dir", &collector.spool_dir,
@@ -121,7 +140,12 @@ void CollectorKeys(ConfigKeys& keys, CollectorConfig& collector) {
   keys.List("jobs", "a job", &collector.jobs, "Jobs that run on this node.", [&](JobConfig& job) {
     keys.Text("id", &job.id, "Id of the job. Required.");
     keys.Text("name", &job.name, "Name of the job for people.");
+    keys.Text("owner", &job.owner,
+              "Owner of the job: a user, `uid:<number>` or `pod:<uid>`. Empty: the first client's.");
+    keys.Texts("members", &job.members, "Further owners whose processes belong to the job.");
     if (job.id.empty()) keys.CheckKey("id", "a job needs an id");
+    if (job.owner.empty() && !job.members.empty())
+      keys.CheckKey("members", "members without an owner: write owner too");
   });
 }
 

@@ -17,7 +17,11 @@ TEST(Config, PrintedConfigurationReadsBackAsItself) {
   config.log.brokers = "it's:9092";
   config.log.rdkafka["security.protocol"] = "ssl";
   config.rules.files = {"a.yaml", "b, c.yaml"};
-  config.collector.jobs = {{"j1", "job: one"}};
+  config.collector.jobs = {{"j1", "job: one", "alice", {"root", "pod:x-1"}}};
+  config.collector.socket_mode = "0660";
+  config.collector.socket_group = "train";
+  config.collector.limits.jobs_per_owner = 7;
+  config.collector.limits.idle_timeout_ns = 7 * kNanosPerSecond;
   config.http.tls = {.certificate = "h.pem", .key = "h.key", .client_ca = "ca.pem"};
   config.grpc.tls = {.certificate = "g.pem", .key = "g.key", .client_ca = ""};
   config.notifier.webhooks.push_back(
@@ -48,6 +52,28 @@ TEST(Config, EveryProblemIsNamedWithItsPlace) {
   EXPECT_THAT(message, HasSubstr("rabbit"));
   EXPECT_THAT(message, HasSubstr("pitwall.yaml:5:"));
   EXPECT_THAT(message, HasSubstr("pitwall.yaml:8:"));
+}
+
+TEST(Config, SocketAndShares) {
+  const auto problem = [](std::string_view text) {
+    return std::string(ParseConfig("c.yaml", text).status().message());
+  };
+  EXPECT_EQ(problem("collector: {socket_mode: '0660', socket_group: train}"), "");
+  EXPECT_EQ(problem("collector: {socket_mode: 0600}"), "");
+  for (const char* bad : {"rw", "'8'", "01777", "'0999'", "''", "'00000660'"})
+    EXPECT_THAT(problem(std::string("collector:\n  socket_mode: ") + bad),
+                HasSubstr("write octal digits such as 0660"))
+        << bad;
+  EXPECT_THAT(problem("collector: {limits: {clients: 0}}"), HasSubstr("clients"));
+  EXPECT_THAT(problem("collector: {limits: {client: 1}}"), HasSubstr("client"));
+  EXPECT_THAT(problem("collector: {jobs: [{id: j, members: [root]}]}"),
+              HasSubstr("members without an owner"));
+  Config config;
+  config.collector.limits.idle_timeout_ns = kNanosPerSecond;
+  EXPECT_THAT(std::string(CheckConfig(config).message()), HasSubstr("idle_timeout"));
+  config = {};
+  config.collector.socket_mode = "x";
+  EXPECT_THAT(std::string(CheckConfig(config).message()), HasSubstr("socket_mode"));
 }
 
 TEST(Config, TlsNeedsCertificateAndKey) {

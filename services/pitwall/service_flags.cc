@@ -28,10 +28,13 @@ const std::vector<FlagSpec>& ServiceFlags() {
       {"webhook", Kind::kMany, "URL", "receives every issue event"},
       {"kafka", Kind::kOne, "BROKERS",
        "use Apache Kafka (host:port,…) instead of the embedded log"},
-      {"job", Kind::kMany, "ID", "jobs that run on this node"},
+      {"job", Kind::kMany, "ID", "jobs that run on this node; ID,owner=USER says whose a job is"},
       {"node", Kind::kOne, "NAME", "name of this node (default: its host name)"},
       {"interval", Kind::kOne, "DURATION", "sampling interval: 100ms, 200ms, 500ms, 1s, 5s or 1m"},
       {"socket", Kind::kOne, "PATH", "Unix socket of the training clients"},
+      {"socket-mode", Kind::kOne, "MODE",
+       "who may connect to it, as a file mode (0666: every user)"},
+      {"socket-group", Kind::kOne, "GROUP", "group of the socket, for --socket-mode 0660"},
       {"executor", Kind::kSwitch, "", "standalone: also run the executor"},
       {"help", Kind::kSwitch, "", "this text"},
   };
@@ -52,6 +55,8 @@ StatusOr<Config> EffectiveConfig(const Flags& flags) {
   if (flags.Has("baseline")) config.rules.baseline = flags.Many("baseline");
   if (const auto value = flags.One("node")) config.collector.node = *value;
   if (const auto value = flags.One("socket")) config.collector.socket = *value;
+  if (const auto value = flags.One("socket-mode")) config.collector.socket_mode = *value;
+  if (const auto value = flags.One("socket-group")) config.collector.socket_group = *value;
   if (const auto value = flags.One("interval")) {
     auto interval = ParseDuration(*value);
     if (!interval.ok()) return Annotate(interval.status(), "--interval");
@@ -61,8 +66,14 @@ StatusOr<Config> EffectiveConfig(const Flags& flags) {
     config.log.kind = "kafka";
     config.log.brokers = *value;
   }
-  for (const std::string& id : flags.Many("job"))
-    config.collector.jobs.push_back({.id = id, .name = id});
+  for (const std::string& text : flags.Many("job")) {
+    constexpr std::string_view kOwner = ",owner=";
+    const size_t at = text.rfind(kOwner);
+    const std::string id = text.substr(0, at);
+    config.collector.jobs.push_back({.id = id, .name = id, .owner = {}, .members = {}});
+    if (at != std::string::npos)
+      config.collector.jobs.back().owner = text.substr(at + kOwner.size());
+  }
   std::vector<WebhookConfig>& webhooks = config.notifier.webhooks;
   for (const std::string& url : flags.Many("webhook")) {
     // The stored position goes by the name: it follows the URL, whatever other flags come and go.

@@ -18,6 +18,7 @@
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
 #include "services/pitwall/action_lines.h"
+#include "services/collector/owner_name.h"
 #include "services/pitwall/ensuring_appender.h"
 #include "services/pitwall/rule_files.h"
 
@@ -187,9 +188,33 @@ Status ServiceHost::StartCollector() {
   collector::Options options;
   options.node = config_.collector.node;
   options.interval_ns = config_.collector.interval_ns;
-  for (const JobConfig& job : config_.collector.jobs)
-    options.jobs.push_back({.id = job.id, .name = job.name});
+  for (const JobConfig& job : config_.collector.jobs) {
+    collector::JobOption option;
+    option.id = job.id;
+    option.name = job.name;
+    const std::string place = Cat("collector.jobs: ", job.id);
+    if (!job.owner.empty()) {
+      auto owner = collector::ParseOwner(job.owner);
+      if (!owner.ok()) return Annotate(owner.status(), place);
+      option.owner = *std::move(owner);
+    }
+    for (const std::string& member : job.members) {
+      auto owner = collector::ParseOwner(member);
+      if (!owner.ok()) return Annotate(owner.status(), place);
+      option.members.push_back(*std::move(owner));
+    }
+    options.jobs.push_back(std::move(option));
+  }
   options.socket_path = config_.Socket();
+  ASSIGN_OR_RETURN(options.socket_mode, ParseSocketMode(config_.collector.socket_mode));
+  options.socket_group = config_.collector.socket_group;
+  const CollectorLimitsConfig& limits = config_.collector.limits;
+  options.limits = {.clients = static_cast<size_t>(limits.clients),
+                    .clients_per_owner = static_cast<size_t>(limits.clients_per_owner),
+                    .jobs = static_cast<size_t>(limits.jobs),
+                    .jobs_per_owner = static_cast<size_t>(limits.jobs_per_owner),
+                    .hello_timeout_ns = limits.hello_timeout_ns,
+                    .idle_timeout_ns = limits.idle_timeout_ns};
   options.drop_dir = config_.collector.drop_dir;
   options.spool_dir = config_.SpoolDir();
   RETURN_IF_ERROR(MakeDirectory(options.spool_dir));

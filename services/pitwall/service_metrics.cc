@@ -50,6 +50,9 @@ void ServiceHost::RegisterProcessorMetrics() {
   add("pitwall_processor_jobs", "Jobs with state.", gauge, [](const Stats& s) { return s.jobs; });
   add("pitwall_processor_live_sources", "Sources that hold a watermark.", gauge,
       [](const Stats& s) { return s.live_sources; });
+  add("pitwall_processor_jobs_displaced_total",
+      "Jobs that began again since a declaration gave them another owner.", counter,
+      [](const Stats& s) { return s.counters.displaced_jobs; });
   add("pitwall_processor_lag_records", "Records of the partition that are not committed yet.",
       gauge, [](const Stats& s) { return s.end_offset - s.next_offset; });
   add("pitwall_processor_state_bytes", "Memory held by job state.", gauge,

@@ -285,6 +285,28 @@ class TroubleTest(support.ClientTest):
         self.assertGreaterEqual(tries, 2)
         self.assertLessEqual(tries, 6)  # after 0, 0.1, 0.3, 0.7, 1.5 s, not each 0.1 s
 
+    def test_why_the_collector_refuses_is_logged_once(self):
+        import socket
+        from pitwall import _wire
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(self.path)
+        listener.listen(64)
+        listener.settimeout(10)
+        refused = _wire.frame(_wire.message(3, _wire.string(1, "other_owner")
+                                            + _wire.string(2, 'job "j": it belongs to uid:1')))
+        with self.assertLogs("pitwall", "WARNING") as logs:
+            self.start()
+            for read_first in (True, False, False):
+                connection, _ = listener.accept()
+                if read_first:
+                    connection.recv(65536)
+                connection.sendall(refused)
+                connection.close()  # with the hello unread: the client's next write finds a broken connection
+            listener.accept()[0].close()  # it came again
+        listener.close()
+        self.assertEqual(len(logs.output), 1, logs.output)
+        self.assertIn('(other_owner): job "j": it belongs to uid:1; training goes on unwatched', logs.output[0])
+
     def test_odd_modes_and_reasons(self):
         collector = self.collector()
         self.start(collector)

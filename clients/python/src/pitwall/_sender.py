@@ -23,6 +23,7 @@ GENTLE_CLOSE_S = 0.3
 CHUNK = 2048         # items per Update, so that no frame comes near the 4 MiB limit
 BACKOFF_S = (0.1, 5.0)
 CLOCK_DRIFT_NS = 1_000_000_000
+MAX_REFUSALS = 16    # reasons that are logged
 
 
 class Closed(Exception):
@@ -45,6 +46,7 @@ class Sender:
         self._connected_as = ""  # the boot id under which something was sent
         self.welcome = None
         self._welcomed = False   # on this connection
+        self._refusals = set()   # reasons that were logged
         self._new_boot()
         self._thread = threading.Thread(target=self._run, name="pitwall", daemon=True)
 
@@ -95,6 +97,7 @@ class Sender:
                     try:
                         self._serve()
                     except (Closed, OSError) as error:
+                        self._read_last_words()
                         logger.debug("pitwall: connection to the collector lost: %s", error)
                     except Exception:
                         logger.debug("pitwall: connection to the collector given up", exc_info=True)
@@ -226,6 +229,22 @@ class Sender:
                 poll.register(self._socket, select.POLLOUT)
                 poll.poll(100)
 
+    def _tell_refused(self, reason, message):
+        """Logs why the collector refuses this process, each reason once; it is asked again, slower and slower."""
+        self._welcomed = False
+        if reason in self._refusals or len(self._refusals) >= MAX_REFUSALS:
+            return
+        self._refusals.add(reason)
+        logger.warning("pitwall: the collector at %s refuses this process (%s): %s; training goes on unwatched",
+                       self._path, reason, message)
+
+    def _read_last_words(self):
+        """What came before the connection broke: the collector may have said why it closes."""
+        try:
+            self._read()
+        except (Closed, OSError):
+            pass
+
     def _close_gently(self):
         """Waits briefly until the collector has read all and closed: it may not have got to its Welcome yet, and must
         not find the connection broken before it has read what came."""
@@ -239,25 +258,32 @@ class Sender:
 
     def _read(self):
         """Takes what the collector said, if anything. Raises Closed at the end of the stream."""
+        ended = False
         while True:
             try:
                 data = self._socket.recv(65536)
             except (BlockingIOError, InterruptedError):
                 break
             if not data:
-                raise Closed("closed by the collector")
+                ended = True
+                break
             self._received += data
         while len(self._received) >= 4:
             size = int.from_bytes(self._received[:4], "little")
             if size > _wire.MAX_FRAME:
                 raise Closed("frame of %d bytes" % size)
             if len(self._received) < 4 + size:
-                return
+                break
             body = bytes(self._received[4:4 + size])
             del self._received[:4 + size]
             try:
                 welcome = _wire.read_welcome(body)
                 if welcome is not None:
                     self.welcome, self._welcomed = welcome, True
+                refused = _wire.read_refused(body)
+                if refused is not None:
+                    self._tell_refused(*refused)
             except ValueError as error:
                 raise Closed("undecodable message: %s" % error) from None
+        if ended:
+            raise Closed("closed by the collector")

@@ -158,6 +158,15 @@ def _read_varint(data, at):
             return result, at
 
 
+def read_refused(data):
+    """CollectorMessage -> (reason, message) of a refusal, or None if it is something else."""
+    for field, body in read_fields(data):
+        if field == 3 and isinstance(body, bytes):
+            texts = {f: v.decode("utf-8", "replace") for f, v in read_fields(body) if isinstance(v, bytes)}
+            return texts.get(1, ""), _CONTROL.sub("?", texts.get(2, ""))[:2 * MAX_STRING]
+    return None
+
+
 def read_welcome(data):
     """CollectorMessage -> {"node", "job_id", "source"}, or None if it is something else."""
     names = {1: "node", 2: "job_id", 3: "source"}
