@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -51,6 +52,10 @@ class ClientServer {
     std::string in;
   };
   using Connections = absl::btree_map<uint64_t, Connection>;
+  struct NewsBell {
+    int fd = -1;
+    ~NewsBell();
+  };
 
   Status Listen();
   void Loop();
@@ -61,6 +66,8 @@ class ClientServer {
   bool Messages(Connections::iterator it);
   void Close(Connections::iterator it, std::string_view malformed);
   void CloseSilent();
+  // Tells clients what has become durable.
+  void TellNews();
 
   const ServerOptions options_;
   ClientSessions* const sessions_;
@@ -70,11 +77,12 @@ class ClientServer {
   int listen_fd_ = -1;
   int epoll_fd_ = -1;
   int stop_fd_ = -1;
+  std::shared_ptr<NewsBell> bell_;  // shared with whoever rings it
   bool listening_ = false;
   bool complained_ = false;
   // The thread's own.
   int64_t rests_since_ns_ = 0;  // monotonic; of the listening socket
-  uint64_t next_client_ = 2;    // 0 and 1 mark the listening socket and the stop
+  uint64_t next_client_ = 3;    // 0, 1 and 2 mark the listening socket, the stop and the bell
   size_t buffered_ = 0;
   Connections connections_;
   std::string chunk_;

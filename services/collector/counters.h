@@ -33,7 +33,8 @@ struct Counters {
   Number clients_lost{0};       // gone without goodbye
   Number client_messages{0};
   Number client_updates_missed{0};  // holes in the sequence of a client's updates
-  Number client_drops{0};           // what clients say that they dropped
+  Number client_updates_repeated{0};  // sent again, and known
+  Number client_drops{0};             // what clients say that they dropped
   Number late_hellos{0};            // said hello after our own promise had passed their start
   std::array<Number, steps::kDrops> step_drops{};
 
@@ -42,6 +43,7 @@ struct Counters {
   Number records_published{0};
   Number bytes_published{0};
   Number append_failures{0};
+  Number lanes_failing{0};  // gauge
   Number records_spooled{0};
   Number dropped_spool_full{0};
   Number dropped_queue_full{0};
