@@ -175,8 +175,8 @@ void ClientServer::Loop() {
       if (who == kListener) {
         Accept();
       } else if (who == kNews) {
-        uint64_t count;
-        (void)!read(bell_->fd, &count, sizeof(count));
+        uint64_t rings;
+        (void)!read(bell_->fd, &rings, sizeof(rings));
         TellNews();
       } else if (const auto it = connections_.find(who); it != connections_.end()) {
         Serve(it);

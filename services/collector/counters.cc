@@ -27,7 +27,9 @@ std::vector<CounterValue> Counters::List() const {
   counter("ticks_total", ticks, "Samplings of the node.");
   counter("ticks_missed_total", ticks_missed,
           "Multiples of the interval at which the sampler was not awake.");
-  counter("boots_total", boots, "Boot ids: 1, and one more for each drift of the wall clock.");
+  counter("boots_total", boots, "Boot ids: 1, and one more each time the wall clock went forward.");
+  gauge("clock_behind", clock_behind,
+        "1 while the wall clock has been set back by more than a second: it is not followed.");
   counter("read_errors_total", read_errors,
           "Files of the system that could not be read or understood.");
   counter("nvml_errors_total", nvml_errors, "Readings of a GPU that failed.");

@@ -19,7 +19,8 @@ struct Counters {
   // Sampler.
   Number ticks{0};
   Number ticks_missed{0};    // multiples of the interval at which nobody was awake
-  Number boots{0};           // 1, and one more for each drift of the wall clock
+  Number boots{0};           // 1, and one more each time the wall clock went forward
+  Number clock_behind{0};    // gauge: 1 while the wall clock is back by more than a second
   Number read_errors{0};     // files of the system that could not be read or understood
   Number nvml_errors{0};     // readings of a GPU that failed
   Number drop_files_bad{0};  // files in the drop folder that could not be used

@@ -110,6 +110,7 @@ TEST_F(PublisherLanesTest, AnAppendThatHangsHoldsUpNoOther) {
     Offer("good", i, i + 1);
     AwaitNumbers("good", static_cast<size_t>(i) + 1);
   }
+  clock_.AwaitWaiters(1);  // the other thread has nothing left
   // What came behind the one that hangs is on disk.
   EXPECT_EQ(counters_.spool_records, 20u);
   appender_.FreeKey();
@@ -245,6 +246,7 @@ TEST_F(PublisherLanesTest, ARecordIsDurableBeforeTheLogHasIt) {
   EXPECT_EQ(found.Find("job", "rank-0@n", "b"), cursor);
   EXPECT_EQ(counters.spool_records, 1u);
   // And when all is published and its files are gone.
+  publisher_.reset();
   ClientCursors after;
   auto later = SpoolSet::Open(root_.At("spool"), 1u << 20, &counters_, &after);
   ASSERT_TRUE(later.ok()) << later.status();

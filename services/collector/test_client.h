@@ -46,15 +46,23 @@ class TestClient {
   void Send(const client::v1::ClientMessage& message) {
     SendBytes(Framed(message.SerializeAsString()));
   }
-  client::v1::Welcome ReadWelcome() {
+  client::v1::Welcome ReadWelcome() { return Read().welcome(); }
+  // Reads until the collector has said that everything up to `sequence` is durable.
+  void AwaitWritten(uint64_t sequence) {
+    while (connected_ && Read().written().sequence() < sequence) {
+    }
+  }
+  client::v1::CollectorMessage Read() {
     client::v1::CollectorMessage message;
     std::string head(4, '\0');
-    EXPECT_TRUE(ReadAll(&head));
+    connected_ &= ReadAll(&head);
+    EXPECT_TRUE(connected_);
+    if (!connected_) return message;
     std::string body(
         static_cast<unsigned char>(head[0]) + 256u * static_cast<unsigned char>(head[1]), '\0');
     EXPECT_TRUE(ReadAll(&body));
     EXPECT_TRUE(message.ParseFromString(body));
-    return message.welcome();
+    return message;
   }
   // Blocks until the other side has closed.
   bool AwaitClosed() {
