@@ -45,8 +45,9 @@ std::vector<CounterValue> Counters::List() const {
   counter("client_messages_total", client_messages, "Messages of training processes.");
   counter("client_updates_missed_total", client_updates_missed,
           "Holes in the sequence numbers of training processes.");
-  counter("client_updates_repeated_total", client_updates_repeated,
-          "Updates that training processes sent again after a lost connection, and that were known.");
+  counter(
+      "client_updates_repeated_total", client_updates_repeated,
+      "Updates that training processes sent again after a lost connection, and that were known.");
   counter("client_drops_total", client_drops,
           "Spans and values that training processes say they dropped.");
   counter("client_late_hellos_total", late_hellos,

@@ -33,10 +33,10 @@ struct Counters {
   Number clients_malformed{0};  // closed for what they sent
   Number clients_lost{0};       // gone without goodbye
   Number client_messages{0};
-  Number client_updates_missed{0};  // holes in the sequence of a client's updates
+  Number client_updates_missed{0};    // holes in the sequence of a client's updates
   Number client_updates_repeated{0};  // sent again, and known
   Number client_drops{0};             // what clients say that they dropped
-  Number late_hellos{0};            // said hello after our own promise had passed their start
+  Number late_hellos{0};              // said hello after our own promise had passed their start
   std::array<Number, steps::kDrops> step_drops{};
 
   // Publisher.

@@ -33,8 +33,8 @@ Publisher::~Publisher() { Stop(); }
 Status Publisher::Start() {
   MutexLock lock(&mutex_);
   if (!options_.spool_dir.empty()) {
-    ASSIGN_OR_RETURN(
-        spools_, SpoolSet::Open(options_.spool_dir, options_.spool_bytes, counters_, cursors_));
+    ASSIGN_OR_RETURN(spools_,
+                     SpoolSet::Open(options_.spool_dir, options_.spool_bytes, counters_, cursors_));
     for (uint64_t number : spools_->Lanes()) LaneFor(number);
   }
   return AddWorker(false);
@@ -81,9 +81,9 @@ void Publisher::Count(Lane* lane, int64_t queue_bytes) {
 }
 
 Publisher::Lane* Publisher::Largest() {
-  const auto most = std::max_element(lanes_.begin(), lanes_.end(), [](const auto& a, const auto& b) {
-    return a.second->queue_bytes < b.second->queue_bytes;
-  });
+  const auto most = std::max_element(
+      lanes_.begin(), lanes_.end(),
+      [](const auto& a, const auto& b) { return a.second->queue_bytes < b.second->queue_bytes; });
   return most == lanes_.end() ? nullptr : most->second.get();
 }
 
@@ -246,8 +246,8 @@ void Publisher::Fail(Lane* lane, const Status& status) {
   std::vector<PendingRecord>& records = in_flight.records;
   counters_->append_failures.fetch_add(1, std::memory_order_relaxed);
   if (!lane->log_failed) {
-    PITWALL_LOG(kWarning, "collector", "cannot publish records of job ", Quote(records[0].key), ": ",
-                ToStd(status.message()));
+    PITWALL_LOG(kWarning, "collector", "cannot publish records of job ", Quote(records[0].key),
+                ": ", ToStd(status.message()));
     counters_->lanes_failing.fetch_add(1, std::memory_order_relaxed);
   }
   lane->log_failed = true;
@@ -257,8 +257,7 @@ void Publisher::Fail(Lane* lane, const Status& status) {
     PITWALL_LOG(kError, "collector", "the log refuses a record of ", records[0].bytes(),
                 " bytes of job ", Quote(records[0].key), ": ", ToStd(status.message()));
     counters_->dropped_refused.fetch_add(1, std::memory_order_relaxed);
-    if (in_flight.from_spool || in_flight.spooled)
-      (void)SpoolOf(*lane)->Acknowledge(in_flight.end);
+    if (in_flight.from_spool || in_flight.spooled) (void)SpoolOf(*lane)->Acknowledge(in_flight.end);
     in_flight = {};
     lane->backoff_ns = 0;
     return;
@@ -278,9 +277,9 @@ void Publisher::Fail(Lane* lane, const Status& status) {
   }
   const bool at_once = invalid && records.size() > 1;
   in_flight = {};
-  lane->backoff_ns =
-      at_once ? 0
-              : std::clamp(2 * lane->backoff_ns, options_.first_backoff_ns, options_.last_backoff_ns);
+  lane->backoff_ns = at_once ? 0
+                             : std::clamp(2 * lane->backoff_ns, options_.first_backoff_ns,
+                                          options_.last_backoff_ns);
   if (spools_ != nullptr && lane->backoff_ns > 0) {
     if (Status synced = spools_->Sync(); !synced.ok()) SpoolFailed(synced);
   }

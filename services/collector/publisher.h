@@ -77,9 +77,9 @@ class Publisher {
     std::deque<PendingRecord> queue;
     size_t queue_bytes = 0;
     InFlight in_flight;
-    bool busy = false;      // a thread is at it
-    int64_t since_ns = 0;   // when it last became busy or idle; monotonic
-    int64_t ready_ns = 0;   // not before this moment
+    bool busy = false;     // a thread is at it
+    int64_t since_ns = 0;  // when it last became busy or idle; monotonic
+    int64_t ready_ns = 0;  // not before this moment
     int64_t backoff_ns = 0;
     size_t append_records = 0;  // 1 while looking for a record that the log refuses
     uint64_t served = 0;        // in which turn; the lane that waits longest is next

@@ -6,7 +6,6 @@
 #include <fstream>
 #include <map>
 
-
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/collector/publisher.h"
@@ -52,7 +51,8 @@ class PublisherLanesTest : public ::testing::Test {
   // Real time passes only until the other thread is there.
   void AwaitNumbers(const std::string& job, size_t count) {
     size_t records = 0;
-    while (Numbers()[job].size() < count) appender_.AwaitRecords(records = appender_.records().size() + 1);
+    while (Numbers()[job].size() < count)
+      appender_.AwaitRecords(records = appender_.records().size() + 1);
   }
   void Pass(int64_t ns) {
     for (; ns > 0; ns -= kNanosPerSecond) {

@@ -194,7 +194,8 @@ TEST_F(RestartTest, AfterAKillWhatWasNotWrittenComesAgainAndNothingTwice) {
   TellAgain(8);  // and takes none of it twice
   StopIt();
   const int64_t end_ms = (end - start_) / kMs;
-  EXPECT_THAT(Samples("train_step{"), ElementsAre("200/0 0", "400/1 1", "600/2 2", Cat(end_ms, "/3 3")));
+  EXPECT_THAT(Samples("train_step{"),
+              ElementsAre("200/0 0", "400/1 1", "600/2 2", Cat(end_ms, "/3 3")));
   EXPECT_THAT(Samples("train_phase_duration_seconds{phase=forward"),
               ElementsAre("200/0 0.08", "400/1 0.08", "600/2 0.08", Cat(end_ms, "/3 0.08")));
   size_t spans = 0;

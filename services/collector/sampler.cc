@@ -122,9 +122,10 @@ void Sampler::WatchClock() {
   clock_behind_ = behind;
   counters_->clock_behind.store(behind ? 1 : 0, std::memory_order_relaxed);
   if (behind) {
-    PITWALL_LOG(kWarning, "collector", "the wall clock went back by ",
-                FormatDouble(static_cast<double>(-drift_ns) / 1e9),
-                " s: the collector keeps its time until the clock has caught up, or it is restarted");
+    PITWALL_LOG(
+        kWarning, "collector", "the wall clock went back by ",
+        FormatDouble(static_cast<double>(-drift_ns) / 1e9),
+        " s: the collector keeps its time until the clock has caught up, or it is restarted");
   } else {
     PITWALL_LOG(kInfo, "collector", "the wall clock has caught up with the collector's time");
   }

@@ -102,8 +102,9 @@ Status SpoolSet::Load() {
   if (status.ok() && !saved->empty()) status = cursors_->Restore(*saved);
   if (!status.ok()) {
     counters_->dropped_damaged.fetch_add(1, std::memory_order_relaxed);
-    PITWALL_LOG(kError, "collector", "spool: ", path, ": ", ToStd(status.message()),
-                "; what clients of before have sent is not known: their next updates may come twice");
+    PITWALL_LOG(
+        kError, "collector", "spool: ", path, ": ", ToStd(status.message()),
+        "; what clients of before have sent is not known: their next updates may come twice");
   }
   DIR* directory = opendir(dir_.c_str());
   if (directory == nullptr) return ErrnoStatus(errno, dir_);

@@ -1,5 +1,6 @@
-// dump_samples DATA_DIR METRIC: the samples of a metric in an embedded log's telemetry as a processor takes them (a batch
-// that comes twice counts once), for tests: "source boot sequence time value" a line.
+// dump_samples DATA_DIR METRIC: the samples of a metric in an embedded log's telemetry as a
+// processor takes them (a batch that comes twice counts once), for tests: "source boot sequence
+// time value" a line.
 #include <cstdio>
 #include <set>
 #include <unordered_map>
@@ -41,7 +42,8 @@ Status Dump(const std::string& dir, const std::string& metric) {
         if (schema == schemas.end()) return DataLoss(Cat("a frame without its schema in ", id));
         const size_t width = schema->second.series.size();
         for (size_t i = 0; i < frame.values.size(); ++i) {
-          if (IsMissing(frame.values[i]) || schema->second.series[i % width].labels.Name() != metric)
+          if (IsMissing(frame.values[i]) ||
+              schema->second.series[i % width].labels.Name() != metric)
             continue;
           std::printf("%s %lld %.17g\n", id.c_str(),
                       static_cast<long long>(frame.times_ns[i / width]), frame.values[i]);

@@ -1,5 +1,5 @@
-// One partition of the real embedded log cannot be written, as when its directory lies on a file system that fails: a
-// publisher over it goes on with the others.
+// One partition of the real embedded log cannot be written, as when its directory lies on a file
+// system that fails: a publisher over it goes on with the others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Scenario 17 of time.md: one partition cannot be written for 30 s. Collectors' publishers run over the real log.
+// Scenario 17 of time.md: one partition cannot be written for 30 s. Collectors' publishers run over
+// the real log.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -70,7 +71,8 @@ TEST_P(Scenario, S17_OnePartitionCannotBeWrittenForThirtySeconds) {
   collector::Publisher publisher(options, clock_, &appender, &counters, &cursors);
   ASSERT_TRUE(publisher.Start().ok());
 
-  // Both jobs run on two nodes; the owner of each partition ticks once a second while it can be written.
+  // Both jobs run on two nodes; the owner of each partition ticks once a second while it can be
+  // written.
   Plan plan(Base());
   std::vector<SimSource> nodes;
   for (const std::string& job : {good, bad}) {
@@ -104,17 +106,18 @@ TEST_P(Scenario, S17_OnePartitionCannotBeWrittenForThirtySeconds) {
   while (appender.bad_records < bad_offered) {
   }
   publisher.Stop();
-  EXPECT_EQ(counters.dropped_spool_full + counters.dropped_queue_full + counters.dropped_at_stop, 0u);
+  EXPECT_EQ(counters.dropped_spool_full + counters.dropped_queue_full + counters.dropped_at_stop,
+            0u);
   EXPECT_EQ(appender.bad_records, bad_offered);
 
   auto processor = Start();
   Drain(processor.get());
   // Nothing late, nothing idle (NodeGone), and the trouble that there was.
   EXPECT_EQ(Dropped(Counters(), engine::Drop::kLate), 0u);
-  EXPECT_THAT(Issues(Events()),
-              testing::ElementsAre(testing::StartsWith("found Low"), testing::StartsWith("found Low"),
-                                   testing::StartsWith("resolved Low"),
-                                   testing::StartsWith("resolved Low")));
+  EXPECT_THAT(Issues(Events()), testing::ElementsAre(testing::StartsWith("found Low"),
+                                                     testing::StartsWith("found Low"),
+                                                     testing::StartsWith("resolved Low"),
+                                                     testing::StartsWith("resolved Low")));
 }
 
 }  // namespace
