@@ -64,16 +64,23 @@ std::vector<Batch> SplitBatch(Batch batch, int64_t promise_before, size_t limit)
   return pieces;
 }
 
-void BatchSender::Send(Batch batch, SourceState* state) {
+void BatchSender::Send(Batch batch, SourceState* state, ClientCursor* cursor) {
   batch.promise_ns = std::max(batch.promise_ns, state->promise_ns);
   const int64_t promise_ns = batch.promise_ns;
   const std::string job = batch.job;
-  for (Batch& piece : SplitBatch(std::move(batch), state->promise_ns, kRecordBytes)) {
+  std::vector<Batch> pieces = SplitBatch(std::move(batch), state->promise_ns, kRecordBytes);
+  for (Batch& piece : pieces) {
     piece.sequence = state->next_sequence++;
     piece.first_sequence = state->first_sequence;
     std::string bytes;
     encoder_.Encode(piece, &bytes);
-    publisher_->Offer(job, std::move(bytes));
+    std::string note;
+    if (cursor != nullptr && &piece == &pieces.back()) {
+      cursor->batch = piece.sequence;
+      cursor->promise_ns = promise_ns;
+      note = EncodeCursor(*cursor);
+    }
+    publisher_->Offer(job, std::move(bytes), std::move(note));
   }
   state->promise_ns = promise_ns;
 }

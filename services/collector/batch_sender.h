@@ -34,8 +34,11 @@ class BatchSender {
   // `publisher` is borrowed.
   explicit BatchSender(Publisher* publisher) : publisher_(publisher) {}
 
-  // Sets the batch's sequence; its promise never goes back.
-  void Send(Batch batch, SourceState* state);
+  // Sets the batch's sequence; its promise never goes back. `cursor`: of the client that said what
+  // is in the batch; gets the batch's sequence and promise, and is told to the publisher's cursors
+  // once all of the batch is durable.
+  void Send(Batch batch, SourceState* state, ClientCursor* cursor = nullptr);
+  ClientCursors* cursors() const { return publisher_->cursors(); }
 
  private:
   Publisher* const publisher_;

@@ -21,7 +21,7 @@ class ClientBoundsTest : public ::testing::Test {
   ClientBoundsTest()
       : time_(clock_),
         bindings_({64, 0, 0, 0}),
-        publisher_(PublisherOptionsOf(), clock_, &appender_, &counters_),
+        publisher_(PublisherOptionsOf(), clock_, &appender_, &counters_, &cursors_),
         sender_(&publisher_),
         sessions_({"n1", root_.path(), 0, 2}, &bindings_, &sender_, nullptr, time_, clock_,
                   &counters_) {}
@@ -57,6 +57,7 @@ class ClientBoundsTest : public ::testing::Test {
   fakes::FakeClock clock_;
   fakes::FakeAppender appender_;
   Counters counters_;
+  ClientCursors cursors_;
   EventTime time_;
   Bindings bindings_;
   Publisher publisher_;

@@ -24,6 +24,7 @@ namespace {
 
 constexpr uint64_t kListener = 0;
 constexpr uint64_t kStop = 1;
+constexpr uint64_t kNews = 2;
 constexpr size_t kChunk = 64u << 10;
 constexpr int kChunksPerTurn = 4;  // then the next client has its turn
 constexpr int kPatrolMs = 1000;    // how often silent connections are looked for, at least
@@ -84,6 +85,10 @@ ClientServer::ClientServer(const ServerOptions& options, ClientSessions* session
       counters_(counters),
       chunk_(kChunk, '\0') {}
 
+ClientServer::NewsBell::~NewsBell() {
+  if (fd >= 0) close(fd);
+}
+
 ClientServer::~ClientServer() { Stop(); }
 
 Status ClientServer::Listen() {
@@ -140,8 +145,14 @@ Status ClientServer::Start() {
     epoll_event stop{};
     stop.events = EPOLLIN;
     stop.data.u64 = kStop;
-    if (epoll_fd_ < 0 || stop_fd_ < 0 ||
-        epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, stop_fd_, &stop) != 0) {
+    bell_ = std::make_shared<NewsBell>();
+    bell_->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    epoll_event news{};
+    news.events = EPOLLIN;
+    news.data.u64 = kNews;
+    if (epoll_fd_ < 0 || stop_fd_ < 0 || bell_->fd < 0 ||
+        epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, stop_fd_, &stop) != 0 ||
+        epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, bell_->fd, &news) != 0) {
       status = ErrnoStatus(errno, "epoll");
     }
   }
@@ -156,6 +167,10 @@ Status ClientServer::Start() {
   }
   max_clients_ = ClientsWithinFileLimit(options_.max_clients);
   ListenMore(true);
+  sessions_->OnNews([bell = bell_] {
+    const uint64_t one = 1;
+    (void)!write(bell->fd, &one, sizeof(one));
+  });
   thread_ = std::thread([this] { Loop(); });
   return OkStatus();
 }
@@ -165,6 +180,7 @@ void ClientServer::Stop() {
   const uint64_t one = 1;
   (void)!write(stop_fd_, &one, sizeof(one));
   thread_.join();
+  sessions_->OnNews(nullptr);
   // The clients are not lost, we go: the next collector hears their hello again.
   for (const auto& [client, connection] : connections_) close(connection.fd);
   connections_.clear();
@@ -202,6 +218,10 @@ void ClientServer::Loop() {
       if (who == kStop) return;
       if (who == kListener) {
         Accept();
+      } else if (who == kNews) {
+        uint64_t rings;
+        (void)!read(bell_->fd, &rings, sizeof(rings));
+        TellNews();
       } else if (const auto it = connections_.find(who); it != connections_.end()) {
         Serve(it);
       }
@@ -361,6 +381,18 @@ bool ClientServer::Messages(Connections::iterator it) {
     return false;
   }
   return true;
+}
+
+void ClientServer::TellNews() {
+  for (const auto& [client, bytes] : sessions_->News()) {
+    const auto it = connections_.find(client);
+    if (it == connections_.end()) continue;
+    const std::string framed = Framed(bytes);
+    // It fits any socket buffer, unless the client does not read: it says hello again then.
+    if (send(it->second.fd, framed.data(), framed.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
+        static_cast<ssize_t>(framed.size()))
+      Close(it, OkStatus());
+  }
 }
 
 void ClientServer::Tell(int fd, const Peer& peer, std::string_view owner, const Status& refused) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -68,6 +69,10 @@ class ClientServer {
     size_t clients = 0;
     size_t buffered = 0;
   };
+  struct NewsBell {
+    int fd = -1;
+    ~NewsBell();
+  };
 
   Status Listen();
   void Loop();
@@ -84,6 +89,8 @@ class ClientServer {
   // False: a connection was closed, and `it` is not valid any more.
   bool CheckBuffered(Connections::iterator it);
   void Buffer(Connection& connection, int64_t bytes);
+  // Tells clients what has become durable.
+  void TellNews();
 
   const ServerOptions options_;
   ClientSessions* const sessions_;
@@ -93,12 +100,13 @@ class ClientServer {
   int listen_fd_ = -1;
   int epoll_fd_ = -1;
   int stop_fd_ = -1;
-  size_t max_clients_ = 0;  // what the limit of open files leaves of options_.max_clients
+  size_t max_clients_ = 0;          // what the limit of open files leaves of options_.max_clients
+  std::shared_ptr<NewsBell> bell_;  // shared with whoever rings it
   bool listening_ = false;
   bool complained_ = false;
   // The thread's own.
   int64_t rests_since_ns_ = 0;  // monotonic; of the listening socket
-  uint64_t next_client_ = 2;    // 0 and 1 mark the listening socket and the stop
+  uint64_t next_client_ = 3;    // 0, 1 and 2 mark the listening socket, the stop and the bell
   int64_t patrolled_ns_ = 0;
   size_t buffered_ = 0;
   absl::btree_map<std::string, Usage> usage_;                   // by owner

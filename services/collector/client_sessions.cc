@@ -74,7 +74,8 @@ StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const P
       source->second->Goodbye();
       bindings_->Release(client, reason, clock_.MonotonicNs());
       sources_.erase(source);
-      return Answer{"", true};
+      // One that resends closes by itself, when it has heard that all is durable.
+      return Answer{"", !waiting_.contains(client)};
     }
     case pb::ClientMessage::BODY_NOT_SET:
       break;
@@ -139,6 +140,7 @@ std::unique_ptr<RankSource> ClientSessions::TakeBack(const Key& key, std::string
   for (auto& [client, source] : sources_) {
     if (source == nullptr || !same(*source)) continue;
     bindings_->Release(client, std::nullopt, clock_.MonotonicNs());
+    waiting_.erase(client);
     return std::move(source);
   }
   return nullptr;
@@ -205,6 +207,10 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
     // to some number.
     if (late_ns > kFreshNs)
       identity.first_sequence = 1 + static_cast<uint64_t>(late_ns / kSequenceUnitNs);
+    identity.known = sender_->cursors()->Find(claimed.job_id, source_name, hello.boot_id());
+    if (identity.known.has_value())
+      identity.first_sequence = std::max(identity.first_sequence, identity.known->batch + 1);
+    identity.resends = hello.keeps_until_written();
     source = std::make_unique<RankSource>(std::move(identity), sender_, counters_);
     if (!claimed.first && late_ns > options_.join_slack_ns) {
       counters_->late_hellos.fetch_add(1, std::memory_order_relaxed);
@@ -230,10 +236,14 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
   }
   PITWALL_LOG(kInfo, "collector", "hello of rank ", hello.rank(), " of job ", Quote(claimed.job_id),
               ", pid ", peer.pid);
+  source->SetResends(hello.keeps_until_written());
+  const std::optional<ClientCursor> durable =
+      sender_->cursors()->Find(claimed.job_id, source_name, hello.boot_id());
   source->Announce(std::move(events));
   // After the client, whose start the node's promise may have passed; before anything it promises.
   if (announcer_ != nullptr)
     announcer_->Announce(claimed.job_id, claimed.owner, claimed.owner_declared);
+  const uint64_t received = source->received();
   sources_[client] = std::move(source);
   bindings_->Announced(client);
 
@@ -241,10 +251,39 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
   answer.mutable_welcome()->set_node(options_.node);
   answer.mutable_welcome()->set_job_id(claimed.job_id);
   answer.mutable_welcome()->set_source(source_name);
+  answer.mutable_welcome()->set_sends_written(true);
+  if (hello.keeps_until_written()) {
+    const uint64_t written = durable.has_value() ? durable->written : 0;
+    answer.mutable_welcome()->set_written_sequence(written);
+    answer.mutable_welcome()->set_received_sequence(std::max(written, received));
+    waiting_[client] = {Key(claimed.job_id, source_name, hello.boot_id()), written};
+  }
   return Answer{answer.SerializeAsString(), false};
 }
 
+void ClientSessions::OnNews(std::function<void()> call) {
+  sender_->cursors()->OnAdvance(std::move(call));
+}
+
+std::vector<std::pair<uint64_t, std::string>> ClientSessions::News() {
+  std::vector<std::pair<uint64_t, std::string>> news;
+  const uint64_t version = sender_->cursors()->version();
+  if (version == cursors_seen_) return news;
+  cursors_seen_ = version;
+  for (auto& [client, waiting] : waiting_) {
+    const auto& [job, source, boot_id] = waiting.key;
+    const auto cursor = sender_->cursors()->Find(job, source, boot_id);
+    if (!cursor.has_value() || cursor->written <= waiting.told) continue;
+    waiting.told = cursor->written;
+    pb::CollectorMessage message;
+    message.mutable_written()->set_sequence(cursor->written);
+    news.emplace_back(client, message.SerializeAsString());
+  }
+  return news;
+}
+
 void ClientSessions::Closed(uint64_t client) {
+  waiting_.erase(client);
   const auto it = sources_.find(client);
   if (it == sources_.end()) return;
   std::unique_ptr<RankSource> source = std::move(it->second);

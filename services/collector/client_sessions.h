@@ -3,11 +3,14 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "absl/container/btree_map.h"
 #include "pitwall/client/v1/client.pb.h"
@@ -51,8 +54,18 @@ class ClientSessions {
   // The connection is gone. Fine for one that never said hello.
   void Closed(uint64_t client);
 
+  // CollectorMessages for clients whose updates have become durable since the call before, by
+  // client. `call` of OnNews is called, by any thread, when there may be some.
+  std::vector<std::pair<uint64_t, std::string>> News();
+  void OnNews(std::function<void()> call);
+
  private:
   using Key = std::tuple<std::string, std::string, std::string>;  // job, source, boot id
+  // A connection whose client waits to hear what is durable.
+  struct Waiting {
+    Key key;
+    uint64_t told = 0;
+  };
 
   StatusOr<Answer> OnHello(uint64_t client, const Peer& peer, const client::v1::Hello& hello);
   Status CheckHello(const client::v1::Hello& hello) const;
@@ -72,6 +85,8 @@ class ClientSessions {
   alignas(8) std::array<char, 16u << 10> block_;  // of the message that is read now
   absl::btree_map<uint64_t, std::unique_ptr<RankSource>> sources_;
   std::list<std::unique_ptr<RankSource>> retained_;  // oldest first
+  absl::btree_map<uint64_t, Waiting> waiting_;       // also after its goodbye, until it closes
+  uint64_t cursors_seen_ = 0;                        // their version
 };
 
 }  // namespace pitwall::collector

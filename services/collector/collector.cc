@@ -120,7 +120,7 @@ struct Collector::Impl {
       : options(std::move(given)),
         time(clock),
         bindings(BindingsOf(options)),
-        publisher(PublisherOf(options), clock, appender, &counters),
+        publisher(PublisherOf(options), clock, appender, &counters, &cursors),
         rank_sender(&publisher),
         node_sender(&publisher),
         announcer(options.node, SlackOf(options), options.new_boot_id, &publisher),
@@ -140,6 +140,7 @@ struct Collector::Impl {
   collector::Counters counters;
   EventTime time;
   Bindings bindings;
+  ClientCursors cursors;
   Publisher publisher;
   BatchSender rank_sender;  // the socket thread's
   BatchSender node_sender;  // the sampler's

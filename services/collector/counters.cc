@@ -34,7 +34,9 @@ std::vector<CounterValue> Counters::List() const {
   counter("ticks_total", ticks, "Samplings of the node.");
   counter("ticks_missed_total", ticks_missed,
           "Multiples of the interval at which the sampler was not awake.");
-  counter("boots_total", boots, "Boot ids: 1, and one more for each drift of the wall clock.");
+  counter("boots_total", boots, "Boot ids: 1, and one more each time the wall clock went forward.");
+  gauge("clock_behind", clock_behind,
+        "1 while the wall clock has been set back by more than a second: it is not followed.");
   counter("read_errors_total", read_errors,
           "Files of the system that could not be read or understood.");
   counter("nvml_errors_total", nvml_errors, "Readings of a GPU that failed.");
@@ -59,6 +61,9 @@ std::vector<CounterValue> Counters::List() const {
   counter("client_messages_total", client_messages, "Messages of training processes.");
   counter("client_updates_missed_total", client_updates_missed,
           "Holes in the sequence numbers of training processes.");
+  counter(
+      "client_updates_repeated_total", client_updates_repeated,
+      "Updates that training processes sent again after a lost connection, and that were known.");
   counter("client_drops_total", client_drops,
           "Spans and values that training processes say they dropped.");
   counter("client_late_hellos_total", late_hellos,
@@ -72,7 +77,10 @@ std::vector<CounterValue> Counters::List() const {
   counter("records_published_total", records_published, "Records that the log took.");
   counter("bytes_published_total", bytes_published, "Bytes of the records that the log took.");
   counter("append_failures_total", append_failures, "Appends that the log refused or lost.");
-  counter("records_spooled_total", records_spooled, "Records that went to the spool on disk.");
+  gauge("jobs_not_published", lanes_failing,
+        "Jobs whose records the log does not take now: they wait in the spool.");
+  counter("records_spooled_total", records_spooled,
+          "Records that the log did not take at once: they waited in the spool, or in memory.");
   by_reason("records_dropped_total",
             "Records lost: no room, never acceptable to the log, damaged on disk, or left at stop.",
             {{"spool_full", &dropped_spool_full},
@@ -80,8 +88,8 @@ std::vector<CounterValue> Counters::List() const {
              {"refused", &dropped_refused},
              {"damaged", &dropped_damaged},
              {"stopped", &dropped_at_stop}});
-  gauge("spool_bytes", spool_bytes, "Bytes in the spool on disk.");
-  gauge("spool_records", spool_records, "Records in the spool on disk.");
+  gauge("spool_bytes", spool_bytes, "Bytes in the spool on disk that wait for the log.");
+  gauge("spool_records", spool_records, "Records in the spool on disk that wait for the log.");
   gauge("queue_bytes", queue_bytes, "Bytes in memory that wait for the log.");
   return out;
 }

@@ -21,7 +21,8 @@ struct Counters {
   // Sampler.
   Number ticks{0};
   Number ticks_missed{0};    // multiples of the interval at which nobody was awake
-  Number boots{0};           // 1, and one more for each drift of the wall clock
+  Number boots{0};           // 1, and one more each time the wall clock went forward
+  Number clock_behind{0};    // gauge: 1 while the wall clock is back by more than a second
   Number read_errors{0};     // files of the system that could not be read or understood
   Number nvml_errors{0};     // readings of a GPU that failed
   Number drop_files_bad{0};  // files in the drop folder that could not be used
@@ -34,9 +35,10 @@ struct Counters {
   Number clients_malformed{0};  // closed for what they sent
   Number clients_lost{0};       // gone without goodbye
   Number client_messages{0};
-  Number client_updates_missed{0};  // holes in the sequence of a client's updates
-  Number client_drops{0};           // what clients say that they dropped
-  Number late_hellos{0};            // said hello after our own promise had passed their start
+  Number client_updates_missed{0};    // holes in the sequence of a client's updates
+  Number client_updates_repeated{0};  // sent again, and known
+  Number client_drops{0};             // what clients say that they dropped
+  Number late_hellos{0};              // said hello after our own promise had passed their start
   std::array<Number, steps::kDrops> step_drops{};
 
   // Publisher.
@@ -44,6 +46,7 @@ struct Counters {
   Number records_published{0};
   Number bytes_published{0};
   Number append_failures{0};
+  Number lanes_failing{0};  // gauge
   Number records_spooled{0};
   Number dropped_spool_full{0};
   Number dropped_queue_full{0};

@@ -16,7 +16,7 @@ class EventTime {
 
   // Nanoseconds since 1970 as this boot sees them.
   int64_t Now() const { return clock_.MonotonicNs() + offset_.load(std::memory_order_relaxed); }
-  // How far wall time has gone away from ours.
+  // How far wall time is ahead of ours; below 0 when somebody set it back.
   int64_t Drift() const { return clock_.WallNs() - Now(); }
   // A new boot: takes wall time again.
   void Restart() {
@@ -28,7 +28,7 @@ class EventTime {
   std::atomic<int64_t> offset_{0};
 };
 
-// A drift beyond this ends the boot.
+// A wall clock that is ahead by more ends the boot; one that is behind by more is flagged.
 inline constexpr int64_t kMaxDriftNs = kNanosPerSecond;
 
 }  // namespace pitwall::collector

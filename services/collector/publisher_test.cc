@@ -22,7 +22,7 @@ class PublisherTest : public ::testing::Test {
     options.spool_bytes = spool_bytes;
     options.append_records = 4;
     if (spool) options.spool_dir = root_.At("spool");
-    publisher_ = std::make_unique<Publisher>(options, clock_, &appender_, &counters_);
+    publisher_ = std::make_unique<Publisher>(options, clock_, &appender_, &counters_, &cursors_);
     ASSERT_TRUE(publisher_->Start().ok());
   }
   void Offer(int from, int to, size_t bytes = 0) {
@@ -58,6 +58,7 @@ class PublisherTest : public ::testing::Test {
   fakes::FakeClock clock_;
   fakes::FakeAppender appender_;
   Counters counters_;
+  ClientCursors cursors_;
   std::unique_ptr<Publisher> publisher_;
 };
 
@@ -100,7 +101,7 @@ TEST_F(PublisherTest, SpoolsWhileTheLogIsAwayAndCatchesUpInOrder) {
     options.spool_dir = root.At("spool");
     options.append_records = 4;
     Counters counters;
-    Publisher publisher(options, clock_, &appender, &counters);
+    Publisher publisher(options, clock_, &appender, &counters, &cursors_);
     ASSERT_TRUE(publisher.Start().ok());
     for (int i = 0; i < 10; ++i) publisher.Offer("job", Cat(i));
     appender.AwaitCalls(1);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "services/base/clock.h"
+#include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
 
@@ -40,7 +41,9 @@ steps::Options SeriesOptions(const RankSource::Identity& identity) {
   options.rank = identity.info.rank;
   options.world_size = identity.world_size;
   options.promised_ns = identity.info.start_ns - 1;
-  options.resumed = identity.first_sequence > 1;
+  if (identity.known.has_value())
+    options.promised_ns = std::max(options.promised_ns, identity.known->promise_ns);
+  options.resumed = identity.first_sequence > 1 && !identity.known.has_value();
   return options;
 }
 
@@ -54,6 +57,11 @@ RankSource::RankSource(Identity identity, BatchSender* sender, Counters* counter
   state_.next_sequence = identity_.first_sequence;
   if (identity_.first_sequence > 1) state_.first_sequence = identity_.first_sequence;
   state_.promise_ns = identity_.info.start_ns - 1;
+  if (!identity_.known.has_value()) return;
+  const ClientCursor& known = *identity_.known;
+  state_.promise_ns = std::max(state_.promise_ns, known.promise_ns);
+  last_update_ = identity_.resends ? known.written : known.received;
+  replayed_until_ = identity_.resends ? known.received : 0;
 }
 
 Batch RankSource::Begin() {
@@ -71,8 +79,40 @@ void RankSource::Announce(std::vector<JobEvent> events) {
   Batch batch = Begin();
   batch.info = identity_.info;
   batch.events = std::move(events);
-  last_update_ = 0;  // the client counts on, but what it said meanwhile is not known here
-  sender_->Send(std::move(batch), &state_);
+  ClientCursor cursor = Cursor();
+  sender_->Send(std::move(batch), &state_, &cursor);
+}
+
+ClientCursor RankSource::Cursor() const {
+  ClientCursor cursor;
+  cursor.job = identity_.job;
+  cursor.source = identity_.source;
+  cursor.boot_id = identity_.boot_id;
+  cursor.received = std::max(last_update_, replayed_until_);
+  cursor.written = last_update_;
+  for (const auto& [step, first] : held_) cursor.written = std::min(cursor.written, first - 1);
+  return cursor;
+}
+
+void RankSource::Hold(std::string_view mode, int64_t step) {
+  if (step != kNoStep) held_.try_emplace({std::string(mode), step}, last_update_);
+}
+
+// A client that resends counts what it gave up itself (`dropped`); a hole is then what it had kept
+// for too long. One that does not has lost what was under way when its connection broke.
+void RankSource::CountMissed(const pb::Update& update) {
+  if (last_update_ != 0 && update.sequence() > last_update_ + 1) {
+    const uint64_t missed = update.sequence() - last_update_ - 1;
+    counters_->client_updates_missed.fetch_add(missed, std::memory_order_relaxed);
+    PITWALL_LOG(kWarning, "collector", identity_.source, " of job ", Quote(identity_.job), ": ",
+                missed, " updates are missing before update ", update.sequence());
+  }
+  if (update.dropped() > dropped_) {
+    counters_->client_drops.fetch_add(update.dropped() - dropped_, std::memory_order_relaxed);
+    PITWALL_LOG(kWarning, "collector", identity_.source, " of job ", Quote(identity_.job),
+                ": its client dropped ", update.dropped() - dropped_, " spans and values");
+    dropped_ = update.dropped();
+  }
 }
 
 void RankSource::AddMode(const std::string& mode) {
@@ -113,19 +153,37 @@ Status RankSource::Check(const pb::Update& update) const {
 
 Status RankSource::Update(const pb::Update& update) {
   RETURN_IF_ERROR(Check(update));
-  if (last_update_ != 0 && update.sequence() > last_update_ + 1) {
-    counters_->client_updates_missed.fetch_add(update.sequence() - last_update_ - 1,
-                                               std::memory_order_relaxed);
+  if (identity_.resends && update.sequence() <= last_update_) {
+    counters_->client_updates_repeated.fetch_add(1, std::memory_order_relaxed);
+    return OkStatus();
   }
+  CountMissed(update);
   last_update_ = update.sequence();
-  if (update.dropped() > dropped_) {
-    counters_->client_drops.fetch_add(update.dropped() - dropped_, std::memory_order_relaxed);
-    dropped_ = update.dropped();
-  }
-
   Batch batch = Begin();
   batch.promise_ns = std::max(batch.promise_ns, update.promise_unix_ns());
-  batch.spans.reserve(static_cast<size_t>(update.spans_size()));
+  Add(update, &batch);
+  const bool replayed = last_update_ <= replayed_until_;
+  const bool repeat = !replayed && batch.promise_ns - schemas_sent_ns_ >= kSchemaRepeatNs;
+  if (repeat) schemas_sent_ns_ = batch.promise_ns;
+  series_.Flush(batch.promise_ns, repeat, &batch);
+  for (const std::string& mode : series_.modes()) AddMode(mode);
+  absl::erase_if(held_, [this](const auto& entry) {
+    return !series_.Holds(entry.first.first, entry.first.second);
+  });
+  if (replayed) {  // it was sent, by the collector before this one
+    counters_->client_updates_repeated.fetch_add(1, std::memory_order_relaxed);
+    drops_ = series_.drops();
+    return OkStatus();
+  }
+  batch.info = identity_.info;
+  CountDrops();
+  ClientCursor cursor = Cursor();
+  sender_->Send(std::move(batch), &state_, &cursor);
+  return OkStatus();
+}
+
+void RankSource::Add(const pb::Update& update, Batch* batch) {
+  batch->spans.reserve(static_cast<size_t>(update.spans_size()));
   for (const pb::Span& in : update.spans()) {
     Span span;
     span.kind = in.kind() == pb::SPAN_KIND_STEP    ? Span::Kind::kStep
@@ -137,7 +195,8 @@ Status RankSource::Update(const pb::Update& update) {
     span.step = StepOf(in.step_plus_one());
     span.mode = in.mode();
     series_.AddSpan(span);
-    batch.spans.push_back(std::move(span));
+    if (span.kind == Span::Kind::kPhase) Hold(span.mode, span.step);
+    batch->spans.push_back(std::move(span));
   }
   steps::LoggedValue value;
   for (const pb::Value& in : update.values()) {
@@ -150,22 +209,15 @@ Status RankSource::Update(const pb::Update& update) {
     value.step = StepOf(in.step_plus_one());
     value.mode = in.mode();
     series_.AddValue(value);
+    Hold(value.mode, value.step);
   }
   series_.SetCurrent(update.phase(), update.phase_since_unix_ns(), StepOf(update.step_plus_one()),
                      update.mode());
   for (const pb::StepPromise& in : update.step_promises()) {
     AddMode(in.mode());
     if (in.below_step() > 0)
-      batch.step_promises.push_back({in.mode(), static_cast<int64_t>(in.below_step()) - 1});
+      batch->step_promises.push_back({in.mode(), static_cast<int64_t>(in.below_step()) - 1});
   }
-  const bool repeat = batch.promise_ns - schemas_sent_ns_ >= kSchemaRepeatNs;
-  if (repeat) schemas_sent_ns_ = batch.promise_ns;
-  series_.Flush(batch.promise_ns, repeat, &batch);
-  for (const std::string& mode : series_.modes()) AddMode(mode);
-  batch.info = identity_.info;
-  CountDrops();
-  sender_->Send(std::move(batch), &state_);
-  return OkStatus();
 }
 
 void RankSource::Goodbye() {
@@ -175,7 +227,9 @@ void RankSource::Goodbye() {
   for (const std::string& mode : series_.modes()) AddMode(mode);
   batch.info = identity_.info;
   CountDrops();
-  sender_->Send(std::move(batch), &state_);
+  held_.clear();
+  ClientCursor cursor = Cursor();
+  sender_->Send(std::move(batch), &state_, &cursor);
 }
 
 void RankSource::CountDrops() {

@@ -3,13 +3,18 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "pitwall/client/v1/client.pb.h"
 #include "services/base/status.h"
 #include "services/codec/steps/step_series.h"
 #include "services/collector/batch_sender.h"
+#include "services/collector/client_cursors.h"
 #include "services/collector/counters.h"
 
 namespace pitwall::collector {
@@ -18,8 +23,10 @@ namespace pitwall::collector {
 inline constexpr size_t kMaxClientText = 1024;
 
 // Turns the updates of one boot of one rank into batches. It outlives a lost connection, so that a
-// client that comes back goes on with its sequence. Owned by the socket thread; sender and counters
-// are borrowed.
+// client that comes back goes on with its sequence. With each batch travels a cursor: which updates
+// are in the log with it. By it, the collector after a crash takes up the rank where it was: what
+// comes again and is in the log makes no second batch. Owned by the socket thread; sender and
+// counters are borrowed.
 class RankSource {
  public:
   struct Identity {
@@ -31,6 +38,8 @@ class RankSource {
     SourceInfo info;
     int64_t world_size = 0;       // 0: not known
     uint64_t first_sequence = 1;  // above 1: another collector may have known it before
+    bool resends = false;  // the client keeps its updates, and sends again what is not durable
+    std::optional<ClientCursor> known;  // of what a collector before this one made durable
   };
   RankSource(Identity identity, BatchSender* sender, Counters* counters);
 
@@ -41,9 +50,17 @@ class RankSource {
   void Goodbye();
 
   const Identity& identity() const { return identity_; }
+  // The last update that is in here: the client need not send it again to this collector.
+  uint64_t received() const { return last_update_; }
+  // This connection's client, of the same boot: a newer version of it may keep its updates.
+  void SetResends(bool resends) { identity_.resends = resends; }
 
  private:
   Status Check(const client::v1::Update& update) const;
+  void Add(const client::v1::Update& update, Batch* batch);
+  void CountMissed(const client::v1::Update& update);
+  ClientCursor Cursor() const;
+  void Hold(std::string_view mode, int64_t step);
   Batch Begin();
   void AddMode(const std::string& mode);
   void CountDrops();
@@ -55,6 +72,11 @@ class RankSource {
   SourceState state_;
   int64_t schemas_sent_ns_ = 0;  // promise of the batch that repeated them last
   uint64_t last_update_ = 0;
+  // Updates up to this one are in the log already; those that come again only fill `series_` with
+  // what waits for the ends of steps.
+  uint64_t replayed_until_ = 0;
+  // Steps of which something waits for their end, by (mode, step): the first update that said so.
+  absl::btree_map<std::pair<std::string, int64_t>, uint64_t> held_;
   uint64_t dropped_ = 0;
   std::array<uint64_t, steps::kDrops> drops_{};
 };

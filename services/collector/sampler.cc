@@ -56,7 +56,7 @@ Sampler::Sampler(const SamplerOptions& options, Clock& clock, EventTime* time, B
       List(NewMemoryReader(context_), NewNetworkReader(context_), NewDiskReader(context_),
            NewPressureReader(context_), NewLoadReader(context_), NewTcpReader(context_),
            NewInfinibandReader(context_, clock_), NewPfcReader(context_, clock_, driver_counters_),
-           NewNfsReader(context_)));
+           NewNfsReader(context_), NewClockReader(context_, *time_)));
   cores_ = std::make_unique<StreamTable>(kCoreStream, List(NewCpuReader(context_)));
   announcer_->Begin(FloorTo(time_->Now(), BaseOf(interval_ns_)), interval_ns_);  // for who is early
 }
@@ -82,8 +82,7 @@ void Sampler::SetInterval(int64_t interval_ns) {
 void Sampler::Loop() {
   Boot();
   while (!stopping_) {
-    if (const int64_t drift_ns = time_->Drift(); drift_ns > kMaxDriftNs || drift_ns < -kMaxDriftNs)
-      Reboot();
+    WatchClock();
     const int64_t interval_ns = interval_ns_;
     const int64_t base_ns = BaseOf(interval_ns);
     const int64_t tick_ns = FloorTo(time_->Now(), base_ns);
@@ -115,14 +114,32 @@ void Sampler::Boot() {
   counters_->boots.fetch_add(1, std::memory_order_relaxed);
 }
 
+void Sampler::WatchClock() {
+  const int64_t drift_ns = time_->Drift();
+  if (drift_ns > kMaxDriftNs) return Reboot();
+  const bool behind = drift_ns < -kMaxDriftNs;
+  if (behind == clock_behind_) return;
+  clock_behind_ = behind;
+  counters_->clock_behind.store(behind ? 1 : 0, std::memory_order_relaxed);
+  if (behind) {
+    PITWALL_LOG(
+        kWarning, "collector", "the wall clock went back by ",
+        FormatDouble(static_cast<double>(-drift_ns) / 1e9),
+        " s: the collector keeps its time until the clock has caught up, or it is restarted");
+  } else {
+    PITWALL_LOG(kInfo, "collector", "the wall clock has caught up with the collector's time");
+  }
+}
+
 void Sampler::Reboot() {
-  PITWALL_LOG(kWarning, "collector", "the wall clock went ",
-              FormatDouble(static_cast<double>(time_->Drift()) / 1e9),
-              " s away from monotonic time: a new boot begins");
+  PITWALL_LOG(kWarning, "collector", "the wall clock went forward by ",
+              FormatDouble(static_cast<double>(time_->Drift()) / 1e9), " s: a new boot begins");
   for (auto& [id, target] : targets_)
     PublishTo(target, last_tick_ns_ - options_.join_slack_ns, true);
   targets_.clear();
   time_->Restart();
+  clock_behind_ = false;
+  counters_->clock_behind.store(0, std::memory_order_relaxed);
   announcer_->NewBoot();
   Boot();
   bindings_version_ = 0;

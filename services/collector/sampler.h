@@ -41,8 +41,10 @@ struct SamplerOptions {
 //    alone, else those that are declared for it. When they are not for every job that is present,
 //    no job gets any, and each is told by a notice.
 //
-// When wall and event time have drifted apart by more than a second, the source ends and begins a
-// new boot. Owns its thread; Start and Stop from one thread.
+// When the wall clock went forward by more than a second, the source ends and begins a new boot.
+// One that went back is not followed: nobody could tell rows of the same time apart. The node says
+// how far it is away (pitwall_clock_offset_seconds). Owns its thread; Start and Stop from one
+// thread.
 class Sampler {
  public:
   // `gpus` and `drop_folder` may be null; everything is borrowed.
@@ -85,6 +87,7 @@ class Sampler {
   void Loop();
   void Boot();
   void Reboot();
+  void WatchClock();
   void Tick(int64_t tick_ns, int64_t interval_ns);
   void SyncTargets();
   // Takes up the bindings when they have changed.
@@ -118,7 +121,8 @@ class Sampler {
 
   // The thread's own.
   uint64_t bindings_version_ = 0;
-  int64_t next_poll_ns_ = 0;  // of the drop folder, monotonic
+  bool clock_behind_ = false;  // the wall clock went back
+  int64_t next_poll_ns_ = 0;   // of the drop folder, monotonic
   int64_t last_tick_ns_ = 0;
   int64_t last_publish_ns_ = 0;
   std::unique_ptr<StreamTable> system_;

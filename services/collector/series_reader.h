@@ -53,6 +53,9 @@ std::unique_ptr<SeriesReader> NewPfcReader(const ReaderContext& context, const C
 std::unique_ptr<SeriesReader> NewNfsReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewDiskReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewPressureReader(const ReaderContext& context);
+// How far the wall clock is ahead of the collector's event time. Borrowed.
+class EventTime;
+std::unique_ptr<SeriesReader> NewClockReader(const ReaderContext& context, const EventTime& time);
 std::unique_ptr<SeriesReader> NewLoadReader(const ReaderContext& context);
 // `path`: of the job's cgroup below the cgroup file system (version 2).
 std::unique_ptr<SeriesReader> NewCgroupReader(const ReaderContext& context, std::string_view path);

@@ -11,6 +11,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 
 #include "services/base/log.h"
 #include "services/base/stable_hash.h"
@@ -20,7 +21,8 @@
 namespace pitwall::collector {
 namespace {
 
-constexpr std::string_view kMagic = "PWSPOOL1";
+constexpr std::string_view kMagic = "PWSPOOL2";
+constexpr std::string_view kMagicWithoutNotes = "PWSPOOL1";  // of the version before
 constexpr size_t kRecordHeader = 8;
 constexpr size_t kMaxRecord = 64u << 20;
 constexpr size_t kSlot = 64;  // of the position file
@@ -76,15 +78,33 @@ size_t RecordAt(std::string_view bytes, size_t at) {
   return kRecordHeader + length;
 }
 
+// The parts of a record's payload, its CRC checked before.
+struct Parts {
+  std::string_view key, note, value;
+};
+std::optional<Parts> PartsOf(std::string_view payload, bool has_notes) {
+  const size_t head = has_notes ? 8 : 4;
+  if (payload.size() < head) return std::nullopt;
+  const size_t key = Get32(payload.data());
+  const size_t note = has_notes ? Get32(payload.data() + 4) : 0;
+  payload.remove_prefix(head);
+  if (key > payload.size() || note > payload.size() - key) return std::nullopt;
+  return Parts{payload.substr(0, key), payload.substr(key, note), payload.substr(key + note)};
+}
+
 }  // namespace
 
-Spool::Spool(std::string dir, uint64_t max_bytes, Counters* counters)
+Spool::Spool(std::string dir, uint64_t max_bytes, Counters* counters, SpoolHooks hooks)
     : dir_(std::move(dir)),
       max_bytes_(max_bytes),
-      segment_bytes_(std::clamp<uint64_t>(max_bytes / 8, 4096, 16u << 20)),
-      counters_(counters) {}
+      segment_bytes_(std::clamp<uint64_t>(max_bytes / 8, 4096, 4u << 20)),
+      counters_(counters),
+      hooks_(std::move(hooks)) {}
 
 Spool::~Spool() {
+  records_ = bytes_ = 0;
+  segments_.clear();
+  UpdateGauges();
   for (int fd : {write_fd_, read_fd_, position_fd_, lock_fd_}) {
     if (fd >= 0) close(fd);
   }
@@ -97,8 +117,8 @@ std::string Spool::PathOf(uint64_t number) const {
 }
 
 StatusOr<std::unique_ptr<Spool>> Spool::Open(const std::string& dir, uint64_t max_bytes,
-                                             Counters* counters) {
-  std::unique_ptr<Spool> spool(new Spool(dir, max_bytes, counters));
+                                             Counters* counters, SpoolHooks hooks) {
+  std::unique_ptr<Spool> spool(new Spool(dir, max_bytes, counters, std::move(hooks)));
   if (mkdir(dir.c_str(), 0700) != 0 && errno != EEXIST)
     return ErrnoStatus(errno, Cat("spool ", dir));
   const std::string lock_path = dir + "/lock";
@@ -166,9 +186,9 @@ StatusOr<Spool::Segment> Spool::Scan(uint64_t number) {
   }
   close(fd);
   RETURN_IF_ERROR(status);
-  Segment segment{number, kMagic.size(), 0};
+  Segment segment{number, kMagic.size(), 0, StartsWith(bytes, kMagic)};
   bool position_seen = false;
-  if (StartsWith(bytes, kMagic)) {
+  if (segment.has_notes || StartsWith(bytes, kMagicWithoutNotes)) {
     for (size_t at = kMagic.size();;) {
       if (number == acknowledged_.segment && at == acknowledged_.offset) {
         acknowledged_.index = segment.records;
@@ -176,6 +196,14 @@ StatusOr<Spool::Segment> Spool::Scan(uint64_t number) {
       }
       const size_t length = RecordAt(bytes, at);
       if (length == 0) break;
+      if (segment.has_notes && hooks_.on_note != nullptr) {
+        const std::string_view payload =
+            std::string_view(bytes).substr(at + kRecordHeader, length - kRecordHeader);
+        const auto parts = PartsOf(payload, true);
+        if (parts.has_value() && !parts->note.empty() &&
+            Crc32c(payload) == Get32(bytes.data() + at + 4))
+          hooks_.on_note(parts->note);
+      }
       at += length;
       ++segment.records;
       segment.size = at;
@@ -236,7 +264,7 @@ Status Spool::NewSegment() {
     return status;
   }
   write_fd_ = fd;
-  segments_.push_back({next_number_, kMagic.size(), 0});
+  segments_.push_back({next_number_, kMagic.size(), 0, true});
   bytes_ += kMagic.size();
   if (segments_.size() == 1) acknowledged_ = {next_number_, kMagic.size(), 0};
   ++next_number_;
@@ -256,13 +284,15 @@ Status Spool::Append(std::span<const PendingRecord> records, Position* end) {
     // As many as fit the segment, at least one.
     for (; i < records.size(); ++i) {
       const PendingRecord& record = records[i];
-      if (record.bytes() + 4 > kMaxRecord)
+      if (record.bytes() + 8 > kMaxRecord)
         return ResourceExhausted(Cat("spool: a record of ", record.bytes(), " bytes"));
       if (i > first && segments_.back().size + buffer_.size() >= segment_bytes_) break;
       const size_t head = buffer_.size();
       buffer_.resize(head + kRecordHeader);
       Put32(&buffer_, static_cast<uint32_t>(record.key.size()));
+      Put32(&buffer_, static_cast<uint32_t>(record.note.size()));
       buffer_ += record.key;
+      buffer_ += record.note;
       buffer_ += record.value;
       const std::string_view payload = std::string_view(buffer_).substr(head + kRecordHeader);
       std::string header;
@@ -278,7 +308,6 @@ Status Spool::Append(std::span<const PendingRecord> records, Position* end) {
     segment.records += i - first;
     bytes_ += buffer_.size();
     records_ += i - first;
-    counters_->records_spooled.fetch_add(i - first, std::memory_order_relaxed);
   }
   if (!segments_.empty())
     *end = {segments_.back().number, segments_.back().size, segments_.back().records};
@@ -298,6 +327,7 @@ Status Spool::DropOldest() {
 // The front segment is done with.
 Status Spool::RemoveFront() {
   const Segment front = segments_.front();
+  if (hooks_.before_remove != nullptr) hooks_.before_remove();
   if (segments_.size() == 1) CloseWriter();
   segments_.pop_front();
   bytes_ -= front.size;
@@ -350,12 +380,13 @@ Status Spool::Read(size_t max_records, size_t max_bytes, std::vector<PendingReco
       }
       end->offset += kRecordHeader + length;
       ++end->index;
-      const size_t key = Get32(payload.data());
-      if (Crc32c(payload) != Get32(header.data() + 4) || key > payload.size() - 4) {
+      const auto parts = PartsOf(payload, segment.has_notes);
+      if (Crc32c(payload) != Get32(header.data() + 4) || !parts.has_value()) {
         counters_->dropped_damaged.fetch_add(1, std::memory_order_relaxed);
         continue;
       }
-      out->push_back({payload.substr(4, key), payload.substr(4 + key)});
+      out->push_back(
+          {std::string(parts->key), std::string(parts->value), std::string(parts->note)});
       bytes += out->back().bytes();
       ++count;
     }
@@ -374,11 +405,29 @@ Status Spool::Acknowledge(const Position& position) {
   if (!segments_.empty() && segments_.front().number == position.segment) {
     records_ -= position.index - acknowledged_.index;
     acknowledged_ = position;
-    const bool done = position.index == segments_.front().records;
-    first.Update(done ? RemoveFront() : SavePosition());
+    const Segment& front = segments_.front();
+    const bool done = position.index == front.records;
+    const bool last = segments_.size() == 1 && front.size < segment_bytes_;
+    first.Update(done && !last ? RemoveFront() : SavePosition());
   }
   UpdateGauges();
   return first;
+}
+
+Status Spool::Trim() {
+  Status first = OkStatus();
+  while (!segments_.empty() && acknowledged_.index == segments_.front().records)
+    first.Update(RemoveFront());
+  UpdateGauges();
+  return first;
+}
+
+bool Spool::DropOne() {
+  if (segments_.empty()) return false;
+  if (Status status = DropOldest(); !status.ok())
+    PITWALL_LOG(kWarning, "collector", "spool: ", ToStd(status.message()));
+  UpdateGauges();
+  return true;
 }
 
 Status Spool::Sync() {
@@ -388,9 +437,18 @@ Status Spool::Sync() {
   return OkStatus();
 }
 
+uint64_t Spool::pending_bytes() const {
+  if (segments_.empty() || records_ == 0) return 0;
+  return bytes_ - (segments_.size() - 1) * kMagic.size() - acknowledged_.offset;
+}
+
 void Spool::UpdateGauges() {
-  counters_->spool_bytes.store(bytes_, std::memory_order_relaxed);
-  counters_->spool_records.store(records_, std::memory_order_relaxed);
+  // One spool of several: the gauges are sums.
+  const uint64_t bytes = pending_bytes();
+  counters_->spool_bytes.fetch_add(bytes - told_bytes_, std::memory_order_relaxed);
+  counters_->spool_records.fetch_add(records_ - told_records_, std::memory_order_relaxed);
+  told_bytes_ = bytes;
+  told_records_ = records_;
 }
 
 }  // namespace pitwall::collector

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,7 +19,15 @@ namespace pitwall::collector {
 struct PendingRecord {
   std::string key;
   std::string value;
-  size_t bytes() const { return key.size() + value.size(); }
+  std::string note;  // how far its client's updates are in with it (ClientCursor); may be empty
+  size_t bytes() const { return key.size() + value.size() + note.size(); }
+};
+
+struct SpoolHooks {
+  // Each note on disk, acknowledged or not, while it opens.
+  std::function<void(std::string_view note)> on_note;
+  // Before a segment, with the notes in it, is removed.
+  std::function<void()> before_remove;
 };
 
 // A first-in-first-out queue in segment files of one directory, bounded in bytes: beyond the bound
@@ -27,17 +36,19 @@ struct PendingRecord {
 // was appended and not acknowledged comes again after a restart. A record that is damaged is
 // skipped and counted, a torn end is the end of its segment.
 //
-// Files: NNNNNNNNNNNNNNNNNNNN.spool (8 bytes "PWSPOOL1", then per record: length and CRC-32C of its
-// payload as 4 bytes little-endian each, then the payload: length of the key as 4 bytes, key,
-// value), `position` (the acknowledged position, two slots in turn) and `lock`, which keeps a
-// second collector out.
+// Files: NNNNNNNNNNNNNNNNNNNN.spool (8 bytes "PWSPOOL2", then per record: length and CRC-32C of its
+// payload as 4 bytes little-endian each, then the payload: lengths of key and note as 4 bytes each,
+// key, note, value; "PWSPOOL1", of the version before, has no notes), `position` (the acknowledged
+// position, two slots in turn) and `lock`, which keeps a second collector out. The last segment
+// stays when all of it is acknowledged, so that a record that is published at once costs no file;
+// Trim removes it.
 //
 // Not thread-safe.
 class Spool {
  public:
   // FailedPrecondition: another process has it. The counters are borrowed.
   static StatusOr<std::unique_ptr<Spool>> Open(const std::string& dir, uint64_t max_bytes,
-                                               Counters* counters);
+                                               Counters* counters, SpoolHooks hooks = {});
   ~Spool();
   Spool(const Spool&) = delete;
   Spool& operator=(const Spool&) = delete;
@@ -68,6 +79,11 @@ class Spool {
   bool empty() const { return records_ == 0; }
   uint64_t records() const { return records_; }  // not acknowledged
   uint64_t bytes() const { return bytes_; }      // on disk
+  uint64_t pending_bytes() const;                // not acknowledged
+  // Removes what is acknowledged, the last segment too.
+  Status Trim();
+  // Gives up the oldest segment (counted). False: there is none.
+  bool DropOne();
   // Makes what was appended survive the machine.
   Status Sync();
 
@@ -76,9 +92,10 @@ class Spool {
     uint64_t number = 0;
     uint64_t size = 0;     // up to the end of its last whole record
     uint64_t records = 0;  // in it, acknowledged ones too
+    bool has_notes = true;
   };
 
-  Spool(std::string dir, uint64_t max_bytes, Counters* counters);
+  Spool(std::string dir, uint64_t max_bytes, Counters* counters, SpoolHooks hooks);
   Status Load();
   Status LoadPosition();
   Status SavePosition();
@@ -94,6 +111,7 @@ class Spool {
   const uint64_t max_bytes_;
   const uint64_t segment_bytes_;
   Counters* const counters_;
+  const SpoolHooks hooks_;
   int lock_fd_ = -1;
   int position_fd_ = -1;
   int write_fd_ = -1;  // the last segment; -1: the next append begins a new one
@@ -103,6 +121,8 @@ class Spool {
   uint64_t saves_ = 0;
   uint64_t records_ = 0;
   uint64_t bytes_ = 0;
+  uint64_t told_records_ = 0;  // in the gauges
+  uint64_t told_bytes_ = 0;
   std::deque<Segment> segments_;
   Position acknowledged_;
   std::string buffer_;

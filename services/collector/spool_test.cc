@@ -30,7 +30,7 @@ class SpoolTest : public ::testing::Test {
     return spool.ok() ? *std::move(spool) : nullptr;
   }
   static PendingRecord Record(int i, size_t bytes = 0) {
-    return {Cat("job-", i % 3), Cat("value ", i, std::string(bytes, 'x'))};
+    return {Cat("job-", i % 3), Cat("value ", i, std::string(bytes, 'x')), Cat("note ", i)};
   }
   static void Append(Spool& spool, int from, int to, size_t bytes = 0) {
     std::vector<PendingRecord> records;
@@ -47,6 +47,7 @@ class SpoolTest : public ::testing::Test {
     for (const PendingRecord& record : records) {
       const int number = std::stoi(record.value.substr(6));
       EXPECT_EQ(record.key, Cat("job-", number % 3));
+      EXPECT_EQ(record.note, Cat("note ", number));
       numbers.push_back(number);
     }
     if (acknowledge) {
@@ -102,6 +103,9 @@ TEST_F(SpoolTest, FirstInFirstOut) {
   EXPECT_THAT(Read(*spool, 3, true), ElementsAre(2, 3, 4));
   EXPECT_THAT(Read(*spool, 100, true), ElementsAre(5, 6));
   EXPECT_TRUE(spool->empty());
+  EXPECT_EQ(spool->pending_bytes(), 0u);
+  EXPECT_EQ(Segments().size(), 1u);  // stays for what comes next
+  ASSERT_TRUE(spool->Trim().ok());
   EXPECT_EQ(spool->bytes(), 0u);
   EXPECT_TRUE(Segments().empty());
   Append(*spool, 7, 8);
@@ -233,6 +237,7 @@ TEST_F(SpoolTest, AFullDiskIsGivenBack) {
     EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
     EXPECT_GT(Segments().size(), 3u);
     EXPECT_EQ(Read(*spool, 100, true).size(), static_cast<size_t>(written));
+    ASSERT_TRUE(spool->Trim().ok());
     EXPECT_TRUE(Segments().empty());
     Append(*spool, 0, 30, 1000);
     EXPECT_EQ(Read(*spool, 25, true).size(), 25u);

@@ -55,11 +55,21 @@ class TestClient {
     SendBytes(Framed(message.SerializeAsString()));
   }
   client::v1::Welcome ReadWelcome() {
-    std::string head(4, '\0');
-    EXPECT_TRUE(ReadAll(&head));
-    const auto& message = ReadBody(head);
+    const client::v1::CollectorMessage message = Read();
     EXPECT_TRUE(message.has_welcome()) << message.refused().message();
     return message.welcome();
+  }
+  // Reads until the collector has said that everything up to `sequence` is durable.
+  void AwaitWritten(uint64_t sequence) {
+    while (connected_ && Read().written().sequence() < sequence) {
+    }
+  }
+  client::v1::CollectorMessage Read() {
+    std::string head(4, '\0');
+    connected_ &= ReadAll(&head);
+    EXPECT_TRUE(connected_);
+    if (!connected_) return {};
+    return ReadBody(head);
   }
   // Blocks until the other side has closed; what it says before is passed over.
   bool AwaitClosed() {
@@ -70,9 +80,12 @@ class TestClient {
   // Why the other side refuses, "<reason>: <message>"; "" when it closes without a word.
   std::string ReadRefused() {
     std::string head(4, '\0');
-    if (!ReadAll(&head)) return "";
-    const auto& refused = ReadBody(head).refused();
-    return refused.reason() + ": " + refused.message();
+    while (ReadAll(&head)) {
+      const client::v1::CollectorMessage& message = ReadBody(head);
+      if (message.has_refused())
+        return message.refused().reason() + ": " + message.refused().message();
+    }
+    return "";
   }
 
  private:

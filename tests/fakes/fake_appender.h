@@ -1,9 +1,11 @@
 // A log that only takes, for tests of those who only append.
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -19,7 +21,14 @@ class FakeAppender final : public Appender {
     std::unique_lock<std::mutex> lock(mutex_);
     ++calls_;
     changed_.notify_all();
-    while (corked_) changed_.wait(lock);
+    // A log takes records of one partition whatever happens to another.
+    const bool one = std::any_of(records.begin(), records.end(),
+                                 [this](const OutgoingRecord& r) { return r.key == key_; });
+    while (corked_ || (one && key_corked_)) changed_.wait(lock);
+    if (one && !key_failure_.ok()) {
+      changed_.notify_all();
+      return key_failure_;
+    }
     if (failures_ != 0) {
       if (failures_ > 0) --failures_;
       // What a real log may do: some of it is there all the same.
@@ -52,6 +61,19 @@ class FakeAppender final : public Appender {
   void Uncork() {
     std::lock_guard<std::mutex> lock(mutex_);
     corked_ = false;
+    changed_.notify_all();
+  }
+  // Appends with a record of this key fail, or (`corked`) wait until FreeKey.
+  void FailKey(std::string key, Status failure, bool corked = false) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    key_ = std::move(key);
+    key_failure_ = std::move(failure);
+    key_corked_ = corked;
+  }
+  void FreeKey() {
+    std::lock_guard<std::mutex> lock(mutex_);
+    key_failure_ = OkStatus();
+    key_corked_ = false;
     changed_.notify_all();
   }
   // Larger values are refused with ResourceExhausted.
@@ -87,6 +109,9 @@ class FakeAppender final : public Appender {
   size_t kept_ = 0;
   size_t largest_ = SIZE_MAX;
   bool corked_ = false;
+  std::string key_;
+  Status key_failure_;
+  bool key_corked_ = false;
   Status failure_ = Unavailable("the fake is down");
 };
 

@@ -24,7 +24,8 @@ _UPDATE = {1: ("sequence", int), 2: ("spans", [_SPAN]), 3: ("values", [_VALUE]),
 _HELLO = {1: ("protocol", int), 2: ("job_id", str), 3: ("job_name", str), 4: ("job_start", int), 5: ("rank", int),
           6: ("local_rank", int), 7: ("world_size", int), 8: ("attempt", int), 9: ("boot_id", str),
           10: ("start", int), 11: ("pid", int), 12: ("labels", [_LABEL]), 13: ("client", str), 14: ("platform", str),
-          15: ("cluster", str), 16: ("namespace", str), 17: ("kind", str), 18: ("uid", str), 19: ("queue", str)}
+          15: ("cluster", str), 16: ("namespace", str), 17: ("kind", str), 18: ("uid", str), 19: ("queue", str),
+          20: ("keeps_until_written", int)}
 _GOODBYE = {1: ("reason", str)}
 _KINDS = {1: ("hello", _HELLO), 2: ("update", _UPDATE), 3: ("goodbye", _GOODBYE)}
 
@@ -54,11 +55,15 @@ def decode_client_message(body):
 class FakeCollector:
     """Accepts connections until close(); messages of each connection are in .connections, in order of arrival.
 
-    cork() makes it stop reading, so that the client meets back pressure.
+    cork() makes it stop reading, so that the client meets back pressure. Without `durable` it is a collector of the
+    version that sends no Written; with it, durable(update) says whether an Update, and all before it, counts as written
+    at once. What was written outlives the collector in `durable_until`, by boot id; `knows` is that of one before it.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, durable=None, knows=None):
         self.path = path
+        self.durable = durable
+        self.durable_until = dict(knows or {})
         self.connections = []  # lists of (name, message, monotonic time of arrival)
         self.raw = []          # bodies as they came
         self._changed = threading.Condition()
@@ -140,12 +145,23 @@ class FakeCollector:
                     return
                 name, message = decode_client_message(body)
                 if name == "hello":
-                    welcome = _wire.message(1, _wire.string(1, "node-a") + _wire.string(2, message["job_name"])
-                                            + _wire.string(3, "node-a/%d" % message["rank"]))
+                    boot = message["boot_id"]
+                    known = self.durable_until.setdefault(boot, 0)
+                    welcome = _wire.string(1, "node-a") + _wire.string(2, message["job_name"]) + _wire.string(
+                        3, "node-a/%d" % message["rank"])
+                    if self.durable:
+                        welcome += _wire.integer(4, known) + _wire.integer(5, 1) + _wire.integer(6, known)
+                    welcome = _wire.message(1, welcome)
                     try:
                         connection.sendall(_wire.frame(welcome))
                     except OSError:
                         pass  # a short-lived client may be gone already; what it sent still counts
+                if name == "update" and self.durable and self.durable(message):
+                    self.durable_until[boot] = message["sequence"]
+                    try:
+                        connection.sendall(_wire.frame(_wire.message(2, _wire.integer(1, message["sequence"]))))
+                    except OSError:
+                        pass
                 with self._changed:
                     self.raw.append(body)
                     messages.append((name, message, time.monotonic()))

@@ -27,8 +27,8 @@ class ClientTest(unittest.TestCase):
             collector.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def collector(self):
-        self._collectors.append(FakeCollector(self.path))
+    def collector(self, **options):
+        self._collectors.append(FakeCollector(self.path, **options))
         return self._collectors[-1]
 
     def start(self, collector=None, **options):

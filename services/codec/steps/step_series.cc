@@ -477,6 +477,15 @@ void StepSeries::Finish(int64_t promise_ns, Batch* batch) {
   impl_->Flush(promise_ns, false, true, batch);
 }
 
+bool StepSeries::Holds(std::string_view mode, int64_t step) const {
+  if (mode.empty()) mode = "train";
+  for (size_t i = 0; i < impl_->modes.size(); ++i) {
+    if (impl_->modes[i].name == mode)
+      return impl_->open.contains(std::pair(static_cast<int>(i), step));
+  }
+  return false;
+}
+
 const std::vector<std::string>& StepSeries::modes() const { return impl_->mode_names; }
 const std::array<uint64_t, kDrops>& StepSeries::drops() const { return impl_->drops; }
 

@@ -96,6 +96,8 @@ class StepSeries {
   // The same at the end of the rank: steps that never ended give their values at their own times.
   void Finish(int64_t promise_ns, Batch* batch);
 
+  // Whether something of the step waits for its end.
+  bool Holds(std::string_view mode, int64_t step) const;
   // Modes of the steps seen so far, sorted.
   const std::vector<std::string>& modes() const;
   const std::array<uint64_t, kDrops>& drops() const;

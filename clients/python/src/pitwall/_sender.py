@@ -1,8 +1,15 @@
 """The client's own thread: sends what the Recorder holds to the collector, and beats while training hangs.
 
 Lives from start() to stop(); all its waits are bounded. Without a collector it tries again with a growing pause and
-lets the Recorder's bounded queue fill and drop. A frame that was cut off by a lost connection is sent again as a
-whole on the next one: the collector cannot have decoded half a frame, so nothing is repeated.
+lets the Recorder's bounded queue fill and drop.
+
+A collector says which Updates it has made durable (Written). The others are kept, and sent again with their sequences
+after a lost connection, behind the Welcome: it says what the collector holds. A collector of the version before says
+neither: it gets again, as a whole, only the frame that the lost connection cut off, since it cannot have decoded half
+a frame.
+
+Wall time is read once per boot. A wall clock that went forward begins a new boot; one that went back is not followed,
+and told as a state (pitwall_clock_offset_seconds).
 """
 import logging
 import os
@@ -13,6 +20,7 @@ import time
 import uuid
 
 from . import _capture, _wire
+from ._unwritten import Unwritten
 
 logger = logging.getLogger("pitwall")
 
@@ -20,10 +28,13 @@ FLUSH_S = 0.1        # data waits at most this long
 BEAT_S = 0.5         # an Update at least this often: half of what the protocol asks, for a late wake-up's sake
 STALL_S = 10.0       # a collector that takes no byte for so long is given up
 GENTLE_CLOSE_S = 0.3
+GIVE_WAY_S = 0.05
 CHUNK = 2048         # items per Update, so that no frame comes near the 4 MiB limit
 BACKOFF_S = (0.1, 5.0)
 CLOCK_DRIFT_NS = 1_000_000_000
 MAX_REFUSALS = 16    # reasons that are logged
+WRITTEN_S = 1.0      # what is sent is awaited so long before a new boot, which cannot send it again
+OFFSET_METRIC = "pitwall_clock_offset_seconds"
 
 
 class Closed(Exception):
@@ -39,7 +50,10 @@ class Sender:
         self._captures = _capture.Requests(identity)
         self._stop = threading.Event()
         self._reason = ""
+        self._stop_at = 0.0      # monotonic: until then stop() waits
         self._socket = None
+        self._unwritten = Unwritten()
+        self._clock_told = False
         self._cut_off = b""      # an Update's frame from its first byte on, until the socket has all of it
         self._received = bytearray()
         self._backlog = []       # items taken from the recorder, not yet in a frame
@@ -56,6 +70,7 @@ class Sender:
     def stop(self, reason, timeout):
         """Sends what is left and a Goodbye; waits for it at most timeout seconds."""
         self._reason = reason
+        self._stop_at = time.monotonic() + timeout
         self._stop.set()
         if self._thread is not threading.current_thread():
             self._thread.join(timeout)
@@ -83,8 +98,22 @@ class Sender:
         self._last_promise = 0
         self._last_steps = {}
 
-    def _drifted(self):
-        return abs(time.time_ns() - (self._base + time.monotonic_ns())) > CLOCK_DRIFT_NS
+    def _offset(self):
+        """How far wall time has gone away from ours, in nanoseconds."""
+        return time.time_ns() - (self._base + time.monotonic_ns())
+
+    def _watch_clock(self):
+        """True: wall time went forward, and a new boot has to begin. Where it went back, says so."""
+        offset = self._offset()
+        if offset > CLOCK_DRIFT_NS:
+            return True
+        back = offset < -CLOCK_DRIFT_NS
+        if back and not self._clock_told:
+            logger.warning("pitwall: the wall clock went back by %.1f s; this process keeps its time", -offset / 1e9)
+        if back or self._clock_told:
+            self._recorder.set_state(OFFSET_METRIC, (), round(offset / 1e9, 1))
+        self._clock_told = back
+        return False
 
     # The thread.
 
@@ -105,11 +134,22 @@ class Sender:
                         self._disconnect()
                     if self._welcomed:  # one that closes at once, as it refuses our Hello, is not asked so soon again
                         pause = BACKOFF_S[0]
-                if self._stop.is_set() or self._stop.wait(pause):
+                if self._stop.is_set():
+                    # A collector that is starting again may still take what it has not made durable.
+                    if not self._unwritten or time.monotonic() >= self._stop_at:
+                        return
+                    time.sleep(GIVE_WAY_S)
+                    continue
+                if self._stop.wait(pause) and not self._unwritten:
                     return
                 pause = min(pause * 2, BACKOFF_S[1])
         except Exception:  # never let a thread's traceback reach the user's terminal
             logger.debug("pitwall: the sender stopped", exc_info=True)
+        finally:
+            lost = self._unwritten.give_up()
+            if lost:
+                logger.warning("pitwall: rank %d: %d spans and values may be lost: the collector has not confirmed them",
+                               self._identity.rank, lost)
 
     def _connect(self):
         for path in self._paths:
@@ -137,13 +177,12 @@ class Sender:
 
     def _serve(self):
         """One connection: Hello, then Updates until it is lost or stop() is called."""
-        if self._connected_as != self._boot_id and self._drifted():
+        if self._connected_as != self._boot_id and abs(self._offset()) > CLOCK_DRIFT_NS:
             self._new_boot()  # the clock was set while nobody listened: nothing was sent under this boot id yet
         self._write(_wire.frame(_wire.hello(self._identity, self._boot_id, self._start_wall, os.getpid())))
         self._connected_as = self._boot_id
-        if self._cut_off:
-            self._write(self._cut_off)
-            self._cut_off = b""
+        if self._unwritten or self._cut_off:
+            self._send_again()
         next_beat = next_look = 0.0
         while True:
             stopping = self._stop.is_set()
@@ -158,13 +197,50 @@ class Sender:
                 next_beat = time.monotonic() + BEAT_S
             if stopping:
                 self._write(_wire.frame(_wire.goodbye(self._reason)))
+                self._await(lambda: not self._unwritten, self._stop_at - time.monotonic())
                 self._close_gently()
                 return
-            if self._drifted():
+            if self._watch_clock():
                 # Everything so far went out under the old boot id. The stream goes on under a new one.
+                self._await(lambda: not self._unwritten, WRITTEN_S)
+                self._lose(self._unwritten.give_up())
                 self._new_boot()
                 raise Closed("the wall clock was set")
             self._stop.wait(FLUSH_S)
+
+    def _send_again(self):
+        """What the connection before has sent and the collector does not hold."""
+        self._await(lambda: self._welcomed, STALL_S)
+        if not self._welcomed:
+            raise Closed("no welcome")
+        if self.welcome.get("sends_written"):
+            frames, lost = self._unwritten.after(self.welcome.get("received", 0))
+            self._lose(lost)
+        else:
+            self._unwritten.forget()
+            frames = [self._cut_off] if self._cut_off else []
+        for frame in frames:
+            self._cut_off = frame
+            self._write(frame)
+            self._read()
+        self._cut_off = b""
+
+    def _lose(self, count):
+        if count:
+            logger.warning("pitwall: rank %d: %d spans and values are lost: the collector does not have them, and they "
+                           "were not kept for so long", self._identity.rank, count)
+
+    def _await(self, condition, timeout):
+        """Reads until the condition holds, at most so many seconds. Raises Closed as _read() does."""
+        deadline = time.monotonic() + timeout
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        while True:
+            self._read()
+            left = deadline - time.monotonic()
+            if left <= 0 or condition():
+                return
+            poll.poll(min(left, 0.05) * 1000)
 
     def _send_updates(self):
         """Sends the queue as one Update, or several if it is long."""
@@ -175,6 +251,8 @@ class Sender:
             first = False
             chunk, rest = self._backlog[:CHUNK], self._backlog[CHUNK:]
             self._cut_off = _wire.frame(self._update(taken, chunk, rest))
+            if not self._welcomed or self.welcome.get("sends_written"):
+                self._unwritten.add(self._sequence, self._cut_off, len(chunk))
             self._backlog = rest  # the chunk lives on in the frame
             self._recorder.release(len(chunk))
             self._write(self._cut_off)
@@ -198,7 +276,7 @@ class Sender:
         phase, since, step_plus_one, mode = taken.running
         return _wire.update(
             self._sequence, [self._encode(item) for item in chunk], self._last_promise, sorted(steps.items()),
-            taken.dropped, phase, since + self._base if since else 0, step_plus_one, mode)
+            taken.dropped + self._unwritten.lost, phase, since + self._base if since else 0, step_plus_one, mode)
 
     def _encode(self, item):
         kind, name, start, end, step_plus_one, mode, number, labels = item
@@ -280,6 +358,13 @@ class Sender:
                 welcome = _wire.read_welcome(body)
                 if welcome is not None:
                     self.welcome, self._welcomed = welcome, True
+                    if welcome.get("sends_written"):
+                        self._unwritten.written(welcome.get("written", 0))
+                    elif not self._cut_off:
+                        self._unwritten.forget()
+                written = _wire.read_written(body)
+                if written is not None:
+                    self._unwritten.written(written)
                 refused = _wire.read_refused(body)
                 if refused is not None:
                     self._tell_refused(*refused)

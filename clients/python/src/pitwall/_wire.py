@@ -85,7 +85,8 @@ def hello(identity, boot_id, start_unix_ns, pid):
         integer(7, identity.world_size), attempt, string(9, boot_id), integer(10, start_unix_ns),
         integer(11, pid), labels(12, identity.labels), string(13, identity.client),
         string(14, identity.platform), string(15, identity.cluster), string(16, identity.namespace),
-        string(17, identity.kind), string(18, identity.uid), string(19, identity.queue))))
+        string(17, identity.kind), string(18, identity.uid), string(19, identity.queue),
+        integer(20, 1))))  # keeps_until_written
 
 
 def span(kind, name, start_unix_ns, duration_ns, step_plus_one, mode):
@@ -168,10 +169,25 @@ def read_refused(data):
 
 
 def read_welcome(data):
-    """CollectorMessage -> {"node", "job_id", "source"}, or None if it is something else."""
+    """CollectorMessage -> {"node", "job_id", "source"}, with "written", "sends_written", "received" (ints) where the
+    collector says them; None if it is something else."""
     names = {1: "node", 2: "job_id", 3: "source"}
+    numbers = {4: "written", 5: "sends_written", 6: "received"}
     for field, body in read_fields(data):
         if field == 1 and isinstance(body, bytes):
-            return {names[f]: v.decode("utf-8", "replace")
-                    for f, v in read_fields(body) if f in names and isinstance(v, bytes)}
+            welcome = {}
+            for f, v in read_fields(body):
+                if f in names and isinstance(v, bytes):
+                    welcome[names[f]] = v.decode("utf-8", "replace")
+                elif f in numbers and isinstance(v, int):
+                    welcome[numbers[f]] = v
+            return welcome
+    return None
+
+
+def read_written(data):
+    """CollectorMessage{written} -> its sequence; None if it is something else."""
+    for field, body in read_fields(data):
+        if field == 2 and isinstance(body, bytes):
+            return dict(read_fields(body)).get(1, 0)
     return None

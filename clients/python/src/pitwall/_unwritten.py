@@ -1,0 +1,67 @@
+"""The Updates that the collector has not made durable yet: kept to be sent again, bounded in bytes.
+
+One that the bound takes is given up. It is lost only if the collector turns out not to have it: then its spans and
+values are counted in `lost`.
+"""
+from collections import deque
+
+KEEP_BYTES = 8 << 20
+MOST_GIVEN_UP = 1024  # entries; beyond that the two oldest become one
+
+
+class Unwritten:
+    def __init__(self, limit=KEEP_BYTES):
+        self._limit = limit
+        self._kept = deque()      # (sequence, frame, spans and values in it)
+        self._given_up = deque()  # (sequence, spans and values), all before the kept ones
+        self._bytes = 0
+        self.lost = 0
+
+    def __len__(self):
+        return len(self._kept)
+
+    def items(self):
+        """Spans and values that are not known to be durable."""
+        return sum(entry[2] for entry in self._kept) + sum(entry[1] for entry in self._given_up)
+
+    def add(self, sequence, frame, items):
+        self._kept.append((sequence, frame, items))
+        self._bytes += len(frame)
+        while self._bytes > self._limit and len(self._kept) > 1:
+            sequence, frame, items = self._kept.popleft()
+            self._bytes -= len(frame)
+            if items:
+                self._given_up.append((sequence, items))
+            if len(self._given_up) > MOST_GIVEN_UP:
+                _, first = self._given_up.popleft()
+                sequence, second = self._given_up.popleft()
+                self._given_up.appendleft((sequence, first + second))
+
+    def written(self, sequence):
+        """All Updates up to this one are durable."""
+        while self._kept and self._kept[0][0] <= sequence:
+            self._bytes -= len(self._kept.popleft()[1])
+        while self._given_up and self._given_up[0][0] <= sequence:
+            self._given_up.popleft()
+
+    def after(self, received):
+        """Frames that a collector has to get which holds the Updates up to `received`, in order. Returns them, and how
+        many spans and values are lost by it: they were given up."""
+        lost = 0
+        while self._given_up and self._given_up[-1][0] > received:
+            lost += self._given_up.pop()[1]
+        self.lost += lost
+        return [frame for sequence, frame, _ in self._kept if sequence > received], lost
+
+    def forget(self):
+        """The collector sends no Written: nothing is kept for it."""
+        self._kept.clear()
+        self._given_up.clear()
+        self._bytes = 0
+
+    def give_up(self):
+        """Nothing of it can be sent again. Returns how many spans and values that were."""
+        lost = self.items()
+        self.lost += lost
+        self.forget()
+        return lost

@@ -1,0 +1,65 @@
+// dump_samples DATA_DIR METRIC: the samples of a metric in an embedded log's telemetry as a
+// processor takes them (a batch that comes twice counts once), for tests: "source boot sequence
+// time value" a line.
+#include <cstdio>
+#include <set>
+#include <unordered_map>
+
+#include "services/adapters/clock/system_clock.h"
+#include "services/adapters/log/embedded_log.h"
+#include "services/base/strings.h"
+#include "services/codec/telemetry_codec.h"
+#include "services/model/value.h"
+#include "services/pipeline/topics.h"
+
+namespace pitwall {
+namespace {
+
+Status Dump(const std::string& dir, const std::string& metric) {
+  clock::SystemClock clock;
+  ASSIGN_OR_RETURN(const auto log,
+                   log::OpenEmbeddedLog({.dir = dir + "/log", .read_only = true}, &clock));
+  const std::string topic(kTelemetryTopic);
+  ASSIGN_OR_RETURN(const int32_t partitions, log->Partitions(topic));
+  std::set<std::string> seen;
+  std::unordered_map<uint64_t, Schema> schemas;
+  codec::BatchDecoder decoder;
+  for (int32_t p = 0; p < partitions; ++p) {
+    ASSIGN_OR_RETURN(const auto reader, log->OpenReader({topic, p}, kFromStart));
+    ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
+    std::vector<Record> records;
+    while (reader->position() < end)
+      RETURN_IF_ERROR(reader->Poll(1000, 1 << 20, kNanosPerSecond, &records));
+    for (const Record& record : records) {
+      const auto decoded = decoder.Decode(record.value);
+      if (!decoded.ok() || decoded->batch == nullptr) continue;
+      const Batch& batch = *decoded->batch;
+      const std::string id = Cat(batch.source, " ", batch.boot_id, " ", batch.sequence);
+      if (!seen.insert(Cat(batch.job, " ", id)).second) continue;
+      for (const Schema& schema : batch.schemas) schemas[schema.id] = schema;
+      for (const Frame& frame : batch.frames) {
+        const auto schema = schemas.find(frame.schema_id);
+        if (schema == schemas.end()) return DataLoss(Cat("a frame without its schema in ", id));
+        const size_t width = schema->second.series.size();
+        for (size_t i = 0; i < frame.values.size(); ++i) {
+          if (IsMissing(frame.values[i]) ||
+              schema->second.series[i % width].labels.Name() != metric)
+            continue;
+          std::printf("%s %lld %.17g\n", id.c_str(),
+                      static_cast<long long>(frame.times_ns[i / width]), frame.values[i]);
+        }
+      }
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+}  // namespace pitwall
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  const pitwall::Status status = pitwall::Dump(argv[1], argv[2]);
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  return status.ok() ? 0 : 1;
+}

@@ -1,0 +1,124 @@
+// Scenario 17 of time.md: one partition cannot be written for 30 s. Collectors' publishers run over
+// the real log.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "services/base/mutex.h"
+#include "services/base/stable_hash.h"
+#include "services/collector/publisher.h"
+#include "services/pipeline/topics.h"
+#include "tests/scenarios/actors.h"
+
+namespace pitwall::scenarios {
+namespace {
+
+// A log of which one job's partition cannot be written for a while.
+class OnePartitionFails final : public Appender {
+ public:
+  OnePartitionFails(std::unique_ptr<Appender> inner, std::string job)
+      : inner_(std::move(inner)), job_(std::move(job)) {}
+  Status Append(std::vector<OutgoingRecord> records) override {
+    bool bad = false;
+    for (const OutgoingRecord& record : records) bad |= record.key == job_;
+    if (bad && failing) return Unavailable("the partition has no leader");
+    const size_t count = records.size();
+    const Status status = inner_->Append(std::move(records));
+    if (status.ok()) (bad ? bad_records : good_records) += count;
+    return status;
+  }
+  std::atomic<bool> failing{false};
+  std::atomic<size_t> bad_records{0};
+  std::atomic<size_t> good_records{0};
+
+ private:
+  const std::unique_ptr<Appender> inner_;
+  const std::string job_;
+};
+
+// A job's name whose partition (of 64) it is.
+std::string JobIn(int32_t partition) {
+  for (int i = 0;; ++i) {
+    std::string name = Cat("job-", i);
+    if (PartitionOf(name, 64) == partition) return name;
+  }
+}
+
+constexpr char kRules[] = R"(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - alert: NodeGone
+    expr: count(hw_gpu_utilization_ratio) < 2
+  - alert: Low
+    expr: hw_gpu_utilization_ratio < 0.5
+)";
+
+TEST_P(Scenario, S17_OnePartitionCannotBeWrittenForThirtySeconds) {
+  Write({{Base(), std::string(kControlKey), RulesRecord(Publish(kRules)), ""}});
+  const std::string good = JobIn(partition());
+  const std::string bad = JobIn(partition() == 63 ? 62 : 63);  // of no other scenario
+  auto inner = log()->OpenAppender();
+  ASSERT_TRUE(inner.ok()) << inner.status();
+  OnePartitionFails appender(*std::move(inner), bad);
+  collector::Counters counters;
+  collector::ClientCursors cursors;
+  collector::PublisherOptions options;
+  options.topic = std::string(kTelemetryTopic);
+  options.spool_dir = testing::TempDir() + Cat("/spool-", GetParam(), "-", partition());
+  collector::Publisher publisher(options, clock_, &appender, &counters, &cursors);
+  ASSERT_TRUE(publisher.Start().ok());
+
+  // Both jobs run on two nodes; the owner of each partition ticks once a second while it can be
+  // written.
+  Plan plan(Base());
+  std::vector<SimSource> nodes;
+  for (const std::string& job : {good, bad}) {
+    for (const char* name : {"node-0", "node-1"}) nodes.push_back(Node(plan, name, job));
+  }
+  size_t good_offered = 0;
+  size_t bad_offered = 0;
+  const auto offer = [&](SimSource& source, std::string value) {
+    (source.job() == good ? good_offered : bad_offered) += 1;
+    publisher.Offer(source.job(), std::move(value));
+  };
+  std::vector<PlannedRecord> ticks;
+  for (int second = 0; second < 90; ++second) {
+    appender.failing = second >= 30 && second < 60;
+    clock_.SetWall(plan.now());
+    for (SimSource& node : nodes) {
+      node.Set("hw_gpu_utilization_ratio", second >= 40 && second < 45 ? 0.1 : 0.9);
+      offer(node, node.Row(plan.now()));
+    }
+    // The healthy one is in the log at once; no time passes meanwhile.
+    while (appender.good_records < good_offered) {
+    }
+    plan.Wait(kSecond);
+    plan.Control(TickRecord(kSecond));
+    Write({plan.records.back()});  // of the healthy partition
+    clock_.AwaitWaiters(1);
+    clock_.Advance(kSecond);
+  }
+  clock_.AwaitWaiters(1);
+  clock_.Advance(6 * kSecond);  // the longest pause between two tries
+  while (appender.bad_records < bad_offered) {
+  }
+  publisher.Stop();
+  EXPECT_EQ(counters.dropped_spool_full + counters.dropped_queue_full + counters.dropped_at_stop,
+            0u);
+  EXPECT_EQ(appender.bad_records, bad_offered);
+
+  auto processor = Start();
+  Drain(processor.get());
+  // Nothing late, nothing idle (NodeGone), and the trouble that there was.
+  EXPECT_EQ(Dropped(Counters(), engine::Drop::kLate), 0u);
+  EXPECT_THAT(Issues(Events()), testing::ElementsAre(testing::StartsWith("found Low"),
+                                                     testing::StartsWith("found Low"),
+                                                     testing::StartsWith("resolved Low"),
+                                                     testing::StartsWith("resolved Low")));
+}
+
+}  // namespace
+}  // namespace pitwall::scenarios
