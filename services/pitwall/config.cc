@@ -186,6 +186,7 @@ StatusOr<Config> ParseConfig(std::string_view file_name, std::string_view text) 
     Take(map.Duration("commit_interval"), &config.processor.commit_interval_ns);
     Take(map.Duration("snapshot_interval"), &config.processor.snapshot_interval_ns);
     Take(map.Bool("clock_ticks"), &config.processor.clock_ticks);
+    Take(map.Bool("accept_log_reset"), &config.processor.accept_log_reset);
   });
   ReadSection(top, "notifier", &problems,
               [&](StrictMap& map) { ReadNotifier(map, &config.notifier, &problems); });
@@ -290,7 +291,8 @@ std::string PrintConfig(const Config& c) {
   CatTo(out, "processor:\n  partitions: ", c.processor.partitions,
         "\n  commit_interval: ", FormatDuration(c.processor.commit_interval_ns),
         "\n  snapshot_interval: ", FormatDuration(c.processor.snapshot_interval_ns),
-        "\n  clock_ticks: ", Bool(c.processor.clock_ticks), "\n");
+        "\n  clock_ticks: ", Bool(c.processor.clock_ticks),
+        "\n  accept_log_reset: ", Bool(c.processor.accept_log_reset), "\n");
   CatTo(out, "notifier:\n  allow_insecure: ", Bool(c.notifier.allow_insecure),
         "\n  allowed_cidrs: ", List(c.notifier.allowed_cidrs),
         "\n  webhooks:", c.notifier.webhooks.empty() ? " []" : "", "\n");

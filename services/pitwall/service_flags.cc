@@ -31,6 +31,8 @@ const std::vector<FlagSpec>& ServiceFlags() {
       {"interval", Kind::kOne, "DURATION", "sampling interval: 100ms, 200ms, 500ms, 1s, 5s or 1m"},
       {"socket", Kind::kOne, "PATH", "Unix socket of the training clients"},
       {"executor", Kind::kSwitch, "", "standalone: also run the executor"},
+      {"accept-log-reset", Kind::kSwitch, "",
+       "processor, standalone: go on, once, with a log that was deleted, replaced or cut"},
       {"help", Kind::kSwitch, "", "this text"},
   };
   return specs;
@@ -71,6 +73,7 @@ StatusOr<Config> EffectiveConfig(const Flags& flags) {
     }
   }
   if (flags.Has("executor")) config.executor.enabled = true;
+  if (flags.Has("accept-log-reset")) config.processor.accept_log_reset = true;
   RETURN_IF_ERROR(CheckConfig(config));
   return config;
 }
