@@ -52,7 +52,9 @@ StatusOr<int> Backtest(const Flags& flags) {
   for (const IssueEvent& event : events) {
     std::fputs((cloudevents::EncodeCloudEvent(event) + "\n").c_str(), stdout);
   }
-  return kFine;
+  for (const std::string& damage : range.damage)
+    std::fprintf(stderr, "pitwall backtest: %s\n", damage.c_str());
+  return range.damage.empty() ? kFine : kCheckFailed;
 }
 
 }  // namespace
@@ -115,7 +117,7 @@ StatusOr<std::vector<IssueEvent>> Replay(const Flags& flags, BacktestRange* rang
   if (format == "csv") {
     ASSIGN_OR_RETURN(read, TableInput(flags));
   }
-  return format == "log" ? BacktestLog(flags, recordings)
+  return format == "log" ? BacktestLog(flags, range, recordings)
                          : BacktestFiles(flags, *range, read, recordings);
 }
 

@@ -130,6 +130,7 @@ void Processor::StandBy(Worker* worker, int64_t* wait_ns) {
       // has stopped.
       if (!metadata.ok() || metadata->owner.empty() ||
           metadata->owner == options_.partition.owner) {
+        *wait_ns = options_.fenced_wait_ns;
         return;
       }
       std::string now = Cat((*committed)->offset, " ", (*committed)->metadata);

@@ -77,7 +77,7 @@ StatusOr<PartitionProcessor::Resume> PartitionProcessor::FindResume() {
   ASSIGN_OR_RETURN(const std::optional<CommittedOffset> committed,
                    log_->Committed(options_.group, input_));
   ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
-                   log_->OpenReader(input_, kFromStart));
+                   log_->OpenReader(input_, kFromEnd));
   ASSIGN_OR_RETURN(resume.log_start, reader->StartOffset());
   ASSIGN_OR_RETURN(resume.log_end, reader->EndOffset());
   if (!committed.has_value()) return resume;

@@ -240,6 +240,17 @@ TEST_F(RecoveryTest, MetadataOfTheVersionBeforeIsRead) {
   EXPECT_FALSE(ParseCommitMetadata("v3;L=1").ok());
 }
 
+// Issue 10, A8.
+TEST_F(RecoveryTest, ADamagedRecordOfTheRulesDoesNotHideTheOthers) {
+  RuleSets fresh(&log_);
+  log_.FailPolls(1, DataLoss("pitwall.rules: records at offsets 0 to 0 are gone"));
+  EXPECT_TRUE(fresh.Load(hash_).ok());
+  Append(kRulesTopic, hash_, "not a rule set any more");
+  RuleSets another(&log_);
+  EXPECT_TRUE(another.Load(hash_).ok());
+  EXPECT_TRUE(absl::IsNotFound(another.Load("0123").status()));
+}
+
 // Issue 10, A9.
 TEST(Fencing, TwoProcessorsOfOnePartitionDoNotFenceEachOtherWithoutEnd) {
   fakes::FakeClock clock;

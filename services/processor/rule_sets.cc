@@ -98,16 +98,21 @@ StatusOr<codec::RuleSet> RuleSets::Find(const std::string& hash) {
   std::vector<Record> records;
   while (reader->position() < end) {
     records.clear();
-    RETURN_IF_ERROR(reader->Poll(64, 8 << 20, kNanosPerSecond, &records));
+    if (Status status = reader->Poll(64, 8 << 20, kNanosPerSecond, &records); !status.ok()) {
+      if (!absl::IsDataLoss(status)) return status;
+      // The set may be another one, or stand there once more.
+      PITWALL_LOG(kError, "rules", "records of ", kRulesTopic, ": ", ToStd(status.message()));
+    }
     for (const Record& record : records) {
       if (record.key != hash || record.tombstone) continue;
-      ASSIGN_OR_RETURN(codec::RuleSet rules, codec::DecodeRuleSet(record.value));
-      if (codec::RuleSetHash(rules) == hash) return rules;
+      StatusOr<codec::RuleSet> rules = codec::DecodeRuleSet(record.value);
+      if (rules.ok() && codec::RuleSetHash(*rules) == hash) return rules;
       PITWALL_LOG(kError, "rules", "rule set at offset ", record.offset, " of ", kRulesTopic,
                   " does not hash to its key ", hash, "; ignored");
     }
   }
-  return NotFound(Cat("rule set ", hash, " does not stand on ", kRulesTopic));
+  return NotFound(Cat("rule set ", hash, " not found on ", kRulesTopic,
+                      " (damaged or deleted; start with the same rule files to write it again)"));
 }
 
 }  // namespace pitwall::processor
