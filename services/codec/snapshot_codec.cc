@@ -127,7 +127,8 @@ StatusOr<std::string> UnpackSnapshot(const Snapshot& snapshot) {
     }
   }
   if (wanted != 0 || out.pos != payload.size())
-    return DataLoss(Cat(place, ": its payload has ", out.pos, " bytes instead of ", payload.size()));
+    return DataLoss(
+        Cat(place, ": its payload has ", out.pos, " bytes instead of ", payload.size()));
   return payload;
 }
 

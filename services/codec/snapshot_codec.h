@@ -24,8 +24,8 @@ struct Snapshot {
   std::string rule_set_hash;
   uint32_t format =
       0;  // layout of the payload: the owner of the payload decides which ones it knows
-  uint64_t payload_bytes = 0;             // uncompressed
-  std::vector<std::string> pieces;        // the payload, compressed and cut
+  uint64_t payload_bytes = 0;       // uncompressed
+  std::vector<std::string> pieces;  // the payload, compressed and cut
 };
 
 // The bounds that writer and reader share: what SplitSnapshot writes under them, an assembler with

@@ -205,8 +205,9 @@ std::vector<std::string> Shard::SnapshotsDue(int64_t interval_ns, size_t limit) 
     if (due.size() >= limit) break;
     const bool gone = entry.job == nullptr && !entry.marked;
     const bool tombstone = entry.job != nullptr && entry.job->ended() && entry.tombstone_kept;
-    if (gone || entry.snapshot_due || (entry.job != nullptr && entry.job->log_time_ns() - entry.snapshot_log_time >=
-                                             (tombstone ? kTombstoneIntervalNs : interval_ns))) {
+    if (gone || entry.snapshot_due ||
+        (entry.job != nullptr && entry.job->log_time_ns() - entry.snapshot_log_time >=
+                                     (tombstone ? kTombstoneIntervalNs : interval_ns))) {
       due.push_back(id);
     }
   }

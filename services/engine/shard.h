@@ -54,8 +54,8 @@ class Shard {
   // Where reading begins, before the first record: what replay_offset() says until then. Jobs that
   // were not restored begin at or after `strangers_from`: what earlier records say of them is over.
   void StartAt(int64_t offset, int64_t strangers_from = INT64_MIN);
-  // The state of jobs was lost: those met below `upto` are rebuilt. `whole`: the log reaches back to
-  // its first record; else a job met in its first `silence_ns` may have begun before, and its
+  // The state of jobs was lost: those met below `upto` are rebuilt. `whole`: the log reaches back
+  // to its first record; else a job met in its first `silence_ns` may have begun before, and its
   // history is lost.
   void RebuildStrangers(int64_t upto, bool whole);
   // Records below `upto` are gone that jobs should have seen.

@@ -110,8 +110,8 @@ class SpaceRunner {
   }
   // Windows start anew (attempt, fall of the step). Issues must have been ended before.
   void RestartWindows();
-  // What came before is not known (time.md, section 6): each rule is in Error until its windows have
-  // been filled by what comes from the next tick on.
+  // What came before is not known (time.md, section 6): each rule is in Error until its windows
+  // have been filled by what comes from the next tick on.
   void LoseHistory();
   bool history_lost() const { return history_lost_; }
   // Apart from Save: the layout of what was saved before has no place for it.
@@ -196,9 +196,9 @@ class SpaceRunner {
   bool alerts_wanted_ = false;                  // some selector may read ALERTS or ALERTS_FOR_STATE
   std::vector<alert::Transition> transitions_;  // scratch
   RuleObserver* observer_ = nullptr;
-  bool history_lost_ = false;             // some rule is in Error for it
-  bool attempt_lost_ = false;             // the beginning of the attempt with it
-  int64_t history_from_ = kMinPosition;   // first tick since it was lost; kMinPosition: none yet
+  bool history_lost_ = false;            // some rule is in Error for it
+  bool attempt_lost_ = false;            // the beginning of the attempt with it
+  int64_t history_from_ = kMinPosition;  // first tick since it was lost; kMinPosition: none yet
 };
 
 }  // namespace pitwall::engine

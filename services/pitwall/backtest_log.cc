@@ -45,7 +45,8 @@ class RecordedRules final : public engine::RuleSetProvider {
     if (loaded.ok() || !(absl::IsNotFound(loaded.status()) || absl::IsDataLoss(loaded.status())))
       return loaded;
     ++missing_;
-    std::string what = Cat(ToStd(loaded.status().message()), ": replayed without rules until the next set");
+    std::string what =
+        Cat(ToStd(loaded.status().message()), ": replayed without rules until the next set");
     if (std::find(damage_.begin(), damage_.end(), what) == damage_.end())
       damage_.push_back(std::move(what));
     return std::make_shared<const NoRules>();
@@ -127,9 +128,10 @@ StatusOr<std::string> BeginsLate(Log* log, int32_t partition) {
     return status;
   return Cat("partition ", partition, ": the log begins at offset ", start,
              records.empty() ? ""
-                             : Cat(" (", absl::FormatTime("%E4Y-%m-%dT%H:%M:%SZ",
-                                                          absl::FromUnixNanos(records[0].append_time_ns),
-                                                          absl::UTCTimeZone()),
+                             : Cat(" (",
+                                   absl::FormatTime("%E4Y-%m-%dT%H:%M:%SZ",
+                                                    absl::FromUnixNanos(records[0].append_time_ns),
+                                                    absl::UTCTimeZone()),
                                    ")"),
              ": earlier records are gone by retention, so its events cannot be verified");
 }
@@ -150,13 +152,14 @@ StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, RecordedRules* rule
                                                           {std::string(kTelemetryTopic), p}));
     const size_t known = damage.size() + rules->missing();
     RETURN_IF_ERROR(ReplayPartition(log, p, rules, false, false,
-                                    committed.has_value() ? committed->offset : 0, nullptr,
-                                    &events, &damage));
+                                    committed.has_value() ? committed->offset : 0, nullptr, &events,
+                                    &damage));
     std::vector<std::string> recorded;
     ASSIGN_OR_RETURN(const bool whole, ReadRecorded(log, p, &recorded, &damage));
     if (damage.size() + rules->missing() > known) continue;  // said below, by its cause
     // Of events that retention took, the newer ones must still agree.
-    const size_t skip = whole || recorded.size() > events.size() ? 0 : events.size() - recorded.size();
+    const size_t skip =
+        whole || recorded.size() > events.size() ? 0 : events.size() - recorded.size();
     for (size_t i = skip; i < std::max(events.size(), recorded.size() + skip); ++i) {
       const std::string replayed =
           i < events.size() ? cloudevents::EncodeCloudEvent(events[i]) : "nothing";

@@ -30,8 +30,8 @@ struct AppliedRecord {
 };
 
 struct CommitMetadata {
-  int64_t replay = 0;  // L
-  std::string rules;   // hash of the rule set in force at L
+  int64_t replay = 0;                    // L
+  std::string rules;                     // hash of the rule set in force at L
   std::optional<SnapshotSum> snapshots;  // nothing: written by an older version
   std::optional<AppliedRecord> applied;  // nothing: an older version, or no record yet
   std::string owner;                     // who committed; "": not said, or it has stopped

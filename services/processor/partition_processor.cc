@@ -22,9 +22,9 @@ PartitionProcessor::PartitionProcessor(int32_t partition, Clock* clock, Log* log
 PartitionProcessor::~PartitionProcessor() = default;
 
 Status PartitionProcessor::TruncatedAt(int64_t end) const {
-  return FailedPrecondition(
-      Cat("log_truncated: ", input_.topic, " partition ", partition_, ": the log goes on at offset ",
-          end, ", below ", next_offset_, " (topic deleted, replaced or cut); ", kAcceptReset));
+  return FailedPrecondition(Cat("log_truncated: ", input_.topic, " partition ", partition_,
+                                ": the log goes on at offset ", end, ", below ", next_offset_,
+                                " (topic deleted, replaced or cut); ", kAcceptReset));
 }
 
 void PartitionProcessor::WantRules(std::string hash) {
@@ -210,8 +210,8 @@ Status PartitionProcessor::WriteSnapshots(const std::vector<std::string>& jobs) 
   for (const std::string& job : jobs) {
     const engine::JobSnapshot snapshot = shard_->Snapshot(job, next_offset_);
     const StatusOr<std::vector<std::string>> chunks =
-        codec::SplitSnapshot(snapshot.job, snapshot.offset, snapshot.rule_set_hash,
-                             snapshot.format, snapshot.payload, options_.snapshot_limits);
+        codec::SplitSnapshot(snapshot.job, snapshot.offset, snapshot.rule_set_hash, snapshot.format,
+                             snapshot.payload, options_.snapshot_limits);
     if (absl::IsResourceExhausted(chunks.status())) {
       // Its records are read again at the next start, as long as the log has them.
       unsaved_[job] = std::string(ToStd(chunks.status().message()));

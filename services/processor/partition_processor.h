@@ -62,7 +62,7 @@ struct PartitionStats {
   uint64_t input_losses = 0;     // stretches of the input that were gone when they should be read
   uint64_t rebuilt_jobs = 0;     // at the last start, without a snapshot at or after L
   size_t history_lost_jobs = 0;  // in Error until their windows are full
-  std::string trouble;           // what is not as it should be though the partition runs; "": nothing
+  std::string trouble;        // what is not as it should be though the partition runs; "": nothing
   std::string rule_set_hash;  // in force
 };
 

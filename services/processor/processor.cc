@@ -36,10 +36,10 @@ ProcessorOptions WithOwner(ProcessorOptions options, Clock* clock) {
   if (!options.partition.owner.empty()) return options;
   char host[256] = "";
   (void)::gethostname(host, sizeof(host) - 1);
-  options.partition.owner = Cat(
-      host, "/pid ", ::getpid(), "/started ",
-      absl::FormatTime("%E4Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixNanos(clock->WallNs()),
-                       absl::UTCTimeZone()));
+  options.partition.owner =
+      Cat(host, "/pid ", ::getpid(), "/started ",
+          absl::FormatTime("%E4Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixNanos(clock->WallNs()),
+                           absl::UTCTimeZone()));
   return options;
 }
 
@@ -138,9 +138,10 @@ void Processor::StandBy(Worker* worker, int64_t* wait_ns) {
       last = std::move(now);
       if (!said) {
         said = true;
-        Fail(worker, Cat("fenced: ", metadata->owner, " owns the partition now; this one (",
-                         options_.partition.owner, ") stands by until that has committed nothing for ",
-                         FormatDuration(patience), "; stop one of the two"));
+        Fail(worker,
+             Cat("fenced: ", metadata->owner, " owns the partition now; this one (",
+                 options_.partition.owner, ") stands by until that has committed nothing for ",
+                 FormatDuration(patience), "; stop one of the two"));
       }
     }
     worker->wakeup->Wait(options_.retry_ns);

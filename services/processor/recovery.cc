@@ -91,9 +91,8 @@ StatusOr<PartitionProcessor::Resume> PartitionProcessor::FindResume() {
 Status PartitionProcessor::CheckLog(const Resume& resume) {
   const std::string place = Cat(input_.topic, " partition ", partition_);
   if (!resume.committed) {
-    ASSIGN_OR_RETURN(
-        const SavedState state,
-        ReadSavedState(log_, partition_, INT64_MAX, options_.snapshot_limits));
+    ASSIGN_OR_RETURN(const SavedState state,
+                     ReadSavedState(log_, partition_, INT64_MAX, options_.snapshot_limits));
     if (state.sum.jobs == 0) return OkStatus();
     return FailedPrecondition(Cat("commit_lost: ", place, ": ", kStateTopic, " has snapshots of ",
                                   state.sum.jobs, " jobs, but the group ", options_.group,

@@ -1,5 +1,5 @@
-// What a partition does when its state, its log or its right to the partition is lost (issue 10, A2,
-// A4 and A9; scenario 18 runs over both logs in tests/scenarios).
+// What a partition does when its state, its log or its right to the partition is lost (issue 10,
+// A2, A4 and A9; scenario 18 runs over both logs in tests/scenarios).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

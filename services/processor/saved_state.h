@@ -1,5 +1,5 @@
-// The snapshots of a partition as they stand on pitwall.state: two slots a job, each in chunks under
-// the keys <partition>/<job>/<slot>/<chunk>.
+// The snapshots of a partition as they stand on pitwall.state: two slots a job, each in chunks
+// under the keys <partition>/<job>/<slot>/<chunk>.
 #pragma once
 
 #include <array>

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "services/base/log.h"
 #include "services/base/clock.h"
+#include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/pipeline/topics.h"
@@ -51,8 +51,7 @@ StatusOr<ToldEvents> ToldEvents::Read(Log* log, int32_t partition) {
         }
       } else if (event->type == EventType::kIssueResolved) {
         told.open_[event->job].erase(IssueKey(*event));
-      } else if (event->type == EventType::kIssueFound ||
-                 event->type == EventType::kIssueUpdated) {
+      } else if (event->type == EventType::kIssueFound || event->type == EventType::kIssueUpdated) {
         std::string key = IssueKey(*event);
         told.open_[event->job].insert_or_assign(std::move(key), *std::move(event));
       }

@@ -142,7 +142,8 @@ TEST_P(Recovery, NoFlippedBitAndNoLostSlotChangesAnEvent) {
       }
       std::string value = state.at(slots[i]).value;
       // The header is short and the payload long: every other flip hits the first 100 bytes.
-      const size_t bits = (damages / 6 % 2 == 0 ? std::min<size_t>(100, value.size()) : value.size()) * 8;
+      const size_t bits =
+          (damages / 6 % 2 == 0 ? std::min<size_t>(100, value.size()) : value.size()) * 8;
       const size_t bit = random() % bits;
       value[bit / 8] = static_cast<char>(value[bit / 8] ^ (1 << (bit % 8)));
       PutState(slots[i], value);
@@ -168,13 +169,12 @@ TEST_P(Recovery, ALogThatEndsBelowTheCommitStopsThePartitionUntilItIsAccepted) {
     ASSERT_TRUE(metadata.ok());
     auto committer = log()->OpenCommitter(Cat(options_.group, "-", input.topic, "-", partition()));
     ASSERT_TRUE(committer.ok());
-    const Status applied =
-        (*committer)
-            ->Apply({.group = options_.group,
-                     .input = input,
-                     .next_offset = (*committed)->offset + 1000,
-                     .metadata = processor::EncodeCommitMetadata(*metadata),
-                     .outputs = {}});
+    const Status applied = (*committer)
+                               ->Apply({.group = options_.group,
+                                        .input = input,
+                                        .next_offset = (*committed)->offset + 1000,
+                                        .metadata = processor::EncodeCommitMetadata(*metadata),
+                                        .outputs = {}});
     ASSERT_TRUE(applied.ok()) << applied;
   }
   const size_t before = Events().size();

@@ -103,8 +103,8 @@ TEST_F(CompactionTest, TombstonesGoWhenTheyAreOld) {
   EXPECT_EQ(count(), 0);
 }
 
-// Issue 10, A2: the two snapshots of a job, written in two commits, stay in two batches, so that one
-// flipped bit cannot take both.
+// Issue 10, A2: the two snapshots of a job, written in two commits, stay in two batches, so that
+// one flipped bit cannot take both.
 TEST_F(CompactionTest, RecordsOfTwoCommitsNeverShareABatch) {
   const std::string older(200, 'a');
   const std::string newer(200, 'b');
