@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <map>
 #include <set>
 #include <thread>
@@ -261,11 +260,20 @@ TEST(Fencing, TwoProcessorsOfOnePartitionDoNotFenceEachOtherWithoutEnd) {
   Processor first(&clock, &log, options);
   options.partition.owner = "host-b";
   Processor second(&clock, &log, options);
+  const auto commits = [&] {
+    uint64_t all = 0;
+    for (const Processor* processor : {&first, &second}) {
+      for (const PartitionStats& stats : processor->stats()) all += stats.commits;
+    }
+    return all;
+  };
   const auto advance_until = [&](const auto& condition) {
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!condition() && std::chrono::steady_clock::now() < deadline) {
-      clock.Advance(100 * kNanosPerMilli);
-      for (int i = 0; i < 50; ++i) std::this_thread::yield();
+    for (int round = 0; round < 5000 && !condition(); ++round) {
+      const uint64_t before = commits();
+      clock.Advance(500 * kNanosPerMilli);
+      // Time waits for the owner, which commits once a second.
+      for (int i = 0; i < 5000 && commits() == before && !condition(); ++i)
+        std::this_thread::yield();
     }
     return condition();
   };

