@@ -272,8 +272,7 @@ TEST(Fencing, TwoProcessorsOfOnePartitionDoNotFenceEachOtherWithoutEnd) {
       const uint64_t before = commits();
       clock.Advance(500 * kNanosPerMilli);
       // Time waits for the owner, which commits once a second.
-      for (int i = 0; i < 5000 && commits() == before && !condition(); ++i)
-        std::this_thread::yield();
+      for (int i = 0; i < 500 && commits() == before; ++i) std::this_thread::yield();
     }
     return condition();
   };
@@ -285,7 +284,7 @@ TEST(Fencing, TwoProcessorsOfOnePartitionDoNotFenceEachOtherWithoutEnd) {
     return !first.faults().empty() &&
            first.faults()[0].find("host-b owns the partition") != std::string::npos;
   })) << first.faults()[0];
-  const int64_t until = clock.MonotonicNs() + 120 * kNanosPerSecond;
+  const int64_t until = clock.MonotonicNs() + 60 * kNanosPerSecond;
   ASSERT_TRUE(advance_until([&] { return clock.MonotonicNs() > until; }));
   EXPECT_LE(first.fenced() + second.fenced(), 3U);
   EXPECT_NE(first.ready(), second.ready());
