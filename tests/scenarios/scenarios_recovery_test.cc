@@ -207,8 +207,8 @@ TEST_P(Recovery, ALogThatEndsBelowTheCommitStopsThePartitionUntilItIsAccepted) {
   EXPECT_EQ(all[before].end_reason, EndReason::kNoData);
 }
 
-INSTANTIATE_TEST_SUITE_P(Logs, Recovery, testing::Values(size_t{0}),
-                         [](const auto& info) { return LogKinds()[info.param].name; });
+INSTANTIATE_TEST_SUITE_P(Logs, Recovery, testing::Range<size_t>(0, LogKinds().size()),
+                         [](const auto& test) { return LogKinds()[test.param].name; });
 
 }  // namespace
 }  // namespace pitwall::scenarios
