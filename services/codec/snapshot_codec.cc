@@ -3,6 +3,7 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "pitwall/state/v1/state.pb.h"
 #include "services/base/stable_hash.h"
@@ -22,38 +23,61 @@ std::string PlaceOf(std::string_view job, int64_t offset) {
   return Cat("snapshot of job ", Quote(job), " at offset ", offset);
 }
 
-StatusOr<std::string> Decompress(std::string_view compressed, uint64_t size) {
-  const unsigned long long stated = ZSTD_getFrameContentSize(compressed.data(), compressed.size());
-  if (stated == ZSTD_CONTENTSIZE_ERROR) return DataLoss("its payload is not zstd");
-  if (stated != size)
-    return DataLoss(Cat("its payload does not hold the ", size, " bytes that it claims"));
-  std::string out(size, '\0');
-  const size_t got = ZSTD_decompress(out.data(), out.size(), compressed.data(), compressed.size());
-  if (ZSTD_isError(got)) return DataLoss(Cat("its payload is damaged: ", ZSTD_getErrorName(got)));
-  if (got != size) return DataLoss(Cat("its payload has ", got, " bytes instead of ", size));
-  return out;
+// Over what the header says and the CRC of the piece.
+uint32_t HeaderCrc(const state::v1::SnapshotChunk& chunk) {
+  return Crc32c(Cat(chunk.job(), "\n", chunk.offset(), " ", chunk.chunks(), " ", chunk.index(), " ",
+                    chunk.format(), " ", chunk.payload_crc32c(), " ", chunk.uncompressed_bytes(),
+                    " ", chunk.rule_set_hash()));
+}
+
+struct FreeCompressor {
+  void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+};
+struct FreeDecompressor {
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+};
+
+// One zstd frame that states its length, cut into pieces.
+StatusOr<std::vector<std::string>> Compress(std::string_view payload) {
+  const std::unique_ptr<ZSTD_CCtx, FreeCompressor> context(ZSTD_createCCtx());
+  if (context == nullptr) return ResourceExhausted("zstd: no memory");
+  ZSTD_CCtx_setParameter(context.get(), ZSTD_c_compressionLevel, kCompressionLevel);
+  ZSTD_CCtx_setPledgedSrcSize(context.get(), payload.size());
+  ZSTD_inBuffer in{payload.data(), payload.size(), 0};
+  std::vector<std::string> pieces;
+  for (;;) {
+    std::string piece(kPieceBytes, '\0');
+    ZSTD_outBuffer out{piece.data(), piece.size(), 0};
+    size_t left = 1;
+    while (left != 0 && out.pos < out.size) {
+      left = ZSTD_compressStream2(context.get(), &out, &in, ZSTD_e_end);
+      if (ZSTD_isError(left)) return ResourceExhausted(Cat("zstd: ", ZSTD_getErrorName(left)));
+    }
+    piece.resize(out.pos);
+    piece.shrink_to_fit();
+    if (!piece.empty()) pieces.push_back(std::move(piece));
+    if (left == 0) return pieces;
+  }
 }
 
 }  // namespace
 
 StatusOr<std::vector<std::string>> SplitSnapshot(std::string_view job, int64_t offset,
                                                  std::string_view rule_set_hash, uint32_t format,
-                                                 std::string_view payload) {
+                                                 std::string_view payload,
+                                                 const SnapshotLimits& limits) {
   if (job.empty()) return InvalidArgument("snapshot: job is empty");
   if (job.size() > kNameBytes || rule_set_hash.size() > kNameBytes) {
     return InvalidArgument(
         Cat("snapshot: job or rule set hash has more than ", kNameBytes, " bytes"));
   }
-  std::string compressed(ZSTD_compressBound(payload.size()), '\0');
-  const size_t size = ZSTD_compress(compressed.data(), compressed.size(), payload.data(),
-                                    payload.size(), kCompressionLevel);
-  if (ZSTD_isError(size)) {
-    return ResourceExhausted(Cat(PlaceOf(job, offset), ": zstd: ", ZSTD_getErrorName(size)));
+  if (payload.size() > limits.uncompressed_bytes) {
+    return ResourceExhausted(Cat(PlaceOf(job, offset), ": ", payload.size(),
+                                 " bytes, more than the limit of ", limits.uncompressed_bytes));
   }
-  compressed.resize(size);
-  const size_t count = std::max<size_t>(1, (size + kPieceBytes - 1) / kPieceBytes);
-  if (count > UINT32_MAX)
-    return ResourceExhausted(Cat(PlaceOf(job, offset), ": ", count, " chunks"));
+  StatusOr<std::vector<std::string>> pieces = Compress(payload);
+  if (!pieces.ok()) return Annotate(pieces.status(), PlaceOf(job, offset));
+  const size_t count = pieces->size();
 
   state::v1::SnapshotChunk chunk;
   chunk.set_job(job.data(), job.size());
@@ -64,14 +88,48 @@ StatusOr<std::vector<std::string>> SplitSnapshot(std::string_view job, int64_t o
   chunk.set_uncompressed_bytes(payload.size());
   std::vector<std::string> out(count);
   for (size_t i = 0; i < count; ++i) {
-    const std::string_view piece =
-        std::string_view(compressed).substr(i * kPieceBytes, kPieceBytes);
+    const std::string& piece = (*pieces)[i];
     chunk.set_index(static_cast<uint32_t>(i));
-    chunk.set_payload(piece.data(), piece.size());
+    chunk.set_payload(piece);
     chunk.set_payload_crc32c(Crc32c(piece));
+    chunk.set_header_crc32c(HeaderCrc(chunk));
     chunk.SerializeToString(&out[i]);
   }
   return out;
+}
+
+StatusOr<std::string> UnpackSnapshot(const Snapshot& snapshot) {
+  const std::string place = PlaceOf(snapshot.job, snapshot.offset);
+  if (snapshot.pieces.empty()) return DataLoss(Cat(place, ": it has no payload"));
+  const std::string& first = snapshot.pieces[0];
+  const unsigned long long stated = ZSTD_getFrameContentSize(first.data(), first.size());
+  if (stated == ZSTD_CONTENTSIZE_ERROR) return DataLoss(Cat(place, ": its payload is not zstd"));
+  // Room is made only for a length that the payload itself states too.
+  if (stated != snapshot.payload_bytes) {
+    return DataLoss(Cat(place, ": its payload does not hold the ", snapshot.payload_bytes,
+                        " bytes that it claims"));
+  }
+  const std::unique_ptr<ZSTD_DCtx, FreeDecompressor> context(ZSTD_createDCtx());
+  if (context == nullptr) return ResourceExhausted(Cat(place, ": zstd: no memory"));
+  std::string payload(snapshot.payload_bytes, '\0');
+  ZSTD_outBuffer out{payload.data(), payload.size(), 0};
+  size_t wanted = 1;  // 0: the frame is whole
+  for (const std::string& piece : snapshot.pieces) {
+    ZSTD_inBuffer in{piece.data(), piece.size(), 0};
+    while (in.pos < in.size) {
+      const size_t before = in.pos + out.pos;
+      wanted = ZSTD_decompressStream(context.get(), &out, &in);
+      if (ZSTD_isError(wanted)) {
+        return DataLoss(Cat(place, ": its payload is damaged: ", ZSTD_getErrorName(wanted)));
+      }
+      if (in.pos + out.pos == before)
+        return DataLoss(Cat(place, ": its payload is longer than it claims"));
+    }
+  }
+  if (wanted != 0 || out.pos != payload.size())
+    return DataLoss(
+        Cat(place, ": its payload has ", out.pos, " bytes instead of ", payload.size()));
+  return payload;
 }
 
 SnapshotAssembler::SnapshotAssembler(const SnapshotLimits& limits) : limits_(limits) {
@@ -79,7 +137,6 @@ SnapshotAssembler::SnapshotAssembler(const SnapshotLimits& limits) : limits_(lim
 }
 
 Status SnapshotAssembler::Refuse(Pending& pending, Status why) {
-  for (const auto& [index, piece] : pending.pieces) pending_bytes_ -= piece.size();
   pending.pieces.clear();
   pending.refused = std::string(ToStd(why.message()));
   return why;
@@ -97,6 +154,8 @@ StatusOr<std::optional<Snapshot>> SnapshotAssembler::Add(std::string_view bytes)
   if (chunk.job().empty() || chunk.job().size() > kNameBytes)
     return DataLoss("a snapshot chunk without a job id");
   const std::string place = Cat(PlaceOf(chunk.job(), chunk.offset()), ", chunk ", chunk.index());
+  if (chunk.has_header_crc32c() && chunk.header_crc32c() != HeaderCrc(chunk))
+    return DataLoss(Cat(place, ": damaged header (CRC)"));
   if (chunk.chunks() == 0 || chunk.index() >= chunk.chunks()) {
     return DataLoss(Cat(place, ": it says that there are ", chunk.chunks()));
   }
@@ -133,22 +192,23 @@ StatusOr<std::optional<Snapshot>> SnapshotAssembler::Add(std::string_view bytes)
     if (twin->second == chunk.payload()) return std::optional<Snapshot>();
     return Refuse(pending, DataLoss(Cat(place, ": two different ones")));
   }
-  if (pending_bytes_ + chunk.payload().size() > limits_.pending_bytes) {
-    return Refuse(pending, ResourceExhausted(Cat(place, ": more than ", limits_.pending_bytes,
-                                                 " bytes of incomplete snapshots")));
+  // Compressed state is shorter than state, but for a few bytes of framing.
+  if (pending.bytes + chunk.payload().size() >
+      ZSTD_compressBound(std::max<uint64_t>(pending.uncompressed_bytes, kPieceBytes))) {
+    return Refuse(pending, ResourceExhausted(Cat(place, ": more bytes than ",
+                                                 pending.uncompressed_bytes, " compress to")));
   }
-  pending_bytes_ += chunk.payload().size();
+  pending.bytes += chunk.payload().size();
   pending.pieces.emplace(chunk.index(), std::move(*chunk.mutable_payload()));
   if (pending.pieces.size() < pending.chunks) return std::optional<Snapshot>();
 
-  std::string compressed;
-  for (const auto& [index, piece] : pending.pieces) compressed += piece;
-  StatusOr<std::string> payload = Decompress(compressed, pending.uncompressed_bytes);
-  if (!payload.ok())
-    return Refuse(pending, Annotate(payload.status(), PlaceOf(key.first, key.second)));
-  pending_bytes_ -= compressed.size();
-  Snapshot snapshot{key.first, key.second, std::move(pending.rule_set_hash), pending.format,
-                    *std::move(payload)};
+  Snapshot snapshot{.job = key.first,
+                    .offset = key.second,
+                    .rule_set_hash = std::move(pending.rule_set_hash),
+                    .format = pending.format,
+                    .payload_bytes = pending.uncompressed_bytes,
+                    .pieces = {}};
+  for (auto& [index, piece] : pending.pieces) snapshot.pieces.push_back(std::move(piece));
   pending_.erase(it);
   return std::optional<Snapshot>(std::move(snapshot));
 }
@@ -169,10 +229,7 @@ std::vector<std::string> SnapshotAssembler::Incomplete() const {
 
 void SnapshotAssembler::Drop(std::string_view job) {
   auto it = pending_.lower_bound(Key(std::string(job), INT64_MIN));
-  while (it != pending_.end() && it->first.first == job) {
-    for (const auto& [index, piece] : it->second.pieces) pending_bytes_ -= piece.size();
-    it = pending_.erase(it);
-  }
+  while (it != pending_.end() && it->first.first == job) it = pending_.erase(it);
 }
 
 }  // namespace pitwall::codec

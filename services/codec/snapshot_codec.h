@@ -24,22 +24,27 @@ struct Snapshot {
   std::string rule_set_hash;
   uint32_t format =
       0;  // layout of the payload: the owner of the payload decides which ones it knows
-  std::string payload;  // uncompressed
+  uint64_t payload_bytes = 0;       // uncompressed
+  std::vector<std::string> pieces;  // the payload, compressed and cut
 };
 
-// Compresses the whole payload (zstd), cuts it into encoded SnapshotChunks (at least one), each
-// with its CRC-32C. Deterministic. InvalidArgument: job or rule set hash longer than 1 KiB;
-// ResourceExhausted: zstd has no memory.
+// The bounds that writer and reader share: what SplitSnapshot writes under them, an assembler with
+// the same ones takes.
+struct SnapshotLimits {
+  size_t uncompressed_bytes = size_t{64} << 30;  // of one snapshot; its pieces together too
+  size_t pending_snapshots = 1u << 16;           // of an assembler: incomplete ones
+};
+
+// Compresses the payload (zstd, piece by piece) into encoded SnapshotChunks (at least one), each
+// with CRC-32C of piece and header. Deterministic. InvalidArgument: job or rule set hash longer
+// than 1 KiB; ResourceExhausted: payload beyond the limit, or zstd has no memory.
 StatusOr<std::vector<std::string>> SplitSnapshot(std::string_view job, int64_t offset,
                                                  std::string_view rule_set_hash, uint32_t format,
-                                                 std::string_view payload);
+                                                 std::string_view payload,
+                                                 const SnapshotLimits& limits = {});
 
-// What an assembler holds at most.
-struct SnapshotLimits {
-  size_t uncompressed_bytes = size_t{1} << 30;  // of one snapshot
-  size_t pending_bytes = size_t{1} << 30;       // compressed, over all incomplete snapshots
-  size_t pending_snapshots = 1u << 16;
-};
+// The payload of an assembled snapshot. DataLoss: damaged.
+StatusOr<std::string> UnpackSnapshot(const Snapshot& snapshot);
 
 // Puts chunks, in any order and of any number of jobs, together again. Not thread-safe.
 // A chunk that is damaged (not a chunk, wrong CRC), too large, or that disagrees with its siblings
@@ -49,8 +54,8 @@ class SnapshotAssembler {
  public:
   explicit SnapshotAssembler(const SnapshotLimits& limits = {});
 
-  // The snapshot, when this chunk was the last one missing. DataLoss: damaged or mixed;
-  // ResourceExhausted: beyond a limit. The same chunk twice is no error.
+  // The snapshot, still compressed, when this chunk was the last one missing. DataLoss: damaged or
+  // mixed; ResourceExhausted: beyond a limit. The same chunk twice is no error.
   StatusOr<std::optional<Snapshot>> Add(std::string_view chunk);
 
   // What is still incomplete or refused, one line each: `job "x" offset 17: 3 of 5 chunks`. Ordered
@@ -64,6 +69,7 @@ class SnapshotAssembler {
     uint32_t chunks = 0;
     uint32_t format = 0;
     uint64_t uncompressed_bytes = 0;
+    uint64_t bytes = 0;  // of the pieces
     std::string rule_set_hash;
     absl::btree_map<uint32_t, std::string> pieces;
     std::string refused;  // why nothing more is taken; "" when all is well
@@ -73,7 +79,6 @@ class SnapshotAssembler {
   Status Refuse(Pending& pending, Status why);
 
   SnapshotLimits limits_;
-  size_t pending_bytes_ = 0;
   absl::btree_map<Key, Pending> pending_;
 };
 

@@ -57,6 +57,14 @@ class Job {
   void OnTick(int64_t elapsed_ns, Outputs* out);
   // Another rule set, from the next evaluation on: a diff, what did not change keeps its state.
   void SetRules(CompiledRulesPtr rules, Outputs* out);
+  // What came before is not known (time.md, section 6): its rules are in Error until their windows
+  // are full.
+  void LoseHistory();
+  // Drops what alerts remember, without a word: it does not follow from what was told of them.
+  void DropAlerts();
+  bool history_lost() const;
+  // Of all alerting rules, in the order of the program.
+  std::vector<RuleStatusNow> Statuses() const;
   // No source will come any more and W may pass everything that was read (the end of a finished
   // input).
   void FinishInput(bool end_job, Outputs* out);
@@ -221,6 +229,7 @@ class Job {
   int64_t ended_at_ = kMinPosition;
   int64_t floor_ = kMinPosition;  // where the job was over before it went on
   bool gone_ = false;
+  bool history_lost_ = false;  // runners made later have lost it too
   int64_t tombstone_age_ns_ = 0;
   int64_t blind_ns_ = 0;  // of ticks without any watermark
   int64_t last_append_ns_ = 0;

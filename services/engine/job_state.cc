@@ -24,6 +24,41 @@ void Job::BuildRunners() {
   SetParameters();
   ChangeBaselines(watermark_);
   ObserveRecordings();
+  if (history_lost_) LoseHistory();
+}
+
+void Job::LoseHistory() {
+  history_lost_ = true;
+  if (time_ != nullptr) time_->LoseHistory();
+  for (const auto& space : steps_) space->LoseHistory();
+}
+
+bool Job::history_lost() const {
+  return history_lost_ && ((time_ != nullptr && time_->history_lost()) ||
+                           std::any_of(steps_.begin(), steps_.end(),
+                                       [](const auto& space) { return space->history_lost(); }));
+}
+
+std::vector<RuleStatusNow> Job::Statuses() const {
+  std::vector<RuleStatusNow> all;
+  if (time_ != nullptr) all = time_->Statuses();
+  for (const auto& space : steps_) {
+    for (const RuleStatusNow& status : space->Statuses()) all.push_back(status);
+  }
+  return all;
+}
+
+void Job::DropAlerts() {
+  if (ended_ || watermark_ == kMinPosition) return;
+  Outputs unsaid;
+  const TickContext at = ContextAt(watermark_);
+  if (time_ != nullptr) time_->EndAll(EndReason::kNoData, false, at, identity_, &unsaid);
+  for (const auto& space : steps_) {
+    TickContext context = at;
+    context.position = space->watermark == kMinPosition ? 0 : space->watermark;
+    space->EndAll(EndReason::kNoData, false, context, identity_, &unsaid);
+  }
+  JoinIncidents(0, &unsaid);
 }
 
 void Job::SetParameters() {
@@ -170,6 +205,9 @@ void Job::Save(BinaryWriter& out) const {
     space->Save(out);
   }
   incidents_.Save(out);
+  out.Bool(history_lost_);
+  if (time_ != nullptr) time_->SaveHistoryLost(out);
+  for (const auto& space : steps_) space->SaveHistoryLost(out);
 }
 
 Status Job::Restore(BinaryReader& in) {
@@ -232,6 +270,11 @@ Status Job::Restore(BinaryReader& in) {
     RETURN_IF_ERROR(space->Restore(in));
   }
   incidents_.Restore(in);
+  if (!in.AtEnd()) {  // not in what was saved before
+    history_lost_ = in.Bool();
+    if (time_ != nullptr) time_->RestoreHistoryLost(in);
+    for (const auto& space : steps_) space->RestoreHistoryLost(in);
+  }
   SetParameters();
   TakeBaselines(FindBaselines());
   ++bindings_generation_;

@@ -21,7 +21,45 @@ Status Shard::SetInitialRules(const std::string& hash) {
   return OkStatus();
 }
 
-void Shard::StartAt(int64_t offset) { next_offset_ = offset; }
+void Shard::StartAt(int64_t offset, int64_t strangers_from) {
+  next_offset_ = offset;
+  strangers_from_ = strangers_from;
+}
+
+void Shard::RebuildStrangers(int64_t upto, bool whole) {
+  rebuild_upto_ = upto;
+  rebuild_whole_ = whole;
+}
+
+void Shard::PostponeSnapshot(const std::string& job) {
+  Entry& entry = jobs_.at(job);
+  entry.snapshot_due = false;
+  if (entry.job != nullptr) entry.snapshot_log_time = entry.job->log_time_ns();
+}
+
+void Shard::LoseHistory(int64_t upto) {
+  log_time_read_ns_ = 0;  // a job met from here on may have begun among what is gone
+  for (auto& [id, entry] : jobs_) {
+    if (entry.job == nullptr || entry.job->ended() || entry.from_offset >= upto) continue;
+    entry.job->LoseHistory();
+    entry.unsettled = true;
+  }
+}
+
+std::vector<std::string> Shard::Unsettled() const {
+  std::vector<std::string> jobs;
+  for (const auto& [id, entry] : jobs_) {
+    if (entry.unsettled) jobs.push_back(id);
+  }
+  return jobs;
+}
+
+void Shard::Settle(const std::string& job) {
+  Entry& entry = jobs_.at(job);
+  entry.unsettled = false;
+  entry.snapshot_due = entry.job != nullptr;
+  if (entry.job != nullptr) entry.job->DropAlerts();
+}
 
 Status Shard::RestoreJob(const JobSnapshot& snapshot) {
   Entry entry;
@@ -97,6 +135,7 @@ void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batc
                        std::string_view raw, Outputs* out) {
   auto it = jobs_.find(batch.job);
   if (it == jobs_.end()) {
+    if (offset < strangers_from_) return;
     if (Full() || ShareIsFull(batch.owner)) {
       counters_.Count(Drop::kLimit);
       return;
@@ -117,6 +156,11 @@ void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batc
     entry.tombstone_kept = false;
     entry.marked = false;
     entry.snapshot_log_time = 0;
+    // Whoever was there before has been silent for too long by then.
+    if (offset < rebuild_upto_ && !rebuild_whole_ && log_time_read_ns_ <= options_.silence_ns) {
+      entry.job->LoseHistory();
+      entry.unsettled = true;
+    }
   }
   entry.job->OnBatch({offset, append_time_ns}, batch, raw, out);
   if (entry.tombstone_kept && !entry.job->ended()) {
@@ -141,6 +185,7 @@ Status Shard::ApplyControl(int64_t offset, const ControlRecord& control, Outputs
     return OkStatus();
   }
   ++counters_.ticks;
+  log_time_read_ns_ += control.elapsed_ns;
   for (auto& [id, entry] : jobs_) {
     if (entry.job == nullptr || offset < entry.from_offset) continue;
     entry.job->OnTick(control.elapsed_ns, out);
@@ -184,8 +229,9 @@ std::vector<std::string> Shard::SnapshotsDue(int64_t interval_ns, size_t limit) 
     if (due.size() >= limit) break;
     const bool gone = entry.job == nullptr && !entry.marked;
     const bool tombstone = entry.job != nullptr && entry.job->ended() && entry.tombstone_kept;
-    if (gone || (entry.job != nullptr && entry.job->log_time_ns() - entry.snapshot_log_time >=
-                                             (tombstone ? kTombstoneIntervalNs : interval_ns))) {
+    if (gone || entry.snapshot_due ||
+        (entry.job != nullptr && entry.job->log_time_ns() - entry.snapshot_log_time >=
+                                     (tombstone ? kTombstoneIntervalNs : interval_ns))) {
       due.push_back(id);
     }
   }
@@ -209,6 +255,7 @@ void Shard::SnapshotCommitted(const JobSnapshot& snapshot) {
   const auto it = jobs_.find(snapshot.job);
   if (it == jobs_.end()) return;
   it->second.snapshot_offset = snapshot.offset;
+  it->second.snapshot_due = false;
   it->second.marked = snapshot.format == kSnapshotGone;
   it->second.tombstone_kept = it->second.job != nullptr && it->second.job->ended();
   if (it->second.job != nullptr) it->second.snapshot_log_time = it->second.job->log_time_ns();

@@ -43,9 +43,27 @@ class Shard {
 
   // The rule set in force before the first record that will be fed; "" for none.
   Status SetInitialRules(const std::string& hash);
-  // Where reading begins, before the first record: what replay_offset() says until then.
-  void StartAt(int64_t offset);
+  // Where reading begins, before the first record: what replay_offset() says until then. Jobs that
+  // were not restored begin at or after `strangers_from`: what earlier records say of them is over.
+  void StartAt(int64_t offset, int64_t strangers_from = INT64_MIN);
+  // The state of jobs was lost: those met below `upto` are rebuilt. `whole`: the log reaches back
+  // to its first record; else a job met in its first `silence_ns` may have begun before, and its
+  // history is lost.
+  void RebuildStrangers(int64_t upto, bool whole);
+  // Records below `upto` are gone that jobs should have seen.
+  void LoseHistory(int64_t upto);
+  // As if it had not been restored.
+  void DropJob(const std::string& job) { jobs_.erase(job); }
+  // It cannot be written now: due again an interval later.
+  void PostponeSnapshot(const std::string& job);
+  // Jobs whose history was lost since they were settled last; once they are live, what was told of
+  // their alerts must be squared with them.
+  std::vector<std::string> Unsettled() const;
+  // The job's alerts start from nothing, and its snapshot is due.
+  void Settle(const std::string& job);
   Status RestoreJob(const JobSnapshot& snapshot);
+  // Whether snapshots of that format are this version's.
+  static bool Knows(uint32_t format) { return format == kSnapshotJob || format == kSnapshotGone; }
 
   // One record. Bad bytes are counted and dead-lettered, never an error; an error (rules cannot be
   // loaded) means that the record was not applied and must be fed again.
@@ -89,6 +107,8 @@ class Shard {
     int64_t gone_at = -1;         // offset after the record by which it went
     bool marked = false;          // the committed snapshot says that it is gone
     bool tombstone_kept = false;  // … that it has ended
+    bool unsettled = false;
+    bool snapshot_due = false;  // whatever its age
   };
 
   // A tombstone's snapshot says how old it is; by the hour is enough.
@@ -111,6 +131,10 @@ class Shard {
   std::vector<std::pair<int64_t, std::string>> hash_history_;
   absl::btree_map<std::string, Entry> jobs_;
   int64_t next_offset_ = 0;
+  int64_t strangers_from_ = INT64_MIN;
+  int64_t rebuild_upto_ = INT64_MIN;  // jobs met below it are rebuilt
+  bool rebuild_whole_ = true;
+  int64_t log_time_read_ns_ = 0;  // of ticks, since reading began
 };
 
 }  // namespace pitwall::engine

@@ -161,6 +161,8 @@ void SpaceRunner::ReportStatus(RuleState* state, const Status& error, const Tick
     return;
   std::string message(ToStd(error.message()));
   if (message.empty()) message = job.limit_reason;
+  if (message.empty() && history_lost_ && state->rule->kind == plan::RuleKind::kAlert)
+    message = HistoryLostReason(*state, at);
   const size_t firing = state->alerts.has_value() ? state->alerts->firing() : 0;
   const std::string waits = message.empty() && firing == 0 ? WaitsFor(*state, at) : std::string();
   const alert::StatusInput input{.error = !message.empty(),

@@ -173,6 +173,7 @@ void SpaceRunner::Evaluate(const TickContext& at, const JobIdentity& job, Output
   evaluator_->Begin(at.position, store_.get(), subqueries_.views());
   subqueries_.Begin(at.position);
   last_tick_ = at.position;
+  if (history_lost_ && history_from_ == kMinPosition) history_from_ = at.position;
   for (size_t g = 0; g < groups_.size(); ++g) {
     if (groups_[g].next != at.position) continue;
     groups_[g].next += space().groups[g].interval;
@@ -180,6 +181,13 @@ void SpaceRunner::Evaluate(const TickContext& at, const JobIdentity& job, Output
     EndOrphans(&groups_[g], at.position);
   }
   subqueries_.Finish(evaluator_.get());
+  if (history_lost_) {
+    bool lost = false;
+    for (const GroupState& group : groups_) {
+      for (const auto& state : group.rules) lost = lost || StillLost(*state, at.position);
+    }
+    history_lost_ = lost;
+  }
 }
 
 void SpaceRunner::EvaluateRule(RuleState* state, const TickContext& at, const JobIdentity& job,
@@ -337,6 +345,7 @@ void SpaceRunner::Expire() {
 }
 
 void SpaceRunner::RestartWindows() {
+  history_lost_ = attempt_lost_ = false;
   store_->Reset();
   subqueries_.Reset();
   step_times_.Clear();

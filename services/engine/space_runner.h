@@ -105,9 +105,19 @@ class SpaceRunner {
   // Forgets series that no window can see any more; call it rarely.
   void Expire();
   // Time clock: windows of the attempt begin at `position`; all others go on.
-  void BeginAttempt(int64_t position) { store_->BeginAttempt(position); }
+  void BeginAttempt(int64_t position) {
+    store_->BeginAttempt(position);
+    attempt_lost_ = false;
+  }
   // Windows start anew (attempt, fall of the step). Issues must have been ended before.
   void RestartWindows();
+  // What came before is not known (time.md, section 6): each rule is in Error until its windows
+  // have been filled by what comes from the next tick on.
+  void LoseHistory();
+  bool history_lost() const { return history_lost_; }
+  // Apart from Save: the layout of what was saved before has no place for it.
+  void SaveHistoryLost(BinaryWriter& out) const;
+  void RestoreHistoryLost(BinaryReader& in);
   // Another program for the same clock: what did not change keeps its state; issues of removed
   // rules end (space_replace.cc).
   void Replace(plan::ProgramPtr program, size_t space, const TickContext& at,
@@ -170,6 +180,11 @@ class SpaceRunner {
   // A position as a reason says it.
   std::string PositionText(int64_t position) const;
   void ComputeQuietHorizon();
+  // How far below a tick the rule looks, recorded series included.
+  int64_t ReachOf(const RuleState& state) const;
+  // Why the rule cannot be judged since LoseHistory; "": it can.
+  std::string HistoryLostReason(const RuleState& state, const TickContext& at) const;
+  bool StillLost(const RuleState& state, int64_t position) const;
 
   plan::ProgramPtr program_;
   size_t space_;
@@ -191,6 +206,9 @@ class SpaceRunner {
   bool alerts_wanted_ = false;                  // some selector may read ALERTS or ALERTS_FOR_STATE
   std::vector<alert::Transition> transitions_;  // scratch
   RuleObserver* observer_ = nullptr;
+  bool history_lost_ = false;            // some rule is in Error for it
+  bool attempt_lost_ = false;            // the beginning of the attempt with it
+  int64_t history_from_ = kMinPosition;  // first tick since it was lost; kMinPosition: none yet
 };
 
 }  // namespace pitwall::engine

@@ -51,7 +51,9 @@ StatusOr<int> Backtest(const Flags& flags) {
   for (const IssueEvent& event : events) {
     PrintJson(cloudevents::EncodeCloudEvent(event) + "\n");
   }
-  return kFine;
+  for (const std::string& damage : range.damage)
+    PrintError(TerminalLine(Cat("pitwall backtest: ", damage)) + "\n");
+  return range.damage.empty() ? kFine : kCheckFailed;
 }
 
 }  // namespace
@@ -114,7 +116,7 @@ StatusOr<std::vector<IssueEvent>> Replay(const Flags& flags, BacktestRange* rang
   if (format == "csv") {
     ASSIGN_OR_RETURN(read, TableInput(flags));
   }
-  return format == "log" ? BacktestLog(flags, recordings)
+  return format == "log" ? BacktestLog(flags, range, recordings)
                          : BacktestFiles(flags, *range, read, recordings);
 }
 

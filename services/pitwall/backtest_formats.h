@@ -22,6 +22,8 @@ namespace pitwall {
 
 struct BacktestRange {
   int64_t start = kMinPosition, end = kMaxPosition;  // event time, both within
+  // What of a log could not be read: the events may not be all, or not those of the live run.
+  std::vector<std::string> damage;
 };
 
 // The flags of `pitwall backtest`, and what they say but for --verify. The events are in any order.
@@ -38,7 +40,7 @@ StatusOr<int64_t> EvaluationInterval(const Flags& flags);
 
 // A data directory or a Kafka: ticks, promises and rule sets as they were, in offset order. The
 // whole log is replayed whatever the range, since only that is what was live.
-StatusOr<std::vector<IssueEvent>> BacktestLog(const Flags& flags,
+StatusOr<std::vector<IssueEvent>> BacktestLog(const Flags& flags, BacktestRange* range,
                                               engine::RecordingObserver* recordings);
 // --verify: kFine or kCheckFailed, said on stdout.
 StatusOr<int> VerifyLog(const Flags& flags);

@@ -60,6 +60,8 @@ StatusOr<int> WriteBaseline(const Flags& flags) {
   BacktestRange range;
   tools::Summary summary(flags.One("job").value_or(""));
   RETURN_IF_ERROR(Replay(flags, &range, &summary).status());
+  for (const std::string& damage : range.damage)
+    PrintError(TerminalLine(Cat("pitwall baseline: ", damage)) + "\n");
   ASSIGN_OR_RETURN(const std::string text, summary.Text(options));
   const auto path = flags.One("out");
   if (!path.has_value()) {

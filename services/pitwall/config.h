@@ -101,6 +101,7 @@ struct ProcessorConfig {
   int64_t commit_interval_ns = kNanosPerSecond;
   int64_t snapshot_interval_ns = 60 * kNanosPerSecond;
   bool clock_ticks = true;
+  bool accept_log_reset = false;  // for one start after a log was deleted, replaced or cut
 };
 
 struct WebhookConfig {

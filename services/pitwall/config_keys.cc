@@ -158,6 +158,9 @@ void ProcessorKeys(ConfigKeys& keys, ProcessorConfig& processor) {
                 "Time between two snapshots of a job's state.");
   keys.Bool("clock_ticks", &processor.clock_ticks,
             "Whether to write the passing of time into the log. Silent sources need it.");
+  keys.Bool("accept_log_reset", &processor.accept_log_reset,
+            "For one start: go on after a log was deleted, replaced or cut below what was "
+            "committed.");
 }
 
 void NotifierKeys(ConfigKeys& keys, NotifierConfig& notifier) {

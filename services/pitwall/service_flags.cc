@@ -36,6 +36,8 @@ const std::vector<FlagSpec>& ServiceFlags() {
        "who may connect to it, as a file mode (0666: every user)"},
       {"socket-group", Kind::kOne, "GROUP", "group of the socket, for --socket-mode 0660"},
       {"executor", Kind::kSwitch, "", "standalone: also run the executor"},
+      {"accept-log-reset", Kind::kSwitch, "",
+       "processor, standalone: go on, once, with a log that was deleted, replaced or cut"},
       {"help", Kind::kSwitch, "", "this text"},
   };
   return specs;
@@ -84,6 +86,7 @@ StatusOr<Config> EffectiveConfig(const Flags& flags) {
     }
   }
   if (flags.Has("executor")) config.executor.enabled = true;
+  if (flags.Has("accept-log-reset")) config.processor.accept_log_reset = true;
   RETURN_IF_ERROR(CheckConfig(config));
   return config;
 }

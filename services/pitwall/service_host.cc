@@ -33,6 +33,7 @@ processor::ProcessorOptions ProcessorOptionsOf(const Config& config) {
   options.partition.commit_interval_ns = config.processor.commit_interval_ns;
   options.partition.snapshot_interval_ns = config.processor.snapshot_interval_ns;
   options.partition.clock_ticks = config.processor.clock_ticks;
+  options.partition.accept_log_reset = config.processor.accept_log_reset;
   return options;
 }
 

@@ -59,6 +59,21 @@ void ServiceHost::RegisterProcessorMetrics() {
       [](const Stats& s) { return s.memory_bytes; });
   add("pitwall_processor_replayed_records", "Records read again at the last start.", gauge,
       [](const Stats& s) { return s.records_replayed; });
+  add("pitwall_processor_input_losses_total",
+      "Stretches of the input that were gone (retention, damage) when they were due.", counter,
+      [](const Stats& s) { return s.input_losses; });
+  add("pitwall_processor_rebuilt_jobs",
+      "Jobs rebuilt from an older snapshot or from records at the last start.", gauge,
+      [](const Stats& s) { return s.rebuilt_jobs; });
+  add("pitwall_processor_history_lost_jobs",
+      "Jobs whose rules are in Error until their windows are full.", gauge,
+      [](const Stats& s) { return s.history_lost_jobs; });
+  registrations_.push_back(
+      exposition_.Add("pitwall_processor_fenced_total",
+                      "Times that another processor took over a partition of this one.", counter,
+                      [processor](std::vector<Sample>* out) {
+                        out->push_back({Labels(), static_cast<double>(processor->fenced())});
+                      }));
   registrations_.push_back(exposition_.Add(
       "pitwall_processor_dropped_total",
       "What was not evaluated, by reason (samples, or batches where none was read).", counter,

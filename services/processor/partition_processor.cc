@@ -5,7 +5,6 @@
 #include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/codec/snapshot_codec.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/pipeline/topics.h"
 
@@ -22,6 +21,12 @@ PartitionProcessor::PartitionProcessor(int32_t partition, Clock* clock, Log* log
 
 PartitionProcessor::~PartitionProcessor() = default;
 
+Status PartitionProcessor::TruncatedAt(int64_t end) const {
+  return FailedPrecondition(Cat("log_truncated: ", input_.topic, " partition ", partition_,
+                                ": the log goes on at offset ", end, ", below ", next_offset_,
+                                " (topic deleted, replaced or cut); ", kAcceptReset));
+}
+
 void PartitionProcessor::WantRules(std::string hash) {
   MutexLock lock(&mutex_);
   wanted_rules_ = std::move(hash);
@@ -36,36 +41,40 @@ void PartitionProcessor::Interrupt() {
   if (reader_ != nullptr) reader_->Interrupt();
 }
 
-std::string PartitionProcessor::Metadata() const {
+std::string PartitionProcessor::Metadata(const SnapshotSum& snapshots) const {
   const int64_t replay = shard_->replay_offset();
-  return Cat("v1;L=", replay, ";rules=", shard_->RuleSetHashAt(replay));
+  return EncodeCommitMetadata({.replay = replay,
+                               .rules = shard_->RuleSetHashAt(replay),
+                               .snapshots = snapshots,
+                               .applied = applied_,
+                               .owner = released_ ? "" : options_.owner});
+}
+
+Status PartitionProcessor::PollInput(int64_t timeout_ns) {
+  records_.clear();
+  next_record_ = 0;
+  const int64_t now = clock_->MonotonicNs();
+  int64_t wait = std::min(timeout_ns, last_commit_ns_ + options_.commit_interval_ns - now);
+  if (options_.clock_ticks) wait = std::min(wait, last_probe_ns_ + options_.tick_interval_ns - now);
+  const Status status = reader_->Poll(options_.poll_records, options_.poll_bytes,
+                                      std::max<int64_t>(wait, 0), &records_);
+  return absl::IsDataLoss(status) ? Loss(status) : status;
 }
 
 Status PartitionProcessor::RunOnce(int64_t timeout_ns) {
-  if (next_record_ == records_.size()) {
-    records_.clear();
-    next_record_ = 0;
-    const int64_t now = clock_->MonotonicNs();
-    int64_t wait = std::min(timeout_ns, last_commit_ns_ + options_.commit_interval_ns - now);
-    if (options_.clock_ticks)
-      wait = std::min(wait, last_probe_ns_ + options_.tick_interval_ns - now);
-    if (Status status = reader_->Poll(options_.poll_records, options_.poll_bytes,
-                                      std::max<int64_t>(wait, 0), &records_);
-        !status.ok()) {
-      if (!absl::IsDataLoss(status)) return status;
-      // Retention or damage took records. What is there goes on; nobody may think that nothing
-      // happened.
-      PITWALL_LOG(kError, "processor", "partition ", partition_, ": ", ToStd(status.message()));
-    }
-  }
+  if (next_record_ == records_.size()) RETURN_IF_ERROR(PollInput(timeout_ns));
   for (; next_record_ < records_.size(); ++next_record_) {
     const Record& record = records_[next_record_];
+    if (record.offset < next_offset_) return TruncatedAt(record.offset);
+    if (record.offset >= suppress_below_) RETURN_IF_ERROR(Settle());
     engine::Outputs scratch;
     engine::Outputs* out = record.offset < suppress_below_ ? &scratch : &outputs_;
     RETURN_IF_ERROR(
         shard_->Apply(record.offset, record.append_time_ns, record.key, record.value, out));
     if (record.offset < suppress_below_) ++replayed_;
     next_offset_ = record.offset + 1;
+    if (!applied_.has_value() || record.offset > applied_->offset)
+      applied_ = {record.offset, record.append_time_ns};
     // A verdict does not wait for the rest of what was polled, and dead letters do not pile up.
     if (!outputs_.events.empty() || outputs_.dead_letters.size() >= kDeadLettersPerCommit) {
       ++next_record_;
@@ -73,9 +82,10 @@ Status PartitionProcessor::RunOnce(int64_t timeout_ns) {
     }
   }
   if (next_record_ == records_.size()) next_offset_ = std::max(next_offset_, reader_->position());
+  if (next_offset_ >= suppress_below_) RETURN_IF_ERROR(Settle());
 
   const int64_t now = clock_->MonotonicNs();
-  const bool tick = TickDue(now);
+  ASSIGN_OR_RETURN(const bool tick, TickDue(now));
   std::string wanted;
   {
     MutexLock lock(&mutex_);
@@ -92,17 +102,22 @@ Status PartitionProcessor::RunOnce(int64_t timeout_ns) {
     RETURN_IF_ERROR(CommitNow(tick));
     const std::vector<std::string> due =
         shard_->SnapshotsDue(options_.snapshot_interval_ns, options_.snapshots_per_round);
-    if (!due.empty() && committed_offset_ >= suppress_below_) RETURN_IF_ERROR(WriteSnapshots(due));
+    if (!due.empty() && committed_offset_ >= suppress_below_ && next_offset_ >= suppress_below_) {
+      RETURN_IF_ERROR(WriteSnapshots(due));
+      RETURN_IF_ERROR(DeleteForgotten());
+      Publish();
+    }
   }
   return OkStatus();
 }
 
-bool PartitionProcessor::TickDue(int64_t now) {
+StatusOr<bool> PartitionProcessor::TickDue(int64_t now) {
   if (last_probe_ns_ >= 0 && now - last_probe_ns_ < options_.tick_interval_ns) return false;
   const bool reached =
       end_seen_ >= 0 && next_record_ == records_.size() && reader_->position() >= end_seen_;
   if (auto end = reader_->EndOffset(); end.ok()) {
     end_seen_ = *end;
+    if (*end < next_offset_) return TruncatedAt(*end);
   } else {
     end_seen_ = -1;  // unknown: no tick until it has been seen again and reached
   }
@@ -117,7 +132,7 @@ Status PartitionProcessor::CommitNow(bool with_tick) {
   commit.input = input_;
   // While old records are read again, the position in the log stays what it was.
   commit.next_offset = std::max(next_offset_, suppress_below_);
-  commit.metadata = Metadata();
+  commit.metadata = Metadata(snapshot_sum_);
   for (const IssueEvent& event : outputs_.events) {
     commit.outputs.push_back({.topic = std::string(kIssuesTopic),
                               .partition = partition_,
@@ -194,68 +209,90 @@ Status PartitionProcessor::ApplyTimed(const Commit& commit) {
 Status PartitionProcessor::WriteSnapshots(const std::vector<std::string>& jobs) {
   for (const std::string& job : jobs) {
     const engine::JobSnapshot snapshot = shard_->Snapshot(job, next_offset_);
-    ASSIGN_OR_RETURN(const std::vector<std::string> chunks,
-                     codec::SplitSnapshot(snapshot.job, snapshot.offset, snapshot.rule_set_hash,
-                                          snapshot.format, snapshot.payload));
-    Slots& slots = slots_[job];
-    const int slot = 1 - slots.newest;
+    const StatusOr<std::vector<std::string>> chunks =
+        codec::SplitSnapshot(snapshot.job, snapshot.offset, snapshot.rule_set_hash, snapshot.format,
+                             snapshot.payload, options_.snapshot_limits);
+    if (absl::IsResourceExhausted(chunks.status())) {
+      // Its records are read again at the next start, as long as the log has them.
+      unsaved_[job] = std::string(ToStd(chunks.status().message()));
+      PITWALL_LOG(kError, "processor", "partition ", partition_, ": ", unsaved_[job]);
+      shard_->PostponeSnapshot(job);
+      continue;
+    }
+    RETURN_IF_ERROR(chunks.status());
+    unsaved_.erase(job);
+    JobSlots slots;
+    if (const auto known = slots_.find(job); known != slots_.end()) slots = known->second;
+    SnapshotSum sum = snapshot_sum_;
+    if (slots.offset >= 0) sum.Remove(job, slots.offset);
+    sum.Add(job, snapshot.offset);
+    slots.newest = 1 - slots.newest;
+    slots.offset = snapshot.offset;
     Commit commit{.group = options_.group,
                   .input = input_,
                   .next_offset = committed_offset_,
-                  .metadata = Metadata(),
+                  .metadata = Metadata(sum),
                   .outputs = {}};
-    const auto key = [&](uint32_t chunk) {
-      return Cat(partition_, "/", job, "/", slot, "/", chunk);
-    };
-    for (uint32_t i = 0; i < chunks.size(); ++i) {
+    for (uint32_t i = 0; i < chunks->size(); ++i) {
       commit.outputs.push_back({.topic = std::string(kStateTopic),
                                 .partition = partition_,
-                                .key = key(i),
-                                .value = chunks[i]});
+                                .key = ChunkKey(partition_, job, slots.newest, i),
+                                .value = (*chunks)[i]});
     }
-    for (uint32_t i = static_cast<uint32_t>(chunks.size()); i < slots.chunks[slot]; ++i) {
+    uint32_t& written = slots.chunks[slots.newest];
+    for (uint32_t i = static_cast<uint32_t>(chunks->size()); i < written; ++i) {
       commit.outputs.push_back({.topic = std::string(kStateTopic),
                                 .partition = partition_,
-                                .key = key(i),
+                                .key = ChunkKey(partition_, job, slots.newest, i),
                                 .value = {},
                                 .tombstone = true});
     }
+    written = static_cast<uint32_t>(chunks->size());
     RETURN_IF_ERROR(Annotate(ApplyTimed(commit), Cat("snapshot of job ", job)));
-    slots.newest = slot;
-    slots.chunks[slot] = static_cast<uint32_t>(chunks.size());
+    slots_[job] = slots;
+    snapshot_sum_ = sum;
     shard_->SnapshotCommitted(snapshot);
     ++snapshots_;
   }
-  const std::vector<std::string> forgotten = shard_->TakeForgotten();
-  if (!forgotten.empty()) {
-    Commit commit{.group = options_.group,
-                  .input = input_,
-                  .next_offset = committed_offset_,
-                  .metadata = Metadata(),
-                  .outputs = {}};
-    for (const std::string& job : forgotten) {
-      for (int slot = 0; slot < 2; ++slot) {
-        for (uint32_t i = 0; i < slots_[job].chunks[slot]; ++i) {
-          commit.outputs.push_back({.topic = std::string(kStateTopic),
-                                    .partition = partition_,
-                                    .key = Cat(partition_, "/", job, "/", slot, "/", i),
-                                    .value = {},
-                                    .tombstone = true});
-        }
-      }
-      slots_.erase(job);
-    }
-    RETURN_IF_ERROR(Annotate(ApplyTimed(commit), "deleting snapshots of jobs that are gone"));
-  }
-  Publish();
   return OkStatus();
+}
+
+Status PartitionProcessor::DeleteForgotten() {
+  const std::vector<std::string> forgotten = shard_->TakeForgotten();
+  if (forgotten.empty()) return OkStatus();
+  Commit commit{.group = options_.group,
+                .input = input_,
+                .next_offset = committed_offset_,
+                .metadata = {},
+                .outputs = {}};
+  for (const std::string& job : forgotten) {
+    unsaved_.erase(job);
+    const auto found = slots_.find(job);
+    if (found == slots_.end()) continue;
+    for (int slot = 0; slot < 2; ++slot) {
+      for (uint32_t i = 0; i < found->second.chunks[slot]; ++i) {
+        commit.outputs.push_back({.topic = std::string(kStateTopic),
+                                  .partition = partition_,
+                                  .key = ChunkKey(partition_, job, slot, i),
+                                  .value = {},
+                                  .tombstone = true});
+      }
+    }
+    if (found->second.offset >= 0) snapshot_sum_.Remove(job, found->second.offset);
+    slots_.erase(found);
+  }
+  commit.metadata = Metadata(snapshot_sum_);
+  return Annotate(ApplyTimed(commit), "deleting snapshots of jobs that are gone");
 }
 
 Status PartitionProcessor::Finish() {
   if (shard_ == nullptr) return OkStatus();
   RETURN_IF_ERROR(CommitNow(/*with_tick=*/false));
   if (committed_offset_ < suppress_below_ || next_offset_ < suppress_below_) return OkStatus();
+  RETURN_IF_ERROR(Settle());
   RETURN_IF_ERROR(WriteSnapshots(shard_->SnapshotsDue(0, SIZE_MAX)));
+  RETURN_IF_ERROR(DeleteForgotten());
+  released_ = true;
   return CommitNow(/*with_tick=*/false);  // from where the next owner has to read, after them
 }
 
@@ -287,7 +324,20 @@ void PartitionProcessor::Publish() {
     ++stats.jobs;
     stats.live_sources += job->live_sources();
     if (count_bytes) memory_bytes_ += job->MemoryBytes();
+    if (!job->history_lost()) continue;
+    if (stats.history_lost_jobs++ == 0) stats.trouble = job->id();
   }
+  if (stats.history_lost_jobs > 0) {
+    stats.trouble = Cat("history lost of ", stats.history_lost_jobs, " jobs (", stats.trouble,
+                        stats.history_lost_jobs > 1 ? ", …" : "",
+                        "): their rules are in Error until their windows are full");
+  } else if (!unsaved_.empty()) {
+    stats.trouble = Cat(unsaved_.begin()->second,
+                        ": it cannot be saved and is rebuilt from the log at the next start; have "
+                        "fewer series in one job");
+  }
+  stats.input_losses = input_losses_;
+  stats.rebuilt_jobs = rebuilt_jobs_;
   stats.memory_bytes = memory_bytes_;
   stats.recovering = next_offset_ < suppress_below_;
   stats.rule_set_hash = shard_->rule_set_hash();

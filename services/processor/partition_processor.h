@@ -6,7 +6,6 @@
 // Snapshots have transactions of their own (section 6).
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -19,7 +18,9 @@
 #include "services/codec/snapshot_codec.h"
 #include "services/engine/shard.h"
 #include "services/pipeline/io.h"
+#include "services/processor/commit_metadata.h"
 #include "services/processor/rule_sets.h"
+#include "services/processor/saved_state.h"
 
 namespace pitwall::processor {
 
@@ -35,6 +36,11 @@ struct PartitionOptions {
   bool clock_ticks = true;
   size_t poll_records = 2000;
   size_t poll_bytes = 8 << 20;
+  codec::SnapshotLimits snapshot_limits;
+  // Goes on, once, with a log that was cut or replaced: state is dropped, what is open ends.
+  bool accept_log_reset = false;
+  // Who commits, as others read it (host, process, start). No ';'. "": not said.
+  std::string owner;
   engine::EngineOptions engine;
 };
 
@@ -53,8 +59,17 @@ struct PartitionStats {
   size_t live_sources = 0;
   size_t memory_bytes = 0;
   bool recovering = true;
+  uint64_t input_losses = 0;     // stretches of the input that were gone when they should be read
+  uint64_t rebuilt_jobs = 0;     // at the last start, without a snapshot at or after L
+  size_t history_lost_jobs = 0;  // in Error until their windows are full
+  std::string trouble;        // what is not as it should be though the partition runs; "": nothing
   std::string rule_set_hash;  // in force
 };
+
+// What an operator can do about a log that is not the one that was committed on.
+inline constexpr std::string_view kAcceptReset =
+    "bring the log back, or start once with --accept-log-reset: that drops the state of the "
+    "partition, ends what is open and goes on with the log as it is";
 
 class PartitionProcessor {
  public:
@@ -84,16 +99,30 @@ class PartitionProcessor {
   const engine::Shard& shard() const { return *shard_; }
 
  private:
-  // Snapshots at or before `committed`; `replay` is L, from where records are read again.
-  Status LoadSnapshots(int64_t committed, int64_t replay);
-  Status RestoreNewest(const std::string& job, int64_t replay,
-                       std::array<std::optional<codec::Snapshot>, 2>* both);
+  // Where the log begins and ends, and what the last commit says (recovery.cc).
+  struct Resume;
+  StatusOr<Resume> FindResume();
+  // FailedPrecondition: the log is not the one that was committed on.
+  Status CheckLog(const Resume& resume);
+  // Drops the state, ends what is open and begins with what is new in the log.
+  Status AcceptLogReset(Resume* resume);
+  Status Announce(const Resume& resume);
+  // Restores what can be used of the saved state and decides from where records are read again.
+  Status RestoreState(const Resume& resume);
+  // From C on: what was told of jobs whose history was lost ends.
+  Status Settle();
+  Status Loss(const Status& status);
+  Status TruncatedAt(int64_t end) const;
+
+  Status PollInput(int64_t timeout_ns);
   Status CommitNow(bool with_tick);
   Status ApplyTimed(const Commit& commit);
   Status WriteSnapshots(const std::vector<std::string>& jobs);
-  bool TickDue(int64_t now);
+  Status DeleteForgotten();
+  StatusOr<bool> TickDue(int64_t now);
   void Publish();
-  std::string Metadata() const;
+  // `snapshots`: once the commit that carries it is done.
+  std::string Metadata(const SnapshotSum& snapshots) const;
 
   const int32_t partition_;
   Clock* const clock_;
@@ -119,12 +148,15 @@ class PartitionProcessor {
   int64_t ticks_paused_until_ = 0;
   std::string appended_rules_;  // hash of the newest RuleSetChange that this owner wrote
   uint64_t commits_ = 0, snapshots_ = 0, failed_commits_ = 0;
-  // Per job: the slot of its newest snapshot and the number of chunks in both.
-  struct Slots {
-    int newest = 1;
-    uint32_t chunks[2] = {0, 0};
-  };
-  absl::btree_map<std::string, Slots> slots_;
+  absl::btree_map<std::string, JobSlots> slots_;
+  SnapshotSum snapshot_sum_;  // over slots_
+  std::optional<AppliedRecord> applied_;
+  int64_t read_from_ = 0;        // of this start
+  bool settle_due_ = false;      // at suppress_below_
+  bool released_ = false;        // stopped: no owner
+  bool reset_accepted_ = false;  // accept_log_reset counts once
+  uint64_t input_losses_ = 0, rebuilt_jobs_ = 0;
+  absl::btree_map<std::string, std::string> unsaved_;  // jobs whose snapshots are refused: why
 
   bool recovered_before_ = false;  // this owner has been away from the log once
   static constexpr size_t kDeadLettersPerCommit = 64;

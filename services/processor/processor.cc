@@ -1,5 +1,11 @@
 #include "services/processor/processor.h"
 
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "absl/time/time.h"
+#include "services/base/duration.h"
 #include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/pipeline/topics.h"
@@ -23,8 +29,24 @@ Status EnsureTopics(Log* log, const ProcessorOptions& options) {
                           {.partitions = 1, .retention_ms = options.telemetry_retention_ms});
 }
 
+namespace {
+
+// Host, process and start: who this is to another owner of a partition.
+ProcessorOptions WithOwner(ProcessorOptions options, Clock* clock) {
+  if (!options.partition.owner.empty()) return options;
+  char host[256] = "";
+  (void)::gethostname(host, sizeof(host) - 1);
+  options.partition.owner =
+      Cat(host, "/pid ", ::getpid(), "/started ",
+          absl::FormatTime("%E4Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixNanos(clock->WallNs()),
+                           absl::UTCTimeZone()));
+  return options;
+}
+
+}  // namespace
+
 Processor::Processor(Clock* clock, Log* log, const ProcessorOptions& options)
-    : clock_(clock), log_(log), options_(options), rules_(log) {}
+    : clock_(clock), log_(log), options_(WithOwner(options, clock)), rules_(log) {}
 
 Processor::~Processor() { Stop(); }
 
@@ -58,9 +80,17 @@ Status Processor::Start(engine::CompiledRulesPtr rules) {
   return OkStatus();
 }
 
+void Processor::Fail(Worker* worker, std::string fault) {
+  PITWALL_LOG(kError, "processor", "partition ", worker->partition, ": ", fault);
+  MutexLock lock(&worker->mutex);
+  worker->fault = std::move(fault);
+}
+
 void Processor::Run(Worker* worker) {
+  int64_t fenced_wait = options_.fenced_wait_ns;
   while (!stopping_) {
     Status status = worker->processor->Recover();
+    const int64_t since = clock_->MonotonicNs();
     if (status.ok()) {
       MutexLock lock(&worker->mutex);
       worker->fault.clear();
@@ -70,13 +100,51 @@ void Processor::Run(Worker* worker) {
       status = worker->processor->Finish();
       if (status.ok()) return;
     }
-    PITWALL_LOG(kError, "processor", "partition ", worker->partition, ": ",
-                ToStd(status.message()));
-    {
-      MutexLock lock(&worker->mutex);
-      worker->fault = std::string(ToStd(status.message()));
+    Fail(worker, std::string(ToStd(status.message())));
+    if (absl::IsAborted(status)) {
+      // After a long time as the owner the next dispute is a new one.
+      if (clock_->MonotonicNs() - since > options_.fenced_wait_most_ns)
+        fenced_wait = options_.fenced_wait_ns;
+      StandBy(worker, &fenced_wait);
+      continue;
     }
     // Recovery starts over from the last commit: nothing is lost, and nothing is said twice.
+    worker->wakeup->Wait(options_.retry_ns);
+  }
+}
+
+void Processor::StandBy(Worker* worker, int64_t* wait_ns) {
+  ++fenced_;
+  const TopicPartition input{std::string(kTelemetryTopic), worker->partition};
+  // The other needs a moment before its first commit says who it is.
+  worker->wakeup->Wait(*wait_ns);
+  const int64_t patience = std::max(*wait_ns, options_.takeover_after_ns);
+  *wait_ns = std::min(2 * *wait_ns, options_.fenced_wait_most_ns);
+  std::string last;
+  int64_t changed_at = clock_->MonotonicNs();
+  bool said = false;
+  while (!stopping_ && clock_->MonotonicNs() - changed_at < patience) {
+    if (const auto committed = log_->Committed(options_.partition.group, input);
+        committed.ok() && committed->has_value()) {
+      const auto metadata = ParseCommitMetadata((*committed)->metadata);
+      // Nobody else: this one's own transaction failed in a way that says the same, or the other
+      // has stopped.
+      if (!metadata.ok() || metadata->owner.empty() ||
+          metadata->owner == options_.partition.owner) {
+        *wait_ns = options_.fenced_wait_ns;
+        return;
+      }
+      std::string now = Cat((*committed)->offset, " ", (*committed)->metadata);
+      if (now != last) changed_at = clock_->MonotonicNs();
+      last = std::move(now);
+      if (!said) {
+        said = true;
+        Fail(worker,
+             Cat("fenced: ", metadata->owner, " owns the partition now; this one (",
+                 options_.partition.owner, ") stands by until that has committed nothing for ",
+                 FormatDuration(patience), "; stop one of the two"));
+      }
+    }
     worker->wakeup->Wait(options_.retry_ns);
   }
 }
@@ -107,6 +175,10 @@ std::vector<std::string> Processor::faults() const {
     MutexLock lock(&worker->mutex);
     if (!worker->fault.empty())
       all.push_back(Cat("partition ", worker->partition, ": ", worker->fault));
+  }
+  for (const PartitionStats& stats : this->stats()) {
+    if (!stats.trouble.empty())
+      all.push_back(Cat("partition ", stats.partition, ": ", stats.trouble));
   }
   return all;
 }

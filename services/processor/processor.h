@@ -22,6 +22,11 @@ struct ProcessorOptions {
   int32_t telemetry_partitions = 4;  // when the topics have to be made
   int64_t telemetry_retention_ms = 7LL * 24 * 3600 * 1000;
   int64_t retry_ns = kNanosPerSecond;  // after a failure
+  // An owner that was fenced waits so long at first, then twice as long each time, up to the most.
+  int64_t fenced_wait_ns = 2 * kNanosPerSecond;
+  int64_t fenced_wait_most_ns = 300 * kNanosPerSecond;
+  // … and takes over when the other has committed nothing for so long (it commits once a second).
+  int64_t takeover_after_ns = 15 * kNanosPerSecond;
 };
 
 // Makes the topics of design.md, section 5, that are not there yet.
@@ -42,7 +47,9 @@ class Processor {
 
   // One per partition.
   std::vector<PartitionStats> stats() const;
-  // Why partitions do not run; empty when all do.
+  // How often owners here were fenced by others.
+  uint64_t fenced() const { return fenced_; }
+  // Why partitions do not run, or what is wrong though they do; empty when all is well.
   std::vector<std::string> faults() const;
   bool ready() const;
 
@@ -56,6 +63,10 @@ class Processor {
     std::string fault ABSL_GUARDED_BY(mutex);
   };
   void Run(Worker* worker);
+  void Fail(Worker* worker, std::string fault);
+  // Until the other owner is silent, so that two that were both started do not fence each other
+  // without end.
+  void StandBy(Worker* worker, int64_t* wait_ns);
 
   Clock* const clock_;
   Log* const log_;
@@ -63,6 +74,7 @@ class Processor {
   RuleSets rules_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<bool> stopping_{false};
+  std::atomic<uint64_t> fenced_{0};
 };
 
 }  // namespace pitwall::processor

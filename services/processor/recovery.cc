@@ -1,40 +1,25 @@
-// Recovery: the last commit says how far outputs went (C) and from where records are needed again
-// (L); snapshots give the state below (time.md, section 6).
+// Recovery: the last commit says how far outputs went (C), from where records are needed again (L)
+// and which snapshots there are; they give the state below (time.md, section 6;
+// docs/decisions/0015-lost-state.md).
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "services/base/log.h"
 #include "services/base/strings.h"
-#include "services/codec/snapshot_codec.h"
+#include "services/codec/cloudevents/cloud_event.h"
 #include "services/pipeline/topics.h"
 #include "services/processor/partition_processor.h"
+#include "services/processor/told_events.h"
 
 namespace pitwall::processor {
 
-namespace {
-
-struct CommitMetadata {
-  int64_t replay = 0;
-  std::string rules;
-};
-
-StatusOr<CommitMetadata> ParseMetadata(std::string_view text) {
+struct PartitionProcessor::Resume {
+  bool committed = false;
+  int64_t offset = 0;  // C
   CommitMetadata metadata;
-  const std::vector<std::string_view> fields = Split(text, ';');
-  if (fields.size() != 3 || fields[0] != "v1" || !StartsWith(fields[1], "L=") ||
-      !StartsWith(fields[2], "rules=")) {
-    return DataLoss(Cat("commit metadata ", Quote(text), " is not of this version"));
-  }
-  const auto replay = ParseInt(fields[1].substr(2));
-  if (!replay.has_value())
-    return DataLoss(Cat("commit metadata ", Quote(text), ": L is no number"));
-  metadata.replay = *replay;
-  metadata.rules = std::string(fields[2].substr(6));
-  return metadata;
-}
-
-}  // namespace
+  int64_t log_start = 0;
+  int64_t log_end = 0;
+};
 
 Status PartitionProcessor::Recover() {
   // First of all: from here on an older owner cannot commit any more, so what is read below is
@@ -50,29 +35,35 @@ Status PartitionProcessor::Recover() {
   next_record_ = 0;
   outputs_ = {};
   slots_.clear();
-  replayed_ = 0;
+  unsaved_.clear();
+  snapshot_sum_ = {};
+  replayed_ = rebuilt_jobs_ = 0;
   last_tick_ns_ = last_probe_ns_ = end_seen_ = -1;
   appended_rules_.clear();
-  ASSIGN_OR_RETURN(const std::optional<CommittedOffset> committed,
-                   log_->Committed(options_.group, input_));
-  int64_t from = kFromStart;
-  if (committed.has_value()) {
-    ASSIGN_OR_RETURN(const CommitMetadata metadata, ParseMetadata(committed->metadata));
-    RETURN_IF_ERROR(shard_->SetInitialRules(metadata.rules));
-    RETURN_IF_ERROR(LoadSnapshots(committed->offset, std::min(metadata.replay, committed->offset)));
-    from = std::min(metadata.replay, committed->offset);
-    suppress_below_ = committed->offset;
+  settle_due_ = released_ = false;
+  ASSIGN_OR_RETURN(Resume resume, FindResume());
+  if (const Status same = CheckLog(resume); !same.ok()) {
+    if (!absl::IsFailedPrecondition(same) || !options_.accept_log_reset || reset_accepted_)
+      return same;
+    PITWALL_LOG(kWarning, "processor", "partition ", partition_,
+                ": accepted: ", ToStd(same.message()));
+    RETURN_IF_ERROR(AcceptLogReset(&resume));
+    reset_accepted_ = true;
+  }
+  RETURN_IF_ERROR(Announce(resume));
+  applied_ = resume.metadata.applied;
+  read_from_ = resume.log_start;
+  suppress_below_ = 0;
+  if (resume.committed) {
+    suppress_below_ = resume.offset;
+    RETURN_IF_ERROR(RestoreState(resume));
   } else {
     RETURN_IF_ERROR(shard_->SetInitialRules(""));
-    suppress_below_ = 0;
+    shard_->StartAt(read_from_);
   }
-  ASSIGN_OR_RETURN(reader_, log_->OpenReader(input_, from));
-  next_offset_ = from >= 0 ? from : reader_->position();
-  if (next_offset_ < 0) {
-    ASSIGN_OR_RETURN(next_offset_, reader_->StartOffset());
-  }
-  committed_offset_ = committed.has_value() ? committed->offset : next_offset_;
-  shard_->StartAt(next_offset_);
+  ASSIGN_OR_RETURN(reader_, log_->OpenReader(input_, read_from_));
+  next_offset_ = read_from_;
+  committed_offset_ = resume.committed ? resume.offset : next_offset_;
   last_commit_ns_ = clock_->MonotonicNs();
   PITWALL_LOG(kInfo, "processor", "partition ", partition_, ": committed offset ",
               committed_offset_, ", reading again from ", next_offset_,
@@ -81,93 +72,272 @@ Status PartitionProcessor::Recover() {
   return OkStatus();
 }
 
-Status PartitionProcessor::LoadSnapshots(int64_t committed, int64_t replay) {
+StatusOr<PartitionProcessor::Resume> PartitionProcessor::FindResume() {
+  Resume resume;
+  ASSIGN_OR_RETURN(const std::optional<CommittedOffset> committed,
+                   log_->Committed(options_.group, input_));
   ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
-                   log_->OpenReader({std::string(kStateTopic), partition_}, kFromStart));
-  ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
-  codec::SnapshotAssembler assembler;
-  // By job, both slots: the older one counts where the newer cannot be used.
-  absl::btree_map<std::string, std::array<std::optional<codec::Snapshot>, 2>> found;
+                   log_->OpenReader(input_, kFromEnd));
+  ASSIGN_OR_RETURN(resume.log_start, reader->StartOffset());
+  ASSIGN_OR_RETURN(resume.log_end, reader->EndOffset());
+  if (!committed.has_value()) return resume;
+  resume.committed = true;
+  resume.offset = committed->offset;
+  ASSIGN_OR_RETURN(resume.metadata, ParseCommitMetadata(committed->metadata));
+  resume.metadata.replay = std::min(resume.metadata.replay, resume.offset);
+  return resume;
+}
+
+Status PartitionProcessor::CheckLog(const Resume& resume) {
+  const std::string place = Cat(input_.topic, " partition ", partition_);
+  if (!resume.committed) {
+    ASSIGN_OR_RETURN(const SavedState state,
+                     ReadSavedState(log_, partition_, INT64_MAX, options_.snapshot_limits));
+    if (state.sum.jobs == 0) return OkStatus();
+    return FailedPrecondition(Cat("commit_lost: ", place, ": ", kStateTopic, " has snapshots of ",
+                                  state.sum.jobs, " jobs, but the group ", options_.group,
+                                  " has no committed offset; ", kAcceptReset));
+  }
+  if (resume.log_end < resume.offset) {
+    return FailedPrecondition(Cat("log_truncated: ", place, ": the log ends at offset ",
+                                  resume.log_end, ", below the committed ", resume.offset,
+                                  " (topic deleted, replaced or cut); ", kAcceptReset));
+  }
+  // A log that was replaced may have grown past the old end.
+  const std::optional<AppliedRecord>& applied = resume.metadata.applied;
+  if (!applied.has_value() || applied->offset < resume.log_start ||
+      applied->offset >= resume.log_end)
+    return OkStatus();
+  ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
+                   log_->OpenReader(input_, applied->offset));
   std::vector<Record> records;
-  while (reader->position() < end) {
-    records.clear();
-    if (Status status = reader->Poll(256, 32 << 20, kNanosPerSecond, &records); !status.ok()) {
-      if (!absl::IsDataLoss(status)) return status;
-      PITWALL_LOG(kError, "processor", "partition ", partition_,
-                  ": snapshots: ", ToStd(status.message()));
-    }
-    for (const Record& record : records) {
-      // <partition>/<job>/<slot>/<chunk>; a job id may hold slashes.
-      const size_t first = record.key.find('/');
-      const size_t last = record.key.rfind('/');
-      const size_t middle = last == std::string::npos || last == 0
-                                ? std::string::npos
-                                : record.key.rfind('/', last - 1);
-      if (first == std::string::npos || middle == std::string::npos || middle <= first) continue;
-      const std::string job = record.key.substr(first + 1, middle - first - 1);
-      const auto slot =
-          ParseInt(std::string_view(record.key).substr(middle + 1, last - middle - 1));
-      const auto chunk = ParseInt(std::string_view(record.key).substr(last + 1));
-      if (!slot.has_value() || !chunk.has_value() || *slot < 0 || *slot > 1 || *chunk < 0) continue;
-      Slots& slots = slots_[job];
-      if (record.tombstone) {
-        // The whole job was deleted, or a longer snapshot's last chunks.
-        if (*chunk == 0) {
-          found[job][static_cast<size_t>(*slot)].reset();
-          assembler.Drop(job);
+  if (Status status = reader->Poll(1, 1, kNanosPerSecond, &records);
+      !status.ok() && !absl::IsDataLoss(status))
+    return status;
+  if (records.empty() || records[0].offset != applied->offset ||
+      records[0].append_time_ns == applied->append_time_ns)
+    return OkStatus();
+  return FailedPrecondition(Cat("log_truncated: ", place, ": the record at offset ",
+                                applied->offset, " is not the one that was processed (append time ",
+                                records[0].append_time_ns, " instead of ", applied->append_time_ns,
+                                "; topic replaced); ", kAcceptReset));
+}
+
+Status PartitionProcessor::AcceptLogReset(Resume* resume) {
+  ASSIGN_OR_RETURN(const SavedState state,
+                   ReadSavedState(log_, partition_, INT64_MAX, options_.snapshot_limits));
+  int64_t from = resume->log_start;
+  if (!resume->committed) {
+    // C was at or after each S.
+    for (const auto& [job, saved] : state.jobs) from = std::max(from, saved.slots.offset);
+    from = std::min(from, resume->log_end);
+  } else if (resume->metadata.applied.has_value()) {
+    // What was there before is processed; what came since is new.
+    ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
+                     log_->OpenReader(input_, kFromStart));
+    std::vector<Record> records;
+    bool found = false;
+    while (!found && reader->position() < resume->log_end) {
+      records.clear();
+      if (Status status = reader->Poll(1000, 8 << 20, kNanosPerSecond, &records);
+          !status.ok() && !absl::IsDataLoss(status))
+        return status;
+      for (const Record& record : records) {
+        if (record.append_time_ns > resume->metadata.applied->append_time_ns) {
+          from = record.offset;
+          found = true;
+          break;
         }
-        slots.chunks[*slot] = std::min(slots.chunks[*slot], static_cast<uint32_t>(*chunk));
-        continue;
       }
-      slots.chunks[*slot] = std::max(slots.chunks[*slot], static_cast<uint32_t>(*chunk) + 1);
-      auto snapshot = assembler.Add(record.value);
-      if (!snapshot.ok()) {
-        PITWALL_LOG(kWarning, "processor", "partition ", partition_, ": snapshot chunk ",
-                    record.key, " at offset ", record.offset, ": ",
-                    ToStd(snapshot.status().message()));
-        continue;
+    }
+    if (!found) from = resume->log_end;
+  }
+  ASSIGN_OR_RETURN(const ToldEvents told, ToldEvents::Read(log_, partition_));
+  std::vector<IssueEvent> events;
+  for (const std::string& job : told.Jobs()) {
+    told.EndIssues(job, 0, &events);
+    told.StopRules(job, "the log was reset", &events);
+  }
+  resume->committed = true;
+  resume->offset = from;
+  resume->metadata.replay = from;
+  resume->metadata.snapshots = SnapshotSum();
+  resume->metadata.applied.reset();
+  resume->metadata.owner = options_.owner;
+  Commit commit{.group = options_.group,
+                .input = input_,
+                .next_offset = from,
+                .metadata = EncodeCommitMetadata(resume->metadata),
+                .outputs = {}};
+  for (const IssueEvent& event : events) {
+    commit.outputs.push_back({.topic = std::string(kIssuesTopic),
+                              .partition = partition_,
+                              .key = event.job,
+                              .value = cloudevents::EncodeCloudEvent(event),
+                              .headers = {{"content-type", "application/cloudevents+json"}}});
+  }
+  for (const auto& [job, saved] : state.jobs) {
+    for (int slot = 0; slot < 2; ++slot) {
+      for (uint32_t i = 0; i < saved.slots.chunks[slot]; ++i) {
+        commit.outputs.push_back({.topic = std::string(kStateTopic),
+                                  .partition = partition_,
+                                  .key = ChunkKey(partition_, job, slot, i),
+                                  .value = {},
+                                  .tombstone = true});
       }
-      if (!snapshot->has_value() || (*snapshot)->offset > committed) continue;
-      found[job][static_cast<size_t>(*slot)] = std::move(**snapshot);
     }
   }
-  for (auto& [job, both] : found) RETURN_IF_ERROR(RestoreNewest(job, replay, &both));
-  absl::erase_if(slots_, [&](const auto& entry) {
-    const auto it = found.find(entry.first);
-    return it == found.end() || (!it->second[0].has_value() && !it->second[1].has_value());
-  });
+  return Annotate(committer_->Apply(commit), "accepting the log as it is");
+}
+
+// So that an owner that was fenced reads at once by whom.
+Status PartitionProcessor::Announce(const Resume& resume) {
+  if (!resume.committed || options_.owner.empty() || resume.metadata.owner == options_.owner ||
+      !resume.metadata.snapshots.has_value())
+    return OkStatus();
+  CommitMetadata metadata = resume.metadata;
+  metadata.owner = options_.owner;
+  return Annotate(committer_->Apply({.group = options_.group,
+                                     .input = input_,
+                                     .next_offset = resume.offset,
+                                     .metadata = EncodeCommitMetadata(metadata),
+                                     .outputs = {}}),
+                  "announcing the new owner");
+}
+
+Status PartitionProcessor::RestoreState(const Resume& resume) {
+  ASSIGN_OR_RETURN(SavedState state,
+                   ReadSavedState(log_, partition_, resume.offset, options_.snapshot_limits));
+  for (const std::string& damage : state.damage) {
+    PITWALL_LOG(kError, "processor", "partition ", partition_, ": snapshots: ", damage);
+  }
+  const int64_t replay = resume.metadata.replay;
+  // Exactly what was committed is there.
+  const bool intact =
+      resume.metadata.snapshots.has_value() && *resume.metadata.snapshots == state.sum;
+  read_from_ = std::max(replay, resume.log_start);
+  std::string rules = resume.metadata.rules;
+  size_t usable = 0;
+  size_t lost = 0;
+  for (auto& [job, saved] : state.jobs) {
+    const int newer = saved.slots.newest;
+    bool restored = false;
+    Status refused = OkStatus();
+    for (const int slot : {newer, 1 - newer}) {
+      std::optional<codec::Snapshot>& snapshot = saved.snapshots[static_cast<size_t>(slot)];
+      if (!snapshot.has_value()) continue;
+      const int64_t at = snapshot->offset;
+      StatusOr<std::string> payload = codec::UnpackSnapshot(*snapshot);
+      Status status = payload.status();
+      if (status.ok()) {
+        status = shard_->RestoreJob({.job = job,
+                                     .offset = at,
+                                     .rule_set_hash = snapshot->rule_set_hash,
+                                     .format = snapshot->format,
+                                     .payload = *std::move(payload)});
+      }
+      if (!status.ok()) {
+        PITWALL_LOG(kError, "processor", "partition ", partition_, ": snapshot in slot ", slot,
+                    ": ", ToStd(status.message()));
+        // Not damaged, but of another version or of rules that are not found: nothing is thrown
+        // away for that.
+        if (!absl::IsDataLoss(status) || !engine::Shard::Knows(snapshot->format)) refused = status;
+        continue;
+      }
+      // Nothing can happen to a job that is over but that it comes back.
+      const engine::Job* found = shard_->FindJob(job);
+      const bool over = found == nullptr || found->ended();
+      if (at < resume.log_start && !over) {
+        shard_->DropJob(job);  // what happened since cannot be read any more
+        continue;
+      }
+      restored = true;
+      if (at < replay && !(over && intact) && at >= resume.log_start) {
+        ++rebuilt_jobs_;
+        PITWALL_LOG(kWarning, "processor", "partition ", partition_, ": job ", job,
+                    ": no snapshot at or after ", replay, "; rebuilt from that at offset ", at);
+        if (at < read_from_) {
+          read_from_ = at;
+          rules = snapshot->rule_set_hash;
+        }
+      }
+      saved.slots.newest = slot;
+      saved.slots.offset = at;
+      break;
+    }
+    if (!restored && !refused.ok()) {
+      return Annotate(refused, Cat("no snapshot of job ", Quote(job),
+                                   " can be restored, which holds up its partition (deleting its "
+                                   "records of ",
+                                   kStateTopic, " has it rebuilt from the log)"));
+    }
+    if (!restored) {
+      saved.slots.offset = -1;
+      ++lost;
+    } else {
+      ++usable;
+      snapshot_sum_.Add(job, saved.slots.offset);
+    }
+    for (auto& snapshot : saved.snapshots) snapshot.reset();  // memory
+    slots_[job] = saved.slots;
+  }
+  if (resume.metadata.snapshots.has_value() && usable + lost < resume.metadata.snapshots->jobs)
+    lost += resume.metadata.snapshots->jobs - usable - lost;
+  const bool gap = replay < resume.log_start;  // retention was faster
+  int64_t strangers_from = std::max(replay, resume.log_start);
+  if (lost > 0 || gap) {
+    rebuilt_jobs_ += lost;
+    read_from_ = strangers_from = resume.log_start;
+    const bool whole = resume.log_start == 0;
+    if (whole) rules.clear();
+    shard_->RebuildStrangers(resume.offset < resume.log_start ? INT64_MAX : resume.offset, whole);
+    settle_due_ = true;
+    if (gap) ++input_losses_;
+    PITWALL_LOG(kError, "processor", "partition ", partition_, ": ", lost,
+                " jobs have no snapshot that can be used; the state is rebuilt from where the log "
+                "begins, offset ",
+                resume.log_start, whole ? "" : ", and jobs that began before it have lost history");
+  }
+  RETURN_IF_ERROR(shard_->SetInitialRules(rules));
+  shard_->StartAt(read_from_, strangers_from);
   return OkStatus();
 }
 
-Status PartitionProcessor::RestoreNewest(const std::string& job, int64_t replay,
-                                         std::array<std::optional<codec::Snapshot>, 2>* both) {
-  const auto offset = [&](int slot) {
-    const auto& snapshot = (*both)[static_cast<size_t>(slot)];
-    return snapshot.has_value() ? snapshot->offset : int64_t{-1};
-  };
-  const int newer = offset(1) >= offset(0) ? 1 : 0;
-  Status failed = OkStatus();
-  for (const int slot : {newer, 1 - newer}) {
-    auto& snapshot = (*both)[static_cast<size_t>(slot)];
-    // What happened between an older snapshot and L would be missing.
-    if (!snapshot.has_value() || (!failed.ok() && snapshot->offset < replay)) continue;
-    const Status restored = shard_->RestoreJob({.job = job,
-                                                .offset = snapshot->offset,
-                                                .rule_set_hash = snapshot->rule_set_hash,
-                                                .format = snapshot->format,
-                                                .payload = std::move(snapshot->payload)});
-    if (restored.ok()) {
-      slots_[job].newest = slot;
-      return OkStatus();
-    }
-    PITWALL_LOG(kError, "processor", "partition ", partition_, ": snapshot in slot ", slot, ": ",
-                ToStd(restored.message()));
-    failed = restored;
+Status PartitionProcessor::Loss(const Status& status) {
+  ASSIGN_OR_RETURN(const int64_t end, reader_->EndOffset());
+  if (end < next_offset_) return TruncatedAt(end);
+  // Retention or damage took records. What is there goes on; nobody may think that nothing
+  // happened.
+  PITWALL_LOG(kError, "processor", "partition ", partition_, ": ", ToStd(status.message()));
+  ++input_losses_;
+  if (next_offset_ < suppress_below_) {
+    // They were processed once: what was told of them does not follow from what is left.
+    shard_->LoseHistory(reader_->position());
+    shard_->RebuildStrangers(suppress_below_, /*whole=*/false);
+    settle_due_ = true;
   }
-  return Annotate(failed,
-                  Cat("no snapshot of job ", Quote(job),
-                      " can be restored, which holds up its partition (deleting its records of ",
-                      kStateTopic, " lets it start anew)"));
+  return OkStatus();
+}
+
+Status PartitionProcessor::Settle() {
+  if (!settle_due_) return OkStatus();
+  ASSIGN_OR_RETURN(const ToldEvents told, ToldEvents::Read(log_, partition_));
+  for (const std::string& job : told.Jobs()) {
+    const engine::Job* found = shard_->FindJob(job);
+    if (found != nullptr && !found->ended()) continue;
+    told.EndIssues(job, 0, &outputs_.events);
+    told.StopRules(job, "history lost: state and records of the job are gone", &outputs_.events);
+  }
+  for (const std::string& job : shard_->Unsettled()) {
+    shard_->Settle(job);
+    const engine::Job* found = shard_->FindJob(job);
+    if (found == nullptr || found->ended()) continue;
+    told.EndIssues(job, found->watermark() == kMinPosition ? 0 : found->watermark(),
+                   &outputs_.events);
+    told.TellStatuses(*found, &outputs_.events);
+  }
+  settle_due_ = false;
+  return OkStatus();
 }
 
 }  // namespace pitwall::processor

@@ -272,6 +272,13 @@ void MemoryLog::Drop(std::string_view topic, int32_t partition, int64_t offset) 
   (*p)->start = std::max((*p)->start, offset);
 }
 
+void MemoryLog::Recreate(std::string_view topic) {
+  MutexLock lock(&state_->mutex);
+  const auto at = state_->topics.find(topic);
+  if (at == state_->topics.end()) return;
+  for (Partition& partition : at->second.partitions) partition = Partition();
+}
+
 void MemoryLog::SkipOffsets(std::string_view topic, int32_t partition, int64_t count) {
   MutexLock lock(&state_->mutex);
   const StatusOr<Partition*> p = state_->Find({std::string(topic), partition});

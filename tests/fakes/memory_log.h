@@ -37,6 +37,8 @@ class MemoryLog final : public Log {
   std::vector<Record> Records(std::string_view topic, int32_t partition = 0) const;
   // Deletes the records before `offset`, as retention does.
   void Drop(std::string_view topic, int32_t partition, int64_t offset);
+  // Deletes the topic's records and begins again at offset 0, as deleting and making it does.
+  void Recreate(std::string_view topic);
   // Leaves a hole of `count` offsets before the next record, as transactions of Kafka do.
   void SkipOffsets(std::string_view topic, int32_t partition, int64_t count);
 

@@ -67,9 +67,12 @@ class Output {
     return OkStatus();
   }
   Status Add(const RecordView& record, uint64_t sequence) {
+    // Records of two commits never share a batch: a job writes its two snapshots in two, and one
+    // damaged batch must not take both.
+    if (!builder_.empty() && sequence != sequence_) RETURN_IF_ERROR(EndBatch());
     const size_t size = record.key.size() + record.value.size() + record.headers.size();
     if (builder_.WouldOverflow(size, record.offset)) RETURN_IF_ERROR(EndBatch());
-    sequence_ = std::max(sequence_, sequence);
+    sequence_ = sequence;
     builder_.Add(record);
     last_time_ns_ = std::max(last_time_ns_, record.append_time_ns);
     return builder_.full() ? EndBatch() : OkStatus();

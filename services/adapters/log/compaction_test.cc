@@ -103,6 +103,35 @@ TEST_F(CompactionTest, TombstonesGoWhenTheyAreOld) {
   EXPECT_EQ(count(), 0);
 }
 
+// Issue 10, A2: the two snapshots of a job, written in two commits, stay in two batches, so that
+// one flipped bit cannot take both.
+TEST_F(CompactionTest, RecordsOfTwoCommitsNeverShareABatch) {
+  const std::string older(200, 'a');
+  const std::string newer(200, 'b');
+  MustOpen();
+  Topic("t", 1, true);
+  Append({Out("t", older, "0/job/0/0")});
+  Append({Out("t", newer, "0/job/1/0")});
+  for (int i = 0; i < 60; ++i) Append({Out("t", std::string(100, 'f'), "filler")});
+  ASSERT_TRUE(log_->Maintain().ok());
+  EXPECT_EQ(log_->Stats().compactions, 1);
+  log_.reset();
+  size_t damaged = 0;
+  for (const std::string& path : Segments("t")) {
+    std::string content = Slurp(path);
+    const size_t at = content.find(newer);
+    if (at == std::string::npos) continue;
+    content[at + 50] = static_cast<char>(content[at + 50] ^ 1);
+    Spill(path, content);
+    ++damaged;
+  }
+  ASSERT_EQ(damaged, 1U);
+  MustOpen();
+  const Readout readout = ReadAll("t");
+  EXPECT_EQ(readout.losses.size(), 1U);
+  EXPECT_EQ(readout.records.front().value, older);
+}
+
 TEST_F(CompactionTest, OtherTopicsAreLeftAlone) {
   MustOpen();
   Topic("t");

@@ -1,0 +1,156 @@
+// `pitwall backtest --format log` over a log that retention or damage has been at (issue 10, A8).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "services/adapters/log/embedded_log.h"
+#include "services/base/strings.h"
+#include "services/codec/telemetry_codec.h"
+#include "services/pipeline/topics.h"
+#include "services/pitwall/backtest_formats.h"
+#include "services/pitwall/commands.h"
+#include "services/processor/processor.h"
+#include "tests/fakes/fake_clock.h"
+
+namespace pitwall {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kRules[] = R"rules(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - {alert: High, expr: m > 0.5}
+)rules";
+
+class BacktestLogTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "pitwall-backtest-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    options_.dir = pattern;
+    options_.compress = false;
+    options_.segment_bytes = 1500;
+    options_.background = false;
+    Record();
+  }
+  void TearDown() override { std::filesystem::remove_all(options_.dir); }
+
+  // A live run of some seconds.
+  void Record() {
+    auto log = log::OpenEmbeddedLog(options_, &clock_);
+    ASSERT_TRUE(log.ok()) << log.status();
+    ASSERT_TRUE(processor::EnsureTopics(log->get(), {.telemetry_partitions = 1}).ok());
+    processor::RuleSets rules(log->get());
+    const auto hash = rules.Publish({.files = {{"pack.yaml", kRules}}});
+    ASSERT_TRUE(hash.ok()) << hash.status();
+    processor::PartitionProcessor owner(0, &clock_, log->get(), &rules, {});
+    owner.WantRules(*hash);
+    ASSERT_TRUE(owner.Recover().ok());
+    const auto appender = (*log)->OpenAppender();
+    for (int second = 0; second < 20; ++second) {
+      ASSERT_TRUE((*appender)
+                      ->Append({{.topic = std::string(kTelemetryTopic),
+                                 .partition = 0,
+                                 .key = "job",
+                                 .value = Sample(second % 10 < 5 ? 1 : 0)}})
+                      .ok());
+      clock_.Advance(kNanosPerSecond);
+      for (int round = 0; round < 4; ++round) ASSERT_TRUE(owner.RunOnce(0).ok());
+    }
+    ASSERT_TRUE(owner.Finish().ok());
+  }
+  std::string Sample(double value) {
+    Schema schema;
+    schema.series.push_back({Labels({{kMetricName, "m"}}), SeriesKind::kGauge});
+    schema.id = SchemaId(0, schema.series);
+    const int64_t now[] = {clock_.WallNs()};
+    const double values[] = {value};
+    Batch batch;
+    batch.job = "job";
+    batch.source = "n";
+    batch.boot_id = "b";
+    batch.sequence = ++sequence_;
+    batch.info.start_ns = now[0];
+    batch.promise_ns = now[0];
+    batch.schemas.push_back(schema);
+    batch.frames.push_back({.schema_id = schema.id, .times_ns = now, .values = values});
+    std::string bytes;
+    codec::BatchEncoder().Encode(batch, &bytes);
+    return bytes;
+  }
+  struct Verdict {
+    int code = -1;
+    std::string text;
+  };
+  Verdict Verify() {
+    const auto flags = Flags::Parse(BacktestFlags(), {"--input", options_.dir, "--verify"});
+    EXPECT_TRUE(flags.ok()) << flags.status();
+    testing::internal::CaptureStdout();
+    const StatusOr<int> code = VerifyLog(*flags);
+    Verdict verdict{code.ok() ? *code : kUsage, testing::internal::GetCapturedStdout()};
+    EXPECT_TRUE(code.ok()) << code.status();
+    return verdict;
+  }
+
+  fakes::FakeClock clock_;
+  log::EmbeddedLogOptions options_;
+  uint64_t sequence_ = 0;
+};
+
+TEST_F(BacktestLogTest, AWholeLogIsEqual) {
+  const Verdict verdict = Verify();
+  EXPECT_EQ(verdict.code, kFine) << verdict.text;
+  EXPECT_THAT(verdict.text, HasSubstr("equal to the bit"));
+}
+
+TEST_F(BacktestLogTest, VerifyAfterRetentionSaysWhereTheLogBegins) {
+  {
+    clock_.Advance(8LL * 24 * 3600 * kNanosPerSecond);
+    auto log = log::OpenEmbeddedLog(options_, &clock_);
+    ASSERT_TRUE(log.ok()) << log.status();
+    ASSERT_TRUE((*log)->ApplyRetention().ok());
+    const auto reader = (*log)->OpenReader({std::string(kTelemetryTopic), 0}, kFromStart);
+    ASSERT_GT(*(*reader)->StartOffset(), 0);
+  }
+  const Verdict verdict = Verify();
+  EXPECT_EQ(verdict.code, kCheckFailed);
+  EXPECT_THAT(verdict.text, HasSubstr("partition 0: the log begins at offset"));
+  EXPECT_THAT(verdict.text, Not(HasSubstr("differs")));
+}
+
+TEST_F(BacktestLogTest, ADamagedRuleSetDoesNotStopABacktestAndIsReported) {
+  const std::string dir = Cat(options_.dir, "/topics/", kRulesTopic, "/0");
+  for (const auto& entry : std::filesystem::directory_iterator(dir)) {
+    if (entry.path().extension() != ".seg") continue;
+    std::stringstream content;
+    content << std::ifstream(entry.path(), std::ios::binary).rdbuf();
+    std::string bytes = content.str();
+    const size_t at = bytes.find("alert: High");
+    ASSERT_NE(at, std::string::npos);
+    bytes[at] = 'A';
+    std::ofstream(entry.path(), std::ios::binary) << bytes;
+  }
+  const Verdict verdict = Verify();
+  EXPECT_EQ(verdict.code, kCheckFailed);
+  EXPECT_THAT(verdict.text, HasSubstr("not verified: rule set"));
+  EXPECT_THAT(verdict.text, Not(HasSubstr("differs")));
+  const auto flags = Flags::Parse(BacktestFlags(), {"--input", options_.dir});
+  BacktestRange range;
+  const auto events = BacktestLog(*flags, &range, nullptr);
+  ASSERT_TRUE(events.ok()) << events.status();
+  ASSERT_EQ(range.damage.size(), 1U);
+  EXPECT_THAT(range.damage[0], HasSubstr("without rules"));
+}
+
+}  // namespace
+}  // namespace pitwall

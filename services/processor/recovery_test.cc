@@ -1,0 +1,309 @@
+// What a partition does when its state, its log or its right to the partition is lost (issue 10,
+// A2, A4 and A9; scenario 18 runs over both logs in tests/scenarios).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/codec/telemetry_codec.h"
+#include "services/pipeline/topics.h"
+#include "services/processor/partition_processor.h"
+#include "services/processor/processor.h"
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/memory_log.h"
+
+namespace pitwall::processor {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kRules[] = R"rules(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - {alert: High, expr: "avg_over_time(m[10s]) > 0.5"}
+)rules";
+
+class RecoveryTest : public ::testing::Test {
+ protected:
+  RecoveryTest() {
+    EXPECT_TRUE(EnsureTopics(&log_, {.telemetry_partitions = 1}).ok());
+    rules_.emplace(&log_);
+    hash_ = *rules_->Publish({.files = {{"pack.yaml", kRules}}});
+    options_.snapshot_interval_ns = 2 * kNanosPerSecond;
+    options_.owner = "first";
+    EXPECT_TRUE(Open().ok());
+  }
+  Status Open() {
+    owner_.emplace(0, &clock_, &log_, &*rules_, options_);
+    owner_->WantRules(hash_);
+    return owner_->Recover();
+  }
+  void Append(std::string_view topic, std::string_view key, std::string value,
+              bool tombstone = false) {
+    const auto appender = log_.OpenAppender();
+    ASSERT_TRUE((*appender)
+                    ->Append({{.topic = std::string(topic),
+                               .partition = 0,
+                               .key = std::string(key),
+                               .value = std::move(value),
+                               .tombstone = tombstone}})
+                    .ok());
+  }
+  std::string Sample(double value, const std::string& job) {
+    Schema schema;
+    schema.series.push_back({Labels({{kMetricName, "m"}}), SeriesKind::kGauge});
+    schema.id = SchemaId(0, schema.series);
+    const int64_t now[] = {clock_.WallNs()};
+    const double values[] = {value};
+    Batch batch;
+    batch.job = job;
+    batch.source = "n";
+    batch.boot_id = "b";
+    batch.sequence = ++sequence_;
+    batch.info.start_ns = now[0];
+    batch.promise_ns = now[0];
+    batch.schemas.push_back(schema);
+    batch.frames.push_back({.schema_id = schema.id, .times_ns = now, .values = values});
+    std::string bytes;
+    codec::BatchEncoder().Encode(batch, &bytes);
+    return bytes;
+  }
+  // `seconds` with a sample each.
+  void Feed(int seconds, double value, const std::string& job = "job") {
+    for (int i = 0; i < seconds; ++i) {
+      Append(kTelemetryTopic, job, Sample(value, job));
+      clock_.Advance(kNanosPerSecond);
+      for (int round = 0; round < 4; ++round) {
+        const Status status = owner_->RunOnce(0);
+        ASSERT_TRUE(status.ok()) << status;
+      }
+    }
+  }
+  void LoseAllSnapshots() {
+    std::set<std::string> keys;
+    for (const Record& record : log_.Records(kStateTopic)) keys.insert(record.key);
+    ASSERT_GE(keys.size(), 2U);
+    for (const std::string& key : keys) Append(kStateTopic, key, "", /*tombstone=*/true);
+  }
+  std::vector<IssueEvent> Events() {
+    std::vector<IssueEvent> events;
+    for (const Record& record : log_.Records(kIssuesTopic))
+      events.push_back(*cloudevents::DecodeCloudEvent(record.value));
+    return events;
+  }
+  // Each end has its beginning and each issue at most one end. Returns how many are open.
+  size_t CheckStory() {
+    std::map<std::string, int> open;  // by issue
+    std::map<std::string, std::string> by_key;
+    for (const IssueEvent& event : Events()) {
+      if (event.type == EventType::kIssueFound) {
+        EXPECT_EQ(by_key.count(IssueKey(event)), 0U) << "found twice without an end";
+        by_key[IssueKey(event)] = IssueId(event);
+      } else if (event.type == EventType::kIssueResolved) {
+        EXPECT_EQ(by_key.count(IssueKey(event)), 1U) << "an end without a beginning";
+        EXPECT_EQ(by_key[IssueKey(event)], IssueId(event));
+        by_key.erase(IssueKey(event));
+      }
+    }
+    return by_key.size();
+  }
+  std::vector<RuleStatus> StatusesTold() {
+    std::vector<RuleStatus> statuses;
+    for (const IssueEvent& event : Events()) {
+      if (event.type == EventType::kRuleStatus) statuses.push_back(event.status);
+    }
+    return statuses;
+  }
+
+  fakes::FakeClock clock_;
+  fakes::MemoryLog log_{&clock_};
+  PartitionOptions options_;
+  std::optional<RuleSets> rules_;
+  std::string hash_;
+  std::optional<PartitionProcessor> owner_;
+  uint64_t sequence_ = 0;
+};
+
+TEST_F(RecoveryTest, WithoutAnySnapshotTheJobIsRebuiltFromTheLogsStart) {
+  Feed(12, 1);
+  ASSERT_EQ(CheckStory(), 1U);
+  LoseAllSnapshots();
+  ASSERT_TRUE(Open().ok());
+  EXPECT_EQ(owner_->stats().rebuilt_jobs, 1U);
+  Feed(30, 0);
+  EXPECT_EQ(CheckStory(), 0U);
+  EXPECT_EQ(Events().back().end_reason == EndReason::kNoData, false);
+  EXPECT_EQ(owner_->stats().history_lost_jobs, 0U);
+}
+
+TEST_F(RecoveryTest, WhereTheLogDoesNotReachBackHistoryIsLostAndSaidSo) {
+  Feed(12, 1);
+  ASSERT_EQ(CheckStory(), 1U);
+  LoseAllSnapshots();
+  log_.Drop(kTelemetryTopic, 0, owner_->stats().next_offset - 3);
+  ASSERT_TRUE(Open().ok());
+  Feed(3, 1);
+  EXPECT_EQ(owner_->stats().history_lost_jobs, 1U);
+  EXPECT_THAT(owner_->stats().trouble, HasSubstr("history lost of 1 jobs (job)"));
+  EXPECT_THAT(StatusesTold(), ::testing::Contains(RuleStatus::kError));
+  bool ended = false;
+  for (const IssueEvent& event : Events()) ended |= event.end_reason == EndReason::kNoData;
+  EXPECT_TRUE(ended) << "what was open must end";
+  Feed(30, 1);
+  EXPECT_EQ(owner_->stats().history_lost_jobs, 0U);
+  EXPECT_EQ(owner_->stats().trouble, "");
+  EXPECT_EQ(CheckStory(), 1U) << "found again";
+  EXPECT_EQ(StatusesTold().back(), RuleStatus::kIssuesFound);
+  // The next start finds nothing lost.
+  ASSERT_TRUE(Open().ok());
+  EXPECT_EQ(owner_->stats().rebuilt_jobs, 0U);
+  Feed(30, 0);
+  EXPECT_EQ(CheckStory(), 0U);
+}
+
+TEST_F(RecoveryTest, AnIssueOfAJobThatIsGoneWithoutATraceEnds) {
+  Feed(12, 1);
+  LoseAllSnapshots();
+  log_.Drop(kTelemetryTopic, 0, owner_->stats().next_offset);
+  ASSERT_TRUE(Open().ok());
+  Feed(12, 0, "another");
+  EXPECT_EQ(CheckStory(), 0U);
+  EXPECT_THAT(StatusesTold(), ::testing::Contains(RuleStatus::kStopped));
+}
+
+TEST_F(RecoveryTest, ATopicReplacedUnderARunningProcessorStopsIt) {
+  Feed(12, 1);
+  ASSERT_EQ(CheckStory(), 1U);
+  log_.Recreate(kTelemetryTopic);
+  clock_.Advance(kNanosPerSecond);
+  Status status = OkStatus();
+  for (int i = 0; i < 4 && status.ok(); ++i) status = owner_->RunOnce(0);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("log_truncated"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--accept-log-reset"));
+  EXPECT_THAT(std::string(Open().message()), HasSubstr("log_truncated"));
+  // Nor when it has grown past the old end meanwhile.
+  for (int i = 0; i < 100; ++i) Append(kTelemetryTopic, "job", Sample(1, "job"));
+  EXPECT_THAT(std::string(Open().message()), HasSubstr("is not the one that was processed"));
+
+  options_.accept_log_reset = true;
+  ASSERT_TRUE(Open().ok());
+  EXPECT_EQ(CheckStory(), 0U) << "what was open has ended";
+  Feed(15, 1);
+  EXPECT_EQ(CheckStory(), 1U) << "and is judged by what is there now";
+  // Accepted once, not for good.
+  log_.Recreate(kTelemetryTopic);
+  EXPECT_THAT(std::string(owner_->Recover().message()), HasSubstr("log_truncated"));
+}
+
+TEST_F(RecoveryTest, ACommitThatIsLostIsNoFirstStart) {
+  Feed(12, 1);
+  options_.group = "another-group";  // as if the group's offsets had expired
+  EXPECT_THAT(std::string(Open().message()), HasSubstr("commit_lost"));
+  options_.accept_log_reset = true;
+  ASSERT_TRUE(Open().ok());
+  Feed(15, 1);
+  EXPECT_EQ(CheckStory(), 1U);
+}
+
+TEST_F(RecoveryTest, StateBeyondTheLimitIsToldAndRebuilt) {
+  options_.snapshot_limits.uncompressed_bytes = 200;
+  ASSERT_TRUE(Open().ok());
+  Feed(12, 1);
+  EXPECT_EQ(owner_->stats().snapshots, 0U);
+  EXPECT_THAT(owner_->stats().trouble, HasSubstr("more than the limit of 200"));
+  ASSERT_TRUE(Open().ok());
+  Feed(30, 0);
+  EXPECT_EQ(CheckStory(), 0U);
+}
+
+TEST_F(RecoveryTest, MetadataOfTheVersionBeforeIsRead) {
+  const auto old = ParseCommitMetadata("v1;L=17;rules=abc");
+  ASSERT_TRUE(old.ok());
+  EXPECT_EQ(old->replay, 17);
+  EXPECT_FALSE(old->snapshots.has_value());
+  CommitMetadata now{.replay = 3, .rules = "r", .snapshots = SnapshotSum{}, .owner = "me"};
+  now.snapshots->Add("a", 5);
+  now.applied = {4, 1234};
+  const auto again = ParseCommitMetadata(EncodeCommitMetadata(now));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->snapshots, now.snapshots);
+  EXPECT_EQ(again->applied, now.applied);
+  EXPECT_EQ(again->owner, "me");
+  EXPECT_FALSE(ParseCommitMetadata("v3;L=1").ok());
+}
+
+// Issue 10, A8.
+TEST_F(RecoveryTest, ADamagedRecordOfTheRulesDoesNotHideTheOthers) {
+  RuleSets fresh(&log_);
+  log_.FailPolls(1, DataLoss("pitwall.rules: records at offsets 0 to 0 are gone"));
+  EXPECT_TRUE(fresh.Load(hash_).ok());
+  Append(kRulesTopic, hash_, "not a rule set any more");
+  RuleSets another(&log_);
+  EXPECT_TRUE(another.Load(hash_).ok());
+  EXPECT_TRUE(absl::IsNotFound(another.Load("0123").status()));
+}
+
+// Issue 10, A9.
+TEST(Fencing, TwoProcessorsOfOnePartitionDoNotFenceEachOtherWithoutEnd) {
+  fakes::FakeClock clock;
+  fakes::MemoryLog log(&clock);
+  ProcessorOptions options;
+  options.telemetry_partitions = 1;
+  options.partition.owner = "host-a";
+  Processor first(&clock, &log, options);
+  options.partition.owner = "host-b";
+  Processor second(&clock, &log, options);
+  const auto commits = [&] {
+    uint64_t all = 0;
+    for (const Processor* processor : {&first, &second}) {
+      for (const PartitionStats& stats : processor->stats()) all += stats.commits;
+    }
+    return all;
+  };
+  const auto advance_until = [&](const auto& condition) {
+    for (int round = 0; round < 5000 && !condition(); ++round) {
+      const uint64_t before = commits();
+      clock.Advance(500 * kNanosPerMilli);
+      // Time waits for the owner, which commits once a second.
+      for (int i = 0; i < 500 && commits() == before; ++i) std::this_thread::yield();
+    }
+    return condition();
+  };
+  ASSERT_TRUE(first.Start({}).ok());
+  ASSERT_TRUE(advance_until([&] { return first.ready() && first.stats()[0].commits > 1; }));
+  ASSERT_TRUE(second.Start({}).ok());
+  ASSERT_TRUE(advance_until([&] { return !first.faults().empty(); }));
+  ASSERT_TRUE(advance_until([&] {
+    return !first.faults().empty() &&
+           first.faults()[0].find("host-b owns the partition") != std::string::npos;
+  })) << first.faults()[0];
+  const int64_t until = clock.MonotonicNs() + 60 * kNanosPerSecond;
+  ASSERT_TRUE(advance_until([&] { return clock.MonotonicNs() > until; }));
+  EXPECT_LE(first.fenced() + second.fenced(), 3U);
+  EXPECT_NE(first.ready(), second.ready());
+  // When the owner stops, the other takes over.
+  Processor& owner = first.ready() ? first : second;
+  Processor& other = first.ready() ? second : first;
+  const auto stop = [&](Processor* processor) {
+    std::atomic<bool> stopped{false};
+    std::thread stopping([&] {
+      processor->Stop();
+      stopped = true;
+    });
+    EXPECT_TRUE(advance_until([&] { return stopped.load(); }));
+    stopping.join();
+  };
+  stop(&owner);
+  EXPECT_TRUE(advance_until([&] { return other.ready(); }));
+  stop(&other);
+}
+
+}  // namespace
+}  // namespace pitwall::processor

@@ -1,0 +1,214 @@
+// Scenario 18 of time.md, section 9: the newest snapshot lost, both lost, the log cut below the
+// commit -> rebuilt, or Error and not ready; never an orphan or a silent gap.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+
+#include "services/pipeline/topics.h"
+#include "services/processor/commit_metadata.h"
+#include "services/processor/saved_state.h"
+#include "tests/scenarios/actors.h"
+
+namespace pitwall::scenarios {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kRules[] = R"rules(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - {alert: LowGPU, expr: "avg_over_time(hw_gpu_utilization_ratio[30s]) < 0.4", for: 10s}
+  - {record: "job:gpu:avg", expr: "avg(hw_gpu_utilization_ratio)"}
+  - {alert: Mean, expr: "avg_over_time(job:gpu:avg[1m]) < 0.45", for: 20s, keep_firing_for: 30s}
+)rules";
+
+class Recovery : public Scenario {
+ protected:
+  void SetUp() override {
+    Scenario::SetUp();
+    options_.poll_records = 12;
+    options_.snapshot_interval_ns = 10 * kSecond;
+  }
+  // Two nodes, one of which is low for 100 of each 150 seconds.
+  std::vector<PlannedRecord> Input(int seconds) {
+    Plan plan(Base());
+    std::vector<SimSource> nodes = {Node(plan, "a"), Node(plan, "b")};
+    Join(&plan, &nodes);
+    plan.Run(seconds, [&](int64_t now) {
+      const int64_t second = (now - plan.base()) / kSecond;
+      nodes[0].Set("hw_gpu_utilization_ratio", second % 150 < 100 ? 0.1 : 0.9);
+      nodes[1].Set("hw_gpu_utilization_ratio", 0.7 + 0.001 * static_cast<double>(second % 7));
+      for (SimSource& node : nodes) plan.Add(node, node.Row(now));
+    });
+    std::vector<PlannedRecord> records = {
+        {plan.base(), std::string(kControlKey), RulesRecord(Publish(kRules)), ""}};
+    records.insert(records.end(), plan.records.begin(), plan.records.end());
+    return records;
+  }
+  // Writes the next `count` records and has them processed, by an owner that is then killed.
+  void Play(std::vector<PlannedRecord>* rest, size_t count) {
+    count = std::min(count, rest->size());
+    Write({rest->begin(), rest->begin() + static_cast<int64_t>(count)});
+    rest->erase(rest->begin(), rest->begin() + static_cast<int64_t>(count));
+    const auto processor = Start();
+    Drain(processor.get());
+    rebuilt_ += processor->stats().rebuilt_jobs;
+    snapshots_ += processor->stats().snapshots;
+  }
+  // The newest record of each key of the partition's state.
+  std::map<std::string, Record> State() {
+    std::map<std::string, Record> state;
+    auto reader = log()->OpenReader({std::string(kStateTopic), partition()}, kFromStart);
+    EXPECT_TRUE(reader.ok()) << reader.status();
+    const auto end = (*reader)->EndOffset();
+    std::vector<Record> records;
+    while ((*reader)->position() < *end)
+      EXPECT_TRUE((*reader)->Poll(1000, 8 << 20, 0, &records).ok());
+    for (Record& record : records) {
+      if (record.tombstone) {
+        state.erase(record.key);
+      } else {
+        state[record.key] = std::move(record);
+      }
+    }
+    return state;
+  }
+  // The keys of the job's slots, the newer first.
+  std::vector<std::string> SlotsByAge() {
+    std::vector<std::pair<int64_t, std::string>> slots;
+    for (const auto& [key, record] : State()) slots.emplace_back(-record.offset, key);
+    std::sort(slots.begin(), slots.end());
+    std::vector<std::string> keys;
+    for (auto& [offset, key] : slots) keys.push_back(std::move(key));
+    return keys;
+  }
+  void PutState(const std::string& key, std::optional<std::string> value) {
+    auto appender = log()->OpenAppender();
+    ASSERT_TRUE(appender.ok());
+    ASSERT_TRUE((*appender)
+                    ->Append({{.topic = std::string(kStateTopic),
+                               .partition = partition(),
+                               .key = key,
+                               .value = value.value_or(""),
+                               .tombstone = !value.has_value()}})
+                    .ok());
+  }
+  uint64_t rebuilt_ = 0;
+  uint64_t snapshots_ = 0;
+};
+
+TEST_P(Recovery, WhateverIsLostOfTheStateTheEventsAreEqual) {
+  std::vector<PlannedRecord> rest = Input(420);
+  Play(&rest, 460);
+  ASSERT_GE(snapshots_, 3U);
+  ASSERT_EQ(SlotsByAge().size(), 2U);
+  // The newest.
+  PutState(SlotsByAge()[0], std::nullopt);
+  Play(&rest, 300);
+  // Both.
+  for (const std::string& key : SlotsByAge()) PutState(key, std::nullopt);
+  const uint64_t before = rebuilt_;
+  Play(&rest, 300);
+  EXPECT_EQ(rebuilt_, before + 1);
+  // None.
+  Play(&rest, rest.size());
+  EXPECT_EQ(rebuilt_, before + 1);
+  EXPECT_GE(Issues(Events()).size(), 6U);
+  EXPECT_EQ(Encoded(Events()), Encoded(Reference()));
+}
+
+TEST_P(Recovery, NoFlippedBitAndNoLostSlotChangesAnEvent) {
+  const uint32_t seed = 20261122;
+  std::mt19937 random(seed);
+  std::vector<PlannedRecord> rest = Input(420);
+  Play(&rest, 90);
+  int damages = 0;
+  while (!rest.empty()) {
+    SCOPED_TRACE(Cat("damage ", damages));
+    const std::vector<std::string> slots = SlotsByAge();
+    ASSERT_FALSE(slots.empty());
+    const auto state = State();
+    // Of the newer slot, of the older, of both; a bit, or the whole.
+    const int what = damages % 6;
+    for (size_t i = 0; i < slots.size(); ++i) {
+      if ((what / 2 == 0 && i != 0) || (what / 2 == 1 && i != 1)) continue;
+      if (what % 2 == 1) {
+        PutState(slots[i], std::nullopt);
+        continue;
+      }
+      std::string value = state.at(slots[i]).value;
+      // The header is short and the payload long: every other flip hits the first 100 bytes.
+      const size_t bits =
+          (damages / 6 % 2 == 0 ? std::min<size_t>(100, value.size()) : value.size()) * 8;
+      const size_t bit = random() % bits;
+      value[bit / 8] = static_cast<char>(value[bit / 8] ^ (1 << (bit % 8)));
+      PutState(slots[i], value);
+    }
+    ++damages;
+    Play(&rest, 45);
+  }
+  EXPECT_GE(damages, 20);
+  EXPECT_GE(rebuilt_, 5U);
+  EXPECT_EQ(Encoded(Events()), Encoded(Reference()));
+}
+
+TEST_P(Recovery, ALogThatEndsBelowTheCommitStopsThePartitionUntilItIsAccepted) {
+  std::vector<PlannedRecord> rest = Input(200);
+  Play(&rest, 200);
+  ASSERT_THAT(Issues(Events()), ::testing::Contains(HasSubstr("found LowGPU")));
+  // As if the topic had been cut: what was committed lies behind its end.
+  const TopicPartition input{std::string(kTelemetryTopic), partition()};
+  {
+    const auto committed = log()->Committed(options_.group, input);
+    ASSERT_TRUE(committed.ok() && committed->has_value());
+    auto metadata = processor::ParseCommitMetadata((*committed)->metadata);
+    ASSERT_TRUE(metadata.ok());
+    auto committer = log()->OpenCommitter(Cat(options_.group, "-", input.topic, "-", partition()));
+    ASSERT_TRUE(committer.ok());
+    const Status applied = (*committer)
+                               ->Apply({.group = options_.group,
+                                        .input = input,
+                                        .next_offset = (*committed)->offset + 1000,
+                                        .metadata = processor::EncodeCommitMetadata(*metadata),
+                                        .outputs = {}});
+    ASSERT_TRUE(applied.ok()) << applied;
+  }
+  const size_t before = Events().size();
+  {
+    processor::RuleSets rules(log());
+    processor::PartitionProcessor stopped(partition(), &clock_, log(), &rules, options_);
+    const Status status = stopped.Recover();
+    EXPECT_THAT(std::string(status.message()), HasSubstr("log_truncated"));
+    EXPECT_THAT(std::string(status.message()), HasSubstr("--accept-log-reset"));
+    EXPECT_TRUE(stopped.stats().recovering) << "not ready";
+  }
+  EXPECT_EQ(Events().size(), before);
+  options_.accept_log_reset = true;
+  Play(&rest, rest.size());
+  // Nothing is suppressed, what was open has ended, and nothing ends that was not begun.
+  std::set<std::string> open;
+  for (const IssueEvent& event : Events()) {
+    if (event.type == EventType::kIssueFound) {
+      EXPECT_TRUE(open.insert(IssueKey(event)).second);
+    }
+    if (event.type == EventType::kIssueResolved) {
+      EXPECT_EQ(open.erase(IssueKey(event)), 1U);
+    }
+  }
+  const std::vector<IssueEvent> all = Events();
+  EXPECT_THAT(Issues({all.begin() + static_cast<int64_t>(before), all.end()}),
+              ::testing::Contains(HasSubstr("LowGPU")));
+  EXPECT_EQ(all[before].end_reason, EndReason::kNoData);
+}
+
+INSTANTIATE_TEST_SUITE_P(Logs, Recovery, testing::Range<size_t>(0, LogKinds().size()),
+                         [](const auto& test) { return LogKinds()[test.param].name; });
+
+}  // namespace
+}  // namespace pitwall::scenarios
