@@ -84,7 +84,9 @@ TEST_P(Scenario, S17_OnePartitionCannotBeWrittenForThirtySeconds) {
     (source.job() == good ? good_offered : bad_offered) += 1;
     publisher.Offer(source.job(), std::move(value));
   };
-  std::vector<PlannedRecord> ticks;
+  clock_.SetWall(plan.now());
+  for (SimSource& node : nodes) offer(node, node.Beat(plan.now()));  // everybody joins first
+  plan.Wait(kSecond);
   for (int second = 0; second < 90; ++second) {
     appender.failing = second >= 30 && second < 60;
     clock_.SetWall(plan.now());

@@ -66,7 +66,8 @@ def finish(reason="completed", timeout=1.0):
 def info():
     """What the collector said of this process: {"node", "job_id", "source"}; {} while there is none."""
     client = _lifecycle.client
-    return dict(client.sender.welcome or {}) if client is not None else {}
+    said = client.sender.welcome or {} if client is not None else {}
+    return {name: said[name] for name in ("node", "job_id", "source") if name in said}
 
 
 def log(values=None, *, step=None, labels=None, **named):

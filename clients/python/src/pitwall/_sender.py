@@ -23,6 +23,7 @@ from . import _capture, _wire
 from ._unwritten import Unwritten
 
 logger = logging.getLogger("pitwall")
+logger.addHandler(logging.NullHandler())  # nothing is printed where the script has not set logging up
 
 FLUSH_S = 0.1        # data waits at most this long
 BEAT_S = 0.5         # an Update at least this often: half of what the protocol asks, for a late wake-up's sake
