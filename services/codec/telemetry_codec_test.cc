@@ -36,7 +36,7 @@ struct Example {
     schema.stream = 2;
     schema.series = {
         {Labels({{"__name__", "train_step"}, {"rank", "3"}}), SeriesKind::kGauge},
-        {Labels({{"__name__", "bytes_total"}, {"Zone", "a b"}}), SeriesKind::kCounter}};
+        {Labels({{"__name__", "bytes_total"}, {"Zone", "a\nb"}}), SeriesKind::kCounter}};
     schema.id = SchemaId(schema.stream, schema.series);
     batch.schemas = {schema};
     batch.frames = {{schema.id, times, steps, "train", values}, {77, {}, {}, "", {}}};
@@ -193,7 +193,7 @@ TEST(TelemetryCodec, ControlCharactersInTextBecomeEscapes) {
   ASSERT_TRUE(decoded.ok()) << decoded.status();
   EXPECT_EQ(decoded->batch->schemas[0]->series[0].labels.Get("zone"), "\\x1b[2J\\u202e");
   EXPECT_EQ(decoded->batch->events[0].name, "\\u009b31m");
-  EXPECT_EQ(decoded->batch->events[0].reason, "a\\nb");
+  EXPECT_EQ(decoded->batch->events[0].reason, "a\nb") << "a line break is text";
   EXPECT_EQ(decoded->batch->events[0].labels[0].value, "\\x07");
 
   example.batch.job = "j\xc2\x85";

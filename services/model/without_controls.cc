@@ -8,7 +8,16 @@
 
 namespace pitwall {
 
-std::string WithoutControls(std::string_view text) { return TerminalLine(text); }
+std::string WithoutControls(std::string_view text) {
+  std::string out;
+  while (true) {
+    const size_t at = text.find_first_of("\n\t");
+    out += TerminalLine(text.substr(0, at));
+    if (at == std::string_view::npos) return out;
+    out += text[at];
+    text.remove_prefix(at + 1);
+  }
+}
 
 Labels WithoutControls(const Labels& labels) {
   if (std::none_of(labels.begin(), labels.end(),

@@ -1,5 +1,6 @@
 // Text and labels from outside as the engine keeps them: control characters are written as
-// escapes, so that two texts that differ only in how these are written are the same.
+// escapes, so that two texts that differ only in how these are written are the same. Line breaks
+// and tabs stay: they are text, and OpenMetrics has an escape for them.
 #pragma once
 
 #include <string>
