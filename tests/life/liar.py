@@ -1,5 +1,6 @@
 """A client of the collector's socket that lies. What it sends of another job must reach no rule of that job."""
 import os
+import random
 import socket
 import struct
 import subprocess
@@ -33,12 +34,12 @@ def _update(sequence, metric, number, at, promise, labels=()):
     return _wire.frame(_wire.update(sequence, [item], promise, [("train", 1)], 0, "", 0, 0, ""))
 
 
-def bytes_of(kind, job, random):
+def bytes_of(kind, job, random_source):
     """What is sent, piece by piece."""
     now = time.time_ns()
-    own = "liar-%d" % random.randrange(1 << 30)
+    own = "liar-%d" % random_source.randrange(1 << 30)
     if kind == "garbage":
-        return [bytes(random.randrange(256) for _ in range(4096))]
+        return [bytes(random_source.randrange(256) for _ in range(4096))]
     if kind == "huge_frame":
         return [_hello(own, 0), struct.pack("<I", 0xFFFFFFFF) + b"\xff" * 1024]
     if kind == "no_hello":
@@ -71,17 +72,17 @@ def _speak(path, pieces, stay):
         return "refused: %s" % (error.strerror or error)
 
 
-def lie(path, job, random):
+def lie(path, job, random_source):
     """Says one lie. -> what faults.jsonl keeps"""
-    kind = random.choice([k for k in LIES if k != "other_uid" or os.geteuid() == 0])
+    kind = random_source.choice([k for k in LIES if k != "other_uid" or os.geteuid() == 0])
     if kind == "other_uid":
         # A process of its own: a uid that was given up cannot be taken back.
         done = subprocess.run([sys.executable, os.path.abspath(__file__), path, job], stdout=subprocess.PIPE, text=True, timeout=30)
         return {"lie": kind, "job": job, "answer": done.stdout.strip()}
-    return {"lie": kind, "job": job, "answer": _speak(path, bytes_of(kind, job, random), 0.3)}
+    return {"lie": kind, "job": job, "answer": _speak(path, bytes_of(kind, job, random_source), 0.3)}
 
 
 if __name__ == "__main__":
     os.setgid(OTHER_UID)
     os.setuid(OTHER_UID)
-    print(_speak(sys.argv[1], bytes_of("other_uid", sys.argv[2], None), 0.5))
+    print(_speak(sys.argv[1], bytes_of("other_uid", sys.argv[2], random.Random(1)), 0.5))
