@@ -17,6 +17,8 @@ ISSUE_TYPES = ("io.pitwall.issue.found", "io.pitwall.issue.updated", "io.pitwall
 def check(artefacts):
     """-> defects, [] for a healthy era"""
     excuses = Excuses(artefacts)
+    if any(what.get("outcome") == "no way out" for what in artefacts.damages()):
+        return check_services(artefacts, excuses)  # nothing runs that could be judged further
     found = []
     for judge in (check_services, check_values, check_events, check_ends, check_webhooks, check_verify, check_open, check_liars):
         found += judge(artefacts, excuses)
@@ -29,9 +31,8 @@ def check_services(a, excuses):
              if not excuses.crash(c)]
     for fault in a.faults:
         for service, why in fault.get("sick", {}).items():
-            if fault["kind"] == "damage" and fault["what"].get("outcome") != "no way out":
-                continue
-            found.append("%s did not come back after %s %s: %s" % (service, fault["kind"], fault["what"], why))
+            if fault["what"].get("outcome") != "no way out":
+                found.append("%s did not come back after %s %s: %s" % (service, fault["kind"], fault["what"], why))
         if fault["what"].get("unanswered"):
             found.append("SIGHUP was not answered: %s" % fault["what"])
         if fault["what"].get("outcome") == "no way out":
@@ -145,7 +146,9 @@ def check_events(a, excuses):
         name = "issue %s" % (issue,)
         sequences = [e["data"]["sequence"] for e in events]
         kinds = [e["type"].rsplit(".", 1)[1] for e in events]
-        times = [e["time"] for e in events]
+        # On the step clock time is that of the newest rank's sample, and a rank may leave: the steps are in order.
+        steps = [e["data"].get("step") for e in events]
+        times = [e["time"] for e in events] if None in steps else steps
         if kinds[0] != "found":
             found.append("%s begins with %s (orphan)" % (name, kinds[0]))
         if kinds.count("found") > 1:

@@ -3,6 +3,7 @@ import os
 
 from faults import Fault
 
+SNAPSHOT_AGE_S = 8  # of an era: snapshots come each 4 s
 TOPICS = ("pitwall.telemetry", "pitwall.issues", "pitwall.state", "pitwall.rules")
 
 
@@ -15,7 +16,7 @@ def files(data):
             if name.startswith(".") or name == "LOCK" or os.path.getsize(path) == 0:
                 continue
             part = next((topic[len("pitwall."):] for topic in TOPICS if "/%s/" % topic in path), None)
-            part = "commits" if "/commits/" in path else part
+            part = "commits" if "/commits/" in path else "conf" if name == "topic.conf" else part
             if part is not None:
                 found.append((part, path))
     return sorted(found)
@@ -36,6 +37,7 @@ class Damage(Fault):
     def apply(self):
         system = self.life.system
         service = system.services[0]
+        self.life.let_pass(SNAPSHOT_AGE_S)
         self.life.observer.look()
         clean = self.random.random() < 0.5
         if clean:

@@ -37,7 +37,12 @@ class Life:
         for number, world in enumerate((2, 2, 1)):
             self.load.start_job("%s-job-%d" % (era, number), world)
         self.load.tend()
+        self.begun = time.monotonic()
         self._rest(2.5)
+
+    def let_pass(self, age):
+        """Until the era is so old, in seconds."""
+        self._rest(self.begun + age - time.monotonic())
 
     def _rest(self, seconds):
         end = time.monotonic() + seconds
@@ -70,15 +75,21 @@ class Life:
 
     def end(self, dump):
         """Trainings end, everything arrives, the system stops; then what it left is read."""
-        self._rest(BEFORE_END_S)
-        self.load.finish()
+        alive = all(s.running() for s in self.system.services)
+        if alive:
+            self._rest(BEFORE_END_S)
+            self.load.finish()
+        else:
+            self.load.stop()
         self.load.write()
-        quiet = self.system.quiet()
-        self._wait_for_ends()
+        quiet = alive and self.system.quiet()
+        if alive:
+            self._wait_for_ends()
         last = {s.name: {"health": s.health(), "metrics": s.metrics()} for s in self.system.services}
         self.observer.look()
-        self._wait_for_webhooks()
-        stopped = self.system.stop()
+        if alive:
+            self._wait_for_webhooks()
+        stopped = self.system.stop() if alive else {}
         self.observer.stop()
         self._write("faults.jsonl", self.faults)
         with open(os.path.join(self.folder, "end.json"), "w") as out:

@@ -171,12 +171,12 @@ class Clock(Fault):
 
     @classmethod
     def usable(cls, life):
-        return bool(life.system.offsets)
+        return bool(life.system.offsets) or life.system.kafka is not None
 
     def apply(self):
         ranks = self.life.load.lasting()
         jump = self.random.choice((3, 20, 45, 7200, -3, -20, -45, -7200))
-        if ranks and self.random.random() < 0.4:
+        if ranks and (not self.life.system.offsets or self.random.random() < 0.4):
             rank = self.random.choice(ranks)
             self.file, self.what["rank"] = rank.clock, rank.record["journal"]
         else:

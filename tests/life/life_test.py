@@ -12,6 +12,8 @@ import collections
 import os
 import random
 import shutil
+import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -80,8 +82,19 @@ def parse():
     return parser.parse_args()
 
 
+def in_own_mounts():
+    """Goes on in a mount name space of its own, where that is allowed: what is mounted is gone with this process."""
+    if os.environ.get("PITWALL_LIFE_MOUNTS") or os.geteuid() != 0 or not shutil.which("unshare"):
+        return
+    if subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL).returncode == 0:
+        os.environ["PITWALL_LIFE_MOUNTS"] = "own"
+        os.execvp("unshare", ["unshare", "--mount", sys.executable] + sys.argv)
+
+
 def main():
     arguments = parse()
+    in_own_mounts()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing is left behind
     kinds = [k for k in KINDS if not (arguments.kafka and k == DAMAGE)]
     if arguments.only:
         kinds = arguments.only.split(",")
@@ -91,6 +104,8 @@ def main():
     least = arguments.least if arguments.least is not None else min(15, max(1, arguments.faults // (2 * len(kinds) - 3)), 15)
     folder = arguments.folder or tempfile.mkdtemp(prefix="pitwall-life-")
     os.makedirs(folder, exist_ok=True)
+    if os.listdir(folder):
+        sys.exit("life_test.py: --folder %s: not empty; name a new one" % folder)
     source = random.Random(arguments.seed)
     receiver = Receiver(random.Random(arguments.seed + 1))
     eras = plan(arguments.faults, least, kinds, source)

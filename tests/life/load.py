@@ -113,7 +113,6 @@ class Load:
 
     def stop(self):
         """Leaves no process behind, whatever happened."""
-        for rank in self.running:
+        for rank in list(self.running):
             if rank.process.poll() is None:
-                rank.process.kill()
-                rank.process.wait()
+                self.kill(rank)

@@ -1,6 +1,7 @@
 """One service of the binary as a process: start, readiness, health, signals, and what it said."""
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -58,12 +59,14 @@ class Service:
 
     def launch(self, *more):
         """Starts it, and waits for nothing."""
+        self.process = self.http = None
         self.starts += 1
-        self.http = None
-        self.expected_end = False
-        command = [self.binary, self.name] + self.flags + ["--http-listen", "127.0.0.1:0", "--grpc-listen", "127.0.0.1:0"]
+        # It dies with this process, whatever ends that.
+        bound = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+        command = bound + [self.binary, self.name] + self.flags + ["--http-listen", "127.0.0.1:0", "--grpc-listen", "127.0.0.1:0"]
         with open(self.log_path(), "w") as stderr:
             self.process = subprocess.Popen(command + list(more), stderr=stderr, stdin=subprocess.DEVNULL, env=self.environment)
+        self.expected_end = False
 
     def running(self):
         return self.process is not None and self.process.poll() is None

@@ -52,9 +52,9 @@ def main():
     set_clock(config["clock"])
     journal = os.open(config["journal"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     pitwall.init(job=config["job"], job_id=config["job"], rank=config["rank"], world_size=config["world"])
-    began = time.monotonic()
+    began, parent = time.monotonic(), os.getppid()
     number, step = config["first"], 0
-    while not stopping and time.monotonic() - began < config["seconds"]:
+    while not stopping and os.getppid() == parent and time.monotonic() - began < config["seconds"]:
         age = time.monotonic() - began
         trouble = age % config["trouble_every_s"] > config["trouble_every_s"] - config["trouble_s"]
         with pitwall.step(step):

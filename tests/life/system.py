@@ -47,7 +47,7 @@ class System:
 
     def _service(self, name):
         variables, library = {}, faketime()
-        if library is not None:
+        if library is not None and not self.kafka:  # librdkafka's waits never end under it
             self.offsets[name] = self.clock_file(name)
             variables = {"LD_PRELOAD": library, "FAKETIME_TIMESTAMP_FILE": self.offsets[name], "FAKETIME_NO_CACHE": "1",
                          "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
