@@ -117,7 +117,7 @@ for argument in "$@"; do
   esac
 done
 ((${#groups[@]})) || groups=(build kafka tests python)
-command -v dpkg-query >/dev/null || { say "this is no Debian; install by hand: ${build_packages[*]} ${test_packages[*]}"; exit 1; }
+command -v dpkg-query >/dev/null || { say "not a Debian system; install by hand: ${build_packages[*]} ${test_packages[*]}"; exit 1; }
 
 for group in "${groups[@]}"; do
   "want_$group"

@@ -43,8 +43,14 @@ class AlertState::Impl {
   void SetRule(AlertRulePtr rule) {
     for (auto& alert : alerts_) Reword(*alert);
     rule_ = std::move(rule);
+    // Values stay what they were at the last step: alerts may end before the next one.
+    const std::vector<std::pair<std::string, double>> before = std::move(params_);
     params_.clear();
-    for (const auto& [name, index] : rule_->parameters()) params_.emplace_back(name, 0.0);
+    for (const auto& [name, index] : rule_->parameters()) {
+      const auto known = std::find_if(before.begin(), before.end(),
+                                      [&](const auto& param) { return param.first == name; });
+      params_.emplace_back(name, known == before.end() ? 0.0 : known->second);
+    }
     annotations_vary_ = annotations_ask_ = false;
     for (const auto& t : rule_->annotations()) {
       annotations_vary_ |= t.text.varies();
@@ -54,6 +60,7 @@ class AlertState::Impl {
     column_ = nullptr;
   }
   const AlertRule& rule() const { return *rule_; }
+  std::span<const std::pair<std::string, double>> parameters() const { return params_; }
 
   Status Step(const AlertInput& input, std::vector<Transition>* out) {
     for (size_t i = 0; i < params_.size(); ++i) {
@@ -464,6 +471,9 @@ AlertState& AlertState::operator=(AlertState&&) noexcept = default;
 
 void AlertState::SetRule(AlertRulePtr rule) { impl_->SetRule(std::move(rule)); }
 const AlertRule& AlertState::rule() const { return impl_->rule(); }
+std::span<const std::pair<std::string, double>> AlertState::parameters() const {
+  return impl_->parameters();
+}
 Status AlertState::Step(const AlertInput& input, std::vector<Transition>* out) {
   return impl_->Step(input, out);
 }

@@ -152,6 +152,9 @@ class AlertState {
   // After a reload that left the rule's fingerprint alone: new annotations, same state.
   void SetRule(AlertRulePtr rule);
   const AlertRule& rule() const;
+  // (name, value) of the rule's parameters at the last Step: by these its alerts were judged. Valid
+  // until the next Step, SetRule or Restore.
+  std::span<const std::pair<std::string, double>> parameters() const;
 
   // One evaluation. Appends transitions in the order of alert labels. On an error (InvalidArgument:
   // duplicate label sets; ResourceExhausted: limits) nothing has changed, as if the tick had not

@@ -205,6 +205,11 @@ std::optional<StatusChange> RuleStatusMachine::Update(const StatusInput& input) 
   return Become(RuleStatus::kNoIssuesFound, "", input.time_ns);
 }
 
+void RuleStatusMachine::Succeed(const RuleStatusMachine& before) {
+  told_ = before.told_;
+  ever_found_ = before.ever_found_;
+}
+
 std::optional<StatusChange> RuleStatusMachine::Stop(std::string_view reason) {
   return Become(RuleStatus::kStopped, reason, 0);
 }
@@ -212,11 +217,13 @@ std::optional<StatusChange> RuleStatusMachine::Stop(std::string_view reason) {
 std::optional<StatusChange> RuleStatusMachine::Become(RuleStatus status, std::string_view reason,
                                                       int64_t time_ns) {
   if (status == status_ && reason == reason_ && status == told_) return std::nullopt;
-  const bool back = status == told_ && status != status_;  // from what was not told
+  // The first change is always told: what was told before it, another rule of this name said.
+  const bool first = status_ == RuleStatus::kUnknown;
+  const bool back = !first && status == told_ && status != status_;  // from what was not told
   status_ = status;
   reason_ = reason;
   if (back) return std::nullopt;
-  if (IsCalm(told_) && IsCalm(status) && status != told_) {
+  if (!first && IsCalm(told_) && IsCalm(status) && status != told_) {
     if (calm_told_ns_ != kMinPosition && time_ns - calm_told_ns_ < kMinToldNs) return std::nullopt;
     calm_told_ns_ = time_ns;
   }
@@ -225,7 +232,7 @@ std::optional<StatusChange> RuleStatusMachine::Become(RuleStatus status, std::st
   change.status = status;
   change.reason = reason;
   change.ever_found = ever_found_;
-  change.reason_only = status == told_;
+  change.reason_only = !first && status == told_;
   told_ = status;
   return change;
 }

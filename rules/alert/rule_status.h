@@ -88,12 +88,17 @@ class RuleStatusMachine {
   // The status after a tick. A change (of status, or of the reason alone) is returned once; one
   // that came too soon to be told, at a later tick if it still stands.
   std::optional<StatusChange> Update(const StatusInput& input);
+  // This is the machine of a rule that takes the place of another of its name: the first change
+  // comes after what that one said last.
+  void Succeed(const RuleStatusMachine& before);
   // The rule or the job is over.
   std::optional<StatusChange> Stop(std::string_view reason);
 
   RuleStatus status() const { return status_; }
   const std::string& reason() const { return reason_; }
   bool ever_found() const { return ever_found_; }
+  // Some change was told, by this machine or one before it.
+  bool told() const { return told_ != RuleStatus::kUnknown; }
 
   void Save(BinaryWriter& out) const;
   // `needs` that the saved state does not know begin unmet.

@@ -73,7 +73,7 @@ StatusOr<MetricCatalog> MetricCatalog::Parse(std::string_view file_name, std::st
       for (const MetricAlias& alias : metric.aliases) names.push_back(alias.name);
       for (const std::string& name : names) {
         if (!catalog.index_.emplace(name, index).second) {
-          map.Add(node.position(), Cat("metric ", Quote(name), " stands here a second time"));
+          map.Add(node.position(), Cat("metric ", Quote(name), " is a duplicate"));
         }
         catalog.names_.push_back(name);
       }

@@ -39,7 +39,7 @@ TEST(Catalog, BadFilesAreRefused) {
   EXPECT_EQ(ToStd(catalog.status().message()),
             "m.yaml:2:22: \"kind\" must be one of gauge, counter, found \"gouge\"\n"
             "m.yaml:3:75: unknown key \"typo\" in a metric\n"
-            "m.yaml:3:3: metric \"a\" stands here a second time");
+            "m.yaml:3:3: metric \"a\" is a duplicate");
 }
 
 }  // namespace

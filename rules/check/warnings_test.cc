@@ -271,10 +271,12 @@ TEST(Warnings, RulesThatStandTwice) {
                         "}\n- name: h\n  rules:\n  - {alert: A, expr: (x) > 1", b, "}\n"));
   };
   // Spelling does not count, nor do parentheses.
-  EXPECT_THAT(Warnings("groups:\n- name: g\n  rules:\n  - {alert: A, expr: x>1}\n"
-                       "- name: h\n  rules:\n  - {alert: A, expr: x  >  1}\n"),
-              HasSubstr("p.yaml:7:13: warning: this rule stands already at p.yaml:4, with the same "
-                        "name, labels and expression"));
+  EXPECT_THAT(
+      Warnings("groups:\n- name: g\n  rules:\n  - {alert: A, expr: x>1}\n"
+               "- name: h\n  rules:\n  - {alert: A, expr: x  >  1}\n"),
+      HasSubstr(
+          "p.yaml:7:13: warning: this rule is a duplicate of the one at p.yaml:4, with the same "
+          "name, labels and expression"));
   EXPECT_THAT(two("", ", labels: {severity: critical}"), IsEmpty());
   EXPECT_THAT(Warnings("groups:\n- name: g\n  rules:\n  - {alert: A, expr: xyz > 1}\n"
                        "  - {alert: B, expr: xyz > 1}\n  - {alert: A, expr: xyz > 2}\n"

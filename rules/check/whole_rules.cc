@@ -95,7 +95,7 @@ void DuplicateRules::Check(const CheckedGroup& group, const lang::RuleText& rule
   const auto [found, inserted] = seen_.emplace(std::move(key), place);
   if (inserted) return;
   diagnostics->Add(Severity::kWarning, group.file->file, rule.name_position,
-                   Cat("this rule stands already at ", found->second,
+                   Cat("this rule is a duplicate of the one at ", found->second,
                        ", with the same name, labels and expression"));
 }
 

@@ -11,7 +11,7 @@
 namespace pitwall::eval {
 
 // Makes buckets (sorted by bound, not empty) a shape: one bucket a bound, counts that never fall.
-// False where they have none: no bucket without an upper bound, a count that is no number, no
+// False where they have none: no bucket without an upper bound, a count that is not a number, no
 // observations.
 bool MakeShape(std::vector<Bucket>* buckets);
 

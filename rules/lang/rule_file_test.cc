@@ -299,7 +299,7 @@ TEST(RuleFile, StepClockTakesPlainNumbers) {
 
 TEST(RuleFile, YamlErrorsAreDiagnosticsToo) {
   EXPECT_EQ(Failure("groups:\n- name: a\n  name: b\n"),
-            "p.yaml:3:3: error: key \"name\" stands here a second time\n      name: b\n      ^\n");
+            "p.yaml:3:3: error: key \"name\" is a duplicate\n      name: b\n      ^\n");
   EXPECT_EQ(Failure("- a\n"),
             "p.yaml:1:1: error: a rule file must be a map, found a list\n    - a\n    ^\n");
 }

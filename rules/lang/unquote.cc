@@ -114,7 +114,7 @@ size_t Unquote(std::string_view text, std::string* value, size_t* error_at, std:
       code = code * base + digit;
     }
     if (code > most || (code >= 0xd800 && code < 0xe000)) {
-      return fail(escape, "escape sequence is no Unicode code point");
+      return fail(escape, "escape sequence is not a Unicode code point");
     }
     if (most == 255) {
       value->push_back(static_cast<char>(code));  // a byte, not a code point

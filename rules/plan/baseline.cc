@@ -41,7 +41,7 @@ std::optional<std::string> ReadPoints(std::string_view text, uint32_t series,
         colon == std::string_view::npos ? std::nullopt : ParseDouble(word.substr(colon + 1));
     if (!step || !value || *step < 0 || *step > kMaxStep)
       return Cat("\"points\": ", Quote(word), " is not step:value");
-    if (*step <= before) return Cat("\"points\": step ", *step, " stands after step ", before);
+    if (*step <= before) return Cat("\"points\": step ", *step, " comes after step ", before);
     before = *step;
     points->push_back({*step, series, *value});
   }
@@ -83,7 +83,7 @@ class Reader {
     if (!IsMetricName(name)) {
       map.Add(map.KeyPosition("name"),
               name.empty() ? std::string("a series needs \"name\"")
-                           : Cat("\"name\": ", Quote(name), " is no name of a metric"));
+                           : Cat("\"name\": ", Quote(name), " is not a metric name"));
     }
     std::vector<Label> pairs;
     for (const auto& [label, value] : map.Scalars("labels"))
@@ -105,7 +105,7 @@ class Reader {
       return;
     }
     if (!known_.insert({mode, labels}).second) {
-      map.Add(node.position(), Cat("series ", labels.ToString(), " stands here twice"));
+      map.Add(node.position(), Cat("series ", labels.ToString(), " appears twice"));
       return;
     }
     if (value.has_value()) {

@@ -74,7 +74,7 @@ TEST(Baseline, SaysWhatIsWrongAndWhere) {
     return ErrorsOf(Cat("run: a\nmatch: {job: x}\nseries:\n- ", series, "\n"));
   };
   EXPECT_THAT(of_series("{name: a b, value: 1}"),
-              HasSubstr("run.yaml:4:4: error: \"name\": \"a b\" is no name of a metric"));
+              HasSubstr("run.yaml:4:4: error: \"name\": \"a b\" is not a metric name"));
   EXPECT_THAT(of_series("{name: a}"), HasSubstr("either \"points\" or \"value\""));
   EXPECT_THAT(of_series("{name: a, mode: train, value: 1, points: '0:1'}"),
               HasSubstr("either \"points\" or \"value\""));
@@ -84,18 +84,16 @@ TEST(Baseline, SaysWhatIsWrongAndWhere) {
               HasSubstr("\"points\": \"x\" is not step:value"));
   EXPECT_THAT(of_series("{name: a, mode: train, points: '-1:1'}"), HasSubstr("is not step:value"));
   EXPECT_THAT(of_series("{name: a, mode: train, points: '5:1 5:2'}"),
-              HasSubstr("step 5 stands after step 5"));
+              HasSubstr("step 5 comes after step 5"));
   EXPECT_THAT(of_series("{name: a, mode: train, points: ' '}"), HasSubstr("there are none"));
   EXPECT_THAT(of_series("{name: a, value: 1}\n- {name: a, value: 2}"),
-              HasSubstr("run.yaml:5:3: error: series baseline_a{run=\"a\"} stands here twice"));
+              HasSubstr("run.yaml:5:3: error: series baseline_a{run=\"a\"} appears twice"));
 }
 
 StatusOr<ProgramPtr> Compile(std::vector<RuleSetFile> baselines) {
   return CompileRuleSet(
       {.files = {{"p.yaml", "groups: [{name: g, rules: [{alert: A, expr: m > 1}]}]\n"}},
-       .overrides = {},
-       .baselines = std::move(baselines)},
-      kDefaultInterval, nullptr);
+       .baselines = std::move(baselines)});
 }
 
 std::string Of(std::string_view run, int ended, std::string_view match) {

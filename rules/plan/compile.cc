@@ -7,32 +7,9 @@
 #include "rules/lang/rule_file.h"
 #include "rules/plan/baseline.h"
 #include "rules/plan/planner.h"
-#include "services/base/binary.h"
-#include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 
 namespace pitwall::plan {
-
-std::string RuleSetHash(const RuleSetText& rule_set, int64_t default_interval) {
-  std::vector<std::pair<std::string, std::string_view>> packs;
-  for (const RuleSetFile& file : rule_set.files)
-    packs.emplace_back(lang::PackName(file.name), file.text);
-  std::sort(packs.begin(), packs.end());
-  BinaryWriter out;
-  out.I64(default_interval);
-  out.U64(packs.size());
-  for (const auto& [pack, text] : packs) {
-    out.Str(pack);
-    out.Str(text);
-  }
-  out.Str(rule_set.overrides.text);
-  out.U64(rule_set.baselines.size());
-  for (const RuleSetFile& file : rule_set.baselines) {
-    out.Str(file.name);
-    out.Str(file.text);
-  }
-  return StableHashHex(out.data());
-}
 
 namespace {
 
@@ -58,9 +35,9 @@ std::vector<BaselinePtr> ParseBaselines(const std::vector<RuleSetFile>& files,
 
 }  // namespace
 
-StatusOr<ProgramPtr> CompileRuleSet(const RuleSetText& rule_set, int64_t default_interval,
-                                    lang::Diagnostics* diagnostics, const CompileOptions& options) {
-  if (default_interval <= 0)
+StatusOr<ProgramPtr> CompileRuleSet(const RuleSet& rule_set, lang::Diagnostics* diagnostics,
+                                    const CompileOptions& options) {
+  if (rule_set.evaluation_interval_ns <= 0)
     return InvalidArgument("the default evaluation interval must be greater than 0");
   lang::Diagnostics own;
   std::vector<lang::RuleFilePtr> files;
@@ -73,7 +50,7 @@ StatusOr<ProgramPtr> CompileRuleSet(const RuleSetText& rule_set, int64_t default
     RETURN_IF_ERROR(options.rewrite(mine));
   }
   check::CheckOptions checks;
-  checks.default_interval = default_interval;
+  checks.default_interval = rule_set.evaluation_interval_ns;
   checks.default_lookback = kDefaultLookback;
   checks.default_step_interval = kDefaultStepInterval;
   checks.default_step_lookback = kDefaultStepLookback;
@@ -82,9 +59,9 @@ StatusOr<ProgramPtr> CompileRuleSet(const RuleSetText& rule_set, int64_t default
   if (!own.HasErrors()) {
     *program = PlanRuleSet(checked);
     if (options.limits != nullptr) CheckLimits(checked, *program, *options.limits, &own);
-    program->hash = RuleSetHash(rule_set, default_interval);
-    program->overrides =
-        Overrides::Parse(rule_set.overrides.name, rule_set.overrides.text, *program, &own);
+    program->hash = RuleSetHash(rule_set);
+    const RuleSetFile overrides = rule_set.overrides.value_or(RuleSetFile());
+    program->overrides = Overrides::Parse(overrides.name, overrides.text, *program, &own);
     program->baselines = ParseBaselines(rule_set.baselines, &own);
   }
   own.Sort();
@@ -96,7 +73,9 @@ StatusOr<ProgramPtr> CompileRuleSet(const RuleSetText& rule_set, int64_t default
 
 StatusOr<ProgramPtr> CompileRules(std::span<const RuleSetFile> files, int64_t default_interval,
                                   lang::Diagnostics* diagnostics) {
-  return CompileRuleSet({{files.begin(), files.end()}, {}}, default_interval, diagnostics);
+  return CompileRuleSet(
+      {.files = {files.begin(), files.end()}, .evaluation_interval_ns = default_interval},
+      diagnostics);
 }
 
 std::vector<double> ParametersFor(const Program& program, const Space& space,

@@ -19,6 +19,7 @@
 #include "rules/plan/program.h"
 #include "rules/plan/rule_limits.h"
 #include "services/base/status.h"
+#include "services/model/rule_set.h"
 
 namespace pitwall::plan {
 
@@ -26,19 +27,6 @@ inline constexpr int64_t kDefaultInterval = 60'000'000'000;        // 1m
 inline constexpr int64_t kDefaultLookback = 5 * kDefaultInterval;  // 5m
 inline constexpr int64_t kDefaultStepInterval = 1'000'000'000;     // 1 step (model/position.h)
 inline constexpr int64_t kDefaultStepLookback = 1000 * kDefaultStepInterval;
-
-// One file of the rule set. The name stands in messages; its stem is the pack, which must be unique
-// in the set.
-struct RuleSetFile {
-  std::string name;
-  std::string text;
-};
-
-struct RuleSetText {
-  std::vector<RuleSetFile> files;
-  RuleSetFile overrides;                    // text empty: none
-  std::vector<RuleSetFile> baselines = {};  // summaries of finished jobs (baseline.h)
-};
 
 using RewriteRules = std::function<Status(const std::vector<std::shared_ptr<lang::RuleFile>>&)>;
 
@@ -50,21 +38,17 @@ struct CompileOptions {
   RewriteRules rewrite = {};
 };
 
-// Groups run in the order (pack, position in the file), whatever the order of `files`.
-// `default_interval`: of groups on the time clock without an interval; nanoseconds, > 0.
-// `diagnostics` (may be null) gets every error and warning, sorted. With any error the result is
-// InvalidArgument and names the first ones; warnings alone do not stop.
-StatusOr<ProgramPtr> CompileRuleSet(const RuleSetText& rule_set, int64_t default_interval,
-                                    lang::Diagnostics* diagnostics,
+// The one way from a text to a Program. Groups run in the order (pack, position in the file),
+// whatever the order of the files; Program::hash is RuleSetHash of the set. `diagnostics` (may be
+// null) gets every error and warning, sorted. With any error the result is InvalidArgument and
+// names the first ones; warnings alone do not stop.
+StatusOr<ProgramPtr> CompileRuleSet(const RuleSet& rule_set,
+                                    lang::Diagnostics* diagnostics = nullptr,
                                     const CompileOptions& options = {});
-// The same, without overrides.
+// The same, of rule files alone.
 StatusOr<ProgramPtr> CompileRules(std::span<const RuleSetFile> files,
                                   int64_t default_interval = kDefaultInterval,
                                   lang::Diagnostics* diagnostics = nullptr);
-
-// What Program::hash will be: of the packs' names and texts, the overrides, the summaries and the
-// default interval.
-std::string RuleSetHash(const RuleSetText& rule_set, int64_t default_interval);
 
 // The parameters of one job in one space: the rule file's values with the program's overrides on
 // top.

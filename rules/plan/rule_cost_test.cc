@@ -35,8 +35,8 @@ RuleCost CostOfExpr(std::string_view expr, const CostOptions& options = {},
 // What is said of the rule with these limits, "" when nothing.
 std::string Limited(std::string_view expr, const RuleLimits& limits) {
   lang::Diagnostics diagnostics;
-  const StatusOr<ProgramPtr> program = CompileRuleSet(
-      {{{"p.yaml", File(expr)}}, {}}, kDefaultInterval, &diagnostics, {.limits = &limits});
+  const StatusOr<ProgramPtr> program =
+      CompileRuleSet({.files = {{"p.yaml", File(expr)}}}, &diagnostics, {.limits = &limits});
   EXPECT_EQ(program.ok(), !diagnostics.HasErrors());
   std::string out;
   for (const lang::Diagnostic& d : diagnostics.list()) {

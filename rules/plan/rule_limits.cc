@@ -92,7 +92,7 @@ Status SetLimit(std::string_view text, RuleLimits* limits) {
     limits->*limit.value = *value;
     return OkStatus();
   }
-  return InvalidArgument(Cat("there is no limit ", Quote(name), DidYouMean(name, names)));
+  return InvalidArgument(Cat("unknown limit ", Quote(name), DidYouMean(name, names)));
 }
 
 void CheckLimits(const check::CheckedRuleSet& rule_set, const Program& program,

@@ -7,7 +7,7 @@
 
 namespace pitwall::plan {
 
-// The name is a matcher of __name__. InvalidArgument: a pattern is no regular expression.
+// The name is a matcher of __name__. InvalidArgument: a pattern is not a regular expression.
 StatusOr<Selector> SelectorOf(const lang::SelectorExpr& expr);
 
 }  // namespace pitwall::plan

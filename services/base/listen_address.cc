@@ -18,7 +18,7 @@ StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
   if (StartsWith(host, "[") && EndsWith(host, "]")) {
     host = host.substr(1, host.size() - 2);
   } else if (host.find(':') != std::string_view::npos) {
-    return bad("an IPv6 address stands in brackets");
+    return bad("an IPv6 address goes in brackets");
   }
   const std::optional<int64_t> port = ParseInt(text.substr(colon + 1));
   if (!port || *port < 0 || *port > 65535) return bad("a port is a number from 0 to 65535");

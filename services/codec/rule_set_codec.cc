@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "pitwall/state/v1/state.pb.h"
-#include "services/base/binary.h"
-#include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/quiet_protobuf.h"
 
@@ -14,45 +12,22 @@ constexpr size_t kRecordBytes = 16u << 20;
 constexpr int kFiles = 4096;
 }  // namespace
 
-std::string RuleSetHash(const RuleSet& rules) {
-  // Lengths stand before texts, so that no two rule sets write the same bytes.
-  BinaryWriter bytes;
-  bytes.I64(rules.evaluation_interval_ns);
-  bytes.U64(rules.files.size());
-  for (const RuleFile& file : rules.files) {
-    bytes.Str(file.name);
-    bytes.Str(file.content);
-  }
-  bytes.Bool(rules.overrides.has_value());
-  if (rules.overrides.has_value()) {
-    bytes.Str(rules.overrides->name);
-    bytes.Str(rules.overrides->content);
-  }
-  // Nothing where there are none, so that sets of before there were any keep their names.
-  if (!rules.baselines.empty()) bytes.U64(rules.baselines.size());
-  for (const RuleFile& file : rules.baselines) {
-    bytes.Str(file.name);
-    bytes.Str(file.content);
-  }
-  return StableHashHex(bytes.data());
-}
-
 std::string EncodeRuleSet(const RuleSet& rules) {
   state::v1::RuleSet message;
   message.set_hash(RuleSetHash(rules));
-  for (const RuleFile& file : rules.files) {
+  for (const RuleSetFile& file : rules.files) {
     state::v1::RuleFile* f = message.add_files();
     f->set_name(file.name);
-    f->set_content(file.content);
+    f->set_content(file.text);
   }
   if (rules.overrides.has_value()) {
     message.mutable_overrides()->set_name(rules.overrides->name);
-    message.mutable_overrides()->set_content(rules.overrides->content);
+    message.mutable_overrides()->set_content(rules.overrides->text);
   }
-  for (const RuleFile& file : rules.baselines) {
+  for (const RuleSetFile& file : rules.baselines) {
     state::v1::RuleFile* f = message.add_baselines();
     f->set_name(file.name);
-    f->set_content(file.content);
+    f->set_content(file.text);
   }
   message.set_evaluation_interval_ns(rules.evaluation_interval_ns);
   return message.SerializeAsString();
@@ -78,12 +53,12 @@ StatusOr<RuleSet> DecodeRuleSet(std::string_view bytes) {
   for (const state::v1::RuleFile& file : message.files())
     rules.files.push_back({file.name(), file.content()});
   if (message.has_overrides())
-    rules.overrides = {message.overrides().name(), message.overrides().content()};
+    rules.overrides = RuleSetFile{message.overrides().name(), message.overrides().content()};
   for (const state::v1::RuleFile& file : message.baselines())
     rules.baselines.push_back({file.name(), file.content()});
   rules.evaluation_interval_ns = message.evaluation_interval_ns();
   std::vector<std::string_view> names;
-  for (const RuleFile& file : rules.files) names.push_back(file.name);
+  for (const RuleSetFile& file : rules.files) names.push_back(file.name);
   std::sort(names.begin(), names.end());
   const auto twin = std::adjacent_find(names.begin(), names.end());
   if (twin != names.end()) return InvalidArgument(Cat("rule set: two files named ", Quote(*twin)));

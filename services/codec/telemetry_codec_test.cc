@@ -280,11 +280,11 @@ INSTANTIATE_TEST_SUITE_P(
                 [](auto* b) { *b->mutable_schemas(0) = SchemaOf({{{"__name__", "m"}, {"", "x"}}}); }},
         BadCase{"has an empty value",
                 [](auto* b) { *b->mutable_schemas(0) = SchemaOf({{{"__name__", "m"}, {"a", ""}}}); }},
-        BadCase{"a label stands twice",
+        BadCase{"a label appears twice",
                 [](auto* b) { *b->mutable_schemas(0) = SchemaOf({{{"__name__", "m"}, {"a", "1"}, {"a", "2"}}}); }},
-        BadCase{"__name__ stands among the labels",
+        BadCase{"__name__ is among the labels",
                 [](auto* b) { *b->mutable_schemas(0) = SchemaOf({{{"__name__", "m"}, {"__name__", "n"}}}); }},
-        BadCase{"stands twice in a schema",
+        BadCase{"appears twice in a schema",
                 [](auto* b) {
                   const std::vector<SeriesDescriptor> twice(2, {Labels({{"__name__", "m"}}), SeriesKind::kGauge});
                   *b->mutable_schemas(0) = SchemaOf({{{"__name__", "m"}}, {{"__name__", "m"}}});

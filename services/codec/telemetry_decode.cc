@@ -119,14 +119,14 @@ Status BatchDecoder::Impl::DecodeSeries(const pb::SeriesDescriptor& in,
   for (const pb::Label& label : in.labels()) {
     RETURN_IF_ERROR(CheckName("label name", label.name(), limits.name_bytes));
     if (label.name() == kMetricName)
-      return Bad("__name__ stands among the labels of ", Quote(in.metric()));
+      return Bad("__name__ is among the labels of ", Quote(in.metric()));
     if (label.value().empty()) return Bad("label ", Quote(label.name()), " has an empty value");
     RETURN_IF_ERROR(CheckLength("label value", label.value(), limits.value_bytes));
     labels.push_back({label.name(), label.value()});
   }
   const size_t given = labels.size();
   out->labels = Labels::FromPairs(std::move(labels));
-  if (out->labels.size() != given) return Bad("a label stands twice in ", out->labels.ToString());
+  if (out->labels.size() != given) return Bad("a label appears twice in ", out->labels.ToString());
   switch (in.kind()) {
     case pb::SERIES_KIND_GAUGE:
       out->kind = SeriesKind::kGauge;
@@ -157,13 +157,14 @@ Status BatchDecoder::Impl::DecodeSchema(const pb::Schema& in, Schema* out) {
   std::sort(sorted.begin(), sorted.end(), [](const Labels* a, const Labels* b) { return *a < *b; });
   const auto twin = std::adjacent_find(sorted.begin(), sorted.end(),
                                        [](const Labels* a, const Labels* b) { return *a == *b; });
-  if (twin != sorted.end()) return Bad("series ", (*twin)->ToString(), " stands twice in a schema");
+  if (twin != sorted.end())
+    return Bad("series ", (*twin)->ToString(), " appears twice in a schema");
   return OkStatus();
 }
 
 Status BatchDecoder::Impl::DecodeSchemas(const pb::TelemetryBatch& in) {
   batch.schemas.clear();
-  if (in.schemas_size() > 0) return Bad("the batch stands in several parts");  // TakeSchemas
+  if (in.schemas_size() > 0) return Bad("the batch is split into several parts");  // TakeSchemas
   RETURN_IF_ERROR(CheckCount("schemas", found, limits.schemas));
   for (size_t i = 0; i < found.size(); ++i) {
     std::shared_ptr<const Schema> decoded = known.Find(found[i]);

@@ -35,6 +35,8 @@ std::vector<Batch> SplitBatch(Batch batch, int64_t promise_before, size_t limit)
 
   Batch head;  // what every piece says about its source
   head.job = batch.job;
+  head.owner = batch.owner;
+  head.owner_declared = batch.owner_declared;
   head.source = batch.source;
   head.boot_id = batch.boot_id;
   head.info = batch.info;

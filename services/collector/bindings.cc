@@ -5,6 +5,8 @@
 
 #include "services/base/clock.h"
 #include "services/base/strings.h"
+#include "services/collector/refusal.h"
+#include "services/model/owner.h"
 
 namespace pitwall::collector {
 namespace {
@@ -49,7 +51,40 @@ void Bindings::BindOption(const JobOption& option) {
   Job& job = jobs_[option.id];
   job.by_option = true;
   job.view = ViewOf(option);
+  Declare(job, option);
   ++version_;
+}
+
+bool Bindings::MaySpeak(const Job& job, std::string_view owner) {
+  return job.view.owner.empty() || job.view.owner == owner ||
+         std::find(job.members.begin(), job.members.end(), owner) != job.members.end();
+}
+
+void Bindings::Declare(Job& job, const JobOption& option) {
+  if (option.owner.empty()) return;
+  const bool displaces = !job.view.owner.empty() && job.view.owner != option.owner;
+  job.view.owner = option.owner;
+  job.view.owner_declared = true;
+  job.members = option.members;
+  for (auto it = job.clients.begin(); it != job.clients.end();) {
+    // A client that may go on begins again, as one of the new owner.
+    if (!displaces && MaySpeak(job, it->second.owner)) {
+      ++it;
+      continue;
+    }
+    client_jobs_.erase(it->first);
+    it = job.clients.erase(it);
+  }
+  if (!displaces) return;
+  job.by_client = {};
+  job.user = -1;
+  job.had_client = job.announced = false;
+  job.client_labels.clear();
+  job.world_size = 0;
+  job.goodbyes.clear();
+  job.lost.clear();
+  job.view.by_client_only = false;
+  job.view.announced = {};
 }
 
 void Bindings::SetDropped(const std::vector<DroppedJob>& dropped) {
@@ -68,9 +103,20 @@ void Bindings::SetDropped(const std::vector<DroppedJob>& dropped) {
     Job* job = Find(d.job.id);
     if (job == nullptr) {
       const bool over =
-          !d.ended.empty() || std::find(ended_.begin(), ended_.end(), d.job.id) != ended_.end();
-      if (over || jobs_.size() >= options_.max_jobs) continue;
+          !d.ended.empty() || std::any_of(ended_.begin(), ended_.end(), [&d](const Ended& e) {
+            // A job that clients of another owner have ended under this id is not this one.
+            return e.id == d.job.id &&
+                   (e.declared || d.job.owner.empty() || e.owner == d.job.owner);
+          });
+      if (over) continue;
       job = &jobs_[d.job.id];
+    }
+    const bool redeclared = !d.job.owner.empty() && !job->by_option &&
+                            (job->view.owner != d.job.owner || !job->view.owner_declared ||
+                             job->members != d.job.members);
+    if (redeclared) {
+      Declare(*job, d.job);
+      changed = true;
     }
     BoundJob view = ViewOf(d.job);
     if (!job->by_drop || job->view.gpus != view.gpus || job->view.cgroup != view.cgroup ||
@@ -78,6 +124,8 @@ void Bindings::SetDropped(const std::vector<DroppedJob>& dropped) {
         job->view.labels != view.labels || job->drop_ended != d.ended) {
       view.by_client_only = job->view.by_client_only;
       view.announced = job->view.announced;
+      view.owner = job->view.owner;
+      view.owner_declared = job->view.owner_declared;
       job->view = std::move(view);
       job->by_drop = true;
       job->drop_ended = d.ended;
@@ -100,19 +148,20 @@ bool Bindings::RunsElsewhere(const Job& job, const JobClaim& claim) {
 
 std::string Bindings::IdOf(const JobClaim& claim) {
   if (!claim.job_id.empty()) return claim.job_id;
-  if (claim.job_start_ns != 0) return Cat(claim.job_name, "@", claim.job_start_ns / kNanosPerMilli);
+  const std::string prefix = Cat(OwnerIdPrefix(claim.owner), claim.job_name, ":");
+  if (claim.job_start_ns != 0) return Cat(prefix, claim.job_start_ns / kNanosPerMilli);
   std::string own;
   const Job* known = nullptr;
   // Two runs may start in one millisecond.
   for (int64_t start_ms = claim.client_start_ns / kNanosPerMilli;; ++start_ms) {
-    own = Cat(claim.job_name, "@", start_ms);
+    own = Cat(prefix, start_ms);
     known = Find(own);
     if (known == nullptr || !RunsElsewhere(*known, claim)) break;
   }
   if (known != nullptr) return own;
   for (const auto& [id, job] : jobs_) {
     if (job.view.name == claim.job_name && (!job.clients.empty() || job.by_option || job.by_drop) &&
-        !RunsElsewhere(job, claim))
+        MaySpeak(job, claim.owner) && !RunsElsewhere(job, claim))
       return id;
   }
   return own;
@@ -127,10 +176,13 @@ StatusOr<Bindings::Claimed> Bindings::Claim(uint64_t client, const JobClaim& cla
   RETURN_IF_ERROR(CheckJobId(claimed.job_id));
   Job* job = Find(claimed.job_id);
   if (job == nullptr) {
-    if (jobs_.size() >= options_.max_jobs) {
-      return ResourceExhausted(
-          Cat("job ", Quote(claimed.job_id), ": ", jobs_.size(), " jobs are bound already"));
+    if (const std::string reserved = OwnerOfJobId(claimed.job_id);
+        !reserved.empty() && reserved != claim.owner) {
+      return Refuse(Refusal::kOtherOwner,
+                    Cat("job ", Quote(claimed.job_id), ": ids of this form belong to ", reserved,
+                        ", this process is of ", claim.owner, "; choose another PITWALL_JOB_ID"));
     }
+    RETURN_IF_ERROR(CheckShares(claim, claimed.job_id));
     job = &jobs_[claimed.job_id];
     job->view.id = claimed.job_id;
     job->view.name = claim.job_name;
@@ -138,7 +190,18 @@ StatusOr<Bindings::Claimed> Bindings::Claim(uint64_t client, const JobClaim& cla
     job->view.labels = claim.labels;
     job->view.by_client_only = true;
     claimed.first = true;
+  } else if (!MaySpeak(*job, claim.owner)) {
+    return Refuse(
+        Refusal::kOtherOwner,
+        Cat("job ", Quote(claimed.job_id), ": it belongs to ", job->view.owner,
+            job->view.owner_declared ? " (declared on this node)" : " (its first client)",
+            ", this process is of ", claim.owner.empty() ? "an unknown user" : claim.owner,
+            "; run it as the owner, choose another PITWALL_JOB_ID, or have root declare the owner "
+            "in the drop folder"));
   }
+  if (job->view.owner.empty()) job->view.owner = claim.owner;
+  claimed.owner = job->view.owner;
+  claimed.owner_declared = job->view.owner_declared;
   for (const Label& label : claim.labels) {
     const auto known = job->client_labels.find(label.name);
     if (known == job->client_labels.end() && job->client_labels.size() >= kMaxClientLabels)
@@ -147,7 +210,8 @@ StatusOr<Bindings::Claimed> Bindings::Claim(uint64_t client, const JobClaim& cla
     job->client_labels[label.name] = label.value;
     claimed.news.push_back(label);
   }
-  job->clients[client] = {claim.rank, claim.boot_id, claim.pid, claim.user, claim.reference};
+  job->clients[client] = {claim.rank, claim.boot_id, claim.pid,
+                          claim.user, claim.owner,   claim.reference};
   ChooseReference(*job);
   job->had_client = true;
   job->world_size = std::max(job->world_size, claim.world_size);
@@ -155,6 +219,33 @@ StatusOr<Bindings::Claimed> Bindings::Claim(uint64_t client, const JobClaim& cla
   job->lost.erase(claim.rank);
   client_jobs_[client] = claimed.job_id;
   return claimed;
+}
+
+Status Bindings::CheckShares(const JobClaim& claim, const std::string& id) const {
+  size_t all = 0;
+  size_t own = 0;
+  for (const auto& [other, job] : jobs_) {
+    if (job.by_option || job.by_drop) continue;
+    ++all;
+    own += job.view.owner == claim.owner;
+  }
+  if (own >= options_.max_jobs_per_owner) {
+    return Refuse(Refusal::kJobsOfOwner,
+                  Cat("job ", Quote(id), ": ", claim.owner, " has ", own,
+                      " jobs on this node, the most that collector.limits.jobs_per_owner allows; "
+                      "end some of them or raise the limit"));
+  }
+  if (all >= options_.max_jobs) {
+    return Refuse(Refusal::kJobs,
+                  Cat("job ", Quote(id), ": this node has ", all,
+                      " jobs, the most that collector.limits.jobs allows; raise the limit"));
+  }
+  return OkStatus();
+}
+
+bool Bindings::Holds(uint64_t client) const {
+  MutexLock lock(&mutex_);
+  return client_jobs_.contains(client);
 }
 
 void Bindings::ChooseReference(Job& job) {
@@ -233,7 +324,7 @@ std::vector<EndedJob> Bindings::Expire(int64_t now_ns) {
       continue;
     }
     if (ended.ended) {
-      ended_.push_back(ended.id);
+      ended_.push_back({ended.id, job.view.owner, job.view.owner_declared});
       if (ended_.size() > kRememberedEnds) ended_.pop_front();
     }
     over.push_back(std::move(ended));

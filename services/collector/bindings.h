@@ -31,6 +31,7 @@ struct JobClaim {
   std::string boot_id;
   int64_t pid = 0;    // as this process sees it; 0: not known
   int64_t user = -1;  // its user id; -1: not known
+  std::string owner;  // what the kernel says: "uid:1000", "pod:<uid>"; "": not known
 };
 
 inline constexpr size_t kMaxClientLabels = 64;  // of one job, over all its clients
@@ -39,6 +40,8 @@ inline constexpr size_t kMaxClientLabels = 64;  // of one job, over all its clie
 struct BoundJob {
   std::string id;
   std::string name;
+  std::string owner;            // "": not known
+  bool owner_declared = false;  // by an option or a file
   JobReference reference;
   JobReference
       announced;  // of a job known by clients alone: what the first of them said in the log
@@ -58,10 +61,11 @@ struct EndedJob {
 };
 
 struct BindingOptions {
-  size_t max_jobs = 64;
+  size_t max_jobs = 256;  // that clients alone made known; declared ones have their own bounds
   int64_t completed_grace_ns = 0;
   int64_t failed_grace_ns = 0;
   int64_t lost_grace_ns = 0;
+  size_t max_jobs_per_owner = 64;
 };
 
 // Jobs are bound by options (for ever), by files in the drop folder (as long as they are there) and
@@ -69,9 +73,13 @@ struct BindingOptions {
 // restart) keeps it; only the node that has rank 0 ends a job whose other ranks are elsewhere.
 // Clients that vanished keep it for `lost_grace_ns`.
 //
-// Clients with neither a job id nor the job's start are of one job when they have one name and run
-// together, as different ranks: the same rank again, as another process, is another run of the
-// script.
+// Clients with neither a job id nor the job's start are of one job when they have one owner and one
+// name and run together, as different ranks: the same rank again, as another process, is another
+// run of the script.
+//
+// A job has one owner: the one that an option or a file declares, else its first client's. Clients
+// of others are refused. A declaration displaces the owner that clients gave the job, with all that
+// its clients said of it.
 //
 // The reference of a job is what option or file say; else its first client's, and when that is a
 // process which has left, the lowest rank's that is here. Only clients of the user whose process
@@ -94,12 +102,16 @@ class Bindings {
   struct Claimed {
     std::string job_id;
     bool first = false;  // nobody knew the job before
+    std::string owner;   // of the job
+    bool owner_declared = false;
     // Labels that nobody had said of the job so far, or that had another value.
     std::vector<Label> news;
   };
   // `client` is unique for the connection. InvalidArgument: neither id nor name, or an id that is
-  // not allowed; ResourceExhausted: too many jobs.
+  // not allowed; else a Refusal: the job is another owner's, or there are too many.
   StatusOr<Claimed> Claim(uint64_t client, const JobClaim& claim);
+  // False: the client's job was declared for another owner since, or the client has been released.
+  bool Holds(uint64_t client) const;
   // The client's source stands in the log now: only from here on the sampler may see a job that it
   // alone made known, so that the node never promises anything about the job before (time.md 1.3).
   void Announced(uint64_t client);
@@ -118,12 +130,14 @@ class Bindings {
     std::string boot_id;
     int64_t pid = 0;
     int64_t user = -1;
+    std::string owner;
     JobReference reference;
   };
   struct Job {
-    BoundJob view;           // its reference: of option or file
-    JobReference by_client;  // where those say nothing
-    int64_t user = -1;       // whose clients may say it; -1: nobody has yet
+    BoundJob view;                     // its reference: of option or file
+    std::vector<std::string> members;  // owners that may speak for it beside its own
+    JobReference by_client;            // where those say nothing
+    int64_t user = -1;                 // whose clients may say it; -1: nobody has yet
     bool by_option = false;
     bool by_drop = false;
     bool had_client = false;
@@ -140,6 +154,12 @@ class Bindings {
 
   Job* Find(std::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void ChooseReference(Job& job);
+  static bool MaySpeak(const Job& job, std::string_view owner);
+  // Takes over owner and members of an option or a file; clients that may not speak for the job any
+  // more are let go.
+  void Declare(Job& job, const JobOption& option) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status CheckShares(const JobClaim& claim, const std::string& id) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether the rank runs there already, as another process.
   static bool RunsElsewhere(const Job& job, const JobClaim& claim);
   std::string IdOf(const JobClaim& claim) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -148,7 +168,12 @@ class Bindings {
   mutable Mutex mutex_;
   absl::btree_map<std::string, Job> jobs_ ABSL_GUARDED_BY(mutex_);
   absl::btree_map<uint64_t, std::string> client_jobs_ ABSL_GUARDED_BY(mutex_);
-  std::deque<std::string> ended_
+  struct Ended {
+    std::string id;
+    std::string owner;
+    bool declared = false;
+  };
+  std::deque<Ended> ended_
       ABSL_GUARDED_BY(mutex_);  // the last ones: a file that is still there binds them no more
   uint64_t version_ ABSL_GUARDED_BY(mutex_) = 1;
 };

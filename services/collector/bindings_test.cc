@@ -133,20 +133,20 @@ TEST_F(BindingsTest, WhoVanishesKeepsTheJobForLonger) {
 TEST_F(BindingsTest, IdsWhereTheSchedulerGivesNone) {
   JobClaim claim = Rank(0, "");
   claim.job_start_ns = 1'700'000'000'123'456'789;
-  EXPECT_EQ(Claim(1, claim), "train@1700000000123 first");
+  EXPECT_EQ(Claim(1, claim), "train:1700000000123 first");
   claim.rank = 1;
   claim.client_start_ns = 5;
-  EXPECT_EQ(Claim(2, claim), "train@1700000000123");
+  EXPECT_EQ(Claim(2, claim), "train:1700000000123");
   // Without a start they belong together as long as they run together.
   claim.job_start_ns = 0;
   claim.job_name = "other";
   claim.client_start_ns = 77 * kSecond;
-  EXPECT_EQ(Claim(3, claim), "other@77000 first");
+  EXPECT_EQ(Claim(3, claim), "other:77000 first");
   claim.client_start_ns = 78 * kSecond;
-  EXPECT_EQ(Claim(4, claim), "other@77000");
+  EXPECT_EQ(Claim(4, claim), "other:77000");
   bindings_.Release(3, std::nullopt, 0);
   bindings_.Release(4, std::nullopt, 0);
-  EXPECT_EQ(Claim(5, claim), "other@78000 first");
+  EXPECT_EQ(Claim(5, claim), "other:78000 first");
 }
 
 // Nobody says what job they are of: two runs of one script on one node, each with its ranks.
@@ -158,21 +158,21 @@ TEST_F(BindingsTest, ASecondRunOfAScriptIsAJobOfItsOwn) {
     out.client_start_ns = start_ns;
     return out;
   };
-  EXPECT_EQ(Claim(1, claim(0, 10, 77 * kSecond)), "train@77000 first");
-  EXPECT_EQ(Claim(2, claim(0, 20, 81 * kSecond)), "train@81000 first");
-  EXPECT_EQ(Claim(3, claim(1, 21, 82 * kSecond)), "train@77000") << "nobody can know better";
-  EXPECT_EQ(Claim(4, claim(1, 11, 82 * kSecond)), "train@81000");
+  EXPECT_EQ(Claim(1, claim(0, 10, 77 * kSecond)), "train:77000 first");
+  EXPECT_EQ(Claim(2, claim(0, 20, 81 * kSecond)), "train:81000 first");
+  EXPECT_EQ(Claim(3, claim(1, 21, 82 * kSecond)), "train:77000") << "nobody can know better";
+  EXPECT_EQ(Claim(4, claim(1, 11, 82 * kSecond)), "train:81000");
   // Connected anew before the old connection was seen to be gone.
-  EXPECT_EQ(Claim(5, claim(0, 20, 81 * kSecond)), "train@81000");
-  EXPECT_EQ(Claim(6, claim(0, 10, 77 * kSecond)), "train@77000");
+  EXPECT_EQ(Claim(5, claim(0, 20, 81 * kSecond)), "train:81000");
+  EXPECT_EQ(Claim(6, claim(0, 10, 77 * kSecond)), "train:77000");
   // Two that started in one millisecond.
-  EXPECT_EQ(Claim(7, claim(0, 30, 81 * kSecond + 1)), "train@81001 first");
+  EXPECT_EQ(Claim(7, claim(0, 30, 81 * kSecond + 1)), "train:81001 first");
   // After a lost connection each is back in its own.
   bindings_.Release(2, std::nullopt, 90 * kSecond);
   bindings_.Release(5, std::nullopt, 90 * kSecond);
   bindings_.Release(7, std::nullopt, 90 * kSecond);
-  EXPECT_EQ(Claim(8, claim(0, 20, 81 * kSecond)), "train@81000");
-  EXPECT_EQ(Claim(9, claim(0, 30, 81 * kSecond + 1)), "train@81001");
+  EXPECT_EQ(Claim(8, claim(0, 20, 81 * kSecond)), "train:81000");
+  EXPECT_EQ(Claim(9, claim(0, 30, 81 * kSecond + 1)), "train:81001");
 }
 
 // A collector in a container may not be told the pids of its clients.
@@ -180,11 +180,11 @@ TEST_F(BindingsTest, ASecondRunWithoutPids) {
   JobClaim claim = Rank(0, "");
   claim.pid = 0;
   claim.boot_id = "a";
-  EXPECT_EQ(Claim(1, claim), "train@77000 first");
-  EXPECT_EQ(Claim(2, claim), "train@77000") << "the same process";
+  EXPECT_EQ(Claim(1, claim), "train:77000 first");
+  EXPECT_EQ(Claim(2, claim), "train:77000") << "the same process";
   claim.boot_id = "b";
   claim.client_start_ns += 4 * kSecond;
-  EXPECT_EQ(Claim(3, claim), "train@81000 first");
+  EXPECT_EQ(Claim(3, claim), "train:81000 first");
 }
 
 TEST_F(BindingsTest, RefusesIdsAndTooMany) {
@@ -197,7 +197,7 @@ TEST_F(BindingsTest, RefusesIdsAndTooMany) {
   EXPECT_THAT(Claim(1, nameless), HasSubstr("neither"));
   for (int i = 0; i < 4; ++i)
     EXPECT_EQ(Claim(static_cast<uint64_t>(i + 1), Rank(0, Cat("j", i))), Cat("j", i, " first"));
-  EXPECT_THAT(Claim(9, Rank(0, "j9")), HasSubstr("4 jobs are bound"));
+  EXPECT_THAT(Claim(9, Rank(0, "j9")), HasSubstr("collector.limits.jobs allows"));
 }
 
 TEST_F(BindingsTest, NobodySeesAJobBeforeItIsAnnounced) {

@@ -2,11 +2,13 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -14,6 +16,8 @@
 
 #include "services/base/log.h"
 #include "services/base/strings.h"
+#include "services/collector/trusted_path.h"
+#include "services/model/owner.h"
 
 namespace pitwall::collector {
 namespace {
@@ -24,6 +28,10 @@ constexpr size_t kChunk = 64u << 10;
 constexpr int kChunksPerTurn = 4;  // then the next client has its turn
 constexpr int kPatrolMs = 1000;    // how often silent connections are looked for, at least
 constexpr int64_t kRestNs = kNanosPerSecond;  // of a listener without file descriptors
+constexpr int64_t kPatrolNs = kNanosPerSecond;
+constexpr int64_t kSayNs = 10 * kNanosPerSecond;  // one log line per kind of refusal in this time
+constexpr size_t kOtherFiles = 1024;
+constexpr size_t kShares = 4;  // no owner has more than a quarter of the memory for messages
 
 uint32_t LengthOf(std::string_view bytes) {
   uint32_t length = 0;
@@ -47,6 +55,25 @@ sockaddr_un AddressOf(const std::string& path) {
   return address;
 }
 
+// As many of the wanted connections as the limit of open files leaves, raised as far as it goes:
+// the log needs files too.
+size_t ClientsWithinFileLimit(size_t wanted) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
+  if (limit.rlim_cur < wanted + kOtherFiles && limit.rlim_cur < limit.rlim_max) {
+    rlimit raised = limit;
+    raised.rlim_cur = std::min<rlim_t>(limit.rlim_max, wanted + kOtherFiles);
+    if (setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+  }
+  const size_t files = limit.rlim_cur;
+  const size_t fit = std::max<size_t>(files > kOtherFiles ? files - kOtherFiles : 0, files / 2);
+  if (fit >= wanted) return wanted;
+  PITWALL_LOG(kWarning, "collector", "collector.limits.clients: ", wanted,
+              " connections need more than ", files, " open files; ", fit,
+              " are taken (raise the limit of open files)");
+  return std::max<size_t>(fit, 1);
+}
+
 }  // namespace
 
 ClientServer::ClientServer(const ServerOptions& options, ClientSessions* sessions,
@@ -65,6 +92,7 @@ Status ClientServer::Listen() {
     return InvalidArgument(Cat("socket ", path, ": ", path.size(), " bytes, more than ",
                                sizeof(sockaddr_un::sun_path) - 1));
   }
+  RETURN_IF_ERROR(Annotate(CheckTrustedDirectory(DirectoryOf(path)), "collector.socket"));
   const sockaddr_un address = AddressOf(path);
   struct stat info {};
   if (lstat(path.c_str(), &info) == 0) {
@@ -83,11 +111,22 @@ Status ClientServer::Listen() {
   }
   listen_fd_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (listen_fd_ < 0) return ErrnoStatus(errno, "socket");
-  if (bind(listen_fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      chmod(path.c_str(), options_.mode) != 0 || listen(listen_fd_, 128) != 0) {
+  if (bind(listen_fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
     return ErrnoStatus(errno, Cat("socket ", path));
+  // Nobody can connect before listen().
+  Status status;
+  if (options_.group >= 0 &&
+      lchown(path.c_str(), static_cast<uid_t>(-1), static_cast<gid_t>(options_.group)) != 0) {
+    status = ErrnoStatus(errno,
+                         Cat("collector.socket_group: socket ", path, " cannot be given to group ",
+                             options_.group, "; run the collector as root or as a member of it"));
+  } else if (chmod(path.c_str(), options_.mode) != 0) {
+    status = ErrnoStatus(errno, Cat("collector.socket_mode: socket ", path));
+  } else if (listen(listen_fd_, 128) != 0) {
+    status = ErrnoStatus(errno, Cat("socket ", path));
   }
-  return OkStatus();
+  if (!status.ok()) unlink(path.c_str());
+  return status;
 }
 
 Status ClientServer::Start() {
@@ -112,6 +151,7 @@ Status ClientServer::Start() {
     if (bound) unlink(options_.path.c_str());
     return status;
   }
+  max_clients_ = ClientsWithinFileLimit(options_.max_clients);
   ListenMore(true);
   thread_ = std::thread([this] { Loop(); });
   return OkStatus();
@@ -125,6 +165,7 @@ void ClientServer::Stop() {
   // The clients are not lost, we go: the next collector hears their hello again.
   for (const auto& [client, connection] : connections_) close(connection.fd);
   connections_.clear();
+  usage_.clear();
   counters_->clients.store(0, std::memory_order_relaxed);
   for (int* fd : {&listen_fd_, &epoll_fd_, &stop_fd_}) {
     close(*fd);
@@ -183,21 +224,33 @@ void ClientServer::Accept() {
       return;
     }
     complained_ = false;
-    if (connections_.size() >= options_.max_clients) {
-      if (counters_->clients_refused.fetch_add(1, std::memory_order_relaxed) == 0) {
-        PITWALL_LOG(kWarning, "collector", "more than ", options_.max_clients,
-                    " clients: one is refused");
-      }
-      close(fd);
-      continue;
-    }
     Connection connection;
     connection.fd = fd;
-    connection.since_ns = clock_.MonotonicNs();
+    connection.heard_ns = clock_.MonotonicNs();
     ucred peer{};
     socklen_t size = sizeof(peer);
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0)
-      connection.peer = {peer.pid, peer.uid};
+      connection.peer = {peer.pid, peer.uid, PodOf(options_.root, peer.pid)};
+    connection.owner = OwnerOf(connection.peer.uid, connection.peer.pod);
+    const auto used = usage_.find(connection.owner);
+    Status refused;
+    if (used != usage_.end() && used->second.clients >= options_.max_clients_per_owner) {
+      refused = Refuse(Refusal::kClientsOfOwner,
+                       Cat(connection.owner, " has ", used->second.clients,
+                           " connections, the most that collector.limits.clients_per_owner allows; "
+                           "close some of them or raise the limit"));
+    } else if (connections_.size() >= max_clients_) {
+      refused =
+          Refuse(Refusal::kClients,
+                 Cat("the collector has ", connections_.size(),
+                     " connections, the most that collector.limits.clients allows; raise it"));
+    }
+    if (!refused.ok()) {
+      counters_->clients_refused.fetch_add(1, std::memory_order_relaxed);
+      Tell(fd, connection.peer, connection.owner, refused);
+      close(fd);
+      continue;
+    }
     const uint64_t client = next_client_++;
     epoll_event event{};
     event.events = EPOLLIN;
@@ -207,6 +260,7 @@ void ClientServer::Accept() {
       continue;
     }
     counters_->clients_accepted.fetch_add(1, std::memory_order_relaxed);
+    ++usage_[connection.owner].clients;
     connections_.emplace(client, std::move(connection));
   }
 }
@@ -217,18 +271,46 @@ bool ClientServer::Serve(Connections::iterator it) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
     if (n <= 0) {
-      Close(it, n == 0 && it->second.in.size() > 0 ? "it ended in the middle of a message" : "");
+      Close(it, n == 0 && it->second.in.size() > 0
+                    ? Refuse(Refusal::kMalformed, "it ended in the middle of a message")
+                    : OkStatus());
       return false;
     }
     it->second.in.append(chunk_.data(), static_cast<size_t>(n));
-    buffered_ += static_cast<size_t>(n);
-    if (!Messages(it)) return false;
-    if (buffered_ > options_.max_buffered_bytes) {
-      Close(it, "too many bytes wait for the ends of messages");
-      return false;
-    }
+    Buffer(it->second, n);
+    if (!Messages(it) || !CheckBuffered(it)) return false;
   }
   return true;
+}
+
+void ClientServer::Buffer(Connection& connection, int64_t bytes) {
+  buffered_ += static_cast<size_t>(bytes);
+  usage_[connection.owner].buffered += static_cast<size_t>(bytes);
+}
+
+bool ClientServer::CheckBuffered(Connections::iterator it) {
+  const size_t share = std::max(options_.max_buffered_bytes / kShares,
+                                std::min(options_.max_buffered_bytes, kMaxClientMessage + kChunk));
+  const Status refused = Refuse(
+      Refusal::kBuffered, "too many bytes wait for the ends of messages: send smaller messages");
+  if (usage_[it->second.owner].buffered > share) {
+    Close(it, refused);
+    return false;
+  }
+  if (buffered_ <= options_.max_buffered_bytes) return true;
+  // Somebody has to give way: the largest connection of whoever has the most.
+  const auto most = std::max_element(
+      usage_.begin(), usage_.end(),
+      [](const auto& a, const auto& b) { return a.second.buffered < b.second.buffered; });
+  auto largest = connections_.end();
+  for (auto other = connections_.begin(); other != connections_.end(); ++other) {
+    if (other->second.owner != most->first) continue;
+    if (largest == connections_.end() || other->second.in.size() > largest->second.in.size())
+      largest = other;
+  }
+  const bool self = largest == it;
+  Close(largest, refused);
+  return !self;
 }
 
 // Hands out the whole messages in the buffer.
@@ -236,23 +318,25 @@ bool ClientServer::Messages(Connections::iterator it) {
   Connection& connection = it->second;
   size_t at = 0;
   bool open = true;
-  std::string malformed;
+  Status refused;
   while (connection.in.size() - at >= 4) {
     const std::string_view rest = std::string_view(connection.in).substr(at);
     const size_t length = LengthOf(rest);
     const size_t most = connection.said_hello ? kMaxClientMessage : kMaxClientHello;
     if (length > most) {
-      malformed = Cat("a message of ", length, " bytes, more than ", most);
+      refused =
+          Refuse(Refusal::kMalformed, Cat("a message of ", length, " bytes, more than ", most));
       break;
     }
     if (rest.size() - 4 < length) break;
     const auto answer = sessions_->Handle(it->first, connection.peer, rest.substr(4, length));
     at += 4 + length;
     if (!answer.ok()) {
-      malformed = std::string(ToStd(answer.status().message()));
+      refused = answer.status();
       break;
     }
     connection.said_hello = true;
+    connection.heard_ns = clock_.MonotonicNs();
     if (!answer->bytes.empty()) {
       const std::string framed = Framed(answer->bytes);
       // It fits any socket buffer; a client that does not even read its welcome is no client.
@@ -268,23 +352,46 @@ bool ClientServer::Messages(Connections::iterator it) {
     }
   }
   connection.in.erase(0, at);
-  buffered_ -= at;
+  Buffer(connection, -static_cast<int64_t>(at));
   if (connection.in.empty() && connection.in.capacity() > kChunk) std::string().swap(connection.in);
-  if (!open || !malformed.empty()) {
-    Close(it, malformed);
+  if (!open || !refused.ok()) {
+    Close(it, refused);
     return false;
   }
   return true;
 }
 
-// `malformed`: what is wrong with what it sent; "" when nothing is.
-void ClientServer::Close(Connections::iterator it, std::string_view malformed) {
-  if (!malformed.empty()) {
-    counters_->clients_malformed.fetch_add(1, std::memory_order_relaxed);
-    PITWALL_LOG(kWarning, "collector", "closed a client (pid ", it->second.peer.pid,
-                "): ", malformed);
+void ClientServer::Tell(int fd, const Peer& peer, std::string_view owner, const Status& refused) {
+  const Refusal why = RefusalOf(refused);
+  counters_->CountRefused(why, OwnerClass(owner));
+  client::v1::CollectorMessage message;
+  message.mutable_refused()->set_reason(std::string(RefusalName(why)));
+  message.mutable_refused()->set_message(std::string(ToStd(refused.message()).substr(0, 2048)));
+  const std::string framed = Framed(message.SerializeAsString());
+  // It is told if there is room for it; nothing waits for a client.
+  (void)!send(fd, framed.data(), framed.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  auto& [said_ns, unsaid] = said_[static_cast<size_t>(why)];
+  const int64_t now_ns = clock_.MonotonicNs();
+  if (said_ns != 0 && now_ns - said_ns < kSayNs) {
+    ++unsaid;
+    return;
   }
-  buffered_ -= it->second.in.size();
+  PITWALL_LOG(kWarning, "collector", "refused a client (", RefusalName(why), ", pid ", peer.pid,
+              ", ", owner, "): ", ToStd(refused.message()),
+              unsaid == 0 ? std::string() : Cat(" (and ", unsaid, " more since the last line)"));
+  said_ns = std::max<int64_t>(now_ns, 1);
+  unsaid = 0;
+}
+
+void ClientServer::Close(Connections::iterator it, const Status& refused) {
+  if (!refused.ok()) {
+    if (RefusalOf(refused) == Refusal::kMalformed)
+      counters_->clients_malformed.fetch_add(1, std::memory_order_relaxed);
+    Tell(it->second.fd, it->second.peer, it->second.owner, refused);
+  }
+  Buffer(it->second, -static_cast<int64_t>(it->second.in.size()));
+  if (const auto used = usage_.find(it->second.owner); --used->second.clients == 0)
+    usage_.erase(used);
   close(it->second.fd);
   sessions_->Closed(it->first);
   connections_.erase(it);
@@ -292,15 +399,24 @@ void ClientServer::Close(Connections::iterator it, std::string_view malformed) {
 }
 
 void ClientServer::CloseSilent() {
-  const int64_t before_ns = clock_.MonotonicNs() - options_.hello_within_ns;
+  const int64_t now_ns = clock_.MonotonicNs();
+  if (now_ns - patrolled_ns_ < kPatrolNs) return;
+  patrolled_ns_ = now_ns;
   for (auto it = connections_.begin(); it != connections_.end();) {
     const auto next = std::next(it);
-    if (it->second.said_hello || it->second.since_ns >= before_ns) {
+    const Connection& connection = it->second;
+    const int64_t within_ns = connection.said_hello ? options_.idle_ns : options_.hello_within_ns;
+    if (now_ns - connection.heard_ns <= within_ns) {
       it = next;
       continue;
     }
     const uint64_t after = next == connections_.end() ? UINT64_MAX : next->first;
-    Close(it, "no hello");
+    Close(it, connection.said_hello ? Refuse(Refusal::kIdle, Cat("no whole message for longer than "
+                                                                 "collector.limits.idle_timeout, ",
+                                                                 within_ns / kNanosPerSecond, " s"))
+                                    : Refuse(Refusal::kNoHello,
+                                             Cat("no hello within collector.limits.hello_timeout, ",
+                                                 within_ns / kNanosPerSecond, " s")));
     it = connections_.lower_bound(after);
   }
 }

@@ -1,17 +1,20 @@
 // The Unix stream socket on which training processes talk to the collector.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "absl/container/btree_map.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/collector/client_sessions.h"
 #include "services/collector/counters.h"
+#include "services/collector/refusal.h"
 
 namespace pitwall::collector {
 
@@ -20,15 +23,22 @@ inline constexpr size_t kMaxClientHello = 64u << 10;  // of a message before the
 
 struct ServerOptions {
   std::string path;
+  std::string root = "/";  // parent of /proc
   uint32_t mode = 0666;
-  size_t max_clients = 256;
+  int64_t group = -1;  // of the socket file; -1: as the system gives it
+  size_t max_clients = 1024;
+  size_t max_clients_per_owner = 256;
   size_t max_buffered_bytes = 64u << 20;  // of messages that are not whole yet, over all clients
   int64_t hello_within_ns = 10 * kNanosPerSecond;
+  int64_t idle_ns = 60 * kNanosPerSecond;  // without a whole message; clients beat each second
 };
 
 // One thread serves all connections: it cuts their bytes into messages for the sessions, and closes
 // whoever sends what cannot be, with one log line. It waits for readiness only. Start and Stop from
 // one thread.
+//
+// An owner (ServerOptions) has a share of the connections and of the memory: more of it is refused,
+// and when all memory is in use the owner with the most gives way. Whoever is refused is told why.
 class ClientServer {
  public:
   // `sessions` is used by the server's thread only. Everything is borrowed.
@@ -37,7 +47,8 @@ class ClientServer {
   ~ClientServer();
 
   // Binds the path. A socket file that nobody listens on is replaced; FailedPrecondition: somebody
-  // does, or something else is there. InvalidArgument: the path is too long.
+  // does, something else is there, or others may rename what is in its directory. InvalidArgument:
+  // the path is too long.
   Status Start();
   // Closes everything and removes the socket file. Idempotent.
   void Stop();
@@ -46,11 +57,17 @@ class ClientServer {
   struct Connection {
     int fd = -1;
     Peer peer;
-    int64_t since_ns = 0;  // monotonic
+    std::string owner;
+    int64_t heard_ns = 0;  // monotonic; of its last whole message, or of its connection
     bool said_hello = false;
     std::string in;
   };
   using Connections = absl::btree_map<uint64_t, Connection>;
+  // What an owner uses; no entry: nothing.
+  struct Usage {
+    size_t clients = 0;
+    size_t buffered = 0;
+  };
 
   Status Listen();
   void Loop();
@@ -59,8 +76,14 @@ class ClientServer {
   // False: the connection is closed.
   bool Serve(Connections::iterator it);
   bool Messages(Connections::iterator it);
-  void Close(Connections::iterator it, std::string_view malformed);
+  // `refused`: why, where it is us that end it.
+  void Close(Connections::iterator it, const Status& refused);
   void CloseSilent();
+  // Tells the other side, counts, and writes a log line now and then.
+  void Tell(int fd, const Peer& peer, std::string_view owner, const Status& refused);
+  // False: the connection `it` has given way, or was closed for its owner's share.
+  bool CheckBuffered(Connections::iterator it);
+  void Buffer(Connection& connection, int64_t bytes);
 
   const ServerOptions options_;
   ClientSessions* const sessions_;
@@ -70,12 +93,16 @@ class ClientServer {
   int listen_fd_ = -1;
   int epoll_fd_ = -1;
   int stop_fd_ = -1;
+  size_t max_clients_ = 0;  // what the limit of open files leaves of options_.max_clients
   bool listening_ = false;
   bool complained_ = false;
   // The thread's own.
   int64_t rests_since_ns_ = 0;  // monotonic; of the listening socket
   uint64_t next_client_ = 2;    // 0 and 1 mark the listening socket and the stop
+  int64_t patrolled_ns_ = 0;
   size_t buffered_ = 0;
+  absl::btree_map<std::string, Usage> usage_;                   // by owner
+  std::array<std::pair<int64_t, uint64_t>, kRefusals> said_{};  // when last, how many unsaid since
   Connections connections_;
   std::string chunk_;
 };

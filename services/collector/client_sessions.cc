@@ -9,6 +9,7 @@
 #include "services/base/strings.h"
 #include "services/codec/quiet_protobuf.h"
 #include "services/collector/message_parts.h"
+#include "services/model/owner.h"
 
 namespace pitwall::collector {
 namespace {
@@ -53,6 +54,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const P
   const bool known = source != sources_.end();
   if (known && source->second == nullptr)
     return InvalidArgument("the same process has connected again since");
+  if (known && !bindings_->Holds(client)) return Displaced(client);
   switch (message.body_case()) {
     case pb::ClientMessage::kHello:
       if (known) return InvalidArgument("a second hello");
@@ -124,10 +126,10 @@ JobReference ClientSessions::ReferenceOf(const pb::Hello& hello, const Peer& pee
           hello.job_name(), hello.uid(),     hello.queue()};
 }
 
-std::unique_ptr<RankSource> ClientSessions::TakeBack(const Key& key) {
-  auto same = [&key](const RankSource& source) {
+std::unique_ptr<RankSource> ClientSessions::TakeBack(const Key& key, std::string_view owner) {
+  auto same = [&](const RankSource& source) {
     const RankSource::Identity& identity = source.identity();
-    return Key(identity.job, identity.source, identity.boot_id) == key;
+    return Key(identity.job, identity.source, identity.boot_id) == key && identity.owner == owner;
   };
   for (auto it = retained_.begin(); it != retained_.end(); ++it) {
     if (!same(**it)) continue;
@@ -146,7 +148,23 @@ std::unique_ptr<RankSource> ClientSessions::TakeBack(const Key& key) {
 
 void ClientSessions::Retain(std::unique_ptr<RankSource> source) {
   retained_.push_back(std::move(source));
-  if (retained_.size() > options_.max_retained) retained_.pop_front();
+  if (retained_.size() <= options_.max_retained) return;
+  // The owner with the most gives one up: nobody can push out what others may come back to.
+  absl::btree_map<std::string_view, size_t> counts;
+  size_t most = 0;
+  for (const auto& kept : retained_) most = std::max(most, ++counts[kept->identity().owner]);
+  const auto oldest = std::find_if(retained_.begin(), retained_.end(), [&](const auto& kept) {
+    return counts[kept->identity().owner] == most;
+  });
+  retained_.erase(oldest);
+}
+
+Status ClientSessions::Displaced(uint64_t client) {
+  const auto it = sources_.find(client);
+  const std::string job = it->second->identity().job;
+  sources_.erase(it);  // nothing more is said for it, and nobody can take it back
+  return Refuse(Refusal::kDisplaced,
+                Cat("job ", Quote(job), ": it was declared for another owner"));
 }
 
 StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const Peer& peer,
@@ -165,14 +183,18 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
   claim.boot_id = hello.boot_id();
   claim.pid = peer.pid;  // its own word on that may be of another namespace
   claim.user = peer.uid;
+  claim.owner = OwnerOf(peer.uid, peer.pod);
   ASSIGN_OR_RETURN(const Bindings::Claimed claimed, bindings_->Claim(client, claim));
 
   const std::string source_name = Cat("rank-", hello.rank(), "@", options_.node);
-  std::unique_ptr<RankSource> source = TakeBack({claimed.job_id, source_name, hello.boot_id()});
+  std::unique_ptr<RankSource> source =
+      TakeBack({claimed.job_id, source_name, hello.boot_id()}, claimed.owner);
   const int64_t late_ns = time_.Now() - hello.start_unix_ns();
   if (source == nullptr) {
     RankSource::Identity identity;
     identity.job = claimed.job_id;
+    identity.owner = claimed.owner;
+    identity.owner_declared = claimed.owner_declared;
     identity.source = source_name;
     identity.boot_id = hello.boot_id();
     identity.info.kind = SourceKind::kRank;
@@ -212,7 +234,8 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
               ", pid ", peer.pid);
   source->Announce(std::move(events));
   // After the client, whose start the node's promise may have passed; before anything it promises.
-  if (announcer_ != nullptr) announcer_->Announce(claimed.job_id);
+  if (announcer_ != nullptr)
+    announcer_->Announce(claimed.job_id, claimed.owner, claimed.owner_declared);
   sources_[client] = std::move(source);
   bindings_->Announced(client);
 

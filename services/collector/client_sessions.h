@@ -19,6 +19,7 @@
 #include "services/collector/node_announcer.h"
 #include "services/collector/peer_process.h"
 #include "services/collector/rank_source.h"
+#include "services/collector/refusal.h"
 
 namespace pitwall::collector {
 
@@ -55,7 +56,9 @@ class ClientSessions {
 
   StatusOr<Answer> OnHello(uint64_t client, const Peer& peer, const client::v1::Hello& hello);
   Status CheckHello(const client::v1::Hello& hello) const;
-  std::unique_ptr<RankSource> TakeBack(const Key& key);
+  std::unique_ptr<RankSource> TakeBack(const Key& key, std::string_view owner);
+  // Forgets a client whose job was declared for another owner.
+  Status Displaced(uint64_t client);
   void Retain(std::unique_ptr<RankSource> source);
   JobReference ReferenceOf(const client::v1::Hello& hello, const Peer& peer) const;
 

@@ -17,8 +17,10 @@
 #include "services/collector/event_time.h"
 #include "services/collector/gpu_monitor.h"
 #include "services/collector/node_announcer.h"
+#include "services/collector/owner_name.h"
 #include "services/collector/publisher.h"
 #include "services/collector/sampler.h"
+#include "services/model/owner.h"
 #include "services/pipeline/topics.h"
 
 namespace pitwall::collector {
@@ -44,6 +46,8 @@ BindingOptions BindingsOf(const Options& options) {
   out.completed_grace_ns = options.completed_grace_ns;
   out.failed_grace_ns = options.failed_grace_ns;
   out.lost_grace_ns = options.lost_grace_ns;
+  out.max_jobs = options.limits.jobs;
+  out.max_jobs_per_owner = options.limits.jobs_per_owner;
   return out;
 }
 
@@ -67,9 +71,32 @@ SessionsOptions SessionsOf(const Options& options) {
 ServerOptions ServerOf(const Options& options) {
   ServerOptions out;
   out.path = options.socket_path;
+  out.root = options.root;
   out.mode = options.socket_mode;
-  out.max_clients = options.max_clients;
+  out.max_clients = options.limits.clients;
+  out.max_clients_per_owner = options.limits.clients_per_owner;
+  out.hello_within_ns = options.limits.hello_timeout_ns;
+  out.idle_ns = options.limits.idle_timeout_ns;
+  if (!options.socket_group.empty()) out.group = *ParseGroup(options.socket_group);
   return out;
+}
+
+Status CheckLimits(const Options::Limits& limits) {
+  const auto check = [](std::string_view name, size_t value, size_t most) {
+    if (value >= 1 && value <= most) return OkStatus();
+    return InvalidArgument(
+        Cat("limits.", name, ": ", value, " is not in 1 to ", most, "; write a number in it"));
+  };
+  RETURN_IF_ERROR(check("clients", limits.clients, 65536));
+  RETURN_IF_ERROR(check("clients_per_owner", limits.clients_per_owner, 65536));
+  RETURN_IF_ERROR(check("jobs", limits.jobs, 10000));
+  RETURN_IF_ERROR(check("jobs_per_owner", limits.jobs_per_owner, 10000));
+  if (limits.hello_timeout_ns < kNanosPerSecond || limits.idle_timeout_ns < 5 * kNanosPerSecond) {
+    return InvalidArgument(
+        "limits.hello_timeout is at least 1s, limits.idle_timeout at least 5s: clients beat each "
+        "second; write a longer time");
+  }
+  return OkStatus();
 }
 
 // Without a socket nobody joins by it.
@@ -140,16 +167,24 @@ StatusOr<std::unique_ptr<Collector>> Collector::Create(const Options& given, Clo
   Options options = given;
   if (options.node.empty()) options.node = HostName();
   if (options.node.empty() || options.node.size() > 253) {
-    return InvalidArgument(Cat("node: ", Quote(options.node), " is no name of a node"));
+    return InvalidArgument(Cat("node: ", Quote(options.node), " is not a node name"));
   }
   const auto& intervals = Intervals();
   if (std::find(intervals.begin(), intervals.end(), options.interval_ns) == intervals.end()) {
     return InvalidArgument(Cat("interval: ", options.interval_ns,
                                " ns: not one of 100, 200, 500, 1000, 5000, 60000 ms"));
   }
-  for (const JobOption& job : options.jobs) RETURN_IF_ERROR(Annotate(CheckJobId(job.id), "job"));
-  if (options.max_clients == 0 || options.max_clients > 65536)
-    return InvalidArgument("max_clients: not 1 to 65536");
+  for (const JobOption& job : options.jobs) {
+    RETURN_IF_ERROR(Annotate(CheckJobId(job.id), "job"));
+    if (!job.owner.empty()) RETURN_IF_ERROR(Annotate(CheckOwner(job.owner), "job"));
+    for (const std::string& member : job.members)
+      RETURN_IF_ERROR(Annotate(CheckOwner(member), "job"));
+  }
+  RETURN_IF_ERROR(CheckLimits(options.limits));
+  if (options.socket_mode > 0777)
+    return InvalidArgument("socket_mode: more than 0777; write the bits of a file's mode");
+  if (!options.socket_group.empty())
+    RETURN_IF_ERROR(Annotate(ParseGroup(options.socket_group).status(), "socket_group"));
   if (!options.spool_dir.empty() && options.spool_bytes < (1u << 20)) {
     return InvalidArgument("spool_bytes: less than 1 MiB");
   }

@@ -26,6 +26,9 @@ struct JobOption {
   std::vector<Label> labels;
   std::vector<int> gpus;  // indices; empty: not known
   std::string cgroup;     // path below the cgroup file system; empty: not known
+  // Declared owner, "uid:1000" or "pod:<uid>"; empty: that of the first client.
+  std::string owner;
+  std::vector<std::string> members;  // further owners whose processes are of the job
 };
 
 struct Options {
@@ -35,7 +38,17 @@ struct Options {
   // Unix stream socket of the clients; empty: none. A path longer than 107 bytes is refused.
   std::string socket_path;
   uint32_t socket_mode = 0666;
-  size_t max_clients = 256;
+  std::string socket_group;  // name or number; empty: as the system gives it
+  // What clients may use, all together and those of one owner.
+  struct Limits {
+    size_t clients = 1024;  // connections
+    size_t clients_per_owner = 256;
+    size_t jobs = 256;  // that nothing but clients has made known
+    size_t jobs_per_owner = 64;
+    int64_t hello_timeout_ns = 10'000'000'000;
+    int64_t idle_timeout_ns = 60'000'000'000;  // without a message: clients beat each second
+  };
+  Limits limits;
   // Directory with one file per job, written by a prolog and removed by an epilog; empty: none. See
   // drop_folder.h.
   std::string drop_dir;

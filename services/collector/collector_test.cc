@@ -370,7 +370,7 @@ TEST_F(CollectorTest, OptionsThatCannotBe) {
   EXPECT_TRUE(refused([](Options* o) { o->interval_ns = 300 * kMs; }));
   EXPECT_TRUE(refused([](Options* o) { o->node = std::string(300, 'n'); }));
   EXPECT_TRUE(refused([](Options* o) { o->jobs.push_back({}); }));
-  EXPECT_TRUE(refused([](Options* o) { o->max_clients = 0; }));
+  EXPECT_TRUE(refused([](Options* o) { o->limits.clients = 0; }));
   EXPECT_TRUE(refused([](Options* o) { o->join_slack_ns = -1; }));
   EXPECT_TRUE(refused([](Options* o) { o->queue_bytes = 1; }));
   EXPECT_TRUE(refused([](Options* o) {

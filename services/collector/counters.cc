@@ -7,6 +7,13 @@
 
 namespace pitwall::collector {
 
+void Counters::CountRefused(Refusal why, std::string_view owner_class) {
+  for (size_t i = 0; i < kOwnerClasses.size(); ++i) {
+    if (kOwnerClasses[i] == owner_class)
+      refusals[static_cast<size_t>(why)][i].fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
 std::vector<CounterValue> Counters::List() const {
   std::vector<CounterValue> out;
   const auto add = [&out](std::string_view name, std::string_view help, std::vector<Label> labels,
@@ -40,6 +47,15 @@ std::vector<CounterValue> Counters::List() const {
       "clients_closed_total",
       "Connections that ended without a goodbye: refused, closed for what they sent, or gone.",
       {{"too_many", &clients_refused}, {"malformed", &clients_malformed}, {"lost", &clients_lost}});
+  for (size_t why = 0; why < kRefusals; ++why) {
+    for (size_t i = 0; i < kOwnerClasses.size(); ++i) {
+      add("clients_refused_total",
+          "Clients that were told why they are refused or closed, by the class of their owner.",
+          {{"reason", std::string(RefusalName(static_cast<Refusal>(why)))},
+           {"owner", std::string(kOwnerClasses[i])}},
+          refusals[why][i], true);
+    }
+  }
   counter("client_messages_total", client_messages, "Messages of training processes.");
   counter("client_updates_missed_total", client_updates_missed,
           "Holes in the sequence numbers of training processes.");

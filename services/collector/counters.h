@@ -4,10 +4,12 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "services/codec/steps/step_series.h"
 #include "services/collector/collector.h"
+#include "services/collector/refusal.h"
 
 namespace pitwall::collector {
 
@@ -28,7 +30,7 @@ struct Counters {
   // Clients.
   Number clients{0};  // gauge: connected now
   Number clients_accepted{0};
-  Number clients_refused{0};    // beyond max_clients
+  Number clients_refused{0};    // beyond the connections of all, or of its owner
   Number clients_malformed{0};  // closed for what they sent
   Number clients_lost{0};       // gone without goodbye
   Number client_messages{0};
@@ -51,6 +53,12 @@ struct Counters {
   Number spool_bytes{0};  // gauges
   Number spool_records{0};
   Number queue_bytes{0};
+
+  // By why (Refusal) and class of owner (OwnerClass).
+  static constexpr std::array<std::string_view, 4> kOwnerClasses = {"root", "user", "pod",
+                                                                    "unknown"};
+  std::array<std::array<Number, kOwnerClasses.size()>, kRefusals> refusals{};
+  void CountRefused(Refusal why, std::string_view owner_class);
 
   std::vector<CounterValue> List() const;
 };

@@ -8,12 +8,13 @@
 
 #include "services/base/log.h"
 #include "services/base/strings.h"
-#include "services/collector/proc_file.h"
+#include "services/collector/owner_name.h"
 #include "services/collector/text_scan.h"
+#include "services/collector/trusted_path.h"
 
 namespace pitwall::collector {
 namespace {
-constexpr size_t kMaxFiles = 64;
+constexpr size_t kMaxFiles = 256;
 constexpr size_t kMaxBytes = 64u << 10;
 constexpr size_t kMaxLabels = 32;
 constexpr size_t kMaxText = 1024;
@@ -57,6 +58,14 @@ StatusOr<Bindings::DroppedJob> DropFolder::Parse(std::string_view text) {
       job.reference.uid = value;
     } else if (key == "queue") {
       job.reference.queue = value;
+    } else if (key == "owner") {
+      auto owner = ParseOwner(value);
+      if (!owner.ok()) return bad(ToStd(owner.status().message()));
+      job.owner = *std::move(owner);
+    } else if (key == "members") {
+      auto members = ParseOwners(value);
+      if (!members.ok()) return bad(ToStd(members.status().message()));
+      job.members = *std::move(members);
     } else if (key == "cgroup") {
       if (value.find("..") != std::string::npos) return bad("not a path of a cgroup");
       job.cgroup = value;
@@ -79,11 +88,22 @@ StatusOr<Bindings::DroppedJob> DropFolder::Parse(std::string_view text) {
     }
   }
   RETURN_IF_ERROR(CheckJobId(job.id));
+  if (job.owner.empty() && !job.members.empty())
+    return InvalidArgument("members without an owner: add owner=");
   return out;
 }
 
 std::vector<Bindings::DroppedJob> DropFolder::Poll() {
   std::vector<std::string> names;
+  const Status trusted = CheckOwnDirectory(dir_);
+  std::vector<std::string> complaints;
+  if (!trusted.ok()) {
+    // One that is not there has no files.
+    if (trusted.code() != absl::StatusCode::kNotFound)
+      complaints.push_back(Cat("drop folder: ", ToStd(trusted.message())));
+    Say(std::move(complaints));
+    return {};
+  }
   if (DIR* directory = opendir(dir_.c_str())) {
     while (const dirent* entry = readdir(directory)) {
       const std::string_view name = entry->d_name;
@@ -93,39 +113,50 @@ std::vector<Bindings::DroppedJob> DropFolder::Poll() {
   }
   std::sort(names.begin(), names.end());
   std::vector<Bindings::DroppedJob> jobs;
-  std::vector<std::string> complaints;
+  absl::btree_map<std::string, std::pair<std::string, Bindings::DroppedJob>> known;
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string path = Cat(dir_, "/", names[i]);
     Status status;
     if (i >= kMaxFiles) {
       status = ResourceExhausted(Cat("more than ", kMaxFiles, " files"));
     } else {
-      ProcFile file(path);
-      const auto text = file.Read(kMaxBytes + 1);
-      if (!text.has_value()) {
-        if (file.error() == ENOENT) continue;  // removed just now
-        status = ErrnoStatus(file.error(), "read");
-      } else if (text->size() > kMaxBytes) {
-        status = ResourceExhausted(Cat("more than ", kMaxBytes, " bytes"));
-      } else if (auto parsed = Parse(*text); !parsed.ok()) {
+      const auto text = ReadTrustedFile(path, kMaxBytes);
+      if (!text.ok()) {
+        if (text.status().code() == absl::StatusCode::kNotFound) continue;  // removed just now
+        status = text.status();
+      } else if (auto parsed = ParseOnce(path, *text); !parsed.ok()) {
         status = parsed.status();
       } else if (std::any_of(jobs.begin(), jobs.end(),
                              [&](const auto& j) { return j.job.id == parsed->job.id; })) {
         status = InvalidArgument(Cat("job ", Quote(parsed->job.id), " has another file already"));
       } else {
-        jobs.push_back(*std::move(parsed));
+        jobs.push_back(*parsed);
+        known[path] = {*text, *std::move(parsed)};
       }
     }
-    if (status.ok()) continue;
-    std::string complaint = Cat("drop folder: ", path, ": ", ToStd(status.message()));
-    if (std::find(complaints_.begin(), complaints_.end(), complaint) == complaints_.end()) {
-      PITWALL_LOG(kWarning, "collector", complaint);
-      counters_->drop_files_bad.fetch_add(1, std::memory_order_relaxed);
-    }
-    complaints.push_back(std::move(complaint));
+    if (!status.ok())
+      complaints.push_back(Cat("drop folder: ", path, ": ", ToStd(status.message())));
+  }
+  known_ = std::move(known);
+  Say(std::move(complaints));
+  return jobs;
+}
+
+// The look-up of a user may take long: not for a text that was read before.
+StatusOr<Bindings::DroppedJob> DropFolder::ParseOnce(const std::string& path,
+                                                     const std::string& text) const {
+  const auto known = known_.find(path);
+  if (known != known_.end() && known->second.first == text) return known->second.second;
+  return Parse(text);
+}
+
+void DropFolder::Say(std::vector<std::string> complaints) {
+  for (const std::string& complaint : complaints) {
+    if (std::find(complaints_.begin(), complaints_.end(), complaint) != complaints_.end()) continue;
+    PITWALL_LOG(kWarning, "collector", complaint);
+    counters_->drop_files_bad.fetch_add(1, std::memory_order_relaxed);
   }
   complaints_ = std::move(complaints);
-  return jobs;
 }
 
 }  // namespace pitwall::collector

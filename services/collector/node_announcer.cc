@@ -14,7 +14,8 @@ NodeAnnouncer::NodeAnnouncer(std::string node, int64_t join_slack_ns,
       sender_(publisher),
       boot_id_(new_boot_id_()) {}
 
-NodeAnnouncer::Source NodeAnnouncer::Announce(const std::string& job) {
+NodeAnnouncer::Source NodeAnnouncer::Announce(const std::string& job, const std::string& owner,
+                                              bool owner_declared) {
   MutexLock lock(&mutex_);
   const auto [at, fresh] = announced_.try_emplace(job);
   Source& source = at->second;
@@ -25,6 +26,8 @@ NodeAnnouncer::Source NodeAnnouncer::Announce(const std::string& job) {
   source.state.promise_ns = tick_ns_ - join_slack_ns_ - 1;
   Batch batch;
   batch.job = job;
+  batch.owner = owner;
+  batch.owner_declared = owner_declared;
   batch.source = Cat("node@", node_);
   batch.boot_id = source.boot_id;
   batch.info.kind = SourceKind::kNode;

@@ -30,7 +30,7 @@ class NodeAnnouncer {
   };
   // Announces, unless that was done before; the promise lies just before the tick that was begun
   // last. Returns what was announced.
-  Source Announce(const std::string& job);
+  Source Announce(const std::string& job, const std::string& owner, bool owner_declared);
   // The node has said goodbye to the job: the next announcement is of another boot.
   void Forget(const std::string& job);
 

@@ -5,6 +5,7 @@
 #include "services/base/strings.h"
 #include "services/collector/proc_file.h"
 #include "services/collector/text_scan.h"
+#include "services/model/owner.h"
 
 namespace pitwall::collector {
 namespace {
@@ -33,6 +34,13 @@ std::optional<uint64_t> EffectiveUser(ProcFile* status) {
 }
 
 }  // namespace
+
+std::string PodOf(const std::string& root, int64_t pid) {
+  if (pid <= 0) return "";
+  ProcFile file(UnderRoot(root, Cat("proc/", pid, "/cgroup")));
+  const auto text = file.Read(64u << 10);
+  return text.has_value() ? PodOfCgroup(*text) : "";
+}
 
 JobReference ProcessReference(const std::string& root, std::string_view node, const Peer& peer) {
   if (peer.pid <= 0 || peer.uid < 0) return {};

@@ -61,6 +61,8 @@ RankSource::RankSource(Identity identity, BatchSender* sender, Counters* counter
 Batch RankSource::Begin() {
   Batch batch;
   batch.job = identity_.job;
+  batch.owner = identity_.owner;
+  batch.owner_declared = identity_.owner_declared;
   batch.source = identity_.source;
   batch.boot_id = identity_.boot_id;
   batch.promise_ns = state_.promise_ns;

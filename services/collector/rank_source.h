@@ -24,6 +24,8 @@ class RankSource {
  public:
   struct Identity {
     std::string job;
+    std::string owner;  // of the job
+    bool owner_declared = false;
     std::string source;
     std::string boot_id;
     SourceInfo info;

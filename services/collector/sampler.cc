@@ -155,7 +155,7 @@ void Sampler::SyncBindings(int64_t tick_ns) {
 void Sampler::AddTarget(const BoundJob& job, bool is_node) {
   Target& target = targets_[job.id];
   target.is_node = is_node;
-  const NodeAnnouncer::Source source = announcer_->Announce(job.id);
+  const NodeAnnouncer::Source source = announcer_->Announce(job.id, job.owner, job.owner_declared);
   target.boot_id = source.boot_id;
   target.start_ns = source.start_ns;
   target.state = source.state;
@@ -208,7 +208,13 @@ void Sampler::SyncTargets() {
   for (const auto& [id, target] : targets_) {
     const bool bound = std::any_of(jobs.begin(), jobs.end(),
                                    [&id = id](const BoundJob& job) { return job.id == id; });
-    if (!bound && !target.is_node) gone.push_back({id, false, ""});
+    // Or it was declared for another owner: for that one the node is another source.
+    const bool displaced =
+        !target.job.owner.empty() &&
+        std::any_of(jobs.begin(), jobs.end(), [&id = id, &target = target](const BoundJob& job) {
+          return job.id == id && job.owner != target.job.owner;
+        });
+    if ((!bound || displaced) && !target.is_node) gone.push_back({id, false, ""});
   }
   End(gone);
   if (!targets_.contains(node_job)) {
@@ -298,6 +304,8 @@ void Sampler::Publish(int64_t tick_ns) {
 void Sampler::PublishTo(Target& target, int64_t promise_ns, bool goodbye) {
   Batch batch;
   batch.job = target.job.id;
+  batch.owner = target.job.owner;
+  batch.owner_declared = target.job.owner_declared;
   batch.source = Cat("node@", options_.node);
   batch.boot_id = target.boot_id;
   batch.info.kind = SourceKind::kNode;

@@ -38,6 +38,14 @@ class TestClient {
     ASSERT_EQ(send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(bytes.size()));
   }
+  // As much as the other side takes before it closes.
+  void SendSome(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n = send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (n <= 0) return;
+      bytes.remove_prefix(static_cast<size_t>(n));
+    }
+  }
   static std::string Framed(std::string_view message) {
     std::string out;
     for (int i = 0; i < 4; ++i) out.push_back(static_cast<char>(message.size() >> (8 * i)));
@@ -47,27 +55,39 @@ class TestClient {
     SendBytes(Framed(message.SerializeAsString()));
   }
   client::v1::Welcome ReadWelcome() {
-    client::v1::CollectorMessage message;
     std::string head(4, '\0');
     EXPECT_TRUE(ReadAll(&head));
-    std::string body(
-        static_cast<unsigned char>(head[0]) + 256u * static_cast<unsigned char>(head[1]), '\0');
-    EXPECT_TRUE(ReadAll(&body));
-    EXPECT_TRUE(message.ParseFromString(body));
+    const auto& message = ReadBody(head);
+    EXPECT_TRUE(message.has_welcome()) << message.refused().message();
     return message.welcome();
   }
-  // Blocks until the other side has closed.
+  // Blocks until the other side has closed; what it says before is passed over.
   bool AwaitClosed() {
     char byte;
-    return recv(fd_, &byte, 1, 0) <= 0;
+    while (recv(fd_, &byte, 1, 0) > 0) continue;
+    return true;
+  }
+  // Why the other side refuses, "<reason>: <message>"; "" when it closes without a word.
+  std::string ReadRefused() {
+    std::string head(4, '\0');
+    if (!ReadAll(&head)) return "";
+    return ReadBody(head).refused().reason() + ": " + last_.refused().message();
   }
 
  private:
   bool ReadAll(std::string* out) {
     return recv(fd_, out->data(), out->size(), MSG_WAITALL) == static_cast<ssize_t>(out->size());
   }
+  const client::v1::CollectorMessage& ReadBody(const std::string& head) {
+    std::string body(
+        static_cast<unsigned char>(head[0]) + 256u * static_cast<unsigned char>(head[1]), '\0');
+    EXPECT_TRUE(ReadAll(&body));
+    EXPECT_TRUE(last_.ParseFromString(body));
+    return last_;
+  }
   int fd_;
   bool connected_ = false;
+  client::v1::CollectorMessage last_;
 };
 
 inline client::v1::ClientMessage HelloOf(int rank, int64_t start_ns,

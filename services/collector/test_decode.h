@@ -31,6 +31,8 @@ struct ReadBatch {
   SourceInfo info;
   int64_t promise_ns = 0;
   bool goodbye = false;
+  std::string owner;
+  bool owner_declared = false;
   size_t schemas = 0;
   std::vector<int64_t> ticks;  // of all frames, those without values too
   std::vector<ReadSample> samples;
@@ -86,6 +88,8 @@ inline std::vector<ReadBatch> DecodeAll(const std::vector<OutgoingRecord>& recor
     read.info = batch.info;
     read.promise_ns = batch.promise_ns;
     read.goodbye = batch.goodbye;
+    read.owner = batch.owner;
+    read.owner_declared = batch.owner_declared;
     read.schemas = batch.schemas.size();
     read.spans = batch.spans;
     read.events = batch.events;

@@ -37,6 +37,7 @@ struct EngineCounters {
   uint64_t untracked_issues = 0;  // beyond EngineOptions::max_tracked_issues_per_job
   uint64_t gaps = 0;              // sequence numbers that never came (so far)
   uint64_t restored_jobs = 0;
+  uint64_t displaced_jobs = 0;  // of an owner that a declaration displaced
   // Samples for late, clock_ahead, zombie, limit; batches or records for the others.
   std::array<uint64_t, static_cast<size_t>(Drop::kCount)> drops{};
 

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "rules/plan/compile.h"
 #include "services/base/check.h"
 #include "services/base/clock.h"
 #include "services/base/strings.h"
@@ -17,34 +16,36 @@
 
 namespace pitwall::engine {
 
-class RulesForTest final : public RuleSetView, public RuleSetProvider {
+// Rule sets by hash, as pitwall.rules has them.
+class RulesForTest final : public RuleSetProvider {
  public:
-  using Files = std::vector<plan::RuleSetFile>;
+  using Files = std::vector<RuleSetFile>;
 
-  explicit RulesForTest(std::string_view text, Files baselines = {}) {
-    Replace(text, std::move(baselines));
+  // Compiles it, and says its hash from then on.
+  std::string Add(RuleSet rules) {
+    auto compiled = CompiledRules::Compile(std::move(rules));
+    if (!compiled.ok()) std::fprintf(stderr, "%s\n", compiled.status().ToString().c_str());
+    PITWALL_CHECK(compiled.ok());
+    sets_[(*compiled)->hash()] = *compiled;
+    return (*compiled)->hash();
   }
-  void Replace(std::string_view text, Files baselines = {}) {
-    auto program = plan::CompileRuleSet({.files = {{"pack.yaml", std::string(text)}},
-                                         .overrides = {},
-                                         .baselines = std::move(baselines)},
-                                        plan::kDefaultInterval, nullptr);
-    if (!program.ok()) std::fprintf(stderr, "%s\n", program.status().ToString().c_str());
-    PITWALL_CHECK(program.ok());
-    program_ = *std::move(program);
+  std::string Add(std::string_view text, Files baselines = {}) {
+    return Add({.files = {{"pack.yaml", std::string(text)}}, .baselines = std::move(baselines)});
   }
-  plan::ProgramPtr program() const override { return program_; }
-  std::vector<double> ParametersFor(size_t space, const JobIdentity& job) const override {
-    return plan::ParametersFor(*program_, program_->spaces[space], job.id, job.name, Labels());
-  }
-  StatusOr<std::shared_ptr<const RuleSetView>> Load(const std::string&) override {
-    auto view = std::make_shared<RulesForTest>(*this);  // the program as it is now
-    return std::shared_ptr<const RuleSetView>(std::move(view));
+  StatusOr<CompiledRulesPtr> Load(const std::string& hash) override {
+    const auto found = sets_.find(hash);
+    if (found == sets_.end()) return NotFound(Cat("rule set ", hash));
+    return found->second;
   }
 
  private:
-  plan::ProgramPtr program_;
+  StringMap<CompiledRulesPtr> sets_;
 };
+
+inline plan::ProgramPtr ProgramForTest(std::string_view text) {
+  RulesForTest rules;
+  return (*rules.Load(rules.Add(text)))->program();
+}
 
 // One job "job" and its sources, in one partition. Times are seconds after kBase.
 class ShardForTest {
@@ -53,10 +54,14 @@ class ShardForTest {
 
   explicit ShardForTest(std::string_view rules, EngineOptions options = {},
                         RulesForTest::Files baselines = {})
-      : rules_(rules, std::move(baselines)),
-        options_(options),
+      : ShardForTest(RuleSet{.files = {{"pack.yaml", std::string(rules)}},
+                             .baselines = std::move(baselines)},
+                     options) {}
+  explicit ShardForTest(RuleSet rules, EngineOptions options = {})
+      : options_(options),
+        first_(rules_.Add(std::move(rules))),
         shard_(std::make_unique<Shard>(&rules_, options)) {
-    PITWALL_CHECK(shard_->SetInitialRules("rules").ok());
+    PITWALL_CHECK(shard_->SetInitialRules(first_).ok());
   }
 
   static int64_t At(double seconds) {
@@ -86,19 +91,17 @@ class ShardForTest {
     FeedBytes(bytes, append_at_);
   }
   void ChangeRules(std::string_view text, RulesForTest::Files baselines = {}) {
-    rules_.Replace(text, std::move(baselines));
-    std::string bytes;
-    codec::EncodeControl(
-        {.kind = ControlRecord::Kind::kRuleSetChange, .rule_set_hash = Cat("rules-", offset_)},
-        &bytes);
-    FeedBytes(bytes, append_at_);
+    ChangeTo(rules_.Add(text, std::move(baselines)));
   }
+  void ChangeRules(RuleSet rules) { ChangeTo(rules_.Add(std::move(rules))); }
+
   // As after a crash: everything from a snapshot of now.
   void Restart() {
     std::vector<JobSnapshot> snapshots;
     for (const Job* job : shard_->Jobs()) snapshots.push_back(shard_->Snapshot(job->id(), offset_));
     shard_ = std::make_unique<Shard>(&rules_, options_);
-    PITWALL_CHECK(shard_->SetInitialRules("rules").ok());
+    PITWALL_CHECK(
+        shard_->SetInitialRules(snapshots.empty() ? first_ : snapshots[0].rule_set_hash).ok());
     for (const JobSnapshot& snapshot : snapshots) {
       const Status restored = shard_->RestoreJob(snapshot);
       if (!restored.ok()) std::fprintf(stderr, "%s\n", restored.ToString().c_str());
@@ -114,10 +117,12 @@ class ShardForTest {
     return shard_->counters().drops[static_cast<size_t>(reason)];
   }
   const Outputs& outputs() const { return outputs_; }
-  // "<type> <alert or status> <reason>" of each event so far, as a failed assertion shows it.
+  // "<type> <alert or status> <reason>" of each event of issues and rules so far, as a failed
+  // assertion shows it.
   std::vector<std::string> Events() const {
     std::vector<std::string> out;
     for (const IssueEvent& e : outputs_.events) {
+      if (e.type == EventType::kJobChanged) continue;
       if (e.type == EventType::kRuleStatus) {
         out.push_back(Cat("status ", RuleStatusName(e.status), " ", e.alert, " ", e.status_reason));
       } else {
@@ -128,8 +133,16 @@ class ShardForTest {
   }
 
  private:
+  void ChangeTo(const std::string& hash) {
+    std::string bytes;
+    codec::EncodeControl({.kind = ControlRecord::Kind::kRuleSetChange, .rule_set_hash = hash},
+                         &bytes);
+    FeedBytes(bytes, append_at_);
+  }
+
   RulesForTest rules_;
   const EngineOptions options_;
+  const std::string first_;  // hash of the rules at the start
   std::unique_ptr<Shard> shard_;
   double append_at_ = -1;
   codec::BatchEncoder encoder_;

@@ -33,7 +33,7 @@ std::vector<IncidentTracker::RootCauseChange> IncidentTracker::Apply(std::span<I
   std::vector<std::pair<TrackedIssue*, IssueEvent*>> told, ended;
   ++serial_;
   for (IssueEvent& event : events) {
-    if (event.type == EventType::kRuleStatus) continue;
+    if (event.type == EventType::kRuleStatus || event.type == EventType::kJobChanged) continue;
     now_ns_ = std::max(now_ns_, event.time_ns);
     ForgetEndedBefore(now_ns_ - window_ns_);
     const std::string id = IssueId(event);

@@ -73,7 +73,7 @@ class TwoRanks {
     }
     const auto name = [&](const std::string& id) { return names.contains(id) ? names[id] : id; };
     for (const IssueEvent& e : shard_.outputs().events) {
-      if (e.type == EventType::kRuleStatus) continue;
+      if (e.type == EventType::kRuleStatus || e.type == EventType::kJobChanged) continue;
       if (e.type == EventType::kIssueUpdated && !updates_too) continue;
       std::string line =
           Cat((e.time_ns - ShardForTest::kBase) / kNanosPerSecond, " ",

@@ -41,9 +41,9 @@ int64_t Seconds(int64_t s) { return ShardForTest::kBase + s * kNanosPerSecond; }
 class Tracked {
  public:
   explicit Tracked(std::string_view rules = kRules, EngineOptions options = {})
-      : rules_(rules), options_(options) {
+      : program_(ProgramForTest(rules)), options_(options) {
     tracker_.emplace(options_, &counters_);
-    tracker_->SetProgram(rules_.program().get());
+    tracker_->SetProgram(program_.get());
   }
 
   // "+Name" found, "-Name" cleared, "!Name" ended with its attempt, "~Name" updated; `began`: onset
@@ -62,7 +62,7 @@ class Tracked {
     BinaryWriter out;
     tracker_->Save(out);
     tracker_.emplace(options_, &counters_);
-    tracker_->SetProgram(rules_.program().get());
+    tracker_->SetProgram(program_.get());
     BinaryReader in(out.data());
     tracker_->Restore(in);
     EXPECT_TRUE(in.Finish("tracker").ok());
@@ -71,8 +71,8 @@ class Tracked {
     EXPECT_EQ(again.data(), out.data());
   }
   void Reload(std::string_view text) {
-    rules_.Replace(text);
-    tracker_->SetProgram(rules_.program().get());
+    program_ = ProgramForTest(text);
+    tracker_->SetProgram(program_.get());
   }
   std::string Incident(const std::string& name) { return ids_[incident_[name]]; }
   std::string Root(const std::string& name) { return ids_[root_[name]]; }
@@ -121,7 +121,7 @@ class Tracked {
     return e;
   }
 
-  RulesForTest rules_;
+  plan::ProgramPtr program_;
   EngineOptions options_;
   EngineCounters counters_;
   std::optional<IncidentTracker> tracker_;

@@ -7,8 +7,11 @@
 #include "services/model/value.h"
 
 namespace pitwall::engine {
+namespace {
+constexpr std::string_view kOtherOwner = "other_owner";
+}  // namespace
 
-Job::Job(std::string id, std::shared_ptr<const RuleSetView> rules, const EngineOptions& options,
+Job::Job(std::string id, CompiledRulesPtr rules, const EngineOptions& options,
          EngineCounters* counters)
     : rules_(std::move(rules)),
       options_(options),
@@ -40,17 +43,39 @@ Source* Job::FindOrAddSource(const Batch& batch, Outputs*) {
 
 void Job::Schedule(int64_t position, Phase phase, const Source& source, uint64_t sequence,
                    uint32_t index, Happening happening) {
-  if (watermark_ != kMinPosition) position = std::max(position, watermark_ + 1);
+  if (passed() != kMinPosition) position = std::max(position, passed() + 1);
   timeline_.Add({position, phase, source.id, source.boot, sequence, index}, std::move(happening));
+}
+
+bool Job::TakeOwner(const Batch& batch) {
+  if (owner_.Judge(batch, ended_) == JobOwner::Verdict::kOurs) {
+    owner_.Adopt(batch);
+    identity_.owner = owner_.text();
+    return true;
+  }
+  counters_->Count(Drop::kOtherOwner);
+  if (!ended_ && owner_.Refuse(batch)) Flag(batch.source, batch.info.node, kOtherOwner, true);
+  return false;
+}
+
+void Job::Displace(Outputs* out) {
+  ++counters_->displaced_jobs;
+  if (!ended_ && watermark_ != kMinPosition) EndJob(watermark_, /*by_event=*/false, out);
+  Forget();
 }
 
 void Job::OnBatch(const RecordPosition& at, const Batch& batch, std::string_view raw,
                   Outputs* out) {
   ++counters_->batches;
+  if (!TakeOwner(batch)) return;
   last_append_ns_ = std::max(last_append_ns_, at.append_time_ns);
   if (ended_) {
-    counters_->Count(Drop::kJobEnded);
-    return;
+    if (!GoesOnWith(batch)) {
+      counters_->Count(Drop::kJobEnded);
+      EndAfterwards(at, batch, out);
+      return;
+    }
+    GoOn();
   }
   Source* source = FindOrAddSource(batch, out);
   if (source == nullptr) {
@@ -79,7 +104,9 @@ void Job::OnBatch(const RecordPosition& at, const Batch& batch, std::string_view
   source->live =
       source->promise != kMinPosition && !source->behind && source->promise < source->ended_at;
   const int64_t least = LeastPromise();
-  if (source->goodbye) Leave(source);  // it takes part one last time, with its last promise
+  // It takes part one last time, with its last promise.
+  if (source->goodbye) Leave(source, Happening::Kind::kGoodbye);
+  if (source->lost_heard) source->live = false;
   Advance(least, out);
   last_frame_watermark_ = watermark_;
 }
@@ -122,7 +149,7 @@ void Job::ReadFrames(const RecordPosition& at, const Batch& batch, std::string_v
     pending.values.reserve(frame.values.size());
     for (size_t row = 0; row < frame.times_ns.size(); ++row) {
       const int64_t time = frame.times_ns[row];
-      if (time <= watermark_) {
+      if (time <= passed()) {
         counters_->Count(Drop::kLate, columns);
         continue;
       }
@@ -176,7 +203,7 @@ void Job::ReleaseWaiting(Source* source) {
     if (it->columns() == schema->second->schema.series.size()) {
       it->binding = schema->second;
       // While it waited its source may have gone idle, and the watermark on: those rows are late.
-      while (it->next < it->times.size() && it->times[it->next] <= watermark_) ++it->next;
+      while (it->next < it->times.size() && it->times[it->next] <= passed()) ++it->next;
       const size_t late = it->next * it->columns();
       counters_->Count(Drop::kLate, late);
       counters_->samples += it->values.size() - late;
@@ -276,24 +303,48 @@ void Job::ReadHappenings(const RecordPosition& at, const Batch& batch, bool beli
              {.kind = Happening::Kind::kStepPromise, .mode = promise.mode, .step = promise.step});
   }
   for (const JobEvent& event : batch.events) {
-    const auto kind = event.kind == JobEvent::Kind::kStarted ? Happening::Kind::kJobStarted
-                      : event.kind == JobEvent::Kind::kEnded ? Happening::Kind::kJobEnded
-                                                             : Happening::Kind::kJobNotice;
-    const Phase phase = kind == Happening::Kind::kJobEnded ? Phase::kEnd : Phase::kBegin;
     // Never beyond what the source itself promises: else nothing of it would come true while the
-    // source is live.
-    Schedule(std::min(event.time_ns, stamp), phase, *source, batch.sequence, index++,
-             {.kind = kind, .event = event});
+    // source is live. Who promises nothing and measures nothing has the time of its record.
+    int64_t position = std::min(event.time_ns, stamp == kMinPosition ? at.append_time_ns : stamp);
+    Happening::Kind kind = Happening::Kind::kJobNotice;
+    Phase phase = Phase::kEnd;
+    switch (event.kind) {
+      case JobEvent::Kind::kStarted:
+        kind = Happening::Kind::kJobStarted;
+        phase = Phase::kBegin;
+        break;
+      case JobEvent::Kind::kEnded:
+        kind = Happening::Kind::kJobEnded;
+        break;
+      case JobEvent::Kind::kNotice:
+        phase = Phase::kBegin;
+        break;
+      case JobEvent::Kind::kRankLost: {
+        kind = Happening::Kind::kRankLost;
+        if (!HearRankLost(*source, event.rank_lost)) {
+          counters_->Count(Drop::kMalformed);
+          continue;
+        }
+        // After everything that it has promised.
+        const Source& lost = *sources_.at({event.rank_lost.source, event.rank_lost.boot_id});
+        position = std::max(position, lost.promise);
+        break;
+      }
+      case JobEvent::Kind::kLauncherGone:
+        kind = Happening::Kind::kLauncherGone;
+        break;
+    }
+    Schedule(position, phase, *source, batch.sequence, index++, {.kind = kind, .event = event});
   }
 }
 
-// Out of the watermark; its series end 1 ns after the last thing it said.
-void Job::Leave(Source* source) {
+// Out of the watermark; its series end 1 ns after the last thing it said. `kind`: kLeave or
+// kGoodbye.
+void Job::Leave(Source* source, Happening::Kind kind) {
   source->live = false;
   const int64_t last = std::max(source->promise, source->newest_sample);
   if (last == kMinPosition) return;
-  Schedule(last + 1, Phase::kEnd, *source, source->window.highest(), UINT32_MAX,
-           {.kind = Happening::Kind::kLeave});
+  Schedule(last + 1, Phase::kEnd, *source, source->window.highest(), UINT32_MAX, {.kind = kind});
 }
 
 int64_t Job::LeastPromise() const {
@@ -324,12 +375,13 @@ void Job::OnTick(int64_t elapsed_ns, Outputs* out) {
     gone_ = tombstone_age_ns_ > options_.tombstone_ns;
     return;
   }
+  for (const auto& [source, node] : owner_.Tick(elapsed_ns)) Flag(source, node, kOtherOwner, false);
   const int64_t newest = NewestPromise();
   for (auto& [key, entry] : sources_) {
     Source* source = entry.get();
     DropWaiting(source, elapsed_ns, out);
     if (source->Tick(elapsed_ns, options_)) {
-      Leave(source);
+      Leave(source, Happening::Kind::kLeave);
       continue;
     }
     if (!source->live) continue;
@@ -337,7 +389,7 @@ void Job::OnTick(int64_t elapsed_ns, Outputs* out) {
         newest - source->promise > options_.clock_behind_ns ? source->trailing_ns + elapsed_ns : 0;
     if (source->trailing_ns >= options_.clock_behind_ns) {
       source->behind = true;
-      Leave(source);
+      Leave(source, Happening::Kind::kLeave);
       FlagSource(source, "clock_behind", true);
     }
   }
@@ -353,16 +405,16 @@ void Job::OnTick(int64_t elapsed_ns, Outputs* out) {
   } else {
     Advance(watermark_ + elapsed_ns, out);
     if (!ended_ && watermark_ - last_frame_watermark_ >= options_.silence_ns) {
-      EndJob(watermark_, /*by_event=*/false, out);
+      EndJob(watermark_, EndDetail::kSilent, /*by_event=*/false, out);
       Forget();
     }
   }
-  PruneSources();
+  if (!ended_) PruneSources(out);
 }
 
 // A source that was silent for as long as a job may be is forgotten; of the ended boots of one
 // source only the newest few are kept, for their sequence numbers.
-void Job::PruneSources() {
+void Job::PruneSources(Outputs* out) {
   const auto settled = [](const Source& s) {
     return !s.live && s.pending.empty() && s.waiting.empty();
   };
@@ -389,11 +441,18 @@ void Job::PruneSources() {
     }
   }
   prune_boots();
-  for (const SourceKey& key : gone) sources_.erase(key);
+  for (const SourceKey& key : gone) {
+    RankLeft(sources_.at(key).get());
+    sources_.erase(key);
+  }
+  if (gone.empty() || watermark_ == kMinPosition) return;
+  // A rank that has been silent for so long is no longer there.
+  DieWithoutRanks(watermark_, out);
+  if (ended_) Forget();
 }
 
 void Job::Advance(int64_t to, Outputs* out) {
-  if (ended_ || gone_ || to == kMinPosition || to <= watermark_) return;
+  if (ended_ || gone_ || to == kMinPosition || to <= passed()) return;
   if (watermark_ == kMinPosition) {
     origin_ = FloorTo(to, kNanosPerSecond);
     if (time_ != nullptr) time_->SetOrigin(origin_);
@@ -401,6 +460,7 @@ void Job::Advance(int64_t to, Outputs* out) {
   }
   watermark_ = to;
   ApplyUpTo(to, out);
+  TellStarted(to, out);
   if (ended_) Forget();
 }
 
@@ -412,7 +472,7 @@ void Job::FinishInput(bool end_job, Outputs* out) {
   if (last == kMinPosition) return;
   Advance(last, out);
   if (end_job && !ended_) {
-    EndJob(watermark_, /*by_event=*/true, out);
+    EndJob(watermark_, EndDetail::kCompleted, /*by_event=*/true, out);
     Forget();
   }
 }

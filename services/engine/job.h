@@ -8,6 +8,7 @@
 // batches arrive changes no event.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,8 +16,10 @@
 #include "absl/container/btree_map.h"
 #include "rules/plan/program.h"
 #include "services/base/binary.h"
+#include "services/engine/compiled_rules.h"
 #include "services/engine/counters.h"
 #include "services/engine/incidents.h"
+#include "services/engine/job_owner.h"
 #include "services/engine/limits.h"
 #include "services/engine/outputs.h"
 #include "services/engine/source.h"
@@ -25,14 +28,6 @@
 #include "services/model/telemetry.h"
 
 namespace pitwall::engine {
-
-// The compiled rules in force, and each job's parameters (overrides).
-class RuleSetView {
- public:
-  virtual ~RuleSetView() = default;
-  virtual plan::ProgramPtr program() const = 0;  // may be null: no rules yet
-  virtual std::vector<double> ParametersFor(size_t space, const JobIdentity& job) const = 0;
-};
 
 // Engine series stand beside those of collectors; no source id begins with '#'.
 inline constexpr std::string_view kOwnSource = "#pitwall";
@@ -44,27 +39,36 @@ struct RecordPosition {
 
 class Job {
  public:
-  Job(std::string id, std::shared_ptr<const RuleSetView> rules, const EngineOptions& options,
+  // `rules` null: none yet.
+  Job(std::string id, CompiledRulesPtr rules, const EngineOptions& options,
       EngineCounters* counters);
   ~Job();
 
   // `raw` is the record's value: what is dead-lettered when its schema never comes.
   void OnBatch(const RecordPosition& at, const Batch& batch, std::string_view raw, Outputs* out);
+  // The job goes to the batch's owner: what it was is to end by Displace, and the batch begins it
+  // again.
+  bool DisplacedBy(const Batch& batch) const {
+    return owner_.Judge(batch, ended_) == JobOwner::Verdict::kDisplaces;
+  }
+  void Displace(Outputs* out);
   // A clock tick of the partition.
   void OnTick(int64_t elapsed_ns, Outputs* out);
   // Another rule set, from the next evaluation on: a diff, what did not change keeps its state.
-  void SetRules(std::shared_ptr<const RuleSetView> rules, Outputs* out);
+  void SetRules(CompiledRulesPtr rules, Outputs* out);
   // No source will come any more and W may pass everything that was read (the end of a finished
   // input).
   void FinishInput(bool end_job, Outputs* out);
 
   const std::string& id() const { return identity_.id; }
   const JobIdentity& identity() const { return identity_; }
+  const std::string& owner() const { return owner_.text(); }
   int64_t watermark() const { return watermark_; }
   uint64_t attempt() const { return attempt_; }
-  // Nothing is left of it but the memory that it ended by event.
+  // Over: nothing is left of it but how it ended. An ended event leaves a tombstone, which drops
+  // what comes later; a job over by grace or silence goes on as its next attempt when it returns.
   bool ended() const { return ended_; }
-  // Its state can go: silent for too long, or its tombstone has stood long enough.
+  // What is left of it has stood long enough.
   bool gone() const { return gone_; }
   size_t live_sources() const;
   size_t MemoryBytes() const;
@@ -92,14 +96,14 @@ class Job {
   bool ReadPromise(const RecordPosition& at, const Batch& batch, Source* source);
   void ReadHappenings(const RecordPosition& at, const Batch& batch, bool believed, Source* source);
   void ReleaseWaiting(Source* source);
-  void Leave(Source* source);
+  void Leave(Source* source, Happening::Kind kind);
   void Schedule(int64_t position, Phase phase, const Source& source, uint64_t sequence,
                 uint32_t index, Happening happening);
   int64_t LeastPromise() const;
   int64_t NewestPromise() const;
   void Advance(int64_t to, Outputs* out);
   void DropWaiting(Source* source, int64_t elapsed_ns, Outputs* out);
-  void PruneSources();
+  void PruneSources(Outputs* out);
 
   // Applying in event time (job_apply.cc; attempts and steps: job_steps.cc).
   void ApplyUpTo(int64_t to, Outputs* out);
@@ -115,8 +119,34 @@ class Job {
   // `at`: event time of what may have moved the step watermark.
   void AdvanceSteps(SpaceRunner* space, int64_t at, Outputs* out);
   void JudgeStepRules(int64_t time_ns, Outputs* out);
-  void EndJob(int64_t at, bool by_event, Outputs* out);
+  // Ends of ranks, attempts and the job (job_ends.cc).
+  void Tell(JobChange change, EndDetail detail, int64_t at, uint64_t attempt, Outputs* out);
+  void TellStarted(int64_t at, Outputs* out);
+  bool HearRankLost(const Source& teller, const RankLost& lost);
+  void RankJoined(Source* source, int64_t at, Outputs* out);
+  void JoinAttempt(const Source& source, int64_t at, Outputs* out);
+  void RankLeft(Source* source);
+  void ApplyRankLost(const HappeningKey& key, const RankLost& lost, Outputs* out);
+  void ApplyLauncherGone(const HappeningKey& key, const Source* teller, Outputs* out);
+  void ApplyGraceOver(const HappeningKey& key, Outputs* out);
+  void ApplyJobEnded(const HappeningKey& key, const JobEvent& event, Outputs* out);
+  bool LaunchersGone() const;
+  // The attempt has died when no rank is left and at least one was lost.
+  void DieWithoutRanks(int64_t at, Outputs* out);
+  void EndIssuesOfAttempt(int64_t at, EndDetail detail, Outputs* out);
+  static TickContext StepContext(const SpaceRunner& space, TickContext at);
+  void EndJob(int64_t at, EndDetail detail, bool by_event, Outputs* out);
+  bool GoesOnWith(const Batch& batch) const;
+  void EndAfterwards(const RecordPosition& at, const Batch& batch, Outputs* out);
+  void GoOn();
+  void SaveEnds(BinaryWriter& out) const;
+  void RestoreEnds(BinaryReader& in);
+  // Nothing at or before it can happen any more.
+  int64_t passed() const { return std::max(watermark_, floor_); }
   void FlagSource(Source* source, std::string_view reason, bool on);
+  void Flag(std::string_view source, std::string_view node, std::string_view reason, bool on);
+  // False: the batch is of another owner, and counted as that.
+  bool TakeOwner(const Batch& batch);
   void CountAttempt(int64_t at);
   // The engine's own series at each multiple of own_series_repeat_ns up to `upto`, in event time as
   // all that rules see.
@@ -150,9 +180,10 @@ class Job {
   TickContext ContextAt(int64_t position) const;
 
   JobIdentity identity_;
-  std::shared_ptr<const RuleSetView> rules_;
+  CompiledRulesPtr rules_;
   const EngineOptions options_;
   EngineCounters* const counters_;
+  JobOwner owner_;
 
   absl::btree_map<SourceKey, std::unique_ptr<Source>> sources_;
   Timeline timeline_;
@@ -172,9 +203,22 @@ class Job {
 
   uint64_t attempt_ = 0;
   bool started_ = false;         // some attempt has begun
+  uint64_t next_attempt_ = 1;    // where none has
+  bool attempt_open_ = false;    // it has begun, and no end of it was told
   int64_t attempt_boot_ns_ = 0;  // start of the rank that began it
   bool attempt_by_rank_0_ = false;
+  // Counts of ranks in event order: those whose process runs as far as is known, and those of the
+  // attempt that were lost.
+  size_t ranks_here_ = 0;
+  size_t ranks_lost_ = 0;
+  int64_t died_at_ = kMinPosition;  // of the attempt; kMinPosition: some rank is here
+  absl::btree_map<std::string, bool> launchers_gone_;  // by node of the attempt's ranks
+  bool told_started_ = false;
+  uint64_t changes_told_ = 0;  // io.pitwall.job.changed events: their sequence
   bool ended_ = false;
+  bool ended_by_event_ = false;
+  int64_t ended_at_ = kMinPosition;
+  int64_t floor_ = kMinPosition;  // where the job was over before it went on
   bool gone_ = false;
   int64_t tombstone_age_ns_ = 0;
   int64_t blind_ns_ = 0;  // of ticks without any watermark

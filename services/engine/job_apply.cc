@@ -14,7 +14,6 @@ TickContext Job::ContextAt(int64_t position) const {
 }
 
 void Job::ApplyUpTo(int64_t to, Outputs* out) {
-  std::vector<std::pair<HappeningKey, Happening>> happenings = timeline_.TakeUpTo(to);
   std::vector<RowRef> rows;
   for (const auto& [key, source] : sources_) {
     for (PendingFrame& frame : source->pending) {
@@ -36,22 +35,21 @@ void Job::ApplyUpTo(int64_t to, Outputs* out) {
   });
 
   size_t next_row = 0;
-  size_t next_happening = 0;
-  while ((next_row < rows.size() || next_happening < happenings.size()) && !ended_) {
-    bool row_first = next_happening == happenings.size();
-    if (!row_first && next_row < rows.size()) {
-      const HappeningKey& key = happenings[next_happening].first;
-      // No happening has the phase of rows, so position and phase decide.
-      row_first = rows[next_row].time != key.position ? rows[next_row].time < key.position
-                                                      : key.phase > Phase::kRow;
-    }
+  while (!ended_) {
+    const HappeningKey* first = timeline_.FirstUpTo(to);
+    if (first == nullptr && next_row == rows.size()) break;
+    // No happening has the phase of rows, so position and phase decide.
+    const bool row_first =
+        first == nullptr || (next_row < rows.size() && (rows[next_row].time != first->position
+                                                            ? rows[next_row].time < first->position
+                                                            : first->phase > Phase::kRow));
     if (row_first) {
       const RowRef& row = rows[next_row++];
       RunTicksBelow(row.time, out);
       last_activity_ = std::max(last_activity_, row.time);
       ApplyRow(row, out);
     } else {
-      const auto& [key, happening] = happenings[next_happening++];
+      const auto [key, happening] = timeline_.TakeFirst();
       RunTicksBelow(key.position, out);
       last_activity_ = std::max(last_activity_, key.position);
       Apply(key, happening, out);
@@ -165,8 +163,10 @@ void Job::ApplyRow(const RowRef& ref, Outputs* out) {
   const int64_t step = frame->steps.empty() ? kNoStep : frame->steps[ref.row];
   if (step != kNoStep && !source->attempt.has_value()) {
     // A rank belongs to the attempt in which it finished its first step.
-    if (!started_) BeginAttempt(source->info.attempt.value_or(1), ref.time, *source, out);
+    if (!started_)
+      BeginAttempt(source->info.attempt.value_or(next_attempt_), ref.time, *source, out);
     source->attempt = source->info.attempt.value_or(attempt_);
+    if (source->here) JoinAttempt(*source, ref.time, out);
     if (*source->attempt < attempt_) EndSource(source, ref.time);
     if (ref.time >= source->ended_at) {
       counters_->Count(Drop::kZombie, columns);
@@ -210,7 +210,9 @@ void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* ou
   const JobEvent& event = happening.event;
   switch (happening.kind) {
     case Happening::Kind::kBoot:
-      if (source != nullptr) ApplyBoot(key, source, out);
+      if (source == nullptr) break;
+      ApplyBoot(key, source, out);
+      RankJoined(source, key.position, out);
       break;
     case Happening::Kind::kModes:
       if (source == nullptr || key.position >= source->ended_at) break;
@@ -228,11 +230,24 @@ void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* ou
       break;
     }
     case Happening::Kind::kLeave:
+    case Happening::Kind::kGoodbye:
       // It may have come back since: what it sent meanwhile is newer than the marker.
       if (source == nullptr || key.position >= source->ended_at) break;
       MarkStale(*source, key.position);
       source->step_live = false;
       for (const auto& space : steps_) AdvanceSteps(space.get(), key.position, out);
+      if (happening.kind == Happening::Kind::kLeave) break;
+      RankLeft(source);
+      DieWithoutRanks(key.position, out);
+      break;
+    case Happening::Kind::kRankLost:
+      ApplyRankLost(key, event.rank_lost, out);
+      break;
+    case Happening::Kind::kLauncherGone:
+      ApplyLauncherGone(key, source, out);
+      break;
+    case Happening::Kind::kGraceOver:
+      ApplyGraceOver(key, out);
       break;
     case Happening::Kind::kJobStarted: {
       if (!event.name.empty()) identity_.name = event.name;
@@ -240,11 +255,11 @@ void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* ou
       MergeLabels(event.labels);
       SetParameters();
       ChangeBaselines(key.position);
+      TellStarted(key.position, out);
       break;
     }
     case Happening::Kind::kJobEnded:
-      RunTicksBelow(key.position + 1, out);
-      EndJob(key.position, /*by_event=*/true, out);
+      ApplyJobEnded(key, event, out);
       break;
     case Happening::Kind::kJobNotice:
       for (const std::string& name : event.series) identity_.withheld[name] = event.reason;
@@ -291,31 +306,16 @@ void Job::MarkStale(const Source& source, int64_t position) {
   }
 }
 
-void Job::EndJob(int64_t at, bool by_event, Outputs* out) {
-  const size_t first_event = out->events.size();
-  const TickContext context = ContextAt(at);
-  const auto end = [&](SpaceRunner* space, TickContext c) {
-    space->EndAll(EndReason::kJobEnded, false, c, identity_, out);
-    space->Stop("the job ended", c, identity_, out);
-  };
-  if (time_ != nullptr) end(time_.get(), context);
-  for (const auto& space : steps_) {
-    TickContext c = context;
-    c.position = space->watermark == kMinPosition ? 0 : space->watermark;
-    c.step = space->watermark == kMinPosition ? kNoStep : space->watermark / kStepUnit;
-    end(space.get(), c);
-  }
-  JoinIncidents(first_event, out);
-  ended_ = true;
-  gone_ = !by_event;
-}
-
 // The engine's own view of a source, as a series that rules can read:
 // pitwall_source_flagged{source,reason} is 1 while it holds.
 void Job::FlagSource(Source* source, std::string_view reason, bool on) {
+  Flag(source->id, source->info.node, reason, on);
+}
+
+void Job::Flag(std::string_view source, std::string_view node, std::string_view reason, bool on) {
   const Labels labels({{kMetricName, "pitwall_source_flagged"},
-                       {"source", source->id},
-                       {"node", source->info.node},
+                       {"source", source},
+                       {"node", node},
                        {"reason", reason}});
   if (on) {
     own_series_[labels] = 1;

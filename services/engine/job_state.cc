@@ -34,7 +34,7 @@ void Job::SetParameters() {
     space->SetParameters(rules_->ParametersFor(space->space_index(), identity_));
 }
 
-void Job::SetRules(std::shared_ptr<const RuleSetView> rules, Outputs* out) {
+void Job::SetRules(CompiledRulesPtr rules, Outputs* out) {
   rules_ = std::move(rules);
   if (ended_) return;
   ++bindings_generation_;
@@ -80,12 +80,8 @@ void Job::SetRules(std::shared_ptr<const RuleSetView> rules, Outputs* out) {
       time = std::move(runner);
     }
   }
-  const auto end = [&](SpaceRunner* space, const TickContext& context) {
-    space->EndAll(EndReason::kRuleRemoved, false, context, identity_, out);
-    space->Stop("the rule was removed", context, identity_, out);
-  };
-  if (time_ != nullptr) end(time_.get(), at);
-  for (const auto& space : steps_) end(space.get(), step_context(*space));
+  if (time_ != nullptr) time_->Remove(at, identity_, out);
+  for (const auto& space : steps_) space->Remove(step_context(*space), identity_, out);
   time_ = std::move(time);
   steps_ = std::move(steps);
   ChangeBaselines(watermark_);
@@ -115,6 +111,7 @@ void Job::Forget() {
   steps_.clear();
   incidents_.Clear();
   own_series_.clear();
+  owner_.ForgetSenders();
   TakeBaselines({});
   observers_.clear();
   open_samples_ = 0;
@@ -132,18 +129,9 @@ void Job::Save(BinaryWriter& out) const {
   out.Bool(ended_);
   out.I64(tombstone_age_ns_);
   out.I64(log_time_ns_);
+  SaveEnds(out);
+  owner_.Save(out);
   if (ended_) return;
-  out.Str(identity_.name);
-  const JobReference& r = identity_.reference;
-  for (const std::string* field :
-       {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue}) {
-    out.Str(*field);
-  }
-  out.U64(identity_.labels.size());
-  for (const Label& label : identity_.labels) {
-    out.Str(label.name);
-    out.Str(label.value);
-  }
   out.U64(identity_.withheld.size());
   for (const auto& [metric, reason] : identity_.withheld) {
     out.Str(metric);
@@ -156,8 +144,6 @@ void Job::Save(BinaryWriter& out) const {
         next_expiry_, own_series_at_}) {
     out.I64(position);
   }
-  out.U64(attempt_);
-  out.Bool(started_);
   out.I64(attempt_boot_ns_);
   out.Bool(attempt_by_rank_0_);
   out.I64(blind_ns_);
@@ -192,20 +178,12 @@ Status Job::Restore(BinaryReader& in) {
   ended_ = in.Bool();
   tombstone_age_ns_ = in.I64();
   log_time_ns_ = in.I64();
+  RestoreEnds(in);
+  owner_.Restore(in);
+  identity_.owner = owner_.text();
   if (ended_) {
     Forget();
     return in.Finish("snapshot");
-  }
-  identity_.name = in.Str();
-  JobReference& r = identity_.reference;
-  for (std::string* field :
-       {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue}) {
-    *field = in.Str();
-  }
-  identity_.labels.resize(in.Count(2));
-  for (Label& label : identity_.labels) {
-    label.name = in.Str();
-    label.value = in.Str();
   }
   for (size_t n = in.Count(2); n > 0; --n) {
     std::string metric = in.Str();
@@ -217,8 +195,6 @@ Status Job::Restore(BinaryReader& in) {
         &next_step_judgement_, &next_expiry_, &own_series_at_}) {
     *position = in.I64();
   }
-  attempt_ = in.U64();
-  started_ = in.Bool();
   attempt_boot_ns_ = in.I64();
   attempt_by_rank_0_ = in.Bool();
   blind_ns_ = in.I64();
@@ -236,6 +212,7 @@ Status Job::Restore(BinaryReader& in) {
     auto source = std::make_unique<Source>();
     RETURN_IF_ERROR(source->Restore(in));
     const SourceKey key(source->id, source->boot);
+    ranks_here_ += source->here ? 1 : 0;
     sources_[key] = std::move(source);
   }
   RETURN_IF_ERROR(timeline_.Restore(in));

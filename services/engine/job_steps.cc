@@ -82,7 +82,7 @@ void Job::ApplyBoot(const HappeningKey& key, Source* source, Outputs* out) {
   }
   if (source->info.rank != 0) return;
   if (!started_ || source->info.start_ns > attempt_boot_ns_) {
-    BeginAttempt(started_ ? attempt_ + 1 : 1, key.position, *source, out);
+    BeginAttempt(started_ ? attempt_ + 1 : next_attempt_, key.position, *source, out);
   } else if (source->info.start_ns < attempt_boot_ns_ && attempt_by_rank_0_) {
     // Older than the rank 0 that began this attempt, which has been forgotten since.
     EndSource(source, key.position);
@@ -99,17 +99,11 @@ void Job::BeginAttempt(uint64_t number, int64_t at, const Source& first, Outputs
         continue;
       if (source->ended_at == kMaxPosition) EndSource(source.get(), at);
     }
-    const size_t first_event = out->events.size();
-    const TickContext context = ContextAt(at);
-    if (time_ != nullptr) time_->EndAll(EndReason::kAttemptEnded, true, context, identity_, out);
-    for (const auto& space : steps_) {
-      TickContext step_context = context;
-      step_context.position = space->watermark == kMinPosition ? 0 : space->watermark;
-      step_context.step = step_context.position / kStepUnit;
-      space->EndAll(EndReason::kAttemptEnded, false, step_context, identity_, out);
-      space->RestartWindows();
-    }
-    JoinIncidents(first_event, out);
+    // An attempt that nobody saw end: its ranks were replaced, or some were lost meanwhile.
+    const EndDetail detail = ranks_lost_ > 0 ? EndDetail::kDied : EndDetail::kNone;
+    if (attempt_open_) Tell(JobChange::kAttemptEnded, detail, at, attempt_, out);
+    EndIssuesOfAttempt(at, detail, out);
+    for (const auto& space : steps_) space->RestartWindows();
   }
   if (own_series_at_ != kMinPosition) RepeatOwnSeries(at - 1);
   if (time_ != nullptr) time_->BeginAttempt(at);
@@ -117,11 +111,21 @@ void Job::BeginAttempt(uint64_t number, int64_t at, const Source& first, Outputs
   attempt_ = number;
   attempt_boot_ns_ = first.info.start_ns;
   attempt_by_rank_0_ = first.info.rank == 0;
+  absl::erase_if(launchers_gone_, [&](const auto& node) {
+    return std::none_of(sources_.begin(), sources_.end(), [&](const auto& entry) {
+      return entry.second->here && entry.second->info.node == node.first;
+    });
+  });
+  attempt_open_ = true;
+  died_at_ = kMinPosition;
+  ranks_lost_ = 0;
+  Tell(JobChange::kAttemptBegan, EndDetail::kNone, at, number, out);
   CountAttempt(at);
 }
 
 void Job::EndSource(Source* source, int64_t at) {
   source->ended_at = at;
+  RankLeft(source);
   MarkStale(*source, at);
   source->step_live = false;
   source->step_promises.clear();

@@ -15,6 +15,9 @@ struct EngineOptions {
   // Memory. Crossing one is a counted drop with a reason, or a rule's Error status; never a crash.
   uint32_t max_jobs = 10'000;         // that run, per partition
   uint32_t max_tombstones = 100'000;  // jobs that have ended, per partition
+  // Of one known owner: nobody can shut out the others.
+  uint32_t max_jobs_per_owner = 5'000;
+  uint32_t max_tombstones_per_owner = 50'000;
   uint32_t max_sources_per_job = 20'000;
   uint32_t max_series_per_job = 200'000;
   size_t max_open_samples_per_job = 16'000'000;  // read, but above the watermark
@@ -35,6 +38,8 @@ struct EngineOptions {
   int64_t clock_ahead_ns = 60 * kNanosPerSecond;
   int64_t clock_behind_ns = 60 * kNanosPerSecond;
   int64_t silence_ns = 30 * 60 * kNanosPerSecond;
+  // A job whose attempt died waits so long of its time for a restart.
+  int64_t restart_grace_ns = 120 * kNanosPerSecond;
   int64_t tombstone_ns = 7 * 24 * 3600 * kNanosPerSecond;
   // A frame waits for its schema as long as descriptors need to be repeated (5 s), and the
   // lateness.

@@ -39,6 +39,7 @@ struct Outputs {
 struct JobIdentity {
   std::string id;
   std::string name;
+  std::string owner;  // "uid:1000", "pod:<uid>"; "": not known
   JobReference reference;
   std::vector<Label> labels;
   // Metrics that a collector withholds from this job, and why (gpu_split_unknown): a rule that

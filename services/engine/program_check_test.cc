@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(ProgramCheckTest, NamesTheRulesThatCannotRun) {
-  const RulesForTest rules(R"rules(
+  const plan::ProgramPtr compiled = ProgramForTest(R"rules(
 groups:
 - name: g
   interval: 1s
@@ -26,7 +26,7 @@ groups:
   - {alert: WideClear, expr: m > 1, clear: "max_over_time(rate(m[1m])[3m:5s]) < 1"}
 )rules");
   // rules/check has refused what the store cannot serve; a program may come from elsewhere.
-  plan::Program program = *rules.program();
+  plan::Program program = *compiled;
   program.spaces[0].groups[0].rules[1].annotations[0].text = "{{ $labels.gpu | nosuch }}";
   for (Demand& demand : program.spaces[0].demands.demands) {
     if (demand.range == 300 * kNanosPerSecond) demand.range *= 1000;
@@ -38,7 +38,7 @@ groups:
                   HasSubstr("pack.yaml:10: rule pack/g/wide: "),
                   HasSubstr("pack.yaml:11: rule pack/g/WideClear: ")));
   EXPECT_TRUE(absl::IsInvalidArgument(CheckProgram(program)));
-  EXPECT_THAT(ProblemsOf(*RulesForTest("groups: []").program()), IsEmpty());
+  EXPECT_THAT(ProblemsOf(*ProgramForTest("groups: []")), IsEmpty());
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ double Measured(const plan::ProgramPtr& program, int64_t apart) {
 }
 
 plan::ProgramPtr Record(std::string_view expr) {
-  const plan::RuleSetFile file{
+  const RuleSetFile file{
       "p.yaml",
       Cat("groups:\n- name: g\n  interval: 1s\n  rules:\n  - record: r\n    expr: ", expr, "\n")};
   auto program = plan::CompileRules({&file, 1});

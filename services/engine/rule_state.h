@@ -16,6 +16,16 @@
 
 namespace pitwall::engine {
 
+inline std::vector<std::string> NeedNames(const plan::Rule& rule) {
+  std::vector<std::string> names;
+  for (const plan::Need& need : rule.needs) names.push_back(need.metric);
+  return names;
+}
+
+inline alert::Moment MomentOf(const TickContext& at) {
+  return {.tick = at.position, .time_ns = at.time_ns, .step = at.step, .attempt = at.attempt};
+}
+
 struct SpaceRunner::RuleState {
   RuleState(const plan::Space& space, const plan::Group& group, const plan::Rule& compiled);
 

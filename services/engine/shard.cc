@@ -32,7 +32,7 @@ Status Shard::RestoreJob(const JobSnapshot& snapshot) {
     entry.gone_at = snapshot.offset;
     entry.marked = true;
   } else if (snapshot.format == kSnapshotJob) {
-    std::shared_ptr<const RuleSetView> rules;
+    CompiledRulesPtr rules;
     if (!snapshot.rule_set_hash.empty()) {
       ASSIGN_OR_RETURN(rules, rules_->Load(snapshot.rule_set_hash));
     }
@@ -80,11 +80,24 @@ bool Shard::Full() const {
   return running >= options_.max_jobs;
 }
 
+bool Shard::ShareIsFull(const std::string& owner) const {
+  if (owner.empty()) return false;
+  if (jobs_.size() < std::min(options_.max_jobs_per_owner, options_.max_tombstones_per_owner))
+    return false;
+  size_t running = 0;
+  size_t ended = 0;
+  for (const auto& [id, entry] : jobs_) {
+    if (entry.job == nullptr || entry.job->owner() != owner) continue;
+    ++(entry.job->ended() ? ended : running);
+  }
+  return running >= options_.max_jobs_per_owner || ended >= options_.max_tombstones_per_owner;
+}
+
 void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batch,
                        std::string_view raw, Outputs* out) {
   auto it = jobs_.find(batch.job);
   if (it == jobs_.end()) {
-    if (Full()) {
+    if (Full() || ShareIsFull(batch.owner)) {
       counters_.Count(Drop::kLimit);
       return;
     }
@@ -94,6 +107,10 @@ void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batc
   }
   Entry& entry = it->second;
   if (offset < entry.from_offset) return;  // part of the restored state
+  if (entry.job != nullptr && entry.job->DisplacedBy(batch)) {
+    entry.job->Displace(out);
+    entry.job.reset();
+  }
   if (entry.job == nullptr) {
     entry.job = std::make_unique<Job>(batch.job, rule_set_, options_, &counters_);
     entry.gone_at = -1;
@@ -102,12 +119,19 @@ void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batc
     entry.snapshot_log_time = 0;
   }
   entry.job->OnBatch({offset, append_time_ns}, batch, raw, out);
+  if (entry.tombstone_kept && !entry.job->ended()) {
+    // It goes on. Between its snapshot and here nothing happened to it but ticks, which only made
+    // its tombstone older: it is rebuilt from here on, and soon has a snapshot of its own again.
+    entry.tombstone_kept = false;
+    entry.snapshot_offset = offset;
+    entry.snapshot_log_time = INT64_MIN / 2;
+  }
 }
 
 Status Shard::ApplyControl(int64_t offset, const ControlRecord& control, Outputs* out) {
   if (control.kind == ControlRecord::Kind::kRuleSetChange) {
     if (control.rule_set_hash == hash_) return OkStatus();
-    ASSIGN_OR_RETURN(std::shared_ptr<const RuleSetView> rules, rules_->Load(control.rule_set_hash));
+    ASSIGN_OR_RETURN(CompiledRulesPtr rules, rules_->Load(control.rule_set_hash));
     hash_ = control.rule_set_hash;
     rule_set_ = std::move(rules);
     hash_history_.emplace_back(offset, hash_);

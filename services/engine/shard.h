@@ -16,6 +16,7 @@
 
 #include "absl/container/btree_map.h"
 #include "services/codec/telemetry_codec.h"
+#include "services/engine/compiled_rules.h"
 #include "services/engine/counters.h"
 #include "services/engine/job.h"
 #include "services/engine/limits.h"
@@ -23,18 +24,9 @@
 
 namespace pitwall::engine {
 
-// Finds compiled rule sets by the hash under which their text stands on pitwall.rules.
-class RuleSetProvider {
- public:
-  virtual ~RuleSetProvider() = default;
-  // Never null when OK. An error stops the partition until it goes away: going on without would
-  // change verdicts.
-  virtual StatusOr<std::shared_ptr<const RuleSetView>> Load(const std::string& hash) = 0;
-};
-
 // Layout of a job snapshot's payload. kGone: the job was there and is no more; no payload.
 inline constexpr uint32_t kSnapshotGone = 1;
-inline constexpr uint32_t kSnapshotJob = 4;
+inline constexpr uint32_t kSnapshotJob = 5;
 
 struct JobSnapshot {
   std::string job;
@@ -103,6 +95,8 @@ class Shard {
   static constexpr int64_t kTombstoneIntervalNs = 3600 * kNanosPerSecond;
 
   bool Full() const;
+  // The owner has as many jobs as one owner may have.
+  bool ShareIsFull(const std::string& owner) const;
   Status ApplyControl(int64_t offset, const ControlRecord& control, Outputs* out);
   void ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batch, std::string_view raw,
                   Outputs* out);
@@ -112,7 +106,7 @@ class Shard {
   EngineCounters counters_;
   codec::BatchDecoder decoder_;
   std::string hash_;
-  std::shared_ptr<const RuleSetView> rule_set_;
+  CompiledRulesPtr rule_set_;
   // (offset of the change, hash), ascending; the first entry stands for everything before.
   std::vector<std::pair<int64_t, std::string>> hash_history_;
   absl::btree_map<std::string, Entry> jobs_;

@@ -189,6 +189,9 @@ void Source::Save(BinaryWriter& out) const {
   out.Bool(attempt.has_value());
   out.U64(attempt.value_or(0));
   out.Bool(booted);
+  out.Bool(here);
+  out.Bool(lost);
+  out.Bool(lost_heard);
   for (const auto* map : {&step_promises, &last_steps}) {
     out.U64(map->size());
     for (const auto& [mode, step] : *map) {
@@ -245,6 +248,9 @@ Status Source::Restore(BinaryReader& in) {
   const uint64_t its_attempt = in.U64();
   if (in_attempt) attempt = its_attempt;
   booted = in.Bool();
+  here = in.Bool();
+  lost = in.Bool();
+  lost_heard = in.Bool();
   for (auto* map : {&step_promises, &last_steps}) {
     for (size_t n = in.Count(2); n > 0; --n) {
       std::string mode = in.Str();

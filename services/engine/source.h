@@ -84,7 +84,10 @@ struct Source {
   bool behind = false;  // flagged: treated as idle until it no longer trails
   bool ahead = false;   // flagged: sent something more than clock_ahead_ns after its append time
 
-  bool booted = false;  // its start has been applied, in order of event time
+  bool booted = false;      // its start has been applied, in order of event time
+  bool here = false;        // … of a rank, and no end of it has
+  bool lost = false;        // its process ended without goodbye: that has been applied
+  bool lost_heard = false;  // … was read: it holds no watermark any more
   // Steps. `attempt`: not known before a rank has finished a step.
   std::optional<uint64_t> attempt;
   absl::btree_map<std::string, int64_t>

@@ -19,6 +19,7 @@ IssueEvent EventOf(const plan::Rule& rule, const TickContext& at, const JobIdent
   event.job = job.id;
   event.job_name = job.name;
   event.reference = job.reference;
+  event.owner = job.owner;
   event.rule = rule.name;
   event.alert = rule.alert;
   event.time_ns = at.time_ns;
@@ -54,9 +55,9 @@ void SpaceRunner::EmitTransitions(RuleState* state, const TickContext& at, bool 
     event.description = std::string(transition.Annotation("description"));
     event.suggestion = std::string(transition.Annotation("suggestion"));
     event.root_cause = transition.root_cause;
-    for (const uint32_t parameter : rule.parameters) {
-      event.parameters.emplace_back(space().parameters[parameter].name, parameters_[parameter]);
-    }
+    // As evaluated: the job, or the program, may have others by now.
+    const auto parameters = state->alerts->parameters();
+    event.parameters.assign(parameters.begin(), parameters.end());
     if (at_tick) FillEvidence(rule, transition.element, &event);
     event.sequence = transition.sequence;
     event.id = MakeEventId(event);

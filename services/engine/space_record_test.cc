@@ -23,8 +23,8 @@ constexpr int64_t kSecond = kNanosPerSecond;
 // One space, fed with series m{i="…"}; what its rules record and which of them fail, by tick.
 class Space final : public RuleObserver {
  public:
-  explicit Space(std::string_view rules) : rules_(rules) {
-    runner_.emplace(rules_.program(), 0, EngineOptions{}, &counters_);
+  explicit Space(std::string_view rules) : program_(ProgramForTest(rules)) {
+    runner_.emplace(program_, 0, EngineOptions{}, &counters_);
     runner_->SetObserver(this);
     runner_->SetOrigin(kSecond);
   }
@@ -59,13 +59,13 @@ class Space final : public RuleObserver {
     return said_;
   }
   void Reload(int64_t second, std::string_view rules) {
-    rules_.Replace(rules);
+    program_ = ProgramForTest(rules);
     Outputs out;
-    runner_->Replace(rules_.program(), 0, {.position = second * kSecond}, job_, &out);
+    runner_->Replace(program_, 0, {.position = second * kSecond}, job_, &out);
   }
 
  private:
-  RulesForTest rules_;
+  plan::ProgramPtr program_;
   EngineCounters counters_;
   const JobIdentity job_{.id = "job"};
   std::optional<SpaceRunner> runner_;

@@ -12,16 +12,6 @@ namespace pitwall::engine {
 
 namespace {
 
-std::vector<std::string> NeedNames(const plan::Rule& rule) {
-  std::vector<std::string> names;
-  for (const plan::Need& need : rule.needs) names.push_back(need.metric);
-  return names;
-}
-
-alert::Moment MomentOf(const TickContext& at) {
-  return {.tick = at.position, .time_ns = at.time_ns, .step = at.step, .attempt = at.attempt};
-}
-
 window::Limits LimitsOf(const EngineOptions& options) {
   return {.max_series = options.max_series_per_job,
           .max_open_samples = options.max_open_samples_per_job};
@@ -75,20 +65,24 @@ SpaceRunner::SpaceRunner(plan::ProgramPtr program, size_t space, const EngineOpt
                      .max_open_samples = options.max_open_samples_per_job});
   evaluator_ = std::make_unique<eval::Evaluator>(program_, space_);
   parameters_ = evaluator_->parameters();
-  BuildStates();
+  TakeStates(MakeStates(this->space()));
 }
 
 SpaceRunner::~SpaceRunner() = default;
 
-void SpaceRunner::BuildStates() {
-  groups_.clear();
-  for (const plan::Group& group : this->space().groups) {
+std::vector<SpaceRunner::GroupState> SpaceRunner::MakeStates(const plan::Space& space) {
+  std::vector<GroupState> states;
+  for (const plan::Group& group : space.groups) {
     GroupState state;
-    for (const plan::Rule& rule : group.rules) {
-      state.rules.push_back(std::make_unique<RuleState>(this->space(), group, rule));
-    }
-    groups_.push_back(std::move(state));
+    for (const plan::Rule& rule : group.rules)
+      state.rules.push_back(std::make_unique<RuleState>(space, group, rule));
+    states.push_back(std::move(state));
   }
+  return states;
+}
+
+void SpaceRunner::TakeStates(std::vector<GroupState> states) {
+  groups_ = std::move(states);
   alerts_wanted_ = false;
   for (const Selector& selector : this->space().demands.selectors) {
     alerts_wanted_ = alerts_wanted_ || MayMatchName(selector, "ALERTS") ||
@@ -253,7 +247,8 @@ Status SpaceRunner::EvaluateAlert(RuleState* state, const TickContext& at, const
 }
 
 void SpaceRunner::EndAll(EndReason reason, bool attempt_scope_only, const TickContext& at,
-                         const JobIdentity& job, Outputs* out) {
+                         const JobIdentity& job, Outputs* out, EndDetail detail) {
+  const bool judges = reason != EndReason::kJobEnded && detail != EndDetail::kDied;
   for (const GroupState& group : groups_) {
     for (const auto& state : group.rules) {
       if (reason == EndReason::kAttemptEnded) {
@@ -266,8 +261,10 @@ void SpaceRunner::EndAll(EndReason reason, bool attempt_scope_only, const TickCo
       transitions_.clear();
       state->alerts->EndAll(reason, MomentOf(at), &transitions_);
       if (observer_ != nullptr) observer_->Ended(state->alerts->rule());
+      const size_t first = out->events.size();
       EmitTransitions(state.get(), at, /*at_tick=*/false, job, out);
-      if (!transitions_.empty()) ReportStatus(state.get(), OkStatus(), at, job, out);
+      for (size_t i = first; i < out->events.size(); ++i) out->events[i].end_detail = detail;
+      if (judges && !transitions_.empty()) ReportStatus(state.get(), OkStatus(), at, job, out);
     }
   }
 }
@@ -276,7 +273,8 @@ void SpaceRunner::Stop(std::string_view reason, const TickContext& at, const Job
                        Outputs* out) {
   for (const GroupState& group : groups_) {
     for (const auto& state : group.rules) {
-      if (state->rule->kind != plan::RuleKind::kAlert) continue;
+      // Of a recording rule only trouble was told, where there was any.
+      if (state->rule->kind != plan::RuleKind::kAlert && !state->status.told()) continue;
       if (auto change = state->status.Stop(reason)) EmitStatus(*state, *change, at, job, out);
     }
   }
@@ -350,70 +348,6 @@ void SpaceRunner::RestartWindows() {
     group.next = kMaxPosition;
     group.orphans.clear();
     for (const auto& state : group.rules) state->last_written.clear();
-  }
-}
-
-void SpaceRunner::Replace(plan::ProgramPtr program, size_t space, const TickContext& at,
-                          const JobIdentity& job, Outputs* out) {
-  std::vector<GroupState> old = std::move(groups_);
-  const plan::ProgramPtr old_program =
-      program_;  // keeps the old rules alive until they have been compared
-  const plan::Space& old_space = this->space();
-  program_ = std::move(program);
-  space_ = space;
-  store_->Replace(std::shared_ptr<const DemandSet>(program_, &program_->spaces[space_].demands));
-  subqueries_.Replace(program_, space_,
-                      scheduled_ ? std::max({origin_ - 1, last_tick_, at.position}) : kMinPosition);
-  evaluator_ = std::make_unique<eval::Evaluator>(program_, space_);
-  parameters_ = evaluator_->parameters();
-  BuildStates();
-  // What was dropped as unwanted until now cannot be judged: a group begins after it.
-  if (scheduled_) ScheduleAfter(std::max({origin_ - 1, last_tick_, at.position}));
-  HandOverRecorded(&old, old_space, at.position);
-  // A rule is the same when name and fingerprint are: then its alerts, its status and what it saw
-  // go on.
-  for (GroupState& group : old) {
-    for (auto& state : group.rules) {
-      RuleState* heir = nullptr;
-      bool same_name = false;
-      for (GroupState& candidate_group : groups_) {
-        for (auto& candidate : candidate_group.rules) {
-          if (candidate->rule->name != state->rule->name ||
-              candidate->rule->kind != state->rule->kind)
-            continue;
-          same_name = true;
-          if (candidate->rule->fingerprint == state->rule->fingerprint) heir = candidate.get();
-        }
-      }
-      if (heir != nullptr && heir->broken.ok() && state->broken.ok()) {
-        if (state->alerts.has_value()) {
-          const alert::AlertState fresh = std::move(*heir->alerts);
-          heir->alerts = std::move(state->alerts);
-          heir->alerts->SetRule(std::shared_ptr<const alert::AlertRule>(
-              *alert::AlertRule::Make(this->space(), *heir->rule, fresh.rule().limit())));
-        }
-        heir->inputs = std::move(state->inputs);
-        heir->history_wait = state->history_wait;
-        BinaryWriter status;  // its needs are the heir's own, which may be others
-        state->status.Save(status);
-        BinaryReader saved(status.data());
-        heir->status.Restore(saved);
-        if (NeedNames(*heir->rule) == NeedNames(*state->rule)) {
-          heir->needs_met = std::move(state->needs_met);
-          heir->needs_judged = state->needs_judged;
-        }
-        continue;
-      }
-      if (state->alerts.has_value()) {
-        transitions_.clear();
-        state->alerts->EndAll(EndReason::kRuleRemoved, MomentOf(at), &transitions_);
-        EmitTransitions(state.get(), at, /*at_tick=*/false, job, out);
-        if (!same_name) {
-          if (auto change = state->status.Stop("the rule was removed"))
-            EmitStatus(*state, *change, at, job, out);
-        }
-      }
-    }
   }
 }
 

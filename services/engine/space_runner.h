@@ -88,9 +88,10 @@ class SpaceRunner {
   // Seals up to the tick and evaluates every group that is due then, in order.
   void Evaluate(const TickContext& at, const JobIdentity& job, Outputs* out);
   // Ends all open issues (of scope attempt only, if so) and lets statuses forget which elements
-  // they saw.
+  // they saw. The end of a job, or of an attempt by death, is no verdict: statuses stay as they
+  // are, so that none looks healthy by it.
   void EndAll(EndReason reason, bool attempt_scope_only, const TickContext& at,
-              const JobIdentity& job, Outputs* out);
+              const JobIdentity& job, Outputs* out, EndDetail detail = EndDetail::kNone);
   // False: no rule here has the issue.
   bool SetRootCause(const IncidentTracker::RootCauseChange& change);
   // The job ended, or its rules were removed: every rule's status becomes Stopped.
@@ -108,9 +109,11 @@ class SpaceRunner {
   // Windows start anew (attempt, fall of the step). Issues must have been ended before.
   void RestartWindows();
   // Another program for the same clock: what did not change keeps its state; issues of removed
-  // rules end.
+  // rules end (space_replace.cc).
   void Replace(plan::ProgramPtr program, size_t space, const TickContext& at,
                const JobIdentity& job, Outputs* out);
+  // No program has this clock any more: every rule ends as removed.
+  void Remove(const TickContext& at, const JobIdentity& job, Outputs* out);
 
   // Step clock only: everything at or before it has been judged.
   int64_t watermark = kMinPosition;
@@ -129,7 +132,14 @@ class SpaceRunner {
     std::vector<window::SeriesId> orphans;
   };
 
-  void BuildStates();
+  static std::vector<GroupState> MakeStates(const plan::Space& space);
+  void TakeStates(std::vector<GroupState> states);
+  // The issues of a rule that is no longer in force end, and its status where no rule has its name.
+  // The program is still the rule's own.
+  void EndRule(RuleState* state, bool removed, const TickContext& at, const JobIdentity& job,
+               Outputs* out);
+  // What a rule remembers goes to its equal of another program.
+  void HandOver(RuleState* from, RuleState* heir);
   bool Record(window::SeriesId id, int64_t position, double value);
   void EvaluateRule(RuleState* state, const TickContext& at, const JobIdentity& job, Outputs* out);
   Status EvaluateAlert(RuleState* state, const TickContext& at, const JobIdentity& job,

@@ -56,7 +56,7 @@ TEST(StatusReasonTest, PatienceHasItsEnd) {
                           "and fires at 2026-01-01T00:00:16Z",
                           "io.pitwall.issue.found High", "status IssuesFound High ",
                           "io.pitwall.issue.found High"));
-  EXPECT_EQ(shard.outputs().events[2].time_ns, ShardForTest::At(16));
+  EXPECT_EQ(shard.outputs().events[4].time_ns, ShardForTest::At(16));
 }
 
 TEST(StatusReasonTest, TheFirstOfSeveralIsNamed) {
@@ -77,7 +77,7 @@ TEST(StatusReasonTest, OnTheStepClockItIsSteps) {
                           "status InProgress High 1 element is pending since step 40, and fires "
                           "at step 70",
                           "io.pitwall.issue.found High", "status IssuesFound High "));
-  EXPECT_EQ(shard.outputs().events[3].step, 70);
+  EXPECT_EQ(shard.outputs().events[5].step, 70);
 }
 
 TEST(StatusReasonTest, FirstSamplesAreCounted) {

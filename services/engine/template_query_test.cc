@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 constexpr int64_t kSecond = 1'000'000'000;
 
 TEST(TemplateQuery, IsAnsweredAtTheTick) {
-  const plan::RuleSetFile file{"p.yaml", R"yaml(groups:
+  const RuleSetFile file{"p.yaml", R"yaml(groups:
 - name: g
   interval: 1s
   rules:

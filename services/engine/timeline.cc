@@ -2,13 +2,13 @@
 
 namespace pitwall::engine {
 
-std::vector<std::pair<HappeningKey, Happening>> Timeline::TakeUpTo(int64_t upto) {
-  std::vector<std::pair<HappeningKey, Happening>> due;
-  while (!items_.empty() && items_.begin()->first.position <= upto) {
-    auto node = items_.extract(items_.begin());
-    due.emplace_back(std::move(node.key()), std::move(node.mapped()));
-  }
-  return due;
+const HappeningKey* Timeline::FirstUpTo(int64_t upto) const {
+  return items_.empty() || items_.begin()->first.position > upto ? nullptr : &items_.begin()->first;
+}
+
+std::pair<HappeningKey, Happening> Timeline::TakeFirst() {
+  auto node = items_.extract(items_.begin());
+  return {std::move(node.key()), std::move(node.mapped())};
 }
 
 namespace {
@@ -29,6 +29,15 @@ void SaveEvent(const JobEvent& event, BinaryWriter& out) {
   out.Str(event.reason);
   out.U64(event.series.size());
   for (const std::string& name : event.series) out.Str(name);
+  const RankLost& lost = event.rank_lost;
+  out.I64(lost.rank);
+  out.Str(lost.source);
+  out.Str(lost.boot_id);
+  for (const std::optional<int32_t>& number : {lost.signal, lost.exit_code}) {
+    out.Bool(number.has_value());
+    out.I64(number.value_or(0));
+  }
+  out.Bool(lost.oom_killed);
 }
 
 JobEvent RestoreEvent(BinaryReader& in) {
@@ -49,6 +58,16 @@ JobEvent RestoreEvent(BinaryReader& in) {
   event.reason = in.Str();
   event.series.resize(in.Count());
   for (std::string& name : event.series) name = in.Str();
+  RankLost& lost = event.rank_lost;
+  lost.rank = in.I64();
+  lost.source = in.Str();
+  lost.boot_id = in.Str();
+  for (std::optional<int32_t>* number : {&lost.signal, &lost.exit_code}) {
+    const bool known = in.Bool();
+    const auto value = static_cast<int32_t>(in.I64());
+    if (known) *number = value;
+  }
+  lost.oom_killed = in.Bool();
   return event;
 }
 }  // namespace

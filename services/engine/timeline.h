@@ -33,10 +33,14 @@ struct Happening {
     kBoot,         // the source (boot) started
     kModes,        // it announced modes: `modes`
     kStepPromise,  // `mode`, `step`
-    kLeave,        // it went idle or said goodbye: its series end
+    kLeave,        // it went idle: its series end
     kJobStarted,
     kJobEnded,
     kJobNotice,
+    kGoodbye,       // it ended in order: its series end
+    kRankLost,      // `event`
+    kLauncherGone,  // of the source's node
+    kGraceOver,     // of the engine itself: the grace for a restart has passed
   };
   Kind kind = Kind::kBoot;
   std::string mode;
@@ -51,8 +55,9 @@ class Timeline {
   void Add(HappeningKey key, Happening happening) { items_[std::move(key)] = std::move(happening); }
   bool empty() const { return items_.empty(); }
   size_t size() const { return items_.size(); }
-  // Moves out everything with position <= upto, in order.
-  std::vector<std::pair<HappeningKey, Happening>> TakeUpTo(int64_t upto);
+  // Null when there is nothing at or before `upto`. What is applied may add what comes later.
+  const HappeningKey* FirstUpTo(int64_t upto) const;
+  std::pair<HappeningKey, Happening> TakeFirst();
 
   void Save(BinaryWriter& out) const;
   Status Restore(BinaryReader& in);

@@ -32,6 +32,7 @@ struct ActionEvent {
   std::string issue_event;  // id of the event of it that was acted on
   std::string job;
   std::string job_name;
+  std::string owner;  // of the job, as of the issue
   uint64_t attempt = 0;
   std::string rule;
   std::string alert;

@@ -65,6 +65,7 @@ struct IssueEvent {
       id;  // 32 hex digits; a function of (job, attempt, rule, labels, active_since, sequence)
   std::string job;
   std::string job_name;
+  std::string owner;  // of the job: "uid:1000", "pod:<uid>"; "": not known
   JobReference reference;
   uint64_t attempt = 0;  // in which the issue began
   std::string rule;      // pack/group/alert, plus #n for repeats

@@ -12,7 +12,6 @@
 #include "services/pitwall/backtest_formats.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/rule_files.h"
-#include "services/processor/rule_sets.h"
 #include "services/tools/backtest.h"
 
 namespace pitwall {
@@ -128,15 +127,13 @@ StatusOr<int64_t> EvaluationInterval(const Flags& flags) {
   return *interval;
 }
 
-StatusOr<std::shared_ptr<const engine::RuleSetView>> ReadGivenRules(
-    const Flags& flags, const plan::RewriteRules& rewrite) {
+StatusOr<engine::CompiledRulesPtr> ReadGivenRules(const Flags& flags,
+                                                  const plan::RewriteRules& rewrite) {
   ASSIGN_OR_RETURN(const int64_t interval, EvaluationInterval(flags));
-  ASSIGN_OR_RETURN(const codec::RuleSet rules,
-                   ReadRuleSet({.files = flags.Many("rules"),
-                                .overrides = flags.One("overrides").value_or(""),
-                                .baselines = flags.Many("baseline")},
-                               interval));
-  return processor::CompiledRules::Accept(rules, {.rewrite = rewrite});
+  return CompileNewRules({.files = flags.Many("rules"),
+                          .overrides = flags.One("overrides").value_or(""),
+                          .baselines = flags.Many("baseline")},
+                         interval, {.rewrite = rewrite});
 }
 
 int RunBacktest(const std::vector<std::string>& arguments) {

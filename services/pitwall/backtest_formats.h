@@ -31,8 +31,8 @@ StatusOr<std::vector<IssueEvent>> Replay(const Flags& flags, BacktestRange* rang
                                          engine::RecordingObserver* recordings);
 
 // The rule set of --rules, --overrides and --evaluation-interval. `rewrite`: see CompileRuleSet.
-StatusOr<std::shared_ptr<const engine::RuleSetView>> ReadGivenRules(
-    const Flags& flags, const plan::RewriteRules& rewrite = {});
+StatusOr<engine::CompiledRulesPtr> ReadGivenRules(const Flags& flags,
+                                                  const plan::RewriteRules& rewrite = {});
 // --evaluation-interval in nanoseconds, else the default.
 StatusOr<int64_t> EvaluationInterval(const Flags& flags);
 

@@ -22,19 +22,6 @@ namespace pitwall {
 
 namespace {
 
-// The same rules whatever the log says.
-class FixedRules final : public engine::RuleSetProvider {
- public:
-  explicit FixedRules(std::shared_ptr<const engine::RuleSetView> rules)
-      : rules_(std::move(rules)) {}
-  StatusOr<std::shared_ptr<const engine::RuleSetView>> Load(const std::string&) override {
-    return rules_;
-  }
-
- private:
-  std::shared_ptr<const engine::RuleSetView> rules_;
-};
-
 Status ReplayPartition(Log* log, int32_t partition, engine::RuleSetProvider* rules,
                        bool fixed_rules, bool end_jobs, int64_t until,
                        engine::RecordingObserver* recordings, std::vector<IssueEvent>* events) {
@@ -131,10 +118,10 @@ StatusOr<std::vector<IssueEvent>> BacktestLog(const Flags& flags,
   clock::SystemClock clock;
   ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLog(flags, &clock));
   processor::RuleSets recorded(log.get());
-  std::unique_ptr<FixedRules> fixed;
+  std::unique_ptr<engine::FixedRules> fixed;
   if (flags.Has("rules")) {
     ASSIGN_OR_RETURN(auto rules, ReadGivenRules(flags));
-    fixed = std::make_unique<FixedRules>(std::move(rules));
+    fixed = std::make_unique<engine::FixedRules>(std::move(rules));
   }
   engine::RuleSetProvider* provider =
       fixed != nullptr ? static_cast<engine::RuleSetProvider*>(fixed.get()) : &recorded;

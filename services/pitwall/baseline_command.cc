@@ -20,7 +20,7 @@ std::vector<FlagSpec> BaselineFlags() {
       {"match", Kind::kMany, "LABEL=GLOB",
        "which jobs it is for: `job`, or labels of the job (default: the job's name, and the same "
        "config_hash)"},
-      {"max-bytes", Kind::kOne, "N", "thins points until it is no longer (65536)"},
+      {"max-bytes", Kind::kOne, "N", "thins points until the file is at most this long (65536)"},
   };
   for (const FlagSpec& spec : BacktestFlags()) {
     const std::string_view name = spec.name;

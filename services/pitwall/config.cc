@@ -1,11 +1,12 @@
 #include "services/pitwall/config.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "services/base/duration.h"
 #include "services/base/strings.h"
 #include "services/base/yaml/yaml.h"
-#include "services/collector/collector.h"
+#include "services/pitwall/config_keys.h"
 
 namespace pitwall {
 
@@ -15,136 +16,201 @@ using yaml::Node;
 using yaml::Problem;
 using yaml::StrictMap;
 
-template <typename T>
-void Take(std::optional<T> value, T* field) {
-  if (value.has_value()) *field = std::move(*value);
-}
+// Fills the fields out of a YAML tree; problems are collected.
+class Reader final : public ConfigKeys {
+ public:
+  Reader(StrictMap* top, std::vector<Problem>* problems) : map_(top), problems_(problems) {}
 
-// A string out of a fixed set.
-void TakeChoice(StrictMap& map, std::string_view key, std::vector<std::string_view> choices,
-                std::string* field) {
-  std::optional<std::string> value = map.String(key);
-  if (!value.has_value()) return;
-  if (std::find(choices.begin(), choices.end(), *value) == choices.end()) {
-    std::vector<std::string> names(choices.begin(), choices.end());
-    map.Add(map.Get(key)->position(),
-            Cat(key, " must be one of ", Join(names, ", "), ", not ", Quote(*value)));
-    return;
+  void Text(std::string_view key, std::string* field, std::string_view) override {
+    Take(map_->String(key), field);
   }
-  *field = *value;
-}
-
-void ReadSection(StrictMap& top, std::string_view key, std::vector<Problem>* problems, auto read) {
-  if (const Node* node = top.Get(key); node != nullptr) {
-    StrictMap map(*node, key, problems);
-    read(map);
-    map.Finish();
-  }
-}
-
-// A list of maps.
-void ReadList(StrictMap& map, std::string_view key, std::string_view what,
-              std::vector<Problem>* problems, auto read) {
-  const Node* list = map.Get(key);
-  if (list == nullptr) return;
-  if (!list->IsSequence()) {
-    map.Add(list->position(), Cat(key, " must be a list, not ", list->KindName()));
-    return;
-  }
-  for (const Node& item : list->items()) {
-    StrictMap entry(item, what, problems);
-    read(entry);
-    entry.Finish();
-  }
-}
-
-void ReadTls(StrictMap& map, TlsConfig* tls, std::vector<Problem>* problems) {
-  ReadSection(map, "tls", problems, [&](StrictMap& section) {
-    Take(section.String("certificate"), &tls->certificate);
-    Take(section.String("key"), &tls->key);
-    Take(section.String("client_ca"), &tls->client_ca);
-    if (tls->certificate.empty() != tls->key.empty() ||
-        (tls->certificate.empty() && !tls->client_ca.empty())) {
-      section.Add(section.KeyPosition("certificate"), "tls needs both certificate and key");
+  void Choice(std::string_view key, const std::vector<std::string_view>& choices,
+              std::string* field, std::string_view) override {
+    std::optional<std::string> value = map_->String(key);
+    if (!value.has_value()) return;
+    if (std::find(choices.begin(), choices.end(), *value) == choices.end()) {
+      const std::vector<std::string> names(choices.begin(), choices.end());
+      map_->Add(map_->Get(key)->position(),
+                Cat(key, " must be one of ", Join(names, ", "), ", not ", Quote(*value)));
+      return;
     }
-  });
-}
-
-// Empty when the collector can sample so often.
-std::string IntervalProblem(int64_t interval_ns) {
-  const std::vector<int64_t>& known = collector::Collector::Intervals();
-  if (std::find(known.begin(), known.end(), interval_ns) != known.end()) return {};
-  std::vector<std::string> names;
-  for (const int64_t interval : known) names.push_back(FormatDuration(interval));
-  return Cat("must be one of ", Join(names, ", "), ", not ", FormatDuration(interval_ns));
-}
-
-void ReadLog(StrictMap& map, LogConfig* log, std::vector<Problem>* problems) {
-  TakeChoice(map, "kind", {"embedded", "kafka"}, &log->kind);
-  TakeChoice(map, "fsync", {"always", "interval", "never"}, &log->fsync);
-  Take(map.Duration("fsync_interval"), &log->fsync_interval_ns);
-  Take(map.Int("segment_bytes", 1 << 16, int64_t{1} << 32), &log->segment_bytes);
-  Take(map.Duration("retention"), &log->retention_ns);
-  Take(map.String("brokers"), &log->brokers);
-  for (const auto& [key, node] : map.Scalars("rdkafka")) log->rdkafka[key] = node->scalar();
-  (void)problems;
-}
-
-void ReadCollector(StrictMap& map, CollectorConfig* collector, std::vector<Problem>* problems) {
-  Take(map.String("node"), &collector->node);
-  if (const auto interval = map.Duration("interval"); interval.has_value()) {
-    collector->interval_ns = *interval;
-    if (const std::string problem = IntervalProblem(*interval); !problem.empty())
-      map.Add(map.Get("interval")->position(), Cat("interval ", problem));
+    *field = *std::move(value);
   }
-  Take(map.String("socket"), &collector->socket);
-  Take(map.String("drop_dir"), &collector->drop_dir);
-  Take(map.String("spool_dir"), &collector->spool_dir);
-  Take(map.Int("spool_bytes", 1 << 20, int64_t{1} << 40), &collector->spool_bytes);
-  Take(map.Bool("gpus"), &collector->gpus);
-  ReadList(map, "jobs", "a job", problems, [&](StrictMap& entry) {
-    JobConfig job;
-    Take(entry.String("id"), &job.id);
-    Take(entry.String("name"), &job.name);
-    if (job.id.empty()) entry.Add(entry.KeyPosition("id"), "a job needs an id");
-    collector->jobs.push_back(std::move(job));
-  });
+  void Bool(std::string_view key, bool* field, std::string_view) override {
+    Take(map_->Bool(key), field);
+  }
+  void Count(std::string_view key, const CountRange& range, int64_t* field,
+             std::string_view) override {
+    Take(map_->Int(key, range.least, range.most), field);
+  }
+  void Duration(std::string_view key, int64_t* nanoseconds, std::string_view) override {
+    Take(map_->Duration(key), nanoseconds);
+  }
+  void Texts(std::string_view key, std::vector<std::string>* field, std::string_view) override {
+    Take(map_->Strings(key), field);
+  }
+  void TextMap(std::string_view key, std::map<std::string, std::string>* field,
+               std::string_view) override {
+    for (const auto& [name, node] : map_->Scalars(key)) (*field)[name] = node->scalar();
+  }
+  void Section(std::string_view key, std::string_view, const std::function<void()>& keys) override {
+    if (const Node* node = map_->Get(key); node != nullptr) Inside(*node, key, keys);
+  }
+  void CheckValue(std::string_view key, const std::string& problem) override {
+    const Node* node = map_->Get(key);
+    if (!problem.empty()) map_->Add(node ? node->position() : map_->KeyPosition(key), problem);
+  }
+  void CheckKey(std::string_view key, const std::string& problem) override {
+    if (!problem.empty()) map_->Add(map_->KeyPosition(key), problem);
+  }
+
+ protected:
+  void Items(std::string_view key, std::string_view what, std::string_view,
+             const Sequence& items) override {
+    const Node* list = map_->Get(key);
+    if (list == nullptr) return;
+    if (!list->IsSequence()) {
+      map_->Add(list->position(), Cat(key, " must be a list, not ", list->KindName()));
+      return;
+    }
+    size_t at = items.size;
+    for (const Node& item : list->items()) {
+      items.append();
+      Inside(item, what, [&] { items.visit(at++); });
+    }
+  }
+
+ private:
+  template <typename T>
+  static void Take(std::optional<T> value, T* field) {
+    if (value.has_value()) *field = *std::move(value);
+  }
+  void Inside(const Node& node, std::string_view what, const std::function<void()>& keys) {
+    StrictMap section(node, what, problems_);
+    StrictMap* const outer = std::exchange(map_, &section);
+    keys();
+    section.Finish();
+    map_ = outer;
+  }
+
+  StrictMap* map_;
+  std::vector<Problem>* const problems_;
+};
+
+// A YAML scalar that reads back as exactly this text.
+std::string Scalar(std::string_view value) {
+  // In single quotes a line break would be read back as a space.
+  const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+  if (std::any_of(value.begin(), value.end(), control)) {
+    std::string out = "\"";
+    for (const char c : value) {
+      if (control(c)) {
+        CatTo(out, "\\x", Hex(std::string_view(&c, 1)));
+        continue;
+      }
+      if (c == '"' || c == '\\') out += '\\';
+      out += c;
+    }
+    return out + "\"";
+  }
+  std::string out = "'";
+  for (const char c : value) {
+    out += c;
+    if (c == '\'') out += '\'';
+  }
+  return out + "'";
 }
 
-void ReadNotifier(StrictMap& map, NotifierConfig* notifier, std::vector<Problem>* problems) {
-  Take(map.Bool("allow_insecure"), &notifier->allow_insecure);
-  Take(map.Strings("allowed_cidrs"), &notifier->allowed_cidrs);
-  ReadList(map, "webhooks", "a webhook", problems, [&](StrictMap& entry) {
-    WebhookConfig webhook;
-    Take(entry.String("name"), &webhook.name);
-    Take(entry.String("url"), &webhook.url);
-    Take(entry.Strings("types"), &webhook.types);
-    Take(entry.Strings("severities"), &webhook.severities);
-    Take(entry.Strings("secrets"), &webhook.secrets);
-    Take(entry.Bool("from_start"), &webhook.from_start);
-    Take(entry.Bool("notify_symptoms"), &webhook.notify_symptoms);
-    if (webhook.name.empty())
-      entry.Add(entry.KeyPosition("name"),
-                "a webhook needs a name: its position is stored under it");
-    if (webhook.url.empty()) entry.Add(entry.KeyPosition("url"), "a webhook needs a url");
-    notifier->webhooks.push_back(std::move(webhook));
-  });
-}
+// Writes YAML: sections as blocks, the items of lists and what is in them on one line.
+class Printer final : public ConfigKeys {
+ public:
+  std::string Take() { return std::move(out_); }
 
-void ReadExecutor(StrictMap& map, ExecutorConfig* executor, std::vector<Problem>* problems) {
-  Take(map.Bool("enabled"), &executor->enabled);
-  Take(map.Int("budget", 0, 1000), &executor->budget);
-  Take(map.Duration("cool_down"), &executor->cool_down_ns);
-  ReadList(map, "policies", "a policy", problems, [&](StrictMap& entry) {
-    PolicyConfig policy;
-    Take(entry.String("rule"), &policy.rule);
-    TakeChoice(entry, "mode", {"off", "dry_run", "live"}, &policy.mode);
-    Take(entry.Duration("grace"), &policy.grace_ns);
-    if (policy.rule.empty())
-      entry.Add(entry.KeyPosition("rule"), "a policy needs a rule: a glob over pack/group/alert");
-    executor->policies.push_back(std::move(policy));
-  });
-}
+  void Text(std::string_view key, std::string* field, std::string_view) override {
+    Put(key, Scalar(*field));
+  }
+  void Choice(std::string_view key, const std::vector<std::string_view>&, std::string* field,
+              std::string_view) override {
+    Put(key, *field);
+  }
+  void Bool(std::string_view key, bool* field, std::string_view) override {
+    Put(key, *field ? "true" : "false");
+  }
+  void Count(std::string_view key, const CountRange&, int64_t* field, std::string_view) override {
+    Put(key, Cat(*field));
+  }
+  void Duration(std::string_view key, int64_t* nanoseconds, std::string_view) override {
+    Put(key, FormatDuration(*nanoseconds));
+  }
+  void Texts(std::string_view key, std::vector<std::string>* field, std::string_view) override {
+    std::vector<std::string> quoted;
+    for (const std::string& value : *field) quoted.push_back(Scalar(value));
+    Put(key, Cat("[", Join(quoted, ", "), "]"));
+  }
+  void TextMap(std::string_view key, std::map<std::string, std::string>* field,
+               std::string_view) override {
+    if (field->empty()) return;
+    Section(key, "", [&] {
+      for (const auto& [name, value] : *field) {
+        // Values may be passwords.
+        const bool secret = name.find("password") != std::string::npos ||
+                            name.find("secret") != std::string::npos ||
+                            name.find("key.pem") != std::string::npos ||
+                            name.find("oauthbearer.config") != std::string::npos;
+        Put(Scalar(name), secret ? std::string("'<hidden>'") : Scalar(value));
+      }
+    });
+  }
+  void Section(std::string_view key, std::string_view, const std::function<void()>& keys) override {
+    if (inline_) {
+      Put(key, "{");
+      first_ = true;
+      keys();
+      out_ += "}";
+      first_ = false;
+      return;
+    }
+    CatTo(out_, indent_, key, ":\n");
+    indent_ += "  ";
+    keys();
+    indent_.resize(indent_.size() - 2);
+  }
+
+ protected:
+  void Items(std::string_view key, std::string_view, std::string_view,
+             const Sequence& items) override {
+    const bool nested = inline_;
+    if (nested) {
+      Put(key, "[");
+    } else {
+      CatTo(out_, indent_, key, ":", items.size == 0 ? " []\n" : "\n");
+    }
+    for (size_t i = 0; i < items.size; ++i) {
+      out_ += nested ? (i > 0 ? ", {" : "{") : Cat(indent_, "  - {");
+      inline_ = first_ = true;
+      items.visit(i);
+      inline_ = nested;
+      out_ += nested ? "}" : "}\n";
+    }
+    first_ = false;
+    if (nested) out_ += "]";
+  }
+
+ private:
+  void Put(std::string_view key, std::string_view value) {
+    if (inline_) {
+      CatTo(out_, first_ ? "" : ", ", key, ": ", value);
+      first_ = false;
+    } else {
+      CatTo(out_, indent_, key, ": ", value, "\n");
+    }
+  }
+
+  std::string out_;
+  std::string indent_;
+  bool inline_ = false;
+  bool first_ = false;
+};
 
 }  // namespace
 
@@ -153,47 +219,20 @@ StatusOr<Config> ParseConfig(std::string_view file_name, std::string_view text) 
   Config config;
   std::vector<Problem> problems;
   StrictMap top(root, "the configuration", &problems);
-  Take(top.String("data_dir"), &config.data_dir);
-  TakeChoice(top, "log_level", {"debug", "info", "warning", "error"}, &config.log_level);
-  ReadSection(top, "log", &problems, [&](StrictMap& map) { ReadLog(map, &config.log, &problems); });
-  ReadSection(top, "http", &problems, [&](StrictMap& map) {
-    Take(map.String("listen"), &config.http.listen);
-    Take(map.String("token_file"), &config.http.token_file);
-    ReadTls(map, &config.http.tls, &problems);
-  });
-  ReadSection(top, "grpc", &problems, [&](StrictMap& map) {
-    Take(map.String("listen"), &config.grpc.listen);
-    Take(map.String("token_file"), &config.grpc.token_file);
-    ReadTls(map, &config.grpc.tls, &problems);
-  });
-  ReadSection(top, "rules", &problems, [&](StrictMap& map) {
-    Take(map.Strings("files"), &config.rules.files);
-    Take(map.String("overrides"), &config.rules.overrides);
-    Take(map.Strings("baseline"), &config.rules.baseline);
-    Take(map.Duration("evaluation_interval"), &config.rules.evaluation_interval_ns);
-    ReadSection(map, "limits", &problems, [&](StrictMap& limits) {
-      plan::RuleLimits& l = config.rules.limits;
-      Take(limits.Int("state_bytes_per_series", 1, INT64_MAX), &l.state_bytes_per_series);
-      Take(limits.Int("work_ns_per_series", 1, INT64_MAX), &l.work_ns_per_series);
-      Take(limits.Int("subquery_depth", 1, 100), &l.subquery_depth);
-    });
-  });
-  ReadSection(top, "collector", &problems,
-              [&](StrictMap& map) { ReadCollector(map, &config.collector, &problems); });
-  ReadSection(top, "processor", &problems, [&](StrictMap& map) {
-    if (auto partitions = map.Int("partitions", 1, 1024))
-      config.processor.partitions = static_cast<int32_t>(*partitions);
-    Take(map.Duration("commit_interval"), &config.processor.commit_interval_ns);
-    Take(map.Duration("snapshot_interval"), &config.processor.snapshot_interval_ns);
-    Take(map.Bool("clock_ticks"), &config.processor.clock_ticks);
-  });
-  ReadSection(top, "notifier", &problems,
-              [&](StrictMap& map) { ReadNotifier(map, &config.notifier, &problems); });
-  ReadSection(top, "executor", &problems,
-              [&](StrictMap& map) { ReadExecutor(map, &config.executor, &problems); });
+  Reader reader(&top, &problems);
+  VisitConfig(reader, config);
   top.Finish();
   RETURN_IF_ERROR(yaml::ToStatus(root, problems));
   return config;
+}
+
+std::string PrintConfig(const Config& config) {
+  Config effective = config;
+  effective.collector.socket = config.Socket();
+  effective.collector.spool_dir = config.SpoolDir();
+  Printer printer;
+  VisitConfig(printer, effective);
+  return printer.Take();
 }
 
 Status CheckConfig(const Config& config) {
@@ -211,103 +250,6 @@ Status CheckConfig(const Config& config) {
     return InvalidArgument(Cat("collector.interval: ", problem));
   if (config.data_dir.empty()) return InvalidArgument("data_dir: must not be empty");
   return OkStatus();
-}
-
-namespace {
-
-// A YAML scalar that reads back as exactly this text.
-std::string Text(std::string_view value) {
-  // In single quotes a line break would be read back as a space.
-  const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
-  if (std::any_of(value.begin(), value.end(), control)) {
-    constexpr char kHex[] = "0123456789abcdef";
-    std::string out = "\"";
-    for (const char c : value) {
-      if (control(c)) {
-        CatTo(out, "\\x", std::string(1, kHex[c >> 4]), std::string(1, kHex[c & 15]));
-        continue;
-      }
-      if (c == '"' || c == '\\') out += '\\';
-      out += c;
-    }
-    return out + "\"";
-  }
-  std::string out = "'";
-  for (const char c : value) {
-    out += c;
-    if (c == '\'') out += '\'';
-  }
-  return out + "'";
-}
-std::string List(const std::vector<std::string>& values) {
-  std::vector<std::string> quoted;
-  for (const std::string& value : values) quoted.push_back(Text(value));
-  return Cat("[", Join(quoted, ", "), "]");
-}
-std::string_view Bool(bool value) { return value ? "true" : "false"; }
-std::string Tls(const TlsConfig& tls) {
-  return Cat("  tls: {certificate: ", Text(tls.certificate), ", key: ", Text(tls.key),
-             ", client_ca: ", Text(tls.client_ca), "}\n");
-}
-
-}  // namespace
-
-std::string PrintConfig(const Config& c) {
-  std::string out;
-  CatTo(out, "data_dir: ", Text(c.data_dir), "\nlog_level: ", c.log_level, "\n");
-  CatTo(out, "log:\n  kind: ", c.log.kind, "\n  fsync: ", c.log.fsync,
-        "\n  fsync_interval: ", FormatDuration(c.log.fsync_interval_ns),
-        "\n  segment_bytes: ", c.log.segment_bytes,
-        "\n  retention: ", FormatDuration(c.log.retention_ns), "\n  brokers: ", Text(c.log.brokers),
-        "\n");
-  if (!c.log.rdkafka.empty()) out += "  rdkafka:\n";
-  for (const auto& [key, value] : c.log.rdkafka) {
-    // Values may be passwords.
-    const bool secret = key.find("password") != std::string::npos ||
-                        key.find("secret") != std::string::npos ||
-                        key.find("key.pem") != std::string::npos ||
-                        key.find("oauthbearer.config") != std::string::npos;
-    CatTo(out, "    ", Text(key), ": ", secret ? std::string("'<hidden>'") : Text(value), "\n");
-  }
-  CatTo(out, "http:\n  listen: ", Text(c.http.listen), "\n  token_file: ", Text(c.http.token_file),
-        "\n", Tls(c.http.tls));
-  CatTo(out, "grpc:\n  listen: ", Text(c.grpc.listen), "\n  token_file: ", Text(c.grpc.token_file),
-        "\n", Tls(c.grpc.tls));
-  CatTo(out, "rules:\n  files: ", List(c.rules.files), "\n  overrides: ", Text(c.rules.overrides),
-        "\n  baseline: ", List(c.rules.baseline),
-        "\n  evaluation_interval: ", FormatDuration(c.rules.evaluation_interval_ns),
-        "\n  limits: {state_bytes_per_series: ", c.rules.limits.state_bytes_per_series,
-        ", work_ns_per_series: ", c.rules.limits.work_ns_per_series,
-        ", subquery_depth: ", c.rules.limits.subquery_depth, "}\n");
-  CatTo(out, "collector:\n  node: ", Text(c.collector.node),
-        "\n  interval: ", FormatDuration(c.collector.interval_ns), "\n  socket: ", Text(c.Socket()),
-        "\n  drop_dir: ", Text(c.collector.drop_dir), "\n  spool_dir: ", Text(c.SpoolDir()),
-        "\n  spool_bytes: ", c.collector.spool_bytes, "\n  gpus: ", Bool(c.collector.gpus),
-        "\n  jobs:", c.collector.jobs.empty() ? " []" : "", "\n");
-  for (const JobConfig& job : c.collector.jobs) {
-    CatTo(out, "    - {id: ", Text(job.id), ", name: ", Text(job.name), "}\n");
-  }
-  CatTo(out, "processor:\n  partitions: ", c.processor.partitions,
-        "\n  commit_interval: ", FormatDuration(c.processor.commit_interval_ns),
-        "\n  snapshot_interval: ", FormatDuration(c.processor.snapshot_interval_ns),
-        "\n  clock_ticks: ", Bool(c.processor.clock_ticks), "\n");
-  CatTo(out, "notifier:\n  allow_insecure: ", Bool(c.notifier.allow_insecure),
-        "\n  allowed_cidrs: ", List(c.notifier.allowed_cidrs),
-        "\n  webhooks:", c.notifier.webhooks.empty() ? " []" : "", "\n");
-  for (const WebhookConfig& w : c.notifier.webhooks) {
-    CatTo(out, "    - {name: ", Text(w.name), ", url: ", Text(w.url), ", types: ", List(w.types),
-          ", severities: ", List(w.severities), ", secrets: ", List(w.secrets),
-          ", from_start: ", Bool(w.from_start), ", notify_symptoms: ", Bool(w.notify_symptoms),
-          "}\n");
-  }
-  CatTo(out, "executor:\n  enabled: ", Bool(c.executor.enabled), "\n  budget: ", c.executor.budget,
-        "\n  cool_down: ", FormatDuration(c.executor.cool_down_ns),
-        "\n  policies:", c.executor.policies.empty() ? " []" : "", "\n");
-  for (const PolicyConfig& p : c.executor.policies) {
-    CatTo(out, "    - {rule: ", Text(p.rule), ", mode: ", p.mode,
-          ", grace: ", FormatDuration(p.grace_ns), "}\n");
-  }
-  return out;
 }
 
 }  // namespace pitwall

@@ -11,7 +11,6 @@
 #include "services/base/nearest.h"
 #include "services/base/strings.h"
 #include "services/pitwall/packs.h"
-#include "services/processor/rule_sets.h"
 
 namespace pitwall {
 
@@ -45,9 +44,9 @@ StatusOr<std::vector<std::string>> ListBaselines(const std::vector<std::string>&
   return files;
 }
 
-StatusOr<std::vector<codec::RuleFile>> ReadBaselines(const std::vector<std::string>& paths) {
+StatusOr<std::vector<RuleSetFile>> ReadBaselines(const std::vector<std::string>& paths) {
   ASSIGN_OR_RETURN(const std::vector<std::string> files, ListBaselines(paths));
-  std::vector<codec::RuleFile> found;
+  std::vector<RuleSetFile> found;
   std::vector<plan::BaselinePtr> parsed;
   for (const std::string& path : files) {
     ASSIGN_OR_RETURN(std::string text, ReadFile(path));
@@ -55,7 +54,7 @@ StatusOr<std::vector<codec::RuleFile>> ReadBaselines(const std::vector<std::stri
     parsed.push_back(plan::ParseBaseline(path, text, &later));
     found.push_back({BaseName(path), std::move(text)});
   }
-  std::vector<codec::RuleFile> kept;
+  std::vector<RuleSetFile> kept;
   for (size_t i = 0; i < found.size(); ++i) {
     size_t newer = 0;
     for (size_t k = 0; k < found.size(); ++k) {
@@ -80,22 +79,21 @@ std::vector<std::string> PackNames() {
   return names;
 }
 
-StatusOr<codec::RuleFile> ShippedPack(std::string_view name) {
+StatusOr<RuleSetFile> ShippedPack(std::string_view name) {
   std::vector<std::string_view> names;
   for (const PackText& pack : kPacks) {
-    if (NameOf(pack) == name)
-      return codec::RuleFile{std::string(pack.file), std::string(pack.text)};
+    if (NameOf(pack) == name) return RuleSetFile{std::string(pack.file), std::string(pack.text)};
     names.push_back(NameOf(pack));
   }
   return NotFound(Cat("no pack ", Quote(name), " is built in", DidYouMean(name, names)));
 }
 
-StatusOr<codec::RuleSet> ReadRuleSet(const RuleSetPaths& paths, int64_t evaluation_interval_ns) {
-  codec::RuleSet rules;
+StatusOr<RuleSet> ReadRuleSet(const RuleSetPaths& paths, int64_t evaluation_interval_ns) {
+  RuleSet rules;
   rules.evaluation_interval_ns = evaluation_interval_ns;
   for (const std::string& path : paths.files) {
     if (StartsWith(path, kPackPrefix)) {
-      ASSIGN_OR_RETURN(codec::RuleFile pack, ShippedPack(path.substr(kPackPrefix.size())));
+      ASSIGN_OR_RETURN(RuleSetFile pack, ShippedPack(path.substr(kPackPrefix.size())));
       rules.files.push_back(std::move(pack));
       continue;
     }
@@ -104,21 +102,22 @@ StatusOr<codec::RuleSet> ReadRuleSet(const RuleSetPaths& paths, int64_t evaluati
   }
   if (paths.files.empty()) {
     PITWALL_LOG(kInfo, "rules", "no --rules given: using the starter pack that is built in");
-    ASSIGN_OR_RETURN(codec::RuleFile pack, ShippedPack("starter"));
+    ASSIGN_OR_RETURN(RuleSetFile pack, ShippedPack("starter"));
     rules.files.push_back(std::move(pack));
   }
   if (!paths.overrides.empty()) {
     ASSIGN_OR_RETURN(std::string text, ReadFile(paths.overrides));
-    rules.overrides = codec::RuleFile{BaseName(paths.overrides), std::move(text)};
+    rules.overrides = RuleSetFile{BaseName(paths.overrides), std::move(text)};
   }
   ASSIGN_OR_RETURN(rules.baselines, ReadBaselines(paths.baselines));
   return rules;
 }
 
-Status CheckNewRuleSet(const codec::RuleSet& rules, const plan::RuleLimits& limits) {
-  return plan::CompileRuleSet(processor::RuleSetTextOf(rules), rules.evaluation_interval_ns,
-                              nullptr, {.limits = &limits})
-      .status();
+StatusOr<engine::CompiledRulesPtr> CompileNewRules(const RuleSetPaths& paths,
+                                                   int64_t evaluation_interval_ns,
+                                                   const plan::CompileOptions& options) {
+  ASSIGN_OR_RETURN(RuleSet rules, ReadRuleSet(paths, evaluation_interval_ns));
+  return engine::CompiledRules::Accept(std::move(rules), options);
 }
 
 }  // namespace pitwall

@@ -5,8 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rules/plan/compile.h"
-#include "services/codec/rule_set_codec.h"
+#include "services/engine/compiled_rules.h"
 
 namespace pitwall {
 
@@ -16,7 +15,7 @@ inline constexpr std::string_view kPackPrefix = "pack:";
 // The names of the shipped packs, sorted.
 std::vector<std::string> PackNames();
 // NotFound names the nearest pack.
-StatusOr<codec::RuleFile> ShippedPack(std::string_view name);
+StatusOr<RuleSetFile> ShippedPack(std::string_view name);
 
 struct RuleSetPaths {
   std::vector<std::string> files;  // and shipped packs; none: the starter pack
@@ -27,10 +26,12 @@ struct RuleSetPaths {
 
 // Reads them all. That the starter pack is taken is said on stderr. Of the summaries that are for
 // the same jobs, the newest plan::kMaxRunsPerJob are taken; the others would count for none.
-StatusOr<codec::RuleSet> ReadRuleSet(const RuleSetPaths& paths, int64_t evaluation_interval_ns);
+StatusOr<RuleSet> ReadRuleSet(const RuleSetPaths& paths, int64_t evaluation_interval_ns);
 
-// OK, or the errors of the set, limits that its rules cross among them. The door for rule sets that
-// are new: those that stand on the log already are loaded without limits.
-Status CheckNewRuleSet(const codec::RuleSet& rules, const plan::RuleLimits& limits);
+// Reads and compiles them. The door for rule sets that are new: limits that rules cross are errors,
+// while those that the log has already are loaded without limits.
+StatusOr<engine::CompiledRulesPtr> CompileNewRules(const RuleSetPaths& paths,
+                                                   int64_t evaluation_interval_ns,
+                                                   const plan::CompileOptions& options);
 
 }  // namespace pitwall

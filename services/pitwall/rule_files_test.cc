@@ -22,12 +22,12 @@ TEST(RuleFiles, EachShippedPackCompiles) {
     ASSERT_TRUE(rules.ok()) << rules.status();
     ASSERT_EQ(rules->files.size(), 1U);
     EXPECT_EQ(rules->files[0].name, name + ".yaml");
-    const Status compiled = CheckNewRuleSet(*rules, {});
+    const Status compiled = engine::CompiledRules::Accept(*rules).status();
     EXPECT_TRUE(compiled.ok()) << compiled;
   }
   const auto rules = ReadRuleSet({.files = all}, plan::kDefaultInterval);
   ASSERT_TRUE(rules.ok()) << rules.status();
-  const Status compiled = CheckNewRuleSet(*rules, {});
+  const Status compiled = engine::CompiledRules::Accept(*rules).status();
   EXPECT_TRUE(compiled.ok()) << compiled;
 }
 
@@ -61,10 +61,10 @@ TEST(RuleFiles, OfAFolderTheNewestRunsOfEachJobAreTaken) {
   std::filesystem::remove_all(folder);
   ASSERT_TRUE(rules.ok()) << rules.status();
   std::vector<std::string> names;
-  for (const codec::RuleFile& file : rules->baselines) names.push_back(file.name);
+  for (const RuleSetFile& file : rules->baselines) names.push_back(file.name);
   EXPECT_THAT(names, testing::ElementsAre("a-0.yaml", "a-4.yaml", "a-5.yaml", "a-6.yaml",
                                           "a-7.yaml", "b.yaml"));
-  EXPECT_TRUE(CheckNewRuleSet(*rules, {}).ok());
+  EXPECT_TRUE(engine::CompiledRules::Accept(*rules).status().ok());
 }
 
 TEST(RuleFiles, ASummaryThatIsNoneIsNamed) {
@@ -73,7 +73,7 @@ TEST(RuleFiles, ASummaryThatIsNoneIsNamed) {
   const auto rules = ReadRuleSet({.baselines = {path}}, plan::kDefaultInterval);
   std::filesystem::remove(path);
   ASSERT_TRUE(rules.ok()) << rules.status();
-  EXPECT_THAT(std::string(CheckNewRuleSet(*rules, {}).message()),
+  EXPECT_THAT(std::string(engine::CompiledRules::Accept(*rules).status().message()),
               testing::HasSubstr("unknown key \"matches\" in a summary"));
   EXPECT_TRUE(absl::IsNotFound(
       ReadRuleSet({.baselines = {"/no/such/run.yaml"}}, plan::kDefaultInterval).status()));

@@ -31,7 +31,7 @@ groups:
 )";
 
 TEST(RuleList, ShowsEveryFieldAsJson) {
-  const plan::RuleSetFile file{"pack.yaml", kRules};
+  const RuleSetFile file{"pack.yaml", kRules};
   const auto program = plan::CompileRules({&file, 1});
   ASSERT_TRUE(program.ok()) << program.status();
   EXPECT_EQ(

@@ -45,7 +45,7 @@ TEST(RuleMarkdown, ShowsWhatAPersonNeeds) {
     expr: train_loss != train_loss
     for: 10
 )";
-  const plan::RuleSetFile file{"pack.yaml", kRules};
+  const RuleSetFile file{"pack.yaml", kRules};
   const auto program = plan::CompileRules({&file, 1});
   ASSERT_TRUE(program.ok()) << program.status();
   EXPECT_EQ(RulesAsMarkdown(**program), R"(## pack

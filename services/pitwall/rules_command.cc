@@ -15,7 +15,6 @@
 #include "services/pitwall/rule_list.h"
 #include "services/pitwall/rule_markdown.h"
 #include "services/pitwall/rules_report.h"
-#include "services/processor/rule_sets.h"
 #include "services/tools/golden_run.h"
 #include "services/tools/rule_test.h"
 
@@ -78,11 +77,10 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
     if (*parsed <= 0) return InvalidArgument("--evaluation-interval must be greater than 0");
     interval = *parsed;
   }
-  ASSIGN_OR_RETURN(const codec::RuleSet rules,
-                   ReadRuleSet({.files = files,
-                                .overrides = flags.One("overrides").value_or(""),
-                                .baselines = flags.Many("baseline")},
-                               interval));
+  ASSIGN_OR_RETURN(RuleSet rules, ReadRuleSet({.files = files,
+                                               .overrides = flags.One("overrides").value_or(""),
+                                               .baselines = flags.Many("baseline")},
+                                              interval));
   ASSIGN_OR_RETURN(const plan::CostOptions costs, CostOptionsOf(flags));
   plan::RuleLimits limits;
   for (const std::string& limit : flags.Many("limit"))
@@ -90,36 +88,37 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
   const bool check = verb == "check";
   const bool json = check && flags.Has("json");
   lang::Diagnostics diagnostics;
-  const StatusOr<plan::ProgramPtr> program =
-      plan::CompileRuleSet(processor::RuleSetTextOf(rules), interval, &diagnostics,
-                           {.limits = check ? &limits : nullptr});
+  const size_t file_count = rules.files.size();
+  const auto compiled = engine::CompiledRules::Compile(
+      std::move(rules), {.limits = check ? &limits : nullptr}, &diagnostics);
+  const plan::Program* program = compiled.ok() ? (*compiled)->program().get() : nullptr;
   if (!diagnostics.list().empty()) std::fprintf(stderr, "%s\n", diagnostics.ToString().c_str());
   if (json) {
-    std::puts(RulesReport(diagnostics, program.ok() ? program->get() : nullptr, costs).c_str());
+    std::puts(RulesReport(diagnostics, program, costs).c_str());
   }
-  if (!program.ok()) return kCheckFailed;
-  if (const Status runs = engine::CheckProgram(**program); !runs.ok()) {
+  if (program == nullptr) return kCheckFailed;
+  if (const Status runs = engine::CheckProgram(*program); !runs.ok()) {
     std::fprintf(stderr, "%s\n", std::string(ToStd(runs.message())).c_str());
     return kCheckFailed;
   }
   if (verb == "list") {
-    const std::string text = flags.Has("json")       ? RulesAsJson(**program) + "\n"
-                             : flags.Has("markdown") ? RulesAsMarkdown(**program)
-                                                     : RulesAsTable(**program);
+    const std::string text = flags.Has("json")       ? RulesAsJson(*program) + "\n"
+                             : flags.Has("markdown") ? RulesAsMarkdown(*program)
+                                                     : RulesAsTable(*program);
     std::fputs(text.c_str(), stdout);
     return kFine;
   }
-  if (flags.Has("explain") && !json) std::fputs(plan::Explain(**program, costs).c_str(), stdout);
+  if (flags.Has("explain") && !json) std::fputs(plan::Explain(*program, costs).c_str(), stdout);
   const auto warnings = std::count_if(
       diagnostics.list().begin(), diagnostics.list().end(),
       [](const lang::Diagnostic& d) { return d.severity == lang::Severity::kWarning; });
   const bool refused = flags.Has("strict") && warnings > 0;
   if (json) return refused ? kCheckFailed : kFine;
   size_t count = 0;
-  for (const plan::Space& space : (*program)->spaces) {
+  for (const plan::Space& space : program->spaces) {
     for (const plan::Group& group : space.groups) count += group.rules.size();
   }
-  std::printf("%zu rules in %zu files: no errors", count, rules.files.size());
+  std::printf("%zu rules in %zu files: no errors", count, file_count);
   if (warnings > 0)
     std::printf(", %td %s%s", warnings, warnings == 1 ? "warning" : "warnings",
                 refused ? " (refused by --strict)" : "");

@@ -23,8 +23,7 @@ constexpr char kRules[] =
 
 TEST(RulesReport, HasFindingsAndCosts) {
   lang::Diagnostics diagnostics;
-  const auto program =
-      plan::CompileRuleSet({{{"p.yaml", kRules}}, {}}, plan::kDefaultInterval, &diagnostics);
+  const auto program = plan::CompileRuleSet({.files = {{"p.yaml", kRules}}}, &diagnostics);
   ASSERT_TRUE(program.ok()) << program.status();
   const std::string json = RulesReport(diagnostics, program->get(), {.series = 50});
   for (const char* part :
@@ -44,8 +43,8 @@ TEST(RulesReport, HasFindingsAndCosts) {
 TEST(RulesReport, WithoutAProgramHasTheErrors) {
   lang::Diagnostics diagnostics;
   const auto program = plan::CompileRuleSet(
-      {{{"p.yaml", "groups:\n- name: g\n  rules:\n  - {alert: A, expr: nope(x)}\n"}}, {}},
-      plan::kDefaultInterval, &diagnostics);
+      {.files = {{"p.yaml", "groups:\n- name: g\n  rules:\n  - {alert: A, expr: nope(x)}\n"}}},
+      &diagnostics);
   ASSERT_FALSE(program.ok());
   EXPECT_EQ(RulesReport(diagnostics, nullptr, {}),
             R"({"diagnostics":[{"severity":"error","file":"p.yaml","line":4,"column":22,)"
@@ -59,11 +58,12 @@ TEST(RuleLimits, AreReadFromTheConfigurationAndKeepNewRulesOut) {
   EXPECT_EQ(config->rules.limits.state_bytes_per_series, 100);
   EXPECT_EQ(config->rules.limits.subquery_depth, 2);
   EXPECT_EQ(config->rules.limits.work_ns_per_series, plan::RuleLimits().work_ns_per_series);
-  codec::RuleSet rules;
+  RuleSet rules;
   rules.evaluation_interval_ns = plan::kDefaultInterval;
   rules.files.push_back({"p.yaml", kRules});
-  EXPECT_TRUE(CheckNewRuleSet(rules, {}).ok());
-  const Status refused = CheckNewRuleSet(rules, config->rules.limits);
+  EXPECT_TRUE(engine::CompiledRules::Accept(rules).ok());
+  const Status refused =
+      engine::CompiledRules::Accept(rules, {.limits = &config->rules.limits}).status();
   EXPECT_THAT(std::string(refused.message()),
               HasSubstr("p.yaml:6:11: error: the rule keeps about"));
   EXPECT_THAT(std::string(refused.message()),

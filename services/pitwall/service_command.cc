@@ -6,6 +6,7 @@
 #include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/pitwall/commands.h"
+#include "services/pitwall/config_keys.h"
 #include "services/pitwall/service_flags.h"
 #include "services/pitwall/service_host.h"
 
@@ -31,7 +32,8 @@ int RunService(const std::string& service, const std::vector<std::string>& argum
     return kUsage;
   }
   if (flags->Has("print-config")) {
-    std::fputs(PrintConfig(*config).c_str(), stdout);
+    std::fputs((flags->Has("markdown") ? ConfigAsMarkdown() : PrintConfig(*config)).c_str(),
+               stdout);
     return kFine;
   }
   SetLogLevel(config->log_level == "debug"     ? LogLevel::kDebug

@@ -14,6 +14,8 @@ const std::vector<FlagSpec>& ServiceFlags() {
   static const std::vector<FlagSpec> specs = {
       {"config", Kind::kOne, "FILE", "the configuration; flags override it"},
       {"print-config", Kind::kSwitch, "", "print the effective configuration and stop"},
+      {"markdown", Kind::kSwitch, "",
+       "with --print-config: the documentation of every key instead"},
       {"data-dir", Kind::kOne, "DIR", "embedded log, spool and socket live here"},
       {"http-listen", Kind::kOne, "ADDR",
        "address:port of /metrics, /healthz, /readyz (127.0.0.1:9870)"},

@@ -32,8 +32,10 @@ processor::ProcessorOptions ProcessorOptionsOf(const Config& config) {
   return options;
 }
 
-RuleSetPaths PathsOf(const RulesConfig& config) {
-  return {.files = config.files, .overrides = config.overrides, .baselines = config.baseline};
+StatusOr<engine::CompiledRulesPtr> RulesOf(const RulesConfig& config) {
+  return CompileNewRules(
+      {.files = config.files, .overrides = config.overrides, .baselines = config.baseline},
+      config.evaluation_interval_ns, {.limits = &config.limits});
 }
 
 // One line for who did not mean it: the token goes over the network as plain text.
@@ -107,14 +109,12 @@ Status ServiceHost::OpenLog() {
 Status ServiceHost::StartProcessor() {
   processor_ =
       std::make_unique<processor::Processor>(&clock_, log_.get(), ProcessorOptionsOf(config_));
-  ASSIGN_OR_RETURN(const codec::RuleSet rules,
-                   ReadRuleSet(PathsOf(config_.rules), config_.rules.evaluation_interval_ns));
-  RETURN_IF_ERROR(CheckNewRuleSet(rules, config_.rules.limits));
+  ASSIGN_OR_RETURN(const engine::CompiledRulesPtr rules, RulesOf(config_.rules));
   RETURN_IF_ERROR(processor_->Start(rules));
   RegisterProcessorMetrics();
   // A job that is read before any rule set is in force would begin with empty windows. With a
   // backlog to read first the rules come when they come.
-  rule_set_hash_ = codec::RuleSetHash(rules);
+  rule_set_hash_ = rules->hash();
   const std::unique_ptr<Wakeup> pause = clock_.NewWakeup();
   const int64_t deadline = clock_.MonotonicNs() + 3 * kNanosPerSecond;
   const auto in_force = [&] {
@@ -129,10 +129,9 @@ Status ServiceHost::StartProcessor() {
 Status ServiceHost::Reload(const Config& fresh) {
   RETURN_IF_ERROR(CheckConfig(fresh));
   if (processor_ != nullptr) {
-    ASSIGN_OR_RETURN(const codec::RuleSet rules,
-                     ReadRuleSet(PathsOf(fresh.rules), fresh.rules.evaluation_interval_ns));
-    RETURN_IF_ERROR(CheckNewRuleSet(rules, fresh.rules.limits));
-    ASSIGN_OR_RETURN(const std::string hash, processor_->SetRules(rules));
+    ASSIGN_OR_RETURN(const engine::CompiledRulesPtr rules, RulesOf(fresh.rules));
+    RETURN_IF_ERROR(processor_->SetRules(rules));
+    const std::string& hash = rules->hash();
     if (hash == rule_set_hash_) {
       PITWALL_LOG(kInfo, "reload", "the rules are the same");
     } else {

@@ -32,7 +32,9 @@ class PartitionProcessorTest : public ::testing::Test {
   PartitionProcessorTest() {
     EXPECT_TRUE(EnsureTopics(&log_, {.telemetry_partitions = 1}).ok());
     rules_.emplace(&log_);
-    hash_ = *rules_->Publish({.files = {{"pack.yaml", kRules}}});
+    const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", kRules}}});
+    EXPECT_TRUE(compiled.ok() && rules_->Publish(*compiled).ok());
+    hash_ = (*compiled)->hash();
     Open();
   }
 

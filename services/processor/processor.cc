@@ -28,11 +28,12 @@ Processor::Processor(Clock* clock, Log* log, const ProcessorOptions& options)
 
 Processor::~Processor() { Stop(); }
 
-Status Processor::Start(const std::optional<codec::RuleSet>& rules) {
+Status Processor::Start(engine::CompiledRulesPtr rules) {
   RETURN_IF_ERROR(EnsureTopics(log_, options_));
   std::string hash;
-  if (rules.has_value()) {
-    ASSIGN_OR_RETURN(hash, rules_.Publish(*rules));
+  if (rules != nullptr) {
+    hash = rules->hash();
+    RETURN_IF_ERROR(rules_.Publish(std::move(rules)));
   }
   ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(kTelemetryTopic));
   std::vector<int32_t> owned = options_.partitions;
@@ -80,10 +81,10 @@ void Processor::Run(Worker* worker) {
   }
 }
 
-StatusOr<std::string> Processor::SetRules(const codec::RuleSet& rules) {
-  ASSIGN_OR_RETURN(std::string hash, rules_.Publish(rules));
-  for (const auto& worker : workers_) worker->processor->WantRules(hash);
-  return hash;
+Status Processor::SetRules(engine::CompiledRulesPtr rules) {
+  RETURN_IF_ERROR(rules_.Publish(rules));
+  for (const auto& worker : workers_) worker->processor->WantRules(rules->hash());
+  return OkStatus();
 }
 
 void Processor::Stop() {

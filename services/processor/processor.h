@@ -10,7 +10,6 @@
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
-#include "services/codec/rule_set_codec.h"
 #include "services/pipeline/io.h"
 #include "services/processor/partition_processor.h"
 #include "services/processor/rule_sets.h"
@@ -34,11 +33,10 @@ class Processor {
   Processor(Clock* clock, Log* log, const ProcessorOptions& options);
   ~Processor();
 
-  // `rules` may be empty: then those of the log stay in force. InvalidArgument when they do not
-  // compile.
-  Status Start(const std::optional<codec::RuleSet>& rules);
+  // `rules` may be null: then those of the log stay in force.
+  Status Start(engine::CompiledRulesPtr rules);
   // Puts another rule set in force, from the first tick after its control record is read.
-  StatusOr<std::string> SetRules(const codec::RuleSet& rules);
+  Status SetRules(engine::CompiledRulesPtr rules);
   // Commits, snapshots and ends all threads. Idempotent.
   void Stop();
 

@@ -1,113 +1,84 @@
 #include "services/processor/rule_sets.h"
 
-#include "services/base/log.h"
-#include "services/engine/program_check.h"
+#include "services/base/clock.h"
 #include "services/pipeline/topics.h"
 
 namespace pitwall::processor {
 
-plan::RuleSetText RuleSetTextOf(const codec::RuleSet& rules) {
-  plan::RuleSetText text;
-  for (const codec::RuleFile& file : rules.files) text.files.push_back({file.name, file.content});
-  if (rules.overrides.has_value())
-    text.overrides = {rules.overrides->name, rules.overrides->content};
-  for (const codec::RuleFile& file : rules.baselines)
-    text.baselines.push_back({file.name, file.content});
-  return text;
-}
-
-StatusOr<std::shared_ptr<const CompiledRules>> CompiledRules::Compile(
-    const codec::RuleSet& rules, const plan::CompileOptions& options) {
-  lang::Diagnostics diagnostics;
-  auto compiled = std::make_shared<CompiledRules>();
-  ASSIGN_OR_RETURN(compiled->program_,
-                   plan::CompileRuleSet(RuleSetTextOf(rules), rules.evaluation_interval_ns,
-                                        &diagnostics, options));
-  return compiled;
-}
-
-StatusOr<std::shared_ptr<const CompiledRules>> CompiledRules::Accept(
-    const codec::RuleSet& rules, const plan::CompileOptions& options) {
-  ASSIGN_OR_RETURN(std::shared_ptr<const CompiledRules> compiled, Compile(rules, options));
-  RETURN_IF_ERROR(engine::CheckProgram(*compiled->program()));
-  return compiled;
-}
-
-std::vector<double> CompiledRules::ParametersFor(size_t space,
-                                                 const engine::JobIdentity& job) const {
-  return plan::ParametersFor(*program_, program_->spaces[space], job.id, job.name,
-                             Labels::FromPairs(job.labels));
-}
-
 // What a record that is too long is made of.
-static std::string SizesOf(const codec::RuleSet& rules) {
+static std::string SizesOf(const RuleSet& rules) {
   size_t files = 0;
   size_t baselines = 0;
-  for (const codec::RuleFile& file : rules.files) files += file.content.size();
-  for (const codec::RuleFile& file : rules.baselines) baselines += file.content.size();
+  for (const RuleSetFile& file : rules.files) files += file.text.size();
+  for (const RuleSetFile& file : rules.baselines) baselines += file.text.size();
   return Cat("rule set with ", rules.files.size(), " rule files of ",
              FormatBytes(static_cast<double>(files)), " and ", rules.baselines.size(),
              " summaries of finished jobs of ", FormatBytes(static_cast<double>(baselines)),
              " (`pitwall baseline --max-bytes` makes smaller ones)");
 }
 
-StatusOr<std::string> RuleSets::Publish(const codec::RuleSet& rules) {
-  ASSIGN_OR_RETURN(std::shared_ptr<const CompiledRules> compiled, CompiledRules::Accept(rules));
-  const std::string hash = codec::RuleSetHash(rules);
-  if (!Find(hash).ok()) {
+Status RuleSets::Publish(engine::CompiledRulesPtr rules) {
+  if (!Find(rules->hash()).ok()) {
     ASSIGN_OR_RETURN(const std::unique_ptr<Appender> appender, log_->OpenAppender());
     RETURN_IF_ERROR(Annotate(appender->Append({{.topic = std::string(kRulesTopic),
                                                 .partition = 0,
-                                                .key = hash,
-                                                .value = codec::EncodeRuleSet(rules)}}),
-                             SizesOf(rules)));
+                                                .key = rules->hash(),
+                                                .value = codec::EncodeRuleSet(rules->text())}}),
+                             SizesOf(rules->text())));
   }
-  Keep(hash, compiled);
+  rules = Keep(std::move(rules));
   MutexLock lock(&mutex_);
-  newest_ = std::move(compiled);
-  return hash;
+  newest_ = std::move(rules);
+  return OkStatus();
 }
 
-StatusOr<std::shared_ptr<const engine::RuleSetView>> RuleSets::Load(const std::string& hash) {
+StatusOr<engine::CompiledRulesPtr> RuleSets::Load(const std::string& hash) {
   {
     MutexLock lock(&mutex_);
     if (const auto it = compiled_.find(hash); it != compiled_.end()) {
-      if (std::shared_ptr<const CompiledRules> known = it->second.lock()) return known;
+      if (engine::CompiledRulesPtr known = it->second.lock()) return known;
     }
   }
-  ASSIGN_OR_RETURN(const codec::RuleSet rules, Find(hash));
-  ASSIGN_OR_RETURN(std::shared_ptr<const CompiledRules> compiled, CompiledRules::Compile(rules));
-  return Keep(hash, std::move(compiled));
+  ASSIGN_OR_RETURN(RuleSet rules, Find(hash));
+  ASSIGN_OR_RETURN(engine::CompiledRulesPtr compiled,
+                   engine::CompiledRules::Compile(std::move(rules)));
+  return Keep(std::move(compiled));
 }
 
 // Of two that were compiled at once one stays, so that all jobs share it.
-std::shared_ptr<const CompiledRules> RuleSets::Keep(const std::string& hash,
-                                                    std::shared_ptr<const CompiledRules> compiled) {
+engine::CompiledRulesPtr RuleSets::Keep(engine::CompiledRulesPtr compiled) {
   MutexLock lock(&mutex_);
   absl::erase_if(compiled_, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<const CompiledRules>& kept = compiled_[hash];
-  if (std::shared_ptr<const CompiledRules> known = kept.lock()) return known;
+  std::weak_ptr<const engine::CompiledRules>& kept = compiled_[compiled->hash()];
+  if (engine::CompiledRulesPtr known = kept.lock()) return known;
   kept = compiled;
   return compiled;
 }
 
-StatusOr<codec::RuleSet> RuleSets::Find(const std::string& hash) {
+StatusOr<RuleSet> RuleSets::Find(const std::string& hash) {
   ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
                    log_->OpenReader({std::string(kRulesTopic), 0}, kFromStart));
   ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
   std::vector<Record> records;
+  std::string damage;  // the last that was met
   while (reader->position() < end) {
     records.clear();
-    RETURN_IF_ERROR(reader->Poll(64, 8 << 20, kNanosPerSecond, &records));
+    // What is damaged may be there once more: a start publishes its set again then.
+    if (Status status = reader->Poll(64, 8 << 20, kNanosPerSecond, &records); !status.ok()) {
+      if (!absl::IsDataLoss(status)) return status;
+      damage = std::string(ToStd(status.message()));
+    }
     for (const Record& record : records) {
       if (record.key != hash || record.tombstone) continue;
-      ASSIGN_OR_RETURN(codec::RuleSet rules, codec::DecodeRuleSet(record.value));
-      if (codec::RuleSetHash(rules) == hash) return rules;
-      PITWALL_LOG(kError, "rules", "rule set at offset ", record.offset, " of ", kRulesTopic,
-                  " does not hash to its key ", hash, "; ignored");
+      StatusOr<RuleSet> rules = codec::DecodeRuleSet(record.value);
+      if (rules.ok() && RuleSetHash(*rules) == hash) return rules;
+      damage = Cat("record at offset ", record.offset, ": ",
+                   rules.ok() ? "its rule set has another hash" : ToStd(rules.status().message()));
     }
   }
-  return NotFound(Cat("rule set ", hash, " does not stand on ", kRulesTopic));
+  if (damage.empty()) return NotFound(Cat(kRulesTopic, ": rule set ", hash, " is missing"));
+  return DataLoss(Cat(kRulesTopic, ": rule set ", hash, " is missing or damaged (", damage,
+                      "); a start with the same rule files writes it again"));
 }
 
 }  // namespace pitwall::processor

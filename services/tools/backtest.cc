@@ -68,8 +68,8 @@ struct Cell {
 
 class JobFeed {
  public:
-  JobFeed(const Recording::Job& job, std::shared_ptr<const engine::RuleSetView> rules,
-          const BacktestOptions& options, engine::EngineCounters* counters)
+  JobFeed(const Recording::Job& job, engine::CompiledRulesPtr rules, const BacktestOptions& options,
+          engine::EngineCounters* counters)
       : id_(job.id),
         begin_(std::max(job.first, options.start)),
         last_(job.last),
@@ -263,7 +263,7 @@ std::vector<Cell> BuildFeeds(const Recording& recording,
 
 }  // namespace
 
-int64_t HistoryOf(const engine::RuleSetView& rules) {
+int64_t HistoryOf(const engine::CompiledRules& rules) {
   const plan::ProgramPtr program = rules.program();
   int64_t history = 0;
   if (program == nullptr) return history;
@@ -284,7 +284,7 @@ int64_t HistoryOf(const engine::RuleSetView& rules) {
   return std::min(history, kMaxPosition);
 }
 
-Status RunBacktest(Recording* recording, std::shared_ptr<const engine::RuleSetView> rules,
+Status RunBacktest(Recording* recording, engine::CompiledRulesPtr rules,
                    const BacktestOptions& options, engine::EngineCounters* counters,
                    std::vector<IssueEvent>* events) {
   std::vector<std::unique_ptr<JobFeed>> feeds;

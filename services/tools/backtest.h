@@ -28,11 +28,11 @@ struct BacktestOptions {
 };
 
 // How much older than `start` a sample can be and still matter to these rules, in nanoseconds.
-int64_t HistoryOf(const engine::RuleSetView& rules);
+int64_t HistoryOf(const engine::CompiledRules& rules);
 
 // Appends the events, in the order of jobs' time. `recording` is finished and read to its end.
 // `counters` says what the engine refused.
-Status RunBacktest(Recording* recording, std::shared_ptr<const engine::RuleSetView> rules,
+Status RunBacktest(Recording* recording, engine::CompiledRulesPtr rules,
                    const BacktestOptions& options, engine::EngineCounters* counters,
                    std::vector<IssueEvent>* events);
 

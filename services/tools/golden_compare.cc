@@ -34,7 +34,7 @@ const GoldenSeries* Find(const EvalCommand& eval, const Labels& labels) {
   return found == eval.series.end() ? nullptr : &*found;
 }
 
-// One tick of equal labels twice is no series: nothing then.
+// One tick of equal labels twice is not a series: nothing then.
 bool ToSeries(const QueryAnswer& answer, Series* out) {
   for (size_t tick = 0; tick < answer.ticks.size(); ++tick) {
     for (const QueryElement& element : answer.ticks[tick].elements) {
@@ -80,7 +80,7 @@ std::string CompareInstant(const EvalCommand& eval, QueryType type,
     if (elements.size() != 1) return "the scalar has no value";
     return AlmostEqual(*eval.scalar, elements[0].value) ? "" : "the scalar differs";
   }
-  if (eval.scalar.has_value()) return "the answer is no scalar";
+  if (eval.scalar.has_value()) return "the answer is not a scalar";
   std::set<Labels> seen;
   for (size_t at = 0; at < elements.size(); ++at) {
     const Labels& labels = elements[at].labels;

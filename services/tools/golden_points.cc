@@ -51,7 +51,7 @@ StatusOr<Labels> ParseLabels(std::string_view text) {
   if (name.empty()) return ParseSeries(text);
   for (const char c : name) {
     if (c != '_' && c != ':' && c != '.' && !std::isalnum(static_cast<unsigned char>(c)))
-      return InvalidArgument(Cat(Quote(name), " is no name of a metric"));
+      return InvalidArgument(Cat(Quote(name), " is not a metric name"));
   }
   return ParseSeries(Cat("{\"", name, "\"", inside.empty() ? "" : ",", inside, "}"));
 }

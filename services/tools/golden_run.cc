@@ -83,7 +83,7 @@ EvalOutcome JudgeAnswer(const EvalCommand& eval, const QueryAnswer& answer) {
   }
   if (eval.range) {
     const std::string wrong = eval.fail   ? "it does not fail"
-                              : eval.text ? "the answer is no string"
+                              : eval.text ? "the answer is not a string"
                                           : CompareRange(eval, answer);
     return wrong.empty() ? Passed() : Failed(eval, wrong, RangeLines(answer));
   }
@@ -91,7 +91,7 @@ EvalOutcome JudgeAnswer(const EvalCommand& eval, const QueryAnswer& answer) {
     return Failed(eval, Cat("the answer has ", answer.ticks.size(), " ticks"), RangeLines(answer));
   const std::vector<QueryElement>& elements = answer.ticks[0].elements;
   const std::string wrong = eval.fail   ? "it does not fail"
-                            : eval.text ? "the answer is no string"
+                            : eval.text ? "the answer is not a string"
                                         : CompareInstant(eval, answer.type, elements, eval.ordered);
   return wrong.empty() ? Passed() : Failed(eval, wrong, InstantLines(answer.type, elements));
 }
@@ -204,7 +204,7 @@ StatusOr<int> RunGolden(const std::vector<std::string>& files, const GoldenOptio
     const int64_t before = passed + failed + unsupported;
     const Status status = text.ok() ? RunGoldenScript(path, *text, report) : Status(text.status());
     if (status.ok() && passed + failed + unsupported == before)
-      std::fprintf(stderr, "%s: warning: there is no eval in it\n", path.c_str());
+      std::fprintf(stderr, "%s: warning: it has no eval\n", path.c_str());
     if (status.ok()) continue;
     std::fprintf(stderr, "%s\n", std::string(ToStd(status.message())).c_str());
     readable = false;

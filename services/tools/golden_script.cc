@@ -113,7 +113,7 @@ class ScriptParser {
       return ParseEval(rest, &eval);
     }
     return InvalidArgument(
-        Cat(Quote(lines_[at_]), " is no command: load, load_with_nhcb, clear and eval are"));
+        Cat(Quote(lines_[at_]), " is not a command: load, load_with_nhcb, clear and eval are"));
   }
 
   Status ParseLoad(std::string_view rest, bool native_histograms, LoadCommand* load) {
@@ -276,7 +276,7 @@ StatusOr<std::vector<GoldenCommand>> ParseGoldenScript(std::string_view file,
   if (const size_t bad = yaml::FindInvalidUtf8(text); bad != std::string_view::npos) {
     const auto line =
         1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(bad), '\n');
-    return InvalidArgument(Cat(file, ":", line, ": not valid UTF-8: this is no script"));
+    return InvalidArgument(Cat(file, ":", line, ": not valid UTF-8: not a script"));
   }
   return ScriptParser(file, text).Parse();
 }

@@ -112,7 +112,7 @@ TEST(GoldenScript, BlocksEndAtEmptyLinesAndComments) {
   EXPECT_TRUE(std::get<EvalCommand>((*script)[2].what).ordered);
   EXPECT_EQ((*script)[3].line, 8);
   EXPECT_EQ(ScriptError("load 30s\n  m 1\n\nfoo bar\n"),
-            "f.test:4: \"foo bar\" is no command: load, load_with_nhcb, clear and eval are");
+            "f.test:4: \"foo bar\" is not a command: load, load_with_nhcb, clear and eval are");
 }
 
 TEST(GoldenScript, ReadsLoads) {
@@ -366,8 +366,7 @@ TEST(GoldenRun, PrintsFailuresAndCounts) {
 }
 
 TEST(GoldenRun, WhatIsNoScriptIsAnErrorAndNoCrash) {
-  EXPECT_EQ(ScriptError("load 1m\n  m 1\n\xff\xfe\n"),
-            "f.test:3: not valid UTF-8: this is no script");
+  EXPECT_EQ(ScriptError("load 1m\n  m 1\n\xff\xfe\n"), "f.test:3: not valid UTF-8: not a script");
   EXPECT_EQ(*RunGolden({"/"}, {}), 2);
   EXPECT_EQ(*RunGolden({"/nonexistent"}, {}), 2);
 }

@@ -139,7 +139,7 @@ StatusOr<TestProgram> CompileTestRules(const TestRules& rules, const UnitTestFil
                                        lang::Diagnostics* diagnostics) {
   TestProgram out;
   std::vector<LooseGroup> groups;
-  for (const plan::RuleSetFile& text : rules.files) {
+  for (const RuleSetFile& text : rules.files) {
     const auto parsed = std::const_pointer_cast<lang::RuleFile>(
         lang::ParseRuleFile(text.name, text.text, diagnostics));
     for (lang::GroupText& group : parsed->groups) {

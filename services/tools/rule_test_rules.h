@@ -18,8 +18,8 @@ namespace pitwall::tools {
 StatusOr<std::vector<std::string>> Glob(const std::string& pattern);
 
 struct TestRules {
-  std::vector<plan::RuleSetFile> files;  // each once, in the order of rule_files
-  std::vector<std::string> unmatched;    // patterns without a file: promtool warns, and goes on
+  std::vector<RuleSetFile> files;      // each once, in the order of rule_files
+  std::vector<std::string> unmatched;  // patterns without a file: promtool warns, and goes on
 };
 // Patterns are relative to `folder`. An error: a file that cannot be read.
 StatusOr<TestRules> ReadTestRules(const UnitTestFile& file, const std::string& folder);

@@ -14,7 +14,7 @@ StatusOr<Labels> ParseSeries(std::string_view text) {
   const auto* selector = expr == nullptr ? nullptr : expr->As<lang::SelectorExpr>();
   if (selector == nullptr || selector->window != lang::WindowSyntax::kNone ||
       selector->modifiers.offset.has_value()) {
-    return InvalidArgument(Cat(Quote(text), " is no series"));
+    return InvalidArgument(Cat(Quote(text), " is not a series"));
   }
   std::vector<Label> labels;
   if (!selector->name.empty()) labels.push_back({std::string(kMetricName), selector->name});

@@ -42,7 +42,7 @@ Status AppendValues(std::string_view item, std::vector<std::optional<double>>* v
   const auto first = ParseDouble(body.substr(0, sign));
   const auto step =
       sign == std::string_view::npos ? std::optional<double>(0) : ParseDouble(body.substr(sign));
-  if (!first.has_value() || !step.has_value()) return InvalidArgument("no number");
+  if (!first.has_value() || !step.has_value()) return InvalidArgument("not a number");
   double value = *first;
   for (size_t i = 0; i <= repeat.value_or(0); ++i) {
     values->push_back(value);

@@ -44,7 +44,7 @@ class Difference {
 
  private:
   void Take(uint64_t cell, uint64_t step) {
-    step_ = first_ ? 0 : step;  // the first is no step
+    step_ = first_ ? 0 : step;  // the first is not a step
     first_ = false;
     last_ = cell;
   }

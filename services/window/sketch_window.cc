@@ -125,14 +125,33 @@ void SketchWindow::MoveTo(Column* column, int64_t last) const {
     if (HasSamples(entry)) Count(column, BucketOf(entry), EqualsOf(entry));
     if (panes_ == 0) PopFront(column);
   }
+  for (; !column->arriving.empty() && column->arriving.front().first <= last;
+       column->arriving.pop_front()) {
+    Enter(column, column->arriving.front().first, column->arriving.front().second);
+  }
   while (panes_ > 0 && column->entered > 0 &&
          column->front_pane + PanesOf(column->log[0]) <= last - panes_) {
     PopFront(column);
   }
+  if (panes_ > 0) column->extremes.DropBefore(last - panes_ + 1);
 }
 
-void SketchWindow::Push(Column* column, int64_t pane, int32_t bucket) const {
+void SketchWindow::Enter(Column* column, int64_t pane, double value) const {
+  column->extremes.Push(pane, value);
+  if (panes_ == 0) column->extremes.KeepEnds();
+}
+
+void SketchWindow::Push(Column* column, int64_t pane, double value) const {
   MoveTo(column, pane - delay_);
+  const int32_t bucket = SketchBucketOf(value);
+  // What is counted as 0 is 0.
+  const double counted = bucket == 0 ? 0.0 : value;
+  if (delay_ == 0) {
+    Enter(column, pane, counted);
+  } else {
+    if (column->arriving.size() >= max_entries_) column->arriving.pop_front();
+    column->arriving.emplace_back(pane, counted);
+  }
   Ring& log = column->log;
   if (log.size() == 0) {
     column->front_pane = column->entered_pane = column->last_pane = pane;
@@ -160,8 +179,12 @@ void SketchWindow::Scatter(int64_t position, std::span<const uint32_t> cells,
   const int64_t pane = grid_.IndexOf(position);
   for (size_t i = 0; i < cells.size(); ++i) {
     const double value = values[cells[i]];
-    if (!IsMissing(value)) Push(&columns_[columns[i]], pane, SketchBucketOf(value));
+    if (!IsMissing(value)) Push(&columns_[columns[i]], pane, value);
   }
+}
+
+double SketchWindow::ValueOf(const Column& column, size_t bucket) {
+  return column.extremes.Clamp(SketchValueOf(column.buckets[bucket]));
 }
 
 double SketchWindow::Quantile(const Column& column, double phi) {
@@ -184,9 +207,9 @@ double SketchWindow::Quantile(const Column& column, double phi) {
     while (first > below) first -= column.counts[--at];
     before = first + column.counts[at];
   }
-  const double lower = SketchValueOf(column.buckets[at]);
+  const double lower = ValueOf(column, at);
   if (before <= below + 1 && at + 1 < column.buckets.size()) ++at;
-  const double upper = SketchValueOf(column.buckets[at]);
+  const double upper = ValueOf(column, at);
   return lower * (1 - weight) + upper * weight;
 }
 
@@ -222,6 +245,12 @@ void SketchWindow::Save(BinaryWriter& out) const {
     out.I64(column.front_pane);
     out.I64(column.lost_pane);
     for (uint32_t k = 0; k < column.log.size(); ++k) out.U64(column.log[k]);
+    column.extremes.Save(out);
+    out.U64(column.arriving.size());
+    for (const auto& [pane, value] : column.arriving) {
+      out.I64(pane);
+      out.Double(value);
+    }
     if (panes_ > 0) continue;  // else counts follow from the entries
     out.U32s(column.counts);
     for (const int32_t bucket : column.buckets) out.I64(bucket);
@@ -263,6 +292,12 @@ void SketchWindow::Load(BinaryReader& in, size_t columns) {
       column.entered_pane += PanesOf(checked);
       if (panes_ > 0 && HasSamples(checked)) Count(&column, BucketOf(checked), EqualsOf(checked));
     }
+    column.extremes.Load(in);
+    for (size_t k = in.Count(9); k > 0 && in.ok(); --k) {
+      const int64_t pane = in.I64();
+      column.arriving.emplace_back(pane, in.Double());
+    }
+    if (column.arriving.size() > max_entries_) in.Fail();
     if (panes_ > 0) continue;
     column.counts = in.U32s();
     int64_t before = int64_t{kNan} - 1;
@@ -280,7 +315,8 @@ size_t SketchWindow::MemoryBytes() const {
   size_t bytes = columns_.capacity() * sizeof(Column);
   for (const Column& column : columns_) {
     bytes += (column.log.Capacity() + column.counts.capacity()) * sizeof(uint32_t) +
-             column.buckets.capacity() * sizeof(int32_t);
+             column.buckets.capacity() * sizeof(int32_t) + column.extremes.MemoryBytes() +
+             column.arriving.size() * sizeof(column.arriving[0]);
   }
   return bytes;
 }

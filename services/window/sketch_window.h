@@ -7,15 +7,18 @@
 // that every machine finds the same. What a bucket stands for is off by at most 1/129 < 1 % for any
 // value in it. Counts are integers: a sample that leaves is subtracted, and leaves no trace. So
 // that it can, the buckets of the samples in the window are kept in order, 4 bytes each and one for
-// a run of equals; windows since the beginning (panes == 0) keep counts only.
+// a run of equals; windows since the beginning (panes == 0) keep counts only. A result never lies
+// beyond the least and greatest sample of the window (near_extremes.h).
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
 #include "services/base/binary.h"
 #include "services/model/pane_grid.h"
+#include "services/window/near_extremes.h"
 
 namespace pitwall::window {
 
@@ -88,15 +91,19 @@ class SketchWindow {
     uint64_t total = 0;             // samples counted
     std::vector<int32_t> buckets;   // sorted
     std::vector<uint32_t> counts;   // by bucket, none 0
+    NearExtremes extremes;          // of the samples counted
+    std::deque<std::pair<int64_t, double>> arriving;  // (pane, value) not yet counted: delay only
   };
 
   static void Count(Column* column, int32_t bucket, uint32_t samples);
   static void Discount(Column* column, int32_t bucket, uint32_t samples);
   static double Quantile(const Column& column, double phi);
+  static double ValueOf(const Column& column, size_t bucket);
   void PopFront(Column* column) const;
   // Brings in what is in panes up to `last`, lets go of what is before the window that ends there.
   void MoveTo(Column* column, int64_t last) const;
-  void Push(Column* column, int64_t pane, int32_t bucket) const;
+  void Push(Column* column, int64_t pane, double value) const;
+  void Enter(Column* column, int64_t pane, double value) const;
 
   PaneGrid grid_;
   const int64_t panes_;

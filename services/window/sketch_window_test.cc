@@ -119,6 +119,44 @@ TEST(SketchWindow, AgainstTheSamples) {
         continue;
       }
       ASSERT_NEAR(want, values[column], kSketchError * slack * (1 + 1e-9)) << round;
+      ASSERT_LE(sizes.front(), values[column]) << round;
+      ASSERT_LE(values[column], sizes.back()) << round;
+    }
+  }
+}
+
+// A quantile of a constant is the constant, and no quantile lies beyond the window's samples, also
+// when values fall or rise slowly: that fills the queue of candidates most.
+TEST(SketchWindow, NeverBeyondTheSamples) {
+  for (const int64_t delay : {0, 2}) {
+    for (const double factor : {1.0, 0.9995, 1.0005, 0.97, -1.0}) {
+      SketchWindow window({.length = 10}, 200, delay, 1 << 20);
+      window.SetColumns(1);
+      std::vector<double> truth;
+      const uint32_t zero = 0;
+      double value = 30;
+      for (int64_t pane = 1; pane <= 3000; ++pane, value *= factor) {
+        window.Scatter(10 * pane, {&zero, 1}, {&zero, 1}, &value);
+        truth.push_back(value);
+        if (pane % 7 != 0) continue;
+        const auto last = truth.end() - std::min<int64_t>(delay, pane);
+        const auto first = last - std::min<int64_t>(200, last - truth.begin());
+        const auto [least, greatest] = std::minmax_element(first, last);
+        const double slack = kSketchError * std::max(std::fabs(*least), std::fabs(*greatest));
+        for (const double phi : {0.0, 0.25, 1.0}) {
+          double result = 0;
+          uint8_t present = 0;
+          window.Read(10 * pane, phi, &result, &present);
+          ASSERT_EQ(present, 1);
+          ASSERT_LE(result, *greatest) << factor << " " << pane;
+          ASSERT_GE(result, *least) << factor << " " << pane;
+          ASSERT_NEAR(result, QuantileOf({first, last}, phi), slack * (1 + 1e-9));
+          if (factor == 1) {
+            ASSERT_EQ(result, 30);
+          }
+        }
+      }
+      ASSERT_LT(window.MemoryBytes(), 40'000);
     }
   }
 }

@@ -134,10 +134,9 @@ void SeriesStore::State::AddDemands(const std::vector<DemandState*>& carried) {
     DemandState* before = d < carried.size() ? carried[d] : nullptr;
     state.epoch = before != nullptr ? before->epoch : epoch;
     state.since = before != nullptr ? before->since : (epoch == 0 ? kMinPosition : sealed);
-    state.status =
-        demand.selector < demands->selectors.size()
-            ? Validate(demand)
-            : InvalidArgument(Cat("demand ", d, ": there is no selector ", demand.selector));
+    state.status = demand.selector < demands->selectors.size()
+                       ? Validate(demand)
+                       : InvalidArgument(Cat("demand ", d, ": unknown selector ", demand.selector));
     if (!state.status.ok()) continue;
     state.plan = PlanOf(demand.kind, demand.function);
     if (demand.kind == WindowKind::kInstant && demand.offset == 0) continue;
@@ -402,7 +401,7 @@ Status SeriesStore::DemandStatus(uint32_t demand) const {
   if (!state.status.ok()) return state.status;
   if (state.track != nullptr && state.lacked) {
     return ResourceExhausted(
-        Cat("a long window lacks its oldest samples: those of all series need more than ",
+        Cat("the oldest samples of a long window are missing: those of all series need more than ",
             state_->limits.max_window_bytes,
             " bytes, the limit (max_window_bytes); a longer interval needs fewer"));
   }

@@ -101,17 +101,6 @@ double CpuSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-class OneSet final : public engine::RuleSetProvider {
- public:
-  explicit OneSet(std::shared_ptr<const engine::RuleSetView> rules) : rules_(std::move(rules)) {}
-  StatusOr<std::shared_ptr<const engine::RuleSetView>> Load(const std::string&) override {
-    return rules_;
-  }
-
- private:
-  std::shared_ptr<const engine::RuleSetView> rules_;
-};
-
 void PrintCpu(const Options& options, double cpu, uint64_t evaluations, uint64_t samples,
               uint64_t checksum) {
   const double rule_series = static_cast<double>(evaluations) * options.series;
@@ -193,10 +182,9 @@ Records Encode(const Options& options) {
   return records;
 }
 
-int RunWholePath(const Options& options,
-                 const std::shared_ptr<const processor::CompiledRules>& rules) {
+int RunWholePath(const Options& options, const engine::CompiledRulesPtr& rules) {
   const clock::SystemClock clock;
-  OneSet provider(rules);
+  engine::FixedRules provider(rules);
   engine::Shard shard(&provider, {});
   if (!shard.SetInitialRules("ten").ok()) return 1;
   const Records records = Encode(options);
@@ -305,8 +293,7 @@ bool PlanRows(const BenchData& data, int series, window::SeriesStore* store,
   return true;
 }
 
-int RunRulesOnly(const Options& options,
-                 const std::shared_ptr<const processor::CompiledRules>& rules) {
+int RunRulesOnly(const Options& options, const engine::CompiledRulesPtr& rules) {
   engine::EngineCounters counters;
   engine::SpaceRunner runner(rules->program(), 0, {}, &counters);
   const int64_t last = bench::kBase + (options.seconds - 1) * kNanosPerSecond;
@@ -367,7 +354,7 @@ int main(int argc, char** argv) {
                  kSources, kWarmUp);
     return 2;
   }
-  const auto rules = processor::CompiledRules::Compile({.files = {{"ten.yaml", options.rules}}});
+  const auto rules = engine::CompiledRules::Compile({.files = {{"ten.yaml", options.rules}}});
   if (!rules.ok()) {
     std::fprintf(stderr, "%s\n", rules.status().ToString().c_str());
     return 1;

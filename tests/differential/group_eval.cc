@@ -44,7 +44,7 @@ using differential::Number;
 
 struct RuleSetVersion {
   int64_t from = 0;
-  std::vector<plan::RuleSetFile> files;
+  std::vector<RuleSetFile> files;
 };
 
 struct Run {

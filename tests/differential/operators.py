@@ -13,7 +13,7 @@ def _listed(names):
 
 # How exact the operands of an operator must be.
 def _needs(op, need):
-    if op in COMPARISON or op in ("%", "^"):  # -8 to the power of nearly 2 is no number
+    if op in COMPARISON or op in ("%", "^"):  # -8 to the power of nearly 2 is not a number
         return max(need, EXACT)
     return need
 

@@ -154,9 +154,66 @@ tests:
         self.assertIn("--count abc", err)
         self.assertEqual(command("issues", "list", "--target", "127.0.0.1:1")[0], 1)
 
-    def actions(self):
-        done = subprocess.run([DUMP_TOPIC, self.path("data"), "pitwall.actions"], stdout=subprocess.PIPE, check=True, text=True)
+    def records(self, topic):
+        done = subprocess.run([DUMP_TOPIC, self.path("data"), topic], stdout=subprocess.PIPE, check=True, text=True)
         return [json.loads(line) for line in done.stdout.splitlines()]
+
+    def actions(self):
+        return self.records("pitwall.actions")
+
+    def told(self, kind, alert):
+        """Data of the issue events so far."""
+        return [event["data"] for event in self.records("pitwall.issues")
+                if event["type"] == "io.pitwall.issue." + kind and event["data"].get("alert") == alert]
+
+    def test_a_reload_removes_rules_with_open_issues(self):
+        rules = """
+groups:
+- name: goes
+  interval: 1s
+  rules:
+  - alert: Goes
+    params: {low: -1, high: 100}
+    expr: train_loss > $low and train_loss < $high
+    annotations: {summary: 'above {{ $params.low }}'}
+- name: stays
+  interval: 1s
+  rules:
+  - {alert: Stays, params: {most: 50}, expr: train_loss < $most}
+"""
+        first = rules.index("- name: goes")
+        second = rules.index("- name: stays")
+        self.write("rules.yaml", rules)
+        config = self.write("pitwall.yaml", "log_level: debug\n")
+        self.start("--config", config, "--interval", "200ms")
+        name_of = lambda: command("rules", "check", "--explain", self.rules)[1].split("\n")[0].removeprefix("rule set ")
+        # From text to program once, under one name.
+        self.assertEqual(self.pitwall.log().count(" is compiled"), 1, self.pitwall.log())
+        self.assertIn("rule set %s is compiled" % name_of(), self.pitwall.log())
+        training = train(self.path("c.sock"), 100000, nan_from=100000)
+        try:
+            for alert in "Goes", "Stays":
+                wait_for(alert, lambda: self.told("found", alert))
+            self.write("rules.yaml", rules[:first] + rules[second:])
+            self.assertIn("rule set %s goes into force" % name_of(), self.hang_up("goes into force"))
+            (gone,) = wait_for("the end of Goes", lambda: self.told("resolved", "Goes"))
+            self.assertEqual((gone["end_reason"], gone["parameters"], gone["summary"]),
+                             ("rule_removed", {"low": -1, "high": 100}, "above -1"))
+            # And a start over it, after a kill.
+            self.pitwall.kill()
+            self.start("--config", config, "--interval", "200ms")
+            self.write("rules.yaml", rules[:second])
+            self.hang_up("goes into force")
+            (gone,) = wait_for("the end of Stays", lambda: self.told("resolved", "Stays"))
+            self.assertEqual((gone["end_reason"], gone["parameters"]), ("rule_removed", {"most": 50}))
+            wait_for("Goes again", lambda: len(self.told("found", "Goes")) == 2)
+        finally:
+            training.kill()
+            training.wait()
+        self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
+        code, out, err = command("backtest", "--format", "log", "--input", self.path("data"), "--verify")
+        self.assertEqual(code, 0, out + err)
+        self.assertIn("equal to the bit", out)
 
     def test_the_executor_stops_a_training_once(self):
         config = self.write("pitwall.yaml", "executor:\n  policies: [{rule: rules/g/LossNotFinite, mode: live, grace: 2s}]\n")

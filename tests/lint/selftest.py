@@ -8,6 +8,7 @@ import unittest
 sys.dont_write_bytecode = True
 
 import arrows  # noqa: E402
+import citations  # noqa: E402
 import clocks  # noqa: E402
 import hygiene  # noqa: E402
 import layering  # noqa: E402
@@ -100,6 +101,18 @@ class LintTest(unittest.TestCase):
         loop = {"tests/s/CMakeLists.txt": "add_executable(t ${source} log_kind_${kind}.cc ${name}.cc)\n"}
         self.assertEqual(found(owners.check, loop, **{"tests/s/log_kind_kafka.cc": ""}), [])
         self.only(found(owners.check, loop, **{"tests/s/other.cc": ""}), "builds it")
+
+    def test_citations(self):
+        known = {"docs/a.md": "", "services/x/y.cc": 'flags.Has("dry-run")', "services/x/README.md": ""}
+        for text in ("[a](a.md)", "docs/a.md", "`services/x/y.cc`", "`services/x`", "`services/x/*.h`", "`pitwall --dry-run`", "services/gone.cc in prose",
+                     "see https://example.com/gone.md", "a --flag in prose"):
+            self.assertEqual(found(citations.check, dict(known, **{"docs/b.md": text + "\n"})), [], text)
+        for text, what in (("gone.md", "document not found: gone.md"), ("docs/gone.md", "document not found"), ("`services/gone.cc`", "file not found: services/gone.cc"),
+                           ("```\nls tests/gone\n```", "file not found: tests/gone"), ("`pitwall --gone`", "flag --gone")):
+            self.only(found(citations.check, dict(known, **{"docs/b.md": text + "\n"})), "docs/b.md", what)
+        self.only(found(citations.check, dict(known, **{"rules/a.cc": "int a;  // gone.md, section 2"})), "rules/a.cc:1", "gone.md")
+        self.only(found(citations.check, dict(known, **{"rules/a.cc": "// services/x/z.h"})), "rules/a.cc:1", "services/x/z.h")
+        self.assertEqual(found(citations.check, dict(known, **{"rules/a.cc": 'f("services/x/z.h");  // services/x/y.cc'})), [])
 
     def test_hygiene(self):
         for text in ("see /root/x", "'/home/me/a'", "=/work/main", "proxy.golang.org", "https://npm-mirror.corp.example.com",

@@ -160,12 +160,14 @@ TEST(Kill, CommittedEventsEqualThoseOfAnUnbrokenRun) {
     ASSERT_TRUE(log.ok()) << log.status();
     ASSERT_TRUE(processor::EnsureTopics(log->get(), {}).ok());
     processor::RuleSets rules(log->get());
-    auto hash = rules.Publish({.files = {{"pack.yaml", kRules}}});
-    ASSERT_TRUE(hash.ok()) << hash.status();
+    const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", kRules}}});
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    ASSERT_TRUE(rules.Publish(*compiled).ok());
     auto appender = (*log)->OpenAppender();
     ASSERT_TRUE(appender.ok());
     std::vector<PlannedRecord> input = Input(base, 1);
-    input.insert(input.begin(), {base, std::string(kControlKey), RulesRecord(*hash), ""});
+    input.insert(input.begin(),
+                 {base, std::string(kControlKey), RulesRecord((*compiled)->hash()), ""});
     std::vector<OutgoingRecord> records;
     for (const PlannedRecord& record : input) {
       records.push_back({.topic = std::string(kTelemetryTopic),

@@ -45,17 +45,6 @@ struct Arrival {
   int64_t second;  // of the tick before which it was sent; -1: a control record
 };
 
-class OneSet final : public engine::RuleSetProvider {
- public:
-  explicit OneSet(std::shared_ptr<const engine::RuleSetView> rules) : rules_(std::move(rules)) {}
-  StatusOr<std::shared_ptr<const engine::RuleSetView>> Load(const std::string&) override {
-    return rules_;
-  }
-
- private:
-  std::shared_ptr<const engine::RuleSetView> rules_;
-};
-
 std::vector<std::string> Replay(engine::RuleSetProvider* rules,
                                 const std::vector<PlannedRecord>& records,
                                 engine::EngineCounters* counters) {
@@ -76,9 +65,9 @@ TEST(Order, ShufflingSourcesAndDuplicatingBatchesChangesNoEvent) {
   SCOPED_TRACE(Cat("seed ", seed));
   std::fprintf(stderr, "order_test: seed %u\n", seed);
   std::mt19937 random(seed);
-  const auto compiled = processor::CompiledRules::Compile({.files = {{"pack.yaml", kRules}}});
+  const auto compiled = engine::CompiledRules::Compile({.files = {{"pack.yaml", kRules}}});
   ASSERT_TRUE(compiled.ok()) << compiled.status();
-  OneSet rules(*compiled);
+  engine::FixedRules rules(*compiled);
 
   const int64_t base = 1'767'225'600 * kSecond;
   Plan plan(base);

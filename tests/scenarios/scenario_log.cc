@@ -55,11 +55,18 @@ void ScenarioTest::TearDown() {
 }
 
 std::string ScenarioTest::Publish(const std::string& yaml, const std::string& overrides) {
-  codec::RuleSet rules{.files = {{"pack.yaml", yaml}}, .overrides = {}};
-  if (!overrides.empty()) rules.overrides = codec::RuleFile{"overrides.yaml", overrides};
-  auto hash = rules_->Publish(rules);
-  EXPECT_TRUE(hash.ok()) << hash.status();
-  return hash.ok() ? *hash : "";
+  RuleSet rules{.files = {{"pack.yaml", yaml}}, .overrides = {}};
+  if (!overrides.empty()) rules.overrides = RuleSetFile{"overrides.yaml", overrides};
+  return Publish(std::move(rules));
+}
+
+std::string ScenarioTest::Publish(RuleSet rules) {
+  const auto compiled = engine::CompiledRules::Accept(std::move(rules));
+  EXPECT_TRUE(compiled.ok()) << compiled.status();
+  if (!compiled.ok()) return "";
+  const Status published = rules_->Publish(*compiled);
+  EXPECT_TRUE(published.ok()) << published;
+  return (*compiled)->hash();
 }
 
 void ScenarioTest::Write(const std::vector<PlannedRecord>& records) {
@@ -160,7 +167,7 @@ std::vector<IssueEvent> ScenarioTest::Reference(int64_t below) {
 std::vector<std::string> Issues(const std::vector<IssueEvent>& events) {
   std::vector<std::string> lines;
   for (const IssueEvent& event : events) {
-    if (event.type == EventType::kRuleStatus) continue;
+    if (event.type == EventType::kRuleStatus || event.type == EventType::kJobChanged) continue;
     const std::string what = event.type == EventType::kIssueFound     ? "found "
                              : event.type == EventType::kIssueUpdated ? "updated "
                                                                       : "resolved ";
@@ -176,6 +183,18 @@ std::vector<std::string> Statuses(const std::vector<IssueEvent>& events) {
   for (const IssueEvent& event : events) {
     if (event.type == EventType::kRuleStatus)
       lines.push_back(Cat(event.alert, ": ", RuleStatusName(event.status)));
+  }
+  return lines;
+}
+
+std::vector<std::string> JobChanges(const std::vector<IssueEvent>& events) {
+  std::vector<std::string> lines;
+  for (const IssueEvent& event : events) {
+    if (event.type != EventType::kJobChanged) continue;
+    std::string line = Cat(event.attempt, " ", JobChangeName(event.job_change));
+    if (event.end_detail != EndDetail::kNone) CatTo(line, " ", EndDetailName(event.end_detail));
+    if (event.lost_rank.has_value()) CatTo(line, " ", event.lost_rank->rank);
+    lines.push_back(std::move(line));
   }
   return lines;
 }

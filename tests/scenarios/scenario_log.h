@@ -40,6 +40,7 @@ class ScenarioTest : public testing::TestWithParam<size_t> {
   int64_t RecentBase() const;
   // Publishes the rule file as that of the pack "pack", and overrides.
   std::string Publish(const std::string& yaml, const std::string& overrides = "");
+  std::string Publish(RuleSet rules);
   // Writes the records to the input partition, in order.
   void Write(const std::vector<PlannedRecord>& records);
   // A processor over the partition, recovered. Clock ticks are off: the records bring them.
@@ -69,11 +70,13 @@ class ScenarioTest : public testing::TestWithParam<size_t> {
   int64_t base_ = 0;
 };
 
-// What a test looks at: "found Alert{a="b"}", "resolved Alert{…} cleared", in order; statuses left
-// out.
+// What a test looks at: "found Alert{a="b"}", "resolved Alert{…} cleared", in order; statuses and
+// changes of the job left out.
 std::vector<std::string> Issues(const std::vector<IssueEvent>& events);
 // "Alert: NoData", in order.
 std::vector<std::string> Statuses(const std::vector<IssueEvent>& events);
+// "<attempt> <change> [<detail>] [<lost rank>]", in order: "1 rank_lost died 3".
+std::vector<std::string> JobChanges(const std::vector<IssueEvent>& events);
 // Everything, as bytes.
 std::vector<std::string> Encoded(const std::vector<IssueEvent>& events);
 

@@ -45,6 +45,7 @@ class SimSource {
   std::string Goodbye(int64_t time);
 
   const std::string& id() const { return id_; }
+  const std::string& boot() const { return boot_; }
   const std::string& job() const { return job_; }
   int64_t clock_error_ns = 0;
   bool alive = true;  // for the test's own loop

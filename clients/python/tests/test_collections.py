@@ -78,8 +78,8 @@ class CollectionTest(unittest.TestCase):
     def test_what_cannot_be_meant_is_refused_by_name(self):
         for make, text in (
                 (lambda: Collection("mine"), "needs include"),
-                (lambda: Collection("mine", include="("), r"'\(' is no regular expression"),
-                (lambda: Collection("mine", include=[3]), "3 is no regular expression"),
+                (lambda: Collection("mine", include="("), r"'\(' is not a regular expression"),
+                (lambda: Collection("mine", include=[3]), "3 is not a regular expression"),
                 (lambda: Collection("weights", reductions=["mena"]), "no reduction mena"),
                 (lambda: Collection("weights", every=-1), "every must be a whole number of 0 or more, not -1"),
                 (lambda: Collection("weights", steps=[1.5]), "steps must be a whole number"),

@@ -77,6 +77,7 @@ void ToProto(const IssueEvent& e, issues_v1::IssueEvent* out) {
   out->set_previous_status(static_cast<issues_v1::RuleStatus>(e.previous_status));
   out->set_status_reason(e.status_reason);
   out->set_ever_found(e.ever_found);
+  out->set_owner(e.owner);
   out->set_end_detail(static_cast<issues_v1::EndDetail>(e.end_detail));
   out->set_job_change(static_cast<issues_v1::JobChange>(e.job_change));
   if (e.lost_rank) {
@@ -133,6 +134,7 @@ IssueEvent FromProto(const issues_v1::IssueEvent& in) {
   }
   e.status_reason = in.status_reason();
   e.ever_found = in.ever_found();
+  e.owner = in.owner();
   if (issues_v1::EndDetail_IsValid(in.end_detail()))
     e.end_detail = static_cast<EndDetail>(in.end_detail());
   if (issues_v1::JobChange_IsValid(in.job_change()))

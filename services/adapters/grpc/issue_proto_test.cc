@@ -42,6 +42,7 @@ IssueEvent Full() {
   e.previous_status = RuleStatus::kError;
   e.status_reason = "why";
   e.ever_found = true;
+  e.owner = "uid:1000";
   e.end_detail = EndDetail::kDied;
   e.job_change = JobChange::kRankLost;
   e.lost_rank = LostRank{7, "n", 9, 137, true};

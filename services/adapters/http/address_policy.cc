@@ -110,7 +110,7 @@ StatusOr<Cidr> Cidr::Parse(std::string_view text) {
   const size_t slash = text.find('/');
   const std::string_view host = text.substr(0, slash);
   const std::optional<IpAddress> address = IpAddress::Parse(host);
-  if (!address) return InvalidArgument(Cat(Quote(text), " is no network address"));
+  if (!address) return InvalidArgument(Cat(Quote(text), " is not a network address"));
   const bool v4 = host.find(':') == std::string_view::npos;
   int64_t bits = v4 ? 32 : 128;
   if (slash != std::string_view::npos) {

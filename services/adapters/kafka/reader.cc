@@ -135,7 +135,7 @@ Status Reader::LeaveGap() {
   if (lost_at > end) {
     RETURN_IF_ERROR(Start(end));
     return DataLoss(Cat(Name(at_), ": offset ", lost_at, " lies behind the end of the log, ", end,
-                        " (was the log cut or the topic made anew?); reading goes on at ", end));
+                        " (was the log cut, or the topic recreated?); reading goes on at ", end));
   }
   return Start(lost_at);  // it is there after all
 }

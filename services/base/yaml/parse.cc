@@ -42,8 +42,7 @@ class Builder final : public YAML::EventHandler {
 
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto found = anchors_.find(anchor);
-    if (found == anchors_.end())
-      throw Refusal{Offset(mark), "an alias stands inside of its own anchor"};
+    if (found == anchors_.end()) throw Refusal{Offset(mark), "an alias is inside its own anchor"};
     Count(mark, found->second->weight);
     Attach(found->second, Offset(mark));
   }
@@ -159,7 +158,7 @@ class Builder final : public YAML::EventHandler {
       if (data->kind != Node::Kind::kScalar) throw Refusal{offset, "a key must be a string"};
       top.merge_key = data->scalar == "<<" && !data->quoted;
       if (!top.keys.insert(data->scalar).second) {
-        throw Refusal{offset, Cat("key ", Quote(data->scalar), " stands here a second time")};
+        throw Refusal{offset, Cat("key ", Quote(data->scalar), " is a duplicate")};
       }
       top.key = data->scalar;
       top.key_offset = offset;

@@ -48,7 +48,7 @@ TEST(Yaml, ByteOrderMarkIsSkipped) {
 }
 
 TEST(Yaml, Refusals) {
-  EXPECT_EQ(Failure("a: 1\na: 2\n"), "f.yaml:2:1: key \"a\" stands here a second time");
+  EXPECT_EQ(Failure("a: 1\na: 2\n"), "f.yaml:2:1: key \"a\" is a duplicate");
   EXPECT_EQ(Failure("a: 1\n---\nb: 2\n"), "f.yaml:2:1: only one document is allowed in a file");
   EXPECT_EQ(Failure("{[1]: 2}"), "f.yaml:1:2: a key must be a string");
   EXPECT_EQ(Failure("a: !secret x"), "f.yaml:1:4: tag \"!secret\" is not supported");
@@ -57,7 +57,7 @@ TEST(Yaml, Refusals) {
   EXPECT_EQ(Failure("a: \x01"), "f.yaml:1:4: control character");
   EXPECT_EQ(Failure("a: \xff"), "f.yaml:1:4: not valid UTF-8");
   EXPECT_EQ(Failure("a: *missing"), "f.yaml:1:4: the referenced anchor is not defined");
-  EXPECT_EQ(Failure("a: &x [1, *x]"), "f.yaml:1:11: an alias stands inside of its own anchor");
+  EXPECT_EQ(Failure("a: &x [1, *x]"), "f.yaml:1:11: an alias is inside its own anchor");
   EXPECT_THAT(Failure(std::string(kMaxFileBytes + 1, '#')),
               HasSubstr("at most 1048576 are allowed"));
   EXPECT_THAT(Failure(std::string(100, '[') + std::string(100, ']')),

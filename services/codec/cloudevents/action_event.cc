@@ -10,7 +10,7 @@ std::string EncodeCloudEvent(const ActionEvent& e) {
   JsonWriter out;
   WriteEnvelope({e.id, ActionEventTypeName(e.type), e.job, e.rule, e.time_ns}, &out);
   out.BeginObject();
-  WriteJob(e.job, e.job_name, JobReference(), &out);
+  WriteJob(e.job, e.job_name, e.owner, JobReference(), &out);
   out.Key("attempt");
   out.Uint(e.attempt);
   out.Text("issue", e.issue);
@@ -42,6 +42,7 @@ StatusOr<ActionEvent> DecodeActionEvent(std::string_view json) {
   const JsonReader job = data.Object("job");
   e.job = job.Required("id");
   e.job_name = job.String("name");
+  e.owner = job.String("owner");
   e.attempt = data.Uint("attempt");
   e.issue = data.Required("issue");
   e.issue_event = data.String("issue_event");

@@ -24,6 +24,7 @@ IssueEvent Sample() {
   e.type = EventType::kIssueUpdated;
   e.job = "team a/job#1";
   e.job_name = "gpt \"large\"";
+  e.owner = "uid:1000";
   e.reference = {"kubernetes", "c1", "ml", "PyTorchJob", "gpt", "u-1", "gold"};
   e.attempt = 3;
   e.rule = "bottleneck/io/CPUBottleneck#2";
@@ -55,6 +56,7 @@ void ExpectSame(const IssueEvent& a, const IssueEvent& b) {
   EXPECT_EQ(a.id, b.id);
   EXPECT_EQ(a.job, b.job);
   EXPECT_EQ(a.job_name, b.job_name);
+  EXPECT_EQ(a.owner, b.owner);
   EXPECT_EQ(a.reference, b.reference);
   EXPECT_EQ(a.attempt, b.attempt);
   EXPECT_EQ(a.rule, b.rule);
@@ -99,7 +101,7 @@ TEST(CloudEvent, GoldenIssue) {
           R"(","source":"/pitwall/jobs/team%20a%2Fjob%231","type":"io.pitwall.issue.updated",)"
           R"("subject":"bottleneck/io/CPUBottleneck#2","time":"2026-11-21T14:00:00.000000001Z",)"
           R"("datacontenttype":"application/json","data":{"job":{"id":"team a/job#1",)"
-          R"("name":"gpt \"large\"","reference":{"platform":"kubernetes","cluster":"c1",)"
+          R"("name":"gpt \"large\"","owner":"uid:1000","reference":{"platform":"kubernetes","cluster":"c1",)"
           R"("namespace":"ml","kind":"PyTorchJob","name":"gpt","uid":"u-1","queue":"gold"}},)"
           R"("attempt":3,"rule":"bottleneck/io/CPUBottleneck#2","alert":"CPUBottleneck",)"
           R"("labels":{"alertname":"CPUBottleneck","node":"n7","severity":"warning"},)"
@@ -281,6 +283,7 @@ TEST(ActionEvent, GoldenAndRoundTrip) {
   e.issue_event = Sample().id;
   e.job = "j";
   e.job_name = "n";
+  e.owner = "pod:u-1";
   e.attempt = 1;
   e.rule = "p/g/A";
   e.alert = "A";
@@ -293,16 +296,16 @@ TEST(ActionEvent, GoldenAndRoundTrip) {
   e.time_ns = 1;
   e.id = MakeActionId(e);
   const std::string json = EncodeCloudEvent(e);
-  EXPECT_EQ(json,
-            Cat(R"({"specversion":"1.0","id":")", e.id,
-                R"(","source":"/pitwall/jobs/j","type":"io.pitwall.action.done","subject":)"
-                R"("p/g/A","time":"1970-01-01T00:00:00.000000001Z","datacontenttype":)"
-                R"("application/json","data":{"job":{"id":"j","name":"n"},"attempt":1,"issue":")",
-                e.issue, R"(","issue_event":")", e.issue_event,
-                R"(","rule":"p/g/A","alert":"A","severity":"critical","action":"stop",)"
-                R"("mode":"live","target":{"platform":"process","kind":"pid","name":)"
-                R"("train.py","uid":"17@n1/99"},"why":"policy p/*","evidence":[{"name":"x",)"
-                R"("value":1}],"effect":"exited"}})"));
+  EXPECT_EQ(json, Cat(R"({"specversion":"1.0","id":")", e.id,
+                      R"(","source":"/pitwall/jobs/j","type":"io.pitwall.action.done","subject":)"
+                      R"("p/g/A","time":"1970-01-01T00:00:00.000000001Z","datacontenttype":)"
+                      R"("application/json","data":{"job":{"id":"j","name":"n","owner":"pod:u-1"},)"
+                      R"("attempt":1,"issue":")",
+                      e.issue, R"(","issue_event":")", e.issue_event,
+                      R"(","rule":"p/g/A","alert":"A","severity":"critical","action":"stop",)"
+                      R"("mode":"live","target":{"platform":"process","kind":"pid","name":)"
+                      R"("train.py","uid":"17@n1/99"},"why":"policy p/*","evidence":[{"name":"x",)"
+                      R"("value":1}],"effect":"exited"}})"));
   const StatusOr<ActionEvent> back = DecodeActionEvent(json);
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(EncodeCloudEvent(*back), json);

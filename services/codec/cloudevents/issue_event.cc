@@ -55,7 +55,7 @@ std::string EncodeCloudEvent(const IssueEvent& e) {
   JsonWriter out;
   WriteEnvelope({e.id, EventTypeName(e.type), e.job, e.rule, e.time_ns}, &out);
   out.BeginObject();
-  WriteJob(e.job, e.job_name, e.reference, &out);
+  WriteJob(e.job, e.job_name, e.owner, e.reference, &out);
   out.Key("attempt");
   out.Uint(e.attempt);
   out.Text("rule", e.rule);
@@ -128,6 +128,7 @@ StatusOr<IssueEvent> DecodeCloudEvent(std::string_view json) {
   const JsonReader job = data.Object("job");
   e.job = job.Required("id");
   e.job_name = job.String("name");
+  e.owner = job.String("owner");
   e.reference = ReadReference(job.Object("reference"));
   e.attempt = data.Uint("attempt");
   e.rule = e.type == EventType::kJobChanged ? data.String("rule") : data.Required("rule");

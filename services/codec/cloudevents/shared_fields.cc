@@ -97,12 +97,13 @@ JobReference ReadReference(const JsonReader& in) {
   return r;
 }
 
-void WriteJob(std::string_view id, std::string_view name, const JobReference& reference,
-              JsonWriter* out) {
+void WriteJob(std::string_view id, std::string_view name, std::string_view owner,
+              const JobReference& reference, JsonWriter* out) {
   out->Key("job");
   out->BeginObject();
   out->Text("id", id);
   out->Text("name", name);
+  out->Text("owner", owner);
   WriteReference("reference", reference, out);
   out->EndObject();
 }

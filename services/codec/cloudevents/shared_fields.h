@@ -23,8 +23,8 @@ void ReadEnvelope(const JsonReader& in, std::string* id, std::string* type, int6
 
 void WriteTime(std::string_view key, int64_t unix_ns, JsonWriter* out);  // left out when 0
 void WriteLabels(std::string_view key, const Labels& labels, JsonWriter* out);
-void WriteJob(std::string_view id, std::string_view name, const JobReference& reference,
-              JsonWriter* out);
+void WriteJob(std::string_view id, std::string_view name, std::string_view owner,
+              const JobReference& reference, JsonWriter* out);
 void WriteReference(std::string_view key, const JobReference& reference, JsonWriter* out);
 JobReference ReadReference(const JsonReader& in);
 void WriteEvidence(const std::vector<Evidence>& evidence, JsonWriter* out);

@@ -94,14 +94,14 @@ Status ChromeTraceReader::TakeMember(std::string_view key, std::string_view json
   };
   if (key == "baseTimeNanoseconds") {
     const auto base = whole(value, kMaxPosition);
-    if (!base) return InvalidArgument(Cat("baseTimeNanoseconds ", json, " is no time"));
+    if (!base) return InvalidArgument(Cat("baseTimeNanoseconds ", json, " is not a time"));
     base_ns_ = *base;
     return OkStatus();
   }
-  if (!value.is_object()) return InvalidArgument("distributedInfo is no object");
+  if (!value.is_object()) return InvalidArgument("distributedInfo is not an object");
   if (const auto rank = value.find("rank"); rank != value.end()) {
     const auto number = whole(*rank, kMaxRank);
-    if (!number) return InvalidArgument(Cat("rank ", rank->dump(), " is no rank"));
+    if (!number) return InvalidArgument(Cat("rank ", rank->dump(), " is not a rank"));
     rank_ = *number;
   }
   if (const auto size = value.find("world_size"); size != value.end())
@@ -149,7 +149,7 @@ Status ChromeTraceReader::TakeEvent(std::string_view json) {
   if (StartsWith(event->name, kStep)) {
     const auto step = ParseInt(std::string_view(event->name).substr(kStep.size()));
     if (!step || *step < 0 || *step > kMaxStep)
-      return InvalidArgument(Cat(Quote(event->name), " is no step"));
+      return InvalidArgument(Cat(Quote(event->name), " is not a step"));
   }
   if (*kind != Kind::kKernel && CollectiveKind(event->name)) {
     if (const std::string_view group = event->Arg("Process Group Name"); !group.empty())

@@ -195,15 +195,15 @@ TEST(ChromeTraceReader, NamesWhatIsWrong) {
     return Read({std::string(text)}, 50, limits).error;
   };
   EXPECT_EQ(error_of(Trace(X("user_annotation", "ProfilerStep#x", 0, 1))),
-            "t0.json:2:1: \"ProfilerStep#x\" is no step");
+            "t0.json:2:1: \"ProfilerStep#x\" is not a step");
   EXPECT_EQ(error_of(Trace(X("cpu_op", "a", 0, 1) + "{\"ph\":\"X\",\"cat\":\"cpu_op\"}")),
-            "t0.json:3:1: an event whose ts is no number");
+            "t0.json:3:1: an event whose ts is not a number");
   EXPECT_EQ(error_of(Trace(X("cpu_op", "a", 0, 1) + X("cpu_op", "b", 0, 1)), {.events = 1}),
             "t0.json:3:1: more than 1 operators, annotations and kernels in one input");
   EXPECT_EQ(error_of(Trace("", ", \"distributedInfo\": {\"rank\": -1}")),
-            "t0.json:2:1: rank -1 is no rank");
+            "t0.json:2:1: rank -1 is not a rank");
   EXPECT_EQ(error_of(Trace("", ", \"baseTimeNanoseconds\": \"x\"")),
-            "t0.json:2:1: baseTimeNanoseconds \"x\" is no time");
+            "t0.json:2:1: baseTimeNanoseconds \"x\" is not a time");
   EXPECT_EQ(error_of(Trace(X("cpu_op", "a", 2'000'000'000'000'000, 1),
                            ", \"baseTimeNanoseconds\": 2000000000000000000")),
             "t0.json: the times of \"a\" lie beyond all times (baseTimeNanoseconds "

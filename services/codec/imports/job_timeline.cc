@@ -114,7 +114,7 @@ Status JobTimelineReader::Take(std::string_view json) {
       const auto micros = ParseDouble(start);
       if (!micros || !(*micros >= 0 && *micros < static_cast<double>(kMaxPosition / 1000)))
         return InvalidArgument(
-            Cat("start_time_since_epoch_in_micros ", Quote(start), " is no time"));
+            Cat("start_time_since_epoch_in_micros ", Quote(start), " is not a time"));
       start_ns_ = static_cast<int64_t>(*micros) * 1000;
     }
     if (const std::string_view phase = event->Arg("name"); !phase.empty()) {
@@ -182,7 +182,7 @@ Status JobTimelineReader::TakeStep(const TraceEvent& event, std::string_view mod
   const std::string_view number = event.Arg("step_num");
   const auto step = ParseInt(number);
   if (!step || *step < 0 || *step > kMaxStep)
-    return InvalidArgument(Cat("step_num ", Quote(number), " is no step"));
+    return InvalidArgument(Cat("step_num ", Quote(number), " is not a step"));
   if (mode.empty()) return InvalidArgument("a step without a mode");
   traced_->trace.AddStep({start_ns, end_ns, *step, LowerCase(mode)});
   return OkStatus();

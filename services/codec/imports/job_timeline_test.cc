@@ -181,11 +181,11 @@ TEST(JobTimelineReader, NamesWhatIsWrong) {
   EXPECT_EQ(
       error_of("[\n{\"ph\":\"X\",\"ts\":1,\"dur\":1}"),
       Cat(kFile, ":2:1: an event before start_time_since_epoch_in_micros: its time is unknown"));
-  EXPECT_EQ(error_of(head + X(1, 1, 1)), Cat(kFile, ":12:1: step_num \"\" is no step"));
+  EXPECT_EQ(error_of(head + X(1, 1, 1)), Cat(kFile, ":12:1: step_num \"\" is not a step"));
   EXPECT_EQ(error_of(head + X(1, 1, 1, R"("step_num":"-1")")),
-            Cat(kFile, ":12:1: step_num \"-1\" is no step"));
+            Cat(kFile, ":12:1: step_num \"-1\" is not a step"));
   EXPECT_EQ(error_of(head + "{\"ph\":\"X\",\"ts\":\"1\"}"),
-            Cat(kFile, ":12:1: an event whose ts is no number"));
+            Cat(kFile, ":12:1: an event whose ts is not a number"));
   EXPECT_EQ(error_of(head + "{\"ph\":\"X\",\"ts\":1e300,\"dur\":1}"),
             Cat(kFile, ":12:1: ts 1e+300 lies beyond all times"));
   EXPECT_EQ(error_of(head + "{\"ph\":\"X\",\"ts\":1,\"dur\":-1}"),

@@ -182,7 +182,7 @@ Status RowReader::EndOfRecord() {
     for (const std::string& column : header_) {
       if (!seen.insert(column).second)
         return InvalidArgument(
-            Cat(name_, ":", record_line_, ":1: column ", Quote(column), " stands here twice"));
+            Cat(name_, ":", record_line_, ":1: column ", Quote(column), " appears twice"));
     }
     return OkStatus();
   }
@@ -235,15 +235,15 @@ Status RowReader::Document() {
     for (const std::string_view key : Split(path_, '.')) {
       const auto found = list->is_object() ? list->find(std::string(key)) : list->end();
       if (!list->is_object() || found == list->end())
-        return Error(Cat("rows: ", Quote(path_), ": there is no key ", Quote(key)));
+        return Error(Cat("rows: ", Quote(path_), ": key not found: ", Quote(key)));
       list = &*found;
     }
   }
-  if (!list->is_array()) return Error(Cat("rows: ", Quote(path_), " is no list"));
+  if (!list->is_array()) return Error(Cat("rows: ", Quote(path_), " is not a list"));
   uint32_t number = 0;
   for (const Json& object : *list) {
     line_ = ++number;  // of a document, rows are counted
-    if (!object.is_object()) return Error("a row that is no JSON object");
+    if (!object.is_object()) return Error("a row is not a JSON object");
     std::vector<std::pair<std::string, std::string>> cells;
     if (const Status flat = Flatten(object, "", 0, &cells); !flat.ok())
       return Error(ToStd(flat.message()));

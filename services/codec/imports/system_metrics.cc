@@ -28,7 +28,7 @@ StatusOr<std::string> Text(const Json& row, const char* key, bool required) {
 StatusOr<double> Number(const Json& row, const char* key) {
   const auto found = row.find(key);
   if (found == row.end() || !found->is_number())
-    return InvalidArgument(Cat(key, " is missing, or no number"));
+    return InvalidArgument(Cat(key, " is missing or not a number"));
   return found->get<double>();
 }
 

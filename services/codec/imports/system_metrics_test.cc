@@ -117,7 +117,7 @@ TEST(SystemMetricsReader, PassesOverADamagedLastLineOnly) {
   EXPECT_EQ(error_of("[]"), "f0:1:1: not a JSON object");
   EXPECT_EQ(error_of("{}"), "f0:1:1: Type is missing, or no text");
   EXPECT_EQ(error_of(R"({"Type":"memory","Dimension":"","NodeId":"n","Value":"1","Timestamp":1})"),
-            "f0:1:1: Value is missing, or no number");
+            "f0:1:1: Value is missing or not a number");
   EXPECT_EQ(error_of(R"({"Type":"memory","Dimension":"","NodeId":"n","Value":1,"Timestamp":1e18})"),
             "f0:1:1: Timestamp lies beyond all times");
   EXPECT_EQ(Read({std::string(20, ' ')}, 7, {.line_bytes = 10}).error,

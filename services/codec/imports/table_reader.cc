@@ -76,7 +76,7 @@ Status TableReader::TakeRow(uint32_t line, const Row& row) {
                          *number == static_cast<double>(static_cast<int64_t>(*number));
       if (!whole)
         return InvalidArgument(Cat("column ", Quote(mapping_.step_column), ": ", Quote(text),
-                                   " is no step (a whole number from 0 on)"));
+                                   " is not a step (a whole number from 0 on)"));
       cells.step = static_cast<int64_t>(*number);
     }
   }
@@ -93,7 +93,7 @@ Status TableReader::TakeRow(uint32_t line, const Row& row) {
     if (!time)
       return InvalidArgument(Cat("column ", Quote(mapping_.time_column), ": ",
                                  text.empty() ? std::string("empty") : Quote(text),
-                                 " is no time in the mapping's unit"));
+                                 " is not a time in the mapping's unit"));
     cells.time_ns = *time;
   }
   ++row_;
@@ -116,7 +116,7 @@ Status TableReader::TakeMetric(const Cells& cells, std::string_view column,
   if (text.empty()) return OkStatus();
   const auto value = ParseDouble(text);
   if (!value)
-    return InvalidArgument(Cat("column ", Quote(column), ": ", Quote(text), " is no number"));
+    return InvalidArgument(Cat("column ", Quote(column), ": ", Quote(text), " is not a number"));
   const bool stepped = metric.step && cells.step != kNoStep;
   const std::string_view mode =
       stepped ? cells.Text(metric.mode ? *metric.mode : mapping_.mode) : std::string_view();

@@ -1,8 +1,8 @@
 // Training logs as tables (CSV, JSON lines, a JSON document) -> samples, by a mapping.
 //
 // A row without a cell for a metric has no sample of it. Refused, with file:line and the column: a
-// cell that is no number where one is wanted, a row without a time, a step that is no whole number
-// from 0 on, a column that the mapping names and no row has.
+// cell that is not a number where one is wanted, a row without a time, a step that is no whole
+// number from 0 on, a column that the mapping names and no row has.
 #pragma once
 
 #include <cstdint>

@@ -121,22 +121,22 @@ TEST(TableReader, NamesWhatIsWrongAndWhere) {
     return Read(kSmall, text, 5, limits).error;
   };
   EXPECT_EQ(error("t,s,x\n1,2,3\n1,2\n"), "log:3:1: 2 cells, but the header has 3");
-  EXPECT_EQ(error("t,s,t\n"), "log:1:1: column \"t\" stands here twice");
-  EXPECT_EQ(error("t,s,x\n1,2,abc\n"), "log:2:1: column \"x\": \"abc\" is no number");
+  EXPECT_EQ(error("t,s,t\n"), "log:1:1: column \"t\" appears twice");
+  EXPECT_EQ(error("t,s,x\n1,2,abc\n"), "log:2:1: column \"x\": \"abc\" is not a number");
   EXPECT_EQ(error("t,s,x\n1,1.5,1\n"),
-            "log:2:1: column \"s\": \"1.5\" is no step (a whole number from 0 on)");
+            "log:2:1: column \"s\": \"1.5\" is not a step (a whole number from 0 on)");
   EXPECT_EQ(error("t,s,x\n1,-1,1\n"),
-            "log:2:1: column \"s\": \"-1\" is no step (a whole number from 0 on)");
+            "log:2:1: column \"s\": \"-1\" is not a step (a whole number from 0 on)");
   EXPECT_EQ(error("t,s,x\n,1,1\n"),
-            "log:2:1: column \"t\": empty is no time in the mapping's unit");
+            "log:2:1: column \"t\": empty is not a time in the mapping's unit");
   EXPECT_EQ(error("t,s,x\n2026-01-01,1,1\n"),
-            "log:2:1: column \"t\": \"2026-01-01\" is no time in the mapping's unit");
+            "log:2:1: column \"t\": \"2026-01-01\" is not a time in the mapping's unit");
   EXPECT_EQ(error("t,s,x\n1,1,\"1\n2,2,2\n"),
             "log:2:1: a quoted cell has no end: the file is cut short");
   EXPECT_EQ(error("t,s,x\n1,1,\"1\"2\n"), "log:2:1: something follows a quoted cell");
   EXPECT_EQ(error("t,y\n1,1\n"), "log: no row has what the mapping names: \"s\", \"x\"");
   EXPECT_EQ(error("{\"t\": 1}\n{\"t\": \n"), "log:2:1: not a JSON object");
-  EXPECT_EQ(error("[1]"), "log:1:1: a row that is no JSON object");
+  EXPECT_EQ(error("[1]"), "log:1:1: a row is not a JSON object");
   EXPECT_EQ(error("t,s,x\n1,1,11111111\n", {.row_bytes = 8}), "log:2:1: more than 8 bytes at once");
   EXPECT_EQ(error("[1,2,3,4,5]", {.document_bytes = 8}), "log:1:1: more than 8 bytes at once");
   EXPECT_EQ(error(""), "log: no row has what the mapping names: \"s\", \"t\", \"x\"");

@@ -90,7 +90,7 @@ Status TraceDocument::ValueEnded() {
   const std::string place = Cat(name_, ":", value_line_, ":1");
   if (state_ == State::kEvent) {
     state_ = State::kAfterEvent;
-    if (text_.front() != '{') return InvalidArgument(Cat(place, ": an event that is no object"));
+    if (text_.front() != '{') return InvalidArgument(Cat(place, ": an event is not an object"));
     return Annotate(on_event_(text_, value_line_), place);
   }
   if (state_ == State::kKey) {
@@ -138,8 +138,8 @@ Status TraceDocument::Take(char c) {
       return OkStatus();
     case State::kMember:
       if (key_ == "traceEvents") {
-        if (c != '[') return Error("traceEvents is no array");
-        if (had_events_) return Error("traceEvents stands here twice");
+        if (c != '[') return Error("traceEvents is not an array");
+        if (had_events_) return Error("traceEvents appears twice");
         had_events_ = true;
         state_ = State::kEvent;
         return OkStatus();
@@ -176,7 +176,7 @@ Status TraceDocument::Take(char c) {
 
 Status TraceDocument::Finish() {
   if (state_ == State::kEnd)
-    return had_events_ ? OkStatus() : Error("no trace: there is no traceEvents");
+    return had_events_ ? OkStatus() : Error("not a trace: traceEvents is missing");
   if (state_ == State::kStart) return Error("no trace: the file is empty");
   // Text that no bracket ends may be half an event.
   if (object_ || in_value_) return Error("the trace is cut short");

@@ -28,7 +28,7 @@ std::string Member(const Json& event, const char* key) {
 StatusOr<int64_t> Micros(const Json& event, const char* key) {
   const auto found = event.find(key);
   if (found == event.end() || !found->is_number())
-    return InvalidArgument(Cat("an event whose ", key, " is no number"));
+    return InvalidArgument(Cat("an event whose ", key, " is not a number"));
   const double micros = found->get<double>();
   // What exceeds this has no nanoseconds of its own.
   if (!(std::fabs(micros) < static_cast<double>(kMaxPosition / 1000)))

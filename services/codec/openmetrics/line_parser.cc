@@ -160,14 +160,14 @@ bool LineParser::Labels(std::vector<Label>* labels, bool name_allowed) {
     }
     first_item = false;
     if (label.name == kMetricName)
-      return Fail(start, "__name__ cannot be a label: the metric's name stands before the braces");
+      return Fail(start, "__name__ cannot be a label: the metric's name goes before the braces");
     if (!Skip("=")) return Fail(at_, Cat("= is missing after the label ", Quote(label.name)));
     SkipBlanks();
     if (!Quoted(&label.value)) return false;
     SkipBlanks();
     const bool twice = std::any_of(labels->begin(), labels->end(),
                                    [&](const Label& l) { return l.name == label.name; });
-    if (twice) return Fail(start, Cat("the label ", Quote(label.name), " stands here twice"));
+    if (twice) return Fail(start, Cat("the label ", Quote(label.name), " appears twice"));
     labels->push_back(std::move(label));
   }
   return true;
@@ -184,8 +184,7 @@ bool LineParser::Series(std::vector<Label>* labels) {
   if (!AtEnd() && line_[at_] != '{') {
     Label name{std::string(kMetricName), ""};
     // In quotes only inside of the braces.
-    if (line_[at_] == '"')
-      return Fail(at_, "a quoted name of a metric stands inside of the braces");
+    if (line_[at_] == '"') return Fail(at_, "a quoted metric name goes inside the braces");
     if (!MetricName(&name.value)) return false;
     labels->push_back(std::move(name));
     named = true;
@@ -207,7 +206,7 @@ bool LineParser::Value(double* value) {
   const std::string_view word = Word();
   if (word.empty()) return Fail(first, "the value is missing");
   const std::optional<double> parsed = ParseDouble(word);
-  if (!parsed.has_value()) return Fail(first, Cat("the value ", Quote(word), " is no number"));
+  if (!parsed.has_value()) return Fail(first, Cat("the value ", Quote(word), " is not a number"));
   *value = std::isnan(*parsed) ? NormalNan() : *parsed;
   return true;
 }
@@ -228,7 +227,7 @@ bool LineParser::Timestamp(int64_t* time_ns) {
     parsed = *millis * 1'000'000;
   }
   if (!parsed.has_value()) {
-    return Fail(first, Cat("the timestamp ", Quote(word), " is no time before the year 2043 in ",
+    return Fail(first, Cat("the timestamp ", Quote(word), " is not a time before the year 2043 in ",
                            dialect_ == Dialect::kOpenMetrics ? "seconds" : "whole milliseconds"));
   }
   *time_ns = *parsed;

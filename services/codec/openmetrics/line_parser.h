@@ -61,7 +61,7 @@ class LineParser {
 };
 
 // Decimal seconds as nanoseconds, without the rounding of doubles: 1767225600.123456789,
-// 1.7672256e+09. Nothing when it is no number, or beyond what a position counts.
+// 1.7672256e+09. Nothing when it is not a number, or beyond what a position counts.
 std::optional<int64_t> ParseSeconds(std::string_view text);
 
 }  // namespace pitwall::openmetrics

@@ -119,7 +119,7 @@ Status Reader::Comment(LineParser* line) {
   const bool unit = open && key == "UNIT";
   if (!type && !help && !unit) {
     if (!open) return OkStatus();
-    return Error(text, key_at, Cat("after # stands TYPE, UNIT, HELP or EOF, not ", Quote(key)));
+    return Error(text, key_at, Cat("after # comes TYPE, UNIT, HELP or EOF, not ", Quote(key)));
   }
   std::string name;
   if (!line->Blank()) return failed();
@@ -132,7 +132,7 @@ Status Reader::Comment(LineParser* line) {
   if (stood) return Error(text, name_at, Cat(name, " has a second ", key, " line"));
   // Prometheus' text demands no order of HELP.
   if (family.sampled && (open || type))
-    return Error(text, name_at, Cat("the ", key, " of ", name, " stands after its samples"));
+    return Error(text, name_at, Cat("the ", key, " of ", name, " comes after its samples"));
   stood = true;
   if (!families_.Enter(index))
     return Error(text, name_at,
@@ -152,7 +152,7 @@ Status Reader::Comment(LineParser* line) {
   const std::string_view word = open ? line->Rest() : line->Word();
   const std::optional<FamilyType> parsed = families_.TypeOf(word);
   if (!parsed.has_value() || !Trim(line->Rest().substr(open ? word.size() : 0)).empty())
-    return Error(text, type_at, Cat("there is no type ", Quote(line->line().substr(type_at))));
+    return Error(text, type_at, Cat("unknown type ", Quote(line->line().substr(type_at))));
   family.type = *parsed;
   return OkStatus();
 }

@@ -63,7 +63,7 @@ std::vector<std::string> StateSeeds() {
   std::vector<std::string> seeds;
   const auto chunks = codec::SplitSnapshot("j", 17, "hash", 1, "state of a job");
   if (chunks.ok()) seeds = *chunks;
-  codec::RuleSet rules;
+  RuleSet rules;
   rules.files = {{"a.yaml", "groups: []"}};
   seeds.push_back(codec::EncodeRuleSet(rules));
   return seeds;

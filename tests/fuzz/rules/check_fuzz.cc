@@ -59,12 +59,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!record && !annotation.empty())
     CatTo(text, "    annotations: {summary: ", Scalar(annotation), "}\n");
 
-  const plan::RuleSetText rule_set{{{"fuzz.yaml", text}}, {}};
+  const RuleSet rule_set{.files = {{"fuzz.yaml", text}}};
   const plan::RuleLimits limits;
   lang::Diagnostics diagnostics;
-  const StatusOr<plan::ProgramPtr> program =
-      plan::CompileRuleSet(rule_set, plan::kDefaultInterval, &diagnostics,
-                           {.limits = (options & 32) != 0 ? &limits : nullptr});
+  const StatusOr<plan::ProgramPtr> program = plan::CompileRuleSet(
+      rule_set, &diagnostics, {.limits = (options & 32) != 0 ? &limits : nullptr});
   PITWALL_CHECK(program.ok() != diagnostics.HasErrors());
   for (const lang::Diagnostic& diagnostic : diagnostics.list()) {
     PITWALL_CHECK(diagnostic.line >= 1 && diagnostic.column >= 1 && !diagnostic.message.empty());
@@ -84,8 +83,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   engine::ProblemsOf(**program);
   if ((options & 64) == 0) return 0;
   const std::string explained = plan::Explain(**program);
-  const StatusOr<plan::ProgramPtr> again =
-      plan::CompileRuleSet(rule_set, plan::kDefaultInterval, nullptr);
+  const StatusOr<plan::ProgramPtr> again = plan::CompileRuleSet(rule_set);
   PITWALL_CHECK(again.ok() && plan::Explain(**again) == explained);
   return 0;
 }

@@ -12,14 +12,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   constexpr std::string_view kSeparator = "\n%%\n";
   const size_t cut = text.find(kSeparator);
-  plan::RuleSetText rule_set;
+  RuleSet rule_set;
   rule_set.files.push_back({"fuzz.yaml", std::string(text.substr(0, cut))});
   if (cut != std::string_view::npos) {
-    rule_set.overrides = {"overrides.yaml", std::string(text.substr(cut + kSeparator.size()))};
+    rule_set.overrides =
+        RuleSetFile{"overrides.yaml", std::string(text.substr(cut + kSeparator.size()))};
   }
   lang::Diagnostics diagnostics;
-  const StatusOr<plan::ProgramPtr> program =
-      plan::CompileRuleSet(rule_set, plan::kDefaultInterval, &diagnostics);
+  const StatusOr<plan::ProgramPtr> program = plan::CompileRuleSet(rule_set, &diagnostics);
   PITWALL_CHECK(program.ok() != diagnostics.HasErrors());
   diagnostics.ToString();
   if (!program.ok()) return 0;
@@ -31,8 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::vector<double> values = plan::ParametersFor(**program, space, "job", "name", {});
     PITWALL_CHECK(values.size() == space.parameters.size());
   }
-  const StatusOr<plan::ProgramPtr> again =
-      plan::CompileRuleSet(rule_set, plan::kDefaultInterval, nullptr);
+  const StatusOr<plan::ProgramPtr> again = plan::CompileRuleSet(rule_set);
   PITWALL_CHECK(again.ok() && plan::Explain(**again) == explained);
   return 0;
 }

@@ -76,7 +76,7 @@ def _read(path):
     with os.fdopen(handle, "rb") as file:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("not a regular file")
         if found.st_uid not in (0, os.geteuid()):
             raise ValueError("its owner is user %d, not root or user %d" % (found.st_uid, os.geteuid()))
         if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -86,7 +86,7 @@ def _read(path):
         raise ValueError("it is longer than %d bytes" % MAX_BYTES)
     request = json.loads(content.decode("utf-8"))
     if not isinstance(request, dict):
-        raise ValueError("it is no JSON object")
+        raise ValueError("not a JSON object")
     unknown = sorted(set(request) - _KEYS)
     if unknown:
         raise ValueError("unknown key %r" % unknown[0])

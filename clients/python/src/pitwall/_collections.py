@@ -92,7 +92,7 @@ class Collection:
         self.name = str(name)
         kinds, pattern, usual = BUILT_IN.get(self.name, (ANY, None, _DEFAULT))
         if include is None and pattern is None:
-            raise ValueError("collection %r is none of %s: it needs include=[patterns]" % (name, ", ".join(BUILT_IN)))
+            raise ValueError("collection %r is not one of %s: it needs include=[patterns]" % (name, ", ".join(BUILT_IN)))
         self.kinds = frozenset(kinds)
         self.patterns = [_pattern(self.name, text) for text in
                          ([pattern] if include is None else [include] if isinstance(include, str) else include)]
@@ -141,4 +141,4 @@ def _pattern(name, text):
     try:
         return re.compile(text)
     except (re.error, TypeError) as error:
-        raise ValueError("collection %r: %r is no regular expression: %s" % (name, text, error)) from None
+        raise ValueError("collection %r: %r is not a regular expression: %s" % (name, text, error)) from None

@@ -155,7 +155,7 @@ class Progress:
     # Values.
 
     def log(self, values, mode="train"):
-        """values: {name: number} as log() takes them; what is no number is left out. They belong to the mode's step that
+        """values: {name: number} as log() takes them; what is not a number is left out. They belong to the mode's step that
         runs or ran last."""
         if self.recorder is None:
             return

@@ -1,0 +1,27 @@
+// Who may change what is at a path: only what nobody else can replace counts as the administrator's
+// word.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "services/base/status.h"
+
+namespace pitwall::collector {
+
+// "/a/b/c" -> "/a/b", "c" -> ".".
+std::string DirectoryOf(std::string_view path);
+
+// FailedPrecondition, naming the directory and the cause, when somebody other than root and the
+// user of this process may rename what is in it: it or one above it belongs to somebody else, or
+// others may write it (unless its sticky bit keeps each to his own).
+Status CheckTrustedDirectory(const std::string& path);
+// The same without the exception for the sticky bit: whatever is in it was put there by root or us.
+Status CheckOwnDirectory(const std::string& path);
+
+// The content of a regular file that only root and the user of this process can write.
+// FailedPrecondition: somebody else can. ResourceExhausted: more than `limit` bytes.
+StatusOr<std::string> ReadTrustedFile(const std::string& path, size_t limit);
+
+}  // namespace pitwall::collector

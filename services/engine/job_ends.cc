@@ -1,0 +1,286 @@
+// Ends of ranks, attempts and jobs (time.md, section 4), in order of event time, and what is told
+// of them.
+#include <algorithm>
+
+#include "services/base/strings.h"
+#include "services/engine/job.h"
+
+namespace pitwall::engine {
+
+namespace {
+
+EndDetail DetailOf(std::string_view reason) {
+  return ParseEndDetail(reason).value_or(EndDetail::kNone);
+}
+
+}  // namespace
+
+void Job::Tell(JobChange change, EndDetail detail, int64_t at, uint64_t attempt, Outputs* out) {
+  if (!told_started_) {
+    told_started_ = true;
+    if (change != JobChange::kStarted) Tell(JobChange::kStarted, EndDetail::kNone, at, 0, out);
+  }
+  IssueEvent event;
+  event.type = EventType::kJobChanged;
+  event.job = identity_.id;
+  event.job_name = identity_.name;
+  event.reference = identity_.reference;
+  event.attempt = attempt;
+  event.time_ns = event.active_since_ns = at;
+  event.job_change = change;
+  event.end_detail = detail;
+  event.sequence = ++changes_told_;
+  event.id = MakeEventId(event);
+  ++counters_->events;
+  out->events.push_back(std::move(event));
+}
+
+void Job::TellStarted(int64_t at, Outputs* out) {
+  if (!told_started_) Tell(JobChange::kStarted, EndDetail::kNone, at, attempt_, out);
+}
+
+// False: no rank of this job, or one of another node than the batch's source, which cannot know.
+bool Job::HearRankLost(const Source& teller, const RankLost& lost) {
+  const auto found = sources_.find({lost.source, lost.boot_id});
+  if (found == sources_.end() || !found->second->IsRank()) return false;
+  Source* source = found->second.get();
+  if (source != &teller && source->info.node != teller.info.node) return false;
+  source->lost_heard = true;
+  source->live = false;
+  return true;
+}
+
+void Job::RankJoined(Source* source, int64_t at, Outputs* out) {
+  if (!source->IsRank() || source->here || source->ended_at != kMaxPosition) return;
+  source->here = true;
+  ++ranks_here_;
+  died_at_ = kMinPosition;
+  launchers_gone_[source->info.node] = false;
+  JoinAttempt(*source, at, out);
+}
+
+// A process that numbers its attempt as the one that has died goes on with it.
+void Job::JoinAttempt(const Source& source, int64_t at, Outputs* out) {
+  if (!started_ || attempt_open_ || source.attempt != attempt_) return;
+  attempt_open_ = true;
+  Tell(JobChange::kAttemptBegan, EndDetail::kNone, at, attempt_, out);
+}
+
+void Job::RankLeft(Source* source) {
+  if (!source->here) return;
+  source->here = false;
+  --ranks_here_;
+}
+
+void Job::ApplyRankLost(const HappeningKey& key, const RankLost& lost, Outputs* out) {
+  const auto found = sources_.find({lost.source, lost.boot_id});
+  if (found == sources_.end() || found->second->lost) return;
+  Source* source = found->second.get();
+  source->lost = true;
+  if (source->here) ++ranks_lost_;
+  RunTicksBelow(key.position + 1, out);
+  if (source->ended_at == kMaxPosition) {
+    EndSource(source, key.position + 1);
+    for (const auto& space : steps_) AdvanceSteps(space.get(), key.position, out);
+  }
+  Tell(JobChange::kRankLost, EndDetail::kDied, key.position, source->attempt.value_or(attempt_),
+       out);
+  out->events.back().lost_rank = LostRank{.rank = source->info.rank,
+                                          .node = source->info.node,
+                                          .signal = lost.signal,
+                                          .exit_code = lost.exit_code,
+                                          .oom_killed = lost.oom_killed};
+  DieWithoutRanks(key.position, out);
+}
+
+void Job::ApplyLauncherGone(const HappeningKey& key, const Source* teller, Outputs* out) {
+  if (teller == nullptr) return;
+  const auto node = launchers_gone_.find(teller->info.node);
+  if (node == launchers_gone_.end()) return;
+  node->second = true;
+  if (died_at_ == kMinPosition || !LaunchersGone()) return;
+  RunTicksBelow(key.position + 1, out);
+  EndJob(key.position, EndDetail::kDied, /*by_event=*/false, out);
+}
+
+bool Job::LaunchersGone() const {
+  return !launchers_gone_.empty() && std::all_of(launchers_gone_.begin(), launchers_gone_.end(),
+                                                 [](const auto& node) { return node.second; });
+}
+
+void Job::DieWithoutRanks(int64_t at, Outputs* out) {
+  if (ended_ || ranks_here_ > 0 || ranks_lost_ == 0 || died_at_ != kMinPosition) return;
+  died_at_ = at;
+  if (attempt_open_) {
+    attempt_open_ = false;
+    Tell(JobChange::kAttemptEnded, EndDetail::kDied, at, attempt_, out);
+    EndIssuesOfAttempt(at, EndDetail::kDied, out);
+  }
+  if (LaunchersGone()) {
+    EndJob(at, EndDetail::kDied, /*by_event=*/false, out);
+  } else {
+    timeline_.Add({at + options_.restart_grace_ns, Phase::kEnd, std::string(kOwnSource), "", 0, 0},
+                  {.kind = Happening::Kind::kGraceOver});
+  }
+}
+
+void Job::ApplyGraceOver(const HappeningKey& key, Outputs* out) {
+  // Of another death, or a rank has started since.
+  if (died_at_ == kMinPosition || key.position < died_at_ + options_.restart_grace_ns) return;
+  RunTicksBelow(key.position + 1, out);
+  EndJob(key.position, EndDetail::kDied, /*by_event=*/false, out);
+}
+
+void Job::EndIssuesOfAttempt(int64_t at, EndDetail detail, Outputs* out) {
+  const size_t first_event = out->events.size();
+  const TickContext context = ContextAt(at);
+  if (time_ != nullptr)
+    time_->EndAll(EndReason::kAttemptEnded, true, context, identity_, out, detail);
+  for (const auto& space : steps_) {
+    space->EndAll(EndReason::kAttemptEnded, false, StepContext(*space, context), identity_, out,
+                  detail);
+  }
+  JoinIncidents(first_event, out);
+}
+
+TickContext Job::StepContext(const SpaceRunner& space, TickContext at) {
+  at.position = space.watermark == kMinPosition ? 0 : space.watermark;
+  at.step = space.watermark == kMinPosition ? kNoStep : space.watermark / kStepUnit;
+  return at;
+}
+
+void Job::ApplyJobEnded(const HappeningKey& key, const JobEvent& event, Outputs* out) {
+  RunTicksBelow(key.position + 1, out);
+  EndJob(key.position, DetailOf(event.reason), /*by_event=*/true, out);
+}
+
+void Job::EndJob(int64_t at, EndDetail detail, bool by_event, Outputs* out) {
+  TellStarted(at, out);
+  if (attempt_open_) Tell(JobChange::kAttemptEnded, detail, at, attempt_, out);
+  attempt_open_ = false;
+  const size_t first_event = out->events.size();
+  const TickContext context = ContextAt(at);
+  const std::string reason =
+      detail == EndDetail::kNone ? "the job ended" : Cat("the job ended: ", EndDetailName(detail));
+  const auto end = [&](SpaceRunner* space, const TickContext& c) {
+    space->EndAll(EndReason::kJobEnded, false, c, identity_, out, detail);
+    space->Stop(reason, c, identity_, out);
+  };
+  if (time_ != nullptr) end(time_.get(), context);
+  for (const auto& space : steps_) end(space.get(), StepContext(*space, context));
+  JoinIncidents(first_event, out);
+  Tell(JobChange::kEnded, detail, at, attempt_, out);
+  ended_ = true;
+  ended_by_event_ = by_event;
+  ended_at_ = at;
+  tombstone_age_ns_ = 0;
+}
+
+// Of a job that is over without an ended event.
+bool Job::GoesOnWith(const Batch& batch) const {
+  if (ended_by_event_) return false;
+  if (died_at_ != kMinPosition) {
+    // Its nodes, and what was read late of its dead, are no restart.
+    return batch.info.kind == SourceKind::kRank && batch.info.start_ns > died_at_;
+  }
+  if (batch.promise_ns > ended_at_) return true;
+  return std::any_of(batch.frames.begin(), batch.frames.end(), [&](const Frame& frame) {
+    return std::any_of(frame.times_ns.begin(), frame.times_ns.end(),
+                       [&](int64_t time) { return time > ended_at_; });
+  });
+}
+
+// A job that was over by grace or silence ends by event after all: when an action that stopped it
+// was done, or its platform says how it ended.
+void Job::EndAfterwards(const RecordPosition& at, const Batch& batch, Outputs* out) {
+  for (const JobEvent& event : batch.events) {
+    if (event.kind != JobEvent::Kind::kEnded || ended_by_event_) continue;
+    ended_by_event_ = true;
+    tombstone_age_ns_ = 0;
+    ended_at_ = std::max(ended_at_, std::min(event.time_ns, at.append_time_ns));
+    Tell(JobChange::kEnded, DetailOf(event.reason), ended_at_, attempt_, out);
+  }
+}
+
+void Job::GoOn() {
+  ended_ = false;
+  tombstone_age_ns_ = 0;
+  next_attempt_ = attempt_ + (started_ ? 1 : 0);
+  if (next_attempt_ == 0) next_attempt_ = 1;
+  told_started_ = started_;  // a job without attempts starts again
+  started_ = false;
+  attempt_by_rank_0_ = false;
+  attempt_boot_ns_ = 0;
+  died_at_ = kMinPosition;
+  ranks_here_ = ranks_lost_ = 0;
+  launchers_gone_.clear();
+  floor_ = ended_at_;
+  watermark_ = origin_ = applied_ = last_activity_ = last_frame_watermark_ = kMinPosition;
+  next_step_judgement_ = next_expiry_ = own_series_at_ = kMinPosition;
+  blind_ns_ = 0;
+  identity_.withheld.clear();
+  identity_.limit_reason.clear();
+  ++bindings_generation_;
+  BuildRunners();
+}
+
+void Job::SaveEnds(BinaryWriter& out) const {
+  out.Bool(ended_by_event_);
+  out.I64(ended_at_);
+  out.I64(died_at_);
+  out.I64(floor_);
+  out.U64(changes_told_);
+  out.Bool(told_started_);
+  out.U64(attempt_);
+  out.Bool(started_);
+  out.U64(next_attempt_);
+  out.Bool(attempt_open_);
+  out.U64(ranks_lost_);
+  out.U64(launchers_gone_.size());
+  for (const auto& [node, gone] : launchers_gone_) {
+    out.Str(node);
+    out.Bool(gone);
+  }
+  out.Str(identity_.name);
+  const JobReference& r = identity_.reference;
+  for (const std::string* field :
+       {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue}) {
+    out.Str(*field);
+  }
+  out.U64(identity_.labels.size());
+  for (const Label& label : identity_.labels) {
+    out.Str(label.name);
+    out.Str(label.value);
+  }
+}
+
+void Job::RestoreEnds(BinaryReader& in) {
+  ended_by_event_ = in.Bool();
+  ended_at_ = in.I64();
+  died_at_ = in.I64();
+  floor_ = in.I64();
+  changes_told_ = in.U64();
+  told_started_ = in.Bool();
+  attempt_ = in.U64();
+  started_ = in.Bool();
+  next_attempt_ = in.U64();
+  attempt_open_ = in.Bool();
+  ranks_lost_ = in.U64();
+  for (size_t n = in.Count(2); n > 0; --n) {
+    std::string node = in.Str();
+    launchers_gone_[std::move(node)] = in.Bool();
+  }
+  identity_.name = in.Str();
+  JobReference& r = identity_.reference;
+  for (std::string* field :
+       {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue}) {
+    *field = in.Str();
+  }
+  identity_.labels.resize(in.Count(2));
+  for (Label& label : identity_.labels) {
+    label.name = in.Str();
+    label.value = in.Str();
+  }
+}
+
+}  // namespace pitwall::engine

@@ -1,0 +1,262 @@
+// Another rule set under a running job: every event that is made for a rule no longer in force is
+// that rule's own.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "services/engine/engine_for_test.h"
+
+namespace pitwall::engine {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
+
+// A rule file in pieces, so that an edit is one line of a test.
+struct RuleText {
+  std::string name;
+  std::string params;  // "limit: 1, other: 2"; the first one is the threshold
+  std::string more = "";
+};
+struct GroupText {
+  std::string name;
+  bool step = false;
+  std::vector<RuleText> rules;
+};
+
+std::string File(const std::vector<GroupText>& groups) {
+  std::string out = "groups:\n";
+  for (const GroupText& group : groups) {
+    CatTo(out, "- name: ", group.name, "\n  ",
+          group.step ? "clock: step\n  interval: 1" : "interval: 1s", "\n  rules:\n");
+    for (const RuleText& rule : group.rules) {
+      std::string limit, expression;
+      for (const std::string_view param : Split(rule.params, ',')) {
+        const std::string name(Trim(param.substr(0, param.find(':'))));
+        if (limit.empty()) limit = name;
+        CatTo(expression, expression.empty() ? "m > $" : " and m > -$", name);
+      }
+      CatTo(out, "  - alert: ", rule.name, "\n    params: {", rule.params,
+            "}\n    expr: ", expression, "\n    annotations: {summary: '", rule.name,
+            " {{ $value }} above {{ $params.", limit, " }}'}\n", rule.more);
+    }
+  }
+  return out;
+}
+
+// Two groups on the time clock, one on the step clock; each rule with parameters of its own.
+std::vector<GroupText> Before() {
+  return {{"one", false, {{"A", "a: 1, a2: 11"}, {"B", "b: 2"}}},
+          {"two", false, {{"C", "c: 3, c2: 13, c3: 23"}}},
+          {"steps", true, {{"S", "s: 4, s2: 14"}, {"T", "t: 5"}}}};
+}
+
+// One rank whose m is 9: trouble for every rule, at every second and step.
+class Trouble {
+ public:
+  explicit Trouble(const std::vector<GroupText>& groups) : shard_(File(groups)) { Run(10); }
+
+  void Run(int seconds) {
+    Schema schema = SchemaOf({{Labels({{kMetricName, "m"}}), SeriesKind::kGauge}});
+    for (const int end = second_ + seconds; second_ < end;) {
+      ++second_;
+      const int64_t times[] = {ShardForTest::At(second_)};
+      const int64_t steps[] = {second_};
+      const double values[] = {9};
+      Batch batch;
+      batch.source = "rank-0";
+      batch.info.kind = SourceKind::kRank;
+      batch.info.rank = 0;
+      batch.info.step_modes = {"train"};
+      batch.schemas.push_back(schema);
+      batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = values});
+      batch.frames.back().steps = steps;
+      batch.frames.back().mode = "train";
+      batch.step_promises.push_back({"train", second_});
+      shard_.Feed(batch, second_);
+    }
+  }
+  void Change(const std::vector<GroupText>& groups) {
+    seen_ = shard_.outputs().events.size();
+    shard_.ChangeRules(File(groups));
+  }
+  ShardForTest& shard() { return shard_; }
+
+  // What was said since the last change: "resolved one/A rule_removed a=1 a2=11 | A 9 above 1", and
+  // "Stopped one/A after IssuesFound". Nothing of other statuses.
+  std::vector<std::string> Told() const {
+    std::vector<std::string> out;
+    const auto& events = shard_.outputs().events;
+    for (size_t i = seen_; i < events.size(); ++i) {
+      const IssueEvent& e = events[i];
+      const std::string rule = e.rule.substr(e.rule.find('/') + 1);
+      if (e.type == EventType::kRuleStatus) {
+        if (e.status == RuleStatus::kStopped)
+          out.push_back(Cat("Stopped ", rule, " after ", RuleStatusName(e.previous_status)));
+        continue;
+      }
+      std::string line = Cat(EventTypeName(e.type).substr(17), " ", rule);
+      if (e.end_reason != EndReason::kNone) CatTo(line, " ", EndReasonName(e.end_reason));
+      for (const auto& [name, value] : e.parameters)
+        CatTo(line, " ", name, "=", FormatDouble(value));
+      out.push_back(Cat(line, " | ", e.summary));
+    }
+    return out;
+  }
+
+ private:
+  ShardForTest shard_;
+  int second_ = 0;
+  size_t seen_ = 0;
+};
+
+const std::vector<std::string> kEnds = {"resolved one/A rule_removed a=1 a2=11 | A 9 above 1",
+                                        "resolved one/B rule_removed b=2 | B 9 above 2",
+                                        "resolved two/C rule_removed c=3 c2=13 c3=23 | C 9 above 3",
+                                        "resolved steps/S rule_removed s=4 s2=14 | S 9 above 4",
+                                        "resolved steps/T rule_removed t=5 | T 9 above 5"};
+std::string Stopped(const std::string& rule) { return Cat("Stopped ", rule, " after IssuesFound"); }
+
+// The parameters of a rule that goes stand at other places in the program that comes, or nowhere.
+TEST(RuleChangeTest, ARemovedRuleEndsWithItsOwnParameters) {
+  const char* names[] = {"one/A", "one/B", "two/C", "steps/S", "steps/T"};
+  for (size_t gone = 0; gone < 5; ++gone) {
+    for (const bool restart : {false, true}) {
+      Trouble job(Before());
+      std::vector<GroupText> after = Before();
+      size_t i = 0;
+      for (GroupText& group : after)
+        std::erase_if(group.rules, [&](const RuleText&) { return i++ == gone; });
+      std::erase_if(after, [](const GroupText& group) { return group.rules.empty(); });
+      if (restart) job.shard().Restart();
+      job.Change(after);
+      if (restart) job.shard().Restart();
+      job.Run(3);
+      EXPECT_THAT(job.Told(), ElementsAre(kEnds[gone], Stopped(names[gone])));
+    }
+  }
+}
+
+TEST(RuleChangeTest, AllRulesGo) {
+  Trouble job(Before());
+  job.Change({{"none", false, {{"Z", "z: 100"}}}});
+  EXPECT_THAT(job.Told(), ElementsAre(kEnds[0], Stopped("one/A"), kEnds[1], Stopped("one/B"),
+                                      kEnds[2], Stopped("two/C"), kEnds[3], kEnds[4],
+                                      Stopped("steps/S"), Stopped("steps/T")));
+}
+
+TEST(RuleChangeTest, TheTimeClockGoes) {
+  Trouble job(Before());
+  job.Change({Before()[2]});
+  EXPECT_THAT(job.Told(), UnorderedElementsAre(kEnds[0], kEnds[1], kEnds[2], Stopped("one/A"),
+                                               Stopped("one/B"), Stopped("two/C")));
+  job.Run(5);
+  job.Change(Before());
+  job.Run(1);
+  EXPECT_THAT(job.Told(),
+              ElementsAre("found one/A a=1 a2=11 | A 9 above 1", "found one/B b=2 | B 9 above 2",
+                          "found two/C c=3 c2=13 c3=23 | C 9 above 3"));
+}
+
+TEST(RuleChangeTest, RenamedRulesEndAndBegin) {
+  Trouble job(Before());
+  std::vector<GroupText> after = Before();
+  after[0].rules[0].name = "Renamed";
+  after[1].name = "moved";
+  after[2].rules[1].name = "Other";
+  job.Change(after);
+  job.Run(2);
+  EXPECT_THAT(job.Told(), UnorderedElementsAre(kEnds[0], Stopped("one/A"), kEnds[2],
+                                               Stopped("two/C"), kEnds[4], Stopped("steps/T"),
+                                               "found one/Renamed a=1 a2=11 | Renamed 9 above 1",
+                                               "found moved/C c=3 c2=13 c3=23 | C 9 above 3",
+                                               "found steps/Other t=5 | Other 9 above 5"));
+}
+
+TEST(RuleChangeTest, OrderAloneChangesNothing) {
+  Trouble job(Before());
+  std::vector<GroupText> after = Before();
+  std::swap(after[0].rules[0], after[0].rules[1]);
+  std::swap(after[0], after[2]);
+  std::swap(after[0].rules[0], after[0].rules[1]);
+  job.Change(after);
+  job.Run(3);
+  EXPECT_THAT(job.Told(), IsEmpty());
+}
+
+TEST(RuleChangeTest, OtherParametersEndTheIssueUnderTheOldOnes) {
+  for (const char* params : {"c: 3.5, c2: 13, c3: 23", "c: 3", "c: 3, c2: 13, c3: 23, c4: 33",
+                             "c: 3, other: 13, c3: 23"}) {
+    Trouble job(Before());
+    std::vector<GroupText> after = Before();
+    after[1].rules[0].params = params;
+    job.Change(after);
+    EXPECT_THAT(job.Told(), ElementsAre(kEnds[2])) << params;
+    job.Run(1);
+    EXPECT_THAT(job.Told(), ElementsAre(kEnds[2], HasSubstr("found two/C c=3"))) << params;
+  }
+}
+
+TEST(RuleChangeTest, OtherPatienceOrLabelsEndTheIssueUnderTheOldRule) {
+  for (const char* more : {"    for: 2s\n", "    keep_firing_for: 5s\n",
+                           "    labels: {severity: critical}\n", "    scope: attempt\n"}) {
+    Trouble job(Before());
+    std::vector<GroupText> after = Before();
+    after[0].rules[0].more = more;
+    job.Change(after);
+    EXPECT_THAT(job.Told(), ElementsAre(kEnds[0])) << more;
+  }
+}
+
+// Same name, other clock: what was judged by time ends.
+TEST(RuleChangeTest, ARuleMovesToTheOtherClock) {
+  Trouble job(Before());
+  std::vector<GroupText> after = Before();
+  after[1].step = true;
+  after.erase(after.begin());
+  job.Change(after);
+  job.Run(2);
+  EXPECT_THAT(job.Told(),
+              UnorderedElementsAre(kEnds[0], Stopped("one/A"), kEnds[1], Stopped("one/B"), kEnds[2],
+                                   Stopped("two/C"), "found two/C c=3 c2=13 c3=23 | C 9 above 3"));
+}
+
+// An issue that goes on and ends before any tick of the new rules: it was judged by the old ones.
+TEST(RuleChangeTest, AnIssueThatGoesOnKeepsWhatItWasJudgedBy) {
+  Trouble job(Before());
+  std::vector<GroupText> after = Before();
+  after[0].rules[0].more = "    labels: {severity: info}\n";  // its neighbours stay
+  for (GroupText& group : after) {
+    for (RuleText& rule : group.rules) {
+      // The value alone has not changed: only the text is new.
+      rule.more += "    explains: [Nothing]\n";
+    }
+  }
+  job.Change(after);
+  EXPECT_THAT(job.Told(), ElementsAre(kEnds[0]));
+  job.Change({{"none", false, {{"Z", "z: 100"}}}});
+  EXPECT_THAT(job.Told(), Contains(kEnds[1]));
+  EXPECT_THAT(job.Told(), Contains(kEnds[2]));
+  EXPECT_THAT(job.Told(), Contains(kEnds[3]));
+  EXPECT_THAT(job.Told(), Contains(kEnds[4]));
+  EXPECT_THAT(job.Told(), Not(Contains(HasSubstr("resolved one/A"))));
+}
+
+// A rule that comes and goes before it was ever judged says nothing.
+TEST(RuleChangeTest, ARuleThatWasNeverJudgedIsNotStopped) {
+  Trouble job(Before());
+  std::vector<GroupText> after = Before();
+  after[0].rules.push_back({"New", "n: 1"});
+  job.Change(after);
+  EXPECT_THAT(job.Told(), IsEmpty());
+  job.Change(Before());
+  EXPECT_THAT(job.Told(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace pitwall::engine

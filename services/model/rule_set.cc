@@ -1,0 +1,31 @@
+#include "services/model/rule_set.h"
+
+#include "services/base/binary.h"
+#include "services/base/stable_hash.h"
+
+namespace pitwall {
+
+std::string RuleSetHash(const RuleSet& rules) {
+  // Lengths stand before texts, so that no two rule sets write the same bytes.
+  BinaryWriter bytes;
+  bytes.I64(rules.evaluation_interval_ns);
+  bytes.U64(rules.files.size());
+  for (const RuleSetFile& file : rules.files) {
+    bytes.Str(file.name);
+    bytes.Str(file.text);
+  }
+  bytes.Bool(rules.overrides.has_value());
+  if (rules.overrides.has_value()) {
+    bytes.Str(rules.overrides->name);
+    bytes.Str(rules.overrides->text);
+  }
+  // Nothing where there are none, so that sets of before there were any keep their names.
+  if (!rules.baselines.empty()) bytes.U64(rules.baselines.size());
+  for (const RuleSetFile& file : rules.baselines) {
+    bytes.Str(file.name);
+    bytes.Str(file.text);
+  }
+  return StableHashHex(bytes.data());
+}
+
+}  // namespace pitwall

@@ -1,0 +1,33 @@
+// A rule set as its authors wrote it: the one form in which its text goes from files to the log and
+// to the compiler (rules/plan/compile.h), and the one name that it has everywhere.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pitwall {
+
+// The bytes are not looked into here. The name stands in messages; the stem of a rule file's name
+// is its pack, which must be unique in the set.
+struct RuleSetFile {
+  std::string name;
+  std::string text;
+  friend bool operator==(const RuleSetFile&, const RuleSetFile&) = default;
+};
+
+// Everything that decides what the rules are.
+struct RuleSet {
+  std::vector<RuleSetFile> files;
+  std::optional<RuleSetFile> overrides = {};
+  std::vector<RuleSetFile> baselines = {};          // summaries of finished jobs
+  int64_t evaluation_interval_ns = 60'000'000'000;  // where groups have no interval of their own
+  friend bool operator==(const RuleSet&, const RuleSet&) = default;
+};
+
+// 32 hex digits over names, texts, overrides, summaries and interval. It is the set's key on
+// pitwall.rules, so what it is made of never changes.
+std::string RuleSetHash(const RuleSet& rules);
+
+}  // namespace pitwall

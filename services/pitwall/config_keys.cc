@@ -1,0 +1,193 @@
+#include "services/pitwall/config_keys.h"
+
+#include <algorithm>
+
+#include "services/base/duration.h"
+#include "services/base/strings.h"
+#include "services/collector/collector.h"
+
+namespace pitwall {
+
+namespace {
+
+void LogKeys(ConfigKeys& keys, LogConfig& log) {
+  keys.Choice("kind", {"embedded", "kafka"}, &log.kind,
+              "Where records go: `embedded` is a log in `data_dir` for one process (standalone).");
+  keys.Choice("fsync", {"always", "interval", "never"}, &log.fsync,
+              "Embedded: when commits are flushed to the disk.");
+  keys.Duration("fsync_interval", &log.fsync_interval_ns,
+                "Embedded: time between two flushes with `fsync: interval`.");
+  keys.Count("segment_bytes", {1 << 16, int64_t{1} << 32, "bytes"}, &log.segment_bytes,
+             "Embedded: size at which a new segment file begins.");
+  keys.Duration("retention", &log.retention_ns, "Age at which telemetry may be deleted.");
+  keys.Text("brokers", &log.brokers, "Kafka: `host:port,host:port`. Required with `kind: kafka`.");
+  keys.TextMap("rdkafka", &log.rdkafka,
+               "Kafka: settings for librdkafka, e.g. `security.protocol`. Printing hides secrets.");
+}
+
+void TlsKeys(ConfigKeys& keys, TlsConfig& tls, std::string_view help) {
+  keys.Section("tls", help, [&] {
+    keys.Text("certificate", &tls.certificate, "PEM file of the certificate chain. Empty: no TLS.");
+    keys.Text("key", &tls.key, "PEM file of the private key.");
+    keys.Text("client_ca", &tls.client_ca,
+              "PEM file of certificate authorities. Clients must show a certificate of one.");
+    if (tls.certificate.empty() != tls.key.empty() ||
+        (tls.certificate.empty() && !tls.client_ca.empty())) {
+      keys.CheckKey("certificate", "tls needs both certificate and key");
+    }
+  });
+}
+
+constexpr std::string_view kTlsHelp =
+    "The server reads the files again when they change. TLS 1.2 and 1.3, ECDHE with AEAD only.";
+
+void HttpKeys(ConfigKeys& keys, HttpConfig& http) {
+  keys.Text("listen", &http.listen, "`address:port` of the HTTP server.");
+  keys.Text("token_file", &http.token_file,
+            "File with the token of the role `view`. Required beyond loopback; standalone makes "
+            "one otherwise.");
+  TlsKeys(keys, http.tls, kTlsHelp);
+}
+
+void GrpcKeys(ConfigKeys& keys, GrpcConfig& grpc) {
+  keys.Text("listen", &grpc.listen, "`address:port` of the gRPC server.");
+  keys.Text("token_file", &grpc.token_file,
+            "File with the token of the role `view`, as `http.token_file`.");
+  TlsKeys(keys, grpc.tls, kTlsHelp);
+}
+
+void RulesKeys(ConfigKeys& keys, RulesConfig& rules) {
+  keys.Texts("files", &rules.files,
+             "Rule files, or shipped packs as `pack:NAME`. Empty: `pack:starter`.");
+  keys.Text("overrides", &rules.overrides, "File with parameters per job.");
+  keys.Texts("baseline", &rules.baseline,
+             "Summaries of finished jobs (`pitwall baseline`), and folders of them.");
+  keys.Duration("evaluation_interval", &rules.evaluation_interval_ns,
+                "Interval of rule groups that name no interval.");
+  keys.Section("limits", "What one rule may cost. A rule beyond a limit is an error.", [&] {
+    plan::RuleLimits& limits = rules.limits;
+    keys.Count("state_bytes_per_series", {1, INT64_MAX, "bytes"}, &limits.state_bytes_per_series,
+               "State of one rule for one series.");
+    keys.Count("work_ns_per_series", {1, INT64_MAX, "nanoseconds"}, &limits.work_ns_per_series,
+               "Estimated work of one evaluation for one series.");
+    keys.Count("subquery_depth", {1, 100, ""}, &limits.subquery_depth,
+               "Levels of subqueries inside each other.");
+  });
+}
+
+void CollectorKeys(ConfigKeys& keys, CollectorConfig& collector) {
+  keys.Text("node", &collector.node, "Name of this node. Empty: its host name.");
+  keys.Duration("interval", &collector.interval_ns,
+                "Sampling interval: 100ms, 200ms, 500ms, 1s, 5s or 1m. SIGHUP changes it.");
+  if (const std::string problem = IntervalProblem(collector.interval_ns); !problem.empty())
+    keys.CheckValue("interval", Cat("interval ", problem));
+  keys.Text("socket", &collector.socket,
+            "Unix socket of the training clients. Empty: `<data_dir>/collector.sock`.");
+  keys.Text("drop_dir", &collector.drop_dir,
+            "Folder in which files declare jobs, e.g. by a Slurm prolog. Empty: none.");
+  keys.Text("spool_dir", &collector.spool_dir,
+            "Folder of what the log does not take yet. Empty: `<data_dir>/spool`.");
+  keys.Count("spool_bytes", {1 << 20, int64_t{1} << 40, "bytes"}, &collector.spool_bytes,
+             "Size of the spool. Beyond it the collector drops the oldest data and counts it.");
+  keys.Bool("gpus", &collector.gpus, "Whether to read the GPUs of this node.");
+  keys.List("jobs", "a job", &collector.jobs, "Jobs that run on this node.", [&](JobConfig& job) {
+    keys.Text("id", &job.id, "Id of the job. Required.");
+    keys.Text("name", &job.name, "Name of the job for people.");
+    if (job.id.empty()) keys.CheckKey("id", "a job needs an id");
+  });
+}
+
+void ProcessorKeys(ConfigKeys& keys, ProcessorConfig& processor) {
+  keys.Number("partitions", {1, 1024, ""}, &processor.partitions,
+              "Partitions of the telemetry topic, when the processor makes it.");
+  keys.Duration("commit_interval", &processor.commit_interval_ns,
+                "Longest time between two commits of results.");
+  keys.Duration("snapshot_interval", &processor.snapshot_interval_ns,
+                "Time between two snapshots of a job's state.");
+  keys.Bool("clock_ticks", &processor.clock_ticks,
+            "Whether to write the passing of time into the log. Silent sources need it.");
+}
+
+void NotifierKeys(ConfigKeys& keys, NotifierConfig& notifier) {
+  keys.Bool("allow_insecure", &notifier.allow_insecure,
+            "Whether webhooks may use `http` beyond loopback.");
+  keys.Texts("allowed_cidrs", &notifier.allowed_cidrs,
+             "Networks that webhooks may reach beyond public addresses and loopback, e.g. "
+             "`10.0.0.0/8`.");
+  keys.List("webhooks", "a webhook", &notifier.webhooks, "Receivers of issue events.",
+            [&](WebhookConfig& webhook) {
+              keys.Text("name", &webhook.name,
+                        "Name under which the delivery position is stored: 1 to 64 of "
+                        "`a-z A-Z 0-9 _ -`. Required.");
+              keys.Text("url", &webhook.url, "Where to post the events. Required.");
+              keys.Texts("types", &webhook.types,
+                         "Event types: `issue.found`, `issue.updated`, `issue.resolved`, "
+                         "`rule.status`. Empty: the three of issues.");
+              keys.Texts("severities", &webhook.severities, "Severities. Empty: all.");
+              keys.Texts("secrets", &webhook.secrets,
+                         "Places of signing secrets: `file:PATH` or `env:NAME`. Empty: unsigned.");
+              keys.Bool("from_start", &webhook.from_start,
+                        "Whether a new webhook begins with the oldest event instead of the next.");
+              keys.Bool("notify_symptoms", &webhook.notify_symptoms,
+                        "Whether to send issues whose root cause is open too.");
+              if (webhook.name.empty())
+                keys.CheckKey("name", "a webhook needs a name: its position is stored under it");
+              if (webhook.url.empty()) keys.CheckKey("url", "a webhook needs a url");
+            });
+}
+
+void ExecutorKeys(ConfigKeys& keys, ExecutorConfig& executor) {
+  keys.Bool("enabled", &executor.enabled,
+            "Whether standalone runs the executor (as `--executor`). Without a policy with "
+            "`mode: live` it only writes what it would do.");
+  keys.Count("budget", {0, 1000, "actions"}, &executor.budget,
+             "Live actions per hour of event time, all jobs together. Beyond it actions are "
+             "refused.");
+  keys.Duration("cool_down", &executor.cool_down_ns,
+                "Event time between two live actions on one job.");
+  keys.List("policies", "a policy", &executor.policies,
+            "What rules may do. The first policy that matches a rule holds. A rule without a "
+            "policy is a dry run if its label `action` is `stop`, else it does nothing.",
+            [&](PolicyConfig& policy) {
+              keys.Text(
+                  "rule", &policy.rule,
+                  "Glob over `pack/group/alert`: `*` and `?`, `*` crosses slashes. Required.");
+              keys.Choice("mode", {"off", "dry_run", "live"}, &policy.mode,
+                          "`live` sends SIGTERM to the job's process; `dry_run` writes the "
+                          "decision only.");
+              keys.Duration("grace", &policy.grace_ns,
+                            "Time after the signal at which the outcome is recorded.");
+              if (policy.rule.empty())
+                keys.CheckKey("rule", "a policy needs a rule: a glob over pack/group/alert");
+            });
+}
+
+}  // namespace
+
+std::string IntervalProblem(int64_t interval_ns) {
+  const std::vector<int64_t>& known = collector::Collector::Intervals();
+  if (std::find(known.begin(), known.end(), interval_ns) != known.end()) return {};
+  std::vector<std::string> names;
+  for (const int64_t interval : known) names.push_back(FormatDuration(interval));
+  return Cat("must be one of ", Join(names, ", "), ", not ", FormatDuration(interval_ns));
+}
+
+void VisitConfig(ConfigKeys& keys, Config& config) {
+  keys.Text("data_dir", &config.data_dir, "Folder of the embedded log, spool and socket.");
+  keys.Choice("log_level", {"debug", "info", "warning", "error"}, &config.log_level,
+              "Least level of the diagnostics on stderr.");
+  keys.Section("log", "The log between the services.", [&] { LogKeys(keys, config.log); });
+  keys.Section("http", "`/metrics`, `/healthz`, `/readyz`, `/metrics/issues`.",
+               [&] { HttpKeys(keys, config.http); });
+  keys.Section("grpc", "The IssueService of the notifier.", [&] { GrpcKeys(keys, config.grpc); });
+  keys.Section("rules", "What the processor evaluates. SIGHUP reads the files again.",
+               [&] { RulesKeys(keys, config.rules); });
+  keys.Section("collector", "One per node.", [&] { CollectorKeys(keys, config.collector); });
+  keys.Section("processor", "Evaluates the rules.", [&] { ProcessorKeys(keys, config.processor); });
+  keys.Section("notifier", "Tells people and machines.",
+               [&] { NotifierKeys(keys, config.notifier); });
+  keys.Section("executor", "Stops jobs, where a policy says so.",
+               [&] { ExecutorKeys(keys, config.executor); });
+}
+
+}  // namespace pitwall

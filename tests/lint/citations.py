@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""What documents and comments cite exists: documents everywhere, files in documents and C++ comments, flags in documents."""
+import os
+import re
+
+from repo import Finding, main
+
+TOP = "services|proto|rules|deploy|helm|tests|clients|docs|cmake"
+DOCUMENT = re.compile(r"(?<![\w/<>*{}$.-])((?:[\w.-]+/)*[\w.-]*\w\.md)\b")
+FILE = re.compile(r"(?<![\w/<>*$.-])((?:%s)/[\w./-]*\w)(?![\w/]*[*<>${])" % TOP)
+FILE_IN_COMMENT = re.compile(r"(?<![\w/<>*$.-])((?:%s)/[\w./-]*\w\.(?:h|cc|py|sh|yaml|proto|json))\b" % TOP)
+FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w-])")
+CODE = re.compile(r"```.*?```|`[^`\n]+`", re.S)
+WITHOUT_COMMENTS = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*')
+# They cite what does not exist, on purpose: planted text and this list.
+LEFT_OUT = ("tests/lint/selftest.py", "tests/lint/citations.py")
+# Flags of other programs that a document names.
+FOREIGN = {"version", "user"}
+
+
+class Known:
+    """The files and folders of the repository, and every word that follows two dashes or is a quoted name in its code."""
+
+    def __init__(self, repo):
+        self.files = set(repo.paths)
+        self.folders = {"/".join(p.split("/")[:n]) for p in repo.paths for n in range(1, p.count("/") + 1)}
+        self.flags = set(FOREIGN)
+        for path in repo.paths:
+            text = repo.text(path)
+            if text and not path.endswith(".md") and path not in LEFT_OUT:
+                self.flags.update(FLAG.findall(text))
+                self.flags.update(re.findall(r'"([a-z][a-z0-9]*(?:-[a-z0-9]+)*)[="]', text))
+
+    def path(self, name):
+        return name in self.files or name in self.folders
+
+    def document(self, cited, citing):
+        """As a path from the root, beside or below the folder of the citing file, or by its name below docs/."""
+        beside = os.path.normpath(os.path.join(os.path.dirname(citing), cited))
+        return cited in self.files or beside in self.files or "docs/" + cited in self.files
+
+
+def check(repo):
+    known = Known(repo)
+    findings = []
+    for path in repo.paths:
+        text = repo.text(path)
+        if text is None or path in LEFT_OUT:
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            for name in DOCUMENT.findall(line):
+                if not known.document(name, path) and "://" not in line.split(name)[0][-40:]:
+                    findings.append(Finding(path, number, "document not found: %s" % name))
+        if path.endswith(".md"):
+            findings += _in_document(path, text, known)
+        elif path.endswith((".cc", ".h")):
+            findings += _in_comments(path, text, known)
+    return findings
+
+
+def _in_document(path, text, known):
+    for match in CODE.finditer(text):
+        begin = text.count("\n", 0, match.start()) + 1
+        for offset, line in enumerate(match.group(0).splitlines()):
+            for name in FILE.findall(line):
+                if not known.path(name.rstrip(".")) and not known.path(name + "_test.cc"):
+                    yield Finding(path, begin + offset, "file not found: %s" % name)
+            for flag in FLAG.findall(line):
+                if flag not in known.flags:
+                    yield Finding(path, begin + offset, "no program of the repository knows the flag --%s" % flag)
+
+
+def _in_comments(path, text, known):
+    for number, line in enumerate(text.splitlines(), 1):
+        for token in WITHOUT_COMMENTS.findall(line):
+            if token.startswith("//"):
+                for name in FILE_IN_COMMENT.findall(token):
+                    if not known.path(name) and "NAME" not in name:
+                        yield Finding(path, number, "file not found: %s" % name)
+
+
+if __name__ == "__main__":
+    main(check)
