@@ -3,7 +3,7 @@
 #
 #   (nothing)   everything: installs what is missing, builds, runs every stage; 39 minutes on 2 cores when cold
 #   --quick     release build and unit tests only; installs nothing
-#   --long      everything, clang-tidy, real trainings with one fault each, planted faults, new seeds for the fuzzers, 300 faults of random life, and the soak ($PITWALL_SOAK_MINUTES, default 60)
+#   --long      everything, clang-tidy, real trainings with one fault each, planted faults, new seeds for the fuzzers, random life with 300 faults, and the soak ($PITWALL_SOAK_MINUTES, default 60)
 #   --only      these stages, in the order of --list
 #   --list      names the stages
 #

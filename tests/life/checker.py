@@ -20,7 +20,8 @@ def check(artefacts):
     if any(what.get("outcome") == "no way out" for what in artefacts.damages()):
         return check_services(artefacts, excuses)  # nothing runs that could be judged further
     found = []
-    for judge in (check_services, check_values, check_events, check_ends, check_webhooks, check_verify, check_open, check_liars):
+    for judge in (check_services, check_values, check_events, check_ends, check_webhooks, check_verify, check_open, check_liars,
+                  check_neighbours):
         found += judge(artefacts, excuses)
     return found
 
@@ -37,6 +38,9 @@ def check_services(a, excuses):
             found.append("SIGHUP was not answered: %s" % fault["what"])
         if fault["what"].get("outcome") == "no way out":
             found.append("damage without a way out: %s" % fault["what"])
+    if not a.damages():
+        found += ["%s is not healthy at the end: %s" % (s, last["health"][1].strip()) for s, last in a.end.get("last", {}).items()
+                  if last["health"][0] != 200]
     found += ["%s stopped with %s" % (s, code) for s, code in a.end.get("stopped", {}).items() if code != 0]
     return found
 
@@ -51,7 +55,7 @@ def check_values(a, excuses):
         if key not in seen:  # a batch that was sent again is one
             seen.add(key)
             in_log.update((batch["job"], batch["rank"], v) for v in batch["values"])
-    losses = sorted((m["t"], m["name"], m["grew"]) for m in a.metrics)
+    losses = sorted((m["t"], m["name"], m["grew"]) for m in a.metrics if not late_partition(m))
     unused = [grew for _, _, grew in losses]
     for rank in a.ranks:
         journal = a.journals[rank["journal"]]
@@ -261,3 +265,26 @@ def check_liars(a, excuses):
     return ["what a liar said is an issue of %s: %s" % (e["event"]["data"]["job"]["id"], e["event"]["id"]) for e in a.events
             if e["event"]["type"] in ISSUE_TYPES and e["event"]["data"].get("alert") == "LifeLiar"
             and e["event"]["data"]["job"]["id"] in jobs]
+
+
+def late_partition(metric):
+    """The partition whose engine dropped samples as late, as text; None: the metric is another."""
+    late = re.match(r'pitwall_processor_dropped_total\{.*reason="late"', metric["name"])
+    return re.search(r'partition="(\d+)"', metric["name"]).group(1) if late else None
+
+
+def check_neighbours(a, excuses):
+    """While one partition cannot be written nothing is late on the others, unless another fault is near."""
+    del excuses
+    found = []
+    for fault in a.faults:
+        if fault["kind"] != "partition" or "partition" not in fault["what"]:
+            continue
+        began, until = fault["began"], fault.get("ready", fault["began"]) + 5
+        others = [f for f in a.faults if f["kind"] not in ("partition", "hup") and f["began"] < until
+                  and f.get("ready", f["began"]) > began - 15]
+        late = [m for m in a.metrics if late_partition(m) not in (None, str(fault["what"]["partition"])) and began < m["t"] < until]
+        if late and not others:
+            found.append("partition %s could not be written, and of others samples were late: %s" % (
+                fault["what"]["partition"], short([(m["name"], m["grew"]) for m in late])))
+    return found

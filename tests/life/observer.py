@@ -13,6 +13,7 @@ PERIOD_S = 0.2
 # Counters of what is lost between a client and the log, by name. Those of the engine count what is in the log.
 LOSS = re.compile(r"pitwall_collector_(client_drops|client_updates_missed|step_series_dropped|records_dropped|.*lost|.*given_up)"
                   r"\w*(\{|$)|pitwall_log_\w*(damage|lost)\w*")
+LATE = re.compile(r'pitwall_processor_dropped_total\{.*reason="late"')  # of healthy partitions beside one that cannot be written
 NOT_LOSS = re.compile(r"clients_closed|_bytes|ranks?_lost")
 
 
@@ -57,7 +58,7 @@ class Observer:
                 self._write("crashes", crash)
             return
         for name, value in service.metrics().items():
-            if not LOSS.match(name) or NOT_LOSS.search(name):
+            if not LATE.match(name) and (not LOSS.match(name) or NOT_LOSS.search(name)):
                 continue
             key = service.name, service.starts, name
             before = self._seen.get(key, 0)

@@ -208,6 +208,18 @@ class Checker(unittest.TestCase):
         self.a.events[0]["event"]["data"]["alert"] = "LifeLiar"
         self.finds("what a liar said")
 
+    def test_a_partition_that_makes_its_neighbours_late(self):
+        self.a.faults = [{"kind": "partition", "began": 100, "healed": 104, "ready": 104, "sick": {}, "what": {"partition": 1}}]
+        self.a.metrics.append({"t": 103, "service": "standalone", "start": 1, "grew": 400,
+                               "name": 'pitwall_processor_dropped_total{partition="1",reason="late"}'})
+        self.assertEqual([d for d in check(self.a) if "late" in d], [])
+        self.a.metrics[-1]["name"] = 'pitwall_processor_dropped_total{partition="2",reason="late"}'
+        self.finds("samples were late")
+
+    def test_a_system_that_stays_sick(self):
+        self.a.end["last"] = {"standalone": {"health": [503, "processor: partition 1 stands still\n"], "metrics": {}}}
+        self.finds("is not healthy at the end")
+
     # Damage excuses what it took and what was named, nothing else.
 
     def test_damage_that_nobody_named_excuses_nothing(self):
