@@ -70,15 +70,10 @@ class Damage(Fault):
         """Starts it; after a refusal it goes the way that the message names."""
         system = self.life.system
         service = system.services[0]
-        service.launch()
-        if service.wait_ready():
-            self.what["outcome"] = "started"
-        else:
-            service.expected_end = True
-            self.what["refusal"] = service.health()[1].strip() or service.log()[-800:]
-            service.kill()
-            ready, done = system.follow_way_out(service)
-            self.what.update(outcome="started by its way out" if ready else "no way out", way=done)
+        ready, refusals, done = system.start_by_way_out(service)
+        if refusals:
+            self.what.update(refusal=refusals[0], way=done, last_refusal=refusals[-1])
+        self.what["outcome"] = "no way out" if not ready else "started by its way out" if done else "started"
         self.what["said"] = said_of_damage(service)
 
 

@@ -82,16 +82,26 @@ class Service:
         address = self.address()
         return bool(address) and fetch(address + "/readyz")[0] == 200
 
-    def wait_ready(self, patience=READY_S):
-        """False: it ended, or is not ready in time."""
-        deadline = time.monotonic() + patience
+    def wait_ready(self, patience=READY_S, unless=None):
+        """False: it ended, is not ready in time, or its health matches `unless` for a second."""
+        deadline, since = time.monotonic() + patience, None
         while time.monotonic() < deadline:
             if not self.running():
                 return False
             if self.ready():
                 return True
+            if unless is not None and unless.search(self.health()[1]):
+                since = since or time.monotonic()
+                if time.monotonic() - since > 1:
+                    return False
             time.sleep(0.05)
         return False
+
+    def refusal(self):
+        """What it says of why it does not run, or is not ready; then it runs no more."""
+        text = "\n".join([self.health()[1].strip(), self.log()[-1500:]])
+        self.kill()
+        return text
 
     def health(self):
         address = self.address() if self.running() else None

@@ -10,6 +10,7 @@ from volumes import Volume, can_mount, keep_and_unmount
 PARTITIONS = 3
 DATA_MB, PARTITION_MB = 256, 48
 FAKETIME = ("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1")
+MOST_WAYS = 3
 WAY_OUT = re.compile(r"pitwall log (repair|check)|--accept-log-reset|--salvage")
 
 
@@ -114,27 +115,26 @@ class System:
         except TimeoutError:
             return False
 
-    def follow_way_out(self, service):
-        """After a refusal to start: does what its message names. -> (ready, what was done)."""
-        done = []
-        for _ in range(3):
-            named = WAY_OUT.search(service.log())
-            if named is None or named.group(0) in done:
-                return False, done
+    def start_by_way_out(self, service):
+        """Starts it; after a refusal does what the message names. -> (ready, refusals, what was done)"""
+        refusals, done = [], []
+        service.launch()
+        while not service.wait_ready(unless=WAY_OUT):
+            service.expected_end = True
+            refusals.append(service.refusal())
+            named = WAY_OUT.search(refusals[-1])
+            if named is None or len(done) == MOST_WAYS:
+                return False, refusals, done
             done.append(named.group(0))
-            more = []
             if named.group(0).startswith("pitwall log"):
                 repair = subprocess.run([self.binary, "log", "repair", self.data], stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True, timeout=120)
                 with open(os.path.join(self.logs, "repair-%d.log" % service.starts), "w") as out:
                     out.write(repair.stdout)
+                service.launch()
             else:
-                more = [named.group(0)]
-            service.launch(*more)
-            if service.wait_ready():
-                return True, done
-            service.expected_end = True
-        return False, done
+                service.launch(named.group(0))
+        return True, refusals, done
 
     def stop(self):
         """-> {service: exit code}"""
