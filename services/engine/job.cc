@@ -60,7 +60,8 @@ bool Job::TakeOwner(const Batch& batch) {
 
 void Job::Displace(Outputs* out) {
   ++counters_->displaced_jobs;
-  if (!ended_ && watermark_ != kMinPosition) EndJob(watermark_, /*by_event=*/false, out);
+  if (!ended_ && watermark_ != kMinPosition)
+    EndJob(watermark_, EndDetail::kCancelled, /*by_event=*/false, out);
   Forget();
 }
 
@@ -103,10 +104,12 @@ void Job::OnBatch(const RecordPosition& at, const Batch& batch, std::string_view
   }
   source->live =
       source->promise != kMinPosition && !source->behind && source->promise < source->ended_at;
-  const int64_t least = LeastPromise();
+  order_.Update(source);
+  const int64_t least = order_.LeastPromise();
   // It takes part one last time, with its last promise.
   if (source->goodbye) Leave(source, Happening::Kind::kGoodbye);
   if (source->lost_heard) source->live = false;
+  order_.Update(source);
   Advance(least, out);
   last_frame_watermark_ = watermark_;
 }
@@ -342,17 +345,10 @@ void Job::ReadHappenings(const RecordPosition& at, const Batch& batch, bool beli
 // kGoodbye.
 void Job::Leave(Source* source, Happening::Kind kind) {
   source->live = false;
+  order_.Update(source);
   const int64_t last = std::max(source->promise, source->newest_sample);
   if (last == kMinPosition) return;
   Schedule(last + 1, Phase::kEnd, *source, source->window.highest(), UINT32_MAX, {.kind = kind});
-}
-
-int64_t Job::LeastPromise() const {
-  int64_t least = kMaxPosition;
-  for (const auto& [key, source] : sources_) {
-    if (source->live) least = std::min(least, source->EffectivePromise());
-  }
-  return least == kMaxPosition ? kMinPosition : least;
 }
 
 int64_t Job::NewestPromise() const {
@@ -379,7 +375,10 @@ void Job::OnTick(int64_t elapsed_ns, Outputs* out) {
   const int64_t newest = NewestPromise();
   for (auto& [key, entry] : sources_) {
     Source* source = entry.get();
-    DropWaiting(source, elapsed_ns, out);
+    if (!source->waiting.empty()) {
+      DropWaiting(source, elapsed_ns, out);
+      order_.Update(source);
+    }
     if (source->Tick(elapsed_ns, options_)) {
       Leave(source, Happening::Kind::kLeave);
       continue;
@@ -393,7 +392,7 @@ void Job::OnTick(int64_t elapsed_ns, Outputs* out) {
       FlagSource(source, "clock_behind", true);
     }
   }
-  const int64_t least = LeastPromise();
+  const int64_t least = order_.LeastPromise();
   if (least != kMinPosition) {
     Advance(least, out);
   } else if (watermark_ == kMinPosition) {
@@ -443,6 +442,7 @@ void Job::PruneSources(Outputs* out) {
   prune_boots();
   for (const SourceKey& key : gone) {
     RankLeft(sources_.at(key).get());
+    order_.Remove(sources_.at(key).get());
     sources_.erase(key);
   }
   if (gone.empty() || watermark_ == kMinPosition) return;

@@ -23,6 +23,7 @@
 #include "services/engine/limits.h"
 #include "services/engine/outputs.h"
 #include "services/engine/source.h"
+#include "services/engine/source_order.h"
 #include "services/engine/space_runner.h"
 #include "services/engine/timeline.h"
 #include "services/model/telemetry.h"
@@ -99,7 +100,6 @@ class Job {
   void Leave(Source* source, Happening::Kind kind);
   void Schedule(int64_t position, Phase phase, const Source& source, uint64_t sequence,
                 uint32_t index, Happening happening);
-  int64_t LeastPromise() const;
   int64_t NewestPromise() const;
   void Advance(int64_t to, Outputs* out);
   void DropWaiting(Source* source, int64_t elapsed_ns, Outputs* out);
@@ -186,6 +186,7 @@ class Job {
   JobOwner owner_;
 
   absl::btree_map<SourceKey, std::unique_ptr<Source>> sources_;
+  SourceOrder order_;  // of sources_
   Timeline timeline_;
   std::unique_ptr<SpaceRunner> time_;
   std::vector<std::unique_ptr<SpaceRunner>> steps_;  // by mode

@@ -15,10 +15,11 @@ TickContext Job::ContextAt(int64_t position) const {
 
 void Job::ApplyUpTo(int64_t to, Outputs* out) {
   std::vector<RowRef> rows;
-  for (const auto& [key, source] : sources_) {
+  const std::vector<Source*> due = order_.WithRowsUpTo(to);
+  for (Source* source : due) {
     for (PendingFrame& frame : source->pending) {
       while (frame.next < frame.times.size() && frame.times[frame.next] <= to) {
-        rows.push_back({frame.times[frame.next], source.get(), &frame, frame.next});
+        rows.push_back({frame.times[frame.next], source, &frame, frame.next});
         ++frame.next;
       }
     }
@@ -55,12 +56,13 @@ void Job::ApplyUpTo(int64_t to, Outputs* out) {
       Apply(key, happening, out);
     }
   }
-  for (const auto& [key, source] : sources_) {
+  for (Source* source : due) {
     while (!source->pending.empty() &&
            source->pending.front().next == source->pending.front().times.size()) {
       open_samples_ -= std::min(open_samples_, source->pending.front().values.size());
       source->pending.pop_front();
     }
+    order_.Update(source);
   }
   if (ended_) return;
   RunTicksBelow(to + 1, out);
@@ -219,12 +221,14 @@ void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* ou
       for (const std::string& mode : happening.modes)
         source->step_promises.try_emplace(mode, kNoStep);
       source->step_live = true;
+      order_.UpdateSteps(source);
       break;
     case Happening::Kind::kStepPromise: {
       if (source == nullptr || key.position >= source->ended_at) break;
       int64_t& promise = source->step_promises.try_emplace(happening.mode, kNoStep).first->second;
       promise = std::max(promise, happening.step);
       source->step_live = true;
+      order_.UpdateSteps(source);
       if (SpaceRunner* space = StepSpace(happening.mode); space != nullptr)
         AdvanceSteps(space, key.position, out);
       break;
@@ -235,6 +239,7 @@ void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* ou
       if (source == nullptr || key.position >= source->ended_at) break;
       MarkStale(*source, key.position);
       source->step_live = false;
+      order_.UpdateSteps(source);
       for (const auto& space : steps_) AdvanceSteps(space.get(), key.position, out);
       if (happening.kind == Happening::Kind::kLeave) break;
       RankLeft(source);

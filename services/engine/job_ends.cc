@@ -47,6 +47,7 @@ bool Job::HearRankLost(const Source& teller, const RankLost& lost) {
   if (source != &teller && source->info.node != teller.info.node) return false;
   source->lost_heard = true;
   source->live = false;
+  order_.Update(source);
   return true;
 }
 

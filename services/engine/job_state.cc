@@ -105,6 +105,7 @@ void Job::JoinIncidents(size_t first, Outputs* out) {
 
 // Of a job that has ended only the name stays.
 void Job::Forget() {
+  order_.Clear();
   sources_.clear();
   timeline_ = Timeline();
   time_.reset();
@@ -213,7 +214,11 @@ Status Job::Restore(BinaryReader& in) {
     RETURN_IF_ERROR(source->Restore(in));
     const SourceKey key(source->id, source->boot);
     ranks_here_ += source->here ? 1 : 0;
-    sources_[key] = std::move(source);
+    Source* restored = source.get();
+    if (!sources_.emplace(key, std::move(source)).second)
+      return DataLoss(Cat("snapshot: source ", Quote(key.first), " appears twice"));
+    order_.Update(restored);
+    order_.UpdateSteps(restored);
   }
   RETURN_IF_ERROR(timeline_.Restore(in));
   const bool has_time = in.Bool();

@@ -23,8 +23,11 @@ void Job::ApplyStep(const RowRef& ref, int64_t step, Outputs* out) {
     // The step fell inside the attempt (a roll-back to a checkpoint): windows start anew, as with a
     // new attempt, and every rank promises anew.
     for (auto& [key, other] : sources_) {
-      if (const auto it = other->step_promises.find(frame->mode); it != other->step_promises.end())
+      if (const auto it = other->step_promises.find(frame->mode);
+          it != other->step_promises.end()) {
         it->second = kNoStep;
+        order_.UpdateSteps(other.get());
+      }
       if (const auto it = other->last_steps.find(frame->mode); it != other->last_steps.end())
         it->second = kNoStep;
     }
@@ -39,7 +42,10 @@ void Job::ApplyStep(const RowRef& ref, int64_t step, Outputs* out) {
     }
   }
   last = std::max(last, step);
-  source->step_live = true;
+  if (!source->step_live) {
+    source->step_live = true;
+    order_.UpdateSteps(source);
+  }
   if (space == nullptr) return;
   const int64_t position = StepPosition(step);
   const size_t columns = frame->columns();
@@ -130,17 +136,13 @@ void Job::EndSource(Source* source, int64_t at) {
   source->step_live = false;
   source->step_promises.clear();
   if (source->promise >= at) source->live = false;
+  order_.Update(source);
+  order_.UpdateSteps(source);
 }
 
 void Job::AdvanceSteps(SpaceRunner* space, int64_t at, Outputs* out) {
   const std::string& mode = space->clock().mode;
-  int64_t least = kMaxPosition;
-  for (const auto& [key, source] : sources_) {
-    if (!source->step_live) continue;
-    if (const auto it = source->step_promises.find(mode); it != source->step_promises.end()) {
-      least = std::min(least, it->second);
-    }
-  }
+  const int64_t least = order_.LeastStepPromise(mode);
   if (least == kMaxPosition || least == kNoStep) return;
   const int64_t to = StepPosition(least);
   if (to <= space->watermark) return;

@@ -1,0 +1,51 @@
+// The sources of a job in the order of what they promise, so that a batch costs O(log n) and not a
+// walk over all sources. Holds no state of its own: everything follows from the sources.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "services/base/strings.h"
+#include "services/engine/source.h"
+
+namespace pitwall::engine {
+
+// Not thread-safe. Whoever changes what a source promises, whether it is live, or its rows that
+// wait, calls Update before the next question. Pointers are only compared for equality: their
+// order changes no answer.
+class SourceOrder {
+ public:
+  void Update(Source* source);
+  // Its step promises, or whether it takes part in step watermarks, changed.
+  void UpdateSteps(Source* source);
+  void Remove(Source* source);
+  void Clear();
+
+  // Of the live sources; kMinPosition without any.
+  int64_t LeastPromise() const;
+  // Of the sources that announced the mode and take part; kMaxPosition without any.
+  int64_t LeastStepPromise(std::string_view mode) const;
+  // Sources with rows at or before `to`, in no order that counts.
+  std::vector<Source*> WithRowsUpTo(int64_t to) const;
+
+ private:
+  using Keys = absl::btree_set<std::pair<int64_t, Source*>>;
+  // Where a source is now; kMaxPosition: nowhere.
+  struct Places {
+    int64_t promise = kMaxPosition;
+    int64_t rows = kMaxPosition;
+    std::vector<std::pair<std::string, int64_t>> steps;
+  };
+  static void Move(Keys* keys, Source* source, int64_t* place, int64_t to);
+  void RemoveSteps(Source* source, Places* places);
+
+  absl::btree_map<Source*, Places> places_;
+  Keys promises_;                  // effective promises of live sources
+  Keys rows_;                      // time of the first row that waits
+  StringMap<Keys> step_promises_;  // by mode
+};
+
+}  // namespace pitwall::engine

@@ -1,0 +1,113 @@
+#include "services/engine/source_order.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <set>
+
+namespace pitwall::engine {
+namespace {
+
+// A walk over all sources: what the order must answer.
+struct Walk {
+  const std::vector<std::unique_ptr<Source>>& sources;
+
+  int64_t LeastPromise() const {
+    int64_t least = kMaxPosition;
+    for (const auto& source : sources) {
+      if (source->live) least = std::min(least, source->EffectivePromise());
+    }
+    return least == kMaxPosition ? kMinPosition : least;
+  }
+  int64_t LeastStepPromise(const std::string& mode) const {
+    int64_t least = kMaxPosition;
+    for (const auto& source : sources) {
+      const auto it = source->step_promises.find(mode);
+      if (source->step_live && it != source->step_promises.end())
+        least = std::min(least, it->second);
+    }
+    return least;
+  }
+  std::set<Source*> WithRowsUpTo(int64_t to) const {
+    std::set<Source*> due;
+    for (const auto& source : sources) {
+      for (const PendingFrame& frame : source->pending) {
+        if (frame.next < frame.times.size() && frame.times[frame.next] <= to)
+          due.insert(source.get());
+      }
+    }
+    return due;
+  }
+};
+
+TEST(SourceOrder, AnswersAsAWalkOverAllSources) {
+  std::mt19937_64 random(7);
+  SCOPED_TRACE("seed 7");
+  SourceOrder order;
+  std::vector<std::unique_ptr<Source>> sources;
+  const Walk walk{sources};
+  for (int round = 0; round < 20000; ++round) {
+    if (sources.size() < 40 && random() % 4 == 0) {
+      sources.push_back(std::make_unique<Source>());
+      sources.back()->promise = static_cast<int64_t>(random() % 100);
+    }
+    if (sources.empty()) continue;
+    const size_t chosen = random() % sources.size();
+    Source* source = sources[chosen].get();
+    const auto number = static_cast<int64_t>(random() % 100);
+    const std::string mode = random() % 2 == 0 ? "train" : "eval";
+    PendingFrame frame;
+    frame.times = {number, number + 3};
+    switch (random() % 9) {
+      case 0:
+        source->live = random() % 3 != 0;
+        break;
+      case 1:
+        source->promise = number;
+        break;
+      case 2:
+        source->pending.push_back(frame);
+        break;
+      case 3:
+        if (!source->pending.empty() && ++source->pending.front().next == 2)
+          source->pending.pop_front();
+        break;
+      case 4:
+        source->waiting.push_back(frame);
+        break;
+      case 5:
+        source->waiting.clear();
+        break;
+      case 6:
+        source->step_live = random() % 3 != 0;
+        break;
+      case 7:
+        source->step_promises[mode] = random() % 5 == 0 ? kNoStep : number;
+        break;
+      default:
+        if (random() % 4 != 0) break;
+        order.Remove(source);
+        sources.erase(sources.begin() + static_cast<int64_t>(chosen));
+        source = nullptr;
+    }
+    if (source != nullptr) {
+      order.Update(source);
+      order.UpdateSteps(source);
+    }
+    if (random() % 2000 == 0) {
+      order.Clear();
+      sources.clear();
+    }
+    ASSERT_EQ(order.LeastPromise(), walk.LeastPromise());
+    ASSERT_EQ(order.LeastStepPromise("train"), walk.LeastStepPromise("train"));
+    ASSERT_EQ(order.LeastStepPromise("eval"), walk.LeastStepPromise("eval"));
+    const std::vector<Source*> due = order.WithRowsUpTo(50);
+    ASSERT_EQ(std::set<Source*>(due.begin(), due.end()), walk.WithRowsUpTo(50));
+    ASSERT_EQ(due.size(), walk.WithRowsUpTo(50).size());
+  }
+}
+
+}  // namespace
+}  // namespace pitwall::engine

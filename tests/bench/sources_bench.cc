@@ -1,0 +1,90 @@
+// What a batch costs in a job of many sources.
+//
+//   sources_bench [BATCHES]    batches of each size of job (default 100000)
+//
+// Ranks of one job send in turn, each once a second: a row, a promise, a step promise. Prints the
+// CPU time of a batch for jobs of 500 to 20,000 sources, and the ratio of the largest job's to the
+// smallest's, which is what counts: a walk over all sources at each batch would make it about 40.
+#include <ctime>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/base/strings.h"
+#include "services/engine/counters.h"
+#include "services/engine/job.h"
+#include "services/engine/limits.h"
+
+namespace pitwall {
+namespace {
+
+double CpuSeconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+constexpr int64_t kBase = 1'767'225'600 * kNanosPerSecond;
+
+// Nanoseconds of CPU per batch.
+double Measure(int64_t sources, int64_t batches) {
+  engine::EngineCounters counters;
+  engine::EngineOptions options;
+  options.check_append_time = false;
+  engine::Job job("job", nullptr, options, &counters);
+  Schema schema;
+  schema.series = {{Labels({{"__name__", "train_loss"}}), SeriesKind::kGauge}};
+  schema.id = SchemaId(0, schema.series);
+  const SharedSchema shared(schema);
+  std::vector<uint64_t> sequences(static_cast<size_t>(sources));
+  Batch batch;
+  batch.job = "job";
+  batch.boot_id = "b";
+  batch.info.kind = SourceKind::kRank;
+  batch.info.start_ns = kBase;
+  batch.info.step_modes = {"train"};
+  int64_t time = 0, step = 0;
+  const double value = 1;
+  engine::Outputs out;
+  const auto send = [&](int64_t round, int64_t rank) {
+    batch.source = Cat("rank-", rank);
+    batch.info.rank = rank;
+    batch.sequence = ++sequences[static_cast<size_t>(rank)];
+    batch.schemas.clear();
+    if (round == 0) batch.schemas.emplace_back(shared);
+    time = kBase + (round + 1) * kNanosPerSecond + rank * (kNanosPerSecond / sources);
+    step = round;
+    batch.frames = {{schema.id, {&time, 1}, {&step, 1}, "train", {&value, 1}}};
+    batch.promise_ns = time;
+    batch.step_promises = {{"train", round}};
+    job.OnBatch({}, batch, "", &out);
+    out.events.clear();
+  };
+  // All have joined before the time counts.
+  for (int64_t round = 0; round < 2; ++round) {
+    for (int64_t rank = 0; rank < sources; ++rank) send(round, rank);
+  }
+  const double begin = CpuSeconds();
+  int64_t sent = 0;
+  for (int64_t round = 2; sent < batches; ++round) {
+    for (int64_t rank = 0; rank < sources && sent < batches; ++rank, ++sent) send(round, rank);
+  }
+  return (CpuSeconds() - begin) * 1e9 / static_cast<double>(sent);
+}
+
+int Run(int64_t batches) {
+  double first = 0, last = 0;
+  for (const int64_t sources : {500, 1'000, 2'000, 4'000, 9'000, 20'000}) {
+    last = Measure(sources, batches);
+    if (first == 0) first = last;
+    std::printf("%6lld sources: %8.0f ns of CPU per batch, %.3f cores\n",
+                static_cast<long long>(sources), last, last * static_cast<double>(sources) / 1e9);
+  }
+  std::printf("a batch in the largest job takes %.2f times as long as in the smallest\n",
+              last / first);
+  return 0;
+}
+
+}  // namespace
+}  // namespace pitwall
+
+int main(int argc, char** argv) { return pitwall::Run(argc > 1 ? std::atoll(argv[1]) : 100'000); }
