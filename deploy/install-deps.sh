@@ -15,7 +15,7 @@ build_packages=(
   libabsl-dev libbenchmark-dev libboost1.81-dev libcurl4-openssl-dev libgmock-dev libgrpc++-dev libgtest-dev
   libprotobuf-dev librdkafka-dev libre2-dev libssl-dev libxxhash-dev libyaml-cpp-dev libzstd-dev
   nlohmann-json3-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc zlib1g-dev)
-test_packages=(clang clang-format clang-tidy curl kcat libclang-rt-14-dev prometheus prometheus-alertmanager)
+test_packages=(clang clang-format clang-tidy curl faketime kcat libclang-rt-14-dev prometheus prometheus-alertmanager)
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall
 venv=$cache/venv

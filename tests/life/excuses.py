@@ -1,0 +1,53 @@
+"""What damage to the disk excuses: only what the damaged file held, and only where the system named the damage."""
+import re
+
+NAMED = re.compile(r"damag|corrupt|checksum|crc|lost|truncat|missing|not found|begins at|repair|does not reach|gone|below", re.I)
+
+
+class Excuses:
+    def __init__(self, a):
+        self._a = a
+        self._damages = a.damages()
+        texts = [h["text"] for h in a.health if h["status"] != 200]
+        for what in self._damages:
+            texts += what.get("said", []) + ([what["refusal"]] if "refusal" in what else [])
+        texts += [m["name"] for m in a.metrics if "damage" in m["name"]]
+        self.named = [t for t in texts if NAMED.search(t)]
+
+    def _damaged(self, *parts):
+        return [w for w in self._damages if w.get("part") in parts]
+
+    def _cut_commits(self):
+        """A journal without its last frames is one before a power cut: nobody can name that."""
+        return [w for w in self._damaged("commits") if w["how"] in ("cut", "delete")]
+
+    def values(self, rank):
+        del rank
+        repaired = any(w.get("way") for w in self._damages)
+        return bool(self.named) and (bool(self._damaged("telemetry", "commits")) or repaired) or bool(self._cut_commits())
+
+    def issues_of(self, partition):
+        """The events of a partition cannot be judged: its file of issues was damaged, or was repaired."""
+        if not self.named:
+            return False
+        if any(w.get("way") for w in self._damaged("commits")):
+            return True
+        return any(w.get("partition") == partition for w in self._damaged("issues"))
+
+    def invented(self, event):
+        """Delivered, then lost from the log with the damaged file."""
+        del event
+        return bool(self.named and self._damaged("issues", "telemetry", "commits")) or bool(self._cut_commits())
+
+    def verify(self):
+        if not self._damages:
+            return False
+        last = [h for h in self._a.health][-1:]
+        sick = last and last[0]["status"] != 200
+        says = NAMED.search(self._a.verify["stderr"] + self._a.verify["stdout"].split("\nlive:")[0])
+        return bool(sick or says or any(w.get("way") for w in self._damages))
+
+    def crash(self, crash):
+        """A refusal to start is judged as such, by damage.py; only a start that was refused ends with 2."""
+        return bool(self._damages) and crash["exit"] == 2 and any(
+            f["kind"] == "damage" and f["began"] < crash["t"] for f in self._a.faults)

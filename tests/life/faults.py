@@ -1,0 +1,243 @@
+"""The faults of random life: each has apply(), a time for which it lasts, and heal().
+
+A fault gets the life (era.py), and fills `what`, which faults.jsonl keeps. Whatever needs a right that this machine does not
+give is not `usable`, and the run says so.
+"""
+import os
+import resource
+import signal
+
+from liar import lie
+from process import wait_for
+
+READY_S = 60
+PATIENCE = 30
+
+
+class Fault:
+    kind = ""
+
+    def __init__(self, life):
+        self.life, self.random = life, life.random
+        self.what = {}
+
+    @classmethod
+    def usable(cls, life):
+        return True
+
+    def lasts(self):
+        return self.random.uniform(1.0, 2.5)
+
+    def service(self):
+        service = self.random.choice(self.life.system.services)
+        self.what["service"] = service.name
+        return service
+
+    def apply(self):
+        raise NotImplementedError
+
+    def heal(self):
+        """Back to health, as far as the fault goes: the life waits for readiness itself."""
+
+
+class Kill(Fault):
+    """kill -9 of a service or of a rank."""
+
+    kind = "kill"
+
+    def lasts(self):
+        return self.random.uniform(0, 1.0)
+
+    def apply(self):
+        ranks = self.life.load.lasting()
+        self.rank = self.random.choice(ranks) if ranks and self.random.random() < 0.3 else None
+        if self.rank is not None:
+            self.what["rank"] = self.rank.record["journal"]
+            self.life.load.kill(self.rank)
+            return
+        service = self.service()
+        self.life.observer.look()
+        service.kill()
+
+    def heal(self):
+        if self.rank is not None:
+            self.life.load.start_again(self.rank)
+
+
+class Pause(Fault):
+    """SIGSTOP of a service or of a rank."""
+
+    kind = "pause"
+
+    def lasts(self):
+        return self.random.uniform(1.5, 4.0)
+
+    def apply(self):
+        ranks = self.life.load.lasting()
+        self.rank = self.random.choice(ranks) if ranks and self.random.random() < 0.3 else None
+        self.paused = self.service() if self.rank is None else None
+        if self.rank is not None:
+            self.what["rank"] = self.rank.record["journal"]
+            self.rank.process.send_signal(signal.SIGSTOP)
+        else:
+            self.paused.send(signal.SIGSTOP)
+
+    def heal(self):
+        if self.rank is not None:
+            self.rank.process.send_signal(signal.SIGCONT)
+        else:
+            self.paused.send(signal.SIGCONT)
+
+
+class Edit(Fault):
+    """SIGHUP with a random edit of the rules."""
+
+    kind = "hup"
+
+    def apply(self):
+        names = ("standalone", "processor")
+        service = next(s for s in self.life.system.services if s.name in names)
+        self.what.update(self.life.editor.edit(), service=service.name)
+        before = len(service.log())
+        service.send(signal.SIGHUP)
+
+        def answered():
+            return not service.running() or any(
+                word in service.log()[before:] for word in ("goes into force", "rules are the same", "nothing has changed"))
+        try:
+            wait_for(answered, PATIENCE, "an answer to SIGHUP")
+        except TimeoutError:
+            self.what["unanswered"] = True
+        if "nothing has changed" in service.log()[before:]:
+            self.what["refused"] = service.log()[before:][-400:]
+
+
+class DiskFull(Fault):
+    """No byte more fits under the data directory; or a limit of the size of each file, without a right to mount."""
+
+    kind = "disk_full"
+
+    def lasts(self):
+        return self.random.uniform(1.5, 3.0)
+
+    def apply(self):
+        volumes = self.life.system.volumes
+        self.limited = None
+        if volumes and self.random.random() < 0.6:
+            self.what["by"] = "tmpfs"
+            for volume in volumes:
+                volume.fill()
+            return
+        self.what["by"] = "RLIMIT_FSIZE"
+        self.limited = next(s for s in self.life.system.services if s.name in ("standalone", "collector"))
+        self.what["service"] = self.limited.name
+        self.pid = self.limited.pid
+        self.before = resource.prlimit(self.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(self.pid, resource.RLIMIT_FSIZE, (4096, self.before[1]))
+
+    def heal(self):
+        for volume in self.life.system.volumes:
+            volume.free()
+        if self.limited is not None and self.limited.running() and self.limited.pid == self.pid:
+            resource.prlimit(self.pid, resource.RLIMIT_FSIZE, self.before)
+
+
+class Descriptors(Fault):
+    """No new descriptor: the limit falls to what is open."""
+
+    kind = "descriptors"
+
+    def lasts(self):
+        return self.random.uniform(1.5, 3.0)
+
+    def apply(self):
+        self.starved = self.service()
+        self.pid = self.starved.pid
+        self.before = resource.prlimit(self.pid, resource.RLIMIT_NOFILE)
+        spare = self.random.choice((0, 0, 1, 2))
+        limit = len(os.listdir("/proc/%d/fd" % self.pid)) + spare
+        self.what["limit"] = limit
+        resource.prlimit(self.pid, resource.RLIMIT_NOFILE, (limit, self.before[1]))
+
+    def heal(self):
+        if self.starved.running() and self.starved.pid == self.pid:
+            resource.prlimit(self.pid, resource.RLIMIT_NOFILE, self.before)
+
+
+class Clock(Fault):
+    """The wall clock of one process jumps, and jumps back: the monotonic one goes on."""
+
+    kind = "clock"
+
+    @classmethod
+    def usable(cls, life):
+        return bool(life.system.offsets) or life.system.kafka is not None
+
+    def apply(self):
+        ranks = self.life.load.lasting()
+        jump = self.random.choice((3, 20, 45, 7200, -3, -20, -45, -7200))
+        if ranks and (not self.life.system.offsets or self.random.random() < 0.4):
+            rank = self.random.choice(ranks)
+            self.file, self.what["rank"] = rank.clock, rank.record["journal"]
+        else:
+            self.file = self.life.system.offsets[self.service().name]
+        self.what["jump"] = jump
+        self.life.system.set_clock(self.file, jump)
+
+    def heal(self):
+        self.life.system.set_clock(self.file, 0)
+
+
+class Partition(Fault):
+    """One partition of the telemetry cannot be written: its file system is full."""
+
+    kind = "partition"
+
+    @classmethod
+    def usable(cls, life):
+        return bool(life.system.partition_volumes)
+
+    def lasts(self):
+        return self.random.uniform(2.0, 5.0)
+
+    def apply(self):
+        number = self.random.choice(sorted(self.life.system.partition_volumes))
+        self.volume = self.life.system.partition_volumes[number]
+        self.what["partition"] = number
+        self.volume.fill()
+
+    def heal(self):
+        self.volume.free()
+
+
+class Liar(Fault):
+    """A client of the socket that lies: malformed, oversized, contradictory, of another uid."""
+
+    kind = "liar"
+
+    def apply(self):
+        jobs = sorted({r.record["job"] for r in self.life.load.lasting()})
+        job = self.random.choice(jobs) if jobs else "nobody"
+        self.what.update(lie(self.life.system.socket, job, self.random))
+
+
+class Broker(Fault):
+    """The Kafka broker stands still for a while."""
+
+    kind = "partition"
+
+    @classmethod
+    def usable(cls, life):
+        return life.system.kafka is not None and "PITWALL_TEST_KAFKA_DIR" in os.environ
+
+    def lasts(self):
+        return self.random.uniform(2.0, 4.0)
+
+    def apply(self):
+        with open(os.path.join(os.environ["PITWALL_TEST_KAFKA_DIR"], "pid")) as text:
+            self.pid = int(text.read())
+        self.what["broker"] = "paused"
+        os.kill(self.pid, signal.SIGSTOP)
+
+    def heal(self):
+        os.kill(self.pid, signal.SIGCONT)

@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Random life: faults that come every few seconds to a running system under load, and a checker from client to webhook.
+
+life_test.py BINARY DUMP [--faults N] [--seed N] [--least N] [--only KIND,…] [--kafka HOST:PORT] [--folder DIR] [--keep]
+
+Each kind of fault comes at least `least` times (2; with 300 faults 15). The embedded log by default; with --kafka, or
+PITWALL_TEST_KAFKA set, three services over that broker. The same seed gives the same plan. After a failure it names the seed, the
+faults and what the checker found, and keeps the artefacts.
+"""
+import argparse
+import collections
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from artefacts import read
+from checker import check
+from era import KINDS, Life
+from receiver import Receiver
+
+DAMAGE = "damage"
+MOST_PER_ERA = 40
+
+
+def plan(faults, least, kinds, source):
+    """-> eras, each a list of kinds. Each kind at least `least` times; damage, which ends an era, no more often."""
+    wanted = [k for k in kinds for _ in range(least)]
+    others = [k for k in kinds if k != DAMAGE] or list(kinds)
+    wanted += [source.choice(others) for _ in range(faults - len(wanted))]
+    quiet = [k for k in wanted if k != DAMAGE]
+    source.shuffle(quiet)
+    damages = len(wanted) - len(quiet)
+    count = max(damages + (1 if quiet and not damages else 0), -(-len(quiet) // MOST_PER_ERA), 1)
+    eras = [[] for _ in range(count)]
+    for kind in quiet:
+        source.choice(eras).append(kind)
+    for era in eras[:damages]:
+        era.append(DAMAGE)
+    return [era for era in eras if era]
+
+
+def live(arguments, number, kinds, receiver, folder, source):
+    """One era. -> (faults that happened, defects, kinds that this machine does not allow)"""
+    path = os.path.join(folder, "era-%d" % number)
+    life = Life(arguments.binary, path, receiver, source, kafka=arguments.kafka)
+    began, unusable = time.monotonic(), []
+    try:
+        life.begin()
+        for kind in kinds:
+            if not life.usable(kind):
+                unusable.append(kind)
+            elif not life.strike(kind):
+                break
+        life.end(arguments.dump)
+    finally:
+        life.close(keep=True)
+    defects = check(read(path))
+    print("era %d: %d faults in %.0f s: %s: %s" % (
+        number, len(life.faults), time.monotonic() - began, " ".join(f["kind"] for f in life.faults),
+        "%d defects" % len(defects) if defects else "healthy"), flush=True)
+    for defect in defects:
+        print("  DEFECT: " + defect[:1500], flush=True)
+    return life.faults, defects, unusable
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("binary", type=os.path.abspath)
+    parser.add_argument("dump", type=os.path.abspath, help="telemetry_dump")
+    parser.add_argument("--faults", type=int, default=30)
+    parser.add_argument("--seed", type=int, default=10)
+    parser.add_argument("--least", type=int)
+    parser.add_argument("--only", help="kinds of faults: " + ", ".join(KINDS))
+    parser.add_argument("--kafka", default=os.environ.get("PITWALL_TEST_KAFKA"))
+    parser.add_argument("--folder")
+    parser.add_argument("--keep", action="store_true", help="the artefacts of a healthy run too")
+    return parser.parse_args()
+
+
+def in_own_mounts():
+    """Goes on in a mount name space of its own, where that is allowed: what is mounted is gone with this process."""
+    if os.environ.get("PITWALL_LIFE_MOUNTS") or os.geteuid() != 0 or not shutil.which("unshare"):
+        return
+    if subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL).returncode == 0:
+        os.environ["PITWALL_LIFE_MOUNTS"] = "own"
+        os.execvp("unshare", ["unshare", "--mount", sys.executable] + sys.argv)
+
+
+def main():
+    arguments = parse()
+    in_own_mounts()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing is left behind
+    kinds = [k for k in KINDS if not (arguments.kafka and k == DAMAGE)]
+    if arguments.only:
+        kinds = arguments.only.split(",")
+        unknown = [k for k in kinds if k not in KINDS]
+        if unknown:
+            sys.exit("life_test.py: --only %s: not a kind of fault; one of %s" % (unknown[0], ", ".join(KINDS)))
+    least = arguments.least if arguments.least is not None else min(15, max(1, arguments.faults // (2 * len(kinds) - 3)), 15)
+    folder = arguments.folder or tempfile.mkdtemp(prefix="pitwall-life-")
+    os.makedirs(folder, exist_ok=True)
+    if os.listdir(folder):
+        sys.exit("life_test.py: --folder %s: not empty; name a new one" % folder)
+    source = random.Random(arguments.seed)
+    receiver = Receiver(random.Random(arguments.seed + 1))
+    eras = plan(arguments.faults, least, kinds, source)
+    print("seed %d, %d faults in %d eras, at least %d of each of %s; artefacts in %s" % (
+        arguments.seed, sum(map(len, eras)), len(eras), least, ", ".join(kinds), folder), flush=True)
+    happened, defects, unusable = collections.Counter(), 0, set()
+    for number, era in enumerate(eras):
+        faults, found, cannot = live(arguments, number, era, receiver, folder, random.Random("%d/%d" % (arguments.seed, number)))
+        happened.update(f["kind"] for f in faults)
+        defects += len(found)
+        unusable.update(cannot)
+        if not found and not arguments.keep:
+            shutil.rmtree(os.path.join(folder, "era-%d" % number))
+    receiver.close()
+    print("faults: " + ", ".join("%s %d" % (k, happened[k]) for k in kinds))
+    if unusable:
+        print("NOTE: no right on this machine for " + ", ".join(sorted(unusable)))
+    rare = [k for k in kinds if happened[k] < least and k not in unusable]
+    if rare:
+        print("FAILED: fewer than %d of %s: an era ended early" % (least, ", ".join(rare)))
+    if defects or rare:
+        print("FAILED: seed %d: %d defects; again: life_test.py %s %s --seed %d --faults %d; artefacts in %s" % (
+            arguments.seed, defects, arguments.binary, arguments.dump, arguments.seed, arguments.faults, folder))
+        return 1
+    if not arguments.keep:
+        shutil.rmtree(folder)
+    print("healthy: seed %d, %d faults" % (arguments.seed, sum(happened.values())))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

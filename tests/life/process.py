@@ -1,0 +1,143 @@
+"""One service of the binary as a process: start, readiness, health, signals, and what it said."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+READY_S = 60
+STOP_S = 60
+
+
+def wait_for(condition, patience, what):
+    """-> the condition's first true value. Raises TimeoutError."""
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise TimeoutError("waited %d s in vain for %s" % (patience, what))
+
+
+def fetch(url, timeout=2):
+    """-> (status, text); (None, "") when nothing answers."""
+    try:
+        with urllib.request.urlopen(url, timeout=timeout) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+    except (OSError, ValueError):
+        return None, ""
+
+
+class Service:
+    """`name` is the service (standalone, collector, …); logs go to <logs>/<name>-<start>.log."""
+
+    def __init__(self, binary, name, flags, logs, environment):
+        self.binary, self.name, self.flags, self.logs = binary, name, list(flags), logs
+        self.environment = dict(os.environ, **environment)
+        self.process = None
+        self.starts = 0
+        self.expected_end = True  # nothing runs that should
+        self.http = None
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def log_path(self, start=None):
+        return os.path.join(self.logs, "%s-%d.log" % (self.name, self.starts if start is None else start))
+
+    def log(self):
+        with open(self.log_path(), errors="replace") as lines:
+            return lines.read()
+
+    def launch(self, *more):
+        """Starts it, and waits for nothing."""
+        self.process = self.http = None
+        self.starts += 1
+        # It dies with this process, whatever ends that.
+        bound = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+        command = bound + [self.binary, self.name] + self.flags + ["--http-listen", "127.0.0.1:0", "--grpc-listen", "127.0.0.1:0"]
+        with open(self.log_path(), "w") as stderr:
+            self.process = subprocess.Popen(command + list(more), stderr=stderr, stdin=subprocess.DEVNULL, env=self.environment)
+        self.expected_end = False
+
+    def running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def address(self):
+        """The base of its URLs; None until it says it."""
+        if self.http is None and self.process is not None:
+            said = re.search(r"(http://[\d.]+:\d+)/metrics", self.log())
+            self.http = said.group(1) if said else None
+        return self.http
+
+    def ready(self):
+        address = self.address()
+        return bool(address) and fetch(address + "/readyz")[0] == 200
+
+    def wait_ready(self, patience=READY_S, unless=None):
+        """False: it ended, is not ready in time, or its health matches `unless` for a second."""
+        deadline, since = time.monotonic() + patience, None
+        while time.monotonic() < deadline:
+            if not self.running():
+                return False
+            if self.ready():
+                return True
+            if unless is not None and unless.search(self.health()[1]):
+                since = since or time.monotonic()
+                if time.monotonic() - since > 1:
+                    return False
+            time.sleep(0.05)
+        return False
+
+    def refusal(self):
+        """What it says of why it does not run, or is not ready; then it runs no more."""
+        text = "\n".join([self.health()[1].strip(), self.log()[-1500:]])
+        self.kill()
+        return text
+
+    def health(self):
+        address = self.address() if self.running() else None
+        return fetch(address + "/healthz") if address else (None, "")
+
+    def metrics(self):
+        """{name and labels: number}; {} when it does not answer."""
+        address = self.address() if self.running() else None
+        values = {}
+        for line in fetch(address + "/metrics")[1].splitlines() if address else ():
+            name, _, value = line.rpartition(" ")
+            if name and not line.startswith("#"):
+                values[name] = float(value)
+        return values
+
+    def send(self, number):
+        if self.running():
+            self.process.send_signal(number)
+
+    def kill(self):
+        self.expected_end = True
+        if self.running():
+            self.process.kill()
+        if self.process is not None:
+            self.process.wait()
+
+    def stop(self, patience=STOP_S):
+        """A clean stop. -> exit code; None: it did not end in time and was killed."""
+        self.expected_end = True
+        if self.process is None:
+            return 0
+        self.send(signal.SIGCONT)
+        self.send(signal.SIGTERM)
+        try:
+            return self.process.wait(patience)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            return None

@@ -1,0 +1,81 @@
+"""One rank of a training in miniature, by the real Python client: a known, journaled sequence of values.
+
+rank.py CONFIG (JSON: job, rank, world, journal, clock, first, step_s, trouble_every_s, trouble_s, seconds)
+
+Before a value is handed to the client the journal has it: "v NUMBER TIME". Values are unique for ever: they go on from `first`
+and the load gives each incarnation its own range. SIGTERM or `seconds` end it as a training ends: finish() while connected,
+then "e LEFT CONNECTED TIME" in the journal. A rank that was killed has no such line. `clock` is a file with the seconds that this
+process's wall clock is ahead: libfaketime breaks Python's time.sleep(), so the clock is set here.
+"""
+import json
+import os
+import signal
+import sys
+import time
+
+import pitwall
+from pitwall import _lifecycle
+
+real_time_ns = time.time_ns
+CONNECT_S = 45.0  # patience for a collector at the end: a goodbye that nobody hears ends no job
+stopping = False
+
+
+def set_clock(path):
+    """The wall clock as the file says; looked up at each call."""
+    def time_ns():
+        with open(path) as text:
+            return real_time_ns() + int(text.read()) * 10**9
+    time.time_ns = time_ns
+    time.time = lambda: time_ns() / 1e9
+
+
+def stop(*_):
+    global stopping
+    stopping = True
+
+
+def left():
+    """-> (items that the client still holds, whether a collector is connected)"""
+    client = _lifecycle.client
+    if client is None:
+        return 0, False
+    sender = client.sender
+    held = client.recorder.pending() + len(getattr(sender, "_backlog", ())) + (1 if getattr(sender, "_cut_off", b"") else 0)
+    return held, sender.connected
+
+
+def main():
+    with open(sys.argv[1]) as text:
+        config = json.load(text)
+    signal.signal(signal.SIGTERM, stop)
+    set_clock(config["clock"])
+    journal = os.open(config["journal"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    pitwall.init(job=config["job"], job_id=config["job"], rank=config["rank"], world_size=config["world"])
+    began, parent = time.monotonic(), os.getppid()
+    number, step = config["first"], 0
+    while not stopping and os.getppid() == parent and time.monotonic() - began < config["seconds"]:
+        age = time.monotonic() - began
+        trouble = age % config["trouble_every_s"] > config["trouble_every_s"] - config["trouble_s"]
+        with pitwall.step(step):
+            with pitwall.phase("forward"):
+                time.sleep(config["step_s"] * (3 if trouble else 1))
+            os.write(journal, b"v %d %.3f\n" % (number, time.monotonic()))
+            pitwall.log(life_value=number, loss=9.0 if trouble else 1.0, life_trouble=1.0 if trouble else 0.0)
+        number += 1
+        step += 1
+    # A last step without a value: the one before is over, and its value is on its way.
+    with pitwall.step(step):
+        pass
+    deadline = time.monotonic() + CONNECT_S
+    while time.monotonic() < deadline:
+        held, connected = left()
+        if connected and held == 0:
+            break
+        time.sleep(0.05)
+    held, connected = left()
+    pitwall.finish(timeout=5.0)
+    os.write(journal, b"e %d %d %.3f\n" % (held, connected, time.monotonic()))
+
+
+main()

@@ -1,0 +1,61 @@
+"""A webhook receiver that writes down each delivery with its webhook-id, and refuses some, so that they come again."""
+import http.server
+import json
+import threading
+
+
+class Receiver:
+    """Listens on a free port of loopback. `path`: where deliveries are written, one JSON object per line; it may be changed."""
+
+    def __init__(self, random, refused_share=0.03):
+        receiver = self
+        self.path = None
+        self._lock = threading.Lock()
+        self._random = random
+        self._refused_share = refused_share
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+                self.send_response(receiver.take(self.headers.get("webhook-id"), body))
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        class Server(http.server.ThreadingHTTPServer):
+            daemon_threads = True
+            request_queue_size = 128
+
+            def handle_error(self, *_):
+                pass  # a sender that was killed
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.url = "http://127.0.0.1:%d/" % self.server.server_address[1]
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def take(self, identifier, body):
+        with self._lock:
+            if self._random.random() < self._refused_share:
+                return 500
+            try:
+                event = json.loads(body)
+            except ValueError:
+                event = None
+            with open(self.path, "a") as out:
+                out.write(json.dumps({"id": identifier, "event": event}) + "\n")
+            return 204
+
+    def ids(self):
+        try:
+            with open(self.path) as lines:
+                return {json.loads(line)["id"] for line in lines}
+        except FileNotFoundError:
+            return set()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()

@@ -1,0 +1,166 @@
+"""The system under test in one data directory: `standalone` over the embedded log, or three services over a Kafka broker."""
+import json
+import os
+import re
+import subprocess
+
+from process import Service, wait_for
+from volumes import Volume, can_mount, keep_and_unmount
+
+PARTITIONS = 3
+DATA_MB, PARTITION_MB = 256, 48
+FAKETIME = ("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1")
+MOST_WAYS = 3
+WAY_OUT = re.compile(r"pitwall log (repair|check)|--accept-log-reset|--salvage")
+
+
+def faketime():
+    """The library that sets one process's clock; None where it is not installed."""
+    return next((path for path in FAKETIME if os.path.exists(path)), None)
+
+
+class System:
+    """Folder `era` holds everything: rules, configuration, logs, artefacts; `data` the data directory."""
+
+    def __init__(self, binary, era, url, mount=True, kafka=None):
+        self.binary, self.era, self.kafka = binary, era, kafka
+        self.data = os.path.join(era, "data")
+        self.socket = os.path.join(era, "c.sock")
+        self.rules = os.path.join(era, "rules.yaml")
+        self.logs = os.path.join(era, "logs")
+        self.volumes, self.partition_volumes = [], {}
+        self.offsets = {}  # clock files
+        os.makedirs(self.logs, exist_ok=True)
+        self.mounting = mount and kafka is None and os.geteuid() == 0 and can_mount(era)
+        if self.mounting:
+            self.volumes.append(Volume(self.data, DATA_MB))
+        os.makedirs(self.data, exist_ok=True)
+        self.config = os.path.join(era, "config.yaml")
+        log = {"kind": "kafka", "brokers": kafka} if kafka else {"kind": "embedded", "segment_bytes": 262144}
+        with open(self.config, "w") as out:
+            json.dump({"data_dir": self.data, "log": log, "rules": {"files": [self.rules]},
+                       "collector": {"node": "life-node", "interval": "500ms", "socket": self.socket, "gpus": False},
+                       "processor": {"partitions": PARTITIONS, "snapshot_interval": "4s"},
+                       "notifier": {"webhooks": [{"name": "life", "url": url, "from_start": True, "notify_symptoms": True}]}},
+                      out, indent=1)
+        names = ("processor", "collector", "notifier") if kafka else ("standalone",)
+        self.services = [self._service(name) for name in names]
+
+    def _service(self, name):
+        variables, library = {}, faketime()
+        if library is not None and not self.kafka:  # librdkafka's waits never end under it
+            self.offsets[name] = self.clock_file(name)
+            variables = {"LD_PRELOAD": library, "FAKETIME_TIMESTAMP_FILE": self.offsets[name], "FAKETIME_NO_CACHE": "1",
+                         "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+        return Service(self.binary, name, ["--config", self.config], self.logs, variables)
+
+    def clock_file(self, name):
+        """Holds how far the wall clock of one process is ahead; its monotonic clock cannot be set."""
+        path = os.path.join(self.era, "clock-" + name)
+        self.set_clock(path, 0)
+        return path
+
+    @staticmethod
+    def set_clock(path, seconds):
+        """Seconds ahead of the machine's clock. Replaced whole, so that nobody reads half of it."""
+        with open(path + ".new", "w") as out:
+            out.write("%+d\n" % seconds)
+        os.rename(path + ".new", path)
+
+    def start(self):
+        """The first start; partitions get volumes of their own."""
+        for service in self.services:
+            service.launch()
+        for service in self.services:
+            if not service.wait_ready():
+                raise RuntimeError("%s is not ready:\n%s" % (service.name, service.log()[-4000:]))
+        if not self.mounting:
+            return
+        if self.services[0].stop() != 0:
+            raise RuntimeError("the first stop failed:\n" + self.services[0].log()[-4000:])
+        for partition in range(PARTITIONS):
+            volume = Volume(self.partition_path(partition), PARTITION_MB)
+            self.volumes.append(volume)
+            self.partition_volumes[partition] = volume
+        self.services[0].launch()
+        if not self.services[0].wait_ready():
+            raise RuntimeError("not ready with volumes:\n" + self.services[0].log()[-4000:])
+
+    def partition_path(self, partition, topic="pitwall.telemetry"):
+        return os.path.join(self.data, "log", "topics", topic, str(partition))
+
+    def restart_dead(self):
+        """What a supervisor does. -> the services that would not become ready."""
+        for service in self.services:
+            if not service.running():
+                service.launch()
+        return [s for s in self.services if not s.wait_ready()]
+
+    def quiet(self, patience=60):
+        """Waits until everything that was sent is read, committed and delivered as far as /metrics knows."""
+        def caught_up():
+            for service in self.services:
+                values = service.metrics()
+                if not values:
+                    return False
+                waiting = sum(v for k, v in values.items()
+                              if k.startswith(("pitwall_processor_lag_records", "pitwall_collector_spool_records",
+                                               "pitwall_collector_queue_bytes")))
+                if waiting > 12:  # ticks and the node's own frames never stop
+                    return False
+            return True
+        try:
+            wait_for(caught_up, patience, "the system to catch up")
+            return True
+        except TimeoutError:
+            return False
+
+    def start_by_way_out(self, service):
+        """Starts it; after a refusal does what the message names. -> (ready, refusals, what was done)"""
+        refusals, done = [], []
+        service.launch()
+        while not service.wait_ready(unless=WAY_OUT):
+            service.expected_end = True
+            refusals.append(service.refusal())
+            named = WAY_OUT.search(refusals[-1])
+            if named is None or len(done) == MOST_WAYS:
+                return False, refusals, done
+            done.append(named.group(0))
+            if named.group(0).startswith("pitwall log"):
+                repair = subprocess.run([self.binary, "log", "repair", self.data], stdout=subprocess.PIPE,
+                                        stderr=subprocess.STDOUT, text=True, timeout=120)
+                with open(os.path.join(self.logs, "repair-%d.log" % service.starts), "w") as out:
+                    out.write(repair.stdout)
+                service.launch()
+            else:
+                service.launch(named.group(0))
+        return True, refusals, done
+
+    def stop(self):
+        """-> {service: exit code}"""
+        order = ["collector", "processor", "notifier", "standalone"]
+        return {s.name: s.stop() for s in sorted(self.services, key=lambda s: order.index(s.name))}
+
+    def where(self):
+        return "kafka:" + self.kafka if self.kafka else self.data
+
+    def record(self, dump):
+        """The artefacts that are read from the stopped system: log.jsonl and verify.json."""
+        with open(os.path.join(self.era, "log.jsonl"), "w") as out:
+            dumped = subprocess.run([dump, self.where()], stdout=out, stderr=subprocess.PIPE, text=True, timeout=300)
+        if dumped.returncode != 0:
+            with open(os.path.join(self.era, "log.jsonl"), "a") as out:
+                out.write(json.dumps({"kind": "bad", "topic": "", "p": -1, "message": dumped.stderr.strip()}) + "\n")
+        source = ["--brokers", self.kafka] if self.kafka else ["--input", self.data]
+        verified = subprocess.run([self.binary, "backtest", "--verify"] + source, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                  text=True, timeout=300)
+        with open(os.path.join(self.era, "verify.json"), "w") as out:
+            json.dump({"exit": verified.returncode, "stdout": verified.stdout[-6000:], "stderr": verified.stderr[-6000:]}, out)
+
+    def clean(self, keep):
+        for service in self.services:
+            service.kill()
+        keep_and_unmount(self.volumes, self.data, os.path.join(self.era, "data-kept") if keep else None)
+        self.volumes = []
+
+

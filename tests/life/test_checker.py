@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""The checker finds each planted defect in what a healthy era left (recorded/), and nothing in the healthy one.
+
+test_checker.py
+"""
+import copy
+import os
+import unittest
+
+from artefacts import read
+from checker import check, issue_of
+
+RECORDED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "recorded")
+
+
+class Checker(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.healthy = read(RECORDED)
+
+    def setUp(self):
+        self.a = copy.deepcopy(self.healthy)
+
+    def finds(self, *words):
+        found = check(self.a)
+        for word in words:
+            self.assertTrue(any(word in defect for defect in found), "%r is not in %s" % (word, found))
+
+    def kind(self, kind):
+        """Indices of the events of a kind, whose issue has at least two events."""
+        whole = [issue_of(e["event"]) for e in self.a.events]
+        return [i for i, e in enumerate(self.a.events) if e["event"]["type"].endswith("." + kind) and whole.count(whole[i]) > 1]
+
+    def remove_event(self, i):
+        """From the log and from what webhooks brought: as if it had never been committed."""
+        gone = self.a.events.pop(i)["event"]["id"]
+        self.a.webhooks = [w for w in self.a.webhooks if w["id"] != gone]
+
+    def lose(self, batch):
+        self.a.batches.remove(batch)
+        return batch
+
+    def middle(self):
+        return self.a.batches[len(self.a.batches) // 2]
+
+    def damage(self, part, said=(), **more):
+        self.a.faults.append({"kind": "damage", "began": 0, "healed": 1, "ready": 1, "sick": {},
+                              "what": dict({"part": part, "how": "bit", "partition": 0, "outcome": "started", "said": list(said)},
+                                           **more)})
+
+    # Healthy.
+
+    def test_a_healthy_era_has_no_defect(self):
+        self.assertEqual(check(self.a), [])
+        self.assertGreater(sum(len(j.values) for j in self.a.journals.values()), 300)
+        self.assertGreater(len(self.kind("found")), 10)
+        self.assertEqual(self.a.verify["exit"], 0)
+
+    def test_a_batch_or_a_delivery_that_comes_twice_is_no_defect(self):
+        self.a.batches.append(copy.deepcopy(self.middle()))
+        self.a.webhooks.append(copy.deepcopy(self.a.webhooks[0]))
+        self.assertEqual(check(self.a), [])
+
+    def test_a_loss_that_is_counted_by_name_is_no_defect(self):
+        batch = self.lose(self.middle())
+        made = dict(self.a.journals[self.journal_of(batch)].values)[batch["values"][0]]
+        self.a.metrics.append({"t": made + 3, "service": "standalone", "start": 1, "grew": 1,
+                               "name": 'pitwall_collector_records_dropped_total{reason="spool_full"}'})
+        self.assertEqual(check(self.a), [])
+
+    def test_what_a_killed_rank_had_not_sent_is_no_defect(self):
+        rank = max(self.a.ranks, key=lambda r: len(self.a.journals[r["journal"]].values))
+        journal = self.a.journals[rank["journal"]]
+        number, made = journal.values[-1]
+        rank["killed"], journal.left, journal.ended = made + 0.01, -1, 0.0
+        for batch in self.a.batches:
+            batch["values"] = [v for v in batch["values"] if v != number]
+        self.a.events, self.a.webhooks = [], []
+        self.a.verify["stdout"] = "0 events, live and replayed are equal to the bit\n"
+        self.assertEqual(check(self.a), [])
+
+    def journal_of(self, batch):
+        return next(r["journal"] for r in self.a.ranks if (r["job"], r["rank"]) == (batch["job"], batch["rank"]))
+
+    # Planted.
+
+    def test_a_dropped_commit(self):
+        # One commit: a record of telemetry that was read, and the events of it.
+        self.lose(self.middle())
+        self.remove_event(self.kind("found")[0])
+        self.finds("values lost and not counted", "(orphan)")
+
+    def test_a_lost_value_that_nobody_counted(self):
+        self.middle()["values"].pop()
+        self.finds("values lost and not counted")
+
+    def test_a_loss_counted_before_it_happened(self):
+        batch = self.lose(self.middle())
+        made = dict(self.a.journals[self.journal_of(batch)].values)[batch["values"][0]]
+        self.a.metrics.append({"t": made - 30, "service": "standalone", "start": 1, "name": "pitwall_collector_client_drops_total",
+                               "grew": 1000})
+        self.finds("values lost and not counted")
+
+    def test_one_count_for_two_losses(self):
+        first, second = self.lose(self.a.batches[5]), self.lose(self.a.batches[-5])
+        values = [v for b in (first, second) for v in b["values"]]
+        self.assertGreater(len(values), 1)
+        made = dict(self.a.journals[self.journal_of(first)].values)[first["values"][0]]
+        self.a.metrics.append({"t": made + 1, "service": "standalone", "start": 1, "name": "pitwall_collector_client_drops_total",
+                               "grew": len(values) - 1})
+        self.finds("values lost and not counted")
+
+    def test_a_value_twice(self):
+        batch = copy.deepcopy(self.middle())
+        batch["seq"] += 100000
+        self.a.batches.append(batch)
+        self.finds("values twice in the log")
+
+    def test_a_value_that_nobody_sent(self):
+        self.middle()["values"].append(999_000_001)
+        self.finds("values in the log that nobody sent")
+
+    def test_a_repeated_event(self):
+        i = self.kind("found")[0]
+        self.a.events.insert(i + 1, copy.deepcopy(self.a.events[i]))
+        self.finds("2 times in the log", "is found 2 times")
+
+    def test_a_repeated_event_with_an_id_of_its_own(self):
+        i = self.kind("resolved")[0]
+        again = copy.deepcopy(self.a.events[i])
+        again["event"]["id"] = "0" * 32
+        self.a.events.append(again)
+        self.a.webhooks.append({"id": "0" * 32, "event": again["event"]})
+        self.finds("goes on after its end")
+
+    def test_an_orphan(self):
+        self.remove_event(self.kind("found")[0])
+        self.finds("(orphan)")
+
+    def test_a_gap_in_a_sequence(self):
+        event = self.a.events[self.kind("resolved")[0]]["event"]
+        event["data"]["sequence"] += 1
+        for delivery in self.a.webhooks:
+            if delivery["id"] == event["id"]:
+                delivery["event"] = event
+        self.finds("has the sequence")
+
+    def test_events_out_of_order(self):
+        i = self.kind("found")[0]
+        issue = issue_of(self.a.events[i]["event"])
+        j = next(j for j in range(i + 1, len(self.a.events)) if issue_of(self.a.events[j]["event"]) == issue)
+        self.a.events[i], self.a.events[j] = self.a.events[j], self.a.events[i]
+        self.finds("(orphan)", "goes on after its end", "goes back in time")
+
+    def test_an_issue_that_never_ends_beside_its_next_one(self):
+        elements = {}
+        for i in self.kind("resolved"):
+            event = self.a.events[i]["event"]
+            elements.setdefault((event["source"], event["data"]["rule"], str(event["data"]["labels"])), []).append(i)
+        self.remove_event(next(ends[0] for ends in elements.values() if len(ends) > 1))
+        self.finds("begins while")
+
+    def test_an_open_issue_of_a_job_that_ended(self):
+        self.remove_event(self.kind("resolved")[-1])
+        self.finds("is open, and its job ended")
+
+    def test_a_wrong_end(self):
+        self.a.events[self.kind("resolved")[0]]["event"]["data"]["end_reason"] = "rule_removed"
+        self.a.faults = []
+        self.finds("nobody touched the rule")
+
+    def test_an_end_of_a_job_that_runs(self):
+        event = self.a.events[self.kind("resolved")[0]]["event"]
+        event["data"]["end_reason"] = "job_ended"
+        for rank in self.a.ranks:
+            if rank["job"] == event["data"]["job"]["id"]:
+                self.a.journals[rank["journal"]].ended = 0.0
+        self.finds("ended as job_ended, and the job runs")
+
+    def test_a_webhook_that_never_came(self):
+        gone = self.a.events[3]["event"]["id"]
+        self.a.webhooks = [w for w in self.a.webhooks if w["id"] != gone]
+        self.finds("events that no webhook brought: " + gone)
+
+    def test_a_webhook_that_was_invented(self):
+        invented = copy.deepcopy(self.a.webhooks[0])
+        invented["id"] = invented["event"]["id"] = "f" * 32
+        self.a.webhooks.append(invented)
+        self.finds("which the log does not have")
+
+    def test_a_webhook_with_another_content(self):
+        self.a.webhooks[0]["event"]["data"]["value"] = 12345
+        self.finds("with another content")
+
+    def test_a_replay_that_differs(self):
+        self.a.verify.update(exit=1, stdout="partition 0, event 7 differs\nlive:     {}\nreplayed: {}\n")
+        self.finds("health says nothing")
+
+    def test_a_replay_of_fewer_events(self):
+        self.a.verify["stdout"] = "3 events, live and replayed are equal to the bit\n"
+        self.finds("of fewer events than the log has")
+
+    def test_a_crash_that_a_restart_hides(self):
+        self.a.crashes.append({"t": 1, "service": "standalone", "start": 2, "exit": -11, "last": ""})
+        self.finds("ended by itself with -11")
+
+    def test_a_liar_that_was_believed(self):
+        self.a.events[0]["event"]["data"]["alert"] = "LifeLiar"
+        self.finds("what a liar said")
+
+    def test_a_partition_that_makes_its_neighbours_late(self):
+        self.a.faults = [{"kind": "partition", "began": 100, "healed": 104, "ready": 104, "sick": {}, "what": {"partition": 1}}]
+        self.a.metrics.append({"t": 103, "service": "standalone", "start": 1, "grew": 400,
+                               "name": 'pitwall_processor_dropped_total{partition="1",reason="late"}'})
+        self.assertEqual([d for d in check(self.a) if "late" in d], [])
+        self.a.metrics[-1]["name"] = 'pitwall_processor_dropped_total{partition="2",reason="late"}'
+        self.finds("samples were late")
+
+    def test_a_system_that_stays_sick(self):
+        self.a.end["last"] = {"standalone": {"health": [503, "processor: partition 1 stands still\n"], "metrics": {}}}
+        self.finds("is not healthy at the end")
+
+    # Damage excuses what it took and what was named, nothing else.
+
+    def test_damage_that_nobody_named_excuses_nothing(self):
+        self.lose(self.middle())
+        self.damage("telemetry")
+        self.finds("values lost and not counted")
+
+    def test_damage_that_was_named_excuses_its_values(self):
+        self.lose(self.middle())
+        self.damage("telemetry", ["E log: 000.seg: checksum of a batch, offsets 3 to 9 are lost"])
+        self.assertEqual(check(self.a), [])
+
+    def test_damage_to_the_state_excuses_no_orphan(self):
+        self.remove_event(self.kind("found")[0])
+        self.damage("state", ["E processor: snapshot damaged"])
+        self.finds("(orphan)")
+
+    def test_damage_without_a_way_out(self):
+        self.damage("commits", outcome="no way out", refusal="journal damaged")
+        self.finds("damage without a way out")
+
+
+if __name__ == "__main__":
+    unittest.main()
