@@ -61,6 +61,8 @@ class ClientServer {
   bool Messages(Connections::iterator it);
   void Close(Connections::iterator it, std::string_view malformed);
   void CloseSilent();
+  // Closes the connections of processes that are gone, and lets the sessions look after the rest.
+  void Patrol();
 
   const ServerOptions options_;
   ClientSessions* const sessions_;
@@ -76,6 +78,7 @@ class ClientServer {
   int64_t rests_since_ns_ = 0;  // monotonic; of the listening socket
   uint64_t next_client_ = 2;    // 0 and 1 mark the listening socket and the stop
   size_t buffered_ = 0;
+  int64_t patrolled_at_ns_ = 0;  // monotonic
   Connections connections_;
   std::string chunk_;
 };

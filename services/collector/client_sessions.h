@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "absl/container/btree_map.h"
 #include "pitwall/client/v1/client.pb.h"
@@ -16,8 +17,10 @@
 #include "services/collector/bindings.h"
 #include "services/collector/counters.h"
 #include "services/collector/event_time.h"
+#include "services/collector/launch_watch.h"
 #include "services/collector/node_announcer.h"
 #include "services/collector/peer_process.h"
+#include "services/collector/process_watch.h"
 #include "services/collector/rank_source.h"
 
 namespace pitwall::collector {
@@ -50,6 +53,14 @@ class ClientSessions {
   // The connection is gone. Fine for one that never said hello.
   void Closed(uint64_t client);
 
+  // Connected clients whose process is gone (something else holds their connection open): what
+  // they have sent is to be read, and then they are to be closed.
+  std::vector<uint64_t> Departed();
+  // Looks after the processes whose connection is gone, and the launchers.
+  void Patrol();
+  // How soon the two want to be called again.
+  int PatrolMs() const;
+
  private:
   using Key = std::tuple<std::string, std::string, std::string>;  // job, source, boot id
 
@@ -57,6 +68,10 @@ class ClientSessions {
   Status CheckHello(const client::v1::Hello& hello) const;
   std::unique_ptr<RankSource> TakeBack(const Key& key);
   void Retain(std::unique_ptr<RankSource> source);
+  void ForgetOtherBoots(const Key& key);
+  // Its process is gone: says so.
+  void Lose(std::unique_ptr<RankSource> source, const ProcessEnd& end);
+  bool HasRank(const std::string& job) const;
   JobReference ReferenceOf(const client::v1::Hello& hello, const Peer& peer) const;
 
   const SessionsOptions options_;
@@ -69,6 +84,9 @@ class ClientSessions {
   alignas(8) std::array<char, 16u << 10> block_;  // of the message that is read now
   absl::btree_map<uint64_t, std::unique_ptr<RankSource>> sources_;
   std::list<std::unique_ptr<RankSource>> retained_;  // oldest first
+  ProcessWatch processes_;
+  LaunchWatch launches_;
+  int64_t closed_at_ns_ = INT64_MIN / 2;  // the last connection of a process that still ran
 };
 
 }  // namespace pitwall::collector

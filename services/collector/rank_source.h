@@ -11,6 +11,7 @@
 #include "services/codec/steps/step_series.h"
 #include "services/collector/batch_sender.h"
 #include "services/collector/counters.h"
+#include "services/collector/process_watch.h"
 
 namespace pitwall::collector {
 
@@ -29,6 +30,7 @@ class RankSource {
     SourceInfo info;
     int64_t world_size = 0;       // 0: not known
     uint64_t first_sequence = 1;  // above 1: another collector may have known it before
+    WatchedProcess process;
   };
   RankSource(Identity identity, BatchSender* sender, Counters* counters);
 
@@ -37,12 +39,17 @@ class RankSource {
   // InvalidArgument says what in the update cannot be; nothing of it is sent then.
   Status Update(const client::v1::Update& update);
   void Goodbye();
+  // Its process ended without goodbye, at this event time; everything that it said has been sent.
+  void Lost(int64_t at_ns, const ProcessEnd& end);
+  // After that: the process that started the ranks is gone too.
+  void LauncherGone(int64_t at_ns);
 
   const Identity& identity() const { return identity_; }
 
  private:
   Status Check(const client::v1::Update& update) const;
   Batch Begin();
+  void SendEvent(JobEvent event);
   void AddMode(const std::string& mode);
   void CountDrops();
 
