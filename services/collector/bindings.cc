@@ -215,6 +215,7 @@ StatusOr<Bindings::Claimed> Bindings::Claim(uint64_t client, const JobClaim& cla
   job->world_size = std::max(job->world_size, claim.world_size);
   job->goodbyes.erase(claim.rank);
   job->lost.erase(claim.rank);
+  job->away.erase(claim.rank);
   client_jobs_[client] = claimed.job_id;
   return claimed;
 }
@@ -281,9 +282,19 @@ void Bindings::Release(uint64_t client, const std::optional<std::string>& goodby
   const bool again = std::any_of(job->clients.begin(), job->clients.end(),
                                  [&](const auto& other) { return other.second.rank == rank; });
   if (!again && goodbye.has_value()) job->goodbyes[rank] = *goodbye;
-  if (!again && !goodbye.has_value()) job->lost.insert(rank);
+  if (!again && !goodbye.has_value()) {
+    job->lost.insert(rank);
+    job->away.insert(rank);
+  }
   ChooseReference(*job);
   if (job->clients.empty()) job->empty_since_ns = now_ns;
+  ++version_;
+}
+
+void Bindings::Died(const std::string& job_id, int64_t rank) {
+  MutexLock lock(&mutex_);
+  Job* job = Find(job_id);
+  if (job == nullptr || job->away.erase(rank) == 0) return;
   ++version_;
 }
 
@@ -315,7 +326,8 @@ std::vector<EndedJob> Bindings::Expire(int64_t now_ns) {
         gone = ended.ended || (!job.by_option && !job.by_drop);
       }
     } else if (!job.by_option && !job.by_drop && job.clients.empty()) {
-      gone = !job.had_client || now_ns - job.empty_since_ns >= options_.lost_grace_ns;
+      gone = !job.had_client || job.away.empty() ||
+             now_ns - job.empty_since_ns >= options_.lost_grace_ns;
     }
     if (!gone) {
       ++it;
@@ -340,6 +352,7 @@ std::vector<BoundJob> Bindings::Jobs(uint64_t* version) const {
     if (!job.announced && !job.by_option && !job.by_drop) continue;
     BoundJob view = job.view;
     view.present = job.by_option || job.by_drop || !job.clients.empty();
+    view.deserted = !view.present && job.had_client && job.away.empty();
     if (view.reference == JobReference{}) view.reference = job.by_client;
     for (const auto& [client, process] : job.clients) {
       if (process.pid > 0) view.processes.push_back({process.rank, process.pid});

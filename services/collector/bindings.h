@@ -51,6 +51,7 @@ struct BoundJob {
   std::vector<JobProcess> processes;  // of its clients, sorted
   bool by_client_only = false;        // known by clients alone: they announced it
   bool present = false;               // by option, by file, or a client is here now
+  bool deserted = false;  // known by clients alone, and none of their processes is here any more
 };
 
 // A job that is over on this node.
@@ -71,7 +72,8 @@ struct BindingOptions {
 // Jobs are bound by options (for ever), by files in the drop folder (as long as they are there) and
 // by clients. A job whose clients have all said goodbye ends after a grace, in which a new hello (a
 // restart) keeps it; only the node that has rank 0 ends a job whose other ranks are elsewhere.
-// Clients that vanished keep it for `lost_grace_ns`.
+// Clients whose connection was lost keep it for `lost_grace_ns`, but not beyond the end of their
+// processes: a job known by clients alone, the last of which has died, is let go at once.
 //
 // Clients with neither a job id nor the job's start are of one job when they have one owner and one
 // name and run together, as different ranks: the same rank again, as another process, is another
@@ -117,6 +119,8 @@ class Bindings {
   void Announced(uint64_t client);
   // The client is gone: with a goodbye (its reason may be ""), or without.
   void Release(uint64_t client, const std::optional<std::string>& goodbye, int64_t now_ns);
+  // The process of a rank that was released without goodbye has ended: it does not come back.
+  void Died(const std::string& job, int64_t rank);
 
   // Lets go of what is over, in the order of ids.
   std::vector<EndedJob> Expire(int64_t now_ns);
@@ -149,6 +153,7 @@ class Bindings {
     // Of the ranks that said goodbye since the last hello of each.
     absl::btree_map<int64_t, std::string> goodbyes;
     absl::btree_set<int64_t> lost;  // ranks that vanished without one
+    absl::btree_set<int64_t> away;  // … of those, the ones whose process may still run
     int64_t empty_since_ns = 0;
   };
 

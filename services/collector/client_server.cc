@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -26,8 +27,8 @@ constexpr uint64_t kListener = 0;
 constexpr uint64_t kStop = 1;
 constexpr uint64_t kNews = 2;
 constexpr size_t kChunk = 64u << 10;
-constexpr int kChunksPerTurn = 4;  // then the next client has its turn
-constexpr int kPatrolMs = 1000;    // how often silent connections are looked for, at least
+constexpr int kChunksPerTurn = 4;    // then the next client has its turn
+constexpr int kMaxLastTurns = 1000;  // of a client whose process is gone: then the rest is lost
 constexpr int64_t kRestNs = kNanosPerSecond;  // of a listener without file descriptors
 constexpr int64_t kPatrolNs = kNanosPerSecond;
 constexpr int64_t kSayNs = 10 * kNanosPerSecond;  // one log line per kind of refusal in this time
@@ -207,8 +208,8 @@ void ClientServer::ListenMore(bool on) {
 void ClientServer::Loop() {
   std::array<epoll_event, 64> events;
   while (true) {
-    const int count =
-        epoll_wait(epoll_fd_, events.data(), static_cast<int>(events.size()), kPatrolMs);
+    const int count = epoll_wait(epoll_fd_, events.data(), static_cast<int>(events.size()),
+                                 sessions_->PatrolMs());
     if (count < 0 && errno != EINTR) {
       PITWALL_LOG(kError, "collector", "epoll: ", ToStd(ErrnoStatus(errno, "wait").message()));
       return;
@@ -229,6 +230,8 @@ void ClientServer::Loop() {
     // By the clock: with clients that send all the time, no wait ever times out.
     if (!listening_ && clock_.MonotonicNs() - rests_since_ns_ >= kRestNs) ListenMore(true);
     CloseSilent();
+    const int64_t patrol_ns = sessions_->PatrolMs() * kNanosPerMilli;
+    if (count <= 0 || clock_.MonotonicNs() - patrolled_at_ns_ >= patrol_ns) Patrol();
     counters_->clients.store(connections_.size(), std::memory_order_relaxed);
   }
 }
@@ -430,6 +433,22 @@ void ClientServer::Close(Connections::iterator it, const Status& refused) {
   sessions_->Closed(it->first);
   connections_.erase(it);
   counters_->clients.store(connections_.size(), std::memory_order_relaxed);
+}
+
+void ClientServer::Patrol() {
+  patrolled_at_ns_ = clock_.MonotonicNs();
+  for (const uint64_t client : sessions_->Departed()) {
+    // What it sent before its end comes first. Its children may hold the connection open.
+    for (int turn = 0; turn < kMaxLastTurns; ++turn) {
+      const auto it = connections_.find(client);
+      if (it == connections_.end()) break;
+      int waiting = 0;
+      if (ioctl(it->second.fd, FIONREAD, &waiting) != 0 || waiting == 0) break;
+      Serve(it);
+    }
+    if (const auto it = connections_.find(client); it != connections_.end()) Close(it, "");
+  }
+  sessions_->Patrol();
 }
 
 void ClientServer::CloseSilent() {

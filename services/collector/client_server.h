@@ -91,6 +91,8 @@ class ClientServer {
   void Buffer(Connection& connection, int64_t bytes);
   // Tells clients what has become durable.
   void TellNews();
+  // Closes the connections of processes that are gone, and lets the sessions look after the rest.
+  void Patrol();
 
   const ServerOptions options_;
   ClientSessions* const sessions_;
@@ -111,6 +113,7 @@ class ClientServer {
   size_t buffered_ = 0;
   absl::btree_map<std::string, Usage> usage_;                   // by owner
   std::array<std::pair<int64_t, uint64_t>, kRefusals> said_{};  // when last, how many unsaid since
+  int64_t patrolled_at_ns_ = 0;                                 // monotonic
   Connections connections_;
   std::string chunk_;
 };

@@ -26,6 +26,9 @@ constexpr int64_t kFreshNs = kNanosPerSecond;
 // Faster than any client sends: sequences that begin with the elapsed time in this unit are above
 // those of before.
 constexpr int64_t kSequenceUnitNs = 10 * kNanosPerMilli;
+// Connections end a moment before their process does; for as long as its parent has not taken its
+// status, it can be read how it ended.
+constexpr int64_t kEndsWithinNs = 500 * kNanosPerMilli;
 
 }  // namespace
 
@@ -38,7 +41,9 @@ ClientSessions::ClientSessions(const SessionsOptions& options, Bindings* binding
       announcer_(announcer),
       time_(time),
       clock_(clock),
-      counters_(counters) {
+      counters_(counters),
+      processes_(options.root, clock),
+      launches_(&processes_, clock) {
   codec::QuietProtobuf();
 }
 
@@ -189,6 +194,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
   const std::string source_name = Cat("rank-", hello.rank(), "@", options_.node);
   std::unique_ptr<RankSource> source =
       TakeBack({claimed.job_id, source_name, hello.boot_id()}, claimed.owner);
+  ForgetOtherBoots({claimed.job_id, source_name, hello.boot_id()});
   const int64_t late_ns = time_.Now() - hello.start_unix_ns();
   if (source == nullptr) {
     RankSource::Identity identity;
@@ -202,6 +208,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
     identity.info.rank = hello.rank();
     identity.world_size = hello.world_size();
     identity.info.start_ns = hello.start_unix_ns();
+    identity.process = processes_.Begin(peer);
     if (hello.has_attempt()) identity.info.attempt = hello.attempt();
     // Its sequences must not begin with 1 again when a collector before this one has used them up
     // to some number.
@@ -236,6 +243,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
   }
   PITWALL_LOG(kInfo, "collector", "hello of rank ", hello.rank(), " of job ", Quote(claimed.job_id),
               ", pid ", peer.pid);
+  launches_.Started(claimed.job_id, source->identity().process, !HasRank(claimed.job_id));
   source->SetResends(hello.keeps_until_written());
   const std::optional<ClientCursor> durable =
       sender_->cursors()->Find(claimed.job_id, source_name, hello.boot_id());
@@ -290,11 +298,89 @@ void ClientSessions::Closed(uint64_t client) {
   sources_.erase(it);
   if (source == nullptr) return;
   const RankSource::Identity& identity = source->identity();
-  PITWALL_LOG(kWarning, "collector", "lost rank ", identity.info.rank, " of job ",
-              Quote(identity.job));
   bindings_->Release(client, std::nullopt, clock_.MonotonicNs());
-  Retain(std::move(source));
+  if (const auto end = processes_.EndOf(identity.process); end.has_value()) {
+    Lose(std::move(source), *end);
+  } else {
+    PITWALL_LOG(kWarning, "collector", "rank ", identity.info.rank, " of job ", Quote(identity.job),
+                " closed its connection without goodbye");
+    if (identity.process.self.pid > 0) closed_at_ns_ = clock_.MonotonicNs();
+    Retain(std::move(source));
+  }
   counters_->clients_lost.fetch_add(1, std::memory_order_relaxed);  // whoever sees it sees the rest
+}
+
+// A rank that has started again is no longer waited for.
+void ClientSessions::ForgetOtherBoots(const Key& key) {
+  for (auto it = retained_.begin(); it != retained_.end();) {
+    const RankSource::Identity& identity = (*it)->identity();
+    if (identity.job != std::get<0>(key) || identity.source != std::get<1>(key) ||
+        identity.boot_id == std::get<2>(key)) {
+      ++it;
+      continue;
+    }
+    if (const auto end = processes_.EndOf(identity.process); end.has_value())
+      Lose(std::move(*it), *end);
+    it = retained_.erase(it);
+  }
+}
+
+void ClientSessions::Lose(std::unique_ptr<RankSource> source, const ProcessEnd& end) {
+  const RankSource::Identity& identity = source->identity();
+  std::string how;
+  if (end.signal.has_value()) CatTo(how, ", killed by signal ", *end.signal);
+  if (end.exit_code.has_value()) CatTo(how, ", exit code ", *end.exit_code);
+  if (end.oom_killed) CatTo(how, ", by the out-of-memory killer");
+  PITWALL_LOG(kWarning, "collector", "rank ", identity.info.rank, " of job ", Quote(identity.job),
+              " ended without goodbye: pid ", identity.process.self.pid, how);
+  source->Lost(time_.Now(), end);
+  bindings_->Died(identity.job, identity.info.rank);
+  launches_.Lost(std::move(source));
+}
+
+bool ClientSessions::HasRank(const std::string& job) const {
+  const auto of_job = [&job](const std::unique_ptr<RankSource>& source) {
+    return source != nullptr && source->identity().job == job;
+  };
+  return std::any_of(sources_.begin(), sources_.end(),
+                     [&](const auto& entry) { return of_job(entry.second); }) ||
+         std::any_of(retained_.begin(), retained_.end(), of_job);
+}
+
+std::vector<uint64_t> ClientSessions::Departed() {
+  std::vector<uint64_t> departed;
+  for (const auto& [client, source] : sources_) {
+    if (source == nullptr || source->identity().process.self.pid <= 0) continue;
+    if (!processes_.Runs(source->identity().process.self)) departed.push_back(client);
+  }
+  return departed;
+}
+
+void ClientSessions::Patrol() {
+  std::vector<const WatchedProcess*> watched;
+  absl::btree_set<std::string> here;
+  for (const auto& [client, source] : sources_) {
+    if (source == nullptr) continue;
+    watched.push_back(&source->identity().process);
+    here.insert(source->identity().job);
+  }
+  for (auto it = retained_.begin(); it != retained_.end();) {
+    const auto end = processes_.EndOf((*it)->identity().process);
+    if (end.has_value()) {
+      Lose(std::move(*it), *end);
+      it = retained_.erase(it);
+      continue;
+    }
+    watched.push_back(&(*it)->identity().process);
+    here.insert((*it)->identity().job);
+    ++it;
+  }
+  processes_.ReadOomCounts(watched);
+  launches_.Patrol(here, time_.Now());
+}
+
+int ClientSessions::PatrolMs() const {
+  return clock_.MonotonicNs() - closed_at_ns_ < kEndsWithinNs ? 10 : 250;
 }
 
 }  // namespace pitwall::collector

@@ -19,8 +19,10 @@
 #include "services/collector/bindings.h"
 #include "services/collector/counters.h"
 #include "services/collector/event_time.h"
+#include "services/collector/launch_watch.h"
 #include "services/collector/node_announcer.h"
 #include "services/collector/peer_process.h"
+#include "services/collector/process_watch.h"
 #include "services/collector/rank_source.h"
 #include "services/collector/refusal.h"
 
@@ -58,6 +60,13 @@ class ClientSessions {
   // client. `call` of OnNews is called, by any thread, when there may be some.
   std::vector<std::pair<uint64_t, std::string>> News();
   void OnNews(std::function<void()> call);
+  // Connected clients whose process is gone (something else holds their connection open): what
+  // they have sent is to be read, and then they are to be closed.
+  std::vector<uint64_t> Departed();
+  // Looks after the processes whose connection is gone, and the launchers.
+  void Patrol();
+  // How soon the two want to be called again.
+  int PatrolMs() const;
 
  private:
   using Key = std::tuple<std::string, std::string, std::string>;  // job, source, boot id
@@ -73,6 +82,10 @@ class ClientSessions {
   // Forgets a client whose job was declared for another owner.
   Status Displaced(uint64_t client);
   void Retain(std::unique_ptr<RankSource> source);
+  void ForgetOtherBoots(const Key& key);
+  // Its process is gone: says so.
+  void Lose(std::unique_ptr<RankSource> source, const ProcessEnd& end);
+  bool HasRank(const std::string& job) const;
   JobReference ReferenceOf(const client::v1::Hello& hello, const Peer& peer) const;
 
   const SessionsOptions options_;
@@ -87,6 +100,9 @@ class ClientSessions {
   std::list<std::unique_ptr<RankSource>> retained_;  // oldest first
   absl::btree_map<uint64_t, Waiting> waiting_;       // also after its goodbye, until it closes
   uint64_t cursors_seen_ = 0;                        // their version
+  ProcessWatch processes_;
+  LaunchWatch launches_;
+  int64_t closed_at_ns_ = INT64_MIN / 2;  // the last connection of a process that still ran
 };
 
 }  // namespace pitwall::collector

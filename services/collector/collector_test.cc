@@ -190,9 +190,13 @@ TEST_F(CollectorTest, AProcessThatComesForAJobBecomesItsReference) {
   for (const int start : {777, 888}) {
     WriteProcess(start);
     TestClient first(options_.socket_path), second(options_.socket_path);
-    first.Send(HelloOf(1, clock_.WallNs()));
+    auto hello = HelloOf(1, clock_.WallNs());
+    hello.mutable_hello()->set_boot_id(Cat("one-", start));
+    first.Send(hello);
     first.ReadWelcome();
-    second.Send(HelloOf(0, clock_.WallNs()));
+    hello = HelloOf(0, clock_.WallNs());
+    hello.mutable_hello()->set_boot_id(Cat("zero-", start));
+    second.Send(hello);
     second.ReadWelcome();
     Advance(2 * kSecond);
     first.Close();
@@ -204,6 +208,7 @@ TEST_F(CollectorTest, AProcessThatComesForAJobBecomesItsReference) {
   std::vector<std::string> references;
   for (const ReadBatch& batch : Of(Stop(), "job-1")) {
     for (const JobEvent& event : batch.events) {
+      if (event.kind == JobEvent::Kind::kRankLost) continue;  // the first incarnation's
       EXPECT_EQ(event.kind, JobEvent::Kind::kStarted);
       EXPECT_EQ(event.name, "bert");
       references.push_back(event.reference.uid);
@@ -220,7 +225,9 @@ TEST_F(CollectorTest, AnotherIncarnationOfAJobThatCameByItself) {
   for (const int start : {777, 888}) {
     WriteProcess(start);
     TestClient client(options_.socket_path);
-    client.Send(HelloOf(0, clock_.WallNs()));
+    auto hello = HelloOf(0, clock_.WallNs());
+    hello.mutable_hello()->set_boot_id(Cat("boot-", start));
+    client.Send(hello);
     client.ReadWelcome();
     Advance(2 * kSecond);
     client.Close();
@@ -229,10 +236,68 @@ TEST_F(CollectorTest, AnotherIncarnationOfAJobThatCameByItself) {
     Advance(kSecond);
   }
   for (const ReadBatch& batch : Of(Stop(), "job-1")) {
-    for (const JobEvent& event : batch.events) references.push_back(event.reference.uid);
+    for (const JobEvent& event : batch.events) {
+      if (event.kind == JobEvent::Kind::kStarted) references.push_back(event.reference.uid);
+    }
   }
   const std::string pid = Cat(getpid(), "@n1/");
   EXPECT_THAT(references, ElementsAre(Cat(pid, 777), Cat(pid, 888)));
+}
+
+// kill -9: the rank is lost, its node's frames no longer go to the job, and its launcher's end is
+// told after its own.
+TEST_F(CollectorTest, AProcessThatIsGoneIsALostRank) {
+  options_.socket_path = root_.At("socket");
+  const auto stat = [&](int pid, int parent, char state, int status) {
+    root_.Write(Cat("proc/", pid, "/stat"),
+                Cat(pid, " (a b) ", std::string(1, state), " ", parent,
+                    " 1 1 0 -1 4 1 0 0 0 1 1 0 0 20 0 1 0 ", 777,
+                    " 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 ", status, "\n"));
+  };
+  stat(getpid(), 4000, 'R', 0);
+  stat(4000, 1, 'S', 0);
+  root_.Write(Cat("proc/", getpid(), "/cgroup"), "0::/job\n");
+  root_.Write("sys/fs/cgroup/job/memory.events", "oom 0\noom_kill 3\n");
+  Start();
+  TestClient client(options_.socket_path);
+  client.Send(HelloOf(0, clock_.WallNs()));
+  client.ReadWelcome();
+  Advance(2 * kSecond);
+  // The connection alone says nothing: the process lives.
+  client.Close();
+  while (Counter("pitwall_collector_clients") > 0) {
+  }
+  Advance(2 * kSecond);
+  EXPECT_THAT(collector_->BoundJobs(), ElementsAre("job-1"));
+  root_.Write("sys/fs/cgroup/job/memory.events", "oom 1\noom_kill 4\n");
+  stat(getpid(), 4000, 'Z', 9);  // its parent has not asked how it ended
+  while (!collector_->BoundJobs().empty()) Advance(100 * kNanosPerMilli);
+  root_.Remove("proc/4000/stat");
+  const auto said = [&] {
+    std::vector<JobEvent> events;
+    for (const ReadBatch& batch : Of(DecodeAll(appender_.records()), "job-1")) {
+      for (const JobEvent& event : batch.events) events.push_back(event);
+    }
+    return events;
+  };
+  while (said().back().kind != JobEvent::Kind::kLauncherGone) Advance(100 * kNanosPerMilli);
+  const std::vector<JobEvent> events = said();
+  const std::vector<ReadBatch> batches = Of(Stop(), "job-1");
+  ASSERT_EQ(events.size(), 3U);
+  EXPECT_EQ(events[0].kind, JobEvent::Kind::kStarted);
+  EXPECT_EQ(events[1].kind, JobEvent::Kind::kRankLost);
+  EXPECT_EQ(events[1].rank_lost, (RankLost{.rank = 0,
+                                           .source = "rank-0@n1",
+                                           .boot_id = "boot-0",
+                                           .signal = 9,
+                                           .exit_code = std::nullopt,
+                                           .oom_killed = true}));
+  EXPECT_GE(events[2].time_ns, events[1].time_ns);
+  // The node's last word about the job is a goodbye.
+  const auto last = std::find_if(batches.rbegin(), batches.rend(),
+                                 [](const ReadBatch& batch) { return batch.source == "node@n1"; });
+  ASSERT_NE(last, batches.rend());
+  EXPECT_TRUE(last->goodbye);
 }
 
 TEST_F(CollectorTest, ADropFileBindsAndUnbinds) {

@@ -232,6 +232,38 @@ void RankSource::Goodbye() {
   sender_->Send(std::move(batch), &state_, &cursor);
 }
 
+void RankSource::Lost(int64_t at_ns, const ProcessEnd& end) {
+  JobEvent event;
+  event.kind = JobEvent::Kind::kRankLost;
+  event.time_ns = at_ns;
+  event.rank_lost = {.rank = identity_.info.rank,
+                     .source = identity_.source,
+                     .boot_id = identity_.boot_id,
+                     .signal = end.signal,
+                     .exit_code = end.exit_code,
+                     .oom_killed = end.oom_killed};
+  SendEvent(std::move(event));
+}
+
+void RankSource::LauncherGone(int64_t at_ns) {
+  JobEvent event;
+  event.kind = JobEvent::Kind::kLauncherGone;
+  event.time_ns = at_ns;
+  SendEvent(std::move(event));
+}
+
+// With the promise that nothing at or before it follows.
+void RankSource::SendEvent(JobEvent event) {
+  Batch batch = Begin();
+  batch.promise_ns = event.time_ns = std::max(batch.promise_ns, event.time_ns);
+  series_.Finish(batch.promise_ns, &batch);
+  for (const std::string& mode : series_.modes()) AddMode(mode);
+  batch.info = identity_.info;
+  batch.events.push_back(std::move(event));
+  CountDrops();
+  sender_->Send(std::move(batch), &state_);
+}
+
 void RankSource::CountDrops() {
   for (size_t i = 0; i < steps::kDrops; ++i) {
     const uint64_t now = series_.drops()[i];

@@ -16,6 +16,7 @@
 #include "services/collector/batch_sender.h"
 #include "services/collector/client_cursors.h"
 #include "services/collector/counters.h"
+#include "services/collector/process_watch.h"
 
 namespace pitwall::collector {
 
@@ -40,6 +41,7 @@ class RankSource {
     uint64_t first_sequence = 1;  // above 1: another collector may have known it before
     bool resends = false;  // the client keeps its updates, and sends again what is not durable
     std::optional<ClientCursor> known;  // of what a collector before this one made durable
+    WatchedProcess process;
   };
   RankSource(Identity identity, BatchSender* sender, Counters* counters);
 
@@ -48,6 +50,10 @@ class RankSource {
   // InvalidArgument says what in the update cannot be; nothing of it is sent then.
   Status Update(const client::v1::Update& update);
   void Goodbye();
+  // Its process ended without goodbye, at this event time; everything that it said has been sent.
+  void Lost(int64_t at_ns, const ProcessEnd& end);
+  // After that: the process that started the ranks is gone too.
+  void LauncherGone(int64_t at_ns);
 
   const Identity& identity() const { return identity_; }
   // The last update that is in here: the client need not send it again to this collector.
@@ -62,6 +68,7 @@ class RankSource {
   ClientCursor Cursor() const;
   void Hold(std::string_view mode, int64_t step);
   Batch Begin();
+  void SendEvent(JobEvent event);
   void AddMode(const std::string& mode);
   void CountDrops();
 

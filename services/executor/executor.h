@@ -45,7 +45,8 @@ struct Policy {
 struct ExecutorOptions {
   std::string issues_topic = "pitwall.issues";
   std::string actions_topic = "pitwall.actions";
-  std::string group = "pitwall-executor";  // each node has its own: <group>-<node>
+  std::string telemetry_topic = "pitwall.telemetry";  // where a stopped job is told to have ended
+  std::string group = "pitwall-executor";             // each node has its own: <group>-<node>
   // Rules that no policy names: a dry run where the issue's labels carry action="stop", else
   // nothing.
   std::vector<Policy> policies;

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "services/codec/telemetry_codec.h"
 #include "services/executor/test_executor.h"
 
 namespace pitwall::executor {
@@ -43,6 +44,31 @@ TEST_F(ExecutorTest, StopsTheProcessOnceAndRecordsTheEffect) {
   EXPECT_EQ(Actions().size(), 2U);
   EXPECT_THAT(processes_.signals(), ElementsAre(17));
   EXPECT_EQ(executor_->counters().decided_live.value(), 1U);
+}
+
+// What it stopped is over at once (time.md, section 4).
+TEST_F(ExecutorTest, AStoppedJobIsToldToHaveEnded) {
+  ASSERT_TRUE(log_.EnsureTopic("pitwall.telemetry", {1, false, -1}).ok());
+  processes_.Run(17, 170);
+  Run(Options());
+  Publish(Issue("j", 17));
+  Pass([&] { return Actions().size() == 2; });
+  const std::vector<Record> records = log_.Records("pitwall.telemetry", 0);
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records[0].key, "j");
+  codec::BatchDecoder decoder;
+  const auto record = decoder.Decode(records[0].value);
+  ASSERT_TRUE(record.ok()) << record.status();
+  const Batch& batch = *record->batch;
+  EXPECT_EQ(batch.job, "j");
+  EXPECT_EQ(batch.source, "executor@n1");
+  EXPECT_EQ(batch.boot_id, Actions()[1].id);  // sent again, it is a duplicate
+  EXPECT_EQ(batch.info.kind, SourceKind::kForeign);
+  EXPECT_EQ(batch.promise_ns, 0);
+  ASSERT_EQ(batch.events.size(), 1U);
+  EXPECT_EQ(batch.events[0].kind, JobEvent::Kind::kEnded);
+  EXPECT_EQ(batch.events[0].reason, "stopped");
+  EXPECT_EQ(batch.events[0].time_ns, clock_.WallNs());
 }
 
 TEST_F(ExecutorTest, OffByDefaultAndDryWhereTheRuleAsks) {

@@ -8,6 +8,7 @@
 #include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/codec/telemetry_codec.h"
 #include "services/executor/policy.h"
 
 namespace pitwall::executor {
@@ -75,7 +76,8 @@ Status PartitionWorker::Open(std::vector<ActionEvent> unfinished) {
         running
             ? "still running: the executor was restarted after the decision, SIGTERM may have been "
               "sent and is not sent again"
-            : "not running any more: the executor was restarted after the decision");
+            : "not running any more: the executor was restarted after the decision",
+        state.ok() && !running);
   }
   return OkStatus();
 }
@@ -187,7 +189,7 @@ void PartitionWorker::Note(const Record& record) {
     return;
   }
   counters_->events.Add();
-  if (event->type == EventType::kRuleStatus) return;
+  if (event->type == EventType::kRuleStatus || event->type == EventType::kJobChanged) return;
   const std::string issue = IssueId(*event);
   if (event->type == EventType::kIssueResolved) {
     candidates_.erase(issue);
@@ -333,7 +335,7 @@ void PartitionWorker::LookAfter() {
   std::erase_if(watched_, [&](const Watched& w) {
     const StatusOr<ProcessState> state = processes_->Look(w.process);
     if (state.ok() && *state != ProcessState::kRunning) {
-      Finish(w.decision, "SIGTERM sent; the process exited");
+      Finish(w.decision, "SIGTERM sent; the process exited", /*stopped=*/true);
       return true;
     }
     if (now < w.until_ns) return false;
@@ -343,12 +345,36 @@ void PartitionWorker::LookAfter() {
   });
 }
 
-void PartitionWorker::Finish(const ActionEvent& decision, std::string effect) {
+void PartitionWorker::Finish(const ActionEvent& decision, std::string effect, bool stopped) {
   ActionEvent done = decision;
   done.type = ActionEventType::kDone;
   done.effect = std::move(effect);
   done.id = MakeActionId(done);
+  if (stopped) stopped_.insert(done.id);
   outcomes_.push_back(std::move(done));
+}
+
+// A job is over when an action that stops it is done (time.md, section 4). In one transaction with
+// that record, so it is told as often as that is: once. The source promises nothing, so no
+// watermark waits for it; its boot is the action.
+OutgoingRecord PartitionWorker::EndOfJob(const ActionEvent& done) {
+  Batch batch;
+  batch.job = done.job;
+  batch.source = Cat("executor@", options_.node);
+  batch.boot_id = done.id;
+  batch.sequence = 1;
+  batch.info.kind = SourceKind::kForeign;
+  batch.info.node = options_.node;
+  JobEvent ended;
+  ended.kind = JobEvent::Kind::kEnded;
+  ended.time_ns = clock_->WallNs();
+  ended.reason = EndDetailName(EndDetail::kStopped);
+  batch.events.push_back(std::move(ended));
+  OutgoingRecord record;
+  record.topic = options_.telemetry_topic;
+  record.key = done.job;
+  codec::BatchEncoder().Encode(batch, &record.value);
+  return record;
 }
 
 Status PartitionWorker::CommitOutcomes() {
@@ -369,6 +395,14 @@ Status PartitionWorker::Apply(const std::vector<ActionEvent>& actions, int64_t n
     record.key = action.job;
     record.value = cloudevents::EncodeCloudEvent(action);
     commit.outputs.push_back(std::move(record));
+    if (!stopped_.contains(action.id)) continue;
+    if (log_->Partitions(options_.telemetry_topic).ok()) {
+      commit.outputs.push_back(EndOfJob(action));
+    } else {
+      PITWALL_LOG(kWarning, "executor", "job ", action.job,
+                  " was stopped, and is not told to have ", "ended: topic ",
+                  options_.telemetry_topic, " not found");
+    }
   }
   if (committer_ == nullptr) return Unavailable("the partition is not ours at the moment");
   if (next_offset >= 0) {
@@ -384,6 +418,7 @@ Status PartitionWorker::Apply(const std::vector<ActionEvent>& actions, int64_t n
   if (next_offset >= 0) committed_ = next_offset;
   for (const ActionEvent& action : actions) {
     book_->Record(action);
+    stopped_.erase(action.id);
     const bool live = action.mode == ActionMode::kLive;
     switch (action.type) {
       case ActionEventType::kDecided:

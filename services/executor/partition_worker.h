@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -64,7 +65,9 @@ class PartitionWorker {
   void LookAfter();
   Status CommitOutcomes();
   Status Apply(const std::vector<ActionEvent>& actions, int64_t next_offset);
-  void Finish(const ActionEvent& decision, std::string effect);
+  // `stopped`: the process is gone, and with it the job.
+  void Finish(const ActionEvent& decision, std::string effect, bool stopped = false);
+  OutgoingRecord EndOfJob(const ActionEvent& done);
   void SetHealth(const Status& status);
 
   Clock* const clock_;
@@ -90,6 +93,7 @@ class PartitionWorker {
   absl::btree_map<std::string, ToDo> owed_;  // it does, and it was us; by issue id
   std::vector<Watched> watched_;
   std::vector<ActionEvent> outcomes_;  // to be committed
+  std::set<std::string> stopped_;      // ids of those that say that a job was stopped
   int64_t begin_ = 0;                  // where this run began to read
   uint64_t commits_ = 0;
   std::string last_commit_;  // stands beside the position that it committed

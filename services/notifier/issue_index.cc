@@ -17,7 +17,7 @@ IssueIndex::IssueIndex(IssueIndexLimits limits) : limits_(limits) {}
 IssueIndex::~IssueIndex() = default;
 
 void IssueIndex::Apply(const IssueEventPtr& event) {
-  if (event->type == EventType::kRuleStatus) return;
+  if (event->type == EventType::kRuleStatus || event->type == EventType::kJobChanged) return;
   const std::string id = IssueId(*event);
   MutexLock lock(&mutex_);
   if (issue_of_event_.contains(event->id)) return;

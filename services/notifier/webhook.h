@@ -16,9 +16,9 @@ namespace pitwall::notifier {
 struct WebhookOptions {
   std::string name;  // [a-zA-Z0-9_-]{1,64}, unique: names the stored position
   std::string url;
-  // Empty: found, updated and resolved, but no rule status.
+  // Empty: found, updated and resolved, but no rule status and no change of a job.
   std::vector<EventType> types;
-  std::vector<std::string> severities;  // empty: all
+  std::vector<std::string> severities;  // empty: all; changes of a job have none, and pass
   // Also issues whose root cause is open (inhibition.h); always so where `types` leave out what is
   // found.
   bool notify_symptoms = false;

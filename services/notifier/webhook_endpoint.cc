@@ -153,12 +153,13 @@ void WebhookEndpoint::Loop() {
 
 bool WebhookEndpoint::Wanted(const IssueEvent& event) const {
   const auto& types = options_.types;
-  const bool type = types.empty()
-                        ? event.type != EventType::kRuleStatus
-                        : std::find(types.begin(), types.end(), event.type) != types.end();
+  const bool type =
+      types.empty() ? event.type != EventType::kRuleStatus && event.type != EventType::kJobChanged
+                    : std::find(types.begin(), types.end(), event.type) != types.end();
   const auto& severities = options_.severities;
-  return type && (severities.empty() || std::find(severities.begin(), severities.end(),
-                                                  event.severity) != severities.end());
+  return type &&
+         (severities.empty() || event.type == EventType::kJobChanged ||
+          std::find(severities.begin(), severities.end(), event.severity) != severities.end());
 }
 
 void WebhookEndpoint::Fill() {

@@ -14,16 +14,20 @@ namespace pitwall {
 
 using IssueEventPtr = std::shared_ptr<const IssueEvent>;
 
-// Each empty field matches everything. Rule status events match only when asked for.
+// Each empty field matches everything. Rule status events and changes of jobs match only when asked
+// for; to the latter rule, severity and incident do not apply.
 struct IssueFilter {
   std::string job;
   std::string rule;
   std::string severity;
   bool include_status = false;
   std::string incident;  // its id, or a beginning of it
+  bool include_job_changes = false;
 
   bool Matches(const IssueEvent& event) const {
     if (event.type == EventType::kRuleStatus && !include_status) return false;
+    if (event.type == EventType::kJobChanged)
+      return include_job_changes && (job.empty() || job == event.job);
     return (job.empty() || job == event.job) && (rule.empty() || rule == event.rule) &&
            (severity.empty() || severity == event.severity) &&
            event.incident.compare(0, incident.size(), incident) == 0;

@@ -44,7 +44,9 @@ StatusOr<int> Backtest(const Flags& flags) {
   BacktestRange range;
   ASSIGN_OR_RETURN(std::vector<IssueEvent> events, Replay(flags, &range, nullptr));
   std::erase_if(events, [&](const IssueEvent& e) {
+    // Files of samples tell of no life of a job.
     return (flags.Has("no-status") && e.type == EventType::kRuleStatus) ||
+           (e.type == EventType::kJobChanged && (format != "log" || flags.Has("no-status"))) ||
            (format == "log" && (e.time_ns < range.start || e.time_ns > range.end));
   });
   tools::SortEvents(&events);

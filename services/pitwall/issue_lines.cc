@@ -19,6 +19,46 @@ std::string When(int64_t ns) {
                                     absl::UTCTimeZone());
 }
 
+// "ended: died": an end that is no recovery never reads as one.
+std::string EndText(const IssueEvent& event) {
+  if (event.end_reason == EndReason::kCleared) return "cleared";
+  return Cat("ended: ", event.end_detail != EndDetail::kNone ? EndDetailName(event.end_detail)
+                                                             : EndReasonName(event.end_reason));
+}
+
+std::string JobLine(const IssueEvent& event, std::string_view job) {
+  std::string what;
+  switch (event.job_change) {
+    case JobChange::kNone:
+      what = "changed";
+      break;
+    case JobChange::kStarted:
+      what = "started";
+      break;
+    case JobChange::kAttemptBegan:
+      what = Cat("attempt ", event.attempt, " began");
+      break;
+    case JobChange::kRankLost: {
+      const LostRank lost = event.lost_rank.value_or(LostRank());
+      what = Cat("rank ", lost.rank, " on ", lost.node,
+                 lost.signal.has_value()      ? Cat(" was killed by signal ", *lost.signal)
+                 : lost.exit_code.has_value() ? Cat(" ended with exit code ", *lost.exit_code)
+                                              : " ended without goodbye",
+                 lost.oom_killed ? ", out of memory" : "");
+      break;
+    }
+    case JobChange::kAttemptEnded:
+      what = Cat("attempt ", event.attempt, " ended");
+      if (event.end_detail != EndDetail::kNone) CatTo(what, ": ", EndDetailName(event.end_detail));
+      break;
+    case JobChange::kEnded:
+      what = "ended";
+      if (event.end_detail != EndDetail::kNone) CatTo(what, ": ", EndDetailName(event.end_detail));
+      break;
+  }
+  return Cat(When(event.time_ns), "  JOB       job ", job, ": ", what);
+}
+
 }  // namespace
 
 std::string IssueName(const IssueEvent& event) {
@@ -31,7 +71,8 @@ std::string IssueName(const IssueEvent& event) {
 }
 
 void IssueNames::Learn(const IssueEvent& event) {
-  if (event.type != EventType::kRuleStatus) Keep(IssueId(event), IssueName(event));
+  if (event.type != EventType::kRuleStatus && event.type != EventType::kJobChanged)
+    Keep(IssueId(event), IssueName(event));
 }
 
 void IssueNames::Keep(std::string id, std::string name) {
@@ -54,13 +95,15 @@ std::string IssueLine(const IssueEvent& event, const IssueNames& names) {
     return Cat(When(event.time_ns), "  ", RuleStatusName(event.status), "  ", event.rule, "  job ",
                event.job, "  ", event.status_reason);
   }
+  if (event.type == EventType::kJobChanged) return JobLine(event, job);
+  // Only what cleared is resolved.
   const std::string_view what = event.type == EventType::kIssueFound      ? "FOUND   "
-                                : event.type == EventType::kIssueResolved ? "RESOLVED"
+                                : event.end_reason == EndReason::kCleared ? "RESOLVED"
+                                : event.type == EventType::kIssueResolved ? "ENDED   "
                                                                           : "UPDATED ";
-  std::string line = Cat(When(event.time_ns), "  ", what, "  ", event.alert, "  ", event.severity,
-                         "  job ", job, "  ",
-                         event.type == EventType::kIssueResolved ? EndReasonName(event.end_reason)
-                                                                 : std::string_view(event.summary));
+  std::string line =
+      Cat(When(event.time_ns), "  ", what, "  ", event.alert, "  ", event.severity, "  job ", job,
+          "  ", event.type == EventType::kIssueResolved ? EndText(event) : event.summary);
   if (!event.root_cause.empty()) CatTo(line, "  because of ", names.Name(event.root_cause));
   if (!event.incident.empty()) CatTo(line, "  [incident ", Short(event.incident), "]");
   return line;

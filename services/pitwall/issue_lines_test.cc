@@ -41,8 +41,52 @@ TEST(IssueLines, ASymptomNamesItsCause) {
   end.type = EventType::kIssueResolved;
   end.end_reason = EndReason::kNoData;
   EXPECT_EQ(IssueLine(end, names),
-            "2026-01-01T00:00:00.000Z  RESOLVED  StragglerRank  warning  job llm  no_data"
+            "2026-01-01T00:00:00.000Z  ENDED     StragglerRank  warning  job llm  ended: no_data"
             "  [incident 0123456789ab]");
+}
+
+TEST(IssueLines, ChangesOfAJobAreSentences) {
+  IssueEvent e = Event("", "", 1'767'225'600);
+  e.type = EventType::kJobChanged;
+  e.attempt = 2;
+  const auto line = [&] { return IssueLine(e, IssueNames()); };
+  e.job_change = JobChange::kRankLost;
+  e.end_detail = EndDetail::kDied;
+  e.lost_rank = LostRank{1, "n2", 9, std::nullopt, false};
+  EXPECT_EQ(line(),
+            "2026-01-01T00:00:00.000Z  JOB       job llm: rank 1 on n2 was killed by signal 9");
+  e.lost_rank->oom_killed = true;
+  EXPECT_EQ(line(),
+            "2026-01-01T00:00:00.000Z  JOB       job llm: rank 1 on n2 was killed by signal 9, out "
+            "of memory");
+  e.lost_rank = LostRank{1, "n2", std::nullopt, 3, false};
+  EXPECT_EQ(line(),
+            "2026-01-01T00:00:00.000Z  JOB       job llm: rank 1 on n2 ended with exit code 3");
+  e.lost_rank = LostRank{1, "n2", std::nullopt, std::nullopt, false};
+  EXPECT_EQ(line(),
+            "2026-01-01T00:00:00.000Z  JOB       job llm: rank 1 on n2 ended without goodbye");
+  e.job_change = JobChange::kAttemptEnded;
+  EXPECT_EQ(line(), "2026-01-01T00:00:00.000Z  JOB       job llm: attempt 2 ended: died");
+  e.job_change = JobChange::kEnded;
+  EXPECT_EQ(line(), "2026-01-01T00:00:00.000Z  JOB       job llm: ended: died");
+  IssueNames names;
+  names.Learn(e);
+  EXPECT_FALSE(names.Knows(IssueId(e)));
+}
+
+// An end that is no recovery never reads as one.
+TEST(IssueLines, OnlyWhatClearedIsResolved) {
+  IssueEvent e = Event("A", "", 1'767'225'600);
+  e.incident.clear();
+  e.type = EventType::kIssueResolved;
+  e.end_reason = EndReason::kJobEnded;
+  e.end_detail = EndDetail::kDied;
+  EXPECT_EQ(IssueLine(e, IssueNames()),
+            "2026-01-01T00:00:00.000Z  ENDED     A  warning  job llm  ended: died");
+  e.end_reason = EndReason::kCleared;
+  e.end_detail = EndDetail::kNone;
+  EXPECT_EQ(IssueLine(e, IssueNames()),
+            "2026-01-01T00:00:00.000Z  RESOLVED  A  warning  job llm  cleared");
 }
 
 TEST(IssueLines, NamesAreBounded) {

@@ -29,6 +29,9 @@ const std::vector<FlagSpec>& IssueFlags() {
       {"severity", Kind::kOne, "SEVERITY", "only this severity"},
       {"incident", Kind::kOne, "ID", "only this incident (or: those whose id begins so)"},
       {"status", Kind::kSwitch, "", "status changes of rules too"},
+      {"no-job-changes", Kind::kSwitch, "",
+       "watch: issues only; else jobs too: started, rank lost, attempt or job ended (not with "
+       "--rule, --severity or --incident)"},
       {"all", Kind::kSwitch, "", "list: ended issues too"},
       {"from-start", Kind::kSwitch, "", "watch: first everything that the topic still holds"},
       {"resume", Kind::kOne, "TOKEN", "watch: continue right after this token"},
@@ -109,7 +112,10 @@ Status Run(const std::string& verb, const Flags& flags, int64_t left) {
                            .rule = flags.One("rule").value_or(""),
                            .severity = flags.One("severity").value_or(""),
                            .include_status = flags.Has("status"),
-                           .incident = flags.One("incident").value_or("")};
+                           .incident = flags.One("incident").value_or(""),
+                           .include_job_changes = verb == "watch" && !flags.Has("no-job-changes") &&
+                                                  !flags.Has("incident") && !flags.Has("rule") &&
+                                                  !flags.Has("severity")};
   const bool json = flags.Has("json");
   if (verb == "list") return List(filter, flags.Has("all"), json, client.get());
   IssueNames names;

@@ -246,7 +246,7 @@ Status ServiceHost::StartNotifier() {
       if (!parsed.has_value()) {
         return InvalidArgument(Cat("notifier.webhooks: ", webhook.name, ": unknown type ",
                                    Quote(type),
-                                   " (issue.found, issue.updated, issue.resolved, rule.status)"));
+                                   " (issue.found, issue.updated, issue.resolved, rule.status, job.changed)"));
       }
       hook.types.push_back(*parsed);
     }

@@ -63,7 +63,7 @@ class Backtest {
     SortEvents(&events);
     std::vector<std::string> out;
     for (const IssueEvent& e : events) {
-      if (e.type == EventType::kRuleStatus) continue;
+      if (e.type == EventType::kRuleStatus || e.type == EventType::kJobChanged) continue;
       const std::string_view type = EventTypeName(e.type);
       out.push_back(Cat((e.time_ns - kBase) / kSecond, " ", e.job, " ",
                         type.substr(type.rfind('.') + 1), " ", e.alert, " ",
@@ -117,7 +117,9 @@ std::vector<IssueEvent> IssuesOf(Recording* recording, std::string_view rules) {
       RunBacktest(recording, std::make_shared<engine::RulesForTest>(rules), {}, &counters, &events);
   EXPECT_TRUE(done.ok()) << done;
   for (const uint64_t n : counters.drops) EXPECT_EQ(n, 0U);
-  std::erase_if(events, [](const IssueEvent& e) { return e.type == EventType::kRuleStatus; });
+  std::erase_if(events, [](const IssueEvent& e) {
+    return e.type == EventType::kRuleStatus || e.type == EventType::kJobChanged;
+  });
   SortEvents(&events);
   return events;
 }

@@ -158,11 +158,12 @@ void ToProto(const IssueFilter& filter, issues_v1::IssueFilter* out) {
   out->set_severity(filter.severity);
   out->set_include_status(filter.include_status);
   out->set_incident(filter.incident);
+  out->set_include_job_changes(filter.include_job_changes);
 }
 
 IssueFilter FromProto(const issues_v1::IssueFilter& filter) {
   return {filter.job(), filter.rule(), filter.severity(), filter.include_status(),
-          filter.incident()};
+          filter.incident(), filter.include_job_changes()};
 }
 
 }  // namespace pitwall::grpc_adapter

@@ -1,0 +1,64 @@
+// Whether the processes of clients still run, and how they ended where that can be known.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "services/base/clock.h"
+#include "services/collector/peer_process.h"
+
+namespace pitwall::collector {
+
+// One process: its start tells it from a later one with the same number. pid 0: not known.
+struct ProcessKey {
+  int64_t pid = 0;
+  uint64_t start_ticks = 0;
+  friend bool operator==(const ProcessKey&, const ProcessKey&) = default;
+};
+
+struct WatchedProcess {
+  ProcessKey self;
+  std::vector<ProcessKey> ancestors;  // nearest first, without process 1
+  std::string oom_file;               // counts the kills of the out-of-memory killer in its cgroup
+};
+
+// Nothing in it: that it ended is all that is known. Only a parent learns more for sure; others
+// while the parent has not taken the status yet.
+struct ProcessEnd {
+  std::optional<int32_t> signal;
+  std::optional<int32_t> exit_code;
+  bool oom_killed = false;
+};
+
+// Not thread-safe. The clock is borrowed.
+class ProcessWatch {
+ public:
+  ProcessWatch(std::string root, const Clock& clock);
+
+  // The peer as it is now; pid 0 when /proc does not show it.
+  WatchedProcess Begin(const Peer& peer);
+  bool Runs(const ProcessKey& process) const;
+  // Nothing while it runs.
+  std::optional<ProcessEnd> EndOf(const WatchedProcess& process);
+  // Reads the counts of the out-of-memory killer for these processes; forgets all others.
+  void ReadOomCounts(const std::vector<const WatchedProcess*>& watched);
+
+ private:
+  struct OomCount {
+    uint64_t kills = 0;
+    int64_t grew_at_ns = kNever;  // monotonic
+  };
+  static constexpr int64_t kNever = INT64_MIN / 2;
+
+  std::string OomFileOf(int64_t pid) const;
+  void ReadOomCount(const std::string& file);
+
+  const std::string root_;
+  const Clock& clock_;
+  absl::btree_map<std::string, OomCount> oom_counts_;  // by file
+};
+
+}  // namespace pitwall::collector
