@@ -446,7 +446,7 @@ void ClientServer::Patrol() {
       if (ioctl(it->second.fd, FIONREAD, &waiting) != 0 || waiting == 0) break;
       Serve(it);
     }
-    if (const auto it = connections_.find(client); it != connections_.end()) Close(it, "");
+    if (const auto it = connections_.find(client); it != connections_.end()) Close(it, OkStatus());
   }
   sessions_->Patrol();
 }
