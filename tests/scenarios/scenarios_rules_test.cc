@@ -1,5 +1,5 @@
-// Rule sets that change while issues of their rules are open (time.md, section 9, scenario 16).
-// Over every log.
+// Rule sets that change while issues of their rules are open (docs/time-model.md, section 9,
+// scenario 16). Over every log.
 #include <gmock/gmock.h>
 
 #include "tests/scenarios/actors.h"
