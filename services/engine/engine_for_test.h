@@ -46,9 +46,12 @@ class RulesForTest final : public RuleSetProvider {
   StringMap<CompiledRulesPtr> sets_;
 };
 
-inline plan::ProgramPtr ProgramForTest(std::string_view text) {
+inline CompiledRulesPtr CompiledForTest(std::string_view text) {
   RulesForTest rules;
-  return (*rules.Load(rules.Add(text)))->program();
+  return *rules.Load(rules.Add(text));
+}
+inline plan::ProgramPtr ProgramForTest(std::string_view text) {
+  return CompiledForTest(text)->program();
 }
 
 // One job "job" and its sources, in one partition. Times are seconds after kBase.
