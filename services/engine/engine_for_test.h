@@ -26,8 +26,12 @@ class RulesForTest final : public RuleSetProvider {
     auto compiled = CompiledRules::Compile(std::move(rules));
     if (!compiled.ok()) std::fprintf(stderr, "%s\n", compiled.status().ToString().c_str());
     PITWALL_CHECK(compiled.ok());
-    sets_[(*compiled)->hash()] = *compiled;
-    return (*compiled)->hash();
+    return Add(*compiled);
+  }
+  std::string Add(CompiledRulesPtr rules) {
+    const std::string hash = rules->hash();
+    sets_[hash] = std::move(rules);
+    return hash;
   }
   std::string Add(std::string_view text, Files baselines = {}) {
     return Add({.files = {{"pack.yaml", std::string(text)}}, .baselines = std::move(baselines)});
@@ -42,9 +46,12 @@ class RulesForTest final : public RuleSetProvider {
   StringMap<CompiledRulesPtr> sets_;
 };
 
-inline plan::ProgramPtr ProgramForTest(std::string_view text) {
+inline CompiledRulesPtr CompiledForTest(std::string_view text) {
   RulesForTest rules;
-  return (*rules.Load(rules.Add(text)))->program();
+  return *rules.Load(rules.Add(text));
+}
+inline plan::ProgramPtr ProgramForTest(std::string_view text) {
+  return CompiledForTest(text)->program();
 }
 
 // One job "job" and its sources, in one partition. Times are seconds after kBase.
@@ -58,6 +65,8 @@ class ShardForTest {
                              .baselines = std::move(baselines)},
                      options) {}
   explicit ShardForTest(RuleSet rules, EngineOptions options = {})
+      : ShardForTest(*CompiledRules::Compile(std::move(rules)), options) {}
+  explicit ShardForTest(CompiledRulesPtr rules, EngineOptions options = {})
       : options_(options),
         first_(rules_.Add(std::move(rules))),
         shard_(std::make_unique<Shard>(&rules_, options)) {
@@ -93,7 +102,7 @@ class ShardForTest {
   void ChangeRules(std::string_view text, RulesForTest::Files baselines = {}) {
     ChangeTo(rules_.Add(text, std::move(baselines)));
   }
-  void ChangeRules(RuleSet rules) { ChangeTo(rules_.Add(std::move(rules))); }
+  void ChangeRules(CompiledRulesPtr rules) { ChangeTo(rules_.Add(std::move(rules))); }
 
   // As after a crash: everything from a snapshot of now.
   void Restart() {

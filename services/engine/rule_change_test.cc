@@ -146,8 +146,8 @@ TEST(RuleChangeTest, AllRulesGo) {
   Trouble job(Before());
   job.Change({{"none", false, {{"Z", "z: 100"}}}});
   EXPECT_THAT(job.Told(), ElementsAre(kEnds[0], Stopped("one/A"), kEnds[1], Stopped("one/B"),
-                                      kEnds[2], Stopped("two/C"), kEnds[3], kEnds[4],
-                                      Stopped("steps/S"), Stopped("steps/T")));
+                                      kEnds[2], Stopped("two/C"), kEnds[3], Stopped("steps/S"),
+                                      kEnds[4], Stopped("steps/T")));
 }
 
 TEST(RuleChangeTest, TheTimeClockGoes) {

@@ -1,6 +1,6 @@
-// Another program under a space that runs (time.md, section 7): a rule that did not change goes on
-// with its state, every other one ends. What ends says so before anything is replaced, so that each
-// event is made under the program, and by the parameters, that judged it.
+// Another program under a space that runs (docs/time-model.md, section 7): a rule that did not
+// change goes on with its state, every other one ends. What ends says so before anything is
+// replaced, so that each event is made under the program, and by the parameters, that judged it.
 #include <algorithm>
 #include <map>
 #include <utility>

@@ -58,8 +58,8 @@ class Backtest {
   StatusOr<std::vector<std::string>> Run(std::string_view rules, BacktestOptions options = {}) {
     EXPECT_TRUE(recording_.Finish().ok());
     std::vector<IssueEvent> events;
-    RETURN_IF_ERROR(RunBacktest(&recording_, std::make_shared<engine::RulesForTest>(rules), options,
-                                &counters_, &events));
+    RETURN_IF_ERROR(
+        RunBacktest(&recording_, engine::CompiledForTest(rules), options, &counters_, &events));
     SortEvents(&events);
     std::vector<std::string> out;
     for (const IssueEvent& e : events) {
@@ -114,7 +114,7 @@ std::vector<IssueEvent> IssuesOf(Recording* recording, std::string_view rules) {
   engine::EngineCounters counters;
   std::vector<IssueEvent> events;
   const Status done =
-      RunBacktest(recording, std::make_shared<engine::RulesForTest>(rules), {}, &counters, &events);
+      RunBacktest(recording, engine::CompiledForTest(rules), {}, &counters, &events);
   EXPECT_TRUE(done.ok()) << done;
   for (const uint64_t n : counters.drops) EXPECT_EQ(n, 0U);
   std::erase_if(events, [](const IssueEvent& e) {
@@ -290,14 +290,14 @@ TEST(Backtest, EvaluatesFromTheStartWithHistory) {
 }
 
 TEST(Backtest, KnowsHowFarRulesLookBack) {
-  EXPECT_GE(HistoryOf(engine::RulesForTest(kRules)), 300 * kSecond);
-  EXPECT_LT(HistoryOf(engine::RulesForTest(kRules)), 7200 * kSecond);
+  EXPECT_GE(HistoryOf(*engine::CompiledForTest(kRules)), 300 * kSecond);
+  EXPECT_LT(HistoryOf(*engine::CompiledForTest(kRules)), 7200 * kSecond);
   EXPECT_GE(
-      HistoryOf(engine::RulesForTest(
+      HistoryOf(*engine::CompiledForTest(
           "groups:\n- name: g\n  rules:\n  - {alert: A, expr: 'avg_over_time(x[500 samples])'}\n")),
       int64_t{500} * 300 * kSecond);
   EXPECT_EQ(
-      HistoryOf(engine::RulesForTest(
+      HistoryOf(*engine::CompiledForTest(
           "groups:\n- name: g\n  rules:\n  - {alert: A, expr: 'avg_over_time(x[attempt])'}\n")),
       kMaxPosition);
 }
@@ -343,9 +343,8 @@ TEST(Backtest, BeginsAtTheEpochToo) {
   ASSERT_TRUE(recording.Finish().ok());
   engine::EngineCounters counters;
   std::vector<IssueEvent> events;
-  ASSERT_TRUE(RunBacktest(&recording, std::make_shared<engine::RulesForTest>(kRules), {}, &counters,
-                          &events)
-                  .ok());
+  ASSERT_TRUE(
+      RunBacktest(&recording, engine::CompiledForTest(kRules), {}, &counters, &events).ok());
   std::erase_if(events, [](const IssueEvent& e) {
     return e.alert != "Gone" || e.type != EventType::kIssueFound;
   });
