@@ -424,7 +424,8 @@ TEST_F(ExecutorTest, ARealProcessEnds) {
   ASSERT_TRUE(executor.ok());
   ASSERT_TRUE((*executor)->Start().ok());
   IssueEvent event = Issue("j", child);
-  event.reference.uid = MakeProcessUid({child, "n1", *ProcessStartTicks(child)});
+  event.reference.uid = MakeProcessUid({child, "n1", *ProcessStartTicks(child), ""});
+  event.owner = Cat("uid:", geteuid());
   Publish(event);
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);

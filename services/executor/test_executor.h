@@ -29,7 +29,8 @@ class FakeProcesses final : public ProcessControl {
     const auto at = running_.find(process.pid);
     if (at == running_.end()) return ProcessState::kGone;
     if (at->second != process.start_ticks) return ProcessState::kReplaced;
-    return process.owner == owner ? ProcessState::kRunning : ProcessState::kOtherOwner;
+    const bool fits = process.owner.empty() || process.owner == owner;
+    return fits ? ProcessState::kRunning : ProcessState::kOtherOwner;
   }
   Status Terminate(const ProcessIdentity& process) override {
     const std::lock_guard<std::mutex> lock(mutex_);
