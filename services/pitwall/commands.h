@@ -16,6 +16,7 @@ int RunService(const std::string& service, const std::vector<std::string>& argum
 int RunRules(const std::vector<std::string>& arguments);     // rules check|list|test|golden
 int RunBacktest(const std::vector<std::string>& arguments);  // backtest
 int RunBaseline(const std::vector<std::string>& arguments);  // baseline
+int RunLog(const std::vector<std::string>& arguments);       // log check|repair
 int RunIssues(const std::vector<std::string>& arguments);    // issues list|watch
 
 }  // namespace pitwall

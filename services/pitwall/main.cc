@@ -22,6 +22,7 @@ Tools:
                                 check rule files, list rules, run unit tests and golden scripts
   backtest                      the same engine over recorded data: its own log, or OpenMetrics
   baseline                      the summary of a finished job, against which later ones are judged
+  log check|repair DIR          damage in a data directory, and the way out
   issues list|watch             a client of a running system
 
 `pitwall COMMAND --help` says more.
@@ -44,6 +45,7 @@ int Dispatch(const std::vector<std::string>& arguments) {
   if (command == "rules") return pitwall::RunRules(rest);
   if (command == "backtest") return pitwall::RunBacktest(rest);
   if (command == "baseline") return pitwall::RunBaseline(rest);
+  if (command == "log") return pitwall::RunLog(rest);
   if (command == "issues") return pitwall::RunIssues(rest);
   std::fprintf(stderr, "pitwall: unknown command %s\n\n%s", command.c_str(), kHelp);
   return pitwall::kUsage;

@@ -10,6 +10,7 @@
 #include "services/adapters/clock/system_clock.h"
 #include "services/adapters/grpc/issue_server.h"
 #include "services/adapters/http/http_server.h"
+#include "services/adapters/log/embedded_log.h"
 #include "services/base/status.h"
 #include "services/collector/collector.h"
 #include "services/executor/executor.h"
@@ -50,11 +51,14 @@ class ServiceHost {
   Status StartNotifier();
   Status StartExecutor();
   Status StartHttp();
+  void RegisterLogMetrics();
   void RegisterProcessorMetrics();
   void RegisterCollectorMetrics();
   StatusOr<std::string> Token(const std::string& listen, const std::string& token_file,
                               std::string_view what);
   Status Ready() const;
+  // Damage of the embedded log that no start made good, and partitions that cannot be flushed.
+  Status LogHealth() const;
   void WatchReadiness();
 
   const std::string service_;
@@ -64,6 +68,7 @@ class ServiceHost {
   telemetry::Exposition exposition_;
   std::vector<telemetry::Registration> registrations_;
   std::unique_ptr<Log> log_;
+  log::EmbeddedLog* embedded_log_ = nullptr;  // log_, where it is one
   std::unique_ptr<Appender> appender_;
   std::unique_ptr<processor::Processor> processor_;
   std::string rule_set_hash_;
