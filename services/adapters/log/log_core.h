@@ -68,7 +68,7 @@ class LogCore {
   Status RequireWritable() const;
   void Flush();  // the thread for interval flushes
   void VerifyRest();
-  void Keep();   // the thread for retention, compaction and checkpoints
+  void Keep();  // the thread for retention, compaction and checkpoints
 
   const EmbeddedLogOptions options_;
   Clock* const clock_;

@@ -98,7 +98,9 @@ Status VerifyCommit(const PartitionFiles& files, const PartitionEnd& end, bool c
   SegmentReader reader(file, end.from_bytes, end.to_bytes);
   BatchDecoder decoder;
   int64_t next = end.from_offset;
-  std::string bytes(static_cast<size_t>(end.to_bytes - end.from_bytes), '\0');
+  // A little more: zeros that go on behind the commit never arrived either.
+  constexpr int64_t kBehind = 16;
+  std::string bytes(static_cast<size_t>(end.to_bytes - end.from_bytes + kBehind), '\0');
   ASSIGN_OR_RETURN(const size_t got, file->ReadAt(end.from_bytes, bytes.data(), bytes.size()));
   bytes.resize(got);
   *torn = LooksTorn(bytes, end.from_bytes);
