@@ -3,7 +3,8 @@
 #
 #   (nothing)   everything: installs what is missing, builds, runs every stage; 39 minutes on 2 cores when cold
 #   --quick     release build and unit tests only; installs nothing
-#   --long      everything, clang-tidy, real trainings with one fault each, planted faults, new seeds for the fuzzers, random life with 300 faults, and the soak ($PITWALL_SOAK_MINUTES, default 60)
+#   --long      everything, clang-tidy, real trainings with one fault each, planted faults, new seeds for the fuzzers, the whole damage matrix,
+#               random life with 300 faults, and the soak ($PITWALL_SOAK_MINUTES, default 60)
 #   --only      these stages, in the order of --list
 #   --list      names the stages
 #
@@ -18,7 +19,7 @@ logs=$repo/build/test-logs
 # Name, and how many minutes it may take before it is stopped as hung.
 stages=(deps:20 build:45 unit:15 lint:30 suites:20 oracle:15 python:20 kafka:30 e2e:30 life:15 asan:45 tsan:45 fuzz:30)
 quick_stages=(build:45 unit:15)
-long_stages=(tidy:60 trainings:30 tidy_tests:60 faults:60 fuzz_more:90 life_long:90 soak:240)
+long_stages=(tidy:60 trainings:30 tidy_tests:60 faults:60 fuzz_more:90 damage:60 life_long:90 soak:240)
 
 wanted=("${stages[@]}")
 only=
@@ -28,7 +29,7 @@ while (($#)); do
     --long) wanted+=("${long_stages[@]}") ;;
     --only) only=${2:?--only needs stages}; shift ;;
     --list) printf '%s\n' "${stages[@]%%:*}" "${long_stages[@]%%:*}"; exit 0 ;;
-    -h | --help) sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+    -h | --help) sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
     *) echo "run.sh: unknown argument $1; see --help" >&2; exit 2 ;;
   esac
   shift

@@ -17,6 +17,7 @@ int RunRules(const std::vector<std::string>& arguments);     // rules check|list
 int RunBacktest(const std::vector<std::string>& arguments);  // backtest
 int RunBaseline(const std::vector<std::string>& arguments);  // baseline
 int RunActions(const std::vector<std::string>& arguments);   // actions list
+int RunLog(const std::vector<std::string>& arguments);       // log check|repair
 int RunIssues(const std::vector<std::string>& arguments);    // issues list|watch
 
 }  // namespace pitwall

@@ -23,6 +23,7 @@ Tools:
                                 check rule files, list rules, run unit tests and golden scripts
   backtest                      the same engine over recorded data: its own log, or OpenMetrics
   baseline                      the summary of a finished job, against which later ones are judged
+  log check|repair DIR          damage in a data directory, and the way out
   issues list|watch             a client of a running system
   actions list                  what the executor decided and did
 
@@ -47,6 +48,7 @@ int Dispatch(const std::vector<std::string>& arguments) {
   if (command == "backtest") return pitwall::RunBacktest(rest);
   if (command == "baseline") return pitwall::RunBaseline(rest);
   if (command == "actions") return pitwall::RunActions(rest);
+  if (command == "log") return pitwall::RunLog(rest);
   if (command == "issues") return pitwall::RunIssues(rest);
   pitwall::PrintError(pitwall::Cat("pitwall: unknown command ", command, "\n\n", kHelp));
   return pitwall::kUsage;

@@ -1,6 +1,7 @@
 #include "services/pitwall/service_host.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -76,9 +77,20 @@ StatusOr<std::string> MakeToken() {
   return Hex(std::string_view(bytes, sizeof(bytes)));
 }
 
+// For its owner only. One that is there keeps at most the right to pass through it, by which others
+// reach the collector's socket.
 Status MakeDirectory(const std::string& path) {
-  if (::mkdir(path.c_str(), 0750) == 0 || errno == EEXIST) return OkStatus();
-  return ErrnoStatus(errno, path);
+  if (::mkdir(path.c_str(), 0700) == 0) return OkStatus();
+  if (errno != EEXIST) return ErrnoStatus(errno, path);
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return ErrnoStatus(errno, path);
+  if (!S_ISDIR(info.st_mode) || (info.st_mode & 066) == 0 || info.st_uid != ::geteuid()) {
+    return OkStatus();
+  }
+  if (::chmod(path.c_str(), info.st_mode & 07711) != 0) return ErrnoStatus(errno, path);
+  PITWALL_LOG(kWarning, "start", path,
+              " could be read by other users; only its owner reads it now");
+  return OkStatus();
 }
 
 }  // namespace
@@ -130,7 +142,11 @@ Status ServiceHost::OpenLog() {
                                                  : log::FsyncPolicy::kInterval;
   options.fsync_interval_ms = config_.log.fsync_interval_ns / kNanosPerMilli;
   options.segment_bytes = config_.log.segment_bytes;
-  ASSIGN_OR_RETURN(log_, log::OpenEmbeddedLog(options, &clock_));
+  ASSIGN_OR_RETURN(std::unique_ptr<log::EmbeddedLog> embedded,
+                   log::OpenEmbeddedLog(options, &clock_));
+  embedded_log_ = embedded.get();
+  log_ = std::move(embedded);
+  RegisterLogMetrics();
   return OkStatus();
 }
 
@@ -328,6 +344,22 @@ StatusOr<AccessTokens> ServiceHost::Tokens(const std::string& listen, const std:
   return tokens;
 }
 
+Status ServiceHost::LogHealth() const {
+  if (embedded_log_ == nullptr) return OkStatus();
+  const int64_t suspended = embedded_log_->Stats().suspended_partitions;
+  if (suspended > 0) {
+    return Unavailable(
+        Cat("log: ", suspended, " partitions cannot be flushed and take no records"));
+  }
+  for (const log::DamageCount& damage : embedded_log_->DamageCounts()) {
+    if (damage.healed) continue;
+    return Unavailable(Cat("log: damage (", log::DamageKindName(damage.kind),
+                           damage.topic.empty() ? "" : " in topic ", damage.topic,
+                           "); stop and run `pitwall log check ", config_.data_dir, "`"));
+  }
+  return OkStatus();
+}
+
 Status ServiceHost::Ready() const {
   if (processor_ != nullptr) {
     if (const auto faults = processor_->faults(); !faults.empty())
@@ -368,7 +400,8 @@ Status ServiceHost::StartHttp() {
                     .path = "/healthz",
                     .handler =
                         [this](const http::HttpRequest&) {
-                          Status health = notifier_ != nullptr ? notifier_->Health() : OkStatus();
+                          Status health = LogHealth();
+                          if (health.ok() && notifier_ != nullptr) health = notifier_->Health();
                           if (health.ok() && executor_ != nullptr) health = executor_->Health();
                           if (health.ok() && processor_ != nullptr) {
                             if (const auto faults = processor_->faults(); !faults.empty())

@@ -10,6 +10,7 @@
 #include "services/adapters/clock/system_clock.h"
 #include "services/adapters/grpc/issue_server.h"
 #include "services/adapters/http/http_server.h"
+#include "services/adapters/log/embedded_log.h"
 #include "services/base/status.h"
 #include "services/collector/collector.h"
 #include "services/executor/executor.h"
@@ -50,6 +51,7 @@ class ServiceHost {
   Status StartNotifier();
   Status StartExecutor();
   Status StartHttp();
+  void RegisterLogMetrics();
   void RegisterProcessorMetrics();
   void RegisterCollectorMetrics();
   void RegisterHttpMetrics();
@@ -57,6 +59,8 @@ class ServiceHost {
   StatusOr<AccessTokens> Tokens(const std::string& listen, const std::string& view_place,
                                 const std::string& act_place, std::string_view what);
   Status Ready() const;
+  // Damage of the embedded log that no start made good, and partitions that cannot be flushed.
+  Status LogHealth() const;
   void WatchReadiness();
 
   const std::string service_;
@@ -66,6 +70,7 @@ class ServiceHost {
   telemetry::Exposition exposition_;
   std::vector<telemetry::Registration> registrations_;
   std::unique_ptr<Log> log_;
+  log::EmbeddedLog* embedded_log_ = nullptr;  // log_, where it is one
   std::unique_ptr<Appender> appender_;
   std::unique_ptr<processor::Processor> processor_;
   std::string rule_set_hash_;

@@ -9,6 +9,35 @@ namespace pitwall {
 using telemetry::MetricType;
 using telemetry::Sample;
 
+void ServiceHost::RegisterLogMetrics() {
+  log::EmbeddedLog* log = embedded_log_;
+  const auto add = [&](std::string_view name, std::string_view help, MetricType type, auto value) {
+    registrations_.push_back(
+        exposition_.Add(name, help, type, [log, value](std::vector<Sample>* out) {
+          out->push_back({Labels(), static_cast<double>(value(log->Stats()))});
+        }));
+  };
+  using Stats = log::EmbeddedLogStats;
+  add("pitwall_log_failed_flushes_total", "Flushes of the log's files that failed.",
+      MetricType::kCounter, [](const Stats& s) { return s.failed_flushes; });
+  add("pitwall_log_suspended_partitions",
+      "Partitions that take no records, since what they hold cannot be flushed.",
+      MetricType::kGauge, [](const Stats& s) { return s.suspended_partitions; });
+  add("pitwall_log_bytes", "Committed bytes of all segments.", MetricType::kGauge,
+      [](const Stats& s) { return s.segment_bytes; });
+  registrations_.push_back(exposition_.Add(
+      "pitwall_log_damage_total",
+      "Damage found in the log since the start, by kind and topic; healed: made good without loss.",
+      MetricType::kCounter, [log](std::vector<Sample>* out) {
+        for (const log::DamageCount& damage : log->DamageCounts()) {
+          out->push_back({Labels({{"kind", std::string(log::DamageKindName(damage.kind))},
+                                  {"topic", damage.topic},
+                                  {"healed", damage.healed ? "true" : "false"}}),
+                          static_cast<double>(damage.count)});
+        }
+      }));
+}
+
 void ServiceHost::RegisterProcessorMetrics() {
   const processor::Processor* processor = processor_.get();
   const auto add = [&](std::string_view name, std::string_view help, MetricType type, auto value) {

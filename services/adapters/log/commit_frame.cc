@@ -36,6 +36,93 @@ PartitionKey ReadKey(BinaryReader& r) {
   return key;
 }
 
+void WriteRange(const LostRange& range, BinaryWriter& w) {
+  WriteKey(range.key, w);
+  w.I64(range.from);
+  w.I64(range.to);
+  w.I64(range.noted_ns);
+}
+
+LostRange ReadRange(BinaryReader& r) {
+  LostRange range;
+  range.key = ReadKey(r);
+  range.from = r.I64();
+  range.to = r.I64();
+  range.noted_ns = r.I64();
+  if (range.from < 0 || range.to < range.from || range.to > INT64_MAX / 2) r.Fail();
+  return range;
+}
+
+void WriteFacts(const Frame& frame, BinaryWriter& w) {
+  w.U64(frame.topics.size());
+  for (const TopicFact& topic : frame.topics) {
+    w.U64(topic.number);
+    w.Str(topic.name);
+    w.U64(static_cast<uint64_t>(topic.config.partitions));
+    w.Bool(topic.config.compacted);
+    w.I64(topic.config.retention_ms);
+  }
+  w.U64(frame.segments.size());
+  for (const SegmentFact& segment : frame.segments) {
+    WriteKey(segment.key, w);
+    w.I64(segment.base);
+    w.I64(segment.end);
+    w.U64(segment.run);
+    w.I64(segment.bytes);
+  }
+  w.U64(frame.starts.size());
+  for (const PartitionStart& start : frame.starts) {
+    WriteKey(start.key, w);
+    w.I64(start.offset);
+  }
+  for (const std::vector<LostRange>* ranges : {&frame.lost, &frame.forgotten}) {
+    w.U64(ranges->size());
+    for (const LostRange& range : *ranges) WriteRange(range, w);
+  }
+}
+
+void ReadFacts(BinaryReader& r, Frame* frame) {
+  frame->topics.resize(r.Count(5));
+  for (TopicFact& topic : frame->topics) {
+    const uint64_t number = r.U64();
+    topic.name = r.Str();
+    const uint64_t partitions = r.U64();
+    topic.config.compacted = r.Bool();
+    topic.config.retention_ms = r.I64();
+    if (number == 0 || number > UINT32_MAX || partitions == 0 || partitions > INT32_MAX) r.Fail();
+    topic.number = static_cast<uint32_t>(number);
+    topic.config.partitions = static_cast<int32_t>(partitions);
+    if (!r.ok()) return;
+  }
+  frame->segments.resize(r.Count(6));
+  for (SegmentFact& segment : frame->segments) {
+    segment.key = ReadKey(r);
+    segment.base = r.I64();
+    segment.end = r.I64();
+    segment.run = r.U64();
+    segment.bytes = r.I64();
+    if (segment.base < 0 || segment.end < segment.base || segment.bytes < 0 ||
+        segment.end > INT64_MAX / 2) {
+      r.Fail();
+    }
+    if (!r.ok()) return;
+  }
+  frame->starts.resize(r.Count(3));
+  for (PartitionStart& start : frame->starts) {
+    start.key = ReadKey(r);
+    start.offset = r.I64();
+    if (start.offset < 0 || start.offset > INT64_MAX / 2) r.Fail();
+    if (!r.ok()) return;
+  }
+  for (std::vector<LostRange>* ranges : {&frame->lost, &frame->forgotten}) {
+    ranges->resize(r.Count(5));
+    for (LostRange& range : *ranges) {
+      range = ReadRange(r);
+      if (!r.ok()) return;
+    }
+  }
+}
+
 Status ReadPayload(std::string_view payload, Frame* frame) {
   BinaryReader r(payload);
   const uint8_t kind = r.U8();
@@ -75,6 +162,7 @@ Status ReadPayload(std::string_view payload, Frame* frame) {
     epoch.epoch = r.U64();
     if (!r.ok()) break;
   }
+  if (r.ok() && !r.AtEnd()) ReadFacts(r, frame);
   return r.Finish("journal frame");
 }
 
@@ -106,6 +194,10 @@ Status EncodeFrame(const Frame& frame, std::string* out) {
   for (const CommitterEpoch& epoch : frame.epochs) {
     w.Str(epoch.id);
     w.U64(epoch.epoch);
+  }
+  if (!frame.topics.empty() || !frame.segments.empty() || !frame.starts.empty() ||
+      !frame.lost.empty() || !frame.forgotten.empty()) {
+    WriteFacts(frame, w);
   }
   const std::string& payload = w.data();
   if (payload.size() > kMaxFrameBytes) {
@@ -145,18 +237,38 @@ std::string JournalHeader(uint64_t number) {
   return header;
 }
 
+int JournalFormat(std::string_view content) {
+  constexpr size_t kDigits = 3;
+  const std::string_view name = kJournalMagic.substr(0, kJournalMagic.size() - kDigits);
+  if (content.size() < kJournalHeaderBytes || content.substr(0, name.size()) != name) return 0;
+  const auto number = ParseInt(content.substr(name.size(), kDigits));
+  return number.has_value() && *number > 0 ? static_cast<int>(*number) : 0;
+}
+
+bool LooksTorn(std::string_view bytes, int64_t position) {
+  constexpr size_t kRun = 16;  // no header of ours has so many zeros in a row
+  constexpr int64_t kSector = 512;
+  size_t run = 0;
+  for (const char c : bytes) {
+    run = c == 0 ? run + 1 : 0;
+    if (run == kRun) return true;
+  }
+  if (run >= kRun / 2) return true;
+  // Few bytes may lie in the last sector.
+  const int64_t end = position + static_cast<int64_t>(bytes.size());
+  const int64_t sector = end / kSector * kSector;
+  return sector > position && sector < end && static_cast<int64_t>(run) >= end - sector;
+}
+
 JournalScan ScanJournal(std::string_view content) {
   JournalScan scan;
+  scan.format = JournalFormat(content);
   const auto damaged = [&scan](size_t at, std::string_view reason) {
     if (scan.damage_from >= 0) return;
     scan.damage_from = static_cast<int64_t>(at);
     scan.damage_reason = std::string(reason);
     scan.first_behind = scan.frames.size();
   };
-  if (content.size() < kJournalHeaderBytes ||
-      content.substr(0, kJournalMagic.size()) != kJournalMagic) {
-    damaged(0, "no journal header");
-  }
   size_t at = kJournalHeaderBytes;
   uint64_t last = 0;
   while (at < content.size()) {
@@ -175,6 +287,16 @@ JournalScan ScanJournal(std::string_view content) {
     }
     damaged(at, ToStd(frame.status().message()));
     const size_t next = content.find(kFrameMagic, at + 1);
+    const bool first = scan.damage_from == static_cast<int64_t>(at);
+    if (first) {
+      // A whole frame with a wrong checksum reached the disk; one that is cut short may not have.
+      const bool cut =
+          at + kFrameHeaderBytes > content.size() ||
+          (content.substr(at, 4) == kFrameMagic && LoadU32(content, at + 4) <= kMaxFrameBytes &&
+           LoadU32(content, at + 4) > content.size() - at - kFrameHeaderBytes);
+      scan.looks_torn = (cut && next == std::string_view::npos) ||
+                        LooksTorn(content.substr(at, next - at), static_cast<int64_t>(at));
+    }
     if (next == std::string_view::npos) break;
     at = next;
   }

@@ -49,6 +49,36 @@ struct CommitterEpoch {
   uint64_t epoch = 0;
 };
 
+// A topic as the journal knows it: what its folder must say.
+struct TopicFact {
+  uint32_t number = 0;
+  std::string name;
+  TopicConfig config;
+};
+
+// A segment that nothing is appended to any more: its file must be there, and have these bytes.
+struct SegmentFact {
+  PartitionKey key;
+  int64_t base = 0;
+  int64_t end = 0;   // first offset behind it
+  uint64_t run = 0;  // 0: appended; else the compaction that wrote it
+  int64_t bytes = 0;
+};
+
+// The first offset that retention has not taken.
+struct PartitionStart {
+  PartitionKey key;
+  int64_t offset = 0;
+};
+
+// Offsets that a repair gave up: readers hear of them instead of a silent gap.
+struct LostRange {
+  PartitionKey key;
+  int64_t from = 0;
+  int64_t to = 0;
+  int64_t noted_ns = 0;  // wall time of the repair
+};
+
 enum class FrameKind : uint8_t {
   kState = 1,          // a part of a checkpoint
   kCheckpointEnd = 2,  // all parts were before this
@@ -65,6 +95,12 @@ struct Frame {
   std::vector<PartitionEnd> ends;
   std::vector<GroupPosition> positions;
   std::vector<CommitterEpoch> epochs;
+  // Since journal format 2. A segment replaces those that its range covers.
+  std::vector<TopicFact> topics;
+  std::vector<SegmentFact> segments;
+  std::vector<PartitionStart> starts;
+  std::vector<LostRange> lost;
+  std::vector<LostRange> forgotten;  // no longer told: compaction, long after the repair
 };
 
 // ResourceExhausted when the frame is too large.
@@ -73,8 +109,12 @@ Status EncodeFrame(const Frame& frame, std::string* out);
 StatusOr<Frame> DecodeFrame(std::string_view bytes, size_t* size);
 
 inline constexpr size_t kJournalHeaderBytes = 16;
-inline constexpr std::string_view kJournalMagic = "PWJRN001";
+// Format 2 adds what it knows of topics and segments; format 1 is read as well.
+inline constexpr std::string_view kJournalMagic = "PWJRN002";
+inline constexpr std::string_view kJournalMagic1 = "PWJRN001";
 std::string JournalHeader(uint64_t number);
+// 1 or 2; greater: written by a newer version; 0: not a journal header.
+int JournalFormat(std::string_view content);
 
 struct ScannedFrame {
   Frame frame;
@@ -82,13 +122,20 @@ struct ScannedFrame {
   int64_t to = 0;
 };
 struct JournalScan {
+  int format = 0;  // JournalFormat of the content; frames are looked for whatever it is
   std::vector<ScannedFrame> frames;  // readable ones, in order
   // The first stretch that is no frame; -1 when there is none.
   int64_t damage_from = -1;
   std::string damage_reason;
+  // Whether the stretch looks like pages that did not reach the disk: it ends the file, or is
+  // zeros. Flipped bits do not.
+  bool looks_torn = false;
   // Index in `frames` of the first frame behind the damage (frames.size() when none).
   size_t first_behind = 0;
 };
+// Whether bytes that are damaged may be pages that a power cut kept from the disk: zeros at their
+// end, or a long run of zeros. `position`: where in the file they begin.
+bool LooksTorn(std::string_view bytes, int64_t position);
 // Reads all frames of a journal file, also those behind a damaged stretch.
 JournalScan ScanJournal(std::string_view content);
 

@@ -18,6 +18,25 @@ namespace pitwall::log {
 std::string JournalFileName(uint64_t number);
 uint64_t ParseJournalFileName(std::string_view name);
 
+// The newest journal file of a folder, whole.
+struct LoadedJournal {
+  uint64_t number = 0;
+  std::string path;
+  std::string content;
+  std::vector<std::string> older;  // paths that a checkpoint left
+};
+StatusOr<LoadedJournal> LoadJournal(const std::string& dir);
+
+// What is known to be on the disk, beside the journal: <dir>/commits/synced, written in place. A
+// journal that ends before `sequence` was cut, or is an older copy.
+struct SyncedMark {
+  uint64_t journal = 0;   // the file's number
+  uint64_t sequence = 0;  // of a frame that is on the disk
+};
+inline constexpr std::string_view kSyncedMarkName = "synced";
+std::string EncodeMark(const SyncedMark& mark);
+StatusOr<SyncedMark> DecodeMark(std::string_view bytes);  // DataLoss
+
 // Not thread-safe: the writer's lock guards it.
 class CommitJournal {
  public:
@@ -28,15 +47,28 @@ class CommitJournal {
                                                        bool flush,
                                                        std::shared_ptr<DiskFaults> faults);
 
+  // For a repair: nothing is read or continued; Checkpoint begins the file after `number`.
+  static std::unique_ptr<CommitJournal> ForRepair(const std::string& dir, uint64_t number);
+  Status OpenFolder();
+
   // All of `frames` is there afterwards, or nothing. While what a failed append left cannot be cut
   // off, appends fail.
   Status Append(std::string_view frames);
   // Takes the frames of the last Append back. When that fails later appends do.
   void Undo();
   // A new file with `frames`, on the disk before it takes the place of the old one. On failure the
-  // old one goes on (unless the directory could not be flushed: then the log must stop, and *fatal
-  // is set).
-  Status Checkpoint(const std::vector<Frame>& frames, bool* fatal);
+  // old one goes on; where only the folder could not be flushed the new one does, and nothing is
+  // appended before that has worked.
+  Status Checkpoint(const std::vector<Frame>& frames);
+  // Flushes the file. After a failure the file is not trusted any more: nothing is appended before
+  // a checkpoint has made a new one.
+  Status Sync();
+  // Whatever was flushed outside (file()) failed.
+  void Distrust(const Status& status) { distrusted_ = status; }
+  const Status& distrusted() const { return distrusted_; }
+  // Notes that the frames up to `sequence` are on the disk. In place: needs no space.
+  void Mark(uint64_t sequence);
+  uint64_t marked() const { return marked_; }
 
   std::shared_ptr<File> file() const { return file_; }
   int64_t bytes() const { return bytes_; }
@@ -50,6 +82,7 @@ class CommitJournal {
   CommitJournal(std::string dir, std::shared_ptr<DiskFaults> faults)
       : dir_(std::move(dir)), faults_(std::move(faults)) {}
   Status CutTail();
+  Status SyncFolder();
 
   const std::string dir_;
   const std::shared_ptr<DiskFaults> faults_;
@@ -59,6 +92,12 @@ class CommitJournal {
   int64_t undo_bytes_ = 0;
   int64_t checkpoint_bytes_ = 0;
   bool dirty_tail_ = false;
+  std::shared_ptr<Directory> folder_;  // kept open: a flush must not need a descriptor
+  bool folder_dirty_ = false;
+  std::string replaced_;  // path of the file before, until the folder is flushed
+  Status distrusted_;
+  std::shared_ptr<File> mark_;
+  uint64_t marked_ = 0;  // by this object
 };
 
 }  // namespace pitwall::log

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -65,6 +66,12 @@ class CommitWriter {
   // Takes away a partition's only segment when all of it is older than the cut-off. True when it
   // did.
   StatusOr<bool> DropExpiredActive(CommittedState::Partition* partition, int64_t cutoff_ns);
+  // Writes a frame of `facts` (its kind and sequences are set here), flushes it, and then calls
+  // `apply`, with no commit and no checkpoint in between. For who changes closed segments: what is
+  // deleted after it is not looked for again.
+  Status Rearrange(Frame facts, const std::function<void()>& apply);
+  // A topic was made or changed. Not flushed: its folder says so as well.
+  Status NoteTopic(const TopicFact& topic);
   // Later requests fail with FailedPrecondition. Flushes.
   Status Close();
   void AddTo(EmbeddedLogStats* stats);
@@ -76,19 +83,36 @@ class CommitWriter {
     bool done = false;
   };
   struct Group;
+  using Partitions = std::set<CommittedState::Partition*>;
+  // What a round of flushes could not flush.
+  struct FlushResult {
+    Status first;
+    std::map<CommittedState::Partition*, Status> failed;
+    DirtyFiles left;
+    int64_t flushes = 0;
+  };
+  static FlushResult FlushFiles(const DirtyFiles& dirty);
 
   void Process(const std::vector<Pending*>& group) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   Status Stage(CommitRequest* request, Group* group) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   Status StageRecords(const CommitRequest& request, Frame* frame, Group* group)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
-  Status Persist(const std::string& frames) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
-  Status FlushDirty() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
+  bool TryGroup(std::vector<Pending*>* pendings) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
+  bool PublishGroup(Group* group, size_t commits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
+  // *culprits: partitions whose files could not be flushed.
+  Status Persist(const std::string& frames, Partitions* culprits)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
+  Status FlushDirty(Partitions* culprits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
+  Status Settle(const DirtyFiles& flushed, const FlushResult& result)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
+  Status AppendFacts(Frame facts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   Status CheckpointLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   Status MarkSynced(uint64_t sequence, bool durable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   Status SyncLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   PartitionWriter* WriterOf(CommittedState::Partition* partition)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
-  Status Fail(const Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
+  Status TrustJournal() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
+  Status SyncJournal() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   void NoteDirty();
 
   const FsyncPolicy fsync_;
@@ -116,7 +140,7 @@ class CommitWriter {
   DirtyFiles dirty_files_ ABSL_GUARDED_BY(writer_mutex_);
   DirtyFiles in_flight_ ABSL_GUARDED_BY(writer_mutex_);  // those that Sync flushes at the moment
   BatchBuilder builder_ ABSL_GUARDED_BY(writer_mutex_);
-  Status failed_ ABSL_GUARDED_BY(writer_mutex_);  // not OK: for good
+  bool closed_ ABSL_GUARDED_BY(writer_mutex_) = false;
   EmbeddedLogStats stats_ ABSL_GUARDED_BY(writer_mutex_);
 
   std::atomic<bool> dirty_{false};  // commits since the last flush

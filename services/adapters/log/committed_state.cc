@@ -22,10 +22,6 @@ class CommittedState::Partition {
   PartitionContent content;
   std::vector<Wakeup*> waiters;
 
-  int64_t start_offset() const {
-    return content.segments.empty() ? content.end_offset
-                                    : content.segments.front().segment->name().base_offset;
-  }
   std::vector<SegmentInfo>::iterator Find(const Segment* segment) {
     return std::find_if(content.segments.begin(), content.segments.end(),
                         [&](const SegmentInfo& info) { return info.segment.get() == segment; });
@@ -109,7 +105,42 @@ ReadView CommittedState::View(const Partition* partition, int64_t offset) const 
 
 int64_t CommittedState::StartOffset(const Partition* partition) const {
   MutexLock lock(&mutex_);
-  return partition->start_offset();
+  return partition->content.start_offset;
+}
+
+int64_t CommittedState::LostUntil(const Partition* partition, int64_t from, int64_t to) const {
+  MutexLock lock(&mutex_);
+  int64_t until = from;
+  for (const Lost& lost : partition->content.lost) {
+    if (lost.from < to && lost.to > from) until = std::max(until, std::min(lost.to, to));
+  }
+  return until;
+}
+
+std::vector<LostRange> CommittedState::ExpiredLost(const Partition* partition,
+                                                   int64_t cutoff_ns) const {
+  MutexLock lock(&mutex_);
+  std::vector<LostRange> expired;
+  for (const Lost& lost : partition->content.lost) {
+    if (lost.noted_ns < cutoff_ns) {
+      expired.push_back({partition->key, lost.from, lost.to, lost.noted_ns});
+    }
+  }
+  return expired;
+}
+
+void CommittedState::ForgetLost(Partition* partition, const std::vector<LostRange>& ranges) {
+  MutexLock lock(&mutex_);
+  for (const LostRange& range : ranges) {
+    std::erase_if(partition->content.lost, [&](const Lost& lost) {
+      return lost.from == range.from && lost.to == range.to && lost.noted_ns == range.noted_ns;
+    });
+  }
+}
+
+void CommittedState::NoteTopic(const TopicFact& topic) {
+  MutexLock lock(&mutex_);
+  topics_[topic.number] = topic;
 }
 
 int64_t CommittedState::EndOffset(const Partition* partition) const {
@@ -167,7 +198,12 @@ void CommittedState::RemoveThrough(Partition* partition, const Segment* last) {
   std::vector<SegmentInfo>& segments = partition->content.segments;
   const auto found = partition->Find(last);
   PITWALL_CHECK(found != segments.end());
-  segments.erase(segments.begin(), std::next(found));
+  PartitionContent& content = partition->content;
+  const auto next = std::next(found);
+  content.start_offset =
+      next == segments.end() ? content.end_offset : next->segment->name().base_offset;
+  std::erase_if(content.lost, [&](const Lost& lost) { return lost.to <= content.start_offset; });
+  segments.erase(segments.begin(), next);
 }
 
 void CommittedState::Replace(Partition* partition, const Segment* first, const Segment* last,
@@ -194,7 +230,8 @@ std::vector<Frame> CommittedState::Snapshot(uint64_t sequence) const {
     const size_t items = frames.empty()
                              ? kItemsPerFrame
                              : frames.back().ends.size() + frames.back().positions.size() +
-                                   frames.back().epochs.size();
+                                   frames.back().epochs.size() + frames.back().topics.size() +
+                                   frames.back().segments.size() + frames.back().lost.size();
     if (items >= kItemsPerFrame) {
       frames.emplace_back();
       frames.back().kind = FrameKind::kState;
@@ -204,9 +241,24 @@ std::vector<Frame> CommittedState::Snapshot(uint64_t sequence) const {
     return frames.back();
   };
   MutexLock lock(&mutex_);
+  for (const auto& [number, topic] : topics_) open().topics.push_back(topic);
   for (const auto& [key, partition] : partitions_) {
     const PartitionContent& content = partition->content;
     if (content.end_offset == 0) continue;
+    if (content.start_offset > 0) open().starts.push_back({key, content.start_offset});
+    for (const Lost& lost : content.lost) {
+      open().lost.push_back({key, lost.from, lost.to, lost.noted_ns});
+    }
+    for (size_t i = 0; i < content.segments.size(); ++i) {
+      const SegmentInfo& info = content.segments[i];
+      const bool last = i + 1 == content.segments.size();
+      if (last && info.writable) break;
+      const SegmentName& name = info.segment->name();
+      const int64_t behind =
+          last ? content.end_offset : content.segments[i + 1].segment->name().base_offset;
+      open().segments.push_back({key, name.base_offset, name.compacted() ? name.end_offset : behind,
+                                 name.run, info.bytes});
+    }
     PartitionEnd end;
     end.key = key;
     end.from_offset = end.to_offset = content.end_offset;

@@ -32,8 +32,17 @@ struct SegmentInfo {
   bool writable = false;  // appended, whole: the next commit may go on in it when it is the last
 };
 
+// Offsets that a repair gave up.
+struct Lost {
+  int64_t from = 0;
+  int64_t to = 0;
+  int64_t noted_ns = 0;
+};
+
 struct PartitionContent {
   std::vector<SegmentInfo> segments;  // in order of their bases
+  int64_t start_offset = 0;           // retention took what was before
+  std::vector<Lost> lost;             // in order, apart
   int64_t end_offset = 0;
   int64_t last_time_ns = 0;
 };
@@ -85,6 +94,8 @@ class CommittedState {
   ReadView View(const Partition* partition, int64_t offset) const;
   int64_t StartOffset(const Partition* partition) const;
   int64_t EndOffset(const Partition* partition) const;
+  // The end of the last lost offset in [from, to); `from` when none is lost there.
+  int64_t LostUntil(const Partition* partition, int64_t from, int64_t to) const;
   void AddWaiter(Partition* partition, Wakeup* wakeup);
   void RemoveWaiter(Partition* partition, Wakeup* wakeup);
   static const std::string& Name(const Partition* partition);  // "topic/3"
@@ -103,6 +114,11 @@ class CommittedState {
   void RemoveThrough(Partition* partition, const Segment* last);
   // Puts `merged` in the place of the segments from `first` to `last`.
   void Replace(Partition* partition, const Segment* first, const Segment* last, SegmentInfo merged);
+  // Lost offsets that were noted before the cut-off are forgotten; what that takes from the
+  // journal.
+  std::vector<LostRange> ExpiredLost(const Partition* partition, int64_t cutoff_ns) const;
+  void ForgetLost(Partition* partition, const std::vector<LostRange>& ranges);
+  void NoteTopic(const TopicFact& topic);
   void SetLastTime(Partition* partition, const Segment* segment, int64_t last_time_ns);
 
   // All as frames of a checkpoint.
@@ -119,6 +135,7 @@ class CommittedState {
   // What the handles point to is guarded by mutex_ as well (but name, folder and key, which never
   // change).
   std::map<PartitionKey, std::unique_ptr<Partition>> partitions_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint32_t, TopicFact> topics_ ABSL_GUARDED_BY(mutex_);
   std::map<PositionKey, CommittedOffset> positions_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t, std::less<>> epochs_ ABSL_GUARDED_BY(mutex_);
 };

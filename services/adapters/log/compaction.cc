@@ -43,7 +43,10 @@ Status ForEachRecord(const SegmentInfo& info, DamageLog* damage, const Visit& vi
     }
     // What cannot be read is lost with or without this pass; here somebody hears of it.
     if (!bad.ok()) {
-      damage->Report(Cat(info.segment->path(), " at byte ", at), std::string(ToStd(bad.message())));
+      damage->Report({.kind = DamageKind::kRecords,
+                      .place = Cat(info.segment->path(), " at byte ", at),
+                      .message = std::string(ToStd(bad.message())),
+                      .path = info.segment->path()});
     }
   }
 }
@@ -169,6 +172,14 @@ StatusOr<int64_t> CompactPartition(const CompactionPolicy& policy, CommittedStat
   // What is written here is on the disk at once. A journal that ends before it would have new
   // appends begin inside it, and the next recovery take them for left-overs.
   RETURN_IF_ERROR(writer->Sync(/*durable_mark=*/true));
+  // As long as tombstones are kept, readers hear of what a repair gave up.
+  const std::vector<LostRange> told = state->ExpiredLost(partition, policy.tombstone_cutoff_ns);
+  if (!told.empty()) {
+    Frame facts;
+    facts.forgotten = told;
+    RETURN_IF_ERROR(
+        writer->Rearrange(std::move(facts), [&] { state->ForgetLost(partition, told); }));
+  }
   NewestOffsets newest;
   size_t covered = 0;
   RETURN_IF_ERROR(MapKeys(policy, closed, damage, &newest, &covered));
@@ -210,8 +221,14 @@ StatusOr<int64_t> CompactPartition(const CompactionPolicy& policy, CommittedStat
       merged.segment = std::move(segment);
       merged.bytes = output.bytes();
       merged.last_time_ns = output.last_time_ns();
-      state->Replace(partition, closed.segments[first].segment.get(),
-                     closed.segments[behind - 1].segment.get(), std::move(merged));
+      // The journal first: the next start must not look for the files that it replaces.
+      Frame facts;
+      facts.segments.push_back({CommittedState::Key(partition), name.base_offset, name.end_offset,
+                                name.run, merged.bytes});
+      RETURN_IF_ERROR(writer->Rearrange(std::move(facts), [&] {
+        state->Replace(partition, closed.segments[first].segment.get(),
+                       closed.segments[behind - 1].segment.get(), std::move(merged));
+      }));
       for (size_t i = first; i < behind; ++i) {
         const Status removed = Remove(closed.segments[i].segment->path());
         if (!removed.ok()) PITWALL_LOG(kWarning, "log", ToStd(removed.message()));

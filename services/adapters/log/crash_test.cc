@@ -121,6 +121,9 @@ TEST_F(CrashTest, RecordsThatDidNotReachTheDiskUndoTheirCommit) {
     for (const bool zeros : {false, true}) {
       std::string content = after.substr(0, size);
       if (zeros) content.resize(after.size(), '\0');
+      // So few zeros may as well be damage; only where a sector begins with them are they taken for
+      // one that never arrived.
+      if (zeros && after.size() - size < 8) continue;
       log_.reset();
       CopyDir(Dir("after"), options_.dir);
       Spill(Cat(options_.dir, "/", path), content);

@@ -178,23 +178,136 @@ TEST_F(DiskFullTest, RetentionGivesSpaceBackThoughNothingCanBeWritten) {
   EXPECT_EQ(Values("a"), std::vector<std::string>{"again"});
 }
 
-TEST_F(DiskFullTest, AFailedFlushStopsTheLogForGood) {
+// A flush that fails may have dropped pages: what it was for is taken back, and written once more
+// where it was acknowledged. So the log goes on when it passes.
+TEST_F(DiskFullTest, AFailedFlushPasses) {
   options_.fsync = FsyncPolicy::kAlways;
   MustOpen();
   MakeTopics();
   auto committer = log_->OpenCommitter("c");
   ASSERT_TRUE((*committer)->Apply(Numbered(0)).ok());
   options_.faults->FailSyncs(true);
-  EXPECT_EQ((*committer)->Apply(Numbered(1)).code(), absl::StatusCode::kInternal);
-  ExpectCommits({0});
+  for (int64_t n = 1; n < 4; ++n) {
+    const Status applied = (*committer)->Apply(Numbered(n));
+    EXPECT_EQ(applied.code(), absl::StatusCode::kUnavailable) << applied;
+    ExpectCommits({0});
+  }
+  EXPECT_GT(log_->Stats().failed_flushes, 0);
   options_.faults->FailSyncs(false);
-  EXPECT_EQ((*committer)->Apply(Numbered(2)).code(), absl::StatusCode::kInternal)
-      << "the pages of the failed flush may be gone: only a new start tells";
+  ASSERT_TRUE((*committer)->Apply(Numbered(4)).ok());
+  ExpectCommits({0, 4});
+  // Only the journal.
+  options_.faults->OnlyBelow("/commits/");
+  options_.faults->FailSyncs(true);
+  EXPECT_EQ((*committer)->Apply(Numbered(5)).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ((*committer)->Apply(Numbered(6)).code(), absl::StatusCode::kUnavailable);
+  options_.faults->FailSyncs(false);
+  ASSERT_TRUE((*committer)->Apply(Numbered(7)).ok());
+  ExpectCommits({0, 4, 7});
   MustOpen();
-  ExpectCommits({0});
+  ExpectCommits({0, 4, 7});
   committer = log_->OpenCommitter("c");
-  ASSERT_TRUE((*committer)->Apply(Numbered(3)).ok());
-  ExpectCommits({0, 3});
+  ASSERT_TRUE((*committer)->Apply(Numbered(8)).ok());
+  ExpectCommits({0, 4, 7, 8});
+}
+
+// The disk under one partition fails: the others go on, and the error names it.
+TEST_F(DiskFullTest, OnePartitionThatCannotBeWrittenLeavesTheOthersAlone) {
+  for (const FsyncPolicy policy : {FsyncPolicy::kAlways, FsyncPolicy::kInterval}) {
+    options_.dir = Dir(Cat("one", static_cast<int>(policy)));
+    options_.fsync = policy;
+    MustOpen();
+    MakeTopics();
+    options_.faults->OnlyBelow("/topics/b/1/");
+    const auto both = [&](std::string_view value) {
+      return TryAppend({Out("b", value, "k", 0), Out("b", value, "k", 1)});
+    };
+    ASSERT_TRUE(both("0").ok());
+    ASSERT_TRUE(log_->Sync().ok());
+    // Full.
+    options_.faults->SetSpace(0);
+    const Status full = both("lost");
+    EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
+    EXPECT_NE(full.message().find("partition b/1"), absl::string_view::npos) << full;
+    Append({Out("b", "1", "k", 0)});
+    options_.faults->SetSpace(-1);
+    ASSERT_TRUE(both("2").ok());
+    // It cannot be flushed.
+    options_.faults->FailSyncs(true);
+    const Status first = both("3");
+    const Status flushed = log_->Sync();
+    const Status second = both("lost too");
+    EXPECT_EQ(second.code(), absl::StatusCode::kUnavailable) << second;
+    EXPECT_NE(second.message().find("b/1"), absl::string_view::npos) << second;
+    if (policy == FsyncPolicy::kInterval) {
+      EXPECT_TRUE(first.ok()) << first;
+      EXPECT_EQ(flushed.code(), absl::StatusCode::kUnavailable) << flushed;
+      EXPECT_EQ(log_->Stats().suspended_partitions, 1);
+    } else {
+      EXPECT_EQ(first.code(), absl::StatusCode::kUnavailable) << first;
+    }
+    Append({Out("b", "4", "k", 0)});
+    options_.faults->FailSyncs(false);
+    EXPECT_TRUE(log_->Sync().ok());
+    EXPECT_EQ(log_->Stats().suspended_partitions, 0);
+    ASSERT_TRUE(both("5").ok());
+    std::vector<std::string> expected[2] = {{"0", "1", "2", "4", "5"}, {"0", "2", "5"}};
+    if (policy == FsyncPolicy::kInterval) {
+      expected[0] = {"0", "1", "2", "3", "4", "5"};
+      expected[1] = {"0", "2", "3", "5"};
+    }
+    for (int reopened = 0; reopened < 2; ++reopened) {
+      EXPECT_EQ(Values("b", 0), expected[0]);
+      EXPECT_EQ(Values("b", 1), expected[1]);
+      MustOpen();
+      EXPECT_TRUE(log_->Damage().empty());
+    }
+  }
+}
+
+// No descriptor left, for a while: whatever the log does then fails and works later.
+TEST_F(DiskFullTest, DescriptorsGoneAndBack) {
+  for (const FsyncPolicy policy : {FsyncPolicy::kAlways, FsyncPolicy::kInterval}) {
+    options_.dir = Dir(Cat("descriptors", static_cast<int>(policy)));
+    options_.fsync = policy;
+    options_.segment_bytes = 1;  // each commit needs a new file in each partition
+    MustOpen();
+    MakeTopics();
+    auto committer = log_->OpenCommitter("c");
+    ASSERT_TRUE((*committer)->Apply(Numbered(0)).ok());
+    std::vector<int64_t> there{0};
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    // From none left to enough of them, one by one: each place that opens a file is hit.
+    for (rlim_t spare = 0; spare < 16; ++spare) {
+      const int next = ::dup(0);
+      ASSERT_GE(next, 0);
+      ::close(next);
+      rlimit limit = before;
+      limit.rlim_cur = static_cast<rlim_t>(next) + spare;
+      ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+      const auto n = static_cast<int64_t>(spare) * 10 + 1;
+      const Status applied = (*committer)->Apply(Numbered(n));
+      const Status synced = log_->Sync();
+      const Status maintained = log_->Maintain();
+      ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+      if (applied.ok()) there.push_back(n);
+      for (const Status& status : {applied, synced, maintained}) {
+        EXPECT_TRUE(status.ok() || status.code() == absl::StatusCode::kResourceExhausted ||
+                    status.code() == absl::StatusCode::kUnavailable)
+            << status;
+      }
+      ExpectCommits(there);
+      const Status again = (*committer)->Apply(Numbered(n + 1));
+      ASSERT_TRUE(again.ok()) << again;
+      there.push_back(n + 1);
+      ASSERT_TRUE(log_->Sync().ok());
+      ExpectCommits(there);
+    }
+    EXPECT_LT(there.size(), 33U) << "none of them ever failed";
+    MustOpen();
+    ExpectCommits(there);
+  }
 }
 
 // The same with the kernel's own limit, in a child.

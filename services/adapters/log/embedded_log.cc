@@ -111,6 +111,7 @@ class EmbeddedLogImpl final : public EmbeddedLog {
   Status Maintain() override { return core_->Maintain(); }
   Status Sync() override { return core_->Sync(); }
   std::vector<DamageReport> Damage() override { return core_->damage()->reports(); }
+  std::vector<DamageCount> DamageCounts() override { return core_->damage()->counts(); }
   EmbeddedLogStats Stats() override { return core_->Stats(); }
 
  private:
@@ -118,6 +119,36 @@ class EmbeddedLogImpl final : public EmbeddedLog {
 };
 
 }  // namespace
+
+std::string_view DamageKindName(DamageKind kind) {
+  switch (kind) {
+    case DamageKind::kSegmentMissing:
+      return "segment_missing";
+    case DamageKind::kSegmentCut:
+      return "segment_cut";
+    case DamageKind::kSegmentHeader:
+      return "segment_header";
+    case DamageKind::kRecords:
+      return "records";
+    case DamageKind::kOffsets:
+      return "offsets";
+    case DamageKind::kJournal:
+      return "journal";
+    case DamageKind::kJournalCut:
+      return "journal_cut";
+    case DamageKind::kJournalMissing:
+      return "journal_missing";
+    case DamageKind::kSyncedMark:
+      return "synced_mark";
+    case DamageKind::kTopicFile:
+      return "topic_file";
+    case DamageKind::kTopicMissing:
+      return "topic_missing";
+    case DamageKind::kUnflushed:
+      return "unflushed";
+  }
+  return "unknown";
+}
 
 StatusOr<std::unique_ptr<EmbeddedLog>> OpenEmbeddedLog(const EmbeddedLogOptions& options,
                                                        Clock* clock) {

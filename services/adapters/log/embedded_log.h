@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "services/base/clock.h"
@@ -35,8 +36,8 @@ enum class FsyncPolicy {
 struct EmbeddedLogOptions {
   std::string dir;         // made when it is not there (never when read_only)
   bool read_only = false;  // what is committed at open; takes no lock, writes nothing
-  // Go on after damage in the middle of the commit journal. Without it Open fails then, since a
-  // lost commit frame may hold a group's position: going on could process input twice.
+  // Go on with damage: readers hear of the records that are lost. Without it Open fails then;
+  // `pitwall log repair` is the way out (log_repair.h).
   bool salvage = false;
   FsyncPolicy fsync = FsyncPolicy::kInterval;
   int64_t fsync_interval_ms = 200;
@@ -53,23 +54,59 @@ struct EmbeddedLogOptions {
   size_t compaction_map_bytes = 64
                                 << 20;  // memory for keys in one pass; the rest waits for the next
   int64_t tombstone_retention_ms = 24 * 3'600'000;
+  // Segments are read and checked at open, the newest first, up to this; the rest by the thread of
+  // the log after it. -1: all at open.
+  int64_t verify_bytes = 256 << 20;
   // A thread of the log does interval flushes, retention and compaction. Without it the owner calls
   // Sync() and Maintain().
   bool background = true;
   std::shared_ptr<DiskFaults> faults;  // tests only
 };
 
+// What kind of damage: the label of the metric.
+enum class DamageKind {
+  kSegmentMissing,  // the file is gone
+  kSegmentCut,      // it is shorter than what was committed
+  kSegmentHeader,   // its first bytes, which say nothing that its name does not
+  kRecords,         // records in it cannot be read
+  kOffsets,         // offsets that no file holds
+  kJournal,         // the commit journal does not parse
+  kJournalCut,      // it ends before what was flushed
+  kJournalMissing,  // it is gone
+  kSyncedMark,      // the note of how far it was flushed
+  kTopicFile,       // topic.conf does not parse, or is gone
+  kTopicMissing,    // the topic's folder is gone
+  kUnflushed,       // commits that a power cut kept from the disk
+};
+std::string_view DamageKindName(DamageKind kind);
+
 struct DamageReport {
+  DamageKind kind = DamageKind::kRecords;
   std::string place;    // file and byte position
   std::string message;  // what is wrong, which offsets are gone
+  std::string topic;    // "": of no topic
+  int32_t partition = -1;
+  int64_t from_offset = -1;  // offsets that are lost; -1: none, or not known
+  int64_t to_offset = -1;    // the first that is not
+  bool healed = false;       // made good at open, without any loss
+  std::string path;          // of the file
+};
+
+struct DamageCount {
+  DamageKind kind = DamageKind::kRecords;
+  std::string topic;
+  bool healed = false;
+  int64_t count = 0;
 };
 
 struct EmbeddedLogStats {
-  int64_t commits = 0;        // journal frames with records or a position
-  int64_t records = 0;        // appended since open
-  int64_t bytes = 0;          // written to segments since open
-  int64_t flushes = 0;        // fsync calls on segments and journal
-  int64_t journal_bytes = 0;  // size of the journal file now
+  int64_t commits = 0;  // journal frames with records or a position
+  int64_t records = 0;  // appended since open
+  int64_t bytes = 0;    // written to segments since open
+  int64_t flushes = 0;  // fsync calls on segments and journal
+  int64_t failed_flushes = 0;
+  int64_t suspended_partitions = 0;  // now: what was appended to them cannot be flushed
+  int64_t journal_bytes = 0;         // size of the journal file now
   int64_t checkpoints = 0;
   int64_t segments = 0;          // files of all partitions now
   int64_t segment_bytes = 0;     // their committed bytes
@@ -81,9 +118,10 @@ struct EmbeddedLogStats {
 // with FailedPrecondition, readers read on what was committed. `Committed` and `StorePosition` name
 // topics of this log.
 //
-// Errors beyond io.h: ResourceExhausted when the disk is full (the commit is undone, later ones
-// work once there is space); FailedPrecondition when opened read-only; Internal after a failed
-// fsync, for good: what the disk holds is then unknown, so reopen.
+// Errors beyond io.h: ResourceExhausted when the disk is full or the process has no descriptor
+// left, Unavailable when the disk fails (the commit is undone; later ones work once it has passed);
+// FailedPrecondition when opened read-only. What concerns one partition names it and leaves the
+// others alone: records of it that cannot be flushed stop it until a flush works.
 class EmbeddedLog : public Log {
  public:
   // Names in alphabetical order.
@@ -99,12 +137,14 @@ class EmbeddedLog : public Log {
   virtual Status Sync() = 0;
   // What recovery and readers found broken since open (at most 1000 reports).
   virtual std::vector<DamageReport> Damage() = 0;
+  // All of it counted, by kind and topic.
+  virtual std::vector<DamageCount> DamageCounts() = 0;
   virtual EmbeddedLogStats Stats() = 0;
 };
 
 // `clock` is borrowed and must outlive the log and all that came from it.
 // FailedPrecondition: another process (or this one) writes in the directory. InvalidArgument: an
-// option. DataLoss: the journal is damaged (see salvage). NotFound: read-only and nothing there.
+// option. DataLoss: something is damaged (see salvage). NotFound: read-only and nothing there.
 StatusOr<std::unique_ptr<EmbeddedLog>> OpenEmbeddedLog(const EmbeddedLogOptions& options,
                                                        Clock* clock);
 

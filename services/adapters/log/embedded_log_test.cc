@@ -7,6 +7,7 @@
 #include <functional>
 #include <thread>
 
+#include "services/adapters/log/log_repair.h"
 #include "services/adapters/log/log_test_fixture.h"
 
 namespace pitwall::log {
@@ -67,9 +68,15 @@ TEST_F(EmbeddedLogBasics, ADamagedTopicFileNamesItsLine) {
   std::string text = Slurp(path);
   text.replace(text.find("partitions: 3"), 13, "partitions: 7");
   Spill(path, text);
-  const Status opened = Open();
-  EXPECT_EQ(opened.code(), absl::StatusCode::kDataLoss);
-  EXPECT_NE(opened.message().find("topic.conf:5: checksum"), absl::string_view::npos) << opened;
+  // The journal says the same: nothing is lost, and somebody hears of it.
+  MustOpen();
+  EXPECT_EQ(*log_->Partitions("t"), 3);
+  ASSERT_EQ(log_->Damage().size(), 1U);
+  EXPECT_TRUE(log_->Damage()[0].healed);
+  EXPECT_NE(log_->Damage()[0].message.find("topic.conf:5: checksum"), std::string::npos);
+  MustOpen();
+  EXPECT_TRUE(log_->Damage().empty());
+  log_.reset();
   // Without the checksum a person may edit it.
   Spill(path, text.substr(0, text.find("crc32c")));
   MustOpen();
@@ -288,7 +295,7 @@ TEST_F(EmbeddedLogBasics, TheJournalStaysBounded) {
     ASSERT_LT(log_->Stats().journal_bytes, 8000);
   }
   EXPECT_GT(log_->Stats().checkpoints, 10);
-  EXPECT_EQ(FilesIn(Cat(options_.dir, "/commits"), "").size(), 1U);
+  EXPECT_EQ(FilesIn(Cat(options_.dir, "/commits"), "").size(), 2U) << "journal and mark";
   MustOpen();
   EXPECT_EQ(Values("t", 1).size(), 667U);
   EXPECT_EQ((*log_->Committed("g5", {"t", 0}))->metadata, "1930");
@@ -349,19 +356,24 @@ TEST_F(EmbeddedLogBasics, WaitingCommitsShareAFlush) {
   EXPECT_EQ(Values("t").size(), size_t{kThreads * kEach});
 }
 
-TEST_F(EmbeddedLogBasics, ATopicTakenAwayByHandIsForgotten) {
+TEST_F(EmbeddedLogBasics, ATopicTakenAwayByHandIsRefused) {
   MustOpen();
+  Topic("empty");
   Topic("old");
   Topic("t");
   Append({Out("old", "x"), Out("t", "y")});
-  ASSERT_TRUE(log_->StorePosition("g", {"old", 0}, {1, ""}).ok());
   log_.reset();
   ASSERT_TRUE(RemoveTree(Cat(options_.dir, "/topics/old")).ok());
+  ASSERT_TRUE(RemoveTree(Cat(options_.dir, "/topics/empty")).ok());
+  const Status opened = Open();
+  EXPECT_EQ(opened.code(), absl::StatusCode::kDataLoss) << opened;
+  EXPECT_NE(opened.message().find("pitwall log repair"), absl::string_view::npos) << opened;
+  ASSERT_TRUE(RepairLog(options_.dir, false, &clock_).ok());
   MustOpen();
-  EXPECT_EQ(log_->Topics(), (std::vector<std::string>{"t"}));
-  Topic("old");  // a new one: nothing of the old shines through
-  EXPECT_EQ(Values("old"), std::vector<std::string>{});
-  EXPECT_FALSE((*log_->Committed("g", {"old", 0})).has_value());
+  EXPECT_EQ(log_->Topics(), (std::vector<std::string>{"empty", "old", "t"}));
+  EXPECT_EQ(ReadAll("old").losses.size(), 1U) << "its reader hears what is gone";
+  Append({Out("old", "new")});
+  EXPECT_EQ(ReadAll("old").records[0].offset, 1);
   EXPECT_EQ(Values("t"), (std::vector<std::string>{"y"}));
 }
 

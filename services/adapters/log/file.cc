@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <utility>
 
 #include "services/base/strings.h"
@@ -20,6 +21,9 @@ Status DiskStatus(int error_number, std::string_view what, std::string_view path
   const std::string context = Cat(what, " ", path);
   // EFBIG: the file-size limit of the process. To the caller it is the same as a full disk.
   if (error_number == EFBIG) return ResourceExhausted(Cat(context, ": file size limit reached"));
+  if (error_number == EIO || error_number == ENFILE || error_number == ENOMEM) {
+    return Unavailable(Cat(context, ": ", std::strerror(error_number)));
+  }
   return ErrnoStatus(error_number, context);
 }
 
@@ -56,7 +60,7 @@ StatusOr<std::shared_ptr<File>> File::Open(const std::string& path, Mode mode,
   }
   int fd = -1;
   do {
-    fd = ::open(path.c_str(), flags, 0644);
+    fd = ::open(path.c_str(), flags, 0600);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) return DiskStatus(errno, "open", path);
   return std::shared_ptr<File>(new File(fd, path, std::move(faults)));
@@ -82,7 +86,7 @@ Status File::WriteAt(int64_t at, std::string_view bytes) {
   size_t done = 0;
   while (done < bytes.size()) {
     size_t want = bytes.size() - done;
-    if (faults_ != nullptr) {
+    if (faults_ != nullptr && faults_->Hits(path_)) {
       want = faults_->Take(want);
       if (want == 0) return DiskStatus(ENOSPC, "write", path_);
     }
@@ -98,7 +102,8 @@ Status File::WriteAt(int64_t at, std::string_view bytes) {
 }
 
 Status File::Truncate(int64_t size) {
-  if (faults_ != nullptr && faults_->TruncateFails()) return DiskStatus(EIO, "truncate", path_);
+  if (faults_ != nullptr && faults_->TruncateFails() && faults_->Hits(path_))
+    return DiskStatus(EIO, "truncate", path_);
   while (::ftruncate(fd_, size) != 0) {
     if (errno != EINTR) return DiskStatus(errno, "truncate", path_);
   }
@@ -106,7 +111,8 @@ Status File::Truncate(int64_t size) {
 }
 
 Status File::Sync() {
-  if (faults_ != nullptr && faults_->SyncFails()) return DiskStatus(EIO, "fdatasync", path_);
+  if (faults_ != nullptr && faults_->SyncFails() && faults_->Hits(path_))
+    return DiskStatus(EIO, "fdatasync", path_);
   while (::fdatasync(fd_) != 0) {
     if (errno != EINTR) return DiskStatus(errno, "fdatasync", path_);
   }
@@ -119,19 +125,41 @@ StatusOr<int64_t> File::Size() const {
   return static_cast<int64_t>(info.st_size);
 }
 
+StatusOr<std::shared_ptr<Directory>> Directory::Open(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return DiskStatus(errno, "open", path);
+  return std::shared_ptr<Directory>(new Directory(fd, path));
+}
+
+Directory::~Directory() { ::close(fd_); }
+
+Status Directory::Sync() const {
+  // Some file systems refuse to flush a directory; they have nothing to flush then.
+  if (::fsync(fd_) == 0 || errno == EINVAL || errno == EROFS) return OkStatus();
+  return DiskStatus(errno, "fsync", path_);
+}
+
 StatusOr<std::unique_ptr<DirectoryLock>> DirectoryLock::Take(const std::string& dir) {
   const std::string path = Cat(dir, "/LOCK");
-  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) return DiskStatus(errno, "open", path);
+  const int folder = ::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return DiskStatus(errno, "open", dir);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) {
+    const int error_number = errno;
+    ::close(folder);
+    return DiskStatus(error_number, "open", path);
+  }
   char holder[32] = {};
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+  if (::flock(folder, LOCK_EX | LOCK_NB) != 0 || ::flock(fd, LOCK_EX | LOCK_NB) != 0) {
     const int error_number = errno;
     const ssize_t n = ::pread(fd, holder, sizeof(holder) - 1, 0);
     ::close(fd);
+    ::close(folder);
     if (error_number != EWOULDBLOCK) return DiskStatus(error_number, "flock", path);
-    const std::string_view who = Trim(std::string_view(holder, n > 0 ? static_cast<size_t>(n) : 0));
+    // What the file says may be damaged: only a number is repeated.
+    const auto who = ParseInt(Trim(std::string_view(holder, n > 0 ? static_cast<size_t>(n) : 0)));
     return FailedPrecondition(Cat("data directory ", dir, " is in use by another writer",
-                                  who.empty() ? "" : " (process ", who, who.empty() ? "" : ")",
+                                  who.has_value() ? Cat(" (process ", *who, ")") : std::string(),
                                   "; one process at a time may write it"));
   }
   // For the message above only: the lock is the flock, not the content.
@@ -139,15 +167,18 @@ StatusOr<std::unique_ptr<DirectoryLock>> DirectoryLock::Take(const std::string& 
   if (::ftruncate(fd, 0) == 0) {
     [[maybe_unused]] const ssize_t n = ::pwrite(fd, holder, static_cast<size_t>(length), 0);
   }
-  return std::unique_ptr<DirectoryLock>(new DirectoryLock(fd));
+  return std::unique_ptr<DirectoryLock>(new DirectoryLock(folder, fd));
 }
 
-DirectoryLock::~DirectoryLock() { ::close(fd_); }
+DirectoryLock::~DirectoryLock() {
+  ::close(fd_);
+  ::close(folder_);
+}
 
 Status MakeDirectories(const std::string& path) {
   for (size_t at = path.find('/', 1);; at = path.find('/', at + 1)) {
     const std::string part = path.substr(0, at);
-    if (::mkdir(part.c_str(), 0755) != 0 && errno != EEXIST) {
+    if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) {
       return DiskStatus(errno, "mkdir", part);
     }
     if (at == std::string::npos) break;
@@ -159,13 +190,30 @@ Status MakeDirectories(const std::string& path) {
 }
 
 Status SyncDirectory(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return DiskStatus(errno, "open", path);
-  // Some file systems refuse to flush a directory; they have nothing to flush then.
-  const bool failed = ::fsync(fd) != 0 && errno != EINVAL && errno != EROFS;
-  const int error_number = errno;
-  ::close(fd);
-  return failed ? DiskStatus(error_number, "fsync", path) : OkStatus();
+  ASSIGN_OR_RETURN(const std::shared_ptr<Directory> directory, Directory::Open(path));
+  return directory->Sync();
+}
+
+StatusOr<int64_t> TightenModes(const std::string& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT) return 0;
+    return DiskStatus(errno, "stat", path);
+  }
+  const bool folder = S_ISDIR(info.st_mode);
+  if (!folder && !S_ISREG(info.st_mode)) return 0;
+  int64_t tightened = 0;
+  if ((info.st_mode & 077) != 0) {
+    if (::chmod(path.c_str(), info.st_mode & 07700) != 0) return DiskStatus(errno, "chmod", path);
+    ++tightened;
+  }
+  if (!folder) return tightened;
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(path));
+  for (const std::string& name : names) {
+    ASSIGN_OR_RETURN(const int64_t below, TightenModes(Cat(path, "/", name)));
+    tightened += below;
+  }
+  return tightened;
 }
 
 StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "services/base/mutex.h"
 #include "services/base/status.h"
 
 namespace pitwall::log {
@@ -22,6 +23,15 @@ class DiskFaults {
   void SetSpace(int64_t bytes) { space_.store(bytes); }
   void FailSyncs(bool fail) { fail_syncs_.store(fail); }
   void FailTruncates(bool fail) { fail_truncates_.store(fail); }
+  // Only paths that contain `part` are hit by what is set here ("": all).
+  void OnlyBelow(std::string part) {
+    MutexLock lock(&mutex_);
+    part_ = std::move(part);
+  }
+  bool Hits(std::string_view path) const {
+    MutexLock lock(&mutex_);
+    return path.find(part_) != std::string_view::npos;
+  }
 
   // How many of `bytes` may be written now.
   size_t Take(size_t bytes);
@@ -32,6 +42,8 @@ class DiskFaults {
   std::atomic<int64_t> space_{-1};
   std::atomic<bool> fail_syncs_{false};
   std::atomic<bool> fail_truncates_{false};
+  mutable Mutex mutex_;
+  std::string part_ ABSL_GUARDED_BY(mutex_);
 };
 
 // An open file. Reads and positioned writes are thread-safe as far as the kernel's are.
@@ -50,8 +62,8 @@ class File {
 
   // Up to `size` bytes from `at`; fewer only at the end of the file.
   StatusOr<size_t> ReadAt(int64_t at, char* into, size_t size) const;
-  // All of `bytes` or an error (then some may be there). ENOSPC, EDQUOT and EFBIG become
-  // ResourceExhausted.
+  // All of `bytes` or an error (then some may be there). ENOSPC, EDQUOT, EFBIG and EMFILE become
+  // ResourceExhausted, EIO, ENFILE and ENOMEM Unavailable: all of them may pass.
   Status WriteAt(int64_t at, std::string_view bytes);
   Status Truncate(int64_t size);
   Status Sync();  // fdatasync
@@ -67,7 +79,23 @@ class File {
   const std::shared_ptr<DiskFaults> faults_;
 };
 
-// An exclusive flock for the life of the object.
+// An open folder, to flush what was made and renamed in it without needing a descriptor then.
+class Directory {
+ public:
+  static StatusOr<std::shared_ptr<Directory>> Open(const std::string& path);
+  ~Directory();
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  Status Sync() const;
+
+ private:
+  Directory(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  const int fd_;
+  const std::string path_;
+};
+
+// An exclusive flock for the life of the object: of the folder itself, so that deleting LOCK does
+// not free it, and of LOCK, which older versions look at and which names the holder.
 class DirectoryLock {
  public:
   // FailedPrecondition when somebody has it; the message names the directory and the holder's
@@ -78,11 +106,15 @@ class DirectoryLock {
   DirectoryLock& operator=(const DirectoryLock&) = delete;
 
  private:
-  explicit DirectoryLock(int fd) : fd_(fd) {}
+  DirectoryLock(int folder, int fd) : folder_(folder), fd_(fd) {}
+  const int folder_;
   const int fd_;
 };
 
-Status MakeDirectories(const std::string& path);  // like mkdir -p
+Status MakeDirectories(const std::string& path);  // like mkdir -p; new ones are the owner's only
+// Takes the rights of group and others away from `path` and all below it, for directories that an
+// earlier version made. How many had some.
+StatusOr<int64_t> TightenModes(const std::string& path);
 Status SyncDirectory(const std::string& path);  // so that renames and new files survive a power cut
 StatusOr<std::vector<std::string>> ListDirectory(
     const std::string& path);  // names, sorted, without . and ..

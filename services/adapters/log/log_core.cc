@@ -59,11 +59,32 @@ Status LogCore::Start() {
   if (!options_.read_only) {
     RETURN_IF_ERROR(MakeDirectories(options_.dir));
     ASSIGN_OR_RETURN(lock_, DirectoryLock::Take(options_.dir));
+    ASSIGN_OR_RETURN(const int64_t tightened, TightenModes(options_.dir));
+    if (tightened > 0) {
+      PITWALL_LOG(kWarning, "log", options_.dir, ": ", tightened,
+                  " files and folders were open to other users; only their owner reads them now");
+    }
+  }
+  ASSIGN_OR_RETURN(Recovered recovered, Recover(options_, damage_.get()));
+  if (!options_.read_only) {
     RETURN_IF_ERROR(MakeDirectories(Cat(options_.dir, "/topics")));
     RETURN_IF_ERROR(MakeDirectories(Cat(options_.dir, "/commits")));
     RETURN_IF_ERROR(RemoveTree(Cat(options_.dir, "/making-topic")));
+    RETURN_IF_ERROR(ClearAway(options_, recovered, damage_->reports()));
   }
-  ASSIGN_OR_RETURN(Recovered recovered, Recover(options_, damage_.get()));
+  if (!options_.read_only && options_.background) {
+    std::map<PartitionKey, std::shared_ptr<const PartitionContent>> contents;
+    for (const Unverified& rest : recovered.unverified) {
+      auto& content = contents[rest.key];
+      if (content == nullptr) {
+        content = std::make_shared<const PartitionContent>(recovered.partitions[rest.key]);
+      }
+      to_verify_.push_back([this, content, index = rest.index, facts = recovered.facts[rest.key],
+                            dir = recovered.files[rest.key].dir] {
+        return VerifySegment(facts, dir, *content, index, damage_.get());
+      });
+    }
+  }
   {
     MutexLock lock(&topics_mutex_);
     for (const Topic& topic : recovered.topics) AddTopic(topic, &recovered);
@@ -113,6 +134,7 @@ void LogCore::AddTopic(const Topic& topic, Recovered* recovered) {
         state_->Add(key, Cat(topic.name, "/", p), topic.PartitionDir(p), std::move(content)));
   }
   topics_[topic.name] = std::move(live);
+  state_->NoteTopic({topic.number, topic.name, topic.config});
 }
 
 Status LogCore::RequireWritable() const {
@@ -138,6 +160,8 @@ Status LogCore::EnsureTopic(std::string_view name, const TopicConfig& config) {
                      CreateTopic(options_.dir, name, next_topic_, config, options_.faults));
     ++next_topic_;
     AddTopic(made, nullptr);
+    // Where the journal has no space for it now the next checkpoint has it.
+    Warn(writer_->NoteTopic({made.number, made.name, made.config}));
     return OkStatus();
   }
   const TopicConfig& old = found->second->topic.config;
@@ -150,7 +174,10 @@ Status LogCore::EnsureTopic(std::string_view name, const TopicConfig& config) {
   auto changed = std::make_shared<LiveTopic>(*found->second);
   changed->topic.config.retention_ms = config.retention_ms;
   RETURN_IF_ERROR(RewriteTopic(changed->topic, options_.faults));
+  const TopicFact fact{changed->topic.number, changed->topic.name, changed->topic.config};
   found->second = std::move(changed);
+  state_->NoteTopic(fact);
+  Warn(writer_->NoteTopic(fact));
   return OkStatus();
 }
 
@@ -313,6 +340,14 @@ void LogCore::Flush() {
   }
 }
 
+void LogCore::VerifyRest() {
+  for (; !to_verify_.empty() && !stop_.load(); to_verify_.pop_back()) {
+    const Status verified = to_verify_.back()();
+    // Retention or compaction took it.
+    if (verified.code() != absl::StatusCode::kNotFound) Warn(verified);
+  }
+}
+
 void LogCore::Keep() {
   // Retention also runs by time: in a quiet log, and on a full disk, no segment is ever closed.
   int64_t retain_at_ns = clock_->MonotonicNs();
@@ -329,6 +364,7 @@ void LogCore::Keep() {
       continue;
     }
     retain_at_ns = clock_->MonotonicNs() + kRetainEveryNs;
+    VerifyRest();
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -66,7 +67,8 @@ class LogCore {
   Status CompactLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_mutex_);
   Status RequireWritable() const;
   void Flush();  // the thread for interval flushes
-  void Keep();   // the thread for retention, compaction and checkpoints
+  void VerifyRest();
+  void Keep();  // the thread for retention, compaction and checkpoints
 
   const EmbeddedLogOptions options_;
   Clock* const clock_;
@@ -78,6 +80,8 @@ class LogCore {
   StringMap<std::shared_ptr<const LiveTopic>> topics_ ABSL_GUARDED_BY(topics_mutex_);
   uint32_t next_topic_ ABSL_GUARDED_BY(topics_mutex_) = 1;
 
+  // Segments that no start has read yet; the keeper's own.
+  std::vector<std::function<Status()>> to_verify_;
   Mutex maintenance_mutex_;  // whoever deletes or rewrites closed segments
   std::atomic<int64_t> segments_deleted_{0};
   std::atomic<int64_t> compactions_{0};

@@ -5,6 +5,9 @@
 #include "services/base/strings.h"
 
 namespace pitwall::log {
+namespace {
+constexpr std::string_view kGivenUp = "lost to damage, given up by `pitwall log repair`";
+}  // namespace
 
 SegmentPartitionReader::SegmentPartitionReader(std::shared_ptr<CommittedState> state,
                                                std::shared_ptr<DamageLog> damage,
@@ -119,10 +122,15 @@ StatusOr<bool> SegmentPartitionReader::OpenBatch() {
     const std::string broken = std::exchange(broken_, std::string());
     if (header.last_offset() < position_) continue;
     // Where records were appended offsets have no holes; only compaction makes them.
-    if (header.base_offset > position_ && (!broken.empty() || !view_.segment->name().compacted())) {
-      const std::string why =
-          broken.empty() ? Cat(Place(reader_->at()), ": offsets are missing before this") : broken;
-      const Status lost = Lose(header.base_offset, why, true);
+    const bool given_up = header.base_offset > position_ &&
+                          state_->LostUntil(partition_, position_, header.base_offset) > position_;
+    if (header.base_offset > position_ &&
+        (!broken.empty() || given_up || !view_.segment->name().compacted())) {
+      const std::string why = given_up ? std::string(kGivenUp)
+                              : broken.empty()
+                                  ? Cat(Place(reader_->at()), ": offsets are missing before this")
+                                  : broken;
+      const Status lost = Lose(header.base_offset, why, !given_up);
       // The batch is read by the next call.
       ASSIGN_OR_RETURN(const std::string_view again, reader_->Payload());
       batch_end_ = header.last_offset() + 1;
@@ -146,7 +154,10 @@ StatusOr<bool> SegmentPartitionReader::EnterSegment() {
     view_ = state_->View(partition_, position_);
     if (view_.kind == ReadView::Kind::kEnd) return false;
     if (view_.kind == ReadView::Kind::kGone) {
-      return Lose(view_.resume, "not there any more (retention, or files taken away)", false);
+      const bool given_up = state_->LostUntil(partition_, position_, view_.resume) > position_;
+      return Lose(view_.resume,
+                  given_up ? kGivenUp : "not there any more (retention, or files taken away)",
+                  false);
     }
     auto file = view_.segment->Open();
     if (file.ok()) {
@@ -174,11 +185,13 @@ StatusOr<bool> SegmentPartitionReader::LeaveSegment() {
   const int64_t end = view_.segment_end;
   if (position_ < end) {
     const bool hole = view_.segment->name().compacted() && broken_.empty();
-    if (!hole) {
+    const bool given_up = state_->LostUntil(partition_, position_, end) > position_;
+    if (!hole || given_up) {
       std::string why = std::exchange(broken_, std::string());
+      if (given_up) why = std::string(kGivenUp);
       if (why.empty()) why = Cat(view_.segment->path(), ": file ends before its records do");
       if (!view_.last) reader_.reset();
-      return Lose(end, why, true);
+      return Lose(end, why, !given_up);
     }
     position_ = end;
   }
@@ -200,7 +213,15 @@ Status SegmentPartitionReader::Lose(int64_t to, std::string_view why, bool damag
   const std::string& name = CommittedState::Name(partition_);
   const std::string message =
       Cat(name, ": records at offsets ", position_, " to ", to - 1, " are gone: ", why);
-  if (damage) damage_->Report(name, Cat("offsets ", position_, " to ", to - 1, ": ", why));
+  if (damage) {
+    damage_->Report({.kind = DamageKind::kRecords,
+                     .place = name,
+                     .message = Cat("offsets ", position_, " to ", to - 1, ": ", why),
+                     .topic = name.substr(0, name.rfind('/')),
+                     .partition = CommittedState::Key(partition_).partition,
+                     .from_offset = position_,
+                     .to_offset = to});
+  }
   position_ = to;
   return DataLoss(message);
 }

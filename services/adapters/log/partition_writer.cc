@@ -64,7 +64,8 @@ Status PartitionWriter::OpenForWriting() {
   return OkStatus();
 }
 
-Status PartitionWriter::Roll(DirtyFiles* dirty) {
+Status PartitionWriter::Roll(DirtyFiles* dirty, Frame* frame) {
+  ASSIGN_OR_RETURN(std::shared_ptr<Directory> directory, Directory::Open(dir_));
   if (segment_ != nullptr) {
     // A closed segment ends where its records do: recovery and readers take the file's size for it.
     if (dirty_tail_) {
@@ -78,6 +79,8 @@ Status PartitionWriter::Roll(DirtyFiles* dirty) {
       new_segments_.back().bytes = bytes_;
       new_segments_.back().last_time_ns = last_time_ns_;
     }
+    frame->segments.push_back({CommittedState::Key(partition_), segment_->name().base_offset,
+                               next_offset_, /*run=*/0, bytes_});
   }
   SegmentName name;
   name.base_offset = next_offset_;
@@ -89,7 +92,7 @@ Status PartitionWriter::Roll(DirtyFiles* dirty) {
     (void)Remove(segment->path());
     return written;
   }
-  dirty->directories.insert(dir_);
+  dirty->directories.emplace(partition_, std::move(directory));
   SegmentInfo info;
   info.segment = segment;
   info.bytes = kSegmentHeaderBytes;
@@ -115,28 +118,30 @@ Status PartitionWriter::Flush() {
 }
 
 Status PartitionWriter::Write(const std::vector<const OutgoingRecord*>& records, int64_t wall_ns,
-                              uint64_t sequence, BatchBuilder* builder, DirtyFiles* dirty,
-                              PartitionEnd* end) {
+                              BatchBuilder* builder, DirtyFiles* dirty, Frame* frame) {
+  RETURN_IF_ERROR(suspended_);
   const int64_t time_ns = std::max(wall_ns, last_time_ns_);
   if (segment_ != nullptr) RETURN_IF_ERROR(OpenForWriting());
   const bool old = first_time_ns_ >= 0 && time_ns - first_time_ns_ >= policy_->segment_ns;
-  if (segment_ == nullptr || bytes_ >= policy_->segment_bytes || old) RETURN_IF_ERROR(Roll(dirty));
+  if (segment_ == nullptr || bytes_ >= policy_->segment_bytes || old)
+    RETURN_IF_ERROR(Roll(dirty, frame));
   // A tail that could not be cut is overwritten; only what is longer than the new bytes stays,
   // behind the end.
   const bool old_tail = dirty_tail_;
   if (first_time_ns_ < 0) first_time_ns_ = time_ns;
-  dirty->Add(file_);
-  end->key = CommittedState::Key(partition_);
-  end->segment_base = segment_->name().base_offset;
-  end->from_bytes = bytes_;
-  end->from_offset = next_offset_;
+  dirty->Add(file_, partition_, bytes_);
+  PartitionEnd end;
+  end.key = CommittedState::Key(partition_);
+  end.segment_base = segment_->name().base_offset;
+  end.from_bytes = bytes_;
+  end.from_offset = next_offset_;
 
   buffer_.clear();
   builder->Clear();
   int64_t batch_base = next_offset_;
   const auto finish = [&]() -> Status {
     const int64_t from = bytes_ + static_cast<int64_t>(buffer_.size());
-    builder->Finish(sequence, policy_->compress, &buffer_);
+    builder->Finish(frame->sequence, policy_->compress, &buffer_);
     appends_.push_back(
         {segment_, from, bytes_ + static_cast<int64_t>(buffer_.size()), batch_base, time_ns});
     batch_base = next_offset_;
@@ -152,9 +157,10 @@ Status PartitionWriter::Write(const std::vector<const OutgoingRecord*>& records,
   RETURN_IF_ERROR(Flush());
   dirty_tail_ = old_tail;
   last_time_ns_ = time_ns;
-  end->to_bytes = bytes_;
-  end->to_offset = next_offset_;
-  end->last_time_ns = time_ns;
+  end.to_bytes = bytes_;
+  end.to_offset = next_offset_;
+  end.last_time_ns = time_ns;
+  frame->ends.push_back(end);
   return OkStatus();
 }
 

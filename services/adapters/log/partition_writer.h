@@ -2,10 +2,10 @@
 // left.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -21,14 +21,29 @@ namespace pitwall::log {
 
 // What must be flushed before the commits that were written are on the disk.
 struct DirtyFiles {
-  std::map<const File*, std::shared_ptr<File>> files;
-  std::set<std::string> directories;
+  struct Entry {
+    std::shared_ptr<File> file;
+    CommittedState::Partition* partition = nullptr;
+    int64_t from = 0;  // what is before it was flushed before
+  };
+  std::map<const File*, Entry> files;
+  // Folders, open: a flush must not need a descriptor.
+  std::map<CommittedState::Partition*, std::shared_ptr<Directory>> directories;
   bool empty() const { return files.empty() && directories.empty(); }
   void clear() {
     files.clear();
     directories.clear();
   }
-  void Add(const std::shared_ptr<File>& file) { files.emplace(file.get(), file); }
+  void Add(const std::shared_ptr<File>& file, CommittedState::Partition* partition, int64_t from) {
+    files.try_emplace(file.get(), Entry{file, partition, from});
+  }
+  void Add(const DirtyFiles& others) {
+    for (const auto& [key, entry] : others.files) {
+      const auto [slot, added] = files.try_emplace(key, entry);
+      if (!added) slot->second.from = std::min(slot->second.from, entry.from);
+    }
+    directories.insert(others.directories.begin(), others.directories.end());
+  }
 };
 
 struct SegmentPolicy {
@@ -59,14 +74,18 @@ class PartitionWriter {
   // Undoes everything since `mark`.
   void Rollback(const Mark& mark);
 
-  // Writes the records behind what is there. `*end` says what was added. On error the caller rolls
-  // back.
+  // Writes the records behind what is there. Adds to `frame` where they end, and the segment that
+  // was closed. On error the caller rolls back.
   Status Write(const std::vector<const OutgoingRecord*>& records, int64_t wall_ns,
-               uint64_t sequence, BatchBuilder* builder, DirtyFiles* dirty, PartitionEnd* end);
+               BatchBuilder* builder, DirtyFiles* dirty, Frame* frame);
+  // While records of it cannot be flushed nothing is written; OK: goes on.
+  void Suspend(const Status& status) { suspended_ = status; }
+  const Status& suspended() const { return suspended_; }
 
   // What was written since the last Publish: for readers, once the journal covers it.
   CommittedState::PartitionUpdate Publish();
 
+  CommittedState::Partition* partition() const { return partition_; }
   int64_t bytes_written() const { return bytes_written_; }
 
  private:
@@ -78,7 +97,7 @@ class PartitionWriter {
     int64_t last_time_ns = 0;
   };
   Status OpenForWriting();
-  Status Roll(DirtyFiles* dirty);
+  Status Roll(DirtyFiles* dirty, Frame* frame);
   Status Flush();
 
   const SegmentPolicy* const policy_;
@@ -91,6 +110,7 @@ class PartitionWriter {
   int64_t first_time_ns_ = -1;        // of the segment's first record
   int64_t next_offset_ = 0;
   int64_t last_time_ns_ = 0;
+  Status suspended_;
   bool dirty_tail_ = false;  // bytes of a failed commit may lie behind bytes_
 
   std::vector<SegmentInfo> new_segments_;  // since the last Publish

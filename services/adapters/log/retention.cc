@@ -24,7 +24,20 @@ StatusOr<int64_t> DeleteExpired(CommittedState* state, CommittedState::Partition
     // A recovery must not look for these files in order to verify commits that were never noted as
     // flushed.
     RETURN_IF_ERROR(writer->Sync(/*durable_mark=*/true));
-    state->RemoveThrough(partition, content.segments[expired - 1].segment.get());
+    // The journal first: files that go without it are damage. On a disk without space for that note
+    // the first file goes before it.
+    Frame facts;
+    facts.starts.push_back(
+        {CommittedState::Key(partition), content.segments[expired].segment->name().base_offset});
+    const auto forget = [&] {
+      state->RemoveThrough(partition, content.segments[expired - 1].segment.get());
+    };
+    Status noted = writer->Rearrange(facts, forget);
+    if (noted.code() == absl::StatusCode::kResourceExhausted) {
+      RETURN_IF_ERROR(Remove(content.segments.front().segment->path()));
+      noted = writer->Rearrange(facts, forget);
+    }
+    RETURN_IF_ERROR(noted);
     for (size_t i = 0; i < expired; ++i) {
       RETURN_IF_ERROR(Remove(content.segments[i].segment->path()));
     }

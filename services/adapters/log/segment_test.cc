@@ -38,7 +38,7 @@ class SegmentTest : public EmbeddedLogTest {
   void Touch(std::string_view name) { Spill(Cat(Dir("p"), "/", name), "x"); }
   std::vector<std::string> InForce() {
     std::vector<std::string> names;
-    auto files = ListPartition(Dir("p"));
+    auto files = ListPartition(Dir("p"), nullptr);
     EXPECT_TRUE(files.ok());
     for (const SegmentName& name : files->segments) names.push_back(name.FileName());
     return names;
@@ -57,7 +57,7 @@ TEST_F(SegmentTest, CompactedFilesStandForWhatTheyCover) {
   }
   Touch("notes.txt");
   EXPECT_EQ(InForce(), (std::vector<std::string>{run2, tail}));
-  EXPECT_EQ(ListPartition(Dir("p"))->leftovers.size(), 5U);
+  EXPECT_EQ(ListPartition(Dir("p"), nullptr)->leftovers.size(), 5U);
 }
 
 TEST_F(SegmentTest, AnUnfinishedPassLeavesOldAndNewSideBySide) {

@@ -106,27 +106,37 @@ Status CheckTopicConfig(std::string_view name, const TopicConfig& config) {
   return OkStatus();
 }
 
-StatusOr<std::vector<Topic>> LoadTopics(const std::string& data_dir) {
+StatusOr<std::vector<TopicFolder>> LoadTopics(const std::string& data_dir) {
   const std::string topics_dir = TopicsDir(data_dir);
-  ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(topics_dir));
-  std::vector<Topic> topics;
-  for (const std::string& name : names) {
+  const auto names = ListDirectory(topics_dir);
+  if (names.status().code() == absl::StatusCode::kNotFound) return std::vector<TopicFolder>();
+  RETURN_IF_ERROR(names.status());
+  std::vector<TopicFolder> folders;
+  for (const std::string& name : *names) {
     if (!CheckTopicName(name).ok()) continue;  // lost+found and the like
-    Topic topic;
-    topic.name = name;
-    topic.dir = Cat(topics_dir, "/", name);
-    const std::string path = ConfPath(topic.dir);
-    ASSIGN_OR_RETURN(const std::string text, ReadWhole(path, kMaxConfBytes));
-    RETURN_IF_ERROR(ParseConf(text, path, &topic));
-    for (const Topic& other : topics) {
-      if (other.number == topic.number) {
-        return DataLoss(
-            Cat(path, ": number ", topic.number, " is also that of topic ", other.name));
+    TopicFolder folder;
+    folder.topic.name = name;
+    folder.topic.dir = Cat(topics_dir, "/", name);
+    const std::string path = ConfPath(folder.topic.dir);
+    auto text = ReadWhole(path, kMaxConfBytes);
+    if (text.status().code() == absl::StatusCode::kNotFound) {
+      folder.parsed = DataLoss(Cat(path, ": the file is missing"));
+    } else if (text.status().code() == absl::StatusCode::kResourceExhausted) {
+      folder.parsed = DataLoss(std::string(ToStd(text.status().message())));
+    } else {
+      RETURN_IF_ERROR(text.status());
+      folder.parsed = ParseConf(*text, path, &folder.topic);
+    }
+    for (const TopicFolder& other : folders) {
+      if (!folder.parsed.ok() || !other.parsed.ok()) continue;
+      if (other.topic.number == folder.topic.number) {
+        folder.parsed = DataLoss(Cat(path, ": number ", folder.topic.number,
+                                     " is also that of topic ", other.topic.name));
       }
     }
-    topics.push_back(std::move(topic));
+    folders.push_back(std::move(folder));
   }
-  return topics;
+  return folders;
 }
 
 StatusOr<Topic> CreateTopic(const std::string& data_dir, std::string_view name, uint32_t number,
@@ -156,6 +166,9 @@ StatusOr<Topic> CreateTopic(const std::string& data_dir, std::string_view name, 
 }
 
 Status RewriteTopic(const Topic& topic, const std::shared_ptr<DiskFaults>& faults) {
+  for (int32_t p = 0; p < topic.config.partitions; ++p) {
+    RETURN_IF_ERROR(MakeDirectories(topic.PartitionDir(p)));
+  }
   return ReplaceFile(ConfPath(topic.dir), ConfText(topic), faults);
 }
 

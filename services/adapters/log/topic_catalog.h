@@ -31,12 +31,16 @@ struct Topic {
 Status CheckTopicName(std::string_view name);
 Status CheckTopicConfig(std::string_view name, const TopicConfig& config);
 
-// All topics in order of their names. DataLoss names file and line of what does not parse.
-StatusOr<std::vector<Topic>> LoadTopics(const std::string& data_dir);
+// The topics' folders, by name; those whose topic.conf does not parse say why.
+struct TopicFolder {
+  Topic topic;
+  Status parsed;  // DataLoss names file and line
+};
+StatusOr<std::vector<TopicFolder>> LoadTopics(const std::string& data_dir);
 // Makes the folders and the file; all or nothing.
 StatusOr<Topic> CreateTopic(const std::string& data_dir, std::string_view name, uint32_t number,
                             const TopicConfig& config, const std::shared_ptr<DiskFaults>& faults);
-// Writes the file again, with another retention.
+// Writes the file again (another retention; or it was damaged), and its folder where that is gone.
 Status RewriteTopic(const Topic& topic, const std::shared_ptr<DiskFaults>& faults);
 
 }  // namespace pitwall::log

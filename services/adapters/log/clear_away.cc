@@ -1,0 +1,43 @@
+// What a writer removes and makes sure before it goes on.
+#include <algorithm>
+
+#include "services/adapters/log/file.h"
+#include "services/adapters/log/recovery.h"
+#include "services/adapters/log/segment_reader.h"
+
+namespace pitwall::log {
+
+Status ClearAway(const EmbeddedLogOptions& options, const Recovered& recovered,
+                 const std::vector<DamageReport>& found) {
+  for (const DamageReport& report : found) {
+    if (report.kind != DamageKind::kSegmentHeader) continue;
+    const auto name = SegmentName::Parse(report.path.substr(report.path.rfind('/') + 1));
+    if (!name.has_value()) continue;
+    ASSIGN_OR_RETURN(const std::shared_ptr<File> file, File::Open(report.path, File::Mode::kWrite));
+    RETURN_IF_ERROR(file->WriteAt(0, SegmentHeader(name->base_offset)));
+    RETURN_IF_ERROR(file->Sync());
+  }
+  for (const Topic& topic : recovered.topics) {
+    const auto& names = recovered.topics_to_write;
+    if (std::find(names.begin(), names.end(), topic.name) != names.end()) {
+      RETURN_IF_ERROR(RewriteTopic(topic, options.faults));
+    }
+  }
+  for (const auto& [key, files] : recovered.files) {
+    const auto content = recovered.partitions.find(key);
+    RETURN_IF_ERROR(ClearAway(files, content->second));
+  }
+  for (const std::string& path : recovered.older_journals) RETURN_IF_ERROR(Remove(path));
+  // The last life wrote these and did not flush them. This one will say "all up to here is
+  // flushed", so it must be true.
+  for (const std::string& path : recovered.unflushed) {
+    auto file = File::Open(path, File::Mode::kWrite);
+    if (file.status().code() == absl::StatusCode::kNotFound) continue;  // compacted since
+    RETURN_IF_ERROR(file.status());
+    RETURN_IF_ERROR((*file)->Sync());
+  }
+  for (const std::string& dir : recovered.unflushed_dirs) RETURN_IF_ERROR(SyncDirectory(dir));
+  return OkStatus();
+}
+
+}  // namespace pitwall::log

@@ -1,0 +1,176 @@
+// `pitwall log check|repair DIR`: what is damaged in a data directory, and the way out.
+#include <cstdio>
+
+#include "services/adapters/clock/system_clock.h"
+#include "services/adapters/log/file.h"
+#include "services/adapters/log/log_repair.h"
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/json_writer.h"
+#include "services/pitwall/commands.h"
+#include "services/pitwall/flags.h"
+
+namespace pitwall {
+
+namespace {
+
+using Kind = FlagSpec::Kind;
+
+constexpr char kUsageText[] = R"(pitwall log check DIR [--json]
+pitwall log repair DIR [--dry-run] [--json]
+
+DIR is a data directory (standalone --data-dir), or the log in it. check reads every byte of the log and changes nothing.
+repair makes a log startable again: what can be read stays, what it drops goes to DIR/quarantine, and offsets that are
+lost are noted, so that their readers are told. It refuses while a process has the log open.
+
+Exit codes: 0 no damage (repair: or mended), 1 damage, 2 usage or unreadable.
+
+)";
+
+const std::vector<FlagSpec>& LogFlags() {
+  static const std::vector<FlagSpec> specs = {
+      {"json", Kind::kSwitch, "", "one JSON object on stdout"},
+      {"dry-run", Kind::kSwitch, "", "repair: say what would be done, and do nothing"},
+      {"help", Kind::kSwitch, "", "this text"},
+  };
+  return specs;
+}
+
+std::string Offsets(const log::DamageReport& report) {
+  if (report.from_offset < 0) return "";
+  return Cat(report.from_offset, " to ", report.to_offset - 1);
+}
+
+void AddReports(const log::LogCheck& check, cloudevents::JsonWriter* out) {
+  out->Key("files");
+  out->Uint(static_cast<uint64_t>(check.files));
+  out->Key("bytes");
+  out->Uint(static_cast<uint64_t>(check.bytes));
+  out->Key("startable");
+  out->Bool(check.startable());
+  out->Key("damage");
+  out->BeginArray();
+  for (const log::DamageReport& report : check.reports) {
+    out->BeginObject();
+    out->Key("kind");
+    out->String(log::DamageKindName(report.kind));
+    out->Key("place");
+    out->String(report.place);
+    out->Key("cause");
+    out->String(report.message);
+    out->Key("heals_itself");
+    out->Bool(report.healed);
+    if (!report.topic.empty()) out->Text("topic", report.topic);
+    if (report.partition >= 0) {
+      out->Key("partition");
+      out->Uint(static_cast<uint64_t>(report.partition));
+    }
+    if (report.from_offset >= 0) {
+      out->Key("from_offset");
+      out->Uint(static_cast<uint64_t>(report.from_offset));
+      out->Key("to_offset");
+      out->Uint(static_cast<uint64_t>(report.to_offset));
+    }
+    out->Key("remedy");
+    out->String(log::RemedyOf(report));
+    out->EndObject();
+  }
+  out->EndArray();
+}
+
+void PrintReports(const log::LogCheck& check) {
+  for (const log::DamageReport& report : check.reports) {
+    std::printf("%s: %s\n", report.place.c_str(), report.message.c_str());
+    if (!report.topic.empty() && report.partition >= 0) {
+      const std::string offsets = Offsets(report);
+      std::printf("  %s, topic %s, partition %d%s\n",
+                  std::string(log::DamageKindName(report.kind)).c_str(), report.topic.c_str(),
+                  report.partition, offsets.empty() ? "" : (", offsets " + offsets).c_str());
+    }
+    std::printf("  %s\n", log::RemedyOf(report).c_str());
+  }
+}
+
+int Check(const std::string& dir, bool json) {
+  const auto check = log::CheckLog(dir);
+  if (!check.ok()) {
+    std::fprintf(stderr, "pitwall log check: %s\n",
+                 std::string(ToStd(check.status().message())).c_str());
+    return kUsage;
+  }
+  if (json) {
+    cloudevents::JsonWriter out;
+    out.BeginObject();
+    AddReports(*check, &out);
+    out.EndObject();
+    std::printf("%s\n", out.Take().c_str());
+  } else {
+    PrintReports(*check);
+    std::printf(
+        "%s: %lld files, %s, %zu findings%s\n", dir.c_str(), static_cast<long long>(check->files),
+        FormatBytes(static_cast<double>(check->bytes)).c_str(), check->reports.size(),
+        check->reports.empty() ? ""
+        : check->startable()   ? "; a start makes them good by itself"
+                               : Cat("; `pitwall log repair ", dir, "` is the way out").c_str());
+  }
+  return check->startable() ? kFine : kCheckFailed;
+}
+
+int Repair(const std::string& dir, bool dry_run, bool json) {
+  clock::SystemClock clock;
+  const auto repair = log::RepairLog(dir, dry_run, &clock);
+  if (!repair.ok()) {
+    std::fprintf(stderr, "pitwall log repair: %s\n",
+                 std::string(ToStd(repair.status().message())).c_str());
+    return kUsage;
+  }
+  if (json) {
+    cloudevents::JsonWriter out;
+    out.BeginObject();
+    out.Key("dry_run");
+    out.Bool(dry_run);
+    AddReports(repair->before, &out);
+    for (const auto& [name, lines] :
+         {std::pair("done", &repair->done), std::pair("quarantine", &repair->quarantine)}) {
+      out.Key(name);
+      out.BeginArray();
+      for (const std::string& line : *lines) out.String(line);
+      out.EndArray();
+    }
+    out.EndObject();
+    std::printf("%s\n", out.Take().c_str());
+  } else {
+    PrintReports(repair->before);
+    for (const std::string& line : repair->done) std::printf("%s\n", line.c_str());
+    for (const std::string& path : repair->quarantine) std::printf("kept: %s\n", path.c_str());
+    std::printf("%s: %s\n", dir.c_str(),
+                repair->before.startable() ? "nothing to repair"
+                : dry_run                  ? "nothing was changed (--dry-run)"
+                                           : "repaired; it can be started");
+  }
+  // --dry-run: as check says.
+  return dry_run && !repair->before.startable() ? kCheckFailed : kFine;
+}
+
+}  // namespace
+
+int RunLog(const std::vector<std::string>& arguments) {
+  const auto flags = Flags::Parse(LogFlags(), arguments);
+  if (!flags.ok()) {
+    std::fprintf(stderr, "pitwall log: %s\n", std::string(ToStd(flags.status().message())).c_str());
+    return kUsage;
+  }
+  const std::vector<std::string>& words = flags->positional();
+  const bool known = words.size() == 2 && (words[0] == "check" || words[0] == "repair");
+  if (flags->Has("help") || !known || (words[0] == "check" && flags->Has("dry-run"))) {
+    std::fprintf(flags->Has("help") ? stdout : stderr, "%s%s", kUsageText,
+                 FlagHelp(LogFlags()).c_str());
+    return flags->Has("help") ? kFine : kUsage;
+  }
+  std::string dir = words[1];
+  while (dir.size() > 1 && dir.back() == '/') dir.pop_back();
+  if (log::Exists(dir + "/log")) dir += "/log";
+  return words[0] == "check" ? Check(dir, flags->Has("json"))
+                             : Repair(dir, flags->Has("dry-run"), flags->Has("json"));
+}
+
+}  // namespace pitwall

@@ -1,0 +1,319 @@
+// The damage matrix: every kind of file of a data directory, damaged in every way, under a running
+// and under a finished job. Afterwards the events are those of the undamaged log, or the log
+// refuses to open and names the way out; never anything between.
+//
+// An ordinary run takes a seeded part; PITWALL_DAMAGE_LONG=1 takes all of it.
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <map>
+#include <random>
+
+#include "services/adapters/clock/system_clock.h"
+#include "services/adapters/log/embedded_log.h"
+#include "services/adapters/log/log_repair.h"
+#include "services/base/log.h"
+#include "services/base/strings.h"
+#include "services/pipeline/topics.h"
+#include "services/processor/partition_processor.h"
+#include "services/processor/processor.h"
+#include "services/processor/rule_sets.h"
+#include "tests/scenarios/sim.h"
+
+namespace pitwall::scenarios {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kRules[] = R"(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - alert: LowGPU
+    expr: avg_over_time(hw_gpu_utilization_ratio[10s]) < 0.5
+    for: 3s
+  - record: job:gpu:avg
+    expr: avg(hw_gpu_utilization_ratio)
+  - alert: Mean
+    expr: avg_over_time(job:gpu:avg[20s]) < 0.55
+    for: 5s
+)";
+constexpr int64_t kBase = 1'767'225'600 * kSecond;
+constexpr int kFlips = 64;
+
+std::vector<PlannedRecord> Input() {
+  std::mt19937 random(7);
+  Plan plan(kBase);
+  std::vector<SimSource> nodes;
+  for (int n = 0; n < 3; ++n) {
+    nodes.emplace_back("job", Cat("collector@", n), "b",
+                       SourceInfo{.kind = SourceKind::kNode, .node = Cat(n), .start_ns = kBase},
+                       std::vector<std::string>{"hw_gpu_utilization_ratio"},
+                       Labels({{"node", Cat(n)}}));
+    plan.Add(nodes.back(), nodes.back().Beat(kBase));
+  }
+  plan.Run(150, [&](int64_t now) {
+    const int64_t second = (now - kBase) / kSecond;
+    for (size_t n = 0; n < nodes.size(); ++n) {
+      const bool low = (second / 15 + static_cast<int64_t>(n)) % 3 == 0;
+      nodes[n].Set("hw_gpu_utilization_ratio",
+                   static_cast<double>(random() % 1000) / 1000 * (low ? 0.5 : 1));
+      plan.Add(nodes[n], nodes[n].Row(now));
+    }
+  });
+  return plan.records;
+}
+
+log::EmbeddedLogOptions Options(const std::string& dir) {
+  log::EmbeddedLogOptions options;
+  options.dir = dir;
+  options.background = false;
+  options.fsync = log::FsyncPolicy::kInterval;
+  options.segment_bytes = 12 << 10;
+  return options;
+}
+
+class DamageMatrix : public ::testing::Test {
+ protected:
+  DamageMatrix()
+      : root_(Cat(::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : ::testing::TempDir(),
+                  "/pitwall_damage_XXXXXX")) {
+    EXPECT_NE(::mkdtemp(root_.data()), nullptr);
+    SetLogLevel(static_cast<LogLevel>(static_cast<int>(LogLevel::kError) + 1));
+  }
+  ~DamageMatrix() override { fs::remove_all(root_); }
+
+  static Status Append(Log* log, const std::vector<PlannedRecord>& input, size_t from, size_t to) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<Appender> appender, log->OpenAppender());
+    std::vector<OutgoingRecord> records;
+    for (size_t i = from; i < to; ++i) {
+      records.push_back({.topic = std::string(kTelemetryTopic),
+                         .partition = 0,
+                         .key = input[i].key,
+                         .value = input[i].value});
+      if (records.size() == 20 || i + 1 == to) {
+        RETURN_IF_ERROR(appender->Append(std::exchange(records, {})));
+      }
+    }
+    return OkStatus();
+  }
+  // Applies what the log holds. DataLoss and the like come out as the processor says them.
+  Status Process(Log* log, bool finish) {
+    processor::RuleSets rules(log);
+    processor::PartitionOptions options;
+    options.clock_ticks = false;
+    options.poll_records = 40;
+    options.commit_interval_ns = 0;
+    options.snapshot_interval_ns = 20 * kSecond;
+    processor::PartitionProcessor processor(0, &clock_, log, &rules, options);
+    RETURN_IF_ERROR(processor.Recover());
+    for (int turns = 0; turns < 5000; ++turns) {
+      RETURN_IF_ERROR(processor.RunOnce(0));
+      if (processor.CaughtUp()) return finish ? processor.Finish() : OkStatus();
+    }
+    return DeadlineExceeded("the processor does not come to the end of its partition");
+  }
+  static StatusOr<std::vector<std::string>> Events(Log* log) {
+    ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
+                     log->OpenReader({std::string(kIssuesTopic), 0}, kFromStart));
+    ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
+    std::vector<Record> records;
+    while (reader->position() < end) {
+      RETURN_IF_ERROR(reader->Poll(1000, 8 << 20, 0, &records));
+    }
+    std::vector<std::string> values;
+    for (Record& record : records) values.push_back(std::move(record.value));
+    return values;
+  }
+
+  // A directory as a kill in the middle leaves it, and as a clean stop at the end does.
+  void RecordJob() {
+    input_ = Input();
+    auto log = log::OpenEmbeddedLog(Options(Dir("live")), &clock_);
+    ASSERT_TRUE(log.ok()) << log.status();
+    processor::ProcessorOptions topics;
+    topics.telemetry_partitions = 1;
+    ASSERT_TRUE(processor::EnsureTopics(log->get(), topics).ok());
+    processor::RuleSets rules(log->get());
+    const auto hash = rules.Publish({.files = {{"pack.yaml", kRules}}});
+    ASSERT_TRUE(hash.ok()) << hash.status();
+    input_.insert(input_.begin(), {kBase, std::string(kControlKey), RulesRecord(*hash), ""});
+    const size_t half = input_.size() * 6 / 10;
+    for (size_t at = 0; at < half; at += half / 4 + 1) {
+      ASSERT_TRUE(Append(log->get(), input_, at, std::min(half, at + half / 4 + 1)).ok());
+      ASSERT_TRUE(Process(log->get(), false).ok());
+    }
+    ASSERT_TRUE((*log)->Maintain().ok());
+    ASSERT_TRUE((*log)->Sync().ok());
+    // A little that is not flushed yet.
+    ASSERT_TRUE(Append(log->get(), input_, half, half + 10).ok());
+    ASSERT_TRUE(Process(log->get(), false).ok());
+    fs::copy(Dir("live"), Dir("running"), fs::copy_options::recursive);
+    ASSERT_TRUE(Append(log->get(), input_, half + 10, input_.size()).ok());
+    ASSERT_TRUE(Process(log->get(), true).ok());
+    auto events = Events(log->get());
+    ASSERT_TRUE(events.ok()) << events.status();
+    expected_ = *std::move(events);
+    ASSERT_GE(expected_.size(), 10U);
+    log->reset();
+    fs::copy(Dir("live"), Dir("finished"), fs::copy_options::recursive);
+  }
+
+  std::string Dir(std::string_view name) const { return Cat(root_, "/", name); }
+
+  static std::string Slurp(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  }
+  static void Spill(const std::string& path, const std::string& content) {
+    std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+  }
+
+  // What kind of file: one name for all segments of a topic.
+  static std::string Kind(const std::string& relative) {
+    if (StartsWith(relative, "commits/")) {
+      return EndsWith(relative, ".journal") ? "commits/*.journal" : relative;
+    }
+    if (EndsWith(relative, ".seg")) return relative.substr(0, relative.rfind('/')) + "/*.seg";
+    return relative;
+  }
+
+  enum class Outcome { kEqual, kRefused };
+  // Opens the damaged directory and goes on with it. Fails the test on anything but equal or
+  // refused with the way out.
+  void Judge(const std::string& cell, bool running, std::map<Outcome, int>* outcomes) {
+    auto log = log::OpenEmbeddedLog(Options(Dir("cell")), &clock_);
+    if (!log.ok()) {
+      const std::string message(log.status().message());
+      EXPECT_NE(message.find("pitwall log repair"), std::string::npos) << cell << ": " << message;
+      ++(*outcomes)[Outcome::kRefused];
+      JudgeRepair(cell);
+      return;
+    }
+    const auto reader = (*log)->OpenReader({std::string(kTelemetryTopic), 0}, kFromEnd);
+    ASSERT_TRUE(reader.ok()) << cell << ": " << reader.status();
+    const auto at = static_cast<size_t>((*reader)->position());
+    ASSERT_TRUE(running || at == input_.size()) << cell << ": telemetry ends at " << at;
+    const Status appended = Append(log->get(), input_, at, input_.size());
+    ASSERT_TRUE(appended.ok()) << cell << ": " << appended;
+    const Status processed = Process(log->get(), true);
+    ASSERT_TRUE(processed.ok()) << cell << ": " << processed;
+    const auto events = Events(log->get());
+    ASSERT_TRUE(events.ok()) << cell << ": " << events.status();
+    EXPECT_TRUE(*events == expected_) << cell << ": " << events->size() << " events, not the "
+                                      << expected_.size() << " of the undamaged log";
+    ++(*outcomes)[Outcome::kEqual];
+  }
+  // The way out leads somewhere, and nothing that it gave up is silent.
+  void JudgeRepair(const std::string& cell) {
+    const auto repaired = log::RepairLog(Dir("cell"), false, &clock_);
+    ASSERT_TRUE(repaired.ok()) << cell << ": " << repaired.status();
+    const auto check = log::CheckLog(Dir("cell"));
+    ASSERT_TRUE(check.ok()) << cell << ": " << check.status();
+    EXPECT_TRUE(check->startable())
+        << cell << ": " << check->reports[0].place << ": " << check->reports[0].message;
+    const auto log = log::OpenEmbeddedLog(Options(Dir("cell")), &clock_);
+    ASSERT_TRUE(log.ok()) << cell << ": " << log.status();
+    for (const std::string& topic : (*log)->Topics()) {
+      const auto config = (*log)->Config(topic);
+      auto reader = (*log)->OpenReader({topic, 0}, kFromStart);
+      ASSERT_TRUE(reader.ok()) << cell << ": " << reader.status();
+      int64_t next = (*reader)->position();
+      const int64_t end = *(*reader)->EndOffset();
+      while (next < end) {
+        std::vector<Record> records;
+        const Status polled = (*reader)->Poll(1000, 8 << 20, 0, &records);
+        if (polled.ok()) {
+          ASSERT_FALSE(records.empty() && (*reader)->position() < end) << cell;
+          for (const Record& record : records) {
+            EXPECT_TRUE(config->compacted || record.offset == next)
+                << cell << ": a silent gap in " << topic << " before " << record.offset;
+            next = record.offset + 1;
+          }
+        }
+        next = (*reader)->position();
+      }
+    }
+  }
+
+  clock::SystemClock clock_;
+  std::string root_;
+  std::vector<PlannedRecord> input_;
+  std::vector<std::string> expected_;
+};
+
+TEST_F(DamageMatrix, EqualOrRefused) {
+  const char* const seed_text = ::getenv("PITWALL_DAMAGE_SEED");
+  const uint32_t seed =
+      seed_text != nullptr ? static_cast<uint32_t>(std::atoll(seed_text)) : std::random_device()();
+  const bool whole = ::getenv("PITWALL_DAMAGE_LONG") != nullptr;
+  std::fprintf(stderr, "damage_matrix_test: PITWALL_DAMAGE_SEED=%u%s\n", seed,
+               whole ? ", all of it" : "");
+  SCOPED_TRACE(Cat("seed ", seed));
+  std::mt19937 random(seed);
+  RecordJob();
+  if (HasFatalFailure()) return;
+
+  for (const bool running : {true, false}) {
+    const std::string origin = Dir(running ? "running" : "finished");
+    std::map<std::string, std::vector<std::string>> kinds;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(origin)) {
+      if (!entry.is_regular_file()) continue;
+      const std::string relative = entry.path().string().substr(origin.size() + 1);
+      kinds[Kind(relative)].push_back(relative);
+    }
+    ASSERT_GE(kinds.size(), 12U);
+    for (auto& [kind, files] : kinds) {
+      std::sort(files.begin(), files.end());
+      std::map<Outcome, int> outcomes;
+      const auto cell = [&](const std::string& name, const std::string& what,
+                            const std::function<void(const std::string&)>& damage) {
+        fs::remove_all(Dir("cell"));
+        fs::copy(origin, Dir("cell"), fs::copy_options::recursive);
+        damage(Dir("cell") + "/" + name);
+        Judge(Cat(running ? "running" : "finished", " job, ", name, ", ", what), running,
+              &outcomes);
+      };
+      // First, a middle one, and last: head and tail matter.
+      std::vector<std::string> chosen = files;
+      if (!whole && files.size() > 2) chosen = {files.front(), files.back()};
+      for (const std::string& name : chosen) {
+        const std::string content = Slurp(origin + "/" + name);
+        cell(name, "deleted", [](const std::string& path) { fs::remove(path); });
+        cell(name, "zeroed",
+             [&](const std::string& path) { Spill(path, std::string(content.size(), '\0')); });
+        for (int i = 0; i < (whole ? 8 : 2) && !content.empty(); ++i) {
+          const size_t size = random() % content.size();
+          cell(name, Cat("cut to ", size),
+               [&](const std::string& path) { Spill(path, content.substr(0, size)); });
+        }
+        for (int i = 0; i < (whole ? kFlips : 4) && !content.empty(); ++i) {
+          // Spread over the file, so that header, body and tail are hit.
+          const size_t stretch = content.size() / kFlips + 1;
+          const size_t slot = whole ? static_cast<size_t>(i) : random() % kFlips;
+          const size_t byte = std::min(slot * stretch + random() % stretch, content.size() - 1);
+          const int bit = static_cast<int>(random() % 8);
+          cell(name, Cat("bit ", bit, " of byte ", byte, " of ", content.size()),
+               [&](const std::string& path) {
+                 std::string damaged = content;
+                 damaged[byte] = static_cast<char>(damaged[byte] ^ (1 << bit));
+                 Spill(path, damaged);
+               });
+        }
+        if (HasFatalFailure()) return;
+      }
+      std::fprintf(stderr, "  %-8s %-32s %4d equal %4d refused\n", running ? "running" : "finished",
+                   kind.c_str(), outcomes[Outcome::kEqual], outcomes[Outcome::kRefused]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pitwall::scenarios
