@@ -100,8 +100,9 @@ void Sampler::Loop() {
     wakeup_->Wait(NextAfter(now_ns, base_ns) - now_ns);
   }
   // No tick is promised that has not been: what lies between it and now simply ends here.
-  for (auto& [id, target] : targets_)
-    PublishTo(target, last_tick_ns_ - options_.join_slack_ns, true);
+  for (auto& [id, target] : targets_) {
+    if (!target.left) PublishTo(target, last_tick_ns_ - options_.join_slack_ns, true);
+  }
   targets_.clear();
 }
 
@@ -134,8 +135,9 @@ void Sampler::WatchClock() {
 void Sampler::Reboot() {
   PITWALL_LOG(kWarning, "collector", "the wall clock went forward by ",
               FormatDouble(static_cast<double>(time_->Drift()) / 1e9), " s: a new boot begins");
-  for (auto& [id, target] : targets_)
-    PublishTo(target, last_tick_ns_ - options_.join_slack_ns, true);
+  for (auto& [id, target] : targets_) {
+    if (!target.left) PublishTo(target, last_tick_ns_ - options_.join_slack_ns, true);
+  }
   targets_.clear();
   time_->Restart();
   clock_behind_ = false;
@@ -213,6 +215,12 @@ void Sampler::Update(Target& target, const BoundJob& job) {
   target.job = job;
 }
 
+void Sampler::Leave(Target& target) {
+  PublishTo(target, last_tick_ns_ - options_.join_slack_ns, true);
+  announcer_->Forget(target.job.id);
+  target.left = true;
+}
+
 std::vector<std::unique_ptr<SeriesReader>> Sampler::GpuReaders(const std::vector<int>& only) const {
   return List(NewGpuReader(context_, gpus_, only));
 }
@@ -240,8 +248,15 @@ void Sampler::SyncTargets() {
     AddTarget(job, true);
   }
   for (const BoundJob& job : jobs) {
+    // Who comes back is another boot of the node to the job.
+    if (const auto it = targets_.find(job.id);
+        it != targets_.end() && it->second.left && !job.deserted)
+      targets_.erase(it);
     if (!targets_.contains(job.id)) AddTarget(job, false);
-    Update(targets_[job.id], job);
+    Target& target = targets_[job.id];
+    if (target.left) continue;
+    Update(target, job);
+    if (job.deserted) Leave(target);
   }
   Target& node = targets_[node_job];
   node.withdraw_cores = node.has_cores && !jobs.empty();
@@ -254,7 +269,7 @@ void Sampler::FindCgroups() {
   absl::btree_map<std::string, int> users;
   absl::btree_map<std::string, std::string> found;
   for (const auto& [id, target] : targets_) {
-    if (target.is_node) continue;
+    if (target.is_node || target.left) continue;
     const std::string path = target.job.cgroup.empty()
                                  ? CgroupOf(options_.root, target.job.processes)
                                  : target.job.cgroup;
@@ -262,7 +277,7 @@ void Sampler::FindCgroups() {
     ++users[path];
   }
   for (auto& [id, target] : targets_) {
-    if (target.is_node) continue;
+    if (target.is_node || target.left) continue;
     // A group that two jobs share says nothing about either.
     const std::string path = users[found[id]] == 1 ? found[id] : "";
     if (path == target.cgroup) continue;
@@ -282,7 +297,7 @@ void Sampler::SplitGpus(int64_t tick_ns) {
   }
   const bool any = gpus_->count() > 0;  // else there is nothing to withhold
   for (auto& [id, target] : targets_) {
-    if (target.is_node) continue;
+    if (target.is_node || target.left) continue;
     const size_t jobs = present + (target.job.present ? 0 : 1);
     const bool withhold = jobs > 1 && !(known && !target.job.gpus.empty());
     if (!target.gpus_given.has_value() ||
@@ -306,6 +321,7 @@ void Sampler::SampleAll(int64_t tick_ns) {
   system_->Sample(tick_ns);
   cores_->Sample(tick_ns);
   for (auto& [id, target] : targets_) {
+    if (target.left) continue;
     target.gpus->Sample(tick_ns);
     target.processes->Sample(tick_ns);
     target.cgroups->Sample(tick_ns);
@@ -313,7 +329,9 @@ void Sampler::SampleAll(int64_t tick_ns) {
 }
 
 void Sampler::Publish(int64_t tick_ns) {
-  for (auto& [id, target] : targets_) PublishTo(target, tick_ns - options_.join_slack_ns, false);
+  for (auto& [id, target] : targets_) {
+    if (!target.left) PublishTo(target, tick_ns - options_.join_slack_ns, false);
+  }
   system_->Clear();
   cores_->Clear();
 }
@@ -332,6 +350,10 @@ void Sampler::PublishTo(Target& target, int64_t promise_ns, bool goodbye) {
   batch.promise_ns = promise_ns;
   batch.goodbye = goodbye;
   batch.events = std::exchange(target.events, {});
+  if (target.left) {  // nothing but events
+    sender_->Send(std::move(batch), &target.state);
+    return;
+  }
   const bool repeat = last_tick_ns_ - target.schemas_sent_ns >= kSchemaRepeatNs;
   if (repeat) target.schemas_sent_ns = last_tick_ns_;
   system_->AppendTo(repeat, &target.announced_system, &batch);
@@ -365,8 +387,9 @@ void Sampler::End(const std::vector<EndedJob>& over) {
     }
     PITWALL_LOG(kInfo, "collector", "job ", Quote(job.id),
                 job.ended ? " ended: " : " is not on this node any more", job.reason);
-    PublishTo(it->second, last_tick_ns_ - options_.join_slack_ns, true);
-    announcer_->Forget(job.id);
+    if (!it->second.left) announcer_->Forget(job.id);
+    if (!it->second.left || job.ended)
+      PublishTo(it->second, last_tick_ns_ - options_.join_slack_ns, true);
     targets_.erase(it);
   }
 }

@@ -63,6 +63,7 @@ class Sampler {
   struct Target {
     BoundJob job;
     bool is_node = false;    // node:<name> itself
+    bool left = false;       // the node has said goodbye: no client of it is here
     JobReference reference;  // as the log has it
     std::string boot_id;
     int64_t start_ns = 0;
@@ -95,6 +96,8 @@ class Sampler {
   void AddTarget(const BoundJob& job, bool is_node);
   void Introduce(Target& target, const BoundJob& job);
   void Update(Target& target, const BoundJob& job);
+  // No frames go to a job whose last client here is gone; its end may still be told.
+  void Leave(Target& target);
   void FindCgroups();
   void SplitGpus(int64_t tick_ns);
   void SampleAll(int64_t tick_ns);

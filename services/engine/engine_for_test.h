@@ -84,7 +84,8 @@ class ShardForTest {
     if (batch.boot_id.empty()) batch.boot_id = "boot";
     batch.sequence = ++sequences_[Cat(batch.source, "/", batch.boot_id)];
     if (batch.info.start_ns == 0) batch.info.start_ns = kBase;
-    batch.promise_ns = At(promise);
+    // A foreign one promises nothing.
+    batch.promise_ns = batch.info.kind == SourceKind::kForeign ? 0 : At(promise);
     std::string bytes;
     encoder_.Encode(batch, &bytes);
     FeedBytes(bytes, append_at_ < 0 ? promise : append_at_);

@@ -165,8 +165,12 @@ void Job::ApplyRow(const RowRef& ref, Outputs* out) {
   const int64_t step = frame->steps.empty() ? kNoStep : frame->steps[ref.row];
   if (step != kNoStep && !source->attempt.has_value()) {
     // A rank belongs to the attempt in which it finished its first step.
-    if (!started_)
-      BeginAttempt(source->info.attempt.value_or(next_attempt_), ref.time, *source, out);
+    const bool restart = started_ && !attempt_open_ && !source->info.attempt.has_value();
+    if (!started_ || (restart && source->here)) {
+      // Rank 0 joins it, should it be heard of later.
+      BeginAttempt(source->info.attempt.value_or(started_ ? attempt_ + 1 : next_attempt_), ref.time,
+                   *source, out);
+    }
     source->attempt = source->info.attempt.value_or(attempt_);
     if (source->here) JoinAttempt(*source, ref.time, out);
     if (*source->attempt < attempt_) EndSource(source, ref.time);

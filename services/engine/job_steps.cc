@@ -87,7 +87,11 @@ void Job::ApplyBoot(const HappeningKey& key, Source* source, Outputs* out) {
     return;
   }
   if (source->info.rank != 0) return;
-  if (!started_ || source->info.start_ns > attempt_boot_ns_) {
+  if (started_ && attempt_open_ && !attempt_by_rank_0_) {
+    // Another rank finished a step before this one was heard of: it began their attempt.
+    attempt_boot_ns_ = source->info.start_ns;
+    attempt_by_rank_0_ = true;
+  } else if (!started_ || source->info.start_ns > attempt_boot_ns_) {
     BeginAttempt(started_ ? attempt_ + 1 : next_attempt_, key.position, *source, out);
   } else if (source->info.start_ns < attempt_boot_ns_ && attempt_by_rank_0_) {
     // Older than the rank 0 that began this attempt, which has been forgotten since.

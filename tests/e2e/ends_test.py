@@ -87,6 +87,10 @@ class Ends(unittest.TestCase):
                 launcher.kill()
                 launcher.wait()
 
+    def print_lines(self):
+        with open(self.lines) as lines:
+            print(lines.read())
+
     def launch(self):
         if os.path.exists(self.pids):
             os.remove(self.pids)
@@ -118,7 +122,7 @@ class Ends(unittest.TestCase):
         print("%s  ---  told after %.1f s: %s" % (time.strftime("%H:%M:%S"), time.monotonic() - began, pattern))
 
     def test_what_is_said_when(self):
-        self.addCleanup(lambda: print(open(self.lines).read()))
+        self.addCleanup(self.print_lines)
         self.launch()
         self.soon("job ends: attempt 1 began", patience=PATIENCE)
         wait_for("an issue", lambda: self.told("FOUND +Trains"))
