@@ -19,6 +19,9 @@ def check(artefacts):
     excuses = Excuses(artefacts)
     if any(what.get("outcome") == "no way out" for what in artefacts.damages()):
         return check_services(artefacts, excuses)  # nothing runs that could be judged further
+    unread = [b["message"] for b in artefacts.bad if not b["topic"]]
+    if unread:
+        return check_services(artefacts, excuses) + ["the log cannot be read: %s" % unread[0]]
     found = []
     for judge in (check_services, check_values, check_events, check_ends, check_webhooks, check_verify, check_open, check_liars,
                   check_neighbours):
@@ -209,10 +212,11 @@ def check_webhooks(a, excuses):
     missing = [i for i in wanted if i not in delivered]
     if missing:
         found.append("events that no webhook brought: %s" % short(missing))
+    invented = [i for i, bodies in delivered.items() if i not in recorded and not excuses.invented(bodies[0])]
+    if invented:
+        found.append("webhooks brought what the log does not have: %s" % short(invented))
     for identifier, bodies in delivered.items():
         if identifier not in recorded:
-            if not excuses.invented(bodies[0]):
-                found.append("a webhook brought %s, which the log does not have" % identifier)
             continue
         if any(body != recorded[identifier]["event"] for body in bodies):
             found.append("a webhook brought %s with another content than the log's" % identifier)

@@ -25,6 +25,7 @@ from receiver import Receiver
 
 DAMAGE = "damage"
 MOST_PER_ERA = 40
+MOST_PRINTED = 25
 
 
 def plan(faults, least, kinds, source):
@@ -63,8 +64,10 @@ def live(arguments, number, kinds, receiver, folder, source):
     print("era %d: %d faults in %.0f s: %s: %s" % (
         number, len(life.faults), time.monotonic() - began, " ".join(f["kind"] for f in life.faults),
         "%d defects" % len(defects) if defects else "healthy"), flush=True)
-    for defect in defects:
+    for defect in defects[:MOST_PRINTED]:
         print("  DEFECT: " + defect[:1500], flush=True)
+    if len(defects) > MOST_PRINTED:
+        print("  and %d more" % (len(defects) - MOST_PRINTED))
     return life.faults, defects, unusable
 
 

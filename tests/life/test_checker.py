@@ -186,7 +186,7 @@ class Checker(unittest.TestCase):
         invented = copy.deepcopy(self.a.webhooks[0])
         invented["id"] = invented["event"]["id"] = "f" * 32
         self.a.webhooks.append(invented)
-        self.finds("which the log does not have")
+        self.finds("webhooks brought what the log does not have: " + "f" * 32)
 
     def test_a_webhook_with_another_content(self):
         self.a.webhooks[0]["event"]["data"]["value"] = 12345
@@ -215,6 +215,10 @@ class Checker(unittest.TestCase):
         self.assertEqual([d for d in check(self.a) if "late" in d], [])
         self.a.metrics[-1]["name"] = 'pitwall_processor_dropped_total{partition="2",reason="late"}'
         self.finds("samples were late")
+
+    def test_a_log_that_cannot_be_read(self):
+        self.a.bad.append({"topic": "", "p": -1, "message": "telemetry_dump: DATA_LOSS: journal"})
+        self.assertEqual(check(self.a), ["the log cannot be read: telemetry_dump: DATA_LOSS: journal"])
 
     def test_a_system_that_stays_sick(self):
         self.a.end["last"] = {"standalone": {"health": [503, "processor: partition 1 stands still\n"], "metrics": {}}}
