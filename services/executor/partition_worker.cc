@@ -360,6 +360,7 @@ void PartitionWorker::Finish(const ActionEvent& decision, std::string effect, bo
 OutgoingRecord PartitionWorker::EndOfJob(const ActionEvent& done) {
   Batch batch;
   batch.job = done.job;
+  batch.owner = done.owner;
   batch.source = Cat("executor@", options_.node);
   batch.boot_id = done.id;
   batch.sequence = 1;

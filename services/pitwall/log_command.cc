@@ -1,10 +1,9 @@
 // `pitwall log check|repair DIR`: what is damaged in a data directory, and the way out.
-#include <cstdio>
-
 #include "services/adapters/clock/system_clock.h"
 #include "services/adapters/log/file.h"
 #include "services/adapters/log/log_repair.h"
 #include "services/base/strings.h"
+#include "services/base/terminal.h"
 #include "services/codec/cloudevents/json_writer.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/flags.h"
@@ -79,22 +78,22 @@ void AddReports(const log::LogCheck& check, cloudevents::JsonWriter* out) {
 
 void PrintReports(const log::LogCheck& check) {
   for (const log::DamageReport& report : check.reports) {
-    std::printf("%s: %s\n", report.place.c_str(), report.message.c_str());
+    Print(TerminalLine(Cat(report.place, ": ", report.message)) + "\n");
     if (!report.topic.empty() && report.partition >= 0) {
       const std::string offsets = Offsets(report);
-      std::printf("  %s, topic %s, partition %d%s\n",
-                  std::string(log::DamageKindName(report.kind)).c_str(), report.topic.c_str(),
-                  report.partition, offsets.empty() ? "" : (", offsets " + offsets).c_str());
+      Print(TerminalLine(Cat("  ", log::DamageKindName(report.kind), ", topic ", report.topic,
+                             ", partition ", report.partition, offsets.empty() ? "" : ", offsets ",
+                             offsets)) +
+            "\n");
     }
-    std::printf("  %s\n", log::RemedyOf(report).c_str());
+    Print(TerminalLine(Cat("  ", log::RemedyOf(report))) + "\n");
   }
 }
 
 int Check(const std::string& dir, bool json) {
   const auto check = log::CheckLog(dir);
   if (!check.ok()) {
-    std::fprintf(stderr, "pitwall log check: %s\n",
-                 std::string(ToStd(check.status().message())).c_str());
+    PrintError(TerminalLine(Cat("pitwall log check: ", ToStd(check.status().message()))) + "\n");
     return kUsage;
   }
   if (json) {
@@ -102,15 +101,16 @@ int Check(const std::string& dir, bool json) {
     out.BeginObject();
     AddReports(*check, &out);
     out.EndObject();
-    std::printf("%s\n", out.Take().c_str());
+    PrintJson(out.Take() + "\n");
   } else {
     PrintReports(*check);
-    std::printf(
-        "%s: %lld files, %s, %zu findings%s\n", dir.c_str(), static_cast<long long>(check->files),
-        FormatBytes(static_cast<double>(check->bytes)).c_str(), check->reports.size(),
-        check->reports.empty() ? ""
-        : check->startable()   ? "; a start makes them good by itself"
-                               : Cat("; `pitwall log repair ", dir, "` is the way out").c_str());
+    Print(TerminalLine(Cat(
+              dir, ": ", check->files, " files, ", FormatBytes(static_cast<double>(check->bytes)),
+              ", ", check->reports.size(), " findings",
+              check->reports.empty() ? ""
+              : check->startable()   ? "; a start makes them good by itself"
+                                     : Cat("; `pitwall log repair ", dir, "` is the way out"))) +
+          "\n");
   }
   return check->startable() ? kFine : kCheckFailed;
 }
@@ -119,8 +119,7 @@ int Repair(const std::string& dir, bool dry_run, bool json) {
   clock::SystemClock clock;
   const auto repair = log::RepairLog(dir, dry_run, &clock);
   if (!repair.ok()) {
-    std::fprintf(stderr, "pitwall log repair: %s\n",
-                 std::string(ToStd(repair.status().message())).c_str());
+    PrintError(TerminalLine(Cat("pitwall log repair: ", ToStd(repair.status().message()))) + "\n");
     return kUsage;
   }
   if (json) {
@@ -137,15 +136,17 @@ int Repair(const std::string& dir, bool dry_run, bool json) {
       out.EndArray();
     }
     out.EndObject();
-    std::printf("%s\n", out.Take().c_str());
+    PrintJson(out.Take() + "\n");
   } else {
     PrintReports(repair->before);
-    for (const std::string& line : repair->done) std::printf("%s\n", line.c_str());
-    for (const std::string& path : repair->quarantine) std::printf("kept: %s\n", path.c_str());
-    std::printf("%s: %s\n", dir.c_str(),
-                repair->before.startable() ? "nothing to repair"
-                : dry_run                  ? "nothing was changed (--dry-run)"
-                                           : "repaired; it can be started");
+    for (const std::string& line : repair->done) Print(TerminalLine(line) + "\n");
+    for (const std::string& path : repair->quarantine)
+      Print(TerminalLine(Cat("kept: ", path)) + "\n");
+    Print(TerminalLine(Cat(dir, ": ",
+                           repair->before.startable() ? "nothing to repair"
+                           : dry_run                  ? "nothing was changed (--dry-run)"
+                                                      : "repaired; it can be started")) +
+          "\n");
   }
   // --dry-run: as check says.
   return dry_run && !repair->before.startable() ? kCheckFailed : kFine;
@@ -156,14 +157,14 @@ int Repair(const std::string& dir, bool dry_run, bool json) {
 int RunLog(const std::vector<std::string>& arguments) {
   const auto flags = Flags::Parse(LogFlags(), arguments);
   if (!flags.ok()) {
-    std::fprintf(stderr, "pitwall log: %s\n", std::string(ToStd(flags.status().message())).c_str());
+    PrintError(TerminalLine(Cat("pitwall log: ", ToStd(flags.status().message()))) + "\n");
     return kUsage;
   }
   const std::vector<std::string>& words = flags->positional();
   const bool known = words.size() == 2 && (words[0] == "check" || words[0] == "repair");
   if (flags->Has("help") || !known || (words[0] == "check" && flags->Has("dry-run"))) {
-    std::fprintf(flags->Has("help") ? stdout : stderr, "%s%s", kUsageText,
-                 FlagHelp(LogFlags()).c_str());
+    const std::string text = Cat(kUsageText, FlagHelp(LogFlags()));
+    flags->Has("help") ? Print(text) : PrintError(text);
     return flags->Has("help") ? kFine : kUsage;
   }
   std::string dir = words[1];
