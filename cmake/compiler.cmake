@@ -10,7 +10,7 @@ if(PITWALL_CCACHE)
 endif()
 
 # -ffp-contract=off: a fused multiply-add rounds differently, and "live equals replay, to the bit" must hold across
-# machines (time.md, section 2, rule 8). Never -ffast-math.
+# machines (time-model.md, section 2, rule 8). Never -ffast-math.
 add_compile_options(-ffp-contract=off -fno-omit-frame-pointer)
 set(PITWALL_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Werror
     -Wno-missing-field-initializers)  # designated initializers leave members at their defaults on purpose

@@ -1,4 +1,4 @@
-// The status of one rule on one job (time.md, section 8), and what it is made of: needs, and
+// The status of one rule on one job (time-model.md, section 8), and what it is made of: needs, and
 // elements that lost their input. "No data" is never "healthy": what was evaluated once and is gone
 // is NoData by name, until it returns or the attempt ends.
 #pragma once

@@ -6,7 +6,7 @@
 // nothing.
 //
 // Semantics are those of Prometheus 3 for float samples. Additions run in the order of label sets
-// (time.md, 2.8).
+// (time-model.md, 2.8).
 //
 // Not thread-safe; one thread per partition. Values are doubles, positions as in
 // services/model/position.h (time() is position / 1e9 on both clocks).

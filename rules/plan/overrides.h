@@ -1,5 +1,5 @@
-// Parameters per job: which jobs run a rule with other numbers than the file's (design.md, section
-// 5, Overrides).
+// Parameters per job: which jobs run a rule with other numbers than the file's (architecture.md,
+// section 5, Overrides).
 //
 //   jobs:
 //   - match: {job: "llama-*"}                # glob over the job's id and name

@@ -48,7 +48,7 @@ struct SubqueryCost {
   double ns_per_second = 0;         // of one series: its expression, without windows
 };
 
-// Cost classes of design.md, section 5; dearer ones last.
+// Cost classes of architecture.md, section 5; dearer ones last.
 enum class CostClass { kIncremental, kRescan, kDynamicLabels };
 std::string_view CostClassName(CostClass cost_class);
 

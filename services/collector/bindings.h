@@ -115,7 +115,8 @@ class Bindings {
   // False: the client's job was declared for another owner since, or the client has been released.
   bool Holds(uint64_t client) const;
   // The client's source stands in the log now: only from here on the sampler may see a job that it
-  // alone made known, so that the node never promises anything about the job before (time.md 1.3).
+  // alone made known, so that the node never promises anything about the job before
+  // (time-model.md 1.3).
   void Announced(uint64_t client);
   // The client is gone: with a goodbye (its reason may be ""), or without.
   void Release(uint64_t client, const std::optional<std::string>& goodbye, int64_t now_ns);

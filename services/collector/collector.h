@@ -62,7 +62,7 @@ struct Options {
   bool gpus = true;
   std::string nvml_library = "libnvidia-ml.so.1";
   // A collector's own promise stays this far behind its time, so that a client can say hello before
-  // the promise passes its start (time.md 1.3). 0 without a socket.
+  // the promise passes its start (time-model.md 1.3). 0 without a socket.
   int64_t join_slack_ns = 250'000'000;
   // A job whose local ranks have all said goodbye ends after this long without a new hello.
   int64_t completed_grace_ns = 5'000'000'000;

@@ -385,8 +385,8 @@ TEST_F(CollectorTest, AClientIsAnnouncedBeforeTheNodePassesItsStart) {
   EXPECT_EQ(job.back().events[0].reason, "completed");
 }
 
-// time.md, scenarios 4 and 13: the log is away, the collector is killed in the middle of emptying
-// its spool.
+// time-model.md, scenarios 4 and 13: the log is away, the collector is killed in the middle of
+// emptying its spool.
 TEST_F(CollectorTest, KilledInTheMiddleOfItsSpoolNothingIsLostOrChangesItsOrder) {
   options_.spool_dir = root_.At("spool");
   int ready[2];

@@ -8,8 +8,8 @@
 
 namespace pitwall::collector {
 
-// Wall time once, then monotonic time (time.md 1.1), so that it never goes back within a boot. Any
-// thread may read; only the sampler begins a new boot. The clock is borrowed.
+// Wall time once, then monotonic time (time-model.md 1.1), so that it never goes back within a
+// boot. Any thread may read; only the sampler begins a new boot. The clock is borrowed.
 class EventTime {
  public:
   explicit EventTime(const Clock& clock) : clock_(clock) { Restart(); }

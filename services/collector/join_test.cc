@@ -1,4 +1,5 @@
-// Who speaks first about a job: nothing that the node has to say may come too late (time.md, 1.3).
+// Who speaks first about a job: nothing that the node has to say may come too late
+// (time-model.md, 1.3).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -13,9 +13,9 @@
 namespace pitwall::collector {
 
 // Says that the node is a source of a job before anybody here promises anything about that job: a
-// watermark that waits for the node cannot pass the node's first row (time.md 1.3). The socket
-// thread announces when a client says hello, the sampler when it begins with a job that nobody has
-// announced; what follows is the sampler's. Thread-safe.
+// watermark that waits for the node cannot pass the node's first row (time-model.md 1.3). The
+// socket thread announces when a client says hello, the sampler when it begins with a job that
+// nobody has announced; what follows is the sampler's. Thread-safe.
 class NodeAnnouncer {
  public:
   // `new_boot_id` is asked once here and once per NewBoot. The publisher is borrowed.

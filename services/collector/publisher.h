@@ -27,7 +27,7 @@ struct PublisherOptions {
   std::string spool_dir;          // empty: none
   uint64_t spool_bytes = 1ull << 30;
   // Of one append. Well below the 1024 sequences within which a record that is sent twice is
-  // noticed (time.md 1.1).
+  // noticed (time-model.md 1.1).
   size_t append_records = 256;
   size_t append_bytes = 1u << 20;
   int64_t first_backoff_ns = 100 * kNanosPerMilli;

@@ -1,4 +1,4 @@
-// One job's partition cannot be written: the others go on at once (time.md, scenario 17).
+// One job's partition cannot be written: the others go on at once (time-model.md, scenario 17).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

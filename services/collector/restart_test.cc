@@ -1,4 +1,4 @@
-// time.md, scenario 13: a collector takes up ranks that the one before it knew.
+// time-model.md, scenario 13: a collector takes up ranks that the one before it knew.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The state of one job: sources, watermark, attempts, step clocks, windows, rules. A deterministic
-// state machine over the records of the log in offset order; time.md gives its rules.
+// state machine over the records of the log in offset order; time-model.md gives its rules.
 // Single-threaded, reads no clock.
 //
 // Everything that a record brings waits until the job's watermark passes its event time, and is
@@ -57,8 +57,8 @@ class Job {
   void OnTick(int64_t elapsed_ns, Outputs* out);
   // Another rule set, from the next evaluation on: a diff, what did not change keeps its state.
   void SetRules(CompiledRulesPtr rules, Outputs* out);
-  // What came before is not known (time.md, section 6): its rules are in Error until their windows
-  // are full.
+  // What came before is not known (time-model.md, section 6): its rules are in Error until their
+  // windows are full.
   void LoseHistory();
   // Drops what alerts remember, without a word: it does not follow from what was told of them.
   void DropAlerts();

@@ -1,5 +1,5 @@
-// Ends of ranks, attempts and jobs (time.md, section 4), in order of event time, and what is told
-// of them.
+// Ends of ranks, attempts and jobs (time-model.md, section 4), in order of event time, and what is
+// told of them.
 #include <algorithm>
 
 #include "services/base/strings.h"

@@ -13,8 +13,8 @@
 
 namespace pitwall::engine {
 
-// The first owner that a batch names has the job, unless root declares another (design.md, section
-// 5): docs/security.md says what each kind of batch may do. A function of the log alone.
+// The first owner that a batch names has the job, unless root declares another (architecture.md,
+// section 5): docs/security.md says what each kind of batch may do. A function of the log alone.
 //
 //  * A batch of an unknown owner (an OTLP source, a collector of an earlier version) is taken as
 //    long as the job's owner is not declared.

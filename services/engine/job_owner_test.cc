@@ -211,9 +211,10 @@ TEST(JobsPerOwner, AreAShareOfThePartition) {
   EngineOptions options;
   options.max_jobs_per_owner = 3;
   options.max_tombstones_per_owner = 2;
-  RulesForTest rules(kRules);
+  RulesForTest rules;
+  const std::string hash = rules.Add(kRules);
   Shard shard(&rules, options);
-  ASSERT_TRUE(shard.SetInitialRules("rules").ok());
+  ASSERT_TRUE(shard.SetInitialRules(hash).ok());
   codec::BatchEncoder encoder;
   Outputs out;
   int64_t offset = 0;

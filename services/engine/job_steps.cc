@@ -1,4 +1,4 @@
-// Attempts and step clocks (time.md, sections 3 and 4), in order of event time.
+// Attempts and step clocks (time-model.md, sections 3 and 4), in order of event time.
 #include <algorithm>
 
 #include "services/engine/job.h"

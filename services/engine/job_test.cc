@@ -1,4 +1,4 @@
-// One job's rules of time.md where a scenario over a whole log would hide them.
+// One job's rules of time-model.md where a scenario over a whole log would hide them.
 #include "services/engine/job.h"
 
 #include <gmock/gmock.h>

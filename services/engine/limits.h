@@ -1,5 +1,5 @@
-// Every number that bounds the engine or says when time has passed, with its reason. time.md gives
-// the rules they serve.
+// Every number that bounds the engine or says when time has passed, with its reason. time-model.md
+// gives the rules they serve.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct EngineOptions {
   // issues each.
   size_t max_tracked_issues_per_job = 4'096;
 
-  // Time (time.md, section 2), in nanoseconds of ticks or of event time.
+  // Time (time-model.md, section 2), in nanoseconds of ticks or of event time.
   int64_t idle_after_ns = 5 * kNanosPerSecond;
   int64_t foreign_lateness_ns = 15 * kNanosPerSecond;
   int64_t foreign_unknown_interval_ns = 60 * kNanosPerSecond;
@@ -44,12 +44,12 @@ struct EngineOptions {
   // A frame waits for its schema as long as descriptors need to be repeated (5 s), and the
   // lateness.
   int64_t schema_wait_ns = 20 * kNanosPerSecond;
-  // How often the engine's own state-like series are repeated (time.md 1.2).
+  // How often the engine's own state-like series are repeated (time-model.md 1.2).
   int64_t own_series_repeat_ns = 15 * kNanosPerSecond;
   // How often, in event time, series that no window sees any more are forgotten.
   int64_t expiry_interval_ns = 60 * kNanosPerSecond;
-  // How often, in event time, status and needs of step rules are judged (time.md, section 3: on the
-  // time clock).
+  // How often, in event time, status and needs of step rules are judged (time-model.md, section 3:
+  // on the time clock).
   int64_t step_status_interval_ns = 5 * kNanosPerSecond;
   // Onsets this close belong to one incident, and an ended issue may be the cause of one found this
   // long after: docs/decisions/0012-incidents.md says why two minutes.

@@ -20,7 +20,7 @@ TEST(SequenceWindow, CountsGapsAndRefusesDuplicates) {
   EXPECT_FALSE(window.Accept(10));
 }
 
-// A collector that took up a rank which one before it knew: time.md, scenario 13.
+// A collector that took up a rank which one before it knew: time-model.md, scenario 13.
 TEST(SequenceWindow, ACountThatBeginsAnewHasNoGapBelow) {
   SequenceWindow window;
   EXPECT_TRUE(window.Accept(5));

@@ -77,7 +77,7 @@ class Shard {
   // replay_offset().
   std::string RuleSetHashAt(int64_t offset) const;
   // The least offset from which records must be read to rebuild the state, given what was
-  // snapshotted (L of time.md).
+  // snapshotted (L of time-model.md).
   int64_t replay_offset() const;
 
   // Jobs whose snapshot is older than `interval_ns` of log time, and jobs that went since theirs.

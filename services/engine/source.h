@@ -1,7 +1,7 @@
 // One boot of one producer of telemetry inside one job: what it promised, whether it is live, its
-// schemas, and its rows that are still above the watermark. Rules of time.md, sections 1 and 2.
-// Owned by a Job; single-threaded. A restarted process is another Source beside the old one, which
-// may still send: they end and begin by event time.
+// schemas, and its rows that are still above the watermark. Rules of time-model.md, sections 1
+// and 2. Owned by a Job; single-threaded. A restarted process is another Source beside the old one,
+// which may still send: they end and begin by event time.
 #pragma once
 
 #include <deque>

@@ -1,5 +1,5 @@
-// A history that was lost (time.md, section 6): what rules cannot judge until their windows are
-// full.
+// A history that was lost (time-model.md, section 6): what rules cannot judge until their windows
+// are full.
 #include <algorithm>
 
 #include "services/base/strings.h"

@@ -111,8 +111,8 @@ class SpaceRunner {
   }
   // Windows start anew (attempt, fall of the step). Issues must have been ended before.
   void RestartWindows();
-  // What came before is not known (time.md, section 6): each rule is in Error until its windows
-  // have been filled by what comes from the next tick on.
+  // What came before is not known (time-model.md, section 6): each rule is in Error until its
+  // windows have been filled by what comes from the next tick on.
   void LoseHistory();
   bool history_lost() const { return history_lost_; }
   // Apart from Save: the layout of what was saved before has no place for it.

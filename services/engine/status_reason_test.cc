@@ -1,5 +1,5 @@
-// What the status of a rule says of itself (time.md, section 8): what lacks, what is waited for,
-// and until when.
+// What the status of a rule says of itself (time-model.md, section 8): what lacks, what is waited
+// for, and until when.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

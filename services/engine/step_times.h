@@ -1,4 +1,5 @@
-// Event time of steps: "the newest event time among the samples of its step" (time.md, section 3).
+// Event time of steps: "the newest event time among the samples of its step" (time-model.md,
+// section 3).
 #pragma once
 
 #include <algorithm>

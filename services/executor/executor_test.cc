@@ -46,7 +46,7 @@ TEST_F(ExecutorTest, StopsTheProcessOnceAndRecordsTheEffect) {
   EXPECT_EQ(executor_->counters().decided_live.value(), 1U);
 }
 
-// What it stopped is over at once (time.md, section 4).
+// What it stopped is over at once (time-model.md, section 4).
 TEST_F(ExecutorTest, AStoppedJobIsToldToHaveEnded) {
   ASSERT_TRUE(log_.EnsureTopic("pitwall.telemetry", {1, false, -1}).ok());
   processes_.Run(17, 170);

@@ -354,8 +354,8 @@ void PartitionWorker::Finish(const ActionEvent& decision, std::string effect, bo
   outcomes_.push_back(std::move(done));
 }
 
-// A job is over when an action that stops it is done (time.md, section 4). In one transaction with
-// that record, so it is told as often as that is: once. The source promises nothing, so no
+// A job is over when an action that stops it is done (time-model.md, section 4). In one transaction
+// with that record, so it is told as often as that is: once. The source promises nothing, so no
 // watermark waits for it; its boot is the action.
 OutgoingRecord PartitionWorker::EndOfJob(const ActionEvent& done) {
   Batch batch;

@@ -1,5 +1,5 @@
-// The one event form: what stands on pitwall.issues, on webhooks and in gRPC (design.md, section
-// 5). No wall time anywhere inside: everything is a function of the log.
+// The one event form: what stands on pitwall.issues, on webhooks and in gRPC (architecture.md,
+// section 5). No wall time anywhere inside: everything is a function of the log.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ namespace pitwall {
 
 enum class EventType { kIssueFound, kIssueUpdated, kIssueResolved, kRuleStatus, kJobChanged };
 enum class EndReason { kNone, kCleared, kNoData, kAttemptEnded, kJobEnded, kRuleRemoved };
-// How a rank, an attempt or a job ended (time.md, section 4). kNone: not known, or still running.
+// How a rank, an attempt or a job ended (time-model.md, section 4). kNone: not known, or still
+// running.
 enum class EndDetail { kNone, kCompleted, kFailed, kDied, kCancelled, kStopped, kSilent };
 enum class JobChange { kNone, kStarted, kAttemptBegan, kRankLost, kAttemptEnded, kEnded };
 enum class RuleStatus {

@@ -1,4 +1,4 @@
-// Names of the topics (design.md, section 5).
+// Names of the topics (architecture.md, section 5).
 #pragma once
 
 #include <string_view>

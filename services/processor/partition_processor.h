@@ -2,7 +2,7 @@
 // decide -> deliver, all in one thread, with no hand-over before the commit.
 //
 // A commit is one transaction: events, dead letters, the input offset, the clock tick if due
-// (time.md, section 5). It is due at once when an event is in it, else every commit interval.
+// (time-model.md, section 5). It is due at once when an event is in it, else every commit interval.
 // Snapshots have transactions of their own (section 6).
 #pragma once
 

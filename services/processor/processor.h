@@ -29,7 +29,7 @@ struct ProcessorOptions {
   int64_t takeover_after_ns = 15 * kNanosPerSecond;
 };
 
-// Makes the topics of design.md, section 5, that are not there yet.
+// Makes the topics of architecture.md, section 5, that are not there yet.
 Status EnsureTopics(Log* log, const ProcessorOptions& options);
 
 class Processor {

@@ -1,5 +1,5 @@
 // Recovery: the last commit says how far outputs went (C), from where records are needed again (L)
-// and which snapshots there are; they give the state below (time.md, section 6;
+// and which snapshots there are; they give the state below (time-model.md, section 6;
 // docs/decisions/0015-lost-state.md).
 #include <algorithm>
 #include <optional>
@@ -24,7 +24,7 @@ struct PartitionProcessor::Resume {
 Status PartitionProcessor::Recover() {
   // First of all: from here on an older owner cannot commit any more, so what is read below is
   // final.
-  // Whatever made this owner start over kept others from the log too (time.md 2.1): nobody is
+  // Whatever made this owner start over kept others from the log too (time-model.md 2.1): nobody is
   // silent yet.
   if (recovered_before_) ticks_paused_until_ = clock_->MonotonicNs() + options_.outage_grace_ns;
   recovered_before_ = true;

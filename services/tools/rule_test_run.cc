@@ -167,8 +167,8 @@ class Runner {
                                              : kMaxPosition;
   }
 
-  // What Job::BeginAttempt does (time.md, section 4), with all train_* series of the test as those
-  // of the attempt that ends. Samples at `position` are the new one's.
+  // What Job::BeginAttempt does (time-model.md, section 4), with all train_* series of the test as
+  // those of the attempt that ends. Samples at `position` are the new one's.
   Status BeginAttempt(int64_t position) {
     RETURN_IF_ERROR(Feed(position - 1));
     engine::Outputs outputs;

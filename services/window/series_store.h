@@ -3,7 +3,7 @@
 // What it is: a deterministic state machine. It reads no clock, takes no lock and has no thread;
 // one owner calls it. The result of a read is a function of the sealed samples alone, to the bit:
 // neither the order of arrival nor a Save and Restore in between, nor what other series or rules
-// are loaded, changes a bit (time.md, section 2).
+// are loaded, changes a bit (time-model.md, section 2).
 //
 // How it works: rows wait in open storage until SealTo passes them; then they are applied in RowKey
 // order. Each selector has a column per series; each (selector, pane grid) is a Track, which
@@ -46,7 +46,8 @@ struct Limits {
   size_t max_window_bytes = size_t{1} << 30;
 };
 
-// Order of rows with one position (time.md, 2.6). `index` is the row's index within its batch.
+// Order of rows with one position (time-model.md, 2.6). `index` is the row's index within its
+// batch.
 struct RowKey {
   int64_t position = 0;
   std::string_view source;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# vs_prometheus.sh [BUILD] [REPETITIONS]: the ten rules of design.md, section 8, in Prometheus 3 and in Pitwall.
+# vs_prometheus.sh [BUILD] [REPETITIONS]: the ten rules of architecture.md, section 6, in Prometheus 3 and in Pitwall.
 #
 # Both get the same samples (bench_data.h and prometheus/data.go make them by one formula; the checksums must agree) and
 # the same rule file at a 1 s interval, both keep one thread busy, both first fill every window (310 s) unmeasured. What

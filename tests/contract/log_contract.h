@@ -14,7 +14,7 @@
 //  * After a Poll that returned nothing, position() has reached the EndOffset() that held before
 //  that Poll (holes at
 //    the end are stepped over): the owner of a partition asks this to know whether it is at the end
-//    (time.md, 2.1).
+//    (time-model.md, 2.1).
 //  * Interrupt() before a Poll ends that Poll's wait: there is no window in which a stop request
 //  gets lost.
 #pragma once

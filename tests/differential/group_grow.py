@@ -53,7 +53,7 @@ class Grower:
 
     def _holds(self, editions):
         """Rules that ask for all that some edition asks for, at the same intervals: what an edition is the first to ask
-        for has no past in our engine (docs/time.md, 7), and that is not the question here."""
+        for has no past in our engine (docs/time-model.md, 7), and that is not the question here."""
         wanted = {}
         for groups in editions:
             for group in groups:

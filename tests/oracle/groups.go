@@ -221,7 +221,7 @@ func (r *ruleSets) reload(old, fresh []namedGroup, kept []string, rec *recorder,
 	return fresh
 }
 
-// takeOver corrects CopyState, which goes by name and labels, to what pitwall promises (docs/time.md, 7): a rule that did
+// takeOver corrects CopyState, which goes by name and labels, to what pitwall promises (docs/time-model.md, 7): a rule that did
 // not change takes over from itself; one that did begins without alerts. What was recorded goes to unchanged rules
 // first, then as in CopyState. It returns how many alerts Prometheus would have lost.
 func takeOver(now, was namedGroup, keeps map[string]bool) int {

@@ -125,7 +125,7 @@ TEST(Order, ShufflingSourcesAndDuplicatingBatchesChangesNoEvent) {
   for (int round = 0; round < 10; ++round) {
     // Each batch is held back by 0 to 2 ticks, but never overtakes or falls behind another of its
     // own source; 10 % come a second time somewhat later. The joining node's first batch, as the
-    // one exception of time.md, keeps its place.
+    // one exception of time-model.md, keeps its place.
     std::vector<PlannedRecord> shuffled(plan.records.begin(),
                                         plan.records.begin() + static_cast<int64_t>(joined));
     std::map<std::string, std::deque<PlannedRecord>> held;

@@ -1,5 +1,5 @@
-// Scenario 15 of time.md, section 9: ranks, attempts and jobs that end without goodbye; over every
-// log.
+// Scenario 15 of time-model.md, section 9: ranks, attempts and jobs that end without goodbye; over
+// every log.
 #include <gmock/gmock.h>
 
 #include <optional>

@@ -1,5 +1,5 @@
-// Scenario 17 of time.md: one partition cannot be written for 30 s. Collectors' publishers run over
-// the real log.
+// Scenario 17 of time-model.md: one partition cannot be written for 30 s. Collectors' publishers
+// run over the real log.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// Scenario 18 of time.md, section 9: the newest snapshot lost, both lost, the log cut below the
-// commit -> rebuilt, or Error and not ready; never an orphan or a silent gap.
+// Scenario 18 of time-model.md, section 9: the newest snapshot lost, both lost, the log cut below
+// the commit -> rebuilt, or Error and not ready; never an orphan or a silent gap.
 #include <gmock/gmock.h>
 
 #include <algorithm>

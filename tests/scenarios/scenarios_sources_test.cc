@@ -1,4 +1,4 @@
-// The scenarios of time.md, section 9, by number and name; each runs over every log. Here:
+// The scenarios of time-model.md, section 9, by number and name; each runs over every log. Here:
 // restarts, splits, foreign sources, clocks, replay, spools, steps.
 #include <gmock/gmock.h>
 

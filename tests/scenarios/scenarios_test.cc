@@ -1,5 +1,5 @@
-// The scenarios of time.md, section 9, by number and name; each runs over every log. Here: hangs,
-// deaths, outages, kills, edits.
+// The scenarios of time-model.md, section 9, by number and name; each runs over every log. Here:
+// hangs, deaths, outages, kills, edits.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A simulated job for the scenarios of time.md, section 9: sources with clocks of their own, a
-// virtual second hand, and the log records that collectors and the owner of the partition would
+// A simulated job for the scenarios of time-model.md, section 9: sources with clocks of their own,
+// a virtual second hand, and the log records that collectors and the owner of the partition would
 // have written.
 #pragma once
 

@@ -1,5 +1,6 @@
 // Spans and logged values of one rank -> its per-step series. The one place where this happens: the
-// collector and every importer call it, the processor never reads spans (design.md, section 5).
+// collector and every importer call it, the processor never reads spans (architecture.md, section
+// 5).
 #pragma once
 
 #include <array>
