@@ -266,7 +266,7 @@ class SharesTest : public ::testing::Test {
   SharesTest()
       : time_(clock_),
         bindings_({64, 5 * kSecond, 60 * kSecond, 600 * kSecond, 64}),
-        publisher_(PublisherOptionsOf(), clock_, &appender_, &counters_),
+        publisher_(PublisherOptionsOf(), clock_, &appender_, &counters_, &cursors_),
         sender_(&publisher_),
         sessions_({"n1", root_.path(), 0, 4}, &bindings_, &sender_, nullptr, time_, clock_,
                   &counters_),
@@ -312,6 +312,7 @@ class SharesTest : public ::testing::Test {
   Counters counters_;
   EventTime time_;
   Bindings bindings_;
+  ClientCursors cursors_;
   Publisher publisher_;
   BatchSender sender_;
   ClientSessions sessions_;

@@ -1,4 +1,5 @@
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "services/adapters/clock/system_clock.h"
@@ -59,5 +60,13 @@ int Dispatch(const std::vector<std::string>& arguments) {
 int main(int argc, char** argv) {
   static const pitwall::clock::SystemClock system_clock;
   pitwall::SetLogClock(&system_clock);
-  return Dispatch(std::vector<std::string>(argv + 1, argv + argc));
+  try {
+    return Dispatch(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::system_error& error) {
+    // The standard library throws it where a thread cannot be started; what ran is stopped by now.
+    pitwall::PrintError(pitwall::Cat(
+        "pitwall: the system refused a thread (", error.what(),
+        "); raise the limit of processes (ulimit -u, pids.max) or of memory (ulimit -v)\n"));
+    return pitwall::kUsage;
+  }
 }

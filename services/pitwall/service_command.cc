@@ -44,6 +44,8 @@ int RunService(const std::string& service, const std::vector<std::string>& argum
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+  // A write beyond RLIMIT_FSIZE is an error of that write (EFBIG), as a full disk is.
+  ::signal(SIGXFSZ, SIG_IGN);
 
   const bool all = service == "standalone";
   const Roles roles{.collector = all || service == "collector",

@@ -35,7 +35,9 @@ class RecoveryTest : public ::testing::Test {
   RecoveryTest() {
     EXPECT_TRUE(EnsureTopics(&log_, {.telemetry_partitions = 1}).ok());
     rules_.emplace(&log_);
-    hash_ = *rules_->Publish({.files = {{"pack.yaml", kRules}}});
+    const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", kRules}}});
+    EXPECT_TRUE(compiled.ok() && rules_->Publish(*compiled).ok());
+    hash_ = (*compiled)->hash();
     options_.snapshot_interval_ns = 2 * kNanosPerSecond;
     options_.owner = "first";
     EXPECT_TRUE(Open().ok());

@@ -1,6 +1,7 @@
 #include "services/adapters/grpc/watch_call.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "services/adapters/grpc/credentials.h"
@@ -69,7 +70,14 @@ WatchCall::~WatchCall() { Stop(); }
 WatchCall::WriteReactor* WatchCall::Begin() {
   auto* const reactor = new Reactor(shared_);
   reactor_ = reactor;
-  thread_ = std::thread([this] { Run(); });
+  try {
+    thread_ = std::thread([this] { Run(); });
+  } catch (const std::system_error&) {
+    // No thread to be had: one watcher less, not the end of the process.
+    reactor->Finish({::grpc::StatusCode::RESOURCE_EXHAUSTED,
+                     "the server cannot start a thread for this watch; try again later"});
+    over_ = true;
+  }
   return reactor;
 }
 
