@@ -5,9 +5,9 @@
 
 #include "services/base/clock.h"
 #include "services/base/strings.h"
+#include "services/base/terminal.h"
 #include "services/collector/refusal.h"
 #include "services/model/owner.h"
-#include "services/base/terminal.h"
 
 namespace pitwall::collector {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "services/base/log.h"
 #include "services/base/strings.h"
-#include "services/collector/owner_name.h"
 #include "services/base/terminal.h"
+#include "services/collector/owner_name.h"
 #include "services/collector/proc_file.h"
 #include "services/collector/text_scan.h"
 #include "services/collector/trusted_path.h"

@@ -140,8 +140,9 @@ void CollectorKeys(ConfigKeys& keys, CollectorConfig& collector) {
   keys.List("jobs", "a job", &collector.jobs, "Jobs that run on this node.", [&](JobConfig& job) {
     keys.Text("id", &job.id, "Id of the job. Required.");
     keys.Text("name", &job.name, "Name of the job for people.");
-    keys.Text("owner", &job.owner,
-              "Owner of the job: a user, `uid:<number>` or `pod:<uid>`. Empty: the first client's.");
+    keys.Text(
+        "owner", &job.owner,
+        "Owner of the job: a user, `uid:<number>` or `pod:<uid>`. Empty: the first client's.");
     keys.Texts("members", &job.members, "Further owners whose processes belong to the job.");
     if (job.id.empty()) keys.CheckKey("id", "a job needs an id");
     if (job.owner.empty() && !job.members.empty())

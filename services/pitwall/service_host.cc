@@ -18,8 +18,8 @@
 #include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
-#include "services/pitwall/action_lines.h"
 #include "services/collector/owner_name.h"
+#include "services/pitwall/action_lines.h"
 #include "services/pitwall/ensuring_appender.h"
 #include "services/pitwall/rule_files.h"
 
@@ -260,9 +260,9 @@ Status ServiceHost::StartNotifier() {
       const auto parsed =
           ParseEventType(StartsWith(type, "io.pitwall.") ? type : Cat("io.pitwall.", type));
       if (!parsed.has_value()) {
-        return InvalidArgument(Cat("notifier.webhooks: ", webhook.name, ": unknown type ",
-                                   Quote(type),
-                                   " (issue.found, issue.updated, issue.resolved, rule.status, job.changed)"));
+        return InvalidArgument(
+            Cat("notifier.webhooks: ", webhook.name, ": unknown type ", Quote(type),
+                " (issue.found, issue.updated, issue.resolved, rule.status, job.changed)"));
       }
       hook.types.push_back(*parsed);
     }

@@ -162,7 +162,8 @@ void ToProto(const IssueFilter& filter, issues_v1::IssueFilter* out) {
 }
 
 IssueFilter FromProto(const issues_v1::IssueFilter& filter) {
-  return {filter.job(), filter.rule(), filter.severity(), filter.include_status(),
+  return {filter.job(),      filter.rule(),
+          filter.severity(), filter.include_status(),
           filter.incident(), filter.include_job_changes()};
 }
 
