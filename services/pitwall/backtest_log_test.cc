@@ -51,10 +51,12 @@ class BacktestLogTest : public ::testing::Test {
     ASSERT_TRUE(log.ok()) << log.status();
     ASSERT_TRUE(processor::EnsureTopics(log->get(), {.telemetry_partitions = 1}).ok());
     processor::RuleSets rules(log->get());
-    const auto hash = rules.Publish({.files = {{"pack.yaml", kRules}}});
-    ASSERT_TRUE(hash.ok()) << hash.status();
+    const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", kRules}}});
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    const Status published = rules.Publish(*compiled);
+    ASSERT_TRUE(published.ok()) << published;
     processor::PartitionProcessor owner(0, &clock_, log->get(), &rules, {});
-    owner.WantRules(*hash);
+    owner.WantRules((*compiled)->hash());
     ASSERT_TRUE(owner.Recover().ok());
     const auto appender = (*log)->OpenAppender();
     for (int second = 0; second < 20; ++second) {

@@ -142,9 +142,11 @@ class DamageMatrix : public ::testing::Test {
     topics.telemetry_partitions = 1;
     ASSERT_TRUE(processor::EnsureTopics(log->get(), topics).ok());
     processor::RuleSets rules(log->get());
-    const auto hash = rules.Publish({.files = {{"pack.yaml", kRules}}});
-    ASSERT_TRUE(hash.ok()) << hash.status();
-    input_.insert(input_.begin(), {kBase, std::string(kControlKey), RulesRecord(*hash), ""});
+    const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", kRules}}});
+    ASSERT_TRUE(compiled.ok()) << compiled.status();
+    const Status published = rules.Publish(*compiled);
+    ASSERT_TRUE(published.ok()) << published;
+    input_.insert(input_.begin(), {kBase, std::string(kControlKey), RulesRecord((*compiled)->hash()), ""});
     const size_t half = input_.size() * 6 / 10;
     for (size_t at = 0; at < half; at += half / 4 + 1) {
       ASSERT_TRUE(Append(log->get(), input_, at, std::min(half, at + half / 4 + 1)).ok());
