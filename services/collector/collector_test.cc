@@ -252,7 +252,7 @@ TEST_F(CollectorTest, AProcessThatIsGoneIsALostRank) {
     root_.Write(Cat("proc/", pid, "/stat"),
                 Cat(pid, " (a b) ", std::string(1, state), " ", parent,
                     " 1 1 0 -1 4 1 0 0 0 1 1 0 0 20 0 1 0 ", 777,
-                    " 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 ", status, "\n"));
+                    " 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 ", status, "\n"));
   };
   stat(getpid(), 4000, 'R', 0);
   stat(4000, 1, 'S', 0);

@@ -50,9 +50,10 @@ class PublisherLanesTest : public ::testing::Test {
   }
   // Real time passes only until the other thread is there.
   void AwaitNumbers(const std::string& job, size_t count) {
-    size_t records = 0;
-    while (Numbers()[job].size() < count)
-      appender_.AwaitRecords(records = appender_.records().size() + 1);
+    // Counted before it is asked whether that is enough: else one that comes in between is missed.
+    for (size_t records = appender_.records().size(); Numbers()[job].size() < count;
+         records = appender_.records().size())
+      appender_.AwaitRecords(records + 1);
   }
   void Pass(int64_t ns) {
     for (; ns > 0; ns -= kNanosPerSecond) {

@@ -25,6 +25,7 @@ void Job::Tell(JobChange change, EndDetail detail, int64_t at, uint64_t attempt,
   event.job = identity_.id;
   event.job_name = identity_.name;
   event.reference = identity_.reference;
+  event.owner = identity_.owner;
   event.attempt = attempt;
   event.time_ns = event.active_since_ns = at;
   event.job_change = change;

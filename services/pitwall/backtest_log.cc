@@ -176,6 +176,8 @@ StatusOr<std::unique_ptr<Log>> OpenLog(const Flags& flags, Clock* clock) {
   struct stat info;
   if (::stat((options.dir + "/log").c_str(), &info) == 0) options.dir += "/log";
   options.read_only = true;
+  // Damage is reported with the events, and makes the exit code 1.
+  options.salvage = true;
   return log::OpenEmbeddedLog(options, clock);
 }
 

@@ -144,7 +144,7 @@ TEST_F(BacktestLogTest, ADamagedRuleSetDoesNotStopABacktestAndIsReported) {
   }
   const Verdict verdict = Verify();
   EXPECT_EQ(verdict.code, kCheckFailed);
-  EXPECT_THAT(verdict.text, HasSubstr("not verified: rule set"));
+  EXPECT_THAT(verdict.text, HasSubstr("not verified: pitwall.rules: rule set"));
   EXPECT_THAT(verdict.text, Not(HasSubstr("differs")));
   const auto flags = Flags::Parse(BacktestFlags(), {"--input", options_.dir});
   BacktestRange range;

@@ -127,7 +127,7 @@ TEST(GoldenScript, ReadsLoads) {
   EXPECT_EQ(load.series[0].line, 3);
   EXPECT_EQ(std::get<LoadCommand>((*script)[1].what).step, 90 * kSecond);
   EXPECT_EQ(ScriptError("load x\n"), "f.test:1: the step \"x\" is neither a duration nor seconds");
-  EXPECT_EQ(ScriptError("load 1m\n m 1\n m banana\n"), "f.test:3: \"banana\": no number");
+  EXPECT_EQ(ScriptError("load 1m\n m 1\n m banana\n"), "f.test:3: \"banana\": not a number");
 }
 
 TEST(GoldenScript, ReadsStartTimestamps) {
@@ -195,7 +195,7 @@ TEST(GoldenScript, NamesWhatIsWrong) {
             "f.test:1: the end is before the start");
   EXPECT_NE(ScriptError("eval range from 0 to 1m step 0 m\n").find("greater than 0"),
             std::string::npos);
-  EXPECT_NE(ScriptError("eval_foo instant at 0 m\n").find("no command"), std::string::npos);
+  EXPECT_NE(ScriptError("eval_foo instant at 0 m\n").find("not a command"), std::string::npos);
   EXPECT_NE(ScriptError("eval instant at 0 m\n m 1 2\n").find("f.test:2: a series of an instant"),
             std::string::npos);
   EXPECT_NE(ScriptError("eval instant at 0 m\n expect nothing\n").find("cannot be expected"),

@@ -146,7 +146,8 @@ class DamageMatrix : public ::testing::Test {
     ASSERT_TRUE(compiled.ok()) << compiled.status();
     const Status published = rules.Publish(*compiled);
     ASSERT_TRUE(published.ok()) << published;
-    input_.insert(input_.begin(), {kBase, std::string(kControlKey), RulesRecord((*compiled)->hash()), ""});
+    input_.insert(input_.begin(),
+                  {kBase, std::string(kControlKey), RulesRecord((*compiled)->hash()), ""});
     const size_t half = input_.size() * 6 / 10;
     for (size_t at = 0; at < half; at += half / 4 + 1) {
       ASSERT_TRUE(Append(log->get(), input_, at, std::min(half, at + half / 4 + 1)).ok());

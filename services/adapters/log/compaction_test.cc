@@ -126,6 +126,7 @@ TEST_F(CompactionTest, RecordsOfTwoCommitsNeverShareABatch) {
     ++damaged;
   }
   ASSERT_EQ(damaged, 1U);
+  options_.salvage = true;
   MustOpen();
   const Readout readout = ReadAll("t");
   EXPECT_EQ(readout.losses.size(), 1U);

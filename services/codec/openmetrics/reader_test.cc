@@ -170,7 +170,7 @@ TEST(OpenMetricsReader, NamesPlaceAndCauseOfWhatIsWrong) {
       {"a{__name__=\"x\"} 1 1\n# EOF\n", "f:1:3: __name__ cannot be a label"},
       {"{b=\"1\"} 1 1\n# EOF\n", "f:1:1: the name of the metric is missing"},
       {"{\"\"} 1 1\n# EOF\n", "f:1:2: the name of a label is missing"},
-      {"\"a\" 1 1\n# EOF\n", "f:1:1: a quoted name"},
+      {"\"a\" 1 1\n# EOF\n", "f:1:1: a quoted metric name"},
       {"1a 1 1\n# EOF\n", "f:1:1: the name of a metric is missing"},
       {"a{b=\"\xff\"} 1 1\n# EOF\n", "f:1:6: not UTF-8"},
       {"# HELP a \xff\n# EOF\n", "f:1:10: not UTF-8"},
