@@ -159,6 +159,9 @@ class Demo:
                 say("      cause   %s ends" % line["trouble"])
             return
         data = line["data"]
+        if line["type"] == "io.pitwall.job.changed":
+            say("JOB           %-16s %s" % (data["job_change"], data.get("end_detail", "")))
+            return
         issue = (data["rule"], json.dumps(data["labels"], sort_keys=True), data["active_since"])
         if line["type"] == "io.pitwall.issue.found":
             self.first_issue = self.first_issue or now

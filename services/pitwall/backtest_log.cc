@@ -155,7 +155,9 @@ StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, RecordedRules* rule
   damage.insert(damage.end(), rules->damage().begin(), rules->damage().end());
   for (const std::string& what : damage) Print(TerminalLine(Cat("not verified: ", what)) + "\n");
   if (!damage.empty()) {
-    Print(Cat(equal, " events of the other partitions are equal to the bit\n"));
+    Print(Cat(equal,
+              " events of the other partitions are equal to the bit; `pitwall log check` "
+              "shows all damage of an embedded log\n"));
     return kCheckFailed;
   }
   Print(Cat(equal, " events, live and replayed are equal to the bit\n"));

@@ -69,7 +69,7 @@ class RequestsTest(unittest.TestCase):
 
     def test_refused_files(self):
         for number, (content, words) in enumerate((
-                ("{", "Expecting property name"), ("[]", "no JSON object"), ({"job": "demo"}, "id must be a string"),
+                ("{", "Expecting property name"), ("[]", "not a JSON object"), ({"job": "demo"}, "id must be a string"),
                 ({"id": "a"}, "job must be a string"), ({"id": "a", "job": "demo", "steps": 11}, "from 1 to 10"),
                 ({"id": "a", "job": "demo", "steps": True}, "from 1 to 10"),
                 ({"id": "a", "job": "demo", "ranks": 3}, "list of ranks"),
@@ -88,7 +88,7 @@ class RequestsTest(unittest.TestCase):
         self.refused("symbolic link")
         os.unlink(self.path)
         os.mkfifo(self.path)
-        self.refused("no regular file")
+        self.refused("not a regular file")
         if os.geteuid() == 0:
             os.unlink(self.path)
             self.write({"id": "a", "job": "demo"}, later=9)
