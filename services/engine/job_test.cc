@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-Schema SchemaOf(std::string_view metric, int64_t rank = -1) {
+Schema MetricSchema(std::string_view metric, int64_t rank = -1) {
   Schema schema;
   Labels labels({{kMetricName, metric}});
   if (rank >= 0) labels = labels.With("rank", Cat(rank));
@@ -41,7 +41,7 @@ struct Said {
 };
 
 void Say(ShardForTest* shard, const Said& said) {
-  const Schema schema = SchemaOf(said.metric, said.rank);
+  const Schema schema = MetricSchema(said.metric, said.rank);
   const int64_t times[] = {ShardForTest::At(said.at)};
   const int64_t steps[] = {said.step};
   const double values[] = {said.value};

@@ -236,7 +236,7 @@ class Checker {
       ASSERT_TRUE(rules.contains(e.rule));
       EXPECT_EQ(e.parameters, rules.at(e.rule).parameters);
       EXPECT_EQ(e.severity, rules.at(e.rule).severity);
-      EXPECT_TRUE(StartsWith(e.summary, Cat(e.alert, " text ")));
+      EXPECT_TRUE(pitwall::StartsWith(e.summary, Cat(e.alert, " text ")));
       const std::string issue = IssueId(e);
       if (e.type == EventType::kIssueFound) {
         EXPECT_EQ(e.sequence, 1U);
