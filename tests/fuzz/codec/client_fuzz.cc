@@ -38,7 +38,8 @@ void One(std::string_view bytes) {
   EventTime time(clock);
   PublisherOptions options;
   options.topic = "t";
-  Publisher publisher(options, clock, &appender, &counters);
+  ClientCursors cursors;
+  Publisher publisher(options, clock, &appender, &counters, &cursors);
   PITWALL_CHECK(publisher.Start().ok());
   BatchSender sender(&publisher);
   ClientSessions sessions({"n", "/nowhere", 0, 4}, &bindings, &sender, nullptr, time, clock,
