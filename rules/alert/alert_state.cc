@@ -47,8 +47,9 @@ class AlertState::Impl {
     const std::vector<std::pair<std::string, double>> before = std::move(params_);
     params_.clear();
     for (const auto& [name, index] : rule_->parameters()) {
-      const auto known = std::find_if(before.begin(), before.end(),
-                                      [&](const auto& param) { return param.first == name; });
+      const auto known =
+          std::find_if(before.begin(), before.end(),
+                       [&wanted = name](const auto& p) { return p.first == wanted; });
       params_.emplace_back(name, known == before.end() ? 0.0 : known->second);
     }
     annotations_vary_ = annotations_ask_ = false;
