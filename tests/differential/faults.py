@@ -94,9 +94,9 @@ GROUP_FAULTS = (
     ("rules run from the last to the first", "services/engine/space_runner.cc",
      "for (const auto& state : groups_[g].rules) EvaluateRule(state.get(), at, job, out);",
      "for (size_t k = groups_[g].rules.size(); k-- > 0;) EvaluateRule(groups_[g].rules[k].get(), at, job, out);"),
-    ("a reload forgets the alerts of unchanged rules", "services/engine/space_runner.cc",
-     "if (candidate->rule->fingerprint == state->rule->fingerprint) heir",
-     "if (candidate->rule->fingerprint != state->rule->fingerprint) heir"),
+    ("a reload forgets the alerts of unchanged rules", "services/engine/space_replace.cc",
+     "if (other != nullptr && other->rule->fingerprint == state->rule->fingerprint &&",
+     "if (other != nullptr && other->rule->fingerprint != state->rule->fingerprint &&"),
 )
 
 
