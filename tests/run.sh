@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # run.sh [--quick | --long] [--only STAGE,…] [--list]: builds Pitwall and runs its tests, from a bare Debian machine on.
 #
-#   (nothing)   everything: installs what is missing, builds, runs every stage; 39 minutes on 2 cores when cold
+#   (nothing)   everything: installs what is missing, builds, runs every stage; under an hour on 2 cores when cold
 #   --quick     release build and unit tests only; installs nothing
 #   --long      everything, clang-tidy, real trainings with one fault each, planted faults, new seeds for the fuzzers, the whole damage matrix,
 #               random life with 300 faults, and the soak ($PITWALL_SOAK_MINUTES, default 60)
