@@ -2,7 +2,7 @@
 
 rank.py CONFIG (JSON: job, rank, world, journal, clock, first, step_s, trouble_every_s, trouble_s, seconds)
 
-Before a value is handed to the client the journal has it: "v NUMBER TIME". Values are unique for ever: they go on from `first`
+Before a value is handed to the client the journal has it: "v NUMBER TIME". Values are unique in a run: they go on from `first`
 and the load gives each incarnation its own range. SIGTERM or `seconds` end it as a training ends: finish() while connected,
 then "e LEFT CONNECTED TIME" in the journal. A rank that was killed has no such line. `clock` is a file with the seconds that this
 process's wall clock is ahead: libfaketime breaks Python's time.sleep(), so the clock is set here.
