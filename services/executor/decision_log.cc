@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "services/base/clock.h"
 #include "services/base/log.h"
@@ -11,10 +13,36 @@
 
 namespace pitwall::executor {
 
+namespace {
+
+constexpr std::string_view kFloorField = "floor=";
+
+// Issues that began at or before it may have been decided in a log that is gone.
+int64_t ParseFloor(std::string_view metadata) {
+  for (const std::string_view field : Split(metadata, ';')) {
+    if (!StartsWith(field, kFloorField)) continue;
+    return ParseInt(field.substr(kFloorField.size())).value_or(INT64_MIN);
+  }
+  return INT64_MIN;
+}
+
+std::string GroupOf(const ExecutorOptions& options) {
+  return Cat(options.group, "-", options.node);
+}
+
+Status Lost(const Status& why) {
+  return FailedPrecondition(
+      Cat(ToStd(why.message()),
+          "; what was decided may be forgotten, so nothing is done; bring the topic back, or start "
+          "once with --accept-log-reset: issues that began before that are not acted on"));
+}
+
+}  // namespace
+
 Status DecisionLog::ReadAll() {
   MutexLock lock(&mutex_);
   RETURN_IF_ERROR(Prepare());
-  for (size_t p = 0; p < read_until_.size(); ++p) RETURN_IF_ERROR(Read(static_cast<int32_t>(p)));
+  for (size_t p = 0; p < places_.size(); ++p) RETURN_IF_ERROR(Read(static_cast<int32_t>(p)));
   return OkStatus();
 }
 
@@ -23,24 +51,65 @@ Status DecisionLog::ReadOf(const std::set<std::string>& jobs) {
   RETURN_IF_ERROR(Prepare());
   std::set<int32_t> partitions;
   for (const std::string& job : jobs)
-    partitions.insert(PartitionOf(job, static_cast<int32_t>(read_until_.size())));
+    partitions.insert(PartitionOf(job, static_cast<int32_t>(places_.size())));
   for (const int32_t p : partitions) RETURN_IF_ERROR(Read(p));
   return OkStatus();
 }
 
 Status DecisionLog::Prepare() {
-  if (!read_until_.empty()) return OkStatus();
+  if (!places_.empty()) return OkStatus();
   ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(topic_));
-  read_until_.assign(static_cast<size_t>(partitions), kFromStart);
+  std::vector<Place> places(static_cast<size_t>(partitions));
+  int64_t floor_ns = INT64_MIN;
+  for (int32_t p = 0; p < partitions; ++p) {
+    const TopicPartition at{topic_, p};
+    ASSIGN_OR_RETURN(const std::optional<CommittedOffset> read,
+                     log_->Committed(GroupOf(options_), at));
+    if (!read.has_value()) continue;
+    floor_ns = std::max(floor_ns, ParseFloor(read->metadata));
+    const Status same = CheckLogMark(log_, at, read->offset, ParseLogMark(read->metadata));
+    if (same.ok()) continue;
+    if (!absl::IsFailedPrecondition(same)) return same;
+    if (!options_.accept_log_reset) return Lost(same);
+    floor_ns = std::max(floor_ns, clock_->WallNs());
+    PITWALL_LOG(kWarning, "executor", "accepted: ", ToStd(same.message()),
+                "; issues that began before now are not acted on");
+  }
+  floor_ns_ = floor_ns;
+  places_ = std::move(places);
   return OkStatus();
 }
 
 Status DecisionLog::Read(int32_t partition) {
-  int64_t& until = read_until_[static_cast<size_t>(partition)];
+  const TopicPartition at{topic_, partition};
+  Place& place = places_[static_cast<size_t>(partition)];
+  if (place.until >= 0) {
+    const Status same = CheckLogMark(log_, at, place.until, place.mark);
+    if (absl::IsFailedPrecondition(same)) return Lost(same);
+    RETURN_IF_ERROR(same);
+  }
+  const Status read = ReadPartition(partition);
+  if (place.until < 0 || place.until == place.stored) return read;
+  std::string metadata = EncodeLogMark(place.mark);
+  if (floor_ns_ != INT64_MIN) metadata += Cat(";", kFloorField, floor_ns_.load());
+  const Status stored = log_->StorePosition(GroupOf(options_), at, {place.until, metadata});
+  if (stored.ok()) {
+    place.stored = place.until;
+  } else {
+    PITWALL_LOG(kWarning, "executor", "position in ", topic_, "/", partition,
+                " not stored: ", ToStd(stored.message()));
+  }
+  return read;
+}
+
+Status DecisionLog::ReadPartition(int32_t partition) {
+  Place& place = places_[static_cast<size_t>(partition)];
+  int64_t& until = place.until;
   ASSIGN_OR_RETURN(const auto reader, log_->OpenReader({topic_, partition}, until));
   ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
   const int64_t from = end - static_cast<int64_t>(max_records_);
   if (reader->position() < from) RETURN_IF_ERROR(reader->Seek(from));
+  until = std::max(until, reader->position());
   std::vector<Record> records;
   int silent = 0;
   while (reader->position() < end) {
@@ -55,6 +124,7 @@ Status DecisionLog::Read(int32_t partition) {
                              " but nothing can be read from ", reader->position()));
     }
     for (const Record& record : records) {
+      place.mark = {record.offset, record.append_time_ns};
       const StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
       if (action.ok()) {
         book_->Record(*action);

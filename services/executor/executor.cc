@@ -26,7 +26,7 @@ class LogExecutor final : public Executor {
         options_(std::move(options)),
         book_({options_.budget, options_.budget_window_ns, options_.cool_down_ns,
                options_.max_decisions}),
-        decisions_(log, options_.actions_topic, options_.max_decisions, &book_) {}
+        decisions_(clock, log, &options_, &book_) {}
   ~LogExecutor() override { Stop(); }
 
   Status Start() override {
@@ -88,6 +88,10 @@ class LogExecutor final : public Executor {
         &counters_.undecodable);
     add("pitwall_executor_elsewhere_total", "Events of issues whose process runs on another node.",
         {}, &counters_.elsewhere);
+    add("pitwall_executor_log_resets_total",
+        "Times that a partition of the issues was found to be another log, and was read from its "
+        "end.",
+        {}, &counters_.log_resets);
     add("pitwall_executor_failed_commits_total", "Commits that failed; they are repeated.", {},
         &counters_.failed_commits);
   }
@@ -96,7 +100,9 @@ class LogExecutor final : public Executor {
 
  private:
   Status OpenAll(int32_t partitions) {
-    RETURN_IF_ERROR(decisions_.ReadAll());
+    // Without it nothing is done, and the rest of the process goes on.
+    const Status record = decisions_.ReadAll();
+    if (!record.ok() && !absl::IsFailedPrecondition(record)) return record;
     std::vector<std::vector<ActionEvent>> unfinished(static_cast<size_t>(partitions));
     for (ActionEvent& decision : book_.Unfinished()) {
       const int32_t p = PartitionOf(decision.job, partitions);
@@ -104,6 +110,7 @@ class LogExecutor final : public Executor {
     }
     for (size_t p = 0; p < workers_.size(); ++p) {
       RETURN_IF_ERROR(workers_[p]->Open(std::move(unfinished[p])));
+      if (!record.ok()) workers_[p]->Hold(record);
     }
     return OkStatus();
   }

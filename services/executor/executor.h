@@ -11,6 +11,10 @@
 // time) and belongs to the job's owner, so neither a recycled pid nor another user's process is
 // ever signalled. Only SIGTERM; never SIGKILL.
 //
+// Where the topic of issues turns out to be another log (deleted, replaced, cut), it goes on at the
+// end: what is open comes again within five minutes. Where the record of decisions is another log
+// it stands still until accept_log_reset (docs/decisions/0022-positions-of-another-log.md).
+//
 // One per node: each acts on the processes of its node and passes over the issues of others.
 //
 // Budget and cool-down count in event time of live decisions and cover all partitions of one
@@ -59,11 +63,14 @@ struct ExecutorOptions {
   // Decisions remembered, and read back at start from the last so many records of pitwall.actions
   // per partition.
   size_t max_decisions = 100'000;
+  // Goes on, once, though the record of its decisions was deleted, replaced or cut: issues that
+  // began before this start are refused from then on.
+  bool accept_log_reset = false;
 };
 
 struct ExecutorCounters {
   telemetry::SharedCounter events, undecodable, elsewhere, decided_dry_run, decided_live, done,
-      refused, refused_owner, failed_commits;
+      refused, refused_owner, failed_commits, log_resets;
 };
 
 // Start, then Stop from one thread. Clock, log and processes are borrowed.

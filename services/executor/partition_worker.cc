@@ -64,7 +64,11 @@ Status PartitionWorker::Fence() {
 Status PartitionWorker::Open(std::vector<ActionEvent> unfinished) {
   ASSIGN_OR_RETURN(const std::optional<CommittedOffset> committed, log_->Committed(group_, at_));
   // The first time: from now on. Issues that are open already come again within five minutes.
-  ASSIGN_OR_RETURN(reader_, log_->OpenReader(at_, committed ? committed->offset : kFromEnd));
+  int64_t from = kFromEnd;
+  if (committed) {
+    ASSIGN_OR_RETURN(from, Resume(*committed));
+  }
+  ASSIGN_OR_RETURN(reader_, log_->OpenReader(at_, from));
   begin_ = reader_->position();
   for (const ActionEvent& decision : unfinished) {
     const StatusOr<ProcessIdentity> process = ParseProcessUid(decision.target.uid);
@@ -82,6 +86,46 @@ Status PartitionWorker::Open(std::vector<ActionEvent> unfinished) {
   return OkStatus();
 }
 
+StatusOr<int64_t> PartitionWorker::Resume(const CommittedOffset& committed) {
+  mark_ = ParseLogMark(committed.metadata);
+  const Status same = CheckLogMark(log_, at_, committed.offset, mark_);
+  if (same.ok()) return committed.offset;
+  if (!absl::IsFailedPrecondition(same)) return same;
+  mark_ = {};
+  NoteReset(std::string(ToStd(same.message())));
+  return kFromEnd;
+}
+
+Status PartitionWorker::FollowReplaced(int64_t before) {
+  ASSIGN_OR_RETURN(const int64_t end, reader_->EndOffset());
+  if (reader_->position() >= before && reader_->position() <= end) return OkStatus();
+  RETURN_IF_ERROR(reader_->Seek(kFromEnd));
+  begin_ = reader_->position();
+  mark_ = {};
+  NoteReset(Cat("log_truncated: ", at_.topic, "/", at_.partition, ": the log ends at offset ", end,
+                ", below what was read, ", before, " (topic deleted, replaced or cut)"));
+  // What is open in the new log comes again; whether the rest still is nobody says.
+  candidates_.clear();
+  for (const auto& [issue, t] : std::exchange(owed_, {})) {
+    Finish(t.decision, "not carried out: the log of issues was replaced before it was");
+  }
+  return Apply({}, reader_->position());
+}
+
+void PartitionWorker::NoteReset(std::string text) {
+  counters_->log_resets.Add();
+  text += "; it goes on at the end, and hears of open issues within five minutes";
+  PITWALL_LOG(kError, "executor", text);
+  MutexLock lock(&mutex_);
+  notice_.Set(std::move(text), clock_->MonotonicNs());
+}
+
+void PartitionWorker::Hold(const Status& why) {
+  SetHealth(why);
+  PITWALL_LOG(kError, "executor", at_.topic, "/", at_.partition, ": ", ToStd(why.message()));
+  committer_.reset();  // Reopen reads the decisions first
+}
+
 void PartitionWorker::Start() {
   thread_ = std::thread([this] { Loop(); });
 }
@@ -96,7 +140,7 @@ void PartitionWorker::Stop() {
 
 Status PartitionWorker::health() const {
   MutexLock lock(&mutex_);
-  return health_;
+  return health_.ok() ? notice_.Read(clock_->MonotonicNs()) : health_;
 }
 
 void PartitionWorker::SetHealth(const Status& status) {
@@ -138,7 +182,11 @@ Status PartitionWorker::Reopen() {
 Status PartitionWorker::ReadBack() {
   RETURN_IF_ERROR(decisions_->ReadAll());
   ASSIGN_OR_RETURN(const std::optional<CommittedOffset> committed, log_->Committed(group_, at_));
-  RETURN_IF_ERROR(reader_->Seek(committed ? committed->offset : begin_));
+  int64_t from = begin_;
+  if (committed) {
+    ASSIGN_OR_RETURN(from, Resume(*committed));
+  }
+  RETURN_IF_ERROR(reader_->Seek(from));
   candidates_.clear();
   committed_ = -1;
   std::erase_if(outcomes_, [&](const ActionEvent& done) { return book_->Done(done.issue); });
@@ -157,9 +205,11 @@ Status PartitionWorker::ReadBack() {
 Status PartitionWorker::Step() {
   RETURN_IF_ERROR(CommitOutcomes());
   std::vector<Record> records;
+  const int64_t before = reader_->position();
   const Status polled =
       reader_->Poll(kPollRecords, kPollBytes, watched_.empty() ? kPollNs : kLookNs, &records);
   for (const Record& record : records) Note(record);
+  if (records.empty() && !stop_) RETURN_IF_ERROR(FollowReplaced(before));
   if (polled.code() == absl::StatusCode::kDataLoss) {
     PITWALL_LOG(kWarning, "executor", ToStd(polled.message()));
   } else {
@@ -181,6 +231,7 @@ Status PartitionWorker::Step() {
 }
 
 void PartitionWorker::Note(const Record& record) {
+  mark_ = {record.offset, record.append_time_ns};
   StatusOr<IssueEvent> event = cloudevents::DecodeCloudEvent(record.value);
   if (!event.ok()) {
     counters_->undecodable.Add();
@@ -288,6 +339,11 @@ Status PartitionWorker::DecideAll() {
     if (book_->Decided(issue, mode)) continue;
     ProcessIdentity process;
     std::string refusal = CheckTarget(*event, &process);
+    if (std::max(event->started_at_ns, event->active_since_ns) <= decisions_->floor_ns()) {
+      refusal =
+          "the issue began before the record of decisions was lost (--accept-log-reset): it may "
+          "have been acted on";
+    }
     if (refusal.empty() && live) refusal = book_->Reserve(issue, event->job, event->time_ns);
     if (!refusal.empty()) {
       if (book_->Refused(issue, mode)) continue;  // once is enough
@@ -407,7 +463,7 @@ Status PartitionWorker::Apply(const std::vector<ActionEvent>& actions, int64_t n
   }
   if (committer_ == nullptr) return Unavailable("the partition is not ours at the moment");
   if (next_offset >= 0) {
-    last_commit_ = Cat(name_, "/", ++commits_);
+    last_commit_ = Cat(name_, "/", ++commits_, ";", EncodeLogMark(mark_));
     commit.metadata = last_commit_;
   }
   Status applied = committer_->Apply(commit);
@@ -432,6 +488,13 @@ Status PartitionWorker::Apply(const std::vector<ActionEvent>& actions, int64_t n
         counters_->refused.Add();
         break;
     }
+  }
+  if (!actions.empty()) {
+    // So that a later start knows at least of these, should the record be lost.
+    std::set<std::string> jobs;
+    for (const ActionEvent& action : actions) jobs.insert(action.job);
+    if (const Status read = decisions_->ReadOf(jobs); !read.ok())
+      PITWALL_LOG(kWarning, "executor", ToStd(read.message()));
   }
   return OkStatus();
 }

@@ -16,6 +16,8 @@
 #include "services/executor/executor.h"
 #include "services/model/action.h"
 #include "services/pipeline/io.h"
+#include "services/pipeline/log_mark.h"
+#include "services/pipeline/reset_notice.h"
 
 namespace pitwall::executor {
 
@@ -32,6 +34,8 @@ class PartitionWorker {
   // `unfinished`: live decisions of an earlier run whose outcome is unknown; they are looked at and
   // recorded, never carried out again.
   Status Open(std::vector<ActionEvent> unfinished);
+  // Nothing is done, for this reason, before the decisions can be read. After Open.
+  void Hold(const Status& why);
   void Start();
   void Stop();
   Status health() const;
@@ -53,6 +57,11 @@ class PartitionWorker {
   // Takes the partition again, and finds out from the log what was committed.
   Status Reopen();
   Status ReadBack();
+  // Where to read on: at the committed position, or at the end of a log that is another one.
+  StatusOr<int64_t> Resume(const CommittedOffset& committed);
+  // Goes to the end when the log was replaced under the reader, which was at `before`.
+  Status FollowReplaced(int64_t before);
+  void NoteReset(std::string text);
   Status Step();
   void Note(const Record& record);
   // Decides on all candidates and commits that; then acts.
@@ -96,12 +105,14 @@ class PartitionWorker {
   std::set<std::string> stopped_;      // ids of those that say that a job was stopped
   int64_t begin_ = 0;                  // where this run began to read
   uint64_t commits_ = 0;
+  LogMark mark_;             // the newest record read
   std::string last_commit_;  // stands beside the position that it committed
   int64_t committed_ = -1;
   int64_t committed_at_ns_ = 0;
 
   mutable Mutex mutex_;
   Status health_ ABSL_GUARDED_BY(mutex_);
+  ResetNotice notice_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace pitwall::executor

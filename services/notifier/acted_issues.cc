@@ -67,12 +67,42 @@ Status ActedIssues::ReadAll() {
 
 Status ActedIssues::ReadNew() {
   RETURN_IF_ERROR(Open());
+  const int64_t now = clock_->MonotonicNs();
+  const bool look = now >= look_again_ns_;
+  if (look) look_again_ns_ = now + kNanosPerSecond;
   for (size_t p = 0; p < readers_.size(); ++p) {
     std::vector<Record> records;
+    const int64_t before = readers_[p]->position();
     const Status polled = readers_[p]->Poll(kPollRecords, kPollBytes, 0, &records);
     if (!polled.ok() && polled.code() != absl::StatusCode::kDataLoss) return polled;
-    if (!records.empty()) Take(records, static_cast<int32_t>(p), readers_[p]->position());
+    bool replaced = readers_[p]->position() < before;
+    if (!replaced && look && records.empty()) {
+      ASSIGN_OR_RETURN(const int64_t end, readers_[p]->EndOffset());
+      replaced = end < readers_[p]->position();
+    }
+    if (replaced) {
+      RETURN_IF_ERROR(Restart(static_cast<int32_t>(p)));
+    } else if (!records.empty()) {
+      Take(records, static_cast<int32_t>(p), readers_[p]->position());
+    }
   }
+  return OkStatus();
+}
+
+Status ActedIssues::Restart(int32_t partition) {
+  PartitionReader& reader = *readers_[static_cast<size_t>(partition)];
+  const int64_t lost_at = reader.position();
+  RETURN_IF_ERROR(reader.Seek(kFromStart));
+  ++resets_;
+  PITWALL_LOG(kError, "notifier", "log_truncated: ", topic_, "/", partition,
+              ": the log ends below offset ", lost_at,
+              " (topic deleted, replaced or cut); it is read from its start");
+  MutexLock lock(&mutex_);
+  // Those of the old log were told: they lie before everything.
+  for (Act& act : acts_) {
+    if (act.partition == partition) act.offset = -1;
+  }
+  next_[static_cast<size_t>(partition)] = reader.position();
   return OkStatus();
 }
 

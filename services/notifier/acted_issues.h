@@ -2,6 +2,7 @@
 // is told of these, whatever filters and inhibition say.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -38,6 +39,8 @@ class ActedIssues {
   Status ReadNew();
 
   bool Has(std::string_view issue) const;
+  // How often a partition was read from its start since the log was another one.
+  uint64_t resets() const { return resets_; }
   // Acts at or after these positions, in the order they were read. Partitions beyond the end of
   // `from` are new: all of theirs.
   std::vector<Act> Since(const Positions& from) const;
@@ -50,6 +53,8 @@ class ActedIssues {
  private:
   Status Open();
   void Take(const std::vector<Record>& records, int32_t partition, int64_t next);
+  // The topic was deleted, replaced or cut: its partition is read from its start.
+  Status Restart(int32_t partition);
 
   Clock* const clock_;
   Log* const log_;
@@ -58,6 +63,8 @@ class ActedIssues {
   // The reading thread's own:
   std::vector<std::unique_ptr<PartitionReader>> readers_;
   int64_t open_again_ns_ = INT64_MIN;
+  int64_t look_again_ns_ = INT64_MIN;
+  std::atomic<uint64_t> resets_{0};
 
   mutable Mutex mutex_;
   std::deque<Act> acts_ ABSL_GUARDED_BY(mutex_);

@@ -16,6 +16,22 @@ void EventWindow::Begin(int32_t p, int64_t offset) {
   partition.first = partition.next = offset;
 }
 
+void EventWindow::Restart(int32_t p, int64_t offset) {
+  MutexLock lock(&mutex_);
+  Partition& partition = partitions_[static_cast<size_t>(p)];
+  for (const FeedItem& item : partition.items) bytes_ -= item.bytes;
+  partition.items.clear();
+  std::erase(order_, p);
+  partition.first = partition.next = offset;
+  ++partition.epoch;
+  for (Wakeup* wakeup : listeners_) wakeup->Wake();
+}
+
+uint64_t EventWindow::Epoch(int32_t p) const {
+  MutexLock lock(&mutex_);
+  return partitions_[static_cast<size_t>(p)].epoch;
+}
+
 void EventWindow::Add(int32_t p, std::vector<FeedItem> items, int64_t next_offset) {
   MutexLock lock(&mutex_);
   Partition& partition = partitions_[static_cast<size_t>(p)];

@@ -20,6 +20,7 @@ struct FeedItem {
   int64_t offset = 0;
   IssueEventPtr event;
   size_t bytes = 0;  // of the record: what it weighs in memory, roughly
+  int64_t append_time_ns = 0;
 };
 
 // Thread-safe. One thread per partition adds; any number reads. Holds at most `max_events`, all
@@ -30,6 +31,11 @@ class EventWindow {
 
   // Partition `p` is followed from `offset` on: what lies before is not here.
   void Begin(int32_t p, int64_t offset);
+  // The log of partition `p` was replaced: what is known of it is dropped, and it is followed from
+  // `offset` on. Wakes all listeners.
+  void Restart(int32_t p, int64_t offset);
+  // How often that happened.
+  uint64_t Epoch(int32_t p) const;
   // The records of [.., next_offset) that are events; wakes all listeners.
   void Add(int32_t p, std::vector<FeedItem> items, int64_t next_offset);
 
@@ -51,6 +57,7 @@ class EventWindow {
     std::deque<FeedItem> items;
     int64_t first = 0;  // every event at or after it (and before next) is here
     int64_t next = 0;
+    uint64_t epoch = 0;
   };
 
   const size_t max_events_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 
 namespace pitwall::notifier {
@@ -14,7 +15,17 @@ FeedCursor::FeedCursor(Log* log, const EventWindow* window, std::string topic, P
       window_(window),
       topic_(std::move(topic)),
       positions_(std::move(positions)),
-      readers_(positions_.size()) {}
+      readers_(positions_.size()) {
+  for (size_t p = 0; p < positions_.size(); ++p)
+    epochs_.push_back(window_->Epoch(static_cast<int32_t>(p)));
+}
+
+void FeedCursor::Rebase(int32_t p, int64_t position) {
+  const size_t index = static_cast<size_t>(p);
+  positions_[index] = position;
+  epochs_[index] = window_->Epoch(p);
+  readers_[index].reset();
+}
 
 Status FeedCursor::Next(size_t max, std::vector<FeedItem>* out) {
   const size_t before = out->size();
@@ -26,6 +37,11 @@ Status FeedCursor::Next(size_t max, std::vector<FeedItem>* out) {
     const auto p = static_cast<int32_t>((turn_ + i) % count);
     const size_t room = max - (out->size() - before);
     const size_t index = static_cast<size_t>(p);
+    if (window_->Epoch(p) != epochs_[index]) {
+      reset_ = p;
+      return FailedPrecondition(
+          Cat("log_truncated: ", topic_, "/", p, ": the topic was deleted, replaced or cut"));
+    }
     if (window_->Read(p, room, &positions_[index], out) == EventWindow::Place::kServed) {
       readers_[index].reset();
       continue;
@@ -57,7 +73,7 @@ Status FeedCursor::ReadLog(int32_t p, size_t max, std::vector<FeedItem>* out) {
     StatusOr<IssueEvent> event = cloudevents::DecodeCloudEvent(record.value);
     if (event.ok()) {
       out->push_back({p, record.offset, std::make_shared<const IssueEvent>(*std::move(event)),
-                      record.value.size()});
+                      record.value.size(), record.append_time_ns});
     } else {
       ++undecodable_;
     }

@@ -52,6 +52,8 @@ StatusOr<WatchBatch> LogWatch::Next(size_t max_events, int64_t timeout_ns) {
       return OutOfRange(Cat("events after this token are gone (list, then watch again): ",
                             ToStd(read.message())));
     }
+    if (absl::IsFailedPrecondition(read))
+      return OutOfRange(Cat(ToStd(read.message()), "; list, then watch again"));
     RETURN_IF_ERROR(read);
     if (was_live_ && !cursor_.live()) {
       return ResourceExhausted(

@@ -17,6 +17,8 @@
 #include "services/notifier/issue_watch.h"
 #include "services/notifier/resume_token.h"
 #include "services/notifier/webhook_endpoint.h"
+#include "services/pipeline/log_mark.h"
+#include "services/pipeline/reset_notice.h"
 
 namespace pitwall::notifier {
 namespace {
@@ -114,7 +116,9 @@ class TopicNotifier final : public Notifier {
       MutexLock lock(&tail->mutex);
       if (!tail->error.ok())
         return Annotate(tail->error, Cat(options_.topic, "/", tail->partition));
+      RETURN_IF_ERROR(tail->notice.Read(clock_->MonotonicNs()));
     }
+    for (const auto& webhook : webhooks_) RETURN_IF_ERROR(webhook->Health());
     return OkStatus();
   }
 
@@ -189,6 +193,9 @@ class TopicNotifier final : public Notifier {
     out.push_back(exposition->Add("pitwall_notifier_gaps_total",
                                   "Times that records were gone before they were read.", {},
                                   &gaps_));
+    out.push_back(exposition->Add("pitwall_notifier_log_resets_total",
+                                  "Times that a partition was found to be another log.", {},
+                                  &log_resets_));
     out.push_back(exposition->Add(
         "pitwall_notifier_issues_forgotten_total",
         "Open issues dropped from the index by its bounds.", MetricType::kCounter,
@@ -226,6 +233,8 @@ class TopicNotifier final : public Notifier {
     std::atomic<bool> ready{false};
     mutable Mutex mutex;
     Status error ABSL_GUARDED_BY(mutex);
+    ResetNotice notice ABSL_GUARDED_BY(mutex);
+    int64_t append_time_ns = 0;  // of the newest record read; the thread's own
   };
 
   Status CheckReady() const {
@@ -259,9 +268,14 @@ class TopicNotifier final : public Notifier {
     std::vector<Record> records;
     while (!stop_) {
       records.clear();
-      const Status polled = tail->reader->Poll(kPollRecords, kPollBytes, kPollNs, &records);
+      const int64_t before = tail->reader->position();
+      Status polled = tail->reader->Poll(kPollRecords, kPollBytes, kPollNs, &records);
+      if (records.empty() && !stop_) {
+        if (const Status followed = FollowReplaced(tail, before); polled.ok()) polled = followed;
+      }
       std::vector<FeedItem> items;
       for (const Record& record : records) {
+        tail->append_time_ns = std::max(tail->append_time_ns, record.append_time_ns);
         StatusOr<IssueEvent> event = cloudevents::DecodeCloudEvent(record.value);
         if (!event.ok()) {
           undecodable_.Add();
@@ -271,8 +285,8 @@ class TopicNotifier final : public Notifier {
         }
         events_.Add();
         items.push_back({tail->partition, record.offset,
-                         std::make_shared<const IssueEvent>(*std::move(event)),
-                         record.value.size()});
+                         std::make_shared<const IssueEvent>(*std::move(event)), record.value.size(),
+                         record.append_time_ns});
         index_.Apply(items.back().event);
       }
       // After the index: whoever sees a position in the window finds everything before it in the
@@ -300,6 +314,26 @@ class TopicNotifier final : public Notifier {
     StorePosition(tail, true);
   }
 
+  // A position beyond the end means another log: its topic was deleted and made again, or cut.
+  // Every follower is told; the index keeps what it knows, and hears of what is open again.
+  Status FollowReplaced(Tail* tail, int64_t before) {
+    const TopicPartition at{options_.topic, tail->partition};
+    ASSIGN_OR_RETURN(const int64_t end, tail->reader->EndOffset());
+    const int64_t position = tail->reader->position();
+    if (position >= before && position <= end) return OkStatus();
+    ASSIGN_OR_RETURN(const int64_t from, FirstAfter(log_, at, {-1, tail->append_time_ns}));
+    RETURN_IF_ERROR(tail->reader->Seek(from));
+    window_.Restart(tail->partition, from);
+    log_resets_.Add();
+    std::string text = Cat("log_truncated: ", at.topic, "/", at.partition,
+                           ": the log ends at offset ", end, ", below what was read, ", before,
+                           " (topic deleted, replaced or cut); it goes on at offset ", from);
+    PITWALL_LOG(kError, "notifier", text);
+    MutexLock lock(&tail->mutex);
+    tail->notice.Set(std::move(text), clock_->MonotonicNs());
+    return OkStatus();
+  }
+
   // Only for whoever watches the lag of the group: the index is made anew at each start.
   void StorePosition(Tail* tail, bool now) {
     const int64_t position = tail->reader->position();
@@ -321,7 +355,7 @@ class TopicNotifier final : public Notifier {
   ActedIssues acted_;
   const std::shared_ptr<std::atomic<size_t>> watchers_;
   std::atomic<bool> stop_{false};
-  telemetry::SharedCounter events_, undecodable_, gaps_;
+  telemetry::SharedCounter events_, undecodable_, gaps_, log_resets_;
   mutable telemetry::Gauge issues_truncated_;
   std::vector<std::unique_ptr<WebhookEndpoint>> webhooks_;
   std::vector<std::unique_ptr<Tail>> tails_;

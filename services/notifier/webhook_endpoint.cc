@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kStoreIntervalNs = kNanosPerSecond;
 constexpr int64_t kRetryReadNs = kNanosPerSecond;
 constexpr size_t kMaxTold = 4096;
+constexpr size_t kMaxMarks = 4096;
 
 uint64_t Seed(const WebhookOptions& options, const Clock& clock) {
   if (options.jitter_seed != 0) return options.jitter_seed;
@@ -56,12 +57,13 @@ std::string WebhookEndpoint::DisabledMark() const {
 
 Status WebhookEndpoint::Open(const Positions& begin) {
   Positions positions = begin;
+  marks_.resize(begin.size());
   for (size_t p = 0; p < positions.size(); ++p) {
     const TopicPartition at{topic_, static_cast<int32_t>(p)};
     ASSIGN_OR_RETURN(const std::optional<CommittedOffset> committed, log_->Committed(group_, at));
     if (committed) {
-      positions[p] = committed->offset;
       if (committed->metadata == DisabledMark()) disabled_ = mark_stored_ = true;
+      ASSIGN_OR_RETURN(positions[p], OpenAt(static_cast<int32_t>(p), *committed));
     } else {
       RETURN_IF_ERROR(log_->StorePosition(group_, at, {positions[p], ""}));
     }
@@ -80,6 +82,65 @@ Status WebhookEndpoint::Open(const Positions& begin) {
   return OpenActs();
 }
 
+StatusOr<int64_t> WebhookEndpoint::OpenAt(int32_t partition, const CommittedOffset& committed) {
+  const TopicPartition at{topic_, partition};
+  LogMark mark = ParseLogMark(committed.metadata);
+  std::deque<LogMark>& marks = marks_[static_cast<size_t>(partition)];
+  marks.push_back(mark);
+  const Status same = CheckLogMark(log_, at, committed.offset, mark);
+  if (same.ok()) return committed.offset;
+  if (!absl::IsFailedPrecondition(same)) return same;
+  ASSIGN_OR_RETURN(const int64_t from, FirstAfter(log_, at, mark));
+  mark.offset = -1;
+  marks.back() = mark;
+  NoteReset(Cat(ToStd(same.message()), "; it goes on at offset ", from));
+  RETURN_IF_ERROR(
+      log_->StorePosition(group_, at, {from, disabled_ ? DisabledMark() : EncodeLogMark(mark)}));
+  return from;
+}
+
+Status WebhookEndpoint::FollowReplaced(int32_t partition) {
+  const auto p = static_cast<size_t>(partition);
+  LogMark mark = marks_[p].empty() ? LogMark() : marks_[p].back();
+  ASSIGN_OR_RETURN(const int64_t from, FirstAfter(log_, {topic_, partition}, mark));
+  NoteReset(Cat("log_truncated: ", topic_, "/", partition,
+                ": the topic was deleted, replaced or cut; it goes on at offset ", from));
+  EndReplay(p);
+  mark.offset = -1;
+  marks_[p] = {mark};
+  begin_[p] = from;
+  stored_[p] = -1;
+  queue_->Rebase(partition, from);
+  cursor_->Rebase(partition, from);
+  return OkStatus();
+}
+
+void WebhookEndpoint::NoteReset(std::string text) {
+  PITWALL_LOG(kError, "notifier", "webhook ", options_.name, ": ", text);
+  resets_.Add();
+  MutexLock lock(&mutex_);
+  notice_.Set(Cat("webhook ", options_.name, ": ", text), clock_->MonotonicNs());
+}
+
+Status WebhookEndpoint::Health() const {
+  MutexLock lock(&mutex_);
+  return notice_.Read(clock_->MonotonicNs());
+}
+
+void WebhookEndpoint::NoteMark(const FeedItem& item) {
+  std::deque<LogMark>& marks = marks_[static_cast<size_t>(item.partition)];
+  if (!marks.empty() && item.offset <= marks.back().offset) return;
+  // A mark need not be the newest: with an older one a little more is sent again.
+  if (marks.size() >= kMaxMarks) marks.pop_back();
+  marks.push_back({item.offset, item.append_time_ns});
+}
+
+LogMark WebhookEndpoint::MarkBelow(size_t partition, int64_t position) {
+  std::deque<LogMark>& marks = marks_[partition];
+  while (marks.size() > 1 && marks[1].offset < position) marks.pop_front();
+  return marks.empty() || marks.front().offset >= position ? LogMark() : marks.front();
+}
+
 Status WebhookEndpoint::OpenActs() {
   acts_ = acted_->Next();
   for (size_t p = 0; p < acts_.size(); ++p) {
@@ -87,6 +148,12 @@ Status WebhookEndpoint::OpenActs() {
     ASSIGN_OR_RETURN(const std::optional<CommittedOffset> committed, log_->Committed(group_, at));
     if (committed) {
       acts_[p] = committed->offset;
+      if (p < acted_->Next().size() && acts_[p] > acted_->Next()[p]) {
+        NoteReset(Cat("log_truncated: ", at.topic, "/", p, ": the log ends at offset ",
+                      acted_->Next()[p], ", below the stored position ", acts_[p],
+                      " (topic deleted, replaced or cut); what it holds counts as new"));
+        acts_[p] = 0;
+      }
     } else {
       if (options_.from_start) acts_[p] = 0;
       RETURN_IF_ERROR(log_->StorePosition(group_, at, {acts_[p], ""}));
@@ -184,6 +251,15 @@ void WebhookEndpoint::Fill() {
       PITWALL_LOG(kError, "notifier", "webhook ", options_.name, ": ", ToStd(read.message()));
       continue;
     }
+    if (absl::IsFailedPrecondition(read)) {
+      if (const Status followed = FollowReplaced(cursor_->reset()); !followed.ok()) {
+        Note(ToStd(followed.message()));
+        retry_read_ns_ = now + kRetryReadNs;
+        caught_up_ = false;
+        return;
+      }
+      continue;
+    }
     if (!read.ok()) {
       Note(ToStd(read.message()));
       retry_read_ns_ = now + kRetryReadNs;
@@ -197,6 +273,7 @@ void WebhookEndpoint::Fill() {
 }
 
 void WebhookEndpoint::Take(std::vector<FeedItem> items, int64_t now_ns) {
+  for (const FeedItem& item : items) NoteMark(item);
   if (inhibition_ == nullptr) return Enqueue(std::move(items), now_ns);
   std::vector<FeedItem> send;
   for (FeedItem& item : items) {
@@ -345,6 +422,11 @@ bool WebhookEndpoint::Passes(const IssueEvent& event) {
 }
 
 void WebhookEndpoint::TellActed(int64_t now_ns) {
+  const Positions acts_end = acted_->Next();
+  for (size_t q = 0; q < std::min(acts_.size(), acts_end.size()); ++q) {
+    // Never before where the reader is, but in another log.
+    if (acts_[q] > acts_end[q]) acts_[q] = 0;
+  }
   for (const ActedIssues::Act& act : acted_->Since(acts_)) {
     const int32_t p = PartitionOf(act.job, static_cast<int32_t>(begin_.size()));
     const auto at = static_cast<size_t>(p);
@@ -390,8 +472,9 @@ void WebhookEndpoint::StorePositions() {
   bool ok = true;
   for (size_t p = 0; p < now.size(); ++p) {
     if (now[p] == stored_[p] && !disabled_) continue;
-    const Status stored = log_->StorePosition(group_, {topic_, static_cast<int32_t>(p)},
-                                              {now[p], disabled_ ? DisabledMark() : ""});
+    const Status stored = log_->StorePosition(
+        group_, {topic_, static_cast<int32_t>(p)},
+        {now[p], disabled_ ? DisabledMark() : EncodeLogMark(MarkBelow(p, now[p]))});
     if (stored.ok()) {
       stored_[p] = now[p];
       continue;
@@ -436,6 +519,10 @@ std::vector<telemetry::Registration> WebhookEndpoint::RegisterMetrics(
   out.push_back(exposition->Add("pitwall_webhook_gaps_total",
                                 "Times that events were gone from the topic before they were sent.",
                                 labels, &lost_));
+  out.push_back(exposition->Add(
+      "pitwall_webhook_log_resets_total",
+      "Times that the topic was found to be another log, and was followed from what is new in it.",
+      labels, &resets_));
   out.push_back(exposition->Add("pitwall_webhook_store_failures_total",
                                 "Positions that could not be stored.", labels, &store_failures_));
   out.push_back(exposition->Add("pitwall_webhook_request_duration_seconds", "Time of one attempt.",

@@ -20,6 +20,8 @@
 #include "services/notifier/webhook_queue.h"
 #include "services/pipeline/http_transport.h"
 #include "services/pipeline/io.h"
+#include "services/pipeline/log_mark.h"
+#include "services/pipeline/reset_notice.h"
 #include "services/telemetry/exposition.h"
 
 namespace pitwall::notifier {
@@ -40,6 +42,8 @@ class WebhookEndpoint {
   void Stop();
 
   WebhookStatus status() const;
+  // FailedPrecondition for a while after the log was found to be another one.
+  Status Health() const;
   std::vector<telemetry::Registration> RegisterMetrics(telemetry::Exposition* exposition);
 
  private:
@@ -52,7 +56,15 @@ class WebhookEndpoint {
   void Enqueue(std::vector<FeedItem> items, int64_t now_ns);
   void Attempt(WebhookQueue::Entry* entry);
   bool DeadLetter(const WebhookQueue::Entry& entry, std::string_view reason);
+  // The position to go on at: `committed`, or where what is new begins in a log that was replaced.
+  StatusOr<int64_t> OpenAt(int32_t partition, const CommittedOffset& committed);
   Status OpenActs();
+  // Goes on in the log that replaced the one that was followed; what was read is still delivered.
+  Status FollowReplaced(int32_t partition);
+  void NoteReset(std::string text);
+  void NoteMark(const FeedItem& item);
+  // The newest mark below the position.
+  LogMark MarkBelow(size_t partition, int64_t position);
   // Sends what filters and inhibition kept back of issues on which the executor acted since.
   void TellActed(int64_t now_ns);
   void StorePositions();
@@ -90,6 +102,7 @@ class WebhookEndpoint {
   std::deque<std::string> told_order_;
   std::unique_ptr<Appender> dead_letters_;
   Positions stored_;
+  std::vector<std::deque<LogMark>> marks_;  // by partition: of what was read and not stored
   int64_t stored_at_ns_ = 0;
   bool caught_up_ = false;
   bool delivery_to_store_ = false;  // since positions were stored last
@@ -97,7 +110,7 @@ class WebhookEndpoint {
   int64_t retry_read_ns_ = 0;       // after a failed read of the log
 
   // For others to see:
-  telemetry::Counter delivered_, failed_, given_up_, lost_, store_failures_, suppressed_;
+  telemetry::Counter delivered_, failed_, given_up_, lost_, store_failures_, suppressed_, resets_;
   telemetry::Histogram seconds_;
   std::atomic<size_t> pending_{0};
   std::atomic<size_t> withheld_{0};
@@ -105,6 +118,7 @@ class WebhookEndpoint {
   std::atomic<bool> breaker_open_{false};
   mutable Mutex mutex_;
   std::string last_error_ ABSL_GUARDED_BY(mutex_);
+  ResetNotice notice_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace pitwall::notifier

@@ -17,6 +17,17 @@ void WebhookQueue::Add(FeedItem item, int64_t now_ns) {
   entries_.push_back({std::move(item), now_ns, now_ns, 0, 0});
 }
 
+void WebhookQueue::Rebase(int32_t p, int64_t offset) {
+  auto& pending = pending_[static_cast<size_t>(p)];
+  pending.clear();
+  for (Entry& entry : entries_) {
+    if (entry.item.partition != p) continue;
+    entry.item.offset = offset;
+    pending.insert(offset);
+  }
+  read_[static_cast<size_t>(p)] = offset;
+}
+
 Positions WebhookQueue::Delivered() const {
   Positions out = read_;
   for (size_t p = 0; p < out.size(); ++p) {

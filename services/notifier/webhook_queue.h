@@ -46,6 +46,9 @@ class WebhookQueue {
   void Add(FeedItem item, int64_t now_ns);
   // All events before these offsets were added or are of no interest.
   void SetRead(const Positions& positions) { read_ = positions; }
+  // The log of partition `p` was replaced: what is pending of it counts as of `offset`, from where
+  // the new one is read.
+  void Rebase(int32_t p, int64_t offset);
   // First offset per partition that is not delivered: what to store.
   Positions Delivered() const;
 

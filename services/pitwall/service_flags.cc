@@ -37,7 +37,8 @@ const std::vector<FlagSpec>& ServiceFlags() {
       {"socket-group", Kind::kOne, "GROUP", "group of the socket, for --socket-mode 0660"},
       {"executor", Kind::kSwitch, "", "standalone: also run the executor"},
       {"accept-log-reset", Kind::kSwitch, "",
-       "processor, standalone: go on, once, with a log that was deleted, replaced or cut"},
+       "processor, executor, standalone: go on, once, with a log that was deleted, replaced or "
+       "cut"},
       {"help", Kind::kSwitch, "", "this text"},
   };
   return specs;

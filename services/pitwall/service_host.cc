@@ -309,6 +309,7 @@ Status ServiceHost::StartExecutor() {
   options.node = config_.collector.node;
   options.budget = static_cast<int>(config_.executor.budget);
   options.cool_down_ns = config_.executor.cool_down_ns;
+  options.accept_log_reset = config_.processor.accept_log_reset;
   for (const PolicyConfig& policy : config_.executor.policies) {
     options.policies.push_back({.rule = policy.rule,
                                 .mode = policy.mode == "live"  ? executor::PolicyMode::kLive

@@ -279,6 +279,14 @@ void MemoryLog::Recreate(std::string_view topic) {
   for (Partition& partition : at->second.partitions) partition = Partition();
 }
 
+void MemoryLog::Cut(std::string_view topic, int32_t partition, int64_t offset) {
+  MutexLock lock(&state_->mutex);
+  const StatusOr<Partition*> p = state_->Find({std::string(topic), partition});
+  if (!p.ok()) return;
+  std::erase_if((*p)->records, [offset](const Record& r) { return r.offset >= offset; });
+  (*p)->end = std::max((*p)->start, std::min((*p)->end, offset));
+}
+
 void MemoryLog::SkipOffsets(std::string_view topic, int32_t partition, int64_t count) {
   MutexLock lock(&state_->mutex);
   const StatusOr<Partition*> p = state_->Find({std::string(topic), partition});

@@ -39,6 +39,8 @@ class MemoryLog final : public Log {
   void Drop(std::string_view topic, int32_t partition, int64_t offset);
   // Deletes the topic's records and begins again at offset 0, as deleting and making it does.
   void Recreate(std::string_view topic);
+  // Deletes the records at and after `offset`, as a power cut without flushes does.
+  void Cut(std::string_view topic, int32_t partition, int64_t offset);
   // Leaves a hole of `count` offsets before the next record, as transactions of Kafka do.
   void SkipOffsets(std::string_view topic, int32_t partition, int64_t count);
 

@@ -1,0 +1,132 @@
+// Logs that were deleted, made again or cut: nothing old is acted on, nothing new is passed over.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/executor/test_executor.h"
+#include "services/telemetry/exposition.h"
+
+namespace pitwall::executor {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class ExecutorLogResetTest : public ExecutorTest {
+ protected:
+  ~ExecutorLogResetTest() override { executor_.reset(); }
+
+  void PassTime(int seconds) {
+    for (int i = 0; i < 5 * seconds; ++i) {
+      Settle();
+      clock_.Advance(200 * kNanosPerMilli);
+    }
+    Settle();
+  }
+  // Issues that nobody acts on.
+  void Noise(int count) {
+    for (int i = 0; i < count; ++i) {
+      IssueEvent event = Issue(Cat("noise", i), 1);
+      event.rule = "q/g/B";
+      Publish(event);
+    }
+  }
+};
+
+TEST_F(ExecutorLogResetTest, IssuesOfATopicMadeAgainWhileItRunsAreActedOn) {
+  processes_.Run(17, 170);
+  Run(Options());
+  Noise(9);
+  PassTime(7);
+  log_.Recreate("pitwall.issues");
+  PassTime(3);
+  Publish(Issue("a", 17));
+  Pass([&] { return !processes_.signals().empty(); });
+  EXPECT_THAT(processes_.signals(), ElementsAre(17));
+  EXPECT_THAT(std::string(executor_->Health().message()), HasSubstr("log_truncated"));
+  EXPECT_EQ(executor_->counters().log_resets.value(), 1U);
+  PassTime(301);
+  EXPECT_TRUE(executor_->Health().ok()) << executor_->Health();
+}
+
+TEST_F(ExecutorLogResetTest, WhatATopicMadeAgainHeldBeforeTheStartIsNotActedOn) {
+  processes_.Run(17, 170);
+  processes_.Run(18, 180);
+  Run(Options());
+  Noise(5);
+  PassTime(7);
+  executor_.reset();
+  log_.Recreate("pitwall.issues");
+  clock_.Advance(kNanosPerSecond);
+  Noise(9);
+  Publish(Issue("a", 17));
+  Run(Options());
+  PassTime(3);
+  EXPECT_THAT(processes_.signals(), IsEmpty());
+  EXPECT_EQ(executor_->counters().log_resets.value(), 1U);
+  // An open issue comes again.
+  Publish(Issue("a", 17, 2, EventType::kIssueUpdated));
+  Publish(Issue("b", 18));
+  Pass([&] { return processes_.signals().size() == 2; });
+}
+
+TEST_F(ExecutorLogResetTest, WithoutTheRecordOfItsDecisionsNothingIsDone) {
+  processes_.exits = false;
+  processes_.Run(17, 170);
+  processes_.Run(18, 180);
+  processes_.Run(19, 190);
+  Run(Options());
+  Publish(Issue("a", 17));
+  Pass([&] { return processes_.signals().size() == 1; });
+  PassTime(7);
+  executor_.reset();
+  log_.Recreate("pitwall.actions");
+  Run(Options());
+  Publish(Issue("a", 17, 2, EventType::kIssueUpdated));  // decided, and forgotten
+  Publish(Issue("b", 18));
+  PassTime(5);
+  EXPECT_THAT(processes_.signals(), ElementsAre(17));
+  EXPECT_THAT(std::string(executor_->Health().message()), HasSubstr("log_truncated"));
+  EXPECT_THAT(std::string(executor_->Health().message()), HasSubstr("--accept-log-reset"));
+  executor_.reset();
+
+  ExecutorOptions accept = Options();
+  accept.accept_log_reset = true;
+  Run(accept);
+  PassTime(2);
+  EXPECT_TRUE(executor_->Health().ok()) << executor_->Health();
+  Publish(Issue("a", 17, 3, EventType::kIssueUpdated));
+  PassTime(7);
+  EXPECT_THAT(processes_.signals(), ElementsAre(17));  // it began before: never again
+  executor_.reset();
+  Run(Options());
+  Publish(Issue("a", 17, 4, EventType::kIssueUpdated));
+  IssueEvent fresh = Issue("c", 19);
+  fresh.active_since_ns = fresh.started_at_ns = fresh.time_ns = clock_.WallNs() + kNanosPerSecond;
+  fresh.id = MakeEventId(fresh);
+  Publish(fresh);
+  Pass([&] { return processes_.signals().size() == 2; });
+  EXPECT_THAT(processes_.signals(), ElementsAre(17, 19));
+}
+
+TEST_F(ExecutorLogResetTest, TheRecordOfDecisionsMadeAgainWhileItRunsStopsIt) {
+  processes_.exits = false;
+  processes_.Run(17, 170);
+  processes_.Run(18, 180);
+  Run(Options());
+  Publish(Issue("a", 17));
+  Pass([&] { return processes_.signals().size() == 1; });
+  PassTime(7);
+  log_.Recreate("pitwall.actions");
+  IssueEvent other = Issue("a", 18);  // its decision would be in the same partition
+  other.rule = "p/g/B";
+  other.id = MakeEventId(other);
+  Publish(other);
+  Publish(Issue("a", 17, 2, EventType::kIssueUpdated));
+  PassTime(5);
+  EXPECT_THAT(processes_.signals(), ElementsAre(17));
+  EXPECT_THAT(std::string(executor_->Health().message()), HasSubstr("--accept-log-reset"));
+}
+
+}  // namespace
+}  // namespace pitwall::executor
