@@ -118,7 +118,10 @@ Status ClientCursors::Restore(std::string_view bytes) {
   bytes.remove_suffix(4);
   if (Crc32c(bytes) != crc) return DataLoss("client cursors: damaged (checksum)");
   BinaryReader in(bytes);
-  if (in.U8() != kFormat) return DataLoss("client cursors: unknown format");
+  if (const int format = in.U8(); format != kFormat) {
+    return DataLoss(
+        Cat("client cursors of format ", format, ", this version reads ", int{kFormat}));
+  }
   std::vector<ClientCursor> all(in.Count(7));
   for (ClientCursor& cursor : all) cursor = Read(&in);
   RETURN_IF_ERROR(in.Finish("client cursors"));

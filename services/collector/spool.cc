@@ -78,6 +78,14 @@ size_t RecordAt(std::string_view bytes, size_t at) {
   return kRecordHeader + length;
 }
 
+// The format that a file says, of a later version than this; 0: of this, of one before, or damaged.
+int LaterFormat(std::string_view bytes) {
+  const std::string_view name = kMagic.substr(0, kMagic.size() - 1);
+  if (bytes.size() < kMagic.size() || !StartsWith(bytes, name)) return 0;
+  const char digit = bytes[name.size()];
+  return digit > kMagic.back() && digit <= '9' ? digit - '0' : 0;
+}
+
 // The parts of a record's payload, its CRC checked before.
 struct Parts {
   std::string_view key, note, value;
@@ -186,6 +194,12 @@ StatusOr<Spool::Segment> Spool::Scan(uint64_t number) {
   }
   close(fd);
   RETURN_IF_ERROR(status);
+  if (const int later = LaterFormat(bytes); later > 0) {
+    return FailedPrecondition(
+        Cat(path, ": spool of format ", later, ", this version reads 1 and ", kMagic.back() - '0',
+            "; start the version that wrote it until the spool is empty, or move the file away: "
+            "then its samples are lost (docs/upgrade.md)"));
+  }
   Segment segment{number, kMagic.size(), 0, StartsWith(bytes, kMagic)};
   bool position_seen = false;
   if (segment.has_notes || StartsWith(bytes, kMagicWithoutNotes)) {

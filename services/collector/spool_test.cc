@@ -215,6 +215,29 @@ TEST_F(SpoolTest, RandomDamageNeverBreaksIt) {
   }
 }
 
+TEST_F(SpoolTest, AFileOfALaterVersionIsRefusedAndKept) {
+  {
+    const auto spool = Open();
+    Append(*spool, 0, 5);
+  }
+  const std::string path = Segments().at(0);
+  const auto write_format = [&](char digit) {
+    FILE* file = std::fopen(path.c_str(), "r+");
+    ASSERT_NE(file, nullptr);
+    std::fseek(file, 7, SEEK_SET);
+    std::fputc(digit, file);
+    std::fclose(file);
+  };
+  write_format('3');
+  const auto later = Spool::Open(dir(), 1u << 20, &counters_);
+  ASSERT_FALSE(later.ok());
+  EXPECT_THAT(std::string(later.status().message()),
+              HasSubstr(Cat(path, ": spool of format 3, this version reads 1 and 2; start the")));
+  write_format('2');
+  const auto spool = Open();
+  EXPECT_THAT(Read(*spool, 10, true), ElementsAre(0, 1, 2, 3, 4));
+}
+
 TEST_F(SpoolTest, OneCollectorPerDirectory) {
   auto first = Open();
   const auto second = Spool::Open(dir(), 1u << 20, &counters_);

@@ -86,7 +86,8 @@ class Job {
 
   void Save(BinaryWriter& out) const;
   // Into a job made with the rule set that was in force.
-  Status Restore(BinaryReader& in);
+  // `format`: kSnapshotJob of the version that saved it, or kSnapshotJobBefore.
+  Status Restore(BinaryReader& in, uint32_t format);
 
  private:
   using SourceKey = std::pair<std::string, std::string>;  // (source, boot)

@@ -210,7 +210,8 @@ void Job::Save(BinaryWriter& out) const {
   for (const auto& space : steps_) space->SaveHistoryLost(out);
 }
 
-Status Job::Restore(BinaryReader& in) {
+// Every field that the format before has not gets its natural empty value, by `format`.
+Status Job::Restore(BinaryReader& in, [[maybe_unused]] uint32_t format) {
   const std::string id = in.Str();
   if (id != identity_.id)
     return DataLoss(Cat("snapshot: of job ", Quote(id), ", not of ", Quote(identity_.id)));

@@ -69,14 +69,14 @@ Status Shard::RestoreJob(const JobSnapshot& snapshot) {
   if (snapshot.format == kSnapshotGone) {
     entry.gone_at = snapshot.offset;
     entry.marked = true;
-  } else if (snapshot.format == kSnapshotJob) {
+  } else if (Knows(snapshot.format)) {
     CompiledRulesPtr rules;
     if (!snapshot.rule_set_hash.empty()) {
       ASSIGN_OR_RETURN(rules, rules_->Load(snapshot.rule_set_hash));
     }
     entry.job = std::make_unique<Job>(snapshot.job, std::move(rules), options_, &counters_);
     BinaryReader reader(snapshot.payload);
-    if (Status status = entry.job->Restore(reader); !status.ok()) {
+    if (Status status = entry.job->Restore(reader, snapshot.format); !status.ok()) {
       return Annotate(status, Cat("job ", Quote(snapshot.job), " at offset ", snapshot.offset));
     }
     entry.snapshot_log_time = entry.job->log_time_ns();
@@ -84,7 +84,10 @@ Status Shard::RestoreJob(const JobSnapshot& snapshot) {
     ++counters_.restored_jobs;
   } else {
     return DataLoss(Cat("job ", Quote(snapshot.job), " at offset ", snapshot.offset,
-                        ": snapshot format ", snapshot.format, " is not known to this version"));
+                        ": snapshot of format ", snapshot.format, ", this version reads ",
+                        kSnapshotJobBefore == kSnapshotJob ? "" : Cat(kSnapshotJobBefore, " and "),
+                        kSnapshotJob,
+                        "; start the version that wrote it, or one between (docs/upgrade.md)"));
   }
   jobs_[snapshot.job] = std::move(entry);
   return OkStatus();

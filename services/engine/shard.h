@@ -27,6 +27,13 @@ namespace pitwall::engine {
 // Layout of a job snapshot's payload. kGone: the job was there and is no more; no payload.
 inline constexpr uint32_t kSnapshotGone = 1;
 inline constexpr uint32_t kSnapshotJob = 5;
+// The format before it is read too (time-model.md, section 6): a change of the layout raises
+// kSnapshotJob by one, and this to the number that kSnapshotJob had. tests/upgrade holds it to
+// that.
+inline constexpr uint32_t kSnapshotJobBefore = 5;  // nothing reads 4
+static_assert(kSnapshotJobBefore == kSnapshotJob || kSnapshotJobBefore == kSnapshotJob - 1);
+static_assert(kSnapshotJob == 5 || kSnapshotJobBefore == kSnapshotJob - 1,
+              "format n reads n - 1: Job::Restore gets the format that a snapshot has");
 
 struct JobSnapshot {
   std::string job;
@@ -63,7 +70,9 @@ class Shard {
   void Settle(const std::string& job);
   Status RestoreJob(const JobSnapshot& snapshot);
   // Whether snapshots of that format are this version's.
-  static bool Knows(uint32_t format) { return format == kSnapshotJob || format == kSnapshotGone; }
+  static bool Knows(uint32_t format) {
+    return format == kSnapshotGone || (format >= kSnapshotJobBefore && format <= kSnapshotJob);
+  }
 
   // One record. Bad bytes are counted and dead-lettered, never an error; an error (rules cannot be
   // loaded) means that the record was not applied and must be fed again.

@@ -35,6 +35,26 @@ groups:
   EXPECT_THAT(shard.Events().back(), HasSubstr("status NoIssuesFound Median"));
 }
 
+TEST(ShardTest, ASnapshotOfAnotherFormatIsRefusedPlainly) {
+  ShardForTest shard("groups: []\n");
+  FeedSecond(&shard, "n", SchemaOf({{Labels({{kMetricName, "m"}}), SeriesKind::kGauge}}), 1, 1, 0);
+  const std::vector<std::string> jobs = shard.shard().SnapshotsDue(0, 10);
+  ASSERT_FALSE(jobs.empty());
+  JobSnapshot snapshot = shard.shard().Snapshot(jobs[0], 1);
+  EXPECT_EQ(snapshot.format, kSnapshotJob);
+  EXPECT_TRUE(Shard::Knows(kSnapshotJob));
+  EXPECT_TRUE(Shard::Knows(kSnapshotJobBefore));
+  for (const uint32_t format : {kSnapshotJobBefore - 1, kSnapshotJob + 1}) {
+    EXPECT_FALSE(Shard::Knows(format));
+    snapshot.format = format;
+    ShardForTest fresh("groups: []\n");
+    const Status refused = fresh.shard().RestoreJob(snapshot);
+    EXPECT_THAT(std::string(refused.message()),
+                HasSubstr(Cat("snapshot of format ", format, ", this version reads")));
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("start the version that wrote it"));
+  }
+}
+
 TEST(ShardTest, ASourceWithoutSeriesStillPromises) {
   ShardForTest shard(R"rules(
 groups:
