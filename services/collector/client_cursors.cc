@@ -5,6 +5,7 @@
 
 #include "services/base/binary.h"
 #include "services/base/stable_hash.h"
+#include "services/base/strings.h"
 
 namespace pitwall::collector {
 namespace {
