@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/mount.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -45,6 +48,7 @@ class PartitionFault : public ::testing::Test {
     publisher_.reset();
     appender_.reset();
     log_.reset();
+    if (!mounted_.empty()) ::umount2(mounted_.c_str(), MNT_DETACH);
     fs::remove_all(dir_);
   }
   void StartPublisher() {
@@ -92,7 +96,7 @@ class PartitionFault : public ::testing::Test {
     return count;
   }
 
-  fs::path dir_;
+  fs::path dir_, mounted_;
   clock::SystemClock clock_;
   std::unique_ptr<Log> log_;
   std::unique_ptr<Appender> appender_;
@@ -122,6 +126,49 @@ TEST_F(PartitionFault, TheOthersGoOnAndNothingIsLost) {
   publisher_->Stop();
   std::vector<std::string> all;
   for (int i = 0; i < 50; ++i) all.push_back(Cat(i));
+  EXPECT_EQ(Values(1), all);
+  EXPECT_EQ(Values(0), std::vector<std::string>(all.begin() + 1, all.end()));
+  EXPECT_EQ(counters_.lanes_failing, 0u);
+}
+
+TEST_F(PartitionFault, AFullFileSystemUnderOnePartition) {
+  StartPublisher();
+  const fs::path directory = DirectoryOf(bad_);
+  ASSERT_FALSE(directory.empty());
+  const fs::path aside = dir_ / "aside";
+  fs::rename(directory, aside);
+  fs::create_directory(directory);
+  // A name space of its own would be this thread's only: the publisher's threads write too.
+  if (::mount("tmpfs", directory.c_str(), "tmpfs", 0, "size=1m") != 0) {
+    const int error = errno;
+    fs::remove(directory);
+    fs::rename(aside, directory);
+    GTEST_SKIP() << "no tmpfs can be mounted here (" << std::strerror(error) << "): needs root";
+  }
+  mounted_ = directory;
+  for (const auto& entry : fs::directory_iterator(aside))
+    fs::copy(entry.path(), directory / entry.path().filename());
+  const fs::path filler = directory / "filler";
+  {
+    std::ofstream out(filler, std::ios::binary);
+    const std::string block(4096, 'x');
+    while (out.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
+    }
+  }
+  for (int i = 1; i < 30; ++i) {
+    publisher_->Offer(bad_, Cat(i));
+    publisher_->Offer(good_, Cat(i));
+    AwaitValues(0, static_cast<size_t>(i));
+  }
+  const int64_t until_ns = clock_.MonotonicNs() + 30 * kNanosPerSecond;
+  while (counters_.lanes_failing != 1u) ASSERT_LT(clock_.MonotonicNs(), until_ns);
+  EXPECT_GT(counters_.append_failures, 0u);
+  EXPECT_EQ(Values(1).size(), 1u);
+  fs::remove(filler);
+  AwaitValues(1, 30);
+  publisher_->Stop();
+  std::vector<std::string> all;
+  for (int i = 0; i < 30; ++i) all.push_back(Cat(i));
   EXPECT_EQ(Values(1), all);
   EXPECT_EQ(Values(0), std::vector<std::string>(all.begin() + 1, all.end()));
   EXPECT_EQ(counters_.lanes_failing, 0u);
