@@ -15,7 +15,6 @@ namespace {
 constexpr int64_t kStoreIntervalNs = kNanosPerSecond;
 constexpr int64_t kRetryReadNs = kNanosPerSecond;
 constexpr size_t kMaxTold = 4096;
-constexpr size_t kMaxMarks = 4096;
 
 uint64_t Seed(const WebhookOptions& options, const Clock& clock) {
   if (options.jitter_seed != 0) return options.jitter_seed;
@@ -80,65 +79,6 @@ Status WebhookEndpoint::Open(const Positions& begin) {
   cursor_ = std::make_unique<FeedCursor>(log_, window_, topic_, std::move(from));
   queue_ = std::make_unique<WebhookQueue>(options_, std::move(positions), Seed(options_, *clock_));
   return OpenActs();
-}
-
-StatusOr<int64_t> WebhookEndpoint::OpenAt(int32_t partition, const CommittedOffset& committed) {
-  const TopicPartition at{topic_, partition};
-  LogMark mark = ParseLogMark(committed.metadata);
-  std::deque<LogMark>& marks = marks_[static_cast<size_t>(partition)];
-  marks.push_back(mark);
-  const Status same = CheckLogMark(log_, at, committed.offset, mark);
-  if (same.ok()) return committed.offset;
-  if (!absl::IsFailedPrecondition(same)) return same;
-  ASSIGN_OR_RETURN(const int64_t from, FirstAfter(log_, at, mark));
-  mark.offset = -1;
-  marks.back() = mark;
-  NoteReset(Cat(ToStd(same.message()), "; it goes on at offset ", from));
-  RETURN_IF_ERROR(
-      log_->StorePosition(group_, at, {from, disabled_ ? DisabledMark() : EncodeLogMark(mark)}));
-  return from;
-}
-
-Status WebhookEndpoint::FollowReplaced(int32_t partition) {
-  const auto p = static_cast<size_t>(partition);
-  LogMark mark = marks_[p].empty() ? LogMark() : marks_[p].back();
-  ASSIGN_OR_RETURN(const int64_t from, FirstAfter(log_, {topic_, partition}, mark));
-  NoteReset(Cat("log_truncated: ", topic_, "/", partition,
-                ": the topic was deleted, replaced or cut; it goes on at offset ", from));
-  EndReplay(p);
-  mark.offset = -1;
-  marks_[p] = {mark};
-  begin_[p] = from;
-  stored_[p] = -1;
-  queue_->Rebase(partition, from);
-  cursor_->Rebase(partition, from);
-  return OkStatus();
-}
-
-void WebhookEndpoint::NoteReset(std::string text) {
-  PITWALL_LOG(kError, "notifier", "webhook ", options_.name, ": ", text);
-  resets_.Add();
-  MutexLock lock(&mutex_);
-  notice_.Set(Cat("webhook ", options_.name, ": ", text), clock_->MonotonicNs());
-}
-
-Status WebhookEndpoint::Health() const {
-  MutexLock lock(&mutex_);
-  return notice_.Read(clock_->MonotonicNs());
-}
-
-void WebhookEndpoint::NoteMark(const FeedItem& item) {
-  std::deque<LogMark>& marks = marks_[static_cast<size_t>(item.partition)];
-  if (!marks.empty() && item.offset <= marks.back().offset) return;
-  // A mark need not be the newest: with an older one a little more is sent again.
-  if (marks.size() >= kMaxMarks) marks.pop_back();
-  marks.push_back({item.offset, item.append_time_ns});
-}
-
-LogMark WebhookEndpoint::MarkBelow(size_t partition, int64_t position) {
-  std::deque<LogMark>& marks = marks_[partition];
-  while (marks.size() > 1 && marks[1].offset < position) marks.pop_front();
-  return marks.empty() || marks.front().offset >= position ? LogMark() : marks.front();
 }
 
 Status WebhookEndpoint::OpenActs() {
