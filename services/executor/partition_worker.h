@@ -98,7 +98,7 @@ class PartitionWorker {
   // The thread's own:
   absl::btree_map<std::string, IssueEvent>
       candidates_;                           // open issues that a policy wants, by issue id
-  std::vector<ToDo> unsure_;                 // whether the decision stands in the log is not known
+  std::vector<ToDo> unsure_;                 // whether the decision is in the log is not known
   absl::btree_map<std::string, ToDo> owed_;  // it does, and it was us; by issue id
   std::vector<Watched> watched_;
   std::vector<ActionEvent> outcomes_;  // to be committed
