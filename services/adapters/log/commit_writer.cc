@@ -42,12 +42,12 @@ CommitWriter::CommitWriter(const EmbeddedLogOptions& options, Clock* clock, Comm
       checkpoint_bytes_(options.checkpoint_bytes),
       background_(options.background),
       segment_policy_(PolicyOf(options)),
-      clock_(clock),
       state_(state),
       wake_(std::move(wake)),
       journal_(std::move(start.journal)),
       sequence_(start.sequence),
-      commit_sequence_(start.sequence) {}
+      commit_sequence_(start.sequence),
+      append_clock_(clock) {}
 
 Status CommitWriter::Submit(CommitRequest* request) {
   Pending pending;
@@ -159,6 +159,7 @@ PartitionWriter* CommitWriter::WriterOf(CommittedState::Partition* partition) {
   if (writer == nullptr) {
     writer = std::make_unique<PartitionWriter>(
         &segment_policy_, partition, CommittedState::Dir(partition), state_->Content(partition));
+    append_clock_.GoOnAfter(writer->mark().last_time_ns);
   }
   return writer.get();
 }
@@ -173,13 +174,13 @@ Status CommitWriter::StageRecords(const CommitRequest& request, Frame* frame, Gr
     if (records.empty()) order.push_back(writer);
     records.push_back(record.record);
   }
-  const int64_t wall_ns = clock_->WallNs();
+  const int64_t now_ns = append_clock_.Stamp();
   std::vector<std::pair<PartitionWriter*, PartitionWriter::Mark>> done;
   Status status = OkStatus();
   for (PartitionWriter* writer : order) {
     done.emplace_back(writer, writer->mark());
     const int64_t bytes_before = writer->bytes_written();
-    status = writer->Write(per_partition[writer], wall_ns, &builder_, &dirty_files_, frame);
+    status = writer->Write(per_partition[writer], now_ns, &builder_, &dirty_files_, frame);
     stats_.bytes += writer->bytes_written() - bytes_before;
     if (!status.ok()) {
       status = Annotate(status, Cat("partition ", CommittedState::Name(writer->partition())));
@@ -495,6 +496,7 @@ void CommitWriter::AddTo(EmbeddedLogStats* stats) {
   }
   stats->checkpoints = mine.checkpoints;
   stats->journal_bytes = journal_->bytes();
+  stats->clock_ahead_ns = append_clock_.AheadNs();
 }
 
 }  // namespace pitwall::log
