@@ -252,8 +252,8 @@ Status ServiceHost::StartCollector() {
   options.spool_bytes = static_cast<uint64_t>(config_.collector.spool_bytes);
   options.gpus = config_.collector.gpus;
   ASSIGN_OR_RETURN(std::unique_ptr<Appender> inner, log_->OpenAppender());
-  appender_ =
-      std::make_unique<EnsuringAppender>(log_.get(), ProcessorOptionsOf(config_), std::move(inner));
+  appender_ = std::make_unique<EnsuringAppender>(log_.get(), ProcessorOptionsOf(config_, nullptr),
+                                                 std::move(inner));
   ASSIGN_OR_RETURN(collector_, collector::Collector::Create(options, clock_, appender_.get()));
   RETURN_IF_ERROR(collector_->Start());
   PITWALL_LOG(kInfo, "collector", "clients connect to ", options.socket_path, " (PITWALL_SOCKET)");

@@ -90,9 +90,8 @@ void CommitWriter::Process(const std::vector<Pending*>& pendings) {
   }
 }
 
-// Stages all that is left and commits it. A partition that cannot be flushed takes its own requests
-// down; the others are left for another turn.
-// True when it closed a segment.
+// Commits all that is left. A partition that cannot be flushed takes its own requests down; the
+// others are left for another turn. True when it closed a segment.
 bool CommitWriter::TryGroup(std::vector<Pending*>* left) {
   Group group;
   group.sequence = sequence_;
@@ -105,9 +104,7 @@ bool CommitWriter::TryGroup(std::vector<Pending*>* left) {
   if (staged.empty()) return false;
   Partitions culprits;
   const Status status = Persist(group.frames, &culprits);
-  if (status.ok()) {
-    return PublishGroup(&group, staged.size());
-  }
+  if (status.ok()) return PublishGroup(&group, staged.size());
   for (auto& [writer, mark] : group.marks) writer->Rollback(mark);
   // Everything before this turn was flushed, and what this turn wrote is taken back.
   if (fsync_ == FsyncPolicy::kAlways) dirty_files_.clear();
