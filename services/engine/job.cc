@@ -16,6 +16,7 @@ Job::Job(std::string id, CompiledRulesPtr rules, const EngineOptions& options,
     : rules_(std::move(rules)),
       options_(options),
       counters_(counters),
+      memory_(options.max_job_bytes / 2),
       incidents_(options, counters) {
   identity_.id = std::move(id);
   BuildRunners();
@@ -26,13 +27,22 @@ Job::~Job() = default;
 Source* Job::FindOrAddSource(const Batch& batch, Outputs*) {
   const SourceKey key(batch.source, batch.boot_id);
   if (const auto it = sources_.find(key); it != sources_.end()) return it->second.get();
-  if (sources_.size() >= options_.max_sources_per_job) return nullptr;
+  if (sources_.size() >= options_.max_sources_per_job) {
+    counters_->Count(Drop::kLimit);
+    identity_.limit_reason = Cat("more than ", options_.max_sources_per_job, " sources");
+    return nullptr;
+  }
   auto source = std::make_unique<Source>();
   source->id = batch.source;
   source->boot = batch.boot_id;
   source->info = batch.info;
+  if (!memory_.Take(Held::kSources, HeldBytes(*source))) {
+    RefuseForMemory(1);
+    return nullptr;
+  }
   Source* added = source.get();
   sources_.emplace(key, std::move(source));
+  rank_boots_.Add(added);
   if (!added->IsForeign()) {
     // Clamped like everything that comes late: what lies at or before the watermark has been
     // judged.
@@ -45,6 +55,7 @@ void Job::Schedule(int64_t position, Phase phase, const Source& source, uint64_t
                    uint32_t index, Happening happening) {
   if (passed() != kMinPosition) position = std::max(position, passed() + 1);
   timeline_.Add({position, phase, source.id, source.boot, sequence, index}, std::move(happening));
+  memory_.Set(Held::kHappenings, timeline_.bytes());
 }
 
 bool Job::TakeOwner(const Batch& batch) {
@@ -79,25 +90,23 @@ void Job::OnBatch(const RecordPosition& at, const Batch& batch, std::string_view
     GoOn();
   }
   Source* source = FindOrAddSource(batch, out);
-  if (source == nullptr) {
-    counters_->Count(Drop::kLimit);
-    identity_.limit_reason = Cat("more than ", options_.max_sources_per_job, " sources");
-    return;
-  }
+  if (source == nullptr) return;
   if (!source->Accept(batch, *counters_)) {
     counters_->Count(Drop::kDuplicate);
     return;
   }
   source->Heard();
   ++source->batches;
-  for (const Schema& schema : batch.schemas) source->AddSchema(schema, options_);
+  for (const Schema& schema : batch.schemas) {
+    if (!source->AddSchema(schema, options_, &memory_)) RefuseForMemory(1);
+  }
   if (!batch.schemas.empty()) ReleaseWaiting(source);
   ReadFrames(at, batch, raw, source, out);
   const bool believed = ReadPromise(at, batch, source);
   ReadHappenings(at, batch, believed, source);
 
   source->goodbye = source->goodbye || batch.goodbye;
-  if (source->behind && NewestPromise() - source->promise <= options_.clock_behind_ns) {
+  if (source->behind && order_.NewestPromise() - source->promise <= options_.clock_behind_ns) {
     source->behind = false;
     source->trailing_ns = 0;
     FlagSource(source, "clock_behind", false);
@@ -167,26 +176,22 @@ void Job::ReadFrames(const RecordPosition& at, const Batch& batch, std::string_v
       pending.values.insert(pending.values.end(), values.begin(), values.end());
     }
     if (pending.times.empty()) continue;
-    if (open_samples_ + pending.values.size() > options_.max_open_samples_per_job) {
-      counters_->Count(Drop::kLimit, pending.values.size());
-      identity_.limit_reason =
-          Cat("more than ", options_.max_open_samples_per_job, " samples wait for the watermark");
+    if (!known && source->waiting.size() >= options_.max_waiting_batches_per_source) {
+      counters_->Count(Drop::kUnknownSchema);
+      out->Bury(batch.source, raw, "unknown schema; too many frames wait for theirs", at.offset);
+      continue;
+    }
+    if (!memory_.Take(Held::kSamples, HeldBytes(pending))) {
+      RefuseForMemory(pending.values.size());
       continue;
     }
     if (!known) {
-      if (source->waiting.size() >= options_.max_waiting_batches_per_source) {
-        counters_->Count(Drop::kUnknownSchema);
-        out->Bury(batch.source, raw, "unknown schema; too many frames wait for theirs", at.offset);
-        continue;
-      }
-      open_samples_ += pending.values.size();
       source->waiting.push_back(std::move(pending));
       continue;
     }
     schema->second->last_used = source->batches;
     pending.binding = schema->second;
     source->newest_sample = std::max(source->newest_sample, pending.times.back());
-    open_samples_ += pending.values.size();
     counters_->samples += pending.values.size();
     source->pending.push_back(std::move(pending));
   }
@@ -211,14 +216,14 @@ void Job::ReleaseWaiting(Source* source) {
       counters_->Count(Drop::kLate, late);
       counters_->samples += it->values.size() - late;
       if (it->next == it->times.size()) {
-        open_samples_ -= it->values.size();
+        memory_.Give(Held::kSamples, HeldBytes(*it));
       } else {
         source->newest_sample = std::max(source->newest_sample, it->times.back());
         source->pending.push_back(std::move(*it));
       }
     } else {
       counters_->Count(Drop::kMalformed);
-      open_samples_ -= it->values.size();
+      memory_.Give(Held::kSamples, HeldBytes(*it));
     }
     it = source->waiting.erase(it);
   }
@@ -231,7 +236,7 @@ void Job::DropWaiting(Source* source, int64_t elapsed_ns, Outputs* out) {
     const PendingFrame& oldest = source->waiting.front();
     if (oldest.waited_ns <= options_.schema_wait_ns) return;
     counters_->Count(Drop::kUnknownSchema);
-    open_samples_ -= oldest.values.size();
+    memory_.Give(Held::kSamples, HeldBytes(oldest));
     BinaryWriter bytes;
     bytes.Doubles(oldest.values);
     out->Bury(
@@ -294,16 +299,17 @@ void Job::ReadHappenings(const RecordPosition& at, const Batch& batch, bool beli
   }
   if (!fresh.empty()) {
     source->info.step_modes = batch.info.step_modes;
-    Schedule(stamp, Phase::kEnd, *source, batch.sequence, index++,
-             {.kind = Happening::Kind::kModes, .modes = fresh});
+    ScheduleRead(stamp, Phase::kEnd, *source, batch.sequence, index++,
+                 {.kind = Happening::Kind::kModes, .modes = fresh});
   }
   for (const StepPromise& promise : batch.step_promises) {
     if (!believed || promise.step > kMaxStep) {
       counters_->Count(believed ? Drop::kMalformed : Drop::kClockAhead);
       continue;
     }
-    Schedule(stamp, Phase::kEnd, *source, batch.sequence, index++,
-             {.kind = Happening::Kind::kStepPromise, .mode = promise.mode, .step = promise.step});
+    ScheduleRead(
+        stamp, Phase::kEnd, *source, batch.sequence, index++,
+        {.kind = Happening::Kind::kStepPromise, .mode = promise.mode, .step = promise.step});
   }
   for (const JobEvent& event : batch.events) {
     // Never beyond what the source itself promises: else nothing of it would come true while the
@@ -337,7 +343,7 @@ void Job::ReadHappenings(const RecordPosition& at, const Batch& batch, bool beli
         kind = Happening::Kind::kLauncherGone;
         break;
     }
-    Schedule(position, phase, *source, batch.sequence, index++, {.kind = kind, .event = event});
+    ScheduleRead(position, phase, *source, batch.sequence, index++, {.kind = kind, .event = event});
   }
 }
 
@@ -349,14 +355,6 @@ void Job::Leave(Source* source, Happening::Kind kind) {
   const int64_t last = std::max(source->promise, source->newest_sample);
   if (last == kMinPosition) return;
   Schedule(last + 1, Phase::kEnd, *source, source->window.highest(), UINT32_MAX, {.kind = kind});
-}
-
-int64_t Job::NewestPromise() const {
-  int64_t newest = kMinPosition;
-  for (const auto& [key, source] : sources_) {
-    if (source->live) newest = std::max(newest, source->promise);
-  }
-  return newest;
 }
 
 size_t Job::live_sources() const {
@@ -372,7 +370,7 @@ void Job::OnTick(int64_t elapsed_ns, Outputs* out) {
     return;
   }
   for (const auto& [source, node] : owner_.Tick(elapsed_ns)) Flag(source, node, kOtherOwner, false);
-  const int64_t newest = NewestPromise();
+  const int64_t newest = order_.NewestPromise();
   for (auto& [key, entry] : sources_) {
     Source* source = entry.get();
     if (!source->waiting.empty()) {
@@ -443,6 +441,8 @@ void Job::PruneSources(Outputs* out) {
   for (const SourceKey& key : gone) {
     RankLeft(sources_.at(key).get());
     order_.Remove(sources_.at(key).get());
+    rank_boots_.Remove(sources_.at(key).get());
+    GiveBack(*sources_.at(key));
     sources_.erase(key);
   }
   if (gone.empty() || watermark_ == kMinPosition) return;

@@ -19,9 +19,11 @@
 #include "services/engine/compiled_rules.h"
 #include "services/engine/counters.h"
 #include "services/engine/incidents.h"
+#include "services/engine/job_memory.h"
 #include "services/engine/job_owner.h"
 #include "services/engine/limits.h"
 #include "services/engine/outputs.h"
+#include "services/engine/rank_boots.h"
 #include "services/engine/source.h"
 #include "services/engine/source_order.h"
 #include "services/engine/space_runner.h"
@@ -81,6 +83,7 @@ class Job {
   bool gone() const { return gone_; }
   size_t live_sources() const;
   size_t MemoryBytes() const;
+  const JobMemory& memory() const { return memory_; }
   // Ticks of log time read by this job: paces its snapshots.
   int64_t log_time_ns() const { return log_time_ns_; }
 
@@ -109,7 +112,15 @@ class Job {
   void Leave(Source* source, Happening::Kind kind);
   void Schedule(int64_t position, Phase phase, const Source& source, uint64_t sequence,
                 uint32_t index, Happening happening);
-  int64_t NewestPromise() const;
+  // The same of what a batch says: counted and left out when the job holds too much.
+  void ScheduleRead(int64_t position, Phase phase, const Source& source, uint64_t sequence,
+                    uint32_t index, Happening happening);
+  // The job holds all that it may: says so by what takes most.
+  void RefuseForMemory(size_t samples);
+  // What a source without frames holds.
+  void GiveBack(const Source& source);
+  // Charges what was restored.
+  void CountHeld(const Source& source);
   void Advance(int64_t to, Outputs* out);
   void DropWaiting(Source* source, int64_t elapsed_ns, Outputs* out);
   void PruneSources(Outputs* out);
@@ -178,7 +189,11 @@ class Job {
   void Bind(const Schema& schema, SpaceRunner* space, BoundColumns* columns);
   // Counts what a store refuses: series beyond its limit, samples beyond its limit or late.
   void CountUnknown(const Status& interned);
-  void CountRefused(const Status& appended, size_t samples);
+  // `waiting`: what the store has too much of.
+  void CountRefused(const Status& appended, size_t samples,
+                    std::string_view waiting = "samples that wait for the next tick");
+  // False, and counted: the source has too many modes already.
+  bool TakeMode(const Source& source, const std::string& mode);
   SpaceRunner* StepSpace(std::string_view mode);
   void BuildRunners();
   void SetParameters();
@@ -195,7 +210,9 @@ class Job {
   JobOwner owner_;
 
   absl::btree_map<SourceKey, std::unique_ptr<Source>> sources_;
-  SourceOrder order_;  // of sources_
+  JobMemory memory_;      // of sources_ and timeline_
+  SourceOrder order_;     // of sources_
+  RankBoots rank_boots_;  // of sources_
   Timeline timeline_;
   std::unique_ptr<SpaceRunner> time_;
   std::vector<std::unique_ptr<SpaceRunner>> steps_;  // by mode
@@ -209,7 +226,6 @@ class Job {
   int64_t last_frame_watermark_ = kMinPosition;
   int64_t next_step_judgement_ = kMinPosition;
   int64_t next_expiry_ = kMinPosition;
-  size_t open_samples_ = 0;
 
   uint64_t attempt_ = 0;
   bool started_ = false;         // some attempt has begun

@@ -51,6 +51,7 @@ void Job::ApplyUpTo(int64_t to, Outputs* out) {
       ApplyRow(row, out);
     } else {
       const auto [key, happening] = timeline_.TakeFirst();
+      memory_.Set(Held::kHappenings, timeline_.bytes());
       RunTicksBelow(key.position, out);
       last_activity_ = std::max(last_activity_, key.position);
       Apply(key, happening, out);
@@ -59,7 +60,7 @@ void Job::ApplyUpTo(int64_t to, Outputs* out) {
   for (Source* source : due) {
     while (!source->pending.empty() &&
            source->pending.front().next == source->pending.front().times.size()) {
-      open_samples_ -= std::min(open_samples_, source->pending.front().values.size());
+      memory_.Give(Held::kSamples, HeldBytes(source->pending.front()));
       source->pending.pop_front();
     }
     order_.Update(source);
@@ -143,15 +144,15 @@ void Job::CountUnknown(const Status& interned) {
   identity_.limit_reason = Cat("more than ", options_.max_series_per_job, " series");
 }
 
-void Job::CountRefused(const Status& appended, size_t samples) {
+void Job::CountRefused(const Status& appended, size_t samples, std::string_view waiting) {
   if (appended.ok()) return;
   if (!absl::IsResourceExhausted(appended)) {
     counters_->Count(Drop::kLate, samples);
     return;
   }
   counters_->Count(Drop::kLimit, samples);
-  identity_.limit_reason =
-      Cat("more than ", options_.max_open_samples_per_job, " samples wait for the watermark");
+  identity_.limit_reason = Cat("more than ", options_.max_job_bytes / 4 >> 20, " MiB of ", waiting,
+                               ": what came later was refused");
 }
 
 void Job::ApplyRow(const RowRef& ref, Outputs* out) {
@@ -222,13 +223,15 @@ void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* ou
       break;
     case Happening::Kind::kModes:
       if (source == nullptr || key.position >= source->ended_at) break;
-      for (const std::string& mode : happening.modes)
-        source->step_promises.try_emplace(mode, kNoStep);
+      for (const std::string& mode : happening.modes) {
+        if (TakeMode(*source, mode)) source->step_promises.try_emplace(mode, kNoStep);
+      }
       source->step_live = true;
       order_.UpdateSteps(source);
       break;
     case Happening::Kind::kStepPromise: {
       if (source == nullptr || key.position >= source->ended_at) break;
+      if (!TakeMode(*source, happening.mode)) break;
       int64_t& promise = source->step_promises.try_emplace(happening.mode, kNoStep).first->second;
       promise = std::max(promise, happening.step);
       source->step_live = true;
@@ -271,7 +274,14 @@ void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* ou
       ApplyJobEnded(key, event, out);
       break;
     case Happening::Kind::kJobNotice:
-      for (const std::string& name : event.series) identity_.withheld[name] = event.reason;
+      for (const std::string& name : event.series) {
+        if (identity_.withheld.size() < options_.max_withheld_per_job ||
+            identity_.withheld.contains(name)) {
+          identity_.withheld[name] = event.reason;
+        } else {
+          counters_->Count(Drop::kLimit);
+        }
+      }
       if (event.series.empty()) {
         absl::erase_if(identity_.withheld,
                        [&](const auto& entry) { return entry.second == event.reason; });

@@ -141,6 +141,7 @@ void Job::JoinIncidents(size_t first, Outputs* out) {
 // Of a job that has ended only the name stays.
 void Job::Forget() {
   order_.Clear();
+  rank_boots_.Clear();
   sources_.clear();
   timeline_ = Timeline();
   time_.reset();
@@ -150,11 +151,11 @@ void Job::Forget() {
   owner_.ForgetSenders();
   TakeBaselines({});
   observers_.clear();
-  open_samples_ = 0;
+  memory_.Clear();
 }
 
 size_t Job::MemoryBytes() const {
-  size_t bytes = sizeof(*this) + open_samples_ * sizeof(double) + incidents_.MemoryBytes();
+  size_t bytes = sizeof(*this) + memory_.total() + incidents_.MemoryBytes();
   if (time_ != nullptr) bytes += time_->MemoryBytes();
   for (const auto& space : steps_) bytes += space->MemoryBytes();
   return bytes;
@@ -184,7 +185,7 @@ void Job::Save(BinaryWriter& out) const {
   out.Bool(attempt_by_rank_0_);
   out.I64(blind_ns_);
   out.I64(last_append_ns_);
-  out.U64(open_samples_);
+  out.U64(memory_.held(Held::kSamples) / 8);
   out.U64(own_series_.size());
   for (const auto& [labels, value] : own_series_) {
     out.U64(labels.size());
@@ -239,7 +240,7 @@ Status Job::Restore(BinaryReader& in, [[maybe_unused]] uint32_t format) {
   attempt_by_rank_0_ = in.Bool();
   blind_ns_ = in.I64();
   last_append_ns_ = in.I64();
-  open_samples_ = in.U64();
+  (void)in.U64();  // samples that wait: counted below
   for (size_t n = in.Count(9); n > 0; --n) {
     std::vector<Label> labels(in.Count(2));
     for (Label& label : labels) {
@@ -256,10 +257,13 @@ Status Job::Restore(BinaryReader& in, [[maybe_unused]] uint32_t format) {
     Source* restored = source.get();
     if (!sources_.emplace(key, std::move(source)).second)
       return DataLoss(Cat("snapshot: source ", Quote(key.first), " appears twice"));
+    rank_boots_.Add(restored);
+    CountHeld(*restored);
     order_.Update(restored);
     order_.UpdateSteps(restored);
   }
   RETURN_IF_ERROR(timeline_.Restore(in));
+  memory_.Set(Held::kHappenings, timeline_.bytes());
   const bool has_time = in.Bool();
   if (has_time != (time_ != nullptr))
     return DataLoss("snapshot: made with other rules (time clock)");

@@ -1,6 +1,7 @@
 // Attempts and step clocks (time-model.md, sections 3 and 4), in order of event time.
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
 #include "services/engine/job.h"
 
 namespace pitwall::engine {
@@ -15,6 +16,7 @@ SpaceRunner* Job::StepSpace(std::string_view mode) {
 void Job::ApplyStep(const RowRef& ref, int64_t step, Outputs* out) {
   PendingFrame* frame = ref.frame;
   Source* source = ref.source;
+  if (!TakeMode(*source, frame->mode)) return;
   auto& last = source->last_steps.try_emplace(frame->mode, kNoStep).first->second;
   const auto promised = source->step_promises.find(frame->mode);
   SpaceRunner* space = StepSpace(frame->mode);
@@ -58,19 +60,16 @@ void Job::ApplyStep(const RowRef& ref, int64_t step, Outputs* out) {
   const window::RowKey key{position, source->id, source->boot, frame->sequence,
                            static_cast<uint32_t>(ref.row)};
   CountRefused(space->store()->Append(key, StepColumns(frame->binding.get(), space).plan, values),
-               columns);
+               columns, "steps without promises: ranks log steps and do not promise them");
 }
 
 void Job::ApplyBoot(const HappeningKey& key, Source* source, Outputs* out) {
   source->booted = true;
   bool succeeded = false;  // a later boot has begun: this one was heard of too late
-  for (auto& [other_key, other] : sources_) {
-    const bool same_rank =
-        source->IsRank() && other->IsRank() && other->info.rank == source->info.rank;
-    if (other.get() == source || !(same_rank || other->id == source->id)) continue;
+  for (Source* other : rank_boots_.OthersOf(*source, sources_)) {
     succeeded |= other->booted && other->info.start_ns > source->info.start_ns;
     if (other->ended_at == kMaxPosition && other->info.start_ns < source->info.start_ns)
-      EndSource(other.get(), key.position);
+      EndSource(other, key.position);
   }
   if (succeeded) {
     EndSource(source, key.position);
@@ -121,11 +120,11 @@ void Job::BeginAttempt(uint64_t number, int64_t at, const Source& first, Outputs
   attempt_ = number;
   attempt_boot_ns_ = first.info.start_ns;
   attempt_by_rank_0_ = first.info.rank == 0;
-  absl::erase_if(launchers_gone_, [&](const auto& node) {
-    return std::none_of(sources_.begin(), sources_.end(), [&](const auto& entry) {
-      return entry.second->here && entry.second->info.node == node.first;
-    });
-  });
+  absl::flat_hash_set<std::string_view> nodes;
+  for (const auto& [key, source] : sources_) {
+    if (source->here) nodes.insert(source->info.node);
+  }
+  absl::erase_if(launchers_gone_, [&](const auto& node) { return !nodes.contains(node.first); });
   attempt_open_ = true;
   died_at_ = kMinPosition;
   ranks_lost_ = 0;

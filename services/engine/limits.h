@@ -20,16 +20,25 @@ struct EngineOptions {
   uint32_t max_tombstones_per_owner = 50'000;
   uint32_t max_sources_per_job = 20'000;
   uint32_t max_series_per_job = 200'000;
-  size_t max_open_samples_per_job = 16'000'000;  // read, but above the watermark
-  size_t max_schemas_per_source = 64;            // the least recently used one goes
-  size_t max_waiting_batches_per_source = 256;   // whose schema is not known yet
-  size_t max_ended_boots_per_source = 4;         // whose sequence numbers are remembered
-  size_t max_labels_per_job = 64;                // further ones of later hellos are left out
-  size_t max_step_times = 65'536;                // steps whose event time is remembered
+  // What a job holds of what cannot be applied yet (services/engine/job_memory.h): half of it for
+  // what waits for the watermark, with schemas and sources; a quarter for rows of each clock that
+  // wait for a tick or for a promised step. The processor sets it from processor.job_memory.
+  size_t max_job_bytes = size_t{1} << 30;
+  size_t max_schemas_per_source = 64;           // the least recently used one goes
+  size_t max_waiting_batches_per_source = 256;  // whose schema is not known yet
+  size_t max_modes_per_source = 64;             // of steps
+  size_t max_mode_bytes = 128;                  // of a mode's name
+  size_t max_withheld_per_job = 4'096;          // metrics that a collector withholds
+  size_t max_ended_boots_per_source = 4;        // whose sequence numbers are remembered
+  size_t max_labels_per_job = 64;               // further ones of later hellos are left out
+  size_t max_step_times = 65'536;               // steps whose event time is remembered
   // Issues that incidents know, open ones and those that ended just now. Beyond it a new issue is
   // an incident of its own, without a root cause, and counted. A few MB; a thousand nodes with four
   // issues each.
   size_t max_tracked_issues_per_job = 4'096;
+
+  // In 8-byte cells, as the stores count them.
+  size_t open_cells_per_clock() const { return max_job_bytes / 4 / 8; }
 
   // Time (time-model.md, section 2), in nanoseconds of ticks or of event time.
   int64_t idle_after_ns = 5 * kNanosPerSecond;

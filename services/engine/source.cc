@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "services/engine/job_memory.h"
+
 namespace pitwall::engine {
 
 void BoundColumns::Release() {
@@ -46,11 +48,12 @@ bool Source::Tick(int64_t elapsed_ns, const EngineOptions& options) {
   return live && idle_ns > IdleAfter(options);
 }
 
-void Source::AddSchema(const Schema& schema, const EngineOptions& options) {
+bool Source::AddSchema(const Schema& schema, const EngineOptions& options, JobMemory* memory) {
   if (const auto it = schemas.find(schema.id); it != schemas.end()) {
     it->second->last_used = batches;
-    return;
+    return true;
   }
+  if (!memory->Take(Held::kSchemas, HeldBytes(schema))) return false;
   if (schemas.size() >= options.max_schemas_per_source) {
     auto oldest = schemas.end();
     for (auto it = schemas.begin(); it != schemas.end(); ++it) {
@@ -59,13 +62,23 @@ void Source::AddSchema(const Schema& schema, const EngineOptions& options) {
       if (!in_use && (oldest == schemas.end() || it->second->last_used < oldest->second->last_used))
         oldest = it;
     }
-    if (oldest != schemas.end())
+    if (oldest != schemas.end()) {
+      memory->Give(Held::kSchemas, HeldBytes(oldest->second->schema));
       schemas.erase(oldest);  // frames that still use it hold it themselves
+    }
   }
   auto binding = std::make_shared<Binding>();
   binding->schema = schema;
   binding->last_used = batches;
   schemas.emplace(schema.id, std::move(binding));
+  return true;
+}
+
+bool Source::HasRoomForMode(const std::string& mode, const EngineOptions& options) const {
+  if (step_promises.contains(mode) && last_steps.contains(mode)) return true;
+  return mode.size() <= options.max_mode_bytes &&
+         (step_promises.contains(mode) || step_promises.size() < options.max_modes_per_source) &&
+         (last_steps.contains(mode) || last_steps.size() < options.max_modes_per_source);
 }
 
 bool Source::Carries(std::string_view metric) const {

@@ -20,6 +20,8 @@
 
 namespace pitwall::engine {
 
+class JobMemory;  // services/engine/job_memory.h
+
 // A schema's columns resolved in one store: once per schema, never per sample. Gives the plan back
 // when it goes.
 struct BoundColumns {
@@ -116,8 +118,11 @@ struct Source {
   }
   // A clock tick was read: true when the source has just become idle by it.
   bool Tick(int64_t elapsed_ns, const EngineOptions& options);
-  // Remembers the schema; the least recently used one goes when there are too many.
-  void AddSchema(const Schema& schema, const EngineOptions& options);
+  // Remembers the schema; the least recently used one goes when there are too many. False: there
+  // is no room for it in `memory`.
+  bool AddSchema(const Schema& schema, const EngineOptions& options, JobMemory* memory);
+  // Whether steps of the mode can be followed: an unknown one only within max_modes_per_source.
+  bool HasRoomForMode(const std::string& mode, const EngineOptions& options) const;
   // Whether any schema of its streams has a series of that metric.
   bool Carries(std::string_view metric) const;
 

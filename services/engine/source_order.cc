@@ -15,6 +15,8 @@ void SourceOrder::Update(Source* source) {
   Places& places = places_[source];
   Move(&promises_, source, &places.promise,
        source->live ? source->EffectivePromise() : kMaxPosition);
+  Move(&said_, source, &places.said,
+       source->live && !source->waiting.empty() ? source->promise : kMaxPosition);
   int64_t first = kMaxPosition;
   for (const PendingFrame& frame : source->pending) {
     if (frame.next < frame.times.size()) first = std::min(first, frame.times[frame.next]);
@@ -33,6 +35,20 @@ void SourceOrder::RemoveSteps(Source* source, Places* places) {
 
 void SourceOrder::UpdateSteps(Source* source) {
   Places& places = places_[source];
+  const auto same_modes = [&] {
+    return std::equal(places.steps.begin(), places.steps.end(), source->step_promises.begin(),
+                      source->step_promises.end(),
+                      [](const auto& place, const auto& now) { return place.first == now.first; });
+  };
+  if (source->step_live && same_modes()) {
+    // What a batch of a running rank does: its modes stay, and at most one promise grows.
+    auto place = places.steps.begin();
+    for (const auto& [mode, step] : source->step_promises) {
+      int64_t& at = (place++)->second;
+      if (at != step) Move(&step_promises_.find(mode)->second, source, &at, step);
+    }
+    return;
+  }
   RemoveSteps(source, &places);
   if (!source->step_live) return;
   for (const auto& [mode, step] : source->step_promises) {
@@ -45,6 +61,7 @@ void SourceOrder::Remove(Source* source) {
   const auto found = places_.find(source);
   if (found == places_.end()) return;
   Move(&promises_, source, &found->second.promise, kMaxPosition);
+  Move(&said_, source, &found->second.said, kMaxPosition);
   Move(&rows_, source, &found->second.rows, kMaxPosition);
   RemoveSteps(source, &found->second);
   places_.erase(found);
@@ -53,12 +70,19 @@ void SourceOrder::Remove(Source* source) {
 void SourceOrder::Clear() {
   places_.clear();
   promises_.clear();
+  said_.clear();
   rows_.clear();
   step_promises_.clear();
 }
 
 int64_t SourceOrder::LeastPromise() const {
   return promises_.empty() ? kMinPosition : promises_.begin()->first;
+}
+
+int64_t SourceOrder::NewestPromise() const {
+  int64_t newest = promises_.empty() ? kMinPosition : promises_.rbegin()->first;
+  if (!said_.empty()) newest = std::max(newest, said_.rbegin()->first);
+  return newest;
 }
 
 int64_t SourceOrder::LeastStepPromise(std::string_view mode) const {

@@ -26,6 +26,9 @@ class SourceOrder {
 
   // Of the live sources; kMinPosition without any.
   int64_t LeastPromise() const;
+  // The greatest of what live sources said, whatever frames of theirs hold back; kMinPosition
+  // without any.
+  int64_t NewestPromise() const;
   // Of the sources that announced the mode and take part; kMaxPosition without any.
   int64_t LeastStepPromise(std::string_view mode) const;
   // Sources with rows at or before `to`, in no order that counts.
@@ -36,6 +39,7 @@ class SourceOrder {
   // Where a source is now; kMaxPosition: nowhere.
   struct Places {
     int64_t promise = kMaxPosition;
+    int64_t said = kMaxPosition;
     int64_t rows = kMaxPosition;
     std::vector<std::pair<std::string, int64_t>> steps;
   };
@@ -44,6 +48,7 @@ class SourceOrder {
 
   absl::btree_map<Source*, Places> places_;
   Keys promises_;                  // effective promises of live sources
+  Keys said_;                      // promises of those whose frames hold them back
   Keys rows_;                      // time of the first row that waits
   StringMap<Keys> step_promises_;  // by mode
 };

@@ -21,6 +21,13 @@ struct Walk {
     }
     return least == kMaxPosition ? kMinPosition : least;
   }
+  int64_t NewestPromise() const {
+    int64_t newest = kMinPosition;
+    for (const auto& source : sources) {
+      if (source->live) newest = std::max(newest, source->promise);
+    }
+    return newest;
+  }
   int64_t LeastStepPromise(const std::string& mode) const {
     int64_t least = kMaxPosition;
     for (const auto& source : sources) {
@@ -101,6 +108,7 @@ TEST(SourceOrder, AnswersAsAWalkOverAllSources) {
       sources.clear();
     }
     ASSERT_EQ(order.LeastPromise(), walk.LeastPromise());
+    ASSERT_EQ(order.NewestPromise(), walk.NewestPromise());
     ASSERT_EQ(order.LeastStepPromise("train"), walk.LeastStepPromise("train"));
     ASSERT_EQ(order.LeastStepPromise("eval"), walk.LeastStepPromise("eval"));
     const std::vector<Source*> due = order.WithRowsUpTo(50);

@@ -14,7 +14,7 @@ namespace {
 
 window::Limits LimitsOf(const EngineOptions& options) {
   return {.max_series = options.max_series_per_job,
-          .max_open_samples = options.max_open_samples_per_job};
+          .max_open_samples = options.open_cells_per_clock()};
 }
 
 bool MayMatchName(const Selector& selector, std::string_view name) {
@@ -62,7 +62,7 @@ SpaceRunner::SpaceRunner(plan::ProgramPtr program, size_t space, const EngineOpt
   store_ = std::make_shared<window::SeriesStore>(
       std::shared_ptr<const DemandSet>(program_, &program_->spaces[space_].demands),
       window::Limits{.max_series = options.max_series_per_job,
-                     .max_open_samples = options.max_open_samples_per_job});
+                     .max_open_samples = options.open_cells_per_clock()});
   evaluator_ = std::make_unique<eval::Evaluator>(program_, space_);
   parameters_ = evaluator_->parameters();
   TakeStates(MakeStates(this->space()));

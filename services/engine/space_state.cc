@@ -59,7 +59,7 @@ Status SpaceRunner::Restore(BinaryReader& in) {
                    window::SeriesStore::Restore(
                        store_reader, std::shared_ptr<const DemandSet>(program_, &space().demands),
                        window::Limits{.max_series = options_.max_series_per_job,
-                                      .max_open_samples = options_.max_open_samples_per_job}));
+                                      .max_open_samples = options_.open_cells_per_clock()}));
   RETURN_IF_ERROR(subqueries_.Restore(in));
   origin_ = in.I64();
   scheduled_ = in.Bool();

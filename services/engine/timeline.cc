@@ -2,12 +2,37 @@
 
 namespace pitwall::engine {
 
+size_t Timeline::Bytes(const HappeningKey& key, const Happening& happening) {
+  const JobEvent& event = happening.event;
+  const JobReference& r = event.reference;
+  size_t bytes = 640 + key.source.size() + key.boot.size() + happening.mode.size() +
+                 event.name.size() + event.reason.size() + event.rank_lost.source.size() +
+                 event.rank_lost.boot_id.size();
+  for (const std::string* field :
+       {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue}) {
+    bytes += field->size();
+  }
+  for (const std::string& mode : happening.modes) bytes += 32 + mode.size();
+  for (const std::string& name : event.series) bytes += 32 + name.size();
+  for (const Label& label : event.labels) bytes += 64 + label.name.size() + label.value.size();
+  return bytes;
+}
+
+void Timeline::Add(HappeningKey key, Happening happening) {
+  const size_t bytes = Bytes(key, happening);
+  const auto [it, fresh] = items_.try_emplace(std::move(key));
+  if (!fresh) bytes_ -= Bytes(it->first, it->second);
+  it->second = std::move(happening);
+  bytes_ += bytes;
+}
+
 const HappeningKey* Timeline::FirstUpTo(int64_t upto) const {
   return items_.empty() || items_.begin()->first.position > upto ? nullptr : &items_.begin()->first;
 }
 
 std::pair<HappeningKey, Happening> Timeline::TakeFirst() {
   auto node = items_.extract(items_.begin());
+  bytes_ -= Bytes(node.key(), node.mapped());
   return {std::move(node.key()), std::move(node.mapped())};
 }
 
@@ -106,7 +131,7 @@ Status Timeline::Restore(BinaryReader& in) {
     item.modes.resize(in.Count());
     for (std::string& mode : item.modes) mode = in.Str();
     item.event = RestoreEvent(in);
-    items_[std::move(key)] = std::move(item);
+    Add(std::move(key), std::move(item));
   }
   return in.ok() ? OkStatus() : DataLoss("snapshot: damaged timeline");
 }

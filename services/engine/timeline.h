@@ -49,12 +49,15 @@ struct Happening {
   JobEvent event;
 };
 
-// Small and ordered; bounded by what one batch may carry times the batches above the watermark.
+// Ordered; whoever adds what a batch brought bounds its bytes.
 class Timeline {
  public:
-  void Add(HappeningKey key, Happening happening) { items_[std::move(key)] = std::move(happening); }
+  void Add(HappeningKey key, Happening happening);
   bool empty() const { return items_.empty(); }
   size_t size() const { return items_.size(); }
+  // About the memory it takes; a function of what is in it.
+  size_t bytes() const { return bytes_; }
+  static size_t Bytes(const HappeningKey& key, const Happening& happening);
   // Null when there is nothing at or before `upto`. What is applied may add what comes later.
   const HappeningKey* FirstUpTo(int64_t upto) const;
   std::pair<HappeningKey, Happening> TakeFirst();
@@ -64,6 +67,7 @@ class Timeline {
 
  private:
   absl::btree_map<HappeningKey, Happening> items_;
+  size_t bytes_ = 0;  // of items_
 };
 
 }  // namespace pitwall::engine

@@ -101,7 +101,12 @@ struct ProcessorConfig {
   int64_t commit_interval_ns = kNanosPerSecond;
   int64_t snapshot_interval_ns = 60 * kNanosPerSecond;
   bool clock_ticks = true;
+  int64_t job_memory = int64_t{1} << 30;
   bool accept_log_reset = false;  // for one start after a log was deleted, replaced or cut
+};
+
+struct MemoryConfig {
+  int64_t budget = 0;  // bytes; 0: a share of what the process may use
 };
 
 struct WebhookConfig {
@@ -136,6 +141,7 @@ struct ExecutorConfig {
 struct Config {
   std::string data_dir = "pitwall-data";
   std::string log_level = "info";
+  MemoryConfig memory;
   LogConfig log;
   HttpConfig http;
   GrpcConfig grpc;

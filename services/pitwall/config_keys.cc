@@ -157,6 +157,11 @@ void ProcessorKeys(ConfigKeys& keys, ProcessorConfig& processor) {
                 "Longest time between two commits of results.");
   keys.Duration("snapshot_interval", &processor.snapshot_interval_ns,
                 "Time between two snapshots of a job's state.");
+  keys.Count(
+      "job_memory", {1 << 20, int64_t{1} << 40, "bytes"}, &processor.job_memory,
+      "What one job may hold that was read and cannot be applied yet. Beyond it the processor "
+      "refuses what comes, counts it, and the job's rules are in Error. Part of what a "
+      "replay needs: `backtest --format log` takes the default.");
   keys.Bool("clock_ticks", &processor.clock_ticks,
             "Whether to write the passing of time into the log. Silent sources need it.");
   keys.Bool("accept_log_reset", &processor.accept_log_reset,
@@ -232,6 +237,12 @@ void VisitConfig(ConfigKeys& keys, Config& config) {
   keys.Text("data_dir", &config.data_dir, "Folder of the embedded log, spool and socket.");
   keys.Choice("log_level", {"debug", "info", "warning", "error"}, &config.log_level,
               "Least level of the diagnostics on stderr.");
+  keys.Section("memory", "What the process may use.", [&] {
+    keys.Count("budget", {0, int64_t{1} << 50, "bytes"}, &config.memory.budget,
+               "Memory that jobs may hold, all together. From 90 % of it on, the partition that "
+               "holds most reads nothing more; at the limit none does. 0: 60 % of the least of "
+               "RAM, cgroup limit and `ulimit -v`.");
+  });
   keys.Section("log", "The log between the services.", [&] { LogKeys(keys, config.log); });
   keys.Section("http", "`/metrics`, `/healthz`, `/readyz`, `/metrics/issues`.",
                [&] { HttpKeys(keys, config.http); });

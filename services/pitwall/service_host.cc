@@ -22,12 +22,13 @@
 #include "services/pitwall/action_lines.h"
 #include "services/pitwall/ensuring_appender.h"
 #include "services/pitwall/rule_files.h"
+#include "services/telemetry/memory_limit.h"
 
 namespace pitwall {
 
 namespace {
 
-processor::ProcessorOptions ProcessorOptionsOf(const Config& config) {
+processor::ProcessorOptions ProcessorOptionsOf(const Config& config, MemoryBudget* memory) {
   processor::ProcessorOptions options;
   options.telemetry_partitions = config.processor.partitions;
   options.telemetry_retention_ms = config.log.retention_ns / kNanosPerMilli;
@@ -35,7 +36,19 @@ processor::ProcessorOptions ProcessorOptionsOf(const Config& config) {
   options.partition.snapshot_interval_ns = config.processor.snapshot_interval_ns;
   options.partition.clock_ticks = config.processor.clock_ticks;
   options.partition.accept_log_reset = config.processor.accept_log_reset;
+  options.partition.engine.max_job_bytes = static_cast<size_t>(config.processor.job_memory);
+  options.partition.memory = memory;
   return options;
+}
+
+size_t BudgetOf(const MemoryConfig& config) {
+  if (config.budget > 0) return static_cast<size_t>(config.budget);
+  const telemetry::MemoryLimit limit = telemetry::FindMemoryLimit();
+  // The rest is for the heap's own bytes, threads, queues, and snapshots while they are written.
+  const size_t budget = limit.bytes == 0 ? size_t{4} << 30 : limit.bytes / 100 * 60;
+  PITWALL_LOG(kInfo, "memory", "budget of ", budget >> 20, " MiB for jobs, 60 % of ",
+              limit.bytes >> 20, " MiB (", limit.source, "); memory.budget sets another");
+  return budget;
 }
 
 StatusOr<engine::CompiledRulesPtr> RulesOf(const RulesConfig& config) {
@@ -114,7 +127,7 @@ Status ServiceHost::Start() {
   RETURN_IF_ERROR(MakeDirectory(config_.data_dir));
   RETURN_IF_ERROR(OpenLog());
   if (roles_.processor || roles_.notifier || roles_.executor) {
-    RETURN_IF_ERROR(processor::EnsureTopics(log_.get(), ProcessorOptionsOf(config_)));
+    RETURN_IF_ERROR(processor::EnsureTopics(log_.get(), ProcessorOptionsOf(config_, nullptr)));
   }
   if (roles_.processor) RETURN_IF_ERROR(StartProcessor());
   if (roles_.notifier) RETURN_IF_ERROR(StartNotifier());
@@ -151,8 +164,9 @@ Status ServiceHost::OpenLog() {
 }
 
 Status ServiceHost::StartProcessor() {
-  processor_ =
-      std::make_unique<processor::Processor>(&clock_, log_.get(), ProcessorOptionsOf(config_));
+  memory_ = std::make_unique<MemoryBudget>(BudgetOf(config_.memory));
+  processor_ = std::make_unique<processor::Processor>(&clock_, log_.get(),
+                                                      ProcessorOptionsOf(config_, memory_.get()));
   ASSIGN_OR_RETURN(const engine::CompiledRulesPtr rules, RulesOf(config_.rules));
   RETURN_IF_ERROR(processor_->Start(rules));
   RegisterProcessorMetrics();
@@ -238,8 +252,8 @@ Status ServiceHost::StartCollector() {
   options.spool_bytes = static_cast<uint64_t>(config_.collector.spool_bytes);
   options.gpus = config_.collector.gpus;
   ASSIGN_OR_RETURN(std::unique_ptr<Appender> inner, log_->OpenAppender());
-  appender_ =
-      std::make_unique<EnsuringAppender>(log_.get(), ProcessorOptionsOf(config_), std::move(inner));
+  appender_ = std::make_unique<EnsuringAppender>(log_.get(), ProcessorOptionsOf(config_, nullptr),
+                                                 std::move(inner));
   ASSIGN_OR_RETURN(collector_, collector::Collector::Create(options, clock_, appender_.get()));
   RETURN_IF_ERROR(collector_->Start());
   PITWALL_LOG(kInfo, "collector", "clients connect to ", options.socket_path, " (PITWALL_SOCKET)");

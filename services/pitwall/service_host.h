@@ -11,6 +11,7 @@
 #include "services/adapters/grpc/issue_server.h"
 #include "services/adapters/http/http_server.h"
 #include "services/adapters/log/embedded_log.h"
+#include "services/base/memory_budget.h"
 #include "services/base/status.h"
 #include "services/collector/collector.h"
 #include "services/executor/executor.h"
@@ -53,6 +54,7 @@ class ServiceHost {
   Status StartHttp();
   void RegisterLogMetrics();
   void RegisterProcessorMetrics();
+  void RegisterMemoryMetrics();
   void RegisterCollectorMetrics();
   void RegisterHttpMetrics();
   // Read from their places; beyond loopback made and printed where no place is given.
@@ -72,6 +74,7 @@ class ServiceHost {
   std::unique_ptr<Log> log_;
   log::EmbeddedLog* embedded_log_ = nullptr;  // log_, where it is one
   std::unique_ptr<Appender> appender_;
+  std::unique_ptr<MemoryBudget> memory_;
   std::unique_ptr<processor::Processor> processor_;
   std::string rule_set_hash_;
   std::unique_ptr<collector::Collector> collector_;

@@ -26,6 +26,12 @@ void ServiceHost::RegisterLogMetrics() {
   add("pitwall_log_bytes", "Committed bytes of all segments.", MetricType::kGauge,
       [](const Stats& s) { return s.segment_bytes; });
   registrations_.push_back(exposition_.Add(
+      "pitwall_log_clock_ahead_seconds",
+      "How far append times are ahead of the wall clock, which was set back.", MetricType::kGauge,
+      [log](std::vector<Sample>* out) {
+        out->push_back({Labels(), static_cast<double>(log->Stats().clock_ahead_ns) / 1e9});
+      }));
+  registrations_.push_back(exposition_.Add(
       "pitwall_log_damage_total",
       "Damage found in the log since the start, by kind and topic; healed: made good without loss.",
       MetricType::kCounter, [log](std::vector<Sample>* out) {
@@ -97,6 +103,7 @@ void ServiceHost::RegisterProcessorMetrics() {
   add("pitwall_processor_history_lost_jobs",
       "Jobs whose rules are in Error until their windows are full.", gauge,
       [](const Stats& s) { return s.history_lost_jobs; });
+  RegisterMemoryMetrics();
   registrations_.push_back(
       exposition_.Add("pitwall_processor_fenced_total",
                       "Times that another processor took over a partition of this one.", counter,
@@ -116,6 +123,41 @@ void ServiceHost::RegisterProcessorMetrics() {
           }
         }
       }));
+}
+
+void ServiceHost::RegisterMemoryMetrics() {
+  const MemoryBudget* memory = memory_.get();
+  const auto add = [&](std::string_view name, std::string_view help, MetricType type, auto value) {
+    registrations_.push_back(
+        exposition_.Add(name, help, type, [memory, value](std::vector<Sample>* out) {
+          out->push_back({Labels(), static_cast<double>(value(*memory))});
+        }));
+  };
+  const auto each = [&](std::string_view name, std::string_view help, auto sample) {
+    registrations_.push_back(
+        exposition_.Add(name, help, MetricType::kGauge, [memory, sample](std::vector<Sample>* out) {
+          for (const MemoryBudget::Entry& entry : memory->Entries()) out->push_back(sample(entry));
+        }));
+  };
+  using Entry = MemoryBudget::Entry;
+  const auto holder = [](const Entry& entry) { return Labels({{"holder", entry.name}}); };
+  add("pitwall_memory_budget_bytes", "What jobs may hold, all together.", MetricType::kGauge,
+      [](const MemoryBudget& budget) { return budget.limit(); });
+  add("pitwall_memory_pauses_total", "Times that a partition had to stop reading.",
+      MetricType::kCounter, [](const MemoryBudget& budget) { return budget.pauses(); });
+  each("pitwall_memory_held_bytes", "What the jobs of a partition hold.",
+       [holder](const Entry& entry) {
+         return Sample{holder(entry), static_cast<double>(entry.bytes)};
+       });
+  each("pitwall_memory_largest_job_bytes", "What the job that holds most holds.",
+       [](const Entry& entry) {
+         return Sample{Labels({{"holder", entry.name}, {"part", entry.largest.name}}),
+                       static_cast<double>(entry.largest.bytes)};
+       });
+  each("pitwall_memory_paused", "1 while the partition reads nothing for want of memory.",
+       [holder](const Entry& entry) {
+         return Sample{holder(entry), entry.paused ? 1.0 : 0.0};
+       });
 }
 
 void ServiceHost::RegisterHttpMetrics() {

@@ -17,7 +17,10 @@ PartitionProcessor::PartitionProcessor(int32_t partition, Clock* clock, Log* log
       log_(log),
       rules_(rules),
       options_(options),
-      input_{std::string(kTelemetryTopic), partition} {}
+      input_{std::string(kTelemetryTopic), partition},
+      pause_(clock->NewWakeup()) {
+  if (options_.memory != nullptr) account_ = options_.memory->Open(Cat("partition ", partition));
+}
 
 PartitionProcessor::~PartitionProcessor() = default;
 
@@ -38,6 +41,7 @@ PartitionStats PartitionProcessor::stats() const {
 }
 
 void PartitionProcessor::Interrupt() {
+  pause_->Wake();
   if (reader_ != nullptr) reader_->Interrupt();
 }
 
@@ -58,11 +62,61 @@ Status PartitionProcessor::PollInput(int64_t timeout_ns) {
   if (options_.clock_ticks) wait = std::min(wait, last_probe_ns_ + options_.tick_interval_ns - now);
   const Status status = reader_->Poll(options_.poll_records, options_.poll_bytes,
                                       std::max<int64_t>(wait, 0), &records_);
+  for (const Record& record : records_) uncounted_bytes_ += record.value.size();
   return absl::IsDataLoss(status) ? Loss(status) : status;
 }
 
+Status PartitionProcessor::PausedRound(int64_t timeout_ns) {
+  if (!paused_) {
+    paused_ = true;
+    PITWALL_LOG(kWarning, "processor", "partition ", partition_, ": ", account_->WhyPaused());
+    if (next_offset_ > committed_offset_ && next_offset_ >= suppress_below_)
+      RETURN_IF_ERROR(CommitNow(/*with_tick=*/false));
+  }
+  end_seen_ = -1;  // no tick until the end was reached again
+  CountMemory();
+  Publish();
+  pause_->Wait(timeout_ns);
+  return OkStatus();
+}
+
+void PartitionProcessor::CountMemory() {
+  const int64_t now = clock_->MonotonicNs();
+  if (now < count_memory_at_ && uncounted_bytes_ < kCountMemoryEveryBytes) return;
+  count_memory_at_ = now + kCountMemoryEveryNs;
+  uncounted_bytes_ = 0;
+  memory_bytes_ = 0;
+  const engine::Job* largest = nullptr;
+  size_t most = 0;
+  for (const engine::Job* job : shard_->Jobs()) {
+    const size_t bytes = job->MemoryBytes();
+    memory_bytes_ += bytes;
+    if (largest != nullptr && bytes <= most) continue;
+    largest = job;
+    most = bytes;
+  }
+  if (account_ == nullptr) return;
+  LargestPart part;
+  if (largest != nullptr) {
+    const engine::JobMemory& held = largest->memory();
+    const engine::Held what = held.largest();
+    part = {
+        Cat("job ", Quote(largest->id())), most,
+        Cat(held.held(what) >> 20, " MiB of it ", engine::kHeldNames[static_cast<size_t>(what)])};
+  }
+  account_->Set(memory_bytes_, std::move(part));
+}
+
 Status PartitionProcessor::RunOnce(int64_t timeout_ns) {
-  if (next_record_ == records_.size()) RETURN_IF_ERROR(PollInput(timeout_ns));
+  if (next_record_ == records_.size()) {
+    CountMemory();
+    if (account_ != nullptr && account_->MustPause()) return PausedRound(timeout_ns);
+    if (paused_) {
+      paused_ = false;
+      PITWALL_LOG(kInfo, "processor", "partition ", partition_, ": memory: it reads again");
+    }
+    RETURN_IF_ERROR(PollInput(timeout_ns));
+  }
   for (; next_record_ < records_.size(); ++next_record_) {
     const Record& record = records_[next_record_];
     if (record.offset < next_offset_) return TruncatedAt(record.offset);
@@ -313,21 +367,16 @@ void PartitionProcessor::Publish() {
   stats.commits = commits_;
   stats.snapshots = snapshots_;
   stats.failed_commits = failed_commits_;
-  // Counting bytes walks every pane: for the scrape's sake once in a while is enough.
-  const int64_t now = clock_->MonotonicNs();
-  const bool count_bytes = now >= count_bytes_at_;
-  if (count_bytes) {
-    count_bytes_at_ = now + kCountBytesEveryNs;
-    memory_bytes_ = 0;
-  }
+  CountMemory();
   for (const engine::Job* job : shard_->Jobs()) {
     ++stats.jobs;
     stats.live_sources += job->live_sources();
-    if (count_bytes) memory_bytes_ += job->MemoryBytes();
     if (!job->history_lost()) continue;
     if (stats.history_lost_jobs++ == 0) stats.trouble = job->id();
   }
-  if (stats.history_lost_jobs > 0) {
+  if (paused_) {
+    stats.trouble = account_->WhyPaused();
+  } else if (stats.history_lost_jobs > 0) {
     stats.trouble = Cat("history lost of ", stats.history_lost_jobs, " jobs (", stats.trouble,
                         stats.history_lost_jobs > 1 ? ", …" : "",
                         "): their rules are in Error until their windows are full");
@@ -339,6 +388,7 @@ void PartitionProcessor::Publish() {
   stats.input_losses = input_losses_;
   stats.rebuilt_jobs = rebuilt_jobs_;
   stats.memory_bytes = memory_bytes_;
+  stats.paused = paused_;
   stats.recovering = next_offset_ < suppress_below_;
   stats.rule_set_hash = shard_->rule_set_hash();
   MutexLock lock(&mutex_);

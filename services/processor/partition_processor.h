@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "services/base/clock.h"
+#include "services/base/memory_budget.h"
 #include "services/base/mutex.h"
 #include "services/codec/snapshot_codec.h"
 #include "services/engine/shard.h"
@@ -41,6 +42,9 @@ struct PartitionOptions {
   bool accept_log_reset = false;
   // Who commits, as others read it (host, process, start). No ';'. "": not said.
   std::string owner;
+  // Of the process; null: none. Borrowed. While it says so nothing is read, and no clock tick is
+  // written: what is said comes later, and is as true.
+  MemoryBudget* memory = nullptr;
   engine::EngineOptions engine;
 };
 
@@ -58,6 +62,7 @@ struct PartitionStats {
   size_t jobs = 0;
   size_t live_sources = 0;
   size_t memory_bytes = 0;
+  bool paused = false;  // for want of memory
   bool recovering = true;
   uint64_t input_losses = 0;     // stretches of the input that were gone when they should be read
   uint64_t rebuilt_jobs = 0;     // at the last start, without a snapshot at or after L
@@ -115,6 +120,10 @@ class PartitionProcessor {
   Status TruncatedAt(int64_t end) const;
 
   Status PollInput(int64_t timeout_ns);
+  // Nothing is read for now: commits what is open, and waits.
+  Status PausedRound(int64_t timeout_ns);
+  // Walks every pane: for the scrape's sake once in a while is enough, and after much input.
+  void CountMemory();
   Status CommitNow(bool with_tick);
   Status ApplyTimed(const Commit& commit);
   Status WriteSnapshots(const std::vector<std::string>& jobs);
@@ -160,9 +169,14 @@ class PartitionProcessor {
 
   bool recovered_before_ = false;  // this owner has been away from the log once
   static constexpr size_t kDeadLettersPerCommit = 64;
-  static constexpr int64_t kCountBytesEveryNs = 5 * kNanosPerSecond;
-  int64_t count_bytes_at_ = 0;  // monotonic time
-  size_t memory_bytes_ = 0;     // as of the last count
+  static constexpr int64_t kCountMemoryEveryNs = 5 * kNanosPerSecond;
+  static constexpr size_t kCountMemoryEveryBytes = 16 << 20;  // of input
+  int64_t count_memory_at_ = 0;                               // monotonic time
+  size_t uncounted_bytes_ = 0;                                // of input, since the last count
+  size_t memory_bytes_ = 0;                                   // as of the last count
+  std::unique_ptr<MemoryBudget::Account> account_;
+  std::unique_ptr<Wakeup> pause_;
+  bool paused_ = false;
 
   mutable Mutex mutex_;
   std::string wanted_rules_ ABSL_GUARDED_BY(mutex_);

@@ -16,6 +16,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::Field;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
@@ -160,6 +161,42 @@ TEST_F(PartitionProcessorTest, TicksPauseAfterTheLogWasAway) {
   EXPECT_EQ(Ticks(), before);
   Run(10);
   EXPECT_GT(Ticks(), before);
+}
+
+TEST_F(PartitionProcessorTest, WithoutMemoryNothingIsReadAndNothingIsLost) {
+  MemoryBudget budget(size_t{100} << 20);
+  const auto other = budget.Open("something else");
+  options_.memory = &budget;
+  Open();
+  for (int i = 0; i < 5; ++i) {
+    Append(Sample(0));
+    Run(1);
+  }
+  const int64_t offset = owner_->stats().next_offset;
+  ASSERT_GT(owner_->stats().memory_bytes, 0U);
+  EXPECT_EQ(owner_->stats().trouble, "");
+  other->Set(size_t{100} << 20, {});
+  Run(1);  // what is appended below is read by no round from here on
+  const size_t ticks = Ticks();
+  for (int i = 0; i < 5; ++i) {
+    Append(Sample(1));
+    Run(1);
+  }
+  EXPECT_TRUE(owner_->stats().paused);
+  EXPECT_THAT(owner_->stats().trouble, HasSubstr("budget of 100 MiB"));
+  EXPECT_THAT(owner_->stats().trouble, HasSubstr("job \"job\""));
+  EXPECT_LE(owner_->stats().next_offset, offset + 4);
+  EXPECT_EQ(Ticks(), ticks) << "time stands: a silent source is not judged meanwhile";
+  EXPECT_THAT(log_.Records(kIssuesTopic),
+              Not(Contains(Field(&Record::value, HasSubstr("io.pitwall.issue.found")))));
+  other->Set(0, {});
+  Run(5);
+  EXPECT_FALSE(owner_->stats().paused);
+  EXPECT_EQ(owner_->stats().trouble, "");
+  EXPECT_THAT(log_.Records(kIssuesTopic),
+              Contains(Field(&Record::value, HasSubstr("io.pitwall.issue.found"))));
+  EXPECT_GT(Ticks(), ticks);
+  owner_.reset();  // before the budget
 }
 
 TEST_F(PartitionProcessorTest, WhereReadingBeginsStaysWhileNothingComes) {

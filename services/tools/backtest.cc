@@ -27,7 +27,7 @@ engine::EngineOptions OptionsOfRecording(engine::RecordingObserver* recordings) 
   options.recordings = recordings;
   options.check_append_time = false;
   options.max_schemas_per_source = SIZE_MAX;  // bounded by the series
-  options.max_open_samples_per_job = kHistoryCells + 2 * kBatchCells;
+  options.max_job_bytes = size_t{1} << 40;    // bounded by what is handed to a job at once
   return options;
 }
 

@@ -48,6 +48,9 @@ class OpenRows {
   const std::vector<OpenRow>& rows() const { return rows_; }
   std::optional<int64_t> Oldest() const;
   size_t cells() const { return cells_; }
+  // Memory in cells: a row takes more than its values.
+  static constexpr size_t kCellsOfARow = 10;
+  size_t charge() const { return cells_ + kCellsOfARow * rows_.size(); }
   RowKey KeyOf(const OpenRow& row) const;
   size_t MemoryBytes() const;
 

@@ -67,7 +67,7 @@ TEST(SeriesStore, FirstOfTwoAtOnePositionWinsByRowKey) {
 }
 
 TEST(SeriesStore, RefusesWhatCannotBe) {
-  Fixture f({Instant(60)}, {.max_series = 2, .max_open_samples = 2});
+  Fixture f({Instant(60)}, {.max_series = 2, .max_open_samples = 22});
   f.Tick(10);
   EXPECT_EQ(f.Put(10 * kSecond, 1).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(f.Put(kMaxPosition, 1).code(), absl::StatusCode::kInvalidArgument);

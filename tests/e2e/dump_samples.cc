@@ -1,6 +1,6 @@
 // dump_samples DATA_DIR METRIC: the samples of a metric in an embedded log's telemetry as a
 // processor takes them (a batch that comes twice counts once), for tests: "source boot sequence
-// time value" a line.
+// time value append-time" a line.
 #include <cstdio>
 #include <set>
 #include <unordered_map>
@@ -45,8 +45,9 @@ Status Dump(const std::string& dir, const std::string& metric) {
           if (IsMissing(frame.values[i]) ||
               schema->second.series[i % width].labels.Name() != metric)
             continue;
-          std::printf("%s %lld %.17g\n", id.c_str(),
-                      static_cast<long long>(frame.times_ns[i / width]), frame.values[i]);
+          std::printf("%s %lld %.17g %lld\n", id.c_str(),
+                      static_cast<long long>(frame.times_ns[i / width]), frame.values[i],
+                      static_cast<long long>(record.append_time_ns));
         }
       }
     }

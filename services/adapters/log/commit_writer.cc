@@ -42,12 +42,12 @@ CommitWriter::CommitWriter(const EmbeddedLogOptions& options, Clock* clock, Comm
       checkpoint_bytes_(options.checkpoint_bytes),
       background_(options.background),
       segment_policy_(PolicyOf(options)),
-      clock_(clock),
       state_(state),
       wake_(std::move(wake)),
       journal_(std::move(start.journal)),
       sequence_(start.sequence),
-      commit_sequence_(start.sequence) {}
+      commit_sequence_(start.sequence),
+      append_clock_(clock) {}
 
 Status CommitWriter::Submit(CommitRequest* request) {
   Pending pending;
@@ -90,9 +90,8 @@ void CommitWriter::Process(const std::vector<Pending*>& pendings) {
   }
 }
 
-// Stages all that is left and commits it. A partition that cannot be flushed takes its own requests
-// down; the others are left for another turn.
-// True when it closed a segment.
+// Commits all that is left. A partition that cannot be flushed takes its own requests down; the
+// others are left for another turn. True when it closed a segment.
 bool CommitWriter::TryGroup(std::vector<Pending*>* left) {
   Group group;
   group.sequence = sequence_;
@@ -105,9 +104,7 @@ bool CommitWriter::TryGroup(std::vector<Pending*>* left) {
   if (staged.empty()) return false;
   Partitions culprits;
   const Status status = Persist(group.frames, &culprits);
-  if (status.ok()) {
-    return PublishGroup(&group, staged.size());
-  }
+  if (status.ok()) return PublishGroup(&group, staged.size());
   for (auto& [writer, mark] : group.marks) writer->Rollback(mark);
   // Everything before this turn was flushed, and what this turn wrote is taken back.
   if (fsync_ == FsyncPolicy::kAlways) dirty_files_.clear();
@@ -159,6 +156,7 @@ PartitionWriter* CommitWriter::WriterOf(CommittedState::Partition* partition) {
   if (writer == nullptr) {
     writer = std::make_unique<PartitionWriter>(
         &segment_policy_, partition, CommittedState::Dir(partition), state_->Content(partition));
+    append_clock_.GoOnAfter(writer->mark().last_time_ns);
   }
   return writer.get();
 }
@@ -173,13 +171,13 @@ Status CommitWriter::StageRecords(const CommitRequest& request, Frame* frame, Gr
     if (records.empty()) order.push_back(writer);
     records.push_back(record.record);
   }
-  const int64_t wall_ns = clock_->WallNs();
+  const int64_t now_ns = append_clock_.Stamp();
   std::vector<std::pair<PartitionWriter*, PartitionWriter::Mark>> done;
   Status status = OkStatus();
   for (PartitionWriter* writer : order) {
     done.emplace_back(writer, writer->mark());
     const int64_t bytes_before = writer->bytes_written();
-    status = writer->Write(per_partition[writer], wall_ns, &builder_, &dirty_files_, frame);
+    status = writer->Write(per_partition[writer], now_ns, &builder_, &dirty_files_, frame);
     stats_.bytes += writer->bytes_written() - bytes_before;
     if (!status.ok()) {
       status = Annotate(status, Cat("partition ", CommittedState::Name(writer->partition())));
@@ -495,6 +493,7 @@ void CommitWriter::AddTo(EmbeddedLogStats* stats) {
   }
   stats->checkpoints = mine.checkpoints;
   stats->journal_bytes = journal_->bytes();
+  stats->clock_ahead_ns = append_clock_.AheadNs();
 }
 
 }  // namespace pitwall::log

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/adapters/log/append_clock.h"
 #include "services/adapters/log/commit_journal.h"
 #include "services/adapters/log/committed_state.h"
 #include "services/adapters/log/embedded_log.h"
@@ -119,7 +120,6 @@ class CommitWriter {
   const int64_t checkpoint_bytes_;
   const bool background_;
   const SegmentPolicy segment_policy_;
-  Clock* const clock_;
   CommittedState* const state_;
   const Wake wake_;
 
@@ -139,6 +139,7 @@ class CommitWriter {
       ABSL_GUARDED_BY(writer_mutex_);
   DirtyFiles dirty_files_ ABSL_GUARDED_BY(writer_mutex_);
   DirtyFiles in_flight_ ABSL_GUARDED_BY(writer_mutex_);  // those that Sync flushes at the moment
+  AppendClock append_clock_ ABSL_GUARDED_BY(writer_mutex_);
   BatchBuilder builder_ ABSL_GUARDED_BY(writer_mutex_);
   bool closed_ ABSL_GUARDED_BY(writer_mutex_) = false;
   EmbeddedLogStats stats_ ABSL_GUARDED_BY(writer_mutex_);

@@ -112,6 +112,7 @@ struct EmbeddedLogStats {
   int64_t segment_bytes = 0;     // their committed bytes
   int64_t segments_deleted = 0;  // by retention
   int64_t compactions = 0;
+  int64_t clock_ahead_ns = 0;  // append times against the wall clock, now
 };
 
 // Thread-safe, as io.h says. Readers, appenders and committers may outlive it: appends then fail

@@ -117,10 +117,10 @@ Status PartitionWriter::Flush() {
   return OkStatus();
 }
 
-Status PartitionWriter::Write(const std::vector<const OutgoingRecord*>& records, int64_t wall_ns,
+Status PartitionWriter::Write(const std::vector<const OutgoingRecord*>& records, int64_t now_ns,
                               BatchBuilder* builder, DirtyFiles* dirty, Frame* frame) {
   RETURN_IF_ERROR(suspended_);
-  const int64_t time_ns = std::max(wall_ns, last_time_ns_);
+  const int64_t time_ns = std::max(now_ns, last_time_ns_);
   if (segment_ != nullptr) RETURN_IF_ERROR(OpenForWriting());
   const bool old = first_time_ns_ >= 0 && time_ns - first_time_ns_ >= policy_->segment_ns;
   if (segment_ == nullptr || bytes_ >= policy_->segment_bytes || old)

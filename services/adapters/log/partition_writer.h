@@ -76,7 +76,7 @@ class PartitionWriter {
 
   // Writes the records behind what is there. Adds to `frame` where they end, and the segment that
   // was closed. On error the caller rolls back.
-  Status Write(const std::vector<const OutgoingRecord*>& records, int64_t wall_ns,
+  Status Write(const std::vector<const OutgoingRecord*>& records, int64_t now_ns,
                BatchBuilder* builder, DirtyFiles* dirty, Frame* frame);
   // While records of it cannot be flushed nothing is written; OK: goes on.
   void Suspend(const Status& status) { suspended_ = status; }
