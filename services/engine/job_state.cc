@@ -210,6 +210,12 @@ void Job::Save(BinaryWriter& out) const {
   for (const auto& space : steps_) space->SaveHistoryLost(out);
 }
 
+bool Job::SavedAsEnded(std::string_view saved) {
+  BinaryReader in(saved);
+  (void)in.Str();
+  return in.Bool() && in.ok();
+}
+
 Status Job::Restore(BinaryReader& in) {
   const std::string id = in.Str();
   if (id != identity_.id)
