@@ -206,6 +206,7 @@ Status Collector::Start() {
   if (impl_->started) return FailedPrecondition("the collector was started before");
   RETURN_IF_ERROR(impl_->publisher.Start());
   if (!impl_->options.socket_path.empty()) {
+    impl_->sessions.TakeUpKnown();
     if (Status status = impl_->server.Start(); !status.ok()) {
       impl_->publisher.Stop();
       return status;
