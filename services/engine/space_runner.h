@@ -109,7 +109,7 @@ class SpaceRunner {
     store_->BeginAttempt(position);
     attempt_lost_ = false;
   }
-  // Windows start anew (attempt, fall of the step). Issues must have been ended before.
+  // Windows start again (attempt, fall of the step). Issues must have been ended before.
   void RestartWindows();
   // What came before is not known (time-model.md, section 6): each rule is in Error until its
   // windows have been filled by what comes from the next tick on.
