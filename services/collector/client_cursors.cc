@@ -10,7 +10,8 @@
 namespace pitwall::collector {
 namespace {
 
-constexpr uint8_t kFormat = 1;
+constexpr uint8_t kFormat = 2;
+constexpr uint8_t kWithoutRank = 1;  // as the version before wrote all
 
 void Write(const ClientCursor& cursor, BinaryWriter* out) {
   out->Str(cursor.job);
@@ -20,9 +21,10 @@ void Write(const ClientCursor& cursor, BinaryWriter* out) {
   out->U64(cursor.written);
   out->U64(cursor.batch);
   out->I64(cursor.promise_ns);
+  if (cursor.rank.has_value()) out->Str(*cursor.rank);
 }
 
-ClientCursor Read(BinaryReader* in) {
+ClientCursor Read(BinaryReader* in, uint8_t format) {
   ClientCursor cursor;
   cursor.job = in->Str();
   cursor.source = in->Str();
@@ -31,6 +33,7 @@ ClientCursor Read(BinaryReader* in) {
   cursor.written = in->U64();
   cursor.batch = in->U64();
   cursor.promise_ns = in->I64();
+  if (format == kFormat) cursor.rank = in->Str();
   return cursor;
 }
 
@@ -38,15 +41,16 @@ ClientCursor Read(BinaryReader* in) {
 
 std::string EncodeCursor(const ClientCursor& cursor) {
   BinaryWriter out;
-  out.U8(kFormat);
+  out.U8(cursor.rank.has_value() ? kFormat : kWithoutRank);
   Write(cursor, &out);
   return out.Take();
 }
 
 std::optional<ClientCursor> DecodeCursor(std::string_view note) {
   BinaryReader in(note);
-  if (in.U8() != kFormat) return std::nullopt;
-  ClientCursor cursor = Read(&in);
+  const uint8_t format = in.U8();
+  if (format != kFormat && format != kWithoutRank) return std::nullopt;
+  ClientCursor cursor = Read(&in, format);
   if (!in.Finish("cursor").ok()) return std::nullopt;
   return cursor;
 }
@@ -56,6 +60,7 @@ bool ClientCursors::Put(ClientCursor cursor) {
   Entry& entry = entries_[key];
   if (entry.moved != 0 && cursor.batch <= entry.cursor.batch) return false;
   by_move_.erase(entry.moved);
+  if (!cursor.rank.has_value()) cursor.rank = std::move(entry.cursor.rank);
   entry.cursor = std::move(cursor);
   entry.moved = ++version_;
   by_move_.emplace(entry.moved, std::move(key));
@@ -88,6 +93,16 @@ std::optional<ClientCursor> ClientCursors::Find(const std::string& job, const st
   return it->second.cursor;
 }
 
+std::vector<ClientCursor> ClientCursors::Ranks() const {
+  std::vector<ClientCursor> ranks;
+  MutexLock lock(&mutex_);
+  for (const auto& [moved, key] : by_move_) {
+    const ClientCursor& cursor = entries_.at(key).cursor;
+    if (cursor.rank.has_value() && !cursor.rank->empty()) ranks.push_back(cursor);
+  }
+  return ranks;
+}
+
 uint64_t ClientCursors::version() const {
   MutexLock lock(&mutex_);
   return version_;
@@ -103,7 +118,11 @@ std::string ClientCursors::Save() const {
   MutexLock lock(&mutex_);
   out.U8(kFormat);
   out.U64(by_move_.size());
-  for (const auto& [moved, key] : by_move_) Write(entries_.at(key).cursor, &out);
+  for (const auto& [moved, key] : by_move_) {
+    ClientCursor cursor = entries_.at(key).cursor;
+    if (!cursor.rank.has_value()) cursor.rank.emplace();
+    Write(cursor, &out);
+  }
   std::string bytes = out.Take();
   const uint32_t crc = Crc32c(bytes);
   for (int i = 0; i < 4; ++i) bytes.push_back(static_cast<char>(crc >> (8 * i)));
@@ -119,12 +138,13 @@ Status ClientCursors::Restore(std::string_view bytes) {
   bytes.remove_suffix(4);
   if (Crc32c(bytes) != crc) return DataLoss("client cursors: damaged (checksum)");
   BinaryReader in(bytes);
-  if (const int format = in.U8(); format != kFormat) {
-    return DataLoss(
-        Cat("client cursors of format ", format, ", this version reads ", int{kFormat}));
+  const uint8_t format = in.U8();
+  if (format != kFormat && format != kWithoutRank) {
+    return DataLoss(Cat("client cursors of format ", int{format}, ", this version reads ",
+                        int{kWithoutRank}, " and ", int{kFormat}));
   }
   std::vector<ClientCursor> all(in.Count(7));
-  for (ClientCursor& cursor : all) cursor = Read(&in);
+  for (ClientCursor& cursor : all) cursor = Read(&in, format);
   RETURN_IF_ERROR(in.Finish("client cursors"));
   MutexLock lock(&mutex_);
   for (ClientCursor& cursor : all) Put(std::move(cursor));

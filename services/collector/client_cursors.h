@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <vector>
 
 #include "absl/container/btree_map.h"
 #include "services/base/mutex.h"
@@ -22,6 +23,9 @@ struct ClientCursor {
   uint64_t written = 0;    // everything in the updates up to here is durable; at most `received`
   uint64_t batch = 0;      // sequence of the last batch
   int64_t promise_ns = 0;  // of that batch
+  // Who the rank is (known_rank.h), from its hello on; "": it has ended. In a note, nothing: as
+  // before.
+  std::optional<std::string> rank;
   friend bool operator==(const ClientCursor&, const ClientCursor&) = default;
 };
 
@@ -40,6 +44,8 @@ class ClientCursors {
   void Advance(std::string_view note);
   std::optional<ClientCursor> Find(const std::string& job, const std::string& source,
                                    const std::string& boot_id) const;
+  // Of the ranks that have not ended, the ones that moved longest ago first.
+  std::vector<ClientCursor> Ranks() const;
   // Grows with each Advance that changed something.
   uint64_t version() const;
   // Called, with no lock held, after such an Advance.

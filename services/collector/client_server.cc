@@ -26,14 +26,11 @@ namespace {
 constexpr uint64_t kListener = 0;
 constexpr uint64_t kStop = 1;
 constexpr uint64_t kNews = 2;
-constexpr size_t kChunk = 64u << 10;
 constexpr int kChunksPerTurn = 4;    // then the next client has its turn
 constexpr int kMaxLastTurns = 1000;  // of a client whose process is gone: then the rest is lost
 constexpr int64_t kRestNs = kNanosPerSecond;  // of a listener without file descriptors
-constexpr int64_t kPatrolNs = kNanosPerSecond;
-constexpr int64_t kSayNs = 10 * kNanosPerSecond;  // one log line per kind of refusal in this time
+constexpr int kHeldMs = 20;                   // between two looks after connections that are held
 constexpr size_t kOtherFiles = 1024;
-constexpr size_t kShares = 4;  // no owner has more than a quarter of the memory for messages
 
 uint32_t LengthOf(std::string_view bytes) {
   uint32_t length = 0;
@@ -84,6 +81,7 @@ ClientServer::ClientServer(const ServerOptions& options, ClientSessions* session
       sessions_(sessions),
       clock_(clock),
       counters_(counters),
+      rates_(options.bytes_per_second_per_owner),
       chunk_(kChunk, '\0') {}
 
 ClientServer::NewsBell::~NewsBell() {
@@ -208,8 +206,9 @@ void ClientServer::ListenMore(bool on) {
 void ClientServer::Loop() {
   std::array<epoll_event, 64> events;
   while (true) {
-    const int count = epoll_wait(epoll_fd_, events.data(), static_cast<int>(events.size()),
-                                 sessions_->PatrolMs());
+    const int count =
+        epoll_wait(epoll_fd_, events.data(), static_cast<int>(events.size()),
+                   held_ > 0 ? std::min(kHeldMs, sessions_->PatrolMs()) : sessions_->PatrolMs());
     if (count < 0 && errno != EINTR) {
       PITWALL_LOG(kError, "collector", "epoll: ", ToStd(ErrnoStatus(errno, "wait").message()));
       return;
@@ -229,9 +228,11 @@ void ClientServer::Loop() {
     }
     // By the clock: with clients that send all the time, no wait ever times out.
     if (!listening_ && clock_.MonotonicNs() - rests_since_ns_ >= kRestNs) ListenMore(true);
+    ReleaseHeld();
     CloseSilent();
     const int64_t patrol_ns = sessions_->PatrolMs() * kNanosPerMilli;
-    if (count <= 0 || clock_.MonotonicNs() - patrolled_at_ns_ >= patrol_ns) Patrol();
+    if ((count <= 0 && held_ == 0) || clock_.MonotonicNs() - patrolled_at_ns_ >= patrol_ns)
+      Patrol();
     counters_->clients.store(connections_.size(), std::memory_order_relaxed);
   }
 }
@@ -291,8 +292,12 @@ void ClientServer::Accept() {
   }
 }
 
-bool ClientServer::Serve(Connections::iterator it) {
+bool ClientServer::Serve(Connections::iterator it, bool last) {
   for (int turn = 0; turn < kChunksPerTurn; ++turn) {
+    if (!last && !rates_.Allows(it->second.owner, clock_.MonotonicNs())) {
+      Hold(it, true);
+      return true;
+    }
     const ssize_t n = recv(it->second.fd, chunk_.data(), chunk_.size(), 0);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return true;
@@ -304,38 +309,10 @@ bool ClientServer::Serve(Connections::iterator it) {
     }
     it->second.in.append(chunk_.data(), static_cast<size_t>(n));
     Buffer(it->second, n);
+    rates_.Charge(it->second.owner, static_cast<size_t>(n), clock_.MonotonicNs());
     if (!Messages(it) || !CheckBuffered(it)) return false;
   }
   return true;
-}
-
-void ClientServer::Buffer(Connection& connection, int64_t bytes) {
-  buffered_ += static_cast<size_t>(bytes);
-  usage_[connection.owner].buffered += static_cast<size_t>(bytes);
-}
-
-bool ClientServer::CheckBuffered(Connections::iterator it) {
-  const size_t share = std::max(options_.max_buffered_bytes / kShares,
-                                std::min(options_.max_buffered_bytes, kMaxClientMessage + kChunk));
-  const Status refused = Refuse(
-      Refusal::kBuffered, "too many bytes wait for the ends of messages: send smaller messages");
-  if (usage_[it->second.owner].buffered > share) {
-    Close(it, refused);
-    return false;
-  }
-  if (buffered_ <= options_.max_buffered_bytes) return true;
-  // Somebody has to give way: the largest connection of whoever has the most.
-  const auto most = std::max_element(
-      usage_.begin(), usage_.end(),
-      [](const auto& a, const auto& b) { return a.second.buffered < b.second.buffered; });
-  auto largest = connections_.end();
-  for (auto other = connections_.begin(); other != connections_.end(); ++other) {
-    if (other->second.owner != most->first) continue;
-    if (largest == connections_.end() || other->second.in.size() > largest->second.in.size())
-      largest = other;
-  }
-  Close(largest, refused);
-  return false;  // closing one moves the others; what else `it` has sent comes in its next turn
 }
 
 // Hands out the whole messages in the buffer.
@@ -356,6 +333,7 @@ bool ClientServer::Messages(Connections::iterator it) {
     if (rest.size() - 4 < length) break;
     const auto answer = sessions_->Handle(it->first, connection.peer, rest.substr(4, length));
     at += 4 + length;
+    rates_.Charge(connection.owner, OwnerRates::kMessageCost, clock_.MonotonicNs());
     if (!answer.ok()) {
       refused = answer.status();
       break;
@@ -426,6 +404,7 @@ void ClientServer::Close(Connections::iterator it, const Status& refused) {
       counters_->clients_malformed.fetch_add(1, std::memory_order_relaxed);
     Tell(it->second.fd, it->second.peer, it->second.owner, refused);
   }
+  if (it->second.held) --held_;
   Buffer(it->second, -static_cast<int64_t>(it->second.in.size()));
   if (const auto used = usage_.find(it->second.owner); --used->second.clients == 0)
     usage_.erase(used);
@@ -444,34 +423,11 @@ void ClientServer::Patrol() {
       if (it == connections_.end()) break;
       int waiting = 0;
       if (ioctl(it->second.fd, FIONREAD, &waiting) != 0 || waiting == 0) break;
-      Serve(it);
+      Serve(it, /*last=*/true);
     }
     if (const auto it = connections_.find(client); it != connections_.end()) Close(it, OkStatus());
   }
   sessions_->Patrol();
-}
-
-void ClientServer::CloseSilent() {
-  const int64_t now_ns = clock_.MonotonicNs();
-  if (now_ns - patrolled_ns_ < kPatrolNs) return;
-  patrolled_ns_ = now_ns;
-  for (auto it = connections_.begin(); it != connections_.end();) {
-    const auto next = std::next(it);
-    const Connection& connection = it->second;
-    const int64_t within_ns = connection.said_hello ? options_.idle_ns : options_.hello_within_ns;
-    if (now_ns - connection.heard_ns <= within_ns) {
-      it = next;
-      continue;
-    }
-    const uint64_t after = next == connections_.end() ? UINT64_MAX : next->first;
-    Close(it, connection.said_hello ? Refuse(Refusal::kIdle, Cat("no whole message for longer than "
-                                                                 "collector.limits.idle_timeout, ",
-                                                                 within_ns / kNanosPerSecond, " s"))
-                                    : Refuse(Refusal::kNoHello,
-                                             Cat("no hello within collector.limits.hello_timeout, ",
-                                                 within_ns / kNanosPerSecond, " s")));
-    it = connections_.lower_bound(after);
-  }
 }
 
 }  // namespace pitwall::collector

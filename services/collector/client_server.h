@@ -15,6 +15,7 @@
 #include "services/base/status.h"
 #include "services/collector/client_sessions.h"
 #include "services/collector/counters.h"
+#include "services/collector/owner_rates.h"
 #include "services/collector/refusal.h"
 
 namespace pitwall::collector {
@@ -29,6 +30,7 @@ struct ServerOptions {
   int64_t group = -1;  // of the socket file; -1: as the system gives it
   size_t max_clients = 1024;
   size_t max_clients_per_owner = 256;
+  size_t bytes_per_second_per_owner = size_t{1} << 40;
   size_t max_buffered_bytes = 64u << 20;  // of messages that are not whole yet, over all clients
   int64_t hello_within_ns = 10 * kNanosPerSecond;
   int64_t idle_ns = 60 * kNanosPerSecond;  // without a whole message; clients beat each second
@@ -40,6 +42,7 @@ struct ServerOptions {
 //
 // An owner (ServerOptions) has a share of the connections and of the memory: more of it is refused,
 // and when all memory is in use the owner with the most gives way. Whoever is refused is told why.
+// An owner that sends faster than its rate is read more slowly: its clients wait.
 class ClientServer {
  public:
   // `sessions` is used by the server's thread only. Everything is borrowed.
@@ -61,8 +64,12 @@ class ClientServer {
     std::string owner;
     int64_t heard_ns = 0;  // monotonic; of its last whole message, or of its connection
     bool said_hello = false;
+    bool held = false;  // not read from, since its owner sends too fast
     std::string in;
   };
+  static constexpr size_t kChunk = 64u << 10;
+  static constexpr int64_t kSayNs =
+      10 * kNanosPerSecond;  // one log line per kind of refusal in this time
   using Connections = absl::btree_map<uint64_t, Connection>;
   // What an owner uses; no entry: nothing.
   struct Usage {
@@ -78,8 +85,11 @@ class ClientServer {
   void Loop();
   void Accept();
   void ListenMore(bool on);
-  // False: the connection is closed.
-  bool Serve(Connections::iterator it);
+  // False: the connection is closed. `last`: its process is gone, so what it left is read at once.
+  bool Serve(Connections::iterator it, bool last = false);
+  // Reads from the connection no more until its owner may send again, or does so.
+  void Hold(Connections::iterator it, bool on);
+  void ReleaseHeld();
   bool Messages(Connections::iterator it);
   // `refused`: why, where it is us that end it.
   void Close(Connections::iterator it, const Status& refused);
@@ -111,6 +121,9 @@ class ClientServer {
   uint64_t next_client_ = 3;    // 0, 1 and 2 mark the listening socket, the stop and the bell
   int64_t patrolled_ns_ = 0;
   size_t buffered_ = 0;
+  OwnerRates rates_;
+  size_t held_ = 0;  // connections
+  std::pair<int64_t, uint64_t> said_held_{};
   absl::btree_map<std::string, Usage> usage_;                   // by owner
   std::array<std::pair<int64_t, uint64_t>, kRefusals> said_{};  // when last, how many unsaid since
   int64_t patrolled_at_ns_ = 0;                                 // monotonic

@@ -30,6 +30,14 @@ constexpr int64_t kSequenceUnitNs = 10 * kNanosPerMilli;
 // status, it can be read how it ended.
 constexpr int64_t kEndsWithinNs = 500 * kNanosPerMilli;
 
+// Sequences must not begin with 1 again when a collector before this one has used them up to some
+// number.
+uint64_t FirstSequence(int64_t late_ns, const std::optional<ClientCursor>& known) {
+  uint64_t first = 1;
+  if (late_ns > kFreshNs) first += static_cast<uint64_t>(late_ns / kSequenceUnitNs);
+  return known.has_value() ? std::max(first, known->batch + 1) : first;
+}
+
 }  // namespace
 
 ClientSessions::ClientSessions(const SessionsOptions& options, Bindings* bindings,
@@ -42,7 +50,8 @@ ClientSessions::ClientSessions(const SessionsOptions& options, Bindings* binding
       time_(time),
       clock_(clock),
       counters_(counters),
-      processes_(options.root, clock),
+      home_(ReadProcessHome(options.root)),
+      processes_(options.root),
       launches_(&processes_, clock) {
   codec::QuietProtobuf();
 }
@@ -209,14 +218,10 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
     identity.world_size = hello.world_size();
     identity.info.start_ns = hello.start_unix_ns();
     identity.process = processes_.Begin(peer);
+    identity.home = home_;
     if (hello.has_attempt()) identity.info.attempt = hello.attempt();
-    // Its sequences must not begin with 1 again when a collector before this one has used them up
-    // to some number.
-    if (late_ns > kFreshNs)
-      identity.first_sequence = 1 + static_cast<uint64_t>(late_ns / kSequenceUnitNs);
     identity.known = sender_->cursors()->Find(claimed.job_id, source_name, hello.boot_id());
-    if (identity.known.has_value())
-      identity.first_sequence = std::max(identity.first_sequence, identity.known->batch + 1);
+    identity.first_sequence = FirstSequence(late_ns, identity.known);
     identity.resends = hello.keeps_until_written();
     source = std::make_unique<RankSource>(std::move(identity), sender_, counters_);
     if (!claimed.first && late_ns > options_.join_slack_ns) {
@@ -336,6 +341,44 @@ void ClientSessions::Lose(std::unique_ptr<RankSource> source, const ProcessEnd& 
   source->Lost(time_.Now(), end);
   bindings_->Died(identity.job, identity.info.rank);
   launches_.Lost(std::move(source));
+}
+
+void ClientSessions::TakeUpKnown() {
+  std::vector<std::unique_ptr<RankSource>> known;
+  absl::btree_set<std::string> jobs;
+  for (const ClientCursor& cursor : sender_->cursors()->Ranks()) {
+    std::optional<KnownRank> rank = DecodeKnownRank(*cursor.rank);
+    // Numbers of another namespace say nothing about processes of this one.
+    if (!rank.has_value() || rank->home.pid_namespace != home_.pid_namespace) continue;
+    if (cursor.source != Cat("rank-", rank->info.rank, "@", options_.node)) continue;
+    RankSource::Identity identity;
+    identity.job = cursor.job;
+    identity.owner = std::move(rank->owner);
+    identity.owner_declared = rank->owner_declared;
+    identity.source = cursor.source;
+    identity.boot_id = cursor.boot_id;
+    identity.info = std::move(rank->info);
+    identity.info.node = options_.node;
+    identity.world_size = rank->world_size;
+    identity.resends = rank->resends;
+    identity.first_sequence = FirstSequence(time_.Now() - identity.info.start_ns, cursor);
+    identity.known = cursor;
+    identity.process = std::move(rank->process);
+    identity.home = std::move(rank->home);
+    known.push_back(std::make_unique<RankSource>(std::move(identity), sender_, counters_));
+    const RankSource::Identity& taken = known.back()->identity();
+    launches_.Started(taken.job, taken.process, jobs.insert(taken.job).second);
+  }
+  for (std::unique_ptr<RankSource>& source : known) {
+    const RankSource::Identity& identity = source->identity();
+    if (identity.home.boot != home_.boot) {
+      Lose(std::move(source), ProcessEnd());
+    } else if (const auto end = processes_.EndOf(identity.process); end.has_value()) {
+      Lose(std::move(source), *end);
+    } else {
+      Retain(std::move(source));
+    }
+  }
 }
 
 bool ClientSessions::HasRank(const std::string& job) const {

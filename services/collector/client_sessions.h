@@ -46,6 +46,10 @@ class ClientSessions {
                  NodeAnnouncer* announcer, const EventTime& time, const Clock& clock,
                  Counters* counters);
 
+  // Before any client: looks after the ranks that a collector before this one knew, and tells of
+  // those whose process is gone.
+  void TakeUpKnown();
+
   struct Answer {
     std::string bytes;   // a CollectorMessage to send back; may be empty
     bool close = false;  // the client is done
@@ -100,6 +104,7 @@ class ClientSessions {
   std::list<std::unique_ptr<RankSource>> retained_;  // oldest first
   absl::btree_map<uint64_t, Waiting> waiting_;       // also after its goodbye, until it closes
   uint64_t cursors_seen_ = 0;                        // their version
+  const ProcessHome home_;
   ProcessWatch processes_;
   LaunchWatch launches_;
   int64_t closed_at_ns_ = INT64_MIN / 2;  // the last connection of a process that still ran

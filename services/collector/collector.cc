@@ -75,6 +75,7 @@ ServerOptions ServerOf(const Options& options) {
   out.mode = options.socket_mode;
   out.max_clients = options.limits.clients;
   out.max_clients_per_owner = options.limits.clients_per_owner;
+  out.bytes_per_second_per_owner = options.limits.bytes_per_second_per_owner;
   out.hello_within_ns = options.limits.hello_timeout_ns;
   out.idle_ns = options.limits.idle_timeout_ns;
   if (!options.socket_group.empty()) out.group = *ParseGroup(options.socket_group);
@@ -89,6 +90,8 @@ Status CheckLimits(const Options::Limits& limits) {
   };
   RETURN_IF_ERROR(check("clients", limits.clients, 65536));
   RETURN_IF_ERROR(check("clients_per_owner", limits.clients_per_owner, 65536));
+  RETURN_IF_ERROR(
+      check("bytes_per_second_per_owner", limits.bytes_per_second_per_owner, size_t{1} << 40));
   RETURN_IF_ERROR(check("jobs", limits.jobs, 10000));
   RETURN_IF_ERROR(check("jobs_per_owner", limits.jobs_per_owner, 10000));
   if (limits.hello_timeout_ns < kNanosPerSecond || limits.idle_timeout_ns < 5 * kNanosPerSecond) {
@@ -206,6 +209,7 @@ Status Collector::Start() {
   if (impl_->started) return FailedPrecondition("the collector was started before");
   RETURN_IF_ERROR(impl_->publisher.Start());
   if (!impl_->options.socket_path.empty()) {
+    impl_->sessions.TakeUpKnown();
     if (Status status = impl_->server.Start(); !status.ok()) {
       impl_->publisher.Stop();
       return status;

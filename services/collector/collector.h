@@ -43,6 +43,7 @@ struct Options {
   struct Limits {
     size_t clients = 1024;  // connections
     size_t clients_per_owner = 256;
+    size_t bytes_per_second_per_owner = 16u << 20;
     size_t jobs = 256;  // that nothing but clients has made known
     size_t jobs_per_owner = 64;
     int64_t hello_timeout_ns = 10'000'000'000;

@@ -45,6 +45,8 @@ std::vector<CounterValue> Counters::List() const {
   gauge("jobs", jobs, "Jobs bound to this node.");
   gauge("clients", clients, "Training processes connected.");
   counter("clients_accepted_total", clients_accepted, "Connections of training processes.");
+  counter("clients_held_total", clients_held,
+          "Times that a connection was read more slowly, since its owner sent too fast.");
   by_reason(
       "clients_closed_total",
       "Connections that ended without a goodbye: refused, closed for what they sent, or gone.",

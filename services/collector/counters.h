@@ -33,6 +33,7 @@ struct Counters {
   Number clients_accepted{0};
   Number clients_refused{0};    // beyond the connections of all, or of its owner
   Number clients_malformed{0};  // closed for what they sent
+  Number clients_held{0};       // read more slowly, since their owner sends too fast
   Number clients_lost{0};       // gone without goodbye
   Number client_messages{0};
   Number client_updates_missed{0};    // holes in the sequence of a client's updates

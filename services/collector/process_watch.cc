@@ -1,6 +1,7 @@
 #include "services/collector/process_watch.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "services/base/strings.h"
@@ -11,8 +12,7 @@ namespace pitwall::collector {
 namespace {
 
 constexpr size_t kMaxAncestors = 16;
-// The kernel counts a kill before the process is gone; a look comes a moment later.
-constexpr int64_t kOomWithinNs = 5 * kNanosPerSecond;
+constexpr uint64_t kSigkill = uint64_t{1} << (9 - 1);  // in a mask of signals
 
 struct Stat {
   char state = '?';
@@ -64,9 +64,6 @@ std::optional<uint64_t> NumberOf(const std::string& path, std::string_view key) 
 
 }  // namespace
 
-ProcessWatch::ProcessWatch(std::string root, const Clock& clock)
-    : root_(std::move(root)), clock_(clock) {}
-
 WatchedProcess ProcessWatch::Begin(const Peer& peer) {
   WatchedProcess watched;
   if (peer.pid <= 0) return watched;
@@ -80,7 +77,8 @@ WatchedProcess ProcessWatch::Begin(const Peer& peer) {
     pid = stat->parent;
   }
   watched.oom_file = OomFileOf(peer.pid);
-  ReadOomCount(watched.oom_file);
+  survived_[{watched.self.pid, watched.self.start_ticks}] =
+      NumberOf(watched.oom_file, "oom_kill").value_or(0);
   return watched;
 }
 
@@ -103,21 +101,46 @@ std::optional<ProcessEnd> ProcessWatch::EndOf(const WatchedProcess& process) {
       end.exit_code = static_cast<int32_t>((stat->exit_status >> 8) & 0xff);
     }
   }
-  ReadOomCount(process.oom_file);
-  const auto count = oom_counts_.find(process.oom_file);
-  end.oom_killed = count != oom_counts_.end() &&
-                   clock_.MonotonicNs() - count->second.grew_at_ns <= kOomWithinNs &&
-                   end.signal.value_or(9) == 9 && !end.exit_code.has_value();
+  const auto survived = survived_.find({process.self.pid, process.self.start_ticks});
+  end.oom_killed = survived != survived_.end() && end.signal.value_or(9) == 9 &&
+                   !end.exit_code.has_value() &&
+                   NumberOf(process.oom_file, "oom_kill").value_or(0) > survived->second;
   return end;
 }
 
 void ProcessWatch::ReadOomCounts(const std::vector<const WatchedProcess*>& watched) {
-  absl::erase_if(oom_counts_, [&](const auto& entry) {
-    return std::none_of(watched.begin(), watched.end(), [&](const WatchedProcess* process) {
-      return process->oom_file == entry.first;
-    });
-  });
-  for (const auto& [file, count] : oom_counts_) ReadOomCount(file);
+  absl::btree_map<std::string_view, uint64_t> counts;  // by file: ranks share their cgroup
+  absl::btree_map<std::pair<int64_t, uint64_t>, uint64_t> survived;
+  for (const WatchedProcess* process : watched) {
+    if (process->self.pid <= 0) continue;
+    const auto [count, fresh] = counts.try_emplace(process->oom_file);
+    if (fresh) count->second = NumberOf(process->oom_file, "oom_kill").value_or(0);
+    const std::pair key(process->self.pid, process->self.start_ticks);
+    const auto known = survived_.find(key);
+    uint64_t kills = known == survived_.end() ? count->second : known->second;
+    // The kernel counts a kill a moment before it sends the signal.
+    if (count->second > kills && Runs(process->self) && !IsBeingKilled(process->self.pid))
+      kills = count->second;
+    survived[key] = kills;
+  }
+  survived_ = std::move(survived);
+}
+
+bool ProcessWatch::IsBeingKilled(int64_t pid) const {
+  ProcFile file(UnderRoot(root_, Cat("proc/", pid, "/status")));
+  const auto text = file.Read();
+  if (!text.has_value()) return true;
+  TextScan lines(*text);
+  for (std::string_view line; lines.Line(&line);) {
+    TextScan words(line);
+    const std::string_view name = words.Word();
+    if (name != "SigPnd:" && name != "ShdPnd:") continue;
+    const std::string_view mask = words.Word();
+    uint64_t signals = 0;
+    std::from_chars(mask.data(), mask.data() + mask.size(), signals, 16);
+    if ((signals & kSigkill) != 0) return true;
+  }
+  return false;
 }
 
 std::string ProcessWatch::OomFileOf(int64_t pid) const {
@@ -133,25 +156,21 @@ std::string ProcessWatch::OomFileOf(int64_t pid) const {
     const std::string_view path = line.substr(second + 1);
     // "/../x" is what a reader in another cgroup namespace sees.
     if (path.find("..") != std::string_view::npos) continue;
-    std::string candidate;
+    // The local file first: the other one counts the groups below too.
+    std::vector<std::string> candidates;
     if (controllers.empty()) {
-      candidate = UnderRoot(root_, Cat("sys/fs/cgroup", path, "/memory.events"));
+      const std::string group = UnderRoot(root_, Cat("sys/fs/cgroup", path));
+      candidates = {Cat(group, "/memory.events.local"), Cat(group, "/memory.events")};
     } else if (controllers == "memory") {
-      candidate = UnderRoot(root_, Cat("sys/fs/cgroup/memory", path, "/memory.oom_control"));
+      candidates = {UnderRoot(root_, Cat("sys/fs/cgroup/memory", path, "/memory.oom_control"))};
     }
-    if (!candidate.empty() && NumberOf(candidate, "oom_kill").has_value())
-      found = std::move(candidate);
+    const auto counts = std::find_if(
+        candidates.begin(), candidates.end(),
+        [](const std::string& candidate) { return NumberOf(candidate, "oom_kill").has_value(); });
+    if (counts != candidates.end()) found = std::move(*counts);
   }
   // The root group counts nothing of its own: the machine does.
   return found.empty() ? UnderRoot(root_, "proc/vmstat") : found;
-}
-
-void ProcessWatch::ReadOomCount(const std::string& file) {
-  const std::optional<uint64_t> kills = NumberOf(file, "oom_kill");
-  if (!kills.has_value()) return;
-  const auto [count, first] = oom_counts_.try_emplace(file);
-  if (!first && *kills > count->second.kills) count->second.grew_at_ns = clock_.MonotonicNs();
-  count->second.kills = *kills;
 }
 
 }  // namespace pitwall::collector

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
-#include "services/base/clock.h"
 #include "services/collector/peer_process.h"
 
 namespace pitwall::collector {
@@ -33,32 +33,27 @@ struct ProcessEnd {
   bool oom_killed = false;
 };
 
-// Not thread-safe. The clock is borrowed.
+// Not thread-safe.
 class ProcessWatch {
  public:
-  ProcessWatch(std::string root, const Clock& clock);
+  explicit ProcessWatch(std::string root) : root_(std::move(root)) {}
 
   // The peer as it is now; pid 0 when /proc does not show it.
   WatchedProcess Begin(const Peer& peer);
   bool Runs(const ProcessKey& process) const;
   // Nothing while it runs.
   std::optional<ProcessEnd> EndOf(const WatchedProcess& process);
-  // Reads the counts of the out-of-memory killer for these processes; forgets all others.
+  // Reads the counts of the out-of-memory killer for these processes; forgets all others. Kills
+  // that one of them has survived were of others in its cgroup: of a data loader's worker, say.
   void ReadOomCounts(const std::vector<const WatchedProcess*>& watched);
 
  private:
-  struct OomCount {
-    uint64_t kills = 0;
-    int64_t grew_at_ns = kNever;  // monotonic
-  };
-  static constexpr int64_t kNever = INT64_MIN / 2;
-
   std::string OomFileOf(int64_t pid) const;
-  void ReadOomCount(const std::string& file);
+  bool IsBeingKilled(int64_t pid) const;
 
   const std::string root_;
-  const Clock& clock_;
-  absl::btree_map<std::string, OomCount> oom_counts_;  // by file
+  // Kills that each process has survived, by pid and start.
+  absl::btree_map<std::pair<int64_t, uint64_t>, uint64_t> survived_;
 };
 
 }  // namespace pitwall::collector

@@ -80,6 +80,15 @@ void RankSource::Announce(std::vector<JobEvent> events) {
   batch.info = identity_.info;
   batch.events = std::move(events);
   ClientCursor cursor = Cursor();
+  if (identity_.process.self.pid > 0) {
+    cursor.rank = EncodeKnownRank({.owner = identity_.owner,
+                                   .owner_declared = identity_.owner_declared,
+                                   .info = identity_.info,
+                                   .world_size = identity_.world_size,
+                                   .resends = identity_.resends,
+                                   .home = identity_.home,
+                                   .process = identity_.process});
+  }
   sender_->Send(std::move(batch), &state_, &cursor);
 }
 
@@ -91,6 +100,12 @@ ClientCursor RankSource::Cursor() const {
   cursor.received = std::max(last_update_, replayed_until_);
   cursor.written = last_update_;
   for (const auto& [step, first] : held_) cursor.written = std::min(cursor.written, first - 1);
+  return cursor;
+}
+
+ClientCursor RankSource::LastCursor() const {
+  ClientCursor cursor = Cursor();
+  cursor.rank = "";
   return cursor;
 }
 
@@ -228,7 +243,7 @@ void RankSource::Goodbye() {
   batch.info = identity_.info;
   CountDrops();
   held_.clear();
-  ClientCursor cursor = Cursor();
+  ClientCursor cursor = LastCursor();
   sender_->Send(std::move(batch), &state_, &cursor);
 }
 
@@ -261,7 +276,8 @@ void RankSource::SendEvent(JobEvent event) {
   batch.info = identity_.info;
   batch.events.push_back(std::move(event));
   CountDrops();
-  sender_->Send(std::move(batch), &state_);
+  ClientCursor cursor = LastCursor();
+  sender_->Send(std::move(batch), &state_, &cursor);
 }
 
 void RankSource::CountDrops() {

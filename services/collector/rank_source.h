@@ -16,6 +16,7 @@
 #include "services/collector/batch_sender.h"
 #include "services/collector/client_cursors.h"
 #include "services/collector/counters.h"
+#include "services/collector/known_rank.h"
 #include "services/collector/process_watch.h"
 
 namespace pitwall::collector {
@@ -42,6 +43,7 @@ class RankSource {
     bool resends = false;  // the client keeps its updates, and sends again what is not durable
     std::optional<ClientCursor> known;  // of what a collector before this one made durable
     WatchedProcess process;
+    ProcessHome home;  // of its number
   };
   RankSource(Identity identity, BatchSender* sender, Counters* counters);
 
@@ -66,6 +68,8 @@ class RankSource {
   void Add(const client::v1::Update& update, Batch* batch);
   void CountMissed(const client::v1::Update& update);
   ClientCursor Cursor() const;
+  // After it there is nothing more to tell of the rank.
+  ClientCursor LastCursor() const;
   void Hold(std::string_view mode, int64_t step);
   Batch Begin();
   void SendEvent(JobEvent event);

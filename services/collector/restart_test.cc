@@ -1,10 +1,12 @@
-// time-model.md, scenario 13: a collector takes up ranks that the one before it knew.
+// time-model.md, scenarios 13 and 15: a collector takes up ranks that the one before it knew.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 
+#include "services/base/stable_hash.h"
 #include "services/base/strings.h"
+#include "services/collector/client_cursors.h"
 #include "services/collector/test_client.h"
 #include "services/collector/test_collector.h"
 #include "services/collector/test_decode.h"
@@ -245,6 +247,152 @@ TEST_F(RestartTest, WithoutASpoolWrittenMeansInTheLog) {
   client_->AwaitWritten(4);
   EXPECT_THAT(Samples("train_step{"), ElementsAre("200/0 0", "400/1 1"));
   StopIt();
+}
+
+// Issue 10, A6: what happens to ranks while no collector runs.
+class UnseenTest : public RestartTest {
+ protected:
+  UnseenTest() {
+    options_.spool_dir = root_.At("spool");
+    Home("boot-a", "pid:[1]");
+    Process(777);
+    root_.Write("proc/4000/stat", Stat(4000, 1, 555));
+    Start();
+    Hello(true);
+    Train(3, true);
+    client_->AwaitWritten(6);
+  }
+  static std::string Stat(int pid, int parent, int start) {
+    return Cat(pid, " (a) R ", parent, " 1 1 0 -1 4 1 0 0 0 1 1 0 0 20 0 1 0 ", start, " 1 1\n");
+  }
+  void Process(int start) {
+    WriteProcess(start);
+    root_.Write(Cat("proc/", getpid(), "/stat"), Stat(getpid(), 4000, start));
+  }
+  void Home(const std::string& boot, const std::string& pid_namespace) {
+    root_.Write("proc/sys/kernel/random/boot_id", boot + "\n");
+    std::filesystem::create_directories(root_.At("proc/self/ns"));
+    std::filesystem::remove(root_.At("proc/self/ns/pid"));
+    std::filesystem::create_symlink(pid_namespace, root_.At("proc/self/ns/pid"));
+  }
+  void Gone() { root_.Remove(Cat("proc/", getpid(), "/stat")); }
+  // "lost", "launcher gone", "goodbye" of the rank, in the order of the log.
+  std::vector<std::string> Ends() {
+    std::vector<std::string> ends;
+    for (const ReadBatch& batch : Of(DecodeAll(appender_.records()), "job-1", "rank-0")) {
+      for (const JobEvent& event : batch.events) {
+        if (event.kind == JobEvent::Kind::kRankLost) {
+          EXPECT_EQ(event.rank_lost.boot_id, "boot-0");
+          EXPECT_FALSE(event.rank_lost.signal.has_value());
+          EXPECT_FALSE(event.rank_lost.exit_code.has_value());
+          EXPECT_FALSE(event.rank_lost.oom_killed);
+          ends.push_back("lost");
+        }
+        if (event.kind == JobEvent::Kind::kLauncherGone) ends.push_back("launcher gone");
+      }
+      if (batch.goodbye) ends.push_back("goodbye");
+    }
+    return ends;
+  }
+};
+
+TEST_F(UnseenTest, ARankThatDiedMeanwhileIsLost) {
+  for (const bool killed : {true, false}) {
+    SCOPED_TRACE(killed);
+    killed ? Kill() : StopIt();
+    Gone();
+    clock_.Advance(20 * kSecond);
+    Start();
+    Advance(kSecond);
+    EXPECT_THAT(Ends(), ElementsAre("lost")) << "told once";
+  }
+  StopIt();
+}
+
+TEST_F(UnseenTest, ItsNumberBelongsToAnother) {
+  Kill();
+  Process(778);
+  Start();
+  Advance(kSecond);
+  EXPECT_THAT(Ends(), ElementsAre("lost"));
+  StopIt();
+}
+
+TEST_F(UnseenTest, TheMachineStartedAgain) {
+  Kill();
+  Home("boot-b", "pid:[1]");
+  Start();
+  Advance(kSecond);
+  EXPECT_THAT(Ends(), ElementsAre("lost"));
+  StopIt();
+}
+
+TEST_F(UnseenTest, TheLauncherIsGoneToo) {
+  Kill();
+  Gone();
+  root_.Remove("proc/4000/stat");
+  Start();
+  Advance(kSecond);
+  EXPECT_THAT(Ends(), ElementsAre("lost", "launcher gone"));
+  StopIt();
+}
+
+// Numbers of another namespace say nothing: its end is silence, as before.
+TEST_F(UnseenTest, AnotherNamespaceSaysNothing) {
+  Kill();
+  Gone();
+  Home("boot-a", "pid:[2]");
+  Start();
+  Advance(kSecond);
+  EXPECT_THAT(Ends(), ElementsAre());
+  StopIt();
+}
+
+TEST_F(UnseenTest, ARankThatRunsIsTakenUpAndItsLaterEndSeen) {
+  Kill();
+  clock_.Advance(kSecond);
+  Start();
+  Advance(kSecond);
+  EXPECT_THAT(Ends(), ElementsAre());
+  EXPECT_EQ(Hello(true).written_sequence(), 6u);
+  Train(1, true);
+  client_->AwaitWritten(8);
+  Kill();
+  Start();
+  Gone();  // before its client has found the new collector
+  while (Ends().empty()) Advance(100 * kMs);
+  EXPECT_THAT(Ends(), ElementsAre("lost"));
+  StopIt();
+  EXPECT_THAT(Samples("train_step{").size(), 4u);
+}
+
+TEST_F(UnseenTest, AGoodbyeIsNoLoss) {
+  client_->Send(GoodbyeOf("completed"));
+  while (Ends().empty()) Advance(40 * kMs);
+  Kill();
+  Gone();
+  Start();
+  Advance(kSecond);
+  EXPECT_THAT(Ends(), ElementsAre("goodbye"));
+  StopIt();
+}
+
+TEST(ClientCursors, ThoseOfTheVersionBeforeAreRead) {
+  // Format 1: job "j", source "a", boot "b"; received 5, written 4, batch 3, promise 2; checksum.
+  std::string saved(
+      "\x01\x01\x01j\x01"
+      "a\x01"
+      "b\x05\x04\x03\x04",
+      12);
+  const uint32_t crc = Crc32c(saved);
+  for (int i = 0; i < 4; ++i) saved.push_back(static_cast<char>(crc >> (8 * i)));
+  ClientCursors cursors;
+  ASSERT_TRUE(cursors.Restore(saved).ok());
+  const auto cursor = cursors.Find("j", "a", "b");
+  ASSERT_TRUE(cursor.has_value());
+  EXPECT_EQ(cursor->received, 5u);
+  EXPECT_EQ(cursor->promise_ns, 2);
+  EXPECT_TRUE(cursors.Ranks().empty());
 }
 
 }  // namespace

@@ -79,6 +79,9 @@ class Job {
   // Over: nothing is left of it but how it ended. An ended event leaves a tombstone, which drops
   // what comes later; a job over by grace or silence goes on as its next attempt when it returns.
   bool ended() const { return ended_; }
+  // How long a job whose attempt has died still waits for a rank that returns, in its time;
+  // nothing: it does not.
+  std::optional<int64_t> OverInNs() const;
   // What is left of it has stood long enough.
   bool gone() const { return gone_; }
   size_t live_sources() const;
@@ -91,6 +94,8 @@ class Job {
   // Into a job made with the rule set that was in force.
   // `format`: kSnapshotJob of the version that saved it, or kSnapshotJobBefore.
   Status Restore(BinaryReader& in, uint32_t format);
+  // What was saved is of a job that is over; false also when it is damaged.
+  static bool SavedAsEnded(std::string_view saved);
 
  private:
   using SourceKey = std::pair<std::string, std::string>;  // (source, boot)

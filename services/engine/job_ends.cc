@@ -126,6 +126,11 @@ void Job::DieWithoutRanks(int64_t at, Outputs* out) {
   }
 }
 
+std::optional<int64_t> Job::OverInNs() const {
+  if (ended_ || died_at_ == kMinPosition) return std::nullopt;
+  return std::max<int64_t>(died_at_ + options_.restart_grace_ns - watermark_, 0);
+}
+
 void Job::ApplyGraceOver(const HappeningKey& key, Outputs* out) {
   // Of another death, or a rank has started since.
   if (died_at_ == kMinPosition || key.position < died_at_ + options_.restart_grace_ns) return;
@@ -185,6 +190,12 @@ bool Job::GoesOnWith(const Batch& batch) const {
     // Its nodes, and what was read late of its dead, are no restart.
     return batch.info.kind == SourceKind::kRank && batch.info.start_ns > died_at_;
   }
+  // A rank that is found dead is no sign of life.
+  if (std::any_of(batch.events.begin(), batch.events.end(), [](const JobEvent& event) {
+        return event.kind == JobEvent::Kind::kRankLost ||
+               event.kind == JobEvent::Kind::kLauncherGone;
+      }))
+    return false;
   if (batch.promise_ns > ended_at_) return true;
   return std::any_of(batch.frames.begin(), batch.frames.end(), [&](const Frame& frame) {
     return std::any_of(frame.times_ns.begin(), frame.times_ns.end(),

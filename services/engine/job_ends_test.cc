@@ -129,6 +129,34 @@ TEST_F(JobEnds, AllGoodbyesAreNoDeath) {
   EXPECT_THAT(Changes(), ElementsAre("1 0 started ", "1 1 attempt_began "));
 }
 
+// A collector that was away for long finds its ranks dead when the job is over by silence.
+TEST_F(JobEnds, ARankFoundDeadLaterBringsNoJobBack) {
+  Boot("one", 1);
+  Ticks(1900);
+  ASSERT_THAT(Changes().back(), ::testing::EndsWith("ended silent"));
+  const size_t told = Changes().size();
+  Lose(0, 4000);
+  Lose(1, 4000);
+  Say(1, 4001, JobEvent::Kind::kLauncherGone);
+  Ticks(200);
+  EXPECT_EQ(Changes().size(), told) << Changes().back();
+}
+
+TEST_F(JobEnds, WhileItWaitsForARestartItSaysForHowLong) {
+  Boot("one", 1);
+  EXPECT_EQ(shard_.shard().FindJob("job")->OverInNs(), std::nullopt);
+  Lose(0, 10);
+  Lose(1, 11);
+  Batch node;
+  node.source = "node";
+  shard_.Feed(node, 34);
+  EXPECT_EQ(shard_.shard().FindJob("job")->OverInNs(), 97 * kNanosPerSecond);
+  shard_.Restart();
+  EXPECT_EQ(shard_.shard().FindJob("job")->OverInNs(), 97 * kNanosPerSecond);
+  shard_.Feed(node, 400);
+  EXPECT_EQ(shard_.shard().FindJob("job")->OverInNs(), std::nullopt);
+}
+
 TEST_F(JobEnds, EachNodesLauncherCounts) {
   Boot("one", 1);
   Lose(0, 10);

@@ -211,6 +211,12 @@ void Job::Save(BinaryWriter& out) const {
   for (const auto& space : steps_) space->SaveHistoryLost(out);
 }
 
+bool Job::SavedAsEnded(std::string_view saved) {
+  BinaryReader in(saved);
+  (void)in.Str();
+  return in.Bool() && in.ok();
+}
+
 // Every field that the format before has not gets its natural empty value, by `format`.
 Status Job::Restore(BinaryReader& in, [[maybe_unused]] uint32_t format) {
   const std::string id = in.Str();

@@ -258,5 +258,47 @@ TEST(RuleChangeTest, ARuleThatWasNeverJudgedIsNotStopped) {
   EXPECT_THAT(job.Told(), IsEmpty());
 }
 
+// Issue 10, A1: what ends between ticks carries what was evaluated last.
+TEST(RuleChangeTest, AnEndBetweenTicksHasThresholdAndEvidence) {
+  for (const bool restart : {false, true}) {
+    for (const bool job_ends : {false, true}) {
+      Trouble job(Before());
+      if (restart) job.shard().Restart();
+      if (job_ends) {
+        Batch batch;
+        batch.source = "rank-0";
+        batch.info.kind = SourceKind::kRank;
+        batch.info.rank = 0;
+        batch.info.step_modes = {"train"};
+        batch.events.push_back({.kind = JobEvent::Kind::kEnded,
+                                .time_ns = ShardForTest::At(10.25),
+                                .reason = "completed"});
+        job.shard().Feed(batch, 10.25);
+      } else {
+        job.Change({{"other", false, {{"O", "o: 100"}}}});
+      }
+      std::map<std::string, IssueEvent> found;
+      size_t ended = 0;
+      for (const IssueEvent& event : job.shard().outputs().events) {
+        if (event.type == EventType::kIssueFound) found[event.alert] = event;
+        if (event.type != EventType::kIssueResolved) continue;
+        ++ended;
+        const IssueEvent& begin = found.at(event.alert);
+        EXPECT_TRUE(begin.threshold.has_value());
+        EXPECT_EQ(event.threshold, begin.threshold) << event.alert << " " << restart << job_ends;
+        ASSERT_FALSE(begin.evidence.empty());
+        ASSERT_EQ(event.evidence.size(), begin.evidence.size())
+            << event.alert << restart << job_ends;
+        for (size_t i = 0; i < begin.evidence.size(); ++i) {
+          EXPECT_EQ(event.evidence[i].name, begin.evidence[i].name);
+          EXPECT_EQ(event.evidence[i].labels, begin.evidence[i].labels);
+          EXPECT_EQ(event.evidence[i].value, begin.evidence[i].value);
+        }
+      }
+      EXPECT_EQ(ended, 5U) << restart << job_ends;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace pitwall::engine

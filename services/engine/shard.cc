@@ -18,6 +18,9 @@ Status Shard::SetInitialRules(const std::string& hash) {
     ASSIGN_OR_RETURN(rule_set_, rules_->Load(hash));
   }
   hash_history_ = {{INT64_MIN, hash}};
+  for (auto& [id, entry] : jobs_) {
+    if (entry.job != nullptr && entry.job->ended()) entry.job->SetRules(rule_set_, nullptr);
+  }
   return OkStatus();
 }
 
@@ -70,8 +73,10 @@ Status Shard::RestoreJob(const JobSnapshot& snapshot) {
     entry.gone_at = snapshot.offset;
     entry.marked = true;
   } else if (Knows(snapshot.format)) {
-    CompiledRulesPtr rules;
-    if (!snapshot.rule_set_hash.empty()) {
+    // A job that is over has no rules of its own: should it go on, those in force then judge it.
+    const bool over = Job::SavedAsEnded(snapshot.payload);
+    CompiledRulesPtr rules = over ? rule_set_ : nullptr;
+    if (!over && !snapshot.rule_set_hash.empty()) {
       ASSIGN_OR_RETURN(rules, rules_->Load(snapshot.rule_set_hash));
     }
     entry.job = std::make_unique<Job>(snapshot.job, std::move(rules), options_, &counters_);
@@ -183,7 +188,8 @@ Status Shard::ApplyControl(int64_t offset, const ControlRecord& control, Outputs
     rule_set_ = std::move(rules);
     hash_history_.emplace_back(offset, hash_);
     for (auto& [id, entry] : jobs_) {
-      if (entry.job != nullptr && offset >= entry.from_offset) entry.job->SetRules(rule_set_, out);
+      if (entry.job != nullptr && (offset >= entry.from_offset || entry.job->ended()))
+        entry.job->SetRules(rule_set_, out);
     }
     return OkStatus();
   }

@@ -29,9 +29,18 @@ IssueEvent EventOf(const plan::Rule& rule, const TickContext& at, const JobIdent
 
 }  // namespace
 
+// Between ticks: what is read is as of the last one.
+bool SpaceRunner::ReturnToLastTick() {
+  if (last_tick_ == kMinPosition || store_->sealed() != last_tick_) return false;
+  store_->BeginTick(last_tick_);
+  evaluator_->Begin(last_tick_, store_.get(), subqueries_.views());
+  return true;
+}
+
 void SpaceRunner::EmitTransitions(RuleState* state, const TickContext& at, bool at_tick,
                                   const JobIdentity& job, Outputs* out) {
   const plan::Rule& rule = *state->rule;
+  const bool read = at_tick || (!transitions_.empty() && ReturnToLastTick());
   for (const alert::Transition& transition : transitions_) {
     if (transition.kind == alert::TransitionKind::kPending ||
         transition.kind == alert::TransitionKind::kDropped)
@@ -58,7 +67,7 @@ void SpaceRunner::EmitTransitions(RuleState* state, const TickContext& at, bool 
     // As evaluated: the job, or the program, may have others by now.
     const auto parameters = state->alerts->parameters();
     event.parameters.assign(parameters.begin(), parameters.end());
-    if (at_tick) FillEvidence(rule, transition.element, &event);
+    if (read) FillEvidence(rule, transition.element, &event);
     event.sequence = transition.sequence;
     event.id = MakeEventId(event);
     ++counters_->events;
@@ -161,7 +170,10 @@ void SpaceRunner::ReportStatus(RuleState* state, const Status& error, const Tick
     return;
   std::string message(ToStd(error.message()));
   if (message.empty()) message = job.limit_reason;
-  if (message.empty() && history_lost_ && state->rule->kind == plan::RuleKind::kAlert)
+  // On the step clock nothing is lost of what no source sends.
+  const bool sent = !clock().step || std::find(state->needs_met.begin(), state->needs_met.end(),
+                                               0) == state->needs_met.end();
+  if (message.empty() && history_lost_ && sent && state->rule->kind == plan::RuleKind::kAlert)
     message = HistoryLostReason(*state, at);
   const size_t firing = state->alerts.has_value() ? state->alerts->firing() : 0;
   const std::string waits = message.empty() && firing == 0 ? WaitsFor(*state, at) : std::string();

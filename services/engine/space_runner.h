@@ -114,7 +114,10 @@ class SpaceRunner {
   // What came before is not known (time-model.md, section 6): each rule is in Error until its
   // windows have been filled by what comes from the next tick on.
   void LoseHistory();
-  bool history_lost() const { return history_lost_; }
+  // A job without steps (a node's) has none to lose.
+  bool history_lost() const {
+    return history_lost_ && (!clock().step || watermark != kMinPosition);
+  }
   // Apart from Save: the layout of what was saved before has no place for it.
   void SaveHistoryLost(BinaryWriter& out) const;
   void RestoreHistoryLost(BinaryReader& in);
@@ -159,7 +162,9 @@ class SpaceRunner {
                     const JobIdentity& job, Outputs* out);
   void EmitStatus(const RuleState& state, const alert::StatusChange& change, const TickContext& at,
                   const JobIdentity& job, Outputs* out);
-  // `at_tick`: the evaluator is at this tick, so evidence can be read from it.
+  // False: nothing was evaluated since windows began.
+  bool ReturnToLastTick();
+  // `at_tick`: the evaluator stands at this tick; else evidence is that of the last one.
   void EmitTransitions(RuleState* state, const TickContext& at, bool at_tick,
                        const JobIdentity& job, Outputs* out);
   void FillEvidence(const plan::Rule& rule, const Labels& element, IssueEvent* event);

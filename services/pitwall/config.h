@@ -76,6 +76,7 @@ struct JobConfig {
 struct CollectorLimitsConfig {
   int64_t clients = 1024;
   int64_t clients_per_owner = 256;
+  int64_t bytes_per_second_per_owner = 16 << 20;
   int64_t jobs = 256;
   int64_t jobs_per_owner = 64;
   int64_t hello_timeout_ns = 10 * kNanosPerSecond;

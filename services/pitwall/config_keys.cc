@@ -122,6 +122,11 @@ void CollectorKeys(ConfigKeys& keys, CollectorConfig& collector) {
     keys.Count("clients", {1, 65536, ""}, &limits.clients, "Connections of all owners together.");
     keys.Count("clients_per_owner", {1, 65536, ""}, &limits.clients_per_owner,
                "Connections of one owner.");
+    keys.Count(
+        "bytes_per_second_per_owner", {64 << 10, int64_t{1} << 40, "bytes"},
+        &limits.bytes_per_second_per_owner,
+        "What one owner may send in a second; a message counts 256 bytes more. Beyond it the "
+        "collector reads from its clients more slowly, and they wait.");
     keys.Count("jobs", {1, 10000, ""}, &limits.jobs, "Jobs of all owners together.");
     keys.Count("jobs_per_owner", {1, 10000, ""}, &limits.jobs_per_owner, "Jobs of one owner.");
     keys.Duration("hello_timeout", &limits.hello_timeout_ns,

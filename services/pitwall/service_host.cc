@@ -240,12 +240,14 @@ Status ServiceHost::StartCollector() {
   ASSIGN_OR_RETURN(options.socket_mode, ParseSocketMode(config_.collector.socket_mode));
   options.socket_group = config_.collector.socket_group;
   const CollectorLimitsConfig& limits = config_.collector.limits;
-  options.limits = {.clients = static_cast<size_t>(limits.clients),
-                    .clients_per_owner = static_cast<size_t>(limits.clients_per_owner),
-                    .jobs = static_cast<size_t>(limits.jobs),
-                    .jobs_per_owner = static_cast<size_t>(limits.jobs_per_owner),
-                    .hello_timeout_ns = limits.hello_timeout_ns,
-                    .idle_timeout_ns = limits.idle_timeout_ns};
+  options.limits = {
+      .clients = static_cast<size_t>(limits.clients),
+      .clients_per_owner = static_cast<size_t>(limits.clients_per_owner),
+      .bytes_per_second_per_owner = static_cast<size_t>(limits.bytes_per_second_per_owner),
+      .jobs = static_cast<size_t>(limits.jobs),
+      .jobs_per_owner = static_cast<size_t>(limits.jobs_per_owner),
+      .hello_timeout_ns = limits.hello_timeout_ns,
+      .idle_timeout_ns = limits.idle_timeout_ns};
   options.drop_dir = config_.collector.drop_dir;
   options.spool_dir = config_.SpoolDir();
   RETURN_IF_ERROR(MakeDirectory(options.spool_dir));

@@ -83,6 +83,9 @@ void ServiceHost::RegisterProcessorMetrics() {
   add("pitwall_processor_sequence_gaps", "Batches known to be missing.", gauge,
       [](const Stats& s) { return s.counters.gaps; });
   add("pitwall_processor_jobs", "Jobs with state.", gauge, [](const Stats& s) { return s.jobs; });
+  add("pitwall_processor_jobs_in_grace",
+      "Jobs whose attempt died, and that are over soon unless a rank returns.", gauge,
+      [](const Stats& s) { return s.jobs_in_grace; });
   add("pitwall_processor_live_sources", "Sources that hold a watermark.", gauge,
       [](const Stats& s) { return s.live_sources; });
   add("pitwall_processor_jobs_displaced_total",

@@ -123,8 +123,12 @@ Status PartitionProcessor::RunOnce(int64_t timeout_ns) {
     if (record.offset >= suppress_below_) RETURN_IF_ERROR(Settle());
     engine::Outputs scratch;
     engine::Outputs* out = record.offset < suppress_below_ ? &scratch : &outputs_;
-    RETURN_IF_ERROR(
-        shard_->Apply(record.offset, record.append_time_ns, record.key, record.value, out));
+    if (Status applied =
+            shard_->Apply(record.offset, record.append_time_ns, record.key, record.value, out);
+        !applied.ok()) {
+      replay_fault_offset_ = record.offset;
+      return replay_fault_ = WithWayOut(std::move(applied));
+    }
     if (record.offset < suppress_below_) ++replayed_;
     next_offset_ = record.offset + 1;
     if (!applied_.has_value() || record.offset > applied_->offset)
@@ -368,7 +372,10 @@ void PartitionProcessor::Publish() {
   stats.snapshots = snapshots_;
   stats.failed_commits = failed_commits_;
   CountMemory();
-  for (const engine::Job* job : shard_->Jobs()) {
+  const std::vector<const engine::Job*> jobs = shard_->Jobs();
+  for (const std::string& line : grace_watch_.Look(jobs)) PITWALL_LOG(kWarning, "processor", line);
+  stats.jobs_in_grace = grace_watch_.waiting();
+  for (const engine::Job* job : jobs) {
     ++stats.jobs;
     stats.live_sources += job->live_sources();
     if (!job->history_lost()) continue;

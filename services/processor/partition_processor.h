@@ -20,6 +20,7 @@
 #include "services/engine/shard.h"
 #include "services/pipeline/io.h"
 #include "services/processor/commit_metadata.h"
+#include "services/processor/grace_watch.h"
 #include "services/processor/rule_sets.h"
 #include "services/processor/saved_state.h"
 
@@ -60,6 +61,7 @@ struct PartitionStats {
   uint64_t snapshots = 0;
   uint64_t failed_commits = 0;
   size_t jobs = 0;
+  size_t jobs_in_grace = 0;  // their attempt died, and they wait for a restart
   size_t live_sources = 0;
   size_t memory_bytes = 0;
   bool paused = false;  // for want of memory
@@ -75,6 +77,11 @@ struct PartitionStats {
 inline constexpr std::string_view kAcceptReset =
     "bring the log back, or start once with --accept-log-reset: that drops the state of the "
     "partition, ends what is open and goes on with the log as it is";
+
+// The same about state that cannot be restored.
+inline constexpr std::string_view kDropState =
+    "start once with --accept-log-reset: that drops the state of the partition, ends what is open "
+    "and goes on with the log as it is";
 
 class PartitionProcessor {
  public:
@@ -111,6 +118,11 @@ class PartitionProcessor {
   Status CheckLog(const Resume& resume);
   // Drops the state, ends what is open and begins with what is new in the log.
   Status AcceptLogReset(Resume* resume);
+  // The operator wants the state dropped, this once, when it cannot be used.
+  bool ResetAccepted(const Status& why);
+  // Of what is gone for good, with what can be done.
+  static Status WithWayOut(Status status);
+  void BeginShard();
   Status Announce(const Resume& resume);
   // Restores what can be used of the saved state and decides from where records are read again.
   Status RestoreState(const Resume& resume);
@@ -160,9 +172,13 @@ class PartitionProcessor {
   absl::btree_map<std::string, JobSlots> slots_;
   SnapshotSum snapshot_sum_;  // over slots_
   std::optional<AppliedRecord> applied_;
-  int64_t read_from_ = 0;        // of this start
-  bool settle_due_ = false;      // at suppress_below_
-  bool released_ = false;        // stopped: no owner
+  int64_t read_from_ = 0;    // of this start
+  bool settle_due_ = false;  // at suppress_below_
+  bool released_ = false;    // stopped: no owner
+  GraceWatch grace_watch_;
+  // What old records need is gone (a rule set): no recovery gets past this offset.
+  Status replay_fault_;
+  int64_t replay_fault_offset_ = -1;
   bool reset_accepted_ = false;  // accept_log_reset counts once
   uint64_t input_losses_ = 0, rebuilt_jobs_ = 0;
   absl::btree_map<std::string, std::string> unsaved_;  // jobs whose snapshots are refused: why

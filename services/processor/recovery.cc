@@ -21,6 +21,33 @@ struct PartitionProcessor::Resume {
   int64_t log_end = 0;
 };
 
+namespace {
+
+// What no further try can bring back. (A log that is away for a moment fails otherwise.)
+bool IsGone(const Status& status) { return absl::IsDataLoss(status) || absl::IsNotFound(status); }
+
+}  // namespace
+
+Status PartitionProcessor::WithWayOut(Status status) {
+  if (!IsGone(status)) return status;
+  return Status(status.code(), Cat(ToStd(status.message()), "; or ", kDropState));
+}
+
+bool PartitionProcessor::ResetAccepted(const Status& why) {
+  if (!options_.accept_log_reset || reset_accepted_) return false;
+  PITWALL_LOG(kWarning, "processor", "partition ", partition_,
+              ": accepted: ", ToStd(why.message()));
+  return true;
+}
+
+void PartitionProcessor::BeginShard() {
+  shard_ = std::make_unique<engine::Shard>(rules_, options_.engine);
+  slots_.clear();
+  snapshot_sum_ = {};
+  replayed_ = rebuilt_jobs_ = 0;
+  settle_due_ = false;
+}
+
 Status PartitionProcessor::Recover() {
   // First of all: from here on an older owner cannot commit any more, so what is read below is
   // final.
@@ -30,33 +57,34 @@ Status PartitionProcessor::Recover() {
   recovered_before_ = true;
   ASSIGN_OR_RETURN(committer_,
                    log_->OpenCommitter(Cat(options_.group, "-", input_.topic, "-", partition_)));
-  shard_ = std::make_unique<engine::Shard>(rules_, options_.engine);
+  BeginShard();
   records_.clear();
   next_record_ = 0;
   outputs_ = {};
-  slots_.clear();
   unsaved_.clear();
-  snapshot_sum_ = {};
-  replayed_ = rebuilt_jobs_ = 0;
   last_tick_ns_ = last_probe_ns_ = end_seen_ = -1;
   appended_rules_.clear();
-  settle_due_ = released_ = false;
+  released_ = false;
   ASSIGN_OR_RETURN(Resume resume, FindResume());
   if (const Status same = CheckLog(resume); !same.ok()) {
-    if (!absl::IsFailedPrecondition(same) || !options_.accept_log_reset || reset_accepted_)
-      return same;
-    PITWALL_LOG(kWarning, "processor", "partition ", partition_,
-                ": accepted: ", ToStd(same.message()));
+    if (!absl::IsFailedPrecondition(same) || !ResetAccepted(same)) return same;
     RETURN_IF_ERROR(AcceptLogReset(&resume));
-    reset_accepted_ = true;
+  } else if (IsGone(replay_fault_) && ResetAccepted(replay_fault_)) {
+    RETURN_IF_ERROR(AcceptLogReset(&resume));
   }
   RETURN_IF_ERROR(Announce(resume));
   applied_ = resume.metadata.applied;
   read_from_ = resume.log_start;
   suppress_below_ = 0;
   if (resume.committed) {
+    if (Status restored = RestoreState(resume); !restored.ok()) {
+      if (!IsGone(restored) || !ResetAccepted(restored)) return WithWayOut(std::move(restored));
+      BeginShard();
+      RETURN_IF_ERROR(AcceptLogReset(&resume));
+      applied_ = resume.metadata.applied;
+      RETURN_IF_ERROR(RestoreState(resume));
+    }
     suppress_below_ = resume.offset;
-    RETURN_IF_ERROR(RestoreState(resume));
   } else {
     RETURN_IF_ERROR(shard_->SetInitialRules(""));
     shard_->StartAt(read_from_);
@@ -152,6 +180,10 @@ Status PartitionProcessor::AcceptLogReset(Resume* resume) {
     }
     if (!found) from = resume->log_end;
   }
+  // What stopped the replay is passed over, and rules that nobody has any more are none.
+  from = std::clamp(replay_fault_offset_ + 1, from, std::max(from, resume->log_end));
+  if (!resume->metadata.rules.empty() && !rules_->Load(resume->metadata.rules).ok())
+    resume->metadata.rules.clear();
   ASSIGN_OR_RETURN(const ToldEvents told, ToldEvents::Read(log_, partition_));
   std::vector<IssueEvent> events;
   for (const std::string& job : told.Jobs()) {
@@ -187,7 +219,11 @@ Status PartitionProcessor::AcceptLogReset(Resume* resume) {
       }
     }
   }
-  return Annotate(committer_->Apply(commit), "accepting the log as it is");
+  RETURN_IF_ERROR(Annotate(committer_->Apply(commit), "accepting the log as it is"));
+  reset_accepted_ = true;
+  replay_fault_ = OkStatus();
+  replay_fault_offset_ = -1;
+  return OkStatus();
 }
 
 // So that an owner that was fenced reads at once by whom.

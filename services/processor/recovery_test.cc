@@ -170,6 +170,36 @@ TEST_F(RecoveryTest, WhereTheLogDoesNotReachBackHistoryIsLostAndSaidSo) {
   EXPECT_EQ(CheckStory(), 0U);
 }
 
+// Found by tests/life: a job without steps, as each node has one, never filled the windows of rules
+// on steps.
+TEST_F(RecoveryTest, AJobWithoutStepsFindsItsHistoryAgain) {
+  const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", Cat(kRules, R"rules(
+- name: steps
+  clock: step
+  interval: 1
+  rules:
+  - {alert: OnSteps, expr: "avg_over_time(train_loss[10]) > 5"}
+)rules")}}});
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  ASSERT_TRUE(rules_->Publish(*compiled).ok());
+  hash_ = (*compiled)->hash();
+  owner_->WantRules(hash_);
+  Feed(12, 1);
+  LoseAllSnapshots();
+  log_.Drop(kTelemetryTopic, 0, owner_->stats().next_offset - 3);
+  ASSERT_TRUE(Open().ok());
+  Feed(3, 1);
+  EXPECT_EQ(owner_->stats().history_lost_jobs, 1U);
+  Feed(30, 1);
+  EXPECT_EQ(owner_->stats().history_lost_jobs, 0U);
+  EXPECT_EQ(owner_->stats().trouble, "");
+  RuleStatus last = RuleStatus::kUnknown;
+  for (const IssueEvent& event : Events()) {
+    if (event.type == EventType::kRuleStatus && event.alert == "OnSteps") last = event.status;
+  }
+  EXPECT_EQ(last, RuleStatus::kNoData);
+}
+
 TEST_F(RecoveryTest, AnIssueOfAJobThatIsGoneWithoutATraceEnds) {
   Feed(12, 1);
   LoseAllSnapshots();
@@ -250,6 +280,101 @@ TEST_F(RecoveryTest, ADamagedRecordOfTheRulesDoesNotHideTheOthers) {
   RuleSets another(&log_);
   EXPECT_TRUE(another.Load(hash_).ok());
   EXPECT_TRUE(absl::IsNotFound(another.Load("0123").status()));
+}
+
+// Found by tests/life: a job that was over named a rule set that nobody had any more, and held up
+// its partition.
+class RuleSetsOfTheDead : public RecoveryTest {
+ protected:
+  static constexpr char kOther[] = R"rules(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - {alert: Higher, expr: "avg_over_time(m[10s]) > 0.7"}
+)rules";
+
+  RuleSetsOfTheDead() {
+    options_.engine.silence_ns = 6 * kNanosPerSecond;
+    EXPECT_TRUE(Open().ok());
+  }
+  void Change() {
+    const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", kOther}}});
+    ASSERT_TRUE(compiled.ok() && rules_->Publish(*compiled).ok());
+    old_ = std::exchange(hash_, (*compiled)->hash());
+    owner_->WantRules(hash_);
+  }
+  // Nobody has the rule set in memory either.
+  void LoseOldRules() {
+    owner_.reset();
+    const auto newest = rules_->Load(hash_);
+    log_.Recreate(kRulesTopic);
+    rules_.emplace(&log_);
+    ASSERT_TRUE(newest.ok() && rules_->Publish(*newest).ok());
+  }
+  size_t Ends() {
+    size_t ends = 0;
+    for (const IssueEvent& event : Events())
+      ends += event.job == "job" && event.job_change == JobChange::kEnded;
+    return ends;
+  }
+  size_t Found(std::string_view alert) {
+    size_t found = 0;
+    for (const IssueEvent& event : Events())
+      found += event.type == EventType::kIssueFound && event.alert == alert && event.job == "job";
+    return found;
+  }
+
+  std::string old_;
+};
+
+TEST_F(RuleSetsOfTheDead, AJobThatIsOverNeedsNoRules) {
+  Feed(12, 1);
+  Feed(20, 0, "another");
+  ASSERT_EQ(Ends(), 1U) << "over by silence";
+  Change();
+  Feed(6, 0, "another");
+  LoseOldRules();
+  const Status opened = Open();
+  ASSERT_TRUE(opened.ok()) << opened;
+  EXPECT_EQ(owner_->stats().rebuilt_jobs, 0U);
+}
+
+TEST_F(RuleSetsOfTheDead, AJobThatGoesOnIsJudgedByTheRulesInForceThen) {
+  for (const bool restart : {false, true}) {
+    Feed(12, 1);
+    const size_t ended = Ends();
+    Feed(20, 0, "another");
+    ASSERT_EQ(Ends(), ended + 1) << "over by silence";
+    if (Found("Higher") == 0) Change();
+    Feed(6, 0, "another");
+    if (restart) {
+      ASSERT_TRUE(Open().ok());
+    }
+    const size_t before = Found("High"), after = Found("Higher");
+    Feed(15, 1);
+    EXPECT_EQ(Found("High"), before) << restart;
+    EXPECT_EQ(Found("Higher"), after + 1) << restart;
+  }
+}
+
+TEST_F(RuleSetsOfTheDead, RulesThatNobodyHasAnyMoreHaveAWayOut) {
+  Feed(12, 1);
+  ASSERT_EQ(CheckStory(), 1U);
+  Change();
+  LoseOldRules();  // before the job has a snapshot under the new ones
+  Status status = Open();
+  for (int i = 0; i < 4 && status.ok(); ++i) status = owner_->RunOnce(0);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("rule set "));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("--accept-log-reset"));
+  options_.accept_log_reset = true;
+  status = Open();
+  for (int i = 0; i < 4 && status.ok(); ++i) status = owner_->RunOnce(0);
+  if (!status.ok()) status = owner_->Recover();
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(CheckStory(), 0U) << "what was open has ended";
+  Feed(15, 1);
+  EXPECT_EQ(Found("Higher"), 1U);
 }
 
 // Issue 10, A9.

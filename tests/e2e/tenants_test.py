@@ -41,7 +41,7 @@ collector:
   interval: 200ms
   drop_dir: %(work)s/drop
   socket: %(work)s/run/collector.sock
-  limits: {idle_timeout: 10s}
+  limits: {idle_timeout: 10s, bytes_per_second_per_owner: 1048576}
 rules: {files: [%(work)s/rules.yaml]}
 executor:
   enabled: true
@@ -56,6 +56,7 @@ class Client:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.socket.settimeout(30)
         self.sequence = 0
+        self.written = 0
         self.path = path
         self.identity = _identity.identify(env={}, job=job, job_id=job_id, rank=rank, world_size=2)
         try:
@@ -75,16 +76,8 @@ class Client:
 
     def answer(self):
         """"welcome <job>", "<reason of a refusal>: <message>", or "closed"."""
-        def exactly(count):
-            data = b""
-            while len(data) < count:
-                part = self.socket.recv(count - len(data))
-                if not part:
-                    raise ConnectionError
-                data += part
-            return data
         try:
-            body = exactly(int.from_bytes(exactly(4), "little"))
+            body = self.read()
         except (ConnectionError, OSError):
             return "closed"
         welcome, refused = _wire.read_welcome(body), _wire.read_refused(body)
@@ -95,6 +88,26 @@ class Client:
         now = time.time_ns()
         self.send(_wire.update(self.sequence, [_wire.value("train_loss", b"", loss, now, self.sequence, "train")], now,
                                [("train", self.sequence)], 0, "", 0, self.sequence, "train"))
+
+    def beat(self):
+        """-> seconds until the collector says that the update is durable."""
+        self.sequence += 1
+        began = time.monotonic()
+        self.send(_wire.update(self.sequence, [], time.time_ns(), [], 0, "", 0, 0, ""))
+        while (self.written or 0) < self.sequence:
+            self.written = _wire.read_written(self.read())
+        return time.monotonic() - began
+
+    def read(self):
+        def exactly(count):
+            data = b""
+            while len(data) < count:
+                part = self.socket.recv(count - len(data))
+                if not part:
+                    raise ConnectionError
+                data += part
+            return data
+        return exactly(int.from_bytes(exactly(4), "little"))
 
     def try_log(self, loss):
         """-> what the collector says when it has had enough."""
@@ -321,6 +334,71 @@ class Tenants(unittest.TestCase):
         self.assertTrue(told.startswith("idle: "), told)
         self.assertGreaterEqual(self.refused("idle"), 1)
         self.assertEqual(self.refused("clients_per_owner"), 1)
+
+    def test_a_user_that_sends_at_full_speed_delays_himself_only(self):
+        self.start()
+        reader, writer = os.pipe()
+        done, finish = os.pipe()
+
+        def flood():
+            os.close(reader)
+            os.close(finish)
+            clients = [Client(self.path, "flood", rank=i) for i in range(8)]
+            now = time.time_ns()
+            # Large updates and tiny ones: bytes and messages both cost.
+            large = [_wire.value("train_loss", b"", 1.0, now, 1, "train")] * 1000
+            sent, began, sequence = 0, time.monotonic(), 0
+            os.write(writer, b"begun")
+            for client in clients:
+                client.socket.setblocking(False)
+            pending = [b""] * len(clients)
+            os.set_blocking(done, False)
+            while True:
+                try:
+                    if os.read(done, 1) == b"":
+                        break
+                except BlockingIOError:
+                    pass
+                for i, client in enumerate(clients):
+                    if not pending[i]:
+                        sequence += 1
+                        pending[i] = _wire.frame(_wire.update(sequence, large if i % 2 else [], now, [], 0, "", 0, 0, ""))
+                        if i % 2 == 0:
+                            pending[i] *= 500
+                    try:
+                        count = client.socket.send(pending[i])
+                        sent, pending[i] = sent + count, pending[i][count:]
+                    except BlockingIOError:
+                        pass
+                time.sleep(0.001)
+            return [sent, time.monotonic() - began]
+
+        def measure():
+            client, delays = Client(self.path, "hers"), []
+            for _ in range(60):
+                delays.append(client.beat())
+            client.send(_wire.goodbye("completed"))
+            return [client.said, sorted(delays)[-3]]
+
+        mallory = AsUser(MALLORY, flood)
+        os.close(writer)
+        os.close(done)
+        with os.fdopen(reader, "rb") as begun:
+            begun.read(5)
+        told = as_user(ALICE, measure)
+        self.assertEqual(told[0], "welcome hers")
+        self.assertLess(told[1], 2, "until her value was durable")
+        wait_for("her job to end by her goodbye", lambda: self.logged('job "hers" ended: completed'), 15)
+        self.assertGreater(self.pitwall.metric("pitwall_collector_clients_held_total"), 0)
+        os.close(finish)
+        sent, seconds = mallory.result()
+        # What is in sockets' buffers was sent, and not read.
+        self.assertLess(sent, (seconds + 2) * 1048576 + 8 * 512 * 1024)
+        self.assertEqual(self.refused("idle") + self.refused("malformed"), 0)
+
+    def logged(self, text):
+        with open(os.path.join(self.work, "log"), errors="replace") as log:
+            return text in log.read()
 
     def test_jobs_shut_out_their_user_only(self):
         self.start()

@@ -11,7 +11,7 @@ PARTITIONS = 3
 DATA_MB, PARTITION_MB = 256, 48
 FAKETIME = ("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1")
 MOST_WAYS = 3
-WAY_OUT = re.compile(r"pitwall log (repair|check)|--accept-log-reset|--salvage")
+WAY_OUT = re.compile(r"pitwall log (?:repair|check)|--accept-log-reset|--salvage")
 
 
 def faketime():
@@ -122,18 +122,20 @@ class System:
         while not service.wait_ready(unless=WAY_OUT):
             service.expected_end = True
             refusals.append(service.refusal())
-            named = WAY_OUT.search(refusals[-1])
+            # What was done already is named again where it took something away.
+            named = [w.replace("log check", "log repair") for w in WAY_OUT.findall(refusals[-1])]
+            named = next((w for w in named if w not in done), None)
             if named is None or len(done) == MOST_WAYS:
                 return False, refusals, done
-            done.append(named.group(0))
-            if named.group(0).startswith("pitwall log"):
+            done.append(named)
+            if named.startswith("pitwall log"):
                 repair = subprocess.run([self.binary, "log", "repair", self.data], stdout=subprocess.PIPE,
                                         stderr=subprocess.STDOUT, text=True, timeout=120)
                 with open(os.path.join(self.logs, "repair-%d.log" % service.starts), "w") as out:
                     out.write(repair.stdout)
                 service.launch()
             else:
-                service.launch(named.group(0))
+                service.launch(named)
         return True, refusals, done
 
     def stop(self):

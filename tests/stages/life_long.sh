@@ -1,4 +1,4 @@
-# Random life for long: 300 faults over the embedded log, 120 over Kafka, at least 15 of each kind. $PITWALL_LIFE_SEED chooses
+# Random life for long: 300 faults over the embedded log and 300 over Kafka, at least 15 of each kind. $PITWALL_LIFE_SEED chooses
 # the plan; without it each day has its own.
 . "$(dirname "$0")/common.sh"
 seed=${PITWALL_LIFE_SEED:-$(date +%Y%m%d)}
@@ -18,5 +18,5 @@ count() {  # NAME COMMAND…
 }
 
 count embedded python3 tests/life/life_test.py "${binaries[@]}" --faults 300 --seed "$seed"
-count kafka tests/kafka/run.sh tests/life/life_test.py -- "${binaries[@]}" --faults 120 --least 15 --seed "$seed"
+count kafka tests/kafka/run.sh tests/life/life_test.py -- "${binaries[@]}" --faults 300 --least 15 --seed "$seed"
 exit "$rc"

@@ -1,5 +1,6 @@
 #include "services/adapters/http/http_server.h"
 
+#include <array>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -20,6 +21,8 @@
 
 namespace pitwall::http {
 namespace {
+
+constexpr size_t kMostTurnedAway = 16;
 
 class BeastServer final : public HttpServer, private SessionOwner {
  public:
@@ -70,6 +73,9 @@ class BeastServer final : public HttpServer, private SessionOwner {
       acceptor_.close(ignored);
       accept_pause_.reset();
       ForEachSession([](AnySession& session) { session.BeginStop(); });
+      for (const auto& weak : turned_away_) {
+        if (const auto stream = weak.lock()) stream->close();
+      }
       stop_timer_.expires_after(std::chrono::nanoseconds(grace_ns));
       stop_timer_.async_wait([this](beast::error_code error) {
         if (!error) ForEachSession([](AnySession& session) { session.Close(); });
@@ -128,7 +134,8 @@ class BeastServer final : public HttpServer, private SessionOwner {
     if (full || LiveOf(peer) >= options_.max_connections_per_address) {
       counters_.connections_refused.Add();
       Count(full ? Refusal::kConnections : Refusal::kAddressConnections);
-      return;  // closes
+      TurnAway(std::move(socket));
+      return;
     }
     socket.set_option(asio::ip::tcp::no_delay(true), error);
     std::erase_if(sessions_, [](const auto& weak) { return weak.expired(); });
@@ -149,6 +156,35 @@ class BeastServer final : public HttpServer, private SessionOwner {
       using S = Session<PlainStream>;
       Register(std::shared_ptr<S>(new S(this, nullptr, std::move(socket), peer), track));
     }
+  }
+
+  // Says why, where that costs nothing: a write that never waits, and then a few sockets at a time
+  // that stay open for a moment, so that the answer is read before what the peer has sent resets
+  // the connection. Beyond them, and where TLS would have to be spoken first, it is closed.
+  void TurnAway(asio::ip::tcp::socket socket) {
+    std::erase_if(turned_away_, [](const auto& weak) { return weak.expired(); });
+    if (tls_ || turned_away_.size() >= kMostTurnedAway) return;
+    static constexpr std::string_view kAnswer =
+        "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
+        "Content-Type: text/plain; charset=utf-8\r\nContent-Length: 21\r\n\r\n"
+        "too many connections\n";
+    beast::error_code error;
+    socket.non_blocking(true, error);
+    socket.write_some(asio::buffer(kAnswer), error);
+    if (error) return;
+    socket.shutdown(asio::ip::tcp::socket::shutdown_send, error);
+    const auto stream = std::make_shared<beast::tcp_stream>(std::move(socket));
+    turned_away_.push_back(stream);
+    stream->expires_after(std::chrono::nanoseconds(options_.linger_ns));
+    PassOver(stream, std::make_shared<std::array<char, 1024>>());
+  }
+
+  void PassOver(const std::shared_ptr<beast::tcp_stream>& stream,
+                const std::shared_ptr<std::array<char, 1024>>& bytes) {
+    stream->async_read_some(asio::buffer(*bytes),
+                            [this, stream, bytes](beast::error_code error, size_t) {
+                              if (!error && !stopping_) PassOver(stream, bytes);
+                            });
   }
 
   size_t LiveOf(const std::string& peer) const {
@@ -227,6 +263,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
   // Only on the I/O thread:
   std::vector<std::weak_ptr<AnySession>> sessions_;
   size_t live_ = 0;
+  std::vector<std::weak_ptr<beast::tcp_stream>> turned_away_;  // that still take their answer
   std::map<std::string, size_t> live_of_;  // by address; as many as connections at most
   bool stopping_ = false;
 };

@@ -196,12 +196,17 @@ TEST(HttpServer, BoundsConnectionsOfOneAddress) {
   RawSocket first = RawSocket::Connect(server->port());
   ASSERT_TRUE(first.Send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"));
   EXPECT_THAT(first.ReadUntil("ok"), HasSubstr("200"));
-  EXPECT_TRUE(RawSocket::Connect(server->port()).AtEnd());
+  const RawSocket beyond = RawSocket::Connect(server->port());
+  ASSERT_TRUE(beyond.Send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+  const std::string refusal = beyond.ReadAll();
+  EXPECT_THAT(refusal, HasSubstr("HTTP/1.1 503 "));
+  EXPECT_THAT(refusal, HasSubstr("\r\nRetry-After: 1\r\n"));
+  EXPECT_THAT(refusal, HasSubstr("\r\n\r\ntoo many connections\n"));
   EXPECT_EQ(Refused(*server, Refusal::kAddressConnections), 1U);
   // Its place is free again once it is closed.
   first.Close();
   std::string answer;
-  for (int i = 0; i < 1000 && answer.empty(); ++i)
+  for (int i = 0; i < 1000 && answer.find("200 OK") == std::string::npos; ++i)
     answer = Ask(*server, "GET /healthz HTTP/1.0\r\n\r\n");
   EXPECT_THAT(answer, HasSubstr("200 OK"));
 }
@@ -304,8 +309,14 @@ TEST(HttpServer, BoundsConnections) {
     ASSERT_TRUE(socket->Send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"));
     EXPECT_THAT(socket->ReadUntil("ok"), HasSubstr("200"));
   }
-  EXPECT_TRUE(RawSocket::Connect(server->port()).AtEnd());
+  EXPECT_THAT(RawSocket::Connect(server->port()).ReadAll(), HasSubstr("503"));
   EXPECT_EQ(server->counters().connections_refused.value(), 1U);
+  std::vector<RawSocket> crowd;
+  for (int i = 0; i < 100; ++i) crowd.push_back(RawSocket::Connect(server->port()));
+  size_t told = 0;
+  for (const RawSocket& socket : crowd) told += socket.ReadAll().empty() ? 0 : 1;
+  EXPECT_GE(told, 16U);
+  EXPECT_EQ(server->counters().connections_refused.value(), 101U);
 }
 
 TEST(HttpServer, BoundsWaitingRequests) {

@@ -1,0 +1,37 @@
+#include "services/processor/grace_watch.h"
+
+#include <utility>
+
+#include "services/base/clock.h"
+#include "services/base/strings.h"
+
+namespace pitwall::processor {
+namespace {
+constexpr size_t kMostJobs = 64;
+constexpr int64_t kEverySeconds = 30;
+}  // namespace
+
+std::vector<std::string> GraceWatch::Look(const std::vector<const engine::Job*>& jobs) {
+  std::vector<std::string> lines;
+  absl::btree_map<std::string, int64_t> next_line;
+  waiting_ = 0;
+  for (const engine::Job* job : jobs) {
+    const auto left_ns = job->OverInNs();
+    if (!left_ns.has_value()) continue;
+    ++waiting_;
+    const int64_t left = (*left_ns + kNanosPerSecond - 1) / kNanosPerSecond;
+    const auto known = next_line_.find(job->id());
+    if (known == next_line_.end() && next_line.size() >= kMostJobs) continue;
+    if (known != next_line_.end() && left > known->second) {
+      next_line.insert(*known);
+      continue;
+    }
+    lines.push_back(Cat("job ", Quote(job->id()), ": attempt ", job->attempt(), " died; over in ",
+                        left, " s unless a rank returns"));
+    next_line[job->id()] = left - kEverySeconds;
+  }
+  next_line_ = std::move(next_line);
+  return lines;
+}
+
+}  // namespace pitwall::processor

@@ -1,0 +1,28 @@
+// What a person hears while a job whose attempt has died waits for a restart.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "services/engine/job.h"
+
+namespace pitwall::processor {
+
+// One line per job at the death, and again every 30 s of its time: how long the restart grace still
+// runs. Of at most 64 jobs at once. Not thread-safe.
+class GraceWatch {
+ public:
+  // "job "x": attempt 1 died; over in 97 s unless a rank returns"
+  std::vector<std::string> Look(const std::vector<const engine::Job*>& jobs);
+  // Jobs that wait now.
+  size_t waiting() const { return waiting_; }
+
+ private:
+  absl::btree_map<std::string, int64_t> next_line_;  // by job: seconds left at which it is due
+  size_t waiting_ = 0;
+};
+
+}  // namespace pitwall::processor
