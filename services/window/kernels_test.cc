@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
+#include "services/model/function_table.h"
 #include "services/model/value.h"
-#include "services/model/window_state.h"
 #include "services/window/family.h"
 
 namespace pitwall::window {

@@ -78,12 +78,19 @@ bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
     case WindowFunction::kHistogram:
       CountBuckets(values, arguments, value);
       return true;
-    default: {
-      const ReadContext context{range_start, range_end,
-                                static_cast<double>(range_end - range_start) / 1e9, tick};
-      return ByPartials(*PlanOf(WindowKind::kTime, function), positions, values, context, value);
-    }
+    case WindowFunction::kLast:
+    case WindowFunction::kTimestamp:
+    case WindowFunction::kShare:
+      return false;  // no windows of samples
+#define PITWALL_WINDOW_OF_PARTIALS(id, ...) case WindowFunction::id:
+#include "services/model/functions.inc"
+      {
+        const ReadContext context{range_start, range_end,
+                                  static_cast<double>(range_end - range_start) / 1e9, tick};
+        return ByPartials(*PlanOf(WindowKind::kTime, function), positions, values, context, value);
+      }
   }
+  return false;
 }
 
 void SampleTrack::ForgetDemands() {
