@@ -115,6 +115,13 @@ void CheckArguments(const ExprContext& context, const FunctionRow& function,
     if (number.has_value() && !row.bound.Holds(*number)) {
       context.Error(argument.span, Cat(call.function, "() wants ", row.what, " ",
                                        BoundText(row.bound), ", found ", FormatDouble(*number)));
+    } else if (number.has_value() && row.bound.not_above >= 0) {
+      const auto other = static_cast<size_t>(row.bound.not_above);
+      const std::optional<double> most = ConstantValue(*call.arguments[other]);
+      if (!most.has_value() || *number <= *most) continue;
+      context.Error(argument.span,
+                    Cat(call.function, "() wants ", row.what, " that is not above argument ",
+                        other + 1, " (", FormatDouble(*most), "), found ", FormatDouble(*number)));
     }
   }
   if (call.function == "histogram_over_time") CheckBuckets(context, call);

@@ -24,6 +24,7 @@ struct ArgumentBound {
   double high = std::numeric_limits<double>::infinity();
   bool low_open = false;
   bool whole = false;
+  int not_above = -1;              // number of the argument that it is not above
   bool Holds(double value) const;  // not for NaN
 };
 
