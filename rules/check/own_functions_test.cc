@@ -38,6 +38,12 @@ TEST(OwnFunctions, WhatIsWrongIsSaid) {
       {"peer_zscore(a, \"\")", "7:22: error: invalid label name in peer_zscore(): \"\""},
       {"peer_zscore(a, 1)",
        "7:22: error: expected type string in call to function \"peer_zscore\", got scalar"},
+      {"peer_ratio(a, \"\")", "7:21: error: invalid label name in peer_ratio(): \"\""},
+      {"peer_ratio(a, 1)",
+       "7:21: error: expected type string in call to function \"peer_ratio\", got scalar"},
+      {"peer_ratio(a[5m])",
+       "7:18: error: expected type instant vector in call to function \"peer_ratio\", got range"},
+      {"peer_ratio()", "expected at least 1 argument(s) in call to \"peer_ratio\", got 0"},
       {"peer_zscore()", "expected at least 1 argument(s) in call to \"peer_zscore\", got 0"},
       {"baseline_zscore(a)",
        "7:23: error: expected type range vector in call to function \"baseline_zscore\", got "

@@ -156,6 +156,8 @@ class Evaluator::Impl {
         return MakePeerHistograms(node, table_.get());
       case plan::FunctionId::kPeerScore:
         return MakePeerScore(node, table_.get());
+      case plan::FunctionId::kPeerRatio:
+        return MakePeerRatio(node, table_.get());
       case plan::FunctionId::kBaselineScore:
         return MakeBaselineScore();
 #define PITWALL_FUNCTION_OF_EACH(id, ...) case plan::FunctionId::id:
