@@ -79,7 +79,7 @@ TEST(Planner, NodesAsWritten) {
 std::string ArgumentText(const ArgumentRow& row) {
   switch (row.type) {
     case ExprType::kScalar:
-      return "0.5";
+      return row.bound.Holds(0.5) ? "0.5" : "1";
     case ExprType::kVector:
       return "(a)";
     case ExprType::kMatrix:

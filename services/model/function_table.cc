@@ -96,7 +96,7 @@ static_assert(All([](const FunctionRow& row) {
 static_assert(All([](const FunctionRow& row) { return IsOwn(row) == !row.cost_class.empty(); }),
               "a function of our own has both .summary and .cost_class (docs/functions.md)");
 static_assert(All([](const FunctionRow& row) {
-                return row.internal || !row.window.has_value() || row.arguments.size() > 0;
+                return row.unlisted || !row.window.has_value() || row.arguments.size() > 0;
               }),
               "a window function without .arguments");
 
@@ -127,7 +127,7 @@ std::span<const FunctionRow* const> Functions() {
   static const auto* const kSorted = [] {
     auto* const rows = new std::vector<const FunctionRow*>;
     for (const FunctionRow& row : kWindows) {
-      if (!row.internal) rows->push_back(&row);
+      if (!row.unlisted) rows->push_back(&row);
     }
     for (const FunctionRow& row : kElements) rows->push_back(&row);
     for (const FunctionRow& row : kOthers) rows->push_back(&row);

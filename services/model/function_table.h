@@ -94,7 +94,7 @@ struct FunctionRow {
   std::string_view name;
   std::optional<WindowFunction> window = std::nullopt;
   std::optional<FunctionId> element = std::nullopt;
-  bool internal = false;  // not a function of the language: the name is for texts
+  bool unlisted = false;  // not a function of the language: the name is for texts
   ArgumentList arguments = {};
   int variadic = 0;  // 0: exactly these; n: the last one may be left out or come n times; -1: any
                      // number of times
@@ -118,7 +118,7 @@ constexpr bool NeedsEverySample(const FunctionRow& row) {
          row.state == StateFamily::kSamples;
 }
 
-// Sorted by name, without the internal ones: all of Prometheus 3's functions, experimental ones
+// Sorted by name, without the unlisted ones: all of Prometheus 3's functions, experimental ones
 // included, and those of docs/functions.md.
 std::span<const FunctionRow* const> Functions();
 const FunctionRow* FindFunction(std::string_view name);  // nullptr when unknown

@@ -64,7 +64,7 @@ TEST(FunctionTable, NamesAreFoundOnce) {
     before = row->name;
   }
   EXPECT_EQ(FindFunction("nothing"), nullptr);
-  EXPECT_EQ(FindFunction("last"), nullptr) << "an internal one";
+  EXPECT_EQ(FindFunction("last"), nullptr) << "an unlisted one";
   EXPECT_EQ(FindFunction("predict_linear")->window, std::nullopt);
 }
 
