@@ -61,6 +61,21 @@ TEST(OwnFunctions, WhatIsWrongIsSaid) {
        "than 0, found 0"},
       {"outlier_period_over_time(a[5m])", "expected 2 argument(s)"},
       {"outlier_period_over_time(a[attempt], 3)", "needs every sample of its window"},
+      {"block_quantile_over_time(a[5m], 0, 0.5, 1)",
+       "7:39: error: block_quantile_over_time() wants a whole number of blocks from 1 to 64, found "
+       "0"},
+      {"block_quantile_over_time(a[5m], 2.5, 0.5, 1)", "from 1 to 64, found 2.5"},
+      {"block_quantile_over_time(a[5m], 8, 1.5, 1)",
+       "7:42: error: block_quantile_over_time() wants a quantile from 0 to 1, found 1.5"},
+      {"block_quantile_over_time(a[5m], 8, 0.5, 9)",
+       "7:47: error: block_quantile_over_time() wants a whole rank that is not above argument 2 "
+       "(8), found 9"},
+      {"block_quantile_over_time(a[5m], 8, 0.5, 0)", "wants a whole rank from 1 to 64, found 0"},
+      {"block_quantile_over_time(a[5m], 8, 0.5, 1, 0)",
+       "wants a whole number of samples for each block from 1 to 4096, found 0"},
+      {"block_quantile_over_time(a[5m], 8, 0.5)", "expected at least 4 argument(s)"},
+      {"block_quantile_over_time(a, 8, 0.5, 1)", "expected type range vector"},
+      {"block_quantile_over_time(a[attempt], 8, 0.5, 1)", "needs every sample of its window"},
       {"outliers_over_time(a[5m], -1)",
        "7:33: error: outliers_over_time() wants a number of standard deviations that is not below "
        "0, found -1"},

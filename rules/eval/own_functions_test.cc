@@ -48,6 +48,8 @@ struct Given {
   }
 };
 
+constexpr double kNone = -12345;
+
 // Results of ranks 0, 1, … with these values; -12345 where there is none.
 using PeerFunction = NodeId (ProgramBuilder::*)(NodeId, std::vector<std::string>);
 std::vector<double> OfPeers(PeerFunction function, const std::vector<double>& values) {
@@ -94,7 +96,6 @@ TEST(PeerRatio, OddPopulations) {
 }
 
 TEST(PeerScore, AgainstTheOthers) {
-  constexpr double kNone = -12345;
   EXPECT_EQ(PeerScores({1}), (std::vector<double>{kNone}));
   EXPECT_EQ(PeerScores({1, 9}), (std::vector<double>{kNone, kNone}));
   // Of 1 and 3 the median is 2, the MAD 1; of 1 and 5: 3 and 2; of 3 and 5: 4 and 1.

@@ -31,12 +31,14 @@ TEST(FunctionTable, NumbersStay) {
   EXPECT_EQ(static_cast<int>(WindowFunction::kQuantile), 25);
   EXPECT_EQ(static_cast<int>(WindowFunction::kShare), 28);
   EXPECT_EQ(static_cast<int>(WindowFunction::kHistogram), 34);
+  EXPECT_EQ(static_cast<int>(WindowFunction::kBlockQuantile), 35);
   EXPECT_EQ(static_cast<int>(FunctionId::kAbs), 0);
   EXPECT_EQ(static_cast<int>(FunctionId::kScalar), 13);
   EXPECT_EQ(static_cast<int>(FunctionId::kTimestampOf), 16);
   EXPECT_EQ(static_cast<int>(FunctionId::kYear), 38);
   EXPECT_EQ(static_cast<int>(FunctionId::kHistogramQuantile), 43);
   EXPECT_EQ(static_cast<int>(FunctionId::kBaselineScore), 49);
+  EXPECT_EQ(static_cast<int>(FunctionId::kPeerRatio), 50);
 }
 
 TEST(FunctionTable, RowsAreInTheOrderOfTheirNumbers) {
