@@ -101,9 +101,11 @@ LabelFlow OfCall(const ExprContext& context, const lang::CallExpr& call) {
       out.sure.erase(*label);  // it may be replaced by nothing
     }
   }
-  if (name == "histogram_over_time") {
+  const FunctionRow* function = FindFunction(name);
+  const Buckets buckets = function == nullptr ? Buckets::kKeeps : function->buckets;
+  if (buckets == Buckets::kMakes) {
     out.Add("le");
-  } else if (StartsWith(name, "histogram_") || name == "peer_histogram_distance") {
+  } else if (buckets == Buckets::kTakes) {
     out.Remove("le");
     if (const std::string* label = TextArgument(call, 1); label && name == "histogram_quantiles")
       out.Add(*label);

@@ -148,12 +148,8 @@ class OutcomeChecker {
 
   // rate() and its like over windows that never hold two samples.
   void NeedsTwoSamples(const lang::CallExpr& call, Outcome* out) {
-    constexpr std::string_view kTwo[] = {"rate",           "increase",
-                                         "irate",          "delta",
-                                         "idelta",         "deriv",
-                                         "predict_linear", "double_exponential_smoothing",
-                                         "robust_deriv",   "kendall_tau_over_time"};
-    if (std::find(std::begin(kTwo), std::end(kTwo), call.function) == std::end(kTwo)) return;
+    const FunctionRow* function = FindFunction(call.function);
+    if (function == nullptr || function->least < 2) return;
     const auto cause = [&](lang::Span span, std::string_view what) {
       out->never = true;
       causes_.push_back({span, Cat(call.function, "() needs two samples, and ", what)});

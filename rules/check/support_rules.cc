@@ -20,12 +20,6 @@ void NotYet(const ExprContext& context, lang::Span span, std::string_view what) 
   context.diagnostics->Unsupported(context.source, span, Cat(what, " is not supported yet"));
 }
 
-bool IsOfNativeHistograms(std::string_view function) {
-  return function == "histogram_avg" || function == "histogram_count" ||
-         function == "histogram_sum" || function == "histogram_stddev" ||
-         function == "histogram_stdvar";
-}
-
 const std::string* TextOf(const Expr& expr) {
   const auto* text = lang::Unwrap(expr).As<lang::StringExpr>();
   return text == nullptr ? nullptr : &text->value;
@@ -99,72 +93,76 @@ void CheckBuckets(const ExprContext& context, const lang::CallExpr& call) {
   }
 }
 
-// Arguments of functions beyond PromQL.
-void CheckOwnArguments(const ExprContext& context, const lang::CallExpr& call) {
-  if (call.function == "peer_zscore" || call.function == "peer_histogram_distance") {
-    for (size_t i = 1; i < call.arguments.size(); ++i) {
-      const std::string* label = TextOf(*call.arguments[i]);
-      if (label != nullptr && !IsLabelName(*label))
-        context.Error(call.arguments[i]->span,
-                      Cat("invalid label name in ", call.function, "(): ", Quote(*label)));
+// "greater than 0", "from 1 to 64"
+std::string BoundText(const ArgumentBound& bound) {
+  if (std::isfinite(bound.low) && std::isfinite(bound.high))
+    return Cat("from ", FormatDouble(bound.low), " to ", FormatDouble(bound.high));
+  return Cat(bound.low_open ? "greater than " : "that is not below ", FormatDouble(bound.low));
+}
+
+// What the function's row says of its arguments, beside their types.
+void CheckArguments(const ExprContext& context, const FunctionRow& function,
+                    const lang::CallExpr& call) {
+  for (size_t i = 0; i < call.arguments.size() && function.arguments.size() > 0; ++i) {
+    const ArgumentRow& row = function.arguments[std::min(i, function.arguments.size() - 1)];
+    const Expr& argument = *call.arguments[i];
+    const std::string* label = row.label ? TextOf(argument) : nullptr;
+    if (label != nullptr && !IsLabelName(*label)) {
+      context.Error(argument.span,
+                    Cat("invalid label name in ", call.function, "(): ", Quote(*label)));
     }
-  }
-  if (call.function == "outlier_period_over_time") {
-    const std::optional<double> limit = ConstantValue(*call.arguments[1]);
-    if (limit.has_value() && !(*limit > 0)) {
-      context.Error(call.arguments[1]->span,
-                    Cat("outlier_period_over_time() wants a number of robust standard deviations "
-                        "greater than 0, found ",
-                        FormatDouble(*limit)));
+    const std::optional<double> number = row.what.empty() ? std::nullopt : ConstantValue(argument);
+    if (number.has_value() && !row.bound.Holds(*number)) {
+      context.Error(argument.span, Cat(call.function, "() wants ", row.what, " ",
+                                       BoundText(row.bound), ", found ", FormatDouble(*number)));
+    } else if (number.has_value() && row.bound.not_above >= 0) {
+      const auto other = static_cast<size_t>(row.bound.not_above);
+      const std::optional<double> most = ConstantValue(*call.arguments[other]);
+      if (!most.has_value() || *number <= *most) continue;
+      context.Error(argument.span,
+                    Cat(call.function, "() wants ", row.what, " that is not above argument ",
+                        other + 1, " (", FormatDouble(*most), "), found ", FormatDouble(*number)));
     }
   }
   if (call.function == "histogram_over_time") CheckBuckets(context, call);
-  if (call.function == "outliers_over_time") {
-    const std::optional<double> deviations = ConstantValue(*call.arguments[1]);
-    if (deviations.has_value() && !(*deviations >= 0)) {
-      context.Error(call.arguments[1]->span,
-                    Cat("outliers_over_time() wants a number of standard deviations that is not "
-                        "below 0, found ",
-                        FormatDouble(*deviations)));
-    }
-  }
 }
 
 // Which kinds of windows a function has no state for.
-void CheckWindowKind(const ExprContext& context, std::string_view function,
+void CheckWindowKind(const ExprContext& context, const FunctionRow& function,
                      const lang::SelectorExpr& selector) {
   if (selector.window == lang::WindowSyntax::kAttempt && NeedsEverySample(function)) {
     context.Error(selector.window_span,
-                  Cat(function, "() needs every sample of its window, and the state of the ",
+                  Cat(function.name, "() needs every sample of its window, and the state of the ",
                       "[attempt] window is constant: use a window of time or of samples"));
   }
   const bool counted = selector.window == lang::WindowSyntax::kSamples ||
                        selector.window == lang::WindowSyntax::kFirst;
-  if (counted && function == "share_over_time") {
+  if (counted && function.state == StateFamily::kStates) {
     context.Error(selector.window_span,
-                  "share_over_time() weighs by time, which a number of samples does not fix: use a "
-                  "window of time or [attempt], or avg_over_time() for a share of samples");
+                  Cat(function.name,
+                      "() weighs by time, which a number of samples does not fix: use a "
+                      "window of time or [attempt], or avg_over_time() for a share of samples"));
   }
 }
 
 void CheckCall(const ExprContext& context, const lang::CallExpr& call) {
-  const FunctionInfo* function = FindFunction(call.function);
+  const FunctionRow* function = FindFunction(call.function);
   if (function == nullptr) return;  // CheckTypes has said so
-  if (IsOfNativeHistograms(call.function)) {
+  if (function->support == Support::kNativeHistograms) {
     context.diagnostics->Unsupported(
         context.source, call.name_span,
         Cat("function ", call.function, "() reads native histograms, which are not supported"));
     return;
   }
-  if (!function->supported) {
+  if (function->support == Support::kNotYet) {
     NotYet(context, call.name_span, Cat("function ", call.function, "()"));
     return;
   }
   CheckLabelNames(context, call);
-  CheckOwnArguments(context, call);
+  CheckArguments(context, *function, call);
   for (const lang::ExprPtr& argument : call.arguments) {
     const auto* selector = lang::Unwrap(*argument).As<lang::SelectorExpr>();
-    if (selector != nullptr) CheckWindowKind(context, call.function, *selector);
+    if (selector != nullptr) CheckWindowKind(context, *function, *selector);
   }
 }
 

@@ -89,10 +89,10 @@ class TypeChecker {
   }
 
   void CheckNode(const Expr& expr, const lang::CallExpr& call) {
-    const FunctionInfo* function = FindFunction(call.function);
+    const FunctionRow* function = FindFunction(call.function);
     if (function == nullptr) {
       std::vector<std::string_view> names;
-      for (const FunctionInfo& known : AllFunctions()) names.push_back(known.name);
+      for (const FunctionRow* known : Functions()) names.push_back(known->name);
       Error(call.name_span, Cat("unknown function with name ", Quote(call.function),
                                 DidYouMean(call.function, names)));
       for (const lang::ExprPtr& argument : call.arguments) Check(*argument);
@@ -116,7 +116,7 @@ class TypeChecker {
     // The second argument of info() chooses labels, not series.
     if (call.function == "info" && given == 2) info_labels_ = call.arguments[1].get();
     for (size_t i = 0; i < given; ++i) {
-      Expect(*call.arguments[i], function->arguments[std::min(i, declared - 1)],
+      Expect(*call.arguments[i], function->arguments[std::min(i, declared - 1)].type,
              Cat("call to function ", Quote(call.function)));
     }
   }

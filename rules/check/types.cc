@@ -47,7 +47,7 @@ Type TypeOf(const Expr& expr) {
     case ExprKind::kAggregate:
       return Type::kVector;
     case ExprKind::kCall: {
-      const FunctionInfo* function = FindFunction(expr.As<lang::CallExpr>()->function);
+      const FunctionRow* function = FindFunction(expr.As<lang::CallExpr>()->function);
       return function == nullptr ? Type::kVector : function->result;
     }
   }

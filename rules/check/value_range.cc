@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <numbers>
-#include <string_view>
 #include <utility>
 
 #include "services/base/strings.h"
+#include "services/model/function_table.h"
 
 namespace pitwall::check {
 namespace {
@@ -14,60 +13,6 @@ namespace {
 using lang::BinaryOp;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kPi = std::numbers::pi;
-
-// Whose results do not depend on their arguments' ranges.
-struct FixedRange {
-  std::string_view function;
-  double low, high;
-};
-constexpr FixedRange kFixed[] = {
-    {"absent", 1, 1},
-    {"absent_over_time", 1, 1},
-    {"present_over_time", 1, 1},
-    {"count_over_time", 1, kInfinity},
-    {"stddev_over_time", 0, kInfinity},
-    {"stdvar_over_time", 0, kInfinity},
-    {"mad_over_time", 0, kInfinity},
-    {"outliers_over_time", 0, kInfinity},
-    {"kendall_tau_over_time", -1, 1},
-    {"changes", 0, kInfinity},
-    {"resets", 0, kInfinity},
-    // Of counters, which is what they are for.
-    {"rate", 0, kInfinity},
-    {"increase", 0, kInfinity},
-    {"irate", 0, kInfinity},
-    {"exp", 0, kInfinity},
-    {"sqrt", 0, kInfinity},
-    {"cosh", 1, kInfinity},
-    {"acosh", 0, kInfinity},
-    {"sgn", -1, 1},
-    {"sin", -1, 1},
-    {"cos", -1, 1},
-    {"tanh", -1, 1},
-    {"asin", -kPi / 2, kPi / 2},
-    {"atan", -kPi / 2, kPi / 2},
-    {"acos", 0, kPi},
-    {"minute", 0, 59},
-    {"hour", 0, 23},
-    {"day_of_week", 0, 6},
-    {"day_of_month", 1, 31},
-    {"day_of_year", 1, 366},
-    {"days_in_month", 28, 31},
-    {"month", 1, 12},
-    {"histogram_fraction", 0, 1},
-    {"histogram_distance", 0, 1},
-    {"peer_histogram_distance", 0, 1},
-    {"histogram_over_time", 0, kInfinity},
-    {"share_over_time", 0, 1},
-};
-
-// Results are among the arguments' values, or between them.
-constexpr std::string_view kSame[] = {
-    "avg_over_time", "min_over_time",      "max_over_time", "last_over_time", "first_over_time",
-    "label_replace", "label_join",         "sort",          "sort_desc",      "sort_by_label",
-    "vector",        "sort_by_label_desc", "scalar",
-};
 
 bool IsAny(const ValueRange& range) { return !range.IsBounded() && range.low != range.high; }
 
@@ -200,34 +145,41 @@ ValueRange Arithmetic(BinaryOp op, const ValueRange& left, const ValueRange& rig
 }
 
 ValueRange RangeOfCall(const lang::CallExpr& call, std::span<const ValueRange> arguments) {
-  const std::string_view name = call.function;
-  for (const FixedRange& fixed : kFixed) {
-    if (fixed.function == name) return Make(fixed.low, fixed.high);
-  }
-  if (arguments.empty()) return {};
-  const ValueRange& first = arguments[0];
-  if (std::find(std::begin(kSame), std::end(kSame), name) != std::end(kSame)) return first;
-  if (name == "sum_over_time") return SumOf(first);
-  if (name == "quantile_over_time" && arguments.size() > 1) {
-    return first.low >= 0 && first.high <= 1 ? arguments[1] : ValueRange();
-  }
-  if (name == "abs") {
-    const double least = first.low > 0 ? first.low : first.high < 0 ? -first.high : 0;
-    return Make(least, std::max(std::fabs(first.low), std::fabs(first.high)));
-  }
-  if (name == "ceil") return Make(std::ceil(first.low), std::ceil(first.high));
-  if (name == "floor") return Make(std::floor(first.low), std::floor(first.high));
-  const auto clamp_low = [&](const ValueRange& bound) {
-    return Make(std::max(first.low, bound.low), std::max(first.high, bound.high));
+  const FunctionRow* function = FindFunction(call.function);
+  if (function == nullptr) return {};
+  using Rule = ResultRange::Rule;
+  const ResultRange& range = function->range;
+  const auto argument = [&](size_t i) {
+    return i < arguments.size() ? arguments[i] : ValueRange();
   };
-  const auto clamp_high = [&](const ValueRange& bound) {
-    return Make(std::min(first.low, bound.low), std::min(first.high, bound.high));
-  };
-  if (name == "clamp_min" && arguments.size() > 1) return clamp_low(arguments[1]);
-  if (name == "clamp_max" && arguments.size() > 1) return clamp_high(arguments[1]);
-  if (name == "clamp" && arguments.size() > 2) return Make(arguments[1].low, arguments[2].high);
-  if ((name == "max_of" || name == "min_of") && arguments.size() > 1)
-    return name == "max_of" ? clamp_low(arguments[1]) : clamp_high(arguments[1]);
+  const ValueRange first = argument(0), second = argument(1);
+  switch (range.rule) {
+    case Rule::kUnset:
+    case Rule::kAny:
+      return {};
+    case Rule::kFixed:
+      return Make(range.low, range.high);
+    case Rule::kArgument:
+      return first;
+    case Rule::kSum:
+      return SumOf(first);
+    case Rule::kQuantile:
+      return first.low >= 0 && first.high <= 1 ? second : ValueRange();
+    case Rule::kAbs: {
+      const double least = first.low > 0 ? first.low : first.high < 0 ? -first.high : 0;
+      return Make(least, std::max(std::fabs(first.low), std::fabs(first.high)));
+    }
+    case Rule::kCeil:
+      return Make(std::ceil(first.low), std::ceil(first.high));
+    case Rule::kFloor:
+      return Make(std::floor(first.low), std::floor(first.high));
+    case Rule::kLarger:
+      return Make(std::max(first.low, second.low), std::max(first.high, second.high));
+    case Rule::kSmaller:
+      return Make(std::min(first.low, second.low), std::min(first.high, second.high));
+    case Rule::kBetween:
+      return Make(second.low, argument(2).high);
+  }
   return {};
 }
 

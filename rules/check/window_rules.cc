@@ -67,13 +67,14 @@ class WindowChecker {
 
   // What the store keeps for each series.
   void CheckCost(lang::Span window_span, const lang::Modifiers& modifiers, int64_t range) {
-    if (call_ != nullptr && call_->function == "share_over_time") return;  // keeps changes only
+    const FunctionRow* function = call_ == nullptr ? nullptr : FindFunction(call_->function);
+    if (function != nullptr && function->state == StateFamily::kStates) return;  // keeps changes
     Demand demand;
     demand.kind = range > 0 ? WindowKind::kTime : WindowKind::kInstant;
     demand.range = range;
     demand.offset = modifiers.offset ? std::max<int64_t>(0, modifiers.offset->nanos) : 0;
     demand.interval = interval_;
-    const bool keeps_samples = range > 0 && KeepsEachSample();
+    const bool keeps_samples = range > 0 && function != nullptr && NeedsEverySample(*function);
     const int64_t most = keeps_samples ? kMaxKeptSamples : kMaxPanes;
     const WindowShape shape = ShapeOf(demand, 0);
     if (shape.panes + shape.delay <= most) return;
@@ -86,7 +87,7 @@ class WindowChecker {
       CatTo(text, ", and ", call_->function, " keeps every sample of them, at most ", most);
     } else {
       const auto count = static_cast<double>(panes);
-      const WindowState state = WindowStateOf(WindowKind::kTime, WindowFunction::kSum);
+      const WindowState state = WindowStateOf(WindowKind::kTime, StateFamily::kSums);
       CatTo(text, ", ", FormatBytes(WindowStateBytes(state, count, count)), " and more, at most ",
             most);
     }
@@ -96,9 +97,6 @@ class WindowChecker {
     if (!keeps_samples) text += ", or record a shorter window and look at that";
     context_.Error(window ? window_span : modifiers.offset->span, text);
   }
-
-  // Of the function around the window.
-  bool KeepsEachSample() const { return call_ != nullptr && NeedsEverySample(call_->function); }
 
   void CheckSubquery(lang::Span span, const lang::SubqueryExpr& subquery) {
     CheckModifiers(subquery.modifiers);

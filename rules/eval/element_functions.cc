@@ -173,7 +173,8 @@ void ApplyFunction(FunctionId function, double a, double b, const double* in, do
     case FunctionId::kMonth:
     case FunctionId::kYear:
       return Dates(function, in, out, n);
-    default:
+#define PITWALL_FUNCTION_OF_ALL(id, ...) case FunctionId::id:
+#include "services/model/functions.inc"
       return;
   }
 }

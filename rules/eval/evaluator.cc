@@ -156,11 +156,15 @@ class Evaluator::Impl {
         return MakePeerHistograms(node, table_.get());
       case plan::FunctionId::kPeerScore:
         return MakePeerScore(node, table_.get());
+      case plan::FunctionId::kPeerRatio:
+        return MakePeerRatio(node, table_.get());
       case plan::FunctionId::kBaselineScore:
         return MakeBaselineScore();
-      default:
+#define PITWALL_FUNCTION_OF_EACH(id, ...) case plan::FunctionId::id:
+#include "services/model/functions.inc"
         return MakeMap(node, 0);
     }
+    return MakeScalar(node);
   }
 
   void Compute(size_t index) {

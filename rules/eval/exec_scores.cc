@@ -1,5 +1,5 @@
-// Robust z-scores (services/model/robust_score.h): of elements against their peers at the tick, and
-// of elements against median and MAD of a window.
+// Elements against their peers at the tick, by robust z-scores (services/model/robust_score.h) and
+// by ratios; and elements against median and MAD of a window.
 #include <algorithm>
 #include <cmath>
 
@@ -11,8 +11,6 @@
 namespace pitwall::eval {
 namespace {
 
-constexpr size_t kLeastPeers = 2;
-
 // The median of n - 1 sorted numbers: those of sorted(0..n) but the one at `left_out`.
 template <typename Sorted>
 double MedianWithout(size_t n, size_t left_out, Sorted sorted) {
@@ -22,12 +20,13 @@ double MedianWithout(size_t n, size_t left_out, Sorted sorted) {
   return peers % 2 == 1 ? upper : peer(peers / 2 - 1) * 0.5 + upper * 0.5;
 }
 
-// peer_zscore. The peers of an element are the others of its group: what it is measured against
-// does not depend on itself, which would matter among few.
-class PeerScoreOp : public Operator {
+// Functions of each element and its peers: the others of its group, so that what it is measured
+// against does not hang on itself, which would matter among few. NaN is nobody's peer, and has the
+// result NaN where others have one. With fewer than `least` peers nothing has a result.
+class PeerOp : public Operator {
  public:
-  PeerScoreOp(const plan::Node& node, LabelTable* table)
-      : group_(table->AddTransform(true, node.strings)) {}
+  PeerOp(const plan::Node& node, LabelTable* table, size_t least)
+      : group_(table->AddTransform(true, node.strings)), least_(least) {}
 
   Status Bind(Context& context, Inputs inputs) override {
     LabelTable& table = *context.table;
@@ -37,25 +36,30 @@ class PeerScoreOp : public Operator {
     for (size_t i = 0; i < ids.size(); ++i) ids[i] = table.Apply(table.drop_name(), elements[i]);
     rename_.Build(&table, ids);
     order_.resize(grouping_.largest());
-    deviations_.resize(grouping_.largest());
     raw_.assign(elements.size(), 0);
     raw_present_.assign(elements.size(), 0);
+    Reserve(grouping_.largest());
     return OkStatus();
   }
 
   Status Run(Context&, Inputs inputs, Vector* out) override {
-    for (size_t g = 0; g < grouping_.groups(); ++g) Score(*inputs[0], g);
+    for (size_t g = 0; g < grouping_.groups(); ++g) Compare(*inputs[0], g);
     return rename_.Show(raw_, raw_present_, &values_, &present_, out);
   }
 
   size_t MemoryBytes() const override {
     return grouping_.MemoryBytes() + rename_.MemoryBytes() + order_.capacity() * 4 +
-           (deviations_.capacity() + raw_.capacity() + values_.capacity()) * 8 +
-           raw_present_.capacity() + present_.capacity();
+           (raw_.capacity() + values_.capacity()) * 8 + raw_present_.capacity() +
+           present_.capacity();
   }
 
+ protected:
+  virtual void Reserve(size_t /*largest*/) {}
+  // results[sorted[k]] for the numbers of one group: their elements by value, more than `least`.
+  virtual void Judge(const double* values, std::span<const uint32_t> sorted, double* results) = 0;
+
  private:
-  void Score(const Vector& in, size_t group) {
+  void Compare(const Vector& in, size_t group) {
     const double* const v = in.values.data();
     size_t n = 0;  // numbers
     for (size_t place = grouping_.begin(group); place < grouping_.end(group); ++place) {
@@ -65,25 +69,50 @@ class PeerScoreOp : public Operator {
     }
     for (size_t place = grouping_.begin(group); place < grouping_.end(group); ++place) {
       const size_t i = grouping_.element(place);
-      if (in.present[i] == 0 || !std::isnan(v[i]) || n < kLeastPeers) continue;
+      if (in.present[i] == 0 || !std::isnan(v[i]) || n < least_) continue;
       raw_[i] = NormalNan();
       raw_present_[i] = 1;
     }
-    if (n < kLeastPeers + 1) return;
+    if (n < least_ + 1) return;
     // Equal values in the order of their labels, which tells 0 from -0.
     std::sort(order_.begin(), order_.begin() + static_cast<ptrdiff_t>(n),
               [v](uint32_t a, uint32_t b) { return v[a] != v[b] ? v[a] < v[b] : a < b; });
-    const auto sorted = [&](size_t k) { return v[order_[k]]; };
+    const std::span<const uint32_t> sorted(order_.data(), n);
+    for (const uint32_t i : sorted) raw_present_[i] = 1;
+    Judge(v, sorted, raw_.data());
+  }
+
+  const TransformId group_;
+  const size_t least_;
+  Grouping grouping_;
+  Rename rename_;
+  std::vector<uint32_t> order_;  // scratch: the numbers of a group, sorted
+  std::vector<double> raw_, values_;
+  std::vector<uint8_t> raw_present_, present_;
+};
+
+// peer_zscore. Two peers at least: of two that differ, a median and a MAD of one say nothing.
+class PeerScoreOp final : public PeerOp {
+ public:
+  PeerScoreOp(const plan::Node& node, LabelTable* table) : PeerOp(node, table, 2) {}
+
+  size_t MemoryBytes() const override { return PeerOp::MemoryBytes() + deviations_.capacity() * 8; }
+
+ private:
+  void Reserve(size_t largest) override { deviations_.resize(largest); }
+
+  void Judge(const double* v, std::span<const uint32_t> order, double* results) override {
+    const size_t n = order.size();
+    const auto sorted = [&](size_t k) { return v[order[k]]; };
     const auto deviations_end = deviations_.begin() + static_cast<ptrdiff_t>(n);
     // Which of the others is left out changes their median only where it passes the middle: there
     // are three of them at the most.
     double median = NormalNan();
     for (size_t k = 0; k < n; ++k) {
-      const size_t i = order_[k];
-      raw_present_[i] = 1;
+      const size_t i = order[k];
       const double of_peers = MedianWithout(n, k, sorted);
       if (!std::isfinite(of_peers)) {
-        raw_[i] = NormalNan();
+        results[i] = NormalNan();
         continue;
       }
       if (of_peers != median) {
@@ -95,17 +124,26 @@ class PeerScoreOp : public Operator {
           std::lower_bound(deviations_.begin(), deviations_end, std::fabs(v[i] - median)) -
           deviations_.begin());
       const double mad = MedianWithout(n, own, [&](size_t j) { return deviations_[j]; });
-      raw_[i] = RobustScore(v[i], median, mad);
+      results[i] = RobustScore(v[i], median, mad);
     }
   }
 
-  const TransformId group_;
-  Grouping grouping_;
-  Rename rename_;
-  std::vector<uint32_t> order_;     // scratch: the numbers of a group, sorted
   std::vector<double> deviations_;  // scratch: of all of them from the median of the peers
-  std::vector<double> raw_, values_;
-  std::vector<uint8_t> raw_present_, present_;
+};
+
+// peer_ratio. One peer is enough: the quotient is exact.
+class PeerRatioOp final : public PeerOp {
+ public:
+  PeerRatioOp(const plan::Node& node, LabelTable* table) : PeerOp(node, table, 1) {}
+
+ private:
+  void Judge(const double* v, std::span<const uint32_t> order, double* results) override {
+    for (size_t k = 0; k < order.size(); ++k) {
+      const double ratio =
+          v[order[k]] / MedianWithout(order.size(), k, [&](size_t j) { return v[order[j]]; });
+      results[order[k]] = std::isnan(ratio) ? NormalNan() : ratio;
+    }
+  }
 };
 
 // baseline_zscore: inputs are the values, and the medians and MADs of the windows, which meet where
@@ -166,6 +204,9 @@ class BaselineScoreOp : public Operator {
 
 std::unique_ptr<Operator> MakePeerScore(const plan::Node& node, LabelTable* table) {
   return std::make_unique<PeerScoreOp>(node, table);
+}
+std::unique_ptr<Operator> MakePeerRatio(const plan::Node& node, LabelTable* table) {
+  return std::make_unique<PeerRatioOp>(node, table);
 }
 std::unique_ptr<Operator> MakeBaselineScore() { return std::make_unique<BaselineScoreOp>(); }
 

@@ -118,6 +118,11 @@ class ProgramBuilder {
     n.strings = std::move(labels);
     return Add(n);
   }
+  plan::NodeId PeerRatio(plan::NodeId in, std::vector<std::string> labels) {
+    const plan::NodeId id = PeerScore(in, std::move(labels));
+    space.nodes[id.index()].function = static_cast<uint32_t>(plan::FunctionId::kPeerRatio);
+    return id;
+  }
   plan::NodeId PeerHistograms(plan::NodeId in, std::vector<std::string> labels) {
     const plan::NodeId id = PeerScore(in, std::move(labels));
     space.nodes[id.index()].function = static_cast<uint32_t>(plan::FunctionId::kPeerHistograms);

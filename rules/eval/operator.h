@@ -97,6 +97,7 @@ std::unique_ptr<Operator> MakeHistogram(const plan::Node& node, LabelTable* tabl
 std::unique_ptr<Operator> MakeHistogramDistance(LabelTable* table);
 std::unique_ptr<Operator> MakePeerHistograms(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakePeerScore(const plan::Node& node, LabelTable* table);
+std::unique_ptr<Operator> MakePeerRatio(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakeBaselineScore();
 // Element by element over one vector, with scalars beside it: negation, functions, vector with
 // scalar. `vector` is the index of the vector among the inputs.

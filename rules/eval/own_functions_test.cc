@@ -48,11 +48,14 @@ struct Given {
   }
 };
 
-// Scores of ranks 0, 1, … with these values; -12345 where there is none.
-std::vector<double> PeerScores(const std::vector<double>& values) {
+constexpr double kNone = -12345;
+
+// Results of ranks 0, 1, … with these values; -12345 where there is none.
+using PeerFunction = NodeId (ProgramBuilder::*)(NodeId, std::vector<std::string>);
+std::vector<double> OfPeers(PeerFunction function, const std::vector<double>& values) {
   Given given;
   for (size_t i = 0; i < values.size(); ++i) given.Set("t", std::to_string(100 + i), values[i]);
-  const auto got = given.Run(given.b.PeerScore(given.b.Metric("t"), {}));
+  const auto got = given.Run((given.b.*function)(given.b.Metric("t"), {}));
   EXPECT_TRUE(got.ok()) << got.status();
   std::vector<double> out;
   for (size_t i = 0; i < values.size(); ++i) {
@@ -62,8 +65,37 @@ std::vector<double> PeerScores(const std::vector<double>& values) {
   return out;
 }
 
+std::vector<double> PeerScores(const std::vector<double>& values) {
+  return OfPeers(&ProgramBuilder::PeerScore, values);
+}
+std::vector<double> PeerRatios(const std::vector<double>& values) {
+  return OfPeers(&ProgramBuilder::PeerRatio, values);
+}
+
+TEST(PeerRatio, OneOtherIsEnough) {
+  EXPECT_EQ(PeerRatios({3}), (std::vector<double>{kNone}));
+  EXPECT_EQ(PeerRatios({0.1, 0.3}), (std::vector<double>{0.1 / 0.3, 0.3 / 0.1}));
+  // Among three, the mean of the two others; among four, the middle one of the three.
+  EXPECT_EQ(PeerRatios({1, 3, 5}), (std::vector<double>{0.25, 1, 2.5}));
+  EXPECT_EQ(PeerRatios({1, 2, 4, 8}), (std::vector<double>{0.25, 0.5, 2, 4}));
+}
+
+TEST(PeerRatio, OddPopulations) {
+  // NaN is nobody's peer: beside it there is none.
+  EXPECT_EQ(PeerRatios({1, kNan})[0], kNone);
+  EXPECT_TRUE(std::isnan(PeerRatios({1, kNan})[1]));
+  EXPECT_EQ(PeerRatios({kNan, kNan}), (std::vector<double>{kNone, kNone}));
+  EXPECT_EQ(PeerRatios({1, kNan, 4})[0], 0.25);
+  // Zero and negative medians: plain quotients.
+  EXPECT_EQ(PeerRatios({0, 5}), (std::vector<double>{0, kInf}));
+  EXPECT_EQ(PeerRatios({-0.0, 5})[1], -kInf);
+  for (const double ratio : PeerRatios({0, 0})) EXPECT_TRUE(std::isnan(ratio));
+  EXPECT_EQ(PeerRatios({-2, 4}), (std::vector<double>{-0.5, -2}));
+  EXPECT_EQ(PeerRatios({2, kInf}), (std::vector<double>{0, kInf}));
+  EXPECT_TRUE(std::isnan(PeerRatios({2, -kInf, kInf})[0])) << "no number in the middle";
+}
+
 TEST(PeerScore, AgainstTheOthers) {
-  constexpr double kNone = -12345;
   EXPECT_EQ(PeerScores({1}), (std::vector<double>{kNone}));
   EXPECT_EQ(PeerScores({1, 9}), (std::vector<double>{kNone, kNone}));
   // Of 1 and 3 the median is 2, the MAD 1; of 1 and 5: 3 and 2; of 3 and 5: 4 and 1.
@@ -213,7 +245,7 @@ double NaiveScore(double x, const std::vector<double>& population) {
 }
 
 std::map<Labels, double> NaivePeers(const std::vector<std::pair<Labels, double>>& elements,
-                                    const std::vector<std::string>& by) {
+                                    const std::vector<std::string>& by, bool ratio) {
   std::map<Labels, double> out;
   for (const auto& [labels, value] : elements) {
     std::vector<double> peers;
@@ -221,7 +253,8 @@ std::map<Labels, double> NaivePeers(const std::vector<std::pair<Labels, double>>
       if (other != labels && other.Keep(by) == labels.Keep(by) && !std::isnan(v))
         peers.push_back(v);
     }
-    if (peers.size() >= 2) out[labels.DropName()] = NaiveScore(value, peers);
+    if (peers.empty() || (!ratio && peers.size() < 2)) continue;
+    out[labels.DropName()] = ratio ? value / NaiveMedian(peers) : NaiveScore(value, peers);
   }
   return out;
 }
@@ -269,7 +302,7 @@ void ExpectSame(const std::map<Labels, double>& want, const Vector& got, double 
   EXPECT_EQ(present, want.size());
 }
 
-TEST(Property, PeerScoresEqualNaive) {
+void PeersEqualNaive(bool ratio) {
   const uint64_t seed = Seed();
   SCOPED_TRACE(Cat("PITWALL_TEST_SEED=", seed));
   std::mt19937_64 random(seed);
@@ -280,7 +313,8 @@ TEST(Property, PeerScoresEqualNaive) {
     for (const char* name : {"stage", "node"}) {
       if (random() % 2 == 0) by.emplace_back(name);
     }
-    const NodeId node = b.PeerScore(b.Metric("t"), by);
+    const NodeId in = b.Metric("t");
+    const NodeId node = ratio ? b.PeerRatio(in, by) : b.PeerScore(in, by);
     const auto program = b.Build();
     FakeStore store(program->spaces[0]);
     Evaluator evaluator(program, 0);
@@ -291,7 +325,8 @@ TEST(Property, PeerScoresEqualNaive) {
                              {"rank", std::to_string(random() % 16)},
                              {"stage", std::to_string(random() % 2)},
                              {"node", random() % 4 == 0 ? "" : std::to_string(random() % 3)}});
-        const double odd[] = {kNan, kInf, -kInf, 0, -0.0};
+        // By -0 or by 0: which of the two is the median is not the twin's to say.
+        const double odd[] = {kNan, kInf, -kInf, 0, ratio ? 0 : -0.0};
         double value = std::normal_distribution<double>(100, 5)(random);
         if (ties) value = static_cast<double>(random() % 4);
         if (random() % 12 == 0) value = odd[random() % 5];
@@ -311,7 +346,7 @@ TEST(Property, PeerScoresEqualNaive) {
       for (const auto& [labels, value] : store.series()) {
         if (value) elements.emplace_back(*labels, *value);
       }
-      const std::map<Labels, double> want = NaivePeers(elements, by);
+      const std::map<Labels, double> want = NaivePeers(elements, by, ratio);
       const auto got = evaluator.Evaluate(node);
       ASSERT_TRUE(got.ok()) << got.status();
       ExpectSame(want, **got, 1e-9);
@@ -320,6 +355,8 @@ TEST(Property, PeerScoresEqualNaive) {
   }
   EXPECT_GT(scored, 10'000U);
 }
+TEST(Property, PeerScoresEqualNaive) { PeersEqualNaive(/*ratio=*/false); }
+TEST(Property, PeerRatiosEqualNaive) { PeersEqualNaive(/*ratio=*/true); }
 
 TEST(Property, HistogramDistancesEqualNaive) {
   const uint64_t seed = Seed();

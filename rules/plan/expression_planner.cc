@@ -7,7 +7,6 @@
 
 #include "rules/check/types.h"
 #include "rules/lang/printer.h"
-#include "rules/plan/function_tables.h"
 #include "services/base/check.h"
 #include "services/base/strings.h"
 
@@ -219,9 +218,9 @@ NodeId ExpressionPlanner::PlanAggregate(const lang::AggregateExpr& aggregate) {
 
 NodeId ExpressionPlanner::PlanCall(const lang::CallExpr& call) {
   if (call.function == "time") return Time();
-  if (const std::optional<WindowFunction> window = FindWindowFunction(call.function)) {
-    return PlanWindow(call, *window);
-  }
+  const FunctionRow* function = FindFunction(call.function);
+  PITWALL_CHECK(function != nullptr);  // rules/check refuses others
+  if (function->window.has_value()) return PlanWindow(call, *function);
   if (call.function == "predict_linear") return PlanPrediction(call);
   if (call.function == "baseline_zscore") return PlanBaselineScore(call);
   if (call.function == "timestamp") {
@@ -239,15 +238,12 @@ NodeId ExpressionPlanner::PlanCall(const lang::CallExpr& call) {
   if (call.function == "absent") {
     return PlanAbsent(Plan(*call.arguments[0]), *call.arguments[0], call.function);
   }
-  const std::optional<FunctionId> function = FindElementFunction(call.function);
-  PITWALL_CHECK(
-      function.has_value());  // rules/check knows what is supported; a test compares the tables
+  // rules/check knows what is supported; a test plans all of that.
+  PITWALL_CHECK(function->element.has_value());
   Node node;
   node.kind = NodeKind::kFunction;
-  node.function = static_cast<uint32_t>(*function);
-  node.type = check::FindFunction(call.function)->result == check::Type::kScalar
-                  ? ValueType::kScalar
-                  : ValueType::kVector;
+  node.function = static_cast<uint32_t>(*function->element);
+  node.type = function->result == ExprType::kScalar ? ValueType::kScalar : ValueType::kVector;
   std::vector<std::string> texts;
   for (const lang::ExprPtr& argument : call.arguments) {
     if (const auto* text = lang::Unwrap(*argument).As<lang::StringExpr>()) {

@@ -7,6 +7,7 @@
 #include "rules/check/rule_set.h"
 #include "rules/lang/ast.h"
 #include "rules/plan/space_builder.h"
+#include "services/model/function_table.h"
 
 namespace pitwall::plan {
 
@@ -45,7 +46,7 @@ class ExpressionPlanner {
   NodeId TimeVector();  // vector(time())
   NodeId AsVector(NodeId scalar);
   NodeId PlanSelector(const lang::SelectorExpr& selector, WindowFunction function, bool keep_name);
-  NodeId PlanWindow(const lang::CallExpr& call, WindowFunction function);
+  NodeId PlanWindow(const lang::CallExpr& call, const FunctionRow& function);
   NodeId PlanPrediction(const lang::CallExpr& call);
   NodeId PlanBaselineScore(const lang::CallExpr& call);
   // A kDemand node over a range vector, complete but for its text and its own inputs; `text` (of

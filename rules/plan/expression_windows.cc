@@ -126,7 +126,7 @@ Node ExpressionPlanner::WindowOver(const Expr& matrix, WindowFunction function,
   return node;
 }
 
-NodeId ExpressionPlanner::PlanWindow(const lang::CallExpr& call, WindowFunction function) {
+NodeId ExpressionPlanner::PlanWindow(const lang::CallExpr& call, const FunctionRow& function) {
   std::vector<NodeId> inputs;
   std::vector<std::string> texts, scalars;
   const Expr* matrix = nullptr;
@@ -142,10 +142,8 @@ NodeId ExpressionPlanner::PlanWindow(const lang::CallExpr& call, WindowFunction 
     scalars.push_back(Text(inputs.back()));
     texts.push_back(scalars.back());
   }
-  Node node = WindowOver(*matrix, function, Join(scalars, ","), &texts[matrix_at]);
-  // These two pick a sample and do not compute a new one: its name stays, as in Prometheus.
-  node.keep_name =
-      function == WindowFunction::kLastOverTime || function == WindowFunction::kFirstOverTime;
+  Node node = WindowOver(*matrix, *function.window, Join(scalars, ","), &texts[matrix_at]);
+  node.keep_name = function.keeps_name;
   node.inputs = std::move(inputs);
   node.text = Cat(call.function, "(", Join(texts, ", "), ")");
   return space_->AddNode(std::move(node));

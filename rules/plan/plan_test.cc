@@ -1,10 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "rules/check/types.h"
 #include "rules/plan/compile.h"
-#include "rules/plan/function_tables.h"
 #include "services/base/strings.h"
+#include "services/model/function_table.h"
 
 namespace pitwall::plan {
 namespace {
@@ -76,41 +75,51 @@ TEST(Planner, NodesAsWritten) {
   EXPECT_EQ(demand.interval, kSecond);
 }
 
+// An argument of the type that rules/check and the planner take.
+std::string ArgumentText(const ArgumentRow& row) {
+  switch (row.type) {
+    case ExprType::kScalar:
+      return row.bound.Holds(0.5) ? "0.5" : "1";
+    case ExprType::kVector:
+      return "(a)";
+    case ExprType::kMatrix:
+      return "a[5m]";
+    case ExprType::kString:
+      return "\"b\"";
+  }
+  return "";
+}
+
+std::string CallOf(const FunctionRow& function) {
+  std::vector<std::string> arguments;
+  for (const ArgumentRow& row : function.arguments) arguments.push_back(ArgumentText(row));
+  if (function.name == "histogram_over_time") arguments = {"a[5m]", "0", "0.5", "8"};
+  return Cat(function.name, "(", Join(arguments, ", "), ")");
+}
+
 TEST(Planner, EveryWindowFunction) {
-  for (const check::FunctionInfo& function : check::AllFunctions()) {
-    const bool windowed =
-        !function.arguments.empty() && function.arguments.back() == check::Type::kMatrix;
-    if (!windowed || !function.supported || function.name == "absent_over_time") continue;
-    SCOPED_TRACE(function.name);
-    const std::string arguments = function.arguments.size() == 2 ? "0.5, a[5m]" : "a[5m]";
-    const ProgramPtr program = CompileExpr(Cat(function.name, "(", arguments, ") > 1"));
+  for (const FunctionRow* function : Functions()) {
+    if (!function->window.has_value()) continue;
+    SCOPED_TRACE(function->name);
+    const ProgramPtr program = CompileExpr(Cat(CallOf(*function), " > 0.25"));
     const Node& node = At(*program, FirstRule(*program).subject);
     ASSERT_EQ(node.kind, NodeKind::kDemand);
     const Demand& demand = program->spaces[0].demands.demands[node.demand];
-    EXPECT_EQ(WindowFunctionName(demand.function), function.name);
+    EXPECT_EQ(RowOf(demand.function).name, function->name);
     EXPECT_EQ(demand.kind, WindowKind::kTime);
     EXPECT_EQ(demand.range, 300 * kSecond);
-    EXPECT_EQ(demand.lookback, function.name == "share_over_time" ? kDefaultLookback : 0);
+    EXPECT_EQ(demand.lookback, function->name == "share_over_time" ? kDefaultLookback : 0);
     EXPECT_EQ(node.keep_name,
-              function.name == "last_over_time" || function.name == "first_over_time");
+              function->name == "last_over_time" || function->name == "first_over_time");
   }
 }
 
 // What rules/check lets pass, the planner knows.
 TEST(Planner, EverySupportedFunctionPlans) {
-  for (const check::FunctionInfo& function : check::AllFunctions()) {
-    if (!function.supported) continue;
-    std::vector<std::string> arguments;
-    for (const check::Type type : function.arguments) {
-      arguments.push_back(type == check::Type::kScalar   ? "time()"
-                          : type == check::Type::kVector ? "(a)"
-                          : type == check::Type::kString ? "\"b\""
-                                                         : "(a[5m])");
-    }
-    if (function.name == "quantile_over_time") arguments[0] = "0.5";
-    if (function.name == "histogram_over_time") arguments = {"(a[5m])", "0", "0.5", "8"};
-    const ProgramPtr program = CompileExpr(Cat(function.name, "(", Join(arguments, ", "), ")"));
-    EXPECT_EQ(Root(*program).type, ValueType::kVector) << function.name;
+  for (const FunctionRow* function : Functions()) {
+    if (function->support != Support::kYes) continue;
+    const ProgramPtr program = CompileExpr(CallOf(*function));
+    EXPECT_EQ(Root(*program).type, ValueType::kVector) << function->name;
   }
 }
 

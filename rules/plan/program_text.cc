@@ -4,9 +4,9 @@
 #include <map>
 #include <utility>
 
-#include "rules/plan/function_tables.h"
 #include "services/base/duration.h"
 #include "services/base/strings.h"
+#include "services/model/function_table.h"
 
 namespace pitwall::plan {
 namespace {
@@ -38,7 +38,7 @@ std::string WindowText(const Space& space, const WindowCost& window) {
   const ClockSpec& clock = space.demands.clock;
   const DemandSet& set = DemandsOf(space, window.ref.source);
   const Demand& demand = set.demands[window.ref.demand];
-  std::string out = Cat(WindowFunctionName(demand.function), " of ",
+  std::string out = Cat(RowOf(demand.function).name, " of ",
                         window.ref.source == 0 ? SelectorText(set.selectors[demand.selector])
                                                : Cat("subquery ", window.ref.source - 1));
   switch (demand.kind) {

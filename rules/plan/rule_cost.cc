@@ -9,6 +9,7 @@
 
 #include "rules/plan/function.h"
 #include "services/base/strings.h"
+#include "services/model/function_table.h"
 #include "services/model/pane_grid.h"
 #include "services/model/position.h"
 #include "services/model/window_limits.h"
@@ -18,66 +19,33 @@ namespace {
 
 constexpr double kUnit = 1e9;  // position units of a second, and of a step
 
-// Nanoseconds of one series, from the table "Each function" of docs/performance.md: of 60 and 600
-// the dearer. `sample`: into the window; `read`: out of it; `walk`: per sample of the window and
-// read.
-struct FamilyWork {
-  std::string_view family;
-  double sample, read, walk;
-};
-constexpr FamilyWork kFamilyWork[] = {
-    {"newest sample", 2.3, 1.0, 0},
-    {"sums", 9.6, 2.3, 0},
-    {"moments", 8.5, 2.4, 0},
-    {"extremes", 6.8, 1.0, 0},
-    {"ends", 8.5, 1.1, 0},
-    {"counter", 12.4, 6.3, 0},
-    {"last two", 11.2, 3.7, 0},
-    {"steps", 12.0, 3.9, 0},
-    {"extremes with positions", 8.8, 3.2, 0},
-    {"regression", 15.4, 8.2, 0},
-    {"ordered", 9.8, 32.0, 0},
-    {"sketch", 79.3, 82.3, 0},
-    {"states", 7.9, 10.6, 0},
-    {"samples", 53.0, 10.0, 12.5},
-};
-constexpr double kMadWalk = 6.0;     // mad_over_time, of the same family as quantile_over_time
+// Of windows, as docs/performance.md measures them. What families and functions cost:
+// window_state.h and functions.inc.
 constexpr double kSamplesIn = 60.0;  // [N samples]
 constexpr double kSamplesWalk = 18.0;
-
-// Functions of all samples of a window, beside reading it; of docs/performance.md too.
-constexpr double kOutliersWalk = 6.0;
-constexpr double kOutlierPeriodWalk = 46.0;
-constexpr double kPairWork = 11.0;
 constexpr double kMostSlopeSamples = 256;  // services/window/trend.h
-constexpr double kRankWork = 4.0;          // per comparison of a sort
 constexpr double kBucketWork = 3.0;        // histogram_over_time, per bucket
 constexpr double kBucketBytes = 8;
 
 // The nodes of an expression, per element.
 constexpr double kElementWork = 1.0;
-constexpr double kLibraryWork = 10.0;  // exp, ln, sin, ^, …
+constexpr double kLibraryWork = 10.0;  // ^, atan2, %
 constexpr double kMatchWork = 4.0;
 constexpr double kAggregateWork = 4.0;
 constexpr double kSortWork = 80.0;     // topk, quantile
 constexpr double kLabelsWork = 300.0;  // count_values: a label set per element
-constexpr double kHistogramWork = 30.0;
-constexpr double kPeersWork = 700.0;  // peer_histogram_distance, of each bucket, with 64 peers
-constexpr double kResultBytes = 9;    // a double and a byte per element of each result
+constexpr double kResultBytes = 9;     // a double and a byte per element of each result
 
-FamilyWork WorkOf(const Demand& demand, std::string_view family) {
-  FamilyWork work{};
-  for (const FamilyWork& known : kFamilyWork) {
-    if (known.family == family) work = known;
-  }
-  if (demand.function == WindowFunction::kMad) {
-    work.read = 1.0;
-    work.walk = kMadWalk;
-  }
-  if (demand.function == WindowFunction::kOutliers) work.walk = kOutliersWalk;
-  if (demand.function == WindowFunction::kOutlierPeriod) work.walk = kOutlierPeriodWalk;
+// Nanoseconds of a window of one series: of a sample in, of a read, of a read per sample.
+struct WindowWork {
+  double sample, read, walk;
+};
+
+WindowWork WorkOf(const Demand& demand, const WindowState& state) {
+  const double own = RowOf(demand.function).cost.walk;
+  WindowWork work{state.sample_ns, state.read_ns, own >= 0 ? own : state.walk_ns};
   // Full, it costs a comparison, and its answer is kept.
-  if (demand.kind == WindowKind::kFirst) return {family, work.read, work.read, 0};
+  if (demand.kind == WindowKind::kFirst) return {work.read, work.read, 0};
   if (demand.kind == WindowKind::kSamples) {
     work.sample = std::max(work.sample, kSamplesIn);
     work.walk = kSamplesWalk;
@@ -88,13 +56,10 @@ FamilyWork WorkOf(const Demand& demand, std::string_view family) {
 // robust_deriv looks at pairs, kendall_tau_over_time sorts.
 double PairsWork(const Demand& demand, double samples) {
   if (demand.kind == WindowKind::kFirst) return 0;
-  if (demand.function == WindowFunction::kRobustDeriv) {
-    const double most = std::min(samples, kMostSlopeSamples);
-    return kPairWork * most * most / 2;
-  }
-  if (demand.function == WindowFunction::kKendallTau)
-    return kRankWork * samples * std::log2(std::max(samples, 2.0));
-  return 0;
+  const CostRow& cost = RowOf(demand.function).cost;
+  const double most = std::min(samples, kMostSlopeSamples);
+  return cost.pair * most * most / 2 +
+         cost.comparison * samples * std::log2(std::max(samples, 2.0));
 }
 
 bool IsDynamic(const Node& node) {
@@ -111,43 +76,8 @@ bool IsDynamic(const Node& node) {
   }
 }
 
-double FunctionWork(const Node& node) {
-  const auto function = static_cast<FunctionId>(node.function);
-  switch (function) {
-    case FunctionId::kAbs:
-    case FunctionId::kCeil:
-    case FunctionId::kFloor:
-    case FunctionId::kSqrt:
-    case FunctionId::kSgn:
-    case FunctionId::kRound:
-    case FunctionId::kClamp:
-    case FunctionId::kClampMin:
-    case FunctionId::kClampMax:
-    case FunctionId::kDeg:
-    case FunctionId::kRad:
-    case FunctionId::kTimestampOf:
-    case FunctionId::kLabelReplace:
-    case FunctionId::kLabelJoin:
-      return kElementWork;
-    case FunctionId::kHistogramQuantile:
-    case FunctionId::kHistogramQuantiles:
-    case FunctionId::kHistogramFraction:
-    case FunctionId::kHistogramDistance:
-      return kHistogramWork;
-    case FunctionId::kPeerHistograms:
-      return kPeersWork;
-    case FunctionId::kPeerScore:
-      return kSortWork;
-    case FunctionId::kScalar:
-    case FunctionId::kAbsent:
-      return kElementWork;
-    case FunctionId::kVector:
-    case FunctionId::kMaxOf:
-    case FunctionId::kMinOf:
-      return 0;
-    default:
-      return kLibraryWork;
-  }
+const FunctionRow& FunctionOf(const Node& node) {
+  return RowOf(static_cast<FunctionId>(node.function));
 }
 
 // Per element and evaluation; the columns of windows are counted with their windows.
@@ -170,7 +100,7 @@ double NodeWork(const Space& space, const Node& node) {
       return IsDynamic(node) || node.aggregate == AggregateOp::kQuantile ? kSortWork
                                                                          : kAggregateWork;
     case NodeKind::kFunction:
-      return FunctionWork(node);
+      return FunctionOf(node).cost.element;
     default:
       return 0;
   }
@@ -214,20 +144,12 @@ class ElementCount {
         return keeps ? Of(node.inputs[0]) : 1;
       }
       case NodeKind::kFunction:
-        if (TakesBucketsTogether(static_cast<FunctionId>(node.function))) return 1;
+        if (FunctionOf(node).together) return 1;
         return OfInputs(node);
       default:
         return OfInputs(node);
     }
   }
-  static bool TakesBucketsTogether(FunctionId function) {
-    return function == FunctionId::kHistogramQuantile ||
-           function == FunctionId::kHistogramQuantiles ||
-           function == FunctionId::kHistogramFraction ||
-           function == FunctionId::kHistogramDistance || function == FunctionId::kPeerHistograms ||
-           function == FunctionId::kScalar || function == FunctionId::kAbsent;
-  }
-
   const Space& space_;
   std::vector<double> known_;  // 0: not yet
 };
@@ -325,7 +247,7 @@ class RuleWalk {
     const double held =
         cost.samples + static_cast<double>(demand.offset) / static_cast<double>(apart);
     cost.state_bytes = WindowStateBytes(state, static_cast<double>(cost.shape.panes), held);
-    const FamilyWork work = WorkOf(demand, state.family);
+    const WindowWork work = WorkOf(demand, state);
     const auto buckets = buckets_.find(ref);
     const double more = buckets == buckets_.end() ? 0 : buckets->second - 1;
     const int64_t interval = std::max<int64_t>(demand.interval, 1);
@@ -430,7 +352,7 @@ DemandCost CostOf(const Demand& demand) {
     return cost;
   }
   cost.rescans =
-      demand.function == WindowFunction::kMad || state.storage == WindowStorage::kSamples;
+      state.storage == WindowStorage::kSorted || state.storage == WindowStorage::kSamples;
   if (state.storage == WindowStorage::kStates) return cost;  // no panes
   if (demand.interval > 0 && (demand.kind == WindowKind::kTime ||
                               (demand.kind == WindowKind::kInstant && demand.offset > 0))) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "services/model/function.h"
 #include "services/model/labels.h"
 #include "services/model/matcher.h"
 #include "services/model/position.h"
@@ -26,60 +27,6 @@ enum class WindowKind {
   kAttempt,  // since the attempt began
   kFirst,    // the first N samples of the attempt that are not NaN, after `skip` others; no window
              // before there are N
-};
-
-// What is wanted of the samples of a window. Each names its state family; functions of one family
-// over one (selector, range, offset, panes) share it.
-enum class WindowFunction {
-  kLast,       // kInstant: the value
-  kTimestamp,  // kInstant: its position in seconds (steps on the step clock)
-  // family "sums": count, compensated sum
-  kSum,
-  kAvg,
-  kCount,
-  kPresent,
-  // family "moments": count, mean, M2 (Welford; partials merged by Chan's formula)
-  kStddev,
-  kStdvar,
-  // family "extremes"
-  kMin,
-  kMax,
-  // family "ends": first and last sample with their positions
-  kLastOverTime,
-  kFirstOverTime,
-  // family "counter": ends + resets correction + number of changes and resets; extrapolation as in
-  // Prometheus
-  kRate,
-  kIncrease,
-  kDelta,
-  kIrate,
-  kIdelta,
-  kResets,
-  kChanges,
-  kTsOfFirst,  // positions in seconds
-  kTsOfLast,
-  // families "extremes with their positions"
-  kTsOfMin,
-  kTsOfMax,
-  // family "regression": least squares, merged by Chan's formula
-  kDeriv,
-  kIntercept,  // what the line says of the tick; predict_linear is kDeriv * t + kIntercept
-  // family "ordered": exact order statistics
-  kQuantile,  // argument: φ
-  kMad,
-  // every sample in order, read again: no partials
-  kSmoothing,  // double_exponential_smoothing; arguments: smoothing and trend factor
-  // family "states": stretches of time in which the value was zero, or not, or unknown
-  kShare,  // of the known time, the part that was not zero; a sample holds for `lookback`
-  // every sample in order
-  kOutlierPeriod,  // argument: how many robust standard deviations make an outlier
-  // family "sketch": counts of logarithmic buckets
-  kSketchQuantile,  // argument: φ
-  // every sample in order
-  kOutliers,     // how many lie above the mean; argument: by how many standard deviations
-  kRobustDeriv,  // median of the slopes of all pairs
-  kKendallTau,   // pairs that rise less pairs that fall, of all
-  kHistogram,    // samples up to each bound, then all of them; arguments: the bounds, ascending
 };
 
 // One column wanted. Equal keys mean equal state: sharing and hot reload go by the key.

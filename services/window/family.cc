@@ -1,6 +1,7 @@
 #include "services/window/family.h"
 
 #include "services/base/check.h"
+#include "services/model/function_table.h"
 
 namespace pitwall::window {
 
@@ -42,5 +43,12 @@ std::optional<FunctionPlan> PlanOf(WindowKind kind, WindowFunction function) {
 }
 CountKernel CountBelow() { return baseline::CountBelow(); }
 #endif
+
+// Not in the kernels: what is compiled with AVX2 must not be shared with other files.
+Family FamilyOfSamples(WindowFunction function) {
+  const StateFamily state = RowOf(function).state;
+  if (state == StateFamily::kSketch) return Family::kSketch;
+  return state == StateFamily::kSamples ? Family::kSamples : Family::kOrdered;
+}
 
 }  // namespace pitwall::window

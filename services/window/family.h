@@ -72,6 +72,8 @@ struct FunctionPlan {
   FinishKernel finish;  // nullptr for families without partials
 };
 std::optional<FunctionPlan> PlanOf(WindowKind kind, WindowFunction function);
+// Of a function that partials do not serve.
+Family FamilyOfSamples(WindowFunction function);
 
 // How many of n keys are below a, and below b: for sorted arrays that are short enough to be
 // counted through.

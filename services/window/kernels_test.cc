@@ -7,8 +7,8 @@
 #include <random>
 #include <vector>
 
+#include "services/model/function_table.h"
 #include "services/model/value.h"
-#include "services/model/window_state.h"
 #include "services/window/family.h"
 
 namespace pitwall::window {
@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kCapacity = 48, kColumns = 37;
 constexpr uint64_t kSeed = 11;
-constexpr WindowFunction kLastFunction = WindowFunction::kHistogram;
+constexpr WindowFunction kLastFunction = WindowFunction::kBlockQuantile;
 
 // Same bits, or both NaN (whose payload nothing reads).
 void ExpectSame(const std::vector<double>& a, const std::vector<double>& b, size_t fields) {

@@ -269,6 +269,38 @@ inline double OracleBucket(const std::vector<OracleSample>& w, const std::vector
   return count;
 }
 
+// blocks, φ, rank[, samples of a block]: see docs/functions.md.
+inline std::optional<double> OracleBlocks(const std::vector<OracleSample>& all,
+                                          const std::vector<double>& arguments) {
+  std::vector<OracleSample> numbers;
+  for (const OracleSample& s : all) {
+    if (!std::isnan(s.value)) numbers.push_back(s);
+  }
+  const double blocks = arguments[0], rank = arguments[2];
+  const double size = arguments.size() > 3
+                          ? arguments[3]
+                          : std::floor(static_cast<double>(numbers.size()) / blocks);
+  if (arguments.size() == 3 && size < 5) return std::nullopt;
+  if (rank > blocks || blocks * size > static_cast<double>(numbers.size())) return std::nullopt;
+  std::vector<double> quantiles;
+  for (double k = 0; k < blocks; ++k) {  // the newest block first
+    std::vector<double> block;
+    for (double i = 0; i < size; ++i) {
+      block.push_back(numbers.back().value);
+      numbers.pop_back();
+    }
+    std::sort(block.begin(), block.end());
+    const double at = arguments[1] * (size - 1);
+    const double below = block[static_cast<size_t>(std::floor(at))];
+    const double above = block[static_cast<size_t>(std::ceil(at))];
+    const double weight = at - std::floor(at);
+    quantiles.push_back(weight == 0 ? below : below * (1 - weight) + above * weight);
+    if (std::isnan(quantiles.back())) return std::nullopt;
+  }
+  std::sort(quantiles.begin(), quantiles.end());
+  return quantiles[static_cast<size_t>(rank) - 1];
+}
+
 // In tests a demand's arguments are numbers, separated by commas.
 inline std::vector<double> OracleArguments(const Demand& demand) {
   std::vector<double> out;
@@ -436,6 +468,8 @@ inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int6
       return OracleKendall(w);
     case WindowFunction::kHistogram:
       return OracleBucket(w, OracleArguments(demand), bucket);
+    case WindowFunction::kBlockQuantile:
+      return OracleBlocks(w, OracleArguments(demand));
     case WindowFunction::kShare:
     case WindowFunction::kLast:
     case WindowFunction::kTimestamp:

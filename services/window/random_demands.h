@@ -54,7 +54,7 @@ inline constexpr WindowFunction kRangeFunctions[] = {
     WindowFunction::kMad,           WindowFunction::kSmoothing,     WindowFunction::kShare,
     WindowFunction::kShare,         WindowFunction::kOutlierPeriod, WindowFunction::kSketchQuantile,
     WindowFunction::kOutliers,      WindowFunction::kRobustDeriv,   WindowFunction::kKendallTau,
-    WindowFunction::kHistogram};
+    WindowFunction::kHistogram,     WindowFunction::kBlockQuantile, WindowFunction::kBlockQuantile};
 
 inline Demand RandomDemand(Random& random) {
   static const int64_t kIntervals[] = {kSecond, kSecond, 2 * kSecond, 5 * kSecond};
@@ -89,6 +89,11 @@ inline Demand RandomDemand(Random& random) {
   if (demand.function == WindowFunction::kHistogram) {
     static const char* const kBounds[] = {"0.5", "-2,-1,0,1,2", "-1,0.25,1e9,1000000001"};
     demand.arguments = kBounds[Pick(random, 0, 2)];
+  }
+  if (demand.function == WindowFunction::kBlockQuantile) {
+    static const char* const kBlocks[] = {"2,0.5,1",   "3,0.5,2,1", "3,0.25,3,2", "4,0.5,1,5",
+                                          "1,0.9,1,7", "5,0.5,4,3", "2,1,2",      "8,0,1,4"};
+    demand.arguments = kBlocks[Pick(random, 0, 7)];
   }
   if (demand.function == WindowFunction::kSmoothing) demand.arguments = "0.3,0.6";
   if (demand.function == WindowFunction::kOutlierPeriod ||

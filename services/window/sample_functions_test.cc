@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "services/base/strings.h"
+#include "services/window/block_quantile.h"
 #include "services/window/bucket_counts.h"
 #include "services/window/oracle.h"
 #include "services/window/outlier_count.h"
@@ -63,6 +64,59 @@ std::optional<double> Slope(const Values& values) {
     positions.push_back(static_cast<int64_t>(i + 1) * 1'000'000'000);
   double slope = 0;
   return TheilSenSlope(positions, values, &slope) ? std::optional(slope) : std::nullopt;
+}
+
+std::optional<double> Blocks(const std::vector<double>& values,
+                             const std::vector<double>& arguments) {
+  double result = 0;
+  return BlockQuantile(values, arguments, &result) ? std::optional(result) : std::nullopt;
+}
+
+// Four blocks of five: medians 2, 1, 9, 4.
+TEST(BlockQuantile, RanksTheBlocks) {
+  const std::vector<double> values = {2, 2, 2, 50, 0, 1, 1, 7, 1, 0, 9, 9, 9, 9, 9, 4, 3, 5, 4, 4};
+  EXPECT_EQ(Blocks(values, {4, 0.5, 1, 5}), 1);
+  EXPECT_EQ(Blocks(values, {4, 0.5, 2, 5}), 2);
+  EXPECT_EQ(Blocks(values, {4, 0.5, 4, 5}), 9);
+  EXPECT_EQ(Blocks(values, {2, 0.5, 1, 5}), 4) << "the newest two";
+  EXPECT_EQ(Blocks(values, {4, 0.5, 1}), 1) << "cut into equal blocks";
+  EXPECT_EQ(Blocks(values, {3, 0.5, 1}), 1.5) << "of six: what is left over is the oldest";
+  EXPECT_EQ(Blocks(values, {4, 1, 4, 5}), 50);
+  EXPECT_EQ(Blocks(values, {20, 0.5, 20, 1}), 50);
+}
+
+TEST(BlockQuantile, TooFewSamplesSayNothing) {
+  const std::vector<double> twenty(20, 3.0);
+  EXPECT_EQ(Blocks(twenty, {4, 0.5, 1, 5}), 3);
+  EXPECT_EQ(Blocks(twenty, {4, 0.5, 1, 6}), std::nullopt);
+  EXPECT_EQ(Blocks(twenty, {5, 0.5, 1}), std::nullopt) << "four a block";
+  EXPECT_EQ(Blocks({}, {1, 0.5, 1, 1}), std::nullopt);
+  // NaN is no sample.
+  std::vector<double> some = twenty;
+  some[7] = kNan;
+  EXPECT_EQ(Blocks(some, {4, 0.5, 1, 5}), std::nullopt);
+  some.insert(some.begin(), 3.0);
+  EXPECT_EQ(Blocks(some, {4, 0.5, 1, 5}), 3);
+}
+
+TEST(BlockQuantile, InfinitiesAndWrongArguments) {
+  EXPECT_EQ(Blocks({1, 1, kInf}, {1, 0.5, 1, 3}), 1) << "nothing of what lies beside the median";
+  EXPECT_EQ(Blocks({1, kInf, kInf}, {1, 0.5, 1, 3}), kInf);
+  EXPECT_EQ(Blocks({-kInf, kInf}, {1, 0.5, 1, 2}), std::nullopt);
+  const std::vector<double> values(100, 1.0);
+  for (const std::vector<double>& wrong : {std::vector<double>{0, 0.5, 1, 5},
+                                           {65, 0.5, 1, 1},
+                                           {2.5, 0.5, 1, 5},
+                                           {4, 0.5, 5, 5},
+                                           {4, 0.5, 0, 5},
+                                           {4, 1.5, 1, 5},
+                                           {4, kNan, 1, 5},
+                                           {kNan, 0.5, 1, 5},
+                                           {4, 0.5, 1, 0.5},
+                                           {4, 0.5, 1, 5000},
+                                           {4, 0.5, kInf, 5}}) {
+    EXPECT_EQ(Blocks(values, wrong), std::nullopt) << wrong[0] << " " << wrong[2];
+  }
 }
 
 TEST(TheilSen, OutliersDoNotBendIt) {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "services/model/value.h"
+#include "services/window/block_quantile.h"
 #include "services/window/bucket_counts.h"
 #include "services/window/family.h"
 #include "services/window/order_statistics.h"
@@ -78,12 +79,21 @@ bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
     case WindowFunction::kHistogram:
       CountBuckets(values, arguments, value);
       return true;
-    default: {
-      const ReadContext context{range_start, range_end,
-                                static_cast<double>(range_end - range_start) / 1e9, tick};
-      return ByPartials(*PlanOf(WindowKind::kTime, function), positions, values, context, value);
-    }
+    case WindowFunction::kBlockQuantile:
+      return BlockQuantile(values, arguments, value);
+    case WindowFunction::kLast:
+    case WindowFunction::kTimestamp:
+    case WindowFunction::kShare:
+      return false;  // no windows of samples
+#define PITWALL_WINDOW_OF_PARTIALS(id, ...) case WindowFunction::id:
+#include "services/model/functions.inc"
+      {
+        const ReadContext context{range_start, range_end,
+                                  static_cast<double>(range_end - range_start) / 1e9, tick};
+        return ByPartials(*PlanOf(WindowKind::kTime, function), positions, values, context, value);
+      }
   }
+  return false;
 }
 
 void SampleTrack::ForgetDemands() {
@@ -145,6 +155,9 @@ void SampleTrack::Read(const Demand& demand, int64_t tick, int64_t after,
   const bool counted = demand.kind == WindowKind::kSamples;
   const auto wanted = static_cast<size_t>(demand.range);
   const size_t width = ValuesPerSeries(demand.function, arguments.size());
+  // How many of the newest numbers of a window are enough; 0: all of them.
+  const size_t newest_numbers =
+      demand.function == WindowFunction::kBlockQuantile ? BlockDemand(arguments).newest() : 0;
   std::vector<int64_t>& positions = positions_;
   std::vector<double>& window = window_;
   for (size_t c = 0; c < columns_.size(); ++c) {
@@ -162,6 +175,7 @@ void SampleTrack::Read(const Demand& demand, int64_t tick, int64_t after,
     start = std::max(start, after);
     positions.clear();
     window.clear();
+    size_t numbers = 0;
     for (size_t i = to; i-- > 0 && all[i].position > start;) {
       // What was before the series went is not its last samples any more, and need not be held.
       if (counted && (IsStale(all[i].value) ||
@@ -171,9 +185,12 @@ void SampleTrack::Read(const Demand& demand, int64_t tick, int64_t after,
       if (IsStale(all[i].value)) continue;
       positions.push_back(all[i].position);
       window.push_back(all[i].value);
-      if (counted && window.size() == wanted) break;
+      numbers += std::isnan(all[i].value) ? 0 : 1;
+      if ((counted && window.size() == wanted) || (newest_numbers > 0 && numbers == newest_numbers))
+        break;
     }
-    const bool whole = counted && window.size() == wanted;
+    const bool whole =
+        (counted && window.size() == wanted) || (newest_numbers > 0 && numbers == newest_numbers);
     if (window.size() > max_samples_ || (columns_[c].lost > start && !whole)) {
       lacked_ = true;
       continue;
