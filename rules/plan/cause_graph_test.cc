@@ -34,7 +34,7 @@ TEST(CauseGraph, ACircleIsAnErrorOfNewRuleSetsOnly) {
       Cat(kHead, Rule("A", "B, Unknown", "x"), Rule("B", "C", "x"), Rule("C", "A", "x"));
   EXPECT_EQ(
       ErrorsOf(rules),
-      "g.yaml:6:49: error: \"explains\": a circle of causes: A explains B explains C explains "
+      "g.yaml:6:40: error: \"explains\": a circle of causes: A explains B explains C explains "
       "A; remove one of these relations, so that a root is left\n");
   EXPECT_EQ(ErrorsOf(rules, /*is_new=*/false), "");
 }
@@ -55,7 +55,7 @@ TEST(CauseGraph, RulesOfOneAlertAreOneNode) {
 
 TEST(CauseGraph, AgainstTheOrderOfCauses) {
   EXPECT_EQ(ErrorsOf(Cat(kHead, Rule("Slow", "Nan", "straggler"), Rule("Nan", "", "numerics"))),
-            "g.yaml:4:42: error: \"explains\": an alert of category straggler cannot explain Nan, "
+            "g.yaml:4:43: error: \"explains\": an alert of category straggler cannot explain Nan, "
             "which is of category numerics; remove it, or let the other alert explain this one\n");
   EXPECT_EQ(ErrorsOf(Cat(kHead, Rule("Nan", "Slow", "numerics"), Rule("Slow", "", "straggler"))),
             "");
