@@ -287,6 +287,7 @@ class Reader {
         StrictMap fields(item, "an explained alert", &problems_);
         explained.alert = fields.String("alert").value_or("");
         explained.equal = fields.Strings("equal").value_or(std::vector<std::string>());
+        ReadExplainsScope(fields, &explained);
         fields.Finish();
       } else if (item.IsScalar()) {
         explained.alert = item.scalar();
@@ -297,6 +298,17 @@ class Reader {
         Add(item.position(), "a rule cannot explain its own issues");
       }
     }
+  }
+
+  void ReadExplainsScope(StrictMap& fields, ExplainsText* explained) {
+    if (const auto scope = fields.String("scope")) {
+      explained->job_wide = *scope == "job";
+      if (*scope != "job" && *scope != "same") {
+        Add(explained->position,
+            Cat("\"explains\": unknown scope ", Quote(*scope), "; expected same or job"));
+      }
+    }
+    if (const auto lag = fields.Duration("lag")) explained->lag = *lag;
   }
 
   void ReadNeeds(StrictMap& map, RuleText* rule) {

@@ -44,10 +44,15 @@ struct ParameterText {
 };
 
 // Which issues an issue of the rule explains: those of `alert` (its name, in any pack) in the same
-// job whose labels named in `equal` have the values that this issue's have.
+// job whose labels named in `equal` have the values that this issue's have. Where both name a rank
+// or a node, these must be equal too, unless `job_wide`: a slow rank makes other ranks wait, but is
+// never why another one is slow. `lag`: how much earlier (ns) a symptom may begin than its cause;
+// absent: the engine's.
 struct ExplainsText {
   std::string alert;
   std::vector<std::string> equal;
+  bool job_wide = false;
+  std::optional<int64_t> lag;
   Position position;
 };
 

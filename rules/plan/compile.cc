@@ -6,6 +6,7 @@
 #include "rules/check/rule_set.h"
 #include "rules/lang/rule_file.h"
 #include "rules/plan/baseline.h"
+#include "rules/plan/cause_graph.h"
 #include "rules/plan/planner.h"
 #include "services/base/strings.h"
 
@@ -58,7 +59,10 @@ StatusOr<ProgramPtr> CompileRuleSet(const RuleSet& rule_set, lang::Diagnostics* 
   auto program = std::make_shared<Program>();
   if (!own.HasErrors()) {
     *program = PlanRuleSet(checked);
-    if (options.limits != nullptr) CheckLimits(checked, *program, *options.limits, &own);
+    if (options.limits != nullptr) {
+      CheckLimits(checked, *program, *options.limits, &own);
+      CheckCauseGraph(checked, &own);
+    }
     program->hash = RuleSetHash(rule_set);
     const RuleSetFile overrides = rule_set.overrides.value_or(RuleSetFile());
     program->overrides = Overrides::Parse(overrides.name, overrides.text, *program, &own);

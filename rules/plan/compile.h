@@ -31,8 +31,9 @@ inline constexpr int64_t kDefaultStepLookback = 1000 * kDefaultStepInterval;
 using RewriteRules = std::function<Status(const std::vector<std::shared_ptr<lang::RuleFile>>&)>;
 
 struct CompileOptions {
-  // For rule sets that are new. Null: none, as for sets that were accepted before: a replay must
-  // not fail over a limit that was lowered since.
+  // For rule sets that are new; these must draw a sound graph of causes, too (cause_graph.h). Null:
+  // none, as for sets that were accepted before: a replay must not fail over a limit that was
+  // lowered since.
   const RuleLimits* limits = nullptr;
   // May change what was parsed before it is checked; its error ends it all.
   RewriteRules rewrite = {};

@@ -106,6 +106,8 @@ struct Parameter {
 struct Explains {
   std::string alert;
   std::vector<std::string> equal;
+  bool job_wide = false;
+  int64_t lag_ns = -1;  // -1: the engine's
 };
 
 enum class RuleKind { kAlert, kRecord };

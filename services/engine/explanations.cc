@@ -29,7 +29,15 @@ void Explanations::SetProgram(const plan::Program* program) {
           const auto relation = static_cast<uint32_t>(relations_.size());
           links.relations.push_back(relation);
           explained_[explains.alert].push_back(relation);
-          relations_.push_back({.alert = explains.alert, .equal = explains.equal});
+          Relation made{.alert = explains.alert, .equal = explains.equal};
+          made.cause = rule.alert;
+          made.lag_ns = explains.lag_ns < 0 ? window_ns_ : explains.lag_ns;
+          for (const std::string_view label : {"rank", "node"}) {
+            if (!explains.job_wide &&
+                std::ranges::find(explains.equal, label) == explains.equal.end())
+              made.same.emplace_back(label);
+          }
+          relations_.push_back(std::move(made));
         }
       }
     }
@@ -86,27 +94,66 @@ std::string Explanations::KeyOf(const Relation& relation, const Labels& labels) 
   return key;
 }
 
+std::vector<std::string> Explanations::WithParts(std::vector<std::string> keys,
+                                                 std::string_view part, std::string_view other) {
+  std::vector<std::string> out;
+  for (const std::string& key : keys) {
+    out.push_back(Cat(key, part));
+    if (other != part) out.push_back(Cat(key, other));
+  }
+  return out;
+}
+
+namespace {
+constexpr std::string_view kAny = "*";
+constexpr std::string_view kAbsent = "-";
+
+// Never one of the two above.
+std::string ValuePart(std::string_view value) { return Cat(value.size(), ":", value); }
+}  // namespace
+
+std::vector<std::string> Explanations::KeysToKeep(const Relation& relation, const Labels& labels) {
+  std::vector<std::string> keys = {KeyOf(relation, labels)};
+  for (const std::string& name : relation.same) {
+    const std::string_view value = labels.Get(name);
+    keys = WithParts(std::move(keys), value.empty() ? kAbsent : ValuePart(value), kAny);
+  }
+  return keys;
+}
+
+std::vector<std::string> Explanations::KeysToAsk(const Relation& relation, const Labels& labels) {
+  std::vector<std::string> keys = {KeyOf(relation, labels)};
+  for (const std::string& name : relation.same) {
+    const std::string_view value = labels.Get(name);
+    keys = value.empty() ? WithParts(std::move(keys), kAny, kAny)
+                         : WithParts(std::move(keys), ValuePart(value), kAbsent);
+  }
+  return keys;
+}
+
 void Explanations::Add(const TrackedIssue& issue) {
+  const auto add = [&](ByKey* to, const Relation& relation) {
+    for (std::string& key : KeysToKeep(relation, issue.labels))
+      (*to)[std::move(key)].insert(&issue);
+  };
   if (const auto links = rules_.find(issue.rule); links != rules_.end()) {
-    for (const uint32_t r : links->second.relations) {
-      Relation& relation = relations_[r];
-      (issue.open ? relation.open_causes : relation.ended_causes)[KeyOf(relation, issue.labels)]
-          .insert(&issue);
-    }
+    for (const uint32_t r : links->second.relations)
+      add(issue.open ? &relations_[r].open_causes : &relations_[r].ended_causes, relations_[r]);
   }
   if (!issue.open) return;
   if (const auto relations = explained_.find(issue.alert); relations != explained_.end()) {
-    for (const uint32_t r : relations->second)
-      relations_[r].open_symptoms[KeyOf(relations_[r], issue.labels)].insert(&issue);
+    for (const uint32_t r : relations->second) add(&relations_[r].open_symptoms, relations_[r]);
   }
 }
 
 void Explanations::Remove(const TrackedIssue& issue) {
   const auto remove = [&](ByKey* from, const Relation& relation) {
-    const auto at = from->find(KeyOf(relation, issue.labels));
-    if (at == from->end()) return;
-    at->second.erase(&issue);
-    if (at->second.empty()) from->erase(at);
+    for (const std::string& key : KeysToKeep(relation, issue.labels)) {
+      const auto at = from->find(key);
+      if (at == from->end()) continue;
+      at->second.erase(&issue);
+      if (at->second.empty()) from->erase(at);
+    }
   };
   if (const auto links = rules_.find(issue.rule); links != rules_.end()) {
     for (const uint32_t r : links->second.relations)
@@ -119,40 +166,44 @@ void Explanations::Remove(const TrackedIssue& issue) {
 }
 
 bool Explanations::IsNear(const TrackedIssue& cause, const TrackedIssue& symptom) const {
-  return cause.onset_ns >= symptom.onset_ns - window_ns_ &&
-         cause.onset_ns <= symptom.onset_ns + window_ns_;
+  return cause.onset_ns >= symptom.onset_ns - window_ns_;
+}
+
+const TrackedIssue* Explanations::StrongestOf(const Ordered& causes, const TrackedIssue& symptom,
+                                              const Relation& relation, bool circle) const {
+  const auto explains = [&](const TrackedIssue* cause) {
+    return cause->onset_ns <= symptom.onset_ns + relation.lag_ns &&
+           (!circle || Precedes(*cause, symptom));
+  };
+  TrackedIssue first_near;  // precedes all that are near
+  first_near.onset_ns = symptom.onset_ns - window_ns_;
+  const auto near = causes.lower_bound(&first_near);
+  if (near != causes.end() && explains(*near)) return *near;
+  return explains(*causes.begin()) ? *causes.begin() : nullptr;
 }
 
 const TrackedIssue* Explanations::StrongestCause(const TrackedIssue& symptom, bool open) const {
   const auto relations = explained_.find(symptom.alert);
   if (relations == explained_.end()) return nullptr;
   const auto links = rules_.find(symptom.rule);
-  TrackedIssue first_near;  // precedes all that are near
-  first_near.onset_ns = symptom.onset_ns - window_ns_;
+  const auto stronger = [&](const TrackedIssue& a, const TrackedIssue& b) {
+    if (IsNear(a, symptom) != IsNear(b, symptom)) return IsNear(a, symptom);
+    const auto rank = [](const TrackedIssue& issue) {
+      return std::tie(issue.order.cause_class, issue.order.severity);
+    };
+    return rank(a) != rank(b) ? rank(a) < rank(b) : Precedes(a, b);
+  };
   const TrackedIssue* best = nullptr;
   for (const uint32_t r : relations->second) {
     const Relation& relation = relations_[r];
     const ByKey& causes = open ? relation.open_causes : relation.ended_causes;
-    const auto found = causes.find(KeyOf(relation, symptom.labels));
-    if (found == causes.end()) continue;
     const bool circle = links != rules_.end() && links->second.circle == relation.circle;
-    const auto explains = [&](const TrackedIssue* cause) {
-      return !circle || Precedes(*cause, symptom);
-    };
-    const Ordered& ordered = found->second;
-    const auto near = ordered.lower_bound(&first_near);
-    const TrackedIssue* candidate = nullptr;
-    if (near != ordered.end() && IsNear(**near, symptom) && explains(*near)) {
-      candidate = *near;
-    } else if (explains(*ordered.begin())) {
-      candidate = *ordered.begin();
-    } else {
-      continue;
-    }
-    if (best == nullptr ||
-        (IsNear(*candidate, symptom) != IsNear(*best, symptom) ? IsNear(*candidate, symptom)
-                                                               : Precedes(*candidate, *best))) {
-      best = candidate;
+    for (const std::string& key : KeysToAsk(relation, symptom.labels)) {
+      const auto found = causes.find(key);
+      if (found == causes.end()) continue;
+      const TrackedIssue* candidate = StrongestOf(found->second, symptom, relation, circle);
+      if (candidate != nullptr && (best == nullptr || stronger(*candidate, *best)))
+        best = candidate;
     }
   }
   return best;
@@ -164,12 +215,28 @@ const TrackedIssue* Explanations::FirstSymptom(const TrackedIssue& cause) const 
   const TrackedIssue* first = nullptr;
   for (const uint32_t r : links->second.relations) {
     const Relation& relation = relations_[r];
-    const auto found = relation.open_symptoms.find(KeyOf(relation, cause.labels));
-    if (found == relation.open_symptoms.end()) continue;
-    const TrackedIssue* candidate = *found->second.begin();
-    if (first == nullptr || Precedes(*candidate, *first)) first = candidate;
+    TrackedIssue earliest;  // precedes all that do not begin too early
+    earliest.onset_ns = cause.onset_ns - relation.lag_ns;
+    for (const std::string& key : KeysToAsk(relation, cause.labels)) {
+      const auto found = relation.open_symptoms.find(key);
+      if (found == relation.open_symptoms.end()) continue;
+      const auto at = found->second.lower_bound(&earliest);
+      if (at != found->second.end() && (first == nullptr || Precedes(**at, *first))) first = *at;
+    }
   }
   return first;
+}
+
+bool Explanations::ShareACause(std::string_view alert, std::string_view other) const {
+  const auto of_one = explained_.find(alert);
+  const auto of_other = explained_.find(other);
+  if (of_one == explained_.end() || of_other == explained_.end()) return false;
+  for (const uint32_t a : of_one->second) {
+    for (const uint32_t b : of_other->second) {
+      if (relations_[a].cause == relations_[b].cause) return true;
+    }
+  }
+  return false;
 }
 
 bool Explanations::Explains(std::string_view rule, std::string_view alert) const {

@@ -1,9 +1,14 @@
 // Which issue of a job explains which, by the `explains` of the rules in force (rules/lang).
 //
-// An issue of a rule is a cause of the issues of the alerts that the rule names, where the labels
-// named in `equal` have equal values (absent = empty, as in Alertmanager's inhibition). Rules may
-// explain each other in a circle; between issues of such rules only the one that began first
-// explains the other, so that no issue is ever, by whatever way, a cause of itself.
+// An issue of a rule is a cause of the issues of the alerts that the rule names, where
+//  * the labels named in `equal` have equal values (absent = empty, as in Alertmanager's
+//  inhibition),
+//  * both name the same rank and the same node, as far as both name one, unless the relation is
+//    job-wide: what slows rank 3 is never why rank 5 is slow,
+//  * the symptom did not begin more than the relation's lag before the cause.
+// A rule set that is new has no circles (rules/plan/cause_graph.h). An older one may: between
+// issues of rules in a circle only the one that began first explains the other, so that no issue is
+// ever, by whatever way, a cause of itself.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +20,7 @@
 #include "absl/container/btree_set.h"
 #include "rules/plan/program.h"
 #include "services/base/strings.h"
+#include "services/model/cause_class.h"
 #include "services/model/labels.h"
 
 namespace pitwall::engine {
@@ -31,6 +37,7 @@ struct TrackedIssue {
   int64_t ended_at_ns = 0;
   std::string root_cause;  // id of an issue; "": itself a root, or alone
   std::string cause_rule;  // of the cause by which root_cause was found
+  RootOrder order;         // of the labels and the onset
 
   // Scratch of IncidentTracker::Apply.
   bool fresh = false;       // found in it
@@ -46,7 +53,8 @@ bool Precedes(const TrackedIssue& a, const TrackedIssue& b);
 // they must be removed before they go, and keep id, rule, alert, labels and onset. Not thread-safe.
 class Explanations {
  public:
-  // A cause whose onset lies within `window_ns` of the symptom's is stronger than others.
+  // A cause whose onset lies within `window_ns` before the symptom's is stronger than others. It is
+  // also the lag of relations that give none.
   explicit Explanations(int64_t window_ns) : window_ns_(window_ns) {}
 
   // Forgets all issues. Null: there are no rules.
@@ -56,13 +64,16 @@ class Explanations {
   void Remove(const TrackedIssue& issue);  // with `open` as it was added
 
   // The strongest open (ended) cause of an issue, which need not have been added: an onset close to
-  // the symptom's first, then the one that Precedes. Null: none.
+  // the symptom's first, then class and severity (RootOrder), then the one that Precedes. Null:
+  // none.
   const TrackedIssue* StrongestCause(const TrackedIssue& symptom, bool open) const;
   // Of the open issues that `cause` may explain the one that Precedes all others. Null: none.
   const TrackedIssue* FirstSymptom(const TrackedIssue& cause) const;
   // Whether some rule explains issues of `alert`; whether `rule` does.
   bool IsExplained(std::string_view alert) const { return explained_.contains(alert); }
   bool Explains(std::string_view rule, std::string_view alert) const;
+  // Whether some alert explains both.
+  bool ShareACause(std::string_view alert, std::string_view other) const;
 
  private:
   struct Before {
@@ -75,7 +86,10 @@ class Explanations {
   struct Relation {
     std::string alert;
     std::vector<std::string> equal;
+    std::vector<std::string> same;  // labels whose values must be equal where both have one
+    int64_t lag_ns = 0;
     uint32_t circle = 0;  // of the rule
+    std::string cause;    // alert of the rule
     ByKey open_causes, ended_causes, open_symptoms;
   };
   struct RuleLinks {
@@ -86,8 +100,19 @@ class Explanations {
 
   void FindCircles(const std::vector<std::string>& rules,
                    const StringMap<std::vector<uint32_t>>& rules_of_alert);
+  // An issue is kept under every key by which its partners may ask for it: for each label of `same`
+  // under its own value (or that it has none), and under that of any.
+  static std::vector<std::string> KeysToKeep(const Relation& relation, const Labels& labels);
+  // Keys by which all partners are found: for each label of `same` those of its value and those
+  // without one; any, where the issue itself has none.
+  static std::vector<std::string> KeysToAsk(const Relation& relation, const Labels& labels);
   static std::string KeyOf(const Relation& relation, const Labels& labels);
+  static std::vector<std::string> WithParts(std::vector<std::string> keys, std::string_view part,
+                                            std::string_view other);
   bool IsNear(const TrackedIssue& cause, const TrackedIssue& symptom) const;
+  // The strongest of those kept under one key.
+  const TrackedIssue* StrongestOf(const Ordered& causes, const TrackedIssue& symptom,
+                                  const Relation& relation, bool circle) const;
 
   const int64_t window_ns_;
   std::vector<Relation> relations_;

@@ -1,7 +1,7 @@
 #include "services/engine/incidents.h"
 
 #include <algorithm>
-#include <tuple>
+#include <iterator>
 #include <utility>
 
 #include "rules/alert/label_codec.h"
@@ -9,7 +9,8 @@
 namespace pitwall::engine {
 
 namespace {
-constexpr uint8_t kFormat = 1;
+constexpr uint8_t kFormat = 2;
+constexpr uint8_t kFormatWithOnsets = 1;  // incidents had the range of their onsets
 }  // namespace
 
 IncidentTracker::IncidentTracker(const EngineOptions& options, EngineCounters* counters)
@@ -77,8 +78,10 @@ TrackedIssue* IncidentTracker::Begin(const IssueEvent& event, const std::string&
   issue->alert = event.alert;
   issue->labels = event.labels;
   issue->onset_ns = event.active_since_ns;
+  issue->order = RootOrderOf(issue->labels, issue->onset_ns);
   issue->fresh = true;
   Join(issue);
+  Open(issue);
   issues_[id] = std::move(made);
   explanations_.Add(*issue);
   dirty_ = true;
@@ -89,38 +92,57 @@ void IncidentTracker::Join(TrackedIssue* issue) {
   const TrackedIssue* tie = nullptr;
   for (const TrackedIssue* candidate :
        {explanations_.StrongestCause(*issue, /*open=*/true), explanations_.FirstSymptom(*issue),
-        explanations_.StrongestCause(*issue, /*open=*/false)}) {
+        explanations_.StrongestCause(*issue, /*open=*/false), Sibling(*issue)}) {
     // The incident of one that has ended may be over.
     if (tie == nullptr && candidate != nullptr && incidents_.contains(candidate->incident))
       tie = candidate;
   }
-  const int64_t onset = issue->onset_ns;
-  if (tie != nullptr) {
-    issue->incident = tie->incident;
-  } else {
-    issue->incident = issue->id;
-    using Rank = std::tuple<int64_t, int64_t, std::string>;  // distance, first onset, id
-    Rank best{window_ns_, INT64_MAX, ""};
-    for (const auto& [id, incident] : incidents_) {
-      const int64_t distance =
-          std::max<int64_t>({0, incident.first_onset_ns - onset, onset - incident.last_onset_ns});
-      Rank rank{distance, incident.first_onset_ns, id};
-      if (rank > best) continue;
-      best = std::move(rank);
-      issue->incident = id;
-    }
+  issue->incident = tie != nullptr ? tie->incident : issue->id;
+}
+
+const TrackedIssue* IncidentTracker::Closest(const Ordered& issues, int64_t onset_ns) const {
+  TrackedIssue at;  // precedes all that began at the onset or later
+  at.onset_ns = onset_ns;
+  const auto after = issues.lower_bound(&at);
+  const TrackedIssue* closest = nullptr;
+  if (after != issues.begin() && onset_ns - (*std::prev(after))->onset_ns <= window_ns_)
+    closest = *std::prev(after);
+  if (after != issues.end() && (*after)->onset_ns - onset_ns <= window_ns_ &&
+      (closest == nullptr || (*after)->onset_ns - onset_ns < onset_ns - closest->onset_ns)) {
+    closest = *after;
   }
-  const auto [at, opened] = incidents_.try_emplace(issue->incident, Incident{0, onset, onset});
-  Incident& incident = at->second;
-  ++incident.open;
-  incident.first_onset_ns = std::min(incident.first_onset_ns, onset);
-  incident.last_onset_ns = std::max(incident.last_onset_ns, onset);
+  return closest;
+}
+
+const TrackedIssue* IncidentTracker::Sibling(const TrackedIssue& issue) const {
+  if (const auto same = open_of_alert_.find(issue.alert); same != open_of_alert_.end()) {
+    if (const TrackedIssue* closest = Closest(same->second, issue.onset_ns)) return closest;
+  }
+  if (issue.order.cause_class != CauseClass::kJobWide) return nullptr;
+  const TrackedIssue* best = nullptr;
+  for (const auto& [alert, issues] : open_of_alert_) {
+    if ((*issues.begin())->order.cause_class != CauseClass::kJobWide ||
+        !explanations_.ShareACause(issue.alert, alert))
+      continue;
+    const TrackedIssue* closest = Closest(issues, issue.onset_ns);
+    if (closest != nullptr && (best == nullptr || Precedes(*closest, *best))) best = closest;
+  }
+  return best;
+}
+
+// Counts it among the open ones.
+void IncidentTracker::Open(TrackedIssue* issue) {
+  ++incidents_[issue->incident];
+  open_of_alert_[issue->alert].insert(issue);
 }
 
 void IncidentTracker::End(TrackedIssue* issue, const IssueEvent& event) {
   if (!issue->open) return;
   const auto incident = incidents_.find(issue->incident);
-  if (--incident->second.open == 0) incidents_.erase(incident);
+  if (--incident->second == 0) incidents_.erase(incident);
+  const auto same = open_of_alert_.find(issue->alert);
+  same->second.erase(issue);
+  if (same->second.empty()) open_of_alert_.erase(same);
   explanations_.Remove(*issue);
   issue->open = false;
   issue->ended_at_ns = event.time_ns;
@@ -198,6 +220,7 @@ void IncidentTracker::Clear() {
   issues_.clear();
   ended_.clear();
   incidents_.clear();
+  open_of_alert_.clear();
   gone_.clear();
   dirty_ = false;
 }
@@ -220,12 +243,6 @@ void IncidentTracker::Save(BinaryWriter& out) const {
     out.Str(issue->root_cause);
     out.Str(issue->cause_rule);
   }
-  out.U64(incidents_.size());
-  for (const auto& [id, incident] : incidents_) {
-    out.Str(id);
-    out.I64(incident.first_onset_ns);
-    out.I64(incident.last_onset_ns);
-  }
 }
 
 void IncidentTracker::Restore(BinaryReader& in) {
@@ -233,7 +250,9 @@ void IncidentTracker::Restore(BinaryReader& in) {
   issues_.clear();
   ended_.clear();
   incidents_.clear();
-  if (in.U8() != kFormat) in.Fail();
+  open_of_alert_.clear();
+  const uint8_t format = in.U8();
+  if (format != kFormat && format != kFormatWithOnsets) in.Fail();
   now_ns_ = in.I64();
   dirty_ = in.Bool();
   alert::LabelsReader labels(in);
@@ -250,18 +269,23 @@ void IncidentTracker::Restore(BinaryReader& in) {
     issue->root_cause = in.Str();
     issue->cause_rule = in.Str();
     if (!in.ok()) return;
-    if (!issue->open) ended_.emplace(issue->ended_at_ns, issue->id);
-    if (issue->open) ++incidents_[issue->incident].open;
+    issue->order = RootOrderOf(issue->labels, issue->onset_ns);
     std::unique_ptr<TrackedIssue>& slot = issues_[issue->id];
     if (slot != nullptr) return in.Fail();
     slot = std::move(issue);
+    if (slot->open) {
+      Open(slot.get());
+    } else {
+      ended_.emplace(slot->ended_at_ns, slot->id);
+    }
     explanations_.Add(*slot);
   }
+  if (format != kFormatWithOnsets) return;
   if (in.Count(3) != incidents_.size()) return in.Fail();
-  for (auto& [id, incident] : incidents_) {
+  for (const auto& [id, open] : incidents_) {
     if (in.Str() != id) return in.Fail();
-    incident.first_onset_ns = in.I64();
-    incident.last_onset_ns = in.I64();
+    in.I64();
+    in.I64();
   }
 }
 

@@ -1,10 +1,12 @@
 // Which issues of a job belong together: incidents and root causes
 // (docs/decisions/0012-incidents.md).
 //
-// A new issue joins an open incident when the rules' `explains` tie it to one of its issues, or
-// when its onset lies close to theirs; else it opens one. Its incident never changes. Its root
-// cause does: the top of the chain of open issues that explain it; when all of these have ended,
-// what it was last. A function of the events alone, in their order.
+// A new issue joins the open incident of an issue to which the rules tie it: of its cause, of its
+// symptom, of one of the same alert with an onset close to its own, or, where both concern the job
+// as a whole, of one that the same cause could explain. Else it opens an incident: two troubles
+// that no rule relates are two, even at one time. Its incident never changes. Its root cause does:
+// the top of the chain of open issues that explain it; when all of these have ended, what it was
+// last. A function of the events alone, in their order.
 #pragma once
 
 #include <cstdint>
@@ -60,14 +62,19 @@ class IncidentTracker {
   void Restore(BinaryReader& in);
 
  private:
-  struct Incident {
-    size_t open = 0;
-    int64_t first_onset_ns = 0, last_onset_ns = 0;  // of all that ever joined
+  struct ByOnset {
+    bool operator()(const TrackedIssue* a, const TrackedIssue* b) const { return Precedes(*a, *b); }
   };
+  using Ordered = absl::btree_set<const TrackedIssue*, ByOnset>;
 
   // Null: the bound is reached.
   TrackedIssue* Begin(const IssueEvent& event, const std::string& id);
   void Join(TrackedIssue* issue);
+  // The open issue of the alert whose onset is closest to `onset_ns` and within the window; of two,
+  // the earlier. Null: none.
+  const TrackedIssue* Closest(const Ordered& issues, int64_t onset_ns) const;
+  const TrackedIssue* Sibling(const TrackedIssue& issue) const;
+  void Open(TrackedIssue* issue);
   void End(TrackedIssue* issue, const IssueEvent& event);
   void Forget(const std::string& id);
   void ForgetEndedBefore(int64_t time_ns);
@@ -81,7 +88,8 @@ class IncidentTracker {
   Explanations explanations_;
   absl::btree_map<std::string, std::unique_ptr<TrackedIssue>> issues_;  // by id
   absl::btree_set<std::pair<int64_t, std::string>> ended_;              // (ended_at, id)
-  absl::btree_map<std::string, Incident> incidents_;                    // open ones, by id
+  absl::btree_map<std::string, size_t> incidents_;                      // id -> open issues
+  absl::btree_map<std::string, Ordered> open_of_alert_;                 // by name of the alert
   int64_t now_ns_ = INT64_MIN;                                          // newest time of an event
   bool dirty_ = false;                                                  // root causes may be others
   uint64_t serial_ = 0;                                                 // of Apply

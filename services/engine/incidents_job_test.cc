@@ -155,7 +155,7 @@ TEST(IncidentsOfAJob, ARemovedRuleLeavesItsIncident) {
                           "5 found StragglerRank/1 of StepOutlier",
                           "20 resolved StragglerRank/1 of StepOutlier",
                           "65 updated StepOutlier of StepOutlier",
-                          "83 found LowThroughput of StepOutlier"));
+                          "83 found LowThroughput of LowThroughput"));
 }
 
 TEST(IncidentsOfAJob, TheEndOfAJobEndsItsIncidents) {

@@ -75,6 +75,7 @@ void WriteRule(const plan::Space& space, const plan::Group& group, const plan::R
     for (const plan::Explains& explained : rule.explains) {
       out->BeginObject();
       out->Text("alert", explained.alert);
+      if (explained.job_wide) out->Text("scope", "job");
       if (!explained.equal.empty()) {
         out->Key("equal");
         out->BeginArray();

@@ -96,8 +96,10 @@ void WriteAlert(const Entry& entry, std::string* out) {
   if (!rule.explains.empty()) {
     std::vector<std::string> explained;
     for (const plan::Explains& one : rule.explains) {
-      explained.push_back(
-          one.equal.empty() ? one.alert : Cat(one.alert, " (same ", Join(one.equal, ", "), ")"));
+      std::vector<std::string> terms;
+      if (!one.equal.empty()) terms.push_back(Cat("same ", Join(one.equal, ", ")));
+      if (one.job_wide) terms.push_back("any rank and node");
+      explained.push_back(terms.empty() ? one.alert : Cat(one.alert, " (", Join(terms, "; "), ")"));
     }
     CatTo(*out, "| explains | ", Join(explained, ", "), " |\n");
   }

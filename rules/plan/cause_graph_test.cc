@@ -1,0 +1,71 @@
+#include "rules/plan/cause_graph.h"
+
+#include <gtest/gtest.h>
+
+#include "rules/plan/compile.h"
+#include "services/base/strings.h"
+
+namespace pitwall::plan {
+namespace {
+
+// Header and message of what is wrong with a rule set that is new, a line each.
+std::string ErrorsOf(std::string_view rules, bool is_new = true) {
+  const RuleLimits limits;
+  lang::Diagnostics diagnostics;
+  const auto program = CompileRuleSet(
+      {.files = {{"g.yaml", std::string(rules)}}, .evaluation_interval_ns = kDefaultInterval},
+      &diagnostics, {.limits = is_new ? &limits : nullptr});
+  std::string out;
+  for (const lang::Diagnostic& d : diagnostics.list()) {
+    if (d.severity == lang::Severity::kError) CatTo(out, d.Header(), "\n");
+  }
+  EXPECT_EQ(program.ok(), out.empty()) << out;
+  return out;
+}
+
+std::string Rule(std::string_view name, std::string_view explains, std::string_view category) {
+  return Cat("  - {alert: ", name, ", expr: m > 0, explains: [", explains,
+             "], labels: {category: ", category, "}}\n");
+}
+constexpr char kHead[] = "groups:\n- name: g\n  rules:\n";
+
+TEST(CauseGraph, ACircleIsAnErrorOfNewRuleSetsOnly) {
+  const std::string rules =
+      Cat(kHead, Rule("A", "B, Unknown", "x"), Rule("B", "C", "x"), Rule("C", "A", "x"));
+  EXPECT_EQ(
+      ErrorsOf(rules),
+      "g.yaml:6:40: error: \"explains\": a circle of causes: A explains B explains C explains "
+      "A; remove one of these relations, so that a root is left\n");
+  EXPECT_EQ(ErrorsOf(rules, /*is_new=*/false), "");
+}
+
+TEST(CauseGraph, TwoPathsToOneSymptomAreNoCircle) {
+  EXPECT_EQ(ErrorsOf(Cat(kHead, Rule("A", "B, C", "x"), Rule("B", "D", "x"), Rule("C", "D", "x"),
+                         Rule("D", "", "x"))),
+            "");
+}
+
+TEST(CauseGraph, RulesOfOneAlertAreOneNode) {
+  // The second A explains what explains the first.
+  EXPECT_NE(ErrorsOf(Cat(kHead, Rule("A", "", "x"), Rule("B", "A", "y"),
+                         "  - {alert: A, expr: m > 1, explains: [B]}\n"))
+                .find("a circle of causes: A explains B explains A"),
+            std::string::npos);
+}
+
+TEST(CauseGraph, AgainstTheOrderOfCauses) {
+  EXPECT_EQ(ErrorsOf(Cat(kHead, Rule("Slow", "Nan", "straggler"), Rule("Nan", "", "numerics"))),
+            "g.yaml:4:43: error: \"explains\": an alert of category straggler cannot explain Nan, "
+            "which is of category numerics; remove it, or let the other alert explain this one\n");
+  EXPECT_EQ(ErrorsOf(Cat(kHead, Rule("Nan", "Slow", "numerics"), Rule("Slow", "", "straggler"))),
+            "");
+}
+
+TEST(CauseGraph, AChainOfAllRulesIsWalkedWithoutRecursion) {
+  std::string rules = kHead;
+  for (int i = 0; i < 3000; ++i) rules += Rule(Cat("R", i), Cat("R", i + 1), "x");
+  EXPECT_EQ(ErrorsOf(rules), "");
+}
+
+}  // namespace
+}  // namespace pitwall::plan
