@@ -147,6 +147,7 @@ void Job::Forget() {
   steps_.clear();
   incidents_.Clear();
   own_series_.clear();
+  deaths_.Clear();
   owner_.ForgetSenders();
   TakeBaselines({});
   observers_.clear();
@@ -208,6 +209,7 @@ void Job::Save(BinaryWriter& out) const {
   out.Bool(history_lost_);
   if (time_ != nullptr) time_->SaveHistoryLost(out);
   for (const auto& space : steps_) space->SaveHistoryLost(out);
+  deaths_.Save(out);
 }
 
 Status Job::Restore(BinaryReader& in) {
@@ -275,6 +277,7 @@ Status Job::Restore(BinaryReader& in) {
     if (time_ != nullptr) time_->RestoreHistoryLost(in);
     for (const auto& space : steps_) space->RestoreHistoryLost(in);
   }
+  if (!in.AtEnd()) deaths_.Restore(in);  // format 6
   SetParameters();
   TakeBaselines(FindBaselines());
   ++bindings_generation_;

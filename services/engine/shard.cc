@@ -69,7 +69,7 @@ Status Shard::RestoreJob(const JobSnapshot& snapshot) {
   if (snapshot.format == kSnapshotGone) {
     entry.gone_at = snapshot.offset;
     entry.marked = true;
-  } else if (snapshot.format == kSnapshotJob) {
+  } else if (snapshot.format == kSnapshotJob || snapshot.format == kSnapshotJobBefore) {
     CompiledRulesPtr rules;
     if (!snapshot.rule_set_hash.empty()) {
       ASSIGN_OR_RETURN(rules, rules_->Load(snapshot.rule_set_hash));

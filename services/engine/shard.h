@@ -26,7 +26,8 @@ namespace pitwall::engine {
 
 // Layout of a job snapshot's payload. kGone: the job was there and is no more; no payload.
 inline constexpr uint32_t kSnapshotGone = 1;
-inline constexpr uint32_t kSnapshotJob = 5;
+inline constexpr uint32_t kSnapshotJob = 6;
+inline constexpr uint32_t kSnapshotJobBefore = 5;  // read, never written
 
 struct JobSnapshot {
   std::string job;
@@ -63,7 +64,9 @@ class Shard {
   void Settle(const std::string& job);
   Status RestoreJob(const JobSnapshot& snapshot);
   // Whether snapshots of that format are this version's.
-  static bool Knows(uint32_t format) { return format == kSnapshotJob || format == kSnapshotGone; }
+  static bool Knows(uint32_t format) {
+    return format == kSnapshotJob || format == kSnapshotJobBefore || format == kSnapshotGone;
+  }
 
   // One record. Bad bytes are counted and dead-lettered, never an error; an error (rules cannot be
   // loaded) means that the record was not applied and must be fed again.
