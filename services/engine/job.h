@@ -228,7 +228,7 @@ class Job {
   size_t ranks_here_ = 0;
   size_t ranks_lost_ = 0;
   int64_t died_at_ = kMinPosition;  // of the attempt; kMinPosition: some rank is here
-  RankDeaths deaths_;             // of the attempt
+  RankDeaths deaths_;               // of the attempt
   absl::btree_map<std::string, bool> launchers_gone_;  // by node of the attempt's ranks
   bool told_started_ = false;
   uint64_t changes_told_ = 0;  // io.pitwall.job.changed events: their sequence
