@@ -312,9 +312,11 @@ std::vector<EndedJob> Bindings::Expire(int64_t now_ns) {
       // Everybody who was here has said goodbye. Ranks of other nodes may still run: the node of
       // rank 0 speaks for all.
       bool failed = false;
+      bool cancelled = false;
       bool known = true;
       for (const auto& [rank, reason] : job.goodbyes) {
         failed |= reason == "failed";
+        cancelled |= reason == "cancelled";
         known &= !reason.empty();
       }
       const bool speaks =
@@ -322,7 +324,7 @@ std::vector<EndedJob> Bindings::Expire(int64_t now_ns) {
       const int64_t grace_ns = failed ? options_.failed_grace_ns : options_.completed_grace_ns;
       if (now_ns - job.empty_since_ns >= grace_ns) {
         ended.ended = speaks && (known || failed);
-        ended.reason = failed ? "failed" : "completed";
+        ended.reason = failed ? "failed" : cancelled ? "cancelled" : "completed";
         gone = ended.ended || (!job.by_option && !job.by_drop);
       }
     } else if (!job.by_option && !job.by_drop && job.clients.empty()) {

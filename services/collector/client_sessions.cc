@@ -82,10 +82,10 @@ StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const P
     case pb::ClientMessage::kGoodbye: {
       if (!known) return InvalidArgument("a goodbye before the hello");
       const std::string& reason = message.goodbye().reason();
-      if (!reason.empty() && reason != "completed" && reason != "failed") {
+      if (!reason.empty() && reason != "completed" && reason != "failed" && reason != "cancelled") {
         return InvalidArgument(Cat("goodbye for the reason ", Quote(reason.substr(0, 100))));
       }
-      source->second->Goodbye();
+      source->second->Goodbye(reason == "failed");
       bindings_->Release(client, reason, clock_.MonotonicNs());
       sources_.erase(source);
       // One that resends closes by itself, when it has heard that all is durable.

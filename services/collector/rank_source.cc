@@ -235,9 +235,21 @@ void RankSource::Add(const pb::Update& update, Batch* batch) {
   }
 }
 
-void RankSource::Goodbye() {
+void RankSource::Goodbye(bool failed) {
   Batch batch = Begin();
   batch.goodbye = true;
+  if (failed) {
+    JobEvent event;
+    event.kind = JobEvent::Kind::kRankLost;
+    event.reason = "failed";
+    event.time_ns = batch.promise_ns;
+    event.rank_lost = {.rank = identity_.info.rank,
+                       .source = identity_.source,
+                       .boot_id = identity_.boot_id,
+                       .signal = {},
+                       .exit_code = {}};
+    batch.events.push_back(std::move(event));
+  }
   series_.Finish(batch.promise_ns, &batch);
   for (const std::string& mode : series_.modes()) AddMode(mode);
   batch.info = identity_.info;

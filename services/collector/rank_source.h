@@ -51,7 +51,7 @@ class RankSource {
   void Announce(std::vector<JobEvent> events);
   // InvalidArgument says what in the update cannot be; nothing of it is sent then.
   Status Update(const client::v1::Update& update);
-  void Goodbye();
+  void Goodbye(bool failed);
   // Its process ended without goodbye, at this event time; everything that it said has been sent.
   void Lost(int64_t at_ns, const ProcessEnd& end);
   // After that: the process that started the ranks is gone too.

@@ -330,6 +330,10 @@ void Job::ReadHappenings(const RecordPosition& at, const Batch& batch, bool beli
         break;
       case JobEvent::Kind::kRankLost: {
         kind = Happening::Kind::kRankLost;
+        // Of one that said goodbye itself nothing more is to be heard or waited for.
+        if (SaidFailed(event) && event.rank_lost.source == source->id &&
+            event.rank_lost.boot_id == source->boot)
+          break;
         if (!HearRankLost(*source, event.rank_lost)) {
           counters_->Count(Drop::kMalformed);
           continue;

@@ -24,6 +24,7 @@
 #include "services/engine/limits.h"
 #include "services/engine/outputs.h"
 #include "services/engine/rank_boots.h"
+#include "services/engine/rank_deaths.h"
 #include "services/engine/source.h"
 #include "services/engine/source_order.h"
 #include "services/engine/space_runner.h"
@@ -151,7 +152,13 @@ class Job {
   void RankJoined(Source* source, int64_t at, Outputs* out);
   void JoinAttempt(const Source& source, int64_t at, Outputs* out);
   void RankLeft(Source* source);
-  void ApplyRankLost(const HappeningKey& key, const RankLost& lost, Outputs* out);
+  void ApplyRankLost(const HappeningKey& key, const JobEvent& event, Outputs* out);
+  // What a rank that ended adds to the attempt's deaths, and what ticks see of them.
+  void CountDeath(int64_t at, const Source& source, const JobEvent& event);
+  void TellDeaths(int64_t tick);
+  void ForgetDeaths();
+  // At `at`, or once rules have seen the death.
+  void EndWithoutLauncher(int64_t at, Outputs* out);
   void ApplyLauncherGone(const HappeningKey& key, const Source* teller, Outputs* out);
   void ApplyGraceOver(const HappeningKey& key, Outputs* out);
   void ApplyJobEnded(const HappeningKey& key, const JobEvent& event, Outputs* out);
@@ -243,6 +250,7 @@ class Job {
   size_t ranks_here_ = 0;
   size_t ranks_lost_ = 0;
   int64_t died_at_ = kMinPosition;  // of the attempt; kMinPosition: some rank is here
+  RankDeaths deaths_;               // of the attempt
   absl::btree_map<std::string, bool> launchers_gone_;  // by node of the attempt's ranks
   bool told_started_ = false;
   uint64_t changes_told_ = 0;  // io.pitwall.job.changed events: their sequence

@@ -97,6 +97,7 @@ void Job::RunTicksBelow(int64_t position, Outputs* out) {
       continue;
     }
     if (tick <= next_step_judgement_) {
+      TellDeaths(tick);
       RepeatOwnSeries(tick);
       const size_t first_event = out->events.size();
       time_->Evaluate(ContextAt(tick), identity_, out);
@@ -253,7 +254,7 @@ void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* ou
       DieWithoutRanks(key.position, out);
       break;
     case Happening::Kind::kRankLost:
-      ApplyRankLost(key, event.rank_lost, out);
+      ApplyRankLost(key, event, out);
       break;
     case Happening::Kind::kLauncherGone:
       ApplyLauncherGone(key, source, out);
@@ -351,6 +352,7 @@ void Job::Flag(std::string_view source, std::string_view node, std::string_view 
 void Job::CountAttempt(int64_t at) {
   own_series_[Labels({{kMetricName, "pitwall_job_attempt"}})] = static_cast<double>(attempt_);
   own_series_[Labels({{kMetricName, "pitwall_job_attempts_begun_total"}})] += 1;
+  own_series_[Labels({{kMetricName, RankDeaths::kCount}})] = 0;
   own_series_at_ = std::max(at, own_series_at_ + 1);
   for (const auto& [labels, value] : own_series_)
     WriteOwnSeries(time_.get(), own_series_at_, labels, value);

@@ -74,10 +74,13 @@ void Job::RankLeft(Source* source) {
   --ranks_here_;
 }
 
-void Job::ApplyRankLost(const HappeningKey& key, const RankLost& lost, Outputs* out) {
+void Job::ApplyRankLost(const HappeningKey& key, const JobEvent& event, Outputs* out) {
+  const RankLost& lost = event.rank_lost;
   const auto found = sources_.find({lost.source, lost.boot_id});
   if (found == sources_.end() || found->second->lost) return;
   Source* source = found->second.get();
+  if (key.position < source->ended_at) CountDeath(key.position, *source, event);
+  if (SaidFailed(event)) return;
   source->lost = true;
   if (source->here) ++ranks_lost_;
   RunTicksBelow(key.position + 1, out);
@@ -102,7 +105,7 @@ void Job::ApplyLauncherGone(const HappeningKey& key, const Source* teller, Outpu
   node->second = true;
   if (died_at_ == kMinPosition || !LaunchersGone()) return;
   RunTicksBelow(key.position + 1, out);
-  EndJob(key.position, EndDetail::kDied, /*by_event=*/false, out);
+  EndWithoutLauncher(key.position, out);
 }
 
 bool Job::LaunchersGone() const {
@@ -119,7 +122,7 @@ void Job::DieWithoutRanks(int64_t at, Outputs* out) {
     EndIssuesOfAttempt(at, EndDetail::kDied, out);
   }
   if (LaunchersGone()) {
-    EndJob(at, EndDetail::kDied, /*by_event=*/false, out);
+    EndWithoutLauncher(at, out);
   } else {
     timeline_.Add({at + options_.restart_grace_ns, Phase::kEnd, std::string(kOwnSource), "", 0, 0},
                   {.kind = Happening::Kind::kGraceOver});
@@ -133,9 +136,43 @@ std::optional<int64_t> Job::OverInNs() const {
 
 void Job::ApplyGraceOver(const HappeningKey& key, Outputs* out) {
   // Of another death, or a rank has started since.
-  if (died_at_ == kMinPosition || key.position < died_at_ + options_.restart_grace_ns) return;
+  if (died_at_ == kMinPosition) return;
+  if (key.position < died_at_ + options_.restart_grace_ns &&
+      !(LaunchersGone() && key.position >= deaths_.told_by()))
+    return;
   RunTicksBelow(key.position + 1, out);
   EndJob(key.position, EndDetail::kDied, /*by_event=*/false, out);
+}
+
+void Job::EndWithoutLauncher(int64_t at, Outputs* out) {
+  if (at >= deaths_.told_by()) return EndJob(at, EndDetail::kDied, /*by_event=*/false, out);
+  timeline_.Add({deaths_.told_by(), Phase::kEnd, std::string(kOwnSource), "", 0, 0},
+                {.kind = Happening::Kind::kGraceOver});
+}
+
+void Job::CountDeath(int64_t at, const Source& source, const JobEvent& event) {
+  deaths_.Add({.at = at,
+               .rank = source.info.rank,
+               .node = source.info.node,
+               .signal = event.rank_lost.signal,
+               .exit_code = event.rank_lost.exit_code,
+               .oom_killed = event.rank_lost.oom_killed,
+               .said_failed = SaidFailed(event)});
+}
+
+void Job::TellDeaths(int64_t tick) {
+  for (auto& [labels, value] : deaths_.Judge(tick)) {
+    WriteOwnSeries(time_.get(), tick, labels, value);
+    own_series_[std::move(labels)] = value;
+  }
+}
+
+// The next attempt has its own: what was told of this one ends where that is written.
+void Job::ForgetDeaths() {
+  deaths_.Clear();
+  for (auto& [labels, value] : own_series_) {
+    if (labels.Get(kMetricName) == RankDeaths::kLost) value = 0;
+  }
 }
 
 void Job::EndIssuesOfAttempt(int64_t at, EndDetail detail, Outputs* out) {

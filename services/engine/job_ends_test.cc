@@ -251,10 +251,10 @@ TEST_F(JobEnds, AnActionWhoseEndComesLateIsTold) {
   Boot("one", 1);
   for (int64_t rank : {0, 1}) Lose(rank, 10);
   for (int64_t rank : {0, 1}) Say(rank, 10, JobEvent::Kind::kLauncherGone);
-  Ticks(3);
-  EXPECT_EQ(Changes().back(), "10 1 ended died");
+  Ticks(3);  // rules see the deaths before the job is over
+  EXPECT_EQ(Changes().back(), "12 1 ended died");
   Stop(10.5, "stopped");
-  EXPECT_EQ(Changes().back(), "10 1 ended stopped");
+  EXPECT_EQ(Changes().back(), "12 1 ended stopped");
   shard_.Restart();
   Boot("two", 20);
   EXPECT_TRUE(shard_.shard().Jobs()[0]->ended());

@@ -148,6 +148,7 @@ void Job::Forget() {
   steps_.clear();
   incidents_.Clear();
   own_series_.clear();
+  deaths_.Clear();
   owner_.ForgetSenders();
   TakeBaselines({});
   observers_.clear();
@@ -209,6 +210,7 @@ void Job::Save(BinaryWriter& out) const {
   out.Bool(history_lost_);
   if (time_ != nullptr) time_->SaveHistoryLost(out);
   for (const auto& space : steps_) space->SaveHistoryLost(out);
+  deaths_.Save(out);
 }
 
 bool Job::SavedAsEnded(std::string_view saved) {
@@ -218,7 +220,7 @@ bool Job::SavedAsEnded(std::string_view saved) {
 }
 
 // Every field that the format before has not gets its natural empty value, by `format`.
-Status Job::Restore(BinaryReader& in, [[maybe_unused]] uint32_t format) {
+Status Job::Restore(BinaryReader& in, uint32_t format) {
   const std::string id = in.Str();
   if (id != identity_.id)
     return DataLoss(Cat("snapshot: of job ", Quote(id), ", not of ", Quote(identity_.id)));
@@ -286,6 +288,7 @@ Status Job::Restore(BinaryReader& in, [[maybe_unused]] uint32_t format) {
     if (time_ != nullptr) time_->RestoreHistoryLost(in);
     for (const auto& space : steps_) space->RestoreHistoryLost(in);
   }
+  if (format >= 6) deaths_.Restore(in);
   SetParameters();
   TakeBaselines(FindBaselines());
   ++bindings_generation_;

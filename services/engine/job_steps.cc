@@ -129,7 +129,11 @@ void Job::BeginAttempt(uint64_t number, int64_t at, const Source& first, Outputs
   died_at_ = kMinPosition;
   ranks_lost_ = 0;
   Tell(JobChange::kAttemptBegan, EndDetail::kNone, at, number, out);
+  ForgetDeaths();
   CountAttempt(at);
+  absl::erase_if(own_series_, [](const auto& series) {
+    return series.first.Get(kMetricName) == RankDeaths::kLost;
+  });
 }
 
 void Job::EndSource(Source* source, int64_t at) {

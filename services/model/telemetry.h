@@ -88,11 +88,16 @@ struct JobEvent {
   std::string name;  // of the job; a label, not an id
   JobReference reference;
   std::vector<Label> labels;  // of the job, e.g. parameter overrides
-  // kEnded: completed, failed, cancelled, stopped; kNotice: gpu_split_unknown, …
+  // kEnded: completed, failed, cancelled, stopped; kNotice: gpu_split_unknown, …; kRankLost:
+  // "failed" when the rank said goodbye with it, so that its process did not vanish.
   std::string reason;
   std::vector<std::string> series;  // kNotice: names of series that are withheld; none lifts that
   RankLost rank_lost;               // kRankLost only
 };
+
+inline bool SaidFailed(const JobEvent& event) {
+  return event.kind == JobEvent::Kind::kRankLost && event.reason == "failed";
+}
 
 struct StepPromise {
   std::string mode;

@@ -201,6 +201,62 @@ class Slow(Ranks):
         self.assertEqual(self.found("StragglerRank"), [])
 
 
+def key(issue):
+    return issue["alert"], issue["labels"].get("rank"), issue["started_at"]
+
+
+class Own(Watched):
+    """DistributedDataParallel over gloo, watched by one line: own = step - wait names the slow rank, wherever it loses its time."""
+    # What a rank loses is a third of a step of 100 ms.
+    LOST = 0.035
+
+    def run_ranks(self, world):
+        self.start(TRAINING_PACKS)
+        self.control = os.path.join(self.work, "control.json")
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = str(probe.getsockname()[1])
+        self.ranks = [self.run_script("ddp.py", self.control, RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world),
+                                      MASTER_ADDR="127.0.0.1", MASTER_PORT=port, PITWALL_JOB="ranks",
+                                      PITWALL_JOB_ID=self.id().rpartition(".")[2])
+                      for rank in range(world)]
+
+    def step(self):
+        return max([int(line.split()[1]) for line in self.said(self.ranks[0]).splitlines() if line.startswith("step ")] or [0])
+
+    def stragglers(self):
+        return [i for i in self.issues() if i["alert"] in ("StragglerRank", "StragglerByWait")]
+
+    def lose(self, rank, where):
+        write(self.control + ".new", json.dumps({"rank": rank, "where": where, "seconds": self.LOST}))
+        os.replace(self.control + ".new", self.control)
+        return time.monotonic(), self.step()
+
+    def each_place(self, world):
+        self.run_ranks(world)
+        wait_for("step 120", lambda: self.step() >= 120)
+        self.assertEqual(self.stragglers(), [])
+        seen = set()
+        for turn, where in enumerate(("gap", "dataloader", "forward", "backward", "optimizer")):
+            rank = turn % world
+            began, step = self.lose(rank, where)
+            issue = wait_for("a straggler that loses time in " + where,
+                             lambda: [i for i in self.stragglers() if key(i) not in seen and i["alert"] == "StragglerRank"])[0]
+            print("\n%d ranks, %s: after %.1f s and %d steps: %s. %s" % (
+                world, where, time.monotonic() - began, issue["step"] - step, issue["summary"], issue["description"]), flush=True)
+            self.assertEqual(issue["labels"]["rank"], str(rank))
+            self.lose(-1, "gap")
+            wait_for("its end", lambda: all(i.get("ended_at") for i in self.stragglers()))
+            self.assertEqual({i["labels"]["rank"] for i in self.stragglers() if key(i) not in seen}, {str(rank)})
+            seen |= set(map(key, self.stragglers()))
+
+    def test_two_ranks(self):
+        self.each_place(2)
+
+    def test_three_ranks(self):
+        self.each_place(3)
+
+
 class Hang(Ranks):
     OVERRIDES = """
 jobs:

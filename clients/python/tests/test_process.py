@@ -22,7 +22,7 @@ class ExitTest(support.ClientTest):
         for text, code, reason in (("", 0, "completed"), ("raise ValueError('boom')", 1, "failed"),
                                    ("sys.exit(3)", 3, "failed"), ("sys.exit('no')", 1, "failed"),
                                    ("sys.exit(0)", 0, "completed"), ("sys.exit()", 0, "completed"),
-                                   ("pitwall.finish('')", 0, "")):
+                                   ("raise KeyboardInterrupt", -2, "cancelled"), ("pitwall.finish('')", 0, "")):
             with self.subTest(text=text):
                 self.assertEqual(self.reason(begin + text, code)[0], reason)
 

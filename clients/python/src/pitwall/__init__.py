@@ -56,9 +56,9 @@ def init(job=None, *, job_id=None, rank=None, local_rank=None, world_size=None, 
 
 
 def finish(reason="completed", timeout=1.0):
-    """Sends what is left and says goodbye: "completed", "failed", or "" for unknown. Done by itself at exit."""
+    """Sends what is left and says goodbye: "completed", "failed", "cancelled", or "" for unknown. Done by itself at exit."""
     try:
-        _lifecycle.end(reason if reason in ("completed", "failed") else "", timeout)
+        _lifecycle.end(reason if reason in ("completed", "failed", "cancelled") else "", timeout)
     except Exception:
         swallow("finish")
 

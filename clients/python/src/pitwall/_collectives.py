@@ -3,8 +3,9 @@
 The functions are replaced in the module torch.distributed, so calls through it are seen
 (`torch.distributed.all_reduce(…)`); a name imported from it before is not. With gloo a call returns when it is done.
 With NCCL it returns when it is launched: its time is that of the launch, and the wait shows in whatever needs the result.
-A call with async_op=True is timed until it returns. What it returns is handed on as it is: PyTorch asks whether it is a
-Work before it waits for it.
+A call with async_op=True is timed until it returns. What it returns is handed on as it is, since PyTorch asks whether it is a
+Work before it waits for it; the wait is timed by Work.wait itself, which is replaced in its class. The phase "collective" is
+so what the process waited for its peers, wherever it waits.
 """
 import functools
 import threading
@@ -27,6 +28,7 @@ _lock = threading.Lock()
 _depth = threading.local()
 _users = 0
 _originals = {}
+_wait = None      # the class Work and its method, while that is replaced
 _operations = {}  # recorder's id and group -> collectives begun
 _labels = {}
 
@@ -42,6 +44,7 @@ def watch(ddp):
                 if callable(original):
                     _originals[name] = original
                     setattr(distributed, name, _timed(name.lstrip("_"), original))
+            _replace_wait()
     watched = Watch()
     try:
         if ddp is not None:
@@ -70,6 +73,58 @@ class Watch:
                 if getattr(getattr(distributed, name), "_pitwall", None) is original:  # nobody wrapped it again
                     setattr(distributed, name, original)
             _originals.clear()
+            _restore_wait()
+
+
+def _replace_wait():
+    global _wait
+    work = getattr(distributed.distributed_c10d, "Work", None)
+    original = getattr(work, "wait", None)
+    if not callable(original) or hasattr(original, "_pitwall"):
+        return
+
+    @functools.wraps(original)
+    def wait(*arguments, **named):
+        recorder = _lifecycle.recorder
+        if compiling() or recorder is None or getattr(_depth, "inside", False):
+            return original(*arguments, **named)
+        phase = _waiting(recorder)
+        try:
+            return original(*arguments, **named)
+        finally:
+            if phase is not None:
+                _waited(recorder, phase)
+    wait._pitwall = original
+    try:
+        work.wait = wait
+        _wait = work, original
+    except TypeError:  # a build whose class cannot be changed: only blocking calls are timed
+        pass
+
+
+def _restore_wait():
+    global _wait
+    if _wait is not None:
+        work, original = _wait
+        if getattr(work.wait, "_pitwall", None) is original:  # nobody wrapped it again
+            work.wait = original
+    _wait = None
+
+
+def _waiting(recorder, phases=None):
+    """Begins the phase "collective", unless one runs already."""
+    try:
+        return None if recorder.in_phase("collective") else recorder.begin_phase("collective", phases)
+    except Exception:
+        swallow("watch_collectives")
+        return None
+
+
+def _waited(recorder, phase, phases=None):
+    try:
+        recorder.end_phase(phase, phases=phases)
+    except Exception:
+        swallow("watch_collectives")
 
 
 def _timed(operation, original):
@@ -178,8 +233,10 @@ def _bytes(value):
 
 
 def _hook_buckets(ddp):
-    """Each bucket of gradients: the mean over the ranks, as DDP computes it without a hook, and its time."""
+    """Each bucket of gradients: the mean over the ranks, as DDP computes it without a hook, and its time. From the last
+    bucket on the rank has nothing left to compute and waits, where the gradients are in host memory."""
     group = ddp.process_group
+    wait = _BucketWait()
     ranks = distributed.get_world_size(group)
     name = _group_name(group)
 
@@ -188,11 +245,13 @@ def _hook_buckets(ddp):
         buffer = bucket.buffer()
         begin = _started(recorder, name)
         buffer.div_(ranks)
+        wait.launched(recorder, bucket, buffer)
         original = _originals.get("all_reduce", distributed.all_reduce)
         future = original(buffer, group=group, async_op=True).get_future()
 
         def done(finished):
             result = finished.value()[0]
+            wait.finished()
             if begin is not None:
                 try:
                     _tell(recorder, name, "all_reduce", _bytes(buffer), (recorder.now() - begin) / 1e9, group)
@@ -201,6 +260,40 @@ def _hook_buckets(ddp):
             return result
         return future.then(done)
     ddp.register_comm_hook(None, reduce_bucket)
+
+
+class _BucketWait:
+    """The phase "collective" from the launch of the last bucket to the end of all."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._under_way = 0
+        self._begun = None  # recorder, phase, phases of the training thread
+
+    def launched(self, recorder, bucket, buffer):
+        try:
+            with self._lock:
+                self._under_way += 1
+                if recorder is not None and not buffer.is_cuda and bucket.is_last() and self._begun is None:
+                    phase = _waiting(recorder)
+                    self._begun = None if phase is None else (recorder, phase, recorder.thread_phases())
+        except Exception:
+            swallow("watch_collectives")
+
+    def finished(self):
+        """Called by a thread of the process group."""
+        try:
+            with self._lock:
+                self._under_way -= 1
+                begun = None
+                if self._under_way <= 0:
+                    self._under_way = 0
+                    begun, self._begun = self._begun, None
+            if begun is not None:
+                recorder, phase, phases = begun
+                _waited(recorder, phase, phases)
+        except Exception:
+            swallow("watch_collectives")
 
 
 def _started(recorder, name):

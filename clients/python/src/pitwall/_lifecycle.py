@@ -21,6 +21,7 @@ class _Exit:
 
     def __init__(self):
         self.failed = False
+        self.cancelled = False
         self._installed = False
 
     def install(self):
@@ -34,7 +35,10 @@ class _Exit:
         atexit.register(self._at_exit)
 
     def _on_exception(self, kind, value, traceback):
-        self.failed = True
+        if issubclass(kind, KeyboardInterrupt):  # a person ended it
+            self.cancelled = True
+        else:
+            self.failed = True
         self._excepthook(kind, value, traceback)
 
     def _on_exit(self, code=None):
@@ -44,7 +48,7 @@ class _Exit:
         self._exit(code)
 
     def _at_exit(self):
-        end("failed" if self.failed else "completed")
+        end("failed" if self.failed else "cancelled" if self.cancelled else "completed")
 
 
 class Client:
@@ -73,7 +77,7 @@ def begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, qu
     started = Recorder(max(16, int(queue)), max(0, int(step_lag)))
     sender = Sender(started, identity, socket_candidates(path=socket))
     sender.start()
-    _exit.failed = False
+    _exit.failed = _exit.cancelled = False
     _exit.install()
     client, recorder = Client(started, sender), started
 

@@ -282,13 +282,17 @@ class Watch:
 
     def _after_backward(self):
         if self._distributed:
-            # DDP's own callback, which waits for the reduced gradients, may stand behind this one.
+            # DDP's own callback, which waits for the reduced gradients, stands behind this one: what is between the two is
+            # this rank's wait for its peers. On a GPU the host does not wait there.
+            if self._options.collectives and self._gpu is None:
+                self._loop.before_wait()
             torch.autograd.Variable._execution_engine.queue_callback(Hook(self._gradients_ready))
         else:
             self._gradients_ready()
 
     def _gradients_ready(self):
         loop = self._loop
+        loop.after_wait()
         loop.after_backward()
         if loop.recorder is None or loop.mode != "train":
             return

@@ -57,6 +57,14 @@ class Loop:
         if self.recorder is not None and self.recorder is _lifecycle.recorder:
             self._begin("backward", self.mode)
 
+    def before_wait(self):
+        """Inside of backward: the gradients are computed, and those of the other ranks are waited for."""
+        if self.recorder is not None and self.recorder is _lifecycle.recorder:
+            self._begin("collective", self.mode)
+
+    def after_wait(self):
+        self._end("collective")
+
     def after_backward(self):
         self._end("backward")
 

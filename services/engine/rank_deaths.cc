@@ -1,0 +1,133 @@
+#include "services/engine/rank_deaths.h"
+
+#include <algorithm>
+
+#include "services/base/clock.h"
+#include "services/base/strings.h"
+
+namespace pitwall::engine {
+namespace {
+
+constexpr int64_t kMs = kNanosPerSecond / 1000;
+// Somebody who ends a job signals all of its ranks at once. A single SIGTERM is a death, and told
+// after a pause for the second one.
+constexpr int64_t kOneSignalNs = 1500 * kMs;
+constexpr int64_t kCancelWithinNs = 5 * kNanosPerSecond;
+// The peers of a dead rank fail in their collective, and may say so before its end was seen.
+constexpr int64_t kPeersFailNs = 100 * kMs;
+// From the verdict to the tick of a rule.
+constexpr int64_t kTickNs = 500 * kMs;
+constexpr int32_t kSigterm = 15;
+constexpr int32_t kShellOffset = 128;
+
+// A shell between reports a signal as a code.
+std::optional<int32_t> SignalOf(const RankDeath& death) {
+  if (death.signal.has_value()) return death.signal;
+  const int32_t code = death.exit_code.value_or(0);
+  if (code == kShellOffset + 9 || code == kShellOffset + kSigterm) return code - kShellOffset;
+  return std::nullopt;
+}
+
+std::string CauseOf(const RankDeath& death) {
+  if (death.oom_killed) return "out of memory";
+  if (death.said_failed) return "exception";
+  if (const auto signal = SignalOf(death)) return Cat("signal ", *signal);
+  if (death.exit_code.has_value()) return Cat("exit code ", *death.exit_code);
+  return "unknown";
+}
+
+bool IsTerminated(const RankDeath& death) {
+  return !death.oom_killed && SignalOf(death) == kSigterm;
+}
+
+}  // namespace
+
+void RankDeaths::Add(RankDeath death) {
+  ++count_;
+  if (!first_.has_value()) {
+    first_at_ = death.at;
+    terminated_ = IsTerminated(death) ? 1 : 0;
+    first_ = std::move(death);
+    return;
+  }
+  if (IsTerminated(*first_) && IsTerminated(death) && death.at - first_at_ <= kCancelWithinNs)
+    ++terminated_;
+  if (!told_ && first_->said_failed && !death.said_failed && !IsTerminated(death) &&
+      death.at - first_->at <= kPeersFailNs)
+    first_ = std::move(death);
+}
+
+int64_t RankDeaths::JudgedAt() const {
+  if (first_->said_failed) return first_->at + kPeersFailNs;
+  if (IsTerminated(*first_) && terminated_ < 2) return first_->at + kOneSignalNs;
+  return first_->at;
+}
+
+int64_t RankDeaths::told_by() const {
+  return first_.has_value() ? first_at_ + kOneSignalNs + kTickNs : INT64_MIN;
+}
+
+Labels RankDeaths::Series() const {
+  return Labels({{kMetricName, kLost},
+                 {"rank", Cat(first_->rank)},
+                 {"node", first_->node},
+                 {"cause", CauseOf(*first_)},
+                 {"verdict", cancelled_ ? "cancelled" : "died"}});
+}
+
+RankDeaths::Values RankDeaths::Judge(int64_t now) {
+  Values values;
+  if (!first_.has_value() || now < JudgedAt()) return values;
+  const bool cancelled = terminated_ >= 2;
+  if (!told_ || cancelled != cancelled_) {
+    if (told_) values.emplace_back(Series(), 0);
+    cancelled_ = cancelled;
+    told_ = true;
+    values.emplace_back(Series(), 1);
+  }
+  if (count_ != told_count_) {
+    told_count_ = count_;
+    values.emplace_back(Labels({{kMetricName, kCount}}), static_cast<double>(count_));
+  }
+  return values;
+}
+
+void RankDeaths::Save(BinaryWriter& out) const {
+  out.Bool(first_.has_value());
+  if (!first_.has_value()) return;
+  out.I64(first_->at);
+  out.I64(first_->rank);
+  out.Str(first_->node);
+  for (const std::optional<int32_t>& number : {first_->signal, first_->exit_code}) {
+    out.Bool(number.has_value());
+    out.I64(number.value_or(0));
+  }
+  out.Bool(first_->oom_killed);
+  out.Bool(first_->said_failed);
+  out.I64(first_at_);
+  for (const uint64_t count : {count_, terminated_, told_count_}) out.U64(count);
+  out.Bool(told_);
+  out.Bool(cancelled_);
+}
+
+void RankDeaths::Restore(BinaryReader& in) {
+  Clear();
+  if (!in.Bool()) return;
+  RankDeath& first = first_.emplace();
+  first.at = in.I64();
+  first.rank = in.I64();
+  first.node = in.Str();
+  for (std::optional<int32_t>* number : {&first.signal, &first.exit_code}) {
+    const bool known = in.Bool();
+    const auto value = static_cast<int32_t>(in.I64());
+    if (known) *number = value;
+  }
+  first.oom_killed = in.Bool();
+  first.said_failed = in.Bool();
+  first_at_ = in.I64();
+  for (uint64_t* count : {&count_, &terminated_, &told_count_}) *count = in.U64();
+  told_ = in.Bool();
+  cancelled_ = in.Bool();
+}
+
+}  // namespace pitwall::engine

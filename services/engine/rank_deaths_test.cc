@@ -1,0 +1,133 @@
+#include "services/engine/rank_deaths.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/base/clock.h"
+#include "services/base/strings.h"
+
+namespace pitwall::engine {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+int64_t DeathAt(double seconds) { return static_cast<int64_t>(seconds * kNanosPerSecond); }
+
+RankDeath Signalled(double at, int64_t rank, int32_t signal) {
+  return {.at = DeathAt(at), .rank = rank, .node = "n", .signal = signal, .exit_code = {}};
+}
+RankDeath Failed(double at, int64_t rank) {
+  return {.at = DeathAt(at),
+          .rank = rank,
+          .node = "n",
+          .signal = {},
+          .exit_code = {},
+          .said_failed = true};
+}
+RankDeath Exited(double at, int64_t rank, std::optional<int32_t> code) {
+  return {.at = DeathAt(at), .rank = rank, .node = "n", .signal = {}, .exit_code = code};
+}
+
+// "<rank> <verdict>: <cause> = <value>", or "count = <value>".
+std::vector<std::string> Said(RankDeaths* deaths, double at) {
+  std::vector<std::string> out;
+  for (const auto& [labels, value] : deaths->Judge(DeathAt(at))) {
+    out.push_back(labels.Get(kMetricName) == RankDeaths::kCount
+                      ? Cat("count = ", value)
+                      : Cat(labels.Get("rank"), " ", labels.Get("verdict"), ": ",
+                            labels.Get("cause"), " = ", value));
+  }
+  return out;
+}
+
+TEST(RankDeaths, AKillIsToldAtOnceAndWhatFollowsIsCountedOnly) {
+  RankDeaths deaths;
+  EXPECT_THAT(Said(&deaths, 9), IsEmpty());
+  deaths.Add(Signalled(10, 1, 9));
+  EXPECT_THAT(Said(&deaths, 10), ElementsAre("1 died: signal 9 = 1", "count = 1"));
+  deaths.Add(Signalled(10.2, 0, 15));
+  deaths.Add(Signalled(10.2, 2, 15));
+  EXPECT_THAT(Said(&deaths, 11), ElementsAre("count = 3"));
+  EXPECT_THAT(Said(&deaths, 12), IsEmpty());
+  EXPECT_EQ(deaths.told_by(), DeathAt(12));
+}
+
+TEST(RankDeaths, ASigtermWaitsForASecondOne) {
+  RankDeaths one;
+  one.Add(Signalled(10, 1, 15));
+  EXPECT_THAT(Said(&one, 11.4), IsEmpty());
+  EXPECT_THAT(Said(&one, 11.5), ElementsAre("1 died: signal 15 = 1", "count = 1"));
+
+  RankDeaths all;
+  all.Add(Signalled(10, 1, 15));
+  all.Add(Exited(10.1, 0, 143));  // a shell between
+  EXPECT_THAT(Said(&all, 10.5), ElementsAre("1 cancelled: signal 15 = 1", "count = 2"));
+}
+
+TEST(RankDeaths, ASecondSigtermAfterTheVerdictChangesIt) {
+  RankDeaths deaths;
+  deaths.Add(Signalled(10, 1, 15));
+  EXPECT_THAT(Said(&deaths, 12), ElementsAre("1 died: signal 15 = 1", "count = 1"));
+  deaths.Add(Signalled(14, 0, 15));
+  EXPECT_THAT(Said(&deaths, 14.5),
+              ElementsAre("1 died: signal 15 = 0", "1 cancelled: signal 15 = 1", "count = 2"));
+  RankDeaths late;
+  late.Add(Signalled(10, 1, 15));
+  late.Add(Signalled(15.1, 0, 15));
+  EXPECT_THAT(Said(&late, 16), ElementsAre("1 died: signal 15 = 1", "count = 2"));
+}
+
+TEST(RankDeaths, PeersThatFailBeforeTheDeathIsSeenAreNotTheCause) {
+  RankDeaths peers;
+  peers.Add(Failed(10, 0));
+  peers.Add(Failed(10.01, 2));
+  peers.Add(Signalled(10.05, 1, 9));
+  EXPECT_THAT(Said(&peers, 10.5), ElementsAre("1 died: signal 9 = 1", "count = 3"));
+
+  RankDeaths launcher;  // it ends the others a moment after the exception
+  launcher.Add(Failed(10, 0));
+  launcher.Add(Signalled(10.05, 1, 15));
+  EXPECT_THAT(Said(&launcher, 10.05), IsEmpty());
+  EXPECT_THAT(Said(&launcher, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
+
+  RankDeaths later;
+  later.Add(Failed(10, 0));
+  later.Add(Signalled(10.2, 1, 9));
+  EXPECT_THAT(Said(&later, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
+}
+
+TEST(RankDeaths, TheCauseIsWhatIsKnown) {
+  const auto cause = [](RankDeath death) {
+    RankDeaths deaths;
+    deaths.Add(std::move(death));
+    return Said(&deaths, 100)[0];
+  };
+  EXPECT_EQ(cause(Exited(1, 0, 3)), "0 died: exit code 3 = 1");
+  EXPECT_EQ(cause(Exited(1, 0, 137)), "0 died: signal 9 = 1");
+  EXPECT_EQ(cause(Exited(1, 0, std::nullopt)), "0 died: unknown = 1");
+  RankDeath oom = Signalled(1, 0, 9);
+  oom.oom_killed = true;
+  EXPECT_EQ(cause(oom), "0 died: out of memory = 1");
+}
+
+TEST(RankDeaths, ASnapshotGoesOnWhereItWas) {
+  for (const double judged : {9.0, 12.0}) {
+    RankDeaths deaths;
+    deaths.Add(Signalled(10, 1, 15));
+    Said(&deaths, judged);
+    BinaryWriter out;
+    deaths.Save(out);
+    const std::string bytes = out.Take();
+    RankDeaths again;
+    BinaryReader in(bytes);
+    again.Restore(in);
+    EXPECT_TRUE(in.AtEnd());
+    for (RankDeaths* each : {&deaths, &again}) each->Add(Signalled(14, 0, 15));
+    EXPECT_EQ(Said(&deaths, 14), Said(&again, 14));
+    EXPECT_EQ(deaths.told_by(), again.told_by());
+  }
+}
+
+}  // namespace
+}  // namespace pitwall::engine

@@ -1,0 +1,204 @@
+#!/usr/bin/env python3
+"""Deaths from outside, with pack:default: what ended a rank first is named within 3 s, what follows it is not, and who was cancelled did not die.
+
+deaths_test.py BINARY
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from harness import CLIENT, PATIENCE, Pitwall, wait_for, write
+
+BINARY = None
+SOON = 3   # seconds until a death is told
+SLACK = 2  # of the machine that runs the tests
+
+# A rank that ends as it is asked to.
+RANK = """
+import os, signal, sys, time
+sys.path.insert(0, sys.argv[1])
+import pitwall
+def raises(*_):
+    raise RuntimeError("asked for")
+asked = []
+signal.signal(signal.SIGUSR1, lambda *_: os._exit(3))
+signal.signal(signal.SIGUSR2, raises)
+signal.signal(signal.SIGHUP, lambda *_: asked.append(1))
+pitwall.init(job=os.environ["PITWALL_JOB_ID"])
+for _ in pitwall.steps(range(100000)):
+    time.sleep(0.05)
+    if asked:
+        break
+"""
+
+# Starts ranks and writes their pids. "kills": as an elastic agent, it ends the others when one has failed, and then itself.
+LAUNCHER = """
+import os, signal, subprocess, sys, time
+script, client, pids, count, kills = sys.argv[1:6]
+ranks = [subprocess.Popen([sys.executable, script, client], env=dict(os.environ, RANK=str(r), WORLD_SIZE=count))
+         for r in range(int(count))]
+with open(pids + ".new", "w") as out:
+    out.write(" ".join(str(rank.pid) for rank in ranks))
+os.rename(pids + ".new", pids)
+# Until a parent asks, anybody may read how its child ended; who asks at once leaves the cause unknown to all others.
+while True:
+    time.sleep(0.3)
+    if kills == "kills" and any(rank.poll() for rank in ranks):
+        for rank in ranks:
+            rank.terminate()
+        for rank in ranks:
+            rank.wait()
+        sys.exit(1)
+"""
+
+
+def runs(pid):
+    try:
+        with open("/proc/%d/stat" % pid) as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+class Deaths(unittest.TestCase):
+    """Each test is a job of its own; they share one standalone."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.work = tempfile.mkdtemp(prefix="pitwall-e2e-")
+        cls.addClassCleanup(shutil.rmtree, cls.work)
+        cls.pitwall = Pitwall(BINARY, os.path.join(cls.work, "log"), "--data-dir", os.path.join(cls.work, "data"),
+                              "--rules", "pack:default")
+        cls.addClassCleanup(cls.pitwall.stop)
+        cls.lines = os.path.join(cls.work, "watch")
+        with open(cls.lines, "w") as out:
+            watch = subprocess.Popen([BINARY, "issues", "watch", "--json", "--from-start", "--target", cls.pitwall.grpc],
+                                     stdout=out)
+        cls.addClassCleanup(watch.wait)
+        cls.addClassCleanup(watch.kill)
+        cls.right = {}  # job -> what was to be found
+        cls.rank = write(os.path.join(cls.work, "rank.py"), RANK)
+
+    def launch(self, ranks, kills=""):
+        self.job = self.id().rpartition(".")[2]
+        pids = os.path.join(self.work, self.job)
+        launcher = subprocess.Popen(
+            [sys.executable, "-c", LAUNCHER, self.rank, CLIENT, pids, str(ranks), kills], stderr=subprocess.DEVNULL,
+            env=dict(os.environ, PITWALL_SOCKET=os.path.join(self.work, "data", "collector.sock"),
+                     PITWALL_JOB_ID=self.job))
+        self.addCleanup(launcher.wait)
+        self.addCleanup(launcher.kill)
+        wait_for("the pids of the ranks", lambda: os.path.exists(pids))
+        with open(pids) as text:
+            self.pids = [int(word) for word in text.read().split()]
+        self.addCleanup(self.send, signal.SIGKILL)
+        # Each has finished a step, which it tells once a second.
+        wait_for("the attempt", lambda: self.events("io.pitwall.job.changed", job_change="attempt_began"), PATIENCE)
+        wait_for("all ranks", lambda: self.pitwall.metric("pitwall_collector_clients") >= ranks, PATIENCE)
+        time.sleep(1)
+        self.assertEqual(self.found(), [])
+
+    def send(self, number, *ranks):
+        for rank, pid in enumerate(self.pids):
+            if ranks and rank not in ranks:
+                continue
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass
+        self.sent = time.monotonic()
+
+    def events(self, kind, **data):
+        with open(self.lines) as lines:
+            events = [json.loads(line) for line in lines.read().splitlines() if line.endswith("}")]
+        return [e["data"] for e in events if e["type"] == kind and e["data"]["job"].get("name", "") == self.job and
+                data.items() <= e["data"].items()]
+
+    def test_z_nothing_else_was_told(self):
+        time.sleep(SOON + SLACK)
+        for self.job, issues in self.right.items():
+            with self.subTest(job=self.job):
+                self.assertEqual(self.found(), issues)
+
+    def found(self):
+        """(alert, rank, cause, severity) of each issue of the job, in the order in which they were told. The machine that
+        runs the tests may be busy, which is no death."""
+        return [(i["alert"], i["labels"].get("rank"), i["labels"].get("cause"), i["severity"])
+                for i in self.events("io.pitwall.issue.found") if i["labels"]["category"] != "bottleneck"]
+
+    def told(self, *issues):
+        """Told within 3 s; that nothing else was told is seen at the end."""
+        self.right[self.job] = list(issues)
+        wait_for("an issue", lambda: self.found(), SOON + SLACK)
+        took = time.monotonic() - self.sent
+        print("\n%s: told after %.1f s: %s" % (self.job, took, self.events("io.pitwall.issue.found")[0]["summary"]),
+              flush=True)
+        self.assertEqual(self.found(), list(issues))
+        self.assertLess(took, SOON)
+
+    def test_kill_9_of_one_of_two(self):
+        self.launch(2)
+        self.send(signal.SIGKILL, 1)
+        self.told(("RankDied", "1", "signal 9", "critical"))
+
+    def test_kill_9_of_one_of_four(self):
+        self.launch(4)
+        self.send(signal.SIGKILL, 2)
+        self.told(("RankDied", "2", "signal 9", "critical"))
+
+    def test_kill_15_of_one(self):
+        self.launch(2)
+        self.send(signal.SIGTERM, 0)
+        self.told(("RankDied", "0", "signal 15", "critical"))
+
+    def test_kill_15_of_all_is_a_cancellation(self):
+        self.launch(4)
+        self.send(signal.SIGTERM)
+        self.told(("JobCancelled", None, None, "info"))
+
+    def test_exit_without_goodbye(self):
+        self.launch(2)
+        self.send(signal.SIGUSR1, 1)
+        self.told(("RankDied", "1", "exit code 3", "critical"))
+
+    def test_exception(self):
+        self.launch(2)
+        self.send(signal.SIGUSR2, 1)
+        self.told(("RankDied", "1", "exception", "critical"))
+
+    def test_exception_of_the_only_rank(self):
+        self.launch(1)
+        self.send(signal.SIGUSR2, 0)
+        self.told(("RankDied", "0", "exception", "critical"))
+
+    def test_kill_9_of_the_only_rank(self):
+        self.launch(1, "kills")
+        self.send(signal.SIGKILL, 0)
+        self.told(("RankDied", "0", "signal 9", "critical"))
+
+    def test_goodbye_is_no_death(self):
+        self.launch(2)
+        self.send(signal.SIGHUP)
+        self.right[self.job] = []
+        wait_for("their ends", lambda: not any(map(runs, self.pids)))
+
+    def test_what_the_launcher_kills_is_teardown(self):
+        self.launch(4, "kills")
+        self.send(signal.SIGKILL, 1)
+        self.told(("RankDied", "1", "signal 9", "critical"))
+
+    def test_what_the_launcher_kills_after_an_exception_is_teardown(self):
+        self.launch(4, "kills")
+        self.send(signal.SIGUSR2, 3)
+        self.told(("RankDied", "3", "exception", "critical"))
+
+
+if __name__ == "__main__":
+    BINARY = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""One rank of a real training with DistributedDataParallel over gloo, watched by one line; one rank loses time where it is told to.
+
+ddp.py CONTROL [--steps N]
+
+The rank, the world and where they meet come from the environment, as torchrun sets it. CONTROL is a JSON file that is replaced as a
+whole, e.g. {"rank": 1, "where": "forward", "seconds": 0.03}; read before each step. where: gap, dataloader, forward, backward, optimizer.
+A step takes about 100 ms, most of it sleep, so that several ranks fit on two cores.
+"""
+import argparse
+import json
+import os
+import sys
+import time
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import torch
+import torch.distributed as distributed
+
+try:
+    import pitwall
+except ImportError:
+    sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "clients", "python", "src"))
+    import pitwall
+
+SECONDS = {"gap": 0, "dataloader": 0.01, "forward": 0.03, "backward": 0.05, "optimizer": 0.01}
+RANK = int(os.environ["RANK"])
+
+
+class Work:
+    """What each part of a step takes, and what this rank loses there as of the last change of the file."""
+
+    def __init__(self, path):
+        self._path = path
+        self._seen = None
+        self._lost = {}
+
+    def read(self):
+        try:
+            changed = os.stat(self._path).st_mtime_ns
+            if changed != self._seen:
+                with open(self._path, encoding="utf-8") as text:
+                    now = json.load(text)
+                self._lost = {now["where"]: now["seconds"]} if now["rank"] == RANK else {}
+                self._seen = changed
+        except FileNotFoundError:
+            pass
+
+    def do(self, part):
+        time.sleep(SECONDS[part] + self._lost.get(part, 0))
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("control")
+    options.add_argument("--steps", type=int, default=100000)
+    options = options.parse_args()
+    work = Work(options.control)
+
+    class Busy(torch.autograd.Function):
+        @staticmethod
+        def forward(context, x):
+            work.do("forward")
+            return x.clone()
+
+        @staticmethod
+        def backward(context, gradient):
+            work.do("backward")
+            return gradient
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.last = torch.nn.Linear(32, 64), torch.nn.Linear(64, 8)
+
+        def forward(self, x):
+            return self.last(Busy.apply(torch.relu(self.first(x))))
+
+    class Optimizer(torch.optim.SGD):
+        def step(self, closure=None):
+            work.do("optimizer")
+            return super().step(closure)
+
+    def batches():
+        generator = torch.Generator().manual_seed(100 + RANK)
+        for _ in range(options.steps):
+            work.read()
+            work.do("dataloader")
+            yield torch.randn(16, 32, generator=generator)
+
+    torch.set_num_threads(1)
+    torch.manual_seed(1)
+    distributed.init_process_group("gloo")
+    pitwall.init()
+    model = torch.nn.parallel.DistributedDataParallel(Net())
+    loss_of = torch.nn.MSELoss()
+    optimizer = Optimizer(model.parameters(), lr=0.05)
+    truth = torch.randn(32, 8, generator=torch.Generator().manual_seed(7))
+    pitwall.watch(model, optimizer, loss_of)
+    print("ready", flush=True)
+    for number, x in enumerate(pitwall.steps(batches())):
+        work.do("gap")
+        optimizer.zero_grad()
+        loss_of(model(x), x @ truth).backward()
+        optimizer.step()
+        print("step", number, flush=True)
+    pitwall.finish()
+    print("done", flush=True)
+
+
+if __name__ == "__main__":
+    main()
