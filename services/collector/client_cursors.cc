@@ -144,7 +144,10 @@ Status ClientCursors::Restore(std::string_view bytes) {
                         int{kWithoutRank}, " and ", int{kFormat}));
   }
   std::vector<ClientCursor> all(in.Count(7));
-  for (ClientCursor& cursor : all) cursor = Read(&in, format);
+  for (ClientCursor& cursor : all) {
+    cursor = Read(&in, format);
+    if (cursor.rank.has_value() && cursor.rank->empty()) cursor.rank.reset();
+  }
   RETURN_IF_ERROR(in.Finish("client cursors"));
   MutexLock lock(&mutex_);
   for (ClientCursor& cursor : all) Put(std::move(cursor));

@@ -34,6 +34,7 @@ bool SpaceRunner::ReturnToLastTick() {
   if (last_tick_ == kMinPosition || store_->sealed() != last_tick_) return false;
   store_->BeginTick(last_tick_);
   evaluator_->Begin(last_tick_, store_.get(), subqueries_.views());
+  subqueries_.Begin(last_tick_);
   return true;
 }
 

@@ -39,7 +39,8 @@ class GraceWatchTest : public ::testing::Test {
   }
   std::vector<std::string> Look() { return watch_.Look(shard_.shard().Jobs()); }
 
-  engine::ShardForTest shard_{"groups: []\n"};
+  engine::ShardForTest shard_{
+      "groups: [{name: g, interval: 1s, rules: [{alert: High, expr: m > 0.5}]}]\n"};
   GraceWatch watch_;
   std::string boot_ = "one";
   int64_t start_ = 1;
