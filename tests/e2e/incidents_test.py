@@ -71,6 +71,36 @@ class Incidents(unittest.TestCase):
         return subprocess.run([BINARY, "issues", "list", "--target", self.pitwall.grpc, "--all"] + list(flags),
                               stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
 
+    def tell(self, *arguments, code=0):
+        done = subprocess.run([BINARY] + list(arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout if code == 0 else done.stderr
+
+    def commands_tell_the_same_of_the_server_and_of_the_log(self, cause, data):
+        job, server, log = cause["job"]["id"], ("--target", self.pitwall.grpc), ("--data-dir", data)
+        incident = cause["incident"]
+        page = self.tell("issues", "show", incident[:8], *server)
+        for row in (r"(?m)^issue +%s$" % incident, r"(?m)^name +LossExploded", r"(?m)^state +cleared at|^state +ended: ",
+                    r"(?m)^evidence +\S", r"(?m)^incident +Incident %s" % incident[:12], r"  RESOLVED  |  ENDED  "):
+            self.assertRegex(page, row)
+        self.assertRegex(self.tell("issues", "show", incident[:8], *log), r"(?m)^actions +none$")
+        self.assertEqual(self.tell("issues", "show", incident, "--json", *server), self.tell("issues", "show", incident, "--json", *log))
+        self.assertIn("not found", self.tell("issues", "show", "0" * 32, *server, code=1))
+        self.assertIn("not found", self.tell("issues", "show", "0" * 32, *log, code=1))
+        self.assertEqual(len(self.tell("issues", "list", "--all", "--rule", "LossExploded", *server).splitlines()), 1)
+        self.assertEqual(len(self.tell("issues", "list", "--all", "--rule", "LossExploded", *log).splitlines()), 1)
+        wait_for("the job's end", lambda: "ended: completed" in self.tell("jobs", "list", *server))
+        for way in (server, log):
+            shown = json.loads(self.tell("jobs", "show", job, "--json", *way))
+            self.assertEqual((shown["state"], shown["end_detail"]), ("ended", "completed"))
+            self.assertEqual([a["end_detail"] for a in shown["attempts"]], ["completed"])
+            self.assertEqual(len(shown["ended_issues"]), 2)
+            self.assertEqual({rule["status"] for rule in shown["rules"]}, {"Stopped"})
+            statuses = [json.loads(line) for line in self.tell("rules", "status", "--job", job, "--json", *way).splitlines()]
+            self.assertEqual(statuses, shown["rules"])
+            self.assertRegex(self.tell("rules", "status", "--job", job, "--rule", "LossExploded", *way), r"LossExploded  since .*stopped: ")
+            self.assertIn("not found", self.tell("jobs", "show", "nobody", *way, code=1))
+
     def test_a_symptom_is_shown_with_its_cause_and_not_sent(self):
         rules = write(os.path.join(self.work, "rules.yaml"), RULES)
         config = write(os.path.join(self.work, "pitwall.yaml"), CONFIG % {"port": self.hooks.server_port})
@@ -97,10 +127,13 @@ class Incidents(unittest.TestCase):
         self.assertEqual(symptom["root_cause"], incident)  # which the cause opened
         shown = self.issues("--incident", incident[:10])
         self.assertEqual(len(shown), 3)
-        self.assertRegex(shown[0], r"^incident %s: 2 issues, most likely root cause: LossExploded\b.* \(explains 1\)$" % incident)
+        self.assertRegex(shown[0], r"^Incident %s of job .* lasted from \S+Z to \S+Z and has 2 issues; its root cause is LossExploded\b.* \(explains 1\)\.$"
+                         % incident[:12])
         line = next(line for line in shown if "LossStaysHigh" in line)
         self.assertRegex(line, r"because of LossExploded(\{.*\})?  \[incident %s\]$" % incident[:12])
         self.assertEqual(self.issues("--incident", "0" * 32), ["no such incident"])
+
+        self.commands_tell_the_same_of_the_server_and_of_the_log(cause, data)
 
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
         verified = subprocess.run([BINARY, "backtest", "--verify", "--input", data], stdout=subprocess.PIPE, text=True)
