@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "services/base/clock.h"
@@ -15,11 +17,18 @@ namespace pitwall::notifier {
 // Where a follower stands: the next offset per partition.
 using Positions = std::vector<int64_t>;
 
+// Something to be sent in place of an event.
+struct Notice {
+  std::string id;    // the same when it is sent again
+  std::string body;  // a CloudEvent
+};
+
 struct FeedItem {
   int32_t partition = 0;
   int64_t offset = 0;
   IssueEventPtr event;
-  size_t bytes = 0;  // of the record: what it weighs in memory, roughly
+  size_t bytes = 0;                      // of the record: what it weighs in memory, roughly
+  std::shared_ptr<const Notice> notice;  // null: the event itself is sent
 };
 
 // Thread-safe. One thread per partition adds; any number reads. Holds at most `max_events`, all

@@ -8,6 +8,7 @@
 #include "services/base/clock.h"
 #include "services/base/duration.h"
 #include "services/base/strings.h"
+#include "services/notifier/incident_notices.h"
 
 namespace pitwall {
 
@@ -79,14 +80,7 @@ std::string LostRankText(const LostRank& lost) {
              lost.oom_killed ? ", out of memory" : "");
 }
 
-std::string IssueName(const IssueEvent& event) {
-  std::vector<Label> labels;
-  for (const Label& label : event.labels) {
-    if (label.name != "alertname" && label.name != "severity") labels.push_back(label);
-  }
-  if (labels.empty()) return event.alert;
-  return Cat(event.alert, Labels::FromPairs(std::move(labels)).ToString());
-}
+std::string IssueName(const IssueEvent& event) { return notifier::IssueTitle(event); }
 
 void IssueNames::Learn(const IssueEvent& event) {
   if (event.type != EventType::kRuleStatus && event.type != EventType::kJobChanged)

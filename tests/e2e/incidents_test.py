@@ -40,7 +40,8 @@ CONFIG = """
 notifier:
   allow_insecure: true
   webhooks:
-    - {name: pager, url: "http://127.0.0.1:%(port)d/pager"}
+    - {name: pager, url: "http://127.0.0.1:%(port)d/pager", notify: events}
+    - {name: team, url: "http://127.0.0.1:%(port)d/team"}
     - {name: archive, url: "http://127.0.0.1:%(port)d/archive", notify_symptoms: true}
 """
 
@@ -50,7 +51,8 @@ class Receiver(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.received.append((self.path[1:], body["type"].rsplit(".", 1)[1], body["data"]["alert"]))
+        data = body["data"]
+        self.received.append((self.path[1:], body["type"].rsplit(".", 1)[1], data.get("alert") or data["issue_ids"]))
         self.send_response(204)
         self.end_headers()
 
@@ -117,6 +119,9 @@ class Incidents(unittest.TestCase):
         wait_for("the end at the pager", lambda: ("resolved", "LossExploded") in sent("pager"))
         self.assertEqual(sent("pager"), [("found", "LossExploded"), ("resolved", "LossExploded")])
         self.assertGreaterEqual(self.pitwall.metric("pitwall_webhook_suppressed_total"), 2)
+        wait_for("the end at the team", lambda: len(sent("team")) == 2)
+        self.assertEqual([what for what, _ in sent("team")], ["found", "ended"])  # of the incident
+        team = sent("team")
 
         symptom, cause = sorted((json.loads(line)["data"] for line in self.issues("--json")), key=lambda i: i["severity"],
                                 reverse=True)
@@ -125,6 +130,10 @@ class Incidents(unittest.TestCase):
         self.assertNotIn("root_cause", cause)
         incident = cause["incident"]
         self.assertEqual(symptom["root_cause"], incident)  # which the cause opened
+        issue_ids = {json.loads(line)["id"] for line in self.tell("issues", "show", incident, "--json", "--target", self.pitwall.grpc)
+                     .splitlines()[:1]}
+        self.assertLessEqual(issue_ids, set(team[0][1]))
+        self.assertEqual(len(team[1][1]), 2)
         shown = self.issues("--incident", incident[:10])
         self.assertEqual(len(shown), 3)
         self.assertRegex(shown[0], r"^Incident %s of job .* lasted from \S+Z to \S+Z and has 2 issues; its root cause is LossExploded\b.* \(explains 1\)\.$"
