@@ -25,6 +25,7 @@ groups:
   rules:
   - alert: LossExploded
     expr: max_over_time(train_loss[20]) > 5
+    fold: [rank]
     explains: [LossStaysHigh]
     labels: {severity: critical}
 - name: times
