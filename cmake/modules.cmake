@@ -47,7 +47,7 @@ function(add_module folder)
     pitwall_module_target(${dep} dep_target)
     if(NOT TARGET ${dep_target})
       message(FATAL_ERROR "add_module(${folder}): ${dep} is not declared yet; arrows point down only "
-                          "(the order stands in the top CMakeLists.txt)")
+                          "(the top CMakeLists.txt has the order)")
     endif()
     target_link_libraries(${target} ${scope} ${dep_target})
   endforeach()

@@ -1,6 +1,6 @@
 # pitwall_unity(<target>): with PITWALL_UNITY, compiles several sources of the target as one. Most of a compilation is parsing the same
 # headers and instantiating the same templates: a build under a sanitizer takes about half as long. The other presets compile file by file,
-# which is how an include that a file lacks is found. Which files go together: unity.py.
+# which is how an include that a file does not have is found. Which files go together: unity.py.
 option(PITWALL_UNITY "Compile several sources of a module as one" OFF)
 if(PITWALL_UNITY)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)

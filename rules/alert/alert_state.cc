@@ -285,7 +285,7 @@ class AlertState::Impl {
     return OkStatus();
   }
 
-  // Whether an alert that expr lacks may end now.
+  // Whether an alert that expr does not have may end now.
   bool CanEnd(Alert& a, const AlertInput& input) {
     if (input.clear == nullptr) return true;
     if (a.clear.IsPresent(a.element, *input.clear)) return true;

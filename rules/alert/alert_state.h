@@ -6,9 +6,9 @@
 //
 // An alert is its full label set: the element's labels without the name, then the rule's labels
 // (templates expanded), then alertname. A pending alert whose element is absent at a tick is
-// dropped. With `clear`, a firing alert ends at the first tick where expr lacks it and clear has
+// dropped. With `clear`, a firing alert ends at the first tick where expr misses it and clear has
 // it, or where both lack their input; keep_firing_for counts from the first tick of an unbroken run
-// of ticks at which it could end (without `clear`: at which expr lacks it, as in Prometheus).
+// of ticks at which it could end (without `clear`: at which expr misses it, as in Prometheus).
 #pragma once
 
 #include <cstdint>
@@ -141,7 +141,7 @@ struct Transition {
 struct ActiveAlert {
   const Labels* labels;
   // ALERTS{…,alertstate="pending"|"firing"}, to be recorded as 1. As in Prometheus a label of the
-  // rule whose text came out empty stands in both series as it is written in the rule.
+  // rule whose text came out empty is in both series as it is written in the rule.
   const Labels* alerts_series;
   const Labels* for_state_series;  // ALERTS_FOR_STATE{…}, to be recorded as active_seconds
   bool firing;

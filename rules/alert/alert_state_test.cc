@@ -34,7 +34,7 @@ TEST(AlertState, ForIsCountedFromTheFirstTick) {
          {30, "1=7", ""},
          {40, "", "resolved 1=7 since 0 fired 20 #2 cleared"},
          {50, "1=5", "pending 1=5 since 50"},
-         {60, "", "dropped 1=5 since 50"},  // a pending one starts anew
+         {60, "", "dropped 1=5 since 50"},  // a pending one starts again
          {70, "1=5", "pending 1=5 since 70"},
          {100, "1=5", "found 1=5 since 70 fired 100 #1"}});
 }
@@ -74,7 +74,7 @@ TEST(AlertState, EndReasonIsThatOfTheTickOfTheEnd) {
 TEST(AlertState, Hysteresis) {
   AlertScript s;
   s.Run({{0, "1=9", "found 1=9 since 0 fired 0 #1", "1", ""},
-         {10, "", "", "1", ""},  // expr lacks it, clear does too: between the thresholds
+         {10, "", "", "1", ""},  // expr misses it, clear does too: between the thresholds
          {20, "1=9", "", "1", ""},
          {30, "", "", "1", ""},
          {40, "", "resolved 1=9 since 0 fired 0 #2 cleared", "1", "1=2"},
@@ -98,7 +98,7 @@ TEST(AlertState, HysteresisAndKeepFiringFor) {
   s.Run({{0, "1=9", "found 1=9 since 0 fired 0 #1", "1", ""},
          {10, "", "", "1", "1"},  // could end: counting
          {20, "", "", "1", ""},   // not any more
-         {30, "", "", "1", "1"},  // counting anew
+         {30, "", "", "1", "1"},  // counting again
          {40, "", "", "1", "1"},
          {50, "", "resolved 1=9 since 0 fired 0 #2 cleared", "1", "1"}});
 }
@@ -256,7 +256,7 @@ TEST(AlertState, EndAll) {
   out.clear();
   state.EndAll(EndReason::kJobEnded, end, &out);
   EXPECT_TRUE(out.empty());
-  ASSERT_TRUE(state.Step(input, &out).ok());  // begins anew
+  ASSERT_TRUE(state.Step(input, &out).ok());  // begins again
   EXPECT_EQ(out.size(), 2u);
 }
 

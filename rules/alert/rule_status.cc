@@ -174,7 +174,7 @@ std::optional<StatusChange> RuleStatusMachine::Update(const StatusInput& input) 
   for (const uint8_t met : input.needs_met) unmet |= met == 0;
   const size_t lacking = input.inputs == nullptr ? 0 : input.inputs->lacking();
   if (unmet || !open_ || lacking > 0) {
-    // Built only when it is needed, but compared with the last one at each tick that lacks
+    // Built only when it is needed, but compared with the last one at each tick that misses
     // something.
     std::string reason;
     for (size_t i = 0; i < needs_.size(); ++i) {

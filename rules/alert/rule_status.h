@@ -86,7 +86,7 @@ class RuleStatusMachine {
   bool gate_open() const { return open_; }
 
   // The status after a tick. A change (of status, or of the reason alone) is returned once; one
-  // that came too soon to be told, at a later tick if it still stands.
+  // that came too soon to be told, at a later tick if it still holds.
   std::optional<StatusChange> Update(const StatusInput& input);
   // This is the machine of a rule that takes the place of another of its name: the first change
   // comes after what that one said last.

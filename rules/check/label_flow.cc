@@ -221,7 +221,7 @@ LabelFlow LabelsOf(const ExprContext& context, const Expr& expr) {
 std::string NeverMatches(const lang::BinaryExpr& binary, const LabelFlow& left,
                          const LabelFlow& right) {
   if (binary.matching.on || binary.op == BinaryOp::kOr) return {};
-  const auto lacks = [&](const LabelFlow& has, const LabelFlow& other) -> const std::string* {
+  const auto missing = [&](const LabelFlow& has, const LabelFlow& other) -> const std::string* {
     for (const std::string& label : has.sure) {
       if (!IsIn(binary.matching.labels, label) && !other.MayHave(label)) return &label;
     }
@@ -231,8 +231,8 @@ std::string NeverMatches(const lang::BinaryExpr& binary, const LabelFlow& left,
     return Cat("all labels must be equal, and the ", has, " side has a label ", Quote(label),
                " that the ", lacking, " side cannot have: add on(…) or ignoring(…)");
   };
-  if (const std::string* label = lacks(left, right)) return text(*label, "left", "right");
-  if (const std::string* label = lacks(right, left)) return text(*label, "right", "left");
+  if (const std::string* label = missing(left, right)) return text(*label, "left", "right");
+  if (const std::string* label = missing(right, left)) return text(*label, "right", "left");
   return {};
 }
 

@@ -8,8 +8,8 @@
 namespace pitwall::check {
 namespace {
 
-// Namespaces that are ours alone: a name in them that the catalogue lacks does not exist. train_*
-// is open, since training code logs what it likes.
+// Namespaces that are ours alone: a name in them that is not in the catalogue does not exist.
+// train_* is open, since training code logs what it likes.
 bool IsOurs(std::string_view name) {
   for (const std::string_view prefix : {"system_", "hw_", "cgroup_", "pitwall_"}) {
     if (StartsWith(name, prefix)) return true;

@@ -28,8 +28,8 @@ struct Outcome {
   bool never = false;  // no element, ever
   bool ever = false;   // always an element, whatever series there are
   ValueRange range;
-  bool measured = false;   // hangs on samples: not made of numbers and parameters alone
-  bool parameter = false;  // hangs on a parameter's value
+  bool measured = false;   // depends on samples: not made of numbers and parameters alone
+  bool parameter = false;  // depends on a parameter's value
 };
 
 struct Cause {
@@ -37,7 +37,7 @@ struct Cause {
   std::string text;
 };
 
-// What a comparison asks of what stands on its left.
+// What a comparison asks of what is on its left.
 struct Bound {
   const Expr* subject;
   ValueRange range;
@@ -222,7 +222,7 @@ class OutcomeChecker {
   }
 
   // Whether what is known of the sides is enough to judge: an override may change a parameter that
-  // stands alone against a number, and a rule that is switched on so is no mistake.
+  // is alone against a number, and a rule that is switched on so is no mistake.
   static bool Telling(const Outcome& left, const Outcome& right) {
     if (!left.parameter && !right.parameter) return true;
     if (left.parameter && right.parameter) return false;

@@ -36,7 +36,7 @@ bool IsLabelName(std::string_view name) {
   return !name.empty() && yaml::FindInvalidUtf8(name) == std::string_view::npos;
 }
 
-// Prometheus says these at evaluation; nothing of it hangs on data.
+// Prometheus says these at evaluation; nothing of it depends on data.
 void CheckLabelNames(const ExprContext& context, const lang::CallExpr& call) {
   const bool replace = call.function == "label_replace";
   if (call.function == "histogram_quantiles") {

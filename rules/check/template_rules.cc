@@ -19,7 +19,7 @@ lang::Span SpanOf(size_t begin, size_t end) {
   return {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
 }
 
-// The query's own places are in its text, which may be made by printf: the caret stands under it.
+// The query's own places are in its text, which may be made by printf: the caret is under it.
 std::shared_ptr<const lang::Expr> CheckQuery(const ExprContext& context,
                                              const lang::NamedText& text,
                                              const templates::TemplateQuery& query) {

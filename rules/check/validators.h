@@ -67,7 +67,7 @@ class DuplicateRules {
              lang::Diagnostics* diagnostics);
 
  private:
-  StringMap<std::string> seen_;  // what makes a rule -> where it stands
+  StringMap<std::string> seen_;  // what makes a rule -> where it is
 };
 // $names that are not declared, and declared ones that are not used.
 void CheckParameters(const ExprContext& context, std::span<const lang::Expr* const> exprs,

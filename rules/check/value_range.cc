@@ -16,7 +16,7 @@ using lang::BinaryOp;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kPi = std::numbers::pi;
 
-// Whose results do not hang on their arguments' ranges.
+// Whose results do not depend on their arguments' ranges.
 struct FixedRange {
   std::string_view function;
   double low, high;

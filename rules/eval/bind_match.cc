@@ -62,7 +62,7 @@ MatchBinder::MatchBinder(const plan::Node& node, LabelTable* table) : node_(node
 LabelId MatchBinder::Result(LabelTable& table, LabelId many, LabelId one) {
   const LabelId base = rename_ ? table.Apply(result_, many) : many;
   if (node_.matching.include.empty()) return base;
-  // Each included label is set from the "one" side, or removed where that side lacks it.
+  // Each included label is set from the "one" side, or removed where that side does not have it.
   const Labels& from = table.Get(table.Apply(included_, one));
   Labels merged = table.Get(base).Drop(node_.matching.include);
   std::vector<Label> pairs(merged.begin(), merged.end());

@@ -1,6 +1,6 @@
 // Evaluates the nodes of one Space for one job, tick by tick.
 //
-// Binding and execution are apart: when the set of series changes, each node is bound anew (labels
+// Binding and execution are apart: when the set of series changes, each node is bound again (labels
 // interned and sorted, vector matching and grouping turned into index arrays); at a tick only
 // arrays are read and written. While the set of series stays, Evaluate allocates nothing and hashes
 // nothing.

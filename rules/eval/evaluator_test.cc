@@ -208,7 +208,7 @@ TEST_F(EvalTest, ManyToOne) {
   // A filter keeps the name of the many side and the value of the left side.
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kGt, b.Metric("info"), b.Metric("a"), right)),
               ElementsAre("a{x=\"1\",y=\"p\",z=\"zz\"} 10", "a{x=\"1\",y=\"q\",z=\"zz\"} 10"));
-  // Including a label that the one side lacks removes it: the two results fall together.
+  // Including a label that the one side does not have removes it: the two results fall together.
   Matching clash{true, {"x"}, Cardinality::kManyToOne, {"y"}};
   EXPECT_EQ(Error(b.Binary(BinaryOp::kMul, b.Metric("a"), b.Metric("info"), clash)),
             "multiple matches for labels: grouping labels must ensure unique matches");

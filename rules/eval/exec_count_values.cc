@@ -1,5 +1,5 @@
-// count_values: the only aggregation whose labels hang on the values, so its elements are found
-// anew at each tick. It allocates and hashes: cost class "dynamic labels".
+// count_values: the only aggregation whose labels depend on the values, so its elements are found
+// again at each tick. It allocates and hashes: cost class "dynamic labels".
 #include <algorithm>
 #include <charconv>
 #include <cmath>

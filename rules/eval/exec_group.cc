@@ -15,7 +15,7 @@ namespace {
 using plan::AggregateOp;
 
 // NaN is less than everything, as in Prometheus' sort of the values of a quantile.
-// -0 before 0, so that which of them is the quantile does not hang on how the library sorts.
+// -0 before 0, so that which of them is the quantile does not depend on how the library sorts.
 bool LessNanFirst(double a, double b) {
   if (std::isnan(a)) return !std::isnan(b);
   if (a == b) return std::signbit(a) && !std::signbit(b);

@@ -23,7 +23,7 @@ double MedianWithout(size_t n, size_t left_out, Sorted sorted) {
 }
 
 // peer_zscore. The peers of an element are the others of its group: what it is measured against
-// does not hang on itself, which would matter among few.
+// does not depend on itself, which would matter among few.
 class PeerScoreOp : public Operator {
  public:
   PeerScoreOp(const plan::Node& node, LabelTable* table)

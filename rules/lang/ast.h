@@ -146,7 +146,7 @@ struct UnaryExpr {
 
 enum class GroupSide { kNone, kLeft, kRight };  // group_left, group_right
 struct VectorMatching {
-  bool written = false;  // on or ignoring stands there
+  bool written = false;  // on or ignoring is there
   bool on = false;
   std::vector<std::string> labels;
   GroupSide group = GroupSide::kNone;

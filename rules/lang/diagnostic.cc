@@ -38,7 +38,7 @@ std::string Diagnostic::ToString() const {
   out += "\n    ";
   out += source_line;
   out += "\n    ";
-  // Tabs stay tabs, so that the caret stands under its place whatever their width.
+  // Tabs stay tabs, so that the caret is under its place whatever their width.
   int character = 1;
   for (size_t i = 0; i < source_line.size() && character < column; ++i) {
     if ((static_cast<unsigned char>(source_line[i]) & 0xc0) == 0x80) continue;

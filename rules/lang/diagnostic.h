@@ -21,7 +21,7 @@ struct Diagnostic {
   int length = 1;  // characters to underline
   std::string message;
   std::string source_line;   // the line's text, for the caret
-  bool unsupported = false;  // nothing wrong with the text: this engine lacks something for it
+  bool unsupported = false;  // nothing wrong with the text: this engine cannot do it
 
   // "file:line:col: error: message".
   std::string Header() const;

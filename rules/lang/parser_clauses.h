@@ -22,7 +22,7 @@ bool ParseGroupingLabels(TokenCursor* cursor, std::vector<std::string>* labels);
 // A duration or a number of seconds, as a literal.
 bool ParseDurationLiteral(TokenCursor* cursor, std::string_view context, bool signed_allowed,
                           Duration* duration);
-// What stands between the brackets of a window: a duration, or one of our own kinds:
+// What is between the brackets of a window: a duration, or one of our own kinds:
 // attempt | N samples | first N samples [after M]
 struct WindowClause {
   WindowSyntax syntax = WindowSyntax::kDuration;

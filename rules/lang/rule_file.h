@@ -1,7 +1,7 @@
 // A rule file: Prometheus' groups and rules, strict as Prometheus is, plus our keys
 // (architecture.md, section 5).
 //
-// What stands in the file, parsed and with every value in range; whether the expressions make sense
+// What is in the file, parsed and with every value in range; whether the expressions make sense
 // is rules/check's matter. Durations are position units (model/position.h): nanoseconds, or steps *
 // kStepUnit on the step clock, where they are written as plain numbers.
 #pragma once

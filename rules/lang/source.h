@@ -1,4 +1,4 @@
-// The text of one expression and where it stands in its file.
+// The text of one expression and where it is in its file.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // The frozen summary of a finished job, against which later jobs are judged: each of its series
-// stands in them as baseline_<name>, with the label `run`. What writes it is `pitwall baseline`
+// is in them as baseline_<name>, with the label `run`. What writes it is `pitwall baseline`
 // (services/tools/summary.h).
 //
 //   run: resnet-0041                       # the label `run`; no other summary has it

@@ -132,7 +132,7 @@ TEST(Baseline, BelongsToTheRuleSet) {
   const auto twice =
       Compile({{"a.yaml", Of("a", 1, "{job: x}")}, {"b.yaml", Of("a", 2, "{job: y}")}});
   EXPECT_THAT(std::string(twice.status().message()),
-              HasSubstr("b.yaml: error: run \"a\" stands in a.yaml, too"));
+              HasSubstr("b.yaml: error: run \"a\" is a duplicate; it is in a.yaml"));
   EXPECT_THAT(std::string(Compile({{"a.yaml", "run: a\n"}}).status().message()),
               HasSubstr("a.yaml:1:1: error: a summary needs \"match\""));
 }

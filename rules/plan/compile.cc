@@ -26,8 +26,8 @@ std::vector<BaselinePtr> ParseBaselines(const std::vector<RuleSetFile>& files,
     baselines.push_back(ParseBaseline(file.name, file.text, diagnostics));
     const auto [other, fresh] = file_of.try_emplace(baselines.back()->run, file.name);
     if (!fresh) {
-      diagnostics->Error(file.name,
-                         Cat("run ", Quote(other->first), " stands in ", other->second, ", too"));
+      diagnostics->Error(
+          file.name, Cat("run ", Quote(other->first), " is a duplicate; it is in ", other->second));
     }
   }
   return baselines;

@@ -16,7 +16,7 @@ namespace pitwall::plan {
 
 class JobMatch {
  public:
-  // Takes the key "match" of `map`; `what` it belongs to stands in messages ("an override"). An
+  // Takes the key "match" of `map`; `what` it belongs to is for messages ("an override"). An
   // absent or empty one is a problem.
   static JobMatch Parse(yaml::StrictMap* map, std::string_view what);
 

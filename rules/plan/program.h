@@ -189,7 +189,7 @@ struct Subquery {
   // Whether the expression may have results where there are no samples at all (vector(1),
   // absent()): then it has them before the job began, too.
   bool from_nothing = false;
-  std::string key;    // what it computes, wherever it stands: equal keys carry state over a reload
+  std::string key;    // what it computes, wherever it is: equal keys carry state over a reload
   DemandSet demands;  // one selector, which takes everything, and the windows over the results
 };
 

@@ -25,8 +25,8 @@ struct QueryProgram {
   bool scalar = false;  // the expression is a scalar; the rule's result is a vector all the same
 };
 
-// InvalidArgument: the expression is none, or no rule could have it; `diagnostics` (may be null)
-// says where. Unimplemented: it is PromQL, and this engine lacks something for it.
+// InvalidArgument: the expression is malformed, or no rule could have it; `diagnostics` (may be
+// null) says where. Unimplemented: it is PromQL, and this engine cannot do it.
 StatusOr<QueryProgram> CompileQuery(std::string_view text, const QueryOptions& options,
                                     lang::Diagnostics* diagnostics = nullptr);
 

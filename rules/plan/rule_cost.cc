@@ -232,7 +232,7 @@ class ElementCount {
   std::vector<double> known_;  // 0: not yet
 };
 
-// What stands below some nodes, subqueries included, each thing once.
+// What is below some nodes, subqueries included, each thing once.
 class RuleWalk {
  public:
   RuleWalk(const Space& space, const CostOptions& options, int64_t interval, RuleCost* cost)
@@ -282,7 +282,7 @@ class RuleWalk {
   }
 
   // A φ that changes from tick to tick needs the whole window sorted; it always is here, so reads
-  // search it anew.
+  // search it again.
   void VariableQuantile(const Node& node) {
     const Demand& demand = DemandsOf(space_, node.source).demands[node.demand];
     if (demand.function != WindowFunction::kQuantile || node.inputs.empty()) return;

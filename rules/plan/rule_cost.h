@@ -42,7 +42,7 @@ struct WindowCost {
 
 struct SubqueryCost {
   uint32_t index = 0;               // in Space::subqueries
-  int depth = 1;                    // 1: stands in the rule itself, 2: in a subquery of it, …
+  int depth = 1;                    // 1: is in the rule itself, 2: in a subquery of it, …
   double evaluations = 0;           // of its expression in its longest window
   double evaluations_per_tick = 0;  // between two evaluations of the rule
   double ns_per_second = 0;         // of one series: its expression, without windows
@@ -58,7 +58,7 @@ struct RuleCost {
   const Group* group = nullptr;
   uint32_t space = 0;
   bool rescans = false;         // some read walks its window
-  bool dynamic_labels = false;  // which labels there are hangs on values: topk, count_values, …
+  bool dynamic_labels = false;  // which labels there are depends on values: topk, count_values, …
   std::vector<WindowCost> windows;  // each once, ascending
   std::vector<SubqueryCost> subqueries;
   int subquery_depth = 0;

@@ -57,7 +57,7 @@ TEST(RuleCost, ClassesAreThoseOfTheDesign) {
       {"robust_deriv(a[1m]) > 1", CostClass::kRescan},
       {"kendall_tau_over_time(a[1m]) > 1", CostClass::kRescan},
       {"robust_deriv(a[first 50 samples]) > 1", CostClass::kIncremental},
-      // Its labels hang on the rule, not on values.
+      // Its labels depend on the rule, not on values.
       {"histogram_over_time(a[1m], 0, 1, 10) > 1", CostClass::kRescan},
       {"peer_histogram_distance(a) > 1", CostClass::kIncremental},
       {"max_over_time(mad_over_time(a[1m])[5m:1m]) > 1", CostClass::kRescan},
@@ -77,7 +77,7 @@ TEST(RuleCost, StateGrowsWithPanesAndFieldsAndSamples) {
   EXPECT_GT(state("sum_over_time(a[10m]) > 1"), 5 * minute);
   EXPECT_LT(state("sum_over_time(a[10m]) > 1"), 10 * minute);
   EXPECT_GT(state("rate(a[1m]) > 1"), 1.5 * minute);  // positions as well
-  // Many samples a pane: partials, whose size does not hang on how many.
+  // Many samples a pane: partials, whose size does not depend on how many.
   const CostOptions often{.sample_interval = 100'000'000};
   const CostOptions very_often{.sample_interval = 1'000'000};
   EXPECT_EQ(state("sum_over_time(a[1m]) > 1", often),

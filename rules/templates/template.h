@@ -40,7 +40,7 @@ struct TemplateBody;  // the parsed form
 // A query of a template, in its order.
 struct TemplateQuery {
   std::string text;           // PromQL
-  size_t begin = 0, end = 0;  // where its text stands in the template: byte offsets
+  size_t begin = 0, end = 0;  // where its text is in the template: byte offsets
 };
 // $labels.name, and where.
 struct LabelUse {
@@ -48,7 +48,7 @@ struct LabelUse {
   size_t begin = 0, end = 0;
 };
 
-// What stands behind the queries of templates.
+// What is behind the queries of templates.
 class TemplateQueries {
  public:
   virtual ~TemplateQueries() = default;
@@ -56,7 +56,7 @@ class TemplateQueries {
   virtual StatusOr<std::shared_ptr<const std::vector<QuerySample>>> Run(uint32_t id) = 0;
 };
 
-// Where a template is none.
+// Where a template is malformed.
 struct ParseProblem {
   size_t at = 0;  // byte offset
   std::string cause;

@@ -167,7 +167,7 @@ class Executor {
     return names;
   }
 
-  // Of a map, by key; nothing for what is none.
+  // Of a map, by key; nothing for other values.
   std::optional<std::vector<std::pair<std::string, Value>>> Entries(const Value& value) const {
     std::vector<std::pair<std::string, Value>> out;
     const auto labels = [&](const Labels& of) {

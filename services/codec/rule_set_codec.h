@@ -13,7 +13,7 @@ namespace pitwall::codec {
 std::string EncodeRuleSet(const RuleSet& rules);
 
 // InvalidArgument: not a rule set, no interval, or two files of one name; DataLoss: the content
-// does not have the hash that stands beside it. At most 16 MiB and 4096 files.
+// does not have the hash that is beside it. At most 16 MiB and 4096 files.
 StatusOr<RuleSet> DecodeRuleSet(std::string_view bytes);
 
 }  // namespace pitwall::codec

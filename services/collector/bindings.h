@@ -114,7 +114,7 @@ class Bindings {
   StatusOr<Claimed> Claim(uint64_t client, const JobClaim& claim);
   // False: the client's job was declared for another owner since, or the client has been released.
   bool Holds(uint64_t client) const;
-  // The client's source stands in the log now: only from here on the sampler may see a job that it
+  // The client's source is in the log now: only from here on the sampler may see a job that it
   // alone made known, so that the node never promises anything about the job before
   // (time-model.md 1.3).
   void Announced(uint64_t client);
@@ -146,7 +146,7 @@ class Bindings {
     bool by_option = false;
     bool by_drop = false;
     bool had_client = false;
-    bool announced = false;                                   // a client's source stands in the log
+    bool announced = false;                                   // a client's source is in the log
     absl::btree_map<std::string, std::string> client_labels;  // at most kMaxClientLabels
     std::string drop_ended;
     absl::btree_map<uint64_t, Client> clients;

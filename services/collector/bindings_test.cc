@@ -162,7 +162,7 @@ TEST_F(BindingsTest, ASecondRunOfAScriptIsAJobOfItsOwn) {
   EXPECT_EQ(Claim(2, claim(0, 20, 81 * kSecond)), "train:81000 first");
   EXPECT_EQ(Claim(3, claim(1, 21, 82 * kSecond)), "train:77000") << "nobody can know better";
   EXPECT_EQ(Claim(4, claim(1, 11, 82 * kSecond)), "train:81000");
-  // Connected anew before the old connection was seen to be gone.
+  // Connected again before the old connection was seen to be gone.
   EXPECT_EQ(Claim(5, claim(0, 20, 81 * kSecond)), "train:81000");
   EXPECT_EQ(Claim(6, claim(0, 10, 77 * kSecond)), "train:77000");
   // Two that started in one millisecond.
@@ -326,7 +326,7 @@ TEST_F(BindingsTest, TheReferenceGoesOnWithTheProcesses) {
   EXPECT_EQ(Reference(), "20@n/1") << "nobody is there who could be named instead";
   Claim(5, Process(1, 31));
   EXPECT_EQ(Reference(), "31@n/1");
-  // The same process connects anew before its old connection is seen to be gone.
+  // The same process connects again before its old connection is seen to be gone.
   Claim(6, Process(1, 31));
   Claim(7, Process(0, 30));
   bindings_.Release(5, std::nullopt, kSecond);

@@ -49,8 +49,8 @@ class CgroupReader final : public SeriesReader {
       values_[3 + 2 * i] = totals.some;
       values_[4 + 2 * i] = totals.full;
     }
-    // A group without a controller lacks its files: a series is there once it had a value, and goes
-    // with the group.
+    // A group without a controller misses its files: a series is there once it had a value, and
+    // goes with the group.
     bool changed = false;
     bool any = false;
     for (double value : values_) any |= !IsMissing(value);

@@ -121,7 +121,7 @@ Status ClientSessions::CheckHello(const pb::Hello& hello) const {
   return OkStatus();
 }
 
-// A scheduler's job is the client's word: its environment is where it stands. A process is the
+// A scheduler's job is the client's word: its environment has it. A process is the
 // kernel's word alone, or anybody could name somebody else's.
 JobReference ClientSessions::ReferenceOf(const pb::Hello& hello, const Peer& peer) const {
   if (hello.platform().empty() || hello.platform() == "process")
@@ -141,7 +141,7 @@ std::unique_ptr<RankSource> ClientSessions::TakeBack(const Key& key, std::string
     retained_.erase(it);
     return source;
   }
-  // It may have connected anew before its old connection was seen to be gone.
+  // It may have connected again before its old connection was seen to be gone.
   for (auto& [client, source] : sources_) {
     if (source == nullptr || !same(*source)) continue;
     bindings_->Release(client, std::nullopt, clock_.MonotonicNs());

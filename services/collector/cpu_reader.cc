@@ -67,7 +67,7 @@ class CpuReader final : public SeriesReader {
         continue;
       }
       if (seen == cores_.size() || cores_[seen].number != *number) {
-        // A core came or went: what stands behind it is somebody else from here on.
+        // A core came or went: what is behind it is somebody else from here on.
         cores_.resize(seen);
         cores_.push_back({static_cast<uint32_t>(*number), {}, {}, false});
         changed = true;

@@ -17,7 +17,7 @@ namespace pitwall::collector {
 namespace {
 
 // The kernel writes as many as there are when it is asked, whatever room it was told of, and a
-// driver that is set up anew may have more than a moment ago: so there is always room for this
+// driver that is set up again may have more than a moment ago: so there is always room for this
 // many.
 constexpr uint32_t kMaxCounters = 1u << 16;
 
@@ -77,7 +77,7 @@ StatusOr<std::vector<DriverCounter>> EthtoolCounters::Read(const std::string& de
   WithArray<ethtool_stats> values(ETHTOOL_GSTATS, size_t{kMaxCounters} * sizeof(uint64_t));
   values.head()->n_stats = count;
   RETURN_IF_ERROR(socket.Ask(device, values.head()));
-  // Another number by now: the driver was set up anew between the questions.
+  // Another number by now: the driver was set up again between the questions.
   if (names.head()->len != count || values.head()->n_stats != count)
     return Internal(Cat("ethtool ", device, ": its counters changed while they were read"));
   std::vector<DriverCounter> counters(count);

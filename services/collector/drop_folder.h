@@ -36,7 +36,7 @@ class DropFolder {
   // The counters are borrowed.
   DropFolder(std::string dir, Counters* counters) : dir_(std::move(dir)), counters_(counters) {}
 
-  // Reads the directory anew, in the order of names. A file that cannot be used is counted and said
+  // Reads the directory, in the order of names. A file that cannot be used is counted and said
   // once per content; a directory that cannot be read has no files. Of two files of one job the
   // first counts.
   std::vector<Bindings::DroppedJob> Poll();

@@ -1,5 +1,5 @@
 /* A stand-in for libnvidia-ml.so.1 in tests. The first GPU has everything, the second much less, the third has fallen
-   off the bus; more, if a test asks for them, are like the first. With FAKE_NVML_OLD a driver that lacks most. */
+   off the bus; more, if a test asks for them, are like the first. With FAKE_NVML_OLD a driver without most. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -85,7 +85,7 @@ int nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
   return kOk;
 }
 static int lost(void* device) { return (size_t)device == 3 ? kLost : kOk; }
-/* What the second GPU lacks. */
+/* What the second GPU does not have. */
 static int rich(void* device) { return (size_t)device == 2 ? kNotSupported : lost(device); }
 
 int nvmlDeviceGetUtilizationRates(void* device, struct utilization* out) {

@@ -228,7 +228,7 @@ TEST_F(GpuMonitorTest, XidErrorsAreCountedByCode) {
   fake_.RaiseXid(0, 79);
   fake_.RaiseXid(0, 48);
   fake_.Raise(0, 2, 31);  // an event of another kind
-  fake_.RaiseXid(7, 79);  // of a GPU that is none of ours
+  fake_.RaiseXid(7, 79);  // of a GPU that is not ours
   fake_.AwaitHeard();
   EXPECT_TRUE(reader->Read());  // more series
   EXPECT_FALSE(reader->Read());

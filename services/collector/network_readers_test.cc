@@ -154,7 +154,7 @@ TEST_F(NetworkReadersTest, DamagedInfinibandFiles) {
     EXPECT_FALSE(changed_) << text;
     EXPECT_EQ(Errors(), ++errors) << text;
   }
-  // What stands there beside ports and adapters is none.
+  // What is there beside ports and adapters is neither.
   root_.Write("sys/class/infiniband/README", "x");
   root_.Write("sys/class/infiniband/mlx5_1/ports/README", "x");
   Port("mlx5_0", 1, "state", "4: ACTIVE\n");

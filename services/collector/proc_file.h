@@ -10,7 +10,7 @@
 namespace pitwall::collector {
 
 // Keeps the file open and its buffer allocated: a reading is one pread or two. A file that fails is
-// opened anew at the next reading. Not thread-safe.
+// opened again at the next reading. Not thread-safe.
 class ProcFile {
  public:
   explicit ProcFile(std::string path);

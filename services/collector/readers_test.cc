@@ -54,7 +54,7 @@ TEST_F(ReadersTest, CpuSharesAndSecondsPerCore) {
 }
 
 TEST_F(ReadersTest, CpuLinesThatAreOdd) {
-  // iowait goes back; a core without the newer modes; a line that is none; one that is cut off.
+  // iowait goes back; a core without the newer modes; a malformed line; one that is cut off.
   root_.Write("proc/stat",
               "cpu 1\ncpu0 10 0 0 10 9 0 0 0\ncpu2 1 2 3 4\ncpuX 1 2 3 4\ncpu3 1 2\nbtime 5\n");
   auto reader = NewCpuReader(context_);
@@ -272,7 +272,7 @@ TEST_F(ReadersTest, ThisVeryMachine) {
   EXPECT_GT(Values(*self).at("process_memory_usage_bytes 0"), 1e6);
 }
 
-// rules/metrics.yaml says what there is: every series that we describe stands there, with these
+// rules/metrics.yaml says what there is: every series that we describe is there, with these
 // very labels.
 TEST_F(ReadersTest, NamesAndLabelsAreThoseOfTheCatalogue) {
   const Catalogue catalogue;

@@ -26,7 +26,7 @@ class RestartTest : public CollectorTest {
  protected:
   RestartTest() { options_.socket_path = root_.At("socket"); }
 
-  // Connects anew, under the same boot.
+  // Connects again, under the same boot.
   client::v1::Welcome Hello(bool resends = false) {
     client_.emplace(options_.socket_path);
     auto hello = HelloOf(0, start_);

@@ -31,7 +31,7 @@ class Catalogue {
   }
   bool empty() const { return labels_.empty(); }
 
-  // A series that we describe stands there with these very labels, and is named after its kind.
+  // A series that we describe is there with these very labels, and is named after its kind.
   void Check(const SeriesDescriptor& series) const {
     if (empty()) return;
     const std::string metric(series.labels.Name());

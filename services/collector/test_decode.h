@@ -1,4 +1,4 @@
-// For tests: what stands in the records that a FakeAppender took, in plain values.
+// For tests: what is in the records that a FakeAppender took, in plain values.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -34,7 +34,7 @@ class TextScan {
     rest_.remove_prefix(word.size());
     return word;
   }
-  // The next word as a number; nothing when it is none.
+  // The next word as a number; nothing when it is malformed.
   std::optional<uint64_t> Number() { return ToNumber(Word()); }
   std::string_view rest() const { return rest_; }
 

@@ -107,7 +107,7 @@ uint32_t History::Find(const plan::Space& space, plan::NodeId id, bool finding) 
   const bool is_or = node.kind == plan::NodeKind::kSetOp && node.set == plan::SetOp::kOr;
   if (is_or) condition.kind = Condition::Kind::kAll;
   const bool is_unless = node.kind == plan::NodeKind::kSetOp && node.set == plan::SetOp::kUnless;
-  // What stands to the right of a set operator says when the left side counts.
+  // What is to the right of a set operator says when the left side counts.
   const bool left_only = node.kind == plan::NodeKind::kSetOp && !is_or;
   for (size_t i = 0; i < (is_unless ? 1 : node.inputs.size()); ++i) {
     const uint32_t part = Find(space, node.inputs[i], finding && (i == 0 || !left_only));

@@ -9,7 +9,7 @@
 // on either side of an `and`, also below functions, aggregations and arithmetic; of an `or` both
 // sides must wait, of an `unless` the left one. The comparison that the rule is about is no such
 // condition: of each side of an `or`, and below aggregations and functions, the leftmost one that
-// no `and` or `unless` stands before. Conditions inside of subqueries are not seen.
+// no `and` or `unless` is before. Conditions inside of subqueries are not seen.
 #pragma once
 
 #include <cstdint>
@@ -44,10 +44,10 @@ class History {
   History(const plan::Space& space, const plan::Rule& rule);
 
   // What the rule waits for at the evaluator's tick, `position`: of several conditions the one that
-  // lacks most, samples before ages. A condition without any input waits for nothing: that is for
+  // misses most, samples before ages. A condition without any input waits for nothing: that is for
   // the rule's needs to say. Evaluates nothing that the rule's expression did not.
   HistoryWait At(eval::Evaluator* evaluator, int64_t position) const;
-  // Whether a new attempt has to wait anew.
+  // Whether a new attempt has to wait again.
   bool begins_with_attempt() const { return begins_with_attempt_; }
 
  private:

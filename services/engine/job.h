@@ -163,7 +163,7 @@ class Job {
   // Summaries of finished jobs, and what is recorded for new ones (job_baselines.cc).
   std::vector<std::shared_ptr<const plan::Baseline>> FindBaselines() const;
   void TakeBaselines(std::vector<std::shared_ptr<const plan::Baseline>> found);
-  // Finds them anew; those that no longer count end after `at`, a time.
+  // Finds them again; those that no longer count end after `at`, a time.
   void ChangeBaselines(int64_t at);
   // What the summaries say of the steps after the space's watermark, up to `to`.
   void WriteBaselineSteps(SpaceRunner* space, int64_t to);
@@ -199,7 +199,7 @@ class Job {
   std::unique_ptr<SpaceRunner> time_;
   std::vector<std::unique_ptr<SpaceRunner>> steps_;  // by mode
   IncidentTracker incidents_;
-  uint64_t bindings_generation_ = 1;  // grows when plans of rows must be made anew
+  uint64_t bindings_generation_ = 1;  // grows when plans of rows must be made again
 
   int64_t watermark_ = kMinPosition;  // kMinPosition: none yet
   int64_t origin_ = kMinPosition;
@@ -237,7 +237,7 @@ class Job {
   // The engine's own series: labels -> value, repeated while they hold.
   absl::btree_map<Labels, double> own_series_;
   int64_t own_series_at_ = kMinPosition;  // where they were written last; none: the next tick
-  // Summaries that count for the job: found anew, never saved. What they say of the whole run, as
+  // Summaries that count for the job: found again, never saved. What they say of the whole run, as
   // one row, and where it goes in each space.
   std::vector<std::shared_ptr<const plan::Baseline>> baselines_;
   Schema baseline_schema_;

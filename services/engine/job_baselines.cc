@@ -1,4 +1,4 @@
-// Summaries of finished jobs in a running one: what was constant stands among the engine's own
+// Summaries of finished jobs in a running one: what was constant is among the engine's own
 // series and at every step, what went by steps at the same steps.
 #include <algorithm>
 #include <set>

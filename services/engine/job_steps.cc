@@ -20,8 +20,8 @@ void Job::ApplyStep(const RowRef& ref, int64_t step, Outputs* out) {
   SpaceRunner* space = StepSpace(frame->mode);
   if (promised != source->step_promises.end() && promised->second != kNoStep &&
       step <= promised->second) {
-    // The step fell inside the attempt (a roll-back to a checkpoint): windows start anew, as with a
-    // new attempt, and every rank promises anew.
+    // The step fell inside the attempt (a roll-back to a checkpoint): windows start again, as with
+    // a new attempt, and every rank promises again.
     for (auto& [key, other] : sources_) {
       if (const auto it = other->step_promises.find(frame->mode);
           it != other->step_promises.end()) {

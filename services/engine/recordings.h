@@ -16,7 +16,7 @@ class RecordingObserver {
                         const Labels& labels, double value) = 0;
 };
 
-// Stands between a space of one job and the observer of all. `job` and `to` are borrowed.
+// Link between a space of one job and the observer of all. `job` and `to` are borrowed.
 class SpaceRecordings final : public RuleObserver {
  public:
   SpaceRecordings(const JobIdentity* job, ClockSpec clock, RecordingObserver* to)

@@ -15,7 +15,7 @@ class SequenceWindow {
   static constexpr uint64_t kWidth = 1024;
 
   // False for a duplicate, and for anything so old that it cannot be told from one.
-  // `first`, where not 0: the count began anew there, and nobody misses what is below.
+  // `first`, where not 0: the count began again there, and nothing below is missed.
   bool Accept(uint64_t sequence, uint64_t first = 0) {
     if (sequence == 0) return false;  // sequences count from 1
     if (sequence > highest_) {

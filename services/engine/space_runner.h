@@ -109,7 +109,7 @@ class SpaceRunner {
     store_->BeginAttempt(position);
     attempt_lost_ = false;
   }
-  // Windows start anew (attempt, fall of the step). Issues must have been ended before.
+  // Windows start again (attempt, fall of the step). Issues must have been ended before.
   void RestartWindows();
   // What came before is not known (time-model.md, section 6): each rule is in Error until its
   // windows have been filled by what comes from the next tick on.
@@ -159,7 +159,7 @@ class SpaceRunner {
                     const JobIdentity& job, Outputs* out);
   void EmitStatus(const RuleState& state, const alert::StatusChange& change, const TickContext& at,
                   const JobIdentity& job, Outputs* out);
-  // `at_tick`: the evaluator stands at this tick, so evidence can be read from it.
+  // `at_tick`: the evaluator is at this tick, so evidence can be read from it.
   void EmitTransitions(RuleState* state, const TickContext& at, bool at_tick,
                        const JobIdentity& job, Outputs* out);
   // The value of the left side of the rule's comparison now, for an element that expr lacks. False:

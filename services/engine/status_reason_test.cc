@@ -1,5 +1,5 @@
-// What the status of a rule says of itself (time-model.md, section 8): what lacks, what is waited
-// for, and until when.
+// What the status of a rule says of itself (time-model.md, section 8): what is missing, what is
+// waited for, and until when.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -103,7 +103,7 @@ TEST(StatusReasonTest, MinimumHistoryInSamples) {
   EXPECT_EQ(shard.outputs().events.back().time_ns, ShardForTest::At(5));
 }
 
-// Told by the next attempt anew, and at once.
+// Told by the next attempt again, and at once.
 TEST(StatusReasonTest, MinimumHistoryBeginsWithTheAttempt) {
   const auto run = [](int restart) {
     ShardForTest shard(Rules("clock: step\n  interval: 1",

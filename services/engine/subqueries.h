@@ -47,7 +47,7 @@ class Subqueries {
   // All that are left.
   void Finish(eval::Evaluator* evaluator);
 
-  // OK, or why a window that the demand has at the tick lacks something: a step that failed in it,
+  // OK, or why a window that the demand has at the tick is incomplete: a step that failed in it,
   // or a limit of the store.
   Status Check(const plan::DemandRef& demand, int64_t tick) const;
   // First tick at which the windows over a subquery of a running job hold all that they should;

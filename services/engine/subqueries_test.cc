@@ -53,7 +53,7 @@ TEST(SubqueriesTest, ARestoredJobGoesOnAsTheOneThatWasSaved) {
   EXPECT_EQ(events(true), events(false));
 }
 
-// A rule set that leaves the expression alone leaves its results alone, wherever it stands now.
+// A rule set that leaves the expression alone leaves its results alone, wherever it is now.
 TEST(SubqueriesTest, AReloadKeepsResults) {
   ShardForTest shard(kSpike);
   Feed(&shard, 1, 20, 1);

@@ -1,10 +1,10 @@
 // Issue -> decision -> action. Observes only, unless told otherwise for a rule.
 //
 // One thread per partition of pitwall.issues. Each issue is decided at most once per mode; the
-// decision stands in pitwall.actions, in one transaction with the input offset, BEFORE anything is
+// decision is in pitwall.actions, in one transaction with the input offset, BEFORE anything is
 // done, and its outcome after it. On start the decisions are read back: an issue that was decided
 // is never acted on again, not even when a crash hid the outcome (SIGTERM at most once). Where a
-// commit's own outcome is unknown, the log is asked first; only whose commit stands there acts.
+// commit's own outcome is unknown, the log is asked first; only whose commit is there acts.
 // What is
 // decided is checked again right before the signal: the issue is still open at the end that the log
 // has now, the node is ours, and the process is the one that the job reference names (pid and start

@@ -167,7 +167,7 @@ Status PartitionWorker::Step() {
   }
   LookAfter();
   if (candidates_.empty() && owed_.empty()) {
-    // Nothing hangs on the position: it may be stored now and then.
+    // Nothing depends on the position: it may be stored now and then.
     const int64_t now = clock_->MonotonicNs();
     if (reader_->position() != committed_ && now - committed_at_ns_ >= kCommitIntervalNs) {
       RETURN_IF_ERROR(Apply({}, reader_->position()));
@@ -195,7 +195,7 @@ void PartitionWorker::Note(const Record& record) {
     candidates_.erase(issue);
     if (const auto owed = owed_.find(issue); owed != owed_.end()) {
       Finish(owed->second.decision,
-             "not carried out: the issue had ended when it was known that the decision stands");
+             "not carried out: the issue had ended before the decision was known to be committed");
       owed_.erase(owed);
     }
     return;
@@ -273,7 +273,7 @@ Status PartitionWorker::DecideAll() {
   RETURN_IF_ERROR(decisions_->ReadOf(jobs));  // of the executors of other nodes, too
   std::vector<ActionEvent> actions;
   std::vector<ToDo> to_do;
-  // In the order of event time: with a budget, who comes first must not hang on a hash.
+  // In the order of event time: with a budget, who comes first must not depend on a hash.
   std::vector<const IssueEvent*> order;
   for (const auto& [issue, event] : candidates_) order.push_back(&event);
   std::sort(order.begin(), order.end(), [](const IssueEvent* a, const IssueEvent* b) {

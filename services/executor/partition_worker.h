@@ -89,14 +89,14 @@ class PartitionWorker {
   // The thread's own:
   absl::btree_map<std::string, IssueEvent>
       candidates_;                           // open issues that a policy wants, by issue id
-  std::vector<ToDo> unsure_;                 // whether the decision stands in the log is not known
+  std::vector<ToDo> unsure_;                 // whether the decision is in the log is not known
   absl::btree_map<std::string, ToDo> owed_;  // it does, and it was us; by issue id
   std::vector<Watched> watched_;
   std::vector<ActionEvent> outcomes_;  // to be committed
   std::set<std::string> stopped_;      // ids of those that say that a job was stopped
   int64_t begin_ = 0;                  // where this run began to read
   uint64_t commits_ = 0;
-  std::string last_commit_;  // stands beside the position that it committed
+  std::string last_commit_;  // is beside the position that it committed
   int64_t committed_ = -1;
   int64_t committed_at_ns_ = 0;
 

@@ -20,7 +20,7 @@ namespace pitwall {
 // RE2, anchored at both ends, with a dot that matches line ends too. Immutable, cheap to copy.
 class CapturePattern {
  public:
-  // InvalidArgument with RE2's own words when the pattern is none.
+  // InvalidArgument with RE2's own words when the pattern is malformed.
   static StatusOr<CapturePattern> Make(std::string_view pattern);
   // `replacement` with $1, $name, ${name} and $$ replaced; nothing when the pattern does not match.
   std::optional<std::string> Expand(std::string_view value, std::string_view replacement) const;

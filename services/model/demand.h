@@ -1,4 +1,4 @@
-// What a compiled program asks of the stored samples, and the door through which evaluation reads
+// What a compiled program asks of the stored samples, and the view through which evaluation reads
 // it.
 //
 // The plan states demands; services/window keeps exactly the state they need, incrementally;
@@ -67,7 +67,7 @@ enum class WindowFunction {
   // family "ordered": exact order statistics
   kQuantile,  // argument: φ
   kMad,
-  // every sample in order, read anew: no partials
+  // every sample in order, read again: no partials
   kSmoothing,  // double_exponential_smoothing; arguments: smoothing and trend factor
   // family "states": stretches of time in which the value was zero, or not, or unknown
   kShare,  // of the known time, the part that was not zero; a sample holds for `lookback`
@@ -137,7 +137,7 @@ class ColumnView {
  public:
   virtual ~ColumnView() = default;
   // Grows with every change of Series(selector): bindings made at another generation must be made
-  // anew.
+  // again.
   virtual uint64_t Generation(uint32_t selector) const = 0;
   // All series that the selector matches and the store still holds, present or not, in no
   // particular order (evaluation sorts them when it binds).

@@ -1,4 +1,4 @@
-// The one event form: what stands on pitwall.issues, on webhooks and in gRPC (architecture.md,
+// The one event form: what is on pitwall.issues, on webhooks and in gRPC (architecture.md,
 // section 5). No wall time anywhere inside: everything is a function of the log.
 #pragma once
 

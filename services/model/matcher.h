@@ -20,7 +20,7 @@ enum class MatchOp { kEqual, kNotEqual, kRegex, kNotRegex };
 
 class Matcher {
  public:
-  // InvalidArgument with RE2's own words when the pattern is none.
+  // InvalidArgument with RE2's own words when the pattern is malformed.
   static StatusOr<Matcher> Make(std::string_view label, MatchOp op, std::string_view value);
   bool Matches(std::string_view value) const;
   const std::string& label() const { return label_; }

@@ -1,7 +1,7 @@
-// Where a sample stands on its clock.
+// Where a sample is on its clock.
 //
 // The engine works on int64 positions. On the time clock a position is event time in Unix
-// nanoseconds. On the step clock step s stands at s * kStepUnit, as if one step took one second:
+// nanoseconds. On the step clock step s is at s * kStepUnit, as if one step took one second:
 // durations written as plain numbers, rate per step, look-back of 1000 steps and time() == step
 // then need no code of their own.
 #pragma once

@@ -9,7 +9,7 @@
 
 namespace pitwall {
 
-// The bytes are not looked into here. The name stands in messages; the stem of a rule file's name
+// The bytes are not looked into here. The name is for messages; the stem of a rule file's name
 // is its pack, which must be unique in the set.
 struct RuleSetFile {
   std::string name;

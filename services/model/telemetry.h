@@ -27,7 +27,7 @@ struct SeriesDescriptor {
 };
 
 // The columns of a frame. A source may run several streams (node series, GPU series, step series),
-// each with one schema at a time: a series that the stream's next schema lacks has ended.
+// each with one schema at a time: a series missing from the stream's next schema has ended.
 struct Schema {
   uint64_t id = 0;  // SchemaId(stream, series)
   uint32_t stream = 0;
@@ -119,7 +119,7 @@ struct Batch {
   std::string source;
   std::string boot_id;
   uint64_t sequence = 0;  // per (source, boot id, job), from 1
-  // Not 0: the count began anew here, and what is missing below it is no gap.
+  // Not 0: the count began again here, and what is missing below it is no gap.
   uint64_t first_sequence = 0;
   SourceInfo info;
   int64_t promise_ns = 0;  // nothing of this source at or before it follows; foreign sources: 0

@@ -14,7 +14,7 @@
 
 namespace pitwall::notifier {
 
-// Where a follower stands: the next offset per partition.
+// Position of a follower: the next offset per partition.
 using Positions = std::vector<int64_t>;
 
 // Something to be sent in place of an event.
@@ -47,7 +47,7 @@ class EventWindow {
   // window begins later than *position, nothing was appended.
   Place Read(int32_t p, size_t max, int64_t* position, std::vector<FeedItem>* out) const;
   int64_t FirstOffset(int32_t p) const;
-  Positions Next() const;  // where a follower that has seen everything stands
+  Positions Next() const;  // of a follower that has seen everything
 
   void Listen(Wakeup* wakeup);
   void Unlisten(Wakeup* wakeup);

@@ -36,7 +36,7 @@ class Inhibition {
   // withheld come with the offset of the newest event fed, which must not count as delivered
   // before them.
   void Feed(FeedItem item, std::vector<FeedItem>* send);
-  // Everything of a partition that there is has been fed: what hangs on the rest of a tick is
+  // Everything of a partition that there is has been fed: what depends on the rest of a tick is
   // decided.
   void Settle(int32_t partition, std::vector<FeedItem>* send);
   // The receiver is told of this issue from now on, whatever caused it: appends what was withheld,

@@ -130,7 +130,7 @@ TEST(Inhibition, TheCauseEndsFirst) {
 
 TEST(Inhibition, OneTickIsJudgedAsAWhole) {
   Receiver r;
-  // The symptom stands before its cause.
+  // The symptom is before its cause.
   EXPECT_THAT(r.Say(100, {"+symptom<cause", "+cause"}), ElementsAre("+cause#1"));
   // Both end, the cause first.
   EXPECT_THAT(r.Say(200, {"-cause", "-symptom<cause"}), ElementsAre("-cause#2"));

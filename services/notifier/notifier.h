@@ -6,7 +6,7 @@
 // keeps its id.
 //  * Watchers (gRPC serves them): see services/pipeline/issue_source.h. Tokens hold offsets and
 //  survive restarts.
-//  * Webhooks: one thread per endpoint; its position stands in the log under group
+//  * Webhooks: one thread per endpoint; its position is in the log under group
 //  "pitwall-webhook-<name>", stored
 //    after delivery, so a restart sends again what was not acknowledged. Symptoms wait while their
 //    root cause is open (inhibition.h). Issues on which the executor acted are sent always

@@ -124,7 +124,7 @@ TEST_F(NotifierTest, AWatcherSeesWhatIsCommittedAndBookmarks) {
   });
   EXPECT_THAT(Take(watch->get(), 2, &token), ::testing::UnorderedElementsAre(a.id, b.id));
   later.join();
-  // Event by event: a token stands right behind what came with it.
+  // Event by event: a token is right behind what came with it.
   const IssueEvent c = MakeEvent("c", "r", 1), d = MakeEvent("d", "r", 1);
   Publish(&log_, c, 0);
   Publish(&log_, d, 0);

@@ -1,4 +1,4 @@
-// Opaque tokens: where a watcher stands, and where a list goes on.
+// Opaque tokens: the position of a watcher, and where a list goes on.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The door through which webhooks (and other callers of ours) reach HTTP servers.
+// The interface through which webhooks (and other callers of ours) reach HTTP servers.
 // services/adapters/http implements it over libcurl; tests script it.
 #pragma once
 

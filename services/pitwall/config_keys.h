@@ -41,7 +41,7 @@ class ConfigKeys {
   virtual void Section(std::string_view key, std::string_view help,
                        const std::function<void()>& keys) = 0;
   // Something wrong with the value of a key, or with the section that should have it; an empty
-  // problem is none. Only what reads cares.
+  // problem means valid. Only what reads cares.
   virtual void CheckValue(std::string_view /*key*/, const std::string& /*problem*/) {}
   virtual void CheckKey(std::string_view /*key*/, const std::string& /*problem*/) {}
 

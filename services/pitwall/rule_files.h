@@ -28,7 +28,7 @@ struct RuleSetPaths {
 // the same jobs, the newest plan::kMaxRunsPerJob are taken; the others would count for none.
 StatusOr<RuleSet> ReadRuleSet(const RuleSetPaths& paths, int64_t evaluation_interval_ns);
 
-// Reads and compiles them. The door for rule sets that are new: limits that rules cross are errors,
+// Reads and compiles them. The entry of new rule sets: limits that rules cross are errors,
 // while those that the log has already are loaded without limits.
 StatusOr<engine::CompiledRulesPtr> CompileNewRules(const RuleSetPaths& paths,
                                                    int64_t evaluation_interval_ns,

@@ -13,7 +13,7 @@ namespace pitwall {
 // the pack records.
 std::string RulesAsMarkdown(const plan::Program& program);
 
-// A template as prose: what the text will hold in place of each action stands in angle brackets.
+// A template as prose: what the text will hold in place of each action is in angle brackets.
 // "GPU {{ $labels.gpu }} is {{ $value | humanizePercentage }} busy" -> "GPU <gpu> is <value> busy".
 std::string TemplateAsProse(std::string_view text);
 

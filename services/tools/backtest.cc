@@ -176,7 +176,7 @@ class JobFeed {
   }
 
   // Of each mode the step that every rank with samples to come has behind it. An input without such
-  // ranks holds nobody back: it promises the newest step of all. Each time anew, as a live client
+  // ranks holds nobody back: it promises the newest step of all. Again each time, as a live client
   // does: where steps fall back, the engine forgets every promise.
   void PromiseSteps(const JobInput& input, const std::map<std::string, int64_t>& newest,
                     Batch* batch) const {

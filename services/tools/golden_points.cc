@@ -120,7 +120,7 @@ StatusOr<size_t> CountOffsets(std::string_view item) {
   return repeat.value_or(0) + 1;
 }
 
-// Where the mark of a line of start timestamps stands: right behind the series.
+// Place of the mark of a line of start timestamps: right behind the series.
 std::optional<size_t> StartMark(std::string_view text) {
   const auto end = SeriesEnd(text);
   if (!end.ok()) return std::nullopt;

@@ -11,7 +11,7 @@
 namespace pitwall::tools {
 
 struct GoldenPoint {
-  // kHistogram: a native histogram stands there, its content is not read.
+  // kHistogram: a native histogram is there, its content is not read.
   enum class Kind { kGap, kValue, kHistogram };
   Kind kind = Kind::kGap;
   double value = 0;
@@ -24,7 +24,7 @@ struct GoldenSeries {
   int line = 0;  // in the script, from 1
   Labels labels;
   std::vector<GoldenPoint> points;
-  bool start_timestamps = false;  // a line of them stands before the series
+  bool start_timestamps = false;  // a line of them is before the series
 
   bool HasHistogram() const;
 };

@@ -49,7 +49,7 @@ struct OtherTimes {
 // Rewrites the rules on the time clock. `start` and `end` are what @ start() and @ end() are, where
 // given. `default_interval`: of groups without one.
 // Unimplemented, with file:line:col: what reads another time is a recorded series, has no plain
-// name, or stands beside something that looks at the names of metrics and would see ours.
+// name, or is beside something that looks at the names of metrics and would see ours.
 Status RewriteOtherTimes(const std::vector<std::shared_ptr<lang::RuleFile>>& files,
                          std::optional<int64_t> start, std::optional<int64_t> end,
                          int64_t default_interval, OtherTimes* out);

@@ -49,8 +49,8 @@ struct QueryAnswer {
   std::vector<Tick> ticks;
 };
 
-// InvalidArgument: the expression is none, or fails at some tick, in Prometheus' words.
-// Unimplemented: it is PromQL, and this engine lacks something for it. ResourceExhausted: a limit.
+// InvalidArgument: the expression is malformed, or fails at some tick, in Prometheus' words.
+// Unimplemented: it is PromQL, and this engine cannot do it. ResourceExhausted: a limit.
 StatusOr<QueryAnswer> RunQuery(const std::vector<QuerySeries>& series, const Query& query);
 
 }  // namespace pitwall::tools

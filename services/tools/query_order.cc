@@ -23,7 +23,7 @@ std::vector<std::string_view> Chunks(std::string_view text) {
   return out;
 }
 
-// NaN stands last either way.
+// NaN is last either way.
 void SortByValue(bool descending, std::vector<QueryElement>* elements) {
   std::stable_sort(elements->begin(), elements->end(),
                    [descending](const QueryElement& a, const QueryElement& b) {

@@ -2,7 +2,7 @@
 // run through the streaming engine: samples in time order, answers read at ticks.
 //
 // Ours on top: a test may say `clock: step` (and `mode`); then `interval` is left out, the i-th
-// value stands at step i, eval_time is a step, and groups are evaluated at their own interval.
+// value is at step i, eval_time is a step, and groups are evaluated at their own interval.
 // Where the rule files have keys of ours, which promtool does not read, annotations are compared
 // only where exp_annotations is given; elsewhere its absence means that there are none.
 #pragma once

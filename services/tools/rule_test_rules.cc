@@ -59,7 +59,7 @@ struct LooseGroup {
   lang::GroupText text;
 };
 
-// Whether token `i` is a field of what stands before it: $x.field, .Field.field.
+// Whether token `i` is a field of what is before it: $x.field, .Field.field.
 bool IsFieldOf(const std::vector<templates::Token>& tokens, size_t i) {
   using Kind = templates::Token::Kind;
   if (i >= tokens.size() || tokens[i].kind != Kind::kField || tokens[i].spaced || i == 0)

@@ -184,7 +184,7 @@ void ReadStatusCase(StrictMap& entry, const Node& node, UnitTest* test) {
   test->statuses.push_back(std::move(status));
 }
 
-// As go-yaml reads a float64: also 0x10, 010, 0b11 and 1_000; a text, NaN among them, is none.
+// As go-yaml reads a float64: also 0x10, 010, 0b11 and 1_000; a text, NaN among them, is malformed.
 double ReadValue(StrictMap& map, std::string_view key) {
   const Node* node = map.Get(key);
   if (node == nullptr) return 0;
@@ -235,7 +235,7 @@ void ReadExprCase(StrictMap& entry, const Node& node, UnitTest* test,
         if (!labels.ok()) {
           expected.Add(expected.KeyPosition("labels"), ToStd(labels.status().message()));
         } else if (!labels->points.empty()) {
-          expected.Add(expected.KeyPosition("labels"), "the value stands in \"value\"");
+          expected.Add(expected.KeyPosition("labels"), "the value belongs in \"value\"");
         }
         if (!expected.String("histogram").value_or("").empty()) {
           expected.Add(expected.KeyPosition("histogram"), "native histograms are not supported");

@@ -1,7 +1,7 @@
 // One quantile of a sliding window, exactly, over all columns, in a cache line or two each: of the
 // sorted samples it holds only the few around the quantile's rank. A sample that comes or goes
 // beside them moves their place among all samples by one; between them, it joins or leaves. When
-// the rank has drifted out of what is held, the samples are looked through anew, which is rare: it
+// the rank has drifted out of what is held, the samples are looked through again, which is rare: it
 // drifts by one at most with each sample, and mostly to and fro.
 #pragma once
 
@@ -111,7 +111,7 @@ inline void RankTracker::Remove(size_t column, int64_t key) {
   }
   uint32_t at = 0;
   for (uint32_t k = 0; k < cell.size; ++k) at += cell.keys[k] < key ? 1 : 0;
-  if (cell.keys[at] != key) {  // cannot be; to look anew is right whatever happened
+  if (cell.keys[at] != key) {  // cannot be; to look again is right whatever happened
     cell.size = 0;
     return;
   }

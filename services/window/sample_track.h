@@ -1,6 +1,6 @@
 // Every sample of one selector's series, in order of position, as far back as its demands look: for
 // functions that partials cannot give (double_exponential_smoothing), and for windows of a number
-// of samples, whose ends hang on each series. Reads walk the window: cost class "rescan".
+// of samples, whose ends depend on each series. Reads walk the window: cost class "rescan".
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace pitwall::window {
 
 class SampleTrack final : public SeriesTrack {
  public:
-  // A column keeps at most `max_samples`; a window that lacks some of its samples has no result.
+  // A column keeps at most `max_samples`; a window with missing samples has no result.
   explicit SampleTrack(uint32_t max_samples) : max_samples_(max_samples) {}
 
   void ForgetDemands() override;

@@ -122,7 +122,7 @@ class SeriesStore final : public ColumnView {
   // The least position of an open row.
   std::optional<int64_t> OldestOpen() const;
 
-  // Seals what is before `position` and begins the windows of kAttempt and kFirst anew: samples
+  // Seals what is before `position` and begins the windows of kAttempt and kFirst again: samples
   // from it on are the new attempt's. Before the first one, an attempt begins with the first
   // sample.
   void BeginAttempt(int64_t position);
@@ -146,7 +146,7 @@ class SeriesStore final : public ColumnView {
   Column Read(uint32_t demand, std::span<const double> arguments) override;
   // OK, or why columns of this demand lack results: what Validate said, or ResourceExhausted while
   // some series has more than kMaxOrderedSamples in a quantile's window, or kMaxSketchSamples in a
-  // sketch's, or the window lacks
+  // sketch's, or the window misses some
   // samples that went for max_window_bytes.
   Status DemandStatus(uint32_t demand) const;
   // Position from which on the window of this demand is complete: kMinPosition for demands of the

@@ -398,7 +398,7 @@ TEST(SeriesStore, ManySeriesStayCheap) {
   EXPECT_LT(bytes, 8192u);
 }
 
-// [attempt]: everything since it began, whatever comes and goes; another attempt begins anew, in
+// [attempt]: everything since it began, whatever comes and goes; another attempt begins again, in
 // the middle of a pane too. A restored store goes on as the one that was saved.
 TEST(SeriesStore, WindowsOfAnAttempt) {
   Demand sum = Window(WindowFunction::kSum, 0);

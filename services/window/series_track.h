@@ -41,7 +41,7 @@ class SeriesTrack {
   // ValuesPerSeries values per column. `after`: samples at or before it are not the demand's.
   virtual void Read(const Demand& demand, int64_t tick, int64_t after,
                     std::span<const double> arguments, double* values, uint8_t* present) = 0;
-  // Whether the last Read met a window that lacks samples, since there were more than are kept.
+  // Whether the last Read met a window with missing samples, since there were more than are kept.
   virtual bool lacked() const = 0;
   // While no column has the demand's window yet: how far the fullest is.
   virtual std::optional<FillLevel> Filling(const Demand& /*demand*/, int64_t /*tick*/) const {

@@ -219,10 +219,10 @@ void SketchWindow::Read(int64_t tick, double phi, double* values, uint8_t* prese
   for (size_t i = 0; i < columns_.size(); ++i) {
     Column& column = columns_[i];
     MoveTo(&column, last);
-    const bool lacks =
+    const bool short_of_samples =
         column.lost_pane != INT64_MIN && (panes_ == 0 || column.lost_pane > last - panes_);
-    lacked_ |= lacks;
-    present[i] = column.total > 0 && !lacks ? 1 : 0;
+    lacked_ |= short_of_samples;
+    present[i] = column.total > 0 && !short_of_samples ? 1 : 0;
     values[i] = present[i] != 0 ? Quantile(column, phi) : 0;
   }
 }

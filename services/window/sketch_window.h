@@ -1,4 +1,4 @@
-// Quantiles of long windows to a relative error, in memory that hangs on how much the values vary
+// Quantiles of long windows to a relative error, in memory that depends on how much the values vary
 // and not on their number: DDSketch (C. Masson, J. E. Rim, H. K. Lee: "DDSketch: a fast and
 // fully-mergeable quantile sketch with relative-error guarantees", VLDB 2019).
 //
@@ -33,7 +33,7 @@ double SketchValueOf(int32_t bucket);
 // Not thread-safe. Columns are those of the selector; the owner tells their number.
 class SketchWindow {
  public:
-  // panes and delay as in WindowShape. A column keeps at most `max_entries`; a window that lacks
+  // panes and delay as in WindowShape. A column keeps at most `max_entries`; a window that misses
   // some of its samples has no result.
   SketchWindow(PaneGrid grid, int64_t panes, int64_t delay, uint32_t max_entries);
 
@@ -48,7 +48,7 @@ class SketchWindow {
   // As quantile_over_time of values that are each off by kSketchError at most. Every sample is at
   // or before `tick`.
   void Read(int64_t tick, double phi, double* values, uint8_t* present);
-  // Whether the last Read met a window that lacks samples.
+  // Whether the last Read met a window with missing samples.
   bool lacked() const { return lacked_; }
 
   // Column i of the result was column keep[i].

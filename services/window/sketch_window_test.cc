@@ -22,9 +22,9 @@ TEST(SketchBuckets, StandForTheirValues) {
   for (int k = 0; k < 1'000'000; ++k) {
     const double x = std::bit_cast<double>(random());
     if (!std::isnormal(x)) continue;
-    const double stands = SketchValueOf(SketchBucketOf(x));
-    ASSERT_TRUE(std::isfinite(stands)) << x;
-    worst = std::max(worst, std::fabs(stands - x) / std::fabs(x));
+    const double middle = SketchValueOf(SketchBucketOf(x));
+    ASSERT_TRUE(std::isfinite(middle)) << x;
+    worst = std::max(worst, std::fabs(middle - x) / std::fabs(x));
   }
   EXPECT_LE(worst, kSketchError * (1 + 1e-12));
   EXPECT_GT(worst, kSketchError * 0.99);  // the bound is no idle one

@@ -281,7 +281,7 @@ void SeriesStore::State::Replace(std::shared_ptr<const DemandSet> next) {
         selector.labels.push_back(&info.labels);
       }
     }
-    // A selector's number may mean another selector now: what was bound to it must be bound anew.
+    // A selector's number may mean another selector now: what was bound to it must be bound again.
     selector.generation = state_version + 1;
     for (uint32_t column = 0; column < selector.members.size(); ++column) {
       series[selector.members[column].value()].memberships.push_back({s, column});

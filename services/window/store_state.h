@@ -104,7 +104,7 @@ struct DemandState {
   size_t window = 0;
   SeriesTrack* by_series = nullptr;
   SketchWindow* sketch = nullptr;
-  bool lacked = false;  // the last read met a window that lacks samples
+  bool lacked = false;  // the last read met a window with missing samples
   std::optional<FunctionPlan> plan;
   std::vector<double> values;
   std::vector<uint8_t> present;
@@ -121,7 +121,7 @@ struct TrackKey {
   bool align_job;
   bool with_stale;
   bool packed;   // of a long window
-  bool attempt;  // starts anew with each attempt
+  bool attempt;  // starts again with each attempt
   uint32_t epoch;
   friend auto operator<=>(const TrackKey&, const TrackKey&) = default;
 };
@@ -139,7 +139,7 @@ struct SeriesTrackKey {
   SeriesTrackKind kind;
   int64_t length;  // kStates: how long a sample holds; kFirst: samples; else 0
   int64_t skip;    // kFirst
-  bool attempt;    // starts anew with each attempt
+  bool attempt;    // starts again with each attempt
   uint32_t epoch;
   friend auto operator<=>(const SeriesTrackKey&, const SeriesTrackKey&) = default;
 };

@@ -237,7 +237,7 @@ void Track::ClearColumns(const std::vector<uint32_t>& columns) {
   std::vector<bool> gone(columns_, false);
   for (const uint32_t i : columns) gone[i] = true;
   // Through Remap, which is the one place that knows every row: the columns are taken out, then
-  // join anew.
+  // join again.
   std::vector<uint32_t> keep(columns_);
   for (size_t i = 0; i < columns_; ++i) keep[i] = gone[i] ? UINT32_MAX : static_cast<uint32_t>(i);
   Remap(keep);

@@ -288,7 +288,7 @@ class Scenario {
       double error = 0;
       const std::optional<double> want = OracleRead(demand, tick, since, samples, &error, bucket);
       const auto it = got.find(name);
-      ASSERT_EQ(want.has_value(), it != got.end()) << name << (want ? " lacks" : " is there");
+      ASSERT_EQ(want.has_value(), it != got.end()) << name << (want ? " is missing" : " is there");
       if (!want) continue;
       ++*expected;
       const auto have = std::bit_cast<double>(it->second);

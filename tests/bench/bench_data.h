@@ -1,7 +1,7 @@
 // The samples of the benchmarks, a formula over integers, so that another program can make the same
 // ones (prometheus/data.go does; both print a checksum). architecture.md, section 6: 8 sources,
 // each a row of all its series a second.
-//   realistic  phases of 100 ms between sources; 2 % missing; a series in a hundred stands high for
+//   realistic  phases of 100 ms between sources; 2 % missing; a series in a hundred is high for
 //              20 s (1 % of alerts pending); 0.1 % of the series replaced each minute.
 //   noise      the same phases and gaps; white noise, so that 1 % of the series are high in each
 //              second, and others in the next: alerts that begin and end all the time.

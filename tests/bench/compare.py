@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """compare.py [BUILD] [--update]: the benchmarks against tests/bench/baseline.json.
 
-Numbers are ratios of CPU time within one run (the whole path to summing up 60 samples of each series anew, once a
+Numbers are ratios of CPU time within one run (the whole path to summing up 60 samples of each series again, once a
 second), so that another machine, or a busy one, says nearly the same. The best of three runs counts. Exit code 1 when one is more than
 a quarter worse than the baseline; --update writes what was measured.
 """

@@ -112,7 +112,7 @@ Result Run(const Case& c, Data data, size_t series, int64_t panes) {
   return result;
 }
 
-// ns to sum up a window of so many samples anew.
+// ns to sum up a window of so many samples again.
 double Naive(int64_t panes) {
   std::vector<double> samples(static_cast<size_t>(panes));
   for (size_t i = 0; i < samples.size(); ++i) samples[i] = static_cast<double>(i % 1000) / 7;

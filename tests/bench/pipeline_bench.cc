@@ -109,7 +109,7 @@ void PrintCpu(const Options& options, double cpu, uint64_t evaluations, uint64_t
               static_cast<unsigned long>(checksum));
 }
 
-// What this machine does in this minute: the sum over 60 samples of each series anew, once a
+// What this machine does in this minute: the sum over 60 samples of each series again, once a
 // second.
 double YardstickSeconds(int series, int seconds) {
   constexpr size_t kWindow = 60;
@@ -233,8 +233,9 @@ int RunWholePath(const Options& options, const engine::CompiledRulesPtr& rules) 
               static_cast<double>(end - begin) / static_cast<double>(decode_end - decode_begin),
               sum == 0 ? "." : "");
   PrintCpu(options, cpu, evaluations, samples, records.checksum);
-  std::printf("the whole path takes %.2f times as long as summing 60 samples a series anew\n",
-              cpu / YardstickSeconds(options.series, options.seconds - kWarmUp));
+  std::printf(
+      "the whole path takes %.2f times as long as summing 60 samples of each series again\n",
+      cpu / YardstickSeconds(options.series, options.seconds - kWarmUp));
   return 0;
 }
 

@@ -67,7 +67,7 @@ def ask_both(case, pitwall, oracle):
 
 
 def excuse(case, ours, theirs, oracle, seed):
-    """The kind of verdict for a difference that is none of ours, or None."""
+    """The kind of verdict for a difference that is not ours, or None."""
     if ours.kind == "ok" and SAME_LABELS in theirs.message and "subquery" in case.node.all_names():
         # To Prometheus a subquery is a range: elements that share their labels but never a step are an error to it.
         return "range"

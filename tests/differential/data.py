@@ -82,7 +82,7 @@ def make_dataset(rng):
                 samples = list(zip(times, values))
                 series += _moved(rng, metric, labels, samples) or [(labels, _ended(rng, samples))]
                 continue
-            # A bucket may be missing; in one of the metrics another is there twice, or is none.
+            # A bucket may be missing; in one of the metrics another is there twice, or is malformed.
             for bound, counts in zip(BOUNDS, values):
                 if rng.random() > 0.02:
                     series.append((dict(labels, le=bound), list(zip(times, counts))))

@@ -17,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 REPO = os.path.dirname(os.path.dirname(HERE))
 COPY = os.path.join(REPO, "build", "faults")
 
-# Name, file, the line's part, what stands there instead.
+# Name, file, the line's part, what is there instead.
 FAULTS = (
     ("left edge of the look-back is closed", "services/window/kernels.inc",
      "~((w.time - context.range_start - 1) >> 63)", "~((w.time - context.range_start) >> 63)"),

@@ -139,7 +139,7 @@ class _Comparison:
     def _alerts(self, rule, ours, theirs):
         for labels, wanted in theirs.items():
             if labels not in ours:
-                return "rule %s lacks the alert %s, which is %s" % (rule, _text(labels), wanted[0])
+                return "rule %s misses the alert %s, which is %s" % (rule, _text(labels), wanted[0])
             mine = ours[labels]
             for what, k in (("state", 0), ("active since", 1), ("firing since", 2)):
                 if mine[k] != wanted[k]:

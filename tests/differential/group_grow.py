@@ -1,7 +1,7 @@
 """Random rule groups over the data of group_data.py, and random edits of them.
 
 Comparisons only of what both engines must compute to the last bit: samples, sums and counts of whole numbers. What is
-rounded (rate) is compared with numbers that it does not hit, and its text never stands in a template unrounded.
+rounded (rate) is compared with numbers that it does not hit, and its text is never in a template unrounded.
 """
 import json
 

@@ -9,7 +9,7 @@ REORDERING = {"label_replace", "label_join", "histogram_quantile", "histogram_qu
 
 
 class Node:
-    """Text with holes: parts holds strings and, where a child stands, its index.
+    """Text with holes: parts holds strings and, where a child is, its index.
 
     kind is vector, scalar, matrix or string; names are the functions and operators that this node itself uses.
     The rest is what the generator must know of a value: the labels it has, those of them that tell its elements
@@ -37,7 +37,7 @@ class Node:
         return {name for node in self.nodes() for name in node.names}
 
     def ordered(self):
-        """Whether both engines give the elements in the order of labels: what ties in topk() and limitk() hang on."""
+        """Whether both engines give the elements in the order of labels: what ties in topk() and limitk() depend on."""
         return (self.kind == "scalar" or not set(self.names) & REORDERING) and all(kid.ordered() for kid in self.kids)
 
     def metrics(self):

@@ -79,7 +79,7 @@ def events(*arguments):
 
 
 def seconds(text):
-    """Of a time as it stands in events, in whole seconds."""
+    """Of a time as it is in events, in whole seconds."""
     return int(datetime.datetime.fromisoformat(text[:19] + "+00:00").timestamp())
 
 

@@ -91,7 +91,7 @@ class LossCurves(unittest.TestCase):
             with self.subTest(name, seed=SEED):
                 self.assertEqual(self.on_steps(**arguments), {})
 
-    def test_a_loss_that_stands(self):
+    def test_a_flat_loss(self):
         for name, arguments in {
                 "from the beginning": dict(mean=lambda step: 2.303, noise=0.1, steps=2000),
                 "after a first fall": dict(mean=falling(2.45, 2.303, 30), noise=0.05, steps=2500),

@@ -23,7 +23,7 @@ class FakeClock final : public Clock {
   std::unique_ptr<Wakeup> NewWakeup() override;
 
   // Moves both times by `ns` (>= 0). Waits that time out on the way end in the order of their
-  // deadlines, ties in the order in which they began; while one is fired, the clock stands at its
+  // deadlines, ties in the order in which they began; while one is fired, the clock is at its
   // deadline.
   void Advance(int64_t ns);
   // Moves wall time alone, forwards or backwards: a step of NTP.

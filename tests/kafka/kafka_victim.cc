@@ -1,6 +1,6 @@
 // A process that is there to be killed.
-//   kafka_victim loop ID GROUP INPUT OUTPUT   commits through the log without end, from where the
-//   group stands: commit i
+//   kafka_victim loop ID GROUP INPUT OUTPUT   commits through the log without end, from the
+//   group's position: commit i
 //                                             writes "i" to both partitions of OUTPUT, five times
 //                                             each, and the offset i + 1
 //   kafka_victim open ID GROUP INPUT OUTPUT   leaves a transaction open: records and an offset

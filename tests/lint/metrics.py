@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every series that the collector and the client name stands in rules/metrics.yaml, and in it only once; what exporters of others
+"""Every series that the collector and the client name is in rules/metrics.yaml, and in it only once; what exporters of others
 send (aliases, producer: foreign) is read by packs/derive.yaml, and only there."""
 import re
 
@@ -63,7 +63,7 @@ def check(repo):
     findings, known = check_derived(repo), {}
     for number, name in entries(repo.text(CATALOGUE)):
         if name in known:
-            findings.append(Finding(CATALOGUE, number, "%s stands here twice (line %d)" % (name, known[name])))
+            findings.append(Finding(CATALOGUE, number, "%s is a duplicate (line %d)" % (name, known[name])))
         known.setdefault(name, number)
     first_words = {name.partition("_")[0] for name in known}
     for path in repo.paths:

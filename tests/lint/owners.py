@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every header stands in an add_module HDRS list, so that it is compiled alone; every source is built by somebody.
+"""Every header is in an add_module HDRS list, so that it is compiled alone; every source is built by somebody.
 
 A header that only tests include needs no list.
 """

@@ -17,6 +17,7 @@ import owners  # noqa: E402
 import size  # noqa: E402
 import terminal  # noqa: E402
 import third_party  # noqa: E402
+import words  # noqa: E402
 from repo import Repo, includes, strip_cpp  # noqa: E402
 
 BASE = {"services/base/CMakeLists.txt": "add_module(services/base SRCS a.cc HDRS a.h)",
@@ -66,6 +67,14 @@ class LintTest(unittest.TestCase):
             self.assertEqual(found(terminal.check, {"rules/eval/e.cc": text}), [])
         for path in ("services/base/terminal.cc", "services/window/w_test.cc", "tests/e2e/x.cc"):
             self.assertEqual(found(terminal.check, {path: "std::puts(x)"}), [])
+
+    def test_words(self):
+        for text, better in (("// made anew", "again"), ("# it lacks b", "does not have"), ('"it hangs on c"', "depends on"), ("this is none", "malformed"),
+                             ("what stands in e", "is"), ("the door for f", "interface"), ("of this room", "folder")):
+            self.only(found(words.check, {"services/window/w.cc": "\n" + text}), "services/window/w.cc:2", better)
+        for text in ("there is none", "x is None", "a stands for b", "Lacks(x)", "found no room", "is none of ours"):
+            self.assertEqual(found(words.check, {"docs/a.md": text}), [])
+        self.assertEqual(found(words.check, {"CHANGELOG.md": "anew"}), [])
 
     def test_third_party(self):
         for name, path in (("librdkafka/rdkafka.h", "services/engine/e.cc"), ("grpcpp/grpcpp.h", "services/notifier/n.cc"),
@@ -164,7 +173,7 @@ class LintTest(unittest.TestCase):
         self.assertEqual(found(metrics.check, catalogue, **{source: 'f("train_loss"); // "train_los"'}), [])
         self.only(found(metrics.check, catalogue, **{source: 'f("train_los");'}), "train_los is not in")
         self.only(found(metrics.check, catalogue, **{"clients/python/src/p.py": "x = 'train_x'"}), "train_x is not in")
-        self.only(found(metrics.check, {metrics.CATALOGUE: "- name: train_loss\n- name: train_loss\n"}), "twice")
+        self.only(found(metrics.check, {metrics.CATALOGUE: "- name: train_loss\n- name: train_loss\n"}), "duplicate")
         others = {metrics.CATALOGUE: "metrics:\n- name: hw_x\n  aliases: [{name: DCGM_X, factor: 1}]\n"
                                      "- {name: node_x, unit: 1, producer: foreign, help: h}\n"}
         self.assertEqual(found(metrics.check, others, **{metrics.DERIVE: "expr: DCGM_X + node_x"}), [])

@@ -4,7 +4,7 @@ import re
 
 from repo import Finding, in_any, includes, main
 
-# Header pattern -> folders that may include it. The first match counts. The reason for an exception stands beside it.
+# Header pattern -> folders that may include it. The first match counts. The reason for an exception is beside it.
 TABLE = [
     (r"librdkafka/", ["services/adapters/kafka", "tests/kafka"]),
     (r"grpc(pp|\+\+)?/|.*\.grpc\.pb\.h$", ["services/adapters/grpc"]),

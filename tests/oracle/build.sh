@@ -15,7 +15,7 @@ as_root() {
   if ((EUID == 0)); then "$@"; else sudo "$@"; fi
 }
 
-# The version of a Go, without "go": 1.26.8; nothing for a file that is none.
+# The version of a Go, without "go": 1.26.8; nothing for a file of another kind.
 version_of() { "$1" env GOVERSION 2>/dev/null | sed -n 's/^go\([0-9][0-9.]*\).*/\1/p'; }
 
 at_least() { [[ -n $1 && $(printf '%s\n' "$2" "$1" | sort -V | head -n 1) == "$2" ]]; }

@@ -1,5 +1,5 @@
 // A processor of one partition over a log, to be killed: `processor_victim <log kind's place>
-// <partition> <group>`. Says on stdout where it stands, a line after every round; ends by itself
+// <partition> <group>`. Says on stdout its position, a line after every round; ends by itself
 // when it has caught up. Clock ticks are off.
 #include <cstdio>
 #include <cstdlib>

@@ -119,7 +119,7 @@ std::vector<IssueEvent> ScenarioTest::Play(const std::string& yaml, const Plan& 
   Drain(processor.get());
   std::vector<IssueEvent> events = Events();
   // Whatever the scenario: the committed list is what the engine says of these records when nothing
-  // stands between.
+  // comes between.
   EXPECT_EQ(Encoded(events), Encoded(Reference()));
   return events;
 }

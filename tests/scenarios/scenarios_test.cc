@@ -86,7 +86,7 @@ groups:
     EXPECT_LE(hang, 5 * 60 + 62);
   }
   EXPECT_EQ(LastStatus(events, "SlowStep"), "NoIssuesFound");  // beating ranks are not "no data"
-  for (const IssueEvent& e : events) EXPECT_LT(e.step, 20);    // the step clock stands
+  for (const IssueEvent& e : events) EXPECT_LT(e.step, 20);    // the step clock is at rest
   EXPECT_EQ(Dropped(Counters(), Drop::kLate), 0u);
 }
 
@@ -400,7 +400,7 @@ TEST_P(Scenario, S07_EditOfOneRuleOfTwoHundred) {
     EXPECT_NE(e.type, EventType::kIssueResolved) << e.alert;
     if (e.type != EventType::kIssueFound) continue;
     ++found;
-    // A `for` that was pending at the edit is not begun anew.
+    // A `for` that was pending at the edit is not begun again.
     EXPECT_LE(e.time_ns, Base() + 53 * kSecond) << e.alert;
   }
   EXPECT_GE(found, 50u);

@@ -26,7 +26,7 @@ struct CurlTransportOptions {
   std::string user_agent = "pitwall";
 };
 
-// InvalidArgument: a CIDR that is none. Thread-safe; the calls run in their callers' threads.
+// InvalidArgument: a malformed CIDR. Thread-safe; the calls run in their callers' threads.
 StatusOr<std::unique_ptr<HttpTransport>> MakeCurlTransport(CurlTransportOptions options);
 
 }  // namespace pitwall::http

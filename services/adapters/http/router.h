@@ -24,7 +24,7 @@ bool ParseTarget(std::string_view target, HttpRequest* request);
 // Immutable once made; thread-safe.
 class Router {
  public:
-  // InvalidArgument: two equal routes, a path without '/', a method that is none.
+  // InvalidArgument: two equal routes, a path without '/', an unknown method.
   static StatusOr<Router> Make(std::vector<HttpRoute> routes);
 
   struct Match {

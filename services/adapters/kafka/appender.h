@@ -43,7 +43,7 @@ class KafkaAppender final : public Appender {
                 std::shared_ptr<PolledProducer> producer)
       : options_(options), clock_(clock), topics_(topics), producer_(std::move(producer)) {}
 
-  // The producer, made anew when the last one cannot go on.
+  // The producer, made again when the last one cannot go on.
   StatusOr<std::shared_ptr<PolledProducer>> Producer();
 
   const KafkaLogOptions& options_;

@@ -26,8 +26,7 @@ struct Topic {
   std::string PartitionDir(int32_t partition) const;
 };
 
-// Kafka's rule: 1 to 249 of [a-zA-Z0-9._-], not "." or "..". So a name is a folder's name as it
-// stands.
+// Kafka's rule: 1 to 249 of [a-zA-Z0-9._-], not "." or "..". So a name is a valid folder name.
 Status CheckTopicName(std::string_view name);
 Status CheckTopicConfig(std::string_view name, const TopicConfig& config);
 

@@ -144,7 +144,7 @@ class Builder final : public YAML::EventHandler {
     Attach(std::move(frame.data), offset);
   }
 
-  // `offset`: where it stands, which for an alias is not where it was written.
+  // `offset`: where it is, which for an alias is not where it was written.
   void Attach(std::shared_ptr<const Node::Data> data, size_t offset) {
     if (stack_.empty()) {
       root_ = std::move(data);

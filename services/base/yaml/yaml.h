@@ -1,5 +1,5 @@
-// YAML as an immutable tree in which every node and every key knows its place. The only door to
-// yaml-cpp: its exceptions stop here.
+// YAML as an immutable tree in which every node and every key knows its place. The only interface
+// to yaml-cpp: its exceptions stop here.
 //
 // Stricter than YAML itself, as go-yaml is for Prometheus: one document, scalar keys, no key twice.
 // Merge keys (<<) are applied. Size, depth, nodes and alias expansion are bounded, so no input
@@ -79,7 +79,7 @@ struct Node::Entry {
   Node value;
 };
 
-// `file_name` stands in messages only. An empty text is a null node.
+// `file_name` is for messages only. An empty text is a null node.
 StatusOr<Node> ParseYaml(std::string_view file_name, std::string_view text);
 
 // Something wrong at a place.

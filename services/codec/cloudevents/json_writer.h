@@ -34,7 +34,7 @@ class JsonWriter {
   void Quoted(std::string_view value);
 
   std::string out_;
-  bool first_ = true;  // nothing stands yet in the innermost object or array
+  bool first_ = true;  // nothing is yet in the innermost object or array
   bool after_key_ = false;
 };
 

@@ -6,8 +6,8 @@
 //   eval                               # or {column: split}; of rows with a step, "train" where
 //   absent job: {column: run}                       # absent: --job, else the file's name labels:
 //   {rank: {column: rank}, node: a}  # of every series delimiter: ";"                           #
-//   of CSV; "," where absent rows: log_history                        # JSON: where in the document
-//   the list of rows stands metrics:                                 # a column per metric …
+//   of CSV; "," where absent rows: log_history                        # JSON: the place in the
+//   document of the list of rows metrics:                                 # a column per metric …
 //   - {column: loss, name: train_loss}
 //   - {column: gpu0, name: hw_gpu_utilization_ratio, factor: 0.01, labels: {gpu: "0"}, step: false}
 //   - {column: eval_loss, name: train_loss, mode: eval}
@@ -65,7 +65,7 @@ struct Mapping {
 // InvalidArgument: every fault, with file:line:col.
 StatusOr<Mapping> ParseMapping(std::string_view file_name, std::string_view text);
 
-// A cell as event time; nothing when it is none, or beyond what a position counts.
+// A cell as event time; nothing when it is malformed, or beyond what a position counts.
 std::optional<int64_t> ParseTime(std::string_view text, TimeUnit unit);
 
 }  // namespace pitwall::imports

@@ -43,7 +43,7 @@ class SystemMetricsReader {
       : out_(out), limits_(limits) {}
 
   void BeginFile(std::string name);
-  // InvalidArgument: what a line lacks, with file:line; ResourceExhausted: a limit.
+  // InvalidArgument: what a line does not have, with file:line; ResourceExhausted: a limit.
   Status Feed(std::string_view bytes);
   Status EndFile();
   // After the last file: what has waited for rows of other files.

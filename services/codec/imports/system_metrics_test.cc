@@ -67,7 +67,7 @@ TEST(SystemMetricsReader, GivesCanonicalSeries) {
 
 TEST(SystemMetricsReader, IdleIsWhatIsKnownToBeLeft) {
   const Outcome read = Read({
-      // The waiting share of 1 s stands in the file after; 2 s has none; 3 s has nothing else; at
+      // The waiting share of 1 s is in the file after; 2 s has none; 3 s has nothing else; at
       // 4 s both exceed the whole.
       Row("cpu", "cpu0", "CPUUtilization", 50, 1) + Row("cpu", "cpu0", "CPUUtilization", 75, 2),
       Row("cpu", "cpu0", "I/OWaitPercentage", 25, 3) +

@@ -23,12 +23,12 @@ class LineParser {
   bool AtEnd() const { return at_ == line_.size(); }
   std::string_view Rest() const { return line_.substr(at_); }
   void MoveTo(size_t offset) { at_ = offset; }
-  // Moves over `text` if it stands here.
+  // Moves over `text` if it is here.
   bool Skip(std::string_view text);
 
   // The end of `name{labels}` that begins here, found by its braces and quotes alone.
   bool FindSeriesEnd(size_t* end);
-  // name{a="b"}, {"quoted name",a="b"}: all labels, __name__ among them. Nothing stands twice.
+  // name{a="b"}, {"quoted name",a="b"}: all labels, __name__ among them. Nothing occurs twice.
   bool Series(std::vector<Label>* labels);
   // {a="b"}, as of an exemplar.
   bool LabelSet(std::vector<Label>* labels);

@@ -80,7 +80,7 @@ class Reader {
   uint64_t line_ = 0;
   bool eof_ = false;
   Families families_;
-  StringMap<Known> spellings_;  // by the series' text as it stands in the file
+  StringMap<Known> spellings_;  // by the series' text as it is in the file
   std::string last_spelling_;   // most lines repeat that of the line before
   Known last_;
   absl::flat_hash_map<Labels, uint32_t> series_;

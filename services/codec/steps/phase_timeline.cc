@@ -36,7 +36,7 @@ std::vector<PhaseChange> PhaseTimeline::Take(int64_t floor_ns) {
     return std::tie(a.time_ns, a.begins, a.interval) < std::tie(b.time_ns, b.begins, b.interval);
   });
 
-  // The innermost of the open ones stands last: it began last; of two that began together it ends
+  // The innermost of the open ones is last: it began last; of two that began together it ends
   // first.
   using Nesting = std::tuple<int64_t, int64_t, size_t>;
   auto nesting = [&](size_t i) { return Nesting(intervals[i].start_ns, -intervals[i].end_ns, i); };

@@ -4,8 +4,8 @@
 // A step's own series and what is logged without labels (a loss) come with every step and stay
 // narrow, in the main stream. Series with labels may be thousands (statistics of tensors, a bucket
 // each of a histogram) and come with one step in hundreds: they get streams by metric, so that no
-// step pays for cells it lacks. A stream has so few columns that its schema fits into a record, and
-// streams are so few that a reader keeps all their schemas (engine: max_schemas_per_source).
+// step pays for cells it misses. A stream has so few columns that its schema fits into a record,
+// and streams are so few that a reader keeps all their schemas (engine: max_schemas_per_source).
 #pragma once
 
 #include <cstddef>

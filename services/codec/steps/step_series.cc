@@ -452,7 +452,7 @@ void StepSeries::AddValue(const LoggedValue& value) {
   if (value.step != kNoStep && (mode = impl_->ModeOf(value.mode)) < 0) return;
   const std::optional<uint32_t> column = impl_->MetricColumn(value);
   if (!column.has_value()) return;
-  // Our markers are NaNs with a meaning; a NaN that was logged is just a number that is none.
+  // Our markers are NaNs with a meaning; a NaN that was logged is a plain NaN.
   const double number = std::isnan(value.value) ? NormalNan() : value.value;
   impl_->values.push_back({*column, value.time_ns, number, value.step, mode});
 }

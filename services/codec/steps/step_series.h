@@ -65,7 +65,7 @@ struct Options {
 //   train_world_size{rank}
 //   train_phase_duration_seconds{rank,phase}  sum over the step
 //   <metric>{rank,mode,…}                     logged values, the last one of each series
-// A phase that steps of this mode have had before and this one lacks is 0. At each change, and at
+// A phase that steps of this mode have had before and this one misses is 0. At each change, and at
 // least every state_repeat_ns, without a step:
 //   train_phase_state{rank,phase}             1 for the running phase, 0 for the others
 // So often train_step and train_world_size are told again too for as long as no step ends: rules on

@@ -1,5 +1,5 @@
 // Any bytes as a file with samples, in either dialect: an error that names file and line, or
-// samples; the same in pieces of any size; and what was read, written anew in one spelling, reads
+// samples; the same in pieces of any size; and what was read, written again in one spelling, reads
 // as the same.
 #include <bit>
 #include <cstdint>

@@ -75,7 +75,7 @@ class Wanted:
 
 
 class Profiler:
-    """Of one recorder; stands in its step_watcher while something is wanted."""
+    """Of one recorder; its step_watcher while something is wanted."""
 
     def __init__(self, recorder):
         self.recorder = recorder

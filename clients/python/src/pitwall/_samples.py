@@ -115,7 +115,7 @@ def classification(recorder, labels, predictions=None, classes=None, mode=None, 
     if pairs is not None:
         highest = max([classes - 1 if classes else 0] + [max(pair) for pair in pairs])
         if highest < MAX_CONFUSION_CLASSES:
-            # A pair that a step lacks is 0: the last step's must not stand for it.
+            # A pair that a step does not have is 0: the last step's must not stand for it.
             for label in range(highest + 1):
                 for prediction in range(highest + 1):
                     values.append(("train_confusion_samples", (("label", str(label)), ("prediction", str(prediction))),
