@@ -1,8 +1,6 @@
 #include "rules/alert/alert_record.h"
 
 namespace pitwall::alert {
-namespace {
-
 void SaveMoment(BinaryWriter& out, const Moment& m) {
   out.I64(m.tick);
   out.I64(m.time_ns);
@@ -18,7 +16,22 @@ Moment ReadMoment(BinaryReader& in) {
   return m;
 }
 
-}  // namespace
+void SaveAnnotations(const Annotations& annotations, BinaryWriter& out) {
+  out.U64(annotations.size());
+  for (const auto& [name, text] : annotations) {
+    out.Str(name);
+    out.Str(text);
+  }
+}
+Annotations ReadAnnotations(BinaryReader& in) {
+  Annotations annotations;
+  const size_t count = in.Count(2);
+  for (size_t k = 0; k < count && in.ok(); ++k) {
+    std::string name = in.Str();
+    annotations.emplace_back(std::move(name), in.Str());
+  }
+  return annotations;
+}
 
 void NameSeries(const AlertRule& rule, Alert& alert) {
   Labels labels = alert.labels;
@@ -41,11 +54,7 @@ void SaveAlert(const Alert& a, LabelsWriter& labels, LabelsWriter& elements, Bin
   out.I64(a.can_end_since);
   out.U64(a.sequence);
   out.I64(a.last_event_ns);
-  out.U64(a.annotations.size());
-  for (const auto& [name, text] : a.annotations) {
-    out.Str(name);
-    out.Str(text);
-  }
+  SaveAnnotations(a.annotations, out);
   out.U64(a.expanded_bits);
   out.Bool(a.text_stale);
   out.Bool(a.rule_changed);
@@ -65,11 +74,7 @@ Alert ReadAlert(LabelsReader& labels, LabelsReader& elements, BinaryReader& in) 
   a.can_end_since = in.I64();
   a.sequence = in.U64();
   a.last_event_ns = in.I64();
-  const size_t annotations = in.Count(2);
-  for (size_t k = 0; k < annotations && in.ok(); ++k) {
-    std::string name = in.Str();
-    a.annotations.emplace_back(std::move(name), in.Str());
-  }
+  a.annotations = ReadAnnotations(in);
   a.expanded_bits = in.U64();
   a.text_stale = in.Bool();
   a.rule_changed = in.Bool();

@@ -42,6 +42,11 @@ struct Alert {
   int64_t next_can_end_since = kNever;
 };
 
+void SaveMoment(BinaryWriter& out, const Moment& moment);
+Moment ReadMoment(BinaryReader& in);
+void SaveAnnotations(const Annotations& annotations, BinaryWriter& out);
+Annotations ReadAnnotations(BinaryReader& in);
+
 // Makes the labels of its ALERTS and ALERTS_FOR_STATE series, by its state: seldom wanted.
 void NameSeries(const AlertRule& rule, Alert& alert);
 

@@ -13,6 +13,8 @@ StatusOr<std::shared_ptr<const AlertRule>> AlertRule::Make(const plan::Space& sp
   out->hold_ = rule.hold;
   out->keep_firing_ = rule.keep_firing;
   out->limit_ = limit;
+  out->fold_ = rule.fold;
+  out->least_is_worst_ = rule.least_is_worst;
   for (const uint32_t index : rule.parameters) {
     if (index >= space.parameters.size()) {
       return InvalidArgument(Cat(rule.file, ":", rule.line, ": rule ", rule.name, ": parameter ",

@@ -2,43 +2,31 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <iterator>
+#include <optional>
 
 #include "rules/alert/alert_record.h"
+#include "rules/alert/folded_issues.h"
 #include "rules/alert/label_codec.h"
+#include "rules/alert/present_elements.h"
 #include "services/base/strings.h"
 
 namespace pitwall::alert {
 namespace {
 
 constexpr uint8_t kFormat = 2;
+// The same, and behind it the issues of a rule with `fold`.
+constexpr uint8_t kFoldedFormat = 3;
 constexpr std::string_view kAlertName = "alertname";
-
-// Calls f(i) for every i with present[i] != 0: eight at a time, since most elements of most rules
-// are absent.
-template <typename F>
-void ForPresent(std::span<const uint8_t> present, F f) {
-  const size_t n = present.size();
-  size_t i = 0;
-  for (; i + 8 <= n; i += 8) {
-    uint64_t word;
-    std::memcpy(&word, present.data() + i, 8);
-    if (word == 0) continue;
-    for (size_t k = i; k < i + 8; ++k) {
-      if (present[k] != 0 && !f(k)) return;
-    }
-  }
-  for (; i < n; ++i) {
-    if (present[i] != 0 && !f(i)) return;
-  }
-}
 
 }  // namespace
 
 class AlertState::Impl {
  public:
-  Impl(AlertRulePtr rule, AlertOptions options) : options_(options) { SetRule(std::move(rule)); }
+  Impl(AlertRulePtr rule, AlertOptions options) : options_(options) {
+    if (!rule->fold().empty()) folded_.emplace(rule->fold(), rule->least_is_worst(), options);
+    SetRule(std::move(rule));
+  }
 
   void SetRule(AlertRulePtr rule) {
     for (auto& alert : alerts_) Reword(*alert);
@@ -74,13 +62,20 @@ class AlertState::Impl {
     queries_ = input.queries;
     Status status = Look(input);
     if (status.ok()) status = Judge(input);
-    if (status.ok()) Apply(input, out);
+    if (status.ok() && folded_.has_value()) {
+      happened_.clear();
+      Apply(input, &happened_);
+      folded_->Step(alerts_, happened_, input.at, out);
+    } else if (status.ok()) {
+      Apply(input, out);
+    }
     queries_ = nullptr;  // they are the tick's
     return status;
   }
 
   void EndAll(EndReason reason, const Moment& at, std::vector<Transition>* out) {
     for (auto& alert : alerts_) {
+      if (alert->firing && folded_.has_value()) continue;
       if (alert->firing) {
         ++alert->sequence;
         Reword(*alert);
@@ -90,12 +85,14 @@ class AlertState::Impl {
         if (options_.report_pending) Report(TransitionKind::kDropped, *alert, at, out);
       }
     }
+    if (folded_.has_value()) folded_->EndAll(reason, at, out);
     alerts_.clear();
     by_place_.clear();
     firing_ = 0;
   }
 
   bool SetRootCause(const Labels& labels, std::string_view root_cause, bool told) {
+    if (folded_.has_value()) return folded_->SetRootCause(labels, root_cause, told);
     Alert* alert = Find(labels);
     if (alert == nullptr) return false;
     if (alert->root_cause != root_cause) {
@@ -133,13 +130,14 @@ class AlertState::Impl {
   }
 
   void Save(BinaryWriter& out) const {
-    out.U8(kFormat);
+    out.U8(folded_.has_value() ? kFoldedFormat : kFormat);
     out.U64(alerts_.size());
     LabelsWriter labels(out), elements(out);
     for (const auto& alert : alerts_) SaveAlert(*alert, labels, elements, out);
     // Alerts may end before the next step, and their text says them.
     out.U64(params_.size());
     for (const auto& [name, value] : params_) out.Double(value);
+    if (folded_.has_value()) folded_->Save(out);
   }
 
   void Restore(BinaryReader& in) {
@@ -147,7 +145,7 @@ class AlertState::Impl {
     by_place_.clear();
     column_ = nullptr;
     firing_ = 0;
-    if (in.U8() != kFormat) in.Fail();
+    if (in.U8() != (folded_.has_value() ? kFoldedFormat : kFormat)) in.Fail();
     const size_t n = in.Count(20);
     LabelsReader labels(in), elements(in);
     for (size_t i = 0; i < n && in.ok(); ++i) {
@@ -158,6 +156,7 @@ class AlertState::Impl {
     }
     if (in.U64() != params_.size()) in.Fail();
     for (auto& [name, value] : params_) value = in.ok() ? in.Double() : 0;
+    if (folded_.has_value()) folded_->Restore(in);
     if (!in.ok()) {
       alerts_.clear();
       firing_ = 0;
@@ -459,7 +458,9 @@ class AlertState::Impl {
   TemplateQueries* queries_ = nullptr;  // of the step; null outside of one
   uint64_t serial_ = 0;
   size_t firing_ = 0;
+  std::optional<FoldedIssues> folded_;  // rules with `fold`
   // Scratch of one Step.
+  std::vector<Transition> happened_;
   std::vector<Fresh> fresh_;
   std::vector<std::unique_ptr<Alert>> begun_;
 };

@@ -55,6 +55,9 @@ class AlertRule {
   bool labels_vary() const { return labels_vary_; }
   const std::vector<NamedTemplate>& labels() const { return labels_; }
   const std::vector<NamedTemplate>& annotations() const { return annotations_; }
+  // Labels in which the elements of one issue may differ; empty: each element is an issue.
+  const std::vector<std::string>& fold() const { return fold_; }
+  bool least_is_worst() const { return least_is_worst_; }
   // (name, index into Space::parameters)
   const std::vector<std::pair<std::string, uint32_t>>& parameters() const { return parameters_; }
 
@@ -63,6 +66,8 @@ class AlertRule {
   int64_t hold_ = 0, keep_firing_ = 0;
   uint32_t limit_ = 0;
   bool labels_vary_ = false;
+  std::vector<std::string> fold_;
+  bool least_is_worst_ = false;
   std::vector<NamedTemplate> labels_, annotations_;
   std::vector<std::pair<std::string, uint32_t>> parameters_;
 };
@@ -98,6 +103,21 @@ enum class TransitionKind {
 };
 std::string_view TransitionKindName(TransitionKind kind);
 
+// At most so many elements of a folded issue are named.
+inline constexpr size_t kMaxFoldedNames = 10;
+
+struct FoldedElement {
+  Labels labels;  // the folded ones
+  double value = 0;
+};
+
+// Of an issue of a rule with `fold`.
+struct FoldSummary {
+  std::vector<FoldedElement> named;  // those that came first, with their first values
+  FoldedElement worst;               // since the issue began
+  uint64_t count = 0;                // the most at one time; 0: the rule does not fold
+};
+
 struct Transition {
   TransitionKind kind = TransitionKind::kPending;
   Moment at;       // when it happened
@@ -112,6 +132,7 @@ struct Transition {
   std::vector<std::pair<std::string, std::string>>
       annotations;  // from kFound on, in the order of the rule
   std::string root_cause;
+  FoldSummary folded;
   // The annotation of that name, "" when there is none.
   std::string_view Annotation(std::string_view name) const;
 };
@@ -156,7 +177,8 @@ class AlertState {
   // until the next Step, SetRule or Restore.
   std::span<const std::pair<std::string, double>> parameters() const;
 
-  // One evaluation. Appends transitions in the order of alert labels. On an error (InvalidArgument:
+  // One evaluation. Appends transitions in the order of alert labels; of a rule with `fold` those
+  // of its issues (folded_issues.h). On an error (InvalidArgument:
   // duplicate label sets; ResourceExhausted: limits) nothing has changed, as if the tick had not
   // been.
   Status Step(const AlertInput& input, std::vector<Transition>* out);

@@ -197,13 +197,14 @@ class Reader {
     rule.keep_firing = ReadDuration(map, "keep_firing_for", group.step_clock).value_or(0);
     ReadScope(map, group, &rule);
     ReadParameters(map, &rule);
+    ReadFold(map, &rule);
     ReadNeeds(map, &rule);
     ReadExplains(map, &rule);
     rule.labels = ReadTexts(map, "labels", "label");
     rule.annotations = ReadTexts(map, "annotations", "annotation");
     if (!rule.alert) {
-      for (const std::string_view key :
-           {"for", "keep_firing_for", "clear", "scope", "needs", "explains", "annotations"}) {
+      for (const std::string_view key : {"for", "keep_firing_for", "clear", "scope", "fold",
+                                         "needs", "explains", "annotations"}) {
         if (map.Get(key) != nullptr && !(key == "for" && rule.hold == 0)) {
           Add(map.KeyPosition(key), Cat("invalid field ", Quote(key), " in a recording rule"));
         }
@@ -288,6 +289,12 @@ class Reader {
         explained.alert = fields.String("alert").value_or("");
         explained.equal = fields.Strings("equal").value_or(std::vector<std::string>());
         ReadExplainsScope(fields, &explained);
+        for (const FoldText& label : rule->fold) {
+          if (std::find(explained.equal.begin(), explained.equal.end(), label.label) !=
+              explained.equal.end())
+            Add(item.position(), Cat("\"explains\": ", Quote(label.label),
+                                     " is in \"fold\", so issues do not have it"));
+        }
         fields.Finish();
       } else if (item.IsScalar()) {
         explained.alert = item.scalar();
@@ -309,6 +316,31 @@ class Reader {
       }
     }
     if (const auto lag = fields.Duration("lag")) explained->lag = *lag;
+  }
+
+  void ReadFold(StrictMap& map, RuleText* rule) {
+    const Node* fold = map.Get("fold");
+    if (fold == nullptr) return;
+    if (!fold->IsSequence() || fold->items().empty()) {
+      Add(fold->position(), Cat("\"fold\": expected a list of label names, found ",
+                                fold->IsSequence() ? "an empty list" : fold->KindName()));
+      return;
+    }
+    for (const Node& item : fold->items()) {
+      const std::string label = item.IsScalar() ? item.scalar() : std::string();
+      const bool twice = std::any_of(rule->fold.begin(), rule->fold.end(),
+                                     [&](const FoldText& other) { return other.label == label; });
+      if (!IsPlainLabelName(label)) {
+        Add(item.position(), Cat("\"fold\": expected the name of a label, found ",
+                                 item.IsScalar() ? Quote(label) : std::string(item.KindName())));
+      } else if (label == "alertname" || label == "severity") {
+        Add(item.position(), Cat("\"fold\": ", Quote(label), " tells issues apart; take another"));
+      } else if (twice) {
+        Add(item.position(), Cat("\"fold\": duplicate label ", Quote(label)));
+      } else {
+        rule->fold.push_back({label, item.position()});
+      }
+    }
   }
 
   void ReadNeeds(StrictMap& map, RuleText* rule) {

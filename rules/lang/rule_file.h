@@ -61,6 +61,12 @@ struct NeedText {
   Position position;
 };
 
+// A label in which the elements of one issue may differ.
+struct FoldText {
+  std::string label;
+  Position position;
+};
+
 enum class Scope { kJob, kAttempt };
 
 struct RuleText {
@@ -77,6 +83,7 @@ struct RuleText {
   std::vector<ParameterText> parameters;
   std::optional<std::vector<NeedText>> needs;
   std::vector<ExplainsText> explains;
+  std::vector<FoldText> fold;
   std::vector<NamedText> labels;  // in the order of the file, without the group's
   std::vector<NamedText> annotations;
 };

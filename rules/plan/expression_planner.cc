@@ -355,9 +355,13 @@ Comparison ExpressionPlanner::PlanComparison(const Expr& root) {
   NodeId left = Plan(*binary->left);
   NodeId right = Plan(*binary->right);
   // 5 < x reads as x > 5.
-  if (space_->node(left).type == ValueType::kScalar) std::swap(left, right);
+  const bool swapped = space_->node(left).type == ValueType::kScalar;
+  if (swapped) std::swap(left, right);
   if (space_->node(left).type != ValueType::kVector) return out;
   out.subject = left;
+  const bool less = binary->op == lang::BinaryOp::kLt || binary->op == lang::BinaryOp::kLe;
+  const bool greater = binary->op == lang::BinaryOp::kGt || binary->op == lang::BinaryOp::kGe;
+  out.least_is_worst = swapped ? greater : less;
   if (space_->node(right).type == ValueType::kScalar) out.threshold = right;
   return out;
 }

@@ -15,6 +15,7 @@ namespace pitwall::plan {
 struct Comparison {
   NodeId subject = kNoNode;
   NodeId threshold = kNoNode;
+  bool least_is_worst = false;  // the subject is bad when it is less
   std::vector<NodeId> evidence;
 };
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "rules/plan/compile.h"
+#include "rules/plan/shown_text.h"
 #include "services/base/strings.h"
 #include "services/model/function_table.h"
 
@@ -261,6 +262,62 @@ TEST(Planner, SubjectThresholdEvidence) {
     EXPECT_EQ(rule.subject == kNoNode ? "" : At(*program, rule.subject).text, c.subject);
     EXPECT_EQ(rule.threshold == kNoNode ? "" : At(*program, rule.threshold).text, c.threshold);
     EXPECT_EQ(Texts(*program, rule.evidence), c.evidence);
+  }
+}
+
+TEST(Planner, StepsAreShownAsNumbers) {
+  const RuleSetFile file{"p.yaml", R"(groups:
+- name: steps
+  clock: step
+  rules:
+  - {alert: S, expr: 'max_over_time((train_loss{a="[8m20s:1s] offset 5m"} > bool 1)[500:10]) offset 20 > 1'}
+- name: time
+  rules:
+  - {alert: T, expr: 'max_over_time((a > bool 1)[500s:10s]) > 1'}
+)"};
+  const StatusOr<ProgramPtr> compiled = CompileRules({&file, 1});
+  ASSERT_FALSE(compiled.ok());  // an offset belongs behind the window
+  const RuleSetFile good{"p.yaml", R"(groups:
+- name: steps
+  clock: step
+  rules:
+  - {alert: S, expr: 'max_over_time((train_loss{a="[8m20s:1s] offset 5m"} > bool 1)[500:10] offset 20) > 1'}
+- name: time
+  rules:
+  - {alert: T, expr: 'max_over_time((a > bool 1)[500s:10s]) > 1'}
+)"};
+  const StatusOr<ProgramPtr> program = CompileRules({&good, 1});
+  ASSERT_TRUE(program.ok()) << program.status();
+  const auto shown = [&](size_t space) {
+    const Space& s = (*program)->spaces[space];
+    return ShownText(s, s.nodes[s.groups[0].rules[0].expr.index()]);
+  };
+  EXPECT_NE(shown(1).find(R"({a="[8m20s:1s] offset 5m"})"), std::string::npos) << shown(1);
+  EXPECT_NE(shown(1).find("[500:10] offset 20)"), std::string::npos) << shown(1);
+  EXPECT_NE(shown(0).find("[8m20s:10s]"), std::string::npos) << shown(0);
+}
+
+TEST(Planner, FoldIsPartOfTheRule) {
+  const auto compile = [](std::string_view fold) {
+    const RuleSetFile file{
+        "p.yaml", Cat("groups:\n- name: g\n  rules:\n  - {alert: A, expr: a < 1", fold, "}\n")};
+    return CompileRules({&file, 1});
+  };
+  const auto plain = compile(""), one = compile(", fold: [t]"), two = compile(", fold: [u, t]");
+  ASSERT_TRUE(plain.ok() && one.ok() && two.ok()) << two.status();
+  EXPECT_EQ(FirstRule(**two).fold, (std::vector<std::string>{"t", "u"}));
+  EXPECT_TRUE(FirstRule(**two).least_is_worst);
+  EXPECT_NE(FirstRule(**plain).fingerprint, FirstRule(**one).fingerprint);
+  EXPECT_NE(FirstRule(**one).fingerprint, FirstRule(**two).fingerprint);
+  EXPECT_NE(compile(", fold: [t], explains: [{alert: B, equal: [t]}]")
+                .status()
+                .message()
+                .find("is in \"fold\""),
+            std::string::npos);
+  for (const std::string_view bad : {", fold: t", ", fold: []", ", fold: [t, t]",
+                                     ", fold: [severity]", ", fold: ['a b']", ", fold: [{a: b}]"}) {
+    const Status status = compile(bad).status();
+    EXPECT_NE(status.message().find("\"fold\": "), std::string::npos) << bad << ": " << status;
   }
 }
 

@@ -1,5 +1,6 @@
 #include "rules/plan/planner.h"
 
+#include <algorithm>
 #include <map>
 
 #include "rules/plan/expression_planner.h"
@@ -37,6 +38,8 @@ std::string Fingerprint(const Rule& rule, const Space& space, const ClockSpec& c
   out.I64(rule.hold);
   out.I64(rule.keep_firing);
   out.U8(static_cast<uint8_t>(rule.scope));
+  // Absent in what rules without it have been known by.
+  for (const std::string& label : rule.fold) out.Str(Cat("fold ", label));
   out.U64(rule.labels.size());
   for (const Template& label : rule.labels) {
     out.Str(label.name);
@@ -78,6 +81,9 @@ Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, SpaceBuilde
     Comparison comparison = planner.PlanComparison(*text.expr.expr);
     rule.subject = comparison.subject;
     rule.threshold = comparison.threshold;
+    rule.least_is_worst = comparison.least_is_worst;
+    for (const lang::FoldText& label : text.fold) rule.fold.push_back(label.label);
+    std::sort(rule.fold.begin(), rule.fold.end());
     rule.evidence = std::move(comparison.evidence);
     rule.waits_for_needs = text.needs.has_value();
     for (const lang::ExplainsText& explained : text.explains)

@@ -142,6 +142,9 @@ struct Rule {
   int64_t hold = 0;            // for, position units
   int64_t keep_firing = 0;
   AlertScope scope = AlertScope::kJob;
+  // Elements that differ only in these labels are one issue. Sorted.
+  std::vector<std::string> fold;
+  bool least_is_worst = false;  // its comparison is < or <=
   std::vector<Template> labels;
   std::vector<Template> annotations;
   std::vector<Need> needs;
@@ -151,8 +154,8 @@ struct Rule {
   std::vector<Explains> explains;
   std::vector<uint32_t> parameters;  // indices into Space::parameters
   std::vector<NodeId> evidence;      // sub-expressions whose values explain the issue
-  // Identity of everything that holds state (expr, clear, hold, keep_firing, scope, labels): equal
-  // fingerprints carry alert state over a reload.
+  // Identity of everything that holds state (expr, clear, hold, keep_firing, scope, fold, labels):
+  // equal fingerprints carry alert state over a reload.
   std::string fingerprint;
 };
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "rules/plan/shown_text.h"
 #include "services/base/duration.h"
 #include "services/base/strings.h"
 #include "services/model/function_table.h"
@@ -88,7 +89,7 @@ void ExplainRule(const Space& space, const RuleCost& cost, const WindowUsers& us
                  std::string* out) {
   const Rule& rule = *cost.rule;
   const ClockSpec& clock = space.demands.clock;
-  const auto node = [&](NodeId id) { return space.nodes[id.index()].text; };
+  const auto node = [&](NodeId id) { return ShownText(space, space.nodes[id.index()]); };
   CatTo(*out, "    ", rule.kind == RuleKind::kAlert ? "alert " : "record ", rule.name, " (",
         rule.file, ":", rule.line, ")\n");
   CatTo(*out, "      expr: ", node(rule.expr), "\n");
@@ -97,6 +98,7 @@ void ExplainRule(const Space& space, const RuleCost& cost, const WindowUsers& us
   if (rule.keep_firing > 0)
     CatTo(*out, "      keep firing for: ", Length(clock, rule.keep_firing), "\n");
   if (rule.kind == RuleKind::kAlert) {
+    if (!rule.fold.empty()) CatTo(*out, "      fold: ", Join(rule.fold, ", "), "\n");
     CatTo(*out, "      scope: ", rule.scope == AlertScope::kAttempt ? "attempt" : "job", "\n");
     if (rule.subject != kNoNode) CatTo(*out, "      watches: ", node(rule.subject), "\n");
     if (rule.threshold != kNoNode) CatTo(*out, "      threshold: ", node(rule.threshold), "\n");

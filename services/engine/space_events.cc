@@ -4,6 +4,7 @@
 
 #include "absl/time/time.h"
 #include "rules/alert/element_lookup.h"
+#include "rules/plan/shown_text.h"
 #include "services/base/strings.h"
 #include "services/engine/rule_state.h"
 #include "services/engine/space_runner.h"
@@ -13,6 +14,22 @@ namespace pitwall::engine {
 namespace {
 
 constexpr size_t kMaxEvidence = 16;
+
+// What the elements of a folded issue have in common with others of its kind: first, worst, count,
+// names.
+void AddFolded(const alert::FoldSummary& folded, IssueEvent* event) {
+  if (folded.count == 0) return;
+  const auto add = [event](std::string_view name, const Labels& labels, double value) {
+    event->evidence.push_back({std::string(name), labels, value});
+  };
+  if (!folded.named.empty()) add("first", folded.named.front().labels, folded.named.front().value);
+  add("worst", folded.worst.labels, folded.worst.value);
+  add("count", Labels(), static_cast<double>(folded.count));
+  for (const alert::FoldedElement& element : folded.named)
+    add("element", element.labels, element.value);
+  if (folded.count > 1 && !event->summary.empty())
+    CatTo(event->summary, " (and ", folded.count - 1, " more)");
+}
 
 IssueEvent EventOf(const plan::Rule& rule, const TickContext& at, const JobIdentity& job) {
   IssueEvent event;
@@ -68,7 +85,12 @@ void SpaceRunner::EmitTransitions(RuleState* state, const TickContext& at, bool 
     // As evaluated: the job, or the program, may have others by now.
     const auto parameters = state->alerts->parameters();
     event.parameters.assign(parameters.begin(), parameters.end());
-    if (read) FillEvidence(rule, transition.element, &event);
+    AddFolded(transition.folded, &event);
+    // Value and evidence are of one moment: of the tick that was read, where the rule's input is
+    // there.
+    const bool seen = transition.last_seen.tick == (at_tick ? at.position : last_tick_);
+    if (read && (seen || ReadSubject(rule, transition.element, &event.value)))
+      FillEvidence(rule, transition.element, &event);
     event.sequence = transition.sequence;
     event.id = MakeEventId(event);
     ++counters_->events;
@@ -87,6 +109,21 @@ bool SpaceRunner::SetRootCause(const IncidentTracker::RootCauseChange& change) {
   return false;
 }
 
+bool SpaceRunner::ReadSubject(const plan::Rule& rule, const Labels& element, double* value) {
+  if (rule.subject == plan::kNoNode) return false;
+  auto result = evaluator_->Evaluate(rule.subject);
+  if (!result.ok()) return false;
+  const eval::Vector& vector = **result;
+  alert::ElementLookup lookup;
+  size_t present = 0;
+  for (const uint32_t i : lookup.Find(element, vector)) {
+    if (!vector.present[i]) continue;
+    if (++present > 1) return false;
+    *value = vector.values[i];
+  }
+  return present == 1;
+}
+
 void SpaceRunner::FillEvidence(const plan::Rule& rule, const Labels& element, IssueEvent* event) {
   if (rule.threshold != plan::kNoNode) {
     if (auto threshold = evaluator_->Evaluate(rule.threshold);
@@ -102,8 +139,8 @@ void SpaceRunner::FillEvidence(const plan::Rule& rule, const Labels& element, Is
     for (const uint32_t i : lookup.Find(element, vector)) {
       if (event->evidence.size() >= kMaxEvidence) break;
       if (!vector.present[i]) continue;
-      event->evidence.push_back(
-          {space().nodes[node.index()].text, vector.labels(i), vector.values[i]});
+      event->evidence.push_back({plan::ShownText(space(), space().nodes[node.index()]),
+                                 vector.labels(i), vector.values[i]});
     }
   }
 }

@@ -51,6 +51,16 @@ std::optional<RuleStatus> ParseRuleStatus(std::string_view name) {
   return Parse<RuleStatus>(kStatuses, name);
 }
 
+bool RuleMatches(std::string_view wanted, std::string_view rule) {
+  const auto ends_so = [wanted](std::string_view name) {
+    return name.ends_with(wanted) &&
+           (name.size() == wanted.size() || name[name.size() - wanted.size() - 1] == '/');
+  };
+  if (wanted.empty() || ends_so(rule)) return true;
+  const size_t repeat = rule.rfind('#');
+  return repeat != std::string_view::npos && ends_so(rule.substr(0, repeat));
+}
+
 std::string IssueKey(const IssueEvent& event) {
   return Cat(event.rule, "\xff", event.labels.ToString());
 }

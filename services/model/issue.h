@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "services/model/job.h"
@@ -104,6 +105,9 @@ struct IssueEvent {
 std::string MakeEventId(const IssueEvent& event);
 // The id of the issue itself: that of its first event, whichever of its events this is.
 std::string IssueId(const IssueEvent& event);
+// Whether `wanted` names the rule: pack/group/alert, or an end of it (alert, group/alert), with or
+// without the #n of repeats. "" names every rule.
+bool RuleMatches(std::string_view wanted, std::string_view rule);
 // (rule, labels) of one job: what an issue is, whatever its events.
 std::string IssueKey(const IssueEvent& event);
 

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "services/base/clock.h"
@@ -15,12 +17,19 @@ namespace pitwall::notifier {
 // Position of a follower: the next offset per partition.
 using Positions = std::vector<int64_t>;
 
+// Something to be sent in place of an event.
+struct Notice {
+  std::string id;    // the same when it is sent again
+  std::string body;  // a CloudEvent
+};
+
 struct FeedItem {
   int32_t partition = 0;
   int64_t offset = 0;
   IssueEventPtr event;
   size_t bytes = 0;  // of the record: what it weighs in memory, roughly
   int64_t append_time_ns = 0;
+  std::shared_ptr<const Notice> notice;  // null: the event itself is sent
 };
 
 // Thread-safe. One thread per partition adds; any number reads. Holds at most `max_events`, all

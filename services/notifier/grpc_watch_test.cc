@@ -145,6 +145,34 @@ TEST_P(GrpcWatchTest, ListThenWatchMissesNothing) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST_P(GrpcWatchTest, UntilNowEndsWithWhatThereWas) {
+  Run({});
+  std::vector<std::string> want;
+  for (int i = 0; i < 40; ++i) {
+    const IssueEvent event = MakeEvent(Cat("j", i), "r", 1);
+    Publish(log_, event, 0);
+    want.push_back(event.id);
+  }
+  const auto wakeup = clock_.NewWakeup();
+  StatusOr<IssuePage> page = client_->List({});
+  while (!page.ok() || page->issues.size() < want.size()) {
+    wakeup->Wait(kNanosPerMilli);
+    page = client_->List({});
+  }
+  std::vector<std::string> seen;
+  const WatchQuery query{.from_start = true, .until_now = true};
+  // Ends by itself: the client never says that it has enough.
+  EXPECT_TRUE(client_
+                  ->Watch(query,
+                          [&](const WatchBatch& batch) {
+                            for (const IssueEventPtr& event : batch.events)
+                              seen.push_back(event->id);
+                            return true;
+                          })
+                  .ok());
+  EXPECT_EQ(seen, want);
+}
+
 TEST_P(GrpcWatchTest, AnIdleWatcherAdvancesByBookmarks) {
   Run({});
   std::vector<std::string> tokens;

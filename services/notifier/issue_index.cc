@@ -97,6 +97,33 @@ std::vector<IssueEventPtr> IssueIndex::Events(std::string_view event_id) const {
   return issue == issues_.end() ? std::vector<IssueEventPtr>() : issue->second->events;
 }
 
+StatusOr<std::vector<IssueEventPtr>> IssueIndex::Find(std::string_view id) const {
+  constexpr size_t kNamed = 3;
+  if (id.empty()) return InvalidArgument("no id; `pitwall issues list --json` shows them");
+  std::vector<IssueEventPtr> events = Events(id);
+  if (!events.empty()) return events;
+  std::vector<std::string> found;
+  size_t count = 0;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& [at, issue] : order_) {
+      if (!issue->id.starts_with(id)) continue;
+      if (++count <= kNamed) found.push_back(issue->id);
+    }
+  }
+  if (count == 0)
+    return NotFound(Cat("issue ", Quote(id),
+                        ": not found; `pitwall issues list --all` shows the ids that are known"));
+  if (count > 1)
+    return InvalidArgument(Cat("issue ", Quote(id), ": ", count, " issues begin so (",
+                               Join(found, ", "), count > kNamed ? ", …" : "",
+                               "); give more of the id"));
+  // It may be forgotten by now: then it is not found.
+  events = Events(found[0]);
+  if (events.empty()) return NotFound(Cat("issue ", Quote(id), ": not found"));
+  return events;
+}
+
 absl::btree_map<std::pair<std::string, std::string>, size_t> IssueIndex::OpenCounts() const {
   absl::btree_map<std::pair<std::string, std::string>, size_t> counts;
   MutexLock lock(&mutex_);

@@ -12,6 +12,7 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "services/base/mutex.h"
+#include "services/base/status.h"
 #include "services/base/strings.h"
 #include "services/notifier/resume_token.h"
 #include "services/pipeline/issue_source.h"
@@ -50,6 +51,8 @@ class IssueIndex {
                                   const PageCursor* after, size_t max, bool* more) const;
   // Oldest first; empty when no issue has an event of that id.
   std::vector<IssueEventPtr> Events(std::string_view event_id) const;
+  // The same for a beginning of an issue's id as well. NotFound; InvalidArgument: several begin so.
+  StatusOr<std::vector<IssueEventPtr>> Find(std::string_view id) const;
   // Open issues by (rule, severity).
   absl::btree_map<std::pair<std::string, std::string>, size_t> OpenCounts() const;
   IssueIndexStats stats() const;

@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "absl/strings/match.h"
+
 #include "services/notifier/issue_metrics.h"
 #include "services/notifier/notifier_for_test.h"
 
@@ -48,6 +52,46 @@ TEST(IssueIndex, OpensUpdatesAndEnds) {
   EXPECT_EQ(index.stats().open, 1U);
   EXPECT_EQ(index.stats().ended, 1U);
   EXPECT_TRUE(index.Events("unknown").empty());
+}
+
+TEST(IssueIndex, ABeginningOfAnIdIsEnoughWhereItIsUnique) {
+  IssueIndex index(Limits());
+  std::vector<std::string> ids;
+  // More issues than there are hex digits: some share their first.
+  for (int i = 0; i < 17; ++i) {
+    const IssueEvent found = MakeEvent(Cat("j", i), "r", 1);
+    ids.push_back(found.id);
+    Apply(&index, found);
+    Apply(&index, MakeEvent(Cat("j", i), "r", 2, EventType::kIssueUpdated));
+  }
+  std::sort(ids.begin(), ids.end());
+  for (const std::string& id : ids) {
+    ASSERT_TRUE(index.Find(id).ok());
+    EXPECT_EQ(index.Find(id.substr(0, 20))->front()->id, id);
+    EXPECT_EQ(index.Find(id.substr(0, 20))->size(), 2U);
+    EXPECT_EQ(index.Find(index.Find(id)->back()->id)->front()->id, id);
+  }
+  EXPECT_TRUE(absl::IsNotFound(index.Find("xyz").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(index.Find("").status()));
+  bool ambiguous = false;
+  for (size_t i = 1; i < ids.size(); ++i) {
+    if (ids[i][0] != ids[i - 1][0]) continue;
+    ambiguous = true;
+    const Status status = index.Find(ids[i].substr(0, 1)).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), ids[i - 1])) << status;
+  }
+  EXPECT_TRUE(ambiguous);
+}
+
+TEST(IssueIndex, ARuleIsFoundByTheEndOfItsName) {
+  IssueIndex index(Limits());
+  Apply(&index, MakeEvent("a", "pack/group/StepOutlier", 1));
+  Apply(&index, MakeEvent("b", "pack/group/StepOutlier#2", 1));
+  Apply(&index, MakeEvent("c", "pack/group/NoStepOutlier", 1));
+  EXPECT_THAT(Jobs(index, {.rule = "StepOutlier"}), ::testing::UnorderedElementsAre("a", "b"));
+  EXPECT_THAT(Jobs(index, {.rule = "group/StepOutlier#2"}), ElementsAre("b"));
+  EXPECT_THAT(Jobs(index, {.rule = "Outlier"}), ElementsAre());
 }
 
 TEST(IssueIndex, FiltersAndPages) {

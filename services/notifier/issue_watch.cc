@@ -12,12 +12,13 @@ namespace pitwall::notifier {
 constexpr size_t kScanPerCall = 20'000;
 
 LogWatch::LogWatch(Clock* clock, Log* log, EventWindow* window, std::string topic,
-                   IssueFilter filter, Positions positions,
+                   IssueFilter filter, Positions positions, Positions until,
                    std::shared_ptr<std::atomic<size_t>> count)
     : clock_(clock),
       window_(window),
       topic_(topic),
       filter_(std::move(filter)),
+      until_(std::move(until)),
       count_(std::move(count)),
       cursor_(log, window, std::move(topic), std::move(positions)),
       wakeup_(clock->NewWakeup()) {
@@ -35,7 +36,15 @@ void LogWatch::Cancel() {
 }
 
 WatchBatch LogWatch::Take(std::vector<IssueEventPtr> events) const {
-  return {std::move(events), EncodeResumeToken(topic_, cursor_.positions())};
+  return {std::move(events), EncodeResumeToken(topic_, cursor_.positions()), Finished()};
+}
+
+bool LogWatch::Finished() const {
+  if (until_.empty()) return false;
+  for (size_t p = 0; p < until_.size(); ++p) {
+    if (cursor_.positions()[p] < until_[p]) return false;
+  }
+  return true;
 }
 
 StatusOr<WatchBatch> LogWatch::Next(size_t max_events, int64_t timeout_ns) {
@@ -65,7 +74,8 @@ StatusOr<WatchBatch> LogWatch::Next(size_t max_events, int64_t timeout_ns) {
     }
     scanned += items.size();
     const int64_t left = deadline - clock_->MonotonicNs();
-    if (!events.empty() || scanned >= kScanPerCall || left <= 0) return Take(std::move(events));
+    if (!events.empty() || scanned >= kScanPerCall || left <= 0 || Finished())
+      return Take(std::move(events));
     if (cursor_.caught_up()) wakeup_->Wait(left);
   }
 }

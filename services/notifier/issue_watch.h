@@ -16,9 +16,10 @@ namespace pitwall::notifier {
 
 class LogWatch final : public IssueWatch {
  public:
-  // Clock, log and window are borrowed. `count` is decremented at the end.
+  // Clock, log and window are borrowed. `count` is decremented at the end. `until`: the watch ends
+  // where each partition has come so far; empty: it does not.
   LogWatch(Clock* clock, Log* log, EventWindow* window, std::string topic, IssueFilter filter,
-           Positions positions, std::shared_ptr<std::atomic<size_t>> count);
+           Positions positions, Positions until, std::shared_ptr<std::atomic<size_t>> count);
   ~LogWatch() override;
 
   StatusOr<WatchBatch> Next(size_t max_events, int64_t timeout_ns) override;
@@ -26,11 +27,13 @@ class LogWatch final : public IssueWatch {
 
  private:
   WatchBatch Take(std::vector<IssueEventPtr> events) const;
+  bool Finished() const;
 
   Clock* const clock_;
   EventWindow* const window_;
   const std::string topic_;
   const IssueFilter filter_;
+  const Positions until_;
   const std::shared_ptr<std::atomic<size_t>> count_;
   FeedCursor cursor_;
   const std::unique_ptr<Wakeup> wakeup_;

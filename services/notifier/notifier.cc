@@ -152,14 +152,13 @@ class TopicNotifier final : public Notifier {
   StatusOr<std::vector<IssueEventPtr>> GetIssue(std::string_view id) override {
     RETURN_IF_ERROR(CheckReady());
     if (id.empty()) return InvalidArgument("no id");
-    std::vector<IssueEventPtr> events = index_.Events(id);
-    if (events.empty()) return NotFound(Cat("no issue is remembered with an event ", Quote(id)));
-    return events;
+    return index_.Find(id);
   }
 
   StatusOr<std::unique_ptr<IssueWatch>> WatchIssues(const WatchQuery& query) override {
     RETURN_IF_ERROR(CheckReady());
     Positions positions = window_.Next();
+    Positions until = query.until_now ? positions : Positions();
     if (!query.resume_token.empty()) {
       if (query.from_start) return InvalidArgument("from_start beside a resume_token");
       ASSIGN_OR_RETURN(positions,
@@ -176,7 +175,7 @@ class TopicNotifier final : public Notifier {
       return ResourceExhausted(Cat("there are ", options_.max_watchers, " watchers already"));
     }
     return std::make_unique<LogWatch>(clock_, log_, &window_, options_.topic, query.filter,
-                                      std::move(positions), watchers_);
+                                      std::move(positions), std::move(until), watchers_);
   }
 
   void RegisterMetrics(telemetry::Exposition* exposition) override {

@@ -13,14 +13,19 @@
 
 namespace pitwall::notifier {
 
+// What a receiver is told: a few notices of each incident (incident_notices.h), or every event of
+// each issue.
+enum class NotifyMode { kEvents, kIncidents };
+
 struct WebhookOptions {
   std::string name;  // [a-zA-Z0-9_-]{1,64}, unique: names the stored position
   std::string url;
   // Empty: found, updated and resolved, but no rule status and no change of a job.
   std::vector<EventType> types;
   std::vector<std::string> severities;  // empty: all; changes of a job have none, and pass
-  // Also issues whose root cause is open (inhibition.h); always so where `types` leave out what is
-  // found.
+  NotifyMode notify = NotifyMode::kEvents;
+  // kEvents: also issues whose root cause is open (inhibition.h); always so where `types` leave out
+  // what is found.
   bool notify_symptoms = false;
   std::shared_ptr<const WebhookSigner> signer;               // null: unsigned
   std::vector<std::pair<std::string, std::string>> headers;  // further ones, e.g. Authorization

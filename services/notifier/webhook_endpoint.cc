@@ -44,7 +44,9 @@ WebhookEndpoint::WebhookEndpoint(Clock* clock, Log* log, EventWindow* window,
   const auto& types = options_.types;
   const bool hears_found =
       types.empty() || std::find(types.begin(), types.end(), EventType::kIssueFound) != types.end();
-  if (!options_.notify_symptoms && hears_found)
+  if (options_.notify == NotifyMode::kIncidents)
+    notices_ = std::make_unique<IncidentNotices>(options_, max_issues);
+  else if (!options_.notify_symptoms && hears_found)
     inhibition_ = std::make_unique<Inhibition>(options_.severities, max_issues);
 }
 
@@ -70,7 +72,7 @@ Status WebhookEndpoint::Open(const Positions& begin) {
   stored_ = begin_ = positions;
   replaying_.assign(positions.size(), 1);
   Positions from = positions;
-  for (size_t p = 0; inhibition_ != nullptr && p < from.size(); ++p) {
+  for (size_t p = 0; keeps_state() && p < from.size(); ++p) {
     ASSIGN_OR_RETURN(const auto reader,
                      log_->OpenReader({topic_, static_cast<int32_t>(p)}, kFromStart));
     ASSIGN_OR_RETURN(const int64_t start, reader->StartOffset());
@@ -180,8 +182,8 @@ void WebhookEndpoint::Fill() {
     if (cursor_->caught_up()) Settle(now);
     TellActed(now);
     Positions positions = cursor_->positions();
-    for (size_t p = 0; inhibition_ != nullptr && p < positions.size(); ++p) {
-      const int64_t decided = inhibition_->UndecidedFrom(static_cast<int32_t>(p));
+    for (size_t p = 0; keeps_state() && p < positions.size(); ++p) {
+      const int64_t decided = UndecidedFrom(static_cast<int32_t>(p));
       positions[p] = std::max(std::min(positions[p], decided), begin_[p]);
     }
     queue_->SetRead(positions);
@@ -214,35 +216,49 @@ void WebhookEndpoint::Fill() {
 
 void WebhookEndpoint::Take(std::vector<FeedItem> items, int64_t now_ns) {
   for (const FeedItem& item : items) NoteMark(item);
-  if (inhibition_ == nullptr) return Enqueue(std::move(items), now_ns);
+  if (!keeps_state()) return Enqueue(std::move(items), now_ns);
   std::vector<FeedItem> send;
   for (FeedItem& item : items) {
     const auto p = static_cast<size_t>(item.partition);
     const bool sent_before = item.offset < begin_[p];
     if (!sent_before) EndReplay(p);
-    const uint64_t suppressed = inhibition_->suppressed();
-    inhibition_->Feed(std::move(item), &send);
+    const uint64_t suppressed = inhibition_ == nullptr ? 0 : inhibition_->suppressed();
+    FeedOne(std::move(item), &send);
     if (sent_before) {
       send.clear();
     } else {
-      suppressed_.Add(inhibition_->suppressed() - suppressed);
+      if (inhibition_ != nullptr) suppressed_.Add(inhibition_->suppressed() - suppressed);
       Enqueue(std::exchange(send, {}), now_ns);
     }
   }
-  withheld_ = inhibition_->withheld();
+  if (inhibition_ != nullptr) withheld_ = inhibition_->withheld();
+}
+
+void WebhookEndpoint::FeedOne(FeedItem item, std::vector<FeedItem>* send) {
+  inhibition_ != nullptr ? inhibition_->Feed(std::move(item), send)
+                         : notices_->Feed(std::move(item), send);
+}
+
+void WebhookEndpoint::SettleOne(int32_t partition, std::vector<FeedItem>* send) {
+  inhibition_ != nullptr ? inhibition_->Settle(partition, send) : notices_->Settle(partition, send);
+}
+
+int64_t WebhookEndpoint::UndecidedFrom(int32_t partition) const {
+  return inhibition_ != nullptr ? inhibition_->UndecidedFrom(partition)
+                                : notices_->UndecidedFrom(partition);
 }
 
 void WebhookEndpoint::Settle(int64_t now_ns) {
   std::vector<FeedItem> send;
   const Positions positions = cursor_->positions();
-  for (size_t p = 0; inhibition_ != nullptr && p < begin_.size(); ++p) {
+  for (size_t p = 0; keeps_state() && p < begin_.size(); ++p) {
     // A cursor that has caught up with a topic of which little is known yet may not have reached
     // what was sent before.
     if (positions[p] < begin_[p]) continue;
     EndReplay(p);
-    const uint64_t suppressed = inhibition_->suppressed();
-    inhibition_->Settle(static_cast<int32_t>(p), &send);
-    suppressed_.Add(inhibition_->suppressed() - suppressed);
+    const uint64_t suppressed = inhibition_ == nullptr ? 0 : inhibition_->suppressed();
+    SettleOne(static_cast<int32_t>(p), &send);
+    if (inhibition_ != nullptr) suppressed_.Add(inhibition_->suppressed() - suppressed);
   }
   Enqueue(std::move(send), now_ns);
   if (inhibition_ != nullptr) withheld_ = inhibition_->withheld();
@@ -253,12 +269,12 @@ void WebhookEndpoint::EndReplay(size_t partition) {
   if (replaying_[partition] == 0) return;
   replaying_[partition] = 0;
   std::vector<FeedItem> sent;
-  inhibition_->Settle(static_cast<int32_t>(partition), &sent);
+  SettleOne(static_cast<int32_t>(partition), &sent);
 }
 
 void WebhookEndpoint::Enqueue(std::vector<FeedItem> items, int64_t now_ns) {
   for (FeedItem& item : items) {
-    if (!Passes(*item.event)) continue;
+    if (item.notice == nullptr && !Passes(*item.event)) continue;
     item.offset = std::max(item.offset, begin_[static_cast<size_t>(item.partition)]);
     queue_->Add(std::move(item), now_ns);
   }
@@ -272,13 +288,14 @@ void WebhookEndpoint::Attempt(WebhookQueue::Entry* entry) {
   call.cancel = &stop_;
   call.headers = options_.headers;
   call.headers.emplace_back("Content-Type", std::string(cloudevents::kContentType));
-  call.body = cloudevents::EncodeCloudEvent(event);
+  const Notice* const notice = entry->item.notice.get();
+  const std::string& id = notice != nullptr ? notice->id : event.id;
+  call.body = notice != nullptr ? notice->body : cloudevents::EncodeCloudEvent(event);
   const int64_t timestamp = clock_->WallNs() / kNanosPerSecond;
-  call.headers.emplace_back("webhook-id", event.id);
+  call.headers.emplace_back("webhook-id", id);
   call.headers.emplace_back("webhook-timestamp", Cat(timestamp));
   if (options_.signer != nullptr) {
-    call.headers.emplace_back("webhook-signature",
-                              options_.signer->Sign(event.id, timestamp, call.body));
+    call.headers.emplace_back("webhook-signature", options_.signer->Sign(id, timestamp, call.body));
   }
   const int64_t began = clock_->MonotonicNs();
   const StatusOr<HttpReply> reply = transport_->Perform(call);
@@ -338,7 +355,8 @@ bool WebhookEndpoint::DeadLetter(const WebhookQueue::Entry& entry, std::string_v
   OutgoingRecord record;
   record.topic = kDeadLetterTopic;
   record.key = event.job;
-  record.value = cloudevents::EncodeCloudEvent(event);
+  record.value =
+      entry.item.notice != nullptr ? entry.item.notice->body : cloudevents::EncodeCloudEvent(event);
   record.headers = {{"reason", std::string(reason)},
                     {"topic", topic_},
                     {"partition", Cat(entry.item.partition)},
@@ -371,13 +389,16 @@ void WebhookEndpoint::TellActed(int64_t now_ns) {
     const int32_t p = PartitionOf(act.job, static_cast<int32_t>(begin_.size()));
     const auto at = static_cast<size_t>(p);
     // What was sent before this start is not known yet.
-    if (inhibition_ != nullptr && replaying_[at] != 0) return;
+    if (keeps_state() && replaying_[at] != 0) return;
     if (queue_->room() < 2) return;
     const int64_t offset = std::max(cursor_->positions()[at] - 1, begin_[at]);
     std::vector<FeedItem> send;
     const bool silent = inhibition_ != nullptr && inhibition_->TellAlways(act.issue, offset, &send);
     const std::vector<IssueEventPtr> events = index_->Events(act.issue);
-    if (send.empty() && !events.empty() && (silent || !Wanted(*events.front()))) {
+    // Beside notices of incidents what was acted on is told apart, as it is now.
+    if (notices_ != nullptr && !events.empty()) {
+      send.push_back({p, offset, events.back(), 0, nullptr});
+    } else if (send.empty() && !events.empty() && (silent || !Wanted(*events.front()))) {
       send.push_back({p, offset, events.front(), 0});
       if (events.back()->type == EventType::kIssueResolved && events.size() > 1)
         send.push_back({p, offset, events.back(), 0});

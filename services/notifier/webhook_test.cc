@@ -339,6 +339,54 @@ TEST_F(WebhookTest, ASymptomWaitsForTheEndOfItsCauseAcrossARestart) {
   EXPECT_THAT(sent_to("w"), ElementsAre("cause#1", "cause#3", "symptom#1", "symptom#4"));
 }
 
+// One notice when the incident is found, one when it has ended; a receiver that is dead in between,
+// and restarts at any point, change neither.
+TEST_F(WebhookTest, AnIncidentIsFoundOnceAndEndsOnceAcrossRestarts) {
+  WebhookOptions webhook = Webhook();
+  webhook.notify = NotifyMode::kIncidents;
+  transport_.SetScript([](const HttpCall&, size_t) { return Reply(503); });
+  Run({webhook});
+  const IssueEvent root = MakeEvent("a", "r0", 1, EventType::kIssueFound, "critical");
+  std::vector<std::string> ids;
+  for (int i = 0; i < 25; ++i) {
+    IssueEvent e = MakeEvent("a", Cat("r", i), 1, EventType::kIssueFound, "critical");
+    e.incident = root.id;
+    if (i > 0) e.root_cause = root.id;
+    ids.push_back(e.id);
+    Publish(&log_, e);
+  }
+  Publish(&log_, MakeEvent("b", "r", 1, EventType::kIssueFound, "warning", 2000));
+  Pass([&] { return transport_.answered() >= 3; });
+  notifier_.reset();
+  EXPECT_EQ(Stored("w"), 0);
+  const size_t before = transport_.calls().size();
+  transport_.SetScript([](const HttpCall&, size_t) { return Reply(200); });
+  Run({webhook});
+  Pass([&] { return Stored("w") == 26; });
+  for (int i = 0; i < 25; ++i) {
+    IssueEvent e = MakeEvent("a", Cat("r", i), 2, EventType::kIssueResolved, "critical");
+    e.incident = root.id;
+    Publish(&log_, e);
+    if (i % 10 != 9) continue;
+    const int64_t want = 26 + i + 1;
+    Pass([&] { return Stored("w") == want; });
+    notifier_.reset();
+    Run({webhook});
+  }
+  Pass([&] { return Stored("w") == 51; });
+  std::vector<std::string> told;
+  std::string ended;
+  const std::vector<HttpCall> calls = transport_.calls();
+  for (size_t i = before; i < calls.size(); ++i) {
+    if (calls[i].body.find(root.id) == std::string::npos) continue;
+    ended = calls[i].body;
+    const size_t type = ended.find("io.pitwall.incident.");
+    told.push_back(ended.substr(type + 20, ended.find('"', type) - type - 20));
+  }
+  EXPECT_THAT(told, ElementsAre("found", "ended"));
+  for (const std::string& id : ids) EXPECT_THAT(ended, HasSubstr(id));
+}
+
 // A rule that stopped a job is told, although it is a symptom and of a severity that nobody wants.
 TEST_F(WebhookTest, AnIssueOnWhichTheExecutorActedIsAlwaysSent) {
   EXPECT_TRUE(log_.EnsureTopic("pitwall.actions", {1, false, -1}).ok());

@@ -18,7 +18,7 @@ using IssueEventPtr = std::shared_ptr<const IssueEvent>;
 // for; to the latter rule, severity and incident do not apply.
 struct IssueFilter {
   std::string job;
-  std::string rule;
+  std::string rule;  // or an end of its name (RuleMatches)
   std::string severity;
   bool include_status = false;
   std::string incident;  // its id, or a beginning of it
@@ -28,7 +28,7 @@ struct IssueFilter {
     if (event.type == EventType::kRuleStatus && !include_status) return false;
     if (event.type == EventType::kJobChanged)
       return include_job_changes && (job.empty() || job == event.job);
-    return (job.empty() || job == event.job) && (rule.empty() || rule == event.rule) &&
+    return (job.empty() || job == event.job) && RuleMatches(rule, event.rule) &&
            (severity.empty() || severity == event.severity) &&
            event.incident.compare(0, incident.size(), incident) == 0;
   }
@@ -51,11 +51,13 @@ struct WatchQuery {
   IssueFilter filter;
   std::string resume_token;  // continue right after it; empty: from now on
   bool from_start = false;   // without a token: first everything that the topic still holds
+  bool until_now = false;    // ends with what the topic holds at the start of the watch
 };
 
 struct WatchBatch {
   std::vector<IssueEventPtr> events;  // empty in a bookmark
   std::string resume_token;
+  bool last = false;  // with until_now: everything was given
 };
 
 // One watcher's place in the stream. Next from one thread; Cancel from any.
@@ -76,7 +78,8 @@ class IssueSource {
  public:
   virtual ~IssueSource() = default;
   virtual StatusOr<IssuePage> ListIssues(const IssueQuery& query) = 0;
-  // All remembered events of the issue that one of its events' ids names, oldest first. NotFound.
+  // All remembered events of the issue that one of its events' ids names, or a beginning of its own
+  // id, oldest first. NotFound; InvalidArgument: several issues begin so.
   virtual StatusOr<std::vector<IssueEventPtr>> GetIssue(std::string_view id) = 0;
   // Must not outlive the source. ResourceExhausted: too many watchers.
   virtual StatusOr<std::unique_ptr<IssueWatch>> WatchIssues(const WatchQuery& query) = 0;

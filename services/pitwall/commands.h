@@ -13,11 +13,13 @@ inline constexpr int kUsage = 2;
 
 // standalone, collector, processor, notifier, executor.
 int RunService(const std::string& service, const std::vector<std::string>& arguments);
-int RunRules(const std::vector<std::string>& arguments);     // rules check|list|test|golden
-int RunBacktest(const std::vector<std::string>& arguments);  // backtest
-int RunBaseline(const std::vector<std::string>& arguments);  // baseline
-int RunActions(const std::vector<std::string>& arguments);   // actions list
-int RunLog(const std::vector<std::string>& arguments);       // log check|repair
-int RunIssues(const std::vector<std::string>& arguments);    // issues list|watch
+int RunRules(const std::vector<std::string>& arguments);       // rules check|list|test|golden
+int RunBacktest(const std::vector<std::string>& arguments);    // backtest
+int RunBaseline(const std::vector<std::string>& arguments);    // baseline
+int RunActions(const std::vector<std::string>& arguments);     // actions list
+int RunLog(const std::vector<std::string>& arguments);         // log check|repair
+int RunIssues(const std::vector<std::string>& arguments);      // issues list|show|watch
+int RunJobs(const std::vector<std::string>& arguments);        // jobs list|show
+int RunRuleStatus(const std::vector<std::string>& arguments);  // rules status
 
 }  // namespace pitwall

@@ -117,6 +117,7 @@ struct WebhookConfig {
   std::vector<std::string> severities;
   std::vector<std::string> secrets;  // file:<path> or env:<NAME>
   bool from_start = false;
+  std::string notify;  // incidents, events; "": incidents, but events where symptoms are wanted
   bool notify_symptoms = false;  // else not while their root cause is open
 };
 

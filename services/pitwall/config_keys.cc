@@ -180,26 +180,36 @@ void NotifierKeys(ConfigKeys& keys, NotifierConfig& notifier) {
   keys.Texts("allowed_cidrs", &notifier.allowed_cidrs,
              "Networks that webhooks may reach beyond public addresses and loopback, e.g. "
              "`10.0.0.0/8`.");
-  keys.List("webhooks", "a webhook", &notifier.webhooks, "Receivers of issue events.",
-            [&](WebhookConfig& webhook) {
-              keys.Text("name", &webhook.name,
-                        "Name under which the delivery position is stored: 1 to 64 of "
-                        "`a-z A-Z 0-9 _ -`. Required.");
-              keys.Text("url", &webhook.url, "Where to post the events. Required.");
-              keys.Texts("types", &webhook.types,
-                         "Event types: `issue.found`, `issue.updated`, `issue.resolved`, "
-                         "`rule.status`. Empty: the three of issues.");
-              keys.Texts("severities", &webhook.severities, "Severities. Empty: all.");
-              keys.Texts("secrets", &webhook.secrets,
-                         "Places of signing secrets: `file:PATH` or `env:NAME`. Empty: unsigned.");
-              keys.Bool("from_start", &webhook.from_start,
-                        "Whether a new webhook begins with the oldest event instead of the next.");
-              keys.Bool("notify_symptoms", &webhook.notify_symptoms,
-                        "Whether to send issues whose root cause is open too.");
-              if (webhook.name.empty())
-                keys.CheckKey("name", "a webhook needs a name: its position is stored under it");
-              if (webhook.url.empty()) keys.CheckKey("url", "a webhook needs a url");
-            });
+  keys.List(
+      "webhooks", "a webhook", &notifier.webhooks, "Receivers of issue events.",
+      [&](WebhookConfig& webhook) {
+        keys.Text("name", &webhook.name,
+                  "Name under which the delivery position is stored: 1 to 64 of "
+                  "`a-z A-Z 0-9 _ -`. Required.");
+        keys.Text("url", &webhook.url, "Where to post the events. Required.");
+        keys.Texts("types", &webhook.types,
+                   "Event types: `issue.found`, `issue.updated`, `issue.resolved`, "
+                   "`rule.status`. Empty: the three of issues.");
+        keys.Texts("severities", &webhook.severities, "Severities. Empty: all.");
+        keys.Texts("secrets", &webhook.secrets,
+                   "Places of signing secrets: `file:PATH` or `env:NAME`. Empty: unsigned.");
+        keys.Bool("from_start", &webhook.from_start,
+                  "Whether a new webhook begins with the oldest event instead of the next.");
+        keys.Text("notify", &webhook.notify,
+                  "What is sent: `incidents` (one notice when an incident is found, one when "
+                  "it has ended, few in between) or `events` (every event of each issue). "
+                  "Empty: `incidents`, but `events` with `notify_symptoms`.");
+        keys.Bool("notify_symptoms", &webhook.notify_symptoms,
+                  "With `events`: whether to send issues whose root cause is open too.");
+        if (!webhook.notify.empty() && webhook.notify != "incidents" && webhook.notify != "events")
+          keys.CheckKey("notify", Cat("must be incidents or events, not ", Quote(webhook.notify)));
+        if (webhook.notify == "incidents" && webhook.notify_symptoms)
+          keys.CheckKey("notify_symptoms",
+                        "is for notify: events; a notice of an incident names all its issues");
+        if (webhook.name.empty())
+          keys.CheckKey("name", "a webhook needs a name: its position is stored under it");
+        if (webhook.url.empty()) keys.CheckKey("url", "a webhook needs a url");
+      });
 }
 
 void ExecutorKeys(ConfigKeys& keys, ExecutorConfig& executor) {

@@ -27,6 +27,7 @@ TEST(Config, PrintedConfigurationReadsBackAsItself) {
   config.notifier.webhooks.push_back(
       {.name = "w", .url = "https://x", .types = {"issue.found"}, .secrets = {"env:S"}});
   config.notifier.webhooks.push_back({.name = "all", .url = "https://y", .notify_symptoms = true});
+  config.notifier.webhooks.push_back({.name = "all2", .url = "https://z", .notify = "events"});
   config.executor.policies.push_back({.rule = "starter/*", .mode = "live"});
   const std::string text = PrintConfig(config);
   const auto again = ParseConfig("printed", text);

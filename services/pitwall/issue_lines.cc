@@ -1,10 +1,14 @@
 #include "services/pitwall/issue_lines.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "absl/time/time.h"
+#include "services/base/clock.h"
+#include "services/base/duration.h"
 #include "services/base/strings.h"
+#include "services/notifier/incident_notices.h"
 
 namespace pitwall {
 
@@ -13,17 +17,9 @@ namespace {
 // As much of an id as tells issues apart in practice; --incident takes a beginning.
 std::string_view Short(std::string_view id) { return id.substr(0, 12); }
 
-std::string When(int64_t ns) {
-  return ns == 0 ? "-"
-                 : absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixNanos(ns),
-                                    absl::UTCTimeZone());
-}
-
-// "ended: died": an end that is no recovery never reads as one.
-std::string EndText(const IssueEvent& event) {
-  if (event.end_reason == EndReason::kCleared) return "cleared";
-  return Cat("ended: ", event.end_detail != EndDetail::kNone ? EndDetailName(event.end_detail)
-                                                             : EndReasonName(event.end_reason));
+// The worst first; what the packs do not use comes last.
+int Weight(std::string_view severity) {
+  return severity == "critical" ? 0 : severity == "warning" ? 1 : severity == "info" ? 2 : 3;
 }
 
 std::string JobLine(const IssueEvent& event, std::string_view job) {
@@ -39,12 +35,7 @@ std::string JobLine(const IssueEvent& event, std::string_view job) {
       what = Cat("attempt ", event.attempt, " began");
       break;
     case JobChange::kRankLost: {
-      const LostRank lost = event.lost_rank.value_or(LostRank());
-      what = Cat("rank ", lost.rank, " on ", lost.node,
-                 lost.signal.has_value()      ? Cat(" was killed by signal ", *lost.signal)
-                 : lost.exit_code.has_value() ? Cat(" ended with exit code ", *lost.exit_code)
-                                              : " ended without goodbye",
-                 lost.oom_killed ? ", out of memory" : "");
+      what = LostRankText(event.lost_rank.value_or(LostRank()));
       break;
     }
     case JobChange::kAttemptEnded:
@@ -56,19 +47,40 @@ std::string JobLine(const IssueEvent& event, std::string_view job) {
       if (event.end_detail != EndDetail::kNone) CatTo(what, ": ", EndDetailName(event.end_detail));
       break;
   }
-  return Cat(When(event.time_ns), "  JOB       job ", job, ": ", what);
+  return Cat(TimeText(event.time_ns), "  JOB       job ", job, ": ", what);
 }
 
 }  // namespace
 
-std::string IssueName(const IssueEvent& event) {
-  std::vector<Label> labels;
-  for (const Label& label : event.labels) {
-    if (label.name != "alertname" && label.name != "severity") labels.push_back(label);
-  }
-  if (labels.empty()) return event.alert;
-  return Cat(event.alert, Labels::FromPairs(std::move(labels)).ToString());
+std::string TimeText(int64_t ns) {
+  return ns == 0 ? "-"
+                 : absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixNanos(ns),
+                                    absl::UTCTimeZone());
 }
+
+std::string LastedText(int64_t ns) {
+  const int64_t unit = ns >= 60 * kNanosPerSecond ? kNanosPerSecond : kNanosPerSecond / 1000;
+  const int64_t rounded = std::max<int64_t>(0, ns) / unit * unit;
+  if (rounded < kNanosPerSecond || rounded % kNanosPerSecond == 0) return FormatDuration(rounded);
+  if (rounded >= 60 * kNanosPerSecond) return FormatDuration(rounded);
+  return Cat(FormatDouble(static_cast<double>(rounded) / 1e9), "s");
+}
+
+std::string EndText(const IssueEvent& event) {
+  if (event.end_reason == EndReason::kCleared) return "cleared";
+  return Cat("ended: ", event.end_detail != EndDetail::kNone ? EndDetailName(event.end_detail)
+                                                             : EndReasonName(event.end_reason));
+}
+
+std::string LostRankText(const LostRank& lost) {
+  return Cat("rank ", lost.rank, " on ", lost.node,
+             lost.signal.has_value()      ? Cat(" was killed by signal ", *lost.signal)
+             : lost.exit_code.has_value() ? Cat(" ended with exit code ", *lost.exit_code)
+                                          : " ended without goodbye",
+             lost.oom_killed ? ", out of memory" : "");
+}
+
+std::string IssueName(const IssueEvent& event) { return notifier::IssueTitle(event); }
 
 void IssueNames::Learn(const IssueEvent& event) {
   if (event.type != EventType::kRuleStatus && event.type != EventType::kJobChanged)
@@ -92,8 +104,8 @@ std::string IssueNames::Name(std::string_view id) const {
 std::string IssueLine(const IssueEvent& event, const IssueNames& names) {
   const std::string_view job = event.job_name.empty() ? event.job : event.job_name;
   if (event.type == EventType::kRuleStatus) {
-    return Cat(When(event.time_ns), "  ", RuleStatusName(event.status), "  ", event.rule, "  job ",
-               event.job, "  ", event.status_reason);
+    return Cat(TimeText(event.time_ns), "  ", RuleStatusName(event.status), "  ", event.rule,
+               "  job ", event.job, "  ", event.status_reason);
   }
   if (event.type == EventType::kJobChanged) return JobLine(event, job);
   // Only what cleared is resolved.
@@ -101,9 +113,16 @@ std::string IssueLine(const IssueEvent& event, const IssueNames& names) {
                                 : event.end_reason == EndReason::kCleared ? "RESOLVED"
                                 : event.type == EventType::kIssueResolved ? "ENDED   "
                                                                           : "UPDATED ";
-  std::string line =
-      Cat(When(event.time_ns), "  ", what, "  ", event.alert, "  ", event.severity, "  job ", job,
-          "  ", event.type == EventType::kIssueResolved ? EndText(event) : event.summary);
+  std::string line = Cat(TimeText(event.time_ns), "  ", what, "  ", IssueName(event), "  ",
+                         event.severity, "  job ", job, "  ");
+  if (event.type == EventType::kIssueResolved) {
+    // Whole: who reads only this line knows what is over.
+    CatTo(line, EndText(event), event.summary.empty() ? "" : ": ", event.summary, "; since ",
+          TimeText(event.active_since_ns), ", lasted ",
+          LastedText(event.ended_at_ns - event.active_since_ns));
+  } else {
+    line += event.summary;
+  }
   if (!event.root_cause.empty()) CatTo(line, "  because of ", names.Name(event.root_cause));
   if (!event.incident.empty()) CatTo(line, "  [incident ", Short(event.incident), "]");
   return line;
@@ -111,26 +130,50 @@ std::string IssueLine(const IssueEvent& event, const IssueNames& names) {
 
 std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNames& names) {
   if (issues.empty()) return "no such incident";
+  struct Root {
+    std::string id;
+    int weight;
+    int64_t onset_ns;
+    size_t explains;
+  };
   std::map<std::string, size_t> explained;
-  std::map<std::string, int64_t> began;
+  size_t open = 0;
+  int64_t since_ns = INT64_MAX, until_ns = 0;
   for (const IssueEventPtr& event : issues) {
     if (!event->root_cause.empty()) ++explained[event->root_cause];
-    began[IssueId(*event)] = event->active_since_ns;
+    open += event->type != EventType::kIssueResolved;
+    since_ns = std::min(since_ns, event->active_since_ns);
+    until_ns = std::max(until_ns, event->ended_at_ns);
   }
-  std::string line = Cat("incident ", issues[0]->incident, ": ", issues.size(),
-                         issues.size() == 1 ? " issue" : " issues");
-  if (explained.empty()) return line + ", no root cause known";
-  const auto onset = [&](const std::string& id) {
-    const auto at = began.find(id);
-    return at == began.end() ? INT64_MAX : at->second;
-  };
-  const auto most =
-      std::min_element(explained.begin(), explained.end(), [&](const auto& a, const auto& b) {
-        return a.second != b.second ? a.second > b.second : onset(a.first) < onset(b.first);
-      });
-  CatTo(line, ", most likely root cause: ", names.Name(most->first), " (explains ", most->second,
-        ")");
-  return line;
+  std::vector<Root> roots;
+  for (const auto& [id, count] : explained) {
+    const auto at = std::find_if(issues.begin(), issues.end(),
+                                 [&wanted = id](const auto& e) { return IssueId(*e) == wanted; });
+    // One that the list does not have comes after those that it has.
+    roots.push_back({id, at == issues.end() ? 9 : Weight((*at)->severity),
+                     at == issues.end() ? INT64_MAX : (*at)->active_since_ns, count});
+  }
+  std::sort(roots.begin(), roots.end(), [](const Root& a, const Root& b) {
+    return std::tie(a.weight, a.onset_ns, a.id) < std::tie(b.weight, b.onset_ns, b.id);
+  });
+  const IssueEvent& any = *issues[0];
+  std::string line = Cat("Incident ", Short(any.incident), " of job ",
+                         any.job_name.empty() ? any.job : any.job_name, " ",
+                         open > 0 ? "began at " : "lasted from ", TimeText(since_ns));
+  if (open == 0) CatTo(line, " to ", TimeText(until_ns));
+  CatTo(line, " and has ", issues.size(), issues.size() == 1 ? " issue" : " issues");
+  if (open > 0 && open < issues.size()) CatTo(line, ", ", open, " of them open");
+  // A single issue is its own cause.
+  if (roots.empty() && issues.size() == 1) return Cat(line, ": ", IssueName(any), ".");
+  if (roots.empty()) return line + "; no root cause is known.";
+  constexpr size_t kNamed = 3;
+  line += "; its root cause is ";
+  for (size_t i = 0; i < roots.size() && i < kNamed; ++i) {
+    CatTo(line, i > 0 ? " or " : "", names.Name(roots[i].id), " (explains ", roots[i].explains,
+          ")");
+  }
+  if (roots.size() > kNamed) CatTo(line, " or ", roots.size() - kNamed, " more");
+  return line + ".";
 }
 
 }  // namespace pitwall

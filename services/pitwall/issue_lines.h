@@ -36,11 +36,20 @@ class IssueNames {
   std::deque<std::string> order_;
 };
 
+// "2026-01-01T00:00:00.000Z"; "-" for 0.
+std::string TimeText(int64_t ns);
+// "3m12s", "1.5s": of what lasted, to the second from a minute on.
+std::string LastedText(int64_t ns);
+// "cleared", "ended: died": an end that is no recovery never reads as one.
+std::string EndText(const IssueEvent& event);
+// "rank 2 on n1 was killed by signal 9".
+std::string LostRankText(const LostRank& lost);
+
 // Without a line break.
 std::string IssueLine(const IssueEvent& event, const IssueNames& names);
 
-// The issues of one incident: how many, and the root cause that explains most of them; of equals
-// the one that began first, where that is known.
+// The issues of one incident as a sentence: since when, where, how many, and its root cause. A root
+// is an issue without a cause that explains others; "A or B" where several are left.
 std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNames& names);
 
 }  // namespace pitwall

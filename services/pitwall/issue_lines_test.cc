@@ -40,9 +40,11 @@ TEST(IssueLines, ASymptomNamesItsCause) {
   IssueEvent end = cause;
   end.type = EventType::kIssueResolved;
   end.end_reason = EndReason::kNoData;
-  EXPECT_EQ(IssueLine(end, names),
-            "2026-01-01T00:00:00.000Z  ENDED     StragglerRank  warning  job llm  ended: no_data"
-            "  [incident 0123456789ab]");
+  end.time_ns = end.ended_at_ns = end.active_since_ns + 192'400'000'000;
+  EXPECT_EQ(
+      IssueLine(end, names),
+      "2026-01-01T00:03:12.400Z  ENDED     StragglerRank{rank=\"2\"}  warning  job llm  ended: "
+      "no_data: slow; since 2026-01-01T00:00:00.000Z, lasted 3m12s  [incident 0123456789ab]");
 }
 
 TEST(IssueLines, ChangesOfAJobAreSentences) {
@@ -81,12 +83,15 @@ TEST(IssueLines, OnlyWhatClearedIsResolved) {
   e.type = EventType::kIssueResolved;
   e.end_reason = EndReason::kJobEnded;
   e.end_detail = EndDetail::kDied;
+  e.ended_at_ns = e.active_since_ns + 1'500'000'000;
   EXPECT_EQ(IssueLine(e, IssueNames()),
-            "2026-01-01T00:00:00.000Z  ENDED     A  warning  job llm  ended: died");
+            "2026-01-01T00:00:00.000Z  ENDED     A  warning  job llm  ended: died: slow; since "
+            "2026-01-01T00:00:00.000Z, lasted 1.5s");
   e.end_reason = EndReason::kCleared;
   e.end_detail = EndDetail::kNone;
   EXPECT_EQ(IssueLine(e, IssueNames()),
-            "2026-01-01T00:00:00.000Z  RESOLVED  A  warning  job llm  cleared");
+            "2026-01-01T00:00:00.000Z  RESOLVED  A  warning  job llm  cleared: slow; since "
+            "2026-01-01T00:00:00.000Z, lasted 1.5s");
 }
 
 TEST(IssueLines, NamesAreBounded) {
@@ -102,26 +107,63 @@ TEST(IssueLines, NamesAreBounded) {
   EXPECT_EQ(names.Name(c.id), Cat("issue ", c.id.substr(0, 12)));
 }
 
-TEST(IssueLines, TheRootThatExplainsMost) {
+TEST(IssueLines, HowLongItLasted) {
+  EXPECT_EQ(LastedText(0), "0s");
+  EXPECT_EQ(LastedText(-5), "0s");
+  EXPECT_EQ(LastedText(250'700'000), "250ms");
+  EXPECT_EQ(LastedText(1'250'000'000), "1.25s");
+  EXPECT_EQ(LastedText(59'000'000'000), "59s");
+  EXPECT_EQ(LastedText(3'661'900'000'000), "1h1m1s");
+}
+
+TEST(IssueLines, AnIncidentIsASentence) {
   const auto share = [](IssueEvent e) { return std::make_shared<const IssueEvent>(std::move(e)); };
-  const IssueEvent late = Event("Late", "", 20), early = Event("Early", "", 10);
-  IssueEvent s1 = Event("S1", "", 21), s2 = Event("S2", "", 22), s3 = Event("S3", "", 23);
+  const int64_t t = 1'767'225'600;
+  const IssueEvent late = Event("Late", "", t + 20), early = Event("Early", "2", t + 10);
+  IssueEvent s1 = Event("S1", "", t + 21), s2 = Event("S2", "", t + 22),
+             s3 = Event("S3", "", t + 23);
   std::vector<IssueEventPtr> issues = {share(late), share(early), share(s1), share(s2)};
   IssueNames names;
   for (const IssueEventPtr& event : issues) names.Learn(*event);
-  const std::string incident = "incident 0123456789abcdef0123456789abcdef: ";
   EXPECT_EQ(IncidentLine({}, names), "no such incident");
-  EXPECT_EQ(IncidentLine({share(late)}, names), incident + "1 issue, no root cause known");
+  EXPECT_EQ(
+      IncidentLine({share(late)}, names),
+      "Incident 0123456789ab of job llm began at 2026-01-01T00:00:20.000Z and has 1 issue: Late.");
+  EXPECT_EQ(
+      IncidentLine({share(late), share(early)}, names),
+      "Incident 0123456789ab of job llm began at 2026-01-01T00:00:10.000Z and has 2 issues; no "
+      "root cause is known.");
+  // Never by how many it explains: the earlier one comes first.
   s1.root_cause = late.id;
   s2.root_cause = early.id;
-  issues[2] = share(s1);
-  issues[3] = share(s2);
-  EXPECT_EQ(IncidentLine(issues, names),
-            incident + "4 issues, most likely root cause: Early (explains 1)");
   s3.root_cause = late.id;
-  issues.push_back(share(s3));
-  EXPECT_EQ(IncidentLine(issues, names),
-            incident + "5 issues, most likely root cause: Late (explains 2)");
+  issues = {share(late), share(early), share(s1), share(s2), share(s3)};
+  EXPECT_EQ(
+      IncidentLine(issues, names),
+      "Incident 0123456789ab of job llm began at 2026-01-01T00:00:10.000Z and has 5 issues; its "
+      "root cause is Early{rank=\"2\"} (explains 1) or Late (explains 2).");
+  // Nor by time alone: the more severe one does.
+  IssueEvent worse = late;
+  worse.severity = "critical";
+  issues[0] = share(worse);
+  EXPECT_EQ(
+      IncidentLine(issues, names),
+      "Incident 0123456789ab of job llm began at 2026-01-01T00:00:10.000Z and has 5 issues; its "
+      "root cause is Late (explains 2) or Early{rank=\"2\"} (explains 1).");
+  for (IssueEvent* e : {&s1, &s2}) {
+    e->type = EventType::kIssueResolved;
+    e->end_reason = EndReason::kCleared;
+    e->ended_at_ns = (t + 60) * 1'000'000'000;
+    e->root_cause = early.id;
+  }
+  EXPECT_EQ(
+      IncidentLine({share(s1), share(s2), share(early)}, names),
+      "Incident 0123456789ab of job llm began at 2026-01-01T00:00:10.000Z and has 3 issues, 1 of "
+      "them open; its root cause is Early{rank=\"2\"} (explains 2).");
+  EXPECT_EQ(IncidentLine({share(s1), share(s2)}, names),
+            "Incident 0123456789ab of job llm lasted from 2026-01-01T00:00:21.000Z to "
+            "2026-01-01T00:01:00.000Z and has 2 issues; its root cause is Early{rank=\"2\"} "
+            "(explains 2).");
 }
 
 }  // namespace

@@ -1,14 +1,17 @@
-// `pitwall issues list|watch`: a client of a running system.
-#include <cstdio>
+// `pitwall issues list|show|watch`: issues of a running system, or out of its log.
+#include <initializer_list>
 
+#include "services/adapters/clock/system_clock.h"
 #include "services/adapters/grpc/issue_client.h"
-#include "services/base/files.h"
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/flags.h"
 #include "services/pitwall/issue_lines.h"
+#include "services/pitwall/issue_page.h"
+#include "services/pitwall/issue_reader.h"
+#include "services/pitwall/topic_reading.h"
 
 namespace pitwall {
 
@@ -16,30 +19,33 @@ namespace {
 
 using Kind = FlagSpec::Kind;
 
+std::vector<FlagSpec> MakeIssueFlags() {
+  std::vector<FlagSpec> specs = InputFlags();
+  for (const FlagSpec& spec : std::initializer_list<FlagSpec>{
+           {"job", Kind::kOne, "ID", "only this job"},
+           {"rule", Kind::kOne, "RULE", "only this rule (pack/group/alert, or its end: Alert)"},
+           {"severity", Kind::kOne, "SEVERITY", "only this severity"},
+           {"incident", Kind::kOne, "ID", "only this incident (or: those whose id begins so)"},
+           {"status", Kind::kSwitch, "", "status changes of rules too"},
+           {"no-job-changes", Kind::kSwitch, "",
+            "watch: issues only; else jobs too: started, rank lost, attempt or job ended (not with "
+            "--rule, --severity or --incident)"},
+           {"all", Kind::kSwitch, "", "list: ended issues too"},
+           {"from-start", Kind::kSwitch, "", "watch: first everything that the topic still holds"},
+           {"resume", Kind::kOne, "TOKEN", "watch: continue right after this token"},
+           {"count", Kind::kOne, "N", "watch: stop after so many events"},
+           {"print-token", Kind::kSwitch, "",
+            "watch: the resume token after each batch, on stderr"},
+           {"json", Kind::kSwitch, "", "CloudEvents, one line each"},
+           {"help", Kind::kSwitch, "", "this text"},
+       }) {
+    specs.push_back(spec);
+  }
+  return specs;
+}
+
 const std::vector<FlagSpec>& IssueFlags() {
-  static const std::vector<FlagSpec> specs = {
-      {"target", Kind::kOne, "ADDR", "gRPC address (127.0.0.1:9871)"},
-      {"token-file", Kind::kOne, "FILE", "token, beyond loopback"},
-      {"tls", Kind::kSwitch, "", "the server speaks TLS; --ca-file and --cert-file imply it"},
-      {"ca-file", Kind::kOne, "FILE", "certificates to trust (default: the system's)"},
-      {"cert-file", Kind::kOne, "FILE", "our certificate, where the server wants one"},
-      {"key-file", Kind::kOne, "FILE", "its key"},
-      {"job", Kind::kOne, "ID", "only this job"},
-      {"rule", Kind::kOne, "RULE", "only this rule (pack/group/alert)"},
-      {"severity", Kind::kOne, "SEVERITY", "only this severity"},
-      {"incident", Kind::kOne, "ID", "only this incident (or: those whose id begins so)"},
-      {"status", Kind::kSwitch, "", "status changes of rules too"},
-      {"no-job-changes", Kind::kSwitch, "",
-       "watch: issues only; else jobs too: started, rank lost, attempt or job ended (not with "
-       "--rule, --severity or --incident)"},
-      {"all", Kind::kSwitch, "", "list: ended issues too"},
-      {"from-start", Kind::kSwitch, "", "watch: first everything that the topic still holds"},
-      {"resume", Kind::kOne, "TOKEN", "watch: continue right after this token"},
-      {"count", Kind::kOne, "N", "watch: stop after so many events"},
-      {"print-token", Kind::kSwitch, "", "watch: the resume token after each batch, on stderr"},
-      {"json", Kind::kSwitch, "", "CloudEvents, one line each"},
-      {"help", Kind::kSwitch, "", "this text"},
-  };
+  static const std::vector<FlagSpec> specs = MakeIssueFlags();
   return specs;
 }
 
@@ -53,8 +59,9 @@ void PrintLine(const std::string& line) {
   FlushOutput();
 }
 
-// Asks for the root cause of `event` where it has not been seen.
-void LearnCause(const IssueEvent& event, grpc_adapter::IssueClient* client, IssueNames* names) {
+// Asks for the root cause of `event` where it has not been seen. `source`: a client or a reader.
+template <typename Source>
+void LearnCause(const IssueEvent& event, Source* client, IssueNames* names) {
   if (event.root_cause.empty() || names->Knows(event.root_cause)) return;
   const auto cause = client->Get(event.root_cause);
   if (cause.ok() && !cause->empty()) {
@@ -64,23 +71,45 @@ void LearnCause(const IssueEvent& event, grpc_adapter::IssueClient* client, Issu
   }
 }
 
-Status List(const IssueFilter& filter, bool all, bool json, grpc_adapter::IssueClient* client) {
-  IssueQuery query{.filter = filter, .include_ended = all, .page_size = 1000};
-  std::vector<IssueEventPtr> issues;
-  do {
-    ASSIGN_OR_RETURN(const IssuePage page, client->List(query));
-    issues.insert(issues.end(), page.issues.begin(), page.issues.end());
-    query.page_token = page.next_page_token;
-  } while (!query.page_token.empty());
+Status List(const IssueFilter& filter, bool all, bool json, IssueReader* reader) {
+  ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> issues, reader->List(filter, all));
   if (json) {
     for (const IssueEventPtr& event : issues) PrintEvent(cloudevents::EncodeCloudEvent(*event));
     return OkStatus();
   }
   IssueNames names(2 * issues.size() + 1);
   for (const IssueEventPtr& event : issues) names.Learn(*event);
-  for (const IssueEventPtr& event : issues) LearnCause(*event, client, &names);
+  for (const IssueEventPtr& event : issues) LearnCause(*event, reader, &names);
   if (!filter.incident.empty()) PrintLine(IncidentLine(issues, names));
   for (const IssueEventPtr& event : issues) PrintLine(IssueLine(*event, names));
+  return OkStatus();
+}
+
+Status Show(std::string_view id, bool json, IssueReader* reader) {
+  IssueView view;
+  ASSIGN_OR_RETURN(view.events, reader->Get(id));
+  const IssueEvent& last = *view.events.back();
+  StatusOr<std::vector<ActionEvent>> actions = reader->Actions(IssueId(last));
+  if (actions.ok()) {
+    view.actions = *std::move(actions);
+  } else if (!absl::IsUnimplemented(actions.status())) {
+    return actions.status();
+  }
+  if (json) {
+    for (const IssueEventPtr& event : view.events)
+      PrintEvent(cloudevents::EncodeCloudEvent(*event));
+    for (const ActionEvent& action : view.actions.value_or(std::vector<ActionEvent>()))
+      PrintEvent(cloudevents::EncodeCloudEvent(action));
+    return OkStatus();
+  }
+  if (!last.incident.empty()) {
+    ASSIGN_OR_RETURN(view.incident, reader->List({.incident = last.incident}, true));
+  }
+  IssueNames names;
+  for (const IssueEventPtr& event : view.incident) names.Learn(*event);
+  for (const IssueEventPtr& event : view.events) names.Learn(*event);
+  LearnCause(last, reader, &names);
+  Print(IssuePageText(view, names));
   return OkStatus();
 }
 
@@ -96,18 +125,6 @@ StatusOr<int64_t> Limit(const Flags& flags) {
 
 // `left`: events until a watch ends.
 Status Run(const std::string& verb, const Flags& flags, int64_t left) {
-  grpc_adapter::IssueClientOptions options;
-  options.target = flags.One("target").value_or(options.target);
-  if (const auto path = flags.One("token-file")) {
-    ASSIGN_OR_RETURN(const std::string token, ReadFile(*path, 4096));
-    options.token = std::string(Trim(token));
-  }
-  options.ca_file = flags.One("ca-file").value_or("");
-  options.certificate_file = flags.One("cert-file").value_or("");
-  options.key_file = flags.One("key-file").value_or("");
-  options.tls = flags.Has("tls") || flags.Has("ca-file") || flags.Has("cert-file");
-  ASSIGN_OR_RETURN(const std::unique_ptr<grpc_adapter::IssueClient> client,
-                   grpc_adapter::IssueClient::Make(options));
   const IssueFilter filter{.job = flags.One("job").value_or(""),
                            .rule = flags.One("rule").value_or(""),
                            .severity = flags.One("severity").value_or(""),
@@ -117,7 +134,15 @@ Status Run(const std::string& verb, const Flags& flags, int64_t left) {
                                                   !flags.Has("incident") && !flags.Has("rule") &&
                                                   !flags.Has("severity")};
   const bool json = flags.Has("json");
-  if (verb == "list") return List(filter, flags.Has("all"), json, client.get());
+  if (verb != "watch") {
+    clock::SystemClock clock;
+    ASSIGN_OR_RETURN(const std::unique_ptr<IssueReader> reader, IssueReader::Open(flags, &clock));
+    return verb == "list" ? List(filter, flags.Has("all"), json, reader.get())
+                          : Show(flags.positional()[1], json, reader.get());
+  }
+  if (HasLogInput(flags))
+    return InvalidArgument("watch follows a running system: --target, not --data-dir or --brokers");
+  ASSIGN_OR_RETURN(const std::unique_ptr<grpc_adapter::IssueClient> client, OpenIssueClient(flags));
   IssueNames names;
   const WatchQuery query{.filter = filter,
                          .resume_token = flags.One("resume").value_or(""),
@@ -142,10 +167,14 @@ Status Run(const std::string& verb, const Flags& flags, int64_t left) {
 int RunIssues(const std::vector<std::string>& arguments) {
   auto flags = Flags::Parse(IssueFlags(), arguments);
   const bool help = flags.ok() && flags->Has("help");
-  const std::string verb =
-      flags.ok() && flags->positional().size() == 1 ? flags->positional()[0] : "";
-  if (help || (flags.ok() && verb != "list" && verb != "watch")) {
-    const std::string text = Cat("pitwall issues list|watch [flags]\n", FlagHelp(IssueFlags()));
+  const size_t words = flags.ok() ? flags->positional().size() : 0;
+  const std::string verb = words > 0 ? flags->positional()[0] : "";
+  const bool known =
+      ((verb == "list" || verb == "watch") && words == 1) || (verb == "show" && words == 2);
+  if (help || (flags.ok() && !known)) {
+    const std::string text =
+        Cat("pitwall issues list|watch [flags]\npitwall issues show ID [flags]\n",
+            FlagHelp(IssueFlags()));
     help ? Print(text) : PrintError(text);
     return help ? kFine : kUsage;
   }

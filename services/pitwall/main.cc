@@ -25,7 +25,9 @@ Tools:
   backtest                      the same engine over recorded data: its own log, or OpenMetrics
   baseline                      the summary of a finished job, against which later ones are judged
   log check|repair DIR          damage in a data directory, and the way out
-  issues list|watch             a client of a running system
+  rules status --job JOB        what each rule says of a job now, and what it waits for
+  issues list|show|watch        the issues of a running system, or out of its log
+  jobs list|show                jobs, their attempts and ends, the verdicts of their rules
   actions list                  what the executor decided and did
 
 `pitwall COMMAND --help` says more.
@@ -45,6 +47,9 @@ int Dispatch(const std::vector<std::string>& arguments) {
   for (const char* service : {"standalone", "collector", "processor", "notifier", "executor"}) {
     if (command == service) return pitwall::RunService(command, rest);
   }
+  if (command == "rules" && !rest.empty() && rest[0] == "status")
+    return pitwall::RunRuleStatus({rest.begin() + 1, rest.end()});
+  if (command == "jobs") return pitwall::RunJobs(rest);
   if (command == "rules") return pitwall::RunRules(rest);
   if (command == "backtest") return pitwall::RunBacktest(rest);
   if (command == "baseline") return pitwall::RunBaseline(rest);

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rules/plan/shown_text.h"
 #include "services/base/duration.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/json_writer.h"
@@ -31,7 +32,7 @@ void WriteTemplates(std::string_view key, const std::vector<plan::Template>& tem
 void WriteRule(const plan::Space& space, const plan::Group& group, const plan::Rule& rule,
                JsonWriter* out) {
   const auto text = [&](std::string_view key, plan::NodeId node) {
-    if (node != plan::kNoNode) out->Text(key, space.nodes[node.index()].text);
+    if (node != plan::kNoNode) out->Text(key, plan::ShownText(space, space.nodes[node.index()]));
   };
   const bool alert = rule.kind == plan::RuleKind::kAlert;
   out->BeginObject();
@@ -53,6 +54,12 @@ void WriteRule(const plan::Space& space, const plan::Group& group, const plan::R
     out->Double(Units(rule.keep_firing));
     text("clear", rule.clear);
     out->Text("scope", rule.scope == plan::AlertScope::kJob ? "job" : "attempt");
+    if (!rule.fold.empty()) {
+      out->Key("fold");
+      out->BeginArray();
+      for (const std::string& label : rule.fold) out->String(label);
+      out->EndArray();
+    }
   }
   if (!rule.parameters.empty()) {
     out->Key("parameters");
@@ -105,7 +112,8 @@ std::string RulesAsTable(const plan::Program& program) {
     for (const plan::Group& group : space.groups) {
       for (const plan::Rule& rule : group.rules) {
         CatTo(out, rule.name, "  ", space.demands.clock.ToString(), "  for ",
-              FormatDuration(rule.hold));
+              space.demands.clock.step ? Cat(FormatDouble(Units(rule.hold)), " steps")
+                                       : FormatDuration(rule.hold));
         for (const uint32_t parameter : rule.parameters) {
           CatTo(out, "  ", space.parameters[parameter].name, "=",
                 FormatDouble(space.parameters[parameter].value));

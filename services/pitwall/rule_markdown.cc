@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "rules/plan/shown_text.h"
 #include "services/base/duration.h"
 #include "services/base/strings.h"
 #include "services/model/position.h"
@@ -64,13 +65,14 @@ std::string When(const Entry& entry) {
   if (rule.hold > 0) CatTo(out, ", for ", Length(*entry.space, rule.hold));
   if (rule.keep_firing > 0) CatTo(out, ", keeps firing ", Length(*entry.space, rule.keep_firing));
   if (rule.scope == plan::AlertScope::kAttempt) out += ", ends with the attempt";
+  if (!rule.fold.empty()) CatTo(out, ", one issue for every ", Join(rule.fold, ", "), " together");
   return out;
 }
 
 void WriteAlert(const Entry& entry, std::string* out) {
   const plan::Rule& rule = *entry.rule;
-  const auto node = [&](plan::NodeId id) -> const std::string& {
-    return entry.space->nodes[id.index()].text;
+  const auto node = [&](plan::NodeId id) {
+    return plan::ShownText(*entry.space, entry.space->nodes[id.index()]);
   };
   CatTo(*out, "### ", rule.alert, "\n\n");
   for (const std::string_view name : {"summary", "description"}) {
@@ -166,7 +168,9 @@ std::string RulesAsMarkdown(const plan::Program& program) {
       if (first) out += "Recorded:\n\n| series | every | from |\n|---|---|---|\n";
       first = false;
       CatTo(out, "| ", Code(entry.rule->alert), " | ", Length(*entry.space, entry.group->interval),
-            " | ", Code(Cell(entry.space->nodes[entry.rule->expr.index()].text)), " |\n");
+            " | ",
+            Code(Cell(plan::ShownText(*entry.space, entry.space->nodes[entry.rule->expr.index()]))),
+            " |\n");
     }
     if (!first) out += "\n";
   }

@@ -137,7 +137,8 @@ int RunRules(const std::vector<std::string>& arguments) {
     const std::string text =
         Cat("pitwall rules check|list|test|golden FILE… [flags]\n", FlagHelp(RuleFlags()),
             "check and list also take shipped packs, as pack:NAME: ", Join(PackNames(), ", "),
-            ".\ngolden runs scripts in the dialect of Prometheus' promqltest through this engine, "
+            ".\n`pitwall rules status --job JOB` says what the rules say of a job.\ngolden runs "
+            "scripts in the dialect of Prometheus' promqltest through this engine, "
             "and ends with\n\"N passed, N failed, N unsupported\".\n");
     help ? Print(text) : PrintError(text);
     return help ? kFine : kUsage;

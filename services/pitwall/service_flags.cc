@@ -25,7 +25,7 @@ const std::vector<FlagSpec>& ServiceFlags() {
       {"overrides", Kind::kOne, "FILE", "parameters per job"},
       {"baseline", Kind::kMany, "PATH",
        "summaries of finished jobs (pitwall baseline), and folders with them"},
-      {"webhook", Kind::kMany, "URL", "receives every issue event"},
+      {"webhook", Kind::kMany, "URL", "receives notices of incidents"},
       {"kafka", Kind::kOne, "BROKERS",
        "use Apache Kafka (host:port,…) instead of the embedded log"},
       {"job", Kind::kMany, "ID", "jobs that run on this node; ID,owner=USER says whose a job is"},

@@ -272,6 +272,8 @@ Status ServiceHost::StartNotifier() {
     hook.severities = webhook.severities;
     hook.from_start = webhook.from_start;
     hook.notify_symptoms = webhook.notify_symptoms;
+    const bool events = webhook.notify == "events" || webhook.notify_symptoms;
+    hook.notify = events ? notifier::NotifyMode::kEvents : notifier::NotifyMode::kIncidents;
     for (const std::string& type : webhook.types) {
       const auto parsed =
           ParseEventType(StartsWith(type, "io.pitwall.") ? type : Cat("io.pitwall.", type));

@@ -25,6 +25,7 @@ groups:
   rules:
   - alert: LossExploded
     expr: max_over_time(train_loss[20]) > 5
+    fold: [rank]
     explains: [LossStaysHigh]
     labels: {severity: critical}
 - name: times
@@ -40,7 +41,8 @@ CONFIG = """
 notifier:
   allow_insecure: true
   webhooks:
-    - {name: pager, url: "http://127.0.0.1:%(port)d/pager"}
+    - {name: pager, url: "http://127.0.0.1:%(port)d/pager", notify: events}
+    - {name: team, url: "http://127.0.0.1:%(port)d/team"}
     - {name: archive, url: "http://127.0.0.1:%(port)d/archive", notify_symptoms: true}
 """
 
@@ -50,7 +52,8 @@ class Receiver(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.received.append((self.path[1:], body["type"].rsplit(".", 1)[1], body["data"]["alert"]))
+        data = body["data"]
+        self.received.append((self.path[1:], body["type"].rsplit(".", 1)[1], data.get("alert") or data["issue_ids"]))
         self.send_response(204)
         self.end_headers()
 
@@ -71,6 +74,36 @@ class Incidents(unittest.TestCase):
         return subprocess.run([BINARY, "issues", "list", "--target", self.pitwall.grpc, "--all"] + list(flags),
                               stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
 
+    def tell(self, *arguments, code=0):
+        done = subprocess.run([BINARY] + list(arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout if code == 0 else done.stderr
+
+    def commands_tell_the_same_of_the_server_and_of_the_log(self, cause, data):
+        job, server, log = cause["job"]["id"], ("--target", self.pitwall.grpc), ("--data-dir", data)
+        incident = cause["incident"]
+        page = self.tell("issues", "show", incident[:8], *server)
+        for row in (r"(?m)^issue +%s$" % incident, r"(?m)^name +LossExploded", r"(?m)^state +cleared at|^state +ended: ",
+                    r"(?m)^evidence +\S", r"(?m)^incident +Incident %s" % incident[:12], r"  RESOLVED  |  ENDED  "):
+            self.assertRegex(page, row)
+        self.assertRegex(self.tell("issues", "show", incident[:8], *log), r"(?m)^actions +none$")
+        self.assertEqual(self.tell("issues", "show", incident, "--json", *server), self.tell("issues", "show", incident, "--json", *log))
+        self.assertIn("not found", self.tell("issues", "show", "0" * 32, *server, code=1))
+        self.assertIn("not found", self.tell("issues", "show", "0" * 32, *log, code=1))
+        self.assertEqual(len(self.tell("issues", "list", "--all", "--rule", "LossExploded", *server).splitlines()), 1)
+        self.assertEqual(len(self.tell("issues", "list", "--all", "--rule", "LossExploded", *log).splitlines()), 1)
+        wait_for("the job's end", lambda: "ended: completed" in self.tell("jobs", "list", *server))
+        for way in (server, log):
+            shown = json.loads(self.tell("jobs", "show", job, "--json", *way))
+            self.assertEqual((shown["state"], shown["end_detail"]), ("ended", "completed"))
+            self.assertEqual([a["end_detail"] for a in shown["attempts"]], ["completed"])
+            self.assertEqual(len(shown["ended_issues"]), 2)
+            self.assertEqual({rule["status"] for rule in shown["rules"]}, {"Stopped"})
+            statuses = [json.loads(line) for line in self.tell("rules", "status", "--job", job, "--json", *way).splitlines()]
+            self.assertEqual(statuses, shown["rules"])
+            self.assertRegex(self.tell("rules", "status", "--job", job, "--rule", "LossExploded", *way), r"LossExploded  since .*stopped: ")
+            self.assertIn("not found", self.tell("jobs", "show", "nobody", *way, code=1))
+
     def test_a_symptom_is_shown_with_its_cause_and_not_sent(self):
         rules = write(os.path.join(self.work, "rules.yaml"), RULES)
         config = write(os.path.join(self.work, "pitwall.yaml"), CONFIG % {"port": self.hooks.server_port})
@@ -87,6 +120,9 @@ class Incidents(unittest.TestCase):
         wait_for("the end at the pager", lambda: ("resolved", "LossExploded") in sent("pager"))
         self.assertEqual(sent("pager"), [("found", "LossExploded"), ("resolved", "LossExploded")])
         self.assertGreaterEqual(self.pitwall.metric("pitwall_webhook_suppressed_total"), 2)
+        wait_for("the end at the team", lambda: len(sent("team")) == 2)
+        self.assertEqual([what for what, _ in sent("team")], ["found", "ended"])  # of the incident
+        team = sent("team")
 
         symptom, cause = sorted((json.loads(line)["data"] for line in self.issues("--json")), key=lambda i: i["severity"],
                                 reverse=True)
@@ -95,12 +131,19 @@ class Incidents(unittest.TestCase):
         self.assertNotIn("root_cause", cause)
         incident = cause["incident"]
         self.assertEqual(symptom["root_cause"], incident)  # which the cause opened
+        issue_ids = {json.loads(line)["id"] for line in self.tell("issues", "show", incident, "--json", "--target", self.pitwall.grpc)
+                     .splitlines()[:1]}
+        self.assertLessEqual(issue_ids, set(team[0][1]))
+        self.assertEqual(len(team[1][1]), 2)
         shown = self.issues("--incident", incident[:10])
         self.assertEqual(len(shown), 3)
-        self.assertRegex(shown[0], r"^incident %s: 2 issues, most likely root cause: LossExploded\b.* \(explains 1\)$" % incident)
+        self.assertRegex(shown[0], r"^Incident %s of job .* lasted from \S+Z to \S+Z and has 2 issues; its root cause is LossExploded\b.* \(explains 1\)\.$"
+                         % incident[:12])
         line = next(line for line in shown if "LossStaysHigh" in line)
         self.assertRegex(line, r"because of LossExploded(\{.*\})?  \[incident %s\]$" % incident[:12])
         self.assertEqual(self.issues("--incident", "0" * 32), ["no such incident"])
+
+        self.commands_tell_the_same_of_the_server_and_of_the_log(cause, data)
 
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
         verified = subprocess.run([BINARY, "backtest", "--verify", "--input", data], stdout=subprocess.PIPE, text=True)

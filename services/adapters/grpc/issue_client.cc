@@ -49,6 +49,7 @@ class GrpcIssueClient final : public IssueClient {
     ToProto(query.filter, request.mutable_filter());
     request.set_resume_token(query.resume_token);
     request.set_from_start(query.from_start);
+    request.set_until_now(query.until_now);
     Call call(this, false);
     const auto reader = stub_->WatchIssues(&call.context, request);
     issues_v1::WatchIssuesResponse response;

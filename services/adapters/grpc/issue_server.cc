@@ -72,6 +72,7 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
     query.filter = FromProto(request->filter());
     query.resume_token = request->resume_token();
     query.from_start = request->from_start();
+    query.until_now = request->until_now();
     MutexLock lock(&mutex_);
     if (stopping_) return new Refusal({::grpc::StatusCode::UNAVAILABLE, "the server is stopping"});
     // Threads that are over only have to be collected.

@@ -109,6 +109,7 @@ void WatchCall::Run() {
       verdict = {::grpc::StatusCode::CANCELLED, "cancelled by the client"};
     } else {
       verdict = batch.ok() ? Write(*batch) : ToGrpc(batch.status());
+      if (verdict.ok() && batch->last) break;
     }
   }
   shared_->SetWatch(nullptr);

@@ -1,0 +1,76 @@
+// The issues of a rule with `fold`: its alerts that differ only in the folded labels are one issue,
+// which begins with the first of them and ends with the last.
+//
+// Each alert keeps its own life (`for`, keep_firing_for, clear); this turns what happens to alerts
+// into what happens to issues. One firing alert leads: value, element and text of the issue are its
+// own. It leads while expr has it; then the first of the others in the order of labels does.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "rules/alert/alert_record.h"
+#include "rules/alert/alert_state.h"
+
+namespace pitwall::alert {
+
+// Not thread-safe.
+class FoldedIssues {
+ public:
+  using Alerts = std::vector<std::unique_ptr<Alert>>;
+
+  FoldedIssues(std::vector<std::string> fold, bool least_is_worst, const AlertOptions& options)
+      : fold_(std::move(fold)), least_is_worst_(least_is_worst), options_(options) {}
+
+  // After a step of the alerts: `happened` is what the step told of them. Appends what it means for
+  // issues, in the order of their labels, after what is pending or dropped.
+  void Step(const Alerts& alerts, std::vector<Transition>& happened, const Moment& at,
+            std::vector<Transition>* out);
+  // Every issue ends.
+  void EndAll(EndReason reason, const Moment& at, std::vector<Transition>* out);
+  // As AlertState::SetRootCause, of an issue.
+  bool SetRootCause(const Labels& labels, std::string_view root_cause, bool told);
+
+  void Save(BinaryWriter& out) const;
+  // Replaces the state.
+  void Restore(BinaryReader& in);
+
+ private:
+  struct Issue {
+    Moment active, started, last_seen;
+    uint64_t sequence = 0;
+    int64_t last_event_ns = 0;
+    Labels lead;     // labels of the alert that leads
+    Labels element;  // its element
+    double value = 0;
+    FoldSummary summary;
+    uint64_t told_count = 0;
+    Annotations annotations;  // of the lead, as last told
+    std::string root_cause;
+    bool root_cause_changed = false;
+
+    // Scratch of one Step.
+    const Alert* leads = nullptr;
+    uint64_t firing = 0;
+    EndReason end_reason = EndReason::kNone;
+  };
+
+  Labels IssueLabels(const Labels& labels) const;
+  FoldedElement ElementOf(const Labels& labels, double value) const;
+  bool IsWorse(double value, double than) const;
+  void Count(const Alert& alert, const Moment& at, Issue* issue) const;
+  // Takes value and text from the alert that leads. True: the issue has news.
+  bool Follow(Issue* issue) const;
+  static void Report(TransitionKind kind, const Labels& labels, const Issue& issue,
+                     const Moment& at, std::vector<Transition>* out);
+
+  const std::vector<std::string> fold_;
+  const bool least_is_worst_;
+  const AlertOptions options_;
+  absl::btree_map<Labels, Issue> issues_;
+};
+
+}  // namespace pitwall::alert

@@ -1,0 +1,269 @@
+#include "services/notifier/incident_notices.h"
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include "services/base/stable_hash.h"
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/shared_fields.h"
+
+namespace pitwall::notifier {
+namespace {
+
+using cloudevents::JsonWriter;
+
+constexpr size_t kMaxDescribed = 50;  // issues of a notice with more than their id
+
+// The worst is the least.
+int Weight(std::string_view severity) {
+  return severity == "critical" ? 0 : severity == "warning" ? 1 : severity == "info" ? 2 : 3;
+}
+
+bool IsOpen(const IssueEvent& event) { return event.type != EventType::kIssueResolved; }
+
+// Root causes first: of open ones before ended ones, the more severe, then the earlier. Of equals
+// the one told last stays.
+std::vector<std::pair<std::string_view, const IssueEvent*>> InRootOrder(
+    const std::map<std::string, IssueEventPtr>& issues, const std::string& told_root) {
+  std::vector<std::pair<std::string_view, const IssueEvent*>> out;
+  for (const auto& [id, event] : issues) out.emplace_back(id, event.get());
+  const auto order = [&](const std::pair<std::string_view, const IssueEvent*>& issue) {
+    const IssueEvent& e = *issue.second;
+    return std::tuple(!e.root_cause.empty(), !IsOpen(e), Weight(e.severity), e.active_since_ns,
+                      issue.first != told_root, issue.first);
+  };
+  std::sort(out.begin(), out.end(),
+            [&](const auto& a, const auto& b) { return order(a) < order(b); });
+  return out;
+}
+
+void WriteIssue(std::string_view id, const IssueEvent& e, JsonWriter* out) {
+  out->BeginObject();
+  out->Text("id", id);
+  out->Text("rule", e.rule);
+  out->Text("alert", e.alert);
+  cloudevents::WriteLabels("labels", e.labels, out);
+  out->Text("severity", e.severity);
+  out->Text("state", IsOpen(e) ? "open" : "ended");
+  cloudevents::WriteTime("active_since", e.active_since_ns, out);
+  cloudevents::WriteTime("ended_at", e.ended_at_ns, out);
+  out->Text("end_reason", EndReasonName(e.end_reason));
+  out->Text("end_detail", EndDetailName(e.end_detail));
+  out->Text("root_cause", e.root_cause);
+  out->Text("summary", e.summary);
+  out->EndObject();
+}
+
+std::string_view KindName(EventType kind) {
+  return kind == EventType::kIssueFound     ? "io.pitwall.incident.found"
+         : kind == EventType::kIssueUpdated ? "io.pitwall.incident.updated"
+                                            : "io.pitwall.incident.ended";
+}
+
+}  // namespace
+
+std::string IssueTitle(const IssueEvent& event) {
+  std::vector<Label> labels;
+  for (const Label& label : event.labels) {
+    if (label.name != "alertname" && label.name != "severity") labels.push_back(label);
+  }
+  if (labels.empty()) return event.alert;
+  return Cat(event.alert, Labels::FromPairs(std::move(labels)).ToString());
+}
+
+IncidentNotices::IncidentNotices(const WebhookOptions& options, size_t max_issues)
+    : options_(options), max_issues_(std::max<size_t>(1, max_issues)) {}
+
+void IncidentNotices::Feed(FeedItem item, std::vector<FeedItem>* send) {
+  const auto p = static_cast<size_t>(item.partition);
+  if (p >= ticks_.size()) ticks_.resize(p + 1);
+  Tick& tick = ticks_[p];
+  const IssueEventPtr event = item.event;
+  tick.partition = item.partition;
+  if (tick.job != event->job || tick.time_ns != event->time_ns) {
+    Decide(&tick, send);
+    tick.job = event->job;
+    tick.time_ns = event->time_ns;
+  }
+  if (event->type == EventType::kRuleStatus || event->type == EventType::kJobChanged) {
+    send->push_back(std::move(item));
+    return;
+  }
+  tick.undecided_from = std::min(tick.undecided_from, item.offset);
+  tick.newest = std::move(item);
+  Apply(event, &tick);
+}
+
+void IncidentNotices::Apply(const IssueEventPtr& event, Tick* tick) {
+  const std::string issue_id = IssueId(*event);
+  // An issue beyond the engine's bound has no incident: it is its own.
+  const std::string& id = event->incident.empty() ? issue_id : event->incident;
+  const auto [at, fresh] = incidents_.try_emplace(id);
+  Incident& incident = at->second;
+  if (!fresh) by_age_.erase({incident.time_ns, id});
+  incident.time_ns = event->time_ns;
+  by_age_.emplace(incident.time_ns, id);
+  IssueEventPtr& slot = incident.issues[issue_id];
+  if (slot == nullptr) {
+    ++issues_;
+  } else {
+    incident.open -= IsOpen(*slot) ? 1 : 0;
+  }
+  if (fresh && event->sequence > 1) {
+    incident.told = true;
+    incident.told_at_ns = event->time_ns;
+    incident.told_weight = Weight(event->severity);
+    incident.told_size = 1;
+    incident.told_root = issue_id;
+  }
+  slot = event;
+  incident.open += IsOpen(*event) ? 1 : 0;
+  incident.began_ns = std::min(incident.began_ns, event->active_since_ns);
+  const auto& severities = options_.severities;
+  incident.heard |= severities.empty() || std::find(severities.begin(), severities.end(),
+                                                    event->severity) != severities.end();
+  tick->touched.insert(id);
+}
+
+void IncidentNotices::Settle(int32_t partition, std::vector<FeedItem>* send) {
+  const auto p = static_cast<size_t>(partition);
+  if (p < ticks_.size()) Decide(&ticks_[p], send);
+}
+
+int64_t IncidentNotices::UndecidedFrom(int32_t partition) const {
+  const auto p = static_cast<size_t>(partition);
+  return p < ticks_.size() ? ticks_[p].undecided_from : INT64_MAX;
+}
+
+void IncidentNotices::Decide(Tick* tick, std::vector<FeedItem>* send) {
+  if (tick->undecided_from == INT64_MAX) return;
+  absl::btree_set<std::string> look = std::exchange(tick->touched, {});
+  look.insert(tick->waiting.begin(), tick->waiting.end());
+  for (const std::string& id : look) {
+    if (incidents_.contains(id)) DecideOne(id, tick, send);
+    if (!incidents_.contains(id)) tick->waiting.erase(id);
+  }
+  tick->undecided_from = INT64_MAX;
+  Bound();
+}
+
+bool IncidentNotices::DecideOne(const std::string& id, Tick* tick, std::vector<FeedItem>* send) {
+  Incident& incident = incidents_.find(id)->second;
+  if (incident.open == 0) {
+    if (incident.heard) {
+      // What begins and ends at one time is told whole, too.
+      if (!incident.told) Tell(id, EventType::kIssueFound, &incident, *tick, send);
+      Tell(id, EventType::kIssueResolved, &incident, *tick, send);
+    }
+    Forget(id);
+    return true;
+  }
+  if (!incident.heard) return false;
+  if (!incident.told) {
+    Tell(id, EventType::kIssueFound, &incident, *tick, send);
+    return false;
+  }
+  const auto order = InRootOrder(incident.issues, incident.told_root);
+  int weight = incident.told_weight;
+  for (const auto& [issue, event] : order) weight = std::min(weight, Weight(event->severity));
+  const bool full = incident.issues.size() > kMaxIssues;
+  const bool news = order.front().first != incident.told_root || weight < incident.told_weight ||
+                    incident.issues.size() + incident.dropped >= 2 * incident.told_size;
+  if (!full && (!news || tick->time_ns - incident.told_at_ns < kMinUpdateNs)) {
+    if (news) tick->waiting.insert(id);
+    return false;
+  }
+  tick->waiting.erase(id);
+  Tell(id, EventType::kIssueUpdated, &incident, *tick, send);
+  if (full) {
+    std::erase_if(incident.issues, [&](const auto& issue) {
+      const bool drop = !IsOpen(*issue.second);
+      issues_ -= drop;
+      incident.dropped += drop;
+      return drop;
+    });
+  }
+  return false;
+}
+
+void IncidentNotices::Tell(const std::string& id, EventType kind, Incident* incident,
+                           const Tick& tick, std::vector<FeedItem>* send) {
+  const auto order = InRootOrder(incident->issues, incident->told_root);
+  const auto& [root_id, root] = order.front();
+  const bool other_root = incident->told && incident->told_root != root_id;
+  int weight = 3;
+  std::string_view severity;
+  for (const auto& [issue, event] : order) {
+    if (severity.empty() || Weight(event->severity) < weight) severity = event->severity;
+    weight = std::min(weight, Weight(event->severity));
+  }
+  ++incident->sequence;
+  incident->told = true;
+  incident->told_at_ns = tick.time_ns;
+  incident->told_root = std::string(root_id);
+  incident->told_weight = weight;
+  incident->told_size = incident->issues.size() + incident->dropped;
+  const auto& types = options_.types;
+  if (!types.empty() && std::find(types.begin(), types.end(), kind) == types.end()) return;
+
+  auto notice = std::make_shared<Notice>();
+  // Two receivers may hear different notices of one incident.
+  notice->id = StableHashHex(
+      Cat("incident\xff", options_.name, "\xff", id, "\xff", tick.time_ns, "\xff", KindName(kind)));
+  JsonWriter out;
+  cloudevents::WriteEnvelope({.id = notice->id,
+                              .type = KindName(kind),
+                              .job = root->job,
+                              .subject = id,
+                              .time_ns = tick.time_ns},
+                             &out);
+  out.BeginObject();
+  out.Text("incident", id);
+  out.Text("state", incident->open > 0 ? "open" : "ended");
+  out.Text("severity", severity);
+  cloudevents::WriteJob(root->job, root->job_name, root->owner, root->reference, &out);
+  cloudevents::WriteTime("began_at", incident->began_ns, &out);
+  if (incident->open == 0) cloudevents::WriteTime("ended_at", tick.time_ns, &out);
+  std::string summary = Cat(IssueTitle(*root), root->summary.empty() ? "" : ": ", root->summary);
+  if (order.size() > 1)
+    CatTo(summary, "; ", order.size() + incident->dropped, " issues, ", incident->open, " open");
+  out.Text("summary", summary);
+  if (other_root) out.Text("changed", "root_cause");
+  out.Key("issue_count");
+  out.Uint(order.size() + incident->dropped);
+  out.Key("open_count");
+  out.Uint(incident->open);
+  out.Text("root_cause", root_id);
+  out.Key("issues");
+  out.BeginArray();
+  for (size_t i = 0; i < order.size() && i < kMaxDescribed; ++i)
+    WriteIssue(order[i].first, *order[i].second, &out);
+  out.EndArray();
+  out.Key("issue_ids");
+  out.BeginArray();
+  for (const auto& [issue, event] : order) out.String(issue);
+  out.EndArray();
+  out.EndObject();
+  out.EndObject();
+  notice->body = out.Take();
+  FeedItem item = tick.newest;
+  // Until it is delivered, a restart must begin with the first event that it is made of.
+  item.offset = tick.undecided_from;
+  item.notice = std::move(notice);
+  send->push_back(std::move(item));
+}
+
+void IncidentNotices::Forget(const std::string& id) {
+  const auto at = incidents_.find(id);
+  issues_ -= at->second.issues.size();
+  by_age_.erase({at->second.time_ns, id});
+  incidents_.erase(at);
+}
+
+void IncidentNotices::Bound() {
+  while (issues_ > max_issues_ && by_age_.size() > 1) Forget(std::string(by_age_.begin()->second));
+}
+
+}  // namespace pitwall::notifier

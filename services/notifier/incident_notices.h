@@ -1,0 +1,94 @@
+// What a receiver is told of incidents instead of single issues: one notice when an incident is
+// found, one when it has ended, and in between at most one a minute, when its root cause is
+// another, its severity higher, or its issues twice as many as last told.
+//
+// A function of the topic's events in their order, so that a restart that reads the recent ones
+// again knows what was sent:
+//  * The events of one job at one time come together: a notice is made after the last of them.
+//  * All times are event times: what had to wait goes out with the first event of the partition
+//    that is late enough.
+//  * An incident of which the beginning is not known counts as told: an end too many is better than
+//    an incident that stays open with its receiver.
+//  * Each notice names every issue of the incident so far, so each issue is in at least one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "services/notifier/event_window.h"
+#include "services/notifier/webhook.h"
+
+namespace pitwall::notifier {
+
+// "StragglerRank{rank="2"}": without the labels that say the alert and the severity.
+std::string IssueTitle(const IssueEvent& event);
+
+// Of one receiver. Not thread-safe.
+class IncidentNotices {
+ public:
+  static constexpr int64_t kMinUpdateNs = 60 * kNanosPerSecond;
+  // Beyond so many issues of one incident the ended ones are told and dropped, whatever the time.
+  static constexpr size_t kMaxIssues = 2'000;
+
+  // `options`: the severities of which at least one must occur in an incident, and the types
+  // (found, updated and resolved stand for the notices). Knows at most `max_issues` issues: the
+  // incidents heard of least lately are forgotten first.
+  IncidentNotices(const WebhookOptions& options, size_t max_issues);
+
+  // The next event of its partition. Events that are not of issues are passed on.
+  void Feed(FeedItem item, std::vector<FeedItem>* send);
+  // Everything of a partition that there is has been fed.
+  void Settle(int32_t partition, std::vector<FeedItem>* send);
+  // The offset of the first event on which something undecided depends; INT64_MAX: nothing does.
+  int64_t UndecidedFrom(int32_t partition) const;
+
+  size_t incidents() const { return incidents_.size(); }
+
+ private:
+  struct Incident {
+    std::map<std::string, IssueEventPtr> issues;  // newest event by id of the issue
+    size_t open = 0;
+    bool heard = false;  // some issue has a severity that the receiver wants
+    bool told = false;
+    uint64_t sequence = 0;   // of notices
+    int64_t told_at_ns = 0;  // event time
+    std::string told_root;
+    int told_weight = 0;
+    size_t told_size = 0;
+    int64_t began_ns = INT64_MAX;
+    int64_t time_ns = 0;  // of its newest event
+    size_t dropped = 0;   // ended issues that were told and dropped
+  };
+  struct Tick {
+    std::string job;
+    int64_t time_ns = INT64_MIN;
+    int32_t partition = 0;
+    int64_t undecided_from = INT64_MAX;
+    FeedItem newest;
+    absl::btree_set<std::string> touched;  // incidents
+    absl::btree_set<std::string> waiting;  // have news, told less than a minute ago
+  };
+
+  void Apply(const IssueEventPtr& event, Tick* tick);
+  void Decide(Tick* tick, std::vector<FeedItem>* send);
+  // True: the incident is over and forgotten.
+  bool DecideOne(const std::string& id, Tick* tick, std::vector<FeedItem>* send);
+  void Tell(const std::string& id, EventType kind, Incident* incident, const Tick& tick,
+            std::vector<FeedItem>* send);
+  void Forget(const std::string& id);
+  void Bound();
+
+  const WebhookOptions options_;
+  const size_t max_issues_;
+  std::vector<Tick> ticks_;  // by partition
+  absl::btree_map<std::string, Incident> incidents_;
+  absl::btree_set<std::pair<int64_t, std::string>> by_age_;  // (time_ns, id)
+  size_t issues_ = 0;
+};
+
+}  // namespace pitwall::notifier

@@ -1,0 +1,148 @@
+#include "services/pitwall/issue_reader.h"
+
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "services/base/files.h"
+#include "services/base/log.h"
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/notifier/issue_index.h"
+#include "services/pipeline/topics.h"
+#include "services/pitwall/topic_reading.h"
+
+namespace pitwall {
+namespace {
+
+using Kind = FlagSpec::Kind;
+
+class GrpcReader final : public IssueReader {
+ public:
+  explicit GrpcReader(std::unique_ptr<grpc_adapter::IssueClient> client)
+      : client_(std::move(client)) {}
+
+  StatusOr<std::vector<IssueEventPtr>> List(const IssueFilter& filter, bool all) override {
+    IssueQuery query{.filter = filter, .include_ended = all, .page_size = 1000};
+    std::vector<IssueEventPtr> issues;
+    do {
+      ASSIGN_OR_RETURN(const IssuePage page, client_->List(query));
+      issues.insert(issues.end(), page.issues.begin(), page.issues.end());
+      query.page_token = page.next_page_token;
+    } while (!query.page_token.empty());
+    return issues;
+  }
+
+  StatusOr<std::vector<IssueEventPtr>> Get(std::string_view id) override {
+    return client_->Get(id);
+  }
+
+  Status ForEach(const IssueFilter& filter, const TakeEvent& take) override {
+    bool first = true;
+    return client_->Watch({.filter = filter, .from_start = true, .until_now = true},
+                          [&](const WatchBatch& batch) {
+                            for (const IssueEventPtr& event : batch.events) take(event);
+                            // A server that does not know until_now says by a bookmark that there
+                            // is no more; its first message may be one in any case.
+                            return !batch.events.empty() || std::exchange(first, false);
+                          });
+  }
+
+  StatusOr<std::vector<ActionEvent>> Actions(std::string_view) override {
+    return absl::UnimplementedError("the gRPC server does not serve actions");
+  }
+
+ private:
+  const std::unique_ptr<grpc_adapter::IssueClient> client_;
+};
+
+class LogReader final : public IssueReader {
+ public:
+  explicit LogReader(std::unique_ptr<Log> log) : log_(std::move(log)) {}
+
+  StatusOr<std::vector<IssueEventPtr>> List(const IssueFilter& filter, bool all) override {
+    RETURN_IF_ERROR(Load());
+    bool more = false;
+    return index_->List(filter, all, nullptr, SIZE_MAX, &more);
+  }
+
+  StatusOr<std::vector<IssueEventPtr>> Get(std::string_view id) override {
+    RETURN_IF_ERROR(Load());
+    return index_->Find(id);
+  }
+
+  Status ForEach(const IssueFilter& filter, const TakeEvent& take) override {
+    return ReadTopic(log_.get(), kIssuesTopic, [&](int32_t partition, const Record& record) {
+      StatusOr<IssueEvent> event = cloudevents::DecodeCloudEvent(record.value);
+      if (!event.ok()) {
+        PITWALL_LOG(kWarning, "reader", kIssuesTopic, "/", partition, " offset ", record.offset,
+                    ": ", ToStd(event.status().message()));
+        return;
+      }
+      if (filter.Matches(*event)) take(std::make_shared<const IssueEvent>(*std::move(event)));
+    });
+  }
+
+  StatusOr<std::vector<ActionEvent>> Actions(std::string_view issue) override {
+    std::vector<ActionEvent> actions;
+    RETURN_IF_ERROR(ReadTopic(log_.get(), kActionsTopic, [&](int32_t, const Record& record) {
+      StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
+      if (action.ok() && action->issue == issue) actions.push_back(*std::move(action));
+    }));
+    return actions;
+  }
+
+ private:
+  Status Load() {
+    if (index_ != nullptr) return OkStatus();
+    index_ = std::make_unique<notifier::IssueIndex>(
+        notifier::IssueIndexLimits{.max_open = 200'000, .max_ended = 200'000});
+    return ForEach({}, [this](const IssueEventPtr& event) { index_->Apply(event); });
+  }
+
+  const std::unique_ptr<Log> log_;
+  std::unique_ptr<notifier::IssueIndex> index_;
+};
+
+}  // namespace
+
+std::vector<FlagSpec> InputFlags() {
+  std::vector<FlagSpec> specs = {
+      {"target", Kind::kOne, "ADDR", "gRPC address of a running system (127.0.0.1:9871)"},
+      {"token-file", Kind::kOne, "FILE", "token, beyond loopback"},
+      {"tls", Kind::kSwitch, "", "the server speaks TLS; --ca-file and --cert-file imply it"},
+      {"ca-file", Kind::kOne, "FILE", "certificates to trust (default: the system's)"},
+      {"cert-file", Kind::kOne, "FILE", "our certificate, where the server wants one"},
+      {"key-file", Kind::kOne, "FILE", "its key"},
+  };
+  specs.insert(specs.end(), std::begin(kLogInputFlags), std::end(kLogInputFlags));
+  return specs;
+}
+
+StatusOr<std::unique_ptr<grpc_adapter::IssueClient>> OpenIssueClient(const Flags& flags) {
+  grpc_adapter::IssueClientOptions options;
+  options.target = flags.One("target").value_or(options.target);
+  if (const auto path = flags.One("token-file")) {
+    ASSIGN_OR_RETURN(const std::string token, ReadFile(*path, 4096));
+    options.token = std::string(Trim(token));
+  }
+  options.ca_file = flags.One("ca-file").value_or("");
+  options.certificate_file = flags.One("cert-file").value_or("");
+  options.key_file = flags.One("key-file").value_or("");
+  options.tls = flags.Has("tls") || flags.Has("ca-file") || flags.Has("cert-file");
+  return grpc_adapter::IssueClient::Make(options);
+}
+
+StatusOr<std::unique_ptr<IssueReader>> IssueReader::Open(const Flags& flags, Clock* clock) {
+  if (HasLogInput(flags)) {
+    if (flags.Has("target"))
+      return InvalidArgument("--target beside --data-dir or --brokers: one of them is enough");
+    ASSIGN_OR_RETURN(std::unique_ptr<Log> log, OpenLogInput(flags, clock));
+    return std::make_unique<LogReader>(std::move(log));
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<grpc_adapter::IssueClient> client, OpenIssueClient(flags));
+  return std::make_unique<GrpcReader>(std::move(client));
+}
+
+}  // namespace pitwall

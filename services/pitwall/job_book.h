@@ -1,0 +1,66 @@
+// The jobs as the topic of issues tells them: attempts and their ends, what each rule says, issues.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/model/issue.h"
+#include "services/pipeline/issue_source.h"
+
+namespace pitwall {
+
+struct AttemptRecord {
+  uint64_t attempt = 0;
+  int64_t began_ns = 0;  // 0: not known
+  int64_t ended_ns = 0;  // 0: it runs
+  EndDetail end_detail = EndDetail::kNone;
+  std::vector<std::pair<int64_t, LostRank>> lost;  // when, who
+};
+
+struct JobRecord {
+  std::string id, name, owner;
+  int64_t first_ns = 0, last_ns = 0;  // of its events
+  int64_t ended_ns = 0;               // 0: it runs
+  EndDetail end_detail = EndDetail::kNone;
+  std::map<uint64_t, AttemptRecord> attempts;
+  std::map<std::string, IssueEventPtr> statuses;      // newest status event by rule
+  std::map<std::string, IssueEventPtr> open_issues;   // newest event by id of the issue
+  std::map<std::string, IssueEventPtr> ended_issues;  // likewise
+  size_t ended_count = 0;                             // of all, also those beyond the bound
+
+  bool ended() const { return ended_ns != 0; }
+};
+
+// What a rule said last of a job: the verdict, where its last word is Stopped.
+RuleStatus Verdict(const IssueEvent& status);
+
+// Fed with events in the order of their partition. Keeps the `max_jobs` heard of last, and of each
+// job the issues that ended last. Not thread-safe.
+class JobBook {
+ public:
+  explicit JobBook(size_t max_jobs = 10'000, size_t max_ended_issues = 200)
+      : max_jobs_(max_jobs), max_ended_issues_(max_ended_issues) {}
+
+  void Apply(const IssueEventPtr& event);
+
+  // The one heard of first comes first.
+  std::vector<const JobRecord*> Jobs() const;
+  // By id, by name, or by a beginning of the id. NotFound; InvalidArgument: several have it.
+  StatusOr<const JobRecord*> Find(std::string_view job) const;
+
+ private:
+  void ApplyChange(const IssueEvent& event, JobRecord* job);
+  void ApplyIssue(const IssueEventPtr& event, JobRecord* job);
+
+  const size_t max_jobs_;
+  const size_t max_ended_issues_;
+  std::map<std::string, JobRecord, std::less<>> jobs_;
+};
+
+}  // namespace pitwall

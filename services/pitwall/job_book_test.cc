@@ -1,0 +1,143 @@
+#include "services/pitwall/job_book.h"
+
+#include <gtest/gtest.h>
+
+#include "services/base/strings.h"
+#include "services/pitwall/job_lines.h"
+
+namespace pitwall {
+namespace {
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr int64_t kBeginNs = 1'767'225'600 * kSecondNs;  // 2026-01-01
+
+class JobBookTest : public testing::Test {
+ protected:
+  IssueEvent& New(EventType type, int64_t at_s, std::string job = "j1") {
+    event_ = IssueEvent();
+    event_.type = type;
+    event_.job = std::move(job);
+    event_.job_name = "llm";
+    event_.time_ns = kBeginNs + at_s * kSecondNs;
+    return event_;
+  }
+  void Take() { book_.Apply(std::make_shared<const IssueEvent>(event_)); }
+  void Change(JobChange change, int64_t at_s, uint64_t attempt, EndDetail detail = EndDetail::kNone,
+              std::string job = "j1") {
+    IssueEvent& e = New(EventType::kJobChanged, at_s, std::move(job));
+    e.job_change = change;
+    e.attempt = attempt;
+    e.end_detail = detail;
+    if (change == JobChange::kRankLost) e.lost_rank = LostRank{1, "n2", 9, std::nullopt, false};
+    Take();
+  }
+  void Says(std::string rule, RuleStatus status, RuleStatus before, std::string reason,
+            int64_t at_s) {
+    IssueEvent& e = New(EventType::kRuleStatus, at_s);
+    e.rule = std::move(rule);
+    e.status = status;
+    e.previous_status = before;
+    e.status_reason = std::move(reason);
+    Take();
+  }
+  void Issue(std::string alert, bool ends, int64_t at_s) {
+    IssueEvent& e = New(ends ? EventType::kIssueResolved : EventType::kIssueFound, at_s);
+    e.rule = "p/g/" + alert;
+    e.alert = alert;
+    e.active_since_ns = kBeginNs;
+    e.sequence = ends ? 2 : 1;
+    e.summary = "bad";
+    if (ends) {
+      e.ended_at_ns = e.time_ns;
+      e.end_reason = EndReason::kJobEnded;
+      e.end_detail = EndDetail::kDied;
+    }
+    e.id = MakeEventId(e);
+    Take();
+  }
+
+  JobBook book_{3, 2};
+  IssueEvent event_;
+};
+
+TEST_F(JobBookTest, AKilledJobIsShownWithItsEndsAndVerdicts) {
+  Change(JobChange::kStarted, 0, 1);
+  Change(JobChange::kAttemptBegan, 0, 1);
+  Says("p/g/A", RuleStatus::kNoData, RuleStatus::kUnknown, "no series of train_loss", 1);
+  Says("p/g/B", RuleStatus::kNoIssuesFound, RuleStatus::kUnknown, "", 1);
+  Issue("B", false, 2);
+  Change(JobChange::kRankLost, 9, 1);
+  Change(JobChange::kAttemptEnded, 10, 1, EndDetail::kDied);
+  Issue("B", true, 11);
+  Says("p/g/B", RuleStatus::kStopped, RuleStatus::kIssuesFound, "the job ended", 11);
+  Change(JobChange::kEnded, 11, 1, EndDetail::kDied);
+  ASSERT_TRUE(book_.Find("j1").ok());
+  const JobRecord& job = **book_.Find("j1");
+  EXPECT_EQ(JobLine(job),
+            "2026-01-01T00:00:00.000Z  j1  llm  ended: died  1 attempt  0 open, 1 ended issues");
+  const std::string id = job.ended_issues.begin()->first.substr(0, 12);
+  EXPECT_EQ(JobPageText(job, IssueNames()),
+            Cat("job       j1\n"
+                "name      llm\n"
+                "state     ended: died (seen from 2026-01-01T00:00:00.000Z to "
+                "2026-01-01T00:00:11.000Z)\n"
+                "attempt 1  began 2026-01-01T00:00:00.000Z, ended 2026-01-01T00:00:10.000Z: died, "
+                "lasted 10s\n"
+                "  2026-01-01T00:00:09.000Z  rank 1 on n2 was killed by signal 9\n"
+                "\nrules\n"
+                "  NoData         p/g/A  since 2026-01-01T00:00:01.000Z  no series of train_loss "
+                "(train_loss: the training process sends it (Python client))\n"
+                "  IssuesFound    p/g/B  since 2026-01-01T00:00:11.000Z  (stopped: the job ended)\n"
+                "\nopen issues: 0\n"
+                "\nended issues: 1\n"
+                "  ",
+                id,
+                "  2026-01-01T00:00:11.000Z  ENDED     B    job llm  ended: died: bad; since "
+                "2026-01-01T00:00:00.000Z, lasted 11s\n"));
+  EXPECT_EQ(
+      RuleStatusJson(*job.statuses.at("p/g/B")),
+      R"({"rule":"p/g/B","status":"Stopped","verdict":"IssuesFound","reason":"the job ended",)"
+      R"("ever_found":false,"since":"2026-01-01T00:00:11.000000000Z"})");
+}
+
+TEST_F(JobBookTest, AJobThatGoesOnRuns) {
+  Change(JobChange::kStarted, 0, 1);
+  Change(JobChange::kEnded, 5, 1, EndDetail::kSilent);
+  EXPECT_TRUE((*book_.Find("j1"))->ended());
+  Change(JobChange::kAttemptBegan, 9, 2);
+  EXPECT_FALSE((*book_.Find("j1"))->ended());
+  EXPECT_EQ((*book_.Find("j1"))->end_detail, EndDetail::kNone);
+}
+
+TEST_F(JobBookTest, AJobIsFoundByWhatNamesItAlone) {
+  Change(JobChange::kStarted, 0, 1, EndDetail::kNone, "aa1");
+  Change(JobChange::kStarted, 1, 1, EndDetail::kNone, "aa2");
+  EXPECT_EQ((*book_.Find("aa2"))->id, "aa2");
+  EXPECT_EQ(book_.Find("a").status().message(),
+            "job \"a\": 2 jobs have that beginning (aa1, aa2); give the id");
+  EXPECT_EQ(book_.Find("llm").status().message(),
+            "job \"llm\": 2 jobs have that name (aa1, aa2); give the id");
+  EXPECT_TRUE(absl::IsNotFound(book_.Find("x").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(book_.Find("").status()));
+}
+
+TEST_F(JobBookTest, IsBounded) {
+  for (int i = 0; i < 5; ++i) Change(JobChange::kStarted, i, 1, EndDetail::kNone, Cat("job", i));
+  ASSERT_EQ(book_.Jobs().size(), 3u);
+  EXPECT_EQ(book_.Jobs()[0]->id, "job2");
+  for (int i = 0; i < 5; ++i) Issue(Cat("A", i), true, 10 + i);
+  EXPECT_EQ((*book_.Find("j1"))->ended_issues.size(), 2u);
+  EXPECT_EQ((*book_.Find("j1"))->ended_count, 5u);
+}
+
+TEST(SupplyText, NamesWhoSendsWhat) {
+  EXPECT_EQ(SupplyText("no series of train_loss, hw_gpu_utilization_ratio, rank:mine:max20"),
+            "train_loss: the training process sends it (Python client); hw_gpu_utilization_ratio: "
+            "the collector of each node sends it; rank:mine:max20: a recording rule makes it");
+  EXPECT_EQ(SupplyText("without input: train_step{rank=\"3\"}, train_step{rank=\"4\"}"),
+            "train_step: the training process sends it (Python client)");
+  EXPECT_EQ(SupplyText("the job ended"), "");
+}
+
+}  // namespace
+}  // namespace pitwall
