@@ -164,10 +164,10 @@ class SpaceRunner {
                   const JobIdentity& job, Outputs* out);
   // False: nothing was evaluated since windows began.
   bool ReturnToLastTick();
-  // `at_tick`: the evaluator stands at this tick; else evidence is that of the last one.
+  // `at_tick`: the evaluator is at this tick; else evidence is that of the last one.
   void EmitTransitions(RuleState* state, const TickContext& at, bool at_tick,
                        const JobIdentity& job, Outputs* out);
-  // The value of the left side of the rule's comparison now, for an element that expr lacks. False:
+  // The value of the left side of the rule's comparison now, for an element that expr does not have. False:
   // there is none, or several.
   bool ReadSubject(const plan::Rule& rule, const Labels& element, double* value);
   void FillEvidence(const plan::Rule& rule, const Labels& element, IssueEvent* event);

@@ -106,7 +106,7 @@ class PartitionWorker {
   int64_t begin_ = 0;                  // where this run began to read
   uint64_t commits_ = 0;
   LogMark mark_;             // the newest record read
-  std::string last_commit_;  // stands beside the position that it committed
+  std::string last_commit_;  // is beside the position that it committed
   int64_t committed_ = -1;
   int64_t committed_at_ns_ = 0;
 

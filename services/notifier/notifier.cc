@@ -333,7 +333,7 @@ class TopicNotifier final : public Notifier {
     return OkStatus();
   }
 
-  // Only for whoever watches the lag of the group: the index is made anew at each start.
+  // Only for whoever watches the lag of the group: the index is made again at each start.
   void StorePosition(Tail* tail, bool now) {
     const int64_t position = tail->reader->position();
     const int64_t time = clock_->MonotonicNs();

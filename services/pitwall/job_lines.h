@@ -14,7 +14,7 @@ std::string JobLine(const JobRecord& job);
 // Attempts with their ends, statuses of the rules, issues.
 std::string JobPageText(const JobRecord& job, const IssueNames& names);
 // "NoData  pack/group/Alert  no series of train_loss; the training process sends it …", one line.
-// After the end of the job the verdict stands where the status was.
+// After the end of the job the verdict is where the status was.
 std::string RuleStatusLine(const IssueEvent& status);
 // Who supplies the series that a reason names; "" when it names none.
 std::string SupplyText(std::string_view reason);

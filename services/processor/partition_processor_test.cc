@@ -186,7 +186,7 @@ TEST_F(PartitionProcessorTest, WithoutMemoryNothingIsReadAndNothingIsLost) {
   EXPECT_THAT(owner_->stats().trouble, HasSubstr("budget of 100 MiB"));
   EXPECT_THAT(owner_->stats().trouble, HasSubstr("job \"job\""));
   EXPECT_LE(owner_->stats().next_offset, offset + 4);
-  EXPECT_EQ(Ticks(), ticks) << "time stands: a silent source is not judged meanwhile";
+  EXPECT_EQ(Ticks(), ticks) << "no time passes: a silent source is not judged meanwhile";
   EXPECT_THAT(log_.Records(kIssuesTopic),
               Not(Contains(Field(&Record::value, HasSubstr("io.pitwall.issue.found")))));
   other->Set(0, {});

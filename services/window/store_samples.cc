@@ -18,7 +18,7 @@ Status SeriesStore::State::CheckRow(const RowKey& key, size_t cells) const {
     return FailedPrecondition(Cat("row of ", key.source, ": late, position ", key.position,
                                   " is not after ", sealed, ", up to which samples are sealed"));
   }
-  // A row counts with what stands beside its values: rows of one sample are mostly that.
+  // A row counts with what is beside its values: rows of one sample are mostly that.
   if (open.charge() + cells + OpenRows::kCellsOfARow > limits.max_open_samples) {
     return ResourceExhausted(Cat("row of ", key.source, ": ", open.cells(), " samples in ",
                                  open.rows().size(),

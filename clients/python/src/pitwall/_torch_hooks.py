@@ -282,7 +282,7 @@ class Watch:
 
     def _after_backward(self):
         if self._distributed:
-            # DDP's own callback, which waits for the reduced gradients, stands behind this one: what is between the two is
+            # DDP's own callback, which waits for the reduced gradients, is behind this one: what is between the two is
             # this rank's wait for its peers. On a GPU the host does not wait there.
             if self._options.collectives and self._gpu is None:
                 self._loop.before_wait()
