@@ -21,8 +21,8 @@ double MedianWithout(size_t n, size_t left_out, Sorted sorted) {
 }
 
 // Functions of each element and its peers: the others of its group, so that what it is measured
-// against does not depend on itself, which would matter among few. NaN is nobody's peer, and has the
-// result NaN where others have one. With fewer than `least` peers nothing has a result.
+// against does not depend on itself, which would matter among few. NaN is nobody's peer, and has
+// the result NaN where others have one. With fewer than `least` peers nothing has a result.
 class PeerOp : public Operator {
  public:
   PeerOp(const plan::Node& node, LabelTable* table, size_t least)

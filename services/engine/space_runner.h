@@ -167,8 +167,8 @@ class SpaceRunner {
   // `at_tick`: the evaluator is at this tick; else evidence is that of the last one.
   void EmitTransitions(RuleState* state, const TickContext& at, bool at_tick,
                        const JobIdentity& job, Outputs* out);
-  // The value of the left side of the rule's comparison now, for an element that expr does not have. False:
-  // there is none, or several.
+  // The value of the left side of the rule's comparison now, for an element that expr does not
+  // have. False: there is none, or several.
   bool ReadSubject(const plan::Rule& rule, const Labels& element, double* value);
   void FillEvidence(const plan::Rule& rule, const Labels& element, IssueEvent* event);
   void RecordActive(RuleState* state, int64_t position);

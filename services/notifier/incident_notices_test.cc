@@ -229,8 +229,8 @@ TEST_F(IncidentNoticesTest, RandomIncidentsCutAnywhere) {
     });
     std::vector<FeedItem> all;
     const auto items = [&](size_t i) {
-      return FeedItem{0, static_cast<int64_t>(i), std::make_shared<const IssueEvent>(events[i]), 0,
-                      0, nullptr};
+      return FeedItem{
+          0, static_cast<int64_t>(i), std::make_shared<const IssueEvent>(events[i]), 0, 0, nullptr};
     };
     // Lives of the process: each begins at the stored position and reads the history again.
     int64_t stored = 0;

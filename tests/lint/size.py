@@ -26,7 +26,7 @@ def check(repo):
         if lines > LIMIT:
             long.add(path)
             if path not in allowed:
-                findings.append(Finding(path, LIMIT + 1, "%d lines, %d are allowed: split it into rooms" % (lines, LIMIT)))
+                findings.append(Finding(path, LIMIT + 1, "%d lines, %d are allowed: split it" % (lines, LIMIT)))
     for entry, number in allowed.items():
         if entry not in long:
             findings.append(Finding(ALLOWED, number, "%s is short enough: remove the entry" % entry))

@@ -11,7 +11,7 @@ WORDS = [
     (re.compile(r"\bhangs? on\b"), "depends on"),
     (re.compile(r"\bis no number\b"), "is NaN"),
     (re.compile(r"(?<!there )\bis none\b(?! of)"), "is malformed, is not"),
-    (re.compile(r"\bstands\b(?! (?:for|still|by)\b)"), "is"),
+    (re.compile(r"\bstands\b(?! (?:for|still|by|out)\b)"), "is"),
     (re.compile(r"\bdoor\b"), "interface"),
     (re.compile(r"\bthis (?:room|house)\b"), "this folder, this project"),
 ]
