@@ -9,6 +9,24 @@
 namespace pitwall::plan {
 namespace {
 
+using ::testing::ElementsAre;
+
+constexpr std::string_view kParameterRules = R"(groups:
+- name: g
+  rules:
+  - alert: A
+    params: {low: 1, high: 2}
+    expr: a > $low and a < $high
+  - alert: B
+    params: {low: 3}
+    expr: b > $low
+)";
+
+StatusOr<ProgramPtr> CompileWith(std::string_view overrides) {
+  return CompileRuleSet({.files = {{"p.yaml", std::string(kParameterRules)}},
+                         .overrides = RuleSetFile{"overrides.yaml", std::string(overrides)}});
+}
+
 TEST(Overrides, ParametersPerJob) {
   const StatusOr<ProgramPtr> compiled = CompileWith(R"(jobs:
 - match: {job: "llama-*"}

@@ -434,21 +434,5 @@ TEST(Compile, ErrorsComeBackAsStatusAndAsDiagnostics) {
   EXPECT_TRUE((*CompileRules({}))->spaces.empty());
 }
 
-constexpr std::string_view kParameterRules = R"(groups:
-- name: g
-  rules:
-  - alert: A
-    params: {low: 1, high: 2}
-    expr: a > $low and a < $high
-  - alert: B
-    params: {low: 3}
-    expr: b > $low
-)";
-
-StatusOr<ProgramPtr> CompileWith(std::string_view overrides) {
-  return CompileRuleSet({.files = {{"p.yaml", std::string(kParameterRules)}},
-                         .overrides = RuleSetFile{"overrides.yaml", std::string(overrides)}});
-}
-
 }  // namespace
 }  // namespace pitwall::plan

@@ -120,9 +120,9 @@ TEST_P(OomKills, AKillInAGroupBelowIsAnothers) {
   EXPECT_FALSE(watch_.EndOf(rank_)->oom_killed);
 }
 
-INSTANTIATE_TEST_SUITE_P(Cgroups, OomKills, ::testing::Values(1, 2, 3), [](const auto& info) {
-  return info.param == 1   ? std::string("Version1")
-         : info.param == 2 ? std::string("Version2")
+INSTANTIATE_TEST_SUITE_P(Cgroups, OomKills, ::testing::Values(1, 2, 3), [](const auto& test) {
+  return test.param == 1   ? std::string("Version1")
+         : test.param == 2 ? std::string("Version2")
                            : std::string("Version2Local");
 });
 

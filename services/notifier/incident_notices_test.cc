@@ -42,8 +42,9 @@ class IncidentNoticesTest : public ::testing::Test {
     return e;
   }
   void Feed(IssueEvent event) {
-    notices_.Feed({0, offset_++, std::make_shared<const IssueEvent>(std::move(event)), 0, nullptr},
-                  &sent_);
+    notices_.Feed(
+        {0, offset_++, std::make_shared<const IssueEvent>(std::move(event)), 0, 0, nullptr},
+        &sent_);
   }
   std::vector<std::string> Told() {
     notices_.Settle(0, &sent_);
@@ -121,8 +122,8 @@ TEST_F(IncidentNoticesTest, OnlyWhatTheReceiverWants) {
   IncidentNotices critical(options_, 1000);
   std::vector<FeedItem> sent;
   const auto feed = [&](IssueEvent event) {
-    critical.Feed({0, offset_++, std::make_shared<const IssueEvent>(std::move(event)), 0, nullptr},
-                  &sent);
+    critical.Feed(
+        {0, offset_++, std::make_shared<const IssueEvent>(std::move(event)), 0, 0, nullptr}, &sent);
     critical.Settle(0, &sent);
   };
   feed(Of("a", 1, 1001));
@@ -158,7 +159,7 @@ TEST_F(IncidentNoticesTest, IsBounded) {
   for (int i = 0; i < 100; ++i) {
     IssueEvent e = Of(Cat("r", i), 1, 1001 + i);
     e.incident = Cat("incident-", i);
-    few.Feed({0, i, std::make_shared<const IssueEvent>(std::move(e)), 0, nullptr}, &sent);
+    few.Feed({0, i, std::make_shared<const IssueEvent>(std::move(e)), 0, 0, nullptr}, &sent);
     few.Settle(0, &sent);
     EXPECT_LE(few.incidents(), 10u);
   }
@@ -174,7 +175,7 @@ TEST_F(IncidentNoticesTest, IsBounded) {
       const IssueEvent e = Of(Cat("r", i), sequence, 1001,
                               sequence == 1 ? EventType::kIssueFound : EventType::kIssueResolved);
       if (sequence == 1) ids.insert(e.id);
-      one.Feed({0, 0, std::make_shared<const IssueEvent>(e), 0, nullptr}, &sent);
+      one.Feed({0, 0, std::make_shared<const IssueEvent>(e), 0, 0, nullptr}, &sent);
       one.Settle(0, &sent);
     }
   }

@@ -339,7 +339,7 @@ void WebhookEndpoint::TellActed(int64_t now_ns) {
     const std::vector<IssueEventPtr> events = index_->Events(act.issue);
     // Beside notices of incidents what was acted on is told apart, as it is now.
     if (notices_ != nullptr && !events.empty()) {
-      send.push_back({p, offset, events.back(), 0, nullptr});
+      send.push_back({p, offset, events.back(), 0, 0, nullptr});
     } else if (send.empty() && !events.empty() && (silent || !Wanted(*events.front()))) {
       send.push_back({p, offset, events.front(), 0});
       if (events.back()->type == EventType::kIssueResolved && events.size() > 1)
