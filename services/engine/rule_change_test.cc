@@ -300,5 +300,28 @@ TEST(RuleChangeTest, AnEndBetweenTicksHasThresholdAndEvidence) {
   }
 }
 
+// Windows can be read only at ticks of their group: the last tick of the job was another group's.
+TEST(RuleChangeTest, AnEndBetweenTicksOfASlowGroup) {
+  ShardForTest shard(R"(groups:
+- name: fast
+  interval: 1s
+  rules:
+  - {alert: Fast, expr: "m > 1"}
+- name: slow
+  interval: 4s
+  rules:
+  - {alert: Slow, expr: "quantile_over_time(0.5, m[4s]) > 1"}
+)");
+  const Schema schema = SchemaOf({{Labels({{kMetricName, "m"}}), SeriesKind::kGauge}});
+  for (int s = 1; s <= 10; ++s) FeedSecond(&shard, "node-a", schema, s, 1, 9);
+  Outputs out;
+  shard.shard().FinishInput(/*end_jobs=*/true, &out);
+  std::map<std::string, size_t> evidence;
+  for (const IssueEvent& event : out.events) {
+    if (event.type == EventType::kIssueResolved) evidence[event.alert] = event.evidence.size();
+  }
+  EXPECT_EQ(evidence, (std::map<std::string, size_t>{{"Fast", 1}, {"Slow", 0}}));
+}
+
 }  // namespace
 }  // namespace pitwall::engine

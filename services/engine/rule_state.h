@@ -31,6 +31,7 @@ struct SpaceRunner::RuleState {
 
   const plan::Rule* rule;
   const int64_t interval;                   // of its group
+  const bool align_job;                     // of its group
   const uint32_t limit;                     // of its group; 0: none
   Status broken;                            // why it cannot be evaluated at all (as CheckRule)
   std::optional<alert::AlertState> alerts;  // alerting rules that are not broken

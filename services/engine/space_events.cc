@@ -46,9 +46,12 @@ IssueEvent EventOf(const plan::Rule& rule, const TickContext& at, const JobIdent
 
 }  // namespace
 
-// Between ticks: what is read is as of the last one.
-bool SpaceRunner::ReturnToLastTick() {
-  if (last_tick_ == kMinPosition || store_->sealed() != last_tick_) return false;
+// Between ticks: what is read is as of the last one. Windows can be read only at ticks of their rule's
+// group.
+bool SpaceRunner::ReturnToLastTick(const RuleState& state) {
+  if (last_tick_ == kMinPosition || store_->sealed() != last_tick_ ||
+      FloorTo(last_tick_, state.interval, state.align_job ? origin_ : 0) != last_tick_)
+    return false;
   store_->BeginTick(last_tick_);
   evaluator_->Begin(last_tick_, store_.get(), subqueries_.views());
   subqueries_.Begin(last_tick_);
@@ -58,7 +61,7 @@ bool SpaceRunner::ReturnToLastTick() {
 void SpaceRunner::EmitTransitions(RuleState* state, const TickContext& at, bool at_tick,
                                   const JobIdentity& job, Outputs* out) {
   const plan::Rule& rule = *state->rule;
-  const bool read = at_tick || (!transitions_.empty() && ReturnToLastTick());
+  const bool read = at_tick || (!transitions_.empty() && ReturnToLastTick(*state));
   for (const alert::Transition& transition : transitions_) {
     if (transition.kind == alert::TransitionKind::kPending ||
         transition.kind == alert::TransitionKind::kDropped)

@@ -30,6 +30,7 @@ SpaceRunner::RuleState::RuleState(const plan::Space& space, const plan::Group& g
                                   const plan::Rule& compiled)
     : rule(&compiled),
       interval(group.interval),
+      align_job(group.align_job),
       limit(group.limit),
       broken(CheckWindows(space, compiled)),
       status(NeedNames(compiled)),

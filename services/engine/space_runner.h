@@ -162,8 +162,8 @@ class SpaceRunner {
                     const JobIdentity& job, Outputs* out);
   void EmitStatus(const RuleState& state, const alert::StatusChange& change, const TickContext& at,
                   const JobIdentity& job, Outputs* out);
-  // False: nothing was evaluated since windows began.
-  bool ReturnToLastTick();
+  // False: the rule was not evaluated at the last tick, or windows have begun since.
+  bool ReturnToLastTick(const RuleState& state);
   // `at_tick`: the evaluator is at this tick; else evidence is that of the last one.
   void EmitTransitions(RuleState* state, const TickContext& at, bool at_tick,
                        const JobIdentity& job, Outputs* out);

@@ -94,15 +94,15 @@ TEST_F(ToldOnceTest, AnotherFoldIsAnotherRule) {
   const TickContext at{.position = kToldSecond, .time_ns = kToldSecond};
   runner_->Replace(Compile("fold: [x], "), 0, at, JobIdentity(), &out);
   EXPECT_THAT(Shown(out),
-              ElementsAre("resolved {alertname=\"A\",x=\"a\"} value 12 'a at 12' rule_removed",
-                          "resolved {alertname=\"A\",x=\"b\"} value 13 'b at 13' rule_removed"));
+              ElementsAre("resolved {alertname=\"A\",x=\"a\"} value 12 'a at 12' ma=12 rule_removed",
+                          "resolved {alertname=\"A\",x=\"b\"} value 13 'b at 13' mb=13 rule_removed"));
   EXPECT_EQ(At(2, {12, 13, 0}).size(), 1u);
   Outputs back;
   runner_->Replace(Compile(""), 0, {.position = 2 * kToldSecond, .time_ns = 2 * kToldSecond},
                    JobIdentity(), &back);
   EXPECT_THAT(Shown(back),
               ElementsAre("resolved {alertname=\"A\"} value 12 'a at 12 (and 1 more)' firsta=12 "
-                          "worstb=13 count=2 elementa=12 elementb=13 rule_removed"));
+                          "worstb=13 count=2 elementa=12 elementb=13 ma=12 rule_removed"));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/shared_fields.h"
+#include "services/model/cause_class.h"
 
 namespace pitwall::notifier {
 namespace {
@@ -23,16 +24,16 @@ int Weight(std::string_view severity) {
 
 bool IsOpen(const IssueEvent& event) { return event.type != EventType::kIssueResolved; }
 
-// Root causes first: of open ones before ended ones, the more severe, then the earlier. Of equals
-// the one told last stays.
+// Root causes first: open ones before ended ones, then the stronger (model/cause_class.h). Of
+// equals the one told last stays.
 std::vector<std::pair<std::string_view, const IssueEvent*>> InRootOrder(
     const std::map<std::string, IssueEventPtr>& issues, const std::string& told_root) {
   std::vector<std::pair<std::string_view, const IssueEvent*>> out;
   for (const auto& [id, event] : issues) out.emplace_back(id, event.get());
   const auto order = [&](const std::pair<std::string_view, const IssueEvent*>& issue) {
     const IssueEvent& e = *issue.second;
-    return std::tuple(!e.root_cause.empty(), !IsOpen(e), Weight(e.severity), e.active_since_ns,
-                      issue.first != told_root, issue.first);
+    return std::tuple(!e.root_cause.empty(), !IsOpen(e), RootOrderOf(e), issue.first != told_root,
+                      issue.first);
   };
   std::sort(out.begin(), out.end(),
             [&](const auto& a, const auto& b) { return order(a) < order(b); });

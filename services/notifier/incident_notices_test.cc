@@ -180,7 +180,7 @@ TEST_F(IncidentNoticesTest, IsBounded) {
     }
   }
   one.Feed({0, 0, std::make_shared<const IssueEvent>(Of("r0", 2, 1001, EventType::kIssueResolved)),
-            0, nullptr},
+            0, 0, nullptr},
            &sent);
   one.Settle(0, &sent);
   EXPECT_LE(sent.size(), 5u);

@@ -8,6 +8,7 @@
 #include "services/base/clock.h"
 #include "services/base/duration.h"
 #include "services/base/strings.h"
+#include "services/model/cause_class.h"
 #include "services/notifier/incident_notices.h"
 
 namespace pitwall {
@@ -17,10 +18,8 @@ namespace {
 // As much of an id as tells issues apart in practice; --incident takes a beginning.
 std::string_view Short(std::string_view id) { return id.substr(0, 12); }
 
-// The worst first; what the packs do not use comes last.
-int Weight(std::string_view severity) {
-  return severity == "critical" ? 0 : severity == "warning" ? 1 : severity == "info" ? 2 : 3;
-}
+// Onsets of roots between which nobody can choose: people are told "A or B".
+constexpr int64_t kRivalsApartNs = 120'000'000'000;
 
 std::string JobLine(const IssueEvent& event, std::string_view job) {
   std::string what;
@@ -132,9 +131,10 @@ std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNa
   if (issues.empty()) return "no such incident";
   struct Root {
     std::string id;
-    int weight;
-    int64_t onset_ns;
-    size_t explains;
+    bool open = false;
+    bool listed = false;
+    RootOrder order;
+    size_t explains = 0;
   };
   std::map<std::string, size_t> explained;
   size_t open = 0;
@@ -149,13 +149,31 @@ std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNa
   for (const auto& [id, count] : explained) {
     const auto at = std::find_if(issues.begin(), issues.end(),
                                  [&wanted = id](const auto& e) { return IssueId(*e) == wanted; });
-    // One that the list does not have comes after those that it has.
-    roots.push_back({id, at == issues.end() ? 9 : Weight((*at)->severity),
-                     at == issues.end() ? INT64_MAX : (*at)->active_since_ns, count});
+    if (at == issues.end()) roots.push_back({.id = id, .explains = count});
   }
-  std::sort(roots.begin(), roots.end(), [](const Root& a, const Root& b) {
-    return std::tie(a.weight, a.onset_ns, a.id) < std::tie(b.weight, b.onset_ns, b.id);
+  for (const IssueEventPtr& event : issues) {
+    if (explained.empty() || !event->root_cause.empty()) continue;
+    const std::string id = IssueId(*event);
+    const auto count = explained.find(id);
+    roots.push_back({.id = id,
+                     .open = event->type != EventType::kIssueResolved,
+                     .listed = true,
+                     .order = RootOrderOf(*event),
+                     .explains = count == explained.end() ? 0 : count->second});
+  }
+  // Never by how many it explains. One that the list does not have comes after those that it has.
+  std::sort(roots.begin(), roots.end(), [](const Root& x, const Root& y) {
+    return std::tuple(!x.listed, !x.open, x.order, x.id) <
+           std::tuple(!y.listed, !y.open, y.order, y.id);
   });
+  const size_t likely = static_cast<size_t>(
+      std::find_if(roots.begin(), roots.end(),
+                   [&](const Root& root) {
+                     return root.listed != roots[0].listed || root.open != roots[0].open ||
+                            !AreRivals(roots[0].order, root.order, kRivalsApartNs);
+                   }) -
+      roots.begin());
+  roots.resize(likely);
   const IssueEvent& any = *issues[0];
   std::string line = Cat("Incident ", Short(any.incident), " of job ",
                          any.job_name.empty() ? any.job : any.job_name, " ",
@@ -169,8 +187,8 @@ std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNa
   constexpr size_t kNamed = 3;
   line += "; its root cause is ";
   for (size_t i = 0; i < roots.size() && i < kNamed; ++i) {
-    CatTo(line, i > 0 ? " or " : "", names.Name(roots[i].id), " (explains ", roots[i].explains,
-          ")");
+    CatTo(line, i > 0 ? " or " : "", names.Name(roots[i].id));
+    if (roots[i].explains > 0) CatTo(line, " (explains ", roots[i].explains, ")");
   }
   if (roots.size() > kNamed) CatTo(line, " or ", roots.size() - kNamed, " more");
   return line + ".";

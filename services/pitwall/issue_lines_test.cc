@@ -141,15 +141,25 @@ TEST(IssueLines, AnIncidentIsASentence) {
   EXPECT_EQ(
       IncidentLine(issues, names),
       "Incident 0123456789ab of job llm began at 2026-01-01T00:00:10.000Z and has 5 issues; its "
-      "root cause is Early{rank=\"2\"} (explains 1) or Late (explains 2).");
+      "root cause is Early{rank=\"2\"} (explains 1).");
+  // Two that are equally likely.
+  IssueEvent rival = late;
+  rival.labels = rival.labels.With("rank", "3");
+  issues[0] = share(rival);
+  names.Learn(rival);
+  EXPECT_EQ(
+      IncidentLine(issues, names),
+      "Incident 0123456789ab of job llm began at 2026-01-01T00:00:10.000Z and has 5 issues; its "
+      "root cause is Early{rank=\"2\"} (explains 1) or Late{rank=\"3\"} (explains 2).");
   // Nor by time alone: the more severe one does.
-  IssueEvent worse = late;
+  IssueEvent worse = rival;
   worse.severity = "critical";
+  worse.labels = worse.labels.With("severity", "critical");
   issues[0] = share(worse);
   EXPECT_EQ(
       IncidentLine(issues, names),
       "Incident 0123456789ab of job llm began at 2026-01-01T00:00:10.000Z and has 5 issues; its "
-      "root cause is Late (explains 2) or Early{rank=\"2\"} (explains 1).");
+      "root cause is Late{rank=\"3\"} (explains 2).");
   for (IssueEvent* e : {&s1, &s2}) {
     e->type = EventType::kIssueResolved;
     e->end_reason = EndReason::kCleared;

@@ -48,7 +48,7 @@ TEST(RuleList, ShowsEveryFieldAsJson) {
   EXPECT_EQ(RulesAsTable(**program),
             "pack/g/Low  time  for 1m30s  low=0.3  needs x\n"
             "pack/g/y  time  for 0s\n"
-            "pack/s/Nan  step:train  for 0s  needs train_loss\n");
+            "pack/s/Nan  step:train  for 0 steps  needs train_loss\n");
   EXPECT_EQ(RulesAsJson(plan::Program()), "[]");
 }
 

@@ -143,24 +143,25 @@ TEST_P(Scenario, S15_TheLauncherIsKilledToo) {
   Training job(Base());
   job.Run(20);
   job.KillAll();
+  const int64_t killed = job.plan.now();
   job.LauncherGone();
-  const int64_t gone = job.plan.now();
   job.Run(3);
   const auto events = Play(kRules, job.plan);
   EXPECT_THAT(JobChanges(events),
               ElementsAre("0 started", "1 attempt_began", "1 rank_lost died 0",
                           "1 rank_lost died 1", "1 attempt_ended died", "1 ended died"));
-  EXPECT_EQ(TimeOf(events, JobChange::kEnded), gone);
+  // Rules see the death first.
+  EXPECT_EQ(TimeOf(events, JobChange::kEnded), killed + 2 * kSecond);
   EXPECT_THAT(Issues(events),
               ElementsAre("found Always", "found OfTheAttempt",
-                          "resolved OfTheAttempt attempt_ended", "resolved Always job_ended"));
+                          "resolved OfTheAttempt attempt_ended", "resolved Always no_data"));
   for (const IssueEvent& e : events) {
-    if (e.type == EventType::kIssueResolved) {
+    if (e.type == EventType::kIssueResolved && e.end_reason == EndReason::kAttemptEnded) {
       EXPECT_EQ(e.end_detail, EndDetail::kDied);
     }
     if (e.type == EventType::kRuleStatus && e.alert == "Always" &&
         e.status == RuleStatus::kStopped) {
-      EXPECT_EQ(e.previous_status, RuleStatus::kIssuesFound);
+      EXPECT_EQ(e.previous_status, RuleStatus::kNoData);
     }
   }
 }
