@@ -46,8 +46,8 @@ IssueEvent EventOf(const plan::Rule& rule, const TickContext& at, const JobIdent
 
 }  // namespace
 
-// Between ticks: what is read is as of the last one. Windows can be read only at ticks of their rule's
-// group.
+// Between ticks: what is read is as of the last one. Windows can be read only at ticks of their
+// rule's group.
 bool SpaceRunner::ReturnToLastTick(const RuleState& state) {
   if (last_tick_ == kMinPosition || store_->sealed() != last_tick_ ||
       FloorTo(last_tick_, state.interval, state.align_job ? origin_ : 0) != last_tick_)

@@ -93,9 +93,10 @@ TEST_F(ToldOnceTest, AnotherFoldIsAnotherRule) {
   Outputs out;
   const TickContext at{.position = kToldSecond, .time_ns = kToldSecond};
   runner_->Replace(Compile("fold: [x], "), 0, at, JobIdentity(), &out);
-  EXPECT_THAT(Shown(out),
-              ElementsAre("resolved {alertname=\"A\",x=\"a\"} value 12 'a at 12' ma=12 rule_removed",
-                          "resolved {alertname=\"A\",x=\"b\"} value 13 'b at 13' mb=13 rule_removed"));
+  EXPECT_THAT(
+      Shown(out),
+      ElementsAre("resolved {alertname=\"A\",x=\"a\"} value 12 'a at 12' ma=12 rule_removed",
+                  "resolved {alertname=\"A\",x=\"b\"} value 13 'b at 13' mb=13 rule_removed"));
   EXPECT_EQ(At(2, {12, 13, 0}).size(), 1u);
   Outputs back;
   runner_->Replace(Compile(""), 0, {.position = 2 * kToldSecond, .time_ns = 2 * kToldSecond},

@@ -143,7 +143,6 @@ TEST_P(Scenario, S15_TheLauncherIsKilledToo) {
   Training job(Base());
   job.Run(20);
   job.KillAll();
-  const int64_t killed = job.plan.now();
   job.LauncherGone();
   job.Run(3);
   const auto events = Play(kRules, job.plan);
@@ -151,7 +150,8 @@ TEST_P(Scenario, S15_TheLauncherIsKilledToo) {
               ElementsAre("0 started", "1 attempt_began", "1 rank_lost died 0",
                           "1 rank_lost died 1", "1 attempt_ended died", "1 ended died"));
   // Rules see the death first.
-  EXPECT_EQ(TimeOf(events, JobChange::kEnded), killed + 2 * kSecond);
+  EXPECT_EQ(TimeOf(events, JobChange::kEnded),
+            TimeOf(events, JobChange::kRankLost).value_or(0) + 2 * kSecond);
   EXPECT_THAT(Issues(events),
               ElementsAre("found Always", "found OfTheAttempt",
                           "resolved OfTheAttempt attempt_ended", "resolved Always no_data"));

@@ -339,7 +339,7 @@ groups:
     expr: max_over_time(hw_gpu_utilization_ratio[90s]) > $limit
     params: {limit: 0.95}
     for: 30s
-    explains: [{alert: Slow, lag: 15m}]
+    explains: [{alert: Slow, scope: job, lag: 15m}]
 )";
   const std::string first = Publish(rules);
   std::string changed = rules;
