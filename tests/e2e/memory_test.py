@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -65,6 +66,14 @@ class Memory(unittest.TestCase):
         done = subprocess.run([self.dump, self.data, "pitwall.issues"], stdout=subprocess.PIPE, check=True, text=True)
         return [json.loads(line) for line in done.stdout.splitlines()]
 
+    @staticmethod
+    def drain(connection):
+        try:
+            while connection.recv(65536):
+                pass
+        except OSError:
+            pass  # closed by the test
+
     def flood(self):
         """As a client that is broken or hostile: each value has a step of its own, no step is ever promised."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -73,6 +82,8 @@ class Memory(unittest.TestCase):
         identity = identify({}, job="hostile", job_id="hostile", rank=0, world_size=1)
         begin = time.time_ns()
         connection.sendall(_wire.frame(_wire.hello(identity, os.urandom(16).hex(), begin, os.getpid())))
+        # What the collector answers is read: it closes on a client that does not.
+        threading.Thread(target=self.drain, args=(connection,), daemon=True).start()
         step = 0
         for batch in range(1, BATCHES + 1):
             now, items = time.time_ns(), []
@@ -99,6 +110,9 @@ class Memory(unittest.TestCase):
         self.assertEqual(harness.fetch(self.service.http + "/healthz")[1], "ok\n")
         self.assertEqual(self.service.metric("pitwall_memory_budget_bytes"), 268435456)
         grown = self.resident() - before
+        # Rules on steps that never come are judged every 5 s of the job's time, which passes by ticks once it is silent.
+        harness.wait_for("the error to be told", lambda: any(
+            e["type"] == "io.pitwall.rule.status" and e["data"]["status"] == "Error" for e in self.events()))
         connection.close()
         self.assertEqual(self.service.stop(), 0)
         events = self.events()
