@@ -116,8 +116,10 @@ void Sampler::Boot() {
 }
 
 void Sampler::WatchClock() {
-  const int64_t drift_ns = time_->Drift();
-  if (drift_ns > kMaxDriftNs) return Reboot();
+  int64_t drift_ns = time_->Drift();
+  // One reading may be wrong, as while the clock is being set.
+  if (drift_ns > kMaxDriftNs || drift_ns < -kMaxDriftNs) drift_ns = time_->Drift();
+  if (drift_ns > kMaxDriftNs) return Reboot(drift_ns);
   const bool behind = drift_ns < -kMaxDriftNs;
   if (behind == clock_behind_) return;
   clock_behind_ = behind;
@@ -132,9 +134,9 @@ void Sampler::WatchClock() {
   }
 }
 
-void Sampler::Reboot() {
+void Sampler::Reboot(int64_t drift_ns) {
   PITWALL_LOG(kWarning, "collector", "the wall clock went forward by ",
-              FormatDouble(static_cast<double>(time_->Drift()) / 1e9), " s: a new boot begins");
+              FormatDouble(static_cast<double>(drift_ns) / 1e9), " s: a new boot begins");
   for (auto& [id, target] : targets_) {
     if (!target.left) PublishTo(target, last_tick_ns_ - options_.join_slack_ns, true);
   }

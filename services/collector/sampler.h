@@ -87,7 +87,7 @@ class Sampler {
 
   void Loop();
   void Boot();
-  void Reboot();
+  void Reboot(int64_t drift_ns);
   void WatchClock();
   void Tick(int64_t tick_ns, int64_t interval_ns);
   void SyncTargets();

@@ -119,7 +119,7 @@ class Clocks(unittest.TestCase):
     def each_once(self, logged):
         numbers = self.samples("train_number")
         counts = Counter(int(sample.value) for sample in numbers)
-        self.assertEqual([n for n in range(logged) if counts[n] != 1], [])
+        self.assertEqual({n: counts[n] for n in range(logged) if counts[n] != 1}, {}, logged)
         return numbers
 
     def test_the_clock_jumps_under_a_live_training(self):

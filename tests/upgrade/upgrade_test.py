@@ -47,7 +47,7 @@ class Kept(unittest.TestCase):
     def numbers(self, job):
         done = subprocess.run([self.dump_samples, self.data, "train_number_" + job], stdout=subprocess.PIPE, check=True,
                               text=True)
-        return sorted(float(line.split()[-1]) for line in done.stdout.splitlines())
+        return sorted(float(line.split()[-2]) for line in done.stdout.splitlines())
 
     def start(self, **options):
         self.service = kept.start(self.binary, self.folder, self.receiver, **options)

@@ -35,6 +35,7 @@ BACKOFF_S = (0.1, 5.0)
 CLOCK_DRIFT_NS = 1_000_000_000
 MAX_REFUSALS = 16    # reasons that are logged
 WRITTEN_S = 1.0      # what is sent is awaited so long before a new boot, which cannot send it again
+STAMP_NS = 10**7        # between the time that an item gets and its place in the queue
 OFFSET_METRIC = "pitwall_clock_offset_seconds"
 
 
@@ -91,10 +92,14 @@ class Sender:
 
     # Identity in time. Wall time is read once per boot; everything later is monotonic.
 
-    def _new_boot(self):
+    def _new_boot(self, start=None):
+        """start: monotonic time in ns from which what is recorded belongs to it; now, where absent. A collector takes nothing
+        that a boot recorded before its start."""
         self._boot_id = uuid.uuid4().hex
-        self._start_wall = time.time_ns()
-        self._base = self._start_wall - time.monotonic_ns()
+        now = time.monotonic_ns()
+        self._start = now if start is None else start
+        self._base = time.time_ns() - now
+        self._start_wall = self._base + self._start
         self._sequence = 0
         self._last_promise = 0
         self._last_steps = {}
@@ -179,7 +184,7 @@ class Sender:
     def _serve(self):
         """One connection: Hello, then Updates until it is lost or stop() is called."""
         if self._connected_as != self._boot_id and abs(self._offset()) > CLOCK_DRIFT_NS:
-            self._new_boot()  # the clock was set while nobody listened: nothing was sent under this boot id yet
+            self._new_boot(self._start)  # the clock was set while nobody listened: nothing was sent under this boot id yet
         self._write(_wire.frame(_wire.hello(self._identity, self._boot_id, self._start_wall, os.getpid())))
         self._connected_as = self._boot_id
         if self._unwritten or self._cut_off:
@@ -202,10 +207,13 @@ class Sender:
                 self._close_gently()
                 return
             if self._watch_clock():
-                # Everything so far went out under the old boot id. The stream goes on under a new one.
+                # Everything so far goes out under the old boot id. What is recorded while the collector makes that durable
+                # belongs to the new one.
+                start = time.monotonic_ns() - STAMP_NS
+                self._send_updates()
                 self._await(lambda: not self._unwritten, WRITTEN_S)
                 self._lose(self._unwritten.give_up())
-                self._new_boot()
+                self._new_boot(start)
                 raise Closed("the wall clock was set")
             self._stop.wait(FLUSH_S)
 
