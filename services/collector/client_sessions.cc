@@ -303,6 +303,7 @@ void ClientSessions::Closed(uint64_t client) {
   sources_.erase(it);
   if (source == nullptr) return;
   const RankSource::Identity& identity = source->identity();
+  source->NoteClosed(time_.Now());
   bindings_->Release(client, std::nullopt, clock_.MonotonicNs());
   if (const auto end = processes_.EndOf(identity.process); end.has_value()) {
     Lose(std::move(source), *end);
@@ -338,7 +339,11 @@ void ClientSessions::Lose(std::unique_ptr<RankSource> source, const ProcessEnd& 
   if (end.oom_killed) CatTo(how, ", by the out-of-memory killer");
   PITWALL_LOG(kWarning, "collector", "rank ", identity.info.rank, " of job ", Quote(identity.job),
               " ended without goodbye: pid ", identity.process.self.pid, how);
-  source->Lost(time_.Now(), end);
+  // The kernel closes a connection as the process ends, before anybody sees the end: so the deaths of
+  // one node come in their order.
+  const int64_t now = time_.Now();
+  const int64_t closed = source->closed_at_ns();
+  source->Lost(now - closed < kEndsWithinNs ? closed : now, end);
   bindings_->Died(identity.job, identity.info.rank);
   launches_.Lost(std::move(source));
 }

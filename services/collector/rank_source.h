@@ -58,6 +58,9 @@ class RankSource {
   void LauncherGone(int64_t at_ns);
 
   const Identity& identity() const { return identity_; }
+  // When its connection closed, in the collector's time; long ago while it is open.
+  void NoteClosed(int64_t at_ns) { closed_at_ns_ = at_ns; }
+  int64_t closed_at_ns() const { return closed_at_ns_; }
   // The last update that is in here: the client need not send it again to this collector.
   uint64_t received() const { return last_update_; }
   // This connection's client, of the same boot: a newer version of it may keep its updates.
@@ -76,6 +79,7 @@ class RankSource {
   void AddMode(const std::string& mode);
   void CountDrops();
 
+  int64_t closed_at_ns_ = INT64_MIN / 2;
   Identity identity_;
   BatchSender* const sender_;
   Counters* const counters_;

@@ -13,7 +13,8 @@ constexpr int64_t kMs = kNanosPerSecond / 1000;
 // after a pause for the second one.
 constexpr int64_t kOneSignalNs = 1500 * kMs;
 constexpr int64_t kCancelWithinNs = 5 * kNanosPerSecond;
-// The peers of a dead rank fail in their collective, and may say so before its end was seen.
+// The peers of a dead rank fail in their collective; by the clock of another node, even before it
+// died.
 constexpr int64_t kPeersFailNs = 100 * kMs;
 // From the verdict to the tick of a rule.
 constexpr int64_t kTickNs = 500 * kMs;
@@ -53,7 +54,7 @@ void RankDeaths::Add(RankDeath death) {
   if (IsTerminated(*first_) && IsTerminated(death) && death.at - first_at_ <= kCancelWithinNs)
     ++terminated_;
   if (!told_ && first_->said_failed && !death.said_failed && !IsTerminated(death) &&
-      death.at - first_->at <= kPeersFailNs)
+      death.node != first_->node && death.at - first_->at <= kPeersFailNs)
     first_ = std::move(death);
 }
 

@@ -82,8 +82,15 @@ TEST(RankDeaths, PeersThatFailBeforeTheDeathIsSeenAreNotTheCause) {
   RankDeaths peers;
   peers.Add(Failed(10, 0));
   peers.Add(Failed(10.01, 2));
-  peers.Add(Signalled(10.05, 1, 9));
+  RankDeath other_node = Signalled(10.05, 1, 9);
+  other_node.node = "m";
+  peers.Add(std::move(other_node));
   EXPECT_THAT(Said(&peers, 10.5), ElementsAre("1 died: signal 9 = 1", "count = 3"));
+
+  RankDeaths same_node;  // its launcher ends the others at once
+  same_node.Add(Failed(10, 0));
+  same_node.Add(Signalled(10.01, 1, 9));
+  EXPECT_THAT(Said(&same_node, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
 
   RankDeaths launcher;  // it ends the others a moment after the exception
   launcher.Add(Failed(10, 0));
