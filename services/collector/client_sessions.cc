@@ -339,8 +339,8 @@ void ClientSessions::Lose(std::unique_ptr<RankSource> source, const ProcessEnd& 
   if (end.oom_killed) CatTo(how, ", by the out-of-memory killer");
   PITWALL_LOG(kWarning, "collector", "rank ", identity.info.rank, " of job ", Quote(identity.job),
               " ended without goodbye: pid ", identity.process.self.pid, how);
-  // The kernel closes a connection as the process ends, before anybody sees the end: so the deaths of
-  // one node come in their order.
+  // The kernel closes a connection as the process ends, before anybody sees the end: so the deaths
+  // of one node come in their order.
   const int64_t now = time_.Now();
   const int64_t closed = source->closed_at_ns();
   source->Lost(now - closed < kEndsWithinNs ? closed : now, end);

@@ -24,19 +24,38 @@ int Weight(std::string_view severity) {
 
 bool IsOpen(const IssueEvent& event) { return event.type != EventType::kIssueResolved; }
 
+using IssueRef = std::pair<std::string_view, const IssueEvent*>;
+
 // Root causes first: open ones before ended ones, then the stronger (model/cause_class.h). Of
 // equals the one told last stays.
-std::vector<std::pair<std::string_view, const IssueEvent*>> InRootOrder(
-    const std::map<std::string, IssueEventPtr>& issues, const std::string& told_root) {
-  std::vector<std::pair<std::string_view, const IssueEvent*>> out;
-  for (const auto& [id, event] : issues) out.emplace_back(id, event.get());
-  const auto order = [&](const std::pair<std::string_view, const IssueEvent*>& issue) {
-    const IssueEvent& e = *issue.second;
-    return std::tuple(!e.root_cause.empty(), !IsOpen(e), RootOrderOf(e), issue.first != told_root,
-                      issue.first);
-  };
-  std::sort(out.begin(), out.end(),
-            [&](const auto& a, const auto& b) { return order(a) < order(b); });
+auto RootKey(std::string_view id, const IssueEvent& e, std::string_view told_root) {
+  return std::tuple(!e.root_cause.empty(), !IsOpen(e), RootOrderOf(e), id != told_root, id);
+}
+
+// Its first one.
+std::string_view RootOf(const std::map<std::string, IssueEventPtr>& issues,
+                        std::string_view told_root) {
+  auto best = issues.begin();
+  auto least = RootKey(best->first, *best->second, told_root);
+  for (auto at = std::next(best); at != issues.end(); ++at) {
+    auto key = RootKey(at->first, *at->second, told_root);
+    if (key < least) std::tie(best, least) = std::pair(at, key);
+  }
+  return best->first;
+}
+
+std::vector<IssueRef> InRootOrder(const std::map<std::string, IssueEventPtr>& issues,
+                                  std::string_view told_root) {
+  using Key = decltype(RootKey({}, IssueEvent(), {}));
+  std::vector<std::pair<Key, const IssueEvent*>> keys;
+  keys.reserve(issues.size());
+  for (const auto& [id, event] : issues)
+    keys.emplace_back(RootKey(id, *event, told_root), event.get());
+  std::sort(keys.begin(), keys.end(),
+            [](const auto& x, const auto& y) { return x.first < y.first; });
+  std::vector<IssueRef> out;
+  out.reserve(keys.size());
+  for (const auto& [key, event] : keys) out.emplace_back(std::get<4>(key), event);
   return out;
 }
 
@@ -166,11 +185,12 @@ bool IncidentNotices::DecideOne(const std::string& id, Tick* tick, std::vector<F
     Tell(id, EventType::kIssueFound, &incident, *tick, send);
     return false;
   }
-  const auto order = InRootOrder(incident.issues, incident.told_root);
+  const std::string_view root = RootOf(incident.issues, incident.told_root);
   int weight = incident.told_weight;
-  for (const auto& [issue, event] : order) weight = std::min(weight, Weight(event->severity));
+  for (const auto& [issue, event] : incident.issues)
+    weight = std::min(weight, Weight(event->severity));
   const bool full = incident.issues.size() > kMaxIssues;
-  const bool news = order.front().first != incident.told_root || weight < incident.told_weight ||
+  const bool news = root != incident.told_root || weight < incident.told_weight ||
                     incident.issues.size() + incident.dropped >= 2 * incident.told_size;
   if (!full && (!news || tick->time_ns - incident.told_at_ns < kMinUpdateNs)) {
     if (news) tick->waiting.insert(id);

@@ -61,6 +61,7 @@ void WebhookEndpoint::Settle(int64_t now_ns) {
 void WebhookEndpoint::EndReplay(size_t partition) {
   if (replaying_[partition] == 0) return;
   replaying_[partition] = 0;
+  if (!keeps_state()) return;
   std::vector<FeedItem> sent;
   SettleOne(static_cast<int32_t>(partition), &sent);
 }

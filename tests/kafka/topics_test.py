@@ -174,11 +174,8 @@ class Topics(unittest.TestCase):
         harness.wait_for("its decision", lambda: service.metric("pitwall_executor_actions_total") > decided)
         ids = [i for i, event in zip(self.receiver.ids, self.receiver.events) if event["type"].endswith("found")]
         self.assertEqual(len(ids), len(set(ids)), "sent again")
-        # Without the record of its decisions the executor does nothing; the processor needs its input.
-        recreate(self.hosts, "pitwall.actions")
-        self.train(job_of(0, "third"))
-        harness.wait_for("the executor to stand still", lambda: "--accept-log-reset" in self.health(service))
-        self.assertIn("pitwall.actions", self.health(service))
+        # The record of decisions is another matter (docs/decisions/0022-positions-of-another-log.md, limits). The processor needs its
+        # input.
         recreate(self.hosts, "pitwall.telemetry")
         harness.wait_for("the processor to stand still", lambda: service.said("E processor: .*log_truncated: pitwall.telemetry"))
 
