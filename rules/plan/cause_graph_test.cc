@@ -9,7 +9,7 @@ namespace pitwall::plan {
 namespace {
 
 // Header and message of what is wrong with a rule set that is new, a line each.
-std::string ErrorsOf(std::string_view rules, bool is_new = true) {
+std::string GraphErrors(std::string_view rules, bool is_new = true) {
   const RuleLimits limits;
   lang::Diagnostics diagnostics;
   const auto program = CompileRuleSet(
@@ -23,48 +23,50 @@ std::string ErrorsOf(std::string_view rules, bool is_new = true) {
   return out;
 }
 
-std::string Rule(std::string_view name, std::string_view explains, std::string_view category) {
+std::string AlertText(std::string_view name, std::string_view explains, std::string_view category) {
   return Cat("  - {alert: ", name, ", expr: m > 0, explains: [", explains,
              "], labels: {category: ", category, "}}\n");
 }
-constexpr char kHead[] = "groups:\n- name: g\n  rules:\n";
+constexpr char kGraphHead[] = "groups:\n- name: g\n  rules:\n";
 
 TEST(CauseGraph, ACircleIsAnErrorOfNewRuleSetsOnly) {
-  const std::string rules =
-      Cat(kHead, Rule("A", "B, Unknown", "x"), Rule("B", "C", "x"), Rule("C", "A", "x"));
+  const std::string rules = Cat(kGraphHead, AlertText("A", "B, Unknown", "x"),
+                                AlertText("B", "C", "x"), AlertText("C", "A", "x"));
   EXPECT_EQ(
-      ErrorsOf(rules),
+      GraphErrors(rules),
       "g.yaml:6:40: error: \"explains\": a circle of causes: A explains B explains C explains "
       "A; remove one of these relations, so that a root is left\n");
-  EXPECT_EQ(ErrorsOf(rules, /*is_new=*/false), "");
+  EXPECT_EQ(GraphErrors(rules, /*is_new=*/false), "");
 }
 
 TEST(CauseGraph, TwoPathsToOneSymptomAreNoCircle) {
-  EXPECT_EQ(ErrorsOf(Cat(kHead, Rule("A", "B, C", "x"), Rule("B", "D", "x"), Rule("C", "D", "x"),
-                         Rule("D", "", "x"))),
+  EXPECT_EQ(GraphErrors(Cat(kGraphHead, AlertText("A", "B, C", "x"), AlertText("B", "D", "x"),
+                            AlertText("C", "D", "x"), AlertText("D", "", "x"))),
             "");
 }
 
 TEST(CauseGraph, RulesOfOneAlertAreOneNode) {
   // The second A explains what explains the first.
-  EXPECT_NE(ErrorsOf(Cat(kHead, Rule("A", "", "x"), Rule("B", "A", "y"),
-                         "  - {alert: A, expr: m > 1, explains: [B]}\n"))
+  EXPECT_NE(GraphErrors(Cat(kGraphHead, AlertText("A", "", "x"), AlertText("B", "A", "y"),
+                            "  - {alert: A, expr: m > 1, explains: [B]}\n"))
                 .find("a circle of causes: A explains B explains A"),
             std::string::npos);
 }
 
 TEST(CauseGraph, AgainstTheOrderOfCauses) {
-  EXPECT_EQ(ErrorsOf(Cat(kHead, Rule("Slow", "Nan", "straggler"), Rule("Nan", "", "numerics"))),
+  EXPECT_EQ(GraphErrors(Cat(kGraphHead, AlertText("Slow", "Nan", "straggler"),
+                            AlertText("Nan", "", "numerics"))),
             "g.yaml:4:43: error: \"explains\": an alert of category straggler cannot explain Nan, "
             "which is of category numerics; remove it, or let the other alert explain this one\n");
-  EXPECT_EQ(ErrorsOf(Cat(kHead, Rule("Nan", "Slow", "numerics"), Rule("Slow", "", "straggler"))),
+  EXPECT_EQ(GraphErrors(Cat(kGraphHead, AlertText("Nan", "Slow", "numerics"),
+                            AlertText("Slow", "", "straggler"))),
             "");
 }
 
 TEST(CauseGraph, AChainOfAllRulesIsWalkedWithoutRecursion) {
-  std::string rules = kHead;
-  for (int i = 0; i < 3000; ++i) rules += Rule(Cat("R", i), Cat("R", i + 1), "x");
-  EXPECT_EQ(ErrorsOf(rules), "");
+  std::string rules = kGraphHead;
+  for (int i = 0; i < 3000; ++i) rules += AlertText(Cat("R", i), Cat("R", i + 1), "x");
+  EXPECT_EQ(GraphErrors(rules), "");
 }
 
 }  // namespace
