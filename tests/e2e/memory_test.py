@@ -119,7 +119,8 @@ class Memory(unittest.TestCase):
         errors = [e["data"] for e in events if e["type"] == "io.pitwall.rule.status" and e["data"]["status"] == "Error"]
         print("resident grew by %d MiB" % (grown >> 20))
         self.assertEqual({e["job"]["id"] for e in errors}, {"hostile"}, errors)
-        self.assertIn("steps without promises", json.dumps(errors))
+        # Which of its shares is used up first depends on the machine: rows of steps, or rows above its watermark.
+        self.assertRegex(json.dumps(errors), r"more than [0-9.]+ MiB|steps without promises")
         issues = [e["data"]["job"]["id"] for e in events if e["type"] == "io.pitwall.issue.found"]
         self.assertTrue(issues and "hostile" not in issues, issues)
 
