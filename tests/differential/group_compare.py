@@ -186,8 +186,8 @@ class _Comparison:
             for field, value in expected.items():
                 if event[field] != value:
                     return "%s: %s is %r, expected %r" % (where, field, event[field], value)
-            # Prometheus keeps the value with which an alert was seen last; ours ends with that of its end, as its evidence.
-            if kind != "resolved" and not _same(event["value"], alert[3]):
+            # Prometheus keeps the value with which an alert was seen last; ours tells that of the event's tick, as its evidence.
+            if kind == "found" and not _same(event["value"], alert[3]):
                 return "%s: value %s, expected %s" % (where, event["value"], alert[3])
         for kind, wanted in (("found", found), ("resolved", ended)):
             for rule, labels in wanted:
