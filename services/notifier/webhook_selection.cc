@@ -57,7 +57,7 @@ void WebhookEndpoint::Settle(int64_t now_ns) {
   if (inhibition_ != nullptr) withheld_ = inhibition_->withheld();
 }
 
-// No position is stored beyond what is undecided: what it hung on was sent too.
+// No position is stored beyond what is undecided: what it depends on was sent too.
 void WebhookEndpoint::EndReplay(size_t partition) {
   if (replaying_[partition] == 0) return;
   replaying_[partition] = 0;
