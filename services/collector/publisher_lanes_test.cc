@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <thread>
 
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
@@ -54,6 +55,11 @@ class PublisherLanesTest : public ::testing::Test {
     for (size_t records = appender_.records().size(); Numbers()[job].size() < count;
          records = appender_.records().size())
       appender_.AwaitRecords(records + 1);
+  }
+  // What was appended last leaves the spool only after its acknowledgement, a moment after the
+  // appender shows it. A wait without end is the test's time-out.
+  void AwaitSpooled(uint64_t count) {
+    while (counters_.spool_records != count) std::this_thread::yield();
   }
   void Pass(int64_t ns) {
     for (; ns > 0; ns -= kNanosPerSecond) {
@@ -111,10 +117,7 @@ TEST_F(PublisherLanesTest, AnAppendThatHangsHoldsUpNoOther) {
     Offer("good", i, i + 1);
     AwaitNumbers("good", static_cast<size_t>(i) + 1);
   }
-  // What came behind the one that hangs is on disk, and nothing else once the other thread has
-  // acknowledged what it appended last. (A wait without end is the test's time-out.)
-  while (counters_.spool_records != 20u) {
-  }
+  AwaitSpooled(20);  // what came behind the one that hangs
   appender_.FreeKey();
   AwaitNumbers("bad", 20);
   publisher_->Stop();
@@ -197,7 +200,7 @@ TEST_F(PublisherLanesTest, ASpoolOfTheVersionBeforeIsMovedToItsLanes) {
   Start(true);
   Offer("good", 300, 301);
   AwaitNumbers("good", 301);
-  EXPECT_EQ(counters_.spool_records, 300u);
+  AwaitSpooled(300);
   publisher_->Stop();
   appender_.FreeKey();
   Start(true);
