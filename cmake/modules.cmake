@@ -9,12 +9,34 @@
 #
 # Every header is also compiled alone (target all_verify_interface_header_sets, run by the lint tests).
 #
-# TESTS become one GoogleTest binary <target>_test, run by ctest under the same name.
+# TESTS become one GoogleTest binary <target>_test, run by ctest under the same name. Under the thread sanitizer only modules that start
+# threads have one, or depend on a module that does: nothing else can race.
 set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
 
 function(pitwall_module_target folder out)
   string(REPLACE "/" "_" name ${folder})
   set(${out} ${name} PARENT_SCOPE)
+endfunction()
+
+# Whether a module starts threads: one of its sources or tests does, or a module it depends on.
+function(pitwall_starts_threads out)
+  cmake_parse_arguments(M "" "" "FILES;DEPS" ${ARGN})
+  set(${out} FALSE PARENT_SCOPE)
+  foreach(file IN LISTS M_FILES)
+    file(STRINGS ${file} found REGEX "std::j?thread|std::async|pthread_create" LIMIT_COUNT 1)
+    if(found)
+      set(${out} TRUE PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
+  foreach(dep IN LISTS M_DEPS)
+    pitwall_module_target(${dep} target)
+    get_property(threads GLOBAL PROPERTY PITWALL_THREADS_${target})
+    if(threads)
+      set(${out} TRUE PARENT_SCOPE)
+      return()
+    endif()
+  endforeach()
 endfunction()
 
 function(add_module folder)
@@ -53,7 +75,13 @@ function(add_module folder)
   endforeach()
   set_property(GLOBAL APPEND PROPERTY PITWALL_MODULES ${target})
 
-  if(M_TESTS AND PITWALL_TESTS)
+  pitwall_starts_threads(threads FILES ${M_SRCS} ${M_HDRS} DEPS ${M_DEPS})
+  set_property(GLOBAL PROPERTY PITWALL_THREADS_${target} ${threads})
+  set(tested ${PITWALL_TESTS})
+  if(tested AND PITWALL_SANITIZE STREQUAL thread AND NOT threads)
+    pitwall_starts_threads(tested FILES ${M_TESTS})
+  endif()
+  if(M_TESTS AND tested)
     add_executable(${target}_test ${M_TESTS})
     target_compile_options(${target}_test PRIVATE ${PITWALL_WARNINGS})
     pitwall_unity(${target}_test)

@@ -1,5 +1,6 @@
-# The thread sanitizer. It needs its fixed addresses free, which a kernel with much randomisation may not leave.
+# The thread sanitizer, over modules that start threads (cmake/modules.cmake);
+# golden scripts run in one. It needs its fixed addresses free, which a kernel with much randomisation may not leave.
 if setarch "$(uname -m)" -R true 2>/dev/null; then
-  exec setarch "$(uname -m)" -R bash "$(dirname "$0")/sanitizer.sh" tsan
+  exec setarch "$(uname -m)" -R bash "$(dirname "$0")/sanitizer.sh" tsan golden
 fi
-exec bash "$(dirname "$0")/sanitizer.sh" tsan
+exec bash "$(dirname "$0")/sanitizer.sh" tsan golden
