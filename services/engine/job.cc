@@ -394,6 +394,7 @@ void Job::OnTick(int64_t elapsed_ns, Outputs* out) {
       FlagSource(source, "clock_behind", true);
     }
   }
+  if (watermark_ != kMinPosition) TellSilentNodes();
   const int64_t least = order_.LeastPromise();
   if (least != kMinPosition) {
     Advance(least, out);

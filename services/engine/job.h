@@ -157,6 +157,8 @@ class Job {
   void CountDeath(int64_t at, const Source& source, const JobEvent& event);
   void TellDeaths(int64_t tick);
   void ForgetDeaths();
+  // Writes what has changed of the nodes of which nothing is heard.
+  void TellSilentNodes();
   // At `at`, or once rules have seen the death.
   void EndWithoutLauncher(int64_t at, Outputs* out);
   void ApplyLauncherGone(const HappeningKey& key, const Source* teller, Outputs* out);

@@ -4,6 +4,8 @@
 
 #include "services/base/strings.h"
 #include "services/engine/job.h"
+#include "services/engine/silent_nodes.h"
+#include "services/model/value.h"
 
 namespace pitwall::engine {
 
@@ -172,6 +174,35 @@ void Job::ForgetDeaths() {
   deaths_.Clear();
   for (auto& [labels, value] : own_series_) {
     if (labels.Get(kMetricName) == RankDeaths::kLost) value = 0;
+  }
+}
+
+void Job::TellSilentNodes() {
+  std::map<std::string, uint64_t, std::less<>> silent = SilentNodes(sources_, options_);
+  std::vector<std::pair<Labels, double>> changes;
+  for (const auto& [labels, value] : own_series_) {
+    if (labels.Get(kMetricName) != kNodeSilentRanks) continue;
+    const auto found = silent.find(labels.Get("node"));
+    if (found == silent.end()) {
+      changes.emplace_back(labels, StaleMarker());
+    } else if (static_cast<double>(found->second) == value) {
+      silent.erase(found);
+    }
+  }
+  for (const auto& [node, ranks] : silent) {
+    changes.emplace_back(Labels({{kMetricName, kNodeSilentRanks}, {"node", node}}),
+                         static_cast<double>(ranks));
+  }
+  if (changes.empty()) return;
+  // Since they were last heard: ticks from there on see it, also those that their promise held up.
+  own_series_at_ = std::max(watermark_, own_series_at_) + 1;
+  for (const auto& [labels, value] : changes) {
+    WriteOwnSeries(time_.get(), own_series_at_, labels, value);
+    if (IsStale(value)) {
+      own_series_.erase(labels);
+    } else {
+      own_series_[labels] = value;
+    }
   }
 }
 

@@ -1,0 +1,33 @@
+#include "services/engine/silent_nodes.h"
+
+namespace pitwall::engine {
+
+std::map<std::string, uint64_t, std::less<>> SilentNodes(
+    const absl::btree_map<std::pair<std::string, std::string>, std::unique_ptr<Source>>& sources,
+    const EngineOptions& options) {
+  struct Node {
+    uint64_t ranks = 0;
+    bool collector = false;
+    bool heard = false;
+  };
+  std::map<std::string_view, Node> nodes;
+  bool others = false;
+  for (const auto& [key, source] : sources) {
+    others = others || source->live;
+    if (source->IsForeign() || source->ended_at != kMaxPosition || source->goodbye ||
+        source->lost_heard)
+      continue;
+    Node& node = nodes[source->info.node];
+    node.collector = node.collector || !source->IsRank();
+    node.ranks += source->here ? 1 : 0;
+    node.heard = node.heard || source->idle_ns <= source->IdleAfter(options);
+  }
+  std::map<std::string, uint64_t, std::less<>> silent;
+  if (!others) return silent;
+  for (const auto& [name, node] : nodes) {
+    if (node.ranks > 0 && node.collector && !node.heard) silent[std::string(name)] = node.ranks;
+  }
+  return silent;
+}
+
+}  // namespace pitwall::engine
