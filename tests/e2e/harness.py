@@ -72,7 +72,8 @@ class Pitwall:
                  lambda: self.said(service + r": ready\n") or self.process.poll() is not None)
         assert self.process.poll() is None, self.log()
         self.http = self.said(r"(https?://[\d.:]+)/metrics").group(1)
-        self.grpc = "127.0.0.1:" + self.said(r"IssueService on [^,]*, port (\d+)").group(1)
+        issues = self.said(r"IssueService on [^,]*, port (\d+)")  # not of every service
+        self.grpc = issues and "127.0.0.1:" + issues.group(1)
 
     def log(self):
         with open(self.log_path) as lines:

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Two nodes of one job over a real broker: collectors of their own, ranks that wait for each other at each step. One node is lost
+whole, then one loses only its collector. Runs under tests/kafka/run.sh.
+usage: nodes_test.py PITWALL [unittest arguments]"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+import harness  # noqa: E402
+
+LOST_WITHIN = 10   # seconds until a lost node is named
+SLACK = 4          # of the machine that runs the tests
+# Two FIFOs, each with the steps of one rank: a step ends when the peer's has.
+RANK = """
+import os, sys, time
+sys.path.insert(0, sys.argv[1])
+import pitwall
+mine, other = (os.open(path, os.O_RDWR) for path in sys.argv[2:4])
+pitwall.init(job=os.environ["PITWALL_JOB_ID"])
+for _ in pitwall.steps(range(100000)):
+    time.sleep(0.1)
+    os.write(mine, b".")
+    os.read(other, 1)
+"""
+
+
+class Nodes(unittest.TestCase):
+    binary = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.work = tempfile.mkdtemp(prefix="pitwall-nodes-")
+        cls.addClassCleanup(shutil.rmtree, cls.work)
+        hosts = os.environ["PITWALL_TEST_KAFKA"]
+        cls.log = ("--kafka", hosts)
+        cls.processor = cls.service("processor", "--rules", "pack:default")
+        cls.lines = os.path.join(cls.work, "watch")
+        with open(cls.lines, "w") as out:
+            watch = subprocess.Popen([cls.binary, "issues", "watch", "--json", "--from-start", "--target",
+                                      cls.service("notifier").grpc], stdout=out)
+        cls.addClassCleanup(watch.wait)
+        cls.addClassCleanup(watch.kill)
+
+    @classmethod
+    def service(cls, name, *flags, node=""):
+        data = os.path.join(cls.work, name + node)
+        started = harness.Pitwall(cls.binary, data + ".log", "--data-dir", data, *cls.log, *flags, service=name)
+        cls.addClassCleanup(started.kill)
+        return started
+
+    def collector(self, node):
+        return self.service("collector", "--node", node, node=node)
+
+    def train(self):
+        """A job with a rank on each node -> their collectors and processes, once both have finished steps."""
+        self.job = self.id().rpartition(".")[2]
+        fifos = [os.path.join(self.work, "%s-%d" % (self.job, rank)) for rank in (0, 1)]
+        for fifo in fifos:
+            os.mkfifo(fifo)
+        collectors, ranks = [], []
+        for rank, node in enumerate(("left", "right")):
+            name = self.job.replace("test_", "") + "-" + node
+            collectors.append(self.collector(name))
+            ranks.append(subprocess.Popen(
+                [sys.executable, "-c", RANK, harness.CLIENT, fifos[rank], fifos[1 - rank]],
+                env=dict(os.environ, RANK=str(rank), WORLD_SIZE="2", PITWALL_JOB_ID=self.job,
+                         PITWALL_SOCKET=os.path.join(self.work, "collector" + name, "collector.sock"))))
+            self.addCleanup(ranks[-1].wait)
+            self.addCleanup(ranks[-1].kill)
+        harness.wait_for("the attempt", lambda: self.events("job.changed", job_change="attempt_began"))
+        time.sleep(12)  # steps of their own to be judged by
+        return collectors, ranks
+
+    def events(self, kind, **data):
+        with open(self.lines) as lines:
+            events = [json.loads(line) for line in lines.read().splitlines() if line.endswith("}")]
+        return [e["data"] for e in events if e["type"] == "io.pitwall." + kind and e["data"]["job"]["id"].endswith(self.job) and
+                data.items() <= e["data"].items()]
+
+    def found(self):
+        """The machine that runs the tests may be busy, which is no fault of the job."""
+        return [(e["alert"], e["labels"].get("node")) for e in self.events("issue.found")
+                if e["labels"]["category"] not in ("bottleneck", "slow")]
+
+    def test_the_telemetry_of_a_node_is_lost_and_then_the_node(self):
+        (_, right), (_, peer) = self.train()
+        self.assertEqual(self.found(), [])
+        node = self.job.replace("test_", "") + "-right"
+        right.kill()
+        harness.wait_for("the silence", self.found, 30)
+        self.assertEqual(self.found(), [("NodeSilent", node)])
+        right = self.collector(node)
+        harness.wait_for("its end", lambda: self.events("issue.resolved", alert="NodeSilent"), 30)
+        time.sleep(3)  # what was kept meanwhile has arrived
+        right.kill()
+        peer.kill()
+        lost = time.monotonic()
+        harness.wait_for("the loss", lambda: len(self.found()) > 1, LOST_WITHIN + SLACK)
+        print("\ntold after %.1f s: %s" % (time.monotonic() - lost, self.events("issue.found")[1]["summary"]), flush=True)
+        self.assertEqual(self.found(), [("NodeSilent", node), ("NodeLost", node)])
+
+
+if __name__ == "__main__":
+    Nodes.binary = os.path.abspath(sys.argv[1])
+    unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=2)
