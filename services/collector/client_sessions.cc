@@ -368,6 +368,7 @@ void ClientSessions::TakeUpKnown() {
     identity.resends = rank->resends;
     identity.first_sequence = FirstSequence(time_.Now() - identity.info.start_ns, cursor);
     identity.known = cursor;
+    processes_.Follow(&rank->process);
     identity.process = std::move(rank->process);
     identity.home = std::move(rank->home);
     known.push_back(std::make_unique<RankSource>(std::move(identity), sender_, counters_));

@@ -67,6 +67,7 @@ std::optional<uint64_t> NumberOf(const std::string& path, std::string_view key) 
 WatchedProcess ProcessWatch::Begin(const Peer& peer) {
   WatchedProcess watched;
   if (peer.pid <= 0) return watched;
+  if (root_ == "/") watched.exit = ProcessExit::Of(peer.pid);
   const std::optional<Stat> self = ReadStat(root_, peer.pid);
   if (!self.has_value()) return watched;
   watched.self = {peer.pid, self->start_ticks};
@@ -82,6 +83,11 @@ WatchedProcess ProcessWatch::Begin(const Peer& peer) {
   return watched;
 }
 
+void ProcessWatch::Follow(WatchedProcess* process) const {
+  if (root_ == "/") process->exit = ProcessExit::Of(process->self.pid);
+  if (!Runs(process->self)) process->exit = nullptr;  // the number's next owner
+}
+
 bool ProcessWatch::Runs(const ProcessKey& process) const {
   const std::optional<Stat> stat = ReadStat(root_, process.pid);
   return stat.has_value() && stat->start_ticks == process.start_ticks && !HasEnded(*stat);
@@ -93,12 +99,17 @@ std::optional<ProcessEnd> ProcessWatch::EndOf(const WatchedProcess& process) {
   const bool there = stat.has_value() && stat->start_ticks == process.self.start_ticks;
   if (there && !HasEnded(*stat)) return std::nullopt;
   ProcessEnd end;
+  std::optional<int> status;
   if (there && stat->exit_status != 0) {
-    const auto signal = static_cast<int32_t>(stat->exit_status & 0x7f);
-    if (signal != 0) {
+    status = static_cast<int>(stat->exit_status);
+  } else if (process.exit != nullptr) {
+    status = process.exit->Status();
+  }
+  if (status.has_value()) {
+    if (const int32_t signal = *status & 0x7f; signal != 0) {
       end.signal = signal;
     } else {
-      end.exit_code = static_cast<int32_t>((stat->exit_status >> 8) & 0xff);
+      end.exit_code = (*status >> 8) & 0xff;
     }
   }
   const auto survived = survived_.find({process.self.pid, process.self.start_ticks});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "absl/container/btree_map.h"
 #include "services/collector/peer_process.h"
+#include "services/collector/process_exit.h"
 
 namespace pitwall::collector {
 
@@ -23,10 +25,11 @@ struct WatchedProcess {
   ProcessKey self;
   std::vector<ProcessKey> ancestors;  // nearest first, without process 1
   std::string oom_file;               // counts the kills of the out-of-memory killer in its cgroup
+  std::shared_ptr<const ProcessExit> exit;  // null: only /proc tells, until its parent has asked
 };
 
-// Nothing in it: that it ended is all that is known. Only a parent learns more for sure; others
-// while the parent has not taken the status yet.
+// Nothing in it: that it ended is all that is known. Since Linux 6.15 the kernel keeps the rest for
+// who asked in its lifetime; before, others than a parent learn it while that has not taken it yet.
 struct ProcessEnd {
   std::optional<int32_t> signal;
   std::optional<int32_t> exit_code;
@@ -40,6 +43,8 @@ class ProcessWatch {
 
   // The peer as it is now; pid 0 when /proc does not show it.
   WatchedProcess Begin(const Peer& peer);
+  // Follows a process that an earlier collector began to watch, as long as it runs.
+  void Follow(WatchedProcess* process) const;
   bool Runs(const ProcessKey& process) const;
   // Nothing while it runs.
   std::optional<ProcessEnd> EndOf(const WatchedProcess& process);

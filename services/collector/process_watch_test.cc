@@ -2,6 +2,12 @@
 #include "services/collector/process_watch.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tuple>
+#include <vector>
 
 #include "services/base/strings.h"
 #include "services/collector/test_root.h"
@@ -125,6 +131,48 @@ INSTANTIATE_TEST_SUITE_P(Cgroups, OomKills, ::testing::Values(1, 2, 3), [](const
          : test.param == 2 ? std::string("Version2")
                            : std::string("Version2Local");
 });
+
+// Ends of processes whose parent has taken their status at once.
+TEST(ProcessExits, AreKnownFromTheKernel) {
+  for (const auto& [ends, signal, code] :
+       std::vector<std::tuple<int, std::optional<int32_t>, std::optional<int32_t>>>{
+           {-SIGKILL, SIGKILL, std::nullopt},
+           {-SIGTERM, SIGTERM, std::nullopt},
+           {3, std::nullopt, 3},
+           {0, std::nullopt, 0}}) {
+    SCOPED_TRACE(ends);
+    int wait[2];
+    ASSERT_EQ(pipe(wait), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      close(wait[1]);
+      char byte;
+      (void)!read(wait[0], &byte, 1);
+      if (ends < 0) kill(getpid(), -ends);
+      _exit(ends);
+    }
+    close(wait[0]);
+    ProcessWatch watch("/");
+    const WatchedProcess begun = watch.Begin({.pid = child, .uid = 0, .pod = ""});
+    WatchedProcess followed = begun;
+    followed.exit = nullptr;
+    watch.Follow(&followed);
+    EXPECT_FALSE(watch.EndOf(begun).has_value());
+    close(wait[1]);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    if (begun.exit == nullptr || !begun.exit->Status().has_value())
+      GTEST_SKIP() << "needs Linux 6.15";
+    for (const WatchedProcess& watched : {begun, followed}) {
+      const auto end = watch.EndOf(watched);
+      ASSERT_TRUE(end.has_value());
+      EXPECT_EQ(end->signal, signal);
+      EXPECT_EQ(end->exit_code, code);
+    }
+    watch.Follow(&followed);
+    EXPECT_EQ(followed.exit, nullptr);
+  }
+}
 
 }  // namespace
 }  // namespace pitwall::collector
