@@ -5,3 +5,5 @@ pythons=$(bash tests/stages/torch.sh)
 python=${pythons%%$'\n'*}  # Debian's
 jobs=1
 PITWALL_TORCH_PYTHON=$python run_ctest build/release -L '^trainings$'
+# Hangs with longer steps and a whole minute of evaluation.
+tests/e2e/hangs_test.py build/release/bin/pitwall --long

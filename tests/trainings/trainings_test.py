@@ -22,7 +22,7 @@ BINARY = PYTHON = None
 # The faults of toy.py and the rule that must find each.
 FAULTS = {"vanishing": "VanishingGradient", "exploding": "ExplodingTensor", "overfit": "Overfit",
           "overtraining": "Overtraining", "flat": "LossNotDecreasing"}
-TRAINING_PACKS = ("debugger-tensor", "training", "training-numerics")
+TRAINING_PACKS = ("debugger-tensor", "training", "training-numerics", "hangs")
 
 
 class Watched(unittest.TestCase):
@@ -262,8 +262,8 @@ class Hang(Ranks):
 jobs:
 - match: {job: "*"}
   rules:
-    training/standstill/CollectiveHang: {stall_seconds: 5}
-    training/standstill/CollectiveHang#2: {stall_seconds: 5}
+    hangs/hangs/CollectiveHang: {base_seconds: 5}
+    hangs/hangs/CollectiveHang#2: {base_seconds: 5}
 """
 
     def test_a_killed_rank_is_named(self):

@@ -235,8 +235,17 @@ class RanksTest(support.ClientTest):
                 self.assertAlmostEqual(found, right, 4, "the norm is that of the reduced gradients")
             counts = self.of(updates, "train_collective_operations_total")
             self.assertEqual(max(n for labels, n, _ in counts if labels["group"] == "default"), 9)
-            other = {labels["group"] for labels, _, _ in counts} - {"default"}
+            other = {labels["group"] for labels, _, _ in counts} - {"default", "gradients"}
             self.assertEqual(len(other), 1)
+            # A rank that waits for the gradients of the others has begun one more than it has completed.
+            for metric in ("train_collective_operations_total", "train_collective_completed_total"):
+                gradients = [n for labels, n, _ in self.of(updates, metric) if labels["group"] == "gradients"]
+                self.assertEqual(max(gradients), 4, metric)
+            completed = self.of(updates, "train_collective_completed_total")
+            self.assertEqual(max(n for labels, n, _ in completed if labels["group"] == "default"), 9)
+            newest = {labels["op"]: n for labels, n, _ in self.of(updates, "train_collective_last_number")
+                      if labels["group"] == "default"}
+            self.assertEqual(max(newest.values()), 9)
             times = self.of(updates, "train_collective_duration_seconds")
             self.assertEqual({(t[0]["op"], t[0]["size"]) for t in times},
                              {("all_reduce", "32KiB"), ("barrier", "1KiB"), ("all_gather", "1KiB")})

@@ -13,7 +13,7 @@ import threading
 import torch
 import torch.distributed as distributed
 
-from . import _lifecycle
+from . import _lifecycle, _operations
 from ._guard import swallow
 
 FUNCTIONS = ("all_reduce", "all_reduce_coalesced", "all_gather", "all_gather_into_tensor", "_all_gather_base",
@@ -21,7 +21,9 @@ FUNCTIONS = ("all_reduce", "all_reduce_coalesced", "all_gather", "all_gather_int
              "_reduce_scatter_base", "broadcast", "broadcast_object_list", "barrier", "monitored_barrier", "all_to_all",
              "all_to_all_single", "reduce", "gather", "gather_object", "scatter", "scatter_object_list")
 SIZES = ((1 << 10, "1KiB"), (32 << 10, "32KiB"), (1 << 20, "1MiB"), (32 << 20, "32MiB"), (1 << 30, "1GiB"))
-MAX_GROUPS = 64
+# Operations to which all ranks of a group must give the same number of bytes.
+EQUAL = frozenset(("all_reduce", "all_gather_into_tensor", "all_gather_base", "reduce_scatter_tensor", "reduce_scatter_base",
+                   "broadcast", "reduce"))
 
 compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
 _lock = threading.Lock()
@@ -29,7 +31,6 @@ _depth = threading.local()
 _users = 0
 _originals = {}
 _wait = None      # the class Work and its method, while that is replaced
-_operations = {}  # recorder's id and group -> collectives begun
 _labels = {}
 
 
@@ -134,11 +135,14 @@ def _timed(operation, original):
             return original(*arguments, **named)
         timing = _begin(operation, arguments, named)
         _depth.inside = True
+        completed = False
         try:
-            return original(*arguments, **named)
+            result = original(*arguments, **named)
+            completed = True
+            return result
         finally:
             _depth.inside = False
-            _end(timing)
+            _end(timing, completed)
     call._pitwall = original
     return call
 
@@ -150,31 +154,41 @@ def _begin(operation, arguments, named):
         group = _group(arguments, named)
         name, size = _group_name(group), max(
             [_bytes(value) for value in (*arguments, *named.values())], default=0)
-        _count(recorder, name)
-        return recorder, recorder.begin_phase("collective"), name, operation, size, group
+        number = _count(recorder, name, operation, size)
+        # A call that returns has completed what it began, unless it only launched it.
+        if named.get("async_op") or _on_device(arguments, named):
+            number = None
+        return recorder, recorder.begin_phase("collective"), name, operation, size, group, number
     except Exception:
         swallow("watch_collectives")
         return None
 
 
-def _end(timing):
+def _end(timing, completed):
     if timing is None:
         return
     try:
-        recorder, phase, name, operation, size, group = timing
+        recorder, phase, name, operation, size, group, number = timing
         seconds = recorder.end_phase(phase) / 1e9
+        if number is not None and completed:
+            _operations.of(recorder).complete(name, number)
         _tell(recorder, name, operation, size, seconds, group)
     except Exception:
         swallow("watch_collectives")
 
 
-def _count(recorder, group):
-    with _lock:
-        if len(_operations) > 4 * MAX_GROUPS:
-            _operations.clear()
-        key = (id(recorder), group)
-        _operations[key] = count = _operations.get(key, 0) + 1
-    recorder.set_state("train_collective_operations_total", (("group", group),), float(count))
+def _count(recorder, group, operation, size):
+    return _operations.of(recorder).begin(group, operation, size if operation in EQUAL else 0)
+
+
+def _on_device(arguments, named):
+    """Whether the call returns when its work is launched: the host knows nothing of its end."""
+    for value in (*arguments, *named.values()):
+        if isinstance(value, torch.Tensor):
+            return value.device.type != "cpu"
+        if isinstance(value, (list, tuple)) and value and isinstance(value[0], torch.Tensor):
+            return value[0].device.type != "cpu"
+    return False
 
 
 def _tell(recorder, name, operation, size, seconds, group):
@@ -243,7 +257,7 @@ def _hook_buckets(ddp):
     def reduce_bucket(_, bucket):
         recorder = _lifecycle.recorder
         buffer = bucket.buffer()
-        begin = _started(recorder, name)
+        begin = _started(recorder, name, buffer)
         buffer.div_(ranks)
         wait.launched(recorder, bucket, buffer)
         original = _originals.get("all_reduce", distributed.all_reduce)
@@ -296,10 +310,10 @@ class _BucketWait:
             swallow("watch_collectives")
 
 
-def _started(recorder, name):
+def _started(recorder, name, buffer):
     try:
         if recorder is not None:
-            _count(recorder, name)
+            _count(recorder, name, "all_reduce", _bytes(buffer))
             return recorder.now()
     except Exception:
         swallow("watch_collectives")

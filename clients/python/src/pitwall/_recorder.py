@@ -75,7 +75,9 @@ class Recorder:
         self._finished = False
         self._states = {}  # (metric, labels) -> number
         self._changed_states = set()
+        self._state_sources = []
         self._states_told = self._states_repeated = -STATE_REPEAT_NS
+        self.operations = None  # collectives begun and completed, once there was one
         self.step_watcher = None  # of profile(): its before_step() and after_step() are called around each step's span
 
     def now(self):
@@ -245,6 +247,11 @@ class Recorder:
                 self._states[key] = number
                 self._changed_states.add(key)
 
+    def add_states(self, source):
+        """source(set_state) is called before states are told: for numbers that change too often to be set each time."""
+        with self._lock:
+            self._state_sources.append(source)
+
     # Modes.
 
     def mode(self):
@@ -272,6 +279,8 @@ class Recorder:
     def _take_states(self, now):
         if now - self._states_told < STATE_NS and not self._finished:
             return []
+        for source in self._state_sources:
+            source(self.set_state)
         repeated = now - self._states_repeated >= STATE_REPEAT_NS
         due = self._states if repeated else self._changed_states
         # At the last moment that this Update promises: after everything that was promised before.

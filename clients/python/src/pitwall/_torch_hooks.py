@@ -284,8 +284,8 @@ class Watch:
         if self._distributed:
             # DDP's own callback, which waits for the reduced gradients, is behind this one: what is between the two is
             # this rank's wait for its peers. On a GPU the host does not wait there.
-            if self._options.collectives and self._gpu is None:
-                self._loop.before_wait()
+            if self._options.collectives:
+                self._loop.before_wait(self._gpu is not None)
             torch.autograd.Variable._execution_engine.queue_callback(Hook(self._gradients_ready))
         else:
             self._gradients_ready()
