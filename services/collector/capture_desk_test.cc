@@ -335,7 +335,7 @@ TEST_F(CaptureDeskTest, TheSeriesHasNodeRankAndState) {
   reader->Describe(&series);
   ASSERT_EQ(series.size(), 1u);
   EXPECT_EQ(series[0].labels.ToString(),
-            "{__name__=\"pitwall_capture_state\",node=\"n1\",rank=\"3\",state=\"loader\"}");
+            "pitwall_capture_state{node=\"n1\",rank=\"3\",state=\"loader\"}");
   double row[1] = {};
   EXPECT_EQ(reader->Fill(row), row + 1);
   EXPECT_EQ(row[0], 1);
