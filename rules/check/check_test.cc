@@ -376,6 +376,21 @@ TEST(Templates, QueriesAreCheckedAsExpressionsAre) {
   EXPECT_EQ(set.groups[0].rules[0].annotations[0].queries.size(), 2u);
 }
 
+TEST(RuleSet, TheAnnotationCaptureKnowsStacksOnly) {
+  const auto said = [](std::string_view value) {
+    return Check(Cat("groups:\n- name: g\n  rules:\n  - alert: A\n    expr: up > 1\n",
+                     "    annotations: {capture: ", value, "}\n"));
+  };
+  EXPECT_EQ(said("stacks"), "");
+  EXPECT_EQ(
+      said("stack"),
+      "p.yaml:6:28: error: annotation capture: \"stack\" cannot be captured; write stacks, or "
+      "leave the annotation out\n        annotations: {capture: stack}\n"
+      "                               ^~~~~\n");
+  EXPECT_THAT(said("\"{{ $value }}\""), ::testing::HasSubstr("cannot be captured"));
+  EXPECT_THAT(said("\"\""), ::testing::HasSubstr("cannot be captured"));
+}
+
 TEST(RuleSet, DefaultsNamesAndLabels) {
   CheckedRuleSet set;
   EXPECT_EQ(Check(R"(groups:

@@ -81,4 +81,14 @@ std::vector<std::shared_ptr<const lang::Expr>> CheckTemplate(const ExprContext& 
   return queries;
 }
 
+void CheckCapture(const ExprContext& context, const std::vector<lang::NamedText>& annotations) {
+  for (const lang::NamedText& text : annotations) {
+    if (text.name != "capture" || text.text() == "stacks") continue;
+    context.diagnostics->Error(
+        text.source, SpanOf(0, std::max<size_t>(text.text().size(), 1)),
+        Cat("annotation capture: ", Quote(text.text()),
+            " cannot be captured; write stacks, or leave the annotation out"));
+  }
+}
+
 }  // namespace pitwall::check

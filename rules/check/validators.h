@@ -79,6 +79,9 @@ std::vector<std::shared_ptr<const lang::Expr>> CheckTemplate(const ExprContext& 
                                                              const lang::NamedText& text,
                                                              const LabelFlow* element);
 
+// The annotation `capture` says what is captured as an issue begins: stacks.
+void CheckCapture(const ExprContext& context, const std::vector<lang::NamedText>& annotations);
+
 // The metric name that a selector fixes by "=", or "".
 std::string_view MetricNameOf(const lang::SelectorExpr& selector);
 // Metrics without which the expression has no result, sorted. See CheckedRule::needs.

@@ -428,6 +428,7 @@ void ClientServer::Patrol() {
     if (const auto it = connections_.find(client); it != connections_.end()) Close(it, OkStatus());
   }
   sessions_->Patrol();
+  TellNews();
 }
 
 }  // namespace pitwall::collector

@@ -78,7 +78,19 @@ StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const P
     case pb::ClientMessage::kUpdate:
       if (!known) return InvalidArgument("an update before the hello");
       RETURN_IF_ERROR(source->second->Update(message.update()));
+      if (captures_ != nullptr) {
+        const RankSource::Identity& identity = source->second->identity();
+        captures_->states()->Moved(identity.job, identity.info.rank,
+                                   source->second->doing().step_plus_one);
+      }
       return Answer{};
+    case pb::ClientMessage::kCaptured:
+      if (!known) return InvalidArgument("a capture before the hello");
+      if (captures_ != nullptr) captures_->Answered(client, message.captured(), bytes.size());
+      return Answer{};
+    case pb::ClientMessage::kAskCapture:
+      if (known) return InvalidArgument("a client that said hello asks for a capture");
+      return OnAskCapture(peer, message.ask_capture());
     case pb::ClientMessage::kGoodbye: {
       if (!known) return InvalidArgument("a goodbye before the hello");
       const std::string& reason = message.goodbye().reason();
@@ -250,6 +262,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
               ", pid ", peer.pid);
   launches_.Started(claimed.job_id, source->identity().process, !HasRank(claimed.job_id));
   source->SetResends(hello.keeps_until_written());
+  source->SetCaptures(hello.captures());
   const std::optional<ClientCursor> durable =
       sender_->cursors()->Find(claimed.job_id, source_name, hello.boot_id());
   source->Announce(std::move(events));
@@ -275,11 +288,16 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
 }
 
 void ClientSessions::OnNews(std::function<void()> call) {
+  if (captures_ != nullptr) captures_->OnRequest(call);
   sender_->cursors()->OnAdvance(std::move(call));
 }
 
 std::vector<std::pair<uint64_t, std::string>> ClientSessions::News() {
   std::vector<std::pair<uint64_t, std::string>> news;
+  if (captures_ != nullptr) {
+    StepCaptures();
+    news = captures_->Messages();
+  }
   const uint64_t version = sender_->cursors()->version();
   if (version == cursors_seen_) return news;
   cursors_seen_ = version;
@@ -297,6 +315,7 @@ std::vector<std::pair<uint64_t, std::string>> ClientSessions::News() {
 
 void ClientSessions::Closed(uint64_t client) {
   waiting_.erase(client);
+  if (captures_ != nullptr) captures_->Closed(client);
   const auto it = sources_.find(client);
   if (it == sources_.end()) return;
   std::unique_ptr<RankSource> source = std::move(it->second);
@@ -345,6 +364,7 @@ void ClientSessions::Lose(std::unique_ptr<RankSource> source, const ProcessEnd& 
   const int64_t closed = source->closed_at_ns();
   source->Lost(now - closed < kEndsWithinNs ? closed : now, end);
   bindings_->Died(identity.job, identity.info.rank);
+  if (captures_ != nullptr) captures_->states()->Gone(identity.job, identity.info.rank);
   launches_.Lost(std::move(source));
 }
 
@@ -429,6 +449,7 @@ void ClientSessions::Patrol() {
 }
 
 int ClientSessions::PatrolMs() const {
+  if (captures_ != nullptr && captures_->active()) return CaptureDesk::kStepMs;
   return clock_.MonotonicNs() - closed_at_ns_ < kEndsWithinNs ? 10 : 250;
 }
 

@@ -17,6 +17,7 @@
 #include "services/base/status.h"
 #include "services/collector/batch_sender.h"
 #include "services/collector/bindings.h"
+#include "services/collector/capture_desk.h"
 #include "services/collector/counters.h"
 #include "services/collector/event_time.h"
 #include "services/collector/launch_watch.h"
@@ -46,6 +47,8 @@ class ClientSessions {
                  NodeAnnouncer* announcer, const EventTime& time, const Clock& clock,
                  Counters* counters);
 
+  // Captures of the ranks here; before any client. Null: none are taken. Borrowed.
+  void SetCaptures(CaptureDesk* captures) { captures_ = captures; }
   // Before any client: looks after the ranks that a collector before this one knew, and tells of
   // those whose process is gone.
   void TakeUpKnown();
@@ -80,6 +83,9 @@ class ClientSessions {
     uint64_t told = 0;
   };
 
+  StatusOr<Answer> OnAskCapture(const Peer& peer, const client::v1::AskCapture& ask);
+  std::vector<CaptureRank> RanksOf(const CaptureRequest& request) const;
+  void StepCaptures();
   StatusOr<Answer> OnHello(uint64_t client, const Peer& peer, const client::v1::Hello& hello);
   Status CheckHello(const client::v1::Hello& hello) const;
   std::unique_ptr<RankSource> TakeBack(const Key& key, std::string_view owner);
@@ -99,6 +105,7 @@ class ClientSessions {
   const EventTime& time_;
   const Clock& clock_;
   Counters* const counters_;
+  CaptureDesk* captures_ = nullptr;
   alignas(8) std::array<char, 16u << 10> block_;  // of the message that is read now
   absl::btree_map<uint64_t, std::unique_ptr<RankSource>> sources_;
   std::list<std::unique_ptr<RankSource>> retained_;  // oldest first

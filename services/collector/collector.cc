@@ -10,6 +10,8 @@
 #include "services/base/strings.h"
 #include "services/collector/batch_sender.h"
 #include "services/collector/bindings.h"
+#include "services/collector/capture_desk.h"
+#include "services/collector/capture_states.h"
 #include "services/collector/client_server.h"
 #include "services/collector/client_sessions.h"
 #include "services/collector/counters.h"
@@ -107,6 +109,15 @@ int64_t SlackOf(const Options& options) {
   return options.socket_path.empty() ? 0 : options.join_slack_ns;
 }
 
+CaptureDeskOptions CapturesOf(const Options& options) {
+  CaptureDeskOptions out;
+  out.node = options.node;
+  out.root = options.root;
+  out.deliver = options.deliver_capture;
+  out.ask = options.ask_capture;
+  return out;
+}
+
 SamplerOptions SamplerOf(const Options& options) {
   SamplerOptions out;
   out.node = options.node;
@@ -127,16 +138,19 @@ struct Collector::Impl {
         rank_sender(&publisher),
         node_sender(&publisher),
         announcer(options.node, SlackOf(options), options.new_boot_id, &publisher),
+        capture_states(clock),
+        captures(CapturesOf(options), time, clock, &counters, &capture_states),
         sessions(SessionsOf(options), &bindings, &rank_sender, &announcer, time, clock, &counters),
         server(ServerOf(options), &sessions, clock, &counters),
         drop_folder(options.drop_dir, &counters),
         gpus(options.nvml_library, clock, &counters),
         sampler(SamplerOf(options), clock, &time, &bindings, options.gpus ? &gpus : nullptr,
                 options.drop_dir.empty() ? nullptr : &drop_folder, &announcer, &node_sender,
-                &counters),
+                &counters, &capture_states),
         finished(clock.NewWakeup()) {
     for (const JobOption& job : options.jobs) bindings.BindOption(job);
     gpus.SetPeriod(options.interval_ns);
+    sessions.SetCaptures(&captures);
   }
 
   const Options options;
@@ -148,6 +162,8 @@ struct Collector::Impl {
   BatchSender rank_sender;  // the socket thread's
   BatchSender node_sender;  // the sampler's
   NodeAnnouncer announcer;
+  CaptureStates capture_states;
+  CaptureDesk captures;
   ClientSessions sessions;
   ClientServer server;
   DropFolder drop_folder;
@@ -240,6 +256,10 @@ Status Collector::Run() {
   impl_->finished->Wait(-1);
   Stop();
   return OkStatus();
+}
+
+void Collector::RequestCapture(CaptureRequest request) {
+  impl_->captures.Request(std::move(request));
 }
 
 void Collector::RequestStop() { impl_->finished->Wake(); }

@@ -12,6 +12,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/model/capture.h"
 #include "services/model/job.h"
 #include "services/model/labels.h"
 #include "services/pipeline/io.h"
@@ -70,6 +71,11 @@ struct Options {
   int64_t failed_grace_ns = 60'000'000'000;
   // A job known only by clients that vanished without goodbye is let go after this long.
   int64_t lost_grace_ns = 600'000'000'000;
+  // Takes each rank's answer to a capture, on the socket thread: it must not wait. Null: nobody
+  // does.
+  std::function<void(RankCapture)> deliver_capture;
+  // Passes on a job owner's request to all collectors; must not wait.
+  std::function<Status(CaptureRequest)> ask_capture;
   // Boot ids; empty: random.
   std::function<std::string()> new_boot_id;
 };
@@ -104,6 +110,9 @@ class Collector {
   Status Run();
   // Ends Run; from any thread, not from a signal handler. Returns at once.
   void RequestStop();
+
+  // Captures the ranks of a job that are here; returns at once.
+  void RequestCapture(CaptureRequest request);
 
   // Takes effect at the next tick. InvalidArgument: not one of Intervals().
   Status SetInterval(int64_t interval_ns);

@@ -75,6 +75,18 @@ std::vector<CounterValue> Counters::List() const {
         {{"reason", std::string(steps::DropName(static_cast<steps::Drop>(i)))}}, step_drops[i],
         true);
   }
+  counter("captures_total", captures_begun, "Captures of jobs that have ranks here.");
+  const auto by_source = [&add](std::string_view source, const Number& number) {
+    add("captured_ranks_total", "Ranks captured, by what answered: their client, or the system.",
+        {{"source", std::string(source)}}, number, true);
+  };
+  by_source("client", captures_by_client);
+  by_source("system", captures_by_system);
+  by_reason(
+      "captures_dropped_total",
+      "Requests and answers of captures that came to nothing: the process ended, a request "
+      "expired or was one too many, an answer was too long, or nobody had asked for it.",
+      {{"gone", &captures_gone}, {"refused", &captures_refused}, {"unasked", &captures_unasked}});
   counter("batches_total", batches, "Telemetry batches made.");
   counter("records_published_total", records_published, "Records that the log took.");
   counter("bytes_published_total", bytes_published, "Bytes of the records that the log took.");

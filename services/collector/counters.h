@@ -42,6 +42,14 @@ struct Counters {
   Number late_hellos{0};              // said hello after our own promise had passed their start
   std::array<Number, steps::kDrops> step_drops{};
 
+  // Captures.
+  Number captures_begun{0};      // jobs of which ranks are here
+  Number captures_by_client{0};  // ranks, by who answered
+  Number captures_by_system{0};
+  Number captures_gone{0};     // ranks whose process ended meanwhile
+  Number captures_refused{0};  // requests that expired or are too many, answers that are too long
+  Number captures_unasked{0};  // answers that nobody asked for
+
   // Publisher.
   Number batches{0};
   Number records_published{0};

@@ -174,6 +174,9 @@ Status RankSource::Update(const pb::Update& update) {
   }
   CountMissed(update);
   last_update_ = update.sequence();
+  doing_.phase = update.phase();
+  doing_.mode = update.mode();
+  doing_.step_plus_one = update.step_plus_one();
   Batch batch = Begin();
   batch.promise_ns = std::max(batch.promise_ns, update.promise_unix_ns());
   Add(update, &batch);

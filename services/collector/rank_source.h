@@ -63,8 +63,18 @@ class RankSource {
   int64_t closed_at_ns() const { return closed_at_ns_; }
   // The last update that is in here: the client need not send it again to this collector.
   uint64_t received() const { return last_update_; }
+  // What it did as of the last update.
+  struct Doing {
+    std::string phase;
+    std::string mode;
+    uint64_t step_plus_one = 0;
+  };
+  const Doing& doing() const { return doing_; }
   // This connection's client, of the same boot: a newer version of it may keep its updates.
   void SetResends(bool resends) { identity_.resends = resends; }
+  // Whether that client answers a Capture.
+  void SetCaptures(bool captures) { captures_ = captures; }
+  bool captures() const { return captures_; }
 
  private:
   Status Check(const client::v1::Update& update) const;
@@ -87,11 +97,13 @@ class RankSource {
   SourceState state_;
   int64_t schemas_sent_ns_ = 0;  // promise of the batch that repeated them last
   uint64_t last_update_ = 0;
+  Doing doing_;
   // Updates up to this one are in the log already; those that come again only fill `series_` with
   // what waits for the ends of steps.
   uint64_t replayed_until_ = 0;
   // Steps of which something waits for their end, by (mode, step): the first update that said so.
   absl::btree_map<std::pair<std::string, int64_t>, uint64_t> held_;
+  bool captures_ = false;
   uint64_t dropped_ = 0;
   std::array<uint64_t, steps::kDrops> drops_{};
 };

@@ -38,7 +38,7 @@ std::vector<std::unique_ptr<SeriesReader>> List(Readers... readers) {
 
 Sampler::Sampler(const SamplerOptions& options, Clock& clock, EventTime* time, Bindings* bindings,
                  const GpuMonitor* gpus, DropFolder* drop_folder, NodeAnnouncer* announcer,
-                 BatchSender* sender, Counters* counters)
+                 BatchSender* sender, Counters* counters, CaptureStates* capture_states)
     : options_(options),
       clock_(clock),
       time_(time),
@@ -48,6 +48,7 @@ Sampler::Sampler(const SamplerOptions& options, Clock& clock, EventTime* time, B
       announcer_(announcer),
       sender_(sender),
       counters_(counters),
+      capture_states_(capture_states),
       context_{options.root, options.node, counters},
       wakeup_(clock.NewWakeup()),
       interval_ns_(options.interval_ns) {
@@ -210,7 +211,10 @@ void Sampler::Introduce(Target& target, const BoundJob& job) {
 
 void Sampler::Update(Target& target, const BoundJob& job) {
   if (target.job.processes != job.processes) {
-    target.processes->SetReaders(List(NewProcessReader(context_, job.processes)));
+    auto readers = List(NewProcessReader(context_, job.processes));
+    if (capture_states_ != nullptr)
+      readers.push_back(NewCaptureStateReader(context_, capture_states_, job.id));
+    target.processes->SetReaders(std::move(readers));
   }
   // A process came for a job without one, or after the one that was told: a stop aims at it.
   if (target.reference != job.reference) Introduce(target, job);

@@ -15,6 +15,7 @@
 #include "services/base/clock.h"
 #include "services/collector/batch_sender.h"
 #include "services/collector/bindings.h"
+#include "services/collector/capture_states.h"
 #include "services/collector/counters.h"
 #include "services/collector/drop_folder.h"
 #include "services/collector/event_time.h"
@@ -47,10 +48,10 @@ struct SamplerOptions {
 // thread.
 class Sampler {
  public:
-  // `gpus` and `drop_folder` may be null; everything is borrowed.
+  // `gpus`, `drop_folder` and `capture_states` may be null; everything is borrowed.
   Sampler(const SamplerOptions& options, Clock& clock, EventTime* time, Bindings* bindings,
           const GpuMonitor* gpus, DropFolder* drop_folder, NodeAnnouncer* announcer,
-          BatchSender* sender, Counters* counters);
+          BatchSender* sender, Counters* counters, CaptureStates* capture_states = nullptr);
   ~Sampler();
 
   void Start();
@@ -115,6 +116,7 @@ class Sampler {
   NodeAnnouncer* const announcer_;
   BatchSender* const sender_;
   Counters* const counters_;
+  CaptureStates* const capture_states_;
   const ReaderContext context_;
   const EthtoolCounters driver_counters_;
   const std::unique_ptr<Wakeup> wakeup_;

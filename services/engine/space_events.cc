@@ -84,6 +84,8 @@ void SpaceRunner::EmitTransitions(RuleState* state, const TickContext& at, bool 
     event.summary = std::string(transition.Annotation("summary"));
     event.description = std::string(transition.Annotation("description"));
     event.suggestion = std::string(transition.Annotation("suggestion"));
+    if (transition.kind == alert::TransitionKind::kFound)
+      event.capture = std::string(transition.Annotation("capture"));
     event.root_cause = transition.root_cause;
     // As evaluated: the job, or the program, may have others by now.
     const auto parameters = state->alerts->parameters();

@@ -87,6 +87,8 @@ struct IssueEvent {
   int64_t step = kNoStep;
   std::vector<Evidence> evidence;
   std::string summary, description, suggestion;
+  std::string
+      capture;  // kIssueFound only: what the rule asks to be captured ("stacks"); "": nothing
   std::string incident;    // id of its first issue; never changes
   std::string root_cause;  // id of the issue that explains this one; may change
   // For kRuleStatus only.

@@ -17,6 +17,7 @@ int RunRules(const std::vector<std::string>& arguments);       // rules check|li
 int RunBacktest(const std::vector<std::string>& arguments);    // backtest
 int RunBaseline(const std::vector<std::string>& arguments);    // baseline
 int RunActions(const std::vector<std::string>& arguments);     // actions list
+int RunCapture(const std::vector<std::string>& arguments);     // capture JOB
 int RunLog(const std::vector<std::string>& arguments);         // log check|repair
 int RunIssues(const std::vector<std::string>& arguments);      // issues list|show|watch
 int RunJobs(const std::vector<std::string>& arguments);        // jobs list|show

@@ -4,6 +4,7 @@
 
 #include "services/base/strings.h"
 #include "services/pitwall/action_lines.h"
+#include "services/pitwall/capture_lines.h"
 
 namespace pitwall {
 namespace {
@@ -81,6 +82,7 @@ std::string IssuePageText(const IssueView& view, const IssueNames& names) {
   }
   for (size_t i = 0; view.actions.has_value() && i < view.actions->size(); ++i)
     Row(i == 0 ? "actions" : "", ActionLine((*view.actions)[i]), &out);
+  Row("capture", view.captures.empty() ? "" : CaptureText(view.captures, {}), &out);
   for (size_t i = 0; i < view.events.size(); ++i)
     Row(i == 0 ? "events" : "", IssueLine(*view.events[i], names), &out);
   return out;

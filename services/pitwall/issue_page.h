@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "services/model/action.h"
+#include "services/model/capture.h"
 #include "services/pipeline/issue_source.h"
 #include "services/pitwall/issue_lines.h"
 
@@ -15,6 +16,7 @@ struct IssueView {
   std::vector<IssueEventPtr> events;                // oldest first, not empty
   std::vector<IssueEventPtr> incident;              // last event of each issue of its incident
   std::optional<std::vector<ActionEvent>> actions;  // nothing: they cannot be read this way
+  std::vector<RankCapture> captures;                // that it asked for
 };
 
 std::string IssuePageText(const IssueView& view, const IssueNames& names);

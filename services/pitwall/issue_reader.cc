@@ -8,6 +8,7 @@
 #include "services/base/files.h"
 #include "services/base/log.h"
 #include "services/base/strings.h"
+#include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/notifier/issue_index.h"
 #include "services/pipeline/topics.h"
@@ -53,6 +54,11 @@ class GrpcReader final : public IssueReader {
     return absl::UnimplementedError("the gRPC server does not serve actions");
   }
 
+  StatusOr<std::vector<RankCapture>> Captures(std::string_view request,
+                                              std::string_view issue) override {
+    return client_->Captures(request, issue);
+  }
+
  private:
   const std::unique_ptr<grpc_adapter::IssueClient> client_;
 };
@@ -91,6 +97,18 @@ class LogReader final : public IssueReader {
       if (action.ok() && action->issue == issue) actions.push_back(*std::move(action));
     }));
     return actions;
+  }
+
+  StatusOr<std::vector<RankCapture>> Captures(std::string_view request,
+                                              std::string_view issue) override {
+    std::vector<RankCapture> captures;
+    RETURN_IF_ERROR(ReadTopic(log_.get(), kCapturesTopic, [&](int32_t, const Record& record) {
+      StatusOr<RankCapture> capture = cloudevents::DecodeRankCapture(record.value);
+      if (capture.ok() && (request.empty() || capture->request == request) &&
+          (issue.empty() || capture->issue == issue))
+        captures.push_back(*std::move(capture));
+    }));
+    return captures;
   }
 
  private:

@@ -11,6 +11,7 @@
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/model/action.h"
+#include "services/model/capture.h"
 #include "services/pipeline/issue_source.h"
 #include "services/pitwall/flags.h"
 
@@ -38,6 +39,10 @@ class IssueReader {
   virtual Status ForEach(const IssueFilter& filter, const TakeEvent& take) = 0;
   // What was decided about an issue, oldest first. Unimplemented: this way does not lead there.
   virtual StatusOr<std::vector<ActionEvent>> Actions(std::string_view issue) = 0;
+  // The answers to a request for a capture, or those that an issue asked for; the other is "".
+  // Unimplemented: this way does not lead there.
+  virtual StatusOr<std::vector<RankCapture>> Captures(std::string_view request,
+                                                      std::string_view issue) = 0;
 };
 
 }  // namespace pitwall

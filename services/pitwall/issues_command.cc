@@ -5,6 +5,7 @@
 #include "services/adapters/grpc/issue_client.h"
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/flags.h"
@@ -95,11 +96,19 @@ Status Show(std::string_view id, bool json, IssueReader* reader) {
   } else if (!absl::IsUnimplemented(actions.status())) {
     return actions.status();
   }
+  StatusOr<std::vector<RankCapture>> captures = reader->Captures("", IssueId(last));
+  if (captures.ok()) {
+    view.captures = *std::move(captures);
+  } else if (!absl::IsUnimplemented(captures.status())) {  // a server of an earlier version
+    return captures.status();
+  }
   if (json) {
     for (const IssueEventPtr& event : view.events)
       PrintEvent(cloudevents::EncodeCloudEvent(*event));
     for (const ActionEvent& action : view.actions.value_or(std::vector<ActionEvent>()))
       PrintEvent(cloudevents::EncodeCloudEvent(action));
+    for (const RankCapture& capture : view.captures)
+      PrintEvent(cloudevents::EncodeRankCapture(capture));
     return OkStatus();
   }
   if (!last.incident.empty()) {

@@ -28,6 +28,7 @@ Tools:
   rules status --job JOB        what each rule says of a job now, and what it waits for
   issues list|show|watch        the issues of a running system, or out of its log
   jobs list|show                jobs, their attempts and ends, the verdicts of their rules
+  capture JOB                   stacks and operators of its ranks now
   actions list                  what the executor decided and did
 
 `pitwall COMMAND --help` says more.
@@ -54,6 +55,7 @@ int Dispatch(const std::vector<std::string>& arguments) {
   if (command == "backtest") return pitwall::RunBacktest(rest);
   if (command == "baseline") return pitwall::RunBaseline(rest);
   if (command == "actions") return pitwall::RunActions(rest);
+  if (command == "capture") return pitwall::RunCapture(rest);
   if (command == "log") return pitwall::RunLog(rest);
   if (command == "issues") return pitwall::RunIssues(rest);
   pitwall::PrintError(pitwall::Cat("pitwall: unknown command ", command, "\n\n", kHelp));

@@ -256,8 +256,13 @@ Status ServiceHost::StartCollector() {
   ASSIGN_OR_RETURN(std::unique_ptr<Appender> inner, log_->OpenAppender());
   appender_ = std::make_unique<EnsuringAppender>(log_.get(), ProcessorOptionsOf(config_, nullptr),
                                                  std::move(inner));
+  courier_ = std::make_unique<collector::CaptureCourier>(&clock_, log_.get(), appender_.get());
+  options.deliver_capture = [this](const RankCapture& capture) { courier_->Deliver(capture); };
+  options.ask_capture = [this](const CaptureRequest& request) { return courier_->Ask(request); };
   ASSIGN_OR_RETURN(collector_, collector::Collector::Create(options, clock_, appender_.get()));
   RETURN_IF_ERROR(collector_->Start());
+  courier_->Start(
+      [this](CaptureRequest request) { collector_->RequestCapture(std::move(request)); });
   PITWALL_LOG(kInfo, "collector", "clients connect to ", options.socket_path, " (PITWALL_SOCKET)");
   RegisterCollectorMetrics();
   return OkStatus();
@@ -305,8 +310,12 @@ Status ServiceHost::StartNotifier() {
                    notifier::Notifier::Make(&clock_, log_.get(), transport_.get(), options));
   RETURN_IF_ERROR(notifier_->Start());
   notifier_->RegisterMetrics(&exposition_);
+  captures_ = std::make_unique<notifier::CaptureOffice>(&clock_, log_.get());
+  RETURN_IF_ERROR(captures_->Start(notifier_.get()));
+  captures_->RegisterMetrics(&exposition_);
   grpc_adapter::IssueServerOptions server;
   server.listen = config_.grpc.listen;
+  server.captures = captures_.get();
   server.tls = {.certificate_file = config_.grpc.tls.certificate,
                 .key_file = config_.grpc.tls.key,
                 .client_ca_file = config_.grpc.tls.client_ca};
@@ -477,9 +486,11 @@ void ServiceHost::Stop() {
   if (readiness_thread_.joinable()) readiness_thread_.join();
   if (grpc_ != nullptr) grpc_->SetServing(false);
   if (collector_ != nullptr) collector_->Stop();
+  if (courier_ != nullptr) courier_->Stop();
   if (processor_ != nullptr) processor_->Stop();
   if (executor_ != nullptr) executor_->Stop();
   if (http_ != nullptr) http_->Stop();
+  if (captures_ != nullptr) captures_->Stop();
   if (notifier_ != nullptr) notifier_->Stop();
   if (grpc_ != nullptr) grpc_->Stop();
 }

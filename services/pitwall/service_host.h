@@ -13,8 +13,10 @@
 #include "services/adapters/log/embedded_log.h"
 #include "services/base/memory_budget.h"
 #include "services/base/status.h"
+#include "services/collector/capture_courier.h"
 #include "services/collector/collector.h"
 #include "services/executor/executor.h"
+#include "services/notifier/capture_office.h"
 #include "services/notifier/notifier.h"
 #include "services/pipeline/io.h"
 #include "services/pitwall/config.h"
@@ -77,9 +79,11 @@ class ServiceHost {
   std::unique_ptr<MemoryBudget> memory_;
   std::unique_ptr<processor::Processor> processor_;
   std::string rule_set_hash_;
+  std::unique_ptr<collector::CaptureCourier> courier_;
   std::unique_ptr<collector::Collector> collector_;
   std::unique_ptr<HttpTransport> transport_;
   std::unique_ptr<notifier::Notifier> notifier_;
+  std::unique_ptr<notifier::CaptureOffice> captures_;
   std::unique_ptr<grpc_adapter::IssueServer> grpc_;
   std::unique_ptr<executor::ProcessControl> processes_;
   std::unique_ptr<executor::Executor> executor_;

@@ -25,6 +25,11 @@ Status EnsureTopics(Log* log, const ProcessorOptions& options) {
   RETURN_IF_ERROR(log->EnsureTopic(kRulesTopic, {.partitions = 1, .compacted = true}));
   RETURN_IF_ERROR(log->EnsureTopic(
       kActionsTopic, {.partitions = partitions, .retention_ms = options.telemetry_retention_ms}));
+  // Requests are of no use an hour later. Captures are few: one partition keeps them in one order.
+  RETURN_IF_ERROR(
+      log->EnsureTopic(kControlTopic, {.partitions = 1, .retention_ms = int64_t{3600} * 1000}));
+  RETURN_IF_ERROR(log->EnsureTopic(
+      kCapturesTopic, {.partitions = 1, .retention_ms = options.telemetry_retention_ms}));
   return log->EnsureTopic(kDeadLetterTopic,
                           {.partitions = 1, .retention_ms = options.telemetry_retention_ms});
 }

@@ -263,6 +263,28 @@ class Tenants(unittest.TestCase):
         self.assertEqual(self.pitwall.metric("pitwall_processor_jobs"), 2)  # it and node:<name>
         victim.stop()
 
+    def test_only_the_owner_asks_for_a_capture(self):
+        self.start()
+        victim = Training(ALICE, self.path, "private")
+
+        def ask():
+            client = Client(self.path, hello=False)
+            client.send(_wire.message(5, _wire.string(1, "private")))
+            body = client.read()
+            fields = dict(_wire.read_fields(body))
+            asked = dict(_wire.read_fields(fields[5])) if 5 in fields else {}
+            return "asked" if asked.get(1) else "%s: %s" % (_wire.read_refused(body) or ("error", asked))
+
+        said = as_user(MALLORY, ask)
+        self.assertTrue(said.startswith('other_owner: job "private" belongs to uid:%d' % ALICE), said)
+        self.assertEqual(self.refused("other_owner"), 1)
+        self.assertEqual(self.pitwall.metric("pitwall_collector_captures_total"), 0)
+        self.assertEqual(as_user(ALICE, ask), "asked")
+        wait_for("the capture", lambda: self.pitwall.metric("pitwall_collector_captured_ranks_total") == 1)
+        time.sleep(1.1)  # one a second
+        self.assertEqual(as_user(0, ask), "asked")  # root reads it all anyway
+        victim.stop()
+
     def test_a_user_can_have_his_own_process_stopped_and_no_other(self):
         self.start()
         bystander = Training(ALICE, self.path, "bystander")

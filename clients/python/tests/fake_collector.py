@@ -25,9 +25,14 @@ _HELLO = {1: ("protocol", int), 2: ("job_id", str), 3: ("job_name", str), 4: ("j
           6: ("local_rank", int), 7: ("world_size", int), 8: ("attempt", int), 9: ("boot_id", str),
           10: ("start", int), 11: ("pid", int), 12: ("labels", [_LABEL]), 13: ("client", str), 14: ("platform", str),
           15: ("cluster", str), 16: ("namespace", str), 17: ("kind", str), 18: ("uid", str), 19: ("queue", str),
-          20: ("keeps_until_written", int)}
+          20: ("keeps_until_written", int), 21: ("captures", int)}
+_STACK = {1: ("id", int), 2: ("name", str), 3: ("main", int), 4: ("frames", [str])}
+_OPEN = {1: ("group", str), 2: ("operation", str), 3: ("sequence", int), 4: ("bytes", int)}
+_CAPTURED = {1: ("id", str), 2: ("look", int), 3: ("threads", [_STACK]), 4: ("phase", str), 5: ("mode", str),
+             6: ("step_plus_one", int), 7: ("collective", [_OPEN]), 8: ("cpu_seconds", float), 9: ("io_bytes", int),
+             10: ("operators", [str]), 11: ("left_out", int)}
 _GOODBYE = {1: ("reason", str)}
-_KINDS = {1: ("hello", _HELLO), 2: ("update", _UPDATE), 3: ("goodbye", _GOODBYE)}
+_KINDS = {1: ("hello", _HELLO), 2: ("update", _UPDATE), 3: ("goodbye", _GOODBYE), 4: ("captured", _CAPTURED)}
 
 
 def _decode(table, data):
@@ -35,7 +40,7 @@ def _decode(table, data):
     for field, content in _wire.read_fields(data):
         name, kind = table[field]  # an unknown field is an error of the client
         if isinstance(kind, list):
-            message[name].append(_decode(kind[0], content))
+            message[name].append(content.decode("utf-8") if kind[0] is str else _decode(kind[0], content))
         elif kind is str:
             message[name] = content.decode("utf-8")
         elif kind is float:
@@ -46,7 +51,7 @@ def _decode(table, data):
 
 
 def decode_client_message(body):
-    """-> ("hello" | "update" | "goodbye", dict)"""
+    """-> ("hello" | "update" | "goodbye" | "captured", dict)"""
     (field, content), = _wire.read_fields(body)
     name, table = _KINDS[field]
     return name, _decode(table, content)
@@ -74,6 +79,14 @@ class FakeCollector:
         self._listener.bind(path)
         self._listener.listen(16)
         threading.Thread(target=self._accept, daemon=True).start()
+
+    def capture(self, ident, look=1):
+        """Asks the connections that are open."""
+        body = _wire.frame(_wire.message(4, _wire.string(1, ident) + _wire.integer(2, look)))
+        with self._changed:
+            sockets = list(self._sockets)
+        for connection in sockets:
+            connection.sendall(body)
 
     def cork(self):
         self._flowing.clear()

@@ -10,6 +10,7 @@
 #include "services/adapters/grpc/issue_proto.h"
 #include "services/base/mutex.h"
 #include "services/base/strings.h"
+#include "services/codec/cloudevents/capture_event.h"
 
 namespace pitwall::grpc_adapter {
 namespace {
@@ -41,6 +42,34 @@ class GrpcIssueClient final : public IssueClient {
     Call call(this, true);
     RETURN_IF_ERROR(FromGrpc(stub_->GetIssue(&call.context, request, &response)));
     return Events(response.events());
+  }
+
+  StatusOr<std::string> AskCapture(const std::string& job, const std::vector<int64_t>& ranks,
+                                   int64_t timeout_ns) override {
+    issues_v1::AskCaptureRequest request;
+    request.set_job(job);
+    for (const int64_t rank : ranks) request.add_ranks(static_cast<uint32_t>(rank));
+    request.set_timeout_ns(timeout_ns);
+    issues_v1::AskCaptureResponse response;
+    Call call(this, true);
+    RETURN_IF_ERROR(FromGrpc(stub_->AskCapture(&call.context, request, &response)));
+    return response.request();
+  }
+
+  StatusOr<std::vector<RankCapture>> Captures(std::string_view id,
+                                              std::string_view issue) override {
+    issues_v1::ListCapturesRequest request;
+    request.set_request(std::string(id));
+    request.set_issue(std::string(issue));
+    issues_v1::ListCapturesResponse response;
+    Call call(this, true);
+    RETURN_IF_ERROR(FromGrpc(stub_->ListCaptures(&call.context, request, &response)));
+    std::vector<RankCapture> captures;
+    for (const std::string& json : response.captures()) {
+      ASSIGN_OR_RETURN(RankCapture capture, cloudevents::DecodeRankCapture(json));
+      captures.push_back(std::move(capture));
+    }
+    return captures;
   }
 
   Status Watch(const WatchQuery& query,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/pipeline/capture_source.h"
 #include "services/pipeline/issue_source.h"
 
 namespace pitwall::grpc_adapter {
@@ -30,6 +31,13 @@ class IssueClient {
   virtual ~IssueClient() = default;
   virtual StatusOr<IssuePage> List(const IssueQuery& query) = 0;
   virtual StatusOr<std::vector<IssueEventPtr>> Get(std::string_view id) = 0;
+  // The id of the request. PermissionDenied, Unauthenticated: the token is not one of the role act.
+  virtual StatusOr<std::string> AskCapture(const std::string& job,
+                                           const std::vector<int64_t>& ranks,
+                                           int64_t timeout_ns) = 0;
+  // Of a request or of an issue; the other is "".
+  virtual StatusOr<std::vector<RankCapture>> Captures(std::string_view request,
+                                                      std::string_view issue) = 0;
   // Calls on_batch for each message (bookmarks included) until it returns false (OK) or the stream
   // ends (why).
   virtual Status Watch(const WatchQuery& query,

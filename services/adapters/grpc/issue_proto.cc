@@ -71,6 +71,7 @@ void ToProto(const IssueEvent& e, issues_v1::IssueEvent* out) {
   out->set_summary(e.summary);
   out->set_description(e.description);
   out->set_suggestion(e.suggestion);
+  out->set_capture(e.capture);
   out->set_incident(e.incident);
   out->set_root_cause(e.root_cause);
   out->set_status(static_cast<issues_v1::RuleStatus>(e.status));
@@ -126,6 +127,7 @@ IssueEvent FromProto(const issues_v1::IssueEvent& in) {
   e.summary = in.summary();
   e.description = in.description();
   e.suggestion = in.suggestion();
+  e.capture = in.capture();
   e.incident = in.incident();
   e.root_cause = in.root_cause();
   if (issues_v1::RuleStatus_IsValid(in.status())) e.status = static_cast<RuleStatus>(in.status());

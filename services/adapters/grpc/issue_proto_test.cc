@@ -36,6 +36,7 @@ IssueEvent Full() {
   e.summary = "s";
   e.description = "d";
   e.suggestion = "u";
+  e.capture = "stacks";
   e.incident = "i";
   e.root_cause = "r";
   e.status = RuleStatus::kStopped;

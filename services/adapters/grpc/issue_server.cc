@@ -15,6 +15,7 @@
 #include "services/base/listen_address.h"
 #include "services/base/mutex.h"
 #include "services/base/strings.h"
+#include "services/codec/cloudevents/capture_event.h"
 
 namespace pitwall::grpc_adapter {
 namespace {
@@ -24,6 +25,9 @@ constexpr int kMaxStreamsPerConnection = 128;
 constexpr int kMaxMetadataBytes = 16 * 1024;
 constexpr size_t kMemoryQuotaBytes = size_t{256} << 20;
 constexpr int64_t kShutdownMs = 2'000;
+constexpr int64_t kUsualAskNs = 10 * kNanosPerSecond;
+constexpr int64_t kLongestAskNs = 60 * kNanosPerSecond;
+constexpr size_t kMaxCaptureResponse = size_t{32} << 20;
 
 using ::grpc::CallbackServerContext;
 
@@ -58,6 +62,54 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
     return Answer(context, [&]() -> Status {
       ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, source_->GetIssue(request->id()));
       for (const IssueEventPtr& event : events) ToProto(*event, response->add_events());
+      return OkStatus();
+    });
+  }
+
+  ::grpc::ServerUnaryReactor* AskCapture(CallbackServerContext* context,
+                                         const issues_v1::AskCaptureRequest* request,
+                                         issues_v1::AskCaptureResponse* response) override {
+    return Answer(
+        context,
+        [&]() -> Status {
+          if (options_.captures == nullptr) return absl::UnimplementedError("no captures here");
+          if (request->job().empty() || request->job().size() > 1024)
+            return InvalidArgument("job: from 1 to 1024 bytes are needed");
+          if (request->ranks_size() > static_cast<int>(kMaxCaptureRanks))
+            return InvalidArgument(Cat("ranks: more than ", kMaxCaptureRanks));
+          if (request->timeout_ns() < 0 || request->timeout_ns() > kLongestAskNs)
+            return InvalidArgument("timeout: from 0 to 60 s");
+          CaptureRequest ask;
+          ask.job = request->job();
+          ask.ranks.assign(request->ranks().begin(), request->ranks().end());
+          ask.principal = "act";
+          ask.expires_ns =
+              clock_->WallNs() + (request->timeout_ns() > 0 ? request->timeout_ns() : kUsualAskNs);
+          ASSIGN_OR_RETURN(*response->mutable_request(), options_.captures->Ask(std::move(ask)));
+          return OkStatus();
+        },
+        Role::kAct);
+  }
+
+  ::grpc::ServerUnaryReactor* ListCaptures(CallbackServerContext* context,
+                                           const issues_v1::ListCapturesRequest* request,
+                                           issues_v1::ListCapturesResponse* response) override {
+    return Answer(context, [&]() -> Status {
+      if (options_.captures == nullptr) return absl::UnimplementedError("no captures here");
+      if (request->request().empty() && request->issue().empty())
+        return InvalidArgument("a request or an issue is needed");
+      ASSIGN_OR_RETURN(const std::vector<RankCapture> found,
+                       options_.captures->Find(
+                           {.request = request->request(), .issue = request->issue(), .job = ""}));
+      size_t bytes = 0, first = found.size();
+      std::vector<std::string> texts(found.size());
+      while (first > 0) {  // the newest that fit
+        texts[first - 1] = cloudevents::EncodeRankCapture(found[first - 1]);
+        bytes += texts[first - 1].size();
+        if (bytes > kMaxCaptureResponse) break;
+        --first;
+      }
+      for (; first < texts.size(); ++first) response->add_captures(std::move(texts[first]));
       return OkStatus();
     });
   }
@@ -119,9 +171,9 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
 
   // Lists and gets read memory under a short lock: they may run in gRPC's thread.
   template <typename F>
-  ::grpc::ServerUnaryReactor* Answer(CallbackServerContext* context, F f) {
+  ::grpc::ServerUnaryReactor* Answer(CallbackServerContext* context, F f, Role role = Role::kView) {
     ::grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
-    ::grpc::Status status = CheckRole(*context, options_.tokens, Role::kView);
+    ::grpc::Status status = CheckRole(*context, options_.tokens, role);
     if (status.ok()) status = ToGrpc(f());
     reactor->Finish(status);
     return reactor;

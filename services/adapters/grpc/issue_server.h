@@ -11,6 +11,7 @@
 #include "services/base/access.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/pipeline/capture_source.h"
 #include "services/pipeline/issue_source.h"
 
 namespace pitwall::grpc_adapter {
@@ -35,6 +36,8 @@ struct IssueServerOptions {
   int64_t handshake_timeout_ns = 10 * kNanosPerSecond;
   size_t max_events_per_message = 256;
   int64_t bookmark_interval_ns = 10 * kNanosPerSecond;
+  // Serves AskCapture and ListCaptures; null: they are unimplemented. Borrowed.
+  CaptureSource* captures = nullptr;
   // A client that takes no message for so long is cut.
   int64_t stall_limit_ns = 30 * kNanosPerSecond;
 };

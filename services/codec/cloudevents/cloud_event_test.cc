@@ -44,6 +44,7 @@ IssueEvent Sample() {
   e.summary = "line\nbreak \xff tab\t";
   e.description = "d";
   e.suggestion = "s";
+  e.capture = "stacks";
   e.incident = "0011";
   e.root_cause = "storage";
   e.id = MakeEventId(e);
@@ -76,6 +77,7 @@ void ExpectSame(const IssueEvent& a, const IssueEvent& b) {
   EXPECT_EQ(a.evidence, b.evidence);
   EXPECT_EQ(a.description, b.description);
   EXPECT_EQ(a.suggestion, b.suggestion);
+  EXPECT_EQ(a.capture, b.capture);
   EXPECT_EQ(a.incident, b.incident);
   EXPECT_EQ(a.root_cause, b.root_cause);
   EXPECT_EQ(a.status, b.status);
@@ -111,7 +113,8 @@ TEST(CloudEvent, GoldenIssue) {
           R"("parameters":{"zeta":10,"alpha":-0.0,"limit":"+Inf"},"threshold":1e+21,"step":0,)"
           R"("evidence":[{"name":"hw_gpu_utilization_ratio","labels":{"gpu":"3"},"value":0.25},)"
           R"({"name":"x","value":"-Inf"}],"summary":"line\nbreak )",
-          "\xEF\xBF\xBD", R"( tab\t","description":"d","suggestion":"s","incident":"0011",)",
+          "\xEF\xBF\xBD",
+          R"( tab\t","description":"d","suggestion":"s","capture":"stacks","incident":"0011",)",
           R"("root_cause":"storage"}})"));
 }
 

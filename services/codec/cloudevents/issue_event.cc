@@ -94,6 +94,7 @@ std::string EncodeCloudEvent(const IssueEvent& e) {
   out.Text("summary", e.summary);
   out.Text("description", e.description);
   out.Text("suggestion", e.suggestion);
+  out.Text("capture", e.capture);
   out.Text("incident", e.incident);
   out.Text("root_cause", e.root_cause);
   if (status_event || e.status != RuleStatus::kUnknown) {
@@ -156,6 +157,7 @@ StatusOr<IssueEvent> DecodeCloudEvent(std::string_view json) {
   e.summary = data.String("summary");
   e.description = data.String("description");
   e.suggestion = data.String("suggestion");
+  e.capture = data.String("capture");
   e.incident = data.String("incident");
   e.root_cause = data.String("root_cause");
   const auto status = [&](std::string_view key) {

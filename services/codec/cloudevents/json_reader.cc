@@ -166,6 +166,24 @@ std::vector<std::pair<std::string, double>> JsonReader::Doubles(std::string_view
   return numbers;
 }
 
+std::vector<std::string> JsonReader::Strings(std::string_view key) const {
+  std::vector<std::string> strings;
+  const Json* value = Find(node_, key);
+  if (value == nullptr) return strings;
+  if (!value->is_array()) {
+    Fail(key, "must be an array");
+    return strings;
+  }
+  for (const Json& element : *value) {
+    if (!element.is_string()) {
+      Fail(key, "must be an array of strings");
+      return {};
+    }
+    strings.push_back(element.get<std::string>());
+  }
+  return strings;
+}
+
 void JsonReader::ForEachObject(std::string_view key,
                                const std::function<void(const JsonReader&)>& f) const {
   const Json* value = Find(node_, key);

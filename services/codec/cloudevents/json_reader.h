@@ -32,6 +32,7 @@ class JsonReader {
   JsonReader Object(std::string_view key) const;  // an empty one when absent
   Labels LabelSet(std::string_view key) const;    // object of strings
   std::vector<std::pair<std::string, double>> Doubles(std::string_view key) const;  // in order
+  std::vector<std::string> Strings(std::string_view key) const;
   void ForEachObject(std::string_view key, const std::function<void(const JsonReader&)>& f) const;
 
   // Makes the text faulty: `what` is said of the key.

@@ -17,6 +17,7 @@ TOOLS = ("torch", "python")
 
 _lock = threading.Lock()
 _profiler = None
+last_operators = ()  # (name, seconds) of the step that was profiled last, the longest first
 
 
 def profile(steps=2, start=None, *, tools=None, trace_dir=None):
@@ -123,6 +124,7 @@ class Profiler:
                 try:
                     values = tool.end(number)
                     self.recorder.record(values, mode, number)
+                    _keep(values)
                 except Exception:
                     swallow("profile")
             wanted = running[2]
@@ -157,7 +159,7 @@ class Profiler:
                 swallow("profile with %s" % name)
         if not tools:  # it will not be better at the next step
             self._running = None
-            self._rest()
+            self._rest(wanted)
 
     def _discard(self):
         running, self._running = self._running, None
@@ -168,6 +170,13 @@ class Profiler:
                 tool.stop()
             except Exception:
                 swallow("profile")
+
+
+def _keep(values):
+    global last_operators
+    seconds = [(dict(labels).get("operator", ""), value) for metric, labels, value in values
+               if metric == "train_operator_seconds"]
+    last_operators = tuple(sorted(seconds, key=lambda item: -item[1]))
 
 
 class _Torch:

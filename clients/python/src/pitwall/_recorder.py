@@ -308,6 +308,16 @@ class Recorder:
         self._lock = threading.RLock()
         self._finished = True
 
+    def running(self):
+        """The phase that runs in the training thread: name, since when, step + 1, mode."""
+        with self._lock:
+            return self._running()
+
+    def states(self):
+        """((metric, labels), number) of each state."""
+        with self._lock:
+            return list(self._states.items())
+
     def _running(self):
         phases = self._training_phases
         if not phases:

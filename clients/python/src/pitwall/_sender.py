@@ -19,7 +19,8 @@ import threading
 import time
 import uuid
 
-from . import _capture, _wire
+from . import _capture, _stacks, _wire
+from ._guard import swallow
 from ._unwritten import Unwritten
 
 logger = logging.getLogger("pitwall")
@@ -33,6 +34,7 @@ GIVE_WAY_S = 0.05
 CHUNK = 2048         # items per Update, so that no frame comes near the 4 MiB limit
 BACKOFF_S = (0.1, 5.0)
 CLOCK_DRIFT_NS = 1_000_000_000
+MAX_ASKED = 4        # captures that wait for their answer
 MAX_REFUSALS = 16    # reasons that are logged
 WRITTEN_S = 1.0      # what is sent is awaited so long before a new boot, which cannot send it again
 STAMP_NS = 10**7        # between the time that an item gets and its place in the queue
@@ -62,6 +64,7 @@ class Sender:
         self._connected_as = ""  # the boot id under which something was sent
         self.welcome = None
         self._welcomed = False   # on this connection
+        self._asked = []         # (id, look) of captures that wait for their answer
         self._refusals = set()   # reasons that were logged
         self._new_boot()
         self._thread = threading.Thread(target=self._run, name="pitwall", daemon=True)
@@ -173,6 +176,7 @@ class Sender:
             self._socket = connection
             self._path = path
             self._received.clear()
+            self._asked.clear()
             return True
         return False
 
@@ -195,6 +199,7 @@ class Sender:
             if stopping:
                 self._recorder.finish()
             self._read()
+            self._answer_captures()
             if not stopping and time.monotonic() >= next_look:
                 next_look = time.monotonic() + BEAT_S
                 self._captures.look(self._path, (self.welcome or {}).get("job_id"), self._recorder)
@@ -216,6 +221,16 @@ class Sender:
                 self._new_boot(start)
                 raise Closed("the wall clock was set")
             self._stop.wait(FLUSH_S)
+
+    def _answer_captures(self):
+        asked, self._asked = self._asked, []
+        for request in asked:
+            try:
+                body = _stacks.answer(request, self._recorder)
+            except Exception:  # the collector captures from outside
+                swallow("a capture")
+                continue
+            self._write(_wire.frame(body))
 
     def _send_again(self):
         """What the connection before has sent and the collector does not hold."""
@@ -374,6 +389,9 @@ class Sender:
                 written = _wire.read_written(body)
                 if written is not None:
                     self._unwritten.written(written)
+                asked = _wire.read_capture(body)
+                if asked is not None and len(self._asked) < MAX_ASKED:
+                    self._asked.append(asked)
                 refused = _wire.read_refused(body)
                 if refused is not None:
                     self._tell_refused(*refused)

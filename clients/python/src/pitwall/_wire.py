@@ -86,7 +86,8 @@ def hello(identity, boot_id, start_unix_ns, pid):
         integer(11, pid), labels(12, identity.labels), string(13, identity.client),
         string(14, identity.platform), string(15, identity.cluster), string(16, identity.namespace),
         string(17, identity.kind), string(18, identity.uid), string(19, identity.queue),
-        integer(20, 1))))  # keeps_until_written
+        integer(20, 1),     # keeps_until_written
+        integer(21, 1))))   # captures
 
 
 def span(kind, name, start_unix_ns, duration_ns, step_plus_one, mode):
@@ -109,6 +110,35 @@ def update(sequence, items, promise_unix_ns, step_promises, dropped, phase, phas
     return message(2, b"".join((
         integer(1, sequence), b"".join(items), integer(4, promise_unix_ns), promises, integer(6, dropped),
         string(7, phase), integer(8, phase_since_unix_ns), integer(9, step_plus_one), string(10, mode))))
+
+
+def captured_head(request, phase, mode, step_plus_one, collective, cpu_seconds, io_bytes, operators):
+    """Of Captured, all but its threads. request: (id, look); collective: (group, operation, sequence, bytes) or None."""
+    ident, look = request
+    opened = b""
+    if collective is not None:
+        group, operation, sequence, size = collective
+        opened = message(7, string(1, group) + string(2, operation) + integer(3, sequence) + integer(4, size))
+    return b"".join((
+        _text(1, ident), integer(2, look), string(4, phase), string(5, mode), integer(6, step_plus_one), opened,
+        b"\x41", _pack_double(cpu_seconds), b"" if io_bytes is None else varint(9 << 3) + varint(io_bytes),
+        b"".join(_text(10, name) for name in operators)))
+
+
+def thread_stack(ident, name, main, frames):
+    """Captured.threads, key included."""
+    return message(3, integer(1, ident) + _text(2, name) + integer(3, int(main)) + b"".join(_text(4, line) for line in frames))
+
+
+def captured(head, threads, left_out):
+    """ClientMessage{captured}"""
+    return message(4, head + b"".join(threads) + integer(11, left_out))
+
+
+def _text(field, text, most=200):
+    """string() of a text that does not repeat."""
+    raw = _CONTROL.sub("?", text).encode("utf-8", "replace")[:most].decode("utf-8", "ignore").encode("utf-8")
+    return message(field, raw) if raw else b""
 
 
 def goodbye(reason):
@@ -190,4 +220,15 @@ def read_written(data):
     for field, body in read_fields(data):
         if field == 2 and isinstance(body, bytes):
             return dict(read_fields(body)).get(1, 0)
+    return None
+
+
+def read_capture(data):
+    """CollectorMessage{capture} -> (id, look); None if it is something else."""
+    for field, body in read_fields(data):
+        if field == 4 and isinstance(body, bytes):
+            fields = dict(read_fields(body))
+            ident, look = fields.get(1, b""), fields.get(2, 0)
+            if isinstance(ident, bytes) and isinstance(look, int):
+                return ident.decode("utf-8", "replace")[:MAX_STRING], look
     return None

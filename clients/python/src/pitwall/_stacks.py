@@ -1,0 +1,124 @@
+"""What this process does now: the collector's Capture is answered with the stacks of all Python threads, the phase and the
+collective that run, CPU time and bytes read and written.
+
+Called by the client's own thread. Everything is bounded: 64 threads, 64 frames of each, 200 bytes of each, 60 KiB in all;
+what is beyond is counted. Only names of functions and files and line numbers are sent, never values.
+"""
+import os
+import sys
+import threading
+import time
+
+from . import _profile, _wire
+from ._guard import swallow
+
+MAX_THREADS = 64
+MAX_FRAMES = 64
+MAX_TEXT = 200
+MAX_BYTES = 60 << 10    # the collector takes 64 KiB
+MAX_OPERATORS = 20
+_COLLECTIVES = os.path.join("torch", "distributed", "distributed_c10d.py")
+_OPERATIONS = "train_collective_operations_total"
+
+
+def answer(request, recorder):
+    """request: (id, look) as read_capture() gave it. -> ClientMessage{captured}"""
+    phase, _, step_plus_one, mode = _safely("the phase", recorder.running, ("", 0, 0, ""))
+    stacks, left_out = threads()
+    opened = _safely("the collective", lambda: collective(recorder, phase, stacks), None)
+    head = _wire.captured_head(request, phase, mode, step_plus_one, opened, time.process_time(), io_bytes(), operators())
+    parts, size = [], len(head)
+    for stack in stacks:
+        part, cut = _fitting(stack, MAX_BYTES - size)
+        left_out += cut
+        if part:
+            parts.append(part)
+            size += len(part)
+    return _wire.captured(head, parts, left_out)
+
+
+def threads():
+    """-> [(id, name, main, [frame])], the main thread first and this one without its frames, and how much is left out."""
+    known = {thread.ident: thread for thread in list(threading.enumerate())}
+    main = threading.main_thread().ident
+    frames = sys._current_frames()
+    own = threading.get_ident()
+    order = sorted(frames, key=lambda ident: (ident != main, ident))
+    left_out = max(0, len(order) - MAX_THREADS)
+    stacks = []
+    for ident in order[:MAX_THREADS]:
+        lines, cut = _lines(None if ident == own else frames[ident])
+        left_out += cut
+        thread = known.get(ident)
+        native = getattr(thread, "native_id", None) or 0
+        stacks.append((native, thread.name if thread is not None else "", ident == main, lines))
+    return stacks, left_out
+
+
+def _lines(frame):
+    """Innermost first: "function (file:line)"."""
+    lines = []
+    while frame is not None and len(lines) < MAX_FRAMES:
+        code = frame.f_code
+        place = "%s:%d" % (code.co_filename, frame.f_lineno or 0)
+        name = code.co_name[:MAX_TEXT // 2]
+        room = MAX_TEXT - len(name) - 3
+        lines.append("%s (%s)" % (name, place if len(place) <= room else "…" + place[1 - room:]))
+        frame = frame.f_back
+    cut = 0
+    while frame is not None:
+        cut += 1
+        frame = frame.f_back
+    return lines, cut
+
+
+def collective(recorder, phase, stacks):
+    """(group, operation, sequence, bytes) of the collective that is open, or None. "" and 0: not known."""
+    told = getattr(sys.modules.get("pitwall._collectives"), "open_collective", None)
+    if told is not None:
+        known = told()
+        if known is not None:
+            return known
+    inner = [line for line in (stacks[0][3] if stacks else []) if _COLLECTIVES in line]
+    if phase != "collective" and not inner:
+        return None
+    counts = [(dict(labels).get("group", ""), number) for (metric, labels), number in recorder.states() if metric == _OPERATIONS]
+    group, sequence = counts[0] if len(counts) == 1 else ("", 0)  # of several groups it is not known which waits
+    names = [line.partition(" (")[0] for line in inner]
+    return group, next((name for name in reversed(names) if name != "wrapper"), ""), int(sequence), 0
+
+
+def io_bytes():
+    """Read and written, by system calls and at the storage; None: the system does not say."""
+    try:
+        with open("/proc/self/io", "rb") as file:
+            lines = dict(line.split(b":") for line in file.read(4096).splitlines())
+        return sum(int(lines[key]) for key in (b"rchar", b"wchar", b"read_bytes", b"write_bytes"))
+    except (OSError, KeyError, ValueError):
+        return None
+
+
+def operators():
+    """Of the last profiled step: "name 0.123 s", the longest first."""
+    return ["%s %.3g s" % (name[:MAX_TEXT - 16], seconds) for name, seconds in list(_profile.last_operators)[:MAX_OPERATORS]]
+
+
+def _fitting(stack, room):
+    """The bytes of a thread with as many of its frames as fit, and how many do not."""
+    native, name, main, lines = stack
+    kept = list(lines)
+    while True:
+        part = _wire.thread_stack(native, name, main, kept)
+        if len(part) <= room:
+            return part, len(lines) - len(kept)
+        if not kept:
+            return b"", len(lines) + 1
+        kept = kept[:len(kept) // 2]
+
+
+def _safely(what, function, otherwise):
+    try:
+        return function()
+    except Exception:
+        swallow(what)
+        return otherwise

@@ -1,0 +1,98 @@
+// Captures over loopback: who may ask, and who may read.
+#include <gtest/gtest.h>
+
+#include "services/adapters/clock/system_clock.h"
+#include "services/adapters/grpc/issue_client.h"
+#include "services/adapters/grpc/issue_server.h"
+#include "services/base/strings.h"
+
+namespace pitwall::grpc_adapter {
+namespace {
+
+class NoIssues final : public IssueSource {
+ public:
+  StatusOr<IssuePage> ListIssues(const IssueQuery&) override { return IssuePage{}; }
+  StatusOr<std::vector<IssueEventPtr>> GetIssue(std::string_view) override {
+    return NotFound("no such issue");
+  }
+  StatusOr<std::unique_ptr<IssueWatch>> WatchIssues(const WatchQuery&) override {
+    return Unavailable("no watches");
+  }
+};
+
+class ScriptedCaptures final : public CaptureSource {
+ public:
+  StatusOr<std::string> Ask(CaptureRequest request) override {
+    asked.push_back(std::move(request));
+    return std::string("r1");
+  }
+  StatusOr<std::vector<RankCapture>> Find(const CaptureQuery& query) override {
+    RankCapture capture;
+    capture.request = query.request;
+    capture.issue = query.issue;
+    capture.job = "j";
+    capture.rank = 3;
+    capture.state = CaptureState::kLoader;
+    return std::vector<RankCapture>{capture};
+  }
+  std::vector<CaptureRequest> asked;
+};
+
+class CaptureRpcTest : public ::testing::Test {
+ protected:
+  void Run(IssueServerOptions options) {
+    server_.reset();
+    StatusOr<std::unique_ptr<IssueServer>> server =
+        IssueServer::Start(&clock_, &issues_, std::move(options));
+    ASSERT_TRUE(server.ok()) << server.status();
+    server_ = *std::move(server);
+  }
+  std::unique_ptr<IssueClient> Client(std::string token = "") {
+    IssueClientOptions options;
+    options.target = Cat("127.0.0.1:", server_->port());
+    options.token = std::move(token);
+    return *IssueClient::Make(options);
+  }
+
+  clock::SystemClock clock_;
+  NoIssues issues_;
+  ScriptedCaptures captures_;
+  std::unique_ptr<IssueServer> server_;
+};
+
+TEST_F(CaptureRpcTest, TheRoleActAsksAndTheRoleViewReads) {
+  Run({.tokens = {.view = "see", .act = "do"}, .captures = &captures_});
+  EXPECT_TRUE(absl::IsUnauthenticated(Client()->AskCapture("j", {}, 0).status()));
+  EXPECT_TRUE(absl::IsPermissionDenied(Client("see")->AskCapture("j", {}, 0).status()));
+  EXPECT_TRUE(captures_.asked.empty());
+  const auto client = Client("do");
+  EXPECT_EQ(*client->AskCapture("j", {0, 3}, 5 * kNanosPerSecond), "r1");
+  ASSERT_EQ(captures_.asked.size(), 1u);
+  EXPECT_EQ(captures_.asked[0].job, "j");
+  EXPECT_EQ(captures_.asked[0].ranks, (std::vector<int64_t>{0, 3}));
+  EXPECT_EQ(captures_.asked[0].principal, "act");
+  EXPECT_GT(captures_.asked[0].expires_ns, clock_.WallNs() + 2 * kNanosPerSecond);
+  EXPECT_FALSE(client->AskCapture("", {}, 0).ok());
+  EXPECT_FALSE(client->AskCapture("j", {}, 61 * kNanosPerSecond).ok());
+  const auto found = Client("see")->Captures("r1", "");
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ((*found)[0].rank, 3);
+  EXPECT_EQ((*found)[0].state, CaptureState::kLoader);
+  EXPECT_TRUE(absl::IsInvalidArgument(Client("see")->Captures("", "").status()));
+  EXPECT_TRUE(absl::IsUnauthenticated(Client()->Captures("r1", "").status()));
+}
+
+TEST_F(CaptureRpcTest, WithoutAnActTokenNobodyAsks) {
+  Run({.captures = &captures_});
+  EXPECT_TRUE(absl::IsPermissionDenied(Client()->AskCapture("j", {}, 0).status()));
+  EXPECT_TRUE(captures_.asked.empty());
+  EXPECT_TRUE(Client()->Captures("r1", "").ok());
+}
+
+TEST_F(CaptureRpcTest, AServerWithoutCapturesSaysSo) {
+  Run({});
+  EXPECT_TRUE(absl::IsUnimplemented(Client()->Captures("r1", "").status()));
+}
+
+}  // namespace
+}  // namespace pitwall::grpc_adapter

@@ -1,0 +1,19 @@
+// Captures as CloudEvents: io.pitwall.capture.requested on pitwall.control,
+// io.pitwall.capture.taken on pitwall.captures. Encoding and decoding as in cloud_event.h.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "services/base/status.h"
+#include "services/model/capture.h"
+
+namespace pitwall::cloudevents {
+
+std::string EncodeCaptureRequest(const CaptureRequest& request);
+StatusOr<CaptureRequest> DecodeCaptureRequest(std::string_view json);
+
+std::string EncodeRankCapture(const RankCapture& capture);
+StatusOr<RankCapture> DecodeRankCapture(std::string_view json);
+
+}  // namespace pitwall::cloudevents

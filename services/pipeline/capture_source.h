@@ -1,0 +1,40 @@
+// Captures as people ask for them and read them. services/notifier implements it over
+// pitwall.control and pitwall.captures; services/adapters/grpc serves it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/model/capture.h"
+
+namespace pitwall {
+
+// Each empty field matches everything.
+struct CaptureQuery {
+  std::string request;
+  std::string issue;
+  std::string job;  // id or name
+
+  bool Matches(const RankCapture& capture) const {
+    return (request.empty() || request == capture.request) &&
+           (issue.empty() || issue == capture.issue) &&
+           (job.empty() || job == capture.job || job == capture.job_name);
+  }
+};
+
+// Thread-safe.
+class CaptureSource {
+ public:
+  virtual ~CaptureSource() = default;
+  // Asks all collectors; nothing is said of whether the job is there. An id that is empty is made.
+  // Returns the id at once. ResourceExhausted: too many are asked for.
+  virtual StatusOr<std::string> Ask(CaptureRequest request) = 0;
+  // What has been answered and is remembered, in the order of the log. Unavailable: the log cannot
+  // be read.
+  virtual StatusOr<std::vector<RankCapture>> Find(const CaptureQuery& query) = 0;
+};
+
+}  // namespace pitwall
