@@ -128,7 +128,7 @@ def main():
         notices = [("notice", {}, 0)] * result["verdict"]["notices"]
         live = judge(of, [tuple(event) for event in result["told"]] + notices, result["began"])
         live["expected"] = bool(of["names"])
-        told = recordings.replay(options.pitwall, os.path.join(options.results, "all", name + ".tar.xz"), "default")
+        told = recordings.replay(options.pitwall, os.path.join(options.results, "all", name + ".tar.xz"), "default", result.get("until", 1e12))
         default = judge(of, told, result["began"], covered)
         default["expected"] = bool(set(of["names"]) & covered)
         done[name] = {"all": live, "default": default}

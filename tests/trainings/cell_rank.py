@@ -82,14 +82,14 @@ def join_group():
 def allocate(megabytes):
     held = []
     while len(held) < megabytes:
-        held.append(bytearray(os.urandom(1 << 20)))
+        held.append(b"x" * (1 << 20))
     return held
 
 
 def learning_rate(cell, fault):
-    """A ramp that nobody planned: a tenth more with each step."""
+    """A ramp that nobody planned: a tenth more with each step, up to a level at which this model still learns."""
     steps = fault.step - fault.begins
-    return 0.01 * min(1.1 ** steps, 1e4) if fault.is_now("rate_ramp") else 0.01
+    return 0.01 * min(1.1 ** steps, 20) if fault.is_now("rate_ramp") else 0.01
 
 
 def train(cell):
@@ -148,9 +148,8 @@ def train(cell):
         y = x @ truth + 0.3 * torch.randn(64, 8, generator=noise)
         if fault.begins_now("nan"):
             x[0, 0] = math.nan
-        if fault.is_now("raised"):  # the labels of another task, which this model cannot learn at this rate
-            y = y + 3
-            optimizer.param_groups[0]["lr"] = 1e-7
+        if fault.is_now("raised"):  # labels of which nothing can be learned
+            y = y + 2 * torch.randn(64, 8, generator=noise)
         if fault.kind == "rate_ramp":
             optimizer.param_groups[0]["lr"] = learning_rate(cell, fault)
         if fault.begins_now("evaluation"):

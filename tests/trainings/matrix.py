@@ -72,13 +72,21 @@ class Budget:
     """So many ranks at a time."""
 
     def __init__(self, ranks):
-        self._left = ranks
+        self._most = self._left = ranks
         self._change = threading.Condition()
 
-    def take(self, count):
+    def take_first(self, cells):
+        """Waits until one of these fits, and takes it out of them."""
         with self._change:
-            self._change.wait_for(lambda: self._left >= count)
-            self._left -= count
+            while True:
+                for at, cell in enumerate(cells):
+                    if self.weight(cell) <= self._left:
+                        self._left -= self.weight(cell)
+                        return cells.pop(at)
+                self._change.wait()
+
+    def weight(self, cell):
+        return min(self._most, cell["world"])
 
     def give(self, count):
         with self._change:
@@ -98,6 +106,8 @@ class Run:
     def __init__(self, options, host, port, cell):
         self.options, self.host, self.port, self.cell = options, host, port, cell
         self.told = []
+        self.processes = []
+        self.folder = tempfile.mkdtemp(prefix="pitwall-cell-")
 
     def watch(self):
         for line in self.watching.stdout:
@@ -138,9 +148,19 @@ class Run:
     def over(self):
         return os.path.exists(os.path.join(self.folder, "over"))
 
+    def abandon(self):
+        """Ends what it started, at once."""
+        for pid in self.pids() if os.path.exists(os.path.join(self.folder, "pids")) and not self.over() else ():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        for process in self.processes:
+            process.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
     def run(self):
         name, cell = self.cell["name"], self.cell
-        self.folder = tempfile.mkdtemp(prefix="pitwall-cell-")
         pitwall = watching = None
         group = None
         try:
@@ -154,22 +174,25 @@ class Run:
                               "--overrides", write(os.path.join(self.folder, "overrides.yaml"), recordings.OVERRIDES), "--node", "here")
             self.watching = watching = subprocess.Popen(
                 [self.options.pitwall, "issues", "watch", "--json", "--from-start", "--target", pitwall.grpc],
-                stdout=subprocess.PIPE, text=True)
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            self.processes = [pitwall.process, watching]
             threading.Thread(target=self.watch, daemon=True).start()
             self.host.launch({"cell": cell, "folder": self.folder, "environment": environment, "port": free_port()})
             self.wait()
-            self.end_ranks()
-            time.sleep(4)  # until the job has ended, and what its last steps say is told
+            if self.over():
+                time.sleep(4)  # until the job has ended, and what its last steps say is told
+            until = time.time()
             began = self.began()
             told = list(self.told)
             notices = [("notice", {}, at) for at, _ in Receiver.notices.get(name, [])]
+            self.end_ranks()
             verdict = judge(cell, told + notices, began)
             pitwall.stop()
             target = os.path.join(self.options.results, self.options.packs)
             os.makedirs(target, exist_ok=True)
             recordings.pack(data, os.path.join(target, name + ".tar.xz"))
             errors = self.errors()
-            result = {"cell": cell, "binary": self.options.version, "began": began, "verdict": verdict, "told": told,
+            result = {"cell": cell, "binary": self.options.version, "began": began, "until": until, "verdict": verdict, "told": told,
                       "seconds": round(time.time() - self.started, 1), "errors": errors, "load": os.getloadavg()[0], "date": time.strftime("%Y-%m-%d")}
             with open(os.path.join(target, name + ".json"), "w") as out:
                 json.dump(result, out, indent=1)
@@ -254,11 +277,21 @@ def main():
     host = Host(options.python)
     budget = Budget(options.ranks)
     failed = []
+    running = {}
+
+    def stop(*_):
+        for run in list(running.values()):
+            run.abandon()
+        os._exit(130)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
 
     def work(cell):
-        weight = min(options.ranks, cell["world"])
+        run = Run(options, host, hooks.server_port, cell)
+        running[cell["name"]] = run
         try:
-            result = Run(options, host, hooks.server_port, cell).run()
+            result = run.run()
             verdict = result["verdict"]
             good = verdict["ok"] and not result["errors"]
             line = {k: v for k, v in verdict.items() if v not in ([], None) and k not in ("ok",)}
@@ -270,13 +303,15 @@ def main():
             good = False
             print("FAILED %s: %s: %s" % (cell["name"], type(error).__name__, error), flush=True)
         finally:
-            budget.give(weight)
+            del running[cell["name"]]
+            budget.give(budget.weight(cell))
         if not good:
             failed.append(cell["name"])
 
     threads = []
-    for cell in sorted(left, key=lambda c: (-c["seconds"], -c["world"])) if len(left) > 1 else left:
-        budget.take(min(options.ranks, cell["world"]))
+    left.sort(key=lambda cell: (-cell["seconds"], cell["world"]))  # what takes longest begins first
+    while left:
+        cell = budget.take_first(left)
         thread = threading.Thread(target=work, args=(cell,))
         thread.start()
         threads.append(thread)

@@ -50,8 +50,9 @@ def seconds(text):
     return datetime.datetime.fromisoformat(whole + "+00:00").timestamp() + float("0." + (fraction or "0"))
 
 
-def replay(pitwall, path, which):
-    """-> [(kind, data, Unix seconds)] of the issues that a backtest of a recording finds with these packs."""
+def replay(pitwall, path, which, until):
+    """-> [(kind, data, Unix seconds)] of the issues that a backtest of a recording finds with these packs. until: when the cell was ended
+    from outside; what comes later is no part of it."""
     with tempfile.TemporaryDirectory(prefix="pitwall-replay-") as folder:
         with tarfile.open(path) as archive:
             archive.extractall(folder)
@@ -65,7 +66,7 @@ def replay(pitwall, path, which):
         told = []
         for line in done.stdout.splitlines():
             event = json.loads(line)
-            if event["type"].startswith("io.pitwall.issue."):
+            if event["type"].startswith("io.pitwall.issue.") and seconds(event["time"]) <= until:
                 told.append((event["type"].rpartition(".")[2], dict(event["data"], event=event["id"]), seconds(event["time"])))
         return told
 
@@ -110,9 +111,9 @@ def keep(result):
         if name in entries or total + os.path.getsize(result + ".tar.xz") > MAX_TOTAL:
             return False
         with open(result + ".json") as text:
-            began = json.load(text)["began"]
+            ran = json.load(text)
         os.makedirs(KEPT, exist_ok=True)
         shutil.copy(result + ".tar.xz", KEPT)
-        entries[name] = {"sha256": digest(result + ".tar.xz"), "first": digest(result + ".tar.xz"), "began": began}
+        entries[name] = {"sha256": digest(result + ".tar.xz"), "first": digest(result + ".tar.xz"), "began": ran["began"], "until": ran["until"]}
         save(entries)
         return True

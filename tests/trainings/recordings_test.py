@@ -16,6 +16,7 @@ from cells import CELLS, judge
 
 BINARY = None
 UPDATE = False
+ALWAYS = 1e12
 # Of an entry: what the judge said with these packs when the entry was last updated.
 PACKS = ("all", "default")
 
@@ -24,7 +25,7 @@ def verdicts(name, entry, covered):
     """{packs: (verdict without what may differ, verdict)}"""
     said = {}
     for which in PACKS:
-        told = recordings.replay(BINARY, os.path.join(recordings.KEPT, name + ".tar.xz"), which)
+        told = recordings.replay(BINARY, os.path.join(recordings.KEPT, name + ".tar.xz"), which, entry.get("until", ALWAYS))
         verdict = judge(CELLS[name], told, entry["began"], covered[which])
         said[which] = {key: verdict[key] for key in ("named", "wrong", "incidents", "rank", "root", "seconds") if key in verdict}
     return said
