@@ -5,6 +5,8 @@ pauses (evaluations and checkpoints that are timed as phases), every. For the ju
 (any of these alerts is right), cause (a label of the issue), soft (told or not, both are right), beside (alerts that may come with it), once
 (its issues are one incident).
 """
+import fnmatch
+
 PLACES = ("gap", "dataloader", "forward", "backward", "optimizer")
 WORLDS = (2, 3, 4, 8)
 RATIOS = (1.0, 1.05, 1.2, 1.3, 2.0)
@@ -77,12 +79,23 @@ def learning():
         yield cell("never-recovers-%d" % world, world, "raised", ["LossRaised", "LossSpike"], at=200, steps=320,
                    beside=numerics + ["LearningRateAnomaly"])
         yield cell("data-stall-%d" % world, world, "data_stall", ["DataStallShare"], beside=SYMPTOMS + ["Dataloader"])
-    yield cell("leak-2", 2, "leak", ["HostLeak"], rank=1, ratio=1, at=30, steps=5500, seconds=500, beside=["HostMemoryHigh"])
+    yield cell("leak-2", 2, "leak", ["HostLeak"], rank=1, ratio=1, at=30, steps=5500, seconds=500,
+               beside=SYMPTOMS + ["HostMemoryHigh"])
+
+
+def wants_recording(name):
+    """A choice that fits in 6 MB: of slow ranks two and three, since those of four and eight have over 200 kB."""
+    return any(fnmatch.fnmatch(name, pattern) for pattern in (
+        "slow-*-2-1.05", "slow-*-2-1.30", "slow-*-3-1.30", "slow-gap-2-1.00", "slow-gap-2-2.00", "slow-dataloader-2-2.00", "slow-forward-2-1.20",
+        "killed-*", "cancelled-*", "exception-*", "exit-*", "memory-*", "stopped-*", "skipped-*", "asleep-*", "evaluation-*", "nan-*",
+        "rate-ramp-2", "never-recovers-2", "data-stall-2", "healthy-brief-*"))
 
 
 def healthy():
     for world in WORLDS:
         yield cell("healthy-%d" % world, world, "none", [], at=0, steps=400)
+    for world, steps in ((2, 250), (3, 190), (4, 140), (8, 70)):  # short enough for a recording
+        yield cell("healthy-brief-%d" % world, world, "none", [], at=0, steps=steps, pauses=world == 2)
     for world in (2, 4):
         yield cell("healthy-pauses-%d" % world, world, "none", [], at=0, steps=450, pauses=True)
         yield cell("healthy-long-%d" % world, world, "none", [], at=0, steps=1200, pauses=True)

@@ -9,6 +9,8 @@ import tarfile
 import tempfile
 import threading
 
+from cells import wants_recording
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPO = os.path.dirname(os.path.dirname(HERE))
 KEPT = os.path.join(HERE, "recordings")
@@ -103,7 +105,7 @@ _keeping = threading.Lock()
 def keep(result):
     """Keeps the recording of a cell, if it is the first and small enough. result: path of the cell's results without its ending."""
     name = os.path.basename(result)
-    if os.path.getsize(result + ".tar.xz") > MAX_BYTES:
+    if not wants_recording(name) or os.path.getsize(result + ".tar.xz") > MAX_BYTES:
         return False
     with _keeping:
         entries = manifest()
