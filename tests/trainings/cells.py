@@ -54,7 +54,8 @@ def deaths():
         yield cell("exception-%d" % world, world, "exception", ["RankDied"], rank=0, cause="exception", seconds=3, at=60, steps=10000)
         yield cell("exit-3-%d" % world, world, "exit", ["RankDied"], rank=1, ratio=3, cause="exit code 3", seconds=3, at=60, steps=10000)
         yield cell("exit-0-%d" % world, world, "exit", ["RankDied"], rank=1, ratio=0, seconds=3, at=60, steps=10000)
-        yield cell("memory-%d" % world, world, "memory", ["RankDied"], rank=1, cause="out of memory", seconds=10, at=60, steps=10000)
+        yield cell("memory-%d" % world, world, "memory", ["RankDied"], rank=1, cause="out of memory", seconds=10, at=60, steps=10000,
+                   beside=["StepOutlier"])
 
 
 def hangs():
@@ -74,7 +75,7 @@ def learning():
     numerics = ["LossSpike", "GradNormSpike", "LossNotFinite", "ExplodingTensor", "LossDivergence", "LossIncreasing", "LossNotDecreasing",
                 "WeightUpdateRatio", "TensorVariance", "LossRaised", "UnchangedTensor", "AllZero", "StalledTrainingRule"]
     for world in (2, 4):
-        yield cell("nan-%d" % world, world, "nan", ["NonFinite"], rank=0, seconds=3, steps=200, beside=numerics)
+        yield cell("nan-%d" % world, world, "nan", ["NonFinite", "LossNotFinite"], rank=0, seconds=3, steps=200, beside=numerics)
         yield cell("rate-ramp-%d" % world, world, "rate_ramp", ["LearningRateAnomaly"], at=300, steps=420, beside=numerics + ["NonFinite"])
         yield cell("never-recovers-%d" % world, world, "raised", ["LossRaised", "LossSpike"], at=200, steps=320,
                    beside=numerics + ["LearningRateAnomaly"])
@@ -145,7 +146,7 @@ def judge(of, told, began, covered=None):
                     (data["alert"] in ACCUSES and (not rank_is_right(data) or of["rank"] is None)) or
                     (data["alert"] in expected and of["cause"] and i not in named)})
     own = {mine[i]["incident"] for i in named}
-    apart = {i for i in loaded if mine[i]["incident"] not in own and mine[i]["alert"] not in of["beside"]}
+    apart = {i for i in loaded if mine[i]["incident"] not in own}
     verdict = {"named": sorted({mine[i]["alert"] for i in named}), "wrong": wrong,
                "beside": sorted({data["alert"] for i, data in mine.items() if i not in apart} - {mine[i]["alert"] for i in named}),
                "loaded": sorted({mine[i]["alert"] for i in apart}),

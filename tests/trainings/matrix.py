@@ -171,7 +171,7 @@ class Run:
             pitwall = Pitwall(self.options.pitwall, os.path.join(self.folder, "standalone"), "--data-dir", data,
                               "--config", write(os.path.join(self.folder, "pitwall.yaml"), CONFIG % (self.port, name)),
                               "--rules", *recordings.pack_flags(self.options.packs), "--socket", environment["PITWALL_SOCKET"],
-                              "--overrides", write(os.path.join(self.folder, "overrides.yaml"), recordings.OVERRIDES), "--node", "here")
+                              "--overrides", write(os.path.join(self.folder, "overrides.yaml"), recordings.overrides_for(self.options.packs)), "--node", "here")
             self.watching = watching = subprocess.Popen(
                 [self.options.pitwall, "issues", "watch", "--json", "--from-start", "--target", pitwall.grpc],
                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -240,8 +240,12 @@ class Run:
 
 
 def version_of(binary):
-    with open(binary, "rb") as code:
-        return hashlib.sha256(code.read()).hexdigest()[:16]
+    """Of the binary, which has the packs in it, or of both."""
+    seen = hashlib.sha256()
+    for path in [binary] + [flag for flag in recordings.pack_flags("all") if os.path.exists(flag)]:
+        with open(path, "rb") as code:
+            seen.update(code.read())
+    return seen.hexdigest()[:16]
 
 
 def main():

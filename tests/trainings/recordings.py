@@ -33,7 +33,14 @@ def packs():
 
 
 def pack_flags(which):
-    return ["pack:" + name for name in packs() if (which == "all" and name not in LEFT_OUT) or name == which]
+    """Flags for the packs; with $CELLS_RULES=files the files of this tree, for who mends a rule and has not built yet."""
+    form = os.path.join(REPO, "rules", "packs", "%s.yaml") if os.environ.get("CELLS_RULES") == "files" else "pack:%s"
+    return [form % name for name in packs() if (which == "all" and name not in LEFT_OUT) or name == which]
+
+
+def overrides_for(which):
+    """Parameters of the cells' jobs, for packs that have the rules."""
+    return OVERRIDES if which == "all" else "jobs: []\n"
 
 
 def pack(data, path):
@@ -60,7 +67,7 @@ def replay(pitwall, path, which, until):
             archive.extractall(folder)
         overrides = os.path.join(folder, "overrides.yaml")
         with open(overrides, "w") as out:
-            out.write(OVERRIDES)
+            out.write(overrides_for(which))
         done = subprocess.run([pitwall, "backtest", "--input", folder, "--rules", *pack_flags(which), "--overrides", overrides, "--no-status"],
                               capture_output=True, text=True)
         if done.returncode != 0:
