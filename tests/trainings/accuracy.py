@@ -10,7 +10,7 @@ import os
 import sys
 
 import recordings
-from cells import CELLS, PLACES, RATIOS, WORLDS, judge
+from cells import CELLS, PLACES, RATIOS, WORLDS, judge, training_of
 
 HEAD = """# Accuracy on real trainings
 
@@ -42,7 +42,7 @@ def result_of(folder, name):
         return None
     with open(path) as text:
         result = json.load(text)
-    return result if result["cell"] == CELLS[name] else None
+    return result if training_of(result["cell"]) == training_of(CELLS[name]) else None
 
 
 def short(of, verdict):

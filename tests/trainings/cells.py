@@ -13,7 +13,7 @@ RATIOS = (1.0, 1.05, 1.2, 1.3, 2.0)
 
 # What a slow rank does to its job. None of them may name another rank.
 SYMPTOMS = ["StragglerByWait", "StepOutlier", "SelfSlowdown", "ThroughputRegress", "Jitter", "LowAcceleratorUtilization", "WorkImbalance"]
-HANGS = ["CollectiveHang", "CollectiveMismatch", "HangIdle", "HangBusy", "RankBusyElsewhere", "RankHang", "JobStalled", "DeadRank"]
+HANGS = ["CollectiveHang", "CollectiveMismatch", "HangSuspected", "PhaseHang", "LoaderHang", "HangIdle", "HangBusy", "JobStalled", "DeadRank"]
 # What is true of a machine that others use at the same time: told, and neither right nor wrong. No rank's alert is among them.
 MACHINE = {"CPUSaturated", "CPUBottleneck", "CpuPressure", "IOWaitHigh", "IOBottleneck", "MemoryPressure", "SourceClockWrong", "ClockSkew",
            "CollectorBehind", "TelemetryLost", "CpuSteal", "DiskSlow", "Retransmit", "IoPressure", "CPUThrottled"}
@@ -21,8 +21,8 @@ MACHINE = {"CPUSaturated", "CPUBottleneck", "CpuPressure", "IOWaitHigh", "IOBott
 # counted apart. No alert that names a culprit is among them.
 LOADED = {"StepOutlier", "SelfSlowdown", "ThroughputRegress", "Jitter", "PeriodicStall", "LowAcceleratorUtilization"}
 # Alerts whose label `rank` is an accusation: one that names another rank than the fault's is a wrong name, whatever else is right.
-ACCUSES = {"StragglerRank", "StragglerByWait", "RankDied", "DeadRank", "CollectiveHang", "CollectiveMismatch", "RankBusyElsewhere", "RankHang",
-           "CheckpointHang", "EvalHang", "HostLeak"}
+ACCUSES = {"StragglerRank", "StragglerByWait", "RankDied", "DeadRank", "CollectiveHang", "CollectiveMismatch", "HangSuspected", "PhaseHang",
+           "LoaderHang", "CheckpointHang", "EvalHang", "HostLeak"}
 
 
 def cell(name, world, fault, names, **more):
@@ -30,6 +30,11 @@ def cell(name, world, fault, names, **more):
                 once=True, seconds=60)
     made.update(more)
     return made
+
+
+def training_of(made):
+    """What of a cell the training does; the rest is for the judge."""
+    return {key: made.get(key) for key in ("name", "world", "fault", "at", "steps", "rank", "where", "ratio", "pauses", "every")}
 
 
 def slow():
