@@ -179,7 +179,8 @@ class Run:
             threading.Thread(target=self.watch, daemon=True).start()
             self.host.launch({"cell": cell, "folder": self.folder, "environment": environment, "port": free_port()})
             self.wait()
-            if self.over():
+            ended_itself = self.over()
+            if ended_itself:
                 time.sleep(4)  # until the job has ended, and what its last steps say is told
             until = time.time()
             began = self.began()
@@ -191,7 +192,7 @@ class Run:
             target = os.path.join(self.options.results, self.options.packs)
             os.makedirs(target, exist_ok=True)
             recordings.pack(data, os.path.join(target, name + ".tar.xz"))
-            errors = self.errors()
+            errors = self.errors() if ended_itself else []
             result = {"cell": cell, "binary": self.options.version, "began": began, "until": until, "verdict": verdict, "told": told,
                       "seconds": round(time.time() - self.started, 1), "errors": errors, "load": os.getloadavg()[0], "date": time.strftime("%Y-%m-%d")}
             with open(os.path.join(target, name + ".json"), "w") as out:
