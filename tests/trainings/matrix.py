@@ -309,7 +309,7 @@ def main():
             line = {k: v for k, v in verdict.items() if v not in ([], None) and k not in ("ok",)}
             print("%s %s %.0f s: %s%s" % ("ok    " if good else "FAILED", cell["name"], result["seconds"], json.dumps(line),
                                           " ERRORS " + str(result["errors"]) if result["errors"] else ""), flush=True)
-            if good and options.keep and options.packs == "all":
+            if not result["errors"] and options.keep and options.packs == "all":  # also what no rule names yet
                 recordings.keep(os.path.join(options.results, "all", cell["name"]))
         except Exception as error:
             good = False
