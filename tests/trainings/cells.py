@@ -92,7 +92,7 @@ def learning():
 def wants_recording(name):
     """A choice that fits in 6 MB: of slow ranks two and three, since those of four and eight have over 200 kB."""
     return any(fnmatch.fnmatch(name, pattern) for pattern in (
-        "slow-*-2-1.05", "slow-*-2-1.30", "slow-*-3-1.30", "slow-gap-2-1.00", "slow-gap-2-2.00", "slow-dataloader-2-2.00", "slow-forward-2-1.20",
+        "slow-[gdf]*-2-1.05", "slow-*-2-1.30", "slow-*-3-1.30", "slow-gap-2-1.00", "slow-gap-2-2.00", "slow-dataloader-2-2.00", "slow-forward-2-1.20",
         "killed-*", "cancelled-*", "exception-*", "exit-*", "memory-*", "stopped-*", "skipped-*", "asleep-*", "evaluation-*", "nan-*",
         "rate-ramp-2", "never-recovers-2", "data-stall-2", "healthy-brief-*"))
 
