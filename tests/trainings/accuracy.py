@@ -34,6 +34,10 @@ count from the fault to the event at a client of `pitwall issues watch`. A ratio
 they are. A fault that the packs do not name within the time of its cell is missed, also where a rule would name it later: `CollectiveHang` waits for
 five minutes, a cell for 45 s.
 
+*Right* in the totals is name, rank, cause and root, and nothing wrong; deadlines and incidents have columns of their own. **No set was frozen**: rules
+were mended, and what may come beside a fault was written, after these cells were seen. So the page says that these trainings are judged right, and
+is no estimate for others. `CPUSaturated` was open in nearly all cells, so job-wide symptoms on a quiet machine are hardly tested.
+
 **The machine** had 2 cores and was shared: others built and tested on it (load {load_low:.0f} to {load_high:.0f}), and the ranks ran at a higher priority.
 Symptoms of a whole job that began while `CPUSaturated` was open are left out of the verdict, of incidents too, and shown as *loaded*. The table has
 the last run of each cell. One of five runs of `cancelled-2` told a death of rank 0 instead: the launcher had taken the exit status of the other rank
