@@ -1,0 +1,187 @@
+#!/usr/bin/env python3
+"""Writes docs/accuracy.md from the results of matrix.py.
+
+accuracy.py PITWALL [--results DIR] [--out FILE]
+"""
+import argparse
+import collections
+import json
+import os
+import sys
+
+import recordings
+from cells import CELLS, PLACES, RATIOS, WORLDS, judge, training_of
+
+HEAD = """# Accuracy on real trainings
+
+Made by the tool, do not edit. Of {date} runs: {cells} of the {all} cells of `tests/trainings/cells.py`.
+
+```
+tests/trainings/matrix.py build/release/bin/pitwall PYTHON      # PYTHON: an interpreter with PyTorch (bash tests/stages/torch.sh)
+tests/trainings/accuracy.py build/release/bin/pitwall           # this page
+```
+
+**What runs.** Each cell is a training of its own: DistributedDataParallel of PyTorch over gloo on one machine, one process a rank, watched by
+`pitwall.watch`, beside a `pitwall standalone` of its own. The all-reduce, autograd and the optimizer are real; most of a step of 100 ms is sleep, so
+that 8 ranks fit on 2 cores. The ranks are forked from one process that has imported PyTorch. No GPU, no NCCL and no second node took part.
+
+**What is judged.** *All packs*: all but `debugger-compat` (the original's own criteria), `across-runs` and `summary`, live. *Default*: `pack:default`
+alone, in a replay of what the same run recorded; a replay gives the events of a live run. A name is right if alert, rank and cause are; wrong if an
+alert that the cell does not expect is told, or an accusation names another rank. What is true of the machine ({machine}) is neither. Seconds
+count from the fault to the event at a client of `pitwall issues watch`. A ratio of 1.2 is the rule's own bound: told or silent, both are right.
+
+*All, replayed*: what all packs of this commit say of the same recordings. Some cells ran before a rule was mended, so this is the line for the rules as
+they are. A fault that the packs do not name within the time of its cell is missed, also where a rule would name it later: `CollectiveHang` waits for
+five minutes, a cell for 45 s.
+
+*Right* in the totals is name, rank, cause and root, and nothing wrong; deadlines and incidents have columns of their own. **No set was frozen**: rules
+were mended, and what may come beside a fault was written, after these cells were seen. So the page says that these trainings are judged right, and
+is no estimate for others. `CPUSaturated` was open in nearly all cells, so job-wide symptoms on a quiet machine are hardly tested.
+
+**The machine** had 2 cores and was shared: others built and tested on it (load {load_low:.0f} to {load_high:.0f}), and the ranks ran at a higher priority.
+Symptoms of a whole job that began while `CPUSaturated` was open are left out of the verdict, of incidents too, and shown as *loaded*. The table has
+the last run of each cell. One of five runs of `cancelled-2` told a death of rank 0 instead: the launcher had taken the exit status of the other rank
+before the collector read it ([decision 27](decisions/0027-own-time-and-death.md)).
+
+"""
+
+
+def result_of(folder, name):
+    path = os.path.join(folder, "all", name + ".json")
+    if not os.path.exists(path):
+        return None
+    with open(path) as text:
+        result = json.load(text)
+    return result if training_of(result["cell"]) == training_of(CELLS[name]) else None
+
+
+def short(of, verdict):
+    """A cell of the table of slow ranks."""
+    if verdict["wrong"]:
+        return "**wrong: %s**" % ", ".join(verdict["wrong"])
+    if not verdict["named"]:
+        return "silent" if of["soft"] or not of["names"] else "**missed**"
+    root = "" if verdict["root"] else ", **not the root**"
+    many = "" if verdict["incidents"] == 1 else ", **%d incidents**" % verdict["incidents"]
+    return "%.1f s%s%s" % (verdict["seconds"], root, many)
+
+
+def slow_table(done, packs):
+    lines = ["| time lost in | ratio | " + " | ".join("%d ranks" % world for world in WORLDS) + " |", "|---|--:|" + "--:|" * len(WORLDS)]
+    for where in PLACES:
+        for ratio in RATIOS:
+            row = []
+            for world in WORLDS:
+                name = "slow-%s-%d-%.2f" % (where, world, ratio)
+                row.append(short(CELLS[name], done[name][packs]) if name in done else "not run")
+            lines.append("| %s | %.2f | %s |" % (where, ratio, " | ".join(row)))
+    return lines
+
+
+def other_table(done):
+    lines = ["| cell | expected | all packs | seconds | root | incidents | notices | beside it | default |", "|---|---|---|--:|---|--:|--:|---|---|"]
+    for name, of in CELLS.items():
+        if of["fault"] == "slow":
+            continue
+        if name not in done:
+            lines.append("| %s | %s | not run |||||||" % (name, of["names"][0] if of["names"] else "nothing"))
+            continue
+        said, default = done[name]["all"], done[name]["default"]
+        rank = "" if said.get("rank") is None else " rank " + said["rank"]
+        expected = " or ".join(of["names"][:2]) + (" …" if len(of["names"]) > 2 else "") if of["names"] else "nothing"
+        what = "**wrong: %s**" % ", ".join(said["wrong"]) if said["wrong"] else ", ".join(said["named"]) + rank or (
+            "nothing" if not of["names"] or of["soft"] else "**missed**")
+        after = "**wrong: %s**" % ", ".join(default["wrong"]) if default["wrong"] else ", ".join(default["named"]) or (
+            "nothing" if not default["expected"] else "**missed**")
+        lines.append("| %s | %s%s | %s | %s | %s | %d | %d | %s | %s |" % (
+            name, expected, "" if of["rank"] is None or not of["names"] else " rank %d" % of["rank"], what,
+            "%.1f" % said["seconds"] if said.get("seconds") is not None else "", "" if "root" not in said else "yes" if said["root"] else "**no**",
+            said["incidents"], said["notices"], ", ".join(said["beside"] + ["loaded: " + alert for alert in said["loaded"]]), after))
+    return lines
+
+
+def totals(done, packs):
+    """-> lines of one table: how many cells were right."""
+    kinds = collections.OrderedDict()
+    for name, verdicts in done.items():
+        of, said = CELLS[name], verdicts[packs]
+        if not of["names"]:
+            kind = "healthy, or ratio 1.0 and 1.05: nothing wrong told"
+        elif not said["expected"]:
+            kind = "the packs have no rule for it: nothing wrong told"
+        elif of["soft"]:
+            kind = "told or silent are both right: nothing wrong told"
+        else:
+            kind = "a fault that must be named: right name, rank, cause and root"
+        count = kinds.setdefault(kind, [0, 0, 0, 0])
+        count[0] += 1
+        good = not said["wrong"] and (kind[0] != "a" or bool(said["named"] and said["root"]))
+        count[1] += good
+        count[2] += bool(said["wrong"])
+        count[3] += said["incidents"] <= 1
+    return ["| %s | %s | %d | %d (%.0f %%) | %d | %d |" % (packs, kind, n, good, 100 * good / n, wrong, one)
+            for kind, (n, good, wrong, one) in sorted(kinds.items())]
+
+
+def live_default(folder, covered):
+    """-> what was said of the cells that ran with pack:default alone."""
+    said = []
+    for name, of in CELLS.items():
+        path = os.path.join(folder, "default", name + ".json")
+        if os.path.exists(path):
+            with open(path) as text:
+                result = json.load(text)
+            verdict = judge(of, [tuple(event) for event in result["told"]], result["began"], covered)
+            what = "**wrong: %s**" % ", ".join(verdict["wrong"]) if verdict["wrong"] else ", ".join(verdict["named"]) or "silent"
+            said.append("%s: %s%s" % (name, what, " after %.1f s" % verdict["seconds"] if verdict.get("seconds") is not None else ""))
+    return said
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("pitwall")
+    options.add_argument("--results", default=os.path.join(recordings.REPO, "build", "cells"))
+    options.add_argument("--out", default=os.path.join(recordings.REPO, "docs", "accuracy.md"))
+    options = options.parse_args()
+    covered = recordings.alerts_of(options.pitwall, "default")
+    done, loads, dates = {}, [], set()
+    for name, of in CELLS.items():
+        result = result_of(options.results, name)
+        if result is None or result["errors"]:
+            continue
+        notices = [("notice", {}, 0)] * result["verdict"]["notices"]
+        live = judge(of, [tuple(event) for event in result["told"]] + notices, result["began"])
+        live["expected"] = bool(of["names"])
+        told = recordings.replay(options.pitwall, os.path.join(options.results, "all", name + ".tar.xz"), "default", result.get("until", 1e12))
+        default = judge(of, told, result["began"], covered)
+        default["expected"] = bool(set(of["names"]) & covered)
+        again = judge(of, recordings.replay(options.pitwall, os.path.join(options.results, "all", name + ".tar.xz"), "all",
+                                            result.get("until", 1e12)), result["began"])
+        again["expected"] = live["expected"]
+        done[name] = {"all": live, "all, replayed": again, "default": default}
+        loads.append(result["load"])
+        dates.add(result.get("date", "2026-11-23"))
+    if not done:
+        sys.exit("%s: no results; run matrix.py first" % options.results)
+    lines = ["## Totals", "", "| packs | cells | run | right | with a wrong name | at most one incident |", "|---|---|--:|--:|--:|--:|"]
+    lines += totals(done, "all") + totals(done, "all, replayed") + totals(done, "default")
+    alone = live_default(options.results, covered)
+    if alone:
+        lines += ["", "Live with `pack:default` alone: " + "; ".join(alone) + "."]
+    seconds = sorted(v["all"]["seconds"] for n, v in done.items() if CELLS[n]["fault"] in ("signal", "exception", "exit", "nan") and
+                     v["all"].get("seconds") is not None)
+    if seconds:
+        lines += ["", "Deaths, cancellations and NaN were told after %.1f s (median) and %.1f s (most); the goal is 3 s." % (
+            seconds[len(seconds) // 2], seconds[-1])]
+    lines += ["", "## One slow rank, all packs", "", "Seconds until `StragglerRank` names the rank.", ""] + slow_table(done, "all")
+    lines += ["", "## Other faults, and healthy trainings", ""] + other_table(done) + [""]
+    machine = sorted({alert for name in done for alert in done[name]["all"]["machine"]})
+    with open(options.out, "w") as out:
+        out.write(HEAD.format(date=" to ".join(sorted({min(dates), max(dates)})), cells=len(done), all=len(CELLS),
+                              machine=", ".join("`%s`" % alert for alert in machine), load_low=min(loads), load_high=max(loads)))
+        out.write("\n".join(lines))
+    print("%d cells; missing: %d" % (len(done), len(CELLS) - len(done)))
+
+
+if __name__ == "__main__":
+    main()
