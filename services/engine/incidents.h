@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -44,10 +45,14 @@ class IncidentTracker {
   // Apply on. Null: no rules.
   void SetProgram(const plan::Program* program);
 
-  // What one evaluation (or end of issues) said, in order. Gives each issue event its incident, and
-  // found and updated ones their root cause. Returns the open issues whose root cause is another
-  // now, the alert machines of which must learn it.
-  std::vector<RootCauseChange> Apply(std::span<IssueEvent> events);
+  // The node of a rank; "": not known.
+  using NodeOfRank = std::function<std::string(std::string_view rank)>;
+
+  // What one evaluation (or end of issues) said, in order; `node_of` may be null. Gives each issue
+  // event its incident, and found and updated ones their root cause. Returns the open issues whose
+  // root cause is another now, the alert machines of which must learn it.
+  std::vector<RootCauseChange> Apply(std::span<IssueEvent> events,
+                                     const NodeOfRank& node_of = nullptr);
 
   // The job has ended.
   void Clear();
@@ -68,7 +73,7 @@ class IncidentTracker {
   using Ordered = absl::btree_set<const TrackedIssue*, ByOnset>;
 
   // Null: the bound is reached.
-  TrackedIssue* Begin(const IssueEvent& event, const std::string& id);
+  TrackedIssue* Begin(const IssueEvent& event, const std::string& id, const NodeOfRank& node_of);
   void Join(TrackedIssue* issue);
   // The open issue of the alert whose onset is closest to `onset_ns` and within the window; of two,
   // the earlier. Null: none.
