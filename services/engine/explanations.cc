@@ -227,7 +227,9 @@ const TrackedIssue* Explanations::FirstSymptom(const TrackedIssue& cause) const 
     for (const std::string& key : KeysToAsk(relation, cause)) {
       const auto found = relation.open_symptoms.find(key);
       if (found == relation.open_symptoms.end()) continue;
-      const auto at = found->second.lower_bound(&earliest);
+      const auto at =
+          std::find_if(found->second.lower_bound(&earliest), found->second.end(),
+                       [](const TrackedIssue* symptom) { return symptom->root_cause.empty(); });
       if (at != found->second.end() && (first == nullptr || Precedes(**at, *first))) first = *at;
     }
   }

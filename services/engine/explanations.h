@@ -69,7 +69,8 @@ class Explanations {
   // the symptom's first, then class and severity (RootOrder), then the one that Precedes. Null:
   // none.
   const TrackedIssue* StrongestCause(const TrackedIssue& symptom, bool open) const;
-  // Of the open issues that `cause` may explain the one that Precedes all others. Null: none.
+  // Of the open issues that `cause` may explain, and that have no root cause yet, the one that
+  // Precedes all others. Null: none.
   const TrackedIssue* FirstSymptom(const TrackedIssue& cause) const;
   // Whether some rule explains issues of `alert`; whether `rule` does.
   bool IsExplained(std::string_view alert) const { return explained_.contains(alert); }
