@@ -2,11 +2,11 @@
 // (docs/decisions/0012-incidents.md).
 //
 // A new issue joins the open incident of an issue to which the rules tie it: of its cause, of a
-// symptom that nothing explains yet, of one of the same alert with an onset close to its own, or, where both concern the job
-// as a whole, of one that the same cause could explain. Else it opens an incident: two troubles
-// that no rule relates are two, even at one time. Its incident never changes. Its root cause does:
-// the top of the chain of open issues that explain it; when all of these have ended, what it was
-// last. A function of the events alone, in their order.
+// symptom that nothing explains yet, of one of the same alert with an onset close to its own, or,
+// where both concern the job as a whole, of one that the same cause could explain. Else it opens an
+// incident: two troubles that no rule relates are two, even at one time. Its incident never
+// changes. Its root cause does: the top of the chain of open issues that explain it; when all of
+// these have ended, what it was last. A function of the events alone, in their order.
 #pragma once
 
 #include <cstdint>
