@@ -201,6 +201,7 @@ class Reader {
     ReadNeeds(map, &rule);
     ReadExplains(map, &rule);
     rule.labels = ReadTexts(map, "labels", "label");
+    if (map.String("scope") == "node") AddNodeScope(map, &rule);
     rule.annotations = ReadTexts(map, "annotations", "annotation");
     if (!rule.alert) {
       for (const std::string_view key : {"for", "keep_firing_for", "clear", "scope", "fold",
@@ -219,15 +220,30 @@ class Reader {
     if (!scope) return;
     if (*scope == "attempt") {
       rule->scope = Scope::kAttempt;
-    } else if (*scope == "job") {
+    } else if (*scope == "job" || *scope == "node") {
       rule->scope = Scope::kJob;
       if (group.step_clock) {
         Add(map.KeyPosition("scope"), "rules on the step clock always have scope: attempt");
       }
     } else {
       Add(map.Get("scope")->position(),
-          Cat("\"scope\" must be job or attempt, found ", Quote(*scope)));
+          Cat("\"scope\" must be node, job or attempt, found ", Quote(*scope)));
     }
+  }
+
+  // What is true of a node, whichever job runs there: it lives as with scope: job, and a label lets
+  // receivers fold the issues of all jobs of the node.
+  void AddNodeScope(StrictMap& map, RuleText* rule) {
+    const Position position = map.Get("scope")->position();
+    const bool labelled = std::any_of(rule->labels.begin(), rule->labels.end(),
+                                      [](const NamedText& label) { return label.name == "scope"; });
+    if (labelled)
+      Add(position, "\"scope: node\" sets the label \"scope\"; remove it from \"labels\"");
+    if (labelled) return;
+    NamedText& label = rule->labels.emplace_back();
+    label.name = "scope";
+    label.name_position = position;
+    label.source = Source(file_->file->name(), "node");
   }
 
   void ReadParameters(StrictMap& map, RuleText* rule) {

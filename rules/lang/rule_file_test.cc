@@ -267,7 +267,7 @@ TEST(RuleFile, AllErrorsAreCollected) {
       "p.yaml:18:5: error: invalid field \"annotations\" in a recording rule\n"
       "        annotations: {summary: no}\n"
       "        ^\n"
-      "p.yaml:21:12: error: \"scope\" must be job or attempt, found \"pod\"\n"
+      "p.yaml:21:12: error: \"scope\" must be node, job or attempt, found \"pod\"\n"
       "        scope: pod\n"
       "               ^\n"
       "p.yaml:22:17: error: parameter \"p\" must be a number, found \"high\"\n"
@@ -323,6 +323,21 @@ TEST(RuleFile, YamlErrorsAreDiagnosticsToo) {
             "p.yaml:3:3: error: key \"name\" is a duplicate\n      name: b\n      ^\n");
   EXPECT_EQ(Failure("- a\n"),
             "p.yaml:1:1: error: a rule file must be a map, found a list\n    - a\n    ^\n");
+}
+
+TEST(RuleFile, ScopeNodeIsALabelForReceivers) {
+  const RuleFilePtr file =
+      Parse("groups:\n- name: g\n  rules:\n  - {alert: A, expr: x, scope: node, labels: {a: b}}\n");
+  const RuleText& rule = file->groups[0].rules[0];
+  EXPECT_EQ(rule.scope, Scope::kJob);
+  ASSERT_EQ(rule.labels.size(), 2U);
+  EXPECT_EQ(rule.labels[1].name, "scope");
+  EXPECT_EQ(rule.labels[1].text(), "node");
+  EXPECT_THAT(Failure("groups:\n- name: g\n  rules:\n  - {alert: A, expr: x, scope: node, labels: "
+                      "{scope: mine}}\n"),
+              HasSubstr("\"scope: node\" sets the label \"scope\""));
+  EXPECT_THAT(Failure("groups:\n- name: g\n  rules:\n  - {alert: A, expr: x, scope: rack}\n"),
+              HasSubstr("must be node, job or attempt, found \"rack\""));
 }
 
 }  // namespace

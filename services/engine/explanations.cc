@@ -110,21 +110,29 @@ constexpr std::string_view kAbsent = "-";
 
 // Never one of the two above.
 std::string ValuePart(std::string_view value) { return Cat(value.size(), ":", value); }
+
+// Its rank or node, as far as one is known.
+std::string_view PlaceOf(const TrackedIssue& issue, std::string_view label) {
+  const std::string_view named = issue.labels.Get(label);
+  return named.empty() && label == "node" ? std::string_view(issue.node) : named;
+}
 }  // namespace
 
-std::vector<std::string> Explanations::KeysToKeep(const Relation& relation, const Labels& labels) {
-  std::vector<std::string> keys = {KeyOf(relation, labels)};
+std::vector<std::string> Explanations::KeysToKeep(const Relation& relation,
+                                                  const TrackedIssue& issue) {
+  std::vector<std::string> keys = {KeyOf(relation, issue.labels)};
   for (const std::string& name : relation.same) {
-    const std::string_view value = labels.Get(name);
+    const std::string_view value = PlaceOf(issue, name);
     keys = WithParts(std::move(keys), value.empty() ? kAbsent : ValuePart(value), kAny);
   }
   return keys;
 }
 
-std::vector<std::string> Explanations::KeysToAsk(const Relation& relation, const Labels& labels) {
-  std::vector<std::string> keys = {KeyOf(relation, labels)};
+std::vector<std::string> Explanations::KeysToAsk(const Relation& relation,
+                                                 const TrackedIssue& issue) {
+  std::vector<std::string> keys = {KeyOf(relation, issue.labels)};
   for (const std::string& name : relation.same) {
-    const std::string_view value = labels.Get(name);
+    const std::string_view value = PlaceOf(issue, name);
     keys = value.empty() ? WithParts(std::move(keys), kAny, kAny)
                          : WithParts(std::move(keys), ValuePart(value), kAbsent);
   }
@@ -133,8 +141,7 @@ std::vector<std::string> Explanations::KeysToAsk(const Relation& relation, const
 
 void Explanations::Add(const TrackedIssue& issue) {
   const auto add = [&](ByKey* to, const Relation& relation) {
-    for (std::string& key : KeysToKeep(relation, issue.labels))
-      (*to)[std::move(key)].insert(&issue);
+    for (std::string& key : KeysToKeep(relation, issue)) (*to)[std::move(key)].insert(&issue);
   };
   if (const auto links = rules_.find(issue.rule); links != rules_.end()) {
     for (const uint32_t r : links->second.relations)
@@ -148,7 +155,7 @@ void Explanations::Add(const TrackedIssue& issue) {
 
 void Explanations::Remove(const TrackedIssue& issue) {
   const auto remove = [&](ByKey* from, const Relation& relation) {
-    for (const std::string& key : KeysToKeep(relation, issue.labels)) {
+    for (const std::string& key : KeysToKeep(relation, issue)) {
       const auto at = from->find(key);
       if (at == from->end()) continue;
       at->second.erase(&issue);
@@ -198,7 +205,7 @@ const TrackedIssue* Explanations::StrongestCause(const TrackedIssue& symptom, bo
     const Relation& relation = relations_[r];
     const ByKey& causes = open ? relation.open_causes : relation.ended_causes;
     const bool circle = links != rules_.end() && links->second.circle == relation.circle;
-    for (const std::string& key : KeysToAsk(relation, symptom.labels)) {
+    for (const std::string& key : KeysToAsk(relation, symptom)) {
       const auto found = causes.find(key);
       if (found == causes.end()) continue;
       const TrackedIssue* candidate = StrongestOf(found->second, symptom, relation, circle);
@@ -217,10 +224,12 @@ const TrackedIssue* Explanations::FirstSymptom(const TrackedIssue& cause) const 
     const Relation& relation = relations_[r];
     TrackedIssue earliest;  // precedes all that do not begin too early
     earliest.onset_ns = cause.onset_ns - relation.lag_ns;
-    for (const std::string& key : KeysToAsk(relation, cause.labels)) {
+    for (const std::string& key : KeysToAsk(relation, cause)) {
       const auto found = relation.open_symptoms.find(key);
       if (found == relation.open_symptoms.end()) continue;
-      const auto at = found->second.lower_bound(&earliest);
+      const auto at =
+          std::find_if(found->second.lower_bound(&earliest), found->second.end(),
+                       [](const TrackedIssue* symptom) { return symptom->root_cause.empty(); });
       if (at != found->second.end() && (first == nullptr || Precedes(**at, *first))) first = *at;
     }
   }

@@ -4,7 +4,8 @@
 //  * the labels named in `equal` have equal values (absent = empty, as in Alertmanager's
 //  inhibition),
 //  * both name the same rank and the same node, as far as both name one, unless the relation is
-//    job-wide: what slows rank 3 is never why rank 5 is slow,
+//    job-wide: what slows rank 3 is never why rank 5 is slow. The node of a rank is one that the
+//    issue names,
 //  * the symptom did not begin more than the relation's lag before the cause.
 // A rule set that is new has no circles (rules/plan/cause_graph.h). An older one may: between
 // issues of rules in a circle only the one that began first explains the other, so that no issue is
@@ -31,6 +32,7 @@ struct TrackedIssue {
   std::string rule;
   std::string alert;
   Labels labels;
+  std::string node;      // of the rank that the labels name, where they name no node; "": not known
   int64_t onset_ns = 0;  // when it became pending
   std::string incident;
   bool open = true;
@@ -67,7 +69,8 @@ class Explanations {
   // the symptom's first, then class and severity (RootOrder), then the one that Precedes. Null:
   // none.
   const TrackedIssue* StrongestCause(const TrackedIssue& symptom, bool open) const;
-  // Of the open issues that `cause` may explain the one that Precedes all others. Null: none.
+  // Of the open issues that `cause` may explain, and that have no root cause yet, the one that
+  // Precedes all others. Null: none.
   const TrackedIssue* FirstSymptom(const TrackedIssue& cause) const;
   // Whether some rule explains issues of `alert`; whether `rule` does.
   bool IsExplained(std::string_view alert) const { return explained_.contains(alert); }
@@ -102,10 +105,10 @@ class Explanations {
                    const StringMap<std::vector<uint32_t>>& rules_of_alert);
   // An issue is kept under every key by which its partners may ask for it: for each label of `same`
   // under its own value (or that it has none), and under that of any.
-  static std::vector<std::string> KeysToKeep(const Relation& relation, const Labels& labels);
+  static std::vector<std::string> KeysToKeep(const Relation& relation, const TrackedIssue& issue);
   // Keys by which all partners are found: for each label of `same` those of its value and those
   // without one; any, where the issue itself has none.
-  static std::vector<std::string> KeysToAsk(const Relation& relation, const Labels& labels);
+  static std::vector<std::string> KeysToAsk(const Relation& relation, const TrackedIssue& issue);
   static std::string KeyOf(const Relation& relation, const Labels& labels);
   static std::vector<std::string> WithParts(std::vector<std::string> keys, std::string_view part,
                                             std::string_view other);

@@ -9,7 +9,8 @@
 namespace pitwall::engine {
 
 namespace {
-constexpr uint8_t kFormat = 2;
+constexpr uint8_t kFormatWithNodes = 3;   // as kFormat, and the node of each issue
+constexpr uint8_t kFormat = 2;            // where no issue has one
 constexpr uint8_t kFormatWithOnsets = 1;  // incidents had the range of their onsets
 }  // namespace
 
@@ -29,7 +30,8 @@ void IncidentTracker::SetProgram(const plan::Program* program) {
   dirty_ = dirty_ || !issues_.empty();
 }
 
-std::vector<IncidentTracker::RootCauseChange> IncidentTracker::Apply(std::span<IssueEvent> events) {
+std::vector<IncidentTracker::RootCauseChange> IncidentTracker::Apply(std::span<IssueEvent> events,
+                                                                     const NodeOfRank& node_of) {
   std::vector<RootCauseChange> changed;
   std::vector<std::pair<TrackedIssue*, IssueEvent*>> told, ended;
   ++serial_;
@@ -43,7 +45,7 @@ std::vector<IncidentTracker::RootCauseChange> IncidentTracker::Apply(std::span<I
     if (event.type == EventType::kIssueFound && (issue == nullptr || !issue->open)) {
       // On the step clock an issue can come again under its id: steps that end at one time.
       if (issue != nullptr) Forget(id);
-      issue = Begin(event, id);
+      issue = Begin(event, id, node_of);
     }
     event.incident = issue == nullptr ? id : issue->incident;
     if (issue == nullptr) continue;
@@ -62,7 +64,8 @@ std::vector<IncidentTracker::RootCauseChange> IncidentTracker::Apply(std::span<I
   return changed;
 }
 
-TrackedIssue* IncidentTracker::Begin(const IssueEvent& event, const std::string& id) {
+TrackedIssue* IncidentTracker::Begin(const IssueEvent& event, const std::string& id,
+                                     const NodeOfRank& node_of) {
   if (issues_.size() >= max_issues_) {
     if (ended_.empty()) {
       ++counters_->untracked_issues;
@@ -77,6 +80,9 @@ TrackedIssue* IncidentTracker::Begin(const IssueEvent& event, const std::string&
   issue->rule = event.rule;
   issue->alert = event.alert;
   issue->labels = event.labels;
+  const std::string_view rank = issue->labels.Get("rank");
+  if (node_of != nullptr && !rank.empty() && !issue->labels.Has("node"))
+    issue->node = node_of(rank);
   issue->onset_ns = event.active_since_ns;
   issue->order = RootOrderOf(issue->labels, issue->onset_ns);
   issue->fresh = true;
@@ -226,7 +232,9 @@ void IncidentTracker::Clear() {
 }
 
 void IncidentTracker::Save(BinaryWriter& out) const {
-  out.U8(kFormat);
+  const bool nodes = std::any_of(issues_.begin(), issues_.end(),
+                                 [](const auto& issue) { return !issue.second->node.empty(); });
+  out.U8(nodes ? kFormatWithNodes : kFormat);
   out.I64(now_ns_);
   out.Bool(dirty_);
   out.U64(issues_.size());
@@ -242,6 +250,7 @@ void IncidentTracker::Save(BinaryWriter& out) const {
     out.I64(issue->ended_at_ns);
     out.Str(issue->root_cause);
     out.Str(issue->cause_rule);
+    if (nodes) out.Str(issue->node);
   }
 }
 
@@ -252,7 +261,7 @@ void IncidentTracker::Restore(BinaryReader& in) {
   incidents_.clear();
   open_of_alert_.clear();
   const uint8_t format = in.U8();
-  if (format != kFormat && format != kFormatWithOnsets) in.Fail();
+  if (format < kFormatWithOnsets || format > kFormatWithNodes) in.Fail();
   now_ns_ = in.I64();
   dirty_ = in.Bool();
   alert::LabelsReader labels(in);
@@ -268,6 +277,7 @@ void IncidentTracker::Restore(BinaryReader& in) {
     issue->ended_at_ns = in.I64();
     issue->root_cause = in.Str();
     issue->cause_rule = in.Str();
+    if (format == kFormatWithNodes) issue->node = in.Str();
     if (!in.ok()) return;
     issue->order = RootOrderOf(issue->labels, issue->onset_ns);
     std::unique_ptr<TrackedIssue>& slot = issues_[issue->id];

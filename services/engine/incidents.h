@@ -1,15 +1,16 @@
 // Which issues of a job belong together: incidents and root causes
 // (docs/decisions/0012-incidents.md).
 //
-// A new issue joins the open incident of an issue to which the rules tie it: of its cause, of its
-// symptom, of one of the same alert with an onset close to its own, or, where both concern the job
-// as a whole, of one that the same cause could explain. Else it opens an incident: two troubles
-// that no rule relates are two, even at one time. Its incident never changes. Its root cause does:
-// the top of the chain of open issues that explain it; when all of these have ended, what it was
-// last. A function of the events alone, in their order.
+// A new issue joins the open incident of an issue to which the rules tie it: of its cause, of a
+// symptom that nothing explains yet, of one of the same alert with an onset close to its own, or,
+// where both concern the job as a whole, of one that the same cause could explain. Else it opens an
+// incident: two troubles that no rule relates are two, even at one time. Its incident never
+// changes. Its root cause does: the top of the chain of open issues that explain it; when all of
+// these have ended, what it was last. A function of the events alone, in their order.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -44,10 +45,14 @@ class IncidentTracker {
   // Apply on. Null: no rules.
   void SetProgram(const plan::Program* program);
 
-  // What one evaluation (or end of issues) said, in order. Gives each issue event its incident, and
-  // found and updated ones their root cause. Returns the open issues whose root cause is another
-  // now, the alert machines of which must learn it.
-  std::vector<RootCauseChange> Apply(std::span<IssueEvent> events);
+  // The node of a rank; "": not known.
+  using NodeOfRank = std::function<std::string(std::string_view rank)>;
+
+  // What one evaluation (or end of issues) said, in order; `node_of` may be null. Gives each issue
+  // event its incident, and found and updated ones their root cause. Returns the open issues whose
+  // root cause is another now, the alert machines of which must learn it.
+  std::vector<RootCauseChange> Apply(std::span<IssueEvent> events,
+                                     const NodeOfRank& node_of = nullptr);
 
   // The job has ended.
   void Clear();
@@ -68,7 +73,7 @@ class IncidentTracker {
   using Ordered = absl::btree_set<const TrackedIssue*, ByOnset>;
 
   // Null: the bound is reached.
-  TrackedIssue* Begin(const IssueEvent& event, const std::string& id);
+  TrackedIssue* Begin(const IssueEvent& event, const std::string& id, const NodeOfRank& node_of);
   void Join(TrackedIssue* issue);
   // The open issue of the alert whose onset is closest to `onset_ns` and within the window; of two,
   // the earlier. Null: none.

@@ -173,5 +173,59 @@ TEST(IncidentsOfAJob, TheEndOfAJobEndsItsIncidents) {
   EXPECT_THAT(ended, ElementsAre("LowThroughput", "StepOutlier", "StragglerRank"));
 }
 
+// An issue of `alert` with these labels that is found at second `s`.
+IssueEvent FoundIssue(int64_t s, const std::string& alert, Labels labels) {
+  IssueEvent event;
+  event.job = "job";
+  event.alert = alert;
+  event.rule = Cat("pack/g/", alert);
+  event.labels = labels.With("alertname", alert);
+  event.type = EventType::kIssueFound;
+  event.time_ns = event.active_since_ns = ShardForTest::kBase + s * kNanosPerSecond;
+  event.sequence = 1;
+  event.id = MakeEventId(event);
+  return event;
+}
+
+TEST(IncidentPlaces, AFaultOfANodeExplainsItsOwnRanksOnly) {
+  const plan::ProgramPtr program = ProgramForTest(R"rules(
+groups:
+- name: g
+  rules:
+  - {alert: Xid, expr: m > 0, explains: [Slow]}
+  - {alert: Slow, expr: m > 0}
+)rules");
+  EngineOptions options;
+  EngineCounters counters;
+  std::optional<IncidentTracker> tracker(std::in_place, options, &counters);
+  tracker->SetProgram(program.get());
+  const auto node_of = [](std::string_view rank) -> std::string {
+    return rank == "1" ? "a" : rank == "8" ? "c" : "";
+  };
+  std::vector<IssueEvent> events = {FoundIssue(1, "Xid", Labels({{"node", "c"}})),
+                                    FoundIssue(1, "Slow", Labels({{"rank", "8"}}))};
+  tracker->Apply(events, node_of);
+  EXPECT_EQ(events[1].root_cause, events[0].id);
+
+  // What is known of places outlives a restart.
+  BinaryWriter saved;
+  tracker->Save(saved);
+  tracker.emplace(options, &counters);
+  tracker->SetProgram(program.get());
+  BinaryReader in(saved.data());
+  tracker->Restore(in);
+  ASSERT_TRUE(in.Finish("tracker").ok());
+  BinaryWriter again;
+  tracker->Save(again);
+  EXPECT_EQ(again.data(), saved.data());
+
+  std::vector<IssueEvent> later = {FoundIssue(300, "Slow", Labels({{"rank", "1"}})),
+                                   FoundIssue(300, "Slow", Labels({{"rank", "2"}}))};
+  tracker->Apply(later, node_of);
+  EXPECT_EQ(later[0].root_cause, "") << "rank 1 runs on another node";
+  EXPECT_EQ(later[0].incident, later[0].id);
+  EXPECT_EQ(later[1].root_cause, events[0].id) << "nobody knows where rank 2 runs";
+}
+
 }  // namespace
 }  // namespace pitwall::engine

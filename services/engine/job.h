@@ -214,6 +214,8 @@ class Job {
   // Events of one evaluation or end, from `first` on: gives them incident and root cause, and tells
   // the rules of the root causes that changed.
   void JoinIncidents(size_t first, Outputs* out);
+  // By the number of a rank; "" where several are named.
+  StringMap<std::string> NodesOfRanks() const;
   void Forget();
   TickContext ContextAt(int64_t position) const;
 

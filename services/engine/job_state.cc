@@ -130,12 +130,48 @@ void Job::SetRules(CompiledRulesPtr rules, Outputs* out) {
 
 void Job::JoinIncidents(size_t first, Outputs* out) {
   const std::span<IssueEvent> events = std::span(out->events).subspan(first);
-  for (const IncidentTracker::RootCauseChange& change : incidents_.Apply(events)) {
+  std::optional<StringMap<std::string>> nodes;
+  const auto node_of = [&](std::string_view rank) {
+    if (!nodes.has_value()) nodes = NodesOfRanks();
+    const auto found = nodes->find(rank);
+    return found == nodes->end() ? std::string() : found->second;
+  };
+  for (const IncidentTracker::RootCauseChange& change : incidents_.Apply(events, node_of)) {
     if (time_ != nullptr && time_->SetRootCause(change)) continue;
     for (const auto& space : steps_) {
       if (space->SetRootCause(change)) break;
     }
   }
+}
+
+StringMap<std::string> Job::NodesOfRanks() const {
+  StringMap<std::string> nodes;
+  const auto take = [&](std::string_view rank, std::string_view node) {
+    const auto [at, fresh] = nodes.try_emplace(std::string(rank), node);
+    if (!fresh && at->second != node) at->second.clear();
+  };
+  // What a collector samples of a rank's process names both, also in files of samples.
+  for (const auto& [key, source] : sources_) {
+    for (const auto& [id, binding] : source->schemas) {
+      for (const SeriesDescriptor& series : binding->schema.series) {
+        const std::string_view rank = series.labels.Get("rank");
+        const std::string_view node = series.labels.Get("node");
+        if (!rank.empty() && !node.empty()) take(rank, node);
+      }
+    }
+  }
+  // The processes themselves know better; the newest boot of a rank counts.
+  StringMap<int64_t> started;
+  for (const auto& [key, source] : sources_) {
+    const SourceInfo& info = source->info;
+    if (info.kind != SourceKind::kRank || info.node.empty()) continue;
+    std::string rank = Cat(info.rank);
+    const auto [at, fresh] = started.try_emplace(rank, info.start_ns);
+    if (!fresh && at->second >= info.start_ns) continue;
+    at->second = info.start_ns;
+    nodes[std::move(rank)] = info.node;
+  }
+  return nodes;
 }
 
 // Of a job that has ended only the name stays.

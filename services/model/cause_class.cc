@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "services/model/incident_roots.h"
+
 namespace pitwall {
 namespace {
 
@@ -31,12 +33,6 @@ constexpr CategoryDomain kDomains[] = {
     {"checkpoint", CauseDomain::kPerformance},
     {"initialization", CauseDomain::kPerformance},
 };
-
-int SeverityRank(std::string_view severity) {
-  if (severity == "critical") return 0;
-  if (severity == "warning") return 1;
-  return severity == "info" ? 2 : 3;
-}
 
 }  // namespace
 

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <iterator>
-#include <tuple>
+#include <set>
+#include <span>
 #include <utility>
 
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/shared_fields.h"
-#include "services/model/cause_class.h"
+#include "services/model/incident_roots.h"
 
 namespace pitwall::notifier {
 namespace {
@@ -17,46 +18,36 @@ using cloudevents::JsonWriter;
 
 constexpr size_t kMaxDescribed = 50;  // issues of a notice with more than their id
 
-// The worst is the least.
-int Weight(std::string_view severity) {
-  return severity == "critical" ? 0 : severity == "warning" ? 1 : severity == "info" ? 2 : 3;
-}
-
 bool IsOpen(const IssueEvent& event) { return event.type != EventType::kIssueResolved; }
 
-using IssueRef = std::pair<std::string_view, const IssueEvent*>;
-
-// Root causes first: open ones before ended ones, then the stronger (model/cause_class.h). Of
-// equals the one told last stays.
-auto RootKey(std::string_view id, const IssueEvent& e, std::string_view told_root) {
-  return std::tuple(!e.root_cause.empty(), !IsOpen(e), RootOrderOf(e), id != told_root, id);
+std::vector<IncidentIssue> IssuesOf(const std::map<std::string, IssueEventPtr>& issues) {
+  std::vector<IncidentIssue> out;
+  out.reserve(issues.size());
+  for (const auto& [id, event] : issues) out.push_back({id, event.get()});
+  return out;
 }
 
-// Its first one.
 std::string_view RootOf(const std::map<std::string, IssueEventPtr>& issues,
                         std::string_view told_root) {
-  auto best = issues.begin();
-  auto least = RootKey(best->first, *best->second, told_root);
-  for (auto at = std::next(best); at != issues.end(); ++at) {
-    auto key = RootKey(at->first, *at->second, told_root);
-    if (key < least) std::tie(best, least) = std::pair(at, key);
-  }
-  return best->first;
+  const std::vector<IncidentIssue> all = IssuesOf(issues);
+  return std::min_element(all.begin(), all.end(),
+                          [&](const IncidentIssue& a, const IncidentIssue& b) {
+                            return IsLikelierRoot(a, b, told_root);
+                          })
+      ->id;
 }
 
-std::vector<IssueRef> InRootOrder(const std::map<std::string, IssueEventPtr>& issues,
-                                  std::string_view told_root) {
-  using Key = decltype(RootKey({}, IssueEvent(), {}));
-  std::vector<std::pair<Key, const IssueEvent*>> keys;
-  keys.reserve(issues.size());
-  for (const auto& [id, event] : issues)
-    keys.emplace_back(RootKey(id, *event, told_root), event.get());
-  std::sort(keys.begin(), keys.end(),
-            [](const auto& x, const auto& y) { return x.first < y.first; });
-  std::vector<IssueRef> out;
-  out.reserve(keys.size());
-  for (const auto& [key, event] : keys) out.emplace_back(std::get<4>(key), event);
-  return out;
+// "A: what it says", or "A or B" where two alerts are equally likely.
+std::string RootText(const std::vector<IncidentIssue>& sorted) {
+  const IssueEvent& root = *sorted[0].event;
+  std::string text = IssueTitle(root);
+  for (const IncidentIssue& other : std::span(sorted).first(LikelyRoots(sorted))) {
+    if (other.event->alert == root.alert) continue;
+    CatTo(text, " or ", IssueTitle(*other.event));
+    break;
+  }
+  if (!root.summary.empty()) CatTo(text, ": ", root.summary);
+  return text;
 }
 
 void WriteIssue(std::string_view id, const IssueEvent& e, JsonWriter* out) {
@@ -104,6 +95,7 @@ void IncidentNotices::Feed(FeedItem item, std::vector<FeedItem>* send) {
   tick.partition = item.partition;
   if (tick.job != event->job || tick.time_ns != event->time_ns) {
     Decide(&tick, send);
+    FlushDue(&tick, event->time_ns, item.offset, send);
     tick.job = event->job;
     tick.time_ns = event->time_ns;
   }
@@ -116,12 +108,24 @@ void IncidentNotices::Feed(FeedItem item, std::vector<FeedItem>* send) {
   Apply(event, &tick);
 }
 
+std::string IncidentNotices::KeyOf(const IssueEvent& event, const std::string& issue_id) const {
+  // An issue beyond the engine's bound has no incident: it is its own.
+  const std::string& id = event.incident.empty() ? issue_id : event.incident;
+  if (const auto alias = aliases_.find(id); alias != aliases_.end()) return alias->second;
+  if (id != issue_id || event.labels.Get("scope") != "node" || !event.labels.Has("node")) return id;
+  return StableHashHex(Cat("node\xff", event.rule, "\xff", event.labels.ToString()));
+}
+
 void IncidentNotices::Apply(const IssueEventPtr& event, Tick* tick) {
   const std::string issue_id = IssueId(*event);
-  // An issue beyond the engine's bound has no incident: it is its own.
-  const std::string& id = event->incident.empty() ? issue_id : event->incident;
+  const std::string id = KeyOf(*event, issue_id);
   const auto [at, fresh] = incidents_.try_emplace(id);
   Incident& incident = at->second;
+  const std::string& of_job = event->incident.empty() ? issue_id : event->incident;
+  if (id != of_job && aliases_.try_emplace(of_job, id).second) {
+    incident.aliases.push_back(of_job);
+    incident.node = std::string(event->labels.Get("node"));
+  }
   if (!fresh) by_age_.erase({incident.time_ns, id});
   incident.time_ns = event->time_ns;
   by_age_.emplace(incident.time_ns, id);
@@ -134,7 +138,7 @@ void IncidentNotices::Apply(const IssueEventPtr& event, Tick* tick) {
   if (fresh && event->sequence > 1) {
     incident.told = true;
     incident.told_at_ns = event->time_ns;
-    incident.told_weight = Weight(event->severity);
+    incident.told_weight = SeverityRank(event->severity);
     incident.told_size = 1;
     incident.told_root = issue_id;
   }
@@ -159,14 +163,52 @@ int64_t IncidentNotices::UndecidedFrom(int32_t partition) const {
 
 void IncidentNotices::Decide(Tick* tick, std::vector<FeedItem>* send) {
   if (tick->undecided_from == INT64_MAX) return;
-  absl::btree_set<std::string> look = std::exchange(tick->touched, {});
-  look.insert(tick->waiting.begin(), tick->waiting.end());
-  for (const std::string& id : look) {
+  for (const std::string& id : std::exchange(tick->touched, {})) {
     if (incidents_.contains(id)) DecideOne(id, tick, send);
-    if (!incidents_.contains(id)) tick->waiting.erase(id);
   }
+  absl::erase_if(tick->waiting, [&](const std::string& id) { return !incidents_.contains(id); });
   tick->undecided_from = INT64_MAX;
   Bound();
+}
+
+void IncidentNotices::FlushDue(Tick* tick, int64_t time_ns, int64_t offset,
+                               std::vector<FeedItem>* send) {
+  for (auto at = tick->waiting.begin(); at != tick->waiting.end();) {
+    const auto incident = incidents_.find(*at);
+    const bool gone = incident == incidents_.end();
+    const int64_t due_ns = gone ? 0 : incident->second.told_at_ns + kMinUpdateNs;
+    if (!gone && due_ns > time_ns) {
+      ++at;
+      continue;
+    }
+    if (!gone) Tell(*at, EventType::kIssueUpdated, &incident->second, *tick, due_ns, offset, send);
+    at = tick->waiting.erase(at);
+  }
+}
+
+int64_t IncidentNotices::DueNs(int32_t partition) const {
+  int64_t due_ns = kNever;
+  const auto p = static_cast<size_t>(partition);
+  if (p >= ticks_.size()) return due_ns;
+  for (const std::string& id : ticks_[p].waiting) {
+    const auto incident = incidents_.find(id);
+    if (incident != incidents_.end())
+      due_ns = std::min(due_ns, incident->second.told_at_ns + kMinUpdateNs);
+  }
+  return due_ns;
+}
+
+void IncidentNotices::TellDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) {
+  const auto p = static_cast<size_t>(partition);
+  // What a tick is made of may not be there yet.
+  if (p >= ticks_.size() || ticks_[p].undecided_from != INT64_MAX) return;
+  FlushDue(&ticks_[p], wall_ns, ticks_[p].newest.offset, send);
+}
+
+void IncidentNotices::OnActed(const Acted& acted, std::vector<FeedItem>* send) {
+  if (acted.events.empty()) return;
+  send->push_back(
+      {.partition = acted.partition, .offset = acted.offset, .event = acted.events.back()});
 }
 
 bool IncidentNotices::DecideOne(const std::string& id, Tick* tick, std::vector<FeedItem>* send) {
@@ -174,21 +216,24 @@ bool IncidentNotices::DecideOne(const std::string& id, Tick* tick, std::vector<F
   if (incident.open == 0) {
     if (incident.heard) {
       // What begins and ends at one time is told whole, too.
-      if (!incident.told) Tell(id, EventType::kIssueFound, &incident, *tick, send);
-      Tell(id, EventType::kIssueResolved, &incident, *tick, send);
+      if (!incident.told)
+        Tell(id, EventType::kIssueFound, &incident, *tick, tick->time_ns, tick->undecided_from,
+             send);
+      Tell(id, EventType::kIssueResolved, &incident, *tick, tick->time_ns, tick->undecided_from,
+           send);
     }
     Forget(id);
     return true;
   }
   if (!incident.heard) return false;
   if (!incident.told) {
-    Tell(id, EventType::kIssueFound, &incident, *tick, send);
+    Tell(id, EventType::kIssueFound, &incident, *tick, tick->time_ns, tick->undecided_from, send);
     return false;
   }
   const std::string_view root = RootOf(incident.issues, incident.told_root);
   int weight = incident.told_weight;
   for (const auto& [issue, event] : incident.issues)
-    weight = std::min(weight, Weight(event->severity));
+    weight = std::min(weight, SeverityRank(event->severity));
   const bool full = incident.issues.size() > kMaxIssues;
   const bool news = root != incident.told_root || weight < incident.told_weight ||
                     incident.issues.size() + incident.dropped >= 2 * incident.told_size;
@@ -197,7 +242,7 @@ bool IncidentNotices::DecideOne(const std::string& id, Tick* tick, std::vector<F
     return false;
   }
   tick->waiting.erase(id);
-  Tell(id, EventType::kIssueUpdated, &incident, *tick, send);
+  Tell(id, EventType::kIssueUpdated, &incident, *tick, tick->time_ns, tick->undecided_from, send);
   if (full) {
     std::erase_if(incident.issues, [&](const auto& issue) {
       const bool drop = !IsOpen(*issue.second);
@@ -210,19 +255,21 @@ bool IncidentNotices::DecideOne(const std::string& id, Tick* tick, std::vector<F
 }
 
 void IncidentNotices::Tell(const std::string& id, EventType kind, Incident* incident,
-                           const Tick& tick, std::vector<FeedItem>* send) {
-  const auto order = InRootOrder(incident->issues, incident->told_root);
+                           const Tick& tick, int64_t time_ns, int64_t offset,
+                           std::vector<FeedItem>* send) {
+  std::vector<IncidentIssue> order = IssuesOf(incident->issues);
+  SortByRoot(&order, incident->told_root);
   const auto& [root_id, root] = order.front();
   const bool other_root = incident->told && incident->told_root != root_id;
   int weight = 3;
   std::string_view severity;
   for (const auto& [issue, event] : order) {
-    if (severity.empty() || Weight(event->severity) < weight) severity = event->severity;
-    weight = std::min(weight, Weight(event->severity));
+    if (severity.empty() || SeverityRank(event->severity) < weight) severity = event->severity;
+    weight = std::min(weight, SeverityRank(event->severity));
   }
   ++incident->sequence;
   incident->told = true;
-  incident->told_at_ns = tick.time_ns;
+  incident->told_at_ns = time_ns;
   incident->told_root = std::string(root_id);
   incident->told_weight = weight;
   incident->told_size = incident->issues.size() + incident->dropped;
@@ -232,13 +279,13 @@ void IncidentNotices::Tell(const std::string& id, EventType kind, Incident* inci
   auto notice = std::make_shared<Notice>();
   // Two receivers may hear different notices of one incident.
   notice->id = StableHashHex(
-      Cat("incident\xff", options_.name, "\xff", id, "\xff", tick.time_ns, "\xff", KindName(kind)));
+      Cat("incident\xff", options_.name, "\xff", id, "\xff", time_ns, "\xff", KindName(kind)));
   JsonWriter out;
   cloudevents::WriteEnvelope({.id = notice->id,
                               .type = KindName(kind),
                               .job = root->job,
                               .subject = id,
-                              .time_ns = tick.time_ns},
+                              .time_ns = time_ns},
                              &out);
   out.BeginObject();
   out.Text("incident", id);
@@ -246,8 +293,17 @@ void IncidentNotices::Tell(const std::string& id, EventType kind, Incident* inci
   out.Text("severity", severity);
   cloudevents::WriteJob(root->job, root->job_name, root->owner, root->reference, &out);
   cloudevents::WriteTime("began_at", incident->began_ns, &out);
-  if (incident->open == 0) cloudevents::WriteTime("ended_at", tick.time_ns, &out);
-  std::string summary = Cat(IssueTitle(*root), root->summary.empty() ? "" : ": ", root->summary);
+  if (incident->open == 0) cloudevents::WriteTime("ended_at", time_ns, &out);
+  if (!incident->node.empty()) {
+    std::set<std::string_view> jobs;
+    for (const auto& [issue, event] : order) jobs.insert(event->job);
+    out.Text("node", incident->node);
+    out.Key("jobs");
+    out.BeginArray();
+    for (const std::string_view job : jobs) out.String(job);
+    out.EndArray();
+  }
+  std::string summary = RootText(order);
   if (order.size() > 1)
     CatTo(summary, "; ", order.size() + incident->dropped, " issues, ", incident->open, " open");
   out.Text("summary", summary);
@@ -260,7 +316,7 @@ void IncidentNotices::Tell(const std::string& id, EventType kind, Incident* inci
   out.Key("issues");
   out.BeginArray();
   for (size_t i = 0; i < order.size() && i < kMaxDescribed; ++i)
-    WriteIssue(order[i].first, *order[i].second, &out);
+    WriteIssue(order[i].id, *order[i].event, &out);
   out.EndArray();
   out.Key("issue_ids");
   out.BeginArray();
@@ -270,8 +326,9 @@ void IncidentNotices::Tell(const std::string& id, EventType kind, Incident* inci
   out.EndObject();
   notice->body = out.Take();
   FeedItem item = tick.newest;
+  item.event = incident->issues.find(std::string(root_id))->second;
   // Until it is delivered, a restart must begin with the first event that it is made of.
-  item.offset = tick.undecided_from;
+  item.offset = offset;
   item.notice = std::move(notice);
   send->push_back(std::move(item));
 }
@@ -280,6 +337,7 @@ void IncidentNotices::Forget(const std::string& id) {
   const auto at = incidents_.find(id);
   issues_ -= at->second.issues.size();
   by_age_.erase({at->second.time_ns, id});
+  for (const std::string& alias : at->second.aliases) aliases_.erase(alias);
   incidents_.erase(at);
 }
 

@@ -5,8 +5,12 @@
 // A function of the topic's events in their order, so that a restart that reads the recent ones
 // again knows what was sent:
 //  * The events of one job at one time come together: a notice is made after the last of them.
-//  * All times are event times: what had to wait goes out with the first event of the partition
-//    that is late enough.
+//  * All times are event times: what had to wait is told as of the end of its minute, with the
+//  first
+//    event of the partition that is as late, or by the clock where none comes.
+//  * An issue of a node (scope: node) that no other issue of its job explains is one over all jobs
+//  of
+//    the node, and what it explains in any of them belongs to it.
 //  * An incident of which the beginning is not known counts as told: an end too many is better than
 //    an incident that stays open with its receiver.
 //  * Each notice names every issue of the incident so far, so each issue is in at least one.
@@ -21,6 +25,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "services/notifier/event_window.h"
+#include "services/notifier/notice_policy.h"
 #include "services/notifier/webhook.h"
 
 namespace pitwall::notifier {
@@ -29,7 +34,7 @@ namespace pitwall::notifier {
 std::string IssueTitle(const IssueEvent& event);
 
 // Of one receiver. Not thread-safe.
-class IncidentNotices {
+class IncidentNotices final : public NoticePolicy {
  public:
   static constexpr int64_t kMinUpdateNs = 60 * kNanosPerSecond;
   // Beyond so many issues of one incident the ended ones are told and dropped, whatever the time.
@@ -40,12 +45,15 @@ class IncidentNotices {
   // incidents heard of least lately are forgotten first.
   IncidentNotices(const WebhookOptions& options, size_t max_issues);
 
-  // The next event of its partition. Events that are not of issues are passed on.
-  void Feed(FeedItem item, std::vector<FeedItem>* send);
-  // Everything of a partition that there is has been fed.
-  void Settle(int32_t partition, std::vector<FeedItem>* send);
-  // The offset of the first event on which something undecided depends; INT64_MAX: nothing does.
-  int64_t UndecidedFrom(int32_t partition) const;
+  bool keeps_state() const override { return true; }
+  // Events that are not of issues are passed on.
+  void Feed(FeedItem item, std::vector<FeedItem>* send) override;
+  void Settle(int32_t partition, std::vector<FeedItem>* send) override;
+  int64_t UndecidedFrom(int32_t partition) const override;
+  int64_t DueNs(int32_t partition) const override;
+  void TellDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) override;
+  // What was acted on is told apart, as it is now.
+  void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
 
   size_t incidents() const { return incidents_.size(); }
 
@@ -61,8 +69,10 @@ class IncidentNotices {
     int told_weight = 0;
     size_t told_size = 0;
     int64_t began_ns = INT64_MAX;
-    int64_t time_ns = 0;  // of its newest event
-    size_t dropped = 0;   // ended issues that were told and dropped
+    int64_t time_ns = 0;               // of its newest event
+    size_t dropped = 0;                // ended issues that were told and dropped
+    std::string node;                  // of which it is, over all jobs; "": it is of one job
+    std::vector<std::string> aliases;  // incidents of jobs that it stands for
   };
   struct Tick {
     std::string job;
@@ -74,12 +84,18 @@ class IncidentNotices {
     absl::btree_set<std::string> waiting;  // have news, told less than a minute ago
   };
 
+  // By what the issue's incident is known here.
+  std::string KeyOf(const IssueEvent& event, const std::string& issue_id) const;
   void Apply(const IssueEventPtr& event, Tick* tick);
+  // Updates that waited and whose minute was over at `time_ns`; `offset`: of the event that shows
+  // it.
+  void FlushDue(Tick* tick, int64_t time_ns, int64_t offset, std::vector<FeedItem>* send);
   void Decide(Tick* tick, std::vector<FeedItem>* send);
   // True: the incident is over and forgotten.
   bool DecideOne(const std::string& id, Tick* tick, std::vector<FeedItem>* send);
+  // `offset`: of the first event that the notice is made of.
   void Tell(const std::string& id, EventType kind, Incident* incident, const Tick& tick,
-            std::vector<FeedItem>* send);
+            int64_t time_ns, int64_t offset, std::vector<FeedItem>* send);
   void Forget(const std::string& id);
   void Bound();
 
@@ -87,6 +103,7 @@ class IncidentNotices {
   const size_t max_issues_;
   std::vector<Tick> ticks_;  // by partition
   absl::btree_map<std::string, Incident> incidents_;
+  absl::btree_map<std::string, std::string> aliases_;        // incidents of jobs -> of their node
   absl::btree_set<std::pair<int64_t, std::string>> by_age_;  // (time_ns, id)
   size_t issues_ = 0;
 };

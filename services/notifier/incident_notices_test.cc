@@ -104,6 +104,90 @@ TEST_F(IncidentNoticesTest, NewsWaitsForItsMinute) {
   EXPECT_EQ(Told(), Kinds({"found", "updated"}));
 }
 
+TEST_F(IncidentNoticesTest, NewsIsToldByTheClockWhereNoEventComes) {
+  EXPECT_EQ(notices_.DueNs(0), NoticePolicy::kNever);
+  Feed(Of("a", 1, 1001));
+  Feed(Of("b", 1, 1010));  // twice as many
+  EXPECT_EQ(Told(), Kinds({"found"}));
+  EXPECT_EQ(notices_.DueNs(0), 1061 * kNanosPerSecond);
+  notices_.TellDue(0, 1061 * kNanosPerSecond - 1, &sent_);
+  EXPECT_EQ(Told(), Kinds({"found"}));
+  notices_.TellDue(0, 1075 * kNanosPerSecond, &sent_);
+  ASSERT_EQ(Told(), Kinds({"found", "updated"}));
+  EXPECT_EQ(FieldOf(sent_[1], "issue_count"), "2");
+  EXPECT_EQ(notices_.DueNs(0), NoticePolicy::kNever);
+  // As an event that comes later would have told it, so that a restart knows it by its id.
+  IncidentNotices other(options_, 1000);
+  std::vector<FeedItem> sent;
+  int64_t offset = 0;
+  for (IssueEvent event : {Of("a", 1, 1001), Of("b", 1, 1010), Of("a", 2, 1300)}) {
+    if (event.sequence == 2) event.type = EventType::kIssueUpdated;
+    other.Feed({0, offset++, std::make_shared<const IssueEvent>(event), 0, 0, nullptr}, &sent);
+  }
+  ASSERT_EQ(sent.size(), 2u);
+  EXPECT_EQ(sent[1].notice->id, sent_[1].notice->id);
+  EXPECT_EQ(sent[1].notice->body, sent_[1].notice->body);
+  EXPECT_EQ(sent[1].offset, 2) << "a restart comes to it again";
+}
+
+TEST_F(IncidentNoticesTest, AnIssueOfANodeIsToldOnceOverItsJobs) {
+  const auto on_node = [&](std::string_view job, std::string_view node, uint64_t sequence,
+                           int64_t at_s, EventType type) {
+    IssueEvent e = MakeEvent(std::string(job), "CPUSaturated", sequence, type, "info");
+    e.labels = Labels({{"alertname", "CPUSaturated"}, {"node", node}, {"scope", "node"}});
+    e.id = MakeEventId(e);
+    e.time_ns = at_s * kNanosPerSecond;
+    e.incident = IssueId(e);
+    return e;
+  };
+  const IssueEvent first = on_node("job-1", "n1", 1, 1001, EventType::kIssueFound);
+  const IssueEvent second = on_node("job-2", "n1", 1, 1002, EventType::kIssueFound);
+  Feed(first);
+  Feed(second);
+  EXPECT_EQ(Told(), Kinds({"found"}));
+  EXPECT_NE(sent_[0].notice->body.find("\"node\":\"n1\""), std::string::npos);
+  // What it explains in a job belongs to it.
+  IssueEvent symptom = MakeEvent("job-2", "StragglerRank", 1, EventType::kIssueFound);
+  symptom.time_ns = 1070 * kNanosPerSecond;
+  symptom.incident = second.incident;
+  symptom.root_cause = IssueId(second);
+  Feed(symptom);
+  EXPECT_EQ(Told(), Kinds({"found", "updated"}));
+  EXPECT_NE(sent_[1].notice->body.find("\"jobs\":[\"job-1\",\"job-2\"]"), std::string::npos)
+      << sent_[1].notice->body;
+  // Another node is another trouble.
+  Feed(on_node("job-1", "n2", 1, 1080, EventType::kIssueFound));
+  EXPECT_EQ(Told().size(), 3u);
+  EXPECT_EQ(notices_.incidents(), 2u);
+  // It ends with its last issue.
+  Feed(on_node("job-1", "n1", 2, 1100, EventType::kIssueResolved));
+  symptom.sequence = 2;
+  symptom.type = EventType::kIssueResolved;
+  symptom.time_ns = 1101 * kNanosPerSecond;
+  Feed(symptom);
+  EXPECT_EQ(Told().size(), 3u);
+  Feed(on_node("job-2", "n1", 2, 1102, EventType::kIssueResolved));
+  ASSERT_EQ(Told().size(), 4u);
+  EXPECT_EQ(NoticeKind(sent_[3]), "ended");
+  EXPECT_EQ(FieldOf(sent_[3], "issue_count"), "3");
+  EXPECT_EQ(FieldOf(sent_[3], "incident"), FieldOf(sent_[0], "incident"));
+  EXPECT_EQ(notices_.incidents(), 1u);
+}
+
+TEST_F(IncidentNoticesTest, TwoEquallyLikelyRootsAreNamedBoth) {
+  IssueEvent a = Of("a", 1, 1001), b = Of("b", 1, 1001);
+  a.alert = "DataStallShare";
+  b.alert = "SlowCollective";
+  Feed(a);
+  Feed(b);
+  EXPECT_EQ(Told(), Kinds({"found"}));
+  const std::string& body = sent_[0].notice->body;
+  const size_t at = body.find("\"summary\":");
+  EXPECT_THAT(body.substr(at, body.find("\"issue_count\"") - at),
+              testing::AllOf(testing::HasSubstr("DataStallShare"), testing::HasSubstr(" or "),
+                             testing::HasSubstr("SlowCollective")));
+}
+
 TEST_F(IncidentNoticesTest, AHigherSeverityAndANewRootAreNews) {
   IssueEvent symptom = Of("a", 1, 1001);
   Feed(symptom);

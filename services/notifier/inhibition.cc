@@ -184,4 +184,15 @@ void Inhibition::Forget(const std::string& id) {
   issues_.erase(at);
 }
 
+void Inhibition::OnActed(const Acted& acted, std::vector<FeedItem>* send) {
+  const size_t before = send->size();
+  const bool silent = TellAlways(acted.issue, acted.offset, send);
+  if (send->size() == before && (silent || !acted.wanted)) TellFirstAndEnd(acted, send);
+}
+
+void Inhibition::RememberActed(const std::string& issue) {
+  std::vector<FeedItem> nothing;
+  TellAlways(issue, 0, &nothing);
+}
+
 }  // namespace pitwall::notifier

@@ -22,12 +22,13 @@
 #include "absl/container/btree_set.h"
 #include "services/base/strings.h"
 #include "services/notifier/event_window.h"
+#include "services/notifier/notice_policy.h"
 
 namespace pitwall::notifier {
 
 // Of one receiver. Knows at most `max_issues` open issues: of those heard of least lately what was
 // withheld is sent, and then they are forgotten. Not thread-safe.
-class Inhibition {
+class Inhibition final : public NoticePolicy {
  public:
   // `severities`: those that the receiver gets; empty: all.
   Inhibition(std::vector<std::string> severities, size_t max_issues);
@@ -35,19 +36,18 @@ class Inhibition {
   // The next event of its partition. Appends what is to be sent now, in order; events that were
   // withheld come with the offset of the newest event fed, which must not count as delivered
   // before them.
-  void Feed(FeedItem item, std::vector<FeedItem>* send);
-  // Everything of a partition that there is has been fed: what depends on the rest of a tick is
-  // decided.
-  void Settle(int32_t partition, std::vector<FeedItem>* send);
+  void Feed(FeedItem item, std::vector<FeedItem>* send) override;
+  void Settle(int32_t partition, std::vector<FeedItem>* send) override;
   // The receiver is told of this issue from now on, whatever caused it: appends what was withheld,
   // with `offset`. True: it ended before and the receiver never heard of it.
   bool TellAlways(const std::string& id, int64_t offset, std::vector<FeedItem>* send);
-  // The offset of the first event of a partition on which something undecided hangs; INT64_MAX:
-  // nothing does.
-  int64_t UndecidedFrom(int32_t partition) const;
+  int64_t UndecidedFrom(int32_t partition) const override;
+  void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
+  void RememberActed(const std::string& issue) override;
 
-  uint64_t suppressed() const { return suppressed_; }  // events withheld so far
-  size_t withheld() const { return withheld_; }        // issues that the receiver does not know of
+  bool keeps_state() const override { return true; }
+  uint64_t suppressed() const override { return suppressed_; }
+  size_t withheld() const override { return withheld_; }
 
  private:
   struct Issue {

@@ -7,6 +7,8 @@
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/notifier/incident_notices.h"
+#include "services/notifier/inhibition.h"
 #include "services/pipeline/topics.h"
 
 namespace pitwall::notifier {
@@ -45,9 +47,11 @@ WebhookEndpoint::WebhookEndpoint(Clock* clock, Log* log, EventWindow* window,
   const bool hears_found =
       types.empty() || std::find(types.begin(), types.end(), EventType::kIssueFound) != types.end();
   if (options_.notify == NotifyMode::kIncidents)
-    notices_ = std::make_unique<IncidentNotices>(options_, max_issues);
+    policy_ = std::make_unique<IncidentNotices>(options_, max_issues);
   else if (!options_.notify_symptoms && hears_found)
-    inhibition_ = std::make_unique<Inhibition>(options_.severities, max_issues);
+    policy_ = std::make_unique<Inhibition>(options_.severities, max_issues);
+  else
+    policy_ = std::make_unique<EveryEvent>();
 }
 
 WebhookEndpoint::~WebhookEndpoint() { Stop(); }
@@ -72,7 +76,7 @@ Status WebhookEndpoint::Open(const Positions& begin) {
   stored_ = begin_ = positions;
   replaying_.assign(positions.size(), 1);
   Positions from = positions;
-  for (size_t p = 0; keeps_state() && p < from.size(); ++p) {
+  for (size_t p = 0; policy_->keeps_state() && p < from.size(); ++p) {
     ASSIGN_OR_RETURN(const auto reader,
                      log_->OpenReader({topic_, static_cast<int32_t>(p)}, kFromStart));
     ASSIGN_OR_RETURN(const int64_t start, reader->StartOffset());
@@ -103,11 +107,8 @@ Status WebhookEndpoint::OpenActs() {
   }
   acts_stored_ = acts_;
   // Those that were told go on being told.
-  std::vector<FeedItem> nothing;
   for (const ActedIssues::Act& act : acted_->Since({})) {
-    const auto p = static_cast<size_t>(act.partition);
-    if (inhibition_ != nullptr && act.offset < acts_[p])
-      inhibition_->TellAlways(act.issue, 0, &nothing);
+    if (act.offset < acts_[static_cast<size_t>(act.partition)]) policy_->RememberActed(act.issue);
   }
   return OkStatus();
 }
@@ -140,6 +141,7 @@ void WebhookEndpoint::Loop() {
     }
     Fill();
     const int64_t now = clock_->MonotonicNs();
+    const int64_t due = caught_up_ ? TellDue(now) : NoticePolicy::kNever;
     WebhookQueue::Entry* const entry = queue_->Due(now);
     if (entry != nullptr) Attempt(entry);
     const bool store_due = now - stored_at_ns_ >= kStoreIntervalNs;
@@ -155,6 +157,8 @@ void WebhookEndpoint::Loop() {
     if (queue_->room() > 0 && !caught_up_) until = std::min(until, retry_read_ns_);
     if (queue_->Delivered() != stored_) until = std::min(until, stored_at_ns_ + kStoreIntervalNs);
     if (queue_->size() == 0 && acts_ != acts_stored_) until = std::min(until, acts_retry_ns_);
+    if (due != NoticePolicy::kNever)
+      until = std::min(until, now + std::max<int64_t>(0, due - clock_->WallNs()));
     wakeup_->Wait(until == INT64_MAX ? -1 : std::max<int64_t>(0, until - now));
   }
   if (!disabled_ && queue_->Delivered() != stored_) StorePositions();
@@ -182,8 +186,8 @@ void WebhookEndpoint::Fill() {
     if (cursor_->caught_up()) Settle(now);
     TellActed(now);
     Positions positions = cursor_->positions();
-    for (size_t p = 0; keeps_state() && p < positions.size(); ++p) {
-      const int64_t decided = UndecidedFrom(static_cast<int32_t>(p));
+    for (size_t p = 0; policy_->keeps_state() && p < positions.size(); ++p) {
+      const int64_t decided = policy_->UndecidedFrom(static_cast<int32_t>(p));
       positions[p] = std::max(std::min(positions[p], decided), begin_[p]);
     }
     queue_->SetRead(positions);
@@ -331,20 +335,14 @@ void WebhookEndpoint::TellActed(int64_t now_ns) {
     const int32_t p = PartitionOf(act.job, static_cast<int32_t>(begin_.size()));
     const auto at = static_cast<size_t>(p);
     // What was sent before this start is not known yet.
-    if (keeps_state() && replaying_[at] != 0) return;
+    if (policy_->keeps_state() && replaying_[at] != 0) return;
     if (queue_->room() < 2) return;
     const int64_t offset = std::max(cursor_->positions()[at] - 1, begin_[at]);
+    NoticePolicy::Acted acted{
+        .issue = act.issue, .partition = p, .offset = offset, .events = index_->Events(act.issue)};
+    acted.wanted = !acted.events.empty() && Wanted(*acted.events.front());
     std::vector<FeedItem> send;
-    const bool silent = inhibition_ != nullptr && inhibition_->TellAlways(act.issue, offset, &send);
-    const std::vector<IssueEventPtr> events = index_->Events(act.issue);
-    // Beside notices of incidents what was acted on is told apart, as it is now.
-    if (notices_ != nullptr && !events.empty()) {
-      send.push_back({p, offset, events.back(), 0, 0, nullptr});
-    } else if (send.empty() && !events.empty() && (silent || !Wanted(*events.front()))) {
-      send.push_back({p, offset, events.front(), 0});
-      if (events.back()->type == EventType::kIssueResolved && events.size() > 1)
-        send.push_back({p, offset, events.back(), 0});
-    }
+    policy_->OnActed(acted, &send);
     Enqueue(std::move(send), now_ns);
     const auto q = static_cast<size_t>(act.partition);
     if (q >= acts_.size()) acts_.resize(q + 1, 0);

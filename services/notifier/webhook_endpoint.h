@@ -14,9 +14,8 @@
 #include "services/notifier/acted_issues.h"
 #include "services/notifier/event_window.h"
 #include "services/notifier/feed_cursor.h"
-#include "services/notifier/incident_notices.h"
-#include "services/notifier/inhibition.h"
 #include "services/notifier/issue_index.h"
+#include "services/notifier/notice_policy.h"
 #include "services/notifier/webhook.h"
 #include "services/notifier/webhook_queue.h"
 #include "services/pipeline/http_transport.h"
@@ -59,10 +58,8 @@ class WebhookEndpoint {
   bool DeadLetter(const WebhookQueue::Entry& entry, std::string_view reason);
   // The position to go on at: `committed`, or where what is new begins in a log that was replaced.
   StatusOr<int64_t> OpenAt(int32_t partition, const CommittedOffset& committed);
-  bool keeps_state() const { return inhibition_ != nullptr || notices_ != nullptr; }
-  void FeedOne(FeedItem item, std::vector<FeedItem>* send);
-  void SettleOne(int32_t partition, std::vector<FeedItem>* send);
-  int64_t UndecidedFrom(int32_t partition) const;
+  // Sends what became due without a further event. Returns when the next will (Unix ns).
+  int64_t TellDue(int64_t now_ns);
   Status OpenActs();
   // Goes on in the log that replaced the one that was followed; what was read is still delivered.
   Status FollowReplaced(int32_t partition);
@@ -96,10 +93,9 @@ class WebhookEndpoint {
   // The thread's own:
   std::unique_ptr<FeedCursor> cursor_;
   std::unique_ptr<WebhookQueue> queue_;
-  std::unique_ptr<Inhibition> inhibition_;    // null: everything is sent
-  std::unique_ptr<IncidentNotices> notices_;  // null: events are sent, else inhibition_ is null
-  Positions begin_;                           // what lies before it was sent by an earlier process
-  std::vector<uint8_t> replaying_;  // by partition: inhibition_ or notices_ is still fed with that
+  std::unique_ptr<NoticePolicy> policy_;
+  Positions begin_;                 // what lies before it was sent by an earlier process
+  std::vector<uint8_t> replaying_;  // by partition: policy_ is still fed with that
   Positions acts_;         // of pitwall.actions: acts before it were told, or are in the queue
   Positions acts_stored_;  // no later than what was delivered
   int64_t acts_retry_ns_ = 0;

@@ -9,61 +9,64 @@ namespace pitwall::notifier {
 
 void WebhookEndpoint::Take(std::vector<FeedItem> items, int64_t now_ns) {
   for (const FeedItem& item : items) NoteMark(item);
-  if (!keeps_state()) return Enqueue(std::move(items), now_ns);
+  if (!policy_->keeps_state()) return Enqueue(std::move(items), now_ns);
   std::vector<FeedItem> send;
   for (FeedItem& item : items) {
     const auto p = static_cast<size_t>(item.partition);
     const bool sent_before = item.offset < begin_[p];
     if (!sent_before) EndReplay(p);
-    const uint64_t suppressed = inhibition_ == nullptr ? 0 : inhibition_->suppressed();
-    FeedOne(std::move(item), &send);
+    const uint64_t suppressed = policy_->suppressed();
+    policy_->Feed(std::move(item), &send);
     if (sent_before) {
       send.clear();
     } else {
-      if (inhibition_ != nullptr) suppressed_.Add(inhibition_->suppressed() - suppressed);
+      suppressed_.Add(policy_->suppressed() - suppressed);
       Enqueue(std::exchange(send, {}), now_ns);
     }
   }
-  if (inhibition_ != nullptr) withheld_ = inhibition_->withheld();
-}
-
-void WebhookEndpoint::FeedOne(FeedItem item, std::vector<FeedItem>* send) {
-  inhibition_ != nullptr ? inhibition_->Feed(std::move(item), send)
-                         : notices_->Feed(std::move(item), send);
-}
-
-void WebhookEndpoint::SettleOne(int32_t partition, std::vector<FeedItem>* send) {
-  inhibition_ != nullptr ? inhibition_->Settle(partition, send) : notices_->Settle(partition, send);
-}
-
-int64_t WebhookEndpoint::UndecidedFrom(int32_t partition) const {
-  return inhibition_ != nullptr ? inhibition_->UndecidedFrom(partition)
-                                : notices_->UndecidedFrom(partition);
+  withheld_ = policy_->withheld();
 }
 
 void WebhookEndpoint::Settle(int64_t now_ns) {
   std::vector<FeedItem> send;
   const Positions positions = cursor_->positions();
-  for (size_t p = 0; keeps_state() && p < begin_.size(); ++p) {
+  for (size_t p = 0; policy_->keeps_state() && p < begin_.size(); ++p) {
     // A cursor that has caught up with a topic of which little is known yet may not have reached
     // what was sent before.
     if (positions[p] < begin_[p]) continue;
     EndReplay(p);
-    const uint64_t suppressed = inhibition_ == nullptr ? 0 : inhibition_->suppressed();
-    SettleOne(static_cast<int32_t>(p), &send);
-    if (inhibition_ != nullptr) suppressed_.Add(inhibition_->suppressed() - suppressed);
+    const uint64_t suppressed = policy_->suppressed();
+    policy_->Settle(static_cast<int32_t>(p), &send);
+    suppressed_.Add(policy_->suppressed() - suppressed);
   }
   Enqueue(std::move(send), now_ns);
-  if (inhibition_ != nullptr) withheld_ = inhibition_->withheld();
+  withheld_ = policy_->withheld();
+}
+
+int64_t WebhookEndpoint::TellDue(int64_t now_ns) {
+  const int64_t wall_ns = clock_->WallNs();
+  int64_t next = NoticePolicy::kNever;
+  for (size_t p = 0; p < begin_.size(); ++p) {
+    const auto partition = static_cast<int32_t>(p);
+    if (replaying_[p] != 0) continue;
+    std::vector<FeedItem> send;
+    // With a full queue it waits for the next look.
+    if (policy_->DueNs(partition) <= wall_ns && queue_->room() > 0)
+      policy_->TellDue(partition, wall_ns, &send);
+    Enqueue(std::move(send), now_ns);
+    next = std::min(next, policy_->DueNs(partition));
+  }
+  pending_ = queue_->size();
+  return next <= wall_ns ? NoticePolicy::kNever : next;
 }
 
 // No position is stored beyond what is undecided: what it depends on was sent too.
 void WebhookEndpoint::EndReplay(size_t partition) {
   if (replaying_[partition] == 0) return;
   replaying_[partition] = 0;
-  if (!keeps_state()) return;
+  if (!policy_->keeps_state()) return;
   std::vector<FeedItem> sent;
-  SettleOne(static_cast<int32_t>(partition), &sent);
+  policy_->Settle(static_cast<int32_t>(partition), &sent);
 }
 
 }  // namespace pitwall::notifier

@@ -58,7 +58,7 @@ struct GrpcConfig {
 };
 
 struct RulesConfig {
-  std::vector<std::string> files;  // empty: the starter pack
+  std::vector<std::string> files;  // empty: the default pack
   std::string overrides;
   std::vector<std::string> baseline;  // summaries of finished jobs, and folders of them
   int64_t evaluation_interval_ns = 60 * kNanosPerSecond;

@@ -86,7 +86,7 @@ void GrpcKeys(ConfigKeys& keys, GrpcConfig& grpc) {
 
 void RulesKeys(ConfigKeys& keys, RulesConfig& rules) {
   keys.Texts("files", &rules.files,
-             "Rule files, or shipped packs as `pack:NAME`. Empty: `pack:starter`.");
+             "Rule files, or shipped packs as `pack:NAME`. Empty: `pack:default`.");
   keys.Text("overrides", &rules.overrides, "File with parameters per job.");
   keys.Texts("baseline", &rules.baseline,
              "Summaries of finished jobs (`pitwall baseline`), and folders of them.");

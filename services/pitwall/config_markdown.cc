@@ -25,7 +25,7 @@ constexpr std::string_view kTail = R"(
 ## An example
 
 ```yaml
-rules: {files: ["pack:starter"]}
+rules: {files: ["pack:default"]}
 notifier:
   webhooks:
     - {name: on-call, url: "https://hooks.example.org/pitwall", severities: [critical], secrets: ["env:PITWALL_WEBHOOK_SECRET"]}

@@ -1,14 +1,13 @@
 #include "services/pitwall/issue_lines.h"
 
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "absl/time/time.h"
 #include "services/base/clock.h"
 #include "services/base/duration.h"
 #include "services/base/strings.h"
-#include "services/model/cause_class.h"
+#include "services/model/incident_roots.h"
 #include "services/notifier/incident_notices.h"
 
 namespace pitwall {
@@ -17,9 +16,6 @@ namespace {
 
 // As much of an id as tells issues apart in practice; --incident takes a beginning.
 std::string_view Short(std::string_view id) { return id.substr(0, 12); }
-
-// Onsets of roots between which nobody can choose: people are told "A or B".
-constexpr int64_t kRivalsApartNs = 120'000'000'000;
 
 std::string JobLine(const IssueEvent& event, std::string_view job) {
   std::string what;
@@ -129,13 +125,6 @@ std::string IssueLine(const IssueEvent& event, const IssueNames& names) {
 
 std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNames& names) {
   if (issues.empty()) return "no such incident";
-  struct Root {
-    std::string id;
-    bool open = false;
-    bool listed = false;
-    RootOrder order;
-    size_t explains = 0;
-  };
   std::map<std::string, size_t> explained;
   size_t open = 0;
   int64_t since_ns = INT64_MAX, until_ns = 0;
@@ -145,35 +134,26 @@ std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNa
     since_ns = std::min(since_ns, event->active_since_ns);
     until_ns = std::max(until_ns, event->ended_at_ns);
   }
-  std::vector<Root> roots;
-  for (const auto& [id, count] : explained) {
-    const auto at = std::find_if(issues.begin(), issues.end(),
-                                 [&wanted = id](const auto& e) { return IssueId(*e) == wanted; });
-    if (at == issues.end()) roots.push_back({.id = id, .explains = count});
-  }
+  const auto listed = [&](std::string_view id) {
+    return std::any_of(issues.begin(), issues.end(),
+                       [&](const IssueEventPtr& event) { return IssueId(*event) == id; });
+  };
+  // Of the roots those that are equally likely. One that the list does not have is told only where
+  // it has none.
+  std::vector<std::string> ids;
+  std::vector<IncidentIssue> candidates;
+  ids.reserve(issues.size());
   for (const IssueEventPtr& event : issues) {
     if (explained.empty() || !event->root_cause.empty()) continue;
-    const std::string id = IssueId(*event);
-    const auto count = explained.find(id);
-    roots.push_back({.id = id,
-                     .open = event->type != EventType::kIssueResolved,
-                     .listed = true,
-                     .order = RootOrderOf(*event),
-                     .explains = count == explained.end() ? 0 : count->second});
+    candidates.push_back({ids.emplace_back(IssueId(*event)), event.get()});
   }
-  // Never by how many it explains. One that the list does not have comes after those that it has.
-  std::sort(roots.begin(), roots.end(), [](const Root& x, const Root& y) {
-    return std::tuple(!x.listed, !x.open, x.order, x.id) <
-           std::tuple(!y.listed, !y.open, y.order, y.id);
-  });
-  const size_t likely = static_cast<size_t>(
-      std::find_if(roots.begin(), roots.end(),
-                   [&](const Root& root) {
-                     return root.listed != roots[0].listed || root.open != roots[0].open ||
-                            !AreRivals(roots[0].order, root.order, kRivalsApartNs);
-                   }) -
-      roots.begin());
-  roots.resize(likely);
+  SortByRoot(&candidates);
+  candidates.resize(LikelyRoots(candidates));
+  std::vector<std::string> roots;
+  for (const IncidentIssue& root : candidates) roots.emplace_back(root.id);
+  for (const auto& [id, count] : explained) {
+    if (candidates.empty() && !listed(id)) roots.push_back(id);
+  }
   const IssueEvent& any = *issues[0];
   std::string line = Cat("Incident ", Short(any.incident), " of job ",
                          any.job_name.empty() ? any.job : any.job_name, " ",
@@ -187,8 +167,9 @@ std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNa
   constexpr size_t kNamed = 3;
   line += "; its root cause is ";
   for (size_t i = 0; i < roots.size() && i < kNamed; ++i) {
-    CatTo(line, i > 0 ? " or " : "", names.Name(roots[i].id));
-    if (roots[i].explains > 0) CatTo(line, " (explains ", roots[i].explains, ")");
+    CatTo(line, i > 0 ? " or " : "", names.Name(roots[i]));
+    if (const auto count = explained.find(roots[i]); count != explained.end())
+      CatTo(line, " (explains ", count->second, ")");
   }
   if (roots.size() > kNamed) CatTo(line, " or ", roots.size() - kNamed, " more");
   return line + ".";

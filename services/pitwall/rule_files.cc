@@ -88,7 +88,8 @@ StatusOr<RuleSetFile> ShippedPack(std::string_view name) {
   return NotFound(Cat("no pack ", Quote(name), " is built in", DidYouMean(name, names)));
 }
 
-StatusOr<RuleSet> ReadRuleSet(const RuleSetPaths& paths, int64_t evaluation_interval_ns) {
+StatusOr<RuleSet> ReadRuleSet(const RuleSetPaths& paths, int64_t evaluation_interval_ns,
+                              std::vector<lang::Inclusion>* inclusions) {
   RuleSet rules;
   rules.evaluation_interval_ns = evaluation_interval_ns;
   for (const std::string& path : paths.files) {
@@ -101,10 +102,15 @@ StatusOr<RuleSet> ReadRuleSet(const RuleSetPaths& paths, int64_t evaluation_inte
     rules.files.push_back({BaseName(path), std::move(text)});
   }
   if (paths.files.empty()) {
-    PITWALL_LOG(kInfo, "rules", "no --rules given: using the starter pack that is built in");
-    ASSIGN_OR_RETURN(RuleSetFile pack, ShippedPack("starter"));
+    PITWALL_LOG(kInfo, "rules", "no --rules given: using ", kPackPrefix, kDefaultPack,
+                ", which is built in");
+    ASSIGN_OR_RETURN(RuleSetFile pack, ShippedPack(kDefaultPack));
     rules.files.push_back(std::move(pack));
   }
+  ASSIGN_OR_RETURN(lang::ExpandedFiles expanded,
+                   lang::ExpandIncludes(std::move(rules.files), ShippedPack));
+  rules.files = std::move(expanded.files);
+  if (inclusions != nullptr) *inclusions = std::move(expanded.inclusions);
   if (!paths.overrides.empty()) {
     ASSIGN_OR_RETURN(std::string text, ReadFile(paths.overrides));
     rules.overrides = RuleSetFile{BaseName(paths.overrides), std::move(text)};

@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
+#include "rules/lang/include.h"
+#include "rules/lang/rule_file.h"
 #include "services/base/strings.h"
 
 namespace pitwall {
@@ -20,7 +23,7 @@ TEST(RuleFiles, EachShippedPackCompiles) {
     all.push_back(Cat(kPackPrefix, name));
     const auto rules = ReadRuleSet({.files = {all.back()}}, plan::kDefaultInterval);
     ASSERT_TRUE(rules.ok()) << rules.status();
-    ASSERT_EQ(rules->files.size(), 1U);
+    ASSERT_GE(rules->files.size(), 1U);
     EXPECT_EQ(rules->files[0].name, name + ".yaml");
     const Status compiled = engine::CompiledRules::Accept(*rules).status();
     EXPECT_TRUE(compiled.ok()) << compiled;
@@ -38,11 +41,60 @@ TEST(RuleFiles, AnUnknownPackIsNamedWithTheNearestOne) {
             "no pack \"startre\" is built in (did you mean \"starter\"?)");
 }
 
-TEST(RuleFiles, WithoutFilesItIsTheStarterPack) {
+TEST(RuleFiles, WithoutFilesItIsTheDefaultPack) {
   const auto rules = ReadRuleSet({}, plan::kDefaultInterval);
   ASSERT_TRUE(rules.ok()) << rules.status();
-  ASSERT_EQ(rules->files.size(), 1U);
-  EXPECT_EQ(rules->files[0].name, "starter.yaml");
+  const auto same = ReadRuleSet({.files = {"pack:default"}}, plan::kDefaultInterval);
+  ASSERT_TRUE(same.ok()) << same.status();
+  EXPECT_EQ(*rules, *same);
+  EXPECT_EQ(rules->files[0].name, "default.yaml");
+}
+
+std::vector<std::string> AlertsOf(const std::vector<std::string>& files) {
+  const auto rules = ReadRuleSet({.files = files}, plan::kDefaultInterval);
+  EXPECT_TRUE(rules.ok()) << rules.status();
+  const auto compiled = engine::CompiledRules::Accept(*rules);
+  EXPECT_TRUE(compiled.ok()) << compiled.status();
+  std::vector<std::string> names;
+  for (const plan::Space& space : (*compiled)->program()->spaces) {
+    for (const plan::Group& group : space.groups) {
+      for (const plan::Rule& rule : group.rules) names.push_back(rule.name);
+    }
+  }
+  return names;
+}
+
+TEST(RuleFiles, EachAlertOfAPackCanBeIncludedByItself) {
+  for (const std::string& pack : PackNames()) {
+    const auto text = ShippedPack(pack);
+    ASSERT_TRUE(text.ok());
+    lang::Diagnostics diagnostics;
+    const lang::RuleFilePtr parsed = lang::ParseRuleFile(text->name, text->text, &diagnostics);
+    for (const lang::GroupText& group : parsed->groups) {
+      for (const lang::RuleText& rule : group.rules) {
+        if (!rule.alert) continue;
+        SCOPED_TRACE(Cat(pack, "/", rule.name));
+        const auto expanded = lang::ExpandIncludes(
+            {{"one.yaml", Cat("include: [{pack: ", pack, ", alerts: [", rule.name, "]}]\n")}},
+            ShippedPack);
+        ASSERT_TRUE(expanded.ok()) << expanded.status();
+        RuleSet set;
+        set.files = expanded->files;
+        lang::Diagnostics said;
+        const Status compiled = engine::CompiledRules::Compile(set, {}, &said).status();
+        ASSERT_TRUE(compiled.ok()) << compiled;
+        EXPECT_EQ(said.ToString(), "");
+      }
+    }
+  }
+}
+
+TEST(RuleFiles, ARuleOfTwoPacksIsEvaluatedOnce) {
+  std::vector<std::string> both = AlertsOf({"pack:default", "pack:training"});
+  std::sort(both.begin(), both.end());
+  EXPECT_EQ(std::adjacent_find(both.begin(), both.end()), both.end());
+  EXPECT_THAT(both, testing::Contains("training/stragglers/StragglerRank"));
+  EXPECT_THAT(both, testing::Contains("training/checkpoints/CheckpointShare"));
 }
 
 TEST(RuleFiles, OfAFolderTheNewestRunsOfEachJobAreTaken) {

@@ -69,7 +69,7 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
     return InvalidArgument("--json is for rules check and rules list");
   if (flags.Has("markdown") && verb != "list")
     return InvalidArgument("--markdown is for rules list");
-  if (verb == "test") return tools::RunRuleTests(files);
+  if (verb == "test") return tools::RunRuleTests(files, ShippedPack);
   if (verb == "golden") return tools::RunGolden(files, {.verbose = flags.Has("verbose")});
   int64_t interval = plan::kDefaultInterval;
   if (const auto text = flags.One("evaluation-interval")) {
@@ -78,10 +78,11 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
     if (*parsed <= 0) return InvalidArgument("--evaluation-interval must be greater than 0");
     interval = *parsed;
   }
+  std::vector<lang::Inclusion> inclusions;
   ASSIGN_OR_RETURN(RuleSet rules, ReadRuleSet({.files = files,
                                                .overrides = flags.One("overrides").value_or(""),
                                                .baselines = flags.Many("baseline")},
-                                              interval));
+                                              interval, &inclusions));
   ASSIGN_OR_RETURN(const plan::CostOptions costs, CostOptionsOf(flags));
   plan::RuleLimits limits;
   for (const std::string& limit : flags.Many("limit"))
@@ -107,7 +108,13 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
     flags.Has("json") ? PrintJson(text) : Print(text);
     return kFine;
   }
-  if (flags.Has("explain") && !json) Print(plan::Explain(*program, costs));
+  if (flags.Has("explain") && !json) {
+    for (const lang::Inclusion& one : inclusions) {
+      Print(Cat(one.by, " includes of pack ", one.pack, ": ",
+                one.alerts.empty() ? "all rules" : Join(one.alerts, ", "), "\n"));
+    }
+    Print(plan::Explain(*program, costs));
+  }
   const auto warnings = std::count_if(
       diagnostics.list().begin(), diagnostics.list().end(),
       [](const lang::Diagnostic& d) { return d.severity == lang::Severity::kWarning; });

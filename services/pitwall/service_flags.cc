@@ -21,7 +21,7 @@ const std::vector<FlagSpec>& ServiceFlags() {
        "address:port of /metrics, /healthz, /readyz (127.0.0.1:9870)"},
       {"grpc-listen", Kind::kOne, "ADDR", "address:port of the gRPC IssueService (127.0.0.1:9871)"},
       {"rules", Kind::kMany, "FILE",
-       "rule files, or shipped packs as pack:NAME (default: pack:starter)"},
+       "rule files, or shipped packs as pack:NAME (default: pack:default)"},
       {"overrides", Kind::kOne, "FILE", "parameters per job"},
       {"baseline", Kind::kMany, "PATH",
        "summaries of finished jobs (pitwall baseline), and folders with them"},

@@ -1,5 +1,7 @@
 #include "services/tools/rule_test.h"
 
+#include <utility>
+
 #include "services/base/files.h"
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
@@ -12,14 +14,17 @@ namespace pitwall::tools {
 namespace {
 
 // Rules that cannot run are a failure of their own; an error is input that cannot be read.
-Status RunFile(const std::string& path, Tally* tally) {
+Status RunFile(const std::string& path, const lang::PackSource& packs, Tally* tally) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   ASSIGN_OR_RETURN(const UnitTestFile file, ParseUnitTestFile(path, text));
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash);
-  const auto read = ReadTestRules(file, folder);
+  StatusOr<TestRules> read = ReadTestRules(file, folder);
   RETURN_IF_ERROR(Annotate(read.status(), Cat(path, ": rule_files")));
-  const TestRules& rules = *read;
+  TestRules& rules = *read;
+  auto expanded = lang::ExpandIncludes(std::move(rules.files), packs);
+  RETURN_IF_ERROR(Annotate(expanded.status(), Cat(path, ": rule_files")));
+  rules.files = std::move(expanded->files);
   for (const std::string& pattern : rules.unmatched) {
     std::fprintf(stderr, "%s: warning: no file matches %s\n", path.c_str(), Quote(pattern).c_str());
   }
@@ -45,12 +50,12 @@ Status RunFile(const std::string& path, Tally* tally) {
 
 }  // namespace
 
-StatusOr<int> RunRuleTests(const std::vector<std::string>& files) {
+StatusOr<int> RunRuleTests(const std::vector<std::string>& files, const lang::PackSource& packs) {
   if (files.empty()) return InvalidArgument("rules test needs at least one test file");
   Tally tally;
   bool readable = true;
   for (const std::string& path : files) {
-    const Status status = RunFile(path, &tally);
+    const Status status = RunFile(path, packs, &tally);
     if (status.ok()) continue;
     std::fprintf(stderr, "%s\n", std::string(ToStd(status.message())).c_str());
     readable = false;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "rules/lang/include.h"
 #include "services/base/status.h"
 
 namespace pitwall::tools {
@@ -17,6 +18,8 @@ namespace pitwall::tools {
 // Runs the files, all of them; a line per failure with file and place, then "N passed, N failed" on
 // stdout. 0: all passed, 1: some failed (rule files that do not compile count as one), 2: some file
 // cannot be read, which stderr names with file:line:col. InvalidArgument: no files.
-StatusOr<int> RunRuleTests(const std::vector<std::string>& files);
+// Rule files may include packs of `packs`.
+StatusOr<int> RunRuleTests(const std::vector<std::string>& files,
+                           const lang::PackSource& packs = nullptr);
 
 }  // namespace pitwall::tools

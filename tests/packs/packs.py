@@ -22,9 +22,11 @@ TEST_NAME = re.compile(r"""^- name: *(?P<quote>["']?)(?P<rule>\w+): (?P<what>.*?
 ANY_TEST = re.compile(r"^- name:")
 HEAD = """# Rules
 
-The shipped packs: `pitwall standalone --rules pack:NAME …`, several at a time; without `--rules` it is `pack:starter`. Written by `tests/packs/packs.py --update`
+The shipped packs: `pitwall standalone --rules pack:NAME …`, several at a time; without `--rules` it is `pack:default`. Written by `tests/packs/packs.py --update`
 from the packs and their tests: do not edit. `pitwall rules list --json pack:NAME` has the same for programs. Parameters change per job by
 `overrides.yaml` or labels of the job, without a restart. How to write your own: [custom-rules.md](custom-rules.md).
+
+A pack may have rules of other packs. They keep the name of their pack and are one rule where both packs are given; `pitwall rules check --explain` shows them:
 """
 passed = failed = 0
 
@@ -93,6 +95,8 @@ def main():
                 total[shown] += counts[shown]
 
     table = ["| pack | rule | severity | %s |" % " | ".join(SHOWN), "|---|---|---|" + "---|" * len(SHOWN)]
+    composed = ["| pack | also has, of other packs |", "|---|---|"]
+    defined = {}
     alerts = 0
     for pack in packs:
         path = os.path.join(PACKS, pack + ".yaml")
@@ -104,6 +108,14 @@ def main():
         built_in = run(pitwall, "rules", "list", "--json", "pack:" + pack)
         result(built_in.stdout == listed.stdout, "pack:%s is what the file says" % pack, built_in.stderr or "  build again")
         rules = json.loads(listed.stdout)
+        included = {}
+        for rule in rules:
+            by = rule["rule"].split("/")[0]
+            if by != pack and rule["kind"] == "alert":
+                included.setdefault(by, []).append(rule["name"])
+        if included:
+            composed.append("| %s | %s |" % (pack, "; ".join("%s: %s" % (by, ", ".join(sorted(set(names)))) for by, names in sorted(included.items()))))
+        rules = [rule for rule in rules if rule["rule"].split("/")[0] == pack]
         for rule in rules:
             check_rule(pack, rule)
         severities = {r["name"]: r.get("labels", {}).get("severity", "") for r in rules if r["kind"] == "alert"}
@@ -111,20 +123,26 @@ def main():
         recorded = {name for r in rules if r["kind"] != "alert" for name in (r["name"], r["rule"].split("/")[1])}
         unknown = sorted(set(tests[pack]) - set(severities) - recorded)
         result(not unknown, "tests of %s name its rules, or groups that record" % pack, "  unknown: " + ", ".join(unknown))
+        for rule in severities:
+            defined.setdefault(rule, []).append(pack)
         for rule, severity in severities.items():
             counts = tests[pack].get(rule, dict.fromkeys(SHOWN, 0))
             lacking = [shown for shown in SHOWN if not counts[shown]]
             result(not lacking, "tests of %s/%s" % (pack, rule), "  no test shows: " + ", ".join(lacking))
             table.append("| %s | %s | %s | %s |" % (pack, rule, severity, " | ".join(str(counts[s] or "**0**") for s in SHOWN)))
             alerts += 1
+    # One definition each. The debugger packs keep the names of the original, one with its criteria and one corrected.
+    for rule, by in sorted(defined.items()):
+        others = [pack for pack in by if pack not in ("debugger-compat", "debugger-profiler")]
+        result(len(others) < 2, "%s is defined once" % rule, "  in: " + ", ".join(others))
     paths = [os.path.join(PACKS, pack + ".yaml") for pack in packs]
     done = run(pitwall, "rules", "check", *paths)
     result(done.returncode == 0, "all packs together", done.stdout + done.stderr)
 
     listed = run(pitwall, "rules", "list", "--markdown", *paths)
     result(listed.returncode == 0, "rules list --markdown", listed.stderr)
-    page = "%s\n%d alerts. How many unit tests show what of each (each of them passed when this page was made):\n\n%s\n\n%s\n" % (
-        HEAD, alerts, "\n".join(table), listed.stdout.strip())
+    page = "%s\n%s\n\n%d alerts. How many unit tests show what of each (each of them passed when this page was made):\n\n%s\n\n%s\n" % (
+        HEAD, "\n".join(composed), alerts, "\n".join(table), listed.stdout.strip())
     written = os.path.join(REPO, PAGE)
     if update:
         with open(written, "w", encoding="utf-8") as out:
