@@ -55,28 +55,65 @@ int NextTopLevel(const std::vector<std::string_view>& lines, int line) {
   return end;
 }
 
-// A list that later rules take over by its anchor.
-struct AnchoredList {
+// A value that later rules take over by its anchor.
+struct AnchoredValue {
   std::string alias;  // ": *name"
   std::string text;   // ": [...]", in one line
 };
 
-// The lists "key: &name [...]" of a text: where their rule is blanked, others need them none the
-// less.
-std::vector<AnchoredList> AnchoredListsOf(std::string_view text) {
-  std::vector<AnchoredList> out;
-  for (size_t at = text.find(": &"); at != std::string_view::npos; at = text.find(": &", at + 1)) {
-    const size_t open = text.find(" [", at + 2);
-    const std::string_view name = text.substr(at + 3, open == text.npos ? 0 : open - at - 3);
-    if (name.empty() || !std::ranges::all_of(name, IsNameByte)) continue;
-    AnchoredList list{.alias = Cat(": *", name), .text = ":"};
-    int depth = 0;
-    for (size_t i = open; i < text.size(); ++i) {
-      depth += text[i] == '[' ? 1 : text[i] == ']' ? -1 : 0;
-      list.text += text[i] == '\n' ? ' ' : text[i];
-      if (depth == 0 && text[i] == ']') break;
+// A flow collection from its first bracket on, in one line; "" where it does not end.
+std::string FlowText(std::string_view text) {
+  std::string out;
+  int depth = 0;
+  char quote = 0;
+  for (const char c : text) {
+    out += c == '\n' ? ' ' : c;
+    if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+    } else {
+      depth += c == '[' || c == '{' ? 1 : c == ']' || c == '}' ? -1 : 0;
+      if (depth == 0) return out;
     }
-    if (depth == 0) out.push_back(std::move(list));
+  }
+  return "";
+}
+
+// A folded scalar whose lines follow, as a quoted one in one line. `indent`: of the line with its
+// key.
+std::string FoldedText(std::string_view following, size_t indent) {
+  std::string out = "\"";
+  for (const std::string_view line : LinesOf(following)) {
+    const std::string_view text = Trim(line);
+    if (text.empty() || line.find_first_not_of(' ') <= indent) break;
+    if (out.size() > 1) out += ' ';
+    for (const char c : text) {
+      if (c == '"' || c == '\\') out += '\\';
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+// The values "key: &name VALUE" of a text: where their rule is blanked, others need them none the
+// less. Collections in brackets and folded scalars are known; another is left as it is.
+std::vector<AnchoredValue> AnchoredValuesOf(std::string_view text) {
+  std::vector<AnchoredValue> out;
+  for (size_t at = text.find(": &"); at != std::string_view::npos; at = text.find(": &", at + 1)) {
+    const size_t end = text.find_first_of(" \n", at + 3);
+    if (end == std::string_view::npos) break;
+    const std::string_view name = text.substr(at + 3, end - at - 3);
+    if (name.empty() || !std::ranges::all_of(name, IsNameByte)) continue;
+    const std::string_view value = text.substr(end + 1);
+    std::string line;
+    if (StartsWith(value, "[") || StartsWith(value, "{")) {
+      line = FlowText(value);
+    } else if (StartsWith(value, ">-\n")) {
+      const size_t begin = text.rfind('\n', at) + 1;  // 0 in the first line
+      line = FoldedText(value.substr(3), text.find_first_not_of(' ', begin) - begin);
+    }
+    if (!line.empty()) out.push_back({.alias = Cat(": *", name), .text = Cat(": ", line)});
   }
   return out;
 }
@@ -146,16 +183,16 @@ class PackRules {
         if (keep[r] == 0) blank_out(rules_[r].lines);
       }
     }
-    const std::vector<AnchoredList> lists = AnchoredListsOf(text_);
+    const std::vector<AnchoredValue> values = AnchoredValuesOf(text_);
     std::string out;
     for (size_t i = 0; i < lines_.size(); ++i) {
       const std::string_view line = blank[i] == 0 ? lines_[i] : std::string_view();
-      const auto list = std::ranges::find_if(
-          lists, [&](const AnchoredList& one) { return EndsWith(line, one.alias); });
-      if (list == lists.end()) {
+      const auto value = std::ranges::find_if(
+          values, [&](const AnchoredValue& one) { return EndsWith(line, one.alias); });
+      if (value == values.end()) {
         out += line;
       } else {
-        CatTo(out, line.substr(0, line.size() - list->alias.size()), list->text);
+        CatTo(out, line.substr(0, line.size() - value->alias.size()), value->text);
       }
       if (i + 1 < lines_.size()) out += '\n';
     }

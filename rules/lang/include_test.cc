@@ -111,21 +111,30 @@ TEST(Include, APartOfAPackDoesNotBringWhatThePackIncludes) {
   EXPECT_THAT(RulesOf(got->files[1]), testing::ElementsAre("6 o/Outer"));
 }
 
-TEST(Include, AListThatARuleTakesOverByAnAnchorComesWithIt) {
+TEST(Include, WhatARuleTakesOverByAnAnchorComesWithIt) {
   const PackSource packs = [](std::string_view) -> StatusOr<RuleSetFile> {
     return RuleSetFile{"p.yaml",
-                       "groups:\n- name: g\n  rules:\n  - alert: A\n    expr: a\n"
+                       "groups:\n- name: g\n  rules:\n  - alert: A\n    params:\n"
+                       "      n: &n {value: 1, unit: seconds, help: 'of } [two'}\n    expr: a\n"
                        "    explains: &two [C,\n      {alert: D, equal: [node]}]\n"
-                       "  - alert: B\n    expr: b\n    explains: *two\n"};
+                       "    annotations:\n      description: &why >-\n        It \"said\"\n"
+                       "        no: more.\n      summary: s\n"
+                       "  - alert: B\n    params:\n      n: *n\n    expr: b > $n\n"
+                       "    explains: *two\n    annotations:\n      description: *why\n"};
   };
   const auto got = ExpandIncludes({{"a.yaml", "include: [{pack: p, alerts: [B]}]\n"}}, packs);
   ASSERT_TRUE(got.ok()) << got.status();
   Diagnostics diagnostics;
   const RuleFilePtr parsed = ParseRuleFile("p.yaml", got->files[1].text, &diagnostics);
-  ASSERT_EQ(diagnostics.ToString(), "");
+  ASSERT_EQ(diagnostics.ToString(), "") << got->files[1].text;
   ASSERT_EQ(parsed->groups[0].rules.size(), 1U);
-  ASSERT_EQ(parsed->groups[0].rules[0].explains.size(), 2U);
-  EXPECT_EQ(parsed->groups[0].rules[0].explains[1].alert, "D");
+  const RuleText& rule = parsed->groups[0].rules[0];
+  ASSERT_EQ(rule.explains.size(), 2U);
+  EXPECT_EQ(rule.explains[1].alert, "D");
+  ASSERT_EQ(rule.parameters.size(), 1U);
+  EXPECT_EQ(rule.parameters[0].help, "of } [two");
+  ASSERT_EQ(rule.annotations.size(), 1U);
+  EXPECT_EQ(rule.annotations[0].text(), "It \"said\" no: more.");
 }
 
 TEST(Include, OneFileGivenTwiceIsOne) {
