@@ -58,7 +58,10 @@ Status PartitionProcessor::PollInput(int64_t timeout_ns) {
   records_.clear();
   next_record_ = 0;
   const int64_t now = clock_->MonotonicNs();
-  int64_t wait = std::min(timeout_ns, last_commit_ns_ + options_.commit_interval_ns - now);
+  int64_t wait = timeout_ns;
+  // Only what is to be committed is waited for: nothing may be due for long, while ticks pause say.
+  if (next_offset_ > committed_offset_ || !outputs_.dead_letters.empty())
+    wait = std::min(wait, last_commit_ns_ + options_.commit_interval_ns - now);
   if (options_.clock_ticks) wait = std::min(wait, last_probe_ns_ + options_.tick_interval_ns - now);
   const Status status = reader_->Poll(options_.poll_records, options_.poll_bytes,
                                       std::max<int64_t>(wait, 0), &records_);

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "services/base/strings.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/pipeline/topics.h"
@@ -106,6 +109,23 @@ class PartitionProcessorTest : public ::testing::Test {
   std::optional<PartitionProcessor> owner_;
   uint64_t sequence_ = 0;
 };
+
+// Long after the last commit, as while ticks pause after an outage.
+TEST_F(PartitionProcessorTest, WaitsWhereThereIsNothingToCommit) {
+  options_.clock_ticks = false;
+  Open();
+  Append(Sample(1));
+  Run(10);
+  std::atomic<bool> done = false;
+  std::thread round([&] {
+    EXPECT_TRUE(owner_->RunOnce(kNanosPerSecond).ok());
+    done = true;
+  });
+  while (!done && clock_.waiters() == 0) std::this_thread::yield();
+  EXPECT_FALSE(done) << "a processor without work does not wait";
+  clock_.Advance(kNanosPerSecond);
+  round.join();
+}
 
 TEST_F(PartitionProcessorTest, BytesThatAreNoBatchBecomeADeadLetterAndTheRestGoesOn) {
   Append("\xff\xff garbage", "some-job");
