@@ -15,7 +15,7 @@ import pitwall  # noqa: E402
 from pitwall import _lifecycle  # noqa: E402
 
 INLINE_TURNS = 10000
-PACED_TURNS = 4000
+PACED_TURNS = 1500
 PACE_S = 0.0005
 
 
@@ -43,17 +43,20 @@ def _inline(turn):
 
 
 def _sender_cpu(turn):
-    """Microseconds of the sender thread's CPU per call."""
+    """Microseconds of the sender thread's CPU per call; the best of three, as a busy machine's caches only add to it."""
     client = _lifecycle.client
     if client is None:
         return 0.0
     clock = time.pthread_getcpuclockid(client.sender._thread.ident)
-    begin = time.clock_gettime(clock)
-    for _ in range(PACED_TURNS):
-        turn()
-        time.sleep(PACE_S)
-    time.sleep(0.3)
-    return (time.clock_gettime(clock) - begin) / PACED_TURNS * 1e6
+    best = float("inf")
+    for _ in range(3):
+        begin = time.clock_gettime(clock)
+        for _ in range(PACED_TURNS):
+            turn()
+            time.sleep(PACE_S)
+        time.sleep(0.3)
+        best = min(best, (time.clock_gettime(clock) - begin) / PACED_TURNS * 1e6)
+    return best
 
 
 def _phase():
