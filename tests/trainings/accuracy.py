@@ -31,8 +31,7 @@ alert that the cell does not expect is told, or an accusation names another rank
 count from the fault to the event at a client of `pitwall issues watch`. A ratio of 1.2 is the rule's own bound: told or silent, both are right.
 
 *All, replayed*: what all packs of this commit say of the same recordings. Some cells ran before a rule was mended, so this is the line for the rules as
-they are. A fault that the packs do not name within the time of its cell is missed, also where a rule would name it later: `CollectiveHang` waits for
-five minutes, a cell for 45 s.
+they are. A fault that the packs do not name within the time of its cell is missed, also where a rule would name it later.
 
 *Right* in the totals is name, rank, cause and root, and nothing wrong; deadlines and incidents have columns of their own. **No set was frozen**: rules
 were mended, and what may come beside a fault was written, after these cells were seen. So the page says that these trainings are judged right, and
@@ -40,8 +39,8 @@ is no estimate for others. `CPUSaturated` was open in nearly all cells, so job-w
 
 **The machine** had 2 cores and was shared: others built and tested on it (load {load_low:.0f} to {load_high:.0f}), and the ranks ran at a higher priority.
 Symptoms of a whole job that began while `CPUSaturated` was open are left out of the verdict, of incidents too, and shown as *loaded*. The table has
-the last run of each cell. One of five runs of `cancelled-2` told a death of rank 0 instead: the launcher had taken the exit status of the other rank
-before the collector read it ([decision 27](decisions/0027-own-time-and-death.md)).
+the last run of each cell. One of five runs of `cancelled-2` told a death of rank 0
+instead, as the launcher had taken the exit status of the other rank first; since Linux 6.15 the kernel keeps it for the collector.
 
 """
 
