@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -145,12 +146,15 @@ class CaptureCollectorTest : public CollectorTest {
   }
   // Time moves until they are there: the desk may read the clock just after a single step of it.
   std::vector<RankCapture> AdvanceToCaptures(size_t count) {
+    Advance(kCaptureGapNs);
     while (true) {
       {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        if (got_.size() >= count) return got_;
+        std::unique_lock<std::mutex> lock(mutex_);
+        if (changed_.wait_for(lock, std::chrono::milliseconds(20),
+                              [&] { return got_.size() >= count; }))
+          return got_;
       }
-      Advance(kCaptureGapNs);
+      Advance(100 * kNanosPerMilli);
     }
   }
   static client::v1::ClientMessage AnswerOf(const client::v1::Capture& asked) {
