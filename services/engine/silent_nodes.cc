@@ -1,10 +1,17 @@
 #include "services/engine/silent_nodes.h"
 
+#include <algorithm>
+
 namespace pitwall::engine {
 
 std::map<std::string, uint64_t, std::less<>> SilentNodes(
     const absl::btree_map<std::pair<std::string, std::string>, std::unique_ptr<Source>>& sources,
     const EngineOptions& options) {
+  // Nearly always nobody is: then a job of many sources costs no map.
+  if (std::none_of(sources.begin(), sources.end(), [&](const auto& entry) {
+        return entry.second->here && entry.second->idle_ns > entry.second->IdleAfter(options);
+      }))
+    return {};
   struct Node {
     uint64_t ranks = 0;
     bool collector = false;
