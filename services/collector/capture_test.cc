@@ -3,11 +3,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <thread>
 
+#include "services/adapters/clock/system_clock.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/collector/capture_ask.h"
@@ -119,6 +120,7 @@ class CaptureCollectorTest : public CollectorTest {
       const std::lock_guard<std::mutex> lock(mutex_);
       got_.push_back(std::move(capture));
       changed_.notify_all();
+      arrived_->Wake();
     };
     options_.ask_capture = [this](const CaptureRequest& request) {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -149,12 +151,10 @@ class CaptureCollectorTest : public CollectorTest {
     Advance(kCaptureGapNs);
     while (true) {
       {
-        std::unique_lock<std::mutex> lock(mutex_);
-        if (changed_.wait_for(lock, std::chrono::milliseconds(20),
-                              [&] { return got_.size() >= count; }))
-          return got_;
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (got_.size() >= count) return got_;
       }
-      Advance(100 * kNanosPerMilli);
+      if (!arrived_->Wait(20 * kNanosPerMilli)) Advance(100 * kNanosPerMilli);
     }
   }
   static client::v1::ClientMessage AnswerOf(const client::v1::Capture& asked) {
@@ -171,6 +171,7 @@ class CaptureCollectorTest : public CollectorTest {
 
   std::mutex mutex_;
   std::condition_variable changed_;
+  const std::unique_ptr<Wakeup> arrived_ = clock::SystemClock().NewWakeup();
   std::vector<RankCapture> got_;
   std::vector<CaptureRequest> asked_;
   Status ask_;
