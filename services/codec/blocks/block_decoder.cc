@@ -1,0 +1,76 @@
+#include "services/codec/blocks/block_decoder.h"
+
+#include <zstd.h>
+
+#include "services/base/binary.h"
+#include "services/base/strings.h"
+#include "services/codec/blocks/block_format.h"
+#include "services/codec/blocks/value_forms.h"
+
+namespace pitwall::blocks {
+namespace {
+
+// Longest body of any form: a dictionary of distinct values, two bytes of index each, its length;
+// the worst case of bits is 77 a value.
+constexpr size_t kMaxBody = kMaxBlockValues * 10 + 16;
+
+void FreeContext(ZSTD_DCtx_s* context) { ZSTD_freeDCtx(context); }
+
+size_t VarintBytes(uint64_t value) {
+  size_t bytes = 1;
+  for (; value >= 0x80; value >>= 7) ++bytes;
+  return bytes;
+}
+
+}  // namespace
+
+BlockDecoder::BlockDecoder() : zstd_(nullptr, FreeContext) {}
+BlockDecoder::~BlockDecoder() = default;
+
+Status BlockDecoder::Decode(std::string_view block, std::vector<double>* out) {
+  BinaryReader in(block);
+  const uint8_t form = in.U8();
+  const uint8_t flags = in.U8();
+  const uint64_t count = in.U64();
+  const uint64_t size = (flags & kZstdFlag) != 0 ? in.U64() : 0;
+  if (!in.ok() || flags > kZstdFlag || count == 0 || count > kMaxBlockValues || size > kMaxBody) {
+    return DataLoss(Cat("block: its head is malformed (form ", int{form}, ", flags ", int{flags},
+                        ", ", count, " values)"));
+  }
+  size_t head = 2 + VarintBytes(count);
+  if ((flags & kZstdFlag) != 0) head += VarintBytes(size);
+  if (head > block.size()) return DataLoss("block: its head is malformed (lengths are padded)");
+  std::string_view body = block.substr(head);
+  if ((flags & kZstdFlag) != 0) {
+    if (zstd_ == nullptr) {
+      zstd_.reset(ZSTD_createDCtx());
+      if (zstd_ == nullptr) return ResourceExhausted("block: zstd has no memory");
+    }
+    body_.resize(size);
+    const size_t got =
+        ZSTD_decompressDCtx(zstd_.get(), body_.data(), body_.size(), body.data(), body.size());
+    if (ZSTD_isError(got))
+      return DataLoss(Cat("block: its body is damaged: ", ZSTD_getErrorName(got)));
+    if (got != size) return DataLoss(Cat("block: its body has ", got, " bytes, not ", size));
+    body = body_;
+  }
+  out->reserve(out->size() + count);
+  switch (static_cast<Form>(form)) {
+    case Form::kConstant: {
+      BinaryReader value(body);
+      out->insert(out->end(), count, value.Double());
+      return value.Finish("block: constant");
+    }
+    case Form::kDictionary:
+      return ReadDictionary(body, count, out);
+    case Form::kDecimal:
+      return ReadDecimal(body, count, out);
+    case Form::kXor:
+      return ReadXor(body, count, out);
+    case Form::kPlanes:
+      return ReadPlanes(body, count, out);
+  }
+  return DataLoss(Cat("block: unknown form ", int{form}, "; a newer version wrote it"));
+}
+
+}  // namespace pitwall::blocks

@@ -1,0 +1,121 @@
+#include "services/codec/blocks/block_encoder.h"
+
+#include <zstd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "services/base/binary.h"
+#include "services/base/strings.h"
+
+namespace pitwall::blocks {
+namespace {
+
+constexpr int kLevel = 3;  // as measured in docs/decisions/0043
+// Blocks between two trials of all forms.
+constexpr uint8_t kTrialEvery = 32;
+constexpr std::array<Form, 4> kForms = {Form::kDictionary, Form::kDecimal, Form::kXor,
+                                        Form::kPlanes};
+
+void FreeContext(ZSTD_CCtx_s* context) { ZSTD_freeCCtx(context); }
+
+}  // namespace
+
+BlockEncoder::BlockEncoder() : zstd_(nullptr, FreeContext) {}
+BlockEncoder::~BlockEncoder() = default;
+
+bool BlockEncoder::Write(Form form, std::string* body) {
+  switch (form) {
+    case Form::kConstant:
+      return false;
+    case Form::kDictionary:
+      return WriteDictionary(bits_, &distinct_, body);
+    case Form::kDecimal:
+      return WriteDecimal(bits_, &integers_, body);
+    case Form::kXor:
+      WriteXor(bits_, body);
+      return true;
+    case Form::kPlanes:
+      WritePlanes(bits_, body);
+      return true;
+  }
+  return false;
+}
+
+Status BlockEncoder::Compress(const std::string& body, std::string* out) {
+  if (zstd_ == nullptr) {
+    zstd_.reset(ZSTD_createCCtx());
+    if (zstd_ == nullptr) return ResourceExhausted("block: zstd has no memory");
+  }
+  out->resize(ZSTD_compressBound(body.size()));
+  const size_t size =
+      ZSTD_compressCCtx(zstd_.get(), out->data(), out->size(), body.data(), body.size(), kLevel);
+  if (ZSTD_isError(size)) return ResourceExhausted(Cat("block: zstd: ", ZSTD_getErrorName(size)));
+  out->resize(size);
+  return OkStatus();
+}
+
+// Keeps the block in this form where it is smaller than the best so far.
+Status BlockEncoder::Offer(Form form, bool* fits) {
+  *fits = Write(form, &body_);
+  if (!*fits) return OkStatus();
+  RETURN_IF_ERROR(Compress(body_, &compressed_));
+  BinaryWriter head;
+  const bool packed = compressed_.size() + 2 < body_.size();
+  head.U8(static_cast<uint8_t>(form));
+  head.U8(packed ? kZstdFlag : 0);
+  head.U64(bits_.size());
+  if (packed) head.U64(body_.size());
+  candidate_ = head.Take();
+  candidate_ += packed ? compressed_ : body_;
+  if (best_.empty() || candidate_.size() < best_.size()) {
+    std::swap(best_, candidate_);
+    best_form_ = form;
+  }
+  return OkStatus();
+}
+
+Status BlockEncoder::Encode(std::span<const double> values, FormHint* hint, std::string* out) {
+  if (values.empty() || values.size() > kMaxBlockValues) {
+    return InvalidArgument(Cat("block: ", values.size(), " values; give 1 to ", kMaxBlockValues));
+  }
+  bits_.resize(values.size());
+  std::memcpy(bits_.data(), values.data(), values.size_bytes());
+  if (std::all_of(bits_.begin(), bits_.end(), [&](uint64_t b) { return b == bits_[0]; })) {
+    BinaryWriter block;
+    block.U8(static_cast<uint8_t>(Form::kConstant));
+    block.U8(0);
+    block.U64(bits_.size());
+    block.Double(values[0]);
+    *out += block.data();
+    return OkStatus();
+  }
+  best_.clear();
+  bool fits = false;
+  bool trial = hint == nullptr || hint->blocks == 0 || hint->blocks >= kTrialEvery;
+  if (!trial) {
+    RETURN_IF_ERROR(Offer(hint->form, &fits));
+    // A third more bytes a value than before, or a quarter fewer: the series has changed.
+    const uint64_t now = best_.size() * 1000;
+    const uint64_t before = uint64_t{hint->millibytes} * values.size();
+    trial = !fits || now * 3 > before * 4 || now * 4 < before * 3;
+  }
+  if (trial) {
+    for (const Form form : kForms) {
+      if (fits && form == hint->form) continue;  // offered already
+      bool ignored = false;
+      RETURN_IF_ERROR(Offer(form, &ignored));
+    }
+  }
+  if (hint != nullptr) {
+    hint->form = best_form_;
+    hint->blocks = trial ? 1 : static_cast<uint8_t>(hint->blocks + 1);
+    if (trial) hint->millibytes = static_cast<uint32_t>(best_.size() * 1000 / values.size());
+  }
+  *out += best_;
+  return OkStatus();
+}
+
+}  // namespace pitwall::blocks

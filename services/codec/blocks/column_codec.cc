@@ -1,0 +1,106 @@
+#include "services/codec/blocks/column_codec.h"
+
+#include <zstd.h>
+
+#include "services/base/binary.h"
+#include "services/base/strings.h"
+
+namespace pitwall::blocks {
+namespace {
+
+constexpr int kLevel = 3;
+constexpr uint64_t kZstd = 1;
+
+// Wraps as two's complement does, so that no column overflows.
+int64_t Minus(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+int64_t Plus(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+
+// Largest power of 1000, up to 10^9, that divides all entries: ns, µs, ms, s.
+int64_t UnitOf(std::span<const int64_t> column) {
+  int64_t unit = 1'000'000'000;
+  for (const int64_t v : column) {
+    while (v % unit != 0) unit /= 1000;
+    if (unit == 1) break;
+  }
+  return unit;
+}
+
+}  // namespace
+
+Status EncodeColumn(std::span<const int64_t> column, std::string* out) {
+  if (column.size() > kMaxColumnEntries) {
+    return InvalidArgument(
+        Cat("column: ", column.size(), " entries, more than ", kMaxColumnEntries));
+  }
+  BinaryWriter head;
+  head.U64(column.size());
+  if (column.empty()) {
+    *out += head.data();
+    return OkStatus();
+  }
+  const int64_t unit = UnitOf(column);
+  BinaryWriter body;
+  int64_t before = 0;
+  int64_t difference = 0;
+  for (const int64_t entry : column) {
+    const int64_t now = Minus(entry / unit, before);
+    body.I64(Minus(now, difference));
+    before = entry / unit;
+    difference = now;
+  }
+  std::string packed(ZSTD_compressBound(body.data().size()), '\0');
+  const size_t size =
+      ZSTD_compress(packed.data(), packed.size(), body.data().data(), body.data().size(), kLevel);
+  if (ZSTD_isError(size)) return ResourceExhausted(Cat("column: zstd: ", ZSTD_getErrorName(size)));
+  packed.resize(size);
+  const bool smaller = packed.size() < body.data().size();
+  head.U64(static_cast<uint64_t>(unit));
+  head.U64(smaller ? kZstd : 0);
+  head.U64(body.data().size());
+  head.Str(smaller ? packed : body.data());
+  *out += head.data();
+  return OkStatus();
+}
+
+Status DecodeColumn(std::string_view bytes, std::vector<int64_t>* out) {
+  BinaryReader in(bytes);
+  const uint64_t count = in.U64();
+  if (count == 0) return in.Finish("column");
+  const auto unit = static_cast<int64_t>(in.U64());
+  const uint64_t flags = in.U64();
+  const uint64_t size = in.U64();
+  std::string_view body = in.StrView();
+  RETURN_IF_ERROR(in.Finish("column"));
+  // An entry takes 1 to 10 bytes.
+  if (count > kMaxColumnEntries || size < count || size > count * 10 || flags > kZstd || unit < 1 ||
+      unit > 1'000'000'000) {
+    return DataLoss(Cat("column: its head is malformed (", count, " entries, ", size, " bytes)"));
+  }
+  std::string unpacked;
+  if (flags == kZstd) {
+    unpacked.resize(size);
+    const size_t got = ZSTD_decompress(unpacked.data(), unpacked.size(), body.data(), body.size());
+    if (ZSTD_isError(got)) return DataLoss(Cat("column: damaged: ", ZSTD_getErrorName(got)));
+    if (got != size) return DataLoss(Cat("column: has ", got, " bytes, not ", size));
+    body = unpacked;
+  } else if (body.size() != size) {
+    return DataLoss(Cat("column: has ", body.size(), " bytes, not ", size));
+  }
+  BinaryReader entries(body);
+  int64_t entry = 0;
+  int64_t difference = 0;
+  out->reserve(out->size() + count);
+  for (uint64_t i = 0; i < count && entries.ok(); ++i) {
+    difference = Plus(difference, entries.I64());
+    entry = Plus(entry, difference);
+    out->push_back(
+        static_cast<int64_t>(static_cast<uint64_t>(entry) * static_cast<uint64_t>(unit)));
+  }
+  return entries.Finish("column");
+}
+
+}  // namespace pitwall::blocks

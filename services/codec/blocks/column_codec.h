@@ -1,0 +1,23 @@
+// Columns of integers that rise about evenly (times in ns, steps): differences of differences in
+// the largest unit that loses nothing, then zstd.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/base/status.h"
+
+namespace pitwall::blocks {
+
+// Most entries of a column.
+inline constexpr size_t kMaxColumnEntries = size_t{1} << 20;
+
+// InvalidArgument: more than kMaxColumnEntries. An empty column is one byte.
+Status EncodeColumn(std::span<const int64_t> column, std::string* out);
+// Appends the entries. DataLoss: damaged. Never allocates more than the bound.
+Status DecodeColumn(std::string_view bytes, std::vector<int64_t>* out);
+
+}  // namespace pitwall::blocks

@@ -1,0 +1,227 @@
+#include "services/codec/blocks/value_forms.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "services/base/binary.h"
+#include "services/base/strings.h"
+#include "services/codec/blocks/bit_stream.h"
+
+namespace pitwall::blocks {
+namespace {
+
+// Each power is exact in a double.
+constexpr std::array<double, 16> kPowers = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                            1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
+// Integers below it are exact in a double.
+constexpr double kExactLimit = 9007199254740992.0;  // 2^53
+
+// The integer n with n / 10^exponent == value to the bit; false where there is none.
+bool AsDecimal(double value, size_t exponent, int64_t* out) {
+  const double scaled = std::nearbyint(value * kPowers[exponent]);
+  if (!(std::fabs(scaled) < kExactLimit)) return false;  // NaN too
+  if (std::bit_cast<uint64_t>(scaled / kPowers[exponent]) != std::bit_cast<uint64_t>(value)) {
+    return false;
+  }
+  *out = static_cast<int64_t>(scaled);
+  return *out != 0 || !std::signbit(value);  // an integer has no -0
+}
+
+void PutVarint(uint64_t v, std::string* out) {
+  while (v >= 0x80) {
+    out->push_back(static_cast<char>(v | 0x80));
+    v >>= 7;
+  }
+  out->push_back(static_cast<char>(v));
+}
+
+uint64_t Zigzag(int64_t v) {
+  return static_cast<uint64_t>(v) << 1 ^ static_cast<uint64_t>(v >> 63);
+}
+
+void PutBits(uint64_t bits, std::string* out) {
+  std::array<char, 8> bytes;
+  std::memcpy(bytes.data(), &bits, bytes.size());
+  out->append(bytes.data(), bytes.size());
+}
+
+}  // namespace
+
+bool WriteDictionary(std::span<const uint64_t> bits, Distinct* scratch, std::string* out) {
+  scratch->clear();
+  std::string low;
+  std::string high;
+  std::string table;
+  low.reserve(bits.size());
+  bool wide = false;
+  for (const uint64_t value : bits) {
+    const auto [it, added] = scratch->try_emplace(value, static_cast<uint32_t>(scratch->size()));
+    if (added) {
+      // Half of the values distinct: an index each is only ballast.
+      if (scratch->size() > kMaxDistinct || scratch->size() * 2 > bits.size() + 2) return false;
+      PutBits(value, &table);
+    }
+    low.push_back(static_cast<char>(it->second));
+    wide = wide || it->second > 255;
+  }
+  if (wide) {
+    high.reserve(bits.size());
+    for (const uint64_t value : bits) high.push_back(static_cast<char>((*scratch)[value] >> 8));
+  }
+  out->clear();
+  PutVarint(scratch->size(), out);
+  *out += table;
+  *out += low;
+  *out += high;
+  return true;
+}
+
+Status ReadDictionary(std::string_view body, size_t count, std::vector<double>* out) {
+  BinaryReader in(body);
+  const size_t distinct = in.Count(8);
+  std::vector<double> table;
+  if (distinct <= kMaxDistinct) {
+    table.reserve(distinct);
+    for (size_t i = 0; i < distinct; ++i) table.push_back(in.Double());
+  }
+  if (!in.ok() || table.empty()) {
+    return DataLoss(Cat("block: dictionary of ", distinct, " values is malformed"));
+  }
+  size_t head = 1;
+  for (size_t left = distinct; left >= 0x80; left >>= 7) ++head;
+  const std::string_view rest = body.substr(head + distinct * 8);
+  const bool wide = distinct > 256;
+  if (rest.size() != count * (wide ? 2 : 1)) {
+    return DataLoss(
+        Cat("block: dictionary has ", rest.size(), " bytes of indexes for ", count, " values"));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    size_t index = static_cast<uint8_t>(rest[i]);
+    if (wide) index |= static_cast<size_t>(static_cast<uint8_t>(rest[count + i])) << 8;
+    if (index >= table.size()) {
+      return DataLoss(Cat("block: index ", index, " of a dictionary of ", table.size()));
+    }
+    out->push_back(table[index]);
+  }
+  return OkStatus();
+}
+
+bool WriteDecimal(std::span<const uint64_t> bits, std::vector<int64_t>* scratch, std::string* out) {
+  size_t exponent = 0;
+  int64_t integer = 0;
+  for (const uint64_t value : bits) {
+    while (!AsDecimal(std::bit_cast<double>(value), exponent, &integer)) {
+      if (++exponent == kPowers.size()) return false;
+    }
+  }
+  scratch->clear();
+  for (const uint64_t value : bits) {
+    if (!AsDecimal(std::bit_cast<double>(value), exponent, &integer)) return false;
+    scratch->push_back(integer);
+  }
+  out->clear();
+  out->push_back(static_cast<char>(exponent));
+  int64_t before = 0;
+  for (const int64_t value : *scratch) {
+    PutVarint(Zigzag(value - before), out);  // below 2^54: no overflow
+    before = value;
+  }
+  return true;
+}
+
+Status ReadDecimal(std::string_view body, size_t count, std::vector<double>* out) {
+  BinaryReader in(body);
+  const size_t exponent = in.U8();
+  if (exponent >= kPowers.size()) {
+    return DataLoss(Cat("block: decimal exponent ", exponent, ", more than ", kPowers.size() - 1));
+  }
+  uint64_t value = 0;  // wraps where the bytes are damaged
+  for (size_t i = 0; i < count && in.ok(); ++i) {
+    value += static_cast<uint64_t>(in.I64());
+    out->push_back(static_cast<double>(static_cast<int64_t>(value)) / kPowers[exponent]);
+  }
+  return in.Finish("block: decimal");
+}
+
+void WriteXor(std::span<const uint64_t> bits, std::string* out) {
+  out->clear();
+  BitWriter to(out);
+  uint64_t before = 0;
+  int leading = 65;  // of the last window; 65: no window yet
+  int length = 0;
+  for (const uint64_t value : bits) {
+    const uint64_t change = value ^ before;
+    before = value;
+    if (change == 0) {
+      to.Put(0, 1);
+      continue;
+    }
+    const int left = std::min(std::countl_zero(change), 31);
+    const int right = std::countr_zero(change);
+    const int meaningful = 64 - left - right;
+    // The old window is used where it wastes less than the 11 bits of a new one.
+    const bool fits = leading <= left && leading + length >= 64 - right;
+    if (fits && length - meaningful < 11) {
+      to.Put(0b10, 2);
+      to.Put(change >> (64 - leading - length), length);
+      continue;
+    }
+    leading = left;
+    length = meaningful;
+    to.Put(0b11, 2);
+    to.Put(static_cast<uint64_t>(left), 5);
+    to.Put(static_cast<uint64_t>(meaningful - 1), 6);
+    to.Put(change >> right, meaningful);
+  }
+  to.Finish();
+}
+
+Status ReadXor(std::string_view body, size_t count, std::vector<double>* out) {
+  BitReader in(body);
+  uint64_t value = 0;
+  int leading = 0;
+  int length = 0;
+  for (size_t i = 0; i < count && in.ok(); ++i) {
+    if (in.Get(1) == 1) {
+      if (in.Get(1) == 1) {
+        leading = static_cast<int>(in.Get(5));
+        length = static_cast<int>(in.Get(6)) + 1;
+      }
+      if (length == 0 || leading + length > 64) {
+        return DataLoss(Cat("block: window of ", length, " bits after ", leading));
+      }
+      value ^= in.Get(length) << (64 - leading - length);
+    }
+    out->push_back(std::bit_cast<double>(value));
+  }
+  if (!in.AtEnd())
+    return DataLoss(Cat("block: bits of ", count, " values do not end at their end"));
+  return OkStatus();
+}
+
+void WritePlanes(std::span<const uint64_t> bits, std::string* out) {
+  out->resize(bits.size() * 8);
+  for (size_t plane = 0; plane < 8; ++plane) {
+    char* to = out->data() + plane * bits.size();
+    for (size_t i = 0; i < bits.size(); ++i) to[i] = static_cast<char>(bits[i] >> (56 - 8 * plane));
+  }
+}
+
+Status ReadPlanes(std::string_view body, size_t count, std::vector<double>* out) {
+  if (body.size() != count * 8) {
+    return DataLoss(Cat("block: ", body.size(), " bytes for ", count, " values of 8"));
+  }
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t value = 0;
+    for (size_t plane = 0; plane < 8; ++plane) {
+      value = value << 8 | static_cast<uint8_t>(body[plane * count + i]);
+    }
+    out->push_back(std::bit_cast<double>(value));
+  }
+  return OkStatus();
+}
+
+}  // namespace pitwall::blocks
