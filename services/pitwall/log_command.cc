@@ -1,6 +1,6 @@
 // `pitwall log check|repair DIR`: what is damaged in a data directory, and the way out.
 #include "services/adapters/clock/system_clock.h"
-#include "services/adapters/log/file.h"
+#include "services/adapters/files/file.h"
 #include "services/adapters/log/log_repair.h"
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
@@ -169,7 +169,7 @@ int RunLog(const std::vector<std::string>& arguments) {
   }
   std::string dir = words[1];
   while (dir.size() > 1 && dir.back() == '/') dir.pop_back();
-  if (log::Exists(dir + "/log")) dir += "/log";
+  if (files::Exists(dir + "/log")) dir += "/log";
   return words[0] == "check" ? Check(dir, flags->Has("json"))
                              : Repair(dir, flags->Has("dry-run"), flags->Has("json"));
 }

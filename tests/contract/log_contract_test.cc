@@ -6,7 +6,7 @@
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/adapters/log/embedded_log.h"
-#include "services/adapters/log/file.h"
+#include "services/adapters/files/file.h"
 #include "services/base/strings.h"
 #include "tests/contract/log_contract.h"
 
@@ -22,7 +22,7 @@ class EmbeddedUnderTest final : public LogUnderTest {
   }
   ~EmbeddedUnderTest() override {
     log_.reset();
-    EXPECT_TRUE(log::RemoveTree(options_.dir).ok());
+    EXPECT_TRUE(files::RemoveTree(options_.dir).ok());
   }
 
   Status Open() override {

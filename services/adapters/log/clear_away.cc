@@ -1,7 +1,7 @@
 // What a writer removes and makes sure before it goes on.
 #include <algorithm>
 
-#include "services/adapters/log/file.h"
+#include "services/adapters/files/file.h"
 #include "services/adapters/log/recovery.h"
 #include "services/adapters/log/segment_reader.h"
 
@@ -13,7 +13,8 @@ Status ClearAway(const EmbeddedLogOptions& options, const Recovered& recovered,
     if (report.kind != DamageKind::kSegmentHeader) continue;
     const auto name = SegmentName::Parse(report.path.substr(report.path.rfind('/') + 1));
     if (!name.has_value()) continue;
-    ASSIGN_OR_RETURN(const std::shared_ptr<File> file, File::Open(report.path, File::Mode::kWrite));
+    ASSIGN_OR_RETURN(const std::shared_ptr<files::File> file,
+                     files::File::Open(report.path, files::File::Mode::kWrite));
     RETURN_IF_ERROR(file->WriteAt(0, SegmentHeader(name->base_offset)));
     RETURN_IF_ERROR(file->Sync());
   }
@@ -27,16 +28,17 @@ Status ClearAway(const EmbeddedLogOptions& options, const Recovered& recovered,
     const auto content = recovered.partitions.find(key);
     RETURN_IF_ERROR(ClearAway(files, content->second));
   }
-  for (const std::string& path : recovered.older_journals) RETURN_IF_ERROR(Remove(path));
+  for (const std::string& path : recovered.older_journals) RETURN_IF_ERROR(files::Remove(path));
   // The last life wrote these and did not flush them. This one will say "all up to here is
   // flushed", so it must be true.
   for (const std::string& path : recovered.unflushed) {
-    auto file = File::Open(path, File::Mode::kWrite);
+    auto file = files::File::Open(path, files::File::Mode::kWrite);
     if (file.status().code() == absl::StatusCode::kNotFound) continue;  // compacted since
     RETURN_IF_ERROR(file.status());
     RETURN_IF_ERROR((*file)->Sync());
   }
-  for (const std::string& dir : recovered.unflushed_dirs) RETURN_IF_ERROR(SyncDirectory(dir));
+  for (const std::string& dir : recovered.unflushed_dirs)
+    RETURN_IF_ERROR(files::SyncDirectory(dir));
   return OkStatus();
 }
 

@@ -33,10 +33,9 @@ uint64_t ParseJournalFileName(std::string_view name) {
   return number.has_value() && *number > 0 ? static_cast<uint64_t>(*number) : 0;
 }
 
-StatusOr<std::unique_ptr<CommitJournal>> CommitJournal::Open(const std::string& dir,
-                                                             uint64_t number, int64_t bytes,
-                                                             int64_t checkpoint_bytes, bool flush,
-                                                             std::shared_ptr<DiskFaults> faults) {
+StatusOr<std::unique_ptr<CommitJournal>> CommitJournal::Open(
+    const std::string& dir, uint64_t number, int64_t bytes, int64_t checkpoint_bytes, bool flush,
+    std::shared_ptr<files::DiskFaults> faults) {
   std::unique_ptr<CommitJournal> journal(new CommitJournal(dir, std::move(faults)));
   RETURN_IF_ERROR(journal->OpenFolder());
   if (number == 0) {
@@ -46,8 +45,8 @@ StatusOr<std::unique_ptr<CommitJournal>> CommitJournal::Open(const std::string& 
     return journal;
   }
   journal->number_ = number;
-  ASSIGN_OR_RETURN(journal->file_, File::Open(Cat(dir, "/", JournalFileName(number)),
-                                              File::Mode::kWrite, journal->faults_));
+  ASSIGN_OR_RETURN(journal->file_, files::File::Open(Cat(dir, "/", JournalFileName(number)),
+                                                     files::File::Mode::kWrite, journal->faults_));
   journal->bytes_ = journal->undo_bytes_ = bytes;
   journal->checkpoint_bytes_ = checkpoint_bytes;
   RETURN_IF_ERROR(journal->CutTail());
@@ -64,10 +63,11 @@ std::unique_ptr<CommitJournal> CommitJournal::ForRepair(const std::string& dir, 
 }
 
 Status CommitJournal::OpenFolder() {
-  ASSIGN_OR_RETURN(folder_, Directory::Open(dir_));
+  ASSIGN_OR_RETURN(folder_, files::Directory::Open(dir_));
   const std::string mark = Cat(dir_, "/", kSyncedMarkName);
   ASSIGN_OR_RETURN(mark_,
-                   File::Open(mark, Exists(mark) ? File::Mode::kWrite : File::Mode::kCreate));
+                   files::File::Open(mark, files::Exists(mark) ? files::File::Mode::kWrite
+                                                               : files::File::Mode::kCreate));
   return OkStatus();
 }
 
@@ -107,7 +107,7 @@ Status CommitJournal::SyncFolder() {
   RETURN_IF_ERROR(folder_->Sync());
   folder_dirty_ = false;
   if (!replaced_.empty()) {
-    const Status removed = Remove(replaced_);
+    const Status removed = files::Remove(replaced_);
     if (!removed.ok()) PITWALL_LOG(kWarning, "log", ToStd(removed.message()));
     replaced_.clear();
   }
@@ -127,16 +127,16 @@ Status CommitJournal::Checkpoint(const std::vector<Frame>& frames) {
   for (const Frame& frame : frames) RETURN_IF_ERROR(EncodeFrame(frame, &content));
   const std::string path = Cat(dir_, "/", JournalFileName(number_ + 1));
   const std::string temporary = Cat(path, ".tmp");
-  RETURN_IF_ERROR(Remove(temporary));
-  std::shared_ptr<File> file;
+  RETURN_IF_ERROR(files::Remove(temporary));
+  std::shared_ptr<files::File> file;
   const auto write = [&]() -> Status {
-    ASSIGN_OR_RETURN(file, File::Open(temporary, File::Mode::kCreate, faults_));
+    ASSIGN_OR_RETURN(file, files::File::Open(temporary, files::File::Mode::kCreate, faults_));
     RETURN_IF_ERROR(file->WriteAt(0, content));
     RETURN_IF_ERROR(file->Sync());
-    return Rename(temporary, path);
+    return files::Rename(temporary, path);
   };
   if (const Status written = write(); !written.ok()) {
-    (void)Remove(temporary);
+    (void)files::Remove(temporary);
     return Annotate(written, "checkpoint of the commit journal");
   }
   // From here on the new file is what a recovery takes, once the folder is flushed; the old one is
@@ -156,7 +156,7 @@ Status CommitJournal::Checkpoint(const std::vector<Frame>& frames) {
 StatusOr<LoadedJournal> LoadJournal(const std::string& dir) {
   for (int attempt = 1;; ++attempt) {
     LoadedJournal journal;
-    auto names = ListDirectory(dir);
+    auto names = files::ListDirectory(dir);
     if (names.status().code() == absl::StatusCode::kNotFound) return journal;
     RETURN_IF_ERROR(names.status());
     for (const std::string& name : *names) {
@@ -169,7 +169,7 @@ StatusOr<LoadedJournal> LoadJournal(const std::string& dir) {
       journal.path = path;
     }
     if (journal.number == 0) return journal;
-    auto content = ReadWhole(journal.path, kMaxJournalBytes);
+    auto content = files::ReadWhole(journal.path, kMaxJournalBytes);
     // Read-only beside a writer: its checkpoint may have replaced the file in this moment.
     if (content.status().code() == absl::StatusCode::kNotFound && attempt < kAttempts) continue;
     RETURN_IF_ERROR(content.status());

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "services/adapters/files/file.h"
 #include "services/adapters/log/commit_frame.h"
-#include "services/adapters/log/file.h"
 #include "services/base/status.h"
 
 namespace pitwall::log {
@@ -45,7 +45,7 @@ class CommitJournal {
   static StatusOr<std::unique_ptr<CommitJournal>> Open(const std::string& dir, uint64_t number,
                                                        int64_t bytes, int64_t checkpoint_bytes,
                                                        bool flush,
-                                                       std::shared_ptr<DiskFaults> faults);
+                                                       std::shared_ptr<files::DiskFaults> faults);
 
   // For a repair: nothing is read or continued; Checkpoint begins the file after `number`.
   static std::unique_ptr<CommitJournal> ForRepair(const std::string& dir, uint64_t number);
@@ -70,7 +70,7 @@ class CommitJournal {
   void Mark(uint64_t sequence);
   uint64_t marked() const { return marked_; }
 
-  std::shared_ptr<File> file() const { return file_; }
+  std::shared_ptr<files::File> file() const { return file_; }
   int64_t bytes() const { return bytes_; }
   // Grown since the last checkpoint by more than `least` and by more than the checkpoint's own
   // size.
@@ -79,24 +79,24 @@ class CommitJournal {
   }
 
  private:
-  CommitJournal(std::string dir, std::shared_ptr<DiskFaults> faults)
+  CommitJournal(std::string dir, std::shared_ptr<files::DiskFaults> faults)
       : dir_(std::move(dir)), faults_(std::move(faults)) {}
   Status CutTail();
   Status SyncFolder();
 
   const std::string dir_;
-  const std::shared_ptr<DiskFaults> faults_;
+  const std::shared_ptr<files::DiskFaults> faults_;
   uint64_t number_ = 0;
-  std::shared_ptr<File> file_;
+  std::shared_ptr<files::File> file_;
   int64_t bytes_ = 0;
   int64_t undo_bytes_ = 0;
   int64_t checkpoint_bytes_ = 0;
   bool dirty_tail_ = false;
-  std::shared_ptr<Directory> folder_;  // kept open: a flush must not need a descriptor
+  std::shared_ptr<files::Directory> folder_;  // kept open: a flush must not need a descriptor
   bool folder_dirty_ = false;
   std::string replaced_;  // path of the file before, until the folder is flushed
   Status distrusted_;
-  std::shared_ptr<File> mark_;
+  std::shared_ptr<files::File> mark_;
   uint64_t marked_ = 0;  // by this object
 };
 

@@ -383,7 +383,7 @@ Status CommitWriter::MarkSynced(uint64_t sequence, bool durable) {
 Status CommitWriter::Sync(bool durable_mark) {
   MutexLock sync_lock(&sync_mutex_);
   DirtyFiles taken;
-  std::shared_ptr<File> journal;
+  std::shared_ptr<files::File> journal;
   uint64_t sequence = 0;
   {
     MutexLock lock(&writer_mutex_);
@@ -465,7 +465,7 @@ StatusOr<bool> CommitWriter::DropExpiredActive(CommittedState::Partition* partit
   RETURN_IF_ERROR(SyncJournal());
   writers_.erase(partition);
   state_->RemoveThrough(partition, content.segments.front().segment.get());
-  RETURN_IF_ERROR(Remove(content.segments.front().segment->path()));
+  RETURN_IF_ERROR(files::Remove(content.segments.front().segment->path()));
   return true;
 }
 

@@ -21,7 +21,7 @@ using NewestOffsets = StringMap<int64_t>;
 using Visit = std::function<Status(const RecordView&, uint64_t sequence)>;
 
 Status ForEachRecord(const SegmentInfo& info, DamageLog* damage, const Visit& visit) {
-  ASSIGN_OR_RETURN(std::shared_ptr<const File> file, info.segment->Open());
+  ASSIGN_OR_RETURN(std::shared_ptr<const files::File> file, info.segment->Open());
   SegmentReader reader(std::move(file), kSegmentHeaderBytes, info.bytes);
   BatchDecoder decoder;
   for (;;) {
@@ -59,14 +59,15 @@ class Output {
         temporary_(Cat(dir, "/compaction.tmp")),
         buffer_(SegmentHeader(base_offset)) {}
   ~Output() {
-    if (!finished_) (void)Remove(temporary_);
+    if (!finished_) (void)files::Remove(temporary_);
   }
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
   Status Open() {
-    RETURN_IF_ERROR(Remove(temporary_));
-    ASSIGN_OR_RETURN(file_, File::Open(temporary_, File::Mode::kCreate, policy_.faults));
+    RETURN_IF_ERROR(files::Remove(temporary_));
+    ASSIGN_OR_RETURN(file_,
+                     files::File::Open(temporary_, files::File::Mode::kCreate, policy_.faults));
     return OkStatus();
   }
   Status Add(const RecordView& record, uint64_t sequence) {
@@ -84,7 +85,7 @@ class Output {
     if (!builder_.empty()) RETURN_IF_ERROR(EndBatch());
     RETURN_IF_ERROR(Flush());
     RETURN_IF_ERROR(file_->Sync());
-    RETURN_IF_ERROR(Rename(temporary_, path));
+    RETURN_IF_ERROR(files::Rename(temporary_, path));
     finished_ = true;
     return OkStatus();
   }
@@ -105,7 +106,7 @@ class Output {
 
   const CompactionPolicy& policy_;
   const std::string temporary_;
-  std::shared_ptr<File> file_;
+  std::shared_ptr<files::File> file_;
   BatchBuilder builder_;
   std::string buffer_;
   int64_t bytes_ = 0;
@@ -216,7 +217,7 @@ StatusOr<int64_t> CompactPartition(const CompactionPolicy& policy, CommittedStat
       name.run = run;
       auto segment = std::make_shared<Segment>(dir, name);
       RETURN_IF_ERROR(output.Finish(segment->path()));
-      RETURN_IF_ERROR(SyncDirectory(dir));
+      RETURN_IF_ERROR(files::SyncDirectory(dir));
       SegmentInfo merged;
       merged.segment = std::move(segment);
       merged.bytes = output.bytes();
@@ -230,7 +231,7 @@ StatusOr<int64_t> CompactPartition(const CompactionPolicy& policy, CommittedStat
                        closed.segments[behind - 1].segment.get(), std::move(merged));
       }));
       for (size_t i = first; i < behind; ++i) {
-        const Status removed = Remove(closed.segments[i].segment->path());
+        const Status removed = files::Remove(closed.segments[i].segment->path());
         if (!removed.ok()) PITWALL_LOG(kWarning, "log", ToStd(removed.message()));
       }
       ++written;

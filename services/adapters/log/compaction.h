@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <memory>
 
+#include "services/adapters/files/file.h"
 #include "services/adapters/log/commit_writer.h"
 #include "services/adapters/log/committed_state.h"
 #include "services/adapters/log/damage_log.h"
-#include "services/adapters/log/file.h"
 #include "services/base/status.h"
 
 namespace pitwall::log {
@@ -21,7 +21,7 @@ struct CompactionPolicy {
   int64_t tombstone_cutoff_ns =
       0;  // tombstones older than this go, once nothing older of their key is left
   bool compress = true;
-  std::shared_ptr<DiskFaults> faults;
+  std::shared_ptr<files::DiskFaults> faults;
 };
 
 // One pass over the closed segments of a partition; the last one is never touched. Returns how many

@@ -247,7 +247,7 @@ TEST_F(CompactionTest, AStoppedPassIsFinishedByRecovery) {
   log_.reset();
   // Killed after the new files were there, before the old ones went.
   const std::string partition = "/topics/t/0/";
-  auto old_names = ListDirectory(Cat(Dir("before"), partition));
+  auto old_names = files::ListDirectory(Cat(Dir("before"), partition));
   for (const std::string& name : *old_names) {
     Spill(Cat(Dir("after"), partition, name), Slurp(Cat(Dir("before"), partition, name)));
   }

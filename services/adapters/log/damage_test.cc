@@ -100,7 +100,7 @@ TEST_F(DamageTest, ASegmentCutShortOrGoneIsALoss) {
   ASSERT_GE(segments.size(), 4U);
   CopyDir(options_.dir, Dir("whole"));
   // One in the middle is gone.
-  ASSERT_TRUE(Remove(segments[1]).ok());
+  ASSERT_TRUE(files::Remove(segments[1]).ok());
   MustRepair(segments[1]);
   MustOpen();
   Readout readout = ReadAll("t");
@@ -119,7 +119,7 @@ TEST_F(DamageTest, ASegmentCutShortOrGoneIsALoss) {
   // The first is gone: no reader from the start takes the second for it.
   log_.reset();
   CopyDir(Dir("whole"), options_.dir);
-  ASSERT_TRUE(Remove(segments[0]).ok());
+  ASSERT_TRUE(files::Remove(segments[0]).ok());
   MustRepair(segments[0]);
   MustOpen();
   readout = ReadAll("t");
@@ -178,7 +178,7 @@ TEST_F(DamageTest, AFlippedBitInTheJournalIsRefusedOrHarmless) {
 
 TEST_F(DamageTest, AJournalTakenAwayIsNotAFreshStart) {
   Fill();
-  ASSERT_TRUE(Remove(Journal()).ok());
+  ASSERT_TRUE(files::Remove(Journal()).ok());
   EXPECT_EQ(Open().code(), absl::StatusCode::kDataLoss);
   EXPECT_EQ(Segments("t").size(), 1U) << "nothing is thrown away";
   MustRepair("commits");
@@ -219,7 +219,7 @@ TEST_F(DamageTest, LostRecordsOfACompactedTopicAreTold) {
     log_.reset();
     CopyDir(Dir("whole"), options_.dir);
     if (kind == 0) {
-      ASSERT_TRUE(Remove(segments[0]).ok());
+      ASSERT_TRUE(files::Remove(segments[0]).ok());
     }
     if (kind == 1) Spill(segments[0], content.substr(0, 16));
     if (kind == 2) Spill(segments[0], std::string(content.size(), '\0'));
@@ -244,7 +244,7 @@ TEST_F(DamageTest, RepairRefusesWhileTheLogIsOpenAndDryRunChangesNothing) {
   EXPECT_EQ(RepairLog(options_.dir, false, &clock_).status().code(),
             absl::StatusCode::kFailedPrecondition);
   // Also where the file of the lock is gone.
-  ASSERT_TRUE(Remove(Cat(options_.dir, "/LOCK")).ok());
+  ASSERT_TRUE(files::Remove(Cat(options_.dir, "/LOCK")).ok());
   EXPECT_EQ(RepairLog(options_.dir, false, &clock_).status().code(),
             absl::StatusCode::kFailedPrecondition);
   log_.reset();
@@ -254,7 +254,7 @@ TEST_F(DamageTest, RepairRefusesWhileTheLogIsOpenAndDryRunChangesNothing) {
   ASSERT_TRUE(dry.ok()) << dry.status();
   EXPECT_FALSE(dry->done.empty());
   EXPECT_EQ(Slurp(path), cut);
-  EXPECT_FALSE(Exists(Cat(options_.dir, "/quarantine")));
+  EXPECT_FALSE(files::Exists(Cat(options_.dir, "/quarantine")));
   const auto repaired = RepairLog(options_.dir, false, &clock_);
   ASSERT_EQ(repaired->quarantine.size(), 1U);
   EXPECT_EQ(Slurp(repaired->quarantine[0]), cut);

@@ -22,9 +22,11 @@
 #include "services/base/status.h"
 #include "services/pipeline/io.h"
 
-namespace pitwall::log {
+namespace pitwall::files {
+class DiskFaults;  // tests make writes fail with it
+}  // namespace pitwall::files
 
-class DiskFaults;  // file.h: tests make writes fail with it
+namespace pitwall::log {
 
 enum class FsyncPolicy {
   kAlways,    // a commit returns when it is on the disk; commits that wait together share the flush
@@ -60,7 +62,7 @@ struct EmbeddedLogOptions {
   // A thread of the log does interval flushes, retention and compaction. Without it the owner calls
   // Sync() and Maintain().
   bool background = true;
-  std::shared_ptr<DiskFaults> faults;  // tests only
+  std::shared_ptr<files::DiskFaults> faults;  // tests only
 };
 
 // What kind of damage: the label of the metric.

@@ -114,7 +114,7 @@ TEST_F(EmbeddedLogBasics, ReadOnlySeesWhatWasCommittedAtOpen) {
   EmbeddedLogOptions reading = options_;
   reading.read_only = true;
   EXPECT_EQ(OpenEmbeddedLog(reading, &clock_).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_FALSE(Exists(options_.dir)) << "read-only makes nothing";
+  EXPECT_FALSE(files::Exists(options_.dir)) << "read-only makes nothing";
   MustOpen();
   Topic("t");
   Append({Out("t", "a")});
@@ -363,8 +363,8 @@ TEST_F(EmbeddedLogBasics, ATopicTakenAwayByHandIsRefused) {
   Topic("t");
   Append({Out("old", "x"), Out("t", "y")});
   log_.reset();
-  ASSERT_TRUE(RemoveTree(Cat(options_.dir, "/topics/old")).ok());
-  ASSERT_TRUE(RemoveTree(Cat(options_.dir, "/topics/empty")).ok());
+  ASSERT_TRUE(files::RemoveTree(Cat(options_.dir, "/topics/old")).ok());
+  ASSERT_TRUE(files::RemoveTree(Cat(options_.dir, "/topics/empty")).ok());
   const Status opened = Open();
   EXPECT_EQ(opened.code(), absl::StatusCode::kDataLoss) << opened;
   EXPECT_NE(opened.message().find("pitwall log repair"), absl::string_view::npos) << opened;

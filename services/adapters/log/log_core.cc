@@ -57,9 +57,9 @@ StatusOr<std::shared_ptr<LogCore>> LogCore::Open(const EmbeddedLogOptions& optio
 
 Status LogCore::Start() {
   if (!options_.read_only) {
-    RETURN_IF_ERROR(MakeDirectories(options_.dir));
-    ASSIGN_OR_RETURN(lock_, DirectoryLock::Take(options_.dir));
-    ASSIGN_OR_RETURN(const int64_t tightened, TightenModes(options_.dir));
+    RETURN_IF_ERROR(files::MakeDirectories(options_.dir));
+    ASSIGN_OR_RETURN(lock_, files::DirectoryLock::Take(options_.dir));
+    ASSIGN_OR_RETURN(const int64_t tightened, files::TightenModes(options_.dir));
     if (tightened > 0) {
       PITWALL_LOG(kWarning, "log", options_.dir, ": ", tightened,
                   " files and folders were open to other users; only their owner reads them now");
@@ -67,9 +67,9 @@ Status LogCore::Start() {
   }
   ASSIGN_OR_RETURN(Recovered recovered, Recover(options_, damage_.get()));
   if (!options_.read_only) {
-    RETURN_IF_ERROR(MakeDirectories(Cat(options_.dir, "/topics")));
-    RETURN_IF_ERROR(MakeDirectories(Cat(options_.dir, "/commits")));
-    RETURN_IF_ERROR(RemoveTree(Cat(options_.dir, "/making-topic")));
+    RETURN_IF_ERROR(files::MakeDirectories(Cat(options_.dir, "/topics")));
+    RETURN_IF_ERROR(files::MakeDirectories(Cat(options_.dir, "/commits")));
+    RETURN_IF_ERROR(files::RemoveTree(Cat(options_.dir, "/making-topic")));
     RETURN_IF_ERROR(ClearAway(options_, recovered, damage_->reports()));
   }
   if (!options_.read_only && options_.background) {
@@ -102,7 +102,7 @@ Status LogCore::Start() {
                    CommitJournal::Open(Cat(options_.dir, "/commits"), recovered.journal_number,
                                        recovered.journal_bytes, recovered.checkpoint_bytes,
                                        recovered.flush_journal, options_.faults));
-  if (recovered.journal_number == 0) RETURN_IF_ERROR(SyncDirectory(options_.dir));
+  if (recovered.journal_number == 0) RETURN_IF_ERROR(files::SyncDirectory(options_.dir));
   wake_flusher_ = clock_->NewWakeup();
   wake_keeper_ = clock_->NewWakeup();
   CommitWriter::Wake wake{[this] { wake_flusher_->Wake(); }, [this] { wake_keeper_->Wake(); }};

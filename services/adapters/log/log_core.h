@@ -10,11 +10,11 @@
 #include <thread>
 #include <vector>
 
+#include "services/adapters/files/file.h"
 #include "services/adapters/log/commit_writer.h"
 #include "services/adapters/log/committed_state.h"
 #include "services/adapters/log/damage_log.h"
 #include "services/adapters/log/embedded_log.h"
-#include "services/adapters/log/file.h"
 #include "services/adapters/log/recovery.h"
 #include "services/adapters/log/topic_catalog.h"
 #include "services/base/clock.h"
@@ -88,7 +88,7 @@ class LogCore {
 
   Mutex close_mutex_;
   bool closed_ ABSL_GUARDED_BY(close_mutex_) = false;
-  std::unique_ptr<DirectoryLock> lock_;
+  std::unique_ptr<files::DirectoryLock> lock_;
   std::unique_ptr<Wakeup> wake_flusher_;
   std::unique_ptr<Wakeup> wake_keeper_;
   std::atomic<bool> stop_{false};

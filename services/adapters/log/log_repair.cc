@@ -6,10 +6,10 @@
 #include <set>
 #include <utility>
 
+#include "services/adapters/files/file.h"
 #include "services/adapters/log/commit_journal.h"
 #include "services/adapters/log/committed_state.h"
 #include "services/adapters/log/damage_log.h"
-#include "services/adapters/log/file.h"
 #include "services/adapters/log/recovery.h"
 #include "services/adapters/log/segment_check.h"
 #include "services/adapters/log/segment_reader.h"
@@ -92,10 +92,10 @@ class Repair {
     const std::string to = Cat(dir_, "/quarantine/", now_ns_, "/", name);
     out_->quarantine.push_back(to);
     if (dry_run_) return OkStatus();
-    RETURN_IF_ERROR(MakeDirectories(to.substr(0, to.rfind('/'))));
-    if (!copy) return Rename(path, to);
-    ASSIGN_OR_RETURN(const std::string content, ReadWhole(path, kMaxFileBytes));
-    return ReplaceFile(to, content, nullptr);
+    RETURN_IF_ERROR(files::MakeDirectories(to.substr(0, to.rfind('/'))));
+    if (!copy) return files::Rename(path, to);
+    ASSIGN_OR_RETURN(const std::string content, files::ReadWhole(path, kMaxFileBytes));
+    return files::ReplaceFile(to, content, nullptr);
   }
 
   // What no commit covers any more is not thrown away where the journal is in doubt.
@@ -150,7 +150,7 @@ class Repair {
       RETURN_IF_ERROR(SetAside(path, /*copy=*/true));
       info.bytes = static_cast<int64_t>(kept.size());
       info.writable = false;
-      if (!dry_run_) RETURN_IF_ERROR(ReplaceFile(path, kept, nullptr));
+      if (!dry_run_) RETURN_IF_ERROR(files::ReplaceFile(path, kept, nullptr));
     }
     // A last segment that ends before the partition does is closed: the next commit begins another.
     if (!content->segments.empty()) {
@@ -162,7 +162,7 @@ class Repair {
       }
     }
     if (dry_run_ || dir.empty()) return OkStatus();
-    return Exists(dir) ? SyncDirectory(dir) : OkStatus();
+    return files::Exists(dir) ? files::SyncDirectory(dir) : OkStatus();
   }
 
   bool Compacted(const PartitionKey& key) const {
@@ -189,8 +189,8 @@ class Repair {
       const std::string header = SegmentHeader(next);
       info.bytes = static_cast<int64_t>(header.size());
       if (!dry_run_) {
-        RETURN_IF_ERROR(MakeDirectories(dir));
-        RETURN_IF_ERROR(ReplaceFile(info.segment->path(), header, nullptr));
+        RETURN_IF_ERROR(files::MakeDirectories(dir));
+        RETURN_IF_ERROR(files::ReplaceFile(info.segment->path(), header, nullptr));
       }
       filled.push_back(std::move(info));
       next = to;
@@ -245,15 +245,15 @@ class Repair {
     publication.positions = recovered_.positions;
     publication.epochs = recovered_.epochs;
     state.Publish(publication);
-    RETURN_IF_ERROR(MakeDirectories(Cat(dir_, "/topics")));
+    RETURN_IF_ERROR(files::MakeDirectories(Cat(dir_, "/topics")));
     const std::string commits = Cat(dir_, "/commits");
-    RETURN_IF_ERROR(MakeDirectories(commits));
+    RETURN_IF_ERROR(files::MakeDirectories(commits));
     // A number above all that may be there under another name.
     const std::unique_ptr<CommitJournal> journal =
         CommitJournal::ForRepair(commits, recovered_.journal_number);
     RETURN_IF_ERROR(journal->OpenFolder());
     RETURN_IF_ERROR(journal->Checkpoint(state.Snapshot(recovered_.sequence + 1)));
-    for (const std::string& path : recovered_.older_journals) RETURN_IF_ERROR(Remove(path));
+    for (const std::string& path : recovered_.older_journals) RETURN_IF_ERROR(files::Remove(path));
     return OkStatus();
   }
 
@@ -302,10 +302,11 @@ std::string RemedyOf(const DamageReport& report) {
 }
 
 StatusOr<LogRepair> RepairLog(const std::string& dir, bool dry_run, Clock* clock) {
-  if (!Exists(Cat(dir, "/commits")) && !Exists(Cat(dir, "/topics"))) {
+  if (!files::Exists(Cat(dir, "/commits")) && !files::Exists(Cat(dir, "/topics"))) {
     return NotFound(Cat(dir, ": neither commits nor topics in it: not a log"));
   }
-  ASSIGN_OR_RETURN(const std::unique_ptr<DirectoryLock> lock, DirectoryLock::Take(dir));
+  ASSIGN_OR_RETURN(const std::unique_ptr<files::DirectoryLock> lock,
+                   files::DirectoryLock::Take(dir));
   DamageLog damage(/*silent=*/true);
   ASSIGN_OR_RETURN(Recovered recovered, Recover(CheckOptions(dir), &damage));
   LogRepair repair;

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "services/adapters/files/file.h"
 #include "services/adapters/log/embedded_log.h"
-#include "services/adapters/log/file.h"
 #include "services/base/log.h"
 #include "services/base/strings.h"
 #include "tests/fakes/fake_clock.h"
@@ -34,11 +34,11 @@ class EmbeddedLogTest : public ::testing::Test {
     options_.dir = Dir("data");
     options_.background = false;
     options_.fsync = FsyncPolicy::kNever;
-    options_.faults = std::make_shared<DiskFaults>();
+    options_.faults = std::make_shared<files::DiskFaults>();
   }
   ~EmbeddedLogTest() override {
     log_.reset();
-    EXPECT_TRUE(RemoveTree(root_).ok());
+    EXPECT_TRUE(files::RemoveTree(root_).ok());
   }
 
   std::string Dir(std::string_view name) const { return Cat(root_, "/", name); }
@@ -134,20 +134,20 @@ class EmbeddedLogTest : public ::testing::Test {
     ASSERT_FALSE(error) << error.message();
   }
   static std::string Slurp(const std::string& path) {
-    auto content = ReadWhole(path, size_t{1} << 30);
+    auto content = files::ReadWhole(path, size_t{1} << 30);
     EXPECT_TRUE(content.ok()) << content.status();
     return content.ok() ? *content : std::string();
   }
   static void Spill(const std::string& path, std::string_view content) {
-    EXPECT_TRUE(Remove(path).ok());
-    auto file = File::Open(path, File::Mode::kCreate);
+    EXPECT_TRUE(files::Remove(path).ok());
+    auto file = files::File::Open(path, files::File::Mode::kCreate);
     ASSERT_TRUE(file.ok()) << file.status();
     EXPECT_TRUE((*file)->WriteAt(0, content).ok());
   }
   // Paths of the files in a folder of the data directory, by suffix.
   static std::vector<std::string> FilesIn(const std::string& dir, std::string_view suffix) {
     std::vector<std::string> paths;
-    const auto names = ListDirectory(dir);
+    const auto names = files::ListDirectory(dir);
     if (!names.ok()) return paths;
     for (const std::string& name : *names) {
       if (EndsWith(name, suffix)) paths.push_back(Cat(dir, "/", name));

@@ -33,7 +33,7 @@ PartitionWriter::Mark PartitionWriter::mark() const {
 void PartitionWriter::Rollback(const Mark& mark) {
   for (size_t i = mark.new_segments; i < new_segments_.size(); ++i) {
     // Left-overs are cleared away by the next recovery, or by the next roll to the same name.
-    const Status removed = Remove(new_segments_[i].segment->path());
+    const Status removed = files::Remove(new_segments_[i].segment->path());
     if (!removed.ok()) PITWALL_LOG(kWarning, "log", ToStd(removed.message()));
   }
   new_segments_.resize(mark.new_segments);
@@ -55,7 +55,8 @@ void PartitionWriter::Rollback(const Mark& mark) {
 
 Status PartitionWriter::OpenForWriting() {
   if (file_ != nullptr) return OkStatus();
-  ASSIGN_OR_RETURN(file_, File::Open(segment_->path(), File::Mode::kWrite, policy_->faults));
+  ASSIGN_OR_RETURN(file_,
+                   files::File::Open(segment_->path(), files::File::Mode::kWrite, policy_->faults));
   if (first_time_ns_ < 0) {
     SegmentReader reader(file_, kSegmentHeaderBytes, bytes_);
     ASSIGN_OR_RETURN(const SegmentReader::Step step, reader.Next());
@@ -65,7 +66,7 @@ Status PartitionWriter::OpenForWriting() {
 }
 
 Status PartitionWriter::Roll(DirtyFiles* dirty, Frame* frame) {
-  ASSIGN_OR_RETURN(std::shared_ptr<Directory> directory, Directory::Open(dir_));
+  ASSIGN_OR_RETURN(std::shared_ptr<files::Directory> directory, files::Directory::Open(dir_));
   if (segment_ != nullptr) {
     // A closed segment ends where its records do: recovery and readers take the file's size for it.
     if (dirty_tail_) {
@@ -85,11 +86,11 @@ Status PartitionWriter::Roll(DirtyFiles* dirty, Frame* frame) {
   SegmentName name;
   name.base_offset = next_offset_;
   auto segment = std::make_shared<Segment>(dir_, name);
-  RETURN_IF_ERROR(Remove(segment->path()));
-  ASSIGN_OR_RETURN(std::shared_ptr<File> file,
-                   File::Open(segment->path(), File::Mode::kCreate, policy_->faults));
+  RETURN_IF_ERROR(files::Remove(segment->path()));
+  ASSIGN_OR_RETURN(std::shared_ptr<files::File> file,
+                   files::File::Open(segment->path(), files::File::Mode::kCreate, policy_->faults));
   if (Status written = file->WriteAt(0, SegmentHeader(next_offset_)); !written.ok()) {
-    (void)Remove(segment->path());
+    (void)files::Remove(segment->path());
     return written;
   }
   dirty->directories.emplace(partition_, std::move(directory));

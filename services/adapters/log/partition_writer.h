@@ -9,10 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "services/adapters/files/file.h"
 #include "services/adapters/log/batch.h"
 #include "services/adapters/log/commit_frame.h"
 #include "services/adapters/log/committed_state.h"
-#include "services/adapters/log/file.h"
 #include "services/adapters/log/segment.h"
 #include "services/base/status.h"
 #include "services/pipeline/io.h"
@@ -22,19 +22,20 @@ namespace pitwall::log {
 // What must be flushed before the commits that were written are on the disk.
 struct DirtyFiles {
   struct Entry {
-    std::shared_ptr<File> file;
+    std::shared_ptr<files::File> file;
     CommittedState::Partition* partition = nullptr;
     int64_t from = 0;  // what is before it was flushed before
   };
-  std::map<const File*, Entry> files;
+  std::map<const files::File*, Entry> files;
   // Folders, open: a flush must not need a descriptor.
-  std::map<CommittedState::Partition*, std::shared_ptr<Directory>> directories;
+  std::map<CommittedState::Partition*, std::shared_ptr<files::Directory>> directories;
   bool empty() const { return files.empty() && directories.empty(); }
   void clear() {
     files.clear();
     directories.clear();
   }
-  void Add(const std::shared_ptr<File>& file, CommittedState::Partition* partition, int64_t from) {
+  void Add(const std::shared_ptr<files::File>& file, CommittedState::Partition* partition,
+           int64_t from) {
     files.try_emplace(file.get(), Entry{file, partition, from});
   }
   void Add(const DirtyFiles& others) {
@@ -50,7 +51,7 @@ struct SegmentPolicy {
   int64_t segment_bytes = 0;
   int64_t segment_ns = 0;
   bool compress = false;
-  std::shared_ptr<DiskFaults> faults;
+  std::shared_ptr<files::DiskFaults> faults;
 };
 
 // Not thread-safe: the writer's lock guards it.
@@ -104,10 +105,10 @@ class PartitionWriter {
   CommittedState::Partition* const partition_;
   const std::string dir_;
 
-  std::shared_ptr<Segment> segment_;  // nullptr: the next write makes one
-  std::shared_ptr<File> file_;        // open for writing when needed
-  int64_t bytes_ = 0;                 // end of what is written and not taken back
-  int64_t first_time_ns_ = -1;        // of the segment's first record
+  std::shared_ptr<Segment> segment_;   // nullptr: the next write makes one
+  std::shared_ptr<files::File> file_;  // open for writing when needed
+  int64_t bytes_ = 0;                  // end of what is written and not taken back
+  int64_t first_time_ns_ = -1;         // of the segment's first record
   int64_t next_offset_ = 0;
   int64_t last_time_ns_ = 0;
   Status suspended_;

@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "services/adapters/files/file.h"
 #include "services/adapters/log/commit_journal.h"
-#include "services/adapters/log/file.h"
 #include "services/adapters/log/segment_recovery.h"
 #include "services/base/log.h"
 #include "services/base/strings.h"
@@ -68,7 +68,7 @@ class Recovery {
 
   Status LoadMark() {
     const std::string path = Cat(CommitsDir(options_), "/", kSyncedMarkName);
-    auto bytes = ReadWhole(path, kMaxMarkBytes);
+    auto bytes = files::ReadWhole(path, kMaxMarkBytes);
     if (bytes.status().code() == absl::StatusCode::kNotFound) return OkStatus();
     if (bytes.status().code() == absl::StatusCode::kResourceExhausted) bytes = std::string();
     RETURN_IF_ERROR(bytes.status());
@@ -93,7 +93,8 @@ class Recovery {
     }
     std::string where = mark_there_ ? Cat(dir, "/", kSyncedMarkName) : "";
     for (const TopicFolder& folder : folders) {
-      ASSIGN_OR_RETURN(const std::vector<std::string> names, ListDirectory(folder.topic.dir));
+      ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                       files::ListDirectory(folder.topic.dir));
       for (const std::string& name : names) {
         if (!ParseInt(name).has_value() || !where.empty()) continue;
         ASSIGN_OR_RETURN(const PartitionFiles files,

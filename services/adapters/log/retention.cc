@@ -34,12 +34,12 @@ StatusOr<int64_t> DeleteExpired(CommittedState* state, CommittedState::Partition
     };
     Status noted = writer->Rearrange(facts, forget);
     if (noted.code() == absl::StatusCode::kResourceExhausted) {
-      RETURN_IF_ERROR(Remove(content.segments.front().segment->path()));
+      RETURN_IF_ERROR(files::Remove(content.segments.front().segment->path()));
       noted = writer->Rearrange(facts, forget);
     }
     RETURN_IF_ERROR(noted);
     for (size_t i = 0; i < expired; ++i) {
-      RETURN_IF_ERROR(Remove(content.segments[i].segment->path()));
+      RETURN_IF_ERROR(files::Remove(content.segments[i].segment->path()));
     }
   }
   int64_t deleted = static_cast<int64_t>(expired);

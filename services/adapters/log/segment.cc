@@ -52,14 +52,15 @@ std::optional<SegmentName> SegmentName::Parse(std::string_view file_name) {
 Segment::Segment(const std::string& dir, const SegmentName& name)
     : name_(name), path_(Cat(dir, "/", name.FileName())), indexed_to_(kSegmentHeaderBytes) {}
 
-StatusOr<std::shared_ptr<const File>> Segment::OpenLocked() {
-  if (std::shared_ptr<const File> open = file_.lock(); open != nullptr) return open;
-  ASSIGN_OR_RETURN(const std::shared_ptr<const File> file, File::Open(path_, File::Mode::kRead));
+StatusOr<std::shared_ptr<const files::File>> Segment::OpenLocked() {
+  if (std::shared_ptr<const files::File> open = file_.lock(); open != nullptr) return open;
+  ASSIGN_OR_RETURN(const std::shared_ptr<const files::File> file,
+                   files::File::Open(path_, files::File::Mode::kRead));
   file_ = file;
   return file;
 }
 
-StatusOr<std::shared_ptr<const File>> Segment::Open() {
+StatusOr<std::shared_ptr<const files::File>> Segment::Open() {
   MutexLock lock(&mutex_);
   return OpenLocked();
 }
@@ -86,7 +87,7 @@ void Segment::NoteAppend(int64_t from, int64_t to, int64_t base_offset, int64_t 
 
 Status Segment::ScanTo(int64_t offset, int64_t limit) {
   if (indexed_offset_ > offset || indexed_to_ >= limit) return OkStatus();
-  ASSIGN_OR_RETURN(const std::shared_ptr<const File> file, OpenLocked());
+  ASSIGN_OR_RETURN(const std::shared_ptr<const files::File> file, OpenLocked());
   SegmentReader reader(file, indexed_to_, limit);
   while (indexed_offset_ <= offset) {
     ASSIGN_OR_RETURN(const SegmentReader::Step step, reader.Next());

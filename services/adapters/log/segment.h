@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/adapters/log/file.h"
+#include "services/adapters/files/file.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
 
@@ -37,7 +37,7 @@ class Segment {
 
   // The file for reading; readers of one segment share it, and it closes with the last. NotFound
   // when it is gone.
-  StatusOr<std::shared_ptr<const File>> Open();
+  StatusOr<std::shared_ptr<const files::File>> Open();
   // Keeps the file open as long as the segment is known: what a read-only log sees must not vanish
   // under a writer.
   Status Pin();
@@ -59,13 +59,13 @@ class Segment {
   void NoteBatch(int64_t from, int64_t to, int64_t base_offset, int64_t last_time_ns)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status ScanTo(int64_t offset, int64_t limit) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  StatusOr<std::shared_ptr<const File>> OpenLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  StatusOr<std::shared_ptr<const files::File>> OpenLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const SegmentName name_;
   const std::string path_;
   Mutex mutex_;
-  std::weak_ptr<const File> file_ ABSL_GUARDED_BY(mutex_);
-  std::shared_ptr<const File> pinned_ ABSL_GUARDED_BY(mutex_);
+  std::weak_ptr<const files::File> file_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const files::File> pinned_ ABSL_GUARDED_BY(mutex_);
   std::vector<IndexEntry> index_ ABSL_GUARDED_BY(mutex_);  // one entry per kIndexStride bytes
   int64_t indexed_to_ ABSL_GUARDED_BY(mutex_);             // position of the first batch not seen
   int64_t indexed_offset_ ABSL_GUARDED_BY(mutex_) = -1;    // base of the last batch seen

@@ -37,7 +37,8 @@ StatusOr<bool> Whole(SegmentReader* reader) {
 StatusOr<SegmentCheck> CheckSegment(const std::string& dir, const SegmentName& name, int64_t bytes,
                                     int64_t end_offset, const std::vector<Lost>& lost) {
   const std::string path = Cat(dir, "/", name.FileName());
-  ASSIGN_OR_RETURN(const std::shared_ptr<File> file, File::Open(path, File::Mode::kRead));
+  ASSIGN_OR_RETURN(const std::shared_ptr<files::File> file,
+                   files::File::Open(path, files::File::Mode::kRead));
   SegmentCheck check;
   std::string header(kSegmentHeaderBytes, '\0');
   ASSIGN_OR_RETURN(const size_t got, file->ReadAt(0, header.data(), header.size()));
@@ -77,7 +78,8 @@ StatusOr<SegmentCheck> CheckSegment(const std::string& dir, const SegmentName& n
 
 StatusOr<std::string> ReadableBatches(const std::string& path, const SegmentName& name,
                                       int64_t bytes, int64_t end_offset) {
-  ASSIGN_OR_RETURN(const std::shared_ptr<File> file, File::Open(path, File::Mode::kRead));
+  ASSIGN_OR_RETURN(const std::shared_ptr<files::File> file,
+                   files::File::Open(path, files::File::Mode::kRead));
   std::string content = SegmentHeader(name.base_offset);
   SegmentReader reader(file, kSegmentHeaderBytes, bytes, end_offset);
   for (;;) {

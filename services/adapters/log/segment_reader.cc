@@ -22,7 +22,7 @@ std::string SegmentHeader(int64_t base_offset) {
   return header;
 }
 
-SegmentReader::SegmentReader(std::shared_ptr<const File> file, int64_t from, int64_t limit,
+SegmentReader::SegmentReader(std::shared_ptr<const files::File> file, int64_t from, int64_t limit,
                              int64_t end_offset)
     : file_(std::move(file)),
       limit_(limit),

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "services/adapters/files/file.h"
 #include "services/adapters/log/batch.h"
-#include "services/adapters/log/file.h"
 #include "services/base/status.h"
 
 namespace pitwall::log {
@@ -32,7 +32,7 @@ class SegmentReader {
 
   // `from`: position of a batch, or kSegmentHeaderBytes. `limit`: the committed size of the file.
   // `end_offset`: the first offset that its batches cannot have, where that is known.
-  SegmentReader(std::shared_ptr<const File> file, int64_t from, int64_t limit,
+  SegmentReader(std::shared_ptr<const files::File> file, int64_t from, int64_t limit,
                 int64_t end_offset = INT64_MAX);
 
   // Moves to the next batch: kBatch, then header() and at() are its; kEnd at the limit; kDamage,
@@ -60,7 +60,7 @@ class SegmentReader {
   bool Plausible(const BatchHeader& header, int64_t at) const;
   StatusOr<Step> Resynchronise(std::string reason);
 
-  const std::shared_ptr<const File> file_;
+  const std::shared_ptr<const files::File> file_;
   int64_t limit_;
   int64_t end_offset_;
   int64_t next_;

@@ -37,7 +37,7 @@ bool Known(const PartitionFacts& facts, const SegmentName& name) {
 StatusOr<PartitionFiles> ListPartition(const std::string& dir, const PartitionFacts* facts) {
   PartitionFiles files;
   files.dir = dir;
-  auto names = ListDirectory(dir);
+  auto names = files::ListDirectory(dir);
   if (names.status().code() == absl::StatusCode::kNotFound) return files;
   RETURN_IF_ERROR(names.status());
   std::vector<SegmentName> found;
@@ -89,7 +89,8 @@ Status VerifyCommit(const PartitionFiles& files, const PartitionEnd& end, bool c
     return DataLoss(Cat(files.dir, ": no segment with base offset ", end.segment_base));
   }
   const std::string path = PathOf(files, *segment);
-  ASSIGN_OR_RETURN(const std::shared_ptr<File> file, File::Open(path, File::Mode::kRead));
+  ASSIGN_OR_RETURN(const std::shared_ptr<files::File> file,
+                   files::File::Open(path, files::File::Mode::kRead));
   ASSIGN_OR_RETURN(const int64_t size, file->Size());
   if (size < end.to_bytes) {
     return DataLoss(Cat(path, ": ", size, " bytes, but a commit goes to ", end.to_bytes));
@@ -134,7 +135,8 @@ Status ExtendBySequence(const PartitionFiles& files, uint64_t sequence, Partitio
     const bool here = name.base_offset == end->segment_base && end->to_bytes > 0;
     if (!here && name.base_offset < end->to_offset) continue;
     const std::string path = PathOf(files, name);
-    ASSIGN_OR_RETURN(const std::shared_ptr<File> file, File::Open(path, File::Mode::kRead));
+    ASSIGN_OR_RETURN(const std::shared_ptr<files::File> file,
+                     files::File::Open(path, files::File::Mode::kRead));
     ASSIGN_OR_RETURN(const int64_t size, file->Size());
     SegmentReader reader(file, here ? std::min(end->to_bytes, size) : kSegmentHeaderBytes, size);
     for (;;) {
@@ -174,7 +176,7 @@ class Examination {
   // `bytes`: what the journal says; -1: it says nothing, the file's size counts.
   StatusOr<std::optional<SegmentInfo>> Take(const SegmentName& name, int64_t bytes, int64_t end) {
     const std::string path = PathOf(files_, name);
-    auto file = File::Open(path, File::Mode::kRead);
+    auto file = files::File::Open(path, files::File::Mode::kRead);
     if (file.status().code() == absl::StatusCode::kNotFound) {
       Report(DamageKind::kSegmentMissing, path, "the file is missing", name.base_offset, end);
       return std::nullopt;
@@ -297,15 +299,15 @@ StatusOr<PartitionContent> RecoverPartition(const PartitionFiles& files,
 }
 
 Status ClearAway(const PartitionFiles& files, const PartitionContent& content) {
-  RETURN_IF_ERROR(MakeDirectories(files.dir));
-  for (const std::string& path : files.leftovers) RETURN_IF_ERROR(Remove(path));
+  RETURN_IF_ERROR(files::MakeDirectories(files.dir));
+  for (const std::string& path : files.leftovers) RETURN_IF_ERROR(files::Remove(path));
   for (const SegmentName& name : files.segments) {
-    if (name.base_offset >= content.end_offset) RETURN_IF_ERROR(Remove(PathOf(files, name)));
+    if (name.base_offset >= content.end_offset) RETURN_IF_ERROR(files::Remove(PathOf(files, name)));
   }
   if (content.segments.empty() || !content.segments.back().writable) return OkStatus();
   const SegmentInfo& last = content.segments.back();
-  ASSIGN_OR_RETURN(const std::shared_ptr<File> file,
-                   File::Open(last.segment->path(), File::Mode::kWrite));
+  ASSIGN_OR_RETURN(const std::shared_ptr<files::File> file,
+                   files::File::Open(last.segment->path(), files::File::Mode::kWrite));
   ASSIGN_OR_RETURN(const int64_t size, file->Size());
   return size > last.bytes ? file->Truncate(last.bytes) : OkStatus();
 }

@@ -34,7 +34,7 @@ TEST(SegmentName, ReadsBackWhatItWrites) {
 
 class SegmentTest : public EmbeddedLogTest {
  protected:
-  void SetUp() override { ASSERT_TRUE(MakeDirectories(Dir("p")).ok()); }
+  void SetUp() override { ASSERT_TRUE(files::MakeDirectories(Dir("p")).ok()); }
   void Touch(std::string_view name) { Spill(Cat(Dir("p"), "/", name), "x"); }
   std::vector<std::string> InForce() {
     std::vector<std::string> names;

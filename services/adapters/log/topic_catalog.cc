@@ -108,7 +108,7 @@ Status CheckTopicConfig(std::string_view name, const TopicConfig& config) {
 
 StatusOr<std::vector<TopicFolder>> LoadTopics(const std::string& data_dir) {
   const std::string topics_dir = TopicsDir(data_dir);
-  const auto names = ListDirectory(topics_dir);
+  const auto names = files::ListDirectory(topics_dir);
   if (names.status().code() == absl::StatusCode::kNotFound) return std::vector<TopicFolder>();
   RETURN_IF_ERROR(names.status());
   std::vector<TopicFolder> folders;
@@ -118,7 +118,7 @@ StatusOr<std::vector<TopicFolder>> LoadTopics(const std::string& data_dir) {
     folder.topic.name = name;
     folder.topic.dir = Cat(topics_dir, "/", name);
     const std::string path = ConfPath(folder.topic.dir);
-    auto text = ReadWhole(path, kMaxConfBytes);
+    auto text = files::ReadWhole(path, kMaxConfBytes);
     if (text.status().code() == absl::StatusCode::kNotFound) {
       folder.parsed = DataLoss(Cat(path, ": the file is missing"));
     } else if (text.status().code() == absl::StatusCode::kResourceExhausted) {
@@ -140,36 +140,37 @@ StatusOr<std::vector<TopicFolder>> LoadTopics(const std::string& data_dir) {
 }
 
 StatusOr<Topic> CreateTopic(const std::string& data_dir, std::string_view name, uint32_t number,
-                            const TopicConfig& config, const std::shared_ptr<DiskFaults>& faults) {
+                            const TopicConfig& config,
+                            const std::shared_ptr<files::DiskFaults>& faults) {
   Topic topic;
   topic.name = name;
   topic.number = number;
   topic.config = config;
   const std::string topics_dir = TopicsDir(data_dir);
   topic.dir = Cat(data_dir, "/making-topic");  // renamed when complete
-  RETURN_IF_ERROR(RemoveTree(topic.dir));
+  RETURN_IF_ERROR(files::RemoveTree(topic.dir));
   const std::string final_dir = Cat(topics_dir, "/", name);
   const auto make = [&]() -> Status {
     for (int32_t p = 0; p < config.partitions; ++p) {
-      RETURN_IF_ERROR(MakeDirectories(topic.PartitionDir(p)));
+      RETURN_IF_ERROR(files::MakeDirectories(topic.PartitionDir(p)));
     }
-    RETURN_IF_ERROR(ReplaceFile(ConfPath(topic.dir), ConfText(topic), faults));
-    RETURN_IF_ERROR(Rename(topic.dir, final_dir));
-    return SyncDirectory(topics_dir);
+    RETURN_IF_ERROR(files::ReplaceFile(ConfPath(topic.dir), ConfText(topic), faults));
+    RETURN_IF_ERROR(files::Rename(topic.dir, final_dir));
+    return files::SyncDirectory(topics_dir);
   };
   if (const Status made = make(); !made.ok()) {
-    (void)RemoveTree(topic.dir);
+    (void)files::RemoveTree(topic.dir);
     return Annotate(made, Cat("making topic ", name));
   }
   topic.dir = final_dir;
   return topic;
 }
 
-Status RewriteTopic(const Topic& topic, const std::shared_ptr<DiskFaults>& faults) {
+Status RewriteTopic(const Topic& topic, const std::shared_ptr<files::DiskFaults>& faults) {
   for (int32_t p = 0; p < topic.config.partitions; ++p) {
-    RETURN_IF_ERROR(MakeDirectories(topic.PartitionDir(p)));
+    RETURN_IF_ERROR(files::MakeDirectories(topic.PartitionDir(p)));
   }
-  return ReplaceFile(ConfPath(topic.dir), ConfText(topic), faults);
+  return files::ReplaceFile(ConfPath(topic.dir), ConfText(topic), faults);
 }
 
 }  // namespace pitwall::log

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "services/adapters/log/file.h"
+#include "services/adapters/files/file.h"
 #include "services/base/status.h"
 #include "services/pipeline/io.h"
 
@@ -38,8 +38,9 @@ struct TopicFolder {
 StatusOr<std::vector<TopicFolder>> LoadTopics(const std::string& data_dir);
 // Makes the folders and the file; all or nothing.
 StatusOr<Topic> CreateTopic(const std::string& data_dir, std::string_view name, uint32_t number,
-                            const TopicConfig& config, const std::shared_ptr<DiskFaults>& faults);
+                            const TopicConfig& config,
+                            const std::shared_ptr<files::DiskFaults>& faults);
 // Writes the file again (another retention; or it was damaged), and its folder where that is gone.
-Status RewriteTopic(const Topic& topic, const std::shared_ptr<DiskFaults>& faults);
+Status RewriteTopic(const Topic& topic, const std::shared_ptr<files::DiskFaults>& faults);
 
 }  // namespace pitwall::log

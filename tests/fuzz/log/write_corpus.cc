@@ -6,7 +6,7 @@
 
 #include "services/adapters/log/batch.h"
 #include "services/adapters/log/commit_frame.h"
-#include "services/adapters/log/file.h"
+#include "services/adapters/files/file.h"
 #include "services/adapters/log/segment_reader.h"
 #include "services/base/check.h"
 #include "services/base/strings.h"

@@ -1,5 +1,5 @@
-// Files and folders of the log: thin, with a Status that names the path, and one seam where tests
-// make the disk fail.
+// Files and folders of logs and stores: thin, with a Status that names the path, and one seam where
+// tests make the disk fail.
 #pragma once
 
 #include <atomic>
@@ -13,9 +13,10 @@
 #include "services/base/mutex.h"
 #include "services/base/status.h"
 
-namespace pitwall::log {
+namespace pitwall::files {
 
-// What goes wrong with the disk, for tests. Thread-safe. One object serves all files of a log.
+// What goes wrong with the disk, for tests. Thread-safe. One object serves all files of a log or a
+// store.
 class DiskFaults {
  public:
   // After this many more written bytes every write fails with ENOSPC (the last one is cut short, as
@@ -129,4 +130,4 @@ StatusOr<std::string> ReadWhole(const std::string& path,
 Status ReplaceFile(const std::string& path, std::string_view content,
                    const std::shared_ptr<DiskFaults>& faults);
 
-}  // namespace pitwall::log
+}  // namespace pitwall::files

@@ -1,4 +1,4 @@
-#include "services/adapters/log/file.h"
+#include "services/adapters/files/file.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #include "services/base/strings.h"
 
-namespace pitwall::log {
+namespace pitwall::files {
 namespace {
 
 Status DiskStatus(int error_number, std::string_view what, std::string_view path) {
@@ -287,4 +287,4 @@ Status ReplaceFile(const std::string& path, std::string_view content,
   return SyncDirectory(ParentOf(path));
 }
 
-}  // namespace pitwall::log
+}  // namespace pitwall::files
