@@ -103,6 +103,21 @@ def xid_counts():
     return Scenario("xid-by-count", exporters, [("XidResetGpu", {"node": "node-a", "gpu": "2", "code": "95"})], change)
 
 
+def xid_again():
+    """An error of programs that comes again on one GPU alone; and a fatal one, five times."""
+    again, fatal = two_nodes(dcgm.DEFAULT + dcgm.XID_COUNTS), two_nodes(dcgm.DEFAULT + dcgm.XID_COUNTS)
+
+    def comes(exporters, code, times):
+        def change(time):
+            number, since = divmod(time - FAULT, 600)  # in the window of five minutes, then out of it
+            exporters[0].xid_counts[1] = {code: 1} if number < times and since < 300 else {}
+        return change
+    return [Scenario("xid-31-again-on-one-gpu", again, [("XidRepeated", {"node": "node-a", "gpu": "1", "code": "31"})], comes(again, 31, 2),
+                     allowed=["XidApplication"]),
+            Scenario("xid-95-five-times", fatal, [("XidFatalRepeated", {"node": "node-a", "gpu": "1"}), ("XidResetGpu", {"gpu": "1", "code": "95"})],
+                     comes(fatal, 95, 5), seconds=4200)]
+
+
 def xid_of_before():
     exporters = two_nodes()
     exporters[0].faults[2, "DCGM_FI_DEV_XID_ERRORS"] = 79  # since before the job: not its error
@@ -297,4 +312,4 @@ def sets_of_nodes():
 
 
 def all_scenarios():
-    return (healthy() + sets_of_xid() + [xid_catalogue(), xid_counts(), xid_of_before(), power_budget(), stages_of_a_pipeline(), idle_gpu()] + sets_of_gpus() + sets_of_nodes())
+    return (healthy() + sets_of_xid() + xid_again() + [xid_catalogue(), xid_counts(), xid_of_before(), power_budget(), stages_of_a_pipeline(), idle_gpu()] + sets_of_gpus() + sets_of_nodes())
