@@ -55,6 +55,8 @@ class Machine:
             sh("ip", "netns", "exec", name, "ip", "addr", "add", address + "/24", "dev", name + "1")
             for device in ("lo", name + "1"):
                 sh("ip", "netns", "exec", name, "ip", "link", "set", device, "up")
+        # Packets of one segment each, or the bucket would lose a whole burst at once.
+        sh("ip", "netns", "exec", "pwx", "ip", "link", "set", "pwx1", "gso_max_segs", "1")
         if self.group:
             os.makedirs(self.group, exist_ok=True)
             limit = "memory.limit_in_bytes" if "/memory/" in self.group else "memory.max"
@@ -73,7 +75,7 @@ class Machine:
         self.processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
 
     def lose_packets(self):
-        sh("tc", "qdisc", "change", "dev", "pwy0", "root", "tbf", "rate", "40mbit", "burst", "8k", "limit", "9k")
+        sh("tc", "qdisc", "change", "dev", "pwy0", "root", "tbf", "rate", "8mbit", "burst", "4k", "limit", "5k")
 
     def kill_one(self):
         enter = "echo $$ > %s/cgroup.procs; exec %s -c \"%s\"" % (self.group, sys.executable, GREEDY)
