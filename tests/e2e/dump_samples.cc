@@ -1,6 +1,7 @@
-// dump_samples DATA_DIR METRIC: the samples of a metric in an embedded log's telemetry as a
-// processor takes them (a batch that comes twice counts once), for tests: "source boot sequence
-// time value append-time" a line.
+// dump_samples DATA_DIR METRIC [LABELS]: the samples of a metric in an embedded log's telemetry as
+// a processor takes them (a batch that comes twice counts once), for tests: "source boot sequence
+// time value append-time" a line. With LABELS (names with commas) each line begins with their
+// values, joined by commas.
 #include <cstdio>
 #include <set>
 #include <unordered_map>
@@ -15,7 +16,15 @@
 namespace pitwall {
 namespace {
 
-Status Dump(const std::string& dir, const std::string& metric) {
+// The values of the labels, with a blank behind them; "" where none are asked for.
+std::string Chosen(const Labels& labels, const std::vector<std::string>& names) {
+  std::vector<std::string> values;
+  for (const std::string& name : names) values.emplace_back(labels.Get(name));
+  return values.empty() ? "" : Cat(Join(values, ","), " ");
+}
+
+Status Dump(const std::string& dir, const std::string& metric,
+            const std::vector<std::string>& names) {
   clock::SystemClock clock;
   ASSIGN_OR_RETURN(const auto log,
                    log::OpenEmbeddedLog({.dir = dir + "/log", .read_only = true}, &clock));
@@ -42,10 +51,9 @@ Status Dump(const std::string& dir, const std::string& metric) {
         if (schema == schemas.end()) return DataLoss(Cat("a frame without its schema in ", id));
         const size_t width = schema->second.series.size();
         for (size_t i = 0; i < frame.values.size(); ++i) {
-          if (IsMissing(frame.values[i]) ||
-              schema->second.series[i % width].labels.Name() != metric)
-            continue;
-          std::printf("%s %lld %.17g %lld\n", id.c_str(),
+          const Labels& labels = schema->second.series[i % width].labels;
+          if (IsMissing(frame.values[i]) || labels.Name() != metric) continue;
+          std::printf("%s%s %lld %.17g %lld\n", Chosen(labels, names).c_str(), id.c_str(),
                       static_cast<long long>(frame.times_ns[i / width]), frame.values[i],
                       static_cast<long long>(record.append_time_ns));
         }
@@ -59,8 +67,12 @@ Status Dump(const std::string& dir, const std::string& metric) {
 }  // namespace pitwall
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
-  const pitwall::Status status = pitwall::Dump(argv[1], argv[2]);
+  if (argc != 3 && argc != 4) return 2;
+  std::vector<std::string> names;
+  if (argc == 4) {
+    for (const std::string_view name : pitwall::Split(argv[3], ',')) names.emplace_back(name);
+  }
+  const pitwall::Status status = pitwall::Dump(argv[1], argv[2], names);
   if (!status.ok()) std::fprintf(stderr, "%s\n", status.ToString().c_str());
   return status.ok() ? 0 : 1;
 }

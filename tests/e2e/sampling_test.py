@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""How the collector samples, by what is in the log: 100 ms and 500 ms within 5 % for each device, the CPU within 2 points of /proc/stat as this test
+reads it under a load that it makes, and a new interval in force within 5 s of SIGHUP.
+
+Times are event times, and medians: a machine that is late now and then loses ticks, and shifts none. GPUs are those of the stand-in for NVML.
+usage: sampling_test.py PITWALL DUMP_SAMPLES FAKE_NVML
+"""
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import harness
+
+BINARY = DUMP = NVML = None
+SECONDS = 12  # of each measurement
+# metric: labels that name a device
+DEVICES = {"system_cpu_time_seconds_total": "cpu,mode", "system_cpu_utilization_ratio": "cpu,mode", "system_memory_usage_bytes": "state",
+           "system_network_io_bytes_total": "device,direction", "system_disk_io_time_seconds_total": "device",
+           "hw_gpu_utilization_ratio": "gpu", "hw_power_watts": "gpu"}
+# Half of the time at work, a process for each core but one.
+LOAD = "import time\nwhile True:\n end = time.monotonic() + 0.05\n while time.monotonic() < end: pass\n time.sleep(0.05)"
+MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
+
+
+def proc_stat():
+    """{cpu: {mode: seconds since boot}}, and when."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    cpus = {}
+    with open("/proc/stat") as lines:
+        for line in lines:
+            name, *numbers = line.split()
+            if name.startswith("cpu") and name != "cpu":
+                cpus[name[3:]] = {mode: int(number) / ticks for mode, number in zip(MODES, numbers)}
+    return time.time(), cpus
+
+
+class Sampling(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="pitwall-sampling-")
+        self.data = os.path.join(self.folder, "data")
+        self.config = os.path.join(self.folder, "pitwall.yaml")
+        shutil.copy(NVML, os.path.join(self.folder, "libnvidia-ml.so.1"))
+        self.load = [subprocess.Popen([sys.executable, "-c", LOAD]) for _ in range(max(1, (os.cpu_count() or 2) - 1))]
+        self.service = None
+
+    def tearDown(self):
+        for process in self.load + ([self.service.process] if self.service else []):
+            process.kill()
+            process.wait()
+        shutil.rmtree(self.folder)
+
+    def start(self, interval):
+        self.interval(interval)
+        self.service = harness.Pitwall(BINARY, os.path.join(self.folder, "log"), "--data-dir", self.data, "--config", self.config, "--socket",
+                                       os.path.join(self.folder, "c.sock"), variables={"LD_LIBRARY_PATH": self.folder})
+
+    def interval(self, text):
+        harness.write(self.config + ".new", "collector:\n  interval: %s\n" % text)
+        os.rename(self.config + ".new", self.config)
+
+    def samples(self, metric):
+        """{device: [(event time, value)]}"""
+        out = subprocess.run([DUMP, self.data, metric, DEVICES[metric]], capture_output=True, text=True, check=True, timeout=60).stdout
+        devices = {}
+        for line in out.splitlines():
+            head, _, _, at, value, _ = line.rsplit(" ", 5)
+            devices.setdefault(head.split(" ")[0], []).append((int(at), float(value)))
+        return devices
+
+    def check_interval(self, seconds):
+        # A lost tick shows as a gap of two intervals or more, so every gap is a multiple of the interval, and the median is one interval.
+        wanted = round(seconds * 1e9)
+        for metric in DEVICES:
+            devices = self.samples(metric)
+            self.assertTrue(devices, "no sample of " + metric)
+            for device, samples in devices.items():
+                times = [at for at, _ in samples]
+                gaps = [after - before for before, after in zip(times, times[1:])]
+                self.assertGreaterEqual(len(gaps), 5, (metric, device))
+                median = statistics.median(gaps)
+                kept = sum(gaps) and len(gaps) * wanted / sum(gaps)
+                self.assertEqual([gap for gap in gaps if gap % wanted], [], (metric, device))
+                if kept > 0.6:  # else the machine loses nearly every second tick, and the median is that of the machine
+                    self.assertLessEqual(abs(median / wanted - 1), 0.05, (metric, device, median))
+                else:
+                    self.assertEqual(min(gaps), wanted, (metric, device))
+            print("%d ms: %-34s %2d series, median gap %.1f ms, ticks kept %.1f %%"
+                  % (seconds * 1000, metric, len(devices), median / 1e6, 100 * kept))
+
+    def check_cpu(self, before, after):
+        """Each mode's share between the two looks, over all samples between them, by the counters and by the ratio."""
+        (began, first), (ended, last) = before, after
+        counters = self.samples("system_cpu_time_seconds_total")
+        ratios = self.samples("system_cpu_utilization_ratio")
+        worst = 0
+        for cpu in first:
+            total = sum(last[cpu][mode] - first[cpu][mode] for mode in MODES)
+            for mode in MODES:
+                truth = (last[cpu][mode] - first[cpu][mode]) / total
+                inside = [(at / 1e9, value) for at, value in ratios["%s,%s" % (cpu, mode)] if began < at / 1e9 <= ended]
+                span = inside[-1][0] - inside[0][0]
+                ratio = sum(value * (at - inside[i][0]) for i, (at, value) in enumerate(inside[1:])) / span
+                ends = [(at / 1e9, value) for at, value in counters["%s,%s" % (cpu, mode)] if began < at / 1e9 <= ended]
+                counted = (ends[-1][1] - ends[0][1]) / (ends[-1][0] - ends[0][0])
+                for name, ours in (("ratio", ratio), ("counter", counted)):
+                    self.assertLessEqual(abs(ours - truth), 0.02, "cpu %s %s by %s: %.4f, /proc/stat says %.4f" % (cpu, mode, name, ours, truth))
+                    worst = max(worst, abs(ours - truth))
+        print("CPU against /proc/stat: at most %.2f points away (%d cores, %d modes, %.0f s)" % (100 * worst, len(first), len(MODES), ended - began))
+
+    def measure(self, text, seconds):
+        self.start(text)
+        time.sleep(1)
+        before = proc_stat()
+        time.sleep(SECONDS)
+        after = proc_stat()
+        time.sleep(1)
+        self.service.stop()
+        self.check_interval(seconds)
+        self.check_cpu(before, after)
+
+    def test_100_ms(self):
+        self.measure("100ms", 0.1)
+
+    def test_500_ms(self):
+        self.measure("500ms", 0.5)
+
+    def test_a_new_interval_is_in_force_within_5_s(self):
+        self.start("500ms")
+        time.sleep(2)
+        changed = []
+        for text, step in (("100ms", 10 ** 8), ("1s", 10 ** 9), ("500ms", 5 * 10 ** 8)):
+            self.interval(text)
+            changed.append((time.time_ns(), step))
+            self.service.process.send_signal(signal.SIGHUP)
+            time.sleep(6)
+        self.service.stop()
+        times = sorted({at for samples in self.samples("system_memory_usage_bytes").values() for at, _ in samples})
+        gaps = list(zip(times, times[1:]))
+        for asked, step in changed:
+            first = [after for before, after in gaps if before >= asked and after - before == step]
+            self.assertTrue(first, "no gap of %d ms" % (step / 1e6))
+            # The first gap ends one interval after the change.
+            seconds = (first[0] - step - asked) / 1e9
+            print("interval of %d ms in force after %.2f s" % (step / 1e6, seconds))
+            self.assertLess(seconds, 5)
+
+
+if __name__ == "__main__":
+    BINARY, DUMP, NVML = sys.argv[1:4]
+    unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=2)

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""The block `hardware` of docs/accuracy.md: what each rule of the packs gpu, fleet and derive has met. Written from the packs and from the sets of
+scenarios.py, so that a rule without a set is seen.
+
+hardware_page.py BINARY [--check]
+"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+import dcgm
+from exposition import families_of
+from node_exporter import INFINIBAND, NFS, RECORDED, NodeExporter
+from scenarios import all_scenarios
+
+REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PAGE = os.path.join(REPO, "docs", "accuracy.md")
+BEGIN, END = "<!-- begin hardware -->\n", "<!-- end hardware -->\n"
+HARDWARE, EXPORTER, TEXT, NUMBERS = "real hardware", "real exporter", "documented text", "synthetic numbers only"
+# Faults that a real machine had, and the test or the program that shows it.
+REAL = {
+    "DiskFull": "`tests/exporters/real_node.py`: a file system of 100 MB that fills",
+    "OomKill": "`tests/exporters/real_node.py`: kills at the limit of a control group",
+    "Retransmit": "`tests/exporters/real_node.py`: a link that drops packets",
+    "HostLeak": "`tests/trainings/cells.py`: a rank that leaks",
+}
+HEAD = """## Which rules have met hardware
+
+Made by `tests/exporters/hardware_page.py`, do not edit. **No rule has met a faulty GPU**: the GPUs of all sets are numbers. What a set has
+is the text in which they come, as DCGM's exporter documents it. In order of worth:
+
+| met | what it means | alerts |
+|---|---|--:|
+"""
+MEANS = {
+    HARDWARE: "the fault was there: on a real machine, told from its own counters",
+    EXPORTER: "names, labels and units are those of a real exporter's answer (node_exporter 1.5.0); the fault is a change of its numbers",
+    TEXT: "the text is written after the documentation: DCGM's exporter, XID catalogue; InfiniBand, NFS and EDAC of node_exporter",
+    NUMBERS: "no set through an exporter: unit tests of the rule on canonical series, or what our own collector reads from NVML's stand-in",
+}
+MIDDLE = """
+The sets (`ctest -R exporters`) are %d recordings of scrapes: a quarter of an hour without a fault, then one documented fault on one device. %d of
+them have no fault, or one that is to be ignored. What must be told is the right alert on the right device; any other issue fails the test.
+
+| pack | rule | met | by |
+|---|---|---|---|
+"""
+
+
+def rules(binary, pack):
+    out = subprocess.run([binary, "rules", "list", "--json", os.path.join(REPO, "rules", "packs", pack + ".yaml")], capture_output=True, text=True,
+                         check=True)
+    return json.loads(out.stdout)
+
+
+def documented():
+    """Families whose text is in the sets without a real answer behind it."""
+    fields = dcgm.EVERYTHING + dcgm.XID_COUNTS
+    own = {name for name, *_ in fields + INFINIBAND + NFS}
+    with open(RECORDED, encoding="utf-8") as text:
+        recorded = set(families_of(text.read()))
+    return own | set(NodeExporter("x", nfs=True).families) - recorded, recorded
+
+
+def met_by(alert, scenarios):
+    if alert in REAL:
+        return HARDWARE, REAL[alert]
+    sets = [scenario for scenario in scenarios if any(alert == expected for expected, _ in scenario.expected)]
+    if not sets:
+        return NUMBERS, ""
+    texts, _ = documented()
+    # A set on real answers is still text where the family of its fault is.
+    of_text = all(scenario.met == TEXT or any(isinstance(exporter, NodeExporter) and {
+        key if isinstance(key, str) else key[0] for key in list(exporter.values) + list(exporter.rates)} & texts for exporter in scenario.exporters)
+        for scenario in sets)
+    return TEXT if of_text else EXPORTER, ", ".join(sorted({scenario.name for scenario in sets}))
+
+
+def of_recording(rule, texts, recorded):
+    names = set(re.findall(r"\b(?:node_\w+|DCGM_\w+|process_resident_memory_bytes|system_\w+)\b", rule["expr"]))
+    if names & recorded:
+        return EXPORTER
+    return TEXT if names & texts else NUMBERS
+
+
+def block(binary):
+    scenarios = all_scenarios()
+    for scenario in scenarios:  # so that what a fault changes is known
+        if scenario.change:
+            scenario.change(10 ** 6)
+    counts = dict.fromkeys(MEANS, 0)
+    lines = []
+    for pack in ("gpu", "fleet"):
+        for rule in rules(binary, pack):
+            if rule["kind"] != "alert":
+                continue
+            met, by = met_by(rule["name"], scenarios)
+            counts[met] += 1
+            lines.append("| %s | %s | %s | %s |\n" % (pack, rule["name"], met, by))
+    texts, recorded = documented()
+    derived = {}
+    for rule in rules(binary, "derive"):
+        group = rule["rule"].split("/")[1]
+        derived.setdefault((group, of_recording(rule, texts, recorded)), set()).add(rule["name"])
+    for (group, met), names in sorted(derived.items()):
+        lines.append("| derive | %s: %d series | %s | %s |\n" % (group, len(names), met, ", ".join("`%s`" % name for name in sorted(names))
+                                                             if met == NUMBERS else ""))
+    silent = sum(not scenario.expected for scenario in scenarios)
+    table = "".join("| %s | %s | %d |\n" % (met, MEANS[met], counts[met]) for met in MEANS)
+    return BEGIN + HEAD + table + MIDDLE % (len(scenarios), silent) + "".join(lines) + END
+
+
+def main():
+    wanted = block(sys.argv[1])
+    with open(PAGE, encoding="utf-8") as page:
+        text = page.read()
+    if BEGIN in text:
+        before, _, rest = text.partition(BEGIN)
+        new = before + wanted + rest.partition(END)[2]
+    else:
+        new = text.rstrip("\n") + "\n\n" + wanted
+    if "--check" in sys.argv:
+        if new != text:
+            sys.exit("docs/accuracy.md: its block `hardware` is not that of the packs and sets; run tests/exporters/hardware_page.py BINARY")
+        return
+    with open(PAGE, "w", encoding="utf-8") as page:
+        page.write(new)
+
+
+if __name__ == "__main__":
+    main()
