@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""quiet.py PITWALL [--set choose|report] [--plan fast|long] [--packs default|all] [--folder DIR] [--only FAMILY] [--out FILE]: simulated trainings, judged.
+"""quiet.py PITWALL [--set choose|report] [--plan fast|page|long] [--packs default|all] [--folder DIR] [--only FAMILY] [--out FILE]: simulated trainings, judged.
 
 Prints what was told of healthy ones by rule, with 95 % bounds, and which faults were found. It fails nothing: quiet_test.py does.
 """
@@ -40,18 +40,19 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pitwall")
     parser.add_argument("--set", default="choose", choices=plans.SETS)
-    parser.add_argument("--plan", default="fast", choices=("fast", "long"))
+    parser.add_argument("--plan", default="fast", choices=tuple(plans.PLANS))
     parser.add_argument("--packs", default="all", choices=("default", "all"))
     parser.add_argument("--folder", default=judge.PACKS, help="rule files instead of those of this tree")
+    parser.add_argument("--trial", action="store_true", help="leave out packs that include others: rules can be tried without a build")
     parser.add_argument("--only", help="one family")
     parser.add_argument("--out", help="the counts as JSON, for block.py")
     parser.add_argument("--match", default="", help="jobs whose name holds this")
     options = parser.parse_args()
     began = time.monotonic()
-    jobs = [job for job in (plans.long_plan if options.plan == "long" else plans.fast_plan)(options.set)
+    jobs = [job for job in plans.PLANS[options.plan](options.set)
             if options.only in (None, job["family"]) and options.match in job["name"]]
     made = time.monotonic()
-    told = judge.tell(os.path.abspath(options.pitwall), options.packs, jobs, options.folder)
+    told = judge.tell(os.path.abspath(options.pitwall), options.packs, jobs, options.folder, trial=options.trial)
     found = judge.tallies(jobs, told)
     show(found)
     if options.out:
