@@ -58,10 +58,10 @@ def values(seeds, law, every, samples, rise=0.0, length=0, onset=300, number=0):
 class Machine:
     """A training of several ranks: each has its own time, and all wait for the last."""
 
-    def __init__(self, seeds, name, family, law, every, ranks, sigma, rho, base=0.25, stages=1, pauses=False, timer=None, mean=True):
+    def __init__(self, seeds, name, family, law, every, ranks, sigma, rho, base=0.25, stages=1, pauses=False, timer=None):
         self.job = new_job(name, family, law, every)
         rng = rng_of(seeds, name)
-        self.ranks, self.base, self.stages, self.every, self.pauses, self.timer, self.mean = ranks, base, stages, every, pauses, timer, mean
+        self.ranks, self.base, self.stages, self.every, self.pauses, self.timer = ranks, base, stages, every, pauses, timer
         self.own = [noise.step_noise(sigma, rho, rng) for _ in range(ranks)]
         self.slow = {}          # rank -> {phase: factor}, "all" for each phase
         self.longer = 1.0       # of all ranks
@@ -72,6 +72,8 @@ class Machine:
         self.sums = [dict.fromkeys(("seconds", *PHASE_NAMES), 0.0) for _ in range(ranks)]
         if timer and 500 * base / timer[0] > 5:
             self.job["true"].add("profiler's StepOutlier")  # more than 10 of 500 steps are long
+        if timer:
+            self.job["true"].add("PeriodicStall")  # which tells the seconds
         for least, alerts in TRUE_OF_NOISE:
             if sigma >= least:
                 self.job["true"] |= set(alerts)
