@@ -1,0 +1,122 @@
+"""What the packs tell of simulated jobs: `pitwall backtest`, false alarms by rule, and which faults are found when."""
+import concurrent.futures
+import json
+import os
+import subprocess
+import tempfile
+
+import noise
+import simulate
+
+REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PACKS = os.path.join(REPO, "rules", "packs")
+# Not among all packs: the original's own criteria, and those that need other runs.
+LEFT_OUT = ("debugger-compat", "across-runs", "summary")
+AT_A_TIME = 24  # jobs of one backtest
+
+
+def packs_of(folder, which, trial=False):
+    if trial:
+        return [path for path in packs_of(folder, which) if "\ninclude:" not in open(path, encoding="utf-8").read()]
+    names = ["default"] if which == "default" else sorted(name[:-5] for name in os.listdir(folder) if name.endswith(".yaml") and "_test" not in name)
+    return [os.path.join(folder, name + ".yaml") for name in names if name not in LEFT_OUT]
+
+
+def backtest(pitwall, rules, jobs):
+    """{job: [{alert, labels, step, ts, began, ended}]}"""
+    with tempfile.TemporaryDirectory() as folder:
+        mapping, table = os.path.join(folder, "mapping.yaml"), os.path.join(folder, "jobs.csv")
+        simulate.write(table, mapping, jobs)
+        done = subprocess.run([pitwall, "backtest", "--format", "csv", "--mapping", mapping, "--no-status", "--input", table, "--rules", *rules],
+                              capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit("backtest failed: " + done.stderr)
+    told = {job["name"]: [] for job in jobs}
+    for line in done.stdout.splitlines():
+        event = json.loads(line)
+        data = event["data"]
+        if event["type"].endswith("issue.found"):
+            # Two packs have a StepOutlier: that of debugger-profiler counts long steps of 500.
+            alert = "profiler's " + data["alert"] if data["rule"].startswith("debugger-profiler") else data["alert"]
+            told[data["job"]["name"]].append({"alert": alert, "labels": data["labels"], "step": data.get("step")})
+    return told
+
+
+def tell(pitwall, which, jobs, folder=PACKS, workers=2, trial=False):
+    """The same of any number of jobs."""
+    rules, told = packs_of(folder, which, trial), {}
+    parts = [jobs[i:i + AT_A_TIME] for i in range(0, len(jobs), AT_A_TIME)]
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        for part in pool.map(lambda some: backtest(pitwall, rules, some), parts):
+            told.update(part)
+    return told
+
+
+class Tally:
+    """Counts of one family, or of all."""
+
+    def __init__(self):
+        self.steps, self.samples, self.seconds, self.jobs = 0, 0, 0.0, 0
+        self.untrue = {}    # alert -> number, in healthy time
+        self.noisy = {}     # alert -> number of those that are true of the noise
+        self.beside = {}    # alert -> number, after the onset of a fault that does not explain it
+        self.where = {}     # alert -> jobs
+        self.faults = {}    # (fault, every) -> {"jobs", "found", "wrong rank", "steps": [delay], "by": {alert: number}}
+
+    def add(self, job, told):
+        healthy = job["healthy_rows"] if job["fault"] else job["samples"]
+        share = healthy / job["samples"]
+        self.jobs += 1
+        self.samples += healthy
+        self.steps += healthy * job["every"]
+        self.seconds += job["seconds"] * share
+        first, by = None, set()
+        for issue in told:
+            alert, step = issue["alert"], issue["step"]
+            after = job["fault"] and (step is None or step >= job["onset"])
+            if after and alert in job["names"]:
+                if job["rank"] is not None and issue["labels"].get("rank") != str(job["rank"]):
+                    self.count(self.beside, alert + " of another rank", job)
+                elif step is None or step <= job["until"]:
+                    by.add(alert)
+                    if step is not None and (first is None or step < first):
+                        first = step
+            elif after and alert in job["beside"]:
+                pass
+            elif alert in job["true"]:
+                self.count(self.noisy, alert, job)
+            else:
+                self.count(self.beside if after else self.untrue, alert, job)
+        if job["fault"]:
+            entry = self.faults.setdefault((job["fault"], job["every"]), {"jobs": 0, "found": 0, "delays": [], "by": {}})
+            entry["jobs"] += 1
+            entry["found"] += bool(by)
+            for alert in by:
+                entry["by"][alert] = entry["by"].get(alert, 0) + 1
+            if first is not None:
+                entry["delays"].append((first - job["onset"]) // job["every"])
+
+    def plain(self):
+        """For JSON."""
+        return {"jobs": self.jobs, "steps": self.steps, "samples": self.samples, "seconds": round(self.seconds), "untrue": self.untrue, "noisy": self.noisy,
+                "beside": self.beside, "faults": [{"fault": fault, "every": every, **entry} for (fault, every), entry in sorted(self.faults.items())]}
+
+    def count(self, table, alert, job):
+        table[alert] = table.get(alert, 0) + 1
+        self.where.setdefault(alert, []).append(job["name"])
+
+    def per_1000(self, alerts):
+        """(rate, 95 % bound) for 1000 logged steps."""
+        return 1000 * alerts / self.samples, 1000 * noise.upper_bound(alerts) / self.samples
+
+    def per_hour(self, alerts):
+        return 3600 * alerts / self.seconds, 3600 * noise.upper_bound(alerts) / self.seconds
+
+
+def tallies(jobs, told):
+    """{family: Tally}, with "all" for all of them."""
+    found = {"all": Tally()}
+    for job in jobs:
+        for family in (job["family"], "all"):
+            found.setdefault(family, Tally()).add(job, told[job["name"]])
+    return found

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""quiet_test.py PITWALL [--long]: simulated trainings of both sets of seeds: what may be told of healthy ones, and which faults must be found.
+
+The limits are those of the rules as they are, and are to be lowered as rules become better. --long: the whole plan (tests/stages/quiet_long.sh).
+"""
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + "/trainings")
+import judge
+import plans
+import recordings
+
+BINARY, LONG = None, False
+# Untrue issues in 1000 logged steps of healthy trainings, all packs: at most this many in a plan, however they are spread.
+MOST_PER_1000 = 0.1
+# Each of these is found in every job of a plan's quiet noise (σ 0.03); rows of the log until then, at most.
+FOUND_WITHIN = {("rank 1.3x", 1): 100, ("rank 2x", 1): 60, ("all 1.3x", 1): 120, ("one stall of 60 s", 1): 5, ("data stall", 1): 30, ("every 20", 1): 150,
+                ("every 50", 1): 300, ("every 100", 1): 500, ("stages 1.4x", 1): 35, ("rank 2x", 10): 15, ("all 1.3x", 10): 30,
+                ("one stall of 60 s", 10): 2}
+
+
+class Quiet(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.jobs = list(plans.long_plan("report") if LONG else plans.fast_plan("report"))
+        cls.told = judge.tell(BINARY, "all", cls.jobs)
+        cls.found = judge.tallies(cls.jobs, cls.told)
+
+    def test_healthy_trainings_are_silent(self):
+        total = self.found["all"]
+        untrue = sum(total.untrue.values())
+        self.assertLessEqual(total.per_1000(untrue)[0], MOST_PER_1000, "%s, for example in %s" % (total.untrue, {a: total.where[a][:3] for a in total.untrue}))
+
+    def test_the_default_pack_tells_nothing_untrue(self):
+        default = recordings.alerts_of(BINARY, "default")
+        total = self.found["all"]
+        untrue = {alert: total.where[alert] for alert in set(total.untrue) & default}
+        # The whole plan has noise that stands for twenty steps and more: there it is a rate.
+        most = MOST_PER_1000 * total.samples / 1000 if LONG else 0
+        self.assertLessEqual(sum(total.untrue[alert] for alert in untrue), most, untrue)
+
+    def test_no_other_rank_is_accused(self):
+        total = self.found["all"]
+        self.assertEqual([alert for alert in total.beside if alert.endswith("another rank")], [])
+
+    def test_no_issue_comes_three_times_within_ten_minutes(self):
+        for job in self.jobs:
+            began = {}
+            for issue in self.told[job["name"]]:
+                at = (issue["step"] or 0) * job["seconds"] / job["steps"]
+                times = began.setdefault((issue["alert"], tuple(sorted(issue["labels"].items()))), [])
+                times.append(at)
+                if len(times) >= 3 and not issue["alert"].startswith("profiler's"):
+                    self.assertGreater(at - times[-3], 600, "%s of %s" % (issue["alert"], job["name"]))
+
+    def test_faults_are_found(self):
+        faults = self.found["all"].faults
+        for key, rows in FOUND_WITHIN.items():
+            with self.subTest(fault=key):
+                quiet = [job for job in self.jobs if (job["fault"], job["every"]) == key and job["law"].startswith("σ 0.03")]
+                self.assertTrue(quiet)
+                for job in quiet:
+                    steps = [i["step"] for i in self.told[job["name"]] if i["alert"] in job["names"] and job["onset"] <= i["step"] <= job["until"]]
+                    self.assertTrue(steps, job["name"])
+                    self.assertLessEqual(min(steps) - job["onset"], rows * job["every"], job["name"])
+        self.assertTrue(faults)
+
+    def test_a_raised_loss_is_found_and_a_single_batch_is_not(self):
+        for job in self.jobs:
+            if job["family"] != "values" or not job["fault"]:
+                continue
+            spikes = [i for i in self.told[job["name"]] if i["alert"] in ("LossSpike", "GradNormSpike", "LossRaised") and i["step"] >= job["onset"]]
+            with self.subTest(job=job["name"]):
+                if not job["names"]:
+                    self.assertEqual(spikes, [])
+                elif job["law"] in ("gauss", "t3", "ar", "batches") and job["fault"].startswith("+100 %, 6"):
+                    self.assertTrue(spikes)
+
+
+class Limits(unittest.TestCase):
+    """The judge itself: an issue in a healthy training, and one of another rank, are seen."""
+
+    def test_an_issue_of_a_healthy_training_counts(self):
+        job = dict(next(plans.fast_plan("choose")))
+        found = judge.tallies([job], {job["name"]: [{"alert": "LossSpike", "labels": {}, "step": 5}]})
+        self.assertEqual(found["all"].untrue, {"LossSpike": 1})
+        self.assertGreater(found["all"].per_1000(1)[0], MOST_PER_1000)
+
+    def test_another_rank_is_false_and_missed(self):
+        job = next(job for job in plans.fast_plan("choose") if job["fault"] == "rank 2x")
+        told = [{"alert": "StragglerRank", "labels": {"rank": "0"}, "step": job["onset"] + 20}]
+        found = judge.tallies([job], {job["name"]: told})["all"]
+        self.assertEqual(found.beside, {"StragglerRank of another rank": 1})
+        self.assertEqual(found.faults["rank 2x", 1]["found"], 0)
+
+
+if __name__ == "__main__":
+    BINARY = os.path.abspath(sys.argv.pop(1))
+    if "--long" in sys.argv:
+        sys.argv.remove("--long")
+        LONG = True
+    unittest.main(verbosity=2)
