@@ -20,7 +20,9 @@ StatusOr<std::shared_ptr<const AlertRule>> AlertRule::Make(const plan::Space& sp
       return InvalidArgument(Cat(rule.file, ":", rule.line, ": rule ", rule.name, ": parameter ",
                                  index, " of ", space.parameters.size()));
     }
-    out->parameters_.emplace_back(space.parameters[index].name, index);
+    const plan::Parameter& parameter = space.parameters[index];
+    if (parameter.kind == plan::ParameterKind::kText) continue;  // templates know numbers
+    out->parameters_.emplace_back(parameter.name, index);
   }
   const auto parse = [&](const std::vector<plan::Template>& from, std::string_view what,
                          std::vector<NamedTemplate>* to) -> Status {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "rules/check/validators.h"
+#include "rules/lang/parameters.h"
 #include "services/base/nearest.h"
 #include "services/base/strings.h"
 
@@ -14,14 +15,30 @@ void CheckParameters(const ExprContext& context, std::span<const lang::Expr* con
   std::vector<std::string_view> used;
   for (size_t i = 0; i < exprs.size(); ++i) {
     lang::Visit(*exprs[i], [&](const lang::Expr& expr) {
-      const auto* parameter = expr.As<lang::ParameterExpr>();
-      if (parameter == nullptr) return;
-      used.push_back(parameter->name);
-      if (std::find(declared.begin(), declared.end(), parameter->name) != declared.end()) return;
-      context.diagnostics->Error(
-          *sources[i], expr.span,
-          Cat("parameter $", parameter->name, " is not declared in the rule's params",
-              DidYouMean(parameter->name, declared)));
+      const auto use = [&](const std::string& name, lang::Span span) {
+        used.push_back(name);
+        if (std::find(declared.begin(), declared.end(), name) != declared.end()) return true;
+        context.diagnostics->Error(*sources[i], span,
+                                   Cat("parameter $", name, " is not declared in the rule's params",
+                                       DidYouMean(name, declared)));
+        return false;
+      };
+      if (const auto* parameter = expr.As<lang::ParameterExpr>()) {
+        const bool known = use(parameter->name, expr.span);
+        if (known && lang::IsMatcherText(context.rule, parameter->name)) {
+          context.diagnostics->Error(
+              *sources[i], expr.span,
+              Cat("parameter $", parameter->name,
+                  " is the text of a matcher: it cannot be a number as well; declare two"));
+        }
+      }
+      const auto* selector = expr.As<lang::SelectorExpr>();
+      if (selector == nullptr) return;
+      for (const lang::LabelMatcher& matcher : selector->matchers) {
+        if (!matcher.parameter.empty()) use(matcher.parameter, matcher.span);
+      }
+      if (!selector->samples_parameter.empty())
+        use(selector->samples_parameter, selector->window_span);
     });
   }
   for (const lang::ParameterText& parameter : context.rule.parameters) {

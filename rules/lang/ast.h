@@ -79,6 +79,7 @@ struct LabelMatcher {
   MatchOp op = MatchOp::kEqual;
   std::string value;
   Span span;
+  std::string parameter = {};  // whose text the value is, without the $; "": written
   friend bool operator==(const LabelMatcher& a, const LabelMatcher& b) {
     return a.label == b.label && a.op == b.op && a.value == b.value;
   }
@@ -124,10 +125,11 @@ struct SelectorExpr {
   Span name_span;
   std::vector<LabelMatcher> matchers;
   WindowSyntax window = WindowSyntax::kNone;
-  Duration range;       // kDuration
-  int64_t samples = 0;  // kSamples, kFirst
-  int64_t skipped = 0;  // kFirst: those before them
-  Span window_span;     // with the brackets
+  Duration range;                 // kDuration
+  int64_t samples = 0;            // kSamples, kFirst
+  int64_t skipped = 0;            // kFirst: those before them
+  std::string samples_parameter;  // kSamples: whose value `samples` is; "": written
+  Span window_span;               // with the brackets
   bool anchored = false;
   bool smoothed = false;
   Modifiers modifiers;

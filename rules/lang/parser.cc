@@ -216,6 +216,7 @@ class Parser : private TokenCursor {
     selector->range = clause.range;
     selector->samples = clause.samples;
     selector->skipped = clause.skipped;
+    selector->samples_parameter = clause.samples_parameter;
     selector->window_span = window;
     return inner;
   }

@@ -49,6 +49,12 @@ bool ParseWindowClause(TokenCursor* cursor, WindowClause* clause) {
     return !cursor->AcceptWord("after") ||
            WholeNumber(cursor, "the number of samples to skip", 0, &clause->skipped);
   }
+  if (cursor->Is(TokenKind::kParameter) && cursor->Peek(1).kind == TokenKind::kIdentifier) {
+    clause->syntax = WindowSyntax::kSamples;
+    clause->samples_parameter = cursor->Take().text;
+    if (cursor->AcceptWord("samples") || cursor->AcceptWord("sample")) return true;
+    return cursor->Unexpected("window", "\"samples\"");
+  }
   if (cursor->Is(TokenKind::kNumber) && cursor->Peek(1).kind == TokenKind::kIdentifier) {
     clause->syntax = WindowSyntax::kSamples;
     return SampleCount(cursor, &clause->samples);
@@ -154,11 +160,13 @@ bool ParseMatcher(TokenCursor* cursor, SelectorExpr* selector) {
     return true;
   }
   cursor->Take();
-  if (!cursor->Is(TokenKind::kString)) return cursor->Unexpected("label matching", "string");
+  const bool parameter = cursor->Is(TokenKind::kParameter);
+  if (!parameter && !cursor->Is(TokenKind::kString))
+    return cursor->Unexpected("label matching", "string");
   LabelMatcher matcher;
   matcher.label = name.text;
   matcher.op = *op;
-  matcher.value = cursor->Take().text;
+  (parameter ? matcher.parameter : matcher.value) = cursor->Take().text;
   matcher.span = {name.span.begin, cursor->last_end()};
   selector->matchers.push_back(std::move(matcher));
   return true;

@@ -23,12 +23,13 @@ bool ParseGroupingLabels(TokenCursor* cursor, std::vector<std::string>* labels);
 bool ParseDurationLiteral(TokenCursor* cursor, std::string_view context, bool signed_allowed,
                           Duration* duration);
 // What is between the brackets of a window: a duration, or one of our own kinds:
-// attempt | N samples | first N samples [after M]
+// attempt | N samples | $n samples | first N samples [after M]
 struct WindowClause {
   WindowSyntax syntax = WindowSyntax::kDuration;
   Duration range;
   int64_t samples = 0;
   int64_t skipped = 0;
+  std::string samples_parameter;  // $n samples: the name
 };
 bool ParseWindowClause(TokenCursor* cursor, WindowClause* clause);
 // One matcher, or the quoted name of the metric, between braces.

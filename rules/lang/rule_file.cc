@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "rules/lang/lexer.h"
+#include "rules/lang/parameters.h"
 #include "rules/lang/parser.h"
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
@@ -251,7 +252,7 @@ class Reader {
     if (params == nullptr) return;
     if (!params->IsMap()) {
       Add(params->position(),
-          Cat("\"params\": expected a map of numbers, found ", params->KindName()));
+          Cat("\"params\": expected a map of parameters, found ", params->KindName()));
       return;
     }
     for (const Node::Entry& entry : params->entries()) {
@@ -266,7 +267,7 @@ class Reader {
       if (entry.value.IsMap()) {
         StrictMap described(entry.value, "a parameter", &problems_);
         if (const Node* value = described.Get("value")) {
-          parameter.value = ReadParameter(entry.key, *value);
+          ReadParameter(*rule, *value, &parameter);
         } else {
           described.Add(entry.value.position(),
                         Cat("parameter ", Quote(entry.key), " needs \"value\""));
@@ -275,18 +276,22 @@ class Reader {
         parameter.help = described.String("help").value_or("");
         described.Finish();
       } else {
-        parameter.value = ReadParameter(entry.key, entry.value);
+        ReadParameter(*rule, entry.value, &parameter);
       }
     }
+    BindParameters(rule);
   }
 
-  double ReadParameter(std::string_view name, const Node& node) {
-    const StatusOr<double> value = node.AsNumber();
-    if (value.ok()) return *value;
+  void ReadParameter(const RuleText& rule, const Node& node, ParameterText* parameter) {
+    if (node.IsScalar()) parameter->text = node.scalar();
+    if (const StatusOr<double> value = node.AsNumber(); value.ok()) {
+      parameter->value = *value;
+      return;
+    }
+    if (node.IsScalar() && IsMatcherText(rule, parameter->name)) return;
     Add(node.position(),
-        Cat("parameter ", Quote(name), " must be a number, found ",
+        Cat("parameter ", Quote(parameter->name), " must be a number, found ",
             node.IsScalar() ? Quote(node.scalar()) : std::string(node.KindName())));
-    return 0;
   }
 
   void ReadExplains(StrictMap& map, RuleText* rule) {

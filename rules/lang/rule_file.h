@@ -37,6 +37,7 @@ struct NamedText {
 // `name: 10`, or `name: {value: 10, unit: percent, help: below this a GPU idles}`.
 struct ParameterText {
   std::string name;
+  std::string text;  // as written; the value of a matcher may be any text
   double value = 0;
   std::string unit;
   std::string help;

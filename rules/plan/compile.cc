@@ -44,6 +44,10 @@ StatusOr<ProgramPtr> CompileRuleSet(const RuleSet& rule_set, lang::Diagnostics* 
   std::vector<lang::RuleFilePtr> files;
   for (const RuleSetFile& file : rule_set.files)
     files.push_back(lang::ParseRuleFile(file.name, file.text, &own));
+  for (const lang::RuleFilePtr& file : files) {
+    if (!options.bindings.empty())
+      lang::BindParameters(options.bindings, std::const_pointer_cast<lang::RuleFile>(file).get());
+  }
   if (options.rewrite && !own.HasErrors()) {
     std::vector<std::shared_ptr<lang::RuleFile>> mine;
     for (const lang::RuleFilePtr& file : files)

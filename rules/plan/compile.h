@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "rules/lang/diagnostic.h"
+#include "rules/lang/parameters.h"
 #include "rules/lang/rule_file.h"
 #include "rules/plan/overrides.h"
 #include "rules/plan/program.h"
@@ -37,6 +38,8 @@ struct CompileOptions {
   const RuleLimits* limits = nullptr;
   // May change what was parsed before it is checked; its error ends it all.
   RewriteRules rewrite = {};
+  // Texts of matchers and lengths of windows that differ from the files': a variant for some jobs.
+  lang::Bindings bindings = {};
 };
 
 // The one way from a text to a Program. Groups run in the order (pack, position in the file),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "rules/plan/parameter_owner.h"
 #include "services/base/nearest.h"
 #include "services/base/strings.h"
 #include "services/base/yaml/yaml.h"
@@ -50,6 +51,20 @@ std::shared_ptr<const Overrides> Overrides::Parse(std::string_view file_name, st
   }
   const KnownParameters known(program);
   std::vector<Problem> problems;
+  size_t structural = 0;
+  const auto read_value = [&](const Parameter& of, const yaml::Node::Entry& entry, Block* block) {
+    const auto wrong = [&](std::string_view what) {
+      problems.push_back({entry.value.position(), Cat("parameter ", Quote(entry.key), what)});
+    };
+    if (!entry.value.IsScalar() && of.kind == ParameterKind::kText) return wrong(" must be a text");
+    const StatusOr<double> value = entry.value.AsNumber();
+    if (!value.ok() && of.kind != ParameterKind::kText) return wrong(" must be a number");
+    const double number = value.ok() ? *value : 0;
+    if (of.kind == ParameterKind::kCount && !(number >= 1 && number == std::floor(number)))
+      return wrong(" must be a whole number of samples, at least 1");
+    block->values.push_back(
+        {of.rule, of.name, number, entry.value.scalar(), of.kind != ParameterKind::kNumber});
+  };
   const auto read_rule = [&](const yaml::Node::Entry& entry, Block* block) {
     if (!std::binary_search(known.rules.begin(), known.rules.end(), std::string_view(entry.key))) {
       problems.push_back({entry.key_position, Cat("unknown rule ", Quote(entry.key),
@@ -63,19 +78,18 @@ std::shared_ptr<const Overrides> Overrides::Parse(std::string_view file_name, st
     }
     const std::vector<std::string_view> names = known.Of(entry.key);
     for (const yaml::Node::Entry& parameter : entry.value.entries()) {
-      if (std::find(names.begin(), names.end(), parameter.key) == names.end()) {
+      const std::vector<const Parameter*> meant =
+          ParametersMeant(program, entry.key, parameter.key);
+      if (meant.empty()) {
+        const std::vector<std::string> elsewhere = RulesWithParameter(program, parameter.key);
         problems.push_back(
-            {parameter.key_position, Cat("rule ", Quote(entry.key), " has no parameter ",
-                                         Quote(parameter.key), DidYouMean(parameter.key, names))});
+            {parameter.key_position,
+             Cat("rule ", Quote(entry.key), " has no parameter ", Quote(parameter.key),
+                 elsewhere.empty() ? DidYouMean(parameter.key, names)
+                                   : Cat("; it is one of ", Join(elsewhere, ", ")))});
         continue;
       }
-      const StatusOr<double> value = parameter.value.AsNumber();
-      if (!value.ok()) {
-        problems.push_back({parameter.value.position(),
-                            Cat("parameter ", Quote(parameter.key), " must be a number")});
-        continue;
-      }
-      block->values.push_back({entry.key, parameter.key, *value});
+      for (const Parameter* one : meant) read_value(*one, parameter, block);
     }
   };
   const auto read_block = [&](const yaml::Node& node) {
@@ -88,6 +102,14 @@ std::shared_ptr<const Overrides> Overrides::Parse(std::string_view file_name, st
       for (const yaml::Node::Entry& entry : rules->entries()) read_rule(entry, &block);
     }
     map.Finish();
+    structural += std::any_of(block.values.begin(), block.values.end(),
+                              [](const Value& value) { return value.structural; })
+                      ? 1
+                      : 0;
+    if (structural == kMaxVariants + 1) {
+      map.Add(node.position(), Cat("more than ", kMaxVariants,
+                                   " overrides set a length in samples or the text of a matcher"));
+    }
     overrides->blocks_.push_back(std::move(block));
   };
   StrictMap map(*root, "the overrides file", &problems);
@@ -104,6 +126,7 @@ std::shared_ptr<const Overrides> Overrides::Parse(std::string_view file_name, st
   for (const Problem& problem : problems) {
     diagnostics->Add(lang::Severity::kError, root->file(), problem.position, problem.what);
   }
+  overrides->structural_ = structural > 0;
   return overrides;
 }
 
@@ -124,6 +147,32 @@ std::vector<double> Overrides::ParametersFor(const Space& space, std::string_vie
     }
   }
   return values;
+}
+
+void Overrides::Bind(const Block& block, lang::Bindings* bindings) {
+  for (const Value& value : block.values) {
+    if (value.structural) (*bindings)[{value.rule, value.parameter}] = value.text;
+  }
+}
+
+lang::Bindings Overrides::BindingsFor(std::string_view job_id, std::string_view job_name,
+                                      const Labels& job_labels) const {
+  lang::Bindings bindings;
+  if (!structural_) return bindings;
+  for (const Block& block : blocks_) {
+    if (block.match.Matches(job_id, job_name, job_labels)) Bind(block, &bindings);
+  }
+  return bindings;
+}
+
+std::vector<lang::Bindings> Overrides::AllBindings() const {
+  std::vector<lang::Bindings> all;
+  for (const Block& block : blocks_) {
+    lang::Bindings bindings;
+    Bind(block, &bindings);
+    if (!bindings.empty()) all.push_back(std::move(bindings));
+  }
+  return all;
 }
 
 }  // namespace pitwall::plan

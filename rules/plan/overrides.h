@@ -5,11 +5,13 @@
 //   - match: {job: "llama-*"}                # glob over the job's id and name
 //     rules:
 //       bottleneck/system/CPUBottleneck: {gpu_threshold: 20}
+//       bottleneck/system/LowUse: {window: 200, gpus: "0|1"}   # [$window samples], {gpu=~$gpus}
 //   - match: {team: vision, tier: "prod*"}   # globs over the job's labels; all must match
 //     rules: {…}
 //
 // Blocks apply in the order of the file: of several that match, the last one wins, parameter by
-// parameter.
+// parameter. Of an alert they are also those of the recording rules that it reads
+// (parameter_owner.h).
 #pragma once
 
 #include <memory>
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "rules/lang/diagnostic.h"
+#include "rules/lang/parameters.h"
 #include "rules/plan/job_match.h"
 #include "rules/plan/program.h"
 #include "services/base/status.h"
@@ -26,6 +29,8 @@
 namespace pitwall::plan {
 
 inline constexpr size_t kMaxOverrideBlocks = 10'000;
+// Blocks that set texts of matchers or lengths of windows: each is a program of its own.
+inline constexpr size_t kMaxVariants = 64;
 
 // Immutable; thread-safe.
 class Overrides {
@@ -39,6 +44,12 @@ class Overrides {
   // One value per Space::parameters: the file's, or what the blocks that match this job say.
   std::vector<double> ParametersFor(const Space& space, std::string_view job_id,
                                     std::string_view job_name, const Labels& job_labels) const;
+  // The texts of matchers and lengths of windows that the job has of its own: its variant of the
+  // program. Empty: the files'.
+  lang::Bindings BindingsFor(std::string_view job_id, std::string_view job_name,
+                             const Labels& job_labels) const;
+  // Of each block that has some, alone.
+  std::vector<lang::Bindings> AllBindings() const;
   bool empty() const { return blocks_.empty(); }
 
  private:
@@ -46,13 +57,18 @@ class Overrides {
     std::string rule;
     std::string parameter;
     double value = 0;
+    std::string text;         // as written
+    bool structural = false;  // not kNumber
   };
   struct Block {
     JobMatch match;
     std::vector<Value> values;
   };
 
+  static void Bind(const Block& block, lang::Bindings* bindings);
+
   std::vector<Block> blocks_;
+  bool structural_ = false;  // some block has a structural value
 };
 
 }  // namespace pitwall::plan

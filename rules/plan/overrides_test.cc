@@ -74,5 +74,81 @@ other: 1
   EXPECT_FALSE(CompileWith("jobs: {").ok());
 }
 
+constexpr std::string_view kVariantRules = R"(groups:
+- name: g
+  rules:
+  - record: busy
+    params: {window: 500, factor: 2, gpus: {value: '.*', unit: regex}}
+    expr: $factor * avg_over_time(x{gpu=~$gpus}[$window samples])
+  - record: far
+    params: {factor: 4}
+    expr: $factor * y
+  - alert: A
+    params: {limit: 1}
+    expr: busy > $limit
+)";
+
+StatusOr<ProgramPtr> CompileVariants(std::string_view overrides) {
+  return CompileRuleSet({.files = {{"p.yaml", std::string(kVariantRules)}},
+                         .overrides = RuleSetFile{"overrides.yaml", std::string(overrides)}});
+}
+
+// What belongs to a recording rule is found under the alert that reads it.
+TEST(Overrides, AnAlertLendsItsNameToTheRulesThatItReads) {
+  const StatusOr<ProgramPtr> compiled =
+      CompileVariants("jobs: [{match: {job: a}, rules: {p/g/A: {factor: 3, limit: 9}}}]");
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const Space& space = (*compiled)->spaces[0];
+  // window, factor, gpus of busy; factor of far; limit of A.
+  EXPECT_THAT(ParametersFor(**compiled, space, "a", "", {}), ElementsAre(500, 3, 0, 4, 9));
+  const StatusOr<ProgramPtr> wrong =
+      CompileVariants("jobs: [{match: {job: a}, rules: {p/g/far: {window: 3}}}]");
+  EXPECT_EQ(ToStd(wrong.status().message()),
+            "overrides.yaml:1:44: error: rule \"p/g/far\" has no parameter \"window\"; it is one "
+            "of p/g/busy");
+}
+
+TEST(Overrides, TextsAndWindowsMakeVariants) {
+  const StatusOr<ProgramPtr> compiled = CompileVariants(R"(jobs:
+- match: {job: "a*"}
+  rules: {p/g/A: {window: 20}}
+- match: {job: "*b"}
+  rules: {p/g/busy: {gpus: "0|1", window: 30}}
+- match: {job: c}
+  rules: {p/g/A: {limit: 7}}
+)");
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const Overrides& overrides = *(*compiled)->overrides;
+  EXPECT_THAT(overrides.BindingsFor("c", "", {}), ElementsAre());
+  EXPECT_EQ(overrides.BindingsFor("a", "", {}), (lang::Bindings{{{"p/g/busy", "window"}, "20"}}));
+  EXPECT_EQ(overrides.BindingsFor("ab", "", {}),
+            (lang::Bindings{{{"p/g/busy", "gpus"}, "0|1"}, {{"p/g/busy", "window"}, "30"}}));
+  EXPECT_EQ(overrides.AllBindings().size(), 2U);
+  const StatusOr<ProgramPtr> variant =
+      CompileRuleSet({.files = {{"p.yaml", std::string(kVariantRules)}}}, nullptr,
+                     {.bindings = overrides.BindingsFor("ab", "", {})});
+  ASSERT_TRUE(variant.ok()) << variant.status();
+  const Space& space = (*variant)->spaces[0];
+  const std::string& text = space.nodes[space.groups[0].rules[0].expr.index()].text;
+  EXPECT_THAT(text, ::testing::HasSubstr("gpu=~\"0|1\""));
+  EXPECT_THAT(text, ::testing::HasSubstr("[30 samples]"));
+}
+
+TEST(Overrides, MistakesOfTextsAndWindowsAreFound) {
+  for (const auto& [what, message] : std::vector<std::pair<std::string, std::string>>{
+           {"window: 2.5", "must be a whole number of samples, at least 1"},
+           {"window: many", "must be a number"},
+           {"gpus: [0, 1]", "must be a text"}}) {
+    const StatusOr<ProgramPtr> compiled =
+        CompileVariants(Cat("jobs: [{match: {job: a}, rules: {p/g/A: {", what, "}}}]"));
+    EXPECT_THAT(ToStd(compiled.status().message()), ::testing::HasSubstr(message));
+  }
+  std::string many = "jobs:\n";
+  for (int i = 0; i <= 64; ++i)
+    many += Cat("- {match: {job: j", i, "}, rules: {p/g/A: {window: ", i + 2, "}}}\n");
+  EXPECT_THAT(ToStd(CompileVariants(many).status().message()),
+              ::testing::HasSubstr("more than 64 overrides set a length in samples"));
+}
+
 }  // namespace
 }  // namespace pitwall::plan

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "rules/lang/parameters.h"
 #include "rules/plan/expression_planner.h"
 #include "services/base/binary.h"
 #include "services/base/stable_hash.h"
@@ -67,8 +68,15 @@ Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, SpaceBuilde
 
   uint32_t first_parameter = 0;
   for (const lang::ParameterText& parameter : text.parameters) {
-    const uint32_t index = space->AddParameter(
-        {checked.name, parameter.name, parameter.value, parameter.unit, parameter.help});
+    Parameter planned{checked.name, parameter.name, parameter.value, parameter.unit,
+                      parameter.help};
+    if (lang::IsMatcherText(text, parameter.name)) {
+      planned.kind = ParameterKind::kText;
+      planned.text = parameter.text;
+    } else if (lang::IsSampleCount(text, parameter.name)) {
+      planned.kind = ParameterKind::kCount;
+    }
+    const uint32_t index = space->AddParameter(std::move(planned));
     if (rule.parameters.empty()) first_parameter = index;
     rule.parameters.push_back(index);
   }

@@ -93,13 +93,19 @@ struct Node {
   std::string text;  // canonical expression, for evidence, --explain and the state's identity
 };
 
-// A parameter of a rule: $name in its expressions. Overridable per job without compiling anything.
+// What another value of a parameter takes: nothing but the number, or a variant of the program, for
+// the length of a window ([$n samples]) and the text of a matcher.
+enum class ParameterKind { kNumber, kCount, kText };
+
+// A parameter of a rule: $name in its expressions. Overridable per job.
 struct Parameter {
   std::string rule;  // full name: pack/group/alert
   std::string name;
   double value = 0;
   std::string unit;  // for people: "percent", "steps"; may be empty
   std::string help;
+  ParameterKind kind = ParameterKind::kNumber;
+  std::string text = {};  // kText
 };
 
 // Issues that an issue of a rule explains (rules/lang/rule_file.h).

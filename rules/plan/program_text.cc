@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "rules/plan/parameter_owner.h"
 #include "rules/plan/shown_text.h"
 #include "services/base/duration.h"
 #include "services/base/strings.h"
@@ -114,7 +115,7 @@ void ExplainRule(const Space& space, const RuleCost& cost, const WindowUsers& us
   }
   for (const uint32_t index : rule.parameters) {
     CatTo(*out, "      parameter ", space.parameters[index].name, " = ",
-          FormatDouble(space.parameters[index].value), "\n");
+          ShownValue(space.parameters[index]), "\n");
   }
   CatTo(*out, "      cost: ", CostClassName(cost.cost_class()), ", ", FormatBytes(cost.state_bytes),
         " of state and ", FormatNanos(cost.work_ns), " an evaluation for each series\n");

@@ -2,7 +2,9 @@
 // it is compiled once wherever it goes.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,10 @@ class CompiledRules final {
   // Its name everywhere: on pitwall.rules, in control records, in what people read.
   const std::string& hash() const { return program_->hash; }
   const plan::ProgramPtr& program() const { return program_; }
+  // The program by which a job is judged: the variant with the texts of matchers and lengths of
+  // windows that overrides give it, else program(). Those of single overrides are compiled with the
+  // set; a job that several of them match has its own compiled when it comes.
+  plan::ProgramPtr ProgramFor(const JobIdentity& job) const;
   // The parameters of one job in one space, overrides included.
   std::vector<double> ParametersFor(size_t space, const JobIdentity& job) const;
 
@@ -38,8 +44,15 @@ class CompiledRules final {
   CompiledRules(RuleSet text, plan::ProgramPtr program)
       : text_(std::move(text)), program_(std::move(program)) {}
 
+  StatusOr<plan::ProgramPtr> Variant(const lang::Bindings& bindings) const;
+
   const RuleSet text_;
   const plan::ProgramPtr program_;
+  mutable std::mutex mutex_;
+  // Immutable after Compile: those of single overrides.
+  std::map<lang::Bindings, plan::ProgramPtr> variants_;
+  // Of several overrides together; as long as a job has it.
+  mutable std::map<lang::Bindings, std::weak_ptr<const plan::Program>> combined_;
 };
 
 // Finds compiled rule sets by their hash.

@@ -221,6 +221,7 @@ class Job {
 
   JobIdentity identity_;
   CompiledRulesPtr rules_;
+  plan::ProgramPtr program_;  // the job's variant of it
   const EngineOptions options_;
   EngineCounters* const counters_;
   JobOwner owner_;

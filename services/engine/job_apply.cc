@@ -266,6 +266,8 @@ void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* ou
       if (!event.name.empty()) identity_.name = event.name;
       if (!(event.reference == JobReference{})) identity_.reference = event.reference;
       MergeLabels(event.labels);
+      // A name or a label may bring overrides that take another variant of the program.
+      if (rules_ != nullptr && rules_->ProgramFor(identity_) != program_) SetRules(rules_, out);
       SetParameters();
       ChangeBaselines(key.position);
       TellStarted(key.position, out);

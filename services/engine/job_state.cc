@@ -1,6 +1,7 @@
 // Rules in force and snapshots of a job.
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "services/base/strings.h"
 #include "services/engine/job.h"
@@ -10,7 +11,8 @@ namespace pitwall::engine {
 void Job::BuildRunners() {
   time_.reset();
   steps_.clear();
-  const plan::ProgramPtr program = rules_ == nullptr ? nullptr : rules_->program();
+  program_ = rules_ == nullptr ? nullptr : rules_->ProgramFor(identity_);
+  const plan::ProgramPtr& program = program_;
   incidents_.SetProgram(program.get());
   if (program == nullptr) return;
   for (size_t i = 0; i < program->spaces.size(); ++i) {
@@ -77,7 +79,9 @@ void Job::SetRules(CompiledRulesPtr rules, Outputs* out) {
     BuildRunners();
     return;
   }
-  const plan::ProgramPtr program = rules_->program();
+  [[maybe_unused]] const plan::ProgramPtr before =
+      std::exchange(program_, rules_->ProgramFor(identity_));
+  const plan::ProgramPtr& program = program_;
   const size_t first_event = out->events.size();
   const TickContext at = ContextAt(watermark_);
   const auto step_context = [&](const SpaceRunner& space) {
@@ -264,6 +268,8 @@ Status Job::Restore(BinaryReader& in, uint32_t format) {
   tombstone_age_ns_ = in.I64();
   log_time_ns_ = in.I64();
   RestoreEnds(in);
+  // Its name and labels are known only now.
+  if (rules_ != nullptr && rules_->ProgramFor(identity_) != program_) BuildRunners();
   owner_.Restore(in);
   identity_.owner = owner_.text();
   if (ended_) {

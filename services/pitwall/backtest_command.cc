@@ -1,6 +1,8 @@
 // `pitwall backtest`: the streaming engine over recorded data, as fast as the machine can.
 #include <algorithm>
 #include <iterator>
+#include <set>
+#include <utility>
 
 #include "absl/time/time.h"
 #include "rules/plan/compile.h"
@@ -35,6 +37,22 @@ StatusOr<int64_t> TimeFlag(const Flags& flags, std::string_view name, int64_t ot
           ": expected Unix seconds or a time like 2026-01-31T12:00:00Z, before the year 2043"));
 }
 
+// Without status events on stdout: rules in Error, which judge nothing, must not look healthy. One
+// line a job and rule.
+void TellErrors(const std::vector<IssueEvent>& events) {
+  constexpr size_t kShown = 20;
+  std::set<std::pair<std::string, std::string>> told;
+  for (const IssueEvent& event : events) {
+    if (event.type != EventType::kRuleStatus || event.status != RuleStatus::kError) continue;
+    if (!told.emplace(event.job, event.rule).second || told.size() > kShown) continue;
+    PrintError(TerminalLine(Cat("pitwall backtest: job ", event.job, ": rule ", event.rule,
+                                " is in Error: ", event.status_reason)) +
+               "\n");
+  }
+  if (told.size() > kShown)
+    PrintError(Cat("pitwall backtest: and ", told.size() - kShown, " more rules in Error\n"));
+}
+
 StatusOr<int> Backtest(const Flags& flags) {
   const std::string format = flags.One("format").value_or("log");
   if (flags.Has("verify")) {
@@ -43,6 +61,7 @@ StatusOr<int> Backtest(const Flags& flags) {
   }
   BacktestRange range;
   ASSIGN_OR_RETURN(std::vector<IssueEvent> events, Replay(flags, &range, nullptr));
+  if (flags.Has("no-status")) TellErrors(events);
   std::erase_if(events, [&](const IssueEvent& e) {
     // Files of samples tell of no life of a job.
     return (flags.Has("no-status") && e.type == EventType::kRuleStatus) ||
@@ -86,7 +105,8 @@ const std::vector<FlagSpec>& BacktestFlags() {
       {"end-job", Kind::kSwitch, "", "jobs end with the data; else open issues stay open"},
       {"verify", Kind::kSwitch, "",
        "log: print nothing but whether its own pitwall.issues says the same, to the bit"},
-      {"no-status", Kind::kSwitch, "", "issues only, no status changes of rules"},
+      {"no-status", Kind::kSwitch, "",
+       "issues only, no status changes of rules; those in Error are told on stderr"},
       {"help", Kind::kSwitch, "", "this text"},
   };
   return specs;

@@ -75,6 +75,7 @@ void JobBook::ApplyChange(const IssueEvent& event, JobRecord* job) {
 
 void JobBook::ApplyIssue(const IssueEventPtr& event, JobRecord* job) {
   const std::string id = IssueId(*event);
+  if (event->type == EventType::kIssueFound) ++job->found[event->rule];
   if (event->type != EventType::kIssueResolved) {
     job->open_issues[id] = event;
     return;

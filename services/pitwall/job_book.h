@@ -33,8 +33,13 @@ struct JobRecord {
   std::map<std::string, IssueEventPtr> open_issues;   // newest event by id of the issue
   std::map<std::string, IssueEventPtr> ended_issues;  // likewise
   size_t ended_count = 0;                             // of all, also those beyond the bound
+  std::map<std::string, uint64_t> found;              // issues that began, by rule
 
   bool ended() const { return ended_ns != 0; }
+  uint64_t FoundBy(const std::string& rule) const {
+    const auto at = found.find(rule);
+    return at == found.end() ? 0 : at->second;
+  }
 };
 
 // What a rule said last of a job: the verdict, where its last word is Stopped.

@@ -87,7 +87,8 @@ TEST_F(JobBookTest, AKilledJobIsShownWithItsEndsAndVerdicts) {
                 "\nrules\n"
                 "  NoData         p/g/A  since 2026-01-01T00:00:01.000Z  no series of train_loss "
                 "(train_loss: the training process sends it (Python client))\n"
-                "  IssuesFound    p/g/B  since 2026-01-01T00:00:11.000Z  (stopped: the job ended)\n"
+                "  IssuesFound    p/g/B  since 2026-01-01T00:00:11.000Z  (stopped: the job ended)"
+                "  [1 issue in all]\n"
                 "\nopen issues: 0\n"
                 "\nended issues: 1\n"
                 "  ",
@@ -95,9 +96,9 @@ TEST_F(JobBookTest, AKilledJobIsShownWithItsEndsAndVerdicts) {
                 "  2026-01-01T00:00:11.000Z  ENDED     B    job llm  ended: died: bad; since "
                 "2026-01-01T00:00:00.000Z, lasted 11s\n"));
   EXPECT_EQ(
-      RuleStatusJson(*job.statuses.at("p/g/B")),
+      RuleStatusJson(*job.statuses.at("p/g/B"), job.FoundBy("p/g/B")),
       R"({"rule":"p/g/B","status":"Stopped","verdict":"IssuesFound","reason":"the job ended",)"
-      R"("ever_found":false,"since":"2026-01-01T00:00:11.000000000Z"})");
+      R"("ever_found":false,"issues_found":1,"since":"2026-01-01T00:00:11.000000000Z"})");
 }
 
 TEST_F(JobBookTest, AJobThatGoesOnRuns) {

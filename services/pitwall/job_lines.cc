@@ -52,7 +52,7 @@ void WriteTime(std::string_view key, int64_t ns, JsonWriter* out) {
   if (ns != 0) out->Text(key, cloudevents::FormatTime(ns));
 }
 
-void WriteStatus(const IssueEvent& status, JsonWriter* out) {
+void WriteStatus(const IssueEvent& status, uint64_t found, JsonWriter* out) {
   out->BeginObject();
   out->Text("rule", status.rule);
   out->Text("status", RuleStatusName(status.status));
@@ -61,6 +61,8 @@ void WriteStatus(const IssueEvent& status, JsonWriter* out) {
   out->Text("supply", status.status == RuleStatus::kNoData ? SupplyText(status.status_reason) : "");
   out->Key("ever_found");
   out->Bool(status.ever_found);
+  out->Key("issues_found");
+  out->Uint(found);
   WriteTime("since", status.time_ns, out);
   out->EndObject();
 }
@@ -107,7 +109,7 @@ std::string SupplyText(std::string_view reason) {
   return out;
 }
 
-std::string RuleStatusLine(const IssueEvent& status) {
+std::string RuleStatusLine(const IssueEvent& status, uint64_t found) {
   std::string name(RuleStatusName(Verdict(status)));
   name.resize(std::max<size_t>(name.size(), 13), ' ');
   std::string out = Cat(name, "  ", status.rule, "  since ", TimeText(status.time_ns));
@@ -121,6 +123,7 @@ std::string RuleStatusLine(const IssueEvent& status) {
   }
   if (status.ever_found && Verdict(status) != RuleStatus::kIssuesFound)
     out += "  [found issues before]";
+  if (found > 0) CatTo(out, "  [", found, found == 1 ? " issue" : " issues", " in all]");
   return out;
 }
 
@@ -145,7 +148,8 @@ std::string JobPageText(const JobRecord& job, const IssueNames& names) {
       CatTo(out, "  ", TimeText(at), "  ", LostRankText(lost), "\n");
   }
   CatTo(out, "\nrules", job.statuses.empty() ? ": none has said anything yet" : "", "\n");
-  for (const auto& [rule, status] : job.statuses) CatTo(out, "  ", RuleStatusLine(*status), "\n");
+  for (const auto& [rule, status] : job.statuses)
+    CatTo(out, "  ", RuleStatusLine(*status, job.FoundBy(rule)), "\n");
   CatTo(out, "\nopen issues: ", job.open_issues.size(), "\n");
   for (const auto& [id, event] : job.open_issues)
     CatTo(out, "  ", id.substr(0, 12), "  ", IssueLine(*event, names), "\n");
@@ -186,7 +190,7 @@ std::string JobJson(const JobRecord& job) {
   out.EndArray();
   out.Key("rules");
   out.BeginArray();
-  for (const auto& [rule, status] : job.statuses) WriteStatus(*status, &out);
+  for (const auto& [rule, status] : job.statuses) WriteStatus(*status, job.FoundBy(rule), &out);
   out.EndArray();
   WriteIssues("open_issues", job.open_issues, &out);
   WriteIssues("ended_issues", job.ended_issues, &out);
@@ -194,9 +198,9 @@ std::string JobJson(const JobRecord& job) {
   return out.Take();
 }
 
-std::string RuleStatusJson(const IssueEvent& status) {
+std::string RuleStatusJson(const IssueEvent& status, uint64_t found) {
   JsonWriter out;
-  WriteStatus(status, &out);
+  WriteStatus(status, found, &out);
   return out.Take();
 }
 

@@ -71,8 +71,8 @@ Status ShowStatuses(const Flags& flags) {
   for (const auto& [name, status] : job->statuses) {
     if (!RuleMatches(rule, name)) continue;
     ++count;
-    flags.Has("json") ? PrintJson(RuleStatusJson(*status) + "\n")
-                      : Print(TerminalLine(RuleStatusLine(*status)) + "\n");
+    flags.Has("json") ? PrintJson(RuleStatusJson(*status, job->FoundBy(name)) + "\n")
+                      : Print(TerminalLine(RuleStatusLine(*status, job->FoundBy(name))) + "\n");
   }
   if (count == 0)
     return NotFound(Cat(rule.empty() ? "no rule" : Cat("rule ", Quote(rule), ": none of its name"),

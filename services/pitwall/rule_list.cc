@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rules/plan/parameter_owner.h"
 #include "rules/plan/shown_text.h"
 #include "services/base/duration.h"
 #include "services/base/strings.h"
@@ -69,7 +70,11 @@ void WriteRule(const plan::Space& space, const plan::Group& group, const plan::R
       out->Key(parameter.name);
       out->BeginObject();
       out->Key("default");
-      out->Double(parameter.value);
+      if (parameter.kind == plan::ParameterKind::kText) {
+        out->String(parameter.text);
+      } else {
+        out->Double(parameter.value);
+      }
       out->Text("unit", parameter.unit);
       out->Text("help", parameter.help);
       out->EndObject();
@@ -116,7 +121,7 @@ std::string RulesAsTable(const plan::Program& program) {
                                        : FormatDuration(rule.hold));
         for (const uint32_t parameter : rule.parameters) {
           CatTo(out, "  ", space.parameters[parameter].name, "=",
-                FormatDouble(space.parameters[parameter].value));
+                plan::ShownValue(space.parameters[parameter]));
         }
         for (const plan::Need& need : rule.needs) CatTo(out, "  needs ", need.metric);
         out += "\n";

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "rules/plan/parameter_owner.h"
 #include "rules/plan/shown_text.h"
 #include "services/base/duration.h"
 #include "services/base/strings.h"
@@ -110,7 +111,7 @@ void WriteAlert(const Entry& entry, std::string* out) {
   *out += "| parameter | default | unit | |\n|---|---|---|---|\n";
   for (const uint32_t index : rule.parameters) {
     const plan::Parameter& parameter = entry.space->parameters[index];
-    CatTo(*out, "| ", Code(parameter.name), " | ", FormatDouble(parameter.value), " | ",
+    CatTo(*out, "| ", Code(parameter.name), " | ", Cell(plan::ShownValue(parameter)), " | ",
           Cell(parameter.unit), " | ", Cell(parameter.help), " |\n");
   }
   *out += "\n";

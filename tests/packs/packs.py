@@ -133,7 +133,7 @@ def main():
             alerts += 1
     # One definition each. The debugger packs keep the names of the original, one with its criteria and one corrected.
     for rule, by in sorted(defined.items()):
-        others = [pack for pack in by if pack not in ("debugger-compat", "debugger-profiler")]
+        others = [pack for pack in by if not pack.startswith("debugger-compat") and pack != "debugger-profiler"]
         result(len(others) < 2, "%s is defined once" % rule, "  in: " + ", ".join(others))
     paths = [os.path.join(PACKS, pack + ".yaml") for pack in packs]
     done = run(pitwall, "rules", "check", *paths)

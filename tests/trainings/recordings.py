@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 REPO = os.path.dirname(os.path.dirname(HERE))
 KEPT = os.path.join(HERE, "recordings")
 # Those that take their own meaning, not ours (debugger-compat), or earlier runs (across-runs, summary).
-LEFT_OUT = {"debugger-compat", "across-runs", "summary"}
+LEFT_OUT = {"debugger-compat", "debugger-compat-tensor", "debugger-compat-loss", "across-runs", "summary"}
 MAX_BYTES = 200_000      # of a recording
 MAX_TOTAL = 6_000_000    # of all
 # HostLeak leaves out ten minutes of an attempt; a cell has not that long.

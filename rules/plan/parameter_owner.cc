@@ -1,0 +1,79 @@
+#include "rules/plan/parameter_owner.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "services/base/strings.h"
+
+namespace pitwall::plan {
+namespace {
+
+bool IsNameChar(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == ':';
+}
+
+// Whether the canonical text of an expression names the metric.
+bool Names(std::string_view text, std::string_view metric) {
+  for (size_t at = text.find(metric); at != std::string_view::npos;
+       at = text.find(metric, at + 1)) {
+    const size_t end = at + metric.size();
+    if ((at == 0 || !IsNameChar(text[at - 1])) && (end == text.size() || !IsNameChar(text[end])))
+      return true;
+  }
+  return false;
+}
+
+std::string_view TextOf(const Space& space, const Rule& rule) {
+  return rule.expr == kNoNode ? std::string_view() : space.nodes[rule.expr.index()].text;
+}
+
+}  // namespace
+
+std::vector<const Parameter*> ParametersMeant(const Program& program, std::string_view rule,
+                                              std::string_view parameter) {
+  std::vector<const Parameter*> meant;
+  const auto take = [&](const Space& space, const Rule& of) {
+    for (const uint32_t index : of.parameters) {
+      if (space.parameters[index].name == parameter) meant.push_back(&space.parameters[index]);
+    }
+  };
+  for (const Space& space : program.spaces) {
+    std::vector<const Rule*> reached, recording;
+    for (const Group& group : space.groups) {
+      for (const Rule& one : group.rules) {
+        if (one.name == rule) reached.push_back(&one);
+        if (one.kind == RuleKind::kRecord) recording.push_back(&one);
+      }
+    }
+    if (reached.empty()) continue;
+    take(space, *reached.front());
+    if (reached.front()->kind == RuleKind::kRecord) return meant;
+    for (size_t i = 0; i < reached.size(); ++i) {
+      for (const Rule* record : recording) {
+        if (std::find(reached.begin(), reached.end(), record) != reached.end()) continue;
+        if (!Names(TextOf(space, *reached[i]), record->alert)) continue;
+        reached.push_back(record);
+        take(space, *record);
+      }
+    }
+    return meant;
+  }
+  return meant;
+}
+
+std::vector<std::string> RulesWithParameter(const Program& program, std::string_view parameter) {
+  std::vector<std::string> rules;
+  for (const Space& space : program.spaces) {
+    for (const Parameter& one : space.parameters) {
+      if (one.name == parameter && rules.size() < 3) rules.push_back(one.rule);
+    }
+  }
+  return rules;
+}
+
+std::string ShownValue(const Parameter& parameter) {
+  return parameter.kind == ParameterKind::kText ? Quote(parameter.text)
+                                                : FormatDouble(parameter.value);
+}
+
+}  // namespace pitwall::plan
