@@ -251,6 +251,12 @@ def sets_of_nodes():
         exporter.values.update(node_memory_MemAvailable_bytes=total * (1 - used), node_memory_MemFree_bytes=total * (1 - used) / 2)
     one("memory-fills", [("OomForecast", {"node": "node-a"})], fills)
 
+    def jumps(exporter, _):
+        """A cache or an evaluation takes its memory, once."""
+        total = exporter.families["node_memory_MemTotal_bytes"].samples[""]
+        exporter.values.update(node_memory_MemAvailable_bytes=total * 0.25, node_memory_MemFree_bytes=total * 0.1)
+    one("memory-jumps", [], jumps)
+
     stalls = dict(node_pressure_io_stalled_seconds_total=0.5, node_pressure_io_waiting_seconds_total=0.7)
 
     def waits(exporters):
