@@ -16,14 +16,15 @@ import torch.distributed as distributed
 from . import _lifecycle, _operations
 from ._guard import swallow
 
-FUNCTIONS = ("all_reduce", "all_reduce_coalesced", "all_gather", "all_gather_into_tensor", "_all_gather_base",
-             "all_gather_coalesced", "all_gather_object", "reduce_scatter", "reduce_scatter_tensor",
-             "_reduce_scatter_base", "broadcast", "broadcast_object_list", "barrier", "monitored_barrier", "all_to_all",
+# The names that end in _single are those of the newest PyTorch, and what its FSDP calls.
+FUNCTIONS = ("all_reduce", "all_reduce_coalesced", "all_gather", "all_gather_into_tensor", "all_gather_single",
+             "_all_gather_base", "all_gather_coalesced", "all_gather_object", "reduce_scatter", "reduce_scatter_tensor",
+             "reduce_scatter_single", "_reduce_scatter_base", "gather_single", "gather_into_tensor", "broadcast", "broadcast_object_list", "barrier", "monitored_barrier", "all_to_all",
              "all_to_all_single", "reduce", "gather", "gather_object", "scatter", "scatter_object_list")
 SIZES = ((1 << 10, "1KiB"), (32 << 10, "32KiB"), (1 << 20, "1MiB"), (32 << 20, "32MiB"), (1 << 30, "1GiB"))
 # Operations to which all ranks of a group must give the same number of bytes.
-EQUAL = frozenset(("all_reduce", "all_gather_into_tensor", "all_gather_base", "reduce_scatter_tensor", "reduce_scatter_base",
-                   "broadcast", "reduce"))
+EQUAL = frozenset(("all_reduce", "all_gather_into_tensor", "all_gather_single", "all_gather_base", "reduce_scatter_tensor",
+                   "reduce_scatter_single", "reduce_scatter_base", "broadcast", "reduce"))
 
 compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
 _lock = threading.Lock()
