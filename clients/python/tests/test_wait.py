@@ -71,7 +71,7 @@ for x, y in pitwall.steps(Batches()):
     loss(whole(x), y).backward()
     if way == "async":
         for p in model.parameters():
-            distributed.all_reduce(p.grad, async_op=True).wait()
+            distributed.all_reduce(p.grad, distributed.ReduceOp.SUM, None, True).wait()
     optimizer.step()
 pitwall.finish(timeout=5)
 distributed.barrier()
@@ -82,7 +82,7 @@ os._exit(0)
 @requires_torch
 class WaitTest(support.ClientTest):
     def medians(self, slow, way):
-        """Of each rank: (step, waiting), medians of the steps after the first ones."""
+        """Of each rank: (step, waiting, time in collectives of groups, collectives), medians of the steps after the first ones."""
         fake = self.collector()
         self.addCleanup(fake.close)
         env = {k: v for k, v in os.environ.items() if not k.startswith(("PITWALL_", "SLURM_"))}
@@ -107,17 +107,34 @@ class WaitTest(support.ClientTest):
                     waits[span["step_plus_one"]] += span["duration"] / 1e9
             late = [s for s in steps if s > 4]
             found[connection[0][1]["rank"]] = (statistics.median(steps[s] for s in late),
-                                               statistics.median(waits[s] for s in late))
+                                               statistics.median(waits[s] for s in late),
+                                               *(statistics.median(self.sums(connection, metric).get(s, 0) for s in late)
+                                                 for metric in ("train_collective_time_seconds", "train_collective_calls")))
         self._collectors.pop().close()
+        return found
+
+    def sums(self, connection, metric):
+        """{step + 1: sum over the groups}"""
+        found = {}
+        for name, update, _ in connection:
+            for value in update["values"] if name == "update" else ():
+                if value["metric"] == metric:
+                    found[value["step_plus_one"]] = found.get(value["step_plus_one"], 0) + value["value"]
         return found
 
     def check(self, slow, way):
         found = self.medians(slow, way)
-        own = {rank: step - wait for rank, (step, wait) in found.items()}
+        own = {rank: step - wait for rank, (step, wait, _, _) in found.items()}
         print("\n%s, %s: step %.0f and %.0f ms, own %.0f and %.0f ms" % (
             slow, way, *(1e3 * found[r][0] for r in (0, 1)), *(1e3 * own[r] for r in (0, 1))), flush=True)
         self.assertGreater(own[1], 1.5 * own[0])
         self.assertGreater(found[0][1], 0.03)
+        if way == "hook":
+            return
+        # By (group, sequence number): as many collectives, and what the innocent rank has beyond the other is its wait.
+        self.assertEqual(found[0][3], found[1][3])
+        self.assertGreater(found[0][3], 0)
+        self.assertGreater(found[0][2] - found[1][2], 0.03)
 
     def test_watch_knows_the_wait_wherever_the_time_is_lost(self):
         for slow in ("gap", "dataloader", "forward", "backward", "optimizer"):
@@ -133,7 +150,7 @@ class WaitTest(support.ClientTest):
         self.check("forward", "async")
 
     def test_it_can_be_switched_off(self):
-        self.assertEqual([wait for _, wait in self.medians("gap", "off").values()], [0, 0])
+        self.assertEqual([wait for _, wait, _, _ in self.medians("gap", "off").values()], [0, 0])
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 
 The functions are replaced in the module torch.distributed, so calls through it are seen
 (`torch.distributed.all_reduce(…)`); a name imported from it before is not. With gloo a call returns when it is done.
-With NCCL it returns when it is launched: its time is that of the launch, and the wait shows in whatever needs the result.
-A call with async_op=True is timed until it returns. What it returns is handed on as it is, since PyTorch asks whether it is a
-Work before it waits for it; the wait is timed by Work.wait itself, which is replaced in its class. The phase "collective" is
-so what the process waited for its peers, wherever it waits.
+With NCCL it returns when it is launched, which says nothing; events in the stream that computes say how long that stood
+still (_collective_times.py). A call with async_op=True is timed until it returns. What it returns is handed on as it is,
+since PyTorch asks whether it is a Work before it waits for it; the wait is timed by Work.wait itself, which is replaced in
+its class. The phase "collective" is so what the process waited for its peers, wherever the host waits.
 """
 import functools
 import threading
@@ -13,17 +13,18 @@ import threading
 import torch
 import torch.distributed as distributed
 
-from . import _lifecycle, _operations
+from . import _collective_times, _lifecycle, _operations
 from ._guard import swallow
 
-FUNCTIONS = ("all_reduce", "all_reduce_coalesced", "all_gather", "all_gather_into_tensor", "_all_gather_base",
-             "all_gather_coalesced", "all_gather_object", "reduce_scatter", "reduce_scatter_tensor",
-             "_reduce_scatter_base", "broadcast", "broadcast_object_list", "barrier", "monitored_barrier", "all_to_all",
+# The names that end in _single are those of the newest PyTorch, and what its FSDP calls.
+FUNCTIONS = ("all_reduce", "all_reduce_coalesced", "all_gather", "all_gather_into_tensor", "all_gather_single",
+             "_all_gather_base", "all_gather_coalesced", "all_gather_object", "reduce_scatter", "reduce_scatter_tensor",
+             "reduce_scatter_single", "_reduce_scatter_base", "gather_single", "gather_into_tensor", "broadcast", "broadcast_object_list", "barrier", "monitored_barrier", "all_to_all",
              "all_to_all_single", "reduce", "gather", "gather_object", "scatter", "scatter_object_list")
 SIZES = ((1 << 10, "1KiB"), (32 << 10, "32KiB"), (1 << 20, "1MiB"), (32 << 20, "32MiB"), (1 << 30, "1GiB"))
 # Operations to which all ranks of a group must give the same number of bytes.
-EQUAL = frozenset(("all_reduce", "all_gather_into_tensor", "all_gather_base", "reduce_scatter_tensor", "reduce_scatter_base",
-                   "broadcast", "reduce"))
+EQUAL = frozenset(("all_reduce", "all_gather_into_tensor", "all_gather_single", "all_gather_base", "reduce_scatter_tensor",
+                   "reduce_scatter_single", "reduce_scatter_base", "broadcast", "reduce"))
 
 compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
 _lock = threading.Lock()
@@ -89,12 +90,14 @@ def _replace_wait():
         recorder = _lifecycle.recorder
         if compiling() or recorder is None or getattr(_depth, "inside", False):
             return original(*arguments, **named)
-        phase = _waiting(recorder)
+        waiting = _begin_wait(recorder, arguments[0]) if arguments else None
+        completed = False
         try:
-            return original(*arguments, **named)
+            result = original(*arguments, **named)
+            completed = True
+            return result
         finally:
-            if phase is not None:
-                _waited(recorder, phase)
+            _end_wait(recorder, waiting, completed)
     wait._pitwall = original
     try:
         work.wait = wait
@@ -112,6 +115,36 @@ def _restore_wait():
     _wait = None
 
 
+def _begin_wait(recorder, work):
+    """-> what _end_wait() needs, or None."""
+    try:
+        times = _collective_times.of(recorder)
+        group, number, device = times.forget(work)
+        begun = recorder.now() if device is None else times.mark(device)
+        return _waiting(recorder), group, number, device, begun
+    except Exception:
+        swallow("watch_collectives")
+        return None
+
+
+def _end_wait(recorder, waiting, completed):
+    if waiting is None:
+        return
+    phase, group, number, device, begun = waiting
+    if phase is not None:
+        _waited(recorder, phase, record=device is None)
+    try:
+        times = _collective_times.of(recorder)
+        if device is not None:
+            times.add_pair(recorder.mode(), group, device, begun)
+        elif group is not None:
+            times.add(recorder.mode(), group, (recorder.now() - begun) / 1e9)
+            if completed:
+                _operations.of(recorder).complete(group, number)
+    except Exception:
+        swallow("watch_collectives")
+
+
 def _waiting(recorder, phases=None):
     """Begins the phase "collective", unless one runs already."""
     try:
@@ -121,9 +154,9 @@ def _waiting(recorder, phases=None):
         return None
 
 
-def _waited(recorder, phase, phases=None):
+def _waited(recorder, phase, phases=None, record=True):
     try:
-        recorder.end_phase(phase, phases=phases)
+        recorder.end_phase(phase, record, phases)
     except Exception:
         swallow("watch_collectives")
 
@@ -135,14 +168,14 @@ def _timed(operation, original):
             return original(*arguments, **named)
         timing = _begin(operation, arguments, named)
         _depth.inside = True
-        completed = False
+        result, completed = None, False
         try:
             result = original(*arguments, **named)
             completed = True
             return result
         finally:
             _depth.inside = False
-            _end(timing, completed)
+            _end(timing, completed, result)
     call._pitwall = original
     return call
 
@@ -155,24 +188,34 @@ def _begin(operation, arguments, named):
         name, size = _group_name(group), max(
             [_bytes(value) for value in (*arguments, *named.values())], default=0)
         number = _count(recorder, name, operation, size)
-        # A call that returns has completed what it began, unless it only launched it.
-        if named.get("async_op") or _on_device(arguments, named):
-            number = None
-        return recorder, recorder.begin_phase("collective"), name, operation, size, group, number
+        device = _device(arguments, named)
+        begun = None if device is None else _collective_times.of(recorder).mark(device)
+        return recorder, recorder.begin_phase("collective"), name, operation, size, group, number, device, begun
     except Exception:
         swallow("watch_collectives")
         return None
 
 
-def _end(timing, completed):
+def _end(timing, completed, result):
     if timing is None:
         return
     try:
-        recorder, phase, name, operation, size, group, number = timing
-        seconds = recorder.end_phase(phase) / 1e9
-        if number is not None and completed:
-            _operations.of(recorder).complete(name, number)
-        _tell(recorder, name, operation, size, seconds, group)
+        recorder, phase, name, operation, size, group, number, device, begun = timing
+        times, mode = _collective_times.of(recorder), recorder.mode()
+        launched = hasattr(result, "wait")  # asynchronous: it is waited for later, or never
+        if device is not None:
+            recorder.end_phase(phase, record=False)  # the time of a launch is no wait
+            if completed and not launched:
+                times.add_pair(mode, name, device, begun,
+                               tell=functools.partial(_tell_late, recorder, name, operation, size, group))
+        else:
+            seconds = recorder.end_phase(phase) / 1e9
+            if completed and not launched:
+                _operations.of(recorder).complete(name, number)
+                times.add(mode, name, seconds)
+            _tell(recorder, name, operation, size, seconds, group)
+        if launched:
+            times.remember(result, name, number, device)
     except Exception:
         swallow("watch_collectives")
 
@@ -181,17 +224,27 @@ def _count(recorder, group, operation, size):
     return _operations.of(recorder).begin(group, operation, size if operation in EQUAL else 0)
 
 
-def _on_device(arguments, named):
-    """Whether the call returns when its work is launched: the host knows nothing of its end."""
+def _device(arguments, named):
+    """The device of a call that returns when its work is launched: the host knows nothing of its end. None: host memory."""
     for value in (*arguments, *named.values()):
+        if isinstance(value, (list, tuple)) and value:
+            value = value[0]
         if isinstance(value, torch.Tensor):
-            return value.device.type != "cpu"
-        if isinstance(value, (list, tuple)) and value and isinstance(value[0], torch.Tensor):
-            return value[0].device.type != "cpu"
-    return False
+            return None if value.device.type == "cpu" else value.device
+    return None
 
 
 def _tell(recorder, name, operation, size, seconds, group):
+    mode = recorder.mode()
+    recorder.record(_values(name, operation, size, seconds, group), mode, recorder.step_number(mode))
+
+
+def _tell_late(recorder, name, operation, size, group, seconds, mode, number):
+    """Of a step that has ended."""
+    recorder.record(_values(name, operation, size, seconds, group), mode, number)
+
+
+def _values(name, operation, size, seconds, group):
     bucket = next((label for most, label in SIZES if size <= most), "more")
     labels = _labels.get((name, operation, bucket))
     if labels is None:
@@ -202,12 +255,7 @@ def _tell(recorder, name, operation, size, seconds, group):
     if size and seconds > 0:
         values.append(("train_collective_bus_bandwidth_bytes_per_second", labels,
                        size / seconds * _bus_factor(operation, distributed.get_world_size(group))))
-    _record(recorder, values)
-
-
-def _record(recorder, values):
-    mode = recorder.mode()
-    recorder.record(values, mode, recorder.step_number(mode))
+    return values
 
 
 def _bus_factor(operation, ranks):

@@ -78,6 +78,7 @@ class Recorder:
         self._state_sources = []
         self._states_told = self._states_repeated = -STATE_REPEAT_NS
         self.operations = None  # collectives begun and completed, once there was one
+        self.collective_times = None  # what each step spends in them
         self.step_watcher = None  # of profile(): its before_step() and after_step() are called around each step's span
 
     def now(self):
@@ -101,7 +102,11 @@ class Recorder:
             mode.open = _Step(mode.next, self._now())
             if not fetching:
                 mode.current = mode.next
-            return mode, mode.open
+            begun = mode, mode.open
+        times = self.collective_times
+        if times is not None:
+            times.begin_step(mode.name)
+        return begun
 
     def confirm_step(self, begun):
         with self._lock:
@@ -110,8 +115,11 @@ class Recorder:
                 mode.current = step.number
 
     def end_step(self, begun):
+        mode, step = begun
+        times = self.collective_times
+        if times is not None and mode.open is step:
+            times.end_step(mode.name, step.number)  # before the step is promised
         with self._lock:
-            mode, step = begun
             if mode.open is not step:
                 return  # another step of this mode began inside it
             mode.open = None
@@ -307,6 +315,7 @@ class Recorder:
         """In a forked child: whoever held the lock at the fork does not exist here, and nobody sends what is recorded."""
         self._lock = threading.RLock()
         self._finished = True
+        self.collective_times = None
 
     def running(self):
         """The phase that runs in the training thread: name, since when, step + 1, mode."""

@@ -285,7 +285,7 @@ class Watch:
             # DDP's own callback, which waits for the reduced gradients, is behind this one: what is between the two is
             # this rank's wait for its peers. On a GPU the host does not wait there.
             if self._options.collectives:
-                self._loop.before_wait(self._gpu is not None)
+                self._loop.before_wait(self._gpu)
             torch.autograd.Variable._execution_engine.queue_callback(Hook(self._gradients_ready))
         else:
             self._gradients_ready()

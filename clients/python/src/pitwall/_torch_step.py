@@ -4,7 +4,7 @@ its loss, and the optimizer.
 A phase that the script times itself (`with pitwall.phase("forward")`) is left to it. In mode train, a model in its eval
 state makes steps of mode eval, each a forward pass, inside a phase "eval" of the training step.
 """
-from . import _lifecycle, _operations
+from . import _collective_times, _lifecycle, _operations
 
 
 class Loop:
@@ -14,7 +14,7 @@ class Loop:
         self._ends_with_forward = False
         self._running = {}           # phase -> (recorder, what begin_phase gave, phases of its thread)
         self._phases = None          # of the thread that trains
-        self._gradients = None       # (recorder, number of the reduction that is waited for)
+        self._gradients = None       # the reduction that is waited for: recorder, number, device, since when (an event)
         self.recorder = None         # as of the last forward pass
         self.mode = "train"
         self.step = None             # of the mode; None: outside any
@@ -58,22 +58,31 @@ class Loop:
         if self.recorder is not None and self.recorder is _lifecycle.recorder:
             self._begin("backward", self.mode)
 
-    def before_wait(self, on_device):
-        """Inside of backward: the gradients are computed, and those of the other ranks are waited for. on_device: not by the
-        host, which only counts."""
+    def before_wait(self, device):
+        """Inside of backward: the gradients are computed, and those of the other ranks are waited for. device: the GPU that
+        waits, and not the host; None: the host does."""
         recorder = self.recorder
         if recorder is None or recorder is not _lifecycle.recorder:
             return
         number = _operations.of(recorder).begin("gradients", "all_reduce", 0)
-        if not on_device:
-            self._gradients = recorder, number
+        times = _collective_times.of(recorder)
+        if device is not None:
+            self._gradients = recorder, number, device, times.mark(device)
+        else:
+            self._gradients = recorder, number, None, recorder.now()
             self._begin("collective", self.mode)
 
     def after_wait(self):
         self._end("collective")
-        if self._gradients is not None:
-            (recorder, number), self._gradients = self._gradients, None
+        if self._gradients is None:
+            return
+        (recorder, number, device, begun), self._gradients = self._gradients, None
+        times = _collective_times.of(recorder)
+        if device is not None:
+            times.add_pair(self.mode, "gradients", device, begun)
+        else:
             _operations.of(recorder).complete("gradients", number)
+            times.add(self.mode, "gradients", (recorder.now() - begun) / 1e9)
 
     def after_backward(self):
         self._end("backward")

@@ -1,0 +1,178 @@
+"""What each step of a process spends in the collectives of each process group, and in how many.
+
+The time in which computing stands still for a collective: waiting for the last rank, and the transfer. The k-th collective
+of a group is the same one on all ranks. So, where ranks counted as many in a step, what a rank has beyond the rank with the
+least is what it waited for others, and no clocks of two machines are compared. Rules compute that difference; two numbers
+are sent of each step and group.
+
+On a GPU the times are those of pairs of events in the stream that computes. Nothing waits for the device: a pair is read at
+the end of a later step. A step whose events come too late is not told.
+"""
+import threading
+from collections import OrderedDict, deque
+
+MAX_GROUPS = 64     # of one step
+MAX_PENDING = 1024  # pairs of events that the device has not passed
+MAX_WORKS = 1024    # asynchronous collectives whose wait has not begun
+LATE_STEPS = 2      # by which the numbers of a GPU may come late
+
+_lock = threading.Lock()
+
+
+def of(recorder):
+    """The times of a recorder; made with its first collective."""
+    times = recorder.collective_times
+    if times is None:
+        with _lock:
+            times = recorder.collective_times
+            if times is None:
+                times = recorder.collective_times = CollectiveTimes(recorder)
+    return times
+
+
+class _Step:
+    """A step of one mode."""
+
+    __slots__ = ("groups", "outstanding", "complete", "mode", "number")
+
+    def __init__(self, mode):
+        self.groups = {}      # (group, clock) -> [seconds, collectives]
+        self.outstanding = 0  # pairs of events that are not read yet
+        self.complete = True
+        self.mode = mode
+        self.number = None    # known at its end: it may be corrected while the step runs
+
+    def add(self, group, clock, seconds, collectives):
+        known = self.groups.get((group, clock))
+        if known is None:
+            if len(self.groups) >= MAX_GROUPS:
+                return
+            known = self.groups[group, clock] = [0.0, 0]
+        known[0] += seconds
+        known[1] += collectives
+
+
+class _Pair:
+    __slots__ = ("step", "device", "begin", "end", "group", "collectives", "tell")
+
+
+class CollectiveTimes:
+    def __init__(self, recorder):
+        self.events = None  # of a device: record(device), passed(event), seconds(begin, end), give_back(device, event)
+        self._recorder = recorder
+        self._late = False  # whether steps are promised later, since a device's times come later
+        self._lock = threading.RLock()  # a signal handler may call in while its own thread holds it
+        self._open = {}          # mode -> the _Step that runs
+        self._ended = deque()    # steps with pairs that are not read
+        self._pending = deque()  # pairs, in the order of their ends
+        self._works = OrderedDict()  # id of an asynchronous collective -> (group, number, device)
+
+    # Steps. The recorder calls these, outside of its lock.
+
+    def begin_step(self, mode):
+        with self._lock:
+            self._open[mode] = _Step(mode)
+
+    def end_step(self, mode, number):
+        with self._lock:
+            step = self._open.pop(mode, None)
+            if step is not None:
+                step.number = number
+                self._ended.append(step)
+            durations = self._read_pairs()
+            complete = self._take_complete(mode, number)
+        for tell, seconds, step in durations:
+            tell(seconds, step.mode, step.number)
+        for step in complete:
+            self._tell(step)
+
+    def _take_complete(self, mode, number):
+        told, left = [], deque()
+        for step in self._ended:
+            if not step.outstanding:
+                told.append(step)
+            elif step.mode != mode or number - LATE_STEPS < step.number <= number:
+                left.append(step)
+            else:
+                step.complete = False  # too late to be told
+        self._ended = left
+        return told
+
+    def _tell(self, step):
+        if not step.complete or not step.groups:
+            return
+        values = []
+        for (group, clock), (seconds, collectives) in step.groups.items():
+            labels = (("group", group), ("clock", clock))
+            values.append(("train_collective_time_seconds", labels, seconds))
+            values.append(("train_collective_calls", labels, float(collectives)))
+        self._recorder.record(values, step.mode, step.number)
+
+    # On the host.
+
+    def add(self, mode, group, seconds, collectives=1):
+        with self._lock:
+            step = self._open.get(mode)
+            if step is not None:
+                step.add(group, "host", seconds, collectives)
+
+    # On a device.
+
+    def mark(self, device):
+        """An event at which all that was launched before is done; None where there can be none."""
+        if self.events is None:
+            from ._stream_events import StreamEvents  # PyTorch is there: the device is one of its
+            self.events = StreamEvents()
+        if not self._late:
+            self._late = True
+            self._recorder.allow_late(LATE_STEPS)
+        return self.events.record(device)
+
+    def add_pair(self, mode, group, device, begin, collectives=1, tell=None):
+        """What lies between begin and now. tell(seconds, mode, number) is called once that is known."""
+        end = None if begin is None else self.mark(device)
+        with self._lock:
+            step = self._open.get(mode)
+            if step is None:
+                self._give_back(device, begin, end)
+                return
+            if end is None or len(self._pending) >= MAX_PENDING:
+                step.complete = False  # a part of the time would say that this rank waited less
+                self._give_back(device, begin, end)
+                return
+            pair = _Pair()
+            pair.step, pair.device, pair.begin, pair.end = step, device, begin, end
+            pair.group, pair.collectives, pair.tell = group, collectives, tell
+            step.outstanding += 1
+            self._pending.append(pair)
+
+    def _read_pairs(self):
+        """-> [(tell, seconds, step)] of what was asked for."""
+        durations = []
+        while self._pending and self.events.passed(self._pending[0].end):
+            pair = self._pending.popleft()
+            seconds, step = self.events.seconds(pair.begin, pair.end), pair.step
+            self._give_back(pair.device, pair.begin, pair.end)
+            step.outstanding -= 1
+            step.add(pair.group, "device", seconds, pair.collectives)
+            if pair.tell is not None and step.complete and step.number is not None:
+                durations.append((pair.tell, seconds, step))
+        return durations
+
+    def _give_back(self, device, *events):
+        for event in events:
+            if event is not None:
+                self.events.give_back(device, event)
+
+    # Asynchronous collectives, until they are waited for.
+
+    def remember(self, work, group, number, device):
+        with self._lock:
+            self._works[id(work)] = group, number, device
+            if len(self._works) > MAX_WORKS:
+                self._works.popitem(last=False)
+
+    def forget(self, work):
+        """-> (group, number, device) of the collective; Nones: not known."""
+        with self._lock:
+            return self._works.pop(id(work), (None, None, None))

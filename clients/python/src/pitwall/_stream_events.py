@@ -1,0 +1,33 @@
+"""Events in the stream of a GPU that computes: what times collectives without waiting for the device."""
+import torch
+
+_KEPT = 256  # events of a device that are kept for the next use
+
+
+class StreamEvents:
+    def __init__(self):
+        self._free = {}
+
+    def record(self, device):
+        """None while a graph is captured, and in any other stream than the device's default one: computing does not stand
+        still for a collective that runs beside it (FSDP's)."""
+        if device.type != "cuda":
+            return None
+        stream = torch.cuda.current_stream(device)
+        if stream != torch.cuda.default_stream(device) or torch.cuda.is_current_stream_capturing():
+            return None
+        free = self._free.get(device)
+        event = free.pop() if free else torch.cuda.Event(enable_timing=True)
+        event.record(stream)
+        return event
+
+    def passed(self, event):
+        return event.query()
+
+    def seconds(self, begin, end):
+        return begin.elapsed_time(end) / 1e3
+
+    def give_back(self, device, event):
+        free = self._free.setdefault(device, [])
+        if len(free) < _KEPT:
+            free.append(event)
