@@ -5,6 +5,7 @@ accuracy.py PITWALL [--results DIR] [--out FILE]
 """
 import argparse
 import collections
+import concurrent.futures
 import json
 import os
 import sys
@@ -38,7 +39,7 @@ they are. A fault that the packs do not name within the time of its cell is miss
 were mended, and what may come beside a fault was written, after these cells were seen. So this part says that these trainings are judged right, and
 is no estimate for others. `CPUSaturated` was open in nearly all cells, so job-wide symptoms on a quiet machine are hardly tested.
 
-**The machine** had 2 cores and was shared: others built and tested on it (load {load_low:.0f} to {load_high:.0f}), and the ranks ran at a higher priority.
+**The machine** had 2 cores and was shared: others built and tested on it (load {load_low:.0f} to {load_high:.0f}; six healthy trainings too beside the last eleven cells), and the ranks ran at a higher priority.
 Symptoms of a whole job that began while `CPUSaturated` was open are left out of the verdict, of incidents too, and shown as *loaded*. The table has
 the last run of each cell. One of five runs of `cancelled-2` told a death of rank 0
 instead, as the launcher had taken the exit status of the other rank first; since Linux 6.15 the kernel keeps it for the collector.
@@ -137,6 +138,21 @@ def live_default(folder, covered):
     return said
 
 
+def verdicts(options, name, covered):
+    """-> ({packs: verdict}, the result), or None twice where the cell did not run."""
+    of, result = CELLS[name], result_of(options.results, name)
+    if result is None or result["errors"]:
+        return None, None
+    archive, until = os.path.join(options.results, "all", name + ".tar.xz"), result.get("until", 1e12)
+    notices = [("notice", {}, 0)] * result["verdict"]["notices"]
+    said = {"all": judge(of, [tuple(event) for event in result["told"]] + notices, result["began"]),
+            "all, replayed": judge(of, recordings.replay(options.pitwall, archive, "all", until), result["began"]),
+            "default": judge(of, recordings.replay(options.pitwall, archive, "default", until), result["began"], covered)}
+    for packs in said:
+        said[packs]["expected"] = bool(set(of["names"]) & covered) if packs == "default" else bool(of["names"])
+    return said, result
+
+
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("pitwall")
@@ -144,23 +160,11 @@ def main():
     options.add_argument("--out", default=page.PAGE)
     options = options.parse_args()
     covered = recordings.alerts_of(options.pitwall, "default")
-    done, loads, dates = {}, [], set()
-    for name, of in CELLS.items():
-        result = result_of(options.results, name)
-        if result is None or result["errors"]:
-            continue
-        notices = [("notice", {}, 0)] * result["verdict"]["notices"]
-        live = judge(of, [tuple(event) for event in result["told"]] + notices, result["began"])
-        live["expected"] = bool(of["names"])
-        told = recordings.replay(options.pitwall, os.path.join(options.results, "all", name + ".tar.xz"), "default", result.get("until", 1e12))
-        default = judge(of, told, result["began"], covered)
-        default["expected"] = bool(set(of["names"]) & covered)
-        again = judge(of, recordings.replay(options.pitwall, os.path.join(options.results, "all", name + ".tar.xz"), "all",
-                                            result.get("until", 1e12)), result["began"])
-        again["expected"] = live["expected"]
-        done[name] = {"all": live, "all, replayed": again, "default": default}
-        loads.append(result["load"])
-        dates.add(result.get("date", "2026-11-23"))
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        made = list(pool.map(lambda name: verdicts(options, name, covered), CELLS))
+    done = {name: said for name, (said, _) in zip(CELLS, made) if said}
+    loads = [result["load"] for said, result in made if said]
+    dates = {result.get("date", "2026-11-23") for said, result in made if said}
     if not done:
         sys.exit("%s: no results; run matrix.py first" % options.results)
     lines = ["### Totals", "", "| packs | cells | run | right | with a wrong name | at most one incident |", "|---|---|--:|--:|--:|--:|"]

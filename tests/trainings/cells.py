@@ -2,7 +2,7 @@
 
 A cell is a dictionary. For the training: world, steps, fault, at (the step where the fault begins), rank (None: all of them), where, ratio,
 pauses (evaluations and checkpoints that are timed as phases), every, pace (a step
-takes so many times 100 ms). For the judge: seconds (how long it may take to be told), names
+takes so many times 100 ms), interval (of the collector). For the judge: seconds (how long it may take to be told), names
 (any of these alerts is right), cause (a label of the issue), soft (told or not, both are right), beside (alerts that may come with it), once
 (its issues are one incident).
 """
@@ -33,8 +33,8 @@ def cell(name, world, fault, names, **more):
 
 def training_of(made):
     """What of a cell the training does; the rest is for the judge."""
-    return {key: made.get(key) for key in ("name", "world", "fault", "at", "steps", "rank", "where", "ratio", "pauses", "every", "pace")
-            if made.get(key) is not None or key not in ("pace",)}
+    return {key: made.get(key) for key in ("name", "world", "fault", "at", "steps", "rank", "where", "ratio", "pauses", "every", "pace", "interval")
+            if key in made or key not in ("pace", "interval")}
 
 
 def slow():
@@ -85,7 +85,7 @@ def learning():
         yield cell("never-recovers-%d" % world, world, "raised", ["LossRaised", "LossSpike"], at=200, steps=320,
                    beside=numerics + ["LearningRateAnomaly"])
         yield cell("data-stall-%d" % world, world, "data_stall", ["DataStallShare"], beside=SYMPTOMS + ["Dataloader"])
-    yield cell("leak-2", 2, "leak", ["HostLeak"], rank=1, ratio=5, at=10, steps=1100, seconds=500, pace=5,  # few steps in much time
+    yield cell("leak-2", 2, "leak", ["HostLeak"], rank=1, ratio=20, at=4, steps=275, seconds=500, pace=20, interval="1s",  # few samples in much time
                beside=SYMPTOMS + ["HostMemoryHigh"])
 
 

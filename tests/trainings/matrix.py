@@ -29,7 +29,7 @@ from cells import CELLS, judge, training_of  # noqa: E402
 from harness import CLIENT, REPO, Pitwall, wait_for, write  # noqa: E402
 
 CONFIG = """
-collector: {gpus: false, interval: 500ms}
+collector: {gpus: false, interval: %s}
 notifier:
   allow_insecure: true
   webhooks:
@@ -169,7 +169,7 @@ class Run:
             if cell["fault"] == "memory":
                 group = environment["CELL_GROUP"] = self.group()
             pitwall = Pitwall(self.options.pitwall, os.path.join(self.folder, "standalone"), "--data-dir", data,
-                              "--config", write(os.path.join(self.folder, "pitwall.yaml"), CONFIG % (self.port, name)),
+                              "--config", write(os.path.join(self.folder, "pitwall.yaml"), CONFIG % (cell.get("interval", "500ms"), self.port, name)),
                               "--rules", *recordings.pack_flags(self.options.packs), "--socket", environment["PITWALL_SOCKET"],
                               "--overrides", write(os.path.join(self.folder, "overrides.yaml"), recordings.overrides_for(self.options.packs)), "--node", "here")
             self.watching = watching = subprocess.Popen(

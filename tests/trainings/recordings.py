@@ -54,15 +54,16 @@ def overrides_for(which):
 TELEMETRY = os.path.join("log", "topics", "pitwall.telemetry")
 
 
-def pack(data, path, until=None):
-    """The telemetry of a data directory as a compressed file. Rules, events and state are left out: a replay makes its own. until: Unix seconds;
-    what the log got later is left out too."""
+def pack(data, path, begin=None, until=None):
+    """The telemetry of a data directory as a compressed file. Rules, events and state are left out: a replay makes its own. begin,
+    until: Unix seconds; what the log got earlier or later is left out too."""
     def plain(entry):
         entry.uid = entry.gid = entry.mtime = 0
         entry.uname = entry.gname = ""
         return entry
     with tempfile.TemporaryDirectory(prefix="pitwall-pack-") as folder:
-        thin.thin(os.path.join(data, TELEMETRY), os.path.join(folder, "telemetry"), None if until is None else int(until * 1e9))
+        thin.thin(os.path.join(data, TELEMETRY), os.path.join(folder, "telemetry"),
+                  *(None if at is None else int(at * 1e9) for at in (begin, until)))
         with tarfile.open(path, "w:xz", preset=9 | lzma.PRESET_EXTREME) as archive:
             archive.add(os.path.join(folder, "telemetry"), TELEMETRY, filter=plain)
 
@@ -133,8 +134,8 @@ _keeping = threading.Lock()
 
 
 def shrink(pitwall, source, target):
-    """Writes the recording `source` small to `target`. -> the Unix seconds up to which it goes; None: all of it is there. What is left of it
-    gives the same events to the bit."""
+    """Writes the recording `source` small to `target`. -> the Unix seconds up to which it goes (None: all of it is there), and the seconds
+    that are cut off. What is left gives the same events to the bit."""
     with tempfile.TemporaryDirectory(prefix="pitwall-shrink-") as folder:
         whole, small = os.path.join(folder, "whole"), os.path.join(folder, "small")
         unpack(source, whole)
@@ -143,60 +144,68 @@ def shrink(pitwall, source, target):
         begin, end = thin.times(os.path.join(whole, TELEMETRY))
         left = 1.0
         while size > MAX_BYTES:
-            left *= min(0.98, 0.985 * MAX_BYTES / size)
+            left *= min(0.99, 0.985 * MAX_BYTES / size)
             until = begin + left * (end - begin)
-            pack(whole, target, until)
+            pack(whole, target, until=until)
             size = os.path.getsize(target)
         unpack(target, small)
-        for which in ("all", "default"):
-            before, after = backtest(pitwall, whole, which), backtest(pitwall, small, which)
-            if after != (before if until is None else before[:len(after)]):
-                raise RuntimeError("%s: the small recording gives other events with the packs %s" % (source, which))
-    return until
+        before, after = backtest(pitwall, whole, "all"), backtest(pitwall, small, "all")
+        if after != (before if until is None else before[:len(after)]):
+            raise RuntimeError("%s: the small recording gives other events" % source)
+    return until, 0 if until is None else end - until
+
+
+def entry_of(pitwall, result):
+    """Writes the recording of a cell's result beside the kept ones, small and with the ending .new. -> its entry"""
+    new = os.path.join(KEPT, os.path.basename(result) + ".new")
+    os.makedirs(KEPT, exist_ok=True)
+    until, cut = shrink(pitwall, result + ".tar.xz", new)
+    with open(result + ".json") as text:
+        ran = json.load(text)
+    entry = {"sha256": digest(new), "first": digest(new), "began": ran["began"], "until": until or ran.get("until", 1e12)}
+    return dict(entry, cut=round(cut, 1)) if until else entry
+
+
+def add(name, entry):
+    """The entry's recording is the cell's from here on."""
+    with _keeping:
+        os.rename(os.path.join(KEPT, name + ".new"), os.path.join(KEPT, name + ".tar.xz"))
+        save(dict(manifest(), **{name: entry}))
 
 
 def keep(pitwall, result):
     """Keeps the recording of a cell if it is the first. result: path of the cell's results without its ending."""
     name = os.path.basename(result)
-    with _keeping:
-        if name in manifest():
-            return False
-    os.makedirs(KEPT, exist_ok=True)
-    new = os.path.join(KEPT, name + ".new")
-    until = shrink(pitwall, result + ".tar.xz", new)
-    with open(result + ".json") as text:
+    if name not in manifest():
+        add(name, entry_of(pitwall, result))
+
+
+def kept_from(pitwall, results, name):
+    """-> (entry or None, what to say)"""
+    path = os.path.join(results, "all", name)
+    if not os.path.exists(path + ".json"):
+        return None, "not run"
+    with open(path + ".json") as text:
         ran = json.load(text)
-    with _keeping:
-        entries = manifest()
-        entries[name] = {"sha256": digest(new), "first": digest(new), "began": ran["began"], "until": until or ran["until"]}
-        if until is not None:
-            entries[name]["cut"] = round(ran["until"] - until, 1)
-        os.rename(new, os.path.join(KEPT, name + ".tar.xz"))
-        save(entries)
-    return True
+    if training_of(ran["cell"]) != training_of(CELLS[name]) or ran["errors"]:
+        return None, "its run is of another training, or failed"
+    try:
+        return entry_of(pitwall, path), "kept"
+    except RuntimeError as error:
+        return None, str(error)
 
 
 def keep_all(pitwall, results):
+    missing = sorted(set(CELLS) - set(manifest()))
     failed = 0
-
-    def work(name):
-        path = os.path.join(results, "all", name)
-        if not os.path.exists(path + ".json"):
-            return name, "not run"
-        with open(path + ".json") as text:
-            ran = json.load(text)
-        if training_of(ran["cell"]) != training_of(CELLS[name]) or ran["errors"]:
-            return name, "its run is of another training, or failed"
-        try:
-            return name, "kept" if keep(pitwall, path) else None
-        except RuntimeError as error:
-            return name, str(error)
-
-    with concurrent.futures.ThreadPoolExecutor(3) as pool:
-        for name, said in pool.map(work, CELLS):
-            failed += said not in (None, "kept")
-            if said:
-                print("%s: %s" % (name, said), flush=True)
+    with concurrent.futures.ProcessPoolExecutor(4) as pool:
+        jobs = {pool.submit(kept_from, pitwall, results, name): name for name in missing}
+        for job in concurrent.futures.as_completed(jobs):
+            entry, said = job.result()
+            failed += entry is None
+            if entry:
+                add(jobs[job], entry)
+            print("%s: %s" % (jobs[job], said), flush=True)
     return 1 if failed else 0
 
 

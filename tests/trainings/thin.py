@@ -2,7 +2,7 @@
 
 * Spans are left out. Rules never read them; what they say are series too.
 * Batches are plain and large. The log compresses each batch by itself, and nothing compresses that again.
-* Records after a time may be left out, for a healthy training of which a part is enough.
+* Records outside of a stretch of time may be left out, where a part is enough.
 
 services/adapters/log/batch.h has the layout of a batch, proto/pitwall/telemetry/v1 that of a record.
 """
@@ -82,7 +82,7 @@ def batches(segment):
             return  # what the end of the process cut off
         base, sequence, first, _, _, _, stored, raw, check, flags = HEADER.unpack_from(segment, at + 8)
         payload = segment[at + HEADER_BYTES:at + HEADER_BYTES + stored]
-        if len(payload) < stored:
+        if len(payload) < stored or crc32c(payload) != check:
             return
         yield sequence, base, first, decompress(payload, raw) if flags & 1 else payload
         at += HEADER_BYTES + stored
@@ -175,8 +175,9 @@ def times(topic):
     return min(seen) / 1e9, max(seen) / 1e9
 
 
-def thin(topic, target, until_ns=None):
-    """Rewrites the folder of a topic."""
+def thin(topic, target, from_ns=None, until_ns=None):
+    """Rewrites the folder of a topic. Only records that the log got from one time up to another, where these are given.
+    Offsets then begin at 0 again, as a log whose first records are missing is damaged."""
     for folder, _, names in os.walk(topic):
         into = os.path.join(target, os.path.relpath(folder, topic))
         os.makedirs(into, exist_ok=True)
@@ -188,10 +189,13 @@ def thin(topic, target, until_ns=None):
                 segment = data.read()
             begin = segment.find(b"PWB1")
             writer = Writer(segment[:begin] if begin >= 0 else segment)
+            dropped = 0
             for sequence, base, first, payload in batches(segment):
                 for offset, time, flags, key, value, headers in records(base, first, payload):
-                    if until_ns is None or time <= until_ns:
-                        writer.add(sequence, offset, time, flags, key, without_spans(value), headers)
+                    if from_ns is not None and time < from_ns:
+                        dropped = offset + 1
+                    elif until_ns is None or time <= until_ns:
+                        writer.add(sequence, offset - dropped, time, flags, key, without_spans(value), headers)
             writer.flush()
             with open(os.path.join(into, name), "wb") as out:
                 out.write(b"".join(writer.out))
