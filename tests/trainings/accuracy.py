@@ -1,24 +1,26 @@
 #!/usr/bin/env python3
-"""Writes docs/accuracy.md from the results of matrix.py.
+"""Writes the block `trainings` of docs/accuracy.md from the results of matrix.py.
 
 accuracy.py PITWALL [--results DIR] [--out FILE]
 """
 import argparse
 import collections
+import concurrent.futures
 import json
 import os
 import sys
 
+import page
 import recordings
 from cells import CELLS, PLACES, RATIOS, WORLDS, judge, training_of
 
-HEAD = """# Accuracy on real trainings
+HEAD = """## Real trainings, one fault each
 
-Made by the tool, do not edit. Of {date} runs: {cells} of the {all} cells of `tests/trainings/cells.py`.
+Made by `tests/trainings/accuracy.py`, do not edit. Of {date} runs: {cells} of the {all} cells of `tests/trainings/cells.py`.
 
 ```
 tests/trainings/matrix.py build/release/bin/pitwall PYTHON      # PYTHON: an interpreter with PyTorch (bash tests/stages/torch.sh)
-tests/trainings/accuracy.py build/release/bin/pitwall           # this page
+tests/trainings/accuracy.py build/release/bin/pitwall           # this part
 ```
 
 **What runs.** Each cell is a training of its own: DistributedDataParallel of PyTorch over gloo on one machine, one process a rank, watched by
@@ -34,10 +36,10 @@ count from the fault to the event at a client of `pitwall issues watch`. A ratio
 they are. A fault that the packs do not name within the time of its cell is missed, also where a rule would name it later.
 
 *Right* in the totals is name, rank, cause and root, and nothing wrong; deadlines and incidents have columns of their own. **No set was frozen**: rules
-were mended, and what may come beside a fault was written, after these cells were seen. So the page says that these trainings are judged right, and
+were mended, and what may come beside a fault was written, after these cells were seen. So this part says that these trainings are judged right, and
 is no estimate for others. `CPUSaturated` was open in nearly all cells, so job-wide symptoms on a quiet machine are hardly tested.
 
-**The machine** had 2 cores and was shared: others built and tested on it (load {load_low:.0f} to {load_high:.0f}), and the ranks ran at a higher priority.
+**The machine** had 2 cores and was shared: others built and tested on it (load {load_low:.0f} to {load_high:.0f}; six healthy trainings too beside the last eleven cells), and the ranks ran at a higher priority.
 Symptoms of a whole job that began while `CPUSaturated` was open are left out of the verdict, of incidents too, and shown as *loaded*. The table has
 the last run of each cell. One of five runs of `cancelled-2` told a death of rank 0
 instead, as the launcher had taken the exit status of the other rank first; since Linux 6.15 the kernel keeps it for the collector.
@@ -136,33 +138,36 @@ def live_default(folder, covered):
     return said
 
 
+def verdicts(options, name, covered):
+    """-> ({packs: verdict}, the result), or None twice where the cell did not run."""
+    of, result = CELLS[name], result_of(options.results, name)
+    if result is None or result["errors"]:
+        return None, None
+    archive, until = os.path.join(options.results, "all", name + ".tar.xz"), result.get("until", 1e12)
+    notices = [("notice", {}, 0)] * result["verdict"]["notices"]
+    said = {"all": judge(of, [tuple(event) for event in result["told"]] + notices, result["began"]),
+            "all, replayed": judge(of, recordings.replay(options.pitwall, archive, "all", until), result["began"]),
+            "default": judge(of, recordings.replay(options.pitwall, archive, "default", until), result["began"], covered)}
+    for packs in said:
+        said[packs]["expected"] = bool(set(of["names"]) & covered) if packs == "default" else bool(of["names"])
+    return said, result
+
+
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("pitwall")
     options.add_argument("--results", default=os.path.join(recordings.REPO, "build", "cells"))
-    options.add_argument("--out", default=os.path.join(recordings.REPO, "docs", "accuracy.md"))
+    options.add_argument("--out", default=page.PAGE)
     options = options.parse_args()
     covered = recordings.alerts_of(options.pitwall, "default")
-    done, loads, dates = {}, [], set()
-    for name, of in CELLS.items():
-        result = result_of(options.results, name)
-        if result is None or result["errors"]:
-            continue
-        notices = [("notice", {}, 0)] * result["verdict"]["notices"]
-        live = judge(of, [tuple(event) for event in result["told"]] + notices, result["began"])
-        live["expected"] = bool(of["names"])
-        told = recordings.replay(options.pitwall, os.path.join(options.results, "all", name + ".tar.xz"), "default", result.get("until", 1e12))
-        default = judge(of, told, result["began"], covered)
-        default["expected"] = bool(set(of["names"]) & covered)
-        again = judge(of, recordings.replay(options.pitwall, os.path.join(options.results, "all", name + ".tar.xz"), "all",
-                                            result.get("until", 1e12)), result["began"])
-        again["expected"] = live["expected"]
-        done[name] = {"all": live, "all, replayed": again, "default": default}
-        loads.append(result["load"])
-        dates.add(result.get("date", "2026-11-23"))
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        made = list(pool.map(lambda name: verdicts(options, name, covered), CELLS))
+    done = {name: said for name, (said, _) in zip(CELLS, made) if said}
+    loads = [result["load"] for said, result in made if said]
+    dates = {result.get("date", "2026-11-23") for said, result in made if said}
     if not done:
         sys.exit("%s: no results; run matrix.py first" % options.results)
-    lines = ["## Totals", "", "| packs | cells | run | right | with a wrong name | at most one incident |", "|---|---|--:|--:|--:|--:|"]
+    lines = ["### Totals", "", "| packs | cells | run | right | with a wrong name | at most one incident |", "|---|---|--:|--:|--:|--:|"]
     lines += totals(done, "all") + totals(done, "all, replayed") + totals(done, "default")
     alone = live_default(options.results, covered)
     if alone:
@@ -172,13 +177,12 @@ def main():
     if seconds:
         lines += ["", "Deaths, cancellations and NaN were told after %.1f s (median) and %.1f s (most); the goal is 3 s." % (
             seconds[len(seconds) // 2], seconds[-1])]
-    lines += ["", "## One slow rank, all packs", "", "Seconds until `StragglerRank` names the rank.", ""] + slow_table(done, "all")
-    lines += ["", "## Other faults, and healthy trainings", ""] + other_table(done) + [""]
+    lines += ["", "### One slow rank, all packs", "", "Seconds until `StragglerRank` names the rank.", ""] + slow_table(done, "all")
+    lines += ["", "### Other faults, and healthy trainings", ""] + other_table(done) + [""]
     machine = sorted({alert for name in done for alert in done[name]["all"]["machine"]})
-    with open(options.out, "w") as out:
-        out.write(HEAD.format(date=" to ".join(sorted({min(dates), max(dates)})), cells=len(done), all=len(CELLS),
-                              machine=", ".join("`%s`" % alert for alert in machine), load_low=min(loads), load_high=max(loads)))
-        out.write("\n".join(lines))
+    head = HEAD.format(date=" to ".join(sorted({min(dates), max(dates)})), cells=len(done), all=len(CELLS),
+                       machine=", ".join("`%s`" % alert for alert in machine), load_low=min(loads), load_high=max(loads))
+    page.write_block("trainings", head + "\n".join(lines), options.out)
     print("%d cells; missing: %d" % (len(done), len(CELLS) - len(done)))
 
 

@@ -26,6 +26,7 @@ class Fault:
         self.kind = cell["fault"]
         self.where = cell.get("where")
         self.ratio = cell.get("ratio", 1.0)
+        self.pace = cell.get("pace", 1)
         self.culprit = cell.get("rank")
         self.mine = self.culprit in (None, rank)
         self.begins = cell["at"]
@@ -50,7 +51,7 @@ class Fault:
             lost = (self.ratio - 1) * STEP_SECONDS
         if self.is_now("data_stall") and part == "dataloader":
             lost = STEP_SECONDS
-        time.sleep(STEP[part] + lost)
+        time.sleep((STEP[part] + lost) * self.pace)
         if part == self.where and self.begins_now("sleep"):
             time.sleep(NAP)
         if part == "forward" and self.begins_now("signal"):

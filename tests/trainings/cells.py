@@ -1,12 +1,11 @@
 """The cells of the matrix of trainings: what goes wrong in each, what must be told, and the judgement of what was told.
 
 A cell is a dictionary. For the training: world, steps, fault, at (the step where the fault begins), rank (None: all of them), where, ratio,
-pauses (evaluations and checkpoints that are timed as phases), every. For the judge: seconds (how long it may take to be told), names
+pauses (evaluations and checkpoints that are timed as phases), every, pace (a step
+takes so many times 100 ms), interval (of the collector). For the judge: seconds (how long it may take to be told), names
 (any of these alerts is right), cause (a label of the issue), soft (told or not, both are right), beside (alerts that may come with it), once
 (its issues are one incident).
 """
-import fnmatch
-
 PLACES = ("gap", "dataloader", "forward", "backward", "optimizer")
 WORLDS = (2, 3, 4, 8)
 RATIOS = (1.0, 1.05, 1.2, 1.3, 2.0)
@@ -19,7 +18,7 @@ MACHINE = {"CPUSaturated", "CPUBottleneck", "CpuPressure", "IOWaitHigh", "IOBott
            "CollectorBehind", "TelemetryLost", "CpuSteal", "DiskSlow", "Retransmit", "IoPressure", "CPUThrottled"}
 # What a whole job suffers from a machine that is busy with others. While one of MACHINE is open none of it is laid to the rules, and it is
 # counted apart. No alert that names a culprit is among them.
-LOADED = {"StepOutlier", "SelfSlowdown", "ThroughputRegress", "Jitter", "PeriodicStall", "LowAcceleratorUtilization"}
+LOADED = {"StepOutlier", "SelfSlowdown", "ThroughputRegress", "Jitter", "PeriodicStall", "LowAcceleratorUtilization", "WorkImbalance"}
 # Alerts whose label `rank` is an accusation: one that names another rank than the fault's is a wrong name, whatever else is right.
 ACCUSES = {"StragglerRank", "StragglerByWait", "RankDied", "DeadRank", "CollectiveHang", "CollectiveMismatch", "HangSuspected", "PhaseHang",
            "LoaderHang", "CheckpointHang", "EvalHang", "HostLeak"}
@@ -34,7 +33,8 @@ def cell(name, world, fault, names, **more):
 
 def training_of(made):
     """What of a cell the training does; the rest is for the judge."""
-    return {key: made.get(key) for key in ("name", "world", "fault", "at", "steps", "rank", "where", "ratio", "pauses", "every")}
+    return {key: made.get(key) for key in ("name", "world", "fault", "at", "steps", "rank", "where", "ratio", "pauses", "every", "pace", "interval")
+            if key in made or key not in ("pace", "interval")}
 
 
 def slow():
@@ -85,16 +85,8 @@ def learning():
         yield cell("never-recovers-%d" % world, world, "raised", ["LossRaised", "LossSpike"], at=200, steps=320,
                    beside=numerics + ["LearningRateAnomaly"])
         yield cell("data-stall-%d" % world, world, "data_stall", ["DataStallShare"], beside=SYMPTOMS + ["Dataloader"])
-    yield cell("leak-2", 2, "leak", ["HostLeak"], rank=1, ratio=1, at=30, steps=5500, seconds=500,
+    yield cell("leak-2", 2, "leak", ["HostLeak"], rank=1, ratio=20, at=4, steps=275, seconds=500, pace=20, interval="1s",  # few samples in much time
                beside=SYMPTOMS + ["HostMemoryHigh"])
-
-
-def wants_recording(name):
-    """A choice that fits in 6 MB: of slow ranks two and three, since those of four and eight have over 200 kB."""
-    return any(fnmatch.fnmatch(name, pattern) for pattern in (
-        "slow-[gdf]*-2-1.05", "slow-*-2-1.30", "slow-*-3-1.30", "slow-gap-2-1.00", "slow-gap-2-2.00", "slow-dataloader-2-2.00", "slow-forward-2-1.20",
-        "killed-*", "cancelled-*", "exception-*", "exit-*", "memory-*", "stopped-*", "skipped-*", "asleep-*", "evaluation-*", "nan-*",
-        "rate-ramp-2", "never-recovers-2", "data-stall-2", "healthy-brief-*"))
 
 
 def healthy():

@@ -29,7 +29,7 @@ from cells import CELLS, judge, training_of  # noqa: E402
 from harness import CLIENT, REPO, Pitwall, wait_for, write  # noqa: E402
 
 CONFIG = """
-collector: {gpus: false, interval: 500ms}
+collector: {gpus: false, interval: %s}
 notifier:
   allow_insecure: true
   webhooks:
@@ -169,7 +169,7 @@ class Run:
             if cell["fault"] == "memory":
                 group = environment["CELL_GROUP"] = self.group()
             pitwall = Pitwall(self.options.pitwall, os.path.join(self.folder, "standalone"), "--data-dir", data,
-                              "--config", write(os.path.join(self.folder, "pitwall.yaml"), CONFIG % (self.port, name)),
+                              "--config", write(os.path.join(self.folder, "pitwall.yaml"), CONFIG % (cell.get("interval", "500ms"), self.port, name)),
                               "--rules", *recordings.pack_flags(self.options.packs), "--socket", environment["PITWALL_SOCKET"],
                               "--overrides", write(os.path.join(self.folder, "overrides.yaml"), recordings.overrides_for(self.options.packs)), "--node", "here")
             self.watching = watching = subprocess.Popen(
@@ -228,12 +228,13 @@ class Run:
     def wait(self):
         """Until the training is over, or what is expected was told and some seconds for what comes after it, or too long."""
         self.started = time.time()
-        limit = self.started + 0.5 * self.cell["steps"] + 60
+        steps = self.cell["steps"] * self.cell.get("pace", 1)
+        limit = self.started + 0.5 * steps + 60
         named_at = None
         while time.time() < limit and not self.over():
             time.sleep(0.2)
             began = self.began()
-            if began and self.cell["steps"] >= 5000:
+            if began and steps >= 5000:
                 if named_at is None and judge(self.cell, list(self.told), began)["named"]:
                     named_at = time.time()
                 if named_at and time.time() > named_at + 8 or time.time() > began + self.cell["seconds"] + 5:
@@ -310,7 +311,7 @@ def main():
             print("%s %s %.0f s: %s%s" % ("ok    " if good else "FAILED", cell["name"], result["seconds"], json.dumps(line),
                                           " ERRORS " + str(result["errors"]) if result["errors"] else ""), flush=True)
             if not result["errors"] and options.keep and options.packs == "all":  # also what no rule names yet
-                recordings.keep(os.path.join(options.results, "all", cell["name"]))
+                recordings.keep(options.pitwall, os.path.join(options.results, "all", cell["name"]))
         except Exception as error:
             good = False
             print("FAILED %s: %s: %s" % (cell["name"], type(error).__name__, error), flush=True)

@@ -1,15 +1,23 @@
-"""Recordings of cells: the log of a standalone as one file, and what a backtest says of it."""
+#!/usr/bin/env python3
+"""Recordings of cells: the log of a standalone as one file, and what a backtest says of it.
+
+recordings.py PITWALL [--results DIR]    keeps the recording of each cell in DIR (build/cells) that has none yet
+"""
+import argparse
+import concurrent.futures
 import datetime
 import hashlib
 import json
+import lzma
 import os
-import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 import threading
 
-from cells import wants_recording
+import thin
+from cells import CELLS, training_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPO = os.path.dirname(os.path.dirname(HERE))
@@ -17,7 +25,7 @@ KEPT = os.path.join(HERE, "recordings")
 # Those that take their own meaning, not ours (debugger-compat), or earlier runs (across-runs, summary).
 LEFT_OUT = {"debugger-compat", "debugger-compat-tensor", "debugger-compat-loss", "across-runs", "summary"}
 MAX_BYTES = 200_000      # of a recording
-MAX_TOTAL = 6_000_000    # of all
+MAX_TOTAL = 16_000_000   # of all
 # HostLeak leaves out ten minutes of an attempt; a cell has not that long.
 OVERRIDES = """
 jobs:
@@ -43,14 +51,26 @@ def overrides_for(which):
     return OVERRIDES if which == "all" else "jobs: []\n"
 
 
-def pack(data, path):
-    """The telemetry of a data directory as a compressed file. Rules, events and state are left out: a replay makes its own."""
+TELEMETRY = os.path.join("log", "topics", "pitwall.telemetry")
+
+
+def pack(data, path, begin=None, until=None):
+    """The telemetry of a data directory as a compressed file. Rules, events and state are left out: a replay makes its own. begin,
+    until: Unix seconds; what the log got earlier or later is left out too."""
     def plain(entry):
-        entry.uid = entry.gid = 0
+        entry.uid = entry.gid = entry.mtime = 0
         entry.uname = entry.gname = ""
         return entry
-    with tarfile.open(path, "w:xz", preset=9) as archive:
-        archive.add(os.path.join(data, "log", "topics", "pitwall.telemetry"), "log/topics/pitwall.telemetry", filter=plain)
+    with tempfile.TemporaryDirectory(prefix="pitwall-pack-") as folder:
+        thin.thin(os.path.join(data, TELEMETRY), os.path.join(folder, "telemetry"),
+                  *(None if at is None else int(at * 1e9) for at in (begin, until)))
+        with tarfile.open(path, "w:xz", preset=9 | lzma.PRESET_EXTREME) as archive:
+            archive.add(os.path.join(folder, "telemetry"), TELEMETRY, filter=plain)
+
+
+def unpack(path, folder):
+    with tarfile.open(path) as archive:
+        archive.extractall(folder)
 
 
 def seconds(text):
@@ -59,21 +79,25 @@ def seconds(text):
     return datetime.datetime.fromisoformat(whole + "+00:00").timestamp() + float("0." + (fraction or "0"))
 
 
+def backtest(pitwall, folder, which):
+    """The lines of a backtest of a data directory with these packs."""
+    overrides = os.path.join(folder, "overrides.yaml")
+    with open(overrides, "w") as out:
+        out.write(overrides_for(which))
+    done = subprocess.run([pitwall, "backtest", "--input", folder, "--rules", *pack_flags(which), "--overrides", overrides, "--no-status"],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError("%s: the backtest ended with %d (%s)" % (folder, done.returncode, done.stderr[-500:]))
+    return done.stdout.splitlines()
+
+
 def replay(pitwall, path, which, until):
     """-> [(kind, data, Unix seconds)] of the issues that a backtest of a recording finds with these packs. until: when the cell was ended
     from outside; what comes later is no part of it."""
     with tempfile.TemporaryDirectory(prefix="pitwall-replay-") as folder:
-        with tarfile.open(path) as archive:
-            archive.extractall(folder)
-        overrides = os.path.join(folder, "overrides.yaml")
-        with open(overrides, "w") as out:
-            out.write(overrides_for(which))
-        done = subprocess.run([pitwall, "backtest", "--input", folder, "--rules", *pack_flags(which), "--overrides", overrides, "--no-status"],
-                              capture_output=True, text=True)
-        if done.returncode != 0:
-            raise RuntimeError("%s: the backtest ended with %d (%s)" % (path, done.returncode, done.stderr[-500:]))
+        unpack(path, folder)
         told = []
-        for line in done.stdout.splitlines():
+        for line in backtest(pitwall, folder, which):
             event = json.loads(line)
             if event["type"].startswith("io.pitwall.issue.") and seconds(event["time"]) <= until:
                 told.append((event["type"].rpartition(".")[2], dict(event["data"], event=event["id"]), seconds(event["time"])))
@@ -109,20 +133,85 @@ def digest(path):
 _keeping = threading.Lock()
 
 
-def keep(result):
-    """Keeps the recording of a cell, if it is the first and small enough. result: path of the cell's results without its ending."""
-    name = os.path.basename(result)
-    if not wants_recording(name) or os.path.getsize(result + ".tar.xz") > MAX_BYTES:
-        return False
+def shrink(pitwall, source, target):
+    """Writes the recording `source` small to `target`. -> the Unix seconds up to which it goes (None: all of it is there), and the seconds
+    that are cut off. What is left gives the same events to the bit."""
+    with tempfile.TemporaryDirectory(prefix="pitwall-shrink-") as folder:
+        whole, small = os.path.join(folder, "whole"), os.path.join(folder, "small")
+        unpack(source, whole)
+        pack(whole, target)
+        size, until = os.path.getsize(target), None
+        begin, end = thin.times(os.path.join(whole, TELEMETRY))
+        left = 1.0
+        while size > MAX_BYTES:
+            left *= min(0.99, 0.985 * MAX_BYTES / size)
+            until = begin + left * (end - begin)
+            pack(whole, target, until=until)
+            size = os.path.getsize(target)
+        unpack(target, small)
+        before, after = backtest(pitwall, whole, "all"), backtest(pitwall, small, "all")
+        if after != (before if until is None else before[:len(after)]):
+            raise RuntimeError("%s: the small recording gives other events" % source)
+    return until, 0 if until is None else end - until
+
+
+def entry_of(pitwall, result):
+    """Writes the recording of a cell's result beside the kept ones, small and with the ending .new. -> its entry"""
+    new = os.path.join(KEPT, os.path.basename(result) + ".new")
+    os.makedirs(KEPT, exist_ok=True)
+    until, cut = shrink(pitwall, result + ".tar.xz", new)
+    with open(result + ".json") as text:
+        ran = json.load(text)
+    entry = {"sha256": digest(new), "first": digest(new), "began": ran["began"], "until": until or ran.get("until", 1e12)}
+    return dict(entry, cut=round(cut, 1)) if until else entry
+
+
+def add(name, entry):
+    """The entry's recording is the cell's from here on."""
     with _keeping:
-        entries = manifest()
-        total = sum(os.path.getsize(os.path.join(KEPT, kept + ".tar.xz")) for kept in entries)
-        if name in entries or total + os.path.getsize(result + ".tar.xz") > MAX_TOTAL:
-            return False
-        with open(result + ".json") as text:
-            ran = json.load(text)
-        os.makedirs(KEPT, exist_ok=True)
-        shutil.copy(result + ".tar.xz", KEPT)
-        entries[name] = {"sha256": digest(result + ".tar.xz"), "first": digest(result + ".tar.xz"), "began": ran["began"], "until": ran["until"]}
-        save(entries)
-        return True
+        os.rename(os.path.join(KEPT, name + ".new"), os.path.join(KEPT, name + ".tar.xz"))
+        save(dict(manifest(), **{name: entry}))
+
+
+def keep(pitwall, result):
+    """Keeps the recording of a cell if it is the first. result: path of the cell's results without its ending."""
+    name = os.path.basename(result)
+    if name not in manifest():
+        add(name, entry_of(pitwall, result))
+
+
+def kept_from(pitwall, results, name):
+    """-> (entry or None, what to say)"""
+    path = os.path.join(results, "all", name)
+    if not os.path.exists(path + ".json"):
+        return None, "not run"
+    with open(path + ".json") as text:
+        ran = json.load(text)
+    if training_of(ran["cell"]) != training_of(CELLS[name]) or ran["errors"]:
+        return None, "its run is of another training, or failed"
+    try:
+        return entry_of(pitwall, path), "kept"
+    except RuntimeError as error:
+        return None, str(error)
+
+
+def keep_all(pitwall, results):
+    missing = sorted(set(CELLS) - set(manifest()))
+    failed = 0
+    with concurrent.futures.ProcessPoolExecutor(4) as pool:
+        jobs = {pool.submit(kept_from, pitwall, results, name): name for name in missing}
+        for job in concurrent.futures.as_completed(jobs):
+            entry, said = job.result()
+            failed += entry is None
+            if entry:
+                add(jobs[job], entry)
+            print("%s: %s" % (jobs[job], said), flush=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    options = argparse.ArgumentParser()
+    options.add_argument("pitwall")
+    options.add_argument("--results", default=os.path.join(REPO, "build", "cells"))
+    options = options.parse_args()
+    sys.exit(keep_all(os.path.abspath(options.pitwall), options.results))

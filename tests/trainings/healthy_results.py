@@ -1,0 +1,49 @@
+"""Results of healthy.py: the halves, the counts and their bounds."""
+import glob
+import json
+import math
+import os
+
+import recordings
+from healthy import issues_of
+
+HALVES = ("choose", "report")
+
+
+def half(seed):
+    """Fixed before the first run (docs/decisions/0037-healthy-trainings.md)."""
+    return HALVES[(seed + 1) % 2]
+
+
+def bound(events):
+    """The mean of a Poisson count that `events` or fewer would contradict: the upper end of a one-sided interval of 95 %."""
+    low, high = 0.0, 10.0 + 3 * events
+    for _ in range(60):
+        middle = (low + high) / 2
+        chance = sum(math.exp(-middle + n * math.log(middle) - math.lgamma(n + 1)) for n in range(events + 1))
+        low, high = (middle, high) if chance > 0.05 else (low, middle)
+    return high
+
+
+def load(folder):
+    """-> the results, by kind and seed."""
+    found = []
+    for path in glob.glob(os.path.join(folder, "*.json")):
+        with open(path) as text:
+            result = json.load(text)
+        if not result["errors"]:
+            found.append(dict(result, path=path[:-5], half=half(result["seed"])))
+    return sorted(found, key=lambda result: (result["kind"], result["seed"]))
+
+
+def counts(issues, of):
+    """-> {alert: how many}"""
+    seen = {}
+    for issue in issues:
+        if issue["of"] == of:
+            seen[issue["alert"]] = seen.get(issue["alert"], 0) + 1
+    return dict(sorted(seen.items()))
+
+
+def replayed(pitwall, path, which, until=1e12):
+    return issues_of(recordings.replay(pitwall, path, which, until))

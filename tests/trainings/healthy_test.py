@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Kept stretches of healthy trainings, replayed through the packs: nothing untrue is told that was not told when they were kept.
+
+healthy_test.py PITWALL [--update]
+healthy_test.py PITWALL --keep RESULT [FROM UNTIL]    RESULT: path of a result of healthy.py without its ending; FROM, UNTIL: seconds of the run
+
+--update writes what the packs say today to healthy/recordings.json; it refuses to write more than before.
+"""
+import concurrent.futures
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+import recordings
+import thin
+from healthy import RANKS
+from healthy_results import bound, counts, half, replayed
+
+BINARY = None
+KEPT = os.path.join(recordings.HERE, "healthy")
+MANIFEST = os.path.join(KEPT, "recordings.json")
+MAX_BYTES = 500_000
+PACKS = ("all", "default")
+
+
+def manifest():
+    if not os.path.exists(MANIFEST):
+        return {}
+    with open(MANIFEST) as text:
+        return json.load(text)
+
+
+def save(entries):
+    with open(MANIFEST, "w") as out:
+        json.dump(entries, out, indent=1, sort_keys=True)
+        out.write("\n")
+
+
+def said(name):
+    """{packs: {alert: how many issues that the machine does not explain}}"""
+    return {which: counts(replayed(BINARY, os.path.join(KEPT, name + ".tar.xz"), which), "training") for which in PACKS}
+
+
+def keep(result, begin=0.0, until=None):
+    """The longest stretch from `begin` on that is small enough."""
+    os.makedirs(KEPT, exist_ok=True)
+    name = os.path.basename(result)
+    with open(result + ".json") as text:
+        ran = json.load(text)
+    with tempfile.TemporaryDirectory(prefix="pitwall-keep-") as folder:
+        recordings.unpack(result + ".tar.xz", folder)
+        first, last = thin.times(os.path.join(folder, recordings.TELEMETRY))
+        start = first + begin if begin else None
+        end = last if until is None else first + until
+        target = os.path.join(KEPT, name + ".tar.xz")
+        recordings.pack(folder, target, start, end)
+        while os.path.getsize(target) > MAX_BYTES:
+            end = first + begin + (end - first - begin) * min(0.98, 0.985 * MAX_BYTES / os.path.getsize(target))
+            recordings.pack(folder, target, start, end)
+    entries = manifest()
+    entries[name] = {"sha256": recordings.digest(target), "kind": ran["kind"], "half": half(ran["seed"]), "from": begin, "until": round(end - first, 1),
+                     "of": round(last - first, 1)}
+    entries[name].update(said(name))
+    save(entries)
+    print(name, os.path.getsize(target), entries[name])
+
+
+class Healthy(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.entries = manifest()
+
+    def test_each_is_the_one_that_was_kept(self):
+        self.assertEqual({name[:-7] for name in os.listdir(KEPT) if name.endswith(".tar.xz")}, set(self.entries))
+        self.assertEqual({entry["kind"] for entry in self.entries.values()}, set(RANKS), "a kind without a recording")
+        for name, entry in self.entries.items():
+            path = os.path.join(KEPT, name + ".tar.xz")
+            self.assertEqual(recordings.digest(path), entry["sha256"], name)
+            self.assertLessEqual(os.path.getsize(path), MAX_BYTES, name)
+
+    def test_nothing_untrue_is_added(self):
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            now = dict(zip(self.entries, pool.map(said, self.entries)))
+        for name, entry in self.entries.items():
+            for which in PACKS:
+                with self.subTest(training=name, packs=which):
+                    more = {alert: many for alert, many in now[name][which].items() if many > entry[which].get(alert, 0)}
+                    self.assertEqual(more, {}, "told of a healthy training, and not when it was kept")
+        if UPDATE:
+            save({name: dict(entry, **{which: {alert: min(many, entry[which].get(alert, 0)) for alert, many in now[name][which].items()}
+                                       for which in PACKS}) for name, entry in self.entries.items()})
+
+    def test_bounds(self):
+        for events, right in ((0, 3.0), (1, 4.74), (2, 6.30), (3, 7.75), (30, 40.69)):
+            self.assertAlmostEqual(bound(events), right, 1)
+
+
+if __name__ == "__main__":
+    BINARY = os.path.abspath(sys.argv.pop(1))
+    if sys.argv[1:2] == ["--keep"]:
+        keep(sys.argv[2], *map(float, sys.argv[3:5]))
+        sys.exit(0)
+    UPDATE = "--update" in sys.argv
+    if UPDATE:
+        sys.argv.remove("--update")
+    unittest.main(verbosity=2)

@@ -1,0 +1,27 @@
+"""docs/accuracy.md: a page of generated blocks. Each block has a generator of its own, which leaves the rest of the page alone."""
+import os
+
+REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PAGE = os.path.join(REPO, "docs", "accuracy.md")
+
+
+def with_block(page, name, text):
+    """-> the page with this text in the block; a block that the page has not yet comes last."""
+    begin, end = "<!-- begin %s -->" % name, "<!-- end %s -->" % name
+    block = "%s\n%s\n%s\n" % (begin, text.strip("\n"), end)
+    if (page.count(begin), page.count(end)) == (0, 0):
+        return page.rstrip("\n") + "\n\n" + block
+    before, found, rest = page.partition(begin)
+    _, closed, after = rest.partition(end)
+    if page.count(begin) != 1 or page.count(end) != 1 or not closed:
+        raise ValueError("docs/accuracy.md: the block %s does not begin and end once; mend its two marks" % name)
+    return before + block + after.removeprefix("\n")
+
+
+def write_block(name, text, path=PAGE):
+    with open(path) as page:
+        whole = page.read()
+    changed = with_block(whole, name, text)
+    with open(path + ".new", "w") as out:
+        out.write(changed)
+    os.replace(path + ".new", path)
