@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/codec/imports/communication_kernels.h"
 #include "services/codec/imports/intervals.h"
@@ -47,8 +48,6 @@ std::optional<int> CollectiveKind(std::string_view name) {
   if (StartsWith(name, "c10d::")) return 2;
   return std::nullopt;
 }
-
-double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
 steps::LoggedValue ValueOf(std::string_view metric, const TracedStep& step, double value) {
   steps::LoggedValue logged;
@@ -182,8 +181,10 @@ Status ChromeTraceReader::EndFile() {
   TakeSteps(trace);
   TakePhases(trace);
   TakeOperators(trace);
-  TakeKernels(trace);
+  const std::vector<DeviceWork> works = Works();
+  TakeKernels(works, trace);
   TakeCollectives(trace);
+  if (steps_.empty()) TellOfNoSteps(works);
   return OkStatus();
 }
 
@@ -283,20 +284,20 @@ std::vector<DeviceWork> ChromeTraceReader::Works() const {
   return works;
 }
 
-void ChromeTraceReader::TakeKernels(RankTrace* trace) const {
-  const std::vector<DeviceWork> works = Works();
+void ChromeTraceReader::TellOfNoSteps(const std::vector<DeviceWork>& works) const {
+  const bool nothing = events_.empty();
+  PITWALL_LOG(kWarning, "import", path_, ": rank ", rank_, ": no ProfilerStep#N, so no steps: ",
+              nothing
+                  ? "the profiler recorded nothing; with schedule= a trace is exported in "
+                    "on_trace_ready=, not behind the loop"
+                  : "rules on the step clock have no data; call prof.step() after each step of the "
+                    "training",
+              nothing ? "" : ". Over the whole trace: ", nothing ? "" : Describe(works));
+}
+
+void ChromeTraceReader::TakeKernels(const std::vector<DeviceWork>& works, RankTrace* trace) const {
   if (works.empty()) return;
-  const std::vector<DeviceShares> shares = SharesOfSteps(works, steps_);
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    const auto add = [&](std::string_view metric, int64_t ns) {
-      trace->AddValue(ValueOf(metric, steps_[i], Seconds(ns)));
-    };
-    add("train_communication_seconds", shares[i].communication_ns);
-    add("train_computation_seconds", shares[i].computation_ns);
-    add("train_exposed_communication_seconds", shares[i].exposed_ns);
-    add("train_device_copy_seconds", shares[i].copy_ns);
-    if (shares[i].idle_ns) add("train_device_idle_seconds", *shares[i].idle_ns);
-  }
+  AddShares(works, steps_, trace);
   absl::flat_hash_map<int64_t, uint32_t> operators;  // names by id
   for (const Event& event : events_) {
     if (event.kind == Kind::kOperator && event.id > 0) operators.emplace(event.id, event.name);

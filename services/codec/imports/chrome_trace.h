@@ -88,8 +88,9 @@ class ChromeTraceReader {
   void TakeSteps(RankTrace* trace);
   void TakePhases(RankTrace* trace) const;
   void TakeOperators(RankTrace* trace) const;
-  void TakeKernels(RankTrace* trace) const;
   std::vector<DeviceWork> Works() const;
+  void TakeKernels(const std::vector<DeviceWork>& works, RankTrace* trace) const;
+  void TellOfNoSteps(const std::vector<DeviceWork>& works) const;
   void TakeCollectives(RankTrace* trace) const;
 
   const std::string name_;

@@ -1,8 +1,12 @@
 #include "services/codec/imports/device_time.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <string_view>
 #include <utility>
+
+#include "services/base/strings.h"
 
 namespace pitwall::imports {
 
@@ -49,7 +53,47 @@ DeviceShares SharesOf(const ByKind& own, const std::vector<Interval>& computatio
   return shares;
 }
 
+std::string Percent(int64_t part, int64_t whole) {
+  const double percent =
+      whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
+  return Cat(FormatDouble(std::round(percent * 10) / 10), " %");
+}
+
 }  // namespace
+
+void AddShares(const std::vector<DeviceWork>& works, const std::vector<TracedStep>& steps,
+               RankTrace* trace) {
+  if (works.empty()) return;
+  const std::vector<DeviceShares> shares = SharesOfSteps(works, steps);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const auto add = [&](std::string_view metric, int64_t ns) {
+      steps::LoggedValue value;
+      value.metric = metric;
+      value.value = static_cast<double>(ns) / 1e9;
+      value.time_ns = steps[i].end_ns;
+      value.step = steps[i].step;
+      value.mode = steps[i].mode;
+      trace->AddValue(std::move(value));
+    };
+    add("train_communication_seconds", shares[i].communication_ns);
+    add("train_computation_seconds", shares[i].computation_ns);
+    add("train_exposed_communication_seconds", shares[i].exposed_ns);
+    add("train_device_copy_seconds", shares[i].copy_ns);
+    if (shares[i].idle_ns) add("train_device_idle_seconds", *shares[i].idle_ns);
+  }
+}
+
+std::string Describe(const std::vector<DeviceWork>& works) {
+  const std::vector<Interval> busy = Busy(works);
+  if (busy.empty()) return "no device did anything";
+  const DeviceShares all = SharesOfAll(works);
+  const int64_t whole = busy.back().end_ns - busy.front().start_ns;
+  return Cat("of ", FormatDouble(static_cast<double>(whole) / 1e9), " s the device computed ",
+             Percent(all.computation_ns, whole), ", communicated ",
+             Percent(all.communication_ns, whole), " (", Percent(all.exposed_ns, whole),
+             " with nothing computed meanwhile), copied ", Percent(all.copy_ns, whole),
+             " and was idle ", Percent(all.idle_ns.value_or(0), whole));
+}
 
 int64_t StepOf(const DeviceWork& work, const std::vector<TracedStep>& steps) {
   const bool launched = work.launched_ns != DeviceWork::kUnknown;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "services/codec/imports/intervals.h"
@@ -31,6 +32,14 @@ struct DeviceShares {
   // Nothing: the step has no work.
   std::optional<int64_t> idle_ns;
 };
+
+// The series of a step's shares (rules/metrics.yaml: train_computation_seconds and its kin), for
+// each of the steps, which are sorted by start.
+void AddShares(const std::vector<DeviceWork>& works, const std::vector<TracedStep>& steps,
+               RankTrace* trace);
+// For people: the shares of a whole trace, "the device computed 40.1 % of 1.23 s, …"; without work,
+// that it did nothing.
+std::string Describe(const std::vector<DeviceWork>& works);
 
 // The step (by its place in `steps`, sorted by start) that asked for the work; -1: none did. Where
 // the launch is known, the step that ran on the host then. Else the last step that had begun when
