@@ -41,7 +41,7 @@ constexpr CommunicationPattern kPatterns[] = {
     {"cross_device_reduce", "vLLM, SGLang, AITER", "csrc/custom_all_reduce.cuh"},
 };
 
-// A kernel's name in lower case, with _ for -, without what stands in <> or (): arguments,
+// A kernel's name in lower case, with _ for -, without what is in <> or (): arguments,
 // parameters.
 std::string Plain(std::string_view name) {
   std::string plain;
