@@ -22,10 +22,21 @@ namespace {
 
 using Kind = FlagSpec::Kind;
 
+// Four digits that nobody means as seconds since 1970.
+bool IsYear(std::string_view text) {
+  const auto number = ParseInt(text);
+  return text.size() == 4 && number && *number >= 1970 && *number <= 2100;
+}
+
 StatusOr<int64_t> TimeFlag(const Flags& flags, std::string_view name, int64_t otherwise) {
   const auto text = flags.One(name);
   if (!text.has_value()) return otherwise;
-  if (const auto seconds = openmetrics::ParseSeconds(*text)) return *seconds;
+  if (const auto seconds = openmetrics::ParseSeconds(*text)) {
+    if (IsYear(*text))
+      return InvalidArgument(Cat("--", name, " ", *text, ": a year, or a second of 1970? Write ",
+                                 *text, "-01-01T00:00:00Z, or ", *text, ".0 for the second"));
+    return *seconds;
+  }
   absl::Time time;
   std::string wrong;
   if (absl::ParseTime(absl::RFC3339_full, *text, &time, &wrong)) {
@@ -82,11 +93,14 @@ StatusOr<int> Backtest(const Flags& flags) {
 const std::vector<FlagSpec>& BacktestFlags() {
   static const std::vector<FlagSpec> specs = {
       {"format", Kind::kOne, "FORMAT",
-       "log (the default), openmetrics, csv (also JSON), smdebug or chrome-trace"},
+       "log (the default), openmetrics, csv (also JSON), smdebug, chrome-trace or tensorflow"},
       {"input", Kind::kMany, "PATH",
-       "log: data directory of a `pitwall standalone`; else files, merged by time; smdebug and "
-       "chrome-trace: also folders, one per job"},
+       "log: data directory of a `pitwall standalone`; else files, merged by time; smdebug, "
+       "chrome-trace and tensorflow: also folders, one per job"},
       {"mapping", Kind::kOne, "FILE", "csv: what the columns mean (docs/backtest.md)"},
+      {"duplicates", Kind::kOne, "WHICH",
+       "files: of two values of one series at one time refuse the file (the default), or take the "
+       "first or the last"},
       {"brokers", Kind::kOne, "HOSTS",
        "log: instead the topics of this Apache Kafka (host:port,…)"},
       {"rules", Kind::kMany, "FILE", "log: instead of the rule sets that the log recorded"},
@@ -119,10 +133,12 @@ StatusOr<std::vector<IssueEvent>> Replay(const Flags& flags, BacktestRange* rang
     return InvalidArgument(
         Cat(Quote(flags.positional()[0]), " belongs to no flag: give files as --input FILE…"));
   }
-  constexpr std::string_view kFormats[] = {"log", "openmetrics", "csv", "smdebug", "chrome-trace"};
+  constexpr std::string_view kFormats[] = {"log",     "openmetrics",  "csv",
+                                           "smdebug", "chrome-trace", "tensorflow"};
   if (std::find(std::begin(kFormats), std::end(kFormats), format) == std::end(kFormats))
-    return InvalidArgument(Cat(
-        "--format ", format, ": only log, openmetrics, csv, smdebug and chrome-trace can be read"));
+    return InvalidArgument(
+        Cat("--format ", format,
+            ": only log, openmetrics, csv, smdebug, chrome-trace and tensorflow can be read"));
   if (format != "csv" && flags.Has("mapping"))
     return InvalidArgument("--mapping is for --format csv");
   ASSIGN_OR_RETURN(range->start, TimeFlag(flags, "start", range->start));
@@ -132,9 +148,12 @@ StatusOr<std::vector<IssueEvent>> Replay(const Flags& flags, BacktestRange* rang
     return InvalidArgument("--evaluation-interval is for --rules: the log's own sets have theirs");
   if (format == "log" && flags.Has("baseline") && !flags.Has("rules"))
     return InvalidArgument("--baseline is for --rules: the log's own sets have theirs");
+  if (format == "log" && flags.Has("duplicates"))
+    return InvalidArgument("--duplicates is for files: a log has none");
   ReadInput read = ReadOpenMetrics;
   if (format == "smdebug") read = ReadDebuggerOutput;
   if (format == "chrome-trace") read = ReadChromeTraces;
+  if (format == "tensorflow") read = ReadTensorflowProfiles;
   if (format == "csv") {
     ASSIGN_OR_RETURN(read, TableInput(flags));
   }
@@ -167,7 +186,8 @@ int RunBacktest(const std::vector<std::string>& arguments) {
         Cat("pitwall backtest --input DIR | --brokers HOSTS [flags]\n"
             "pitwall backtest --format openmetrics --rules FILE… --input FILE… [flags]\n"
             "pitwall backtest --format csv --mapping FILE --rules FILE… --input FILE… [flags]\n"
-            "pitwall backtest --format smdebug|chrome-trace --rules FILE… --input DIR… [flags]\n",
+            "pitwall backtest --format smdebug|chrome-trace|tensorflow --rules FILE… --input DIR… "
+            "[flags]\n",
             FlagHelp(BacktestFlags())));
     return kFine;
   }

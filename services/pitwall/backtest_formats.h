@@ -59,8 +59,9 @@ Status ForEachPiece(const std::string& path, const std::function<Status(std::str
 Status ReadOpenMetrics(const std::string& path, tools::Recording* recording);
 // --format csv: of the flag --mapping. InvalidArgument: what is wrong with it.
 StatusOr<ReadInput> TableInput(const Flags& flags);
-// --format smdebug and --format chrome-trace: a file, or a folder with those of one job.
+// --format smdebug, chrome-trace and tensorflow: a file, or a folder with those of one job.
 Status ReadDebuggerOutput(const std::string& path, tools::Recording* recording);
 Status ReadChromeTraces(const std::string& path, tools::Recording* recording);
+Status ReadTensorflowProfiles(const std::string& path, tools::Recording* recording);
 
 }  // namespace pitwall

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "absl/time/time.h"
 #include "services/base/files.h"
 #include "services/base/log.h"
 #include "services/base/strings.h"
@@ -43,6 +44,48 @@ openmetrics::Dialect DialectOf(std::FILE* file) {
   const size_t n = std::fread(end, 1, sizeof(end), file);
   std::rewind(file);
   return openmetrics::DialectOf({end, n});
+}
+
+StatusOr<tools::Duplicates> DuplicatesFlag(const Flags& flags) {
+  const std::string given = flags.One("duplicates").value_or("refuse");
+  if (given == "refuse") return tools::Duplicates::kRefuse;
+  if (given == "first") return tools::Duplicates::kFirst;
+  if (given == "last") return tools::Duplicates::kLast;
+  return InvalidArgument(Cat("--duplicates ", given, ": expected refuse, first or last"));
+}
+
+// Why an input of a format may have no samples.
+std::string_view NoSamplesHint(std::string_view format) {
+  if (format == "csv") return "no row has a value in a column that the mapping's metrics name";
+  if (format == "chrome-trace")
+    return "a trace has samples where steps (prof.step() after each one), phases or collectives "
+           "are marked";
+  if (format == "tensorflow")
+    return "a profile has samples where steps are marked: "
+           "tf.profiler.experimental.Trace(\"train\", step_num=N, _r=1), or "
+           "jax.profiler.StepTraceAnnotation";
+  if (format == "smdebug") return "the files have neither rows of known metrics nor events";
+  return "there is no line with a value and a timestamp";
+}
+
+std::string TimeText(int64_t time_ns) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixNanos(time_ns),
+                          absl::UTCTimeZone());
+}
+
+// An input without a sample says nothing about the rules: that is no success.
+Status CheckSamples(const tools::Recording& recording, const std::vector<std::string>& empty,
+                    std::string_view format) {
+  if (recording.samples() > 0) {
+    for (const std::string& path : empty)
+      PITWALL_LOG(kWarning, "backtest", path, ": no samples: ", NoSamplesHint(format));
+    return OkStatus();
+  }
+  if (recording.left_out() == 0)
+    return InvalidArgument(Cat(Join(empty, ", "), ": no samples: ", NoSamplesHint(format)));
+  return InvalidArgument(Cat("all ", recording.left_out(), " samples lie outside of --start and ",
+                             "--end: they are from ", TimeText(recording.first()), " to ",
+                             TimeText(recording.last())));
 }
 
 }  // namespace
@@ -90,11 +133,17 @@ StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const Backte
   if (range.start != kMinPosition)
     from = std::max(kMinPosition, range.start - tools::HistoryOf(*rules));
   tools::Recording recording(from, range.end, std::move(other_times));
+  ASSIGN_OR_RETURN(const tools::Duplicates duplicates, DuplicatesFlag(flags));
+  recording.set_duplicates(duplicates);
+  std::vector<std::string> empty;
   for (std::string path : inputs) {
     while (path.size() > 1 && path.back() == '/') path.pop_back();  // of folders
     recording.BeginInput(path, flags.One("job").value_or(BaseName(path)));
+    const uint64_t before = recording.samples() + recording.left_out();
     RETURN_IF_ERROR(read(path, &recording));
+    if (recording.samples() + recording.left_out() == before) empty.push_back(path);
   }
+  RETURN_IF_ERROR(CheckSamples(recording, empty, flags.One("format").value_or("")));
   RETURN_IF_ERROR(recording.Finish(range.start));
   std::vector<IssueEvent> events;
   engine::EngineCounters counters;
@@ -106,6 +155,10 @@ StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const Backte
               " series and ", recording.jobs().size(), " jobs in ", inputs.size(), " files; ",
               recording.left_out(), " outside of the range; ", counters.evaluations,
               " evaluations");
+  if (recording.replaced() > 0)
+    PITWALL_LOG(kWarning, "backtest", recording.replaced(),
+                " samples were duplicates of another value at their time; --duplicates ",
+                flags.One("duplicates").value_or(""), " took one each");
   for (size_t i = 0; i < counters.drops.size(); ++i) {
     if (counters.drops[i] == 0) continue;
     PITWALL_LOG(kWarning, "backtest", counters.drops[i],

@@ -1,4 +1,5 @@
-// `--format smdebug` and `--format chrome-trace`: each --input is a file or a folder of one job.
+// `--format smdebug`, `chrome-trace` and `tensorflow`: each --input is a file or a folder of one
+// job.
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -9,6 +10,7 @@
 #include "services/codec/imports/gunzip.h"
 #include "services/codec/imports/job_timeline.h"
 #include "services/codec/imports/system_metrics.h"
+#include "services/codec/imports/tensorflow_profile.h"
 #include "services/pitwall/backtest_formats.h"
 #include "services/pitwall/into_recording.h"
 
@@ -60,6 +62,10 @@ bool IsOfDebugger(const std::string& file_name) {
   return IsSystemMetrics(file_name) || imports::IsJobTimeline(file_name);
 }
 
+bool IsOfTensorflow(const std::string& file_name) {
+  return imports::IsTensorflowProfile(file_name);
+}
+
 bool IsTrace(const std::string& file_name) {
   return EndsWith(file_name, ".json") || EndsWith(file_name, ".json.gz");
 }
@@ -105,6 +111,27 @@ Status ReadChromeTraces(const std::string& path, tools::Recording* recording) {
     RETURN_IF_ERROR(traces.EndFile());
   }
   return traces.Finish();
+}
+
+Status ReadTensorflowProfiles(const std::string& path, tools::Recording* recording) {
+  ASSIGN_OR_RETURN(std::vector<std::string> files,
+                   FilesOf(path, IsOfTensorflow, "HOST.xplane.pb or HOST.trace.json.gz"));
+  // JAX writes both forms of one profile.
+  const std::vector<std::string> all = files;
+  std::erase_if(files, [&](const std::string& file) {
+    return std::binary_search(all.begin(), all.end(), imports::XSpacePathFor(file));
+  });
+  IntoRecording sink(recording);
+  imports::SeriesIndex series(&sink);
+  imports::TensorflowProfileReader profiles(path, &series);
+  for (const std::string& file : files) {
+    RETURN_IF_ERROR(profiles.BeginFile(file));
+    imports::Gunzip gunzip(file, [&](std::string_view piece) { return profiles.Feed(piece); });
+    RETURN_IF_ERROR(ForEachPiece(file, [&](std::string_view piece) { return gunzip.Feed(piece); }));
+    RETURN_IF_ERROR(gunzip.Finish());
+    RETURN_IF_ERROR(profiles.EndFile());
+  }
+  return profiles.Finish();
 }
 
 }  // namespace pitwall

@@ -101,6 +101,8 @@ Status Recording::AddSample(uint32_t series, int64_t time_ns, double value, uint
     const Series& of = series_[route.series];
     read_[{index, of.job}][of.labels].emplace_back(time_ns, value);
   }
+  first_ = std::min(first_, time_ns);
+  last_ = std::max(last_, time_ns);
   if (time_ns < from_ || time_ns > to_) {
     ++left_out_;
     return OkStatus();
@@ -163,21 +165,34 @@ Status Recording::AddConstant(const OtherTimes::Constant& constant, uint32_t job
 }
 
 StatusOr<bool> Recording::Next(TimedSample* sample) {
-  while (true) {
+  if (ahead_) {
+    *sample = *std::exchange(ahead_, std::nullopt);
+  } else {
     ASSIGN_OR_RETURN(const bool more, sorter_.Next(sample));
     if (!more) return false;
-    const bool again =
-        sample->time_ns == before_.time_ns && sample->series == before_.series && before_.line != 0;
-    if (!again) break;
-    if (std::bit_cast<uint64_t>(sample->value) != std::bit_cast<uint64_t>(before_.value)) {
-      const Series& series = series_[sample->series];
-      return InvalidArgument(Cat(inputs_[series.input], ":", sample->line,
-                                 ":1: ", series.labels.ToString(),
-                                 " has another value at this time in line ", before_.line));
-    }
   }
-  before_ = *sample;
-  return true;
+  // Those of one series and time come one after the other, in the order of their lines.
+  while (true) {
+    TimedSample next;
+    ASSIGN_OR_RETURN(const bool more, sorter_.Next(&next));
+    if (!more) return true;
+    const bool again =
+        next.time_ns == sample->time_ns && next.series == sample->series && sample->line != 0;
+    if (!again) {
+      ahead_ = next;
+      return true;
+    }
+    if (std::bit_cast<uint64_t>(next.value) == std::bit_cast<uint64_t>(sample->value)) continue;
+    if (duplicates_ == Duplicates::kRefuse) {
+      const Series& series = series_[next.series];
+      return InvalidArgument(Cat(inputs_[series.input], ":", next.line,
+                                 ":1: ", series.labels.ToString(),
+                                 " has another value at this time in line ", sample->line,
+                                 "; --duplicates first (or last) takes one of them"));
+    }
+    ++replaced_;
+    if (duplicates_ == Duplicates::kLast) *sample = next;
+  }
 }
 
 }  // namespace pitwall::tools

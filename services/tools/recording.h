@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,9 @@ namespace pitwall::tools {
 
 // Names the training job of a series; taken off its labels.
 inline constexpr std::string_view kJobLabel = "pitwall_job";
+
+// Two values of one series at one time in one input.
+enum class Duplicates : uint8_t { kRefuse, kFirst, kLast };
 
 class Recording {
  public:
@@ -54,8 +58,10 @@ class Recording {
   // InvalidArgument: what rules ask at a fixed time fails.
   Status Finish(int64_t start = kMinPosition);
 
+  // Before the first Next; kRefuse else.
+  void set_duplicates(Duplicates duplicates) { duplicates_ = duplicates; }
   // After Finish: the next sample by time; false at the end. InvalidArgument: a series has two
-  // values at one time in one input.
+  // values at one time in one input, and they are refused.
   StatusOr<bool> Next(TimedSample* sample);
 
   const std::vector<std::string>& inputs() const { return inputs_; }
@@ -63,6 +69,11 @@ class Recording {
   const std::vector<Series>& series() const { return series_; }
   uint64_t samples() const { return samples_; }
   uint64_t left_out() const { return left_out_; }
+  // Samples that another value of their series at their time has replaced; after the last Next.
+  uint64_t replaced() const { return replaced_; }
+  // The times of all samples given, also of those left out; kMaxPosition and kMinPosition: none.
+  int64_t first() const { return first_; }
+  int64_t last() const { return last_; }
 
  private:
   // A series of the present input and what becomes of its samples.
@@ -93,8 +104,10 @@ class Recording {
   // What constants read: by constant and job.
   std::map<std::pair<uint32_t, uint32_t>, std::map<Labels, Samples>> read_;
   size_t read_samples_ = 0;
-  uint64_t samples_ = 0, left_out_ = 0;
-  TimedSample before_{.time_ns = kMinPosition};
+  uint64_t samples_ = 0, left_out_ = 0, replaced_ = 0;
+  int64_t first_ = kMaxPosition, last_ = kMinPosition;
+  Duplicates duplicates_ = Duplicates::kRefuse;
+  std::optional<TimedSample> ahead_;  // read behind the one that Next gave last
 };
 
 }  // namespace pitwall::tools

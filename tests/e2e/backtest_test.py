@@ -363,7 +363,7 @@ class OpenMetricsBacktest(unittest.TestCase):
             self.assertIn(said, done.stderr)
         done = subprocess.run([BINARY, "backtest", "--format", "xml", "--input", good], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("only log, openmetrics, csv, smdebug and chrome-trace", done.stderr)
+        self.assertIn("only log, openmetrics, csv, smdebug, chrome-trace and tensorflow", done.stderr)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -47,6 +48,24 @@ class OperatorsTest(unittest.TestCase):
         self.assertAlmostEqual(values["train_exposed_communication_seconds",], 500e-6)
         self.assertAlmostEqual(values["train_operator_seconds", "gpu", "aten::mm"], 3000e-6)
         self.assertAlmostEqual(values["train_operator_seconds", "cpu", "aten::mm"], 10e-6)
+
+    def test_kernels_of_other_communication_libraries(self):
+        values = self.of([
+            event("void at::native::vectorized_elementwise_kernel<4>(int)", 0, 100, "CUDA"),
+            event("void deep_ep::internode_ll::dispatch<true, 7168>(void*)", 100, 300, "CUDA"),
+            event("mscclKernel_Sum_half_Simple_false(ncclDevComm*)", 300, 400, "CUDA"),
+            event("Memcpy PtoP (Device -> Device)", 400, 450, "CUDA"), event("Memcpy HtoD (Pinned -> Device)", 450, 500, "CUDA"),
+            event("triton_poi_fused_all_reduce_0", 500, 600, "CUDA"), event("void f<ncclDataType_t>(ncclDevComm*)", 600, 700, "CUDA")])
+        self.assertAlmostEqual(values["train_communication_seconds",], 350e-6)
+        self.assertAlmostEqual(values["train_computation_seconds",], 300e-6)
+
+    def test_the_table_is_that_of_the_importers(self):
+        table = os.path.join(os.path.dirname(__file__), "../../../services/codec/imports/communication_kernels.cc")
+        if not os.path.exists(table):
+            self.skipTest("the package alone")
+        with open(table, encoding="utf-8") as file:
+            texts = re.findall(r'^    \{"([^"]+)",', file.read(), re.M)
+        self.assertEqual(sorted(texts), sorted(_operators.COMMUNICATION_KERNELS))
 
     def test_operators_without_a_gpu(self):
         values = self.of([

@@ -4,7 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "services/base/log.h"
 #include "services/base/strings.h"
+#include "services/codec/imports/communication_kernels.h"
+#include "services/codec/imports/intervals.h"
 #include "services/model/position.h"
 
 namespace pitwall::imports {
@@ -46,15 +49,6 @@ std::optional<int> CollectiveKind(std::string_view name) {
   return std::nullopt;
 }
 
-// ncclKernel_AllReduce_…, ncclDevKernel_…, ncclKernel<…>, also behind "void ".
-bool IsCommunication(std::string_view kernel) {
-  return kernel.find("ncclKernel") != std::string_view::npos ||
-         kernel.find("ncclDevKernel") != std::string_view::npos ||
-         LowerCase(kernel.substr(0, 4)) == "nccl";
-}
-
-double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
-
 steps::LoggedValue ValueOf(std::string_view metric, const TracedStep& step, double value) {
   steps::LoggedValue logged;
   logged.metric = metric;
@@ -76,7 +70,7 @@ void ChromeTraceReader::BeginFile(const std::string& path) {
   threads_.clear();
   groups_.clear();
   steps_.clear();
-  device_steps_.clear();
+  launches_.clear();
   document_ = std::make_unique<TraceDocument>(
       path, [this](std::string_view json, uint32_t) { return TakeEvent(json); },
       [this](std::string_view key, std::string_view json) { return TakeMember(key, json); },
@@ -119,8 +113,14 @@ std::optional<ChromeTraceReader::Kind> ChromeTraceReader::KindOf(const TraceEven
   }
   if (category == "cpu_op" || category == "operator") return Kind::kOperator;
   if (category == "user_annotation") return Kind::kAnnotation;
-  if (category == "gpu_user_annotation") return Kind::kDeviceAnnotation;
   if (category == "kernel") return Kind::kKernel;
+  if (category == "collective_comm") return Kind::kCollective;
+  if (category == "gpu_memcpy" || category == "gpu_memset" || category == "memcpy" ||
+      category == "memset")
+    return Kind::kCopy;
+  // cuda_runtime, cuda_driver, xpu_runtime, …
+  if (category == "runtime" || EndsWith(category, "_runtime") || EndsWith(category, "_driver"))
+    return Kind::kLaunch;
   return std::nullopt;
 }
 
@@ -129,10 +129,15 @@ Status ChromeTraceReader::TakeEvent(std::string_view json) {
   if (!event || event->phase != 'X') return OkStatus();
   const auto kind = KindOf(*event);
   if (!kind) return OkStatus();
-  if (*kind == Kind::kDeviceAnnotation && !StartsWith(event->name, kStep)) return OkStatus();
+  const int64_t correlation = ParseInt(event->Arg("correlation")).value_or(-1);
+  if (*kind == Kind::kLaunch && correlation <= 0) return OkStatus();
   if (++events_in_all_ > limits_.events)
     return ResourceExhausted(
         Cat("more than ", limits_.events, " operators, annotations and kernels in one input"));
+  if (*kind == Kind::kLaunch) {
+    launches_.push_back({correlation, event->start_ns});
+    return OkStatus();
+  }
   const auto number_of = [](StringMap<uint32_t>& numbers, const std::string& text) {
     return numbers.try_emplace(text, static_cast<uint32_t>(numbers.size())).first->second;
   };
@@ -143,15 +148,16 @@ Status ChromeTraceReader::TakeEvent(std::string_view json) {
   if (kept.name == names_.size()) names_.push_back(event->name);
   kept.thread = number_of(threads_, Cat(event->pid, " ", event->tid));
   kept.kind = *kind;
+  kept.correlation = correlation;
   for (const std::string_view key : {"External id", "external id"}) {
     if (const auto id = ParseInt(event->Arg(key)); id && *id > 0) kept.id = *id;
   }
-  if (StartsWith(event->name, kStep)) {
+  if (OnHost(*kind) && StartsWith(event->name, kStep)) {
     const auto step = ParseInt(std::string_view(event->name).substr(kStep.size()));
     if (!step || *step < 0 || *step > kMaxStep)
       return InvalidArgument(Cat(Quote(event->name), " is not a step"));
   }
-  if (*kind != Kind::kKernel && CollectiveKind(event->name)) {
+  if (OnHost(*kind) && CollectiveKind(event->name)) {
     if (const std::string_view group = event->Arg("Process Group Name"); !group.empty())
       groups_.emplace(events_.size(), group);
   }
@@ -169,28 +175,24 @@ Status ChromeTraceReader::EndFile() {
       return InvalidArgument(Cat(path_, ": the times of ", Quote(names_[event.name]),
                                  " lie beyond all times (baseTimeNanoseconds ", base_ns_, ")"));
   }
+  for (Launch& launch : launches_) launch.start_ns += base_ns_;
+  std::sort(launches_.begin(), launches_.end());
   RankTrace* trace = &ranks_[rank_];
   TakeSteps(trace);
   TakePhases(trace);
   TakeOperators(trace);
-  TakeKernels(trace);
+  const std::vector<DeviceWork> works = Works();
+  TakeKernels(works, trace);
   TakeCollectives(trace);
+  if (steps_.empty()) TellOfNoSteps(works);
   return OkStatus();
 }
 
 void ChromeTraceReader::TakeSteps(RankTrace* trace) {
   for (const Event& event : events_) {
     const std::string_view name = names_[event.name];
-    if (!StartsWith(name, kStep) || event.kind == Kind::kKernel) continue;
-    const int64_t step = *ParseInt(name.substr(kStep.size()));
-    if (event.kind == Kind::kDeviceAnnotation) {
-      const auto [it, added] =
-          device_steps_.try_emplace(step, Interval{event.start_ns, event.end_ns});
-      it->second.start_ns = std::min(it->second.start_ns, event.start_ns);
-      it->second.end_ns = std::max(it->second.end_ns, event.end_ns);
-      continue;
-    }
-    steps_.push_back({event.start_ns, event.end_ns, step, "train"});
+    if (!OnHost(event.kind) || !StartsWith(name, kStep)) continue;
+    steps_.push_back({event.start_ns, event.end_ns, *ParseInt(name.substr(kStep.size())), "train"});
     trace->AddStep(steps_.back());
   }
   std::stable_sort(steps_.begin(), steps_.end(), [](const TracedStep& a, const TracedStep& b) {
@@ -199,12 +201,9 @@ void ChromeTraceReader::TakeSteps(RankTrace* trace) {
 }
 
 void ChromeTraceReader::TakePhases(RankTrace* trace) const {
-  const auto on_host = [](const Event& event) {
-    return event.kind == Kind::kOperator || event.kind == Kind::kAnnotation;
-  };
   bool forward = false, backward = false;
   for (const Event& event : events_) {
-    if (!on_host(event)) continue;
+    if (!OnHost(event.kind)) continue;
     const std::string_view phase = AnnotatedPhase(names_[event.name]);
     if (phase.empty()) continue;
     forward |= phase == "forward";
@@ -212,7 +211,7 @@ void ChromeTraceReader::TakePhases(RankTrace* trace) const {
     trace->AddPhase(phase, event.start_ns, event.end_ns);
   }
   for (const Event& event : events_) {
-    if (!on_host(event)) continue;
+    if (!OnHost(event.kind)) continue;
     const std::string_view name = names_[event.name];
     if (!forward && name == "DistributedDataParallel.forward")
       trace->AddPhase("forward", event.start_ns, event.end_ns);
@@ -256,59 +255,75 @@ void ChromeTraceReader::TakeOperators(RankTrace* trace) const {
                        std::max<int64_t>(own[i], 0));
 }
 
-void ChromeTraceReader::TakeKernels(RankTrace* trace) const {
+std::vector<DeviceWork> ChromeTraceReader::Works() const {
+  absl::flat_hash_map<int64_t, int64_t> operators;  // begins by id
+  for (const Event& event : events_) {
+    if (event.kind == Kind::kOperator && event.id > 0) operators.emplace(event.id, event.start_ns);
+  }
+  std::vector<DeviceWork> works;
+  for (const Event& event : events_) {
+    if (OnHost(event.kind)) continue;
+    DeviceWork work;
+    work.interval = {event.start_ns, event.end_ns};
+    const std::string& name = names_[event.name];
+    if (event.kind == Kind::kCollective || IsCopyBetweenDevices(name) ||
+        (event.kind == Kind::kKernel && IsCommunicationKernel(name))) {
+      work.kind = DeviceWorkKind::kCommunication;
+    } else if (event.kind == Kind::kCopy) {
+      work.kind = DeviceWorkKind::kCopy;
+    }
+    const auto launch =
+        std::lower_bound(launches_.begin(), launches_.end(), Launch{event.correlation, INT64_MIN});
+    if (launch != launches_.end() && launch->correlation == event.correlation) {
+      work.launched_ns = launch->start_ns;
+    } else if (const auto caller = operators.find(event.id); caller != operators.end()) {
+      work.launched_ns = caller->second;
+    }
+    works.push_back(work);
+  }
+  return works;
+}
+
+void ChromeTraceReader::TellOfNoSteps(const std::vector<DeviceWork>& works) const {
+  const bool nothing = events_.empty();
+  PITWALL_LOG(kWarning, "import", path_, ": rank ", rank_, ": no ProfilerStep#N, so no steps: ",
+              nothing
+                  ? "the profiler recorded nothing; with schedule= a trace is exported in "
+                    "on_trace_ready=, not behind the loop"
+                  : "rules on the step clock have no data; call prof.step() after each step of the "
+                    "training",
+              nothing ? "" : ". Over the whole trace: ", nothing ? "" : Describe(works));
+}
+
+void ChromeTraceReader::TakeKernels(const std::vector<DeviceWork>& works, RankTrace* trace) const {
+  if (works.empty()) return;
+  AddShares(works, steps_, trace);
   absl::flat_hash_map<int64_t, uint32_t> operators;  // names by id
   for (const Event& event : events_) {
     if (event.kind == Kind::kOperator && event.id > 0) operators.emplace(event.id, event.name);
   }
-  std::vector<Interval> communication, computation;
-  std::vector<std::pair<Interval, uint32_t>> kernels;
+  auto work = works.begin();
   for (const Event& event : events_) {
-    if (event.kind != Kind::kKernel) continue;
-    (IsCommunication(names_[event.name]) ? communication : computation)
-        .push_back({event.start_ns, event.end_ns});
+    if (OnHost(event.kind)) continue;
+    const int64_t step = StepOf(*work++, steps_);
+    if (step < 0 || event.kind == Kind::kCopy) continue;
     const auto caller = operators.find(event.id);
-    kernels.push_back(
-        {{event.start_ns, event.end_ns}, caller == operators.end() ? event.name : caller->second});
-  }
-  if (kernels.empty()) return;
-  communication = Merge(std::move(communication));
-  computation = Merge(std::move(computation));
-  std::sort(kernels.begin(), kernels.end(),
-            [](const auto& a, const auto& b) { return a.first.start_ns < b.first.start_ns; });
-  for (const TracedStep& step : steps_) {
-    // Kernels run later than the code that asks for them: the device's own step is the right one.
-    const auto own = device_steps_.find(step.step);
-    const Interval window =
-        own == device_steps_.end() ? Interval{step.start_ns, step.end_ns} : own->second;
-    const auto communicating = Within(communication, window.start_ns, window.end_ns);
-    const auto computing = Within(computation, window.start_ns, window.end_ns);
-    const int64_t length = Length(communicating);
-    trace->AddValue(ValueOf("train_communication_seconds", step, Seconds(length)));
-    trace->AddValue(ValueOf("train_computation_seconds", step, Seconds(Length(computing))));
-    trace->AddValue(ValueOf("train_exposed_communication_seconds", step,
-                            Seconds(length - Overlap(communicating, computing))));
-    auto kernel = std::partition_point(kernels.begin(), kernels.end(), [&](const auto& k) {
-      return k.first.start_ns < window.start_ns;
-    });
     // An operator's moment lies in the step on the host.
-    for (; kernel != kernels.end() && kernel->first.start_ns < window.end_ns; ++kernel)
-      trace->AddOperator(names_[kernel->second], "gpu", step.start_ns,
-                         kernel->first.end_ns - kernel->first.start_ns);
+    trace->AddOperator(names_[caller == operators.end() ? event.name : caller->second], "gpu",
+                       steps_[static_cast<size_t>(step)].start_ns, event.end_ns - event.start_ns);
   }
 }
 
 void ChromeTraceReader::TakeCollectives(RankTrace* trace) const {
   int kind = 3;
   for (const Event& event : events_) {
-    if (event.kind == Kind::kOperator || event.kind == Kind::kAnnotation)
-      kind = std::min(kind, CollectiveKind(names_[event.name]).value_or(3));
+    if (OnHost(event.kind)) kind = std::min(kind, CollectiveKind(names_[event.name]).value_or(3));
   }
   if (kind == 3) return;
   std::map<std::string, std::vector<int64_t>> begun;  // by group
   for (size_t i = 0; i < events_.size(); ++i) {
     const Event& event = events_[i];
-    if (event.kind != Kind::kOperator && event.kind != Kind::kAnnotation) continue;
+    if (!OnHost(event.kind)) continue;
     if (CollectiveKind(names_[event.name]) != kind) continue;
     const auto group = groups_.find(i);
     begun[group == groups_.end() ? std::string(kDefaultGroup) : group->second].push_back(

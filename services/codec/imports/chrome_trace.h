@@ -11,13 +11,20 @@
 //   record_param_comms, gloo:…, nccl:…, c10d::…      phase collective; the first kind of them that
 //   the
 //                                                    trace has: train_collective_operations_total
-//   kernels                                          train_communication_seconds (NCCL's),
-//                                                    train_computation_seconds (the others),
-//                                                    train_exposed_communication_seconds
+//   kernels, copies                                  train_communication_seconds (kernels of
+//                                                    communication_kernels.h and copies between
+//                                                    devices), train_computation_seconds (other
+//                                                    kernels), train_exposed_communication_seconds,
+//                                                    train_device_copy_seconds (other copies,
+//                                                    fills), train_device_idle_seconds
 //   operators, kernels                               train_operator_seconds{operator,device}
 //
 // An operator on the cpu counts without the operators that it calls; on the gpu its kernels count,
 // or, where the trace does not say whose a kernel is, the kernel by its own name.
+//
+// Devices work behind the host. A kernel belongs to the step that launched it: its `correlation` is
+// that of a runtime call, or its `External id` that of an operator. The ProfilerStep#N that current
+// PyTorch draws on the device are not used: of each stream they hold only what one thread launched.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +38,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "services/base/status.h"
 #include "services/base/strings.h"
+#include "services/codec/imports/device_time.h"
 #include "services/codec/imports/rank_trace.h"
 #include "services/codec/imports/series_index.h"
 #include "services/codec/imports/trace_document.h"
@@ -54,14 +62,23 @@ class ChromeTraceReader {
   Status Finish();
 
  private:
-  enum class Kind : uint8_t { kOperator, kAnnotation, kDeviceAnnotation, kKernel };
+  enum class Kind : uint8_t { kOperator, kAnnotation, kLaunch, kKernel, kCollective, kCopy };
   struct Event {
     int64_t start_ns = 0;
     int64_t end_ns = 0;
-    uint32_t name = 0;    // of names_
-    uint32_t thread = 0;  // of threads_
-    int64_t id = -1;      // External id: kernels have that of their operator
+    uint32_t name = 0;         // of names_
+    uint32_t thread = 0;       // of threads_
+    int64_t id = -1;           // External id: kernels have that of their operator
+    int64_t correlation = -1;  // of what a device does: that of its launch
     Kind kind = Kind::kOperator;
+  };
+
+  static bool OnHost(Kind kind) { return kind == Kind::kOperator || kind == Kind::kAnnotation; }
+  // A call of the device's runtime.
+  struct Launch {
+    int64_t correlation = 0;
+    int64_t start_ns = 0;
+    friend auto operator<=>(const Launch&, const Launch&) = default;
   };
 
   Status TakeEvent(std::string_view json);
@@ -71,7 +88,9 @@ class ChromeTraceReader {
   void TakeSteps(RankTrace* trace);
   void TakePhases(RankTrace* trace) const;
   void TakeOperators(RankTrace* trace) const;
-  void TakeKernels(RankTrace* trace) const;
+  std::vector<DeviceWork> Works() const;
+  void TakeKernels(const std::vector<DeviceWork>& works, RankTrace* trace) const;
+  void TellOfNoSteps(const std::vector<DeviceWork>& works) const;
   void TakeCollectives(RankTrace* trace) const;
 
   const std::string name_;
@@ -91,7 +110,7 @@ class ChromeTraceReader {
   StringMap<uint32_t> threads_;
   absl::flat_hash_map<size_t, std::string> groups_;  // of collectives, by event
   std::vector<TracedStep> steps_;                    // of the file
-  std::map<int64_t, Interval> device_steps_;         // where the device has its own
+  std::vector<Launch> launches_;
 };
 
 }  // namespace pitwall::imports

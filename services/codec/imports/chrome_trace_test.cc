@@ -111,7 +111,7 @@ TEST(ChromeTraceReader, TellsCommunicationFromComputation) {
                      X(kernel, "gemm", 1030, 30, id), X(kernel, "gemm", 1050, 20, id),
                      X(kernel, "other", 1075, 5), X(kernel, nccl, 1060, 30),
                      X(old ? "Memcpy" : "gpu_memcpy", "Memcpy HtoD", 1000, 50),
-                     // Runs out of the step.
+                     // Runs out of the step, and belongs to it whole.
                      X(kernel, nccl, 1095, 20), X(old ? "Runtime" : "cuda_runtime", "x", 1000, 9)),
                  ", \"distributedInfo\": {\"rank\": 3, \"world_size\": 8}");
   };
@@ -122,11 +122,11 @@ TEST(ChromeTraceReader, TellsCommunicationFromComputation) {
       return Cat(metric, R"({mode="train",rank="3"} train @1.1ms #3 )", number);
     };
     EXPECT_THAT(read.samples.Of("train_comm"),
-                ElementsAre(value("train_communication_seconds", "3.5e-05")));
+                ElementsAre(value("train_communication_seconds", "5e-05")));
     EXPECT_THAT(read.samples.Of("train_comp"),
                 ElementsAre(value("train_computation_seconds", "4.5e-05")));
     EXPECT_THAT(read.samples.Of("train_exposed"),
-                ElementsAre(value("train_exposed_communication_seconds", "2e-05")));
+                ElementsAre(value("train_exposed_communication_seconds", "3.5e-05")));
     const std::vector<std::string> operators =
         read.samples.Of("train_operator_seconds{device=\"gpu\"");
     ASSERT_THAT(operators, SizeIs(3));
@@ -139,13 +139,76 @@ TEST(ChromeTraceReader, TellsCommunicationFromComputation) {
   }
 }
 
-TEST(ChromeTraceReader, TakesTheStepOfTheDevice) {
-  const Outcome read =
-      Read({Trace(Cat(X("user_annotation", "ProfilerStep#1", 0, 10), X("kernel", "gemm", 25, 10),
-                      X("gpu_user_annotation", "ProfilerStep#1", 20, 30, "", 2)))});
+// A launch on the host, and what it runs on the device.
+std::string Launched(std::string_view kernel, int correlation, int64_t launch, int64_t start,
+                     int64_t duration, int stream = 7) {
+  return Cat(
+      X("cuda_runtime", "cudaLaunchKernel", launch, 2, Cat(R"("correlation":)", correlation)),
+      X("kernel", kernel, start, duration,
+        Cat(R"("device":0,"stream":)", stream, R"(,"correlation":)", correlation), stream));
+}
+
+// Current PyTorch draws ProfilerStep#N on the device, too, from the first to the last kernel of one
+// stream that the training thread launched: neither backward's (another thread launches them) nor
+// NCCL's (another stream) lie in it (pytorch/kineto, issue 1022).
+TEST(ChromeTraceReader, CountsKernelsToTheStepThatLaunchedThem) {
+  const std::string_view nccl = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgs)";
+  const Outcome read = Read({Trace(
+      Cat(X("user_annotation", "ProfilerStep#1", 1000, 1000),
+          X("user_annotation", "ProfilerStep#2", 2000, 1000),
+          // Forward, backward, all-reduce of step 1; the last two run while the host is in step 2.
+          Launched("gemm_forward", 1, 1100, 1500, 300),
+          Launched("gemm_backward", 2, 1200, 1900, 600), Launched(nccl, 3, 1300, 2100, 700, 24),
+          // Step 2: behind the host's last mark.
+          Launched("gemm_forward", 4, 2100, 2900, 300),
+          Launched("gemm_backward", 5, 2200, 3300, 600), Launched(nccl, 6, 2300, 3500, 700, 24),
+          X("gpu_user_annotation", "ProfilerStep#1", 1500, 300, "", 7),
+          X("gpu_user_annotation", "ProfilerStep#2", 2900, 300, "", 7)))});
   EXPECT_EQ(read.error, "");
-  EXPECT_THAT(read.samples.Of("train_step{"), SizeIs(1));
-  EXPECT_THAT(read.samples.Of("train_computation"), ElementsAre(HasSubstr(" #1 1e-05")));
+  EXPECT_THAT(read.samples.Of("train_step{"), SizeIs(2));
+  EXPECT_THAT(read.samples.Of("train_computation"),
+              ElementsAre(HasSubstr(" #1 0.0009"), HasSubstr(" #2 0.0009")));
+  EXPECT_THAT(read.samples.Of("train_communication"),
+              ElementsAre(HasSubstr(" #1 0.0007"), HasSubstr(" #2 0.0007")));
+  EXPECT_THAT(read.samples.Of("train_exposed_communication"),
+              ElementsAre(HasSubstr(" #1 0.0003"), HasSubstr(" #2 0.0003")));
+}
+
+TEST(ChromeTraceReader, CountsKernelsWithoutALaunchFromMarkToMark) {
+  const std::string steps = Cat(X("user_annotation", "ProfilerStep#1", 1000, 990),
+                                X("user_annotation", "ProfilerStep#2", 2000, 1000));
+  // By the operator that asked for it, where the trace says no more.
+  const std::string by_operator =
+      Cat(X("cpu_op", "aten::mm", 1100, 10, "\"External id\":7"),
+          X("kernel", "gemm", 2100, 100, "\"External id\":7"), X("kernel", "gemm", 2300, 50));
+  const Outcome read = Read({Trace(Cat(steps, by_operator))});
+  EXPECT_THAT(read.samples.Of("train_computation"),
+              ElementsAre(HasSubstr(" #1 0.0001"), HasSubstr(" #2 5e-05")));
+  // Nothing but times: between two marks, and behind the last one.
+  const Outcome bare = Read({Trace(Cat(
+      steps, X("kernel", "gemm", 1995, 100), X("kernel", "gemm", 3100, 50),
+      X("kernel", "gemm", 900, 50), X("gpu_user_annotation", "ProfilerStep#1", 1995, 5, "", 2)))});
+  EXPECT_THAT(bare.samples.Of("train_computation"),
+              ElementsAre(HasSubstr(" #1 0.0001"), HasSubstr(" #2 5e-05")));
+}
+
+TEST(ChromeTraceReader, CountsCopiesAndIdleTimeOfTheDevice) {
+  const Outcome read =
+      Read({Trace(Cat(X("user_annotation", "ProfilerStep#1", 1000, 1000),
+                      X("user_annotation", "ProfilerStep#2", 2000, 1000),
+                      X("gpu_memcpy", "Memcpy HtoD (Pageable -> Device)", 1100, 100),
+                      X("gpu_memset", "Memset", 1150, 100), X("kernel", "gemm", 1200, 300),
+                      X("gpu_memcpy", "Memcpy PtoP (Device -> Device)", 1600, 100),
+                      X("kernel", "gemm", 2100, 300), X("kernel", "gemm", 2600, 100)))});
+  EXPECT_EQ(read.error, "");
+  EXPECT_THAT(read.samples.Of("train_device_copy"),
+              ElementsAre(HasSubstr(" #1 0.00015"), HasSubstr(" #2 0")));
+  // A copy from one GPU to another is communication.
+  EXPECT_THAT(read.samples.Of("train_communication"),
+              ElementsAre(HasSubstr(" #1 0.0001"), HasSubstr(" #2 0")));
+  // From its first work to that of the next step: 1500 to 1600 and 1700 to 2100.
+  EXPECT_THAT(read.samples.Of("train_device_idle"),
+              ElementsAre(HasSubstr(" #1 0.0005"), HasSubstr(" #2 0.0002")));
 }
 
 TEST(ChromeTraceReader, KeepsTheLargestOperators) {

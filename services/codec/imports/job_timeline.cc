@@ -12,7 +12,9 @@ namespace pitwall::imports {
 namespace {
 
 constexpr std::string_view kSuffixes[] = {"_pythontimeline.json", "_model_timeline.json",
-                                          "_horovod_timeline.json"};
+                                          "_horovod_timeline.json",
+                                          "_smdataparallel_timeline.json"};
+constexpr size_t kFirstOfCollectives = 2;  // of them
 constexpr std::string_view kStep = "Step:ModeKeys.";
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr size_t kMaxNesting = 10'000;
@@ -38,7 +40,10 @@ std::string_view DeviceOf(std::string_view track) {
   return {};
 }
 
-bool IsHorovodOperation(std::string_view event) {
+// Of Horovod, SMDataParallel and TensorFlow's NcclManager (kAllReduce).
+bool IsCollective(std::string_view name) {
+  std::string event;
+  for (const char c : name) event += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   for (const std::string_view op :
        {"ALLREDUCE", "ALLGATHER", "BROADCAST", "ALLTOALL", "REDUCESCATTER"}) {
     if (event.find(op) != std::string_view::npos) return true;
@@ -49,9 +54,10 @@ bool IsHorovodOperation(std::string_view event) {
 struct FileName {
   int64_t pid = 0;
   std::string node;
-  bool horovod = false;
+  bool collectives = false;  // it has nothing else
 };
-// <end in microseconds>_<pid>-<node>_<suffix>
+// <end in microseconds>_<pid>-<node>_<suffix>; the framework's own writer leaves the node out:
+// <end>_<number>_<suffix>. Such a file belongs to the job's first rank.
 std::optional<FileName> ReadFileName(std::string_view name) {
   for (const std::string_view suffix : kSuffixes) {
     if (!EndsWith(name, suffix)) continue;
@@ -60,10 +66,12 @@ std::optional<FileName> ReadFileName(std::string_view name) {
     if (line == std::string_view::npos || !ParseInt(name.substr(0, line))) return std::nullopt;
     name.remove_prefix(line + 1);
     const size_t dash = name.find('-');
-    if (dash == std::string_view::npos) return std::nullopt;
     const auto pid = ParseInt(name.substr(0, dash));
     if (!pid) return std::nullopt;
-    return FileName{*pid, std::string(name.substr(dash + 1)), suffix == kSuffixes[2]};
+    const bool collectives = std::find(std::begin(kSuffixes) + kFirstOfCollectives,
+                                       std::end(kSuffixes), suffix) != std::end(kSuffixes);
+    return FileName{*pid, std::string(dash == std::string_view::npos ? "" : name.substr(dash + 1)),
+                    collectives};
   }
   return std::nullopt;
 }
@@ -92,9 +100,11 @@ Status JobTimelineReader::BeginFile(const std::string& path) {
   const auto name = ReadFileName(BaseName(path));
   if (!name)
     return InvalidArgument(
-        Cat(path, ": not the name of a trace: <end>_<pid>-<node>_pythontimeline.json"));
+        Cat(path, ": not the name of a trace: <end>_<pid>-<node>_pythontimeline.json, or ",
+            "_model_timeline.json, _horovod_timeline.json, _smdataparallel_timeline.json; the ",
+            "node may be missing"));
   traced_ = &processes_[{NodeNumber(name->node), name->node, name->pid}];
-  horovod_ = name->horovod;
+  collectives_ = name->collectives;
   start_ns_.reset();
   tracks_.clear();
   document_ = std::make_unique<TraceDocument>(
@@ -155,8 +165,8 @@ Status JobTimelineReader::TakeSpan(const Track& track, const TraceEvent& event, 
   RankTrace& trace = traced_->trace;
   if (StartsWith(phase, kStep))
     return TakeStep(event, phase.substr(kStep.size()), start_ns, end_ns);
-  if (horovod_) {
-    if (IsHorovodOperation(event.name)) trace.AddPhase("collective", start_ns, end_ns);
+  if (collectives_ || phase == "NcclManager") {
+    if (IsCollective(event.name)) trace.AddPhase("collective", start_ns, end_ns);
     return OkStatus();
   }
   if (const std::string_view ours = PhaseOf(phase); !ours.empty()) {
@@ -205,11 +215,16 @@ Status JobTimelineReader::Finish() {
   // The processes with steps are the ranks; others join the first one of their node.
   std::vector<Traced*> ranks;
   std::vector<std::pair<Traced*, Traced*>> joined;
+  std::vector<Traced*> homeless;  // of no node, and without steps
   for (auto it = processes_.begin(); it != processes_.end();) {
     const std::string& node = std::get<1>(it->first);
     std::vector<Traced*> with, without;
     for (; it != processes_.end() && std::get<1>(it->first) == node; ++it)
       (it->second.trace.steps().empty() ? without : with).push_back(&it->second);
+    if (with.empty() && node.empty()) {
+      homeless.insert(homeless.end(), without.begin(), without.end());
+      continue;
+    }
     if (with.empty()) {
       with.push_back(without.front());
       without.erase(without.begin());
@@ -217,6 +232,11 @@ Status JobTimelineReader::Finish() {
     for (Traced* other : without) joined.emplace_back(with.front(), other);
     ranks.insert(ranks.end(), with.begin(), with.end());
   }
+  if (ranks.empty() && !homeless.empty()) {
+    ranks.push_back(homeless.front());
+    homeless.erase(homeless.begin());
+  }
+  for (Traced* other : homeless) joined.emplace_back(ranks.front(), other);
   for (const auto& [rank, other] : joined) {
     rank->trace.Add(std::move(other->trace));
     rank->workers.merge(other->workers);

@@ -6,7 +6,8 @@
 //   Backward…, aws_marker-ComputeGradient    phase backward
 //   aws_marker-ApplyGradient                 phase optimizer
 //   DataLoaderIter, DataIterator             phase dataloader
-//   operations of Horovod                    phase collective
+//   operations of Horovod, SMDataParallel    phase collective
+//   and NcclManager
 //   cpu_functions, gpu_functions-dev:N, /device:…   train_operator_seconds{operator,device}
 //   DataLoaderIterInitialize                 train_loader_workers_configured,
 //   train_loader_pin_memory DataLoaderWorker                         train_loader_workers:
@@ -85,7 +86,7 @@ class JobTimelineReader {
   // The file.
   std::unique_ptr<TraceDocument> document_;
   Traced* traced_ = nullptr;
-  bool horovod_ = false;
+  bool collectives_ = false;         // the file has nothing else
   std::optional<int64_t> start_ns_;  // of its clock, Unix
   std::map<std::string, Track> tracks_;
 };

@@ -202,5 +202,30 @@ TEST(JobTimelineReader, NamesWhatIsWrong) {
   EXPECT_THAT(Read({{std::string(kFile), "["}}).samples.Of(""), IsEmpty());
 }
 
+// As TensorFlow's writer in smdebug's own test folder model_timeline_traces: a number, no node.
+TEST(JobTimelineReader, ReadsATraceWithoutANode) {
+  const std::string model = R"json([
+{"name": "process_name", "ph": "M", "pid": 0, "args": {"start_time_since_epoch_in_micros":1000000000}},
+{"name": "process_name", "ph": "M", "pid": 1, "args": {"name": "NcclManager"}},
+{"ph": "X", "name": "kAllReduce", "ts": 20000, "pid": 1, "dur": 5000}
+]
+)json";
+  const std::string python = std::string(kHead) + Step(1, 0, 100);
+  EXPECT_TRUE(IsJobTimeline("1590461139923994_0001_model_timeline.json"));
+  EXPECT_TRUE(IsJobTimeline("1_2-algo-1_smdataparallel_timeline.json"));
+  EXPECT_FALSE(IsJobTimeline("1590461139923994_x_model_timeline.json"));
+  // Alone it is a rank; beside others it belongs to the first one.
+  for (const bool alone : {true, false}) {
+    Files files = {{"1_0001_model_timeline.json", model}};
+    if (!alone) files.emplace_back("1_905-algo-2_pythontimeline.json", python);
+    const Outcome read = Read(files);
+    EXPECT_EQ(read.error, "");
+    const auto phases = read.samples.Of(R"(train_phase_duration_seconds{phase="collective")");
+    ASSERT_EQ(phases.size(), 1u);
+    EXPECT_EQ(phases[0].find(" #1 0.005") != std::string::npos, !alone) << phases[0];
+    EXPECT_THAT(read.samples.Of("train_step{"), ::testing::SizeIs(alone ? 0 : 1));
+  }
+}
+
 }  // namespace
 }  // namespace pitwall::imports

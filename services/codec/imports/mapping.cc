@@ -75,7 +75,12 @@ class MappingReader {
     if (mapping_.time_column.empty()) {
       const auto begin = start ? ParseTime(*start, TimeUnit::kRfc3339) : std::nullopt;
       const auto seconds = start ? ParseTime(*start, TimeUnit::kSeconds) : std::nullopt;
-      if (!begin && !seconds) {
+      const auto year = start && start->size() == 4 ? ParseInt(*start) : std::nullopt;
+      if (year && *year >= 1970 && *year <= 2100) {
+        fields.Add(fields.KeyPosition("start"),
+                   Cat("\"start\" ", *start, ": a year, or a second of 1970? Write ", *start,
+                       "-01-01T00:00:00Z, or ", *start, ".0 for the second"));
+      } else if (!begin && !seconds) {
         fields.Add(time->position(), "\"time\" needs a column, or start and every");
       } else {
         mapping_.start_ns = begin ? *begin : *seconds;

@@ -13,20 +13,23 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kMaxDepth = 16;
 
-// `cells` owns what the row points into.
+// `cells` owns what the row points into; `nulls` has the columns whose value is null.
 Status Flatten(const Json& object, const std::string& prefix, int depth,
-               std::vector<std::pair<std::string, std::string>>* cells) {
+               std::vector<std::pair<std::string, std::string>>* cells,
+               std::set<std::string, std::less<>>* nulls, size_t max_nulls) {
   if (depth > kMaxDepth) return InvalidArgument("objects are nested too deep");
   for (const auto& [key, value] : object.items()) {
     std::string column = prefix.empty() ? key : Cat(prefix, ".", key);
     if (value.is_object()) {
-      RETURN_IF_ERROR(Flatten(value, column, depth + 1, cells));
+      RETURN_IF_ERROR(Flatten(value, column, depth + 1, cells, nulls, max_nulls));
     } else if (value.is_boolean()) {
       cells->emplace_back(std::move(column), value.get<bool>() ? "1" : "0");
     } else if (value.is_string()) {
       cells->emplace_back(std::move(column), value.get<std::string>());
     } else if (value.is_number()) {
       cells->emplace_back(std::move(column), value.dump());
+    } else if (value.is_null() && nulls->size() < max_nulls) {
+      nulls->insert(std::move(column));
     }
   }
   return OkStatus();
@@ -184,6 +187,7 @@ Status RowReader::EndOfRecord() {
         return InvalidArgument(
             Cat(name_, ":", record_line_, ":1: column ", Quote(column), " appears twice"));
     }
+    named_.insert(header_.begin(), header_.end());
     return OkStatus();
   }
   if (cells_.size() != header_.size()) {
@@ -220,7 +224,7 @@ Status RowReader::JsonLine(std::string_view line) {
   const Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (object.is_discarded() || !object.is_object()) return Error("not a JSON object");
   std::vector<std::pair<std::string, std::string>> cells;
-  if (const Status flat = Flatten(object, "", 0, &cells); !flat.ok())
+  if (const Status flat = Flatten(object, "", 0, &cells, &named_, limits_.columns); !flat.ok())
     return Error(ToStd(flat.message()));
   return Give(line_, Row(cells.begin(), cells.end()));
 }
@@ -245,7 +249,7 @@ Status RowReader::Document() {
     line_ = ++number;  // of a document, rows are counted
     if (!object.is_object()) return Error("a row is not a JSON object");
     std::vector<std::pair<std::string, std::string>> cells;
-    if (const Status flat = Flatten(object, "", 0, &cells); !flat.ok())
+    if (const Status flat = Flatten(object, "", 0, &cells, &named_, limits_.columns); !flat.ok())
       return Error(ToStd(flat.message()));
     RETURN_IF_ERROR(Give(number, Row(cells.begin(), cells.end())));
   }

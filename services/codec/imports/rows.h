@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,6 +38,10 @@ class RowReader {
   Status Feed(std::string_view bytes);
   Status Finish();
 
+  // Of a column without a cell: whether the text names it all the same, in a CSV's header or as a
+  // JSON key whose value is null.
+  bool Names(std::string_view column) const { return named_.contains(column); }
+
  private:
   enum class Kind { kUnknown, kCsv, kJsonLines, kDocument };
 
@@ -70,6 +75,8 @@ class RowReader {
   uint32_t record_line_ = 1;
   size_t record_bytes_ = 0;
 
+  // Columns that were named with an empty cell, at most RowLimits::columns.
+  std::set<std::string, std::less<>> named_;
   std::string rest_;  // JSON: of a line, or the document so far
 };
 

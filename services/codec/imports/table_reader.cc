@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "services/base/log.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"
 
@@ -51,10 +52,14 @@ TableReader::TableReader(std::string name, Mapping mapping, std::string job_labe
 
 Status TableReader::Finish() {
   RETURN_IF_ERROR(rows_.Finish());
-  std::vector<std::string> never;
+  std::vector<std::string> never, empty;
   for (const auto& [column, seen] : columns_) {
-    if (!seen) never.push_back(Quote(column));
+    if (!seen) (rows_.Names(column) ? empty : never).push_back(Quote(column));
   }
+  std::sort(empty.begin(), empty.end());
+  if (!empty.empty())
+    PITWALL_LOG(kWarning, "import", name_, ": empty in all ", row_,
+                " rows, so without samples: ", Join(empty, ", "));
   if (never.empty()) return OkStatus();
   std::sort(never.begin(), never.end());
   return InvalidArgument(Cat(name_, ": no row has what the mapping names: ", Join(never, ", ")));

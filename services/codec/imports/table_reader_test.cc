@@ -57,6 +57,24 @@ metrics:
 - {column: gpu0, name: hw_gpu_utilization_ratio, factor: 0.01, labels: {gpu: "0"}, step: false}
 )";
 
+TEST(TableReader, PassesOverAColumnThatIsEmptyInAllRows) {
+  const std::string_view mapping = R"(
+time: {column: ts}
+metrics:
+- {column: loss, name: train_loss}
+- {column: eval_loss, name: eval_loss}
+)";
+  const Outcome csv = Read(mapping, "ts,loss,eval_loss\n1,2,\n2,3,\n");
+  EXPECT_EQ(csv.error, "");
+  EXPECT_THAT(csv.samples, ElementsAre(R"(2: train_loss @1000ms 2)", R"(3: train_loss @2000ms 3)"));
+  const Outcome json = Read(mapping, R"({"ts":1,"loss":2,"eval_loss":null})");
+  EXPECT_EQ(json.error, "");
+  EXPECT_EQ(json.samples.size(), 1u);
+  // One that no header has is still a mistake of the mapping.
+  EXPECT_EQ(Read(mapping, "ts,loss\n1,2\n").error,
+            "log: no row has what the mapping names: \"eval_loss\"");
+}
+
 TEST(TableReader, ReadsAColumnPerMetric) {
   const std::string_view csv =
       "ts,step,split,run,rank,loss,gpu0,note\r\n"

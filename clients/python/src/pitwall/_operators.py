@@ -3,7 +3,8 @@
 Works on the events of torch.profiler (FunctionEvent: name, device_type, time_range in microseconds, is_async,
 self_cpu_time_total, and since 2.5 self_device_time_total, before self_cuda_time_total).
 
-On a GPU the intervals are those of kernels: NCCL's are communication, all others computation, copies and fills neither.
+On a GPU the intervals are those of kernels: those of communication libraries and copies between devices are communication, all other
+kernels computation, other copies and fills neither.
 Without one they are those of operators: c10d's and the backends' are communication, everything with a namespace else
 computation; marks such as "Optimizer.step#SGD.step" may stand around both, and count as neither.
 """
@@ -12,8 +13,13 @@ import re
 LARGEST = 20      # operators a device
 MAX_NAME = 200
 
-_KERNEL_OF_NCCL = re.compile(r"nccl", re.IGNORECASE)   # ncclKernel_…, ncclDevKernel_…
+# Texts in kernels' names, in lower case with _ for -: the table of services/codec/imports/communication_kernels.cc, where the sources are.
+COMMUNICATION_KERNELS = (
+    "nccl", "rccl", "msccl", "oneccl", "hccl", "hcom_", "deep_ep", "ep::internode", "ep::intranode", "shmem", "_on_stream_kernel",
+    "userbuffers", "ucc_reduce_", "ompi_op_", "allreduce", "all_reduce", "allgather", "all_gather", "reducescatter", "reduce_scatter",
+    "alltoall", "all_to_all", "collective_permute", "cross_device_reduce")
 _MEMORY = re.compile(r"^(Memcpy|Memset)\b")
+_BETWEEN_DEVICES = re.compile(r"^(Memcpy PtoP|MemcpyP2P)")
 _COMMUNICATION = re.compile(r"^(c10d|_c10d_functional\w*|c10d_functional|gloo|nccl|mpi|ucc)(::?)")
 _WRAPPER = re.compile(r"^autograd::engine::")
 
@@ -27,9 +33,8 @@ def totals(events):
     kernels = [event for event in gpu if event.name not in marks]  # PyTorch mirrors its marks on the GPU's track
     values = _operators(cpu, "cpu", _cpu_us) + _operators(cpu, "gpu", _gpu_us)
     if kernels:
-        communication = [_span(event) for event in kernels if _KERNEL_OF_NCCL.search(event.name)]
-        computation = [_span(event) for event in kernels
-                       if not _KERNEL_OF_NCCL.search(event.name) and not _MEMORY.match(event.name)]
+        communication = [_span(event) for event in kernels if communicates(event.name)]
+        computation = [_span(event) for event in kernels if not communicates(event.name) and not _MEMORY.match(event.name)]
     else:
         communication = [_span(event) for event in cpu if _COMMUNICATION.match(event.name)]
         computation = [_span(event) for event in cpu if "::" in event.name and not _COMMUNICATION.match(event.name)
@@ -40,6 +45,24 @@ def totals(events):
         ("train_communication_seconds", (), length(communication) / 1e6),
         ("train_computation_seconds", (), length(computation) / 1e6),
         ("train_exposed_communication_seconds", (), (length(communication) - covered) / 1e6)]
+
+
+def communicates(kernel):
+    """Whether a kernel or copy moves data between devices, by its name without template arguments and parameters."""
+    if _BETWEEN_DEVICES.match(kernel):
+        return True
+    if _MEMORY.match(kernel):
+        return False
+    plain, depth = [], 0
+    for c in kernel:
+        if c in "<(":
+            depth += 1
+        elif c in ">)":
+            depth = max(depth - 1, 0)
+        elif depth == 0:
+            plain.append(c)
+    name = "".join(plain).lower().replace("-", "_")
+    return not name.startswith("triton_") and any(text in name for text in COMMUNICATION_KERNELS)
 
 
 def largest(seconds, device):
