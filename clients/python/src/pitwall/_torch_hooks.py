@@ -12,8 +12,8 @@ from collections import namedtuple
 import torch
 
 from . import _collectives, _lifecycle, _samples
-from ._collections import (BLOCK_INPUT, BLOCK_OUTPUT, GRADIENT, INPUT, LOSS, MODEL_INPUT, OPTIMIZER, OUTPUT, PARAMETER,
-                           Collection, Schedule)
+from ._collections import (BLOCK_INPUT, BLOCK_OUTPUT, GRADIENT, INPUT, LOSS, MODEL_INPUT, NEVER, OPTIMIZER, OUTPUT,
+                           PARAMETER, Collection, Schedule)
 from ._guard import swallow, tell_once
 from ._optimizer_hooks import hook_step
 from ._statistics import Statistics
@@ -78,7 +78,7 @@ class Watch:
         self._model, self._compiled, self._distributed = _unwrap(model)
         self._matches = {}     # (kind, tensor's name) -> collections
         self._plans = {}       # collections -> modules to hook for them
-        self._last = {}        # (point, mode) -> step of the last look
+        self._looks = {}       # (point, mode) -> [step of the last look, the next step at which something is due]
         self._due_there = ()   # collections due at the optimizer
         self._attached = []
         self._calls = {}       # tensors seen of each module in this pass
@@ -100,6 +100,8 @@ class Watch:
             ("optimizer", (PARAMETER, GRADIENT, OPTIMIZER)))}
         self.loss = loss
         self._finds_loss = loss is None
+        self._on_backward, self._on_gradients = Hook(self._before_backward), Hook(self._gradients_ready)
+        self._on_waiting = Hook(self._after_backward)
         self._install(model, optimizers, loss)
         _lifecycle.before_end.add(self)
 
@@ -151,16 +153,24 @@ class Watch:
         """The point's collections that save now. A step's point is asked about once."""
         if step is None:
             return ()
-        last = self._last.get((point, mode))
-        self._last[point, mode] = step
-        return [c for c in self._points[point]
-                if (schedule := c.schedule(mode)) is not None and schedule.due(last, step)]
+        look = self._looks.get((point, mode))
+        if look is not None and look[0] <= step < look[1]:  # the usual case
+            look[0] = step
+            return ()
+        schedules = [(c, schedule) for c in self._points[point] if (schedule := c.schedule(mode)) is not None]
+        last = None if look is None else look[0]
+        self._looks[point, mode] = [step, min((s.next_after(step) for _, s in schedules), default=NEVER)]
+        return [c for c, schedule in schedules if schedule.due(last, step)]
 
     def _due_often(self, schedule, point, mode, step):
-        last = self._last.get((point, mode))
         if step is None or not schedule.every:
             return False
-        self._last[point, mode] = step
+        look = self._looks.get((point, mode))
+        if look is not None and look[0] <= step < look[1]:
+            look[0] = step
+            return False
+        last = None if look is None else look[0]
+        self._looks[point, mode] = [step, schedule.next_after(step)]
         return schedule.due(last, step)
 
     def _matching(self, collections, kind, name):
@@ -174,7 +184,8 @@ class Watch:
     # The forward pass.
 
     def _before_forward(self, module, arguments, named=None):
-        self._detach()
+        if self._attached:
+            self._detach()
         loop = self._loop
         if not loop.before_forward(module.training):
             return
@@ -183,7 +194,7 @@ class Watch:
             if self._gpu is not None:
                 loop.recorder.allow_late(LATE_STEPS)
         inputs = (arguments, named)
-        due = self._due("forward", loop.mode, loop.step)
+        due = self._points["forward"] and self._due("forward", loop.mode, loop.step)
         if due:
             self._calls.clear()
             self._attach(due)
@@ -202,7 +213,8 @@ class Watch:
                 log(loop.recorder, tensor, mode=loop.mode, step=loop.step)
 
     def _after_forward(self, module, _, output):
-        self._detach()
+        if self._attached:
+            self._detach()
         loop = self._loop
         if loop.recorder is None:
             return
@@ -215,8 +227,9 @@ class Watch:
             elif torch.is_grad_enabled():
                 for tensor in _tensors(output):
                     self._await_backward(tensor)
-        self._statistics.send(mode, step)
-        self._statistics.receive(mode, None if step is None else step - LATE_STEPS + 1)
+        if self._statistics.busy():
+            self._statistics.send(mode, step)
+            self._statistics.receive(mode, None if step is None else step - LATE_STEPS + 1)
 
     def _attach(self, due):
         key = tuple(id(c) for c in due)
@@ -259,13 +272,17 @@ class Watch:
         if loop.recorder is None or not isinstance(value, torch.Tensor):
             return
         mode, step = loop.mode, loop.recorder.step_number(loop.mode)
-        number = value.detach()
-        self._statistics.add_number("train_loss", number if number.numel() == 1 else number.float().mean())
-        due = self._due("loss", mode, step)
+        due = self._points["loss"] and self._due("loss", mode, step)
+        if not due and value.is_cpu and value.numel() == 1:
+            loop.recorder.record([("train_loss", (), float(value.item()))], mode, step)
+        else:
+            number = value.detach()
+            self._statistics.add_number("train_loss", number if number.numel() == 1 else number.float().mean())
         if due:
             name += "_output_0"
             self._statistics.add(self._matching(due, LOSS, name), name, value)
-        self._statistics.send(mode, step)
+        if self._statistics.busy():
+            self._statistics.send(mode, step)
         self._await_backward(value)
         if self._options.labels and len(inputs) >= 2:
             predictions, labels = inputs[:2]
@@ -274,27 +291,26 @@ class Watch:
 
     def _await_backward(self, tensor):
         if tensor.requires_grad:
-            tensor.register_hook(Hook(self._before_backward))
+            tensor.register_hook(self._on_backward)
 
     def _before_backward(self, _):
         self._loop.before_backward()
-        torch.autograd.Variable._execution_engine.queue_callback(Hook(self._after_backward))
+        torch.autograd.Variable._execution_engine.queue_callback(
+            self._on_waiting if self._distributed else self._on_gradients)
 
     def _after_backward(self):
-        if self._distributed:
-            # DDP's own callback, which waits for the reduced gradients, is behind this one: what is between the two is
-            # this rank's wait for its peers. On a GPU the host does not wait there.
-            if self._options.collectives:
-                self._loop.before_wait(self._gpu is not None)
-            torch.autograd.Variable._execution_engine.queue_callback(Hook(self._gradients_ready))
-        else:
-            self._gradients_ready()
+        # DDP's own callback, which waits for the reduced gradients, is behind this one: what is between the two is
+        # this rank's wait for its peers. On a GPU the host does not wait there.
+        if self._options.collectives:
+            self._loop.before_wait(self._gpu is not None)
+        torch.autograd.Variable._execution_engine.queue_callback(self._on_gradients)
 
     def _gradients_ready(self):
         loop = self._loop
-        loop.after_wait()
+        if self._distributed:
+            loop.after_wait()
         loop.after_backward()
-        if loop.recorder is None or loop.mode != "train":
+        if loop.recorder is None or loop.mode != "train" or not self._norm.every:
             return
         step = loop.recorder.step_number(loop.mode)
         # Of several backward passes in a step the last one has all of the gradient.
@@ -326,13 +342,13 @@ class Watch:
             return
         mode = recorder.mode()
         step = recorder.step_number(mode)
-        self._due_there = self._due("optimizer", mode, step) or self._due_there
+        self._due_there = (self._points["optimizer"] and self._due("optimizer", mode, step)) or self._due_there
         if self._due_there:
             for name, parameter in self._parameters(optimizer):
                 if parameter.grad is not None:
                     name = "gradient/" + name
                     self._statistics.add(self._matching(self._due_there, GRADIENT, name), name, parameter.grad)
-        if not self._norm_known and self._due_often(self._norm, "norm", mode, step):
+        if not self._norm_known and self._norm.every and self._due_often(self._norm, "norm", mode, step):
             self._measure_norm()  # nothing was seen of the backward pass
         loop.before_optimizer()
 
@@ -363,7 +379,8 @@ class Watch:
             add("train_samples_total", self._samples)
         if self._gpu is not None:
             self._add_memory(add)
-        self._statistics.send(loop.mode, loop.step)
+        if self._statistics.busy():
+            self._statistics.send(loop.mode, loop.step)
         self._norm_known, self._norm_step = False, None
         loop.end_step()
 

@@ -22,9 +22,10 @@ class Loop:
     def before_forward(self, training):
         """Returns False when nobody records."""
         recorder = self.recorder = _lifecycle.recorder
-        for phase in list(self._running):  # of a pass that raised
-            if phase != "optimizer":
-                self._end(phase, False)
+        if self._running:
+            for phase in list(self._running):  # of a pass that raised
+                if phase != "optimizer":
+                    self._end(phase, False)
         if recorder is None:
             self._step_begun = None
             return False
@@ -34,7 +35,8 @@ class Loop:
         self.mode = "eval" if implied else outer
         if self._ends_with_forward:
             self._end_step()
-        if (self._own_steps or implied) and recorder.step_number(self.mode, open_only=True) is None:
+        self.step = recorder.step_number(self.mode, True) if self._own_steps or implied else -1
+        if self.step is None:
             recorder.set_mode(self.mode)
             try:
                 begun = recorder.begin_step()
@@ -43,7 +45,9 @@ class Loop:
             if begun is not None and self.mode != "train":
                 self._ends_with_forward = True
             self._step_begun = (recorder, begun) if begun is not None else self._step_begun
-        self.step = recorder.step_number(self.mode)
+            self.step = recorder.step_number(self.mode)
+        elif self.step < 0:
+            self.step = recorder.step_number(self.mode)
         self._begin("eval" if implied else "forward", outer)
         return True
 
@@ -106,8 +110,11 @@ class Loop:
 
     def _begin(self, phase, mode):
         phases = self._phases
-        if phase in self._running or any(running[0] == phase for running in phases):
+        if phase in self._running:
             return
+        for running in phases:
+            if running[0] == phase:
+                return
         self._running[phase] = (self.recorder, self.recorder.begin_phase(phase, phases, mode), phases)
 
     def _end(self, phase, record=True):
