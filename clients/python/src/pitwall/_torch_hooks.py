@@ -16,6 +16,7 @@ from ._collections import (BLOCK_INPUT, BLOCK_OUTPUT, GRADIENT, INPUT, LOSS, MOD
                            PARAMETER, Collection, Schedule)
 from ._guard import swallow, tell_once
 from ._optimizer_hooks import hook_step
+from ._own_time import OwnTime
 from ._statistics import Statistics
 from ._torch_step import Loop
 
@@ -196,12 +197,13 @@ class Watch:
         inputs = (arguments, named)
         due = self._points["forward"] and self._due("forward", loop.mode, loop.step)
         if due:
-            self._calls.clear()
-            self._attach(due)
-            prefix = type(self._model).__name__.lower()
-            for number, tensor in enumerate(_tensors(inputs)):
-                name = "%s_input_%d" % (prefix, number)
-                self._statistics.add(self._matching(due, MODEL_INPUT, name), name, tensor)
+            with self._own_time():
+                self._calls.clear()
+                self._attach(due)
+                prefix = type(self._model).__name__.lower()
+                for number, tensor in enumerate(_tensors(inputs)):
+                    name = "%s_input_%d" % (prefix, number)
+                    self._statistics.add(self._matching(due, MODEL_INPUT, name), name, tensor)
         if self._options.batch_axis is not None and module.training:
             tensor = next(_tensors(inputs), None)
             if tensor is not None:
@@ -210,7 +212,11 @@ class Watch:
             log = {"images": _samples.images, "tokens": _samples.tokens}[self._options.inputs]
             tensor = next(_tensors(inputs), None)
             if tensor is not None:
-                log(loop.recorder, tensor, mode=loop.mode, step=loop.step)
+                with self._own_time():
+                    log(loop.recorder, tensor, mode=loop.mode, step=loop.step)
+
+    def _own_time(self):
+        return OwnTime(self._loop.recorder, self._loop.phases, self._loop.mode)
 
     def _after_forward(self, module, _, output):
         if self._attached:
@@ -280,14 +286,16 @@ class Watch:
             self._statistics.add_number("train_loss", number if number.numel() == 1 else number.float().mean())
         if due:
             name += "_output_0"
-            self._statistics.add(self._matching(due, LOSS, name), name, value)
+            with self._own_time():
+                self._statistics.add(self._matching(due, LOSS, name), name, value)
         if self._statistics.busy():
             self._statistics.send(mode, step)
         self._await_backward(value)
         if self._options.labels and len(inputs) >= 2:
             predictions, labels = inputs[:2]
             if not labels.is_floating_point():
-                _samples.classification(loop.recorder, labels, predictions, mode=mode, step=step)
+                with self._own_time():
+                    _samples.classification(loop.recorder, labels, predictions, mode=mode, step=step)
 
     def _await_backward(self, tensor):
         if tensor.requires_grad:
@@ -316,8 +324,9 @@ class Watch:
         # Of several backward passes in a step the last one has all of the gradient.
         if step == self._norm_step or self._due_often(self._norm, "norm", loop.mode, step):
             self._norm_step = step
-            self._measure_norm()
-            self._statistics.send(loop.mode, step)
+            with self._own_time():
+                self._measure_norm()
+                self._statistics.send(loop.mode, step)
 
     def _measure_norm(self):
         with torch.no_grad():
@@ -343,14 +352,19 @@ class Watch:
         mode = recorder.mode()
         step = recorder.step_number(mode)
         self._due_there = (self._points["optimizer"] and self._due("optimizer", mode, step)) or self._due_there
-        if self._due_there:
-            for name, parameter in self._parameters(optimizer):
-                if parameter.grad is not None:
-                    name = "gradient/" + name
-                    self._statistics.add(self._matching(self._due_there, GRADIENT, name), name, parameter.grad)
-        if not self._norm_known and self._norm.every and self._due_often(self._norm, "norm", mode, step):
-            self._measure_norm()  # nothing was seen of the backward pass
+        norm_due = not self._norm_known and self._norm.every and self._due_often(self._norm, "norm", mode, step)
+        if self._due_there or norm_due:
+            with OwnTime(recorder):
+                self._save_gradients(optimizer)
+                if norm_due:
+                    self._measure_norm()  # nothing was seen of the backward pass
         loop.before_optimizer()
+
+    def _save_gradients(self, optimizer):
+        for name, parameter in self._parameters(optimizer) if self._due_there else ():
+            if parameter.grad is not None:
+                name = "gradient/" + name
+                self._statistics.add(self._matching(self._due_there, GRADIENT, name), name, parameter.grad)
 
     def _after_other(self, *_):
         self._loop.after_optimizer()
@@ -362,12 +376,9 @@ class Watch:
             return
         due, self._due_there = self._due_there, ()
         if due:
-            for name, parameter in self._parameters(None):
-                self._statistics.add(self._matching(due, PARAMETER, name), name, parameter)
-                for variable, tensor in optimizer.state.get(parameter, {}).items():
-                    if isinstance(tensor, torch.Tensor) and tensor.dim():
-                        full = "optimizer/%s/%s" % (variable, name)
-                        self._statistics.add(self._matching(due, OPTIMIZER, full), full, tensor)
+            with self._own_time():
+                self._save_parameters(due, optimizer)
+                self._statistics.send(loop.mode, loop.step)
         add = self._statistics.add_number
         rate = optimizer.param_groups[0].get("lr")
         if rate is not None:
@@ -383,6 +394,14 @@ class Watch:
             self._statistics.send(loop.mode, loop.step)
         self._norm_known, self._norm_step = False, None
         loop.end_step()
+
+    def _save_parameters(self, due, optimizer):
+        for name, parameter in self._parameters(None):
+            self._statistics.add(self._matching(due, PARAMETER, name), name, parameter)
+            for variable, tensor in optimizer.state.get(parameter, {}).items():
+                if isinstance(tensor, torch.Tensor) and tensor.dim():
+                    full = "optimizer/%s/%s" % (variable, name)
+                    self._statistics.add(self._matching(due, OPTIMIZER, full), full, tensor)
 
     def _parameters(self, optimizer):
         """(name, parameter) of the model; of an optimizer: those that it steps."""
@@ -410,11 +429,12 @@ class _Look:
 
     def __call__(self, _, inputs, output=None):
         watched = self._watched
-        for tensor in _tensors(inputs if self._is_input else output):
-            number = watched._calls.get(self._prefix, 0)
-            watched._calls[self._prefix] = number + 1
-            name = self._prefix + str(number)
-            watched._statistics.add(watched._matching(self._due, self._kind, name), name, tensor)
+        with watched._own_time():
+            for tensor in _tensors(inputs if self._is_input else output):
+                number = watched._calls.get(self._prefix, 0)
+                watched._calls[self._prefix] = number + 1
+                name = self._prefix + str(number)
+                watched._statistics.add(watched._matching(self._due, self._kind, name), name, tensor)
 
 
 def _unwrap(model):

@@ -13,7 +13,7 @@ class Loop:
         self._step_begun = None      # (recorder, what begin_step gave), of one that is ours
         self._ends_with_forward = False
         self._running = {}           # phase -> (recorder, what begin_phase gave, phases of its thread)
-        self._phases = None          # of the thread that trains
+        self.phases = None           # of the thread that trains
         self._gradients = None       # (recorder, number of the reduction that is waited for)
         self.recorder = None         # as of the last forward pass
         self.mode = "train"
@@ -29,7 +29,7 @@ class Loop:
         if recorder is None:
             self._step_begun = None
             return False
-        self._phases = recorder.thread_phases()
+        self.phases = recorder.thread_phases()
         outer = recorder.mode()
         implied = outer == "train" and not training
         self.mode = "eval" if implied else outer
@@ -86,7 +86,7 @@ class Loop:
         recorder = self.recorder = _lifecycle.recorder
         if recorder is None:
             return False
-        self._phases = recorder.thread_phases()
+        self.phases = recorder.thread_phases()
         self.mode = recorder.mode()
         self.step = recorder.step_number(self.mode)
         self._end("backward")
@@ -109,7 +109,7 @@ class Loop:
             begun[0].end_step(begun[1])
 
     def _begin(self, phase, mode):
-        phases = self._phases
+        phases = self.phases
         if phase in self._running:
             return
         for running in phases:
