@@ -33,15 +33,31 @@ run_bench() {
   fi
 }
 
+mypy=$cache/mypy-2.4.1
+if [[ ! -x $mypy/bin/mypy ]]; then
+  rm -rf "$mypy"  # one that was cut off
+  python3 -m venv "$mypy" && "$mypy/bin/python" -m pip install --quiet --disable-pip-version-check mypy==2.4.1 ||
+    echo "NOTE: mypy cannot be had here; the types of the client are not checked by it"
+fi
+export PITWALL_MYPY=$mypy/bin/python
+
 # Those that need PyTorch are skipped here: a script without it must be able to use the client.
 run_tests python3 discover -s .
+# The same with the module in C, as a package that was built has it.
+native=$(mktemp -d)
+trap 'rm -rf "$output" "$native"' EXIT
+if python3 clients/python/tests/native_build.py "$native"; then
+  PITWALL_SOURCES=$native run_tests python3 test_recorder test_wire test_client test_process test_resend test_stacks test_wrong_calls
+else
+  echo "NOTE: the client's module in C cannot be built here, only the Python one is tested"
+fi
 run_bench "bench_overhead: a phase costs 10 us or more" python3 clients/python/tests/bench_overhead.py
 
 if pythons=$(bash tests/stages/torch.sh); then
   for python in $pythons; do
     # The callbacks' frameworks are in the virtual environment only.
     [[ $python == /usr/bin/* ]] && callbacks=() || callbacks=(test_lightning test_transformers test_xgboost)
-    run_tests "$python" test_reductions test_samples test_watch test_watch_harmless \
+    run_tests "$python" test_reductions test_samples test_watch test_own_time test_watch_harmless \
       test_watch_models test_profile "${callbacks[@]}"
     run_bench "bench_hooks: a watched step takes more than 1.10 of a plain one" "$python" \
       clients/python/tests/bench_hooks.py --steps 40

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src"))
+sys.path.insert(0, os.environ.get("PITWALL_SOURCES") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src"))
 import pitwall  # noqa: E402
 from pitwall import _lifecycle  # noqa: E402
 

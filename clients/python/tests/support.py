@@ -7,7 +7,7 @@ import tempfile
 import unittest
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
-SOURCES = os.path.join(os.path.dirname(TESTS), "src")
+SOURCES = os.environ.get("PITWALL_SOURCES") or os.path.join(os.path.dirname(TESTS), "src")  # the other: a build with _native
 sys.path[:0] = [path for path in (SOURCES, TESTS) if path not in sys.path]
 
 import pitwall  # noqa: E402

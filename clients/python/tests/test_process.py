@@ -151,6 +151,7 @@ for i in range(40):
     os.waitpid(pid, 0)
 stop.set()
 for t in threads: t.join()
+pitwall.finish(timeout=20)  # a full queue takes the test's collector longer than the exit waits
 """)
         collector.wait_for(lambda c: c.messages("goodbye"))
         self.assertNotIn("train_child", {v["metric"] for v in collector.values()})

@@ -117,6 +117,27 @@ class ProfileTest(CallbackTest):
         self.assertIsNone(self.recorder().step_watcher)
         self.assertEqual(self.steps_of(self.sent()), [3, 4, 8, 10])
 
+    def test_a_second_call_adds_to_the_first(self):
+        pitwall.profile([5], tools="python")  # the plan of Debugger: detailed, the loader, Python
+        pitwall.profile([7, 5], tools="python")
+        pitwall.profile([9], tools=("python",))
+        self.run_steps(12)
+        self.assertIsNone(self.recorder().step_watcher)
+        pitwall.profile(1, start=13, tools="python")
+        pitwall.profile(3, start=14, tools="python")
+        self.run_steps(8)
+        self.assertIsNone(self.recorder().step_watcher)
+        self.assertEqual(self.steps_of(self.sent()), [5, 7, 9, 13, 14, 15, 16])
+
+    def test_calls_that_wait_are_bounded(self):
+        _guard._told.clear()
+        with self.assertLogs("pitwall", logging.WARNING) as log:
+            for number in range(_profile.MAX_WANTED + 3):
+                pitwall.profile([1000 + number], tools="python")
+        self.assertEqual(len(log.output), 1)
+        self.run_steps(2)
+        self.assertEqual(self.steps_of(self.sent()), [])
+
     def test_with_a_loader_and_a_step_that_fails(self):
         pitwall.profile(2, tools="python")
         with self.assertRaises(KeyError):
@@ -147,7 +168,7 @@ class ProfileTest(CallbackTest):
                 pitwall.profile(tools="gdb")
                 pitwall.profile([1], start=2)
                 pitwall.profile(None)
-        self.assertEqual(len([line for line in log.output if "profile failed" in line]), 2)  # ValueError, TypeError
+        self.assertEqual(len([line for line in log.output if line.startswith("WARNING:pitwall:pitwall.profile: ")]), 5)
         self.assertIsNone(self.recorder().step_watcher)
 
     def test_a_profiler_of_the_scripts_own_is_left_alone(self):

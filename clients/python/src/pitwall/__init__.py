@@ -19,9 +19,9 @@ from . import _lifecycle
 from ._callbacks import lightning_callback, transformers_callback, xgboost_callback
 from ._checkpoint import checkpoint
 from ._collections import Collection
-from ._guard import swallow
+from ._guard import WrongCall, brief, swallow, warn_once
 from ._identity import config_hash
-from ._loop import mode, phase, step, step_number, steps
+from ._loop import _number_or_next, mode, phase, step, steps
 from ._profile import profile
 from ._samples import log_classification, log_experts, log_images, log_tokens
 from ._version import __version__
@@ -30,6 +30,7 @@ __all__ = ["init", "finish", "info", "steps", "step", "phase", "mode", "log", "l
            "log_images", "log_tokens", "watch", "watch_collectives", "Collection", "checkpoint", "profile",
            "lightning_callback", "transformers_callback", "xgboost_callback", "__version__"]
 
+_REASONS = ("completed", "failed", "cancelled", "")
 _metrics = {}  # name given to log() -> metric name
 _NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_:]")
 
@@ -47,7 +48,7 @@ def init(job=None, *, job_id=None, rank=None, local_rank=None, world_size=None, 
     try:
         if config is not None:
             try:
-                labels = dict(labels or {}, config_hash=config_hash(config))
+                labels = dict(labels if isinstance(labels, dict) else {}, config_hash=config_hash(config))
             except Exception:
                 swallow("the hash of config")
         _lifecycle.begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, queue, step_lag)
@@ -58,7 +59,13 @@ def init(job=None, *, job_id=None, rank=None, local_rank=None, world_size=None, 
 def finish(reason="completed", timeout=1.0):
     """Sends what is left and says goodbye: "completed", "failed", "cancelled", or "" for unknown. Done by itself at exit."""
     try:
-        _lifecycle.end(reason if reason in ("completed", "failed", "cancelled") else "", timeout)
+        if reason not in _REASONS:
+            warn_once("finish: unknown reason (%s); give one of \"completed\", \"failed\", \"cancelled\"", brief(reason))
+            reason = ""
+        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 <= timeout <= 86400:
+            warn_once("finish: timeout is no number of seconds (%s); 1 is taken", brief(timeout))
+            timeout = 1.0
+        _lifecycle.end(reason, timeout)
     except Exception:
         swallow("finish")
 
@@ -81,15 +88,22 @@ def log(values=None, *, step=None, labels=None, **named):
     if recorder is None:
         return
     try:
+        if values is not None and not hasattr(values, "keys"):
+            raise WrongCall("values is no dict", values, "log(loss=0.3), or a dict of names and numbers")
         given = dict(values, **named) if values else named
         pairs = []
         for name, value in given.items():
             try:
                 pairs.append((_metrics.get(name) or _metric(name), float(value)))
             except Exception:  # a name or value of a kind we do not take; the others go on
-                swallow("log of a %s as a number" % type(value).__name__)
-        pinned = tuple(sorted((str(name), str(value)) for name, value in labels.items())) if labels else ()
-        recorder.log(pairs, pinned, step_number(step))
+                warn_once("log: %s is no number (%s); log what float() takes", brief(name), brief(value))
+        pinned = ()
+        if labels:
+            if hasattr(labels, "items"):
+                pinned = tuple(sorted((str(name), str(value)) for name, value in labels.items()))
+            else:
+                warn_once("log: labels is no dict (%s); the values are sent without", brief(labels))
+        recorder.log(pairs, pinned, _number_or_next("log", step))
     except Exception:
         swallow("log")
 

@@ -1,7 +1,7 @@
 """checkpoint(): saving as a phase, and which step's state is safe once it is done."""
 from . import _lifecycle
 from ._guard import swallow
-from ._loop import Block, step_number
+from ._loop import Block, _number_or_next
 
 
 class _Checkpoint(Block):
@@ -11,7 +11,7 @@ class _Checkpoint(Block):
         try:
             recorder = _lifecycle.recorder
             if recorder is not None:
-                number = step_number(self._argument)
+                number = _number_or_next("checkpoint", self._argument)
                 if number is None:  # what is saved is the state as of now, also where saving lasts into later steps
                     number = recorder.step_number(recorder.mode())
                 self._begun = (recorder, recorder.begin_phase("checkpoint"), number, recorder.mode())

@@ -10,6 +10,7 @@ import re
 # Kinds of tensors. Those of a block belong to a module that has others inside.
 PARAMETER, GRADIENT, OPTIMIZER, INPUT, OUTPUT, BLOCK_INPUT, BLOCK_OUTPUT, MODEL_INPUT, LOSS = range(9)
 ANY = frozenset(range(9))
+NEVER = 1 << 62  # a step that does not come
 
 # Reductions and the series that they give; two of them (histogram and the unit ones) are series of buckets.
 REDUCTIONS = {
@@ -72,6 +73,16 @@ class Schedule:
             return False
         newest = until - (until - self.start) % self.every
         return newest > after
+
+    def next_after(self, step):
+        """The lowest step to be saved above the given one."""
+        found = min((number for number in self.steps if number > step), default=NEVER)
+        if self.every:
+            number = max(self.start, step + 1)
+            number += (self.start - number) % self.every
+            if self.end is None or number < self.end:
+                found = min(found, number)
+        return found
 
 
 class Collection:

@@ -6,6 +6,7 @@ import sys
 import threading
 import weakref
 
+from ._guard import brief, warn_once
 from ._identity import identify, socket_candidates
 from ._recorder import Recorder
 from ._sender import Sender
@@ -73,6 +74,16 @@ def begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, qu
         return
     if client is not None:
         end("")
+    rank, local_rank, world_size, attempt = (_whole(*pair) for pair in (
+        ("rank", rank), ("local_rank", local_rank), ("world_size", world_size), ("attempt", attempt)))
+    queue = DEFAULT_QUEUE if _whole("queue", queue) is None else queue
+    step_lag = 0 if _whole("step_lag", step_lag) is None else step_lag
+    if labels is not None and not isinstance(labels, dict):
+        warn_once("init: labels is no dict (%s); it is left out", brief(labels))
+        labels = None
+    if socket is not None and not isinstance(socket, (str, os.PathLike)):
+        warn_once("init: socket is no path (%s); the environment's is taken", brief(socket))
+        socket = None
     identity = identify(None, job, job_id, rank, local_rank, world_size, attempt, labels)
     started = Recorder(max(16, int(queue)), max(0, int(step_lag)))
     sender = Sender(started, identity, socket_candidates(path=socket))
@@ -80,6 +91,19 @@ def begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, qu
     _exit.failed = _exit.cancelled = False
     _exit.install()
     client, recorder = Client(started, sender), started
+
+
+def _whole(name, number):
+    """The number, or None for one that is wrong: what is said of it is better than a rank that is silent."""
+    if number is None:
+        return None
+    try:
+        if int(number) >= 0:
+            return int(number)
+    except Exception:  # whatever an object says of itself
+        pass
+    warn_once("init: %s is no whole number of 0 or more (%s); it is left out", name, brief(number))
+    return None
 
 
 def end(reason, timeout=1.0):

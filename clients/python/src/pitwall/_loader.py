@@ -34,7 +34,7 @@ class Facts:
                 self._worker = note[0] if note else None
             except Exception:
                 self._iterator = None
-                swallow("steps")
+                swallow("the look at a loader")
 
     def tell(self, recorder):
         if self._loader is None or recorder is None:
@@ -54,7 +54,7 @@ class Facts:
             # Without workers nothing is prepared ahead, and the factor is None.
             recorder.log([(metric, float(value)) for metric, value in given if value is not None], ())
         except Exception:
-            swallow("steps")
+            swallow("the look at a loader")
 
 
 def _is_torch_loader(loader):
@@ -62,5 +62,5 @@ def _is_torch_loader(loader):
         return any(kind.__module__.startswith("torch.utils.data.") and kind.__name__ == "DataLoader"
                    for kind in type(loader).__mro__)
     except Exception:
-        swallow("steps")
+        swallow("the look at a loader")
         return False

@@ -6,7 +6,7 @@ import functools
 import inspect
 
 from . import _lifecycle, _loader
-from ._guard import MAX_STEP, swallow
+from ._guard import MAX_STEP, WrongCall, brief, swallow, warn_once
 
 
 class Block:
@@ -62,6 +62,8 @@ def phase(name):
     counted in full. A phase outside any step, or whose step was over long ago, is sent without a step.
     """
     try:
+        if type(name) is not str or not name:
+            warn_once("phase: its name is no text, or empty (%s); give it a name such as \"forward\"", brief(name))
         return _Phase(name if type(name) is str else str(name))
     except Exception:
         swallow("phase")
@@ -78,7 +80,7 @@ class _StepContext:
     def __enter__(self):
         try:
             recorder = _lifecycle.recorder
-            begun = recorder.begin_step(step_number(self._number)) if recorder is not None else None
+            begun = recorder.begin_step(_number_or_next("step", self._number)) if recorder is not None else None
             self._begun = (recorder, begun) if begun is not None else None
         except Exception:
             swallow("step")
@@ -154,7 +156,7 @@ def _begin_fetch(start):
     try:
         recorder = _lifecycle.recorder
         if recorder is not None:
-            step_begun = recorder.begin_step(step_number(start), fetching=True)
+            step_begun = recorder.begin_step(None if start is None else _number_or_next("steps", start), fetching=True)
             return recorder, step_begun, recorder.begin_phase("dataloader")
     except Exception:
         swallow("steps")
@@ -198,7 +200,25 @@ def _leave_step(recorder, step_begun):
 
 
 def step_number(number):
-    return None if number is None else min(max(int(number), 0), MAX_STEP)
+    """A step's number as the recorder takes it; raises WrongCall."""
+    if number is None:
+        return None
+    try:
+        whole = int(number)
+    except Exception:  # whatever an object says of itself
+        raise WrongCall("the step is no whole number", number, "give an int of 0 or more") from None
+    if whole < 0:
+        warn_once("step: the number is below 0 (%s); it counts as 0", brief(number))
+    return min(max(whole, 0), MAX_STEP)
+
+
+def _number_or_next(place, number):
+    """A wrong number is told, and the step counts on from the one before."""
+    try:
+        return step_number(number)
+    except WrongCall:
+        swallow(place)
+        return None
 
 
 class _ModeContext:
@@ -244,6 +264,8 @@ def mode(name):
     """Sets the mode ("train", "eval", ...) of this thread's steps and values from here on; `with mode("eval"):` for a
     block only, which is then also a phase "eval" of the training step around it. Each mode counts its own steps."""
     try:
+        if type(name) is not str or not name:
+            warn_once("mode: its name is no text, or empty (%s); give \"train\", \"eval\" or another name", brief(name))
         return _ModeContext(str(name) or "train")
     except Exception:
         swallow("mode")

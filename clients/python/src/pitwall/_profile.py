@@ -10,9 +10,10 @@ import sys
 import threading
 
 from . import _lifecycle, _operators
-from ._guard import MAX_STEP, swallow
+from ._guard import MAX_STEP, WrongCall, swallow
 
 MAX_STEPS = 100
+MAX_WANTED = 16  # calls that wait for their steps
 TOOLS = ("torch", "python")
 
 _lock = threading.Lock()
@@ -26,7 +27,8 @@ def profile(steps=2, start=None, *, tools=None, trace_dir=None):
     steps: how many, or their numbers ([100, 200]); at most 100. start: number of the first one; default the next that
     begins. tools: "torch" (torch.profiler: CPU, and CUDA where there is a GPU), "python" (cProfile), or both; default
     "torch" where the script has imported torch, else "python". trace_dir: a folder for torch.profiler's Chrome traces,
-    pitwall-rank<R>-step<N>.json. A second call while one is under way replaces it. Profiled steps are slower.
+    pitwall-rank<R>-step<N>.json. A second call adds to the first: a step that both want is profiled once, with the tools of
+    both. Profiled steps are slower.
     """
     try:
         recorder = _lifecycle.recorder
@@ -51,22 +53,32 @@ class Wanted:
 
     def __init__(self, steps, start, tools, trace_dir):
         self.numbers = None
-        if isinstance(steps, int):
+        if isinstance(steps, int) and not isinstance(steps, bool):
             self.left = steps
         else:
             if start is not None:
-                raise ValueError("start= goes with a number of steps, not with a list of them")
-            self.numbers = {int(number) for number in steps}
+                raise WrongCall("start= goes with a number of steps, not with a list of them", start, "leave it out")
+            try:
+                self.numbers = {int(number) for number in steps}
+            except Exception:  # whatever an object says of itself
+                raise WrongCall("steps is neither a number nor a list of numbers", steps, "give 2, or [100, 200]") from None
             self.left = len(self.numbers)
         if not 1 <= self.left <= MAX_STEPS:
-            raise ValueError("%d steps to profile: from 1 to %d are possible" % (self.left, MAX_STEPS))
-        self.start = None if start is None else min(max(int(start), 0), MAX_STEP)
+            raise WrongCall("so many steps cannot be profiled", self.left, "give 1 to %d" % MAX_STEPS)
+        try:
+            self.start = None if start is None else min(max(int(start), 0), MAX_STEP)
+        except Exception:  # whatever an object says of itself
+            raise WrongCall("start is no step", start, "give the number of a step") from None
         if tools is None:
             tools = ("torch",) if "torch" in sys.modules else ("python",)
-        self.tools = (tools,) if isinstance(tools, str) else tuple(tools)
-        if not self.tools or set(self.tools) - set(TOOLS):
-            raise ValueError("tools=%r: known are %s" % (tools, ", ".join(TOOLS)))
-        self.trace_dir = None if trace_dir is None else os.fspath(trace_dir)
+        self.tools = (tools,) if isinstance(tools, str) else tuple(tools) if isinstance(tools, (tuple, list, set, frozenset)) else ()
+        unknown = [tool for tool in self.tools if tool not in TOOLS]
+        if unknown or not self.tools:
+            raise WrongCall("unknown tool", unknown[0] if unknown else tools, "known are %s" % ", ".join(TOOLS))
+        try:
+            self.trace_dir = None if trace_dir is None else os.fspath(trace_dir)
+        except TypeError:
+            raise WrongCall("trace_dir is no path", trace_dir, "give the name of a folder") from None
 
     def includes(self, number):
         return number in self.numbers if self.numbers is not None else self.start is None or number >= self.start
@@ -81,12 +93,14 @@ class Profiler:
     def __init__(self, recorder):
         self.recorder = recorder
         self._lock = threading.Lock()
-        self._wanted = None
-        self._running = None  # (thread, [tools that run], what was wanted)
+        self._wanted = []
+        self._running = None  # (thread, [tools that run], [what was wanted])
 
     def want(self, wanted):
         with self._lock:
-            self._wanted = wanted
+            if len(self._wanted) >= MAX_WANTED:
+                raise WrongCall("too many calls wait for their steps", len(self._wanted), "give all steps in one call")
+            self._wanted = self._wanted + [wanted]
             _lifecycle.before_end.add(self)
             self.recorder.step_watcher = self
 
@@ -98,14 +112,11 @@ class Profiler:
             return
         try:
             self._discard()  # a step whose end nobody told
-            wanted = self._wanted
-            if wanted is None:
-                return
             number = self.recorder.next_step(mode) if number is None else number
-            if wanted.over(number):
-                self._rest(wanted)
-            elif wanted.includes(number):
-                self._begin(wanted)
+            self._rest([wanted for wanted in self._wanted if wanted.over(number)])
+            due = [wanted for wanted in self._wanted if wanted.includes(number)]
+            if due:
+                self._begin(due)
         except Exception:
             swallow("profile")
 
@@ -127,10 +138,9 @@ class Profiler:
                     _keep(values)
                 except Exception:
                     swallow("profile")
-            wanted = running[2]
-            wanted.left -= 1
-            if wanted.over(number + 1):
-                self._rest(wanted)
+            for wanted in running[2]:
+                wanted.left -= 1
+            self._rest([wanted for wanted in running[2] if wanted.over(number + 1)])
         except Exception:
             swallow("profile")
 
@@ -140,26 +150,29 @@ class Profiler:
         self._rest(self._wanted)
 
     def _rest(self, done):
-        """Unless something else was wanted since: by the sender's thread, for a capture."""
+        """What else is wanted stays, also what the sender's thread asked for since, for a capture."""
+        if not done:
+            return
         with self._lock:
-            if self._wanted is done:
-                self._wanted = None
+            self._wanted = [wanted for wanted in self._wanted if wanted not in done]
+            if not self._wanted:
                 self.recorder.step_watcher = None
                 _lifecycle.before_end.discard(self)
 
-    def _begin(self, wanted):
+    def _begin(self, due):
         tools = []
-        self._running = (threading.get_ident(), tools, wanted)
-        for name in wanted.tools:
+        self._running = (threading.get_ident(), tools, due)
+        trace_dir = next((wanted.trace_dir for wanted in due if wanted.trace_dir is not None), None)
+        for name in [name for name in TOOLS if any(name in wanted.tools for wanted in due)]:
             try:
-                tool = _Torch(wanted.trace_dir) if name == "torch" else _Python()
+                tool = _Torch(trace_dir) if name == "torch" else _Python()
                 tool.begin()
                 tools.append(tool)
             except Exception:
                 swallow("profile with %s" % name)
         if not tools:  # it will not be better at the next step
             self._running = None
-            self._rest(wanted)
+            self._rest(due)
 
     def _discard(self):
         running, self._running = self._running, None

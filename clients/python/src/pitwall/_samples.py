@@ -10,6 +10,7 @@ import weakref
 
 from . import _lifecycle
 from ._guard import MAX_STEP, swallow, tell_once
+from ._own_time import OwnTime
 
 MAX_CLASSES = 1024            # beyond them nothing is counted
 MAX_CONFUSION_CLASSES = 32    # a series for each pair
@@ -32,7 +33,8 @@ def log_classification(labels, predictions=None, *, classes=None, step=None):
     if recorder is None:
         return
     try:
-        classification(recorder, labels, predictions, classes, step=step)
+        with OwnTime(recorder):
+            classification(recorder, labels, predictions, classes, step=step)
     except Exception:
         swallow("log_classification")
 
@@ -43,7 +45,8 @@ def log_images(batch, channel_axis=1, *, name="input", step=None):
     if recorder is None:
         return
     try:
-        images(recorder, batch, channel_axis, name, step=step)
+        with OwnTime(recorder):
+            images(recorder, batch, channel_axis, name, step=step)
     except Exception:
         swallow("log_images")
 
@@ -54,7 +57,8 @@ def log_tokens(ids, watch=(0,), *, name="input", step=None):
     if recorder is None:
         return
     try:
-        tokens(recorder, ids, watch, name, step=step)
+        with OwnTime(recorder):
+            tokens(recorder, ids, watch, name, step=step)
     except Exception:
         swallow("log_tokens")
 
@@ -70,7 +74,8 @@ def log_experts(tokens, layer=0, *, probabilities=None, step=None):
     if recorder is None:
         return
     try:
-        experts(recorder, tokens, layer, probabilities, step=step)
+        with OwnTime(recorder):
+            experts(recorder, tokens, layer, probabilities, step=step)
     except Exception:
         swallow("log_experts")
 

@@ -21,6 +21,7 @@ import uuid
 
 from . import _capture, _stacks, _wire
 from ._guard import swallow
+from ._recorder import native
 from ._unwritten import Unwritten
 
 logger = logging.getLogger("pitwall")
@@ -286,20 +287,19 @@ class Sender:
         # A promise must also hold for what is left for the next Updates.
         complete_until = min([taken.complete_until] + [item.end - 1 for item in rest])
         steps = dict(taken.steps)
-        for item in rest:
-            if item.step_plus_one:
-                steps[item.mode] = min(steps.get(item.mode, 0), item.step_plus_one - 1)
+        if rest:
+            for mode, step in _lowest_steps(rest).items():
+                steps[mode] = min(steps.get(mode, 0), step)
         # Steps rolled back and went on since the last Update: the one that carries the lower steps says so.
-        for item in chunk:
-            step = item.step_plus_one - 1
-            if 0 <= step < self._last_steps.get(item.mode, 0):
-                steps[item.mode] = min(steps.get(item.mode, 0), step)
+        for mode, step in _lowest_steps(chunk).items():
+            if step < self._last_steps.get(mode, 0):
+                steps[mode] = min(steps.get(mode, 0), step)
         self._last_steps = steps
         self._last_promise = max(self._last_promise, complete_until + self._base)
         self._sequence += 1
         phase, since, step_plus_one, mode = taken.running
         return _wire.update(
-            self._sequence, [self._encode(item) for item in chunk], self._last_promise, sorted(steps.items()),
+            self._sequence, [native.encode(chunk, self._base)] if native else [self._encode(item) for item in chunk], self._last_promise, sorted(steps.items()),
             taken.dropped + self._unwritten.lost, phase, since + self._base if since else 0, step_plus_one, mode)
 
     def _encode(self, item):
@@ -399,3 +399,16 @@ class Sender:
                 raise Closed("undecodable message: %s" % error) from None
         if ended:
             raise Closed("closed by the collector")
+
+
+def _lowest_steps_in_python(items):
+    """{mode: the lowest step of the items that belong to one}"""
+    lowest = {}
+    for item in items:
+        step = item.step_plus_one - 1
+        if step >= 0 and step < lowest.get(item.mode, step + 1):
+            lowest[item.mode] = step
+    return lowest
+
+
+_lowest_steps = native.lowest_steps if native else _lowest_steps_in_python

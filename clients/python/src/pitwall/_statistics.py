@@ -95,6 +95,10 @@ class Statistics:
         else:
             self._ready.append((metric, labels, float(number)))
 
+    def busy(self):
+        """Whether there is something to send or to receive."""
+        return bool(self._found or self._ready or self._under_way or self._seen)
+
     def send(self, mode, step):
         """Carries what was collected to the recorder, as values of that step."""
         found, self._found = self._found, []

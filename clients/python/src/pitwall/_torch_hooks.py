@@ -12,10 +12,11 @@ from collections import namedtuple
 import torch
 
 from . import _collectives, _lifecycle, _samples
-from ._collections import (BLOCK_INPUT, BLOCK_OUTPUT, GRADIENT, INPUT, LOSS, MODEL_INPUT, OPTIMIZER, OUTPUT, PARAMETER,
-                           Collection, Schedule)
+from ._collections import (BLOCK_INPUT, BLOCK_OUTPUT, GRADIENT, INPUT, LOSS, MODEL_INPUT, NEVER, OPTIMIZER, OUTPUT,
+                           PARAMETER, Collection, Schedule)
 from ._guard import swallow, tell_once
 from ._optimizer_hooks import hook_step
+from ._own_time import OwnTime
 from ._statistics import Statistics
 from ._torch_step import Loop
 
@@ -78,7 +79,7 @@ class Watch:
         self._model, self._compiled, self._distributed = _unwrap(model)
         self._matches = {}     # (kind, tensor's name) -> collections
         self._plans = {}       # collections -> modules to hook for them
-        self._last = {}        # (point, mode) -> step of the last look
+        self._looks = {}       # (point, mode) -> [step of the last look, the next step at which something is due]
         self._due_there = ()   # collections due at the optimizer
         self._attached = []
         self._calls = {}       # tensors seen of each module in this pass
@@ -100,6 +101,8 @@ class Watch:
             ("optimizer", (PARAMETER, GRADIENT, OPTIMIZER)))}
         self.loss = loss
         self._finds_loss = loss is None
+        self._on_backward, self._on_gradients = Hook(self._before_backward), Hook(self._gradients_ready)
+        self._on_waiting = Hook(self._after_backward)
         self._install(model, optimizers, loss)
         _lifecycle.before_end.add(self)
 
@@ -151,16 +154,24 @@ class Watch:
         """The point's collections that save now. A step's point is asked about once."""
         if step is None:
             return ()
-        last = self._last.get((point, mode))
-        self._last[point, mode] = step
-        return [c for c in self._points[point]
-                if (schedule := c.schedule(mode)) is not None and schedule.due(last, step)]
+        look = self._looks.get((point, mode))
+        if look is not None and look[0] <= step < look[1]:  # the usual case
+            look[0] = step
+            return ()
+        schedules = [(c, schedule) for c in self._points[point] if (schedule := c.schedule(mode)) is not None]
+        last = None if look is None else look[0]
+        self._looks[point, mode] = [step, min((s.next_after(step) for _, s in schedules), default=NEVER)]
+        return [c for c, schedule in schedules if schedule.due(last, step)]
 
     def _due_often(self, schedule, point, mode, step):
-        last = self._last.get((point, mode))
         if step is None or not schedule.every:
             return False
-        self._last[point, mode] = step
+        look = self._looks.get((point, mode))
+        if look is not None and look[0] <= step < look[1]:
+            look[0] = step
+            return False
+        last = None if look is None else look[0]
+        self._looks[point, mode] = [step, schedule.next_after(step)]
         return schedule.due(last, step)
 
     def _matching(self, collections, kind, name):
@@ -174,7 +185,8 @@ class Watch:
     # The forward pass.
 
     def _before_forward(self, module, arguments, named=None):
-        self._detach()
+        if self._attached:
+            self._detach()
         loop = self._loop
         if not loop.before_forward(module.training):
             return
@@ -183,14 +195,15 @@ class Watch:
             if self._gpu is not None:
                 loop.recorder.allow_late(LATE_STEPS)
         inputs = (arguments, named)
-        due = self._due("forward", loop.mode, loop.step)
+        due = self._points["forward"] and self._due("forward", loop.mode, loop.step)
         if due:
-            self._calls.clear()
-            self._attach(due)
-            prefix = type(self._model).__name__.lower()
-            for number, tensor in enumerate(_tensors(inputs)):
-                name = "%s_input_%d" % (prefix, number)
-                self._statistics.add(self._matching(due, MODEL_INPUT, name), name, tensor)
+            with self._own_time():
+                self._calls.clear()
+                self._attach(due)
+                prefix = type(self._model).__name__.lower()
+                for number, tensor in enumerate(_tensors(inputs)):
+                    name = "%s_input_%d" % (prefix, number)
+                    self._statistics.add(self._matching(due, MODEL_INPUT, name), name, tensor)
         if self._options.batch_axis is not None and module.training:
             tensor = next(_tensors(inputs), None)
             if tensor is not None:
@@ -199,10 +212,15 @@ class Watch:
             log = {"images": _samples.images, "tokens": _samples.tokens}[self._options.inputs]
             tensor = next(_tensors(inputs), None)
             if tensor is not None:
-                log(loop.recorder, tensor, mode=loop.mode, step=loop.step)
+                with self._own_time():
+                    log(loop.recorder, tensor, mode=loop.mode, step=loop.step)
+
+    def _own_time(self):
+        return OwnTime(self._loop.recorder, self._loop.phases, self._loop.mode)
 
     def _after_forward(self, module, _, output):
-        self._detach()
+        if self._attached:
+            self._detach()
         loop = self._loop
         if loop.recorder is None:
             return
@@ -215,8 +233,9 @@ class Watch:
             elif torch.is_grad_enabled():
                 for tensor in _tensors(output):
                     self._await_backward(tensor)
-        self._statistics.send(mode, step)
-        self._statistics.receive(mode, None if step is None else step - LATE_STEPS + 1)
+        if self._statistics.busy():
+            self._statistics.send(mode, step)
+            self._statistics.receive(mode, None if step is None else step - LATE_STEPS + 1)
 
     def _attach(self, due):
         key = tuple(id(c) for c in due)
@@ -259,49 +278,55 @@ class Watch:
         if loop.recorder is None or not isinstance(value, torch.Tensor):
             return
         mode, step = loop.mode, loop.recorder.step_number(loop.mode)
-        number = value.detach()
-        self._statistics.add_number("train_loss", number if number.numel() == 1 else number.float().mean())
-        due = self._due("loss", mode, step)
+        due = self._points["loss"] and self._due("loss", mode, step)
+        if not due and value.is_cpu and value.numel() == 1:
+            loop.recorder.record([("train_loss", (), float(value.item()))], mode, step)
+        else:
+            number = value.detach()
+            self._statistics.add_number("train_loss", number if number.numel() == 1 else number.float().mean())
         if due:
             name += "_output_0"
-            self._statistics.add(self._matching(due, LOSS, name), name, value)
-        self._statistics.send(mode, step)
+            with self._own_time():
+                self._statistics.add(self._matching(due, LOSS, name), name, value)
+        if self._statistics.busy():
+            self._statistics.send(mode, step)
         self._await_backward(value)
         if self._options.labels and len(inputs) >= 2:
             predictions, labels = inputs[:2]
             if not labels.is_floating_point():
-                _samples.classification(loop.recorder, labels, predictions, mode=mode, step=step)
+                with self._own_time():
+                    _samples.classification(loop.recorder, labels, predictions, mode=mode, step=step)
 
     def _await_backward(self, tensor):
         if tensor.requires_grad:
-            tensor.register_hook(Hook(self._before_backward))
+            tensor.register_hook(self._on_backward)
 
     def _before_backward(self, _):
         self._loop.before_backward()
-        torch.autograd.Variable._execution_engine.queue_callback(Hook(self._after_backward))
+        torch.autograd.Variable._execution_engine.queue_callback(
+            self._on_waiting if self._distributed else self._on_gradients)
 
     def _after_backward(self):
-        if self._distributed:
-            # DDP's own callback, which waits for the reduced gradients, is behind this one: what is between the two is
-            # this rank's wait for its peers. On a GPU the host does not wait there.
-            if self._options.collectives:
-                self._loop.before_wait(self._gpu)
-            torch.autograd.Variable._execution_engine.queue_callback(Hook(self._gradients_ready))
-        else:
-            self._gradients_ready()
+        # DDP's own callback, which waits for the reduced gradients, is behind this one: what is between the two is
+        # this rank's wait for its peers. On a GPU the host does not wait there.
+        if self._options.collectives:
+            self._loop.before_wait(self._gpu)
+        torch.autograd.Variable._execution_engine.queue_callback(self._on_gradients)
 
     def _gradients_ready(self):
         loop = self._loop
-        loop.after_wait()
+        if self._distributed:
+            loop.after_wait()
         loop.after_backward()
-        if loop.recorder is None or loop.mode != "train":
+        if loop.recorder is None or loop.mode != "train" or not self._norm.every:
             return
         step = loop.recorder.step_number(loop.mode)
         # Of several backward passes in a step the last one has all of the gradient.
         if step == self._norm_step or self._due_often(self._norm, "norm", loop.mode, step):
             self._norm_step = step
-            self._measure_norm()
-            self._statistics.send(loop.mode, step)
+            with self._own_time():
+                self._measure_norm()
+                self._statistics.send(loop.mode, step)
 
     def _measure_norm(self):
         with torch.no_grad():
@@ -326,15 +351,20 @@ class Watch:
             return
         mode = recorder.mode()
         step = recorder.step_number(mode)
-        self._due_there = self._due("optimizer", mode, step) or self._due_there
-        if self._due_there:
-            for name, parameter in self._parameters(optimizer):
-                if parameter.grad is not None:
-                    name = "gradient/" + name
-                    self._statistics.add(self._matching(self._due_there, GRADIENT, name), name, parameter.grad)
-        if not self._norm_known and self._due_often(self._norm, "norm", mode, step):
-            self._measure_norm()  # nothing was seen of the backward pass
+        self._due_there = (self._points["optimizer"] and self._due("optimizer", mode, step)) or self._due_there
+        norm_due = not self._norm_known and self._norm.every and self._due_often(self._norm, "norm", mode, step)
+        if self._due_there or norm_due:
+            with OwnTime(recorder):
+                self._save_gradients(optimizer)
+                if norm_due:
+                    self._measure_norm()  # nothing was seen of the backward pass
         loop.before_optimizer()
+
+    def _save_gradients(self, optimizer):
+        for name, parameter in self._parameters(optimizer) if self._due_there else ():
+            if parameter.grad is not None:
+                name = "gradient/" + name
+                self._statistics.add(self._matching(self._due_there, GRADIENT, name), name, parameter.grad)
 
     def _after_other(self, *_):
         self._loop.after_optimizer()
@@ -346,12 +376,9 @@ class Watch:
             return
         due, self._due_there = self._due_there, ()
         if due:
-            for name, parameter in self._parameters(None):
-                self._statistics.add(self._matching(due, PARAMETER, name), name, parameter)
-                for variable, tensor in optimizer.state.get(parameter, {}).items():
-                    if isinstance(tensor, torch.Tensor) and tensor.dim():
-                        full = "optimizer/%s/%s" % (variable, name)
-                        self._statistics.add(self._matching(due, OPTIMIZER, full), full, tensor)
+            with self._own_time():
+                self._save_parameters(due, optimizer)
+                self._statistics.send(loop.mode, loop.step)
         add = self._statistics.add_number
         rate = optimizer.param_groups[0].get("lr")
         if rate is not None:
@@ -363,9 +390,18 @@ class Watch:
             add("train_samples_total", self._samples)
         if self._gpu is not None:
             self._add_memory(add)
-        self._statistics.send(loop.mode, loop.step)
+        if self._statistics.busy():
+            self._statistics.send(loop.mode, loop.step)
         self._norm_known, self._norm_step = False, None
         loop.end_step()
+
+    def _save_parameters(self, due, optimizer):
+        for name, parameter in self._parameters(None):
+            self._statistics.add(self._matching(due, PARAMETER, name), name, parameter)
+            for variable, tensor in optimizer.state.get(parameter, {}).items():
+                if isinstance(tensor, torch.Tensor) and tensor.dim():
+                    full = "optimizer/%s/%s" % (variable, name)
+                    self._statistics.add(self._matching(due, OPTIMIZER, full), full, tensor)
 
     def _parameters(self, optimizer):
         """(name, parameter) of the model; of an optimizer: those that it steps."""
@@ -393,11 +429,12 @@ class _Look:
 
     def __call__(self, _, inputs, output=None):
         watched = self._watched
-        for tensor in _tensors(inputs if self._is_input else output):
-            number = watched._calls.get(self._prefix, 0)
-            watched._calls[self._prefix] = number + 1
-            name = self._prefix + str(number)
-            watched._statistics.add(watched._matching(self._due, self._kind, name), name, tensor)
+        with watched._own_time():
+            for tensor in _tensors(inputs if self._is_input else output):
+                number = watched._calls.get(self._prefix, 0)
+                watched._calls[self._prefix] = number + 1
+                name = self._prefix + str(number)
+                watched._statistics.add(watched._matching(self._due, self._kind, name), name, tensor)
 
 
 def _unwrap(model):

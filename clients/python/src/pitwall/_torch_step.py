@@ -13,7 +13,7 @@ class Loop:
         self._step_begun = None      # (recorder, what begin_step gave), of one that is ours
         self._ends_with_forward = False
         self._running = {}           # phase -> (recorder, what begin_phase gave, phases of its thread)
-        self._phases = None          # of the thread that trains
+        self.phases = None           # of the thread that trains
         self._gradients = None       # the reduction that is waited for: recorder, number, device, since when (an event)
         self.recorder = None         # as of the last forward pass
         self.mode = "train"
@@ -22,19 +22,21 @@ class Loop:
     def before_forward(self, training):
         """Returns False when nobody records."""
         recorder = self.recorder = _lifecycle.recorder
-        for phase in list(self._running):  # of a pass that raised
-            if phase != "optimizer":
-                self._end(phase, False)
+        if self._running:
+            for phase in list(self._running):  # of a pass that raised
+                if phase != "optimizer":
+                    self._end(phase, False)
         if recorder is None:
             self._step_begun = None
             return False
-        self._phases = recorder.thread_phases()
+        self.phases = recorder.thread_phases()
         outer = recorder.mode()
         implied = outer == "train" and not training
         self.mode = "eval" if implied else outer
         if self._ends_with_forward:
             self._end_step()
-        if (self._own_steps or implied) and recorder.step_number(self.mode, open_only=True) is None:
+        self.step = recorder.step_number(self.mode, True) if self._own_steps or implied else -1
+        if self.step is None:
             recorder.set_mode(self.mode)
             try:
                 begun = recorder.begin_step()
@@ -43,7 +45,9 @@ class Loop:
             if begun is not None and self.mode != "train":
                 self._ends_with_forward = True
             self._step_begun = (recorder, begun) if begun is not None else self._step_begun
-        self.step = recorder.step_number(self.mode)
+            self.step = recorder.step_number(self.mode)
+        elif self.step < 0:
+            self.step = recorder.step_number(self.mode)
         self._begin("eval" if implied else "forward", outer)
         return True
 
@@ -91,7 +95,7 @@ class Loop:
         recorder = self.recorder = _lifecycle.recorder
         if recorder is None:
             return False
-        self._phases = recorder.thread_phases()
+        self.phases = recorder.thread_phases()
         self.mode = recorder.mode()
         self.step = recorder.step_number(self.mode)
         self._end("backward")
@@ -114,9 +118,12 @@ class Loop:
             begun[0].end_step(begun[1])
 
     def _begin(self, phase, mode):
-        phases = self._phases
-        if phase in self._running or any(running[0] == phase for running in phases):
+        phases = self.phases
+        if phase in self._running:
             return
+        for running in phases:
+            if running[0] == phase:
+                return
         self._running[phase] = (self.recorder, self.recorder.begin_phase(phase, phases, mode), phases)
 
     def _end(self, phase, record=True):

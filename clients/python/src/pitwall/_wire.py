@@ -3,9 +3,11 @@
 Only what the protocol needs: varints, doubles, strings and nested messages. Fields that hold their default are left
 out, as proto3 does. Every message for the socket is framed by its length as 4 bytes, little-endian.
 """
+import logging
 import re
 import struct
 
+logger = logging.getLogger("pitwall")
 PROTOCOL = 1
 MAX_FRAME = 4 << 20
 MAX_STRING = 1024  # bytes of any one string; longer ones are cut
@@ -70,6 +72,21 @@ def string(field, text):
             _strings.clear()
         _strings[(field, text)] = encoded
     return encoded
+
+
+def sized(text):
+    """string() without its key, for _native.c."""
+    return string(1, text)[1:]
+
+
+def value_labels(pairs):
+    """The labels of a value, for _native.c."""
+    return labels(2, pairs)
+
+
+def not_sent(name, cause):
+    """What _native.c says of an item that it cannot encode."""
+    logger.debug("pitwall: %s is not sent: %s", name, cause)
 
 
 def labels(field, pairs):

@@ -1,0 +1,310 @@
+"""What the training threads do, in Python: the hot path of the Recorder, and what _native.c does where it was built.
+
+Threads: every method may be called from any thread; one lock guards all. It is re-entrant, since a signal handler or
+a generator closed by the garbage collector may call in while its own thread holds it.
+
+Promises rest on one rule: the time of a span's end and of a value is taken *inside* the lock. So once the sender has
+taken the lock, read the time T and emptied the queue, whatever comes later ends at T or later.
+"""
+import threading
+import time
+from collections import namedtuple
+
+from ._wire import KIND_PHASE, KIND_STEP
+
+MAX_MODES = 16
+MAX_DEPTH = 64  # of nested phases in one thread; deeper ones are not recorded
+
+# A span or a value in the queue; times are monotonic nanoseconds. kind 0 is a value: number and labels are set.
+Item = namedtuple("Item", "kind name start end step_plus_one mode number labels")
+_new = tuple.__new__  # a third of the time that Item() takes
+
+_IDLE = ("", 0, 0, "")
+
+
+class _Step:
+    """One step that runs. Its number may be corrected while it runs (log(step=...))."""
+
+    __slots__ = ("number", "start", "worked")
+
+    def __init__(self, number, start):
+        self.number = number
+        self.start = start
+        self.worked = False  # something was recorded in it besides the loader's phase
+
+
+class _Mode:
+    """The step count of one mode."""
+
+    __slots__ = ("name", "current", "next", "open", "floor")
+
+    def __init__(self, name):
+        self.name = name
+        self.floor = 0  # what was promised before the lag grew
+        self.current = -1  # the newest step that began
+        self.next = 0
+        self.open = None  # the _Step that runs
+
+
+class _Thread(threading.local):
+    """Each thread's own nesting of phases, and its mode."""
+
+    def __init__(self):
+        self.phases = []  # (name, start, mode, step that ran then)
+        self.mode = "train"
+
+
+class Core:
+    def __init__(self, capacity, step_lag=0, now=None):
+        self._now = now or time.monotonic_ns
+        self._capacity = capacity
+        self._lag = step_lag
+        self._lock = threading.RLock()
+        self._queue = []
+        self._backlog = 0  # items that the sender took and still holds
+        self._dropped = 0
+        self._modes = {}
+        self._thread = _Thread()
+        self._training_phases = self._thread.phases  # the list of the thread whose phase is reported as running
+        self.finished = False
+        self.step_watcher = None  # of profile(): its before_step() and after_step() are called around each step's span
+        self.collective_times = None  # what each step spends in them: its begin_step() and end_step() are called
+
+    def now(self):
+        return self._now()
+
+    # Steps.
+
+    def begin_step(self, number=None, fetching=False):
+        """Starts a step of the thread's mode, at the given number or at the next one. A number below the last one is
+        a roll-back: later promises fall with it. fetching: it counts as begun (and the one before as over) only with
+        confirm_step(), when the loader had a batch. Returns the step for the other functions."""
+        watcher = self.step_watcher  # once: another thread may end it
+        if watcher is not None:
+            watcher.before_step(self._thread.mode, number)
+        with self._lock:
+            mode = self._mode(self._thread.mode)
+            if mode is None:
+                return None
+            self._training_phases = self._thread.phases
+            mode.next = max(0, int(number)) if number is not None else mode.next
+            mode.open = _Step(mode.next, self._now())
+            if not fetching:
+                mode.current = mode.next
+            begun = mode, mode.open
+        times = self.collective_times
+        if times is not None:
+            times.begin_step(mode.name)
+        return begun
+
+    def confirm_step(self, begun):
+        with self._lock:
+            mode, step = begun
+            if mode.open is step:
+                mode.current = step.number
+
+    def end_step(self, begun):
+        mode, step = begun
+        times = self.collective_times
+        if times is not None and mode.open is step:
+            times.end_step(mode.name, step.number)  # before the step is promised
+        with self._lock:
+            if mode.open is not step:
+                return  # another step of this mode began inside it
+            mode.open = None
+            mode.current = step.number
+            mode.next = step.number + 1
+            self._put(_new(Item, (KIND_STEP, "step", step.start, self._now(), step.number + 1, mode.name, None, ())))
+        watcher = self.step_watcher
+        if watcher is not None:
+            watcher.after_step(mode.name, step.number)
+
+    def drop_step(self, begun, keep_if_worked=False):
+        """The step did not finish: the loader was empty, or the loop was left."""
+        mode, step = begun
+        if keep_if_worked and step.worked:
+            self.end_step(begun)
+            return
+        with self._lock:
+            if mode.open is step:
+                mode.open = None
+                mode.next = step.number + (1 if step.worked else 0)
+        watcher = self.step_watcher
+        if watcher is not None:
+            watcher.after_step(mode.name, None)
+
+    def step_number(self, mode, open_only=False):
+        """The step of the mode that runs, or ran last; None if there is none."""
+        with self._lock:
+            known = self._modes.get(mode)
+            if known is None:
+                return None
+            if known.open is not None:
+                return known.open.number
+            return None if open_only or known.current < 0 else known.current
+
+    def next_step(self, mode):
+        """The number that the mode's next step gets if nobody gives one."""
+        with self._lock:
+            known = self._modes.get(mode)
+            return known.next if known is not None else 0
+
+    def allow_late(self, steps):
+        """Values may come at least so many steps late from here on: promises stay behind by that."""
+        with self._lock:
+            if steps > self._lag:
+                for mode in self._modes.values():
+                    mode.floor = self._below(mode)
+                self._lag = steps
+
+    # Phases.
+
+    def thread_phases(self):
+        """The calling thread's nesting of phases, for begin_phase() and end_phase() from another thread."""
+        return self._thread.phases
+
+    def in_phase(self, name):
+        return any(phase[0] == name for phase in self._thread.phases)
+
+    def begin_phase(self, name, phases=None, mode=None):
+        """phases: another thread's, as thread_phases() gave them; then its mode too."""
+        with self._lock:
+            if phases is None:
+                phases = self._thread.phases
+            if mode is None:
+                mode = self._thread.mode
+            known = self._modes.get(mode)
+            phase = (name, self._now(), mode, known.open if known else None)
+            if len(phases) < MAX_DEPTH:
+                phases.append(phase)
+            return phase
+
+    def end_phase(self, phase, record=True, phases=None):
+        """Returns how long it took, in nanoseconds."""
+        with self._lock:
+            if phases is None:
+                phases = self._thread.phases
+            while phase in phases:  # also ends inner ones whose end was never called
+                phases.pop()
+            name, start, mode, step = phase
+            if not record:
+                return 0
+            plus_one = 0
+            if step is not None:
+                if name != "dataloader":
+                    step.worked = True
+                if step.number >= self._below(self._modes[mode]):
+                    plus_one = step.number + 1  # else the step was promised to be over
+            end = self._now()
+            self._put(_new(Item, (KIND_PHASE, name, start, end, plus_one, mode, None, ())))
+            return end - start
+
+    # Values.
+
+    def log(self, pairs, labels, number=None):
+        """pairs: (metric, float). number: the step they belong to; default: the one that runs or ran last."""
+        with self._lock:
+            name = self._thread.mode
+            mode = self._mode(name) if number is not None else self._modes.get(name)
+            plus_one = 0
+            if mode is not None:
+                if number is None:
+                    number = mode.current
+                elif number > mode.current:  # the caller knows the number better
+                    mode.current = mode.next = number
+                    if mode.open:
+                        mode.open.number = number
+                if mode.open:
+                    mode.open.worked = True
+                if number >= self._below(mode):
+                    plus_one = number + 1
+            now = self._now()
+            for metric, value in pairs:
+                self._put(_new(Item, (0, metric, now, now, plus_one, name, value, labels)))
+
+    def record(self, values, mode, number):
+        """values: (metric, labels, float), all of one step of a mode that has begun; it is not corrected by them."""
+        with self._lock:
+            known = self._modes.get(mode)
+            plus_one = 0
+            if known is not None and number is not None:
+                if known.open:
+                    known.open.worked = True
+                if number >= self._below(known):
+                    plus_one = number + 1
+            now = self._now()
+            for metric, labels, value in values:
+                self._put(_new(Item, (0, metric, now, now, plus_one, mode, value, labels)))
+
+    # Modes.
+
+    def mode(self):
+        """The thread's mode."""
+        return self._thread.mode
+
+    def set_mode(self, name):
+        """Sets the thread's mode and returns the one before."""
+        before = self._thread.mode
+        self._thread.mode = name
+        return before
+
+    # The sender's side.
+
+    def drain(self):
+        """Empties the queue -> (items, now, {mode: below_step}, dropped, running). The items count against the capacity
+        until release()."""
+        with self._lock:
+            items, self._queue = self._queue, []
+            self._backlog += len(items)
+            steps = {mode.name: self._below(mode) for mode in self._modes.values() if mode.current >= 0}
+            return items, self._now(), steps, self._dropped, self.running()
+
+    def hold(self, count):
+        """So many more items count against the capacity."""
+        with self._lock:
+            self._backlog += count
+
+    def release(self, count):
+        with self._lock:
+            self._backlog -= count
+
+    def pending(self):
+        return len(self._queue)
+
+    def abandon(self):
+        """In a forked child: whoever held the lock at the fork does not exist here, and nobody sends what is recorded."""
+        self._lock = threading.RLock()
+        self.finished = True
+
+    def running(self):
+        """The phase that runs in the training thread: name, since when, step + 1, mode."""
+        with self._lock:
+            phases = self._training_phases
+            if phases:
+                name, start, mode, step = phases[-1]
+                return name, start, step.number + 1 if step else 0, mode
+            for mode in reversed(list(self._modes.values())):  # between two phases the step is still worth knowing
+                if mode.open:
+                    return "", 0, mode.open.number + 1, mode.name
+            return _IDLE
+
+    def _below(self, mode):
+        if self.finished:
+            return mode.current + 1
+        if not self._lag:
+            return mode.current if mode.current > 0 else 0
+        return max(0, min(mode.current, max(mode.current - self._lag, mode.floor)))
+
+    def _mode(self, name):
+        mode = self._modes.get(name)
+        if mode is None and len(self._modes) < MAX_MODES:
+            mode = self._modes[name] = _Mode(name)
+        return mode
+
+    def _put(self, item):
+        if self.finished:
+            return
+        if len(self._queue) + self._backlog >= self._capacity:
+            self._dropped += 1
+        else:
+            self._queue.append(item)

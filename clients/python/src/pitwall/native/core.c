@@ -1,0 +1,607 @@
+/* The core of the recorder; _core.Core says what each method means. */
+#include <time.h>
+
+#include "items.inc"
+
+#define MAX_MODES 16
+#define MAX_DEPTH 64
+
+static unsigned long long next_serial = 1;
+
+typedef struct {
+  PyObject_HEAD
+  PyObject *now;    /* a clock of the tests, or NULL */
+  PyObject *queue;  /* list of Item */
+  PyObject *serial; /* key of this core's Thread in the dictionary of each thread */
+  PyObject *training_phases;
+  PyObject *step_watcher;
+  PyObject *collective_times;
+  Mode *modes[MAX_MODES];
+  int mode_count;
+  Py_ssize_t capacity, backlog;
+  long long lag, dropped;
+  char finished;
+} Core;
+
+static int now_ns(Core *self, long long *now) {
+  if (self->now == NULL) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    *now = (long long)time.tv_sec * 1000000000LL + time.tv_nsec;
+    return 0;
+  }
+  PyObject *told = PyObject_CallObject(self->now, NULL);
+  if (told == NULL) return -1;
+  *now = PyLong_AsLongLong(told);
+  Py_DECREF(told);
+  return *now == -1 && PyErr_Occurred() ? -1 : 0;
+}
+
+static Thread *thread_of(Core *self) {
+  PyObject *all = PyThreadState_GetDict();
+  if (all == NULL) {
+    PyErr_SetString(PyExc_RuntimeError, "no thread state");
+    return NULL;
+  }
+  Thread *thread = (Thread *)PyDict_GetItemWithError(all, self->serial);
+  if (thread != NULL || PyErr_Occurred()) return thread;
+  thread = PyObject_New(Thread, &ThreadType);
+  if (thread == NULL) return NULL;
+  Py_INCREF(text_train);
+  thread->mode = text_train;
+  thread->phases = PyList_New(0);
+  if (thread->phases == NULL || PyDict_SetItem(all, self->serial, (PyObject *)thread) < 0) {
+    Py_DECREF(thread);
+    return NULL;
+  }
+  Py_DECREF(thread); /* the dictionary holds it */
+  return thread;
+}
+
+static int same_text(PyObject *one, PyObject *other) {
+  return one == other || (PyUnicode_Check(one) && PyUnicode_Check(other) && PyUnicode_Compare(one, other) == 0);
+}
+
+static Mode *find_mode(Core *self, PyObject *name) {
+  for (int place = 0; place < self->mode_count; ++place)
+    if (same_text(self->modes[place]->name, name)) return self->modes[place];
+  return NULL;
+}
+
+static Mode *make_mode(Core *self, PyObject *name) {
+  Mode *mode = find_mode(self, name);
+  if (mode != NULL || self->mode_count == MAX_MODES) return mode;
+  mode = PyObject_New(Mode, &ModeType);
+  if (mode == NULL) return NULL;
+  Py_INCREF(name);
+  mode->name = name;
+  mode->current = -1;
+  mode->next = mode->floor = 0;
+  mode->open = NULL;
+  self->modes[self->mode_count++] = mode;
+  return mode;
+}
+
+static long long below(Core *self, Mode *mode) {
+  if (self->finished) return mode->current + 1;
+  if (self->lag == 0) return mode->current > 0 ? mode->current : 0;
+  long long low = mode->current - self->lag > mode->floor ? mode->current - self->lag : mode->floor;
+  if (low > mode->current) low = mode->current;
+  return low > 0 ? low : 0;
+}
+
+static int put(Core *self, int kind, PyObject *name, long long start, long long end, long long step_plus_one, PyObject *mode,
+               double number, PyObject *labels) {
+  if (self->finished) return 0;
+  if (PyList_GET_SIZE(self->queue) + self->backlog >= self->capacity) {
+    ++self->dropped;
+    return 0;
+  }
+  Item *item = make_item(kind, name, start, end, step_plus_one, mode, number, labels);
+  if (item == NULL) return -1;
+  int failed = PyList_Append(self->queue, (PyObject *)item);
+  Py_DECREF(item);
+  return failed;
+}
+
+static void set_object(PyObject **place, PyObject *value) {
+  PyObject *before = *place;
+  Py_INCREF(value);
+  *place = value;
+  Py_XDECREF(before);
+}
+
+/* Calls before_step(mode, number) or after_step(mode, number) of the watcher, which is Python. */
+static int tell_watcher(Core *self, const char *method, PyObject *mode, PyObject *number) {
+  PyObject *watcher = self->step_watcher;
+  if (watcher == Py_None) return 0;
+  Py_INCREF(watcher);
+  PyObject *done = PyObject_CallMethod(watcher, method, "OO", mode, number);
+  Py_DECREF(watcher);
+  if (done == NULL) return -1;
+  Py_DECREF(done);
+  return 0;
+}
+
+static int tell_step_over(Core *self, PyObject *mode, long long number, int done) {
+  if (self->step_watcher == Py_None) return 0;
+  PyObject *told = done ? PyLong_FromLongLong(number) : (Py_INCREF(Py_None), Py_None);
+  if (told == NULL) return -1;
+  int failed = tell_watcher(self, "after_step", mode, told);
+  Py_DECREF(told);
+  return failed;
+}
+
+/* begin_step(mode) of the times of collectives, or end_step(mode, number) with a number from 0 on; they are Python. */
+static int tell_times(Core *self, PyObject *mode, long long number) {
+  PyObject *times = self->collective_times;
+  if (times == Py_None) return 0;
+  Py_INCREF(times);
+  PyObject *done = number < 0 ? PyObject_CallMethod(times, "begin_step", "O", mode)
+                              : PyObject_CallMethod(times, "end_step", "OL", mode, number);
+  Py_DECREF(times);
+  if (done == NULL) return -1;
+  Py_DECREF(done);
+  return 0;
+}
+
+static PyObject *core_begin_step(Core *self, PyObject *arguments, PyObject *named) {
+  static char *names[] = {"number", "fetching", NULL};
+  PyObject *number = Py_None;
+  int fetching = 0;
+  if (!PyArg_ParseTupleAndKeywords(arguments, named, "|Op", names, &number, &fetching)) return NULL;
+  Thread *thread = thread_of(self);
+  if (thread == NULL || tell_watcher(self, "before_step", thread->mode, number) < 0) return NULL;
+  long long given = -1;
+  if (number != Py_None) {
+    given = PyLong_AsLongLong(number);
+    if (given == -1 && PyErr_Occurred()) return NULL;
+    if (given < 0) given = 0;
+  }
+  Mode *mode = make_mode(self, thread->mode);
+  if (mode == NULL) {
+    if (PyErr_Occurred()) return NULL;
+    Py_RETURN_NONE;
+  }
+  set_object(&self->training_phases, thread->phases);
+  if (given >= 0) mode->next = given;
+  Step *step = PyObject_New(Step, &StepType);
+  if (step == NULL) return NULL;
+  Py_INCREF(mode);
+  step->mode = mode;
+  step->number = mode->next;
+  step->worked = 0;
+  step->start = 0;
+  if (now_ns(self, &step->start) < 0) {
+    Py_DECREF(step);
+    return NULL;
+  }
+  close_step(mode);
+  Py_INCREF(step);
+  mode->open = step;
+  if (!fetching) mode->current = mode->next;
+  if (tell_times(self, mode->name, -1) < 0) {
+    Py_DECREF(step);
+    return NULL;
+  }
+  return (PyObject *)step;
+}
+
+static Step *step_argument(PyObject *begun) {
+  if (Py_TYPE(begun) == &StepType) return (Step *)begun;
+  PyErr_SetString(PyExc_TypeError, "not what begin_step() gave");
+  return NULL;
+}
+
+static PyObject *core_confirm_step(Core *self, PyObject *begun) {
+  Step *step = step_argument(begun);
+  (void)self;
+  if (step == NULL) return NULL;
+  if (step->mode->open == step) step->mode->current = step->number;
+  Py_RETURN_NONE;
+}
+
+static int end_step(Core *self, Step *step) {
+  Mode *mode = step->mode;
+  long long now;
+  if (mode->open == step && tell_times(self, mode->name, step->number) < 0) return -1; /* before the step is promised */
+  if (mode->open != step) return 0; /* another step of this mode began inside it */
+  if (now_ns(self, &now) < 0) return -1;
+  close_step(mode);
+  mode->current = step->number;
+  mode->next = step->number + 1;
+  if (put(self, KIND_STEP, text_step, step->start, now, step->number + 1, mode->name, 0, empty_tuple) < 0) return -1;
+  return tell_step_over(self, mode->name, step->number, 1);
+}
+
+static PyObject *core_end_step(Core *self, PyObject *begun) {
+  Step *step = step_argument(begun);
+  if (step == NULL || end_step(self, step) < 0) return NULL;
+  Py_RETURN_NONE;
+}
+
+static PyObject *core_drop_step(Core *self, PyObject *arguments, PyObject *named) {
+  static char *names[] = {"begun", "keep_if_worked", NULL};
+  PyObject *begun;
+  int keep = 0;
+  if (!PyArg_ParseTupleAndKeywords(arguments, named, "O|p", names, &begun, &keep)) return NULL;
+  Step *step = step_argument(begun);
+  if (step == NULL) return NULL;
+  if (keep && step->worked) return end_step(self, step) < 0 ? NULL : (Py_INCREF(Py_None), Py_None);
+  Mode *mode = step->mode;
+  if (mode->open == step) {
+    close_step(mode);
+    mode->next = step->number + (step->worked ? 1 : 0);
+  }
+  if (tell_step_over(self, mode->name, 0, 0) < 0) return NULL;
+  Py_RETURN_NONE;
+}
+
+static PyObject *core_step_number(Core *self, PyObject *arguments, PyObject *named) {
+  static char *names[] = {"mode", "open_only", NULL};
+  PyObject *name;
+  int open_only = 0;
+  if (!PyArg_ParseTupleAndKeywords(arguments, named, "O|p", names, &name, &open_only)) return NULL;
+  Mode *mode = find_mode(self, name);
+  if (mode == NULL) Py_RETURN_NONE;
+  if (mode->open != NULL) return PyLong_FromLongLong(mode->open->number);
+  if (open_only || mode->current < 0) Py_RETURN_NONE;
+  return PyLong_FromLongLong(mode->current);
+}
+
+static PyObject *core_next_step(Core *self, PyObject *name) {
+  Mode *mode = find_mode(self, name);
+  return PyLong_FromLongLong(mode != NULL ? mode->next : 0);
+}
+
+static PyObject *core_allow_late(Core *self, PyObject *steps) {
+  long long lag = PyLong_AsLongLong(steps);
+  if (lag == -1 && PyErr_Occurred()) return NULL;
+  if (lag > self->lag) {
+    for (int place = 0; place < self->mode_count; ++place) self->modes[place]->floor = below(self, self->modes[place]);
+    self->lag = lag;
+  }
+  Py_RETURN_NONE;
+}
+
+/* Phases: tuples (name, start, mode, step or None). */
+
+static PyObject *core_thread_phases(Core *self, PyObject *unused) {
+  Thread *thread = thread_of(self);
+  (void)unused;
+  if (thread == NULL) return NULL;
+  Py_INCREF(thread->phases);
+  return thread->phases;
+}
+
+static PyObject *core_in_phase(Core *self, PyObject *name) {
+  Thread *thread = thread_of(self);
+  if (thread == NULL) return NULL;
+  for (Py_ssize_t place = 0; place < PyList_GET_SIZE(thread->phases); ++place)
+    if (same_text(PyTuple_GET_ITEM(PyList_GET_ITEM(thread->phases, place), 0), name)) Py_RETURN_TRUE;
+  Py_RETURN_FALSE;
+}
+
+static PyObject *core_begin_phase(Core *self, PyObject *arguments, PyObject *named) {
+  static char *names[] = {"name", "phases", "mode", NULL};
+  PyObject *name, *phases = Py_None, *mode = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(arguments, named, "U|OO", names, &name, &phases, &mode)) return NULL;
+  Thread *thread = thread_of(self);
+  if (thread == NULL) return NULL;
+  if (!PyList_Check(phases)) phases = thread->phases;
+  if (mode == Py_None) mode = thread->mode;
+  Mode *known = find_mode(self, mode);
+  PyObject *step = known != NULL && known->open != NULL ? (PyObject *)known->open : Py_None;
+  long long now;
+  Py_INCREF(step);
+  if (now_ns(self, &now) < 0) {
+    Py_DECREF(step);
+    return NULL;
+  }
+  PyObject *start = PyLong_FromLongLong(now);
+  PyObject *phase = start == NULL ? NULL : PyTuple_Pack(4, name, start, mode, step);
+  Py_XDECREF(start);
+  Py_DECREF(step);
+  if (phase != NULL && PyList_GET_SIZE(phases) < MAX_DEPTH && PyList_Append(phases, phase) < 0) Py_CLEAR(phase);
+  return phase;
+}
+
+static PyObject *core_end_phase(Core *self, PyObject *arguments, PyObject *named) {
+  static char *names[] = {"phase", "record", "phases", NULL};
+  PyObject *phase, *phases = Py_None;
+  int record = 1;
+  if (!PyArg_ParseTupleAndKeywords(arguments, named, "O!|pO", names, &PyTuple_Type, &phase, &record, &phases)) return NULL;
+  if (!PyList_Check(phases)) {
+    Thread *thread = thread_of(self);
+    if (thread == NULL) return NULL;
+    phases = thread->phases;
+  }
+  if (PyTuple_GET_SIZE(phase) != 4) {
+    PyErr_SetString(PyExc_TypeError, "not what begin_phase() gave");
+    return NULL;
+  }
+  for (Py_ssize_t place = PyList_GET_SIZE(phases) - 1; place >= 0; --place) {
+    if (PyList_GET_ITEM(phases, place) == phase) { /* also ends inner ones whose end was never called */
+      if (PyList_SetSlice(phases, place, PyList_GET_SIZE(phases), NULL) < 0) return NULL;
+      break;
+    }
+  }
+  if (!record) return PyLong_FromLong(0);
+  PyObject *name = PyTuple_GET_ITEM(phase, 0), *mode = PyTuple_GET_ITEM(phase, 2), *begun = PyTuple_GET_ITEM(phase, 3);
+  long long start = PyLong_AsLongLong(PyTuple_GET_ITEM(phase, 1)), end, plus_one = 0;
+  if (start == -1 && PyErr_Occurred()) return NULL;
+  if (Py_TYPE(begun) == &StepType) {
+    Step *step = (Step *)begun;
+    if (!same_text(name, text_dataloader)) step->worked = 1;
+    if (step->number >= below(self, step->mode)) plus_one = step->number + 1; /* else the step was promised to be over */
+  }
+  if (now_ns(self, &end) < 0 || put(self, KIND_PHASE, name, start, end, plus_one, mode, 0, empty_tuple) < 0) return NULL;
+  return PyLong_FromLongLong(end - start);
+}
+
+/* Values. */
+
+static PyObject *pair_at(PyObject *list, Py_ssize_t place) {
+  PyObject *pair = PyList_GET_ITEM(list, place);
+  if (PyTuple_Check(pair)) return pair;
+  PyErr_SetString(PyExc_TypeError, "a value is a tuple");
+  return NULL;
+}
+
+static PyObject *core_log(Core *self, PyObject *arguments, PyObject *named) {
+  static char *names[] = {"pairs", "labels", "number", NULL};
+  PyObject *pairs, *labels, *given = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(arguments, named, "O!O!|O", names, &PyList_Type, &pairs, &PyTuple_Type, &labels, &given))
+    return NULL;
+  Thread *thread = thread_of(self);
+  if (thread == NULL) return NULL;
+  long long number = 0, plus_one = 0, now;
+  if (given != Py_None) {
+    number = PyLong_AsLongLong(given);
+    if (number == -1 && PyErr_Occurred()) return NULL;
+  }
+  Mode *mode = given != Py_None ? make_mode(self, thread->mode) : find_mode(self, thread->mode);
+  if (mode != NULL) {
+    if (given == Py_None) {
+      number = mode->current;
+    } else if (number > mode->current) { /* the caller knows the number better */
+      mode->current = mode->next = number;
+      if (mode->open != NULL) mode->open->number = number;
+    }
+    if (mode->open != NULL) mode->open->worked = 1;
+    if (number >= below(self, mode)) plus_one = number + 1;
+  }
+  if (now_ns(self, &now) < 0) return NULL;
+  for (Py_ssize_t place = 0; place < PyList_GET_SIZE(pairs); ++place) {
+    PyObject *metric;
+    double value;
+    PyObject *pair = pair_at(pairs, place);
+    if (pair == NULL || !PyArg_ParseTuple(pair, "Ud", &metric, &value)) return NULL;
+    if (put(self, 0, metric, now, now, plus_one, thread->mode, value, labels) < 0) return NULL;
+  }
+  Py_RETURN_NONE;
+}
+
+static PyObject *core_record(Core *self, PyObject *arguments) {
+  PyObject *values, *name, *given;
+  if (!PyArg_ParseTuple(arguments, "O!UO", &PyList_Type, &values, &name, &given)) return NULL;
+  long long number = 0, plus_one = 0, now;
+  Mode *mode = find_mode(self, name);
+  if (given != Py_None) {
+    number = PyLong_AsLongLong(given);
+    if (number == -1 && PyErr_Occurred()) return NULL;
+    if (mode != NULL) {
+      if (mode->open != NULL) mode->open->worked = 1;
+      if (number >= below(self, mode)) plus_one = number + 1;
+    }
+  }
+  if (now_ns(self, &now) < 0) return NULL;
+  for (Py_ssize_t place = 0; place < PyList_GET_SIZE(values); ++place) {
+    PyObject *metric, *labels;
+    double value;
+    PyObject *pair = pair_at(values, place);
+    if (pair == NULL || !PyArg_ParseTuple(pair, "UO!d", &metric, &PyTuple_Type, &labels, &value)) return NULL;
+    if (put(self, 0, metric, now, now, plus_one, name, value, labels) < 0) return NULL;
+  }
+  Py_RETURN_NONE;
+}
+
+/* Modes and the sender's side. */
+
+static PyObject *core_mode(Core *self, PyObject *unused) {
+  Thread *thread = thread_of(self);
+  (void)unused;
+  if (thread == NULL) return NULL;
+  Py_INCREF(thread->mode);
+  return thread->mode;
+}
+
+static PyObject *core_set_mode(Core *self, PyObject *name) {
+  Thread *thread = thread_of(self);
+  if (thread == NULL) return NULL;
+  if (!PyUnicode_Check(name)) {
+    PyErr_SetString(PyExc_TypeError, "a mode is a string");
+    return NULL;
+  }
+  PyObject *before = thread->mode; /* handed on to the caller */
+  Py_INCREF(name);
+  thread->mode = name;
+  return before;
+}
+
+static PyObject *core_now(Core *self, PyObject *unused) {
+  long long now;
+  (void)unused;
+  return now_ns(self, &now) < 0 ? NULL : PyLong_FromLongLong(now);
+}
+
+static PyObject *core_running(Core *self, PyObject *unused) {
+  PyObject *phases = self->training_phases;
+  (void)unused;
+  Py_ssize_t depth = PyList_GET_SIZE(phases);
+  if (depth > 0) {
+    PyObject *phase = PyList_GET_ITEM(phases, depth - 1);
+    PyObject *begun = PyTuple_GET_ITEM(phase, 3);
+    long long plus_one = Py_TYPE(begun) == &StepType ? ((Step *)begun)->number + 1 : 0;
+    return Py_BuildValue("(OOLO)", PyTuple_GET_ITEM(phase, 0), PyTuple_GET_ITEM(phase, 1), plus_one, PyTuple_GET_ITEM(phase, 2));
+  }
+  for (int place = self->mode_count - 1; place >= 0; --place) { /* between two phases the step is still worth knowing */
+    Mode *mode = self->modes[place];
+    if (mode->open != NULL) return Py_BuildValue("(OiLO)", text_empty, 0, mode->open->number + 1, mode->name);
+  }
+  return Py_BuildValue("(OiiO)", text_empty, 0, 0, text_empty);
+}
+
+static PyObject *core_drain(Core *self, PyObject *unused) {
+  long long now;
+  PyObject *fresh = PyList_New(0), *steps = PyDict_New(), *running = NULL;
+  if (fresh == NULL || steps == NULL || now_ns(self, &now) < 0) goto failed;
+  for (int place = 0; place < self->mode_count; ++place) {
+    if (self->modes[place]->current < 0) continue;
+    PyObject *number = PyLong_FromLongLong(below(self, self->modes[place]));
+    if (number == NULL || PyDict_SetItem(steps, self->modes[place]->name, number) < 0) {
+      Py_XDECREF(number);
+      goto failed;
+    }
+    Py_DECREF(number);
+  }
+  running = core_running(self, unused);
+  if (running == NULL) goto failed;
+  PyObject *items = self->queue;
+  self->queue = fresh;
+  self->backlog += PyList_GET_SIZE(items);
+  return Py_BuildValue("(NLNLN)", items, now, steps, self->dropped, running);
+failed:
+  Py_XDECREF(fresh);
+  Py_XDECREF(steps);
+  return NULL;
+}
+
+static PyObject *core_hold(Core *self, PyObject *count) {
+  Py_ssize_t more = PyLong_AsSsize_t(count);
+  if (more == -1 && PyErr_Occurred()) return NULL;
+  self->backlog += more;
+  Py_RETURN_NONE;
+}
+
+static PyObject *core_release(Core *self, PyObject *count) {
+  Py_ssize_t less = PyLong_AsSsize_t(count);
+  if (less == -1 && PyErr_Occurred()) return NULL;
+  self->backlog -= less;
+  Py_RETURN_NONE;
+}
+
+static PyObject *core_pending(Core *self, PyObject *unused) {
+  (void)unused;
+  return PyLong_FromSsize_t(PyList_GET_SIZE(self->queue));
+}
+
+static PyObject *core_abandon(Core *self, PyObject *unused) {
+  (void)unused;
+  self->finished = 1;
+  Py_RETURN_NONE;
+}
+
+static int core_init(Core *self, PyObject *arguments, PyObject *named) {
+  static char *names[] = {"capacity", "step_lag", "now", NULL};
+  PyObject *now = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(arguments, named, "n|LO", names, &self->capacity, &self->lag, &now)) return -1;
+  if (self->serial != NULL) {
+    PyErr_SetString(PyExc_RuntimeError, "made twice");
+    return -1;
+  }
+  self->queue = PyList_New(0);
+  self->serial = PyUnicode_FromFormat("pitwall core %llu", next_serial++);
+  self->step_watcher = (Py_INCREF(Py_None), Py_None);
+  self->collective_times = (Py_INCREF(Py_None), Py_None);
+  if (now != Py_None) self->now = (Py_INCREF(now), now);
+  if (self->queue == NULL || self->serial == NULL) return -1;
+  Thread *thread = thread_of(self);
+  if (thread == NULL) return -1;
+  set_object(&self->training_phases, thread->phases); /* until a step begins */
+  return 0;
+}
+
+static int core_traverse(Core *self, visitproc visit, void *arg) {
+  Py_VISIT(self->now);
+  Py_VISIT(self->queue);
+  Py_VISIT(self->training_phases);
+  Py_VISIT(self->step_watcher);
+  Py_VISIT(self->collective_times);
+  return 0;
+}
+
+static int core_clear(Core *self) {
+  Py_CLEAR(self->now);
+  return 0;
+}
+
+static void core_dealloc(Core *self) {
+  PyObject_GC_UnTrack(self);
+  for (int place = 0; place < self->mode_count; ++place) {
+    close_step(self->modes[place]);
+    Py_DECREF(self->modes[place]);
+  }
+  Py_XDECREF(self->now);
+  Py_XDECREF(self->queue);
+  Py_XDECREF(self->serial);
+  Py_XDECREF(self->training_phases);
+  Py_XDECREF(self->step_watcher);
+  Py_XDECREF(self->collective_times);
+  Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+static PyObject *core_thread(Core *self, void *unused) {
+  Thread *thread = thread_of(self);
+  (void)unused;
+  Py_XINCREF(thread);
+  return (PyObject *)thread;
+}
+
+#define METHOD(name, flags) {#name, (PyCFunction)(void (*)(void))core_##name, flags, NULL}
+
+static PyMethodDef core_methods[] = {
+    METHOD(begin_step, METH_VARARGS | METH_KEYWORDS),
+    METHOD(confirm_step, METH_O),
+    METHOD(end_step, METH_O),
+    METHOD(drop_step, METH_VARARGS | METH_KEYWORDS),
+    METHOD(step_number, METH_VARARGS | METH_KEYWORDS),
+    METHOD(next_step, METH_O),
+    METHOD(allow_late, METH_O),
+    METHOD(thread_phases, METH_NOARGS),
+    METHOD(in_phase, METH_O),
+    METHOD(begin_phase, METH_VARARGS | METH_KEYWORDS),
+    METHOD(end_phase, METH_VARARGS | METH_KEYWORDS),
+    METHOD(log, METH_VARARGS | METH_KEYWORDS),
+    METHOD(record, METH_VARARGS),
+    METHOD(mode, METH_NOARGS),
+    METHOD(set_mode, METH_O),
+    METHOD(now, METH_NOARGS),
+    METHOD(running, METH_NOARGS),
+    METHOD(drain, METH_NOARGS),
+    METHOD(hold, METH_O),
+    METHOD(release, METH_O),
+    METHOD(pending, METH_NOARGS),
+    METHOD(abandon, METH_NOARGS),
+    {NULL, NULL, 0, NULL}};
+
+static PyMemberDef core_members[] = {{"finished", T_BOOL, offsetof(Core, finished), 0, NULL},
+                                     {"step_watcher", T_OBJECT, offsetof(Core, step_watcher), 0, NULL},
+                                     {"collective_times", T_OBJECT, offsetof(Core, collective_times), 0, NULL},
+                                     {NULL, 0, 0, 0, NULL}};
+
+static PyGetSetDef core_getset[] = {{"_thread", (getter)core_thread, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
+
+PyTypeObject CoreType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "pitwall._native.Core",
+    .tp_basicsize = sizeof(Core),
+    .tp_dealloc = (destructor)core_dealloc,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    .tp_traverse = (traverseproc)core_traverse,
+    .tp_clear = (inquiry)core_clear,
+    .tp_methods = core_methods,
+    .tp_members = core_members,
+    .tp_getset = core_getset,
+    .tp_init = (initproc)core_init,
+    .tp_new = PyType_GenericNew,
+};

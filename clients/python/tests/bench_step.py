@@ -1,0 +1,132 @@
+"""What a training step costs with the client, by part: `python3 clients/python/tests/bench_step.py [--sources DIR]`.
+
+Each row adds one part of the client to the row before. A step is a real one: a small PyTorch model where that is
+installed, else arithmetic. All rows train in turn, a block of steps each, so the machine's other work hits all of them; the
+clock is the CPU time of the thread, and the best third of the blocks counts, as other work only adds to it. The
+client's own thread is counted by its own clock.
+
+--sources: another version's `src`, or a folder of native_build.py, for a table of before and after.
+"""
+import argparse
+import multiprocessing
+import os
+import statistics
+import sys
+import tempfile
+import time
+
+TESTS = os.path.dirname(os.path.abspath(__file__))
+BLOCK = 25
+
+
+def _collect(path, ready):
+    import socket
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(path)
+    listener.listen(1)
+    ready.set()
+    connection, _ = listener.accept()
+    while connection.recv(1 << 20):
+        pass
+
+
+class Training:
+    """A training that lasts about step_ms a step on this machine, and what of the client it uses."""
+
+    def __init__(self, pitwall, torch, width, rows, parts):
+        self._pitwall, self._parts = pitwall, parts
+        self.cpu = []
+        self._torch = torch
+        torch.manual_seed(0)
+        nn = torch.nn
+        self._model = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10))
+        self._batch = torch.randn(rows, width), torch.randint(0, 10, (rows,))
+        self._loss = nn.CrossEntropyLoss()
+        self._optimizer = torch.optim.SGD(self._model.parameters(), lr=0.01)
+        if "watch" in parts:
+            pitwall.watch(self._model, self._optimizer, self._loss, every=0 if "save" not in parts else 500,
+                          grad_norm_every=10 if "norm" in parts else 0)
+
+    def block(self, count):
+        """Trains so many steps; returns CPU seconds of this thread for one."""
+        pitwall = self._pitwall
+        loader = [self._batch] * count
+        begin = time.thread_time_ns()
+        if "steps" in self._parts:
+            loader = pitwall.steps(loader)
+        if "phases" in self._parts:
+            for data, labels in loader:
+                self._optimizer.zero_grad()
+                with pitwall.phase("forward"):
+                    loss = self._loss(self._model(data), labels)
+                with pitwall.phase("backward"):
+                    loss.backward()
+                with pitwall.phase("optimizer"):
+                    self._optimizer.step()
+                pitwall.log(loss=0.5, learning_rate=0.1)
+        else:
+            for data, labels in loader:
+                self._optimizer.zero_grad()
+                self._loss(self._model(data), labels).backward()
+                self._optimizer.step()
+        return (time.thread_time_ns() - begin) / count / 1e9
+
+
+ROWS = (("plain", ()), ("steps()", ("steps",)), ("+ 3 phases and log()", ("steps", "phases")),
+        ("steps() and watch(), no norm", ("steps", "watch")), ("+ the norm each 10 steps", ("steps", "watch", "norm")))
+
+
+def best(values):
+    return statistics.mean(sorted(values)[:max(1, len(values) // 3)])
+
+
+def measure(pitwall, torch, width, rows, blocks):
+    trainings = [Training(pitwall, torch, width, rows, parts) for _, parts in ROWS]
+    clock = time.pthread_getcpuclockid(pitwall._lifecycle.client.sender._thread.ident)
+    sender = [[] for _ in ROWS]
+    for training in trainings:
+        training.block(BLOCK)
+    for turn in range(blocks):
+        order = range(len(ROWS)) if turn % 2 else reversed(range(len(ROWS)))
+        for place in order:
+            time.sleep(0.15)  # what waits from the row before
+            before = time.clock_gettime(clock)
+            trainings[place].cpu.append(trainings[place].block(BLOCK))
+            time.sleep(0.15)
+            sender[place].append((time.clock_gettime(clock) - before) / BLOCK)
+    plain = best(trainings[0].cpu)
+    idle = best(sender[0])
+    print("a step of %.2f ms" % (plain * 1e3))
+    for place, (name, _) in enumerate(ROWS):
+        own, client = best(trainings[place].cpu) - plain, best(sender[place]) - idle
+        print("  %-30s %7.1f us in the training's thread, %7.1f us in the client's: %+5.2f %%"
+              % (name, own * 1e6, client * 1e6, (own + client) / plain * 100))
+    return plain
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--sources", default=os.path.join(TESTS, "..", "src"))
+    options.add_argument("--blocks", type=int, default=30)
+    options = options.parse_args()
+    sys.path.insert(0, options.sources)
+    import pitwall
+    import torch
+    torch.set_num_threads(1)
+    path = os.path.join(tempfile.mkdtemp(), "collector.sock")
+    ready = multiprocessing.Event()
+    collector = multiprocessing.Process(target=_collect, args=(path, ready), daemon=True)
+    collector.start()
+    ready.wait(10)
+    pitwall.init(job="bench", socket=path)
+    deadline = time.monotonic() + 10
+    while not pitwall._lifecycle.client.sender.connected and time.monotonic() < deadline:
+        time.sleep(0.01)
+    for width, rows in ((64, 32), (512, 256)):
+        measure(pitwall, torch, width, rows, options.blocks)
+    pitwall.finish()
+    collector.terminate()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+"""A copy of the package with its module in C: `python3 native_build.py FOLDER`, then PITWALL_SOURCES=FOLDER for the tests."""
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+
+SOURCES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "src")
+COMPILERS = ("cc", "gcc", "clang")
+
+
+def compiler():
+    """None where the module cannot be built: no compiler, or no headers of this interpreter."""
+    headers = sysconfig.get_paths()["include"]
+    if not os.path.exists(os.path.join(headers, "Python.h")) or sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return None
+    return next((name for name in COMPILERS if shutil.which(name)), None)
+
+
+def build(folder):
+    """-> the folder; raises CalledProcessError with what the compiler said."""
+    package = os.path.join(folder, "pitwall")
+    shutil.copytree(os.path.join(SOURCES, "pitwall"), package, ignore=shutil.ignore_patterns("__pycache__", "_native*"))
+    native = os.path.join(package, "native")
+    sources = sorted(os.path.join(native, name) for name in os.listdir(native) if name.endswith(".c"))
+    subprocess.run([compiler(), "-O2", "-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers", "-shared", "-fPIC",
+                    "-I" + sysconfig.get_paths()["include"], *sources, "-o",
+                    os.path.join(package, "_native" + sysconfig.get_config_var("EXT_SUFFIX"))], check=True)
+    return folder
+
+
+if __name__ == "__main__":
+    if compiler() is None:
+        sys.exit("native_build: %s has no C compiler or no headers; install python3-dev and gcc" % sys.executable)
+    build(sys.argv[1])

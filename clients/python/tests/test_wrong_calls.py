@@ -1,0 +1,107 @@
+"""Wrong calls: none raises into the training, and each is told once as a warning, `place: cause (value); what to do`."""
+import logging
+import unittest
+
+import support
+
+import pitwall
+from pitwall import _guard
+
+NOTHING = object()
+# (call, what its warning says)
+CALLS = (
+    (lambda: pitwall.log(loss="abc"), r"log: 'loss' is no number \('abc'\); log what float\(\) takes"),
+    (lambda: pitwall.log(3), r"log: values is no dict \(3\); "),
+    (lambda: pitwall.log(x=1, step="one"), r"log: the step is no whole number \('one'\); "),
+    (lambda: pitwall.log(x=1, labels=3), r"log: labels is no dict \(3\); "),
+    (lambda: pitwall.log({NOTHING: NOTHING}), r"log: a object is no number \(a object\); "),
+    (lambda: pitwall.step("one").__enter__(), r"step: the step is no whole number \('one'\); "),
+    (lambda: pitwall.step(-5).__enter__(), r"step: the number is below 0 \(-5\); "),
+    (lambda: list(pitwall.steps([1], start="one")), r"steps: the step is no whole number \('one'\); "),
+    (lambda: pitwall.phase(None).__enter__(), r"phase: its name is no text, or empty \(None\); "),
+    (lambda: pitwall.phase("").__enter__(), r"phase: its name is no text, or empty \(''\); "),
+    (lambda: pitwall.mode(7), r"mode: its name is no text, or empty \(7\); "),
+    (lambda: pitwall.checkpoint("x").__enter__(), r"checkpoint: the step is no whole number \('x'\); "),
+    (lambda: pitwall.profile(0), r"profile: so many steps cannot be profiled \(0\); give 1 to 100"),
+    (lambda: pitwall.profile("abc"), r"profile: steps is neither a number nor a list of numbers \('abc'\); "),
+    (lambda: pitwall.profile(NOTHING), r"profile: steps is neither a number nor a list of numbers \(a object\); "),
+    (lambda: pitwall.profile([3], start=4), r"profile: start= goes with .* \(4\); leave it out"),
+    (lambda: pitwall.profile(2, start="x"), r"profile: start is no step \('x'\); "),
+    (lambda: pitwall.profile(tools="detailed"), r"profile: unknown tool \('detailed'\); known are torch, python"),
+    (lambda: pitwall.profile(tools=("python", "loader")), r"profile: unknown tool \('loader'\); known are torch, python"),
+    (lambda: pitwall.profile(tools=3), r"profile: unknown tool \(3\); "),
+    (lambda: pitwall.profile(trace_dir=3), r"profile: trace_dir is no path \(3\); "),
+    (lambda: pitwall.log_classification([0, 1], [1]), r"log_classification: labels of shape \(2,\), predictions of shape \(1,\); see help"),
+    (lambda: pitwall.log_classification(None), r"log_classification: .*; see help\(pitwall.log_classification\)"),
+    (lambda: pitwall.log_images([1, 2]), r"log_images: images of shape \(2,\); see help"),
+    (lambda: pitwall.log_tokens(None), r"log_tokens: .*; see help"),
+    (lambda: pitwall.log_experts([]), r"log_experts: tokens of 0 experts; see help"),
+    (lambda: pitwall.watch_collectives(3), r"watch_collectives: "),
+    (lambda: pitwall.finish("unknown"), r"finish: unknown reason \('unknown'\); "),
+    (lambda: pitwall.finish(timeout="soon"), r"finish: timeout is no number of seconds \('soon'\); "),
+)
+INITS = (({"rank": "zero"}, r"init: rank is no whole number of 0 or more \('zero'\); "), ({"world_size": -1}, r"init: world_size .* \(-1\); "),
+         ({"labels": ["a"]}, r"init: labels is no dict \(a list\); "), ({"queue": "long"}, r"init: queue .* \('long'\); "),
+         ({"step_lag": 1.5j}, r"init: step_lag .* \(a complex\); "), ({"socket": 7}, r"init: socket is no path \(7\); "))
+
+
+class WrongCallTest(support.ClientTest):
+    def warnings(self, call):
+        with self.assertLogs("pitwall", logging.WARNING) as log:
+            logging.getLogger("pitwall").warning("end")
+            call()
+        return [record.getMessage() for record in log.records if record.getMessage() != "end"]
+
+    def test_each_is_told_once_and_none_raises(self):
+        self.start(self.collector())
+        for number, (call, expected) in enumerate(CALLS):
+            if "watch_collectives" in expected:
+                try:
+                    import torch.distributed  # noqa: F401
+                except ImportError:
+                    continue
+            with self.subTest(expected):
+                _guard._told.clear()
+                if pitwall._lifecycle.recorder is None:
+                    self.start()
+                told = self.warnings(call)
+                self.assertEqual(len(told), 1, told)
+                self.assertRegex(told[0], r"^pitwall\." + expected)
+                if pitwall._lifecycle.recorder is None:
+                    self.start()
+                self.assertEqual(self.warnings(call), [], "once")
+
+    def test_a_wrong_argument_of_init_costs_no_more_than_itself(self):
+        for wrong, expected in INITS:
+            with self.subTest(expected):
+                _guard._told.clear()
+                told = self.warnings(lambda: self.start(**wrong))
+                self.assertEqual(len(told), 1, told)
+                self.assertRegex(told[0], r"^pitwall\." + expected)
+                self.assertIsNotNone(self.recorder(), "the client runs all the same")
+
+    def test_the_rest_of_a_wrong_call_counts(self):
+        collector = self.collector()
+        self.start(collector)
+        for _ in pitwall.steps([1, 2], start="one"):
+            pitwall.log(loss=0.5, name="abc", step="x")
+        collector.wait_for(lambda c: len(c.values()) == 2 and len([s for s in c.spans() if s["name"] == "step"]) == 2)
+        self.assertEqual([(v["metric"], v["step_plus_one"]) for v in collector.values()], [("train_loss", 1), ("train_loss", 2)])
+
+    def test_right_calls_say_nothing(self):
+        collector = self.collector()
+
+        def right():
+            self.start(collector, rank=1, labels={"a": 1})
+            for _ in pitwall.steps([1, 2], start=4):
+                with pitwall.phase("forward"), pitwall.mode("eval"), pitwall.step(3), pitwall.checkpoint(2):
+                    pitwall.log({"a b": 1}, loss=True, step=3, labels={"x": 1})
+                    pitwall.log_classification([0, 1], [1, 1])
+            pitwall.profile([9], tools="python")
+            pitwall.finish("failed", 2)
+        _guard._told.clear()
+        self.assertEqual(self.warnings(right), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
