@@ -1,0 +1,120 @@
+#include "services/adapters/store/segment_footer.h"
+
+#include <utility>
+
+#include "services/base/binary.h"
+#include "services/base/strings.h"
+
+namespace pitwall::store {
+namespace {
+
+void EncodeGroup(const RowGroup& group, const std::vector<ColumnType>& columns, uint64_t* at,
+                 BinaryWriter* out) {
+  out->U64(group.rows);
+  out->I64(group.first_ns);
+  out->I64(group.last_ns);
+  for (size_t i = 0; i < columns.size(); ++i) {
+    const ColumnPart& part = group.parts[i];
+    out->I64(static_cast<int64_t>(part.page.offset - *at));  // 0: right behind the last one
+    *at = part.page.offset + part.page.bytes;
+    out->U64(part.page.bytes);
+    out->U64(part.page.crc);
+    if (columns[i] != ColumnType::kValue) continue;
+    out->U64(part.summary.count);
+    if (part.summary.count == 0) continue;
+    out->Double(part.summary.min);
+    out->Double(part.summary.max);
+    out->Double(part.summary.sum);
+    out->Double(part.summary.last);
+  }
+}
+
+Status DecodeGroup(BinaryReader* in, const std::vector<ColumnType>& columns, uint64_t end,
+                   uint64_t* at, RowGroup* group) {
+  const uint64_t rows = in->U64();
+  if (rows == 0 || rows > kMaxGroupRows) {
+    return DataLoss(Cat("segment: a group of ", rows, " rows; at most ", kMaxGroupRows));
+  }
+  group->rows = static_cast<uint32_t>(rows);
+  group->first_ns = in->I64();
+  group->last_ns = in->I64();
+  group->parts.reserve(columns.size());
+  for (const ColumnType type : columns) {
+    ColumnPart part;
+    part.page.offset = *at + static_cast<uint64_t>(in->I64());
+    const uint64_t bytes = in->U64();
+    part.page.crc = static_cast<uint32_t>(in->U64());
+    if (bytes > kMaxPageBytes || part.page.offset < kHeadBytes || part.page.offset > end ||
+        bytes > end - part.page.offset) {
+      return DataLoss(
+          Cat("segment: a page of ", bytes, " bytes at ", part.page.offset, ", beyond ", end));
+    }
+    part.page.bytes = static_cast<uint32_t>(bytes);
+    *at = part.page.offset + bytes;
+    if (type == ColumnType::kValue) {
+      const uint64_t count = in->U64();
+      if (count > rows) return DataLoss(Cat("segment: ", count, " values in ", rows, " rows"));
+      part.summary.count = static_cast<uint32_t>(count);
+      if (count > 0) {
+        part.summary.min = in->Double();
+        part.summary.max = in->Double();
+        part.summary.sum = in->Double();
+        part.summary.last = in->Double();
+      }
+    }
+    group->parts.push_back(part);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+std::string EncodeFooter(const std::vector<Table>& tables) {
+  BinaryWriter out;
+  uint64_t at = kHeadBytes;
+  out.U64(tables.size());
+  for (const Table& table : tables) {
+    out.U8(static_cast<uint8_t>(table.kind));
+    out.Str(table.key);
+    out.U64(table.columns.size());
+    for (const ColumnType type : table.columns) out.U8(static_cast<uint8_t>(type));
+    out.U64(table.groups.size());
+    for (const RowGroup& group : table.groups) EncodeGroup(group, table.columns, &at, &out);
+  }
+  return out.Take();
+}
+
+StatusOr<std::vector<Table>> DecodeFooter(std::string_view bytes, uint64_t end) {
+  BinaryReader in(bytes);
+  std::vector<Table> tables;
+  uint64_t at = kHeadBytes;
+  const size_t count = in.Count(4);
+  tables.reserve(count);
+  for (size_t t = 0; t < count && in.ok(); ++t) {
+    Table table;
+    const uint8_t kind = in.U8();
+    if (kind < 1 || kind > 4) return DataLoss(Cat("segment: unknown kind of table ", int{kind}));
+    table.kind = static_cast<TableKind>(kind);
+    table.key = in.Str();
+    const size_t columns = in.Count();
+    for (size_t i = 0; i < columns; ++i) {
+      const uint8_t type = in.U8();
+      if (type < 1 || type > 3) return DataLoss(Cat("segment: unknown type of column ", int{type}));
+      table.columns.push_back(static_cast<ColumnType>(type));
+    }
+    if (table.columns.empty() || table.columns[0] != ColumnType::kInt) {
+      return DataLoss("segment: a table without a column of times");
+    }
+    const size_t groups = in.Count(3);
+    table.groups.resize(in.ok() ? groups : 0);
+    for (RowGroup& group : table.groups) {
+      RETURN_IF_ERROR(DecodeGroup(&in, table.columns, end, &at, &group));
+      if (!in.ok()) break;
+    }
+    tables.push_back(std::move(table));
+  }
+  RETURN_IF_ERROR(in.Finish("segment: footer"));
+  return tables;
+}
+
+}  // namespace pitwall::store

@@ -1,0 +1,154 @@
+#include "services/adapters/store/segment_reader.h"
+
+#include <zstd.h>
+
+#include <cstring>
+
+#include "services/base/binary.h"
+#include "services/base/stable_hash.h"
+#include "services/base/strings.h"
+#include "services/codec/blocks/column_codec.h"
+
+namespace pitwall::store {
+namespace {
+
+uint64_t Little(const char* bytes, int count) {
+  uint64_t out = 0;
+  for (int i = count - 1; i >= 0; --i) out = out << 8 | static_cast<uint8_t>(bytes[i]);
+  return out;
+}
+
+StatusOr<std::string> Unpack(std::string_view packed, uint64_t limit, const std::string& what) {
+  const unsigned long long stated = ZSTD_getFrameContentSize(packed.data(), packed.size());
+  if (stated == ZSTD_CONTENTSIZE_ERROR || stated == ZSTD_CONTENTSIZE_UNKNOWN || stated > limit) {
+    return DataLoss(Cat(what, ": is not zstd, or too large"));
+  }
+  std::string out(stated, '\0');
+  const size_t got = ZSTD_decompress(out.data(), out.size(), packed.data(), packed.size());
+  if (ZSTD_isError(got) || got != stated) return DataLoss(Cat(what, ": damaged zstd"));
+  return out;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& path) {
+  ASSIGN_OR_RETURN(auto file, files::File::Open(path, files::File::Mode::kRead));
+  ASSIGN_OR_RETURN(const int64_t size, file->Size());
+  const auto read = [&](uint64_t at, size_t bytes) -> StatusOr<std::string> {
+    std::string out(bytes, '\0');
+    ASSIGN_OR_RETURN(const size_t got, file->ReadAt(static_cast<int64_t>(at), out.data(), bytes));
+    if (got != bytes)
+      return DataLoss(Cat(path, ": ends at ", at + got, ", inside of what it holds"));
+    return out;
+  };
+  if (size < static_cast<int64_t>(kHeadBytes + kTrailerBytes)) {
+    return DataLoss(Cat(path, ": has ", size, " bytes, fewer than an empty segment"));
+  }
+  ASSIGN_OR_RETURN(const std::string head, read(0, kHeadBytes));
+  if (head != kSegmentHead) return DataLoss(Cat(path, ": is no segment of this version"));
+  const uint64_t trailer_at = static_cast<uint64_t>(size) - kTrailerBytes;
+  ASSIGN_OR_RETURN(const std::string trailer, read(trailer_at, kTrailerBytes));
+  const uint64_t at = Little(trailer.data(), 8);
+  const uint64_t bytes = Little(trailer.data() + 8, 4);
+  const auto crc = static_cast<uint32_t>(Little(trailer.data() + 12, 4));
+  if (trailer.substr(16) != kSegmentEnd || at < kHeadBytes || at > trailer_at ||
+      bytes != trailer_at - at) {
+    return DataLoss(Cat(path, ": its trailer is damaged"));
+  }
+  ASSIGN_OR_RETURN(const std::string packed, read(at, bytes));
+  if (Crc32c(packed) != crc) return DataLoss(Cat(path, ": its footer is damaged (CRC)"));
+  ASSIGN_OR_RETURN(const std::string footer, Unpack(packed, kMaxFooterBytes, path + ": footer"));
+  auto tables = DecodeFooter(footer, at);
+  if (!tables.ok()) return Annotate(tables.status(), path);
+  return std::unique_ptr<SegmentReader>(
+      new SegmentReader(std::move(file), *std::move(tables), crc));
+}
+
+StatusOr<std::string> SegmentReader::ReadPage(const RowGroup& group, size_t column) const {
+  const Page& page = group.parts[column].page;
+  std::string out(page.bytes, '\0');
+  ASSIGN_OR_RETURN(const size_t got,
+                   file_->ReadAt(static_cast<int64_t>(page.offset), out.data(), out.size()));
+  if (got != out.size() || Crc32c(out) != page.crc) {
+    return DataLoss(Cat(file_->path(), ": the page at ", page.offset, " is damaged (CRC)"));
+  }
+  return out;
+}
+
+Status SegmentReader::Rows(size_t got, const RowGroup& group, size_t column) const {
+  if (got == group.rows) return OkStatus();
+  return DataLoss(Cat(file_->path(), ": the page at ", group.parts[column].page.offset, " has ",
+                      got, " rows, not ", group.rows));
+}
+
+Status SegmentReader::ReadInts(const Table& table, size_t group, size_t column,
+                               std::vector<int64_t>* out) const {
+  const RowGroup& rows = table.groups[group];
+  ASSIGN_OR_RETURN(const std::string page, ReadPage(rows, column));
+  const size_t before = out->size();
+  RETURN_IF_ERROR(Annotate(blocks::DecodeColumn(page, out), file_->path()));
+  return Rows(out->size() - before, rows, column);
+}
+
+Status SegmentReader::ReadValues(const Table& table, size_t group, size_t column,
+                                 blocks::BlockDecoder* decoder, std::vector<double>* out) const {
+  const RowGroup& rows = table.groups[group];
+  ASSIGN_OR_RETURN(const std::string page, ReadPage(rows, column));
+  const size_t before = out->size();
+  RETURN_IF_ERROR(Annotate(decoder->Decode(page, out), file_->path()));
+  return Rows(out->size() - before, rows, column);
+}
+
+Status SegmentReader::ReadTexts(const Table& table, size_t group, size_t column,
+                                std::vector<std::string>* out) const {
+  const RowGroup& rows = table.groups[group];
+  ASSIGN_OR_RETURN(const std::string page, ReadPage(rows, column));
+  BinaryReader head(page);
+  const uint64_t stated = head.U64();
+  size_t skip = 1;
+  for (uint64_t left = stated; left >= 0x80; left >>= 7) ++skip;
+  if (!head.ok() || skip > page.size()) return Rows(0, rows, column);
+  ASSIGN_OR_RETURN(const std::string body, Unpack(std::string_view(page).substr(skip),
+                                                  kMaxPageBytes, file_->path() + ": texts"));
+  BinaryReader in(body);
+  std::vector<std::string> distinct(in.Count());
+  for (std::string& text : distinct) text = in.Str();
+  const std::string_view column_bytes = in.StrView();
+  RETURN_IF_ERROR(Annotate(in.Finish("texts"), file_->path()));
+  std::vector<int64_t> indexes;
+  RETURN_IF_ERROR(Annotate(blocks::DecodeColumn(column_bytes, &indexes), file_->path()));
+  for (const int64_t index : indexes) {
+    if (index < 0 || index >= static_cast<int64_t>(distinct.size())) {
+      return DataLoss(Cat(file_->path(), ": index ", index, " of ", distinct.size(), " texts"));
+    }
+    out->push_back(distinct[static_cast<size_t>(index)]);
+  }
+  return Rows(indexes.size(), rows, column);
+}
+
+Status SegmentReader::CheckAll() const {
+  blocks::BlockDecoder decoder;
+  for (const Table& table : tables_) {
+    for (size_t g = 0; g < table.groups.size(); ++g) {
+      for (size_t c = 0; c < table.columns.size(); ++c) {
+        std::vector<int64_t> ints;
+        std::vector<double> values;
+        std::vector<std::string> texts;
+        switch (table.columns[c]) {
+          case ColumnType::kInt:
+            RETURN_IF_ERROR(ReadInts(table, g, c, &ints));
+            break;
+          case ColumnType::kValue:
+            RETURN_IF_ERROR(ReadValues(table, g, c, &decoder, &values));
+            break;
+          case ColumnType::kText:
+            RETURN_IF_ERROR(ReadTexts(table, g, c, &texts));
+            break;
+        }
+      }
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace pitwall::store

@@ -1,0 +1,197 @@
+#include "services/adapters/store/segment_writer.h"
+
+#include <zstd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "services/base/binary.h"
+#include "services/base/stable_hash.h"
+#include "services/base/strings.h"
+#include "services/codec/blocks/column_codec.h"
+#include "services/model/value.h"
+
+namespace pitwall::store {
+namespace {
+
+constexpr size_t kBufferBytes = 1 << 20;
+constexpr int kLevel = 3;
+
+std::string PartPath(const std::string& path) { return path + ".part"; }
+
+size_t RowsOf(const ColumnRows& rows) {
+  return std::visit([](const auto& column) { return column.size(); }, rows);
+}
+
+ValueSummary SummaryOf(std::span<const double> values) {
+  ValueSummary out;
+  bool bounds = false;
+  for (const double value : values) {
+    if (IsMissing(value)) continue;
+    ++out.count;
+    out.sum += value;
+    out.last = value;
+    if (std::isnan(value)) continue;
+    out.min = bounds ? std::min(out.min, value) : value;
+    out.max = bounds ? std::max(out.max, value) : value;
+    bounds = true;
+  }
+  if (out.count > 0 && !bounds) out.min = out.max = out.last;  // NaN only
+  return out;
+}
+
+// Distinct texts, then an index each.
+Status EncodeTexts(std::span<const std::string> texts, std::string* out) {
+  BinaryWriter table;
+  std::unordered_map<std::string_view, int64_t> places;
+  std::vector<std::string_view> distinct;
+  std::vector<int64_t> indexes;
+  for (const std::string& text : texts) {
+    const auto [it, added] = places.try_emplace(text, static_cast<int64_t>(distinct.size()));
+    if (added) distinct.emplace_back(text);
+    indexes.push_back(it->second);
+  }
+  table.U64(distinct.size());
+  for (const std::string_view text : distinct) table.Str(text);
+  std::string column;
+  RETURN_IF_ERROR(blocks::EncodeColumn(indexes, &column));
+  table.Str(column);
+  const std::string& body = table.data();
+  BinaryWriter page;
+  page.U64(body.size());
+  std::string packed(ZSTD_compressBound(body.size()), '\0');
+  const size_t size = ZSTD_compress(packed.data(), packed.size(), body.data(), body.size(), kLevel);
+  if (ZSTD_isError(size)) return ResourceExhausted(Cat("segment: zstd: ", ZSTD_getErrorName(size)));
+  packed.resize(size);
+  *out = page.Take() + packed;
+  return OkStatus();
+}
+
+}  // namespace
+
+SegmentWriter::SegmentWriter(std::string path, std::shared_ptr<files::File> file)
+    : path_(std::move(path)), file_(std::move(file)), buffer_(kSegmentHead) {}
+
+SegmentWriter::~SegmentWriter() { Abandon(); }
+
+StatusOr<std::unique_ptr<SegmentWriter>> SegmentWriter::Create(
+    std::string path, std::shared_ptr<files::DiskFaults> faults) {
+  RETURN_IF_ERROR(files::Remove(PartPath(path)));
+  ASSIGN_OR_RETURN(
+      auto file, files::File::Open(PartPath(path), files::File::Mode::kCreate, std::move(faults)));
+  return std::unique_ptr<SegmentWriter>(new SegmentWriter(std::move(path), std::move(file)));
+}
+
+StatusOr<size_t> SegmentWriter::AddTable(TableKind kind, std::string key,
+                                         std::vector<ColumnType> columns) {
+  if (columns.empty() || columns[0] != ColumnType::kInt) {
+    return InvalidArgument(Cat(path_, ": table ", tables_.size(), " has no column of times"));
+  }
+  tables_.push_back({kind, std::move(key), std::move(columns), {}});
+  return tables_.size() - 1;
+}
+
+Status SegmentWriter::Flush() {
+  RETURN_IF_ERROR(file_->WriteAt(static_cast<int64_t>(at_), buffer_));
+  at_ += buffer_.size();
+  buffer_.clear();
+  return OkStatus();
+}
+
+Status SegmentWriter::Put(const std::string& page, Page* place) {
+  if (page.size() > kMaxPageBytes) {
+    return InvalidArgument(
+        Cat(path_, ": a page of ", page.size(), " bytes; at most ", kMaxPageBytes));
+  }
+  *place = {bytes(), static_cast<uint32_t>(page.size()), Crc32c(page)};
+  buffer_ += page;
+  return buffer_.size() >= kBufferBytes ? Flush() : OkStatus();
+}
+
+Status SegmentWriter::EncodeRows(ColumnType type, const ColumnRows& rows, blocks::FormHint* hint,
+                                 ColumnPart* part) {
+  page_.clear();
+  if (type == ColumnType::kInt) {
+    RETURN_IF_ERROR(blocks::EncodeColumn(std::get<0>(rows), &page_));
+  } else if (type == ColumnType::kValue) {
+    part->summary = SummaryOf(std::get<1>(rows));
+    RETURN_IF_ERROR(encoder_.Encode(std::get<1>(rows), hint, &page_));
+  } else {
+    RETURN_IF_ERROR(EncodeTexts(std::get<2>(rows), &page_));
+  }
+  return Put(page_, &part->page);
+}
+
+Status SegmentWriter::AddRows(size_t table, std::span<const ColumnRows> columns,
+                              blocks::FormHint* hints) {
+  Table& to = tables_[table];
+  if (columns.size() != to.columns.size()) {
+    return InvalidArgument(
+        Cat(path_, ": ", columns.size(), " columns for a table of ", to.columns.size()));
+  }
+  const size_t rows = RowsOf(columns[0]);
+  for (size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].index() + 1 != static_cast<size_t>(to.columns[i]) ||
+        RowsOf(columns[i]) != rows) {
+      return InvalidArgument(Cat(path_, ": column ", i, " has another type or length"));
+    }
+  }
+  if (rows == 0 || rows > kMaxGroupRows) {
+    return InvalidArgument(Cat(path_, ": ", rows, " rows; give 1 to ", kMaxGroupRows));
+  }
+  RowGroup group;
+  group.rows = static_cast<uint32_t>(rows);
+  const auto times = std::get<0>(columns[0]);
+  const auto [least, greatest] = std::minmax_element(times.begin(), times.end());
+  group.first_ns = *least;
+  group.last_ns = *greatest;
+  group.parts.resize(columns.size());
+  for (size_t i = 0; i < columns.size(); ++i) {
+    RETURN_IF_ERROR(EncodeRows(to.columns[i], columns[i], hints == nullptr ? nullptr : &hints[i],
+                               &group.parts[i]));
+  }
+  to.groups.push_back(std::move(group));
+  return OkStatus();
+}
+
+StatusOr<SegmentFile> SegmentWriter::Finish() {
+  const std::string footer = EncodeFooter(tables_);
+  if (footer.size() > kMaxFooterBytes) {
+    return ResourceExhausted(
+        Cat(path_, ": a footer of ", footer.size(), " bytes; at most ", kMaxFooterBytes));
+  }
+  std::string packed(ZSTD_compressBound(footer.size()), '\0');
+  const size_t size =
+      ZSTD_compress(packed.data(), packed.size(), footer.data(), footer.size(), kLevel);
+  if (ZSTD_isError(size)) return ResourceExhausted(Cat(path_, ": zstd: ", ZSTD_getErrorName(size)));
+  packed.resize(size);
+  SegmentFile out;
+  out.footer_crc = Crc32c(packed);
+  const auto put = [this](uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; ++i) buffer_.push_back(static_cast<char>(value >> (8 * i)));
+  };
+  const uint64_t offset = bytes();
+  buffer_ += packed;
+  put(offset, 8);
+  put(packed.size(), 4);
+  put(out.footer_crc, 4);
+  buffer_ += kSegmentEnd;
+  RETURN_IF_ERROR(Flush());
+  RETURN_IF_ERROR(file_->Sync());
+  out.bytes = at_;
+  RETURN_IF_ERROR(files::Rename(PartPath(path_), path_));
+  file_ = nullptr;  // finished: nothing to abandon
+  RETURN_IF_ERROR(files::SyncDirectory(path_.substr(0, path_.rfind('/'))));
+  return out;
+}
+
+void SegmentWriter::Abandon() {
+  if (file_ == nullptr) return;
+  file_ = nullptr;
+  (void)files::Remove(PartPath(path_));  // a part that stays is replaced or removed at a start
+}
+
+}  // namespace pitwall::store

@@ -1,0 +1,67 @@
+// Writes one segment of the history. It is there as a whole, under its name, or not at all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "services/adapters/files/file.h"
+#include "services/adapters/store/segment_footer.h"
+#include "services/base/status.h"
+#include "services/codec/blocks/block_encoder.h"
+
+namespace pitwall::store {
+
+// Rows of one column, in the order of ColumnType.
+using ColumnRows =
+    std::variant<std::span<const int64_t>, std::span<const double>, std::span<const std::string>>;
+
+// What a finished segment is.
+struct SegmentFile {
+  uint64_t bytes = 0;
+  uint32_t footer_crc = 0;
+};
+
+// Not thread-safe. After an error only Abandon may follow; the destructor abandons too.
+class SegmentWriter {
+ public:
+  // Writes to `path` + ".part" until it is finished. An old part is replaced.
+  static StatusOr<std::unique_ptr<SegmentWriter>> Create(
+      std::string path, std::shared_ptr<files::DiskFaults> faults = nullptr);
+  ~SegmentWriter();
+  SegmentWriter(const SegmentWriter&) = delete;
+  SegmentWriter& operator=(const SegmentWriter&) = delete;
+
+  // Index of a new table without rows. InvalidArgument: its first column is not kInt (times in ns).
+  StatusOr<size_t> AddTable(TableKind kind, std::string key, std::vector<ColumnType> columns);
+  // 1 to kMaxGroupRows rows of each column of the table. InvalidArgument: columns that are not the
+  // table's or differ in length. `hints`: one for each column, or null.
+  Status AddRows(size_t table, std::span<const ColumnRows> columns, blocks::FormHint* hints);
+  uint64_t bytes() const { return at_ + buffer_.size(); }
+
+  // Footer, flush, rename, flush of the folder.
+  StatusOr<SegmentFile> Finish();
+  // Removes what was written. Nothing after Finish.
+  void Abandon();
+
+ private:
+  SegmentWriter(std::string path, std::shared_ptr<files::File> file);
+  Status Put(const std::string& page, Page* place);
+  Status Flush();
+  Status EncodeRows(ColumnType type, const ColumnRows& rows, blocks::FormHint* hint,
+                    ColumnPart* part);
+
+  const std::string path_;
+  std::shared_ptr<files::File> file_;
+  std::string buffer_;
+  uint64_t at_ = 0;  // bytes in the file
+  std::vector<Table> tables_;
+  blocks::BlockEncoder encoder_;
+  std::string page_;
+};
+
+}  // namespace pitwall::store
