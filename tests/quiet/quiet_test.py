@@ -49,10 +49,12 @@ class Quiet(unittest.TestCase):
         for job in self.jobs:
             began = {}
             for issue in self.told[job["name"]]:
+                if issue["alert"] in job["true"]:
+                    continue  # of wide noise: WorkImbalance comes and goes with it
                 at = (issue["step"] or 0) * job["seconds"] / job["steps"]
                 times = began.setdefault((issue["alert"], tuple(sorted(issue["labels"].items()))), [])
                 times.append(at)
-                if len(times) >= 3 and not issue["alert"].startswith("profiler's"):
+                if len(times) >= 3:
                     self.assertGreater(at - times[-3], 600, "%s of %s" % (issue["alert"], job["name"]))
 
     def test_faults_are_found(self):
