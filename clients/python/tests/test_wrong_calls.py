@@ -10,11 +10,11 @@ from pitwall import _guard
 NOTHING = object()
 # (call, what its warning says)
 CALLS = (
-    (lambda: pitwall.log(loss="abc"), r"log: 'loss' is no number \('abc'\); log what float\(\) takes"),
+    (lambda: pitwall.log(loss="abc"), r"log: 'loss' is not a number \('abc'\); log what float\(\) takes"),
     (lambda: pitwall.log(3), r"log: values is no dict \(3\); "),
     (lambda: pitwall.log(x=1, step="one"), r"log: the step is no whole number \('one'\); "),
     (lambda: pitwall.log(x=1, labels=3), r"log: labels is no dict \(3\); "),
-    (lambda: pitwall.log({NOTHING: NOTHING}), r"log: a object is no number \(a object\); "),
+    (lambda: pitwall.log({NOTHING: NOTHING}), r"log: a object is not a number \(a object\); "),
     (lambda: pitwall.step("one").__enter__(), r"step: the step is no whole number \('one'\); "),
     (lambda: pitwall.step(-5).__enter__(), r"step: the number is below 0 \(-5\); "),
     (lambda: list(pitwall.steps([1], start="one")), r"steps: the step is no whole number \('one'\); "),
@@ -38,7 +38,7 @@ CALLS = (
     (lambda: pitwall.log_experts([]), r"log_experts: tokens of 0 experts; see help"),
     (lambda: pitwall.watch_collectives(3), r"watch_collectives: "),
     (lambda: pitwall.finish("unknown"), r"finish: unknown reason \('unknown'\); "),
-    (lambda: pitwall.finish(timeout="soon"), r"finish: timeout is no number of seconds \('soon'\); "),
+    (lambda: pitwall.finish(timeout="soon"), r"finish: timeout is not a number of seconds \('soon'\); "),
 )
 INITS = (({"rank": "zero"}, r"init: rank is no whole number of 0 or more \('zero'\); "), ({"world_size": -1}, r"init: world_size .* \(-1\); "),
          ({"labels": ["a"]}, r"init: labels is no dict \(a list\); "), ({"queue": "long"}, r"init: queue .* \('long'\); "),

@@ -63,7 +63,7 @@ def finish(reason="completed", timeout=1.0):
             warn_once("finish: unknown reason (%s); give one of \"completed\", \"failed\", \"cancelled\"", brief(reason))
             reason = ""
         if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 <= timeout <= 86400:
-            warn_once("finish: timeout is no number of seconds (%s); 1 is taken", brief(timeout))
+            warn_once("finish: timeout is not a number of seconds (%s); 1 is taken", brief(timeout))
             timeout = 1.0
         _lifecycle.end(reason, timeout)
     except Exception:
@@ -96,7 +96,7 @@ def log(values=None, *, step=None, labels=None, **named):
             try:
                 pairs.append((_metrics.get(name) or _metric(name), float(value)))
             except Exception:  # a name or value of a kind we do not take; the others go on
-                warn_once("log: %s is no number (%s); log what float() takes", brief(name), brief(value))
+                warn_once("log: %s is not a number (%s); log what float() takes", brief(name), brief(value))
         pinned = ()
         if labels:
             if hasattr(labels, "items"):
