@@ -93,7 +93,7 @@ TEST(Variants, ALateLabelBringsAnother) {
   EXPECT_THAT(shard.Events(), Not(Contains("io.pitwall.issue.found Sum")));
   Batch batch;
   batch.source = "s";
-  JobEvent& event = batch.job_events.emplace_back();
+  JobEvent& event = batch.events.emplace_back();
   event.kind = JobEvent::Kind::kStarted;
   event.time_ns = ShardForTest::At(6);
   event.labels = {{"team", "vision"}};

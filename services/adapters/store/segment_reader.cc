@@ -1,13 +1,12 @@
 #include "services/adapters/store/segment_reader.h"
 
-#include <zstd.h>
-
 #include <cstring>
 
 #include "services/base/binary.h"
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/blocks/column_codec.h"
+#include "services/codec/blocks/packed.h"
 
 namespace pitwall::store {
 namespace {
@@ -15,17 +14,6 @@ namespace {
 uint64_t Little(const char* bytes, int count) {
   uint64_t out = 0;
   for (int i = count - 1; i >= 0; --i) out = out << 8 | static_cast<uint8_t>(bytes[i]);
-  return out;
-}
-
-StatusOr<std::string> Unpack(std::string_view packed, uint64_t limit, const std::string& what) {
-  const unsigned long long stated = ZSTD_getFrameContentSize(packed.data(), packed.size());
-  if (stated == ZSTD_CONTENTSIZE_ERROR || stated == ZSTD_CONTENTSIZE_UNKNOWN || stated > limit) {
-    return DataLoss(Cat(what, ": is not zstd, or too large"));
-  }
-  std::string out(stated, '\0');
-  const size_t got = ZSTD_decompress(out.data(), out.size(), packed.data(), packed.size());
-  if (ZSTD_isError(got) || got != stated) return DataLoss(Cat(what, ": damaged zstd"));
   return out;
 }
 
@@ -57,7 +45,8 @@ StatusOr<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& 
   }
   ASSIGN_OR_RETURN(const std::string packed, read(at, bytes));
   if (Crc32c(packed) != crc) return DataLoss(Cat(path, ": its footer is damaged (CRC)"));
-  ASSIGN_OR_RETURN(const std::string footer, Unpack(packed, kMaxFooterBytes, path + ": footer"));
+  ASSIGN_OR_RETURN(const std::string footer,
+                   blocks::Unpack(packed, kMaxFooterBytes, path + ": footer"));
   auto tables = DecodeFooter(footer, at);
   if (!tables.ok()) return Annotate(tables.status(), path);
   return std::unique_ptr<SegmentReader>(
@@ -103,13 +92,8 @@ Status SegmentReader::ReadTexts(const Table& table, size_t group, size_t column,
                                 std::vector<std::string>* out) const {
   const RowGroup& rows = table.groups[group];
   ASSIGN_OR_RETURN(const std::string page, ReadPage(rows, column));
-  BinaryReader head(page);
-  const uint64_t stated = head.U64();
-  size_t skip = 1;
-  for (uint64_t left = stated; left >= 0x80; left >>= 7) ++skip;
-  if (!head.ok() || skip > page.size()) return Rows(0, rows, column);
-  ASSIGN_OR_RETURN(const std::string body, Unpack(std::string_view(page).substr(skip),
-                                                  kMaxPageBytes, file_->path() + ": texts"));
+  ASSIGN_OR_RETURN(const std::string body,
+                   blocks::Unpack(page, kMaxPageBytes, file_->path() + ": texts"));
   BinaryReader in(body);
   std::vector<std::string> distinct(in.Count());
   for (std::string& text : distinct) text = in.Str();

@@ -1,7 +1,5 @@
 #include "services/adapters/store/segment_writer.h"
 
-#include <zstd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string_view>
@@ -12,13 +10,13 @@
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/blocks/column_codec.h"
+#include "services/codec/blocks/packed.h"
 #include "services/model/value.h"
 
 namespace pitwall::store {
 namespace {
 
 constexpr size_t kBufferBytes = 1 << 20;
-constexpr int kLevel = 3;
 
 std::string PartPath(const std::string& path) { return path + ".part"; }
 
@@ -59,14 +57,7 @@ Status EncodeTexts(std::span<const std::string> texts, std::string* out) {
   std::string column;
   RETURN_IF_ERROR(blocks::EncodeColumn(indexes, &column));
   table.Str(column);
-  const std::string& body = table.data();
-  BinaryWriter page;
-  page.U64(body.size());
-  std::string packed(ZSTD_compressBound(body.size()), '\0');
-  const size_t size = ZSTD_compress(packed.data(), packed.size(), body.data(), body.size(), kLevel);
-  if (ZSTD_isError(size)) return ResourceExhausted(Cat("segment: zstd: ", ZSTD_getErrorName(size)));
-  packed.resize(size);
-  *out = page.Take() + packed;
+  ASSIGN_OR_RETURN(*out, blocks::Pack(table.data()));
   return OkStatus();
 }
 
@@ -163,11 +154,7 @@ StatusOr<SegmentFile> SegmentWriter::Finish() {
     return ResourceExhausted(
         Cat(path_, ": a footer of ", footer.size(), " bytes; at most ", kMaxFooterBytes));
   }
-  std::string packed(ZSTD_compressBound(footer.size()), '\0');
-  const size_t size =
-      ZSTD_compress(packed.data(), packed.size(), footer.data(), footer.size(), kLevel);
-  if (ZSTD_isError(size)) return ResourceExhausted(Cat(path_, ": zstd: ", ZSTD_getErrorName(size)));
-  packed.resize(size);
+  ASSIGN_OR_RETURN(const std::string packed, blocks::Pack(footer));
   SegmentFile out;
   out.footer_crc = Crc32c(packed);
   const auto put = [this](uint64_t value, int bytes) {

@@ -1,14 +1,12 @@
 #include "services/codec/blocks/column_codec.h"
 
-#include <zstd.h>
-
 #include "services/base/binary.h"
 #include "services/base/strings.h"
+#include "services/codec/blocks/packed.h"
 
 namespace pitwall::blocks {
 namespace {
 
-constexpr int kLevel = 3;
 constexpr uint64_t kZstd = 1;
 
 // Wraps as two's complement does, so that no column overflows.
@@ -52,11 +50,7 @@ Status EncodeColumn(std::span<const int64_t> column, std::string* out) {
     before = entry / unit;
     difference = now;
   }
-  std::string packed(ZSTD_compressBound(body.data().size()), '\0');
-  const size_t size =
-      ZSTD_compress(packed.data(), packed.size(), body.data().data(), body.data().size(), kLevel);
-  if (ZSTD_isError(size)) return ResourceExhausted(Cat("column: zstd: ", ZSTD_getErrorName(size)));
-  packed.resize(size);
+  ASSIGN_OR_RETURN(const std::string packed, Pack(body.data()));
   const bool smaller = packed.size() < body.data().size();
   head.U64(static_cast<uint64_t>(unit));
   head.U64(smaller ? kZstd : 0);
@@ -82,10 +76,10 @@ Status DecodeColumn(std::string_view bytes, std::vector<int64_t>* out) {
   }
   std::string unpacked;
   if (flags == kZstd) {
-    unpacked.resize(size);
-    const size_t got = ZSTD_decompress(unpacked.data(), unpacked.size(), body.data(), body.size());
-    if (ZSTD_isError(got)) return DataLoss(Cat("column: damaged: ", ZSTD_getErrorName(got)));
-    if (got != size) return DataLoss(Cat("column: has ", got, " bytes, not ", size));
+    ASSIGN_OR_RETURN(unpacked, Unpack(body, size, "column"));
+    if (unpacked.size() != size) {
+      return DataLoss(Cat("column: has ", unpacked.size(), " bytes, not ", size));
+    }
     body = unpacked;
   } else if (body.size() != size) {
     return DataLoss(Cat("column: has ", body.size(), " bytes, not ", size));
