@@ -12,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
+#include "services/adapters/files/file.h"
 #include "services/adapters/log/batch.h"
 #include "services/adapters/log/commit_frame.h"
 #include "services/adapters/log/embedded_log.h"
-#include "services/adapters/files/file.h"
 #include "services/adapters/log/segment_reader.h"
 #include "services/base/check.h"
 #include "services/base/log.h"

@@ -4,9 +4,9 @@
 #include <string>
 #include <string_view>
 
+#include "services/adapters/files/file.h"
 #include "services/adapters/log/batch.h"
 #include "services/adapters/log/commit_frame.h"
-#include "services/adapters/files/file.h"
 #include "services/adapters/log/segment_reader.h"
 #include "services/base/check.h"
 #include "services/base/strings.h"
