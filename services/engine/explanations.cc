@@ -236,6 +236,24 @@ const TrackedIssue* Explanations::FirstSymptom(const TrackedIssue& cause) const 
   return first;
 }
 
+bool Explanations::MayExplain(const TrackedIssue& cause, const TrackedIssue& symptom) const {
+  const auto links = rules_.find(cause.rule);
+  if (links == rules_.end()) return false;
+  return std::any_of(links->second.relations.begin(), links->second.relations.end(),
+                     [&](uint32_t r) {
+                       const Relation& relation = relations_[r];
+                       return relation.alert == symptom.alert &&
+                              symptom.onset_ns >= cause.onset_ns - relation.lag_ns &&
+                              KeyOf(relation, cause.labels) == KeyOf(relation, symptom.labels) &&
+                              std::all_of(relation.same.begin(), relation.same.end(),
+                                          [&](const std::string& name) {
+                                            const std::string_view a = PlaceOf(cause, name);
+                                            const std::string_view b = PlaceOf(symptom, name);
+                                            return a.empty() || b.empty() || a == b;
+                                          });
+                     });
+}
+
 bool Explanations::ShareACause(std::string_view alert, std::string_view other) const {
   const auto of_one = explained_.find(alert);
   const auto of_other = explained_.find(other);

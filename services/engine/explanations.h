@@ -72,6 +72,8 @@ class Explanations {
   // Of the open issues that `cause` may explain, and that have no root cause yet, the one that
   // Precedes all others. Null: none.
   const TrackedIssue* FirstSymptom(const TrackedIssue& cause) const;
+  // Whether the one may be the cause of the other: by relation, place and onset.
+  bool MayExplain(const TrackedIssue& cause, const TrackedIssue& symptom) const;
   // Whether some rule explains issues of `alert`; whether `rule` does.
   bool IsExplained(std::string_view alert) const { return explained_.contains(alert); }
   bool Explains(std::string_view rule, std::string_view alert) const;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "rules/alert/label_codec.h"
+#include "services/base/clock.h"
 
 namespace pitwall::engine {
 
@@ -12,6 +13,9 @@ namespace {
 constexpr uint8_t kFormatWithNodes = 3;   // as kFormat, and the node of each issue
 constexpr uint8_t kFormat = 2;            // where no issue has one
 constexpr uint8_t kFormatWithOnsets = 1;  // incidents had the range of their onsets
+// Onsets say when an expression first held: of two rules about one trouble they differ by their
+// windows.
+constexpr int64_t kOnsetErrorNs = 30 * kNanosPerSecond;
 }  // namespace
 
 IncidentTracker::IncidentTracker(const EngineOptions& options, EngineCounters* counters)
@@ -97,7 +101,7 @@ TrackedIssue* IncidentTracker::Begin(const IssueEvent& event, const std::string&
 void IncidentTracker::Join(TrackedIssue* issue) {
   const TrackedIssue* tie = nullptr;
   for (const TrackedIssue* candidate :
-       {explanations_.StrongestCause(*issue, /*open=*/true), explanations_.FirstSymptom(*issue),
+       {explanations_.StrongestCause(*issue, /*open=*/true), OwnSymptom(*issue),
         explanations_.StrongestCause(*issue, /*open=*/false), Sibling(*issue)}) {
     // The incident of one that has ended may be over.
     if (tie == nullptr && candidate != nullptr && incidents_.contains(candidate->incident))
@@ -134,6 +138,19 @@ const TrackedIssue* IncidentTracker::Sibling(const TrackedIssue& issue) const {
     if (closest != nullptr && (best == nullptr || Precedes(*closest, *best))) best = closest;
   }
   return best;
+}
+
+const TrackedIssue* IncidentTracker::OwnSymptom(const TrackedIssue& issue) const {
+  const TrackedIssue* symptom = explanations_.FirstSymptom(issue);
+  if (symptom == nullptr) return nullptr;
+  const Ordered& equal = open_of_alert_.find(symptom->alert)->second;
+  const bool part = std::any_of(equal.begin(), equal.end(), [&](const TrackedIssue* other) {
+    return other->incident == symptom->incident && other->root_cause.empty() &&
+           other->onset_ns < issue.onset_ns - kOnsetErrorNs &&
+           !explanations_.MayExplain(issue, *other) &&
+           explanations_.StrongestCause(*other, /*open=*/true) == nullptr;
+  });
+  return part ? nullptr : symptom;
 }
 
 // Counts it among the open ones.

@@ -2,7 +2,8 @@
 // (docs/decisions/0012-incidents.md).
 //
 // A new issue joins the open incident of an issue to which the rules tie it: of its cause, of a
-// symptom that nothing explains yet, of one of the same alert with an onset close to its own, or,
+// symptom that nothing explains yet (but what other ranks or nodes had before is no symptom of
+// this one), of one of the same alert with an onset close to its own, or,
 // where both concern the job as a whole, of one that the same cause could explain. Else it opens an
 // incident: two troubles that no rule relates are two, even at one time. Its incident never
 // changes. Its root cause does: the top of the chain of open issues that explain it; when all of
@@ -79,6 +80,9 @@ class IncidentTracker {
   // the earlier. Null: none.
   const TrackedIssue* Closest(const Ordered& issues, int64_t onset_ns) const;
   const TrackedIssue* Sibling(const TrackedIssue& issue) const;
+  // The first open symptom that nothing explains. Null, where others had the same before `issue`
+  // began, and it does not explain these: then it is a trouble of its own.
+  const TrackedIssue* OwnSymptom(const TrackedIssue& issue) const;
   void Open(TrackedIssue* issue);
   void End(TrackedIssue* issue, const IssueEvent& event);
   void Forget(const std::string& id);

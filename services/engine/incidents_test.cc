@@ -164,6 +164,26 @@ TEST(Incidents, OfOneAlertWithOnsetsThatAreClose) {
 }
 
 // SlowStep and LowGPU: Straggler could explain both, though nothing says that it happened.
+TEST(Incidents, WhatOtherNodesHadBeforeIsNoSymptomOfOneOfThem) {
+  Tracked t;
+  t.At(0, {"+LowGPU/a", "+LowGPU/b"});
+  EXPECT_EQ(t.Incident("LowGPU/b"), "LowGPU/a");
+  t.At(40, {"+IO/a"});
+  EXPECT_EQ(t.Incident("IO/a"), "IO/a");
+  EXPECT_EQ(t.Root("LowGPU/a"), "IO/a");
+  EXPECT_EQ(t.Root("LowGPU/b"), "");
+  // Onsets are not exact.
+  Tracked close;
+  close.At(0, {"+LowGPU/a", "+LowGPU/b"});
+  close.At(30, {"+IO/a"});
+  EXPECT_EQ(close.Incident("IO/a"), "LowGPU/a");
+  // One that names no node explains those of all.
+  Tracked all;
+  all.At(0, {"+LowGPU/a", "+LowGPU/b"});
+  all.At(40, {"+IO"});
+  EXPECT_EQ(all.Incident("IO"), "LowGPU/a");
+}
+
 TEST(Incidents, OfTheWholeJobWithACauseThatBothCouldHave) {
   Tracked t;
   t.At(0, {"+SlowStep"});

@@ -121,7 +121,13 @@ void Job::DieWithoutRanks(int64_t at, Outputs* out) {
   if (attempt_open_) {
     attempt_open_ = false;
     Tell(JobChange::kAttemptEnded, EndDetail::kDied, at, attempt_, out);
-    EndIssuesOfAttempt(at, EndDetail::kDied, out);
+    // What it died of is open until rules have seen the death: one incident, not two.
+    if (at >= deaths_.seen_by()) {
+      EndIssuesOfAttempt(at, EndDetail::kDied, out);
+    } else {
+      timeline_.Add({deaths_.seen_by(), Phase::kEnd, std::string(kOwnSource), "", 0, 0},
+                    {.kind = Happening::Kind::kGraceOver});
+    }
   }
   if (LaunchersGone()) {
     EndWithoutLauncher(at, out);
@@ -137,13 +143,16 @@ std::optional<int64_t> Job::OverInNs() const {
 }
 
 void Job::ApplyGraceOver(const HappeningKey& key, Outputs* out) {
+  const bool over = key.position >= died_at_ + options_.restart_grace_ns ||
+                    (LaunchersGone() && key.position >= deaths_.told_by());
   // Of another death, or a rank has started since.
-  if (died_at_ == kMinPosition) return;
-  if (key.position < died_at_ + options_.restart_grace_ns &&
-      !(LaunchersGone() && key.position >= deaths_.told_by()))
-    return;
+  if (died_at_ == kMinPosition || (!over && key.position < deaths_.seen_by())) return;
   RunTicksBelow(key.position + 1, out);
-  EndJob(key.position, EndDetail::kDied, /*by_event=*/false, out);
+  if (over) {
+    EndJob(key.position, EndDetail::kDied, /*by_event=*/false, out);
+  } else {
+    EndIssuesOfAttempt(key.position, EndDetail::kDied, out);
+  }
 }
 
 void Job::EndWithoutLauncher(int64_t at, Outputs* out) {

@@ -68,6 +68,10 @@ int64_t RankDeaths::told_by() const {
   return first_.has_value() ? first_at_ + kOneSignalNs + kTickNs : INT64_MIN;
 }
 
+int64_t RankDeaths::seen_by() const {
+  return first_.has_value() ? JudgedAt() + kTickNs : INT64_MIN;
+}
+
 Labels RankDeaths::Series() const {
   return Labels({{kMetricName, kLost},
                  {"rank", Cat(first_->rank)},

@@ -42,6 +42,8 @@ class RankDeaths {
   Values Judge(int64_t now);
   // By then rules have seen the first death: the end of the job waits for it. INT64_MIN: no death.
   int64_t told_by() const;
+  // By then rules have seen the first death, as it is known now. INT64_MIN: no death.
+  int64_t seen_by() const;
   // Another attempt has begun.
   void Clear() { *this = RankDeaths(); }
 

@@ -30,8 +30,8 @@ WITH_DEFAULT = """
 death      -     1     1     1     1     1     1     2     2     1
 oom        1     -     1     1     1     1     1     2     2     1
 nan        2     2     -     2     2     2     2     2     2     1
-data       2     2     2     -     o     o     2     o     2     2
-rank       2     2     2     2     -     o     2     2     2     2
+data       2     2     2     -     2     2     2     2     2     2
+rank       2     2     2     2     -     2     2     2     2     2
 node       2     2     2     2     o     -     2     2     s     2
 hang       1     1     1     1     1     1     -     2     s     1
 cpu        2     2     2     2     2     2     2     -     2     2
@@ -43,8 +43,8 @@ WITH_ALL = """
 death      -     1     1     1     1     1     1     2     2     1
 oom        1     -     1     1     1     1     1     2     2     1
 nan        2     2     -     2     2     2     2     2     2     2
-data       2     2     2     -     o     o     2     o     2     2
-rank       2     2     2     2     -     o     2     2     2     2
+data       2     2     2     -     2     2     2     2     2     2
+rank       2     2     2     2     -     2     2     2     2     2
 node       2     2     2     2     o     -     2     2     s     2
 hang       1     1     1     1     1     1     -     2     s     1
 cpu        2     2     2     o     2     2     2     -     2     2
