@@ -9,7 +9,6 @@ Exits with 1 where a bound at the end of this file does not hold. Synthetic: it 
 """
 import argparse
 import json
-import math
 import os
 import random
 import subprocess
@@ -17,13 +16,15 @@ import sys
 import tempfile
 
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(REPO, "tests", "quiet"))
+from noise import LAWS, factors, upper_bound  # noqa: E402
+
 PACK = os.path.join(REPO, "rules", "packs", "training-numerics.yaml")
-LAWS = ("gauss", "t3", "gamma", "log-normal", "ar", "batches")
 INTERVALS = (1, 10, 50)
 LENGTHS = (1, 3, 6, 20, 0)  # In logged samples; 0: to the end of the job.
 RISES = (0.3, 1.0)
 ONSET, AFTER = 300, 100  # Logged samples before the fault, and those of a job after it began.
-LEVEL, SPREAD = 2.5, 0.03
+LEVEL = 2.5
 MAPPING = """time: {column: ts, unit: s}
 step: {column: step}
 job: {column: run}
@@ -38,33 +39,12 @@ FALSE_PER_1000 = 0.1
 # (log interval, healthy jobs of each law, samples of each, jobs of each fault, rises)
 SHORT = ((1, 2, 1700, 1, (1.0,)), (10, 0, 0, 1, (1.0,)))
 FULL = ((1, 20, 2000, 5, RISES), (10, 5, 2000, 3, RISES), (50, 2, 1000, 1, RISES))
-# Poisson's 95 % upper bounds for 0, 1, 2 … events.
-POISSON = (3.0, 4.74, 6.30, 7.75, 9.15, 10.51)
-
-
-def noise(law, rng):
-    """Endless factors around 1."""
-    state = 0.0
-    while True:
-        if law == "gauss":
-            yield 1 + SPREAD * rng.gauss(0, 1)
-        elif law == "t3":
-            yield max(0.01, 1 + SPREAD * rng.gauss(0, 1) / math.sqrt(rng.gammavariate(1.5, 2) / 3))
-        elif law == "gamma":
-            yield rng.gammavariate(16, 1 / 16)
-        elif law == "log-normal":
-            yield math.exp(0.6 * rng.gauss(0, 1) - 0.18)
-        elif law == "ar":
-            state = 0.8 * state + 0.6 * rng.gauss(0, 1)
-            yield 1 + SPREAD * state
-        else:
-            yield 1 + SPREAD * (rng.uniform(8, 17) if rng.random() < 0.005 else rng.gauss(0, 1))
 
 
 def job(law, seed, samples, rise=0.0, length=0):
     """Losses and norms of one job; the loss falls as a power of its samples, as the first part of a training does."""
     rng = random.Random(seed)
-    loss, norm = noise(law, rng), noise(law, rng)
+    loss, norm = factors(law, rng), factors(law, rng)
     rows = []
     for i in range(samples):
         raised = 1 + rise if i >= ONSET and (length == 0 or i < ONSET + length) else 1.0
@@ -99,7 +79,7 @@ def backtest(pitwall, rules, path, mapping):
 
 
 def bound(alarms, samples):
-    worst = POISSON[alarms] if alarms < len(POISSON) else alarms + 2 * math.sqrt(alarms) + 2
+    worst = upper_bound(alarms)
     return 1000 * worst / samples
 
 
