@@ -33,7 +33,7 @@ class Scratch {
     PITWALL_CHECK(::mkdtemp(dir_.data()) != nullptr);
     SetLogLevel(static_cast<LogLevel>(static_cast<int>(LogLevel::kError) + 1));  // silence
   }
-  ~Scratch() { (void)RemoveTree(dir_); }
+  ~Scratch() { (void)files::RemoveTree(dir_); }
   std::string Path(std::string_view name) const { return Cat(dir_, "/", name); }
 
  private:
@@ -51,8 +51,8 @@ const Scratch& TheScratch() {
 }
 
 void Spill(const std::string& path, std::string_view content) {
-  PITWALL_CHECK(Remove(path).ok());
-  auto file = File::Open(path, File::Mode::kCreate);
+  PITWALL_CHECK(files::Remove(path).ok());
+  auto file = files::File::Open(path, files::File::Mode::kCreate);
   PITWALL_CHECK(file.ok());
   PITWALL_CHECK((*file)->WriteAt(0, content).ok());
 }
@@ -91,7 +91,7 @@ std::string Repair(std::string_view input) {
 void ReadSegment(std::string_view bytes) {
   const std::string path = TheScratch().Path("segment");
   Spill(path, bytes);
-  auto file = File::Open(path, File::Mode::kRead);
+  auto file = files::File::Open(path, files::File::Mode::kRead);
   PITWALL_CHECK(file.ok());
   // A limit behind the end of the file is what a cut file looks like.
   for (const size_t limit : {bytes.size(), bytes.size() + 100}) {
@@ -145,9 +145,9 @@ void OpenDirectory(std::string_view bytes) {
   options.dir = TheScratch().Path("data");
   options.background = false;
   options.fsync = FsyncPolicy::kNever;
-  PITWALL_CHECK(RemoveTree(options.dir).ok());
-  PITWALL_CHECK(MakeDirectories(Cat(options.dir, "/topics/t/0")).ok());
-  PITWALL_CHECK(MakeDirectories(Cat(options.dir, "/commits")).ok());
+  PITWALL_CHECK(files::RemoveTree(options.dir).ok());
+  PITWALL_CHECK(files::MakeDirectories(Cat(options.dir, "/topics/t/0")).ok());
+  PITWALL_CHECK(files::MakeDirectories(Cat(options.dir, "/commits")).ok());
   Spill(Cat(options.dir, "/topics/t/topic.conf"),
         "number: 1\npartitions: 1\ncompacted: false\nretention_ms: -1\n");
   const std::string_view journal = bytes.substr(0, bytes.size() / 2);

@@ -65,8 +65,8 @@ std::string JournalSeed() {
 }
 
 void Write(const std::string& path, char first, std::string_view content) {
-  PITWALL_CHECK(Remove(path).ok());
-  auto file = File::Open(path, File::Mode::kCreate);
+  PITWALL_CHECK(files::Remove(path).ok());
+  auto file = files::File::Open(path, files::File::Mode::kCreate);
   PITWALL_CHECK(file.ok());
   PITWALL_CHECK((*file)->WriteAt(0, std::string(1, first) + std::string(content)).ok());
 }
