@@ -331,7 +331,7 @@ def main():
     pitwall.init(job=options.job or os.environ.get("PITWALL_JOB", "demo"), socket=options.socket)
     step = train(options, stop)
     if stop.is_set():
-        pitwall.finish("failed")
+        pitwall.finish("cancelled")  # the stop is told by who stopped it
         print("stopped by SIGTERM at step %d" % step, flush=True)
         return 143
     return 0
