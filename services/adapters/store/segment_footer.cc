@@ -89,7 +89,6 @@ StatusOr<std::vector<Table>> DecodeFooter(std::string_view bytes, uint64_t end) 
   std::vector<Table> tables;
   uint64_t at = kHeadBytes;
   const size_t count = in.Count(4);
-  tables.reserve(count);
   for (size_t t = 0; t < count && in.ok(); ++t) {
     Table table;
     const uint8_t kind = in.U8();
@@ -106,10 +105,9 @@ StatusOr<std::vector<Table>> DecodeFooter(std::string_view bytes, uint64_t end) 
       return DataLoss("segment: a table without a column of times");
     }
     const size_t groups = in.Count(3);
-    table.groups.resize(in.ok() ? groups : 0);
-    for (RowGroup& group : table.groups) {
-      RETURN_IF_ERROR(DecodeGroup(&in, table.columns, end, &at, &group));
-      if (!in.ok()) break;
+    // Grows with what is read: a group in memory is many times as long as its least bytes.
+    for (size_t g = 0; g < groups && in.ok(); ++g) {
+      RETURN_IF_ERROR(DecodeGroup(&in, table.columns, end, &at, &table.groups.emplace_back()));
     }
     tables.push_back(std::move(table));
   }
