@@ -1,0 +1,185 @@
+// The history of all jobs, as its readers ask for it: page, API, command line, Prometheus'
+// queries. services/insights/keep implements it over segments and a catalogue; tests implement it
+// over vectors.
+//
+// An answer holds what was ingested when it began. It is a function of the records of the log up
+// to there: the same to the bit after a kill, whatever was sealed when. Times are event time in ns
+// since 1970; a range is [from_ns, to_ns).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/insights/job_life.h"
+#include "services/insights/rollup.h"
+#include "services/model/action.h"
+#include "services/model/capture.h"
+#include "services/model/labels.h"
+#include "services/model/matcher.h"
+#include "services/model/position.h"
+#include "services/model/telemetry.h"
+#include "services/pipeline/issue_source.h"
+
+namespace pitwall::insights {
+
+struct TimeRange {
+  int64_t from_ns = 0;
+  int64_t to_ns = kMaxPosition;
+};
+
+// Bounds of one answer. Beyond them: ResourceExhausted, which names the bound and what to narrow.
+struct ReadLimits {
+  size_t series = 20'000;
+  size_t rows = 20'000'000;  // samples, rollup rows or spans
+};
+
+// Series of one job that any of the selectors matches; without selectors all.
+struct SeriesQuery {
+  std::string job;  // id
+  std::vector<Selector> selectors;
+  TimeRange range;
+  ReadLimits limits;
+};
+
+// A series of a job. Two sources that send equal labels are one series: of two samples at one time
+// that of the lesser (source, boot id, sequence) counts, as in the engine.
+struct SeriesInfo {
+  Labels labels;  // with __name__
+  SeriesKind kind = SeriesKind::kGauge;
+  int64_t first_ns = 0;  // of its samples
+  int64_t last_ns = 0;
+  bool has_steps = false;
+};
+
+struct SampleColumn {
+  Labels labels;
+  SeriesKind kind = SeriesKind::kGauge;
+  std::vector<int64_t> times_ns;  // strictly ascending
+  std::vector<double> values;     // as many
+  std::vector<int64_t> steps;     // as many, or empty; kNoStep where a sample has no step
+};
+
+struct SampleQuery : SeriesQuery {
+  // "": any. Else only samples with a step of that mode (train, eval, …).
+  std::string mode;
+  int64_t from_step = kNoStep;  // with a mode: steps in [from_step, to_step)
+  int64_t to_step = kMaxPosition;
+  // Adds StaleMarker() where a series ends as the engine sees it: its source's next schema is
+  // without it, the source says goodbye, or falls silent (time-model.md, section 2).
+  bool stale_markers = false;
+};
+
+struct RollupColumn {
+  Labels labels;
+  SeriesKind kind = SeriesKind::kGauge;
+  std::vector<RollupRow> rows;  // ascending; the last ones may not be over
+};
+
+// Quantiles of a metric over a job's series of one node: ratios to half a thousandth, others to a
+// relative 1 %. NaN is left out.
+struct QuantileRow {
+  std::string node;
+  std::string metric;
+  uint64_t count = 0;
+  double min = 0;
+  double max = 0;
+  double mean = 0;
+  std::vector<double> quantiles;  // in the order asked for
+};
+
+struct SpanRow {
+  std::string source;
+  std::string node;
+  int64_t rank = -1;
+  Span span;
+};
+
+struct SpanQuery {
+  std::string job;
+  TimeRange range;             // spans that overlap it
+  std::vector<int64_t> ranks;  // empty: all
+  std::vector<Span::Kind> kinds;
+  std::string name;  // "": all
+  std::string mode;
+  int64_t from_step = kNoStep;  // [from_step, to_step); kNoStep: any
+  int64_t to_step = kMaxPosition;
+  ReadLimits limits;
+};
+
+struct OperatorTotal {
+  int64_t rank = -1;
+  Span::Kind kind = Span::Kind::kOperator;
+  std::string name;
+  uint64_t count = 0;
+  int64_t total_ns = 0;
+  int64_t min_ns = 0;
+  int64_t max_ns = 0;
+};
+
+// Something that changed, in the order of ingest. `place` grows; watching goes on right after it.
+struct Change {
+  enum class Topic { kJob, kSamples, kIssue, kStatus, kAction, kCapture };
+  uint64_t place = 0;
+  Topic topic = Topic::kSamples;
+  std::string job;
+  int64_t time_ns = 0;  // kSamples: newest event time that is ingested
+  IssueEventPtr event;  // kJob, kIssue, kStatus
+  std::shared_ptr<const ActionEvent> action;
+  std::shared_ptr<const RankCapture> capture;
+};
+
+// Thread-safe. NotFound: no such job. DataLoss names the damaged file and the way out.
+// DeadlineExceeded never: callers bound an answer by its limits.
+class History {
+ public:
+  virtual ~History() = default;
+
+  // The job heard of last comes first.
+  virtual std::vector<JobLifePtr> Jobs() const = 0;
+  // By id, by name, or by a beginning of the id. NotFound; InvalidArgument: several have it.
+  virtual StatusOr<JobLifePtr> FindJob(std::string_view job) const = 0;
+
+  // Answers are sorted by labels.
+  virtual StatusOr<std::vector<SeriesInfo>> Series(const SeriesQuery& query) const = 0;
+  virtual StatusOr<std::vector<SampleColumn>> Samples(const SampleQuery& query) const = 0;
+  // `tier`: index of kTiers. Rows that begin in the range.
+  virtual StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query,
+                                                      size_t tier) const = 0;
+  // By (node, metric). `quantiles`: each in [0, 1].
+  virtual StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,
+                                                       std::span<const double> quantiles) const = 0;
+
+  // By (start, rank, kind, name).
+  virtual StatusOr<std::vector<SpanRow>> Spans(const SpanQuery& query) const = 0;
+  // Of the spans that begin in the range, by (rank, kind, name).
+  virtual StatusOr<std::vector<OperatorTotal>> Operators(const SpanQuery& query) const = 0;
+
+  // All events of a job in the order of the log: issues, statuses, changes of the job.
+  virtual StatusOr<std::vector<IssueEventPtr>> Events(std::string_view job) const = 0;
+  virtual StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const = 0;
+  virtual StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const = 0;
+
+  // Up to `max` changes after `place`, without waiting. OutOfRange: what comes next is no longer
+  // kept; begin again with newest_place().
+  virtual StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const = 0;
+  virtual uint64_t newest_place() const = 0;
+};
+
+// What a person with the role act may do to the history. Thread-safe.
+class HistoryKeeper {
+ public:
+  virtual ~HistoryKeeper() = default;
+  // Deletes all that the history has of the job, from disk and catalogue, before it returns. What
+  // the log still holds of it is not read again. FailedPrecondition: the job runs.
+  virtual Status DeleteJob(std::string_view job) = 0;
+  // Writes the finished job to `folder`, which OpenArchive (keep/archive.h) reads anywhere.
+  // FailedPrecondition: the job runs, or the folder is not empty.
+  virtual Status ArchiveJob(std::string_view job, const std::string& folder) = 0;
+};
+
+}  // namespace pitwall::insights
