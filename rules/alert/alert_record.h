@@ -31,6 +31,10 @@ struct Alert {
   bool rule_changed = false;   // the rule's are others since, and no tick has seen it yet
   std::string root_cause;
   bool root_cause_changed = false;
+  // Saved by Recurrence, for rules with `unsteady`.
+  uint64_t times = 0;               // how often it fired in a row; 1: steady
+  int64_t since_ns = 0;             // the first of these
+  int64_t clear_since_ns = kNever;  // an end has been due since then
 
   // Not part of the state: follows from it, or is scratch of one Step.
   Labels alerts_series, for_state_series;  // as NameSeries made them; empty: not asked for yet
@@ -40,6 +44,7 @@ struct Alert {
   uint32_t seen_at = 0;  // its element then
   enum class Fate { kStay, kEnd, kDrop } fate = Fate::kStay;
   int64_t next_can_end_since = kNever;
+  int64_t next_clear_since_ns = kNever;
 };
 
 void SaveMoment(BinaryWriter& out, const Moment& moment);

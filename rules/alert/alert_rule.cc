@@ -12,6 +12,7 @@ StatusOr<std::shared_ptr<const AlertRule>> AlertRule::Make(const plan::Space& sp
   out->alert_ = rule.alert;
   out->hold_ = rule.hold;
   out->keep_firing_ = rule.keep_firing;
+  out->unsteady_ns_ = rule.unsteady_ns;
   out->limit_ = limit;
   out->fold_ = rule.fold;
   out->least_is_worst_ = rule.least_is_worst;

@@ -9,6 +9,7 @@
 #include "rules/alert/folded_issues.h"
 #include "rules/alert/label_codec.h"
 #include "rules/alert/present_elements.h"
+#include "rules/alert/recurrence.h"
 #include "services/base/strings.h"
 
 namespace pitwall::alert {
@@ -17,13 +18,16 @@ namespace {
 constexpr uint8_t kFormat = 2;
 // The same, and behind it the issues of a rule with `fold`.
 constexpr uint8_t kFoldedFormat = 3;
+// Added to either for a rule with `unsteady`, whose part comes last.
+constexpr uint8_t kUnsteady = 0x10;
 constexpr std::string_view kAlertName = "alertname";
 
 }  // namespace
 
 class AlertState::Impl {
  public:
-  Impl(AlertRulePtr rule, AlertOptions options) : options_(options) {
+  Impl(AlertRulePtr rule, AlertOptions options)
+      : options_(options), recurrence_(rule->unsteady_ns()) {
     if (!rule->fold().empty()) folded_.emplace(rule->fold(), rule->least_is_worst(), options);
     SetRule(std::move(rule));
   }
@@ -88,6 +92,7 @@ class AlertState::Impl {
     if (folded_.has_value()) folded_->EndAll(reason, at, out);
     alerts_.clear();
     by_place_.clear();
+    recurrence_.Clear();
     firing_ = 0;
   }
 
@@ -130,7 +135,7 @@ class AlertState::Impl {
   }
 
   void Save(BinaryWriter& out) const {
-    out.U8(folded_.has_value() ? kFoldedFormat : kFormat);
+    out.U8(Format());
     out.U64(alerts_.size());
     LabelsWriter labels(out), elements(out);
     for (const auto& alert : alerts_) SaveAlert(*alert, labels, elements, out);
@@ -138,6 +143,7 @@ class AlertState::Impl {
     out.U64(params_.size());
     for (const auto& [name, value] : params_) out.Double(value);
     if (folded_.has_value()) folded_->Save(out);
+    if (recurrence_.on()) recurrence_.Save(alerts_, out);
   }
 
   void Restore(BinaryReader& in) {
@@ -145,7 +151,7 @@ class AlertState::Impl {
     by_place_.clear();
     column_ = nullptr;
     firing_ = 0;
-    if (in.U8() != (folded_.has_value() ? kFoldedFormat : kFormat)) in.Fail();
+    if (in.U8() != Format()) in.Fail();
     const size_t n = in.Count(20);
     LabelsReader labels(in), elements(in);
     for (size_t i = 0; i < n && in.ok(); ++i) {
@@ -157,6 +163,7 @@ class AlertState::Impl {
     if (in.U64() != params_.size()) in.Fail();
     for (auto& [name, value] : params_) value = in.ok() ? in.Double() : 0;
     if (folded_.has_value()) folded_->Restore(in);
+    if (recurrence_.on()) recurrence_.Restore(alerts_, in);
     if (!in.ok()) {
       alerts_.clear();
       firing_ = 0;
@@ -164,6 +171,10 @@ class AlertState::Impl {
   }
 
  private:
+  uint8_t Format() const {
+    return (folded_.has_value() ? kFoldedFormat : kFormat) | (recurrence_.on() ? kUnsteady : 0);
+  }
+
   struct Fresh {
     Labels labels;
     uint32_t place;
@@ -263,7 +274,7 @@ class AlertState::Impl {
     size_t staying = fresh_.size();
     for (auto& alert : alerts_) {
       Alert& a = *alert;
-      a.next_can_end_since = kNever;
+      a.next_can_end_since = a.next_clear_since_ns = kNever;
       a.fate = Alert::Fate::kStay;
       if (a.seen != serial_) {
         if (!a.firing) {
@@ -271,7 +282,8 @@ class AlertState::Impl {
         } else if (CanEnd(a, input)) {
           a.next_can_end_since = a.can_end_since == kNever ? input.at.tick : a.can_end_since;
           if (input.at.tick - a.next_can_end_since >= rule_->keep_firing()) {
-            a.fate = Alert::Fate::kEnd;
+            const bool stays = !NoData(a, input) && recurrence_.Holds(a, input.at.time_ns);
+            a.fate = stays ? Alert::Fate::kStay : Alert::Fate::kEnd;
           }
         }
       }
@@ -295,6 +307,10 @@ class AlertState::Impl {
            !a.clear_subject.IsPresent(a.element, *input.clear_subject);
   }
 
+  static bool NoData(Alert& a, const AlertInput& input) {
+    return input.subject != nullptr && !a.subject.IsPresent(a.element, *input.subject);
+  }
+
   void Apply(const AlertInput& input, std::vector<Transition>* out) {
     bool moved = false;  // places of alerts changed
     size_t next_fresh = 0;
@@ -311,8 +327,8 @@ class AlertState::Impl {
           ++removed;
           continue;
         case Alert::Fate::kEnd: {
-          const bool no_data =
-              input.subject != nullptr && !a.subject.IsPresent(a.element, *input.subject);
+          const bool no_data = NoData(a, input);
+          if (!no_data) recurrence_.End(a, input.at.time_ns);
           ++a.sequence;
           Reword(a);
           Report(TransitionKind::kResolved, a, input.at, out);
@@ -325,6 +341,7 @@ class AlertState::Impl {
           break;
       }
       a.can_end_since = a.next_can_end_since;
+      Recurrence::Stay(a, a.seen == serial_);
       if (a.seen == serial_) moved |= See(a, input);
       if (!a.firing) {
         if (input.at.tick - a.active.tick >= rule_->hold()) Fire(a, input.at, out);
@@ -384,6 +401,7 @@ class AlertState::Impl {
     ++firing_;
     a.started = at;
     a.sequence = 1;
+    recurrence_.Begin(a, at.time_ns);
     a.annotations = Expand(a, at);
     MarkExpanded(a);
     a.last_event_ns = at.time_ns;
@@ -411,6 +429,7 @@ class AlertState::Impl {
     out.reserve(rule_->annotations().size());
     const TemplateInput in = Inputs(a.element, a.value, at);
     for (const auto& t : rule_->annotations()) out.emplace_back(t.name, t.text.Expand(in));
+    Recurrence::Reword(a, &out);
     return out;
   }
   // The annotations as of the tick that saw it last. True when they are others than those told
@@ -459,6 +478,7 @@ class AlertState::Impl {
   uint64_t serial_ = 0;
   size_t firing_ = 0;
   std::optional<FoldedIssues> folded_;  // rules with `fold`
+  Recurrence recurrence_;
   // Scratch of one Step.
   std::vector<Transition> happened_;
   std::vector<Fresh> fresh_;

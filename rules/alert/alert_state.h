@@ -51,6 +51,7 @@ class AlertRule {
   const std::string& alert() const { return alert_; }
   int64_t hold() const { return hold_; }
   int64_t keep_firing() const { return keep_firing_; }
+  int64_t unsteady_ns() const { return unsteady_ns_; }  // recurrence.h; 0: off
   uint32_t limit() const { return limit_; }
   bool labels_vary() const { return labels_vary_; }
   const std::vector<NamedTemplate>& labels() const { return labels_; }
@@ -63,7 +64,7 @@ class AlertRule {
 
  private:
   std::string name_, alert_;
-  int64_t hold_ = 0, keep_firing_ = 0;
+  int64_t hold_ = 0, keep_firing_ = 0, unsteady_ns_ = 0;
   uint32_t limit_ = 0;
   bool labels_vary_ = false;
   std::vector<std::string> fold_;

@@ -82,6 +82,7 @@ class Reader {
     group.lookback = ReadDuration(map, "lookback", group.step_clock);
     if (group.lookback == 0)
       Add(map.KeyPosition("lookback"), "\"lookback\" must be greater than 0");
+    group.unsteady_ns = map.Duration("unsteady").value_or(0);
     group.limit = static_cast<uint32_t>(map.Int("limit", 0, 1'000'000'000).value_or(0));
     group.labels = ReadTexts(map, "labels", "label");
     if (const Node* rules = map.Get("rules")) {
@@ -196,6 +197,8 @@ class Reader {
     rule.hold = ReadDuration(map, "for", group.step_clock).value_or(0);
     rule.hold_position = map.KeyPosition("for");
     rule.keep_firing = ReadDuration(map, "keep_firing_for", group.step_clock).value_or(0);
+    const std::optional<int64_t> unsteady = ReadDuration(map, "unsteady", false);
+    if (rule.alert) rule.unsteady_ns = unsteady.value_or(group.unsteady_ns);
     ReadScope(map, group, &rule);
     ReadParameters(map, &rule);
     ReadFold(map, &rule);
@@ -205,7 +208,7 @@ class Reader {
     if (map.String("scope") == "node") AddNodeScope(map, &rule);
     rule.annotations = ReadTexts(map, "annotations", "annotation");
     if (!rule.alert) {
-      for (const std::string_view key : {"for", "keep_firing_for", "clear", "scope", "fold",
+      for (const std::string_view key : {"for", "keep_firing_for", "unsteady", "clear", "scope", "fold",
                                          "needs", "explains", "annotations"}) {
         if (map.Get(key) != nullptr && !(key == "for" && rule.hold == 0)) {
           Add(map.KeyPosition(key), Cat("invalid field ", Quote(key), " in a recording rule"));

@@ -80,6 +80,7 @@ struct RuleText {
   int64_t hold = 0;  // for
   Position hold_position;
   int64_t keep_firing = 0;
+  int64_t unsteady_ns = 0;  // of event time, whatever the clock
   std::optional<Scope> scope;
   std::vector<ParameterText> parameters;
   std::optional<std::vector<NeedText>> needs;
@@ -99,6 +100,7 @@ struct GroupText {
   bool step_clock = false;
   std::string mode;  // step clock only; "train" where absent
   bool align_job = false;
+  int64_t unsteady_ns = 0;  // of alerts that say nothing of it
   std::vector<NamedText> labels;
   std::vector<RuleText> rules;
 };

@@ -36,6 +36,7 @@ TEST(RuleFile, EveryKey) {
   lookback: 2m
   clock: time
   align: job
+  unsteady: 5m
   labels: {team: ml}
   rules:
   - record: node:cpu:ratio
@@ -64,6 +65,7 @@ TEST(RuleFile, EveryKey) {
   - alert: Slow
     expr: train_step_duration_seconds > 1
     for: 5
+    unsteady: 90s
 )");
   EXPECT_EQ(file->pack, "pack");
   ASSERT_EQ(file->groups.size(), 2U);
@@ -103,7 +105,9 @@ TEST(RuleFile, EveryKey) {
   EXPECT_EQ(Print(*rule.expr.expr), "hw_gpu_utilization_ratio * 100 < $gpu_threshold");
   EXPECT_EQ(Print(*rule.clear->expr), "hw_gpu_utilization_ratio > 0.2");
   EXPECT_EQ(rule.annotations[0].text(), "GPU {{ $labels.gpu }} waits");
-  EXPECT_EQ(rule.position, (Position{14, 5}));
+  EXPECT_EQ(rule.unsteady_ns, 300 * kSecond);  // of the group
+  EXPECT_EQ(group.rules[0].unsteady_ns, 0);    // no alert
+  EXPECT_EQ(rule.position, (Position{15, 5}));
 
   const GroupText& steps = file->groups[1];
   EXPECT_TRUE(steps.step_clock);
@@ -111,6 +115,7 @@ TEST(RuleFile, EveryKey) {
   EXPECT_EQ(steps.interval, 10 * kSecond);
   EXPECT_EQ(steps.lookback, 50 * kSecond);
   EXPECT_EQ(steps.rules[0].hold, 5 * kSecond);
+  EXPECT_EQ(steps.rules[0].unsteady_ns, 90 * kSecond);  // of time, not of steps
 }
 
 TEST(RuleFile, ParametersAndExplanationsNameWhatIsWrong) {
@@ -199,6 +204,20 @@ TEST(RuleFile, AnnotationsAndLabelsHaveNoControlCharacters) {
   EXPECT_THAT(failure("annotations: {summary: \"\\x9b\"}"), HasSubstr("control character"));
   EXPECT_THAT(failure("annotations: {description: \"two\\nlines,\\tone tab → ä\"}"),
               Not(HasSubstr("control character")));
+}
+
+TEST(RuleFile, UnsteadyIsATimeOfAlerts) {
+  const std::string failure = Failure(R"(groups:
+- name: g
+  clock: step
+  unsteady: 30
+  rules:
+  - {alert: A, expr: x, unsteady: 10}
+  - {record: b, expr: x, unsteady: 1m}
+)");
+  EXPECT_THAT(failure, testing::HasSubstr("p.yaml:4:13"));
+  EXPECT_THAT(failure, testing::HasSubstr("p.yaml:6:35"));
+  EXPECT_THAT(failure, testing::HasSubstr("invalid field \"unsteady\" in a recording rule"));
 }
 
 TEST(RuleFile, AllErrorsAreCollected) {

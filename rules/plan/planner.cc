@@ -41,6 +41,7 @@ std::string Fingerprint(const Rule& rule, const Space& space, const ClockSpec& c
   out.U8(static_cast<uint8_t>(rule.scope));
   // Absent in what rules without it have been known by.
   for (const std::string& label : rule.fold) out.Str(Cat("fold ", label));
+  if (rule.unsteady_ns > 0) out.Str(Cat("unsteady ", rule.unsteady_ns));
   out.U64(rule.labels.size());
   for (const Template& label : rule.labels) {
     out.Str(label.name);
@@ -64,6 +65,7 @@ Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, SpaceBuilde
   rule.line = text.position.line;
   rule.hold = text.hold;
   rule.keep_firing = text.keep_firing;
+  rule.unsteady_ns = text.unsteady_ns;
   rule.scope = checked.attempt_scope ? AlertScope::kAttempt : AlertScope::kJob;
 
   uint32_t first_parameter = 0;

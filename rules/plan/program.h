@@ -147,6 +147,7 @@ struct Rule {
   NodeId threshold = kNoNode;  // right side of that comparison where it is a scalar
   int64_t hold = 0;            // for, position units
   int64_t keep_firing = 0;
+  int64_t unsteady_ns = 0;  // of event time on both clocks; 0: off
   AlertScope scope = AlertScope::kJob;
   // Elements that differ only in these labels are one issue. Sorted.
   std::vector<std::string> fold;
@@ -160,7 +161,8 @@ struct Rule {
   std::vector<Explains> explains;
   std::vector<uint32_t> parameters;  // indices into Space::parameters
   std::vector<NodeId> evidence;      // sub-expressions whose values explain the issue
-  // Identity of everything that holds state (expr, clear, hold, keep_firing, scope, fold, labels):
+  // Identity of everything that holds state (expr, clear, hold, keep_firing, unsteady, scope, fold,
+  // labels):
   // equal fingerprints carry alert state over a reload.
   std::string fingerprint;
 };

@@ -103,7 +103,7 @@ void SpaceRunner::ComputeQuietHorizon() {
   for (const plan::Group& group : space().groups) {
     interval = std::max(interval, group.interval);
     for (const plan::Rule& rule : group.rules)
-      patience = std::max(patience, rule.hold + rule.keep_firing);
+      patience = std::max(patience, rule.hold + rule.keep_firing + rule.unsteady_ns);
   }
   // Twice: a window may read a recorded series that reads a window; ten minutes more cost nothing.
   quiet_horizon_ = 2 * (window + patience + interval) + 600 * kNanosPerSecond;

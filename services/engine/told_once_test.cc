@@ -74,6 +74,24 @@ TEST_F(ToldOnceTest, ValueAndEvidenceAreOfOneMoment) {
               ElementsAre("resolved {alertname=\"A\",x=\"a\"} value 3 'a at 13' ma=3 cleared"));
 }
 
+// Ten findings of a condition at its limit are two issues, and the second says how often.
+TEST_F(ToldOnceTest, WhatComesAndGoesIsOneUnsteadyIssue) {
+  Start(Compile("unsteady: 10s, "));
+  std::vector<std::string> told;
+  for (int64_t t = 1; t <= 40; ++t) {
+    const double value = t <= 20 && t % 2 == 1 ? 12 : 0;
+    for (const std::string& line : At(t, {value, 0, 0})) told.push_back(Cat(t, " ", line));
+  }
+  EXPECT_THAT(
+      told, ElementsAre(
+                "1 found {alertname=\"A\",x=\"a\"} value 12 'a at 12' ma=12",
+                "2 resolved {alertname=\"A\",x=\"a\"} value 0 'a at 12' ma=0 cleared",
+                "3 found {alertname=\"A\",x=\"a\"} value 12 'Unsteady, 2 times since 00:00:01 "
+                "UTC: a at 12' ma=12",
+                "30 resolved {alertname=\"A\",x=\"a\"} value 0 'Unsteady, 10 times since 00:00:01 "
+                "UTC: a at 12' ma=0 cleared"));
+}
+
 TEST_F(ToldOnceTest, FoldedElementsAreOneIssue) {
   Start(Compile("fold: [x], labels: {severity: critical}, "));
   EXPECT_THAT(At(1, {0, 12, 15}),

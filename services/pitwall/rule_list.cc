@@ -53,6 +53,10 @@ void WriteRule(const plan::Space& space, const plan::Group& group, const plan::R
     out->Double(Units(rule.hold));
     out->Key("keep_firing_for");
     out->Double(Units(rule.keep_firing));
+    if (rule.unsteady_ns > 0) {
+      out->Key("unsteady");
+      out->Double(static_cast<double>(rule.unsteady_ns) / 1e9);
+    }
     text("clear", rule.clear);
     out->Text("scope", rule.scope == plan::AlertScope::kJob ? "job" : "attempt");
     if (!rule.fold.empty()) {

@@ -65,6 +65,8 @@ std::string When(const Entry& entry) {
   CatTo(out, ", every ", Length(*entry.space, entry.group->interval));
   if (rule.hold > 0) CatTo(out, ", for ", Length(*entry.space, rule.hold));
   if (rule.keep_firing > 0) CatTo(out, ", keeps firing ", Length(*entry.space, rule.keep_firing));
+  if (rule.unsteady_ns > 0)
+    CatTo(out, ", one issue while it comes back within ", FormatDuration(rule.unsteady_ns));
   if (rule.scope == plan::AlertScope::kAttempt) out += ", ends with the attempt";
   if (!rule.fold.empty()) CatTo(out, ", one issue for every ", Join(rule.fold, ", "), " together");
   return out;

@@ -1,0 +1,178 @@
+#include "rules/alert/recurrence.h"
+
+#include <gtest/gtest.h>
+
+#include "rules/alert/alert_record.h"
+#include "rules/alert/alert_script.h"
+
+namespace pitwall::alert {
+namespace {
+
+constexpr int64_t kOneSecond = 1'000'000'000;
+
+AlertScript Unsteady(int64_t seconds) {
+  AlertScript script;
+  script.rule.unsteady_ns = seconds * kOneSecond;
+  return script;
+}
+
+TEST(Recurrence, TheSecondInTimeStaysUntilItIsClearForAsLong) {
+  AlertScript s = Unsteady(100);
+  s.Run({{0, "1=5", "found 1=5 since 0 fired 0 #1"},
+         {10, "", "resolved 1=5 since 0 fired 0 #2 cleared"},  // a single one ends at once
+         {110, "1=6", "found 1=6 since 110 fired 110 #1"},     // 100 s after the end: in time
+         {120, "", ""},
+         {130, "1=7", ""},  // a return is no issue of its own
+         {140, "", ""},
+         {230, "", ""},
+         {240, "", "resolved 1=7 since 110 fired 110 #2 cleared"},
+         // Clear for the whole time: what follows begins from one.
+         {250, "1=5", "found 1=5 since 250 fired 250 #1"},
+         {260, "", "resolved 1=5 since 250 fired 250 #2 cleared"}});
+}
+
+TEST(Recurrence, ComesTooLateAndIsSteady) {
+  AlertScript s = Unsteady(100);
+  s.Run({{0, "1=5", "found 1=5 since 0 fired 0 #1"},
+         {10, "", "resolved 1=5 since 0 fired 0 #2 cleared"},
+         {111, "1=6", "found 1=6 since 111 fired 111 #1"},
+         {120, "", "resolved 1=6 since 111 fired 111 #2 cleared"}});
+}
+
+TEST(Recurrence, EachAlertOfTheRuleCountsForItself) {
+  AlertScript s = Unsteady(100);
+  s.Run({{0, "1=5", "found 1=5 since 0 fired 0 #1"},
+         {10, "2=5", "resolved 1=5 since 0 fired 0 #2 cleared; found 2=5 since 10 fired 10 #1"},
+         {20, "1=5", "found 1=5 since 20 fired 20 #1; resolved 2=5 since 10 fired 10 #2 cleared"},
+         {30, "", ""},
+         {130, "", "resolved 1=5 since 20 fired 20 #2 cleared"}});
+}
+
+TEST(Recurrence, CountsFromTheEndThatForAndKeepFiringGive) {
+  AlertScript s = Unsteady(50);
+  s.rule.hold = 10 * kOneSecond;
+  s.rule.keep_firing = 20 * kOneSecond;
+  s.Run({{0, "1=5", "pending 1=5 since 0"},
+         {10, "1=5", "found 1=5 since 0 fired 10 #1"},
+         {20, "", ""},
+         {40, "", "resolved 1=5 since 0 fired 10 #2 cleared"},
+         {50, "1=5", "pending 1=5 since 50"},
+         {60, "1=5", "found 1=5 since 50 fired 60 #1"},
+         {70, "", ""},
+         {90, "", ""},  // the end is due: it waits from here
+         {139, "", ""},
+         {140, "", "resolved 1=5 since 50 fired 60 #2 cleared"}});
+}
+
+TEST(Recurrence, WithoutInputNothingWaits) {
+  AlertScript s = Unsteady(100);
+  s.Run({{0, "1=5", "found 1=5 since 0 fired 0 #1", "1"},
+         {10, "", "resolved 1=5 since 0 fired 0 #2 cleared", "1"},
+         {20, "1=5", "found 1=5 since 20 fired 20 #1", "1"},
+         {30, "", "", "1"},
+         {40, "", "resolved 1=5 since 20 fired 20 #2 no_data", ""},
+         // Such an end is not remembered.
+         {50, "1=5", "found 1=5 since 50 fired 50 #1", "1"},
+         {60, "", "resolved 1=5 since 50 fired 50 #2 cleared", "1"}});
+}
+
+TEST(Recurrence, HysteresisThatFailsAgainBeginsTheWaitAnother) {
+  AlertScript s = Unsteady(30);
+  s.Run({{0, "1=9", "found 1=9 since 0 fired 0 #1", "1", ""},
+         {10, "", "resolved 1=9 since 0 fired 0 #2 cleared", "1", "1"},
+         {20, "1=9", "found 1=9 since 20 fired 20 #1", "1", ""},
+         {30, "", "", "1", "1"},
+         {40, "", "", "1", ""},  // between the thresholds: not clear
+         {50, "", "", "1", "1"},
+         {70, "", "", "1", "1"},
+         {80, "", "resolved 1=9 since 20 fired 20 #2 cleared", "1", "1"}});
+}
+
+// What the summary says at each step of an alert that comes and goes.
+TEST(Recurrence, TheSummarySaysHowOften) {
+  AlertScript s = Unsteady(100);
+  s.rule.annotations = {{"summary", "hot", {}}, {"description", "so hot", {}}};
+  s.options.min_update_ns = 0;
+  AlertState state = s.Make();
+  const eval::LabelColumnPtr column = ColumnOfX({"1"}, "a");
+  std::vector<std::string> said;
+  for (const auto& [seconds, text] : std::vector<std::pair<int64_t, std::string>>{
+           {3723, "1"}, {3724, ""}, {3730, "1"}, {3740, ""}, {3750, "1"}, {3760, ""}, {3860, ""}}) {
+    const Elements elements = Parse(column, text);
+    const eval::Vector view = elements.View();
+    AlertInput input;
+    input.at.tick = input.at.time_ns = seconds * kOneSecond;
+    input.expr = &view;
+    std::vector<Transition> out;
+    ASSERT_TRUE(state.Step(input, &out).ok());
+    for (const Transition& t : out) {
+      said.push_back(Cat(TransitionKindName(t.kind), " ", t.Annotation("summary")));
+      EXPECT_EQ(t.Annotation("description"), "so hot");
+    }
+  }
+  EXPECT_EQ(said, (std::vector<std::string>{"found hot", "resolved hot",
+                                            "found Unsteady, 2 times since 01:02:03 UTC: hot",
+                                            "updated Unsteady, 3 times since 01:02:03 UTC: hot",
+                                            "resolved Unsteady, 3 times since 01:02:03 UTC: hot"}));
+}
+
+TEST(Recurrence, TheEndOfAllForgets) {
+  AlertScript s = Unsteady(100);
+  AlertState state = s.Make();
+  const eval::LabelColumnPtr column = ColumnOfX({"1"}, "a");
+  const auto step = [&](int64_t seconds, std::string_view text) {
+    const Elements elements = Parse(column, text);
+    const eval::Vector view = elements.View();
+    AlertInput input;
+    input.at.tick = input.at.time_ns = seconds * kOneSecond;
+    input.expr = &view;
+    std::vector<Transition> out;
+    EXPECT_TRUE(state.Step(input, &out).ok());
+    return AlertScript::Show(out);
+  };
+  step(0, "1");
+  step(10, "");
+  std::vector<Transition> out;
+  Moment at;
+  at.tick = at.time_ns = 20 * kOneSecond;
+  state.EndAll(EndReason::kAttemptEnded, at, &out);
+  step(30, "1");
+  EXPECT_EQ(step(40, ""), "resolved 1=1 since 30 fired 30 #2 cleared");
+}
+
+TEST(Recurrence, ForgetsTheOldestOfTooManyEnds) {
+  Recurrence recurrence(100 * kOneSecond);
+  const auto labels = [](size_t i) { return Labels({{"x", Cat(i)}}); };
+  std::string ends;
+  {  // As many as it keeps, saved as another would have.
+    BinaryWriter out;
+    out.U64(Recurrence::kMaxEnds);
+    LabelsWriter writer(out);
+    for (size_t i = 0; i < Recurrence::kMaxEnds; ++i) {
+      writer.Write(labels(i));
+      out.I64(kOneSecond);
+      out.I64(0);
+      out.U64(1);
+    }
+    ends = out.data();
+  }
+  BinaryReader in(ends);
+  recurrence.Restore({}, in);
+  ASSERT_TRUE(in.Finish("ends").ok());
+  Alert one_more;
+  one_more.labels = labels(Recurrence::kMaxEnds);
+  recurrence.Begin(one_more, 0);
+  recurrence.End(one_more, 2 * kOneSecond);
+  const auto times = [&](size_t i) {
+    Alert alert;
+    alert.labels = labels(i);
+    recurrence.Begin(alert, 3 * kOneSecond);
+    return alert.times;
+  };
+  EXPECT_EQ(times(0), 1u);
+  EXPECT_EQ(times(1), 2u);
+  EXPECT_EQ(times(Recurrence::kMaxEnds), 2u);
+}
+
+}  // namespace
+}  // namespace pitwall::alert
