@@ -88,9 +88,18 @@ class Nodes(unittest.TestCase):
         return [(e["alert"], e["labels"].get("node")) for e in self.events("issue.found")
                 if e["labels"]["category"] not in ("bottleneck", "slow")]
 
+    def check_capture(self):
+        """A person who reaches the broker asks both ranks what they do, by way of pitwall.control and pitwall.captures."""
+        asked = subprocess.run([self.binary, "capture", self.job, "--brokers", os.environ["PITWALL_TEST_KAFKA"], "--timeout", "20s", "--json"],
+                               capture_output=True, text=True, timeout=60)
+        self.assertEqual(asked.returncode, 0, asked.stderr)
+        answers = [json.loads(line)["data"] for line in asked.stdout.splitlines()]
+        self.assertEqual(sorted(answer["rank"] for answer in answers), [0, 1], asked.stdout + asked.stderr)
+
     def test_the_telemetry_of_a_node_is_lost_and_then_the_node(self):
         (_, right), (_, peer) = self.train()
         self.assertEqual(self.found(), [])
+        self.check_capture()
         node = self.job.replace("test_", "") + "-right"
         right.kill()
         harness.wait_for("the silence", self.found, 30)
