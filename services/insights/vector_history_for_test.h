@@ -17,6 +17,11 @@
 
 namespace pitwall::insights {
 
+inline constexpr int64_t kTestStart = 1'767'225'600 * kNanosPerSecond;  // 2026-01-01, of all tiers
+inline int64_t AtSecond(double seconds) {
+  return kTestStart + static_cast<int64_t>(std::llround(seconds * 1e9));
+}
+
 class VectorHistory final : public History {
  public:
   // A series with its samples, in the order of time. `mode`: of all its steps.
@@ -31,6 +36,18 @@ class VectorHistory final : public History {
     std::vector<ActionEvent> actions;
     std::vector<RankCapture> captures;
   };
+
+  // A column with samples at seconds since kTestStart; with `steps`, of the mode train.
+  static Column ColumnOf(Labels labels, const std::vector<double>& seconds,
+                         std::vector<double> values, std::vector<int64_t> steps = {}) {
+    Column column;
+    column.labels = std::move(labels);
+    for (const double second : seconds) column.times_ns.push_back(AtSecond(second));
+    column.values = std::move(values);
+    column.steps = std::move(steps);
+    if (!column.steps.empty()) column.mode = "train";
+    return column;
+  }
 
   explicit VectorHistory(size_t kept_changes = 4096) : kept_changes_(kept_changes) {}
 

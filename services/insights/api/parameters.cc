@@ -54,7 +54,7 @@ Parameters::Parameters(const http::HttpRequest& request, std::span<const Paramet
                                    [&](const ParameterRule& r) { return r.name == name; });
     if (rule == rules.end()) {
       Fail(InvalidArgument(Cat(Shown(name), ": unknown parameter (", Shown(value),
-                                      "); this route has ", NamesOf(rules))));
+                               "); this route has ", NamesOf(rules))));
       continue;
     }
     if (!seen.insert(name).second && !rule->repeatable)

@@ -23,7 +23,7 @@ std::string_view KindName(SeriesKind kind) {
   return kind == SeriesKind::kCounter ? "counter" : "gauge";
 }
 
-int64_t ReadWidth(Parameters* in) { return in->Int("width", 800, 1, kMostWidth); }
+int64_t ReadWidth(Parameters* in) { return in->Int("width", 800, 3, kMostWidth); }
 
 }  // namespace
 
@@ -140,9 +140,9 @@ Answer AnswerHeatMap(const ApiCall& call) {
   query.series.job = job->id;
   query.series.selectors = in.Selectors();
   query.series.range = in.Range(WholeOf(*job));
-  query.most_buckets = static_cast<size_t>(ReadWidth(&in));
+  query.width = static_cast<size_t>(ReadWidth(&in));
   query.raw_from_ns = job->raw_from_ns;
-  query.series.limits.series = kMostCells / query.most_buckets;
+  query.series.limits.series = kMostCells / (query.width + 1);
   const size_t value = in.Choice("value", kValues);
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const HeatMap map,

@@ -54,7 +54,7 @@ Answer AnswerStepHeatMap(const ApiCall& call) {
   ASSIGN_OR_RETURN(query.job, call.Job());
   query.mode = ReadMode(in);
   in.Steps(&query.from_step, &query.to_step);
-  const int64_t width = in.Int("width", 800, 1, kMostWidth);
+  const int64_t width = in.Int("width", 800, 3, kMostWidth);
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const StepHeatMap map,
                    MakeStepHeatMap(call.history(), query, static_cast<size_t>(width)));

@@ -26,21 +26,18 @@ void AddTo(std::vector<RollupRow>* rows, int64_t bucket_ns, RollupRow row) {
 BucketGrid GridOf(const BucketQuery& query) {
   const TimeRange asked = {query.series.range.from_ns,
                            std::max(query.series.range.to_ns, query.series.range.from_ns + 1)};
-  const auto most = static_cast<int64_t>(std::clamp<size_t>(query.most_buckets, 1, kMostWidth));
-  const int64_t pixel_ns = CeilDivide(asked.to_ns - asked.from_ns, most);
+  const auto width = static_cast<int64_t>(std::clamp<size_t>(query.width, 1, kMostWidth));
+  const int64_t pixel_ns = CeilDivide(asked.to_ns - asked.from_ns, width);
   BucketGrid grid;
   for (size_t tier = 0; tier < kTiers.size(); ++tier) {
     if (kTiers[tier] <= pixel_ns) grid.tier = tier;
   }
   if (!grid.tier.has_value() && asked.from_ns < query.raw_from_ns) grid.tier = 0;
   const int64_t unit_ns = grid.tier.has_value() ? kTiers[*grid.tier] : 1;
-  // Whole buckets reach beyond both edges, so a few more than the width may be needed at first.
-  for (int64_t units = CeilDivide(pixel_ns, unit_ns);; units += std::max<int64_t>(units / 64, 1)) {
-    grid.bucket_ns = units * unit_ns;
-    grid.range = {FloorTo(asked.from_ns, grid.bucket_ns),
-                  NextAfter(asked.to_ns - 1, grid.bucket_ns)};
-    if (static_cast<int64_t>(grid.buckets()) <= most) return grid;
-  }
+  // By the length of the range alone: a chart that moves on keeps its buckets.
+  grid.bucket_ns = CeilDivide(pixel_ns, unit_ns) * unit_ns;
+  grid.range = {FloorTo(asked.from_ns, grid.bucket_ns), NextAfter(asked.to_ns - 1, grid.bucket_ns)};
+  return grid;
 }
 
 StatusOr<std::vector<BucketColumn>> ReadBuckets(const History& history, const BucketQuery& query,

@@ -17,12 +17,12 @@ inline constexpr size_t kMostWidth = 4096;
 
 struct BucketQuery {
   SeriesQuery series;
-  size_t most_buckets = 800;  // from 1 to kMostWidth
-  int64_t raw_from_ns = 0;    // JobLife's
+  size_t width = 800;       // pixels, from 1 to kMostWidth
+  int64_t raw_from_ns = 0;  // JobLife's
 };
 
 // Buckets begin at multiples of their length since 1970, so they stay where they are while a live
-// chart moves on. The length is a multiple of the tier's.
+// chart moves on: one more than the width at most. The length is a multiple of the tier's.
 struct BucketGrid {
   TimeRange range;  // grown to whole buckets
   int64_t bucket_ns = 1;

@@ -104,12 +104,7 @@ StatusOr<Chart> ChartBySteps(const History& history, const ChartQuery& query) {
   chart.from = std::max(query.from_step, greatest < 0 ? query.from_step : least);
   chart.to = std::max(chart.from, std::min(query.to_step, greatest + 1));
   if (reduce) {
-    const auto width = static_cast<int64_t>(query.width);
-    chart.bucket = (chart.to - chart.from) / width;
-    do {
-      ++chart.bucket;
-    } while (NextAfter(chart.to - 1, chart.bucket) - FloorTo(chart.from, chart.bucket) >
-             width * chart.bucket);
+    chart.bucket = (chart.to - chart.from - 1) / static_cast<int64_t>(query.width) + 1;
     chart.to = NextAfter(chart.to - 1, chart.bucket);
     chart.from = FloorTo(chart.from, chart.bucket);
   }

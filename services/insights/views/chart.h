@@ -47,7 +47,7 @@ struct Chart {
 };
 
 // A gap is where samples stop for more than three times their usual distance, and where an attempt
-// begins. At most `width` rows a series, gaps apart.
+// begins. At most `width` + 1 rows a series, gaps apart.
 StatusOr<Chart> MakeChart(const History& history, const ChartQuery& query);
 
 }  // namespace pitwall::insights
