@@ -207,13 +207,14 @@ class BeastServer final : public HttpServer, private SessionOwner {
     if (match.route == nullptr) {
       // Whoever may not come in learns nothing about paths.
       static const HttpRoute kNone;
-      if (auto refusal = gate_.Check(request, kNone)) return Refuse(std::move(*refusal), done);
+      if (auto turned = gate_.Check(request, kNone)) return Refuse(std::move(*turned), done);
       if (match.allow.empty()) return done(HttpResponse::Text(404, "not found\n"));
       HttpResponse response = HttpResponse::Text(405, "method not allowed\n");
       response.headers.emplace_back("Allow", match.allow);
       return done(std::move(response));
     }
-    if (auto refusal = gate_.Check(request, *match.route)) return Refuse(std::move(*refusal), done);
+    if (auto turned = gate_.Check(request, *match.route)) return Refuse(std::move(*turned), done);
+    request.role = gate_.RoleOf(request);
     if (waiting_.load() >= options_.max_waiting_requests) {
       counters_.overloaded.Add();
       Count(Refusal::kOverloaded);
@@ -239,11 +240,26 @@ class BeastServer final : public HttpServer, private SessionOwner {
     });
   }
 
-  void Refuse(HttpResponse response, const std::function<void(HttpResponse)>& done) {
-    Count(response.status == 401   ? Refusal::kNoToken
-          : response.status == 403 ? Refusal::kWrongRole
-                                   : Refusal::kWrongHost);
-    done(std::move(response));
+  void Refuse(Gate::Turned turned, const std::function<void(HttpResponse)>& done) {
+    Count(turned.reason);
+    done(std::move(turned.response));
+  }
+
+  bool OpenStream(const std::string& peer) override {
+    size_t& of_peer = streams_of_[peer];
+    if (streams_ < options_.max_streams && of_peer < options_.max_streams_per_address) {
+      ++streams_;
+      ++of_peer;
+      counters_.streams.Add();
+      return true;
+    }
+    if (of_peer == 0) streams_of_.erase(peer);
+    Count(Refusal::kStreams);
+    return false;
+  }
+  void CloseStream(const std::string& peer) override {
+    --streams_;
+    if (--streams_of_[peer] == 0) streams_of_.erase(peer);
   }
 
   const HttpServerOptions options_;
@@ -265,6 +281,8 @@ class BeastServer final : public HttpServer, private SessionOwner {
   size_t live_ = 0;
   std::vector<std::weak_ptr<beast::tcp_stream>> turned_away_;  // that still take their answer
   std::map<std::string, size_t> live_of_;  // by address; as many as connections at most
+  size_t streams_ = 0;
+  std::map<std::string, size_t> streams_of_;  // by address
   bool stopping_ = false;
 };
 
@@ -275,7 +293,7 @@ Status CheckLimits(const HttpServerOptions& o) {
   if (o.max_header_bytes < 256 || o.max_header_bytes > (1 << 20) || o.max_connections == 0 ||
       o.max_connections_per_address == 0 || o.max_waiting_requests == 0 ||
       o.header_timeout_ns <= 0 || o.body_timeout_ns <= 0 || o.idle_timeout_ns <= 0 ||
-      o.write_timeout_ns <= 0) {
+      o.write_timeout_ns <= 0 || o.stream_pause_ns <= 0) {
     return InvalidArgument("an HTTP limit is out of range");
   }
   return OkStatus();
@@ -299,7 +317,8 @@ StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(HttpServerOptions option
   if (!options.tls.empty()) {
     ASSIGN_OR_RETURN(tls, TlsContextSource::Make(options.tls));
   }
-  Gate gate(options.tokens, address.loopback, options.allowed_hosts);
+  Gate gate(options.tokens, address.loopback, options.allowed_hosts, options.allowed_origins,
+            options.sessions);
   auto server = std::make_unique<BeastServer>(std::move(options), std::move(router),
                                               std::move(gate), std::move(tls));
   RETURN_IF_ERROR(server->Listen(address));

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/adapters/http/cookie_sessions.h"
 #include "services/base/access.h"
 #include "services/base/listen_address.h"
 #include "services/base/status.h"
@@ -31,16 +32,32 @@ struct HttpRequest {
   std::vector<std::pair<std::string, std::string>> query;    // decoded, in order
   std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
   std::string body;
-  std::string peer;  // address of the client
+  std::string peer;         // address of the client
+  Role role = Role::kNone;  // what it may do
 
   std::string_view Query(std::string_view name) const;   // first value, "" when absent
   std::string_view Header(std::string_view name) const;  // name in lower case
+};
+
+// A body that goes on as things happen: server-sent events. One request's; used by the I/O thread
+// alone, which asks again and again for as long as the client takes what it gets. Nothing is held
+// for a client but the bytes of one Pull.
+class ResponseStream {
+ public:
+  virtual ~ResponseStream() = default;
+  // The next bytes, "" when there is nothing yet. Must not block: all connections wait for it.
+  virtual std::string Pull() = 0;
+  // After the bytes of the last Pull the body is over.
+  virtual bool over() const = 0;
+  // Last bytes before the server stops.
+  virtual std::string Farewell() { return {}; }
 };
 
 struct HttpResponse {
   int status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
+  std::shared_ptr<ResponseStream> stream;  // not null: in place of `body`
   std::vector<std::pair<std::string, std::string>> headers;
 
   static HttpResponse Text(int status, std::string_view body);
@@ -71,16 +88,22 @@ struct HttpServerOptions {
   AccessTokens tokens;
   TlsFiles tls;  // read again when they change, for connections made after that
   std::vector<std::string> allowed_hosts;  // beyond loopback names, for listeners without a token
+  // Origins ("https://pitwall.example") beside the request's own Host, for what changes something.
+  std::vector<std::string> allowed_origins;
+  std::shared_ptr<const CookieSessions> sessions;  // null: no cookie lets anybody in
   size_t max_header_bytes = 16 * 1024;
   size_t max_body_bytes = 1 << 20;
   size_t max_connections = 256;
   size_t max_connections_per_address = 64;
   size_t max_waiting_requests = 64;
+  size_t max_streams = 128;
+  size_t max_streams_per_address = 16;
   int handler_threads = 2;
   int64_t header_timeout_ns = 10'000'000'000;  // first byte to end of the header; TLS handshake
   int64_t body_timeout_ns = 10'000'000'000;    // end of the header to end of the body
   int64_t idle_timeout_ns = 60'000'000'000;    // between requests
   int64_t write_timeout_ns = 30'000'000'000;
+  int64_t stream_pause_ns = 100'000'000;  // between pulls of a stream that had nothing
   int64_t linger_ns =
       1'000'000'000;  // for the peer to take the last answer before the socket closes
 };
@@ -97,10 +120,12 @@ enum class Refusal {
   kWrongRole,  // view where act is needed
   kWrongHost,
   kOverloaded,
+  kStreams,      // too many
+  kWrongOrigin,  // another site's page asks for a change
 };
-inline constexpr std::array<std::string_view, 10> kRefusalNames = {
-    "connections", "address_connections", "slow_header", "slow_body", "malformed", "too_large",
-    "no_token",    "wrong_role",          "wrong_host",  "overloaded"};
+inline constexpr std::array<std::string_view, 12> kRefusalNames = {
+    "connections", "address_connections", "slow_header", "slow_body",  "malformed", "too_large",
+    "no_token",    "wrong_role",          "wrong_host",  "overloaded", "streams",   "wrong_origin"};
 
 struct HttpServerCounters {
   std::array<telemetry::Counter, kRefusalNames.size()> refused;  // by Refusal
@@ -109,6 +134,7 @@ struct HttpServerCounters {
   telemetry::Counter requests;
   telemetry::Counter bad_requests;  // malformed, too large, too slow
   telemetry::Counter overloaded;    // answered 503
+  telemetry::Counter streams;       // begun
 };
 
 class HttpServer {

@@ -25,6 +25,11 @@ std::string_view HostOnly(std::string_view host) {
   return host.substr(0, host.find(':'));
 }
 
+// Changes nothing.
+bool IsSafe(const HttpRequest& request) {
+  return request.method == "GET" || request.method == "HEAD";
+}
+
 }  // namespace
 
 std::optional<std::string> PercentDecode(std::string_view text, bool plus_is_space) {
@@ -149,16 +154,45 @@ Router::Match Router::Find(std::string_view method, std::string_view path) const
   return match;
 }
 
-Role Gate::RoleOf(const HttpRequest& request) const {
+Role Gate::ShownRole(const HttpRequest& request) const {
   Role role = RoleOfAuthorization(tokens_, request.Header("authorization"));
-  for (std::string_view cookie : Split(request.Header("cookie"), ';')) {
+  const std::string_view cookies = request.Header("cookie");
+  for (std::string_view cookie : Split(cookies, ';')) {
     cookie = Trim(cookie);
     // A browser sends cookies with requests that other pages make: they only ever view.
     if (StartsWith(cookie, "pitwall_token=") &&
         RoleOfToken(tokens_, cookie.substr(14)) != Role::kNone)
       role = std::max(role, Role::kView);
   }
+  // A session acts where a browser says which page asks for it.
+  if (sessions_ != nullptr && (IsSafe(request) || !request.Header("origin").empty())) {
+    if (const auto session = sessions_->Find(SessionCookieOf(cookies)))
+      role = std::max(role, session->role);
+  }
   return role;
+}
+
+Role Gate::RoleOf(const HttpRequest& request) const {
+  const Role role = ShownRole(request);
+  // Without any token nothing but open routes is served beyond loopback: the server saw to it.
+  return role == Role::kNone && tokens_.view.empty() && loopback_ ? Role::kView : role;
+}
+
+bool Gate::IsOwnOrigin(const HttpRequest& request) const {
+  const std::string_view origin = request.Header("origin");
+  if (origin.empty()) return true;
+  const size_t scheme = origin.find("://");
+  const std::string_view authority =
+      scheme == std::string_view::npos ? std::string_view() : origin.substr(scheme + 3);
+  const auto same = [](char a, char b) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+    return lower(a) == lower(b);
+  };
+  const std::string_view host = request.Header("host");
+  return (!authority.empty() &&
+          std::equal(authority.begin(), authority.end(), host.begin(), host.end(), same)) ||
+         std::find(allowed_origins_.begin(), allowed_origins_.end(), origin) !=
+             allowed_origins_.end();
 }
 
 bool Gate::NamesLoopback(const HttpRequest& request) const {
@@ -168,24 +202,30 @@ bool Gate::NamesLoopback(const HttpRequest& request) const {
          std::find(allowed_hosts_.begin(), allowed_hosts_.end(), host) != allowed_hosts_.end();
 }
 
-std::optional<HttpResponse> Gate::Check(const HttpRequest& request, const HttpRoute& route) const {
-  const Role role = RoleOf(request);
-  if (tokens_.view.empty() && loopback_ && role == Role::kNone && !NamesLoopback(request))
-    return HttpResponse::Text(421, "this listener serves loopback names only\n");
+std::optional<Gate::Turned> Gate::Check(const HttpRequest& request, const HttpRoute& route) const {
+  const Role shown = ShownRole(request);
+  if (tokens_.view.empty() && loopback_ && shown == Role::kNone && !NamesLoopback(request)) {
+    return Turned{Refusal::kWrongHost,
+                  HttpResponse::Text(421, "this listener serves loopback names only\n")};
+  }
+  if (!IsSafe(request) && !IsOwnOrigin(request)) {
+    return Turned{Refusal::kWrongOrigin,
+                  HttpResponse::Text(403, "the Origin of the request is not this server\n")};
+  }
   if (route.open) return std::nullopt;
-  const Role needed = route.role;
-  if (role >= needed && role != Role::kNone) return std::nullopt;
-  // Without any token nothing but open routes is served beyond loopback: the server saw to it.
-  if (needed == Role::kView && tokens_.view.empty() && loopback_) return std::nullopt;
-  if (needed == Role::kAct && (role == Role::kView || tokens_.act.empty())) {
-    return HttpResponse::Text(
-        403, tokens_.act.empty() ? "acting needs a token of the role act: none is configured\n"
-                                 : "acting needs the token of the role act\n");
+  const Role role = RoleOf(request);
+  if (role >= route.role && role != Role::kNone) return std::nullopt;
+  if (route.role == Role::kAct && (shown == Role::kView || tokens_.act.empty())) {
+    return Turned{
+        Refusal::kWrongRole,
+        HttpResponse::Text(403, tokens_.act.empty()
+                                    ? "acting needs a token of the role act: none is configured\n"
+                                    : "acting needs the token of the role act\n")};
   }
   HttpResponse response =
       HttpResponse::Text(401, "a token is needed: Authorization: Bearer <token>\n");
   response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"pitwall\"");
-  return response;
+  return Turned{Refusal::kNoToken, std::move(response)};
 }
 
 }  // namespace pitwall::http

@@ -2,6 +2,7 @@
 // needs no socket.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,20 +41,38 @@ class Router {
 // Who may come in.
 class Gate {
  public:
-  Gate(AccessTokens tokens, bool loopback, std::vector<std::string> allowed_hosts)
-      : tokens_(std::move(tokens)), loopback_(loopback), allowed_hosts_(std::move(allowed_hosts)) {}
+  Gate(AccessTokens tokens, bool loopback, std::vector<std::string> allowed_hosts,
+       std::vector<std::string> allowed_origins = {},
+       std::shared_ptr<const CookieSessions> sessions = nullptr)
+      : tokens_(std::move(tokens)),
+        loopback_(loopback),
+        allowed_hosts_(std::move(allowed_hosts)),
+        allowed_origins_(std::move(allowed_origins)),
+        sessions_(std::move(sessions)) {}
 
+  struct Turned {
+    Refusal reason = Refusal::kNoToken;
+    HttpResponse response;
+  };
   // The answer that ends the request, or nothing when it may pass.
-  std::optional<HttpResponse> Check(const HttpRequest& request, const HttpRoute& route) const;
+  std::optional<Turned> Check(const HttpRequest& request, const HttpRoute& route) const;
+  // What the request may do, whatever the route.
+  Role RoleOf(const HttpRequest& request) const;
 
  private:
-  Role RoleOf(const HttpRequest& request) const;
+  // By token or cookie.
+  Role ShownRole(const HttpRequest& request) const;
+  // Whether the page that sends the request is ours; so is one that tells no Origin, as programs
+  // do.
+  bool IsOwnOrigin(const HttpRequest& request) const;
   // Whether the Host header names this machine by a loopback name.
   bool NamesLoopback(const HttpRequest& request) const;
 
   AccessTokens tokens_;
   bool loopback_;
   std::vector<std::string> allowed_hosts_;
+  std::vector<std::string> allowed_origins_;
+  std::shared_ptr<const CookieSessions> sessions_;
 };
 
 }  // namespace pitwall::http

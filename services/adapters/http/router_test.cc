@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "services/base/strings.h"
+#include "tests/fakes/fake_clock.h"
+
 namespace pitwall::http {
 namespace {
 
@@ -58,8 +61,8 @@ TEST(ParseTarget, DecodesAndRefuses) {
 }
 
 int Verdict(const Gate& gate, HttpRequest request, bool open = false) {
-  const auto refusal = gate.Check(request, Route("GET", "/", open));
-  return refusal ? refusal->status : 200;
+  const auto turned = gate.Check(request, Route("GET", "/", open));
+  return turned ? turned->response.status : 200;
 }
 
 TEST(Gate, Token) {
@@ -106,6 +109,56 @@ TEST(ListenAddress, ParsesAndRefuses) {
   for (const char* bad : {"", "1", "::1:1", "host:1", "1.2.3.4:x", "1.2.3.4:65536", "1.2.3.4:-1"}) {
     EXPECT_FALSE(ParseListenAddress(bad).ok()) << bad;
   }
+}
+
+TEST(Gate, SessionCookie) {
+  fakes::FakeClock clock;
+  const auto sessions = std::make_shared<CookieSessions>(&clock);
+  const std::string view = sessions->Open(Role::kView)->cookie;
+  const std::string act = sessions->Open(Role::kAct)->cookie;
+  const Gate gate({.view = "v", .act = "a"}, false, {}, {"https://ui.example"}, sessions);
+  const auto ask = [&](std::string_view method, const std::string& cookie, std::string_view origin,
+                       Role role) {
+    HttpRequest request;
+    request.method = method;
+    request.headers = {{"cookie", Cat("x=y; pitwall_session=", cookie)}, {"host", "srv:9870"}};
+    if (!origin.empty()) request.headers.emplace_back("origin", std::string(origin));
+    HttpRoute route = Route(std::string(method), "/", false);
+    route.role = role;
+    const auto turned = gate.Check(request, route);
+    return turned ? turned->response.status : 200;
+  };
+  EXPECT_EQ(ask("GET", view, "", Role::kView), 200);
+  EXPECT_EQ(ask("GET", "no", "", Role::kView), 401);
+  EXPECT_EQ(ask("POST", view, "http://srv:9870", Role::kAct), 403);
+  EXPECT_EQ(ask("POST", act, "http://srv:9870", Role::kAct), 200);
+  EXPECT_EQ(ask("POST", act, "http://SRV:9870", Role::kAct), 200);
+  EXPECT_EQ(ask("DELETE", act, "https://ui.example", Role::kAct), 200);
+  // Another page, another port, an opaque origin, no origin at all.
+  EXPECT_EQ(ask("POST", act, "http://evil.example", Role::kAct), 403);
+  EXPECT_EQ(ask("POST", act, "http://srv:80", Role::kAct), 403);
+  EXPECT_EQ(ask("POST", act, "http://srv:9870.evil.example", Role::kAct), 403);
+  EXPECT_EQ(ask("POST", act, "null", Role::kAct), 403);
+  EXPECT_EQ(ask("POST", act, "", Role::kAct), 401);
+  clock.Advance(int64_t{12} * 3600 * kNanosPerSecond);
+  EXPECT_EQ(ask("GET", view, "", Role::kView), 401);
+}
+
+TEST(Gate, ForeignOriginChangesNothing) {
+  const Gate gate({.view = "v", .act = "a"}, false, {});
+  const auto ask = [&](std::string_view method, std::string_view origin, bool open) {
+    HttpRequest request;
+    request.method = method;
+    request.headers = {
+        {"authorization", "Bearer a"}, {"host", "srv:9870"}, {"origin", std::string(origin)}};
+    const auto turned = gate.Check(request, Route(std::string(method), "/", open));
+    return turned ? turned->response.status : 200;
+  };
+  EXPECT_EQ(ask("POST", "http://evil.example", false), 403);
+  EXPECT_EQ(ask("POST", "http://evil.example", true), 403);  // open to everyone, but to no page
+  EXPECT_EQ(ask("POST", "http://srv:9870", false), 200);
+  EXPECT_EQ(ask("POST", "", false), 200);  // a program
+  EXPECT_EQ(ask("GET", "http://evil.example", false), 200);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <array>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
 #include <boost/beast/ssl.hpp>
@@ -38,6 +40,9 @@ class SessionOwner {
   virtual void CountRequest() = 0;
   virtual void CountBadRequest(Refusal reason) = 0;
   virtual bool stopping() const = 0;
+  // False: there are too many streams. Else the session closes it once.
+  virtual bool OpenStream(const std::string& peer) = 0;
+  virtual void CloseStream(const std::string& peer) = 0;
 };
 
 class AnySession {
@@ -60,7 +65,11 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
         keep_(std::move(keep)),
         stream_(std::move(socket), extra...),
         buffer_(owner->options().max_header_bytes + owner->options().max_body_bytes + 4096),
-        peer_(std::move(peer)) {}
+        peer_(std::move(peer)),
+        pause_(stream_.get_executor()) {}
+  ~Session() override {
+    if (body_ != nullptr) owner_->CloseStream(peer_);
+  }
 
   void Run() override {
     if constexpr (std::is_same_v<Stream, TlsStream>) {
@@ -78,9 +87,12 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
 
   void BeginStop() override {
     if (idle_) Close();
+    if (body_ != nullptr) pause_.cancel();
   }
 
   void Close() override {
+    closed_ = true;
+    pause_.cancel();
     beast::error_code ignored;
     beast::get_lowest_layer(stream_).socket().shutdown(asio::ip::tcp::socket::shutdown_both,
                                                        ignored);
@@ -214,6 +226,11 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
   void Reply(HttpResponse response) {
     namespace http = beast::http;
     if (owner_->stopping()) keep_alive_ = false;
+    if (response.stream != nullptr && !head_) {
+      if (owner_->OpenStream(peer_)) return BeginStream(std::move(response));
+      response = HttpResponse::Text(503, "too many streams are open\n");
+      response.headers.emplace_back("Retry-After", "5");
+    }
     message_ = {};
     message_.version(version_);
     message_.result(static_cast<unsigned>(response.status));
@@ -236,6 +253,74 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
     } else {
       http::async_write(stream_, message_, written);
     }
+  }
+
+  // The header now, then what the stream gives, in chunks. What the client sends meanwhile is
+  // dropped; that it goes away is seen.
+  void BeginStream(HttpResponse response) {
+    namespace http = beast::http;
+    body_ = std::move(response.stream);
+    keep_alive_ = false;
+    message_ = {};
+    message_.version(version_);
+    message_.result(static_cast<unsigned>(response.status));
+    message_.set(http::field::server, "pitwall");
+    message_.set(http::field::content_type, response.content_type);
+    message_.set("X-Content-Type-Options", "nosniff");
+    for (const auto& [name, value] : response.headers) message_.set(name, value);
+    message_.keep_alive(false);
+    message_.chunked(version_ >= 11);
+    serializer_.emplace(message_);
+    Deadline(owner_->options().write_timeout_ns);
+    http::async_write_header(stream_, *serializer_,
+                             [self = this->shared_from_this()](beast::error_code error, size_t) {
+                               if (error) return self->Close();
+                               self->WatchPeer();
+                               self->PullNext();
+                             });
+  }
+
+  void WatchPeer() {
+    // For reading alone while a write is under way.
+    beast::get_lowest_layer(stream_).expires_never();
+    stream_.async_read_some(asio::buffer(drained_),
+                            [self = this->shared_from_this()](beast::error_code error, size_t) {
+                              self->drain_left_ -= self->drain_left_ > 0 ? 1 : 0;
+                              if (error || self->drain_left_ == 0) return self->Close();
+                              if (!self->closed_ && !self->stream_over_) self->WatchPeer();
+                            });
+  }
+
+  void PullNext() {
+    if (closed_ || stream_over_) return;
+    const bool stop = owner_->stopping();
+    chunk_ = stop ? body_->Farewell() : body_->Pull();
+    stream_over_ = stop || body_->over();
+    if (chunk_.empty()) return stream_over_ ? EndStream() : Pause();
+    Deadline(owner_->options().write_timeout_ns);
+    const auto written = [self = this->shared_from_this()](beast::error_code error, size_t) {
+      if (error) return self->Close();
+      if (self->stream_over_) return self->EndStream();
+      self->PullNext();
+    };
+    if (version_ >= 11) {
+      asio::async_write(stream_, beast::http::make_chunk(asio::buffer(chunk_)), written);
+    } else {
+      asio::async_write(stream_, asio::buffer(chunk_), written);
+    }
+  }
+
+  void Pause() {
+    pause_.expires_after(std::chrono::nanoseconds(owner_->options().stream_pause_ns));
+    pause_.async_wait([self = this->shared_from_this()](beast::error_code) { self->PullNext(); });
+  }
+
+  void EndStream() {
+    if (version_ < 11) return Close();
+    Deadline(owner_->options().write_timeout_ns);
+    asio::async_write(
+        stream_, beast::http::make_chunk_last(),
+        [self = this->shared_from_this()](beast::error_code, size_t) { self->Close(); });
   }
 
   // An orderly end: the peer reads what was written. What it still sends is read and dropped for a
@@ -272,6 +357,9 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
   std::optional<Parser> parser_;
   beast::http::response<beast::http::string_body> message_;
   std::optional<beast::http::response_serializer<beast::http::string_body>> serializer_;
+  asio::steady_timer pause_;              // between two pulls
+  std::shared_ptr<ResponseStream> body_;  // not null: the connection is a stream to its end
+  std::string chunk_;                     // that is being written
   std::array<char, 4096> drained_{};
   int drain_left_ = 256;
   unsigned version_ = 11;
@@ -280,6 +368,8 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
   bool kept_idle_ = false;  // idle after a request
   bool keep_alive_ = false;
   bool head_ = false;
+  bool stream_over_ = false;
+  bool closed_ = false;
 };
 
 }  // namespace pitwall::http

@@ -103,6 +103,21 @@ void JsonWriter::Uint(uint64_t value) {
   CatTo(out_, value);
 }
 
+void JsonWriter::Int(int64_t value) {
+  Separate();
+  CatTo(out_, value);
+}
+
+void JsonWriter::Null() {
+  Separate();
+  out_.append("null");
+}
+
+void JsonWriter::Raw(std::string_view json) {
+  Separate();
+  out_.append(json);
+}
+
 void JsonWriter::Bool(bool value) {
   Separate();
   out_.append(value ? "true" : "false");

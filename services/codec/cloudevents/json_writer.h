@@ -18,7 +18,11 @@ class JsonWriter {
   // Bytes that are no UTF-8 become U+FFFD.
   void String(std::string_view value);
   void Uint(uint64_t value);
+  void Int(int64_t value);
   void Bool(bool value);
+  void Null();
+  // A value that is JSON text already.
+  void Raw(std::string_view json);
   // Shortest text that reads back as the same double; "NaN", "+Inf", "-Inf" as strings.
   void Double(double value);
 

@@ -3,6 +3,7 @@
 #include "absl/time/time.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/codec/cloudevents/event_link.h"
 
 namespace pitwall::cloudevents {
 
@@ -11,24 +12,7 @@ std::string FormatTime(int64_t unix_ns) {
                           absl::UTCTimeZone());
 }
 
-std::string EventSource(std::string_view job) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
-  // pchar of RFC 3986, section 3.3.
-  constexpr std::string_view kPlain = "-._~!$&'()*+,;=:@";
-  std::string out = "/pitwall/jobs/";
-  for (const char c : job) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       kPlain.find(c) != std::string_view::npos;
-    if (plain) {
-      out.push_back(c);
-    } else {
-      out.push_back('%');
-      out.push_back(kHex[static_cast<unsigned char>(c) >> 4]);
-      out.push_back(kHex[static_cast<unsigned char>(c) & 15]);
-    }
-  }
-  return out;
-}
+std::string EventSource(std::string_view job) { return Cat("/pitwall", JobLink(job)); }
 
 void WriteEnvelope(const Envelope& envelope, JsonWriter* out) {
   out->BeginObject();

@@ -1,0 +1,42 @@
+#include "services/codec/cloudevents/event_link.h"
+
+#include <gtest/gtest.h>
+
+namespace pitwall::cloudevents {
+namespace {
+
+TEST(EventLink, NamesJobAndIssue) {
+  IssueEvent event;
+  event.job = "slurm/17 a?b#c%";
+  event.type = EventType::kRuleStatus;
+  EXPECT_EQ(EventLink(event), "/jobs/slurm%2F17%20a%3Fb%23c%25");
+  event.type = EventType::kIssueUpdated;
+  event.rule = "default/gpu/GpuLost";
+  event.sequence = 4;
+  event.active_since_ns = 5;
+  event.id = MakeEventId(event);
+  const std::string updated = EventLink(event);
+  EXPECT_EQ(updated, "/jobs/slurm%2F17%20a%3Fb%23c%25?issue=" + IssueId(event));
+  EXPECT_NE(IssueId(event), event.id);
+  // All events of an issue lead to the same page.
+  event.type = EventType::kIssueFound;
+  event.sequence = 1;
+  event.id = MakeEventId(event);
+  EXPECT_EQ(EventLink(event), updated);
+}
+
+TEST(EventLink, HostileNamesStayInTheirSegment) {
+  EXPECT_EQ(JobLink("../../x"), "/jobs/..%2F..%2Fx");
+  EXPECT_EQ(JobLink("a\r\nb"), "/jobs/a%0D%0Ab");
+  EXPECT_EQ(JobLink("<script>"), "/jobs/%3Cscript%3E");
+  EXPECT_EQ(IssueLink("j", "a&b=c"), "/jobs/j?issue=a%26b%3Dc");
+}
+
+TEST(ExternalLink, PrefixesTheAddress) {
+  EXPECT_EQ(ExternalLink("https://pitwall.example", "/jobs/j"), "https://pitwall.example/jobs/j");
+  EXPECT_EQ(ExternalLink("https://h/base/", "/jobs/j"), "https://h/base/jobs/j");
+  EXPECT_EQ(ExternalLink("", "/jobs/j"), "/jobs/j");
+}
+
+}  // namespace
+}  // namespace pitwall::cloudevents

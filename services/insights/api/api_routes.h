@@ -1,0 +1,44 @@
+// The HTTP API of the history: docs/api.md.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/adapters/http/cookie_sessions.h"
+#include "services/adapters/http/http_server.h"
+#include "services/base/access.h"
+#include "services/base/clock.h"
+#include "services/insights/api/parameters.h"
+#include "services/insights/history.h"
+
+namespace pitwall::insights {
+
+inline constexpr std::string_view kApiPrefix = "/api/pitwall/v1";
+
+// Borrowed pointers outlive the server.
+struct ApiOptions {
+  const History* history = nullptr;
+  HistoryKeeper* keeper = nullptr;  // null: nothing can be deleted or archived here
+  const Clock* clock = nullptr;
+  AccessTokens tokens;
+  std::shared_ptr<http::CookieSessions> sessions;  // null: no sessions
+  bool secure_cookies = false;                     // the server speaks TLS
+  std::string external_url;                        // before links; "": links are paths
+  std::string archive_dir;                         // folder of archives; "": no archiving
+};
+
+// Thread-safe handlers.
+std::vector<http::HttpRoute> Routes(const ApiOptions& options);
+
+// What the routes are, for the test of the OpenAPI file.
+struct RouteRule {
+  std::string_view method;
+  std::string_view path;  // behind the prefix
+  std::vector<ParameterRule> parameters;
+};
+std::vector<RouteRule> RouteRules();
+
+}  // namespace pitwall::insights

@@ -1,0 +1,50 @@
+// Samples of a range in equal buckets, read from the finest data that is worth it: what charts and
+// heat maps are made of.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/insights/history.h"
+
+namespace pitwall::insights {
+
+// Greatest width of a chart or heat map in pixels.
+inline constexpr size_t kMostWidth = 4096;
+
+struct BucketQuery {
+  SeriesQuery series;
+  size_t width = 800;       // pixels, from 1 to kMostWidth
+  int64_t raw_from_ns = 0;  // JobLife's
+};
+
+// Buckets begin at multiples of their length since 1970, so they stay where they are while a live
+// chart moves on: one more than the width at most. The length is a multiple of the tier's.
+struct BucketGrid {
+  TimeRange range;  // grown to whole buckets
+  int64_t bucket_ns = 1;
+  std::optional<size_t> tier;  // of kTiers; nothing: raw samples
+  size_t buckets() const { return static_cast<size_t>((range.to_ns - range.from_ns) / bucket_ns); }
+};
+
+// Of tiers with at least one row a bucket the coarsest; raw samples where there is none, unless
+// they were dropped.
+BucketGrid GridOf(const BucketQuery& query);
+
+struct BucketColumn {
+  Labels labels;
+  SeriesKind kind = SeriesKind::kGauge;
+  std::vector<RollupRow> rows;  // start_ns: of the bucket; empty buckets have none
+};
+
+// Sorted by labels.
+StatusOr<std::vector<BucketColumn>> ReadBuckets(const History& history, const BucketQuery& query,
+                                                const BucketGrid& grid);
+
+// "raw", "10s", "2m", "30m".
+std::string_view TierName(const std::optional<size_t>& tier);
+
+}  // namespace pitwall::insights

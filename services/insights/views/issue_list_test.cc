@@ -1,0 +1,125 @@
+#include "services/insights/views/issue_list.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "services/insights/vector_history_for_test.h"
+
+namespace pitwall::insights {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+struct Told {
+  std::string rule;
+  EventType type = EventType::kIssueFound;
+  uint64_t sequence = 1;
+  double second = 0;
+  std::string severity = "warning";
+  std::string incident;
+  std::string root_cause;
+};
+
+IssueEventPtr EventOf(const Told& told) {
+  auto event = std::make_shared<IssueEvent>();
+  event->type = told.type;
+  event->job = "j";
+  event->rule = told.rule;
+  event->severity = told.severity;
+  event->sequence = told.sequence;
+  event->active_since_ns = AtSecond(told.rule.size());
+  event->started_at_ns = AtSecond(told.rule.size());
+  event->time_ns = AtSecond(told.second);
+  if (told.type == EventType::kIssueResolved) event->ended_at_ns = AtSecond(told.second);
+  event->incident = told.incident;
+  event->root_cause = told.root_cause;
+  event->id = MakeEventId(*event);
+  return event;
+}
+
+TEST(IssueList, NewestEventOfEachInOrder) {
+  const std::vector<IssueEventPtr> events = {
+      EventOf({.rule = "aa", .second = 2}), EventOf({.rule = "bbb", .second = 3}),
+      EventOf({.rule = "aa", .type = EventType::kIssueUpdated, .sequence = 2, .second = 4}),
+      EventOf({.rule = "aa", .type = EventType::kIssueUpdated, .sequence = 2, .second = 4}),
+      EventOf({.rule = "bbb", .type = EventType::kIssueResolved, .sequence = 2, .second = 5})};
+  const std::vector<Issue> issues = IssuesOf(events);
+  ASSERT_THAT(issues, SizeIs(2));
+  EXPECT_EQ(issues[0].newest().rule, "bbb");
+  EXPECT_FALSE(issues[0].open());
+  EXPECT_EQ(issues[1].newest().rule, "aa");
+  EXPECT_TRUE(issues[1].open());
+  EXPECT_THAT(issues[1].events, SizeIs(2));  // one came twice
+  EXPECT_EQ(issues[1].id, IssueId(*events[0]));
+
+  EXPECT_EQ(FindIssue(issues, issues[0].id)->newest().rule, "bbb");
+  EXPECT_EQ(FindIssue(issues, issues[0].id.substr(0, 8))->newest().rule, "bbb");
+  EXPECT_EQ(FindIssue(issues, events[2]->id)->newest().rule, "aa");
+  EXPECT_EQ(FindIssue(issues, "nothing").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(FindIssue(issues, "").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(IssueList, IncidentsHaveTheirRootFirst) {
+  const IssueEventPtr root = EventOf({.rule = "aa", .severity = "info", .incident = "i1"});
+  const std::vector<IssueEventPtr> events = {
+      EventOf(
+          {.rule = "bbb", .severity = "critical", .incident = "i1", .root_cause = IssueId(*root)}),
+      root, EventOf({.rule = "cccc", .incident = "i2"}),
+      EventOf({.rule = "cccc",
+               .type = EventType::kIssueResolved,
+               .sequence = 2,
+               .second = 9,
+               .incident = "i2"})};
+  const std::vector<Incident> incidents = IncidentsOf(IssuesOf(events));
+  ASSERT_THAT(incidents, SizeIs(2));
+  EXPECT_EQ(incidents[0].id, "i2");
+  EXPECT_FALSE(incidents[0].open);
+  EXPECT_EQ(incidents[0].ended_ns, AtSecond(9));
+  const Incident& first = incidents[1];
+  EXPECT_EQ(first.id, "i1");
+  ASSERT_THAT(first.issues, SizeIs(2));
+  EXPECT_EQ(first.issues[0].newest().rule, "aa");
+  EXPECT_EQ(first.likely_roots, 1U);
+  EXPECT_TRUE(first.open);
+  EXPECT_EQ(first.severity, "critical");
+  EXPECT_EQ(first.started_ns, AtSecond(2));
+  EXPECT_EQ(first.ended_ns, 0);
+}
+
+TEST(IssueList, RuleStatesAndTriggerCounts) {
+  const auto status = [](std::string rule, RuleStatus to, double second) {
+    auto event = std::make_shared<IssueEvent>();
+    event->type = EventType::kRuleStatus;
+    event->job = "j";
+    event->rule = std::move(rule);
+    event->status = to;
+    event->status_reason = "because";
+    event->time_ns = AtSecond(second);
+    return event;
+  };
+  const std::vector<RuleState> states = RuleStatesOf(
+      {status("aa", RuleStatus::kInProgress, 1), status("zz", RuleStatus::kNoData, 1),
+       EventOf({.rule = "aa"}), status("aa", RuleStatus::kIssuesFound, 2),
+       EventOf({.rule = "aa", .type = EventType::kIssueResolved, .sequence = 2, .second = 3}),
+       EventOf({.rule = "q"})});
+  ASSERT_THAT(states, SizeIs(3));
+  EXPECT_EQ(states[0].rule, "aa");
+  EXPECT_EQ(states[0].status, RuleStatus::kIssuesFound);
+  EXPECT_EQ(states[0].since_ns, AtSecond(2));
+  EXPECT_EQ(states[0].found, 1U);
+  EXPECT_EQ(states[0].open, 0U);
+  EXPECT_TRUE(states[0].ever_found);
+  EXPECT_EQ(states[0].last_found_ns, AtSecond(2));
+  EXPECT_EQ(states[1].rule, "q");  // its status was never told
+  EXPECT_EQ(states[1].status, RuleStatus::kUnknown);
+  EXPECT_EQ(states[1].open, 1U);
+  EXPECT_EQ(states[2].status, RuleStatus::kNoData);
+  EXPECT_FALSE(states[2].ever_found);
+  EXPECT_EQ(states[2].reason, "because");
+}
+
+}  // namespace
+}  // namespace pitwall::insights

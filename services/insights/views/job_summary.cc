@@ -1,0 +1,60 @@
+#include "services/insights/views/job_summary.h"
+
+#include <algorithm>
+
+namespace pitwall::insights {
+namespace {
+
+// `next_ns`: where the attempt is over at the latest.
+AttemptSummary SummaryOf(const AttemptLife& life, int64_t from_ns, int64_t next_ns, bool runs) {
+  AttemptSummary out;
+  out.attempt = life.attempt;
+  out.begin_ns = std::clamp(life.began_ns == 0 ? from_ns : life.began_ns, from_ns, next_ns);
+  out.end_ns = std::clamp(life.ended_ns == 0 ? next_ns : life.ended_ns, out.begin_ns, next_ns);
+  auto& parts = out.parts_ns;
+  if (life.first_step_ns == 0) {
+    parts[static_cast<size_t>(JobPart::kInitialisation)] = out.end_ns - out.begin_ns;
+    return out;
+  }
+  out.loop_begin_ns = std::clamp(life.first_step_ns, out.begin_ns, out.end_ns);
+  out.loop_end_ns =
+      runs ? out.end_ns : std::clamp(life.last_step_ns, out.loop_begin_ns, out.end_ns);
+  parts[static_cast<size_t>(JobPart::kInitialisation)] = out.loop_begin_ns - out.begin_ns;
+  parts[static_cast<size_t>(JobPart::kTrainingLoop)] = out.loop_end_ns - out.loop_begin_ns;
+  parts[static_cast<size_t>(JobPart::kFinalisation)] = out.end_ns - out.loop_end_ns;
+  return out;
+}
+
+}  // namespace
+
+JobSummary Summarize(const JobLife& job) {
+  JobSummary out;
+  out.begin_ns = job.started_ns != 0 ? job.started_ns : job.first_ns;
+  const bool ended = job.ended_ns != 0;
+  out.end_ns = std::max(out.begin_ns, ended ? job.ended_ns : job.last_ns);
+  int64_t covered_to = out.begin_ns;
+  for (size_t i = 0; i < job.attempts.size(); ++i) {
+    const AttemptLife& life = job.attempts[i];
+    const bool last = i + 1 == job.attempts.size();
+    // An attempt is over where the next begins.
+    const int64_t next_ns = last || job.attempts[i + 1].began_ns == 0
+                                ? out.end_ns
+                                : std::clamp(job.attempts[i + 1].began_ns, covered_to, out.end_ns);
+    const AttemptSummary attempt =
+        SummaryOf(life, covered_to, next_ns, last && !ended && life.ended_ns == 0);
+    // What lies before the first attempt belongs to the start of the job.
+    const JobPart before = i == 0 ? JobPart::kInitialisation : JobPart::kBetweenAttempts;
+    out.parts_ns[static_cast<size_t>(before)] += attempt.begin_ns - covered_to;
+    for (size_t part = 0; part < out.parts_ns.size(); ++part)
+      out.parts_ns[part] += attempt.parts_ns[part];
+    covered_to = attempt.end_ns;
+    out.attempts.push_back(attempt);
+  }
+  const JobPart rest = job.attempts.empty() ? JobPart::kInitialisation
+                       : ended              ? JobPart::kFinalisation
+                                            : JobPart::kBetweenAttempts;
+  out.parts_ns[static_cast<size_t>(rest)] += out.end_ns - covered_to;
+  return out;
+}
+
+}  // namespace pitwall::insights

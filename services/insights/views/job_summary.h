@@ -1,0 +1,41 @@
+// What a job's time went into: initialisation, training loop, finalisation.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "services/insights/job_life.h"
+
+namespace pitwall::insights {
+
+enum class JobPart { kInitialisation, kTrainingLoop, kFinalisation, kBetweenAttempts };
+inline constexpr std::array<std::string_view, 4> kJobPartNames = {
+    "initialisation", "training_loop", "finalisation", "between_attempts"};
+
+// By JobPart. They tile [begin, end): they sum to it.
+using PartLengths = std::array<int64_t, kJobPartNames.size()>;
+
+struct AttemptSummary {
+  uint64_t attempt = 0;
+  int64_t begin_ns = 0;
+  int64_t loop_begin_ns = 0;  // 0: no step yet
+  int64_t loop_end_ns = 0;
+  int64_t end_ns = 0;  // newest data where it runs
+  PartLengths parts_ns{};
+};
+
+struct JobSummary {
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;
+  PartLengths parts_ns{};
+  std::vector<AttemptSummary> attempts;
+};
+
+// Initialisation lasts from an attempt's begin to the start of its first step, the loop to the end
+// of its last step, finalisation to its end. An attempt without a step is initialisation alone; one
+// that runs has no finalisation.
+JobSummary Summarize(const JobLife& job);
+
+}  // namespace pitwall::insights

@@ -1,0 +1,42 @@
+#include "services/insights/views/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "services/model/value.h"
+
+namespace pitwall::insights {
+
+double MedianOf(std::vector<double> values) {
+  if (values.empty()) return NormalNan();
+  const size_t half = values.size() / 2;
+  const auto middle = values.begin() + static_cast<ptrdiff_t>(half);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return (*std::max_element(values.begin(), middle) + *middle) / 2;
+}
+
+double MedianDeviation(std::span<const double> values, double median) {
+  std::vector<double> distances;
+  distances.reserve(values.size());
+  for (const double value : values) distances.push_back(std::fabs(value - median));
+  return MedianOf(std::move(distances));
+}
+
+MeanAndSpread MeanOf(std::span<const double> values) {
+  if (values.empty()) return {NormalNan(), NormalNan()};
+  const auto count = static_cast<double>(values.size());
+  MeanAndSpread out;
+  for (const double value : values) out.mean += value / count;
+  double squares = 0;
+  for (const double value : values) squares += (value - out.mean) * (value - out.mean);
+  out.deviation = std::sqrt(squares / count);
+  return out;
+}
+
+double QuantileOf(std::span<const double> sorted, double q) {
+  const double rank = std::ceil(std::clamp(q, 0.0, 1.0) * static_cast<double>(sorted.size()));
+  return sorted[rank < 1 ? 0 : std::min(static_cast<size_t>(rank), sorted.size()) - 1];
+}
+
+}  // namespace pitwall::insights

@@ -1,0 +1,289 @@
+// Job summary, resources, what differs, order of labels.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <random>
+
+#include "services/base/strings.h"
+#include "services/insights/vector_history_for_test.h"
+#include "services/insights/views/differences.h"
+#include "services/insights/views/job_summary.h"
+#include "services/insights/views/natural_order.h"
+#include "services/insights/views/resource_table.h"
+#include "services/insights/views/selectors.h"
+#include "services/insights/views/statistics.h"
+
+namespace pitwall::insights {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+int64_t SumOf(const PartLengths& parts) {
+  return std::accumulate(parts.begin(), parts.end(), int64_t{0});
+}
+
+AttemptLife Attempt(uint64_t number, double began, double ended, double first, double last) {
+  const auto at = [](double s) { return s < 0 ? 0 : AtSecond(s); };
+  AttemptLife out;
+  out.attempt = number;
+  out.began_ns = at(began);
+  out.ended_ns = at(ended);
+  out.first_step_ns = at(first);
+  out.last_step_ns = at(last);
+  return out;
+}
+
+JobLife EndedJob(double start, double end) {
+  JobLife job;
+  job.id = "j";
+  job.started_ns = AtSecond(start);
+  job.ended_ns = AtSecond(end);
+  job.first_ns = AtSecond(start);
+  job.last_ns = AtSecond(end);
+  return job;
+}
+
+TEST(JobSummary, OneAttempt) {
+  JobLife job = EndedJob(0, 100);
+  job.attempts = {Attempt(1, 0, 100, 30, 90)};
+  const JobSummary summary = Summarize(job);
+  EXPECT_THAT(summary.parts_ns,
+              ElementsAre(30 * kNanosPerSecond, 60 * kNanosPerSecond, 10 * kNanosPerSecond, 0));
+  ASSERT_THAT(summary.attempts, SizeIs(1));
+  EXPECT_EQ(summary.attempts[0].loop_begin_ns, AtSecond(30));
+  EXPECT_EQ(summary.attempts[0].loop_end_ns, AtSecond(90));
+}
+
+TEST(JobSummary, AttemptsAndWhatLiesBetween) {
+  JobLife job = EndedJob(0, 200);
+  job.attempts = {Attempt(1, 10, 60, 20, 50), Attempt(2, 80, 190, -1, -1)};
+  const JobSummary summary = Summarize(job);
+  // Before the first attempt 10 + 10; the second is initialisation alone (110); after it 10.
+  EXPECT_THAT(summary.parts_ns, ElementsAre(130 * kNanosPerSecond, 30 * kNanosPerSecond,
+                                            20 * kNanosPerSecond, 20 * kNanosPerSecond));
+  EXPECT_EQ(SumOf(summary.parts_ns), 200 * kNanosPerSecond);
+}
+
+TEST(JobSummary, ARunningJobHasNoFinalisation) {
+  JobLife job = EndedJob(0, 0);
+  job.ended_ns = 0;
+  job.last_ns = AtSecond(50);
+  job.attempts = {Attempt(1, 0, -1, 20, 45)};
+  EXPECT_THAT(Summarize(job).parts_ns,
+              ElementsAre(20 * kNanosPerSecond, 30 * kNanosPerSecond, 0, 0));
+}
+
+TEST(JobSummary, PartsTileTheJobWhateverIsTold) {
+  std::mt19937 random(7);
+  const auto second = [&] { return static_cast<double>(random() % 200) - 20; };
+  for (int i = 0; i < 5000; ++i) {
+    JobLife job = EndedJob(20, 20 + static_cast<double>(random() % 100));
+    if (random() % 2 == 0) job.ended_ns = 0;
+    const unsigned count = random() % 4;
+    for (unsigned a = 0; a < count; ++a)
+      job.attempts.push_back(Attempt(a + 1, second(), second(), second(), second()));
+    const JobSummary summary = Summarize(job);
+    ASSERT_EQ(SumOf(summary.parts_ns), summary.end_ns - summary.begin_ns) << i;
+    for (const int64_t part : summary.parts_ns) ASSERT_GE(part, 0) << i;
+    for (const AttemptSummary& attempt : summary.attempts)
+      ASSERT_EQ(SumOf(attempt.parts_ns), attempt.end_ns - attempt.begin_ns) << i;
+  }
+}
+
+TEST(ResourceTable, CpuNetworkAndGpus) {
+  VectorHistory history;
+  JobLife life;
+  history.Edit("j", [&](auto* job) {
+    const auto cpu = [&](const char* core, const char* mode, std::vector<double> values) {
+      job->columns.push_back(VectorHistory::ColumnOf({{"__name__", "system_cpu_utilization_ratio"},
+                                                      {"node", "n"},
+                                                      {"cpu", core},
+                                                      {"mode", mode}},
+                                                     {1, 6, 11, 16}, std::move(values)));
+    };
+    cpu("0", "idle", {0.5, 0.5, 0.25, 0.25});
+    cpu("1", "idle", {0.5, 0.5, 0.75, 0.75});
+    cpu("0", "iowait", {0.25, 0.25, 0, 0});
+    cpu("1", "iowait", {0, 0, 0, 0});
+    cpu("0", "user", {9, 9, 9, 9});  // is not asked for
+    const auto net = [&](const char* device, std::vector<double> values) {
+      job->columns.push_back(VectorHistory::ColumnOf({{"__name__", "system_network_io_bytes_total"},
+                                                      {"node", "n"},
+                                                      {"device", device},
+                                                      {"direction", "receive"}},
+                                                     {1, 11, 21}, std::move(values)));
+    };
+    net("eth0", {100, 1100, 300});  // begins again
+    net("eth1", {0, 100, 200});
+    net("lo", {0, 1e9, 2e9});
+    for (const char* gpu : {"0", "1"}) {
+      job->columns.push_back(VectorHistory::ColumnOf(
+          {{"__name__", "hw_gpu_utilization_ratio"}, {"node", "n"}, {"gpu", gpu}}, {1, 2},
+          {gpu[0] == '0' ? 0.1 : 0.3, gpu[0] == '0' ? 0.2 : 0.4}));
+    }
+    job->life.first_ns = AtSecond(0);
+    job->life.last_ns = AtSecond(21);
+    life = job->life;
+  });
+  const auto rows = *MakeResourceTable(history, life, {AtSecond(0), AtSecond(30)}, {});
+  std::map<std::string, ResourceRow> by_name;
+  for (const ResourceRow& row : rows) by_name[row.resource] = row;
+  ASSERT_THAT(by_name, SizeIs(4));
+  // Two rows of 10 s: idle 0.5 and 0.5, I/O wait 0.125 and 0.
+  const ResourceRow& cpu = by_name.at("cpu");
+  EXPECT_EQ(cpu.count, 2U);
+  EXPECT_THAT(cpu.min, DoubleNear(0.375, 1e-12));
+  EXPECT_THAT(cpu.max, DoubleNear(0.5, 1e-12));
+  EXPECT_THAT(cpu.p50, DoubleNear(0.375, 1e-12));
+  EXPECT_THAT(cpu.p99, DoubleNear(0.5, 1e-12));
+  EXPECT_EQ(cpu.basis, "10s");
+  EXPECT_THAT(by_name.at("io_wait").max, DoubleNear(0.125, 1e-12));
+  // (1000 + 100) / 10 and (300 + 100) / 10 bytes a second; the loopback device does not count.
+  const ResourceRow& network = by_name.at("network_receive");
+  EXPECT_EQ(network.count, 2U);
+  EXPECT_THAT(network.max, DoubleNear(110, 1e-9));
+  EXPECT_THAT(network.min, DoubleNear(40, 1e-9));
+  const ResourceRow& gpu = by_name.at("gpu");
+  EXPECT_EQ(gpu.count, 4U);
+  EXPECT_EQ(gpu.p50, 0.2);
+  EXPECT_EQ(gpu.p99, 0.4);
+  EXPECT_THAT(gpu.mean, DoubleNear(0.25, 1e-12));
+}
+
+TEST(Differences, EffectsByHand) {
+  VectorHistory history;
+  history.Edit("j", [](auto* job) {
+    // 10 s each: 8 rows inside [40, 50) at 1 s, 40 before; ranks 0 to 3.
+    for (int rank = 0; rank < 4; ++rank) {
+      std::vector<double> times, values;
+      for (int s = 0; s < 50; ++s) {
+        times.push_back(s);
+        const double wiggle = s % 2 == 0 ? 1 : -1;
+        values.push_back(s < 40 ? 10 + wiggle : (rank == 2 ? 20 : 10.0 + rank * 0.01));
+      }
+      job->columns.push_back(
+          VectorHistory::ColumnOf({{"__name__", "m"}, {"rank", Cat(rank)}}, times, values));
+    }
+  });
+  DifferenceQuery query;
+  auto life = std::make_shared<JobLife>();
+  life->id = "j";
+  query.job = life;
+  query.range = {AtSecond(40), AtSecond(50)};
+  const Differences found = *FindDifferences(history, query);
+  EXPECT_EQ(found.tier, std::nullopt);
+  EXPECT_EQ(found.before_from_ns, AtSecond(0));
+  EXPECT_EQ(found.compared, 4U);
+  ASSERT_THAT(found.differences, SizeIs(4));
+  const Difference& first = found.differences[0];
+  EXPECT_EQ(first.labels.Get("rank"), "2");
+  EXPECT_THAT(first.mean, DoubleNear(20, 1e-9));
+  EXPECT_THAT(first.before, DoubleNear(10, 1e-9));
+  EXPECT_THAT(first.before_effect, DoubleNear(10, 1e-9));  // 10 by a deviation of 1
+  EXPECT_EQ(first.peer_count, 3U);
+  EXPECT_THAT(first.peers, DoubleNear(10.01, 1e-9));
+  // Median deviation of 10, 10.01, 10.03 is 0.01: the floor of 1 % of 10.01 is greater.
+  EXPECT_THAT(first.peers_effect, DoubleNear(9.99 / 0.1001, 1e-6));
+  EXPECT_THAT(first.effect, DoubleNear(std::log2(11) + std::log2(1 + 9.99 / 0.1001), 1e-6));
+  // Suspects are ranked, against all.
+  query.suspects = {SelectorOfMetric("m", {1})};
+  const Differences one = *FindDifferences(history, query);
+  ASSERT_THAT(one.differences, SizeIs(1));
+  EXPECT_EQ(one.differences[0].labels.Get("rank"), "1");
+  EXPECT_EQ(one.compared, 4U);
+}
+
+TEST(Differences, CountersByTheirIncrease) {
+  VectorHistory history;
+  history.Edit("j", [](auto* job) {
+    std::vector<double> times, values;
+    double value = 0;
+    for (int s = 0; s < 50; ++s) {
+      times.push_back(s);
+      value += s < 40 ? 2 : 6;
+      if (s == 20) value = 2;  // begins again
+      values.push_back(value);
+    }
+    auto column = VectorHistory::ColumnOf({{"__name__", "c"}}, times, values);
+    column.kind = SeriesKind::kCounter;
+    job->columns = {column};
+  });
+  DifferenceQuery query;
+  auto life = std::make_shared<JobLife>();
+  life->id = "j";
+  query.job = life;
+  query.range = {AtSecond(40), AtSecond(50)};
+  const Differences found = *FindDifferences(history, query);
+  ASSERT_THAT(found.differences, SizeIs(1));
+  EXPECT_THAT(found.differences[0].mean, DoubleNear(6, 1e-9));
+  EXPECT_THAT(found.differences[0].before, DoubleNear(2, 1e-9));
+  // No deviation before: the floor of 1 % makes 4 / 0.02.
+  EXPECT_THAT(found.differences[0].before_effect, DoubleNear(200, 1e-6));
+  EXPECT_EQ(found.differences[0].peer_count, 0U);
+  EXPECT_TRUE(std::isnan(found.differences[0].peers));
+}
+
+TEST(Differences, FindTenPlantedFaultsAmongManySeries) {
+  int in_top_three = 0;
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    VectorHistory history;
+    std::mt19937 random(seed);
+    const unsigned victim = random() % 600;
+    history.Edit("j", [&](auto* job) {
+      for (unsigned i = 0; i < 600; ++i) {
+        std::normal_distribution<double> noise(10 + i / 64, 0.5);
+        std::vector<double> times, values;
+        // All ranks speed up a little in the interval: no single one differs by that.
+        for (int s = 0; s < 100; ++s) {
+          times.push_back(s);
+          values.push_back(noise(random) + (s >= 80 ? 0.3 : 0) + (i == victim && s >= 80 ? 4 : 0));
+        }
+        job->columns.push_back(VectorHistory::ColumnOf(
+            {{"__name__", Cat("m", i / 64)}, {"rank", Cat(i % 64)}}, times, values));
+      }
+    });
+    DifferenceQuery query;
+    auto life = std::make_shared<JobLife>();
+    life->id = "j";
+    query.job = life;
+    query.range = {AtSecond(80), AtSecond(100)};
+    const Differences found = *FindDifferences(history, query);
+    for (size_t i = 0; i < 3; ++i) {
+      const Labels& labels = found.differences[i].labels;
+      if (labels.Name() == Cat("m", victim / 64) && labels.Get("rank") == Cat(victim % 64))
+        ++in_top_three;
+    }
+  }
+  EXPECT_GE(in_top_three, 9);
+}
+
+TEST(NaturalOrder, NumbersByValue) {
+  EXPECT_TRUE(NaturallyLess("2", "10"));
+  EXPECT_FALSE(NaturallyLess("10", "2"));
+  EXPECT_TRUE(NaturallyLess("node2-gpu10", "node10-gpu2"));
+  EXPECT_TRUE(NaturallyLess("a", "b"));
+  EXPECT_TRUE(NaturallyLess("", "a"));
+  EXPECT_TRUE(NaturallyLess("01", "1"));  // equal numbers: by bytes
+  EXPECT_FALSE(NaturallyLess("1", "1"));
+  EXPECT_TRUE(NaturallyLess("99999999999999999999998", "99999999999999999999999"));
+  EXPECT_TRUE(NaturallyLess(Labels{{"a", "9"}}, Labels{{"a", "10"}}));
+  EXPECT_TRUE(NaturallyLess(Labels{{"a", "9"}}, Labels{{"a", "9"}, {"b", "1"}}));
+}
+
+TEST(Statistics, MediansAndQuantiles) {
+  EXPECT_EQ(MedianOf({3, 1, 2}), 2);
+  EXPECT_EQ(MedianOf({4, 1, 3, 2}), 2.5);
+  EXPECT_TRUE(std::isnan(MedianOf({})));
+  const std::vector<double> sorted = {1, 2, 3, 4};
+  EXPECT_EQ(QuantileOf(sorted, 0), 1);
+  EXPECT_EQ(QuantileOf(sorted, 0.5), 2);
+  EXPECT_EQ(QuantileOf(sorted, 0.51), 3);
+  EXPECT_EQ(QuantileOf(sorted, 1), 4);
+}
+
+}  // namespace
+}  // namespace pitwall::insights
