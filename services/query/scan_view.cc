@@ -1,9 +1,12 @@
 #include "services/query/scan_view.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <string_view>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "services/base/strings.h"
 #include "services/model/value.h"
 #include "services/query/window_scan.h"
 
@@ -12,6 +15,19 @@ namespace {
 
 // Samples between two questions whether to go on: a few milliseconds.
 constexpr size_t kWorkBetweenChecks = 4'000'000;
+
+// What Prometheus refuses as soon as there is something to smooth.
+Status CheckFactors(std::span<const double> arguments) {
+  constexpr std::string_view kNames[] = {"smoothing", "trend"};
+  for (size_t i = 0; i < 2; ++i) {
+    if (arguments[i] > 0 && arguments[i] < 1) continue;
+    char number[64];
+    std::snprintf(number, sizeof number, "%f", arguments[i]);
+    return InvalidArgument(Cat("invalid ", kNames[i], " factor. Expected: 0 < ", i == 0 ? "sf" : "tf",
+                               " < 1, got: ", number));
+  }
+  return OkStatus();
+}
 
 struct LabelsByValue {
   size_t operator()(const Labels* labels) const { return absl::Hash<Labels>{}(*labels); }
@@ -37,6 +53,10 @@ bool WorkMeter::Add(size_t samples) {
   since_ += samples;
   if (since_ >= kWorkBetweenChecks) return Check().ok();
   return status_.ok();
+}
+
+void WorkMeter::Fail(Status status) {
+  if (status_.ok()) status_ = std::move(status);
 }
 
 Status WorkMeter::Check() {
@@ -166,6 +186,13 @@ Column ScanView::Read(uint32_t demand, std::span<const double> arguments) {
     Samples(series, members.has_markers[i] != 0, i, &state, &window.times, &window.values);
     if (window.times.empty()) continue;
     if (!meter_->Add(window.times.size())) break;
+    if (wanted.function == WindowFunction::kSmoothing) {
+      const Status factors = CheckFactors(arguments);
+      if (!factors.ok()) {
+        meter_->Fail(factors);
+        break;
+      }
+    }
     window.begin = bounds.begin;
     window.end = bounds.end;
     window.tick = tick_;

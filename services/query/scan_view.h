@@ -23,6 +23,8 @@ class WorkMeter {
   explicit WorkMeter(std::function<Status()> check) : check_(std::move(check)) {}
   // After `samples` more. False: stop.
   bool Add(size_t samples);
+  // The evaluation fails. The first failure counts.
+  void Fail(Status status);
   // Asks at once.
   Status Check();
   const Status& status() const { return status_; }

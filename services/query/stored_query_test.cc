@@ -168,6 +168,13 @@ TEST_F(StoredQueryTest, LabelsThatFallTogetherAreAnError) {
               HasSubstr("vector cannot contain metrics with the same labelset"));
 }
 
+TEST_F(StoredQueryTest, FactorsOutsideOfTheirRangeAreAnError) {
+  AddRamp({{"__name__", "m"}}, 10, 1);
+  const auto answer = Ask("double_exponential_smoothing(m[50s], 0.5, 1)", 60, 60, 1);
+  EXPECT_EQ(ToStd(answer.status().message()),
+            "invalid trend factor. Expected: 0 < tf < 1, got: 1.000000");
+}
+
 TEST_F(StoredQueryTest, KnowsScalarsAndStrings) {
   EXPECT_EQ(Value("1 + 2"), 3);
   auto query = StoredQuery::Make("(\"x\")", {});

@@ -31,7 +31,8 @@ StatusOr<Form> Form::Of(const http::HttpRequest& request) {
       auto value = http::PercentDecode(
           equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1), true);
       if (!name || !value)
-        return InvalidArgument(Cat("error parsing form values: invalid URL escape in ", Quote(pair)));
+        return InvalidArgument(
+            Cat("error parsing form values: invalid URL escape in ", Quote(pair)));
       form.values_.emplace_back(*std::move(name), *std::move(value));
     }
   }

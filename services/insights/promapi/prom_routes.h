@@ -20,13 +20,13 @@ namespace pitwall::promapi {
 inline constexpr std::string_view kJobLabel = "pitwall_job";
 
 struct PromOptions {
-  int64_t timeout_ns = 60 * kNanosPerSecond;   // of one query; a request may ask for less
+  int64_t timeout_ns = 60 * kNanosPerSecond;  // of one query; a request may ask for less
   int64_t lookback_ns = 300 * kNanosPerSecond;
   int64_t subquery_interval_ns = 60 * kNanosPerSecond;  // of subqueries without a step
-  size_t max_jobs = 1'000;          // that one request reads
-  insights::ReadLimits limits;      // series and samples that one request reads, of all jobs
-  size_t max_points = 5'000'000;    // of one answer
-  std::string version = "0.1.0";    // of Pitwall
+  size_t max_jobs = 1'000;                              // that one request reads
+  insights::ReadLimits limits;    // series and samples that one request reads, of all jobs
+  size_t max_points = 5'000'000;  // of one answer
+  std::string version = "0.1.0";  // of Pitwall
 };
 
 // /api/v1/…, behind the role view. `rules` may be empty: then groups are made of what the issues

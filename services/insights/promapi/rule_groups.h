@@ -10,9 +10,9 @@
 namespace pitwall::promapi {
 
 struct RuleInfo {
-  std::string id;       // pack/group/alert, plus #n: what issues call it
-  std::string name;     // the alert, or the recorded metric
-  std::string query;    // its expression
+  std::string id;     // pack/group/alert, plus #n: what issues call it
+  std::string name;   // the alert, or the recorded metric
+  std::string query;  // its expression
   bool alerting = true;
   double hold_seconds = 0;         // for
   double keep_firing_seconds = 0;  // keep_firing_for
