@@ -11,8 +11,8 @@ namespace {
 
 // Offsets from here on are codes; written ones are far below (they are limited by Encode).
 constexpr int64_t kFirstCode = int64_t{1} << 59;
-// 146 years either way: sums of a few stay in range.
-constexpr int64_t kFarthest = kMaxPosition / 2;
+// Of an offset, 18 years: with a range and a time its sum is far from the ends of int64.
+constexpr int64_t kLongestOffset = kMaxPosition / 4;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ Status QueryTimes::EncodeModifiers(lang::Modifiers* modifiers) {
   if (modifiers->at) {
     switch (modifiers->at->kind) {
       case lang::AtKind::kTimestamp:
-        if (!(std::fabs(modifiers->at->seconds) < static_cast<double>(kFarthest) / 1e9))
+        if (!(std::fabs(modifiers->at->seconds) < static_cast<double>(kMaxPosition) / 1e9))
           return InvalidArgument("the time after @ is too far away");
         // Prometheus keeps milliseconds.
         time.at = std::llround(modifiers->at->seconds * 1e3) * 1'000'000;
@@ -35,7 +35,7 @@ Status QueryTimes::EncodeModifiers(lang::Modifiers* modifiers) {
         break;
     }
   }
-  if (time.offset < -kFarthest || time.offset > kFarthest)
+  if (time.offset < -kLongestOffset || time.offset > kLongestOffset)
     return InvalidArgument("the offset is too long");
   if (time == Time()) return OkStatus();
   auto known = std::find(times_.begin(), times_.end(), time);

@@ -23,8 +23,8 @@ Status CheckFactors(std::span<const double> arguments) {
     if (arguments[i] > 0 && arguments[i] < 1) continue;
     char number[64];
     std::snprintf(number, sizeof number, "%f", arguments[i]);
-    return InvalidArgument(Cat("invalid ", kNames[i], " factor. Expected: 0 < ", i == 0 ? "sf" : "tf",
-                               " < 1, got: ", number));
+    return InvalidArgument(Cat("invalid ", kNames[i], " factor. Expected: 0 < ",
+                               i == 0 ? "sf" : "tf", " < 1, got: ", number));
   }
   return OkStatus();
 }

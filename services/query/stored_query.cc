@@ -24,8 +24,11 @@ struct Interval {
   int64_t to;
 };
 
+// No sample is further away; nested offsets may say so.
+int64_t Within(int64_t position) { return std::clamp(position, 2 * kMinPosition, kMaxPosition); }
+
 void AddInterval(Interval added, std::vector<Interval>* list) {
-  list->push_back(added);
+  list->push_back({Within(added.from), Within(added.to)});
   std::sort(list->begin(), list->end(),
             [](const Interval& a, const Interval& b) { return a.from < b.from; });
   std::vector<Interval> merged;

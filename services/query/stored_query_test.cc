@@ -110,6 +110,20 @@ TEST_F(StoredQueryTest, LooksAtOtherTimes) {
   EXPECT_EQ(Value("max_over_time(sum_over_time(m[20s:10s] @ 90)[30s:10s])"), 17);
 }
 
+// Times of today are not near zero.
+TEST_F(StoredQueryTest, ReadsAtTimesOfToday) {
+  constexpr int64_t kToday = 1'790'000'000;
+  AddRamp({{"__name__", "m"}}, 11, 1);
+  for (int64_t& time : kept_[0].times) time += kToday * kSecond;
+  EXPECT_EQ(Value("m @ 1790000020 + m offset -10s", kToday + 30), 2 + 4);
+  EXPECT_EQ(Value("max_over_time(m[1m:10s] @ 1790000050 offset 5s)", kToday), 4);
+  // Nested offsets that go beyond all times have no samples.
+  EXPECT_EQ(Value("max_over_time(max_over_time(max_over_time(m[1y:1d] offset 15y)[1y:1d] offset "
+                  "15y)[1y:1d] offset 15y)",
+                  kToday),
+            -1);
+}
+
 TEST_F(StoredQueryTest, StartAndEndAreThoseOfTheWholeQuery) {
   AddRamp({{"__name__", "m"}}, 11, 1);
   EXPECT_THAT(Values("m @ start() * 100 + m @ end() + 0 * m", 20, 40, 10),

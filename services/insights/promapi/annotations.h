@@ -13,7 +13,7 @@ namespace pitwall::promapi {
 // What follows from the expression itself and from the series that it reads: φ outside of [0, 1],
 // rate() over what has no counter's name, sort() in a range query. `text`: of the query.
 // `series`: for each need.
-Annotations AnnotationsOf(std::string_view text, const query::StoredQuery& asked, bool range,
+Annotations AnnotationsOf(std::string_view text, const query::StoredQuery& asked,
                           std::span<const std::vector<query::StoredSeries>> series);
 
 }  // namespace pitwall::promapi

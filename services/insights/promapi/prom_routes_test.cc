@@ -106,7 +106,7 @@ TEST_F(PromRoutesTest, SortedAnswersStaySorted) {
                                                "\"b\",\"pitwall_job\":\"j1\"},\"value\":"
                                                "[1700000050,\"50\"]},{"));
   EXPECT_THAT(
-      Range("sort(m)", "&start=1700000050&end=1700000050&step=1"),
+      Range("sort(m)", "&start=1700000050&end=1700000051&step=1"),
       HasSubstr(R"("warnings":["PromQL warning: sort is ineffective for range queries since )"
                 "results are always ordered by labels (1:1)\"]"));
 }
@@ -117,33 +117,38 @@ TEST_F(PromRoutesTest, RefusesWhatPrometheusRefuses) {
     return Cat(response.status, " ", response.body);
   };
   const std::string q = "/api/v1/query_range?query=m";
-  EXPECT_EQ(answer(Cat(q, "&start=0&end=11001&step=1")),
-            R"(400 {"status":"error","errorType":"bad_data","error":"exceeded maximum resolution of )"
-            "11,000 points per timeseries. Try decreasing the query resolution (?step=XX)\"}");
+  EXPECT_EQ(
+      answer(Cat(q, "&start=0&end=11001&step=1")),
+      R"(400 {"status":"error","errorType":"bad_data","error":"exceeded maximum resolution of )"
+      "11,000 points per timeseries. Try decreasing the query resolution (?step=XX)\"}");
   EXPECT_THAT(answer(Cat(q, "&start=0&end=11000&step=1")), StartsWith("200"));
-EXPECT_THAT(answer(Cat(q, "&start=5&end=4&step=1")),
-            HasSubstr(R"(invalid parameter \"end\": end timestamp must not be before start time)"));
-EXPECT_THAT(answer(Cat(q, "&start=0&end=4&step=0")),
-            HasSubstr(R"(invalid parameter \"step\": zero or negative query resolution)"));
-EXPECT_THAT(answer(Cat(q, "&end=4&step=1")),
-            HasSubstr(R"(invalid parameter \"start\": cannot parse \"\" to a valid timestamp)"));
-EXPECT_THAT(
-    answer("/api/v1/query?query=m&time=x"),
-    HasSubstr(R"(invalid parameter \"time\": invalid time value for 'time': cannot parse)"));
-EXPECT_THAT(answer("/api/v1/query?query=sum("),
-            StartsWith(R"(400 {"status":"error","errorType":"bad_data","error":)"
-                       R"("invalid parameter \"query\": 1:)"));
-EXPECT_THAT(answer("/api/v1/query?query="), StartsWith("400"));
-EXPECT_THAT(answer("/api/v1/query?query=m&timeout=x"),
-            HasSubstr(R"(invalid parameter \"timeout\")"));
-EXPECT_THAT(answer("/api/v1/query?query=m&limit=x"), HasSubstr(R"(invalid parameter \"limit\")"));
-EXPECT_THAT(answer(Cat("/api/v1/query_range?start=0&end=1&step=1&query=", PercentEncoded("\"x\""))),
-            HasSubstr(R"(invalid expression type \"string\" for range query, must be Scalar or )"
-                      R"(instant Vector)"));
-EXPECT_THAT(answer(Cat("/api/v1/query_range?start=0&end=1&step=1&query=", PercentEncoded("m[5m]"))),
-            HasSubstr(R"(\"range vector\")"));
-EXPECT_THAT(answer(Cat("/api/v1/query?time=1700000050&query=", PercentEncoded("m + on (node) m"))),
-            StartsWith(R"(422 {"status":"error","errorType":"execution")"));
+  EXPECT_THAT(
+      answer(Cat(q, "&start=5&end=4&step=1")),
+      HasSubstr(R"(invalid parameter \"end\": end timestamp must not be before start time)"));
+  EXPECT_THAT(answer(Cat(q, "&start=0&end=4&step=0")),
+              HasSubstr(R"(invalid parameter \"step\": zero or negative query resolution)"));
+  EXPECT_THAT(answer(Cat(q, "&end=4&step=1")),
+              HasSubstr(R"(invalid parameter \"start\": cannot parse \"\" to a valid timestamp)"));
+  EXPECT_THAT(
+      answer("/api/v1/query?query=m&time=x"),
+      HasSubstr(R"(invalid parameter \"time\": invalid time value for 'time': cannot parse)"));
+  EXPECT_THAT(answer("/api/v1/query?query=sum("),
+              StartsWith(R"(400 {"status":"error","errorType":"bad_data","error":)"
+                         R"("invalid parameter \"query\": 1:)"));
+  EXPECT_THAT(answer("/api/v1/query?query="), StartsWith("400"));
+  EXPECT_THAT(answer("/api/v1/query?query=m&timeout=x"),
+              HasSubstr(R"(invalid parameter \"timeout\")"));
+  EXPECT_THAT(answer("/api/v1/query?query=m&limit=x"), HasSubstr(R"(invalid parameter \"limit\")"));
+  EXPECT_THAT(
+      answer(Cat("/api/v1/query_range?start=0&end=1&step=1&query=", PercentEncoded("\"x\""))),
+      HasSubstr(R"(invalid expression type \"string\" for range query, must be Scalar or )"
+                R"(instant Vector)"));
+  EXPECT_THAT(
+      answer(Cat("/api/v1/query_range?start=0&end=1&step=1&query=", PercentEncoded("m[5m]"))),
+      HasSubstr(R"(\"range vector\")"));
+  EXPECT_THAT(
+      answer(Cat("/api/v1/query?time=1700000050&query=", PercentEncoded("m + on (node) m"))),
+      StartsWith(R"(422 {"status":"error","errorType":"execution")"));
 }
 
 TEST_F(PromRoutesTest, LimitTruncatesWithAWarning) {
@@ -165,6 +170,9 @@ TEST_F(PromRoutesTest, TellsOfOddQueries) {
       Query("rate(m[1m])"),
       HasSubstr(R"("infos":["PromQL info: metric might not be a counter, name does not end in )"
                 "_total/_sum/_count/_bucket: \\\"m\\\" (1:6)\"]"));
+  // A window never holds two samples.
+  EXPECT_THAT(Query("rate(m[10s])"), ::testing::Not(HasSubstr("infos")));
+  EXPECT_THAT(Query("rate(m[10s1ms])"), HasSubstr("infos"));
   EXPECT_THAT(Query("rate(n_total[1m])"), ::testing::Not(HasSubstr("infos")));
   EXPECT_THAT(Query("quantile(1.5, m)"),
               HasSubstr(R"("warnings":["PromQL warning: quantile value should be between 0 and 1, )"

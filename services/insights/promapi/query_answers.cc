@@ -246,7 +246,7 @@ http::HttpResponse QueryAnswers::Run(const Form& form, const Asked& request) con
         made->needs_streaming() ? Streamed(asked.text, *made, series) : made->Run(series, limits);
     if (!result.ok()) return FailedRun(result.status());
     answer = *std::move(result);
-    annotations = AnnotationsOf(asked.text, *made, asked.range, series);
+    annotations = AnnotationsOf(asked.text, *made, series);
   }
   const bool scalar = made->type() == AnswerType::kScalar && !asked.range;
   const bool matrix = asked.range || made->type() == AnswerType::kMatrix;
