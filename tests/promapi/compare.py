@@ -25,10 +25,14 @@ REASONS = (
     ("answer", r"PromQL info: input to histogram_quantile needed to be fixed", "monotonicity is fixed without a word"),
     ("answer", r"PromQL warning: bucket label", "malformed bounds are left out without a word"),
     ("query", r"timestamp\(.* @ .* offset ", "Prometheus forgets the offset beside @ in timestamp()"),
+    ("query", r"quantile\w*( (by|without) \([^)]*\))? ?\((min_of|max_of|time|scalar|minute|hour|year|month|day_)",
+     "only a constant φ is looked at"),
+    ("query", r"(rate|increase)\(\(?[^()]*\)?\[[^\]]*:", "whether a subquery has two steps with results is not looked at"),
 )
 # The same of answers that differ in their last digits.
 DIGITS = (
     (r"\b(a?(sin|cos|tan)h?|exp|ln|log2|log10|atan2)\b|\^", "glibc rounds other than Go's own mathematics"),
+    (r"\bstd(dev|var)\b", "the deviation over elements is not updated element by element"),
     (r"\bpredict_linear\b", "the line is computed from the first sample, not from the tick"),
 )
 

@@ -48,20 +48,26 @@ class Annotator {
     return Cat(" (", at.line, ":", at.column, ")");
   }
 
+  // Of one text the outermost place counts.
+  void Tell(const std::string& text, const std::string& place, std::vector<std::string>* list) {
+    if (told_.insert(text).second) list->push_back(text + place);
+  }
+
   void OfQuantile(const Expr& phi, const Expr& place) {
     const std::optional<double> value = check::ConstantValue(phi);
     if (!value.has_value() || (*value >= 0 && *value <= 1)) return;
-    out_.warnings.push_back(Cat("PromQL warning: quantile value should be between 0 and 1, got ",
-                                FormatDouble(*value), Place(place)));
+    Tell(
+        Cat("PromQL warning: quantile value should be between 0 and 1, got ", FormatDouble(*value)),
+        Place(place), &out_.warnings);
   }
 
   void OfCall(const Expr& expr, const CallExpr& call, bool range, bool in_subquery) {
     const std::string_view name = call.function;
     if (range && StartsWith(name, "sort")) {
-      out_.warnings.push_back(
-          Cat("PromQL warning: sort is ineffective for range queries since results are always "
-              "ordered by labels",
-              Place(expr)));
+      Tell(
+          "PromQL warning: sort is ineffective for range queries since results are always ordered "
+          "by labels",
+          Place(expr), &out_.warnings);
     }
     if ((name == "quantile_over_time" || name == "histogram_quantile") &&
         call.arguments.size() == 2 && ReadsAny(*call.arguments[1]))
@@ -98,10 +104,10 @@ class Annotator {
       if (exact ? HasResult(*selector, one) : one.times.size() > 1) names.insert(std::string(name));
     });
     for (const std::string& name : names) {
-      out_.infos.push_back(
-          Cat("PromQL info: metric might not be a counter, name does not end in "
-              "_total/_sum/_count/_bucket: ",
-              Quote(name), subquery != nullptr ? " (1:1)" : Place(matrix)));
+      Tell(Cat("PromQL info: metric might not be a counter, name does not end in "
+               "_total/_sum/_count/_bucket: ",
+               Quote(name)),
+           subquery != nullptr ? " (1:1)" : Place(matrix), &out_.infos);
     }
   }
 
@@ -146,6 +152,7 @@ class Annotator {
   const lang::Source source_;
   const query::StoredQuery& asked_;
   const std::span<const std::vector<query::StoredSeries>> series_;
+  std::set<std::string> told_;
   Annotations out_;
 };
 
