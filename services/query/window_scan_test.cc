@@ -8,16 +8,16 @@
 namespace pitwall::query {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000'000;
+constexpr int64_t kOneSecond = 1'000'000'000;
 
 std::optional<double> Scan(WindowFunction function, const std::vector<double>& values,
                            std::vector<double> arguments = {}) {
   std::vector<int64_t> times;
   for (size_t i = 0; i < values.size(); ++i)
-    times.push_back(static_cast<int64_t>(i) * 10 * kSecond);
+    times.push_back(static_cast<int64_t>(i) * 10 * kOneSecond);
   std::vector<double> scratch;
-  SampleWindow window{times, values, -5 * kSecond, times.back() + 5 * kSecond,
-                      times.back() + 5 * kSecond};
+  SampleWindow window{times, values, -5 * kOneSecond, times.back() + 5 * kOneSecond,
+                      times.back() + 5 * kOneSecond};
   return ScanWindow(function, window, arguments, &scratch);
 }
 

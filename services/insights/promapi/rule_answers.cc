@@ -19,7 +19,7 @@ std::string TokenOf(const RuleGroupInfo& group) {
   return StableHashHex(Cat(group.file, ";", group.name));
 }
 
-bool Wanted(const std::vector<std::string>& names, std::string_view name) {
+bool IsWanted(const std::vector<std::string>& names, std::string_view name) {
   return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
 }
 
@@ -185,11 +185,11 @@ http::HttpResponse RuleAnswers::Rules(const Form& form) const {
   for (const RuleGroupInfo& group : groups) {
     if (!begun && TokenOf(group) != token) continue;
     begun = true;
-    if (!Wanted(in_groups, group.name) || !Wanted(files, group.file)) continue;
+    if (!IsWanted(in_groups, group.name) || !IsWanted(files, group.file)) continue;
     std::string rules;
     int64_t newest = 0;
     for (const RuleInfo& info : group.rules) {
-      if (!Wanted(names, info.name)) continue;
+      if (!IsWanted(names, info.name)) continue;
       if (type == (info.alerting ? "record" : "alert")) continue;
       const auto at = known->rules.find(info.id);
       const Known::Rule nothing;
