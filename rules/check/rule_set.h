@@ -22,6 +22,9 @@ struct CheckOptions {
   int64_t default_lookback = 0;
   int64_t default_step_interval = 0;
   int64_t default_step_lookback = 0;
+  // A query over samples that are all there, in the past: it may read at fixed times and ahead, and
+  // keeps no state that a window could cost.
+  bool stored_samples = false;
   const MetricCatalog* catalog = &MetricCatalog::Builtin();
 };
 

@@ -46,6 +46,7 @@ class WindowChecker {
 
  private:
   void CheckModifiers(const lang::Modifiers& modifiers) {
+    if (context_.options.stored_samples) return;
     if (modifiers.at) {
       context_.diagnostics->Unsupported(
           context_.source, modifiers.at->span,
@@ -59,7 +60,8 @@ class WindowChecker {
   }
 
   bool TooFar(lang::Span span, const lang::Modifiers& modifiers, int64_t range) {
-    const int64_t offset = modifiers.offset ? modifiers.offset->nanos : 0;
+    const bool stored = context_.options.stored_samples;
+    const int64_t offset = modifiers.offset && !stored ? modifiers.offset->nanos : 0;
     if (range <= kMaxPosition / 4 && offset <= kMaxPosition / 4) return false;
     context_.Error(span, "the window reaches back too far");
     return true;
@@ -67,6 +69,7 @@ class WindowChecker {
 
   // What the store keeps for each series.
   void CheckCost(lang::Span window_span, const lang::Modifiers& modifiers, int64_t range) {
+    if (context_.options.stored_samples) return;
     const FunctionRow* function = call_ == nullptr ? nullptr : FindFunction(call_->function);
     if (function != nullptr && function->state == StateFamily::kStates) return;  // keeps changes
     Demand demand;
@@ -108,7 +111,7 @@ class WindowChecker {
       return;
     }
     CheckCost(subquery.window_span, subquery.modifiers, range);
-    if (range / step > kMaxPanes) {
+    if (range / step > kMaxPanes && !context_.options.stored_samples) {
       context_.Error(
           subquery.window_span,
           Cat("a subquery of ", Length(context_, range), " has ", range / step, " evaluations of ",

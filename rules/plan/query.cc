@@ -10,17 +10,20 @@
 
 namespace pitwall::plan {
 
-StatusOr<QueryProgram> CompileQuery(std::string_view text, const QueryOptions& options,
-                                    lang::Diagnostics* diagnostics) {
+namespace {
+
+// `own`: what the parser said of the expression, which is null where it said an error.
+StatusOr<QueryProgram> Compile(const lang::Source& source, lang::ExprPtr expr,
+                               const QueryOptions& options, bool stored, lang::Diagnostics own,
+                               lang::Diagnostics* diagnostics) {
   if (options.interval <= 0 || options.lookback <= 0 || options.subquery_interval <= 0) {
     return InvalidArgument("the intervals of a query must be greater than 0");
   }
-  lang::Diagnostics own;
   lang::RuleText rule;
   rule.alert = false;
   rule.name = "query_result";
-  rule.expr.source = lang::Source("query", std::string(text));
-  rule.expr.expr = lang::ParseExpr(rule.expr.source, &own);
+  rule.expr.source = source;
+  rule.expr.expr = std::move(expr);
   QueryProgram out;
   out.scalar = rule.expr.expr != nullptr && check::TypeOf(*rule.expr.expr) == check::Type::kScalar;
 
@@ -41,6 +44,7 @@ StatusOr<QueryProgram> CompileQuery(std::string_view text, const QueryOptions& o
     check.default_lookback = options.lookback;
     check.default_step_interval = kDefaultStepInterval;
     check.default_step_lookback = kDefaultStepLookback;
+    check.stored_samples = stored;
     const check::CheckedRuleSet checked = check::CheckRuleSet({std::move(file)}, check, &own);
     if (!own.HasErrors()) out.program = std::make_shared<Program>(PlanRuleSet(checked));
   }
@@ -50,6 +54,22 @@ StatusOr<QueryProgram> CompileQuery(std::string_view text, const QueryOptions& o
   if (diagnostics != nullptr) diagnostics->Append(std::move(own));
   if (status.ok()) return out;
   return lacking ? Unimplemented(ToStd(status.message())) : status;
+}
+
+}  // namespace
+
+StatusOr<QueryProgram> CompileQuery(std::string_view text, const QueryOptions& options,
+                                    lang::Diagnostics* diagnostics) {
+  lang::Diagnostics own;
+  const lang::Source source("query", std::string(text));
+  lang::ExprPtr expr = lang::ParseExpr(source, &own);
+  return Compile(source, std::move(expr), options, /*stored=*/false, std::move(own), diagnostics);
+}
+
+StatusOr<QueryProgram> CompileStoredQuery(const lang::Source& source, lang::ExprPtr expr,
+                                          const QueryOptions& options,
+                                          lang::Diagnostics* diagnostics) {
+  return Compile(source, std::move(expr), options, /*stored=*/true, {}, diagnostics);
 }
 
 }  // namespace pitwall::plan

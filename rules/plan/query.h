@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <string_view>
 
+#include "rules/lang/ast.h"
 #include "rules/lang/diagnostic.h"
+#include "rules/lang/source.h"
 #include "rules/plan/compile.h"
 #include "rules/plan/program.h"
 #include "services/base/status.h"
@@ -29,5 +31,12 @@ struct QueryProgram {
 // null) says where. Unimplemented: it is PromQL, and this engine cannot do it.
 StatusOr<QueryProgram> CompileQuery(std::string_view text, const QueryOptions& options,
                                     lang::Diagnostics* diagnostics = nullptr);
+
+// The same for a query over samples that are all there (CheckOptions::stored_samples). `expr`, of
+// `source`, has no `@`: who evaluates it has put what it means by an offset into the offsets, which
+// come back in the demands as they are.
+StatusOr<QueryProgram> CompileStoredQuery(const lang::Source& source, lang::ExprPtr expr,
+                                          const QueryOptions& options,
+                                          lang::Diagnostics* diagnostics = nullptr);
 
 }  // namespace pitwall::plan

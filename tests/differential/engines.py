@@ -137,8 +137,8 @@ class Oracle(_Engine):
 
 
 class Pitwall(_Engine):
-    def __init__(self, path):
-        super().__init__([path])
+    def __init__(self, path, stored=False):
+        super().__init__([path] + (["--stored"] if stored else []))
 
     def _load_text(self, dataset):
         lines = ["series\t%d\n" % len(dataset.series)]

@@ -1,6 +1,6 @@
 // Our side of the differential test: PromQL expressions over given samples, through the streaming
-// engine, by lines on standard input and output. Fields are separated by tabs; inside a field \t,
-// \n and \\ are escaped. Requests:
+// engine, or with --stored through the evaluator over stored samples, by lines on standard input
+// and output. Fields are separated by tabs; inside a field \t, \n and \\ are escaped. Requests:
 //
 //   series<TAB>N                                    and then N lines "name=value… <TAB>|<TAB>
 //   t_ms:value…":
@@ -14,13 +14,17 @@
 //   answer<TAB>ID<TAB>TYPE<TAB>N[<TAB>text]         and then N ticks: "tick<TAB>t_ms<TAB>M" and M
 //   lines
 //                                                   "value<TAB>name=value…" (value in hexadecimal)
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "services/base/strings.h"
+#include "services/query/stored_query.h"
 #include "services/tools/query.h"
+#include "services/tools/query_order.h"
 #include "tests/differential/line_protocol.h"
 
 namespace pitwall {
@@ -91,7 +95,54 @@ std::string Answer(const std::string& id, const StatusOr<tools::QueryAnswer>& an
   return out;
 }
 
-int Main() {
+// The same question to the other evaluator.
+StatusOr<tools::QueryAnswer> RunStored(const std::vector<tools::QuerySeries>& series,
+                                       const tools::Query& asked) {
+  ASSIGN_OR_RETURN(const query::StoredQuery made,
+                   query::StoredQuery::Make(asked.expr, {asked.start, asked.end, asked.step,
+                                                         asked.lookback, asked.subquery_interval}));
+  tools::QueryAnswer out;
+  if (made.type() == query::AnswerType::kString) {
+    out.type = tools::QueryType::kString;
+    out.text = made.text();
+    return out;
+  }
+  if (made.type() == query::AnswerType::kMatrix)
+    return Unimplemented("the answer is a range vector");
+  if (made.type() == query::AnswerType::kScalar) out.type = tools::QueryType::kScalar;
+  std::vector<std::vector<int64_t>> times;
+  std::vector<std::vector<double>> values;
+  for (const tools::QuerySeries& one : series) {
+    times.emplace_back();
+    values.emplace_back();
+    for (const auto& [position, value] : one.samples) {
+      times.back().push_back(position);
+      values.back().push_back(value);
+    }
+  }
+  std::vector<std::vector<query::StoredSeries>> feeds;
+  for (const query::StoredQuery::Need& need : made.needs()) {
+    feeds.emplace_back();
+    for (size_t i = 0; i < series.size(); ++i) {
+      if (need.selector.Matches(series[i].labels))
+        feeds.back().push_back({series[i].labels, times[i], values[i]});
+    }
+  }
+  ASSIGN_OR_RETURN(const std::vector<query::AnswerSeries> answer, made.Run(feeds, {}));
+  for (int64_t tick = asked.start; tick <= asked.end; tick += asked.step) {
+    out.ticks.push_back({tick, {}});
+    for (const query::AnswerSeries& one : answer) {
+      const auto at = std::lower_bound(one.points.begin(), one.points.end(), tick,
+                                       [](const auto& p, int64_t t) { return p.first < t; });
+      if (at != one.points.end() && at->first == tick)
+        out.ticks.back().elements.push_back({one.labels, at->second});
+    }
+    tools::OrderForDisplay(made.expr(), &out.ticks.back().elements);
+  }
+  return out;
+}
+
+int Main(bool stored) {
   std::ios::sync_with_stdio(false);
   std::vector<tools::QuerySeries> series;
   std::string line;
@@ -102,14 +153,16 @@ int Main() {
       for (int64_t n = Number(fields[1]); n > 0; --n)
         series.push_back(differential::ParseSeries(differential::ReadLine("promql_eval")));
     } else if (fields[0] == "query" && fields.size() == 8) {
-      tools::Query query;
-      query.start = Number(fields[2]) * kMillisecond;
-      query.end = Number(fields[3]) * kMillisecond;
-      query.step = Number(fields[4]) * kMillisecond;
-      query.lookback = Number(fields[5]) * kMillisecond;
-      query.subquery_interval = Number(fields[6]) * kMillisecond;
-      query.expr = fields[7];
-      std::cout << Answer(fields[1], tools::RunQuery(series, query)) << std::flush;
+      tools::Query asked;
+      asked.start = Number(fields[2]) * kMillisecond;
+      asked.end = Number(fields[3]) * kMillisecond;
+      asked.step = Number(fields[4]) * kMillisecond;
+      asked.lookback = Number(fields[5]) * kMillisecond;
+      asked.subquery_interval = Number(fields[6]) * kMillisecond;
+      asked.expr = fields[7];
+      std::cout << Answer(fields[1],
+                          stored ? RunStored(series, asked) : tools::RunQuery(series, asked))
+                << std::flush;
     } else {
       std::cerr << "promql_eval: what is this: " << line << "\n";
       return 2;
@@ -121,4 +174,6 @@ int Main() {
 }  // namespace
 }  // namespace pitwall
 
-int main() { return pitwall::Main(); }
+int main(int argc, char** argv) {
+  return pitwall::Main(argc > 1 && std::string_view(argv[1]) == "--stored");
+}

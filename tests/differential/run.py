@@ -44,6 +44,8 @@ def parse_arguments():
     parser.add_argument("--failures", type=int, default=20, help="stop after so many differences of different kinds")
     parser.add_argument("--verbose", action="store_true", help="prints every case")
     parser.add_argument("--promql-eval", default=os.path.join(REPO, "build", "release", "bin", "promql_eval"))
+    parser.add_argument("--stored", action="store_true",
+                        help="asks the evaluator over stored samples (services/query), not the streaming engine")
     parser.add_argument("--oracle", default="", help="default: built by tests/oracle/build.sh")
     return parser.parse_args()
 
@@ -56,7 +58,7 @@ def main():
     oracle_path = options.oracle or subprocess.run(
         [os.path.join(REPO, "tests", "oracle", "build.sh")], stdout=subprocess.PIPE, check=True,
         universal_newlines=True).stdout.strip()
-    pitwall, oracle = Pitwall(options.promql_eval), Oracle(oracle_path)
+    pitwall, oracle = Pitwall(options.promql_eval, options.stored), Oracle(oracle_path)
     try:
         return Run(options, pitwall, oracle).run()
     finally:

@@ -1,5 +1,5 @@
 # Random PromQL over random data, and random rule groups with reloads: our engine against Prometheus' own
-# (tests/differential/run.py, run_groups.py). $PITWALL_ORACLE_CASES (10000), $PITWALL_ORACLE_GROUPS (1000)
+# (tests/differential/run.py, run_groups.py). $PITWALL_ORACLE_CASES (10000), $PITWALL_ORACLE_STORED (5000), $PITWALL_ORACLE_GROUPS (1000)
 # and $PITWALL_ORACLE_SEED (1, so that a run means the same everywhere; "new" takes a new one) choose the run. Counts
 # every case and group, and whether the faults of tests/differential/faults.py can still be planted.
 . "$(dirname "$0")/common.sh"
@@ -17,8 +17,17 @@ sed -n 's/^DIFFERENCE \(.*\)/FAILED: differential \1/p' "$report"
 counts=$(sed -n 's/^counts: \([0-9]* [0-9]*\)$/\1/p' "$report")
 [[ -n $counts ]] || { echo "FAILED: the differential test did not end"; counts="0 1"; rc=1; }
 echo "$counts" >>"$PITWALL_COUNTS"
+# The evaluator over stored samples, which the query API of the history uses.
+stored=$(mktemp)
+trap 'rm -f "$report" "$stored"' EXIT
+python3 tests/differential/run.py --oracle "$oracle" --stored --cases "${PITWALL_ORACLE_STORED:-5000}" --require-all \
+  --seed "$seed" | tee "$stored" || rc=1
+sed -n 's/^DIFFERENCE \(.*\)/FAILED: differential --stored \1/p' "$stored"
+counts=$(sed -n 's/^counts: \([0-9]* [0-9]*\)$/\1/p' "$stored")
+[[ -n $counts ]] || { echo "FAILED: the differential test of stored samples did not end"; counts="0 1"; rc=1; }
+echo "$counts" >>"$PITWALL_COUNTS"
 groups=$(mktemp)
-trap 'rm -f "$report" "$groups"' EXIT
+trap 'rm -f "$report" "$stored" "$groups"' EXIT
 python3 tests/differential/run_groups.py --oracle "$oracle" --groups "${PITWALL_ORACLE_GROUPS:-1000}" --seed "$seed" |
   tee "$groups" || rc=1
 sed -n 's/^DIFFERENCE \(.*\)/FAILED: rule groups \1/p' "$groups"

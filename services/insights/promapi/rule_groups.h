@@ -1,0 +1,34 @@
+// The rules that are loaded, as the host of the API knows them.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "services/model/labels.h"
+
+namespace pitwall::promapi {
+
+struct RuleInfo {
+  std::string id;     // pack/group/alert, plus #n: what issues call it
+  std::string name;   // the alert, or the recorded metric
+  std::string query;  // its expression
+  bool alerting = true;
+  double hold_seconds = 0;         // for
+  double keep_firing_seconds = 0;  // keep_firing_for
+  Labels labels;
+  Labels annotations;  // templates as written
+};
+
+struct RuleGroupInfo {
+  std::string name;  // pack/group
+  std::string file;
+  double interval_seconds = 60;
+  int64_t limit = 0;
+  std::vector<RuleInfo> rules;
+};
+
+// Thread-safe. In the order of the files.
+using RuleGroupSource = std::function<std::vector<RuleGroupInfo>()>;
+
+}  // namespace pitwall::promapi

@@ -1,0 +1,41 @@
+// When the selectors and subqueries of a query read. `@` and offsets of either sign become codes in
+// the offsets of the tree, which the planner hands through to the demands; QueryTimes says what a
+// code means.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "rules/lang/ast.h"
+#include "services/base/status.h"
+
+namespace pitwall::query {
+
+class QueryTimes {
+ public:
+  // What `@ start()` and `@ end()` are, in nanoseconds.
+  QueryTimes(int64_t start, int64_t end) : start_(start), end_(end) {}
+
+  // Replaces the modifiers of all selectors and subqueries below. InvalidArgument: a time that is
+  // too far away.
+  Status Encode(lang::Expr* expr);
+
+  // Where a demand with this offset reads at `tick`: the end of its window.
+  int64_t EndAt(int64_t offset, int64_t tick) const;
+  // Whether that is the same for every tick.
+  bool IsFixed(int64_t offset) const;
+
+ private:
+  struct Time {
+    std::optional<int64_t> at;
+    int64_t offset = 0;
+    friend bool operator==(const Time&, const Time&) = default;
+  };
+  Status EncodeModifiers(lang::Modifiers* modifiers);
+
+  int64_t start_, end_;
+  std::vector<Time> times_;  // by code
+};
+
+}  // namespace pitwall::query

@@ -1,0 +1,91 @@
+// What an evaluation reads of stored samples: each column is computed at the tick from the samples
+// of its windows. Nothing is kept between ticks but where the last windows were.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/model/demand.h"
+#include "services/query/query_times.h"
+#include "services/query/stored_series.h"
+
+namespace pitwall::query {
+
+// Counts the samples that an evaluation looks at, and asks now and then whether it may go on.
+class WorkMeter {
+ public:
+  // `check` may be empty; anything but OK stops the evaluation with that status.
+  explicit WorkMeter(std::function<Status()> check) : check_(std::move(check)) {}
+  // After `samples` more. False: stop.
+  bool Add(size_t samples);
+  // The evaluation fails. The first failure counts.
+  void Fail(Status status);
+  // Asks at once.
+  Status Check();
+  const Status& status() const { return status_; }
+
+ private:
+  std::function<Status()> check_;
+  size_t since_ = 0;
+  Status status_;
+};
+
+class ScanView final : public ColumnView {
+ public:
+  // The series that a demand reads: `series` are those of its selector, whose time is wanted at
+  // all. Everything is borrowed.
+  struct Feed {
+    uint32_t selector = 0;
+    std::span<const StoredSeries> series;
+  };
+  // `feed_of`: for each demand the index of its feed.
+  ScanView(const DemandSet* demands, const QueryTimes* times, std::vector<Feed> feeds,
+           std::vector<size_t> feed_of, WorkMeter* meter);
+  ~ScanView() override;
+
+  void BeginTick(int64_t tick) { tick_ = tick; }
+
+  uint64_t Generation(uint32_t selector) const override;
+  std::span<const Labels* const> Series(uint32_t selector) const override;
+  using ColumnView::Read;
+  Column Read(uint32_t demand, std::span<const double> arguments) override;
+
+  // The samples of a window demand at the tick, without stale markers: calls
+  // visit(labels, times, values) for each series that has some.
+  void VisitWindows(uint32_t demand,
+                    const std::function<void(const Labels&, std::span<const int64_t>,
+                                             std::span<const double>)>& visit);
+
+ private:
+  struct Bounds;
+  struct State;
+  // Of one feed.
+  struct Members {
+    std::vector<uint32_t> column;      // of each series, in that of its selector
+    std::vector<uint8_t> has_markers;  // stale ones
+  };
+
+  Bounds WindowAt(const Demand& demand) const;
+  // Moves the state's cursors of one series to the window.
+  void Seek(const StoredSeries& series, const Bounds& bounds, size_t index, State* state) const;
+  // The samples between the cursors; where there are stale markers, in `state`'s own copy.
+  void Samples(const StoredSeries& series, bool has_markers, size_t index, State* state,
+               std::span<const int64_t>* times, std::span<const double>* values) const;
+
+  const DemandSet* const demands_;
+  const QueryTimes* const times_;
+  const std::vector<Feed> feeds_;
+  const std::vector<size_t> feed_of_;
+  WorkMeter* const meter_;
+  int64_t tick_ = 0;
+  std::vector<std::vector<const Labels*>> labels_;  // by selector
+  std::vector<Members> members_;                    // by feed
+  std::vector<std::unique_ptr<State>> states_;      // by demand
+};
+
+}  // namespace pitwall::query

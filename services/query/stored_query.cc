@@ -1,0 +1,374 @@
+#include "services/query/stored_query.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/container/flat_hash_map.h"
+#include "rules/check/types.h"
+#include "rules/eval/evaluator.h"
+#include "rules/lang/parser.h"
+#include "rules/plan/query.h"
+#include "services/base/strings.h"
+#include "services/model/position.h"
+#include "services/query/query_times.h"
+#include "services/query/scan_view.h"
+#include "services/query/window_scan.h"
+
+namespace pitwall::query {
+namespace {
+
+constexpr size_t kNoFeed = SIZE_MAX;
+
+struct Interval {
+  int64_t from;  // open
+  int64_t to;
+};
+
+// No sample is further away; nested offsets may say so.
+int64_t Within(int64_t position) { return std::clamp(position, 2 * kMinPosition, kMaxPosition); }
+
+void AddInterval(Interval added, std::vector<Interval>* list) {
+  list->push_back({Within(added.from), Within(added.to)});
+  std::sort(list->begin(), list->end(),
+            [](const Interval& a, const Interval& b) { return a.from < b.from; });
+  std::vector<Interval> merged;
+  for (const Interval& one : *list) {
+    if (!merged.empty() && one.from <= merged.back().to) {
+      merged.back().to = std::max(merged.back().to, one.to);
+    } else {
+      merged.push_back(one);
+    }
+  }
+  *list = std::move(merged);
+}
+
+Status TooManySamples() {
+  return ResourceExhausted(
+      "query processing would load too many samples into memory in query execution");
+}
+
+// Series by their labels, with a short way for results whose labels are those of the last tick.
+class Collector {
+ public:
+  explicit Collector(size_t* points_left) : points_left_(points_left) {}
+
+  Status Add(int64_t tick, const eval::Vector& result) {
+    if (result.binding != binding_ || result.size() != at_.size()) Bind(result);
+    size_t count = 0;
+    for (size_t i = 0; i < result.size(); ++i) {
+      if (!result.present[i]) continue;
+      if (at_[i] == kUnknown) at_[i] = IndexOf(result, i);
+      series_[at_[i]].points.emplace_back(tick, result.values[i]);
+      ++count;
+    }
+    if (count > *points_left_) return TooManySamples();
+    *points_left_ -= count;
+    return OkStatus();
+  }
+  std::vector<AnswerSeries> Take() { return std::move(series_); }
+
+ private:
+  static constexpr size_t kUnknown = SIZE_MAX;
+
+  void Bind(const eval::Vector& result) {
+    binding_ = result.binding;
+    at_.assign(result.size(), kUnknown);
+  }
+  size_t IndexOf(const eval::Vector& result, size_t i) {
+    const Labels labels = result.type == plan::ValueType::kScalar ? Labels() : result.labels(i);
+    const auto [known, is_new] = known_.try_emplace(labels, series_.size());
+    if (is_new) series_.push_back({labels, {}});
+    return known->second;
+  }
+
+  size_t* const points_left_;
+  uint64_t binding_ = 0;
+  std::vector<size_t> at_;  // of the element, in series_
+  absl::flat_hash_map<Labels, size_t> known_;
+  std::vector<AnswerSeries> series_;
+};
+
+}  // namespace
+
+struct StoredQuery::Plan {
+  QuerySpan span;
+  AnswerType type = AnswerType::kVector;
+  std::string text;
+  lang::ExprPtr expr;
+  plan::ProgramPtr program;  // null for a string
+  QueryTimes times{0, 0};
+  bool needs_streaming = false;
+  std::vector<Need> needs;
+  std::vector<size_t> need_of;  // of each demand of the store; kNoFeed: it is not read
+  std::vector<std::vector<Interval>> subquery_spans;  // when each subquery is evaluated
+
+  const plan::Space& space() const { return program->spaces[0]; }
+  plan::NodeId root() const { return space().groups[0].rules[0].expr; }
+  Status FindNeeds();
+};
+
+StoredQuery::StoredQuery(std::unique_ptr<Plan> plan) : plan_(std::move(plan)) {}
+StoredQuery::~StoredQuery() = default;
+StoredQuery::StoredQuery(StoredQuery&&) noexcept = default;
+StoredQuery& StoredQuery::operator=(StoredQuery&&) noexcept = default;
+AnswerType StoredQuery::type() const { return plan_->type; }
+const std::string& StoredQuery::text() const { return plan_->text; }
+const lang::Expr& StoredQuery::expr() const { return *plan_->expr; }
+const QuerySpan& StoredQuery::span() const { return plan_->span; }
+bool StoredQuery::needs_streaming() const { return plan_->needs_streaming; }
+const std::vector<StoredQuery::Need>& StoredQuery::needs() const { return plan_->needs; }
+
+StatusOr<StoredQuery> StoredQuery::Make(std::string_view text, const QuerySpan& span) {
+  if (span.step <= 0) return InvalidArgument("the step of a query must be greater than 0");
+  if (span.end < span.start) return InvalidArgument("a query must not end before it starts");
+  auto plan = std::make_unique<Plan>();
+  plan->span = span;
+  plan->times = QueryTimes(span.start, span.end);
+  const lang::Source source("query", std::string(text));
+  lang::Diagnostics diagnostics;
+  plan->expr = lang::ParseExpr(source, &diagnostics);
+  if (plan->expr == nullptr) {
+    const Status status = diagnostics.ToStatus();
+    return diagnostics.OnlyUnsupported() ? Unimplemented(ToStd(status.message())) : status;
+  }
+  if (const auto* literal = lang::Unwrap(*plan->expr).As<lang::StringExpr>()) {
+    plan->type = AnswerType::kString;
+    plan->text = literal->value;
+    return StoredQuery(std::move(plan));
+  }
+  lang::Diagnostics ignored;
+  lang::ExprPtr planned = lang::ParseExpr(source, &ignored);
+  RETURN_IF_ERROR(plan->times.Encode(planned.get()));
+  const bool matrix = check::TypeOf(*planned) == check::Type::kMatrix;
+  if (matrix) {
+    // A function that keeps names, whose windows are the answer.
+    lang::CallExpr call;
+    call.function = "last_over_time";
+    const lang::Span whole = planned->span;
+    const int depth = planned->depth + 1;
+    call.arguments.push_back(std::move(planned));
+    planned = std::make_unique<lang::Expr>();
+    planned->span = whole;
+    planned->depth = depth;
+    planned->node = std::move(call);
+  }
+  ASSIGN_OR_RETURN(const plan::QueryProgram compiled,
+                   plan::CompileStoredQuery(source, std::move(planned),
+                                            {span.step, span.lookback, span.subquery_interval}));
+  plan->program = compiled.program;
+  plan->type = matrix            ? AnswerType::kMatrix
+               : compiled.scalar ? AnswerType::kScalar
+                                 : AnswerType::kVector;
+  RETURN_IF_ERROR(plan->FindNeeds());
+  return StoredQuery(std::move(plan));
+}
+
+// From the root downwards: each node is evaluated where those above it are, and a subquery where
+// the windows over it look.
+Status StoredQuery::Plan::FindNeeds() {
+  const plan::Space& all = space();
+  const size_t subqueries = all.subqueries.size();
+  subquery_spans.assign(subqueries, {});
+  std::vector<std::vector<Interval>> reads(all.demands.demands.size());
+  // Marks what is below `from` for evaluations in [first, last].
+  const auto mark = [&](plan::NodeId from, int64_t first, int64_t last) {
+    std::vector<uint8_t> seen(all.nodes.size(), 0);
+    std::vector<plan::NodeId> open = {from};
+    while (!open.empty()) {
+      const plan::NodeId id = open.back();
+      open.pop_back();
+      if (seen[id.index()]++ != 0) continue;
+      const plan::Node& node = all.nodes[id.index()];
+      open.insert(open.end(), node.inputs.begin(), node.inputs.end());
+      if (node.kind != plan::NodeKind::kDemand) continue;
+      const Demand& demand = plan::DemandsOf(all, node.source).demands[node.demand];
+      if (demand.kind != WindowKind::kInstant && demand.kind != WindowKind::kTime)
+        needs_streaming = true;
+      if (!CanScan(demand.function)) needs_streaming = true;
+      const int64_t reach =
+          demand.kind == WindowKind::kInstant ? demand.lookback
+          : demand.kind == WindowKind::kTime
+              ? demand.range + (demand.function == WindowFunction::kShare ? demand.lookback : 0)
+              : kMaxPosition / 4;  // since the job began
+      const Interval read = {times.EndAt(demand.offset, first) - reach,
+                             times.EndAt(demand.offset, last)};
+      AddInterval(read, node.source == 0 ? &reads[node.demand] : &subquery_spans[node.source - 1]);
+    }
+  };
+  mark(root(), span.start, span.end);
+  for (size_t k = subqueries; k-- > 0;) {
+    const std::vector<Interval> spans = subquery_spans[k];
+    for (const Interval& one : spans) {
+      const int64_t first = NextAfter(one.from, all.subqueries[k].step);
+      const int64_t last = FloorTo(one.to, all.subqueries[k].step);
+      if (first <= last) mark(all.subqueries[k].expr, first, last);
+    }
+  }
+  // One need for each selector and stretch of time.
+  need_of.assign(reads.size(), kNoFeed);
+  for (size_t selector = 0; selector < all.demands.selectors.size(); ++selector) {
+    std::vector<Interval> stretches;
+    for (size_t d = 0; d < reads.size(); ++d) {
+      if (all.demands.demands[d].selector != selector || reads[d].empty()) continue;
+      reads[d] = {{reads[d].front().from, reads[d].back().to}};
+      AddInterval(reads[d][0], &stretches);
+    }
+    const size_t first = needs.size();
+    for (const Interval& stretch : stretches)
+      needs.push_back({all.demands.selectors[selector], stretch.from, stretch.to});
+    for (size_t d = 0; d < reads.size(); ++d) {
+      if (all.demands.demands[d].selector != selector || reads[d].empty()) continue;
+      for (size_t n = first; n < needs.size(); ++n) {
+        if (needs[n].from <= reads[d][0].from && reads[d][0].to <= needs[n].to) need_of[d] = n;
+      }
+    }
+  }
+  return OkStatus();
+}
+
+namespace {
+
+// One run of a query: its views and the evaluator over them.
+class Execution {
+ public:
+  Execution(const plan::ProgramPtr& program, const QueryTimes& times, const RunLimits& limits)
+      : program_(program),
+        times_(times),
+        meter_(limits.check),
+        points_left_(limits.points),
+        evaluations_left_(limits.evaluations),
+        evaluator_(program, 0) {}
+
+  void SetStore(std::vector<ScanView::Feed> feeds, std::vector<size_t> feed_of) {
+    store_ = std::make_unique<ScanView>(&space().demands, &times_, std::move(feeds),
+                                        std::move(feed_of), &meter_);
+  }
+
+  // Evaluates each subquery where it is read, inner ones first.
+  Status RunSubqueries(const std::vector<std::vector<Interval>>& spans) {
+    results_.resize(space().subqueries.size());
+    columns_.resize(space().subqueries.size());
+    for (size_t k = 0; k < space().subqueries.size(); ++k) RETURN_IF_ERROR(RunOne(k, spans[k]));
+    return OkStatus();
+  }
+
+  Status Evaluate(plan::NodeId node, int64_t tick, Collector* out) {
+    RETURN_IF_ERROR(meter_.Check());
+    store_->BeginTick(tick);
+    views_.clear();
+    for (const auto& view : subquery_views_) {
+      view->BeginTick(tick);
+      views_.push_back(view.get());
+    }
+    // Those that are still to come are read by nobody yet.
+    views_.resize(space().subqueries.size(), store_.get());
+    evaluator_.Begin(tick, store_.get(), views_);
+    ASSIGN_OR_RETURN(const eval::Vector* result, evaluator_.Evaluate(node));
+    RETURN_IF_ERROR(meter_.status());
+    return out->Add(tick, *result);
+  }
+
+  // The view that a node reads.
+  ScanView* ViewOf(const plan::Node& node, int64_t tick) {
+    ScanView* view = node.source == 0 ? store_.get() : subquery_views_[node.source - 1].get();
+    view->BeginTick(tick);
+    return view;
+  }
+
+  size_t* points_left() { return &points_left_; }
+
+ private:
+  struct Columns {
+    std::vector<std::vector<int64_t>> times;
+    std::vector<std::vector<double>> values;
+    std::vector<StoredSeries> series;
+  };
+  const plan::Space& space() const { return program_->spaces[0]; }
+
+  Status RunOne(size_t k, const std::vector<Interval>& spans) {
+    const plan::Subquery& subquery = space().subqueries[k];
+    Collector collector(&points_left_);
+    for (const Interval& one : spans) {
+      const int64_t last = FloorTo(one.to, subquery.step);
+      for (int64_t tick = NextAfter(one.from, subquery.step); tick <= last; tick += subquery.step) {
+        if (evaluations_left_-- == 0)
+          return ResourceExhausted(
+              "the subqueries of this query have too many steps; use longer steps or shorter "
+              "ranges");
+        RETURN_IF_ERROR(Evaluate(subquery.expr, tick, &collector));
+      }
+    }
+    results_[k] = collector.Take();
+    Columns& columns = columns_[k];
+    for (const AnswerSeries& series : results_[k]) {
+      columns.times.emplace_back();
+      columns.values.emplace_back();
+      for (const auto& [time, value] : series.points) {
+        columns.times.back().push_back(time);
+        columns.values.back().push_back(value);
+      }
+    }
+    for (size_t i = 0; i < results_[k].size(); ++i)
+      columns.series.push_back({results_[k][i].labels, columns.times[i], columns.values[i]});
+    subquery_views_.push_back(std::make_unique<ScanView>(
+        &subquery.demands, &times_, std::vector<ScanView::Feed>{{0, columns.series}},
+        std::vector<size_t>(subquery.demands.demands.size(), 0), &meter_));
+    return OkStatus();
+  }
+
+  const plan::ProgramPtr program_;
+  const QueryTimes& times_;
+  WorkMeter meter_;
+  size_t points_left_;
+  size_t evaluations_left_;
+  std::unique_ptr<ScanView> store_;
+  std::vector<std::vector<AnswerSeries>> results_;  // by subquery
+  std::vector<Columns> columns_;
+  std::vector<std::unique_ptr<ScanView>> subquery_views_;
+  std::vector<ColumnView*> views_;
+  eval::Evaluator evaluator_;
+};
+
+}  // namespace
+
+StatusOr<std::vector<AnswerSeries>> StoredQuery::Run(
+    std::span<const std::vector<StoredSeries>> series, const RunLimits& limits) const {
+  const Plan& plan = *plan_;
+  if (plan.needs_streaming) return FailedPrecondition("the query needs the streaming engine");
+  if (plan.program == nullptr) return FailedPrecondition("a string has no series");
+  if (series.size() != plan.needs.size())
+    return InvalidArgument(Cat("a query with ", plan.needs.size(), " needs got ", series.size()));
+  Execution execution(plan.program, plan.times, limits);
+  const plan::Space& space = plan.space();
+  std::vector<ScanView::Feed> feeds;
+  for (size_t n = 0; n < plan.needs.size(); ++n) {
+    uint32_t selector = 0;
+    for (size_t d = 0; d < plan.need_of.size(); ++d) {
+      if (plan.need_of[d] == n) selector = space.demands.demands[d].selector;
+    }
+    feeds.push_back({selector, series[n]});
+  }
+  execution.SetStore(std::move(feeds), plan.need_of);
+  RETURN_IF_ERROR(execution.RunSubqueries(plan.subquery_spans));
+  std::vector<AnswerSeries> out;
+  if (plan.type == AnswerType::kMatrix) {
+    const plan::Node& node = space.nodes[plan.root().index()];
+    execution.ViewOf(node, plan.span.start)
+        ->VisitWindows(node.demand, [&](const Labels& labels, std::span<const int64_t> times,
+                                        std::span<const double> values) {
+          out.push_back({labels, {}});
+          for (size_t i = 0; i < times.size(); ++i)
+            out.back().points.emplace_back(times[i], values[i]);
+        });
+  } else {
+    Collector collector(execution.points_left());
+    for (int64_t tick = plan.span.start; tick <= plan.span.end; tick += plan.span.step)
+      RETURN_IF_ERROR(execution.Evaluate(plan.root(), tick, &collector));
+    out = collector.Take();
+  }
+  std::sort(out.begin(), out.end(),
+            [](const AnswerSeries& a, const AnswerSeries& b) { return a.labels < b.labels; });
+  return out;
+}
+
+}  // namespace pitwall::query

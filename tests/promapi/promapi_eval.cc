@@ -1,0 +1,56 @@
+// The query API over given samples, asked by lines on standard input: what tests/promapi compares
+// with a real Prometheus. Fields are separated by tabs, as tests/differential/line_protocol.h says.
+//
+//   series<TAB>N         and then N lines of series, whose label pitwall_job names the job: the
+//                        samples of the requests that follow
+//   METHOD<TAB>TARGET<TAB>BODY   a request; BODY is a form
+//
+// Each request is answered by a line "CODE<TAB>JSON".
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "services/base/strings.h"
+#include "services/insights/promapi/api_for_test.h"
+#include "tests/differential/line_protocol.h"
+#include "tests/fakes/fake_clock.h"
+
+namespace pitwall {
+namespace {
+
+int Main() {
+  std::ios::sync_with_stdio(false);
+  const fakes::FakeClock clock;
+  std::unique_ptr<promapi::HistoryForTest> history;
+  std::unique_ptr<promapi::ApiForTest> api;
+  for (std::string line; std::getline(std::cin, line);) {
+    const std::vector<std::string> fields = differential::Fields(line);
+    if (fields[0] == "series" && fields.size() == 2) {
+      history = std::make_unique<promapi::HistoryForTest>();
+      api = std::make_unique<promapi::ApiForTest>(history.get(), &clock);
+      for (int64_t n = differential::Number(fields[1]); n > 0; --n) {
+        const tools::QuerySeries series =
+            differential::ParseSeries(differential::ReadLine("promapi_eval"));
+        insights::SampleColumn column;
+        column.labels = series.labels.With(promapi::kJobLabel, "");
+        for (const auto& [position, value] : series.samples) {
+          column.times_ns.push_back(position);
+          column.values.push_back(value);
+        }
+        history->AddSeries(std::string(series.labels.Get(promapi::kJobLabel)), std::move(column));
+      }
+    } else if (fields.size() == 3 && api != nullptr) {
+      const http::HttpResponse response = api->Send(fields[0], fields[1], fields[2]);
+      std::cout << response.status << '\t' << response.body << std::endl;
+    } else {
+      std::cerr << "promapi_eval: what is this: " << line << "\n";
+      return 2;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace pitwall
+
+int main() { return pitwall::Main(); }
