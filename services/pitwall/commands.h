@@ -18,6 +18,7 @@ int RunBacktest(const std::vector<std::string>& arguments);    // backtest
 int RunBaseline(const std::vector<std::string>& arguments);    // baseline
 int RunActions(const std::vector<std::string>& arguments);     // actions list
 int RunCapture(const std::vector<std::string>& arguments);     // capture JOB
+int RunLoadgen(const std::vector<std::string>& arguments);     // loadgen
 int RunLog(const std::vector<std::string>& arguments);         // log check|repair
 int RunIssues(const std::vector<std::string>& arguments);      // issues list|show|watch
 int RunJobs(const std::vector<std::string>& arguments);        // jobs list|show

@@ -30,6 +30,7 @@ Tools:
   jobs list|show                jobs, their attempts and ends, the verdicts of their rules
   capture JOB                   stacks and operators of its ranks now
   actions list                  what the executor decided and did
+  loadgen                       telemetry of made-up jobs with planted faults, for tests and benchmarks
 
 `pitwall COMMAND --help` says more.
 )";
@@ -56,6 +57,7 @@ int Dispatch(const std::vector<std::string>& arguments) {
   if (command == "baseline") return pitwall::RunBaseline(rest);
   if (command == "actions") return pitwall::RunActions(rest);
   if (command == "capture") return pitwall::RunCapture(rest);
+  if (command == "loadgen") return pitwall::RunLoadgen(rest);
   if (command == "log") return pitwall::RunLog(rest);
   if (command == "issues") return pitwall::RunIssues(rest);
   pitwall::PrintError(pitwall::Cat("pitwall: unknown command ", command, "\n\n", kHelp));
