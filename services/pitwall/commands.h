@@ -21,7 +21,9 @@ int RunCapture(const std::vector<std::string>& arguments);     // capture JOB
 int RunLoadgen(const std::vector<std::string>& arguments);     // loadgen
 int RunLog(const std::vector<std::string>& arguments);         // log check|repair
 int RunIssues(const std::vector<std::string>& arguments);      // issues list|show|watch
-int RunJobs(const std::vector<std::string>& arguments);        // jobs list|show
+int RunJobs(const std::vector<std::string>& arguments);        // jobs list|show|archive|delete
+int RunQuery(const std::vector<std::string>& arguments);       // query PROMQL
+int RunExport(const std::vector<std::string>& arguments);      // export JOB
 int RunRuleStatus(const std::vector<std::string>& arguments);  // rules status
 
 }  // namespace pitwall

@@ -155,9 +155,13 @@ class HistoryTest(unittest.TestCase):
         self.assertEqual(self.history.to_parquet("j", ["train_loss", "hw_power_watts"], self.path), 160)
         table = parquet.read_table(self.path)
         self.assertEqual(table.num_rows, 160)
-        rows = sorted((r["metric"], r["time"].value, r["step"], r["value"]) for r in table.to_pylist() if r["metric"] != "train_loss")
-        self.assertEqual(len(rows), 60)
-        self.assertEqual(sum(r["value"] for r in table.to_pylist() if r["metric"] == "hw_power_watts"), sum(600 + i for i in range(60)))
+        columns = {name: table.column(name).to_pylist() for name in ("metric", "labels", "step", "value")}
+        columns["time"] = table.column("time").cast("int64").to_pylist()
+        for labels, rows in samples().items():
+            metric = dict(labels)["__name__"]
+            found = sorted((t, s, None if math.isnan(v) else v) for m, t, s, v in
+                           zip(*(columns[c] for c in ("metric", "time", "step", "value"))) if m == metric)
+            self.assertEqual(found, [(t, None if s is None or s < 0 else s, v) for t, s, v in rows])
         self.assertEqual(table.schema.field("time").type.tz, "UTC")
 
     @unittest.skipIf(parquet, "pyarrow is installed")
