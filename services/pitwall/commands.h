@@ -18,9 +18,12 @@ int RunBacktest(const std::vector<std::string>& arguments);    // backtest
 int RunBaseline(const std::vector<std::string>& arguments);    // baseline
 int RunActions(const std::vector<std::string>& arguments);     // actions list
 int RunCapture(const std::vector<std::string>& arguments);     // capture JOB
+int RunLoadgen(const std::vector<std::string>& arguments);     // loadgen
 int RunLog(const std::vector<std::string>& arguments);         // log check|repair
 int RunIssues(const std::vector<std::string>& arguments);      // issues list|show|watch
-int RunJobs(const std::vector<std::string>& arguments);        // jobs list|show
+int RunJobs(const std::vector<std::string>& arguments);        // jobs list|show|archive|delete
+int RunQuery(const std::vector<std::string>& arguments);       // query PROMQL
+int RunExport(const std::vector<std::string>& arguments);      // export JOB
 int RunRuleStatus(const std::vector<std::string>& arguments);  // rules status
 
 }  // namespace pitwall

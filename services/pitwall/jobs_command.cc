@@ -1,4 +1,5 @@
-// `pitwall jobs list|show` and `pitwall rules status`: what the topic of issues tells of jobs.
+// `pitwall jobs list|show|archive|delete` and `pitwall rules status`. With --target, --data-dir or
+// --brokers they read what the topic of issues tells of jobs, else jobs are asked of the history.
 #include <memory>
 #include <string>
 #include <vector>
@@ -8,17 +9,42 @@
 #include "services/base/terminal.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/flags.h"
+#include "services/pitwall/history_access.h"
 #include "services/pitwall/issue_reader.h"
 #include "services/pitwall/job_book.h"
 #include "services/pitwall/job_lines.h"
+#include "services/pitwall/topic_reading.h"
 
 namespace pitwall {
 namespace {
 
 using Kind = FlagSpec::Kind;
 
+constexpr char kJobsUsage[] =
+    R"(pitwall jobs list [--name TEXT --owner TEXT --state STATE --limit N] [flags]
+pitwall jobs show JOB [flags]
+pitwall jobs archive JOB [--name FOLDER] [flags]
+pitwall jobs delete JOB [flags]
+
+One rule says where jobs are read: with --target, --data-dir or --brokers out of the issues of a running system or of the
+log; else from the history at --url, which also knows samples and bytes. archive and delete are of the history, for jobs
+that have ended, and need the role act; delete takes a whole id. JOB else is an id, a name, or a beginning of the id.
+
+)";
+
 std::vector<FlagSpec> JobFlags(bool status) {
   std::vector<FlagSpec> specs = InputFlags();
+  if (!status) {
+    for (const FlagSpec& spec : HistoryUrlFlags()) specs.push_back(spec);
+    specs.push_back(
+        {"name", Kind::kOne, "TEXT", "list: part of name or id; archive: of its folder"});
+    specs.push_back({"owner", Kind::kOne, "TEXT", "list, history: only of this owner"});
+    specs.push_back({"state", Kind::kOne, "STATE", "list, history: running, ended or all (all)"});
+    specs.push_back({"sort", Kind::kOne, "FIELD",
+                     "list, history: last, started, name, issues, samples or bytes (last)"});
+    specs.push_back({"order", Kind::kOne, "ORDER", "list, history: desc or asc (desc)"});
+    specs.push_back({"limit", Kind::kOne, "N", "list, history: at most so many (100)"});
+  }
   if (status) {
     specs.push_back({"job", Kind::kOne, "JOB", "id, name, or a beginning of the id; needed"});
     specs.push_back(
@@ -95,13 +121,26 @@ int RunJobs(const std::vector<std::string>& arguments) {
   const std::vector<std::string>& words = flags->positional();
   const bool list = words == std::vector<std::string>{"list"};
   const bool show = words.size() == 2 && words[0] == "show";
-  if (flags->Has("help") || (!list && !show)) {
-    const std::string text =
-        Cat("pitwall jobs list [flags]\npitwall jobs show JOB [flags]\n", FlagHelp(specs));
+  const bool archive = words.size() == 2 && words[0] == "archive";
+  const bool remove = words.size() == 2 && words[0] == "delete";
+  if (flags->Has("help") || (!list && !show && !archive && !remove)) {
+    const std::string text = Cat(kJobsUsage, FlagHelp(specs));
     flags->Has("help") ? Print(text) : PrintError(text);
     return flags->Has("help") ? kFine : kUsage;
   }
-  return Finish(list ? ListJobs(*flags) : ShowJob(words[1], *flags), "jobs");
+  const bool events = flags->Has("target") || HasLogInput(*flags);
+  if (events && flags->Has("url"))
+    return Finish(InvalidArgument("--url beside --target, --data-dir or --brokers: one is enough"),
+                  "jobs");
+  if (events && (archive || remove))
+    return Finish(InvalidArgument(Cat("jobs ", words[0],
+                                      " is of the history: give --url, not --target, --data-dir "
+                                      "or --brokers")),
+                  "jobs");
+  if (archive) return Finish(ArchiveHistoryJob(words[1], *flags), "jobs archive");
+  if (remove) return Finish(DeleteHistoryJob(words[1], *flags), "jobs delete");
+  if (events) return Finish(list ? ListJobs(*flags) : ShowJob(words[1], *flags), "jobs");
+  return Finish(list ? ListHistoryJobs(*flags) : ShowHistoryJob(words[1], *flags), "jobs");
 }
 
 int RunRuleStatus(const std::vector<std::string>& arguments) {

@@ -28,8 +28,12 @@ Tools:
   rules status --job JOB        what each rule says of a job now, and what it waits for
   issues list|show|watch        the issues of a running system, or out of its log
   jobs list|show                jobs, their attempts and ends, the verdicts of their rules
+  jobs archive|delete JOB       a finished job's history: into a folder, or out of everything
+  query PROMQL                  the history of all jobs, as a table or a plot
+  export JOB                    its spans as a Perfetto trace, its samples as CSV
   capture JOB                   stacks and operators of its ranks now
   actions list                  what the executor decided and did
+  loadgen                       telemetry of made-up jobs with planted faults, for tests and benchmarks
 
 `pitwall COMMAND --help` says more.
 )";
@@ -56,6 +60,9 @@ int Dispatch(const std::vector<std::string>& arguments) {
   if (command == "baseline") return pitwall::RunBaseline(rest);
   if (command == "actions") return pitwall::RunActions(rest);
   if (command == "capture") return pitwall::RunCapture(rest);
+  if (command == "query") return pitwall::RunQuery(rest);
+  if (command == "export") return pitwall::RunExport(rest);
+  if (command == "loadgen") return pitwall::RunLoadgen(rest);
   if (command == "log") return pitwall::RunLog(rest);
   if (command == "issues") return pitwall::RunIssues(rest);
   pitwall::PrintError(pitwall::Cat("pitwall: unknown command ", command, "\n\n", kHelp));

@@ -1,0 +1,87 @@
+// One job of a load, from its start to its end: nodes and ranks, each a source with times of its
+// own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/loadgen/node_series.h"
+#include "services/loadgen/rank_telemetry.h"
+#include "services/loadgen/training.h"
+
+namespace pitwall::loadgen {
+
+class LoadJob {
+ public:
+  // Takes a batch at the time at which its source has it; what its frames point to is gone
+  // afterwards. `source`: one of actors().
+  using Emit = std::function<void(int64_t at_ns, size_t source, const Batch& batch)>;
+
+  // `faults`: of its first attempt, times since its start. The plan is borrowed. It ends at
+  // `end_ns`, unless it made all of its steps or died before.
+  LoadJob(const LoadPlan& plan, uint64_t seed, std::string id, int64_t start_ns, int64_t end_ns,
+          std::vector<Fault> faults);
+
+  // Nodes, then ranks. Each acts on its own, first at FirstNs.
+  size_t actors() const { return nodes_.size() + ranks_.size(); }
+  int64_t FirstNs(size_t actor) const;
+  // Returns when it acts next; kNever: it has ended.
+  int64_t Act(size_t actor, int64_t at_ns, const Emit& emit);
+
+  // Faults that have begun since the last call.
+  std::vector<Planted> TakePlanted();
+  const std::string& id() const { return id_; }
+
+ private:
+  struct Node {
+    std::string name;
+    SourceName source;
+    std::unique_ptr<NodeSeries> series;
+    uint64_t sequence = 0;
+    int64_t published_ns = 0;
+    int64_t schemas_sent_ns = 0;
+    bool announced = false;
+    std::vector<int64_t> ranks;
+    std::vector<double> leaked;
+  };
+  struct Rank {
+    std::unique_ptr<RankTelemetry> telemetry;
+    std::unique_ptr<RankWalk> walk;
+    uint64_t attempt = 0;  // of the telemetry; 0: none yet
+    bool lost = false;
+  };
+
+  int64_t ActNode(Node* node, size_t actor, int64_t at_ns, const Emit& emit);
+  int64_t ActRank(int64_t rank, size_t actor, int64_t at_ns, const Emit& emit);
+  int64_t ActLost(int64_t rank, size_t actor, int64_t at_ns, const Emit& emit);
+  void SampleNode(Node* node, int64_t at_ns);
+  void PublishNode(Node* node, size_t actor, int64_t at_ns, bool goodbye, bool ended,
+                   const Emit& emit);
+  void BeginAttempt(int64_t start_ns);
+  int64_t NodeOf(int64_t rank) const { return rank / ranks_per_node_; }
+  bool FirstOfNode(int64_t rank) const { return rank % ranks_per_node_ == 0; }
+  // When its ranks ended in order; kNever: not yet known.
+  int64_t over_ns() const;
+
+  const LoadPlan& plan_;
+  const uint64_t seed_;
+  const std::string id_;
+  const int64_t start_ns_;
+  const int64_t end_ns_;
+  const int64_t ranks_per_node_;
+  std::vector<Planted> planted_;
+  std::vector<bool> told_;
+  std::unique_ptr<Training> training_;
+  // Of attempts before, as long as a rank may still point to one.
+  std::vector<std::unique_ptr<Training>> old_trainings_;
+  uint64_t attempt_ = 0;
+  int64_t attempt_start_ns_ = 0;
+  std::vector<Node> nodes_;
+  std::vector<Rank> ranks_;
+  RankNews news_;
+};
+
+}  // namespace pitwall::loadgen

@@ -1,0 +1,109 @@
+// A whole load: jobs that come and go, and what happens to their batches on the way to the log.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "services/base/status.h"
+#include "services/codec/telemetry_codec.h"
+#include "services/loadgen/load_job.h"
+#include "services/loadgen/load_plan.h"
+
+namespace pitwall::loadgen {
+
+// Takes the records of pitwall.telemetry in the order in which they arrive.
+class LoadSink {
+ public:
+  virtual ~LoadSink() = default;
+  // `partition`: kByKey, but for control records.
+  virtual Status Deliver(int64_t arrival_ns, std::string_view key, std::string value,
+                         int32_t partition) = 0;
+  // Nothing arrives before `now_ns` any more. A live load waits here for that time.
+  virtual Status Reach(int64_t now_ns) = 0;
+  virtual int32_t partitions() const = 0;
+};
+
+// What was made. Samples are values that are there; a duplicate counts once.
+struct LoadTotals {
+  uint64_t jobs = 0;
+  uint64_t batches = 0;
+  uint64_t samples = 0;  // of all batches, the dropped ones included
+  uint64_t spans = 0;
+  uint64_t bytes = 0;    // of records
+  uint64_t records = 0;  // delivered, duplicates and ticks included
+  uint64_t late = 0;
+  uint64_t dropped = 0;
+  uint64_t dropped_samples = 0;
+  uint64_t dropped_spans = 0;
+  uint64_t duplicated = 0;
+  uint64_t reordered = 0;
+};
+std::string TotalsJson(const LoadTotals& totals);
+
+// Memory is bounded by the plan: each job's open steps, and the batches that are late.
+class LoadRun {
+ public:
+  // The plan is checked and complete; borrowed, as is the sink.
+  LoadRun(const LoadPlan& plan, LoadSink* sink);
+
+  // `begun` hears of each fault when it begins; it may be empty. `stop`, where given, ends the load
+  // early once it is true.
+  Status Run(const std::function<void(const Planted&)>& begun,
+             const std::atomic<bool>* stop = nullptr);
+  const LoadTotals& totals() const { return totals_; }
+
+ private:
+  struct Turn {
+    int64_t at_ns;
+    uint64_t order;
+    size_t slot;
+    size_t actor;
+    bool operator>(const Turn& o) const {
+      return at_ns != o.at_ns ? at_ns > o.at_ns : order > o.order;
+    }
+  };
+  struct OnTheWay {
+    int64_t arrival_ns;
+    uint64_t order;
+    std::string key;
+    std::string value;
+    bool operator>(const OnTheWay& o) const {
+      return arrival_ns != o.arrival_ns ? arrival_ns > o.arrival_ns : order > o.order;
+    }
+  };
+  template <typename T>
+  using Earliest = std::priority_queue<T, std::vector<T>, std::greater<T>>;
+  struct Slot {
+    std::unique_ptr<LoadJob> job;
+    uint64_t lives = 0;
+    size_t left = 0;                  // actors that go on
+    std::vector<int64_t> arrived_ns;  // by actor: of its last batch
+  };
+
+  void StartJob(size_t slot, int64_t at_ns);
+  void Send(size_t slot, size_t actor, int64_t at_ns, const Batch& batch);
+  Status DeliverUntil(int64_t at_ns);
+  Status Tick(int64_t at_ns);
+
+  const LoadPlan& plan_;
+  LoadSink* const sink_;
+  const int64_t end_ns_;
+  codec::BatchEncoder encoder_;
+  Earliest<Turn> turns_;
+  Earliest<OnTheWay> on_the_way_;
+  std::vector<Slot> slots_;
+  uint64_t order_ = 0;
+  int64_t next_tick_ns_ = 0;
+  bool ticked_ = false;
+  std::string bytes_;
+  LoadTotals totals_;
+};
+
+}  // namespace pitwall::loadgen

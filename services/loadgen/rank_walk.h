@@ -1,0 +1,45 @@
+// What one rank's client would tell of its training between two flushes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "services/codec/steps/step_series.h"
+#include "services/loadgen/training.h"
+#include "services/model/telemetry.h"
+
+namespace pitwall::loadgen {
+
+inline constexpr std::string_view kTrainMode = "train";
+
+struct RankNews {
+  std::vector<Span> spans;
+  std::vector<steps::LoggedValue> values;
+  std::string_view phase;  // that runs; "": between phases
+  int64_t phase_since_ns = 0;
+  int64_t step = kNoStep;  // in which it is
+  int64_t below_step = 0;  // nothing of a step before this one follows
+};
+
+// Borrows the training. Not thread-safe.
+class RankWalk {
+ public:
+  RankWalk(const LoadPlan& plan, uint64_t seed, Training* training, int64_t rank)
+      : plan_(plan), seed_(seed), training_(training), rank_(rank) {}
+
+  // Everything that ended at or before `until_ns` and was not taken yet. Replaces *news.
+  void Take(int64_t until_ns, RankNews* news);
+
+ private:
+  void Log(const RankStep& step, int64_t number, std::vector<steps::LoggedValue>* values) const;
+
+  const LoadPlan& plan_;
+  const uint64_t seed_;
+  Training* const training_;
+  const int64_t rank_;
+  size_t phase_ = 0;  // of the current step: the first that was not told
+  int64_t last_end_ns_ = 0;
+};
+
+}  // namespace pitwall::loadgen

@@ -1,0 +1,75 @@
+// The steps of one attempt of a job: when each phase of each rank ends, and what is logged.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "services/loadgen/load_plan.h"
+
+namespace pitwall::loadgen {
+
+// Phases of a step in their order. A rank waits for all others in `collective`.
+inline constexpr std::array<std::string_view, 5> kPhases = {"dataloader", "forward", "backward",
+                                                            "collective", "optimizer"};
+
+struct RankStep {
+  int64_t start_ns = 0;
+  std::array<int64_t, kPhases.size()> ends_ns{};  // kNever: it does not end
+  bool nan = false;
+  int64_t end_ns() const { return ends_ns.back(); }
+};
+
+// A synchronous training: nobody leaves the collective of a step before all have reached it. Each
+// rank reads its steps on its own; what all have read is forgotten. Not thread-safe.
+class Training {
+ public:
+  // `faults`: of this attempt, with absolute times (from_ns) or steps. Borrowed and completed: what
+  // began by a step gets its time, what began by a time its step.
+  Training(const LoadPlan& plan, uint64_t seed, int64_t start_ns, std::span<Planted> faults);
+
+  // The rank's next step, whole or not; null where its begin is at or after `until_ns`, or there
+  // is none any more. Valid until the next call.
+  const RankStep* Peek(int64_t rank, int64_t until_ns);
+  void Pop(int64_t rank);
+  int64_t NextStep(int64_t rank) const { return cursors_[static_cast<size_t>(rank)]; }
+
+  // When the rank that dies is gone; nothing as long as none has.
+  std::optional<int64_t> died_ns() const { return died_ns_; }
+  int64_t dead_rank() const { return dead_rank_; }
+  int64_t dead_signal() const { return dead_signal_; }
+  int64_t restart_ns() const { return restart_ns_; }  // after the death; -1: never
+  // The job has made all of its steps; when.
+  std::optional<int64_t> finished_ns() const { return finished_ns_; }
+  // Whether the job stands still at that moment, as far as it is known.
+  bool stands_still(int64_t at_ns) const { return at_ns >= still_from_ns_; }
+
+ private:
+  void MakeStep();
+  void Begin(int64_t nominal_end_ns);
+  void Apply(std::vector<RankStep>* ranks);
+  void Meet(std::vector<RankStep>* ranks);
+
+  const LoadPlan& plan_;
+  const uint64_t seed_;
+  const size_t ranks_;
+  const std::span<Planted> faults_;
+  int64_t next_step_ = 0;   // to be made
+  int64_t first_kept_ = 0;  // of steps_
+  std::deque<std::vector<RankStep>> steps_;
+  std::vector<int64_t> cursors_;   // by rank: the step that is read next
+  std::vector<int64_t> ready_ns_;  // by rank: when its next step begins
+  size_t behind_ = 0;              // ranks whose cursor is at first_kept_
+  int64_t still_from_ns_ = kNever;
+  std::optional<int64_t> died_ns_;
+  int64_t dead_rank_ = -1;
+  int64_t dead_signal_ = 9;
+  int64_t restart_ns_ = -1;
+  std::optional<int64_t> finished_ns_;
+};
+
+}  // namespace pitwall::loadgen

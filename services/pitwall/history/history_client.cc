@@ -1,0 +1,108 @@
+#include "services/pitwall/history/history_client.h"
+
+#include <nlohmann/json.hpp>
+
+#include "services/base/strings.h"
+
+namespace pitwall::history {
+namespace {
+
+constexpr size_t kMaxAnswer = 512u << 20;
+constexpr int64_t kPatienceNs = 120'000'000'000;
+
+// What the server says of the fault: ours, Prometheus' form, or a line of text.
+std::string SaidBy(const HttpReply& reply) {
+  const Json body = Json::parse(reply.body, nullptr, false);
+  if (body.is_object() && body.contains("error")) {
+    const Json& error = body["error"];
+    if (error.is_string()) return error.get<std::string>();
+    if (error.is_object() && error.contains("message") && error["message"].is_string())
+      return error["message"].get<std::string>();
+  }
+  return std::string(Trim(reply.body.substr(0, 300)));
+}
+
+Status StatusOf(const HttpReply& reply, std::string_view url) {
+  const std::string said = SaidBy(reply);
+  switch (reply.status) {
+    case 400:
+      return InvalidArgument(said);
+    case 401:
+    case 403:
+      return absl::PermissionDeniedError(
+          Cat(url, ": ", said.empty() ? "access is refused" : said,
+              "; give --token-file with a token of the role that is needed"));
+    case 404:
+      return absl::NotFoundError(
+          reply.body.empty() || reply.body[0] != '{'
+              ? Cat(url, ": no history is served there; give --url of a Pitwall with insights")
+              : said);
+    case 409:
+      return FailedPrecondition(said);
+    case 410:
+      return absl::OutOfRangeError(said);
+    case 422:
+      return absl::ResourceExhaustedError(said);
+    default:
+      return absl::UnavailableError(Cat(url, ": HTTP ", reply.status, " (", said, ")"));
+  }
+}
+
+}  // namespace
+
+std::string Escaped(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+        c == '_' || c == '.' || c == '~') {
+      out.push_back(c);
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    out.push_back('%');
+    out.push_back(kDigits[byte >> 4]);
+    out.push_back(kDigits[byte & 15]);
+  }
+  return out;
+}
+
+Client::Client(std::string url, std::string token, HttpTransport* transport)
+    : url_(std::move(url)), token_(std::move(token)), transport_(transport) {
+  while (!url_.empty() && url_.back() == '/') url_.pop_back();
+}
+
+StatusOr<Json> Client::Call(std::string_view method, std::string_view path,
+                            const Parameters& parameters) const {
+  HttpCall call;
+  call.method = std::string(method);
+  call.url = Cat(url_, path);
+  char separator = '?';
+  for (const auto& [name, value] : parameters) {
+    call.url.push_back(separator);
+    CatTo(call.url, name, "=", Escaped(value));
+    separator = '&';
+  }
+  call.headers.emplace_back("accept", "application/json");
+  if (!token_.empty()) call.headers.emplace_back("authorization", Cat("Bearer ", token_));
+  call.timeout_ns = kPatienceNs;
+  call.max_response_bytes = kMaxAnswer;
+  const auto reply = transport_->Perform(call);
+  if (!reply.ok()) {
+    if (absl::IsInvalidArgument(reply.status()) || absl::IsFailedPrecondition(reply.status()))
+      return InvalidArgument(Cat("--url ", url_, ": ", ToStd(reply.status().message())));
+    if (absl::IsResourceExhausted(reply.status()))
+      return absl::ResourceExhaustedError(
+          Cat("the answer is longer than ", FormatBytes(kMaxAnswer), "; narrow the range"));
+    return absl::UnavailableError(Cat(url_, ": no answer (", ToStd(reply.status().message()),
+                                      "); is a Pitwall with insights running there?"));
+  }
+  if (reply->status < 200 || reply->status > 299) return StatusOf(*reply, url_);
+  Json body = Json::parse(reply->body, nullptr, false);
+  if (body.is_discarded())
+    return absl::UnavailableError(
+        Cat(url_, path, ": the answer is malformed JSON; is it a Pitwall with insights?"));
+  return body;
+}
+
+}  // namespace pitwall::history

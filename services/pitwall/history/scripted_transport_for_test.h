@@ -1,0 +1,25 @@
+// For tests: a transport that keeps its calls and gives prepared replies.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/pipeline/http_transport.h"
+
+namespace pitwall::history {
+
+class ScriptedTransport final : public HttpTransport {
+ public:
+  StatusOr<HttpReply> Perform(const HttpCall& call) override {
+    calls.push_back(call);
+    if (calls.size() > replies.size()) return absl::UnavailableError("connection refused");
+    return replies[calls.size() - 1];
+  }
+  Status CheckUrl(std::string_view) const override { return OkStatus(); }
+
+  std::vector<HttpReply> replies;
+  std::vector<HttpCall> calls;
+};
+
+}  // namespace pitwall::history

@@ -1,0 +1,163 @@
+#include "services/pitwall/history_access.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "absl/time/time.h"
+#include "services/adapters/http/curl_transport.h"
+#include "services/base/clock.h"
+#include "services/base/duration.h"
+#include "services/base/files.h"
+#include "services/base/strings.h"
+#include "services/base/terminal.h"
+#include "services/pitwall/history/job_text.h"
+
+namespace pitwall {
+namespace {
+
+using Kind = FlagSpec::Kind;
+using history::Client;
+using history::Json;
+using history::kRoutes;
+
+constexpr std::string_view kDefaultUrl = "http://127.0.0.1:9870";
+constexpr int64_t kMostJobs = 1'000'000;
+
+}  // namespace
+
+std::vector<FlagSpec> HistoryUrlFlags() {
+  return {
+      {"url", Kind::kOne, "URL",
+       "HTTP address of a running Pitwall with insights (http://127.0.0.1:9870)"},
+      {"insecure", Kind::kSwitch, "", "send the token over http beyond loopback, too"},
+  };
+}
+
+std::vector<FlagSpec> HistoryFlags() {
+  std::vector<FlagSpec> specs = HistoryUrlFlags();
+  specs.push_back({"token-file", Kind::kOne, "FILE", "token, beyond loopback"});
+  specs.push_back({"ca-file", Kind::kOne, "FILE", "certificates to trust (default: the system's)"});
+  return specs;
+}
+
+Status WithHistory(const Flags& flags, const std::function<Status(const Client&)>& run) {
+  std::string token;
+  if (const auto path = flags.One("token-file")) {
+    ASSIGN_OR_RETURN(const std::string text, ReadFile(*path, 4096));
+    token = std::string(Trim(text));
+    if (token.empty()) return InvalidArgument(Cat("--token-file ", *path, ": the file is empty"));
+  }
+  http::CurlTransportOptions options;
+  options.allow_insecure = token.empty() || flags.Has("insecure");
+  options.allowed_cidrs = {"0.0.0.0/0", "::/0"};  // whoever types a URL means it
+  options.ca_file = flags.One("ca-file").value_or("");
+  ASSIGN_OR_RETURN(const std::unique_ptr<HttpTransport> transport,
+                   http::MakeCurlTransport(options));
+  const std::string url = flags.One("url").value_or(std::string(kDefaultUrl));
+  if (const Status status = transport->CheckUrl(url); !status.ok())
+    return InvalidArgument(Cat("--url ", Quote(url), ": ", ToStd(status.message())));
+  const Client client(url, token, transport.get());
+  try {
+    return run(client);
+  } catch (const nlohmann::json::exception& error) {
+    return absl::DataLossError(
+        Cat(url, ": the answer is not of the form that this version knows (", error.what(), ")"));
+  }
+}
+
+StatusOr<int64_t> ReadMoment(std::string_view flag, std::string_view text, int64_t now_ns) {
+  if (text == "now") return now_ns;
+  if (StartsWith(text, "-")) {
+    if (const auto before = ParseDuration(text.substr(1)); before.ok()) return now_ns - *before;
+  }
+  if (const auto seconds = ParseDouble(text);
+      seconds.has_value() && *seconds >= 0 && *seconds < 9e9)
+    return std::llround(*seconds * 1000) * 1'000'000;
+  absl::Time time;
+  std::string error;
+  if (absl::ParseTime(absl::RFC3339_full, ToAbsl(text), &time, &error))
+    return absl::ToUnixNanos(time);
+  return InvalidArgument(Cat("--", flag,
+                             " must be like 2026-01-02T03:04:05Z, Unix seconds, now or "
+                             "-15m (",
+                             Quote(text), ")"));
+}
+
+Status ListHistoryJobs(const Flags& flags) {
+  int64_t limit = 100;
+  if (const auto text = flags.One("limit")) {
+    const auto number = ParseInt(*text);
+    if (!number.has_value() || *number < 1 || *number > kMostJobs)
+      return InvalidArgument(Cat("--limit must be 1 to ", kMostJobs, " (", Quote(*text), ")"));
+    limit = *number;
+  }
+  return WithHistory(flags, [&](const Client& client) -> Status {
+    Json jobs = Json::array();
+    std::string page;
+    int64_t total = 0;
+    do {
+      history::Parameters parameters = {
+          {"limit", Cat(std::min<int64_t>(1000, limit - static_cast<int64_t>(jobs.size())))}};
+      for (const char* name : {"name", "owner", "state", "sort", "order"}) {
+        if (const auto value = flags.One(name)) parameters.emplace_back(name, *value);
+      }
+      if (!page.empty()) parameters.emplace_back("page", page);
+      ASSIGN_OR_RETURN(const Json answer, client.Get(Cat(kRoutes, "/jobs"), parameters));
+      const Json& some = answer.at("jobs");
+      if (!some.is_array()) return absl::DataLossError("the answer is not of the form of /jobs");
+      jobs.insert(jobs.end(), some.begin(), some.end());
+      total = answer.value("total", int64_t{0});
+      page = history::FieldText(answer, "next");
+      if (some.empty()) page.clear();
+    } while (!page.empty() && static_cast<int64_t>(jobs.size()) < limit);
+    if (flags.Has("json")) {
+      for (const Json& job : jobs) PrintJson(job.dump() + "\n");
+      return OkStatus();
+    }
+    if (jobs.empty()) {
+      PrintError("no jobs: the history has none that match\n");
+      return OkStatus();
+    }
+    Print(history::JobTable(jobs));
+    if (const auto shown = static_cast<int64_t>(jobs.size()); total > shown)
+      PrintError(Cat(total - shown, " more; --limit ", total, " shows all\n"));
+    return OkStatus();
+  });
+}
+
+Status ShowHistoryJob(const std::string& job, const Flags& flags) {
+  return WithHistory(flags, [&](const Client& client) -> Status {
+    ASSIGN_OR_RETURN(const Json answer, client.Get(Cat(kRoutes, "/job"), {{"job", job}}));
+    flags.Has("json") ? PrintJson(answer.dump() + "\n") : Print(history::JobPage(answer));
+    return OkStatus();
+  });
+}
+
+Status ArchiveHistoryJob(const std::string& job, const Flags& flags) {
+  return WithHistory(flags, [&](const Client& client) -> Status {
+    history::Parameters parameters = {{"job", job}};
+    if (const auto name = flags.One("name")) parameters.emplace_back("name", *name);
+    ASSIGN_OR_RETURN(const Json answer,
+                     client.Call("POST", Cat(kRoutes, "/job/archive"), parameters));
+    flags.Has("json") ? PrintJson(answer.dump() + "\n")
+                      : Print(Cat("job ", history::FieldText(answer, "job"), " is archived in ",
+                                  history::FieldText(answer, "folder"), "\n"));
+    return OkStatus();
+  });
+}
+
+Status DeleteHistoryJob(const std::string& job, const Flags& flags) {
+  return WithHistory(flags, [&](const Client& client) -> Status {
+    ASSIGN_OR_RETURN(const Json answer,
+                     client.Call("DELETE", Cat(kRoutes, "/job"), {{"job", job}}));
+    flags.Has("json")
+        ? PrintJson(answer.dump() + "\n")
+        : Print(Cat("job ", history::FieldText(answer, "deleted"),
+                    " is deleted from the history; the log keeps what it has of it until its "
+                    "retention\n"));
+    return OkStatus();
+  });
+}
+
+}  // namespace pitwall
