@@ -1,0 +1,77 @@
+// SQLite as the catalogue of a store: rows of bytes by (kind, job, key), each with a CRC-32C. The
+// only user of the library.
+//
+// Row counts per kind are rows themselves, so that a row that vanishes is noticed as well as one
+// that changes. A transaction that was committed survives kill -9 and a power cut.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/base/mutex.h"
+#include "services/base/status.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace pitwall::store {
+
+struct DatabaseRow {
+  uint8_t kind = 1;  // 1 to 255
+  std::string job;
+  std::string key;
+  std::string body;
+};
+
+// What one transaction changes, in this order.
+struct DatabaseChange {
+  std::vector<DatabaseRow> removed;       // body is not looked at; fine when it is not there
+  std::vector<std::string> removed_jobs;  // all rows of them
+  std::vector<DatabaseRow> put;           // added, or replaced
+  bool empty() const { return removed.empty() && removed_jobs.empty() && put.empty(); }
+};
+
+// Thread-safe. DataLoss names the file: it is damaged. ResourceExhausted: the disk is full; nothing
+// of the transaction is there.
+class Database {
+ public:
+  // Makes the file when it is not there, and checks the whole of it: structure, CRCs, counts.
+  // `read_only`: nothing is made or changed.
+  static StatusOr<std::unique_ptr<Database>> Open(const std::string& path, bool read_only = false);
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  Status Apply(const DatabaseChange& change);
+  // In the order of (job, key). An error of `row` ends the walk and is the answer.
+  Status ForEach(uint8_t kind, const std::function<Status(DatabaseRow)>& row) const;
+  Status ForEachOf(uint8_t kind, std::string_view job,
+                   const std::function<Status(DatabaseRow)>& row) const;
+  // Brings what the write-ahead file holds into the database and empties it: afterwards nothing
+  // that was removed is left in either.
+  Status Settle();
+  const std::string& path() const { return path_; }
+
+ private:
+  Database(std::string path, sqlite3* db) : path_(std::move(path)), db_(db) {}
+  Status Execute(const char* sql) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  StatusOr<sqlite3_stmt*> Prepare(const char* sql) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status Fail(int code, std::string_view what) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status Walk(sqlite3_stmt* statement, const std::function<Status(DatabaseRow)>& row) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status Check() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status ApplyInside(const DatabaseChange& change) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status RemoveJob(const std::string& job, std::vector<int64_t>* counts)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const std::string path_;
+  mutable Mutex mutex_;
+  sqlite3* const db_;
+  std::vector<int64_t> counts_ ABSL_GUARDED_BY(mutex_);  // by kind
+};
+
+}  // namespace pitwall::store

@@ -1,0 +1,34 @@
+#include "services/insights/keep/change_feed.h"
+
+#include <algorithm>
+
+#include "services/base/strings.h"
+
+namespace pitwall::insights {
+
+void ChangeFeed::Add(Change change) {
+  MutexLock lock(&mutex_);
+  change.place = ++newest_;
+  changes_.push_back(std::move(change));
+  if (changes_.size() > kKept) changes_.pop_front();
+}
+
+StatusOr<std::vector<Change>> ChangeFeed::After(uint64_t place, size_t max) const {
+  MutexLock lock(&mutex_);
+  if (place > newest_ || place + changes_.size() < newest_) {
+    return OutOfRange(Cat("changes after ", place, " are no longer kept (the newest is ", newest_,
+                          "); begin again"));
+  }
+  const size_t skip = changes_.size() - static_cast<size_t>(newest_ - place);
+  const size_t end =
+      std::min(changes_.size(), max > changes_.size() ? changes_.size() : skip + max);
+  return std::vector<Change>(changes_.begin() + static_cast<int64_t>(skip),
+                             changes_.begin() + static_cast<int64_t>(end));
+}
+
+uint64_t ChangeFeed::newest() const {
+  MutexLock lock(&mutex_);
+  return newest_;
+}
+
+}  // namespace pitwall::insights

@@ -1,0 +1,30 @@
+// What changed lately, for those who follow: a ring of bounded length in memory.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "services/base/mutex.h"
+#include "services/base/status.h"
+#include "services/insights/history.h"
+
+namespace pitwall::insights {
+
+// Thread-safe. Places go on growing from start to start, as far as the wall clock does.
+class ChangeFeed {
+ public:
+  static constexpr size_t kKept = 65'536;
+  explicit ChangeFeed(uint64_t first_place) : newest_(first_place) {}
+
+  void Add(Change change);
+  StatusOr<std::vector<Change>> After(uint64_t place, size_t max) const;
+  uint64_t newest() const;
+
+ private:
+  mutable Mutex mutex_;
+  uint64_t newest_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Change> changes_ ABSL_GUARDED_BY(mutex_);  // their places are consecutive
+};
+
+}  // namespace pitwall::insights

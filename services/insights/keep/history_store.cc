@@ -1,0 +1,248 @@
+#include "services/insights/keep/history_store.h"
+
+#include <algorithm>
+#include <set>
+
+#include "services/base/log.h"
+#include "services/base/stable_hash.h"
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+
+namespace pitwall::insights {
+namespace {
+
+constexpr size_t kOpenSegments = 256;
+
+std::string SegmentsOf(const std::string& dir) { return dir + "/segments"; }
+std::string FolderOf(const std::string& dir, std::string_view job) {
+  return Cat(SegmentsOf(dir), "/", StableHashHex(job));
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<HistoryStore>> HistoryStore::Open(
+    const std::string& dir, bool read_only, uint64_t first_place,
+    std::shared_ptr<files::DiskFaults> faults) {
+  std::unique_ptr<HistoryStore> out(
+      new HistoryStore(dir, read_only, first_place, std::move(faults)));
+  const std::string catalogue = dir + "/catalogue.db";
+  if (!read_only) {
+    RETURN_IF_ERROR(files::MakeDirectories(SegmentsOf(dir)));
+    ASSIGN_OR_RETURN(out->lock_, files::DirectoryLock::Take(dir));
+  }
+  const bool is_new = !files::Exists(catalogue);
+  if (is_new && read_only) return NotFound(Cat(catalogue, ": missing; this is no history"));
+  ASSIGN_OR_RETURN(out->database_, store::Database::Open(catalogue, read_only));
+  if (is_new) RETURN_IF_ERROR(out->Adopt());
+  RETURN_IF_ERROR(out->Load());
+  if (!read_only) RETURN_IF_ERROR(out->RemoveUnknown());
+  return out;
+}
+
+Status HistoryStore::Load() {
+  using store::DatabaseRow;
+  const Status walked = database_->ForEach(kTombstoneRow, [&](DatabaseRow row) -> Status {
+    ASSIGN_OR_RETURN(const Tombstone tombstone, DecodeTombstone(row.body));
+    Bury(row.key, tombstone);
+    return OkStatus();
+  });
+  RETURN_IF_ERROR(walked);
+  const Status walked2 = database_->ForEach(kBootRow, [&](DatabaseRow row) -> Status {
+    ASSIGN_OR_RETURN(BootFacts boot, DecodeBoot(row.body));
+    FindOrAdd(row.job)->Restore(std::move(boot));
+    return OkStatus();
+  });
+  RETURN_IF_ERROR(walked2);
+  const Status walked3 = database_->ForEach(kSchemaRow, [&](DatabaseRow row) -> Status {
+    BinaryReader in(row.body);
+    Schema schema = RestoreSchema(in);
+    RETURN_IF_ERROR(in.Finish("a schema of the catalogue"));
+    FindOrAdd(row.job)->Restore(SharedSchema(std::move(schema)));
+    return OkStatus();
+  });
+  RETURN_IF_ERROR(walked3);
+  const Status walked4 = database_->ForEach(kSegmentRow, [&](DatabaseRow row) -> Status {
+    BinaryReader in(row.body);
+    SegmentFacts facts;
+    facts.Restore(in);
+    std::map<OriginKey, SequenceRanges> seen;
+    for (size_t left = in.Count(3); left > 0 && in.ok(); --left) {
+      std::string source = in.Str();
+      std::string boot = in.Str();
+      seen[{std::move(source), std::move(boot)}].Restore(in);
+    }
+    RETURN_IF_ERROR(in.Finish("a segment of the catalogue"));
+    generation_ = std::max<uint64_t>(generation_, facts.generation);
+    FindOrAdd(row.job)->Restore(std::move(facts), std::move(seen));
+    return OkStatus();
+  });
+  RETURN_IF_ERROR(walked4);
+  return database_->ForEach(kEventRow, [&](DatabaseRow row) -> Status {
+    ASSIGN_OR_RETURN(const KeptRecord record, DecodeRecord(row));
+    record_ = std::max<uint64_t>(record_, record.number);
+    const KeptJobPtr job = FindOrAdd(row.job);
+    if (record.topic != EventTopic::kIssues) return OkStatus();
+    ASSIGN_OR_RETURN(const IssueEvent event, cloudevents::DecodeCloudEvent(record.value));
+    job->RestoreEvent(event);
+    return OkStatus();
+  });
+}
+
+Status HistoryStore::Adopt() {
+  std::map<std::pair<std::string, int64_t>, std::shared_ptr<const WindowSegment>> newest;
+  ASSIGN_OR_RETURN(const auto folders, files::ListDirectory(SegmentsOf(dir_)));
+  size_t damaged = 0;
+  for (const std::string& folder : folders) {
+    ASSIGN_OR_RETURN(const auto names, files::ListDirectory(Cat(SegmentsOf(dir_), "/", folder)));
+    for (const std::string& name : names) {
+      if (!EndsWith(name, ".seg")) continue;
+      auto segment = WindowSegment::Open(Cat(SegmentsOf(dir_), "/", folder, "/", name), nullptr);
+      if (!segment.ok()) {
+        ++damaged;
+        PITWALL_LOG(kWarning, "insights", ToStd(segment.status().message()));
+        continue;
+      }
+      auto& known = newest[{(*segment)->facts().job, (*segment)->facts().window_ns}];
+      if (known == nullptr || known->facts().generation < (*segment)->facts().generation)
+        known = *segment;
+    }
+  }
+  if (newest.empty()) return OkStatus();
+  PITWALL_LOG(kWarning, "insights", dir_, ": the catalogue is missing: made again out of ",
+              newest.size(), " segments (", damaged,
+              " damaged ones are left out); the log is read from its start, and events that it no "
+              "longer holds, and which jobs were deleted, are not known any more");
+  store::DatabaseChange change;
+  for (const auto& [key, segment] : newest) {
+    SegmentFacts facts = segment->facts();
+    ASSIGN_OR_RETURN(const std::string whole, files::ReadWhole(PathOf(facts), size_t{1} << 40));
+    facts.bytes = whole.size();
+    SeriesSet all({}, SIZE_MAX);
+    std::vector<RowTable> tables;
+    change.put.push_back(SegmentRow(facts, segment->seen()));
+    for (const SharedSchema& schema : segment->schemas()) {
+      BinaryWriter body;
+      SaveSchema(*schema, body);
+      change.put.push_back({kSchemaRow, facts.job, NumberKey(schema->id), body.Take()});
+    }
+  }
+  return database_->Apply(change);
+}
+
+Status HistoryStore::RemoveUnknown() {
+  std::set<std::string> known;
+  for (const KeptJobPtr& job : All()) {
+    for (const auto& [start, window] : job->windows()) {
+      if (window.sealed.has_value()) known.insert(PathOf(*window.sealed));
+    }
+  }
+  ASSIGN_OR_RETURN(const auto folders, files::ListDirectory(SegmentsOf(dir_)));
+  for (const std::string& folder : folders) {
+    const std::string path = Cat(SegmentsOf(dir_), "/", folder);
+    ASSIGN_OR_RETURN(const auto names, files::ListDirectory(path));
+    size_t left = names.size();
+    for (const std::string& name : names) {
+      if (known.contains(Cat(path, "/", name))) continue;
+      RETURN_IF_ERROR(files::Remove(Cat(path, "/", name)));
+      --left;
+    }
+    if (left == 0) RETURN_IF_ERROR(files::RemoveTree(path));
+  }
+  return OkStatus();
+}
+
+KeptJobPtr HistoryStore::Find(std::string_view id) const {
+  MutexLock lock(&mutex_);
+  const auto at = jobs_.find(id);
+  return at == jobs_.end() ? nullptr : at->second;
+}
+
+KeptJobPtr HistoryStore::FindOrAdd(const std::string& id) {
+  MutexLock lock(&mutex_);
+  KeptJobPtr& job = jobs_[id];
+  if (job == nullptr) job = std::make_shared<KeptJob>(id);
+  return job;
+}
+
+std::vector<KeptJobPtr> HistoryStore::All() const {
+  MutexLock lock(&mutex_);
+  std::vector<KeptJobPtr> out;
+  for (const auto& [id, job] : jobs_) out.push_back(job);
+  return out;
+}
+
+void HistoryStore::Remove(const std::string& id) {
+  MutexLock lock(&mutex_);
+  jobs_.erase(id);
+  const std::string folder = FolderOf(dir_, id);
+  open_.remove_if([&](const OpenSegment& segment) { return StartsWith(segment.first, folder); });
+}
+
+std::string HistoryStore::PathOf(const SegmentFacts& facts) const {
+  return Cat(FolderOf(dir_, facts.job), "/", facts.window_ns / kNanosPerSecond, "-",
+             facts.generation, ".seg");
+}
+
+StatusOr<std::shared_ptr<const WindowSegment>> HistoryStore::Segment(
+    const SegmentFacts& facts) const {
+  const std::string path = PathOf(facts);
+  {
+    MutexLock lock(&mutex_);
+    for (auto at = open_.begin(); at != open_.end(); ++at) {
+      if (at->first != path) continue;
+      open_.splice(open_.begin(), open_, at);
+      return at->second;
+    }
+  }
+  ASSIGN_OR_RETURN(std::shared_ptr<const WindowSegment> segment, WindowSegment::Open(path, &facts));
+  MutexLock lock(&mutex_);
+  open_.emplace_front(path, segment);
+  if (open_.size() > kOpenSegments) open_.pop_back();
+  return segment;
+}
+
+void HistoryStore::Discard(const SegmentFacts& facts) {
+  MutexLock lock(&mutex_);
+  discarded_.push_back(PathOf(facts));
+}
+
+Status HistoryStore::Settle() {
+  std::vector<std::string> gone;
+  {
+    MutexLock lock(&mutex_);
+    gone = discarded_;
+  }
+  RETURN_IF_ERROR(database_->Settle());
+  for (const std::string& path : gone) RETURN_IF_ERROR(files::Remove(path));
+  MutexLock lock(&mutex_);
+  discarded_.erase(discarded_.begin(), discarded_.begin() + static_cast<int64_t>(gone.size()));
+  for (const std::string& path : gone)
+    open_.remove_if([&](const OpenSegment& segment) { return segment.first == path; });
+  return OkStatus();
+}
+
+store::DatabaseRow HistoryStore::SegmentRow(const SegmentFacts& facts,
+                                            const std::map<OriginKey, SequenceRanges>& seen) const {
+  BinaryWriter body;
+  facts.Save(body);
+  body.U64(seen.size());
+  for (const auto& [key, ranges] : seen) {
+    body.Str(key.first);
+    body.Str(key.second);
+    ranges.Save(body);
+  }
+  return {kSegmentRow, facts.job,
+          NumberKey(static_cast<uint64_t>(facts.window_ns) ^ (uint64_t{1} << 63)), body.Take()};
+}
+
+std::map<std::string, Tombstone> HistoryStore::Tombstones() const {
+  MutexLock lock(&mutex_);
+  return tombstones_;
+}
+
+void HistoryStore::Bury(const std::string& hash, const Tombstone& tombstone) {
+  MutexLock lock(&mutex_);
+  tombstones_[hash] = tombstone;
+}
+
+}  // namespace pitwall::insights

@@ -1,0 +1,49 @@
+// Answers questions about jobs out of sealed windows and of what is in memory.
+//
+// What an answer needs of memory is copied under the job's lock; segments are read without it. When
+// a window is sealed in between, the answer begins again.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/insights/history.h"
+#include "services/insights/keep/history_store.h"
+
+namespace pitwall::insights {
+
+class JobReader final : public History {
+ public:
+  explicit JobReader(const HistoryStore* store) : store_(store) {}
+
+  std::vector<JobLifePtr> Jobs() const override;
+  StatusOr<JobLifePtr> FindJob(std::string_view job) const override;
+  StatusOr<std::vector<SeriesInfo>> Series(const SeriesQuery& query) const override;
+  StatusOr<std::vector<SampleColumn>> Samples(const SampleQuery& query) const override;
+  StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query, size_t tier) const override;
+  StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,
+                                               std::span<const double> quantiles) const override;
+  StatusOr<std::vector<SpanRow>> Spans(const SpanQuery& query) const override;
+  StatusOr<std::vector<OperatorTotal>> Operators(const SpanQuery& query) const override;
+  StatusOr<std::vector<IssueEventPtr>> Events(std::string_view job) const override;
+  StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const override;
+  StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const override;
+  StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const override {
+    return store_->feed().After(place, max);
+  }
+  uint64_t newest_place() const override { return store_->feed().newest(); }
+
+ private:
+  StatusOr<KeptJobPtr> Find(std::string_view id) const;
+  Status ForEachRecord(std::string_view job, EventTopic topic,
+                       const std::function<Status(const std::string&)>& value) const;
+  StatusOr<std::vector<KeptSpan>> SpansIn(const SpanQuery& query, bool by_start) const;
+  Status AddStaleMarkers(const KeptJobPtr& job, const SampleQuery& query,
+                         std::vector<SampleColumn>* columns) const;
+
+  const HistoryStore* const store_;
+};
+
+}  // namespace pitwall::insights

@@ -1,0 +1,149 @@
+#include "services/insights/keep/keep.h"
+
+#include <algorithm>
+
+#include "services/base/stable_hash.h"
+#include "services/base/strings.h"
+#include "services/insights/keep/archive.h"
+
+namespace pitwall::insights {
+
+Keep::Keep(Clock* clock, Log* log, KeepOptions options)
+    : clock_(clock), log_(log), options_(std::move(options)) {}
+
+Keep::~Keep() { Stop(); }
+
+StatusOr<std::unique_ptr<Keep>> Keep::Open(Clock* clock, Log* log, KeepOptions options) {
+  std::unique_ptr<Keep> out(new Keep(clock, log, std::move(options)));
+  // A place of an earlier run is below those of this one: it is then no longer kept.
+  const auto first_place = static_cast<uint64_t>(std::max<int64_t>(clock->WallNs(), 0)) / 1000;
+  ASSIGN_OR_RETURN(out->store_,
+                   HistoryStore::Open(out->options_.dir, false, first_place, out->options_.faults));
+  out->reader_ = std::make_unique<JobReader>(out->store_.get());
+  return out;
+}
+
+Status Keep::Start() {
+  if (!ingests_.empty()) return FailedPrecondition("the history is being kept already");
+  ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(options_.telemetry_topic));
+  for (int32_t p = 0; p < partitions; ++p) {
+    ingests_.push_back(
+        std::make_unique<PartitionIngest>(clock_, log_, store_.get(), &options_, p, partitions));
+  }
+  for (const auto& ingest : ingests_) ingest->Start();
+  retention_ = std::make_unique<Retention>(clock_, store_.get(), &options_,
+                                           [this](const KeptJobPtr& job) { return IngestOf(job); });
+  retention_->Start();
+  return OkStatus();
+}
+
+void Keep::Stop() {
+  // It asks the threads of partitions: it goes first.
+  if (retention_ != nullptr) retention_->Stop();
+  for (const auto& ingest : ingests_) ingest->Stop();
+  registrations_.clear();
+}
+
+PartitionIngest* Keep::IngestOf(const KeptJobPtr& job) const {
+  const auto partition = PartitionOf(job->id(), static_cast<int32_t>(ingests_.size()));
+  return ingests_[static_cast<size_t>(partition)].get();
+}
+
+Status Keep::Health() const {
+  for (const auto& ingest : ingests_) RETURN_IF_ERROR(ingest->Health());
+  return retention_ == nullptr ? OkStatus() : retention_->Health();
+}
+
+Status Keep::Ready() const {
+  for (const auto& ingest : ingests_) {
+    if (!ingest->caught_up())
+      return Unavailable("insights: what the log holds is still being read");
+  }
+  return ingests_.empty() ? Unavailable("insights: not started") : OkStatus();
+}
+
+uint64_t Keep::disk_bytes() const { return DiskBytes(*store_); }
+
+void Keep::RegisterMetrics(telemetry::Exposition* exposition) {
+  using telemetry::MetricType;
+  using telemetry::Sample;
+  const auto add = [&](std::string_view name, std::string_view help, MetricType type, auto value) {
+    registrations_.push_back(
+        exposition->Add(name, help, type, [this, value](std::vector<Sample>* out) {
+          out->push_back({Labels(), static_cast<double>(value())});
+        }));
+  };
+  StoreCounters& c = store_->counters();
+  const auto counter = [&](std::string_view name, std::string_view help,
+                           const std::atomic<uint64_t>* value) {
+    add(name, help, MetricType::kCounter, [value] { return value->load(); });
+  };
+  counter("pitwall_insights_records_total", "Records of pitwall.telemetry read.", &c.records);
+  counter("pitwall_insights_samples_total", "Samples kept.", &c.samples);
+  counter("pitwall_insights_events_total", "Issues, statuses, actions and captures kept.",
+          &c.events);
+  counter("pitwall_insights_duplicates_total", "Batches that were there already.", &c.duplicates);
+  counter("pitwall_insights_refused_ahead_total",
+          "Rows and spans more than a minute ahead of their record's append time.", &c.ahead);
+  counter("pitwall_insights_unread_frames_total",
+          "Frames whose schema never came, or which do not fit it.", &c.unread);
+  counter("pitwall_insights_after_raw_total",
+          "Batches for a window whose raw samples were dropped before they came.", &c.after_raw);
+  counter("pitwall_insights_undecodable_total", "Records that nobody could read.", &c.undecodable);
+  counter("pitwall_insights_input_losses_total",
+          "Stretches of the log that were gone when they were due.", &c.input_losses);
+  counter("pitwall_insights_sealed_segments_total", "Segments written.", &c.sealed);
+  counter("pitwall_insights_dropped_raw_total",
+          "Windows whose raw samples were dropped for want of room; their rollups are kept.",
+          &c.dropped_raw);
+  counter("pitwall_insights_removed_jobs_total", "Jobs deleted, by request or retention.",
+          &c.removed_jobs);
+  counter("pitwall_insights_failed_saves_total", "Transactions of the catalogue that failed.",
+          &c.failed_saves);
+  add("pitwall_insights_bytes", "Bytes on disk.", MetricType::kGauge,
+      [this] { return disk_bytes(); });
+  add("pitwall_insights_head_bytes", "Bytes of rows that are in memory only.", MetricType::kGauge,
+      [this] {
+        size_t bytes = 0;
+        for (const auto& ingest : ingests_) bytes += ingest->head_bytes();
+        return bytes;
+      });
+  add("pitwall_insights_jobs", "Jobs that are kept.", MetricType::kGauge,
+      [this] { return store_->All().size(); });
+  registrations_.push_back(
+      exposition->Add("pitwall_insights_lag_records", "Records of telemetry that are not read yet.",
+                      MetricType::kGauge, [this](std::vector<Sample>* out) {
+                        for (size_t p = 0; p < ingests_.size(); ++p)
+                          out->push_back({Labels({{"partition", Cat(p)}}),
+                                          static_cast<double>(ingests_[p]->lag())});
+                      }));
+}
+
+StatusOr<KeptJobPtr> Keep::Finished(std::string_view wanted) const {
+  if (ingests_.empty()) return Unavailable("the history is not being kept");
+  ASSIGN_OR_RETURN(const JobLifePtr life, reader_->FindJob(wanted));
+  if (life->ended_ns == 0) {
+    return FailedPrecondition(
+        Cat("job ", Quote(life->id), ": it runs; stop it, or wait for its end"));
+  }
+  KeptJobPtr job = store_->Find(life->id);
+  if (job == nullptr) return NotFound(Cat("job ", Quote(wanted), ": it was removed just now"));
+  return job;
+}
+
+Status Keep::DeleteJob(std::string_view wanted) {
+  ASSIGN_OR_RETURN(const KeptJobPtr job, Finished(wanted));
+  PartitionIngest* ingest = IngestOf(job);
+  return ingest->Do([&] { return ingest->DeleteJob(job); });
+}
+
+Status Keep::ArchiveJob(std::string_view wanted, const std::string& folder) {
+  ASSIGN_OR_RETURN(const KeptJobPtr job, Finished(wanted));
+  PartitionIngest* ingest = IngestOf(job);
+  return ingest->Do([&]() -> Status {
+    RETURN_IF_ERROR(ingest->SealJob(job));
+    return WriteArchive(*store_, *job, folder);
+  });
+}
+
+}  // namespace pitwall::insights

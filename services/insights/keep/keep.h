@@ -1,0 +1,60 @@
+// The history of all jobs: kept from the log, read by History, changed by HistoryKeeper.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/base/status.h"
+#include "services/insights/history.h"
+#include "services/insights/keep/history_store.h"
+#include "services/insights/keep/job_reader.h"
+#include "services/insights/keep/keep_options.h"
+#include "services/insights/keep/partition_ingest.h"
+#include "services/insights/keep/retention.h"
+#include "services/pipeline/io.h"
+#include "services/telemetry/exposition.h"
+
+namespace pitwall::insights {
+
+// Open, Start and Stop from one thread, the rest from any. Clock and log are borrowed.
+class Keep final : public HistoryKeeper {
+ public:
+  // DataLoss: the catalogue is damaged; the message names the file and the way out.
+  static StatusOr<std::unique_ptr<Keep>> Open(Clock* clock, Log* log, KeepOptions options);
+  ~Keep() override;
+
+  // Follows the log, a thread a partition of the telemetry, which must be there.
+  Status Start();
+  void Stop();  // idempotent
+  // A store that does not take what is read, or a disk that is full.
+  Status Health() const;
+  // OK: what the log held at the start has been read.
+  Status Ready() const;
+  void RegisterMetrics(telemetry::Exposition* exposition);
+
+  const History& history() const { return *reader_; }
+  const StoreCounters& counters() const { return store_->counters(); }
+  uint64_t disk_bytes() const;
+
+  Status DeleteJob(std::string_view job) override;
+  Status ArchiveJob(std::string_view job, const std::string& folder) override;
+
+ private:
+  Keep(Clock* clock, Log* log, KeepOptions options);
+  StatusOr<KeptJobPtr> Finished(std::string_view job) const;
+  PartitionIngest* IngestOf(const KeptJobPtr& job) const;
+
+  Clock* const clock_;
+  Log* const log_;
+  const KeepOptions options_;
+  std::unique_ptr<HistoryStore> store_;
+  std::unique_ptr<JobReader> reader_;
+  std::vector<std::unique_ptr<PartitionIngest>> ingests_;
+  std::unique_ptr<Retention> retention_;
+  std::vector<telemetry::Registration> registrations_;
+};
+
+}  // namespace pitwall::insights

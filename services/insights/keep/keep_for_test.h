@@ -1,0 +1,154 @@
+// A history over a log in memory, and batches for it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/adapters/clock/system_clock.h"
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/codec/telemetry_codec.h"
+#include "services/insights/keep/keep.h"
+#include "services/pipeline/topics.h"
+#include "tests/fakes/memory_log.h"
+
+namespace pitwall::insights {
+
+inline constexpr int64_t kBegin = 1'767'225'600 * kNanosPerSecond;  // a multiple of all tiers
+
+// Frames own what their spans point to.
+struct OwnedBatch {
+  Batch batch;
+  std::vector<std::unique_ptr<std::vector<int64_t>>> numbers;
+  std::vector<std::unique_ptr<std::vector<double>>> values;
+
+  OwnedBatch(std::string source, uint64_t sequence, int64_t rank = -1) {
+    batch.job = "job-1";
+    batch.source = source;
+    batch.boot_id = "boot-1";
+    batch.sequence = sequence;
+    batch.info.node = "node-1";
+    batch.info.rank = rank;
+    batch.info.kind = rank < 0 ? SourceKind::kNode : SourceKind::kRank;
+    batch.info.start_ns = kBegin;
+  }
+  OwnedBatch& Rows(const Schema& schema, std::vector<int64_t> times, std::vector<double> cells,
+                   std::vector<int64_t> steps = {}, std::string_view mode = "") {
+    Frame frame;
+    frame.schema_id = schema.id;
+    numbers.push_back(std::make_unique<std::vector<int64_t>>(std::move(times)));
+    frame.times_ns = *numbers.back();
+    numbers.push_back(std::make_unique<std::vector<int64_t>>(std::move(steps)));
+    frame.steps = *numbers.back();
+    frame.mode = mode;
+    values.push_back(std::make_unique<std::vector<double>>(std::move(cells)));
+    frame.values = *values.back();
+    batch.promise_ns = std::max(batch.promise_ns, frame.times_ns.back());
+    batch.frames.push_back(frame);
+    return *this;
+  }
+};
+
+inline Schema SchemaOf(uint32_t stream, std::vector<Labels> labels) {
+  Schema schema;
+  schema.stream = stream;
+  for (Labels& l : labels) schema.series.push_back({std::move(l), SeriesKind::kGauge});
+  schema.id = SchemaId(stream, schema.series);
+  return schema;
+}
+
+inline Selector NameIs(std::string_view metric) {
+  return Selector{{*Matcher::Make(kMetricName, MatchOp::kEqual, metric)}};
+}
+
+class KeepTest : public ::testing::Test {
+ protected:
+  KeepTest() : log_(&clock_) {
+    dir_ = Cat(::testing::TempDir(), "/pitwall-keep-",
+               ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(dir_);
+    for (const std::string_view topic :
+         {kTelemetryTopic, kIssuesTopic, kActionsTopic, kCapturesTopic})
+      EXPECT_TRUE(log_.EnsureTopic(topic, {.partitions = 1}).ok());
+    options_.dir = dir_;
+    options_.save_interval_ns = 0;
+    auto appender = log_.OpenAppender();
+    appender_ = *std::move(appender);
+  }
+  ~KeepTest() override {
+    keep_ = nullptr;
+    std::filesystem::remove_all(dir_);
+  }
+
+  void Open() {
+    auto keep = Keep::Open(&clock_, &log_, options_);
+    ASSERT_TRUE(keep.ok()) << keep.status();
+    keep_ = *std::move(keep);
+    ASSERT_TRUE(keep_->Start().ok());
+  }
+  void Close() { keep_ = nullptr; }
+  const History& history() const { return keep_->history(); }
+
+  void Send(const Batch& batch) {
+    std::string bytes;
+    codec::EncodeBatch(batch, &bytes);
+    ASSERT_TRUE(appender_
+                    ->Append({{.topic = std::string(kTelemetryTopic),
+                               .partition = 0,
+                               .key = batch.job,
+                               .value = bytes}})
+                    .ok());
+    ++records_;
+  }
+  void Send(const IssueEvent& event) {
+    ASSERT_TRUE(appender_
+                    ->Append({{.topic = std::string(kIssuesTopic),
+                               .partition = 0,
+                               .key = event.job,
+                               .value = cloudevents::EncodeCloudEvent(event)}})
+                    .ok());
+    ++events_;
+  }
+  void Changed(JobChange change, int64_t time_ns, uint64_t attempt = 1,
+               EndDetail detail = EndDetail::kNone) {
+    IssueEvent event;
+    event.type = EventType::kJobChanged;
+    event.job = "job-1";
+    event.time_ns = time_ns;
+    event.attempt = attempt;
+    event.job_change = change;
+    event.end_detail = detail;
+    event.sequence = events_ + 1;
+    event.id = MakeEventId(event);
+    Send(event);
+  }
+
+  // Until all that was sent since the last Open is read.
+  void Await() {
+    AwaitThat([&] {
+      return keep_->counters().records >= records_ && keep_->counters().events >= events_;
+    });
+  }
+  template <typename F>
+  void AwaitThat(F condition) {
+    const auto pause = clock_.NewWakeup();
+    for (int i = 0; i < 2000 && !condition(); ++i) pause->Wait(5 * kNanosPerMilli);
+    ASSERT_TRUE(condition()) << keep_->Health();
+  }
+
+  clock::SystemClock clock_;
+  fakes::MemoryLog log_;
+  std::string dir_;
+  KeepOptions options_;
+  std::unique_ptr<Appender> appender_;
+  std::unique_ptr<Keep> keep_;
+  uint64_t records_ = 0;
+  uint64_t events_ = 0;
+};
+
+}  // namespace pitwall::insights

@@ -1,0 +1,33 @@
+// How the history is kept.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "services/adapters/files/file.h"
+#include "services/base/clock.h"
+#include "services/pipeline/topics.h"
+
+namespace pitwall::insights {
+
+struct KeepOptions {
+  std::string dir;
+  int64_t max_bytes = int64_t{20} << 30;                             // on disk
+  int64_t retention_ns = int64_t{30} * 24 * 3600 * kNanosPerSecond;  // since a job was heard of
+  size_t memory_bytes = size_t{512} << 20;                           // of rows that are not sealed
+  // A window is sealed so long after its end, in the job's time.
+  int64_t grace_ns = 60 * kNanosPerSecond;
+  // … or when rows of it have waited so long: bounds what a start reads again.
+  int64_t seal_after_ns = 900 * kNanosPerSecond;
+  int64_t save_interval_ns = kNanosPerSecond;
+  // Frames whose schema did not come for so long are given up.
+  int64_t schema_wait_ns = 60 * kNanosPerSecond;
+  std::string telemetry_topic{kTelemetryTopic};
+  std::string issues_topic{kIssuesTopic};
+  std::string actions_topic{kActionsTopic};
+  std::string captures_topic{kCapturesTopic};
+  std::shared_ptr<files::DiskFaults> faults;  // tests only
+};
+
+}  // namespace pitwall::insights

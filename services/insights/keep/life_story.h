@@ -1,0 +1,29 @@
+// What the events of a job say of it: attempts, ends, issues. A function of the events in their
+// order.
+#pragma once
+
+#include <string>
+
+#include "absl/container/btree_map.h"
+#include "services/insights/job_life.h"
+#include "services/model/issue.h"
+
+namespace pitwall::insights {
+
+class LifeStory {
+ public:
+  void OnEvent(const IssueEvent& event);
+  // Its fields that follow from events; the rest is left as it is.
+  void Fill(JobLife* life) const;
+  bool ended() const { return life_.ended_ns != 0; }
+  bool empty() const { return life_.last_ns == 0; }
+
+ private:
+  void OnJobChanged(const IssueEvent& event);
+  AttemptLife* AttemptOf(uint64_t attempt);
+
+  JobLife life_;
+  absl::btree_map<std::string, std::string> open_;  // issue -> severity
+};
+
+}  // namespace pitwall::insights

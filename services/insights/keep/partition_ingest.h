@@ -1,0 +1,122 @@
+// One partition: follows telemetry and events of its jobs, and seals their windows. It alone
+// changes those jobs.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/base/mutex.h"
+#include "services/codec/telemetry_codec.h"
+#include "services/insights/keep/history_store.h"
+#include "services/insights/keep/keep_options.h"
+#include "services/pipeline/io.h"
+
+namespace pitwall::insights {
+
+// Start and Stop from one thread, the rest from any. Everything is borrowed.
+class PartitionIngest {
+ public:
+  PartitionIngest(Clock* clock, Log* log, HistoryStore* store, const KeepOptions* options,
+                  int32_t partition, int32_t partitions);
+  ~PartitionIngest();
+
+  void Start();
+  // Seals what is in memory, where the disk lets it.
+  void Stop();
+  Status Health() const;
+  // It has read what the log held when it began.
+  bool caught_up() const { return caught_up_; }
+  int64_t lag() const { return lag_; }  // records of telemetry
+  size_t head_bytes() const { return head_bytes_; }
+
+  // Runs in the partition's thread, and waits for it. Unavailable: it does not run.
+  Status Do(std::function<Status()> work);
+  // For work in the thread: all that is in memory of the job is sealed; the job is removed.
+  Status SealJob(const KeptJobPtr& job);
+  Status DeleteJob(const KeptJobPtr& job);
+  // Raw samples of a sealed window go, its rollups stay.
+  Status DropRaw(const KeptJobPtr& job, int64_t window_ns);
+
+ private:
+  // One topic that it follows.
+  struct Input {
+    TopicPartition at;
+    EventTopic topic = EventTopic::kIssues;  // not of telemetry
+    std::unique_ptr<PartitionReader> reader;
+    LogMark mark;  // the newest record that was read
+    int64_t retry_ns = 0;
+  };
+
+  void Loop();
+  Status Step();
+  Status OpenInput(Input* input);
+  StatusOr<ReadPosition> PositionOf(const Input& input) const;
+  // Polls; a loss of input is counted and told.
+  Status Poll(Input* input, int64_t timeout_ns, std::vector<Record>* records);
+  Status ReadTelemetry(int64_t timeout_ns, bool* idle);
+  Status ReadEvents(Input* input, bool* idle);
+  void OnRecord(const Input& input, const Record& record);
+  bool Buried(std::string_view job, size_t input, int64_t offset) const;
+  void RunWork();
+  void SetHealth(const Status& status);
+  void NoteMemory();
+
+  // Saving and sealing (partition_sealing.cc).
+  Status SaveIfDue(bool force);
+  Status Save(store::DatabaseChange change);
+  void PutPositions(const KeptJob* sealed_job, int64_t sealed_window,
+                    store::DatabaseChange* change) const;
+  Status SealDue();
+  Status SealWindow(const KeptJobPtr& job, int64_t window_ns);
+  Status Gather(const KeptJob& job, int64_t window_ns, WindowRows* out) const;
+  Status Replace(const KeptJobPtr& job, const WindowRows& rows, SegmentFacts facts);
+  std::vector<KeptJobPtr> Jobs() const;
+
+  Clock* const clock_;
+  Log* const log_;
+  HistoryStore* const store_;
+  const KeepOptions& options_;
+  const int32_t partition_;
+  const int32_t partitions_;
+  std::unique_ptr<Wakeup> wakeup_;
+  std::thread thread_;
+  std::atomic<bool> stop_{false};
+  std::atomic<bool> caught_up_{false};
+  std::atomic<int64_t> lag_{0};
+  std::atomic<size_t> head_bytes_{0};
+
+  // The thread's own:
+  std::array<Input, 4> inputs_;  // telemetry, issues, actions, captures
+  codec::BatchDecoder decoder_;
+  std::set<std::string> touched_;              // jobs with samples since the last change was told
+  std::map<std::string, SegmentHints> hints_;  // by job
+  IngestCounts counts_;
+  int64_t saved_ns_ = 0;
+  int64_t sealed_ns_ = 0;
+  int64_t settled_ns_ = 0;
+  int64_t begin_end_ = -1;  // end of the telemetry at the start
+  std::map<std::string, Tombstone> tombstones_;
+  int64_t saved_telemetry_ = -1;
+
+  mutable Mutex mutex_;
+  Status health_ ABSL_GUARDED_BY(mutex_);
+  struct Work {
+    std::function<Status()> run;
+    Status status;
+    std::unique_ptr<Wakeup> done;
+  };
+  std::deque<std::shared_ptr<Work>> work_ ABSL_GUARDED_BY(mutex_);
+  PartitionReader* polled_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  bool running_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace pitwall::insights

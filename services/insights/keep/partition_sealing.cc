@@ -1,0 +1,265 @@
+// Saving and sealing of a partition's jobs.
+#include <algorithm>
+#include <tuple>
+
+#include "services/base/log.h"
+#include "services/base/stable_hash.h"
+#include "services/base/strings.h"
+#include "services/insights/keep/partition_ingest.h"
+
+namespace pitwall::insights {
+namespace {
+
+constexpr int64_t kSettleNs = 60 * kNanosPerSecond;
+// A window that rows come to late is not sealed for each of them.
+constexpr int64_t kLateNs = 10 * kNanosPerSecond;
+
+void Rename(const ModeNames& from, ModeNames* to, RowTable* table) {
+  for (int64_t& mode : table->modes) mode = to->Of(from.name(mode));
+}
+
+}  // namespace
+
+std::vector<KeptJobPtr> PartitionIngest::Jobs() const {
+  std::vector<KeptJobPtr> out = store_->All();
+  std::erase_if(out, [this](const KeptJobPtr& job) {
+    return PartitionOf(job->id(), partitions_) != partition_;
+  });
+  return out;
+}
+
+void PartitionIngest::PutPositions(const KeptJob* sealed_job, int64_t sealed_window,
+                                   store::DatabaseChange* change) const {
+  for (const Input& input : inputs_) {
+    if (input.reader == nullptr || input.mark.offset < 0) continue;
+    ReadPosition position{input.reader->position(), input.mark};
+    if (&input == inputs_.data()) {
+      for (const KeptJobPtr& job : Jobs()) {
+        for (const auto& [start, window] : job->windows()) {
+          if (job.get() == sealed_job && start == sealed_window) continue;
+          position.offset = std::min(position.offset, window.first_offset);
+        }
+      }
+    }
+    change->put.push_back({kPositionRow, "",
+                           Cat(input.at.topic, "/", input.at.partition, "/", partition_),
+                           EncodePosition(position)});
+  }
+}
+
+Status PartitionIngest::Save(store::DatabaseChange change) {
+  const std::vector<KeptJobPtr> jobs = Jobs();
+  std::vector<std::pair<KeptJobPtr, size_t>> collected;
+  for (const KeptJobPtr& job : jobs) {
+    if (!job->dirty()) continue;
+    job->Collect(&change);
+    collected.emplace_back(job, job->records().size());
+  }
+  const Status applied = store_->database().Apply(change);
+  if (!applied.ok()) {
+    ++store_->counters().failed_saves;
+    return applied;
+  }
+  for (const auto& [job, records] : collected) {
+    MutexLock lock(&job->mutex());
+    job->Collected(records);
+  }
+  saved_ns_ = clock_->MonotonicNs();
+  return OkStatus();
+}
+
+Status PartitionIngest::SaveIfDue(bool force) {
+  const int64_t now = clock_->MonotonicNs();
+  if (!force && now - saved_ns_ < options_.save_interval_ns) return OkStatus();
+  const std::vector<KeptJobPtr> jobs = Jobs();
+  const bool dirty =
+      std::any_of(jobs.begin(), jobs.end(), [](const KeptJobPtr& job) { return job->dirty(); });
+  const int64_t telemetry = inputs_[0].reader == nullptr ? -1 : inputs_[0].reader->position();
+  if (inputs_[0].reader != nullptr) {
+    const StatusOr<int64_t> end = inputs_[0].reader->EndOffset();
+    if (end.ok()) lag_ = std::max<int64_t>(0, *end - telemetry);
+  }
+  if (!dirty && telemetry == saved_telemetry_) {
+    saved_ns_ = now;
+    return OkStatus();
+  }
+  store::DatabaseChange change;
+  PutPositions(nullptr, 0, &change);
+  RETURN_IF_ERROR(Save(std::move(change)));
+  saved_telemetry_ = telemetry;
+  if (now - settled_ns_ >= kSettleNs) {
+    settled_ns_ = now;
+    RETURN_IF_ERROR(store_->Settle());
+  }
+  return OkStatus();
+}
+
+Status PartitionIngest::Gather(const KeptJob& job, int64_t window_ns, WindowRows* out) const {
+  const KeptWindow& window = job.windows().at(window_ns);
+  if (window.sealed.has_value()) {
+    ASSIGN_OR_RETURN(const auto segment, store_->Segment(*window.sealed));
+    RETURN_IF_ERROR(segment->ReadAll(out));
+  }
+  out->seen = window.seen;
+  if (window.head != nullptr) {
+    const HeadWindow& head = *window.head;
+    SeriesSet all({}, SIZE_MAX);
+    std::vector<RowTable> tables;
+    RETURN_IF_ERROR(head.Read(&all, &tables));
+    for (RowTable& table : tables) {
+      Rename(head.modes(), &out->modes, &table);
+      const auto same =
+          std::find_if(out->tables.begin(), out->tables.end(), [&](const RowTable& t) {
+            return t.schema->id == table.schema->id && t.origin->source == table.origin->source &&
+                   t.origin->boot == table.origin->boot;
+          });
+      if (same == out->tables.end()) {
+        out->tables.push_back(std::move(table));
+      } else {
+        same->Append(table);
+        same->Sort();
+      }
+    }
+    out->spans.insert(out->spans.end(), head.spans().begin(), head.spans().end());
+    out->beats.insert(out->beats.end(), head.beats().begin(), head.beats().end());
+  }
+  const auto of = [](const OriginPtr& o) { return std::tie(o->source, o->boot); };
+  std::sort(out->tables.begin(), out->tables.end(), [&](const RowTable& a, const RowTable& b) {
+    return std::tuple(of(a.origin), a.schema->stream, a.schema->id) <
+           std::tuple(of(b.origin), b.schema->stream, b.schema->id);
+  });
+  std::stable_sort(out->spans.begin(), out->spans.end(), [&](const KeptSpan& a, const KeptSpan& b) {
+    return std::tuple(a.span.start_ns, of(a.origin), a.sequence) <
+           std::tuple(b.span.start_ns, of(b.origin), b.sequence);
+  });
+  std::stable_sort(out->beats.begin(), out->beats.end(), [&](const Beat& a, const Beat& b) {
+    return std::tuple(of(a.origin), a.promise_ns, a.sequence) <
+           std::tuple(of(b.origin), b.promise_ns, b.sequence);
+  });
+  return OkStatus();
+}
+
+Status PartitionIngest::Replace(const KeptJobPtr& job, const WindowRows& rows, SegmentFacts facts) {
+  const int64_t window_ns = facts.window_ns;
+  const std::optional<SegmentFacts> before = job->windows().at(window_ns).sealed;
+  facts.job = job->id();
+  facts.generation = store_->NextGeneration();
+  const std::string path = store_->PathOf(facts);
+  RETURN_IF_ERROR(files::MakeDirectories(path.substr(0, path.rfind('/'))));
+  RETURN_IF_ERROR(WriteWindow(path, rows, &hints_[job->id()], &facts, store_->faults()));
+  store::DatabaseChange change;
+  change.put.push_back(store_->SegmentRow(facts, rows.seen));
+  PutPositions(job.get(), window_ns, &change);
+  if (Status saved = Save(std::move(change)); !saved.ok()) {
+    (void)files::Remove(path);  // nothing names it; else the next start removes it
+    return saved;
+  }
+  {
+    MutexLock lock(&job->mutex());
+    job->Sealed(window_ns, facts);
+  }
+  if (before.has_value()) store_->Discard(*before);
+  ++store_->counters().sealed;
+  return OkStatus();
+}
+
+Status PartitionIngest::SealWindow(const KeptJobPtr& job, int64_t window_ns) {
+  WindowRows rows;
+  RETURN_IF_ERROR(Gather(*job, window_ns, &rows));
+  SegmentFacts facts;
+  facts.window_ns = window_ns;
+  Status status = Replace(job, rows, facts);
+  if (!absl::IsResourceExhausted(status)) return status;
+  // The disk is full: rollups, spans and events go on as long as there is room for them.
+  facts.has_rows = false;
+  RETURN_IF_ERROR(Replace(job, rows, facts));
+  ++store_->counters().dropped_raw;
+  PITWALL_LOG(kWarning, "insights", "job ", Quote(job->id()), ": raw samples of the window from ",
+              window_ns / kNanosPerSecond,
+              " s are dropped, their rollups are kept: ", ToStd(status.message()));
+  return OkStatus();
+}
+
+Status PartitionIngest::DropRaw(const KeptJobPtr& job, int64_t window_ns) {
+  WindowRows rows;
+  RETURN_IF_ERROR(Gather(*job, window_ns, &rows));
+  SegmentFacts facts;
+  facts.window_ns = window_ns;
+  facts.has_rows = false;
+  RETURN_IF_ERROR(Replace(job, rows, facts));
+  ++store_->counters().dropped_raw;
+  return OkStatus();
+}
+
+Status PartitionIngest::SealJob(const KeptJobPtr& job) {
+  std::vector<int64_t> heads;
+  for (const auto& [start, window] : job->windows()) {
+    if (window.head != nullptr) heads.push_back(start);
+  }
+  for (const int64_t start : heads) RETURN_IF_ERROR(SealWindow(job, start));
+  return OkStatus();
+}
+
+Status PartitionIngest::SealDue() {
+  const int64_t now = clock_->MonotonicNs();
+  const size_t share = options_.memory_bytes / static_cast<size_t>(partitions_);
+  const bool pressed = head_bytes_ > share;
+  if (!pressed && now - sealed_ns_ < kNanosPerSecond) return OkStatus();
+  sealed_ns_ = now;
+  Status first_fault;
+  KeptJobPtr largest;
+  int64_t largest_window = 0;
+  size_t largest_bytes = 0;
+  for (const KeptJobPtr& job : Jobs()) {
+    {
+      MutexLock lock(&job->mutex());
+      job->GiveUpWaiting(now - options_.schema_wait_ns, &counts_);
+    }
+    // Rows that wait for their schema are told as seen: the window must not be sealed without them.
+    if (job->waiting()) continue;
+    std::vector<int64_t> due;
+    for (const auto& [start, window] : job->windows()) {
+      if (window.head == nullptr) continue;
+      const bool over = job->newest_ns() - (start + kWindowNs) > options_.grace_ns || job->ended();
+      const int64_t age = now - window.head_since_ns;
+      if ((over && age >= kLateNs) || age >= options_.seal_after_ns) {
+        due.push_back(start);
+      } else if (window.head->bytes() > largest_bytes) {
+        largest = job;
+        largest_window = start;
+        largest_bytes = window.head->bytes();
+      }
+    }
+    for (const int64_t start : due) {
+      const Status sealed = SealWindow(job, start);
+      if (first_fault.ok()) first_fault = sealed;
+    }
+  }
+  RETURN_IF_ERROR(first_fault);
+  NoteMemory();
+  if (head_bytes_ <= share || largest == nullptr) return OkStatus();
+  return SealWindow(largest, largest_window);
+}
+
+Status PartitionIngest::DeleteJob(const KeptJobPtr& job) {
+  Tombstone tombstone;
+  int64_t* const offsets[] = {&tombstone.telemetry, &tombstone.issues, &tombstone.actions,
+                              &tombstone.captures};
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i].reader != nullptr) *offsets[i] = inputs_[i].reader->position();
+  }
+  const std::string hash = StableHashHex(job->id());
+  store::DatabaseChange change;
+  change.removed_jobs.push_back(job->id());
+  change.put.push_back({kTombstoneRow, "", hash, EncodeTombstone(tombstone)});
+  RETURN_IF_ERROR(store_->database().Apply(change));
+  store_->Bury(hash, tombstone);
+  tombstones_[hash] = tombstone;
+  hints_.erase(job->id());
+  store_->Remove(job->id());
+  ++store_->counters().removed_jobs;
+  RETURN_IF_ERROR(files::RemoveTree(Cat(store_->dir(), "/segments/", hash)));
+  return store_->Settle();
+}
+
+}  // namespace pitwall::insights

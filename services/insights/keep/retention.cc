@@ -1,0 +1,151 @@
+#include "services/insights/keep/retention.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "services/base/log.h"
+#include "services/base/strings.h"
+
+namespace pitwall::insights {
+namespace {
+
+constexpr int64_t kPassNs = 10 * kNanosPerSecond;
+
+struct Candidate {
+  KeptJobPtr job;
+  int64_t last_ns = 0;
+  bool ended = false;
+};
+
+// The job heard of longest ago comes first.
+std::vector<Candidate> OldestFirst(const HistoryStore& store) {
+  std::vector<Candidate> out;
+  for (const KeptJobPtr& job : store.All()) {
+    MutexLock lock(&job->mutex());
+    const JobLife life = job->Life();
+    out.push_back({job, std::max(life.last_ns, life.ended_ns), life.ended_ns != 0});
+  }
+  std::sort(out.begin(), out.end(), [](const Candidate& a, const Candidate& b) {
+    return std::tie(a.last_ns, a.job->id()) < std::tie(b.last_ns, b.job->id());
+  });
+  return out;
+}
+
+// Windows with raw samples, the oldest first.
+std::vector<int64_t> RawWindows(const KeptJob& job) {
+  MutexLock lock(&job.mutex());
+  std::vector<int64_t> out;
+  for (const auto& [start, window] : job.windows()) {
+    if (window.sealed.has_value() && window.sealed->has_rows && window.head == nullptr)
+      out.push_back(start);
+  }
+  return out;
+}
+
+}  // namespace
+
+uint64_t DiskBytes(const HistoryStore& store) {
+  uint64_t bytes = 0;
+  for (const KeptJobPtr& job : store.All()) {
+    MutexLock lock(&job->mutex());
+    for (const auto& [start, window] : job->windows())
+      bytes += window.sealed.has_value() ? window.sealed->bytes : 0;
+  }
+  for (const std::string_view end : {"", "-wal"}) {
+    const auto file =
+        files::File::Open(Cat(store.dir(), "/catalogue.db", end), files::File::Mode::kRead);
+    if (!file.ok()) continue;
+    const auto size = (*file)->Size();
+    if (size.ok()) bytes += static_cast<uint64_t>(*size);
+  }
+  return bytes;
+}
+
+Retention::Retention(Clock* clock, HistoryStore* store, const KeepOptions* options,
+                     IngestOf ingest_of)
+    : clock_(clock),
+      store_(store),
+      options_(*options),
+      ingest_of_(std::move(ingest_of)),
+      wakeup_(clock->NewWakeup()) {}
+
+Retention::~Retention() { Stop(); }
+
+void Retention::Start() {
+  thread_ = std::thread([this] {
+    while (!stop_) {
+      wakeup_->Wait(kPassNs);
+      if (stop_) return;
+      const Status status = Enforce();
+      MutexLock lock(&mutex_);
+      health_ = status;
+    }
+  });
+}
+
+void Retention::Stop() {
+  stop_ = true;
+  wakeup_->Wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+Status Retention::Health() const {
+  MutexLock lock(&mutex_);
+  return health_;
+}
+
+Status Retention::EnforceTime(int64_t now_ns) {
+  for (const Candidate& c : OldestFirst(*store_)) {
+    if (!c.ended || c.last_ns == 0 || now_ns - c.last_ns <= options_.retention_ns) continue;
+    PartitionIngest* ingest = ingest_of_(c.job);
+    RETURN_IF_ERROR(ingest->Do([&] { return ingest->DeleteJob(c.job); }));
+    PITWALL_LOG(kInfo, "insights", "job ", Quote(c.job->id()), " is removed: it was heard of last ",
+                (now_ns - c.last_ns) / kNanosPerSecond, " s ago (insights.retention)");
+  }
+  return OkStatus();
+}
+
+Status Retention::EnforceBytes() {
+  const auto over = [&] { return DiskBytes(*store_) > static_cast<uint64_t>(options_.max_bytes); };
+  if (!over()) return OkStatus();
+  const std::vector<Candidate> all = OldestFirst(*store_);
+  const auto drop_raw = [&](const Candidate& c) -> Status {
+    for (const int64_t start : RawWindows(*c.job)) {
+      if (stop_ || !over()) return OkStatus();
+      PartitionIngest* ingest = ingest_of_(c.job);
+      const Status walked = ingest->Do([&]() -> Status {
+        const auto at = c.job->windows().find(start);
+        if (at == c.job->windows().end() || at->second.head != nullptr) return OkStatus();
+        RETURN_IF_ERROR(ingest->DropRaw(c.job, start));
+        return store_->Settle();
+      });
+      RETURN_IF_ERROR(walked);
+    }
+    return OkStatus();
+  };
+  for (const Candidate& c : all) {
+    if (c.ended) RETURN_IF_ERROR(drop_raw(c));
+  }
+  for (const Candidate& c : all) {
+    if (!c.ended || !over()) continue;
+    PartitionIngest* ingest = ingest_of_(c.job);
+    RETURN_IF_ERROR(ingest->Do([&] { return ingest->DeleteJob(c.job); }));
+    PITWALL_LOG(kInfo, "insights", "job ", Quote(c.job->id()),
+                " is removed: the history is beyond insights.max_bytes");
+  }
+  for (const Candidate& c : all) {
+    if (!c.ended) RETURN_IF_ERROR(drop_raw(c));
+  }
+  if (!over()) return OkStatus();
+  return ResourceExhausted(Cat(store_->dir(), ": ", DiskBytes(*store_),
+                               " bytes are kept, and nothing is left that may go; raise "
+                               "insights.max_bytes (",
+                               options_.max_bytes, ")"));
+}
+
+Status Retention::Enforce() {
+  RETURN_IF_ERROR(EnforceTime(clock_->WallNs()));
+  return EnforceBytes();
+}
+
+}  // namespace pitwall::insights

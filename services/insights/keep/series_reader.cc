@@ -1,0 +1,282 @@
+// What JobReader says of series: samples, rollups, quantiles.
+#include <algorithm>
+
+#include "services/base/strings.h"
+#include "services/insights/keep/job_reader.h"
+#include "services/insights/keep/window_view.h"
+
+namespace pitwall::insights {
+namespace {
+
+Status TooManyRows(size_t limit) {
+  return ResourceExhausted(Cat("rows: the answer has more than ", limit,
+                               "; narrow range or selectors, or ask for rollups"));
+}
+
+// Prepares a merger of all rows of the window.
+class WindowSeries {
+ public:
+  WindowSeries(WindowView* view, SeriesSet* set) : view_(view), set_(set) {}
+  Status Prepare() {
+    RETURN_IF_ERROR(view_->AddSealedRows(set_));
+    for (const RowTable& table : view_->tables) tables_.push_back(&table);
+    merger_ = std::make_unique<SeriesMerger>(tables_, set_);
+    return merger_->Prepare();
+  }
+  const SeriesMerger& merger() const { return *merger_; }
+
+ private:
+  WindowView* const view_;
+  SeriesSet* const set_;
+  std::vector<const RowTable*> tables_;
+  std::unique_ptr<SeriesMerger> merger_;
+};
+
+bool RowsAreGone(const WindowView& view) {
+  return view.segment != nullptr && !view.segment->facts().has_rows;
+}
+
+// Only the metric and the node decide: what is known by (node, metric) answers it.
+bool ByNodeAndMetric(const std::vector<Selector>& selectors) {
+  for (const Selector& selector : selectors) {
+    for (const Matcher& matcher : selector.matchers) {
+      if (matcher.label() != kMetricName && matcher.label() != "node") return false;
+    }
+  }
+  return true;
+}
+
+bool Selected(const std::vector<Selector>& selectors, const std::string& node,
+              const std::string& metric) {
+  if (selectors.empty()) return true;
+  const Labels labels({{kMetricName, metric}, {"node", node}});
+  return std::any_of(selectors.begin(), selectors.end(),
+                     [&](const Selector& s) { return s.Matches(labels); });
+}
+
+// Grows with the series that are met.
+template <typename T>
+T& At(std::vector<T>* by_series, size_t series) {
+  if (by_series->size() <= series) by_series->resize(series + 1);
+  return (*by_series)[series];
+}
+
+int64_t CeilTo(int64_t time_ns, int64_t unit) {
+  return time_ns >= kMaxPosition - unit ? kMaxPosition : NextAfter(time_ns - 1, unit);
+}
+
+}  // namespace
+
+StatusOr<std::vector<SeriesInfo>> JobReader::Series(const SeriesQuery& query) const {
+  ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
+  SeriesSet set(query.selectors, query.limits.series);
+  std::vector<SeriesInfo> found;
+  const auto note = [&](uint32_t series, int64_t first_ns, int64_t last_ns, bool steps) {
+    SeriesInfo& info = At(&found, series);
+    if (info.labels.empty()) {
+      info.labels = set.all()[series].labels;
+      info.kind = set.all()[series].kind;
+      info.first_ns = first_ns;
+    }
+    info.last_ns = last_ns;
+    info.has_steps |= steps;
+  };
+  const Status walked = ForEachWindow(
+      *store_, *job, query.range, &set, [&] { found.clear(); },
+      [&](WindowView* view) -> Status {
+        if (view->only_sealed() && (view->Within(query.range) || RowsAreGone(*view))) {
+          std::vector<StoredSeries> stored;
+          RETURN_IF_ERROR(view->segment->ReadSeries(&set, &stored));
+          for (const StoredSeries& s : stored) note(s.series, s.first_ns, s.last_ns, s.has_steps);
+          return OkStatus();
+        }
+        WindowSeries window(view, &set);
+        RETURN_IF_ERROR(window.Prepare());
+        SeriesRows rows;
+        for (const uint32_t series : window.merger().series()) {
+          window.merger().Read(series, &rows);
+          const auto& times = rows.times_ns;
+          const auto first = std::lower_bound(times.begin(), times.end(), query.range.from_ns);
+          const auto last = std::lower_bound(first, times.end(), query.range.to_ns);
+          if (first == last) continue;
+          const auto steps = rows.steps.begin() + (first - times.begin());
+          note(series, *first, *std::prev(last),
+               std::any_of(steps, steps + (last - first), [](int64_t s) { return s != kNoStep; }));
+        }
+        return OkStatus();
+      });
+  RETURN_IF_ERROR(walked);
+  std::erase_if(found, [](const SeriesInfo& info) { return info.labels.empty(); });
+  std::sort(found.begin(), found.end(),
+            [](const SeriesInfo& a, const SeriesInfo& b) { return a.labels < b.labels; });
+  return found;
+}
+
+StatusOr<std::vector<SampleColumn>> JobReader::Samples(const SampleQuery& query) const {
+  ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
+  SeriesSet set(query.selectors, query.limits.series);
+  std::vector<SampleColumn> found;
+  size_t count = 0;
+  const Status walked2 = ForEachWindow(
+      *store_, *job, query.range, &set,
+      [&] {
+        found.clear();
+        count = 0;
+      },
+      [&](WindowView* view) -> Status {
+        WindowSeries window(view, &set);
+        RETURN_IF_ERROR(window.Prepare());
+        const int64_t mode = query.mode.empty() ? -1 : view->modes.Find(query.mode);
+        if (!query.mode.empty() && mode < 0) return OkStatus();
+        SeriesRows rows;
+        for (const uint32_t series : window.merger().series()) {
+          window.merger().Read(series, &rows);
+          SampleColumn& out = At(&found, series);
+          for (size_t i = 0; i < rows.times_ns.size(); ++i) {
+            if (rows.times_ns[i] < query.range.from_ns || rows.times_ns[i] >= query.range.to_ns)
+              continue;
+            const int64_t step = rows.steps[i];
+            if (mode >= 0 && (rows.modes[i] != mode || step == kNoStep || step < query.from_step ||
+                              step >= query.to_step))
+              continue;
+            out.times_ns.push_back(rows.times_ns[i]);
+            out.values.push_back(rows.values[i]);
+            out.steps.push_back(step);
+            ++count;
+          }
+          if (count > query.limits.rows) return TooManyRows(query.limits.rows);
+        }
+        return OkStatus();
+      });
+  RETURN_IF_ERROR(walked2);
+  std::vector<SampleColumn> out;
+  for (const uint32_t series : set.InOrder()) {
+    if (series >= found.size() || found[series].times_ns.empty()) continue;
+    SampleColumn& column = found[series];
+    column.labels = set.all()[series].labels;
+    column.kind = set.all()[series].kind;
+    const auto none = [](int64_t step) { return step == kNoStep; };
+    if (std::all_of(column.steps.begin(), column.steps.end(), none)) column.steps.clear();
+    out.push_back(std::move(column));
+  }
+  if (query.stale_markers) RETURN_IF_ERROR(AddStaleMarkers(job, query, &out));
+  return out;
+}
+
+StatusOr<std::vector<RollupColumn>> JobReader::Rollups(const SeriesQuery& query,
+                                                       size_t tier) const {
+  if (tier >= kTiers.size())
+    return InvalidArgument(Cat("tier ", tier, ": there are ", kTiers.size()));
+  ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
+  SeriesSet set(query.selectors, query.limits.series);
+  // Rows that begin in the range, with all of their samples.
+  const int64_t length = kTiers[tier];
+  const TimeRange whole = {CeilTo(query.range.from_ns, length), CeilTo(query.range.to_ns, length)};
+  const size_t stored_tier = std::min(tier, kWindowTiers - 1);
+  std::vector<RollupColumn> found;
+  size_t count = 0;
+  const auto add = [&](uint32_t series, const std::vector<RollupRow>& rows) -> Status {
+    RollupColumn& out = At(&found, series);
+    for (const RollupRow& row : rows) {
+      if (row.start_ns < whole.from_ns || row.start_ns >= whole.to_ns) continue;
+      out.rows.push_back(row);
+      ++count;
+    }
+    return count > query.limits.rows ? TooManyRows(query.limits.rows) : OkStatus();
+  };
+  const Status walked3 = ForEachWindow(
+      *store_, *job, whole, &set,
+      [&] {
+        found.clear();
+        count = 0;
+      },
+      [&](WindowView* view) -> Status {
+        if (RowsAreGone(*view) || (view->only_sealed() && stored_tier > 0)) {
+          std::vector<StoredSeries> stored;
+          RETURN_IF_ERROR(view->segment->ReadSeries(&set, &stored));
+          for (const StoredSeries& s : stored) RETURN_IF_ERROR(add(s.series, s.rows[stored_tier]));
+          return OkStatus();
+        }
+        WindowSeries window(view, &set);
+        RETURN_IF_ERROR(window.Prepare());
+        SeriesRows rows;
+        for (const uint32_t series : window.merger().series()) {
+          window.merger().Read(series, &rows);
+          RETURN_IF_ERROR(add(series, RollUp(rows)[stored_tier]));
+        }
+        return OkStatus();
+      });
+  RETURN_IF_ERROR(walked3);
+  std::vector<RollupColumn> out;
+  for (const uint32_t series : set.InOrder()) {
+    if (series >= found.size() || found[series].rows.empty()) continue;
+    RollupColumn& column = found[series];
+    column.labels = set.all()[series].labels;
+    column.kind = set.all()[series].kind;
+    if (tier > stored_tier) column.rows = Coarser(column.rows, tier);
+    out.push_back(std::move(column));
+  }
+  return out;
+}
+
+StatusOr<std::vector<QuantileRow>> JobReader::Quantiles(const SeriesQuery& query,
+                                                        std::span<const double> quantiles) const {
+  for (const double q : quantiles) {
+    if (!(q >= 0 && q <= 1))
+      return InvalidArgument(Cat("quantile ", FormatDouble(q), ": give one from 0 to 1"));
+  }
+  ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
+  SeriesSet set(query.selectors, query.limits.series);
+  const bool by_metric = ByNodeAndMetric(query.selectors);
+  insights::Spreads total;
+  const auto merge = [&](const insights::Spreads& of_window) {
+    for (const auto& [key, spread] : of_window) {
+      if (!by_metric || Selected(query.selectors, key.first, key.second)) {
+        const auto [at, added] = total.try_emplace(key, spread);
+        if (!added) at->second.Merge(spread);
+      }
+    }
+  };
+  const Status walked4 = ForEachWindow(
+      *store_, *job, query.range, &set, [&] { total.clear(); },
+      [&](WindowView* view) -> Status {
+        if (RowsAreGone(*view) || (by_metric && view->only_sealed() && view->Within(query.range))) {
+          ASSIGN_OR_RETURN(const insights::Spreads stored, view->segment->ReadSpreads());
+          merge(stored);
+          return OkStatus();
+        }
+        WindowSeries window(view, &set);
+        RETURN_IF_ERROR(window.Prepare());
+        std::vector<uint32_t> order = window.merger().series();
+        std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+          return set.all()[a].labels < set.all()[b].labels;
+        });
+        insights::Spreads of_window;
+        SeriesRows rows;
+        for (const uint32_t series : order) {
+          window.merger().Read(series, &rows);
+          if (rows.times_ns.empty()) continue;
+          SpreadOf(&of_window, set.all()[series].labels)
+              ->Add(rows, query.range.from_ns, query.range.to_ns);
+        }
+        merge(of_window);
+        return OkStatus();
+      });
+  RETURN_IF_ERROR(walked4);
+  std::vector<QuantileRow> out;
+  for (const auto& [key, spread] : total) {
+    if (spread.sketch.count() == 0) continue;
+    QuantileRow row;
+    row.node = key.first;
+    row.metric = key.second;
+    row.count = spread.sketch.count();
+    row.min = spread.sketch.min();
+    row.max = spread.sketch.max();
+    row.mean = spread.sum / static_cast<double>(row.count);
+    for (const double q : quantiles) row.quantiles.push_back(spread.sketch.Quantile(q));
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+}  // namespace pitwall::insights

@@ -1,0 +1,119 @@
+// What one window of a job holds: rows of samples, spans, and how far sources had come.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/insights/keep/sequence_ranges.h"
+#include "services/insights/keep/series_set.h"
+#include "services/model/position.h"
+#include "services/model/telemetry.h"
+
+namespace pitwall::insights {
+
+inline constexpr int64_t kWindowNs = 600 * kNanosPerSecond;
+inline constexpr int64_t WindowOf(int64_t time_ns) { return FloorTo(time_ns, kWindowNs); }
+
+// One boot of one source. Immutable and shared by all that it sent.
+struct Origin {
+  std::string source;
+  std::string boot;
+  std::string node;
+  int64_t rank = -1;
+  SourceKind kind = SourceKind::kNode;
+};
+using OriginPtr = std::shared_ptr<const Origin>;
+using OriginKey = std::pair<std::string, std::string>;  // source, boot
+
+// Modes of rows as numbers; 0: none.
+class ModeNames {
+ public:
+  int64_t Of(std::string_view name);
+  int64_t Find(std::string_view name) const;  // -1: not there
+  const std::string& name(int64_t mode) const { return names_[static_cast<size_t>(mode)]; }
+  const std::vector<std::string>& all() const { return names_; }
+
+ private:
+  std::vector<std::string> names_ = {""};
+};
+
+// Rows of one origin with one schema, some columns of them.
+struct RowTable {
+  OriginPtr origin;
+  SharedSchema schema{Schema()};
+  std::vector<int64_t> times;
+  std::vector<int64_t> sequences;
+  std::vector<int64_t> steps;               // kNoStep where there is none
+  std::vector<int64_t> modes;               // of the window's ModeNames
+  std::vector<uint32_t> columns;            // of the schema
+  std::vector<std::vector<double>> values;  // by `columns`, as long as times
+
+  // Puts rows in the order of (time, sequence); those of one batch keep theirs.
+  void Sort();
+  // Appends the rows of another part of the same origin, schema and columns.
+  void Append(const RowTable& other);
+};
+
+struct KeptSpan {
+  OriginPtr origin;
+  int64_t sequence = 0;
+  Span span;
+};
+
+// A batch said that nothing of its source at or before the promise follows.
+struct Beat {
+  OriginPtr origin;
+  int64_t promise_ns = 0;
+  int64_t sequence = 0;
+  int64_t idle_ns = 0;  // after a silence so long its series have ended
+  bool goodbye = false;
+};
+
+struct WindowRows {
+  ModeNames modes;
+  std::vector<RowTable> tables;
+  std::vector<KeptSpan> spans;
+  std::vector<Beat> beats;
+  std::map<OriginKey, SequenceRanges> seen;  // batches of which it holds something
+};
+
+// One series of a window, all origins together: of two values at one time that of the lesser
+// (source, boot id, sequence) counts; missing values are left out.
+struct SeriesRows {
+  std::vector<int64_t> times_ns;  // strictly ascending
+  std::vector<double> values;
+  std::vector<int64_t> steps;
+  std::vector<int64_t> modes;
+  bool has_steps = false;
+};
+
+// The series of tables that were read with `set`, one after another.
+class SeriesMerger {
+ public:
+  // Tables must outlive the merger and be sorted.
+  SeriesMerger(const std::vector<const RowTable*>& tables, SeriesSet* set);
+  // OK, or what SeriesSet::Of says. Before the rest.
+  Status Prepare();
+  // Series that have a column here, as indexes into set->all(), in no order that counts.
+  const std::vector<uint32_t>& series() const { return series_; }
+  // Replaces *out.
+  void Read(uint32_t series, SeriesRows* out) const;
+
+ private:
+  struct Column {
+    const RowTable* table;
+    size_t column;
+  };
+  const std::vector<const RowTable*>& tables_;
+  SeriesSet* const set_;
+  std::vector<uint32_t> series_;
+  std::vector<std::vector<Column>> columns_;  // by series of the set
+};
+
+}  // namespace pitwall::insights

@@ -1,0 +1,240 @@
+#include "services/insights/keep/window_segment.h"
+
+#include <algorithm>
+
+#include "services/base/strings.h"
+
+namespace pitwall::insights {
+namespace {
+
+// "rows/3/1" -> 3, 1.
+bool ParseKey(std::string_view key, std::string_view* what, size_t* origin, size_t* schema) {
+  const std::vector<std::string_view> parts = Split(key, '/');
+  *what = parts[0];
+  if (parts.size() == 1) return true;
+  if (parts.size() != 3) return false;
+  const auto first = ParseInt(parts[1]);
+  const auto second = ParseInt(parts[2]);
+  if (!first || !second || *first < 0 || *second < 0) return false;
+  *origin = static_cast<size_t>(*first);
+  *schema = static_cast<size_t>(*second);
+  return true;
+}
+
+}  // namespace
+
+Status WindowSegment::Damaged(std::string_view what) const {
+  return DataLoss(Cat(path_, ": ", what, "; the window from ", facts_.window_ns / kNanosPerSecond,
+                      " s of its job cannot be read: restore the file, or delete the job"));
+}
+
+StatusOr<std::shared_ptr<const WindowSegment>> WindowSegment::Open(const std::string& path,
+                                                                   const SegmentFacts* facts) {
+  std::shared_ptr<WindowSegment> out(new WindowSegment());
+  out->path_ = path;
+  if (facts != nullptr) out->facts_ = *facts;
+  auto reader = store::SegmentReader::Open(path);
+  if (absl::IsNotFound(reader.status())) return out->Damaged("missing");
+  if (absl::IsDataLoss(reader.status())) return out->Damaged(ToStd(reader.status().message()));
+  RETURN_IF_ERROR(reader.status());
+  out->reader_ = *std::move(reader);
+  const bool other = facts != nullptr && out->reader_->footer_crc() != facts->footer_crc;
+  if (other) return out->Damaged("another file than the catalogue names");
+  RETURN_IF_ERROR(out->ReadHead());
+  if (facts != nullptr) out->facts_ = *facts;
+  out->facts_.footer_crc = out->reader_->footer_crc();
+  return std::shared_ptr<const WindowSegment>(std::move(out));
+}
+
+Status WindowSegment::ReadHead() {
+  const store::Table* head = nullptr;
+  for (const store::Table& table : reader_->tables()) {
+    std::string_view what;
+    Place place{&table, 0, 0};
+    if (!ParseKey(table.key, &what, &place.origin, &place.schema)) return Damaged("a key");
+    if (what == "window") head = &table;
+    if (what == "rows") rows_.push_back(place);
+    if (what == "series") series_.push_back(place);
+    if (what == "spread") spread_ = &table;
+    if (what == "spans") spans_ = &table;
+    if (what == "beats") beats_ = &table;
+  }
+  if (head == nullptr || head->groups.size() != 1 || head->columns.size() != 2)
+    return Damaged("its description is missing");
+  std::vector<std::string> texts;
+  RETURN_IF_ERROR(reader_->ReadTexts(*head, 0, 1, &texts));
+  if (texts.size() != 1) return Damaged("its description is malformed");
+  BinaryReader in(texts[0]);
+  facts_.Restore(in);
+  for (size_t left = in.Count(6); left > 0 && in.ok(); --left) {
+    Origin origin;
+    origin.source = in.Str();
+    origin.boot = in.Str();
+    origin.node = in.Str();
+    origin.rank = in.I64();
+    origin.kind = static_cast<SourceKind>(in.U8());
+    SequenceRanges ranges;
+    ranges.Restore(in);
+    if (ranges.size() > 0) seen_[{origin.source, origin.boot}] = std::move(ranges);
+    origins_.push_back(std::make_shared<const Origin>(std::move(origin)));
+  }
+  for (size_t left = in.Count(); left > 0 && in.ok(); --left) modes_.Of(in.Str());
+  for (size_t left = in.Count(3); left > 0 && in.ok(); --left)
+    schemas_.emplace_back(RestoreSchema(in));
+  RETURN_IF_ERROR(in.Finish(path_));
+  for (const auto* places : {&rows_, &series_}) {
+    for (const Place& place : *places) {
+      if (place.origin >= origins_.size() || place.schema >= schemas_.size())
+        return Damaged("a table of an unknown origin or schema");
+      if (places == &rows_ &&
+          place.table->columns.size() != 4 + schemas_[place.schema]->series.size())
+        return Damaged("a table that is not of its schema");
+    }
+  }
+  return OkStatus();
+}
+
+StatusOr<OriginPtr> WindowSegment::OriginAt(int64_t index) const {
+  if (index < 0 || index >= static_cast<int64_t>(origins_.size()))
+    return Damaged("an unknown origin");
+  return origins_[static_cast<size_t>(index)];
+}
+
+StatusOr<RowTable> WindowSegment::ReadTable(const Place& place,
+                                            const std::vector<uint32_t>& columns) const {
+  RowTable out;
+  out.origin = origins_[place.origin];
+  out.schema = schemas_[place.schema];
+  out.columns = columns;
+  out.values.resize(columns.size());
+  blocks::BlockDecoder decoder;
+  for (size_t g = 0; g < place.table->groups.size(); ++g) {
+    RETURN_IF_ERROR(reader_->ReadInts(*place.table, g, 0, &out.times));
+    RETURN_IF_ERROR(reader_->ReadInts(*place.table, g, 1, &out.sequences));
+    RETURN_IF_ERROR(reader_->ReadInts(*place.table, g, 2, &out.steps));
+    RETURN_IF_ERROR(reader_->ReadInts(*place.table, g, 3, &out.modes));
+    for (size_t i = 0; i < columns.size(); ++i)
+      RETURN_IF_ERROR(
+          reader_->ReadValues(*place.table, g, 4 + columns[i], &decoder, &out.values[i]));
+  }
+  for (const int64_t mode : out.modes) {
+    if (mode < 0 || mode >= static_cast<int64_t>(modes_.all().size()))
+      return Damaged("an unknown mode");
+  }
+  return out;
+}
+
+Status WindowSegment::ReadRows(SeriesSet* set, std::vector<RowTable>* out) const {
+  for (const Place& place : rows_) {
+    ASSIGN_OR_RETURN(const WantedColumns* wanted, set->Of(*schemas_[place.schema]));
+    if (wanted->columns.empty()) continue;
+    ASSIGN_OR_RETURN(RowTable table, ReadTable(place, wanted->columns));
+    out->push_back(std::move(table));
+  }
+  return OkStatus();
+}
+
+Status WindowSegment::ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out) const {
+  for (const Place& place : series_) {
+    const Schema& schema = *schemas_[place.schema];
+    ASSIGN_OR_RETURN(const WantedColumns* wanted, set->Of(schema));
+    if (wanted->columns.empty()) continue;
+    for (size_t g = 0; g < place.table->groups.size(); ++g) {
+      std::vector<int64_t> columns, first, last, steps;
+      RETURN_IF_ERROR(reader_->ReadInts(*place.table, g, 2, &columns));
+      // Most groups have no series that is asked for.
+      std::vector<std::pair<size_t, uint32_t>> hits;
+      for (size_t row = 0; row < columns.size(); ++row) {
+        const auto at = std::lower_bound(wanted->columns.begin(), wanted->columns.end(),
+                                         static_cast<uint32_t>(columns[row]));
+        if (at == wanted->columns.end() || *at != columns[row]) continue;
+        hits.emplace_back(row, wanted->series[static_cast<size_t>(at - wanted->columns.begin())]);
+      }
+      if (hits.empty()) continue;
+      std::vector<std::string> blobs;
+      RETURN_IF_ERROR(reader_->ReadInts(*place.table, g, 0, &first));
+      RETURN_IF_ERROR(reader_->ReadInts(*place.table, g, 1, &last));
+      RETURN_IF_ERROR(reader_->ReadInts(*place.table, g, 3, &steps));
+      RETURN_IF_ERROR(reader_->ReadTexts(*place.table, g, 4, &blobs));
+      for (const auto& [row, series] : hits) {
+        StoredSeries s{series, first[row], last[row], steps[row] != 0, {}};
+        BinaryReader in(blobs[row]);
+        s.rows[1] = RestoreRows(in);
+        if (!facts_.has_rows) s.rows[0] = RestoreRows(in);
+        RETURN_IF_ERROR(in.Finish(path_));
+        out->push_back(std::move(s));
+      }
+    }
+  }
+  return OkStatus();
+}
+
+Status WindowSegment::ReadSpans(std::vector<KeptSpan>* out) const {
+  if (spans_ == nullptr) return OkStatus();
+  for (size_t g = 0; g < spans_->groups.size(); ++g) {
+    std::array<std::vector<int64_t>, 6> ints;
+    std::array<std::vector<std::string>, 2> texts;
+    for (size_t c = 0; c < ints.size(); ++c)
+      RETURN_IF_ERROR(reader_->ReadInts(*spans_, g, c, &ints[c]));
+    for (size_t c = 0; c < texts.size(); ++c)
+      RETURN_IF_ERROR(reader_->ReadTexts(*spans_, g, 6 + c, &texts[c]));
+    for (size_t row = 0; row < ints[0].size(); ++row) {
+      KeptSpan s;
+      ASSIGN_OR_RETURN(s.origin, OriginAt(ints[2][row]));
+      s.sequence = ints[5][row];
+      s.span.kind = static_cast<Span::Kind>(ints[3][row]);
+      s.span.name = std::move(texts[0][row]);
+      s.span.start_ns = ints[0][row];
+      s.span.end_ns = ints[0][row] + ints[1][row];
+      s.span.step = ints[4][row];
+      s.span.mode = std::move(texts[1][row]);
+      out->push_back(std::move(s));
+    }
+  }
+  return OkStatus();
+}
+
+Status WindowSegment::ReadBeats(std::vector<Beat>* out) const {
+  if (beats_ == nullptr) return OkStatus();
+  for (size_t g = 0; g < beats_->groups.size(); ++g) {
+    std::array<std::vector<int64_t>, 5> ints;
+    for (size_t c = 0; c < ints.size(); ++c)
+      RETURN_IF_ERROR(reader_->ReadInts(*beats_, g, c, &ints[c]));
+    for (size_t row = 0; row < ints[0].size(); ++row) {
+      ASSIGN_OR_RETURN(const OriginPtr origin, OriginAt(ints[1][row]));
+      out->push_back({origin, ints[0][row], ints[2][row], ints[3][row], ints[4][row] != 0});
+    }
+  }
+  return OkStatus();
+}
+
+StatusOr<Spreads> WindowSegment::ReadSpreads() const {
+  Spreads out;
+  if (spread_ == nullptr) return out;
+  for (size_t g = 0; g < spread_->groups.size(); ++g) {
+    std::array<std::vector<std::string>, 3> texts;
+    for (size_t c = 0; c < texts.size(); ++c)
+      RETURN_IF_ERROR(reader_->ReadTexts(*spread_, g, 1 + c, &texts[c]));
+    for (size_t row = 0; row < texts[0].size(); ++row) {
+      Spread spread;
+      BinaryReader in(texts[2][row]);
+      spread.sketch.Restore(in);
+      spread.sum = in.Double();
+      RETURN_IF_ERROR(in.Finish(path_));
+      out[{texts[0][row], texts[1][row]}] = std::move(spread);
+    }
+  }
+  return out;
+}
+
+Status WindowSegment::ReadAll(WindowRows* out) const {
+  SeriesSet all({}, SIZE_MAX);
+  RETURN_IF_ERROR(ReadRows(&all, &out->tables));
+  RETURN_IF_ERROR(ReadSpans(&out->spans));
+  RETURN_IF_ERROR(ReadBeats(&out->beats));
+  out->modes = modes_;
+  out->seen = seen_;
+  return OkStatus();
+}
+
+}  // namespace pitwall::insights

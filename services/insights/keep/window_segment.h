@@ -1,0 +1,104 @@
+// A sealed window: one segment of the store, which describes itself, so that a lost catalogue can
+// be made again out of it.
+//
+// Tables by key: "window" (who sent what; schemas; batches it holds), "rows/<origin>/<schema>",
+// "series/<origin>/<schema>" (first, last, rollups of the series whose first table that is),
+// "spread", "spans", "beats".
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/adapters/store/segment_reader.h"
+#include "services/adapters/store/segment_writer.h"
+#include "services/insights/keep/window_rows.h"
+#include "services/insights/keep/window_summary.h"
+
+namespace pitwall::insights {
+
+// What is known of a segment without opening it.
+struct SegmentFacts {
+  std::string job;
+  int64_t window_ns = 0;
+  uint64_t generation = 0;
+  uint64_t bytes = 0;
+  uint32_t footer_crc = 0;
+  uint64_t samples = 0;
+  int64_t least_start_ns = INT64_MAX;  // of its spans, which may have begun before the window
+  bool has_rows = true;                // false: raw samples were dropped
+
+  void Save(BinaryWriter& out) const;
+  void Restore(BinaryReader& in);
+};
+
+// Hints of columns from window to window, by (origin's source, schema).
+using SegmentHints = std::map<std::pair<std::string, uint64_t>, std::vector<blocks::FormHint>>;
+
+// Writes a window with all of its columns, its tables sorted. `facts` needs job, window,
+// generation and has_rows; the rest is filled in. Without rows finer rollups go in instead.
+Status WriteWindow(const std::string& path, const WindowRows& rows, SegmentHints* hints,
+                   SegmentFacts* facts, const std::shared_ptr<files::DiskFaults>& faults);
+
+// A series of a sealed window.
+struct StoredSeries {
+  uint32_t series = 0;  // of the SeriesSet
+  int64_t first_ns = 0;
+  int64_t last_ns = 0;
+  bool has_steps = false;
+  TierRows rows;  // the finest tier only where the rows are not there
+};
+
+// Reads one sealed window. Thread-safe.
+class WindowSegment {
+ public:
+  // DataLoss: damaged, or not the file of `facts` (where given).
+  static StatusOr<std::shared_ptr<const WindowSegment>> Open(const std::string& path,
+                                                             const SegmentFacts* facts);
+
+  const SegmentFacts& facts() const { return facts_; }
+  const ModeNames& modes() const { return modes_; }
+  const std::map<OriginKey, SequenceRanges>& seen() const { return seen_; }
+  const std::vector<SharedSchema>& schemas() const { return schemas_; }
+
+  // Append tables with the wanted columns.
+  Status ReadRows(SeriesSet* set, std::vector<RowTable>* out) const;
+  Status ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out) const;
+  Status ReadSpans(std::vector<KeptSpan>* out) const;
+  Status ReadBeats(std::vector<Beat>* out) const;
+  StatusOr<Spreads> ReadSpreads() const;
+  // Everything, to be merged with what came later.
+  Status ReadAll(WindowRows* out) const;
+  Status CheckAll() const { return reader_->CheckAll(); }
+
+ private:
+  struct Place {
+    const store::Table* table;
+    size_t origin;
+    size_t schema;
+  };
+  WindowSegment() = default;
+  Status ReadHead();
+  Status Damaged(std::string_view what) const;
+  StatusOr<RowTable> ReadTable(const Place& place, const std::vector<uint32_t>& columns) const;
+  StatusOr<OriginPtr> OriginAt(int64_t index) const;
+
+  std::string path_;
+  std::unique_ptr<store::SegmentReader> reader_;
+  SegmentFacts facts_;
+  ModeNames modes_;
+  std::vector<OriginPtr> origins_;
+  std::vector<SharedSchema> schemas_;
+  std::map<OriginKey, SequenceRanges> seen_;
+  std::vector<Place> rows_, series_;
+  const store::Table* spread_ = nullptr;
+  const store::Table* spans_ = nullptr;
+  const store::Table* beats_ = nullptr;
+};
+
+void SaveSchema(const Schema& schema, BinaryWriter& out);
+Schema RestoreSchema(BinaryReader& in);
+
+}  // namespace pitwall::insights

@@ -1,0 +1,320 @@
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "services/base/strings.h"
+#include "services/insights/keep/window_segment.h"
+#include "services/model/value.h"
+
+namespace pitwall::insights {
+namespace {
+
+using store::ColumnRows;
+using store::ColumnType;
+using store::SegmentWriter;
+using store::TableKind;
+
+// Rows of a group of series: so much is unpacked to read the rollups of one.
+constexpr size_t kSeriesOfGroup = 128;
+
+struct Writing {
+  SegmentWriter* out;
+  std::map<OriginKey, size_t> origins;
+  std::vector<OriginPtr> origin_list;
+  std::map<uint64_t, size_t> schemas;
+  std::vector<const Schema*> schema_list;
+
+  size_t OriginOf(const OriginPtr& origin) {
+    const auto [at, added] =
+        origins.try_emplace({origin->source, origin->boot}, origin_list.size());
+    if (added) origin_list.push_back(origin);
+    return at->second;
+  }
+  size_t SchemaOf(const Schema& schema) {
+    const auto [at, added] = schemas.try_emplace(schema.id, schema_list.size());
+    if (added) schema_list.push_back(&schema);
+    return at->second;
+  }
+};
+
+template <typename T>
+std::span<const T> Part(const std::vector<T>& column, size_t from, size_t to) {
+  return std::span<const T>(column).subspan(from, to - from);
+}
+
+// Columns are given by functions of a range of rows.
+Status AddInGroups(SegmentWriter* out, size_t table, size_t rows, size_t group,
+                   const std::function<std::vector<ColumnRows>(size_t, size_t)>& columns,
+                   blocks::FormHint* hints = nullptr) {
+  for (size_t from = 0; from < rows; from += group) {
+    const size_t to = std::min(rows, from + group);
+    const std::vector<ColumnRows> part = columns(from, to);
+    RETURN_IF_ERROR(out->AddRows(table, part, hints));
+  }
+  return OkStatus();
+}
+
+std::string KeyOf(std::string_view what, size_t origin, size_t schema) {
+  return Cat(what, "/", origin, "/", schema);
+}
+
+Status WriteRows(const RowTable& rows, SegmentHints* hints, Writing* w) {
+  std::vector<ColumnType> types(4, ColumnType::kInt);
+  types.resize(4 + rows.values.size(), ColumnType::kValue);
+  ASSIGN_OR_RETURN(const size_t table, w->out->AddTable(TableKind::kSamples,
+                                                        KeyOf("rows", w->OriginOf(rows.origin),
+                                                              w->SchemaOf(*rows.schema)),
+                                                        std::move(types)));
+  std::vector<blocks::FormHint>& hint = (*hints)[{rows.origin->source, rows.schema->id}];
+  hint.resize(4 + rows.values.size());
+  return AddInGroups(
+      w->out, table, rows.times.size(), store::kMaxGroupRows,
+      [&](size_t from, size_t to) {
+        std::vector<ColumnRows> columns = {Part(rows.times, from, to),
+                                           Part(rows.sequences, from, to),
+                                           Part(rows.steps, from, to), Part(rows.modes, from, to)};
+        for (const auto& values : rows.values) columns.emplace_back(Part(values, from, to));
+        return columns;
+      },
+      hint.data());
+}
+
+// Rows of the table of series of one (origin, schema).
+struct SeriesColumns {
+  std::vector<int64_t> first, last, column, steps;
+  std::vector<std::string> rollups;
+};
+
+Status WriteSeries(const WindowRows& window, bool fine, Writing* w) {
+  SeriesSet set({}, SIZE_MAX);
+  std::vector<const RowTable*> tables;
+  for (const RowTable& table : window.tables) tables.push_back(&table);
+  SeriesMerger merger(tables, &set);
+  RETURN_IF_ERROR(merger.Prepare());
+  std::vector<SeriesColumns> columns(tables.size());
+  std::vector<bool> written(set.all().size(), false);
+  Spreads spreads;
+  // A table at a time, so that values are read once; spreads add in the order of labels below.
+  std::vector<std::pair<size_t, uint32_t>> home(set.all().size(), {SIZE_MAX, 0});
+  for (size_t t = 0; t < tables.size(); ++t) {
+    ASSIGN_OR_RETURN(const WantedColumns* wanted, set.Of(*tables[t]->schema));
+    for (size_t i = 0; i < wanted->columns.size(); ++i) {
+      if (home[wanted->series[i]].first == SIZE_MAX)
+        home[wanted->series[i]] = {t, wanted->columns[i]};
+    }
+  }
+  SeriesRows rows;
+  for (const uint32_t series : set.InOrder()) {
+    merger.Read(series, &rows);
+    if (rows.times_ns.empty()) continue;
+    SpreadOf(&spreads, set.all()[series].labels)->Add(rows, INT64_MIN, INT64_MAX);
+    const TierRows tiers = RollUp(rows);
+    BinaryWriter blob;
+    SaveRows(tiers[1], blob);
+    if (fine) SaveRows(tiers[0], blob);
+    SeriesColumns& out = columns[home[series].first];
+    out.first.push_back(rows.times_ns.front());
+    out.last.push_back(rows.times_ns.back());
+    out.column.push_back(home[series].second);
+    out.steps.push_back(rows.has_steps ? 1 : 0);
+    out.rollups.push_back(blob.Take());
+  }
+  for (size_t t = 0; t < tables.size(); ++t) {
+    const SeriesColumns& c = columns[t];
+    if (c.first.empty()) continue;
+    using enum ColumnType;
+    ASSIGN_OR_RETURN(const size_t table,
+                     w->out->AddTable(TableKind::kRollup,
+                                      KeyOf("series", w->OriginOf(tables[t]->origin),
+                                            w->SchemaOf(*tables[t]->schema)),
+                                      {kInt, kInt, kInt, kInt, kText}));
+    RETURN_IF_ERROR(
+        AddInGroups(w->out, table, c.first.size(), kSeriesOfGroup, [&](size_t from, size_t to) {
+          return std::vector<ColumnRows>{Part(c.first, from, to), Part(c.last, from, to),
+                                         Part(c.column, from, to), Part(c.steps, from, to),
+                                         Part(c.rollups, from, to)};
+        }));
+  }
+  if (spreads.empty()) return OkStatus();
+  std::vector<int64_t> index;
+  std::vector<std::string> nodes, metrics, blobs;
+  for (const auto& [key, spread] : spreads) {
+    BinaryWriter blob;
+    spread.sketch.Save(blob);
+    blob.Double(spread.sum);
+    index.push_back(static_cast<int64_t>(index.size()));
+    nodes.push_back(key.first);
+    metrics.push_back(key.second);
+    blobs.push_back(blob.Take());
+  }
+  using enum ColumnType;
+  ASSIGN_OR_RETURN(const size_t table,
+                   w->out->AddTable(TableKind::kRollup, "spread", {kInt, kText, kText, kText}));
+  return AddInGroups(
+      w->out, table, index.size(), store::kMaxGroupRows, [&](size_t from, size_t to) {
+        return std::vector<ColumnRows>{Part(index, from, to), Part(nodes, from, to),
+                                       Part(metrics, from, to), Part(blobs, from, to)};
+      });
+}
+
+Status WriteSpans(const std::vector<KeptSpan>& spans, Writing* w) {
+  if (spans.empty()) return OkStatus();
+  std::vector<int64_t> start, length, origin, kind, step, sequence;
+  std::vector<std::string> name, mode;
+  for (const KeptSpan& s : spans) {
+    start.push_back(s.span.start_ns);
+    length.push_back(s.span.end_ns - s.span.start_ns);
+    origin.push_back(static_cast<int64_t>(w->OriginOf(s.origin)));
+    kind.push_back(static_cast<int64_t>(s.span.kind));
+    step.push_back(s.span.step);
+    sequence.push_back(s.sequence);
+    name.push_back(s.span.name);
+    mode.push_back(s.span.mode);
+  }
+  using enum ColumnType;
+  ASSIGN_OR_RETURN(const size_t table,
+                   w->out->AddTable(TableKind::kSpans, "spans",
+                                    {kInt, kInt, kInt, kInt, kInt, kInt, kText, kText}));
+  return AddInGroups(
+      w->out, table, start.size(), store::kMaxGroupRows, [&](size_t from, size_t to) {
+        return std::vector<ColumnRows>{Part(start, from, to),  Part(length, from, to),
+                                       Part(origin, from, to), Part(kind, from, to),
+                                       Part(step, from, to),   Part(sequence, from, to),
+                                       Part(name, from, to),   Part(mode, from, to)};
+      });
+}
+
+Status WriteBeats(const std::vector<Beat>& beats, Writing* w) {
+  if (beats.empty()) return OkStatus();
+  std::vector<int64_t> promise, origin, sequence, idle, goodbye;
+  for (const Beat& b : beats) {
+    promise.push_back(b.promise_ns);
+    origin.push_back(static_cast<int64_t>(w->OriginOf(b.origin)));
+    sequence.push_back(b.sequence);
+    idle.push_back(b.idle_ns);
+    goodbye.push_back(b.goodbye ? 1 : 0);
+  }
+  using enum ColumnType;
+  ASSIGN_OR_RETURN(const size_t table,
+                   w->out->AddTable(TableKind::kEvents, "beats", {kInt, kInt, kInt, kInt, kInt}));
+  return AddInGroups(
+      w->out, table, promise.size(), store::kMaxGroupRows, [&](size_t from, size_t to) {
+        return std::vector<ColumnRows>{Part(promise, from, to), Part(origin, from, to),
+                                       Part(sequence, from, to), Part(idle, from, to),
+                                       Part(goodbye, from, to)};
+      });
+}
+
+// The description comes last: by then all origins and schemas are known.
+Status WriteHead(const WindowRows& window, const SegmentFacts& facts, Writing* w) {
+  for (const auto& [key, ranges] : window.seen) {
+    if (w->origins.contains(key)) continue;
+    w->OriginOf(std::make_shared<Origin>(Origin{key.first, key.second, "", -1, {}}));
+  }
+  BinaryWriter out;
+  facts.Save(out);
+  out.U64(w->origin_list.size());
+  for (const OriginPtr& origin : w->origin_list) {
+    out.Str(origin->source);
+    out.Str(origin->boot);
+    out.Str(origin->node);
+    out.I64(origin->rank);
+    out.U8(static_cast<uint8_t>(origin->kind));
+    const auto seen = window.seen.find({origin->source, origin->boot});
+    (seen == window.seen.end() ? SequenceRanges() : seen->second).Save(out);
+  }
+  out.U64(window.modes.all().size());
+  for (const std::string& name : window.modes.all()) out.Str(name);
+  out.U64(w->schema_list.size());
+  for (const Schema* schema : w->schema_list) SaveSchema(*schema, out);
+  using enum ColumnType;
+  ASSIGN_OR_RETURN(const size_t table,
+                   w->out->AddTable(TableKind::kEvents, "window", {kInt, kText}));
+  const std::vector<int64_t> times = {facts.window_ns};
+  const std::vector<std::string> texts = {out.Take()};
+  const std::vector<ColumnRows> columns = {Part(times, 0, 1), Part(texts, 0, 1)};
+  return w->out->AddRows(table, columns, nullptr);
+}
+
+}  // namespace
+
+void SaveSchema(const Schema& schema, BinaryWriter& out) {
+  out.U64(schema.id);
+  out.U64(schema.stream);
+  out.U64(schema.series.size());
+  for (const SeriesDescriptor& series : schema.series) {
+    out.U8(static_cast<uint8_t>(series.kind));
+    out.U64(series.labels.size());
+    for (const Label& label : series.labels) {
+      out.Str(label.name);
+      out.Str(label.value);
+    }
+  }
+}
+
+Schema RestoreSchema(BinaryReader& in) {
+  Schema schema;
+  schema.id = in.U64();
+  schema.stream = static_cast<uint32_t>(in.U64());
+  schema.series.resize(in.Count(2));
+  for (SeriesDescriptor& series : schema.series) {
+    series.kind = static_cast<SeriesKind>(in.U8());
+    std::vector<Label> labels(in.Count(2));
+    for (Label& label : labels) {
+      label.name = in.Str();
+      label.value = in.Str();
+    }
+    series.labels = Labels::FromPairs(std::move(labels));
+  }
+  return schema;
+}
+
+void SegmentFacts::Save(BinaryWriter& out) const {
+  out.Str(job);
+  out.I64(window_ns);
+  out.U64(generation);
+  out.U64(bytes);
+  out.U64(footer_crc);
+  out.U64(samples);
+  out.I64(least_start_ns);
+  out.Bool(has_rows);
+}
+
+void SegmentFacts::Restore(BinaryReader& in) {
+  job = in.Str();
+  window_ns = in.I64();
+  generation = in.U64();
+  bytes = in.U64();
+  footer_crc = static_cast<uint32_t>(in.U64());
+  samples = in.U64();
+  least_start_ns = in.I64();
+  has_rows = in.Bool();
+}
+
+Status WriteWindow(const std::string& path, const WindowRows& rows, SegmentHints* hints,
+                   SegmentFacts* facts, const std::shared_ptr<files::DiskFaults>& faults) {
+  ASSIGN_OR_RETURN(const auto writer, SegmentWriter::Create(path, faults));
+  Writing w{writer.get(), {}, {}, {}, {}};
+  facts->samples = 0;
+  facts->least_start_ns = INT64_MAX;
+  for (const RowTable& table : rows.tables) {
+    if (table.times.empty()) continue;
+    for (const auto& column : table.values) {
+      facts->samples += static_cast<uint64_t>(
+          std::count_if(column.begin(), column.end(), [](double v) { return !IsMissing(v); }));
+    }
+    if (facts->has_rows) RETURN_IF_ERROR(WriteRows(table, hints, &w));
+  }
+  for (const KeptSpan& span : rows.spans)
+    facts->least_start_ns = std::min(facts->least_start_ns, span.span.start_ns);
+  RETURN_IF_ERROR(WriteSeries(rows, !facts->has_rows, &w));
+  RETURN_IF_ERROR(WriteSpans(rows.spans, &w));
+  RETURN_IF_ERROR(WriteBeats(rows.beats, &w));
+  RETURN_IF_ERROR(WriteHead(rows, *facts, &w));
+  ASSIGN_OR_RETURN(const store::SegmentFile file, writer->Finish());
+  facts->bytes = file.bytes;
+  facts->footer_crc = file.footer_crc;
+  return OkStatus();
+}
+
+}  // namespace pitwall::insights
