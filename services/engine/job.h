@@ -160,6 +160,7 @@ class Job {
   // Writes what has changed of the nodes of which nothing is heard.
   void TellSilentNodes();
   // At `at`, or once rules have seen the death.
+  EndDetail DetailOfDeath() const;
   void EndWithoutLauncher(int64_t at, Outputs* out);
   void ApplyLauncherGone(const HappeningKey& key, const Source* teller, Outputs* out);
   void ApplyGraceOver(const HappeningKey& key, Outputs* out);

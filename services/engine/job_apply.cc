@@ -277,6 +277,7 @@ void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* ou
       ApplyJobEnded(key, event, out);
       break;
     case Happening::Kind::kJobNotice:
+      if (event.reason == kStopping) deaths_.AnnounceStop(key.position);
       for (const std::string& name : event.series) {
         if (identity_.withheld.size() < options_.max_withheld_per_job ||
             identity_.withheld.contains(name)) {

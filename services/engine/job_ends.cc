@@ -120,10 +120,11 @@ void Job::DieWithoutRanks(int64_t at, Outputs* out) {
   died_at_ = at;
   if (attempt_open_) {
     attempt_open_ = false;
-    Tell(JobChange::kAttemptEnded, EndDetail::kDied, at, attempt_, out);
+    const EndDetail detail = DetailOfDeath();
+    Tell(JobChange::kAttemptEnded, detail, at, attempt_, out);
     // What it died of is open until rules have seen the death: one incident, not two.
     if (at >= deaths_.seen_by()) {
-      EndIssuesOfAttempt(at, EndDetail::kDied, out);
+      EndIssuesOfAttempt(at, detail, out);
     } else {
       timeline_.Add({deaths_.seen_by(), Phase::kEnd, std::string(kOwnSource), "", 0, 0},
                     {.kind = Happening::Kind::kGraceOver});
@@ -149,14 +150,19 @@ void Job::ApplyGraceOver(const HappeningKey& key, Outputs* out) {
   if (died_at_ == kMinPosition || (!over && key.position < deaths_.seen_by())) return;
   RunTicksBelow(key.position + 1, out);
   if (over) {
-    EndJob(key.position, EndDetail::kDied, /*by_event=*/false, out);
+    EndJob(key.position, DetailOfDeath(), /*by_event=*/false, out);
   } else {
-    EndIssuesOfAttempt(key.position, EndDetail::kDied, out);
+    EndIssuesOfAttempt(key.position, DetailOfDeath(), out);
   }
 }
 
+// How the attempt ended that died without a rank left.
+EndDetail Job::DetailOfDeath() const {
+  return deaths_.IsStop(died_at_) ? EndDetail::kStopped : EndDetail::kDied;
+}
+
 void Job::EndWithoutLauncher(int64_t at, Outputs* out) {
-  if (at >= deaths_.told_by()) return EndJob(at, EndDetail::kDied, /*by_event=*/false, out);
+  if (at >= deaths_.told_by()) return EndJob(at, DetailOfDeath(), /*by_event=*/false, out);
   timeline_.Add({deaths_.told_by(), Phase::kEnd, std::string(kOwnSource), "", 0, 0},
                 {.kind = Happening::Kind::kGraceOver});
 }

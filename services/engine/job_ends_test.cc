@@ -53,10 +53,10 @@ class JobEnds : public ::testing::Test {
   void Stop(double at, std::string_view reason) {
     Batch batch;
     batch.source = "executor@n1";
-    batch.boot_id = "action";
+    batch.boot_id = reason;
     batch.info.kind = SourceKind::kForeign;
     JobEvent ended;
-    ended.kind = JobEvent::Kind::kEnded;
+    ended.kind = reason == kStopping ? JobEvent::Kind::kNotice : JobEvent::Kind::kEnded;
     ended.time_ns = ShardForTest::At(at);
     ended.reason = reason;
     batch.events.push_back(ended);
@@ -95,6 +95,36 @@ TEST_F(JobEnds, AJumpOfTheWatermarkOverTheGraceEndsTheJobInTime) {
   EXPECT_THAT(Changes(), ElementsAre("1 0 started ", "1 1 attempt_began ",
                                      "10 1 rank_lost died 0@node-0", "11 1 rank_lost died 1@node-1",
                                      "11 1 attempt_ended died", "131 1 ended died"));
+}
+
+// What a process makes of the executor's SIGTERM, e.g. an exception, is no death of its own, and a
+// tick between its end and the record that the action is done changes nothing.
+TEST_F(JobEnds, TheEndThatTheExecutorAnnouncedIsNoDeath) {
+  Boot("one", 1);
+  Stop(9, kStopping);
+  Lose(0, 10);
+  Lose(1, 11);
+  Batch node;
+  node.source = "node";
+  shard_.Feed(node, 20);
+  Stop(21, "stopped");
+  shard_.Feed(node, 30);
+  EXPECT_THAT(Changes(), ElementsAre("1 0 started ", "1 1 attempt_began ",
+                                     "10 1 rank_lost died 0@node-0", "11 1 rank_lost died 1@node-1",
+                                     "11 1 attempt_ended stopped", "21 1 ended stopped"));
+}
+
+TEST_F(JobEnds, ADeathLongAfterAnAnnouncedEndIsOne) {
+  Boot("one", 1);
+  Stop(9, kStopping);
+  Say(0, 400);
+  Say(1, 400);
+  Lose(0, 410);
+  Lose(1, 411);
+  Batch node;
+  node.source = "node";
+  shard_.Feed(node, 420);
+  EXPECT_EQ(Changes().back(), "411 1 attempt_ended died");
 }
 
 TEST_F(JobEnds, ARestartWithinTheSameJumpIsNoEnd) {

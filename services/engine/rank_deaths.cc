@@ -19,6 +19,7 @@ constexpr int64_t kPeersFailNs = 100 * kMs;
 // From the verdict to the tick of a rule.
 constexpr int64_t kTickNs = 500 * kMs;
 constexpr int32_t kSigterm = 15;
+constexpr uint8_t kHasFirst = 1, kHasStop = 2;  // in saved state
 constexpr int32_t kShellOffset = 128;
 
 // A shell between reports a signal as a code.
@@ -58,7 +59,12 @@ void RankDeaths::Add(RankDeath death) {
     first_ = std::move(death);
 }
 
+bool RankDeaths::IsStop(int64_t at) const {
+  return stop_at_.has_value() && at >= *stop_at_ && at - *stop_at_ <= kStopWithinNs;
+}
+
 int64_t RankDeaths::JudgedAt() const {
+  if (IsStop(first_at_)) return first_->at;
   if (first_->said_failed) return first_->at + kPeersFailNs;
   if (IsTerminated(*first_) && terminated_ < 2) return first_->at + kOneSignalNs;
   return first_->at;
@@ -76,14 +82,14 @@ Labels RankDeaths::Series() const {
   return Labels({{kMetricName, kLost},
                  {"rank", Cat(first_->rank)},
                  {"node", first_->node},
-                 {"cause", CauseOf(*first_)},
+                 {"cause", IsStop(first_at_) ? "stopped by the executor" : CauseOf(*first_)},
                  {"verdict", cancelled_ ? "cancelled" : "died"}});
 }
 
 RankDeaths::Values RankDeaths::Judge(int64_t now) {
   Values values;
   if (!first_.has_value() || now < JudgedAt()) return values;
-  const bool cancelled = terminated_ >= 2;
+  const bool cancelled = terminated_ >= 2 || IsStop(first_at_);
   if (!told_ || cancelled != cancelled_) {
     if (told_) values.emplace_back(Series(), 0);
     cancelled_ = cancelled;
@@ -98,7 +104,9 @@ RankDeaths::Values RankDeaths::Judge(int64_t now) {
 }
 
 void RankDeaths::Save(BinaryWriter& out) const {
-  out.Bool(first_.has_value());
+  // Without an announcement the bytes are those of a bool, as before there were any.
+  out.U8((first_.has_value() ? kHasFirst : 0) | (stop_at_.has_value() ? kHasStop : 0));
+  if (stop_at_.has_value()) out.I64(*stop_at_);
   if (!first_.has_value()) return;
   out.I64(first_->at);
   out.I64(first_->rank);
@@ -117,7 +125,10 @@ void RankDeaths::Save(BinaryWriter& out) const {
 
 void RankDeaths::Restore(BinaryReader& in) {
   Clear();
-  if (!in.Bool()) return;
+  const uint8_t has = in.U8();
+  if (has > (kHasFirst | kHasStop)) in.Fail();
+  if ((has & kHasStop) != 0) stop_at_ = in.I64();
+  if ((has & kHasFirst) == 0 || !in.ok()) return;
   RankDeath& first = first_.emplace();
   first.at = in.I64();
   first.rank = in.I64();

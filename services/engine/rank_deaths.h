@@ -26,11 +26,14 @@ struct RankDeath {
 // A state machine in event time; reads no clock. Its verdict is one series:
 //   pitwall_rank_lost{rank,node,cause,verdict}   1 for the first death of the attempt
 //   pitwall_job_ranks_lost                       how many were lost, teardown included
+// Within kStopWithinNs after the executor announced that it ends the job, every death is that end:
+// "cancelled" by cause "stopped by the executor", whatever the process made of the signal.
 // cause: "out of memory", "signal 9", "exit code 3", "exception", "unknown". verdict: "died", or
 // "cancelled" where somebody ended the ranks on purpose. What follows the first death is teardown
 // and has no series of its own.
 class RankDeaths {
  public:
+  static constexpr int64_t kStopWithinNs = 300'000'000'000;
   static constexpr std::string_view kLost = "pitwall_rank_lost";
   static constexpr std::string_view kCount = "pitwall_job_ranks_lost";
 
@@ -38,6 +41,9 @@ class RankDeaths {
 
   // In the order of event time.
   void Add(RankDeath death);
+  void AnnounceStop(int64_t at) { stop_at_ = at; }
+  // Whether a death at that time is the end that was announced.
+  bool IsStop(int64_t at) const;
   // What has become known by `now`, to be written at `now`: each change once.
   Values Judge(int64_t now);
   // By then rules have seen the first death: the end of the job waits for it. INT64_MIN: no death.
@@ -54,6 +60,7 @@ class RankDeaths {
   int64_t JudgedAt() const;
   Labels Series() const;
 
+  std::optional<int64_t> stop_at_;  // event time of the announcement
   std::optional<RankDeath> first_;
   int64_t first_at_ = INT64_MIN;  // of the first death heard of, whichever is named
   uint64_t count_ = 0;

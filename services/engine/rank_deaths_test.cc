@@ -53,6 +53,52 @@ TEST(RankDeaths, AKillIsToldAtOnceAndWhatFollowsIsCountedOnly) {
   EXPECT_EQ(deaths.told_by(), DeathAt(12));
 }
 
+TEST(RankDeaths, WhatFollowsAnAnnouncedStopIsThatStop) {
+  RankDeaths deaths;
+  deaths.AnnounceStop(DeathAt(9));
+  BinaryWriter between;
+  deaths.Save(between);
+  RankDeaths restored;
+  BinaryReader in(between.data());
+  restored.Restore(in);
+  ASSERT_TRUE(in.Finish("deaths").ok());
+  for (RankDeaths* each : {&deaths, &restored}) {
+    each->Add(Failed(10, 0));
+    EXPECT_THAT(Said(each, 10),
+                ElementsAre("0 cancelled: stopped by the executor = 1", "count = 1"));
+    EXPECT_TRUE(each->IsStop(DeathAt(10)));
+  }
+  BinaryWriter first, second;
+  deaths.Save(first);
+  restored.Save(second);
+  EXPECT_EQ(first.data(), second.data());
+}
+
+TEST(RankDeaths, ADeathBeforeTheStopOrLongAfterItIsOne) {
+  RankDeaths before;
+  before.Add(Signalled(8, 1, 9));
+  before.AnnounceStop(DeathAt(9));
+  before.Add(Signalled(10, 0, 15));
+  EXPECT_THAT(Said(&before, 11), ElementsAre("1 died: signal 9 = 1", "count = 2"));
+  RankDeaths after;
+  after.AnnounceStop(DeathAt(9));
+  after.Add(Signalled(309.5, 1, 9));
+  EXPECT_THAT(Said(&after, 310), ElementsAre("1 died: signal 9 = 1", "count = 1"));
+}
+
+TEST(RankDeaths, ReadsWhatWasSavedBeforeThereWereAnnouncements) {
+  BinaryWriter old;
+  old.Bool(false);
+  RankDeaths deaths;
+  BinaryReader in(old.data());
+  deaths.Restore(in);
+  EXPECT_TRUE(in.Finish("deaths").ok());
+  EXPECT_THAT(Said(&deaths, 10), IsEmpty());
+  BinaryReader damaged("\x04");
+  deaths.Restore(damaged);
+  EXPECT_FALSE(damaged.ok());
+}
+
 TEST(RankDeaths, ASigtermWaitsForASecondOne) {
   RankDeaths one;
   one.Add(Signalled(10, 1, 15));

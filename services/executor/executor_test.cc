@@ -47,28 +47,45 @@ TEST_F(ExecutorTest, StopsTheProcessOnceAndRecordsTheEffect) {
 }
 
 // What it stopped is over at once (time-model.md, section 4).
-TEST_F(ExecutorTest, AStoppedJobIsToldToHaveEnded) {
+TEST_F(ExecutorTest, AJobIsToldThatItIsStoppedAndThatItHasEnded) {
   ASSERT_TRUE(log_.EnsureTopic("pitwall.telemetry", {1, false, -1}).ok());
   processes_.Run(17, 170);
   Run(Options());
   Publish(Issue("j", 17));
   Pass([&] { return Actions().size() == 2; });
   const std::vector<Record> records = log_.Records("pitwall.telemetry", 0);
-  ASSERT_EQ(records.size(), 1U);
-  EXPECT_EQ(records[0].key, "j");
-  codec::BatchDecoder decoder;
-  const auto record = decoder.Decode(records[0].value);
-  ASSERT_TRUE(record.ok()) << record.status();
-  const Batch& batch = *record->batch;
-  EXPECT_EQ(batch.job, "j");
-  EXPECT_EQ(batch.source, "executor@n1");
-  EXPECT_EQ(batch.boot_id, Actions()[1].id);  // sent again, it is a duplicate
-  EXPECT_EQ(batch.info.kind, SourceKind::kForeign);
-  EXPECT_EQ(batch.promise_ns, 0);
-  ASSERT_EQ(batch.events.size(), 1U);
-  EXPECT_EQ(batch.events[0].kind, JobEvent::Kind::kEnded);
-  EXPECT_EQ(batch.events[0].reason, "stopped");
-  EXPECT_EQ(batch.events[0].time_ns, clock_.WallNs());
+  ASSERT_EQ(records.size(), 2U);
+  for (size_t i = 0; i < 2; ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_EQ(records[i].key, "j");
+    codec::BatchDecoder decoder;
+    const auto record = decoder.Decode(records[i].value);
+    ASSERT_TRUE(record.ok()) << record.status();
+    const Batch& batch = *record->batch;
+    EXPECT_EQ(batch.job, "j");
+    EXPECT_EQ(batch.source, "executor@n1");
+    EXPECT_EQ(batch.boot_id, Actions()[i].id);  // sent again, it is a duplicate
+    EXPECT_EQ(batch.info.kind, SourceKind::kForeign);
+    EXPECT_EQ(batch.promise_ns, 0);
+    ASSERT_EQ(batch.events.size(), 1U);
+    EXPECT_EQ(batch.events[0].kind, i == 0 ? JobEvent::Kind::kNotice : JobEvent::Kind::kEnded);
+    EXPECT_EQ(batch.events[0].reason, i == 0 ? "stopping" : "stopped");
+    EXPECT_LE(batch.events[0].time_ns, clock_.WallNs());
+  }
+}
+
+TEST_F(ExecutorTest, ADryRunTellsTheJobNothing) {
+  ASSERT_TRUE(log_.EnsureTopic("pitwall.telemetry", {1, false, -1}).ok());
+  processes_.Run(17, 170);
+  ExecutorOptions options;
+  options.node = "n1";
+  Run(options);
+  IssueEvent asks = Issue("j", 17);
+  asks.labels = Labels{{"alertname", "A"}, {"action", "stop"}};
+  Publish(asks);
+  Pass([&] { return Actions().size() == 1; });
+  EXPECT_EQ(Actions()[0].mode, ActionMode::kDryRun);
+  EXPECT_TRUE(log_.Records("pitwall.telemetry", 0).empty());
 }
 
 TEST_F(ExecutorTest, OffByDefaultAndDryWhereTheRuleAsks) {

@@ -370,26 +370,28 @@ void PartitionWorker::Finish(const ActionEvent& decision, std::string effect, bo
   outcomes_.push_back(std::move(done));
 }
 
-// A job is over when an action that stops it is done (time-model.md, section 4). In one transaction
-// with that record, so it is told as often as that is: once. The source promises nothing, so no
+// What the job is told of an action, in one transaction with that record, so as often as that is:
+// once. The decision announces the end, so that no death that follows is taken for another; the job
+// is over when the action is done (time-model.md, section 4). The source promises nothing, so no
 // watermark waits for it; its boot is the action.
-OutgoingRecord PartitionWorker::EndOfJob(const ActionEvent& done) {
+OutgoingRecord PartitionWorker::WordToJob(const ActionEvent& action) {
   Batch batch;
-  batch.job = done.job;
-  batch.owner = done.owner;
+  batch.job = action.job;
+  batch.owner = action.owner;
   batch.source = Cat("executor@", options_.node);
-  batch.boot_id = done.id;
+  batch.boot_id = action.id;
   batch.sequence = 1;
   batch.info.kind = SourceKind::kForeign;
   batch.info.node = options_.node;
-  JobEvent ended;
-  ended.kind = JobEvent::Kind::kEnded;
-  ended.time_ns = clock_->WallNs();
-  ended.reason = EndDetailName(EndDetail::kStopped);
-  batch.events.push_back(std::move(ended));
+  const bool done = action.type == ActionEventType::kDone;
+  JobEvent word;
+  word.kind = done ? JobEvent::Kind::kEnded : JobEvent::Kind::kNotice;
+  word.time_ns = clock_->WallNs();
+  word.reason = done ? EndDetailName(EndDetail::kStopped) : kStopping;
+  batch.events.push_back(std::move(word));
   OutgoingRecord record;
   record.topic = options_.telemetry_topic;
-  record.key = done.job;
+  record.key = action.job;
   codec::BatchEncoder().Encode(batch, &record.value);
   return record;
 }
@@ -412,13 +414,14 @@ Status PartitionWorker::Apply(const std::vector<ActionEvent>& actions, int64_t n
     record.key = action.job;
     record.value = cloudevents::EncodeCloudEvent(action);
     commit.outputs.push_back(std::move(record));
-    if (!stopped_.contains(action.id)) continue;
+    const bool stops = action.type == ActionEventType::kDecided && action.mode == ActionMode::kLive;
+    if (!stops && !stopped_.contains(action.id)) continue;
     if (log_->Partitions(options_.telemetry_topic).ok()) {
-      commit.outputs.push_back(EndOfJob(action));
+      commit.outputs.push_back(WordToJob(action));
     } else {
       PITWALL_LOG(kWarning, "executor", "job ", action.job,
-                  " was stopped, and is not told to have ", "ended: topic ",
-                  options_.telemetry_topic, " not found");
+                  " is not told that it is stopped: topic ", options_.telemetry_topic,
+                  " not found");
     }
   }
   if (committer_ == nullptr) return Unavailable("the partition is not ours at the moment");

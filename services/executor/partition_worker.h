@@ -76,7 +76,7 @@ class PartitionWorker {
   Status Apply(const std::vector<ActionEvent>& actions, int64_t next_offset);
   // `stopped`: the process is gone, and with it the job.
   void Finish(const ActionEvent& decision, std::string effect, bool stopped = false);
-  OutgoingRecord EndOfJob(const ActionEvent& done);
+  OutgoingRecord WordToJob(const ActionEvent& action);
   void SetHealth(const Status& status);
 
   Clock* const clock_;

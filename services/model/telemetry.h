@@ -88,12 +88,15 @@ struct JobEvent {
   std::string name;  // of the job; a label, not an id
   JobReference reference;
   std::vector<Label> labels;  // of the job, e.g. parameter overrides
-  // kEnded: completed, failed, cancelled, stopped; kNotice: gpu_split_unknown, …; kRankLost:
+  // kEnded: completed, failed, cancelled, stopped; kNotice: gpu_split_unknown, …, or kStopping:
+  // the executor is about to end the job; kRankLost:
   // "failed" when the rank said goodbye with it, so that its process did not vanish.
   std::string reason;
   std::vector<std::string> series;  // kNotice: names of series that are withheld; none lifts that
   RankLost rank_lost;               // kRankLost only
 };
+
+inline constexpr std::string_view kStopping = "stopping";
 
 inline bool SaidFailed(const JobEvent& event) {
   return event.kind == JobEvent::Kind::kRankLost && event.reason == "failed";
