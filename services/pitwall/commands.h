@@ -11,7 +11,7 @@ inline constexpr int kFine = 0;
 inline constexpr int kCheckFailed = 1;
 inline constexpr int kUsage = 2;
 
-// standalone, collector, processor, notifier, executor.
+// standalone, collector, processor, notifier, executor, insights.
 int RunService(const std::string& service, const std::vector<std::string>& arguments);
 int RunRules(const std::vector<std::string>& arguments);       // rules check|list|test|golden
 int RunBacktest(const std::vector<std::string>& arguments);    // backtest

@@ -140,6 +140,14 @@ struct ExecutorConfig {
   int64_t cool_down_ns = int64_t{600} * kNanosPerSecond;
 };
 
+struct InsightsConfig {
+  bool enabled = true;  // standalone only: insights has a service of its own
+  std::string dir;      // empty: <data_dir>/insights
+  int64_t max_bytes = int64_t{20} << 30;
+  int64_t retention_ns = int64_t{30} * 24 * 3600 * kNanosPerSecond;
+  int64_t memory = int64_t{256} << 20;
+};
+
 struct Config {
   std::string data_dir = "pitwall-data";
   std::string log_level = "info";
@@ -152,12 +160,16 @@ struct Config {
   ProcessorConfig processor;
   NotifierConfig notifier;
   ExecutorConfig executor;
+  InsightsConfig insights;
 
   std::string Socket() const {
     return collector.socket.empty() ? data_dir + "/collector.sock" : collector.socket;
   }
   std::string SpoolDir() const {
     return collector.spool_dir.empty() ? data_dir + "/spool" : collector.spool_dir;
+  }
+  std::string InsightsDir() const {
+    return insights.dir.empty() ? data_dir + "/insights" : insights.dir;
   }
 };
 

@@ -212,6 +212,19 @@ void NotifierKeys(ConfigKeys& keys, NotifierConfig& notifier) {
       });
 }
 
+void InsightsKeys(ConfigKeys& keys, InsightsConfig& insights) {
+  keys.Bool("enabled", &insights.enabled, "Whether standalone keeps the history of its jobs.");
+  keys.Text("dir", &insights.dir, "Folder of the history. Empty: `<data_dir>/insights`.");
+  keys.Count("max_bytes", {int64_t{1} << 20, int64_t{1} << 50, "bytes"}, &insights.max_bytes,
+             "Size of the folder. Beyond it raw samples of the oldest finished jobs go first, then "
+             "all that is kept of them; a running job loses raw samples only when no finished one "
+             "is left.");
+  Positive(keys, "retention", &insights.retention_ns,
+           "Time after which a finished job is removed, from the last that was heard of it.");
+  keys.Count("memory", {1 << 20, int64_t{1} << 40, "bytes"}, &insights.memory,
+             "Rows in memory, all jobs together. Beyond it the largest window is written early.");
+}
+
 void ExecutorKeys(ConfigKeys& keys, ExecutorConfig& executor) {
   keys.Bool("enabled", &executor.enabled,
             "Whether standalone runs the executor (as `--executor`). Without a policy with "
@@ -270,6 +283,8 @@ void VisitConfig(ConfigKeys& keys, Config& config) {
                [&] { NotifierKeys(keys, config.notifier); });
   keys.Section("executor", "Stops jobs, where a policy says so.",
                [&] { ExecutorKeys(keys, config.executor); });
+  keys.Section("insights", "Keeps the history of all jobs.",
+               [&] { InsightsKeys(keys, config.insights); });
 }
 
 }  // namespace pitwall

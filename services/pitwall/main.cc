@@ -18,6 +18,7 @@ Services (each takes --config FILE; flags override it; --print-config shows what
   processor    evaluates the rules
   notifier     gRPC IssueService and webhooks
   executor     stops jobs, where told to
+  insights     keeps the history of all jobs
 
 Tools:
   rules check|list|test|golden FILE…
@@ -49,7 +50,8 @@ int Dispatch(const std::vector<std::string>& arguments) {
     pitwall::Print("pitwall " PITWALL_VERSION "\n");
     return pitwall::kFine;
   }
-  for (const char* service : {"standalone", "collector", "processor", "notifier", "executor"}) {
+  for (const char* service :
+       {"standalone", "collector", "processor", "notifier", "executor", "insights"}) {
     if (command == service) return pitwall::RunService(command, rest);
   }
   if (command == "rules" && !rest.empty() && rest[0] == "status")

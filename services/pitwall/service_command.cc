@@ -1,4 +1,4 @@
-// `pitwall standalone|collector|processor|notifier|executor`.
+// `pitwall standalone|collector|processor|notifier|executor|insights`.
 #include <signal.h>
 
 #include "services/base/log.h"
@@ -51,7 +51,8 @@ int RunService(const std::string& service, const std::vector<std::string>& argum
   const Roles roles{.collector = all || service == "collector",
                     .processor = all || service == "processor",
                     .notifier = all || service == "notifier",
-                    .executor = service == "executor" || (all && config->executor.enabled)};
+                    .executor = service == "executor" || (all && config->executor.enabled),
+                    .insights = service == "insights" || (all && config->insights.enabled)};
   ServiceHost host(service, roles, *config);
   if (Status status = host.Start(); !status.ok()) {
     PrintError(Cat("pitwall ", service, ": ", ToStd(status.message()), "\n"));

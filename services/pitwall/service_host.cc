@@ -126,12 +126,13 @@ Status ServiceHost::Start() {
   registrations_.push_back(telemetry::AddBuildInfo(&exposition_, PITWALL_VERSION, service_));
   RETURN_IF_ERROR(MakeDirectory(config_.data_dir));
   RETURN_IF_ERROR(OpenLog());
-  if (roles_.processor || roles_.notifier || roles_.executor) {
+  if (roles_.processor || roles_.notifier || roles_.executor || roles_.insights) {
     RETURN_IF_ERROR(processor::EnsureTopics(log_.get(), ProcessorOptionsOf(config_, nullptr)));
   }
   if (roles_.processor) RETURN_IF_ERROR(StartProcessor());
   if (roles_.notifier) RETURN_IF_ERROR(StartNotifier());
   if (roles_.executor) RETURN_IF_ERROR(StartExecutor());
+  if (roles_.insights) RETURN_IF_ERROR(StartInsights());
   if (roles_.collector) RETURN_IF_ERROR(StartCollector());
   RETURN_IF_ERROR(StartHttp());
   readiness_wakeup_ = clock_.NewWakeup();
@@ -353,6 +354,33 @@ Status ServiceHost::StartExecutor() {
   return OkStatus();
 }
 
+Status ServiceHost::StartInsights() {
+  insights::KeepOptions options;
+  options.dir = config_.InsightsDir();
+  options.max_bytes = config_.insights.max_bytes;
+  options.retention_ns = config_.insights.retention_ns;
+  options.memory_bytes = static_cast<size_t>(config_.insights.memory);
+  auto opened = insights::Keep::Open(&clock_, log_.get(), options);
+  insights_fault_ = Annotate(opened.status(), "insights");
+  if (opened.ok()) {
+    insights_ = *std::move(opened);
+    insights_fault_ = Annotate(insights_->Start(), "insights");
+    if (!insights_fault_.ok()) insights_ = nullptr;
+  }
+  if (insights_ != nullptr) {
+    insights_->RegisterMetrics(&exposition_);
+    return OkStatus();
+  }
+  // Beside other services it is a failure of its own.
+  if (service_ == "insights") return insights_fault_;
+  PITWALL_LOG(kError, "insights", "no history is kept: ", ToStd(insights_fault_.message()));
+  return OkStatus();
+}
+
+Status ServiceHost::InsightsHealth() const {
+  return insights_ == nullptr ? insights_fault_ : Annotate(insights_->Health(), "insights");
+}
+
 StatusOr<AccessTokens> ServiceHost::Tokens(const std::string& listen, const std::string& view_place,
                                            const std::string& act_place, std::string_view what) {
   ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(listen));
@@ -398,6 +426,8 @@ Status ServiceHost::Ready() const {
     return Unavailable("notifier: reading the history of issues");
   if (executor_ != nullptr && !executor_->Ready())
     return Unavailable("executor: reading its decisions");
+  // Beside others it may be behind: they do not wait for it.
+  if (insights_ != nullptr && service_ == "insights") return insights_->Ready();
   return OkStatus();
 }
 
@@ -411,6 +441,8 @@ void ServiceHost::WatchReadiness() {
     readiness_wakeup_->Wait((ready ? 1000 : 50) * kNanosPerMilli);
   }
 }
+
+std::vector<http::HttpRoute> ServiceHost::InsightsRoutes() { return {}; }
 
 Status ServiceHost::StartHttp() {
   std::vector<http::HttpRoute> routes;
@@ -435,6 +467,7 @@ Status ServiceHost::StartHttp() {
                             if (const auto faults = processor_->faults(); !faults.empty())
                               health = Unavailable(faults[0]);
                           }
+                          if (health.ok()) health = InsightsHealth();
                           return health.ok() ? http::HttpResponse::Text(200, "ok\n")
                                              : http::HttpResponse::Text(
                                                    503, Cat(ToStd(health.message()), "\n"));
@@ -458,6 +491,9 @@ Status ServiceHost::StartHttp() {
            response.body = notifier_->RenderIssueMetrics();
            return response;
          }});
+  }
+  if (insights_ != nullptr) {
+    for (http::HttpRoute& route : InsightsRoutes()) routes.push_back(std::move(route));
   }
   http::HttpServerOptions options;
   options.listen = config_.http.listen;
@@ -490,6 +526,7 @@ void ServiceHost::Stop() {
   if (processor_ != nullptr) processor_->Stop();
   if (executor_ != nullptr) executor_->Stop();
   if (http_ != nullptr) http_->Stop();
+  if (insights_ != nullptr) insights_->Stop();
   if (captures_ != nullptr) captures_->Stop();
   if (notifier_ != nullptr) notifier_->Stop();
   if (grpc_ != nullptr) grpc_->Stop();

@@ -16,6 +16,7 @@
 #include "services/collector/capture_courier.h"
 #include "services/collector/collector.h"
 #include "services/executor/executor.h"
+#include "services/insights/keep/keep.h"
 #include "services/notifier/capture_office.h"
 #include "services/notifier/notifier.h"
 #include "services/pipeline/io.h"
@@ -30,6 +31,7 @@ struct Roles {
   bool processor = false;
   bool notifier = false;
   bool executor = false;
+  bool insights = false;
 };
 
 // Starts the services of its roles in one process and stops them in order. Not thread-safe.
@@ -53,7 +55,11 @@ class ServiceHost {
   Status StartCollector();
   Status StartNotifier();
   Status StartExecutor();
+  // A history that cannot be kept is told by /healthz; it stops nothing else.
+  Status StartInsights();
   Status StartHttp();
+  // The API over insights_->history() and *insights_, which is there.
+  std::vector<http::HttpRoute> InsightsRoutes();
   void RegisterLogMetrics();
   void RegisterProcessorMetrics();
   void RegisterMemoryMetrics();
@@ -65,6 +71,7 @@ class ServiceHost {
   Status Ready() const;
   // Damage of the embedded log that no start made good, and partitions that cannot be flushed.
   Status LogHealth() const;
+  Status InsightsHealth() const;
   void WatchReadiness();
 
   const std::string service_;
@@ -87,6 +94,8 @@ class ServiceHost {
   std::unique_ptr<grpc_adapter::IssueServer> grpc_;
   std::unique_ptr<executor::ProcessControl> processes_;
   std::unique_ptr<executor::Executor> executor_;
+  std::unique_ptr<insights::Keep> insights_;
+  Status insights_fault_;  // why there is none
   std::unique_ptr<http::HttpServer> http_;
   std::unique_ptr<Wakeup> readiness_wakeup_;
   std::atomic<bool> stopping_{false};
