@@ -29,6 +29,8 @@ struct WebhookOptions {
   bool notify_symptoms = false;
   std::shared_ptr<const WebhookSigner> signer;               // null: unsigned
   std::vector<std::pair<std::string, std::string>> headers;  // further ones, e.g. Authorization
+  // Address of the server that shows issues: each body gets a "link" behind it. "": none.
+  std::string external_url;
   bool from_start =
       false;  // without a stored position: from the oldest record instead of from now on
   int64_t timeout_ns = 15 * kNanosPerSecond;

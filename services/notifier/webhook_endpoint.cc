@@ -7,6 +7,7 @@
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/codec/cloudevents/event_link.h"
 #include "services/notifier/incident_notices.h"
 #include "services/notifier/inhibition.h"
 #include "services/pipeline/topics.h"
@@ -236,7 +237,10 @@ void WebhookEndpoint::Attempt(WebhookQueue::Entry* entry) {
   call.headers.emplace_back("Content-Type", std::string(cloudevents::kContentType));
   const Notice* const notice = entry->item.notice.get();
   const std::string& id = notice != nullptr ? notice->id : event.id;
-  call.body = notice != nullptr ? notice->body : cloudevents::EncodeCloudEvent(event);
+  // A notice is of an incident, and its event is the root's.
+  call.body = cloudevents::WithLink(
+      notice != nullptr ? notice->body : cloudevents::EncodeCloudEvent(event),
+      options_.external_url, event);
   const int64_t timestamp = clock_->WallNs() / kNanosPerSecond;
   call.headers.emplace_back("webhook-id", id);
   call.headers.emplace_back("webhook-timestamp", Cat(timestamp));

@@ -1,6 +1,7 @@
 #include "services/codec/cloudevents/event_link.h"
 
 #include "services/base/strings.h"
+#include "services/codec/cloudevents/json_writer.h"
 
 namespace pitwall::cloudevents {
 namespace {
@@ -43,6 +44,13 @@ std::string EventLink(const IssueEvent& event) {
 std::string ExternalLink(std::string_view external_url, std::string_view path) {
   while (EndsWith(external_url, "/")) external_url.remove_suffix(1);
   return Cat(external_url, path);
+}
+
+std::string WithLink(std::string encoded, std::string_view external_url, const IssueEvent& event) {
+  if (external_url.empty() || !StartsWith(encoded, "{")) return encoded;
+  JsonWriter link;
+  link.String(ExternalLink(external_url, EventLink(event)));
+  return Cat("{\"link\":", link.Take(), ",", encoded.substr(1));
 }
 
 }  // namespace pitwall::cloudevents

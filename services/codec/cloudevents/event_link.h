@@ -17,5 +17,8 @@ std::string IssueLink(std::string_view job, std::string_view issue);
 std::string EventLink(const IssueEvent& event);
 // `path` behind the address, which may end in '/'; the path itself where that is "".
 std::string ExternalLink(std::string_view external_url, std::string_view path);
+// An encoded CloudEvent with the extension attribute "link" to what `event` is about; as it is
+// where the address is "".
+std::string WithLink(std::string encoded, std::string_view external_url, const IssueEvent& event);
 
 }  // namespace pitwall::cloudevents

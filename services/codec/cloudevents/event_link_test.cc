@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "services/codec/cloudevents/cloud_event.h"
+
 namespace pitwall::cloudevents {
 namespace {
 
@@ -36,6 +38,21 @@ TEST(ExternalLink, PrefixesTheAddress) {
   EXPECT_EQ(ExternalLink("https://pitwall.example", "/jobs/j"), "https://pitwall.example/jobs/j");
   EXPECT_EQ(ExternalLink("https://h/base/", "/jobs/j"), "https://h/base/jobs/j");
   EXPECT_EQ(ExternalLink("", "/jobs/j"), "/jobs/j");
+}
+
+TEST(WithLink, AddsAnAttributeThatReadersMayLeaveOut) {
+  IssueEvent event;
+  event.job = "j\"<k";
+  event.rule = "p/g/A";
+  event.id = MakeEventId(event);
+  const std::string plain = EncodeCloudEvent(event);
+  EXPECT_EQ(WithLink(plain, "", event), plain);
+  const std::string linked = WithLink(plain, "https://pitwall.example", event);
+  EXPECT_EQ(linked, "{\"link\":\"https://pitwall.example/jobs/j%22%3Ck?issue=" + IssueId(event) +
+                        "\"," + plain.substr(1));
+  const auto read = DecodeCloudEvent(linked);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(EncodeCloudEvent(*read), plain);
 }
 
 }  // namespace

@@ -58,8 +58,8 @@ class SchemaCheck {
   void Walk(const yaml::Node& schema, const yaml::Node& value, const std::string& place,
             std::vector<std::string>* faults) const {
     static const std::set<std::string, std::less<>> kKnown = {
-        "type", "properties", "required", "additionalProperties", "items",
-        "enum", "pattern",    "description"};
+        "type",  "properties", "required", "additionalProperties",
+        "items", "enum",       "pattern",  "description"};
     if (faults->size() > 20) return;
     for (const auto& entry : schema.entries()) {
       if (!kKnown.contains(entry.key)) faults->push_back(Cat(place, ": keyword ", entry.key));
