@@ -33,7 +33,7 @@ class Training {
   Training(const LoadPlan& plan, uint64_t seed, int64_t start_ns, std::span<Planted> faults);
 
   // The rank's next step, whole or not; null where its begin is at or after `until_ns`, or there
-  // is none any more. Valid until the next call.
+  // is no further step. Valid until the next call.
   const RankStep* Peek(int64_t rank, int64_t until_ns);
   void Pop(int64_t rank);
   int64_t NextStep(int64_t rank) const { return cursors_[static_cast<size_t>(rank)]; }

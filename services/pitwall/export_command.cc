@@ -1,7 +1,6 @@
 // `pitwall export JOB`: spans of a job as a Perfetto trace, or its raw samples as CSV.
 #include <algorithm>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #include "services/pitwall/history_access.h"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/time/time.h"
@@ -60,7 +59,7 @@ Status WithHistory(const Flags& flags, const std::function<Status(const Client&)
   const Client client(url, token, transport.get());
   try {
     return run(client);
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const history::JsonFault& error) {
     return absl::DataLossError(
         Cat(url, ": the answer is not of the form that this version knows (", error.what(), ")"));
   }

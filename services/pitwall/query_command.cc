@@ -1,6 +1,5 @@
 // `pitwall query 'PROMQL'`: the history of all jobs by Prometheus' query API.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 

@@ -13,12 +13,13 @@ TABLE = [
     (r"openssl/", ["services/adapters/http"]),
     (r"prometheus/", ["services/telemetry"]),
     (r"yaml-cpp/", ["services/base/yaml"]),
-    (r"nlohmann/", ["services/codec"]),
+    (r"nlohmann/", ["services/codec", "services/pitwall/history"]),  # it reads the answers of the HTTP API
     (r"zstd(_errors)?\.h$", ["services/codec", "services/adapters/log"]),
     (r"zlib\.h$", ["services/codec"]),
     (r"xxhash\.h$", ["services/base"]),
     (r"re2/", ["services/model", "rules/templates"]),
-    (r"google/protobuf/|.*\.pb\.h$", ["services/codec", "services/adapters", "services/collector"]),
+    (r"google/protobuf/|.*\.pb\.h$", ["services/codec", "services/adapters", "services/collector",
+                                          "services/loadgen"]),  # it speaks to a collector as a client does
     (r"(gtest|gmock)/", ["tests"]),  # and every *_test.cc, see below
     (r"benchmark/", ["tests/bench"]),
     (r"absl/", ["services", "rules", "tests"]),

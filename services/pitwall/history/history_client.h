@@ -16,6 +16,7 @@ namespace pitwall::history {
 inline constexpr std::string_view kRoutes = "/api/pitwall/v1";
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 using Json = nlohmann::ordered_json;
+using JsonFault = nlohmann::ordered_json::exception;  // an answer of another form
 
 // Percent-encoding of a query parameter.
 std::string Escaped(std::string_view text);

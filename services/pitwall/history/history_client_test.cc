@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "services/pitwall/history/scripted_transport_for_test.h"
 
 namespace pitwall::history {

@@ -1,7 +1,6 @@
 #include "services/pitwall/history/job_text.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "services/base/duration.h"

@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <nlohmann/json.hpp>
-
 #include "services/base/strings.h"
 #include "services/pitwall/history/sample_pages.h"
 #include "services/pitwall/history/scripted_transport_for_test.h"

@@ -18,7 +18,7 @@ std::string SeriesText(const Json& metric);
 // A vector: a line for each series, value first. A matrix: count, least, mean, greatest and last
 // of each series, or with `points` all of them. A scalar or string: its value.
 StatusOr<std::string> QueryTable(const Json& data, bool points);
-// Of a matrix. InvalidArgument: it is none.
+// Of a matrix. InvalidArgument: it is another type.
 StatusOr<std::vector<Curve>> CurvesOf(const Json& data);
 
 }  // namespace pitwall::history

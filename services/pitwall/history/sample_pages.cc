@@ -1,7 +1,6 @@
 #include "services/pitwall/history/sample_pages.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "services/base/clock.h"
 #include "services/base/strings.h"

@@ -1,7 +1,5 @@
 #include "services/pitwall/history/span_pages.h"
 
-#include <nlohmann/json.hpp>
-
 #include "services/base/strings.h"
 #include "services/pitwall/history/job_text.h"
 
