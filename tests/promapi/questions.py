@@ -107,7 +107,7 @@ def mistakes(dataset):
                  [["query", "gi"], ["time", at], ["limit", "1"]], [["query", "gi + on () gi"], ["time", at]],
                  [["query", "rate({__name__=~\"gi|gf\"}[5m])"], ["time", at]], [["query", "time()"], ["time", "1700000000.123"]],
                  [["query", "vector(1e21) or vector(1e-7)"], ["time", at]], [["query", "vector(1e-7)"], ["time", at]],
-                 [["query", "vector(-0)"], ["time", at]], [["query", "vector(NaN)"], ["time", at]],
+                 [["query", "vector(-0)"], ["time", at]], [["query", "vector(2e-5)"], ["time", at]], [["query", "vector(NaN)"], ["time", at]],
                  [["query", "vector(123456789012345678901234)"], ["time", at]],
                  [["query", "vector(123456789012345678901)"], ["time", at]], [["query", "1"], ["time", "2023-11-14T22:13:20.5Z"]]):
         yield "/api/v1/query", form, False

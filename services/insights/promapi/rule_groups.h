@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "services/model/labels.h"
+#include "services/model/rule_set.h"
 
 namespace pitwall::promapi {
 
@@ -30,5 +31,8 @@ struct RuleGroupInfo {
 
 // Thread-safe. In the order of the files.
 using RuleGroupSource = std::function<std::vector<RuleGroupInfo>()>;
+
+// Of the text of a rule set, in the order of its files. What does not parse is left out.
+std::vector<RuleGroupInfo> RuleGroupsOf(const RuleSet& rules);
 
 }  // namespace pitwall::promapi
