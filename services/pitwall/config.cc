@@ -268,6 +268,10 @@ Status CheckConfig(const Config& config) {
         "beat each second");
   }
   if (config.data_dir.empty()) return InvalidArgument("data_dir: must not be empty");
+  const std::string& url = config.external_url;
+  if (!url.empty() && !StartsWith(url, "http://") && !StartsWith(url, "https://"))
+    return InvalidArgument(
+        Cat("external_url: must begin with http:// or https:// (", Quote(url), ")"));
   return OkStatus();
 }
 

@@ -146,11 +146,13 @@ struct InsightsConfig {
   int64_t max_bytes = int64_t{20} << 30;
   int64_t retention_ns = int64_t{30} * 24 * 3600 * kNanosPerSecond;
   int64_t memory = int64_t{256} << 20;
+  std::string archive_dir;  // empty: <data_dir>/archives
 };
 
 struct Config {
   std::string data_dir = "pitwall-data";
   std::string log_level = "info";
+  std::string external_url;  // of the HTTP server, for whoever follows a link; "": links are paths
   MemoryConfig memory;
   LogConfig log;
   HttpConfig http;
@@ -170,6 +172,9 @@ struct Config {
   }
   std::string InsightsDir() const {
     return insights.dir.empty() ? data_dir + "/insights" : insights.dir;
+  }
+  std::string ArchiveDir() const {
+    return insights.archive_dir.empty() ? data_dir + "/archives" : insights.archive_dir;
   }
 };
 

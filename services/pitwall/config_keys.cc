@@ -223,6 +223,8 @@ void InsightsKeys(ConfigKeys& keys, InsightsConfig& insights) {
            "Time after which a finished job is removed, from the last that was heard of it.");
   keys.Count("memory", {1 << 20, int64_t{1} << 40, "bytes"}, &insights.memory,
              "Rows in memory, all jobs together. Beyond it the largest window is written early.");
+  keys.Text("archive_dir", &insights.archive_dir,
+            "Folder below which finished jobs are archived. Empty: `<data_dir>/archives`.");
 }
 
 void ExecutorKeys(ConfigKeys& keys, ExecutorConfig& executor) {
@@ -265,6 +267,9 @@ void VisitConfig(ConfigKeys& keys, Config& config) {
   keys.Text("data_dir", &config.data_dir, "Folder of the embedded log, spool and socket.");
   keys.Choice("log_level", {"debug", "info", "warning", "error"}, &config.log_level,
               "Least level of the diagnostics on stderr.");
+  keys.Text("external_url", &config.external_url,
+            "Address at which people reach the HTTP server, e.g. `https://pitwall.example`: begins "
+            "the links in webhooks and answers. Empty: links are paths.");
   keys.Section("memory", "What the process may use.", [&] {
     keys.Count("budget", {0, int64_t{1} << 50, "bytes"}, &config.memory.budget,
                "Memory that jobs may hold, all together. From 90 % of it on, the partition that "
@@ -272,8 +277,11 @@ void VisitConfig(ConfigKeys& keys, Config& config) {
                "RAM, cgroup limit and `ulimit -v`.");
   });
   keys.Section("log", "The log between the services.", [&] { LogKeys(keys, config.log); });
-  keys.Section("http", "`/metrics`, `/healthz`, `/readyz`, `/metrics/issues`.",
-               [&] { HttpKeys(keys, config.http); });
+  keys.Section(
+      "http",
+      "`/metrics`, `/healthz`, `/readyz`, `/metrics/issues`, and the history (docs/api.md, "
+      "docs/promql-api.md).",
+      [&] { HttpKeys(keys, config.http); });
   keys.Section("grpc", "The IssueService of the notifier.", [&] { GrpcKeys(keys, config.grpc); });
   keys.Section("rules", "What the processor evaluates. SIGHUP reads the files again.",
                [&] { RulesKeys(keys, config.rules); });

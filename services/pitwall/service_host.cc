@@ -92,6 +92,11 @@ StatusOr<std::string> MakeToken() {
 
 // For its owner only. One that is there keeps at most the right to pass through it, by which others
 // reach the collector's socket.
+// "https://host:port" of "https://host:port/path".
+std::string OriginOf(const std::string& url) {
+  return url.substr(0, url.find('/', url.find("://") + 3));
+}
+
 Status MakeDirectory(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) == 0) return OkStatus();
   if (errno != EEXIST) return ErrnoStatus(errno, path);
@@ -174,6 +179,7 @@ Status ServiceHost::StartProcessor() {
   // A job that is read before any rule set is in force would begin with empty windows. With a
   // backlog to read first the rules come when they come.
   rule_set_hash_ = rules->hash();
+  rules_in_force_.Set(rules);
   const std::unique_ptr<Wakeup> pause = clock_.NewWakeup();
   const int64_t deadline = clock_.MonotonicNs() + 3 * kNanosPerSecond;
   const auto in_force = [&] {
@@ -197,6 +203,7 @@ Status ServiceHost::Reload(const Config& fresh) {
       PITWALL_LOG(kInfo, "reload", "rule set ", hash, " goes into force");
     }
     rule_set_hash_ = hash;
+    rules_in_force_.Set(rules);
   }
   const int64_t interval_ns = fresh.collector.interval_ns;
   if (collector_ != nullptr && interval_ns != config_.collector.interval_ns) {
@@ -275,6 +282,7 @@ Status ServiceHost::StartNotifier() {
     notifier::WebhookOptions hook;
     hook.name = webhook.name;
     hook.url = webhook.url;
+    hook.external_url = config_.external_url;
     hook.severities = webhook.severities;
     hook.from_start = webhook.from_start;
     hook.notify_symptoms = webhook.notify_symptoms;
@@ -442,7 +450,22 @@ void ServiceHost::WatchReadiness() {
   }
 }
 
-std::vector<http::HttpRoute> ServiceHost::InsightsRoutes() { return {}; }
+std::vector<http::HttpRoute> ServiceHost::InsightsRoutes(http::HttpServerOptions* server) {
+  auto sessions = std::make_shared<http::CookieSessions>(&clock_);
+  server->sessions = sessions;
+  server->handler_threads = 4;  // a query may take long
+  if (!config_.external_url.empty())
+    server->allowed_origins.push_back(OriginOf(config_.external_url));
+  return HistoryRoutes({.keep = insights_.get(),
+                        .clock = &clock_,
+                        .rules = &rules_in_force_,
+                        .tokens = server->tokens,
+                        .sessions = sessions,
+                        .tls = !server->tls.empty(),
+                        .external_url = config_.external_url,
+                        .archive_dir = config_.ArchiveDir(),
+                        .version = PITWALL_VERSION});
+}
 
 Status ServiceHost::StartHttp() {
   std::vector<http::HttpRoute> routes;
@@ -492,9 +515,6 @@ Status ServiceHost::StartHttp() {
            return response;
          }});
   }
-  if (insights_ != nullptr) {
-    for (http::HttpRoute& route : InsightsRoutes()) routes.push_back(std::move(route));
-  }
   http::HttpServerOptions options;
   options.listen = config_.http.listen;
   options.tls = {.certificate_file = config_.http.tls.certificate,
@@ -509,6 +529,9 @@ Status ServiceHost::StartHttp() {
   options.header_timeout_ns = config_.http.header_timeout_ns;
   options.body_timeout_ns = config_.http.body_timeout_ns;
   options.idle_timeout_ns = config_.http.idle_timeout_ns;
+  if (insights_ != nullptr) {
+    for (http::HttpRoute& route : InsightsRoutes(&options)) routes.push_back(std::move(route));
+  }
   ASSIGN_OR_RETURN(http_, http::HttpServer::Start(options, std::move(routes)));
   RegisterHttpMetrics();
   PITWALL_LOG(kInfo, "http", config_.http.tls.certificate.empty() ? "http" : "https", "://",

@@ -21,6 +21,7 @@
 #include "services/notifier/notifier.h"
 #include "services/pipeline/io.h"
 #include "services/pitwall/config.h"
+#include "services/pitwall/history_routes.h"
 #include "services/processor/processor.h"
 #include "services/telemetry/exposition.h"
 
@@ -58,8 +59,8 @@ class ServiceHost {
   // A history that cannot be kept is told by /healthz; it stops nothing else.
   Status StartInsights();
   Status StartHttp();
-  // The API over insights_->history() and *insights_, which is there.
-  std::vector<http::HttpRoute> InsightsRoutes();
+  // The API over insights_, which is there.
+  std::vector<http::HttpRoute> InsightsRoutes(http::HttpServerOptions* server);
   void RegisterLogMetrics();
   void RegisterProcessorMetrics();
   void RegisterMemoryMetrics();
@@ -86,6 +87,7 @@ class ServiceHost {
   std::unique_ptr<MemoryBudget> memory_;
   std::unique_ptr<processor::Processor> processor_;
   std::string rule_set_hash_;
+  RulesInForce rules_in_force_;
   std::unique_ptr<collector::CaptureCourier> courier_;
   std::unique_ptr<collector::Collector> collector_;
   std::unique_ptr<HttpTransport> transport_;

@@ -1,0 +1,32 @@
+#include "services/pitwall/history_routes.h"
+
+#include <utility>
+
+#include "services/insights/api/api_routes.h"
+#include "services/insights/promapi/prom_routes.h"
+
+namespace pitwall {
+
+std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options) {
+  std::vector<http::HttpRoute> routes = insights::Routes({.history = &options.keep->history(),
+                                                          .keeper = options.keep,
+                                                          .clock = options.clock,
+                                                          .tokens = options.tokens,
+                                                          .sessions = options.sessions,
+                                                          .secure_cookies = options.tls,
+                                                          .external_url = options.external_url,
+                                                          .archive_dir = options.archive_dir});
+  promapi::PromOptions queries;
+  queries.version = options.version;
+  const auto rules = [source = options.rules]() -> std::vector<promapi::RuleGroupInfo> {
+    const engine::CompiledRulesPtr in_force = source->Get();
+    if (in_force == nullptr) return {};
+    return promapi::RuleGroupsOf(in_force->text());
+  };
+  for (http::HttpRoute& route :
+       promapi::PromRoutes(&options.keep->history(), options.clock, rules, queries))
+    routes.push_back(std::move(route));
+  return routes;
+}
+
+}  // namespace pitwall

@@ -1,0 +1,51 @@
+// What the history answers over HTTP: our API, and Prometheus' queries.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/adapters/http/cookie_sessions.h"
+#include "services/adapters/http/http_server.h"
+#include "services/base/access.h"
+#include "services/base/clock.h"
+#include "services/base/mutex.h"
+#include "services/engine/compiled_rules.h"
+#include "services/insights/keep/keep.h"
+
+namespace pitwall {
+
+// The rules in force, for those who show them. Thread-safe.
+class RulesInForce {
+ public:
+  void Set(engine::CompiledRulesPtr rules) {
+    const MutexLock lock(&mutex_);
+    rules_ = std::move(rules);
+  }
+  // Null: this process runs no processor.
+  engine::CompiledRulesPtr Get() const {
+    const MutexLock lock(&mutex_);
+    return rules_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  engine::CompiledRulesPtr rules_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Borrowed pointers outlive the server.
+struct HistoryRoutesOptions {
+  insights::Keep* keep = nullptr;
+  const Clock* clock = nullptr;
+  const RulesInForce* rules = nullptr;
+  AccessTokens tokens;
+  std::shared_ptr<http::CookieSessions> sessions;
+  bool tls = false;
+  std::string external_url;
+  std::string archive_dir;
+  std::string version;
+};
+
+std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options);
+
+}  // namespace pitwall
