@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kBeatNs = kNanosPerSecond;
 constexpr int64_t kPublishNs = 500 * kNanosPerMilli;
 constexpr int64_t kFlushNs = 500 * kNanosPerMilli;  // of a client
-constexpr int64_t kSchemaRepeatNs = 5 * kNanosPerSecond;
+constexpr int64_t kNodeSchemaRepeatNs = 5 * kNanosPerSecond;
 constexpr int64_t kTeardownNs = 3 * kNanosPerSecond;  // from the death to the others' end
 constexpr int64_t kLauncherNs = 4 * kNanosPerSecond;
 constexpr int64_t kLeaveNs = 6 * kNanosPerSecond;  // of the nodes
@@ -148,7 +148,7 @@ void LoadJob::PublishNode(Node* node, size_t actor, int64_t at_ns, bool goodbye,
                           const Emit& emit) {
   const int64_t base = std::min(plan_.interval_ns, kBeatNs);
   Batch batch = BeginBatch(node->source, &node->sequence, FloorTo(at_ns, base));
-  const bool repeat = at_ns - node->schemas_sent_ns >= kSchemaRepeatNs;
+  const bool repeat = at_ns - node->schemas_sent_ns >= kNodeSchemaRepeatNs;
   if (repeat) node->schemas_sent_ns = at_ns;
   node->series->AppendTo(repeat, &batch);
   batch.goodbye = goodbye;

@@ -153,6 +153,8 @@ Status CompleteFaults(int64_t count, LoadPlan* plan) {
     plan->faults.push_back(fault);
   }
   const int64_t ranks = plan->ranks_of_job();
+  // The shortest life that a job may have, so that its fault begins in it.
+  const int64_t life_ns = std::min(plan->duration_ns, plan->life_ns / 2);
   for (size_t i = 0; i < plan->faults.size(); ++i) {
     Fault& fault = plan->faults[i];
     if (fault.job >= plan->jobs)
@@ -168,9 +170,8 @@ Status CompleteFaults(int64_t count, LoadPlan* plan) {
       fault.rank = static_cast<int64_t>(bits % static_cast<uint64_t>(ranks));
     if (fault.from_ns < 0 && fault.from_step < 0) {
       const double share = 0.35 + 0.15 * Uniform(Mix(bits));
-      fault.from_ns =
-          static_cast<int64_t>(share * static_cast<double>(plan->duration_ns / kNanosPerMilli)) *
-          kNanosPerMilli;
+      fault.from_ns = static_cast<int64_t>(share * static_cast<double>(life_ns / kNanosPerMilli)) *
+                      kNanosPerMilli;
     }
   }
   return OkStatus();

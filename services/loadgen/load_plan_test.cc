@@ -73,6 +73,13 @@ TEST(LoadPlan, RandomFaultsComeBySeedEachInAJobOfItsOwn) {
               testing::HasSubstr("--faults 2: each needs a job"));
 }
 
+TEST(LoadPlan, AFaultBeginsInTheShortestLifeOfAJob) {
+  LoadPlan plan;
+  plan.life_ns = 90 * kNanosPerSecond;
+  EXPECT_TRUE(CompleteFaults(1, &plan).ok());
+  EXPECT_LT(plan.faults[0].from_ns, 45 * kNanosPerSecond / 2);
+}
+
 TEST(LoadPlan, AFaultOfARankThatIsNotThereIsRefused) {
   LoadPlan plan;
   plan.faults = {*ParseFault("hang,rank=8")};

@@ -20,7 +20,7 @@ namespace {
 
 namespace pb = client::v1;
 
-constexpr int64_t kFlushNs = 500 * kNanosPerMilli;
+constexpr int64_t kUpdateNs = 500 * kNanosPerMilli;
 constexpr int kPatienceMs = 10'000;  // for one write or the welcome
 constexpr size_t kMaxAnswer = 4u << 20;
 
@@ -248,7 +248,7 @@ Status SocketLoad::Run(const std::function<void(const Planted&)>& begun,
       all_finished &= job->training->finished_ns().value_or(kNever) <= now_ns;
     }
     over |= all_finished;
-    if (!over) wakeup->Wait(kFlushNs);
+    if (!over) wakeup->Wait(kUpdateNs);
   }
   for (const auto& job : jobs_) {
     for (const auto& rank : job->ranks) {

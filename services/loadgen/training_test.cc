@@ -7,7 +7,7 @@
 namespace pitwall::loadgen {
 namespace {
 
-constexpr int64_t kStart = 1'000 * kNanosPerSecond;
+constexpr int64_t kBegin = 1'000 * kNanosPerSecond;
 constexpr int64_t kMilli = kNanosPerMilli;
 
 LoadPlan FourRanks() {
@@ -20,7 +20,7 @@ std::vector<Planted> Plant(const std::string& text) {
   Planted planted;
   planted.fault = *ParseFault(text);
   planted.rank = planted.fault.rank;
-  planted.from_ns = planted.fault.from_ns >= 0 ? kStart + planted.fault.from_ns : 0;
+  planted.from_ns = planted.fault.from_ns >= 0 ? kBegin + planted.fault.from_ns : 0;
   return {planted};
 }
 
@@ -39,8 +39,8 @@ std::vector<std::vector<RankStep>> ReadAll(Training* training, int64_t ranks, in
 
 TEST(Training, AllRanksLeaveTheCollectiveTogether) {
   const LoadPlan plan = FourRanks();
-  Training training(plan, 1, kStart, {});
-  const auto ranks = ReadAll(&training, 4, kStart + 60 * kNanosPerSecond);
+  Training training(plan, 1, kBegin, {});
+  const auto ranks = ReadAll(&training, 4, kBegin + 60 * kNanosPerSecond);
   ASSERT_GT(ranks[0].size(), 140u);
   for (size_t s = 0; s < ranks[0].size(); ++s) {
     int64_t last = 0;
@@ -59,11 +59,11 @@ TEST(Training, AllRanksLeaveTheCollectiveTogether) {
 
 TEST(Training, WhatIsReadInPiecesIsTheSame) {
   const LoadPlan plan = FourRanks();
-  Training whole(plan, 9, kStart, {});
-  Training pieces(plan, 9, kStart, {});
-  const auto expected = ReadAll(&whole, 4, kStart + 20 * kNanosPerSecond);
+  Training whole(plan, 9, kBegin, {});
+  Training pieces(plan, 9, kBegin, {});
+  const auto expected = ReadAll(&whole, 4, kBegin + 20 * kNanosPerSecond);
   std::vector<size_t> at(4, 0);
-  for (int64_t until = kStart; until <= kStart + 20 * kNanosPerSecond; until += 70 * kMilli) {
+  for (int64_t until = kBegin; until <= kBegin + 20 * kNanosPerSecond; until += 70 * kMilli) {
     for (int64_t r = 3; r >= 0; --r) {
       while (const RankStep* step = pieces.Peek(r, until)) {
         const auto rank = static_cast<size_t>(r);
@@ -78,9 +78,9 @@ TEST(Training, WhatIsReadInPiecesIsTheSame) {
 TEST(Training, AStragglerComputesLongerFromItsTimeToItsEnd) {
   const LoadPlan plan = FourRanks();
   std::vector<Planted> faults = Plant("straggler,rank=2,from=10s,for=20s,factor=2");
-  Training training(plan, 1, kStart, faults);
-  const auto ranks = ReadAll(&training, 4, kStart + 60 * kNanosPerSecond);
-  EXPECT_EQ(faults[0].to_ns, kStart + 30 * kNanosPerSecond);
+  Training training(plan, 1, kBegin, faults);
+  const auto ranks = ReadAll(&training, 4, kBegin + 60 * kNanosPerSecond);
+  EXPECT_EQ(faults[0].to_ns, kBegin + 30 * kNanosPerSecond);
   ASSERT_GE(faults[0].from_step, 20);
   for (size_t s = 0; s < ranks[2].size(); ++s) {
     const auto own = [&](size_t rank) {
@@ -95,8 +95,8 @@ TEST(Training, AStragglerComputesLongerFromItsTimeToItsEnd) {
 TEST(Training, AHangEndsNothingThatComesAfterIt) {
   const LoadPlan plan = FourRanks();
   std::vector<Planted> faults = Plant("hang,rank=1,from=step:25");
-  Training training(plan, 1, kStart, faults);
-  const auto ranks = ReadAll(&training, 4, kStart + 600 * kNanosPerSecond);
+  Training training(plan, 1, kBegin, faults);
+  const auto ranks = ReadAll(&training, 4, kBegin + 600 * kNanosPerSecond);
   for (const auto& rank : ranks) ASSERT_EQ(rank.size(), 26u);
   EXPECT_EQ(faults[0].from_step, 25);
   EXPECT_GT(faults[0].from_ns, ranks[1][25].start_ns);
@@ -111,8 +111,8 @@ TEST(Training, AHangEndsNothingThatComesAfterIt) {
 TEST(Training, AHangThatEndsCostsItsTime) {
   const LoadPlan plan = FourRanks();
   std::vector<Planted> faults = Plant("hang,rank=1,from=10s,for=30s");
-  Training training(plan, 1, kStart, faults);
-  const auto ranks = ReadAll(&training, 4, kStart + 60 * kNanosPerSecond);
+  Training training(plan, 1, kBegin, faults);
+  const auto ranks = ReadAll(&training, 4, kBegin + 60 * kNanosPerSecond);
   size_t longs = 0;
   for (const RankStep& step : ranks[0])
     longs += step.end_ns() - step.start_ns > 30 * kNanosPerSecond;
@@ -122,13 +122,13 @@ TEST(Training, AHangThatEndsCostsItsTime) {
 TEST(Training, ADeathCutsTheStepInWhichItFalls) {
   const LoadPlan plan = FourRanks();
   std::vector<Planted> faults = Plant("death,rank=3,from=30s,signal=11");
-  Training training(plan, 1, kStart, faults);
-  const auto ranks = ReadAll(&training, 4, kStart + 600 * kNanosPerSecond);
+  Training training(plan, 1, kBegin, faults);
+  const auto ranks = ReadAll(&training, 4, kBegin + 600 * kNanosPerSecond);
   ASSERT_TRUE(training.died_ns().has_value());
   EXPECT_EQ(training.dead_rank(), 3);
   EXPECT_EQ(training.dead_signal(), 11);
-  EXPECT_GE(*training.died_ns(), kStart + 30 * kNanosPerSecond);
-  EXPECT_LT(*training.died_ns(), kStart + 31 * kNanosPerSecond);
+  EXPECT_GE(*training.died_ns(), kBegin + 30 * kNanosPerSecond);
+  EXPECT_LT(*training.died_ns(), kBegin + 31 * kNanosPerSecond);
   EXPECT_EQ(ranks[3].back().ends_ns[2], kNever);
   for (const RankStep& step : ranks[3]) {
     for (int64_t end : step.ends_ns) EXPECT_TRUE(end == kNever || end <= *training.died_ns());
@@ -139,8 +139,8 @@ TEST(Training, ADeathCutsTheStepInWhichItFalls) {
 TEST(Training, AJobEndsAfterItsSteps) {
   LoadPlan plan = FourRanks();
   plan.steps = 40;
-  Training training(plan, 1, kStart, {});
-  const auto ranks = ReadAll(&training, 4, kStart + 600 * kNanosPerSecond);
+  Training training(plan, 1, kBegin, {});
+  const auto ranks = ReadAll(&training, 4, kBegin + 600 * kNanosPerSecond);
   ASSERT_TRUE(training.finished_ns().has_value());
   for (const auto& rank : ranks) {
     EXPECT_EQ(rank.size(), 40u);

@@ -99,10 +99,8 @@ class LoadClock final : public Clock {
 class LogSink final : public loadgen::LoadSink {
  public:
   // `own` is null where the log has the machine's time. Borrowed, as is `pace` (null: no waiting).
-  LogSink(Log* log, std::unique_ptr<Appender> appender, int32_t partitions, LoadClock* own,
-          Clock* pace)
-      : log_(log),
-        appender_(std::move(appender)),
+  LogSink(std::unique_ptr<Appender> appender, int32_t partitions, LoadClock* own, Clock* pace)
+      : appender_(std::move(appender)),
         partitions_(partitions),
         own_(own),
         pace_(pace),
@@ -146,7 +144,6 @@ class LogSink final : public loadgen::LoadSink {
   static constexpr size_t kGroupBytes = 4u << 20;
   static constexpr size_t kGroup = 2000;
 
-  [[maybe_unused]] Log* const log_;
   const std::unique_ptr<Appender> appender_;
   const int32_t partitions_;
   LoadClock* const own_;
@@ -279,7 +276,7 @@ Status RunInto(Log* log, const Flags& flags, const LoadPlan& plan, LoadClock* ow
   }
   RETURN_IF_ERROR(partitions.status());
   ASSIGN_OR_RETURN(std::unique_ptr<Appender> appender, log->OpenAppender());
-  LogSink sink(log, std::move(appender), *partitions, own, pace);
+  LogSink sink(std::move(appender), *partitions, own, pace);
   loadgen::LoadRun run(plan, &sink);
   RETURN_IF_ERROR(run.Run(begun, &stop_asked));
   *totals = run.totals();
@@ -321,11 +318,25 @@ Status Generate(const Flags& flags) {
   if (live && flags.Has("ticks"))
     return InvalidArgument("--ticks: a live log gets its ticks from its processor");
   ASSIGN_OR_RETURN(const LoadPlan plan, ReadPlan(flags, live, system.WallNs()));
+  size_t planted_faults = 0;
   const auto begun = [&](const loadgen::Planted& planted) {
+    ++planted_faults;
     PrintJson(PlantedJson(planted, plan.ranks_of_job()) + "\n");
     FlushOutput();
   };
-  if (const auto path = flags.One("socket")) return RunSocket(plan, *path, &system, begun);
+  // Whoever compares with the plan must not take a fault that never began for one that is not
+  // found.
+  const auto all_begun = [&]() -> Status {
+    if (planted_faults == plan.faults.size() || stop_asked) return OkStatus();
+    return absl::FailedPreconditionError(
+        Cat(plan.faults.size() - planted_faults, " of ", plan.faults.size(),
+            " faults never began: their jobs ended before; give an earlier from or a longer "
+            "--duration"));
+  };
+  if (const auto path = flags.One("socket")) {
+    RETURN_IF_ERROR(RunSocket(plan, *path, &system, begun));
+    return all_begun();
+  }
   loadgen::LoadTotals totals;
   if (const auto brokers = flags.One("brokers")) {
     ASSIGN_OR_RETURN(
@@ -351,7 +362,7 @@ Status Generate(const Flags& flags) {
     totals = run.totals();
   }
   PrintJson(TotalsJson(totals) + "\n");
-  return OkStatus();
+  return all_begun();
 }
 
 }  // namespace

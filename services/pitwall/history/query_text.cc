@@ -9,7 +9,9 @@
 namespace pitwall::history {
 namespace {
 
-Status Malformed() { return absl::DataLossError("the answer is not one of Prometheus' query API"); }
+Status MalformedQuery() {
+  return absl::DataLossError("the answer is not one of Prometheus' query API");
+}
 
 // [time in seconds, "value"].
 bool ReadPoint(const Json& point, int64_t* time_ns, double* value) {
@@ -76,7 +78,7 @@ StatusOr<Json> QueryData(Json answer) {
   if (!answer.is_object() || answer.value("status", "") != "success" || !answer.contains("data") ||
       !answer["data"].is_object() || !answer["data"].contains("resultType") ||
       !answer["data"].contains("result"))
-    return Malformed();
+    return MalformedQuery();
   return std::move(answer["data"]);
 }
 
@@ -96,12 +98,12 @@ StatusOr<std::vector<Curve>> CurvesOf(const Json& data) {
   std::vector<Curve> curves;
   for (const Json& series : data["result"]) {
     Curve curve;
-    if (!series.is_object()) return Malformed();
+    if (!series.is_object()) return MalformedQuery();
     curve.name = SeriesText(series.value("metric", Json::object()));
     for (const Json& point : series.value("values", Json::array())) {
       int64_t time_ns = 0;
       double value = 0;
-      if (!ReadPoint(point, &time_ns, &value)) return Malformed();
+      if (!ReadPoint(point, &time_ns, &value)) return MalformedQuery();
       curve.points.emplace_back(time_ns, value);
     }
     curves.push_back(std::move(curve));
@@ -121,15 +123,15 @@ StatusOr<std::string> QueryTable(const Json& data, bool points) {
   int64_t time_ns = 0;
   double value = 0;
   if (type == "scalar") {
-    if (!ReadPoint(result, &time_ns, &value)) return Malformed();
+    if (!ReadPoint(result, &time_ns, &value)) return MalformedQuery();
     return Cat(FormatDouble(value), "\n");
   }
-  if (type != "vector" || !result.is_array()) return Malformed();
+  if (type != "vector" || !result.is_array()) return MalformedQuery();
   std::vector<std::vector<std::string>> rows;
   for (const Json& series : result) {
     if (!series.is_object() || !series.contains("value") ||
         !ReadPoint(series["value"], &time_ns, &value))
-      return Malformed();
+      return MalformedQuery();
     rows.push_back({FormatDouble(value), SeriesText(series.value("metric", Json::object()))});
   }
   return Columns(rows);

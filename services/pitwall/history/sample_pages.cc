@@ -23,12 +23,12 @@ std::string Cell(std::string_view text) {
   return out + "\"";
 }
 
-Status Malformed() { return absl::DataLossError("the answer of /samples is malformed"); }
+Status MalformedSamples() { return absl::DataLossError("the answer of /samples is malformed"); }
 
 StatusOr<uint64_t> Rows(const Json& series, std::string* out) {
   if (!series.is_object() || !series.contains("labels") || !series.contains("times_ns") ||
       !series.contains("values") || series["times_ns"].size() != series["values"].size())
-    return Malformed();
+    return MalformedSamples();
   Json labels = series["labels"];
   const std::string metric = labels.value("__name__", "");
   labels.erase("__name__");
@@ -36,9 +36,9 @@ StatusOr<uint64_t> Rows(const Json& series, std::string* out) {
   const Json& times = series["times_ns"];
   const Json& values = series["values"];
   const bool has_steps = series.contains("steps") && series["steps"].is_array();
-  if (has_steps && series["steps"].size() != times.size()) return Malformed();
+  if (has_steps && series["steps"].size() != times.size()) return MalformedSamples();
   for (size_t i = 0; i < times.size(); ++i) {
-    if (!times[i].is_string()) return Malformed();
+    if (!times[i].is_string()) return MalformedSamples();
     CatTo(*out, head, times[i].get_ref<const std::string&>(), ",");
     if (has_steps && series["steps"][i].is_number_integer() && series["steps"][i] >= 0)
       CatTo(*out, series["steps"][i].get<int64_t>());
@@ -72,7 +72,7 @@ StatusOr<uint64_t> WriteCsv(const Client& client, const SliceOf& slice,
       continue;
     }
     RETURN_IF_ERROR(answer.status());
-    if (!answer->is_object() || !answer->contains("series")) return Malformed();
+    if (!answer->is_object() || !answer->contains("series")) return MalformedSamples();
     for (const Json& series : (*answer)["series"]) {
       std::string rows;
       ASSIGN_OR_RETURN(const uint64_t some, Rows(series, &rows));

@@ -9,7 +9,7 @@ namespace {
 constexpr const char* kColumns[] = {"source",   "node",   "rank", "kind", "name",
                                     "start_ns", "end_ns", "step", "mode"};
 
-Status Malformed(std::string_view what) {
+Status MalformedSpans(std::string_view what) {
   return absl::DataLossError(Cat("the answer of /spans is malformed: ", what));
 }
 
@@ -20,7 +20,7 @@ std::string TextAt(const Json& column, size_t i) {
 StatusOr<int64_t> NsAt(const Json& column, size_t i) {
   const auto number =
       column[i].is_string() ? ParseInt(column[i].get_ref<const std::string&>()) : std::nullopt;
-  if (!number.has_value()) return Malformed("a time is no digits");
+  if (!number.has_value()) return MalformedSpans("a time is no digits");
   return *number;
 }
 
@@ -37,7 +37,7 @@ StatusOr<SpanOf> SpanAt(const Json& spans, size_t i) {
   } else if (kind == "operator") {
     one.span.kind = Span::Kind::kOperator;
   } else {
-    return Malformed(Cat("a span of kind ", Quote(kind)));
+    return MalformedSpans(Cat("a span of kind ", Quote(kind)));
   }
   one.span.name = TextAt(spans["name"], i);
   ASSIGN_OR_RETURN(one.span.start_ns, NsAt(spans["start_ns"], i));
@@ -66,13 +66,13 @@ Status ForEachSpan(const Client& client, const SliceOf& slice, uint64_t most,
     Parameters asked = parameters;
     if (!page.empty()) asked.emplace_back("page", page);
     ASSIGN_OR_RETURN(const Json answer, client.Get(Cat(kRoutes, "/spans"), asked));
-    if (!answer.is_object() || !answer.contains("spans")) return Malformed("no spans");
+    if (!answer.is_object() || !answer.contains("spans")) return MalformedSpans("no spans");
     const Json& spans = answer["spans"];
     const size_t rows = spans.is_object() && spans.contains("kind") ? spans["kind"].size() : 0;
     for (const char* column : kColumns) {
       if (!spans.is_object() || !spans.contains(column) || !spans[column].is_array() ||
           spans[column].size() != rows)
-        return Malformed(Cat("column ", column));
+        return MalformedSpans(Cat("column ", column));
     }
     for (size_t i = 0; i < rows; ++i) {
       if (++count > most)
@@ -84,7 +84,7 @@ Status ForEachSpan(const Client& client, const SliceOf& slice, uint64_t most,
       take(one);
     }
     std::string next = FieldText(answer, "next");
-    if (!next.empty() && next == page) return Malformed("a page names itself as the next one");
+    if (!next.empty() && next == page) return MalformedSpans("a page names itself as the next one");
     page = std::move(next);
   } while (!page.empty());
   return OkStatus();

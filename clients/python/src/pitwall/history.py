@@ -131,12 +131,12 @@ class History:
     def query(self, promql: str, time: Optional[float] = None) -> Dict[str, Any]:
         """The data of Prometheus' /api/v1/query; time in Unix seconds."""
         answer = self.get("/api/v1/query", [("query", promql)] + ([] if time is None else [("time", repr(time))]))
-        return answer.get("data", {})
+        return dict(answer.get("data", {}))
 
     def query_range(self, promql: str, start: float, end: float, step: float) -> Dict[str, Any]:
         answer = self.get("/api/v1/query_range", [("query", promql), ("start", repr(start)), ("end", repr(end)),
                                                   ("step", repr(step))])
-        return answer.get("data", {})
+        return dict(answer.get("data", {}))
 
     def to_csv(self, job: str, match: Selectors, path: str, start_ns: Optional[int] = None, end_ns: Optional[int] = None,
                steps: Optional[Tuple[int, int]] = None, mode: str = "train") -> int:
@@ -158,8 +158,8 @@ class History:
         """One row a sample: metric, labels (both dictionary-encoded), time (UTC, ns), step, value. Returns the count of rows. A
         row group a stretch of time, so that memory is bounded. Needs pyarrow."""
         try:
-            import pyarrow
-            import pyarrow.parquet
+            import pyarrow  # type: ignore
+            import pyarrow.parquet  # type: ignore
         except ImportError:
             raise HistoryError("to_parquet needs pyarrow, which is not installed; pip install pyarrow, or use to_csv") from None
         names = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
