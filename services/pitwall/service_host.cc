@@ -354,33 +354,6 @@ Status ServiceHost::StartExecutor() {
   return OkStatus();
 }
 
-Status ServiceHost::StartInsights() {
-  insights::KeepOptions options;
-  options.dir = config_.InsightsDir();
-  options.max_bytes = config_.insights.max_bytes;
-  options.retention_ns = config_.insights.retention_ns;
-  options.memory_bytes = static_cast<size_t>(config_.insights.memory);
-  auto opened = insights::Keep::Open(&clock_, log_.get(), options);
-  insights_fault_ = Annotate(opened.status(), "insights");
-  if (opened.ok()) {
-    insights_ = *std::move(opened);
-    insights_fault_ = Annotate(insights_->Start(), "insights");
-    if (!insights_fault_.ok()) insights_ = nullptr;
-  }
-  if (insights_ != nullptr) {
-    insights_->RegisterMetrics(&exposition_);
-    return OkStatus();
-  }
-  // Beside other services it is a failure of its own.
-  if (service_ == "insights") return insights_fault_;
-  PITWALL_LOG(kError, "insights", "no history is kept: ", ToStd(insights_fault_.message()));
-  return OkStatus();
-}
-
-Status ServiceHost::InsightsHealth() const {
-  return insights_ == nullptr ? insights_fault_ : Annotate(insights_->Health(), "insights");
-}
-
 StatusOr<AccessTokens> ServiceHost::Tokens(const std::string& listen, const std::string& view_place,
                                            const std::string& act_place, std::string_view what) {
   ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(listen));
@@ -400,37 +373,6 @@ StatusOr<AccessTokens> ServiceHost::Tokens(const std::string& listen, const std:
   return tokens;
 }
 
-Status ServiceHost::LogHealth() const {
-  if (embedded_log_ == nullptr) return OkStatus();
-  const int64_t suspended = embedded_log_->Stats().suspended_partitions;
-  if (suspended > 0) {
-    return Unavailable(
-        Cat("log: ", suspended, " partitions cannot be flushed and take no records"));
-  }
-  for (const log::DamageCount& damage : embedded_log_->DamageCounts()) {
-    if (damage.healed) continue;
-    return Unavailable(Cat("log: damage (", log::DamageKindName(damage.kind),
-                           damage.topic.empty() ? "" : " in topic ", damage.topic,
-                           "); stop and run `pitwall log check ", config_.data_dir, "`"));
-  }
-  return OkStatus();
-}
-
-Status ServiceHost::Ready() const {
-  if (processor_ != nullptr) {
-    if (const auto faults = processor_->faults(); !faults.empty())
-      return Unavailable(Cat("processor: ", faults[0]));
-    if (!processor_->ready()) return Unavailable("processor: reading its state");
-  }
-  if (notifier_ != nullptr && !notifier_->Ready())
-    return Unavailable("notifier: reading the history of issues");
-  if (executor_ != nullptr && !executor_->Ready())
-    return Unavailable("executor: reading its decisions");
-  // Beside others it may be behind: they do not wait for it.
-  if (insights_ != nullptr && service_ == "insights") return insights_->Ready();
-  return OkStatus();
-}
-
 void ServiceHost::WatchReadiness() {
   bool was_ready = false;
   while (!stopping_) {
@@ -441,8 +383,6 @@ void ServiceHost::WatchReadiness() {
     readiness_wakeup_->Wait((ready ? 1000 : 50) * kNanosPerMilli);
   }
 }
-
-std::vector<http::HttpRoute> ServiceHost::InsightsRoutes() { return {}; }
 
 Status ServiceHost::StartHttp() {
   std::vector<http::HttpRoute> routes;
