@@ -92,11 +92,6 @@ StatusOr<std::string> MakeToken() {
 
 // For its owner only. One that is there keeps at most the right to pass through it, by which others
 // reach the collector's socket.
-// "https://host:port" of "https://host:port/path".
-std::string OriginOf(const std::string& url) {
-  return url.substr(0, url.find('/', url.find("://") + 3));
-}
-
 Status MakeDirectory(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) == 0) return OkStatus();
   if (errno != EEXIST) return ErrnoStatus(errno, path);
@@ -362,33 +357,6 @@ Status ServiceHost::StartExecutor() {
   return OkStatus();
 }
 
-Status ServiceHost::StartInsights() {
-  insights::KeepOptions options;
-  options.dir = config_.InsightsDir();
-  options.max_bytes = config_.insights.max_bytes;
-  options.retention_ns = config_.insights.retention_ns;
-  options.memory_bytes = static_cast<size_t>(config_.insights.memory);
-  auto opened = insights::Keep::Open(&clock_, log_.get(), options);
-  insights_fault_ = Annotate(opened.status(), "insights");
-  if (opened.ok()) {
-    insights_ = *std::move(opened);
-    insights_fault_ = Annotate(insights_->Start(), "insights");
-    if (!insights_fault_.ok()) insights_ = nullptr;
-  }
-  if (insights_ != nullptr) {
-    insights_->RegisterMetrics(&exposition_);
-    return OkStatus();
-  }
-  // Beside other services it is a failure of its own.
-  if (service_ == "insights") return insights_fault_;
-  PITWALL_LOG(kError, "insights", "no history is kept: ", ToStd(insights_fault_.message()));
-  return OkStatus();
-}
-
-Status ServiceHost::InsightsHealth() const {
-  return insights_ == nullptr ? insights_fault_ : Annotate(insights_->Health(), "insights");
-}
-
 StatusOr<AccessTokens> ServiceHost::Tokens(const std::string& listen, const std::string& view_place,
                                            const std::string& act_place, std::string_view what) {
   ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(listen));
@@ -408,37 +376,6 @@ StatusOr<AccessTokens> ServiceHost::Tokens(const std::string& listen, const std:
   return tokens;
 }
 
-Status ServiceHost::LogHealth() const {
-  if (embedded_log_ == nullptr) return OkStatus();
-  const int64_t suspended = embedded_log_->Stats().suspended_partitions;
-  if (suspended > 0) {
-    return Unavailable(
-        Cat("log: ", suspended, " partitions cannot be flushed and take no records"));
-  }
-  for (const log::DamageCount& damage : embedded_log_->DamageCounts()) {
-    if (damage.healed) continue;
-    return Unavailable(Cat("log: damage (", log::DamageKindName(damage.kind),
-                           damage.topic.empty() ? "" : " in topic ", damage.topic,
-                           "); stop and run `pitwall log check ", config_.data_dir, "`"));
-  }
-  return OkStatus();
-}
-
-Status ServiceHost::Ready() const {
-  if (processor_ != nullptr) {
-    if (const auto faults = processor_->faults(); !faults.empty())
-      return Unavailable(Cat("processor: ", faults[0]));
-    if (!processor_->ready()) return Unavailable("processor: reading its state");
-  }
-  if (notifier_ != nullptr && !notifier_->Ready())
-    return Unavailable("notifier: reading the history of issues");
-  if (executor_ != nullptr && !executor_->Ready())
-    return Unavailable("executor: reading its decisions");
-  // Beside others it may be behind: they do not wait for it.
-  if (insights_ != nullptr && service_ == "insights") return insights_->Ready();
-  return OkStatus();
-}
-
 void ServiceHost::WatchReadiness() {
   bool was_ready = false;
   while (!stopping_) {
@@ -448,23 +385,6 @@ void ServiceHost::WatchReadiness() {
     was_ready = ready;
     readiness_wakeup_->Wait((ready ? 1000 : 50) * kNanosPerMilli);
   }
-}
-
-std::vector<http::HttpRoute> ServiceHost::InsightsRoutes(http::HttpServerOptions* server) {
-  auto sessions = std::make_shared<http::CookieSessions>(&clock_);
-  server->sessions = sessions;
-  server->handler_threads = 4;  // a query may take long
-  if (!config_.external_url.empty())
-    server->allowed_origins.push_back(OriginOf(config_.external_url));
-  return HistoryRoutes({.keep = insights_.get(),
-                        .clock = &clock_,
-                        .rules = &rules_in_force_,
-                        .tokens = server->tokens,
-                        .sessions = sessions,
-                        .tls = !server->tls.empty(),
-                        .external_url = config_.external_url,
-                        .archive_dir = config_.ArchiveDir(),
-                        .version = PITWALL_VERSION});
 }
 
 Status ServiceHost::StartHttp() {

@@ -10,8 +10,8 @@
 #include <fstream>
 #include <random>
 
-#include "history_data.h"
 #include "services/adapters/log/embedded_log.h"
+#include "tests/insights/history_data.h"
 
 extern char** environ;
 

@@ -3,7 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <map>
+#include <random>
+
+#include "services/insights/keep/archive.h"
 #include "services/insights/keep/keep_for_test.h"
+#include "services/model/value.h"
 
 namespace pitwall::insights {
 namespace {
@@ -77,6 +83,171 @@ TEST_F(KeepTest, AnswersTheSmallestJobFromMemoryAndAfterAStart) {
     ASSERT_TRUE(events.ok()) << events.status();
     EXPECT_THAT(*events, SizeIs(4));
   }
+}
+
+// Rollups and quantiles against sums over all that was sent, over 35 minutes with batches twice and
+// in another order, in memory and sealed.
+TEST_F(KeepTest, NumbersEqualThoseOfTheRawInput) {
+  options_.memory_bytes = 50'000;  // windows are sealed early, and again
+  Open();
+  const Schema schema = SchemaOf(1, {{{"__name__", "hw_gpu_utilization_ratio"}, {"node", "a"}},
+                                     {{"__name__", "hw_power_watts"}, {"node", "a"}}});
+  std::mt19937_64 random(1);
+  std::map<int64_t, double> ratio, power;
+  std::vector<OwnedBatch> owned;
+  for (int i = 0; i < 420; ++i) {
+    OwnedBatch b("node", static_cast<uint64_t>(i) + 1);
+    b.batch.schemas.emplace_back(schema);
+    std::vector<int64_t> times;
+    std::vector<double> cells;
+    for (int row = 0; row < 10; ++row) {
+      const int64_t time = kBegin + (i * 10 + row) * kS / 2;
+      times.push_back(time);
+      const double r = static_cast<double>(random() % 1001) / 1000;
+      const double w =
+          random() % 20 == 0 ? MissingValue() : 100 + static_cast<double>(random() % 30000) / 100;
+      cells.insert(cells.end(), {r, w});
+      ratio[time] = r;
+      if (!IsMissing(w)) power[time] = w;
+    }
+    b.Rows(schema, times, cells);
+    owned.push_back(std::move(b));
+  }
+  for (size_t i = 0; i + 1 < owned.size(); i += 7) std::swap(owned[i], owned[i + 1]);
+  for (size_t i = 0; i < owned.size(); ++i) {
+    Send(owned[i].batch);
+    if (i % 11 == 0) Send(owned[i / 2].batch);  // again, some of it long after
+  }
+  Await();
+  EXPECT_GE(keep_->counters().sealed, 1U);
+  EXPECT_GT(keep_->counters().duplicates, 30U);
+  SeriesQuery query;
+  query.job = "job-1";
+  for (const bool again : {false, true}) {
+    if (again) {
+      Close();
+      Open();
+    }
+    EXPECT_EQ((*history().FindJob("job-1"))->samples, ratio.size() + power.size());
+    for (size_t tier = 0; tier < kTiers.size(); ++tier) {
+      const auto rollups = history().Rollups(query, tier);
+      ASSERT_TRUE(rollups.ok()) << rollups.status();
+      ASSERT_THAT(*rollups, SizeIs(2));
+      for (size_t s = 0; s < 2; ++s) {
+        std::map<int64_t, std::vector<double>> expected;
+        for (const auto& [time, value] : s == 0 ? ratio : power)
+          expected[time - time % kTiers[tier]].push_back(value);
+        ASSERT_EQ((*rollups)[s].rows.size(), expected.size());
+        for (const RollupRow& row : (*rollups)[s].rows) {
+          const std::vector<double>& values = expected[row.start_ns];
+          ASSERT_EQ(row.count, values.size());
+          EXPECT_EQ(row.min, *std::min_element(values.begin(), values.end()));
+          EXPECT_EQ(row.max, *std::max_element(values.begin(), values.end()));
+          EXPECT_EQ(row.last, values.back());
+          double sum = 0;
+          for (const double v : values) sum += v;
+          EXPECT_NEAR(row.sum, sum, 1e-9 * sum);
+        }
+      }
+    }
+    const std::vector<double> wanted = {0, 0.5, 0.99, 1};
+    const auto rows = history().Quantiles(query, wanted);
+    ASSERT_TRUE(rows.ok()) << rows.status();
+    ASSERT_THAT(*rows, SizeIs(2));
+    for (size_t s = 0; s < 2; ++s) {
+      std::vector<double> values;
+      for (const auto& [time, value] : s == 0 ? ratio : power) values.push_back(value);
+      std::sort(values.begin(), values.end());
+      ASSERT_EQ((*rows)[s].count, values.size());
+      for (size_t q = 0; q < wanted.size(); ++q) {
+        const double exact =
+            values[static_cast<size_t>(wanted[q] * static_cast<double>(values.size() - 1))];
+        EXPECT_NEAR((*rows)[s].quantiles[q], exact, s == 0 ? 0.0005001 : 0.0101 * exact);
+      }
+    }
+    SampleQuery part;
+    part.job = "job-1";
+    part.selectors = {NameIs("hw_power_watts")};
+    part.range = {kBegin + 599 * kS, kBegin + 1201 * kS};  // over two edges of windows
+    const auto samples = history().Samples(part);
+    ASSERT_TRUE(samples.ok()) << samples.status();
+    std::vector<int64_t> times;
+    std::vector<double> values;
+    for (const auto& [time, value] : power) {
+      if (time < part.range.from_ns || time >= part.range.to_ns) continue;
+      times.push_back(time);
+      values.push_back(value);
+    }
+    EXPECT_EQ((*samples)[0].times_ns, times);
+    EXPECT_EQ((*samples)[0].values, values);
+  }
+}
+
+TEST_F(KeepTest, ArchivesAndDeletesAFinishedJob) {
+  Open();
+  Changed(JobChange::kStarted, kBegin);
+  const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "node-of-job-1"}}});
+  OwnedBatch b("source-of-job-1", 1);
+  b.batch.schemas.emplace_back(schema);
+  b.Rows(schema, {kBegin + kS}, {4});
+  Send(b.batch);
+  Await();
+  EXPECT_TRUE(absl::IsFailedPrecondition(keep_->DeleteJob("job-1")));
+  EXPECT_TRUE(absl::IsFailedPrecondition(keep_->ArchiveJob("job-1", dir_ + "-archive")));
+  Changed(JobChange::kEnded, kBegin + 2 * kS, 1, EndDetail::kCompleted);
+  Await();
+  const std::string folder = dir_ + "-archive";
+  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(keep_->ArchiveJob("job-1", folder).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(keep_->ArchiveJob("job-1", folder)));
+  const Status deleted = keep_->DeleteJob("job-1");
+  ASSERT_TRUE(deleted.ok()) << deleted;
+  EXPECT_TRUE(absl::IsNotFound(history().FindJob("job-1").status()));
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream in(entry.path(), std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    EXPECT_EQ(bytes.find("job-1"), std::string::npos) << entry.path();
+  }
+  // The log still holds it: a start does not read it again.
+  Close();
+  Open();
+  AwaitThat([&] { return keep_->Ready().ok(); });
+  EXPECT_TRUE(absl::IsNotFound(history().FindJob("job-1").status()));
+  const auto archive = Archive::Open(folder);
+  ASSERT_TRUE(archive.ok()) << archive.status();
+  SampleQuery query;
+  query.job = "job-1";
+  const auto samples = (*archive)->history().Samples(query);
+  ASSERT_TRUE(samples.ok()) << samples.status();
+  EXPECT_THAT((*samples)[0].values, ElementsAre(4));
+  EXPECT_THAT(*(*archive)->history().Events("job-1"), SizeIs(2));
+  std::filesystem::remove_all(folder);
+}
+
+// A full disk stops raw samples before rollups, says so, and goes on when there is room.
+TEST_F(KeepTest, AFullDiskIsToldAndReadingGoesOnWithRoom) {
+  options_.faults = std::make_shared<files::DiskFaults>();
+  options_.memory_bytes = 10'000;
+  Open();
+  options_.faults->SetSpace(0);
+  const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "n"}}});
+  for (int i = 0; i < 100; ++i) {
+    OwnedBatch b("source", static_cast<uint64_t>(i) + 1);
+    b.batch.schemas.emplace_back(schema);
+    std::vector<int64_t> times;
+    for (int row = 0; row < 10; ++row) times.push_back(kBegin + (i * 10 + row) * kS / 10);
+    b.Rows(schema, times, std::vector<double>(10, i));
+    Send(b.batch);
+  }
+  AwaitThat([&] { return absl::IsResourceExhausted(keep_->Health()); });
+  options_.faults->SetSpace(-1);
+  AwaitThat([&] { return keep_->Health().ok() && keep_->counters().sealed > 0; });
+  SampleQuery query;
+  query.job = "job-1";
+  const auto samples = history().Samples(query);
+  ASSERT_TRUE(samples.ok()) << samples.status();
+  EXPECT_THAT((*samples)[0].values, SizeIs(1000));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace pitwall::insights {
 namespace {
 
-// Puts a marker at the time where the sample before it is none.
+// Puts a marker at the time, unless the sample before it is a marker already.
 void Insert(int64_t time_ns, SampleColumn* column) {
   const auto at = std::lower_bound(column->times_ns.begin(), column->times_ns.end(), time_ns);
   const auto i = at - column->times_ns.begin();

@@ -1,0 +1,38 @@
+// What /healthz and /readyz say of the log and of all services together.
+#include "services/base/strings.h"
+#include "services/pitwall/service_host.h"
+
+namespace pitwall {
+
+Status ServiceHost::LogHealth() const {
+  if (embedded_log_ == nullptr) return OkStatus();
+  const int64_t suspended = embedded_log_->Stats().suspended_partitions;
+  if (suspended > 0) {
+    return Unavailable(
+        Cat("log: ", suspended, " partitions cannot be flushed and take no records"));
+  }
+  for (const log::DamageCount& damage : embedded_log_->DamageCounts()) {
+    if (damage.healed) continue;
+    return Unavailable(Cat("log: damage (", log::DamageKindName(damage.kind),
+                           damage.topic.empty() ? "" : " in topic ", damage.topic,
+                           "); stop and run `pitwall log check ", config_.data_dir, "`"));
+  }
+  return OkStatus();
+}
+
+Status ServiceHost::Ready() const {
+  if (processor_ != nullptr) {
+    if (const auto faults = processor_->faults(); !faults.empty())
+      return Unavailable(Cat("processor: ", faults[0]));
+    if (!processor_->ready()) return Unavailable("processor: reading its state");
+  }
+  if (notifier_ != nullptr && !notifier_->Ready())
+    return Unavailable("notifier: reading the history of issues");
+  if (executor_ != nullptr && !executor_->Ready())
+    return Unavailable("executor: reading its decisions");
+  // Beside others it may be behind: they do not wait for it.
+  if (insights_ != nullptr && service_ == "insights") return insights_->Ready();
+  return OkStatus();
+}
+
+}  // namespace pitwall
