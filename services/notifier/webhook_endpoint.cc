@@ -238,9 +238,9 @@ void WebhookEndpoint::Attempt(WebhookQueue::Entry* entry) {
   const Notice* const notice = entry->item.notice.get();
   const std::string& id = notice != nullptr ? notice->id : event.id;
   // A notice is of an incident, and its event is the root's.
-  call.body = cloudevents::WithLink(
-      notice != nullptr ? notice->body : cloudevents::EncodeCloudEvent(event),
-      options_.external_url, event);
+  call.body =
+      cloudevents::WithLink(notice != nullptr ? notice->body : cloudevents::EncodeCloudEvent(event),
+                            options_.external_url, event);
   const int64_t timestamp = clock_->WallNs() / kNanosPerSecond;
   call.headers.emplace_back("webhook-id", id);
   call.headers.emplace_back("webhook-timestamp", Cat(timestamp));

@@ -18,7 +18,13 @@ using ::testing::IsEmpty;
 
 class OpenApi : public ApiTest {
  protected:
-  OpenApi() : document_(*yaml::ParseYaml("openapi.yaml", kOpenApiText)), check_(document_) {}
+  OpenApi() : document_(Document()), check_(document_) {}
+
+  static yaml::Node Document() {
+    StatusOr<yaml::Node> document = yaml::ParseYaml("openapi.yaml", kOpenApiText);
+    EXPECT_TRUE(document.ok()) << document.status();
+    return *std::move(document);
+  }
 
   static std::string Lower(std::string_view text) {
     std::string out(text);
@@ -68,6 +74,7 @@ TEST_F(OpenApi, HasEveryRouteAndParameterAndNoOther) {
     if (const yaml::Node* parameters = operation.Find("parameters")) {
       for (const yaml::Node& item : parameters->items()) {
         const yaml::Node& parameter = check_.Resolve(item);
+        ASSERT_TRUE(parameter.IsMap()) << name;
         const yaml::Node* required = parameter.Find("required");
         written[parameter.Find("name")->scalar()] = {
             required != nullptr && required->scalar() == "true",

@@ -23,7 +23,7 @@ class SchemaCheck {
     const yaml::Node* ref = node.Find("$ref");
     if (ref == nullptr) return node;
     const yaml::Node* at = &document_;
-    for (const std::string_view part : Split(ref->scalar().substr(2), '/')) {
+    for (const std::string_view part : Split(std::string_view(ref->scalar()).substr(2), '/')) {
       at = at == nullptr ? nullptr : at->Find(part);
     }
     static const yaml::Node kNone;
