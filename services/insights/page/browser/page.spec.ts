@@ -147,6 +147,8 @@ test("shares sum to 100 %, the resource table has the API's quantiles", async ({
 
 test("the address keeps search, filter, order, range and issue over a reload", async ({ page }) => {
   await open(page, "/");
+  // Keys work once the page is drawn.
+  await expect(page.locator("tbody tr[data-job]")).toHaveCount(5);
   await page.keyboard.press("/");
   await page.keyboard.type("llama");
   await expect(page.locator("tbody tr[data-job]")).toHaveCount(1);
@@ -250,6 +252,8 @@ test("faults are told in the server's words, and one part's fault leaves the oth
 
 test("keys: the list of keys, the theme", async ({ page }) => {
   await open(page, "/");
+  // Keys work once the page is drawn.
+  await expect(page.locator("tbody tr[data-job]")).toHaveCount(5);
   await page.keyboard.press("?");
   await expect(page.getByRole("dialog")).toBeVisible();
   await page.keyboard.press("Escape");

@@ -51,7 +51,7 @@ export function JobSummary({ job }: { job: JobDetail }) {
             const lost = job.attempts.find((one) => one.attempt === attempt.attempt);
             return (
               <li key={attempt.attempt}>
-                <span>Attempt {attempt.attempt}</span> <Time ns={attempt.begin_ns} /> <span class="number">{duration(secondsBetween(attempt.begin_ns, attempt.end_ns))}</span>{" "}
+                <span class="strong">Attempt {attempt.attempt}</span> <Time ns={attempt.begin_ns} /> <span class="number">{duration(secondsBetween(attempt.begin_ns, attempt.end_ns))}</span>{" "}
                 <span class="dim">{lost?.end_detail || (lost?.ended_ns === null ? "running" : "")}{lost?.lost.length ? `; lost ${lost.lost.map((one) => `rank ${one.rank ?? "?"} on ${one.node || "?"}${one.oom_killed ? ", out of memory" : one.signal ? `, signal ${one.signal}` : one.exit_code !== null ? `, exit code ${one.exit_code}` : ""}`).slice(0, 4).join("; ")}` : ""}</span>
               </li>
             );

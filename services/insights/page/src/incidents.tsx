@@ -18,7 +18,7 @@ function Cost({ job, rank }: { job: JobDetail; rank: string }) {
   if (!cost.computable) return <span data-field="cost">cost not computable: {cost.reason}</span>;
   return (
     <span data-field="cost" data-share={cost.saved_share ?? ""}>
-      costs {percent(cost.saved_share)} of the time: a step takes {duration(cost.step_seconds)}, without rank {rank} {duration(cost.without_seconds)}
+      costs {percent(cost.saved_share)} of the time: a step takes {duration(cost.step_seconds)} instead of {duration(cost.without_seconds)} without rank {rank}
     </span>
   );
 }

@@ -9,7 +9,7 @@ import type { CloudEvent, IssueDetail, JobDetail } from "./types.ts";
 const eventsShown = 12;
 
 function when(event: CloudEvent): string {
-  return event.time.replace("T", " ").replace(/(\.\d{3})\d*|Z$/g, "$1").replace(/Z$/, "");
+  return event.time.slice(0, 19).replace("T", " ");
 }
 
 function told(event: CloudEvent): string {

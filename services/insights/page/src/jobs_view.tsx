@@ -93,7 +93,7 @@ export function JobsView() {
   const jobs = list.data?.jobs ?? [];
 
   // Which rows the window shows.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a list of another length moves the edges.
+  // A list of another length moves the edges.
   useEffect(() => {
     const look = () => {
       const top = body.current?.getBoundingClientRect().top ?? 0;
@@ -118,7 +118,7 @@ export function JobsView() {
     if (top < 90 || top > innerHeight - 2 * rowHeight) scrollBy(0, top - innerHeight / 2);
   };
   // The focus goes along once the row is in the document: Enter is the link's own.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: rows that scroll in are drawn later.
+  // Rows that scroll in are drawn later.
   useEffect(() => {
     if (marked >= 0 && document.activeElement !== search.current) body.current?.querySelector<HTMLElement>(`[aria-rowindex="${marked + 2}"] a`)?.focus({ preventScroll: true });
   }, [marked, shown]);
@@ -173,9 +173,9 @@ export function JobsView() {
             </tr>
           </thead>
           <tbody ref={body}>
-            {first > 0 && <tr class="gap" aria-hidden="true"><td colSpan={10} style={{ height: `${first * rowHeight}px` }} /></tr>}
+            {first > 0 && <tr class="gap"><td colSpan={10} style={{ height: `${first * rowHeight}px` }} /></tr>}
             {jobs.slice(first, end).map((job, i) => <Row key={job.id} job={job} at={first + i} marked={first + i === marked} />)}
-            {end < jobs.length && <tr class="gap" aria-hidden="true"><td colSpan={10} style={{ height: `${(jobs.length - end) * rowHeight}px` }} /></tr>}
+            {end < jobs.length && <tr class="gap"><td colSpan={10} style={{ height: `${(jobs.length - end) * rowHeight}px` }} /></tr>}
           </tbody>
         </table>
       )}

@@ -28,7 +28,7 @@ export function useLoad<T>(key: string, read: (abort: AbortSignal) => Promise<T>
   reader.current = read;
   const wanted = topics.join(",");
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the key stands for what `read` closes over.
+  // The key stands for what `read` closes over.
   useEffect(() => {
     const abort = new AbortController();
     setState((was) => ({ key, data: was.key === key ? was.data : null, fault: null, loading: true }));

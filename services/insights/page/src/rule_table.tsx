@@ -40,7 +40,7 @@ export function RuleTable({ job }: { job: string }) {
       {loaded.data && rules.length === 0 && <p class="dim pad">No rule told a status of this job yet.</p>}
       {shown.length > 0 && (
         <table class="rules">
-          <thead><tr><th scope="col" class="w-state">Status</th><th scope="col">Rule</th><th scope="col">Why</th><th scope="col" class="w-start">Since</th><th scope="col" class="w-count number">Found</th></tr></thead>
+          <thead><tr><th scope="col" class="w-state">Status</th><th scope="col">Rule</th><th scope="col" class="w-why">Why</th><th scope="col" class="w-start">Since</th><th scope="col" class="w-count number">Found</th></tr></thead>
           <tbody>
             {shown.map((rule) => {
               const [mark, text, tone] = looks[rule.status] ?? ["?", rule.status, "calm"];

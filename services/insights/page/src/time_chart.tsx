@@ -46,7 +46,7 @@ export function TimeChart(props: ChartProps) {
   const frame = useRef<HTMLDivElement>(null);
   const { lines, threshold, shades = [], mark, from, to, theme } = props;
 
-  // biome-ignore lint/correctness/useExhaustiveDependencies: props are new objects at each render; their text is what counts.
+  // Props are new objects at each render; their text is what counts.
   useEffect(() => {
     const box = frame.current;
     if (!box) return;
@@ -136,7 +136,7 @@ export function TimeChart(props: ChartProps) {
           {
             ...axis,
             values: (_, ticks) => ticks.map((ms, i) => (i === 0 || date(ms) !== date(ticks[i - 1] as number) ? `${clock(ms)}\n${date(ms)}` : clock(ms))),
-            size: 38,
+            size: 44,
             space: 80,
           },
           { ...axis, values: (_, ticks) => ticks.map(digits), size: 62 },
