@@ -21,7 +21,7 @@ export function supplies(reason: string): string {
   if (!reason.startsWith("no series of ")) return "";
   if (/withheld/.test(reason)) return "";
   const names = reason.slice("no series of ".length).split(/[;,]\s*/);
-  if (names.some((name) => /^(hw_|system_|gpu|node)/.test(name))) return "run the collector on the job's nodes: pitwall collect";
+  if (names.some((name) => /^(hw_|system_|gpu|node)/.test(name))) return "run the collector on the job's nodes: pitwall collector";
   if (names.some((name) => /^(train_|rank:|job:|stage:|tensor_|loss)/.test(name))) return "use the Python client in the training: import pitwall";
   return "";
 }

@@ -103,9 +103,9 @@ export function TimeChart(props: ChartProps) {
         c.setLineDash([]);
         c.fillStyle = css("--bad");
         c.font = `${11 * dpr}px system-ui, sans-serif`;
-        c.textAlign = "right";
+        c.textAlign = "left"; // before the trigger lines are far from it
         c.textBaseline = y - top < 18 * dpr ? "top" : "bottom";
-        c.fillText(`threshold ${digits(threshold)}`, left + width - 4 * dpr, y + (c.textBaseline === "top" ? 3 : -2) * dpr);
+        c.fillText(`threshold ${digits(threshold)}`, left + 4 * dpr, y + (c.textBaseline === "top" ? 3 : -2) * dpr);
         box.dataset.thresholdY = String((y - top) / dpr);
       }
       if (mark && Number.isFinite(mark.value)) {
