@@ -1,0 +1,53 @@
+// The recorded answers are answers that the API could give: each fits its schema in openapi.yaml.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { Ajv2020 } from "ajv/dist/2020.js";
+import { parse } from "yaml";
+import { bytes, count, digits, duration, exactTime, msOf, percent, secondsBetween, shownNumber, time } from "../src/format.ts";
+import { answers, at, clocks, hostile } from "./answers.ts";
+
+const openapi = parse(readFileSync("openapi.yaml", "utf8"));
+const ajv = new Ajv2020({ strict: false });
+ajv.addSchema({ $id: "api", components: openapi.components });
+
+const checked: [string, string, Record<string, string>][] = [
+  ["/jobs", "Jobs", {}], ["/job", "JobDetail", {}], ["/issues", "Issues", {}], ["/issue", "IssueDetail", { id: clocks.id }], ["/incidents", "Incidents", {}], ["/actions", "Actions", {}], ["/rules", "Rules", {}],
+  ["/resources", "Resources", {}], ["/operators", "Operators", {}], ["/what-if", "WhatIf", { rank: "5" }], ["/chart", "Chart", { match: "hw_temperature_celsius{}" }],
+];
+for (const [path, schema, query] of checked) {
+  for (const job of ["slurm-91734", hostile.id]) {
+    if (path === "/issue" && job === hostile.id) continue;
+    test(`${path} of ${job} fits ${schema}`, () => {
+      assert.ok(openapi.paths[path], "the API has this path");
+      const answer = answers(path, new URLSearchParams({ job, ...query }), job === hostile.id);
+      const validate = ajv.compile({ $ref: `api#/components/schemas/${schema}` });
+      assert.ok(validate(JSON.parse(JSON.stringify(answer))), JSON.stringify(validate.errors?.slice(0, 3)));
+    });
+  }
+}
+
+test("nanoseconds lose nothing", () => {
+  assert.equal(exactTime("1767225600000000001"), "2026-01-01T00:00:00.000000001Z");
+  assert.equal(secondsBetween("1767225600000000001", "1767225600000000003"), 2e-9);
+  assert.equal(msOf(at(1.5)), 1767225601500);
+  assert.equal(time(null), "–");
+});
+
+test("numbers as people read them", () => {
+  const plain = (text: string) => text.replaceAll("\u202f", " ");
+  assert.equal(plain(duration(0.0125)), "12.5 ms");
+  assert.equal(plain(duration(59.7)), "1 min 0 s");
+  assert.equal(plain(duration(3 * 86400 + 7200)), "3 d 2 h");
+  assert.equal(plain(duration(-90)), "−1 min 30 s");
+  assert.equal(plain(percent(0.0512)), "5.12 %");
+  assert.equal(plain(percent(1)), "100.0 %");
+  assert.equal(plain(bytes(71e9)), "66.1 GiB");
+  assert.equal(plain(count(1234567)), "1 234 567");
+  assert.equal(digits(1.31), "1.31");
+  assert.equal(digits(0), "0");
+  assert.equal(digits(-0.000012), "−1.20e−5");
+  assert.equal(shownNumber("NaN"), "NaN");
+  assert.equal(shownNumber("-Inf"), "−∞");
+  assert.equal(shownNumber(undefined), "–");
+});

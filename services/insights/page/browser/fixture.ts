@@ -1,0 +1,97 @@
+// A server with the built page and recorded answers of the API, for tests: no pipeline runs. Its answers are checked
+// against openapi.yaml (answers.test.ts); its headers are those of page_routes.cc.
+import { readFileSync } from "node:fs";
+import { createServer, type Server, type ServerResponse } from "node:http";
+import { extname, join, normalize } from "node:path";
+import { answers, hostile, jobPage, manyJobs } from "./answers.ts";
+
+const types: Record<string, string> = { ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8" };
+
+export interface Fixture {
+  address: string;
+  streams: Set<ServerResponse>;
+  asked: string[];
+  publish(topic: string, data: object): void;
+  // Answers of a path are these from now on; null: the recorded ones.
+  override(path: string, answer: { status: number; body: unknown } | null): void;
+  close(): Promise<void>;
+}
+
+export async function startFixture(options: { token?: string; jobs?: number } = {}): Promise<Fixture> {
+  const csp = readFileSync("csp.txt", "utf8").trim();
+  const streams = new Set<ServerResponse>();
+  const overrides = new Map<string, { status: number; body: unknown }>();
+  const asked: string[] = [];
+  let place = 0;
+  const json = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) => {
+    response.writeHead(status, { "Content-Type": "application/json", ...headers });
+    response.end(JSON.stringify(body));
+  };
+  const server: Server = createServer((request, response) => {
+    const url = new URL(request.url ?? "/", "http://fixture");
+    const api = url.pathname.startsWith("/api/pitwall/v1") ? url.pathname.slice("/api/pitwall/v1".length) : null;
+    if (api === null) {
+      const file = url.pathname.startsWith("/assets/") ? normalize(url.pathname) : "/index.html";
+      try {
+        const body = readFileSync(join("dist", file));
+        response.writeHead(200, { "Content-Type": types[extname(file)] ?? "application/octet-stream", "Content-Security-Policy": csp, "X-Content-Type-Options": "nosniff" });
+        response.end(body);
+      } catch {
+        response.writeHead(404).end();
+      }
+      return;
+    }
+    asked.push(`${request.method} ${api}${url.search}`);
+    if (api === "/session" && request.method === "POST") {
+      let text = "";
+      request.on("data", (part) => {
+        text += part;
+      });
+      request.on("end", () => {
+        if (JSON.parse(text).token === options.token) json(response, 200, { role: "view", expires_ns: "1767269700000000000" }, { "Set-Cookie": "pitwall_session=x; Path=/; HttpOnly; SameSite=Strict" });
+        else json(response, 401, { error: { code: "unauthenticated", message: "token: unknown; give the token that the server was started with", place: "token" } });
+      });
+      return;
+    }
+    if (options.token && !(request.headers.cookie ?? "").includes("pitwall_session=x")) {
+      response.writeHead(401, { "Content-Type": "text/plain" }).end("token: missing\n");
+      return;
+    }
+    if (api === "/stream") {
+      response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
+      response.write(": open\n\n");
+      streams.add(response);
+      request.on("close", () => streams.delete(response));
+      return;
+    }
+    const fixed = overrides.get(api);
+    if (fixed) return json(response, fixed.status, fixed.body);
+    if (api === "/jobs" && options.jobs) return json(response, 200, jobPage(manyJobs(options.jobs), url.searchParams));
+    const job = url.searchParams.get("job");
+    const body = answers(api, url.searchParams, job === hostile.id);
+    if (body) return json(response, 200, body);
+    json(response, 404, { error: { code: "not_found", message: `job: not found ("${job ?? ""}"); list the jobs`, place: "job" } });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const bound = server.address();
+  if (bound === null || typeof bound === "string") throw new Error("fixture: no port");
+  return {
+    address: `http://127.0.0.1:${bound.port}`,
+    streams,
+    asked,
+    publish(topic, data) {
+      for (const stream of streams) stream.write(`id: ${++place}\nevent: ${topic}\ndata: ${JSON.stringify(data)}\n\n`);
+    },
+    override(path, answer) {
+      if (answer) overrides.set(path, answer);
+      else overrides.delete(path);
+    },
+    close() {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+// `node browser/fixture.ts` serves for a person's eyes.
+if (import.meta.main) console.log((await startFixture()).address);

@@ -1,0 +1,267 @@
+// The page in a real browser, over the fixture server.
+import { AxeBuilder } from "@axe-core/playwright";
+import { expect, type Page, test } from "@playwright/test";
+import { action, at, clocks, hostile, resources, straggler, whatIf } from "./answers.ts";
+import { type Fixture, startFixture } from "./fixture.ts";
+
+let fixture: Fixture;
+let faults: string[] = [];
+
+// Every fault of the console and of the CSP, and every request that leaves the server.
+async function open(page: Page, path: string, server = fixture): Promise<void> {
+  faults = [];
+  page.on("console", (message) => {
+    if (message.type() === "error" && !/status of (401|404|500)/.test(message.text())) faults.push(message.text());
+  });
+  page.on("pageerror", (error) => faults.push(String(error)));
+  page.on("request", (request) => {
+    if (!request.url().startsWith(server.address) && !request.url().startsWith("data:")) faults.push(`left its origin: ${request.url()}`);
+  });
+  await page.addInitScript(() => {
+    document.addEventListener("securitypolicyviolation", (event) => console.error(`CSP: ${event.violatedDirective} ${event.blockedURI}`));
+  });
+  await page.goto(server.address + path);
+}
+
+test.beforeEach(async () => {
+  fixture = await startFixture();
+});
+test.afterEach(async () => {
+  expect(faults).toEqual([]);
+  await fixture.close();
+});
+
+// No text is cut without a title that has it, and nothing is wider than the page.
+async function checkFit(page: Page): Promise<void> {
+  const bad = await page.evaluate(() => {
+    const out: string[] = [];
+    if (document.documentElement.scrollWidth > document.documentElement.clientWidth) out.push(`page is ${document.documentElement.scrollWidth} px wide`);
+    for (const element of document.querySelectorAll("main *")) {
+      const style = getComputedStyle(element);
+      if (element.scrollWidth > element.clientWidth + 1 && style.overflowX === "hidden" && element.clientWidth > 1 && !element.closest("[title]") && !element.querySelector("[title]") && !element.closest(".sr")) out.push(`${element.tagName}.${element.className}: ${element.textContent?.slice(0, 60)}`);
+    }
+    return out;
+  });
+  expect(bad).toEqual([]);
+}
+
+for (const theme of ["light", "dark"] as const) {
+  for (const [name, path] of [["jobs", "/"], ["overview", `/jobs/slurm-91734?issue=${clocks.id}`], ["overview with values of events", `/jobs/slurm-91734?issue=${straggler.id}`]] as const) {
+    for (const width of [1280, 1920]) {
+      test(`${name}, ${theme}, ${width} px: axe, CSP, fit`, async ({ page }) => {
+        await page.emulateMedia({ colorScheme: theme });
+        await page.setViewportSize({ width, height: 900 });
+        await open(page, path);
+        // Each job has its line of GPU use, with the mean of what the API answers.
+        if (path === "/") await expect(page.locator("tbody tr[data-job] .use")).toHaveText(Array(5).fill(/^8[67]\.\d\u202f%$/));
+        else await expect(page.locator(".chart[data-ready]")).toBeVisible();
+        await expect(page.locator(".waiting")).toHaveCount(0);
+        await expect(page.locator("html")).toHaveAttribute("data-theme", theme);
+        await page.screenshot({ path: `test-results/${name.replaceAll(" ", "-")}-${theme}-${width}.png`, fullPage: true });
+        const found = await new AxeBuilder({ page }).analyze();
+        expect(found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`)).toEqual([]);
+        await checkFit(page);
+      });
+    }
+  }
+}
+
+test("the incident in one sentence has the fields of its event", async ({ page }) => {
+  await open(page, "/jobs/slurm-91734");
+  const sentence = page.locator("[data-incident]");
+  await expect(sentence).toHaveCount(1);
+  const field = (name: string) => sentence.locator(`[data-field=${name}]`);
+  await expect(sentence).toHaveAttribute("data-incident", straggler.incident);
+  await expect(field("who")).toHaveText(`rank ${straggler.labels.rank}, node ${straggler.labels.node}`);
+  await expect(field("what")).toHaveText(straggler.event.data.summary as string);
+  await expect(field("since")).toHaveAttribute("data-ns", straggler.started_ns as string);
+  await expect(field("since")).toHaveAttribute("datetime", "2026-01-01T01:11:40.000000123Z");
+  await expect(field("cost")).toHaveAttribute("data-share", String(whatIf.saved_share));
+  await expect(field("cause")).toHaveText(straggler.alert);
+  await expect(field("action")).toContainText(`${action.data.action} decided`);
+  await expect(field("action")).toContainText("nothing was done");
+});
+
+test("an issue opens to what was found, suggestion, criterion and what was done", async ({ page }) => {
+  await open(page, "/jobs/slurm-91734");
+  const row = page.locator(`#issue-${straggler.id}`);
+  await row.locator("button.issue").click();
+  await expect(page).toHaveURL(new RegExp(`issue=${straggler.id}`));
+  const { data } = straggler.event;
+  for (const text of [data.summary, data.description, data.suggestion, straggler.rule, data.evidence?.[0]?.name]) await expect(row).toContainText(text as string);
+  for (const [name, value] of Object.entries(data.parameters ?? {})) await expect(row.getByRole("row", { name: `$${name} ${value}`, exact: true })).toBeVisible();
+  await expect(row.locator("[data-field=threshold]")).toHaveText("1.2");
+  await expect(row.locator(".done")).toContainText("stop decided");
+  await expect(row.locator(".done li")).toHaveCount(straggler.events.length + 1);
+  await row.locator("button.issue").click();
+  await expect(page).not.toHaveURL(/issue=/);
+});
+
+test("the evidence chart draws the threshold at its value and shades the issue's times", async ({ page }) => {
+  await open(page, `/jobs/slurm-91734?issue=${clocks.id}`);
+  const chart = page.locator(".chart[data-ready]");
+  await expect(chart).toBeVisible();
+  const { thresholdY, plotHeight, yMin, yMax } = await chart.evaluate((element) => ({ ...(element as HTMLElement).dataset }));
+  const [low, high, tall] = [Number(yMin), Number(yMax), Number(plotHeight)];
+  const decoded = high - (Number(thresholdY) / tall) * (high - low);
+  expect(Math.abs(decoded - (clocks.threshold as number))).toBeLessThanOrEqual((high - low) / tall);
+  // The dashes are really there: the row of pixels has the colour of the threshold.
+  const red = await chart.evaluate((element) => {
+    const canvas = element.querySelector("canvas") as HTMLCanvasElement;
+    const over = element.querySelector(".u-over") as HTMLElement;
+    const y = Math.round(over.offsetTop + Number((element as HTMLElement).dataset.thresholdY));
+    const { data } = (canvas.getContext("2d") as CanvasRenderingContext2D).getImageData(0, y * devicePixelRatio, canvas.width, 1);
+    let n = 0;
+    for (let i = 0; i < data.length; i += 4) if ((data[i] as number) > 150 && (data[i + 1] as number) < 70 && (data[i + 2] as number) < 70) ++n;
+    return n;
+  });
+  expect(red).toBeGreaterThan(100);
+  const figure = page.locator("figure.evidence");
+  await expect(figure).toHaveAttribute("data-pending-ns", clocks.active_since_ns as string);
+  await expect(figure).toHaveAttribute("data-firing-ns", clocks.started_ns as string);
+  await expect(figure).toHaveAttribute("data-end-ns", "");
+  expect(fixture.asked.some((line) => line.includes("/chart") && decodeURIComponent(line).includes('match=hw_temperature_celsius{node="gpu-a-02",hw_id="1"}'))).toBe(true);
+});
+
+test("a rule that cannot judge says what is missing and what supplies it", async ({ page }) => {
+  await open(page, "/jobs/slurm-91734");
+  const row = page.locator('[data-rule="gpu/xid/XidFatal"]');
+  await expect(row).toContainText("cannot judge");
+  await expect(row).toContainText("no series of hw_errors_total");
+  await expect(row).toContainText("pitwall collector");
+  await expect(page.locator('[data-rule="debugger-tensor/VanishingGradient"]')).toContainText("import pitwall");
+  await expect(page.locator('[data-rule="hangs/CollectiveHang"]')).toHaveCount(0);
+  await page.getByRole("button", { name: "without issues" }).click();
+  await expect(page.locator('[data-rule="hangs/CollectiveHang"]')).toBeVisible();
+});
+
+test("shares sum to 100 %, the resource table has the API's quantiles", async ({ page }) => {
+  await open(page, "/jobs/slurm-91734");
+  const shares = page.locator("[data-part] [data-share]");
+  await expect(shares).toHaveCount(4);
+  const sum = (await shares.evaluateAll((all) => all.map((one) => Number((one as HTMLElement).dataset.share)))).reduce((a, b) => a + b, 0);
+  expect(sum).toBeCloseTo(1, 9);
+  await expect(page.locator("[data-part=training_loop]")).toContainText("95.3");
+  const cells = await page.locator("[aria-label='Resources by node'] [data-value]").evaluateAll((all) => all.map((one) => Number((one as HTMLElement).dataset.value)));
+  expect(cells).toEqual(resources.nodes.flatMap((node) => node.metrics.flatMap((row) => [row.min, row.p50, row.p90, row.p95, row.p99, row.max])));
+});
+
+test("the address keeps search, filter, order, range and issue over a reload", async ({ page }) => {
+  await open(page, "/");
+  // Keys work once the page is drawn.
+  await expect(page.locator("tbody tr[data-job]")).toHaveCount(5);
+  await page.keyboard.press("/");
+  await page.keyboard.type("llama");
+  await expect(page.locator("tbody tr[data-job]")).toHaveCount(1);
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "running" }).click();
+  await page.getByLabel("by").selectOption("name");
+  await page.reload();
+  await expect(page.locator("#search")).toHaveValue("llama");
+  await expect(page.getByRole("button", { name: "running" })).toHaveAttribute("aria-pressed", "true");
+  await expect(page.locator("tbody tr[data-job]")).toHaveCount(1);
+  expect(fixture.asked.some((line) => line.includes("name=llama") && line.includes("sort=name") && line.includes("order=asc"))).toBe(true);
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await expect(page.locator("h1")).toHaveText("llama-7b-pretrain");
+  await page.getByRole("button", { name: "last hour" }).click();
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await expect(page.locator(".body .facts")).toBeVisible();
+  await page.reload();
+  await expect(page.locator(".body .facts")).toBeVisible();
+  await expect(page.getByRole("button", { name: "last hour" })).toHaveAttribute("aria-pressed", "true");
+  // The range ends with the job's newest data, and holds it.
+  expect(fixture.asked.some((line) => line.startsWith("GET /resources") && line.includes(`from=${at(1800, 1n)}&to=${at(5400, 1n)}`))).toBe(true);
+  await page.keyboard.press("u");
+  await expect(page.locator("h1")).toHaveText("Jobs");
+});
+
+test("hostile names and labels are text", async ({ page }) => {
+  await open(page, "/");
+  await expect(page.locator(`[data-job=${hostile.id}]`)).toBeVisible();
+  await checkFit(page);
+  await page.goto(`${fixture.address}/jobs/${hostile.id}`);
+  await page.locator("button.issue").click();
+  await expect(page.locator(".body .suggestion")).toContainText('<img src=x onerror="window.hacked=1">');
+  expect(await page.evaluate(() => [(window as unknown as { hacked?: number }).hacked, document.querySelectorAll("main img, main script").length])).toEqual([undefined, 0]);
+  await expect(page.locator("main a[href^='javascript:']")).toHaveCount(0);
+  await checkFit(page);
+});
+
+test("ten thousand jobs: few rows in the document, the last one within reach", async ({ page }) => {
+  const many = await startFixture({ jobs: 10_000 });
+  await open(page, "/", many);
+  await expect(page.getByText("10\u202f000 jobs")).toBeVisible();
+  expect(await page.locator("tbody tr[data-job]").count()).toBeLessThan(80);
+  await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+  await expect(page.locator("[data-job=job-09999]")).toBeVisible();
+  expect(await page.locator("tbody tr[data-job]").count()).toBeLessThan(80);
+  // Rows that were scrolled past asked for nothing.
+  await expect.poll(() => many.asked.filter((line) => line.includes("/chart")).length).toBeLessThan(120);
+  await many.close();
+});
+
+test("a change arrives without a reload; tabs share one stream", async ({ page, context }) => {
+  await open(page, "/jobs/slurm-91734");
+  await expect(page.getByText("● live")).toBeVisible();
+  const tabs = await Promise.all(Array.from({ length: 7 }, () => context.newPage()));
+  for (const tab of tabs) {
+    await tab.goto(`${fixture.address}/jobs/slurm-91734`);
+    await expect(tab.locator("h1")).toHaveText("llama-7b-pretrain");
+  }
+  expect(fixture.streams.size).toBe(1);
+  const asked = () => fixture.asked.filter((line) => line.startsWith("GET /incidents")).length;
+  const before = asked();
+  fixture.override("/incidents", { status: 200, body: { incidents: [] } });
+  await page.bringToFront();
+  fixture.publish("issue", { job: "slurm-91734", time_ns: at(5401), event: null });
+  await expect(page.locator("[data-incident]")).toHaveCount(0);
+  await expect(page.getByText("No rule found anything in this job so far")).toBeVisible();
+  expect(asked()).toBeGreaterThan(before);
+  // Of another job: nothing is read.
+  fixture.override("/incidents", null);
+  fixture.publish("issue", { job: "other", time_ns: at(5401), event: null });
+  fixture.publish("resync", {});
+  await expect(page.locator("[data-incident]")).toHaveCount(1);
+});
+
+test("a server that wants a token gets one", async ({ page }) => {
+  const locked = await startFixture({ token: "secret" });
+  await open(page, "/jobs/slurm-91734", locked);
+  await page.getByLabel("Token").fill("wrong");
+  await page.getByRole("button", { name: "Open" }).click();
+  await expect(page.getByRole("alert")).toHaveText("token: unknown; give the token that the server was started with");
+  await page.getByLabel("Token").fill("secret");
+  await page.keyboard.press("Enter");
+  await expect(page.locator("h1")).toHaveText("llama-7b-pretrain");
+  await expect(page.getByText("● live")).toBeVisible();
+  await locked.close();
+});
+
+test("faults are told in the server's words, and one part's fault leaves the others", async ({ page }) => {
+  fixture.override("/resources", { status: 500, body: { error: { code: "data_loss", message: "segment 7: damaged (crc); delete the job or restore it", place: "segment 7" } } });
+  await open(page, "/jobs/slurm-91734");
+  await expect(page.getByRole("alert")).toContainText("segment 7: damaged (crc); delete the job or restore it");
+  await expect(page.locator("[data-incident]")).toHaveCount(1);
+  fixture.override("/resources", null);
+  await page.getByRole("button", { name: "Try again" }).click();
+  await expect(page.locator("[aria-label='Resources by node']")).toBeVisible();
+  await page.goto(`${fixture.address}/jobs/none`);
+  await expect(page.getByRole("alert")).toContainText('job: not found ("none"); list the jobs');
+});
+
+test("keys: the list of keys, the theme", async ({ page }) => {
+  await open(page, "/");
+  // Keys work once the page is drawn.
+  await expect(page.locator("tbody tr[data-job]")).toHaveCount(5);
+  await page.keyboard.press("?");
+  await expect(page.getByRole("dialog")).toBeVisible();
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("dialog")).toHaveCount(0);
+  await page.keyboard.press("t");
+  await page.keyboard.press("t");
+  await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
+  await page.reload();
+  await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
+});

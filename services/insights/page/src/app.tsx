@@ -1,0 +1,85 @@
+// The frame: bar, view, login, list of keys.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Fault, login, loginWanted } from "./client.ts";
+import { JobsView } from "./jobs_view.tsx";
+import { keyList, useKeys } from "./keys.ts";
+import { connected } from "./live.ts";
+import { Overview } from "./overview.tsx";
+import { follow, go, jobId, place } from "./route.ts";
+import { nextTheme, theme } from "./theme.ts";
+
+function Login() {
+  const [fault, setFault] = useState("");
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
+  const send = (event: Event) => {
+    event.preventDefault();
+    login(field.current?.value ?? "").catch((error: unknown) => setFault(error instanceof Fault ? error.message : String(error)));
+  };
+  return (
+    <main class="login">
+      <form onSubmit={send} class="panel">
+        <h1>Pitwall</h1>
+        <label for="token">Token of this server, for viewing or acting</label>
+        <input id="token" ref={field} type="password" autocomplete="current-password" required />
+        <button type="submit">Open</button>
+        {fault && <p class="fault" role="alert">{fault}</p>}
+      </form>
+    </main>
+  );
+}
+
+function KeyTable({ close }: { close: () => void }) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  return (
+    <dialog ref={dialog} onClose={close} aria-labelledby="keys-title">
+      <h2 id="keys-title">Keys</h2>
+      <dl class="keys">
+        {keyList.map(([key, what]) => (
+          <div key={key}>
+            <dt><kbd>{key}</kbd></dt>
+            <dd>{what}</dd>
+          </div>
+        ))}
+      </dl>
+      <form method="dialog"><button type="submit">Close</button></form>
+    </dialog>
+  );
+}
+
+function Link() {
+  const state = connected.value;
+  const [mark, text] = state === null ? ["○", "connecting"] : state ? ["●", "live"] : ["✕", "not live: trying again"];
+  return <span class={`state ${state ? "good" : state === null ? "calm" : "bad"}`} role="status"><span aria-hidden="true">{mark}</span> {text}</span>;
+}
+
+export function App() {
+  const [keys, setKeys] = useState(false);
+  useKeys({
+    "?": () => setKeys(true),
+    t: nextTheme,
+    u: () => go("/"),
+    Escape: () => (document.activeElement as HTMLElement | null)?.blur(),
+  });
+  if (loginWanted.value) return <Login />;
+  const { path } = place.value;
+  const known = path === "/" || path === "/jobs" || jobId.value;
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: links take keys themselves; this only keeps their clicks in the page.
+    // biome-ignore lint/a11y/noStaticElementInteractions: as above.
+    <div class="page" onClick={follow}>
+      <header class="bar">
+        <a href="/" class="brand">Pitwall</a>
+        <nav aria-label="Views"><a href="/" aria-current={jobId.value ? undefined : "page"}>Jobs</a></nav>
+        <span class="grow" />
+        <Link />
+        <span class="dim">times in UTC</span>
+        <button type="button" onClick={nextTheme} title="Light, dark, as the system (t)">theme: {theme.value}</button>
+        <button type="button" onClick={() => setKeys(true)} title="Keys (?)" aria-label="Keys">?</button>
+      </header>
+      {jobId.value ? <Overview id={jobId.value} /> : known ? <JobsView /> : <main><p class="fault">There is no such page. <a href="/">All jobs</a></p></main>}
+      {keys && <KeyTable close={() => setKeys(false)} />}
+    </div>
+  );
+}

@@ -1,0 +1,74 @@
+// The API. Every fault becomes a Fault with the server's own words.
+import { signal } from "@preact/signals";
+import type { Session } from "./types.ts";
+
+export const prefix = "/api/pitwall/v1";
+
+export class Fault extends Error {
+  readonly status: number;
+  readonly code: string;
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+// Whether the server wants a token before it answers.
+export const loginWanted = signal(false);
+// Grows with each login: what is shown is read again.
+export const sessions = signal(0);
+
+type Value = string | number | string[] | undefined;
+
+export function address(path: string, parameters: Record<string, Value> = {}): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) {
+    if (value === undefined || value === "") continue;
+    for (const one of Array.isArray(value) ? value : [value]) query.append(name, String(one));
+  }
+  const text = query.toString();
+  return `${prefix}${path}${text ? `?${text}` : ""}`;
+}
+
+async function answerOf<T>(response: Response): Promise<T> {
+  const text = await response.text();
+  if (response.ok) {
+    try {
+      return JSON.parse(text) as T;
+    } catch {
+      throw new Fault(response.status, "internal", "answer: not JSON; is a proxy in between?");
+    }
+  }
+  if (response.status === 401) loginWanted.value = true;
+  try {
+    const { code, message } = (JSON.parse(text) as { error: { code: string; message: string } }).error;
+    throw new Fault(response.status, code, message);
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    // Some refusals are one line of text.
+    throw new Fault(response.status, "unavailable", text.trim().slice(0, 300) || `status ${response.status}`);
+  }
+}
+
+async function request(path: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(path, { credentials: "same-origin", ...init });
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new Fault(0, "unavailable", "server: no answer; is it running, and is the network there?");
+  }
+}
+
+export async function get<T>(path: string, parameters: Record<string, Value>, abort?: AbortSignal): Promise<T> {
+  return answerOf<T>(await request(address(path, parameters), { signal: abort ?? null }));
+}
+
+export async function login(token: string): Promise<Session> {
+  const headers = { "Content-Type": "application/json" };
+  const response = await request(address("/session"), { method: "POST", headers, body: JSON.stringify({ token }) });
+  const session = await answerOf<Session>(response);
+  loginWanted.value = false;
+  ++sessions.value;
+  return session;
+}

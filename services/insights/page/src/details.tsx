@@ -1,0 +1,91 @@
+// What the job spent its time on, and what it is.
+import { duration, missing, percent, secondsBetween } from "./format.ts";
+import { Cut, Panel, Time } from "./parts.tsx";
+import type { JobDetail, NsOrNull, PartName } from "./types.ts";
+
+const names: Record<PartName, string> = {
+  initialisation: "Initialisation",
+  training_loop: "Training loop",
+  finalisation: "Finalisation",
+  between_attempts: "Between attempts",
+};
+
+export function JobSummary({ job }: { job: JobDetail }) {
+  const { parts, attempts } = job.summary;
+  const [first, last] = [attempts[0], attempts[attempts.length - 1]];
+  // Where a part begins and ends, for a job of one attempt.
+  const single: Partial<Record<PartName, [NsOrNull, NsOrNull]>> =
+    attempts.length === 1 && first
+      ? {
+          initialisation: [first.begin_ns, first.loop_begin_ns ?? first.end_ns],
+          training_loop: [first.loop_begin_ns, first.loop_end_ns],
+          finalisation: [first.loop_begin_ns === null ? null : first.loop_end_ns, first.loop_end_ns === null ? null : first.end_ns],
+        }
+      : {};
+  return (
+    <Panel title="Time of the job" id="summary-title" note={duration(secondsBetween(job.summary.begin_ns, job.summary.end_ns))}>
+      <div class="stack" aria-hidden="true">
+        {parts.filter((part) => part.share > 0).map((part) => (
+          <span key={part.part} class={part.part} style={{ flexGrow: part.share }} title={`${names[part.part]} ${percent(part.share)}`}>{part.share > 0.12 ? percent(part.share) : ""}</span>
+        ))}
+      </div>
+      <table class="plain">
+        <caption class="sr">Parts of the job</caption>
+        <tbody>
+          {parts.filter((part) => part.part !== "between_attempts" || attempts.length > 1).map((part) => {
+            const span = single[part.part];
+            return (
+              <tr key={part.part} data-part={part.part}>
+                <th scope="row"><i class={`swatch ${part.part}`} /> {names[part.part]}</th>
+                <td class="number" data-share={part.share}>{percent(part.share)}</td>
+                <td class="number">{duration(part.seconds)}</td>
+                {attempts.length === 1 && <td class="small dim number">{span?.[0] ? <Time ns={span[0]} /> : missing}</td>}
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      {attempts.length > 1 && last && (
+        <ol class="tries">
+          {attempts.map((attempt) => {
+            const lost = job.attempts.find((one) => one.attempt === attempt.attempt);
+            return (
+              <li key={attempt.attempt}>
+                <span class="strong">Attempt {attempt.attempt}</span> <Time ns={attempt.begin_ns} /> <span class="number">{duration(secondsBetween(attempt.begin_ns, attempt.end_ns))}</span>{" "}
+                <span class="dim">{lost?.end_detail || (lost?.ended_ns === null ? "running" : "")}{lost?.lost.length ? `; lost ${lost.lost.map((one) => `rank ${one.rank ?? "?"} on ${one.node || "?"}${one.oom_killed ? ", out of memory" : one.signal ? `, signal ${one.signal}` : one.exit_code !== null ? `, exit code ${one.exit_code}` : ""}`).slice(0, 4).join("; ")}` : ""}</span>
+              </li>
+            );
+          })}
+        </ol>
+      )}
+    </Panel>
+  );
+}
+
+export function JobDetails({ job }: { job: JobDetail }) {
+  const { summary } = job;
+  const part = (name: PartName) => summary.parts.find((one) => one.part === name);
+  const first = summary.attempts.find((attempt) => attempt.loop_begin_ns !== null);
+  const last = [...summary.attempts].reverse().find((attempt) => attempt.loop_end_ns !== null);
+  const kept = job.raw_from_ns;
+  const rows: [string, preact.ComponentChildren][] = [
+    ["Start time", <Time key="s" ns={summary.begin_ns} />],
+    ["End time", job.ended_ns === null ? <span key="e">running, heard of <Time ns={job.last_ns} /></span> : <Time key="e" ns={job.ended_ns} />],
+    ["Job duration", duration(secondsBetween(summary.begin_ns, summary.end_ns))],
+    ["Training loop start", <Time key="l" ns={first?.loop_begin_ns ?? null} />],
+    ["Training loop end", <Time key="m" ns={last?.loop_end_ns ?? null} />],
+    ["Training loop duration", duration(part("training_loop")?.seconds ?? null)],
+    ["Initialisation", `${duration(part("initialisation")?.seconds ?? null)}, ${percent(part("initialisation")?.share ?? null)}`],
+    ["Training loop share", percent(part("training_loop")?.share ?? null)],
+    ["Finalisation", `${duration(part("finalisation")?.seconds ?? null)}, ${percent(part("finalisation")?.share ?? null)}`],
+    ["Id", <Cut key="i" text={job.id} class="code" />],
+    ["Owner", <Cut key="o" text={job.owner || missing} />],
+    ["Runs as", <Cut key="r" text={[job.reference.platform, job.reference.cluster, job.reference.namespace, job.reference.name, job.reference.queue].filter((text) => text).join(" / ") || missing} />],
+    ["Raw samples", kept === null ? "all kept" : <span key="k">kept from <Time ns={kept} /></span>],
+  ];
+  return (
+    <Panel title="Details" id="details-title">
+      <dl class="details">{rows.map(([name, value]) => <div key={name}><dt>{name}</dt><dd>{value}</dd></div>)}</dl>
+    </Panel>
+  );
+}

@@ -1,0 +1,131 @@
+// The series that a rule looked at around its issue, with the threshold; where the history has no such series, the
+// values that the issue's own events tell.
+import { get } from "./client.ts";
+import { digits, duration, eventNumber, msOf, time } from "./format.ts";
+import { useLoad } from "./load.ts";
+import { Failed, Waiting } from "./parts.tsx";
+import { shownTheme } from "./theme.ts";
+import { type Line, type Shade, TimeChart } from "./time_chart.tsx";
+import type { Chart, Evidence, IssueDetail, JobDetail, Labels } from "./types.ts";
+
+const mostLines = 6;
+const nanos = 1_000_000_000n;
+
+// A selector for the evidence where it is a plain metric: an expression has no stored series.
+export function selectorOf(evidence: Evidence): string {
+  const name = evidence.name ?? "";
+  const plain = /^([a-zA-Z_][a-zA-Z0-9_]*)(\{.*\})?$/s.exec(name);
+  if (!plain) return "";
+  const quoted = Object.entries(evidence.labels ?? {})
+    .filter(([label]) => label !== "__name__")
+    .map(([label, value]) => `${label}=${JSON.stringify(value)}`);
+  return `${plain[1]}{${quoted.join(",")}}`;
+}
+
+function lineName(labels: Labels): string {
+  const rest = Object.entries(labels).filter(([name]) => name !== "__name__");
+  return `${labels.__name__ ?? ""}${rest.length ? `{${rest.map(([name, value]) => `${name}="${value}"`).join(", ")}}` : ""}`;
+}
+
+function linesOf(chart: Chart): Line[] {
+  return chart.series.slice(0, mostLines).map((series) => {
+    const line: Line = { name: lineName(series.labels), times: [], min: [], max: [], last: [] };
+    series.times_ns.forEach((at, i) => {
+      if (at === null) return;
+      line.times.push(msOf(at));
+      line.min.push(series.min[i] ?? null);
+      line.max.push(series.max[i] ?? null);
+      line.last.push(series.last[i] ?? null);
+    });
+    return line;
+  });
+}
+
+// Event times hold nanoseconds, Date milliseconds: enough for a pixel.
+function eventLine(issue: IssueDetail): Line {
+  const points = issue.events
+    .map((event) => ({ at: Date.parse(event.data.last_seen_at ?? event.time), value: eventNumber(event.data.value) }))
+    .filter((point): point is { at: number; value: number } => point.value !== null && Number.isFinite(point.value))
+    .sort((a, b) => a.at - b.at)
+    .filter((point, i, all) => i === 0 || point.at > (all[i - 1] as { at: number }).at);
+  const values = points.map((point) => point.value);
+  return { name: `value of ${issue.alert}`, times: points.map((point) => point.at), min: values, max: values, last: values };
+}
+
+export function EvidenceChart({ job, issue }: { job: JobDetail; issue: IssueDetail }) {
+  const started = issue.started_ns;
+  const selector = (issue.event.data.evidence ?? []).map(selectorOf).find((text) => text) ?? "";
+  const begin = issue.active_since_ns ?? started;
+  const end = issue.ended_ns ?? job.ended_ns ?? job.last_ns;
+  const known = begin !== null && end !== null;
+  // As much before as the issue lasted, 2 minutes at least, a day at most.
+  const length = known ? BigInt(end) - BigInt(begin) : 0n;
+  const around = length < 120n * nanos ? 120n * nanos : length > 86_400n * nanos ? 86_400n * nanos : length;
+  const from = known ? String(BigInt(begin) - around) : "";
+  const to = known ? String(BigInt(end) + (issue.open ? 1n : around / 4n + 1n)) : "";
+  const loaded = useLoad<Chart | null>(
+    `evidence ${job.id} ${selector} ${from} ${issue.open ? "open" : to}`,
+    (abort) => (selector && known ? get<Chart>("/chart", { job: job.id, match: selector, from, to, width: 900 }, abort) : Promise.resolve(null)),
+    issue.open ? ["samples"] : [],
+    job.id,
+  );
+  if (!known) return <p class="dim">The times of this issue are not known: there is nothing to draw.</p>;
+  if (loaded.loading && !loaded.data) return <Waiting what="the evidence" />;
+  if (loaded.fault) return <Failed fault={loaded.fault} again={loaded.again} what="The evidence" />;
+  const stored = loaded.data ? linesOf(loaded.data) : [];
+  const lines = stored.length ? stored : [eventLine(issue)];
+  const found = issue.events[0];
+  const value = eventNumber(found?.data.value);
+  const shades: Shade[] = [];
+  const endMs = msOf(end);
+  if (started !== null) {
+    if (BigInt(begin) < BigInt(started)) shades.push({ from: msOf(begin), to: msOf(started), kind: "pending" });
+    shades.push({ from: msOf(started), to: endMs, kind: "firing" });
+  }
+  // The value at trigger is on the chart only where the chart shows the rule's own value.
+  const comparable = !stored.length || (issue.event.data.evidence ?? []).length === 1;
+  const left = out(stored.length, loaded.data?.series.length ?? 0);
+  const label = `${lines[0]?.name ?? ""} from ${time(from)} to ${time(to)}${issue.threshold === null ? "" : `, threshold ${digits(issue.threshold)}`}`;
+  return (
+    <figure class="evidence" data-pending-ns={begin} data-firing-ns={started ?? ""} data-end-ns={issue.ended_ns ?? ""}>
+      <figcaption>
+        <span class="code cut" title={lines.map((line) => line.name).join("\n").slice(0, 500)}>{lines.map((line) => line.name).join("; ").slice(0, 300)}</span>
+        {left && <span class="dim">{left}</span>}
+        {!stored.length && <span class="dim">values that the issue's events tell: the history keeps no series of this expression</span>}
+      </figcaption>
+      <TimeChart
+        lines={lines} points={!stored.length} threshold={issue.threshold} shades={shades} label={label} theme={shownTheme.value}
+        mark={comparable && started !== null && value !== null ? { time: msOf(started), value } : null}
+        from={msOf(from)} to={msOf(to)}
+      />
+      <p class="legend dim small">
+        <span><i class="swatch pending" /> pending from {time(begin)}</span><span><i class="swatch firing" /> firing from {time(started)}</span>
+        <span>{issue.open ? "not ended" : `ended ${time(issue.ended_ns)}`}, {duration(Number(length) / 1e9)}</span>
+      </p>
+      <details>
+        <summary>As a table</summary>
+        <DataTable lines={lines} />
+      </details>
+    </figure>
+  );
+}
+
+function out(shown: number, all: number): string {
+  return shown < all ? `the first ${shown} of ${all} series` : "";
+}
+
+const mostRows = 200;
+
+function DataTable({ lines }: { lines: Line[] }) {
+  const rows = lines.flatMap((line) => line.times.map((at, i) => ({ key: `${line.name} ${at}`, at, name: line.name, last: line.last[i] ?? null })));
+  const shown = rows.slice(-mostRows);
+  return (
+    <div class="scroll">
+      <table class="plain">
+        <thead><tr><th scope="col">Time</th><th scope="col">Series</th><th scope="col" class="number">Value</th></tr></thead>
+        <tbody>{shown.map((row) => <tr key={row.key}><td class="number">{new Date(row.at).toISOString().replace("T", " ").slice(0, 23)}</td><td class="code wrap">{row.name.slice(0, 200)}</td><td class="number">{digits(row.last)}</td></tr>)}</tbody>
+      </table>
+      {shown.length < rows.length && <p class="dim small">The newest {shown.length} of {rows.length} rows.</p>}
+    </div>
+  );
+}

@@ -1,0 +1,86 @@
+// What was found, its evidence, what to do, by which criterion, what was done.
+import { get } from "./client.ts";
+import { EvidenceChart } from "./evidence_chart.tsx";
+import { shownNumber } from "./format.ts";
+import { useLoad } from "./load.ts";
+import { actionText, evidenceName, Failed, Waiting } from "./parts.tsx";
+import type { CloudEvent, IssueDetail, JobDetail } from "./types.ts";
+
+const eventsShown = 12;
+
+function when(event: CloudEvent): string {
+  return event.time.slice(0, 19).replace("T", " ");
+}
+
+function told(event: CloudEvent): string {
+  const name = event.type.split(".").pop() ?? event.type;
+  return `${name}${event.data.value === undefined ? "" : `, value ${shownNumber(event.data.value)}`}`;
+}
+
+function Done({ issue }: { issue: IssueDetail }) {
+  const { events } = issue;
+  const cut = events.length > eventsShown ? [...events.slice(0, 2), ...events.slice(events.length - eventsShown + 2)] : events;
+  const rows = [
+    ...cut.map((event) => ({ event, text: told(event), act: false })),
+    ...issue.actions.map((event) => ({ event, text: `${actionText(event.type, event.data)}${event.data.why ? ` (${event.data.why})` : ""}`, act: true })),
+  ].sort((a, b) => (a.event.time < b.event.time ? -1 : a.event.time > b.event.time ? 1 : Number(a.act) - Number(b.act)));
+  return (
+    <>
+      <ol class="done">
+        {rows.map(({ event, text, act }) => (
+          <li key={event.id}><span class="number dim">{when(event)}</span> <span class={act ? "wrap strong" : "wrap"}>{text}</span></li>
+        ))}
+      </ol>
+      {cut.length < events.length && <p class="dim small">{events.length - cut.length} updates in between are not listed.</p>}
+      {issue.actions.length === 0 && <p class="dim">No action was taken.</p>}
+    </>
+  );
+}
+
+export function IssueBody({ job, id }: { job: JobDetail; id: string }) {
+  const loaded = useLoad<IssueDetail>(`issue ${job.id} ${id}`, (abort) => get("/issue", { job: job.id, id }, abort), ["issue", "action"], job.id);
+  const issue = loaded.data;
+  if (!issue) return <div class="body">{loaded.fault ? <Failed fault={loaded.fault} again={loaded.again} what="This issue" /> : <Waiting what="the issue" />}</div>;
+  const { data } = issue.event;
+  const parameters = Object.entries(data.parameters ?? {});
+  return (
+    <div class="body">
+      {data.suggestion && <p class="suggestion wrap"><strong>What to do.</strong> {data.suggestion}</p>}
+      <EvidenceChart job={job} issue={issue} />
+      <div class="facts">
+        <section>
+          <h3>What was found</h3>
+          <p class="wrap">{issue.summary || issue.alert}</p>
+          {data.description && <p class="wrap dim" data-field="description">{data.description}</p>}
+          {(data.evidence ?? []).length > 0 && (
+            <table class="plain">
+              <caption class="sr">Evidence</caption>
+              <tbody>
+                {(data.evidence ?? []).map((one) => (
+                  <tr key={evidenceName(one)}><th scope="row" class="code wrap">{evidenceName(one)}</th><td class="number">{shownNumber(one.value)}</td></tr>
+                ))}
+              </tbody>
+            </table>
+          )}
+        </section>
+        <section>
+          <h3>Criterion</h3>
+          <p class="code wrap">{issue.rule}</p>
+          <table class="plain">
+            <caption class="sr">Value, threshold and parameters as evaluated</caption>
+            <tbody>
+              <tr><th scope="row">value</th><td class="number">{shownNumber(data.value)}</td></tr>
+              <tr><th scope="row">threshold</th><td class="number" data-field="threshold">{data.threshold === undefined ? "not a single number" : shownNumber(data.threshold)}</td></tr>
+              {issue.step !== null && <tr><th scope="row">step</th><td class="number">{issue.step}</td></tr>}
+              {parameters.map(([name, value]) => <tr key={name}><th scope="row" class="code">${name}</th><td class="number">{shownNumber(value)}</td></tr>)}
+            </tbody>
+          </table>
+        </section>
+        <section>
+          <h3>What was done</h3>
+          <Done issue={issue} />
+        </section>
+      </div>
+    </div>
+  );
+}

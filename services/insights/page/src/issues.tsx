@@ -1,0 +1,80 @@
+// The issues of a job. Each opens to what was found and what to do.
+import { useEffect, useState } from "preact/hooks";
+import { get } from "./client.ts";
+import { duration, plural, secondsBetween, shownNumber } from "./format.ts";
+import { IssueBody } from "./issue_body.tsx";
+import { useKeys } from "./keys.ts";
+import { Cut, Panel, Severity, severityRank, Time, whoOf } from "./parts.tsx";
+import { place, setQuery } from "./route.ts";
+import type { Issue, IssueDetail, JobDetail } from "./types.ts";
+
+const step = 50; // rows that are shown at a time
+
+function inOrder(issues: Issue[]): Issue[] {
+  return [...issues].sort(
+    (a, b) => Number(b.open) - Number(a.open) || (a.open ? severityRank(a.severity) - severityRank(b.severity) : 0) || (BigInt(b.started_ns ?? 0) > BigInt(a.started_ns ?? 0) ? 1 : -1),
+  );
+}
+
+export function Issues({ job, issues, total }: { job: JobDetail; issues: Issue[]; total: number }) {
+  const wanted = place.value.query.get("issue") ?? "";
+  const [marked, setMarked] = useState(-1);
+  const [most, setMost] = useState(step);
+  // A link may name an event of the issue, or a beginning of its id.
+  const [resolved, setResolved] = useState(["", ""]);
+  const direct = issues.find((issue) => issue.id === wanted)?.id;
+  const open = direct ?? (resolved[0] === wanted ? resolved[1] : "");
+  const [missing, setMissing] = useState("");
+  useEffect(() => {
+    if (!wanted || direct) return;
+    let gone = false;
+    get<IssueDetail>("/issue", { job: job.id, id: wanted }).then(
+      (issue) => gone || setResolved([wanted, issue.id]),
+      (error: unknown) => gone || setMissing(error instanceof Error ? error.message : String(error)),
+    );
+    return () => {
+      gone = true;
+    };
+  }, [wanted, direct, job.id]);
+
+  const rows = inOrder(issues);
+  const openAt = rows.findIndex((issue) => issue.id === open);
+  const listed = rows.slice(0, Math.max(most, openAt + 1));
+  const toggle = (id: string) => setQuery({ issue: id === open ? "" : id });
+  useEffect(() => {
+    if (open) document.getElementById(`issue-${open}`)?.scrollIntoView({ block: "nearest" });
+  }, [open]);
+  const move = (by: number) => {
+    const next = Math.max(0, Math.min(listed.length - 1, marked + by));
+    setMarked(next);
+    // The focus goes along: Enter is the button's own.
+    document.querySelector<HTMLElement>(`#issue-${listed[next]?.id} > button`)?.focus();
+  };
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+  });
+
+  const openCount = issues.filter((issue) => issue.open).length;
+  return (
+    <Panel title="Issues" id="issues-title" note={`${openCount} open, ${total - openCount} ended`}>
+      {wanted && !open && missing && <p class="fault" role="alert">The issue of this link cannot be shown. {missing}</p>}
+      {issues.length === 0 && <p class="dim pad">No rule found anything so far.</p>}
+      <ul class="issues">
+        {listed.map((issue, i) => (
+          <li key={issue.id} id={`issue-${issue.id}`} class={`${issue.open ? "" : "ended"} ${i === marked ? "marked" : ""}`}>
+            <button type="button" class="issue" aria-expanded={issue.id === open} onClick={() => toggle(issue.id)}>
+              <span class="arrow" aria-hidden="true">{issue.id === open ? "▾" : "▸"}</span>
+              <Severity name={issue.severity} />
+              <span class="what"><Cut text={issue.summary || issue.alert} /><span class="dim small"><Cut text={`${issue.alert} · ${whoOf(issue.labels)}`} /></span></span>
+              <span class="when number"><Time ns={issue.started_ns} /><span class="dim small">{issue.open ? "open for " : `${issue.end_reason || "ended"} after `}{duration(secondsBetween(issue.started_ns, issue.ended_ns ?? job.last_ns))}</span></span>
+              <span class="value number">{shownNumber(issue.event.data.value)}<span class="dim small">{issue.threshold === null ? "no threshold" : `threshold ${shownNumber(issue.threshold)}`}</span></span>
+            </button>
+            {issue.id === open && <IssueBody job={job} id={issue.id} />}
+          </li>
+        ))}
+      </ul>
+      {listed.length < rows.length && <p class="pad"><button type="button" onClick={() => setMost(most + step)}>Show {plural(Math.min(step, rows.length - listed.length), "more issue")}</button></p>}
+    </Panel>
+  );
+}

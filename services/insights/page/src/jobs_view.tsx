@@ -1,0 +1,184 @@
+// All jobs: what runs, what is wrong, how well the GPUs are used.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { get } from "./client.ts";
+import { count, duration, plural, secondsBetween } from "./format.ts";
+import { useKeys } from "./keys.ts";
+import { watch } from "./live.ts";
+import { useLoad } from "./load.ts";
+import { Cut, Failed, JobState, Severity, Time, Waiting } from "./parts.tsx";
+import { jobPath, place, setQuery } from "./route.ts";
+import type { Job, JobPage } from "./types.ts";
+import { UseLine } from "./use_line.tsx";
+
+const rowHeight = 40;
+const spare = 8; // rows beyond the edge of the window
+const most = 20_000;
+const states = ["all", "running", "ended"];
+const sorts: [string, string][] = [["last", "heard of last"], ["started", "started"], ["name", "name"], ["issues", "issues"], ["samples", "samples"]];
+
+interface List {
+  jobs: Job[];
+  total: number;
+}
+
+async function readAll(query: Record<string, string>, abort: AbortSignal): Promise<List> {
+  const jobs: Job[] = [];
+  let page: string | undefined;
+  for (;;) {
+    const answer: JobPage = await get<JobPage>("/jobs", { ...query, limit: 1000, ...(page ? { page } : {}) }, abort);
+    jobs.push(...answer.jobs);
+    page = answer.next ?? undefined;
+    if (!page || jobs.length >= most) return { jobs, total: answer.total };
+  }
+}
+
+function Attempts({ n }: { n: number }) {
+  const bars = Math.min(n, 6);
+  return (
+    <span class="attempts" title={plural(n, "attempt")}>
+      <span class="number">{n}</span>
+      <span aria-hidden="true">{"▮".repeat(bars)}{n > bars ? "…" : ""}</span>
+    </span>
+  );
+}
+
+function Row({ job, at, marked }: { job: Job; at: number; marked: boolean }) {
+  return (
+    <tr class={marked ? "marked" : ""} aria-rowindex={at + 2} aria-selected={marked} data-job={job.id}>
+      <td><JobState state={job.state} detail={job.end_detail} /></td>
+      <th scope="row">
+        <a href={jobPath(job.id)} class="cut" title={`${job.name || job.id}\n${job.id}`.slice(0, 500)}>{(job.name || job.id).slice(0, 200)}</a>
+        {job.name && job.name !== job.id && <Cut text={job.id} class="dim small" />}
+      </th>
+      <td>
+        {job.open_issues > 0 ? (
+          <><Severity name={job.worst_severity} /> <span class="dim">{count(job.open_issues)} open</span></>
+        ) : (
+          <span class="dim">{job.found_issues > 0 ? `${count(job.found_issues)} ended` : "none found"}</span>
+        )}
+      </td>
+      <td><UseLine job={job} /></td>
+      <td class="number">{duration(secondsBetween(job.started_ns ?? job.first_ns, job.ended_ns ?? job.last_ns))}</td>
+      <td><Time ns={job.started_ns ?? job.first_ns} /></td>
+      <td class="number">{count(job.nodes)}</td>
+      <td class="number">{count(job.ranks)}</td>
+      <td><Attempts n={job.attempt_count} /></td>
+      <td><Cut text={job.owner} class="dim" /></td>
+    </tr>
+  );
+}
+
+export function JobsView() {
+  const query = place.value.query;
+  const name = query.get("q") ?? "";
+  const state = states.includes(query.get("state") ?? "") ? (query.get("state") as string) : "all";
+  const sort = sorts.some(([key]) => key === query.get("sort")) ? (query.get("sort") as string) : "last";
+  const order = sort === "name" ? "asc" : "desc";
+  const search = useRef<HTMLInputElement>(null);
+  const body = useRef<HTMLTableSectionElement>(null);
+  const [marked, setMarked] = useState(-1);
+  const [shown, setShown] = useState([0, 60]);
+  const [asked, setAsked] = useState(name);
+  useEffect(() => {
+    document.title = "Jobs · Pitwall";
+    watch("");
+  }, []);
+  // Typing waits for a moment before it asks.
+  useEffect(() => {
+    const timer = setTimeout(() => setAsked(name), 200);
+    return () => clearTimeout(timer);
+  }, [name]);
+
+  const list = useLoad<List>(JSON.stringify([asked, state, sort]), (abort) => readAll({ name: asked, state, sort, order }, abort), ["job", "issue"]);
+  const jobs = list.data?.jobs ?? [];
+
+  // Which rows the window shows.
+  // A list of another length moves the edges.
+  useEffect(() => {
+    const look = () => {
+      const top = body.current?.getBoundingClientRect().top ?? 0;
+      const first = Math.max(0, Math.floor(-top / rowHeight) - spare);
+      const end = first + Math.ceil(innerHeight / rowHeight) + 2 * spare;
+      setShown((was) => (was[0] === first && was[1] === end ? was : [first, end]));
+    };
+    look();
+    addEventListener("scroll", look, { passive: true });
+    addEventListener("resize", look);
+    return () => {
+      removeEventListener("scroll", look);
+      removeEventListener("resize", look);
+    };
+  }, [jobs.length]);
+
+  const move = (by: number) => {
+    if (!jobs.length) return;
+    const next = Math.max(0, Math.min(jobs.length - 1, marked + by));
+    setMarked(next);
+    const top = (body.current?.getBoundingClientRect().top ?? 0) + next * rowHeight;
+    if (top < 90 || top > innerHeight - 2 * rowHeight) scrollBy(0, top - innerHeight / 2);
+  };
+  // The focus goes along once the row is in the document: Enter is the link's own.
+  // Rows that scroll in are drawn later.
+  useEffect(() => {
+    if (marked >= 0 && document.activeElement !== search.current) body.current?.querySelector<HTMLElement>(`[aria-rowindex="${marked + 2}"] a`)?.focus({ preventScroll: true });
+  }, [marked, shown]);
+  useKeys({
+    "/": () => search.current?.focus(),
+    j: () => move(1),
+    k: () => move(-1),
+    ArrowDown: () => move(1),
+    ArrowUp: () => move(-1),
+  });
+
+  const first = Math.min(shown[0] ?? 0, Math.max(0, jobs.length - 1));
+  const end = Math.min(shown[1] ?? 0, jobs.length);
+  return (
+    <main>
+      <div class="tools">
+        <h1>Jobs</h1>
+        <label class="sr" for="search">Name or id</label>
+        <input id="search" ref={search} type="search" placeholder="Name or id  ( / )" value={name} onInput={(event) => setQuery({ q: event.currentTarget.value })} />
+        <fieldset class="choice">
+          <legend class="sr">State</legend>
+          {states.map((one) => (
+            <button key={one} type="button" aria-pressed={state === one} onClick={() => setQuery({ state: one === "all" ? "" : one })}>{one}</button>
+          ))}
+        </fieldset>
+        <label>by <select value={sort} onChange={(event) => setQuery({ sort: event.currentTarget.value === "last" ? "" : event.currentTarget.value })}>
+          {sorts.map(([key, text]) => <option key={key} value={key}>{text}</option>)}
+        </select></label>
+        <span class="grow" />
+        <span class="dim" role="status">{list.data ? `${plural(list.data.total, "job")}${list.data.total > jobs.length ? `, the first ${count(jobs.length)} listed` : ""}` : ""}</span>
+      </div>
+      {list.fault && <Failed fault={list.fault} again={list.again} what="The list of jobs" />}
+      {!list.data && list.loading && <Waiting what="the jobs" />}
+      {list.data && jobs.length === 0 && (
+        <div class="panel empty">
+          <p><strong>{name || state !== "all" ? "No job fits the search." : "No job was seen yet."}</strong></p>
+          {name || state !== "all" ? (
+            <p><button type="button" onClick={() => setQuery({ q: "", state: "" })}>Show all jobs</button></p>
+          ) : (
+            <p class="dim">A job is here as soon as its first sample is. Start a collector on its nodes, or use the Python client in its training.</p>
+          )}
+        </div>
+      )}
+      {jobs.length > 0 && (
+        <table class="jobs" aria-rowcount={jobs.length + 1}>
+          <thead>
+            <tr>
+              <th scope="col" class="w-state">State</th><th scope="col">Job</th><th scope="col" class="w-issue">Worst open issue</th>
+              <th scope="col" class="w-use" title="gpu_utilization: a kernel ran. Mean over GPUs.">GPU busy</th><th scope="col" class="w-time number">Duration</th>
+              <th scope="col" class="w-start">Started</th><th scope="col" class="w-count number">Nodes</th><th scope="col" class="w-count number">Ranks</th>
+              <th scope="col" class="w-tries">Attempts</th><th scope="col" class="w-owner">Owner</th>
+            </tr>
+          </thead>
+          <tbody ref={body}>
+            {first > 0 && <tr class="gap"><td colSpan={10} style={{ height: `${first * rowHeight}px` }} /></tr>}
+            {jobs.slice(first, end).map((job, i) => <Row key={job.id} job={job} at={first + i} marked={first + i === marked} />)}
+            {end < jobs.length && <tr class="gap"><td colSpan={10} style={{ height: `${(jobs.length - end) * rowHeight}px` }} /></tr>}
+          </tbody>
+        </table>
+      )}
+    </main>
+  );
+}

@@ -1,0 +1,46 @@
+// The SharedWorker that holds the one stream of a browser. Tabs write to it every few seconds; one that is silent for
+// longer is gone, since a port tells nobody that it closed.
+import { type LiveEvent, LiveSource } from "./live_source.ts";
+
+interface Tab {
+  port: MessagePort;
+  id: string;
+  heard: number;
+}
+
+const tabs: Tab[] = [];
+let newest: LiveEvent | null = null;
+const source = new LiveSource((event) => {
+  if (event.topic === "connected" || event.topic === "disconnected") newest = event;
+  for (const tab of tabs) tab.port.postMessage(event);
+});
+let made = 0;
+
+function leave(tab: Tab): void {
+  const at = tabs.indexOf(tab);
+  if (at >= 0) tabs.splice(at, 1);
+  source.watch(tab.id, null);
+}
+
+addEventListener("connect", (event) => {
+  const port = (event as MessageEvent).ports[0] as MessagePort;
+  const tab: Tab = { port, id: String(++made), heard: performance.now() };
+  tabs.push(tab);
+  if (newest) port.postMessage(newest);
+  port.onmessage = (message: MessageEvent<{ watch?: string; reopen?: boolean; leave?: boolean }>) => {
+    tab.heard = performance.now();
+    if (message.data.leave) leave(tab);
+    else if (message.data.reopen) source.open();
+    else if (message.data.watch !== undefined) {
+      if (!tabs.includes(tab)) tabs.push(tab);
+      source.watch(tab.id, message.data.watch);
+    }
+  };
+});
+
+setInterval(() => {
+  for (const tab of [...tabs]) {
+    // Timers of hidden tabs run once a minute.
+    if (performance.now() - tab.heard > 150_000) leave(tab);
+  }
+}, 30_000);

@@ -1,0 +1,77 @@
+// Data of a view: read when its key changes, read again when what it shows changed. The last answer stays while the
+// next one is on its way.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Fault, sessions } from "./client.ts";
+import { listen } from "./live.ts";
+import type { Topic } from "./types.ts";
+
+export interface Loaded<T> {
+  data: T | null;
+  fault: Fault | null;
+  loading: boolean;
+  again: () => void;
+}
+
+const pauseMs = 1000; // between two answers of one live view
+
+// `topics`: which changes of `job` ("": any) make it out of date.
+export function useLoad<T>(key: string, read: (abort: AbortSignal) => Promise<T>, topics: Topic[] = [], job = ""): Loaded<T> {
+  const [state, setState] = useState<{ key: string; data: T | null; fault: Fault | null; loading: boolean }>({
+    key,
+    data: null,
+    fault: null,
+    loading: true,
+  });
+  const [turn, setTurn] = useState(0);
+  const session = sessions.value;
+  const reader = useRef(read);
+  reader.current = read;
+  const wanted = topics.join(",");
+
+  // The key stands for what `read` closes over.
+  useEffect(() => {
+    const abort = new AbortController();
+    setState((was) => ({ key, data: was.key === key ? was.data : null, fault: null, loading: true }));
+    reader.current(abort.signal).then(
+      (data) => abort.signal.aborted || setState({ key, data, fault: null, loading: false }),
+      (error: unknown) => {
+        if (abort.signal.aborted) return;
+        const fault = error instanceof Fault ? error : new Fault(0, "internal", `page: ${String(error)}`);
+        setState((was) => ({ ...was, fault, loading: false }));
+      },
+    );
+    return () => abort.abort();
+  }, [key, turn, session]);
+
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let due = false;
+    const refresh = () => {
+      // A hidden tab reads once when it is seen again.
+      if (document.hidden) {
+        due = true;
+        return;
+      }
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        due = false;
+        setTurn((n) => n + 1);
+      }, pauseMs);
+    };
+    const seen = () => {
+      if (!document.hidden && due) refresh();
+    };
+    const stop = listen((event) => {
+      if (event.topic === "resync" || ((job === "" || event.job === job) && wanted.split(",").includes(event.topic))) refresh();
+    });
+    document.addEventListener("visibilitychange", seen);
+    return () => {
+      stop();
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", seen);
+    };
+  }, [wanted, job]);
+
+  const current = state.key === key;
+  return { data: current ? state.data : null, fault: current ? state.fault : null, loading: state.loading, again: () => setTurn((n) => n + 1) };
+}

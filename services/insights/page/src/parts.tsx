@@ -1,0 +1,96 @@
+// Small pieces that every view uses.
+import type { ComponentChildren } from "preact";
+import type { Fault } from "./client.ts";
+import { exactTime, time } from "./format.ts";
+import type { EventData, Labels, NsOrNull } from "./types.ts";
+
+// State by shape and word, colour only beside them.
+const severities: Record<string, { mark: string; tone: string }> = {
+  critical: { mark: "▲", tone: "bad" },
+  error: { mark: "▲", tone: "bad" },
+  warning: { mark: "◆", tone: "warn" },
+  info: { mark: "●", tone: "note" },
+};
+
+export function Severity({ name }: { name: string }) {
+  const { mark, tone } = severities[name] ?? { mark: "○", tone: "calm" };
+  return (
+    <span class={`badge ${tone}`}>
+      <span aria-hidden="true">{mark}</span> {name || "no severity"}
+    </span>
+  );
+}
+
+export function severityRank(name: string): number {
+  return { critical: 0, error: 1, warning: 2, info: 3 }[name] ?? 4;
+}
+
+export function JobState({ state, detail }: { state: "running" | "ended"; detail: string }) {
+  const failed = state === "ended" && detail !== "completed" && detail !== "";
+  const mark = state === "running" ? "▶" : failed ? "✕" : "■";
+  return (
+    <span class={`state ${state === "running" ? "good" : failed ? "bad" : "calm"}`}>
+      <span aria-hidden="true">{mark}</span> {state === "running" ? "running" : detail || "ended"}
+    </span>
+  );
+}
+
+export function Time({ ns, field }: { ns: NsOrNull; field?: string }) {
+  return (
+    <time dateTime={exactTime(ns)} title={exactTime(ns)} data-field={field} data-ns={ns ?? ""} class="number">
+      {time(ns)}
+    </time>
+  );
+}
+
+// Text that a table cuts: the title has the whole, up to what a title can show.
+export function Cut({ text, class: extra }: { text: string; class?: string }) {
+  return (
+    <span class={`cut ${extra ?? ""}`} title={text.length > 500 ? `${text.slice(0, 500)}…` : text}>
+      {text.length > 500 ? `${text.slice(0, 500)}…` : text}
+    </span>
+  );
+}
+
+export function Failed({ fault, again, what }: { fault: Fault; again: () => void; what: string }) {
+  return (
+    <div class="fault" role="alert">
+      <strong>{what} cannot be shown.</strong> <span class="wrap">{fault.message}</span> <button type="button" onClick={again}>Try again</button>
+    </div>
+  );
+}
+
+export function Waiting({ what }: { what: string }) {
+  return <p class="dim waiting" role="status">Reading {what}…</p>;
+}
+
+export function Panel({ title, note, id, children }: { title: string; note?: ComponentChildren; id: string; children: ComponentChildren }) {
+  return (
+    <section class="panel" aria-labelledby={id}>
+      <header>
+        <h2 id={id}>{title}</h2>
+        {note && <span class="dim">{note}</span>}
+      </header>
+      {children}
+    </section>
+  );
+}
+
+// Whom an issue is about, by the labels that name a place.
+const placeLabels = ["rank", "node", "gpu", "hw_id", "stage", "phase", "tensor", "collection", "worker"];
+export function whoOf(labels: Labels): string {
+  const words = placeLabels.filter((name) => labels[name]).map((name) => `${name} ${labels[name]}`);
+  return words.length ? words.join(", ") : "the whole job";
+}
+
+export function evidenceName(evidence: { name?: string; labels?: Labels }): string {
+  const labels = Object.entries(evidence.labels ?? {}).filter(([name]) => name !== "__name__");
+  const text = labels.map(([name, value]) => `${name}="${value}"`).join(", ");
+  return `${evidence.name ?? "value"}${text ? ` {${text}}` : ""}`;
+}
+
+export function actionText(type: string, data: EventData): string {
+  const step = type.split(".").pop() ?? type;
+  const mode = data.mode === "dry_run" ? " (dry run: nothing was done)" : "";
+  return `${data.action ?? "action"} ${step}${mode}${data.effect ? `: ${data.effect}` : ""}`;
+}

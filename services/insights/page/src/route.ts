@@ -1,0 +1,47 @@
+// Where the page is: path and query of the address, which hold everything that a link should.
+import { computed, signal } from "@preact/signals";
+
+const here = () => ({ path: location.pathname, query: new URLSearchParams(location.search) });
+export const place = signal(here());
+addEventListener("popstate", () => {
+  place.value = here();
+});
+
+export const jobId = computed(() => {
+  const found = /^\/jobs\/(.+)$/.exec(place.value.path);
+  if (!found?.[1]) return "";
+  try {
+    return decodeURIComponent(found[1]);
+  } catch {
+    return found[1];
+  }
+});
+
+export const jobPath = (id: string) => `/jobs/${encodeURIComponent(id)}`;
+
+export function go(to: string): void {
+  history.pushState(null, "", to);
+  place.value = here();
+  scrollTo(0, 0);
+}
+
+// Sets parameters of the query ("": removes), in place: typing in a field makes no steps back.
+export function setQuery(values: Record<string, string>): void {
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(values)) {
+    if (value) query.set(name, value);
+    else query.delete(name);
+  }
+  const text = query.toString();
+  history.replaceState(null, "", `${location.pathname}${text ? `?${text}` : ""}`);
+  place.value = here();
+}
+
+// A plain click on a link of this page stays in the page.
+export function follow(event: MouseEvent): void {
+  if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
+  const link = (event.target as Element).closest("a");
+  if (!link || link.target || link.origin !== location.origin || link.pathname.startsWith("/api/")) return;
+  event.preventDefault();
+  go(link.pathname + link.search);
+}

@@ -1,0 +1,80 @@
+// How the machines were used, and on which operations the time went.
+import { get } from "./client.ts";
+import { count, duration, missing, percent, quantity } from "./format.ts";
+import { useLoad } from "./load.ts";
+import { Cut, Failed, Panel, Waiting } from "./parts.tsx";
+import type { Operators, Resources } from "./types.ts";
+
+const resourceNames: Record<string, string> = { cpu: "CPU", io_wait: "I/O wait", cpu_memory: "CPU memory", gpu: "GPU", gpu_memory: "GPU memory", network: "Network" };
+const columns = ["min", "p50", "p90", "p95", "p99", "max"] as const;
+const mostNodes = 200;
+
+export function ResourceTable({ job, from, to }: { job: string; from: string | undefined; to: string | undefined }) {
+  const live = from === undefined ? "" : String(Math.floor(Number(from) / 60e9)); // a moving range is read once a minute
+  const loaded = useLoad<Resources>(`resources ${job} ${live}`, (abort) => get("/resources", { job, from, to }, abort), [], job);
+  const nodes = loaded.data?.nodes ?? [];
+  return (
+    <Panel title="Resources" id="resources-title" note="GPU: share of time in which a kernel ran">
+      {loaded.fault && <Failed fault={loaded.fault} again={loaded.again} what="Resources" />}
+      {!loaded.data && loaded.loading && <Waiting what="resources" />}
+      {loaded.data && nodes.length === 0 && <p class="dim pad">No samples of a machine in this range. The collector supplies them: run it on the job's nodes.</p>}
+      {nodes.length > 0 && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached by keys.
+        <section class="scroll" tabIndex={0} aria-label="Resources by node">
+          <table class="plain wide">
+            <thead><tr><th scope="col">Node</th><th scope="col">Resource</th>{columns.map((name) => <th key={name} scope="col" class="number">{name}</th>)}<th scope="col" class="number">mean</th><th scope="col" class="number">values</th></tr></thead>
+            <tbody>
+              {nodes.slice(0, mostNodes).flatMap(({ node, metrics }) =>
+                metrics.map((row, i) => (
+                  <tr key={`${node} ${row.resource} ${row.metric}`} class={i === 0 ? "first" : ""}>
+                    {i === 0 && <th scope="rowgroup" rowSpan={metrics.length}><Cut text={node || missing} /></th>}
+                    <th scope="row" title={`${row.metric}, over ${row.basis}`}>{resourceNames[row.resource] ?? row.resource}</th>
+                    {columns.map((name) => <td key={name} class="number" data-value={row[name] ?? ""}>{quantity(row[name], row.unit)}</td>)}
+                    <td class="number">{quantity(row.mean, row.unit)}</td>
+                    <td class="number dim">{count(row.count)}</td>
+                  </tr>
+                )),
+              )}
+            </tbody>
+          </table>
+        </section>
+      )}
+      {nodes.length > mostNodes && <p class="dim pad">The first {mostNodes} of {count(nodes.length)} nodes.</p>}
+    </Panel>
+  );
+}
+
+const kinds: Record<string, string> = { step: "Step", phase: "Phase", operator: "Operator" };
+
+export function Operations({ job, from, to }: { job: string; from: string | undefined; to: string | undefined }) {
+  const live = from === undefined ? "" : String(Math.floor(Number(from) / 60e9));
+  const loaded = useLoad<Operators>(`operators ${job} ${live}`, (abort) => get("/operators", { job, from, to, kind: ["operator", "phase"], limit: 20 }, abort), [], job);
+  const data = loaded.data;
+  return (
+    <Panel title="Most expensive operations" id="operators-title" note={data ? `${duration(Number(data.total_ns) / 1e9)} in all, by rank time` : ""}>
+      {loaded.fault && <Failed fault={loaded.fault} again={loaded.again} what="Operations" />}
+      {!data && loaded.loading && <Waiting what="operations" />}
+      {data && data.operators.length === 0 && <p class="dim pad">No phase or operator was told in this range. The Python client tells phases by itself and operators when it profiles.</p>}
+      {data && data.operators.length > 0 && (
+        <table class="plain wide">
+          <thead><tr><th scope="col">Operation</th><th scope="col">Kind</th><th scope="col" class="w-bar">Share</th><th scope="col" class="number">Total</th><th scope="col" class="number">Mean</th><th scope="col" class="number">min</th><th scope="col" class="number">max</th><th scope="col" class="number">Times</th></tr></thead>
+          <tbody>
+            {data.operators.map((row) => (
+              <tr key={`${row.kind} ${row.name}`}>
+                <th scope="row"><Cut text={row.name} class="code" /></th>
+                <td>{kinds[row.kind]}</td>
+                <td><span class="bar-cell"><span class="bar" aria-hidden="true"><span style={{ width: `${row.share * 100}%` }} /></span><span class="number">{percent(row.share)}</span></span></td>
+                <td class="number">{duration(Number(row.total_ns) / 1e9)}</td>
+                <td class="number">{duration(row.count ? Number(row.total_ns) / 1e9 / row.count : null)}</td>
+                <td class="number">{duration(Number(row.min_ns) / 1e9)}</td>
+                <td class="number">{duration(Number(row.max_ns) / 1e9)}</td>
+                <td class="number">{count(row.count)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {data && data.left_out > 0 && <p class="dim pad">{count(data.left_out)} more are not listed.</p>}
+    </Panel>
+  );
+}

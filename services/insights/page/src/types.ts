@@ -1,0 +1,250 @@
+// The answers of the API as docs/api.md describes them. Nanoseconds stay strings of digits: a number cannot hold them.
+export type Ns = string;
+export type NsOrNull = Ns | null;
+export type Labels = Record<string, string>;
+
+export interface Reference {
+  platform: string;
+  cluster: string;
+  namespace: string;
+  kind: string;
+  name: string;
+  uid: string;
+  queue: string;
+}
+
+export interface Job {
+  id: string;
+  name: string;
+  owner: string;
+  reference: Reference;
+  state: "running" | "ended";
+  first_ns: NsOrNull;
+  last_ns: NsOrNull;
+  started_ns: NsOrNull;
+  ended_ns: NsOrNull;
+  end_detail: string;
+  attempt_count: number;
+  ranks: number;
+  nodes: number;
+  open_issues: number;
+  found_issues: number;
+  worst_severity: string;
+  samples: number;
+  bytes: number;
+  raw_from_ns: NsOrNull;
+  archived: boolean;
+  link: string;
+}
+
+export interface JobPage {
+  jobs: Job[];
+  next: string | null;
+  total: number;
+}
+
+export interface Lost {
+  time_ns: NsOrNull;
+  rank: number | null;
+  node: string;
+  signal: number | null;
+  exit_code: number | null;
+  oom_killed: boolean;
+}
+
+export interface Attempt {
+  attempt: number;
+  began_ns: NsOrNull;
+  ended_ns: NsOrNull;
+  end_detail: string;
+  first_step_ns: NsOrNull;
+  last_step_ns: NsOrNull;
+  lost: Lost[];
+}
+
+export type PartName = "initialisation" | "training_loop" | "finalisation" | "between_attempts";
+
+export interface Part {
+  part: PartName;
+  seconds: number;
+  share: number;
+}
+
+export interface AttemptSummary {
+  attempt: number;
+  begin_ns: NsOrNull;
+  loop_begin_ns: NsOrNull;
+  loop_end_ns: NsOrNull;
+  end_ns: NsOrNull;
+  parts: Part[];
+}
+
+export interface Source {
+  source: string;
+  node: string;
+  rank: number | null;
+  first_ns: NsOrNull;
+  last_ns: NsOrNull;
+  interval_seconds: number | null;
+  goodbye: boolean;
+}
+
+export interface JobDetail extends Job {
+  attempts: Attempt[];
+  sources: Source[];
+  found: Record<string, number>;
+  summary: { begin_ns: NsOrNull; end_ns: NsOrNull; parts: Part[]; attempts: AttemptSummary[] };
+}
+
+// Events write numbers that JSON has no form for as text.
+export type EventNumber = number | "NaN" | "+Inf" | "-Inf";
+
+export interface Evidence {
+  name?: string;
+  labels?: Labels;
+  value: EventNumber;
+}
+
+export interface EventData {
+  rule?: string;
+  alert?: string;
+  value?: EventNumber;
+  threshold?: EventNumber;
+  parameters?: Record<string, EventNumber>;
+  evidence?: Evidence[];
+  summary?: string;
+  description?: string;
+  suggestion?: string;
+  last_seen_at?: string;
+  issue?: string;
+  action?: string;
+  mode?: string;
+  why?: string;
+  effect?: string;
+}
+
+export interface CloudEvent {
+  id: string;
+  type: string;
+  time: string;
+  data: EventData;
+}
+
+export interface Issue {
+  id: string;
+  link: string;
+  rule: string;
+  alert: string;
+  severity: string;
+  labels: Labels;
+  open: boolean;
+  active_since_ns: NsOrNull;
+  started_ns: NsOrNull;
+  last_seen_ns: NsOrNull;
+  ended_ns: NsOrNull;
+  end_reason: string;
+  value: number | null;
+  threshold: number | null;
+  step: number | null;
+  attempt: number;
+  incident: string;
+  root_cause: string;
+  summary: string;
+  event_count: number;
+  event: CloudEvent;
+}
+
+export interface IssueDetail extends Issue {
+  events: CloudEvent[];
+  actions: CloudEvent[];
+}
+
+export interface Incident {
+  id: string;
+  root: Issue;
+  likely_roots: number;
+  open: boolean;
+  severity: string;
+  started_ns: NsOrNull;
+  ended_ns: NsOrNull;
+  issues: Issue[];
+}
+
+export interface Rule {
+  rule: string;
+  status: string;
+  reason: string;
+  since_ns: NsOrNull;
+  ever_found: boolean;
+  found: number;
+  open: number;
+  last_found_ns: NsOrNull;
+}
+
+export interface Chart {
+  from_ns: Ns;
+  to_ns: Ns;
+  tier: string;
+  reduction: string;
+  bucket_ns: NsOrNull;
+  series: {
+    labels: Labels;
+    kind: "gauge" | "counter";
+    times_ns: (Ns | null)[];
+    min: (number | null)[];
+    max: (number | null)[];
+    last: (number | null)[];
+  }[];
+}
+
+export interface Resources {
+  nodes: {
+    node: string;
+    metrics: {
+      resource: string;
+      metric: string;
+      unit: "ratio" | "bytes" | "bytes_per_second";
+      basis: string;
+      count: number;
+      min: number | null;
+      max: number | null;
+      mean: number | null;
+      p50: number | null;
+      p90: number | null;
+      p95: number | null;
+      p99: number | null;
+    }[];
+  }[];
+}
+
+export interface Operators {
+  operators: {
+    kind: "step" | "phase" | "operator";
+    name: string;
+    count: number;
+    total_ns: Ns;
+    min_ns: Ns;
+    max_ns: Ns;
+    share: number;
+  }[];
+  total_ns: Ns;
+  left_out: number;
+}
+
+export interface WhatIf {
+  computable: boolean;
+  reason: string;
+  steps: number;
+  left_out: number;
+  basis: "own" | "duration";
+  step_seconds: number | null;
+  without_seconds: number | null;
+  saved_share: number | null;
+}
+
+export interface Session {
+  role: "view" | "act" | "none";
+  expires_ns: NsOrNull;
+}
+
+export type Topic = "job" | "samples" | "issue" | "status" | "action" | "capture";

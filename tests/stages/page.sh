@@ -1,0 +1,50 @@
+# The page: types, lint, unit tests, and the tests in a browser, over recorded answers of the API.
+. "$(dirname "$0")/common.sh"
+rc=0
+page=services/insights/page
+folder=build/page
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+
+if ! $page/toolchain.sh install; then
+  echo "FAILED: the toolchain of the page cannot be had"
+  echo "0 1" >>"$PITWALL_COUNTS"
+  exit 1
+fi
+
+# NAME COMMAND…: one check that judges itself.
+check() {
+  local name=$1
+  shift
+  if $page/build.sh "$folder" "$@"; then
+    echo "1 0" >>"$PITWALL_COUNTS"
+  else
+    echo "FAILED: $name"
+    echo "0 1" >>"$PITWALL_COUNTS"
+    rc=1
+  fi
+}
+
+# COMMAND…, PASSED FAILED: patterns of sed for the numbers in its closing lines.
+count_tests() {
+  local passed=$1 failed=$2 good bad
+  shift 2
+  $page/build.sh "$folder" "$@" 2>&1 | tee "$output" || rc=1
+  good=$(sed -nE "s/$passed/\1/p" "$output" | tail -n 1)
+  bad=$(sed -nE "s/$failed/\1/p" "$output" | tail -n 1)
+  [[ -n $good || -n $bad ]] || { echo "FAILED: $1 did not run"; bad=1; rc=1; }
+  echo "${good:-0} ${bad:-0}" >>"$PITWALL_COUNTS"
+}
+
+check "the page does not build" # its types, its budget of bytes
+check "lint of the page" bash -c 'for lint in node_modules/@biomejs/cli-linux-*/biome; do exec "$lint" lint --error-on-warnings .; done'
+count_tests '^ℹ pass ([0-9]+)$' '^ℹ fail ([0-9]+)$' node --test 'browser/*.test.ts'
+if command -v chromium-headless-shell >/dev/null; then
+  count_tests '^ *([0-9]+) passed.*$' '^ *([0-9]+) failed$' playwright test
+  sed -nE 's/^ +(browser\/.* › .*[^ ─])[ ─]*$/FAILED: \1/p' "$output"
+else
+  echo "FAILED: chromium-headless-shell is missing; deploy/install-deps.sh tests brings it"
+  echo "0 1" >>"$PITWALL_COUNTS"
+  rc=1
+fi
+exit "$rc"
