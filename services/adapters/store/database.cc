@@ -110,7 +110,7 @@ Status Database::Check() {
       return DataLoss(Cat(path_, ": damaged (", found,
                           "); move it away, then a start rebuilds it from segments and log"));
   }
-  counts_.assign(kKinds, 0);
+  std::vector<int64_t> counts(kKinds, 0);
   std::vector<int64_t> found(kKinds, 0);
   ASSIGN_OR_RETURN(sqlite3_stmt * raw,
                    Prepare("SELECT kind, job, key, body, crc FROM rows ORDER BY kind, job, key"));
@@ -122,15 +122,16 @@ Status Database::Check() {
     }
     BinaryReader in(row.body);
     const uint8_t kind = in.U8();
-    counts_[kind] = in.I64();
+    counts[kind] = in.I64();
     return in.Finish(path_);
   }));
   for (size_t kind = 1; kind < kKinds; ++kind) {
-    if (found[kind] != counts_[kind]) {
-      return DataLoss(Cat(path_, ": ", found[kind], " rows of kind ", kind, ", not ", counts_[kind],
+    if (found[kind] != counts[kind]) {
+      return DataLoss(Cat(path_, ": ", found[kind], " rows of kind ", kind, ", not ", counts[kind],
                           "; move it away, then a start rebuilds it from segments and log"));
     }
   }
+  counts_ = std::move(counts);
   return OkStatus();
 }
 

@@ -68,10 +68,9 @@ void Keep::RegisterMetrics(telemetry::Exposition* exposition) {
   using telemetry::MetricType;
   using telemetry::Sample;
   const auto add = [&](std::string_view name, std::string_view help, MetricType type, auto value) {
-    registrations_.push_back(
-        exposition->Add(name, help, type, [this, value](std::vector<Sample>* out) {
-          out->push_back({Labels(), static_cast<double>(value())});
-        }));
+    registrations_.push_back(exposition->Add(name, help, type, [value](std::vector<Sample>* out) {
+      out->push_back({Labels(), static_cast<double>(value())});
+    }));
   };
   StoreCounters& c = store_->counters();
   const auto counter = [&](std::string_view name, std::string_view help,

@@ -119,7 +119,7 @@ TEST_F(KeepTest, NumbersEqualThoseOfTheRawInput) {
     if (i % 11 == 0) Send(owned[i / 2].batch);  // again, some of it long after
   }
   Await();
-  EXPECT_GE(keep_->counters().sealed, 1U);
+  AwaitThat([&] { return keep_->counters().sealed > 0; });
   EXPECT_GT(keep_->counters().duplicates, 30U);
   SeriesQuery query;
   query.job = "job-1";
@@ -223,6 +223,38 @@ TEST_F(KeepTest, ArchivesAndDeletesAFinishedJob) {
   EXPECT_THAT((*samples)[0].values, ElementsAre(4));
   EXPECT_THAT(*(*archive)->history().Events("job-1"), SizeIs(2));
   std::filesystem::remove_all(folder);
+}
+
+// A damaged segment costs its window: that is told, and what comes after is kept.
+TEST_F(KeepTest, ADamagedSegmentCostsItsWindowOnly) {
+  Open();
+  const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "n"}}});
+  const auto send = [&](uint64_t sequence, int64_t time_ns) {
+    OwnedBatch b("source", sequence);
+    b.batch.schemas.emplace_back(schema);
+    b.Rows(schema, {time_ns}, {1});
+    Send(b.batch);
+  };
+  send(1, kBegin);
+  send(2, kBegin + 700 * kS);
+  Await();
+  Close();  // seals
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_)) {
+    if (entry.path().filename().string().starts_with(Cat(kBegin / kS)))
+      std::filesystem::resize_file(entry.path(), entry.file_size() / 2);
+  }
+  options_.memory_bytes = 100;  // seals at once
+  Open();
+  send(3, kBegin + kS);
+  send(4, kBegin + 701 * kS);
+  AwaitThat([&] { return absl::IsDataLoss(keep_->Health()) && keep_->counters().samples == 2; });
+  SampleQuery query;
+  query.job = "job-1";
+  EXPECT_TRUE(absl::IsDataLoss(history().Samples(query).status()));
+  query.range.from_ns = kBegin + 600 * kS;
+  const auto samples = history().Samples(query);
+  ASSERT_TRUE(samples.ok()) << samples.status();
+  EXPECT_THAT((*samples)[0].values, SizeIs(2));
 }
 
 // A full disk stops raw samples before rollups, says so, and goes on when there is room.

@@ -89,6 +89,7 @@ HeadWindow* KeptJob::Admit(int64_t window_ns, Reading* reading) {
   }
   if (window.head == nullptr) {
     window.head = std::make_unique<HeadWindow>();
+    head_bytes_ += window.head->bytes();
     window.head_since_ns = reading->at.now_ns;
   }
   window.first_offset = std::min(window.first_offset, reading->at.offset);
@@ -263,7 +264,7 @@ void KeptJob::Collected(size_t records) {
 
 void KeptJob::Sealed(int64_t window_ns, SegmentFacts facts) {
   KeptWindow& window = windows_[window_ns];
-  if (window.head != nullptr) head_bytes_ -= window.head->bytes() - HeadWindow().bytes();
+  if (window.head != nullptr) head_bytes_ -= window.head->bytes();
   window.head = nullptr;
   window.first_offset = INT64_MAX;
   window.sealed = std::move(facts);

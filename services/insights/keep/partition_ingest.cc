@@ -63,7 +63,7 @@ void PartitionIngest::Stop() {
 
 Status PartitionIngest::Health() const {
   MutexLock lock(&mutex_);
-  return health_;
+  return health_.ok() ? damage_ : health_;
 }
 
 void PartitionIngest::SetHealth(const Status& status) {
@@ -201,7 +201,6 @@ Status PartitionIngest::ReadTelemetry(int64_t timeout_ns, bool* idle) {
   StoreCounters& counters = store_->counters();
   for (const Record& record : records) {
     input.mark = {record.offset, record.append_time_ns};
-    ++counters.records;
     const StatusOr<codec::DecodedRecord> decoded = decoder_.Decode(record.value);
     if (!decoded.ok()) {
       ++counters.undecodable;  // the processor dead-letters it
@@ -223,6 +222,7 @@ Status PartitionIngest::ReadTelemetry(int64_t timeout_ns, bool* idle) {
   counters.unread += counts_.unread;
   counters.after_raw += counts_.after_raw;
   counts_ = {};
+  counters.records += records.size();  // last: whoever sees it sees all that they hold
   for (const std::string& id : touched_) {
     const KeptJobPtr job = store_->Find(id);
     if (job == nullptr) continue;
@@ -324,8 +324,10 @@ Status PartitionIngest::Step() {
     RETURN_IF_ERROR(ReadTelemetry(idle ? kPollNs : 0, &idle));
   }
   if (inputs_[0].reader == nullptr && idle && !stop_) wakeup_->Wait(kPollNs);
-  RETURN_IF_ERROR(SealDue());
-  return SaveIfDue(false);
+  // What cannot be sealed keeps no event from being saved.
+  const Status sealed = SealDue();
+  RETURN_IF_ERROR(SaveIfDue(false));
+  return sealed;
 }
 
 }  // namespace pitwall::insights

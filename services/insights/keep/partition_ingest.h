@@ -77,6 +77,8 @@ class PartitionIngest {
                     store::DatabaseChange* change) const;
   Status SealDue();
   Status SealWindow(const KeptJobPtr& job, int64_t window_ns);
+  // Its segment is damaged: rows that came late for it are given up, so that reading goes on.
+  void GiveUp(const KeptJobPtr& job, int64_t window_ns, const Status& damage);
   Status Gather(const KeptJob& job, int64_t window_ns, WindowRows* out) const;
   Status Replace(const KeptJobPtr& job, const WindowRows& rows, SegmentFacts facts);
   std::vector<KeptJobPtr> Jobs() const;
@@ -109,6 +111,7 @@ class PartitionIngest {
 
   mutable Mutex mutex_;
   Status health_ ABSL_GUARDED_BY(mutex_);
+  Status damage_ ABSL_GUARDED_BY(mutex_);  // of a segment; until the next start
   struct Work {
     std::function<Status()> run;
     Status status;

@@ -165,7 +165,11 @@ Status PartitionIngest::Replace(const KeptJobPtr& job, const WindowRows& rows, S
 
 Status PartitionIngest::SealWindow(const KeptJobPtr& job, int64_t window_ns) {
   WindowRows rows;
-  RETURN_IF_ERROR(Gather(*job, window_ns, &rows));
+  if (const Status gathered = Gather(*job, window_ns, &rows); !gathered.ok()) {
+    if (!absl::IsDataLoss(gathered)) return gathered;
+    GiveUp(job, window_ns, gathered);
+    return OkStatus();
+  }
   SegmentFacts facts;
   facts.window_ns = window_ns;
   Status status = Replace(job, rows, facts);
@@ -178,6 +182,17 @@ Status PartitionIngest::SealWindow(const KeptJobPtr& job, int64_t window_ns) {
               window_ns / kNanosPerSecond,
               " s are dropped, their rollups are kept: ", ToStd(status.message()));
   return OkStatus();
+}
+
+void PartitionIngest::GiveUp(const KeptJobPtr& job, int64_t window_ns, const Status& damage) {
+  PITWALL_LOG(kError, "insights", "job ", Quote(job->id()),
+              ": rows that came late are given up: ", ToStd(damage.message()));
+  {
+    MutexLock lock(&job->mutex());
+    job->Sealed(window_ns, SegmentFacts(*job->windows().at(window_ns).sealed));
+  }
+  MutexLock lock(&mutex_);
+  damage_ = damage;
 }
 
 Status PartitionIngest::DropRaw(const KeptJobPtr& job, int64_t window_ns) {
