@@ -107,25 +107,6 @@ TEST_F(WebhookTest, PostsTheEventWithItsHeaders) {
   EXPECT_EQ(StatusOf().delivered, 1U);
 }
 
-TEST_F(WebhookTest, LinksToTheServerThatShowsTheIssue) {
-  WebhookOptions webhook = Webhook();
-  webhook.signer = std::make_shared<FixedSigner>();
-  webhook.external_url = "https://pitwall.example/";
-  Run({webhook});
-  const IssueEvent event = MakeEvent("a", "r", 1);
-  Publish(&log_, event);
-  transport_.AwaitAnswered(1);
-  const HttpCall call = transport_.calls()[0];
-  EXPECT_THAT(call.body, HasSubstr(Cat("\"link\":\"https://pitwall.example/jobs/", event.job,
-                                       "?issue=", IssueId(event), "\"")));
-  // What is signed is what is sent, and readers find the same event.
-  const std::string signature = ScriptedTransport::HeaderOf(call, "webhook-signature");
-  EXPECT_TRUE(EndsWith(signature, Cat(".", call.body.size()))) << signature;
-  const auto read = cloudevents::DecodeCloudEvent(call.body);
-  ASSERT_TRUE(read.ok()) << read.status();
-  EXPECT_EQ(cloudevents::EncodeCloudEvent(*read), cloudevents::EncodeCloudEvent(event));
-}
-
 TEST_F(WebhookTest, FiltersByTypeAndSeverity) {
   WebhookOptions critical = Webhook("critical");
   critical.severities = {"critical"};
