@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "services/insights/api/api_routes.h"
+#include "services/insights/page/page_routes.h"
 #include "services/insights/promapi/prom_routes.h"
 
 namespace pitwall {
@@ -26,6 +27,7 @@ std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options) 
   for (http::HttpRoute& route :
        promapi::PromRoutes(&options.keep->history(), options.clock, rules, queries))
     routes.push_back(std::move(route));
+  for (http::HttpRoute& route : insights::PageRoutes()) routes.push_back(std::move(route));
   return routes;
 }
 
