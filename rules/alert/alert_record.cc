@@ -43,6 +43,22 @@ void NameSeries(const AlertRule& rule, Alert& alert) {
       labels.With(kMetricName, "ALERTS").With("alertstate", alert.firing ? "firing" : "pending");
 }
 
+void Report(TransitionKind kind, const Alert& a, const Moment& at, std::vector<Transition>* out) {
+  Transition t;
+  t.kind = kind;
+  t.at = at;
+  t.labels = a.labels;
+  t.element = a.element;
+  t.value = a.value;
+  t.active = a.active;
+  t.started = a.started;
+  t.last_seen = a.last_seen;
+  t.sequence = a.sequence;
+  t.annotations = a.annotations;
+  t.root_cause = a.root_cause;
+  out->push_back(std::move(t));
+}
+
 void SaveAlert(const Alert& a, LabelsWriter& labels, LabelsWriter& elements, BinaryWriter& out) {
   labels.Write(a.labels);
   elements.Write(a.element);

@@ -55,6 +55,10 @@ Annotations ReadAnnotations(BinaryReader& in);
 // Makes the labels of its ALERTS and ALERTS_FOR_STATE series, by its state: seldom wanted.
 void NameSeries(const AlertRule& rule, Alert& alert);
 
+// Appends what happened to it.
+void Report(TransitionKind kind, const Alert& alert, const Moment& at,
+            std::vector<Transition>* out);
+
 // `labels` and `elements` write (read) those of all alerts, in order.
 void SaveAlert(const Alert& alert, LabelsWriter& labels, LabelsWriter& elements, BinaryWriter& out);
 Alert ReadAlert(LabelsReader& labels, LabelsReader& elements, BinaryReader& in);

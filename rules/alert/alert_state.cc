@@ -449,23 +449,6 @@ class AlertState::Impl {
     a.text_stale = false;
   }
 
-  static void Report(TransitionKind kind, const Alert& a, const Moment& at,
-                     std::vector<Transition>* out) {
-    Transition t;
-    t.kind = kind;
-    t.at = at;
-    t.labels = a.labels;
-    t.element = a.element;
-    t.value = a.value;
-    t.active = a.active;
-    t.started = a.started;
-    t.last_seen = a.last_seen;
-    t.sequence = a.sequence;
-    t.annotations = a.annotations;
-    t.root_cause = a.root_cause;
-    out->push_back(std::move(t));
-  }
-
   AlertRulePtr rule_;
   bool annotations_vary_ = false;
   bool annotations_ask_ = false;  // they have queries

@@ -208,8 +208,8 @@ class Reader {
     if (map.String("scope") == "node") AddNodeScope(map, &rule);
     rule.annotations = ReadTexts(map, "annotations", "annotation");
     if (!rule.alert) {
-      for (const std::string_view key : {"for", "keep_firing_for", "unsteady", "clear", "scope", "fold",
-                                         "needs", "explains", "annotations"}) {
+      for (const std::string_view key : {"for", "keep_firing_for", "unsteady", "clear", "scope",
+                                         "fold", "needs", "explains", "annotations"}) {
         if (map.Get(key) != nullptr && !(key == "for" && rule.hold == 0)) {
           Add(map.KeyPosition(key), Cat("invalid field ", Quote(key), " in a recording rule"));
         }

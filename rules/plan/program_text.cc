@@ -98,8 +98,7 @@ void ExplainRule(const Space& space, const RuleCost& cost, const WindowUsers& us
   if (rule.hold > 0) CatTo(*out, "      for: ", Length(clock, rule.hold), "\n");
   if (rule.keep_firing > 0)
     CatTo(*out, "      keep firing for: ", Length(clock, rule.keep_firing), "\n");
-  if (rule.unsteady_ns > 0)
-    CatTo(*out, "      unsteady: ", FormatDuration(rule.unsteady_ns), "\n");
+  if (rule.unsteady_ns > 0) CatTo(*out, "      unsteady: ", FormatDuration(rule.unsteady_ns), "\n");
   if (rule.kind == RuleKind::kAlert) {
     if (!rule.fold.empty()) CatTo(*out, "      fold: ", Join(rule.fold, ", "), "\n");
     CatTo(*out, "      scope: ", rule.scope == AlertScope::kAttempt ? "attempt" : "job", "\n");
