@@ -13,8 +13,8 @@
 namespace pitwall {
 
 // Partition p of each output topic holds only what `group` wrote together with its position in
-// partition p of the input topic. (What the executor decides is none: it does not follow from its
-// input alone.)
+// partition p of the input topic. (The executor's decisions do not belong here: they do not follow
+// from its input alone.)
 struct DerivedOutputs {
   std::string group;
   std::string input;

@@ -1,7 +1,6 @@
 // Which committed outputs a damaged journal no longer vouches for: the first step of a repair.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -18,16 +17,17 @@ struct CutSegment {
   std::string content;   // of what is kept
 };
 
+struct OutputCut {
+  std::vector<CutSegment> segments;
+  std::vector<std::string> done;  // lines for the operator
+};
+
 // Cuts what was written behind the newest position of the group that the journal still shows, in
-// `recovered` only. The caller carries the files out and says `done` to the operator.
+// `recovered` only. The caller writes the files.
 //
 // Segments keep the commit of each batch, also through compaction. So the cut is exact: a batch of
 // a later commit than the position's is made again from the input. Where the input does not reach
 // back far enough nothing is cut.
-struct OutputCut {
-  std::vector<CutSegment> segments;
-  std::vector<std::string> done;
-};
 StatusOr<OutputCut> CutOutputs(const DerivedOutputs& derived,
                                const std::vector<DamageReport>& reports, Recovered* recovered);
 
