@@ -7,6 +7,7 @@
 #include "services/codec/cloudevents/json_writer.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/flags.h"
+#include "services/processor/derived_outputs.h"
 
 namespace pitwall {
 
@@ -117,7 +118,7 @@ int Check(const std::string& dir, bool json) {
 
 int Repair(const std::string& dir, bool dry_run, bool json) {
   clock::SystemClock clock;
-  const auto repair = log::RepairLog(dir, dry_run, &clock);
+  const auto repair = log::RepairLog(dir, dry_run, &clock, {processor::OutputsOfTelemetry()});
   if (!repair.ok()) {
     PrintError(TerminalLine(Cat("pitwall log repair: ", ToStd(repair.status().message()))) + "\n");
     return kUsage;

@@ -21,6 +21,7 @@
 #include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/pipeline/topics.h"
+#include "services/processor/derived_outputs.h"
 #include "services/processor/partition_processor.h"
 #include "services/processor/processor.h"
 #include "services/processor/rule_sets.h"
@@ -198,25 +199,52 @@ class DamageMatrix : public ::testing::Test {
       EXPECT_NE(message.find("pitwall log repair"), std::string::npos) << cell << ": " << message;
       ++(*outcomes)[Outcome::kRefused];
       JudgeRepair(cell);
+      if (Contains(cell, ".journal")) JudgeRepeats(cell, running);
       return;
     }
-    const auto reader = (*log)->OpenReader({std::string(kTelemetryTopic), 0}, kFromEnd);
+    Finish(cell, running, log->get());
+    ++(*outcomes)[Outcome::kEqual];
+  }
+  static bool Contains(std::string_view text, std::string_view part) {
+    return text.find(part) != std::string_view::npos;
+  }
+  // Feeds what is missing of the input and applies it: the events are those of the undamaged log.
+  void Finish(const std::string& cell, bool running, Log* log) {
+    const auto reader = log->OpenReader({std::string(kTelemetryTopic), 0}, kFromEnd);
     ASSERT_TRUE(reader.ok()) << cell << ": " << reader.status();
     const auto at = static_cast<size_t>((*reader)->position());
     ASSERT_TRUE(running || at == input_.size()) << cell << ": telemetry ends at " << at;
-    const Status appended = Append(log->get(), input_, at, input_.size());
+    const Status appended = Append(log, input_, at, input_.size());
     ASSERT_TRUE(appended.ok()) << cell << ": " << appended;
-    const Status processed = Process(log->get(), true);
+    const Status processed = Process(log, true);
     ASSERT_TRUE(processed.ok()) << cell << ": " << processed;
-    const auto events = Events(log->get());
+    const auto events = Events(log);
     ASSERT_TRUE(events.ok()) << cell << ": " << events.status();
     EXPECT_TRUE(*events == expected_) << cell << ": " << events->size() << " events, not the "
                                       << expected_.size() << " of the undamaged log";
-    ++(*outcomes)[Outcome::kEqual];
+  }
+  // A repaired journal has older positions: nothing is told twice, and nothing differs. Where no
+  // position is left, the processor says so and names its way out.
+  void JudgeRepeats(const std::string& cell, bool running) {
+    auto log = log::OpenEmbeddedLog(Options(Dir("cell")), &clock_);
+    ASSERT_TRUE(log.ok()) << cell << ": " << log.status();
+    const auto committed =
+        (*log)->Committed(processor::PartitionOptions().group, {std::string(kTelemetryTopic), 0});
+    ASSERT_TRUE(committed.ok()) << cell << ": " << committed.status();
+    if (committed->has_value()) {
+      Finish(cell, running, log->get());
+      ++continued_;
+      return;
+    }
+    const Status processed = Process(log->get(), false);
+    if (processed.ok()) return Finish(cell, running, log->get());
+    EXPECT_TRUE(Contains(std::string(processed.message()), "--accept-log-reset"))
+        << cell << ": " << processed;
   }
   // The way out leads somewhere, and nothing that it gave up is silent.
   void JudgeRepair(const std::string& cell) {
-    const auto repaired = log::RepairLog(Dir("cell"), false, &clock_);
+    const auto repaired =
+        log::RepairLog(Dir("cell"), false, &clock_, {processor::OutputsOfTelemetry()});
     ASSERT_TRUE(repaired.ok()) << cell << ": " << repaired.status();
     const auto check = log::CheckLog(Dir("cell"));
     ASSERT_TRUE(check.ok()) << cell << ": " << check.status();
@@ -250,6 +278,7 @@ class DamageMatrix : public ::testing::Test {
   std::string root_;
   std::vector<PlannedRecord> input_;
   std::vector<std::string> expected_;
+  int continued_ = 0;  // journals that went on after a repair
 };
 
 TEST_F(DamageMatrix, EqualOrRefused) {
@@ -316,6 +345,29 @@ TEST_F(DamageMatrix, EqualOrRefused) {
                    kind.c_str(), outcomes[Outcome::kEqual], outcomes[Outcome::kRefused]);
     }
   }
+}
+
+// A stopped log, its journal cut at every tenth: the repair drops what the processor makes again.
+TEST_F(DamageMatrix, AJournalThatWasCutRepeatsNothing) {
+  RecordJob();
+  if (HasFatalFailure()) return;
+  const std::string origin = Dir("finished");
+  std::string name;
+  for (const fs::directory_entry& entry : fs::directory_iterator(origin + "/commits")) {
+    if (entry.path().extension() == ".journal")
+      name = "commits/" + entry.path().filename().string();
+  }
+  const std::string content = Slurp(Cat(origin, "/", name));
+  for (size_t tenth = 1; tenth < 10; ++tenth) {
+    fs::remove_all(Dir("cell"));
+    fs::copy(origin, Dir("cell"), fs::copy_options::recursive);
+    Spill(Cat(Dir("cell"), "/", name), content.substr(0, content.size() * tenth / 10));
+    std::map<Outcome, int> outcomes;
+    Judge(Cat("finished job, ", name, ", cut to ", tenth, " tenths"), false, &outcomes);
+    if (HasFatalFailure()) return;
+    EXPECT_EQ(outcomes[Outcome::kRefused], 1) << tenth;
+  }
+  EXPECT_GE(continued_, 5);
 }
 
 }  // namespace

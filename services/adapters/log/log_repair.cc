@@ -10,6 +10,7 @@
 #include "services/adapters/log/commit_journal.h"
 #include "services/adapters/log/committed_state.h"
 #include "services/adapters/log/damage_log.h"
+#include "services/adapters/log/output_cut.h"
 #include "services/adapters/log/recovery.h"
 #include "services/adapters/log/segment_check.h"
 #include "services/adapters/log/segment_reader.h"
@@ -68,7 +69,8 @@ class Repair {
         recovered_(std::move(recovered)),
         out_(out) {}
 
-  Status Run() {
+  Status Run(const std::vector<DerivedOutputs>& derived) {
+    for (const DerivedOutputs& outputs : derived) RETURN_IF_ERROR(Cut(outputs));
     for (auto& [key, content] : recovered_.partitions) {
       RETURN_IF_ERROR(SetLeftoversAside(key, content));
       RETURN_IF_ERROR(NoteLost(key, &content));
@@ -86,6 +88,20 @@ class Repair {
 
  private:
   void Done(std::string line) { out_->done.push_back(std::move(line)); }
+
+  // First of all: the other steps see the cut partitions.
+  Status Cut(const DerivedOutputs& outputs) {
+    ASSIGN_OR_RETURN(const OutputCut cut, CutOutputs(outputs, out_->before.reports, &recovered_));
+    for (const std::string& line : cut.done) Done(line);
+    for (const CutSegment& part : cut.segments) {
+      const bool in_place = part.replaced == part.path;
+      RETURN_IF_ERROR(SetAside(part.path, /*copy=*/in_place));
+      cut_.insert({part.path, part.replaced});
+      if (dry_run_ || part.replaced.empty()) continue;
+      RETURN_IF_ERROR(files::ReplaceFile(part.replaced, part.content, nullptr));
+    }
+    return OkStatus();
+  }
 
   Status SetAside(const std::string& path, bool copy) {
     const std::string name = path.substr(dir_.size() + 1);
@@ -105,7 +121,8 @@ class Repair {
     std::vector<std::string> paths = files.leftovers;
     for (const SegmentName& name : files.segments) {
       if (name.base_offset >= content.end_offset) {
-        paths.push_back(Cat(files.dir, "/", name.FileName()));
+        std::string path = Cat(files.dir, "/", name.FileName());
+        if (!cut_.contains(path)) paths.push_back(std::move(path));
       }
     }
     for (const std::string& path : paths) {
@@ -122,11 +139,13 @@ class Repair {
           report.from_offset < 0) {
         continue;
       }
-      for (const Lost& part : Uncovered(report.from_offset, report.to_offset, content->lost)) {
+      const int64_t to = std::min(report.to_offset, content->end_offset);
+      if (to <= report.from_offset) continue;
+      for (const Lost& part : Uncovered(report.from_offset, to, content->lost)) {
         Done(Cat(facts.topic, "/", facts.partition, ": offsets ", part.from, " to ", part.to - 1,
                  " are lost; readers of them are told"));
       }
-      AddLost(&content->lost, report.from_offset, report.to_offset, now_ns_);
+      AddLost(&content->lost, report.from_offset, to, now_ns_);
     }
     return OkStatus();
   }
@@ -141,7 +160,7 @@ class Repair {
     for (size_t i = 0; i < content->segments.size(); ++i) {
       SegmentInfo& info = content->segments[i];
       const std::string& path = info.segment->path();
-      if (!damaged.contains(path)) continue;
+      if (!damaged.contains(path) || cut_.contains(path)) continue;
       ASSIGN_OR_RETURN(
           const std::string kept,
           ReadableBatches(path, info.segment->name(), info.bytes, EndOfSegment(*content, i)));
@@ -261,6 +280,7 @@ class Repair {
   const bool dry_run_;
   const int64_t now_ns_;
   Recovered recovered_;
+  std::set<std::string> cut_;  // paths of files that the cut took or wrote
   LogRepair* const out_;
 };
 
@@ -301,7 +321,8 @@ std::string RemedyOf(const DamageReport& report) {
   return "";
 }
 
-StatusOr<LogRepair> RepairLog(const std::string& dir, bool dry_run, Clock* clock) {
+StatusOr<LogRepair> RepairLog(const std::string& dir, bool dry_run, Clock* clock,
+                              const std::vector<DerivedOutputs>& derived) {
   if (!files::Exists(Cat(dir, "/commits")) && !files::Exists(Cat(dir, "/topics"))) {
     return NotFound(Cat(dir, ": neither commits nor topics in it: not a log"));
   }
@@ -312,7 +333,7 @@ StatusOr<LogRepair> RepairLog(const std::string& dir, bool dry_run, Clock* clock
   LogRepair repair;
   repair.before = Summarise(recovered, damage.reports());
   if (repair.before.startable()) return repair;
-  RETURN_IF_ERROR(Repair(dir, dry_run, clock, std::move(recovered), &repair).Run());
+  RETURN_IF_ERROR(Repair(dir, dry_run, clock, std::move(recovered), &repair).Run(derived));
   return repair;
 }
 

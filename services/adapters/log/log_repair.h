@@ -8,6 +8,7 @@
 #include "services/adapters/log/embedded_log.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/pipeline/derived_outputs.h"
 
 namespace pitwall::log {
 
@@ -35,6 +36,10 @@ struct LogRepair {
 // Makes the log startable. What can be read stays; files that are rewritten or dropped are copied
 // to <dir>/quarantine first; offsets that are lost are noted in the journal, and readers of them
 // get DataLoss. Without damage nothing changes. FailedPrecondition: somebody has the log open.
-StatusOr<LogRepair> RepairLog(const std::string& dir, bool dry_run, Clock* clock);
+//
+// Where the journal is damaged, groups go on at older positions: what the makers of `derived` wrote
+// since is cut where they make it again, so that nothing is there twice (output_cut.h).
+StatusOr<LogRepair> RepairLog(const std::string& dir, bool dry_run, Clock* clock,
+                              const std::vector<DerivedOutputs>& derived = {});
 
 }  // namespace pitwall::log

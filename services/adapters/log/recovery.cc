@@ -356,6 +356,7 @@ class Recovery {
     ApplyFacts(frame);
     for (const GroupPosition& position : frame.positions) {
       positions_[{position.group, position.key}] = position.at;
+      out_.position_commits[{position.group, position.key}] = frame.sequence;
       out_.max_topic = std::max(out_.max_topic, position.key.topic);
     }
     for (const CommitterEpoch& epoch : frame.epochs) epochs_[epoch.id] = epoch.epoch;

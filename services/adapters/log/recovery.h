@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "services/adapters/log/commit_frame.h"
@@ -30,6 +31,8 @@ struct Recovered {
   std::vector<Unverified> unverified;
   std::vector<std::string> topics_to_write;  // whose folder or topic.conf is missing or damaged
   std::vector<GroupPosition> positions;
+  // The commit that each position is of; in a checkpoint, the newest one before it.
+  std::map<std::pair<std::string, PartitionKey>, uint64_t> position_commits;
   std::vector<CommitterEpoch> epochs;
   uint64_t sequence = 0;         // of the newest frame
   uint32_t max_topic = 0;        // greatest number of a topic, also of those whose folder is gone
