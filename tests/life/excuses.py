@@ -34,6 +34,10 @@ class Excuses:
             return True
         return any(w.get("partition") == partition for w in self._damaged("issues"))
 
+    def repeats(self):
+        """Positions were lost with the whole journal: events may be written again, with their ids. A repair alone repeats nothing."""
+        return any(set(w.get("way", [])) - {"pitwall log repair"} for w in self._damaged("commits"))
+
     def invented(self, event):
         """Delivered, then lost from the log with the damaged file."""
         del event

@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "re2/re2.h"
 #include "services/base/strings.h"
 #include "services/base/yaml/yaml.h"
+#include "services/model/matcher.h"
 
 namespace pitwall::insights {
 
@@ -81,7 +81,8 @@ class SchemaCheck {
     }
     const yaml::Node* pattern = schema.Find("pattern");
     if (pattern != nullptr && type == "string" &&
-        !RE2::PartialMatch(value.scalar(), pattern->scalar()))
+        !Matcher::Make("", MatchOp::kRegex, Cat("(?s:.*)(?:", pattern->scalar(), ")(?s:.*)"))
+             ->Matches(value.scalar()))
       faults->push_back(Cat(place, ": does not match: ", value.scalar()));
     if (type == "array") {
       const yaml::Node* items = schema.Find("items");
