@@ -153,7 +153,7 @@ TEST_F(Api, PagesTileTheList) {
 TEST_F(Api, JobsAreFilteredAndSorted) {
   for (const auto& [id, samples, ended] :
        {std::tuple("a-2", 7, true), std::tuple("b-3", 9, false), std::tuple("c-4", 8, false)}) {
-    history_.Edit(id, [&](auto* job) {
+    history_.Edit(id, [&samples = samples, &ended = ended](auto* job) {
       job->life.samples = static_cast<uint64_t>(samples);
       job->life.ended_ns = ended ? AtSecond(1) : 0;
     });

@@ -50,8 +50,9 @@ Parameters::Parameters(const http::HttpRequest& request, std::span<const Paramet
     : request_(request), rules_(rules) {
   std::set<std::string_view> seen;
   for (const auto& [name, value] : request.query) {
-    const auto rule = std::find_if(rules.begin(), rules.end(),
-                                   [&](const ParameterRule& r) { return r.name == name; });
+    const auto rule =
+        std::find_if(rules.begin(), rules.end(),
+                     [&wanted = name](const ParameterRule& r) { return r.name == wanted; });
     if (rule == rules.end()) {
       Fail(InvalidArgument(Cat(Shown(name), ": unknown parameter (", Shown(value),
                                "); this route has ", NamesOf(rules))));
