@@ -180,9 +180,7 @@ TEST(HttpServer, IsStrictAboutHeaders) {
 }
 
 TEST(HttpServer, ASlowBodyIsCutAtItsDeadline) {
-  HttpServerOptions options;
-  options.body_timeout_ns = 200 * kMs;
-  const auto server = Serve(options);
+  const auto server = Serve({.body_timeout_ns = 200 * kMs});
   const RawSocket slow = RawSocket::Connect(server->port());
   ASSERT_TRUE(slow.Send("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nabc"));
   EXPECT_TRUE(slow.AtEnd());
