@@ -26,14 +26,13 @@ void Recurrence::Begin(Alert& alert, int64_t now_ns) {
   alert.since_ns = now_ns;
   alert.clear_since_ns = kNever;
   if (!on()) return;
-  const auto before = std::find_if(ends_.begin(), ends_.end(),
-                                   [&](const Ended& end) { return end.labels == alert.labels; });
+  const auto before = ends_.find(alert.labels);
   if (before == ends_.end()) return;
-  if (now_ns - before->at_ns <= within_ns_) {
-    alert.times = before->times + 1;
-    alert.since_ns = before->since_ns;
+  if (now_ns - before->second.at_ns <= within_ns_) {
+    alert.times = before->second.times + 1;
+    alert.since_ns = before->second.since_ns;
   }
-  ends_.erase(before);
+  Forget(alert.labels);
 }
 
 bool Recurrence::Holds(Alert& alert, int64_t now_ns) const {
@@ -52,13 +51,26 @@ void Recurrence::Stay(Alert& alert, bool seen) {
 
 void Recurrence::End(const Alert& alert, int64_t now_ns) {
   if (!on()) return;
-  std::erase_if(ends_, [&](const Ended& end) {
-    return now_ns - end.at_ns > within_ns_ || end.labels == alert.labels;
-  });
+  while (!by_age_.empty() && now_ns - by_age_.begin()->first > within_ns_)
+    Forget(Labels(by_age_.begin()->second));
+  Forget(alert.labels);
   // An unsteady one has been clear for the whole time: what follows is another matter.
   if (alert.times >= 2) return;
-  if (ends_.size() >= kMaxEnds) ends_.erase(ends_.begin());
-  ends_.push_back({alert.labels, now_ns, alert.since_ns, alert.times});
+  if (ends_.size() >= kMaxEnds) Forget(Labels(by_age_.begin()->second));
+  ends_[alert.labels] = {now_ns, alert.since_ns, alert.times};
+  by_age_.emplace(now_ns, alert.labels);
+}
+
+void Recurrence::Forget(const Labels& labels) {
+  const auto at = ends_.find(labels);
+  if (at == ends_.end()) return;
+  by_age_.erase({at->second.at_ns, labels});
+  ends_.erase(at);
+}
+
+void Recurrence::Clear() {
+  ends_.clear();
+  by_age_.clear();
 }
 
 void Recurrence::Reword(const Alert& alert,
@@ -78,16 +90,17 @@ void Recurrence::Save(const std::vector<std::unique_ptr<Alert>>& alerts, BinaryW
   }
   out.U64(ends_.size());
   LabelsWriter labels(out);
-  for (const Ended& end : ends_) {
-    labels.Write(end.labels);
-    out.I64(end.at_ns);
+  for (const auto& [at_ns, of] : by_age_) {
+    const Ended& end = ends_.at(of);
+    labels.Write(of);
+    out.I64(at_ns);
     out.I64(end.since_ns);
     out.U64(end.times);
   }
 }
 
 void Recurrence::Restore(const std::vector<std::unique_ptr<Alert>>& alerts, BinaryReader& in) {
-  ends_.clear();
+  Clear();
   for (const auto& alert : alerts) {
     alert->times = in.U64();
     alert->since_ns = in.I64();
@@ -97,13 +110,14 @@ void Recurrence::Restore(const std::vector<std::unique_ptr<Alert>>& alerts, Bina
   LabelsReader labels(in);
   for (size_t i = 0; i < count && in.ok(); ++i) {
     Ended end;
-    end.labels = labels.Read();
+    Labels of = labels.Read();
     end.at_ns = in.I64();
     end.since_ns = in.I64();
     end.times = in.U64();
-    ends_.push_back(std::move(end));
+    by_age_.emplace(end.at_ns, of);
+    if (!ends_.emplace(std::move(of), end).second) in.Fail();  // each labels once
   }
-  if (!in.ok()) ends_.clear();
+  if (!in.ok()) Clear();
 }
 
 }  // namespace pitwall::alert

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "services/base/binary.h"
 #include "services/model/labels.h"
 
@@ -39,7 +41,7 @@ class Recurrence {
   static void Stay(Alert& alert, bool seen);
   // The alert ends as cleared.
   void End(const Alert& alert, int64_t now_ns);
-  void Clear() { ends_.clear(); }
+  void Clear();
 
   // "Unsteady, 3 times since 09:12:04 UTC: " before the summary of an unsteady alert.
   static void Reword(const Alert& alert,
@@ -50,14 +52,16 @@ class Recurrence {
 
  private:
   struct Ended {
-    Labels labels;
     int64_t at_ns = 0;
     int64_t since_ns = 0;
     uint64_t times = 0;
   };
 
+  void Forget(const Labels& labels);
+
   int64_t within_ns_;
-  std::vector<Ended> ends_;  // the one that ended first comes first
+  absl::btree_map<Labels, Ended> ends_;
+  absl::btree_set<std::pair<int64_t, Labels>> by_age_;  // (at_ns, labels) of ends_
 };
 
 }  // namespace pitwall::alert
