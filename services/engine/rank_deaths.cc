@@ -60,7 +60,7 @@ void RankDeaths::Add(RankDeath death) {
 }
 
 bool RankDeaths::IsStop(int64_t at) const {
-  return stop_at_.has_value() && at >= *stop_at_ && at - *stop_at_ <= kStopWithinNs;
+  return stop_at_.has_value() && at >= *stop_at_ && *stop_at_ >= at - kStopWithinNs;
 }
 
 int64_t RankDeaths::JudgedAt() const {

@@ -1,6 +1,7 @@
 // Deaths of one attempt's ranks: which came first, what it was, and what followed it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "services/base/binary.h"
 #include "services/model/labels.h"
+#include "services/model/position.h"
 
 namespace pitwall::engine {
 
@@ -41,7 +43,8 @@ class RankDeaths {
 
   // In the order of event time.
   void Add(RankDeath death);
-  void AnnounceStop(int64_t at) { stop_at_ = at; }
+  // Any time: a rank may say it too, with whatever clock.
+  void AnnounceStop(int64_t at) { stop_at_ = std::max(at, kMinPosition + 1); }
   // Whether a death at that time is the end that was announced.
   bool IsStop(int64_t at) const;
   // What has become known by `now`, to be written at `now`: each change once.

@@ -5,6 +5,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/strings.h"
+#include "services/model/position.h"
 
 namespace pitwall::engine {
 namespace {
@@ -84,6 +85,17 @@ TEST(RankDeaths, ADeathBeforeTheStopOrLongAfterItIsOne) {
   after.AnnounceStop(DeathAt(9));
   after.Add(Signalled(309.5, 1, 9));
   EXPECT_THAT(Said(&after, 310), ElementsAre("1 died: signal 9 = 1", "count = 1"));
+}
+
+// A rank can say the notice as well, with any time: nothing overflows, and no death is hidden.
+TEST(RankDeaths, AStopOfAnImpossibleTimeHidesNothing) {
+  for (const int64_t at : {INT64_MIN, INT64_MIN / 2, INT64_MAX}) {
+    RankDeaths deaths;
+    deaths.AnnounceStop(at);
+    deaths.Add(Signalled(10, 1, 9));
+    EXPECT_THAT(Said(&deaths, 11), ElementsAre("1 died: signal 9 = 1", "count = 1"));
+    EXPECT_FALSE(deaths.IsStop(kMinPosition));
+  }
 }
 
 TEST(RankDeaths, ReadsWhatWasSavedBeforeThereWereAnnouncements) {
