@@ -8,7 +8,6 @@
 #include "services/base/strings.h"
 #include "services/model/value.h"
 #include "services/window/first_track.h"
-#include "services/window/outlier_period.h"
 #include "services/window/sample_track.h"
 #include "services/window/state_track.h"
 #include "services/window/store_for_test.h"
@@ -341,59 +340,6 @@ TEST(SeriesTracks, RestoreWithSeriesThatJoinedSinceTheLastSeal) {
     EXPECT_EQ(column.values[100], 5);
     EXPECT_TRUE(column.present[100]);
   }
-}
-
-std::optional<double> Period(const std::vector<std::pair<double, double>>& samples, double limit) {
-  std::vector<int64_t> positions;
-  std::vector<double> values;
-  for (const auto& [at, value] : samples) {
-    positions.push_back(static_cast<int64_t>(at * 1e9));
-    values.push_back(value);
-  }
-  double period = 0;
-  return OutlierPeriod(positions, values, limit, &period) ? std::optional(period) : std::nullopt;
-}
-
-// One sample a second around 1, with 9 at the given times.
-std::vector<std::pair<double, double>> Steps(int n, const std::vector<int>& outliers) {
-  std::vector<std::pair<double, double>> out;
-  for (int i = 1; i <= n; ++i) out.emplace_back(i, 1 + 0.01 * (i % 3));
-  for (const int at : outliers) out[static_cast<size_t>(at - 1)].second = 9;
-  return out;
-}
-
-TEST(OutlierPeriod, RegularStalls) {
-  EXPECT_EQ(Period(Steps(100, {10, 30, 50, 70, 90}), 3), 20);
-  EXPECT_EQ(Period(Steps(100, {10, 30, 51, 70, 90}), 3), 20);  // one off by a sample
-  EXPECT_EQ(Period(Steps(100, {10, 30, 50}), 3), 20);
-  EXPECT_EQ(Period(Steps(100, {10, 30}), 3), std::nullopt);              // too few
-  EXPECT_EQ(Period(Steps(100, {10, 15, 50, 58, 90}), 3), std::nullopt);  // no rhythm
-  // One distance in five may be another, two may not.
-  EXPECT_EQ(Period(Steps(100, {10, 20, 30, 40, 50, 90}), 3), 10);
-  EXPECT_EQ(Period(Steps(100, {10, 20, 30, 40, 65, 90}), 3), std::nullopt);
-  // A stall of three samples is one event.
-  EXPECT_EQ(Period(Steps(100, {10, 11, 12, 40, 41, 42, 70, 71, 72}), 3), 30);
-  EXPECT_EQ(Period(Steps(100, {10, 30, 50, 70, 90}), 2000), std::nullopt);  // none is that far
-}
-
-TEST(OutlierPeriod, OddWindows) {
-  EXPECT_EQ(Period({}, 3), std::nullopt);
-  EXPECT_EQ(Period({{1, 5}}, 3), std::nullopt);
-  EXPECT_EQ(Period(Steps(100, {10, 30, 50}), 0), std::nullopt);
-  EXPECT_EQ(Period(Steps(100, {10, 30, 50}), kNan), std::nullopt);
-  auto samples = Steps(100, {10, 30, 50, 70});
-  for (const size_t at : {4u, 29u, 60u}) samples[at].second = kNan;  // the outlier at 30 too
-  EXPECT_EQ(Period(samples, 3), std::nullopt);
-  samples[29].second = kInf;
-  samples[49].second = -kInf;  // either side
-  EXPECT_EQ(Period(samples, 3), 20);
-  for (auto& [at, value] : samples) value = kInf;
-  EXPECT_EQ(Period(samples, 3), std::nullopt);
-  // All alike but for the outliers: within 1 % of the median nothing is one.
-  for (auto& [at, value] : samples) value = std::fmod(at, 20) == 0 ? 100.5 : 100;
-  EXPECT_EQ(Period(samples, 3), std::nullopt);
-  for (auto& [at, value] : samples) value = std::fmod(at, 20) == 0 ? 104 : 100;
-  EXPECT_EQ(Period(samples, 3), 20);
 }
 
 }  // namespace
