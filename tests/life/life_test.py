@@ -125,13 +125,13 @@ def main():
     eras = plan(arguments.faults, least, kinds, source)
     print("seed %d, %d faults in %d eras, at least %d of each of %s; artefacts in %s" % (
         arguments.seed, sum(map(len, eras)), len(eras), least, ", ".join(kinds), folder), flush=True)
-    happened, defects, unusable = collections.Counter(), 0, set()
+    happened, defects, unusable = collections.Counter(), [], set()
     for number, era in enumerate(eras):
         if arguments.kafka and number > 0:
             arguments.kafka = fresh_broker(arguments.kafka)
         faults, found, cannot = live(arguments, number, era, receiver, folder, random.Random("%d/%d" % (arguments.seed, number)))
         happened.update(f["kind"] for f in faults)
-        defects += len(found)
+        defects += ["era %d: %s" % (number, defect) for defect in found]
         unusable.update(cannot)
         if not found and not arguments.keep:
             shutil.rmtree(os.path.join(folder, "era-%d" % number))
@@ -142,9 +142,11 @@ def main():
     rare = [k for k in kinds if happened[k] < least and k not in unusable]
     if rare:
         print("FAILED: fewer than %d of %s: an era ended early" % (least, ", ".join(rare)))
+    for defect in defects[:5]:  # for whoever sees the summary only
+        print("FAILED: " + defect[:400])
     if defects or rare:
         print("FAILED: seed %d: %d defects; again: life_test.py %s %s --seed %d --faults %d; artefacts in %s" % (
-            arguments.seed, defects, arguments.binary, arguments.dump, arguments.seed, arguments.faults, folder))
+            arguments.seed, len(defects), arguments.binary, arguments.dump, arguments.seed, arguments.faults, folder))
         return 1
     if not arguments.keep:
         shutil.rmtree(folder)
