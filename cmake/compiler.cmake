@@ -22,16 +22,6 @@ else()
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
-# What both of these sanitizers put into the code takes gcc up to twice as long with -O1.
-if(PITWALL_SANITIZE STREQUAL "address,undefined" AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-Og -g1")
-endif()
-
-# libFuzzer steers by what it covers in every module, not only in its targets.
-if(PITWALL_FUZZ)
-  add_compile_options(-fsanitize=fuzzer-no-link)
-endif()
-
 if(PITWALL_SANITIZE)
   add_compile_options(-fsanitize=${PITWALL_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${PITWALL_SANITIZE})

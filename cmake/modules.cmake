@@ -7,7 +7,8 @@
 # only where the target links services_window: including a header of a module that is not in DEPS (or below one of
 # them) fails with "No such file or directory". DEPS must have been declared before, so cycles cannot be written.
 #
-# Every header is also compiled alone (target all_verify_interface_header_sets, run by the lint tests).
+# Every header compiles alone: that of a source which includes it first does so there, and the target
+# all_verify_interface_header_sets (run by the lint tests) compiles the others.
 #
 # TESTS become one GoogleTest binary <target>_test, run by ctest under the same name. Under the thread sanitizer only modules that start
 # threads have one, or depend on a module that does: nothing else can race.
@@ -16,6 +17,18 @@ set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
 function(pitwall_module_target folder out)
   string(REPLACE "/" "_" name ${folder})
   set(${out} ${name} PARENT_SCOPE)
+endfunction()
+
+# Whether a source of the same name includes this header before anything else, and so compiles it alone.
+function(pitwall_has_source out folder header)
+  set(${out} FALSE PARENT_SCOPE)
+  string(REGEX REPLACE "\\.h$" ".cc" source ${header})
+  if(source IN_LIST ARGN AND EXISTS ${CMAKE_SOURCE_DIR}/${folder}/${source})
+    file(STRINGS ${CMAKE_SOURCE_DIR}/${folder}/${source} first REGEX "^#include" LIMIT_COUNT 1)
+    if(first STREQUAL "#include \"${folder}/${header}\"")
+      set(${out} TRUE PARENT_SCOPE)
+    endif()
+  endif()
 endfunction()
 
 # Whether a module starts threads: one of its sources or tests does, or a module it depends on.
@@ -54,16 +67,27 @@ function(add_module folder)
     add_library(${target} STATIC ${M_SRCS})
     set(scope PUBLIC)
     target_compile_options(${target} PRIVATE ${PITWALL_WARNINGS})
+    if(PITWALL_FUZZ)  # libFuzzer steers by what it covers in every module, not only in its targets
+      target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
+    endif()
     pitwall_unity(${target})
   else()
     add_library(${target} INTERFACE)
     set(scope INTERFACE)
   endif()
-  set(headers)
+  set(alone)
+  set(with_source)
   foreach(header IN LISTS M_HDRS)
-    list(APPEND headers ${root}/${folder}/${header})
+    pitwall_has_source(found ${folder} ${header} ${M_SRCS})
+    if(found)
+      list(APPEND with_source ${root}/${folder}/${header})
+    else()
+      list(APPEND alone ${root}/${folder}/${header})
+    endif()
   endforeach()
-  target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS ${root} FILES ${headers})
+  target_sources(${target} ${scope} FILE_SET HEADERS BASE_DIRS ${root} FILES ${alone})
+  target_sources(${target} ${scope} FILE_SET with_source TYPE HEADERS BASE_DIRS ${root} FILES ${with_source})
+  set_target_properties(${target} PROPERTIES INTERFACE_HEADER_SETS_TO_VERIFY HEADERS)
   target_link_libraries(${target} ${scope} ${M_LIBS})
   foreach(dep IN LISTS M_DEPS)
     pitwall_module_target(${dep} dep_target)

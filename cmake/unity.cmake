@@ -1,20 +1,20 @@
 # pitwall_unity(<target>): with PITWALL_UNITY, compiles several sources of the target as one. Most of a compilation is parsing the same
 # headers and instantiating the same templates: a build under a sanitizer takes about half as long. The other presets compile file by file,
-# which is how an include that a file does not have is found. Which files go together: unity.py.
+# which is how an include that a file does not have is found. Which files go together: unity.py. With PITWALL_UNITY_TESTS only test
+# binaries are built that way.
 option(PITWALL_UNITY "Compile several sources of a module as one" OFF)
-if(PITWALL_UNITY)
+option(PITWALL_UNITY_TESTS "Compile several sources of a test binary as one" ${PITWALL_UNITY})
+if(PITWALL_UNITY OR PITWALL_UNITY_TESTS)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
-  # Neither means a fault here: a local name like that of another file, and an unnamed namespace in what seems to be an included file.
-  list(APPEND PITWALL_WARNINGS -Wno-shadow)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    list(APPEND PITWALL_WARNINGS -Wno-subobject-linkage)
-  endif()
 endif()
 
 function(pitwall_unity target)
-  if(NOT PITWALL_UNITY)
+  get_target_property(type ${target} TYPE)
+  if(NOT PITWALL_UNITY AND NOT (PITWALL_UNITY_TESTS AND type STREQUAL EXECUTABLE))
     return()
   endif()
+  # Neither means a fault here: a local name like that of another file, and an unnamed namespace in what seems to be an included file.
+  target_compile_options(${target} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   get_target_property(sources ${target} SOURCES)
   get_target_property(folder ${target} SOURCE_DIR)
   list(FILTER sources INCLUDE REGEX "\\.cc$")

@@ -49,8 +49,26 @@ failed=0
 failures=()
 child=
 
+# These stages mostly wait for a broker and for the next fault: the sanitizers are built beside them with what processor time is left.
+waiting=(kafka life)
+prebuild=
+
+start_prebuild() {
+  [[ -z $prebuild && " ${wanted[*]}" =~ \ (asan|tsan): ]] || return 0
+  setsid bash "$repo/tests/stages/prebuild.sh" >>"$logs/prebuild.log" 2>&1 &
+  prebuild=$!
+}
+
+stop_prebuild() {
+  [[ -n $prebuild ]] || return 0
+  kill -TERM -- "-$prebuild" 2>/dev/null
+  wait "$prebuild" 2>/dev/null
+  prebuild=
+}
+
 stop() {
   [[ -n $child ]] && kill -TERM -- "-$child" 2>/dev/null
+  stop_prebuild
   echo "run.sh: stopped" >&2
   exit 130
 }
@@ -98,8 +116,10 @@ run_stage() {  # NAME MINUTES
 }
 
 for stage in "${wanted[@]}"; do
+  if [[ " ${waiting[*]} " == *" ${stage%%:*} "* ]]; then start_prebuild; else stop_prebuild; fi
   run_stage "${stage%%:*}" "${stage##*:}"
 done
+stop_prebuild
 
 ((${#failures[@]} == 0)) || echo "failed stages: ${failures[*]}"
 echo "took $(minutes $((SECONDS - started)))"

@@ -10,6 +10,9 @@ jobs=$(nproc)
 export PITWALL_COUNTS
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall
 
+# A sanitizer's build stops below the adapters.
+sanitizer_options=(-DPITWALL_ADAPTERS=OFF -DPITWALL_BENCH=OFF)
+
 # PRESET [CMAKE OPTION…]: configures and builds build/PRESET. A target that fails does not stop the others.
 build_preset() {
   local preset=$1

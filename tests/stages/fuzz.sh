@@ -1,6 +1,6 @@
 # Every libFuzzer target (bin/*_fuzz) from its corpus (see below), $PITWALL_FUZZ_RUNS (100000) inputs each, and no longer than
 # $PITWALL_FUZZ_SECONDS (180) in all. $PITWALL_FUZZ_SEED is 1, so that a run means the same everywhere; "new" takes a new one, as the
-# stage fuzz_more does. Inputs that crash stay in build/fuzz/artifacts; they belong into the corpus.
+# stage fuzz_more does. Inputs that crash stay in build/asan-ubsan/artifacts; they belong into the corpus.
 . "$(dirname "$0")/common.sh"
 budget=${PITWALL_FUZZ_SECONDS:-180}
 most_runs=${PITWALL_FUZZ_RUNS:-100000}
@@ -8,20 +8,20 @@ longest=${PITWALL_FUZZ_TARGET_SECONDS:-60}
 seed=${PITWALL_FUZZ_SEED:-1}
 [[ $seed == new ]] && seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 rc=0
-cmake --preset fuzz -DPITWALL_ADAPTERS=OFF -DPITWALL_BENCH=OFF
-# Only the targets and what they need: the unit tests have run elsewhere.
-mapfile -t wanted < <(ninja -C build/fuzz -t targets all | sed -nE 's,^(bin/[^:]*_fuzz): .*,\1,p' | sort)
+cmake --preset asan-ubsan "${sanitizer_options[@]}"
+# The stage asan has built these already. Run alone, this stage builds them and what they need, no unit tests.
+mapfile -t wanted < <(ninja -C build/asan-ubsan -t targets all | sed -nE 's,^(bin/[^:]*_fuzz): .*,\1,p' | sort)
 ((${#wanted[@]})) || { echo "FAILED: there is no fuzz target"; exit 1; }
-ninja -C build/fuzz -j "$jobs" -k 0 "${wanted[@]}" || rc=1
+ninja -C build/asan-ubsan -j "$jobs" -k 0 "${wanted[@]}" || rc=1
 
-mapfile -t targets < <(find build/fuzz/bin -maxdepth 1 -name '*_fuzz' -type f -executable 2>/dev/null | sort)
+mapfile -t targets < <(find build/asan-ubsan/bin -maxdepth 1 -name '*_fuzz' -type f -executable 2>/dev/null | sort)
 ((${#targets[@]})) || { echo "FAILED: no fuzz target was built"; exit 1; }
 seconds=$((budget * jobs / ${#targets[@]}))
 ((seconds <= longest)) || seconds=$longest
 ((seconds >= 5)) || seconds=5
 work=$(mktemp -d "${TMPDIR:-/tmp}/pitwall-fuzz.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-mkdir -p build/fuzz/artifacts
+mkdir -p build/asan-ubsan/artifacts
 
 # A target <folder>_<name>_fuzz, or <folder>_fuzz, lives in tests/fuzz/<folder>; a <name>_fuzz beside its <name>_corpus.
 home_of() {
@@ -47,7 +47,7 @@ fuzz_one() {
   mkdir -p "$work/$name.new"
   "$target" "$work/$name.new" ${corpus:+"$corpus"} ${dictionary:+-dict="$dictionary"} \
     -seed="$seed" -runs="$most_runs" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
-    -artifact_prefix="build/fuzz/artifacts/$name-" >"$work/$name.log" 2>&1 || status=$?
+    -artifact_prefix="build/asan-ubsan/artifacts/$name-" >"$work/$name.log" 2>&1 || status=$?
   local reached runs
   reached=$(grep -oE 'cov: [0-9]+ ft: [0-9]+ corp: [0-9]+' "$work/$name.log" | tail -n 1) || true
   runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/$name.log")
@@ -56,7 +56,7 @@ fuzz_one() {
     echo "1 0" >>"$PITWALL_COUNTS"
   else
     tail -n 40 "$work/$name.log"
-    echo "FAILED: $name (exit $status); input in build/fuzz/artifacts"
+    echo "FAILED: $name (exit $status); input in build/asan-ubsan/artifacts"
     echo "0 1" >>"$PITWALL_COUNTS"
     return 1
   fi
