@@ -160,7 +160,10 @@ KeptJobPtr HistoryStore::Find(std::string_view id) const {
 KeptJobPtr HistoryStore::FindOrAdd(const std::string& id) {
   MutexLock lock(&mutex_);
   KeptJobPtr& job = jobs_[id];
-  if (job == nullptr) job = std::make_shared<KeptJob>(id);
+  if (job == nullptr) {
+    job = std::make_shared<KeptJob>(id);
+    ++jobs_version_;
+  }
   return job;
 }
 
@@ -174,6 +177,7 @@ std::vector<KeptJobPtr> HistoryStore::All() const {
 void HistoryStore::Remove(const std::string& id) {
   MutexLock lock(&mutex_);
   jobs_.erase(id);
+  ++jobs_version_;
   const std::string folder = FolderOf(dir_, id);
   open_.remove_if([&](const OpenSegment& segment) { return StartsWith(segment.first, folder); });
 }
