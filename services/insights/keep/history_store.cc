@@ -7,6 +7,7 @@
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/codec/schema_binary.h"
 
 namespace pitwall::insights {
 namespace {
@@ -55,7 +56,7 @@ Status HistoryStore::Load() {
   RETURN_IF_ERROR(walked2);
   const Status walked3 = database_->ForEach(kSchemaRow, [&](DatabaseRow row) -> Status {
     BinaryReader in(row.body);
-    Schema schema = RestoreSchema(in);
+    Schema schema = codec::RestoreSchema(in);
     RETURN_IF_ERROR(in.Finish("a schema of the catalogue"));
     FindOrAdd(row.job)->Restore(SharedSchema(std::move(schema)));
     return OkStatus();
@@ -122,7 +123,7 @@ Status HistoryStore::Adopt() {
     change.put.push_back(SegmentRow(facts, segment->seen()));
     for (const SharedSchema& schema : segment->schemas()) {
       BinaryWriter body;
-      SaveSchema(*schema, body);
+      codec::SaveSchema(*schema, body);
       change.put.push_back({kSchemaRow, facts.job, NumberKey(schema->id), body.Take()});
     }
   }

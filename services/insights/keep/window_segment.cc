@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "services/base/strings.h"
+#include "services/codec/schema_binary.h"
 
 namespace pitwall::insights {
 namespace {
@@ -82,7 +83,7 @@ Status WindowSegment::ReadHead() {
   }
   for (size_t left = in.Count(); left > 0 && in.ok(); --left) modes_.Of(in.Str());
   for (size_t left = in.Count(3); left > 0 && in.ok(); --left)
-    schemas_.emplace_back(RestoreSchema(in));
+    schemas_.emplace_back(codec::RestoreSchema(in));
   RETURN_IF_ERROR(in.Finish(path_));
   for (const auto* places : {&rows_, &series_}) {
     for (const Place& place : *places) {

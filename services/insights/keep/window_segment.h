@@ -116,7 +116,4 @@ class WindowSegment {
   const store::Table* beats_ = nullptr;
 };
 
-void SaveSchema(const Schema& schema, BinaryWriter& out);
-Schema RestoreSchema(BinaryReader& in);
-
 }  // namespace pitwall::insights

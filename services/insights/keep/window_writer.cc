@@ -3,6 +3,8 @@
 #include <numeric>
 
 #include "services/base/strings.h"
+#include "services/codec/schema_binary.h"
+#include "services/insights/keep/node_means.h"
 #include "services/insights/keep/window_writing.h"
 #include "services/model/value.h"
 
@@ -162,7 +164,7 @@ Status WriteHead(const WindowRows& window, const SegmentFacts& facts, WindowWrit
   out.U64(window.modes.all().size());
   for (const std::string& name : window.modes.all()) out.Str(name);
   out.U64(w->schema_list.size());
-  for (const Schema* schema : w->schema_list) SaveSchema(*schema, out);
+  for (const Schema* schema : w->schema_list) codec::SaveSchema(*schema, out);
   using enum ColumnType;
   ASSIGN_OR_RETURN(const size_t table,
                    w->out->AddTable(TableKind::kEvents, "window", {kInt, kText}));
@@ -173,37 +175,6 @@ Status WriteHead(const WindowRows& window, const SegmentFacts& facts, WindowWrit
 }
 
 }  // namespace
-
-void SaveSchema(const Schema& schema, BinaryWriter& out) {
-  out.U64(schema.id);
-  out.U64(schema.stream);
-  out.U64(schema.series.size());
-  for (const SeriesDescriptor& series : schema.series) {
-    out.U8(static_cast<uint8_t>(series.kind));
-    out.U64(series.labels.size());
-    for (const Label& label : series.labels) {
-      out.Str(label.name);
-      out.Str(label.value);
-    }
-  }
-}
-
-Schema RestoreSchema(BinaryReader& in) {
-  Schema schema;
-  schema.id = in.U64();
-  schema.stream = static_cast<uint32_t>(in.U64());
-  schema.series.resize(in.Count(2));
-  for (SeriesDescriptor& series : schema.series) {
-    series.kind = static_cast<SeriesKind>(in.U8());
-    std::vector<Label> labels(in.Count(2));
-    for (Label& label : labels) {
-      label.name = in.Str();
-      label.value = in.Str();
-    }
-    series.labels = Labels::FromPairs(std::move(labels));
-  }
-  return schema;
-}
 
 void SegmentFacts::Save(BinaryWriter& out) const {
   out.Str(job);
@@ -236,6 +207,7 @@ Status WriteWindow(const std::string& path, const WindowRows& rows, SegmentHints
   for (const RowTable& table : rows.tables) {
     if (table.times.empty()) continue;
     for (const auto& column : table.values) {
+      if (IsMade(*table.schema)) break;
       facts->samples += static_cast<uint64_t>(
           std::count_if(column.begin(), column.end(), [](double v) { return !IsMissing(v); }));
     }
