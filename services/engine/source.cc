@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "services/codec/schema_binary.h"
 #include "services/engine/job_memory.h"
 
 namespace pitwall::engine {
@@ -94,37 +95,6 @@ bool Source::Carries(std::string_view metric) const {
 
 namespace {
 
-void SaveSchema(const Schema& schema, BinaryWriter& out) {
-  out.U64(schema.id);
-  out.U64(schema.stream);
-  out.U64(schema.series.size());
-  for (const SeriesDescriptor& series : schema.series) {
-    out.U8(static_cast<uint8_t>(series.kind));
-    out.U64(series.labels.size());
-    for (const Label& label : series.labels) {
-      out.Str(label.name);
-      out.Str(label.value);
-    }
-  }
-}
-
-Schema RestoreSchema(BinaryReader& in) {
-  Schema schema;
-  schema.id = in.U64();
-  schema.stream = static_cast<uint32_t>(in.U64());
-  schema.series.resize(in.Count(2));
-  for (SeriesDescriptor& series : schema.series) {
-    series.kind = static_cast<SeriesKind>(in.U8());
-    std::vector<Label> labels(in.Count(2));
-    for (Label& label : labels) {
-      label.name = in.Str();
-      label.value = in.Str();
-    }
-    series.labels = Labels::FromPairs(std::move(labels));
-  }
-  return schema;
-}
-
 void SaveFrame(const PendingFrame& frame, BinaryWriter& out) {
   out.U64(frame.schema_id);
   out.U64(frame.sequence);
@@ -138,7 +108,7 @@ void SaveFrame(const PendingFrame& frame, BinaryWriter& out) {
   out.I64(frame.offset);
   // A schema may have been evicted from the source while a frame still holds it.
   out.Bool(frame.binding != nullptr);
-  if (frame.binding != nullptr) SaveSchema(frame.binding->schema, out);
+  if (frame.binding != nullptr) codec::SaveSchema(frame.binding->schema, out);
 }
 
 PendingFrame RestoreFrame(BinaryReader& in,
@@ -155,7 +125,7 @@ PendingFrame RestoreFrame(BinaryReader& in,
   frame.waited_ns = in.I64();
   frame.offset = in.I64();
   if (in.Bool()) {
-    Schema schema = RestoreSchema(in);
+    Schema schema = codec::RestoreSchema(in);
     if (const auto it = schemas.find(schema.id); it != schemas.end()) {
       frame.binding = it->second;
     } else {
@@ -216,7 +186,7 @@ void Source::Save(BinaryWriter& out) const {
   out.U64(batches);
   out.U64(schemas.size());
   for (const auto& [schema_id, binding] : schemas) {
-    SaveSchema(binding->schema, out);
+    codec::SaveSchema(binding->schema, out);
     out.U64(binding->last_used);
     out.U64(binding->steps.size());
     for (const auto& [mode, columns] : binding->steps) out.Str(mode);
@@ -274,7 +244,7 @@ Status Source::Restore(BinaryReader& in) {
   batches = in.U64();
   for (size_t n = in.Count(3); n > 0; --n) {
     auto binding = std::make_shared<Binding>();
-    binding->schema = RestoreSchema(in);
+    binding->schema = codec::RestoreSchema(in);
     binding->last_used = in.U64();
     // Not yet bound; but that there were steps of this mode says what gets a stale marker.
     for (size_t modes = in.Count(); modes > 0; --modes)

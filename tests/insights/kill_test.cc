@@ -117,15 +117,17 @@ TEST_F(InsightsKillTest, AnswersAreTheSameToTheBitAfterTwentyKills) {
   const std::string store = dir_ + "/killed";
   const auto pause = clock_.NewWakeup();
   int killed = 0;
-  for (int i = 0; i < 20; ++i) {
+  bool finished = true;
+  for (int i = 0; killed < 20 && i < 400; ++i) {
     // A finished store has nothing left to be killed in.
-    if (i % 5 == 0) fs::remove_all(store);
+    if (finished) fs::remove_all(store);
     const pid_t victim = StartVictim(store);
     pause->Wait(static_cast<int64_t>(random() % static_cast<uint64_t>(took * (i % 5 + 1) / 5)));
     ::kill(victim, SIGKILL);
-    if (Wait(victim) == -1) ++killed;
+    finished = Wait(victim) != -1;
+    killed += finished ? 0 : 1;
   }
-  EXPECT_GE(killed, 10);
+  ASSERT_EQ(killed, 20);
   OpenLog();
   for (const char* when : {"with rows in memory", "sealed"}) {
     SCOPED_TRACE(when);
@@ -226,12 +228,20 @@ TEST_F(InsightsKillTest, ADamagedWriteAheadFileChangesNoAnswer) {
   const std::string store = dir_ + "/killed";
   const auto pause = clock_.NewWakeup();
   const std::string wal = store + "/catalogue.db-wal";
-  const pid_t victim = StartVictim(store);
-  for (int i = 0; i < 3000 && (!fs::exists(wal) || fs::file_size(wal) < 200'000); ++i)
-    pause->Wait(kNanosPerMilli);
-  ::kill(victim, SIGKILL);
-  ASSERT_EQ(Wait(victim), -1);
-  ASSERT_GT(fs::file_size(wal), 0U);
+  const auto wal_bytes = [&] {
+    std::error_code missing;
+    const auto bytes = fs::file_size(wal, missing);
+    return missing ? uintmax_t{0} : bytes;
+  };
+  // On a busy machine a victim may be done before it is seen: then the next one.
+  for (int tries = 0; tries < 20; ++tries) {
+    fs::remove_all(store);
+    const pid_t victim = StartVictim(store);
+    for (int i = 0; i < 3000 && wal_bytes() < 200'000; ++i) pause->Wait(kNanosPerMilli);
+    ::kill(victim, SIGKILL);
+    if (Wait(victim) == -1 && wal_bytes() > 0) break;
+  }
+  ASSERT_GT(wal_bytes(), 0U);
   OpenLog();
   std::mt19937_64 random(9);
   for (int i = 0; i < 10; ++i) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "services/insights/keep/node_means.h"
 #include "services/model/value.h"
 
 namespace pitwall::insights {
@@ -27,8 +28,10 @@ void HeadWindow::AddRows(const OriginPtr& origin, const SharedSchema& schema, co
   table->modes.insert(table->modes.end(), rows, modes_.Of(frame.mode));
   const auto cells = frame.values.subspan(from * columns, rows * columns);
   table->cells.insert(table->cells.end(), cells.begin(), cells.end());
-  samples_ += static_cast<uint64_t>(
-      std::count_if(cells.begin(), cells.end(), [](double v) { return !IsMissing(v); }));
+  if (!IsMade(*schema)) {
+    samples_ += static_cast<uint64_t>(
+        std::count_if(cells.begin(), cells.end(), [](double v) { return !IsMissing(v); }));
+  }
   bytes_ += rows * 32 + cells.size() * sizeof(double);
 }
 

@@ -25,7 +25,7 @@ class HeadWindow {
   const std::vector<Beat>& beats() const { return beats_; }
   const ModeNames& modes() const { return modes_; }
   size_t bytes() const { return bytes_; }
-  uint64_t samples() const { return samples_; }  // without missing ones
+  uint64_t samples() const { return samples_; }  // that came; without missing ones
   int64_t least_start_ns() const { return least_start_ns_; }
 
  private:

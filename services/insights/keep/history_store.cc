@@ -7,6 +7,7 @@
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/codec/schema_binary.h"
 
 namespace pitwall::insights {
 namespace {
@@ -55,7 +56,7 @@ Status HistoryStore::Load() {
   RETURN_IF_ERROR(walked2);
   const Status walked3 = database_->ForEach(kSchemaRow, [&](DatabaseRow row) -> Status {
     BinaryReader in(row.body);
-    Schema schema = RestoreSchema(in);
+    Schema schema = codec::RestoreSchema(in);
     RETURN_IF_ERROR(in.Finish("a schema of the catalogue"));
     FindOrAdd(row.job)->Restore(SharedSchema(std::move(schema)));
     return OkStatus();
@@ -122,7 +123,7 @@ Status HistoryStore::Adopt() {
     change.put.push_back(SegmentRow(facts, segment->seen()));
     for (const SharedSchema& schema : segment->schemas()) {
       BinaryWriter body;
-      SaveSchema(*schema, body);
+      codec::SaveSchema(*schema, body);
       change.put.push_back({kSchemaRow, facts.job, NumberKey(schema->id), body.Take()});
     }
   }
@@ -160,7 +161,10 @@ KeptJobPtr HistoryStore::Find(std::string_view id) const {
 KeptJobPtr HistoryStore::FindOrAdd(const std::string& id) {
   MutexLock lock(&mutex_);
   KeptJobPtr& job = jobs_[id];
-  if (job == nullptr) job = std::make_shared<KeptJob>(id);
+  if (job == nullptr) {
+    job = std::make_shared<KeptJob>(id);
+    ++jobs_version_;
+  }
   return job;
 }
 
@@ -174,6 +178,7 @@ std::vector<KeptJobPtr> HistoryStore::All() const {
 void HistoryStore::Remove(const std::string& id) {
   MutexLock lock(&mutex_);
   jobs_.erase(id);
+  ++jobs_version_;
   const std::string folder = FolderOf(dir_, id);
   open_.remove_if([&](const OpenSegment& segment) { return StartsWith(segment.first, folder); });
 }

@@ -42,6 +42,8 @@ class HistoryStore {
   KeptJobPtr FindOrAdd(const std::string& id);
   std::vector<KeptJobPtr> All() const;
   void Remove(const std::string& id);
+  // Grows when a job is added or removed.
+  uint64_t jobs_version() const { return jobs_version_; }
 
   std::string PathOf(const SegmentFacts& facts) const;
   // The sealed window, opened once and kept open for a while.
@@ -83,7 +85,7 @@ class HistoryStore {
   const std::shared_ptr<files::DiskFaults> faults_;
   std::unique_ptr<files::DirectoryLock> lock_;
   std::unique_ptr<store::Database> database_;
-  std::atomic<uint64_t> generation_{0}, record_{0};
+  std::atomic<uint64_t> generation_{0}, record_{0}, jobs_version_{1};
   ChangeFeed feed_;
   StoreCounters counters_;
 

@@ -39,7 +39,10 @@ class JobReader final : public History {
   StatusOr<KeptJobPtr> Find(std::string_view id) const;
   Status ForEachRecord(std::string_view job, EventTopic topic,
                        const std::function<Status(const std::string&)>& value) const;
-  StatusOr<std::vector<KeptSpan>> SpansIn(const SpanQuery& query, bool by_start) const;
+  // Calls with all that may be asked for, so that it is of one moment; `begin` before each try.
+  Status WalkSpans(const SpanQuery& query, const std::function<void()>& begin,
+                   const std::function<Status(const KeptSpan&)>& in_memory,
+                   const std::function<Status(const WindowSegment&)>& sealed) const;
   Status AddStaleMarkers(const KeptJobPtr& job, const SampleQuery& query,
                          std::vector<SampleColumn>* columns) const;
 

@@ -62,6 +62,11 @@ Status Keep::Ready() const {
   return ingests_.empty() ? Unavailable("insights: not started") : OkStatus();
 }
 
+Status Keep::EnforceBounds() {
+  return retention_ == nullptr ? Unavailable("the history is not being kept")
+                               : retention_->Enforce();
+}
+
 uint64_t Keep::disk_bytes() const { return DiskBytes(*store_); }
 
 void Keep::RegisterMetrics(telemetry::Exposition* exposition) {

@@ -39,6 +39,9 @@ class Keep final : public HistoryKeeper {
   const StoreCounters& counters() const { return store_->counters(); }
   uint64_t disk_bytes() const;
 
+  // One pass of retention by bytes and time, which runs each 10 s anyway.
+  Status EnforceBounds();
+
   Status DeleteJob(std::string_view job) override;
   Status ArchiveJob(std::string_view job, const std::string& folder) override;
 

@@ -137,7 +137,7 @@ class KeepTest : public ::testing::Test {
   template <typename F>
   void AwaitThat(F condition) {
     const auto pause = clock_.NewWakeup();
-    for (int i = 0; i < 2000 && !condition(); ++i) pause->Wait(5 * kNanosPerMilli);
+    for (int i = 0; i < 12'000 && !condition(); ++i) pause->Wait(5 * kNanosPerMilli);  // a minute
     ASSERT_TRUE(condition()) << keep_->Health();
   }
 

@@ -274,6 +274,7 @@ TEST_F(KeepTest, AFullDiskIsToldAndReadingGoesOnWithRoom) {
   }
   AwaitThat([&] { return absl::IsResourceExhausted(keep_->Health()); });
   options_.faults->SetSpace(-1);
+  Await();  // reading had stopped somewhere: a segment that is sealed does not say that all is read
   AwaitThat([&] { return keep_->Health().ok() && keep_->counters().sealed > 0; });
   SampleQuery query;
   query.job = "job-1";

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "services/base/strings.h"
+#include "services/codec/schema_binary.h"
 
 namespace pitwall::insights {
 namespace {
@@ -114,11 +115,29 @@ void KeptJob::AddKnown(const SharedSchema& schema, const Frame& frame, const Ori
       const size_t bytes = head->bytes();
       const uint64_t samples = head->samples();
       head->AddRows(origin, schema, frame, from, to, sequence);
+      AddMade(schema, frame, from, to, origin, sequence, head);
       head_bytes_ += head->bytes() - bytes;
       counts->samples += head->samples() - samples;
     }
     from = to;
   }
+}
+
+void KeptJob::AddMade(const SharedSchema& schema, const Frame& frame, size_t from, size_t to,
+                      const OriginPtr& origin, uint64_t sequence, HeadWindow* head) {
+  const auto [at, added] = made_.try_emplace(schema->id);
+  if (added) at->second = NodeMeans::Of(*schema);
+  if (at->second == nullptr) return;
+  const NodeMeans& means = *at->second;
+  const size_t columns = schema->series.size();
+  made_cells_.clear();
+  for (size_t row = from; row < to; ++row)
+    means.Append(frame.values.subspan(row * columns, columns), &made_cells_);
+  Frame made;
+  made.schema_id = means.schema()->id;
+  made.times_ns = frame.times_ns.subspan(from, to - from);
+  made.values = made_cells_;
+  head->AddRows(origin, means.schema(), made, 0, to - from, sequence);
 }
 
 void KeptJob::AddFrame(const Frame& whole, Reading* reading) {
@@ -249,7 +268,7 @@ void KeptJob::Collect(store::DatabaseChange* change) const {
   }
   for (const uint64_t schema : new_schemas_) {
     BinaryWriter body;
-    SaveSchema(*schemas_.at(schema), body);
+    codec::SaveSchema(*schemas_.at(schema), body);
     change->put.push_back({kSchemaRow, id_, NumberKey(schema), body.Take()});
   }
   for (const KeptRecord& record : records_)

@@ -18,6 +18,7 @@
 #include "services/insights/keep/catalogue.h"
 #include "services/insights/keep/head_window.h"
 #include "services/insights/keep/life_story.h"
+#include "services/insights/keep/node_means.h"
 #include "services/model/telemetry.h"
 
 namespace pitwall::insights {
@@ -116,6 +117,9 @@ class KeptJob {
   void AddKnown(const SharedSchema& schema, const Frame& frame, const OriginPtr& origin,
                 uint64_t sequence, const std::function<HeadWindow*(int64_t)>& window,
                 IngestCounts* counts);
+  // Series made of the rows [from, to).
+  void AddMade(const SharedSchema& schema, const Frame& frame, size_t from, size_t to,
+               const OriginPtr& origin, uint64_t sequence, HeadWindow* head);
   void Release(const SharedSchema& schema, IngestCounts* counts);
   void Describe(const Batch& batch, BootFacts* boot);
 
@@ -123,7 +127,9 @@ class KeptJob {
   mutable Mutex mutex_;
   std::map<OriginKey, BootFacts> boots_;
   absl::flat_hash_map<uint64_t, SharedSchema> schemas_;
-  std::map<int64_t, KeptWindow> windows_;  // by their start
+  absl::flat_hash_map<uint64_t, std::unique_ptr<const NodeMeans>> made_;  // by schema; null: none
+  std::map<int64_t, KeptWindow> windows_;                                 // by their start
+  std::vector<double> made_cells_;                                        // scratch
   std::deque<Waiting> waiting_;
   size_t waiting_bytes_ = 0;
   LifeStory story_;

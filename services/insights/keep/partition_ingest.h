@@ -74,14 +74,14 @@ class PartitionIngest {
   Status SaveIfDue(bool force);
   Status Save(store::DatabaseChange change);
   void PutPositions(const KeptJob* sealed_job, int64_t sealed_window,
-                    store::DatabaseChange* change) const;
+                    store::DatabaseChange* change);
   Status SealDue();
   Status SealWindow(const KeptJobPtr& job, int64_t window_ns);
   // Its segment is damaged: rows that came late for it are given up, so that reading goes on.
   void GiveUp(const KeptJobPtr& job, int64_t window_ns, const Status& damage);
   Status Gather(const KeptJob& job, int64_t window_ns, WindowRows* out) const;
   Status Replace(const KeptJobPtr& job, const WindowRows& rows, SegmentFacts facts);
-  std::vector<KeptJobPtr> Jobs() const;
+  std::vector<KeptJobPtr> Jobs();
 
   Clock* const clock_;
   Log* const log_;
@@ -99,6 +99,8 @@ class PartitionIngest {
   // The thread's own:
   std::array<Input, 4> inputs_;  // telemetry, issues, actions, captures
   codec::BatchDecoder decoder_;
+  std::vector<KeptJobPtr> jobs_;  // those of the partition, as of jobs_version_
+  uint64_t jobs_version_ = 0;
   std::set<std::string> touched_;              // jobs with samples since the last change was told
   std::map<std::string, SegmentHints> hints_;  // by job
   IngestCounts counts_;

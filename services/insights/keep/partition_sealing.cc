@@ -20,21 +20,26 @@ void Rename(const ModeNames& from, ModeNames* to, RowTable* table) {
 
 }  // namespace
 
-std::vector<KeptJobPtr> PartitionIngest::Jobs() const {
-  std::vector<KeptJobPtr> out = store_->All();
-  std::erase_if(out, [this](const KeptJobPtr& job) {
+// Asked several times a round: partitions of all jobs are worked out when a job comes or goes.
+std::vector<KeptJobPtr> PartitionIngest::Jobs() {
+  const uint64_t version = store_->jobs_version();
+  if (version == jobs_version_) return jobs_;
+  jobs_ = store_->All();
+  std::erase_if(jobs_, [this](const KeptJobPtr& job) {
     return PartitionOf(job->id(), partitions_) != partition_;
   });
-  return out;
+  jobs_version_ = version;
+  return jobs_;
 }
 
 void PartitionIngest::PutPositions(const KeptJob* sealed_job, int64_t sealed_window,
-                                   store::DatabaseChange* change) const {
+                                   store::DatabaseChange* change) {
   for (const Input& input : inputs_) {
     if (input.reader == nullptr || input.mark.offset < 0) continue;
     ReadPosition position{input.reader->position(), input.mark};
     if (&input == inputs_.data()) {
       for (const KeptJobPtr& job : Jobs()) {
+        if (job->head_bytes() == 0) continue;  // everything is sealed
         for (const auto& [start, window] : job->windows()) {
           if (job.get() == sealed_job && start == sealed_window) continue;
           position.offset = std::min(position.offset, window.first_offset);
@@ -226,10 +231,11 @@ Status PartitionIngest::SealDue() {
   int64_t largest_window = 0;
   size_t largest_bytes = 0;
   for (const KeptJobPtr& job : Jobs()) {
-    {
+    if (job->waiting()) {
       MutexLock lock(&job->mutex());
       job->GiveUpWaiting(now - options_.schema_wait_ns, &counts_);
     }
+    if (job->head_bytes() == 0) continue;
     // Rows that wait for their schema are told as seen: the window must not be sealed without them.
     if (job->waiting()) continue;
     std::vector<int64_t> due;

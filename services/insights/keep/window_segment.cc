@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "services/base/strings.h"
+#include "services/codec/schema_binary.h"
 
 namespace pitwall::insights {
 namespace {
@@ -57,6 +58,8 @@ Status WindowSegment::ReadHead() {
     if (what == "series") series_.push_back(place);
     if (what == "spread") spread_ = &table;
     if (what == "spans") spans_ = &table;
+    if (what == "span-index") span_index_ = &table;
+    if (what == "span-totals") span_totals_ = &table;
     if (what == "beats") beats_ = &table;
   }
   if (head == nullptr || head->groups.size() != 1 || head->columns.size() != 2)
@@ -80,7 +83,7 @@ Status WindowSegment::ReadHead() {
   }
   for (size_t left = in.Count(); left > 0 && in.ok(); --left) modes_.Of(in.Str());
   for (size_t left = in.Count(3); left > 0 && in.ok(); --left)
-    schemas_.emplace_back(RestoreSchema(in));
+    schemas_.emplace_back(codec::RestoreSchema(in));
   RETURN_IF_ERROR(in.Finish(path_));
   for (const auto* places : {&rows_, &series_}) {
     for (const Place& place : *places) {
@@ -169,31 +172,6 @@ Status WindowSegment::ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out)
   return OkStatus();
 }
 
-Status WindowSegment::ReadSpans(std::vector<KeptSpan>* out) const {
-  if (spans_ == nullptr) return OkStatus();
-  for (size_t g = 0; g < spans_->groups.size(); ++g) {
-    std::array<std::vector<int64_t>, 6> ints;
-    std::array<std::vector<std::string>, 2> texts;
-    for (size_t c = 0; c < ints.size(); ++c)
-      RETURN_IF_ERROR(reader_->ReadInts(*spans_, g, c, &ints[c]));
-    for (size_t c = 0; c < texts.size(); ++c)
-      RETURN_IF_ERROR(reader_->ReadTexts(*spans_, g, 6 + c, &texts[c]));
-    for (size_t row = 0; row < ints[0].size(); ++row) {
-      KeptSpan s;
-      ASSIGN_OR_RETURN(s.origin, OriginAt(ints[2][row]));
-      s.sequence = ints[5][row];
-      s.span.kind = static_cast<Span::Kind>(ints[3][row]);
-      s.span.name = std::move(texts[0][row]);
-      s.span.start_ns = ints[0][row];
-      s.span.end_ns = ints[0][row] + ints[1][row];
-      s.span.step = ints[4][row];
-      s.span.mode = std::move(texts[1][row]);
-      out->push_back(std::move(s));
-    }
-  }
-  return OkStatus();
-}
-
 Status WindowSegment::ReadBeats(std::vector<Beat>* out) const {
   if (beats_ == nullptr) return OkStatus();
   for (size_t g = 0; g < beats_->groups.size(); ++g) {
@@ -230,7 +208,7 @@ StatusOr<Spreads> WindowSegment::ReadSpreads() const {
 Status WindowSegment::ReadAll(WindowRows* out) const {
   SeriesSet all({}, SIZE_MAX);
   RETURN_IF_ERROR(ReadRows(&all, &out->tables));
-  RETURN_IF_ERROR(ReadSpans(&out->spans));
+  RETURN_IF_ERROR(ReadSpans({}, &out->spans));
   RETURN_IF_ERROR(ReadBeats(&out->beats));
   out->modes = modes_;
   out->seen = seen_;

@@ -3,7 +3,7 @@
 //
 // Tables by key: "window" (who sent what; schemas; batches it holds), "rows/<origin>/<schema>",
 // "series/<origin>/<schema>" (first, last, rollups of the series whose first table that is),
-// "spread", "spans", "beats".
+// "spread", "spans", "span-index", "span-totals", "beats". Tables of another name are left alone.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 
 #include "services/adapters/store/segment_reader.h"
 #include "services/adapters/store/segment_writer.h"
+#include "services/insights/history.h"
 #include "services/insights/keep/window_rows.h"
 #include "services/insights/keep/window_summary.h"
 
@@ -42,6 +43,16 @@ using SegmentHints = std::map<std::pair<std::string, uint64_t>, std::vector<bloc
 Status WriteWindow(const std::string& path, const WindowRows& rows, SegmentHints* hints,
                    SegmentFacts* facts, const std::shared_ptr<files::DiskFaults>& faults);
 
+// Spans that overlap the range, of steps in [from_step, to_step).
+struct SpanBounds {
+  TimeRange range = {kMinPosition, kMaxPosition};
+  int64_t from_step = kNoStep;
+  int64_t to_step = kMaxPosition;
+};
+// Adds a span of that length, or what other spans came to.
+void AddTo(OperatorTotal* total, int64_t length_ns);
+void Merge(const OperatorTotal& other, OperatorTotal* total);
+
 // A series of a sealed window.
 struct StoredSeries {
   uint32_t series = 0;  // of the SeriesSet
@@ -66,7 +77,10 @@ class WindowSegment {
   // Append tables with the wanted columns.
   Status ReadRows(SeriesSet* set, std::vector<RowTable>* out) const;
   Status ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out) const;
-  Status ReadSpans(std::vector<KeptSpan>* out) const;
+  // At least those within the bounds.
+  Status ReadSpans(const SpanBounds& bounds, std::vector<KeptSpan>* out) const;
+  // Totals of all spans by origin, kind and name; false: the segment has none.
+  StatusOr<bool> ReadTotals(const std::function<void(const Origin&, OperatorTotal)>& take) const;
   Status ReadBeats(std::vector<Beat>* out) const;
   StatusOr<Spreads> ReadSpreads() const;
   // Everything, to be merged with what came later.
@@ -84,6 +98,8 @@ class WindowSegment {
   Status Damaged(std::string_view what) const;
   StatusOr<RowTable> ReadTable(const Place& place, const std::vector<uint32_t>& columns) const;
   StatusOr<OriginPtr> OriginAt(int64_t index) const;
+  // Which groups of spans may hold some of those.
+  StatusOr<std::vector<bool>> GroupsOf(const SpanBounds& bounds) const;
 
   std::string path_;
   std::unique_ptr<store::SegmentReader> reader_;
@@ -95,10 +111,9 @@ class WindowSegment {
   std::vector<Place> rows_, series_;
   const store::Table* spread_ = nullptr;
   const store::Table* spans_ = nullptr;
+  const store::Table* span_index_ = nullptr;
+  const store::Table* span_totals_ = nullptr;
   const store::Table* beats_ = nullptr;
 };
-
-void SaveSchema(const Schema& schema, BinaryWriter& out);
-Schema RestoreSchema(BinaryReader& in);
 
 }  // namespace pitwall::insights

@@ -3,7 +3,9 @@
 #include <numeric>
 
 #include "services/base/strings.h"
-#include "services/insights/keep/window_segment.h"
+#include "services/codec/schema_binary.h"
+#include "services/insights/keep/node_means.h"
+#include "services/insights/keep/window_writing.h"
 #include "services/model/value.h"
 
 namespace pitwall::insights {
@@ -17,48 +19,11 @@ using store::TableKind;
 // Rows of a group of series: so much is unpacked to read the rollups of one.
 constexpr size_t kSeriesOfGroup = 128;
 
-struct Writing {
-  SegmentWriter* out;
-  std::map<OriginKey, size_t> origins;
-  std::vector<OriginPtr> origin_list;
-  std::map<uint64_t, size_t> schemas;
-  std::vector<const Schema*> schema_list;
-
-  size_t OriginOf(const OriginPtr& origin) {
-    const auto [at, added] =
-        origins.try_emplace({origin->source, origin->boot}, origin_list.size());
-    if (added) origin_list.push_back(origin);
-    return at->second;
-  }
-  size_t SchemaOf(const Schema& schema) {
-    const auto [at, added] = schemas.try_emplace(schema.id, schema_list.size());
-    if (added) schema_list.push_back(&schema);
-    return at->second;
-  }
-};
-
-template <typename T>
-std::span<const T> Part(const std::vector<T>& column, size_t from, size_t to) {
-  return std::span<const T>(column).subspan(from, to - from);
-}
-
-// Columns are given by functions of a range of rows.
-Status AddInGroups(SegmentWriter* out, size_t table, size_t rows, size_t group,
-                   const std::function<std::vector<ColumnRows>(size_t, size_t)>& columns,
-                   blocks::FormHint* hints = nullptr) {
-  for (size_t from = 0; from < rows; from += group) {
-    const size_t to = std::min(rows, from + group);
-    const std::vector<ColumnRows> part = columns(from, to);
-    RETURN_IF_ERROR(out->AddRows(table, part, hints));
-  }
-  return OkStatus();
-}
-
 std::string KeyOf(std::string_view what, size_t origin, size_t schema) {
   return Cat(what, "/", origin, "/", schema);
 }
 
-Status WriteRows(const RowTable& rows, SegmentHints* hints, Writing* w) {
+Status WriteRows(const RowTable& rows, SegmentHints* hints, WindowWriting* w) {
   std::vector<ColumnType> types(4, ColumnType::kInt);
   types.resize(4 + rows.values.size(), ColumnType::kValue);
   ASSIGN_OR_RETURN(const size_t table, w->out->AddTable(TableKind::kSamples,
@@ -85,7 +50,7 @@ struct SeriesColumns {
   std::vector<std::string> rollups;
 };
 
-Status WriteSeries(const WindowRows& window, bool fine, Writing* w) {
+Status WriteSeries(const WindowRows& window, bool fine, WindowWriting* w) {
   SeriesSet set({}, SIZE_MAX);
   std::vector<const RowTable*> tables;
   for (const RowTable& table : window.tables) tables.push_back(&table);
@@ -157,34 +122,7 @@ Status WriteSeries(const WindowRows& window, bool fine, Writing* w) {
       });
 }
 
-Status WriteSpans(const std::vector<KeptSpan>& spans, Writing* w) {
-  if (spans.empty()) return OkStatus();
-  std::vector<int64_t> start, length, origin, kind, step, sequence;
-  std::vector<std::string> name, mode;
-  for (const KeptSpan& s : spans) {
-    start.push_back(s.span.start_ns);
-    length.push_back(s.span.end_ns - s.span.start_ns);
-    origin.push_back(static_cast<int64_t>(w->OriginOf(s.origin)));
-    kind.push_back(static_cast<int64_t>(s.span.kind));
-    step.push_back(s.span.step);
-    sequence.push_back(s.sequence);
-    name.push_back(s.span.name);
-    mode.push_back(s.span.mode);
-  }
-  using enum ColumnType;
-  ASSIGN_OR_RETURN(const size_t table,
-                   w->out->AddTable(TableKind::kSpans, "spans",
-                                    {kInt, kInt, kInt, kInt, kInt, kInt, kText, kText}));
-  return AddInGroups(
-      w->out, table, start.size(), store::kMaxGroupRows, [&](size_t from, size_t to) {
-        return std::vector<ColumnRows>{Part(start, from, to),  Part(length, from, to),
-                                       Part(origin, from, to), Part(kind, from, to),
-                                       Part(step, from, to),   Part(sequence, from, to),
-                                       Part(name, from, to),   Part(mode, from, to)};
-      });
-}
-
-Status WriteBeats(const std::vector<Beat>& beats, Writing* w) {
+Status WriteBeats(const std::vector<Beat>& beats, WindowWriting* w) {
   if (beats.empty()) return OkStatus();
   std::vector<int64_t> promise, origin, sequence, idle, goodbye;
   for (const Beat& b : beats) {
@@ -206,7 +144,7 @@ Status WriteBeats(const std::vector<Beat>& beats, Writing* w) {
 }
 
 // The description comes last: by then all origins and schemas are known.
-Status WriteHead(const WindowRows& window, const SegmentFacts& facts, Writing* w) {
+Status WriteHead(const WindowRows& window, const SegmentFacts& facts, WindowWriting* w) {
   for (const auto& [key, ranges] : window.seen) {
     if (w->origins.contains(key)) continue;
     w->OriginOf(std::make_shared<Origin>(Origin{key.first, key.second, "", -1, {}}));
@@ -226,7 +164,7 @@ Status WriteHead(const WindowRows& window, const SegmentFacts& facts, Writing* w
   out.U64(window.modes.all().size());
   for (const std::string& name : window.modes.all()) out.Str(name);
   out.U64(w->schema_list.size());
-  for (const Schema* schema : w->schema_list) SaveSchema(*schema, out);
+  for (const Schema* schema : w->schema_list) codec::SaveSchema(*schema, out);
   using enum ColumnType;
   ASSIGN_OR_RETURN(const size_t table,
                    w->out->AddTable(TableKind::kEvents, "window", {kInt, kText}));
@@ -237,37 +175,6 @@ Status WriteHead(const WindowRows& window, const SegmentFacts& facts, Writing* w
 }
 
 }  // namespace
-
-void SaveSchema(const Schema& schema, BinaryWriter& out) {
-  out.U64(schema.id);
-  out.U64(schema.stream);
-  out.U64(schema.series.size());
-  for (const SeriesDescriptor& series : schema.series) {
-    out.U8(static_cast<uint8_t>(series.kind));
-    out.U64(series.labels.size());
-    for (const Label& label : series.labels) {
-      out.Str(label.name);
-      out.Str(label.value);
-    }
-  }
-}
-
-Schema RestoreSchema(BinaryReader& in) {
-  Schema schema;
-  schema.id = in.U64();
-  schema.stream = static_cast<uint32_t>(in.U64());
-  schema.series.resize(in.Count(2));
-  for (SeriesDescriptor& series : schema.series) {
-    series.kind = static_cast<SeriesKind>(in.U8());
-    std::vector<Label> labels(in.Count(2));
-    for (Label& label : labels) {
-      label.name = in.Str();
-      label.value = in.Str();
-    }
-    series.labels = Labels::FromPairs(std::move(labels));
-  }
-  return schema;
-}
 
 void SegmentFacts::Save(BinaryWriter& out) const {
   out.Str(job);
@@ -294,12 +201,13 @@ void SegmentFacts::Restore(BinaryReader& in) {
 Status WriteWindow(const std::string& path, const WindowRows& rows, SegmentHints* hints,
                    SegmentFacts* facts, const std::shared_ptr<files::DiskFaults>& faults) {
   ASSIGN_OR_RETURN(const auto writer, SegmentWriter::Create(path, faults));
-  Writing w{writer.get(), {}, {}, {}, {}};
+  WindowWriting w{writer.get(), {}, {}, {}, {}};
   facts->samples = 0;
   facts->least_start_ns = INT64_MAX;
   for (const RowTable& table : rows.tables) {
     if (table.times.empty()) continue;
     for (const auto& column : table.values) {
+      if (IsMade(*table.schema)) break;
       facts->samples += static_cast<uint64_t>(
           std::count_if(column.begin(), column.end(), [](double v) { return !IsMissing(v); }));
     }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -24,8 +25,11 @@ constexpr int64_t kLongNs = int64_t{6} * 3600 * kNanosPerSecond;
 struct FromSamples {
   std::string_view resource, metric, unit;
 };
-constexpr std::array<FromSamples, 3> kFromSamples = {
-    {{"cpu_memory", "system_memory_utilization_ratio", "ratio"},
+constexpr std::string_view kNodeCpu = "node_cpu_utilization_mean_ratio";
+constexpr std::array<FromSamples, 5> kFromSamples = {
+    {{"cpu", kNodeCpu, "ratio"},  // made by the history of each row of cores
+     {"io_wait", "node_cpu_iowait_mean_ratio", "ratio"},
+     {"cpu_memory", "system_memory_utilization_ratio", "ratio"},
      {"gpu", "hw_gpu_utilization_ratio", "ratio"},
      {"gpu_memory", "hw_gpu_memory_usage_bytes", "bytes"}}};
 
@@ -86,6 +90,13 @@ void AddNetwork(const std::vector<RollupColumn>& columns, std::map<Resource, Mad
   }
 }
 
+// A node without the made series: what was sealed before there were any.
+bool SomeNodeIsNotIn(const std::set<std::string>& told, const JobLife& job) {
+  return told.empty() || std::any_of(job.sources.begin(), job.sources.end(), [&](const auto& one) {
+           return !one.second.node.empty() && !told.contains(one.second.node);
+         });
+}
+
 ResourceRow RowOf(const Resource& resource, const Made& made, std::string_view basis) {
   std::vector<double> values;
   for (const auto& [time_ns, value] : made.by_time) values.push_back(value);
@@ -115,10 +126,12 @@ StatusOr<std::vector<ResourceRow>> MakeResourceTable(const History& history, con
     query.selectors.push_back(SelectorOfMetric(from.metric));
   ASSIGN_OR_RETURN(const std::vector<QuantileRow> quantiles, history.Quantiles(query, kQuantiles));
   std::vector<ResourceRow> out;
+  std::set<std::string> told;  // nodes whose CPU is known by samples
   for (const QuantileRow& q : quantiles) {
     const auto from = std::find_if(kFromSamples.begin(), kFromSamples.end(),
                                    [&](const FromSamples& f) { return f.metric == q.metric; });
     if (from == kFromSamples.end()) continue;
+    if (q.metric == kNodeCpu) told.insert(q.node);
     out.push_back({q.node, std::string(from->resource), q.metric, std::string(from->unit),
                    "samples", q.count, q.min, q.max, q.mean, q.quantiles[0], q.quantiles[1],
                    q.quantiles[2], q.quantiles[3]});
@@ -127,11 +140,14 @@ StatusOr<std::vector<ResourceRow>> MakeResourceTable(const History& history, con
   const int64_t to_ns = std::min(range.to_ns, job.last_ns);
   const size_t tier = to_ns - from_ns > kLongNs ? 1 : 0;
   std::map<Resource, Made> made;
-  Selector cpu = SelectorOfMetric(kCpu);
-  cpu.matchers.push_back(*Matcher::Make("mode", MatchOp::kRegex, "idle|iowait"));
-  query.selectors = {std::move(cpu)};
-  ASSIGN_OR_RETURN(const std::vector<RollupColumn> cores, history.Rollups(query, tier));
-  AddCpu(cores, &made);
+  if (SomeNodeIsNotIn(told, job)) {
+    Selector cpu = SelectorOfMetric(kCpu);
+    cpu.matchers.push_back(*Matcher::Make("mode", MatchOp::kRegex, "idle|iowait"));
+    query.selectors = {std::move(cpu)};
+    ASSIGN_OR_RETURN(const std::vector<RollupColumn> cores, history.Rollups(query, tier));
+    AddCpu(cores, &made);
+    std::erase_if(made, [&](const auto& one) { return told.contains(one.first.first); });
+  }
   query.selectors = {SelectorOfMetric(kNetwork)};
   ASSIGN_OR_RETURN(const std::vector<RollupColumn> devices, history.Rollups(query, tier));
   AddNetwork(devices, &made);

@@ -94,6 +94,44 @@ TEST(JobSummary, PartsTileTheJobWhateverIsTold) {
   }
 }
 
+// Where the history made a node's means, percentiles are over them; a node without is as before.
+TEST(ResourceTable, CpuBySamplesOfTheNode) {
+  VectorHistory history;
+  JobLife life;
+  history.Edit("j", [&](auto* job) {
+    std::vector<double> seconds, busy;
+    for (int i = 0; i < 20; ++i) {
+      seconds.push_back(1 + i * 0.5);
+      busy.push_back(i == 7 ? 1 : 0.25);  // a peak that means of 10 s hide
+    }
+    job->columns.push_back(VectorHistory::ColumnOf(
+        {{"__name__", "node_cpu_utilization_mean_ratio"}, {"node", "new"}}, seconds, busy));
+    for (const char* node : {"new", "old"}) {
+      job->columns.push_back(VectorHistory::ColumnOf({{"__name__", "system_cpu_utilization_ratio"},
+                                                      {"node", node},
+                                                      {"cpu", "0"},
+                                                      {"mode", "idle"}},
+                                                     {1, 6}, {0.5, 0.5}));
+      job->life.sources[node] = {.source = node, .node = node};
+    }
+    job->life.first_ns = AtSecond(0);
+    job->life.last_ns = AtSecond(12);
+    life = job->life;
+  });
+  const auto rows = *MakeResourceTable(history, life, {AtSecond(0), AtSecond(30)}, {});
+  std::map<std::string, ResourceRow> cpu;
+  for (const ResourceRow& row : rows) {
+    if (row.resource == "cpu") cpu[row.node] = row;
+  }
+  ASSERT_THAT(cpu, SizeIs(2));
+  EXPECT_EQ(cpu["new"].basis, "samples");
+  EXPECT_EQ(cpu["new"].count, 20U);
+  EXPECT_THAT(cpu["new"].max, DoubleNear(1, 0.001));
+  EXPECT_THAT(cpu["new"].p50, DoubleNear(0.25, 0.001));
+  EXPECT_EQ(cpu["old"].basis, "10s");
+  EXPECT_THAT(cpu["old"].max, DoubleNear(0.5, 1e-12));
+}
+
 TEST(ResourceTable, CpuNetworkAndGpus) {
   VectorHistory history;
   JobLife life;

@@ -1,0 +1,156 @@
+// The history within its bounds: bytes, time, a full disk, one keeper a folder.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "services/insights/keep/keep_for_test.h"
+
+namespace pitwall::insights {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+constexpr int64_t kWindow = 600 * kNanosPerSecond;
+
+class KeepBoundsTest : public KeepTest {
+ protected:
+  KeepBoundsTest() { options_.retention_ns = kMaxPosition; }
+
+  // Two windows of noise, which no codec makes small, from that time on.
+  void SendJob(const std::string& job, int64_t from_ns, bool ends) {
+    const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "n"}}});
+    for (int window = 0; window < 2; ++window) {
+      OwnedBatch b(Cat("source of ", job), static_cast<uint64_t>(window) + 1);
+      b.batch.job = job;
+      b.batch.schemas.emplace_back(schema);
+      std::vector<int64_t> times;
+      std::vector<double> cells;
+      for (int row = 0; row < 4000; ++row) {
+        times.push_back(from_ns + window * kWindow + row * 100 * kNanosPerMilli);
+        cells.push_back(static_cast<double>(random_()));
+      }
+      b.Rows(schema, times, cells);
+      Send(b.batch);
+    }
+    if (!ends) return;
+    IssueEvent event;
+    event.type = EventType::kJobChanged;
+    event.job = job;
+    event.time_ns = from_ns + 2 * kWindow;
+    event.attempt = 1;
+    event.job_change = JobChange::kEnded;
+    event.end_detail = EndDetail::kCompleted;
+    event.sequence = 1;
+    event.id = MakeEventId(event);
+    Send(event);
+  }
+  // Four jobs, of which the oldest runs; all of it sealed.
+  void SealJobs() {
+    Open();
+    SendJob("runs", kBegin, false);
+    SendJob("first", kBegin + 2 * kWindow, true);
+    SendJob("second", kBegin + 4 * kWindow, true);
+    SendJob("third", kBegin + 6 * kWindow, true);
+    Await();
+    Close();
+  }
+  std::vector<std::string> Jobs() const {
+    std::vector<std::string> out;
+    for (const JobLifePtr& job : history().Jobs()) out.push_back(job->id);
+    return out;
+  }
+  size_t Samples(const std::string& job) const {
+    SampleQuery query;
+    query.job = job;
+    const auto columns = history().Samples(query);
+    EXPECT_TRUE(columns.ok()) << columns.status();
+    return columns.ok() && !columns->empty() ? (*columns)[0].values.size() : 0;
+  }
+  uint64_t RollupCount(const std::string& job) const {
+    SeriesQuery query;
+    query.job = job;
+    const auto columns = history().Rollups(query, 1);
+    EXPECT_TRUE(columns.ok()) << columns.status();
+    uint64_t count = 0;
+    for (const RollupColumn& column : *columns) {
+      for (const RollupRow& row : column.rows) count += row.count;
+    }
+    return count;
+  }
+
+  std::mt19937_64 random_{6};
+};
+
+// Raw samples of the oldest finished job go first, and no more of it than must.
+TEST_F(KeepBoundsTest, BytesTakeTheOldestFinishedJobsRawSamplesFirst) {
+  SealJobs();
+  Open();
+  const auto bytes = static_cast<int64_t>(keep_->disk_bytes());
+  Close();
+  options_.max_bytes = bytes - 20'000;  // less than the raw samples of one window
+  Open();
+  ASSERT_TRUE(keep_->EnforceBounds().ok());
+  EXPECT_LE(keep_->disk_bytes(), static_cast<uint64_t>(options_.max_bytes));
+  EXPECT_THAT(Jobs(), UnorderedElementsAre("runs", "first", "second", "third"));
+  EXPECT_EQ(Samples("first"), 4000U);
+  EXPECT_EQ(RollupCount("first"), 8000U);
+  EXPECT_EQ((*history().FindJob("first"))->raw_from_ns, kBegin + 3 * kWindow);
+  for (const char* whole : {"runs", "second", "third"}) EXPECT_EQ(Samples(whole), 8000U) << whole;
+}
+
+// With no room at all finished jobs go, the running one keeps its rollups, and that is told.
+TEST_F(KeepBoundsTest, ARunningJobIsNeverRemoved) {
+  SealJobs();
+  options_.max_bytes = 1000;
+  Open();
+  const Status status = keep_->EnforceBounds();
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_THAT(ToStd(status.message()), HasSubstr("insights.max_bytes"));
+  EXPECT_THAT(Jobs(), ElementsAre("runs"));
+  EXPECT_EQ(Samples("runs"), 0U);
+  EXPECT_EQ(RollupCount("runs"), 8000U);
+}
+
+// By the time that a finished job was heard of last.
+TEST_F(KeepBoundsTest, TimeTakesFinishedJobsOnly) {
+  SealJobs();
+  // "second" ended 5 minutes inside of the retention, "first" 15 minutes before it.
+  options_.retention_ns = clock_.WallNs() - (kBegin + 6 * kWindow) + kWindow / 2;
+  Open();
+  ASSERT_TRUE(keep_->EnforceBounds().ok());
+  EXPECT_THAT(Jobs(), UnorderedElementsAre("runs", "second", "third"));
+  for (const std::string& job : Jobs()) EXPECT_EQ(Samples(job), 8000U) << job;
+}
+
+// Room for rollups, none for raw samples: they are dropped, their rollups kept, and that is told.
+TEST_F(KeepBoundsTest, AFullDiskStopsRawBeforeRollups) {
+  options_.faults = std::make_shared<files::DiskFaults>();
+  Open();
+  SendJob("job", kBegin, false);
+  Await();
+  // The first segment, with raw samples; the next one, without, finds room.
+  options_.faults->OnlyBelow(Cat(kBegin / kNanosPerSecond, "-1.seg"));
+  options_.faults->SetSpace(0);
+  Close();  // seals
+  options_.faults->SetSpace(-1);
+  Open();
+  EXPECT_EQ(RollupCount("job"), 8000U);
+  EXPECT_EQ(Samples("job"), 4000U);
+  EXPECT_EQ((*history().FindJob("job"))->raw_from_ns, kBegin + kWindow);
+}
+
+TEST_F(KeepBoundsTest, ASecondKeeperOfAFolderIsRefused) {
+  Open();
+  const auto second = Keep::Open(&clock_, &log_, options_);
+  ASSERT_FALSE(second.ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(second.status())) << second.status();
+  EXPECT_THAT(ToStd(second.status().message()), HasSubstr(dir_));
+  Close();
+  EXPECT_TRUE(Keep::Open(&clock_, &log_, options_).ok());
+}
+
+}  // namespace
+}  // namespace pitwall::insights

@@ -1,0 +1,244 @@
+// What the history makes of what it is told: means over a node's cores and GPUs, spans by index,
+// and times that jump.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <tuple>
+
+#include "services/insights/keep/keep_for_test.h"
+#include "services/insights/keep/node_means.h"
+#include "services/model/value.h"
+
+namespace pitwall::insights {
+namespace {
+
+using ::testing::DoubleNear;
+using ::testing::SizeIs;
+
+constexpr int64_t kSecond = kNanosPerSecond;
+
+class KeepSeriesTest : public KeepTest {};
+
+TEST(NodeMeansTest, ASchemaWithoutCoresAndGpusGivesNothing) {
+  EXPECT_EQ(NodeMeans::Of(SchemaOf(1, {{{"__name__", "train_loss"}, {"node", "a"}},
+                                       {{"__name__", "hw_gpu_utilization_ratio"}, {"node", "a"}},
+                                       {{"__name__", "hw_gpu_utilization_ratio"}, {"gpu", "0"}}})),
+            nullptr);
+}
+
+// Two nodes, three cores and two GPUs, some values missing: against what the rows say, from memory
+// and sealed.
+TEST_F(KeepSeriesTest, LeastMeanAndGreatestOverANodesCoresAndGpus) {
+  Open();
+  std::mt19937_64 random(4);
+  std::map<std::string, std::map<int64_t, std::vector<double>>> busy, wait, gpus;
+  for (const std::string node : {"a", "b"}) {
+    std::vector<Labels> labels;
+    for (int core = 0; core < 3; ++core) {
+      for (const char* mode : {"user", "idle", "iowait"})
+        labels.push_back({{"__name__", "system_cpu_utilization_ratio"},
+                          {"node", node},
+                          {"cpu", Cat(core)},
+                          {"mode", mode}});
+    }
+    for (int gpu = 0; gpu < 2; ++gpu)
+      labels.push_back(
+          {{"__name__", "hw_gpu_utilization_ratio"}, {"node", node}, {"gpu", Cat(gpu)}});
+    const Schema schema = SchemaOf(1, labels);
+    OwnedBatch b(Cat("collector-", node), 1);
+    b.batch.schemas.emplace_back(schema);
+    std::vector<int64_t> times;
+    std::vector<double> cells;
+    for (int row = 0; row < 700; ++row) {
+      const int64_t time = kBegin + row * kSecond;
+      times.push_back(time);
+      for (int core = 0; core < 3; ++core) {
+        const double idle = static_cast<double>(random() % 50) / 100;
+        const double io = random() % 9 == 0 ? MissingValue() : 0.25;
+        cells.insert(cells.end(), {0.1, idle, io});
+        if (IsMissing(io)) continue;  // without it nobody knows how busy the core was
+        busy[node][time].push_back(1 - idle - io);
+        wait[node][time].push_back(io);
+      }
+      for (int gpu = 0; gpu < 2; ++gpu) {
+        const double ratio =
+            row % 5 == 0 ? MissingValue() : static_cast<double>(random() % 101) / 100;
+        cells.push_back(ratio);
+        if (!IsMissing(ratio)) gpus[node][time].push_back(ratio);
+      }
+    }
+    b.Rows(schema, times, cells);
+    Send(b.batch);
+  }
+  Await();
+  const auto check = [&](const std::string& metric, const auto& expected) {
+    for (const char* what : {"min", "mean", "max"}) {
+      SampleQuery query;
+      query.job = "job-1";
+      query.selectors = {NameIs(Cat(metric, "_", what, "_ratio"))};
+      const auto columns = history().Samples(query);
+      ASSERT_TRUE(columns.ok()) << columns.status();
+      ASSERT_THAT(*columns, SizeIs(2)) << metric;
+      for (const SampleColumn& column : *columns) {
+        const auto& of_node = expected.at(std::string(column.labels.Get("node")));
+        ASSERT_EQ(column.times_ns.size(), of_node.size());
+        for (size_t i = 0; i < column.times_ns.size(); ++i) {
+          const std::vector<double>& values = of_node.at(column.times_ns[i]);
+          double sum = 0;
+          for (const double v : values) sum += v;
+          const double wanted =
+              what == std::string("min")   ? *std::min_element(values.begin(), values.end())
+              : what == std::string("max") ? *std::max_element(values.begin(), values.end())
+                                           : sum / static_cast<double>(values.size());
+          ASSERT_THAT(column.values[i], DoubleNear(wanted, 1e-12)) << metric << " " << what;
+        }
+      }
+    }
+  };
+  uint64_t raw = 0;
+  for (const bool again : {false, true}) {
+    if (again) {
+      Close();
+      Open();
+    }
+    SCOPED_TRACE(again ? "sealed" : "from memory");
+    check("node_cpu_utilization", busy);
+    check("node_cpu_iowait", wait);
+    check("node_gpu_utilization", gpus);
+    // What is made is no sample that came.
+    const uint64_t samples = (*history().FindJob("job-1"))->samples;
+    if (again) {
+      EXPECT_EQ(samples, raw);
+    }
+    raw = samples;
+    EXPECT_LE(raw, 2U * 700U * 11U);
+  }
+}
+
+// 20,000 spans over 25 minutes, some long, some of no length, some without a step: windows that
+// are sealed answer like a list of all.
+TEST_F(KeepSeriesTest, SpansAndTotalsEqualThoseOfTheList) {
+  Open();
+  std::mt19937_64 random(8);
+  std::vector<std::pair<int64_t, Span>> all;  // rank
+  uint64_t sequence = 0;
+  for (int b = 0; b < 100; ++b) {
+    OwnedBatch batch(Cat("rank-", b % 4), ++sequence, b % 4);
+    for (int i = 0; i < 200; ++i) {
+      Span span;
+      span.kind = static_cast<Span::Kind>(random() % 3);
+      span.name = span.kind == Span::Kind::kStep ? "" : Cat("op-", random() % 5);
+      span.start_ns =
+          kBegin + b * 15 * kSecond + static_cast<int64_t>(random() % 15'000) * 1'000'000;
+      const uint64_t luck = random() % 200;
+      span.end_ns = span.start_ns + (luck == 0   ? 700 * kSecond
+                                     : luck == 1 ? 0
+                                                 : static_cast<int64_t>(random() % 900'000'000));
+      span.step = random() % 10 == 0 ? kNoStep : b * 10 + i / 20;
+      span.mode = random() % 7 == 0 ? "eval" : "train";
+      all.emplace_back(b % 4, span);
+      batch.batch.spans.push_back(span);
+    }
+    Send(batch.batch);
+  }
+  Await();
+  Close();
+  Open();
+  using Row = std::tuple<int64_t, int64_t, Span::Kind, std::string, int64_t, int64_t, std::string>;
+  for (int q = 0; q < 60; ++q) {
+    SpanQuery query;
+    query.job = "job-1";
+    if (q % 4 != 0) {
+      query.range.from_ns = kBegin + static_cast<int64_t>(random() % 1500) * kSecond;
+      query.range.to_ns = query.range.from_ns +
+                          static_cast<int64_t>(1 + random() % (q % 2 == 0 ? 20 : 1500)) * kSecond;
+    }
+    if (q % 3 == 0) query.ranks = {static_cast<int64_t>(random() % 4)};
+    if (q % 5 == 0) query.kinds = {Span::Kind::kOperator};
+    if (q % 7 == 0) query.mode = "train";
+    if (q % 6 == 0) {
+      query.from_step = static_cast<int64_t>(random() % 1000);
+      query.to_step = query.from_step + 30;
+    }
+    std::vector<Row> expected;
+    std::map<std::tuple<int64_t, Span::Kind, std::string>, std::pair<uint64_t, int64_t>> totals;
+    for (const auto& [rank, s] : all) {
+      const bool of_it = (query.ranks.empty() || query.ranks[0] == rank) &&
+                         (query.kinds.empty() || query.kinds[0] == s.kind) &&
+                         (query.mode.empty() || query.mode == s.mode) &&
+                         (query.from_step == kNoStep || s.step >= query.from_step) &&
+                         s.step < query.to_step && s.start_ns < query.range.to_ns;
+      if (!of_it) continue;
+      if (s.end_ns > query.range.from_ns ||
+          (s.end_ns == s.start_ns && s.start_ns >= query.range.from_ns))
+        expected.emplace_back(s.start_ns, rank, s.kind, s.name, s.end_ns, s.step, s.mode);
+      if (s.start_ns < query.range.from_ns) continue;
+      auto& [count, sum] = totals[{rank, s.kind, s.name}];
+      ++count;
+      sum += s.end_ns - s.start_ns;
+    }
+    std::sort(expected.begin(), expected.end());
+    const auto spans = history().Spans(query);
+    ASSERT_TRUE(spans.ok()) << spans.status();
+    std::vector<Row> rows;
+    for (const SpanRow& row : *spans)
+      rows.emplace_back(row.span.start_ns, row.rank, row.span.kind, row.span.name, row.span.end_ns,
+                        row.span.step, row.span.mode);
+    std::sort(rows.begin(), rows.end());
+    EXPECT_EQ(rows == expected, true)
+        << "query " << q << ": " << rows.size() << " of " << expected.size();
+    const auto operators = history().Operators(query);
+    ASSERT_TRUE(operators.ok()) << operators.status();
+    ASSERT_EQ(operators->size(), totals.size()) << "query " << q;
+    for (const OperatorTotal& total : *operators) {
+      const auto& [count, sum] = totals.at({total.rank, total.kind, total.name});
+      EXPECT_EQ(total.count, count);
+      EXPECT_EQ(total.total_ns, sum);
+    }
+  }
+}
+
+// A source's clock goes back by 30 s, then an hour ahead of everything: times that come again keep
+// the value that was sent first, what is far ahead is refused and counted, and the rest is there.
+TEST_F(KeepSeriesTest, ClockJumps) {
+  Open();
+  const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "n"}}});
+  uint64_t sequence = 0;
+  const auto send = [&](int64_t from_ns, double value) {
+    OwnedBatch b("source", ++sequence);
+    b.batch.schemas.emplace_back(schema);
+    std::vector<int64_t> times;
+    for (int i = 0; i < 60; ++i) times.push_back(from_ns + i * kSecond);
+    b.Rows(schema, times, std::vector<double>(60, value));
+    Send(b.batch);
+  };
+  send(kBegin, 1);
+  send(kBegin + 60 * kSecond, 2);
+  send(kBegin + 90 * kSecond, 3);  // 30 s back
+  send(clock_.WallNs() + 3600 * kSecond, 4);
+  send(kBegin + 150 * kSecond, 5);
+  Await();
+  EXPECT_EQ(keep_->counters().ahead, 60U);
+  for (const bool again : {false, true}) {
+    if (again) {
+      Close();
+      Open();
+    }
+    SampleQuery query;
+    query.job = "job-1";
+    const auto columns = history().Samples(query);
+    ASSERT_TRUE(columns.ok()) << columns.status();
+    ASSERT_THAT(*columns, SizeIs(1));
+    const SampleColumn& column = (*columns)[0];
+    ASSERT_THAT(column.times_ns, SizeIs(210));
+    for (size_t i = 0; i < 210; ++i) {
+      EXPECT_EQ(column.times_ns[i], kBegin + static_cast<int64_t>(i) * kSecond);
+      EXPECT_EQ(column.values[i], i < 60 ? 1 : i < 120 ? 2 : i < 150 ? 3 : 5) << i;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace pitwall::insights

@@ -1,0 +1,335 @@
+// insights_performance SHAPE PART: what the history costs, over a load that is made in the same
+// process. SHAPE: day (24 h of 8 nodes with 8 GPUs and 96 cores at 500 ms), ranks (1,000 ranks of
+// 20,000 steps), small (1,000 jobs of 10 minutes), wide (100 jobs with 17,000 series each). PART:
+// that much of it, 1 is all. Prints a table; exit code 1 where an answer fails, where memory misses
+// its goal, or bytes a sample that of two megabytes a million.
+#include <malloc.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <set>
+#include <thread>
+
+#include "services/adapters/clock/system_clock.h"
+#include "services/adapters/http/router.h"
+#include "services/base/strings.h"
+#include "services/base/terminal.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/insights/api/api_routes.h"
+#include "services/insights/keep/keep.h"
+#include "services/insights/promapi/prom_routes.h"
+#include "services/loadgen/load_run.h"
+#include "tests/insights/pipe_log.h"
+
+namespace pitwall::insights {
+namespace {
+
+constexpr int64_t kBegin = 1'767'225'600 * kNanosPerSecond;
+constexpr double kGoalMegabytes = 1.0;    // on disk, a million samples, spans included
+constexpr double kMostMegabytes = 2.0;    // beyond it something is broken
+constexpr double kGoalGibibytes = 2.0;    // of memory
+constexpr double kGoalMilliseconds = 50;  // of an answer
+
+double CpuSeconds(int who) {
+  rusage usage{};
+  ::getrusage(who, &usage);
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+double PeakGibibytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) / (1024.0 * 1024.0);
+}
+
+// Tells the begin of a job when its first record comes.
+class PipeSink final : public loadgen::LoadSink {
+ public:
+  explicit PipeSink(PipeLog* log) : log_(log) {}
+  Status Deliver(int64_t arrival_ns, std::string_view key, std::string value, int32_t) override {
+    last_ns_ = std::max(last_ns_, arrival_ns);
+    if (key != kControlKey && jobs_.emplace(key).second) Changed(std::string(key), true);
+    log_->Put(kTelemetryTopic, arrival_ns, key, std::move(value));
+    return OkStatus();
+  }
+  Status Reach(int64_t) override { return OkStatus(); }
+  int32_t partitions() const override { return 1; }
+  void EndJobs() {
+    for (const std::string& job : jobs_) Changed(job, false);
+  }
+  const std::set<std::string>& jobs() const { return jobs_; }
+
+ private:
+  void Changed(const std::string& job, bool begins) {
+    IssueEvent event;
+    event.type = EventType::kJobChanged;
+    event.job = job;
+    event.time_ns = last_ns_;
+    event.attempt = 1;
+    event.sequence = begins ? 1 : 3;
+    std::vector<JobChange> changes = {JobChange::kAttemptEnded, JobChange::kEnded};
+    if (begins) changes = {JobChange::kStarted, JobChange::kAttemptBegan};
+    for (const JobChange change : changes) {
+      event.job_change = change;
+      event.end_detail = begins ? EndDetail::kNone : EndDetail::kCompleted;
+      event.id = MakeEventId(event);
+      log_->Put(kIssuesTopic, last_ns_, job, cloudevents::EncodeCloudEvent(event));
+      ++event.sequence;
+    }
+  }
+
+  PipeLog* const log_;
+  std::set<std::string> jobs_;
+  int64_t last_ns_ = 0;
+};
+
+StatusOr<loadgen::LoadPlan> PlanOf(std::string_view shape, double part) {
+  loadgen::LoadPlan plan;
+  plan.start_ns = kBegin;
+  const auto seconds = [&](double s) {
+    return static_cast<int64_t>(std::max(s * part, 60.0)) * kNanosPerSecond;
+  };
+  if (shape == "day") {
+    plan.nodes = 8;
+    plan.step_ns = 2 * kNanosPerSecond;
+    plan.duration_ns = seconds(86'400);
+  } else if (shape == "ranks") {
+    plan.nodes = 125;
+    plan.cores = 1;
+    plan.interval_ns = 10 * kNanosPerSecond;
+    plan.step_ns = kNanosPerSecond;
+    plan.duration_ns = seconds(20'000 * 1.08);
+    plan.steps = 20'000;
+  } else if (shape == "small") {
+    plan.jobs = static_cast<int64_t>(std::max(1000 * part, 20.0));
+    plan.gpus = 1;
+    plan.cores = 4;
+    plan.duration_ns = 600 * kNanosPerSecond;
+  } else if (shape == "wide") {
+    plan.jobs = static_cast<int64_t>(std::max(100 * part, 2.0));
+    plan.nodes = 8;
+    plan.step_ns = 2 * kNanosPerSecond;
+    plan.duration_ns = 720 * kNanosPerSecond;
+  } else {
+    return InvalidArgument(Cat("shape: unknown (", Quote(shape), "); day, ranks, small or wide"));
+  }
+  RETURN_IF_ERROR(loadgen::CheckPlan(plan));
+  RETURN_IF_ERROR(loadgen::CompleteFaults(0, &plan));
+  return plan;
+}
+
+struct View {
+  std::string name;
+  std::string path;
+};
+
+// What the views of the page, of Grafana and of the command line ask.
+std::vector<View> ViewsOf(const JobLife& job) {
+  const std::string of = Cat("?job=", job.id);
+  const std::string api(kApiPrefix);
+  const int64_t middle = job.first_ns + (job.last_ns - job.first_ns) / 2;
+  const int64_t hour = 3600 * kNanosPerSecond;
+  const auto range = [](int64_t from, int64_t to) { return Cat("&from=", from, "&to=", to); };
+  const std::string last_hour = range(std::max(job.first_ns, job.last_ns - hour), job.last_ns);
+  const std::string cores =
+      Cat("&match=system_cpu_utilization_ratio%7Bnode=%22", job.id, "-n0%22,mode=%22user%22%7D");
+  const auto query = [&](std::string_view text, std::string_view rest) {
+    return Cat("/api/v1/", rest, "&query=", text);
+  };
+  const auto s = [](int64_t ns) { return Cat(ns / kNanosPerSecond); };
+  return {
+      {"job list", Cat(api, "/jobs?limit=100")},
+      {"job", Cat(api, "/job", of)},
+      {"chart of all GPUs, whole job",
+       Cat(api, "/chart", of, "&match=hw_gpu_utilization_ratio&width=1000")},
+      {"chart of a GPU's power, an hour",
+       Cat(api, "/chart", of, "&match=hw_power_watts%7Bgpu=%220%22,node=%22", job.id,
+           "-n0%22%7D&width=1000", last_hour)},
+      {"chart of the loss by step",
+       Cat(api, "/chart", of, "&match=train_loss%7Brank=%220%22%7D&axis=step&width=1000")},
+      {"heat map of a node's cores, an hour",
+       Cat(api, "/heatmap", of, cores, "&width=600", last_hour)},
+      {"heat map of GPUs, whole job",
+       Cat(api, "/heatmap", of, "&match=hw_gpu_utilization_ratio&width=600")},
+      {"ranks x steps", Cat(api, "/heatmap/steps", of, "&width=800")},
+      {"ranks x steps, 200 steps",
+       Cat(api, "/heatmap/steps", of, "&width=800&from_step=100&to_step=300")},
+      {"spans of 10 s", Cat(api, "/spans", of, range(middle, middle + 10 * kNanosPerSecond))},
+      {"last 30 steps by phase", Cat(api, "/phases", of)},
+      {"operators and phases, whole job", Cat(api, "/operators", of, "&kind=operator&kind=phase")},
+      {"resources", Cat(api, "/resources", of)},
+      {"what differs, 10 minutes",
+       Cat(api, "/differs", of, "&match=hw_power_watts", range(middle, middle + hour / 6))},
+      {"list of series", Cat(api, "/series", of, "&match=hw_power_watts")},
+      {"issues", Cat(api, "/issues", of)},
+      {"PromQL, an instant",
+       query(Cat("avg(hw_gpu_utilization_ratio%7Bpitwall_job=%22", job.id, "%22%7D)"),
+             Cat("query?time=", s(middle)))},
+      {"PromQL, an hour at 15 s",
+       query(Cat("avg%20by%20(node)(hw_gpu_utilization_ratio%7Bpitwall_job=%22", job.id, "%22%7D)"),
+             Cat("query_range?start=", s(std::max(job.first_ns, middle - hour / 2)),
+                 "&end=", s(std::min(job.last_ns, middle + hour / 2)), "&step=15"))},
+  };
+}
+
+class Measurement {
+ public:
+  Measurement(loadgen::LoadPlan plan, std::string dir, int calls)
+      : plan_(std::move(plan)), dir_(std::move(dir)), calls_(calls) {}
+  Status Run();
+  bool failed() const { return failed_; }
+
+ private:
+  Status Ingest();
+  void Ask();
+  void Line(std::string_view what, double value, std::string_view unit, double goal, bool above) {
+    const bool missed = goal > 0 && (above ? value < goal : value > goal);
+    Print(Cat("  ", what, ": ", FormatDouble(std::round(value * 1000) / 1000), " ", unit,
+              goal > 0 ? Cat(" (goal ", FormatDouble(goal), missed ? ", MISSED)" : ")") : "",
+              "\n"));
+  }
+
+  const loadgen::LoadPlan plan_;
+  const std::string dir_;
+  const int calls_;  // of each view, within a second
+  clock::SystemClock clock_;
+  PipeLog log_;
+  std::unique_ptr<Keep> keep_;
+  bool failed_ = false;
+};
+
+Status Measurement::Ingest() {
+  KeepOptions options;
+  options.dir = dir_;
+  options.max_bytes = int64_t{1} << 40;
+  options.retention_ns = kMaxPosition;
+  ASSIGN_OR_RETURN(keep_, Keep::Open(&clock_, &log_, options));
+  RETURN_IF_ERROR(keep_->Start());
+  PipeSink sink(&log_);
+  loadgen::LoadRun load(plan_, &sink);
+  const int64_t began = clock_.MonotonicNs();
+  Status made;
+  double making = 0;
+  std::thread maker([&] {
+    made = load.Run([](const loadgen::Planted&) {});
+    sink.EndJobs();
+    making = CpuSeconds(RUSAGE_THREAD);
+  });
+  maker.join();
+  RETURN_IF_ERROR(made);
+  const auto pause = clock_.NewWakeup();
+  // The log's end is read, and the jobs' windows are sealed, as a quarter of a minute after the
+  // end.
+  const auto done = [&] {
+    if (keep_->counters().records < load.totals().records) return false;
+    for (const JobLifePtr& job : keep_->history().Jobs()) {
+      if (job->ended_ns == 0) return false;
+    }
+    return true;
+  };
+  while (!done()) {
+    RETURN_IF_ERROR(keep_->Health());
+    pause->Wait(50 * kNanosPerMilli);
+  }
+  const double peak = PeakGibibytes();
+  keep_->Stop();  // seals the rest
+  RETURN_IF_ERROR(keep_->Health());
+  const double cpu = CpuSeconds(RUSAGE_SELF) - making;
+  const double wall = static_cast<double>(clock_.MonotonicNs() - began) / 1e9;
+  const auto samples = static_cast<double>(keep_->counters().samples);
+  Print(Cat("samples ", keep_->counters().samples, ", spans ", load.totals().spans, ", jobs ",
+            sink.jobs().size(), ", segments written ", keep_->counters().sealed.load(), "\n"));
+  const double megabytes = static_cast<double>(keep_->disk_bytes()) / samples;
+  Line("disk a million samples", megabytes, "MB", kGoalMegabytes, false);
+  Line("ingest and sealing of one core", samples / cpu / 1e6, "M samples/s", 3, true);
+  Line("wall time, with the making of the load", wall, "s", 0, false);
+  Line("memory at its peak", peak, "GiB", kGoalGibibytes, false);
+  failed_ |= megabytes > kMostMegabytes || peak > kGoalGibibytes;
+  return OkStatus();
+}
+
+void Measurement::Ask() {
+  const auto router = http::Router::Make([&] {
+    std::vector<http::HttpRoute> routes = Routes({.history = &keep_->history(), .clock = &clock_});
+    for (http::HttpRoute& route : promapi::PromRoutes(&keep_->history(), &clock_, {}, {}))
+      routes.push_back(std::move(route));
+    return routes;
+  }());
+  Print("  answers: first, median, 99 % (ms of a core)\n");
+  const std::vector<JobLifePtr> jobs = keep_->history().Jobs();
+  for (const View& view : ViewsOf(*jobs[0])) {
+    http::HttpRequest request;
+    request.method = "GET";
+    http::ParseTarget(view.path, &request);
+    const auto match = router->Find("GET", request.path);
+    std::vector<double> took;
+    std::string refused;
+    bool fault = false;
+    double total = 0;
+    for (int i = 0; i < calls_ && total < 1000; ++i) {
+      // A handler runs in one thread, and what it reads is in the page cache: its time on a core is
+      // what it takes on a machine that has one free, and holds on a busy one too.
+      const double began = CpuSeconds(RUSAGE_THREAD);
+      const http::HttpResponse response = match.route->handler(request);
+      took.push_back((CpuSeconds(RUSAGE_THREAD) - began) * 1000);
+      total += took.back();
+      if (response.status != 200) {
+        refused = response.body;
+        fault = response.status != 422;  // a stated limit is told, and no fault
+        break;
+      }
+    }
+    const double first = took[0];
+    std::sort(took.begin(), took.end());
+    const double worst = took[std::min(took.size() - 1, took.size() * 99 / 100)];
+    const auto ms = [](double v) { return FormatDouble(std::round(v * 10) / 10); };
+    Print(Cat("  ", view.name, ": ",
+              refused.empty() ? Cat(ms(first), ", ", ms(took[took.size() / 2]), ", ", ms(worst),
+                                    worst > kGoalMilliseconds ? " MISSED" : "")
+                              : Cat("REFUSED ", refused),
+              "\n"));
+    failed_ |= fault;
+  }
+}
+
+Status Measurement::Run() {
+  RETURN_IF_ERROR(Ingest());
+  Ask();
+  Line("memory at its peak, with answers", PeakGibibytes(), "GiB", 0, false);
+  return OkStatus();
+}
+
+int Main(std::string_view shape, double part) {
+  const auto plan = PlanOf(shape, part);
+  const std::string dir =
+      (std::filesystem::temp_directory_path() / Cat("pitwall-performance-", shape)).string();
+  std::filesystem::remove_all(dir);
+  Status status = plan.status();
+  bool failed = false;
+  if (status.ok()) {
+    Print(Cat(shape, " x ", FormatDouble(part), "\n"));
+    Measurement measurement(*plan, dir, part < 0.01 ? 2 : 100);
+    status = measurement.Run();
+    failed = measurement.failed();
+  }
+  std::filesystem::remove_all(dir);
+  if (!status.ok()) PrintError(Cat(ToStd(status.message()), "\n"));
+  return !status.ok() || failed ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace pitwall::insights
+
+int main(int argc, char** argv) {
+  const auto part = argc == 3 ? pitwall::ParseDouble(argv[2]) : std::nullopt;
+  if (!part.has_value() || !(*part > 0 && *part <= 1)) {
+    pitwall::PrintError("insights_performance day|ranks|small|wide PART, with 0 < PART <= 1\n");
+    return 2;
+  }
+  return pitwall::insights::Main(argv[1], *part);
+}
