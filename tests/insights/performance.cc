@@ -198,7 +198,7 @@ class Measurement {
   const std::string dir_;
   const int calls_;  // of each view, within a second
   clock::SystemClock clock_;
-  PipeLog log_;
+  PipeLog log_{&clock_};
   std::unique_ptr<Keep> keep_;
   bool failed_ = false;
 };

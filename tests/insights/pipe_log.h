@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/base/clock.h"
 #include "services/base/strings.h"
 #include "services/pipeline/io.h"
 #include "services/pipeline/topics.h"
@@ -22,10 +23,12 @@ class PipeLog final : public Log {
  public:
   static constexpr size_t kMostBytes = size_t{32} << 20;
 
-  PipeLog() {
+  explicit PipeLog(Clock* clock) {
     for (const std::string_view topic :
-         {kTelemetryTopic, kIssuesTopic, kActionsTopic, kCapturesTopic})
-      pipes_[std::string(topic)] = std::make_shared<Pipe>();
+         {kTelemetryTopic, kIssuesTopic, kActionsTopic, kCapturesTopic}) {
+      auto& pipe = pipes_[std::string(topic)] = std::make_shared<Pipe>();
+      pipe->filled = clock->NewWakeup();
+    }
   }
 
   void Put(std::string_view topic, int64_t append_time_ns, std::string_view key,
@@ -40,7 +43,7 @@ class PipeLog final : public Log {
     record.key = key;
     record.value = std::move(value);
     pipe.records.push_back(std::move(record));
-    pipe.moved.notify_all();
+    pipe.filled->Wake();
   }
 
   Status EnsureTopic(std::string_view, const TopicConfig&) override { return OkStatus(); }
@@ -67,7 +70,8 @@ class PipeLog final : public Log {
  private:
   struct Pipe {
     std::mutex mutex;
-    std::condition_variable moved;
+    std::condition_variable moved;  // something was read
+    std::unique_ptr<Wakeup> filled;
     std::deque<Record> records;
     size_t bytes = 0;
     int64_t end = 0;
@@ -80,8 +84,11 @@ class PipeLog final : public Log {
     Status Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
                 std::vector<Record>* out) override {
       std::unique_lock lock(pipe_->mutex);
-      pipe_->moved.wait_for(lock, std::chrono::nanoseconds(timeout_ns),
-                            [&] { return !pipe_->records.empty() || pipe_->interrupted; });
+      if (pipe_->records.empty() && !pipe_->interrupted) {
+        lock.unlock();
+        pipe_->filled->Wait(timeout_ns);
+        lock.lock();
+      }
       pipe_->interrupted = false;
       size_t bytes = 0;
       for (size_t i = 0; i < max_records && bytes < max_bytes && !pipe_->records.empty(); ++i) {
@@ -105,7 +112,7 @@ class PipeLog final : public Log {
     void Interrupt() override {
       const std::lock_guard lock(pipe_->mutex);
       pipe_->interrupted = true;
-      pipe_->moved.notify_all();
+      pipe_->filled->Wake();
     }
 
    private:
