@@ -247,7 +247,24 @@ StatusOr<uint32_t> ParseSocketMode(std::string_view text) {
   return mode;
 }
 
+StatusOr<processor::PartitionShare> ParseShare(std::string_view text) {
+  const size_t slash = text.find('/');
+  if (slash != std::string_view::npos) {
+    const auto index = ParseInt(text.substr(0, slash));
+    const auto count = ParseInt(text.substr(slash + 1));
+    if (index.has_value() && count.has_value() && *index >= 0 && *index < *count && *count <= 1024)
+      return processor::PartitionShare{static_cast<int32_t>(*index), static_cast<int32_t>(*count)};
+  }
+  return InvalidArgument(
+      Cat("share ", Quote(text),
+          " is not <index>/<count>; of three processors write 0/3, 1/3 and 2/3"));
+}
+
 Status CheckConfig(const Config& config) {
+  if (!config.processor.share.empty())
+    RETURN_IF_ERROR(Annotate(ParseShare(config.processor.share).status(), "processor"));
+  if (config.reload_interval_ns != 0 && config.reload_interval_ns < 100 * kNanosPerMilli)
+    return InvalidArgument("reload_interval: must be 0s (no looks) or at least 100ms");
   if (config.log.kind == "kafka" && config.log.brokers.empty()) {
     return InvalidArgument("log.brokers: needed with log.kind kafka (host:port,host:port)");
   }

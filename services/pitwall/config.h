@@ -12,6 +12,7 @@
 #include "rules/plan/rule_limits.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/processor/partition_share.h"
 
 namespace pitwall {
 
@@ -99,6 +100,7 @@ struct CollectorConfig {
 
 struct ProcessorConfig {
   int32_t partitions = 4;
+  std::string share;  // "<index>/<count>"; empty: all partitions
   int64_t commit_interval_ns = kNanosPerSecond;
   int64_t snapshot_interval_ns = 60 * kNanosPerSecond;
   bool clock_ticks = true;
@@ -152,6 +154,7 @@ struct InsightsConfig {
 struct Config {
   std::string data_dir = "pitwall-data";
   std::string log_level = "info";
+  int64_t reload_interval_ns = 0;  // between looks at the files; 0: SIGHUP only
   std::string external_url;  // of the HTTP server, for whoever follows a link; "": links are paths
   MemoryConfig memory;
   LogConfig log;
@@ -185,6 +188,8 @@ StatusOr<Config> ParseConfig(std::string_view file_name, std::string_view text);
 std::string PrintConfig(const Config& config);
 // "0660" -> 0660. InvalidArgument: not the octal bits of a file's mode.
 StatusOr<uint32_t> ParseSocketMode(std::string_view text);
+// "1/3" -> the second of three. InvalidArgument: not such a text, or no such share.
+StatusOr<processor::PartitionShare> ParseShare(std::string_view text);
 // What cannot be seen key by key. InvalidArgument.
 Status CheckConfig(const Config& config);
 

@@ -22,7 +22,8 @@ void LogKeys(ConfigKeys& keys, LogConfig& log) {
   keys.Duration("retention", &log.retention_ns, "Age at which telemetry may be deleted.");
   keys.Text("brokers", &log.brokers, "Kafka: `host:port,host:port`. Required with `kind: kafka`.");
   keys.TextMap("rdkafka", &log.rdkafka,
-               "Kafka: settings for librdkafka, e.g. `security.protocol`. Printing hides secrets.");
+               "Kafka: settings for librdkafka, e.g. `security.protocol`. A value `env:NAME` or "
+               "`file:PATH` is read from there. Printing hides secrets.");
 }
 
 void TlsKeys(ConfigKeys& keys, TlsConfig& tls, std::string_view help) {
@@ -158,6 +159,10 @@ void CollectorKeys(ConfigKeys& keys, CollectorConfig& collector) {
 void ProcessorKeys(ConfigKeys& keys, ProcessorConfig& processor) {
   keys.Number("partitions", {1, 1024, ""}, &processor.partitions,
               "Partitions of the telemetry topic, when the processor makes it.");
+  keys.Text("share", &processor.share,
+            "Which partitions are evaluated here, as `<index>/<count>`: those whose number has the "
+            "remainder index after division by count. For several processors on one Kafka. Empty: "
+            "all of them.");
   keys.Duration("commit_interval", &processor.commit_interval_ns,
                 "Longest time between two commits of results.");
   keys.Duration("snapshot_interval", &processor.snapshot_interval_ns,
@@ -267,6 +272,9 @@ void VisitConfig(ConfigKeys& keys, Config& config) {
   keys.Text("data_dir", &config.data_dir, "Folder of the embedded log, spool and socket.");
   keys.Choice("log_level", {"debug", "info", "warning", "error"}, &config.log_level,
               "Least level of the diagnostics on stderr.");
+  keys.Duration("reload_interval", &config.reload_interval_ns,
+                "Time between two looks at the configuration and rule files. A change that two "
+                "looks in a row see is read as by SIGHUP. `0s`: SIGHUP only.");
   keys.Text("external_url", &config.external_url,
             "Address at which people reach the HTTP server, e.g. `https://pitwall.example`: begins "
             "the links in webhooks and answers. Empty: links are paths.");

@@ -29,6 +29,8 @@ TEST(Config, PrintedConfigurationReadsBackAsItself) {
   config.notifier.webhooks.push_back({.name = "all", .url = "https://y", .notify_symptoms = true});
   config.notifier.webhooks.push_back({.name = "all2", .url = "https://z", .notify = "events"});
   config.executor.policies.push_back({.rule = "starter/*", .mode = "live"});
+  config.processor.share = "1/3";
+  config.reload_interval_ns = 10 * kNanosPerSecond;
   const std::string text = PrintConfig(config);
   const auto again = ParseConfig("printed", text);
   ASSERT_TRUE(again.ok()) << again.status();
@@ -53,6 +55,22 @@ TEST(Config, EveryProblemIsNamedWithItsPlace) {
   EXPECT_THAT(message, HasSubstr("rabbit"));
   EXPECT_THAT(message, HasSubstr("pitwall.yaml:5:"));
   EXPECT_THAT(message, HasSubstr("pitwall.yaml:8:"));
+}
+
+TEST(Config, SharesOfProcessorsAndLooksAtFiles) {
+  const auto share = ParseShare("2/3");
+  ASSERT_TRUE(share.ok()) << share.status();
+  EXPECT_EQ(share->index, 2);
+  EXPECT_EQ(share->count, 3);
+  for (const char* wrong : {"", "3", "3/3", "-1/3", "0/0", "0/1025", "a/b", "0/3/1"})
+    EXPECT_FALSE(ParseShare(wrong).ok()) << wrong;
+  Config config;
+  config.processor.share = "3/3";
+  EXPECT_THAT(std::string(CheckConfig(config).message()), HasSubstr("write 0/3, 1/3 and 2/3"));
+  config.processor.share = "0/1";
+  EXPECT_TRUE(CheckConfig(config).ok());
+  config.reload_interval_ns = kNanosPerMilli;
+  EXPECT_THAT(std::string(CheckConfig(config).message()), HasSubstr("reload_interval"));
 }
 
 TEST(Config, SocketAndShares) {

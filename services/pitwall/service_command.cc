@@ -1,15 +1,37 @@
 // `pitwall standalone|collector|processor|notifier|executor|insights`.
 #include <signal.h>
 
+#include <unistd.h>
+
+#include <memory>
+
+#include "services/adapters/clock/system_clock.h"
 #include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/config_keys.h"
+#include "services/pitwall/file_watch.h"
+#include "services/pitwall/rule_files.h"
 #include "services/pitwall/service_flags.h"
 #include "services/pitwall/service_host.h"
 
 namespace pitwall {
+namespace {
+
+// What a reload reads again.
+std::vector<std::string> ReloadedFiles(const Flags& flags, const RulesConfig& rules) {
+  std::vector<std::string> paths;
+  if (const auto path = flags.One("config")) paths.push_back(*path);
+  for (const std::string& file : rules.files) {
+    if (!StartsWith(file, kPackPrefix)) paths.push_back(file);
+  }
+  if (!rules.overrides.empty()) paths.push_back(rules.overrides);
+  paths.insert(paths.end(), rules.baseline.begin(), rules.baseline.end());
+  return paths;
+}
+
+}  // namespace
 
 int RunService(const std::string& service, const std::vector<std::string>& arguments) {
   auto flags = Flags::Parse(ServiceFlags(), arguments);
@@ -53,6 +75,14 @@ int RunService(const std::string& service, const std::vector<std::string>& argum
                     .notifier = all || service == "notifier",
                     .executor = service == "executor" || (all && config->executor.enabled),
                     .insights = service == "insights" || (all && config->insights.enabled)};
+  // Before the rule files are read: what changes while the services start is not missed.
+  clock::SystemClock clock;
+  std::unique_ptr<FileWatch> watch;
+  if (config->reload_interval_ns > 0) {
+    watch = std::make_unique<FileWatch>(&clock, config->reload_interval_ns,
+                                        ReloadedFiles(*flags, config->rules),
+                                        [] { ::kill(::getpid(), SIGHUP); });
+  }
   ServiceHost host(service, roles, *config);
   if (Status status = host.Start(); !status.ok()) {
     PrintError(Cat("pitwall ", service, ": ", ToStd(status.message()), "\n"));
@@ -69,6 +99,8 @@ int RunService(const std::string& service, const std::vector<std::string>& argum
     if (Status status = config.ok() ? host.Reload(*config) : config.status(); !status.ok()) {
       PITWALL_LOG(kError, "reload", "nothing has changed: ", ToStd(status.message()));
     }
+    // After an error too: a file that is named already may come later.
+    if (config.ok() && watch != nullptr) watch->Watch(ReloadedFiles(*flags, config->rules));
   }
   host.Stop();
   PITWALL_LOG(kInfo, service, "stopped");

@@ -22,6 +22,7 @@
 #include "services/pitwall/action_lines.h"
 #include "services/pitwall/ensuring_appender.h"
 #include "services/pitwall/rule_files.h"
+#include "services/pitwall/secret_place.h"
 #include "services/telemetry/memory_limit.h"
 
 namespace pitwall {
@@ -31,6 +32,8 @@ namespace {
 processor::ProcessorOptions ProcessorOptionsOf(const Config& config, MemoryBudget* memory) {
   processor::ProcessorOptions options;
   options.telemetry_partitions = config.processor.partitions;
+  // CheckConfig has accepted it.
+  if (const auto share = ParseShare(config.processor.share); share.ok()) options.share = *share;
   options.telemetry_retention_ms = config.log.retention_ns / kNanosPerMilli;
   options.partition.commit_interval_ns = config.processor.commit_interval_ns;
   options.partition.snapshot_interval_ns = config.processor.snapshot_interval_ns;
@@ -65,20 +68,6 @@ Status WarnWithoutTls(std::string_view what, const std::string& listen, const Tl
                 ".tls): the network can read the token and everything else");
   }
   return OkStatus();
-}
-
-// A token in a file, or in the environment ("env:NAME").
-StatusOr<std::string> ReadToken(const std::string& place) {
-  std::string token;
-  if (StartsWith(place, "env:")) {
-    const char* value = std::getenv(place.c_str() + 4);
-    token = Trim(value == nullptr ? "" : value);
-  } else {
-    ASSIGN_OR_RETURN(const std::string text, ReadFile(place, 4096));
-    token = Trim(text);
-  }
-  if (token.empty()) return InvalidArgument(Cat(place, ": the token is empty; write one into it"));
-  return token;
 }
 
 StatusOr<std::string> MakeToken() {
@@ -145,7 +134,7 @@ Status ServiceHost::OpenLog() {
     kafka::KafkaLogOptions options;
     options.brokers = config_.log.brokers;
     options.client_id = Cat("pitwall-", service_);
-    options.rdkafka = config_.log.rdkafka;
+    ASSIGN_OR_RETURN(options.rdkafka, ReadSecrets(config_.log.rdkafka));
     ASSIGN_OR_RETURN(log_, kafka::OpenKafkaLog(options, &clock_));
     return OkStatus();
   }

@@ -63,15 +63,14 @@ Status Processor::Start(engine::CompiledRulesPtr rules) {
     RETURN_IF_ERROR(rules_.Publish(std::move(rules)));
   }
   ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(kTelemetryTopic));
-  std::vector<int32_t> owned = options_.partitions;
+  const PartitionShare share = options_.share;
+  const std::vector<int32_t> owned = PartitionsOf(share, partitions);
   if (owned.empty()) {
-    for (int32_t p = 0; p < partitions; ++p) owned.push_back(p);
+    return InvalidArgument(Cat("processor.share: ", kTelemetryTopic, " has ", partitions,
+                               " partitions, so nothing is left for this processor (", share.index,
+                               "/", share.count, "); start fewer of them"));
   }
   for (const int32_t partition : owned) {
-    if (partition < 0 || partition >= partitions) {
-      return InvalidArgument(
-          Cat("partition ", partition, ": ", kTelemetryTopic, " has ", partitions));
-    }
     auto worker = std::make_unique<Worker>();
     worker->partition = partition;
     worker->wakeup = clock_->NewWakeup();

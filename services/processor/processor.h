@@ -12,13 +12,14 @@
 #include "services/base/mutex.h"
 #include "services/pipeline/io.h"
 #include "services/processor/partition_processor.h"
+#include "services/processor/partition_share.h"
 #include "services/processor/rule_sets.h"
 
 namespace pitwall::processor {
 
 struct ProcessorOptions {
   PartitionOptions partition;
-  std::vector<int32_t> partitions;   // empty: all
+  PartitionShare share;              // all, unless several processors share the topic
   int32_t telemetry_partitions = 4;  // when the topics have to be made
   int64_t telemetry_retention_ms = 7LL * 24 * 3600 * 1000;
   int64_t retry_ns = kNanosPerSecond;  // after a failure

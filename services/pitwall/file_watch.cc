@@ -1,0 +1,87 @@
+#include "services/pitwall/file_watch.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "services/base/files.h"
+#include "services/base/stable_hash.h"
+#include "services/base/strings.h"
+
+namespace pitwall {
+namespace {
+
+constexpr size_t kMostFiles = 4096;  // of one folder
+
+std::vector<std::string> FilesOf(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return {path};
+  std::vector<std::string> files;
+  for (std::filesystem::directory_iterator entry(path, error), end;
+       !error && entry != end && files.size() < kMostFiles; entry.increment(error)) {
+    std::error_code unknown;
+    if (entry->is_regular_file(unknown)) files.push_back(entry->path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+}  // namespace
+
+FileLook::FileLook(std::vector<std::string> paths, bool known) : paths_(std::move(paths)) {
+  last_ = State();
+  if (known) told_ = last_;
+}
+
+std::string FileLook::State() const {
+  std::string state;
+  for (const std::string& path : paths_) {
+    for (const std::string& file : FilesOf(path)) {
+      const StatusOr<std::string> text = ReadFile(file);
+      CatTo(state, file, " ", text.ok() ? StableHashHex(*text) : "missing", "\n");
+    }
+  }
+  return state;
+}
+
+bool FileLook::Changed() {
+  std::string now = State();
+  const bool settled = now == last_;
+  last_ = std::move(now);
+  if (!settled || last_ == told_) return false;
+  told_ = last_;
+  return true;
+}
+
+FileWatch::FileWatch(Clock* clock, int64_t interval_ns, std::vector<std::string> paths,
+                     std::function<void()> changed)
+    : interval_ns_(interval_ns),
+      changed_(std::move(changed)),
+      look_(std::move(paths)),
+      wakeup_(clock->NewWakeup()),
+      thread_([this] { Run(); }) {}
+
+FileWatch::~FileWatch() {
+  stopping_ = true;
+  wakeup_->Wake();
+  thread_.join();
+}
+
+void FileWatch::Watch(std::vector<std::string> paths) {
+  MutexLock lock(&mutex_);
+  if (paths != look_.paths()) look_ = FileLook(std::move(paths), false);
+}
+
+void FileWatch::Run() {
+  while (!stopping_) {
+    if (wakeup_->Wait(interval_ns_)) continue;
+    bool changed = false;
+    {
+      MutexLock lock(&mutex_);
+      changed = look_.Changed();
+    }
+    if (changed) changed_();
+  }
+}
+
+}  // namespace pitwall

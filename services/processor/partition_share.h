@@ -1,0 +1,22 @@
+// Which partitions of the telemetry topic one of several processors owns.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace pitwall::processor {
+
+// The partitions whose number has the remainder `index` after division by `count`. The shares
+// 0 to count - 1 together are all partitions, and no two have one in common.
+struct PartitionShare {
+  int32_t index = 0;
+  int32_t count = 1;
+};
+
+inline std::vector<int32_t> PartitionsOf(const PartitionShare& share, int32_t partitions) {
+  std::vector<int32_t> owned;
+  for (int32_t p = share.index; p < partitions; p += share.count) owned.push_back(p);
+  return owned;
+}
+
+}  // namespace pitwall::processor

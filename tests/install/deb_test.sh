@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# deb_test.sh BUILD: the Debian package in a clean root of mmdebstrap: installed, started as its unit says, shows an issue, killed and
+# started again, removed, purged. Prints the seconds and sizes. Needs root. systemd is not process 1 there: the unit's command is run by
+# hand, as its user and with its folders, so Restart= and the hardening are not seen; files_test.py has systemd-analyze verify the unit.
+set -euo pipefail
+
+build=$(realpath "$1")
+repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+if [[ ${PITWALL_OWN_MOUNTS:-} != 1 ]]; then
+  ((EUID == 0)) || { echo "deb_test.sh: needs root"; exit 77; }
+  command -v mmdebstrap >/dev/null || { echo "deb_test.sh: mmdebstrap is missing; deploy/install-deps.sh does not bring it"; exit 77; }
+  PITWALL_OWN_MOUNTS=1 exec unshare --mount --propagation private -- "$0" "$build"
+fi
+
+work=$(mktemp -d)
+server=
+finish() {
+  [[ -z $server ]] || kill -KILL "$server" 2>/dev/null || true
+  umount "$work/root/proc" 2>/dev/null || true
+  rm -rf "$work"
+}
+trap finish EXIT
+fail() { echo "deb_test.sh: $*"; [[ ! -f $work/log ]] || tail -n 20 "$work/log"; exit 1; }
+in_root() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive "$@"; }
+
+(cd "$build" && cpack -G DEB -B "$work/package" >"$work/cpack.log" 2>&1) || { cat "$work/cpack.log"; exit 1; }
+package=$(echo "$work"/package/pitwall_*.deb)
+root=$work/root
+mmdebstrap --quiet --variant=minbase bookworm "$root"
+before=$(du -smx --exclude=proc "$root" | cut -f1)
+cp /etc/resolv.conf "$root/etc/"
+cp "$package" "$root/tmp/pitwall.deb"
+mount -t proc proc "$root/proc"
+
+begin=$SECONDS
+in_root apt-get update -qq
+in_root apt-get install -y -qq --no-install-recommends /tmp/pitwall.deb >"$work/apt.log" 2>&1 || { cat "$work/apt.log"; exit 1; }
+installed=$((SECONDS - begin))
+in_root getent passwd pitwall >/dev/null || fail "no user pitwall"
+for tool in cc g++ python3 cmake; do
+  [[ -z $(in_root sh -c "command -v $tool" || true) ]] || fail "$tool came with the package"
+done
+
+# What systemd makes of RuntimeDirectory and StateDirectory.
+in_root install -d -o pitwall -g pitwall -m 0755 /run/pitwall
+in_root install -d -o pitwall -g pitwall -m 0700 /var/lib/pitwall
+command=$(sed -n 's/^ExecStart=//p' "$root/lib/systemd/system/pitwall.service")
+start() {
+  # exec all the way: $! is the service.
+  # shellcheck disable=SC2086
+  chroot --userspec=pitwall:pitwall "$root" env -i $command --http-listen 127.0.0.1:0 --grpc-listen 127.0.0.1:0 2>>"$work/log" &
+  server=$!
+  for _ in $(seq 600); do
+    [[ $(grep -c 'standalone: ready$' "$work/log") != "$1" ]] || return 0
+    kill -0 "$server" 2>/dev/null || fail "the service ended"
+    sleep 0.1
+  done
+  fail "the service is not ready after a minute"
+}
+issue() {
+  PITWALL_SOCKET=$root/run/pitwall/collector.sock PYTHONPATH=$repo/clients/python/src python3 - "$1" <<'TRAINING'
+import sys, time
+import pitwall
+pitwall.init(job=sys.argv[1])
+for number in pitwall.steps(range(60)):
+    time.sleep(0.02)
+    pitwall.log(loss=1.0 if number < 30 else float("nan"))
+pitwall.finish()
+TRAINING
+  for _ in $(seq 300); do
+    grpc=$(sed -n 's/.*IssueService on .*, port \([0-9]*\)$/\1/p' "$work/log" | tail -n 1)
+    in_root pitwall issues list --all --json --target "127.0.0.1:$grpc" | grep -q "$1" && return 0
+    sleep 0.1
+  done
+  fail "no issue of $1 within 30 s"
+}
+start 1
+issue first-job
+first=$((SECONDS - begin))
+[[ $(stat -c %U "$root/run/pitwall/collector.sock") == "$(stat -c %U "$root/var/lib/pitwall")" ]] || fail "the socket has another owner"
+kill -KILL "$server"
+wait "$server" 2>/dev/null || true
+start 2
+issue second-job
+kill -TERM "$server"
+wait "$server" || fail "SIGTERM did not end it with 0"
+server=
+
+rm -rf "$root"/var/lib/apt/lists/* "$root"/var/cache/apt/*.bin "$root"/tmp/pitwall.deb
+size=$(du -smx --exclude=proc "$root" | cut -f1)
+in_root dpkg --remove pitwall >"$work/apt.log" 2>&1 || { cat "$work/apt.log"; exit 1; }
+[[ ! -e $root/usr/bin/pitwall && -e $root/etc/pitwall/standalone.yaml && -d $root/var/lib/pitwall ]] || fail "a removal must leave configuration and data, and nothing else"
+in_root dpkg --purge pitwall >"$work/apt.log" 2>&1
+[[ ! -e $root/etc/pitwall && ! -e $root/var/lib/pitwall ]] || fail "a purge leaves files"
+echo "deb: package $(($(stat -c %s "$package") / 1000)) kB, with all dependencies $((size - before)) MB, installed in $installed s, first issue after $first s"

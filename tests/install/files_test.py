@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""What deploy/ has for an installation, against the binary: units, configurations, compose, NOTICE and bill of materials.
+
+files_test.py BINARY
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+DEPLOY = os.path.join(REPO, "deploy")
+BINARY = None
+
+
+def run(*command):
+    """-> (exit code, stdout and stderr)"""
+    done = subprocess.run(list(command), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=90)
+    return done.returncode, done.stdout
+
+
+def read(*path):
+    with open(os.path.join(DEPLOY, *path), encoding="utf-8") as file:
+        return file.read()
+
+
+class Files(unittest.TestCase):
+    def setUp(self):
+        self.work = tempfile.mkdtemp(prefix="pitwall-install-")
+
+    def tearDown(self):
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def test_units_start_what_the_binary_accepts(self):
+        for unit, service in (("pitwall", "standalone"), ("pitwall-collector", "collector")):
+            text = read("debian", unit + ".service")
+            start = re.search(r"^ExecStart=/usr/bin/pitwall (.*)$", text, re.M).group(1).split()
+            self.assertEqual(start[0], service)
+            path = start[start.index("--config") + 1]
+            self.assertIn(path, read("debian", "conffiles").split())
+            code, said = run(BINARY, *[a.replace("/etc/pitwall", os.path.join(DEPLOY, "debian")) for a in start], "--print-config")
+            self.assertEqual(code, 0, said)
+            self.assertIn("/run/pitwall/collector.sock", said)
+            state = re.search(r"^StateDirectory=(\S+)$", text, re.M).group(1)
+            self.assertRegex(said, r"(?m)^data_dir: [\"']?/var/lib/%s[\"']?$" % state)
+
+    def test_systemd_accepts_the_units(self):
+        if not shutil.which("systemd-analyze"):
+            self.skipTest("systemd-analyze is missing")
+        for unit in ("pitwall.service", "pitwall-collector.service"):
+            path = os.path.join(self.work, unit)  # of programs it wants, it says so where they are missing
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(read("debian", unit).replace("/usr/bin/pitwall", BINARY))
+        code, said = run("systemd-analyze", "verify", "--man=no", *[os.path.join(self.work, u) for u in ("pitwall.service", "pitwall-collector.service")])
+        self.assertEqual(code, 0, said)
+        self.assertNotIn("pitwall", said)
+
+    def test_scripts_of_the_package_are_those_of_a_shell(self):
+        for script in ("postinst", "prerm", "postrm"):
+            code, said = run("sh", "-n", os.path.join(DEPLOY, "debian", script))
+            self.assertEqual(code, 0, said)
+
+    def test_the_binary_accepts_each_command_of_compose(self):
+        commands = re.findall(r"^  (\w+):\n    <<: \*pitwall\n    command: \[(.*)\]$", read("compose.yaml"), re.M)
+        self.assertEqual([name for name, _ in commands], ["processor", "notifier", "insights", "collector"])
+        for name, command in commands:
+            arguments = command.split(", ")
+            self.assertEqual(arguments[0], name)
+            code, said = run(BINARY, *arguments, "--print-config")
+            self.assertEqual(code, 0, said)
+
+    def test_promtool_accepts_the_configuration_of_compose(self):
+        folder = os.path.join(self.work, "prometheus")
+        os.mkdir(folder)
+        shutil.copy(os.path.join(REPO, "helm", "pitwall", "files", "alerts.yaml"), os.path.join(folder, "pitwall.yaml"))
+        path = os.path.join(folder, "prometheus.yaml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(read("compose", "prometheus.yaml").replace("/etc/prometheus", folder))
+        code, said = run("promtool", "check", "config", path)
+        self.assertEqual(code, 0, said)
+        self.assertRegex(said, r"\d\d rules found")
+
+    def test_files_that_compose_mounts_exist(self):
+        mounts = re.findall(r'(?:- |\[|, )"?(\.\.?/[^:"]+):', read("compose.yaml"))
+        self.assertGreaterEqual(len(mounts), 6)
+        for mount in mounts:
+            self.assertTrue(os.path.exists(os.path.join(DEPLOY, mount)), mount)
+
+    def test_notice_and_bill_of_materials(self):
+        code, said = run(sys.executable, os.path.join(DEPLOY, "bom.py"), BINARY, "--out", self.work)
+        self.assertEqual(code, 0, said)
+        with open(os.path.join(self.work, "sbom.spdx.json"), encoding="utf-8") as file:
+            bill = json.load(file)
+        packages = {p["name"]: p for p in bill["packages"]}
+        with open(os.path.join(REPO, "services", "insights", "page", "package.json"), encoding="utf-8") as file:
+            page = json.load(file)["dependencies"]
+        for name in ["pitwall", "librdkafka1", "libssl3", "libboost1.81-dev", *page]:
+            self.assertIn(name, packages)
+        libraries = re.findall(r"=> (/\S+)", run("ldd", BINARY)[1])
+        self.assertGreater(len(libraries), len([p for p in packages if p.startswith("lib")]) // 2)
+        ids = [p["SPDXID"] for p in bill["packages"]]
+        self.assertEqual(len(ids), len(set(ids)))
+        self.assertEqual({link["relatedSpdxElement"] for link in bill["relationships"]}, set(ids))
+        for package in bill["packages"]:
+            self.assertRegex(package["SPDXID"], r"^SPDXRef-[A-Za-z0-9.-]+$")
+            self.assertTrue(package["versionInfo"])
+        with open(os.path.join(self.work, "NOTICE"), encoding="utf-8") as file:
+            notice = file.read()
+        for name in packages:
+            self.assertIn(name if name != "pitwall" else "Pitwall", notice)
+
+
+if __name__ == "__main__":
+    BINARY = os.path.abspath(sys.argv[1])
+    unittest.main(argv=sys.argv[:1], verbosity=2)

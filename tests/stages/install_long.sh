@@ -1,0 +1,19 @@
+# The Debian package and the wheel, each in a clean root. Needs root and mmdebstrap.
+. "$(dirname "$0")/common.sh"
+cmake --preset release >/dev/null
+cmake --build build/release -j "$jobs" --target pitwall
+failed=0
+for test in deb_test wheel_test; do
+  rc=0
+  tests/install/$test.sh build/release || rc=$?
+  if ((rc == 77)); then
+    echo "NOTE: no root, or no mmdebstrap: $test was left out"
+  elif ((rc == 0)); then
+    echo "1 0" >>"$PITWALL_COUNTS"
+  else
+    echo "FAILED: $test"
+    echo "0 1" >>"$PITWALL_COUNTS"
+    failed=1
+  fi
+done
+exit "$failed"
