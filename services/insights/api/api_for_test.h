@@ -186,6 +186,15 @@ class ApiTest : public ::testing::Test {
     options_.tokens = {.view = "see", .act = "do"};
     options_.sessions = std::make_shared<http::CookieSessions>(&clock_);
     options_.archive_dir = "/archives";
+    options_.version = "1.2.3";
+    options_.rules = [] {
+      RuleDefinition rule;
+      rule.rule = "default/x/Alert";
+      rule.description = HostileText();
+      rule.needs = {"train_step_duration_seconds"};
+      rule.parameters = {{"limit", "3", "steps", "How many."}};
+      return RuleDefinitions{{rule.rule, rule}};
+    };
   }
 
   http::HttpResponse Ask(std::string_view method, std::string_view target,

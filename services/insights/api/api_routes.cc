@@ -50,6 +50,7 @@ constexpr std::array kRoutes = {
     ApiRoute{"GET", "/rules", Role::kView, "job*", AnswerRules},
     ApiRoute{"GET", "/actions", Role::kView, "job*", AnswerActions},
     ApiRoute{"GET", "/captures", Role::kView, "job* request issue", AnswerCaptures},
+    ApiRoute{"GET", "/report", Role::kView, "job* format", AnswerReport},
     ApiRoute{"GET", "/what-if", Role::kView, "job* rank* mode from_step to_step", AnswerWhatIf},
     ApiRoute{"GET", "/differs", Role::kView, "job* from* to* match+ limit", AnswerDiffers},
     ApiRoute{"GET", "/stream", Role::kView, "jobs topics last_event_id", AnswerStream},

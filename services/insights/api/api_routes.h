@@ -13,6 +13,7 @@
 #include "services/base/clock.h"
 #include "services/insights/api/parameters.h"
 #include "services/insights/history.h"
+#include "services/insights/views/rule_definition.h"
 
 namespace pitwall::insights {
 
@@ -28,6 +29,8 @@ struct ApiOptions {
   bool secure_cookies = false;                     // the server speaks TLS
   std::string external_url;                        // before links; "": links are paths
   std::string archive_dir;                         // folder of archives; "": no archiving
+  RuleDefinitionSource rules;                      // empty: the rules in force are not known
+  std::string version;                             // of Pitwall, for reports
 };
 
 // Thread-safe handlers.

@@ -117,6 +117,8 @@ TEST_F(OpenApi, EveryAnswerFitsItsSchema) {
       {"/rules", "job=job-1"},
       {"/actions", "job=job-1"},
       {"/captures", "job=job-1"},
+      {"/report", "job=job-1"},
+      {"/report", "job=job-1&format=json"},
       {"/what-if", "job=job-1&rank=1"},
       {"/what-if", "job=job-1&rank=7"},
       {"/differs", "job=job-1&from=2026-01-01T00:00:40Z&to=2026-01-01T00:00:50Z"},

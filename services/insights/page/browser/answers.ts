@@ -1,5 +1,5 @@
 // A job with a slow rank, made by hand by the schemas of openapi.yaml: 2 nodes, 8 ranks, 2 attempts.
-import type { Attempt, AttemptSummary, Chart, CloudEvent, Incident, Issue, IssueDetail, Job, JobDetail, JobPage, Labels, Operators, Part, Resources, Rule, WhatIf } from "../src/types.ts";
+import type { Attempt, AttemptSummary, Chart, CloudEvent, Incident, Issue, IssueDetail, Job, JobDetail, JobPage, Labels, Operators, Part, Resources, Rule, RuleDefinition, WhatIf } from "../src/types.ts";
 
 const second = 1_000_000_000n;
 export const t0 = 1_767_225_600n * second; // 2026-01-01 00:00:00 UTC
@@ -122,11 +122,19 @@ const incident = (issues: IssueDetail[]): Incident => {
   return { id: root.id, root: listed(root), likely_roots: 1, open: root.open, severity: root.severity, started_ns: root.started_ns, ended_ns: root.ended_ns, issues: issues.map(listed) };
 };
 
+const definitions: Record<string, RuleDefinition> = {
+  "training/stragglers/StragglerRank": {
+    severity: "critical", summary: "Rank {{ $labels.rank }} needs {{ $value }} times as long as its peers", description: "In at least 7 of the last 10 steps its own work took longer than that of the other ranks.",
+    suggestion: "Look at its GPU.", expression: "rank:train_own:ratio > $ratio", clock: "step train", for: "0 steps", needs: ["train_step_duration_seconds"],
+    parameters: [{ name: "ratio", default: "1.5", unit: "ratio", help: "How many times as long as the others." }, { name: "z", default: "3.5", unit: "", help: "" }],
+  },
+  "gpu/xid/XidFatal": { severity: "critical", summary: markup, description: markup, suggestion: "", expression: "hw_errors_total > $limit", clock: "time", for: "1m", needs: ["hw_errors_total"], parameters: [{ name: "limit", default: "0", unit: "", help: markup }] },
+};
 const rules: Rule[] = [
   ["gpu/clocks/ThermalSlowdown", "IssuesFound", "", true, 1, 1], ["training/stragglers/StragglerRank", "IssuesFound", "", true, 1, 1], ["training-numerics/LossNotFinite", "NoIssuesFound", "", true, 1, 0],
   ["gpu/xid/XidFatal", "NoData", "no series of hw_errors_total", false, 0, 0], ["debugger-tensor/VanishingGradient", "NoData", "no series of tensor_gradient_abs_mean, train_step", false, 0, 0],
   ["training/StepOutlier", "InProgress", "waits for 30 steps (12 of 30)", false, 0, 0], ["hangs/CollectiveHang", "NoIssuesFound", "", false, 0, 0],
-].map(([rule, status, reason, ever_found, found, open]) => ({ rule, status, reason, ever_found, found, open, since_ns: at(2000), last_found_ns: found ? at(4300) : null }) as Rule);
+].map(([rule, status, reason, ever_found, found, open]) => ({ rule, status, reason, ever_found, found, open, since_ns: at(2000), last_found_ns: found ? at(4300) : null, definition: definitions[rule as string] ?? null }) as Rule);
 
 const units: Record<string, "ratio" | "bytes" | "bytes_per_second"> = { cpu: "ratio", io_wait: "ratio", cpu_memory: "ratio", gpu: "ratio", gpu_memory: "bytes", network: "bytes_per_second" };
 const scale: Record<string, number> = { cpu: 0.5, io_wait: 0.02, cpu_memory: 0.4, gpu: 0.9, gpu_memory: 71e9, network: 2.1e9 };

@@ -170,6 +170,18 @@ export interface Incident {
   issues: Issue[];
 }
 
+export interface RuleDefinition {
+  severity: string;
+  summary: string;
+  description: string;
+  suggestion: string;
+  expression: string;
+  clock: string;
+  for: string;
+  needs: string[];
+  parameters: { name: string; default: string; unit: string; help: string }[];
+}
+
 export interface Rule {
   rule: string;
   status: string;
@@ -179,6 +191,7 @@ export interface Rule {
   found: number;
   open: number;
   last_found_ns: NsOrNull;
+  definition: RuleDefinition | null;
 }
 
 export interface Chart {
