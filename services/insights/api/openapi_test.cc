@@ -104,6 +104,7 @@ TEST_F(OpenApi, EveryAnswerFitsItsSchema) {
       {"/chart", "job=job-1&match=train_step_duration_seconds&axis=step&width=3"},
       {"/heatmap", "job=job-1&match=hw_gpu_utilization_ratio&width=10"},
       {"/heatmap/steps", "job=job-1"},
+      {"/heatmap/steps", "job=job-1&basis=own"},
       {"/spans", "job=job-1"},
       {"/spans", "job=job-1&kind=operator&rank=0&from_step=0&to_step=1&limit=1"},
       {"/steps", "job=job-1"},

@@ -1,0 +1,17 @@
+// The tabs of a job, in the order of their keys 1 to 9. A tab is read when it is first opened.
+import type { ComponentType } from "preact";
+import { Overview } from "./overview.tsx";
+import type { JobDetail } from "./types.ts";
+
+export interface TabProps {
+  job: JobDetail;
+}
+
+export interface Tab {
+  key: string; // in the address, as tab=KEY
+  title: string;
+  view?: ComponentType<TabProps>;
+  load?: () => Promise<ComponentType<TabProps>>;
+}
+
+export const tabs: Tab[] = [{ key: "", title: "Overview", view: Overview }];
