@@ -24,7 +24,8 @@ std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options) 
                                                           .external_url = options.external_url,
                                                           .archive_dir = options.archive_dir,
                                                           .rules = definitions,
-                                                          .version = options.version});
+                                                          .version = options.version,
+                                                          .captures = options.captures});
   promapi::PromOptions queries;
   queries.version = options.version;
   const auto rules = [source = options.rules]() -> std::vector<promapi::RuleGroupInfo> {

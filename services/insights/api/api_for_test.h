@@ -53,6 +53,18 @@ class FakeKeeper final : public HistoryKeeper {
   VectorHistory* const history_;
 };
 
+class FakeCaptures final : public CaptureSource {
+ public:
+  StatusOr<std::string> Ask(CaptureRequest request) override {
+    asked.push_back(std::move(request));
+    return std::string("request-2");
+  }
+  StatusOr<std::vector<RankCapture>> Find(const CaptureQuery&) override {
+    return std::vector<RankCapture>();
+  }
+  std::vector<CaptureRequest> asked;
+};
+
 inline IssueEvent TestIssue(std::string rule, EventType type, uint64_t sequence, double second) {
   IssueEvent event;
   event.type = type;

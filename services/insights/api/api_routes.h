@@ -14,6 +14,7 @@
 #include "services/insights/api/parameters.h"
 #include "services/insights/history.h"
 #include "services/insights/views/rule_definition.h"
+#include "services/pipeline/capture_source.h"
 
 namespace pitwall::insights {
 
@@ -31,6 +32,7 @@ struct ApiOptions {
   std::string archive_dir;                         // folder of archives; "": no archiving
   RuleDefinitionSource rules;                      // empty: the rules in force are not known
   std::string version;                             // of Pitwall, for reports
+  CaptureSource* captures = nullptr;               // null: captures cannot be asked for here
 };
 
 // Thread-safe handlers.

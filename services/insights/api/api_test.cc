@@ -372,5 +372,42 @@ TEST_F(Api, RulesHaveTheirDefinitionsWhereTheyAreKnown) {
   EXPECT_EQ(TextAt(Parsed(Get("/rules?job=job-1")), "rules/0/definition"), "null");
 }
 
+TEST_F(Api, AsOfATimeEverythingIsOfThen) {
+  const std::string at = Cat("&at=", AtSecond(5));
+  const yaml::Node job = Parsed(Get(Cat("/job?job=job-1", at)));
+  EXPECT_EQ(TextAt(job, "state"), "running");
+  EXPECT_EQ(TextAt(job, "last_ns"), Cat(AtSecond(5)));
+  EXPECT_EQ(TextAt(job, "open_issues"), "2");  // one ends at 9 s
+  EXPECT_EQ(TextAt(job, "worst_severity"), "warning");
+  EXPECT_EQ(TextAt(Parsed(Get(Cat("/issues?job=job-1&state=open", at))), "total"), "2");
+  const yaml::Node samples =
+      Parsed(Get(Cat("/samples?job=job-1&match=hw_gpu_utilization_ratio%7Bgpu=%220%22%7D", at)));
+  EXPECT_THAT(samples.Find("series")->items()[0].Find("values")->items(), SizeIs(6));
+  EXPECT_EQ(TextAt(Parsed(Get(Cat("/report?job=job-1", at))), "as_of_ns"), Cat(AtSecond(5)));
+  EXPECT_EQ(TextAt(Parsed(Get("/job?job=job-1&at=2026-01-01T00:00:05Z")), "last_ns"),
+            Cat(AtSecond(5)));
+  EXPECT_EQ(Get("/job?job=job-1&at=soon").status, 400);
+  EXPECT_EQ(Get("/job?job=job-1&at=1000").status, 404);
+  EXPECT_EQ(Get("/jobs?at=1000").status, 400);  // lists are of now
+}
+
+TEST_F(Api, CapturesAreAskedOfRunningJobsByWholeId) {
+  history_.Edit("runs", [](auto*) {});
+  EXPECT_EQ(Ask("POST", "/job/capture?job=runs").status, 409);  // nothing here can ask
+  FakeCaptures captures;
+  options_.captures = &captures;
+  const http::HttpResponse asked = Ask("POST", "/job/capture?job=runs&rank=1&rank=3");
+  EXPECT_EQ(asked.body, "{\"request\":\"request-2\"}");
+  ASSERT_THAT(captures.asked, SizeIs(1));
+  EXPECT_EQ(captures.asked[0].job, "runs");
+  EXPECT_THAT(captures.asked[0].ranks, ::testing::ElementsAre(1, 3));
+  EXPECT_EQ(captures.asked[0].principal, "act");
+  EXPECT_GT(captures.asked[0].expires_ns, clock_.WallNs());
+  EXPECT_EQ(Ask("POST", "/job/capture?job=run").status, 400);    // a beginning
+  EXPECT_EQ(Ask("POST", "/job/capture?job=job-1").status, 409);  // has ended
+  EXPECT_EQ(Ask("POST", "/job/capture?job=runs&rank=-1").status, 400);
+  EXPECT_THAT(captures.asked, SizeIs(1));
+}
+
 }  // namespace
 }  // namespace pitwall::insights
