@@ -1,6 +1,7 @@
 // One job: its name and state, the range that all tabs share, and the open tab.
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { AsOf, Past, ReportLink } from "./as_of.tsx";
 import { Fault, get } from "./client.ts";
 import { plural } from "./format.ts";
 import { useKeys } from "./keys.ts";
@@ -57,7 +58,7 @@ export function JobView({ id }: { id: string }) {
   useKeys(Object.fromEntries(tabs.slice(0, 9).map((one, i) => [String(i + 1), () => go(tabAddress(one))])));
 
   if (!job.data) {
-    return <main>{job.fault ? <Failed fault={job.fault} again={job.again} what="This job" /> : <Waiting what="the job" />}</main>;
+    return <main><Past />{job.fault ? <Failed fault={job.fault} again={job.again} what="This job" /> : <Waiting what="the job" />}</main>;
   }
   const range = rangeName();
   return (
@@ -67,6 +68,8 @@ export function JobView({ id }: { id: string }) {
         <JobState state={job.data.state} detail={job.data.end_detail} />
         <span class="dim">{plural(job.data.nodes, "node")}, {plural(job.data.ranks, "rank")}, {plural(job.data.attempt_count, "attempt")}</span>
         <span class="grow" />
+        <AsOf />
+        <ReportLink job={job.data} />
         <fieldset class="choice">
           <legend class="sr">Range of charts and tables</legend>
           {ranges.map(([key, text]) => (
@@ -74,6 +77,7 @@ export function JobView({ id }: { id: string }) {
           ))}
         </fieldset>
       </div>
+      <Past />
       <nav class="tabs" aria-label="Tabs of the job">
         {tabs.map((one) => <a key={one.key} href={tabAddress(one)} aria-current={one === tab ? "page" : undefined}>{one.title}</a>)}
       </nav>

@@ -14,4 +14,9 @@ export interface Tab {
   load?: () => Promise<ComponentType<TabProps>>;
 }
 
-export const tabs: Tab[] = [{ key: "", title: "Overview", view: Overview }];
+export const tabs: Tab[] = [
+  { key: "", title: "Overview", view: Overview },
+  { key: "rules", title: "Rules", load: async () => (await import("./rules/rules_view.tsx")).RulesView },
+  { key: "differs", title: "What differs", load: async () => (await import("./differs/differs_view.tsx")).DiffersView },
+  { key: "actions", title: "Actions", load: async () => (await import("./actions/actions_view.tsx")).ActionsView },
+];

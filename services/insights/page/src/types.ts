@@ -261,3 +261,12 @@ export interface Session {
 }
 
 export type Topic = "job" | "samples" | "issue" | "status" | "action" | "capture";
+
+export interface Differs {
+  series: { labels: Labels; effect: number; mean: number | null; before: number | null; before_effect: number | null; peers: number | null; peers_effect: number | null; peer_count: number }[];
+  from_ns: Ns;
+  to_ns: Ns;
+  before_from_ns: Ns;
+  tier: string;
+  compared: number;
+}
