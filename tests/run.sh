@@ -31,7 +31,7 @@ while (($#)); do
     --long) wanted+=("${long_stages[@]}") ;;
     --only) only=${2:?--only needs stages}; shift ;;
     --list) printf '%s\n' "${stages[@]%%:*}" "${long_stages[@]%%:*}"; exit 0 ;;
-    -h | --help) sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+    -h | --help) sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
     *) echo "run.sh: unknown argument $1; see --help" >&2; exit 2 ;;
   esac
   shift

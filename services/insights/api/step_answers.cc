@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kKinds = {"step", "phase", "operator"};
 
+constexpr std::array<std::string_view, 2> kBases = {"duration", "own"};
+
 std::vector<Span::Kind> ReadKinds(Parameters* in) {
   std::vector<Span::Kind> out;
   for (const std::string_view text : in->Texts("kind")) {
@@ -54,13 +56,16 @@ Answer AnswerStepHeatMap(const ApiCall& call) {
   ASSIGN_OR_RETURN(query.job, call.Job());
   query.mode = ReadMode(in);
   in.Steps(&query.from_step, &query.to_step);
+  query.range = in.Range({});
   const int64_t width = in.Int("width", 800, 3, kMostWidth);
+  const bool want_own = in.Choice("basis", kBases) == 1;
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const StepHeatMap map,
-                   MakeStepHeatMap(call.history(), query, static_cast<size_t>(width)));
+                   MakeStepHeatMap(call.history(), query, static_cast<size_t>(width), want_own));
   JsonWriter out;
   out.BeginObject();
   TextField("mode", query.mode, &out);
+  TextField("basis", kBases[map.own_time ? 1 : 0], &out);
   IndexField("from_step", map.from_step, &out);
   IndexField("to_step", map.to_step, &out);
   IndexField("bucket_steps", map.bucket_steps, &out);

@@ -271,5 +271,33 @@ TEST(StepHeatMap, SlowdownAgainstTheMedianOfTheStep) {
   EXPECT_THAT(narrow.medians, ElementsAre(1.5, 1));
 }
 
+TEST(StepHeatMap, OwnTimeNamesTheRankThatAllWaitFor) {
+  VectorHistory history;
+  const auto add = [&](std::string_view metric, const char* rank, std::vector<double> seconds) {
+    history.Edit("j", [&](auto* job) {
+      job->columns.push_back(
+          VectorHistory::ColumnOf({{"__name__", metric}, {"rank", rank}, {"phase", "collective"}},
+                                  {1, 2}, seconds, {0, 1}));
+    });
+  };
+  StepQuery query;
+  auto life = std::make_shared<JobLife>();
+  life->id = "j";
+  query.job = life;
+  for (const char* rank : {"0", "1", "2"}) add(kStepDuration, rank, {1, 1});
+  add(kPhaseDuration, "0", {0.5, 0.75});
+  add(kPhaseDuration, "1", {0, 0});
+  EXPECT_FALSE(MakeStepHeatMap(history, query, 10, true)->own_time) << "rank 2 tells no wait";
+  add(kPhaseDuration, "2", {0.5, 0.5});
+  const StepHeatMap map = *MakeStepHeatMap(history, query, 10, true);
+  EXPECT_TRUE(map.own_time);
+  EXPECT_THAT(map.medians, ElementsAre(0.5, 0.5));
+  EXPECT_THAT(map.rows[0].cells, ElementsAre(1, 0.5));
+  EXPECT_THAT(map.rows[1].cells, ElementsAre(2, 2));
+  EXPECT_THAT(MakeStepHeatMap(history, query, 10)->rows[1].cells, ElementsAre(1, 1));
+  query.range.from_ns = kTestStart + 1'500'000'000;
+  EXPECT_EQ(MakeStepHeatMap(history, query, 10)->from_step, 1);
+}
+
 }  // namespace
 }  // namespace pitwall::insights

@@ -49,9 +49,21 @@ StatusOr<HeatMap> MakeHeatMap(const History& history, const BucketQuery& query, 
 }
 
 StatusOr<StepHeatMap> MakeStepHeatMap(const History& history, const StepQuery& query,
-                                      size_t most_columns) {
-  ASSIGN_OR_RETURN(const std::vector<StepRow> rows, ReadStepDurations(history, query));
+                                      size_t most_columns, bool want_own) {
   StepHeatMap map;
+  std::vector<StepRow> rows;
+  if (want_own) {
+    ASSIGN_OR_RETURN(StepTable table, MakeStepTable(history, query));
+    rows = std::move(table.rows);
+    map.own_time = !rows.empty() && std::none_of(rows.begin(), rows.end(), [](const StepRow& row) {
+      return std::isnan(row.wait);
+    });
+  } else {
+    ASSIGN_OR_RETURN(rows, ReadStepDurations(history, query));
+  }
+  const auto seconds_of = [&](const StepRow& row) {
+    return map.own_time ? std::max(0.0, row.duration - row.wait) : row.duration;
+  };
   if (rows.empty()) {
     map.from_step = map.to_step = query.from_step;
     return map;
@@ -83,13 +95,13 @@ StatusOr<StepHeatMap> MakeStepHeatMap(const History& history, const StepQuery& q
   for (const auto& [step, of_step] : steps) {
     std::vector<double> durations;
     durations.reserve(of_step.size());
-    for (const StepRow* row : of_step) durations.push_back(row->duration);
+    for (const StepRow* row : of_step) durations.push_back(seconds_of(*row));
     const double median = MedianOf(std::move(durations));
     const auto column = static_cast<size_t>((step - map.from_step) / map.bucket_steps);
     medians[column].push_back(median);
     for (const StepRow* row : of_step) {
       double& cell = map.rows[row_of[row->rank]].cells[column];
-      const double slowdown = median > 0 ? row->duration / median : NormalNan();
+      const double slowdown = median > 0 ? seconds_of(*row) / median : NormalNan();
       if (std::isnan(cell) || slowdown > cell) cell = slowdown;
     }
   }

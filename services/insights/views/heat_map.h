@@ -33,6 +33,7 @@ struct StepHeatMapRow {
 };
 
 struct StepHeatMap {
+  bool own_time = false;  // cells are of the time without the wait in collectives
   int64_t from_step = 0;  // grown to whole columns
   int64_t to_step = 0;
   int64_t bucket_steps = 1;
@@ -41,8 +42,10 @@ struct StepHeatMap {
 };
 
 // A cell is duration / median over the ranks of that step; of several steps in one column the
-// greatest. Of a step that was run again the later run counts.
+// greatest. Of a step that was run again the later run counts. `want_own`: a rank's own time
+// instead of the duration, since in a synchronous job all ranks wait for the slow one; where a row
+// does not tell its wait, all cells are of durations.
 StatusOr<StepHeatMap> MakeStepHeatMap(const History& history, const StepQuery& query,
-                                      size_t most_columns);
+                                      size_t most_columns, bool want_own = false);
 
 }  // namespace pitwall::insights

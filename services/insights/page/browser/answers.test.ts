@@ -13,7 +13,7 @@ ajv.addSchema({ $id: "api", components: openapi.components });
 
 const checked: [string, string, Record<string, string>][] = [
   ["/jobs", "Jobs", {}], ["/job", "JobDetail", {}], ["/issues", "Issues", {}], ["/issue", "IssueDetail", { id: clocks.id }], ["/incidents", "Incidents", {}], ["/actions", "Actions", {}], ["/rules", "Rules", {}],
-  ["/resources", "Resources", {}], ["/operators", "Operators", {}], ["/what-if", "WhatIf", { rank: "5" }], ["/chart", "Chart", { match: "hw_temperature_celsius{}" }],
+  ["/resources", "Resources", {}], ["/operators", "Operators", {}], ["/what-if", "WhatIf", { rank: "5" }], ["/differs", "Differs", {}], ["/captures", "Captures", {}], ["/chart", "Chart", { match: "hw_temperature_celsius{}" }],
 ];
 for (const [path, schema, query] of checked) {
   for (const job of ["slurm-91734", hostile.id]) {

@@ -1,10 +1,10 @@
 // The frame: bar, view, login, list of keys.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Fault, login, loginWanted } from "./client.ts";
+import { JobView } from "./job_view.tsx";
 import { JobsView } from "./jobs_view.tsx";
 import { keyList, useKeys } from "./keys.ts";
 import { connected } from "./live.ts";
-import { Overview } from "./overview.tsx";
 import { follow, go, jobId, place } from "./route.ts";
 import { nextTheme, theme } from "./theme.ts";
 
@@ -78,7 +78,7 @@ export function App() {
         <button type="button" onClick={nextTheme} title="Light, dark, as the system (t)">theme: {theme.value}</button>
         <button type="button" onClick={() => setKeys(true)} title="Keys (?)" aria-label="Keys">?</button>
       </header>
-      {jobId.value ? <Overview id={jobId.value} /> : known ? <JobsView /> : <main><p class="fault">There is no such page. <a href="/">All jobs</a></p></main>}
+      {jobId.value ? <JobView id={jobId.value} /> : known ? <JobsView /> : <main><p class="fault">There is no such page. <a href="/">All jobs</a></p></main>}
       {keys && <KeyTable close={() => setKeys(false)} />}
     </div>
   );

@@ -27,6 +27,7 @@ export const keyList: [string, string][] = [
   ["/", "search jobs"],
   ["j, k", "next and previous job or issue"],
   ["Enter", "open what is marked"],
+  ["1 to 9", "tabs of a job"],
   ["u", "back to all jobs"],
   ["t", "light, dark, as the system"],
   ["?", "these keys"],

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Fault, sessions } from "./client.ts";
 import { listen } from "./live.ts";
+import { asOf } from "./route.ts";
 import type { Topic } from "./types.ts";
 
 export interface Loaded<T> {
@@ -15,7 +16,8 @@ export interface Loaded<T> {
 const pauseMs = 1000; // between two answers of one live view
 
 // `topics`: which changes of `job` ("": any) make it out of date.
-export function useLoad<T>(key: string, read: (abort: AbortSignal) => Promise<T>, topics: Topic[] = [], job = ""): Loaded<T> {
+export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T>, topics: Topic[] = [], job = ""): Loaded<T> {
+  const key = `${what} ${asOf.value}`;
   const [state, setState] = useState<{ key: string; data: T | null; fault: Fault | null; loading: boolean }>({
     key,
     data: null,

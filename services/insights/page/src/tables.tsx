@@ -3,6 +3,7 @@ import { get } from "./client.ts";
 import { count, duration, missing, percent, quantity } from "./format.ts";
 import { useLoad } from "./load.ts";
 import { Cut, Failed, Panel, Waiting } from "./parts.tsx";
+import { rangeKey } from "./range.ts";
 import type { Operators, Resources } from "./types.ts";
 
 const resourceNames: Record<string, string> = { cpu: "CPU", io_wait: "I/O wait", cpu_memory: "CPU memory", gpu: "GPU", gpu_memory: "GPU memory", network: "Network" };
@@ -10,7 +11,7 @@ const columns = ["min", "p50", "p90", "p95", "p99", "max"] as const;
 const mostNodes = 200;
 
 export function ResourceTable({ job, from, to }: { job: string; from: string | undefined; to: string | undefined }) {
-  const live = from === undefined ? "" : String(Math.floor(Number(from) / 60e9)); // a moving range is read once a minute
+  const live = rangeKey(from, to);
   const loaded = useLoad<Resources>(`resources ${job} ${live}`, (abort) => get("/resources", { job, from, to }, abort), [], job);
   const nodes = loaded.data?.nodes ?? [];
   return (
@@ -47,7 +48,7 @@ export function ResourceTable({ job, from, to }: { job: string; from: string | u
 const kinds: Record<string, string> = { step: "Step", phase: "Phase", operator: "Operator" };
 
 export function Operations({ job, from, to }: { job: string; from: string | undefined; to: string | undefined }) {
-  const live = from === undefined ? "" : String(Math.floor(Number(from) / 60e9));
+  const live = rangeKey(from, to);
   const loaded = useLoad<Operators>(`operators ${job} ${live}`, (abort) => get("/operators", { job, from, to, kind: ["operator", "phase"], limit: 20 }, abort), [], job);
   const data = loaded.data;
   return (

@@ -1,0 +1,88 @@
+// One job: its name and state, the range that all tabs share, and the open tab.
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { AsOf, Past, ReportLink } from "./as_of.tsx";
+import { Fault, get } from "./client.ts";
+import { plural } from "./format.ts";
+import { useKeys } from "./keys.ts";
+import { watch } from "./live.ts";
+import { useLoad } from "./load.ts";
+import { Failed, JobState, Waiting } from "./parts.tsx";
+import { ranges, rangeName } from "./range.ts";
+import { go, place, setQuery } from "./route.ts";
+import { type Tab, type TabProps, tabs } from "./tabs.ts";
+import type { JobDetail } from "./types.ts";
+
+const loaded = new Map<string, ComponentType<TabProps>>();
+
+// An issue is open in one tab alone; range and choices hold in all.
+function tabAddress(tab: Tab): string {
+  const query = new URLSearchParams(place.value.query);
+  query.delete("issue");
+  query.delete("tab");
+  if (tab.key) query.set("tab", tab.key);
+  const text = query.toString();
+  return `${place.value.path}${text ? `?${text}` : ""}`;
+}
+
+function Opened({ tab, job }: { tab: Tab; job: JobDetail }) {
+  const [, setTurn] = useState(0);
+  const [fault, setFault] = useState<[string, Fault] | null>(null);
+  const View = tab.view ?? loaded.get(tab.key);
+  const read = () => {
+    setFault(null);
+    tab.load?.().then(
+      (view) => {
+        loaded.set(tab.key, view);
+        setTurn((n) => n + 1);
+      },
+      () => setFault([tab.key, new Fault(0, "unavailable", "server: no answer; is it running, and is it the same version? Reload the page")]),
+    );
+  };
+  useEffect(() => {
+    if (!View) read();
+  }, [tab.key]);
+  if (View) return <View job={job} />;
+  return fault?.[0] === tab.key ? <Failed fault={fault[1]} again={read} what={`The tab ${tab.title}`} /> : <Waiting what={`the tab ${tab.title}`} />;
+}
+
+export function JobView({ id }: { id: string }) {
+  const job = useLoad<JobDetail>(`job ${id}`, (abort) => get("/job", { job: id }, abort), ["job", "samples", "issue"], id);
+  const whole = job.data?.id ?? id;
+  useEffect(() => watch(whole), [whole]);
+  const name = job.data ? job.data.name || job.data.id : id;
+  const tab = tabs.find((one) => one.key === (place.value.query.get("tab") ?? "")) ?? (tabs[0] as Tab);
+  useEffect(() => {
+    document.title = `${name.slice(0, 80)}${tab.key ? ` · ${tab.title}` : ""} · Pitwall`;
+  }, [name, tab]);
+  useKeys(Object.fromEntries(tabs.slice(0, 9).map((one, i) => [String(i + 1), () => go(tabAddress(one))])));
+
+  if (!job.data) {
+    return <main><Past />{job.fault ? <Failed fault={job.fault} again={job.again} what="This job" /> : <Waiting what="the job" />}</main>;
+  }
+  const range = rangeName();
+  return (
+    <main>
+      <div class="tools">
+        <h1 class="cut" title={name.slice(0, 500)}>{name.slice(0, 300)}</h1>
+        <JobState state={job.data.state} detail={job.data.end_detail} />
+        <span class="dim">{plural(job.data.nodes, "node")}, {plural(job.data.ranks, "rank")}, {plural(job.data.attempt_count, "attempt")}</span>
+        <span class="grow" />
+        <AsOf />
+        <ReportLink job={job.data} />
+        <fieldset class="choice">
+          <legend class="sr">Range of charts and tables</legend>
+          {ranges.map(([key, text]) => (
+            <button key={key} type="button" aria-pressed={range === key} onClick={() => setQuery({ range: key, from: "", to: "" })}>{text}</button>
+          ))}
+        </fieldset>
+      </div>
+      <Past />
+      <nav class="tabs" aria-label="Tabs of the job">
+        {tabs.map((one) => <a key={one.key} href={tabAddress(one)} aria-current={one === tab ? "page" : undefined}>{one.title}</a>)}
+      </nav>
+      {job.fault && <Failed fault={job.fault} again={job.again} what="The newest state of this job" />}
+      <Opened key={tab.key} tab={tab} job={job.data} />
+    </main>
+  );
+}

@@ -1,0 +1,22 @@
+// The tabs of a job, in the order of their keys 1 to 9. A tab is read when it is first opened.
+import type { ComponentType } from "preact";
+import { Overview } from "./overview.tsx";
+import type { JobDetail } from "./types.ts";
+
+export interface TabProps {
+  job: JobDetail;
+}
+
+export interface Tab {
+  key: string; // in the address, as tab=KEY
+  title: string;
+  view?: ComponentType<TabProps>;
+  load?: () => Promise<ComponentType<TabProps>>;
+}
+
+export const tabs: Tab[] = [
+  { key: "", title: "Overview", view: Overview },
+  { key: "rules", title: "Rules", load: async () => (await import("./rules/rules_view.tsx")).RulesView },
+  { key: "differs", title: "What differs", load: async () => (await import("./differs/differs_view.tsx")).DiffersView },
+  { key: "actions", title: "Actions", load: async () => (await import("./actions/actions_view.tsx")).ActionsView },
+];
