@@ -14,6 +14,8 @@ ajv.addSchema({ $id: "api", components: openapi.components });
 const checked: [string, string, Record<string, string>][] = [
   ["/jobs", "Jobs", {}], ["/job", "JobDetail", {}], ["/issues", "Issues", {}], ["/issue", "IssueDetail", { id: clocks.id }], ["/incidents", "Incidents", {}], ["/actions", "Actions", {}], ["/rules", "Rules", {}],
   ["/resources", "Resources", {}], ["/operators", "Operators", {}], ["/what-if", "WhatIf", { rank: "5" }], ["/chart", "Chart", { match: "hw_temperature_celsius{}" }],
+  ["/chart", "Chart", { match: "system_network_io_bytes_total{}" }], ["/heatmap", "HeatMap", { match: "hw_gpu_utilization_ratio{}", width: "20" }], ["/heatmap/steps", "StepHeatMap", { basis: "own" }], ["/spans", "Spans", { limit: "100" }], ["/phases", "Phases", {}],
+  ["/steps", "Steps", { from_step: "7" }],
 ];
 for (const [path, schema, query] of checked) {
   for (const job of ["slurm-91734", hostile.id]) {

@@ -7,7 +7,7 @@ import { useKeys } from "./keys.ts";
 import { watch } from "./live.ts";
 import { useLoad } from "./load.ts";
 import { Failed, JobState, Waiting } from "./parts.tsx";
-import { ranges, rangeName } from "./range.ts";
+import { moveRange, ranges, rangeName, resetRange } from "./charts/range.ts";
 import { go, place, setQuery } from "./route.ts";
 import { type Tab, type TabProps, tabs } from "./tabs.ts";
 import type { JobDetail } from "./types.ts";
@@ -56,6 +56,9 @@ export function JobView({ id }: { id: string }) {
   }, [name, tab]);
   useKeys(Object.fromEntries(tabs.slice(0, 9).map((one, i) => [String(i + 1), () => go(tabAddress(one))])));
 
+  const move = (by: number, factor?: number) => () => job.data && moveRange(job.data, by, factor);
+  useKeys({ a: move(-0.5), d: move(0.5), w: move(0, 0.5), s: move(0, 2), f: resetRange });
+
   if (!job.data) {
     return <main>{job.fault ? <Failed fault={job.fault} again={job.again} what="This job" /> : <Waiting what="the job" />}</main>;
   }
@@ -67,6 +70,10 @@ export function JobView({ id }: { id: string }) {
         <JobState state={job.data.state} detail={job.data.end_detail} />
         <span class="dim">{plural(job.data.nodes, "node")}, {plural(job.data.ranks, "rank")}, {plural(job.data.attempt_count, "attempt")}</span>
         <span class="grow" />
+        <fieldset class="choice" aria-label="Move the range">
+          {([["◀", "Earlier (a)", -0.5, 1], ["▶", "Later (d)", 0.5, 1], ["+", "Zoom in (w)", 0, 0.5], ["−", "Zoom out (s)", 0, 2]] as const).map(([mark, name, by, factor]) => <button key={mark} type="button" title={name} aria-label={name} onClick={move(by, factor)}>{mark}</button>)}
+        </fieldset>
+        {range === null && <span class="badge note" title="Live data do not move this range; f shows the whole job">‖ fixed range</span>}
         <fieldset class="choice">
           <legend class="sr">Range of charts and tables</legend>
           {ranges.map(([key, text]) => (

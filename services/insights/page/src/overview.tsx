@@ -5,7 +5,7 @@ import { Incidents } from "./incidents.tsx";
 import { Issues } from "./issues.tsx";
 import { useLoad } from "./load.ts";
 import { Failed, Waiting } from "./parts.tsx";
-import { rangeOf } from "./range.ts";
+import { rangeOf } from "./charts/range.ts";
 import { RuleTable } from "./rule_table.tsx";
 import { Operations, ResourceTable } from "./tables.tsx";
 import type { TabProps } from "./tabs.ts";

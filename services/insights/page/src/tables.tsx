@@ -3,7 +3,7 @@ import { get } from "./client.ts";
 import { count, duration, missing, percent, quantity } from "./format.ts";
 import { useLoad } from "./load.ts";
 import { Cut, Failed, Panel, Waiting } from "./parts.tsx";
-import { rangeKey } from "./range.ts";
+import { rangeKey } from "./charts/range.ts";
 import type { Operators, Resources } from "./types.ts";
 
 const resourceNames: Record<string, string> = { cpu: "CPU", io_wait: "I/O wait", cpu_memory: "CPU memory", gpu: "GPU", gpu_memory: "GPU memory", network: "Network" };

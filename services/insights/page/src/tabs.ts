@@ -14,4 +14,7 @@ export interface Tab {
   load?: () => Promise<ComponentType<TabProps>>;
 }
 
-export const tabs: Tab[] = [{ key: "", title: "Overview", view: Overview }];
+export const tabs: Tab[] = [
+  { key: "", title: "Overview", view: Overview },
+  { key: "nodes", title: "Nodes", load: async () => (await import("./nodes/nodes_view.tsx")).NodesView },
+];
