@@ -1,5 +1,6 @@
 // A job with a slow rank, made by hand by the schemas of openapi.yaml: 2 nodes, 8 ranks, 2 attempts.
 import { heatMap, phases, spans, stepHeatMap, steps } from "./node_answers.ts";
+import { seriesList, tensorTable, trainingChart } from "./training_answers.ts";
 import type { Attempt, AttemptSummary, Chart, CloudEvent, Incident, Issue, IssueDetail, Job, JobDetail, JobPage, Labels, Operators, Part, Resources, Rule, WhatIf } from "../src/types.ts";
 
 const second = 1_000_000_000n;
@@ -184,7 +185,9 @@ export function answers(path: string, query: URLSearchParams, bad: boolean): unk
     case "/resources": return resources;
     case "/operators": return operators;
     case "/what-if": return whatIf;
-    case "/chart": return chart(query);
+    case "/chart": return (query.get("match") ?? "").startsWith("train_") ? trainingChart(query) : chart(query);
+    case "/series": return seriesList();
+    case "/tensors": return tensorTable;
     case "/heatmap": return heatMap(query);
     case "/heatmap/steps": return stepHeatMap(query);
     case "/spans": return spans(query);

@@ -3,10 +3,13 @@ import { AxeBuilder } from "@axe-core/playwright";
 import { expect, type Page } from "@playwright/test";
 import type { Fixture } from "./fixture.ts";
 
-export const faults: string[] = [];
+let opened: string[] = [];
 
-// Every fault of the console and of the CSP, and every request that leaves the server.
+// Every fault of the console and of the CSP, and every request that leaves the server. What a page says after its test,
+// when its server goes, is no fault of the next one.
 export async function open(page: Page, path: string, server: Fixture): Promise<void> {
+  const faults: string[] = [];
+  opened = faults;
   page.on("console", (message) => {
     if (message.type() === "error" && !/status of (401|404|422|500)/.test(message.text())) faults.push(message.text());
   });
@@ -21,7 +24,7 @@ export async function open(page: Page, path: string, server: Fixture): Promise<v
 }
 
 export function checkFaults(): void {
-  expect(faults.splice(0)).toEqual([]);
+  expect(opened).toEqual([]);
 }
 
 export async function checkAccess(page: Page): Promise<void> {

@@ -1,5 +1,5 @@
 // What the machines and ranks of the made job did, by formulas that tests can check: cores, GPUs, spans, steps.
-import type { HeatMap, Labels, Phases, SeriesList, Spans, StepHeatMap, StepRows } from "../src/types.ts";
+import type { HeatMap, Labels, Phases, Spans, StepHeatMap, StepRows } from "../src/types.ts";
 
 const second = 1_000_000_000n;
 const t0 = 1_767_225_600n * second;
@@ -131,5 +131,3 @@ export function encoded(chart: { series: { labels: Labels; kind: string; times_n
   });
   return out;
 }
-
-export const noSeries: SeriesList = { series: [], next: null, total: 0 };

@@ -17,21 +17,21 @@ test.afterEach(async () => {
 
 for (const theme of ["light", "dark"] as const) {
   for (const [name, path] of [["jobs", "/"], ["overview", `/jobs/slurm-91734?issue=${clocks.id}`], ["overview with values of events", `/jobs/slurm-91734?issue=${straggler.id}`]] as const) {
-    for (const width of [1280, 1920]) {
-      test(`${name}, ${theme}, ${width} px: axe, CSP, fit`, async ({ page }) => {
-        await page.emulateMedia({ colorScheme: theme });
+    test(`${name}, ${theme}: axe, CSP, fit at both widths`, async ({ page }) => {
+      await page.emulateMedia({ colorScheme: theme });
+      await open(page, path);
+      for (const width of [1920, 1280]) {
         await page.setViewportSize({ width, height: 900 });
-        await open(page, path);
         // Each job has its line of GPU use, with the mean of what the API answers.
         if (path === "/") await expect(page.locator("tbody tr[data-job] .use")).toHaveText(Array(5).fill(/^8[67]\.\d\u202f%$/));
         else await expect(page.locator(".chart canvas[data-ready]")).toBeVisible();
         await expect(page.locator(".waiting")).toHaveCount(0);
         await expect(page.locator("html")).toHaveAttribute("data-theme", theme);
         await page.screenshot({ path: `test-results/${name.replaceAll(" ", "-")}-${theme}-${width}.png`, fullPage: true });
-        await checkAccess(page);
         await checkFit(page);
-      });
-    }
+      }
+      await checkAccess(page);
+    });
   }
 }
 
@@ -49,6 +49,22 @@ test("the incident in one sentence has the fields of its event", async ({ page }
   await expect(field("cause")).toHaveText(straggler.alert);
   await expect(field("action")).toContainText(`${action.data.action} decided`);
   await expect(field("action")).toContainText("nothing was done");
+});
+
+test("progress on one line: parts of both attempts, the interruption, the lost rank, the issues", async ({ page }) => {
+  await open(page, "/jobs/slurm-91734");
+  const line = page.locator(".progress .parts");
+  await expect(line.locator("[data-piece]")).toHaveCount(6);
+  const pieces = await line.locator("[data-piece]").evaluateAll((all) => all.map((one) => [(one as HTMLElement).dataset.piece, Number.parseFloat((one as HTMLElement).style.left), Number.parseFloat((one as HTMLElement).style.width)]));
+  const share = (from: number, to: number) => [(from / 5400) * 100, ((to - from) / 5400) * 100];
+  const expected = [["initialisation", ...share(0, 95)], ["training_loop", ...share(95, 1790)], ["finalisation", ...share(1790, 1800)], ["between_attempts", ...share(1800, 1860)], ["initialisation", ...share(1860, 1950)], ["training_loop", ...share(1950, 5400)]];
+  for (const [i, [kind, left, width]] of expected.entries()) {
+    expect(pieces[i]?.[0]).toBe(kind);
+    expect(pieces[i]?.[1]).toBeCloseTo(left as number, 2);
+    expect(pieces[i]?.[2]).toBeCloseTo(width as number, 2);
+  }
+  await expect(line.locator("[data-lost='3']")).toHaveAttribute("title", /gpu-a-01, out of memory/);
+  await expect(page.locator(".progress [data-issue]")).toHaveCount(3);
 });
 
 test("an issue opens to what was found, suggestion, criterion and what was done", async ({ page }) => {

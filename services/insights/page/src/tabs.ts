@@ -17,4 +17,5 @@ export interface Tab {
 export const tabs: Tab[] = [
   { key: "", title: "Overview", view: Overview },
   { key: "nodes", title: "Nodes", load: async () => (await import("./nodes/nodes_view.tsx")).NodesView },
+  { key: "training", title: "Training", load: async () => (await import("./training/training_view.tsx")).TrainingView },
 ];

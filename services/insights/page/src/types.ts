@@ -304,3 +304,8 @@ export interface SeriesList {
   next: string | null;
   total: number;
 }
+
+export interface Tensors {
+  tensors: { tensor: string; collection: string; mode: string; rank: number | null; step: number | null; time_ns: NsOrNull; statistics: Record<string, number | null> }[];
+  next: string | null;
+}

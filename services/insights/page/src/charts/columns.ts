@@ -50,14 +50,14 @@ export function lineOf(name: string, series: Series): Line {
   return { name, times: Array.from(series.at), min: numbers(series.min), max: numbers(series.max), last: numbers(series.last) };
 }
 
-// A counter as its growth a second. A counter that begins again has counted its new value; a gap stays one.
-export function rateOf(name: string, series: Series): Line {
+// A counter as its growth by `unit` of the axis: a second of its milliseconds, or a step. A counter that begins again has counted its new value; a gap stays one.
+export function rateOf(name: string, series: Series, unit = 1000): Line {
   const line: Line = { name, times: [], min: [], max: [], last: [] };
   let [before, at] = [Number.NaN, 0];
   series.at.forEach((time, i) => {
     const value = series.last[i] as number;
-    const seconds = (time - at) / 1000;
-    const rate = Number.isNaN(value) || Number.isNaN(before) || seconds <= 0 ? null : (value >= before ? value - before : value) / seconds;
+    const length = (time - at) / unit;
+    const rate = Number.isNaN(value) || Number.isNaN(before) || length <= 0 ? null : (value >= before ? value - before : value) / length;
     if (rate !== null || Number.isNaN(value)) push(line, time, rate, rate, rate);
     [before, at] = [value, time];
   });

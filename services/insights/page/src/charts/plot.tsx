@@ -25,14 +25,13 @@ function valueIn(line: Line, at: number | null): number | null {
 
 function Legend({ lines, steps, format }: { lines: Line[]; steps: boolean; format: (value: number) => string }) {
   const at = steps ? null : pointed.value;
-  let colour = 0;
   return (
     <ul class="legend small">
-      {lines.map((line) => {
+      {lines.map((line, place) => {
         const value = valueIn(line, at);
         return (
           <li key={line.name} title={line.name.slice(0, 300)}>
-            <i class={line.ghost ? "swatch ghost" : "swatch"} style={line.ghost ? {} : { background: colourOf(colour++) }} /> <span class="cut">{line.name.slice(0, 120)}</span> <b class="number">{value === null ? "–" : format(value)}</b>
+            <i class={line.ghost ? "swatch ghost" : "swatch"} style={line.ghost ? { borderColor: colourOf(line.colour ?? place) } : { background: colourOf(line.colour ?? place) }} /> <span class="cut">{line.name.slice(0, 120)}</span> <b class="number">{value === null ? "–" : format(value)}</b>
           </li>
         );
       })}

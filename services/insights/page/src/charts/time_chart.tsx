@@ -9,6 +9,8 @@ export interface Line {
   max: (number | null)[];
   last: (number | null)[];
   ghost?: boolean; // of another run: dashed, without a band
+  dots?: boolean; // values without a line
+  colour?: number; // else by its place
 }
 
 export interface Shade {
@@ -95,8 +97,8 @@ export function TimeChart(props: ChartProps) {
       const place = Math.round(x(at)) + 0.5;
       path([place, top], [place, bottom]);
       stroke(css("--grid"), 1);
-      c.fillText(steps ? count(at) : clock(at) + (to - from < 5000 ? `.${String(Math.round(at) % 1000).padStart(3, "0")}` : ""), place, bottom + 6);
-      if (!steps && (i === 0 || date(at) !== date(all[i - 1] as number))) c.fillText(date(at), place, bottom + 20);
+      c.fillText(steps ? count(at) : clock(at) + (to - from < 5000 ? `.${String(Math.round(at) % 1000).padStart(3, "0")}` : ""), Math.min(place, width - 28), bottom + 6);
+      if (!steps && (i === 0 || date(at) !== date(all[i - 1] as number))) c.fillText(date(at), Math.min(place, width - 34), bottom + 20);
     });
     c.save();
     path([left, top], [width - right, top], [width - right, bottom], [left, bottom]);
@@ -105,9 +107,8 @@ export function TimeChart(props: ChartProps) {
       c.fillStyle = css(`--${shade.kind}`);
       c.fillRect(x(shade.from), top, Math.max(1, x(shade.to) - x(shade.from)), bottom - top);
     }
-    let colour = 0;
-    for (const line of lines) {
-      const ink = line.ghost ? dim : paintOf(colour++);
+    for (const [place, line] of lines.entries()) {
+      const ink = paintOf(line.colour ?? place);
       // A stretch lies between two gaps.
       const stretches: number[][] = [];
       let open: number[] | null = null;
@@ -121,15 +122,15 @@ export function TimeChart(props: ChartProps) {
       });
       const points = (column: (number | null)[], of: number[]) => of.map((i) => [x(line.times[i] as number), y((column[i] ?? line.last[i]) as number)] as [number, number]);
       for (const of of stretches) {
-        if (!line.ghost) {
+        if (!line.ghost && !line.dots) {
           path(...points(line.max, of), ...points(line.min, of).reverse());
           c.fillStyle = `${ink}33`;
           c.fill();
         }
         path(...points(line.last, of));
-        stroke(ink, line.ghost ? 1 : 1.5, line.ghost ? [4, 4] : []);
+        if (!line.dots) stroke(ink, line.ghost ? 1 : 1.5, line.ghost ? [4, 4] : []);
         // A lone value has no line.
-        if (props.points || of.length === 1) {
+        if (props.points || line.dots || of.length === 1) {
           c.fillStyle = ink;
           for (const [px, py] of points(line.last, of)) c.fillRect(px - 2.5, py - 2.5, 5, 5);
         }

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { clock, duration, msOf } from "../format.ts";
 import type { Spans } from "../types.ts";
 import { resetRange, selectRange } from "./range.ts";
-import { colourOf, css, font, paintOf, Surface, timeTicks } from "./surface.tsx";
+import { css, font, Surface, timeTicks } from "./surface.tsx";
 
 export interface Bars {
   ranks: (number | null)[];
@@ -23,7 +23,7 @@ export function Timeline({ bars, from, to, pick, zoom }: { bars: Bars; from: num
   const names = [...new Set(spans.name.filter((_, i) => spans.kind[i] === "phase"))].sort();
   const paint = (c: CanvasRenderingContext2D, width: number, box: HTMLCanvasElement) => {
     const x = (ms: number) => left + ((ms - from) / (to - from)) * (width - left - right);
-    const colours = new Map(names.map((name) => [name, paintOf(phaseColour(name))]));
+    const colours = new Map(names.map((name) => [name, css(phaseColour(name))]));
     c.save();
     c.beginPath();
     c.rect(left, 0, width - left - right, bottom);
@@ -46,7 +46,7 @@ export function Timeline({ bars, from, to, pick, zoom }: { bars: Bars; from: num
       if (i % every === 0) c.fillText(rank === null ? "no rank" : `rank ${rank}`, 0, (i + 0.5) * tall, left - 4);
     });
     c.textAlign = "center";
-    for (const ms of timeTicks(from, to, (width - left - right) / 90)) c.fillText(clock(ms) + (to - from < 5000 ? `.${String(Math.round(ms) % 1000).padStart(3, "0")}` : ""), x(ms), bottom + 12);
+    for (const ms of timeTicks(from, to, (width - left - right) / 90)) c.fillText(clock(ms) + (to - from < 5000 ? `.${String(Math.round(ms) % 1000).padStart(3, "0")}` : ""), Math.min(x(ms), width - 28), bottom + 12);
     Object.assign(box.dataset, { spans: String(spans.start_ns.length), ranks: String(ranks.length), open: String(bars.open.size) });
   };
   // Phases lie over the steps that hold them: the shortest span at a place is the one that is meant.
@@ -72,15 +72,16 @@ export function Timeline({ bars, from, to, pick, zoom }: { bars: Bars; from: num
           }}
         />
       </div>
-      <ul class="legend small">{names.map((one) => <li key={one}><i class="swatch" style={{ background: colourOf(phaseColour(one)) }} /> <span class="cut" title={one.slice(0, 300)}>{one.slice(0, 60)}</span></li>)}{bars.open.size > 0 && <li><i class="swatch firing" /> nothing ended since</li>}</ul>
+      <ul class="legend small">{names.map((one) => <li key={one}><i class="swatch" style={{ background: `var(${phaseColour(one)})` }} /> <span class="cut" title={one.slice(0, 300)}>{one.slice(0, 60)}</span></li>)}{bars.open.size > 0 && <li><i class="swatch firing" /> nothing ended since</li>}</ul>
       <p class="small readout">{at === null ? <span class="dim">Point at a span to read it; click to list what ran in it.</span> : <><b>rank {spans.rank[at] ?? "–"}</b> {spans.kind[at] === "step" ? "step" : spans.name[at]?.slice(0, 200)} of step {spans.step[at] ?? "–"}: <b>{duration(Number(BigInt(spans.end_ns[at] as string) - BigInt(spans.start_ns[at] as string)) / 1e9)}</b></>}</p>
     </>
   );
 }
 
-// A phase has the same colour everywhere.
+// A phase has the same colour everywhere; what no phase tells, and what the client takes, is grey.
 const known = ["forward", "backward", "optimizer", "collective", "dataloader", "checkpoint"];
-export function phaseColour(name: string): number {
+export function phaseColour(name: string): string {
+  if (name === "other" || name === "pitwall") return name === "other" ? "--part-4" : "--dim";
   const at = known.indexOf(name);
-  return at >= 0 ? at : Array.from(name).reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % 6007, 7) % 6;
+  return `--line-${1 + (at >= 0 ? at : Array.from(name).reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % 6007, 7) % known.length)}`;
 }

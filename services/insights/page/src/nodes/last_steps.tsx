@@ -1,5 +1,4 @@
 // What the last 30 steps were spent on, by phase: of all ranks, and of those that worked longest.
-import { colourOf } from "../charts/surface.tsx";
 import { phaseColour } from "../charts/timeline.tsx";
 import { get } from "../client.ts";
 import { count, duration, missing, percent } from "../format.ts";
@@ -25,7 +24,7 @@ export function LastSteps({ job }: { job: JobDetail }) {
           <table class="plain" aria-label="Phases of the last steps">
             <tbody>
               {data.phases.map(({ phase, seconds, share }) => (
-                <tr key={phase} data-phase={phase}><th scope="row"><i class="swatch" style={{ background: colourOf(phaseColour(phase)) }} /> <Cut text={phase} /></th><td class="number" data-share={share}>{percent(share)}</td><td class="number">{duration(seconds)}</td></tr>
+                <tr key={phase} data-phase={phase}><th scope="row"><i class="swatch" style={{ background: `var(${phaseColour(phase)})` }} /> <Cut text={phase} /></th><td class="number" data-share={share}>{percent(share)}</td><td class="number">{duration(seconds)}</td></tr>
               ))}
             </tbody>
           </table>
@@ -34,7 +33,7 @@ export function LastSteps({ job }: { job: JobDetail }) {
               <li key={rank.rank}>
                 <span class="number">rank {rank.rank ?? missing}</span>
                 <span class="stack" aria-hidden="true" style={{ width: `${(rank.total_seconds / most) * 100}%` }}>
-                  {data.phases.map(({ phase }) => <span key={phase} style={{ flexGrow: (rank.seconds[phase] ?? 0) / rank.total_seconds, background: colourOf(phaseColour(phase)) }} title={`${phase.slice(0, 100)} ${duration(rank.seconds[phase] ?? null)}`} />)}
+                  {data.phases.map(({ phase }) => <span key={phase} style={{ flexGrow: (rank.seconds[phase] ?? 0) / rank.total_seconds, background: `var(${phaseColour(phase)})` }} title={`${phase.slice(0, 100)} ${duration(rank.seconds[phase] ?? null)}`} />)}
                 </span>
                 <span class="number dim">{duration(rank.total_seconds / data.steps)} a step</span>
               </li>

@@ -98,13 +98,20 @@ export function NodesView({ job }: TabProps) {
         return series.length ? [folded(`${node} ${direction}`, series.map((one) => rateOf("", one)), true)] : [];
       }),
     );
+  const without: [string, string][] = [];
+  const leaveOut = (title: string, needs: string) => {
+    without.push([title, needs]);
+    return null;
+  };
   const plot = (title: string, loaded: Loaded<unknown>, lines: Line[], more: { ratio?: boolean; binary?: boolean; format?: (value: number) => string; note?: string; needs: string }) =>
     loaded.fault ? (
       <div class="plot"><Failed fault={loaded.fault} again={loaded.again} what={title} /></div>
     ) : !loaded.data ? (
       <div class="plot"><h3>{title}</h3><Waiting what={title} /></div>
+    ) : lines.length === 0 ? (
+      leaveOut(title, more.needs)
     ) : (
-      <Plot title={title} note={more.note} lines={lines} from={from} to={to} ratio={more.ratio ?? false} binary={more.binary ?? false} format={more.format ?? percent} empty={`No samples in this range. ${more.needs} supplies them.`} />
+      <Plot title={title} note={more.note} lines={lines} from={from} to={to} ratio={more.ratio ?? false} binary={more.binary ?? false} format={more.format ?? percent} empty="" />
     );
   const perSecond = (value: number) => `${bytes(value)}/s`;
   const collector = "The collector of a node (pitwall collector, or standalone)";
@@ -119,22 +126,28 @@ export function NodesView({ job }: TabProps) {
     setQuery({ [name as string]: (now as string[]).includes(unit.index) ? (now as string[]).filter((one) => one !== unit.index).join(",") : [...(now as string[]), unit.index].join(",") });
   };
   if (!all.length) return <Panel title="Nodes" id="nodes-title"><div class="empty dim"><p>No collector or client has told its node yet.</p><p>Run the collector on the job's nodes: pitwall collector, or pitwall standalone on one.</p></div></Panel>;
+  const plots = [
+    plot("CPU", cpu, core && cpu.data ? linesOf(cpu.data, core.busy, nodes, cores) : [], { ratio: true, note: "1 − idle − I/O wait", needs: collector }),
+    plot("GPU", gpu, gpu.data ? linesOf(gpu.data, gpuUnits, nodes, gpus) : [], { ratio: true, note: "share of time in which a kernel ran", needs: nvidia }),
+    plot("GPU memory", gpuMemory, gpuMemory.data ? linesOf(gpuMemory.data, gpusOf(gpuMemory.data), nodes, gpus) : [], { format: bytes, binary: true, needs: nvidia }),
+    plot("SM active", sm, sm.data ? linesOf(sm.data, gpusOf(sm.data), nodes, gpus) : [], { ratio: true, note: "share of the GPU's processors at work", needs: "The collector of a node with NVIDIA's DCGM" }),
+    plot("I/O wait", cpu, core && cpu.data ? linesOf(cpu.data, core.wait, nodes, cores) : [], { needs: collector }),
+    plot("Disk", disk, rates(disk), { format: perSecond, binary: true, note: "all devices", needs: collector }),
+    plot("Memory", memory, (memory.data?.series ?? []).map((one) => lineOf(one.labels.node ?? "", one)), { ratio: true, needs: collector }),
+    plot("Network", network, rates(network), { format: perSecond, binary: true, note: "all devices but lo", needs: collector }),
+  ];
   const mapFrom = bucket ? Number(BigInt(bucket.from_ns)) / 1e6 : from;
   const mapTo = bucket ? Number(BigInt(bucket.to_ns)) / 1e6 : to;
   return (
     <>
       <Tools all={all} nodes={nodes} />
       <h2 class="sr">Use of the nodes</h2>
-      <div class="plots">
-        {plot("CPU", cpu, core && cpu.data ? linesOf(cpu.data, core.busy, nodes, cores) : [], { ratio: true, note: "1 − idle − I/O wait", needs: collector })}
-        {plot("GPU", gpu, gpu.data ? linesOf(gpu.data, gpuUnits, nodes, gpus) : [], { ratio: true, note: "share of time in which a kernel ran", needs: nvidia })}
-        {plot("GPU memory", gpuMemory, gpuMemory.data ? linesOf(gpuMemory.data, gpusOf(gpuMemory.data), nodes, gpus) : [], { format: bytes, binary: true, needs: nvidia })}
-        {plot("SM active", sm, sm.data ? linesOf(sm.data, gpusOf(sm.data), nodes, gpus) : [], { ratio: true, note: "share of the GPU's processors at work", needs: "The collector of a node with NVIDIA's DCGM" })}
-        {plot("I/O wait", cpu, core && cpu.data ? linesOf(cpu.data, core.wait, nodes, cores) : [], { needs: collector })}
-        {plot("Disk", disk, rates(disk), { format: perSecond, binary: true, note: "all devices", needs: collector })}
-        {plot("Memory", memory, (memory.data?.series ?? []).map((one) => lineOf(one.labels.node ?? "", one)), { ratio: true, needs: collector })}
-        {plot("Network", network, rates(network), { format: perSecond, binary: true, note: "all devices but lo", needs: collector })}
-      </div>
+      <div class="plots">{plots}</div>
+      {without.length > 0 && (
+        <Panel title="No samples in this range" id="without-title">
+          <table class="plain"><tbody>{without.map(([title, needs]) => <tr key={title} data-without={title}><th scope="row">{title}</th><td class="dim">{needs} supplies them.</td></tr>)}</tbody></table>
+        </Panel>
+      )}
       {units.length > 0 && bucket && (
         <Panel title="Cores and GPUs" id="units-title" note={`busy share, a cell is the mean of ${duration(Number(bucket.bucket_ns) / 1e9)}`}>
           <div class="pad">

@@ -10,6 +10,7 @@ import { place, setQuery } from "../route.ts";
 import type { JobDetail, Spans } from "../types.ts";
 
 const mostSpans = 20_000; // of the timeline
+const silentMs = 5000; // of a rank, before its bar is drawn open
 const page = 200; // of the list
 type Answer = { spans: Spans; next: string | null };
 
@@ -40,7 +41,7 @@ function barsOf(job: JobDetail, spans: Spans, range: { to: string }): Bars {
   });
   const endMs = job.last_ns === null ? 0 : msOf(job.last_ns);
   const live = job.state === "running" && BigInt(range.to) >= BigInt(job.last_ns ?? 0);
-  return { ranks, spans, endMs, open: new Map(live ? [...ends].filter(([, end]) => endMs - end > Math.max(1000, longest)) : []) };
+  return { ranks, spans, endMs, open: new Map(live ? [...ends].filter(([, end]) => endMs - end > Math.max(silentMs, 3 * longest)) : []) };
 }
 
 export function Ran({ job, from, to }: { job: JobDetail; from: number; to: number }) {

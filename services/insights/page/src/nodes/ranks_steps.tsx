@@ -78,6 +78,7 @@ export function RanksSteps({ job }: { job: JobDetail }) {
   const middle = sorted[sorted.length >> 1] ?? 0;
   const out = slowest.map((value) => (value !== null && value > outlier * middle ? value : null));
   const outliers = out.filter((value) => value !== null).length;
+  const several = (map?.rows.length ?? 0) > 1;
   const line = (name: string, values: (number | null)[]) => ({ name, times: steps, min: values, max: values, last: values });
   return (
     <Panel title="Steps of all ranks" id="steps-title" note={map && map.rows.length > 0 ? `${plural(map.rows.length, "rank")}, steps ${count(map.from_step)} to ${count(map.to_step - 1)}, ${map.bucket_steps > 1 ? `${map.bucket_steps} steps a column` : "a column each"}` : ""}>
@@ -90,33 +91,37 @@ export function RanksSteps({ job }: { job: JobDetail }) {
             {steps.length > 0 && (
               <Plot
                 title="Step duration" note={`${plural(outliers, "outlier")}: longer than ${outlier} × the median, ${duration(middle)}`} steps from={steps[0] as number} to={Math.max((steps[0] as number) + 1, steps[steps.length - 1] as number)} format={duration} empty=""
-                lines={[line("median of ranks", medians), line("slowest rank", slowest), ...(outliers ? [line("outliers", out)] : [])]} zoom={(a, b) => void zoomToSteps(job.id, a, b)}
+                lines={[line(several ? "median of ranks" : "duration", medians), ...(several ? [line("slowest rank", slowest)] : []), ...(outliers ? [{ ...line("outliers", out), dots: true, colour: 3 }] : [])]} zoom={(a, b) => void zoomToSteps(job.id, a, b)}
               />
             )}
-            <header class="tools">
-              <h3>Ranks × steps: {map.basis === "own" ? "own time, without the wait for others" : "duration; no rank's wait for others is told"}, by the median of ranks</h3>
-              <fieldset class="choice"><legend class="sr">Order of ranks</legend>{orders.map(([key, text]) => <button key={key} type="button" aria-pressed={order === key} onClick={() => setOrder(key)}>{text}</button>)}</fieldset>
-            </header>
-            <GridMap
-              rows={rows.map((row) => ({ key: String(map.rows[row.at]?.rank), label: `rank ${map.rows[row.at]?.rank ?? missing}`, cells: map.rows[row.at]?.cells ?? [] }))}
-              low={1} high={1.5} format={(value) => `${digits(value)} ×`} label={`Slowness of ${map.rows.length} ranks by step; the table below names the slowest`} pick={open} hint="; click for what the rank did then, drag to zoom"
-              from={map.from_step} to={map.to_step} zoom={(a, b) => void zoomToSteps(job.id, a, b - 1)} reset={resetRange}
-              columnName={(column) => (map.bucket_steps > 1 ? `steps ${stepsOf(column)[0]} to ${stepsOf(column)[1] - 1}` : `step ${stepsOf(column)[0]}`)}
-            />
-            <table class="plain wide" aria-label="Slowest ranks">
-              <thead><tr><th scope="col">Slowest ranks</th><th scope="col">Node</th><th scope="col" class="number">Mean</th><th scope="col" class="number">Slow columns</th><th scope="col" class="number">Worst</th><th scope="col">At</th></tr></thead>
-              <tbody>
-                {bySlow.slice(0, 5).map((row) => {
-                  const of = map.rows[row.at];
-                  return (
-                    <tr key={row.at}>
-                      <th scope="row">rank {of?.rank ?? missing}</th><td><Cut text={of?.node || missing} /></td><td class="number">{digits(row.mean)} ×</td><td class="number" title={`of ${map.columns}: at least ${slow} times the median`}>{row.slow}</td><td class="number">{digits(row.worst)} ×</td>
-                      <td>{row.column >= 0 && <button type="button" class="link" onClick={() => open(rows.findIndex((one) => one.at === row.at), row.column)}>step {count(stepsOf(row.column)[0])}</button>}</td>
-                    </tr>
-                  );
-                })}
-              </tbody>
-            </table>
+            {several && (
+              <>
+                <header class="tools">
+                  <h3>Ranks × steps: {map.basis === "own" ? "own time, without the wait for others" : "duration; no rank's wait for others is told"}, by the median of ranks</h3>
+                  <fieldset class="choice"><legend class="sr">Order of ranks</legend>{orders.map(([key, text]) => <button key={key} type="button" aria-pressed={order === key} onClick={() => setOrder(key)}>{text}</button>)}</fieldset>
+                </header>
+                <GridMap
+                  rows={rows.map((row) => ({ key: String(map.rows[row.at]?.rank), label: `rank ${map.rows[row.at]?.rank ?? missing}`, cells: map.rows[row.at]?.cells ?? [] }))}
+                  low={1} high={1.5} format={(value) => `${digits(value)} ×`} label={`Slowness of ${map.rows.length} ranks by step; the table below names the slowest`} pick={open} hint="; click for what the rank did then, drag to zoom"
+                  from={map.from_step} to={map.to_step} zoom={(a, b) => void zoomToSteps(job.id, a, b - 1)} reset={resetRange}
+                  columnName={(column) => (map.bucket_steps > 1 ? `steps ${stepsOf(column)[0]} to ${stepsOf(column)[1] - 1}` : `step ${stepsOf(column)[0]}`)}
+                />
+                <table class="plain wide" aria-label="Slowest ranks">
+                  <thead><tr><th scope="col">Slowest ranks</th><th scope="col">Node</th><th scope="col" class="number">Mean</th><th scope="col" class="number">Slow columns</th><th scope="col" class="number">Worst</th><th scope="col">At</th></tr></thead>
+                  <tbody>
+                    {bySlow.slice(0, 5).map((row) => {
+                      const of = map.rows[row.at];
+                      return (
+                        <tr key={row.at}>
+                          <th scope="row">rank {of?.rank ?? missing}</th><td><Cut text={of?.node || missing} /></td><td class="number">{digits(row.mean)} ×</td><td class="number" title={`of ${map.columns}: at least ${slow} times the median`}>{row.slow}</td><td class="number">{digits(row.worst)} ×</td>
+                          <td>{row.column >= 0 && <button type="button" class="link" onClick={() => open(rows.findIndex((one) => one.at === row.at), row.column)}>step {count(stepsOf(row.column)[0])}</button>}</td>
+                        </tr>
+                      );
+                    })}
+                  </tbody>
+                </table>
+              </>
+            )}
           </>
         )}
       </div>
