@@ -96,7 +96,7 @@ export function SpanList({ job }: { job: JobDetail }) {
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached by keys.
         <section class="scroll" tabIndex={0} aria-label="Spans">
           <table class="plain wide" data-spans={spans.name.length}>
-            <thead><tr><th scope="col">Rank</th><th scope="col">Node</th><th scope="col">Span</th><th scope="col">Name</th><th scope="col" class="number">Step</th><th scope="col">Began</th><th scope="col" class="number">Length</th></tr></thead>
+            <thead><tr><th scope="col" class="number">Rank</th><th scope="col">Node</th><th scope="col">Span</th><th scope="col">Name</th><th scope="col" class="number">Step</th><th scope="col" class="number">Began</th><th scope="col" class="number">Length</th></tr></thead>
             <tbody>
               {spans.name.map((name, i) => (
                 <tr key={i} data-span={`${spans.rank[i]} ${spans.kind[i]} ${name} ${spans.start_ns[i]}`}>
