@@ -23,6 +23,16 @@ using history::kRoutes;
 constexpr std::string_view kDefaultUrl = "http://127.0.0.1:9870";
 constexpr int64_t kMostJobs = 1'000'000;
 
+std::string FileNameOf(std::string_view job) {
+  std::string out;
+  for (const char c : job) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '_' || c == '.';
+    out.push_back(plain ? c : '_');
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<FlagSpec> HistoryUrlFlags() {
@@ -129,6 +139,27 @@ Status ShowHistoryJob(const std::string& job, const Flags& flags) {
   return WithHistory(flags, [&](const Client& client) -> Status {
     ASSIGN_OR_RETURN(const Json answer, client.Get(Cat(kRoutes, "/job"), {{"job", job}}));
     flags.Has("json") ? PrintJson(answer.dump() + "\n") : Print(history::JobPage(answer));
+    return OkStatus();
+  });
+}
+
+Status ReportHistoryJob(const std::string& job, const Flags& flags) {
+  return WithHistory(flags, [&](const Client& client) -> Status {
+    const bool json = flags.Has("json");
+    ASSIGN_OR_RETURN(const std::string report,
+                     client.GetText(Cat(kRoutes, "/report"),
+                                    {{"job", job}, {"format", json ? "json" : "html"}}));
+    if (json ? report.empty() || report[0] != '{' : report.find("</html>") == std::string::npos)
+      return absl::DataLossError("the answer is not of the form of /report");
+    if (json && !flags.Has("output")) {
+      PrintJson(report + "\n");
+      return OkStatus();
+    }
+    const std::string output =
+        flags.One("output").value_or(Cat("report-", FileNameOf(job), ".html"));
+    RETURN_IF_ERROR(WriteFile(output, report));
+    PrintError(Cat("report of ", job, ": ", FormatBytes(static_cast<double>(report.size())),
+                   " into ", output, "\n"));
     return OkStatus();
   });
 }

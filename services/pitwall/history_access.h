@@ -28,6 +28,8 @@ StatusOr<int64_t> ReadMoment(std::string_view flag, std::string_view text, int64
 // `pitwall jobs list|show|archive|delete` of the history.
 Status ListHistoryJobs(const Flags& flags);
 Status ShowHistoryJob(const std::string& job, const Flags& flags);
+// Into --output (report-JOB.html); --json without --output goes to stdout.
+Status ReportHistoryJob(const std::string& job, const Flags& flags);
 Status ArchiveHistoryJob(const std::string& job, const Flags& flags);
 Status DeleteHistoryJob(const std::string& job, const Flags& flags);
 

@@ -5,10 +5,16 @@
 #include "services/insights/api/api_routes.h"
 #include "services/insights/page/page_routes.h"
 #include "services/insights/promapi/prom_routes.h"
+#include "services/pitwall/rule_definitions.h"
 
 namespace pitwall {
 
 std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options) {
+  const auto definitions = [source = options.rules]() -> insights::RuleDefinitions {
+    const engine::CompiledRulesPtr in_force = source->Get();
+    return in_force == nullptr ? insights::RuleDefinitions()
+                               : RuleDefinitionsOf(*in_force->program());
+  };
   std::vector<http::HttpRoute> routes = insights::Routes({.history = &options.keep->history(),
                                                           .keeper = options.keep,
                                                           .clock = options.clock,
@@ -16,7 +22,10 @@ std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options) 
                                                           .sessions = options.sessions,
                                                           .secure_cookies = options.tls,
                                                           .external_url = options.external_url,
-                                                          .archive_dir = options.archive_dir});
+                                                          .archive_dir = options.archive_dir,
+                                                          .rules = definitions,
+                                                          .version = options.version,
+                                                          .captures = options.captures});
   promapi::PromOptions queries;
   queries.version = options.version;
   const auto rules = [source = options.rules]() -> std::vector<promapi::RuleGroupInfo> {

@@ -12,6 +12,7 @@
 #include "services/base/mutex.h"
 #include "services/engine/compiled_rules.h"
 #include "services/insights/keep/keep.h"
+#include "services/pipeline/capture_source.h"
 
 namespace pitwall {
 
@@ -44,6 +45,7 @@ struct HistoryRoutesOptions {
   std::string external_url;
   std::string archive_dir;
   std::string version;
+  CaptureSource* captures = nullptr;  // null: this process runs no notifier
 };
 
 std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options);

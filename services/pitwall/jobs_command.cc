@@ -1,5 +1,7 @@
-// `pitwall jobs list|show|archive|delete` and `pitwall rules status`. With --target, --data-dir or
+// `pitwall jobs list|show|report|archive|delete` and `pitwall rules status`. With --target,
+// --data-dir or
 // --brokers they read what the topic of issues tells of jobs, else jobs are asked of the history.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,12 +25,14 @@ using Kind = FlagSpec::Kind;
 constexpr char kJobsUsage[] =
     R"(pitwall jobs list [--name TEXT --owner TEXT --state STATE --limit N] [flags]
 pitwall jobs show JOB [flags]
+pitwall jobs report JOB [-o FILE] [--json] [flags]
 pitwall jobs archive JOB [--name FOLDER] [flags]
 pitwall jobs delete JOB [flags]
 
 One rule says where jobs are read: with --target, --data-dir or --brokers out of the issues of a running system or of the
 log; else from the history at --url, which also knows samples and bytes. archive and delete are of the history, for jobs
-that have ended, and need the role act; delete takes a whole id. JOB else is an id, a name, or a beginning of the id.
+that have ended, and need the role act; delete takes a whole id. report writes one HTML file that needs nothing else, of a
+job that runs or has ended; with --json the same for programs. JOB else is an id, a name, or a beginning of the id.
 
 )";
 
@@ -43,6 +47,8 @@ std::vector<FlagSpec> JobFlags(bool status) {
     specs.push_back({"sort", Kind::kOne, "FIELD",
                      "list, history: last, started, name, issues, samples or bytes (last)"});
     specs.push_back({"order", Kind::kOne, "ORDER", "list, history: desc or asc (desc)"});
+    specs.push_back({"output", Kind::kOne, "FILE",
+                     "report (also -o): file to write (report-JOB.html; with --json stdout)"});
     specs.push_back({"limit", Kind::kOne, "N", "list, history: at most so many (100)"});
   }
   if (status) {
@@ -116,14 +122,17 @@ int Finish(const Status& status, std::string_view command) {
 
 int RunJobs(const std::vector<std::string>& arguments) {
   const std::vector<FlagSpec> specs = JobFlags(false);
-  const auto flags = Flags::Parse(specs, arguments);
+  std::vector<std::string> words_given = arguments;
+  std::replace(words_given.begin(), words_given.end(), std::string("-o"), std::string("--output"));
+  const auto flags = Flags::Parse(specs, words_given);
   if (!flags.ok()) return Finish(flags.status(), "jobs");
   const std::vector<std::string>& words = flags->positional();
   const bool list = words == std::vector<std::string>{"list"};
   const bool show = words.size() == 2 && words[0] == "show";
+  const bool report = words.size() == 2 && words[0] == "report";
   const bool archive = words.size() == 2 && words[0] == "archive";
   const bool remove = words.size() == 2 && words[0] == "delete";
-  if (flags->Has("help") || (!list && !show && !archive && !remove)) {
+  if (flags->Has("help") || (!list && !show && !report && !archive && !remove)) {
     const std::string text = Cat(kJobsUsage, FlagHelp(specs));
     flags->Has("help") ? Print(text) : PrintError(text);
     return flags->Has("help") ? kFine : kUsage;
@@ -132,11 +141,12 @@ int RunJobs(const std::vector<std::string>& arguments) {
   if (events && flags->Has("url"))
     return Finish(InvalidArgument("--url beside --target, --data-dir or --brokers: one is enough"),
                   "jobs");
-  if (events && (archive || remove))
+  if (events && (report || archive || remove))
     return Finish(InvalidArgument(Cat("jobs ", words[0],
                                       " is of the history: give --url, not --target, --data-dir "
                                       "or --brokers")),
                   "jobs");
+  if (report) return Finish(ReportHistoryJob(words[1], *flags), "jobs report");
   if (archive) return Finish(ArchiveHistoryJob(words[1], *flags), "jobs archive");
   if (remove) return Finish(DeleteHistoryJob(words[1], *flags), "jobs delete");
   if (events) return Finish(list ? ListJobs(*flags) : ShowJob(words[1], *flags), "jobs");

@@ -29,6 +29,7 @@ Tools:
   rules status --job JOB        what each rule says of a job now, and what it waits for
   issues list|show|watch        the issues of a running system, or out of its log
   jobs list|show                jobs, their attempts and ends, the verdicts of their rules
+  jobs report JOB               a job's report: one HTML file, or JSON
   jobs archive|delete JOB       a finished job's history: into a folder, or out of everything
   query PROMQL                  the history of all jobs, as a table or a plot
   export JOB                    its spans as a Perfetto trace, its samples as CSV

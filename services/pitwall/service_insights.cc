@@ -54,7 +54,8 @@ std::vector<http::HttpRoute> ServiceHost::InsightsRoutes(http::HttpServerOptions
                         .tls = !server->tls.empty(),
                         .external_url = config_.external_url,
                         .archive_dir = config_.ArchiveDir(),
-                        .version = PITWALL_VERSION});
+                        .version = PITWALL_VERSION,
+                        .captures = captures_.get()});
 }
 
 }  // namespace pitwall

@@ -52,6 +52,8 @@ Answer AnswerIncidents(const ApiCall& call);
 Answer AnswerRules(const ApiCall& call);
 Answer AnswerActions(const ApiCall& call);
 Answer AnswerCaptures(const ApiCall& call);
+Answer AskCapture(const ApiCall& call);
+Answer AnswerReport(const ApiCall& call);
 
 Answer AnswerStream(const ApiCall& call);
 Answer OpenSession(const ApiCall& call);

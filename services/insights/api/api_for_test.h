@@ -53,6 +53,18 @@ class FakeKeeper final : public HistoryKeeper {
   VectorHistory* const history_;
 };
 
+class FakeCaptures final : public CaptureSource {
+ public:
+  StatusOr<std::string> Ask(CaptureRequest request) override {
+    asked.push_back(std::move(request));
+    return std::string("request-2");
+  }
+  StatusOr<std::vector<RankCapture>> Find(const CaptureQuery&) override {
+    return std::vector<RankCapture>();
+  }
+  std::vector<CaptureRequest> asked;
+};
+
 inline IssueEvent TestIssue(std::string rule, EventType type, uint64_t sequence, double second) {
   IssueEvent event;
   event.type = type;
@@ -186,6 +198,15 @@ class ApiTest : public ::testing::Test {
     options_.tokens = {.view = "see", .act = "do"};
     options_.sessions = std::make_shared<http::CookieSessions>(&clock_);
     options_.archive_dir = "/archives";
+    options_.version = "1.2.3";
+    options_.rules = [] {
+      RuleDefinition rule;
+      rule.rule = "default/x/Alert";
+      rule.description = HostileText();
+      rule.needs = {"train_step_duration_seconds"};
+      rule.parameters = {{"limit", "3", "steps", "How many."}};
+      return RuleDefinitions{{rule.rule, rule}};
+    };
   }
 
   http::HttpResponse Ask(std::string_view method, std::string_view target,

@@ -7,6 +7,7 @@
 #include "services/base/strings.h"
 #include "services/insights/api/answers.h"
 #include "services/insights/api/json_fields.h"
+#include "services/insights/views/as_of.h"
 
 namespace pitwall::insights {
 namespace {
@@ -50,6 +51,8 @@ constexpr std::array kRoutes = {
     ApiRoute{"GET", "/rules", Role::kView, "job*", AnswerRules},
     ApiRoute{"GET", "/actions", Role::kView, "job*", AnswerActions},
     ApiRoute{"GET", "/captures", Role::kView, "job* request issue", AnswerCaptures},
+    ApiRoute{"POST", "/job/capture", Role::kAct, "job* rank+", AskCapture},
+    ApiRoute{"GET", "/report", Role::kView, "job* format", AnswerReport},
     ApiRoute{"GET", "/what-if", Role::kView, "job* rank* mode from_step to_step", AnswerWhatIf},
     ApiRoute{"GET", "/differs", Role::kView, "job* from* to* match+ limit", AnswerDiffers},
     ApiRoute{"GET", "/stream", Role::kView, "jobs topics last_event_id", AnswerStream},
@@ -59,7 +62,8 @@ constexpr std::array kRoutes = {
     ApiRoute{"GET", "/openapi.yaml", Role::kView, "", AnswerOpenApi},
 };
 
-std::vector<ParameterRule> RulesOf(std::string_view text) {
+std::vector<ParameterRule> RulesOf(const ApiRoute& route) {
+  const std::string_view text = route.parameters;
   std::vector<ParameterRule> out;
   for (std::string_view word : Split(text, ' ')) {
     if (word.empty()) continue;
@@ -71,6 +75,8 @@ std::vector<ParameterRule> RulesOf(std::string_view text) {
     rule.name = word;
     out.push_back(rule);
   }
+  // What is read of a job can be read as of a time.
+  if (route.method == "GET" && !out.empty() && out[0].name == "job") out.push_back({"at"});
   return out;
 }
 
@@ -113,7 +119,15 @@ http::HttpResponse Handle(const ApiRoute& route, const std::vector<ParameterRule
                           const ApiOptions& options, const http::HttpRequest& request) {
   Parameters parameters(request, rules);
   if (!parameters.status().ok()) return ErrorResponse(parameters.status());
-  Answer answer = route.answer({options, request, parameters});
+  const bool past = !rules.empty() && rules.back().name == "at" && parameters.Has("at");
+  const HistoryAsOf then(options.history, past ? parameters.Moment("at", 0) : 0);
+  if (!parameters.status().ok()) return ErrorResponse(parameters.status());
+  ApiOptions of_then;
+  if (past) {
+    of_then = options;
+    of_then.history = &then;
+  }
+  Answer answer = route.answer({past ? of_then : options, request, parameters});
   if (!answer.ok()) return ErrorResponse(answer.status());
   if (route.method == "GET" && !route.open && answer->stream == nullptr) AddTag(request, &*answer);
   return *std::move(answer);
@@ -153,8 +167,7 @@ std::vector<http::HttpRoute> Routes(const ApiOptions& options) {
     served.path = Cat(kApiPrefix, route.path);
     served.role = route.role;
     served.open = route.open;
-    served.handler = [&route, rules = RulesOf(route.parameters),
-                      options](const http::HttpRequest& request) {
+    served.handler = [&route, rules = RulesOf(route), options](const http::HttpRequest& request) {
       return Handle(route, rules, options, request);
     };
     out.push_back(std::move(served));
@@ -173,8 +186,7 @@ std::vector<http::HttpRoute> Routes(const ApiOptions& options) {
 
 std::vector<RouteRule> RouteRules() {
   std::vector<RouteRule> out;
-  for (const ApiRoute& route : kRoutes)
-    out.push_back({route.method, route.path, RulesOf(route.parameters)});
+  for (const ApiRoute& route : kRoutes) out.push_back({route.method, route.path, RulesOf(route)});
   return out;
 }
 

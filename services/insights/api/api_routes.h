@@ -13,6 +13,8 @@
 #include "services/base/clock.h"
 #include "services/insights/api/parameters.h"
 #include "services/insights/history.h"
+#include "services/insights/views/rule_definition.h"
+#include "services/pipeline/capture_source.h"
 
 namespace pitwall::insights {
 
@@ -28,6 +30,9 @@ struct ApiOptions {
   bool secure_cookies = false;                     // the server speaks TLS
   std::string external_url;                        // before links; "": links are paths
   std::string archive_dir;                         // folder of archives; "": no archiving
+  RuleDefinitionSource rules;                      // empty: the rules in force are not known
+  std::string version;                             // of Pitwall, for reports
+  CaptureSource* captures = nullptr;               // null: captures cannot be asked for here
 };
 
 // Thread-safe handlers.

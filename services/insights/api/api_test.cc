@@ -294,5 +294,120 @@ TEST_F(Api, IssuesAreFilteredAndOneHasItsEventsAndActions) {
   EXPECT_EQ(TextAt(issue, "events/1/type"), "io.pitwall.issue.resolved");
 }
 
+TEST_F(Api, ReportTellsTheNumbersOfTheOtherRoutes) {
+  const yaml::Node report = Parsed(Get("/report?job=job-1"));
+  const auto block = [&](std::string_view id) -> const yaml::Node& {
+    static const yaml::Node kNone;
+    for (const yaml::Node& section : report.Find("sections")->items()) {
+      for (const yaml::Node& one : section.Find("blocks")->items()) {
+        if (one.Find("id")->scalar() == id) return one;
+      }
+    }
+    ADD_FAILURE() << id;
+    return kNone;
+  };
+  const auto fact = [&](std::string_view block_id, std::string_view key) {
+    for (const yaml::Node& one : block(block_id).Find("facts")->items()) {
+      if (one.Find("key")->scalar() == key) return TextAt(one, "value");
+    }
+    return std::string("(missing)");
+  };
+  const auto cell = [&](std::string_view table, size_t row, std::string_view key) {
+    const auto& columns = block(table).Find("columns")->items();
+    for (size_t i = 0; i < columns.size(); ++i) {
+      if (columns[i].Find("key")->scalar() == key)
+        return TextAt(block(table), Cat("rows/", row, "/", i));
+    }
+    return std::string("(missing)");
+  };
+  const yaml::Node job = Parsed(Get("/job?job=job-1"));
+  EXPECT_EQ(fact("job-facts", "start_ns"), TextAt(job, "started_ns"));
+  EXPECT_EQ(fact("job-facts", "initialisation_seconds"), TextAt(job, "summary/parts/0/seconds"));
+  EXPECT_EQ(fact("job-facts", "loop_seconds"), TextAt(job, "summary/parts/1/seconds"));
+  EXPECT_EQ(fact("job-facts", "loop_share"), TextAt(job, "summary/parts/1/share"));
+  const yaml::Node resources = Parsed(Get("/resources?job=job-1"));
+  size_t row = 0;
+  for (const yaml::Node& node : resources.Find("nodes")->items()) {
+    for (const yaml::Node& metric : node.Find("metrics")->items()) {
+      for (const std::string_view key : {"min", "max", "p50", "p90", "p95", "p99", "count"})
+        EXPECT_EQ(cell("resources", row, key), TextAt(metric, key)) << row << " " << key;
+      ++row;
+    }
+  }
+  EXPECT_GE(row, 2U);
+  const yaml::Node operators = Parsed(Get("/operators?job=job-1&kind=operator"));
+  EXPECT_EQ(cell("operators", 0, "share"), TextAt(operators, "operators/0/share"));
+  EXPECT_EQ(cell("operators", 0, "count"), TextAt(operators, "operators/0/count"));
+  const yaml::Node phases = Parsed(Get("/phases?job=job-1"));
+  EXPECT_EQ(cell("phase-times", 0, "share"), TextAt(phases, "phases/0/share"));
+  const yaml::Node rules = Parsed(Get("/rules?job=job-1"));
+  EXPECT_EQ(cell("rules-found", 0, "found"), TextAt(rules, "rules/0/found"));
+  const yaml::Node issues = Parsed(Get("/issues?job=job-1&state=open"));
+  EXPECT_EQ(fact("issue-1-facts", "issue"), TextAt(issues, "issues/0/id"));
+  EXPECT_EQ(fact("issue-1-facts", "threshold"), TextAt(issues, "issues/0/threshold"));
+}
+
+TEST_F(Api, ReportIsAFileThatRunsNothing) {
+  const http::HttpResponse response = Get("/report?job=job-1&format=html");
+  EXPECT_EQ(response.content_type, "text/html; charset=utf-8");
+  std::string policy, disposition;
+  for (const auto& [name, value] : response.headers) {
+    if (name == "Content-Security-Policy") policy = value;
+    if (name == "Content-Disposition") disposition = value;
+  }
+  EXPECT_THAT(policy, HasSubstr("default-src 'none'"));
+  EXPECT_THAT(policy, HasSubstr("sandbox"));
+  EXPECT_EQ(disposition, "inline; filename=\"report-job-1.html\"");
+  EXPECT_THAT(response.body, HasSubstr("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"));
+  EXPECT_THAT(response.body, Not(HasSubstr("<script")));
+  EXPECT_EQ(Get("/report?job=job-1&format=pdf").status, 400);
+}
+
+TEST_F(Api, RulesHaveTheirDefinitionsWhereTheyAreKnown) {
+  yaml::Node rules = Parsed(Get("/rules?job=job-1"));
+  EXPECT_EQ(TextAt(rules, "rules/0/definition/parameters/0/default"), "3");
+  EXPECT_EQ(TextAt(rules, "rules/1/rule"), "default/y/Other");
+  EXPECT_EQ(TextAt(rules, "rules/1/definition"), "null");
+  options_.rules = nullptr;
+  EXPECT_EQ(TextAt(Parsed(Get("/rules?job=job-1")), "rules/0/definition"), "null");
+}
+
+TEST_F(Api, AsOfATimeEverythingIsOfThen) {
+  const std::string at = Cat("&at=", AtSecond(5));
+  const yaml::Node job = Parsed(Get(Cat("/job?job=job-1", at)));
+  EXPECT_EQ(TextAt(job, "state"), "running");
+  EXPECT_EQ(TextAt(job, "last_ns"), Cat(AtSecond(5)));
+  EXPECT_EQ(TextAt(job, "open_issues"), "2");  // one ends at 9 s
+  EXPECT_EQ(TextAt(job, "worst_severity"), "warning");
+  EXPECT_EQ(TextAt(Parsed(Get(Cat("/issues?job=job-1&state=open", at))), "total"), "2");
+  const yaml::Node samples =
+      Parsed(Get(Cat("/samples?job=job-1&match=hw_gpu_utilization_ratio%7Bgpu=%220%22%7D", at)));
+  EXPECT_THAT(samples.Find("series")->items()[0].Find("values")->items(), SizeIs(6));
+  EXPECT_EQ(TextAt(Parsed(Get(Cat("/report?job=job-1", at))), "as_of_ns"), Cat(AtSecond(5)));
+  EXPECT_EQ(TextAt(Parsed(Get("/job?job=job-1&at=2026-01-01T00:00:05Z")), "last_ns"),
+            Cat(AtSecond(5)));
+  EXPECT_EQ(Get("/job?job=job-1&at=soon").status, 400);
+  EXPECT_EQ(Get("/job?job=job-1&at=1000").status, 404);
+  EXPECT_EQ(Get("/jobs?at=1000").status, 400);  // lists are of now
+}
+
+TEST_F(Api, CapturesAreAskedOfRunningJobsByWholeId) {
+  history_.Edit("runs", [](auto*) {});
+  EXPECT_EQ(Ask("POST", "/job/capture?job=runs").status, 409);  // nothing here can ask
+  FakeCaptures captures;
+  options_.captures = &captures;
+  const http::HttpResponse asked = Ask("POST", "/job/capture?job=runs&rank=1&rank=3");
+  EXPECT_EQ(asked.body, "{\"request\":\"request-2\"}");
+  ASSERT_THAT(captures.asked, SizeIs(1));
+  EXPECT_EQ(captures.asked[0].job, "runs");
+  EXPECT_THAT(captures.asked[0].ranks, ::testing::ElementsAre(1, 3));
+  EXPECT_EQ(captures.asked[0].principal, "act");
+  EXPECT_GT(captures.asked[0].expires_ns, clock_.WallNs());
+  EXPECT_EQ(Ask("POST", "/job/capture?job=run").status, 400);    // a beginning
+  EXPECT_EQ(Ask("POST", "/job/capture?job=job-1").status, 409);  // has ended
+  EXPECT_EQ(Ask("POST", "/job/capture?job=runs&rank=-1").status, 400);
+  EXPECT_THAT(captures.asked, SizeIs(1));
+}
+
 }  // namespace
 }  // namespace pitwall::insights

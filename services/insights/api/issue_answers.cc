@@ -137,9 +137,44 @@ Answer AnswerIncidents(const ApiCall& call) {
   return http::HttpResponse::Json(out.Take());
 }
 
+namespace {
+
+// Null where the rules in force are not known, or are without this one.
+void WriteDefinition(const RuleDefinition* rule, JsonWriter* out) {
+  out->Key("definition");
+  if (rule == nullptr) return out->Null();
+  out->BeginObject();
+  TextField("severity", rule->severity, out);
+  TextField("summary", rule->summary, out);
+  TextField("description", rule->description, out);
+  TextField("suggestion", rule->suggestion, out);
+  TextField("expression", rule->expression, out);
+  TextField("clock", rule->clock, out);
+  TextField("for", rule->hold, out);
+  out->Key("needs");
+  out->BeginArray();
+  for (const std::string& metric : rule->needs) out->String(metric);
+  out->EndArray();
+  out->Key("parameters");
+  out->BeginArray();
+  for (const RuleParameter& parameter : rule->parameters) {
+    out->BeginObject();
+    TextField("name", parameter.name, out);
+    TextField("default", parameter.value, out);
+    TextField("unit", parameter.unit, out);
+    TextField("help", parameter.help, out);
+    out->EndObject();
+  }
+  out->EndArray();
+  out->EndObject();
+}
+
+}  // namespace
+
 Answer AnswerRules(const ApiCall& call) {
   ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
   ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, call.history().Events(job->id));
+  const RuleDefinitions rules = call.options.rules ? call.options.rules() : RuleDefinitions();
   JsonWriter out;
   out.BeginObject();
   out.Key("rules");
@@ -154,6 +189,8 @@ Answer AnswerRules(const ApiCall& call) {
     CountField("found", rule.found, &out);
     CountField("open", rule.open, &out);
     TimeField("last_found_ns", rule.last_found_ns, &out);
+    const auto definition = rules.find(rule.rule);
+    WriteDefinition(definition == rules.end() ? nullptr : &definition->second, &out);
     out.EndObject();
   }
   out.EndArray();

@@ -118,6 +118,8 @@ TEST_F(OpenApi, EveryAnswerFitsItsSchema) {
       {"/rules", "job=job-1"},
       {"/actions", "job=job-1"},
       {"/captures", "job=job-1"},
+      {"/report", "job=job-1"},
+      {"/report", "job=job-1&format=json"},
       {"/what-if", "job=job-1&rank=1"},
       {"/what-if", "job=job-1&rank=7"},
       {"/differs", "job=job-1&from=2026-01-01T00:00:40Z&to=2026-01-01T00:00:50Z"},
@@ -142,6 +144,12 @@ TEST_F(OpenApi, EveryAnswerFitsItsSchema) {
   login.body = R"({"token": "see"})";
   EXPECT_THAT(Faults("POST", "/session", Ask("POST", "/session", login)), IsEmpty());
   EXPECT_THAT(Faults("DELETE", "/session", Ask("DELETE", "/session")), IsEmpty());
+  FakeCaptures captures;
+  options_.captures = &captures;
+  history_.Edit("runs", [](auto*) {});
+  const http::HttpResponse asked_for = Ask("POST", "/job/capture?job=runs");
+  EXPECT_EQ(asked_for.status, 200) << asked_for.body;
+  EXPECT_THAT(Faults("POST", "/job/capture", asked_for), IsEmpty());
   const http::HttpResponse archived = Ask("POST", "/job/archive?job=job-1");
   EXPECT_EQ(archived.status, 200);
   EXPECT_THAT(Faults("POST", "/job/archive", archived), IsEmpty());

@@ -144,6 +144,10 @@ std::optional<int64_t> Parameters::Time(std::string_view name) {
   return ns;
 }
 
+int64_t Parameters::Moment(std::string_view name, int64_t fallback) {
+  return Time(name).value_or(fallback);
+}
+
 TimeRange Parameters::Range(TimeRange whole) {
   const TimeRange out = {Time("from").value_or(whole.from_ns), Time("to").value_or(whole.to_ns)};
   if (status_.ok() && out.from_ns >= out.to_ns && (Has("from") || Has("to"))) {

@@ -37,6 +37,8 @@ class Parameters {
   std::vector<int64_t> Ints(std::string_view name, int64_t least, int64_t most);
   // from and to; the defaults where they are absent.
   TimeRange Range(TimeRange whole);
+  // A point in time; the fallback where it is absent.
+  int64_t Moment(std::string_view name, int64_t fallback);
   // from_step and to_step.
   void Steps(int64_t* from_step, int64_t* to_step);
   // match: selectors as PromQL writes them.

@@ -72,8 +72,9 @@ Client::Client(std::string url, std::string token, HttpTransport* transport)
   while (!url_.empty() && url_.back() == '/') url_.pop_back();
 }
 
-StatusOr<Json> Client::Call(std::string_view method, std::string_view path,
-                            const Parameters& parameters) const {
+StatusOr<std::string> Client::Exchange(std::string_view method, std::string_view path,
+                                       const Parameters& parameters,
+                                       std::string_view accept) const {
   HttpCall call;
   call.method = std::string(method);
   call.url = Cat(url_, path);
@@ -83,7 +84,7 @@ StatusOr<Json> Client::Call(std::string_view method, std::string_view path,
     CatTo(call.url, name, "=", Escaped(value));
     separator = '&';
   }
-  call.headers.emplace_back("accept", "application/json");
+  call.headers.emplace_back("accept", std::string(accept));
   if (!token_.empty()) call.headers.emplace_back("authorization", Cat("Bearer ", token_));
   call.timeout_ns = kPatienceNs;
   call.max_response_bytes = kMaxAnswer;
@@ -98,7 +99,13 @@ StatusOr<Json> Client::Call(std::string_view method, std::string_view path,
                                       "); is a Pitwall with insights running there?"));
   }
   if (reply->status < 200 || reply->status > 299) return StatusOf(*reply, url_);
-  Json body = Json::parse(reply->body, nullptr, false);
+  return reply->body;
+}
+
+StatusOr<Json> Client::Call(std::string_view method, std::string_view path,
+                            const Parameters& parameters) const {
+  ASSIGN_OR_RETURN(const std::string text, Exchange(method, path, parameters, "application/json"));
+  Json body = Json::parse(text, nullptr, false);
   if (body.is_discarded())
     return absl::UnavailableError(
         Cat(url_, path, ": the answer is malformed JSON; is it a Pitwall with insights?"));

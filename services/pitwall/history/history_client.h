@@ -34,10 +34,17 @@ class Client {
   StatusOr<Json> Get(std::string_view path, const Parameters& parameters) const {
     return Call("GET", path, parameters);
   }
+  // What the server answers, as it is.
+  StatusOr<std::string> GetText(std::string_view path, const Parameters& parameters) const {
+    return Exchange("GET", path, parameters, "*/*");
+  }
   StatusOr<Json> Call(std::string_view method, std::string_view path,
                       const Parameters& parameters) const;
 
  private:
+  StatusOr<std::string> Exchange(std::string_view method, std::string_view path,
+                                 const Parameters& parameters, std::string_view accept) const;
+
   std::string url_;
   const std::string token_;
   HttpTransport* const transport_;

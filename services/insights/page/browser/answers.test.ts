@@ -13,7 +13,7 @@ ajv.addSchema({ $id: "api", components: openapi.components });
 
 const checked: [string, string, Record<string, string>][] = [
   ["/jobs", "Jobs", {}], ["/job", "JobDetail", {}], ["/issues", "Issues", {}], ["/issue", "IssueDetail", { id: clocks.id }], ["/incidents", "Incidents", {}], ["/actions", "Actions", {}], ["/rules", "Rules", {}],
-  ["/resources", "Resources", {}], ["/operators", "Operators", {}], ["/what-if", "WhatIf", { rank: "5" }], ["/chart", "Chart", { match: "hw_temperature_celsius{}" }],
+  ["/resources", "Resources", {}], ["/operators", "Operators", {}], ["/what-if", "WhatIf", { rank: "5" }], ["/differs", "Differs", {}], ["/captures", "Captures", {}], ["/chart", "Chart", { match: "hw_temperature_celsius{}" }],
   ["/chart", "Chart", { match: "system_network_io_bytes_total{}" }], ["/heatmap", "HeatMap", { match: "hw_gpu_utilization_ratio{}", width: "20" }], ["/heatmap/steps", "StepHeatMap", { basis: "own" }], ["/spans", "Spans", { limit: "100" }], ["/phases", "Phases", {}],
   ["/chart", "Chart", { match: "train_loss", axis: "step", mode: "eval" }], ["/chart", "Chart", { match: "train_loss" }], ["/series", "SeriesList", {}], ["/tensors", "Tensors", {}],
   ["/steps", "Steps", { from_step: "7" }],

@@ -1,7 +1,7 @@
 // A job with a slow rank, made by hand by the schemas of openapi.yaml: 2 nodes, 8 ranks, 2 attempts.
 import { heatMap, phases, spans, stepHeatMap, steps } from "./node_answers.ts";
 import { seriesList, tensorTable, trainingChart } from "./training_answers.ts";
-import type { Attempt, AttemptSummary, Chart, CloudEvent, Incident, Issue, IssueDetail, Job, JobDetail, JobPage, Labels, Operators, Part, Resources, Rule, WhatIf } from "../src/types.ts";
+import type { Attempt, AttemptSummary, Chart, CloudEvent, Differs, Incident, Issue, IssueDetail, Job, JobDetail, JobPage, Labels, Operators, Part, Resources, Rule, RuleDefinition, WhatIf } from "../src/types.ts";
 
 const second = 1_000_000_000n;
 export const t0 = 1_767_225_600n * second; // 2026-01-01 00:00:00 UTC
@@ -13,7 +13,7 @@ const markup = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</sc
 export const hostile = { id: "job-hostile", name: `${markup}\u202egnp.exe ${"n".repeat(10_000)}`, summary: `${markup} \u202e${"s".repeat(10_000)}` };
 const reference = { platform: "slurm", cluster: "a100-east", namespace: "", kind: "job", name: "91734", uid: "", queue: "research" };
 
-const base: Job = {
+export const base: Job = {
   id: "slurm-91734", name: "llama-7b-pretrain", owner: "uid:1000", reference, state: "running", first_ns: at(0), last_ns: at(5400), started_ns: at(0), ended_ns: null, end_detail: "",
   attempt_count: 2, ranks: 8, nodes: 2, open_issues: 2, found_issues: 3, worst_severity: "critical", samples: 4_200_000, bytes: 5_100_000, raw_from_ns: null, archived: false, link: "/jobs/slurm-91734",
 };
@@ -124,11 +124,19 @@ const incident = (issues: IssueDetail[]): Incident => {
   return { id: root.id, root: listed(root), likely_roots: 1, open: root.open, severity: root.severity, started_ns: root.started_ns, ended_ns: root.ended_ns, issues: issues.map(listed) };
 };
 
+const definitions: Record<string, RuleDefinition> = {
+  "training/stragglers/StragglerRank": {
+    severity: "critical", summary: "Rank {{ $labels.rank }} needs {{ $value }} times as long as its peers", description: "In at least 7 of the last 10 steps its own work took longer than that of the other ranks.",
+    suggestion: "Look at its GPU.", expression: "rank:train_own:ratio > $ratio", clock: "step train", for: "0 steps", needs: ["train_step_duration_seconds"],
+    parameters: [{ name: "ratio", default: "1.5", unit: "ratio", help: "How many times as long as the others." }, { name: "z", default: "3.5", unit: "", help: "" }],
+  },
+  "gpu/xid/XidFatal": { severity: "critical", summary: markup, description: markup, suggestion: "", expression: "hw_errors_total > $limit", clock: "time", for: "1m", needs: ["hw_errors_total"], parameters: [{ name: "limit", default: "0", unit: "", help: markup }] },
+};
 const rules: Rule[] = [
   ["gpu/clocks/ThermalSlowdown", "IssuesFound", "", true, 1, 1], ["training/stragglers/StragglerRank", "IssuesFound", "", true, 1, 1], ["training-numerics/LossNotFinite", "NoIssuesFound", "", true, 1, 0],
   ["gpu/xid/XidFatal", "NoData", "no series of hw_errors_total", false, 0, 0], ["debugger-tensor/VanishingGradient", "NoData", "no series of tensor_gradient_abs_mean, train_step", false, 0, 0],
   ["training/StepOutlier", "InProgress", "waits for 30 steps (12 of 30)", false, 0, 0], ["hangs/CollectiveHang", "NoIssuesFound", "", false, 0, 0],
-].map(([rule, status, reason, ever_found, found, open]) => ({ rule, status, reason, ever_found, found, open, since_ns: at(2000), last_found_ns: found ? at(4300) : null }) as Rule);
+].map(([rule, status, reason, ever_found, found, open]) => ({ rule, status, reason, ever_found, found, open, since_ns: at(2000), last_found_ns: found ? at(4300) : null, definition: definitions[rule as string] ?? null }) as Rule);
 
 const units: Record<string, "ratio" | "bytes" | "bytes_per_second"> = { cpu: "ratio", io_wait: "ratio", cpu_memory: "ratio", gpu: "ratio", gpu_memory: "bytes", network: "bytes_per_second" };
 const scale: Record<string, number> = { cpu: 0.5, io_wait: 0.02, cpu_memory: 0.4, gpu: 0.9, gpu_memory: 71e9, network: 2.1e9 };
@@ -146,6 +154,18 @@ const operators: Operators = {
   total_ns: String(41_000n * second), left_out: 12,
 };
 export const whatIf: WhatIf = { computable: true, reason: "", steps: 4100, left_out: 3, basis: "own", step_seconds: 0.66, without_seconds: 0.41, saved_share: 0.3788 };
+
+const differs: Differs = {
+  series: [
+    { labels: { __name__: "hw_clock_ratio", rank: "5", node: "gpu-a-02" }, effect: 9.4, mean: 0.71, before: 0.99, before_effect: 24.1, peers: 0.99, peers_effect: 26, peer_count: 7 },
+    { labels: { __name__: "train_step_duration_seconds", rank: "5", node: markup }, effect: 4.1, mean: 0.66, before: 0.41, before_effect: 3.2, peers: null, peers_effect: null, peer_count: 0 },
+  ],
+  from_ns: at(4240), to_ns: at(5400), before_from_ns: at(0), tier: "10s", compared: 412,
+};
+const capture: CloudEvent = {
+  ...{ specversion: "1.0", source: `/jobs/${base.id}`, subject: "rank 5", datacontenttype: "application/json", id: hex("capture-1"), type: "io.pitwall.capture.answered", time: rfc(at(4400)) },
+  data: { request: "request-1", principal: "act", rank: 5, node: "gpu-a-02", state: "collective", phase: "backward", threads: [{ frames: ["all_reduce (distributed.py:2501)"] }] } as CloudEvent["data"],
+};
 
 function chart(query: URLSearchParams): Chart {
   const whole = { from_ns: query.get("from") ?? at(0), to_ns: query.get("to") ?? at(5400) };
@@ -185,6 +205,8 @@ export function answers(path: string, query: URLSearchParams, bad: boolean): unk
     case "/resources": return resources;
     case "/operators": return operators;
     case "/what-if": return whatIf;
+    case "/differs": return differs;
+    case "/captures": return { captures: bad ? [] : [capture] };
     case "/chart": return (query.get("match") ?? "").startsWith("train_") ? trainingChart(query) : chart(query);
     case "/series": return seriesList();
     case "/tensors": return tensorTable;

@@ -70,8 +70,10 @@ export async function startFixture(options: { token?: string; jobs?: number } = 
       request.on("close", () => streams.delete(response));
       return;
     }
+    if (api === "/job/capture" && request.method === "POST") return json(response, 200, { request: "request-2" });
     const fixed = overrides.get(api);
     if (fixed) return json(response, fixed.status, typeof fixed.body === "function" ? fixed.body(url.searchParams) : fixed.body);
+    if (api === "/session") return json(response, 200, { role: "view", expires_ns: null });
     if (api === "/jobs" && options.jobs) return json(response, 200, jobPage(manyJobs(options.jobs), url.searchParams));
     const job = url.searchParams.get("job");
     const body = answers(api, url.searchParams, job === hostile.id);

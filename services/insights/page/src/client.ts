@@ -1,5 +1,6 @@
 // The API. Every fault becomes a Fault with the server's own words.
 import { signal } from "@preact/signals";
+import { asOf } from "./route.ts";
 import type { Session } from "./types.ts";
 
 export const prefix = "/api/pitwall/v1";
@@ -27,6 +28,7 @@ export function address(path: string, parameters: Record<string, Value> = {}): s
     if (value === undefined || value === "") continue;
     for (const one of Array.isArray(value) ? value : [value]) query.append(name, String(one));
   }
+  if (asOf.value && query.has("job")) query.set("at", asOf.value);
   const text = query.toString();
   return `${prefix}${path}${text ? `?${text}` : ""}`;
 }
@@ -71,6 +73,11 @@ export async function fetchAnswer(path: string, abort: AbortSignal): Promise<Res
 
 export async function get<T>(path: string, parameters: Record<string, Value>, abort?: AbortSignal): Promise<T> {
   return answerOf<T>(await request(address(path, parameters), { signal: abort ?? null }));
+}
+
+// What changes something is of now.
+export async function post<T>(path: string, parameters: Record<string, string>): Promise<T> {
+  return answerOf<T>(await request(`${prefix}${path}?${new URLSearchParams(parameters)}`, { method: "POST" }));
 }
 
 export async function login(token: string): Promise<Session> {

@@ -22,7 +22,7 @@ export function selectorOf(evidence: Evidence): string {
   return `${plain[1]}{${quoted.join(",")}}`;
 }
 
-function lineName(labels: Labels): string {
+export function lineName(labels: Labels): string {
   const rest = Object.entries(labels).filter(([name]) => name !== "__name__");
   return `${labels.__name__ ?? ""}${rest.length ? `{${rest.map(([name, value]) => `${name}="${value}"`).join(", ")}}` : ""}`;
 }

@@ -1,6 +1,7 @@
 // One job: its name and state, the range that all tabs share, and the open tab.
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { AsOf, Past, ReportLink } from "./as_of.tsx";
 import { Fault, get } from "./client.ts";
 import { plural } from "./format.ts";
 import { useKeys } from "./keys.ts";
@@ -60,7 +61,7 @@ export function JobView({ id }: { id: string }) {
   useKeys({ a: move(-0.5), d: move(0.5), w: move(0, 0.5), s: move(0, 2), f: resetRange });
 
   if (!job.data) {
-    return <main>{job.fault ? <Failed fault={job.fault} again={job.again} what="This job" /> : <Waiting what="the job" />}</main>;
+    return <main><Past />{job.fault ? <Failed fault={job.fault} again={job.again} what="This job" /> : <Waiting what="the job" />}</main>;
   }
   const range = rangeName();
   return (
@@ -70,6 +71,8 @@ export function JobView({ id }: { id: string }) {
         <JobState state={job.data.state} detail={job.data.end_detail} />
         <span class="dim">{plural(job.data.nodes, "node")}, {plural(job.data.ranks, "rank")}, {plural(job.data.attempt_count, "attempt")}</span>
         <span class="grow" />
+        <AsOf />
+        <ReportLink job={job.data} />
         <fieldset class="choice" aria-label="Move the range">
           {([["◀", "Earlier (a)", -0.5, 1], ["▶", "Later (d)", 0.5, 1], ["+", "Zoom in (w)", 0, 0.5], ["−", "Zoom out (s)", 0, 2]] as const).map(([mark, name, by, factor]) => <button key={mark} type="button" title={name} aria-label={name} onClick={move(by, factor)}>{mark}</button>)}
         </fieldset>
@@ -81,6 +84,7 @@ export function JobView({ id }: { id: string }) {
           ))}
         </fieldset>
       </div>
+      <Past />
       <nav class="tabs" aria-label="Tabs of the job">
         {tabs.map((one) => <a key={one.key} href={tabAddress(one)} aria-current={one === tab ? "page" : undefined}>{one.title}</a>)}
       </nav>

@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Fault, sessions } from "./client.ts";
 import { listen } from "./live.ts";
+import { asOf } from "./route.ts";
 import type { Topic } from "./types.ts";
 
 export interface Loaded<T> {
@@ -15,9 +16,11 @@ export interface Loaded<T> {
 const pauseMs = 1000; // between two answers of one live view, at least
 const pauses = 4; // as many times as long as the last answer took
 
-// `topics`: which changes of `job` ("": any) make it out of date. `keep`: an answer of another key with the same `keep`
+// `topics`: which changes of `job` ("": any) make it out of date. `kept`: an answer of another `what` with the same `kept`
 // stays until the new one is there, as a chart's while its range changes.
-export function useLoad<T>(key: string, read: (abort: AbortSignal) => Promise<T>, topics: Topic[] = [], job = "", keep = key): Loaded<T> {
+export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T>, topics: Topic[] = [], job = "", kept = what): Loaded<T> {
+  const key = `${what} ${asOf.value}`;
+  const keep = `${kept} ${asOf.value}`;
   const [state, setState] = useState<{ keep: string; data: T | null; fault: Fault | null; loading: boolean }>({
     keep,
     data: null,

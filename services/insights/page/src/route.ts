@@ -7,6 +7,9 @@ addEventListener("popstate", () => {
   place.value = here();
 });
 
+// The time of which the page shows what was known; "": now.
+export const asOf = computed(() => place.value.query.get("at") ?? "");
+
 export const jobId = computed(() => {
   const found = /^\/jobs\/(.+)$/.exec(place.value.path);
   if (!found?.[1]) return "";

@@ -6,7 +6,7 @@ import { useLoad } from "./load.ts";
 import { Cut, Failed, Panel, Time, Waiting } from "./parts.tsx";
 import type { Rule } from "./types.ts";
 
-const looks: Record<string, [string, string, string]> = {
+export const looks: Record<string, [string, string, string]> = {
   IssuesFound: ["◆", "issues found", "warn"],
   Error: ["✕", "error", "bad"],
   NoData: ["○", "cannot judge", "note"],
@@ -14,7 +14,7 @@ const looks: Record<string, [string, string, string]> = {
   NoIssuesFound: ["✓", "no issues", "good"],
   Stopped: ["■", "stopped", "calm"],
 };
-const order = ["IssuesFound", "Error", "NoData", "InProgress", "NoIssuesFound", "Stopped"];
+export const order = ["IssuesFound", "Error", "NoData", "InProgress", "NoIssuesFound", "Stopped"];
 
 // What brings the series that a rule misses, by their first word. The collector has hardware, the client the training.
 export function supplies(reason: string): string {

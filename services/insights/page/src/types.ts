@@ -170,6 +170,18 @@ export interface Incident {
   issues: Issue[];
 }
 
+export interface RuleDefinition {
+  severity: string;
+  summary: string;
+  description: string;
+  suggestion: string;
+  expression: string;
+  clock: string;
+  for: string;
+  needs: string[];
+  parameters: { name: string; default: string; unit: string; help: string }[];
+}
+
 export interface Rule {
   rule: string;
   status: string;
@@ -179,6 +191,7 @@ export interface Rule {
   found: number;
   open: number;
   last_found_ns: NsOrNull;
+  definition: RuleDefinition | null;
 }
 
 export interface Chart {
@@ -308,4 +321,13 @@ export interface SeriesList {
 export interface Tensors {
   tensors: { tensor: string; collection: string; mode: string; rank: number | null; step: number | null; time_ns: NsOrNull; statistics: Record<string, number | null> }[];
   next: string | null;
+}
+
+export interface Differs {
+  series: { labels: Labels; effect: number; mean: number | null; before: number | null; before_effect: number | null; peers: number | null; peers_effect: number | null; peer_count: number }[];
+  from_ns: Ns;
+  to_ns: Ns;
+  before_from_ns: Ns;
+  tier: string;
+  compared: number;
 }

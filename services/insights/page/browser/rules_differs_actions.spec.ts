@@ -1,0 +1,96 @@
+// The tabs Rules, What differs and Actions, time travel and the link to the report.
+import { expect, type Page, test } from "@playwright/test";
+import { at, base, whatIf } from "./answers.ts";
+import { type Fixture, startFixture } from "./fixture.ts";
+import { checkAccess, checkFaults, open as openOn } from "./harness.ts";
+
+let fixture: Fixture;
+const open = (page: Page, path: string) => openOn(page, path, fixture);
+
+test.beforeEach(async () => {
+  fixture = await startFixture();
+});
+test.afterEach(async () => {
+  checkFaults();
+  await fixture.close();
+});
+
+const job = `/jobs/${base.id}`;
+
+for (const theme of ["light", "dark"] as const) {
+  test(`rules, what differs and actions, ${theme}: axe, CSP, fit, hostile texts`, async ({ page }) => {
+    await page.emulateMedia({ colorScheme: theme });
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await open(page, `${job}?tab=rules`);
+    for (const [tab, ready] of [["Rules", ".rulelist details"], ["What differs", "[data-field=what-if]"], ["Actions", "text=all_reduce"]] as const) {
+      await page.getByRole("navigation", { name: "Tabs of the job" }).getByRole("link", { name: tab, exact: true }).click();
+      await expect(page.locator(ready).first()).toBeVisible();
+      await expect(page.locator(".waiting")).toHaveCount(0);
+      for (const one of await page.locator(".rulelist summary").all()) await one.click();
+      await page.screenshot({ path: `test-results/${tab.replaceAll(" ", "-")}-${theme}.png`, fullPage: true });
+      await checkAccess(page);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth)).toBe(true);
+      // The fixture has markup in definitions, labels and a node's name.
+      expect(await page.evaluate(() => (window as { hacked?: number }).hacked)).toBeUndefined();
+      expect(await page.locator("main img, main script").count()).toBe(0);
+    }
+  });
+}
+
+test("rules: active ones first, with parameters and what supplies what is missing", async ({ page }) => {
+  await open(page, `${job}?tab=rules`);
+  const rules = page.locator(".rulelist details");
+  await expect(rules).toHaveCount(7);
+  await expect(rules.first()).toHaveAttribute("data-rule", "gpu/clocks/ThermalSlowdown");
+  const straggler = page.locator("[data-rule='training/stragglers/StragglerRank']");
+  await straggler.locator("summary").click();
+  await expect(straggler.getByRole("row", { name: "ratio 1.5" })).toBeVisible(); // the default
+  await expect(straggler.locator("[data-field=used-ratio]")).toHaveText("1.2"); // as the newest issue has it
+  const xid = page.locator("[data-rule='gpu/xid/XidFatal']");
+  await xid.locator("summary").click();
+  await expect(xid).toContainText("no series of hw_errors_total. To supply it: run the collector on the job's nodes");
+  await page.getByLabel("Filter").fill("nodata");
+  await expect(rules).toHaveCount(2);
+  expect(page.url()).toContain("rule=nodata");
+});
+
+test("what differs: the suspect's series against the interval of its issue, and what if", async ({ page }) => {
+  await open(page, `${job}?tab=differs`);
+  await expect(page.locator("tbody tr")).toHaveCount(2);
+  const asked = fixture.asked.find((one) => one.startsWith("GET /differs")) as string;
+  const query = new URLSearchParams(asked.split("?")[1]);
+  expect(query.get("match")).toBe('{rank="5"}');
+  expect(query.get("from")).toBe(at(4240, 123n));
+  await expect(page.locator("[data-field=what-if]")).toHaveAttribute("data-share", String(whatIf.saved_share));
+  await page.getByLabel("Series of").selectOption("all");
+  await expect.poll(() => fixture.asked.some((one) => one.startsWith("GET /differs") && !one.includes("match"))).toBe(true);
+});
+
+test("a capture wants the job's id typed, and is posted", async ({ page }) => {
+  await fixture.override("/session", { status: 200, body: { role: "act", expires_ns: null } });
+  await open(page, `${job}?tab=actions`);
+  const button = page.getByRole("button", { name: "Capture what the ranks do" });
+  await expect(button).toBeDisabled();
+  await page.getByLabel("Type the job's id").fill(base.id);
+  await button.click();
+  await expect(page.locator("text=request-2")).toBeVisible();
+  expect(fixture.asked).toContain(`POST /job/capture?job=${base.id}`);
+});
+
+test("time travel asks everything as of then, and comes back", async ({ page }) => {
+  await open(page, `${job}?at=2026-01-01T00:10:00Z`);
+  await expect(page.locator(".past")).toContainText("As of 2026-01-01 00:10:00.");
+  await expect(page.locator("[data-rule]").first()).toBeVisible();
+  const reads = fixture.asked.filter((one) => one.startsWith("GET ") && one.includes("job="));
+  expect(reads.length).toBeGreaterThan(4);
+  for (const one of reads) expect(one).toContain("at=2026-01-01T00%3A10%3A00Z");
+  const before = fixture.asked.length;
+  await page.getByRole("button", { name: "Back to now" }).click();
+  await expect(page.locator(".past")).toHaveCount(0);
+  await expect.poll(() => fixture.asked.slice(before).some((one) => one.startsWith("GET /issues") && !one.includes("at="))).toBe(true);
+});
+
+test("the report is a link of the API, of the time that is shown", async ({ page }) => {
+  await open(page, `${job}?at=1767226200000000000`);
+  await expect(page.getByRole("link", { name: "Report" })).toHaveAttribute("href", `/api/pitwall/v1/report?job=${base.id}&format=html&at=1767226200000000000`);
+});

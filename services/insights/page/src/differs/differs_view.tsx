@@ -1,0 +1,88 @@
+// What differs in an interval: each series against its own past and its peers, ranked; and what a step would take
+// without a rank.
+import { get } from "../client.ts";
+import { lineName } from "../evidence_chart.tsx";
+import { count, digits, duration, percent, time } from "../format.ts";
+import { useLoad } from "../load.ts";
+import { Cut, Failed, Panel, Waiting } from "../parts.tsx";
+import { rangeOf } from "../charts/range.ts";
+import { place, setQuery } from "../route.ts";
+import type { TabProps } from "../tabs.ts";
+import type { Differs, Issue, JobDetail, WhatIf } from "../types.ts";
+
+function Cost({ job, rank }: { job: JobDetail; rank: string }) {
+  const loaded = useLoad<WhatIf>(`what-if ${job.id} ${rank} ${job.last_ns}`, (abort) => get("/what-if", { job: job.id, rank }, abort));
+  if (loaded.fault) return <Failed fault={loaded.fault} again={loaded.again} what="What if" />;
+  const cost = loaded.data;
+  if (!cost) return <Waiting what="what if" />;
+  return (
+    <p class="pad" data-field="what-if" data-share={cost.saved_share ?? ""}>
+      {cost.computable ? (
+        <>Without rank {rank} a step would take <strong>{duration(cost.without_seconds)}</strong> instead of <strong>{duration(cost.step_seconds)}</strong>: {percent(cost.saved_share)} less, over {count(cost.steps)} steps{cost.left_out ? ` (${count(cost.left_out)} that not every rank told are left out)` : ""}; by {cost.basis === "own" ? "the ranks' own time, without waiting in collectives" : "durations of steps"}.</>
+      ) : (
+        <>Not computable: {cost.reason}</>
+      )}
+    </p>
+  );
+}
+
+// The chosen range; else the newest open issue, else the last tenth of the job.
+function intervalOf(job: JobDetail, issues: Issue[]): { from: string; to: string; why: string } | null {
+  const chosen = rangeOf(job);
+  if (chosen.from && chosen.to) return { from: chosen.from, to: chosen.to, why: "the chosen range" };
+  if (job.first_ns === null || job.last_ns === null) return null;
+  const issue = issues.find((one) => one.open) ?? issues[0];
+  const last = BigInt(job.last_ns) + 1n;
+  if (issue?.active_since_ns) return { from: issue.active_since_ns, to: issue.ended_ns ?? String(last), why: `the issue ${issue.alert}` };
+  return { from: String(last - (last - BigInt(job.first_ns)) / 10n - 1n), to: String(last), why: "the last tenth of the job" };
+}
+
+export function DiffersView({ job }: TabProps) {
+  const issues = useLoad<{ issues: Issue[] }>(`issues ${job.id}`, (abort) => get("/issues", { job: job.id, limit: 1000 }, abort), ["issue"], job.id);
+  const ranks = [...new Set(job.sources.flatMap((source) => (source.rank === null ? [] : [source.rank])))].sort((a, b) => a - b);
+  const suspect = issues.data?.issues.find((one) => one.open && one.labels.rank)?.labels.rank ?? "";
+  const asked = place.value.query.get("rank") ?? "";
+  const rank = ranks.map(String).includes(asked) ? asked : asked === "all" ? "" : suspect;
+  const interval = issues.data ? intervalOf(job, issues.data.issues) : null;
+  const match = rank ? `{rank="${rank}"}` : "";
+  const loaded = useLoad<Differs | null>(`differs ${interval?.from} ${interval?.to} ${match}`, (abort) => (interval ? get<Differs>("/differs", { job: job.id, from: interval.from, to: interval.to, match, limit: 30 }, abort) : Promise.resolve(null)));
+  if (issues.fault) return <Failed fault={issues.fault} again={issues.again} what="Issues" />;
+  const rows = loaded.data?.series ?? [];
+  const most = Math.max(1e-9, ...rows.map((row) => row.effect));
+  return (
+    <>
+      <Panel title="What differs" id="differs-title" note={loaded.data ? `${time(loaded.data.from_ns)} to ${time(loaded.data.to_ns)}, ${interval?.why}; ${count(loaded.data.compared)} series compared` : ""}>
+        <p class="asks">
+          <label>Series of
+            <select value={rank || "all"} onChange={(event) => setQuery({ rank: event.currentTarget.value })}>
+              <option value="all">all ranks and nodes</option>
+              {ranks.map((one) => <option key={one} value={String(one)}>rank {one}{String(one) === suspect ? " (suspect)" : ""}</option>)}
+            </select>
+          </label>
+          <span class="dim">Each series in the interval against four times as long before it, and against the same series of other ranks, GPUs or nodes.</span>
+        </p>
+        {loaded.fault && <Failed fault={loaded.fault} again={loaded.again} what="The comparison" />}
+        {!loaded.data && loaded.loading && <Waiting what="the comparison" />}
+        {loaded.data && rows.length === 0 && <p class="dim pad">No series has samples in this interval.</p>}
+        {rows.length > 0 && (
+          <table class="wide">
+            <thead><tr><th scope="col" class="w-effect">Effect</th><th scope="col">Series</th><th scope="col" class="w-number number">Here</th><th scope="col" class="w-number number">Before</th><th scope="col" class="w-number number">To before</th><th scope="col" class="w-number number">Peers</th><th scope="col" class="w-number number">To peers</th></tr></thead>
+            <tbody>
+              {rows.map((row) => (
+                <tr key={lineName(row.labels)}>
+                  <td><svg width="92" height="9" aria-hidden="true"><rect class="effect-bar" width={90 * (row.effect / most)} height="9" rx="2" /></svg> <span class="number">{digits(row.effect)}</span></td>
+                  <th scope="row"><Cut text={lineName(row.labels)} class="code" /></th>
+                  <td class="number">{digits(row.mean)}</td><td class="number">{digits(row.before)}</td><td class="number">{digits(row.before_effect)}</td>
+                  <td class="number">{digits(row.peers)}{row.peer_count ? <span class="dim"> of {row.peer_count}</span> : ""}</td><td class="number">{digits(row.peers_effect)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        )}
+      </Panel>
+      <Panel title="What if" id="what-if-title" note="a step without one of the ranks">
+        {rank ? <Cost job={job} rank={rank} /> : <p class="dim pad">Choose a rank above.</p>}
+      </Panel>
+    </>
+  );
+}

@@ -1,0 +1,76 @@
+// Every rule: what it says of the job, by which criterion, with which parameters, and what it misses.
+import { get } from "../client.ts";
+import { count, plural, shownNumber } from "../format.ts";
+import { useLoad } from "../load.ts";
+import { Cut, Failed, Panel, Time, Waiting } from "../parts.tsx";
+import { place, setQuery } from "../route.ts";
+import { looks, order, supplies } from "../rule_table.tsx";
+import type { TabProps } from "../tabs.ts";
+import type { Issue, Rule } from "../types.ts";
+
+// What the rule has found comes first, then what it misses.
+function active(rule: Rule): boolean {
+  return rule.found > 0 || ["IssuesFound", "Error"].includes(rule.status);
+}
+
+function Body({ rule, issue }: { rule: Rule; issue: Issue | undefined }) {
+  const made = rule.definition;
+  const used = issue?.event.data.parameters ?? {};
+  const how = rule.status === "NoData" ? supplies(rule.reason) : "";
+  if (!made && !issue) return <div class="body"><p class="dim">{rule.reason || "This server does not run the rule: no more is known."}{how && ` ${how}`}</p></div>;
+  const names = [...new Set([...(made?.parameters ?? []).map((one) => one.name), ...Object.keys(used)])];
+  return (
+    <div class="body">
+      {rule.reason && <p class="wrap"><strong>{rule.status === "NoData" ? "Missing." : "Why."}</strong> {rule.reason}{how && `. To supply it: ${how}`}</p>}
+      <p class="wrap">{made?.description || issue?.event.data.description}</p>
+      {(made?.suggestion || issue?.event.data.suggestion) && <p class="wrap"><strong>What to do.</strong> {issue?.event.data.suggestion || made?.suggestion}</p>}
+      {issue && <p class="wrap"><strong>Newest issue.</strong> <a href={`${place.value.path}?issue=${issue.id}`}>{issue.summary.slice(0, 300) || issue.alert}</a></p>}
+      {made && <p class="wrap dim">fires when <span class="code" data-field="expression">{made.expression}</span>, for {made.for}, on the clock {made.clock}; needs <span class="code">{made.needs.join(", ") || "nothing"}</span></p>}
+      {names.length > 0 && (
+        <table class="plain">
+          <thead><tr><th scope="col">Parameter</th><th scope="col" class="number">Default</th><th scope="col" class="number">As evaluated</th><th scope="col">Unit</th><th scope="col">Meaning</th></tr></thead>
+          <tbody>
+            {names.map((name) => {
+              const one = made?.parameters.find((parameter) => parameter.name === name);
+              return <tr key={name}><th scope="row" class="code">{name}</th><td class="number">{one?.default}</td><td class="number" data-field={`used-${name}`}>{used[name] === undefined ? "" : shownNumber(used[name])}</td><td>{one?.unit}</td><td class="wrap">{one?.help}</td></tr>;
+            })}
+          </tbody>
+        </table>
+      )}
+    </div>
+  );
+}
+
+export function RulesView({ job }: TabProps) {
+  const loaded = useLoad<{ rules: Rule[] }>(`rules ${job.id}`, (abort) => get("/rules", { job: job.id }, abort), ["status", "issue"], job.id);
+  const issues = useLoad<{ issues: Issue[] }>(`issues ${job.id}`, (abort) => get("/issues", { job: job.id, limit: 1000 }, abort), ["issue"], job.id);
+  if (!loaded.data) return loaded.fault ? <Failed fault={loaded.fault} again={loaded.again} what="Rules" /> : <Waiting what="the rules" />;
+  const { rules } = loaded.data;
+  const words = (place.value.query.get("rule") ?? "").toLowerCase();
+  const shown = rules
+    .filter((rule) => `${rule.rule} ${rule.status} ${rule.reason}`.toLowerCase().includes(words))
+    .sort((a, b) => Number(active(b)) - Number(active(a)) || order.indexOf(a.status) - order.indexOf(b.status) || (a.rule < b.rule ? -1 : 1));
+  return (
+    <Panel title="Rules" id="rules-title" note={`${plural(rules.length, "rule")}, ${count(rules.filter(active).length)} found something, ${count(rules.filter((rule) => rule.status === "NoData").length)} cannot judge`}>
+      <p class="asks"><label>Filter <input type="search" value={words} onInput={(event) => setQuery({ rule: event.currentTarget.value })} /></label></p>
+      {rules.length === 0 && <p class="dim pad">No rule told a status of this job yet.</p>}
+      <div class="rulelist">
+        {shown.map((rule) => {
+          const [mark, text, tone] = looks[rule.status] ?? ["?", rule.status, "calm"];
+          return (
+            <details key={rule.rule} data-rule={rule.rule} data-quiet={active(rule) ? undefined : ""}>
+              <summary>
+                <span class={`state ${tone}`} title={rule.status}><span aria-hidden="true">{mark}</span> {text}</span>
+                <Cut text={rule.rule} class="code" />
+                <Cut text={rule.definition?.summary || rule.reason} class="dim" />
+                <Time ns={rule.since_ns} />
+                <span class="number">{rule.found ? plural(rule.found, "issue") : ""}</span>
+              </summary>
+              <Body rule={rule} issue={issues.data?.issues.find((issue) => issue.rule === rule.rule)} />
+            </details>
+          );
+        })}
+      </div>
+    </Panel>
+  );
+}

@@ -1,0 +1,15 @@
+// The charts of a report as SVG that stands in HTML: colours come from its style, texts are
+// escaped.
+#pragma once
+
+#include <string>
+
+#include "services/insights/report/document.h"
+
+namespace pitwall::insights {
+
+std::string SvgOf(const LineChart& chart);
+std::string SvgOf(const BarChart& chart);
+std::string SvgOf(const BoxChart& chart);
+
+}  // namespace pitwall::insights

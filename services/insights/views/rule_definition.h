@@ -1,0 +1,35 @@
+// What a rule is, for those who show it: its words, its criterion, its parameters and defaults.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace pitwall::insights {
+
+struct RuleParameter {
+  std::string name;
+  std::string value;  // as overridden by nothing: a number, or a text in quotes
+  std::string unit;
+  std::string help;
+};
+
+struct RuleDefinition {
+  std::string rule;  // pack/group/alert, plus #n
+  std::string severity;
+  std::string summary;  // templates as written
+  std::string description;
+  std::string suggestion;
+  std::string expression;
+  std::string clock;               // time, step (train)
+  std::string hold;                // for: "1m", "5 steps"
+  std::vector<std::string> needs;  // metrics
+  std::vector<RuleParameter> parameters;
+};
+
+using RuleDefinitions = std::map<std::string, RuleDefinition, std::less<>>;
+// Thread-safe. Empty: this process does not know the rules in force.
+using RuleDefinitionSource = std::function<RuleDefinitions()>;
+
+}  // namespace pitwall::insights
