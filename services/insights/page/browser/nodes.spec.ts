@@ -108,6 +108,16 @@ test("the crosshair is in all charts at once, with each line's value there", asy
   expect(Math.abs(shown - mean * 100)).toBeLessThan(0.6);
 });
 
+test("a counter beyond what a Float32 holds has its exact rate", async ({ page }) => {
+  await open(page, path, fixture);
+  await settled(page);
+  const network = page.locator('[data-plot="Network"]');
+  await network.getByText("As a table").click();
+  const shown = await network.locator("tbody td.number:not(:first-child)").allTextContents();
+  expect(shown.length).toBeGreaterThan(100);
+  expect([...new Set(shown)].map((text) => text.replaceAll("\u202f", " "))).toEqual(["953.7 MiB/s"]);
+});
+
 test("a selected interval lists exactly the overlapping spans", async ({ page }) => {
   // A minute, so that a pixel is 0.1 s: steps of 8 ranks a second.
   await open(page, `${path}&from=${at(4000)}&to=${at(4060)}`, fixture);

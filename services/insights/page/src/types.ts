@@ -200,10 +200,13 @@ export interface Chart {
   tier: string;
   reduction: string;
   bucket_ns: NsOrNull;
+  from_step?: number; // on the axis of steps
+  to_step?: number;
   series: {
     labels: Labels;
     kind: "gauge" | "counter";
     times_ns: (Ns | null)[];
+    steps?: number[]; // on the axis of steps, instead of times
     min: (number | null)[];
     max: (number | null)[];
     last: (number | null)[];

@@ -1,15 +1,16 @@
 // Charts as binary columns (docs/api.md, Chart): many numbers, few bytes.
-import { address, Fault, fetchAnswer } from "../client.ts";
-import type { Labels } from "../types.ts";
+import { address, Fault, fetchAnswer, get } from "../client.ts";
+import { msOf } from "../format.ts";
+import type { Chart, Labels } from "../types.ts";
 import type { Line } from "./time_chart.tsx";
 
 export interface Series {
   labels: Labels;
   kind: "gauge" | "counter";
   at: Float64Array; // ms, or steps
-  min: Float32Array; // NaN in all three: a gap
-  max: Float32Array;
-  last: Float32Array;
+  min: Float32Array | Float64Array; // NaN in all three: a gap
+  max: Float32Array | Float64Array;
+  last: Float32Array | Float64Array;
 }
 
 export interface Columns {
@@ -44,7 +45,18 @@ export async function columns(parameters: Record<string, string | number | strin
   return decode(await (await fetchAnswer(address("/chart", { ...parameters, format: "binary" }), abort)).arrayBuffer());
 }
 
-const numbers = (column: Float32Array) => Array.from(column, (v) => (Number.isNaN(v) ? null : v));
+// The same by JSON: the values of counters, whose differences count, outgrow a Float32.
+export async function exactColumns(parameters: Record<string, string | number | string[] | undefined>, abort: AbortSignal): Promise<Columns> {
+  const chart = await get<Chart>("/chart", parameters, abort);
+  const column = (values: (number | null)[]) => Float64Array.from(values, (value) => value ?? Number.NaN);
+  const series = chart.series.map((one) => {
+    const at = one.steps ?? one.times_ns.map((ns) => (ns === null ? Number.NaN : msOf(ns)));
+    return { labels: one.labels, kind: one.kind, at: Float64Array.from(at), min: column(one.min), max: column(one.max), last: column(one.last) };
+  });
+  return { ...chart, series };
+}
+
+const numbers = (column: Float32Array | Float64Array) => Array.from(column, (v) => (Number.isNaN(v) ? null : v));
 
 export function lineOf(name: string, series: Series): Line {
   return { name, times: Array.from(series.at), min: numbers(series.min), max: numbers(series.max), last: numbers(series.last) };

@@ -1,5 +1,5 @@
 // The machines of a job over time, and what its ranks did meanwhile.
-import { columns, folded, lineOf, rateOf } from "../charts/columns.ts";
+import { columns, exactColumns, folded, lineOf, rateOf } from "../charts/columns.ts";
 import { GridMap } from "../charts/grid_map.tsx";
 import { Plot } from "../charts/plot.tsx";
 import { bounds, chartKey, rangeOf, resetRange, shownRange, zoomTo } from "../charts/range.ts";
@@ -80,12 +80,12 @@ export function NodesView({ job }: TabProps) {
   const width = Math.max(3, Math.min(Math.floor(1200 / Math.max(2, nodes.length)), Math.floor((to - from) / 1000 / interval)));
   const key = `${job.id} ${of} ${chartKey()}`;
   const map = (match: string) => useLoad<HeatMap>(`${match} ${key}`, (abort) => get("/heatmap", { job: job.id, match: `${match.replace("}", `${match.includes("{}") ? "" : ","}${of}}`)}`, width, ...range }, abort), ["samples"], job.id, `${match} ${job.id} ${of}`);
-  const chart = (match: string[]) => useLoad(`${match} ${key}`, (abort) => columns({ job: job.id, match: match.map((one) => one.replace("NODES", of)), width: 500, ...range }, abort), ["samples"], job.id, `${match} ${job.id} ${of}`);
+  const chart = (match: string[], read = exactColumns) => useLoad(`${match} ${key}`, (abort) => read({ job: job.id, match: match.map((one) => one.replace("NODES", of)), width: 500, ...range }, abort), ["samples"], job.id, `${match} ${job.id} ${of}`);
   const cpu = map('system_cpu_utilization_ratio{mode=~"idle|iowait"}');
   const gpu = map("hw_gpu_utilization_ratio{}");
   const sm = map("gpu_sm_active_ratio{}");
   const gpuMemory = map("hw_gpu_memory_usage_bytes{}");
-  const memory = chart(["system_memory_utilization_ratio{NODES}"]);
+  const memory = chart(["system_memory_utilization_ratio{NODES}"], columns);
   const network = chart(['system_network_io_bytes_total{NODES,device!="lo"}']);
   const disk = chart(["system_disk_io_bytes_total{NODES}"]);
 

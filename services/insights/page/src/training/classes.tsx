@@ -1,6 +1,6 @@
 // What a classifier or XGBoost tells: importance of features, confusion of classes, right predictions by class over steps.
 import { useState } from "preact/hooks";
-import { columns, push, type Series } from "../charts/columns.ts";
+import { columns, exactColumns, push, type Series } from "../charts/columns.ts";
 import { Plot } from "../charts/plot.tsx";
 import { chartKey, rangeOf } from "../charts/range.ts";
 import type { Line } from "../charts/time_chart.tsx";
@@ -21,7 +21,7 @@ function useSteps(job: JobDetail, list: SeriesList, name: string, width: number)
   const mode = modes.includes("eval") ? "eval" : (modes[0] ?? "train"); // held-out data tell more
   const range = rangeOf(job);
   const key = `${name} ${job.id} ${mode}`;
-  const loaded = useLoad(`${key} ${chartKey()}`, (abort) => (modes.length ? columns({ job: job.id, match: name, axis: "step", mode, width, ...range }, abort) : Promise.resolve(null)), ["samples"], job.id, key);
+  const loaded = useLoad(`${key} ${chartKey()}`, (abort) => (modes.length ? (name.endsWith("_total") ? exactColumns : columns)({ job: job.id, match: name, axis: "step", mode, width, ...range }, abort) : Promise.resolve(null)), ["samples"], job.id, key);
   return { ...loaded, mode };
 }
 

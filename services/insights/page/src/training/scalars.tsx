@@ -1,5 +1,5 @@
 // What the training tells by number: loss, learning rate, gradient norm and all others, by step or time, beside the last run of the same name.
-import { columns, folded, lineOf, rateOf, type Series } from "../charts/columns.ts";
+import { columns, exactColumns, folded, lineOf, rateOf, type Series } from "../charts/columns.ts";
 import { Plot } from "../charts/plot.tsx";
 import { bounds, chartKey, rangeOf, shownRange, zoomTo } from "../charts/range.ts";
 import type { Line } from "../charts/time_chart.tsx";
@@ -51,7 +51,7 @@ interface Answer {
 // By step each mode counts its own.
 async function read(job: string, scalar: Scalar, steps: boolean, range: object, ranks: string, abort: AbortSignal): Promise<Answer> {
   const modes = steps ? scalar.modes : [""];
-  const all = await Promise.all(modes.map((mode) => columns({ job, match: `${scalar.name}{${ranks}}`, width: 500, ...range, ...(steps ? { axis: "step", mode } : {}) }, abort)));
+  const all = await Promise.all(modes.map((mode) => (scalar.counter ? exactColumns : columns)({ job, match: `${scalar.name}{${ranks}}`, width: 500, ...range, ...(steps ? { axis: "step", mode } : {}) }, abort)));
   const steps_of = all.flatMap((one) => (one.series.length ? [one] : []));
   return { series: all.flatMap((one) => one.series), from: Math.min(...steps_of.map((one) => one.from_step ?? 0)), to: Math.max(...steps_of.map((one) => one.to_step ?? 0)) };
 }
@@ -82,7 +82,7 @@ export function ScalarChart({ job, scalar, steps, last }: { job: JobDetail; scal
   const ghosts = ghost.data ? linesOf(ghost.data.series, scalar, steps).slice(0, Math.min(2, shown.length)) : [];
   for (const [colour, line] of ghosts.entries()) shown.push({ ...line, name: `last run, ${line.name}`, times: line.times.map((at) => at + shift), ghost: true, colour });
   const [begin, end] = steps ? [loaded.data.from ?? 0, Math.max((loaded.data.to ?? 1) - 1, (loaded.data.from ?? 0) + 1)] : bounds(shownRange(job));
-  const note = [scalar.counter ? (steps ? "growth a step" : "growth a second") : "", lines.length > mostLines ? `the first ${mostLines} of ${lines.length} lines` : "", !steps && job.ranks > 1 ? `rank ${rank}` : ""].filter((text) => text).join(", ");
+  const note = [scalar.counter ? (steps ? "growth a step" : "growth a second") : "", lines.length > mostLines ? `the first ${mostLines} of ${lines.length} lines` : "", ranks && job.ranks > 1 ? `rank ${rank}` : ""].filter((text) => text).join(", ");
   return (
     <Plot
       title={title} note={note} lines={lines.length ? shown : []} from={Number.isFinite(begin) ? begin : 0} to={Number.isFinite(end) ? end : 1} steps={steps} format={digits} empty="No value in this range."
