@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BROKER = os.path.join(HERE, "..", "kafka", "broker.sh")
@@ -98,6 +99,8 @@ class Demo:
         self.ended = set()
         self.first_issue = None
         self.trained_since = None
+        self.page = None        # address of the history
+        self.explorable = False
         self.hook = WebhookReceiver()
 
     def start(self):
@@ -111,7 +114,7 @@ class Demo:
             self.recorded = ["--brokers", brokers]
             log = ["--kafka", brokers]
             flags = {"processor": ["--overrides", overrides], "notifier": ["--webhook", self.hook.url],
-                     "collector": ["--socket", socket], "executor": []}
+                     "collector": ["--socket", socket], "executor": [], "insights": []}
         else:
             log = []
             flags = {"standalone": ["--overrides", overrides, "--webhook", self.hook.url, "--socket", socket]}
@@ -125,6 +128,8 @@ class Demo:
             service.wait_for(r": ready\n")
             address = service.wait_for(r"http://(127\.0\.0\.1:\d+)/metrics").group(1)
             say("pitwall %s is ready, http://%s/metrics" % (service.name, address))
+            if service.name in ("standalone", "insights"):
+                self.page = "http://" + address
         notifier = next(s for s in self.services if s.name in ("standalone", "notifier"))
         grpc = "127.0.0.1:" + notifier.wait_for(r"IssueService on [^,]*, port (\d+)").group(1)
         self.watch = subprocess.Popen([self.options.binary, "issues", "watch", "--target", grpc, "--json", "--from-start"],
@@ -200,9 +205,30 @@ class Demo:
         say("waiting for the job to be over (a minute without a restart)")
         self.drain(self.options.wait, until=lambda: set(self.found) <= self.ended and self.found)
         self.finished = True
+        self.tell_page()
         if self.options.keep:
-            say("--keep: Pitwall goes on; Ctrl-C ends it. Data in %s" % self.work)
+            say("Pitwall goes on; Ctrl-C ends it. Data in %s" % self.work)
             self.drain(1e9)
+
+    def tell_page(self):
+        """Where the demo's job can be explored: told when the history has the job and serves the page's address."""
+        deadline = time.time() + 30
+        while True:
+            try:
+                with urllib.request.urlopen(self.page + "/api/pitwall/v1/jobs?name=digits", timeout=5) as answer:
+                    jobs = json.load(answer)["jobs"]
+                if jobs:
+                    break
+                fault = "it has no job of this name"
+            except (OSError, ValueError, KeyError) as error:
+                fault = str(error)
+            if time.time() > deadline:
+                say("the history at %s does not tell the job: %s" % (self.page, fault))
+                return
+            time.sleep(0.5)
+        self.explorable = True
+        say("explore the job at %s%s" % (self.page, jobs[0]["link"]))
+        say("its report: %s jobs report %s --url %s -o report.html" % (self.options.binary, jobs[0]["id"], self.page))
 
     def stop(self):
         for process in (self.training, self.watch):
@@ -238,6 +264,8 @@ class Demo:
             faults.append("the training was not stopped by the executor")
         if not self.hook.received:
             faults.append("no webhook arrived")
+        if not self.explorable:
+            faults.append("the history does not tell the job")
         faults += ["pitwall %s ended with exit code %d" % item for item in codes.items() if item[1] != 0]
         if not self.verify():
             faults.append("the backtest of the live log does not say the same")
@@ -252,7 +280,8 @@ def main():
     parser = argparse.ArgumentParser(prog="demo.sh")
     parser.add_argument("--binary", required=True)
     parser.add_argument("--kafka", action="store_true")
-    parser.add_argument("--keep", action="store_true")
+    terminal = sys.stdin.isatty() and sys.stdout.isatty() and not os.environ.get("CI")
+    parser.add_argument("--keep", action=argparse.BooleanOptionalAction, default=terminal)
     parser.add_argument("--script", default=SCRIPT, help="start:trouble:seconds,…")
     parser.add_argument("--seconds", type=float, default=200, help="the training ends after them, unless it is stopped before")
     parser.add_argument("--wait", type=float, default=100, help="at most so many seconds for the job to be over")

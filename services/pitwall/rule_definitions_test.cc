@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/engine/compiled_rules.h"
+#include "rules/plan/compile.h"
 
 namespace pitwall {
 namespace {
@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
 TEST(RuleDefinitions, AlertsWithWordsNeedsAndDefaults) {
-  const auto rules = engine::CompiledRules::Compile({{{"a.yaml", R"(pack: p
+  const RuleSetFile file{"p.yaml", R"(
 groups:
 - name: g
   interval: 10s
@@ -20,18 +20,16 @@ groups:
   - record: x:sum
     expr: sum(x)
   - alert: High
+    params: {limit: {value: 3, unit: celsius, help: What is allowed.}}
     expr: y > $limit
     for: 30s
-    parameters:
-      limit: {default: 3, unit: celsius, help: What is allowed.}
+    needs: [y]
     labels: {severity: warning}
-    annotations:
-      summary: y is {{ $value }}
-      description: Some words.
-      suggestion: Do this.
-)"}}});
+    annotations: {summary: "y is {{ $value }}", description: Some words., suggestion: Do this.}
+)"};
+  const auto rules = plan::CompileRules({&file, 1});
   ASSERT_TRUE(rules.ok()) << rules.status();
-  const insights::RuleDefinitions all = RuleDefinitionsOf(*(*rules)->program());
+  const insights::RuleDefinitions all = RuleDefinitionsOf(**rules);
   ASSERT_THAT(all, SizeIs(1));
   const insights::RuleDefinition& high = all.at("p/g/High");
   EXPECT_EQ(high.severity, "warning");

@@ -8,9 +8,9 @@ namespace pitwall::insights {
 namespace {
 
 constexpr std::string_view kStyle = R"(
-:root{--back:#fff;--ink:#1b2126;--dim:#566069;--rule:#d5dade;--grid:#e4e8eb;--head:#f2f4f5;--link:#0b5c86;--bad:#b3261e;--bad-back:#fdebe9;--note:#17588c;--note-back:#e6f1fa;--good:#1d6b3c;--good-back:#e5f4ea;--firing:#b3261e26;--pending:#e69f0033;--c1:#0072b2;--c2:#d55e00;--c3:#009e73;--c4:#b3599a;--c5:#b37a00;--c6:#3b93c9;--on:#fff;color-scheme:light}
-@media (prefers-color-scheme:dark){:root{--back:#14191d;--ink:#e6eaed;--dim:#9ea9b1;--rule:#323b42;--grid:#283036;--head:#1d2429;--link:#79c0e8;--bad:#ff9a8f;--bad-back:#3b1d1b;--note:#8fc7f0;--note-back:#182c3b;--good:#84d3a0;--good-back:#17301f;--firing:#ff9a8f33;--pending:#f3bd6b33;--c1:#56b4e9;--c2:#f08a4b;--c3:#3ecfa0;--c4:#e4a3c6;--c5:#f0c04a;--c6:#9fd3f2;--on:#101417;color-scheme:dark}}
-@media print{:root{--back:#fff;--ink:#000;--dim:#444;--rule:#bbb;--grid:#ddd;--head:#f2f2f2;--link:#000;--bad:#b3261e;--bad-back:#fff;--note:#17588c;--note-back:#fff;--good:#1d6b3c;--good-back:#fff;--firing:#b3261e26;--pending:#e69f0033;--c1:#0072b2;--c2:#d55e00;--c3:#009e73;--c4:#b3599a;--c5:#b37a00;--c6:#3b93c9;--on:#fff;color-scheme:light}nav{display:none}body{font-size:11px}main{padding:0}figure,tr,.facts,p{break-inside:avoid}h2,h3,caption{break-after:avoid}thead{display:table-header-group}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
+:root{--back:#fff;--ink:#1b2126;--dim:#566069;--rule:#d5dade;--grid:#e4e8eb;--head:#f2f4f5;--link:#0b5c86;--bad:#b3261e;--bad-back:#fdebe9;--note:#17588c;--note-back:#e6f1fa;--good:#1d6b3c;--good-back:#e5f4ea;--firing:#b3261e26;--pending:#e69f0033;--c1:#0072b2;--c2:#d55e00;--c3:#009e73;--c4:#b3599a;--c5:#b37a00;--c6:#3b93c9;--c7:#6b7780;--c8:#7a5195;--on:#fff;color-scheme:light}
+@media (prefers-color-scheme:dark){:root{--back:#14191d;--ink:#e6eaed;--dim:#9ea9b1;--rule:#323b42;--grid:#283036;--head:#1d2429;--link:#79c0e8;--bad:#ff9a8f;--bad-back:#3b1d1b;--note:#8fc7f0;--note-back:#182c3b;--good:#84d3a0;--good-back:#17301f;--firing:#ff9a8f33;--pending:#f3bd6b33;--c1:#56b4e9;--c2:#f08a4b;--c3:#3ecfa0;--c4:#e4a3c6;--c5:#f0c04a;--c6:#9fd3f2;--c7:#a3aeb6;--c8:#c3a6dc;--on:#101417;color-scheme:dark}}
+@media print{:root{--back:#fff;--ink:#000;--dim:#444;--rule:#bbb;--grid:#ddd;--head:#f2f2f2;--link:#000;--bad:#b3261e;--bad-back:#fff;--note:#17588c;--note-back:#fff;--good:#1d6b3c;--good-back:#fff;--firing:#b3261e26;--pending:#e69f0033;--c1:#0072b2;--c2:#d55e00;--c3:#009e73;--c4:#b3599a;--c5:#b37a00;--c6:#3b93c9;--c7:#6b7780;--c8:#7a5195;--on:#fff;color-scheme:light}nav{display:none}body{font-size:11px}main{padding:0}figure,tr,.facts,p{break-inside:avoid}h2,h3,caption{break-after:avoid}thead{display:table-header-group}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--back);color:var(--ink);font:14px/1.5 system-ui,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
 main{max-width:1080px;margin:0 auto;padding:28px 24px 60px}
@@ -28,15 +28,15 @@ p.bad{background:var(--bad-back);border-color:var(--bad)}
 .scroll{overflow-x:auto;margin:10px 0 14px}
 table{border-collapse:collapse;width:100%;font-size:13px}
 caption,figcaption{text-align:left;color:var(--dim);font-size:13px;padding:0 0 5px}
-th,td{padding:4px 9px;border-bottom:1px solid var(--rule);text-align:left;vertical-align:top;overflow-wrap:anywhere;unicode-bidi:isolate;min-width:5em}
+th,td{padding:4px 9px;border-bottom:1px solid var(--rule);text-align:left;vertical-align:top;overflow-wrap:anywhere;unicode-bidi:isolate;min-width:6em}
 thead th{background:var(--head);font-weight:600;white-space:nowrap}
 td.n,th.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums;min-width:0}
 td.t{white-space:nowrap;font-variant-numeric:tabular-nums}
 td.c{font-family:ui-monospace,Consolas,"DejaVu Sans Mono",monospace;font-size:12px}
-td.w{min-width:18em}
-.facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(230px,1fr));gap:0 22px;margin:8px 0 14px}
+td.c{min-width:14em}
+.facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(300px,1fr));gap:0 22px;margin:8px 0 14px}
 .facts div{display:flex;justify-content:space-between;gap:12px;padding:4px 0;border-bottom:1px solid var(--rule);min-width:0}
-.facts dt{color:var(--dim)}
+.facts dt{color:var(--dim);white-space:nowrap}
 .facts dd{margin:0;text-align:right;overflow-wrap:anywhere;unicode-bidi:isolate;font-variant-numeric:tabular-nums}
 figure{margin:12px 0 18px}
 svg{display:block;width:100%;height:auto;font-size:11px}
@@ -49,12 +49,12 @@ svg text.on{fill:var(--on);font-weight:600}svg text.bad{fill:var(--bad)}
 .key{stroke-width:3}
 .limit{stroke:var(--bad);stroke-width:1.5;stroke-dasharray:5 3}
 .firing{fill:var(--firing)}.pending{fill:var(--pending)}
-path.c1{stroke:var(--c1)}path.c2{stroke:var(--c2)}path.c3{stroke:var(--c3)}path.c4{stroke:var(--c4)}path.c5{stroke:var(--c5)}path.c6{stroke:var(--c6)}
-rect.c1{fill:var(--c1)}rect.c2{fill:var(--c2)}rect.c3{fill:var(--c3)}rect.c4{fill:var(--c4)}rect.c5{fill:var(--c5)}rect.c6{fill:var(--c6)}
+path.c1{stroke:var(--c1)}path.c2{stroke:var(--c2)}path.c3{stroke:var(--c3)}path.c4{stroke:var(--c4)}path.c5{stroke:var(--c5)}path.c6{stroke:var(--c6)}path.c7{stroke:var(--c7)}path.c8{stroke:var(--c8)}
+rect.c1{fill:var(--c1)}rect.c2{fill:var(--c2)}rect.c3{fill:var(--c3)}rect.c4{fill:var(--c4)}rect.c5{fill:var(--c5)}rect.c6{fill:var(--c6)}rect.c7{fill:var(--c7)}rect.c8{fill:var(--c8)}
 .bar{fill:var(--c1)}.whisker{stroke:var(--c1);stroke-width:1.5}.median{stroke:var(--on);stroke-width:2}.box circle{fill:var(--c1)}
 ul.parts{list-style:none;display:flex;flex-wrap:wrap;gap:2px 18px;padding:0;margin:4px 0 0;font-size:13px}
 ul.parts b{display:inline-block;width:10px;height:10px;border-radius:2px;margin-right:6px}
-b.c1{background:var(--c1)}b.c2{background:var(--c2)}b.c3{background:var(--c3)}b.c4{background:var(--c4)}b.c5{background:var(--c5)}b.c6{background:var(--c6)}
+b.c1{background:var(--c1)}b.c2{background:var(--c2)}b.c3{background:var(--c3)}b.c4{background:var(--c4)}b.c5{background:var(--c5)}b.c6{background:var(--c6)}b.c7{background:var(--c7)}b.c8{background:var(--c8)}
 )";
 
 std::string_view ClassOf(Unit unit) {
@@ -170,7 +170,7 @@ class Writer {
     if (chart.whole) {
       out_ += "<ul class=\"parts\">";
       for (size_t i = 0; i < chart.bars.size(); ++i)
-        CatTo(out_, "<li><b class=\"c", i % 6 + 1, "\"></b>", Escaped(chart.bars[i].name), " ",
+        CatTo(out_, "<li><b class=\"c", i % 8 + 1, "\"></b>", Escaped(chart.bars[i].name), " ",
               Escaped(Shown(Cell(chart.bars[i].value), chart.unit)), "</li>");
       out_ += "</ul>";
     }

@@ -127,9 +127,14 @@ Unit UnitOf(std::string_view unit) {
 Status AddGlance(const Story& story, Document* out) {
   Section section{"glance", "At a glance", false, {}};
   size_t open = 0;
-  for (const Incident& incident : IncidentsOf(story.issues)) {
+  const std::vector<Incident> incidents = IncidentsOf(story.issues);
+  std::vector<const Incident*> ended;
+  for (const Incident& incident : incidents) {
     const IssueEvent& root = incident.issues[0].newest();
-    if (!incident.open) continue;
+    if (!incident.open) {
+      ended.push_back(&incident);
+      continue;
+    }
     if (++open > 3) continue;
     Say(&section, Cat("open-", open),
         Cat(root.summary.empty() ? root.alert : root.summary, PlaceOf(root), ", since ",
@@ -142,6 +147,13 @@ Status AddGlance(const Story& story, Document* out) {
   if (open == 0 && !story.issues.empty())
     Say(&section, "closed", Cat("No issue is open. ", story.issues.size(), " ended."),
         Paragraph::Tone::kGood);
+  for (size_t i = 0; i < ended.size() && i < 3; ++i) {
+    const IssueEvent& root = ended[i]->issues[0].newest();
+    Say(&section, Cat("ended-", i + 1),
+        Cat("From ", ShownUtc(ended[i]->started_ns), " to ", ShownUtc(ended[i]->ended_ns), ": ",
+            root.summary.empty() ? root.alert : root.summary, PlaceOf(root), "."),
+        Paragraph::Tone::kNote);
+  }
   std::set<int64_t> ranks;
   std::set<std::string_view> nodes;
   for (const auto& [id, source] : story.life.sources) {

@@ -131,7 +131,7 @@ TEST_F(Report, RulesAndIssuesHaveTheirCriteriaAndEvidence) {
   const Document report = Make({{slow.rule, slow}, {quiet.rule, quiet}});
   const Table& found = Get<Table>(report, "rules-found");
   ASSERT_THAT(found.rows, SizeIs(1));
-  EXPECT_EQ(std::get<std::string>(CellOf(found, 0, "description")), "What the rule says.");
+  EXPECT_EQ(std::get<std::string>(CellOf(found, 0, "description")), "Its steps take longer.");
   EXPECT_EQ(std::get<std::string>(CellOf(found, 0, "recommendation")), "Look at its GPU.");
   EXPECT_EQ(std::get<std::string>(CellOf(found, 0, "parameters")), "ratio=1.5");
   EXPECT_EQ(Number(CellOf(found, 0, "found")), 1);

@@ -242,8 +242,8 @@ Status AddRules(const Story& story, Document* out) {
                              points, ParametersOf(nullptr, rule)});
       continue;
     }
-    const bool words = rule != nullptr && !rule->description.empty();
-    found.rows.push_back({state.rule, words ? rule->description : newest->description,
+    const bool told = !newest->description.empty() || rule == nullptr;
+    found.rows.push_back({state.rule, told ? newest->description : rule->description,
                           newest->suggestion, CountCell(state.found), CountCell(state.open), points,
                           ParametersOf(newest, rule)});
   }

@@ -13,7 +13,7 @@ namespace pitwall::insights {
 namespace {
 
 constexpr double kWidth = 720;
-constexpr size_t kColours = 6;
+constexpr size_t kColours = 8;
 
 // A coordinate, to a tenth.
 std::string At(double value) {

@@ -1,4 +1,4 @@
-// The charts of a report as SVG that stands in HTML: colours come from its style, texts are
+// The charts of a report as SVG inside of HTML: colours come from its style, texts are
 // escaped.
 #pragma once
 

@@ -21,9 +21,7 @@ std::string Printed(const char* format, double value) {
 // Four digits that count.
 std::string Digits(double value) {
   const double size = std::fabs(value);
-  if (size != 0 && (size < 1e-4 || size >= 1e9)) return Printed("%.3e", value);
-  if (size >= 1000 || value == std::trunc(value)) return Printed("%.0f", value);
-  return Printed(size >= 100 ? "%.1f" : size >= 10 ? "%.2f" : size >= 1 ? "%.3f" : "%.4g", value);
+  return Printed(size >= 1000 && size < 1e9 ? "%.0f" : "%.4g", value);
 }
 
 std::string Seconds(double value) {
@@ -67,7 +65,7 @@ std::string ShownNumber(double value, Unit unit) {
   }
 }
 
-// The length of the UTF-8 sequence at the beginning, or 0 where it is none.
+// The length of the UTF-8 sequence at the beginning, or 0 where the bytes are no UTF-8.
 size_t SequenceLength(std::string_view text) {
   const auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = at(0);

@@ -56,17 +56,18 @@ export function RulesView({ job }: TabProps) {
       {rules.length === 0 && <p class="dim pad">No rule told a status of this job yet.</p>}
       <div class="rulelist">
         {shown.map((rule) => {
+          const issue = issues.data?.issues.find((one) => one.rule === rule.rule);
           const [mark, text, tone] = looks[rule.status] ?? ["?", rule.status, "calm"];
           return (
             <details key={rule.rule} data-rule={rule.rule} data-quiet={active(rule) ? undefined : ""}>
               <summary>
                 <span class={`state ${tone}`} title={rule.status}><span aria-hidden="true">{mark}</span> {text}</span>
                 <Cut text={rule.rule} class="code" />
-                <Cut text={rule.definition?.summary || rule.reason} class="dim" />
+                <Cut text={issue?.summary || (rule.status === "NoData" && rule.reason) || rule.definition?.description || rule.reason} class="dim" />
                 <Time ns={rule.since_ns} />
                 <span class="number">{rule.found ? plural(rule.found, "issue") : ""}</span>
               </summary>
-              <Body rule={rule} issue={issues.data?.issues.find((issue) => issue.rule === rule.rule)} />
+              <Body rule={rule} issue={issue} />
             </details>
           );
         })}
