@@ -14,6 +14,9 @@ ajv.addSchema({ $id: "api", components: openapi.components });
 const checked: [string, string, Record<string, string>][] = [
   ["/jobs", "Jobs", {}], ["/job", "JobDetail", {}], ["/issues", "Issues", {}], ["/issue", "IssueDetail", { id: clocks.id }], ["/incidents", "Incidents", {}], ["/actions", "Actions", {}], ["/rules", "Rules", {}],
   ["/resources", "Resources", {}], ["/operators", "Operators", {}], ["/what-if", "WhatIf", { rank: "5" }], ["/differs", "Differs", {}], ["/captures", "Captures", {}], ["/chart", "Chart", { match: "hw_temperature_celsius{}" }],
+  ["/chart", "Chart", { match: "system_network_io_bytes_total{}" }], ["/heatmap", "HeatMap", { match: "hw_gpu_utilization_ratio{}", width: "20" }], ["/heatmap/steps", "StepHeatMap", { basis: "own" }], ["/spans", "Spans", { limit: "100" }], ["/phases", "Phases", {}],
+  ["/chart", "Chart", { match: "train_loss", axis: "step", mode: "eval" }], ["/chart", "Chart", { match: "train_loss" }], ["/series", "SeriesList", {}], ["/tensors", "Tensors", {}],
+  ["/steps", "Steps", { from_step: "7" }],
 ];
 for (const [path, schema, query] of checked) {
   for (const job of ["slurm-91734", hostile.id]) {
@@ -46,6 +49,8 @@ test("numbers as people read them", () => {
   assert.equal(plain(count(1234567)), "1 234 567");
   assert.equal(digits(1.31), "1.31");
   assert.equal(digits(0), "0");
+  assert.equal(digits(0.00346), "0.00346");
+  assert.equal(digits(0.000346), "3.46e−4");
   assert.equal(digits(-0.000012), "−1.20e−5");
   assert.equal(shownNumber("NaN"), "NaN");
   assert.equal(shownNumber("-Inf"), "−∞");

@@ -1,4 +1,6 @@
 // A job with a slow rank, made by hand by the schemas of openapi.yaml: 2 nodes, 8 ranks, 2 attempts.
+import { heatMap, phases, spans, stepHeatMap, steps } from "./node_answers.ts";
+import { seriesList, tensorTable, trainingChart } from "./training_answers.ts";
 import type { Attempt, AttemptSummary, Chart, CloudEvent, Differs, Incident, Issue, IssueDetail, Job, JobDetail, JobPage, Labels, Operators, Part, Resources, Rule, RuleDefinition, WhatIf } from "../src/types.ts";
 
 const second = 1_000_000_000n;
@@ -46,14 +48,14 @@ const attempts: Attempt[] = [
   { attempt: 0, began_ns: at(0), ended_ns: at(1800), end_detail: "died", first_step_ns: at(95), last_step_ns: at(1790), lost: [{ time_ns: at(1798), rank: 3, node: "gpu-a-01", signal: 9, exit_code: null, oom_killed: true }] },
   { attempt: 1, began_ns: at(1860), ended_ns: null, end_detail: "", first_step_ns: at(1950), last_step_ns: at(5400), lost: [] },
 ];
-const spans: AttemptSummary[] = [
+const lives: AttemptSummary[] = [
   { attempt: 0, begin_ns: at(0), loop_begin_ns: at(95), loop_end_ns: at(1790), end_ns: at(1800), parts: parts([95, 1695, 10, 0]) },
   { attempt: 1, begin_ns: at(1860), loop_begin_ns: at(1950), loop_end_ns: at(5400), end_ns: at(5400), parts: parts([90, 3450, 0, 0]) },
 ];
 const source = (rank: number) => ({ source: `r${rank}`, node: rank < 4 ? "gpu-a-01" : "gpu-a-02", rank, first_ns: at(0), last_ns: at(5400), interval_seconds: 0.5, goodbye: false });
 const detail: JobDetail = {
   ...base, attempts, sources: Array.from({ length: 8 }, (_, rank) => source(rank)), found: { "training/StragglerRank": 1 },
-  summary: { begin_ns: at(0), end_ns: at(5400), parts: parts([185, 5145, 10, 60]), attempts: spans },
+  summary: { begin_ns: at(0), end_ns: at(5400), parts: parts([185, 5145, 10, 60]), attempts: lives },
 };
 
 interface Made {
@@ -177,6 +179,13 @@ function chart(query: URLSearchParams): Chart {
     return gpu ? 0.86 + 0.08 * Math.sin(i / 3) : 72 + 2 * Math.sin(i / 5) + (s > 4150 ? 18 * Math.min(1, (s - 4150) / 80) : 0);
   });
   const labels = gpu ? { __name__: "hw_gpu_utilization_ratio", hw_id: "0", node: "gpu-a-01" } : { __name__: "hw_temperature_celsius", hw_id: "1", node: "gpu-a-02" };
+  const name = /^[a-z_]+/.exec(query.get("match") ?? "")?.[0] ?? "";
+  const counters = ["system_network_io_bytes_total", "system_disk_io_bytes_total"];
+  if (counters.includes(name)) {
+    // 1 GB a second each way, of a machine that has long been up: more than a Float32 tells apart.
+    const grown = times.map((time) => 4e14 + Number(BigInt(time) - t0));
+    return { ...{ axis: "time", width: 900 }, ...whole, tier: "raw", reduction: "min_max_last", bucket_ns: "10000000000", series: ["receive", "transmit"].map((direction) => ({ labels: { __name__: name, device: "eth0", direction, node: "gpu-a-01" }, kind: "counter" as const, times_ns: times, min: grown, max: grown, last: grown })) };
+  }
   const series = gpu || hot ? [{ labels, kind: "gauge" as const, times_ns: times, min: values.map((v) => v * 0.99), max: values.map((v) => v * 1.01), last: values }] : [];
   return { ...{ axis: "time", width: 900 }, ...whole, tier: "raw", reduction: "min_max_last", bucket_ns: "10000000000", series };
 }
@@ -198,7 +207,14 @@ export function answers(path: string, query: URLSearchParams, bad: boolean): unk
     case "/what-if": return whatIf;
     case "/differs": return differs;
     case "/captures": return { captures: bad ? [] : [capture] };
-    case "/chart": return chart(query);
+    case "/chart": return (query.get("match") ?? "").startsWith("train_") ? trainingChart(query) : chart(query);
+    case "/series": return seriesList();
+    case "/tensors": return tensorTable;
+    case "/heatmap": return heatMap(query);
+    case "/heatmap/steps": return stepHeatMap(query);
+    case "/spans": return spans(query);
+    case "/phases": return phases;
+    case "/steps": return steps(query);
     default: return null;
   }
 }

@@ -4,8 +4,14 @@ import { readFileSync } from "node:fs";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import { extname, join, normalize } from "node:path";
 import { answers, hostile, jobPage, manyJobs } from "./answers.ts";
+import { encoded } from "./node_answers.ts";
 
 const types: Record<string, string> = { ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8" };
+
+export interface Answer {
+  status: number;
+  body: unknown; // or a function of the query
+}
 
 export interface Fixture {
   address: string;
@@ -13,14 +19,14 @@ export interface Fixture {
   asked: string[];
   publish(topic: string, data: object): void;
   // Answers of a path are these from now on; null: the recorded ones.
-  override(path: string, answer: { status: number; body: unknown } | null): void;
+  override(path: string, answer: Answer | null): void;
   close(): Promise<void>;
 }
 
 export async function startFixture(options: { token?: string; jobs?: number } = {}): Promise<Fixture> {
   const csp = readFileSync("csp.txt", "utf8").trim();
   const streams = new Set<ServerResponse>();
-  const overrides = new Map<string, { status: number; body: unknown }>();
+  const overrides = new Map<string, Answer>();
   const asked: string[] = [];
   let place = 0;
   const json = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) => {
@@ -66,11 +72,16 @@ export async function startFixture(options: { token?: string; jobs?: number } = 
     }
     if (api === "/job/capture" && request.method === "POST") return json(response, 200, { request: "request-2" });
     const fixed = overrides.get(api);
-    if (fixed) return json(response, fixed.status, fixed.body);
+    if (fixed) return json(response, fixed.status, typeof fixed.body === "function" ? fixed.body(url.searchParams) : fixed.body);
     if (api === "/session") return json(response, 200, { role: "view", expires_ns: null });
     if (api === "/jobs" && options.jobs) return json(response, 200, jobPage(manyJobs(options.jobs), url.searchParams));
     const job = url.searchParams.get("job");
     const body = answers(api, url.searchParams, job === hostile.id);
+    if (body && url.searchParams.get("format") === "binary") {
+      response.writeHead(200, { "Content-Type": "application/vnd.pitwall.columns" });
+      response.end(encoded(body as Parameters<typeof encoded>[0]));
+      return;
+    }
     if (body) return json(response, 200, body);
     json(response, 404, { error: { code: "not_found", message: `job: not found ("${job ?? ""}"); list the jobs`, place: "job" } });
   });

@@ -1,68 +1,37 @@
 // The page in a real browser, over the fixture server.
-import { AxeBuilder } from "@axe-core/playwright";
 import { expect, type Page, test } from "@playwright/test";
 import { action, at, clocks, hostile, resources, straggler, whatIf } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
+import { checkAccess, checkFaults, checkFit, open as openOn } from "./harness.ts";
 
 let fixture: Fixture;
-let faults: string[] = [];
-
-// Every fault of the console and of the CSP, and every request that leaves the server.
-async function open(page: Page, path: string, server = fixture): Promise<void> {
-  faults = [];
-  page.on("console", (message) => {
-    if (message.type() === "error" && !/status of (401|404|500)/.test(message.text())) faults.push(message.text());
-  });
-  page.on("pageerror", (error) => faults.push(String(error)));
-  page.on("request", (request) => {
-    if (!request.url().startsWith(server.address) && !request.url().startsWith("data:")) faults.push(`left its origin: ${request.url()}`);
-  });
-  await page.addInitScript(() => {
-    document.addEventListener("securitypolicyviolation", (event) => console.error(`CSP: ${event.violatedDirective} ${event.blockedURI}`));
-  });
-  await page.goto(server.address + path);
-}
+const open = (page: Page, path: string, server = fixture) => openOn(page, path, server);
 
 test.beforeEach(async () => {
   fixture = await startFixture();
 });
 test.afterEach(async () => {
-  expect(faults).toEqual([]);
+  checkFaults();
   await fixture.close();
 });
 
-// No text is cut without a title that has it, and nothing is wider than the page.
-async function checkFit(page: Page): Promise<void> {
-  const bad = await page.evaluate(() => {
-    const out: string[] = [];
-    if (document.documentElement.scrollWidth > document.documentElement.clientWidth) out.push(`page is ${document.documentElement.scrollWidth} px wide`);
-    for (const element of document.querySelectorAll("main *")) {
-      const style = getComputedStyle(element);
-      if (element.scrollWidth > element.clientWidth + 1 && style.overflowX === "hidden" && element.clientWidth > 1 && !element.closest("[title]") && !element.querySelector("[title]") && !element.closest(".sr")) out.push(`${element.tagName}.${element.className}: ${element.textContent?.slice(0, 60)}`);
-    }
-    return out;
-  });
-  expect(bad).toEqual([]);
-}
-
 for (const theme of ["light", "dark"] as const) {
   for (const [name, path] of [["jobs", "/"], ["overview", `/jobs/slurm-91734?issue=${clocks.id}`], ["overview with values of events", `/jobs/slurm-91734?issue=${straggler.id}`]] as const) {
-    for (const width of [1280, 1920]) {
-      test(`${name}, ${theme}, ${width} px: axe, CSP, fit`, async ({ page }) => {
-        await page.emulateMedia({ colorScheme: theme });
+    test(`${name}, ${theme}: axe, CSP, fit at both widths`, async ({ page }) => {
+      await page.emulateMedia({ colorScheme: theme });
+      await open(page, path);
+      for (const width of [1920, 1280]) {
         await page.setViewportSize({ width, height: 900 });
-        await open(page, path);
         // Each job has its line of GPU use, with the mean of what the API answers.
         if (path === "/") await expect(page.locator("tbody tr[data-job] .use")).toHaveText(Array(5).fill(/^8[67]\.\d\u202f%$/));
-        else await expect(page.locator(".chart[data-ready]")).toBeVisible();
+        else await expect(page.locator(".chart canvas[data-ready]")).toBeVisible();
         await expect(page.locator(".waiting")).toHaveCount(0);
         await expect(page.locator("html")).toHaveAttribute("data-theme", theme);
         await page.screenshot({ path: `test-results/${name.replaceAll(" ", "-")}-${theme}-${width}.png`, fullPage: true });
-        const found = await new AxeBuilder({ page }).analyze();
-        expect(found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`)).toEqual([]);
         await checkFit(page);
-      });
-    }
+      }
+      await checkAccess(page);
+    });
   }
 }
 
@@ -82,6 +51,22 @@ test("the incident in one sentence has the fields of its event", async ({ page }
   await expect(field("action")).toContainText("nothing was done");
 });
 
+test("progress on one line: parts of both attempts, the interruption, the lost rank, the issues", async ({ page }) => {
+  await open(page, "/jobs/slurm-91734");
+  const line = page.locator(".progress .parts");
+  await expect(line.locator("[data-piece]")).toHaveCount(6);
+  const pieces = await line.locator("[data-piece]").evaluateAll((all) => all.map((one) => [(one as HTMLElement).dataset.piece, Number.parseFloat((one as HTMLElement).style.left), Number.parseFloat((one as HTMLElement).style.width)]));
+  const share = (from: number, to: number) => [(from / 5400) * 100, ((to - from) / 5400) * 100];
+  const expected = [["initialisation", ...share(0, 95)], ["training_loop", ...share(95, 1790)], ["finalisation", ...share(1790, 1800)], ["between_attempts", ...share(1800, 1860)], ["initialisation", ...share(1860, 1950)], ["training_loop", ...share(1950, 5400)]];
+  for (const [i, [kind, left, width]] of expected.entries()) {
+    expect(pieces[i]?.[0]).toBe(kind);
+    expect(pieces[i]?.[1]).toBeCloseTo(left as number, 2);
+    expect(pieces[i]?.[2]).toBeCloseTo(width as number, 2);
+  }
+  await expect(line.locator("[data-lost='3']")).toHaveAttribute("title", /gpu-a-01, out of memory/);
+  await expect(page.locator(".progress [data-issue]")).toHaveCount(3);
+});
+
 test("an issue opens to what was found, suggestion, criterion and what was done", async ({ page }) => {
   await open(page, "/jobs/slurm-91734");
   const row = page.locator(`#issue-${straggler.id}`);
@@ -99,7 +84,7 @@ test("an issue opens to what was found, suggestion, criterion and what was done"
 
 test("the evidence chart draws the threshold at its value and shades the issue's times", async ({ page }) => {
   await open(page, `/jobs/slurm-91734?issue=${clocks.id}`);
-  const chart = page.locator(".chart[data-ready]");
+  const chart = page.locator(".chart canvas[data-ready]");
   await expect(chart).toBeVisible();
   const { thresholdY, plotHeight, yMin, yMax } = await chart.evaluate((element) => ({ ...(element as HTMLElement).dataset }));
   const [low, high, tall] = [Number(yMin), Number(yMax), Number(plotHeight)];
@@ -107,9 +92,8 @@ test("the evidence chart draws the threshold at its value and shades the issue's
   expect(Math.abs(decoded - (clocks.threshold as number))).toBeLessThanOrEqual((high - low) / tall);
   // The dashes are really there: the row of pixels has the colour of the threshold.
   const red = await chart.evaluate((element) => {
-    const canvas = element.querySelector("canvas") as HTMLCanvasElement;
-    const over = element.querySelector(".u-over") as HTMLElement;
-    const y = Math.round(over.offsetTop + Number((element as HTMLElement).dataset.thresholdY));
+    const canvas = element as HTMLCanvasElement;
+    const y = Number(canvas.dataset.plotTop) + Number(canvas.dataset.thresholdY);
     const { data } = (canvas.getContext("2d") as CanvasRenderingContext2D).getImageData(0, y * devicePixelRatio, canvas.width, 1);
     let n = 0;
     for (let i = 0; i < data.length; i += 4) if ((data[i] as number) > 150 && (data[i + 1] as number) < 70 && (data[i + 2] as number) < 70) ++n;

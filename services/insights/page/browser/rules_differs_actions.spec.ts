@@ -1,31 +1,20 @@
 // The tabs Rules, What differs and Actions, time travel and the link to the report.
-import { AxeBuilder } from "@axe-core/playwright";
 import { expect, type Page, test } from "@playwright/test";
 import { at, base, whatIf } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
+import { checkAccess, checkFaults, open as openOn } from "./harness.ts";
 
 let fixture: Fixture;
-let faults: string[] = [];
+const open = (page: Page, path: string) => openOn(page, path, fixture);
 
 test.beforeEach(async () => {
   fixture = await startFixture();
 });
 test.afterEach(async () => {
-  expect(faults).toEqual([]);
+  checkFaults();
   await fixture.close();
 });
 
-async function open(page: Page, path: string): Promise<void> {
-  faults = [];
-  page.on("console", (message) => {
-    if (message.type() === "error") faults.push(message.text());
-  });
-  page.on("pageerror", (error) => faults.push(String(error)));
-  await page.addInitScript(() => {
-    document.addEventListener("securitypolicyviolation", (event) => console.error(`CSP: ${event.violatedDirective} ${event.blockedURI}`));
-  });
-  await page.goto(fixture.address + path);
-}
 const job = `/jobs/${base.id}`;
 
 for (const theme of ["light", "dark"] as const) {
@@ -39,7 +28,7 @@ for (const theme of ["light", "dark"] as const) {
       await expect(page.locator(".waiting")).toHaveCount(0);
       for (const one of await page.locator(".rulelist summary").all()) await one.click();
       await page.screenshot({ path: `test-results/${tab.replaceAll(" ", "-")}-${theme}.png`, fullPage: true });
-      expect((await new AxeBuilder({ page }).analyze()).violations.map((one) => `${one.id}: ${one.nodes[0]?.html}`)).toEqual([]);
+      await checkAccess(page);
       expect(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth)).toBe(true);
       // The fixture has markup in definitions, labels and a node's name.
       expect(await page.evaluate(() => (window as { hacked?: number }).hacked)).toBeUndefined();

@@ -35,13 +35,15 @@ export function address(path: string, parameters: Record<string, Value> = {}): s
 
 async function answerOf<T>(response: Response): Promise<T> {
   const text = await response.text();
-  if (response.ok) {
-    try {
-      return JSON.parse(text) as T;
-    } catch {
-      throw new Fault(response.status, "internal", "answer: not JSON; is a proxy in between?");
-    }
+  if (!response.ok) refuse(response, text);
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    throw new Fault(response.status, "internal", "answer: not JSON; is a proxy in between?");
   }
+}
+
+function refuse(response: Response, text: string): never {
   if (response.status === 401) loginWanted.value = true;
   try {
     const { code, message } = (JSON.parse(text) as { error: { code: string; message: string } }).error;
@@ -60,6 +62,13 @@ async function request(path: string, init: RequestInit): Promise<Response> {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new Fault(0, "unavailable", "server: no answer; is it running, and is the network there?");
   }
+}
+
+// An answer that is not JSON.
+export async function fetchAnswer(path: string, abort: AbortSignal): Promise<Response> {
+  const response = await request(path, { signal: abort });
+  if (!response.ok) refuse(response, await response.text());
+  return response;
 }
 
 export async function get<T>(path: string, parameters: Record<string, Value>, abort?: AbortSignal): Promise<T> {

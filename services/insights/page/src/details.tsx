@@ -1,5 +1,5 @@
 // What the job spent its time on, and what it is.
-import { duration, missing, percent, secondsBetween } from "./format.ts";
+import { duration, missing, percent, secondsBetween, time } from "./format.ts";
 import { Cut, Panel, Time } from "./parts.tsx";
 import type { JobDetail, NsOrNull, PartName } from "./types.ts";
 
@@ -39,7 +39,7 @@ export function JobSummary({ job }: { job: JobDetail }) {
                 <th scope="row"><i class={`swatch ${part.part}`} /> {names[part.part]}</th>
                 <td class="number" data-share={part.share}>{percent(part.share)}</td>
                 <td class="number">{duration(part.seconds)}</td>
-                {attempts.length === 1 && <td class="small dim number">{span?.[0] ? <Time ns={span[0]} /> : missing}</td>}
+                {attempts.length === 1 && <td class="small dim number">{span?.[0] ? <span title={`began ${time(span[0])}`}>{time(span[0]).slice(11)}</span> : missing}</td>}
               </tr>
             );
           })}

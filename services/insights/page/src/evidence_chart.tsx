@@ -5,7 +5,7 @@ import { digits, duration, eventNumber, msOf, time } from "./format.ts";
 import { useLoad } from "./load.ts";
 import { Failed, Waiting } from "./parts.tsx";
 import { shownTheme } from "./theme.ts";
-import { type Line, type Shade, TimeChart } from "./time_chart.tsx";
+import { type Line, type Shade, TimeChart } from "./charts/time_chart.tsx";
 import type { Chart, Evidence, IssueDetail, JobDetail, Labels } from "./types.ts";
 
 const mostLines = 6;

@@ -62,8 +62,8 @@ export function digits(value: number | null): string {
   if (value === null || Number.isNaN(value)) return missing;
   if (!Number.isFinite(value)) return value > 0 ? "+∞" : "−∞";
   const a = Math.abs(value);
-  if (a !== 0 && (a < 1e-4 || a >= 1e9)) return value.toExponential(2).replaceAll("-", "−");
-  const places = a >= 100 || a === 0 ? 0 : a >= 10 ? 1 : a >= 1 ? 2 : a >= 0.1 ? 3 : 4;
+  if (a !== 0 && (a < 1e-3 || a >= 1e9)) return value.toExponential(2).replaceAll("-", "−");
+  const places = a >= 100 || a === 0 ? 0 : a >= 10 ? 1 : a >= 1 ? 2 : a >= 0.1 ? 3 : a >= 0.01 ? 4 : 5;
   return String(Number(value.toFixed(Number.isInteger(value) ? 0 : places))).replace("-", "−");
 }
 

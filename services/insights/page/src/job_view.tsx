@@ -8,7 +8,7 @@ import { useKeys } from "./keys.ts";
 import { watch } from "./live.ts";
 import { useLoad } from "./load.ts";
 import { Failed, JobState, Waiting } from "./parts.tsx";
-import { ranges, rangeName } from "./range.ts";
+import { moveRange, ranges, rangeName, resetRange } from "./charts/range.ts";
 import { go, place, setQuery } from "./route.ts";
 import { type Tab, type TabProps, tabs } from "./tabs.ts";
 import type { JobDetail } from "./types.ts";
@@ -57,6 +57,9 @@ export function JobView({ id }: { id: string }) {
   }, [name, tab]);
   useKeys(Object.fromEntries(tabs.slice(0, 9).map((one, i) => [String(i + 1), () => go(tabAddress(one))])));
 
+  const move = (by: number, factor?: number) => () => job.data && moveRange(job.data, by, factor);
+  useKeys({ a: move(-0.5), d: move(0.5), w: move(0, 0.5), s: move(0, 2), f: resetRange });
+
   if (!job.data) {
     return <main><Past />{job.fault ? <Failed fault={job.fault} again={job.again} what="This job" /> : <Waiting what="the job" />}</main>;
   }
@@ -70,6 +73,10 @@ export function JobView({ id }: { id: string }) {
         <span class="grow" />
         <AsOf />
         <ReportLink job={job.data} />
+        <fieldset class="choice" aria-label="Move the range">
+          {([["◀", "Earlier (a)", -0.5, 1], ["▶", "Later (d)", 0.5, 1], ["+", "Zoom in (w)", 0, 0.5], ["−", "Zoom out (s)", 0, 2]] as const).map(([mark, name, by, factor]) => <button key={mark} type="button" title={name} aria-label={name} onClick={move(by, factor)}>{mark}</button>)}
+        </fieldset>
+        {range === null && <span class="badge note" title="Live data do not move this range; f shows the whole job">‖ fixed range</span>}
         <fieldset class="choice">
           <legend class="sr">Range of charts and tables</legend>
           {ranges.map(([key, text]) => (

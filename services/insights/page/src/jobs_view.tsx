@@ -110,18 +110,20 @@ export function JobsView() {
     };
   }, [jobs.length]);
 
+  // Enter is the link's own.
+  const focusRow = (row: number) => {
+    if (row >= 0 && document.activeElement !== search.current) body.current?.querySelector<HTMLElement>(`[aria-rowindex="${row + 2}"] a`)?.focus({ preventScroll: true });
+  };
   const move = (by: number) => {
     if (!jobs.length) return;
     const next = Math.max(0, Math.min(jobs.length - 1, marked + by));
     setMarked(next);
     const top = (body.current?.getBoundingClientRect().top ?? 0) + next * rowHeight;
     if (top < 90 || top > innerHeight - 2 * rowHeight) scrollBy(0, top - innerHeight / 2);
+    focusRow(next); // now: the next key may be Enter
   };
-  // The focus goes along once the row is in the document: Enter is the link's own.
   // Rows that scroll in are drawn later.
-  useEffect(() => {
-    if (marked >= 0 && document.activeElement !== search.current) body.current?.querySelector<HTMLElement>(`[aria-rowindex="${marked + 2}"] a`)?.focus({ preventScroll: true });
-  }, [marked, shown]);
+  useEffect(() => focusRow(marked), [marked, shown]);
   useKeys({
     "/": () => search.current?.focus(),
     j: () => move(1),

@@ -13,13 +13,16 @@ export interface Loaded<T> {
   again: () => void;
 }
 
-const pauseMs = 1000; // between two answers of one live view
+const pauseMs = 1000; // between two answers of one live view, at least
+const pauses = 4; // as many times as long as the last answer took
 
-// `topics`: which changes of `job` ("": any) make it out of date.
-export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T>, topics: Topic[] = [], job = ""): Loaded<T> {
+// `topics`: which changes of `job` ("": any) make it out of date. `kept`: an answer of another `what` with the same `kept`
+// stays until the new one is there, as a chart's while its range changes.
+export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T>, topics: Topic[] = [], job = "", kept = what): Loaded<T> {
   const key = `${what} ${asOf.value}`;
-  const [state, setState] = useState<{ key: string; data: T | null; fault: Fault | null; loading: boolean }>({
-    key,
+  const keep = `${kept} ${asOf.value}`;
+  const [state, setState] = useState<{ keep: string; data: T | null; fault: Fault | null; loading: boolean }>({
+    keep,
     data: null,
     fault: null,
     loading: true,
@@ -29,13 +32,18 @@ export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T
   const reader = useRef(read);
   reader.current = read;
   const wanted = topics.join(",");
+  const took = useRef(0);
 
   // The key stands for what `read` closes over.
   useEffect(() => {
     const abort = new AbortController();
-    setState((was) => ({ key, data: was.key === key ? was.data : null, fault: null, loading: true }));
+    const began = performance.now();
+    setState((was) => ({ keep, data: was.keep === keep ? was.data : null, fault: null, loading: true }));
     reader.current(abort.signal).then(
-      (data) => abort.signal.aborted || setState({ key, data, fault: null, loading: false }),
+      (data) => {
+        took.current = performance.now() - began;
+        if (!abort.signal.aborted) setState({ keep, data, fault: null, loading: false });
+      },
       (error: unknown) => {
         if (abort.signal.aborted) return;
         const fault = error instanceof Fault ? error : new Fault(0, "internal", `page: ${String(error)}`);
@@ -58,7 +66,7 @@ export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T
         timer = undefined;
         due = false;
         setTurn((n) => n + 1);
-      }, pauseMs);
+      }, Math.max(pauseMs, pauses * took.current));
     };
     const seen = () => {
       if (!document.hidden && due) refresh();
@@ -74,6 +82,6 @@ export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T
     };
   }, [wanted, job]);
 
-  const current = state.key === key;
+  const current = state.keep === keep;
   return { data: current ? state.data : null, fault: current ? state.fault : null, loading: state.loading, again: () => setTurn((n) => n + 1) };
 }

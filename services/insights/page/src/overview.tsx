@@ -5,7 +5,8 @@ import { Incidents } from "./incidents.tsx";
 import { Issues } from "./issues.tsx";
 import { useLoad } from "./load.ts";
 import { Failed, Waiting } from "./parts.tsx";
-import { rangeOf } from "./range.ts";
+import { rangeOf } from "./charts/range.ts";
+import { Progress } from "./progress.tsx";
 import { RuleTable } from "./rule_table.tsx";
 import { Operations, ResourceTable } from "./tables.tsx";
 import type { TabProps } from "./tabs.ts";
@@ -26,6 +27,7 @@ export function Overview({ job }: TabProps) {
       ) : (
         <Waiting what="incidents" />
       )}
+      <Progress job={job} issues={issues.data?.issues ?? []} />
       <div class="columns">
         <div>
           {issues.fault ? <Failed fault={issues.fault} again={issues.again} what="Issues" /> : issues.data ? <Issues job={job} issues={issues.data.issues} total={issues.data.total} /> : <Waiting what="issues" />}

@@ -200,10 +200,13 @@ export interface Chart {
   tier: string;
   reduction: string;
   bucket_ns: NsOrNull;
+  from_step?: number; // on the axis of steps
+  to_step?: number;
   series: {
     labels: Labels;
     kind: "gauge" | "counter";
     times_ns: (Ns | null)[];
+    steps?: number[]; // on the axis of steps, instead of times
     min: (number | null)[];
     max: (number | null)[];
     last: (number | null)[];
@@ -261,6 +264,67 @@ export interface Session {
 }
 
 export type Topic = "job" | "samples" | "issue" | "status" | "action" | "capture";
+
+export interface HeatMap {
+  from_ns: Ns;
+  to_ns: Ns;
+  bucket_ns: Ns;
+  tier: string;
+  value: string;
+  columns: number;
+  rows: { labels: Labels; cells: (number | null)[] }[];
+}
+
+export interface StepHeatMap {
+  mode: string;
+  basis: "duration" | "own";
+  from_step: number;
+  to_step: number;
+  bucket_steps: number;
+  columns: number;
+  medians_seconds: (number | null)[];
+  rows: { rank: number | null; node: string; cells: (number | null)[] }[];
+}
+
+export interface Spans {
+  source: string[];
+  node: string[];
+  rank: (number | null)[];
+  kind: ("step" | "phase" | "operator")[];
+  name: string[];
+  start_ns: Ns[];
+  end_ns: Ns[];
+  step: (number | null)[];
+  mode: string[];
+}
+
+export interface Phases {
+  mode: string;
+  from_step: number;
+  to_step: number;
+  steps: number;
+  total_seconds: number;
+  phases: { phase: string; seconds: number; share: number }[];
+  ranks: { rank: number | null; seconds: Record<string, number>; total_seconds: number }[];
+}
+
+export interface StepRows {
+  mode: string;
+  phases: string[];
+  rows: { rank: number | null; step: number; start_ns: Ns; end_ns: Ns; duration_seconds: number; phases: (number | null)[]; wait_seconds: number | null }[];
+  next: string | null;
+}
+
+export interface SeriesList {
+  series: { labels: Labels; kind: "gauge" | "counter"; first_ns: NsOrNull; last_ns: NsOrNull; has_steps: boolean }[];
+  next: string | null;
+  total: number;
+}
+
+export interface Tensors {
+  tensors: { tensor: string; collection: string; mode: string; rank: number | null; step: number | null; time_ns: NsOrNull; statistics: Record<string, number | null> }[];
+  next: string | null;
+}
 
 export interface Differs {
   series: { labels: Labels; effect: number; mean: number | null; before: number | null; before_effect: number | null; peers: number | null; peers_effect: number | null; peer_count: number }[];

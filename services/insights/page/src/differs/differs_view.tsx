@@ -5,7 +5,7 @@ import { lineName } from "../evidence_chart.tsx";
 import { count, digits, duration, percent, time } from "../format.ts";
 import { useLoad } from "../load.ts";
 import { Cut, Failed, Panel, Waiting } from "../parts.tsx";
-import { rangeOf } from "../range.ts";
+import { rangeOf } from "../charts/range.ts";
 import { place, setQuery } from "../route.ts";
 import type { TabProps } from "../tabs.ts";
 import type { Differs, Issue, JobDetail, WhatIf } from "../types.ts";

@@ -1,0 +1,47 @@
+// What all browser tests share: a page over the fixture, its faults, and the checks of every view.
+import { AxeBuilder } from "@axe-core/playwright";
+import { expect, type Page } from "@playwright/test";
+import type { Fixture } from "./fixture.ts";
+
+let opened: string[] = [];
+
+// Every fault of the console and of the CSP, and every request that leaves the server. What a page says after its test,
+// when its server goes, is no fault of the next one.
+export async function open(page: Page, path: string, server: Fixture): Promise<void> {
+  const faults: string[] = [];
+  opened = faults;
+  page.on("console", (message) => {
+    if (message.type() === "error" && !/status of (401|404|422|500)/.test(message.text())) faults.push(message.text());
+  });
+  page.on("pageerror", (error) => faults.push(String(error)));
+  page.on("request", (request) => {
+    if (!request.url().startsWith(server.address) && !request.url().startsWith("data:")) faults.push(`left its origin: ${request.url()}`);
+  });
+  await page.addInitScript(() => {
+    document.addEventListener("securitypolicyviolation", (event) => console.error(`CSP: ${event.violatedDirective} ${event.blockedURI}`));
+  });
+  await page.goto(server.address + path);
+}
+
+export function checkFaults(): void {
+  expect(opened).toEqual([]);
+}
+
+export async function checkAccess(page: Page): Promise<void> {
+  const found = await new AxeBuilder({ page }).analyze();
+  expect(found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`)).toEqual([]);
+}
+
+// No text is cut without a title that has it, and nothing is wider than the page.
+export async function checkFit(page: Page): Promise<void> {
+  const bad = await page.evaluate(() => {
+    const out: string[] = [];
+    if (document.documentElement.scrollWidth > document.documentElement.clientWidth) out.push(`page is ${document.documentElement.scrollWidth} px wide`);
+    for (const element of document.querySelectorAll("main *")) {
+      const style = getComputedStyle(element);
+      if (element.scrollWidth > element.clientWidth + 1 && style.overflowX === "hidden" && element.clientWidth > 1 && !element.closest("[title]") && !element.querySelector("[title]") && !element.closest(".sr")) out.push(`${element.tagName}.${element.className}: ${element.textContent?.slice(0, 60)}`);
+    }
+    return out;
+  });
+  expect(bad).toEqual([]);
+}

@@ -1,0 +1,134 @@
+// The tab Training in a real browser, over the fixture server.
+import { expect, type Page, test } from "@playwright/test";
+import { at, jobs } from "./answers.ts";
+import { type Fixture, startFixture } from "./fixture.ts";
+import { checkAccess, checkFaults, checkFit, open } from "./harness.ts";
+import { confusion, earlier, features, gradient, loss } from "./training_answers.ts";
+
+let fixture: Fixture;
+const path = "/jobs/slurm-91734?tab=training";
+const before = { ...jobs[0], id: earlier, state: "ended", started_ns: at(-90_000), first_ns: at(-90_000), last_ns: at(-84_600), ended_ns: at(-84_600), link: `/jobs/${earlier}` };
+
+test.beforeEach(async () => {
+  fixture = await startFixture();
+  fixture.override("/jobs", { status: 200, body: { jobs: [before, ...jobs], next: null, total: jobs.length + 1 } });
+});
+test.afterEach(async () => {
+  checkFaults();
+  await fixture.close();
+});
+
+const plot = (page: Page, title: string) => page.locator(`[data-plot="${title}"]`);
+async function settled(page: Page): Promise<void> {
+  await expect(plot(page, "loss").locator("canvas[data-ready]")).toBeVisible();
+  await expect(page.locator(".waiting")).toHaveCount(0);
+}
+const value = async (page: Page, title: string, line: number) => Number(((await plot(page, title).locator(".legend b").nth(line).textContent()) as string).replace("−", "-"));
+
+for (const theme of ["light", "dark"] as const) {
+  test(`training, ${theme}: axe, CSP, fit at both widths`, async ({ page }) => {
+    await page.emulateMedia({ colorScheme: theme });
+    await open(page, path, fixture);
+    for (const width of [1920, 1280]) {
+      await page.setViewportSize({ width, height: 900 });
+      await settled(page);
+      await page.screenshot({ path: `test-results/training-${theme}-${width}.png`, fullPage: true });
+      await checkFit(page);
+    }
+    await checkAccess(page);
+  });
+}
+
+test("train and eval by step, the last run of the same name beside them", async ({ page }) => {
+  await open(page, path, fixture);
+  await settled(page);
+  await expect(page.getByRole("link", { name: earlier })).toBeVisible();
+  const legend = plot(page, "loss").locator(".legend li");
+  await expect(legend).toHaveText([/^\s*train/, /^\s*eval/, /last run, train/, /last run, eval/]);
+  // The newest values of both, and of the run that was 20 % worse.
+  expect(await value(page, "loss", 0)).toBeCloseTo(loss(3440, "train", ""), 2);
+  expect(await value(page, "loss", 1)).toBeCloseTo(loss(3400, "eval", ""), 2);
+  expect((await value(page, "loss", 2)) / (await value(page, "loss", 0))).toBeCloseTo(1.2, 1);
+  await expect(plot(page, "tokens total")).toContainText("4096");
+  await page.getByRole("button", { name: "last run beside it" }).click();
+  await expect(legend).toHaveCount(2);
+  await page.reload();
+  await settled(page);
+  await expect(legend).toHaveCount(2);
+});
+
+test("a zoom by step is a zoom in time, on all tabs", async ({ page }) => {
+  await open(page, path, fixture);
+  await settled(page);
+  const canvas = plot(page, "loss").locator("canvas");
+  const box = (await canvas.boundingBox()) as { x: number; y: number; width: number };
+  const { left, right, xMin, xMax } = await canvas.evaluate((one) => ({ ...(one as HTMLElement).dataset }) as Record<string, string>);
+  const place = (share: number) => Math.round(box.x + Number(left) + share * (box.width - Number(left) - Number(right)));
+  await page.mouse.move(place(0.5), box.y + 60);
+  await page.mouse.down();
+  await page.mouse.move(place(0.55), box.y + 60);
+  await page.mouse.move(place(0.6), box.y + 60);
+  await page.mouse.up();
+  await expect(page).toHaveURL(/from=\d+&to=\d+/);
+  const { searchParams } = new URL(page.url());
+  // A step takes a second and the first begins at 1950 s: the wall interval of the steps, to a pixel.
+  const step = (share: number) => Number(xMin) + share * (Number(xMax) - Number(xMin));
+  const seconds = (name: string) => Number(BigInt(searchParams.get(name) as string) - BigInt(at(0))) / 1e9;
+  expect(Math.abs(seconds("from") - 1950 - step(0.5))).toBeLessThan(20);
+  expect(Math.abs(seconds("to") - 1950 - step(0.6))).toBeLessThan(20);
+  await expect.poll(() => canvas.evaluate((one) => Number((one as HTMLElement).dataset.xMin))).toBeGreaterThan(step(0.48));
+  await page.getByRole("link", { name: "Nodes" }).click();
+  const gpu = page.locator('[data-plot="GPU"] canvas[data-ready]');
+  await expect(gpu).toBeVisible();
+  expect(await gpu.evaluate((one) => Number((one as HTMLElement).dataset.xMin))).toBeCloseTo(Number(searchParams.get("from")) / 1e6, 0);
+});
+
+test("by time all charts have one range; a live value arrives without a reload", async ({ page }) => {
+  await open(page, `${path}&x=time`, fixture);
+  await settled(page);
+  const axes = () => page.locator(".plots canvas[data-ready]").evaluateAll((all) => [...new Set(all.map((one) => `${(one as HTMLElement).dataset.xMin} ${(one as HTMLElement).dataset.xMax}`))]);
+  expect(await axes()).toHaveLength(1);
+  const asked = fixture.asked.length;
+  fixture.publish("samples", { job: "slurm-91734", time_ns: at(5401), event: null });
+  await expect.poll(() => fixture.asked.slice(asked).filter((line) => line.includes("match=train_loss")).length).toBeGreaterThan(0);
+});
+
+test("layers by step: cells by power of ten; statistics as the API has them", async ({ page }) => {
+  await open(page, path, fixture);
+  await settled(page);
+  const map = page.locator(".grid-map canvas[data-ready]");
+  expect(await map.evaluate((one) => [(one as HTMLElement).dataset.rows, (one as HTMLElement).dataset.columns])).toEqual(["3", "7"]);
+  const { left } = await map.evaluate((one) => ({ ...(one as HTMLElement).dataset }) as Record<string, string>);
+  const width = ((await map.boundingBox()) as { width: number }).width;
+  for (const [row, column] of [[0, 0], [1, 3], [2, 6]] as const) {
+    await map.hover({ position: { x: Number(left) + ((column + 0.5) / 7) * (width - Number(left)), y: 14 * row + 7 } });
+    const text = ((await page.locator(".grid-map .readout b").nth(1).textContent()) as string).replace("−", "-");
+    expect(Math.abs(Number(text.replace("−", "-")) / gradient(row, column * 500) - 1)).toBeLessThan(0.03);
+  }
+  await expect(page.getByRole("row", { name: /gradient\/2.weight/ })).toContainText("3 000".replace(" ", "\u202f"));
+});
+
+test("importance, confusion and right predictions by class have the numbers of the API; hostile names are text", async ({ page }) => {
+  await open(page, path, fixture);
+  await settled(page);
+  await expect(page.locator("[data-feature]")).toHaveCount(3);
+  await expect(page.locator("[data-feature]").first()).toContainText("age");
+  await page.getByRole("button", { name: "weight", exact: true }).click();
+  await expect(page.locator("[data-feature]").first()).toContainText(features[2] as string);
+  expect(await page.evaluate(() => (window as { hacked?: number }).hacked)).toBeUndefined();
+  for (const [label, row] of confusion.entries()) await expect(page.locator(`[data-class="${label}"] td`)).toHaveText([...row.map(String), /.*/, /.*/, /.*/]);
+  // Class 0: 50 of 54 predictions are right, 50 of 54 samples are found.
+  await expect(page.locator('[data-class="0"] td').nth(3)).toHaveText("0.926");
+  const all = confusion.flat().reduce((a, b) => a + b, 0);
+  await expect(page.locator("[data-accuracy]")).toHaveAttribute("data-accuracy", String(135 / all));
+  await expect(plot(page, "Right predictions by class").locator(".legend b").nth(1)).toHaveText("80.0\u202f%");
+});
+
+test("a job that tells nothing: each part names the call that supplies it", async ({ page }) => {
+  fixture.override("/series", { status: 200, body: { series: [], next: null, total: 0 } });
+  fixture.override("/tensors", { status: 200, body: { tensors: [], next: null } });
+  fixture.override("/jobs", { status: 200, body: { jobs, next: null, total: jobs.length } });
+  await open(page, path, fixture);
+  for (const call of ["pitwall.log(loss=…", "pitwall.watch(model", "pitwall.xgboost_callback(classification=held_out)", "no earlier run of this name"]) await expect(page.getByText(call).first()).toBeVisible();
+  await checkFit(page);
+});

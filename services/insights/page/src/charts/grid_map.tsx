@@ -1,0 +1,90 @@
+// A heat map on a canvas: a row for each thing, a column for each stretch of time or steps, with its colour bar.
+import { useState } from "preact/hooks";
+import { css, font, Surface } from "./surface.tsx";
+
+export interface GridRow {
+  key: string;
+  label: string;
+  cells: (number | null)[];
+}
+
+export interface GridProps {
+  rows: GridRow[];
+  low: number;
+  high: number;
+  format: (value: number) => string;
+  columnName: (column: number) => string;
+  label: string;
+  from: number; // of the axis
+  to: number;
+  time?: boolean;
+  hint: string; // what a click does
+  pick?: (row: number, column: number) => void;
+  zoom?: (from: number, to: number) => void;
+  reset?: () => void;
+  chosen?: Set<string>;
+}
+
+// Cividis: as readable for colour-blind eyes, and in grey.
+const stops = [0x00204d, 0x00336f, 0x39486b, 0x575d6d, 0x707173, 0x8a8779, 0xa69d75, 0xc4b56c, 0xe4cf5b, 0xffea46];
+export const shades = 256;
+const channel = (stop: number, shift: number) => ((stops[stop] as number) >> shift) & 255;
+const palette = Uint32Array.from({ length: shades }, (_, i) => {
+  const place = (i / (shades - 1)) * (stops.length - 1);
+  const [stop, part] = [Math.min(Math.floor(place), stops.length - 2), place - Math.min(Math.floor(place), stops.length - 2)];
+  const mixed = (shift: number) => Math.round(channel(stop, shift) * (1 - part) + channel(stop + 1, shift) * part);
+  return 0xff000000 | (mixed(0) << 16) | (mixed(8) << 8) | mixed(16); // little-endian RGBA
+});
+export const shadeOf = (value: number, low: number, high: number) => Math.max(0, Math.min(shades - 1, Math.round(((value - low) / (high - low || 1)) * (shades - 1))));
+
+const gutter = 92; // for the names of rows
+
+export function GridMap(props: GridProps) {
+  const { rows, low, high, format, pick } = props;
+  const [at, setAt] = useState<[number, number] | null>(null);
+  const columns = rows.reduce((most, row) => Math.max(most, row.cells.length), 0);
+  const tall = Math.max(2, Math.min(14, Math.floor(440 / Math.max(1, rows.length))));
+  const paint = (c: CanvasRenderingContext2D, width: number, box: HTMLCanvasElement) => {
+    if (!columns) return;
+    const small = new OffscreenCanvas(columns, rows.length);
+    const image = new ImageData(columns, rows.length);
+    const pixels = new Uint32Array(image.data.buffer);
+    rows.forEach((row, y) => {
+      row.cells.forEach((value, x) => {
+        if (value !== null) pixels[y * columns + x] = palette[shadeOf(value, low, high)] as number;
+      });
+    });
+    (small.getContext("2d") as OffscreenCanvasRenderingContext2D).putImageData(image, 0, 0);
+    c.imageSmoothingEnabled = false;
+    c.drawImage(small, gutter, 0, width - gutter, rows.length * tall);
+    c.textBaseline = "middle";
+    const every = Math.ceil(11 / tall);
+    rows.forEach((row, y) => {
+      const chosen = props.chosen?.has(row.key) ?? false;
+      font(c, css(chosen ? "--ink" : "--dim"), chosen);
+      if (y % every === 0 || chosen) c.fillText(`${chosen ? "▸" : ""}${row.label}`.slice(0, 40), 0, (y + 0.5) * tall, gutter - 4);
+    });
+    Object.assign(box.dataset, { rows: String(rows.length), columns: String(columns), tall: String(tall) });
+  };
+  const cellAt = ({ value, y }: { value: number; y: number }): [number, number] | null => {
+    const [row, column] = [Math.floor(y / tall), Math.floor(((value - props.from) / (props.to - props.from)) * columns)];
+    return row >= 0 && row < rows.length ? [row, Math.min(columns - 1, column)] : null;
+  };
+  const row = at && rows[at[0]];
+  const value = at && row ? row.cells[at[1]] : null;
+  return (
+    <div class="grid-map">
+      <div class="map">
+        <Surface
+          label={props.label} tall={rows.length * tall} left={gutter} from={props.from} to={props.to} time={props.time ?? false} paint={paint} shows={[rows, low, high, [...(props.chosen ?? [])].join()]}
+          move={(place) => setAt(place && cellAt(place))} zoom={props.zoom} pick={undefined} reset={props.reset}
+          click={(place) => {
+            const cell = cellAt(place);
+            if (cell) pick?.(...cell);
+          }}
+        />
+      </div>
+      <p class="small readout">{row && at && at[1] >= 0 ? <><b>{row.label}</b> {props.columnName(at[1])} <b>{value === null || value === undefined ? "no data" : format(value)}</b></> : <span class="dim">Point at a cell to read it{props.hint}.</span>}<span class="colours dim" aria-hidden="true">{format(low)} <i /> {format(high)}</span></p>
+    </div>
+  );
+}

@@ -1,0 +1,90 @@
+// A chart with its title, what each line is and its value at the crosshair (the newest without one), and its numbers as a table.
+import type { ComponentChildren } from "preact";
+import { count, digits } from "../format.ts";
+import { shownTheme } from "../theme.ts";
+import { pointed, resetRange, selection, selectRange, bounds, zoomTo } from "./range.ts";
+import { colourOf } from "./surface.tsx";
+import { type ChartProps, type Line, type Shade, TimeChart } from "./time_chart.tsx";
+
+// The place at or before `at`; -1: none.
+function placeAt(times: number[], at: number): number {
+  let [low, high] = [0, times.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((times[middle] as number) <= at) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+function valueIn(line: Line, at: number | null): number | null {
+  if (at !== null) return line.last[placeAt(line.times, at)] ?? null;
+  for (let i = line.last.length; i-- > 0; ) if (line.last[i] !== null) return line.last[i] as number;
+  return null;
+}
+
+function Legend({ lines, steps, format }: { lines: Line[]; steps: boolean; format: (value: number) => string }) {
+  const at = steps ? null : pointed.value;
+  return (
+    <ul class="legend small">
+      {lines.map((line, place) => {
+        const value = valueIn(line, at);
+        return (
+          <li key={line.name} title={line.name.slice(0, 300)}>
+            <i class={line.ghost ? "swatch ghost" : "swatch"} style={line.ghost ? { borderColor: colourOf(line.colour ?? place) } : { background: colourOf(line.colour ?? place) }} /> <span class="cut">{line.name.slice(0, 120)}</span> <b class="number">{value === null ? "–" : format(value)}</b>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+const mostRows = 100;
+
+function Numbers({ lines, steps, format }: { lines: Line[]; steps: boolean; format: (value: number) => string }) {
+  const line = lines[0];
+  if (!line) return null;
+  const rows = line.times.slice(-mostRows);
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached by keys.
+    <section class="scroll small" tabIndex={0} aria-label="Numbers of the chart">
+      <table class="plain">
+        <thead><tr><th scope="col">{steps ? "Step" : "Time"}</th>{lines.map((one) => <th key={one.name} scope="col" class="number">{one.name.slice(0, 60)}</th>)}</tr></thead>
+        <tbody>{rows.map((at) => <tr key={at}><td class="number">{steps ? count(at) : new Date(at).toISOString().slice(0, 19).replace("T", " ")}</td>{lines.map((one) => <td key={one.name} class="number">{format(valueIn(one, at) ?? Number.NaN)}</td>)}</tr>)}</tbody>
+      </table>
+    </section>
+  );
+}
+
+export interface PlotProps extends Partial<ChartProps> {
+  title: string;
+  note?: ComponentChildren;
+  lines: Line[];
+  from: number;
+  to: number;
+  empty: ComponentChildren; // where there is no line
+}
+
+export function Plot({ title, note, empty, ...props }: PlotProps) {
+  const { lines, steps = false, format = digits } = props;
+  const picked = steps ? null : selection();
+  const shades: Shade[] = [...(props.shades ?? [])];
+  if (picked) {
+    const [from, to] = bounds(picked);
+    shades.push({ from, to, kind: "selected" });
+  }
+  return (
+    <figure class="plot" data-plot={title}>
+      <figcaption><h3>{title}</h3><span class="dim small">{note}</span></figcaption>
+      {lines.length === 0 ? (
+        <p class="dim small nothing">{empty}</p>
+      ) : (
+        <>
+          <Legend lines={lines} steps={steps} format={format} />
+          <TimeChart {...(steps ? {} : { zoom: zoomTo, pick: selectRange })} reset={resetRange} tall={165} {...props} shades={shades} label={`${title}: ${lines.length} lines; the numbers are below`} theme={shownTheme.value} />
+          <details><summary>As a table</summary><Numbers lines={lines} steps={steps} format={format} /></details>
+        </>
+      )}
+    </figure>
+  );
+}

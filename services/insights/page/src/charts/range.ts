@@ -1,0 +1,99 @@
+// The range of time that all tabs share: a stretch that ends with the job's newest data (range=KEY), or a fixed one
+// (from, to), which live data do not move. The interval whose spans are listed (sel=FROM-TO), and the crosshair.
+import { signal } from "@preact/signals";
+import { msOf } from "../format.ts";
+import { place, setQuery } from "../route.ts";
+import type { JobDetail } from "../types.ts";
+
+export const ranges: [string, string, number][] = [["", "whole job", 0], ["6h", "last 6 h", 21_600], ["1h", "last hour", 3_600], ["15m", "last 15 min", 900]];
+
+export interface Range {
+  from: string; // ns
+  to: string;
+}
+
+// Where the pointer is, on the axis of time in ms; all charts show it.
+export const pointed = signal<number | null>(null);
+
+function rangeOfText(from: string, to: string): Range | null {
+  if (!/^\d{1,19}$/.test(from) || !/^\d{1,19}$/.test(to) || BigInt(from) >= BigInt(to)) return null;
+  return { from, to };
+}
+
+export function fixedRange(): Range | null {
+  const { query } = place.value;
+  return rangeOfText(query.get("from") ?? "", query.get("to") ?? "");
+}
+
+// The key of `ranges` that is shown; null: a fixed range.
+export function rangeName(): string | null {
+  if (fixedRange()) return null;
+  const name = place.value.query.get("range") ?? "";
+  return ranges.some(([key]) => key === name) ? name : "";
+}
+
+// What a route takes as its range; nothing for the whole job.
+export function rangeOf(job: JobDetail): Partial<Range> {
+  const fixed = fixedRange();
+  if (fixed) return { ...fixed };
+  const length = ranges.find(([key]) => key === rangeName())?.[2] ?? 0;
+  if (!length || job.last_ns === null) return {};
+  const to = BigInt(job.last_ns) + 1n;
+  return { from: String(to - BigInt(length) * 1_000_000_000n), to: String(to) };
+}
+
+// Always with both ends, as charts show it.
+export function shownRange(job: JobDetail): Range {
+  const { from, to } = rangeOf(job);
+  const end = job.last_ns ?? job.ended_ns ?? "1";
+  const begin = job.first_ns ?? end;
+  return { from: from ?? begin, to: to ?? String((BigInt(end) > BigInt(begin) ? BigInt(end) : BigInt(begin)) + 1n) };
+}
+
+export const bounds = (range: Range): [number, number] => [msOf(range.from), msOf(range.to)];
+
+// What a table of a range is read again for: a moving range once a minute.
+export function rangeKey(from?: string, to?: string): string {
+  if (!from) return "";
+  return fixedRange() ? `${from} ${to}` : String(Math.floor(Number(from) / 60e9));
+}
+
+// The key of live charts: while the range moves, the last answer stays.
+export function chartKey(): string {
+  const fixed = fixedRange();
+  return fixed ? `${fixed.from} ${fixed.to}` : (rangeName() ?? "");
+}
+
+const nsOf = (ms: number) => BigInt(Math.round(ms * 1000)) * 1000n;
+
+// From milliseconds of a chart; never shorter than a millisecond.
+export function zoomTo(from: number, to: number): void {
+  const begin = nsOf(Math.max(0, from));
+  const end = nsOf(Math.max(to, from + 1));
+  setQuery({ range: "", from: String(begin), to: String(end) });
+}
+
+export function resetRange(): void {
+  setQuery({ range: "", from: "", to: "" });
+}
+
+export function selection(): Range | null {
+  const [from, to] = (place.value.query.get("sel") ?? "").split("-");
+  return rangeOfText(from ?? "", to ?? "");
+}
+
+export function selectRange(from: number, to: number): void {
+  select({ from: String(nsOf(from)), to: String(nsOf(Math.max(to, from + 0.001))) });
+}
+
+export function select(range: Range | null): void {
+  setQuery({ sel: range ? `${range.from}-${range.to}` : "", cell: "" });
+}
+
+// Moves (by shares of the range) and widens (by a factor around the middle) what is shown.
+export function moveRange(job: JobDetail, by: number, factor = 1): void {
+  const [from, to] = bounds(shownRange(job));
+  const half = ((to - from) / 2) * factor;
+  const middle = (from + to) / 2 + (to - from) * by;
+  zoomTo(middle - half, middle + half);
+}

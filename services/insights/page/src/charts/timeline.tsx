@@ -1,0 +1,87 @@
+// The timeline of all ranks on a canvas: each span as a bar of its phase's colour, on the axis of time of the charts.
+import { useState } from "preact/hooks";
+import { clock, duration, msOf } from "../format.ts";
+import type { Spans } from "../types.ts";
+import { resetRange, selectRange } from "./range.ts";
+import { css, font, Surface, timeTicks } from "./surface.tsx";
+
+export interface Bars {
+  ranks: (number | null)[];
+  spans: Spans;
+  endMs: number; // of what is known
+  open: Map<number | null, number>; // where nothing ended since, by rank
+}
+
+const [left, right, axis] = [64, 10, 22]; // as the charts
+
+export function Timeline({ bars, from, to, pick, zoom }: { bars: Bars; from: number; to: number; pick: (span: number) => void; zoom: (from: number, to: number) => void }) {
+  const { ranks, spans } = bars;
+  const [at, setAt] = useState<number | null>(null);
+  const tall = Math.max(3, Math.min(20, Math.floor(420 / Math.max(1, ranks.length))));
+  const bottom = ranks.length * tall;
+  const lane = new Map(ranks.map((rank, i) => [rank, i]));
+  const names = [...new Set(spans.name.filter((_, i) => spans.kind[i] === "phase"))].sort();
+  const paint = (c: CanvasRenderingContext2D, width: number, box: HTMLCanvasElement) => {
+    const x = (ms: number) => left + ((ms - from) / (to - from)) * (width - left - right);
+    const colours = new Map(names.map((name) => [name, css(phaseColour(name))]));
+    c.save();
+    c.beginPath();
+    c.rect(left, 0, width - left - right, bottom);
+    c.clip();
+    const gap = tall > 5 ? 1 : 0;
+    const calm = css("--calm-back");
+    spans.start_ns.forEach((start, i) => {
+      const begin = x(msOf(start));
+      c.fillStyle = spans.kind[i] === "step" ? calm : (colours.get(spans.name[i] as string) ?? calm);
+      c.fillRect(begin, (lane.get(spans.rank[i] ?? null) ?? -1) * tall, Math.max(0.5, x(msOf(spans.end_ns[i] as string)) - begin), tall - gap);
+    });
+    // What runs has no end yet: a hang must not look like an empty chart.
+    c.fillStyle = css("--firing");
+    for (const [rank, since] of bars.open) c.fillRect(x(since), (lane.get(rank) ?? -1) * tall, x(bars.endMs) - x(since), tall - gap);
+    c.restore();
+    font(c, css("--dim"));
+    c.textBaseline = "middle";
+    const every = Math.ceil(11 / tall);
+    ranks.forEach((rank, i) => {
+      if (i % every === 0) c.fillText(rank === null ? "no rank" : `rank ${rank}`, 0, (i + 0.5) * tall, left - 4);
+    });
+    c.textAlign = "center";
+    for (const ms of timeTicks(from, to, (width - left - right) / 90)) c.fillText(clock(ms) + (to - from < 5000 ? `.${String(Math.round(ms) % 1000).padStart(3, "0")}` : ""), Math.min(x(ms), width - 28), bottom + 12);
+    Object.assign(box.dataset, { spans: String(spans.start_ns.length), ranks: String(ranks.length), open: String(bars.open.size) });
+  };
+  // Phases lie over the steps that hold them: the shortest span at a place is the one that is meant.
+  const spanAt = ({ value, y }: { value: number; y: number }): number | null => {
+    const rank = ranks[Math.floor(y / tall)];
+    let [best, least] = [-1, Number.POSITIVE_INFINITY];
+    spans.start_ns.forEach((start, i) => {
+      if (rank === undefined || spans.rank[i] !== rank) return;
+      const [a, b] = [msOf(start), msOf(spans.end_ns[i] as string)];
+      if (a <= value && value < b && b - a < least) [best, least] = [i, b - a];
+    });
+    return best < 0 ? null : best;
+  };
+  return (
+    <>
+      <div class="map timeline">
+        <Surface
+          label={`Spans of ${ranks.length} ranks; the list below has those of an interval`} tall={bottom + axis} left={left} right={right} axisTop={bottom} from={from} to={to} time paint={paint} shows={[bars.spans, bars.endMs, bars.open.size]}
+          zoom={zoom} pick={selectRange} reset={resetRange} move={(place) => setAt(place && spanAt(place))}
+          click={(place) => {
+            const span = spanAt(place);
+            if (span !== null) pick(span);
+          }}
+        />
+      </div>
+      <ul class="legend small">{names.map((one) => <li key={one}><i class="swatch" style={{ background: `var(${phaseColour(one)})` }} /> <span class="cut" title={one.slice(0, 300)}>{one.slice(0, 60)}</span></li>)}{bars.open.size > 0 && <li><i class="swatch firing" /> nothing ended since</li>}</ul>
+      <p class="small readout">{at === null ? <span class="dim">Point at a span to read it; click to list what ran in it.</span> : <><b>rank {spans.rank[at] ?? "–"}</b> {spans.kind[at] === "step" ? "step" : spans.name[at]?.slice(0, 200)} of step {spans.step[at] ?? "–"}: <b>{duration(Number(BigInt(spans.end_ns[at] as string) - BigInt(spans.start_ns[at] as string)) / 1e9)}</b></>}</p>
+    </>
+  );
+}
+
+// A phase has the same colour everywhere; what no phase tells, and what the client takes, is grey.
+const known = ["forward", "backward", "optimizer", "collective", "dataloader", "checkpoint"];
+export function phaseColour(name: string): string {
+  if (name === "other" || name === "pitwall") return name === "other" ? "--part-4" : "--dim";
+  const at = known.indexOf(name);
+  return `--line-${1 + (at >= 0 ? at : Array.from(name).reduce((sum, letter) => (sum * 31 + (letter.codePointAt(0) ?? 0)) % 6007, 7) % known.length)}`;
+}

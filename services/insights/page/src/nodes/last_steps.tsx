@@ -1,0 +1,46 @@
+// What the last 30 steps were spent on, by phase: of all ranks, and of those that worked longest.
+import { phaseColour } from "../charts/timeline.tsx";
+import { get } from "../client.ts";
+import { count, duration, missing, percent } from "../format.ts";
+import { useLoad } from "../load.ts";
+import { Cut, Failed, Panel, Waiting } from "../parts.tsx";
+import type { JobDetail, Phases } from "../types.ts";
+
+const mostRanks = 16;
+
+export function LastSteps({ job }: { job: JobDetail }) {
+  const loaded = useLoad<Phases>(`phases ${job.id}`, (abort) => get("/phases", { job: job.id, last: 30 }, abort), ["samples"], job.id);
+  const data = loaded.data;
+  const own = (rank: Phases["ranks"][number]) => rank.total_seconds - (rank.seconds.collective ?? 0);
+  const ranks = [...(data?.ranks ?? [])].sort((a, b) => own(b) - own(a)).slice(0, mostRanks);
+  const most = Math.max(...ranks.map((rank) => rank.total_seconds));
+  return (
+    <Panel title="Last 30 steps by phase" id="last-title" note={data && data.steps > 0 ? `steps ${count(data.from_step)} to ${count(data.to_step - 1)}, ${duration(data.total_seconds)} by rank time; ranks with the most work of their own first` : ""}>
+      {loaded.fault && <Failed fault={loaded.fault} again={loaded.again} what="Phases" />}
+      {!data && loaded.loading && <Waiting what="phases" />}
+      {data && data.steps === 0 && <p class="dim pad">No step has ended. In the training script pitwall.steps(loader) tells steps, pitwall.phase(name) phases.</p>}
+      {data && data.steps > 0 && (
+        <div class="phases pad">
+          <table class="plain" aria-label="Phases of the last steps">
+            <tbody>
+              {data.phases.map(({ phase, seconds, share }) => (
+                <tr key={phase} data-phase={phase}><th scope="row"><i class="swatch" style={{ background: `var(${phaseColour(phase)})` }} /> <Cut text={phase} /></th><td class="number" data-share={share}>{percent(share)}</td><td class="number">{duration(seconds)}</td></tr>
+              ))}
+            </tbody>
+          </table>
+          <ul>
+            {ranks.map((rank) => (
+              <li key={rank.rank}>
+                <span class="number">rank {rank.rank ?? missing}</span>
+                <span class="stack" aria-hidden="true" style={{ width: `${(rank.total_seconds / most) * 100}%` }}>
+                  {data.phases.map(({ phase }) => <span key={phase} style={{ flexGrow: (rank.seconds[phase] ?? 0) / rank.total_seconds, background: `var(${phaseColour(phase)})` }} title={`${phase.slice(0, 100)} ${duration(rank.seconds[phase] ?? null)}`} />)}
+                </span>
+                <span class="number dim">{duration(rank.total_seconds / data.steps)} a step</span>
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+    </Panel>
+  );
+}

@@ -1,0 +1,114 @@
+// What the ranks did: their timeline, and the spans that overlap the selected interval, or those of a rank's steps.
+import { useState } from "preact/hooks";
+import { bounds, chartKey, select, selection, shownRange, zoomTo } from "../charts/range.ts";
+import { type Bars, Timeline } from "../charts/timeline.tsx";
+import { get } from "../client.ts";
+import { count, duration, exactTime, missing, msOf, plural, time } from "../format.ts";
+import { useLoad } from "../load.ts";
+import { Cut, Failed, Panel, Waiting } from "../parts.tsx";
+import { place, setQuery } from "../route.ts";
+import type { JobDetail, Spans } from "../types.ts";
+
+const mostSpans = 20_000; // of the timeline
+const silentMs = 5000; // of a rank, before its bar is drawn open
+const page = 200; // of the list
+type Answer = { spans: Spans; next: string | null };
+
+// Of more spans than the timeline shows, those of the newest stretch that they fill.
+async function newest(job: JobDetail, range: { from: string; to: string }, abort: AbortSignal): Promise<Answer & { from: string }> {
+  let from = BigInt(range.from);
+  const to = BigInt(range.to);
+  for (;;) {
+    const answer = await get<Answer>("/spans", { job: job.id, from: String(from), to: range.to, kind: ["step", "phase"], limit: mostSpans }, abort);
+    const begun = answer.spans.start_ns;
+    if (answer.next === null || begun.length === 0) return { ...answer, from: String(from) };
+    const length = BigInt(begun[begun.length - 1] as string) - from;
+    const next = to - (length > 0n ? (length * 8n) / 10n : (to - from) / 2n);
+    from = next > from ? next : from + (to - from) / 2n;
+  }
+}
+
+function barsOf(job: JobDetail, spans: Spans, range: { to: string }): Bars {
+  const ranks = [...new Set(job.sources.filter((source) => source.rank !== null).map((source) => source.rank))].sort((a, b) => (a ?? 0) - (b ?? 0));
+  const ends = new Map<number | null, number>();
+  let longest = 0;
+  spans.end_ns.forEach((end, i) => {
+    const rank = spans.rank[i] ?? null;
+    if (!ranks.includes(rank)) ranks.push(rank);
+    const ms = msOf(end);
+    longest = Math.max(longest, ms - msOf(spans.start_ns[i] as string));
+    if (ms > (ends.get(rank) ?? 0)) ends.set(rank, ms);
+  });
+  const endMs = job.last_ns === null ? 0 : msOf(job.last_ns);
+  const live = job.state === "running" && BigInt(range.to) >= BigInt(job.last_ns ?? 0);
+  return { ranks, spans, endMs, open: new Map(live ? [...ends].filter(([, end]) => endMs - end > Math.max(silentMs, 3 * longest)) : []) };
+}
+
+export function Ran({ job, from, to }: { job: JobDetail; from: number; to: number }) {
+  const range = shownRange(job);
+  const loaded = useLoad(`timeline ${job.id} ${chartKey()}`, (abort) => newest(job, range, abort), ["samples"], job.id, `timeline ${job.id}`);
+  const data = loaded.data;
+  const left = data && BigInt(data.from) > BigInt(range.from);
+  return (
+    <Panel title="Timeline of all ranks" id="timeline-title" note={left ? `too many spans for the whole range: those from ${time(data.from)} on; zoom in for others` : "drag to zoom"}>
+      <div class="pad">
+        {loaded.fault && <Failed fault={loaded.fault} again={loaded.again} what="The timeline" />}
+        {!data && loaded.loading && <Waiting what="the timeline" />}
+        {data && data.spans.start_ns.length === 0 && <p class="dim">No step or phase ended in this range. In the training script pitwall.steps(loader) and pitwall.phase(name) tell them.</p>}
+        {data && data.spans.start_ns.length > 0 && (
+          <Timeline
+            bars={barsOf(job, data.spans, range)} from={from} to={to} zoom={zoomTo}
+            pick={(i) => select({ from: data.spans.start_ns[i] as string, to: data.spans.end_ns[i] as string })}
+          />
+        )}
+        <SpanList job={job} />
+      </div>
+    </Panel>
+  );
+}
+
+// cell=RANK:FROM-TO, a rank's steps; sel=FROM-TO, an interval.
+export function SpanList({ job }: { job: JobDetail }) {
+  const cell = /^(\d+):(\d+)-(\d+)$/.exec(place.value.query.get("cell") ?? "");
+  const picked = selection();
+  const [most, setMost] = useState(page);
+  const wanted = cell ? { rank: cell[1] as string, mode: "train", from_step: cell[2] as string, to_step: cell[3] as string } : picked;
+  const key = JSON.stringify(wanted);
+  const loaded = useLoad<Answer | null>(`spans ${job.id} ${key} ${most}`, (abort) => (wanted ? get<Answer>("/spans", { job: job.id, ...wanted, limit: most }, abort) : Promise.resolve(null)), wanted ? ["samples"] : [], job.id);
+  if (!wanted) {
+    const { from, to } = shownRange(job);
+    return <p class="small"><button type="button" onClick={() => select({ from, to })}>List what ran in the shown range</button> <span class="dim">or select with Shift and a drag on a chart</span></p>;
+  }
+  const spans = loaded.data?.spans;
+  const title = cell ? `Rank ${cell[1]}, step${Number(cell[3]) - Number(cell[2]) > 1 ? `s ${cell[2]} to ${Number(cell[3]) - 1}` : ` ${cell[2]}`}` : `${time(picked?.from ?? null)} to ${time(picked?.to ?? null)}, ${duration(picked ? (bounds(picked)[1] - bounds(picked)[0]) / 1000 : null)}`;
+  return (
+    <section class="ran" aria-labelledby="ran-title">
+      <header class="tools">
+        <h3 id="ran-title">What ran: {title}</h3>
+        <span class="dim small">{spans && (loaded.data?.next ? `the first ${count(spans.name.length)} spans` : plural(spans.name.length, "span"))}</span>
+        {picked && !cell && <button type="button" onClick={() => zoomTo(...bounds(picked))}>Zoom here</button>}
+        <button type="button" onClick={() => setQuery({ sel: "", cell: "" })}>Close</button>
+      </header>
+      {loaded.fault && <Failed fault={loaded.fault} again={loaded.again} what="Spans" />}
+      {!spans && loaded.loading && <Waiting what="spans" />}
+      {spans && spans.name.length === 0 && <p class="dim">Nothing ran here that the client told: no span overlaps it.</p>}
+      {spans && spans.name.length > 0 && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached by keys.
+        <section class="scroll" tabIndex={0} aria-label="Spans">
+          <table class="plain wide" data-spans={spans.name.length}>
+            <thead><tr><th scope="col" class="number">Rank</th><th scope="col">Node</th><th scope="col">Span</th><th scope="col">Name</th><th scope="col" class="number">Step</th><th scope="col" class="number">Began</th><th scope="col" class="number">Length</th></tr></thead>
+            <tbody>
+              {spans.name.map((name, i) => (
+                <tr key={i} data-span={`${spans.rank[i]} ${spans.kind[i]} ${name} ${spans.start_ns[i]}`}>
+                  <td class="number">{spans.rank[i] ?? missing}</td><td><Cut text={spans.node[i] || missing} /></td><td>{spans.kind[i]}</td><td><Cut text={name || missing} class="code" /></td><td class="number">{spans.step[i] ?? missing}{spans.mode[i] && spans.mode[i] !== "train" ? ` ${spans.mode[i]?.slice(0, 20)}` : ""}</td>
+                  <td class="number" title={exactTime(spans.start_ns[i] as string)}>{exactTime(spans.start_ns[i] as string).slice(11, 23)}</td><td class="number">{duration(Number(BigInt(spans.end_ns[i] as string) - BigInt(spans.start_ns[i] as string)) / 1e9)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      )}
+      {loaded.data?.next && <p><button type="button" onClick={() => setMost(most * 5)}>More</button></p>}
+    </section>
+  );
+}

@@ -1,0 +1,152 @@
+// What a classifier or XGBoost tells: importance of features, confusion of classes, right predictions by class over steps.
+import { useState } from "preact/hooks";
+import { columns, exactColumns, push, type Series } from "../charts/columns.ts";
+import { Plot } from "../charts/plot.tsx";
+import { chartKey, rangeOf } from "../charts/range.ts";
+import type { Line } from "../charts/time_chart.tsx";
+import { count, digits, percent } from "../format.ts";
+import { useLoad } from "../load.ts";
+import { Cut, Failed, Panel, Waiting } from "../parts.tsx";
+import { zoomToSteps } from "../nodes/ranks_steps.tsx";
+import type { JobDetail, SeriesList } from "../types.ts";
+
+const mostFeatures = 20;
+const mostClasses = 12; // of the curves
+const last = (series: Series) => Array.from(series.last).reverse().find((value) => !Number.isNaN(value));
+const has = (list: SeriesList, name: string) => list.series.some((one) => one.labels.__name__ === name);
+const numeric = (a: string, b: string) => a.localeCompare(b, "en", { numeric: true });
+
+function useSteps(job: JobDetail, list: SeriesList, name: string, width: number) {
+  const modes = list.series.filter((one) => one.labels.__name__ === name).map((one) => one.labels.mode ?? "train");
+  const mode = modes.includes("eval") ? "eval" : (modes[0] ?? "train"); // held-out data tell more
+  const range = rangeOf(job);
+  const key = `${name} ${job.id} ${mode}`;
+  const loaded = useLoad(`${key} ${chartKey()}`, (abort) => (modes.length ? (name.endsWith("_total") ? exactColumns : columns)({ job: job.id, match: name, axis: "step", mode, width, ...range }, abort) : Promise.resolve(null)), ["samples"], job.id, key);
+  return { ...loaded, mode };
+}
+
+function Importance({ job, list }: { job: JobDetail; list: SeriesList }) {
+  const loaded = useSteps(job, list, "train_feature_importance_ratio", 3);
+  const [wanted, setKind] = useState("gain");
+  const series = loaded.data?.series ?? [];
+  const kinds = [...new Set(series.map((one) => one.labels.type ?? ""))].sort();
+  const kind = kinds.includes(wanted) ? wanted : kinds[0];
+  const rows = series.filter((one) => one.labels.type === kind).map((one) => ({ name: one.labels.feature ?? "", share: last(one) ?? 0 })).sort((a, b) => b.share - a.share);
+  const most = rows[0]?.share || 1;
+  return (
+    <div>
+      <header class="tools"><h3>Importance of features</h3><fieldset class="choice"><legend class="sr">Type of importance</legend>{kinds.map((one) => <button key={one} type="button" aria-pressed={one === kind} onClick={() => setKind(one)}>{one.replaceAll("_", " ")}</button>)}</fieldset></header>
+      {loaded.fault && <Failed fault={loaded.fault} again={loaded.again} what="Importance" />}
+      {!loaded.data && loaded.loading && <Waiting what="importance" />}
+      <table class="plain" aria-label="Importance of features">
+        <tbody>{rows.slice(0, mostFeatures).map((row) => <tr key={row.name} data-feature={row.name}><th scope="row"><Cut text={row.name} class="code name" /></th><td class="w-bar"><span class="bar-cell"><span class="bar" aria-hidden="true"><span style={{ width: `${(row.share / most) * 100}%` }} /></span><span class="number">{percent(row.share)}</span></span></td></tr>)}</tbody>
+      </table>
+      {rows.length > mostFeatures && <p class="dim small">The first {mostFeatures} of {count(rows.length)} features.</p>}
+    </div>
+  );
+}
+
+function Confusion({ job, list }: { job: JobDetail; list: SeriesList }) {
+  const loaded = useSteps(job, list, "train_confusion_samples", 500);
+  const pairs = new Map<string, number>();
+  for (const one of loaded.data?.series ?? []) {
+    const key = `${one.labels.label} ${one.labels.prediction}`;
+    pairs.set(key, (pairs.get(key) ?? 0) + (last(one) ?? 0)); // over ranks
+  }
+  const classes = [...new Set([...pairs.keys()].flatMap((key) => key.split(" ")))].sort(numeric);
+  const at = (label: string, prediction: string) => pairs.get(`${label} ${prediction}`) ?? 0;
+  const sum = (values: number[]) => values.reduce((a, b) => a + b, 0);
+  const rows = classes.map((name) => {
+    const [right, labels, predictions] = [at(name, name), sum(classes.map((one) => at(name, one))), sum(classes.map((one) => at(one, name)))];
+    const [precision, recall] = [predictions ? right / predictions : null, labels ? right / labels : null];
+    return { name, right, labels, precision, recall, f1: labels + predictions ? (2 * right) / (labels + predictions) : null };
+  });
+  const all = sum(rows.map((row) => row.labels));
+  const mean = (column: "precision" | "recall" | "f1", weighted: boolean) => {
+    const known = rows.filter((row) => row[column] !== null);
+    const weight = (row: (typeof rows)[number]) => (weighted ? row.labels : 1);
+    const total = sum(known.map(weight));
+    return total ? sum(known.map((row) => (row[column] as number) * weight(row))) / total : null;
+  };
+  return (
+    <div>
+      <header class="tools"><h3>Confusion of classes, {loaded.mode}, newest step</h3></header>
+      {loaded.fault && <Failed fault={loaded.fault} again={loaded.again} what="Confusion" />}
+      {!loaded.data && loaded.loading && <Waiting what="confusion" />}
+      {classes.length > 0 && (
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached by keys.
+        <section class="scroll" tabIndex={0} aria-label="Confusion of classes">
+          <table class="plain confusion">
+            <thead><tr><th scope="col">label \ prediction</th>{classes.map((one) => <th key={one} scope="col" class="number">{one.slice(0, 30)}</th>)}<th scope="col" class="number">precision</th><th scope="col" class="number">recall</th><th scope="col" class="number">F1</th></tr></thead>
+            <tbody>
+              {rows.map((row) => (
+                <tr key={row.name} data-class={row.name}>
+                  <th scope="row">{row.name.slice(0, 30)}</th>
+                  {classes.map((one) => <td key={one} class="number" style={{ background: `color-mix(in srgb, var(--line-1) ${row.labels ? Math.round((at(row.name, one) / row.labels) * 35) : 0}%, transparent)` }}>{count(at(row.name, one))}</td>)}
+                  <td class="number">{digits(row.precision)}</td><td class="number">{digits(row.recall)}</td><td class="number">{digits(row.f1)}</td>
+                </tr>
+              ))}
+              {([["macro", false], ["weighted", true]] as const).map(([name, weighted]) => (
+                <tr key={name} data-mean={name}><th scope="row" colSpan={classes.length + 1}>{name} mean</th>{(["precision", "recall", "f1"] as const).map((column) => <td key={column} class="number">{digits(mean(column, weighted))}</td>)}</tr>
+              ))}
+            </tbody>
+          </table>
+        </section>
+      )}
+      {all > 0 && <p class="small">Accuracy <b class="number" data-accuracy={sum(rows.map((row) => row.right)) / all}>{percent(sum(rows.map((row) => row.right)) / all)}</b> of {count(all)} samples</p>}
+    </div>
+  );
+}
+
+// Right predictions by class, of what was counted since the step before.
+export function curves(samples: Series[], wrong: Series[]): Line[] {
+  const of = (series: Series[]) => {
+    const out = new Map<string, Map<number, number>>();
+    for (const one of series) {
+      const name = one.labels.class ?? "";
+      const steps = out.get(name) ?? new Map<number, number>();
+      one.at.forEach((step, i) => {
+        const value = one.last[i] as number;
+        if (!Number.isNaN(value)) steps.set(step, (steps.get(step) ?? 0) + value);
+      });
+      out.set(name, steps);
+    }
+    return out;
+  };
+  const missed = of(wrong);
+  return [...of(samples)].sort(([a], [b]) => numeric(a, b)).slice(0, mostClasses).map(([name, steps]) => {
+    const line: Line = { name: `class ${name.slice(0, 60)}`, times: [], min: [], max: [], last: [] };
+    let [seen, bad] = [0, 0];
+    for (const [step, total] of [...steps].sort(([a], [b]) => a - b)) {
+      const wrongs = missed.get(name)?.get(step);
+      if (wrongs === undefined || total <= seen) continue;
+      const right = 1 - (wrongs - bad) / (total - seen);
+      push(line, step, right, right, right);
+      [seen, bad] = [total, wrongs];
+    }
+    return line;
+  });
+}
+
+function Curves({ job, list }: { job: JobDetail; list: SeriesList }) {
+  const samples = useSteps(job, list, "train_label_samples_total", 500);
+  const wrong = useSteps(job, list, "train_label_mispredictions_total", 500);
+  const lines = curves(samples.data?.series ?? [], wrong.data?.series ?? []).filter((line) => line.times.length > 0);
+  const steps = lines.flatMap((line) => line.times);
+  const fault = samples.fault ?? wrong.fault;
+  if (fault) return <Failed fault={fault} again={samples.again} what="Right predictions by class" />;
+  return <Plot title="Right predictions by class" note={samples.mode} lines={lines} steps ratio format={percent} from={steps.reduce((a, b) => Math.min(a, b), steps[0] ?? 0)} to={steps.reduce((a, b) => Math.max(a, b), 1)} zoom={(a, b) => void zoomToSteps(job.id, a, b)} empty="No step with predictions in this range." />;
+}
+
+export function Classes({ job, list }: { job: JobDetail; list: SeriesList }) {
+  const parts = [has(list, "train_feature_importance_ratio") && <Importance key="i" job={job} list={list} />, has(list, "train_confusion_samples") && <Confusion key="c" job={job} list={list} />, has(list, "train_label_samples_total") && <Curves key="p" job={job} list={list} />].filter((part) => part);
+  return (
+    <Panel title="Classes and trees" id="classes-title">
+      <div class="pad">
+        {parts.length === 0 && <p class="dim">No importance of features and no predictions by class. For XGBoost callbacks=[pitwall.xgboost_callback(classification=held_out)] sends both; elsewhere pitwall.log_classification(labels, predictions) sends the predictions.</p>}
+        <div class="classes">{parts}</div>
+        {parts.length > 0 && <p class="dim small">ROC curve and residuals: no client call sends scores of single samples, so there is nothing to draw them from.</p>}
+      </div>
+    </Panel>
+  );
+}

@@ -1,0 +1,82 @@
+// Statistics of tensors by collection: the newest ones as a table, one of them by layer and step as a heat map.
+import { columns } from "../charts/columns.ts";
+import { GridMap } from "../charts/grid_map.tsx";
+import { chartKey, rangeOf, resetRange } from "../charts/range.ts";
+import { get } from "../client.ts";
+import { count, digits, plural } from "../format.ts";
+import { useLoad } from "../load.ts";
+import { Cut, Failed, Panel, Waiting } from "../parts.tsx";
+import { place, setQuery } from "../route.ts";
+import type { JobDetail, Tensors } from "../types.ts";
+import { zoomToSteps } from "../nodes/ranks_steps.tsx";
+import { firstRank } from "./scalars.tsx";
+
+const most = 1000;
+const preferred = ["abs_mean", "l2", "std", "mean"];
+const many = 100; // times the least value: colours by power of ten
+
+export function TensorPanel({ job }: { job: JobDetail }) {
+  const { query } = place.value;
+  const rank = String(Number.isFinite(firstRank(job)) ? firstRank(job) : 0);
+  const newest = useLoad<Tensors>(`tensors ${job.id}`, (abort) => get("/tensors", { job: job.id, rank, limit: most }, abort), ["samples"], job.id);
+  const tensors = newest.data?.tensors ?? [];
+  const collections = [...new Set(tensors.map((one) => one.collection))].sort();
+  const collection = collections.find((one) => one === query.get("collection")) ?? collections.find((one) => one === "gradients") ?? collections[0] ?? "";
+  const rows = tensors.filter((one) => one.collection === collection);
+  const statistics = [...new Set(rows.flatMap((one) => Object.keys(one.statistics)))].sort();
+  const statistic = statistics.find((one) => one === query.get("stat")) ?? preferred.find((one) => statistics.includes(one)) ?? statistics[0] ?? "";
+  const range = rangeOf(job);
+  const name = `layers ${job.id} ${collection} ${statistic}`;
+  const map = useLoad(
+    `${name} ${chartKey()}`,
+    (abort) => (statistic ? columns({ job: job.id, match: `train_tensor_${statistic}{collection=${JSON.stringify(collection)},rank=~"|${rank}"}`, axis: "step", mode: "train", width: 400, ...range }, abort) : Promise.resolve(null)),
+    ["samples"], job.id, name,
+  );
+  const series = map.data?.series ?? [];
+  const steps = [...new Set(series.flatMap((one) => Array.from(one.at)))].sort((a, b) => a - b);
+  const column = new Map(steps.map((step, i) => [step, i]));
+  const cells = series.map((one) => {
+    const out = new Array<number | null>(steps.length).fill(null);
+    one.at.forEach((step, i) => {
+      const value = one.last[i] as number;
+      if (Number.isFinite(value)) out[column.get(step) as number] = value;
+    });
+    return out;
+  });
+  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const value of cells.flat()) if (value !== null) [low, high] = [Math.min(low, value), Math.max(high, value)];
+  const powers = low > 0 && high > many * low;
+  const choice = (label: string, key: string, all: string[], value: string) => (
+    <label>{label} <select value={value} onChange={(event) => setQuery({ [key]: event.currentTarget.value })}>{all.map((one) => <option key={one}>{one.slice(0, 100)}</option>)}</select></label>
+  );
+  return (
+    <Panel title="Tensors" id="tensors-title" note={tensors.length ? `${newest.data?.next ? `the first ${count(most)} tensors` : plural(tensors.length, "tensor")}, rank ${rank}` : ""}>
+      <div class="pad">
+        {newest.fault && <Failed fault={newest.fault} again={newest.again} what="Tensors" />}
+        {!newest.data && newest.loading && <Waiting what="tensors" />}
+        {newest.data && tensors.length === 0 && <p class="dim">No statistics of tensors. In the training script pitwall.watch(model, optimizer=…, loss=…) sends them, every 500 steps by default; collections= sets which and how often.</p>}
+        {tensors.length > 0 && (
+          <>
+            <div class="tools">{choice("Collection", "collection", collections, collection)}{choice("Statistic", "stat", statistics, statistic)}</div>
+            {map.fault && <Failed fault={map.fault} again={map.again} what="Layers by step" />}
+            {series.length > 0 && (
+              <GridMap
+                rows={series.map((one, i) => ({ key: one.labels.tensor ?? String(i), label: one.labels.tensor ?? "", cells: powers ? (cells[i] ?? []).map((value) => value === null ? null : Math.log10(value)) : (cells[i] ?? []) }))}
+                low={powers ? Math.log10(low) : low} high={powers ? Math.log10(high) : high} format={(value) => digits(powers ? 10 ** value : value)} columnName={(i) => `step ${steps[i]}`} from={0} to={Math.max(1, steps.length)}
+                hint={`; drag to zoom${powers ? "; colours by power of ten" : ""}`} label={`${statistic} of ${series.length} tensors by step; the table below has the newest`} reset={resetRange}
+                zoom={(a, b) => void zoomToSteps(job.id, steps[Math.floor(a)] ?? 0, steps[Math.min(steps.length - 1, Math.floor(b))] ?? 0)}
+              />
+            )}
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached by keys. */}
+            <section class="scroll" tabIndex={0} aria-label="Newest statistics of tensors">
+              <table class="plain wide">
+                <thead><tr><th scope="col">Tensor</th><th scope="col" class="number">Step</th>{statistics.map((one) => <th key={one} scope="col" class="number">{one.replaceAll("_", " ")}</th>)}</tr></thead>
+                <tbody>{rows.map((row) => <tr key={`${row.tensor} ${row.mode}`}><th scope="row"><Cut text={`${row.tensor}${row.mode === "train" ? "" : ` (${row.mode})`}`} class="code name" /></th><td class="number">{row.step === null ? "–" : count(row.step)}</td>{statistics.map((one) => <td key={one} class="number">{digits(row.statistics[one] ?? null)}</td>)}</tr>)}</tbody>
+              </table>
+            </section>
+          </>
+        )}
+      </div>
+    </Panel>
+  );
+}

@@ -1,0 +1,52 @@
+// What the model learns: scalars, tensors, classes.
+import { useState } from "preact/hooks";
+import { get } from "../client.ts";
+import { plural } from "../format.ts";
+import { useLoad } from "../load.ts";
+import { Cut, Failed, Panel, Waiting } from "../parts.tsx";
+import { jobPath, place, setQuery } from "../route.ts";
+import type { TabProps } from "../tabs.ts";
+import type { Job, JobPage, SeriesList } from "../types.ts";
+import { Classes } from "./classes.tsx";
+import { firstRank, ScalarChart, scalarsOf } from "./scalars.tsx";
+import { TensorPanel } from "./tensors.tsx";
+
+const page = 6; // charts at a time
+
+export function TrainingView({ job }: TabProps) {
+  const { query } = place.value;
+  const steps = query.get("x") !== "time";
+  const ghost = query.get("ghost") !== "off";
+  const [most, setMost] = useState(page);
+  const rank = firstRank(job);
+  // New names come while the job runs, but not each second.
+  const list = useLoad<SeriesList>(`scalars ${job.id} ${job.state}`, (abort) => get("/series", { job: job.id, match: `{__name__=~"train_.+",rank=~"|${Number.isFinite(rank) ? rank : 0}"}`, limit: 20_000 }, abort), ["job", "samples"], job.id);
+  const runs = useLoad<JobPage | null>(`runs ${job.name}`, (abort) => (job.name ? get<JobPage>("/jobs", { name: job.name.slice(0, 200), sort: "started", limit: 50 }, abort) : Promise.resolve(null)));
+  const started = (one: Job) => BigInt(one.started_ns ?? one.first_ns ?? 0);
+  const last = runs.data?.jobs.filter((one) => one.name === job.name && one.id !== job.id && started(one) < started(job)).sort((a, b) => (started(b) > started(a) ? 1 : -1))[0] ?? null;
+  if (!list.data) return list.fault ? <Failed fault={list.fault} again={list.again} what="Training" /> : <Waiting what="what the training tells" />;
+  const scalars = scalarsOf(list.data);
+  return (
+    <>
+      <div class="tools">
+        <fieldset class="choice"><legend class="sr">Axis of the charts</legend>{([["by step", ""], ["by time", "time"]] as const).map(([text, x]) => <button key={text} type="button" aria-pressed={steps === (x === "")} onClick={() => setQuery({ x })}>{text}</button>)}</fieldset>
+        {last ? (
+          <>
+            <button type="button" aria-pressed={ghost} onClick={() => setQuery({ ghost: ghost ? "off" : "" })}>{ghost ? "✓ " : ""}last run beside it</button>
+            <span class="dim small"><a href={jobPath(last.id)}><Cut text={last.id} /></a></span>
+          </>
+        ) : (
+          <span class="dim small">{runs.data ? "no earlier run of this name: nothing to compare with" : ""}</span>
+        )}
+        <span class="grow" />
+        <span class="dim small">drag: zoom, all tabs go along · double click: whole job</span>
+      </div>
+      <h2 class="sr">Scalars</h2>
+      {scalars.length === 0 && <Panel title="Scalars" id="scalars-title"><div class="empty dim"><p>No value with a step has been logged.</p><p>In the training script pitwall.log(loss=…, learning_rate=…) sends any number by name; pitwall.watch(model, optimizer=…, loss=…) sends loss, learning rate and gradient norm by itself.</p></div></Panel>}
+      <div class="plots">{scalars.slice(0, most).map((scalar) => <ScalarChart key={scalar.name} job={job} scalar={scalar} steps={steps} last={ghost ? last : null} />)}</div>
+      {scalars.length > most && <p class="more"><button type="button" onClick={() => setMost(most + 4 * page)}>Show {plural(Math.min(4 * page, scalars.length - most), "more chart")}</button></p>}
+      <TensorPanel job={job} />
+      <Classes job={job} list={list.data} />
+    </>
+  );
+}
