@@ -2,6 +2,10 @@
 
 #include <string>
 #include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 
 #include "rules/plan/parameter_owner.h"
 #include "rules/plan/shown_text.h"
@@ -19,13 +23,67 @@ std::string TextOf(const std::vector<plan::Template>& templates, std::string_vie
   return "";
 }
 
+// Name after the prefix, with what may be a name; empty where there is none.
+std::string_view NameAfter(std::string_view action, std::string_view prefix) {
+  const size_t at = action.find(prefix);
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = action.substr(at + prefix.size());
+  size_t length = 0;
+  while (length < rest.size() &&
+         (absl::ascii_isalnum(static_cast<unsigned char>(rest[length])) || rest[length] == '_')) {
+    ++length;
+  }
+  return rest.substr(0, length);
+}
+
+// What one action of a template stands for, to whoever reads the rule and not an issue of it.
+std::string Meaning(std::string_view action,
+                    const std::vector<insights::RuleParameter>& parameters) {
+  if (const auto name = NameAfter(action, "$params."); !name.empty()) {
+    for (const insights::RuleParameter& parameter : parameters) {
+      if (parameter.name == name) return parameter.value;
+    }
+    return std::string(name);
+  }
+  if (const auto name = NameAfter(action, "$labels."); !name.empty()) return Cat("<", name, ">");
+  if (action.find("$value") != std::string_view::npos) return "<value>";
+  if (action.find("$step") != std::string_view::npos) return "<step>";
+  return "…";
+}
+
+// Template as text for people: of an `if` the first branch, and nothing of what a query finds.
+std::string Readable(std::string_view text,
+                     const std::vector<insights::RuleParameter>& parameters) {
+  std::string out;
+  std::vector<bool> shown;  // of each open block
+  const auto visible = [&] { return absl::c_all_of(shown, [](bool one) { return one; }); };
+  while (!text.empty()) {
+    const size_t open = text.find("{{");
+    if (visible()) out += text.substr(0, open);
+    if (open == std::string_view::npos) break;
+    const size_t close = text.find("}}", open);
+    if (close == std::string_view::npos) break;  // the compiler refuses it
+    std::string_view action = text.substr(open + 2, close - open - 2);
+    text.remove_prefix(close + 2);
+    while (!action.empty() && (action.front() == ' ' || action.front() == '-'))
+      action.remove_prefix(1);
+    if (StartsWith(action, "if ") || StartsWith(action, "with ") || StartsWith(action, "range ")) {
+      shown.push_back(StartsWith(action, "if ") && action.find("query") == std::string_view::npos);
+    } else if (StartsWith(action, "else")) {
+      if (!shown.empty()) shown.back() = false;
+    } else if (StartsWith(action, "end")) {
+      if (!shown.empty()) shown.pop_back();
+    } else if (visible()) {
+      out += Meaning(action, parameters);
+    }
+  }
+  return out;
+}
+
 insights::RuleDefinition DefinitionOf(const plan::Space& space, const plan::Rule& rule) {
   insights::RuleDefinition out;
   out.rule = rule.name;
   out.severity = TextOf(rule.labels, "severity");
-  out.summary = TextOf(rule.annotations, "summary");
-  out.description = TextOf(rule.annotations, "description");
-  out.suggestion = TextOf(rule.annotations, "suggestion");
   if (rule.expr != plan::kNoNode)
     out.expression = plan::ShownText(space, space.nodes[rule.expr.index()]);
   out.clock = space.demands.clock.ToString();
@@ -38,6 +96,9 @@ insights::RuleDefinition DefinitionOf(const plan::Space& space, const plan::Rule
     out.parameters.push_back(
         {parameter.name, plan::ShownValue(parameter), parameter.unit, parameter.help});
   }
+  out.summary = Readable(TextOf(rule.annotations, "summary"), out.parameters);
+  out.description = Readable(TextOf(rule.annotations, "description"), out.parameters);
+  out.suggestion = Readable(TextOf(rule.annotations, "suggestion"), out.parameters);
   return out;
 }
 

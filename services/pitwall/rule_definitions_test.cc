@@ -25,7 +25,7 @@ groups:
     for: 30s
     needs: [y]
     labels: {severity: warning}
-    annotations: {summary: "y is {{ $value }}", description: Some words., suggestion: Do this.}
+    annotations: {summary: "y is {{ $value }}", description: "Above {{ $params.limit }}{{ if gt $value 5.0 }} by far{{ else }} a bit{{ end }} on {{ $labels.node }}.{{ range query \"y\" }} {{ .Value }}{{ end }}{{ with query \"y\" }}{{ if . }}x{{ end }}{{ else }}z{{ end }}", suggestion: Do this.}
 )"};
   const auto rules = plan::CompileRules({&file, 1});
   ASSERT_TRUE(rules.ok()) << rules.status();
@@ -33,8 +33,8 @@ groups:
   ASSERT_THAT(all, SizeIs(1));
   const insights::RuleDefinition& high = all.at("p/g/High");
   EXPECT_EQ(high.severity, "warning");
-  EXPECT_EQ(high.summary, "y is {{ $value }}");
-  EXPECT_EQ(high.description, "Some words.");
+  EXPECT_EQ(high.summary, "y is <value>");
+  EXPECT_EQ(high.description, "Above 3 by far on <node>.");
   EXPECT_EQ(high.suggestion, "Do this.");
   EXPECT_EQ(high.expression, "y > $limit");
   EXPECT_EQ(high.hold, "30s");

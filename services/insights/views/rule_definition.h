@@ -18,7 +18,7 @@ struct RuleParameter {
 struct RuleDefinition {
   std::string rule;  // pack/group/alert, plus #n
   std::string severity;
-  std::string summary;  // templates as written
+  std::string summary;  // for people: <value> and <label> for what an issue has
   std::string description;
   std::string suggestion;
   std::string expression;
