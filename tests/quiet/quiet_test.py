@@ -16,8 +16,8 @@ BINARY, LONG = None, False
 # Untrue issues in 1000 logged steps of healthy trainings, all packs: at most this many in a plan, however they are spread.
 MOST_PER_1000 = 0.1
 # Each of these is found in every job of a plan's quiet noise (σ 0.03); rows of the log until then, at most.
-FOUND_WITHIN = {("rank 1.3x", 1): 100, ("rank 2x", 1): 60, ("all 1.3x", 1): 120, ("one stall of 60 s", 1): 5, ("data stall", 1): 30, ("every 20", 1): 150,
-                ("every 50", 1): 300, ("every 100", 1): 500, ("stages 1.4x", 1): 35, ("rank 2x", 10): 15, ("all 1.3x", 10): 30,
+FOUND_WITHIN = {("rank 1.3x", 1): 100, ("rank 2x", 1): 60, ("all 1.3x", 1): 120, ("one stall of 60 s", 1): 5, ("data stall", 1): 30, ("every 20", 1): 200,
+                ("every 50", 1): 400, ("every 100", 1): 700, ("stages 1.4x", 1): 35, ("rank 2x", 10): 15, ("all 1.3x", 10): 30,
                 ("one stall of 60 s", 10): 2}
 
 
