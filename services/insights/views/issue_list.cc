@@ -108,6 +108,13 @@ std::vector<RuleState> RuleStatesOf(const std::vector<IssueEventPtr>& events) {
     RuleState& state = states[event->rule];
     state.rule = event->rule;
     if (event->type == EventType::kRuleStatus) {
+      if (event->status != RuleStatus::kStopped) {
+        state.verdict = event->status;
+        state.verdict_reason = event->status_reason;
+      } else if (event->previous_status != state.verdict) {
+        state.verdict = event->previous_status;
+        state.verdict_reason.clear();
+      }
       state.status = event->status;
       state.reason = event->status_reason;
       state.since_ns = event->time_ns;

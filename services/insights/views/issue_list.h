@@ -43,6 +43,8 @@ struct RuleState {
   std::string rule;
   RuleStatus status = RuleStatus::kUnknown;
   std::string reason;
+  RuleStatus verdict = RuleStatus::kUnknown;  // status, or what it was before it was Stopped
+  std::string verdict_reason;
   int64_t since_ns = 0;  // of the newest status; 0: none was told
   bool ever_found = false;
   uint64_t found = 0;  // issues that began

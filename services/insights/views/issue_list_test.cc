@@ -121,5 +121,31 @@ TEST(IssueList, RuleStatesAndTriggerCounts) {
   EXPECT_EQ(states[2].reason, "because");
 }
 
+// A rule that is silent says whether it judged, after the end of its job too.
+TEST(IssueList, WhatARuleSaidBeforeItWasStopped) {
+  const auto status = [](std::string rule, RuleStatus from, RuleStatus to, std::string reason) {
+    auto event = std::make_shared<IssueEvent>();
+    event->type = EventType::kRuleStatus;
+    event->job = "j";
+    event->rule = std::move(rule);
+    event->previous_status = from;
+    event->status = to;
+    event->status_reason = std::move(reason);
+    return event;
+  };
+  const std::vector<RuleState> states =
+      RuleStatesOf({status("a", RuleStatus::kUnknown, RuleStatus::kNoData, "no series of x"),
+                    status("b", RuleStatus::kUnknown, RuleStatus::kInProgress, "waits"),
+                    status("a", RuleStatus::kNoData, RuleStatus::kStopped, "job_ended"),
+                    status("b", RuleStatus::kNoIssuesFound, RuleStatus::kStopped, "job_ended")});
+  ASSERT_THAT(states, SizeIs(2));
+  EXPECT_EQ(states[0].status, RuleStatus::kStopped);
+  EXPECT_EQ(states[0].reason, "job_ended");
+  EXPECT_EQ(states[0].verdict, RuleStatus::kNoData);
+  EXPECT_EQ(states[0].verdict_reason, "no series of x");
+  EXPECT_EQ(states[1].verdict, RuleStatus::kNoIssuesFound);  // its own event is not there
+  EXPECT_EQ(states[1].verdict_reason, "");
+}
+
 }  // namespace
 }  // namespace pitwall::insights

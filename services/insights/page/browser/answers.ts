@@ -136,7 +136,8 @@ const rules: Rule[] = [
   ["gpu/clocks/ThermalSlowdown", "IssuesFound", "", true, 1, 1], ["training/stragglers/StragglerRank", "IssuesFound", "", true, 1, 1], ["training-numerics/LossNotFinite", "NoIssuesFound", "", true, 1, 0],
   ["gpu/xid/XidFatal", "NoData", "no series of hw_errors_total", false, 0, 0], ["debugger-tensor/VanishingGradient", "NoData", "no series of tensor_gradient_abs_mean, train_step", false, 0, 0],
   ["training/StepOutlier", "InProgress", "waits for 30 steps (12 of 30)", false, 0, 0], ["hangs/CollectiveHang", "NoIssuesFound", "", false, 0, 0],
-].map(([rule, status, reason, ever_found, found, open]) => ({ rule, status, reason, ever_found, found, open, since_ns: at(2000), last_found_ns: found ? at(4300) : null, definition: definitions[rule as string] ?? null }) as Rule);
+  ["fleet/memory/HostLeak", "Stopped", "rule_removed", false, 0, 0, "NoData", "no series of process_memory_usage_bytes"],
+].map(([rule, status, reason, ever_found, found, open, verdict, why]) => ({ rule, status, reason, verdict: verdict ?? status, verdict_reason: why ?? reason, ever_found, found, open, since_ns: at(2000), last_found_ns: found ? at(4300) : null, definition: definitions[rule as string] ?? null }) as Rule);
 
 const units: Record<string, "ratio" | "bytes" | "bytes_per_second"> = { cpu: "ratio", io_wait: "ratio", cpu_memory: "ratio", gpu: "ratio", gpu_memory: "bytes", network: "bytes_per_second" };
 const scale: Record<string, number> = { cpu: 0.5, io_wait: 0.02, cpu_memory: 0.4, gpu: 0.9, gpu_memory: 71e9, network: 2.1e9 };

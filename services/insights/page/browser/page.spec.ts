@@ -114,6 +114,9 @@ test("a rule that cannot judge says what is missing and what supplies it", async
   await expect(row).toContainText("no series of hw_errors_total");
   await expect(row).toContainText("pitwall collector");
   await expect(page.locator('[data-rule="debugger-tensor/VanishingGradient"]')).toContainText("import pitwall");
+  const stopped = page.locator('[data-rule="fleet/memory/HostLeak"]');
+  await expect(stopped).toContainText("cannot judge");
+  await expect(stopped).toContainText("process_memory_usage_bytes");
   await expect(page.locator('[data-rule="hangs/CollectiveHang"]')).toHaveCount(0);
   await page.getByRole("button", { name: "without issues" }).click();
   await expect(page.locator('[data-rule="hangs/CollectiveHang"]')).toBeVisible();

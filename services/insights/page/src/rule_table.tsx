@@ -14,6 +14,11 @@ export const looks: Record<string, [string, string, string]> = {
   NoIssuesFound: ["✓", "no issues", "good"],
   Stopped: ["■", "stopped", "calm"],
 };
+// What the rule says of the job: after the job's end its last word before that.
+export function verdict(rule: Rule): [status: string, reason: string] {
+  const known = rule.status === "Stopped" && rule.verdict !== "Unknown";
+  return known ? [rule.verdict, rule.verdict_reason] : [rule.status, rule.reason];
+}
 export const order = ["IssuesFound", "Error", "NoData", "InProgress", "NoIssuesFound", "Stopped"];
 
 // What brings the series that a rule misses, by their first word. The collector has hardware, the client the training.
@@ -29,7 +34,11 @@ export function supplies(reason: string): string {
 export function RuleTable({ job }: { job: string }) {
   const loaded = useLoad<{ rules: Rule[] }>(`rules ${job}`, (abort) => get("/rules", { job }, abort), ["status", "issue"], job);
   const [all, setAll] = useState(false);
-  const rules = [...(loaded.data?.rules ?? [])].sort((a, b) => order.indexOf(a.status) - order.indexOf(b.status) || (a.rule < b.rule ? -1 : 1));
+  const rules = (loaded.data?.rules ?? []).map((rule) => {
+    const [status, reason] = verdict(rule);
+    return { ...rule, over: rule.status === "Stopped", status, reason };
+  });
+  rules.sort((a, b) => order.indexOf(a.status) - order.indexOf(b.status) || (a.rule < b.rule ? -1 : 1));
   const tally = order.map((status) => [status, rules.filter((rule) => rule.status === status).length] as const).filter(([, n]) => n > 0);
   const quiet = rules.filter((rule) => rule.status === "NoIssuesFound" || rule.status === "Stopped");
   const shown = all ? rules : rules.filter((rule) => !quiet.includes(rule));
@@ -47,7 +56,7 @@ export function RuleTable({ job }: { job: string }) {
               const how = rule.status === "NoData" ? supplies(rule.reason) : "";
               return (
                 <tr key={rule.rule} data-rule={rule.rule}>
-                  <td><span class={`state ${tone}`} title={rule.status}><span aria-hidden="true">{mark}</span> {text}</span></td>
+                  <td><span class={`state ${tone}`} title={rule.over ? `${rule.status}, then stopped` : rule.status}><span aria-hidden="true">{mark}</span> {text}</span></td>
                   <th scope="row"><Cut text={rule.rule} class="code" /></th>
                   <td class="wrap">{rule.reason || <span class="dim">{rule.ever_found && rule.status === "NoIssuesFound" ? "found something before" : ""}</span>}{how && <span class="dim small block">{how}</span>}</td>
                   <td><Time ns={rule.since_ns} /></td>

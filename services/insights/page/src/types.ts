@@ -186,6 +186,8 @@ export interface Rule {
   rule: string;
   status: string;
   reason: string;
+  verdict: string; // the status, or what it was before the rule was stopped
+  verdict_reason: string;
   since_ns: NsOrNull;
   ever_found: boolean;
   found: number;

@@ -84,11 +84,14 @@ export function TimeChart(props: ChartProps) {
     c.textBaseline = "middle";
     c.textAlign = "right";
     const unit = props.binary ? 1024 ** Math.max(0, Math.floor(Math.log(high - low) / Math.log(1024))) : 1;
+    let before = "";
     for (const value of ticks(low, high, (bottom - top) / 34, unit)) {
       const at = Math.round(y(value)) + 0.5;
       path([left, at], [width - right, at]);
       stroke(css("--grid"), 1);
-      c.fillText(format(value), left - 8, at, left - 10);
+      const text = format(value);
+      if (text !== before) c.fillText(text, left - 8, at, left - 10); // lines nearer than the digits show have one label
+      before = text;
     }
     c.textAlign = "center";
     c.textBaseline = "top";

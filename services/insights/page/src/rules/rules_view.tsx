@@ -4,7 +4,7 @@ import { count, plural, shownNumber } from "../format.ts";
 import { useLoad } from "../load.ts";
 import { Cut, Failed, Panel, Time, Waiting } from "../parts.tsx";
 import { place, setQuery } from "../route.ts";
-import { looks, order, supplies } from "../rule_table.tsx";
+import { looks, order, supplies, verdict } from "../rule_table.tsx";
 import type { TabProps } from "../tabs.ts";
 import type { Issue, Rule } from "../types.ts";
 
@@ -45,7 +45,10 @@ export function RulesView({ job }: TabProps) {
   const loaded = useLoad<{ rules: Rule[] }>(`rules ${job.id}`, (abort) => get("/rules", { job: job.id }, abort), ["status", "issue"], job.id);
   const issues = useLoad<{ issues: Issue[] }>(`issues ${job.id}`, (abort) => get("/issues", { job: job.id, limit: 1000 }, abort), ["issue"], job.id);
   if (!loaded.data) return loaded.fault ? <Failed fault={loaded.fault} again={loaded.again} what="Rules" /> : <Waiting what="the rules" />;
-  const { rules } = loaded.data;
+  const rules = loaded.data.rules.map((rule) => {
+    const [status, reason] = verdict(rule);
+    return { ...rule, over: rule.status === "Stopped", status, reason };
+  });
   const words = (place.value.query.get("rule") ?? "").toLowerCase();
   const shown = rules
     .filter((rule) => `${rule.rule} ${rule.status} ${rule.reason}`.toLowerCase().includes(words))
@@ -61,7 +64,7 @@ export function RulesView({ job }: TabProps) {
           return (
             <details key={rule.rule} data-rule={rule.rule} data-quiet={active(rule) ? undefined : ""}>
               <summary>
-                <span class={`state ${tone}`} title={rule.status}><span aria-hidden="true">{mark}</span> {text}</span>
+                <span class={`state ${tone}`} title={rule.over ? `${rule.status}, then stopped` : rule.status}><span aria-hidden="true">{mark}</span> {text}</span>
                 <Cut text={rule.rule} class="code" />
                 <Cut text={issue?.summary || (rule.status === "NoData" && rule.reason) || rule.definition?.description || rule.reason} class="dim" />
                 <Time ns={rule.since_ns} />
