@@ -179,7 +179,7 @@ Answer AnswerRules(const ApiCall& call) {
   out.BeginObject();
   out.Key("rules");
   out.BeginArray();
-  for (const RuleState& rule : RuleStatesOf(events)) {
+  for (const RuleState& rule : RuleStatesOf(*job, events)) {
     out.BeginObject();
     TextField("rule", rule.rule, &out);
     TextField("status", RuleStatusName(rule.status), &out);

@@ -149,7 +149,7 @@ StatusOr<Document> MakeReport(const ReportRequest& request) {
   ASSIGN_OR_RETURN(story.actions, history.Actions(life.id));
   ASSIGN_OR_RETURN(story.captures, history.Captures(life.id));
   story.issues = IssuesOf(story.events);
-  story.states = RuleStatesOf(story.events);
+  story.states = RuleStatesOf(life, story.events);
   std::vector<std::string> faults;
   StatusOr<std::vector<ResourceRow>> resources =
       MakeResourceTable(history, life, story.whole(), kReportLimits);

@@ -7,6 +7,7 @@
 
 #include "services/base/strings.h"
 #include "services/model/incident_roots.h"
+#include "services/model/position.h"
 
 namespace pitwall::insights {
 namespace {
@@ -101,19 +102,33 @@ std::vector<Incident> IncidentsOf(const std::vector<Issue>& issues) {
   return out;
 }
 
-std::vector<RuleState> RuleStatesOf(const std::vector<IssueEventPtr>& events) {
+namespace {
+
+// The newest data of a rank; kMaxPosition: no rank is known.
+int64_t DataUntil(const JobLife& life) {
+  int64_t until_ns = kMinPosition;
+  for (const auto& [id, source] : life.sources) {
+    if (source.rank >= 0) until_ns = std::max(until_ns, source.last_ns);
+  }
+  return until_ns == kMinPosition ? kMaxPosition : until_ns;
+}
+
+}  // namespace
+
+std::vector<RuleState> RuleStatesOf(const JobLife& life, const std::vector<IssueEventPtr>& events) {
+  const int64_t data_until_ns = DataUntil(life);
   std::map<std::string, RuleState> states;
   for (const IssueEventPtr& event : events) {
     if (event->rule.empty()) continue;
     RuleState& state = states[event->rule];
     state.rule = event->rule;
     if (event->type == EventType::kRuleStatus) {
-      if (event->status != RuleStatus::kStopped) {
-        state.verdict = event->status;
-        state.verdict_reason = event->status_reason;
-      } else if (event->previous_status != state.verdict) {
-        state.verdict = event->previous_status;
-        state.verdict_reason.clear();
+      const bool stopped = event->status == RuleStatus::kStopped;
+      const bool without_data =
+          event->status == RuleStatus::kNoData && event->time_ns > data_until_ns;
+      if ((!stopped && !without_data) || state.verdict == RuleStatus::kUnknown) {
+        state.verdict = stopped ? event->previous_status : event->status;
+        state.verdict_reason = stopped ? "" : event->status_reason;
       }
       state.status = event->status;
       state.reason = event->status_reason;
@@ -129,7 +144,13 @@ std::vector<RuleState> RuleStatesOf(const std::vector<IssueEventPtr>& events) {
     state.last_found_ns = std::max(state.last_found_ns, StartOf(issue));
   }
   std::vector<RuleState> out;
-  for (auto& [name, state] : states) out.push_back(std::move(state));
+  for (auto& [name, state] : states) {
+    if (state.status != RuleStatus::kStopped) {
+      state.verdict = state.status;
+      state.verdict_reason = state.reason;
+    }
+    out.push_back(std::move(state));
+  }
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/insights/job_life.h"
 #include "services/model/issue.h"
 #include "services/pipeline/issue_source.h"
 
@@ -43,7 +44,10 @@ struct RuleState {
   std::string rule;
   RuleStatus status = RuleStatus::kUnknown;
   std::string reason;
-  RuleStatus verdict = RuleStatus::kUnknown;  // status, or what it was before it was Stopped
+  // Of a rule that was stopped: what it said last while the job had data; else the status. After
+  // the last goodbye every rule comes to miss its series, which is no verdict. Unknown: the rule
+  // was never judged.
+  RuleStatus verdict = RuleStatus::kUnknown;
   std::string verdict_reason;
   int64_t since_ns = 0;  // of the newest status; 0: none was told
   bool ever_found = false;
@@ -52,7 +56,7 @@ struct RuleState {
   int64_t last_found_ns = 0;
 };
 
-// By name of the rule.
-std::vector<RuleState> RuleStatesOf(const std::vector<IssueEventPtr>& events);
+// By name of the rule. `life` says until when the job's ranks sent data.
+std::vector<RuleState> RuleStatesOf(const JobLife& life, const std::vector<IssueEventPtr>& events);
 
 }  // namespace pitwall::insights

@@ -101,10 +101,10 @@ TEST(IssueList, RuleStatesAndTriggerCounts) {
     return event;
   };
   const std::vector<RuleState> states = RuleStatesOf(
-      {status("aa", RuleStatus::kInProgress, 1), status("zz", RuleStatus::kNoData, 1),
-       EventOf({.rule = "aa"}), status("aa", RuleStatus::kIssuesFound, 2),
-       EventOf({.rule = "aa", .type = EventType::kIssueResolved, .sequence = 2, .second = 3}),
-       EventOf({.rule = "q"})});
+      {}, {status("aa", RuleStatus::kInProgress, 1), status("zz", RuleStatus::kNoData, 1),
+           EventOf({.rule = "aa"}), status("aa", RuleStatus::kIssuesFound, 2),
+           EventOf({.rule = "aa", .type = EventType::kIssueResolved, .sequence = 2, .second = 3}),
+           EventOf({.rule = "q"})});
   ASSERT_THAT(states, SizeIs(3));
   EXPECT_EQ(states[0].rule, "aa");
   EXPECT_EQ(states[0].status, RuleStatus::kIssuesFound);
@@ -123,28 +123,52 @@ TEST(IssueList, RuleStatesAndTriggerCounts) {
 
 // A rule that is silent says whether it judged, after the end of its job too.
 TEST(IssueList, WhatARuleSaidBeforeItWasStopped) {
-  const auto status = [](std::string rule, RuleStatus from, RuleStatus to, std::string reason) {
+  const auto status = [](double second, std::string rule, RuleStatus from, RuleStatus to,
+                         std::string reason) {
     auto event = std::make_shared<IssueEvent>();
     event->type = EventType::kRuleStatus;
     event->job = "j";
+    event->time_ns = AtSecond(second);
     event->rule = std::move(rule);
     event->previous_status = from;
     event->status = to;
     event->status_reason = std::move(reason);
     return event;
   };
-  const std::vector<RuleState> states =
-      RuleStatesOf({status("a", RuleStatus::kUnknown, RuleStatus::kNoData, "no series of x"),
-                    status("b", RuleStatus::kUnknown, RuleStatus::kInProgress, "waits"),
-                    status("a", RuleStatus::kNoData, RuleStatus::kStopped, "job_ended"),
-                    status("b", RuleStatus::kNoIssuesFound, RuleStatus::kStopped, "job_ended")});
-  ASSERT_THAT(states, SizeIs(2));
-  EXPECT_EQ(states[0].status, RuleStatus::kStopped);
-  EXPECT_EQ(states[0].reason, "job_ended");
-  EXPECT_EQ(states[0].verdict, RuleStatus::kNoData);
-  EXPECT_EQ(states[0].verdict_reason, "no series of x");
-  EXPECT_EQ(states[1].verdict, RuleStatus::kNoIssuesFound);  // its own event is not there
-  EXPECT_EQ(states[1].verdict_reason, "");
+  using enum RuleStatus;
+  std::vector<IssueEventPtr> events = {
+      status(1, "missed", kUnknown, kNoData, "no series of x"),
+      status(1, "judged", kUnknown, kInProgress, "waits"),
+      status(3, "judged", kInProgress, kNoIssuesFound, ""),
+      status(1, "lost", kUnknown, kNoIssuesFound, ""),
+      status(4, "lost", kNoIssuesFound, kNoData, "no series of y"),
+      // The last rank says goodbye at 5.
+      status(9, "judged", kNoIssuesFound, kNoData, "no series of z"),
+  };
+  JobLife life;
+  life.sources["rank-0"] = {.source = "rank-0", .rank = 0, .last_ns = AtSecond(5)};
+  life.sources["collector"] = {.source = "collector", .last_ns = AtSecond(20)};
+  // As long as the job is not over, the status is what counts.
+  std::vector<RuleState> states = RuleStatesOf(life, events);
+  ASSERT_THAT(states, SizeIs(3));
+  EXPECT_EQ(states[0].rule, "judged");
+  EXPECT_EQ(states[0].verdict, kNoData);
+  for (const char* rule : {"missed", "judged", "lost"})
+    events.push_back(status(10, rule, kNoData, kStopped, "the job ended"));
+  events.push_back(status(10, "never", kUnknown, kStopped, "the job ended"));
+  events.push_back(status(10, "untold", kNoIssuesFound, kStopped, "the job ended"));
+  states = RuleStatesOf(life, events);
+  ASSERT_THAT(states, SizeIs(5));
+  EXPECT_EQ(states[0].status, kStopped);
+  EXPECT_EQ(states[0].reason, "the job ended");
+  EXPECT_EQ(states[0].verdict, kNoIssuesFound);
+  EXPECT_EQ(states[0].verdict_reason, "");
+  EXPECT_EQ(states[1].verdict, kNoData);  // lost its series while the job ran
+  EXPECT_EQ(states[1].verdict_reason, "no series of y");
+  EXPECT_EQ(states[2].verdict, kNoData);
+  EXPECT_EQ(states[2].verdict_reason, "no series of x");
+  EXPECT_EQ(states[3].verdict, kUnknown);
+  EXPECT_EQ(states[4].verdict, kNoIssuesFound);  // its own event is not there
 }
 
 }  // namespace

@@ -12,14 +12,13 @@ export const looks: Record<string, [string, string, string]> = {
   NoData: ["○", "cannot judge", "note"],
   InProgress: ["◔", "in progress", "calm"],
   NoIssuesFound: ["✓", "no issues", "good"],
-  Stopped: ["■", "stopped", "calm"],
+  Unknown: ["–", "not judged", "calm"],
 };
 // What the rule says of the job: after the job's end its last word before that.
 export function verdict(rule: Rule): [status: string, reason: string] {
-  const known = rule.status === "Stopped" && rule.verdict !== "Unknown";
-  return known ? [rule.verdict, rule.verdict_reason] : [rule.status, rule.reason];
+  return rule.status === "Stopped" ? [rule.verdict, rule.verdict_reason] : [rule.status, rule.reason];
 }
-export const order = ["IssuesFound", "Error", "NoData", "InProgress", "NoIssuesFound", "Stopped"];
+export const order = ["IssuesFound", "Error", "NoData", "InProgress", "Unknown", "NoIssuesFound"];
 
 // What brings the series that a rule misses, by their first word. The collector has hardware, the client the training.
 export function supplies(reason: string): string {
@@ -40,7 +39,7 @@ export function RuleTable({ job }: { job: string }) {
   });
   rules.sort((a, b) => order.indexOf(a.status) - order.indexOf(b.status) || (a.rule < b.rule ? -1 : 1));
   const tally = order.map((status) => [status, rules.filter((rule) => rule.status === status).length] as const).filter(([, n]) => n > 0);
-  const quiet = rules.filter((rule) => rule.status === "NoIssuesFound" || rule.status === "Stopped");
+  const quiet = rules.filter((rule) => rule.status === "NoIssuesFound");
   const shown = all ? rules : rules.filter((rule) => !quiet.includes(rule));
   return (
     <Panel title="Rules" id="rules-title" note={tally.map(([status, n]) => `${count(n)} ${looks[status]?.[1]}`).join(", ")}>
