@@ -13,17 +13,25 @@
 #include "services/executor/decision_book.h"
 #include "services/executor/decision_log.h"
 #include "services/executor/partition_worker.h"
+#include "services/executor/process_target.h"
 
 namespace pitwall::executor {
 namespace {
+
+std::vector<StopTarget*> TargetsOf(const ExecutorOptions& options, ProcessTarget* processes) {
+  std::vector<StopTarget*> targets = options.targets;
+  if (options.processes) targets.insert(targets.begin(), processes);
+  return targets;
+}
 
 class LogExecutor final : public Executor {
  public:
   LogExecutor(Clock* clock, Log* log, ProcessControl* processes, ExecutorOptions options)
       : clock_(clock),
         log_(log),
-        processes_(processes),
         options_(std::move(options)),
+        process_target_(processes, options_.node),
+        targets_(TargetsOf(options_, &process_target_), options_.others_elsewhere),
         book_({options_.budget, options_.budget_window_ns, options_.cool_down_ns,
                options_.max_decisions}),
         decisions_(clock, log, &options_, &book_) {}
@@ -39,7 +47,7 @@ class LogExecutor final : public Executor {
     }
     // The committers first: an older executor is fenced before its last decisions are read.
     for (int32_t p = 0; p < partitions; ++p) {
-      workers_.push_back(std::make_unique<PartitionWorker>(clock_, log_, processes_, &options_,
+      workers_.push_back(std::make_unique<PartitionWorker>(clock_, log_, &targets_, &options_,
                                                            &book_, &decisions_, &counters_, p));
       if (Status fenced = workers_.back()->Fence(); !fenced.ok()) {
         workers_.clear();
@@ -58,6 +66,7 @@ class LogExecutor final : public Executor {
   void Stop() override {
     ready_ = false;
     decisions_.Stop();
+    targets_.Cancel();
     for (const auto& worker : workers_) worker->Stop();
   }
 
@@ -80,13 +89,14 @@ class LogExecutor final : public Executor {
     add(kActions, kHelp, {{"type", "done"}}, &counters_.done);
     add(kActions, kHelp, {{"type", "refused"}}, &counters_.refused);
     add("pitwall_executor_refused_owner_total",
-        "Refusals because the process does not belong to the owner of the job, or that is not "
-        "known.",
+        "Refusals because what is to be stopped does not belong to the owner of the job, or that "
+        "is "
+        "not known.",
         {}, &counters_.refused_owner);
     add("pitwall_executor_events_total", "Events read.", {}, &counters_.events);
     add("pitwall_executor_undecodable_total", "Records that are no events.", {},
         &counters_.undecodable);
-    add("pitwall_executor_elsewhere_total", "Events of issues whose process runs on another node.",
+    add("pitwall_executor_elsewhere_total", "Events of issues whose job another executor stops.",
         {}, &counters_.elsewhere);
     add("pitwall_executor_log_resets_total",
         "Times that a partition of the issues was found to be another log, and was read from its "
@@ -117,8 +127,9 @@ class LogExecutor final : public Executor {
 
   Clock* const clock_;
   Log* const log_;
-  ProcessControl* const processes_;
   const ExecutorOptions options_;
+  ProcessTarget process_target_;
+  const StopTargets targets_;
   DecisionBook book_;
   DecisionLog decisions_;
   ExecutorCounters counters_;
@@ -136,6 +147,10 @@ StatusOr<std::unique_ptr<Executor>> Executor::Make(Clock* clock, Log* log,
     if (policy.rule.empty()) return InvalidArgument("an executor policy without rule");
     if (policy.grace_ns < 0)
       return InvalidArgument(Cat("executor policy ", policy.rule, ": negative grace"));
+  }
+  for (const Exempt& exempt : options.exempt) {
+    if (exempt.job.empty() && exempt.namespace_name.empty() && exempt.owner.empty())
+      return InvalidArgument("an executor exemption without job, namespace or owner");
   }
   if (options.budget < 0 || options.budget_window_ns <= 0 || options.cool_down_ns < 0 ||
       options.max_decisions == 0) {

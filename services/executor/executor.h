@@ -1,21 +1,23 @@
-// Issue -> decision -> action. Observes only, unless told otherwise for a rule.
+// Issue -> decision -> action. Observes only, unless told otherwise for a rule. How a job is
+// stopped is chosen by its reference: stop_target.h.
 //
 // One thread per partition of pitwall.issues. Each issue is decided at most once per mode; the
 // decision is in pitwall.actions, in one transaction with the input offset, BEFORE anything is
 // done, and its outcome after it. On start the decisions are read back: an issue that was decided
 // is never acted on again, not even when a crash hid the outcome (SIGTERM at most once). Where a
 // commit's own outcome is unknown, the log is asked first; only whose commit is there acts.
-// What is
-// decided is checked again right before the signal: the issue is still open at the end that the log
-// has now, the node is ours, and the process is the one that the job reference names (pid and start
-// time) and belongs to the job's owner, so neither a recycled pid nor another user's process is
-// ever signalled. Only SIGTERM; never SIGKILL.
+// What is decided is checked again right before the stop: the issue is still open at the end that
+// the log has now, and the job is the one that its reference names and belongs to the issue's owner
+// (a process: node, pid, start time, user). So neither a recycled pid nor another user's job is
+// ever stopped. Processes get SIGTERM; never SIGKILL.
 //
 // Where the topic of issues turns out to be another log (deleted, replaced, cut), it goes on at the
 // end: what is open comes again within five minutes. Where the record of decisions is another log
 // it stands still until accept_log_reset (docs/decisions/0022-positions-of-another-log.md).
 //
-// One per node: each acts on the processes of its node and passes over the issues of others.
+// One per node: each acts on the processes of its node and passes over the issues of others. Jobs
+// of a cluster (Kubernetes, Slurm, …) are stopped by one executor alone: give all that could the
+// same `node`, so that each fences the one before it.
 //
 // Budget and cool-down count in event time of live decisions and cover all partitions of one
 // executor.
@@ -30,6 +32,7 @@
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/executor/process_control.h"
+#include "services/executor/stop_target.h"
 #include "services/model/issue.h"
 #include "services/pipeline/io.h"
 #include "services/telemetry/exposition.h"
@@ -46,6 +49,14 @@ struct Policy {
   int64_t grace_ns = 30 * kNanosPerSecond;
 };
 
+// Jobs that no executor stops, whatever the policies say. Globs; those that are given must all
+// match.
+struct Exempt {
+  std::string job;             // id or name
+  std::string namespace_name;  // of the job's reference
+  std::string owner;           // "uid:1000", "pod:<uid>"
+};
+
 struct ExecutorOptions {
   std::string issues_topic = "pitwall.issues";
   std::string actions_topic = "pitwall.actions";
@@ -54,7 +65,14 @@ struct ExecutorOptions {
   // Rules that no policy names: a dry run where the issue's labels carry action="stop", else
   // nothing.
   std::vector<Policy> policies;
+  std::vector<Exempt> exempt;
   std::string node;  // empty: the machine's name
+  // Whether it stops processes of its node.
+  bool processes = true;
+  // Further ways to stop a job. Borrowed.
+  std::vector<StopTarget*> targets;
+  // Jobs that none of the targets is for are another executor's; else they are refused.
+  bool others_elsewhere = false;
   // At most so many live actions per window of event time, all jobs together; one per job per
   // cool-down.
   int budget = 5;
@@ -76,7 +94,7 @@ struct ExecutorCounters {
 // Start, then Stop from one thread. Clock, log and processes are borrowed.
 class Executor {
  public:
-  // InvalidArgument: a policy without rule, a negative budget.
+  // InvalidArgument: a policy without rule, an exemption of everything, a negative budget.
   static StatusOr<std::unique_ptr<Executor>> Make(Clock* clock, Log* log, ProcessControl* processes,
                                                   ExecutorOptions options);
   virtual ~Executor() = default;  // stops

@@ -350,7 +350,7 @@ TEST_F(ExecutorTest, TheEffectsOfASignal) {
   Pass([&] { return executor_->counters().done.value() == 1; });
   effects.clear();
   for (const ActionEvent& action : Actions()) effects.insert(action.effect);
-  EXPECT_TRUE(effects.contains("not found, nothing was signalled: process 18 is gone"));
+  EXPECT_TRUE(effects.contains("not found, nothing was stopped: process 18 is gone"));
 }
 
 TEST_F(ExecutorTest, StoppingRecordsWhatIsKnown) {

@@ -17,19 +17,11 @@ namespace {
 constexpr size_t kPollRecords = 500;
 constexpr size_t kPollBytes = size_t{2} << 20;
 constexpr int64_t kPollNs = kNanosPerSecond;
-constexpr int64_t kLookNs = 200 * kNanosPerMilli;  // while something was signalled
 constexpr int64_t kRetryNs = kNanosPerSecond;
 constexpr int64_t kCommitIntervalNs = 5 * kNanosPerSecond;
 // More than this many wait for one decision only in a flood: then they are decided before all of it
 // is read.
 constexpr size_t kMaxCandidates = 10'000;
-
-// Whether it is the executor of another node that may act on it.
-bool Elsewhere(const JobReference& reference, std::string_view node) {
-  if (reference.platform != "process") return false;
-  const StatusOr<ProcessIdentity> process = ParseProcessUid(reference.uid);
-  return process.ok() && process->node != node;
-}
 
 std::string RandomName() {
   std::random_device random;
@@ -38,13 +30,13 @@ std::string RandomName() {
 
 }  // namespace
 
-PartitionWorker::PartitionWorker(Clock* clock, Log* log, ProcessControl* processes,
+PartitionWorker::PartitionWorker(Clock* clock, Log* log, const StopTargets* targets,
                                  const ExecutorOptions* options, DecisionBook* book,
                                  DecisionLog* decisions, ExecutorCounters* counters,
                                  int32_t partition)
     : clock_(clock),
       log_(log),
-      processes_(processes),
+      targets_(targets),
       options_(*options),
       book_(book),
       decisions_(decisions),
@@ -71,17 +63,22 @@ Status PartitionWorker::Open(std::vector<ActionEvent> unfinished) {
   ASSIGN_OR_RETURN(reader_, log_->OpenReader(at_, from));
   begin_ = reader_->position();
   for (const ActionEvent& decision : unfinished) {
-    const StatusOr<ProcessIdentity> process = ParseProcessUid(decision.target.uid);
-    if (!process.ok() || process->node != options_.node) continue;
-    const StatusOr<ProcessState> state = processes_->Look(*process);
-    const bool running = state.ok() && *state == ProcessState::kRunning;
-    Finish(
-        decision,
-        running
-            ? "still running: the executor was restarted after the decision, SIGTERM may have been "
-              "sent and is not sent again"
-            : "not running any more: the executor was restarted after the decision",
-        state.ok() && !running);
+    StopTarget* const target = targets_->Choose(decision.target).target;
+    if (target == nullptr) continue;
+    const StatusOr<StopEffect> effect = target->Effect(decision);
+    constexpr std::string_view kWhen = "the executor was restarted after the decision";
+    if (!effect.ok()) {
+      Finish(decision, Cat("not known: ", kWhen,
+                           ", the stop may have been carried out and is not "
+                           "repeated: ",
+                           ToStd(effect.status().message())));
+    } else if (effect->stopped) {
+      Finish(decision, Cat("not running any more: ", kWhen), /*stopped=*/true);
+    } else {
+      Finish(decision, Cat("still running: ", kWhen,
+                           ", the stop may have been carried out and is "
+                           "not repeated"));
+    }
   }
   return OkStatus();
 }
@@ -120,7 +117,7 @@ void PartitionWorker::Loop() {
     if (!stop_) wakeup_->Wait(kRetryNs);
   }
   for (const Watched& w : watched_) {
-    Finish(w.decision, "SIGTERM sent; the executor stopped before it saw an effect");
+    Finish(w.decision, Cat(w.done, "; the executor stopped before it saw an effect"));
   }
   watched_.clear();
   for (const auto& [issue, t] : owed_) {
@@ -167,7 +164,8 @@ Status PartitionWorker::Step() {
   std::vector<Record> records;
   const int64_t before = reader_->position();
   const Status polled =
-      reader_->Poll(kPollRecords, kPollBytes, watched_.empty() ? kPollNs : kLookNs, &records);
+      reader_->Poll(kPollRecords, kPollBytes,
+                    watched_.empty() ? kPollNs : targets_->look_interval_ns(), &records);
   for (const Record& record : records) Note(record);
   if (records.empty() && !stop_) RETURN_IF_ERROR(FollowReplaced(before));
   if (polled.code() == absl::StatusCode::kDataLoss) {
@@ -213,7 +211,7 @@ void PartitionWorker::Note(const Record& record) {
   }
   const Verdict verdict = Judge(options_.policies, *event);
   if (verdict.mode == PolicyMode::kOff) return;
-  if (Elsewhere(event->reference, options_.node)) {
+  if (targets_->Choose(event->reference).elsewhere) {
     candidates_.erase(issue);
     counters_->elsewhere.Add();
     return;
@@ -246,39 +244,41 @@ ActionEvent PartitionWorker::MakeAction(const IssueEvent& event, ActionEventType
   return action;
 }
 
-std::string PartitionWorker::CheckTarget(const IssueEvent& event, ProcessIdentity* process) {
-  if (event.reference.platform != "process") {
-    return Cat("the job runs on platform ", Quote(event.reference.platform),
-               "; this executor stops local processes only");
+std::optional<ActionEvent> PartitionWorker::Decide(const IssueEvent& event, StopTarget** target,
+                                                   int64_t* grace_ns) {
+  const std::string issue = IssueId(event);
+  const Verdict verdict = Judge(options_.policies, event);
+  const bool live = verdict.mode == PolicyMode::kLive;
+  const ActionMode mode = live ? ActionMode::kLive : ActionMode::kDryRun;
+  if (book_->Decided(issue, mode)) return std::nullopt;
+  ActionEvent decision = MakeAction(event, ActionEventType::kDecided, mode, "");
+  *target = targets_->Choose(event.reference).target;
+  *grace_ns = verdict.grace_ns;
+  StopCheck check;
+  check.refusal = Exemption(options_.exempt, event);
+  if (check.refusal.empty()) {
+    check = *target != nullptr ? (*target)->Check(decision)
+                               : StopCheck{.refusal = targets_->Refusal(event.reference)};
   }
-  StatusOr<ProcessIdentity> parsed = ParseProcessUid(event.reference.uid);
-  if (!parsed.ok()) return std::string(ToStd(parsed.status().message()));
-  *process = *std::move(parsed);
-  if (process->node != options_.node) {
-    return Cat("the process runs on ", process->node, ", this is ", options_.node);
+  if (check.other_owner) counters_->refused_owner.Add();
+  if (std::max(event.started_at_ns, event.active_since_ns) <= decisions_->floor_ns()) {
+    check.refusal =
+        "the issue began before the record of decisions was lost (--accept-log-reset): it may "
+        "have been acted on";
   }
-  if (event.owner.empty()) {
-    counters_->refused_owner.Add();
-    return "the owner of the job is not known: nothing is stopped for it (collectors of this "
-           "version "
-           "say it; docs/security.md)";
+  if (check.refusal.empty() && live)
+    check.refusal = book_->Reserve(issue, event.job, event.time_ns);
+  if (!check.refusal.empty()) {
+    if (book_->Refused(issue, mode)) return std::nullopt;  // once is enough
+    return MakeAction(event, ActionEventType::kRefused, mode,
+                      Cat(verdict.why, "; refused: ", check.refusal));
   }
-  process->owner = event.owner;
-  const StatusOr<ProcessState> state = processes_->Look(*process);
-  if (!state.ok()) return std::string(ToStd(state.status().message()));
-  if (*state == ProcessState::kOtherOwner) {
-    counters_->refused_owner.Add();
-    return Cat("process ", process->pid, " does not belong to ", event.owner,
-               ", the owner of the job");
-  }
-  if (*state == ProcessState::kGone) return Cat("process ", process->pid, " is gone");
-  if (*state == ProcessState::kReplaced)
-    return Cat("pid ", process->pid, " is another process by now");
-  return "";
+  decision.why = Cat(verdict.why, "; the issue is open and ", check.found);
+  return decision;
 }
 
 Status PartitionWorker::DecideAll() {
-  for (const auto& [issue, t] : std::exchange(owed_, {})) Act(t.decision, t.process, t.grace_ns);
+  for (const auto& [issue, t] : std::exchange(owed_, {})) Act(t);
   std::set<std::string> jobs;
   for (const auto& [issue, event] : candidates_) jobs.insert(event.job);
   RETURN_IF_ERROR(decisions_->ReadOf(jobs));  // of the executors of other nodes, too
@@ -292,30 +292,14 @@ Status PartitionWorker::DecideAll() {
            std::pair(b->time_ns, std::string_view(b->id));
   });
   for (const IssueEvent* event : order) {
-    const std::string issue = IssueId(*event);
-    const Verdict verdict = Judge(options_.policies, *event);
-    const bool live = verdict.mode == PolicyMode::kLive;
-    const ActionMode mode = live ? ActionMode::kLive : ActionMode::kDryRun;
-    if (book_->Decided(issue, mode)) continue;
-    ProcessIdentity process;
-    std::string refusal = CheckTarget(*event, &process);
-    if (std::max(event->started_at_ns, event->active_since_ns) <= decisions_->floor_ns()) {
-      refusal =
-          "the issue began before the record of decisions was lost (--accept-log-reset): it may "
-          "have been acted on";
-    }
-    if (refusal.empty() && live) refusal = book_->Reserve(issue, event->job, event->time_ns);
-    if (!refusal.empty()) {
-      if (book_->Refused(issue, mode)) continue;  // once is enough
-      actions.push_back(MakeAction(*event, ActionEventType::kRefused, mode,
-                                   Cat(verdict.why, "; refused: ", refusal)));
-      continue;
-    }
-    actions.push_back(
-        MakeAction(*event, ActionEventType::kDecided, mode,
-                   Cat(verdict.why, "; the issue is open and process ", process.pid, " on ",
-                       process.node, " is running as ", process.owner, ", the owner of the job")));
-    if (live) to_do.push_back({actions.back(), process, verdict.grace_ns});
+    StopTarget* target = nullptr;
+    int64_t grace_ns = 0;
+    std::optional<ActionEvent> decision = Decide(*event, &target, &grace_ns);
+    if (!decision) continue;
+    const bool live =
+        decision->type == ActionEventType::kDecided && decision->mode == ActionMode::kLive;
+    if (live) to_do.push_back({*decision, target, grace_ns});
+    actions.push_back(*std::move(decision));
   }
   // The decision first. Without it on record nothing is done.
   Status committed = Apply(actions, reader_->position());
@@ -328,35 +312,38 @@ Status PartitionWorker::DecideAll() {
     return committed;
   }
   candidates_.clear();
-  for (const ToDo& t : to_do) Act(t.decision, t.process, t.grace_ns);
+  for (const ToDo& t : to_do) Act(t);
   return CommitOutcomes();
 }
 
-void PartitionWorker::Act(const ActionEvent& decision, const ProcessIdentity& process,
-                          int64_t grace_ns) {
-  const Status sent = processes_->Terminate(process);
-  if (sent.ok()) {
-    PITWALL_LOG(kWarning, "executor", "SIGTERM to process ", process.pid, " of job ", decision.job,
-                ": ", decision.rule);
-    watched_.push_back({decision, process, clock_->MonotonicNs() + grace_ns, grace_ns});
-  } else if (sent.code() == absl::StatusCode::kNotFound) {
-    Finish(decision, Cat("not found, nothing was signalled: ", ToStd(sent.message())));
+void PartitionWorker::Act(const ToDo& to_do) {
+  StatusOr<std::string> done = to_do.target->Stop(to_do.decision);
+  if (done.ok()) {
+    const int64_t now = clock_->MonotonicNs();
+    watched_.push_back({to_do.decision, to_do.target, *std::move(done), now + to_do.grace_ns,
+                        to_do.grace_ns, now});
+  } else if (done.status().code() == absl::StatusCode::kNotFound) {
+    Finish(to_do.decision, Cat("not found, nothing was stopped: ", ToStd(done.status().message())));
   } else {
-    Finish(decision, Cat("failed: ", ToStd(sent.message())));
+    Finish(to_do.decision, Cat("failed: ", ToStd(done.status().message())));
   }
 }
 
 void PartitionWorker::LookAfter() {
-  const int64_t now = clock_->MonotonicNs();
-  std::erase_if(watched_, [&](const Watched& w) {
-    const StatusOr<ProcessState> state = processes_->Look(w.process);
-    if (state.ok() && *state != ProcessState::kRunning) {
-      Finish(w.decision, "SIGTERM sent; the process exited", /*stopped=*/true);
+  std::erase_if(watched_, [&](Watched& w) {
+    const int64_t now = clock_->MonotonicNs();
+    if (now < w.look_at_ns && now < w.until_ns) return false;
+    w.look_at_ns = now + w.target->look_interval_ns();
+    const StatusOr<StopEffect> effect = w.target->Effect(w.decision);
+    if (effect.ok() && effect->stopped) {
+      Finish(w.decision, Cat(w.done, "; ", effect->text), /*stopped=*/true);
       return true;
     }
     if (now < w.until_ns) return false;
-    Finish(w.decision,
-           Cat("SIGTERM sent; the process still runs after ", w.grace_ns / kNanosPerMilli, " ms"));
+    const std::string seen =
+        effect.ok() ? effect->text
+                    : Cat("the effect is not known (", ToStd(effect.status().message()), ")");
+    Finish(w.decision, Cat(w.done, "; ", seen, " after ", w.grace_ns / kNanosPerMilli, " ms"));
     return true;
   });
 }

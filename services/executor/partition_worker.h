@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "services/executor/decision_book.h"
 #include "services/executor/decision_log.h"
 #include "services/executor/executor.h"
+#include "services/executor/stop_target.h"
 #include "services/model/action.h"
 #include "services/pipeline/io.h"
 #include "services/pipeline/log_mark.h"
@@ -24,9 +26,9 @@ namespace pitwall::executor {
 // Fence, Open and Start, then Stop, from one thread; the rest from any. Everything is borrowed.
 class PartitionWorker {
  public:
-  PartitionWorker(Clock* clock, Log* log, ProcessControl* processes, const ExecutorOptions* options,
-                  DecisionBook* book, DecisionLog* decisions, ExecutorCounters* counters,
-                  int32_t partition);
+  PartitionWorker(Clock* clock, Log* log, const StopTargets* targets,
+                  const ExecutorOptions* options, DecisionBook* book, DecisionLog* decisions,
+                  ExecutorCounters* counters, int32_t partition);
   ~PartitionWorker();
 
   // Takes the partition from any other executor of this node: its commits fail until it does so.
@@ -43,14 +45,16 @@ class PartitionWorker {
  private:
   struct ToDo {  // decided, to be carried out
     ActionEvent decision;
-    ProcessIdentity process;
+    StopTarget* target = nullptr;
     int64_t grace_ns = 0;
   };
-  struct Watched {  // signalled, and now looked after
+  struct Watched {  // stopped, and now looked after
     ActionEvent decision;
-    ProcessIdentity process;
+    StopTarget* target = nullptr;
+    std::string done;  // what was
     int64_t until_ns = 0;
     int64_t grace_ns = 0;
+    int64_t look_at_ns = 0;
   };
 
   void Loop();
@@ -68,20 +72,21 @@ class PartitionWorker {
   Status DecideAll();
   ActionEvent MakeAction(const IssueEvent& event, ActionEventType type, ActionMode mode,
                          std::string why) const;
-  // Empty when the process may be signalled (and then *process is it); else why not.
-  std::string CheckTarget(const IssueEvent& event, ProcessIdentity* process);
-  void Act(const ActionEvent& decision, const ProcessIdentity& process, int64_t grace_ns);
+  // What is decided of one candidate; nothing where that was decided or refused before.
+  std::optional<ActionEvent> Decide(const IssueEvent& event, StopTarget** target,
+                                    int64_t* grace_ns);
+  void Act(const ToDo& to_do);
   void LookAfter();
   Status CommitOutcomes();
   Status Apply(const std::vector<ActionEvent>& actions, int64_t next_offset);
-  // `stopped`: the process is gone, and with it the job.
+  // `stopped`: the job has ended by it.
   void Finish(const ActionEvent& decision, std::string effect, bool stopped = false);
   OutgoingRecord WordToJob(const ActionEvent& action);
   void SetHealth(const Status& status);
 
   Clock* const clock_;
   Log* const log_;
-  ProcessControl* const processes_;
+  const StopTargets* const targets_;
   const ExecutorOptions& options_;
   DecisionBook* const book_;
   DecisionLog* const decisions_;

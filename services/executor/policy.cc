@@ -1,5 +1,7 @@
 #include "services/executor/policy.h"
 
+#include <vector>
+
 #include "services/base/glob.h"
 #include "services/base/strings.h"
 
@@ -17,6 +19,24 @@ Verdict Judge(std::span<const Policy> policies, const IssueEvent& event) {
     return {PolicyMode::kDryRun, 0, "label action=stop, no policy: dry run"};
   }
   return {};
+}
+
+std::string Exemption(std::span<const Exempt> exempt, const IssueEvent& event) {
+  for (const Exempt& e : exempt) {
+    std::vector<std::string> why;
+    bool all = true;
+    const auto check = [&](std::string_view key, const std::string& glob, bool matches) {
+      if (glob.empty()) return;
+      all = all && matches;
+      why.push_back(Cat(key, " ", glob));
+    };
+    check("job", e.job, GlobMatches(e.job, event.job) || GlobMatches(e.job, event.job_name));
+    check("namespace", e.namespace_name,
+          GlobMatches(e.namespace_name, event.reference.namespace_name));
+    check("owner", e.owner, GlobMatches(e.owner, event.owner));
+    if (all && !why.empty()) return Cat("exempt by executor.exempt: ", Join(why, ", "));
+  }
+  return "";
 }
 
 }  // namespace pitwall::executor

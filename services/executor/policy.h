@@ -16,4 +16,7 @@ struct Verdict {
 };
 Verdict Judge(std::span<const Policy> policies, const IssueEvent& event);
 
+// Empty, or which exemption keeps the job from being stopped.
+std::string Exemption(std::span<const Exempt> exempt, const IssueEvent& event);
+
 }  // namespace pitwall::executor

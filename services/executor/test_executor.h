@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,6 +65,50 @@ class FakeProcesses final : public ProcessControl {
   std::mutex mutex_;
   std::map<int64_t, uint64_t> running_;
   std::vector<int64_t> signals_;
+};
+
+// Jobs of one platform, by uid; a stop ends them, unless the test wants another thing.
+class FakeTarget final : public StopTarget {
+ public:
+  explicit FakeTarget(std::string platform) : platform_(std::move(platform)) {}
+  std::string_view name() const override { return platform_; }
+  Claim Claims(const JobReference& reference) const override {
+    return reference.platform == platform_ ? Claim::kMine : Claim::kNo;
+  }
+  StopCheck Check(const ActionEvent& stop) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!running_.contains(stop.target.uid)) return {.refusal = "no such job"};
+    return {.found = Cat("job ", stop.target.uid, " is running")};
+  }
+  StatusOr<std::string> Stop(const ActionEvent& stop) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!error.ok()) return error;
+    stops_.push_back(stop);
+    if (ends) running_.erase(stop.target.uid);
+    return std::string("suspended");
+  }
+  StatusOr<StopEffect> Effect(const ActionEvent& stop) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (running_.contains(stop.target.uid)) return StopEffect{.text = "the job still runs"};
+    return StopEffect{.stopped = true, .text = "no pod is active"};
+  }
+  void Run(const std::string& uid) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    running_.insert(uid);
+  }
+  std::vector<ActionEvent> stops() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return stops_;
+  }
+
+  Status error;
+  std::atomic<bool> ends{true};
+
+ private:
+  const std::string platform_;
+  std::mutex mutex_;
+  std::set<std::string> running_;
+  std::vector<ActionEvent> stops_;
 };
 
 class ExecutorTest : public ::testing::Test {
