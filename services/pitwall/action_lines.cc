@@ -27,7 +27,7 @@ std::string ExecutorNotice(const ExecutorConfig& config) {
   }
   if (!live.empty() && config.budget > 0) {
     return Cat("live: issues of rules that match ", Join(live, ", "),
-               " stop their job with SIGTERM, at most ", config.budget,
+               " stop their job, at most ", config.budget,
                " in an hour and one per job in ", FormatDuration(config.cool_down_ns),
                "; other rules are a dry run");
   }

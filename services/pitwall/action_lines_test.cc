@@ -39,7 +39,7 @@ TEST(ExecutorNotice, SaysWhetherItActs) {
   EXPECT_THAT(ExecutorNotice(config), StartsWith("dry run: it stops nothing"));
   config.policies.push_back({.rule = "c/*", .mode = "live"});
   EXPECT_EQ(ExecutorNotice(config),
-            "live: issues of rules that match c/* stop their job with SIGTERM, at most 5 in an "
+            "live: issues of rules that match c/* stop their job, at most 5 in an "
             "hour and one per job in 10m; other rules are a dry run");
   config.budget = 0;
   EXPECT_THAT(ExecutorNotice(config), StartsWith("dry run: executor.budget is 0"));

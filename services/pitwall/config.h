@@ -12,6 +12,7 @@
 #include "rules/plan/rule_limits.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/model/job.h"
 #include "services/processor/partition_share.h"
 
 namespace pitwall {
@@ -71,6 +72,7 @@ struct JobConfig {
   std::string name;
   std::string owner;                 // a user, uid:<number> or pod:<uid>; empty: the first client's
   std::vector<std::string> members;  // further owners whose processes are of the job
+  JobReference reference;            // empty: what its clients say
 };
 
 // What training processes may use of one collector, all together and those of one owner.
@@ -135,9 +137,36 @@ struct PolicyConfig {
   int64_t grace_ns = 30 * kNanosPerSecond;
 };
 
+// Jobs that are never stopped: globs, of which those that are given must all match.
+struct ExemptConfig {
+  std::string job, namespace_name, owner;
+};
+
+struct KubernetesConfig {
+  bool enabled = false;
+  std::string server;  // empty: of the pod
+  std::string cluster;
+  std::string token_file = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+  std::string ca_file = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
+  bool delete_objects = false;
+  bool list_pods = false;
+};
+
+struct StopWebhookConfig {
+  std::string url;  // empty: none
+  std::vector<std::string> secrets;
+  std::vector<std::string> platforms = {"*"};
+  bool allow_insecure = false;
+  std::vector<std::string> allowed_cidrs;
+};
+
 struct ExecutorConfig {
-  bool enabled = false;  // standalone only: the executor has a service of its own
+  bool enabled = false;       // standalone only: the executor has a service of its own
+  std::string stops = "all";  // all, processes, cluster
   std::vector<PolicyConfig> policies;
+  std::vector<ExemptConfig> exempt;
+  KubernetesConfig kubernetes;
+  StopWebhookConfig webhook;
   int64_t budget = 5;
   int64_t cool_down_ns = int64_t{600} * kNanosPerSecond;
 };

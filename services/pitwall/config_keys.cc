@@ -150,6 +150,15 @@ void CollectorKeys(ConfigKeys& keys, CollectorConfig& collector) {
         "owner", &job.owner,
         "Owner of the job: a user, `uid:<number>` or `pod:<uid>`. Empty: the first client's.");
     keys.Texts("members", &job.members, "Further owners whose processes belong to the job.");
+    keys.Section("reference", "What the executor stops. Empty: what the job's clients say.", [&] {
+      keys.Text("platform", &job.reference.platform, "`kubernetes`, `slurm` or another's name.");
+      keys.Text("cluster", &job.reference.cluster, "Name of the cluster.");
+      keys.Text("namespace", &job.reference.namespace_name, "Namespace of the object.");
+      keys.Text("kind", &job.reference.kind, "Kind of the object, e.g. `Job`, `PyTorchJob`.");
+      keys.Text("name", &job.reference.name, "Name of the object.");
+      keys.Text("uid", &job.reference.uid, "Its uid, or the number of a Slurm job.");
+      keys.Text("queue", &job.reference.queue, "Queue or partition.");
+    });
     if (job.id.empty()) keys.CheckKey("id", "a job needs an id");
     if (job.owner.empty() && !job.members.empty())
       keys.CheckKey("members", "members without an owner: write owner too");
@@ -241,21 +250,64 @@ void ExecutorKeys(ConfigKeys& keys, ExecutorConfig& executor) {
              "refused.");
   keys.Duration("cool_down", &executor.cool_down_ns,
                 "Event time between two live actions on one job.");
-  keys.List("policies", "a policy", &executor.policies,
-            "What rules may do. The first policy that matches a rule holds. A rule without a "
-            "policy is a dry run if its label `action` is `stop`, else it does nothing.",
-            [&](PolicyConfig& policy) {
-              keys.Text(
-                  "rule", &policy.rule,
-                  "Glob over `pack/group/alert`: `*` and `?`, `*` crosses slashes. Required.");
-              keys.Choice("mode", {"off", "dry_run", "live"}, &policy.mode,
-                          "`live` sends SIGTERM to the job's process; `dry_run` writes the "
-                          "decision only.");
-              keys.Duration("grace", &policy.grace_ns,
-                            "Time after the signal at which the outcome is recorded.");
-              if (policy.rule.empty())
-                keys.CheckKey("rule", "a policy needs a rule: a glob over pack/group/alert");
+  keys.Choice(
+      "stops", {"all", "processes", "cluster"}, &executor.stops,
+      "Which jobs are this executor's: `processes` of its node, those of the `cluster` (one "
+      "executor for all nodes), or `all`. It passes over the others; with `all` it refuses "
+      "what it has no way to stop.");
+  keys.List("exempt", "an exemption", &executor.exempt,
+            "Jobs that are never stopped. Of one entry, all globs that are given must match.",
+            [&](ExemptConfig& exempt) {
+              keys.Text("job", &exempt.job, "Glob over id and name of the job.");
+              keys.Text("namespace", &exempt.namespace_name, "Glob over its namespace.");
+              keys.Text("owner", &exempt.owner, "Glob over its owner, e.g. `uid:0`.");
+              if (exempt.job.empty() && exempt.namespace_name.empty() && exempt.owner.empty())
+                keys.CheckKey("job", "an exemption needs job, namespace or owner");
             });
+  keys.Section("kubernetes", "Stops Jobs and PyTorchJobs (docs/actions.md).", [&] {
+    KubernetesConfig& kubernetes = executor.kubernetes;
+    keys.Bool("enabled", &kubernetes.enabled, "Whether to stop jobs of Kubernetes.");
+    keys.Text("server", &kubernetes.server,
+              "`https://host:port` of the API server. Empty: the one of the pod that it runs in.");
+    keys.Text("cluster", &kubernetes.cluster,
+              "Name of this cluster in references of jobs. Jobs of clusters of other names are "
+              "passed over.");
+    keys.Text("token_file", &kubernetes.token_file, "Token; read again for each call.");
+    keys.Text("ca_file", &kubernetes.ca_file, "Certificates that sign the server's.");
+    keys.Bool("delete", &kubernetes.delete_objects,
+              "Whether to delete the object instead of suspending it.");
+    keys.Bool("list_pods", &kubernetes.list_pods,
+              "Whether an object without the annotation `pitwall.io/owner` may be stopped if the "
+              "job's owner is one of its pods. Needs the right to list pods.");
+  });
+  keys.Section("webhook", "Asks another program to stop jobs (docs/actions.md).", [&] {
+    StopWebhookConfig& webhook = executor.webhook;
+    keys.Text("url", &webhook.url, "Where to post the decision. Empty: nowhere.");
+    keys.Texts("secrets", &webhook.secrets,
+               "Places of signing secrets: `file:PATH` or `env:NAME`. Empty: unsigned.");
+    keys.Texts("platforms", &webhook.platforms,
+               "Platforms whose jobs it stops, as globs. `*` does not mean processes of nodes.");
+    keys.Bool("allow_insecure", &webhook.allow_insecure,
+              "Whether `http` is allowed beyond loopback.");
+    keys.Texts("allowed_cidrs", &webhook.allowed_cidrs,
+               "Networks that it may reach beyond public addresses and loopback.");
+  });
+  keys.List(
+      "policies", "a policy", &executor.policies,
+      "What rules may do. The first policy that matches a rule holds. A rule without a "
+      "policy is a dry run if its label `action` is `stop`, else it does nothing.",
+      [&](PolicyConfig& policy) {
+        keys.Text("rule", &policy.rule,
+                  "Glob over `pack/group/alert`: `*` and `?`, `*` crosses slashes. Required.");
+        keys.Choice("mode", {"off", "dry_run", "live"}, &policy.mode,
+                    "`live` stops the job (SIGTERM to its process, a suspension of its "
+                    "object); `dry_run` writes the decision only.");
+        keys.Duration(
+            "grace", &policy.grace_ns,
+            "Time after the stop at which the outcome is recorded, if it had no effect before.");
+        if (policy.rule.empty())
+          keys.CheckKey("rule", "a policy needs a rule: a glob over pack/group/alert");
+      });
 }
 
 }  // namespace

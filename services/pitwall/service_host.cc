@@ -215,6 +215,7 @@ Status ServiceHost::StartCollector() {
     collector::JobOption option;
     option.id = job.id;
     option.name = job.name;
+    option.reference = job.reference;
     const std::string place = Cat("collector.jobs: ", job.id);
     if (!job.owner.empty()) {
       auto owner = collector::ParseOwner(job.owner);
@@ -321,28 +322,6 @@ Status ServiceHost::StartNotifier() {
   server.idle_timeout_ns = config_.grpc.idle_timeout_ns;
   ASSIGN_OR_RETURN(grpc_, grpc_adapter::IssueServer::Start(&clock_, notifier_.get(), server));
   PITWALL_LOG(kInfo, "grpc", "IssueService on ", config_.grpc.listen, ", port ", grpc_->port());
-  return OkStatus();
-}
-
-Status ServiceHost::StartExecutor() {
-  executor::ExecutorOptions options;
-  options.node = config_.collector.node;
-  options.budget = static_cast<int>(config_.executor.budget);
-  options.cool_down_ns = config_.executor.cool_down_ns;
-  options.accept_log_reset = config_.processor.accept_log_reset;
-  for (const PolicyConfig& policy : config_.executor.policies) {
-    options.policies.push_back({.rule = policy.rule,
-                                .mode = policy.mode == "live"  ? executor::PolicyMode::kLive
-                                        : policy.mode == "off" ? executor::PolicyMode::kOff
-                                                               : executor::PolicyMode::kDryRun,
-                                .grace_ns = policy.grace_ns});
-  }
-  PITWALL_LOG(kWarning, "executor", ExecutorNotice(config_.executor));
-  processes_ = executor::MakeLinuxProcessControl();
-  ASSIGN_OR_RETURN(executor_,
-                   executor::Executor::Make(&clock_, log_.get(), processes_.get(), options));
-  RETURN_IF_ERROR(executor_->Start());
-  executor_->RegisterMetrics(&exposition_);
   return OkStatus();
 }
 

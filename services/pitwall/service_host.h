@@ -56,6 +56,8 @@ class ServiceHost {
   Status StartCollector();
   Status StartNotifier();
   Status StartExecutor();
+  StatusOr<std::unique_ptr<executor::StopTarget>> KubernetesStops();
+  StatusOr<std::unique_ptr<executor::StopTarget>> WebhookStops();
   // A history that cannot be kept is told by /healthz; it stops nothing else.
   Status StartInsights();
   Status StartHttp();
@@ -95,6 +97,8 @@ class ServiceHost {
   std::unique_ptr<notifier::CaptureOffice> captures_;
   std::unique_ptr<grpc_adapter::IssueServer> grpc_;
   std::unique_ptr<executor::ProcessControl> processes_;
+  std::vector<std::unique_ptr<HttpTransport>> stop_transports_;  // of the targets below
+  std::vector<std::unique_ptr<executor::StopTarget>> stop_targets_;
   std::unique_ptr<executor::Executor> executor_;
   std::unique_ptr<insights::Keep> insights_;
   Status insights_fault_;  // why there is none

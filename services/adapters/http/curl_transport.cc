@@ -241,7 +241,12 @@ class CurlTransport final : public HttpTransport {
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
     set(CURLOPT_SSL_VERIFYPEER, 1L);
     set(CURLOPT_SSL_VERIFYHOST, 2L);
-    if (!options_.ca_file.empty()) set(CURLOPT_CAINFO, options_.ca_file.c_str());
+    if (!options_.ca_file.empty()) {
+      set(CURLOPT_CAINFO, options_.ca_file.c_str());
+#if LIBCURL_VERSION_NUM >= 0x075700
+      set(CURLOPT_CA_CACHE_TIMEOUT, 0L);  // the file may be exchanged
+#endif
+    }
     set(CURLOPT_USERAGENT, options_.user_agent.c_str());
     set(CURLOPT_TIMEOUT_MS, static_cast<long>(std::max<int64_t>(1, call.timeout_ns / 1'000'000)));
     set(CURLOPT_CONNECTTIMEOUT_MS,
