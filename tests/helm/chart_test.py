@@ -28,6 +28,8 @@ ALL = False
 
 # Kinds that Kubernetes does not define.
 CUSTOM = {"ServiceMonitor", "PodMonitor", "PrometheusRule", "KafkaTopic", "KafkaUser", "HTTPRoute"}
+# Renderings in which a pod calls the API of Kubernetes.
+CALLS_KUBERNETES = {"everything.yaml", "standalone-stops.yaml"}
 # What the binary serves only once there is something to say.
 SAID_LATER = {"pitwall_log_damage_total"}
 
@@ -51,6 +53,9 @@ REFUSED = [
     (["kafka.brokers=a:1", "auth.actKey=act"], "auth.actKey"),
     (["kafka.brokers=a:1", "strimzi.enabled=true"], "strimzi.cluster: needed"),
     (["mode=standalone", "executor.enabled=true", "standalone.hostSocket=false"], "needs the node's processes"),
+    (["kafka.brokers=a:1", "executor.cluster.enabled=true"], "executor.cluster.namespaces: needed"),
+    (["kafka.brokers=a:1", "executor.cluster.kinds[0]=Pod"], "/executor/cluster/kinds/0"),
+    (["kafka.brokers=a:1", "executor.exempt[0].jobs=x"], "additional properties 'jobs'"),
     (["kafka.brokers=a:1", "rules.existingConfigMap.files[0]=a.yaml"], "rules.existingConfigMap.name: needed"),
     (["kafka.brokers=a:1", "rules.existingConfigMap.name=a"], "rules.existingConfigMap.files: names"),
     (["kafka.brokers=a:1", "rules.packs=null"], "no rules at all"),
@@ -179,7 +184,8 @@ class Rendered(unittest.TestCase):
                 self.assertIn("readOnlyRootFilesystem: true", document, golden)
                 self.assertIn("allowPrivilegeEscalation: false", document, golden)
                 self.assertRegex(document, r"drop: \[ALL\]")
-                self.assertIn("automountServiceAccountToken: false", document, golden)
+                calls = golden in CALLS_KUBERNETES and re.search("executor-cluster|standalone", name(document))
+                self.assertIn("automountServiceAccountToken: %s" % ("true" if calls else "false"), document, golden)
                 on_node = "hostPID: true" in document
                 self.assertEqual(not on_node, "runAsNonRoot: true" in document, golden)
                 if on_node:

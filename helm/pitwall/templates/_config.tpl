@@ -111,11 +111,43 @@ processor:
   partitions: {{ .Values.processor.partitions }}
 {{- end }}
 
+{{- /* What both executors decide by. */ -}}
+{{- define "pitwall.policies" -}}
+budget: {{ .Values.executor.budget }}
+policies:
+  {{- toYaml .Values.executor.policies | nindent 2 }}
+{{- with .Values.executor.exempt }}
+exempt:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
 {{- define "pitwall.config.executor" -}}
 executor:
-  budget: {{ .Values.executor.budget }}
-  policies:
-    {{- toYaml .Values.executor.policies | nindent 4 }}
+  {{- include "pitwall.policies" . | nindent 2 }}
+  {{- if .Values.executor.cluster.enabled }}
+  stops: processes
+  {{- end }}
+processor:
+  partitions: {{ .Values.processor.partitions }}
+{{- end }}
+
+{{- define "pitwall.config.executor-cluster" -}}
+{{- $cluster := .Values.executor.cluster }}
+executor:
+  {{- include "pitwall.policies" . | nindent 2 }}
+  stops: {{ ternary "all" "cluster" (eq .Values.mode "standalone") }}
+  kubernetes:
+    enabled: true
+    delete: {{ $cluster.delete }}
+    list_pods: {{ $cluster.listPods }}
+  {{- with $cluster.webhook }}
+  webhook:
+    {{- omit . "existingSecret" | toYaml | nindent 4 }}
+    {{- if .existingSecret }}
+    secrets: ["env:PITWALL_STOP_WEBHOOK"]
+    {{- end }}
+  {{- end }}
 processor:
   partitions: {{ .Values.processor.partitions }}
 {{- end }}
@@ -133,8 +165,12 @@ processor:
 {{- $_ := unset $collector "http" }}
 {{- $_ := set $collector.collector "gpus" .Values.standalone.gpus }}
 {{- $all := merge $collector (include "pitwall.config.processor" . | fromYaml) (include "pitwall.config.notifier" . | fromYaml) (include "pitwall.config.insights" . | fromYaml) }}
-{{- if .Values.executor.enabled }}
-{{- $all = merge $all (include "pitwall.config.executor" . | fromYaml) (dict "executor" (dict "enabled" true)) }}
+{{- if or .Values.executor.enabled .Values.executor.cluster.enabled }}
+{{- $name := ternary "executor-cluster" "executor" .Values.executor.cluster.enabled }}
+{{- $all = merge $all (include (printf "pitwall.config.%s" $name) . | fromYaml) (dict "executor" (dict "enabled" true)) }}
+{{- if not .Values.executor.enabled }}
+{{- $_ := set $all.executor "stops" "cluster" }}
+{{- end }}
 {{- end }}
 {{- toYaml $all }}
 {{- end }}

@@ -19,6 +19,14 @@
 {{- end }}
 {{- end }}
 {{- end }}
+{{- if has $component (list "executor-cluster" "standalone") }}
+{{- if .root.Values.executor.cluster.enabled }}
+{{- with .root.Values.executor.cluster.webhook.existingSecret }}
+- name: PITWALL_STOP_WEBHOOK
+  valueFrom: {secretKeyRef: {name: {{ .name }}, key: {{ .key }}}}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- if or (hasPrefix "collector" $component) (has $component (list "executor" "standalone")) }}
 - name: NODE_NAME
   valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
@@ -78,6 +86,7 @@ The pod template of a workload. A dict with:
   args       further arguments
   node       whether it looks at its node: root of the container, the node's processes and folders
   hostPorts  whether it has the node's network
+  token      whether it calls the API of Kubernetes
   caps       capabilities
   data       the volume of /var/lib/pitwall; missing: a claim template has it
   volumes, mounts, pod   further ones
@@ -98,7 +107,7 @@ metadata:
     {{- end }}
 spec:
   serviceAccountName: {{ include "pitwall.account" (merge (dict "component" (.accountOf | default .component)) .) }}
-  automountServiceAccountToken: false
+  automountServiceAccountToken: {{ .token | default false }}
   enableServiceLinks: false
   {{- with .root.Values.imagePullSecrets }}
   imagePullSecrets:
@@ -138,7 +147,7 @@ spec:
       image: {{ include "pitwall.image" .root }}
       imagePullPolicy: {{ .root.Values.image.pullPolicy }}
       args:
-        - {{ regexReplaceAll "-gpu$" .component "" }}
+        - {{ regexReplaceAll "-(gpu|cluster)$" .component "" }}
         - --config=/etc/pitwall/pitwall.yaml
         {{- if .node }}
         - --node=$(NODE_NAME)
