@@ -1,67 +1,14 @@
 #!/usr/bin/env bash
 # build.sh: builds the oracle and prints the path of the binary. Nothing is built twice: the folder
-# ${XDG_CACHE_HOME:-~/.cache}/pitwall/oracle-<hash> is named after the sources. Needs Go as new as go.mod says; gets it
-# (Debian's Go, by which a newer one comes through the module proxy) where there is none.
+# ${XDG_CACHE_HOME:-~/.cache}/pitwall/oracle-<hash> is named after the sources. Needs Go as new as go.mod says;
+# tests/go/go.sh gets it where there is none.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall
-toolchain=1.26.8  # the newer Go, see bootstrap
 export GOTOOLCHAIN=local GOFLAGS= GOWORK=off CGO_ENABLED=0
 
 say() { printf 'oracle: %s\n' "$*" >&2; }
-
-as_root() {
-  if ((EUID == 0)); then "$@"; else sudo "$@"; fi
-}
-
-# The version of a Go, without "go": 1.26.8; nothing for a file of another kind.
-version_of() { "$1" env GOVERSION 2>/dev/null | sed -n 's/^go\([0-9][0-9.]*\).*/\1/p'; }
-
-at_least() { [[ -n $1 && $(printf '%s\n' "$2" "$1" | sort -V | head -n 1) == "$2" ]]; }
-
-# Every Go of this machine, one path per line.
-all_go() {
-  type -ap go || true
-  local candidate
-  for candidate in "$cache"/go-*/bin/go /usr/local/go/bin/go /usr/lib/go-*/bin/go /usr/lib/go/bin/go; do
-    if [[ -x $candidate ]]; then printf '%s\n' "$candidate"; fi
-  done
-}
-
-find_go() {  # VERSION: the first Go that is as new as this
-  local candidate
-  while read -r candidate; do
-    if at_least "$(version_of "$candidate")" "$1"; then
-      printf '%s\n' "$candidate"
-      return
-    fi
-  done < <(all_go)
-  return 1
-}
-
-install_go() {
-  local install=(env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends golang-go)
-  as_root "${install[@]}" || { as_root apt-get update && as_root "${install[@]}"; }
-}
-
-# An old Go fetches a newer one as the module golang.org/toolchain, but cannot run it from there: a module has no
-# executable files and no go.mod inside other folders (the toolchain's are called _go.mod).
-bootstrap() {
-  local old=$1 arch module source target=$cache/go-$toolchain part
-  arch=$("$old" env GOARCH)
-  module=golang.org/toolchain@v0.0.1-go$toolchain.linux-$arch
-  say "fetching Go $toolchain by $old, $(version_of "$old")"
-  source=$(cd / && "$old" mod download -json "$module" | sed -n 's/^[[:space:]]*"Dir": "\(.*\)",\{0,1\}$/\1/p')
-  [[ -d $source ]] || { say "no folder for $module"; return 1; }
-  part=$(mktemp -d "$cache/go-$toolchain.XXXXXX")
-  cp -r "$source/." "$part"
-  chmod -R u+w "$part"
-  chmod +x "$part"/bin/* "$part"/pkg/tool/*/*
-  find "$part" -name _go.mod -execdir mv {} go.mod \;
-  rm -rf "$target"
-  mv "$part" "$target"
-}
 
 hash=$(cd "$here" && cat go.mod ./*.go build.sh | sha256sum | cut -c1-16)
 folder=$cache/oracle-$hash
@@ -72,16 +19,8 @@ if [[ ! -x $folder/oracle ]]; then
 fi
 if [[ ! -x $folder/oracle ]]; then
   needed=$(sed -n 's/^go //p' "$here/go.mod")
-  if ! go=$(find_go "$needed"); then
-    if ! old=$(find_go 1.19); then
-      say "installing Debian's Go"
-      install_go >&2
-      old=$(find_go 1.19)
-    fi
-    bootstrap "$old"
-    go=$(find_go "$needed")
-  fi
-  say "building with $go, $(version_of "$go")"
+  go=$("$here/../go/go.sh" "$needed")
+  say "building with $go"
   mkdir -p "$folder"
   cp "$here/go.mod" "$here"/*.go "$folder"
   # -mod=mod fills in go.mod and go.sum of the copy; "go mod tidy" would also want what only tests of modules need.
