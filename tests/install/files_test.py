@@ -64,6 +64,30 @@ class Files(unittest.TestCase):
             code, said = run("sh", "-n", os.path.join(DEPLOY, "debian", script))
             self.assertEqual(code, 0, said)
 
+    def test_the_commands_of_the_example_workflow_check_and_test_rules(self):
+        examples = os.path.join(REPO, "docs", "examples")
+        with open(os.path.join(examples, "check-rules.yaml"), encoding="utf-8") as file:
+            commands = re.findall(r"^ +run: (pitwall .*)$", file.read(), re.M)
+        self.assertEqual(len(commands), 3)
+        shutil.copytree(os.path.join(examples, "rules"), os.path.join(self.work, "rules"))
+        os.mkdir(os.path.join(self.work, "bin"))
+        os.symlink(BINARY, os.path.join(self.work, "bin", "pitwall"))
+
+        def codes():
+            return [run("env", "-C", self.work, "PATH=%s:%s" % (os.path.join(self.work, "bin"), os.environ["PATH"]), "bash", "-ec", command)
+                    for command in commands]
+
+        self.assertEqual([code for code, _ in codes()], [0, 0, 0], codes())
+        path = os.path.join(self.work, "rules", "loss.yaml")
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace("> 10", "> 11"))  # another rule than the tests want
+        self.assertEqual([code for code, _ in codes()], [0, 1, 0])
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace("> 10", "> ("))
+        self.assertNotEqual(codes()[0][0], 0)
+
     def test_the_binary_accepts_each_command_of_compose(self):
         commands = re.findall(r"^  (\w+):\n    <<: \*pitwall\n    command: \[(.*)\]$", read("compose.yaml"), re.M)
         self.assertEqual([name for name, _ in commands], ["processor", "notifier", "insights", "collector"])

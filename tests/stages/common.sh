@@ -33,3 +33,14 @@ run_ctest() {
   rm -rf "$results"
   return "$rc"
 }
+
+# SCRIPT ARGUMENT…: a Python script of unittest with verbosity 2; counts its cases and names those that failed.
+run_unittest() {
+  local output rc=0
+  output=$(mktemp)
+  python3 "$@" 2>&1 | tee "$output" || rc=$?
+  echo "$(grep -c ' \.\.\. ok$' "$output") $(grep -cE ' \.\.\. (FAIL|ERROR)$' "$output")" >>"$PITWALL_COUNTS"
+  sed -nE 's/^(test_\S+) .* \.\.\. (FAIL|ERROR)$/FAILED: \1/p' "$output"
+  rm -f "$output"
+  return "$rc"
+}

@@ -1,12 +1,12 @@
-# The chart with helm, helm-unittest, yamllint and the schemas of Kubernetes, which are built first where they are missing.
+# The chart with helm, helm-unittest, yamllint and the schemas of Kubernetes; with a real kube-apiserver and etcd, where Jobs are stopped; its
+# alerts in a real Prometheus over services that are processes of their own. What is missing is built first.
 . "$(dirname "$0")/common.sh"
 cmake --preset release >/dev/null
 cmake --build build/release -j "$jobs" --target pitwall
 tests/helm/tools.sh
-output=$(mktemp)
-trap 'rm -f "$output"' EXIT
+tests/kube/build.sh
 rc=0
-python3 tests/helm/chart_test.py build/release/bin/pitwall --all 2>&1 | tee "$output" || rc=$?
-echo "$(grep -c ' \.\.\. ok$' "$output") $(grep -cE ' \.\.\. (FAIL|ERROR)$' "$output")" >>"$PITWALL_COUNTS"
-sed -nE 's/^(test_\S+) .* \.\.\. (FAIL|ERROR)$/FAILED: \1/p' "$output"
+run_unittest tests/helm/chart_test.py build/release/bin/pitwall --all || rc=$?
+run_unittest tests/kube/kube_test.py build/release/bin/pitwall || rc=$?
+run_unittest tests/helm/monitoring_test.py build/release/bin/pitwall --kafka || rc=$?
 exit "$rc"

@@ -1,0 +1,342 @@
+#!/usr/bin/env python3
+"""The chart and the executor against a real kube-apiserver with etcd.
+
+kube_test.py BINARY
+
+Needs what tests/kube/build.sh and tests/helm/tools.sh have built; says so and counts nothing where they have not.
+"""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "e2e")]
+from cluster import Cluster, Refused, run  # noqa: E402
+from harness import CLIENT, REPO, Pitwall, wait_for, write  # noqa: E402
+from schemas import write_schemas  # noqa: E402
+
+CHART = os.path.join(REPO, "helm", "pitwall")
+GOLDEN = sorted(glob.glob(os.path.join(CHART, "ci", "golden", "*.yaml")))
+BINARY = TOOLS = HELM = CLUSTER = None
+
+DEFINED = [("monitoring.coreos.com", "v1", "ServiceMonitor"), ("monitoring.coreos.com", "v1", "PodMonitor"),
+           ("monitoring.coreos.com", "v1", "PrometheusRule"), ("kafka.strimzi.io", "v1beta2", "KafkaTopic"),
+           ("kafka.strimzi.io", "v1beta2", "KafkaUser"), ("gateway.networking.k8s.io", "v1", "HTTPRoute"),
+           ("kubeflow.org", "v1", "PyTorchJob")]
+
+# A pod of the job: it says what the downward API would have put into its environment. SIGTERM ends it by an exception, which is not its
+# fault.
+TRAINING = """
+import math, signal, sys, time
+sys.path.insert(0, sys.argv[1])
+import pitwall
+def end(*_):
+    raise RuntimeError("interrupted")
+signal.signal(signal.SIGTERM, end)
+pitwall.init()
+number = 0
+for _ in pitwall.steps(range(100000)):
+    time.sleep(0.02)
+    number += 1
+    pitwall.log(loss=math.nan if number > 20 else 1.0)
+"""
+
+
+def helm(*arguments):
+    return run(os.path.join(HELM, "helm"), *arguments, env=dict(os.environ, KUBECONFIG=CLUSTER.kubeconfig, HELM_CACHE_HOME=CLUSTER.path("helm"),
+                                                                HELM_CONFIG_HOME=CLUSTER.path("helm"), HELM_DATA_HOME=CLUSTER.path("helm")))
+
+
+class Chart(unittest.TestCase):
+    def test_is_installed_upgraded_rolled_back_and_removed(self):
+        values = os.path.join(CHART, "ci", "everything-values.yaml")
+        for namespace in ("research", "ml"):
+            CLUSTER.namespace(namespace)
+        CLUSTER.namespace("all")
+        CLUSTER.call("POST", "/api/v1/namespaces/all/services", {"metadata": {"name": "others"}, "spec": {"ports": [{"port": 1}]}})
+        processor = "/apis/apps/v1/namespaces/all/statefulsets/pitwall-processor"
+        helm("install", "pitwall", CHART, "--namespace", "all", "-f", values)
+        self.assertEqual(CLUSTER.get(processor)["spec"]["replicas"], 3)
+        for path in ("/apis/apps/v1/namespaces/all/daemonsets/pitwall-collector", "/apis/apps/v1/namespaces/all/deployments/pitwall-executor-cluster",
+                     "/apis/rbac.authorization.k8s.io/v1/namespaces/research/roles/pitwall-executor-cluster",
+                     "/apis/monitoring.coreos.com/v1/namespaces/all/prometheusrules/pitwall-alerts", "/api/v1/namespaces/all/configmaps/pitwall-extra"):
+            self.assertTrue(CLUSTER.exists(path), path)
+        checksum = CLUSTER.get(processor)["spec"]["template"]["metadata"]["annotations"]["checksum/config"]
+
+        helm("upgrade", "pitwall", CHART, "--namespace", "all", "-f", values, "--set", "processor.replicas=2,executor.cluster.namespaces={ml}",
+             "--set", "processor.config.processor.commit_interval=2s")
+        upgraded = CLUSTER.get(processor)
+        self.assertEqual(upgraded["spec"]["replicas"], 2)
+        self.assertNotEqual(upgraded["spec"]["template"]["metadata"]["annotations"]["checksum/config"], checksum)
+        self.assertIsNone(CLUSTER.exists("/apis/rbac.authorization.k8s.io/v1/namespaces/research/roles/pitwall-executor-cluster"))
+
+        helm("rollback", "pitwall", "1", "--namespace", "all")
+        back = CLUSTER.get(processor)
+        self.assertEqual(back["spec"]["replicas"], 3)
+        self.assertEqual(back["spec"]["template"]["metadata"]["annotations"]["checksum/config"], checksum)
+        self.assertTrue(CLUSTER.exists("/apis/rbac.authorization.k8s.io/v1/namespaces/research/roles/pitwall-executor-cluster"))
+        self.assertEqual([entry["status"] for entry in json.loads(helm("history", "pitwall", "--namespace", "all", "-o", "json"))],
+                         ["superseded", "superseded", "deployed"])
+
+        helm("uninstall", "pitwall", "--namespace", "all")
+        self.assertIsNone(CLUSTER.exists(processor))
+        self.assertTrue(CLUSTER.exists("/api/v1/namespaces/all/services/others"))
+
+    def test_the_server_would_take_each_rendering(self):
+        for values in sorted(glob.glob(os.path.join(CHART, "ci", "*-values.yaml"))):
+            namespace = "dry-" + os.path.basename(values).replace("-values.yaml", "")
+            for needed in (namespace, "ml", "research"):
+                CLUSTER.namespace(needed)
+            helm("install", "pitwall", CHART, "--namespace", namespace, "-f", values, "--dry-run=server")
+            helm("install", "pitwall", CHART, "--namespace", namespace, "-f", values)
+            helm("uninstall", "pitwall", "--namespace", namespace)
+
+    def test_kubeconform_accepts_each_rendering_by_the_schemas_of_the_server(self):
+        folder = tempfile.mkdtemp(dir=CLUSTER.work)
+        custom = {kind for _, _, kind in DEFINED}
+        kinds = set()
+        for golden in GOLDEN:
+            with open(golden, encoding="utf-8") as file:
+                kinds |= set(re.findall(r"^apiVersion: (\S+)\nkind: (\S+)$", file.read(), re.M))
+        write_schemas(CLUSTER.get("/openapi/v2"), folder, sorted(k for k in kinds if k[1] not in custom))
+        location = folder + "/{{.ResourceKind}}{{.KindSuffix}}.json"
+        command = [os.path.join(TOOLS, "kubeconform"), "-strict", "-summary", "-schema-location", location, "-skip", ",".join(sorted(custom))]
+        said = run(*command, *GOLDEN)
+        self.assertRegex(said, r"Valid: [1-9]\d*, Invalid: 0, Errors: 0, Skipped: \d+")
+        with open(os.path.join(CHART, "ci", "golden", "distributed.yaml"), encoding="utf-8") as file:
+            wrong = write(os.path.join(folder, "wrong.yaml"), file.read().replace("hostPID: true", "hostPid: true"))
+        with self.assertRaisesRegex(AssertionError, "hostPid"):
+            run(*command, wrong)
+
+
+class Stops(unittest.TestCase):
+    """A real Job object and an issue of the job that it stands for. The identity is that of the chart's account, with the chart's Role."""
+
+    number = 0
+
+    def setUp(self):
+        Stops.number += 1
+        self.namespace = "stops-%d" % Stops.number
+        CLUSTER.namespace(self.namespace)
+        self.work = tempfile.mkdtemp(dir=CLUSTER.work)
+        self.pitwall = self.training = None
+
+    def tearDown(self):
+        if self.training is not None:
+            self.training.kill()
+            self.training.wait()
+        if self.pitwall is not None:
+            self.pitwall.stop()
+            self.pitwall.kill()
+
+    def install(self, *sets):
+        values = os.path.join(CHART, "ci", "standalone-stops-values.yaml")
+        flags = [flag for text in ("executor.cluster.namespaces={%s}" % self.namespace,
+                                   "executor.policies[0].rule=*/LossNotFinite,executor.policies[0].mode=live,executor.policies[0].grace=20s") + sets
+                 for flag in ("--set", text)]
+        helm("install", "pitwall", CHART, "--namespace", self.namespace, "-f", values, *flags)
+        self.token = write(os.path.join(self.work, "token"), CLUSTER.token(self.namespace, "pitwall-standalone"))
+        self.config = CLUSTER.get("/api/v1/namespaces/%s/configmaps/pitwall-standalone" % self.namespace)["data"]["pitwall.yaml"]
+
+    def start(self):
+        """The service by the configuration that the chart has installed, at addresses of this machine."""
+        text = self.config.replace("/run/pitwall/", self.work + "/").replace("/var/lib/pitwall", os.path.join(self.work, "data"))
+        text = text.replace("    enabled: true\n    list_pods", "    enabled: true\n    server: %s\n    token_file: %s\n    ca_file: %s\n    list_pods" % (
+            CLUSTER.server, self.token, CLUSTER.path("ca.crt")))
+        self.assertIn(CLUSTER.server, text)
+        path = write(os.path.join(self.work, "pitwall.yaml"), text)
+        self.pitwall = Pitwall(BINARY, os.path.join(self.work, "log"), "--config", path, "--http-listen", "127.0.0.1:0")
+
+    def object_path(self, name="", kind="Job"):
+        api = {"Job": "batch/v1/namespaces/%s/jobs", "PyTorchJob": "kubeflow.org/v1/namespaces/%s/pytorchjobs"}[kind]
+        return "/apis/" + api % self.namespace + ("/" + name if name else "")
+
+    def make(self, kind="Job", owner=None):
+        pod = {"metadata": {"labels": {"a": "b"}},
+               "spec": {"restartPolicy": "Never", "containers": [{"name": "train", "image": "train"}]}}
+        spec = {"parallelism": 2, "completions": 2, "template": pod} if kind == "Job" else {
+            "runPolicy": {}, "pytorchReplicaSpecs": {"Worker": {"replicas": 2, "template": pod}}}
+        metadata = {"name": "train", "annotations": {"pitwall.io/owner": owner or "uid:%d" % os.getuid()}}
+        api = "batch/v1" if kind == "Job" else "kubeflow.org/v1"
+        made = CLUSTER.call("POST", self.object_path(kind=kind), {"apiVersion": api, "kind": kind, "metadata": metadata, "spec": spec})
+        if kind == "Job":
+            wait_for("two pods", lambda: CLUSTER.get(self.object_path("train"))["status"].get("active") == 2)
+        return made["metadata"]["uid"]
+
+    def train(self, uid, kind="Job"):
+        variables = {"PITWALL_SOCKET": os.path.join(self.work, "collector.sock"), "PITWALL_PLATFORM": "kubernetes", "PITWALL_JOB": "train",
+                     "PITWALL_NAMESPACE": self.namespace, "PITWALL_KIND": kind, "PITWALL_JOB_UID": uid, "PITWALL_JOB_ID": "train-" + uid}
+        self.training = subprocess.Popen([sys.executable, "-c", TRAINING, CLIENT], env=dict(os.environ, **variables))
+
+    def list(self, *what):
+        return run(BINARY, *what, "--data-dir", os.path.join(self.work, "data"))
+
+    def actions(self, kind):
+        """Lines of `pitwall actions list` of this kind: DECIDED, REFUSED, DONE."""
+        return [line for line in self.list("actions", "list").splitlines() if "  %s" % kind in line]
+
+    def suspended(self, kind="Job"):
+        spec = CLUSTER.get(self.object_path("train", kind))["spec"]
+        return bool((spec if kind == "Job" else spec["runPolicy"]).get("suspend"))
+
+    def refusal(self):
+        line, = wait_for("a refusal", lambda: self.actions("REFUSED"))
+        self.assertEqual(self.actions("DECIDED"), [])
+        self.assertFalse(self.suspended())
+        return line
+
+    def test_a_job_is_suspended_once_and_ends_as_stopped(self):
+        self.install()
+        uid = self.make()
+        self.start()
+        self.train(uid)
+        wait_for("the suspension", self.suspended)
+        self.training.terminate()  # as the kubelet does
+        self.assertEqual(self.training.wait(60), 1)
+        done, = wait_for("the outcome", lambda: self.actions("DONE"))
+        self.assertIn("Job %s/train suspended; no pod of it is active" % self.namespace, done)
+        self.assertIn("LossNotFinite", done)
+        decided, = self.actions("DECIDED")
+        self.assertIn("Job %s/train (uid %s) is not suspended and belongs to uid:%d" % (self.namespace, uid, os.getuid()), decided)
+        wait_for("the end of the job", lambda: re.search(r"train.*stopped", self.list("jobs", "list")))
+        self.assertNotIn("RankDied", self.list("issues", "list", "--all"))
+        self.assertEqual(CLUSTER.get(self.object_path("train"))["status"].get("active", 0), 0)
+        # A person resumes it: no second stop for the same issue, not even by a new process.
+        CLUSTER.call("PATCH", self.object_path("train"), {"spec": {"suspend": False}}, "application/merge-patch+json")
+        self.pitwall.stop()
+        self.start()
+        wait_for("two pods", lambda: CLUSTER.get(self.object_path("train"))["status"].get("active") == 2)
+        self.assertEqual(len(self.actions("DECIDED")), 1)
+        self.assertFalse(self.suspended())
+
+    def test_a_pytorchjob_is_suspended(self):
+        self.install("executor.cluster.kinds={PyTorchJob}")
+        uid = self.make("PyTorchJob")
+        self.start()
+        self.train(uid, "PyTorchJob")
+        wait_for("the suspension", lambda: self.suspended("PyTorchJob"))
+        done, = wait_for("the outcome", lambda: self.actions("DONE"))
+        self.assertIn("PyTorchJob %s/train suspended" % self.namespace, done)
+
+    def test_a_job_is_deleted_where_told_to(self):
+        self.install("executor.cluster.delete=true")
+        uid = self.make()
+        self.start()
+        self.train(uid)
+        wait_for("the deletion", lambda: CLUSTER.exists(self.object_path("train")) is None)
+        done, = wait_for("the outcome", lambda: self.actions("DONE"))
+        self.assertIn("deleted; the object is gone", done)
+
+    def test_a_dry_run_holds_it_back(self):
+        self.install("executor.policies[0].mode=dry_run")
+        uid = self.make()
+        self.start()
+        self.train(uid)
+        decided, = wait_for("the decision", lambda: self.actions("DECIDED"))
+        self.assertIn("dry run", decided)
+        self.assertFalse(self.suspended())
+        self.assertEqual(self.actions("DONE"), [])
+
+    def test_the_budget_holds_it_back(self):
+        self.install("executor.budget=0")
+        uid = self.make()
+        self.start()
+        self.train(uid)
+        self.assertRegex(self.refusal(), "budget")
+
+    def test_an_exemption_holds_it_back(self):
+        self.install("executor.exempt[0].namespace=stops-*")
+        uid = self.make()
+        self.start()
+        self.train(uid)
+        self.assertIn("exempt by executor.exempt: namespace stops-*", self.refusal())
+
+    def test_without_the_binding_it_is_refused_and_the_right_named(self):
+        self.install()
+        CLUSTER.call("DELETE", "/apis/rbac.authorization.k8s.io/v1/namespaces/%s/rolebindings/pitwall-executor-cluster" % self.namespace)
+        uid = self.make()
+        self.start()
+        self.train(uid)
+        self.assertRegex(self.refusal(), 'answer 403 to get Job .*cannot get resource "jobs".*the right to get is missing')
+
+    def test_without_the_right_to_patch_it_is_refused_before_anything_is_decided(self):
+        self.install()
+        role = "/apis/rbac.authorization.k8s.io/v1/namespaces/%s/roles/pitwall-executor-cluster" % self.namespace
+        CLUSTER.call("PATCH", role, {"rules": [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]}]}, "application/merge-patch+json")
+        uid = self.make()
+        self.start()
+        self.train(uid)
+        self.assertRegex(self.refusal(), 'answer 403 to patch Job .*cannot patch resource "jobs".*the right to patch is missing')
+
+    def test_the_role_allows_nothing_else(self):
+        self.install()
+        uid = self.make()
+        with open(self.token) as file:
+            token = file.read()
+        name = self.object_path("train")
+        self.assertEqual(CLUSTER.call("GET", name, token=token)["metadata"]["uid"], uid)
+        for method, path in (("GET", self.object_path()), ("DELETE", name), ("PATCH", name + "/status"), ("GET", "/api/v1/namespaces/%s/pods" % self.namespace),
+                             ("GET", "/api/v1/namespaces/%s/secrets" % self.namespace), ("GET", "/apis/batch/v1/namespaces/default/jobs/x")):
+            with self.assertRaises(Refused) as refused:
+                CLUSTER.call(method, path, {} if method != "GET" else None, "application/merge-patch+json", token=token)
+            self.assertEqual(refused.exception.status, 403, path)
+
+    def test_another_object_of_the_same_name_is_left_alone(self):
+        self.install()
+        uid = self.make()
+        CLUSTER.call("DELETE", self.object_path("train"), {"propagationPolicy": "Background"})
+        wait_for("the deletion", lambda: CLUSTER.exists(self.object_path("train")) is None)
+        other = self.make()
+        self.assertNotEqual(uid, other)
+        self.start()
+        self.train(uid)
+        self.assertIn("is another object by now: its uid is " + other, self.refusal())
+        # The precondition of the call itself, should the object change between look and call.
+        with self.assertRaises(Refused) as refused:
+            CLUSTER.call("PATCH", self.object_path("train"), {"metadata": {"uid": uid}, "spec": {"suspend": True}}, "application/merge-patch+json")
+        self.assertIn(refused.exception.status, (409, 422))
+        self.assertFalse(self.suspended())
+
+    def test_the_job_of_another_owner_is_left_alone(self):
+        self.install()
+        uid = self.make(owner="uid:4711")
+        self.start()
+        self.train(uid)
+        self.assertIn("belongs to uid:4711; the job belongs to uid:%d" % os.getuid(), self.refusal())
+
+    def test_a_suspended_job_counts_as_stopped(self):
+        self.install()
+        uid = self.make()
+        CLUSTER.call("PATCH", self.object_path("train"), {"spec": {"suspend": True}}, "application/merge-patch+json")
+        self.start()
+        self.train(uid)
+        done, = wait_for("the outcome", lambda: self.actions("DONE"))
+        self.assertIn("no pod of it is active", done)
+        self.assertIn("is suspended already", self.actions("DECIDED")[0])
+
+
+def main():
+    global BINARY, TOOLS, HELM, CLUSTER
+    BINARY = os.path.abspath(sys.argv[1])
+    TOOLS = run(os.path.join(HERE, "build.sh"), "--cached").strip()
+    HELM = run(os.path.join(HERE, "..", "helm", "tools.sh"), "--cached").strip()
+    if not TOOLS or not HELM:
+        print("NOTE: kube-apiserver is not built here: the chart and the stop of Jobs are not tried on it (tests/kube/build.sh, tests/helm/tools.sh)")
+        return
+    CLUSTER = Cluster(TOOLS)
+    print("kube-apiserver is ready after %.1f s" % CLUSTER.ready_seconds)
+    try:
+        for group, version, kind in DEFINED:
+            CLUSTER.define(group, version, kind)
+        unittest.main(argv=sys.argv[:1] + sys.argv[2:], verbosity=2)
+    finally:
+        CLUSTER.stop()
+
+
+if __name__ == "__main__":
+    main()
