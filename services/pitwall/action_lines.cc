@@ -26,10 +26,9 @@ std::string ExecutorNotice(const ExecutorConfig& config) {
     if (policy.mode == "live") live.push_back(policy.rule);
   }
   if (!live.empty() && config.budget > 0) {
-    return Cat("live: issues of rules that match ", Join(live, ", "),
-               " stop their job, at most ", config.budget,
-               " in an hour and one per job in ", FormatDuration(config.cool_down_ns),
-               "; other rules are a dry run");
+    return Cat("live: issues of rules that match ", Join(live, ", "), " stop their job, at most ",
+               config.budget, " in an hour and one per job in ",
+               FormatDuration(config.cool_down_ns), "; other rules are a dry run");
   }
   if (!live.empty()) return "dry run: executor.budget is 0, so every live action is refused";
   return "dry run: it stops nothing, and writes what it would do (pitwall actions list). To let a "

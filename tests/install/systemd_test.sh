@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # systemd_test.sh BUILD: the Debian package in a clean root whose process 1 is systemd (systemd-nspawn): the unit starts with its hardening,
 # shows an issue, is restarted when it is killed, and is gone after a removal. Needs root, mmdebstrap, systemd-container, and a machine whose
-# control groups a container may have; says what is missing and exits with 77.
+# control groups a container may have; says what is missing and exits with 77. PITWALL_BASE_ROOT: a root of mmdebstrap that is copied, instead
+# of a new one.
 set -euo pipefail
 
 build=$(realpath "$1")
@@ -43,11 +44,15 @@ await() {  # WHAT COMMAND…: within 60 s
 }
 
 (cd "$build" && cpack -G DEB -B "$work/package" >"$work/cpack.log" 2>&1) || { cat "$work/cpack.log"; exit 1; }
-mmdebstrap --quiet --variant=minbase --include=systemd,systemd-sysv,dbus bookworm "$root"
-cp "$work"/package/pitwall_*.deb "$root/root/pitwall.deb"
+if [[ -n ${PITWALL_BASE_ROOT:-} ]]; then
+  cp -a "$PITWALL_BASE_ROOT" "$root"
+else
+  mmdebstrap --quiet --variant=minbase --include=systemd,systemd-sysv,dbus,procps bookworm "$root"
+fi
+cp "$work"/package/pitwall_*.deb "$root/opt/pitwall.deb"
 cp /etc/resolv.conf "$root/etc/"
 chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive sh -c \
-  'apt-get update -qq && apt-get install -y -qq --no-install-recommends --download-only /root/pitwall.deb' >"$work/apt.log" 2>&1 || { cat "$work/apt.log"; exit 1; }
+  'apt-get update -qq && apt-get install -y -qq --no-install-recommends --download-only /opt/pitwall.deb' >"$work/apt.log" 2>&1 || { cat "$work/apt.log"; exit 1; }
 
 # No machined here: the container is found as the child of nspawn.
 systemd-nspawn --quiet --directory="$root" --boot --register=no --keep-unit --resolv-conf=off --link-journal=no >"$work/boot.log" 2>&1 </dev/null &
@@ -65,7 +70,7 @@ done
 await "systemd to have booted" inside sh -c 'systemctl is-system-running | grep -Eq "running|degraded"'
 [[ $(inside cat /proc/1/comm) == systemd ]] || fail "process 1 is $(inside cat /proc/1/comm)"
 
-inside apt-get install -y -qq --no-install-recommends /root/pitwall.deb >"$work/apt.log" 2>&1 || { cat "$work/apt.log"; fail "the package is not installed"; }
+inside apt-get install -y -qq --no-install-recommends /opt/pitwall.deb >"$work/apt.log" 2>&1 || { cat "$work/apt.log"; fail "the package is not installed"; }
 inside systemctl is-enabled --quiet pitwall || fail "the unit is not enabled"
 ready() { inside journalctl -u pitwall --no-pager -o cat | grep -c 'standalone: ready$'; }
 ready_times() { [[ $(ready) -ge $1 ]]; }
