@@ -10,18 +10,13 @@
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
+#include "services/notifier/receivers/notice.h"
 #include "services/pipeline/issue_source.h"
 
 namespace pitwall::notifier {
 
 // Position of a follower: the next offset per partition.
 using Positions = std::vector<int64_t>;
-
-// Something to be sent in place of an event.
-struct Notice {
-  std::string id;    // the same when it is sent again
-  std::string body;  // a CloudEvent
-};
 
 struct FeedItem {
   int32_t partition = 0;

@@ -8,17 +8,10 @@
 
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
-#include "services/codec/cloudevents/shared_fields.h"
 #include "services/model/incident_roots.h"
 
 namespace pitwall::notifier {
 namespace {
-
-using cloudevents::JsonWriter;
-
-constexpr size_t kMaxDescribed = 50;  // issues of a notice with more than their id
-
-bool IsOpen(const IssueEvent& event) { return event.type != EventType::kIssueResolved; }
 
 std::vector<IncidentIssue> IssuesOf(const std::map<std::string, IssueEventPtr>& issues) {
   std::vector<IncidentIssue> out;
@@ -50,41 +43,9 @@ std::string RootText(const std::vector<IncidentIssue>& sorted) {
   return text;
 }
 
-void WriteIssue(std::string_view id, const IssueEvent& e, JsonWriter* out) {
-  out->BeginObject();
-  out->Text("id", id);
-  out->Text("rule", e.rule);
-  out->Text("alert", e.alert);
-  cloudevents::WriteLabels("labels", e.labels, out);
-  out->Text("severity", e.severity);
-  out->Text("state", IsOpen(e) ? "open" : "ended");
-  cloudevents::WriteTime("active_since", e.active_since_ns, out);
-  cloudevents::WriteTime("ended_at", e.ended_at_ns, out);
-  out->Text("end_reason", EndReasonName(e.end_reason));
-  out->Text("end_detail", EndDetailName(e.end_detail));
-  out->Text("root_cause", e.root_cause);
-  out->Text("summary", e.summary);
-  out->EndObject();
-}
-
-std::string_view KindName(EventType kind) {
-  return kind == EventType::kIssueFound     ? "io.pitwall.incident.found"
-         : kind == EventType::kIssueUpdated ? "io.pitwall.incident.updated"
-                                            : "io.pitwall.incident.ended";
-}
-
 }  // namespace
 
-std::string IssueTitle(const IssueEvent& event) {
-  std::vector<Label> labels;
-  for (const Label& label : event.labels) {
-    if (label.name != "alertname" && label.name != "severity") labels.push_back(label);
-  }
-  if (labels.empty()) return event.alert;
-  return Cat(event.alert, Labels::FromPairs(std::move(labels)).ToString());
-}
-
-IncidentNotices::IncidentNotices(const WebhookOptions& options, size_t max_issues)
+IncidentNotices::IncidentNotices(const DeliveryOptions& options, size_t max_issues)
     : options_(options), max_issues_(std::max<size_t>(1, max_issues)) {}
 
 void IncidentNotices::Feed(FeedItem item, std::vector<FeedItem>* send) {
@@ -145,9 +106,7 @@ void IncidentNotices::Apply(const IssueEventPtr& event, Tick* tick) {
   slot = event;
   incident.open += IsOpen(*event) ? 1 : 0;
   incident.began_ns = std::min(incident.began_ns, event->active_since_ns);
-  const auto& severities = options_.severities;
-  incident.heard |= severities.empty() || std::find(severities.begin(), severities.end(),
-                                                    event->severity) != severities.end();
+  incident.heard |= options_.Hears(*event);
   tick->touched.insert(id);
 }
 
@@ -279,52 +238,28 @@ void IncidentNotices::Tell(const std::string& id, EventType kind, Incident* inci
   auto notice = std::make_shared<Notice>();
   // Two receivers may hear different notices of one incident.
   notice->id = StableHashHex(
-      Cat("incident\xff", options_.name, "\xff", id, "\xff", time_ns, "\xff", KindName(kind)));
-  JsonWriter out;
-  cloudevents::WriteEnvelope({.id = notice->id,
-                              .type = KindName(kind),
-                              .job = root->job,
-                              .subject = id,
-                              .time_ns = time_ns},
-                             &out);
-  out.BeginObject();
-  out.Text("incident", id);
-  out.Text("state", incident->open > 0 ? "open" : "ended");
-  out.Text("severity", severity);
-  cloudevents::WriteJob(root->job, root->job_name, root->owner, root->reference, &out);
-  cloudevents::WriteTime("began_at", incident->began_ns, &out);
-  if (incident->open == 0) cloudevents::WriteTime("ended_at", time_ns, &out);
+      Cat("incident\xff", options_.name, "\xff", id, "\xff", time_ns, "\xff", NoticeType(kind)));
+  notice->kind = kind;
+  notice->incident = id;
+  notice->time_ns = time_ns;
+  notice->began_ns = incident->began_ns;
+  notice->severity = std::string(severity);
+  notice->other_root = other_root;
+  notice->issue_count = order.size() + incident->dropped;
+  notice->open_count = incident->open;
   if (!incident->node.empty()) {
     std::set<std::string_view> jobs;
     for (const auto& [issue, event] : order) jobs.insert(event->job);
-    out.Text("node", incident->node);
-    out.Key("jobs");
-    out.BeginArray();
-    for (const std::string_view job : jobs) out.String(job);
-    out.EndArray();
+    notice->node = incident->node;
+    notice->jobs.assign(jobs.begin(), jobs.end());
   }
-  std::string summary = RootText(order);
+  notice->summary = RootText(order);
   if (order.size() > 1)
-    CatTo(summary, "; ", order.size() + incident->dropped, " issues, ", incident->open, " open");
-  out.Text("summary", summary);
-  if (other_root) out.Text("changed", "root_cause");
-  out.Key("issue_count");
-  out.Uint(order.size() + incident->dropped);
-  out.Key("open_count");
-  out.Uint(incident->open);
-  out.Text("root_cause", root_id);
-  out.Key("issues");
-  out.BeginArray();
-  for (size_t i = 0; i < order.size() && i < kMaxDescribed; ++i)
-    WriteIssue(order[i].id, *order[i].event, &out);
-  out.EndArray();
-  out.Key("issue_ids");
-  out.BeginArray();
-  for (const auto& [issue, event] : order) out.String(issue);
-  out.EndArray();
-  out.EndObject();
-  out.EndObject();
-  notice->body = out.Take();
+    CatTo(notice->summary, "; ", notice->issue_count, " issues, ", incident->open, " open");
+  for (size_t i = 0; i < order.size() && i < Notice::kMaxDescribed; ++i)
+    notice->issues.push_back(
+        {std::string(order[i].id), incident->issues.find(std::string(order[i].id))->second});
+  for (const auto& [issue, event] : order) notice->issue_ids.emplace_back(issue);
   FeedItem item = tick.newest;
   item.event = incident->issues.find(std::string(root_id))->second;
   // Until it is delivered, a restart must begin with the first event that it is made of.

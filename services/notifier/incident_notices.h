@@ -24,14 +24,11 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "services/notifier/delivery_options.h"
 #include "services/notifier/event_window.h"
 #include "services/notifier/notice_policy.h"
-#include "services/notifier/webhook.h"
 
 namespace pitwall::notifier {
-
-// "StragglerRank{rank="2"}": without the labels that say the alert and the severity.
-std::string IssueTitle(const IssueEvent& event);
 
 // Of one receiver. Not thread-safe.
 class IncidentNotices final : public NoticePolicy {
@@ -43,7 +40,7 @@ class IncidentNotices final : public NoticePolicy {
   // `options`: the severities of which at least one must occur in an incident, and the types
   // (found, updated and resolved stand for the notices). Knows at most `max_issues` issues: the
   // incidents heard of least lately are forgotten first.
-  IncidentNotices(const WebhookOptions& options, size_t max_issues);
+  IncidentNotices(const DeliveryOptions& options, size_t max_issues);
 
   bool keeps_state() const override { return true; }
   // Events that are not of issues are passed on.
@@ -99,7 +96,7 @@ class IncidentNotices final : public NoticePolicy {
   void Forget(const std::string& id);
   void Bound();
 
-  const WebhookOptions options_;
+  const DeliveryOptions options_;
   const size_t max_issues_;
   std::vector<Tick> ticks_;  // by partition
   absl::btree_map<std::string, Incident> incidents_;

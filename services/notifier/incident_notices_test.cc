@@ -15,18 +15,18 @@ namespace {
 
 // "found", "updated", "ended".
 std::string NoticeKind(const FeedItem& item) {
-  const std::string& body = item.notice->body;
+  const std::string body = EncodeNotice(*item.notice);
   const size_t at = body.find("io.pitwall.incident.") + 20;
   return body.substr(at, body.find('"', at) - at);
 }
 
 bool Names(const FeedItem& item, const std::string& issue) {
-  const std::string& body = item.notice->body;
+  const std::string body = EncodeNotice(*item.notice);
   return body.find(issue, body.find("\"issue_ids\"")) != std::string::npos;
 }
 
 std::string FieldOf(const FeedItem& item, std::string_view field) {
-  const std::string& body = item.notice->body;
+  const std::string body = EncodeNotice(*item.notice);
   const std::string key = Cat("\"", field, "\":");
   const size_t at = body.find(key, body.find("\"data\"")) + key.size();
   return body.substr(at, body.find_first_of(",}", at) - at);
@@ -53,7 +53,7 @@ class IncidentNoticesTest : public ::testing::Test {
     return out;
   }
 
-  WebhookOptions options_{.name = "w"};
+  DeliveryOptions options_{.name = "w"};
   IncidentNotices notices_{options_, 1000};
   int64_t offset_ = 0;
   std::vector<FeedItem> sent_;
@@ -126,7 +126,7 @@ TEST_F(IncidentNoticesTest, NewsIsToldByTheClockWhereNoEventComes) {
   }
   ASSERT_EQ(sent.size(), 2u);
   EXPECT_EQ(sent[1].notice->id, sent_[1].notice->id);
-  EXPECT_EQ(sent[1].notice->body, sent_[1].notice->body);
+  EXPECT_EQ(EncodeNotice(*sent[1].notice), EncodeNotice(*sent_[1].notice));
   EXPECT_EQ(sent[1].offset, 2) << "a restart comes to it again";
 }
 
@@ -145,7 +145,7 @@ TEST_F(IncidentNoticesTest, AnIssueOfANodeIsToldOnceOverItsJobs) {
   Feed(first);
   Feed(second);
   EXPECT_EQ(Told(), Kinds({"found"}));
-  EXPECT_NE(sent_[0].notice->body.find("\"node\":\"n1\""), std::string::npos);
+  EXPECT_NE(EncodeNotice(*sent_[0].notice).find("\"node\":\"n1\""), std::string::npos);
   // What it explains in a job belongs to it.
   IssueEvent symptom = MakeEvent("job-2", "StragglerRank", 1, EventType::kIssueFound);
   symptom.time_ns = 1070 * kNanosPerSecond;
@@ -153,8 +153,9 @@ TEST_F(IncidentNoticesTest, AnIssueOfANodeIsToldOnceOverItsJobs) {
   symptom.root_cause = IssueId(second);
   Feed(symptom);
   EXPECT_EQ(Told(), Kinds({"found", "updated"}));
-  EXPECT_NE(sent_[1].notice->body.find("\"jobs\":[\"job-1\",\"job-2\"]"), std::string::npos)
-      << sent_[1].notice->body;
+  EXPECT_NE(EncodeNotice(*sent_[1].notice).find("\"jobs\":[\"job-1\",\"job-2\"]"),
+            std::string::npos)
+      << EncodeNotice(*sent_[1].notice);
   // Another node is another trouble.
   Feed(on_node("job-1", "n2", 1, 1080, EventType::kIssueFound));
   EXPECT_EQ(Told().size(), 3u);
@@ -181,7 +182,7 @@ TEST_F(IncidentNoticesTest, TwoEquallyLikelyRootsAreNamedBoth) {
   Feed(a);
   Feed(b);
   EXPECT_EQ(Told(), Kinds({"found"}));
-  const std::string& body = sent_[0].notice->body;
+  const std::string& body = EncodeNotice(*sent_[0].notice);
   const size_t at = body.find("\"summary\":");
   EXPECT_THAT(body.substr(at, body.find("\"issue_count\"") - at),
               testing::AllOf(testing::HasSubstr("DataStallShare"), testing::HasSubstr(" or "),

@@ -263,10 +263,11 @@ Status ServiceHost::StartCollector() {
 Status ServiceHost::StartNotifier() {
   notifier::NotifierOptions options;
   for (const WebhookConfig& webhook : config_.notifier.webhooks) {
-    notifier::WebhookOptions hook;
+    notifier::DeliveryOptions hook;
+    notifier::WebhookTarget target;
     hook.name = webhook.name;
-    hook.url = webhook.url;
-    hook.external_url = config_.external_url;
+    target.url = webhook.url;
+    target.external_url = config_.external_url;
     hook.severities = webhook.severities;
     hook.from_start = webhook.from_start;
     hook.notify_symptoms = webhook.notify_symptoms;
@@ -290,17 +291,19 @@ Status ServiceHost::StartNotifier() {
       }
       ASSIGN_OR_RETURN(std::unique_ptr<WebhookSigner> signer,
                        http::MakeStandardWebhooksSigner(secrets));
-      hook.signer = std::move(signer);
+      target.signer = std::move(signer);
     }
-    options.webhooks.push_back(std::move(hook));
+    options.receivers.push_back(
+        {.delivery = std::move(hook),
+         .receiver = std::make_shared<notifier::WebhookReceiver>(std::move(target))});
   }
-  if (!options.webhooks.empty()) {
+  if (!options.receivers.empty()) {
     ASSIGN_OR_RETURN(transport_,
                      http::MakeCurlTransport({.allow_insecure = config_.notifier.allow_insecure,
                                               .allowed_cidrs = config_.notifier.allowed_cidrs}));
   }
-  ASSIGN_OR_RETURN(notifier_,
-                   notifier::Notifier::Make(&clock_, log_.get(), transport_.get(), options));
+  ASSIGN_OR_RETURN(notifier_, notifier::Notifier::Make(&clock_, log_.get(),
+                                                       {.http = transport_.get()}, options));
   RETURN_IF_ERROR(notifier_->Start());
   notifier_->RegisterMetrics(&exposition_);
   captures_ = std::make_unique<notifier::CaptureOffice>(&clock_, log_.get());

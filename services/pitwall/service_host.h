@@ -19,6 +19,7 @@
 #include "services/insights/keep/keep.h"
 #include "services/notifier/capture_office.h"
 #include "services/notifier/notifier.h"
+#include "services/notifier/receivers/webhook.h"
 #include "services/pipeline/io.h"
 #include "services/pitwall/config.h"
 #include "services/pitwall/history_routes.h"
