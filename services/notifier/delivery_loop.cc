@@ -8,8 +8,10 @@
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/event_link.h"
+#include "services/notifier/alert_board.h"
 #include "services/notifier/incident_notices.h"
 #include "services/notifier/inhibition.h"
+#include "services/notifier/silenced_events.h"
 #include "services/pipeline/topics.h"
 
 namespace pitwall::notifier {
@@ -34,13 +36,15 @@ std::string GroupOf(const Receiver& receiver, std::string_view name) {
 }  // namespace
 
 DeliveryLoop::DeliveryLoop(Clock* clock, Log* log, EventWindow* window, Transports transports,
-                           ActedIssues* acted, const IssueIndex* index, std::string topic,
-                           int64_t history_records, size_t max_issues, ReceiverOptions options)
+                           SilenceBook* silences, ActedIssues* acted, const IssueIndex* index,
+                           std::string topic, int64_t history_records, size_t max_issues,
+                           ReceiverOptions options)
     : clock_(clock),
       log_(log),
       window_(window),
       transports_(transports),
       acted_(acted),
+      silences_(silences),
       index_(index),
       topic_(std::move(topic)),
       history_records_(history_records),
@@ -54,12 +58,22 @@ DeliveryLoop::DeliveryLoop(Clock* clock, Log* log, EventWindow* window, Transpor
   const auto& types = options_.types;
   const bool hears_found =
       types.empty() || std::find(types.begin(), types.end(), EventType::kIssueFound) != types.end();
-  if (options_.notify == NotifyMode::kIncidents)
-    policy_ = std::make_unique<IncidentNotices>(options_, max_issues);
-  else if (!options_.notify_symptoms && hears_found)
-    policy_ = std::make_unique<Inhibition>(options_.severities, max_issues);
-  else
+  if (options_.notify == NotifyMode::kIncidents) {
+    policy_ = std::make_unique<IncidentNotices>(options_, &silences->set(), max_issues);
+    return;
+  }
+  if (!options_.notify_symptoms && hears_found) {
+    policy_ = std::make_unique<Inhibition>(
+        [this](const IssueEvent& event) { return options_.Hears(event); }, max_issues);
+  } else {
     policy_ = std::make_unique<EveryEvent>();
+  }
+  policy_ = std::make_unique<SilencedEvents>(std::move(policy_), &silences->set(), max_issues);
+  if (options_.notify != NotifyMode::kStates) return;
+  policy_ = std::make_unique<AlertBoard>(std::move(policy_),
+                                         AlertBoardOptions{.resend_ns = options_.resend_ns,
+                                                           .hold_ended_ns = options_.hold_ended_ns,
+                                                           .max_issues = max_issues});
 }
 
 DeliveryLoop::~DeliveryLoop() { Stop(); }
@@ -124,6 +138,7 @@ Status DeliveryLoop::OpenActs() {
 void DeliveryLoop::Start() {
   window_->Listen(wakeup_.get());
   acted_->Listen(wakeup_.get());
+  silences_->Listen(wakeup_.get());
   thread_ = std::thread([this] { Loop(); });
 }
 
@@ -134,6 +149,7 @@ void DeliveryLoop::Stop() {
   thread_.join();
   window_->Unlisten(wakeup_.get());
   acted_->Unlisten(wakeup_.get());
+  silences_->Unlisten(wakeup_.get());
 }
 
 void DeliveryLoop::Loop() {
@@ -178,7 +194,7 @@ bool DeliveryLoop::Wanted(const IssueEvent& event) const {
   const bool type =
       types.empty() ? event.type != EventType::kRuleStatus && event.type != EventType::kJobChanged
                     : std::find(types.begin(), types.end(), event.type) != types.end();
-  return type && (event.type == EventType::kJobChanged || options_.Hears(event));
+  return type && options_.Hears(event);
 }
 
 void DeliveryLoop::Fill() {
@@ -226,7 +242,7 @@ void DeliveryLoop::Fill() {
 
 void DeliveryLoop::Enqueue(std::vector<FeedItem> items, int64_t now_ns) {
   for (FeedItem& item : items) {
-    if (item.notice == nullptr && !Passes(*item.event)) continue;
+    if (item.notice == nullptr && item.states == nullptr && !Passes(*item.event)) continue;
     item.offset = std::max(item.offset, begin_[static_cast<size_t>(item.partition)]);
     queue_->Add(std::move(item), now_ns);
   }
@@ -237,6 +253,8 @@ void DeliveryLoop::Attempt(DeliveryQueue::Entry* entry) {
   delivery.event = entry->item.event.get();
   delivery.notice = entry->item.notice.get();
   delivery.wall_ns = clock_->WallNs();
+  const std::vector<IssueEventPtr> states = policy_->StatesOf(entry->item);
+  if (!states.empty()) delivery.states = &states;
   StatusOr<Call> call = receiver_->Render(delivery);
   if (!call.ok()) {
     const std::string error(ToStd(call.status().message()));
@@ -280,8 +298,10 @@ std::optional<Answer> DeliveryLoop::Perform(Call call) {
 void DeliveryLoop::OnVerdict(DeliveryQueue::Entry* entry, const Verdict& verdict,
                              int64_t retry_after_ns, int64_t now_ns) {
   const bool was_open = queue_->breaker_open();
+  const bool reminder = entry->item.states != nullptr;
   const DeliveryQueue::Outcome outcome =
       queue_->OnResult(entry, verdict.kind, retry_after_ns, now_ns);
+  if (reminder) policy_->ReminderDone();
   if (outcome == DeliveryQueue::Outcome::kDelivered) {
     delivered_.Add();
     delivery_to_store_ = true;
@@ -295,7 +315,10 @@ void DeliveryLoop::OnVerdict(DeliveryQueue::Entry* entry, const Verdict& verdict
     disabled_ = true;
     mark_stored_ = false;
   }
-  if (outcome == DeliveryQueue::Outcome::kGiveUp) {
+  if (reminder && outcome != DeliveryQueue::Outcome::kDelivered &&
+      outcome != DeliveryQueue::Outcome::kDisabled) {
+    queue_->Drop(entry);  // the next one comes anyway
+  } else if (outcome == DeliveryQueue::Outcome::kGiveUp) {
     const bool rejected = verdict.kind == Verdict::Kind::kRejected;
     if (DeadLetter(*entry, Cat(receiver_->kind(),
                                rejected ? " rejected the event: " : " not delivered in time: ",

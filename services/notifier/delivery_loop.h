@@ -20,6 +20,7 @@
 #include "services/notifier/feed_cursor.h"
 #include "services/notifier/issue_index.h"
 #include "services/notifier/notice_policy.h"
+#include "services/notifier/silence_book.h"
 #include "services/pipeline/http_transport.h"
 #include "services/pipeline/io.h"
 #include "services/pipeline/log_mark.h"
@@ -40,8 +41,9 @@ class DeliveryLoop {
   // All borrowed. At a start so many records before the position are read again, to know which
   // issues are open and what was withheld; `max_issues` bounds these.
   DeliveryLoop(Clock* clock, Log* log, EventWindow* window, Transports transports,
-               ActedIssues* acted, const IssueIndex* index, std::string topic,
-               int64_t history_records, size_t max_issues, ReceiverOptions options);
+               SilenceBook* silences, ActedIssues* acted, const IssueIndex* index,
+               std::string topic, int64_t history_records, size_t max_issues,
+               ReceiverOptions options);
   ~DeliveryLoop();
 
   // Finds the position, or stores `begin` as the first one.
@@ -93,6 +95,7 @@ class DeliveryLoop {
   EventWindow* const window_;
   const Transports transports_;
   ActedIssues* const acted_;
+  SilenceBook* const silences_;
   const IssueIndex* const index_;
   const std::string topic_;
   const int64_t history_records_;

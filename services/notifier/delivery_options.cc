@@ -7,7 +7,9 @@
 namespace pitwall::notifier {
 
 bool DeliveryOptions::Hears(const IssueEvent& event) const {
-  return severities.empty() ||
+  if (routes != nullptr && !routes->Leads(event, routed_as.empty() ? name : routed_as))
+    return false;
+  return severities.empty() || event.type == EventType::kJobChanged ||
          std::find(severities.begin(), severities.end(), event.severity) != severities.end();
 }
 
@@ -29,7 +31,7 @@ Status CheckReceiver(const ReceiverOptions& options) {
   if (o.max_pending == 0 || o.max_pending > 100'000)
     return bad("max_pending must be from 1 to 100000");
   if (o.first_backoff_ns <= 0 || o.max_backoff_ns < o.first_backoff_ns || o.give_up_after_ns <= 0 ||
-      o.breaker_pause_ns <= 0) {
+      o.breaker_pause_ns <= 0 || o.resend_ns <= 0 || o.hold_ended_ns <= 0) {
     return bad("a time is not positive, or max_backoff is less than first_backoff");
   }
   if (o.breaker_failures < 1) return bad("breaker_failures must be at least 1");

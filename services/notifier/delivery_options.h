@@ -11,12 +11,14 @@
 #include "services/base/status.h"
 #include "services/model/issue.h"
 #include "services/notifier/receivers/receiver.h"
+#include "services/notifier/routing/routes.h"
 
 namespace pitwall::notifier {
 
 // What a receiver is told: a few notices of each incident (incident_notices.h), or every event of
 // each issue.
-enum class NotifyMode { kEvents, kIncidents };
+// What a receiver of states (Alertmanager) is told: every event of each issue, and reminders.
+enum class NotifyMode { kEvents, kIncidents, kStates };
 
 struct DeliveryOptions {
   std::string name;  // [a-zA-Z0-9_-]{1,64}, unique: names the stored position
@@ -44,7 +46,13 @@ struct DeliveryOptions {
   uint64_t generation = 0;
   uint64_t jitter_seed = 0;  // 0: from name and start
 
-  bool Hears(const IssueEvent& event) const;  // by severity
+  std::shared_ptr<const Routes> routes;  // null: none
+  std::string routed_as;                 // its name in routes; "": `name`
+  // kStates (alert_board.h).
+  int64_t resend_ns = 60 * kNanosPerSecond;
+  int64_t hold_ended_ns = int64_t{3600} * kNanosPerSecond;
+
+  bool Hears(const IssueEvent& event) const;  // by route and severity
 };
 
 struct ReceiverOptions {

@@ -25,6 +25,8 @@ struct FeedItem {
   size_t bytes = 0;  // of the record: what it weighs in memory, roughly
   int64_t append_time_ns = 0;
   std::shared_ptr<const Notice> notice;  // null: the event itself is sent
+  // Not null: a reminder of these issues (alert_board.h), which is tried once.
+  std::shared_ptr<const std::vector<IssueEventPtr>> states;
 };
 
 // Thread-safe. One thread per partition adds; any number reads. Holds at most `max_events`, all

@@ -45,8 +45,9 @@ std::string RootText(const std::vector<IncidentIssue>& sorted) {
 
 }  // namespace
 
-IncidentNotices::IncidentNotices(const DeliveryOptions& options, size_t max_issues)
-    : options_(options), max_issues_(std::max<size_t>(1, max_issues)) {}
+IncidentNotices::IncidentNotices(const DeliveryOptions& options, const SilenceSet* silences,
+                                 size_t max_issues)
+    : options_(options), silences_(silences), max_issues_(std::max<size_t>(1, max_issues)) {}
 
 void IncidentNotices::Feed(FeedItem item, std::vector<FeedItem>* send) {
   const auto p = static_cast<size_t>(item.partition);
@@ -56,6 +57,7 @@ void IncidentNotices::Feed(FeedItem item, std::vector<FeedItem>* send) {
   tick.partition = item.partition;
   if (tick.job != event->job || tick.time_ns != event->time_ns) {
     Decide(&tick, send);
+    FlushSilenced(&tick, event->time_ns, item.offset, send);
     FlushDue(&tick, event->time_ns, item.offset, send);
     tick.job = event->job;
     tick.time_ns = event->time_ns;
@@ -126,6 +128,8 @@ void IncidentNotices::Decide(Tick* tick, std::vector<FeedItem>* send) {
     if (incidents_.contains(id)) DecideOne(id, tick, send);
   }
   absl::erase_if(tick->waiting, [&](const std::string& id) { return !incidents_.contains(id); });
+  absl::erase_if(tick->silenced,
+                 [&](const auto& entry) { return !incidents_.contains(entry.first); });
   tick->undecided_from = INT64_MAX;
   Bound();
 }
@@ -145,10 +149,64 @@ void IncidentNotices::FlushDue(Tick* tick, int64_t time_ns, int64_t offset,
   }
 }
 
+int64_t IncidentNotices::SilencedUntil(const Incident& incident, int64_t time_ns,
+                                       bool ended_too) const {
+  if (silences_ == nullptr) return time_ns;
+  int64_t until = INT64_MAX;
+  for (const auto& [id, event] : incident.issues) {
+    if ((!ended_too && !IsOpen(*event)) || !options_.Hears(*event)) continue;
+    until = std::min(until, silences_->SilencedUntil(*event, time_ns));
+    if (until <= time_ns) break;
+  }
+  return until == INT64_MAX ? time_ns : until;
+}
+
+void IncidentNotices::RefreshSilenced(Tick* tick, int64_t time_ns) const {
+  if (silences_ == nullptr || tick->silences_version == silences_->version()) return;
+  tick->silences_version = silences_->version();
+  for (auto& [id, until] : tick->silenced) {
+    const auto incident = incidents_.find(id);
+    if (incident != incidents_.end()) until = SilencedUntil(incident->second, time_ns);
+  }
+}
+
+void IncidentNotices::FlushSilenced(Tick* tick, int64_t time_ns, int64_t offset,
+                                    std::vector<FeedItem>* send) {
+  RefreshSilenced(tick, tick->time_ns);
+  for (auto at = tick->silenced.begin(); at != tick->silenced.end();) {
+    if (at->second > time_ns) {
+      ++at;
+      continue;
+    }
+    const auto incident = incidents_.find(at->first);
+    if (incident != incidents_.end() && incident->second.open > 0) {
+      // Another silence may have followed.
+      const int64_t until = SilencedUntil(incident->second, at->second);
+      if (until > time_ns) {
+        (at++)->second = until;
+        continue;
+      }
+      const EventType kind =
+          incident->second.told ? EventType::kIssueUpdated : EventType::kIssueFound;
+      tick->waiting.erase(at->first);
+      Tell(at->first, kind, &incident->second, *tick, at->second, offset, send);
+    }
+    at = tick->silenced.erase(at);
+  }
+}
+
+size_t IncidentNotices::withheld() const {
+  size_t count = 0;
+  for (const Tick& tick : ticks_) count += tick.silenced.size();
+  return count;
+}
+
 int64_t IncidentNotices::DueNs(int32_t partition) const {
   int64_t due_ns = kNever;
   const auto p = static_cast<size_t>(partition);
   if (p >= ticks_.size()) return due_ns;
+  RefreshSilenced(&ticks_[p], ticks_[p].time_ns);
+  for (const auto& [id, until] : ticks_[p].silenced) due_ns = std::min(due_ns, until);
   for (const std::string& id : ticks_[p].waiting) {
     const auto incident = incidents_.find(id);
     if (incident != incidents_.end())
@@ -161,6 +219,7 @@ void IncidentNotices::TellDue(int32_t partition, int64_t wall_ns, std::vector<Fe
   const auto p = static_cast<size_t>(partition);
   // What a tick is made of may not be there yet.
   if (p >= ticks_.size() || ticks_[p].undecided_from != INT64_MAX) return;
+  FlushSilenced(&ticks_[p], wall_ns, ticks_[p].newest.offset, send);
   FlushDue(&ticks_[p], wall_ns, ticks_[p].newest.offset, send);
 }
 
@@ -173,7 +232,10 @@ void IncidentNotices::OnActed(const Acted& acted, std::vector<FeedItem>* send) {
 bool IncidentNotices::DecideOne(const std::string& id, Tick* tick, std::vector<FeedItem>* send) {
   Incident& incident = incidents_.find(id)->second;
   if (incident.open == 0) {
-    if (incident.heard) {
+    // What begins and ends under a silence is not told.
+    if (incident.heard &&
+        (incident.told || (!tick->silenced.contains(id) &&
+                           SilencedUntil(incident, tick->time_ns, true) <= tick->time_ns))) {
       // What begins and ends at one time is told whole, too.
       if (!incident.told)
         Tell(id, EventType::kIssueFound, &incident, *tick, tick->time_ns, tick->undecided_from,
@@ -185,6 +247,12 @@ bool IncidentNotices::DecideOne(const std::string& id, Tick* tick, std::vector<F
     return true;
   }
   if (!incident.heard) return false;
+  if (const int64_t until = SilencedUntil(incident, tick->time_ns); until > tick->time_ns) {
+    tick->silenced[id] = until;
+    tick->waiting.erase(id);
+    return false;
+  }
+  tick->silenced.erase(id);
   if (!incident.told) {
     Tell(id, EventType::kIssueFound, &incident, *tick, tick->time_ns, tick->undecided_from, send);
     return false;

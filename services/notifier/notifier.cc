@@ -42,10 +42,11 @@ class TopicNotifier final : public Notifier {
         index_({options_.max_open_issues, options_.max_ended_issues, options_.ended_age_ns,
                 options_.open_age_ns, options_.max_events_per_issue, options_.max_issue_events}),
         acted_(clock, log, options_.actions_topic, options_.max_acts),
+        silences_(clock, log, options_.silences_topic),
         watchers_(std::make_shared<std::atomic<size_t>>(0)) {
     for (const ReceiverOptions& receiver : options_.receivers) {
       deliveries_.push_back(std::make_unique<DeliveryLoop>(
-          clock, log, &window_, transports, &acted_, &index_, options_.topic,
+          clock, log, &window_, transports, &silences_, &acted_, &index_, options_.topic,
           options_.history_records, options_.max_open_issues, receiver));
     }
     issue_registrations_.push_back(issue_exposition_.Add(
@@ -83,6 +84,10 @@ class TopicNotifier final : public Notifier {
       tails_.push_back(std::move(tail));
     }
     if (!deliveries_.empty()) RETURN_IF_ERROR(acted_.ReadAll());
+    // Without them more is told, not less.
+    if (const Status opened = silences_.Open(); !opened.ok())
+      PITWALL_LOG(kError, "notifier", "no silence holds: ", options_.silences_topic, ": ",
+                  ToStd(opened.message()));
     for (size_t i = 0; i < deliveries_.size(); ++i) {
       RETURN_IF_ERROR(
           deliveries_[i]->Open(options_.receivers[i].delivery.from_start ? starts : ends));
@@ -215,6 +220,8 @@ class TopicNotifier final : public Notifier {
 
   std::string RenderIssueMetrics() const override { return issue_exposition_.Render(); }
 
+  SilenceBook* Silences() override { return &silences_; }
+
   std::vector<ReceiverStatus> Receivers() const override {
     std::vector<ReceiverStatus> out;
     for (const auto& delivery : deliveries_) out.push_back(delivery->status());
@@ -306,6 +313,10 @@ class TopicNotifier final : public Notifier {
       }
       StorePosition(tail, false);
       // One thread reads the actions, beside its partition.
+      if (tail->partition == 0) {
+        if (const Status read = silences_.ReadNew(); !read.ok())
+          PITWALL_LOG(kWarning, "notifier", options_.silences_topic, ": ", ToStd(read.message()));
+      }
       if (tail->partition == 0 && !deliveries_.empty()) {
         if (const Status read = acted_.ReadNew(); !read.ok())
           PITWALL_LOG(kWarning, "notifier", options_.actions_topic, ": ", ToStd(read.message()));
@@ -353,6 +364,7 @@ class TopicNotifier final : public Notifier {
   EventWindow window_;
   IssueIndex index_;
   ActedIssues acted_;
+  SilenceBook silences_;
   const std::shared_ptr<std::atomic<size_t>> watchers_;
   std::atomic<bool> stop_{false};
   telemetry::SharedCounter events_, undecodable_, gaps_, log_resets_;

@@ -30,7 +30,8 @@ namespace pitwall::notifier {
 
 struct NotifierOptions {
   std::string topic = "pitwall.issues";
-  std::string actions_topic = "pitwall.actions";  // need not be there
+  std::string actions_topic = "pitwall.actions";    // need not be there
+  std::string silences_topic = "pitwall.silences";  // made where it is not there
   std::string group = "pitwall-notifier";
   // At start the index is built from the last so many offsets of each partition.
   int64_t history_records = 200'000;
@@ -75,6 +76,8 @@ class Notifier : public IssueSource {
   // bounded.
   virtual std::string RenderIssueMetrics() const = 0;
 
+  // The silences of all receivers. Lives as long as the notifier.
+  virtual SilenceBook* Silences() = 0;
   virtual std::vector<ReceiverStatus> Receivers() const = 0;
 };
 

@@ -110,7 +110,6 @@ TEST(Email, NothingFromOutsideBecomesAHeaderOrALine) {
   EXPECT_EQ(Header(call, "X-Evil"), "");
   EXPECT_THAT(call.message, Not(HasSubstr("\nX-Evil")));
   EXPECT_THAT(call.message, Not(HasSubstr("\r\n.\r\n")));
-  EXPECT_THAT(call.message, Not(HasSubstr("\r\nMAIL FROM")));
   for (const std::string_view line : Split(call.message, '\n')) {
     EXPECT_LE(line.size(), 998U);
     EXPECT_TRUE(line.empty() || line.back() == '\r') << line;

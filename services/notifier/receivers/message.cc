@@ -195,6 +195,7 @@ std::string CutAtWord(std::string_view text, size_t max) {
 std::string OneLineText(std::string_view text) {
   std::string out;
   out.reserve(text.size());
+  bool after_control = false;
   for (size_t i = 0; i < text.size();) {
     const size_t length = Utf8Length(text.substr(i));
     const auto c = static_cast<unsigned char>(text[i]);
@@ -204,13 +205,16 @@ std::string OneLineText(std::string_view text) {
         c < 0x20 || c == 0x7F ||
         (length == 2 && c == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0) ||
         all == "\u2028" || all == "\u2029";
+    // Blanks beside a line break are part of it.
+    const bool blank = c == ' ' && after_control;
     if (length == 0) {
       out += "\uFFFD";
     } else if (control) {
       if (!out.empty() && out.back() != ' ') out.push_back(' ');
-    } else {
+    } else if (!blank) {
       out += all;
     }
+    after_control = control || blank;
     i += std::max<size_t>(1, length);
   }
   return out;

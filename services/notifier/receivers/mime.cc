@@ -47,6 +47,10 @@ std::string EncodedWords(std::string_view text, size_t used) {
 StatusOr<MailAddress> ParseMailAddress(std::string_view text) {
   MailAddress out;
   text = Trim(text);
+  if (std::any_of(text.begin(), text.end(),
+                  [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; })) {
+    return InvalidArgument(Cat(Quote(text), ": a line break or another control character"));
+  }
   const size_t open = text.rfind('<');
   if (open != std::string_view::npos) {
     if (!EndsWith(text, ">")) return InvalidArgument(Cat(Quote(text), ": \">\" is missing"));

@@ -202,11 +202,10 @@ TEST(Alertmanager, TheLabelsAreTheIssuesAndDoNotChange) {
     EXPECT_THAT(alert.String("generatorURL"), HasSubstr("https://p.invalid/jobs/u0:llm:1?issue="));
     EXPECT_EQ(alert.LabelSet("annotations").Get("step"), "120");
   });
-  EXPECT_EQ(
-      labels,
-      "{alertname=\"NonFinite\", cluster=\"a\", incident=\"abcdef0123456789\", "
-      "job_name=\"llm\", node=\"n1\", pack=\"training\", pitwall_job=\"u0:llm:1\", rank=\"3\", "
-      "rule=\"training/numerics/NonFinite\", severity=\"critical\"}");
+  EXPECT_EQ(labels,
+            "{alertname=\"NonFinite\",cluster=\"a\",incident=\"abcdef0123456789\",job_name=\"llm\","
+            "node=\"n1\",pack=\"training\",pitwall_job=\"u0:llm:1\",rank=\"3\","
+            "rule=\"training/numerics/NonFinite\",severity=\"critical\"}");
   event.root_cause = "other";
   event.value = 7;
   EXPECT_THAT(CallOf(receiver, event).body,
