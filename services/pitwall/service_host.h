@@ -19,7 +19,6 @@
 #include "services/insights/keep/keep.h"
 #include "services/notifier/capture_office.h"
 #include "services/notifier/notifier.h"
-#include "services/notifier/receivers/webhook.h"
 #include "services/pipeline/io.h"
 #include "services/pitwall/config.h"
 #include "services/pitwall/history_routes.h"
@@ -92,6 +91,7 @@ class ServiceHost {
   std::unique_ptr<collector::CaptureCourier> courier_;
   std::unique_ptr<collector::Collector> collector_;
   std::unique_ptr<HttpTransport> transport_;
+  std::unique_ptr<MailTransport> mail_;
   std::unique_ptr<notifier::Notifier> notifier_;
   std::unique_ptr<notifier::CaptureOffice> captures_;
   std::unique_ptr<grpc_adapter::IssueServer> grpc_;
