@@ -26,9 +26,9 @@ def main():
         code, out, error = printed(pitwall, block)
         again = printed(pitwall, out)
         names = set(re.findall(r"name: ([a-z-]+)", block))
-        if code or again[:2] != (0, out) or not all("name: %s" % name in out.replace('"', "") for name in names):
+        if code or again[:2] != (0, out) or not all("name: %s" % name in out.replace("'", "") for name in names):
             failed += 1
-            print("refused, or not printed as it was read:\n%s\n%s" % (block, error or again), file=sys.stderr)
+            print("refused, or not printed as it was read:\n%s\n%s" % (block, error or "it reads its own output as %r" % (again[2] or "another configuration")), file=sys.stderr)
     kinds = {kind for kind in ("webhooks", "alertmanagers", "slack", "email", "gateways", "routes") if any("  %s:" % kind in b for b in blocks)}
     if len(kinds) != 6:
         failed += 1
