@@ -30,7 +30,9 @@ groups:
 - name: numbers
   interval: 1s
   rules:
-  - {alert: Numbered, expr: max_over_time(train_number[8s]) > 0, labels: {severity: warning}}
+  - alert: Numbered
+    expr: max_over_time(train_number[8s]) > 0
+    labels: {severity: warning}
 """
 # One issue for each n, a few at a time, which lasts 8 seconds: what ends the incident names all of them.
 TRAINING = """
