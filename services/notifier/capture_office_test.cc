@@ -115,7 +115,7 @@ TEST_F(CaptureOfficeTest, ARuleAsksOnceAMinuteForAJob) {
 TEST_F(CaptureOfficeTest, IssuesOfTheNotifierAsk) {
   ASSERT_TRUE(log_.EnsureTopic(kIssuesTopic, {1, false, -1}).ok());
   Publish(&log_, Found("before"), 0);  // its capture would show another moment
-  auto notifier = *Notifier::Make(&clock_, &log_, nullptr, {});
+  auto notifier = *Notifier::Make(&clock_, &log_, {}, {});
   ASSERT_TRUE(notifier->Start().ok());
   clock_.AwaitWaiters(1);
   office_ = std::make_unique<CaptureOffice>(&clock_, &log_);

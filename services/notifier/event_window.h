@@ -10,18 +10,13 @@
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
+#include "services/notifier/receivers/notice.h"
 #include "services/pipeline/issue_source.h"
 
 namespace pitwall::notifier {
 
 // Position of a follower: the next offset per partition.
 using Positions = std::vector<int64_t>;
-
-// Something to be sent in place of an event.
-struct Notice {
-  std::string id;    // the same when it is sent again
-  std::string body;  // a CloudEvent
-};
 
 struct FeedItem {
   int32_t partition = 0;
@@ -30,6 +25,8 @@ struct FeedItem {
   size_t bytes = 0;  // of the record: what it weighs in memory, roughly
   int64_t append_time_ns = 0;
   std::shared_ptr<const Notice> notice;  // null: the event itself is sent
+  // Not null: a reminder of these issues (alert_board.h), which is tried once.
+  std::shared_ptr<const std::vector<IssueEventPtr>> states;
 };
 
 // Thread-safe. One thread per partition adds; any number reads. Holds at most `max_events`, all

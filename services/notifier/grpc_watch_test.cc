@@ -48,7 +48,7 @@ class GrpcWatchTest : public ::testing::TestWithParam<std::string> {
 
   void Run(NotifierOptions options) {
     ASSERT_TRUE(log_->EnsureTopic("pitwall.issues", {3, false, -1}).ok());
-    notifier_ = *Notifier::Make(&clock_, log_, nullptr, std::move(options));
+    notifier_ = *Notifier::Make(&clock_, log_, {}, std::move(options));
     ASSERT_TRUE(notifier_->Start().ok());
     grpc_adapter::IssueServerOptions server;
     server.max_events_per_message = 5;

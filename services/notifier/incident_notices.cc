@@ -8,17 +8,10 @@
 
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
-#include "services/codec/cloudevents/shared_fields.h"
 #include "services/model/incident_roots.h"
 
 namespace pitwall::notifier {
 namespace {
-
-using cloudevents::JsonWriter;
-
-constexpr size_t kMaxDescribed = 50;  // issues of a notice with more than their id
-
-bool IsOpen(const IssueEvent& event) { return event.type != EventType::kIssueResolved; }
 
 std::vector<IncidentIssue> IssuesOf(const std::map<std::string, IssueEventPtr>& issues) {
   std::vector<IncidentIssue> out;
@@ -50,42 +43,11 @@ std::string RootText(const std::vector<IncidentIssue>& sorted) {
   return text;
 }
 
-void WriteIssue(std::string_view id, const IssueEvent& e, JsonWriter* out) {
-  out->BeginObject();
-  out->Text("id", id);
-  out->Text("rule", e.rule);
-  out->Text("alert", e.alert);
-  cloudevents::WriteLabels("labels", e.labels, out);
-  out->Text("severity", e.severity);
-  out->Text("state", IsOpen(e) ? "open" : "ended");
-  cloudevents::WriteTime("active_since", e.active_since_ns, out);
-  cloudevents::WriteTime("ended_at", e.ended_at_ns, out);
-  out->Text("end_reason", EndReasonName(e.end_reason));
-  out->Text("end_detail", EndDetailName(e.end_detail));
-  out->Text("root_cause", e.root_cause);
-  out->Text("summary", e.summary);
-  out->EndObject();
-}
-
-std::string_view KindName(EventType kind) {
-  return kind == EventType::kIssueFound     ? "io.pitwall.incident.found"
-         : kind == EventType::kIssueUpdated ? "io.pitwall.incident.updated"
-                                            : "io.pitwall.incident.ended";
-}
-
 }  // namespace
 
-std::string IssueTitle(const IssueEvent& event) {
-  std::vector<Label> labels;
-  for (const Label& label : event.labels) {
-    if (label.name != "alertname" && label.name != "severity") labels.push_back(label);
-  }
-  if (labels.empty()) return event.alert;
-  return Cat(event.alert, Labels::FromPairs(std::move(labels)).ToString());
-}
-
-IncidentNotices::IncidentNotices(const WebhookOptions& options, size_t max_issues)
-    : options_(options), max_issues_(std::max<size_t>(1, max_issues)) {}
+IncidentNotices::IncidentNotices(const DeliveryOptions& options, const SilenceSet* silences,
+                                 size_t max_issues)
+    : options_(options), silences_(silences), max_issues_(std::max<size_t>(1, max_issues)) {}
 
 void IncidentNotices::Feed(FeedItem item, std::vector<FeedItem>* send) {
   const auto p = static_cast<size_t>(item.partition);
@@ -95,6 +57,7 @@ void IncidentNotices::Feed(FeedItem item, std::vector<FeedItem>* send) {
   tick.partition = item.partition;
   if (tick.job != event->job || tick.time_ns != event->time_ns) {
     Decide(&tick, send);
+    FlushSilenced(&tick, event->time_ns, item.offset, send);
     FlushDue(&tick, event->time_ns, item.offset, send);
     tick.job = event->job;
     tick.time_ns = event->time_ns;
@@ -145,9 +108,7 @@ void IncidentNotices::Apply(const IssueEventPtr& event, Tick* tick) {
   slot = event;
   incident.open += IsOpen(*event) ? 1 : 0;
   incident.began_ns = std::min(incident.began_ns, event->active_since_ns);
-  const auto& severities = options_.severities;
-  incident.heard |= severities.empty() || std::find(severities.begin(), severities.end(),
-                                                    event->severity) != severities.end();
+  incident.heard |= options_.Hears(*event);
   tick->touched.insert(id);
 }
 
@@ -167,6 +128,8 @@ void IncidentNotices::Decide(Tick* tick, std::vector<FeedItem>* send) {
     if (incidents_.contains(id)) DecideOne(id, tick, send);
   }
   absl::erase_if(tick->waiting, [&](const std::string& id) { return !incidents_.contains(id); });
+  absl::erase_if(tick->silenced,
+                 [&](const auto& entry) { return !incidents_.contains(entry.first); });
   tick->undecided_from = INT64_MAX;
   Bound();
 }
@@ -186,10 +149,64 @@ void IncidentNotices::FlushDue(Tick* tick, int64_t time_ns, int64_t offset,
   }
 }
 
+int64_t IncidentNotices::SilencedUntil(const Incident& incident, int64_t time_ns,
+                                       bool ended_too) const {
+  if (silences_ == nullptr) return time_ns;
+  int64_t until = INT64_MAX;
+  for (const auto& [id, event] : incident.issues) {
+    if ((!ended_too && !IsOpen(*event)) || !options_.Hears(*event)) continue;
+    until = std::min(until, silences_->SilencedUntil(*event, time_ns));
+    if (until <= time_ns) break;
+  }
+  return until == INT64_MAX ? time_ns : until;
+}
+
+void IncidentNotices::RefreshSilenced(Tick* tick, int64_t time_ns) const {
+  if (silences_ == nullptr || tick->silences_version == silences_->version()) return;
+  tick->silences_version = silences_->version();
+  for (auto& [id, until] : tick->silenced) {
+    const auto incident = incidents_.find(id);
+    if (incident != incidents_.end()) until = SilencedUntil(incident->second, time_ns);
+  }
+}
+
+void IncidentNotices::FlushSilenced(Tick* tick, int64_t time_ns, int64_t offset,
+                                    std::vector<FeedItem>* send) {
+  RefreshSilenced(tick, tick->time_ns);
+  for (auto at = tick->silenced.begin(); at != tick->silenced.end();) {
+    if (at->second > time_ns) {
+      ++at;
+      continue;
+    }
+    const auto incident = incidents_.find(at->first);
+    if (incident != incidents_.end() && incident->second.open > 0) {
+      // Another silence may have followed.
+      const int64_t until = SilencedUntil(incident->second, at->second);
+      if (until > time_ns) {
+        (at++)->second = until;
+        continue;
+      }
+      const EventType kind =
+          incident->second.told ? EventType::kIssueUpdated : EventType::kIssueFound;
+      tick->waiting.erase(at->first);
+      Tell(at->first, kind, &incident->second, *tick, at->second, offset, send);
+    }
+    at = tick->silenced.erase(at);
+  }
+}
+
+size_t IncidentNotices::withheld() const {
+  size_t count = 0;
+  for (const Tick& tick : ticks_) count += tick.silenced.size();
+  return count;
+}
+
 int64_t IncidentNotices::DueNs(int32_t partition) const {
   int64_t due_ns = kNever;
   const auto p = static_cast<size_t>(partition);
   if (p >= ticks_.size()) return due_ns;
+  RefreshSilenced(&ticks_[p], ticks_[p].time_ns);
+  for (const auto& [id, until] : ticks_[p].silenced) due_ns = std::min(due_ns, until);
   for (const std::string& id : ticks_[p].waiting) {
     const auto incident = incidents_.find(id);
     if (incident != incidents_.end())
@@ -202,6 +219,7 @@ void IncidentNotices::TellDue(int32_t partition, int64_t wall_ns, std::vector<Fe
   const auto p = static_cast<size_t>(partition);
   // What a tick is made of may not be there yet.
   if (p >= ticks_.size() || ticks_[p].undecided_from != INT64_MAX) return;
+  FlushSilenced(&ticks_[p], wall_ns, ticks_[p].newest.offset, send);
   FlushDue(&ticks_[p], wall_ns, ticks_[p].newest.offset, send);
 }
 
@@ -214,7 +232,10 @@ void IncidentNotices::OnActed(const Acted& acted, std::vector<FeedItem>* send) {
 bool IncidentNotices::DecideOne(const std::string& id, Tick* tick, std::vector<FeedItem>* send) {
   Incident& incident = incidents_.find(id)->second;
   if (incident.open == 0) {
-    if (incident.heard) {
+    // What begins and ends under a silence is not told.
+    if (incident.heard &&
+        (incident.told || (!tick->silenced.contains(id) &&
+                           SilencedUntil(incident, tick->time_ns, true) <= tick->time_ns))) {
       // What begins and ends at one time is told whole, too.
       if (!incident.told)
         Tell(id, EventType::kIssueFound, &incident, *tick, tick->time_ns, tick->undecided_from,
@@ -226,6 +247,12 @@ bool IncidentNotices::DecideOne(const std::string& id, Tick* tick, std::vector<F
     return true;
   }
   if (!incident.heard) return false;
+  if (const int64_t until = SilencedUntil(incident, tick->time_ns); until > tick->time_ns) {
+    tick->silenced[id] = until;
+    tick->waiting.erase(id);
+    return false;
+  }
+  tick->silenced.erase(id);
   if (!incident.told) {
     Tell(id, EventType::kIssueFound, &incident, *tick, tick->time_ns, tick->undecided_from, send);
     return false;
@@ -279,52 +306,28 @@ void IncidentNotices::Tell(const std::string& id, EventType kind, Incident* inci
   auto notice = std::make_shared<Notice>();
   // Two receivers may hear different notices of one incident.
   notice->id = StableHashHex(
-      Cat("incident\xff", options_.name, "\xff", id, "\xff", time_ns, "\xff", KindName(kind)));
-  JsonWriter out;
-  cloudevents::WriteEnvelope({.id = notice->id,
-                              .type = KindName(kind),
-                              .job = root->job,
-                              .subject = id,
-                              .time_ns = time_ns},
-                             &out);
-  out.BeginObject();
-  out.Text("incident", id);
-  out.Text("state", incident->open > 0 ? "open" : "ended");
-  out.Text("severity", severity);
-  cloudevents::WriteJob(root->job, root->job_name, root->owner, root->reference, &out);
-  cloudevents::WriteTime("began_at", incident->began_ns, &out);
-  if (incident->open == 0) cloudevents::WriteTime("ended_at", time_ns, &out);
+      Cat("incident\xff", options_.name, "\xff", id, "\xff", time_ns, "\xff", NoticeType(kind)));
+  notice->kind = kind;
+  notice->incident = id;
+  notice->time_ns = time_ns;
+  notice->began_ns = incident->began_ns;
+  notice->severity = std::string(severity);
+  notice->other_root = other_root;
+  notice->issue_count = order.size() + incident->dropped;
+  notice->open_count = incident->open;
   if (!incident->node.empty()) {
     std::set<std::string_view> jobs;
     for (const auto& [issue, event] : order) jobs.insert(event->job);
-    out.Text("node", incident->node);
-    out.Key("jobs");
-    out.BeginArray();
-    for (const std::string_view job : jobs) out.String(job);
-    out.EndArray();
+    notice->node = incident->node;
+    notice->jobs.assign(jobs.begin(), jobs.end());
   }
-  std::string summary = RootText(order);
+  notice->summary = RootText(order);
   if (order.size() > 1)
-    CatTo(summary, "; ", order.size() + incident->dropped, " issues, ", incident->open, " open");
-  out.Text("summary", summary);
-  if (other_root) out.Text("changed", "root_cause");
-  out.Key("issue_count");
-  out.Uint(order.size() + incident->dropped);
-  out.Key("open_count");
-  out.Uint(incident->open);
-  out.Text("root_cause", root_id);
-  out.Key("issues");
-  out.BeginArray();
-  for (size_t i = 0; i < order.size() && i < kMaxDescribed; ++i)
-    WriteIssue(order[i].id, *order[i].event, &out);
-  out.EndArray();
-  out.Key("issue_ids");
-  out.BeginArray();
-  for (const auto& [issue, event] : order) out.String(issue);
-  out.EndArray();
-  out.EndObject();
-  out.EndObject();
-  notice->body = out.Take();
+    CatTo(notice->summary, "; ", notice->issue_count, " issues, ", incident->open, " open");
+  for (size_t i = 0; i < order.size() && i < Notice::kMaxDescribed; ++i)
+    notice->issues.push_back(
+        {std::string(order[i].id), incident->issues.find(std::string(order[i].id))->second});
+  for (const auto& [issue, event] : order) notice->issue_ids.emplace_back(issue);
   FeedItem item = tick.newest;
   item.event = incident->issues.find(std::string(root_id))->second;
   // Until it is delivered, a restart must begin with the first event that it is made of.

@@ -13,6 +13,8 @@
 //    the node, and what it explains in any of them belongs to it.
 //  * An incident of which the beginning is not known counts as told: an end too many is better than
 //    an incident that stays open with its receiver.
+//  * An incident of which every open issue that the receiver gets is silenced is not told; when the
+//    silences end and it is still open, it is. Its end is told if anything of it was.
 //  * Each notice names every issue of the incident so far, so each issue is in at least one.
 #pragma once
 
@@ -24,14 +26,12 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "services/notifier/delivery_options.h"
 #include "services/notifier/event_window.h"
 #include "services/notifier/notice_policy.h"
-#include "services/notifier/webhook.h"
+#include "services/notifier/routing/silence.h"
 
 namespace pitwall::notifier {
-
-// "StragglerRank{rank="2"}": without the labels that say the alert and the severity.
-std::string IssueTitle(const IssueEvent& event);
 
 // Of one receiver. Not thread-safe.
 class IncidentNotices final : public NoticePolicy {
@@ -42,8 +42,8 @@ class IncidentNotices final : public NoticePolicy {
 
   // `options`: the severities of which at least one must occur in an incident, and the types
   // (found, updated and resolved stand for the notices). Knows at most `max_issues` issues: the
-  // incidents heard of least lately are forgotten first.
-  IncidentNotices(const WebhookOptions& options, size_t max_issues);
+  // incidents heard of least lately are forgotten first. `silences` is borrowed; null: none.
+  IncidentNotices(const DeliveryOptions& options, const SilenceSet* silences, size_t max_issues);
 
   bool keeps_state() const override { return true; }
   // Events that are not of issues are passed on.
@@ -56,6 +56,7 @@ class IncidentNotices final : public NoticePolicy {
   void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
 
   size_t incidents() const { return incidents_.size(); }
+  size_t withheld() const override;
 
  private:
   struct Incident {
@@ -82,6 +83,9 @@ class IncidentNotices final : public NoticePolicy {
     FeedItem newest;
     absl::btree_set<std::string> touched;  // incidents
     absl::btree_set<std::string> waiting;  // have news, told less than a minute ago
+    // Incidents with news that are silenced, and until when.
+    absl::btree_map<std::string, int64_t> silenced;
+    uint64_t silences_version = 0;
   };
 
   // By what the issue's incident is known here.
@@ -90,6 +94,13 @@ class IncidentNotices final : public NoticePolicy {
   // Updates that waited and whose minute was over at `time_ns`; `offset`: of the event that shows
   // it.
   void FlushDue(Tick* tick, int64_t time_ns, int64_t offset, std::vector<FeedItem>* send);
+  // When the last of its open issues that the receiver gets is silenced no more; `time_ns` or less:
+  // one of them is not silenced then.
+  int64_t SilencedUntil(const Incident& incident, int64_t time_ns, bool ended_too = false) const;
+  // The same as of `time_ns`, after silences were added or ended.
+  void RefreshSilenced(Tick* tick, int64_t time_ns) const;
+  // Incidents whose silences were over at `time_ns`.
+  void FlushSilenced(Tick* tick, int64_t time_ns, int64_t offset, std::vector<FeedItem>* send);
   void Decide(Tick* tick, std::vector<FeedItem>* send);
   // True: the incident is over and forgotten.
   bool DecideOne(const std::string& id, Tick* tick, std::vector<FeedItem>* send);
@@ -99,9 +110,10 @@ class IncidentNotices final : public NoticePolicy {
   void Forget(const std::string& id);
   void Bound();
 
-  const WebhookOptions options_;
+  const DeliveryOptions options_;
+  const SilenceSet* const silences_;
   const size_t max_issues_;
-  std::vector<Tick> ticks_;  // by partition
+  mutable std::vector<Tick> ticks_;  // by partition
   absl::btree_map<std::string, Incident> incidents_;
   absl::btree_map<std::string, std::string> aliases_;        // incidents of jobs -> of their node
   absl::btree_set<std::pair<int64_t, std::string>> by_age_;  // (time_ns, id)

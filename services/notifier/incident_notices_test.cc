@@ -15,18 +15,18 @@ namespace {
 
 // "found", "updated", "ended".
 std::string NoticeKind(const FeedItem& item) {
-  const std::string& body = item.notice->body;
+  const std::string body = EncodeNotice(*item.notice);
   const size_t at = body.find("io.pitwall.incident.") + 20;
   return body.substr(at, body.find('"', at) - at);
 }
 
 bool Names(const FeedItem& item, const std::string& issue) {
-  const std::string& body = item.notice->body;
+  const std::string body = EncodeNotice(*item.notice);
   return body.find(issue, body.find("\"issue_ids\"")) != std::string::npos;
 }
 
 std::string FieldOf(const FeedItem& item, std::string_view field) {
-  const std::string& body = item.notice->body;
+  const std::string body = EncodeNotice(*item.notice);
   const std::string key = Cat("\"", field, "\":");
   const size_t at = body.find(key, body.find("\"data\"")) + key.size();
   return body.substr(at, body.find_first_of(",}", at) - at);
@@ -53,8 +53,8 @@ class IncidentNoticesTest : public ::testing::Test {
     return out;
   }
 
-  WebhookOptions options_{.name = "w"};
-  IncidentNotices notices_{options_, 1000};
+  DeliveryOptions options_{.name = "w"};
+  IncidentNotices notices_{options_, nullptr, 1000};
   int64_t offset_ = 0;
   std::vector<FeedItem> sent_;
 };
@@ -117,7 +117,7 @@ TEST_F(IncidentNoticesTest, NewsIsToldByTheClockWhereNoEventComes) {
   EXPECT_EQ(FieldOf(sent_[1], "issue_count"), "2");
   EXPECT_EQ(notices_.DueNs(0), NoticePolicy::kNever);
   // As an event that comes later would have told it, so that a restart knows it by its id.
-  IncidentNotices other(options_, 1000);
+  IncidentNotices other(options_, nullptr, 1000);
   std::vector<FeedItem> sent;
   int64_t offset = 0;
   for (IssueEvent event : {Of("a", 1, 1001), Of("b", 1, 1010), Of("a", 2, 1300)}) {
@@ -126,7 +126,7 @@ TEST_F(IncidentNoticesTest, NewsIsToldByTheClockWhereNoEventComes) {
   }
   ASSERT_EQ(sent.size(), 2u);
   EXPECT_EQ(sent[1].notice->id, sent_[1].notice->id);
-  EXPECT_EQ(sent[1].notice->body, sent_[1].notice->body);
+  EXPECT_EQ(EncodeNotice(*sent[1].notice), EncodeNotice(*sent_[1].notice));
   EXPECT_EQ(sent[1].offset, 2) << "a restart comes to it again";
 }
 
@@ -145,7 +145,7 @@ TEST_F(IncidentNoticesTest, AnIssueOfANodeIsToldOnceOverItsJobs) {
   Feed(first);
   Feed(second);
   EXPECT_EQ(Told(), Kinds({"found"}));
-  EXPECT_NE(sent_[0].notice->body.find("\"node\":\"n1\""), std::string::npos);
+  EXPECT_NE(EncodeNotice(*sent_[0].notice).find("\"node\":\"n1\""), std::string::npos);
   // What it explains in a job belongs to it.
   IssueEvent symptom = MakeEvent("job-2", "StragglerRank", 1, EventType::kIssueFound);
   symptom.time_ns = 1070 * kNanosPerSecond;
@@ -153,8 +153,9 @@ TEST_F(IncidentNoticesTest, AnIssueOfANodeIsToldOnceOverItsJobs) {
   symptom.root_cause = IssueId(second);
   Feed(symptom);
   EXPECT_EQ(Told(), Kinds({"found", "updated"}));
-  EXPECT_NE(sent_[1].notice->body.find("\"jobs\":[\"job-1\",\"job-2\"]"), std::string::npos)
-      << sent_[1].notice->body;
+  EXPECT_NE(EncodeNotice(*sent_[1].notice).find("\"jobs\":[\"job-1\",\"job-2\"]"),
+            std::string::npos)
+      << EncodeNotice(*sent_[1].notice);
   // Another node is another trouble.
   Feed(on_node("job-1", "n2", 1, 1080, EventType::kIssueFound));
   EXPECT_EQ(Told().size(), 3u);
@@ -181,7 +182,7 @@ TEST_F(IncidentNoticesTest, TwoEquallyLikelyRootsAreNamedBoth) {
   Feed(a);
   Feed(b);
   EXPECT_EQ(Told(), Kinds({"found"}));
-  const std::string& body = sent_[0].notice->body;
+  const std::string& body = EncodeNotice(*sent_[0].notice);
   const size_t at = body.find("\"summary\":");
   EXPECT_THAT(body.substr(at, body.find("\"issue_count\"") - at),
               testing::AllOf(testing::HasSubstr("DataStallShare"), testing::HasSubstr(" or "),
@@ -203,7 +204,7 @@ TEST_F(IncidentNoticesTest, AHigherSeverityAndANewRootAreNews) {
 
 TEST_F(IncidentNoticesTest, OnlyWhatTheReceiverWants) {
   options_.severities = {"critical"};
-  IncidentNotices critical(options_, 1000);
+  IncidentNotices critical(options_, nullptr, 1000);
   std::vector<FeedItem> sent;
   const auto feed = [&](IssueEvent event) {
     critical.Feed(
@@ -238,7 +239,7 @@ TEST_F(IncidentNoticesTest, WhatIsNoIssuePasses) {
 }
 
 TEST_F(IncidentNoticesTest, IsBounded) {
-  IncidentNotices few(options_, 10);
+  IncidentNotices few(options_, nullptr, 10);
   std::vector<FeedItem> sent;
   for (int i = 0; i < 100; ++i) {
     IssueEvent e = Of(Cat("r", i), 1, 1001 + i);
@@ -250,7 +251,7 @@ TEST_F(IncidentNoticesTest, IsBounded) {
   EXPECT_EQ(sent.size(), 100u);
   // One incident of very many: what ended is told and dropped.
   sent.clear();
-  IncidentNotices one(options_, 1'000'000);
+  IncidentNotices one(options_, nullptr, 1'000'000);
   const size_t count = 2 * IncidentNotices::kMaxIssues + 100;
   std::set<std::string> ids;
   for (size_t i = 0; i < count; ++i) {
@@ -320,7 +321,7 @@ TEST_F(IncidentNoticesTest, RandomIncidentsCutAnywhere) {
     // Lives of the process: each begins at the stored position and reads the history again.
     int64_t stored = 0;
     while (stored < static_cast<int64_t>(events.size())) {
-      IncidentNotices notices(options_, 1000);
+      IncidentNotices notices(options_, nullptr, 1000);
       std::vector<FeedItem> dropped, sent;
       for (int64_t i = 0; i < stored; ++i) notices.Feed(items(static_cast<size_t>(i)), &dropped);
       notices.Settle(0, &dropped);
@@ -357,6 +358,79 @@ TEST_F(IncidentNoticesTest, RandomIncidentsCutAnywhere) {
     }
     EXPECT_EQ(named.size(), incident_of.size()) << "seed " << seed;
   }
+}
+
+// A silence over warnings of jobs, from 900 s.
+class SilencedIncidents : public ::testing::Test {
+ protected:
+  void Silence_(int64_t until_s) {
+    Silence silence;
+    silence.id = "s";
+    silence.matchers = *ParseIssueMatchers({"severity=warning"});
+    silence.starts_ns = 900 * kNanosPerSecond;
+    silence.ends_ns = until_s * kNanosPerSecond;
+    silences_.Put(std::move(silence));
+  }
+  std::vector<std::string> Feed(IssueEvent event) {
+    std::vector<FeedItem> sent;
+    notices_.Feed({.partition = 0,
+                   .offset = offset_++,
+                   .event = std::make_shared<const IssueEvent>(std::move(event))},
+                  &sent);
+    notices_.Settle(0, &sent);
+    return Kinds(sent);
+  }
+  std::vector<std::string> DueAt(int64_t wall_s) {
+    std::vector<FeedItem> sent;
+    if (notices_.DueNs(0) <= wall_s * kNanosPerSecond)
+      notices_.TellDue(0, wall_s * kNanosPerSecond, &sent);
+    return Kinds(sent);
+  }
+  static std::vector<std::string> Kinds(const std::vector<FeedItem>& items) {
+    std::vector<std::string> kinds;
+    for (const FeedItem& item : items)
+      kinds.push_back(Cat(item.event->job, " ", NoticeType(item.notice->kind).substr(20)));
+    return kinds;
+  }
+
+  DeliveryOptions options_{.name = "w"};
+  SilenceSet silences_;
+  IncidentNotices notices_{options_, &silences_, 1000};
+  int64_t offset_ = 0;
+};
+
+using Kinds_ = std::vector<std::string>;
+
+TEST_F(SilencedIncidents, AreToldWhenTheSilenceEndsWhereTheyAreOpen) {
+  Silence_(1'500);
+  EXPECT_EQ(Feed(MakeEvent("a", "r", 1)), Kinds_());
+  EXPECT_EQ(Feed(MakeEvent("b", "r", 1)), Kinds_());
+  EXPECT_EQ(notices_.withheld(), 2u);
+  EXPECT_EQ(Feed(MakeEvent("b", "r", 2, EventType::kIssueResolved)), Kinds_());
+  EXPECT_EQ(Feed(MakeEvent("c", "r", 1, EventType::kIssueFound, "critical")), Kinds_({"c found"}));
+  EXPECT_EQ(notices_.DueNs(0), 1'500 * kNanosPerSecond);
+  EXPECT_EQ(DueAt(1'499), Kinds_());
+  EXPECT_EQ(DueAt(1'500), Kinds_({"a found"}));
+  EXPECT_EQ(DueAt(1'600), Kinds_());
+  EXPECT_EQ(Feed(MakeEvent("a", "r", 600, EventType::kIssueResolved)), Kinds_({"a ended"}));
+}
+
+TEST_F(SilencedIncidents, WhatWasToldBeforeIsToldItsEnd) {
+  EXPECT_EQ(Feed(MakeEvent("a", "r", 1)), Kinds_({"a found"}));
+  Silence_(1'500);
+  EXPECT_EQ(Feed(MakeEvent("a", "r", 2, EventType::kIssueResolved)), Kinds_({"a ended"}));
+}
+
+TEST_F(SilencedIncidents, AnEarlyEndOfTheSilenceTellsAtOnce) {
+  Silence_(9'000);
+  EXPECT_EQ(Feed(MakeEvent("a", "r", 1)), Kinds_());
+  Silence_(1'100);
+  EXPECT_EQ(DueAt(1'100), Kinds_({"a found"}));
+}
+
+TEST_F(SilencedIncidents, WhatBeginsAndEndsInOneTickIsNotTold) {
+  Silence_(9'000);
+  EXPECT_EQ(Feed(MakeEvent("a", "r", 1, EventType::kIssueResolved)), Kinds_());
 }
 
 }  // namespace

@@ -18,8 +18,8 @@ void Remember(const std::string& id, absl::btree_set<std::string>* ids,
 
 }  // namespace
 
-Inhibition::Inhibition(std::vector<std::string> severities, size_t max_issues)
-    : severities_(std::move(severities)), max_issues_(std::max<size_t>(1, max_issues)) {}
+Inhibition::Inhibition(std::function<bool(const IssueEvent&)> hears, size_t max_issues)
+    : hears_(std::move(hears)), max_issues_(std::max<size_t>(1, max_issues)) {}
 
 void Inhibition::Feed(FeedItem item, std::vector<FeedItem>* send) {
   const auto p = static_cast<size_t>(item.partition);
@@ -65,8 +65,7 @@ void Inhibition::OnOpen(const std::string& id, FeedItem item, Tick* tick,
   Issue& issue = at->second;
   issue.time_ns = event->time_ns;
   by_age_.emplace(issue.time_ns, id);
-  issue.heard = severities_.empty() || std::find(severities_.begin(), severities_.end(),
-                                                 event->severity) != severities_.end();
+  issue.heard = hears_(*event);
   SetRootCause(id, &issue, event->root_cause);
   if (!event->root_cause.empty()) {
     Withhold(&issue, std::move(item));

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,8 +31,8 @@ namespace pitwall::notifier {
 // withheld is sent, and then they are forgotten. Not thread-safe.
 class Inhibition final : public NoticePolicy {
  public:
-  // `severities`: those that the receiver gets; empty: all.
-  Inhibition(std::vector<std::string> severities, size_t max_issues);
+  // `hears`: whether the receiver gets an issue.
+  Inhibition(std::function<bool(const IssueEvent&)> hears, size_t max_issues);
 
   // The next event of its partition. Appends what is to be sent now, in order; events that were
   // withheld come with the offset of the newest event fed, which must not count as delivered
@@ -77,7 +78,7 @@ class Inhibition final : public NoticePolicy {
   void SetRootCause(const std::string& id, Issue* issue, const std::string& root_cause);
   void Forget(const std::string& id);
 
-  const std::vector<std::string> severities_;
+  const std::function<bool(const IssueEvent&)> hears_;
   const size_t max_issues_;
   std::vector<Tick> ticks_;                                              // by partition
   absl::btree_map<std::string, Issue> issues_;                           // open ones, by id

@@ -19,7 +19,14 @@ using ::testing::IsEmpty;
 class Receiver {
  public:
   explicit Receiver(std::vector<std::string> severities = {}, size_t max_issues = 100)
-      : inhibition_(std::move(severities), max_issues) {}
+      : inhibition_([options = Options(std::move(severities))](
+                        const IssueEvent& event) { return options.Hears(event); },
+                    max_issues) {}
+  static DeliveryOptions Options(std::vector<std::string> severities) {
+    DeliveryOptions options;
+    options.severities = std::move(severities);
+    return options;
+  }
 
   // "+name", "~name", "-name": found, updated, resolved; "+name<cause": with that root cause;
   // "?": a status. Severity is "critical" for names in capitals. Returns what was sent by then, as

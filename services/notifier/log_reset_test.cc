@@ -29,8 +29,8 @@ class LogResetTest : public ::testing::Test {
     webhook.name = "w";
     webhook.url = "https://w.example/hook";
     webhook.jitter_seed = 7;
-    options.webhooks = {webhook};
-    auto notifier = Notifier::Make(&clock_, &log_, &transport_, std::move(options));
+    options.receivers = {ToReceiver(webhook)};
+    auto notifier = Notifier::Make(&clock_, &log_, {.http = &transport_}, std::move(options));
     ASSERT_TRUE(notifier.ok()) << notifier.status();
     notifier_ = *std::move(notifier);
     const Status started = notifier_->Start();
@@ -149,7 +149,7 @@ TEST_F(LogResetTest, WhatWasReadAndNotYetTakenIsStillDelivered) {
   PassTime(2);
   PublishJobs("new", 0, 1);
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(200); });
-  Pass([&] { return notifier_->Webhooks()[0].delivered >= 6; });
+  Pass([&] { return notifier_->Receivers()[0].delivered >= 6; });
   Pass([&] { return Stored() == 1; });
 }
 

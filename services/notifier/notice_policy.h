@@ -47,6 +47,11 @@ class NoticePolicy {
   // An act of which the receiver was told before a restart.
   virtual void RememberActed(const std::string& /*issue*/) {}
 
+  // For a receiver of states: the newest events of the issues that an item is of.
+  virtual std::vector<IssueEventPtr> StatesOf(const FeedItem& /*item*/) const { return {}; }
+  // A reminder was sent, or is dropped.
+  virtual void ReminderDone() {}
+
   virtual uint64_t suppressed() const { return 0; }  // events withheld so far
   virtual size_t withheld() const { return 0; }      // issues that the receiver does not know of
 

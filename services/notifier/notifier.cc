@@ -11,12 +11,12 @@
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/notifier/acted_issues.h"
+#include "services/notifier/delivery_loop.h"
 #include "services/notifier/event_window.h"
 #include "services/notifier/issue_index.h"
 #include "services/notifier/issue_metrics.h"
 #include "services/notifier/issue_watch.h"
 #include "services/notifier/resume_token.h"
-#include "services/notifier/webhook_endpoint.h"
 #include "services/pipeline/log_mark.h"
 #include "services/pipeline/reset_notice.h"
 
@@ -32,7 +32,7 @@ constexpr int32_t kMaxPageSize = 1'000;
 
 class TopicNotifier final : public Notifier {
  public:
-  TopicNotifier(Clock* clock, Log* log, HttpTransport* transport, NotifierOptions options,
+  TopicNotifier(Clock* clock, Log* log, Transports transports, NotifierOptions options,
                 int32_t partitions)
       : clock_(clock),
         log_(log),
@@ -42,11 +42,12 @@ class TopicNotifier final : public Notifier {
         index_({options_.max_open_issues, options_.max_ended_issues, options_.ended_age_ns,
                 options_.open_age_ns, options_.max_events_per_issue, options_.max_issue_events}),
         acted_(clock, log, options_.actions_topic, options_.max_acts),
+        silences_(clock, log, options_.silences_topic),
         watchers_(std::make_shared<std::atomic<size_t>>(0)) {
-    for (const WebhookOptions& webhook : options_.webhooks) {
-      webhooks_.push_back(std::make_unique<WebhookEndpoint>(
-          clock, log, &window_, transport, &acted_, &index_, options_.topic,
-          options_.history_records, options_.max_open_issues, webhook));
+    for (const ReceiverOptions& receiver : options_.receivers) {
+      deliveries_.push_back(std::make_unique<DeliveryLoop>(
+          clock, log, &window_, transports, &silences_, &acted_, &index_, options_.topic,
+          options_.history_records, options_.max_open_issues, receiver));
     }
     issue_registrations_.push_back(issue_exposition_.Add(
         "pitwall_issue", "An open issue.", telemetry::MetricType::kGauge,
@@ -82,21 +83,26 @@ class TopicNotifier final : public Notifier {
       tail->ready = from >= tail->caught_up_at;
       tails_.push_back(std::move(tail));
     }
-    if (!webhooks_.empty()) RETURN_IF_ERROR(acted_.ReadAll());
-    for (size_t i = 0; i < webhooks_.size(); ++i) {
-      RETURN_IF_ERROR(webhooks_[i]->Open(options_.webhooks[i].from_start ? starts : ends));
+    if (!deliveries_.empty()) RETURN_IF_ERROR(acted_.ReadAll());
+    // Without them more is told, not less.
+    if (const Status opened = silences_.Open(); !opened.ok())
+      PITWALL_LOG(kError, "notifier", "no silence holds: ", options_.silences_topic, ": ",
+                  ToStd(opened.message()));
+    for (size_t i = 0; i < deliveries_.size(); ++i) {
+      RETURN_IF_ERROR(
+          deliveries_[i]->Open(options_.receivers[i].delivery.from_start ? starts : ends));
     }
     for (const auto& tail : tails_) {
       tail->thread = std::thread([this, t = tail.get()] { Follow(t); });
     }
-    for (const auto& webhook : webhooks_) webhook->Start();
+    for (const auto& delivery : deliveries_) delivery->Start();
     return OkStatus();
   }
 
   void Stop() override {
     stop_ = true;
     window_.Close();
-    for (const auto& webhook : webhooks_) webhook->Stop();
+    for (const auto& delivery : deliveries_) delivery->Stop();
     for (const auto& tail : tails_) {
       if (!tail->thread.joinable()) continue;
       tail->reader->Interrupt();
@@ -118,7 +124,7 @@ class TopicNotifier final : public Notifier {
         return Annotate(tail->error, Cat(options_.topic, "/", tail->partition));
       RETURN_IF_ERROR(tail->notice.Read(clock_->MonotonicNs()));
     }
-    for (const auto& webhook : webhooks_) RETURN_IF_ERROR(webhook->Health());
+    for (const auto& delivery : deliveries_) RETURN_IF_ERROR(delivery->Health());
     return OkStatus();
   }
 
@@ -206,17 +212,19 @@ class TopicNotifier final : public Notifier {
                         [this](std::vector<Sample>* samples) {
                           samples->push_back({{}, static_cast<double>(watchers_->load())});
                         }));
-    for (const auto& webhook : webhooks_) {
-      for (auto& registration : webhook->RegisterMetrics(exposition))
+    for (const auto& delivery : deliveries_) {
+      for (auto& registration : delivery->RegisterMetrics(exposition))
         out.push_back(std::move(registration));
     }
   }
 
   std::string RenderIssueMetrics() const override { return issue_exposition_.Render(); }
 
-  std::vector<WebhookStatus> Webhooks() const override {
-    std::vector<WebhookStatus> out;
-    for (const auto& webhook : webhooks_) out.push_back(webhook->status());
+  SilenceBook* Silences() override { return &silences_; }
+
+  std::vector<ReceiverStatus> Receivers() const override {
+    std::vector<ReceiverStatus> out;
+    for (const auto& delivery : deliveries_) out.push_back(delivery->status());
     return out;
   }
 
@@ -305,7 +313,11 @@ class TopicNotifier final : public Notifier {
       }
       StorePosition(tail, false);
       // One thread reads the actions, beside its partition.
-      if (tail->partition == 0 && !webhooks_.empty()) {
+      if (tail->partition == 0) {
+        if (const Status read = silences_.ReadNew(); !read.ok())
+          PITWALL_LOG(kWarning, "notifier", options_.silences_topic, ": ", ToStd(read.message()));
+      }
+      if (tail->partition == 0 && !deliveries_.empty()) {
         if (const Status read = acted_.ReadNew(); !read.ok())
           PITWALL_LOG(kWarning, "notifier", options_.actions_topic, ": ", ToStd(read.message()));
       }
@@ -352,32 +364,46 @@ class TopicNotifier final : public Notifier {
   EventWindow window_;
   IssueIndex index_;
   ActedIssues acted_;
+  SilenceBook silences_;
   const std::shared_ptr<std::atomic<size_t>> watchers_;
   std::atomic<bool> stop_{false};
   telemetry::SharedCounter events_, undecodable_, gaps_, log_resets_;
   mutable telemetry::Gauge issues_truncated_;
-  std::vector<std::unique_ptr<WebhookEndpoint>> webhooks_;
+  std::vector<std::unique_ptr<DeliveryLoop>> deliveries_;
   std::vector<std::unique_ptr<Tail>> tails_;
   telemetry::Exposition issue_exposition_;
   std::vector<telemetry::Registration> issue_registrations_;
   std::vector<telemetry::Registration> registrations_;
 };
 
+// A call as it would be for any event, to see whether the transports would refuse it.
+Status CheckWay(const Receiver& receiver, const Transports& transports) {
+  IssueEvent event;
+  event.id = "0";
+  event.job = "job";
+  ASSIGN_OR_RETURN(const Call call, receiver.Render({.event = &event}));
+  if (const auto* const http = std::get_if<HttpCall>(&call)) {
+    if (transports.http == nullptr) return InvalidArgument("an HTTP receiver needs a transport");
+    return transports.http->CheckUrl(http->url);
+  }
+  if (transports.mail == nullptr) return InvalidArgument("a mail receiver needs a transport");
+  return transports.mail->CheckServer(std::get<MailCall>(call).server);
+}
+
 }  // namespace
 
-StatusOr<std::unique_ptr<Notifier>> Notifier::Make(Clock* clock, Log* log, HttpTransport* transport,
+StatusOr<std::unique_ptr<Notifier>> Notifier::Make(Clock* clock, Log* log, Transports transports,
                                                    NotifierOptions options) {
   std::set<std::string> names;
-  for (const WebhookOptions& webhook : options.webhooks) {
-    RETURN_IF_ERROR(CheckWebhook(webhook));
-    if (!names.insert(webhook.name).second) {
-      return InvalidArgument(Cat("two webhooks are named ", webhook.name));
-    }
-    if (transport == nullptr) return InvalidArgument("webhooks need a transport");
-    RETURN_IF_ERROR(Annotate(transport->CheckUrl(webhook.url), Cat("webhook ", webhook.name)));
+  for (const ReceiverOptions& options_of_one : options.receivers) {
+    RETURN_IF_ERROR(CheckReceiver(options_of_one));
+    const std::string& name = options_of_one.delivery.name;
+    if (!names.insert(name).second) return InvalidArgument(Cat("two receivers are named ", name));
+    RETURN_IF_ERROR(Annotate(CheckWay(*options_of_one.receiver, transports),
+                             Cat(options_of_one.receiver->kind(), " ", name)));
   }
   ASSIGN_OR_RETURN(const int32_t partitions, log->Partitions(options.topic));
-  return std::make_unique<TopicNotifier>(clock, log, transport, std::move(options), partitions);
+  return std::make_unique<TopicNotifier>(clock, log, transports, std::move(options), partitions);
 }
 
 }  // namespace pitwall::notifier

@@ -1,16 +1,15 @@
 // Carries issues from pitwall.issues to people and machines.
 //
 // One thread per partition follows the topic and feeds an index of issues (list, get, metrics) and
-// a window of recent events in memory (watchers, webhooks). Whoever is further behind than that
+// a window of recent events in memory (watchers, receivers). Whoever is further behind than that
 // window reads the log by itself: the log is the only queue. At-least-once everywhere; every event
 // keeps its id.
 //  * Watchers (gRPC serves them): see services/pipeline/issue_source.h. Tokens hold offsets and
 //  survive restarts.
-//  * Webhooks: one thread per endpoint; its position is in the log under group
-//  "pitwall-webhook-<name>", stored
-//    after delivery, so a restart sends again what was not acknowledged. Symptoms wait while their
-//    root cause is open (inhibition.h). Issues on which the executor acted are sent always
-//    (acted_issues.h).
+//  * Receivers: one thread for each (delivery_loop.h); its position is in the log under group
+//    "pitwall-webhook-<name>" or "pitwall-receiver-<name>", stored after delivery, so a restart
+//    sends again what was not acknowledged. Symptoms wait while their root cause is open
+//    (inhibition.h). Issues on which the executor acted are sent always (acted_issues.h).
 // All waits go through the clock. Thread-safe.
 #pragma once
 
@@ -21,7 +20,8 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
-#include "services/notifier/webhook.h"
+#include "services/notifier/delivery_loop.h"
+#include "services/notifier/delivery_options.h"
 #include "services/pipeline/io.h"
 #include "services/pipeline/issue_source.h"
 #include "services/telemetry/exposition.h"
@@ -30,11 +30,12 @@ namespace pitwall::notifier {
 
 struct NotifierOptions {
   std::string topic = "pitwall.issues";
-  std::string actions_topic = "pitwall.actions";  // need not be there
+  std::string actions_topic = "pitwall.actions";    // need not be there
+  std::string silences_topic = "pitwall.silences";  // made where it is not there
   std::string group = "pitwall-notifier";
   // At start the index is built from the last so many offsets of each partition.
   int64_t history_records = 200'000;
-  // Recent events kept in memory for watchers and webhooks, all partitions together.
+  // Recent events kept in memory for watchers and receivers, all partitions together.
   size_t window_events = 16'384;
   size_t window_bytes = size_t{64} << 20;
   size_t max_open_issues = 20'000;
@@ -49,18 +50,17 @@ struct NotifierOptions {
   size_t max_acts = 10'000;  // live actions remembered
   size_t max_watchers = 64;
   size_t max_issue_samples = 1'000;  // on /metrics/issues
-  std::vector<WebhookOptions> webhooks;
+  std::vector<ReceiverOptions> receivers;
 };
 
 class Notifier : public IssueSource {
  public:
-  // All are borrowed and must outlive the notifier. `transport` may be null without webhooks. The
-  // topic must be there.
-  static StatusOr<std::unique_ptr<Notifier>> Make(Clock* clock, Log* log, HttpTransport* transport,
+  // All are borrowed and must outlive the notifier. The topic must be there.
+  static StatusOr<std::unique_ptr<Notifier>> Make(Clock* clock, Log* log, Transports transports,
                                                   NotifierOptions options);
   ~Notifier() override = default;  // stops
 
-  // Webhooks without a stored position begin at the records appended after this call.
+  // Receivers without a stored position begin at the records appended after this call.
   virtual Status Start() = 0;
   // Ends all threads; watchers get Unavailable. Idempotent.
   virtual void Stop() = 0;
@@ -76,7 +76,9 @@ class Notifier : public IssueSource {
   // bounded.
   virtual std::string RenderIssueMetrics() const = 0;
 
-  virtual std::vector<WebhookStatus> Webhooks() const = 0;
+  // The silences of all receivers. Lives as long as the notifier.
+  virtual SilenceBook* Silences() = 0;
+  virtual std::vector<ReceiverStatus> Receivers() const = 0;
 };
 
 }  // namespace pitwall::notifier

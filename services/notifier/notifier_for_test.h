@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -15,6 +16,8 @@
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/model/issue.h"
+#include "services/notifier/delivery_options.h"
+#include "services/notifier/receivers/webhook.h"
 #include "services/pipeline/http_transport.h"
 #include "services/pipeline/io.h"
 
@@ -121,6 +124,12 @@ class ScriptedTransport final : public HttpTransport {
   std::vector<HttpCall> calls_;
   size_t answered_ = 0;
 };
+
+// A webhook with everything that belongs to it.
+struct WebhookOptions : DeliveryOptions, WebhookTarget {};
+inline ReceiverOptions ToReceiver(const WebhookOptions& o) {
+  return {.delivery = o, .receiver = std::make_shared<WebhookReceiver>(o)};
+}
 
 inline StatusOr<HttpReply> Reply(int status, std::string_view retry_after = "") {
   HttpReply reply;

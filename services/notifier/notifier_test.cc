@@ -25,7 +25,7 @@ class NotifierTest : public ::testing::Test {
 
   std::unique_ptr<Notifier> Run(NotifierOptions options = {}) {
     StatusOr<std::unique_ptr<Notifier>> notifier =
-        Notifier::Make(&clock_, &log_, nullptr, std::move(options));
+        Notifier::Make(&clock_, &log_, {}, std::move(options));
     EXPECT_TRUE(notifier.ok()) << notifier.status();
     const Status started = (*notifier)->Start();
     EXPECT_TRUE(started.ok()) << started;
@@ -249,7 +249,7 @@ TEST_F(NotifierTest, TokensTooOldAheadOrForeign) {
   // The same token against an empty log is ahead of it.
   fakes::MemoryLog other(&clock_);
   ASSERT_TRUE(other.EnsureTopic("pitwall.issues", {2, false, -1}).ok());
-  const auto second = Notifier::Make(&clock_, &other, nullptr, {});
+  const auto second = Notifier::Make(&clock_, &other, {}, {});
   ASSERT_TRUE((*second)->Start().ok());
   clock_.AwaitWaiters(4);
   EXPECT_EQ((*second)
@@ -341,18 +341,19 @@ TEST_F(NotifierTest, ReadsOnlyTheBoundedEndOfALongTopic) {
 TEST_F(NotifierTest, NeedsItsTopicAndSaneOptions) {
   NotifierOptions options;
   options.topic = "nowhere";
-  EXPECT_EQ(Notifier::Make(&clock_, &log_, nullptr, options).status().code(),
+  EXPECT_EQ(Notifier::Make(&clock_, &log_, {}, options).status().code(),
             absl::StatusCode::kNotFound);
   options = {};
-  options.webhooks.resize(1);
-  options.webhooks[0].name = "w";
-  options.webhooks[0].url = "https://x/";
-  EXPECT_EQ(Notifier::Make(&clock_, &log_, nullptr, options).status().code(),
+  WebhookOptions webhook;
+  webhook.name = "w";
+  webhook.url = "https://x/";
+  options.receivers.push_back(ToReceiver(webhook));
+  EXPECT_EQ(Notifier::Make(&clock_, &log_, {}, options).status().code(),
             absl::StatusCode::kInvalidArgument);
   ScriptedTransport transport([](const HttpCall&, size_t) { return Reply(200); });
-  EXPECT_TRUE(Notifier::Make(&clock_, &log_, &transport, options).ok());
-  options.webhooks.push_back(options.webhooks[0]);
-  EXPECT_FALSE(Notifier::Make(&clock_, &log_, &transport, options).ok());
+  EXPECT_TRUE(Notifier::Make(&clock_, &log_, {.http = &transport}, options).ok());
+  options.receivers.push_back(options.receivers[0]);
+  EXPECT_FALSE(Notifier::Make(&clock_, &log_, {.http = &transport}, options).ok());
 }
 
 }  // namespace

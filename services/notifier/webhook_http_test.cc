@@ -76,9 +76,9 @@ class WebhookHttpTest : public ::testing::Test {
       webhook.timeout_ns = 300 * kNanosPerMilli;
       webhook.first_backoff_ns = 5 * kNanosPerMilli;
       webhook.max_backoff_ns = 20 * kNanosPerMilli;
-      options.webhooks.push_back(std::move(webhook));
+      options.receivers.push_back(ToReceiver(webhook));
     }
-    auto notifier = Notifier::Make(&clock_, &log_, transport_.get(), std::move(options));
+    auto notifier = Notifier::Make(&clock_, &log_, {.http = transport_.get()}, std::move(options));
     ASSERT_TRUE(notifier.ok()) << notifier.status();
     notifier_ = *std::move(notifier);
     ASSERT_TRUE(notifier_->Start().ok());
@@ -115,7 +115,7 @@ TEST_F(WebhookHttpTest, ErrorsTimeoutsAndThrottlingAreSurvived) {
   Run({receiver.Url()});
   const IssueEvent event = MakeEvent("a", "r", 1);
   Publish(&log_, event);
-  Await([&] { return notifier_->Webhooks()[0].delivered == 1; });
+  Await([&] { return notifier_->Receivers()[0].delivered == 1; });
   hung.unlock();
   const std::vector<http::HttpRequest> requests = receiver.requests();
   ASSERT_EQ(requests.size(), 4U);
@@ -130,7 +130,7 @@ TEST_F(WebhookHttpTest, ErrorsTimeoutsAndThrottlingAreSurvived) {
     EXPECT_EQ(request.Header("webhook-signature"),
               signer_->Sign(event.id, *timestamp, request.body));
   }
-  EXPECT_EQ(notifier_->Webhooks()[0].attempts_failed, 3U);
+  EXPECT_EQ(notifier_->Receivers()[0].attempts_failed, 3U);
   notifier_->Stop();
 }
 
@@ -149,9 +149,9 @@ TEST_F(WebhookHttpTest, OneGoneOneUnreachableOneWell) {
   for (const http::HttpRequest& request : well.requests())
     got.emplace_back(request.Header("webhook-id"));
   EXPECT_EQ(got, ids);
-  Await([&] { return notifier_->Webhooks()[0].disabled; });
+  Await([&] { return notifier_->Receivers()[0].disabled; });
   EXPECT_EQ(gone.requests().size(), 1U);
-  EXPECT_FALSE(notifier_->Webhooks()[1].last_error.empty());
+  EXPECT_FALSE(notifier_->Receivers()[1].last_error.empty());
   notifier_->Stop();
 }
 
@@ -161,8 +161,8 @@ TEST_F(WebhookHttpTest, AddressesThatAreNotAllowedAreRefused) {
   transport_ = *http::MakeCurlTransport(options);
   Run({"http://169.254.169.254/latest/meta-data"});
   Publish(&log_, MakeEvent("a", "r", 1));
-  Await([&] { return notifier_->Webhooks()[0].attempts_failed > 0; });
-  EXPECT_THAT(notifier_->Webhooks()[0].last_error,
+  Await([&] { return notifier_->Receivers()[0].attempts_failed > 0; });
+  EXPECT_THAT(notifier_->Receivers()[0].last_error,
               ::testing::HasSubstr("169.254.169.254 is a link-local address"));
   notifier_->Stop();
 }

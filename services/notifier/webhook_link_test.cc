@@ -26,12 +26,13 @@ TEST(WebhookLink, LeadsToTheServerThatShowsTheIssue) {
   ScriptedTransport transport([](const HttpCall&, size_t) { return Reply(200); });
   ASSERT_TRUE(log.EnsureTopic("pitwall.issues", {1, false, -1}).ok());
   NotifierOptions options;
-  WebhookOptions& webhook = options.webhooks.emplace_back();
+  WebhookOptions webhook;
   webhook.name = "w";
   webhook.url = "https://w.example/hook";
   webhook.signer = std::make_shared<LengthSigner>();
   webhook.external_url = "https://pitwall.example/";
-  auto notifier = Notifier::Make(&clock, &log, &transport, std::move(options));
+  options.receivers.push_back(ToReceiver(webhook));
+  auto notifier = Notifier::Make(&clock, &log, {.http = &transport}, std::move(options));
   ASSERT_TRUE(notifier.ok()) << notifier.status();
   ASSERT_TRUE((*notifier)->Start().ok());
   const IssueEvent event = MakeEvent("a", "r", 1);

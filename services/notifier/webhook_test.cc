@@ -44,8 +44,8 @@ class WebhookTest : public ::testing::Test {
 
   void Run(std::vector<WebhookOptions> webhooks) {
     NotifierOptions options;
-    options.webhooks = std::move(webhooks);
-    auto notifier = Notifier::Make(&clock_, &log_, &transport_, std::move(options));
+    for (const WebhookOptions& webhook : webhooks) options.receivers.push_back(ToReceiver(webhook));
+    auto notifier = Notifier::Make(&clock_, &log_, {.http = &transport_}, std::move(options));
     ASSERT_TRUE(notifier.ok()) << notifier.status();
     notifier_ = *std::move(notifier);
     const Status started = notifier_->Start();
@@ -63,7 +63,7 @@ class WebhookTest : public ::testing::Test {
 
   // Lets time pass until `done`.
   void Pass(const std::function<bool()>& done, int64_t step_ns = kNanosPerSecond / 2) {
-    const size_t threads = 1 + notifier_->Webhooks().size();
+    const size_t threads = 1 + notifier_->Receivers().size();
     for (int i = 0; !done(); ++i) {
       ASSERT_LT(i, 100'000);
       clock_.AwaitWaiters(threads);
@@ -75,7 +75,7 @@ class WebhookTest : public ::testing::Test {
     const auto committed = log_.Committed(Cat("pitwall-webhook-", name), {"pitwall.issues", 0});
     return committed.ok() && *committed ? (*committed)->offset : -1;
   }
-  WebhookStatus StatusOf(size_t i = 0) { return notifier_->Webhooks()[i]; }
+  ReceiverStatus StatusOf(size_t i = 0) { return notifier_->Receivers()[i]; }
 
   fakes::FakeClock clock_;
   fakes::MemoryLog log_{&clock_};

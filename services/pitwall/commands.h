@@ -22,6 +22,7 @@ int RunLoadgen(const std::vector<std::string>& arguments);     // loadgen
 int RunLog(const std::vector<std::string>& arguments);         // log check|repair
 int RunIssues(const std::vector<std::string>& arguments);      // issues list|show|watch
 int RunJobs(const std::vector<std::string>& arguments);        // jobs list|show|archive|delete
+int RunSilence(const std::vector<std::string>& arguments);     // silence add|list|expire
 int RunQuery(const std::vector<std::string>& arguments);       // query PROMQL
 int RunExport(const std::vector<std::string>& arguments);      // export JOB
 int RunRuleStatus(const std::vector<std::string>& arguments);  // rules status

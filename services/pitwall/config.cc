@@ -8,6 +8,7 @@
 #include "services/base/terminal.h"
 #include "services/base/yaml/yaml.h"
 #include "services/pitwall/config_keys.h"
+#include "services/pitwall/receiver_config.h"
 
 namespace pitwall {
 
@@ -289,7 +290,7 @@ Status CheckConfig(const Config& config) {
   if (!url.empty() && !StartsWith(url, "http://") && !StartsWith(url, "https://"))
     return InvalidArgument(
         Cat("external_url: must begin with http:// or https:// (", Quote(url), ")"));
-  return OkStatus();
+  return CheckReceivers(config);
 }
 
 }  // namespace pitwall

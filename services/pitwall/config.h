@@ -125,8 +125,65 @@ struct WebhookConfig {
   bool notify_symptoms = false;  // else not while their root cause is open
 };
 
+// What all further receivers have in common.
+struct ReceiverConfig {
+  std::string name;
+  std::vector<std::string> severities;
+  bool from_start = false;
+  std::string notify = "incidents";  // or events
+  bool notify_symptoms = false;
+};
+
+struct AlertmanagerConfig : ReceiverConfig {
+  std::vector<std::string> urls;  // of all members of a cluster
+  std::map<std::string, std::string> headers;
+  std::map<std::string, std::string> labels;
+  int64_t resend_interval_ns = 60 * kNanosPerSecond;
+  int64_t hold_ended_ns = int64_t{3600} * kNanosPerSecond;
+};
+
+struct SlackConfig : ReceiverConfig {
+  std::string url;  // file:<path> or env:<NAME>
+  std::string channel;
+};
+
+struct EmailConfig : ReceiverConfig {
+  std::string host;
+  int64_t port = 587;
+  std::string security = "starttls";  // starttls, tls, none
+  std::string user;
+  std::string password;  // file:<path> or env:<NAME>
+  std::string auth;      // plain, login; "": the best that the server offers
+  std::string ca_file;
+  std::string from;
+  std::vector<std::string> to;
+};
+
+struct GatewayConfig : ReceiverConfig {
+  std::string method = "POST";
+  std::string url;
+  std::map<std::string, std::string> headers;
+  std::map<std::string, std::string> secrets;
+  std::string escape = "json";  // json, form, none
+  std::string body;
+  int64_t max_length = 160;
+  std::vector<std::string> success;
+};
+
+struct RouteConfig {
+  std::vector<std::string> matchers;
+  std::vector<std::string> receivers;
+  bool goes_on = false;
+};
+
 struct NotifierConfig {
   std::vector<WebhookConfig> webhooks;
+  std::vector<AlertmanagerConfig> alertmanagers;
+  std::vector<SlackConfig> slack;
+  std::vector<EmailConfig> email;
+  std::vector<GatewayConfig> gateways;
+  std::vector<RouteConfig> routes;
+  std::string ca_file;
   bool allow_insecure = false;
   std::vector<std::string> allowed_cidrs;
 };

@@ -16,7 +16,7 @@ Services (each takes --config FILE; flags override it; --print-config shows what
   standalone   everything in one process, on an embedded log
   collector    one per node: metrics of the node and of its training processes
   processor    evaluates the rules
-  notifier     gRPC IssueService and webhooks
+  notifier     gRPC IssueService, and receivers of issues: webhooks, Alertmanager, Slack, e-mail, SMS
   executor     stops jobs, where told to
   insights     keeps the history of all jobs
 
@@ -34,6 +34,7 @@ Tools:
   query PROMQL                  the history of all jobs, as a table or a plot
   export JOB                    its spans as a Perfetto trace, its samples as CSV
   capture JOB                   stacks and operators of its ranks now
+  silence add|list|expire       what receivers are not told of, for a while
   actions list                  what the executor decided and did
   loadgen                       telemetry of made-up jobs with planted faults, for tests and benchmarks
 
@@ -64,6 +65,7 @@ int Dispatch(const std::vector<std::string>& arguments) {
   if (command == "actions") return pitwall::RunActions(rest);
   if (command == "capture") return pitwall::RunCapture(rest);
   if (command == "query") return pitwall::RunQuery(rest);
+  if (command == "silence") return pitwall::RunSilence(rest);
   if (command == "export") return pitwall::RunExport(rest);
   if (command == "loadgen") return pitwall::RunLoadgen(rest);
   if (command == "log") return pitwall::RunLog(rest);

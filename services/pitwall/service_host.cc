@@ -12,6 +12,7 @@
 #include "services/adapters/http/standard_webhooks.h"
 #include "services/adapters/kafka/kafka_log.h"
 #include "services/adapters/log/embedded_log.h"
+#include "services/adapters/mail/curl_mail_transport.h"
 #include "services/base/duration.h"
 #include "services/base/files.h"
 #include "services/base/listen_address.h"
@@ -21,8 +22,10 @@
 #include "services/collector/owner_name.h"
 #include "services/pitwall/action_lines.h"
 #include "services/pitwall/ensuring_appender.h"
+#include "services/pitwall/receiver_config.h"
 #include "services/pitwall/rule_files.h"
 #include "services/pitwall/secret_place.h"
+#include "services/pitwall/silence_routes.h"
 #include "services/telemetry/memory_limit.h"
 
 namespace pitwall {
@@ -263,45 +266,19 @@ Status ServiceHost::StartCollector() {
 
 Status ServiceHost::StartNotifier() {
   notifier::NotifierOptions options;
-  for (const WebhookConfig& webhook : config_.notifier.webhooks) {
-    notifier::WebhookOptions hook;
-    hook.name = webhook.name;
-    hook.url = webhook.url;
-    hook.external_url = config_.external_url;
-    hook.severities = webhook.severities;
-    hook.from_start = webhook.from_start;
-    hook.notify_symptoms = webhook.notify_symptoms;
-    const bool events = webhook.notify == "events" || webhook.notify_symptoms;
-    hook.notify = events ? notifier::NotifyMode::kEvents : notifier::NotifyMode::kIncidents;
-    for (const std::string& type : webhook.types) {
-      const auto parsed =
-          ParseEventType(StartsWith(type, "io.pitwall.") ? type : Cat("io.pitwall.", type));
-      if (!parsed.has_value()) {
-        return InvalidArgument(
-            Cat("notifier.webhooks: ", webhook.name, ": unknown type ", Quote(type),
-                " (issue.found, issue.updated, issue.resolved, rule.status, job.changed)"));
-      }
-      hook.types.push_back(*parsed);
-    }
-    if (!webhook.secrets.empty()) {
-      std::vector<std::string> secrets;
-      for (const std::string& where : webhook.secrets) {
-        ASSIGN_OR_RETURN(std::string secret, http::ReadSecret(where));
-        secrets.push_back(std::move(secret));
-      }
-      ASSIGN_OR_RETURN(std::unique_ptr<WebhookSigner> signer,
-                       http::MakeStandardWebhooksSigner(secrets));
-      hook.signer = std::move(signer);
-    }
-    options.webhooks.push_back(std::move(hook));
+  ASSIGN_OR_RETURN(options.receivers, ReceiversOf(config_, http::ReadSecret));
+  const NotifierConfig& to = config_.notifier;
+  if (!options.receivers.empty()) {
+    ASSIGN_OR_RETURN(transport_, http::MakeCurlTransport({.allow_insecure = to.allow_insecure,
+                                                          .allowed_cidrs = to.allowed_cidrs,
+                                                          .ca_file = to.ca_file}));
+    ASSIGN_OR_RETURN(mail_, mail::MakeCurlMailTransport({.allow_insecure = to.allow_insecure,
+                                                         .allowed_cidrs = to.allowed_cidrs,
+                                                         .ca_file = to.ca_file}));
   }
-  if (!options.webhooks.empty()) {
-    ASSIGN_OR_RETURN(transport_,
-                     http::MakeCurlTransport({.allow_insecure = config_.notifier.allow_insecure,
-                                              .allowed_cidrs = config_.notifier.allowed_cidrs}));
-  }
-  ASSIGN_OR_RETURN(notifier_,
-                   notifier::Notifier::Make(&clock_, log_.get(), transport_.get(), options));
+  ASSIGN_OR_RETURN(notifier_, notifier::Notifier::Make(
+                                  &clock_, log_.get(),
+                                  {.http = transport_.get(), .mail = mail_.get()}, options));
   RETURN_IF_ERROR(notifier_->Start());
   notifier_->RegisterMetrics(&exposition_);
   captures_ = std::make_unique<notifier::CaptureOffice>(&clock_, log_.get());
@@ -402,6 +379,8 @@ Status ServiceHost::StartHttp() {
            response.body = notifier_->RenderIssueMetrics();
            return response;
          }});
+    for (http::HttpRoute& route : SilenceRoutes(notifier_->Silences()))
+      routes.push_back(std::move(route));
   }
   http::HttpServerOptions options;
   options.listen = config_.http.listen;

@@ -93,6 +93,7 @@ class ServiceHost {
   std::unique_ptr<collector::CaptureCourier> courier_;
   std::unique_ptr<collector::Collector> collector_;
   std::unique_ptr<HttpTransport> transport_;
+  std::unique_ptr<MailTransport> mail_;
   std::unique_ptr<notifier::Notifier> notifier_;
   std::unique_ptr<notifier::CaptureOffice> captures_;
   std::unique_ptr<grpc_adapter::IssueServer> grpc_;

@@ -28,8 +28,8 @@ ROWS = [
                               ("sum by (reason) (rate(pitwall_collector_clients_refused_total[$__rate_interval])) > 0", "refused: {{reason}}")]),
     ]),
     ("Receivers and actions", [
-        ("Deliveries per second", "short", [("sum by (webhook) (rate(pitwall_webhook_deliveries_total[$__rate_interval]))", "{{webhook}}")]),
-        ("Failed attempts per second", "short", [("sum by (webhook) (rate(pitwall_webhook_failed_attempts_total[$__rate_interval]))", "{{webhook}}")]),
+        ("Deliveries per second", "short", [("sum by (receiver) (rate(pitwall_receiver_deliveries_total[$__rate_interval]))", "{{receiver}}")]),
+        ("Failed attempts per second", "short", [("sum by (receiver) (rate(pitwall_receiver_failed_attempts_total[$__rate_interval]))", "{{receiver}}")]),
         ("Actions per minute", "short", [("sum(rate(pitwall_executor_actions_total[$__rate_interval])) * 60", "actions")]),
     ]),
     ("History", [

@@ -9,7 +9,7 @@ TABLE = [
     (r"librdkafka/", ["services/adapters/kafka", "tests/kafka"]),
     (r"grpc(pp|\+\+)?/|.*\.grpc\.pb\.h$", ["services/adapters/grpc"]),
     (r"boost/", ["services/adapters/http"]),
-    (r"curl/", ["services/adapters/http"]),
+    (r"curl/", ["services/adapters/http", "services/adapters/mail"]),  # HTTP and SMTP
     (r"openssl/", ["services/adapters/http"]),
     (r"prometheus/", ["services/telemetry"]),
     (r"yaml-cpp/", ["services/base/yaml"]),

@@ -68,6 +68,27 @@ rules:
 {{- end }}
 {{- end }}
 
+{{- /* Receivers beside webhooks. What is secret in one is in the environment, by its existingSecret. */}}
+{{- define "pitwall.receiversConfig" -}}
+{{- $v := .Values.notifier }}
+{{- range $kind, $secret := dict "alertmanagers" "headers" "slack" "url" "email" "password" "gateways" "url" }}
+{{- with get $v $kind }}
+{{ $kind }}:
+{{- range $i, $one := . }}
+  - {{ omit $one "existingSecret" | toYaml | nindent 4 | trim }}
+    {{- if $one.existingSecret }}
+    {{- $place := printf "env:PITWALL_%s_%d" (upper $kind) $i }}
+    {{ if eq $secret "headers" }}headers: {Authorization: {{ $place | quote }}}{{ else }}{{ $secret }}: {{ $place | quote }}{{ end }}
+    {{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- with $v.routes }}
+routes:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
 {{- define "pitwall.config.processor" -}}
 processor:
   partitions: {{ .Values.processor.partitions }}
@@ -107,6 +128,9 @@ notifier:
     {{- if not .Values.notifier.webhooks }}
     []
     {{- end }}
+  {{- with include "pitwall.receiversConfig" . | trim }}
+  {{- . | nindent 2 }}
+  {{- end }}
 processor:
   partitions: {{ .Values.processor.partitions }}
 {{- end }}

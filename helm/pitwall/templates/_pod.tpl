@@ -27,6 +27,16 @@
 {{- end }}
 {{- end }}
 {{- end }}
+{{- if has $component (list "notifier" "standalone") }}
+{{- range $kind := list "alertmanagers" "email" "gateways" "slack" }}
+{{- range $i, $one := get $.root.Values.notifier $kind }}
+{{- with $one.existingSecret }}
+- name: PITWALL_{{ upper $kind }}_{{ $i }}
+  valueFrom: {secretKeyRef: {name: {{ .name }}, key: {{ .key }}}}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- if or (hasPrefix "collector" $component) (has $component (list "executor" "standalone")) }}
 - name: NODE_NAME
   valueFrom: {fieldRef: {fieldPath: spec.nodeName}}

@@ -1,10 +1,6 @@
 #include "services/adapters/http/curl_transport.h"
 
 #include <curl/curl.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <mutex>
@@ -12,6 +8,7 @@
 #include <utility>
 
 #include "services/adapters/http/address_policy.h"
+#include "services/adapters/http/checked_socket.h"
 #include "services/base/mutex.h"
 #include "services/base/strings.h"
 
@@ -20,15 +17,6 @@ namespace {
 
 constexpr size_t kMaxResponseHeaderBytes = 64 * 1024;
 constexpr size_t kMaxIdleHandles = 16;
-
-bool LoopbackName(std::string_view host) {
-  if (StartsWith(host, "[") && EndsWith(host, "]")) host = host.substr(1, host.size() - 2);
-  if (host == "localhost") return true;
-  const std::optional<IpAddress> address = IpAddress::Parse(host);
-  static const Cidr v4 = *Cidr::Parse("127.0.0.0/8");
-  static const Cidr v6 = *Cidr::Parse("::1");
-  return address && (v4.Contains(*address) || v6.Contains(*address));
-}
 
 struct Url {
   std::string scheme, host;
@@ -73,25 +61,8 @@ struct Exchange {
 
 curl_socket_t OpenSocket(void* user, curlsocktype, curl_sockaddr* to) {
   auto* const exchange = static_cast<Exchange*>(user);
-  std::optional<IpAddress> address;
-  if (to->family == AF_INET) {
-    const auto* v4 = reinterpret_cast<const sockaddr_in*>(&to->addr);
-    uint8_t bytes[4];
-    std::copy_n(reinterpret_cast<const uint8_t*>(&v4->sin_addr), 4, bytes);
-    address = IpAddress::FromV4(bytes);
-  } else if (to->family == AF_INET6) {
-    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&to->addr);
-    address.emplace();
-    std::copy_n(reinterpret_cast<const uint8_t*>(&v6->sin6_addr), 16, address->bytes.begin());
-  }
-  const std::string refusal = address
-                                  ? exchange->policy->Refusal(*address, exchange->loopback_allowed)
-                                  : std::string("not an IP address");
-  if (!refusal.empty()) {
-    exchange->refused = refusal;
-    return CURL_SOCKET_BAD;
-  }
-  return socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+  return OpenCheckedSocket(*exchange->policy, exchange->loopback_allowed, to->family, to->socktype,
+                           to->protocol, &to->addr, &exchange->refused);
 }
 
 size_t OnBody(char* data, size_t size, size_t count, void* user) {
@@ -150,7 +121,7 @@ class CurlTransport final : public HttpTransport {
     Exchange exchange;
     exchange.call = &call;
     exchange.policy = &policy_;
-    exchange.loopback_allowed = LoopbackName(url.host);
+    exchange.loopback_allowed = IsLoopbackName(url.host);
     CURL* const handle = Take();
     if (handle == nullptr) return ResourceExhausted("no memory for an HTTP call");
     curl_slist* headers = nullptr;
@@ -172,7 +143,7 @@ class CurlTransport final : public HttpTransport {
     if (url.scheme == "https") return OkStatus();
     if (url.scheme != "http")
       return InvalidArgument(Cat("scheme ", Quote(url.scheme), ": https is wanted"));
-    if (LoopbackName(url.host) || options_.allow_insecure) return OkStatus();
+    if (IsLoopbackName(url.host) || options_.allow_insecure) return OkStatus();
     return InvalidArgument("http to another machine: https is wanted (or allow_insecure)");
   }
 

@@ -73,8 +73,8 @@ Client::Client(std::string url, std::string token, HttpTransport* transport)
 }
 
 StatusOr<std::string> Client::Exchange(std::string_view method, std::string_view path,
-                                       const Parameters& parameters,
-                                       std::string_view accept) const {
+                                       const Parameters& parameters, std::string_view accept,
+                                       std::string_view body) const {
   HttpCall call;
   call.method = std::string(method);
   call.url = Cat(url_, path);
@@ -86,6 +86,10 @@ StatusOr<std::string> Client::Exchange(std::string_view method, std::string_view
   }
   call.headers.emplace_back("accept", std::string(accept));
   if (!token_.empty()) call.headers.emplace_back("authorization", Cat("Bearer ", token_));
+  if (!body.empty()) {
+    call.headers.emplace_back("content-type", "application/json");
+    call.body = std::string(body);
+  }
   call.timeout_ns = kPatienceNs;
   call.max_response_bytes = kMaxAnswer;
   const auto reply = transport_->Perform(call);
@@ -104,8 +108,16 @@ StatusOr<std::string> Client::Exchange(std::string_view method, std::string_view
 
 StatusOr<Json> Client::Call(std::string_view method, std::string_view path,
                             const Parameters& parameters) const {
-  ASSIGN_OR_RETURN(const std::string text, Exchange(method, path, parameters, "application/json"));
-  Json body = Json::parse(text, nullptr, false);
+  return Parsed(Exchange(method, path, parameters, "application/json"), path);
+}
+
+StatusOr<Json> Client::Post(std::string_view path, std::string_view body) const {
+  return Parsed(Exchange("POST", path, {}, "application/json", body), path);
+}
+
+StatusOr<Json> Client::Parsed(StatusOr<std::string> text, std::string_view path) const {
+  if (!text.ok()) return text.status();
+  Json body = Json::parse(*text, nullptr, false);
   if (body.is_discarded())
     return absl::UnavailableError(
         Cat(url_, path, ": the answer is malformed JSON; is it a Pitwall with insights?"));

@@ -40,10 +40,14 @@ class Client {
   }
   StatusOr<Json> Call(std::string_view method, std::string_view path,
                       const Parameters& parameters) const;
+  // POST with a body in JSON.
+  StatusOr<Json> Post(std::string_view path, std::string_view body) const;
 
  private:
   StatusOr<std::string> Exchange(std::string_view method, std::string_view path,
-                                 const Parameters& parameters, std::string_view accept) const;
+                                 const Parameters& parameters, std::string_view accept,
+                                 std::string_view body = {}) const;
+  StatusOr<Json> Parsed(StatusOr<std::string> text, std::string_view path) const;
 
   std::string url_;
   const std::string token_;

@@ -1,4 +1,4 @@
-// What one endpoint still has to be told, and when to try: no threads, no clock, no network.
+// What one receiver still has to be told, and when to try: no threads, no clock, no network.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 #include "absl/container/btree_set.h"
 #include "services/base/strings.h"
+#include "services/notifier/delivery_options.h"
 #include "services/notifier/event_window.h"
-#include "services/notifier/webhook.h"
 
 namespace pitwall::notifier {
 
 // Times are monotonic nanoseconds given by the caller. Events of one job are delivered in their
 // order: while one waits for its retry, later ones of its job wait behind it and other jobs go on.
 // Not thread-safe.
-class WebhookQueue {
+class DeliveryQueue {
  public:
   struct Entry {
     FeedItem item;
@@ -30,13 +30,13 @@ class WebhookQueue {
 
   enum class Outcome {
     kDelivered,
-    kDisabled,  // 410: no more to this endpoint; the entry stays
+    kDisabled,  // gone: no more to this receiver; the entry stays
     kRetry,     // later, see NextAttemptNs
     kGiveUp,    // too often or too long: dead-letter it, then Drop
   };
 
   // `start`: the first offset per partition that is not delivered.
-  WebhookQueue(const WebhookOptions& options, Positions start, uint64_t seed);
+  DeliveryQueue(const DeliveryOptions& options, Positions start, uint64_t seed);
 
   size_t size() const { return entries_.size(); }
   size_t room() const {
@@ -57,28 +57,27 @@ class WebhookQueue {
   // When Due gives something next; nothing while there is nothing to try.
   std::optional<int64_t> NextAttemptNs() const;
 
-  // `status`: of the reply, 0 when there was none. `retry_after_ns`: 0 when the reply had none.
-  Outcome OnResult(Entry* entry, int status, int64_t retry_after_ns, int64_t now_ns);
+  // `retry_after_ns`: 0 when the answer had none.
+  Outcome OnResult(Entry* entry, Verdict::Kind verdict, int64_t retry_after_ns, int64_t now_ns);
   void Drop(Entry* entry);
   // The dead-letter topic did not take it: try that again later.
   void Postpone(Entry* entry, int64_t now_ns);
 
   bool breaker_open() const { return failures_ >= options_.breaker_failures; }
 
-  // A reply that says that the event, not the endpoint, is at fault is tried only so often.
+  // An event that is rejected, by a receiver that is alive, is tried only so often.
   static constexpr int kMaxRejections = 5;
-  static bool IsRejection(int status);
 
  private:
   int64_t Backoff(int attempts);
   bool IsHead(const Entry& entry) const;
 
-  const WebhookOptions options_;
+  const DeliveryOptions options_;
   std::mt19937_64 random_;
   std::list<Entry> entries_;                            // in the order of arrival
   std::vector<absl::btree_multiset<int64_t>> pending_;  // offsets per partition
   Positions read_;
-  int failures_ = 0;              // in a row, of the endpoint
+  int failures_ = 0;              // in a row, of the receiver
   int64_t blocked_until_ns_ = 0;  // breaker, Retry-After
 };
 

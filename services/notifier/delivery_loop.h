@@ -1,9 +1,11 @@
-// One webhook endpoint at work: a thread that follows the topic and posts.
+// The delivery to one receiver: a thread that follows the topic, decides what the receiver is told,
+// and sends it until it is taken. What a call looks like is the receiver's (receivers/receiver.h).
 #pragma once
 
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -12,12 +14,13 @@
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/notifier/acted_issues.h"
+#include "services/notifier/delivery_options.h"
+#include "services/notifier/delivery_queue.h"
 #include "services/notifier/event_window.h"
 #include "services/notifier/feed_cursor.h"
 #include "services/notifier/issue_index.h"
 #include "services/notifier/notice_policy.h"
-#include "services/notifier/webhook.h"
-#include "services/notifier/webhook_queue.h"
+#include "services/notifier/silence_book.h"
 #include "services/pipeline/http_transport.h"
 #include "services/pipeline/io.h"
 #include "services/pipeline/log_mark.h"
@@ -26,22 +29,29 @@
 
 namespace pitwall::notifier {
 
+// The ways out. Both borrowed; null: no receiver needs it.
+struct Transports {
+  HttpTransport* http = nullptr;
+  MailTransport* mail = nullptr;
+};
+
 // Open and Start, then Stop, from one thread; the rest from any.
-class WebhookEndpoint {
+class DeliveryLoop {
  public:
   // All borrowed. At a start so many records before the position are read again, to know which
   // issues are open and what was withheld; `max_issues` bounds these.
-  WebhookEndpoint(Clock* clock, Log* log, EventWindow* window, HttpTransport* transport,
-                  ActedIssues* acted, const IssueIndex* index, std::string topic,
-                  int64_t history_records, size_t max_issues, WebhookOptions options);
-  ~WebhookEndpoint();
+  DeliveryLoop(Clock* clock, Log* log, EventWindow* window, Transports transports,
+               SilenceBook* silences, ActedIssues* acted, const IssueIndex* index,
+               std::string topic, int64_t history_records, size_t max_issues,
+               ReceiverOptions options);
+  ~DeliveryLoop();
 
   // Finds the position, or stores `begin` as the first one.
   Status Open(const Positions& begin);
   void Start();
   void Stop();
 
-  WebhookStatus status() const;
+  ReceiverStatus status() const;
   // FailedPrecondition for a while after the log was found to be another one.
   Status Health() const;
   std::vector<telemetry::Registration> RegisterMetrics(telemetry::Exposition* exposition);
@@ -54,8 +64,12 @@ class WebhookEndpoint {
   // What was sent before this start has been fed again.
   void EndReplay(size_t partition);
   void Enqueue(std::vector<FeedItem> items, int64_t now_ns);
-  void Attempt(WebhookQueue::Entry* entry);
-  bool DeadLetter(const WebhookQueue::Entry& entry, std::string_view reason);
+  void Attempt(DeliveryQueue::Entry* entry);
+  void OnVerdict(DeliveryQueue::Entry* entry, const Verdict& verdict, int64_t retry_after_ns,
+                 int64_t now_ns);
+  // Nothing: the call was cut by Stop.
+  std::optional<Answer> Perform(Call call);
+  bool DeadLetter(const DeliveryQueue::Entry& entry, std::string_view reason);
   // The position to go on at: `committed`, or where what is new begins in a log that was replaced.
   StatusOr<int64_t> OpenAt(int32_t partition, const CommittedOffset& committed);
   // Sends what became due without a further event. Returns when the next will (Unix ns).
@@ -79,12 +93,15 @@ class WebhookEndpoint {
   Clock* const clock_;
   Log* const log_;
   EventWindow* const window_;
-  HttpTransport* const transport_;
+  const Transports transports_;
   ActedIssues* const acted_;
+  SilenceBook* const silences_;
   const IssueIndex* const index_;
   const std::string topic_;
   const int64_t history_records_;
-  const WebhookOptions options_;
+  const DeliveryOptions options_;
+  const std::shared_ptr<const Receiver> receiver_;
+  const std::string title_;  // "webhook pager", for people
   const std::string group_;
   const std::unique_ptr<Wakeup> wakeup_;
   std::atomic<bool> stop_{false};
@@ -92,7 +109,7 @@ class WebhookEndpoint {
 
   // The thread's own:
   std::unique_ptr<FeedCursor> cursor_;
-  std::unique_ptr<WebhookQueue> queue_;
+  std::unique_ptr<DeliveryQueue> queue_;
   std::unique_ptr<NoticePolicy> policy_;
   Positions begin_;                 // what lies before it was sent by an earlier process
   std::vector<uint8_t> replaying_;  // by partition: policy_ is still fed with that
@@ -108,7 +125,7 @@ class WebhookEndpoint {
   int64_t stored_at_ns_ = 0;
   bool caught_up_ = false;
   bool delivery_to_store_ = false;  // since positions were stored last
-  bool mark_stored_ = false;        // the log knows that the endpoint is off
+  bool mark_stored_ = false;        // the log knows that the receiver is off
   int64_t retry_read_ns_ = 0;       // after a failed read of the log
 
   // For others to see:

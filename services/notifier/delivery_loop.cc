@@ -1,4 +1,4 @@
-#include "services/notifier/webhook_endpoint.h"
+#include "services/notifier/delivery_loop.h"
 
 #include <algorithm>
 #include <utility>
@@ -8,8 +8,10 @@
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/event_link.h"
+#include "services/notifier/alert_board.h"
 #include "services/notifier/incident_notices.h"
 #include "services/notifier/inhibition.h"
+#include "services/notifier/silenced_events.h"
 #include "services/pipeline/topics.h"
 
 namespace pitwall::notifier {
@@ -18,50 +20,69 @@ namespace {
 constexpr int64_t kStoreIntervalNs = kNanosPerSecond;
 constexpr int64_t kRetryReadNs = kNanosPerSecond;
 constexpr size_t kMaxTold = 4096;
+constexpr size_t kMaxAnswerText = 512;
 
-uint64_t Seed(const WebhookOptions& options, const Clock& clock) {
+uint64_t Seed(const DeliveryOptions& options, const Clock& clock) {
   if (options.jitter_seed != 0) return options.jitter_seed;
-  // Endpoints of many notifiers that fail together must not come back together.
+  // Receivers of many notifiers that fail together must not come back together.
   return StableHash64(Cat(options.name, " ", clock.WallNs(), " ", clock.MonotonicNs()));
+}
+
+// Webhooks were there before other receivers, and their positions with them.
+std::string GroupOf(const Receiver& receiver, std::string_view name) {
+  return Cat(receiver.kind() == "webhook" ? "pitwall-webhook-" : "pitwall-receiver-", name);
 }
 
 }  // namespace
 
-WebhookEndpoint::WebhookEndpoint(Clock* clock, Log* log, EventWindow* window,
-                                 HttpTransport* transport, ActedIssues* acted,
-                                 const IssueIndex* index, std::string topic,
-                                 int64_t history_records, size_t max_issues, WebhookOptions options)
+DeliveryLoop::DeliveryLoop(Clock* clock, Log* log, EventWindow* window, Transports transports,
+                           SilenceBook* silences, ActedIssues* acted, const IssueIndex* index,
+                           std::string topic, int64_t history_records, size_t max_issues,
+                           ReceiverOptions options)
     : clock_(clock),
       log_(log),
       window_(window),
-      transport_(transport),
+      transports_(transports),
       acted_(acted),
+      silences_(silences),
       index_(index),
       topic_(std::move(topic)),
       history_records_(history_records),
-      options_(std::move(options)),
-      group_(Cat("pitwall-webhook-", options_.name)),
+      options_(std::move(options.delivery)),
+      receiver_(std::move(options.receiver)),
+      title_(Cat(receiver_->kind(), " ", options_.name)),
+      group_(GroupOf(*receiver_, options_.name)),
       wakeup_(clock->NewWakeup()),
       seconds_(telemetry::kLatencyBounds) {
   // A receiver that never hears what is found would wait for causes that nobody told it.
   const auto& types = options_.types;
   const bool hears_found =
       types.empty() || std::find(types.begin(), types.end(), EventType::kIssueFound) != types.end();
-  if (options_.notify == NotifyMode::kIncidents)
-    policy_ = std::make_unique<IncidentNotices>(options_, max_issues);
-  else if (!options_.notify_symptoms && hears_found)
-    policy_ = std::make_unique<Inhibition>(options_.severities, max_issues);
-  else
+  if (options_.notify == NotifyMode::kIncidents) {
+    policy_ = std::make_unique<IncidentNotices>(options_, &silences->set(), max_issues);
+    return;
+  }
+  if (!options_.notify_symptoms && hears_found) {
+    policy_ = std::make_unique<Inhibition>(
+        [this](const IssueEvent& event) { return options_.Hears(event); }, max_issues);
+  } else {
     policy_ = std::make_unique<EveryEvent>();
+  }
+  policy_ = std::make_unique<SilencedEvents>(std::move(policy_), &silences->set(), max_issues);
+  if (options_.notify != NotifyMode::kStates) return;
+  policy_ = std::make_unique<AlertBoard>(std::move(policy_),
+                                         AlertBoardOptions{.resend_ns = options_.resend_ns,
+                                                           .hold_ended_ns = options_.hold_ended_ns,
+                                                           .max_issues = max_issues});
 }
 
-WebhookEndpoint::~WebhookEndpoint() { Stop(); }
+DeliveryLoop::~DeliveryLoop() { Stop(); }
 
-std::string WebhookEndpoint::DisabledMark() const {
-  return Cat("disabled ", StableHashHex(Cat(options_.url, "\xff", options_.generation)));
+std::string DeliveryLoop::DisabledMark() const {
+  return Cat("disabled ", StableHashHex(Cat(receiver_->identity(), "\xff", options_.generation)));
 }
 
-Status WebhookEndpoint::Open(const Positions& begin) {
+Status DeliveryLoop::Open(const Positions& begin) {
   Positions positions = begin;
   marks_.resize(begin.size());
   for (size_t p = 0; p < positions.size(); ++p) {
@@ -84,11 +105,11 @@ Status WebhookEndpoint::Open(const Positions& begin) {
     from[p] = std::max(from[p] - history_records_, std::min(from[p], start));
   }
   cursor_ = std::make_unique<FeedCursor>(log_, window_, topic_, std::move(from));
-  queue_ = std::make_unique<WebhookQueue>(options_, std::move(positions), Seed(options_, *clock_));
+  queue_ = std::make_unique<DeliveryQueue>(options_, std::move(positions), Seed(options_, *clock_));
   return OpenActs();
 }
 
-Status WebhookEndpoint::OpenActs() {
+Status DeliveryLoop::OpenActs() {
   acts_ = acted_->Next();
   for (size_t p = 0; p < acts_.size(); ++p) {
     const TopicPartition at{acted_->topic(), static_cast<int32_t>(p)};
@@ -114,25 +135,28 @@ Status WebhookEndpoint::OpenActs() {
   return OkStatus();
 }
 
-void WebhookEndpoint::Start() {
+void DeliveryLoop::Start() {
   window_->Listen(wakeup_.get());
   acted_->Listen(wakeup_.get());
+  silences_->Listen(wakeup_.get());
   thread_ = std::thread([this] { Loop(); });
 }
 
-void WebhookEndpoint::Stop() {
+void DeliveryLoop::Stop() {
   if (!thread_.joinable()) return;
   stop_ = true;
   wakeup_->Wake();
   thread_.join();
   window_->Unlisten(wakeup_.get());
   acted_->Unlisten(wakeup_.get());
+  silences_->Unlisten(wakeup_.get());
 }
 
-void WebhookEndpoint::Loop() {
+void DeliveryLoop::Loop() {
   if (disabled_) {
-    PITWALL_LOG(kWarning, "notifier", "webhook ", options_.name,
-                " stays off: it answered 410 (change its URL or generation to switch it on)");
+    PITWALL_LOG(
+        kWarning, "notifier", "webhook ", options_.name,
+        " stays off: it answered that it is gone (change its URL or generation to switch it on)");
   }
   while (!stop_) {
     if (disabled_) {
@@ -143,7 +167,7 @@ void WebhookEndpoint::Loop() {
     Fill();
     const int64_t now = clock_->MonotonicNs();
     const int64_t due = caught_up_ ? TellDue(now) : NoticePolicy::kNever;
-    WebhookQueue::Entry* const entry = queue_->Due(now);
+    DeliveryQueue::Entry* const entry = queue_->Due(now);
     if (entry != nullptr) Attempt(entry);
     const bool store_due = now - stored_at_ns_ >= kStoreIntervalNs;
     if (queue_->Delivered() != stored_ && (store_due || (entry == nullptr && delivery_to_store_))) {
@@ -165,18 +189,15 @@ void WebhookEndpoint::Loop() {
   if (!disabled_ && queue_->Delivered() != stored_) StorePositions();
 }
 
-bool WebhookEndpoint::Wanted(const IssueEvent& event) const {
+bool DeliveryLoop::Wanted(const IssueEvent& event) const {
   const auto& types = options_.types;
   const bool type =
       types.empty() ? event.type != EventType::kRuleStatus && event.type != EventType::kJobChanged
                     : std::find(types.begin(), types.end(), event.type) != types.end();
-  const auto& severities = options_.severities;
-  return type &&
-         (severities.empty() || event.type == EventType::kJobChanged ||
-          std::find(severities.begin(), severities.end(), event.severity) != severities.end());
+  return type && options_.Hears(event);
 }
 
-void WebhookEndpoint::Fill() {
+void DeliveryLoop::Fill() {
   const int64_t now = clock_->MonotonicNs();
   if (now < retry_read_ns_) return;
   std::vector<FeedItem> items;
@@ -195,7 +216,7 @@ void WebhookEndpoint::Fill() {
     pending_ = queue_->size();
     if (read.code() == absl::StatusCode::kDataLoss) {
       lost_.Add();
-      PITWALL_LOG(kError, "notifier", "webhook ", options_.name, ": ", ToStd(read.message()));
+      PITWALL_LOG(kError, "notifier", title_, ": ", ToStd(read.message()));
       continue;
     }
     if (absl::IsFailedPrecondition(read)) {
@@ -219,80 +240,104 @@ void WebhookEndpoint::Fill() {
   }
 }
 
-void WebhookEndpoint::Enqueue(std::vector<FeedItem> items, int64_t now_ns) {
+void DeliveryLoop::Enqueue(std::vector<FeedItem> items, int64_t now_ns) {
   for (FeedItem& item : items) {
-    if (item.notice == nullptr && !Passes(*item.event)) continue;
+    if (item.notice == nullptr && item.states == nullptr && !Passes(*item.event)) continue;
     item.offset = std::max(item.offset, begin_[static_cast<size_t>(item.partition)]);
     queue_->Add(std::move(item), now_ns);
   }
 }
 
-void WebhookEndpoint::Attempt(WebhookQueue::Entry* entry) {
-  const IssueEvent& event = *entry->item.event;
-  HttpCall call;
-  call.url = options_.url;
-  call.timeout_ns = options_.timeout_ns;
-  call.cancel = &stop_;
-  call.headers = options_.headers;
-  call.headers.emplace_back("Content-Type", std::string(cloudevents::kContentType));
-  const Notice* const notice = entry->item.notice.get();
-  const std::string& id = notice != nullptr ? notice->id : event.id;
-  // A notice is of an incident, and its event is the root's.
-  call.body =
-      cloudevents::WithLink(notice != nullptr ? notice->body : cloudevents::EncodeCloudEvent(event),
-                            options_.external_url, event);
-  const int64_t timestamp = clock_->WallNs() / kNanosPerSecond;
-  call.headers.emplace_back("webhook-id", id);
-  call.headers.emplace_back("webhook-timestamp", Cat(timestamp));
-  if (options_.signer != nullptr) {
-    call.headers.emplace_back("webhook-signature", options_.signer->Sign(id, timestamp, call.body));
+void DeliveryLoop::Attempt(DeliveryQueue::Entry* entry) {
+  Delivery delivery;
+  delivery.event = entry->item.event.get();
+  delivery.notice = entry->item.notice.get();
+  delivery.wall_ns = clock_->WallNs();
+  const std::vector<IssueEventPtr> states = policy_->StatesOf(entry->item);
+  if (!states.empty()) delivery.states = &states;
+  StatusOr<Call> call = receiver_->Render(delivery);
+  if (!call.ok()) {
+    const std::string error(ToStd(call.status().message()));
+    OnVerdict(entry, {Verdict::Kind::kRejected, error}, 0, clock_->MonotonicNs());
+    return;
   }
   const int64_t began = clock_->MonotonicNs();
-  const StatusOr<HttpReply> reply = transport_->Perform(call);
+  const std::optional<Answer> answer = Perform(*std::move(call));
   const int64_t now = clock_->MonotonicNs();
-  if (stop_ && !reply.ok()) return;  // cut by us: no fault of the endpoint
+  if (!answer.has_value()) return;
   seconds_.Observe(static_cast<double>(now - began) / kNanosPerSecond);
+  OnVerdict(entry, receiver_->Classify(*answer),
+            ParseRetryAfter(answer->retry_after, clock_->WallNs()), now);
+}
 
-  const int status = reply.ok() ? reply->status : 0;
-  const int64_t retry_after =
-      reply.ok() ? ParseRetryAfter(reply->Header("retry-after"), clock_->WallNs()) : 0;
-  const std::string error =
-      reply.ok() ? Cat("HTTP ", status) : std::string(ToStd(reply.status().message()));
+std::optional<Answer> DeliveryLoop::Perform(Call call) {
+  Answer answer;
+  const auto fail = [&](const Status& status) -> std::optional<Answer> {
+    if (stop_) return std::nullopt;  // cut by us: no fault of the receiver
+    answer.text = std::string(ToStd(status.message()));
+    return answer;
+  };
+  if (auto* const http = std::get_if<HttpCall>(&call)) {
+    http->cancel = &stop_;
+    const StatusOr<HttpReply> reply = transports_.http->Perform(*http);
+    if (!reply.ok()) return fail(reply.status());
+    answer.code = reply->status;
+    answer.retry_after = std::string(reply->Header("retry-after"));
+    answer.text = reply->body.substr(0, kMaxAnswerText);
+    return answer;
+  }
+  MailCall& mail = std::get<MailCall>(call);
+  mail.cancel = &stop_;
+  const StatusOr<MailReply> reply = transports_.mail->Send(mail);
+  if (!reply.ok()) return fail(reply.status());
+  answer.code = reply->code;
+  answer.text = reply->text.substr(0, kMaxAnswerText);
+  return answer;
+}
+
+void DeliveryLoop::OnVerdict(DeliveryQueue::Entry* entry, const Verdict& verdict,
+                             int64_t retry_after_ns, int64_t now_ns) {
   const bool was_open = queue_->breaker_open();
-  const WebhookQueue::Outcome outcome = queue_->OnResult(entry, status, retry_after, now);
-  if (outcome == WebhookQueue::Outcome::kDelivered) {
+  const bool reminder = entry->item.states != nullptr;
+  const DeliveryQueue::Outcome outcome =
+      queue_->OnResult(entry, verdict.kind, retry_after_ns, now_ns);
+  if (reminder) policy_->ReminderDone();
+  if (outcome == DeliveryQueue::Outcome::kDelivered) {
     delivered_.Add();
     delivery_to_store_ = true;
     Note("");
   } else {
     failed_.Add();
-    Note(error);
+    Note(verdict.error);
   }
-  if (outcome == WebhookQueue::Outcome::kDisabled) {
-    PITWALL_LOG(kWarning, "notifier", "webhook ", options_.name, " answered 410: switched off");
+  if (outcome == DeliveryQueue::Outcome::kDisabled) {
+    PITWALL_LOG(kWarning, "notifier", title_, ": ", verdict.error, ": switched off");
     disabled_ = true;
     mark_stored_ = false;
   }
-  if (outcome == WebhookQueue::Outcome::kGiveUp) {
-    const bool rejected = WebhookQueue::IsRejection(status);
-    if (DeadLetter(*entry, Cat(rejected ? "webhook rejected the event: "
-                                        : "webhook not delivered in time: ",
-                               error))) {
+  if (reminder && outcome != DeliveryQueue::Outcome::kDelivered &&
+      outcome != DeliveryQueue::Outcome::kDisabled) {
+    queue_->Drop(entry);  // the next one comes anyway
+  } else if (outcome == DeliveryQueue::Outcome::kGiveUp) {
+    const bool rejected = verdict.kind == Verdict::Kind::kRejected;
+    if (DeadLetter(*entry, Cat(receiver_->kind(),
+                               rejected ? " rejected the event: " : " not delivered in time: ",
+                               verdict.error))) {
       given_up_.Add();
       delivery_to_store_ = true;
       queue_->Drop(entry);
     } else {
-      queue_->Postpone(entry, now);
+      queue_->Postpone(entry, now_ns);
     }
   }
   if (queue_->breaker_open() && !was_open) {
-    PITWALL_LOG(kWarning, "notifier", "webhook ", options_.name, " fails again and again: ", error);
+    PITWALL_LOG(kWarning, "notifier", title_, " fails again and again: ", verdict.error);
   }
   breaker_open_ = queue_->breaker_open();
   pending_ = queue_->size();
 }
 
-bool WebhookEndpoint::DeadLetter(const WebhookQueue::Entry& entry, std::string_view reason) {
+bool DeliveryLoop::DeadLetter(const DeliveryQueue::Entry& entry, std::string_view reason) {
   if (dead_letters_ == nullptr) {
     StatusOr<std::unique_ptr<Appender>> appender = log_->OpenAppender();
     if (!appender.ok()) {
@@ -305,19 +350,19 @@ bool WebhookEndpoint::DeadLetter(const WebhookQueue::Entry& entry, std::string_v
   OutgoingRecord record;
   record.topic = kDeadLetterTopic;
   record.key = event.job;
-  record.value =
-      entry.item.notice != nullptr ? entry.item.notice->body : cloudevents::EncodeCloudEvent(event);
+  record.value = entry.item.notice != nullptr ? EncodeNotice(*entry.item.notice)
+                                              : cloudevents::EncodeCloudEvent(event);
   record.headers = {{"reason", std::string(reason)},
                     {"topic", topic_},
                     {"partition", Cat(entry.item.partition)},
                     {"offset", Cat(entry.item.offset)},
-                    {"webhook", options_.name}};
+                    {std::string(receiver_->kind()), options_.name}};
   const Status appended = dead_letters_->Append({std::move(record)});
   if (!appended.ok()) Note(ToStd(appended.message()));
   return appended.ok();
 }
 
-bool WebhookEndpoint::Passes(const IssueEvent& event) {
+bool DeliveryLoop::Passes(const IssueEvent& event) {
   if (Wanted(event)) return true;
   if (event.type == EventType::kRuleStatus || event.type == EventType::kJobChanged) return false;
   if (!acted_->Has(IssueId(event)) || !told_.insert(event.id).second) return false;
@@ -329,7 +374,7 @@ bool WebhookEndpoint::Passes(const IssueEvent& event) {
   return true;
 }
 
-void WebhookEndpoint::TellActed(int64_t now_ns) {
+void DeliveryLoop::TellActed(int64_t now_ns) {
   const Positions acts_end = acted_->Next();
   for (size_t q = 0; q < std::min(acts_.size(), acts_end.size()); ++q) {
     // Never before where the reader is, but in another log.
@@ -354,7 +399,7 @@ void WebhookEndpoint::TellActed(int64_t now_ns) {
   }
 }
 
-void WebhookEndpoint::StoreActs() {
+void DeliveryLoop::StoreActs() {
   acts_retry_ns_ = clock_->MonotonicNs() + kStoreIntervalNs;
   acts_stored_.resize(acts_.size(), -1);
   for (size_t p = 0; p < acts_.size(); ++p) {
@@ -370,7 +415,7 @@ void WebhookEndpoint::StoreActs() {
   }
 }
 
-void WebhookEndpoint::StorePositions() {
+void DeliveryLoop::StorePositions() {
   const Positions now = queue_->Delivered();
   stored_at_ns_ = clock_->MonotonicNs();
   delivery_to_store_ = false;
@@ -391,66 +436,9 @@ void WebhookEndpoint::StorePositions() {
   mark_stored_ = disabled_ && ok;
 }
 
-void WebhookEndpoint::Note(std::string_view error) {
+void DeliveryLoop::Note(std::string_view error) {
   MutexLock lock(&mutex_);
   last_error_ = error;
-}
-
-WebhookStatus WebhookEndpoint::status() const {
-  WebhookStatus out;
-  out.name = options_.name;
-  out.url = options_.url;
-  out.disabled = disabled_;
-  out.breaker_open = breaker_open_;
-  out.delivered = delivered_.value();
-  out.attempts_failed = failed_.value();
-  out.given_up = given_up_.value();
-  out.pending = pending_;
-  MutexLock lock(&mutex_);
-  out.last_error = last_error_;
-  return out;
-}
-
-std::vector<telemetry::Registration> WebhookEndpoint::RegisterMetrics(
-    telemetry::Exposition* exposition) {
-  const Labels labels{{"webhook", options_.name}};
-  std::vector<telemetry::Registration> out;
-  out.push_back(exposition->Add("pitwall_webhook_deliveries_total", "Events that a webhook took.",
-                                labels, &delivered_));
-  out.push_back(exposition->Add("pitwall_webhook_failed_attempts_total",
-                                "Attempts that failed; they are repeated.", labels, &failed_));
-  out.push_back(exposition->Add("pitwall_webhook_given_up_total",
-                                "Events that went to the dead letters.", labels, &given_up_));
-  out.push_back(exposition->Add("pitwall_webhook_gaps_total",
-                                "Times that events were gone from the topic before they were sent.",
-                                labels, &lost_));
-  out.push_back(exposition->Add(
-      "pitwall_webhook_log_resets_total",
-      "Times that the topic was found to be another log, and was followed from what is new in it.",
-      labels, &resets_));
-  out.push_back(exposition->Add("pitwall_webhook_store_failures_total",
-                                "Positions that could not be stored.", labels, &store_failures_));
-  out.push_back(exposition->Add("pitwall_webhook_request_duration_seconds", "Time of one attempt.",
-                                labels, &seconds_));
-  out.push_back(exposition->Add("pitwall_webhook_suppressed_total",
-                                "Events withheld because the issue's root cause is open; the first "
-                                "and the newest are sent if the cause ends first.",
-                                labels, &suppressed_));
-  const auto gauge = [&](std::string_view name, std::string_view help, auto read) {
-    out.push_back(exposition->Add(name, help, telemetry::MetricType::kGauge,
-                                  [labels, read](std::vector<telemetry::Sample>* samples) {
-                                    samples->push_back({labels, static_cast<double>(read())});
-                                  }));
-  };
-  gauge("pitwall_webhook_pending", "Events taken up and not delivered.",
-        [this] { return pending_.load(); });
-  gauge("pitwall_webhook_withheld_issues", "Open issues of which only the root cause was sent.",
-        [this] { return withheld_.load(); });
-  gauge("pitwall_webhook_disabled", "1 when the endpoint answered 410.",
-        [this] { return disabled_.load() ? 1 : 0; });
-  gauge("pitwall_webhook_breaker_open", "1 while only one event is tried now and then.",
-        [this] { return breaker_open_.load() ? 1 : 0; });
-  return out;
 }
 
 }  // namespace pitwall::notifier

@@ -1,13 +1,13 @@
-// Of an endpoint: which of the events that it reads it is told of, by inhibition or incident by
-// incident (docs/decisions/0026-told-once.md).
+// Of a delivery: which of the events that it reads the receiver is told of, by inhibition or
+// incident by incident (docs/decisions/0026-told-once.md).
 #include <algorithm>
 #include <utility>
 
-#include "services/notifier/webhook_endpoint.h"
+#include "services/notifier/delivery_loop.h"
 
 namespace pitwall::notifier {
 
-void WebhookEndpoint::Take(std::vector<FeedItem> items, int64_t now_ns) {
+void DeliveryLoop::Take(std::vector<FeedItem> items, int64_t now_ns) {
   for (const FeedItem& item : items) NoteMark(item);
   if (!policy_->keeps_state()) return Enqueue(std::move(items), now_ns);
   std::vector<FeedItem> send;
@@ -27,7 +27,7 @@ void WebhookEndpoint::Take(std::vector<FeedItem> items, int64_t now_ns) {
   withheld_ = policy_->withheld();
 }
 
-void WebhookEndpoint::Settle(int64_t now_ns) {
+void DeliveryLoop::Settle(int64_t now_ns) {
   std::vector<FeedItem> send;
   const Positions positions = cursor_->positions();
   for (size_t p = 0; policy_->keeps_state() && p < begin_.size(); ++p) {
@@ -43,7 +43,7 @@ void WebhookEndpoint::Settle(int64_t now_ns) {
   withheld_ = policy_->withheld();
 }
 
-int64_t WebhookEndpoint::TellDue(int64_t now_ns) {
+int64_t DeliveryLoop::TellDue(int64_t now_ns) {
   const int64_t wall_ns = clock_->WallNs();
   int64_t next = NoticePolicy::kNever;
   for (size_t p = 0; p < begin_.size(); ++p) {
@@ -61,7 +61,7 @@ int64_t WebhookEndpoint::TellDue(int64_t now_ns) {
 }
 
 // No position is stored beyond what is undecided: what it depends on was sent too.
-void WebhookEndpoint::EndReplay(size_t partition) {
+void DeliveryLoop::EndReplay(size_t partition) {
   if (replaying_[partition] == 0) return;
   replaying_[partition] = 0;
   if (!policy_->keeps_state()) return;

@@ -1,25 +1,27 @@
-// What is known and wanted of one webhook endpoint.
+// What is wanted and known of the delivery to one receiver, whatever its kind.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/model/issue.h"
-#include "services/pipeline/http_transport.h"
+#include "services/notifier/receivers/receiver.h"
+#include "services/notifier/routing/routes.h"
 
 namespace pitwall::notifier {
 
 // What a receiver is told: a few notices of each incident (incident_notices.h), or every event of
 // each issue.
-enum class NotifyMode { kEvents, kIncidents };
+// What a receiver of states (Alertmanager) is told: every event of each issue, and reminders.
+enum class NotifyMode { kEvents, kIncidents, kStates };
 
-struct WebhookOptions {
+struct DeliveryOptions {
   std::string name;  // [a-zA-Z0-9_-]{1,64}, unique: names the stored position
-  std::string url;
   // Empty: found, updated and resolved, but no rule status and no change of a job.
   std::vector<EventType> types;
   std::vector<std::string> severities;  // empty: all; changes of a job have none, and pass
@@ -27,13 +29,8 @@ struct WebhookOptions {
   // kEvents: also issues whose root cause is open (inhibition.h); always so where `types` leave out
   // what is found.
   bool notify_symptoms = false;
-  std::shared_ptr<const WebhookSigner> signer;               // null: unsigned
-  std::vector<std::pair<std::string, std::string>> headers;  // further ones, e.g. Authorization
-  // Address of the server that shows issues: each body gets a "link" behind it. "": none.
-  std::string external_url;
   bool from_start =
       false;  // without a stored position: from the oldest record instead of from now on
-  int64_t timeout_ns = 15 * kNanosPerSecond;
   // Undelivered events held in memory; reading from the log goes on when there is room.
   size_t max_pending = 256;
   // Retries: full jitter between 0 and min(max_backoff, first_backoff * 2^n).
@@ -44,16 +41,30 @@ struct WebhookOptions {
   // Circuit breaker: after so many failures in a row only one event is tried per breaker pause.
   int breaker_failures = 5;
   int64_t breaker_pause_ns = 30 * kNanosPerSecond;
-  // An endpoint that answered 410 stays off, restarts included, until its URL or this number
-  // changes.
+  // A receiver that is gone (HTTP 410) stays off, restarts included, until its identity or this
+  // number changes.
   uint64_t generation = 0;
   uint64_t jitter_seed = 0;  // 0: from name and start
+
+  std::shared_ptr<const Routes> routes;  // null: none
+  std::string routed_as;                 // its name in routes; "": `name`
+  // kStates (alert_board.h).
+  int64_t resend_ns = 60 * kNanosPerSecond;
+  int64_t hold_ended_ns = int64_t{3600} * kNanosPerSecond;
+
+  bool Hears(const IssueEvent& event) const;  // by route and severity
 };
 
-struct WebhookStatus {
+struct ReceiverOptions {
+  DeliveryOptions delivery;
+  std::shared_ptr<const Receiver> receiver;
+};
+
+struct ReceiverStatus {
   std::string name;
-  std::string url;
-  bool disabled = false;  // answered 410
+  std::string_view kind;
+  std::string target;
+  bool disabled = false;  // the receiver is gone
   bool breaker_open = false;
   uint64_t delivered = 0;
   uint64_t attempts_failed = 0;
@@ -62,7 +73,7 @@ struct WebhookStatus {
   std::string last_error;  // of the newest failed attempt; "" after a success
 };
 
-// InvalidArgument, naming the webhook and what is wrong with its options.
-Status CheckWebhook(const WebhookOptions& options);
+// InvalidArgument, naming the receiver and what is wrong with its options.
+Status CheckReceiver(const ReceiverOptions& options);
 
 }  // namespace pitwall::notifier

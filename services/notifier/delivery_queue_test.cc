@@ -1,4 +1,4 @@
-#include "services/notifier/webhook_queue.h"
+#include "services/notifier/delivery_queue.h"
 
 #include <gtest/gtest.h>
 
@@ -7,14 +7,23 @@
 namespace pitwall::notifier {
 namespace {
 
-using Outcome = WebhookQueue::Outcome;
+using Outcome = DeliveryQueue::Outcome;
 constexpr int64_t kS = kNanosPerSecond;
 
-WebhookOptions Options() {
-  WebhookOptions o;
+DeliveryOptions Options() {
+  DeliveryOptions o;
   o.name = "w";
-  o.url = "https://x/";
   return o;
+}
+
+Verdict::Kind VerdictOf(int code) {
+  return ClassifyHttp({.code = code, .retry_after = "", .text = ""}).kind;
+}
+
+Status Check(const DeliveryOptions& options, bool receiver = true) {
+  return CheckReceiver(
+      {.delivery = options,
+       .receiver = receiver ? std::make_shared<WebhookReceiver>(WebhookTarget()) : nullptr});
 }
 
 FeedItem Item(std::string_view job, int64_t offset, int32_t partition = 0) {
@@ -24,40 +33,40 @@ FeedItem Item(std::string_view job, int64_t offset, int32_t partition = 0) {
       100};
 }
 
-TEST(WebhookQueue, KeepsTheOrderOfAJobAndLetsOthersPass) {
-  WebhookQueue queue(Options(), {0}, 1);
+TEST(DeliveryQueue, KeepsTheOrderOfAJobAndLetsOthersPass) {
+  DeliveryQueue queue(Options(), {0}, 1);
   queue.Add(Item("a", 0), 0);
   queue.Add(Item("a", 1), 0);
   queue.Add(Item("b", 2), 0);
   queue.SetRead({3});
-  WebhookQueue::Entry* const first = queue.Due(0);
+  DeliveryQueue::Entry* const first = queue.Due(0);
   EXPECT_EQ(first->item.offset, 0);
-  EXPECT_EQ(queue.OnResult(first, 500, 0, 0), Outcome::kRetry);
+  EXPECT_EQ(queue.OnResult(first, VerdictOf(500), 0, 0), Outcome::kRetry);
   // Offset 1 is of the same job and waits.
-  WebhookQueue::Entry* const second = queue.Due(0);
+  DeliveryQueue::Entry* const second = queue.Due(0);
   if (second->item.offset != 0) {
     EXPECT_EQ(second->item.offset, 2);
-    EXPECT_EQ(queue.OnResult(second, 204, 0, 0), Outcome::kDelivered);
+    EXPECT_EQ(queue.OnResult(second, VerdictOf(204), 0, 0), Outcome::kDelivered);
   }
   EXPECT_EQ(queue.Delivered(), (Positions{0})) << "nothing after the first undelivered one counts";
-  WebhookQueue::Entry* const again = queue.Due(10 * kS);
+  DeliveryQueue::Entry* const again = queue.Due(10 * kS);
   EXPECT_EQ(again->item.offset, 0);
-  EXPECT_EQ(queue.OnResult(again, 200, 0, 10 * kS), Outcome::kDelivered);
+  EXPECT_EQ(queue.OnResult(again, VerdictOf(200), 0, 10 * kS), Outcome::kDelivered);
   EXPECT_EQ(queue.Delivered(), (Positions{1}));
-  EXPECT_EQ(queue.OnResult(queue.Due(10 * kS), 200, 0, 10 * kS), Outcome::kDelivered);
+  EXPECT_EQ(queue.OnResult(queue.Due(10 * kS), VerdictOf(200), 0, 10 * kS), Outcome::kDelivered);
 }
 
-TEST(WebhookQueue, BackoffGrowsWithFullJitterUpToItsLimit) {
-  WebhookOptions options = Options();
+TEST(DeliveryQueue, BackoffGrowsWithFullJitterUpToItsLimit) {
+  DeliveryOptions options = Options();
   options.breaker_failures = 1000;
   options.give_up_after_ns = INT64_MAX;
-  WebhookQueue queue(options, {0}, 42);
+  DeliveryQueue queue(options, {0}, 42);
   queue.Add(Item("a", 0), 0);
   int64_t now = 0, longest = 0, shortest = INT64_MAX;
   for (int attempt = 1; attempt <= 200; ++attempt) {
-    WebhookQueue::Entry* const entry = queue.Due(now);
+    DeliveryQueue::Entry* const entry = queue.Due(now);
     ASSERT_NE(entry, nullptr);
-    EXPECT_EQ(queue.OnResult(entry, 503, 0, now), Outcome::kRetry);
+    EXPECT_EQ(queue.OnResult(entry, VerdictOf(503), 0, now), Outcome::kRetry);
     const int64_t pause = *queue.NextAttemptNs() - now;
     const int64_t limit = attempt > 9 ? options.max_backoff_ns
                                       : std::min(options.max_backoff_ns, kS << (attempt - 1));
@@ -72,42 +81,42 @@ TEST(WebhookQueue, BackoffGrowsWithFullJitterUpToItsLimit) {
   EXPECT_LT(shortest, options.max_backoff_ns / 10);
 }
 
-TEST(WebhookQueue, RetryAfterHoldsTheWholeEndpoint) {
-  WebhookQueue queue(Options(), {0}, 1);
+TEST(DeliveryQueue, RetryAfterHoldsTheWholeEndpoint) {
+  DeliveryQueue queue(Options(), {0}, 1);
   queue.Add(Item("a", 0), 0);
   queue.Add(Item("b", 1), 0);
-  EXPECT_EQ(queue.OnResult(queue.Due(0), 429, 60 * kS, 0), Outcome::kRetry);
+  EXPECT_EQ(queue.OnResult(queue.Due(0), VerdictOf(429), 60 * kS, 0), Outcome::kRetry);
   EXPECT_EQ(queue.Due(59 * kS), nullptr);
   EXPECT_EQ(*queue.NextAttemptNs(), 60 * kS);
   EXPECT_NE(queue.Due(60 * kS), nullptr);
   EXPECT_FALSE(queue.breaker_open());
 }
 
-TEST(WebhookQueue, TheBreakerTriesOneEventPerPause) {
-  WebhookOptions options = Options();
+TEST(DeliveryQueue, TheBreakerTriesOneEventPerPause) {
+  DeliveryOptions options = Options();
   options.breaker_failures = 3;
-  WebhookQueue queue(options, {0}, 1);
+  DeliveryQueue queue(options, {0}, 1);
   for (int i = 0; i < 10; ++i) queue.Add(Item(Cat("j", i), i), 0);
-  for (int i = 0; i < 3; ++i) queue.OnResult(queue.Due(0), 0, 0, 0);
+  for (int i = 0; i < 3; ++i) queue.OnResult(queue.Due(0), VerdictOf(0), 0, 0);
   EXPECT_TRUE(queue.breaker_open());
   EXPECT_EQ(queue.Due(options.breaker_pause_ns - 1), nullptr);
   int64_t now = options.breaker_pause_ns;
-  queue.OnResult(queue.Due(now), 502, 0, now);
+  queue.OnResult(queue.Due(now), VerdictOf(502), 0, now);
   EXPECT_EQ(queue.Due(now + options.breaker_pause_ns - 1), nullptr);
   now += options.breaker_pause_ns;
-  EXPECT_EQ(queue.OnResult(queue.Due(now), 200, 0, now), Outcome::kDelivered);
+  EXPECT_EQ(queue.OnResult(queue.Due(now), VerdictOf(200), 0, now), Outcome::kDelivered);
   EXPECT_FALSE(queue.breaker_open());
   EXPECT_NE(queue.Due(now), nullptr);
 }
 
-TEST(WebhookQueue, GivesUpAfterItsTimeAndOnRejections) {
-  WebhookOptions options = Options();
+TEST(DeliveryQueue, GivesUpAfterItsTimeAndOnRejections) {
+  DeliveryOptions options = Options();
   options.give_up_after_ns = 100 * kS;
-  WebhookQueue queue(options, {0}, 1);
+  DeliveryQueue queue(options, {0}, 1);
   queue.Add(Item("a", 0), 0);
-  EXPECT_EQ(queue.OnResult(queue.Due(99 * kS), 500, 0, 99 * kS), Outcome::kRetry);
-  WebhookQueue::Entry* entry = queue.Due(200 * kS);
-  EXPECT_EQ(queue.OnResult(entry, 500, 0, 200 * kS), Outcome::kGiveUp);
+  EXPECT_EQ(queue.OnResult(queue.Due(99 * kS), VerdictOf(500), 0, 99 * kS), Outcome::kRetry);
+  DeliveryQueue::Entry* entry = queue.Due(200 * kS);
+  EXPECT_EQ(queue.OnResult(entry, VerdictOf(500), 0, 200 * kS), Outcome::kGiveUp);
   EXPECT_EQ(queue.Delivered(), (Positions{0}));
   queue.Postpone(entry, 200 * kS);
   EXPECT_EQ(queue.size(), 1U);
@@ -116,23 +125,23 @@ TEST(WebhookQueue, GivesUpAfterItsTimeAndOnRejections) {
 
   queue.Add(Item("a", 1), 0);
   int64_t now = 0;
-  for (int i = 1; i < WebhookQueue::kMaxRejections; ++i) {
-    EXPECT_EQ(queue.OnResult(queue.Due(now), 422, 0, now), Outcome::kRetry);
+  for (int i = 1; i < DeliveryQueue::kMaxRejections; ++i) {
+    EXPECT_EQ(queue.OnResult(queue.Due(now), VerdictOf(422), 0, now), Outcome::kRetry);
     now = *queue.NextAttemptNs();
   }
-  EXPECT_EQ(queue.OnResult(queue.Due(now), 422, 0, now), Outcome::kGiveUp);
+  EXPECT_EQ(queue.OnResult(queue.Due(now), VerdictOf(422), 0, now), Outcome::kGiveUp);
   EXPECT_FALSE(queue.breaker_open()) << "it is the event's fault";
 }
 
-TEST(WebhookQueue, PositionsPerPartition) {
-  WebhookQueue queue(Options(), {5, 100}, 1);
+TEST(DeliveryQueue, PositionsPerPartition) {
+  DeliveryQueue queue(Options(), {5, 100}, 1);
   queue.Add(Item("a", 7, 0), 0);
   queue.Add(Item("b", 103, 1), 0);
   queue.SetRead({9, 110});
   EXPECT_EQ(queue.Delivered(), (Positions{7, 103}));
-  queue.OnResult(queue.Due(0), 200, 0, 0);
+  queue.OnResult(queue.Due(0), VerdictOf(200), 0, 0);
   EXPECT_EQ(queue.Delivered(), (Positions{9, 103}));
-  EXPECT_EQ(queue.OnResult(queue.Due(0), 410, 0, 0), Outcome::kDisabled);
+  EXPECT_EQ(queue.OnResult(queue.Due(0), VerdictOf(410), 0, 0), Outcome::kDisabled);
   EXPECT_EQ(queue.Delivered(), (Positions{9, 103}));
 }
 
@@ -149,20 +158,18 @@ TEST(RetryAfter, SecondsAndDates) {
   EXPECT_EQ(ParseRetryAfter("soon", wall), 0);
 }
 
-TEST(CheckWebhook, NamesWhatIsWrong) {
-  EXPECT_TRUE(CheckWebhook(Options()).ok());
-  WebhookOptions o = Options();
+TEST(CheckReceiver, NamesWhatIsWrong) {
+  EXPECT_TRUE(Check(Options()).ok());
+  DeliveryOptions o = Options();
   o.name = "a b";
-  EXPECT_FALSE(CheckWebhook(o).ok());
-  o = Options();
-  o.url = "";
-  EXPECT_FALSE(CheckWebhook(o).ok());
+  EXPECT_FALSE(Check(o).ok());
+  EXPECT_FALSE(Check(Options(), false).ok());
   o = Options();
   o.max_backoff_ns = 1;
-  EXPECT_FALSE(CheckWebhook(o).ok());
+  EXPECT_FALSE(Check(o).ok());
   o = Options();
   o.max_pending = 0;
-  EXPECT_FALSE(CheckWebhook(o).ok());
+  EXPECT_FALSE(Check(o).ok());
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
-// Of an endpoint: its positions in a log that may be another one by now
+// Of a delivery: its positions in a log that may be another one by now
 // (docs/decisions/0022-positions-of-another-log.md).
 #include <utility>
 
 #include "services/base/log.h"
 #include "services/base/strings.h"
-#include "services/notifier/webhook_endpoint.h"
+#include "services/notifier/delivery_loop.h"
 
 namespace pitwall::notifier {
 namespace {
@@ -13,7 +13,7 @@ constexpr size_t kMaxMarks = 4096;
 
 }  // namespace
 
-StatusOr<int64_t> WebhookEndpoint::OpenAt(int32_t partition, const CommittedOffset& committed) {
+StatusOr<int64_t> DeliveryLoop::OpenAt(int32_t partition, const CommittedOffset& committed) {
   const TopicPartition at{topic_, partition};
   LogMark mark = ParseLogMark(committed.metadata);
   std::deque<LogMark>& marks = marks_[static_cast<size_t>(partition)];
@@ -30,7 +30,7 @@ StatusOr<int64_t> WebhookEndpoint::OpenAt(int32_t partition, const CommittedOffs
   return from;
 }
 
-Status WebhookEndpoint::FollowReplaced(int32_t partition) {
+Status DeliveryLoop::FollowReplaced(int32_t partition) {
   const auto p = static_cast<size_t>(partition);
   LogMark mark = marks_[p].empty() ? LogMark() : marks_[p].back();
   ASSIGN_OR_RETURN(const int64_t from, FirstAfter(log_, {topic_, partition}, mark));
@@ -46,19 +46,19 @@ Status WebhookEndpoint::FollowReplaced(int32_t partition) {
   return OkStatus();
 }
 
-void WebhookEndpoint::NoteReset(std::string text) {
-  PITWALL_LOG(kError, "notifier", "webhook ", options_.name, ": ", text);
+void DeliveryLoop::NoteReset(std::string text) {
+  PITWALL_LOG(kError, "notifier", title_, ": ", text);
   resets_.Add();
   MutexLock lock(&mutex_);
-  notice_.Set(Cat("webhook ", options_.name, ": ", text), clock_->MonotonicNs());
+  notice_.Set(Cat(title_, ": ", text), clock_->MonotonicNs());
 }
 
-Status WebhookEndpoint::Health() const {
+Status DeliveryLoop::Health() const {
   MutexLock lock(&mutex_);
   return notice_.Read(clock_->MonotonicNs());
 }
 
-void WebhookEndpoint::NoteMark(const FeedItem& item) {
+void DeliveryLoop::NoteMark(const FeedItem& item) {
   std::deque<LogMark>& marks = marks_[static_cast<size_t>(item.partition)];
   if (!marks.empty() && item.offset <= marks.back().offset) return;
   // A mark need not be the newest: with an older one a little more is sent again.
@@ -66,7 +66,7 @@ void WebhookEndpoint::NoteMark(const FeedItem& item) {
   marks.push_back({item.offset, item.append_time_ns});
 }
 
-LogMark WebhookEndpoint::MarkBelow(size_t partition, int64_t position) {
+LogMark DeliveryLoop::MarkBelow(size_t partition, int64_t position) {
   std::deque<LogMark>& marks = marks_[partition];
   while (marks.size() > 1 && marks[1].offset < position) marks.pop_front();
   return marks.empty() || marks.front().offset >= position ? LogMark() : marks.front();

@@ -1,4 +1,4 @@
-#include "services/notifier/webhook_queue.h"
+#include "services/notifier/delivery_queue.h"
 
 #include <algorithm>
 
@@ -9,15 +9,15 @@ namespace pitwall::notifier {
 
 constexpr int64_t kMaxRetryAfterNs = 3600 * kNanosPerSecond;
 
-WebhookQueue::WebhookQueue(const WebhookOptions& options, Positions start, uint64_t seed)
+DeliveryQueue::DeliveryQueue(const DeliveryOptions& options, Positions start, uint64_t seed)
     : options_(options), random_(seed), pending_(start.size()), read_(std::move(start)) {}
 
-void WebhookQueue::Add(FeedItem item, int64_t now_ns) {
+void DeliveryQueue::Add(FeedItem item, int64_t now_ns) {
   pending_[static_cast<size_t>(item.partition)].insert(item.offset);
   entries_.push_back({std::move(item), now_ns, now_ns, 0, 0});
 }
 
-void WebhookQueue::Rebase(int32_t p, int64_t offset) {
+void DeliveryQueue::Rebase(int32_t p, int64_t offset) {
   auto& pending = pending_[static_cast<size_t>(p)];
   pending.clear();
   for (Entry& entry : entries_) {
@@ -28,7 +28,7 @@ void WebhookQueue::Rebase(int32_t p, int64_t offset) {
   read_[static_cast<size_t>(p)] = offset;
 }
 
-Positions WebhookQueue::Delivered() const {
+Positions DeliveryQueue::Delivered() const {
   Positions out = read_;
   for (size_t p = 0; p < out.size(); ++p) {
     if (!pending_[p].empty()) out[p] = std::min(out[p], *pending_[p].begin());
@@ -36,7 +36,7 @@ Positions WebhookQueue::Delivered() const {
   return out;
 }
 
-bool WebhookQueue::IsHead(const Entry& entry) const {
+bool DeliveryQueue::IsHead(const Entry& entry) const {
   for (const Entry& other : entries_) {
     if (&other == &entry) return true;
     if (other.item.event->job == entry.item.event->job) return false;
@@ -44,7 +44,7 @@ bool WebhookQueue::IsHead(const Entry& entry) const {
   return true;
 }
 
-WebhookQueue::Entry* WebhookQueue::Due(int64_t now_ns) {
+DeliveryQueue::Entry* DeliveryQueue::Due(int64_t now_ns) {
   if (now_ns < blocked_until_ns_) return nullptr;
   Entry* best = nullptr;
   absl::flat_hash_set<std::string_view, absl::Hash<std::string_view>> jobs;
@@ -55,7 +55,7 @@ WebhookQueue::Entry* WebhookQueue::Due(int64_t now_ns) {
   return best;
 }
 
-std::optional<int64_t> WebhookQueue::NextAttemptNs() const {
+std::optional<int64_t> DeliveryQueue::NextAttemptNs() const {
   std::optional<int64_t> next;
   for (const Entry& entry : entries_) {
     if (next && entry.not_before_ns >= *next) continue;
@@ -65,49 +65,32 @@ std::optional<int64_t> WebhookQueue::NextAttemptNs() const {
   return next;
 }
 
-bool WebhookQueue::IsRejection(int status) {
-  switch (status) {
-    case 400:
-    case 405:
-    case 411:
-    case 413:
-    case 414:
-    case 415:
-    case 422:
-    case 431:
-    case 501:
-      return true;
-    default:
-      return false;
-  }
-}
-
-int64_t WebhookQueue::Backoff(int attempts) {
+int64_t DeliveryQueue::Backoff(int attempts) {
   int64_t limit = options_.first_backoff_ns;
   for (int i = 1; i < attempts && limit < options_.max_backoff_ns; ++i) limit *= 2;
   limit = std::clamp<int64_t>(limit, 1, std::max<int64_t>(1, options_.max_backoff_ns));
   return static_cast<int64_t>(random_() % static_cast<uint64_t>(limit + 1));
 }
 
-WebhookQueue::Outcome WebhookQueue::OnResult(Entry* entry, int status, int64_t retry_after_ns,
-                                             int64_t now_ns) {
-  if (status >= 200 && status < 300) {
+DeliveryQueue::Outcome DeliveryQueue::OnResult(Entry* entry, Verdict::Kind verdict,
+                                               int64_t retry_after_ns, int64_t now_ns) {
+  if (verdict == Verdict::Kind::kTaken) {
     failures_ = 0;
     Drop(entry);
     return Outcome::kDelivered;
   }
-  if (status == 410) return Outcome::kDisabled;
+  if (verdict == Verdict::Kind::kGone) return Outcome::kDisabled;
   ++entry->attempts;
   entry->not_before_ns = now_ns + Backoff(entry->attempts);
   if (retry_after_ns > 0) {
-    // The endpoint asks for peace, not only this event.
+    // The receiver asks for peace, not only this event.
     blocked_until_ns_ = now_ns + retry_after_ns;
     entry->not_before_ns = std::max(entry->not_before_ns, blocked_until_ns_);
   }
-  if (IsRejection(status)) {
+  if (verdict == Verdict::Kind::kRejected) {
     failures_ = 0;  // it is alive
     if (++entry->rejections >= kMaxRejections) return Outcome::kGiveUp;
-  } else if (status != 429) {
+  } else if (verdict != Verdict::Kind::kThrottled) {
     ++failures_;
     if (breaker_open()) {
       blocked_until_ns_ = std::max(blocked_until_ns_, now_ns + options_.breaker_pause_ns);
@@ -116,13 +99,13 @@ WebhookQueue::Outcome WebhookQueue::OnResult(Entry* entry, int status, int64_t r
   return now_ns - entry->added_ns >= options_.give_up_after_ns ? Outcome::kGiveUp : Outcome::kRetry;
 }
 
-void WebhookQueue::Drop(Entry* entry) {
+void DeliveryQueue::Drop(Entry* entry) {
   auto& pending = pending_[static_cast<size_t>(entry->item.partition)];
   pending.erase(pending.find(entry->item.offset));
   entries_.remove_if([entry](const Entry& other) { return &other == entry; });
 }
 
-void WebhookQueue::Postpone(Entry* entry, int64_t now_ns) {
+void DeliveryQueue::Postpone(Entry* entry, int64_t now_ns) {
   entry->not_before_ns = std::max(entry->not_before_ns, now_ns + options_.first_backoff_ns);
 }
 

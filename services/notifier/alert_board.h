@@ -1,0 +1,72 @@
+// The issues that a receiver of states is reminded of: each again and again while it is open, and
+// for a while after its end, since the receiver forgets what it does not hear (Alertmanager).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "services/notifier/notice_policy.h"
+
+namespace pitwall::notifier {
+
+struct AlertBoardOptions {
+  int64_t resend_ns = 60 * kNanosPerSecond;
+  // An issue that ended otherwise than by being cleared stays so long (alertmanager.h).
+  int64_t hold_ended_ns = int64_t{3600} * kNanosPerSecond;
+  // Ends are repeated for so long, for a receiver that was away.
+  int64_t repeat_ends_ns = int64_t{15} * 60 * kNanosPerSecond;
+  size_t max_issues = 20'000;
+  size_t batch = 100;  // issues in one reminder
+};
+
+// Of one receiver: what `inner` sends, and reminders of it. At most one reminder is on its way; one
+// that fails is not repeated, for the next comes anyway. After a restart every issue is due at
+// once. Not thread-safe.
+class AlertBoard final : public NoticePolicy {
+ public:
+  AlertBoard(std::unique_ptr<NoticePolicy> inner, AlertBoardOptions options);
+
+  bool keeps_state() const override { return true; }
+  void Feed(FeedItem item, std::vector<FeedItem>* send) override;
+  void Settle(int32_t partition, std::vector<FeedItem>* send) override;
+  int64_t UndecidedFrom(int32_t partition) const override {
+    return inner_->UndecidedFrom(partition);
+  }
+  int64_t DueNs(int32_t partition) const override;
+  void TellDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) override;
+  void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
+  void RememberActed(const std::string& issue) override { inner_->RememberActed(issue); }
+  uint64_t suppressed() const override { return inner_->suppressed(); }
+  size_t withheld() const override { return inner_->withheld(); }
+  std::vector<IssueEventPtr> StatesOf(const FeedItem& item) const override;
+  void ReminderDone() override { reminding_ = false; }
+
+  size_t issues() const { return issues_.size(); }
+
+ private:
+  struct Issue {
+    int32_t partition = 0;
+    IssueEventPtr event;  // the newest that was sent
+    int64_t due_ns = 0;
+  };
+  using Due = absl::btree_set<std::pair<int64_t, std::string>>;
+
+  void Pass(std::vector<FeedItem> items, std::vector<FeedItem>* send);
+  void Put(const FeedItem& item);
+  void Forget(const std::string& id);
+  Due& DueOf(int32_t partition);
+  bool Over(const IssueEvent& event, int64_t wall_ns) const;
+
+  const std::unique_ptr<NoticePolicy> inner_;
+  const AlertBoardOptions options_;
+  absl::btree_map<std::string, Issue> issues_;  // by id
+  std::vector<Due> due_;                        // by partition
+  std::vector<int64_t> newest_;                 // offset, by partition
+  bool reminding_ = false;
+};
+
+}  // namespace pitwall::notifier

@@ -1,0 +1,54 @@
+// What a receiver is told of an incident: the values, before they take the form of a receiver.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/model/issue.h"
+
+namespace pitwall::notifier {
+
+using EventPtr = std::shared_ptr<const IssueEvent>;
+
+// An issue of an incident, by its newest event.
+struct NoticeIssue {
+  std::string id;
+  EventPtr event;
+};
+
+// Immutable once made. Times are event times, Unix nanoseconds.
+struct Notice {
+  std::string id;  // the same when it is sent again
+  // kIssueFound, kIssueUpdated, kIssueResolved: the incident is found, has news, has ended.
+  EventType kind = EventType::kIssueFound;
+  std::string incident;
+  int64_t time_ns = 0;
+  int64_t began_ns = 0;
+  std::string severity;  // the worst of its issues
+  std::string summary;   // of the root cause, and how many issues there are
+  bool other_root = false;
+  size_t issue_count = 0;
+  size_t open_count = 0;
+  std::string node;                 // of an incident of a node
+  std::vector<std::string> jobs;    // that have issues of it; only with `node`
+  std::vector<NoticeIssue> issues;  // the root cause first, at most kMaxDescribed
+  std::vector<std::string> issue_ids;
+
+  static constexpr size_t kMaxDescribed = 50;
+  const IssueEvent& root() const { return *issues.front().event; }
+  bool open() const { return open_count > 0; }
+};
+
+bool IsOpen(const IssueEvent& event);
+// "StragglerRank{rank="2"}": without the labels that say the alert and the severity.
+std::string IssueTitle(const IssueEvent& event);
+// "io.pitwall.incident.found" and so on.
+std::string_view NoticeType(EventType kind);
+// A CloudEvent in JSON (docs/notify.md).
+std::string EncodeNotice(const Notice& notice);
+
+}  // namespace pitwall::notifier

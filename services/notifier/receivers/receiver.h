@@ -1,0 +1,69 @@
+// What is different from one kind of receiver to another: the form of a call, and what an answer
+// means. The delivery loop does the rest for all of them: position, order, retries, dead letters
+// (services/notifier/delivery_loop.h).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/notifier/receivers/notice.h"
+#include "services/pipeline/http_transport.h"
+#include "services/pipeline/mail_transport.h"
+
+namespace pitwall::notifier {
+
+// What is sent with one call. Borrowed for the call of Render.
+struct Delivery {
+  const IssueEvent* event = nullptr;  // of a notice the newest one of its root cause
+  const Notice* notice = nullptr;     // null: the event itself is sent
+  // Newest events of issues that a receiver of states is reminded of; empty: no reminder.
+  const std::vector<EventPtr>* states = nullptr;
+  int64_t wall_ns = 0;  // now, Unix time
+};
+
+using Call = std::variant<HttpCall, MailCall>;
+
+// An answer, or none.
+struct Answer {
+  int code = 0;             // HTTP status or SMTP reply code; 0: there was no answer
+  std::string retry_after;  // as HTTP's header has it; "": none
+  std::string text;         // the body's beginning, or why there was no answer
+};
+
+struct Verdict {
+  enum class Kind {
+    kTaken,
+    kFailed,     // the receiver's fault, or the way's: later
+    kThrottled,  // later, and nothing is broken
+    kRejected,   // the message's fault: a few times more
+    kGone,       // never again
+  };
+  Kind kind = Kind::kFailed;
+  std::string error;  // for people, without secrets; "" when taken
+};
+
+// Immutable, thread-safe.
+class Receiver {
+ public:
+  virtual ~Receiver() = default;
+  virtual std::string_view kind() const = 0;  // "webhook", "slack", …
+  // Whom it tells, for people: without what is secret in it.
+  virtual std::string target() const = 0;
+  // What changes when the receiver is another one behind the same name: a receiver that is gone
+  // stays off until this changes.
+  virtual std::string identity() const = 0;
+  // InvalidArgument: this cannot be sent in any way, and goes to the dead letters.
+  virtual StatusOr<Call> Render(const Delivery& delivery) const = 0;
+  virtual Verdict Classify(const Answer& answer) const = 0;
+};
+
+// What most HTTP receivers mean by a status: 2xx taken, 410 gone, 429 throttled, and those that say
+// that the request itself is at fault rejected.
+Verdict ClassifyHttp(const Answer& answer);
+
+}  // namespace pitwall::notifier

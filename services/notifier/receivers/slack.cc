@@ -1,0 +1,168 @@
+#include "services/notifier/receivers/slack.h"
+
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/json_writer.h"
+#include "services/notifier/receivers/message.h"
+
+namespace pitwall::notifier {
+namespace {
+
+using cloudevents::JsonWriter;
+
+// Slack's limits: a section's text has 3,000 characters, a field 2,000, a header 150. Escaping may
+// make five characters of one.
+constexpr size_t kSectionBytes = 2'800;
+constexpr size_t kFieldBytes = 300;
+constexpr size_t kLineBytes = 500;
+constexpr size_t kHeadlineBytes = 250;
+
+std::string_view ColourOf(const Message& message) {
+  if (message.kind == Message::Kind::kEnded) return message.resolved ? "#2eb67d" : "#8d8d8d";
+  if (message.severity == "critical") return "#d00000";
+  if (message.severity == "warning") return "#e8a317";
+  return "#439fe0";
+}
+
+void Mrkdwn(std::string_view text, JsonWriter* out) {
+  out->BeginObject();
+  out->Text("type", "mrkdwn");
+  out->Text("text", text);
+  out->EndObject();
+}
+
+void Section(std::string_view text, JsonWriter* out) {
+  out->BeginObject();
+  out->Text("type", "section");
+  out->Key("text");
+  Mrkdwn(text, out);
+  out->EndObject();
+}
+
+// A link whose address is ours, so without anything to escape beyond "&".
+std::string Link(const std::string& url, std::string_view text) {
+  return url.empty() ? std::string(text) : Cat("<", SlackText(url, 2'000), "|", text, ">");
+}
+
+void WriteFields(const Message& message, JsonWriter* out) {
+  out->BeginObject();
+  out->Text("type", "section");
+  out->Key("fields");
+  out->BeginArray();
+  const auto field = [&](std::string_view name, const std::string& value) {
+    if (!value.empty())
+      Mrkdwn(Cat("*", name, "*\n", SlackText(OneLineText(value), kFieldBytes)), out);
+  };
+  field("Job", message.job);
+  field("Rule", message.rule);
+  field("Rank", message.rank);
+  field("Step", message.step);
+  field("Node", message.node);
+  field("Severity", message.severity);
+  field("Since", message.since);
+  if (message.issues > 1) field("Issues", Cat(message.issues, ", ", message.open, " open"));
+  out->EndArray();
+  out->EndObject();
+}
+
+// One section holds 3,000 characters after escaping.
+std::string Bounded(std::string_view text) {
+  std::string escaped = SlackText(text, kSectionBytes);
+  for (size_t max = kSectionBytes / 2; escaped.size() > kSectionBytes; max /= 2)
+    escaped = SlackText(text, max);
+  return escaped;
+}
+
+void WriteFound(const Message& message, JsonWriter* out) {
+  const std::string title = SlackText(Headline(message, kHeadlineBytes), kHeadlineBytes);
+  Section(Cat("*", Link(message.link, title), "*"), out);
+  Section(Bounded(message.what), out);
+  WriteFields(message, out);
+  if (!message.suggestion.empty()) Section(Cat("_To do:_ ", Bounded(message.suggestion)), out);
+  if (!message.further.empty()) {
+    std::string text = "_With it:_ ";
+    for (const std::string& title_of_one : message.further)
+      CatTo(text, &title_of_one == &message.further.front() ? "" : ", ",
+            SlackText(title_of_one, kFieldBytes));
+    Section(text, out);
+  }
+}
+
+void WriteLine(const Message& message, JsonWriter* out) {
+  std::string text = Cat("*", Verb(message), "* ",
+                         Link(message.link, SlackText(Headline(message, kHeadlineBytes), 300)));
+  if (!message.since.empty()) CatTo(text, " since ", message.since);
+  if (!message.ended.empty() && !message.resolved) CatTo(text, ", ", SlackText(message.ended, 200));
+  if (message.other_root) CatTo(text, ", root cause is another now");
+  if (message.kind != Message::Kind::kEnded) {
+    CatTo(text, ": ", SlackText(OneLineText(message.what), kLineBytes));
+  }
+  if (!message.incident.empty()) CatTo(text, "  `", message.incident.substr(0, 12), "`");
+  Section(text, out);
+}
+
+}  // namespace
+
+std::string SlackText(std::string_view text, size_t max) {
+  std::string out;
+  for (const char c : CutAtWord(text, max)) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      default:
+        out.push_back(c);
+    }
+  }
+  return out;
+}
+
+std::string SlackReceiver::target() const {
+  const size_t host = target_.url.find("://");
+  const size_t path = host == std::string::npos ? host : target_.url.find('/', host + 3);
+  return Cat(target_.url.substr(0, path), "/…");
+}
+
+StatusOr<Call> SlackReceiver::Render(const Delivery& delivery) const {
+  const Message message = MessageOf(delivery, target_.external_url);
+  JsonWriter out;
+  out.BeginObject();
+  if (!target_.channel.empty()) out.Text("channel", target_.channel);
+  out.Text("text", SlackText(Headline(message, kHeadlineBytes), kHeadlineBytes));  // notifications
+  out.Key("attachments");
+  out.BeginArray();
+  out.BeginObject();
+  out.Text("color", ColourOf(message));
+  out.Key("blocks");
+  out.BeginArray();
+  if (message.kind == Message::Kind::kFound) {
+    WriteFound(message, &out);
+  } else {
+    WriteLine(message, &out);
+  }
+  out.EndArray();
+  out.EndObject();
+  out.EndArray();
+  out.EndObject();
+  HttpCall call;
+  call.url = target_.url;
+  call.timeout_ns = target_.timeout_ns;
+  call.headers = {{"Content-Type", "application/json; charset=utf-8"}};
+  call.body = out.Take();
+  return call;
+}
+
+Verdict SlackReceiver::Classify(const Answer& answer) const {
+  Verdict verdict = ClassifyHttp(answer);
+  // Slack says in a word what is wrong: invalid_payload, channel_is_archived.
+  if (verdict.kind != Verdict::Kind::kTaken && answer.code != 0)
+    CatTo(verdict.error, " ", CutAtWord(OneLineText(answer.text), 80));
+  return verdict;
+}
+
+}  // namespace pitwall::notifier

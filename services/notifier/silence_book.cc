@@ -1,0 +1,135 @@
+#include "services/notifier/silence_book.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "services/base/log.h"
+#include "services/base/stable_hash.h"
+#include "services/base/strings.h"
+
+namespace pitwall::notifier {
+namespace {
+
+constexpr size_t kBatch = 256;
+constexpr size_t kBatchBytes = size_t{1} << 20;
+constexpr int64_t kPollNs = 100 * kNanosPerMilli;
+constexpr int kSilentReads = 50;
+
+}  // namespace
+
+SilenceBook::SilenceBook(Clock* clock, Log* log, std::string topic)
+    : clock_(clock), log_(log), topic_(std::move(topic)) {}
+
+Status SilenceBook::Open() {
+  RETURN_IF_ERROR(log_->EnsureTopic(topic_, {.partitions = 1, .compacted = true}));
+  ASSIGN_OR_RETURN(std::unique_ptr<PartitionReader> reader,
+                   log_->OpenReader({topic_, 0}, kFromStart));
+  ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
+  for (int silent = 0; reader->position() < end && silent < kSilentReads;) {
+    std::vector<Record> records;
+    const Status polled = reader->Poll(kBatch, kBatchBytes, kPollNs, &records);
+    if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
+    silent = records.empty() ? silent + 1 : 0;
+    Take(records);
+  }
+  reader_ = std::move(reader);
+  return OkStatus();
+}
+
+Status SilenceBook::ReadNew() {
+  if (reader_ == nullptr) return Open();
+  std::vector<Record> records;
+  const Status polled = reader_->Poll(kBatch, kBatchBytes, 0, &records);
+  if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
+  if (records.empty()) {
+    // A topic that was deleted and made again begins with its first record.
+    ASSIGN_OR_RETURN(const int64_t end, reader_->EndOffset());
+    if (end < reader_->position()) return reader_->Seek(kFromStart);
+    return OkStatus();
+  }
+  Take(records);
+  const MutexLock lock(&mutex_);
+  for (Wakeup* wakeup : listeners_) wakeup->Wake();
+  return OkStatus();
+}
+
+void SilenceBook::Take(const std::vector<Record>& records) {
+  for (const Record& record : records) {
+    if (record.tombstone) {
+      set_.Remove(record.key);
+      continue;
+    }
+    StatusOr<Silence> silence = DecodeSilence(record.value);
+    if (silence.ok()) {
+      set_.Put(*std::move(silence));
+    } else {
+      PITWALL_LOG(kWarning, "notifier", topic_, " offset ", record.offset, ": ",
+                  ToStd(silence.status().message()));
+    }
+  }
+}
+
+StatusOr<Silence> SilenceBook::Add(Silence silence) {
+  const int64_t now = clock_->WallNs();
+  if (silence.starts_ns == 0) silence.starts_ns = now;
+  silence.created_ns = now;
+  RETURN_IF_ERROR(CheckSilence(silence));
+  if (silence.ends_ns <= now)
+    return InvalidArgument("ends_at: in the past; nothing would be silenced");
+  if (List(false).size() >= SilenceSet::kMaxSilences)
+    return ResourceExhausted(Cat("there are ", SilenceSet::kMaxSilences,
+                                 " silences that have not ended; expire some of them"));
+  {
+    const MutexLock lock(&mutex_);
+    silence.id = StableHashHex(Cat("silence\xff", ::getpid(), "\xff", now, "\xff",
+                                   clock_->MonotonicNs(), "\xff", ++made_));
+  }
+  RETURN_IF_ERROR(Append(silence));
+  return silence;
+}
+
+StatusOr<Silence> SilenceBook::Expire(std::string_view id) {
+  const int64_t now = clock_->WallNs();
+  std::vector<Silence> all = set_.List();
+  const auto at =
+      std::find_if(all.begin(), all.end(), [&](const Silence& s) { return s.id == id; });
+  if (at == all.end()) return NotFound(Cat("silence ", Quote(id), ": not found"));
+  if (at->ends_ns <= now) return FailedPrecondition(Cat("silence ", id, " has ended already"));
+  at->ends_ns = now;
+  at->starts_ns = std::min(at->starts_ns, now - 1);
+  RETURN_IF_ERROR(Append(*at));
+  return *at;
+}
+
+Status SilenceBook::Append(const Silence& silence) {
+  const MutexLock lock(&mutex_);
+  if (appender_ == nullptr) {
+    ASSIGN_OR_RETURN(appender_, log_->OpenAppender());
+  }
+  RETURN_IF_ERROR(appender_->Append(
+      {{.topic = topic_, .partition = 0, .key = silence.id, .value = EncodeSilence(silence)}}));
+  set_.Put(silence);
+  for (Wakeup* wakeup : listeners_) wakeup->Wake();
+  return OkStatus();
+}
+
+std::vector<Silence> SilenceBook::List(bool ended) const {
+  std::vector<Silence> all = set_.List();
+  const int64_t now = clock_->WallNs();
+  if (!ended) std::erase_if(all, [&](const Silence& silence) { return silence.ends_ns <= now; });
+  return all;
+}
+
+void SilenceBook::Listen(Wakeup* wakeup) {
+  const MutexLock lock(&mutex_);
+  listeners_.insert(wakeup);
+}
+
+void SilenceBook::Unlisten(Wakeup* wakeup) {
+  const MutexLock lock(&mutex_);
+  listeners_.erase(wakeup);
+}
+
+}  // namespace pitwall::notifier

@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+"""Receivers from outside, over real servers: Alertmanager, an SMTP server with TLS and AUTH, an HTTP gateway, Slack's JSON.
+
+receivers_test.py PITWALL
+"""
+import email
+import email.policy
+import http.server
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import urllib.parse
+import urllib.request
+
+from harness import PATIENCE, Pitwall, train, wait_for, write
+
+BINARY = None
+HERE = os.path.dirname(os.path.abspath(__file__))
+DEBIAN_PYTHON = "/usr/bin/python3"  # which has Debian's python3-aiosmtpd
+
+# LossHigh clears again and again; LossExploded holds until the job ends.
+RULES = """
+groups:
+- name: steps
+  clock: step
+  interval: 1
+  rules:
+  - alert: LossExploded
+    expr: max_over_time(train_loss[20]) > 5
+    labels: {severity: critical}
+    annotations: {summary: "the loss of <rank> {{ $labels.rank }} is \\"high\\" & stays so", suggestion: "look at it"}
+  - alert: LossHigh
+    expr: train_loss > 5
+    labels: {severity: warning}
+  - alert: Quiet
+    expr: max_over_time(train_loss[20]) > 6
+    labels: {severity: info}
+"""
+CONFIG = """
+external_url: https://pitwall.example
+http: {act_token_file: %(dir)s/act}
+notifier:
+  ca_file: %(dir)s/cert.pem
+  alertmanagers:
+    - {name: am, urls: ["http://127.0.0.1:%(am)d", "http://127.0.0.1:%(gone)d"], resend_interval: 1s, labels: {cluster: lab},
+       notify_symptoms: true, from_start: true}
+  slack:
+    - {name: slack, url: "file:%(dir)s/slack"}
+  email:
+    - {name: mail, host: localhost, port: %(smtp)d, user: pitwall, password: "file:%(dir)s/password", auth: plain,
+       from: "Pitwall Wächter <pitwall@example.org>", to: ["Ops <ops@example.org>", "second@example.org"], severities: [critical]}
+    - {name: mailtls, host: localhost, port: %(smtps)d, security: tls, user: pitwall, password: "file:%(dir)s/password", auth: login,
+       from: pitwall@example.org, to: [ops@example.org], severities: [critical]}
+    - {name: wrong, host: localhost, port: %(smtp)d, user: pitwall, password: "env:WRONG", from: pitwall@example.org, to: [ops@example.org]}
+  gateways:
+    - {name: sms, url: "http://127.0.0.1:%(gateway)d/sms", headers: {Authorization: "file:%(dir)s/header"}, secrets: {key: "file:%(dir)s/key"},
+       body: '{"to": "+491", "key": "{{ $labels.secret_key }}", "text": "{{ $labels.text }}"}', success: ["202"]}
+    - {name: info, url: "http://127.0.0.1:%(gateway)d/info", escape: form, notify: events, notify_symptoms: true,
+       body: "rule={{ $labels.rule }}&state={{ $labels.state }}"}
+  routes:
+    - {matchers: ['severity="critical"'], receivers: [am, slack, mail, mailtls, wrong, sms]}
+    - {matchers: ['severity="warning"', 'job=~"e2e|x"'], receivers: [am]}
+    - {matchers: ['severity="info"'], receivers: [info]}
+"""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Gateway(http.server.BaseHTTPRequestHandler):
+    received = []  # (path, headers, body)
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        self.received.append((self.path, dict(self.headers), body))
+        self.send_response({"/sms": 202, "/info": 204}.get(self.path, 200))
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+class Receivers(unittest.TestCase):
+    def setUp(self):
+        self.work = tempfile.mkdtemp(prefix="pitwall-e2e-")
+        self.addCleanup(shutil.rmtree, self.work)
+        self.gateway = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Gateway)
+        self.addCleanup(self.gateway.server_close)
+        self.addCleanup(self.gateway.shutdown)
+        threading.Thread(target=self.gateway.serve_forever, daemon=True).start()
+        self.ports = {"am": free_port(), "gone": free_port(), "smtp": free_port(), "smtps": free_port(),
+                      "gateway": self.gateway.server_port, "dir": self.work}
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+                        "subjectAltName=DNS:localhost", "-keyout", self.path("key.pem"), "-out", self.path("cert.pem")],
+                       check=True, capture_output=True)
+        for name, text in (("act", "act-token-of-a-test"), ("password", "s3cret ä"), ("header", "Bearer of-the-gateway"), ("key", 'k"1'),
+                           ("slack", "http://127.0.0.1:%d/services/T/B/slack-secret" % self.gateway.server_port)):
+            write(self.path(name), text)
+        os.mkdir(self.path("mails"))
+        self.smtp = self.start([DEBIAN_PYTHON, os.path.join(HERE, "smtp_server.py"), self.path("mails"), self.path("cert.pem"),
+                                self.path("key.pem"), str(self.ports["smtp"]), str(self.ports["smtps"])], stdout=subprocess.PIPE)
+        self.assertEqual(self.smtp.stdout.readline(), b"ready\n")
+        self.start_alertmanager()
+
+    def path(self, name):
+        return os.path.join(self.work, name)
+
+    def start(self, command, **options):
+        process = subprocess.Popen(command, **options)
+        self.addCleanup(self.end, process)
+        return process
+
+    @staticmethod
+    def end(process):
+        if process.poll() is None:
+            process.kill()
+        process.wait()
+        for pipe in (process.stdout, process.stderr):
+            if pipe:
+                pipe.close()
+
+    def start_alertmanager(self):
+        config = write(self.path("alertmanager.yaml"), "route: {receiver: none, group_wait: 0s, group_interval: 1s}\nreceivers: [{name: none}]\n")
+        with open(self.path("alertmanager.log"), "a") as log:
+            self.alertmanager = self.start(
+                ["prometheus-alertmanager", "--config.file", config, "--storage.path", self.path("am-data"), "--web.listen-address",
+                 "127.0.0.1:%d" % self.ports["am"], "--cluster.listen-address", ""], stderr=log)
+        wait_for("Alertmanager", lambda: self.alerts() is not None)
+
+    def alerts(self):
+        """What the real Alertmanager holds as firing: by alertname."""
+        try:
+            with urllib.request.urlopen("http://127.0.0.1:%d/api/v2/alerts?active=true" % self.ports["am"], timeout=5) as answer:
+                return {alert["labels"]["alertname"]: alert for alert in json.load(answer)}
+        except OSError:
+            return None
+
+    def mails(self, way):
+        found = []
+        for name in sorted(os.listdir(self.path("mails"))):
+            if name.startswith(way) and name.endswith(".json"):
+                with open(os.path.join(self.path("mails"), name)) as file:
+                    kept = json.load(file)
+                kept["mail"] = email.message_from_bytes(kept["content"].encode("utf-8", "surrogateescape"), policy=email.policy.default)
+                found.append(kept)
+        return found
+
+    def said(self, path):
+        return [(headers, body) for at, headers, body in list(Gateway.received) if at == path]
+
+    def run_pitwall(self, number):
+        return Pitwall(BINARY, self.path("log-%d" % number), "--config", self.path("pitwall.yaml"), "--data-dir", self.path("data"),
+                       "--rules", self.path("rules.yaml"), "--socket", self.path("c.sock"), "--node", "n", "--interval", "200ms",
+                       variables={"WRONG": "not the password"})
+
+    def silence(self, *arguments, code=0):
+        done = subprocess.run([BINARY, "silence"] + list(arguments) + ["--url", self.pitwall.http, "--token-file", self.path("act")],
+                              capture_output=True, text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done.stdout if code == 0 else done.stderr
+
+    def test_each_real_receiver_gets_job_rule_rank_and_step(self):
+        write(self.path("rules.yaml"), RULES)
+        write(self.path("pitwall.yaml"), CONFIG % self.ports)
+        self.pitwall = self.run_pitwall(1)
+        self.addCleanup(lambda: self.pitwall.kill())
+        # Before anything: a silence of everything that is only informative.
+        silenced = json.loads(self.silence("add", 'severity="info"', "--duration", "1h", "--author", "ada", "--comment", "a test", "--json"))
+        self.assertIn("--comment", self.silence("add", "severity=info", code=2))
+        self.assertIn("wanted", self.silence("add", "severity:info", "--comment", "x", "--author", "a", code=2))
+        without = subprocess.run([BINARY, "silence", "add", "a=b", "--author", "a", "--comment", "x", "--url", self.pitwall.http],
+                                 capture_output=True, text=True)
+        self.assertEqual(without.returncode, 1, without.stderr)
+        training = train(self.path("c.sock"), 3000, nan_from=10000)
+        self.addCleanup(self.end, training)
+
+        # E-mail: each way with its mechanism, once.
+        wait_for("a mail by each way", lambda: self.mails("starttls") and self.mails("tls"))
+        for way, mechanism in (("starttls", "PLAIN"), ("tls", "LOGIN")):
+            kept = self.mails(way)[0]
+            self.assertEqual((kept["mechanism"], kept["encrypted"], kept["from"]), (mechanism, True, "pitwall@example.org"))
+            mail = kept["mail"]
+            self.assertEqual(mail.defects, [])
+            self.assertRegex(mail["Subject"], r"^\[critical\] e2e: LossExploded rank 0 step \d+$")
+            self.assertEqual([part.get_content_type() for part in mail.iter_parts()], ["text/plain", "text/html"])
+            text, page = (part.get_content().replace("\r\n", "\n") for part in mail.iter_parts())
+            for line in (r"(?m)^FOUND: .*the loss of <rank> 0 is \"high\" & stays so", r"(?m)^Job: e2e", r"(?m)^Rule: .*steps/LossExploded$", r"(?m)^Rank: 0$",
+                         r"(?m)^Step: \d+$", r"(?m)^Since: \d{4}-\S+Z$", r"(?m)^https://pitwall\.example/jobs/\S+$"):
+                self.assertRegex(text, line)
+            self.assertIn("&lt;rank&gt; 0 is &quot;high&quot; &amp; stays so", page)
+        self.assertEqual(self.mails("starttls")[0]["to"], ["ops@example.org", "second@example.org"])
+        self.assertIn("Wächter", self.mails("starttls")[0]["mail"]["From"])
+
+        # The gateway: short, with its secrets; Slack.
+        headers, body = wait_for("the gateway", lambda: self.said("/sms"))[0]
+        message = json.loads(body)
+        self.assertEqual((headers["Authorization"], message["key"]), ("Bearer of-the-gateway", 'k"1'))
+        self.assertRegex(message["text"], r"^FOUND critical e2e: LossExploded rank 0 step \d+")
+        self.assertLessEqual(len(message["text"]), 160)
+        self.assertIn("https://pitwall.example/jobs/", message["text"])
+        slack = json.loads(wait_for("Slack", lambda: self.said("/services/T/B/slack-secret"))[0][1])
+        blocks = json.dumps(slack["attachments"][0]["blocks"])
+        for part in ("*Job*\\ne2e", "steps/LossExploded", "*Rank*\\n0", "*Step*", "the loss of &lt;rank&gt; 0"):
+            self.assertIn(part, blocks)
+
+        # Alertmanager: the labels; what clears is resolved, what does not stays.
+        alert = wait_for("the alert", lambda: self.alerts().get("LossExploded"))
+        labels = alert["labels"]
+        self.assertEqual((labels["severity"], labels["rank"], labels["cluster"], labels["job_name"]),
+                         ("critical", "0", "lab", "e2e"))
+        self.assertTrue(labels["pitwall_job"] and labels["rule"].endswith("steps/LossExploded") and labels["incident"])
+        self.assertRegex(alert["generatorURL"], r"^https://pitwall\.example/jobs/")
+        self.assertTrue(alert["annotations"]["step"].isdigit())
+        wait_for("LossHigh to fire", lambda: "LossHigh" in self.alerts())
+        wait_for("LossHigh to be resolved", lambda: "LossHigh" not in self.alerts())
+        self.assertIn("LossExploded", self.alerts())
+
+        # A restart of Alertmanager, which keeps no alerts, then a kill of the notifier.
+        self.alertmanager.kill()
+        self.alertmanager.wait()
+        self.start_alertmanager()
+        wait_for("the alert after Alertmanager's restart", lambda: "LossExploded" in self.alerts())
+        self.pitwall.kill()
+        self.assertIn("LossExploded", self.alerts())
+        self.pitwall = self.run_pitwall(2)
+        self.assertEqual(json.loads(self.silence("list", "--json"))["id"], silenced["id"])
+        self.alertmanager.kill()
+        self.alertmanager.wait()
+        self.start_alertmanager()
+        wait_for("the alert after both restarts", lambda: "LossExploded" in self.alerts())
+
+        # The silence held; what is open is told when it ends.
+        self.assertEqual(self.said("/info"), [])
+        self.silence("expire", silenced["id"])
+        self.assertIn("ended already", self.silence("expire", silenced["id"], code=1))
+        self.assertEqual(self.silence("list"), "")
+        told = wait_for("the silenced issue", lambda: self.said("/info"))[0][1]
+        self.assertEqual(urllib.parse.parse_qs(told)["state"], ["open"])
+        self.assertTrue(urllib.parse.parse_qs(told)["rule"][0].endswith("steps/Quiet"))
+
+        # The job ends, which is no end of the trouble: Alertmanager keeps it firing, the mail says how it ended.
+        training.terminate()
+        training.wait(PATIENCE)
+        ended = wait_for("the end by mail", lambda: next((kept["mail"] for kept in self.mails("starttls") if " ENDED " in kept["mail"]["Subject"]), None))
+        self.assertRegex(ended["Subject"], r"^\[critical\] ENDED e2e: LossExploded rank 0")
+        self.assertEqual(ended["References"], self.mails("starttls")[0]["mail"]["Message-ID"])
+        wait_for("the end at Alertmanager", lambda: self.alerts()["LossExploded"]["annotations"].get("ended"))
+        self.assertIn("LossExploded", self.alerts())
+
+        # One that is never right keeps nobody waiting, and no secret is in any log.
+        self.assertGreater(self.pitwall.metric("pitwall_receiver_failed_attempts_total"), 0)
+        for log in ("log-1", "log-2"):
+            with open(self.path(log)) as lines:
+                text = lines.read()
+            for secret in ("s3cret", "slack-secret", "of-the-gateway", "not the password", "act-token"):
+                self.assertNotIn(secret, text)
+        printed = subprocess.run([BINARY, "standalone", "--config", self.path("pitwall.yaml"), "--print-config"], capture_output=True, text=True)
+        self.assertNotIn("slack-secret", printed.stdout)
+        self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
+
+
+if __name__ == "__main__":
+    BINARY = os.path.abspath(sys.argv.pop(1))
+    if subprocess.run([DEBIAN_PYTHON, "-c", "import aiosmtpd"], capture_output=True).returncode or not shutil.which("prometheus-alertmanager"):
+        print("0 passed, 0 failed: prometheus-alertmanager or python3-aiosmtpd is missing; run deploy/install-deps.sh tests", file=sys.stderr)
+        sys.exit(77)
+    unittest.main()

@@ -1,0 +1,9 @@
+# A thousand issues to ten receivers, three of them bad, with ten kills: the table of docs/notify.md.
+. "$(dirname "$0")/common.sh"
+cmake --preset release >/dev/null
+cmake --build build/release -j "$jobs" --target pitwall
+rc=0
+output=$(python3 tests/e2e/receivers_table.py build/release/bin/pitwall) || rc=$?
+printf '%s\n' "$output"
+printf '%s\n' "$output" | sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' >>"$PITWALL_COUNTS"
+exit "$rc"
