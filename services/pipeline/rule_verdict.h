@@ -16,10 +16,10 @@ struct RuleVerdict {
   std::string reason;
 };
 
-// `told`: status events of one rule, oldest first; of a rule that tells many, the newest are enough.
-// The verdict is the newest status, until the rule is stopped. Then it is what the rule said last
-// while the ranks sent data: from the last goodbye to the end of the job (`data_until_ns` on) every
-// rule comes to miss its series, which is no verdict. kMaxPosition: not known until when.
+// `told`: status events of one rule, oldest first; of a rule that tells many, the newest are
+// enough. The verdict is the newest status, until the rule is stopped. Then it is what the rule
+// said last while the ranks sent data: from the last goodbye to the end of the job (`data_until_ns`
+// on) every rule comes to miss its series, which is no verdict. kMaxPosition: not known until when.
 RuleVerdict VerdictOf(std::span<const IssueEventPtr> told, int64_t data_until_ns);
 
 }  // namespace pitwall
