@@ -61,6 +61,8 @@ TEST(OwnFunctions, WhatIsWrongIsSaid) {
        "than 0, found 0"},
       {"outlier_period_over_time(a[5m])", "expected 2 argument(s)"},
       {"outlier_period_over_time(a[attempt], 3)", "needs every sample of its window"},
+      {"event_period_over_time(a[5m], 0)",
+       "event_period_over_time() wants a number of seconds greater than 0, found 0"},
       {"block_quantile_over_time(a[5m], 0, 0.5, 1)",
        "7:39: error: block_quantile_over_time() wants a whole number of blocks from 1 to 64, found "
        "0"},
@@ -117,6 +119,7 @@ TEST(OwnFunctions, WhatIsRightPasses) {
         "1)[5m:1m])",
         "histogram_distance(rate(a[5m]), rate(a[first 500 samples]))",
         "outlier_period_over_time(a[500 samples], 3) + outlier_period_over_time(a[5m], scalar(b))",
+        "event_period_over_time(a[500], 0.5) + event_period_over_time(a[5m], scalar(b))",
         "outliers_over_time(a[500 samples], 3) + outliers_over_time(a[5m], scalar(b))",
         "robust_deriv(a[5m]) + robust_deriv(a[50 samples]) + robust_deriv(rate(a[5m])[1h:1m])",
         "kendall_tau_over_time(a[5m]) + kendall_tau_over_time(a[first 5 samples])",

@@ -228,6 +228,7 @@ TEST(RuleCost, EveryWindowFunctionCosts) {
                            "share_over_time(a[1m])",
                            "sketch_quantile_over_time(0.5, a[1m])",
                            "outlier_period_over_time(a[1m], 3)",
+                           "event_period_over_time(a[1m], 3)",
                            "avg_over_time(a[first 5 samples])",
                            "outliers_over_time(a[1m], 3)",
                            "robust_deriv(a[1m])",

@@ -45,10 +45,34 @@ bool IsAge(const plan::Space& space, plan::NodeId id) {
          demand->function == WindowFunction::kTsOfFirst;
 }
 
+// (ts_of_last_over_time(x[N samples]) - ts_of_first_over_time(x[N samples])) /
+// (count_over_time(x[N samples]) - 1)
+bool IsDistance(const plan::Space& space, plan::NodeId id) {
+  const plan::Node& node = WithoutExtremes(space, id);
+  if (node.kind != plan::NodeKind::kBinary || node.binary != plan::BinaryOp::kDiv) return false;
+  const plan::Node& length = WithoutExtremes(space, node.inputs[0]);
+  const plan::Node& intervals = WithoutExtremes(space, node.inputs[1]);
+  for (const plan::Node* part : {&length, &intervals}) {
+    if (part->kind != plan::NodeKind::kBinary || part->binary != plan::BinaryOp::kSub) return false;
+  }
+  const Demand* last = DemandOf(space, WithoutExtremes(space, length.inputs[0]));
+  const Demand* first = DemandOf(space, WithoutExtremes(space, length.inputs[1]));
+  return last != nullptr && last->kind == WindowKind::kSamples && first != nullptr &&
+         last->function == WindowFunction::kTsOfLast &&
+         first->function == WindowFunction::kTsOfFirst &&
+         CountIn(space, intervals.inputs[0]) != nullptr;
+}
+
+// What is waited for first of several: what time does not bring.
+int Rank(HistoryWait::For what) {
+  return what == HistoryWait::For::kNearer ? 0 : what == HistoryWait::For::kSamples ? 1 : 2;
+}
+
 bool LacksMore(const HistoryWait& a, const HistoryWait& b) {
   if (!b.waits()) return true;
-  if (a.what != b.what) return a.what == HistoryWait::For::kSamples;
+  if (a.what != b.what) return Rank(a.what) < Rank(b.what);
   if (a.what == HistoryWait::For::kAge) return a.until > b.until;
+  if (a.what == HistoryWait::For::kNearer) return a.has - a.wants > b.has - b.wants;
   return a.wants - a.has > b.wants - b.has;
 }
 
@@ -63,7 +87,7 @@ void HistoryWait::Save(BinaryWriter& out) const {
 
 void HistoryWait::Restore(BinaryReader& in) {
   const uint8_t kind = in.U8();
-  if (kind > static_cast<uint8_t>(For::kTick)) in.Fail();
+  if (kind > static_cast<uint8_t>(For::kNearer)) in.Fail();
   what = static_cast<For>(kind);
   has = in.Double();
   wants = in.Double();
@@ -102,6 +126,13 @@ uint32_t History::Find(const plan::Space& space, plan::NodeId id, bool finding) 
         return Add(std::move(condition));
       }
     }
+    Condition nearer{.kind = Condition::Kind::kNearer,
+                     .value = node.inputs[below ? 0 : 1],
+                     .limit = node.inputs[below ? 1 : 0],
+                     .or_equal = condition.or_equal};
+    if ((above || below) && space.nodes[nearer.limit.index()].type == plan::ValueType::kScalar &&
+        IsDistance(space, nearer.value))
+      return Add(std::move(nearer));
   }
   Condition condition{.kind = Condition::Kind::kAny};
   const bool is_or = node.kind == plan::NodeKind::kSetOp && node.set == plan::SetOp::kOr;
@@ -142,6 +173,15 @@ HistoryWait History::Judge(uint32_t index, eval::Evaluator* evaluator, int64_t p
   const double wants = (*limit)->scalar();
   const auto value = evaluator->Evaluate(condition.value);
   if (!value.ok() || !std::isfinite(wants)) return {};
+  if (condition.kind == Condition::Kind::kNearer) {
+    std::optional<double> least;
+    for (size_t i = 0; i < (*value)->size(); ++i) {
+      const double has = (*value)->values[i];
+      if ((*value)->present[i] && !std::isnan(has)) least = std::min(has, least.value_or(has));
+    }
+    if (!least.has_value() || (condition.or_equal ? *least <= wants : *least < wants)) return {};
+    return {.what = HistoryWait::For::kNearer, .has = *least, .wants = wants};
+  }
   std::optional<double> most;
   for (size_t i = 0; i < (*value)->size(); ++i) {
     const double has = (*value)->values[i];

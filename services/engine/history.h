@@ -5,6 +5,8 @@
 //
 //   … and count_over_time(x[attempt]) > $patience              so many samples (or steps)
 //   … and on () time() - min(ts_of_first_over_time(x[attempt])) > $grace_seconds      such an age
+//   … and on () min((ts_of_last_over_time(x[9 samples]) - ts_of_first_over_time(x[9 samples]))
+//       / (count_over_time(x[9 samples]) - 1)) < 1.5                           such near samples
 //
 // on either side of an `and`, also below functions, aggregations and arithmetic; of an `or` both
 // sides must wait, of an `unless` the left one. The comparison that the rule is about is no such
@@ -27,6 +29,7 @@ struct HistoryWait {
     kSamples,  // the series that has most has `has` of `wants`
     kAge,      // the oldest reaches it at the position `until`
     kTick,     // the attempt has just begun: nothing was judged so far
+    kNearer,   // samples are `has` steps (seconds) apart, and may be less than `wants`
   } what = For::kNothing;
   double has = 0;
   double wants = 0;
@@ -44,8 +47,9 @@ class History {
   History(const plan::Space& space, const plan::Rule& rule);
 
   // What the rule waits for at the evaluator's tick, `position`: of several conditions the one that
-  // misses most, samples before ages. A condition without any input waits for nothing: that is for
-  // the rule's needs to say. Evaluates nothing that the rule's expression did not.
+  // misses most, what never comes by waiting (nearer samples) first, samples before ages. A
+  // condition without any input waits for nothing: that is for the rule's needs to say. Evaluates
+  // nothing that the rule's expression did not.
   HistoryWait At(eval::Evaluator* evaluator, int64_t position) const;
   // Whether a new attempt has to wait again.
   bool begins_with_attempt() const { return begins_with_attempt_; }
@@ -53,7 +57,7 @@ class History {
  private:
   // A comparison, or several of which any one or all must wait.
   struct Condition {
-    enum class Kind { kSamples, kAge, kAny, kAll } kind = Kind::kAny;
+    enum class Kind { kSamples, kAge, kNearer, kAny, kAll } kind = Kind::kAny;
     plan::NodeId value = plan::kNoNode;  // what is compared
     plan::NodeId limit = plan::kNoNode;  // with which scalar
     bool or_equal = false;

@@ -1,6 +1,7 @@
 // From transitions and status changes to the events that everyone outside meets; incidents.h adds
 // what they have to do with each other.
 #include <algorithm>
+#include <cmath>
 
 #include "absl/time/time.h"
 #include "rules/alert/element_lookup.h"
@@ -14,6 +15,31 @@ namespace pitwall::engine {
 namespace {
 
 constexpr size_t kMaxEvidence = 16;
+constexpr std::string_view kRowEvery = "a row every ";
+constexpr std::string_view kSampleEvery = "a sample every ";
+
+// With one digit after the point, of long distances none.
+double Readable(double distance) {
+  return distance < 10 ? std::round(distance * 10) / 10 : std::round(distance);
+}
+
+// Samples are too far apart for the rule, which no waiting changes.
+std::string NearerText(const HistoryWait& wait, bool steps) {
+  if (!steps)
+    return Cat(kSampleEvery, Readable(wait.has), " s; needs one every ", Readable(wait.wants),
+               " s");
+  if (wait.wants < 2) return Cat(kRowEvery, Readable(wait.has), " steps; needs every step");
+  return Cat(kRowEvery, Readable(wait.has), " steps; needs one every ", Readable(wait.wants),
+             " steps");
+}
+
+// Whether this reason says so and the one before did not.
+bool SaysNearer(std::string_view reason, std::string_view before) {
+  for (const std::string_view begin : {kRowEvery, kSampleEvery}) {
+    if (reason.find(begin) != reason.npos) return before.find(begin) == before.npos;
+  }
+  return false;
+}
 
 // What the elements of a folded issue have in common with others of its kind: first, worst, count,
 // names.
@@ -183,6 +209,9 @@ std::string SpaceRunner::WaitsFor(const RuleState& state, const TickContext& at)
     case HistoryWait::For::kTick:
       CatTo(reason, "the attempt has just begun");
       break;
+    case HistoryWait::For::kNearer:
+      CatTo(reason, NearerText(history, clock().step));
+      break;
   }
   int64_t full = kMinPosition;
   int64_t reach = 0;  // a window inside of a subquery must be full for as long as the outer one is
@@ -227,13 +256,17 @@ void SpaceRunner::ReportStatus(RuleState* state, const Status& error, const Tick
                                  .inputs = &state->inputs,
                                  .in_progress = waits,
                                  .time_ns = at.time_ns};
-  if (auto change = state->status.Update(input)) EmitStatus(*state, *change, at, job, out);
+  const std::string before = state->status.reason();
+  auto change = state->status.Update(input);
+  if (!change.has_value()) return;
+  // How far the reason of InProgress has come is no change; that it never will is one.
+  const bool counts = !change->reason_only || change->status != RuleStatus::kInProgress ||
+                      SaysNearer(change->reason, before);
+  if (counts) EmitStatus(*state, *change, at, job, out);
 }
 
 void SpaceRunner::EmitStatus(const RuleState& state, const alert::StatusChange& change,
                              const TickContext& at, const JobIdentity& job, Outputs* out) {
-  // How far the reason of InProgress has come is no change.
-  if (change.reason_only && change.status == RuleStatus::kInProgress) return;
   IssueEvent event = EventOf(*state.rule, at, job);
   event.type = EventType::kRuleStatus;
   event.attempt = at.attempt;

@@ -129,6 +129,29 @@ TEST(StatusReasonTest, MinimumHistoryBeginsWithTheAttempt) {
   EXPECT_EQ(run(7), events);
 }
 
+// What no waiting brings: samples that come nearer to each other. Told once, also after another
+// reason.
+TEST(StatusReasonTest, SamplesThatAreTooFarApart) {
+  const std::string_view expr =
+      "m > 5 and count_over_time(m[60]) >= 40 and on () min((ts_of_last_over_time(m[5 samples]) - "
+      "ts_of_first_over_time(m[5 samples])) / (count_over_time(m[5 samples]) - 1)) < $row_steps";
+  const auto run = [&](int apart, double limit) {
+    ShardForTest shard(
+        Rules("clock: step\n  interval: 1",
+              Cat("  - {alert: High, params: {row_steps: ", limit, "}, expr: '", expr, "'}\n")));
+    for (int t = 1; t <= 60; ++t) Feed(&shard, t, {{"0", 1}}, t * apart);
+    return shard.Events();
+  };
+  const std::string few = "status InProgress High not judged before there are 40 samples";
+  EXPECT_THAT(
+      run(10, 1.5),
+      ElementsAre(HasSubstr(few), "status InProgress High a row every 10 steps; needs every step"));
+  EXPECT_THAT(run(10, 4),
+              ElementsAre(HasSubstr(few),
+                          "status InProgress High a row every 10 steps; needs one every 4 steps"));
+  EXPECT_THAT(run(1, 1.5), ElementsAre(HasSubstr(few), "status NoIssuesFound High "));
+}
+
 TEST(StatusReasonTest, MinimumHistoryAsAnAge) {
   ShardForTest shard(Rules("interval: 1s",
                            "  - {alert: High, expr: 'm > 5 and on () time() - "

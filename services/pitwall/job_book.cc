@@ -2,12 +2,38 @@
 
 #include <algorithm>
 
+#include "services/base/clock.h"
 #include "services/base/strings.h"
+#include "services/model/position.h"
 
 namespace pitwall {
+namespace {
 
-RuleStatus Verdict(const IssueEvent& status) {
-  return status.status == RuleStatus::kStopped ? status.previous_status : status.status;
+constexpr size_t kStatusesKept = 8;
+// From the last goodbye to the end of a job: five seconds in which a rank could come back, and the
+// ticks about them. A job that ends by silence was silent for two minutes.
+constexpr int64_t kGoodbyeToEndNs = 8 * kNanosPerSecond;
+constexpr int64_t kSilenceToEndNs = 128 * kNanosPerSecond;
+
+// When the last data of the job's ranks came, as far as its events say: before its last rank was
+// lost, or said goodbye. kMaxPosition: not known.
+int64_t DataUntil(const JobRecord& job) {
+  if (!job.ended()) return kMaxPosition;
+  const AttemptRecord* last = job.attempts.empty() ? nullptr : &job.attempts.rbegin()->second;
+  int64_t end_ns = job.ended_ns;
+  if (last != nullptr && last->ended_ns != 0) end_ns = std::min(end_ns, last->ended_ns);
+  const EndDetail detail = last != nullptr ? last->end_detail : job.end_detail;
+  int64_t until_ns = end_ns - (detail == EndDetail::kSilent ? kSilenceToEndNs : kGoodbyeToEndNs);
+  if (last != nullptr && !last->lost.empty())
+    until_ns = std::min(until_ns, last->lost.back().first);
+  return until_ns;
+}
+
+}  // namespace
+
+RuleVerdict JobRecord::VerdictOf(const std::string& rule) const {
+  const auto at = statuses.find(rule);
+  return at == statuses.end() ? RuleVerdict() : pitwall::VerdictOf(at->second, DataUntil(*this));
 }
 
 void JobBook::Apply(const IssueEventPtr& event) {
@@ -30,9 +56,12 @@ void JobBook::Apply(const IssueEventPtr& event) {
   job.first_ns = std::min(job.first_ns, event->time_ns);
   job.last_ns = std::max(job.last_ns, event->time_ns);
   switch (event->type) {
-    case EventType::kRuleStatus:
-      job.statuses[event->rule] = event;
+    case EventType::kRuleStatus: {
+      std::vector<IssueEventPtr>& told = job.statuses[event->rule];
+      if (told.size() == kStatusesKept) told.erase(told.begin());
+      told.push_back(event);
       return;
+    }
     case EventType::kJobChanged:
       return ApplyChange(*event, &job);
     case EventType::kIssueFound:

@@ -12,6 +12,7 @@
 #include "services/base/status.h"
 #include "services/model/issue.h"
 #include "services/pipeline/issue_source.h"
+#include "services/pipeline/rule_verdict.h"
 
 namespace pitwall {
 
@@ -29,24 +30,23 @@ struct JobRecord {
   int64_t ended_ns = 0;               // 0: it runs
   EndDetail end_detail = EndDetail::kNone;
   std::map<uint64_t, AttemptRecord> attempts;
-  std::map<std::string, IssueEventPtr> statuses;      // newest status event by rule
-  std::map<std::string, IssueEventPtr> open_issues;   // newest event by id of the issue
-  std::map<std::string, IssueEventPtr> ended_issues;  // likewise
-  size_t ended_count = 0;                             // of all, also those beyond the bound
-  std::map<std::string, uint64_t> found;              // issues that began, by rule
+  std::map<std::string, std::vector<IssueEventPtr>> statuses;  // by rule, the newest last
+  std::map<std::string, IssueEventPtr> open_issues;            // newest event by id of the issue
+  std::map<std::string, IssueEventPtr> ended_issues;           // likewise
+  size_t ended_count = 0;                 // of all, also those beyond the bound
+  std::map<std::string, uint64_t> found;  // issues that began, by rule
 
   bool ended() const { return ended_ns != 0; }
+  // What the rule says of the job; after the job's end what it said last while ranks sent data.
+  RuleVerdict VerdictOf(const std::string& rule) const;
   uint64_t FoundBy(const std::string& rule) const {
     const auto at = found.find(rule);
     return at == found.end() ? 0 : at->second;
   }
 };
 
-// What a rule said last of a job: the verdict, where its last word is Stopped.
-RuleStatus Verdict(const IssueEvent& status);
-
 // Fed with events in the order of their partition. Keeps the `max_jobs` heard of last, and of each
-// job the issues that ended last. Not thread-safe.
+// job the issues that ended last and the last eight statuses of each rule. Not thread-safe.
 class JobBook {
  public:
   explicit JobBook(size_t max_jobs = 10'000, size_t max_ended_issues = 200)

@@ -96,9 +96,58 @@ TEST_F(JobBookTest, AKilledJobIsShownWithItsEndsAndVerdicts) {
                 "  2026-01-01T00:00:11.000Z  ENDED     B    job llm  ended: died: bad; since "
                 "2026-01-01T00:00:00.000Z, lasted 11s\n"));
   EXPECT_EQ(
-      RuleStatusJson(*job.statuses.at("p/g/B"), job.FoundBy("p/g/B")),
+      RuleStatusJson(job, "p/g/B"),
       R"({"rule":"p/g/B","status":"Stopped","verdict":"IssuesFound","reason":"the job ended",)"
       R"("ever_found":false,"issues_found":1,"since":"2026-01-01T00:00:11.000000000Z"})");
+}
+
+// After the last goodbye every rule comes to miss its series, a moment before the job is over.
+TEST_F(JobBookTest, WhatRulesMissAfterTheLastGoodbyeIsNoVerdict) {
+  using enum RuleStatus;
+  Change(JobChange::kAttemptBegan, 0, 1);
+  Says("judged", kInProgress, kUnknown, "waits", 1);
+  Says("judged", kNoIssuesFound, kInProgress, "", 30);
+  Says("missed", kNoData, kUnknown, "no series of train_loss", 1);
+  Says("lost", kNoIssuesFound, kUnknown, "", 1);
+  Says("lost", kNoData, kNoIssuesFound, "no series of y", 60);
+  Says("judged", kNoData, kNoIssuesFound, "no series of z", 96);  // the goodbye came at 95
+  Says("lost", kNoData, kNoData, "no series of y, z", 97);
+  EXPECT_EQ((*book_.Find("j1"))->VerdictOf("judged").status, kNoData);  // the job runs
+  Change(JobChange::kAttemptEnded, 100, 1, EndDetail::kCompleted);
+  Change(JobChange::kEnded, 100, 1, EndDetail::kCompleted);
+  for (const char* rule : {"judged", "missed", "lost"})
+    Says(rule, kStopped, kNoData, "the job ended", 100);
+  Says("untold", kStopped, kNoIssuesFound, "the job ended", 100);
+  Says("never", kStopped, kUnknown, "the job ended", 100);
+  const JobRecord& job = **book_.Find("j1");
+  EXPECT_EQ(RuleStatusLine(job, "judged"),
+            "NoIssuesFound  judged  since 2026-01-01T00:01:40.000Z  (stopped: the job ended)");
+  EXPECT_EQ(RuleStatusLine(job, "missed"),
+            "NoData         missed  since 2026-01-01T00:01:40.000Z  (stopped: the job ended)  "
+            "no series of train_loss (train_loss: the training process sends it (Python client))");
+  EXPECT_EQ(RuleStatusLine(job, "lost"),
+            "NoData         lost  since 2026-01-01T00:01:40.000Z  (stopped: the job ended)  "
+            "no series of y");
+  EXPECT_EQ(job.VerdictOf("untold").status, kNoIssuesFound);  // its own event is not there
+  EXPECT_EQ(job.VerdictOf("never").status, kUnknown);
+  EXPECT_EQ(job.VerdictOf("unheard of").status, kUnknown);
+}
+
+// A job whose ranks fell silent, and one whose last rank was killed.
+TEST_F(JobBookTest, NeitherIsWhatTheyMissAfterSilenceOrADeath) {
+  using enum RuleStatus;
+  for (const EndDetail detail : {EndDetail::kSilent, EndDetail::kDied}) {
+    const int64_t end = detail == EndDetail::kSilent ? 220 : 1010;
+    const std::string rule(EndDetailName(detail));
+    Change(JobChange::kAttemptBegan, 0, 1);
+    Says(rule, kNoIssuesFound, kUnknown, "", 30);
+    if (detail == EndDetail::kDied) Change(JobChange::kRankLost, 900, 1);
+    Says(rule, kNoData, kNoIssuesFound, "no series of z", detail == EndDetail::kSilent ? 105 : 905);
+    Change(JobChange::kAttemptEnded, end, 1, detail);
+    Change(JobChange::kEnded, end, 1, detail);
+    Says(rule, kStopped, kNoData, "the job ended", end);
+    EXPECT_EQ((*book_.Find("j1"))->VerdictOf(rule).status, kNoIssuesFound) << rule;
+  }
 }
 
 TEST_F(JobBookTest, AJobThatGoesOnRuns) {

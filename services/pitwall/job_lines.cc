@@ -52,17 +52,20 @@ void WriteTime(std::string_view key, int64_t ns, JsonWriter* out) {
   if (ns != 0) out->Text(key, cloudevents::FormatTime(ns));
 }
 
-void WriteStatus(const IssueEvent& status, uint64_t found, JsonWriter* out) {
+void WriteStatus(const JobRecord& job, const std::string& rule, JsonWriter* out) {
+  const IssueEvent& status = *job.statuses.at(rule).back();
+  const RuleVerdict verdict = job.VerdictOf(rule);
   out->BeginObject();
-  out->Text("rule", status.rule);
+  out->Text("rule", rule);
   out->Text("status", RuleStatusName(status.status));
-  out->Text("verdict", RuleStatusName(Verdict(status)));
+  out->Text("verdict", RuleStatusName(verdict.status));
   out->Text("reason", status.status_reason);
-  out->Text("supply", status.status == RuleStatus::kNoData ? SupplyText(status.status_reason) : "");
+  out->Text("verdict_reason", verdict.reason);
+  out->Text("supply", verdict.status == RuleStatus::kNoData ? SupplyText(verdict.reason) : "");
   out->Key("ever_found");
   out->Bool(status.ever_found);
   out->Key("issues_found");
-  out->Uint(found);
+  out->Uint(job.FoundBy(rule));
   WriteTime("since", status.time_ns, out);
   out->EndObject();
 }
@@ -109,20 +112,21 @@ std::string SupplyText(std::string_view reason) {
   return out;
 }
 
-std::string RuleStatusLine(const IssueEvent& status, uint64_t found) {
-  std::string name(RuleStatusName(Verdict(status)));
+std::string RuleStatusLine(const JobRecord& job, const std::string& rule) {
+  const IssueEvent& status = *job.statuses.at(rule).back();
+  const RuleVerdict verdict = job.VerdictOf(rule);
+  std::string name(RuleStatusName(verdict.status));
   name.resize(std::max<size_t>(name.size(), 13), ' ');
-  std::string out = Cat(name, "  ", status.rule, "  since ", TimeText(status.time_ns));
-  if (status.status == RuleStatus::kStopped)
-    CatTo(out, "  (stopped: ", status.status_reason, ")");
-  else if (!status.status_reason.empty())
-    CatTo(out, "  ", status.status_reason);
-  if (status.status == RuleStatus::kNoData) {
-    const std::string supply = SupplyText(status.status_reason);
+  std::string out = Cat(name, "  ", rule, "  since ", TimeText(status.time_ns));
+  if (status.status == RuleStatus::kStopped) CatTo(out, "  (stopped: ", status.status_reason, ")");
+  if (!verdict.reason.empty()) CatTo(out, "  ", verdict.reason);
+  if (verdict.status == RuleStatus::kNoData) {
+    const std::string supply = SupplyText(verdict.reason);
     if (!supply.empty()) CatTo(out, " (", supply, ")");
   }
-  if (status.ever_found && Verdict(status) != RuleStatus::kIssuesFound)
+  if (status.ever_found && verdict.status != RuleStatus::kIssuesFound)
     out += "  [found issues before]";
+  const uint64_t found = job.FoundBy(rule);
   if (found > 0) CatTo(out, "  [", found, found == 1 ? " issue" : " issues", " in all]");
   return out;
 }
@@ -148,8 +152,7 @@ std::string JobPageText(const JobRecord& job, const IssueNames& names) {
       CatTo(out, "  ", TimeText(at), "  ", LostRankText(lost), "\n");
   }
   CatTo(out, "\nrules", job.statuses.empty() ? ": none has said anything yet" : "", "\n");
-  for (const auto& [rule, status] : job.statuses)
-    CatTo(out, "  ", RuleStatusLine(*status, job.FoundBy(rule)), "\n");
+  for (const auto& [rule, told] : job.statuses) CatTo(out, "  ", RuleStatusLine(job, rule), "\n");
   CatTo(out, "\nopen issues: ", job.open_issues.size(), "\n");
   for (const auto& [id, event] : job.open_issues)
     CatTo(out, "  ", id.substr(0, 12), "  ", IssueLine(*event, names), "\n");
@@ -190,7 +193,7 @@ std::string JobJson(const JobRecord& job) {
   out.EndArray();
   out.Key("rules");
   out.BeginArray();
-  for (const auto& [rule, status] : job.statuses) WriteStatus(*status, job.FoundBy(rule), &out);
+  for (const auto& [rule, told] : job.statuses) WriteStatus(job, rule, &out);
   out.EndArray();
   WriteIssues("open_issues", job.open_issues, &out);
   WriteIssues("ended_issues", job.ended_issues, &out);
@@ -198,9 +201,9 @@ std::string JobJson(const JobRecord& job) {
   return out.Take();
 }
 
-std::string RuleStatusJson(const IssueEvent& status, uint64_t found) {
+std::string RuleStatusJson(const JobRecord& job, const std::string& rule) {
   JsonWriter out;
-  WriteStatus(status, found, &out);
+  WriteStatus(job, rule, &out);
   return out.Take();
 }
 

@@ -100,11 +100,11 @@ Status ShowStatuses(const Flags& flags) {
   ASSIGN_OR_RETURN(const JobRecord* const job, book.Find(flags.One("job").value_or("")));
   const std::string rule = flags.One("rule").value_or("");
   size_t count = 0;
-  for (const auto& [name, status] : job->statuses) {
+  for (const auto& [name, told] : job->statuses) {
     if (!RuleMatches(rule, name)) continue;
     ++count;
-    flags.Has("json") ? PrintJson(RuleStatusJson(*status, job->FoundBy(name)) + "\n")
-                      : Print(TerminalLine(RuleStatusLine(*status, job->FoundBy(name))) + "\n");
+    flags.Has("json") ? PrintJson(RuleStatusJson(*job, name) + "\n")
+                      : Print(TerminalLine(RuleStatusLine(*job, name)) + "\n");
   }
   if (count == 0)
     return NotFound(Cat(rule.empty() ? "no rule" : Cat("rule ", Quote(rule), ": none of its name"),

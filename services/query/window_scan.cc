@@ -237,6 +237,7 @@ bool CanScan(WindowFunction function) {
     case WindowFunction::kKendallTau:
     case WindowFunction::kHistogram:
     case WindowFunction::kBlockQuantile:
+    case WindowFunction::kEventPeriod:
       return false;
     default:
       return true;

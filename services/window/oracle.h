@@ -311,6 +311,8 @@ inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int6
       return OracleSmoothing(w, OracleArguments(demand)[0], OracleArguments(demand)[1]);
     case WindowFunction::kOutlierPeriod:
       return OracleOutlierPeriod(w, OracleArguments(demand)[0]);
+    case WindowFunction::kEventPeriod:
+      return OracleEventPeriod(w, OracleArguments(demand)[0]);
     case WindowFunction::kOutliers:
       return OracleOutliers(w, OracleArguments(demand)[0], error);
     case WindowFunction::kRobustDeriv:

@@ -13,28 +13,10 @@
 
 namespace pitwall::window {
 
-// By its definition (outlier_period.h), each part with what is simplest.
-inline std::optional<double> OracleOutlierPeriod(const std::vector<OracleSample>& all,
-                                                 double limit) {
-  std::vector<OracleSample> w;
-  for (const OracleSample& s : all) {
-    if (!std::isnan(s.value)) w.push_back(s);
-  }
-  if (w.size() < 5) return std::nullopt;
-  const double median = OracleQuantile(w, 0.5), mad = OracleMad(w);
-  if (!std::isfinite(median) || !std::isfinite(mad)) return std::nullopt;
-  const double reach = limit * std::max(1.4826 * mad, std::fabs(median) / 100);
-  const auto out = [&](const OracleSample& s) { return std::fabs(s.value - median) > reach; };
-  std::vector<double> t;
-  std::vector<OracleSample> distances;
-  for (size_t i = 0; i < w.size(); ++i) {
-    if (i > 0)
-      distances.push_back({0, static_cast<double>(w[i].position - w[i - 1].position) / 1e9});
-    if (out(w[i]) && (i == 0 || !out(w[i - 1])))
-      t.push_back(static_cast<double>(w[i].position - w[0].position) / 1e9);
-  }
-  const double d = OracleQuantile(distances, 0.5), m = static_cast<double>(t.size());
-  if (t.size() < 3 || !(d > 0)) return std::nullopt;
+// The period of events at the times t, by its definition (event_grid.h), each part with what is
+// simplest. d: distance of two samples, n: how many there were.
+inline std::optional<double> OraclePeriod(const std::vector<double>& t, double d, double n) {
+  const auto m = static_cast<double>(t.size());
   std::map<double, int> seen;  // distance in samples -> how often
   for (size_t i = 1; i < t.size(); ++i) {
     ++seen[std::round((t[i] - t[i - 1]) / d)];
@@ -85,13 +67,51 @@ inline std::optional<double> OracleOutlierPeriod(const std::vector<OracleSample>
         chance += std::exp(std::lgamma(m - 1) - std::lgamma(h + 1) - std::lgamma(m - 1 - h) +
                            h * std::log(q) + (m - 2 - h) * std::log(1 - q));
       }
-      if (chance * static_cast<double>(w.size()) / 4 > 0.001) continue;
+      if (chance * n / 4 > 0.001) continue;
       most = on;
       const double whole = std::round(p);
       best = std::fabs(p - whole) <= std::min(0.1, 0.02 * p) ? whole : p;
     }
   }
   return best;
+}
+
+// By its definition (outlier_period.h).
+inline std::optional<double> OracleOutlierPeriod(const std::vector<OracleSample>& all,
+                                                 double limit) {
+  std::vector<OracleSample> w;
+  for (const OracleSample& s : all) {
+    if (!std::isnan(s.value)) w.push_back(s);
+  }
+  if (w.size() < 5) return std::nullopt;
+  const double median = OracleQuantile(w, 0.5), mad = OracleMad(w);
+  if (!std::isfinite(median) || !std::isfinite(mad)) return std::nullopt;
+  const double reach = limit * std::max(1.4826 * mad, std::fabs(median) / 100);
+  const auto out = [&](const OracleSample& s) { return std::fabs(s.value - median) > reach; };
+  std::vector<double> t;
+  std::vector<OracleSample> distances;
+  for (size_t i = 0; i < w.size(); ++i) {
+    if (i > 0)
+      distances.push_back({0, static_cast<double>(w[i].position - w[i - 1].position) / 1e9});
+    if (out(w[i]) && (i == 0 || !out(w[i - 1])))
+      t.push_back(static_cast<double>(w[i].position - w[0].position) / 1e9);
+  }
+  const double d = OracleQuantile(distances, 0.5);
+  if (t.size() < 3 || !(d > 0)) return std::nullopt;
+  return OraclePeriod(t, d, static_cast<double>(w.size()));
+}
+
+// Of the last hundred times.
+inline std::optional<double> OracleEventPeriod(const std::vector<OracleSample>& all,
+                                               double resolution) {
+  std::vector<double> t;
+  for (const OracleSample& s : all) {
+    if (std::isfinite(s.value)) t.push_back(s.value);
+  }
+  if (t.size() > 100) t.erase(t.begin(), t.end() - 100);
+  if (t.size() < 3) return std::nullopt;
+  std::sort(t.begin(), t.end());
+  return OraclePeriod(t, resolution, (t.back() - t.front()) / resolution + 1);
 }
 
 }  // namespace pitwall::window

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/window/event_grid.h"
 #include "services/window/oracle_period.h"
 
 namespace pitwall::window {
@@ -174,6 +175,98 @@ TEST(OutlierPeriod, EqualsItsDefinition) {
     ASSERT_NEAR(*want, *have, at_bound ? 0.1 + 1e-9 : 1e-9 * *want) << round;
   }
   EXPECT_GT(told, 800);
+}
+
+// Of events by their times: of seconds at which stalls came.
+
+std::optional<double> PeriodOfTimes(const std::vector<double>& times, double resolution) {
+  double period = 0;
+  return EventPeriod(times, resolution, &period) ? std::optional(period) : std::nullopt;
+}
+
+// Steps of 0.1 s on average; each stall is told at the end of its step.
+std::vector<double> Timer(double period, int count, std::mt19937* random) {
+  std::vector<double> out;
+  for (int i = 0; i < count; ++i)
+    out.push_back(1000 + i * period + static_cast<double>((*random)() % 100) / 1000);
+  return out;
+}
+
+TEST(EventPeriod, ATimerIsTold) {
+  std::mt19937 random(3);
+  for (const double period : {1.0, 7.3, 30.0, 300.0}) {
+    std::vector<double> times = Timer(period, 20, &random);
+    const auto whole = PeriodOfTimes(times, 0.1);
+    ASSERT_TRUE(whole.has_value()) << period;
+    EXPECT_NEAR(*whole, period, 0.02) << period;
+    times.erase(times.begin() + 7);
+    times.erase(times.begin() + 11);
+    times.push_back(1000 + 4.4 * period);  // a foreign one, and not in order
+    times.push_back(kNan);
+    times.push_back(kInf);
+    const auto holed = PeriodOfTimes(times, 0.1);
+    ASSERT_TRUE(holed.has_value()) << period;
+    EXPECT_NEAR(*holed, period, 0.02) << period;
+  }
+  EXPECT_EQ(PeriodOfTimes(Timer(30, 8, &random), 0.1), 30);
+  EXPECT_EQ(PeriodOfTimes(Timer(30, 4, &random), 0.1), std::nullopt);  // chance may
+}
+
+TEST(EventPeriod, OddTimes) {
+  EXPECT_EQ(PeriodOfTimes({}, 1), std::nullopt);
+  EXPECT_EQ(PeriodOfTimes({1, 2}, 1), std::nullopt);
+  EXPECT_EQ(PeriodOfTimes(std::vector<double>(50, 7), 1), std::nullopt);
+  EXPECT_EQ(PeriodOfTimes({kNan, kInf, kInf, 3, 9}, 1), std::nullopt);
+  std::mt19937 random(3);
+  const std::vector<double> good = Timer(30, 12, &random);
+  for (const double resolution : {0.0, -1.0, kNan, kInf})
+    EXPECT_EQ(PeriodOfTimes(good, resolution), std::nullopt);
+  EXPECT_EQ(PeriodOfTimes(good, 1e-300), std::nullopt);
+  EXPECT_EQ(PeriodOfTimes(good, 1e6), std::nullopt);
+  // Only the last hundred count.
+  std::vector<double> times;
+  for (int i = 0; i < 3000; ++i) times.push_back(static_cast<double>(random() % 100000) / 100);
+  for (int i = 0; i < 100; ++i) times.push_back(2000 + 30.0 * i);
+  EXPECT_EQ(PeriodOfTimes(times, 0.1), 30);
+}
+
+TEST(EventPeriod, ChanceIsNotTold) {
+  std::mt19937 random(17);
+  int told = 0;
+  for (int round = 0; round < 300; ++round) {
+    for (int count = 3; count <= 40; ++count) {
+      std::vector<double> times;
+      for (int i = 0; i < count; ++i)
+        times.push_back(static_cast<double>(random() % 100000) / 1000);
+      told += PeriodOfTimes(times, 0.2).has_value() ? 1 : 0;
+    }
+  }
+  EXPECT_LE(told, 2);
+}
+
+TEST(EventPeriod, EqualsItsDefinition) {
+  std::mt19937 random(23);
+  int told = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const double period = 0.5 + static_cast<double>(random() % 1000) / 20;
+    const double resolution = 0.05 + static_cast<double>(random() % 100) / 100;
+    std::vector<double> times;
+    for (uint32_t i = 0, n = 3 + random() % 120; i < n; ++i) {
+      if (random() % 10 == 0) continue;
+      times.push_back(i * period + resolution * static_cast<double>(random() % 1000) / 1000);
+      if (random() % 20 == 0) times.push_back(i * period * static_cast<double>(random() % 7) / 5);
+    }
+    std::vector<OracleSample> all;
+    for (const double at : times) all.push_back({0, at});
+    const auto want = OracleEventPeriod(all, resolution), have = PeriodOfTimes(times, resolution);
+    ASSERT_EQ(want.has_value(), have.has_value()) << round;
+    if (!want) continue;
+    ++told;
+    const double fraction = std::fabs(std::min(*want, *have) - std::round(*have));
+    const bool at_bound = std::fabs(fraction - std::min(0.1, 0.02 * *have)) < 1e-9;
+    ASSERT_NEAR(*want, *have, at_bound ? 0.1 + 1e-9 : 1e-9 * *want) << round;
+  }
+  EXPECT_GT(told, 500);
 }
 
 }  // namespace

@@ -54,7 +54,8 @@ inline constexpr WindowFunction kRangeFunctions[] = {
     WindowFunction::kMad,           WindowFunction::kSmoothing,     WindowFunction::kShare,
     WindowFunction::kShare,         WindowFunction::kOutlierPeriod, WindowFunction::kSketchQuantile,
     WindowFunction::kOutliers,      WindowFunction::kRobustDeriv,   WindowFunction::kKendallTau,
-    WindowFunction::kHistogram,     WindowFunction::kBlockQuantile, WindowFunction::kBlockQuantile};
+    WindowFunction::kHistogram,     WindowFunction::kBlockQuantile, WindowFunction::kBlockQuantile,
+    WindowFunction::kEventPeriod};
 
 inline Demand RandomDemand(Random& random) {
   static const int64_t kIntervals[] = {kSecond, kSecond, 2 * kSecond, 5 * kSecond};
@@ -97,7 +98,8 @@ inline Demand RandomDemand(Random& random) {
   }
   if (demand.function == WindowFunction::kSmoothing) demand.arguments = "0.3,0.6";
   if (demand.function == WindowFunction::kOutlierPeriod ||
-      demand.function == WindowFunction::kOutliers) {
+      demand.function == WindowFunction::kOutliers ||
+      demand.function == WindowFunction::kEventPeriod) {
     static const char* const kLimits[] = {"0.7", "1", "3"};
     demand.arguments = kLimits[Pick(random, 0, 2)];
   }

@@ -6,6 +6,7 @@
 #include "services/model/value.h"
 #include "services/window/block_quantile.h"
 #include "services/window/bucket_counts.h"
+#include "services/window/event_grid.h"
 #include "services/window/family.h"
 #include "services/window/order_statistics.h"
 #include "services/window/outlier_count.h"
@@ -70,6 +71,8 @@ bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
       return true;
     case WindowFunction::kOutlierPeriod:
       return OutlierPeriod(positions, values, first, value);
+    case WindowFunction::kEventPeriod:
+      return EventPeriod(values, first, value);
     case WindowFunction::kOutliers:
       return CountOutliers(values, first, value);
     case WindowFunction::kRobustDeriv:

@@ -49,10 +49,10 @@ def fault_table(before, after):
     old = {(e["fault"], e["every"]): e for e in before["families"]["all"]["faults"]}
     lines = ["| fault | a row each | jobs | found before | now | rows until then: median | most | by |", "|---|--:|--:|--:|--:|--:|--:|---|"]
     for e in after["families"]["all"]["faults"]:
-        was = old[e["fault"], e["every"]]
+        was = old.get((e["fault"], e["every"]), {"found": "not simulated"})
         by = ", ".join("%s %d" % pair for pair in sorted(e["by"].items()))
         delays = e["delays"]
-        lines.append("| %s | %d | %d | %d | %d | %s | %s | %s |" % (e["fault"], e["every"], e["jobs"], was["found"], e["found"],
+        lines.append("| %s | %d | %d | %s | %d | %s | %s | %s |" % (e["fault"], e["every"], e["jobs"], was["found"], e["found"],
                                                              "%g" % statistics.median(delays) if delays else "", max(delays) if delays else "", by))
     return lines
 

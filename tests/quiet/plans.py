@@ -40,6 +40,10 @@ def long_plan(seeds):
         for ranks in RANKS[:2] if fault.startswith("stages") else RANKS:
             for sigma in (0.03, 0.1) if ranks == 2 else (0.03,):
                 yield simulate.faulty_steps(seeds, fault, ranks, sigma, 0.5)
+    for sigma in SIGMAS[:1]:
+        for ranks in RANKS:
+            yield simulate.faulty_steps(seeds, simulate.TIMER_FAULT, ranks, sigma, 0.9)
+    yield simulate.faulty_steps(seeds, simulate.TIMER_FAULT, 2, 0.03, 0.5)
     for every in INTERVALS[1:4]:
         for fault in ("rank 1.3x", "rank 2x", "all 1.3x", "one stall of 60 s"):
             yield simulate.faulty_steps(seeds, fault, 2, 0.03, 0.5, every=every)
@@ -67,6 +71,7 @@ def fast_plan(seeds):
         yield simulate.healthy_steps(seeds, 2, 0.1, 0.5, 250 * every, every=every)
     for fault in simulate.FAULTS:
         yield simulate.faulty_steps(seeds, fault, 2, 0.03, 0.5)
+    yield simulate.faulty_steps(seeds, simulate.TIMER_FAULT, 2, 0.1, 0.9)
     for fault in ("rank 2x", "all 1.3x", "one stall of 60 s"):
         yield simulate.faulty_steps(seeds, fault, 2, 0.03, 0.5, every=10)
     for steps in (20, 45):

@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))) +
 import judge
 import plans
 import recordings
+import simulate
 
 BINARY, LONG = None, False
 # Untrue issues in 1000 logged steps of healthy trainings, all packs: at most this many in a plan, however they are spread.
@@ -18,7 +19,7 @@ MOST_PER_1000 = 0.1
 # Each of these is found in every job of a plan's quiet noise (σ 0.03); rows of the log until then, at most.
 FOUND_WITHIN = {("rank 1.3x", 1): 100, ("rank 2x", 1): 60, ("all 1.3x", 1): 120, ("one stall of 60 s", 1): 5, ("data stall", 1): 30, ("every 20", 1): 200,
                 ("every 50", 1): 400, ("every 100", 1): 700, ("stages 1.4x", 1): 35, ("rank 2x", 10): 15, ("all 1.3x", 10): 30,
-                ("one stall of 60 s", 10): 2}
+                ("one stall of 60 s", 10): 2, (simulate.TIMER_FAULT, 1): 450}
 
 
 class Quiet(unittest.TestCase):
@@ -61,7 +62,7 @@ class Quiet(unittest.TestCase):
         faults = self.found["all"].faults
         for key, rows in FOUND_WITHIN.items():
             with self.subTest(fault=key):
-                quiet = [job for job in self.jobs if (job["fault"], job["every"]) == key and job["law"].startswith("σ 0.03")]
+                quiet = [job for job in self.jobs if (job["fault"], job["every"]) == key and (job["law"].startswith("σ 0.03") or key[0] == simulate.TIMER_FAULT)]
                 self.assertTrue(quiet)
                 for job in quiet:
                     steps = [i["step"] for i in self.told[job["name"]] if i["alert"] in job["names"] and job["onset"] <= i["step"] <= job["until"]]

@@ -155,6 +155,10 @@ def healthy_steps(seeds, ranks, sigma, rho, steps, every=1, base=0.25, number=0,
 FAULTS = ("rank 1.3x", "rank 2x", "all 1.3x", "one stall of 60 s", "every 20", "every 50", "every 100", "data stall", "stages 1.4x")
 
 
+# Of the machine: regular in seconds, and in steps only as far as steps take equally long.
+TIMER_FAULT = "every 12 s"
+
+
 def faulty_steps(seeds, fault, ranks, sigma, rho, every=1, base=0.25, number=0):
     """A healthy training and then one of FAULTS."""
     name = "fault-%s-%d-%g-%g-%d-%g-%d" % (fault.replace(" ", "-"), ranks, sigma, rho, every, base, number)
@@ -176,6 +180,8 @@ def faulty_steps(seeds, fault, ranks, sigma, rho, every=1, base=0.25, number=0):
         names, machine.longer = ("SelfSlowdown", "ThroughputRegress"), 1.3
     elif fault.startswith("one"):
         names, machine.stall_at, machine.stall = ("StepOutlier",), onset + 3, 60.0
+    elif fault == TIMER_FAULT:
+        names, machine.timer = ("PeriodicStall",), (12.0, 4 * base)
     elif fault.startswith("every"):
         names, machine.period, machine.period_cost = ("PeriodicStall",), int(fault.split()[1]), 4 * base
     elif fault.startswith("data"):

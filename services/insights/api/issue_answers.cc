@@ -184,8 +184,8 @@ Answer AnswerRules(const ApiCall& call) {
     TextField("rule", rule.rule, &out);
     TextField("status", RuleStatusName(rule.status), &out);
     TextField("reason", rule.reason, &out);
-    TextField("verdict", RuleStatusName(rule.verdict), &out);
-    TextField("verdict_reason", rule.verdict_reason, &out);
+    TextField("verdict", RuleStatusName(rule.verdict.status), &out);
+    TextField("verdict_reason", rule.verdict.reason, &out);
     TimeField("since_ns", rule.since_ns, &out);
     BoolField("ever_found", rule.ever_found, &out);
     CountField("found", rule.found, &out);

@@ -238,8 +238,8 @@ Status AddRules(const Story& story, Document* out) {
     }
     const Cell points = DataPoints(counts, rule);
     if (newest == nullptr) {
-      others.rows.push_back({state.rule, std::string(RuleStatusName(state.verdict)),
-                             state.verdict_reason, points, ParametersOf(nullptr, rule)});
+      others.rows.push_back({state.rule, std::string(RuleStatusName(state.verdict.status)),
+                             state.verdict.reason, points, ParametersOf(nullptr, rule)});
       continue;
     }
     const bool told = !newest->description.empty() || rule == nullptr;

@@ -8,6 +8,7 @@
 #include "services/base/strings.h"
 #include "services/model/incident_roots.h"
 #include "services/model/position.h"
+#include "services/pipeline/rule_verdict.h"
 
 namespace pitwall::insights {
 namespace {
@@ -118,18 +119,13 @@ int64_t DataUntil(const JobLife& life) {
 std::vector<RuleState> RuleStatesOf(const JobLife& life, const std::vector<IssueEventPtr>& events) {
   const int64_t data_until_ns = DataUntil(life);
   std::map<std::string, RuleState> states;
+  std::map<std::string, std::vector<IssueEventPtr>> told;
   for (const IssueEventPtr& event : events) {
     if (event->rule.empty()) continue;
     RuleState& state = states[event->rule];
     state.rule = event->rule;
     if (event->type == EventType::kRuleStatus) {
-      const bool stopped = event->status == RuleStatus::kStopped;
-      const bool without_data =
-          event->status == RuleStatus::kNoData && event->time_ns > data_until_ns;
-      if ((!stopped && !without_data) || state.verdict == RuleStatus::kUnknown) {
-        state.verdict = stopped ? event->previous_status : event->status;
-        state.verdict_reason = stopped ? "" : event->status_reason;
-      }
+      told[event->rule].push_back(event);
       state.status = event->status;
       state.reason = event->status_reason;
       state.since_ns = event->time_ns;
@@ -145,10 +141,7 @@ std::vector<RuleState> RuleStatesOf(const JobLife& life, const std::vector<Issue
   }
   std::vector<RuleState> out;
   for (auto& [name, state] : states) {
-    if (state.status != RuleStatus::kStopped) {
-      state.verdict = state.status;
-      state.verdict_reason = state.reason;
-    }
+    state.verdict = VerdictOf(told[name], data_until_ns);
     out.push_back(std::move(state));
   }
   return out;

@@ -10,6 +10,7 @@
 #include "services/insights/job_life.h"
 #include "services/model/issue.h"
 #include "services/pipeline/issue_source.h"
+#include "services/pipeline/rule_verdict.h"
 
 namespace pitwall::insights {
 
@@ -44,11 +45,7 @@ struct RuleState {
   std::string rule;
   RuleStatus status = RuleStatus::kUnknown;
   std::string reason;
-  // Of a rule that was stopped: what it said last while the job had data; else the status. After
-  // the last goodbye every rule comes to miss its series, which is no verdict. Unknown: the rule
-  // was never judged.
-  RuleStatus verdict = RuleStatus::kUnknown;
-  std::string verdict_reason;
+  RuleVerdict verdict;   // of a rule that was stopped: what it said last while the job had data
   int64_t since_ns = 0;  // of the newest status; 0: none was told
   bool ever_found = false;
   uint64_t found = 0;  // issues that began

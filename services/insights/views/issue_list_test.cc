@@ -152,7 +152,7 @@ TEST(IssueList, WhatARuleSaidBeforeItWasStopped) {
   std::vector<RuleState> states = RuleStatesOf(life, events);
   ASSERT_THAT(states, SizeIs(3));
   EXPECT_EQ(states[0].rule, "judged");
-  EXPECT_EQ(states[0].verdict, kNoData);
+  EXPECT_EQ(states[0].verdict.status, kNoData);
   for (const char* rule : {"missed", "judged", "lost"})
     events.push_back(status(10, rule, kNoData, kStopped, "the job ended"));
   events.push_back(status(10, "never", kUnknown, kStopped, "the job ended"));
@@ -161,14 +161,14 @@ TEST(IssueList, WhatARuleSaidBeforeItWasStopped) {
   ASSERT_THAT(states, SizeIs(5));
   EXPECT_EQ(states[0].status, kStopped);
   EXPECT_EQ(states[0].reason, "the job ended");
-  EXPECT_EQ(states[0].verdict, kNoIssuesFound);
-  EXPECT_EQ(states[0].verdict_reason, "");
-  EXPECT_EQ(states[1].verdict, kNoData);  // lost its series while the job ran
-  EXPECT_EQ(states[1].verdict_reason, "no series of y");
-  EXPECT_EQ(states[2].verdict, kNoData);
-  EXPECT_EQ(states[2].verdict_reason, "no series of x");
-  EXPECT_EQ(states[3].verdict, kUnknown);
-  EXPECT_EQ(states[4].verdict, kNoIssuesFound);  // its own event is not there
+  EXPECT_EQ(states[0].verdict.status, kNoIssuesFound);
+  EXPECT_EQ(states[0].verdict.reason, "");
+  EXPECT_EQ(states[1].verdict.status, kNoData);  // lost its series while the job ran
+  EXPECT_EQ(states[1].verdict.reason, "no series of y");
+  EXPECT_EQ(states[2].verdict.status, kNoData);
+  EXPECT_EQ(states[2].verdict.reason, "no series of x");
+  EXPECT_EQ(states[3].verdict.status, kUnknown);
+  EXPECT_EQ(states[4].verdict.status, kNoIssuesFound);  // its own event is not there
 }
 
 }  // namespace

@@ -6,8 +6,9 @@ no tensor; it catches every Exception; it holds no tensor beyond its call; and a
 that do nothing and need no pitwall.
 """
 import contextlib
+import math
 import weakref
-from collections import namedtuple
+from collections import OrderedDict, namedtuple
 
 import torch
 
@@ -26,9 +27,12 @@ Options = namedtuple(
 LATE_STEPS = 2    # by which numbers of a GPU may come late
 FACTS_EVERY = 10  # steps between looks at inputs
 MAX_TENSORS = 64  # of one input or output
+_OURS = -1        # key of our hook among a tensor's; handles of PyTorch count from 0 on
+_FEW_NORMS = 64   # are added up faster here than by PyTorch
 _PROBED = 4       # a pattern may name so many of a module's tensors by number
 
 compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
+_when_done = torch.autograd.Variable._execution_engine.queue_callback  # calls a function at the end of this backward pass
 _capturing = None                       # whether a CUDA graph is being captured; set when a GPU is seen
 _watched = weakref.WeakKeyDictionary()  # model -> weak reference to its Watch, which its hooks keep
 
@@ -103,6 +107,7 @@ class Watch:
         self._finds_loss = loss is None
         self._on_backward, self._on_gradients = Hook(self._before_backward), Hook(self._gradients_ready)
         self._on_waiting = Hook(self._after_backward)
+        self._backward_hook = (_OURS, self._on_backward),
         self._install(model, optimizers, loss)
         _lifecycle.before_end.add(self)
 
@@ -298,20 +303,26 @@ class Watch:
                     _samples.classification(loop.recorder, labels, predictions, mode=mode, step=step)
 
     def _await_backward(self, tensor):
-        if tensor.requires_grad:
+        if not tensor.requires_grad:
+            return
+        # What register_hook() does for the first hook of such a tensor, without a handle that nobody would use. The table is
+        # the tensor's own, as a script may add to it.
+        if type(tensor) is torch.Tensor and tensor.grad_fn is not None and tensor._backward_hooks is None:
+            tensor._backward_hooks = OrderedDict(self._backward_hook)
+            tensor.grad_fn._register_hook_dict(tensor)
+        else:
             tensor.register_hook(self._on_backward)
 
     def _before_backward(self, _):
         self._loop.before_backward()
-        torch.autograd.Variable._execution_engine.queue_callback(
-            self._on_waiting if self._distributed else self._on_gradients)
+        _when_done(self._on_waiting if self._distributed else self._on_gradients)
 
     def _after_backward(self):
         # DDP's own callback, which waits for the reduced gradients, is behind this one: what is between the two is
         # this rank's wait for its peers. On a GPU the host does not wait there.
         if self._options.collectives:
             self._loop.before_wait(self._gpu)
-        torch.autograd.Variable._execution_engine.queue_callback(self._on_gradients)
+        _when_done(self._on_gradients)
 
     def _gradients_ready(self):
         loop = self._loop
@@ -334,11 +345,16 @@ class Watch:
             gradients = [g for g in gradients if g.layout is torch.strided and type(g) is torch.Tensor]
             if not gradients:
                 return
-            norms = [n.to(gradients[0].device, torch.float32) for n in torch._foreach_norm(gradients)]
-            norm = torch.linalg.vector_norm(torch.stack(norms))
+            norms = torch._foreach_norm(gradients)
+            device = norms[0].device
+            if device.type == "cpu" and len(norms) <= _FEW_NORMS and all(n.device == device for n in norms):
+                norm = math.sqrt(sum(number * number for number in map(float, norms)))
+            else:
+                norms = [n if n.dtype is torch.float32 and n.device == device else n.to(device, torch.float32) for n in norms]
+                norm = torch.linalg.vector_norm(torch.stack(norms))
             scale = _scale(self._options.scaler)
             if scale is not None:
-                norm = norm / scale.to(norm.device) if isinstance(scale, torch.Tensor) else norm / scale
+                norm = norm / (scale.to(device) if isinstance(scale, torch.Tensor) else scale)
             self._statistics.add_number("train_grad_norm", norm)
             self._norm_known = True
 

@@ -1,29 +1,11 @@
 /* The core of the recorder; _core.Core says what each method means. */
 #include <time.h>
 
-#include "items.inc"
-
-#define MAX_MODES 16
-#define MAX_DEPTH 64
+#include "core.inc"
 
 static unsigned long long next_serial = 1;
 
-typedef struct {
-  PyObject_HEAD
-  PyObject *now;    /* a clock of the tests, or NULL */
-  PyObject *queue;  /* list of Item */
-  PyObject *serial; /* key of this core's Thread in the dictionary of each thread */
-  PyObject *training_phases;
-  PyObject *step_watcher;
-  PyObject *collective_times;
-  Mode *modes[MAX_MODES];
-  int mode_count;
-  Py_ssize_t capacity, backlog;
-  long long lag, dropped;
-  char finished;
-} Core;
-
-static int now_ns(Core *self, long long *now) {
+int core_now_ns(Core *self, long long *now) {
   if (self->now == NULL) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -37,7 +19,7 @@ static int now_ns(Core *self, long long *now) {
   return *now == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
-static Thread *thread_of(Core *self) {
+Thread *core_thread_of(Core *self) {
   PyObject *all = PyThreadState_GetDict();
   if (all == NULL) {
     PyErr_SetString(PyExc_RuntimeError, "no thread state");
@@ -58,18 +40,18 @@ static Thread *thread_of(Core *self) {
   return thread;
 }
 
-static int same_text(PyObject *one, PyObject *other) {
+int core_same_text(PyObject *one, PyObject *other) {
   return one == other || (PyUnicode_Check(one) && PyUnicode_Check(other) && PyUnicode_Compare(one, other) == 0);
 }
 
-static Mode *find_mode(Core *self, PyObject *name) {
+Mode *core_find_mode(Core *self, PyObject *name) {
   for (int place = 0; place < self->mode_count; ++place)
-    if (same_text(self->modes[place]->name, name)) return self->modes[place];
+    if (core_same_text(self->modes[place]->name, name)) return self->modes[place];
   return NULL;
 }
 
-static Mode *make_mode(Core *self, PyObject *name) {
-  Mode *mode = find_mode(self, name);
+Mode *core_make_mode(Core *self, PyObject *name) {
+  Mode *mode = core_find_mode(self, name);
   if (mode != NULL || self->mode_count == MAX_MODES) return mode;
   mode = PyObject_New(Mode, &ModeType);
   if (mode == NULL) return NULL;
@@ -82,7 +64,7 @@ static Mode *make_mode(Core *self, PyObject *name) {
   return mode;
 }
 
-static long long below(Core *self, Mode *mode) {
+long long core_below(Core *self, Mode *mode) {
   if (self->finished) return mode->current + 1;
   if (self->lag == 0) return mode->current > 0 ? mode->current : 0;
   long long low = mode->current - self->lag > mode->floor ? mode->current - self->lag : mode->floor;
@@ -90,7 +72,7 @@ static long long below(Core *self, Mode *mode) {
   return low > 0 ? low : 0;
 }
 
-static int put(Core *self, int kind, PyObject *name, long long start, long long end, long long step_plus_one, PyObject *mode,
+int core_put(Core *self, int kind, PyObject *name, long long start, long long end, long long step_plus_one, PyObject *mode,
                double number, PyObject *labels) {
   if (self->finished) return 0;
   if (PyList_GET_SIZE(self->queue) + self->backlog >= self->capacity) {
@@ -150,7 +132,7 @@ static PyObject *core_begin_step(Core *self, PyObject *arguments, PyObject *name
   PyObject *number = Py_None;
   int fetching = 0;
   if (!PyArg_ParseTupleAndKeywords(arguments, named, "|Op", names, &number, &fetching)) return NULL;
-  Thread *thread = thread_of(self);
+  Thread *thread = core_thread_of(self);
   if (thread == NULL || tell_watcher(self, "before_step", thread->mode, number) < 0) return NULL;
   long long given = -1;
   if (number != Py_None) {
@@ -158,7 +140,7 @@ static PyObject *core_begin_step(Core *self, PyObject *arguments, PyObject *name
     if (given == -1 && PyErr_Occurred()) return NULL;
     if (given < 0) given = 0;
   }
-  Mode *mode = make_mode(self, thread->mode);
+  Mode *mode = core_make_mode(self, thread->mode);
   if (mode == NULL) {
     if (PyErr_Occurred()) return NULL;
     Py_RETURN_NONE;
@@ -172,7 +154,7 @@ static PyObject *core_begin_step(Core *self, PyObject *arguments, PyObject *name
   step->number = mode->next;
   step->worked = 0;
   step->start = 0;
-  if (now_ns(self, &step->start) < 0) {
+  if (core_now_ns(self, &step->start) < 0) {
     Py_DECREF(step);
     return NULL;
   }
@@ -206,11 +188,11 @@ static int end_step(Core *self, Step *step) {
   long long now;
   if (mode->open == step && tell_times(self, mode->name, step->number) < 0) return -1; /* before the step is promised */
   if (mode->open != step) return 0; /* another step of this mode began inside it */
-  if (now_ns(self, &now) < 0) return -1;
+  if (core_now_ns(self, &now) < 0) return -1;
   close_step(mode);
   mode->current = step->number;
   mode->next = step->number + 1;
-  if (put(self, KIND_STEP, text_step, step->start, now, step->number + 1, mode->name, 0, empty_tuple) < 0) return -1;
+  if (core_put(self, KIND_STEP, text_step, step->start, now, step->number + 1, mode->name, 0, empty_tuple) < 0) return -1;
   return tell_step_over(self, mode->name, step->number, 1);
 }
 
@@ -242,7 +224,7 @@ static PyObject *core_step_number(Core *self, PyObject *arguments, PyObject *nam
   PyObject *name;
   int open_only = 0;
   if (!PyArg_ParseTupleAndKeywords(arguments, named, "O|p", names, &name, &open_only)) return NULL;
-  Mode *mode = find_mode(self, name);
+  Mode *mode = core_find_mode(self, name);
   if (mode == NULL) Py_RETURN_NONE;
   if (mode->open != NULL) return PyLong_FromLongLong(mode->open->number);
   if (open_only || mode->current < 0) Py_RETURN_NONE;
@@ -250,7 +232,7 @@ static PyObject *core_step_number(Core *self, PyObject *arguments, PyObject *nam
 }
 
 static PyObject *core_next_step(Core *self, PyObject *name) {
-  Mode *mode = find_mode(self, name);
+  Mode *mode = core_find_mode(self, name);
   return PyLong_FromLongLong(mode != NULL ? mode->next : 0);
 }
 
@@ -258,150 +240,8 @@ static PyObject *core_allow_late(Core *self, PyObject *steps) {
   long long lag = PyLong_AsLongLong(steps);
   if (lag == -1 && PyErr_Occurred()) return NULL;
   if (lag > self->lag) {
-    for (int place = 0; place < self->mode_count; ++place) self->modes[place]->floor = below(self, self->modes[place]);
+    for (int place = 0; place < self->mode_count; ++place) self->modes[place]->floor = core_below(self, self->modes[place]);
     self->lag = lag;
-  }
-  Py_RETURN_NONE;
-}
-
-/* Phases: tuples (name, start, mode, step or None). */
-
-static PyObject *core_thread_phases(Core *self, PyObject *unused) {
-  Thread *thread = thread_of(self);
-  (void)unused;
-  if (thread == NULL) return NULL;
-  Py_INCREF(thread->phases);
-  return thread->phases;
-}
-
-static PyObject *core_in_phase(Core *self, PyObject *name) {
-  Thread *thread = thread_of(self);
-  if (thread == NULL) return NULL;
-  for (Py_ssize_t place = 0; place < PyList_GET_SIZE(thread->phases); ++place)
-    if (same_text(PyTuple_GET_ITEM(PyList_GET_ITEM(thread->phases, place), 0), name)) Py_RETURN_TRUE;
-  Py_RETURN_FALSE;
-}
-
-static PyObject *core_begin_phase(Core *self, PyObject *arguments, PyObject *named) {
-  static char *names[] = {"name", "phases", "mode", NULL};
-  PyObject *name, *phases = Py_None, *mode = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(arguments, named, "U|OO", names, &name, &phases, &mode)) return NULL;
-  Thread *thread = thread_of(self);
-  if (thread == NULL) return NULL;
-  if (!PyList_Check(phases)) phases = thread->phases;
-  if (mode == Py_None) mode = thread->mode;
-  Mode *known = find_mode(self, mode);
-  PyObject *step = known != NULL && known->open != NULL ? (PyObject *)known->open : Py_None;
-  long long now;
-  Py_INCREF(step);
-  if (now_ns(self, &now) < 0) {
-    Py_DECREF(step);
-    return NULL;
-  }
-  PyObject *start = PyLong_FromLongLong(now);
-  PyObject *phase = start == NULL ? NULL : PyTuple_Pack(4, name, start, mode, step);
-  Py_XDECREF(start);
-  Py_DECREF(step);
-  if (phase != NULL && PyList_GET_SIZE(phases) < MAX_DEPTH && PyList_Append(phases, phase) < 0) Py_CLEAR(phase);
-  return phase;
-}
-
-static PyObject *core_end_phase(Core *self, PyObject *arguments, PyObject *named) {
-  static char *names[] = {"phase", "record", "phases", NULL};
-  PyObject *phase, *phases = Py_None;
-  int record = 1;
-  if (!PyArg_ParseTupleAndKeywords(arguments, named, "O!|pO", names, &PyTuple_Type, &phase, &record, &phases)) return NULL;
-  if (!PyList_Check(phases)) {
-    Thread *thread = thread_of(self);
-    if (thread == NULL) return NULL;
-    phases = thread->phases;
-  }
-  if (PyTuple_GET_SIZE(phase) != 4) {
-    PyErr_SetString(PyExc_TypeError, "not what begin_phase() gave");
-    return NULL;
-  }
-  for (Py_ssize_t place = PyList_GET_SIZE(phases) - 1; place >= 0; --place) {
-    if (PyList_GET_ITEM(phases, place) == phase) { /* also ends inner ones whose end was never called */
-      if (PyList_SetSlice(phases, place, PyList_GET_SIZE(phases), NULL) < 0) return NULL;
-      break;
-    }
-  }
-  if (!record) return PyLong_FromLong(0);
-  PyObject *name = PyTuple_GET_ITEM(phase, 0), *mode = PyTuple_GET_ITEM(phase, 2), *begun = PyTuple_GET_ITEM(phase, 3);
-  long long start = PyLong_AsLongLong(PyTuple_GET_ITEM(phase, 1)), end, plus_one = 0;
-  if (start == -1 && PyErr_Occurred()) return NULL;
-  if (Py_TYPE(begun) == &StepType) {
-    Step *step = (Step *)begun;
-    if (!same_text(name, text_dataloader)) step->worked = 1;
-    if (step->number >= below(self, step->mode)) plus_one = step->number + 1; /* else the step was promised to be over */
-  }
-  if (now_ns(self, &end) < 0 || put(self, KIND_PHASE, name, start, end, plus_one, mode, 0, empty_tuple) < 0) return NULL;
-  return PyLong_FromLongLong(end - start);
-}
-
-/* Values. */
-
-static PyObject *pair_at(PyObject *list, Py_ssize_t place) {
-  PyObject *pair = PyList_GET_ITEM(list, place);
-  if (PyTuple_Check(pair)) return pair;
-  PyErr_SetString(PyExc_TypeError, "a value is a tuple");
-  return NULL;
-}
-
-static PyObject *core_log(Core *self, PyObject *arguments, PyObject *named) {
-  static char *names[] = {"pairs", "labels", "number", NULL};
-  PyObject *pairs, *labels, *given = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(arguments, named, "O!O!|O", names, &PyList_Type, &pairs, &PyTuple_Type, &labels, &given))
-    return NULL;
-  Thread *thread = thread_of(self);
-  if (thread == NULL) return NULL;
-  long long number = 0, plus_one = 0, now;
-  if (given != Py_None) {
-    number = PyLong_AsLongLong(given);
-    if (number == -1 && PyErr_Occurred()) return NULL;
-  }
-  Mode *mode = given != Py_None ? make_mode(self, thread->mode) : find_mode(self, thread->mode);
-  if (mode != NULL) {
-    if (given == Py_None) {
-      number = mode->current;
-    } else if (number > mode->current) { /* the caller knows the number better */
-      mode->current = mode->next = number;
-      if (mode->open != NULL) mode->open->number = number;
-    }
-    if (mode->open != NULL) mode->open->worked = 1;
-    if (number >= below(self, mode)) plus_one = number + 1;
-  }
-  if (now_ns(self, &now) < 0) return NULL;
-  for (Py_ssize_t place = 0; place < PyList_GET_SIZE(pairs); ++place) {
-    PyObject *metric;
-    double value;
-    PyObject *pair = pair_at(pairs, place);
-    if (pair == NULL || !PyArg_ParseTuple(pair, "Ud", &metric, &value)) return NULL;
-    if (put(self, 0, metric, now, now, plus_one, thread->mode, value, labels) < 0) return NULL;
-  }
-  Py_RETURN_NONE;
-}
-
-static PyObject *core_record(Core *self, PyObject *arguments) {
-  PyObject *values, *name, *given;
-  if (!PyArg_ParseTuple(arguments, "O!UO", &PyList_Type, &values, &name, &given)) return NULL;
-  long long number = 0, plus_one = 0, now;
-  Mode *mode = find_mode(self, name);
-  if (given != Py_None) {
-    number = PyLong_AsLongLong(given);
-    if (number == -1 && PyErr_Occurred()) return NULL;
-    if (mode != NULL) {
-      if (mode->open != NULL) mode->open->worked = 1;
-      if (number >= below(self, mode)) plus_one = number + 1;
-    }
-  }
-  if (now_ns(self, &now) < 0) return NULL;
-  for (Py_ssize_t place = 0; place < PyList_GET_SIZE(values); ++place) {
-    PyObject *metric, *labels;
-    double value;
-    PyObject *pair = pair_at(values, place);
-    if (pair == NULL || !PyArg_ParseTuple(pair, "UO!d", &metric, &PyTuple_Type, &labels, &value)) return NULL;
-    if (put(self, 0, metric, now, now, plus_one, name, value, labels) < 0) return NULL;
   }
   Py_RETURN_NONE;
 }
@@ -409,7 +249,7 @@ static PyObject *core_record(Core *self, PyObject *arguments) {
 /* Modes and the sender's side. */
 
 static PyObject *core_mode(Core *self, PyObject *unused) {
-  Thread *thread = thread_of(self);
+  Thread *thread = core_thread_of(self);
   (void)unused;
   if (thread == NULL) return NULL;
   Py_INCREF(thread->mode);
@@ -417,7 +257,7 @@ static PyObject *core_mode(Core *self, PyObject *unused) {
 }
 
 static PyObject *core_set_mode(Core *self, PyObject *name) {
-  Thread *thread = thread_of(self);
+  Thread *thread = core_thread_of(self);
   if (thread == NULL) return NULL;
   if (!PyUnicode_Check(name)) {
     PyErr_SetString(PyExc_TypeError, "a mode is a string");
@@ -432,7 +272,7 @@ static PyObject *core_set_mode(Core *self, PyObject *name) {
 static PyObject *core_now(Core *self, PyObject *unused) {
   long long now;
   (void)unused;
-  return now_ns(self, &now) < 0 ? NULL : PyLong_FromLongLong(now);
+  return core_now_ns(self, &now) < 0 ? NULL : PyLong_FromLongLong(now);
 }
 
 static PyObject *core_running(Core *self, PyObject *unused) {
@@ -455,10 +295,10 @@ static PyObject *core_running(Core *self, PyObject *unused) {
 static PyObject *core_drain(Core *self, PyObject *unused) {
   long long now;
   PyObject *fresh = PyList_New(0), *steps = PyDict_New(), *running = NULL;
-  if (fresh == NULL || steps == NULL || now_ns(self, &now) < 0) goto failed;
+  if (fresh == NULL || steps == NULL || core_now_ns(self, &now) < 0) goto failed;
   for (int place = 0; place < self->mode_count; ++place) {
     if (self->modes[place]->current < 0) continue;
-    PyObject *number = PyLong_FromLongLong(below(self, self->modes[place]));
+    PyObject *number = PyLong_FromLongLong(core_below(self, self->modes[place]));
     if (number == NULL || PyDict_SetItem(steps, self->modes[place]->name, number) < 0) {
       Py_XDECREF(number);
       goto failed;
@@ -516,7 +356,7 @@ static int core_init(Core *self, PyObject *arguments, PyObject *named) {
   self->collective_times = (Py_INCREF(Py_None), Py_None);
   if (now != Py_None) self->now = (Py_INCREF(now), now);
   if (self->queue == NULL || self->serial == NULL) return -1;
-  Thread *thread = thread_of(self);
+  Thread *thread = core_thread_of(self);
   if (thread == NULL) return -1;
   set_object(&self->training_phases, thread->phases); /* until a step begins */
   return 0;
@@ -552,7 +392,7 @@ static void core_dealloc(Core *self) {
 }
 
 static PyObject *core_thread(Core *self, void *unused) {
-  Thread *thread = thread_of(self);
+  Thread *thread = core_thread_of(self);
   (void)unused;
   Py_XINCREF(thread);
   return (PyObject *)thread;

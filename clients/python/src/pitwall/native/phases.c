@@ -1,0 +1,144 @@
+/* Phases and values of the recorder; _core.Core says what each method means. */
+#include "core.inc"
+
+/* Phases: tuples (name, start, mode, step or None). */
+
+PyObject *core_thread_phases(Core *self, PyObject *unused) {
+  Thread *thread = core_thread_of(self);
+  (void)unused;
+  if (thread == NULL) return NULL;
+  Py_INCREF(thread->phases);
+  return thread->phases;
+}
+
+PyObject *core_in_phase(Core *self, PyObject *name) {
+  Thread *thread = core_thread_of(self);
+  if (thread == NULL) return NULL;
+  for (Py_ssize_t place = 0; place < PyList_GET_SIZE(thread->phases); ++place)
+    if (core_same_text(PyTuple_GET_ITEM(PyList_GET_ITEM(thread->phases, place), 0), name)) Py_RETURN_TRUE;
+  Py_RETURN_FALSE;
+}
+
+PyObject *core_begin_phase(Core *self, PyObject *arguments, PyObject *named) {
+  static char *names[] = {"name", "phases", "mode", NULL};
+  PyObject *name, *phases = Py_None, *mode = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(arguments, named, "U|OO", names, &name, &phases, &mode)) return NULL;
+  Thread *thread = core_thread_of(self);
+  if (thread == NULL) return NULL;
+  if (!PyList_Check(phases)) phases = thread->phases;
+  if (mode == Py_None) mode = thread->mode;
+  Mode *known = core_find_mode(self, mode);
+  PyObject *step = known != NULL && known->open != NULL ? (PyObject *)known->open : Py_None;
+  long long now;
+  Py_INCREF(step);
+  if (core_now_ns(self, &now) < 0) {
+    Py_DECREF(step);
+    return NULL;
+  }
+  PyObject *start = PyLong_FromLongLong(now);
+  PyObject *phase = start == NULL ? NULL : PyTuple_Pack(4, name, start, mode, step);
+  Py_XDECREF(start);
+  Py_DECREF(step);
+  if (phase != NULL && PyList_GET_SIZE(phases) < MAX_DEPTH && PyList_Append(phases, phase) < 0) Py_CLEAR(phase);
+  return phase;
+}
+
+PyObject *core_end_phase(Core *self, PyObject *arguments, PyObject *named) {
+  static char *names[] = {"phase", "record", "phases", NULL};
+  PyObject *phase, *phases = Py_None;
+  int record = 1;
+  if (!PyArg_ParseTupleAndKeywords(arguments, named, "O!|pO", names, &PyTuple_Type, &phase, &record, &phases)) return NULL;
+  if (!PyList_Check(phases)) {
+    Thread *thread = core_thread_of(self);
+    if (thread == NULL) return NULL;
+    phases = thread->phases;
+  }
+  if (PyTuple_GET_SIZE(phase) != 4) {
+    PyErr_SetString(PyExc_TypeError, "not what begin_phase() gave");
+    return NULL;
+  }
+  for (Py_ssize_t place = PyList_GET_SIZE(phases) - 1; place >= 0; --place) {
+    if (PyList_GET_ITEM(phases, place) == phase) { /* also ends inner ones whose end was never called */
+      if (PyList_SetSlice(phases, place, PyList_GET_SIZE(phases), NULL) < 0) return NULL;
+      break;
+    }
+  }
+  if (!record) return PyLong_FromLong(0);
+  PyObject *name = PyTuple_GET_ITEM(phase, 0), *mode = PyTuple_GET_ITEM(phase, 2), *begun = PyTuple_GET_ITEM(phase, 3);
+  long long start = PyLong_AsLongLong(PyTuple_GET_ITEM(phase, 1)), end, plus_one = 0;
+  if (start == -1 && PyErr_Occurred()) return NULL;
+  if (Py_TYPE(begun) == &StepType) {
+    Step *step = (Step *)begun;
+    if (!core_same_text(name, text_dataloader)) step->worked = 1;
+    if (step->number >= core_below(self, step->mode)) plus_one = step->number + 1; /* else the step was promised to be over */
+  }
+  if (core_now_ns(self, &end) < 0 || core_put(self, KIND_PHASE, name, start, end, plus_one, mode, 0, empty_tuple) < 0) return NULL;
+  return PyLong_FromLongLong(end - start);
+}
+
+/* Values. */
+
+static PyObject *pair_at(PyObject *list, Py_ssize_t place) {
+  PyObject *pair = PyList_GET_ITEM(list, place);
+  if (PyTuple_Check(pair)) return pair;
+  PyErr_SetString(PyExc_TypeError, "a value is a tuple");
+  return NULL;
+}
+
+PyObject *core_log(Core *self, PyObject *arguments, PyObject *named) {
+  static char *names[] = {"pairs", "labels", "number", NULL};
+  PyObject *pairs, *labels, *given = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(arguments, named, "O!O!|O", names, &PyList_Type, &pairs, &PyTuple_Type, &labels, &given))
+    return NULL;
+  Thread *thread = core_thread_of(self);
+  if (thread == NULL) return NULL;
+  long long number = 0, plus_one = 0, now;
+  if (given != Py_None) {
+    number = PyLong_AsLongLong(given);
+    if (number == -1 && PyErr_Occurred()) return NULL;
+  }
+  Mode *mode = given != Py_None ? core_make_mode(self, thread->mode) : core_find_mode(self, thread->mode);
+  if (mode != NULL) {
+    if (given == Py_None) {
+      number = mode->current;
+    } else if (number > mode->current) { /* the caller knows the number better */
+      mode->current = mode->next = number;
+      if (mode->open != NULL) mode->open->number = number;
+    }
+    if (mode->open != NULL) mode->open->worked = 1;
+    if (number >= core_below(self, mode)) plus_one = number + 1;
+  }
+  if (core_now_ns(self, &now) < 0) return NULL;
+  for (Py_ssize_t place = 0; place < PyList_GET_SIZE(pairs); ++place) {
+    PyObject *metric;
+    double value;
+    PyObject *pair = pair_at(pairs, place);
+    if (pair == NULL || !PyArg_ParseTuple(pair, "Ud", &metric, &value)) return NULL;
+    if (core_put(self, 0, metric, now, now, plus_one, thread->mode, value, labels) < 0) return NULL;
+  }
+  Py_RETURN_NONE;
+}
+
+PyObject *core_record(Core *self, PyObject *arguments) {
+  PyObject *values, *name, *given;
+  if (!PyArg_ParseTuple(arguments, "O!UO", &PyList_Type, &values, &name, &given)) return NULL;
+  long long number = 0, plus_one = 0, now;
+  Mode *mode = core_find_mode(self, name);
+  if (given != Py_None) {
+    number = PyLong_AsLongLong(given);
+    if (number == -1 && PyErr_Occurred()) return NULL;
+    if (mode != NULL) {
+      if (mode->open != NULL) mode->open->worked = 1;
+      if (number >= core_below(self, mode)) plus_one = number + 1;
+    }
+  }
+  if (core_now_ns(self, &now) < 0) return NULL;
+  for (Py_ssize_t place = 0; place < PyList_GET_SIZE(values); ++place) {
+    PyObject *metric, *labels;
+    double value;
+    PyObject *pair = pair_at(values, place);
+    if (pair == NULL || !PyArg_ParseTuple(pair, "UO!d", &metric, &PyTuple_Type, &labels, &value)) return NULL;
+    if (core_put(self, 0, metric, now, now, plus_one, name, value, labels) < 0) return NULL;
+  }
+  Py_RETURN_NONE;
+}
