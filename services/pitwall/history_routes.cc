@@ -11,7 +11,7 @@ namespace pitwall {
 
 std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options) {
   const auto definitions = [source = options.rules]() -> insights::RuleDefinitions {
-    const engine::CompiledRulesPtr in_force = source->Get();
+    const engine::CompiledRulesPtr in_force = source();
     return in_force == nullptr ? insights::RuleDefinitions()
                                : RuleDefinitionsOf(*in_force->program());
   };
@@ -29,7 +29,7 @@ std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options) 
   promapi::PromOptions queries;
   queries.version = options.version;
   const auto rules = [source = options.rules]() -> std::vector<promapi::RuleGroupInfo> {
-    const engine::CompiledRulesPtr in_force = source->Get();
+    const engine::CompiledRulesPtr in_force = source();
     if (in_force == nullptr) return {};
     return promapi::RuleGroupsOf(in_force->text());
   };

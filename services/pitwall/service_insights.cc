@@ -28,6 +28,8 @@ Status ServiceHost::StartInsights() {
   }
   if (insights_ != nullptr) {
     insights_->RegisterMetrics(&exposition_);
+    if (processor_ == nullptr)
+      followed_rules_ = std::make_unique<FollowedRules>(&clock_, log_.get());
     return OkStatus();
   }
   // Beside other services it is a failure of its own.
@@ -46,9 +48,11 @@ std::vector<http::HttpRoute> ServiceHost::InsightsRoutes(http::HttpServerOptions
   server->handler_threads = 4;  // a query may take long
   if (!config_.external_url.empty())
     server->allowed_origins.push_back(OriginOf(config_.external_url));
+  std::function<engine::CompiledRulesPtr()> rules = [this] { return rules_in_force_.Get(); };
+  if (followed_rules_ != nullptr) rules = [this] { return followed_rules_->Get(); };
   return HistoryRoutes({.keep = insights_.get(),
                         .clock = &clock_,
-                        .rules = &rules_in_force_,
+                        .rules = rules,
                         .tokens = server->tokens,
                         .sessions = sessions,
                         .tls = !server->tls.empty(),

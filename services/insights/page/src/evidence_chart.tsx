@@ -61,7 +61,10 @@ export function EvidenceChart({ job, issue }: { job: JobDetail; issue: IssueDeta
   // As much before as the issue lasted, 2 minutes at least, a day at most.
   const length = known ? BigInt(end) - BigInt(begin) : 0n;
   const around = length < 120n * nanos ? 120n * nanos : length > 86_400n * nanos ? 86_400n * nanos : length;
-  const from = known ? String(BigInt(begin) - around) : "";
+  // Nothing was there before the job.
+  const first = BigInt(job.first_ns ?? 0);
+  const early = known ? BigInt(begin) - around : 0n;
+  const from = known ? String(early < first && first < BigInt(begin) ? first : early) : "";
   const to = known ? String(BigInt(end) + (issue.open ? 1n : around / 4n + 1n)) : "";
   const loaded = useLoad<Chart | null>(
     `evidence ${job.id} ${selector} ${from} ${issue.open ? "open" : to}`,

@@ -1,8 +1,7 @@
 // What every rule says of the job. A rule that cannot judge tells what it misses.
 import { useState } from "preact/hooks";
-import { get } from "./client.ts";
 import { count, plural } from "./format.ts";
-import { useLoad } from "./load.ts";
+import type { Loaded } from "./load.ts";
 import { Cut, Failed, Panel, Time, Waiting } from "./parts.tsx";
 import type { Rule } from "./types.ts";
 
@@ -30,8 +29,7 @@ export function supplies(reason: string): string {
   return "";
 }
 
-export function RuleTable({ job }: { job: string }) {
-  const loaded = useLoad<{ rules: Rule[] }>(`rules ${job}`, (abort) => get("/rules", { job }, abort), ["status", "issue"], job);
+export function RuleTable({ loaded }: { loaded: Loaded<{ rules: Rule[] }> }) {
   const [all, setAll] = useState(false);
   const rules = (loaded.data?.rules ?? []).map((rule) => {
     const [status, reason] = verdict(rule);
