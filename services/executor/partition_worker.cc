@@ -52,6 +52,7 @@ PartitionWorker::PartitionWorker(Clock* clock, Log* log, ProcessControl* process
       at_{options->issues_topic, partition},
       group_(Cat(options->group, "-", options->node)),
       name_(RandomName()),
+      requests_(clock, log, {options->actions_topic, partition}),
       wakeup_(clock->NewWakeup()) {}
 
 PartitionWorker::~PartitionWorker() { Stop(); }
@@ -169,6 +170,10 @@ Status PartitionWorker::Step() {
   const Status polled =
       reader_->Poll(kPollRecords, kPollBytes, watched_.empty() ? kPollNs : kLookNs, &records);
   for (const Record& record : records) Note(record);
+  std::vector<IssueEvent> asked;
+  if (const Status read = requests_.Read(&asked); !read.ok())
+    PITWALL_LOG(kWarning, "executor", ToStd(read.message()));
+  for (IssueEvent& request : asked) Consider(std::move(request));
   if (records.empty() && !stop_) RETURN_IF_ERROR(FollowReplaced(before));
   if (polled.code() == absl::StatusCode::kDataLoss) {
     PITWALL_LOG(kWarning, "executor", ToStd(polled.message()));
@@ -211,9 +216,15 @@ void PartitionWorker::Note(const Record& record) {
     }
     return;
   }
-  const Verdict verdict = Judge(options_.policies, *event);
-  if (verdict.mode == PolicyMode::kOff) return;
-  if (Elsewhere(event->reference, options_.node)) {
+  Consider(*std::move(event));
+}
+
+void PartitionWorker::Consider(IssueEvent event) {
+  const std::string issue = IssueId(event);
+  const Verdict verdict = Judge(options_.policies, event);
+  // A person gets an answer in any case.
+  if (verdict.mode == PolicyMode::kOff && event.rule != kStopRequestRule) return;
+  if (Elsewhere(event.reference, options_.node)) {
     candidates_.erase(issue);
     counters_->elsewhere.Add();
     return;
@@ -221,7 +232,7 @@ void PartitionWorker::Note(const Record& record) {
   const ActionMode mode =
       verdict.mode == PolicyMode::kLive ? ActionMode::kLive : ActionMode::kDryRun;
   if (book_->Decided(issue, mode)) return;
-  candidates_.insert_or_assign(issue, *std::move(event));
+  candidates_.insert_or_assign(issue, std::move(event));
 }
 
 ActionEvent PartitionWorker::MakeAction(const IssueEvent& event, ActionEventType type,
@@ -304,6 +315,7 @@ Status PartitionWorker::DecideAll() {
           "the issue began before the record of decisions was lost (--accept-log-reset): it may "
           "have been acted on";
     }
+    if (verdict.mode == PolicyMode::kOff) refusal = "a policy leaves requests alone";
     if (refusal.empty() && live) refusal = book_->Reserve(issue, event->job, event->time_ns);
     if (!refusal.empty()) {
       if (book_->Refused(issue, mode)) continue;  // once is enough
@@ -449,6 +461,8 @@ Status PartitionWorker::Apply(const std::vector<ActionEvent>& actions, int64_t n
         break;
       case ActionEventType::kRefused:
         counters_->refused.Add();
+        break;
+      case ActionEventType::kRequested:
         break;
     }
   }

@@ -25,7 +25,8 @@ std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options) 
                                                           .archive_dir = options.archive_dir,
                                                           .rules = definitions,
                                                           .version = options.version,
-                                                          .captures = options.captures});
+                                                          .captures = options.captures,
+                                                          .request_action = options.request_action});
   promapi::PromOptions queries;
   queries.version = options.version;
   const auto rules = [source = options.rules]() -> std::vector<promapi::RuleGroupInfo> {

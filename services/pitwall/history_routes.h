@@ -47,6 +47,7 @@ struct HistoryRoutesOptions {
   std::string archive_dir;
   std::string version;
   CaptureSource* captures = nullptr;  // null: this process runs no notifier
+  std::function<Status(const ActionEvent& request)> request_action;
 };
 
 std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options);

@@ -1,6 +1,8 @@
 // The history of all jobs as a service: alone, or beside the others.
 #include "services/base/log.h"
 #include "services/base/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/pipeline/topics.h"
 #include "services/pitwall/service_host.h"
 
 namespace pitwall {
@@ -59,7 +61,13 @@ std::vector<http::HttpRoute> ServiceHost::InsightsRoutes(http::HttpServerOptions
                         .external_url = config_.external_url,
                         .archive_dir = config_.ArchiveDir(),
                         .version = PITWALL_VERSION,
-                        .captures = captures_.get()});
+                        .captures = captures_.get(),
+                        .request_action = [this](const ActionEvent& request) -> Status {
+                          ASSIGN_OR_RETURN(const auto appender, log_->OpenAppender());
+                          return appender->Append({{.topic = std::string(kActionsTopic),
+                                                    .key = request.job,
+                                                    .value = cloudevents::EncodeCloudEvent(request)}});
+                        }});
 }
 
 }  // namespace pitwall

@@ -92,5 +92,5 @@ export function evidenceName(evidence: { name?: string; labels?: Labels }): stri
 export function actionText(type: string, data: EventData): string {
   const step = type.split(".").pop() ?? type;
   const mode = data.mode === "dry_run" ? " (dry run: nothing was done)" : "";
-  return `${data.action ?? "action"} ${step}${mode}${data.effect ? `: ${data.effect}` : ""}`;
+  return `${data.action ?? "action"} ${step}${data.principal ? ` by ${data.principal}` : ""}${mode}${data.effect ? `: ${data.effect}` : ""}`;
 }
