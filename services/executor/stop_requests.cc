@@ -30,7 +30,7 @@ IssueEvent EventOfRequest(const ActionEvent& request) {
   event.labels = Labels(
       {{"action", "stop"}, {"alertname", "StopRequested"}, {"principal", request.principal}});
   event.summary = request.why;
-  event.active_since_ns = event.started_at_ns = event.last_seen_ns = event.time_ns =
+  event.active_since_ns = event.started_at_ns = event.last_seen_at_ns = event.time_ns =
       request.time_ns;
   return event;
 }

@@ -9,7 +9,7 @@ for (const state of states) {
     test(`${state.name}, ${theme}: says what it must, fits at both widths, axe`, async ({ page }) => {
       const fixture = await startFixture();
       for (const [path, answer] of Object.entries(state.answers)) fixture.override(path, answer);
-      await page.emulateMedia({ colorScheme: theme });
+      await page.emulateMedia({ colorScheme: theme, reducedMotion: "reduce" });
       await open(page, state.path, fixture);
       for (const width of [1280, 1920]) {
         await page.setViewportSize({ width, height: 900 });

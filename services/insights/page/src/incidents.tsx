@@ -89,20 +89,22 @@ function Sentence({ job, incident, subject, actions }: { job: JobDetail; inciden
 }
 
 // Others beside the one that a link names: a line each.
-function Brief({ job, incident: { root, ...incident } }: { job: JobDetail; incident: Incident }) {
+function Brief({ job, incident: { root, ...incident }, also }: { job: JobDetail; incident: Incident; also: boolean }) {
   return (
     <li data-beside={incident.id}>
       <Badge incident={{ root, ...incident }} />
-      <p class="brief">also: {whoOf(root.labels)}: {root.summary || root.alert}, <Since job={job} issue={root} />. <button type="button" class="link" onClick={() => setQuery({ issue: root.id })}>Show what was found</button></p>
+      <p class="brief">{also ? "also: " : ""}{whoOf(root.labels)}: {root.summary || root.alert}, <Since job={job} issue={root} />. <button type="button" class="link" onClick={() => setQuery({ issue: root.id })}>Show what was found</button></p>
     </li>
   );
 }
+
+const isBlind = (rules: Rule[] | null) => rules !== null && !rules.some((rule) => ["NoIssuesFound", "IssuesFound"].includes(verdict(rule)[0]));
 
 // Nothing open is good news only as far as rules can judge.
 function Calm({ incidents, rules }: { incidents: Incident[]; rules: Rule[] | null }) {
   const said = (rules ?? []).map((rule) => verdict(rule)[0]);
   const judged = said.filter((status) => status === "NoIssuesFound" || status === "IssuesFound").length;
-  const blind = rules !== null && judged === 0;
+  const blind = isBlind(rules);
   const ended = incidents.length ? `No issue is open. ${plural(incidents.length, "incident")} ended.` : blind ? "No rule found anything, and none can judge yet:" : "No rule found anything so far.";
   return (
     <li>
@@ -121,11 +123,11 @@ export function Incidents({ job, incidents, actions, rules }: { job: JobDetail; 
   const rest = open.length ? open : asked ? [] : incidents;
   const listed = rest.slice(0, shown);
   return (
-    <section class={`incident ${calm ? "calm" : ""}`} aria-label={calm ? "Incidents" : "Open incidents"}>
+    <section class={`incident ${calm ? (isBlind(rules) ? "calm blind" : "calm") : ""}`} aria-label={calm ? "Incidents" : "Open incidents"}>
       <ul>
         {asked && <Sentence job={job} incident={asked} subject={asked.issues.find((issue) => issue.id === wanted) ?? asked.root} actions={actions} />}
         {!asked && calm && <Calm incidents={incidents} rules={rules} />}
-        {listed.map((incident) => (asked || calm ? <Brief key={incident.id} job={job} incident={incident} /> : <Sentence key={incident.id} job={job} incident={incident} subject={incident.root} actions={actions} />))}
+        {listed.map((incident) => (asked || calm ? <Brief key={incident.id} job={job} incident={incident} also={!!asked} /> : <Sentence key={incident.id} job={job} incident={incident} subject={incident.root} actions={actions} />))}
       </ul>
       {open.length > listed.length && <p class="dim">{plural(open.length - listed.length, "more open incident")}, in the list of issues.</p>}
     </section>

@@ -6,8 +6,9 @@ import { IssueBody } from "./issue_body.tsx";
 import { useKeys } from "./keys.ts";
 import { Cut, Panel, Severity, severityRank, Time, whoOf } from "./parts.tsx";
 import { place, setQuery } from "./route.ts";
-import type { Issue, IssueDetail, JobDetail } from "./types.ts";
+import type { Issue, IssueDetail, JobDetail, Rule } from "./types.ts";
 
+const none: string[] = [];
 const step = 50; // rows that are shown at a time
 
 function inOrder(issues: Issue[], first: string): Issue[] {
@@ -16,7 +17,7 @@ function inOrder(issues: Issue[], first: string): Issue[] {
   );
 }
 
-export function Issues({ job, issues, total }: { job: JobDetail; issues: Issue[]; total: number }) {
+export function Issues({ job, issues, total, rules }: { job: JobDetail; issues: Issue[]; total: number; rules: Rule[] }) {
   const wanted = place.value.query.get("issue") ?? "";
   const [marked, setMarked] = useState(-1);
   const [most, setMost] = useState(step);
@@ -74,7 +75,7 @@ export function Issues({ job, issues, total }: { job: JobDetail; issues: Issue[]
               <span class="when number"><Time ns={issue.started_ns} /><span class="dim small">{issue.open ? "open for " : `${(issue.end_reason || "ended").replaceAll("_", " ")} after `}{duration(secondsBetween(issue.started_ns, issue.ended_ns ?? job.last_ns))}</span></span>
               <span class="value number">{shownNumber(issue.event.data.value)}<span class="dim small">{issue.threshold === null ? "no threshold" : `threshold ${shownNumber(issue.threshold)}`}</span></span>
             </button>
-            {issue.id === open && <IssueBody job={job} id={issue.id} above={issue.id === linked} />}
+            {issue.id === open && <IssueBody job={job} id={issue.id} above={issue.id === linked} needs={rules.find((rule) => rule.rule === issue.rule)?.definition?.needs ?? none} />}
           </li>
         ))}
       </ul>

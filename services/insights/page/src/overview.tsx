@@ -29,7 +29,7 @@ export function Overview({ job }: TabProps) {
         <Waiting what="incidents" />
       )}
       <Progress job={job} issues={issues.data?.issues ?? []} />
-      {issues.fault ? <Failed fault={issues.fault} again={issues.again} what="Issues" /> : issues.data ? <Issues job={job} issues={issues.data.issues} total={issues.data.total} /> : <Waiting what="issues" />}
+      {issues.fault ? <Failed fault={issues.fault} again={issues.again} what="Issues" /> : issues.data ? <Issues job={job} issues={issues.data.issues} total={issues.data.total} rules={rules.data?.rules ?? []} /> : <Waiting what="issues" />}
       <RuleTable loaded={rules} />
       <div class="columns">
         <JobSummary job={job} />
