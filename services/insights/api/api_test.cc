@@ -172,6 +172,10 @@ TEST_F(Api, JobsAreFilteredAndSorted) {
   EXPECT_EQ(ids("name=-3"), "b-3 ");
   EXPECT_EQ(ids("owner=uid:1000"), "job-1 ");
   EXPECT_EQ(ids("name=nothing"), "");
+  // What runs on a machine between jobs comes last, in any order.
+  history_.Edit("node:a", [](auto* job) { job->life.samples = 1000; });
+  EXPECT_EQ(ids("sort=samples"), "job-1 b-3 c-4 a-2 node:a ");
+  EXPECT_EQ(ids("sort=samples&order=asc"), "a-2 c-4 b-3 job-1 node:a ");
 }
 
 TEST_F(Api, EntityTags) {

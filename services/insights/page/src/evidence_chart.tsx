@@ -79,7 +79,7 @@ function WhatItReads({ job, issue, needs, from, to, shades }: { job: JobDetail; 
   return (
     <section data-reads={read.name}>
       <p class="small"><span class="code">{read.name}</span> <span class="dim">what the rule reads{read.all > read.lines.length ? `, ${read.lines.length} of ${read.all} series` : ""}: {read.lines.map((line) => line.name.slice(read.name.length)).join(" ").slice(0, 160)}</span></p>
-      <TimeChart lines={read.lines} points={false} threshold={null} shades={shades} label={`${read.name}, which the rule reads`} theme={shownTheme.value} mark={null} from={msOf(from)} to={msOf(to)} />
+      <TimeChart lines={read.lines} points={false} threshold={null} shades={shades} label={read.name} theme={shownTheme.value} mark={null} from={msOf(from)} to={msOf(to)} />
     </section>
   );
 }

@@ -11,7 +11,8 @@ const shown = 3;
 const leastShare = 0.02; // of a step's time, which noise is not
 
 // What troubles that are no slowness cost, by the rule's category.
-const otherCosts: Record<string, string> = { death: "the run is over or goes on without it", hang: "steps stand still", numerics: "costs no step time", optimization: "costs no step time" };
+const free = "costs no step time";
+const otherCosts: Record<string, string> = { death: "that rank is gone", hang: "steps stand still", numerics: free, optimization: free };
 
 function Cost({ job, rank, category }: { job: JobDetail; rank: string; category: string }) {
   const other = otherCosts[category];

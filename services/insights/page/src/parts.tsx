@@ -1,6 +1,7 @@
 // Small pieces that every view uses.
 import type { ComponentChildren } from "preact";
 import type { Fault } from "./client.ts";
+import type { Loaded } from "./load.ts";
 import { exactTime, time } from "./format.ts";
 import type { EventData, Labels, NsOrNull } from "./types.ts";
 
@@ -62,6 +63,11 @@ export function Failed({ fault, again, what }: { fault: Fault; again: () => void
 
 export function Waiting({ what }: { what: string }) {
   return <p class="dim waiting" role="status">Reading {what}…</p>;
+}
+
+// What is to be said while there are no data.
+export function Reading({ loaded, what }: { loaded: Loaded<unknown>; what: string }) {
+  return loaded.fault ? <Failed fault={loaded.fault} again={loaded.again} what={what} /> : loaded.data ? null : <Waiting what={what.toLowerCase()} />;
 }
 
 export function Panel({ title, note, id, children }: { title: string; note?: ComponentChildren; id: string; children: ComponentChildren }) {

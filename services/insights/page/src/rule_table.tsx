@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { count, plural } from "./format.ts";
 import type { Loaded } from "./load.ts";
-import { Cut, Failed, Panel, Time, Waiting } from "./parts.tsx";
+import { Cut, Panel, Reading, Time } from "./parts.tsx";
 import type { Rule } from "./types.ts";
 
 export const looks: Record<string, [string, string, string]> = {
@@ -41,8 +41,7 @@ export function RuleTable({ loaded }: { loaded: Loaded<{ rules: Rule[] }> }) {
   const shown = all ? rules : rules.filter((rule) => !quiet.includes(rule));
   return (
     <Panel title="Rules" id="rules-title" note={tally.map(([status, n]) => `${count(n)} ${looks[status]?.[1]}`).join(", ")}>
-      {loaded.fault && <Failed fault={loaded.fault} again={loaded.again} what="Rules" />}
-      {!loaded.data && loaded.loading && <Waiting what="the rules" />}
+      <Reading loaded={loaded} what="Rules" />
       {loaded.data && rules.length === 0 && <p class="dim pad">No rule told a status of this job yet.</p>}
       {shown.length > 0 && (
         <table class="rules">

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Fault, get, login, post } from "../client.ts";
 import { plural } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { actionText, Failed, Panel, Waiting } from "../parts.tsx";
+import { actionText, Failed, Panel, Reading } from "../parts.tsx";
 import type { TabProps } from "../tabs.ts";
 import type { CloudEvent, JobDetail, Session } from "../types.ts";
 
@@ -59,10 +59,9 @@ export function ActionsView({ job }: TabProps) {
   return (
     <>
       <Panel title="Actions" id="actions-title" note={actions.data ? plural(taken.length, "record") : ""}>
-        <Control job={job} path="/job/stop" what="Type the job's id to stop it" reason="Why it should stop" button="Ask the executor to stop the job" done="The executor judges it by its policies (request/stop); its answer appears below." />
+        <Control job={job} path="/job/stop" what="Type the job's id to stop it" reason="Why it should stop" button="Ask the executor to stop the job" done="The executor's answer appears below; its policies name this request/stop." />
         {job.state === "ended" && <p class="dim pad">The job has ended: there is nothing to stop or to ask.</p>}
-        {actions.fault && <Failed fault={actions.fault} again={actions.again} what="Actions" />}
-        {!actions.data && actions.loading && <Waiting what="the actions" />}
+        <Reading loaded={actions} what="Actions" />
         {actions.data && taken.length === 0 && <p class="dim pad">No action was decided. The executor stops jobs by its policies.</p>}
         {taken.length > 0 && (
           <table class="wide">
