@@ -113,9 +113,7 @@ test("the ROC curve has the area of the scores, residuals are all samples", asyn
   // Of every pair of a sample of class 1 and one of class 0: a better score counts 1, the same bin a half.
   const [negative, positive] = scores as [number[], number[]];
   let better = 0;
-  positive.forEach((p, i) => negative.forEach((n, k) => {
-    better += i > k ? p * n : i === k ? (p * n) / 2 : 0;
-  }));
+  for (const [i, p] of positive.entries()) for (const [k, n] of negative.entries()) better += i > k ? p * n : i === k ? (p * n) / 2 : 0;
   const figure = page.locator("figure[data-auc]");
   await expect(figure.locator("svg")).toBeVisible();
   expect(Number(await figure.getAttribute("data-auc"))).toBeCloseTo(better / (100 * 100), 9);
