@@ -27,6 +27,7 @@ void DecisionBook::Count(const std::string& issue, const std::string& job, int64
 }
 
 void DecisionBook::Record(const ActionEvent& event) {
+  if (event.type == ActionEventType::kRequested) return;  // nobody has decided
   MutexLock lock(&mutex_);
   State& state = Touch(event.issue);
   const bool live = event.mode == ActionMode::kLive;
@@ -43,6 +44,8 @@ void DecisionBook::Record(const ActionEvent& event) {
       break;
     case ActionEventType::kDone:
       if (live) state.live_done = state.live_decided = true;
+      break;
+    case ActionEventType::kRequested:
       break;
   }
 }

@@ -44,6 +44,7 @@ PartitionWorker::PartitionWorker(Clock* clock, Log* log, const StopTargets* targ
       at_{options->issues_topic, partition},
       group_(Cat(options->group, "-", options->node)),
       name_(RandomName()),
+      requests_(clock, log, {options->actions_topic, partition}),
       wakeup_(clock->NewWakeup()) {}
 
 PartitionWorker::~PartitionWorker() { Stop(); }
@@ -167,6 +168,10 @@ Status PartitionWorker::Step() {
       reader_->Poll(kPollRecords, kPollBytes,
                     watched_.empty() ? kPollNs : targets_->look_interval_ns(), &records);
   for (const Record& record : records) Note(record);
+  std::vector<IssueEvent> asked;
+  if (const Status read = requests_.Read(&asked); !read.ok())
+    PITWALL_LOG(kWarning, "executor", ToStd(read.message()));
+  for (IssueEvent& request : asked) Consider(std::move(request));
   if (records.empty() && !stop_) RETURN_IF_ERROR(FollowReplaced(before));
   if (polled.code() == absl::StatusCode::kDataLoss) {
     PITWALL_LOG(kWarning, "executor", ToStd(polled.message()));
@@ -209,9 +214,15 @@ void PartitionWorker::Note(const Record& record) {
     }
     return;
   }
-  const Verdict verdict = Judge(options_.policies, *event);
-  if (verdict.mode == PolicyMode::kOff) return;
-  if (targets_->Choose(event->reference).elsewhere) {
+  Consider(*std::move(event));
+}
+
+void PartitionWorker::Consider(IssueEvent event) {
+  const std::string issue = IssueId(event);
+  const Verdict verdict = Judge(options_.policies, event);
+  // A person gets an answer in any case.
+  if (verdict.mode == PolicyMode::kOff && event.rule != kStopRequestRule) return;
+  if (targets_->Choose(event.reference).elsewhere) {
     candidates_.erase(issue);
     counters_->elsewhere.Add();
     return;
@@ -219,7 +230,7 @@ void PartitionWorker::Note(const Record& record) {
   const ActionMode mode =
       verdict.mode == PolicyMode::kLive ? ActionMode::kLive : ActionMode::kDryRun;
   if (book_->Decided(issue, mode)) return;
-  candidates_.insert_or_assign(issue, *std::move(event));
+  candidates_.insert_or_assign(issue, std::move(event));
 }
 
 ActionEvent PartitionWorker::MakeAction(const IssueEvent& event, ActionEventType type,
@@ -266,6 +277,7 @@ std::optional<ActionEvent> PartitionWorker::Decide(const IssueEvent& event, Stop
         "the issue began before the record of decisions was lost (--accept-log-reset): it may "
         "have been acted on";
   }
+  if (verdict.mode == PolicyMode::kOff) check.refusal = "a policy leaves requests alone";
   if (check.refusal.empty() && live)
     check.refusal = book_->Reserve(issue, event.job, event.time_ns);
   if (!check.refusal.empty()) {
@@ -436,6 +448,8 @@ Status PartitionWorker::Apply(const std::vector<ActionEvent>& actions, int64_t n
         break;
       case ActionEventType::kRefused:
         counters_->refused.Add();
+        break;
+      case ActionEventType::kRequested:
         break;
     }
   }

@@ -15,6 +15,7 @@
 #include "services/executor/decision_book.h"
 #include "services/executor/decision_log.h"
 #include "services/executor/executor.h"
+#include "services/executor/stop_requests.h"
 #include "services/executor/stop_target.h"
 #include "services/model/action.h"
 #include "services/pipeline/io.h"
@@ -68,6 +69,8 @@ class PartitionWorker {
   void NoteReset(std::string text);
   Status Step();
   void Note(const Record& record);
+  // An issue that is open, or a request: a candidate, where a policy wants it.
+  void Consider(IssueEvent event);
   // Decides on all candidates and commits that; then acts.
   Status DecideAll();
   ActionEvent MakeAction(const IssueEvent& event, ActionEventType type, ActionMode mode,
@@ -95,6 +98,7 @@ class PartitionWorker {
   const std::string group_;  // of this node
   const std::string name_;   // of this worker, unlike any other
   std::unique_ptr<PartitionReader> reader_;
+  StopRequests requests_;
   std::unique_ptr<Committer> committer_;  // null: lost, see Reopen
   std::unique_ptr<Wakeup> wakeup_;
   std::thread thread_;

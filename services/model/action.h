@@ -13,8 +13,9 @@
 namespace pitwall {
 
 // kDecided: the action will be taken (live), or would have been (dry run). kDone: it was, and this
-// came of it. kRefused: a guard said no.
-enum class ActionEventType { kDecided, kDone, kRefused };
+// came of it. kRefused: a guard said no. kRequested: a person asks for it, and one of the others
+// answers.
+enum class ActionEventType { kDecided, kDone, kRefused, kRequested };
 enum class ActionKind { kStop };
 enum class ActionMode { kDryRun, kLive };
 
@@ -25,10 +26,13 @@ std::optional<ActionEventType> ParseActionEventType(std::string_view name);
 std::optional<ActionKind> ParseActionKind(std::string_view name);
 std::optional<ActionMode> ParseActionMode(std::string_view name);
 
+// The rule that requests of people are judged as: policies name it like any other.
+inline constexpr std::string_view kStopRequestRule = "request/stop";
+
 struct ActionEvent {
   ActionEventType type = ActionEventType::kDecided;
   std::string id;           // 32 hex digits; a function of (issue, kind, mode, type)
-  std::string issue;        // IssueId() of the issue
+  std::string issue;        // IssueId() of the issue; of a request: its own id, 32 random hex digits
   std::string issue_event;  // id of the event of it that was acted on
   std::string job;
   std::string job_name;
@@ -40,7 +44,9 @@ struct ActionEvent {
   ActionKind kind = ActionKind::kStop;
   ActionMode mode = ActionMode::kDryRun;
   JobReference target;
-  std::string why;                 // which policy and which checks led here
+  std::string why;                 // which policy and which checks led here; a request's reason
+  std::string principal;           // kRequested: who asks
+  int64_t expires_ns = 0;          // kRequested: wall time; later it does nothing
   std::vector<Evidence> evidence;  // of the issue
   std::string effect;              // kDone: signal sent, exited, not found, …
   int64_t time_ns = 0;             // event time of the issue's event

@@ -116,7 +116,9 @@ void ActedIssues::Take(const std::vector<Record>& records, int32_t partition, in
                   ToStd(action.status().message()));
       continue;
     }
-    if (action->mode != ActionMode::kLive || action->type == ActionEventType::kRefused) continue;
+    if (action->mode != ActionMode::kLive || action->type == ActionEventType::kRefused ||
+        action->type == ActionEventType::kRequested)
+      continue;
     // The outcome of what is known already tells nobody anything new.
     if (!issues_.insert(action->issue).second) continue;
     acts_.push_back({partition, record.offset, std::move(action->issue), std::move(action->job)});

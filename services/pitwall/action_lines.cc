@@ -9,13 +9,15 @@ namespace pitwall {
 std::string ActionLine(const ActionEvent& event) {
   const std::string_view what = event.type == ActionEventType::kDecided   ? "DECIDED"
                                 : event.type == ActionEventType::kRefused ? "REFUSED"
-                                                                          : "DONE   ";
+                                : event.type == ActionEventType::kDone    ? "DONE   "
+                                                                          : "ASKED  ";
   std::string line =
       Cat(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixNanos(event.time_ns),
                            absl::UTCTimeZone()),
           "  ", what, "  ", ActionKindName(event.kind), "  ",
           event.mode == ActionMode::kLive ? "live   " : "dry run", "  job ",
           event.job_name.empty() ? event.job : event.job_name, "  ", event.rule, "  ", event.why);
+  if (!event.principal.empty()) CatTo(line, " (by ", event.principal, ")");
   if (!event.effect.empty()) CatTo(line, "; ", event.effect);
   return line;
 }

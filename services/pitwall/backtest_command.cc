@@ -116,6 +116,9 @@ const std::vector<FlagSpec>& BacktestFlags() {
        "files: rules are evaluated from here on, older samples fill windows; log: only "
        "events from here on. Unix seconds or RFC 3339"},
       {"end", Kind::kOne, "TIME", "files: without samples after it; log: only events up to it"},
+      {"output", Kind::kOne, "DIR",
+       "log: also write the log with these events into this new data directory, for `pitwall "
+       "insights --data-dir DIR` to show"},
       {"end-job", Kind::kSwitch, "", "jobs end with the data; else open issues stay open"},
       {"verify", Kind::kSwitch, "",
        "log: print nothing but whether its own pitwall.issues says the same, to the bit"},
@@ -148,6 +151,11 @@ StatusOr<std::vector<IssueEvent>> Replay(const Flags& flags, BacktestRange* rang
     return InvalidArgument("--evaluation-interval is for --rules: the log's own sets have theirs");
   if (format == "log" && flags.Has("baseline") && !flags.Has("rules"))
     return InvalidArgument("--baseline is for --rules: the log's own sets have theirs");
+  if (format != "log" && flags.Has("output"))
+    return InvalidArgument("--output is for --format log: files have no telemetry to write");
+  if (flags.Has("output") && (flags.Has("job") || flags.Has("start") || flags.Has("end")))
+    return InvalidArgument(
+        "--output writes the whole log: it takes no --job, --start or --end");
   if (format == "log" && flags.Has("duplicates"))
     return InvalidArgument("--duplicates is for files: a log has none");
   ReadInput read = ReadOpenMetrics;

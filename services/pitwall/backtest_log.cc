@@ -15,6 +15,7 @@
 #include "services/pipeline/topics.h"
 #include "services/pitwall/backtest_formats.h"
 #include "services/pitwall/commands.h"
+#include "services/pitwall/replayed_log.h"
 #include "services/processor/partition_processor.h"
 #include "services/processor/rule_sets.h"
 
@@ -49,8 +50,8 @@ class RecordedRules final : public engine::RuleSetProvider {
 
 Status ReplayPartition(Log* log, int32_t partition, engine::RuleSetProvider* rules,
                        bool fixed_rules, bool end_jobs, int64_t until,
-                       engine::RecordingObserver* recordings, std::vector<IssueEvent>* events,
-                       std::vector<std::string>* damage) {
+                       engine::RecordingObserver* recordings, ReplayedLog* copy,
+                       std::vector<IssueEvent>* events, std::vector<std::string>* damage) {
   engine::EngineOptions options;
   options.recordings = recordings;
   engine::Shard shard(rules, options);
@@ -61,6 +62,13 @@ Status ReplayPartition(Log* log, int32_t partition, engine::RuleSetProvider* rul
   end = std::min(end, until);
   std::vector<Record> records;
   engine::Outputs outputs;
+  size_t copied = 0;  // events that `copy` has
+  const auto copy_events = [&]() -> Status {
+    if (copy == nullptr) return OkStatus();
+    RETURN_IF_ERROR(copy->Events(partition, outputs.events, copied));
+    copied = outputs.events.size();
+    return OkStatus();
+  };
   while (reader->position() < end) {
     records.clear();
     if (Status status = reader->Poll(2000, 8 << 20, kNanosPerSecond, &records); !status.ok()) {
@@ -71,9 +79,13 @@ Status ReplayPartition(Log* log, int32_t partition, engine::RuleSetProvider* rul
       if (record.offset >= until) break;
       RETURN_IF_ERROR(
           shard.Apply(record.offset, record.append_time_ns, record.key, record.value, &outputs));
+      if (copy != nullptr) RETURN_IF_ERROR(copy->Telemetry(partition, record));
+      RETURN_IF_ERROR(copy_events());
     }
   }
   if (end_jobs) shard.FinishInput(true, &outputs);
+  RETURN_IF_ERROR(copy_events());
+  if (copy != nullptr) RETURN_IF_ERROR(copy->Finish(partition));
   events->insert(events->end(), std::make_move_iterator(outputs.events.begin()),
                  std::make_move_iterator(outputs.events.end()));
   return OkStatus();
@@ -132,7 +144,8 @@ StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, RecordedRules* rule
                                                           {std::string(kTelemetryTopic), p}));
     const size_t known = damage.size() + rules->missing();
     RETURN_IF_ERROR(ReplayPartition(log, p, rules, false, false,
-                                    committed.has_value() ? committed->offset : 0, nullptr, &events,
+                                    committed.has_value() ? committed->offset : 0, nullptr, nullptr,
+                                    &events,
                                     &damage));
     std::vector<std::string> recorded;
     ASSIGN_OR_RETURN(const bool whole, ReadRecorded(log, p, &recorded, &damage));
@@ -191,17 +204,23 @@ StatusOr<std::vector<IssueEvent>> BacktestLog(const Flags& flags, BacktestRange*
   ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLog(flags, &clock));
   RecordedRules recorded(log.get());
   std::unique_ptr<engine::FixedRules> fixed;
+  engine::CompiledRulesPtr given;
   if (flags.Has("rules")) {
-    ASSIGN_OR_RETURN(auto rules, ReadGivenRules(flags));
-    fixed = std::make_unique<engine::FixedRules>(std::move(rules));
+    ASSIGN_OR_RETURN(given, ReadGivenRules(flags));
+    fixed = std::make_unique<engine::FixedRules>(given);
   }
   engine::RuleSetProvider* provider =
       fixed != nullptr ? static_cast<engine::RuleSetProvider*>(fixed.get()) : &recorded;
   ASSIGN_OR_RETURN(const int32_t partitions, log->Partitions(kTelemetryTopic));
+  std::unique_ptr<ReplayedLog> copy;
+  if (const auto dir = flags.One("output")) {
+    ASSIGN_OR_RETURN(copy, ReplayedLog::Make(*dir, partitions, given));
+    RETURN_IF_ERROR(copy->CopyOthers(log.get(), &range->damage));
+  }
   std::vector<IssueEvent> events;
   for (int32_t p = 0; p < partitions; ++p) {
     RETURN_IF_ERROR(ReplayPartition(log.get(), p, provider, fixed != nullptr, flags.Has("end-job"),
-                                    INT64_MAX, recordings, &events, &range->damage));
+                                    INT64_MAX, recordings, copy.get(), &events, &range->damage));
   }
   range->damage.insert(range->damage.end(), recorded.damage().begin(), recorded.damage().end());
   const std::string job = flags.One("job").value_or("");

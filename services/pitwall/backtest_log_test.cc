@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 #include "services/adapters/log/embedded_log.h"
 #include "services/base/strings.h"
@@ -14,6 +15,7 @@
 #include "services/pipeline/topics.h"
 #include "services/pitwall/backtest_formats.h"
 #include "services/pitwall/commands.h"
+#include "services/pitwall/followed_rules.h"
 #include "services/processor/processor.h"
 #include "tests/fakes/fake_clock.h"
 
@@ -113,6 +115,60 @@ TEST_F(BacktestLogTest, AWholeLogIsEqual) {
   const Verdict verdict = Verify();
   EXPECT_EQ(verdict.code, kFine) << verdict.text;
   EXPECT_THAT(verdict.text, HasSubstr("equal to the bit"));
+}
+
+TEST_F(BacktestLogTest, AReplayedLogIsOneThatCouldHaveBeenLive) {
+  const std::string copy = options_.dir + ".replayed";
+  const auto replay = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"--input", options_.dir, "--output", copy};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto flags = Flags::Parse(BacktestFlags(), arguments);
+    EXPECT_TRUE(flags.ok()) << flags.status();
+    BacktestRange range;
+    return Replay(*flags, &range, nullptr);
+  };
+  const auto told = replay({});
+  ASSERT_TRUE(told.ok()) << told.status();
+  const auto again = replay({});
+  EXPECT_FALSE(again.ok());
+  EXPECT_THAT(std::string(again.status().message()), HasSubstr("not empty"));
+  const Verdict verdict = [&] {
+    const std::string source = std::exchange(options_.dir, copy);
+    const Verdict of_copy = Verify();
+    options_.dir = source;
+    return of_copy;
+  }();
+  EXPECT_EQ(verdict.code, kFine) << verdict.text;
+  EXPECT_THAT(verdict.text, HasSubstr(Cat(told->size(), " events, live")));
+  std::filesystem::remove_all(copy);
+}
+
+TEST_F(BacktestLogTest, AReplayedLogHasTheRulesThatJudgedIt) {
+  const std::string copy = options_.dir + ".replayed", rules = options_.dir + "/other.yaml";
+  std::ofstream(rules) << "groups:\n- name: other\n  interval: 1s\n  rules:\n"
+                          "  - {alert: Low, expr: m < 0.5}\n";
+  const auto flags = Flags::Parse(
+      BacktestFlags(), {"--input", options_.dir, "--rules", rules, "--output", copy});
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  BacktestRange range;
+  const auto told = Replay(*flags, &range, nullptr);
+  ASSERT_TRUE(told.ok()) << told.status();
+  const std::string source = std::exchange(options_.dir, copy);
+  const Verdict verdict = Verify();
+  options_.dir = source;
+  EXPECT_EQ(verdict.code, kFine) << verdict.text;
+  EXPECT_THAT(verdict.text, HasSubstr(Cat(told->size(), " events, live")));
+  clock_.Advance(kNanosPerSecond);
+  log::EmbeddedLogOptions options;
+  options.dir = copy + "/log";
+  options.read_only = true;
+  const auto log = log::OpenEmbeddedLog(options, &clock_);
+  ASSERT_TRUE(log.ok()) << log.status();
+  FollowedRules followed(&clock_, log->get());
+  const engine::CompiledRulesPtr in_force = followed.Get();
+  ASSERT_NE(in_force, nullptr);
+  EXPECT_THAT(in_force->text().files[0].text, HasSubstr("alert: Low"));
+  std::filesystem::remove_all(copy);
 }
 
 TEST_F(BacktestLogTest, VerifyAfterRetentionSaysWhereTheLogBegins) {

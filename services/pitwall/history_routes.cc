@@ -11,7 +11,7 @@ namespace pitwall {
 
 std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options) {
   const auto definitions = [source = options.rules]() -> insights::RuleDefinitions {
-    const engine::CompiledRulesPtr in_force = source->Get();
+    const engine::CompiledRulesPtr in_force = source();
     return in_force == nullptr ? insights::RuleDefinitions()
                                : RuleDefinitionsOf(*in_force->program());
   };
@@ -25,11 +25,12 @@ std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options) 
                                                           .archive_dir = options.archive_dir,
                                                           .rules = definitions,
                                                           .version = options.version,
-                                                          .captures = options.captures});
+                                                          .captures = options.captures,
+                                                          .request_action = options.request_action});
   promapi::PromOptions queries;
   queries.version = options.version;
   const auto rules = [source = options.rules]() -> std::vector<promapi::RuleGroupInfo> {
-    const engine::CompiledRulesPtr in_force = source->Get();
+    const engine::CompiledRulesPtr in_force = source();
     if (in_force == nullptr) return {};
     return promapi::RuleGroupsOf(in_force->text());
   };

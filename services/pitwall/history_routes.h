@@ -1,6 +1,7 @@
 // What the history answers over HTTP: the page, our API, and Prometheus' queries.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,7 +24,7 @@ class RulesInForce {
     const MutexLock lock(&mutex_);
     rules_ = std::move(rules);
   }
-  // Null: this process runs no processor.
+  // Null: nothing is set yet.
   engine::CompiledRulesPtr Get() const {
     const MutexLock lock(&mutex_);
     return rules_;
@@ -38,7 +39,7 @@ class RulesInForce {
 struct HistoryRoutesOptions {
   insights::Keep* keep = nullptr;
   const Clock* clock = nullptr;
-  const RulesInForce* rules = nullptr;
+  std::function<engine::CompiledRulesPtr()> rules;  // in force; null where nobody knows them
   AccessTokens tokens;
   std::shared_ptr<http::CookieSessions> sessions;
   bool tls = false;
@@ -46,6 +47,7 @@ struct HistoryRoutesOptions {
   std::string archive_dir;
   std::string version;
   CaptureSource* captures = nullptr;  // null: this process runs no notifier
+  std::function<Status(const ActionEvent& request)> request_action;
 };
 
 std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options);

@@ -107,7 +107,8 @@ ServiceHost::~ServiceHost() { Stop(); }
 
 Status ServiceHost::Start() {
   RETURN_IF_ERROR(CheckConfig(config_));
-  if (config_.log.kind == "embedded" && service_ != "standalone") {
+  // Insights alone shows what a standalone left behind; the lock of the log refuses two at once.
+  if (config_.log.kind == "embedded" && service_ != "standalone" && service_ != "insights") {
     return InvalidArgument(
         Cat("log.kind embedded belongs to one process; ", service_,
             " as a process of its own needs log.kind kafka (or run pitwall standalone)"));

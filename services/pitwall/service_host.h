@@ -21,6 +21,7 @@
 #include "services/notifier/notifier.h"
 #include "services/pipeline/io.h"
 #include "services/pitwall/config.h"
+#include "services/pitwall/followed_rules.h"
 #include "services/pitwall/history_routes.h"
 #include "services/processor/processor.h"
 #include "services/telemetry/exposition.h"
@@ -90,6 +91,7 @@ class ServiceHost {
   std::unique_ptr<processor::Processor> processor_;
   std::string rule_set_hash_;
   RulesInForce rules_in_force_;
+  std::unique_ptr<FollowedRules> followed_rules_;  // insights without a processor
   std::unique_ptr<collector::CaptureCourier> courier_;
   std::unique_ptr<collector::Collector> collector_;
   std::unique_ptr<HttpTransport> transport_;

@@ -1,6 +1,8 @@
 // The history of all jobs as a service: alone, or beside the others.
 #include "services/base/log.h"
 #include "services/base/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/pipeline/topics.h"
 #include "services/pitwall/service_host.h"
 
 namespace pitwall {
@@ -28,6 +30,8 @@ Status ServiceHost::StartInsights() {
   }
   if (insights_ != nullptr) {
     insights_->RegisterMetrics(&exposition_);
+    if (processor_ == nullptr)
+      followed_rules_ = std::make_unique<FollowedRules>(&clock_, log_.get());
     return OkStatus();
   }
   // Beside other services it is a failure of its own.
@@ -46,16 +50,24 @@ std::vector<http::HttpRoute> ServiceHost::InsightsRoutes(http::HttpServerOptions
   server->handler_threads = 4;  // a query may take long
   if (!config_.external_url.empty())
     server->allowed_origins.push_back(OriginOf(config_.external_url));
+  std::function<engine::CompiledRulesPtr()> rules = [this] { return rules_in_force_.Get(); };
+  if (followed_rules_ != nullptr) rules = [this] { return followed_rules_->Get(); };
   return HistoryRoutes({.keep = insights_.get(),
                         .clock = &clock_,
-                        .rules = &rules_in_force_,
+                        .rules = rules,
                         .tokens = server->tokens,
                         .sessions = sessions,
                         .tls = !server->tls.empty(),
                         .external_url = config_.external_url,
                         .archive_dir = config_.ArchiveDir(),
                         .version = PITWALL_VERSION,
-                        .captures = captures_.get()});
+                        .captures = captures_.get(),
+                        .request_action = [this](const ActionEvent& request) -> Status {
+                          ASSIGN_OR_RETURN(const auto appender, log_->OpenAppender());
+                          return appender->Append({{.topic = std::string(kActionsTopic),
+                                                    .key = request.job,
+                                                    .value = cloudevents::EncodeCloudEvent(request)}});
+                        }});
 }
 
 }  // namespace pitwall

@@ -100,6 +100,29 @@ class XgboostTest(CallbackTest):
             self.start(self.fake)
             self.assertEqual(found, right, parameters)
 
+    def test_scores_by_class_give_the_area_below_the_roc_curve(self):
+        _, held_out = self.data(2)
+        booster, _ = self.train(1, pitwall.xgboost_callback(classification=held_out), {})
+        found = {(v[1]["class"], int(v[1]["bin"])): v[2] for v in self.sent() if v[0] == "train_score_samples"}
+        self.assertEqual(len(found), 100)
+        labels, scores = held_out.get_label(), booster.predict(held_out)
+        self.assertEqual(sum(n for (label, _), n in found.items() if label == "1"), (labels == 1).sum())
+        for label, score in zip(labels, scores):
+            found[str(int(label)), min(int(score * 50), 49)] -= 1
+        self.assertEqual(set(found.values()), {0})
+
+    def test_residuals_of_a_regression(self):
+        train, held_out = self.data(2)
+        booster, _ = self.train(1, pitwall.xgboost_callback(classification=held_out),
+                                {"objective": "reg:squarederror", "eval_metric": "rmse"})
+        bins = {int(v[1]["bin"]): (float(v[1]["from"]), v[2]) for v in self.sent() if v[0] == "train_residual_samples"}
+        self.assertEqual(len(bins), 40)
+        differences = held_out.get_label() - booster.predict(held_out)
+        self.assertEqual(sum(count for _, count in bins.values()), len(differences))
+        for at in range(1, 39):
+            inside = sum(bins[at][0] <= one < bins[at + 1][0] for one in differences)
+            self.assertAlmostEqual(bins[at][1], inside, delta=2)  # edges are sent with six digits
+
     def test_a_continued_booster_counts_on(self):
         booster, _ = self.train(3, pitwall.xgboost_callback())
         pitwall.finish(timeout=5)

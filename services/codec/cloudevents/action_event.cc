@@ -24,6 +24,8 @@ std::string EncodeCloudEvent(const ActionEvent& e) {
   out.Text("why", e.why);
   WriteEvidence(e.evidence, &out);
   out.Text("effect", e.effect);
+  out.Text("principal", e.principal);
+  if (e.type == ActionEventType::kRequested) WriteTime("expires", e.expires_ns, &out);
   out.EndObject();
   out.EndObject();
   return out.Take();
@@ -61,6 +63,8 @@ StatusOr<ActionEvent> DecodeActionEvent(std::string_view json) {
   e.why = data.String("why");
   e.evidence = ReadEvidence(data);
   e.effect = data.String("effect");
+  e.principal = data.String("principal");
+  if (e.type == ActionEventType::kRequested) e.expires_ns = data.Time("expires");
   RETURN_IF_ERROR(in.status());
   return e;
 }

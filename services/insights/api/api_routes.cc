@@ -52,6 +52,7 @@ constexpr std::array kRoutes = {
     ApiRoute{"GET", "/actions", Role::kView, "job*", AnswerActions},
     ApiRoute{"GET", "/captures", Role::kView, "job* request issue", AnswerCaptures},
     ApiRoute{"POST", "/job/capture", Role::kAct, "job* rank+", AskCapture},
+    ApiRoute{"POST", "/job/stop", Role::kAct, "job* reason*", AskStop},
     ApiRoute{"GET", "/report", Role::kView, "job* format", AnswerReport},
     ApiRoute{"GET", "/what-if", Role::kView, "job* rank* mode from_step to_step", AnswerWhatIf},
     ApiRoute{"GET", "/differs", Role::kView, "job* from* to* match+ limit", AnswerDiffers},

@@ -1,6 +1,7 @@
 // The HTTP API of the history: docs/api.md.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include "services/insights/api/parameters.h"
 #include "services/insights/history.h"
 #include "services/insights/views/rule_definition.h"
+#include "services/model/action.h"
 #include "services/pipeline/capture_source.h"
 
 namespace pitwall::insights {
@@ -33,6 +35,8 @@ struct ApiOptions {
   RuleDefinitionSource rules;                      // empty: the rules in force are not known
   std::string version;                             // of Pitwall, for reports
   CaptureSource* captures = nullptr;               // null: captures cannot be asked for here
+  // Puts a request into pitwall.actions; empty: stops cannot be asked for here.
+  std::function<Status(const ActionEvent& request)> request_action;
 };
 
 // Thread-safe handlers.

@@ -172,6 +172,10 @@ TEST_F(Api, JobsAreFilteredAndSorted) {
   EXPECT_EQ(ids("name=-3"), "b-3 ");
   EXPECT_EQ(ids("owner=uid:1000"), "job-1 ");
   EXPECT_EQ(ids("name=nothing"), "");
+  // What runs on a machine between jobs comes last, in any order.
+  history_.Edit("node:a", [](auto* job) { job->life.samples = 1000; });
+  EXPECT_EQ(ids("sort=samples"), "job-1 b-3 c-4 a-2 node:a ");
+  EXPECT_EQ(ids("sort=samples&order=asc"), "a-2 c-4 b-3 job-1 node:a ");
 }
 
 TEST_F(Api, EntityTags) {
@@ -407,6 +411,33 @@ TEST_F(Api, CapturesAreAskedOfRunningJobsByWholeId) {
   EXPECT_EQ(Ask("POST", "/job/capture?job=job-1").status, 409);  // has ended
   EXPECT_EQ(Ask("POST", "/job/capture?job=runs&rank=-1").status, 400);
   EXPECT_THAT(captures.asked, SizeIs(1));
+}
+
+TEST_F(Api, AStopIsAskedForWithAReasonAndTheWholeId) {
+  history_.Edit("runs", [](auto*) {});
+  EXPECT_EQ(Ask("POST", "/job/stop?job=runs&reason=x").status, 409);  // nothing here can ask
+  std::vector<ActionEvent> asked;
+  options_.request_action = [&](const ActionEvent& request) {
+    asked.push_back(request);
+    return OkStatus();
+  };
+  EXPECT_EQ(Ask("POST", "/job/stop?job=runs").status, 400);
+  EXPECT_EQ(Ask("POST", "/job/stop?job=runs&reason=%20").status, 400);
+  EXPECT_EQ(Ask("POST", "/job/stop?job=run&reason=x").status, 400);    // a beginning
+  EXPECT_EQ(Ask("POST", "/job/stop?job=job-1&reason=x").status, 409);  // has ended
+  ASSERT_THAT(asked, SizeIs(0));
+  const http::HttpResponse answer = Ask("POST", "/job/stop?job=runs&reason=it%20diverges");
+  ASSERT_THAT(asked, SizeIs(1));
+  EXPECT_EQ(answer.body, Cat("{\"request\":\"", asked[0].issue, "\"}"));
+  EXPECT_EQ(asked[0].issue.size(), 32);
+  EXPECT_EQ(asked[0].type, ActionEventType::kRequested);
+  EXPECT_EQ(asked[0].job, "runs");
+  EXPECT_EQ(asked[0].rule, kStopRequestRule);
+  EXPECT_EQ(asked[0].why, "it diverges");
+  EXPECT_EQ(asked[0].principal, "act");
+  EXPECT_GT(asked[0].expires_ns, clock_.WallNs());
+  (void)Ask("POST", "/job/stop?job=runs&reason=again");
+  EXPECT_NE(asked[1].issue, asked[0].issue);
 }
 
 }  // namespace

@@ -207,7 +207,10 @@ Answer AnswerJobs(const ApiCall& call) {
            (!owner.empty() && job->owner != owner) || (state == 1 && job->ended_ns != 0) ||
            (state == 2 && job->ended_ns == 0);
   });
+  // The machines between jobs are no training: whoever looks for one finds it first.
+  const auto of_node = [](const JobLife& job) { return StartsWith(job.id, "node:"); };
   std::stable_sort(jobs.begin(), jobs.end(), [&](const JobLifePtr& a, const JobLifePtr& b) {
+    if (of_node(*a) != of_node(*b)) return of_node(*b);
     if (SortsBefore(sort, *a, *b)) return ascending;
     if (SortsBefore(sort, *b, *a)) return !ascending;
     return a->id < b->id;

@@ -153,6 +153,12 @@ void KeptJob::AddFrame(const Frame& whole, Reading* reading) {
   boot->first_ns = std::min(boot->first_ns, frame.times_ns.front());
   boot->last_ns = std::max(boot->last_ns, frame.times_ns.back());
   newest_ns_ = std::max(newest_ns_, frame.times_ns.back());
+  // A client that sends no spans has steps all the same: known at their ends.
+  for (size_t i = 0; i < frame.steps.size(); ++i) {
+    if (frame.steps[i] == kNoStep) continue;
+    boot->first_step_ns = std::min(boot->first_step_ns, frame.times_ns[i]);
+    boot->last_step_ns = std::max(boot->last_step_ns, frame.times_ns[i]);
+  }
   const uint64_t sequence = reading->batch->sequence;
   const auto schema = schemas_.find(frame.schema_id);
   if (schema != schemas_.end()) {

@@ -14,11 +14,14 @@ from ._own_time import OwnTime
 
 MAX_CLASSES = 1024            # beyond them nothing is counted
 MAX_CONFUSION_CLASSES = 32    # a series for each pair
+SCORE_BINS = 50               # of [0, 1], for each of two classes
+RESIDUAL_BINS = 40            # of what the first step's residuals spread over
 MAX_CHANNELS = 64
 MAX_TOKENS = 64
 MAX_EXPERTS = 1024
 
 _lock = threading.Lock()
+_edges = weakref.WeakKeyDictionary()   # recorder -> {mode: (low, width) of residuals}
 _counts = weakref.WeakKeyDictionary()  # recorder -> {(mode, class): [labels, wrong ones]}
 
 
@@ -128,6 +131,42 @@ def classification(recorder, labels, predictions=None, classes=None, mode=None, 
         else:
             tell_once("no confusion of more than %d classes", MAX_CONFUSION_CLASSES)
     _send(recorder, values, mode, step)
+
+
+def scores(recorder, labels, probabilities, mode=None, step=None):
+    """Of two classes: how many samples of each have a probability of class 1 in each of SCORE_BINS bins. What a ROC curve and its
+    area are drawn from; exact but for samples of both classes within one bin. NaN and labels but 0 and 1 are left out."""
+    bins = {}
+    for label, probability in zip(_flat(_array(labels)), _flat(_array(probabilities))):
+        if label in (0, 1) and 0 <= probability <= 1:
+            at = int(label), min(int(probability * SCORE_BINS), SCORE_BINS - 1)
+            bins[at] = bins.get(at, 0) + 1
+    # A bin that a step does not have is 0: the last step's must not stand for it.
+    _send(recorder, [("train_score_samples", (("bin", str(at)), ("class", str(label))), float(bins.get((label, at), 0)))
+                     for label in (0, 1) for at in range(SCORE_BINS)], mode, step)
+
+
+def residuals(recorder, labels, predictions, mode=None, step=None):
+    """Of a regression: how many samples have a residual (label less prediction) in each of RESIDUAL_BINS bins. The first step's 1st
+    and 99th percentile lie a quarter of the range from its ends; what is beyond the ends counts in the outermost bins."""
+    differences = [label - prediction for label, prediction in zip(_flat(_array(labels)), _flat(_array(predictions)))]
+    differences = [one for one in differences if math.isfinite(one)]
+    if not differences:
+        return
+    mode = mode or recorder.mode()
+    with _lock:
+        edges = _edges.setdefault(recorder, {})
+        if mode not in edges:
+            ordered = sorted(differences)
+            low, high = ordered[len(ordered) // 100], ordered[-1 - len(ordered) // 100]
+            spread = high - low or abs(high) or 1.0
+            edges[mode] = low - spread / 2, 2 * spread / RESIDUAL_BINS
+        low, width = edges[mode]
+    bins = [0] * RESIDUAL_BINS
+    for one in differences:
+        bins[min(max(int((one - low) // width), 0), RESIDUAL_BINS - 1)] += 1
+    _send(recorder, [("train_residual_samples", (("bin", str(at)), ("from", "%.6g" % (low + at * width))), float(count))
+                     for at, count in enumerate(bins)], mode, step)
 
 
 def images(recorder, batch, channel_axis=1, name="input", mode=None, step=None):

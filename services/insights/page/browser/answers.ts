@@ -208,7 +208,15 @@ export function answers(path: string, query: URLSearchParams, bad: boolean): unk
     case "/what-if": return whatIf;
     case "/differs": return differs;
     case "/captures": return { captures: bad ? [] : [capture] };
-    case "/chart": return (query.get("match") ?? "").startsWith("train_") ? trainingChart(query) : chart(query);
+    case "/chart": {
+      // Of several matches the series of all.
+      const [first, ...more] = query.getAll("match").map((match) => {
+        const one = new URLSearchParams(query);
+        one.set("match", match);
+        return (match.startsWith("train_") ? trainingChart(one) : chart(one)) as Chart;
+      });
+      return { ...(first ?? chart(query)), series: [first, ...more].flatMap((one) => one?.series ?? []) };
+    }
     case "/series": return seriesList();
     case "/tensors": return tensorTable;
     case "/heatmap": return heatMap(query);

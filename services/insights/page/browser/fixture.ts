@@ -9,7 +9,7 @@ import { encoded } from "./node_answers.ts";
 const types: Record<string, string> = { ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8" };
 
 export interface Answer {
-  status: number;
+  status: number; // 0: no answer ever comes
   body: unknown; // or a function of the query
 }
 
@@ -70,8 +70,10 @@ export async function startFixture(options: { token?: string; jobs?: number } = 
       request.on("close", () => streams.delete(response));
       return;
     }
+    if (api === "/job/stop" && request.method === "POST") return json(response, 200, { request: "request-3" });
     if (api === "/job/capture" && request.method === "POST") return json(response, 200, { request: "request-2" });
     const fixed = overrides.get(api);
+    if (fixed?.status === 0) return;
     if (fixed) return json(response, fixed.status, typeof fixed.body === "function" ? fixed.body(url.searchParams) : fixed.body);
     if (api === "/session") return json(response, 200, { role: "view", expires_ns: null });
     if (api === "/jobs" && options.jobs) return json(response, 200, jobPage(manyJobs(options.jobs), url.searchParams));

@@ -1,8 +1,9 @@
 // The page in a real browser, over the fixture server.
 import { expect, type Page, test } from "@playwright/test";
-import { action, at, clocks, hostile, resources, straggler, whatIf } from "./answers.ts";
+import { action, answers, at, clocks, hostile, resources, straggler, whatIf } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
 import { checkAccess, checkFaults, checkFit, open as openOn } from "./harness.ts";
+import type { Rule } from "../src/types.ts";
 
 let fixture: Fixture;
 const open = (page: Page, path: string, server = fixture) => openOn(page, path, server);
@@ -107,6 +108,18 @@ test("the evidence chart draws the threshold at its value and shades the issue's
   expect(fixture.asked.some((line) => line.includes("/chart") && decodeURIComponent(line).includes('match=hw_temperature_celsius{node="gpu-a-02",hw_id="1"}'))).toBe(true);
 });
 
+test("an expression has the series that its rule reads beside its own values", async ({ page }) => {
+  const { rules } = answers("/rules", new URLSearchParams({ job: "slurm-91734" }), false) as { rules: Rule[] };
+  const reading = rules.map((rule) => ({ ...rule, definition: rule.definition && { ...rule.definition, needs: ["train_nothing", "train_loss"] } }));
+  fixture.override("/rules", { status: 200, body: { rules: reading } });
+  await open(page, `/jobs/slurm-91734?issue=${straggler.id}`);
+  const read = page.locator("figure.evidence [data-reads]");
+  await expect(read).toHaveAttribute("data-reads", "train_loss");
+  await expect(read).toContainText("what the rule reads");
+  await expect(read.locator("canvas[data-ready]")).toBeVisible();
+  await checkFit(page);
+});
+
 test("a rule that cannot judge says what is missing and what supplies it", async ({ page }) => {
   await open(page, "/jobs/slurm-91734");
   const row = page.locator('[data-rule="gpu/xid/XidFatal"]');
@@ -192,7 +205,7 @@ test("ten thousand jobs: few rows in the document, the last one within reach", a
 test("a change arrives without a reload; tabs share one stream", async ({ page, context }) => {
   await open(page, "/jobs/slurm-91734");
   await expect(page.getByText("● live")).toBeVisible();
-  const tabs = await Promise.all(Array.from({ length: 7 }, () => context.newPage()));
+  const tabs = await Promise.all(Array.from({ length: 19 }, () => context.newPage()));
   for (const tab of tabs) {
     await tab.goto(`${fixture.address}/jobs/slurm-91734`);
     await expect(tab.locator("h1")).toHaveText("llama-7b-pretrain");
@@ -204,7 +217,7 @@ test("a change arrives without a reload; tabs share one stream", async ({ page, 
   await page.bringToFront();
   fixture.publish("issue", { job: "slurm-91734", time_ns: at(5401), event: null });
   await expect(page.locator("[data-incident]")).toHaveCount(0);
-  await expect(page.getByText("No rule found anything in this job so far")).toBeVisible();
+  await expect(page.getByText("No rule found anything so far")).toBeVisible();
   expect(asked()).toBeGreaterThan(before);
   // Of another job: nothing is read.
   fixture.override("/incidents", null);

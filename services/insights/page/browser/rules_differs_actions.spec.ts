@@ -71,10 +71,31 @@ test("a capture wants the job's id typed, and is posted", async ({ page }) => {
   await open(page, `${job}?tab=actions`);
   const button = page.getByRole("button", { name: "Capture what the ranks do" });
   await expect(button).toBeDisabled();
-  await page.getByLabel("Type the job's id").fill(base.id);
+  await page.getByLabel("Type the job's id to ask").fill(base.id);
   await button.click();
   await expect(page.locator("text=request-2")).toBeVisible();
   expect(fixture.asked).toContain(`POST /job/capture?job=${base.id}`);
+});
+
+test("a stop wants a reason, the job's id typed and the role act, and is posted", async ({ page }) => {
+  await open(page, `${job}?tab=actions`);
+  const form = page.getByRole("form", { name: "Ask the executor to stop the job" });
+  const button = form.getByRole("button");
+  await form.getByLabel("Why it should stop").fill("it diverges");
+  await form.getByLabel("Type the job's id to stop it").fill(base.id.slice(0, 5));
+  await expect(button).toBeDisabled();
+  await form.getByLabel("Type the job's id to stop it").fill(base.id);
+  await expect(form.getByLabel("Token of the role act")).toBeVisible(); // the session may only view
+  await fixture.override("/session", { status: 200, body: { role: "act", expires_ns: null } });
+  await page.reload();
+  await expect(form.getByLabel("Token of the role act")).toHaveCount(0);
+  await form.getByLabel("Type the job's id to stop it").fill(base.id);
+  await button.click(); // without a reason the browser asks for it
+  expect(fixture.asked.some((one) => one.startsWith("POST /job/stop"))).toBe(false);
+  await form.getByLabel("Why it should stop").fill("it diverges");
+  await button.click();
+  await expect(form.getByRole("status")).toContainText("request-3");
+  expect(fixture.asked).toContain(`POST /job/stop?job=${base.id}&reason=it+diverges`);
 });
 
 test("time travel asks everything as of then, and comes back", async ({ page }) => {

@@ -3,7 +3,7 @@ import { expect, type Page, test } from "@playwright/test";
 import { at, jobs } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
 import { checkAccess, checkFaults, checkFit, open } from "./harness.ts";
-import { confusion, earlier, features, gradient, loss } from "./training_answers.ts";
+import { confusion, earlier, features, gradient, loss, scores } from "./training_answers.ts";
 
 let fixture: Fixture;
 const path = "/jobs/slurm-91734?tab=training";
@@ -106,6 +106,19 @@ test("layers by step: cells by power of ten; statistics as the API has them", as
     expect(Math.abs(Number(text.replace("−", "-")) / gradient(row, column * 500) - 1)).toBeLessThan(0.03);
   }
   await expect(page.getByRole("row", { name: /gradient\/2.weight/ })).toContainText("3 000".replace(" ", "\u202f"));
+});
+
+test("the ROC curve has the area of the scores, residuals are all samples", async ({ page }) => {
+  await open(page, path, fixture);
+  // Of every pair of a sample of class 1 and one of class 0: a better score counts 1, the same bin a half.
+  const [negative, positive] = scores as [number[], number[]];
+  let better = 0;
+  for (const [i, p] of positive.entries()) for (const [k, n] of negative.entries()) better += i > k ? p * n : i === k ? (p * n) / 2 : 0;
+  const figure = page.locator("figure[data-auc]");
+  await expect(figure.locator("svg")).toBeVisible();
+  expect(Number(await figure.getAttribute("data-auc"))).toBeCloseTo(better / (100 * 100), 9);
+  await expect(figure).toContainText(`area ${(better / 10_000).toFixed(3)}`);
+  await expect(page.locator("figure[data-residuals='100'] rect")).toHaveCount(4);
 });
 
 test("importance, confusion and right predictions by class have the numbers of the API; hostile names are text", async ({ page }) => {

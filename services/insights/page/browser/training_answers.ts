@@ -8,6 +8,8 @@ const lastStep = 3449;
 export const earlier = "slurm-91000"; // the last run of the same name
 const tensors = ["gradient/0.weight", "gradient/2.weight", "gradient/4.weight"];
 export const features = ["age", "income", '<img src=x onerror="window.hacked=1">'];
+export const scores = [[40, 30, 20, 10, 0], [0, 5, 10, 15, 70]]; // by class: samples in five bins
+export const residuals: [number, number][] = [[-2, 3], [-1, 20], [0, 60], [1, 17]];
 export const confusion = [[50, 3, 1], [4, 40, 6], [0, 5, 45]];
 
 export const loss = (step: number, mode: string, job: string) => (mode === "eval" ? 1.1 : 1) * (job === earlier ? 1.2 : 1) * (0.5 + 2 * Math.exp(-step / 800));
@@ -30,6 +32,8 @@ const made: Made[] = [
   ...tensors.map((tensor, layer) => ({ labels: { __name__: "train_tensor_abs_mean", collection: "gradients", mode: "train", rank: "0", tensor }, every: 500, value: (step: number) => gradient(layer, step) })),
   ...features.flatMap((feature, i) => ["gain", "weight"].map((type) => ({ labels: { __name__: "train_feature_importance_ratio", feature, type, mode: "train" }, every: 50, value: () => (type === "gain" ? [0.7, 0.2, 0.1] : [0.1, 0.3, 0.6])[i] as number }))),
   ...confusion.flatMap((row, label) => row.map((n, prediction) => ({ labels: { __name__: "train_confusion_samples", label: String(label), prediction: String(prediction), mode: "eval" }, every: 100, value: () => n }))),
+  ...scores.flatMap((bins, label) => bins.map((n, bin) => ({ labels: { __name__: "train_score_samples", bin: String(bin), class: String(label), mode: "eval" }, every: 100, value: () => n }))),
+  ...residuals.map(([from, n], bin) => ({ labels: { __name__: "train_residual_samples", bin: String(bin), from: String(from), mode: "eval" }, every: 100, value: () => n })),
   ...confusion.map((row, label) => ({ labels: { __name__: "train_label_samples_total", class: String(label), mode: "eval" }, counter: true, every: 100, value: (step: number) => (row.reduce((a, b) => a + b, 0) * (step + 100)) / 100 })),
   ...confusion.map((row, label) => ({ labels: { __name__: "train_label_mispredictions_total", class: String(label), mode: "eval" }, counter: true, every: 100, value: (step: number) => ((row.reduce((a, b) => a + b, 0) - (row[label] as number)) * (step + 100)) / 100 })),
 ];

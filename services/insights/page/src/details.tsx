@@ -1,7 +1,7 @@
 // What the job spent its time on, and what it is.
-import { duration, missing, percent, secondsBetween, time } from "./format.ts";
+import { duration, missing, percent, secondsBetween } from "./format.ts";
 import { Cut, Panel, Time } from "./parts.tsx";
-import type { JobDetail, NsOrNull, PartName } from "./types.ts";
+import type { JobDetail, PartName } from "./types.ts";
 
 const names: Record<PartName, string> = {
   initialisation: "Initialisation",
@@ -12,16 +12,7 @@ const names: Record<PartName, string> = {
 
 export function JobSummary({ job }: { job: JobDetail }) {
   const { parts, attempts } = job.summary;
-  const [first, last] = [attempts[0], attempts[attempts.length - 1]];
-  // Where a part begins and ends, for a job of one attempt.
-  const single: Partial<Record<PartName, [NsOrNull, NsOrNull]>> =
-    attempts.length === 1 && first
-      ? {
-          initialisation: [first.begin_ns, first.loop_begin_ns ?? first.end_ns],
-          training_loop: [first.loop_begin_ns, first.loop_end_ns],
-          finalisation: [first.loop_begin_ns === null ? null : first.loop_end_ns, first.loop_end_ns === null ? null : first.end_ns],
-        }
-      : {};
+  const last = attempts[attempts.length - 1];
   return (
     <Panel title="Time of the job" id="summary-title" note={duration(secondsBetween(job.summary.begin_ns, job.summary.end_ns))}>
       <div class="stack" aria-hidden="true">
@@ -32,17 +23,13 @@ export function JobSummary({ job }: { job: JobDetail }) {
       <table class="plain">
         <caption class="sr">Parts of the job</caption>
         <tbody>
-          {parts.filter((part) => part.part !== "between_attempts" || attempts.length > 1).map((part) => {
-            const span = single[part.part];
-            return (
+          {parts.filter((part) => part.part !== "between_attempts" || attempts.length > 1).map((part) => (
               <tr key={part.part} data-part={part.part}>
                 <th scope="row"><i class={`swatch ${part.part}`} /> {names[part.part]}</th>
                 <td class="number" data-share={part.share}>{percent(part.share)}</td>
                 <td class="number">{duration(part.seconds)}</td>
-                {attempts.length === 1 && <td class="small dim number">{span?.[0] ? <span title={`began ${time(span[0])}`}>{time(span[0]).slice(11)}</span> : missing}</td>}
               </tr>
-            );
-          })}
+          ))}
         </tbody>
       </table>
       {attempts.length > 1 && last && (

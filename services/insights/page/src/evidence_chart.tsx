@@ -52,7 +52,39 @@ function eventLine(issue: IssueDetail): Line {
   return { name: `value of ${issue.alert}`, times: points.map((point) => point.at), min: values, max: values, last: values };
 }
 
-export function EvidenceChart({ job, issue }: { job: JobDetail; issue: IssueDetail }) {
+// Of an expression the series that it reads, where its rule's metrics have some: those of the issue's rank or node first.
+const mostNeeds = 3;
+const places = ["rank", "node", "gpu"];
+function readBy(chart: Chart, needs: string[], labels: Labels): { name: string; lines: Line[]; all: number } | null {
+  for (const name of needs) {
+    const series = chart.series.filter((one) => one.labels.__name__ === name);
+    const own = series.filter((one) => places.every((place) => !labels[place] || !one.labels[place] || labels[place] === one.labels[place]));
+    const rest = series.filter((one) => !own.includes(one));
+    const lines = linesOf({ ...chart, series: [...own, ...rest] }).filter((line) => line.last.some((value) => value !== null));
+    if (lines.length) return { name, lines, all: series.length };
+  }
+  return null;
+}
+
+function WhatItReads({ job, issue, needs, from, to, shades }: { job: JobDetail; issue: IssueDetail; needs: string[]; from: string; to: string; shades: Shade[] }) {
+  const asked = needs.filter((name) => /^[a-zA-Z_]\w*$/.test(name)).slice(0, mostNeeds);
+  const loaded = useLoad<Chart | null>(
+    `read ${job.id} ${asked} ${from} ${issue.open ? "open" : to}`,
+    (abort) => (asked.length ? get<Chart>("/chart", { job: job.id, match: asked.map((name) => `${name}{}`), from, to, width: 900 }, abort) : Promise.resolve(null)),
+    issue.open ? ["samples"] : [],
+    job.id,
+  );
+  const read = loaded.data && readBy(loaded.data, asked, issue.labels);
+  if (!read) return null;
+  return (
+    <section data-reads={read.name}>
+      <p class="small"><span class="code">{read.name}</span> <span class="dim">what the rule reads{read.all > read.lines.length ? `, ${read.lines.length} of ${read.all} series` : ""}: {read.lines.map((line) => line.name.slice(read.name.length)).join(" ").slice(0, 160)}</span></p>
+      <TimeChart lines={read.lines} points={false} threshold={null} shades={shades} label={read.name} theme={shownTheme.value} mark={null} from={msOf(from)} to={msOf(to)} />
+    </section>
+  );
+}
+
+export function EvidenceChart({ job, issue, needs }: { job: JobDetail; issue: IssueDetail; needs: string[] }) {
   const started = issue.started_ns;
   const selector = (issue.event.data.evidence ?? []).map(selectorOf).find((text) => text) ?? "";
   const begin = issue.active_since_ns ?? started;
@@ -61,7 +93,10 @@ export function EvidenceChart({ job, issue }: { job: JobDetail; issue: IssueDeta
   // As much before as the issue lasted, 2 minutes at least, a day at most.
   const length = known ? BigInt(end) - BigInt(begin) : 0n;
   const around = length < 120n * nanos ? 120n * nanos : length > 86_400n * nanos ? 86_400n * nanos : length;
-  const from = known ? String(BigInt(begin) - around) : "";
+  // Nothing was there before the job.
+  const first = BigInt(job.first_ns ?? 0);
+  const early = known ? BigInt(begin) - around : 0n;
+  const from = known ? String(early < first && first < BigInt(begin) ? first : early) : "";
   const to = known ? String(BigInt(end) + (issue.open ? 1n : around / 4n + 1n)) : "";
   const loaded = useLoad<Chart | null>(
     `evidence ${job.id} ${selector} ${from} ${issue.open ? "open" : to}`,
@@ -102,6 +137,7 @@ export function EvidenceChart({ job, issue }: { job: JobDetail; issue: IssueDeta
         <span><i class="swatch pending" /> pending from {time(begin)}</span><span><i class="swatch firing" /> firing from {time(started)}</span>
         <span>{issue.open ? "not ended" : `ended ${time(issue.ended_ns)}`}, {duration(Number(length) / 1e9)}</span>
       </p>
+      {!stored.length && <WhatItReads job={job} issue={issue} needs={needs} from={from} to={to} shades={shades} />}
       <details>
         <summary>As a table</summary>
         <DataTable lines={lines} />

@@ -1,21 +1,31 @@
 // Each open incident in one sentence: who, what, since when, cost, cause, action taken.
 import { get } from "./client.ts";
-import { duration, percent, plural, secondsBetween } from "./format.ts";
+import { count, duration, percent, plural, secondsBetween } from "./format.ts";
 import { useLoad } from "./load.ts";
 import { actionText, Severity, Time, whoOf } from "./parts.tsx";
-import { setQuery } from "./route.ts";
-import type { CloudEvent, Incident, JobDetail, WhatIf } from "./types.ts";
+import { place, setQuery } from "./route.ts";
+import { verdict } from "./rule_table.tsx";
+import type { CloudEvent, Incident, Issue, JobDetail, Rule, WhatIf } from "./types.ts";
 
 const shown = 3;
+const leastShare = 0.02; // of a step's time, which noise is not
 
-function Cost({ job, rank }: { job: JobDetail; rank: string }) {
-  const can = /^\d+$/.test(rank) && job.ranks > 1;
+// What troubles that are no slowness cost, by the rule's category.
+const free = "costs no step time";
+const otherCosts: Record<string, string> = { death: "that rank is gone", hang: "steps stand still", numerics: free, optimization: free };
+
+function Cost({ job, rank, category }: { job: JobDetail; rank: string; category: string }) {
+  const other = otherCosts[category];
+  const can = !other && /^\d+$/.test(rank) && job.ranks > 1;
   const answer = useLoad<WhatIf | null>(`what-if ${job.id} ${rank} ${job.attempt_count}`, (abort) => (can ? get<WhatIf>("/what-if", { job: job.id, rank }, abort) : Promise.resolve(null)));
   const cost = answer.data;
+  if (other) return <span data-field="cost">{other}</span>;
   if (!can) return <span data-field="cost">cost not computable: no single rank is named</span>;
   if (answer.fault) return <span data-field="cost">cost not known: {answer.fault.message}</span>;
   if (!cost) return <span data-field="cost">cost …</span>;
   if (!cost.computable) return <span data-field="cost">cost not computable: {cost.reason}</span>;
+  // Within the noise.
+  if ((cost.saved_share ?? 0) < leastShare) return <span data-field="cost" data-share={cost.saved_share ?? ""}>steps were not slower for it</span>;
   return (
     <span data-field="cost" data-share={cost.saved_share ?? ""}>
       costs {percent(cost.saved_share)} of the time: a step takes {duration(cost.step_seconds)} instead of {duration(cost.without_seconds)} without rank {rank}
@@ -23,42 +33,104 @@ function Cost({ job, rank }: { job: JobDetail; rank: string }) {
   );
 }
 
-function Sentence({ job, incident, actions }: { job: JobDetail; incident: Incident; actions: CloudEvent[] | null }) {
+// Only what was cleared is over: a rule stops with its job, and says nothing about the trouble then.
+const over = (incident: Incident) => !incident.open && incident.root.end_reason !== "job_ended";
+
+function Badge({ incident }: { incident: Incident }) {
+  return over(incident) ? <span class="badge calm" title={`was ${incident.severity}`}><span aria-hidden="true">✓</span> ended</span> : <Severity name={incident.severity} />;
+}
+
+function Since({ job, issue }: { job: JobDetail; issue: Issue }) {
+  const length = duration(secondsBetween(issue.started_ns, issue.ended_ns ?? job.ended_ns ?? job.last_ns));
+  const cleared = !issue.open && issue.end_reason !== "job_ended";
+  return <>{cleared ? "from" : "since"} <Time ns={issue.started_ns} field="since" /> {cleared && <>to <Time ns={issue.ended_ns} field="until" /> </>}({length}{!issue.open && !cleared ? ", until the job ended" : ""})</>;
+}
+
+const peersOf = (incident: Incident, subject: Issue) => incident.issues.filter((issue) => issue.alert === subject.alert && issue.id !== subject.id && issue.labels.rank && issue.labels.rank !== subject.labels.rank);
+const alone = (incident: Incident, subject: Issue) => !peersOf(incident, subject).length;
+
+// Whom the same alert of an incident is about: one place, all ranks at once, or one rank first.
+function whomOf(job: JobDetail, incident: Incident, subject: Issue): string {
+  const rank = subject.labels.rank;
+  const peers = peersOf(incident, subject);
+  const others = [...new Set(peers.map((issue) => issue.labels.rank as string))].sort((a, b) => Number(a) - Number(b));
+  if (!rank || !others.length) return whoOf(subject.labels);
+  const named = `rank${others.length > 1 ? "s" : ""} ${others.slice(0, 8).join(", ")}${others.length > 8 ? ` and ${others.length - 8} more` : ""}`;
+  const began = (issue: Issue) => BigInt(issue.started_ns ?? 0);
+  if (peers.every((issue) => began(issue) > began(subject))) return `rank ${rank} first, then ${named}`;
+  const together = peers.every((issue) => began(issue) === began(subject));
+  return together && others.length + 1 === job.ranks ? `all ${job.ranks} ranks` : `rank ${rank}, as well as ${named}`;
+}
+
+// `subject`: the issue of the link, which may be a symptom of the incident's root.
+function Sentence({ job, incident, subject, actions }: { job: JobDetail; incident: Incident; subject: Issue; actions: CloudEvent[] | null }) {
   const { root } = incident;
   const ids = new Set(incident.issues.map((issue) => issue.id));
   const taken = (actions ?? []).filter((action) => ids.has(action.data.issue ?? ""));
   const newest = taken[taken.length - 1];
-  const others = incident.issues.length - 1;
-  const length = secondsBetween(incident.started_ns, incident.ended_ns ?? job.ended_ns ?? job.last_ns);
+  const own = subject.id === root.id;
+  const others = incident.issues.length - (own ? 1 : 2);
+  const todo = subject.event.data.suggestion;
   return (
     <li data-incident={incident.id}>
-      <Severity name={incident.severity} />
-      <p>
-        <strong class="who" data-field="who">{whoOf(root.labels)}</strong>: <strong data-field="what">{root.summary || root.alert}</strong>,{" "}
-        since <Time ns={root.started_ns} field="since" /> ({duration(length)}); <Cost job={job} rank={root.labels.rank ?? ""} />;{" "}
-        cause: <span data-field="cause">{root.alert}{incident.likely_roots > 1 ? `, one of ${incident.likely_roots} equally likely` : ""}</span>
-        {others > 0 ? `, with ${plural(others, "issue")} that it explains or that came with it` : ""};{" "}
-        action: <span data-field="action">{actions === null ? "…" : newest ? actionText(newest.type, newest.data) : "none taken"}</span>.{" "}
-        <button type="button" class="link" onClick={() => setQuery({ issue: root.id })}>Show what was found</button>
-      </p>
+      <Badge incident={incident} />
+      <div>
+        <p>
+          <strong class="who" data-field="who">{whomOf(job, incident, subject)}</strong>: <strong data-field="what">{subject.summary || subject.alert}</strong>,{" "}
+          <Since job={job} issue={subject} />; <Cost job={job} rank={alone(incident, subject) ? (subject.labels.rank ?? "") : ""} category={subject.labels.category ?? ""} />;{" "}
+          cause: <span data-field="cause">{own ? root.alert : `${root.summary || root.alert} (${root.alert})`}{incident.likely_roots > 1 ? `, one of ${incident.likely_roots} equally likely` : ""}</span>
+          {others > 0 ? `, with ${plural(others, own ? "issue" : "more issue")} that it explains or that came with it` : ""};{" "}
+          action: <span data-field="action">{actions === null ? "…" : newest ? actionText(newest.type, newest.data) : "none taken"}</span>.{" "}
+          <button type="button" class="link" onClick={() => setQuery({ issue: subject.id })}>Show what was found</button>
+        </p>
+        {todo && <p class="todo"><strong>What to do:</strong> <span data-field="suggestion">{todo}</span></p>}
+      </div>
     </li>
   );
 }
 
-export function Incidents({ job, incidents, actions }: { job: JobDetail; incidents: Incident[]; actions: CloudEvent[] | null }) {
-  const open = incidents.filter((incident) => incident.open);
-  if (open.length === 0) {
-    return (
-      <section class="incident calm" aria-label="Incidents">
-        <ul><li><span class="badge good"><span aria-hidden="true">✓</span> nothing open</span>
-          <p>{incidents.length ? `No issue is open. ${plural(incidents.length, "incident")} ended, listed below.` : "No rule found anything in this job so far. Rules that cannot judge are listed below."}</p></li></ul>
-      </section>
-    );
-  }
+// Others beside the one that a link names: a line each.
+function Brief({ job, incident: { root, ...incident }, also }: { job: JobDetail; incident: Incident; also: boolean }) {
   return (
-    <section class="incident" aria-label="Open incidents">
-      <ul>{open.slice(0, shown).map((incident) => <Sentence key={incident.id} job={job} incident={incident} actions={actions} />)}</ul>
-      {open.length > shown && <p class="dim">{plural(open.length - shown, "more open incident")}, in the list of issues.</p>}
+    <li data-beside={incident.id}>
+      <Badge incident={{ root, ...incident }} />
+      <p class="brief">{also ? "also: " : ""}{whoOf(root.labels)}: {root.summary || root.alert}, <Since job={job} issue={root} />. <button type="button" class="link" onClick={() => setQuery({ issue: root.id })}>Show what was found</button></p>
+    </li>
+  );
+}
+
+const isBlind = (rules: Rule[] | null) => rules !== null && !rules.some((rule) => ["NoIssuesFound", "IssuesFound"].includes(verdict(rule)[0]));
+
+// Nothing open is good news only as far as rules can judge.
+function Calm({ incidents, rules }: { incidents: Incident[]; rules: Rule[] | null }) {
+  const said = (rules ?? []).map((rule) => verdict(rule)[0]);
+  const judged = said.filter((status) => status === "NoIssuesFound" || status === "IssuesFound").length;
+  const blind = isBlind(rules);
+  const ended = incidents.length ? `No issue is open. ${plural(incidents.length, "incident")} ended.` : blind ? "No rule found anything, and none can judge yet:" : "No rule found anything so far.";
+  return (
+    <li>
+      {blind ? <span class="badge note"><span aria-hidden="true">○</span> not judged</span> : <span class="badge good"><span aria-hidden="true">✓</span> nothing open</span>}
+      <p>{ended}{rules === null ? "" : ` ${count(judged)} of ${plural(said.length, "rule")} judged${judged < said.length ? "; what the others miss is listed below" : ""}.`}</p>
+    </li>
+  );
+}
+
+export function Incidents({ job, incidents, actions, rules }: { job: JobDetail; incidents: Incident[]; actions: CloudEvent[] | null; rules: Rule[] | null }) {
+  const wanted = place.value.query.get("issue") ?? "";
+  const asked = incidents.find((incident) => incident.issues.some((issue) => issue.id === wanted));
+  const open = incidents.filter((incident) => !over(incident) && incident !== asked);
+  const calm = open.length === 0 && (!asked || over(asked));
+  // Of a job without trouble the newest that ended: whoever comes late asks what it was.
+  const rest = open.length ? open : asked ? [] : incidents;
+  const listed = rest.slice(0, shown);
+  return (
+    <section class={`incident ${calm ? (isBlind(rules) ? "calm blind" : "calm") : ""}`} aria-label={calm ? "Incidents" : "Open incidents"}>
+      <ul>
+        {asked && <Sentence job={job} incident={asked} subject={asked.issues.find((issue) => issue.id === wanted) ?? asked.root} actions={actions} />}
+        {!asked && calm && <Calm incidents={incidents} rules={rules} />}
+        {listed.map((incident) => (asked || calm ? <Brief key={incident.id} job={job} incident={incident} also={!!asked} /> : <Sentence key={incident.id} job={job} incident={incident} subject={incident.root} actions={actions} />))}
+      </ul>
+      {open.length > listed.length && <p class="dim">{plural(open.length - listed.length, "more open incident")}, in the list of issues.</p>}
     </section>
   );
 }

@@ -37,7 +37,8 @@ function Done({ issue }: { issue: IssueDetail }) {
   );
 }
 
-export function IssueBody({ job, id }: { job: JobDetail; id: string }) {
+// `above`: the incident's sentence above says what to do already.
+export function IssueBody({ job, id, above, needs }: { job: JobDetail; id: string; above: boolean; needs: string[] }) {
   const loaded = useLoad<IssueDetail>(`issue ${job.id} ${id}`, (abort) => get("/issue", { job: job.id, id }, abort), ["issue", "action"], job.id);
   const issue = loaded.data;
   if (!issue) return <div class="body">{loaded.fault ? <Failed fault={loaded.fault} again={loaded.again} what="This issue" /> : <Waiting what="the issue" />}</div>;
@@ -45,8 +46,8 @@ export function IssueBody({ job, id }: { job: JobDetail; id: string }) {
   const parameters = Object.entries(data.parameters ?? {});
   return (
     <div class="body">
-      {data.suggestion && <p class="suggestion wrap"><strong>What to do.</strong> {data.suggestion}</p>}
-      <EvidenceChart job={job} issue={issue} />
+      {data.suggestion && !above && <p class="suggestion wrap"><strong>What to do.</strong> {data.suggestion}</p>}
+      <EvidenceChart job={job} issue={issue} needs={needs} />
       <div class="facts">
         <section>
           <h3>What was found</h3>

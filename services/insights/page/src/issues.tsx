@@ -6,30 +6,30 @@ import { IssueBody } from "./issue_body.tsx";
 import { useKeys } from "./keys.ts";
 import { Cut, Panel, Severity, severityRank, Time, whoOf } from "./parts.tsx";
 import { place, setQuery } from "./route.ts";
-import type { Issue, IssueDetail, JobDetail } from "./types.ts";
+import type { Issue, IssueDetail, JobDetail, Rule } from "./types.ts";
 
+const none: string[] = [];
 const step = 50; // rows that are shown at a time
 
-function inOrder(issues: Issue[]): Issue[] {
+function inOrder(issues: Issue[], first: string): Issue[] {
   return [...issues].sort(
-    (a, b) => Number(b.open) - Number(a.open) || (a.open ? severityRank(a.severity) - severityRank(b.severity) : 0) || (BigInt(b.started_ns ?? 0) > BigInt(a.started_ns ?? 0) ? 1 : -1),
+    (a, b) => Number(b.id === first) - Number(a.id === first) || Number(b.open) - Number(a.open) || (a.open ? severityRank(a.severity) - severityRank(b.severity) : 0) || (BigInt(b.started_ns ?? 0) > BigInt(a.started_ns ?? 0) ? 1 : -1),
   );
 }
 
-export function Issues({ job, issues, total }: { job: JobDetail; issues: Issue[]; total: number }) {
+export function Issues({ job, issues, total, rules }: { job: JobDetail; issues: Issue[]; total: number; rules: Rule[] }) {
   const wanted = place.value.query.get("issue") ?? "";
   const [marked, setMarked] = useState(-1);
   const [most, setMost] = useState(step);
   // A link may name an event of the issue, or a beginning of its id.
-  const [resolved, setResolved] = useState(["", ""]);
   const direct = issues.find((issue) => issue.id === wanted)?.id;
-  const open = direct ?? (resolved[0] === wanted ? resolved[1] : "");
+  const open = direct ?? "";
   const [missing, setMissing] = useState("");
   useEffect(() => {
     if (!wanted || direct) return;
     let gone = false;
     get<IssueDetail>("/issue", { job: job.id, id: wanted }).then(
-      (issue) => gone || setResolved([wanted, issue.id]),
+      (issue) => gone || setQuery({ issue: issue.id }),
       (error: unknown) => gone || setMissing(error instanceof Error ? error.message : String(error)),
     );
     return () => {
@@ -37,12 +37,17 @@ export function Issues({ job, issues, total }: { job: JobDetail; issues: Issue[]
     };
   }, [wanted, direct, job.id]);
 
-  const rows = inOrder(issues);
+  // The issue of a link leads the list, beside the incident's sentence.
+  const [linked, setLinked] = useState(wanted ? null : "");
+  useEffect(() => {
+    if (linked === null && open) setLinked(open);
+  }, [linked, open]);
+  const rows = inOrder(issues, linked ?? open);
   const openAt = rows.findIndex((issue) => issue.id === open);
   const listed = rows.slice(0, Math.max(most, openAt + 1));
   const toggle = (id: string) => setQuery({ issue: id === open ? "" : id });
   useEffect(() => {
-    if (open) document.getElementById(`issue-${open}`)?.scrollIntoView({ block: "nearest" });
+    if (open && open !== linked) document.getElementById(`issue-${open}`)?.scrollIntoView({ block: "nearest" });
   }, [open]);
   const move = (by: number) => {
     const next = Math.max(0, Math.min(listed.length - 1, marked + by));
@@ -67,10 +72,10 @@ export function Issues({ job, issues, total }: { job: JobDetail; issues: Issue[]
               <span class="arrow" aria-hidden="true">{issue.id === open ? "▾" : "▸"}</span>
               <Severity name={issue.severity} />
               <span class="what"><Cut text={issue.summary || issue.alert} /><span class="dim small"><Cut text={`${issue.alert} · ${whoOf(issue.labels)}`} /></span></span>
-              <span class="when number"><Time ns={issue.started_ns} /><span class="dim small">{issue.open ? "open for " : `${issue.end_reason || "ended"} after `}{duration(secondsBetween(issue.started_ns, issue.ended_ns ?? job.last_ns))}</span></span>
+              <span class="when number"><Time ns={issue.started_ns} /><span class="dim small">{issue.open ? "open for " : `${(issue.end_reason || "ended").replaceAll("_", " ")} after `}{duration(secondsBetween(issue.started_ns, issue.ended_ns ?? job.last_ns))}</span></span>
               <span class="value number">{shownNumber(issue.event.data.value)}<span class="dim small">{issue.threshold === null ? "no threshold" : `threshold ${shownNumber(issue.threshold)}`}</span></span>
             </button>
-            {issue.id === open && <IssueBody job={job} id={issue.id} />}
+            {issue.id === open && <IssueBody job={job} id={issue.id} above={issue.id === linked} needs={rules.find((rule) => rule.rule === issue.rule)?.definition?.needs ?? none} />}
           </li>
         ))}
       </ul>

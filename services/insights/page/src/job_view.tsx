@@ -73,10 +73,17 @@ export function JobView({ id }: { id: string }) {
         <span class="grow" />
         <AsOf />
         <ReportLink job={job.data} />
+      </div>
+      <Past />
+      <div class="tabs">
+        <nav aria-label="Tabs of the job">
+          {tabs.map((one) => <a key={one.key} href={tabAddress(one)} aria-current={one === tab ? "page" : undefined}>{one.title}</a>)}
+        </nav>
+        <span class="grow" />
+        {range === null && <span class="badge note" title="Live data do not move this range; f shows the whole job">‖ fixed range</span>}
         <fieldset class="choice" aria-label="Move the range">
           {([["◀", "Earlier (a)", -0.5, 1], ["▶", "Later (d)", 0.5, 1], ["+", "Zoom in (w)", 0, 0.5], ["−", "Zoom out (s)", 0, 2]] as const).map(([mark, name, by, factor]) => <button key={mark} type="button" title={name} aria-label={name} onClick={move(by, factor)}>{mark}</button>)}
         </fieldset>
-        {range === null && <span class="badge note" title="Live data do not move this range; f shows the whole job">‖ fixed range</span>}
         <fieldset class="choice">
           <legend class="sr">Range of charts and tables</legend>
           {ranges.map(([key, text]) => (
@@ -84,10 +91,6 @@ export function JobView({ id }: { id: string }) {
           ))}
         </fieldset>
       </div>
-      <Past />
-      <nav class="tabs" aria-label="Tabs of the job">
-        {tabs.map((one) => <a key={one.key} href={tabAddress(one)} aria-current={one === tab ? "page" : undefined}>{one.title}</a>)}
-      </nav>
       {job.fault && <Failed fault={job.fault} again={job.again} what="The newest state of this job" />}
       <Opened key={tab.key} tab={tab} job={job.data} />
     </main>

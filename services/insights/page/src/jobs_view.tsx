@@ -5,7 +5,7 @@ import { count, duration, plural, secondsBetween } from "./format.ts";
 import { useKeys } from "./keys.ts";
 import { watch } from "./live.ts";
 import { useLoad } from "./load.ts";
-import { Cut, Failed, JobState, Severity, Time, Waiting } from "./parts.tsx";
+import { Cut, JobState, Reading, Severity, Time } from "./parts.tsx";
 import { jobPath, place, setQuery } from "./route.ts";
 import type { Job, JobPage } from "./types.ts";
 import { UseLine } from "./use_line.tsx";
@@ -152,8 +152,7 @@ export function JobsView() {
         <span class="grow" />
         <span class="dim" role="status">{list.data ? `${plural(list.data.total, "job")}${list.data.total > jobs.length ? `, the first ${count(jobs.length)} listed` : ""}` : ""}</span>
       </div>
-      {list.fault && <Failed fault={list.fault} again={list.again} what="The list of jobs" />}
-      {!list.data && list.loading && <Waiting what="the jobs" />}
+      <Reading loaded={list} what="The list of jobs" />
       {list.data && jobs.length === 0 && (
         <div class="panel empty">
           <p><strong>{name || state !== "all" ? "No job fits the search." : "No job was seen yet."}</strong></p>

@@ -10,33 +10,30 @@ import { Progress } from "./progress.tsx";
 import { RuleTable } from "./rule_table.tsx";
 import { Operations, ResourceTable } from "./tables.tsx";
 import type { TabProps } from "./tabs.ts";
-import type { CloudEvent, Incident, Issue } from "./types.ts";
+import type { CloudEvent, Incident, Issue, Rule } from "./types.ts";
 
 export function Overview({ job }: TabProps) {
   const id = job.id;
   const incidents = useLoad<{ incidents: Incident[] }>(`incidents ${id}`, (abort) => get("/incidents", { job: id }, abort), ["issue"], id);
   const issues = useLoad<{ issues: Issue[]; total: number }>(`issues ${id}`, (abort) => get("/issues", { job: id, limit: 1000 }, abort), ["issue"], id);
   const actions = useLoad<{ actions: CloudEvent[] }>(`actions ${id}`, (abort) => get("/actions", { job: id }, abort), ["action"], id);
+  const rules = useLoad<{ rules: Rule[] }>(`rules ${id}`, (abort) => get("/rules", { job: id }, abort), ["status", "issue"], id);
   const { from, to } = rangeOf(job);
   return (
     <>
       {incidents.fault ? (
         <Failed fault={incidents.fault} again={incidents.again} what="Incidents" />
       ) : incidents.data ? (
-        <Incidents job={job} incidents={incidents.data.incidents} actions={actions.data?.actions ?? null} />
+        <Incidents job={job} incidents={incidents.data.incidents} actions={actions.data?.actions ?? null} rules={rules.data?.rules ?? null} />
       ) : (
         <Waiting what="incidents" />
       )}
       <Progress job={job} issues={issues.data?.issues ?? []} />
+      {issues.fault ? <Failed fault={issues.fault} again={issues.again} what="Issues" /> : issues.data ? <Issues job={job} issues={issues.data.issues} total={issues.data.total} rules={rules.data?.rules ?? []} /> : <Waiting what="issues" />}
+      <RuleTable loaded={rules} />
       <div class="columns">
-        <div>
-          {issues.fault ? <Failed fault={issues.fault} again={issues.again} what="Issues" /> : issues.data ? <Issues job={job} issues={issues.data.issues} total={issues.data.total} /> : <Waiting what="issues" />}
-          <RuleTable job={id} />
-        </div>
-        <div>
-          <JobSummary job={job} />
-          <JobDetails job={job} />
-        </div>
+        <JobSummary job={job} />
+        <JobDetails job={job} />
       </div>
       <ResourceTable job={id} from={from} to={to} />
       <Operations job={id} from={from} to={to} />

@@ -1,6 +1,7 @@
 // Small pieces that every view uses.
 import type { ComponentChildren } from "preact";
 import type { Fault } from "./client.ts";
+import type { Loaded } from "./load.ts";
 import { exactTime, time } from "./format.ts";
 import type { EventData, Labels, NsOrNull } from "./types.ts";
 
@@ -64,6 +65,11 @@ export function Waiting({ what }: { what: string }) {
   return <p class="dim waiting" role="status">Reading {what}…</p>;
 }
 
+// What is to be said while there are no data.
+export function Reading({ loaded, what }: { loaded: Loaded<unknown>; what: string }) {
+  return loaded.fault ? <Failed fault={loaded.fault} again={loaded.again} what={what} /> : loaded.data ? null : <Waiting what={what.toLowerCase()} />;
+}
+
 export function Panel({ title, note, id, children }: { title: string; note?: ComponentChildren; id: string; children: ComponentChildren }) {
   return (
     <section class="panel" aria-labelledby={id}>
@@ -92,5 +98,5 @@ export function evidenceName(evidence: { name?: string; labels?: Labels }): stri
 export function actionText(type: string, data: EventData): string {
   const step = type.split(".").pop() ?? type;
   const mode = data.mode === "dry_run" ? " (dry run: nothing was done)" : "";
-  return `${data.action ?? "action"} ${step}${mode}${data.effect ? `: ${data.effect}` : ""}`;
+  return `${data.action ?? "action"} ${step}${data.principal ? ` by ${data.principal}` : ""}${mode}${data.effect ? `: ${data.effect}` : ""}`;
 }

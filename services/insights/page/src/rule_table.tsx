@@ -1,9 +1,8 @@
 // What every rule says of the job. A rule that cannot judge tells what it misses.
 import { useState } from "preact/hooks";
-import { get } from "./client.ts";
 import { count, plural } from "./format.ts";
-import { useLoad } from "./load.ts";
-import { Cut, Failed, Panel, Time, Waiting } from "./parts.tsx";
+import type { Loaded } from "./load.ts";
+import { Cut, Panel, Reading, Time } from "./parts.tsx";
 import type { Rule } from "./types.ts";
 
 export const looks: Record<string, [string, string, string]> = {
@@ -30,8 +29,7 @@ export function supplies(reason: string): string {
   return "";
 }
 
-export function RuleTable({ job }: { job: string }) {
-  const loaded = useLoad<{ rules: Rule[] }>(`rules ${job}`, (abort) => get("/rules", { job }, abort), ["status", "issue"], job);
+export function RuleTable({ loaded }: { loaded: Loaded<{ rules: Rule[] }> }) {
   const [all, setAll] = useState(false);
   const rules = (loaded.data?.rules ?? []).map((rule) => {
     const [status, reason] = verdict(rule);
@@ -43,8 +41,7 @@ export function RuleTable({ job }: { job: string }) {
   const shown = all ? rules : rules.filter((rule) => !quiet.includes(rule));
   return (
     <Panel title="Rules" id="rules-title" note={tally.map(([status, n]) => `${count(n)} ${looks[status]?.[1]}`).join(", ")}>
-      {loaded.fault && <Failed fault={loaded.fault} again={loaded.again} what="Rules" />}
-      {!loaded.data && loaded.loading && <Waiting what="the rules" />}
+      <Reading loaded={loaded} what="Rules" />
       {loaded.data && rules.length === 0 && <p class="dim pad">No rule told a status of this job yet.</p>}
       {shown.length > 0 && (
         <table class="rules">

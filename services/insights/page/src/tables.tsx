@@ -2,7 +2,7 @@
 import { get } from "./client.ts";
 import { count, duration, missing, percent, quantity } from "./format.ts";
 import { useLoad } from "./load.ts";
-import { Cut, Failed, Panel, Waiting } from "./parts.tsx";
+import { Cut, Panel, Reading } from "./parts.tsx";
 import { rangeKey } from "./charts/range.ts";
 import type { Operators, Resources } from "./types.ts";
 
@@ -16,8 +16,7 @@ export function ResourceTable({ job, from, to }: { job: string; from: string | u
   const nodes = loaded.data?.nodes ?? [];
   return (
     <Panel title="Resources" id="resources-title" note="GPU: share of time in which a kernel ran">
-      {loaded.fault && <Failed fault={loaded.fault} again={loaded.again} what="Resources" />}
-      {!loaded.data && loaded.loading && <Waiting what="resources" />}
+      <Reading loaded={loaded} what="Resources" />
       {loaded.data && nodes.length === 0 && <p class="dim pad">No samples of a machine in this range. The collector supplies them: run it on the job's nodes.</p>}
       {nodes.length > 0 && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached by keys.
@@ -53,8 +52,7 @@ export function Operations({ job, from, to }: { job: string; from: string | unde
   const data = loaded.data;
   return (
     <Panel title="Most expensive operations" id="operators-title" note={data ? `${duration(Number(data.total_ns) / 1e9)} in all, by rank time` : ""}>
-      {loaded.fault && <Failed fault={loaded.fault} again={loaded.again} what="Operations" />}
-      {!data && loaded.loading && <Waiting what="operations" />}
+      <Reading loaded={loaded} what="Operations" />
       {data && data.operators.length === 0 && <p class="dim pad">No phase or operator was told in this range. The Python client tells phases by itself and operators when it profiles.</p>}
       {data && data.operators.length > 0 && (
         <table class="plain wide">

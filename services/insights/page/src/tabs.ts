@@ -16,9 +16,9 @@ export interface Tab {
 
 export const tabs: Tab[] = [
   { key: "", title: "Overview", view: Overview },
-  { key: "nodes", title: "Nodes", load: async () => (await import("./nodes/nodes_view.tsx")).NodesView },
-  { key: "training", title: "Training", load: async () => (await import("./training/training_view.tsx")).TrainingView },
-  { key: "rules", title: "Rules", load: async () => (await import("./rules/rules_view.tsx")).RulesView },
-  { key: "differs", title: "What differs", load: async () => (await import("./differs/differs_view.tsx")).DiffersView },
-  { key: "actions", title: "Actions", load: async () => (await import("./actions/actions_view.tsx")).ActionsView },
+  { key: "nodes", title: "Nodes", load: async () => (await import("./more_tabs.ts")).NodesView },
+  { key: "training", title: "Training", load: async () => (await import("./more_tabs.ts")).TrainingView },
+  { key: "rules", title: "Rules", load: async () => (await import("./more_tabs.ts")).RulesView },
+  { key: "differs", title: "What differs", load: async () => (await import("./more_tabs.ts")).DiffersView },
+  { key: "actions", title: "Actions", load: async () => (await import("./more_tabs.ts")).ActionsView },
 ];

@@ -121,6 +121,7 @@ export interface EventData {
   mode?: string;
   why?: string;
   effect?: string;
+  principal?: string; // of a request
 }
 
 export interface CloudEvent {

@@ -18,6 +18,9 @@ IMPORTANCE = ("weight", "gain", "cover", "total_gain", "total_cover")
 # Metrics that are losses, and which one of several is taken first.
 LOSSES = ("logloss", "mlogloss", "poisson-nloglik", "gamma-nloglik", "cox-nloglik", "tweedie-nloglik", "aft-nloglik",
           "gamma-deviance", "quantile", "expectile", "rmse", "rmsle", "mphe", "mae", "mape", "error", "merror")
+# Objectives whose predictions are in the unit of the labels.
+REGRESSIONS = ("reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:absoluteerror", "reg:gamma", "reg:tweedie",
+               "count:poisson")
 MAX_TREES = 128     # of a round
 MAX_FEATURES = 1000
 MAX_METRICS = 128   # of a round
@@ -169,6 +172,11 @@ class PitwallCallback(TrainingCallback):
                 config = json.loads(model.save_config())
                 self._objective = config["learner"]["objective"]["name"]
             predictions = model.predict(data)
+            if self._objective == "binary:logistic":
+                _samples.scores(recorder, data.get_label(), predictions, mode="train", step=number)
+            if self._objective in REGRESSIONS:
+                _samples.residuals(recorder, data.get_label(), predictions, mode="train", step=number)
+                return
             if self._objective.startswith("binary:"):
                 # logitraw gives the logarithm of the odds, hinge classes, logistic a probability.
                 predictions = (predictions > (0.0 if self._objective == "binary:logitraw" else 0.5)).astype("int64")

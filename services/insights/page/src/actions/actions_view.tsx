@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Fault, get, login, post } from "../client.ts";
 import { plural } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { actionText, Failed, Panel, Waiting } from "../parts.tsx";
+import { actionText, Failed, Panel, Reading } from "../parts.tsx";
 import type { TabProps } from "../tabs.ts";
 import type { CloudEvent, JobDetail, Session } from "../types.ts";
 
@@ -19,20 +19,21 @@ interface Captured {
   threads?: { frames?: string[] }[];
 }
 
-// Asks the collectors what the ranks do now. The job's id is typed, so that no slip asks thousands of processes.
-function Ask({ job }: { job: JobDetail }) {
+// A control that acts: the role act, and the job's id typed, so that no slip stops a job or asks thousands of processes.
+function Control({ job, path, what, button, reason, done }: { job: JobDetail; path: string; what: string; button: string; reason?: string; done: string }) {
   const session = useLoad<Session>("session", (abort) => get("/session", {}, abort));
   const [typed, setTyped] = useState("");
+  const [why, setWhy] = useState("");
   const [token, setToken] = useState("");
   const [said, setSaid] = useState<{ text: string; bad: boolean } | null>(null);
   const may = session.data?.role === "act";
-  if (job.state === "ended") return <p class="dim pad">The job has ended: there is nobody to ask.</p>;
+  if (job.state === "ended") return null;
   const send = async (event: Event) => {
     event.preventDefault();
     try {
       if (!may) await login(token);
-      const { request } = await post<{ request: string }>("/job/capture", { job: job.id });
-      setSaid({ text: `Asked (request ${request}). Answers appear below.`, bad: false });
+      const { request } = await post<{ request: string }>(path, { job: job.id, ...(reason ? { reason: why } : {}) });
+      setSaid({ text: `Asked (request ${request}). ${done}`, bad: false });
       setTyped("");
     } catch (error) {
       setSaid({ text: error instanceof Fault ? error.message : String(error), bad: true });
@@ -40,10 +41,11 @@ function Ask({ job }: { job: JobDetail }) {
     setToken("");
   };
   return (
-    <form class="asks" onSubmit={send}>
-      <label>Type the job's id to ask all its ranks <input value={typed} onInput={(event) => setTyped(event.currentTarget.value)} placeholder={job.id.slice(0, 60)} autocomplete="off" /></label>
+    <form class="asks" onSubmit={send} aria-label={button}>
+      {reason && <label>{reason} <input value={why} required maxLength={500} onInput={(event) => setWhy(event.currentTarget.value)} autocomplete="off" /></label>}
+      <label>{what} <input value={typed} onInput={(event) => setTyped(event.currentTarget.value)} placeholder={job.id.slice(0, 60)} autocomplete="off" /></label>
       {!may && <label>Token of the role act <input type="password" required value={token} onInput={(event) => setToken(event.currentTarget.value)} autocomplete="current-password" /></label>}
-      <button type="submit" disabled={typed !== job.id}>Capture what the ranks do</button>
+      <button type="submit" disabled={typed !== job.id}>{button}</button>
       {said && <p class={said.bad ? "fault" : "dim"} role="status">{said.text}</p>}
     </form>
   );
@@ -57,8 +59,9 @@ export function ActionsView({ job }: TabProps) {
   return (
     <>
       <Panel title="Actions" id="actions-title" note={actions.data ? plural(taken.length, "record") : ""}>
-        {actions.fault && <Failed fault={actions.fault} again={actions.again} what="Actions" />}
-        {!actions.data && actions.loading && <Waiting what="the actions" />}
+        <Control job={job} path="/job/stop" what="Type the job's id to stop it" reason="Why it should stop" button="Ask the executor to stop the job" done="The executor's answer appears below; its policies name this request/stop." />
+        {job.state === "ended" && <p class="dim pad">The job has ended: there is nothing to stop or to ask.</p>}
+        <Reading loaded={actions} what="Actions" />
         {actions.data && taken.length === 0 && <p class="dim pad">No action was decided. The executor stops jobs by its policies.</p>}
         {taken.length > 0 && (
           <table class="wide">
@@ -68,7 +71,7 @@ export function ActionsView({ job }: TabProps) {
         )}
       </Panel>
       <Panel title="Captures" id="captures-title" note="what the processes of the job do at one moment">
-        <Ask job={job} />
+        <Control job={job} path="/job/capture" what="Type the job's id to ask all its ranks" button="Capture what the ranks do" done="Answers appear below." />
         {captures.fault && <Failed fault={captures.fault} again={captures.again} what="Captures" />}
         {captures.data && answers.length === 0 && <p class="dim pad">No rank was asked yet, or none answered.</p>}
         {answers.length > 0 && (

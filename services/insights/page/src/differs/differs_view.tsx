@@ -4,7 +4,7 @@ import { get } from "../client.ts";
 import { lineName } from "../evidence_chart.tsx";
 import { count, digits, duration, percent, time } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { Cut, Failed, Panel, Waiting } from "../parts.tsx";
+import { Cut, Failed, Panel, Reading, Waiting } from "../parts.tsx";
 import { rangeOf } from "../charts/range.ts";
 import { place, setQuery } from "../route.ts";
 import type { TabProps } from "../tabs.ts";
@@ -61,8 +61,7 @@ export function DiffersView({ job }: TabProps) {
           </label>
           <span class="dim">Each series in the interval against four times as long before it, and against the same series of other ranks, GPUs or nodes.</span>
         </p>
-        {loaded.fault && <Failed fault={loaded.fault} again={loaded.again} what="The comparison" />}
-        {!loaded.data && loaded.loading && <Waiting what="the comparison" />}
+        <Reading loaded={loaded} what="The comparison" />
         {loaded.data && rows.length === 0 && <p class="dim pad">No series has samples in this interval.</p>}
         {rows.length > 0 && (
           <table class="wide">

@@ -3,7 +3,7 @@ import { phaseColour } from "../charts/timeline.tsx";
 import { get } from "../client.ts";
 import { count, duration, missing, percent } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { Cut, Failed, Panel, Waiting } from "../parts.tsx";
+import { Cut, Panel, Reading } from "../parts.tsx";
 import type { JobDetail, Phases } from "../types.ts";
 
 const mostRanks = 16;
@@ -16,8 +16,7 @@ export function LastSteps({ job }: { job: JobDetail }) {
   const most = Math.max(...ranks.map((rank) => rank.total_seconds));
   return (
     <Panel title="Last 30 steps by phase" id="last-title" note={data && data.steps > 0 ? `steps ${count(data.from_step)} to ${count(data.to_step - 1)}, ${duration(data.total_seconds)} by rank time; ranks with the most work of their own first` : ""}>
-      {loaded.fault && <Failed fault={loaded.fault} again={loaded.again} what="Phases" />}
-      {!data && loaded.loading && <Waiting what="phases" />}
+      <Reading loaded={loaded} what="Phases" />
       {data && data.steps === 0 && <p class="dim pad">No step has ended. In the training script pitwall.steps(loader) tells steps, pitwall.phase(name) phases.</p>}
       {data && data.steps > 0 && (
         <div class="phases pad">

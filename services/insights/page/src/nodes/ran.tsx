@@ -5,7 +5,7 @@ import { type Bars, Timeline } from "../charts/timeline.tsx";
 import { get } from "../client.ts";
 import { count, duration, exactTime, missing, msOf, plural, time } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { Cut, Failed, Panel, Waiting } from "../parts.tsx";
+import { Cut, Failed, Panel, Reading, Waiting } from "../parts.tsx";
 import { place, setQuery } from "../route.ts";
 import type { JobDetail, Spans } from "../types.ts";
 
@@ -52,8 +52,7 @@ export function Ran({ job, from, to }: { job: JobDetail; from: number; to: numbe
   return (
     <Panel title="Timeline of all ranks" id="timeline-title" note={left ? `too many spans for the whole range: those from ${time(data.from)} on; zoom in for others` : "drag to zoom"}>
       <div class="pad">
-        {loaded.fault && <Failed fault={loaded.fault} again={loaded.again} what="The timeline" />}
-        {!data && loaded.loading && <Waiting what="the timeline" />}
+        <Reading loaded={loaded} what="The timeline" />
         {data && data.spans.start_ns.length === 0 && <p class="dim">No step or phase ended in this range. In the training script pitwall.steps(loader) and pitwall.phase(name) tell them.</p>}
         {data && data.spans.start_ns.length > 0 && (
           <Timeline

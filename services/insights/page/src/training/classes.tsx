@@ -6,7 +6,7 @@ import { chartKey, rangeOf } from "../charts/range.ts";
 import type { Line } from "../charts/time_chart.tsx";
 import { count, digits, percent } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { Cut, Failed, Panel, Waiting } from "../parts.tsx";
+import { Cut, Failed, Panel, Reading } from "../parts.tsx";
 import { zoomToSteps } from "../nodes/ranks_steps.tsx";
 import type { JobDetail, SeriesList } from "../types.ts";
 
@@ -36,8 +36,7 @@ function Importance({ job, list }: { job: JobDetail; list: SeriesList }) {
   return (
     <div>
       <header class="tools"><h3>Importance of features</h3><fieldset class="choice"><legend class="sr">Type of importance</legend>{kinds.map((one) => <button key={one} type="button" aria-pressed={one === kind} onClick={() => setKind(one)}>{one.replaceAll("_", " ")}</button>)}</fieldset></header>
-      {loaded.fault && <Failed fault={loaded.fault} again={loaded.again} what="Importance" />}
-      {!loaded.data && loaded.loading && <Waiting what="importance" />}
+      <Reading loaded={loaded} what="Importance" />
       <table class="plain" aria-label="Importance of features">
         <tbody>{rows.slice(0, mostFeatures).map((row) => <tr key={row.name} data-feature={row.name}><th scope="row"><Cut text={row.name} class="code name" /></th><td class="w-bar"><span class="bar-cell"><span class="bar" aria-hidden="true"><span style={{ width: `${(row.share / most) * 100}%` }} /></span><span class="number">{percent(row.share)}</span></span></td></tr>)}</tbody>
       </table>
@@ -71,8 +70,7 @@ function Confusion({ job, list }: { job: JobDetail; list: SeriesList }) {
   return (
     <div>
       <header class="tools"><h3>Confusion of classes, {loaded.mode}, newest step</h3></header>
-      {loaded.fault && <Failed fault={loaded.fault} again={loaded.again} what="Confusion" />}
-      {!loaded.data && loaded.loading && <Waiting what="confusion" />}
+      <Reading loaded={loaded} what="Confusion" />
       {classes.length > 0 && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached by keys.
         <section class="scroll" tabIndex={0} aria-label="Confusion of classes">
@@ -138,14 +136,74 @@ function Curves({ job, list }: { job: JobDetail; list: SeriesList }) {
   return <Plot title="Right predictions by class" note={samples.mode} lines={lines} steps ratio format={percent} from={steps.reduce((a, b) => Math.min(a, b), steps[0] ?? 0)} to={steps.reduce((a, b) => Math.max(a, b), 1)} zoom={(a, b) => void zoomToSteps(job.id, a, b)} empty="No step with predictions in this range." />;
 }
 
+// Points of the ROC curve, and the area below it, from counts by bin of the probability of class 1 (over ranks).
+export function rocOf(counts: [negative: number, positive: number][]): { points: [number, number][]; area: number } | null {
+  const all = counts.reduce(([a, b], [c, d]) => [a + c, b + d] as [number, number], [0, 0] as [number, number]);
+  if (!all[0] || !all[1]) return null;
+  const points: [number, number][] = [[0, 0]];
+  let [seen, hit, area] = [0, 0, 0];
+  for (const [negative, positive] of [...counts].reverse()) {
+    // Within a bin the order is not known: a straight line.
+    area += ((negative / all[0]) * (2 * hit + positive)) / (2 * all[1]);
+    [seen, hit] = [seen + negative, hit + positive];
+    points.push([seen / all[0], hit / all[1]]);
+  }
+  return { points, area };
+}
+
+const side = 220;
+
+function Roc({ job, list }: { job: JobDetail; list: SeriesList }) {
+  const loaded = useSteps(job, list, "train_score_samples", 500);
+  const counts: [number, number][] = [];
+  for (const one of loaded.data?.series ?? []) {
+    const at = Number(one.labels.bin);
+    const bin = counts[at] ?? [0, 0];
+    bin[one.labels.class === "1" ? 1 : 0] += last(one) ?? 0;
+    counts[at] = bin;
+  }
+  const roc = rocOf(Array.from(counts, (bin) => bin ?? [0, 0]));
+  return (
+    <figure data-auc={roc?.area ?? ""}>
+      <header class="tools"><h3>ROC curve, {loaded.mode}, newest step</h3>{roc && <span>area <b class="number">{roc.area.toFixed(3)}</b></span>}</header>
+      <Reading loaded={loaded} what="The curve" />
+      {roc ? (
+        <svg class="roc" viewBox={`0 0 ${side} ${side}`} width={side} height={side} role="img" aria-label="ROC curve">
+          <path class="frame" d={`M0 0V${side}H${side}V0ZM0 ${side}L${side} 0`} />
+          <path d={roc.points.map(([x, y], i) => `${i ? "L" : "M"}${(x * side).toFixed(1)} ${((1 - y) * side).toFixed(1)}`).join("")} />
+        </svg>
+      ) : loaded.data && <p class="dim">The held-out data have samples of one class alone.</p>}
+      <figcaption class="dim small">right: false positive rate · up: true positive rate</figcaption>
+    </figure>
+  );
+}
+
+function Residuals({ job, list }: { job: JobDetail; list: SeriesList }) {
+  const loaded = useSteps(job, list, "train_residual_samples", 500);
+  const bins = new Map<number, number>();
+  for (const one of loaded.data?.series ?? []) bins.set(Number(one.labels.from), (bins.get(Number(one.labels.from)) ?? 0) + (last(one) ?? 0));
+  const rows = [...bins].sort(([a], [b]) => a - b);
+  const most = Math.max(1, ...rows.map(([, n]) => n));
+  const all = rows.reduce((sum, [, n]) => sum + n, 0);
+  return (
+    <figure data-residuals={all}>
+      <header class="tools"><h3>Residuals, {loaded.mode}, newest step</h3><span class="dim">label less prediction, {count(all)} samples</span></header>
+      <Reading loaded={loaded} what="Residuals" />
+      <svg class="roc" viewBox={`0 0 ${2 * side} ${side}`} width={2 * side} height={side} role="img" aria-label="Residuals">
+        {rows.map(([from, n], i) => <rect key={from} x={(i * 2 * side) / rows.length} y={side - (n / most) * side} width={(2 * side) / rows.length - 1} height={(n / most) * side}><title>{`${digits(from)}: ${count(n)}`}</title></rect>)}
+      </svg>
+      <figcaption class="dim small number">{digits(rows[0]?.[0] ?? null)} to {digits(rows[rows.length - 1]?.[0] ?? null)}; the outer bars hold what is beyond</figcaption>
+    </figure>
+  );
+}
+
 export function Classes({ job, list }: { job: JobDetail; list: SeriesList }) {
-  const parts = [has(list, "train_feature_importance_ratio") && <Importance key="i" job={job} list={list} />, has(list, "train_confusion_samples") && <Confusion key="c" job={job} list={list} />, has(list, "train_label_samples_total") && <Curves key="p" job={job} list={list} />].filter((part) => part);
+  const parts = [has(list, "train_feature_importance_ratio") && <Importance key="i" job={job} list={list} />, has(list, "train_confusion_samples") && <Confusion key="c" job={job} list={list} />, has(list, "train_label_samples_total") && <Curves key="p" job={job} list={list} />, has(list, "train_score_samples") && <Roc key="r" job={job} list={list} />, has(list, "train_residual_samples") && <Residuals key="e" job={job} list={list} />].filter((part) => part);
   return (
     <Panel title="Classes and trees" id="classes-title">
       <div class="pad">
         {parts.length === 0 && <p class="dim">No importance of features and no predictions by class. For XGBoost callbacks=[pitwall.xgboost_callback(classification=held_out)] sends both; elsewhere pitwall.log_classification(labels, predictions) sends the predictions.</p>}
         <div class="classes">{parts}</div>
-        {parts.length > 0 && <p class="dim small">ROC curve and residuals: no client call sends scores of single samples, so there is nothing to draw them from.</p>}
       </div>
     </Panel>
   );

@@ -10,7 +10,7 @@ import type { Job, JobDetail, SeriesList } from "../types.ts";
 import { zoomToSteps } from "../nodes/ranks_steps.tsx";
 
 // Series with their own place on the page, or of the client itself.
-const elsewhere = /^train_(step|world_size|step_duration_seconds|(phase|collective|tensor|operator|loader|load|input|label|confusion|expert|feature|exposed|communication|computation)_.*)$/;
+const elsewhere = /^train_(step|world_size|step_duration_seconds|(phase|collective|tensor|operator|loader|load|input|label|confusion|score|residual|expert|feature|exposed|communication|computation)_.*)$/;
 const first = ["train_loss", "train_metric", "train_learning_rate", "train_grad_norm", "train_accuracy"];
 const mostLines = 12;
 

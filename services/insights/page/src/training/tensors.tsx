@@ -5,7 +5,7 @@ import { chartKey, rangeOf, resetRange } from "../charts/range.ts";
 import { get } from "../client.ts";
 import { count, digits, plural } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { Cut, Failed, Panel, Waiting } from "../parts.tsx";
+import { Cut, Failed, Panel, Reading } from "../parts.tsx";
 import { place, setQuery } from "../route.ts";
 import type { JobDetail, Tensors } from "../types.ts";
 import { zoomToSteps } from "../nodes/ranks_steps.tsx";
@@ -52,8 +52,7 @@ export function TensorPanel({ job }: { job: JobDetail }) {
   return (
     <Panel title="Tensors" id="tensors-title" note={tensors.length ? `${newest.data?.next ? `the first ${count(most)} tensors` : plural(tensors.length, "tensor")}, rank ${rank}` : ""}>
       <div class="pad">
-        {newest.fault && <Failed fault={newest.fault} again={newest.again} what="Tensors" />}
-        {!newest.data && newest.loading && <Waiting what="tensors" />}
+        <Reading loaded={newest} what="Tensors" />
         {newest.data && tensors.length === 0 && <p class="dim">No statistics of tensors. In the training script pitwall.watch(model, optimizer=…, loss=…) sends them, every 500 steps by default; collections= sets which and how often.</p>}
         {tensors.length > 0 && (
           <>

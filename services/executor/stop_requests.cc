@@ -1,0 +1,75 @@
+#include "services/executor/stop_requests.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "services/base/log.h"
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+
+namespace pitwall::executor {
+namespace {
+
+constexpr size_t kPollRecords = 500;
+constexpr size_t kPollBytes = 4 << 20;
+
+}  // namespace
+
+IssueEvent EventOfRequest(const ActionEvent& request) {
+  IssueEvent event;
+  event.type = EventType::kIssueFound;
+  event.id = request.issue;
+  event.sequence = 1;
+  event.job = request.job;
+  event.job_name = request.job_name;
+  event.owner = request.owner;
+  event.attempt = request.attempt;
+  event.reference = request.target;
+  event.rule = std::string(kStopRequestRule);
+  event.alert = "StopRequested";
+  event.labels = Labels(
+      {{"action", "stop"}, {"alertname", "StopRequested"}, {"principal", request.principal}});
+  event.summary = request.why;
+  event.active_since_ns = event.started_at_ns = event.last_seen_at_ns = event.time_ns =
+      request.time_ns;
+  return event;
+}
+
+Status StopRequests::Open() {
+  ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(at_.topic));
+  if (at_.partition >= partitions)
+    return NotFound(Cat(at_.topic, " has no partition ", at_.partition));
+  ASSIGN_OR_RETURN(std::unique_ptr<PartitionReader> reader, log_->OpenReader(at_, kFromStart));
+  ASSIGN_OR_RETURN(const int64_t start, reader->StartOffset());
+  ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
+  RETURN_IF_ERROR(reader->Seek(std::max(start, end - kReadBack)));
+  reader_ = std::move(reader);
+  return OkStatus();
+}
+
+Status StopRequests::Read(std::vector<IssueEvent>* events) {
+  if (reader_ == nullptr) {
+    const Status opened = Open();
+    if (!opened.ok()) return absl::IsNotFound(opened) ? OkStatus() : opened;
+  }
+  std::vector<Record> records;
+  const Status polled = reader_->Poll(kPollRecords, kPollBytes, 0, &records);
+  if (!polled.ok() && !absl::IsDataLoss(polled)) {
+    reader_ = nullptr;
+    return polled;
+  }
+  for (const Record& record : records) {
+    // What cannot be read the record of decisions tells already.
+    const StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
+    if (!action.ok() || action->type != ActionEventType::kRequested) continue;
+    if (action->expires_ns <= clock_->WallNs()) {
+      PITWALL_LOG(kInfo, "executor", "job ", action->job, ": the request for a stop by ",
+                  action->principal, " has expired");
+      continue;
+    }
+    events->push_back(EventOfRequest(*action));
+  }
+  return OkStatus();
+}
+
+}  // namespace pitwall::executor

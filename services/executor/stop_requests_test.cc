@@ -1,0 +1,125 @@
+// A person's request for a stop, by the executor's policies.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "services/executor/test_executor.h"
+
+namespace pitwall::executor {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class StopRequestsTest : public ExecutorTest {
+ protected:
+  StopRequestsTest() {
+    EXPECT_TRUE(log_.EnsureTopic("pitwall.actions", {2, false, -1}).ok());
+    processes_.Run(7, 70);
+  }
+  static ExecutorOptions Policies(PolicyMode mode) {
+    ExecutorOptions o;
+    o.node = "n1";
+    o.policies = {{std::string(kStopRequestRule), mode, 30 * kNanosPerSecond}};
+    return o;
+  }
+  ActionEvent Request(std::string id) {
+    const IssueEvent like = Issue("job-a", 7);
+    ActionEvent request;
+    request.type = ActionEventType::kRequested;
+    request.issue = std::move(id);
+    request.job = like.job;
+    request.owner = like.owner;
+    request.rule = std::string(kStopRequestRule);
+    request.alert = "StopRequested";
+    request.mode = ActionMode::kLive;
+    request.target = like.reference;
+    request.why = "diverges";
+    request.principal = "act";
+    request.time_ns = clock_.WallNs();
+    request.expires_ns = request.time_ns + 60 * kNanosPerSecond;
+    request.id = MakeActionId(request);
+    return request;
+  }
+  void Ask(const ActionEvent& request) {
+    ASSERT_TRUE((*log_.OpenAppender())
+                    ->Append({{.topic = "pitwall.actions",
+                               .partition = 0,
+                               .key = request.job,
+                               .value = cloudevents::EncodeCloudEvent(request)}})
+                    .ok());
+  }
+};
+
+TEST_F(StopRequestsTest, ALivePolicyStopsTheProcessAndTellsWhoAsked) {
+  Run(Policies(PolicyMode::kLive));
+  Ask(Request("request-1"));
+  Pass([&] { return Actions().size() == 3; });
+  EXPECT_THAT(processes_.signals(), ElementsAre(7));
+  EXPECT_THAT(Kinds(), ElementsAre("requested live", "decided live", "done live"));
+  const std::vector<ActionEvent> actions = Actions();
+  EXPECT_EQ(actions[1].issue, "request-1");
+  EXPECT_THAT(actions[1].why, HasSubstr("asked for by act (diverges); policy request/stop: live"));
+  EXPECT_THAT(actions[2].effect, HasSubstr("exited"));
+}
+
+TEST_F(StopRequestsTest, WithoutAPolicyItIsADryRun) {
+  Run({.node = "n1"});
+  Ask(Request("request-1"));
+  Pass([&] { return Actions().size() == 2; });
+  EXPECT_THAT(Kinds(), ElementsAre("requested live", "decided dry_run"));
+  EXPECT_THAT(processes_.signals(), IsEmpty());
+}
+
+TEST_F(StopRequestsTest, APolicyThatIsOffRefusesInWords) {
+  Run(Policies(PolicyMode::kOff));
+  Ask(Request("request-1"));
+  Pass([&] { return Actions().size() == 2; });
+  EXPECT_THAT(Actions()[1].why, HasSubstr("refused: a policy leaves requests alone"));
+  EXPECT_THAT(processes_.signals(), IsEmpty());
+}
+
+TEST_F(StopRequestsTest, TheBudgetCountsRequestsToo) {
+  ExecutorOptions options = Policies(PolicyMode::kLive);
+  options.budget = 0;
+  Run(options);
+  Ask(Request("request-1"));
+  Pass([&] { return Actions().size() == 2; });
+  EXPECT_THAT(Kinds(), ElementsAre("requested live", "refused live"));
+  EXPECT_THAT(processes_.signals(), IsEmpty());
+}
+
+TEST_F(StopRequestsTest, AnotherUsersProcessIsNotStopped) {
+  processes_.owner = "uid:7";
+  Run(Policies(PolicyMode::kLive));
+  Ask(Request("request-1"));
+  Pass([&] { return Actions().size() == 2; });
+  EXPECT_THAT(Actions()[1].why, HasSubstr("does not belong to uid:1000"));
+  EXPECT_THAT(processes_.signals(), IsEmpty());
+}
+
+TEST_F(StopRequestsTest, OnceAndNotAgainAfterARestartNorWhenExpired) {
+  processes_.exits = false;
+  Run(Policies(PolicyMode::kLive));
+  Ask(Request("request-1"));
+  Pass([&] { return !processes_.signals().empty(); });
+  executor_->Stop();
+  // Asked before the start: a restart misses nothing that still counts.
+  ActionEvent late = Request("request-2");
+  late.expires_ns = clock_.WallNs();
+  Ask(late);
+  Run(Policies(PolicyMode::kLive));
+  for (int i = 0; i < 20; ++i) {
+    Settle();
+    clock_.Advance(kNanosPerSecond);
+  }
+  EXPECT_THAT(processes_.signals(), ElementsAre(7));
+  const std::vector<ActionEvent> actions = Actions();
+  EXPECT_EQ(std::count_if(actions.begin(), actions.end(),
+                          [](const ActionEvent& action) { return action.issue == "request-2"; }),
+            1);  // nothing answers it
+}
+
+}  // namespace
+}  // namespace pitwall::executor

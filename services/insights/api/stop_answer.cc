@@ -1,0 +1,64 @@
+// Asks the executor to stop a job.
+#include <cstdio>
+#include <memory>
+
+#include "services/base/strings.h"
+#include "services/insights/api/answers.h"
+#include "services/insights/api/json_fields.h"
+
+namespace pitwall::insights {
+namespace {
+
+constexpr int64_t kExpiresNs = 60 * kNanosPerSecond;
+constexpr size_t kMaxReasonBytes = 500;
+
+// 32 hex digits that nobody can guess or repeat.
+StatusOr<std::string> MakeRequestId() {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> random(std::fopen("/dev/urandom", "rb"),
+                                                               std::fclose);
+  char bytes[16];
+  if (random == nullptr || std::fread(bytes, 1, sizeof(bytes), random.get()) != sizeof(bytes))
+    return Internal("/dev/urandom: cannot be read; nothing was asked for");
+  return Hex(std::string_view(bytes, sizeof(bytes)));
+}
+
+}  // namespace
+
+Answer AskStop(const ApiCall& call) {
+  const std::string reason(Trim(call.parameters.Text("reason")));
+  RETURN_IF_ERROR(call.parameters.status());
+  if (reason.empty() || reason.size() > kMaxReasonBytes)
+    return InvalidArgument(Cat("reason: ", reason.size(), " bytes; give 1 to ", kMaxReasonBytes));
+  if (!call.options.request_action)
+    return FailedPrecondition("job: this server cannot ask an executor; ask one that can write the log");
+  ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
+  if (call.parameters.Text("job") != job->id)
+    return InvalidArgument(Cat("job: not a whole id (", Quote(call.parameters.Text("job")),
+                               "); give ", Quote(job->id)));
+  if (job->ended_ns != 0)
+    return FailedPrecondition(Cat("job: has ended (", Quote(job->id), "); nothing runs"));
+  ActionEvent request;
+  request.type = ActionEventType::kRequested;
+  ASSIGN_OR_RETURN(request.issue, MakeRequestId());
+  request.job = job->id;
+  request.job_name = job->name;
+  request.owner = job->owner;
+  request.attempt = job->attempts.empty() ? 0 : job->attempts.back().attempt;
+  request.rule = std::string(kStopRequestRule);
+  request.alert = "StopRequested";
+  request.mode = ActionMode::kLive;
+  request.target = job->reference;
+  request.why = reason;
+  request.principal = "act";
+  request.time_ns = call.options.clock->WallNs();
+  request.expires_ns = request.time_ns + kExpiresNs;
+  request.id = MakeActionId(request);
+  RETURN_IF_ERROR(call.options.request_action(request));
+  JsonWriter out;
+  out.BeginObject();
+  TextField("request", request.issue, &out);
+  out.EndObject();
+  return http::HttpResponse::Json(out.Take());
+}
+
+}  // namespace pitwall::insights

@@ -1,0 +1,81 @@
+// The states in which a person may meet the page, each as answers of the API and an address.
+import { answers, at, base } from "./answers.ts";
+import type { Answer } from "./fixture.ts";
+import { heatMap, stepHeatMap } from "./node_answers.ts";
+import type { JobDetail, Rule, Source } from "../src/types.ts";
+
+export interface State {
+  name: string;
+  path: string;
+  answers: Record<string, Answer>;
+  ready: string; // a selector that is there once the state is drawn
+  says: string[]; // texts that a reader of this state must find
+  waits?: boolean; // parts that are still read belong to it
+}
+
+const ok = (body: unknown): Answer => ({ status: 200, body });
+const of = (path: string) => answers(path, new URLSearchParams({ job: base.id }), false);
+const detail = of("/job") as JobDetail;
+const rules = (of("/rules") as { rules: Rule[] }).rules;
+const job = `/jobs/${base.id}`;
+const fails = (message: string): Answer => ({ status: 500, body: { error: { code: "data_loss", message, place: "segment 7" } } });
+const parts = (seconds: [number, number, number]): JobDetail["summary"]["parts"] => {
+  const sum = seconds.reduce((a, b) => a + b, 0);
+  return (["initialisation", "training_loop", "finalisation"] as const).map((part, i) => ({ part, seconds: seconds[i] as number, share: (seconds[i] as number) / sum }));
+};
+
+// A job of one attempt that began at t0.
+function whole(lengths: [number, number, number], more: Partial<JobDetail>): JobDetail {
+  const [begin, loop, loopEnd, end] = [at(0), at(lengths[0]), at(lengths[0] + lengths[1]), at(lengths[0] + lengths[1] + lengths[2])];
+  return {
+    ...detail, state: "ended", end_detail: "completed", attempt_count: 1, open_issues: 0, worst_severity: "", first_ns: begin, last_ns: end, started_ns: begin, ended_ns: end,
+    attempts: [{ attempt: 0, began_ns: begin, ended_ns: end, end_detail: "completed", first_step_ns: loop, last_step_ns: loopEnd, lost: [] }],
+    summary: { begin_ns: begin, end_ns: end, parts: parts(lengths), attempts: [{ attempt: 0, begin_ns: begin, loop_begin_ns: loop, loop_end_ns: loopEnd, end_ns: end, parts: parts(lengths) }] },
+    ...more,
+  };
+}
+
+const finished = whole([95, 5200, 105], {});
+const threeSteps = whole([1.9, 0.31, 0.02], { name: "smoke-test", ranks: 1, nodes: 1, found_issues: 0, found: {}, sources: detail.sources.slice(0, 1) });
+const month = whole([640, 31 * 86_400 - 1540, 900], { name: "pretrain-405b-phase-2-with-a-name-that-its-scheduler-made-longer-than-anybody-would-type_2026-01-01T00-00-00", found_issues: 214 });
+const thousand: JobDetail = {
+  ...detail, ranks: 1000, nodes: 125,
+  sources: Array.from({ length: 1000 }, (_, rank): Source => ({ source: `r${rank}`, node: `gpu-b-${Math.floor(rank / 8)}`, rank, first_ns: at(0), last_ns: at(5400), interval_seconds: 0.5, goodbye: false })),
+};
+const quiet = { "/incidents": ok({ incidents: [] }), "/issues": ok({ issues: [], next: null, total: 0 }), "/actions": ok({ actions: [] }) };
+const judged = (status: Rule["status"], reason: string): Answer =>
+  ok({ rules: rules.map((rule) => ({ ...rule, status: status === "NoData" ? status : "Stopped", verdict: status, reason, verdict_reason: reason, found: 0, open: 0, ever_found: false })) });
+// The made job has two nodes; the first two of the thousand ranks get their numbers.
+const ofMany = (answer: (query: URLSearchParams) => unknown): Answer => ({
+  status: 200,
+  body: (query: URLSearchParams) => {
+    const renamed = new URLSearchParams(query);
+    renamed.set("match", (query.get("match") ?? "").replaceAll("gpu-b-", "gpu-a-0").replaceAll("a-01", "a-02").replaceAll("a-00", "a-01"));
+    return JSON.parse(JSON.stringify(answer(renamed)).replaceAll("gpu-a-01", "gpu-b-0").replaceAll("gpu-a-02", "gpu-b-1"));
+  },
+});
+// The last 20 steps of each of the thousand ranks.
+const pairs = Array.from({ length: 20 }, (_, i) => i).flatMap((step) => Array.from({ length: 1000 }, (_, rank) => ({ step, rank })));
+const stepStart = (step: number, rank: number) => at(5376 + step + (rank % 97) / 1000);
+const spansOfMany = {
+  spans: {
+    source: pairs.map(({ rank }) => `r${rank}`), node: pairs.map(({ rank }) => `gpu-b-${Math.floor(rank / 8)}`), rank: pairs.map(({ rank }) => rank), kind: pairs.map(() => "step"), name: pairs.map(() => ""),
+    start_ns: pairs.map(({ step, rank }) => stepStart(step, rank)), end_ns: pairs.map(({ step, rank }) => stepStart(step + 0.96, rank)), step: pairs.map(({ step }) => 3430 + step), mode: pairs.map(() => "train"),
+  },
+  next: null,
+};
+const never: Answer = { status: 0, body: null };
+
+export const states: State[] = [
+  { name: "live", path: job, answers: {}, ready: "[data-incident]", says: ["● live", "since 2026-01-01 01:11:40", "What to do"] },
+  { name: "frozen", path: `${job}?tab=nodes&from=${at(3600)}&to=${at(4800)}`, answers: {}, ready: ".timeline canvas[data-ready]", says: ["fixed range", "● live"] },
+  { name: "finished", path: job, answers: { "/job": ok(finished), "/incidents": ok({ incidents: (of("/incidents") as { incidents: { open: boolean }[] }).incidents.filter((one) => !one.open) }), "/issues": ok({ issues: (of("/issues") as { issues: { open: boolean }[] }).issues.filter((one) => !one.open), next: null, total: 1 }), "/rules": judged("NoIssuesFound", "") }, ready: ".incident.calm", says: ["completed", "nothing open", "8 of 8 rules judged", "2026-01-01 01:30:00"] },
+  { name: "empty", path: "/", answers: { "/jobs": ok({ jobs: [], next: null, total: 0 }) }, ready: ".empty", says: ["No job was seen yet", "0 jobs"] },
+  { name: "loading", path: job, answers: Object.fromEntries(["/incidents", "/issues", "/actions", "/rules", "/resources", "/operators"].map((path) => [path, never])), ready: ".waiting", says: ["Reading incidents", "Reading issues", "Reading rules"], waits: true },
+  { name: "error", path: job, answers: { ...Object.fromEntries(["/incidents", "/issues", "/resources"].map((path) => [path, fails("segment 7: damaged (CRC differs); delete the job or restore the segment")])) }, ready: ".fault", says: ["segment 7: damaged", "Try again"] },
+  { name: "no-data", path: job, answers: { ...quiet, "/rules": judged("NoData", "no series of train_step_duration_seconds"), "/resources": ok({ nodes: [] }), "/operators": ok({ operators: [], total_ns: "0", left_out: 0 }) }, ready: "[data-rule]", says: ["not judged", "0 of 8 rules judged", "cannot judge", "no series of train_step_duration_seconds", "import pitwall"] },
+  { name: "thousand-ranks", path: `${job}?tab=nodes`, answers: { "/job": ok(thousand), "/heatmap": ofMany(heatMap), "/heatmap/steps": ofMany((query) => stepHeatMap(query, 1000)), "/spans": ofMany(() => spansOfMany) }, ready: ".timeline canvas[data-ready]", says: ["125 nodes", "1\u202f000 ranks"] },
+  // Two more than the named eight.
+  { name: "three-steps", path: job, answers: { ...quiet, "/job": ok(threeSteps), "/rules": judged("InProgress", "not judged before there are 30 samples: 3 so far") }, ready: ".incident.calm", says: ["1 rank", "2.23\u202fs", "310\u202fms"] },
+  { name: "month", path: job, answers: { "/job": ok(month) }, ready: "[data-incident]", says: ["31\u202fd 0\u202fh"] },
+];

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""The one-minute test: whoever opens the link of an alert sees in the first screenshot what is wrong, where, and since when.
+
+one_minute.py PITWALL make DIR    replays ten recorded faults (tests/trainings/recordings, chosen by SEED), opens the link of each one's alert, and writes
+                                  01.png … 10.png, and truth.json
+one_minute.py judge DIR           compares answers.json, written from the pictures alone, with truth.json
+
+The reader gets the pictures and the words of KINDS, and writes for each {"kind", "place", "start"}: place is "rank N" or "the job", start a time as shown.
+"""
+import contextlib
+import datetime
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import urllib.parse
+import urllib.request
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+REPO = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(REPO, "tests", "trainings"))
+import recordings  # noqa: E402
+from cells import CELLS  # noqa: E402
+
+SEED = 14
+COUNT = 10
+# What a fault of a cell is to a reader. The names of files and jobs would tell it, so the pictures have a job named "training".
+KINDS = {"slow": "a slow rank", "signal": "a rank died", "cancelled": "the job was cancelled", "exception": "a rank died", "exit": "a rank died",
+         "memory": "a rank died", "stop": "a hang", "skip": "a hang", "sleep": "a hang", "nan": "the loss is not finite", "rate_ramp": "the learning rate is wrong",
+         "raised": "the loss jumped", "data_stall": "ranks wait for their data"}
+START_SECONDS = 15  # between the fault and the start that is read; a hang is one after ten seconds
+
+
+def fault_of(name):
+    return "cancelled" if name.startswith("cancelled") else CELLS[name]["fault"]
+
+
+def chosen(seed=SEED, count=COUNT):
+    """Names of cells: different faults, of each the cell that the seed says."""
+    by_fault = {}
+    for name, entry in sorted(recordings.manifest().items()):
+        fault = fault_of(name)
+        if fault in KINDS and not CELLS[name]["soft"] and (entry["default"]["named"] or entry["all"]["named"]):
+            by_fault.setdefault(fault, []).append(name)
+    draw = random.Random(seed)
+    faults = draw.sample(sorted(by_fault), count)
+    return [draw.choice(by_fault[fault]) for fault in faults]
+
+
+def truth(name):
+    entry = recordings.manifest()[name]
+    rank = CELLS[name]["rank"]
+    return {"cell": name, "kind": KINDS[fault_of(name)], "place": "the job" if rank is None else "rank %d" % rank, "began": entry["began"]}
+
+
+class Served:
+    """A recorded fault behind the page: its log replayed, and `pitwall insights` over it."""
+
+    def __init__(self, pitwall, name, folder):
+        entry = recordings.manifest()[name]
+        which = "default" if entry["default"]["named"] else "all"
+        source, data = os.path.join(folder, name), os.path.join(folder, name + ".replayed")
+        recordings.unpack(os.path.join(recordings.KEPT, name + ".tar.xz"), source)
+        overrides = os.path.join(folder, "overrides-%s.yaml" % which)
+        with open(overrides, "w") as out:
+            out.write(recordings.overrides_for(which))
+        done = subprocess.run([pitwall, "backtest", "--input", source, "--rules", *recordings.pack_flags(which), "--overrides", overrides,
+                               "--no-status", "--output", data], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError("%s: the replay ended with %d (%s)" % (name, done.returncode, done.stderr[-500:]))
+        config = os.path.join(folder, "config.yaml")
+        with open(config, "w") as out:
+            out.write("insights: {retention: 876000h}\n")
+        # The first alert of the fault's kind: what a person is sent a link of.
+        found = [json.loads(line) for line in done.stdout.splitlines()]
+        alerts = [event for event in found if event["type"].endswith(".issue.found") and event["data"]["alert"] in entry[which]["named"]]
+        self.job, self.issue = alerts[0]["data"]["job"]["id"], alerts[0]["id"]
+        self.process = subprocess.Popen([pitwall, "insights", "--config", config, "--data-dir", data, "--http-listen", "127.0.0.1:0"],
+                                        stderr=subprocess.PIPE, text=True)
+        self.address = None
+        for line in self.process.stderr:
+            heard = re.search(r"http://127\.0\.0\.1:\d+", line)
+            self.address = heard[0] if heard else self.address
+            if line.rstrip().endswith("insights: ready"):
+                break
+        else:
+            raise RuntimeError("%s: pitwall insights ended" % name)
+
+    def link(self):
+        return "%s/jobs/%s?issue=%s" % (self.address, urllib.parse.quote(self.job, safe=""), self.issue)
+
+    def stop(self):
+        self.process.terminate()
+        self.process.stderr.read()
+        self.process.wait()
+        self.process.stderr.close()
+
+
+def shoot(pitwall, names, folder):
+    """Screenshots folder/01.png … -> the texts that lie in each."""
+    page = os.path.join(REPO, "services", "insights", "page", "build.sh")
+    with tempfile.TemporaryDirectory(prefix="pitwall-minute-") as work, contextlib.ExitStack() as running:
+        served = []
+        for name in names:
+            served.append(Served(pitwall, name, work))
+            running.callback(served[-1].stop)
+        asked = [{"url": one.link(), "png": os.path.join(folder, "%02d.png" % (i + 1)), "hide": names[i]} for i, one in enumerate(served)]
+        done = subprocess.run([page, os.path.join(work, "page"), "node", "browser/shoot.ts"], input=json.dumps(asked), capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError("the browser failed: %s" % done.stderr[-2000:])
+        return [one["text"] for one in json.loads(done.stdout.splitlines()[-1])]
+
+
+def seconds(text):
+    return datetime.datetime.fromisoformat(text.replace(" ", "T") + "+00:00").timestamp()
+
+
+def wrong(answer, true):
+    """What of an answer is not right: [] where all of it is."""
+    out = [key for key in ("kind", "place") if answer[key] != true[key]]
+    # A second of rounding before, and what a rule needs until it is sure.
+    return out + ([] if -1.5 <= seconds(answer["start"]) - true["began"] <= START_SECONDS else ["start"])
+
+
+def judge(folder):
+    with open(os.path.join(folder, "answers.json")) as text:
+        answers = json.load(text)
+    with open(os.path.join(folder, "truth.json")) as text:
+        truths = json.load(text)
+    right = 0
+    for number, true in sorted(truths.items()):
+        bad = wrong(answers[number], true)
+        right += not bad
+        print("%s %-24s %s" % (number, true["cell"], "right" if not bad else "wrong: " + ", ".join(bad)))
+    print("%d of %d right" % (right, len(truths)))
+    return right, len(truths)
+
+
+def main():
+    if sys.argv[1] == "judge":
+        right, of = judge(sys.argv[2])
+        return 0 if right >= 0.9 * of else 1
+    pitwall, folder = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[3])
+    os.makedirs(folder, exist_ok=True)
+    names = chosen()
+    shoot(pitwall, names, folder)
+    with open(os.path.join(folder, "truth.json"), "w") as out:
+        json.dump({"%02d" % (i + 1): truth(name) for i, name in enumerate(names)}, out, indent=1)
+        out.write("\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

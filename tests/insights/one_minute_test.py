@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""The one-minute test where nobody looks: what a reader must see is in the first screenshot's text, and the kept answers are right.
+
+one_minute_test.py PITWALL
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import one_minute
+
+BINARY = None
+KEPT = os.path.join(one_minute.HERE, "one_minute")
+# Words of which one must be in the picture.
+WORDS = {"a slow rank": ["times as long"], "a rank died": ["died"], "the job was cancelled": ["ended on purpose"], "a hang": ["missing", "no step for", "hang"],
+         "the loss is not finite": ["is NaN", "not finite"], "the learning rate is wrong": ["learning rate"], "the loss jumped": ["loss jumped", "loss stays"],
+         "ranks wait for their data": ["waits for data"]}
+
+
+class OneMinute(unittest.TestCase):
+    def test_the_kept_answers_are_right(self):
+        right, of = one_minute.judge(KEPT)
+        self.assertEqual(of, one_minute.COUNT)
+        self.assertGreaterEqual(right, 9)
+
+    def test_the_kept_pictures_are_those_of_the_seed(self):
+        for number, name in enumerate(one_minute.chosen(), 1):
+            self.assertLess(os.path.getsize(os.path.join(KEPT, "%02d.png" % number)), 200 << 10)
+            self.assertEqual(one_minute.truth(name)["cell"], name)
+
+    def test_another_answer_would_be_wrong(self):
+        true = {"kind": "a hang", "place": "rank 3", "began": 1000.0}
+        right = {"kind": "a hang", "place": "rank 3", "start": "1970-01-01 00:16:50"}
+        self.assertEqual(one_minute.wrong(right, true), [])
+        self.assertEqual(one_minute.wrong(dict(right, place="rank 2", kind="a rank died"), true), ["kind", "place"])
+        self.assertEqual(one_minute.wrong(dict(right, start="1970-01-01 00:17:00"), true), ["start"])
+
+    def test_the_first_screenshot_of_each_link_says_what_where_and_since_when(self):
+        if subprocess.run([os.path.join(one_minute.REPO, "services/insights/page/toolchain.sh"), "ready"]).returncode != 0:
+            self.skipTest("the page is not built: services/insights/page/toolchain.sh install")
+        names = one_minute.chosen()
+        with tempfile.TemporaryDirectory(prefix="pitwall-minute-") as folder:
+            texts = one_minute.shoot(BINARY, names, folder)
+        for name, text in zip(names, texts):
+            with self.subTest(cell=name):
+                true = one_minute.truth(name)
+                self.assertTrue(any(word in text for word in WORDS[true["kind"]]), text)
+                place = {"the job": ("the whole job", "All 4 ranks", "all 4 ranks", "all 2 ranks", "Node here", "node here")}.get(true["place"], (true["place"].capitalize(), true["place"]))
+                self.assertTrue(any(word in text for word in place), text)
+                starts = [time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(true["began"] + late)) for late in range(-1, one_minute.START_SECONDS + 1)]
+                self.assertTrue(any("since %s" % start in text for start in starts), text)
+                self.assertIn("What to do:", text)
+                self.assertNotIn(name, text)  # the picture does not tell the cell
+
+
+if __name__ == "__main__":
+    BINARY = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)
