@@ -151,9 +151,8 @@ class History {
   // The same samples in parts, in the order of time, so that memory is bounded by one part: columns
   // of some stretch, sorted by labels; a sample is in one part only. `begin` comes before the first
   // part, and again where reading begins again. `limits.rows` bounds a part. Without stale markers.
-  virtual Status VisitSamples(
-      const SampleQuery& query, const std::function<void()>& begin,
-      const std::function<Status(std::vector<SampleColumn>)>& visit) const {
+  virtual Status VisitSamples(const SampleQuery& query, const std::function<void()>& begin,
+                              const std::function<Status(std::vector<SampleColumn>)>& visit) const {
     begin();
     ASSIGN_OR_RETURN(std::vector<SampleColumn> all, Samples(query));
     return visit(std::move(all));

@@ -40,8 +40,8 @@ StatusOr<std::string> Unpack(std::string_view packed, uint64_t limit, std::strin
   std::string out(stated, '\0');
   if (contexts.unpack == nullptr) contexts.unpack = ZSTD_createDCtx();
   if (contexts.unpack == nullptr) return ResourceExhausted(Cat(what, ": zstd has no memory"));
-  const size_t got = ZSTD_decompressDCtx(contexts.unpack, out.data(), out.size(), packed.data(),
-                                         packed.size());
+  const size_t got =
+      ZSTD_decompressDCtx(contexts.unpack, out.data(), out.size(), packed.data(), packed.size());
   if (ZSTD_isError(got)) return DataLoss(Cat(what, ": damaged: ", ZSTD_getErrorName(got)));
   if (got != stated) return DataLoss(Cat(what, ": has ", got, " bytes, not ", stated));
   return out;

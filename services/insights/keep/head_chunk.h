@@ -1,5 +1,5 @@
-// Rows of a window that is not sealed, packed: 120 of them, or as many as take 256 KiB. Most of what
-// is in memory lies in chunks, and under pressure they move into a file.
+// Rows of a window that is not sealed, packed: 120 of them, or as many as take 256 KiB. Most of
+// what is in memory lies in chunks, and under pressure they move into a file.
 #pragma once
 
 #include <cstdint>
@@ -69,8 +69,8 @@ class HeadChunk {
   size_t rows_ = 0;
   size_t width_ = 0;
   size_t columns_of_piece_ = 1;
-  Piece ints_;                  // times, sequences, steps, modes
-  std::vector<Piece> values_;   // of columns_of_piece_ columns each, column by column
+  Piece ints_;                 // times, sequences, steps, modes
+  std::vector<Piece> values_;  // of columns_of_piece_ columns each, column by column
   std::shared_ptr<HeadFile> file_;
   size_t bytes_ = 0;
 };

@@ -125,4 +125,3 @@ StatusOr<RowTable> HeadPart::Rows() const {
 }
 
 }  // namespace pitwall::insights
-

@@ -22,9 +22,8 @@ class JobReader final : public History {
   StatusOr<JobLifePtr> FindJob(std::string_view job) const override;
   StatusOr<std::vector<SeriesInfo>> Series(const SeriesQuery& query) const override;
   StatusOr<std::vector<SampleColumn>> Samples(const SampleQuery& query) const override;
-  Status VisitSamples(
-      const SampleQuery& query, const std::function<void()>& begin,
-      const std::function<Status(std::vector<SampleColumn>)>& visit) const override;
+  Status VisitSamples(const SampleQuery& query, const std::function<void()>& begin,
+                      const std::function<Status(std::vector<SampleColumn>)>& visit) const override;
   StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query, size_t tier) const override;
   StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,
                                                std::span<const double> quantiles) const override;

@@ -144,7 +144,8 @@ TEST_F(KeepHeadTest, ASeriesThatTheNextSchemaIsWithoutEnds) {
       const std::vector<SampleColumn> columns = Read(query);
       EXPECT_THAT(columns, SizeIs(1));
       for (size_t i = 0; i < columns[0].values.size(); ++i) {
-        if (IsStale(columns[0].values[i])) out.push_back((columns[0].times_ns[i] - kBegin) / kSecond);
+        if (IsStale(columns[0].values[i]))
+          out.push_back((columns[0].times_ns[i] - kBegin) / kSecond);
       }
       return out;
     };

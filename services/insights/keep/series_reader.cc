@@ -188,10 +188,9 @@ StatusOr<std::vector<SampleColumn>> JobReader::Samples(const SampleQuery& query)
     found.clear();
     count = 0;
   };
-  const Status walked2 =
-      ForEachWindow(*store_, *job, query.range, &set, begin, [&](WindowView* view) {
-        return AddSamples(query, view, &set, &found, &count);
-      });
+  const Status walked2 = ForEachWindow(
+      *store_, *job, query.range, &set, begin,
+      [&](WindowView* view) { return AddSamples(query, view, &set, &found, &count); });
   RETURN_IF_ERROR(walked2);
   std::vector<SampleColumn> out = InOrder(set, &found);
   if (query.stale_markers) RETURN_IF_ERROR(AddStaleMarkers(job, query, &out));

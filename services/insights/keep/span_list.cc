@@ -35,17 +35,15 @@ void SpanList::Append(const SpanList& other) {
 
 SpanView SpanList::operator[](size_t i) const {
   const Row& row = rows_[i];
-  return {origins_[row.origin], row.kind,     texts_[row.name], texts_[row.mode],
-          row.start_ns,         row.end_ns,   row.step,         row.sequence};
+  return {origins_[row.origin], row.kind,   texts_[row.name], texts_[row.mode],
+          row.start_ns,         row.end_ns, row.step,         row.sequence};
 }
 
 std::vector<uint32_t> SpanList::Sorted(int64_t (*slice_of)(int64_t start_ns)) const {
   // Places of origins in their order, so that a comparison compares numbers.
   std::vector<uint32_t> order(origins_.size());
   std::iota(order.begin(), order.end(), 0);
-  const auto key = [this](uint32_t i) {
-    return std::tie(origins_[i]->source, origins_[i]->boot);
-  };
+  const auto key = [this](uint32_t i) { return std::tie(origins_[i]->source, origins_[i]->boot); };
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
   std::vector<uint32_t> place(origins_.size());
   for (uint32_t i = 0; i < order.size(); ++i) {

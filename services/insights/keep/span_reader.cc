@@ -110,9 +110,9 @@ StatusOr<std::vector<SpanRow>> JobReader::Spans(const SpanQuery& query) const {
   out.reserve(spans.size());
   for (const uint32_t i : order) {
     const SpanView s = spans[i];
-    out.push_back({s.origin->source, s.origin->node, s.origin->rank,
-                   Span{s.kind, std::string(s.name), s.start_ns, s.end_ns, s.step,
-                        std::string(s.mode)}});
+    out.push_back(
+        {s.origin->source, s.origin->node, s.origin->rank,
+         Span{s.kind, std::string(s.name), s.start_ns, s.end_ns, s.step, std::string(s.mode)}});
   }
   return out;
 }

@@ -74,8 +74,7 @@ class Sources {
       const auto overlaps = [&](size_t j) {
         return j != i && tables[j].first_ns <= table.last_ns && table.first_ns <= tables[j].last_ns;
       };
-      const std::vector<size_t>& of_stream =
-          streams[{table.origin.get(), table.schema->stream}];
+      const std::vector<size_t>& of_stream = streams[{table.origin.get(), table.schema->stream}];
       if (std::any_of(of_stream.begin(), of_stream.end(), overlaps)) {
         ASSIGN_OR_RETURN(const RowTable read, rows(i));
         for (const int64_t time : read.times) runs.push_back({time, time, table.schema->id});
@@ -180,9 +179,9 @@ Status JobReader::AddStaleMarkers(const KeptJobPtr& job, const SampleQuery& quer
     });
     for (size_t i = 1; i < runs.size(); ++i) {
       if (runs[i].schema == runs[i - 1].schema) continue;
-      RETURN_IF_ERROR(ForEachDropped(
-          sources->schema(runs[i - 1].schema), sources->schema(runs[i].schema), &set,
-          [&](uint32_t series) { end_at(runs[i].first_ns, series); }));
+      RETURN_IF_ERROR(ForEachDropped(sources->schema(runs[i - 1].schema),
+                                     sources->schema(runs[i].schema), &set,
+                                     [&](uint32_t series) { end_at(runs[i].first_ns, series); }));
     }
   }
   for (auto& [key, list] : sources->beats()) {

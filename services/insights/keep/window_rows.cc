@@ -96,9 +96,9 @@ void SeriesMerger::ReadOne(const Column& column, int64_t from_ns, int64_t to_ns,
                from.begin() + static_cast<ptrdiff_t>(last));
   };
   const bool whole =
-      rising_.at(&table) &&
-      std::none_of(values.begin() + static_cast<ptrdiff_t>(first),
-                   values.begin() + static_cast<ptrdiff_t>(last), [](double v) { return IsMissing(v); });
+      rising_.at(&table) && std::none_of(values.begin() + static_cast<ptrdiff_t>(first),
+                                         values.begin() + static_cast<ptrdiff_t>(last),
+                                         [](double v) { return IsMissing(v); });
   if (whole) {
     part(table.times, &out->times_ns);
     part(values, &out->values);

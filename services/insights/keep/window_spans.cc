@@ -130,8 +130,8 @@ Status WriteSpans(const SpanList& spans, WindowWriting* w) {
       const int64_t slice = SliceOf(s.start_ns);
       const auto kind = static_cast<int64_t>(s.kind);
       // A group is read alone.
-      const bool follows = i > from && c.slice.back() == slice && c.origin.back() == origin &&
-                           c.kind.back() == kind;
+      const bool follows =
+          i > from && c.slice.back() == slice && c.origin.back() == origin && c.kind.back() == kind;
       c.slice.push_back(slice);
       c.gap.push_back(Minus(s.start_ns, follows ? end_before : slice));
       c.length.push_back(Minus(s.end_ns, s.start_ns));

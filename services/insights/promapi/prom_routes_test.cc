@@ -306,6 +306,7 @@ TEST_F(PromRoutesTest, WhatIsPendingIsToldUntilTheStatusChanges) {
 
   // Steps have no time of their own: when the status was told.
   status.rule = "p/g/Slow";
+  status.alert = "Slow";
   status.status_reason = "3 elements are pending, the first since step 12, and fires at step 20";
   history_.AddEvent(status);
   EXPECT_THAT(api_.Get("/api/v1/alerts").body,
@@ -313,6 +314,7 @@ TEST_F(PromRoutesTest, WhatIsPendingIsToldUntilTheStatusChanges) {
 
   // A window that is not full is in progress, and pending is nothing.
   status.rule = "p/g/Young";
+  status.alert = "Young";
   status.status_reason = "not judged before there are 30 samples: 1 so far";
   history_.AddEvent(status);
   EXPECT_THAT(api_.Get("/api/v1/alerts").body, ::testing::Not(HasSubstr("samples")));

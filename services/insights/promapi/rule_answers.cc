@@ -95,8 +95,8 @@ struct RuleAnswers::Known {
   struct Rule {
     std::vector<IssueEventPtr> open;     // issues
     std::vector<IssueEventPtr> pending;  // statuses
-    std::string error;                // of the job whose rule fails; "": none
-    bool judged = false;              // on some job
+    std::string error;                   // of the job whose rule fails; "": none
+    bool judged = false;                 // on some job
     int64_t newest_ns = 0;
   };
   std::map<std::string, Rule, std::less<>> rules;  // by id
@@ -246,9 +246,10 @@ http::HttpResponse RuleAnswers::Rules(const Form& form) const {
       if (!rules.empty()) rules += ',';
       rules += '{';
       if (info.alerting)
-        CatTo(rules, "\"state\":\"", !rule.open.empty()      ? "firing"
-                                   : !rule.pending.empty() ? "pending"
-                                                           : "inactive",
+        CatTo(rules, "\"state\":\"",
+              !rule.open.empty()      ? "firing"
+              : !rule.pending.empty() ? "pending"
+                                      : "inactive",
               "\",");
       rules += "\"name\":";
       AppendText(info.name, &rules);

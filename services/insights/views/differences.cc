@@ -103,8 +103,7 @@ StatusOr<std::vector<std::pair<Labels, Points>>> ReadPoints(const History& histo
       read, [&] { series.clear(); },
       [&](const std::vector<SampleColumn>& columns) {
         for (const SampleColumn& column : columns) {
-          Collector& points =
-              series.try_emplace(column.labels, frame, column.kind).first->second;
+          Collector& points = series.try_emplace(column.labels, frame, column.kind).first->second;
           for (size_t i = 0; i < column.times_ns.size(); ++i)
             points.Add(column.times_ns[i], column.values[i], column.values[i]);
         }

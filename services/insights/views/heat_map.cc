@@ -67,8 +67,8 @@ class StepMatrix {
     if (of_step.size() <= last_column_) {
       cells_ += last_column_ + 1 - of_step.size();
       if (cells_ > kMostCells) {
-        return ResourceExhausted(Cat("cells: more than ", kMostCells,
-                                     " of steps by ranks; give a range of steps"));
+        return ResourceExhausted(
+            Cat("cells: more than ", kMostCells, " of steps by ranks; give a range of steps"));
       }
       of_step.resize(last_column_ + 1, NormalNan());
     }

@@ -120,8 +120,7 @@ std::vector<StepTime> TimesOf(StepTable table) {
   });
   std::vector<StepTime> out;
   out.reserve(table.rows.size());
-  for (const StepRow& row : table.rows)
-    out.push_back({row.step, row.rank, row.duration, row.wait});
+  for (const StepRow& row : table.rows) out.push_back({row.step, row.rank, row.duration, row.wait});
   return out;
 }
 

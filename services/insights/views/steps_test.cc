@@ -68,7 +68,8 @@ class HistoryInParts : public VectorHistory {
       begin();
       for (int64_t second = 0; second < (again ? 1400 : 700); second += 7) {
         SampleQuery part = query;
-        part.range = {AtSecond(static_cast<double>(second)), AtSecond(static_cast<double>(second) + 7)};
+        part.range = {AtSecond(static_cast<double>(second)),
+                      AtSecond(static_cast<double>(second) + 7)};
         ASSIGN_OR_RETURN(std::vector<SampleColumn> columns, Samples(part));
         if (!columns.empty()) RETURN_IF_ERROR(visit(std::move(columns)));
       }
@@ -100,8 +101,8 @@ TEST(StepHeatMaps, PartsOfAHistoryGiveTheMapOfTheWhole) {
         history->Edit("j", [&](auto* job) {
           job->columns.push_back(StepColumn(kStepDuration, rank, "node", attempt == 0 ? "b" : "a",
                                             ends, seconds, steps));
-          job->columns.push_back(StepColumn(kPhaseDuration, rank, "phase", "collective", ends,
-                                            waits, steps));
+          job->columns.push_back(
+              StepColumn(kPhaseDuration, rank, "phase", "collective", ends, waits, steps));
         });
       }
     }
