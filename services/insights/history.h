@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -147,6 +148,15 @@ class History {
   // Answers are sorted by labels.
   virtual StatusOr<std::vector<SeriesInfo>> Series(const SeriesQuery& query) const = 0;
   virtual StatusOr<std::vector<SampleColumn>> Samples(const SampleQuery& query) const = 0;
+  // The same samples in parts, in the order of time, so that memory is bounded by one part: columns
+  // of some stretch, sorted by labels; a sample is in one part only. `begin` comes before the first
+  // part, and again where reading begins again. `limits.rows` bounds a part. Without stale markers.
+  virtual Status VisitSamples(const SampleQuery& query, const std::function<void()>& begin,
+                              const std::function<Status(std::vector<SampleColumn>)>& visit) const {
+    begin();
+    ASSIGN_OR_RETURN(std::vector<SampleColumn> all, Samples(query));
+    return visit(std::move(all));
+  }
   // `tier`: index of kTiers. Rows that begin in the range.
   virtual StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query,
                                                       size_t tier) const = 0;

@@ -22,7 +22,7 @@ inline int64_t AtSecond(double seconds) {
   return kTestStart + static_cast<int64_t>(std::llround(seconds * 1e9));
 }
 
-class VectorHistory final : public History {
+class VectorHistory : public History {
  public:
   // A series with its samples, in the order of time. `mode`: of all its steps.
   struct Column : SampleColumn {

@@ -3,6 +3,7 @@
 #include "services/base/binary.h"
 #include "services/base/strings.h"
 #include "services/codec/blocks/packed.h"
+#include "services/codec/blocks/varint.h"
 
 namespace pitwall::blocks {
 namespace {
@@ -84,17 +85,25 @@ Status DecodeColumn(std::string_view bytes, std::vector<int64_t>* out) {
   } else if (body.size() != size) {
     return DataLoss(Cat("column: has ", body.size(), " bytes, not ", size));
   }
-  BinaryReader entries(body);
+  const auto* at = reinterpret_cast<const uint8_t*>(body.data());
+  const uint8_t* const end = at + body.size();
   int64_t entry = 0;
   int64_t difference = 0;
-  out->reserve(out->size() + count);
-  for (uint64_t i = 0; i < count && entries.ok(); ++i) {
-    difference = Plus(difference, entries.I64());
+  const size_t before = out->size();
+  out->resize(before + count);
+  int64_t* to = out->data() + before;
+  for (uint64_t i = 0; i < count; ++i) {
+    int64_t change = 0;
+    if (!ReadVarint(&at, end, &change)) {
+      out->resize(before + i);
+      return DataLoss(Cat("column: ends in entry ", i, " of ", count));
+    }
+    difference = Plus(difference, change);
     entry = Plus(entry, difference);
-    out->push_back(
-        static_cast<int64_t>(static_cast<uint64_t>(entry) * static_cast<uint64_t>(unit)));
+    *to++ = static_cast<int64_t>(static_cast<uint64_t>(entry) * static_cast<uint64_t>(unit));
   }
-  return entries.Finish("column");
+  if (at != end) return DataLoss(Cat("column: has ", end - at, " bytes too many"));
+  return OkStatus();
 }
 
 }  // namespace pitwall::blocks

@@ -7,13 +7,25 @@
 namespace pitwall::blocks {
 namespace {
 
-constexpr int kLevel = 3;
+// Contexts take longer to make than a page takes to pack: a thread keeps its own.
+struct Contexts {
+  ~Contexts() {
+    ZSTD_freeCCtx(pack);
+    ZSTD_freeDCtx(unpack);
+  }
+  ZSTD_CCtx* pack = nullptr;
+  ZSTD_DCtx* unpack = nullptr;
+};
+thread_local Contexts contexts;
 
 }  // namespace
 
-StatusOr<std::string> Pack(std::string_view text) {
+StatusOr<std::string> Pack(std::string_view text, int level) {
   std::string packed(ZSTD_compressBound(text.size()), '\0');
-  const size_t size = ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), kLevel);
+  if (contexts.pack == nullptr) contexts.pack = ZSTD_createCCtx();
+  if (contexts.pack == nullptr) return ResourceExhausted("zstd: has no memory");
+  const size_t size = ZSTD_compressCCtx(contexts.pack, packed.data(), packed.size(), text.data(),
+                                        text.size(), level);
   if (ZSTD_isError(size)) return ResourceExhausted(Cat("zstd: ", ZSTD_getErrorName(size)));
   packed.resize(size);
   return packed;
@@ -26,7 +38,10 @@ StatusOr<std::string> Unpack(std::string_view packed, uint64_t limit, std::strin
   }
   if (stated > limit) return DataLoss(Cat(what, ": ", stated, " bytes, more than ", limit));
   std::string out(stated, '\0');
-  const size_t got = ZSTD_decompress(out.data(), out.size(), packed.data(), packed.size());
+  if (contexts.unpack == nullptr) contexts.unpack = ZSTD_createDCtx();
+  if (contexts.unpack == nullptr) return ResourceExhausted(Cat(what, ": zstd has no memory"));
+  const size_t got =
+      ZSTD_decompressDCtx(contexts.unpack, out.data(), out.size(), packed.data(), packed.size());
   if (ZSTD_isError(got)) return DataLoss(Cat(what, ": damaged: ", ZSTD_getErrorName(got)));
   if (got != stated) return DataLoss(Cat(what, ": has ", got, " bytes, not ", stated));
   return out;

@@ -9,6 +9,7 @@
 #include "services/base/binary.h"
 #include "services/base/strings.h"
 #include "services/codec/blocks/bit_stream.h"
+#include "services/codec/blocks/varint.h"
 
 namespace pitwall::blocks {
 namespace {
@@ -98,13 +99,17 @@ Status ReadDictionary(std::string_view body, size_t count, std::vector<double>* 
     return DataLoss(
         Cat("block: dictionary has ", rest.size(), " bytes of indexes for ", count, " values"));
   }
+  const size_t before = out->size();
+  out->resize(before + count);
+  double* const to = out->data() + before;
   for (size_t i = 0; i < count; ++i) {
     size_t index = static_cast<uint8_t>(rest[i]);
     if (wide) index |= static_cast<size_t>(static_cast<uint8_t>(rest[count + i])) << 8;
     if (index >= table.size()) {
+      out->resize(before + i);
       return DataLoss(Cat("block: index ", index, " of a dictionary of ", table.size()));
     }
-    out->push_back(table[index]);
+    to[i] = table[index];
   }
   return OkStatus();
 }
@@ -135,15 +140,27 @@ bool WriteDecimal(std::span<const uint64_t> bits, std::vector<int64_t>* scratch,
 Status ReadDecimal(std::string_view body, size_t count, std::vector<double>* out) {
   BinaryReader in(body);
   const size_t exponent = in.U8();
-  if (exponent >= kPowers.size()) {
+  if (!in.ok() || exponent >= kPowers.size()) {
     return DataLoss(Cat("block: decimal exponent ", exponent, ", more than ", kPowers.size() - 1));
   }
+  const auto* at = reinterpret_cast<const uint8_t*>(body.data()) + 1;
+  const uint8_t* const end = at + body.size() - 1;
+  const double power = kPowers[exponent];
+  const size_t before = out->size();
+  out->resize(before + count);
+  double* to = out->data() + before;
   uint64_t value = 0;  // wraps where the bytes are damaged
-  for (size_t i = 0; i < count && in.ok(); ++i) {
-    value += static_cast<uint64_t>(in.I64());
-    out->push_back(static_cast<double>(static_cast<int64_t>(value)) / kPowers[exponent]);
+  for (size_t i = 0; i < count; ++i) {
+    int64_t change = 0;
+    if (!ReadVarint(&at, end, &change)) {
+      out->resize(before + i);
+      return DataLoss(Cat("block: decimal ends in value ", i, " of ", count));
+    }
+    value += static_cast<uint64_t>(change);
+    *to++ = static_cast<double>(static_cast<int64_t>(value)) / power;
   }
-  return in.Finish("block: decimal");
+  if (at != end) return DataLoss(Cat("block: decimal has ", end - at, " bytes too many"));
+  return OkStatus();
 }
 
 void WriteXor(std::span<const uint64_t> bits, std::string* out) {

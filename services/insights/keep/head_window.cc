@@ -6,38 +6,61 @@
 #include "services/model/value.h"
 
 namespace pitwall::insights {
+namespace {
+
+constexpr size_t kPackedRows = 120;
+constexpr size_t kPackedBytes = size_t{256} << 10;
+constexpr size_t kLeastRows = 8;  // fewer do not pack well
+
+}  // namespace
 
 void HeadWindow::AddRows(const OriginPtr& origin, const SharedSchema& schema, const Frame& frame,
                          size_t from, size_t to, uint64_t sequence) {
   std::unique_ptr<Table>& table = index_[{origin.get(), schema->id}];
   if (table == nullptr) {
-    table = std::make_unique<Table>(Table{origin, schema, {}, {}, {}, {}, {}});
+    table = std::make_unique<Table>(Table{origin, schema, {}, {}});
     tables_.push_back(table.get());
     bytes_ += sizeof(Table) + 256;
   }
   const size_t rows = to - from;
   const size_t columns = schema->series.size();
   const auto at = [](auto& column, size_t i) { return column.begin() + static_cast<int64_t>(i); };
-  table->times.insert(table->times.end(), at(frame.times_ns, from), at(frame.times_ns, to));
-  table->sequences.insert(table->sequences.end(), rows, static_cast<int64_t>(sequence));
+  HeadRows& into = table->rows;
+  table->first_ns = std::min(table->first_ns, frame.times_ns[from]);
+  table->last_ns = std::max(table->last_ns, frame.times_ns[to - 1]);
+  into.times.insert(into.times.end(), at(frame.times_ns, from), at(frame.times_ns, to));
+  into.sequences.insert(into.sequences.end(), rows, static_cast<int64_t>(sequence));
   if (frame.steps.empty()) {
-    table->steps.insert(table->steps.end(), rows, kNoStep);
+    into.steps.insert(into.steps.end(), rows, kNoStep);
   } else {
-    table->steps.insert(table->steps.end(), at(frame.steps, from), at(frame.steps, to));
+    into.steps.insert(into.steps.end(), at(frame.steps, from), at(frame.steps, to));
   }
-  table->modes.insert(table->modes.end(), rows, modes_.Of(frame.mode));
+  into.modes.insert(into.modes.end(), rows, modes_.Of(frame.mode));
   const auto cells = frame.values.subspan(from * columns, rows * columns);
-  table->cells.insert(table->cells.end(), cells.begin(), cells.end());
+  into.cells.insert(into.cells.end(), cells.begin(), cells.end());
   if (!IsMade(*schema)) {
     samples_ += static_cast<uint64_t>(
         std::count_if(cells.begin(), cells.end(), [](double v) { return !IsMissing(v); }));
   }
   bytes_ += rows * 32 + cells.size() * sizeof(double);
+  const bool large = into.bytes() >= kPackedBytes && into.times.size() >= kLeastRows;
+  if (large || into.times.size() >= kPackedRows) PackRows(table.get());
+}
+
+void HeadWindow::PackRows(Table* table) {
+  HeadRows& rows = table->rows;
+  StatusOr<HeadChunkPtr> chunk = HeadChunk::Pack(rows, table->schema->series.size());
+  if (!chunk.ok()) return;  // no memory for it: the next rows try again
+  bytes_ += (*chunk)->bytes() - rows.bytes();
+  packed_bytes_ += (*chunk)->bytes();
+  table->chunks.push_back(*std::move(chunk));
+  for (auto* column : {&rows.times, &rows.sequences, &rows.steps, &rows.modes}) column->clear();
+  rows.cells.clear();
 }
 
 void HeadWindow::AddSpan(const OriginPtr& origin, const Span& span, uint64_t sequence) {
-  spans_.push_back({origin, static_cast<int64_t>(sequence), span});
-  bytes_ += sizeof(KeptSpan) + span.name.size() + span.mode.size();
+  spans_.Add({origin, span.kind, span.name, span.mode, span.start_ns, span.end_ns, span.step,
+              static_cast<int64_t>(sequence)});
   least_start_ns_ = std::min(least_start_ns_, span.start_ns);
 }
 
@@ -46,35 +69,59 @@ void HeadWindow::AddBeat(Beat beat) {
   bytes_ += sizeof(Beat);
 }
 
-Status HeadWindow::Read(SeriesSet* set, std::vector<RowTable>* out) const {
+Status HeadWindow::MoveTo(const std::shared_ptr<HeadFile>& file) {
+  for (Table* table : tables_) {
+    for (HeadChunkPtr& chunk : table->chunks) {
+      if (chunk->in_file()) continue;
+      ASSIGN_OR_RETURN(HeadChunkPtr moved, chunk->MoveTo(file));
+      bytes_ -= chunk->bytes() - moved->bytes();
+      packed_bytes_ -= chunk->bytes();
+      chunk = std::move(moved);
+    }
+  }
+  return OkStatus();
+}
+
+Status HeadWindow::Copy(SeriesSet* set, std::vector<HeadPart>* out) const {
   for (const Table* table : tables_) {
     ASSIGN_OR_RETURN(const WantedColumns* wanted, set->Of(*table->schema));
     if (wanted->columns.empty()) continue;
-    RowTable rows;
-    rows.origin = table->origin;
-    rows.schema = table->schema;
-    rows.times = table->times;
-    rows.sequences = table->sequences;
-    rows.steps = table->steps;
-    rows.modes = table->modes;
-    rows.columns = wanted->columns;
-    rows.values.resize(wanted->columns.size());
-    const size_t width = table->schema->series.size();
-    const size_t count = table->times.size();
-    for (std::vector<double>& column : rows.values) column.resize(count);
-    // Tiles of columns, so that each line of the cache is used for all of its values.
-    constexpr size_t kTile = 16;
-    for (size_t first = 0; first < wanted->columns.size(); first += kTile) {
-      const size_t last = std::min(first + kTile, wanted->columns.size());
-      for (size_t row = 0; row < count; ++row) {
-        const double* cells = table->cells.data() + row * width;
-        for (size_t c = first; c < last; ++c) rows.values[c][row] = cells[wanted->columns[c]];
-      }
-    }
-    rows.Sort();
-    out->push_back(std::move(rows));
+    HeadPart& part = out->emplace_back();
+    part.chunks = table->chunks;
+    part.tail.origin = table->origin;
+    part.tail.schema = table->schema;
+    part.tail.columns = wanted->columns;
+    part.tail.values.resize(wanted->columns.size());
+    table->rows.AppendTo(table->schema->series.size(), &part.tail);
   }
   return OkStatus();
+}
+
+void HeadWindow::CopyTimes(std::vector<HeadPart>* out) const {
+  absl::flat_hash_map<std::pair<const Origin*, uint32_t>, size_t> counts;
+  for (const Table* table : tables_) ++counts[{table->origin.get(), table->schema->stream}];
+  for (const Table* table : tables_) {
+    HeadPart& part = out->emplace_back();
+    part.tail.origin = table->origin;
+    part.tail.schema = table->schema;
+    part.first_ns = table->first_ns;
+    part.last_ns = table->last_ns;
+    if (counts[{table->origin.get(), table->schema->stream}] == 1) continue;
+    part.chunks = table->chunks;
+    table->rows.AppendTo(table->schema->series.size(), &part.tail);
+  }
+}
+
+StatusOr<RowTable> HeadPart::Rows() const {
+  RowTable rows;
+  rows.origin = tail.origin;
+  rows.schema = tail.schema;
+  rows.columns = tail.columns;
+  rows.values.resize(tail.columns.size());
+  for (const HeadChunkPtr& chunk : chunks) RETURN_IF_ERROR(chunk->AppendTo(&rows));
+  rows.Append(tail);
+  rows.Sort();
+  return rows;
 }
 
 }  // namespace pitwall::insights

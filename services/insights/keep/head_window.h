@@ -1,4 +1,4 @@
-// The part of a window that is in memory: rows as they arrived.
+// The part of a window that is not sealed: rows as they arrived, the older ones packed.
 #pragma once
 
 #include <memory>
@@ -6,9 +6,21 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "services/insights/keep/head_chunk.h"
 #include "services/insights/keep/window_rows.h"
 
 namespace pitwall::insights {
+
+// Rows of one table of a head, of one moment: what is packed is unpacked without a lock.
+struct HeadPart {
+  std::vector<HeadChunkPtr> chunks;
+  RowTable tail;  // with the wanted columns
+  int64_t first_ns = 0;
+  int64_t last_ns = 0;
+
+  // All rows, sorted. Unavailable: the file of the chunks cannot be read.
+  StatusOr<RowTable> Rows() const;
+};
 
 // Not thread-safe.
 class HeadWindow {
@@ -19,29 +31,39 @@ class HeadWindow {
   void AddSpan(const OriginPtr& origin, const Span& span, uint64_t sequence);
   void AddBeat(Beat beat);
 
-  // Appends tables with the wanted columns, sorted; none of a schema without any.
-  Status Read(SeriesSet* set, std::vector<RowTable>* out) const;
-  const std::vector<KeptSpan>& spans() const { return spans_; }
+  // Appends the tables with the wanted columns; none of a schema without any.
+  Status Copy(SeriesSet* set, std::vector<HeadPart>* out) const;
+  // Appends all tables without values: which series a source sent when. Rows only where the source
+  // has several tables in the stream.
+  void CopyTimes(std::vector<HeadPart>* out) const;
+  // Moves what is packed into the file. An error leaves the rest in memory.
+  Status MoveTo(const std::shared_ptr<HeadFile>& file);
+  const SpanList& spans() const { return spans_; }
   const std::vector<Beat>& beats() const { return beats_; }
   const ModeNames& modes() const { return modes_; }
-  size_t bytes() const { return bytes_; }
-  uint64_t samples() const { return samples_; }  // that came; without missing ones
+  size_t bytes() const { return bytes_ + spans_.bytes(); }  // in memory
+  size_t packed_bytes() const { return packed_bytes_; }     // of those, what MoveTo would move
+  uint64_t samples() const { return samples_; }             // that came; without missing ones
   int64_t least_start_ns() const { return least_start_ns_; }
 
  private:
-  // Values row by row, as frames bring them.
   struct Table {
     OriginPtr origin;
     SharedSchema schema;
-    std::vector<int64_t> times, sequences, steps, modes;
-    std::vector<double> cells;
+    std::vector<HeadChunkPtr> chunks;
+    HeadRows rows;  // after those of the chunks
+    int64_t first_ns = INT64_MAX;
+    int64_t last_ns = INT64_MIN;
   };
+  void PackRows(Table* table);
+
   absl::flat_hash_map<std::pair<const Origin*, uint64_t>, std::unique_ptr<Table>> index_;
   std::vector<Table*> tables_;  // in the order of their first rows
-  std::vector<KeptSpan> spans_;
+  SpanList spans_;
   std::vector<Beat> beats_;
   ModeNames modes_;
   size_t bytes_ = 1024;
+  size_t packed_bytes_ = 0;
   uint64_t samples_ = 0;
   int64_t least_start_ns_ = INT64_MAX;
 };

@@ -149,6 +149,12 @@ Status HistoryStore::RemoveUnknown() {
     }
     if (left == 0) RETURN_IF_ERROR(files::RemoveTree(path));
   }
+  // A head's file whose process ended between making it and taking its name away.
+  ASSIGN_OR_RETURN(const auto names, files::ListDirectory(dir_));
+  for (const std::string& name : names) {
+    if (StartsWith(name, "head-") && EndsWith(name, ".tmp"))
+      RETURN_IF_ERROR(files::Remove(Cat(dir_, "/", name)));
+  }
   return OkStatus();
 }
 

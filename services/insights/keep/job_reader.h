@@ -22,6 +22,8 @@ class JobReader final : public History {
   StatusOr<JobLifePtr> FindJob(std::string_view job) const override;
   StatusOr<std::vector<SeriesInfo>> Series(const SeriesQuery& query) const override;
   StatusOr<std::vector<SampleColumn>> Samples(const SampleQuery& query) const override;
+  Status VisitSamples(const SampleQuery& query, const std::function<void()>& begin,
+                      const std::function<Status(std::vector<SampleColumn>)>& visit) const override;
   StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query, size_t tier) const override;
   StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,
                                                std::span<const double> quantiles) const override;
@@ -41,7 +43,7 @@ class JobReader final : public History {
                        const std::function<Status(const std::string&)>& value) const;
   // Calls with all that may be asked for, so that it is of one moment; `begin` before each try.
   Status WalkSpans(const SpanQuery& query, const std::function<void()>& begin,
-                   const std::function<Status(const KeptSpan&)>& in_memory,
+                   const std::function<Status(const SpanView&)>& in_memory,
                    const std::function<Status(const WindowSegment&)>& sealed) const;
   Status AddStaleMarkers(const KeptJobPtr& job, const SampleQuery& query,
                          std::vector<SampleColumn>* columns) const;

@@ -296,6 +296,14 @@ void KeptJob::Sealed(int64_t window_ns, SegmentFacts facts) {
   ++version_;
 }
 
+Status KeptJob::MoveHead(int64_t window_ns, const std::shared_ptr<HeadFile>& file) {
+  HeadWindow& head = *windows_.at(window_ns).head;
+  const size_t bytes = head.bytes();
+  const Status moved = head.MoveTo(file);
+  head_bytes_ += head.bytes() - bytes;
+  return moved;
+}
+
 int64_t KeptJob::least_offset() const {
   int64_t least = INT64_MAX;
   for (const auto& [start, window] : windows_) least = std::min(least, window.first_offset);

@@ -74,6 +74,8 @@ class KeptJob {
   void Collected(size_t records);
   // The window's head is in this segment now.
   void Sealed(int64_t window_ns, SegmentFacts facts);
+  // What is packed of the window's head goes into the file.
+  Status MoveHead(int64_t window_ns, const std::shared_ptr<HeadFile>& file);
   void Unsealed(int64_t window_ns) { windows_.erase(window_ns); }
 
   const std::map<int64_t, KeptWindow>& windows() const { return windows_; }

@@ -77,6 +77,8 @@ class PartitionIngest {
                     store::DatabaseChange* change);
   Status SealDue();
   Status SealWindow(const KeptJobPtr& job, int64_t window_ns);
+  // Memory is short: the window's rows go into a file, or it is sealed.
+  Status Relieve(const KeptJobPtr& job, int64_t window_ns);
   // Its segment is damaged: rows that came late for it are given up, so that reading goes on.
   void GiveUp(const KeptJobPtr& job, int64_t window_ns, const Status& damage);
   Status Gather(const KeptJob& job, int64_t window_ns, WindowRows* out) const;
@@ -103,6 +105,7 @@ class PartitionIngest {
   uint64_t jobs_version_ = 0;
   std::set<std::string> touched_;              // jobs with samples since the last change was told
   std::map<std::string, SegmentHints> hints_;  // by job
+  std::shared_ptr<HeadFile> head_file_;        // that chunks move to; full ones live by them alone
   IngestCounts counts_;
   int64_t saved_ns_ = 0;
   int64_t sealed_ns_ = 0;

@@ -13,6 +13,8 @@ namespace {
 constexpr int64_t kSettleNs = 60 * kNanosPerSecond;
 // A window that rows come to late is not sealed for each of them.
 constexpr int64_t kLateNs = 10 * kNanosPerSecond;
+// A file of heads is given back when all windows in it are sealed: small enough for that, and few.
+constexpr int64_t kHeadFileBytes = int64_t{128} << 20;
 
 void Rename(const ModeNames& from, ModeNames* to, RowTable* table) {
   for (int64_t& mode : table->modes) mode = to->Of(from.name(mode));
@@ -109,9 +111,11 @@ Status PartitionIngest::Gather(const KeptJob& job, int64_t window_ns, WindowRows
   if (window.head != nullptr) {
     const HeadWindow& head = *window.head;
     SeriesSet all({}, SIZE_MAX);
-    std::vector<RowTable> tables;
-    RETURN_IF_ERROR(head.Read(&all, &tables));
-    for (RowTable& table : tables) {
+    std::vector<HeadPart> parts;
+    RETURN_IF_ERROR(head.Copy(&all, &parts));
+    for (HeadPart& part : parts) {
+      ASSIGN_OR_RETURN(RowTable table, part.Rows());
+      part = HeadPart();
       Rename(head.modes(), &out->modes, &table);
       const auto same =
           std::find_if(out->tables.begin(), out->tables.end(), [&](const RowTable& t) {
@@ -125,17 +129,13 @@ Status PartitionIngest::Gather(const KeptJob& job, int64_t window_ns, WindowRows
         same->Sort();
       }
     }
-    out->spans.insert(out->spans.end(), head.spans().begin(), head.spans().end());
+    out->spans.Append(head.spans());
     out->beats.insert(out->beats.end(), head.beats().begin(), head.beats().end());
   }
   const auto of = [](const OriginPtr& o) { return std::tie(o->source, o->boot); };
   std::sort(out->tables.begin(), out->tables.end(), [&](const RowTable& a, const RowTable& b) {
     return std::tuple(of(a.origin), a.schema->stream, a.schema->id) <
            std::tuple(of(b.origin), b.schema->stream, b.schema->id);
-  });
-  std::stable_sort(out->spans.begin(), out->spans.end(), [&](const KeptSpan& a, const KeptSpan& b) {
-    return std::tuple(a.span.start_ns, of(a.origin), a.sequence) <
-           std::tuple(b.span.start_ns, of(b.origin), b.sequence);
   });
   std::stable_sort(out->beats.begin(), out->beats.end(), [&](const Beat& a, const Beat& b) {
     return std::tuple(of(a.origin), a.promise_ns, a.sequence) <
@@ -259,7 +259,28 @@ Status PartitionIngest::SealDue() {
   RETURN_IF_ERROR(first_fault);
   NoteMemory();
   if (head_bytes_ <= share || largest == nullptr) return OkStatus();
-  return SealWindow(largest, largest_window);
+  return Relieve(largest, largest_window);
+}
+
+// Sealing a window twice writes all of it twice: what is packed goes into a file before that.
+Status PartitionIngest::Relieve(const KeptJobPtr& job, int64_t window_ns) {
+  const HeadWindow& head = *job->windows().at(window_ns).head;
+  if (head.packed_bytes() < head.bytes() / 2) return SealWindow(job, window_ns);
+  Status moved;
+  if (head_file_ == nullptr || head_file_->size() > kHeadFileBytes) {
+    const std::string path =
+        Cat(store_->dir(), "/head-", partition_, "-", store_->NextGeneration(), ".tmp");
+    StatusOr<std::shared_ptr<HeadFile>> file = HeadFile::Create(path, store_->faults());
+    moved = file.status();
+    if (file.ok()) head_file_ = *std::move(file);
+  }
+  if (moved.ok()) {
+    MutexLock lock(&job->mutex());
+    moved = job->MoveHead(window_ns, head_file_);
+  }
+  NoteMemory();
+  if (moved.ok()) return OkStatus();
+  return SealWindow(job, window_ns);  // the disk is full: that knows what to do
 }
 
 Status PartitionIngest::DeleteJob(const KeptJobPtr& job) {

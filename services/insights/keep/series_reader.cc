@@ -1,5 +1,6 @@
 // What JobReader says of series: samples, rollups, quantiles.
 #include <algorithm>
+#include <utility>
 
 #include "services/base/strings.h"
 #include "services/insights/keep/job_reader.h"
@@ -61,6 +62,64 @@ T& At(std::vector<T>* by_series, size_t series) {
   return (*by_series)[series];
 }
 
+// Adds the samples of a window to the columns of their series.
+Status AddSamples(const SampleQuery& query, WindowView* view, SeriesSet* set,
+                  std::vector<SampleColumn>* found, size_t* count) {
+  WindowSeries window(view, set);
+  RETURN_IF_ERROR(window.Prepare());
+  const int64_t mode = query.mode.empty() ? -1 : view->modes.Find(query.mode);
+  if (!query.mode.empty() && mode < 0) return OkStatus();
+  const auto append = [](auto& from, auto* to) {
+    if (to->empty()) {
+      std::swap(*to, from);
+    } else {
+      to->insert(to->end(), from.begin(), from.end());
+    }
+  };
+  SeriesRows rows;
+  for (const uint32_t series : window.merger().series()) {
+    window.merger().Read(series, &rows, query.range.from_ns, query.range.to_ns);
+    if (mode >= 0) {
+      size_t kept = 0;
+      for (size_t i = 0; i < rows.times_ns.size(); ++i) {
+        const int64_t step = rows.steps[i];
+        if (rows.modes[i] != mode || step == kNoStep || step < query.from_step ||
+            step >= query.to_step)
+          continue;
+        rows.times_ns[kept] = rows.times_ns[i];
+        rows.values[kept] = rows.values[i];
+        rows.steps[kept++] = step;
+      }
+      rows.times_ns.resize(kept);
+      rows.values.resize(kept);
+      rows.steps.resize(kept);
+    }
+    if (rows.times_ns.empty()) continue;
+    *count += rows.times_ns.size();
+    if (*count > query.limits.rows) return TooManyRows(query.limits.rows);
+    SampleColumn& out = At(found, series);
+    append(rows.times_ns, &out.times_ns);
+    append(rows.values, &out.values);
+    append(rows.steps, &out.steps);
+  }
+  return OkStatus();
+}
+
+// Those with samples, sorted by labels; steps only where one has any.
+std::vector<SampleColumn> InOrder(const SeriesSet& set, std::vector<SampleColumn>* found) {
+  std::vector<SampleColumn> out;
+  for (const uint32_t series : set.InOrder()) {
+    if (series >= found->size() || (*found)[series].times_ns.empty()) continue;
+    SampleColumn& column = (*found)[series];
+    column.labels = set.all()[series].labels;
+    column.kind = set.all()[series].kind;
+    const auto none = [](int64_t step) { return step == kNoStep; };
+    if (std::all_of(column.steps.begin(), column.steps.end(), none)) column.steps.clear();
+    out.push_back(std::move(column));
+  }
+  return out;
+}
+
 int64_t CeilTo(int64_t time_ns, int64_t unit) {
   return time_ns >= kMaxPosition - unit ? kMaxPosition : NextAfter(time_ns - 1, unit);
 }
@@ -94,14 +153,9 @@ StatusOr<std::vector<SeriesInfo>> JobReader::Series(const SeriesQuery& query) co
         RETURN_IF_ERROR(window.Prepare());
         SeriesRows rows;
         for (const uint32_t series : window.merger().series()) {
-          window.merger().Read(series, &rows);
-          const auto& times = rows.times_ns;
-          const auto first = std::lower_bound(times.begin(), times.end(), query.range.from_ns);
-          const auto last = std::lower_bound(first, times.end(), query.range.to_ns);
-          if (first == last) continue;
-          const auto steps = rows.steps.begin() + (first - times.begin());
-          note(series, *first, *std::prev(last),
-               std::any_of(steps, steps + (last - first), [](int64_t s) { return s != kNoStep; }));
+          window.merger().Read(series, &rows, query.range.from_ns, query.range.to_ns);
+          if (!rows.times_ns.empty())
+            note(series, rows.times_ns.front(), rows.times_ns.back(), rows.has_steps);
         }
         return OkStatus();
       });
@@ -112,53 +166,33 @@ StatusOr<std::vector<SeriesInfo>> JobReader::Series(const SeriesQuery& query) co
   return found;
 }
 
+Status JobReader::VisitSamples(
+    const SampleQuery& query, const std::function<void()>& begin,
+    const std::function<Status(std::vector<SampleColumn>)>& visit) const {
+  ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
+  SeriesSet set(query.selectors, query.limits.series);
+  return ForEachWindow(*store_, *job, query.range, &set, begin, [&](WindowView* view) -> Status {
+    std::vector<SampleColumn> found;
+    size_t count = 0;
+    RETURN_IF_ERROR(AddSamples(query, view, &set, &found, &count));
+    return visit(InOrder(set, &found));
+  });
+}
+
 StatusOr<std::vector<SampleColumn>> JobReader::Samples(const SampleQuery& query) const {
   ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
   SeriesSet set(query.selectors, query.limits.series);
   std::vector<SampleColumn> found;
   size_t count = 0;
+  const auto begin = [&] {
+    found.clear();
+    count = 0;
+  };
   const Status walked2 = ForEachWindow(
-      *store_, *job, query.range, &set,
-      [&] {
-        found.clear();
-        count = 0;
-      },
-      [&](WindowView* view) -> Status {
-        WindowSeries window(view, &set);
-        RETURN_IF_ERROR(window.Prepare());
-        const int64_t mode = query.mode.empty() ? -1 : view->modes.Find(query.mode);
-        if (!query.mode.empty() && mode < 0) return OkStatus();
-        SeriesRows rows;
-        for (const uint32_t series : window.merger().series()) {
-          window.merger().Read(series, &rows);
-          SampleColumn& out = At(&found, series);
-          for (size_t i = 0; i < rows.times_ns.size(); ++i) {
-            if (rows.times_ns[i] < query.range.from_ns || rows.times_ns[i] >= query.range.to_ns)
-              continue;
-            const int64_t step = rows.steps[i];
-            if (mode >= 0 && (rows.modes[i] != mode || step == kNoStep || step < query.from_step ||
-                              step >= query.to_step))
-              continue;
-            out.times_ns.push_back(rows.times_ns[i]);
-            out.values.push_back(rows.values[i]);
-            out.steps.push_back(step);
-            ++count;
-          }
-          if (count > query.limits.rows) return TooManyRows(query.limits.rows);
-        }
-        return OkStatus();
-      });
+      *store_, *job, query.range, &set, begin,
+      [&](WindowView* view) { return AddSamples(query, view, &set, &found, &count); });
   RETURN_IF_ERROR(walked2);
-  std::vector<SampleColumn> out;
-  for (const uint32_t series : set.InOrder()) {
-    if (series >= found.size() || found[series].times_ns.empty()) continue;
-    SampleColumn& column = found[series];
-    column.labels = set.all()[series].labels;
-    column.kind = set.all()[series].kind;
-    const auto none = [](int64_t step) { return step == kNoStep; };
-    if (std::all_of(column.steps.begin(), column.steps.end(), none)) column.steps.clear();
-    out.push_back(std::move(column));
-  }
+  std::vector<SampleColumn> out = InOrder(set, &found);
   if (query.stale_markers) RETURN_IF_ERROR(AddStaleMarkers(job, query, &out));
   return out;
 }
@@ -201,7 +235,7 @@ StatusOr<std::vector<RollupColumn>> JobReader::Rollups(const SeriesQuery& query,
         RETURN_IF_ERROR(window.Prepare());
         SeriesRows rows;
         for (const uint32_t series : window.merger().series()) {
-          window.merger().Read(series, &rows);
+          window.merger().Read(series, &rows, whole.from_ns, whole.to_ns);
           RETURN_IF_ERROR(add(series, RollUp(rows)[stored_tier]));
         }
         return OkStatus();
@@ -254,7 +288,7 @@ StatusOr<std::vector<QuantileRow>> JobReader::Quantiles(const SeriesQuery& query
         insights::Spreads of_window;
         SeriesRows rows;
         for (const uint32_t series : order) {
-          window.merger().Read(series, &rows);
+          window.merger().Read(series, &rows, query.range.from_ns, query.range.to_ns);
           if (rows.times_ns.empty()) continue;
           SpreadOf(&of_window, set.all()[series].labels)
               ->Add(rows, query.range.from_ns, query.range.to_ns);

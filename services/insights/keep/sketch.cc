@@ -1,6 +1,8 @@
 #include "services/insights/keep/sketch.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
 
 #include "services/model/value.h"
@@ -15,7 +17,8 @@ constexpr int32_t kAbove = 1'000'000;
 constexpr int32_t kInfinite = 2'000'000;
 
 int32_t LogBin(double value) {
-  return static_cast<int32_t>(std::ceil(std::log(value) / std::log(kGamma)));
+  static const double log_gamma = std::log(kGamma);
+  return static_cast<int32_t>(std::ceil(std::log(value) / log_gamma));
 }
 
 }  // namespace
@@ -37,12 +40,24 @@ double Sketch::ValueOf(int32_t bin) const {
   return bin > 0 ? value : -value;
 }
 
-void Sketch::Add(double value) {
-  if (std::isnan(value)) return;
-  min_ = count_ == 0 ? value : std::min(min_, value);
-  max_ = count_ == 0 ? value : std::max(max_, value);
-  ++count_;
-  ++bins_[BinOf(value)];
+// Values of a series repeat: where one leads is looked up before logarithm and map are asked.
+void Sketch::AddAll(std::span<const double> values) {
+  struct Known {
+    uint64_t bits = 0;
+    uint64_t* count = nullptr;
+  };
+  constexpr size_t kKnown = 64;
+  std::array<Known, kKnown> known;
+  for (const double value : values) {
+    if (std::isnan(value)) continue;
+    min_ = count_ == 0 ? value : std::min(min_, value);
+    max_ = count_ == 0 ? value : std::max(max_, value);
+    ++count_;
+    const auto bits = std::bit_cast<uint64_t>(value);
+    Known& at = known[(bits * 0x9E3779B97F4A7C15) >> 58];
+    if (at.count == nullptr || at.bits != bits) at = {bits, &bins_[BinOf(value)]};
+    ++*at.count;
+  }
 }
 
 void Sketch::Merge(const Sketch& other) {

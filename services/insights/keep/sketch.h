@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string_view>
 
 #include "services/base/binary.h"
@@ -16,7 +17,8 @@ namespace pitwall::insights {
 class Sketch {
  public:
   explicit Sketch(bool ratio = false) : ratio_(ratio) {}
-  void Add(double value);
+  void Add(double value) { AddAll({&value, 1}); }
+  void AddAll(std::span<const double> values);
   void Merge(const Sketch& other);
   uint64_t count() const { return count_; }
   double min() const { return min_; }

@@ -1,6 +1,7 @@
 // What JobReader says of spans: themselves, and what equal ones come to.
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 
 #include "services/base/strings.h"
@@ -14,13 +15,12 @@ bool OneOf(const std::vector<T>& list, const T& value) {
   return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
 }
 
-bool Wanted(const SpanQuery& query, bool by_start, const KeptSpan& s) {
-  const Span& span = s.span;
+bool Wanted(const SpanQuery& query, bool by_start, const SpanView& span) {
   const bool in = by_start
                       ? span.start_ns >= query.range.from_ns
                       : span.end_ns > query.range.from_ns ||
                             (span.end_ns == span.start_ns && span.start_ns >= query.range.from_ns);
-  return in && span.start_ns < query.range.to_ns && OneOf(query.ranks, s.origin->rank) &&
+  return in && span.start_ns < query.range.to_ns && OneOf(query.ranks, span.origin->rank) &&
          OneOf(query.kinds, span.kind) && (query.name.empty() || span.name == query.name) &&
          (query.mode.empty() || span.mode == query.mode) &&
          (query.from_step == kNoStep || span.step >= query.from_step) && span.step < query.to_step;
@@ -44,7 +44,7 @@ Status TooMany(size_t limit) {
 
 // Windows hold spans by their ends; long ones began before the window.
 Status JobReader::WalkSpans(const SpanQuery& query, const std::function<void()>& begin,
-                            const std::function<Status(const KeptSpan&)>& in_memory,
+                            const std::function<Status(const SpanView&)>& in_memory,
                             const std::function<Status(const WindowSegment&)>& sealed) const {
   ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
   constexpr int kTries = 8;
@@ -62,7 +62,8 @@ Status JobReader::WalkSpans(const SpanQuery& query, const std::function<void()>&
         if (window.sealed.has_value() && window.sealed->least_start_ns < query.range.to_ns)
           segments.push_back(*window.sealed);
         if (window.head == nullptr || window.head->least_start_ns() >= query.range.to_ns) continue;
-        for (const KeptSpan& span : window.head->spans()) RETURN_IF_ERROR(in_memory(span));
+        const SpanList& spans = window.head->spans();
+        for (size_t s = 0; s < spans.size(); ++s) RETURN_IF_ERROR(in_memory(spans[s]));
       }
     }
     Status status;
@@ -79,42 +80,48 @@ Status JobReader::WalkSpans(const SpanQuery& query, const std::function<void()>&
 }
 
 StatusOr<std::vector<SpanRow>> JobReader::Spans(const SpanQuery& query) const {
-  std::vector<KeptSpan> spans;
-  const auto take = [&](const KeptSpan& span) -> Status {
+  SpanList spans;
+  const auto take = [&](const SpanView& span) -> Status {
     if (!Wanted(query, false, span)) return OkStatus();
     if (spans.size() >= query.limits.rows) return TooMany(query.limits.rows);
-    spans.push_back(span);
+    spans.Add(span);
     return OkStatus();
   };
   const Status walked = WalkSpans(
-      query, [&] { spans.clear(); }, take,
+      query, [&] { spans = SpanList(); }, take,
       [&](const WindowSegment& segment) -> Status {
-        std::vector<KeptSpan> read;
+        SpanList read;
         RETURN_IF_ERROR(segment.ReadSpans(BoundsOf(query), &read));
-        for (const KeptSpan& span : read) RETURN_IF_ERROR(take(span));
+        for (size_t s = 0; s < read.size(); ++s) RETURN_IF_ERROR(take(read[s]));
         return OkStatus();
       });
   RETURN_IF_ERROR(walked);
-  std::sort(spans.begin(), spans.end(), [](const KeptSpan& a, const KeptSpan& b) {
-    const auto key = [](const KeptSpan& s) {
-      return std::tie(s.span.start_ns, s.origin->rank, s.span.kind, s.span.name, s.span.end_ns,
-                      s.origin->source, s.origin->boot, s.sequence, s.span.step, s.span.mode);
+  std::vector<uint32_t> order(spans.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](uint32_t x, uint32_t y) {
+    const SpanView a = spans[x], b = spans[y];
+    const auto key = [](const SpanView& s) {
+      return std::tie(s.start_ns, s.origin->rank, s.kind, s.name, s.end_ns, s.origin->source,
+                      s.origin->boot, s.sequence, s.step, s.mode);
     };
     return key(a) < key(b);
   });
   std::vector<SpanRow> out;
   out.reserve(spans.size());
-  for (KeptSpan& s : spans)
-    out.push_back({s.origin->source, s.origin->node, s.origin->rank, std::move(s.span)});
+  for (const uint32_t i : order) {
+    const SpanView s = spans[i];
+    out.push_back(
+        {s.origin->source, s.origin->node, s.origin->rank,
+         Span{s.kind, std::string(s.name), s.start_ns, s.end_ns, s.step, std::string(s.mode)}});
+  }
   return out;
 }
 
 StatusOr<std::vector<OperatorTotal>> JobReader::Operators(const SpanQuery& query) const {
   std::map<std::tuple<int64_t, Span::Kind, std::string>, OperatorTotal> totals;
-  const auto take = [&](const KeptSpan& s) -> Status {
-    if (Wanted(query, true, s)) {
-      AddTo(&totals[{s.origin->rank, s.span.kind, s.span.name}], s.span.end_ns - s.span.start_ns);
-    }
+  const auto take = [&](const SpanView& s) -> Status {
+    if (Wanted(query, true, s))
+      AddTo(&totals[{s.origin->rank, s.kind, std::string(s.name)}], s.end_ns - s.start_ns);
     return OkStatus();
   };
   const Status walked2 = WalkSpans(
@@ -132,9 +139,9 @@ StatusOr<std::vector<OperatorTotal>> JobReader::Operators(const SpanQuery& query
               }));
           if (told) return OkStatus();
         }
-        std::vector<KeptSpan> read;
+        SpanList read;
         RETURN_IF_ERROR(segment.ReadSpans(BoundsOf(query), &read));
-        for (const KeptSpan& span : read) RETURN_IF_ERROR(take(span));
+        for (size_t s = 0; s < read.size(); ++s) RETURN_IF_ERROR(take(read[s]));
         return OkStatus();
       });
   RETURN_IF_ERROR(walked2);

@@ -1,15 +1,97 @@
-// Where series end: their source said goodbye, or nothing was heard of it for so long that the
-// engine takes its series for ended (time-model.md, section 2).
+// Where series end: their source said goodbye, nothing was heard of it for so long that the engine
+// takes its series for ended, or the next schema of their stream is without them (time-model.md,
+// sections 1.6 and 2.2).
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 
+#include "absl/container/flat_hash_map.h"
 #include "services/insights/keep/job_reader.h"
 #include "services/insights/keep/window_view.h"
 #include "services/model/value.h"
 
 namespace pitwall::insights {
 namespace {
+
+// Rows of one schema of one stream of a source, one after another.
+struct Run {
+  int64_t first_ns = 0;
+  int64_t last_ns = 0;
+  uint64_t schema = 0;
+};
+
+// What decides where the wanted series of a job end. Sources without any are left out.
+class Sources {
+ public:
+  using Stream = std::pair<OriginKey, uint32_t>;
+  using Table = WindowSegment::RowsTable;
+
+  explicit Sources(SeriesSet* set) : set_(set) {}
+
+  Status TakeSegment(const WindowSegment& segment) {
+    const std::vector<Table> tables = segment.RowsTables();
+    return TakeTables(tables, [&](size_t i) { return segment.ReadTimes(i); });
+  }
+  Status TakeHead(const std::vector<HeadPart>& parts) {
+    std::vector<Table> tables;
+    for (const HeadPart& part : parts)
+      tables.push_back({part.tail.origin, part.tail.schema, part.first_ns, part.last_ns});
+    return TakeTables(tables, [&](size_t i) { return parts[i].Rows(); });
+  }
+  // After all tables: beats of sources with wanted series.
+  void Take(const Beat& beat) {
+    const auto [at, added] = lists_.try_emplace(beat.origin.get(), nullptr);
+    if (added) {
+      const auto known = schemas_.find(KeyOf(beat.origin));
+      if (known != schemas_.end()) at->second = &beats_[known->first];
+    }
+    if (at->second != nullptr) at->second->push_back(beat);
+  }
+
+  std::map<OriginKey, std::vector<Beat>>& beats() { return beats_; }
+  std::map<Stream, std::vector<Run>>& runs() { return runs_; }
+  const std::set<uint64_t>& schemas(const OriginKey& key) const { return schemas_.at(key); }
+  const Schema& schema(uint64_t id) const { return *by_id_.at(id); }
+
+ private:
+  static OriginKey KeyOf(const OriginPtr& origin) { return {origin->source, origin->boot}; }
+
+  Status TakeTables(const std::vector<Table>& tables,
+                    const std::function<StatusOr<RowTable>(size_t)>& rows) {
+    // Most sources have one schema a stream: then nothing is compared with anything.
+    absl::flat_hash_map<std::pair<const Origin*, uint32_t>, std::vector<size_t>> streams;
+    for (size_t i = 0; i < tables.size(); ++i)
+      streams[{tables[i].origin.get(), tables[i].schema->stream}].push_back(i);
+    for (size_t i = 0; i < tables.size(); ++i) {
+      const Table& table = tables[i];
+      const OriginKey key = KeyOf(table.origin);
+      by_id_.emplace(table.schema->id, table.schema);
+      ASSIGN_OR_RETURN(const WantedColumns* wanted, set_->Of(*table.schema));
+      if (!wanted->columns.empty()) schemas_[key].insert(table.schema->id);
+      std::vector<Run>& runs = runs_[{key, table.schema->stream}];
+      const auto overlaps = [&](size_t j) {
+        return j != i && tables[j].first_ns <= table.last_ns && table.first_ns <= tables[j].last_ns;
+      };
+      const std::vector<size_t>& of_stream = streams[{table.origin.get(), table.schema->stream}];
+      if (std::any_of(of_stream.begin(), of_stream.end(), overlaps)) {
+        ASSIGN_OR_RETURN(const RowTable read, rows(i));
+        for (const int64_t time : read.times) runs.push_back({time, time, table.schema->id});
+      } else {
+        runs.push_back({table.first_ns, table.last_ns, table.schema->id});
+      }
+    }
+    return OkStatus();
+  }
+
+  SeriesSet* const set_;
+  std::map<OriginKey, std::vector<Beat>> beats_;
+  absl::flat_hash_map<const Origin*, std::vector<Beat>*> lists_;  // null: not wanted
+  std::map<OriginKey, std::set<uint64_t>> schemas_;               // with wanted series
+  std::map<Stream, std::vector<Run>> runs_;
+  std::map<uint64_t, SharedSchema> by_id_;
+};
 
 // Puts a marker at the time, unless the sample before it is a marker already.
 void Insert(int64_t time_ns, SampleColumn* column) {
@@ -22,64 +104,96 @@ void Insert(int64_t time_ns, SampleColumn* column) {
   if (!column->steps.empty()) column->steps.insert(column->steps.begin() + i, kNoStep);
 }
 
+// Calls with each series of `before` that `after` is without.
+Status ForEachDropped(const Schema& before, const Schema& after, SeriesSet* set,
+                      const std::function<void(uint32_t series)>& dropped) {
+  ASSIGN_OR_RETURN(const WantedColumns* had, set->Of(before));
+  const std::vector<uint32_t> series = had->series;  // the next call may move it
+  ASSIGN_OR_RETURN(const WantedColumns* has, set->Of(after));
+  const std::set<uint32_t> there(has->series.begin(), has->series.end());
+  for (const uint32_t one : series) {
+    if (!there.contains(one)) dropped(one);
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 Status JobReader::AddStaleMarkers(const KeptJobPtr& job, const SampleQuery& query,
                                   std::vector<SampleColumn>* columns) const {
+  if (columns->empty()) return OkStatus();
   // A silence may begin before the range and end in it.
   TimeRange range = query.range;
   if (range.from_ns > kMinPosition + kWindowNs) range.from_ns -= kWindowNs;
   SeriesSet set(query.selectors, query.limits.series);
-  std::map<OriginKey, std::vector<Beat>> beats;
-  std::map<OriginKey, std::set<uint32_t>> series_of;
+  std::optional<Sources> sources;
   int64_t newest_ns = 0;
-  const auto take = [&](const Beat& beat) {
-    beats[{beat.origin->source, beat.origin->boot}].push_back(beat);
-  };
-  const auto begin = [&] {
-    beats.clear();
-    series_of.clear();
-    MutexLock lock(&job->mutex());
-    newest_ns = job->newest_ns();
-    for (const auto& [start, window] : job->windows()) {
-      if (window.head == nullptr || start + kWindowNs <= range.from_ns || start >= range.to_ns)
-        continue;
-      for (const Beat& beat : window.head->beats()) take(beat);
+  constexpr int kTries = 8;
+  Status status;
+  for (int i = 0; i < kTries; ++i) {
+    sources.emplace(&set);
+    std::vector<SegmentFacts> facts;
+    std::vector<std::vector<HeadPart>> heads;
+    std::vector<Beat> beats;
+    uint64_t version = 0;
+    {
+      MutexLock lock(&job->mutex());
+      version = job->version();
+      newest_ns = job->newest_ns();
+      for (const auto& [start, window] : job->windows()) {
+        if (start + kWindowNs <= range.from_ns || start >= range.to_ns) continue;
+        if (window.sealed.has_value()) facts.push_back(*window.sealed);
+        if (window.head == nullptr) continue;
+        beats.insert(beats.end(), window.head->beats().begin(), window.head->beats().end());
+        window.head->CopyTimes(&heads.emplace_back());
+      }
     }
-  };
-  const Status walked =
-      ForEachWindow(*store_, *job, range, &set, begin, [&](WindowView* view) -> Status {
-        if (view->segment != nullptr) {
-          std::vector<Beat> sealed;
-          RETURN_IF_ERROR(view->segment->ReadBeats(&sealed));
-          for (const Beat& beat : sealed) take(beat);
-        }
-        RETURN_IF_ERROR(view->AddSealedRows(&set));
-        for (const RowTable& table : view->tables) {
-          ASSIGN_OR_RETURN(const WantedColumns* wanted, set.Of(*table.schema));
-          series_of[{table.origin->source, table.origin->boot}].insert(wanted->series.begin(),
-                                                                       wanted->series.end());
-        }
-        return OkStatus();
-      });
-  RETURN_IF_ERROR(walked);
+    status = OkStatus();
+    for (const std::vector<HeadPart>& parts : heads) RETURN_IF_ERROR(sources->TakeHead(parts));
+    std::vector<std::shared_ptr<const WindowSegment>> segments;
+    for (size_t f = 0; f < facts.size() && status.ok(); ++f) {
+      auto segment = store_->Segment(facts[f]);
+      status = segment.status();
+      if (segment.ok()) status = sources->TakeSegment(**segment);
+      if (status.ok()) segments.push_back(*std::move(segment));
+    }
+    for (size_t s = 0; s < segments.size() && status.ok(); ++s)
+      status = segments[s]->ReadBeats(&beats);
+    for (const Beat& beat : beats) sources->Take(beat);
+    if (!absl::IsDataLoss(status)) break;
+    MutexLock lock(&job->mutex());
+    // Sealed again meanwhile: the file that was to be read is gone. Else it is damaged.
+    if (job->version() == version) break;
+  }
+  RETURN_IF_ERROR(status);
   std::map<Labels, SampleColumn*> by_labels;
   for (SampleColumn& column : *columns) by_labels[column.labels] = &column;
-  for (auto& [key, list] : beats) {
+  const auto end_at = [&](int64_t end_ns, uint32_t series) {
+    if (end_ns < query.range.from_ns || end_ns >= query.range.to_ns) return;
+    const auto at = by_labels.find(set.all()[series].labels);
+    if (at != by_labels.end()) Insert(end_ns, at->second);
+  };
+  for (auto& [stream, runs] : sources->runs()) {
+    std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) {
+      return std::tie(a.first_ns, a.last_ns, a.schema) < std::tie(b.first_ns, b.last_ns, b.schema);
+    });
+    for (size_t i = 1; i < runs.size(); ++i) {
+      if (runs[i].schema == runs[i - 1].schema) continue;
+      RETURN_IF_ERROR(ForEachDropped(sources->schema(runs[i - 1].schema),
+                                     sources->schema(runs[i].schema), &set,
+                                     [&](uint32_t series) { end_at(runs[i].first_ns, series); }));
+    }
+  }
+  for (auto& [key, list] : sources->beats()) {
     std::sort(list.begin(), list.end(), [](const Beat& a, const Beat& b) {
       return std::tie(a.promise_ns, a.sequence) < std::tie(b.promise_ns, b.sequence);
     });
-    std::vector<int64_t> ends;
     for (size_t i = 0; i < list.size(); ++i) {
       const int64_t next_ns = i + 1 < list.size() ? list[i + 1].promise_ns : newest_ns;
-      if (list[i].goodbye || next_ns - list[i].promise_ns > list[i].idle_ns)
-        ends.push_back(list[i].promise_ns + 1);
-    }
-    for (const int64_t end : ends) {
-      if (end < query.range.from_ns || end >= query.range.to_ns) continue;
-      for (const uint32_t series : series_of[key]) {
-        const auto at = by_labels.find(set.all()[series].labels);
-        if (at != by_labels.end()) Insert(end, at->second);
+      if (!list[i].goodbye && next_ns - list[i].promise_ns <= list[i].idle_ns) continue;
+      for (const uint64_t schema : sources->schemas(key)) {
+        ASSIGN_OR_RETURN(const WantedColumns* wanted, set.Of(sources->schema(schema)));
+        for (const uint32_t series : wanted->series) end_at(list[i].promise_ns + 1, series);
       }
     }
   }

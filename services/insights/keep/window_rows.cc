@@ -68,6 +68,9 @@ Status SeriesMerger::Prepare() {
   for (const RowTable* table : tables_) {
     ASSIGN_OR_RETURN(const WantedColumns* wanted, set_->Of(*table->schema));
     columns_.resize(set_->all().size());
+    const auto not_rising = std::adjacent_find(table->times.begin(), table->times.end(),
+                                               [](int64_t a, int64_t b) { return a >= b; });
+    rising_[table] = not_rising == table->times.end();
     for (size_t i = 0; i < table->columns.size(); ++i) {
       const auto at =
           std::lower_bound(wanted->columns.begin(), wanted->columns.end(), table->columns[i]);
@@ -80,30 +83,49 @@ Status SeriesMerger::Prepare() {
   return OkStatus();
 }
 
-void SeriesMerger::Read(uint32_t series, SeriesRows* out) const {
+void SeriesMerger::ReadOne(const Column& column, int64_t from_ns, int64_t to_ns,
+                           SeriesRows* out) const {
+  const RowTable& table = *column.table;
+  const std::vector<double>& values = table.values[column.column];
+  const auto begin = table.times.begin();
+  const auto first =
+      static_cast<size_t>(std::lower_bound(begin, table.times.end(), from_ns) - begin);
+  const auto last = static_cast<size_t>(std::lower_bound(begin, table.times.end(), to_ns) - begin);
+  const auto part = [&](const auto& from, auto* to) {
+    to->insert(to->end(), from.begin() + static_cast<ptrdiff_t>(first),
+               from.begin() + static_cast<ptrdiff_t>(last));
+  };
+  const bool whole =
+      rising_.at(&table) && std::none_of(values.begin() + static_cast<ptrdiff_t>(first),
+                                         values.begin() + static_cast<ptrdiff_t>(last),
+                                         [](double v) { return IsMissing(v); });
+  if (whole) {
+    part(table.times, &out->times_ns);
+    part(values, &out->values);
+    part(table.steps, &out->steps);
+    part(table.modes, &out->modes);
+  } else {
+    for (size_t row = first; row < last; ++row) {
+      if (IsMissing(values[row])) continue;
+      if (!out->times_ns.empty() && out->times_ns.back() == table.times[row]) continue;
+      out->times_ns.push_back(table.times[row]);
+      out->values.push_back(values[row]);
+      out->steps.push_back(table.steps[row]);
+      out->modes.push_back(table.modes[row]);
+    }
+  }
+  out->has_steps = std::any_of(out->steps.begin(), out->steps.end(),
+                               [](int64_t step) { return step != kNoStep; });
+}
+
+void SeriesMerger::Read(uint32_t series, SeriesRows* out, int64_t from_ns, int64_t to_ns) const {
   out->times_ns.clear();
   out->values.clear();
   out->steps.clear();
   out->modes.clear();
   out->has_steps = false;
-  const auto take = [&](const RowTable& table, size_t row, double value) {
-    out->times_ns.push_back(table.times[row]);
-    out->values.push_back(value);
-    out->steps.push_back(table.steps[row]);
-    out->modes.push_back(table.modes[row]);
-    out->has_steps |= table.steps[row] != kNoStep;
-  };
   const std::vector<Column>& columns = columns_[series];
-  if (columns.size() == 1) {
-    const RowTable& table = *columns[0].table;
-    const std::vector<double>& values = table.values[columns[0].column];
-    for (size_t row = 0; row < values.size(); ++row) {
-      if (IsMissing(values[row])) continue;
-      if (!out->times_ns.empty() && out->times_ns.back() == table.times[row]) continue;
-      take(table, row, values[row]);
-    }
-    return;
-  }
+  if (columns.size() == 1) return ReadOne(columns[0], from_ns, to_ns, out);
   struct Row {
     int64_t time;
     const Column* column;
@@ -113,7 +135,9 @@ void SeriesMerger::Read(uint32_t series, SeriesRows* out) const {
   for (const Column& column : columns) {
     const std::vector<double>& values = column.table->values[column.column];
     for (size_t row = 0; row < values.size(); ++row) {
-      if (!IsMissing(values[row])) rows.push_back({column.table->times[row], &column, row});
+      const int64_t time = column.table->times[row];
+      if (time >= from_ns && time < to_ns && !IsMissing(values[row]))
+        rows.push_back({time, &column, row});
     }
   }
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
@@ -126,7 +150,12 @@ void SeriesMerger::Read(uint32_t series, SeriesRows* out) const {
   });
   for (const Row& row : rows) {
     if (!out->times_ns.empty() && out->times_ns.back() == row.time) continue;
-    take(*row.column->table, row.row, row.column->table->values[row.column->column][row.row]);
+    const RowTable& table = *row.column->table;
+    out->times_ns.push_back(row.time);
+    out->values.push_back(table.values[row.column->column][row.row]);
+    out->steps.push_back(table.steps[row.row]);
+    out->modes.push_back(table.modes[row.row]);
+    out->has_steps |= table.steps[row.row] != kNoStep;
   }
 }
 

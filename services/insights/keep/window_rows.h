@@ -9,9 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "services/base/clock.h"
 #include "services/insights/keep/sequence_ranges.h"
 #include "services/insights/keep/series_set.h"
+#include "services/insights/keep/span_list.h"
 #include "services/model/position.h"
 #include "services/model/telemetry.h"
 
@@ -19,17 +21,6 @@ namespace pitwall::insights {
 
 inline constexpr int64_t kWindowNs = 600 * kNanosPerSecond;
 inline constexpr int64_t WindowOf(int64_t time_ns) { return FloorTo(time_ns, kWindowNs); }
-
-// One boot of one source. Immutable and shared by all that it sent.
-struct Origin {
-  std::string source;
-  std::string boot;
-  std::string node;
-  int64_t rank = -1;
-  SourceKind kind = SourceKind::kNode;
-};
-using OriginPtr = std::shared_ptr<const Origin>;
-using OriginKey = std::pair<std::string, std::string>;  // source, boot
 
 // Modes of rows as numbers; 0: none.
 class ModeNames {
@@ -60,12 +51,6 @@ struct RowTable {
   void Append(const RowTable& other);
 };
 
-struct KeptSpan {
-  OriginPtr origin;
-  int64_t sequence = 0;
-  Span span;
-};
-
 // A batch said that nothing of its source at or before the promise follows.
 struct Beat {
   OriginPtr origin;
@@ -78,7 +63,7 @@ struct Beat {
 struct WindowRows {
   ModeNames modes;
   std::vector<RowTable> tables;
-  std::vector<KeptSpan> spans;
+  SpanList spans;
   std::vector<Beat> beats;
   std::map<OriginKey, SequenceRanges> seen;  // batches of which it holds something
 };
@@ -102,15 +87,20 @@ class SeriesMerger {
   Status Prepare();
   // Series that have a column here, as indexes into set->all(), in no order that counts.
   const std::vector<uint32_t>& series() const { return series_; }
-  // Replaces *out.
-  void Read(uint32_t series, SeriesRows* out) const;
+  // Replaces *out: rows with times in the range.
+  void Read(uint32_t series, SeriesRows* out, int64_t from_ns = INT64_MIN,
+            int64_t to_ns = INT64_MAX) const;
 
  private:
   struct Column {
     const RowTable* table;
     size_t column;
   };
+  // Rows of one table.
+  void ReadOne(const Column& column, int64_t from_ns, int64_t to_ns, SeriesRows* out) const;
+
   const std::vector<const RowTable*>& tables_;
+  absl::flat_hash_map<const RowTable*, bool> rising_;  // its times rise strictly
   SeriesSet* const set_;
   std::vector<uint32_t> series_;
   std::vector<std::vector<Column>> columns_;  // by series of the set

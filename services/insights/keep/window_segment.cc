@@ -127,6 +127,19 @@ StatusOr<RowTable> WindowSegment::ReadTable(const Place& place,
   return out;
 }
 
+std::vector<WindowSegment::RowsTable> WindowSegment::RowsTables() const {
+  std::vector<RowsTable> out;
+  for (const Place& place : rows_) {
+    RowsTable table = {origins_[place.origin], schemas_[place.schema], INT64_MAX, INT64_MIN};
+    for (const store::RowGroup& group : place.table->groups) {
+      table.first_ns = std::min(table.first_ns, group.first_ns);
+      table.last_ns = std::max(table.last_ns, group.last_ns);
+    }
+    out.push_back(std::move(table));
+  }
+  return out;
+}
+
 Status WindowSegment::ReadRows(SeriesSet* set, std::vector<RowTable>* out) const {
   for (const Place& place : rows_) {
     ASSIGN_OR_RETURN(const WantedColumns* wanted, set->Of(*schemas_[place.schema]));

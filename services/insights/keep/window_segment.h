@@ -76,9 +76,19 @@ class WindowSegment {
 
   // Append tables with the wanted columns.
   Status ReadRows(SeriesSet* set, std::vector<RowTable>* out) const;
+  // Tables of rows: which series a source sent when. Nothing is read for it.
+  struct RowsTable {
+    OriginPtr origin;
+    SharedSchema schema;
+    int64_t first_ns = 0;
+    int64_t last_ns = 0;
+  };
+  std::vector<RowsTable> RowsTables() const;
+  // The table of that number, without values.
+  StatusOr<RowTable> ReadTimes(size_t table) const { return ReadTable(rows_[table], {}); }
   Status ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out) const;
   // At least those within the bounds.
-  Status ReadSpans(const SpanBounds& bounds, std::vector<KeptSpan>* out) const;
+  Status ReadSpans(const SpanBounds& bounds, SpanList* out) const;
   // Totals of all spans by origin, kind and name; false: the segment has none.
   StatusOr<bool> ReadTotals(const std::function<void(const Origin&, OperatorTotal)>& take) const;
   Status ReadBeats(std::vector<Beat>* out) const;

@@ -10,6 +10,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "absl/container/flat_hash_map.h"
 #include "services/insights/keep/window_writing.h"
 
 namespace pitwall::insights {
@@ -30,24 +31,38 @@ int64_t Plus(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 
+// Spans of one group.
 struct SpanColumns {
   std::vector<int64_t> slice, gap, length, origin, kind, step, sequence;
   std::vector<std::string> name, mode;
 };
+
+// Starts are what a source says: any number.
+int64_t SliceOf(int64_t start_ns) { return start_ns < 0 ? 0 : FloorTo(start_ns, kSliceNs); }
 
 // What one group holds, as its row of the index has it.
 struct GroupIndex {
   std::vector<int64_t> slice, least_start, greatest_end, least_step, greatest_step;
 };
 
-Status WriteTotals(const std::vector<KeptSpan>& spans, WindowWriting* w) {
+Status WriteTotals(const SpanList& spans, WindowWriting* w) {
+  // Names of a list of spans are at places of their own: equal ones have one.
+  using Place = std::tuple<const Origin*, Span::Kind, const char*>;
+  absl::flat_hash_map<Place, OperatorTotal> by_place;
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const SpanView s = spans[i];
+    // One that ends before it begins may begin after the window: then each is to be looked at.
+    if (s.start_ns < 0 || s.end_ns < s.start_ns) return OkStatus();
+    OperatorTotal& total = by_place[{s.origin.get(), s.kind, s.name.data()}];
+    if (total.count == 0) total.name = s.name;
+    AddTo(&total, s.end_ns - s.start_ns);
+  }
   using Key = std::tuple<size_t, int64_t, std::string>;  // origin, kind, name
   std::map<Key, OperatorTotal> totals;
-  for (const KeptSpan& s : spans) {
-    // One that ends before it begins may begin after the window: then each is to be looked at.
-    if (s.span.start_ns < 0 || s.span.end_ns < s.span.start_ns) return OkStatus();
-    AddTo(&totals[{w->OriginOf(s.origin), static_cast<int64_t>(s.span.kind), s.span.name}],
-          s.span.end_ns - s.span.start_ns);
+  for (const auto& [place, total] : by_place) {
+    const auto& [origin, span_kind, text] = place;
+    const size_t number = w->origins.at({origin->source, origin->boot});
+    Merge(total, &totals[{number, static_cast<int64_t>(span_kind), total.name}]);
   }
   std::vector<int64_t> zero(totals.size(), 0), origin, kind, count, sum, least, greatest;
   std::vector<std::string> name;
@@ -87,68 +102,63 @@ void Merge(const OperatorTotal& other, OperatorTotal* total) {
   total->count += other.count;
 }
 
-Status WriteSpans(const std::vector<KeptSpan>& spans, WindowWriting* w) {
+Status WriteSpans(const SpanList& spans, WindowWriting* w) {
   if (spans.empty()) return OkStatus();
-  std::vector<const KeptSpan*> order;
-  order.reserve(spans.size());
-  for (const KeptSpan& s : spans) order.push_back(&s);
-  // Starts are what a source says: any number.
-  const auto slice_of = [](const KeptSpan* s) {
-    return s->span.start_ns < 0 ? 0 : FloorTo(s->span.start_ns, kSliceNs);
-  };
-  const auto rest = [](const KeptSpan* s) {
-    return std::tie(s->origin->source, s->origin->boot, s->span.kind, s->span.start_ns,
-                    s->sequence);
-  };
-  std::stable_sort(order.begin(), order.end(), [&](const KeptSpan* a, const KeptSpan* b) {
-    const int64_t x = slice_of(a), y = slice_of(b);
-    return x != y ? x < y : rest(a) < rest(b);
-  });
-  SpanColumns c;
-  GroupIndex index;
-  const KeptSpan* before = nullptr;
-  for (size_t i = 0; i < order.size(); ++i) {
-    const KeptSpan& s = *order[i];
-    const int64_t slice = slice_of(&s);
-    const auto origin = static_cast<int64_t>(w->OriginOf(s.origin));
-    const bool first = i % store::kMaxGroupRows == 0;  // a group is read alone
-    if (first || c.slice.back() != slice || c.origin.back() != origin ||
-        before->span.kind != s.span.kind) {
-      before = nullptr;
-    }
-    c.slice.push_back(slice);
-    c.gap.push_back(Minus(s.span.start_ns, before == nullptr ? slice : before->span.end_ns));
-    c.length.push_back(Minus(s.span.end_ns, s.span.start_ns));
-    c.origin.push_back(origin);
-    c.kind.push_back(static_cast<int64_t>(s.span.kind));
-    c.step.push_back(s.span.step);
-    c.sequence.push_back(s.sequence);
-    c.name.push_back(s.span.name);
-    c.mode.push_back(s.span.mode);
-    before = &s;
-    const int64_t end = std::max(s.span.start_ns, s.span.end_ns);
-    if (first) {
-      index.slice.push_back(slice);
-      index.least_start.push_back(s.span.start_ns);
-      index.greatest_end.push_back(end);
-      index.least_step.push_back(s.span.step);
-      index.greatest_step.push_back(s.span.step);
-    }
-    index.least_start.back() = std::min(index.least_start.back(), s.span.start_ns);
-    index.greatest_end.back() = std::max(index.greatest_end.back(), end);
-    index.least_step.back() = std::min(index.least_step.back(), s.span.step);
-    index.greatest_step.back() = std::max(index.greatest_step.back(), s.span.step);
-  }
+  const std::vector<uint32_t> order = spans.Sorted(SliceOf);
   ASSIGN_OR_RETURN(const size_t table,
                    w->out->AddTable(TableKind::kSpans, "spans",
                                     {kInt, kInt, kInt, kInt, kInt, kInt, kInt, kText, kText}));
-  RETURN_IF_ERROR(
-      AddInGroups(w->out, table, order.size(), store::kMaxGroupRows, [&](size_t from, size_t to) {
-        return std::vector<ColumnRows>{
-            Part(c.slice, from, to),    Part(c.gap, from, to),  Part(c.length, from, to),
-            Part(c.origin, from, to),   Part(c.kind, from, to), Part(c.step, from, to),
-            Part(c.sequence, from, to), Part(c.name, from, to), Part(c.mode, from, to)};
-      }));
+  GroupIndex index;
+  SpanColumns c;
+  const Origin* last_origin = nullptr;
+  int64_t origin = 0;
+  for (size_t from = 0; from < order.size(); from += store::kMaxGroupRows) {
+    const size_t to = std::min(order.size(), from + store::kMaxGroupRows);
+    for (auto* column : {&c.slice, &c.gap, &c.length, &c.origin, &c.kind, &c.step, &c.sequence})
+      column->clear();
+    c.name.clear();
+    c.mode.clear();
+    int64_t least_start = INT64_MAX, greatest_end = INT64_MIN;
+    int64_t least_step = INT64_MAX, greatest_step = INT64_MIN;
+    int64_t end_before = 0;
+    for (size_t i = from; i < to; ++i) {
+      const SpanView s = spans[order[i]];
+      if (s.origin.get() != last_origin) {
+        last_origin = s.origin.get();
+        origin = static_cast<int64_t>(w->OriginOf(s.origin));
+      }
+      const int64_t slice = SliceOf(s.start_ns);
+      const auto kind = static_cast<int64_t>(s.kind);
+      // A group is read alone.
+      const bool follows =
+          i > from && c.slice.back() == slice && c.origin.back() == origin && c.kind.back() == kind;
+      c.slice.push_back(slice);
+      c.gap.push_back(Minus(s.start_ns, follows ? end_before : slice));
+      c.length.push_back(Minus(s.end_ns, s.start_ns));
+      c.origin.push_back(origin);
+      c.kind.push_back(kind);
+      c.step.push_back(s.step);
+      c.sequence.push_back(s.sequence);
+      c.name.emplace_back(s.name);
+      c.mode.emplace_back(s.mode);
+      end_before = s.end_ns;
+      least_start = std::min(least_start, s.start_ns);
+      greatest_end = std::max({greatest_end, s.start_ns, s.end_ns});
+      least_step = std::min(least_step, s.step);
+      greatest_step = std::max(greatest_step, s.step);
+    }
+    index.slice.push_back(c.slice.front());
+    index.least_start.push_back(least_start);
+    index.greatest_end.push_back(greatest_end);
+    index.least_step.push_back(least_step);
+    index.greatest_step.push_back(greatest_step);
+    const size_t n = to - from;
+    const std::vector<ColumnRows> columns = {
+        Part(c.slice, 0, n),    Part(c.gap, 0, n),  Part(c.length, 0, n),
+        Part(c.origin, 0, n),   Part(c.kind, 0, n), Part(c.step, 0, n),
+        Part(c.sequence, 0, n), Part(c.name, 0, n), Part(c.mode, 0, n)};
+    RETURN_IF_ERROR(w->out->AddRows(table, columns, nullptr));
+  }
   ASSIGN_OR_RETURN(const size_t index_table, w->out->AddTable(TableKind::kSpans, "span-index",
                                                               {kInt, kInt, kInt, kInt, kInt}));
   RETURN_IF_ERROR(AddInGroups(
@@ -177,7 +187,7 @@ StatusOr<std::vector<bool>> WindowSegment::GroupsOf(const SpanBounds& bounds) co
   return wanted;
 }
 
-Status WindowSegment::ReadSpans(const SpanBounds& bounds, std::vector<KeptSpan>* out) const {
+Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out) const {
   if (spans_ == nullptr) return OkStatus();
   const size_t columns = spans_->columns.size();
   if (columns != kOldColumns && columns != kOldColumns + 1) return Damaged("its spans");
@@ -206,16 +216,9 @@ Status WindowSegment::ReadSpans(const SpanBounds& bounds, std::vector<KeptSpan>*
       first = std::move(starts);
     }
     for (size_t row = 0; row < first.size(); ++row) {
-      KeptSpan s;
-      ASSIGN_OR_RETURN(s.origin, OriginAt(origin[row]));
-      s.sequence = sequence[row];
-      s.span.kind = static_cast<Span::Kind>(kind[row]);
-      s.span.name = std::move(texts[0][row]);
-      s.span.start_ns = first[row];
-      s.span.end_ns = Plus(first[row], length[row]);
-      s.span.step = step[row];
-      s.span.mode = std::move(texts[1][row]);
-      out->push_back(std::move(s));
+      ASSIGN_OR_RETURN(const OriginPtr of, OriginAt(origin[row]));
+      out->Add({of, static_cast<Span::Kind>(kind[row]), texts[0][row], texts[1][row], first[row],
+                Plus(first[row], length[row]), step[row], sequence[row]});
     }
   }
   return OkStatus();

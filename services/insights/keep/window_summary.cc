@@ -1,17 +1,26 @@
 #include "services/insights/keep/window_summary.h"
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 
 namespace pitwall::insights {
 
+// As Rollup makes them of samples one by one, without its open rows.
 TierRows RollUp(const SeriesRows& rows) {
-  Rollup rollup;
-  Rollup::Rows done;
-  for (size_t i = 0; i < rows.times_ns.size(); ++i)
-    rollup.Add(rows.times_ns[i], rows.values[i], &done);
-  rollup.Close(INT64_MAX, &done);
   TierRows out;
-  for (size_t tier = 0; tier < kWindowTiers; ++tier) out[tier] = std::move(done[tier]);
+  std::vector<RollupRow>& fine = out[0];
+  for (size_t i = 0; i < rows.times_ns.size();) {
+    const double first = rows.values[i];
+    RollupRow row = {FloorTo(rows.times_ns[i], kTiers[0]), first, first, first, first, 1};
+    const int64_t end_ns = row.start_ns + kTiers[0];
+    for (++i; i < rows.times_ns.size() && rows.times_ns[i] < end_ns; ++i) {
+      const double value = rows.values[i];
+      MergeInto(&row, {row.start_ns, value, value, value, value, 1});
+    }
+    fine.push_back(row);
+  }
+  out[1] = Coarser(fine, 1);
   return out;
 }
 
@@ -30,11 +39,15 @@ std::vector<RollupRow> Coarser(const std::vector<RollupRow>& rows, size_t tier) 
 }
 
 void Spread::Add(const SeriesRows& rows, int64_t from_ns, int64_t to_ns) {
-  for (size_t i = 0; i < rows.times_ns.size(); ++i) {
-    if (rows.times_ns[i] < from_ns || rows.times_ns[i] >= to_ns || std::isnan(rows.values[i]))
-      continue;
-    sketch.Add(rows.values[i]);
-    sum += rows.values[i];
+  const auto begin = rows.times_ns.begin();
+  const auto first = std::lower_bound(begin, rows.times_ns.end(), from_ns);
+  const auto last = std::lower_bound(first, rows.times_ns.end(), to_ns);
+  const auto values =
+      std::span<const double>(rows.values)
+          .subspan(static_cast<size_t>(first - begin), static_cast<size_t>(last - first));
+  sketch.AddAll(values);
+  for (const double value : values) {
+    if (!std::isnan(value)) sum += value;
   }
 }
 

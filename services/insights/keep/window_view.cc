@@ -16,10 +16,10 @@ Status CopyWindows(const KeptJob& job, const TimeRange& range, SeriesSet* set,
     view.start_ns = at->first;
     view.sealed = window.sealed;
     if (window.head != nullptr) {
-      RETURN_IF_ERROR(window.head->Read(set, &view.tables));
-      if (!view.tables.empty()) view.modes = window.head->modes();
+      RETURN_IF_ERROR(window.head->Copy(set, &view.head));
+      if (!view.head.empty()) view.modes = window.head->modes();
     }
-    if (view.sealed.has_value() || !view.tables.empty()) out->push_back(std::move(view));
+    if (view.sealed.has_value() || !view.head.empty()) out->push_back(std::move(view));
   }
   return OkStatus();
 }
@@ -54,6 +54,13 @@ Status ForEachWindow(const HistoryStore& store, const KeptJob& job, const TimeRa
         status = segment.status();
         if (segment.ok()) view.segment = *std::move(segment);
       }
+      for (const HeadPart& part : view.head) {
+        if (!status.ok()) break;
+        StatusOr<RowTable> rows = part.Rows();
+        status = rows.status();
+        if (rows.ok()) view.tables.push_back(*std::move(rows));
+      }
+      view.head.clear();
       if (status.ok()) status = visit(&view);
       if (!status.ok()) break;
       view = WindowView();  // its memory is done with

@@ -16,7 +16,8 @@ struct WindowView {
   std::optional<SegmentFacts> sealed;
   std::shared_ptr<const WindowSegment> segment;  // open, where sealed
   ModeNames modes;
-  std::vector<RowTable> tables;  // what is in memory, with the wanted columns; sorted
+  std::vector<HeadPart> head;    // what is not sealed, before it is unpacked
+  std::vector<RowTable> tables;  // what is not sealed, with the wanted columns; sorted
 
   bool Within(const TimeRange& range) const {
     return range.from_ns <= start_ns && start_ns + kWindowNs <= range.to_ns;

@@ -213,8 +213,8 @@ Status WriteWindow(const std::string& path, const WindowRows& rows, SegmentHints
     }
     if (facts->has_rows) RETURN_IF_ERROR(WriteRows(table, hints, &w));
   }
-  for (const KeptSpan& span : rows.spans)
-    facts->least_start_ns = std::min(facts->least_start_ns, span.span.start_ns);
+  for (size_t i = 0; i < rows.spans.size(); ++i)
+    facts->least_start_ns = std::min(facts->least_start_ns, rows.spans[i].start_ns);
   RETURN_IF_ERROR(WriteSeries(rows, !facts->has_rows, &w));
   RETURN_IF_ERROR(WriteSpans(rows.spans, &w));
   RETURN_IF_ERROR(WriteBeats(rows.beats, &w));

@@ -51,6 +51,6 @@ inline Status AddInGroups(
 }
 
 // Spans, an index of their groups, and totals of equal ones (window_spans.cc).
-Status WriteSpans(const std::vector<KeptSpan>& spans, WindowWriting* w);
+Status WriteSpans(const SpanList& spans, WindowWriting* w);
 
 }  // namespace pitwall::insights

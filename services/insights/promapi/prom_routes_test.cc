@@ -280,6 +280,52 @@ TEST_F(PromRoutesTest, OpenIssuesAreFiringAlerts) {
             R"("activeAt":"2023-11-14T22:13:30Z","value":"2.5e+00"}]}})");
 }
 
+// The texts are those of services/engine/space_events.cc, SpaceRunner::WaitsFor.
+TEST_F(PromRoutesTest, WhatIsPendingIsToldUntilTheStatusChanges) {
+  IssueEvent status = Event(EventType::kRuleStatus, "j1", "p/g/Hot", 20);
+  status.labels = Labels();
+  status.status = RuleStatus::kInProgress;
+  status.status_reason =
+      "1 element is pending since 2023-11-14T22:13:35Z, and fires at 2023-11-14T22:14:05Z";
+  history_.AddEvent(status);
+  const std::string pending =
+      R"({"labels":{"alertname":"Hot","pitwall_job":"j1"},"annotations":{"summary":"1 element is )"
+      R"(pending since 2023-11-14T22:13:35Z, and fires at 2023-11-14T22:14:05Z"},)"
+      R"("state":"pending","activeAt":"2023-11-14T22:13:35Z","value":"NaN"})";
+  EXPECT_EQ(api_.Get("/api/v1/alerts").body,
+            Cat(R"({"status":"success","data":{"alerts":[)", pending, "]}}"));
+  RuleGroupInfo group;
+  group.name = "p/g";
+  RuleInfo hot;
+  hot.id = "p/g/Hot";
+  hot.name = "Hot";
+  group.rules = {hot};
+  const ApiForTest api(&history_, &clock_, [&] { return std::vector{group}; });
+  EXPECT_THAT(api.Get("/api/v1/rules").body, HasSubstr(R"({"state":"pending","name":"Hot")"));
+  EXPECT_THAT(api.Get("/api/v1/rules").body, HasSubstr(Cat("\"alerts\":[", pending, "]")));
+
+  // Steps have no time of their own: when the status was told.
+  status.rule = "p/g/Slow";
+  status.alert = "Slow";
+  status.status_reason = "3 elements are pending, the first since step 12, and fires at step 20";
+  history_.AddEvent(status);
+  EXPECT_THAT(api_.Get("/api/v1/alerts").body,
+              HasSubstr(R"("state":"pending","activeAt":"2023-11-14T22:13:40Z")"));
+
+  // A window that is not full is in progress, and pending is nothing.
+  status.rule = "p/g/Young";
+  status.alert = "Young";
+  status.status_reason = "not judged before there are 30 samples: 1 so far";
+  history_.AddEvent(status);
+  EXPECT_THAT(api_.Get("/api/v1/alerts").body, ::testing::Not(HasSubstr("samples")));
+
+  IssueEvent over = Event(EventType::kRuleStatus, "j1", "p/g/Hot", 30);
+  over.status = RuleStatus::kNoIssuesFound;
+  history_.AddEvent(over);
+  EXPECT_THAT(api_.Get("/api/v1/alerts").body, ::testing::Not(HasSubstr("Hot")));
+  EXPECT_THAT(api.Get("/api/v1/rules").body, HasSubstr(R"({"state":"inactive","name":"Hot")"));
+}
+
 TEST_F(PromRoutesTest, RulesShowTheirStateOnAllJobs) {
   history_.AddEvent(Event(EventType::kIssueFound, "j1", "p/g/Hot", 20));
   IssueEvent status = Event(EventType::kRuleStatus, "j2", "p/g/Cold", 40);

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/time/time.h"
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/insights/promapi/response.h"
@@ -49,13 +50,53 @@ void AppendAlert(const IssueEvent& issue, std::string* out) {
         "\",\"value\":\"", FormatScientific(issue.value), "\"}");
 }
 
+// pack/group/alert#n -> alert.
+std::string_view AlertOf(std::string_view rule) {
+  const std::string_view last = rule.substr(rule.rfind('/') + 1);
+  return last.substr(0, last.find('#'));
+}
+
+// The engine tells in the reason of InProgress that elements are pending, and since when
+// (services/engine/space_events.cc): "1 element is pending since 2026-…Z, and fires at …".
+bool IsPending(const IssueEvent& status) {
+  return status.status == RuleStatus::kInProgress &&
+         (status.status_reason.find(" element is pending since ") != std::string::npos ||
+          status.status_reason.find(" elements are pending, the first since ") !=
+              std::string::npos);
+}
+
+// When the first became pending; on the step clock, where a step is told, when that was told.
+int64_t PendingSince(const IssueEvent& status) {
+  const size_t at = status.status_reason.find(" since ") + 7;
+  const std::string text = status.status_reason.substr(at, status.status_reason.find(',', at) - at);
+  absl::Time time;
+  std::string ignored;
+  if (!absl::ParseTime(absl::RFC3339_full, text, &time, &ignored)) return status.time_ns;
+  return absl::ToUnixNanos(time);
+}
+
+// Elements that are pending have no events: one alert of the rule and job stands for them.
+void AppendPending(const IssueEvent& status, std::string* out) {
+  const std::string_view alert = status.alert.empty() ? AlertOf(status.rule) : status.alert;
+  std::vector<Label> labels = {{"alertname", std::string(alert)},
+                               {std::string(kJobLabel), status.job}};
+  if (!status.severity.empty()) labels.push_back({"severity", status.severity});
+  *out += "{\"labels\":";
+  AppendLabels(Labels::FromPairs(std::move(labels)), out);
+  *out += ",\"annotations\":";
+  AppendLabels(Labels::FromPairs({{"summary", status.status_reason}}), out);
+  CatTo(*out, ",\"state\":\"pending\",\"activeAt\":\"", FormatInstant(PendingSince(status)),
+        "\",\"value\":\"NaN\"}");
+}
+
 }  // namespace
 
 struct RuleAnswers::Known {
   struct Rule {
-    std::vector<IssueEventPtr> open;  // issues
-    std::string error;                // of the job whose rule fails; "": none
-    bool judged = false;              // on some job
+    std::vector<IssueEventPtr> open;     // issues
+    std::vector<IssueEventPtr> pending;  // statuses
+    std::string error;                   // of the job whose rule fails; "": none
+    bool judged = false;                 // on some job
     int64_t newest_ns = 0;
   };
   std::map<std::string, Rule, std::less<>> rules;  // by id
@@ -102,6 +143,8 @@ StatusOr<RuleAnswers::Known> RuleAnswers::Read() const {
       rule.newest_ns = std::max(rule.newest_ns, event->time_ns);
       if (event->status == RuleStatus::kError) {
         if (rule.error.empty()) rule.error = Cat(event->job, ": ", event->status_reason);
+      } else if (IsPending(*event)) {
+        rule.pending.push_back(event);
       } else if (event->status == RuleStatus::kNoIssuesFound ||
                  event->status == RuleStatus::kIssuesFound) {
         rule.judged = true;
@@ -127,6 +170,11 @@ http::HttpResponse RuleAnswers::Alerts() const {
       if (!first) data += ',';
       first = false;
       AppendAlert(*issue, &data);
+    }
+    for (const IssueEventPtr& status : rule.pending) {
+      if (!first) data += ',';
+      first = false;
+      AppendPending(*status, &data);
     }
   }
   data += "]}";
@@ -198,7 +246,11 @@ http::HttpResponse RuleAnswers::Rules(const Form& form) const {
       if (!rules.empty()) rules += ',';
       rules += '{';
       if (info.alerting)
-        CatTo(rules, "\"state\":\"", rule.open.empty() ? "inactive" : "firing", "\",");
+        CatTo(rules, "\"state\":\"",
+              !rule.open.empty()      ? "firing"
+              : !rule.pending.empty() ? "pending"
+                                      : "inactive",
+              "\",");
       rules += "\"name\":";
       AppendText(info.name, &rules);
       rules += ",\"query\":";
@@ -216,6 +268,10 @@ http::HttpResponse RuleAnswers::Rules(const Form& form) const {
         for (size_t i = 0; i < rule.open.size() && !without_alerts; ++i) {
           if (i > 0) rules += ',';
           AppendAlert(*rule.open[i], &rules);
+        }
+        for (size_t i = 0; i < rule.pending.size() && !without_alerts; ++i) {
+          if (i > 0 || !rule.open.empty()) rules += ',';
+          AppendPending(*rule.pending[i], &rules);
         }
         rules += ']';
       }

@@ -106,6 +106,14 @@ StatusOr<std::vector<SampleColumn>> HistoryAsOf::Samples(const SampleQuery& quer
   return history_.Samples(cut);
 }
 
+Status HistoryAsOf::VisitSamples(
+    const SampleQuery& query, const std::function<void()>& begin,
+    const std::function<Status(std::vector<SampleColumn>)>& visit) const {
+  SampleQuery cut = query;
+  cut.range = Cut(query.range);
+  return history_.VisitSamples(cut, begin, visit);
+}
+
 // Rows that were over, and of the one that was not what its samples so far come to.
 StatusOr<std::vector<RollupColumn>> HistoryAsOf::Rollups(const SeriesQuery& query,
                                                          size_t tier) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,8 @@ class HistoryAsOf final : public History {
   StatusOr<JobLifePtr> FindJob(std::string_view job) const override;
   StatusOr<std::vector<SeriesInfo>> Series(const SeriesQuery& query) const override;
   StatusOr<std::vector<SampleColumn>> Samples(const SampleQuery& query) const override;
+  Status VisitSamples(const SampleQuery& query, const std::function<void()>& begin,
+                      const std::function<Status(std::vector<SampleColumn>)>& visit) const override;
   StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query, size_t tier) const override;
   StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,
                                                std::span<const double> quantiles) const override;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kMostEffect = 1000;
 constexpr double kLeastSpread = 0.01;  // of the level
-constexpr int64_t kRowsWanted = 8;     // in the interval
+constexpr int64_t kRowsWanted = 5;     // in the interval; 10 minutes have five stored rows
 // Beyond it the median of all stands for the median of the others.
 constexpr size_t kManyPeers = 256;
 
@@ -79,6 +79,7 @@ Differences FrameOf(const DifferenceQuery& query) {
   return out;
 }
 
+// By labels.
 StatusOr<std::vector<std::pair<Labels, Points>>> ReadPoints(const History& history,
                                                             const DifferenceQuery& query,
                                                             const Differences& frame) {
@@ -97,13 +98,19 @@ StatusOr<std::vector<std::pair<Labels, Points>>> ReadPoints(const History& histo
     }
     return out;
   }
-  ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, history.Samples(read));
-  for (const SampleColumn& column : columns) {
-    Collector points(frame, column.kind);
-    for (size_t i = 0; i < column.times_ns.size(); ++i)
-      points.Add(column.times_ns[i], column.values[i], column.values[i]);
-    out.emplace_back(column.labels, points.Take());
-  }
+  std::map<Labels, Collector> series;
+  const Status visited = history.VisitSamples(
+      read, [&] { series.clear(); },
+      [&](const std::vector<SampleColumn>& columns) {
+        for (const SampleColumn& column : columns) {
+          Collector& points = series.try_emplace(column.labels, frame, column.kind).first->second;
+          for (size_t i = 0; i < column.times_ns.size(); ++i)
+            points.Add(column.times_ns[i], column.values[i], column.values[i]);
+        }
+        return OkStatus();
+      });
+  RETURN_IF_ERROR(visited);
+  for (auto& [labels, points] : series) out.emplace_back(labels, points.Take());
   return out;
 }
 

@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "services/base/strings.h"
 #include "services/insights/views/natural_order.h"
 #include "services/insights/views/statistics.h"
 #include "services/model/value.h"
@@ -48,60 +50,117 @@ StatusOr<HeatMap> MakeHeatMap(const History& history, const BucketQuery& query, 
   return map;
 }
 
+namespace {
+
+// Steps × ranks that one answer holds in memory, 8 bytes each.
+constexpr size_t kMostCells = size_t{32} << 20;
+
+// Seconds of each step by rank; NaN: not told. Of a step that was run again the later run counts.
+class StepMatrix {
+ public:
+  Status Add(int64_t rank, int64_t step, double seconds) {
+    if (rank != last_rank_) {
+      last_rank_ = rank;
+      last_column_ = ranks_.try_emplace(rank, ranks_.size()).first->second;
+    }
+    std::vector<double>& of_step = steps_[step];
+    if (of_step.size() <= last_column_) {
+      cells_ += last_column_ + 1 - of_step.size();
+      if (cells_ > kMostCells) {
+        return ResourceExhausted(
+            Cat("cells: more than ", kMostCells, " of steps by ranks; give a range of steps"));
+      }
+      of_step.resize(last_column_ + 1, NormalNan());
+    }
+    of_step[last_column_] = seconds;
+    return OkStatus();
+  }
+  std::vector<int64_t> Steps() const {
+    std::vector<int64_t> out;
+    out.reserve(steps_.size());
+    for (const auto& [step, cells] : steps_) out.push_back(step);
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+  const std::vector<double>& of(int64_t step) const { return steps_.at(step); }
+  const std::map<int64_t, size_t>& ranks() const { return ranks_; }  // and their columns
+
+ private:
+  absl::flat_hash_map<int64_t, std::vector<double>> steps_;
+  std::map<int64_t, size_t> ranks_;
+  int64_t last_rank_ = INT64_MIN;
+  size_t last_column_ = 0;
+  size_t cells_ = 0;
+};
+
+// Reads a stretch of time at a time. `own`: without the wait; false in *told where a row does not
+// tell it, and then the rest is not read.
+StatusOr<StepMatrix> ReadSteps(const History& history, const StepQuery& query, bool own,
+                               bool* told) {
+  StepMatrix matrix;
+  const Status read = VisitStepTimes(
+      history, query, own, [&] { matrix = StepMatrix(); },
+      [&](const std::vector<StepTime>& times) -> Status {
+        for (const StepTime& time : times) {
+          if (own && std::isnan(time.wait)) *told = false;
+          if (!*told) return OkStatus();
+          const double seconds = own ? std::max(0.0, time.duration - time.wait) : time.duration;
+          RETURN_IF_ERROR(matrix.Add(time.rank, time.step, seconds));
+        }
+        return OkStatus();
+      });
+  RETURN_IF_ERROR(read);
+  return matrix;
+}
+
+}  // namespace
+
 StatusOr<StepHeatMap> MakeStepHeatMap(const History& history, const StepQuery& query,
                                       size_t most_columns, bool want_own) {
   StepHeatMap map;
-  std::vector<StepRow> rows;
-  if (want_own) {
-    ASSIGN_OR_RETURN(StepTable table, MakeStepTable(history, query));
-    rows = std::move(table.rows);
-    map.own_time = !rows.empty() && std::none_of(rows.begin(), rows.end(), [](const StepRow& row) {
-      return std::isnan(row.wait);
-    });
-  } else {
-    ASSIGN_OR_RETURN(rows, ReadStepDurations(history, query));
+  bool told = true;
+  ASSIGN_OR_RETURN(StepMatrix matrix, ReadSteps(history, query, want_own, &told));
+  map.own_time = want_own && told;
+  if (!told) {
+    told = true;
+    ASSIGN_OR_RETURN(matrix, ReadSteps(history, query, false, &told));
   }
-  const auto seconds_of = [&](const StepRow& row) {
-    return map.own_time ? std::max(0.0, row.duration - row.wait) : row.duration;
-  };
-  if (rows.empty()) {
+  const std::vector<int64_t> steps = matrix.Steps();
+  if (steps.empty()) {
+    map.own_time = false;
     map.from_step = map.to_step = query.from_step;
     return map;
   }
-  // Rows are sorted by (step, rank, end): the last of equal (step, rank) is the latest run.
-  std::map<int64_t, std::vector<const StepRow*>> steps;
-  for (const StepRow& row : rows) {
-    auto& of_step = steps[row.step];
-    if (!of_step.empty() && of_step.back()->rank == row.rank) of_step.pop_back();
-    of_step.push_back(&row);
-  }
   const auto most = static_cast<int64_t>(std::clamp<size_t>(most_columns, 1, kMostWidth));
-  const int64_t first = steps.begin()->first, last = steps.rbegin()->first;
+  const int64_t first = steps.front(), last = steps.back();
   map.bucket_steps = (last - first) / most + 1;
   while (last / map.bucket_steps - first / map.bucket_steps >= most) ++map.bucket_steps;
   map.from_step = FloorTo(first, map.bucket_steps);
   map.to_step = NextAfter(last, map.bucket_steps);
   const auto columns = static_cast<size_t>((map.to_step - map.from_step) / map.bucket_steps);
-  std::map<int64_t, size_t> row_of;
-  for (const StepRow& row : rows) row_of.emplace(row.rank, 0);
   const std::map<int64_t, std::string> nodes = NodesOfRanks(*query.job);
-  for (auto& [rank, index] : row_of) {
-    index = map.rows.size();
+  std::vector<size_t> row_of(matrix.ranks().size());  // by column of the matrix
+  for (const auto& [rank, index] : matrix.ranks()) {
+    row_of[index] = map.rows.size();
     const auto node = nodes.find(rank);
     map.rows.push_back(
         {rank, node == nodes.end() ? "" : node->second, std::vector<double>(columns, NormalNan())});
   }
   std::vector<std::vector<double>> medians(columns);
-  for (const auto& [step, of_step] : steps) {
-    std::vector<double> durations;
-    durations.reserve(of_step.size());
-    for (const StepRow* row : of_step) durations.push_back(seconds_of(*row));
-    const double median = MedianOf(std::move(durations));
+  std::vector<double> durations;
+  for (const int64_t step : steps) {
+    const std::vector<double>& of_step = matrix.of(step);
+    durations.clear();
+    for (const double seconds : of_step) {
+      if (!std::isnan(seconds)) durations.push_back(seconds);
+    }
+    const double median = MedianOf(durations);
     const auto column = static_cast<size_t>((step - map.from_step) / map.bucket_steps);
     medians[column].push_back(median);
-    for (const StepRow* row : of_step) {
-      double& cell = map.rows[row_of[row->rank]].cells[column];
-      const double slowdown = median > 0 ? seconds_of(*row) / median : NormalNan();
+    for (size_t i = 0; i < of_step.size(); ++i) {
+      if (std::isnan(of_step[i])) continue;
+      double& cell = map.rows[row_of[i]].cells[column];
+      const double slowdown = median > 0 ? of_step[i] / median : NormalNan();
       if (std::isnan(cell) || slowdown > cell) cell = slowdown;
     }
   }

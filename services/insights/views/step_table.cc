@@ -20,8 +20,7 @@ bool Wanted(const StepQuery& query, int64_t rank) {
          std::find(query.ranks.begin(), query.ranks.end(), rank) != query.ranks.end();
 }
 
-StatusOr<std::vector<SampleColumn>> Read(const History& history, const StepQuery& query,
-                                         std::vector<std::string_view> metrics) {
+SampleQuery QueryOf(const StepQuery& query, const std::vector<std::string_view>& metrics) {
   SampleQuery read;
   read.job = query.job->id;
   read.range = query.range;
@@ -31,8 +30,11 @@ StatusOr<std::vector<SampleColumn>> Read(const History& history, const StepQuery
   read.to_step = query.to_step;
   for (const std::string_view metric : metrics)
     read.selectors.push_back(SelectorOfMetric(metric, query.ranks));
-  return history.Samples(read);
+  return read;
 }
+
+const std::vector<std::string_view> kDurations = {kStepDuration};
+const std::vector<std::string_view> kAll = {kStepDuration, kPhaseDuration, kCollectiveTime};
 
 using Key = std::tuple<int64_t, int64_t, int64_t>;  // step, rank, end
 Key KeyOf(const StepRow& row) { return {row.step, row.rank, row.end_ns}; }
@@ -69,16 +71,7 @@ StepRow* Find(std::vector<StepRow>* rows, const Key& key) {
 
 void AddUp(double* sum, double value) { *sum = std::isnan(*sum) ? value : *sum + value; }
 
-}  // namespace
-
-StatusOr<std::vector<StepRow>> ReadStepDurations(const History& history, const StepQuery& query) {
-  ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, Read(history, query, {kStepDuration}));
-  return RowsOf(columns, query);
-}
-
-StatusOr<StepTable> MakeStepTable(const History& history, const StepQuery& query) {
-  ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns,
-                   Read(history, query, {kStepDuration, kPhaseDuration, kCollectiveTime}));
+StepTable TableOf(const std::vector<SampleColumn>& columns, const StepQuery& query) {
   StepTable table;
   table.rows = RowsOf(columns, query);
   std::set<std::string> names;
@@ -119,6 +112,69 @@ StatusOr<StepTable> MakeStepTable(const History& history, const StepQuery& query
     for (const auto& [clock, seconds] : told->second) row.wait = std::max(row.wait, seconds);
   }
   return table;
+}
+
+std::vector<StepTime> TimesOf(StepTable table) {
+  std::sort(table.rows.begin(), table.rows.end(), [](const StepRow& a, const StepRow& b) {
+    return std::tie(a.rank, a.end_ns, a.step) < std::tie(b.rank, b.end_ns, b.step);
+  });
+  std::vector<StepTime> out;
+  out.reserve(table.rows.size());
+  for (const StepRow& row : table.rows) out.push_back({row.step, row.rank, row.duration, row.wait});
+  return out;
+}
+
+// Without a table: there may be a million of them.
+std::vector<StepTime> TimesOf(const std::vector<SampleColumn>& columns, const StepQuery& query) {
+  std::map<int64_t, std::vector<const SampleColumn*>> ranks;
+  size_t count = 0;
+  for (const SampleColumn& column : columns) {
+    const int64_t rank = RankOf(column.labels);
+    if (column.labels.Name() != kStepDuration || !Wanted(query, rank)) continue;
+    ranks[rank].push_back(&column);
+    count += column.steps.size();
+  }
+  std::vector<StepTime> out;
+  out.reserve(count);
+  for (const auto& [rank, of_rank] : ranks) {
+    if (of_rank.size() > 1) {  // its labels changed: one column alone is in the order of time
+      std::vector<SampleColumn> copies;
+      for (const SampleColumn* column : of_rank) copies.push_back(*column);
+      const StepTable table{{}, RowsOf(copies, query)};
+      for (const StepTime& time : TimesOf(table)) out.push_back(time);
+      continue;
+    }
+    const SampleColumn& column = *of_rank[0];
+    for (size_t i = 0; i < column.steps.size(); ++i) {
+      if (column.steps[i] != kNoStep && std::isfinite(column.values[i]))
+        out.push_back({column.steps[i], rank, column.values[i], NormalNan()});
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+StatusOr<std::vector<StepRow>> ReadStepDurations(const History& history, const StepQuery& query) {
+  ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns,
+                   history.Samples(QueryOf(query, kDurations)));
+  return RowsOf(columns, query);
+}
+
+StatusOr<StepTable> MakeStepTable(const History& history, const StepQuery& query) {
+  ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, history.Samples(QueryOf(query, kAll)));
+  return TableOf(columns, query);
+}
+
+// What belongs to one run of a step has one time, so that it is in one part.
+Status VisitStepTimes(const History& history, const StepQuery& query, bool waits,
+                      const std::function<void()>& begin,
+                      const std::function<Status(const std::vector<StepTime>&)>& visit) {
+  return history.VisitSamples(
+      QueryOf(query, waits ? kAll : kDurations), begin,
+      [&](const std::vector<SampleColumn>& columns) {
+        return visit(waits ? TimesOf(TableOf(columns, query)) : TimesOf(columns, query));
+      });
 }
 
 StatusOr<StepRange> FindLastSteps(const History& history, const StepQuery& query, size_t count) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -45,6 +46,20 @@ struct StepTable {
 // The wait is the time in collectives: train_collective_time_seconds over all groups, of two clocks
 // the greater sum; where it is not told, the phase "collective".
 StatusOr<StepTable> MakeStepTable(const History& history, const StepQuery& query);
+
+// How long a rank took for a step. Of a step that was run again there are several.
+struct StepTime {
+  int64_t step = kNoStep;
+  int64_t rank = -1;
+  double duration = 0;  // seconds
+  double wait = 0;      // seconds; NaN: not told, or not asked for
+};
+
+// All steps in parts, in the order of time; within a part by rank, then by end. `begin`: as
+// History::VisitSamples calls it.
+Status VisitStepTimes(const History& history, const StepQuery& query, bool waits,
+                      const std::function<void()>& begin,
+                      const std::function<Status(const std::vector<StepTime>&)>& visit);
 
 // Durations alone, rows without phases.
 StatusOr<std::vector<StepRow>> ReadStepDurations(const History& history, const StepQuery& query);

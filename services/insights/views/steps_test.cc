@@ -6,8 +6,10 @@
 
 #include "services/base/strings.h"
 #include "services/insights/vector_history_for_test.h"
+#include "services/insights/views/heat_map.h"
 #include "services/insights/views/operator_ranking.h"
 #include "services/insights/views/phase_times.h"
+#include "services/insights/views/statistics.h"
 #include "services/insights/views/step_table.h"
 #include "services/insights/views/tensor_table.h"
 #include "services/insights/views/what_if.h"
@@ -55,6 +57,84 @@ class Steps : public ::testing::Test {
   }
   VectorHistory history_;
 };
+
+// Gives samples in stretches of 7 s, and begins again once, half through.
+class HistoryInParts : public VectorHistory {
+ public:
+  Status VisitSamples(
+      const SampleQuery& query, const std::function<void()>& begin,
+      const std::function<Status(std::vector<SampleColumn>)>& visit) const override {
+    for (const bool again : {false, true}) {
+      begin();
+      for (int64_t second = 0; second < (again ? 1400 : 700); second += 7) {
+        SampleQuery part = query;
+        part.range = {AtSecond(static_cast<double>(second)),
+                      AtSecond(static_cast<double>(second) + 7)};
+        ASSIGN_OR_RETURN(std::vector<SampleColumn> columns, Samples(part));
+        if (!columns.empty()) RETURN_IF_ERROR(visit(std::move(columns)));
+      }
+    }
+    return OkStatus();
+  }
+};
+
+// A job of 20 ranks that ran steps 40 to 69 again after a restart on other nodes, one rank with a
+// hole: each cell by its definition, whole and in parts.
+TEST(StepHeatMaps, PartsOfAHistoryGiveTheMapOfTheWhole) {
+  VectorHistory whole;
+  HistoryInParts parts;
+  constexpr int kRanks = 20;
+  std::map<int64_t, std::map<int64_t, double>> durations;  // step, rank
+  for (int rank = 0; rank < kRanks; ++rank) {
+    for (const int attempt : {0, 1}) {
+      std::vector<double> ends, seconds, waits;
+      std::vector<int64_t> steps;
+      for (int step = attempt == 0 ? 0 : 40; step < (attempt == 0 ? 70 : 200); ++step) {
+        if (rank == 3 && step % 10 == 7) continue;
+        ends.push_back(5.0 * step + 0.01 * rank + (attempt == 0 ? 0 : 300));
+        seconds.push_back(1 + 0.125 * ((step * 7 + rank * 13 + attempt) % 5));
+        waits.push_back(0.0625 * ((step + rank) % 8));
+        steps.push_back(step);
+        durations[step][rank] = seconds.back() - waits.back();
+      }
+      for (VectorHistory* history : {&whole, static_cast<VectorHistory*>(&parts)}) {
+        history->Edit("j", [&](auto* job) {
+          job->columns.push_back(StepColumn(kStepDuration, rank, "node", attempt == 0 ? "b" : "a",
+                                            ends, seconds, steps));
+          job->columns.push_back(
+              StepColumn(kPhaseDuration, rank, "phase", "collective", ends, waits, steps));
+        });
+      }
+    }
+  }
+  for (const bool own : {false, true}) {
+    const StepHeatMap right = *MakeStepHeatMap(whole, Ask(), 16, own);
+    const StepHeatMap map = *MakeStepHeatMap(parts, Ask(), 16, own);
+    EXPECT_EQ(map.own_time, own);
+    EXPECT_EQ(map.bucket_steps, 13);
+    EXPECT_EQ(map.medians, right.medians);
+    ASSERT_THAT(map.rows, SizeIs(kRanks));
+    for (size_t r = 0; r < kRanks; ++r) {
+      EXPECT_EQ(map.rows[r].rank, static_cast<int64_t>(r));
+      EXPECT_EQ(map.rows[r].cells, right.rows[r].cells);
+    }
+    if (!own) continue;
+    for (size_t column = 0; column < map.medians.size(); ++column) {
+      std::map<int64_t, double> worst;
+      for (int64_t step = map.from_step + static_cast<int64_t>(column) * 13;
+           step < map.from_step + static_cast<int64_t>(column + 1) * 13; ++step) {
+        if (!durations.contains(step)) continue;
+        std::vector<double> values;
+        for (const auto& [rank, value] : durations[step]) values.push_back(value);
+        const double median = MedianOf(values);
+        for (const auto& [rank, value] : durations[step])
+          worst[rank] = std::max(worst[rank], value / median);
+      }
+      for (const auto& [rank, value] : worst)
+        EXPECT_EQ(map.rows[static_cast<size_t>(rank)].cells[column], value) << rank;
+    }
+  }
+}
 
 TEST_F(Steps, TableHasStartEndPhasesAndWait) {
   AddDurations(0, {0.5, 0.25, 0.5});

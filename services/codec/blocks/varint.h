@@ -1,0 +1,22 @@
+// Zigzag varints, as BinaryWriter::I64 writes them, read without a call for each byte.
+#pragma once
+
+#include <cstdint>
+
+namespace pitwall::blocks {
+
+// The number at *at, which moves behind it; false: it ends beyond `end`, or has more than 10 bytes.
+inline bool ReadVarint(const uint8_t** at, const uint8_t* end, int64_t* out) {
+  uint64_t value = 0;
+  for (int shift = 0; shift < 64 && *at != end; shift += 7) {
+    const uint8_t byte = *(*at)++;
+    value |= uint64_t{byte & 0x7Fu} << shift;
+    if (byte < 0x80) {
+      *out = static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace pitwall::blocks

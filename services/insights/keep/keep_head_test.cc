@@ -1,0 +1,162 @@
+// Rows that are not sealed: packed, in files, and where series end among them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <map>
+#include <random>
+
+#include "services/insights/keep/keep_for_test.h"
+#include "services/model/value.h"
+
+namespace pitwall::insights {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+constexpr int64_t kSecond = kNanosPerSecond;
+
+class KeepHeadTest : public KeepTest {
+ protected:
+  std::vector<SampleColumn> Read(const SampleQuery& query) {
+    auto columns = history().Samples(query);
+    EXPECT_TRUE(columns.ok()) << columns.status();
+    return columns.ok() ? *std::move(columns) : std::vector<SampleColumn>();
+  }
+};
+
+// Forty columns of 40 minutes, batches in another order than their times: of less memory than they
+// take, with all of it, and sealed.
+TEST_F(KeepHeadTest, RowsInFilesAnswerAsRowsInMemory) {
+  constexpr int kColumns = 40, kRows = 2400, kBatch = 20;
+  std::vector<Labels> labels;
+  for (int c = 0; c < kColumns; ++c)
+    labels.push_back({{"__name__", c % 2 == 0 ? "even" : "odd"}, {"node", "a"}, {"c", Cat(c)}});
+  const Schema schema = SchemaOf(1, labels);
+  std::mt19937_64 random(8);
+  std::vector<OwnedBatch> batches;
+  std::map<int, std::vector<std::pair<int64_t, uint64_t>>> expected;  // column: time, bits
+  for (int first = 0; first < kRows; first += kBatch) {
+    OwnedBatch& b = batches.emplace_back("collector-a", static_cast<uint64_t>(first / kBatch + 1));
+    if (first == 0) b.batch.schemas.emplace_back(schema);
+    std::vector<int64_t> times;
+    std::vector<double> cells;
+    for (int row = first; row < first + kBatch; ++row) {
+      times.push_back(kBegin + row * kSecond);
+      for (int c = 0; c < kColumns; ++c) {
+        double value = static_cast<double>(random() % 1000) / 7;
+        if (c % 5 == 0) value = c;
+        if (random() % 30 == 0) value = MissingValue();
+        cells.push_back(value);
+        if (!IsMissing(value))
+          expected[c].emplace_back(times.back(), std::bit_cast<uint64_t>(value));
+      }
+    }
+    b.Rows(schema, times, cells);
+  }
+  std::shuffle(batches.begin() + 1, batches.end(), random);
+  for (const size_t memory : {size_t{100'000}, size_t{64} << 20}) {
+    SCOPED_TRACE(memory);
+    options_.dir = Cat(dir_, "/", memory);
+    options_.memory_bytes = memory;
+    Open();
+    if (records_ == 0) {
+      for (const OwnedBatch& b : batches) Send(b.batch);
+    }
+    Await();
+    for (const bool sealed : {false, true}) {
+      SCOPED_TRACE(sealed ? "sealed" : "not sealed");
+      if (sealed) {
+        Close();
+        Open();
+      } else {
+        EXPECT_EQ(keep_->counters().sealed, 0U);  // what does not fit went into files
+      }
+      SampleQuery query;
+      query.job = "job-1";
+      const std::vector<SampleColumn> columns = Read(query);
+      ASSERT_THAT(columns, SizeIs(kColumns));
+      for (const SampleColumn& column : columns) {
+        const auto& of = expected.at(static_cast<int>(*ParseInt(column.labels.Get("c"))));
+        ASSERT_EQ(column.times_ns.size(), of.size()) << column.labels.ToString();
+        for (size_t i = 0; i < of.size(); ++i) {
+          ASSERT_EQ(column.times_ns[i], of[i].first);
+          ASSERT_EQ(std::bit_cast<uint64_t>(column.values[i]), of[i].second);
+        }
+      }
+      // A few columns and a part of the time; in parts it is the same.
+      query.selectors = {Selector{{*Matcher::Make("c", MatchOp::kRegex, "1|17|38")}}};
+      query.range = {kBegin + 500 * kSecond, kBegin + 1900 * kSecond + 1};
+      const std::vector<SampleColumn> some = Read(query);
+      ASSERT_THAT(some, SizeIs(3));
+      std::map<Labels, std::vector<double>> parts;
+      int count = 0;
+      const Status visited = history().VisitSamples(
+          query, [&] { parts.clear(); },
+          [&](std::vector<SampleColumn> part) {
+            ++count;
+            for (const SampleColumn& column : part) {
+              auto& into = parts[column.labels];
+              into.insert(into.end(), column.values.begin(), column.values.end());
+            }
+            return OkStatus();
+          });
+      EXPECT_TRUE(visited.ok()) << visited;
+      EXPECT_EQ(count, 4);
+      for (const SampleColumn& column : some) EXPECT_EQ(parts[column.labels], column.values);
+    }
+    Close();
+  }
+}
+
+TEST_F(KeepHeadTest, ASeriesThatTheNextSchemaIsWithoutEnds) {
+  Open();
+  const Labels x = {{"__name__", "x"}, {"node", "a"}}, y = {{"__name__", "y"}, {"node", "a"}};
+  const Schema both = SchemaOf(1, {x, y}), one = SchemaOf(1, {x}), other = SchemaOf(2, {y});
+  const auto send = [&](uint64_t sequence, const Schema& schema, std::vector<int64_t> seconds) {
+    OwnedBatch b("collector-a", sequence);
+    b.batch.schemas.emplace_back(schema);
+    for (int64_t& s : seconds) s = kBegin + s * kSecond;
+    std::vector<double> cells(seconds.size() * schema.series.size(), 1.0);
+    b.Rows(schema, std::move(seconds), std::move(cells));
+    Send(b.batch);
+  };
+  send(1, both, {1, 2, 3});
+  send(2, one, {4, 5});
+  send(3, both, {6, 7});
+  send(4, one, {8});  // beyond the window that follows
+  send(5, both, {601, 602});
+  send(6, one, {603, 604});
+  Await();
+  for (const bool sealed : {false, true}) {
+    SCOPED_TRACE(sealed ? "sealed" : "not sealed");
+    if (sealed) {
+      Close();
+      Open();
+    }
+    SampleQuery query;
+    query.job = "job-1";
+    query.selectors = {NameIs("y")};
+    query.stale_markers = true;
+    const auto ends = [&] {
+      std::vector<int64_t> out;
+      const std::vector<SampleColumn> columns = Read(query);
+      EXPECT_THAT(columns, SizeIs(1));
+      for (size_t i = 0; i < columns[0].values.size(); ++i) {
+        if (IsStale(columns[0].values[i]))
+          out.push_back((columns[0].times_ns[i] - kBegin) / kSecond);
+      }
+      return out;
+    };
+    EXPECT_THAT(ends(), ElementsAre(4, 8, 603));
+    query.range = {kBegin + 600 * kSecond, kBegin + 700 * kSecond};
+    EXPECT_THAT(ends(), ElementsAre(603));
+    query.range = {};
+    query.selectors = {NameIs("x")};
+    EXPECT_THAT(ends(), ElementsAre(8));  // of the silence
+  }
+}
+
+}  // namespace
+}  // namespace pitwall::insights

@@ -1,0 +1,77 @@
+// Spans of a window, packed: names, modes and origins are numbers into tables of their own, since
+// a step of a rank has a handful of them and a window millions.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "services/model/telemetry.h"
+
+namespace pitwall::insights {
+
+// One boot of one source. Immutable and shared by all that it sent.
+struct Origin {
+  std::string source;
+  std::string boot;
+  std::string node;
+  int64_t rank = -1;
+  SourceKind kind = SourceKind::kNode;
+};
+using OriginPtr = std::shared_ptr<const Origin>;
+using OriginKey = std::pair<std::string, std::string>;  // source, boot
+
+// One span of a list, as long as the list lives and is not changed.
+struct SpanView {
+  const OriginPtr& origin;
+  Span::Kind kind;
+  std::string_view name;
+  std::string_view mode;
+  int64_t start_ns;
+  int64_t end_ns;
+  int64_t step;
+  int64_t sequence;
+};
+
+// Not thread-safe. At most 2^32 spans, names or origins.
+class SpanList {
+ public:
+  SpanList() = default;
+  SpanList(const SpanList&) = delete;  // views of names point into it
+  SpanList& operator=(const SpanList&) = delete;
+  SpanList(SpanList&&) = default;
+  SpanList& operator=(SpanList&&) = default;
+
+  void Add(const SpanView& span);
+  void Append(const SpanList& other);
+  SpanView operator[](size_t i) const;
+  size_t size() const { return rows_.size(); }
+  bool empty() const { return rows_.empty(); }
+  size_t bytes() const { return rows_.size() * sizeof(Row) + texts_bytes_; }
+  // Indexes of all spans by (source, boot, kind, start, sequence), equal ones as they were added,
+  // within slices of start times; `slice_of` tells the slice of a start.
+  std::vector<uint32_t> Sorted(int64_t (*slice_of)(int64_t start_ns)) const;
+
+ private:
+  struct Row {
+    int64_t start_ns, end_ns, step, sequence;
+    uint32_t origin, name, mode;
+    Span::Kind kind;
+  };
+  uint32_t TextOf(std::string_view text);
+  uint32_t OriginOf(const OriginPtr& origin);
+
+  std::vector<Row> rows_;
+  std::deque<std::string> texts_;  // at places that do not move
+  absl::flat_hash_map<std::string_view, uint32_t> text_index_;
+  std::vector<OriginPtr> origins_;
+  absl::flat_hash_map<const Origin*, uint32_t> origin_index_;
+  size_t texts_bytes_ = 0;
+};
+
+}  // namespace pitwall::insights

@@ -1,0 +1,12 @@
+// insights_kafka_victim TOPICS STORE: keeps the history of the broker under test until it is
+// killed, or has read and sealed all of it. TOPICS: what the names of the topics begin with.
+#include "tests/insights/victim_run.h"
+#include "tests/kafka/broker_under_test.h"
+
+int main(int argc, char** argv) {
+  using namespace pitwall;
+  if (argc != 3) return 2;
+  const auto log = kafka::OpenTestLog();
+  return insights::RunVictim(kafka::TestClock(), log.get(),
+                             insights::VictimOptions(argv[2], argv[1]));
+}

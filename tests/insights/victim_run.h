@@ -1,0 +1,36 @@
+// What a victim does until it is killed: keeps the history of a log, and seals as often as it can.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "services/adapters/clock/system_clock.h"
+#include "services/insights/keep/keep.h"
+
+namespace pitwall::insights {
+
+// `topics`: before the names of telemetry, issues, actions and captures.
+inline KeepOptions VictimOptions(const std::string& store, const std::string& topics) {
+  KeepOptions options;
+  options.dir = store;
+  options.telemetry_topic = topics + options.telemetry_topic;
+  options.issues_topic = topics + options.issues_topic;
+  options.actions_topic = topics + options.actions_topic;
+  options.captures_topic = topics + options.captures_topic;
+  options.save_interval_ns = 0;
+  options.grace_ns = 0;
+  options.memory_bytes = 100'000;  // presses all the time
+  return options;
+}
+
+// The exit code: 0 when all of the log has been read and sealed.
+inline int RunVictim(Clock* clock, Log* log, KeepOptions options) {
+  auto keep = Keep::Open(clock, log, std::move(options));
+  if (!keep.ok() || !(*keep)->Start().ok()) return 4;
+  const auto pause = clock->NewWakeup();
+  for (int i = 0; i < 6000 && !(*keep)->Ready().ok(); ++i) pause->Wait(10 * kNanosPerMilli);
+  (*keep)->Stop();
+  return (*keep)->Ready().ok() && (*keep)->Health().ok() ? 0 : 5;
+}
+
+}  // namespace pitwall::insights
