@@ -12,25 +12,12 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/collector/counts/counters.h"
+#include "services/collector/jobs/job_option.h"
 #include "services/model/capture.h"
-#include "services/model/job.h"
-#include "services/model/labels.h"
 #include "services/pipeline/io.h"
 
 namespace pitwall::collector {
-
-// A job that is bound from the start (--job, environment), until the collector stops.
-struct JobOption {
-  std::string id;
-  std::string name;
-  JobReference reference;
-  std::vector<Label> labels;
-  std::vector<int> gpus;  // indices; empty: not known
-  std::string cgroup;     // path below the cgroup file system; empty: not known
-  // Declared owner, "uid:1000" or "pod:<uid>"; empty: that of the first client.
-  std::string owner;
-  std::vector<std::string> members;  // further owners whose processes are of the job
-};
 
 struct Options {
   std::string node;                   // empty: the machine's host name
@@ -52,7 +39,7 @@ struct Options {
   };
   Limits limits;
   // Directory with one file per job, written by a prolog and removed by an epilog; empty: none. See
-  // drop_folder.h.
+  // jobs/drop_folder.h.
   std::string drop_dir;
   // Directory for what cannot be published now; empty: only the memory queue. One collector per
   // directory.
@@ -78,15 +65,6 @@ struct Options {
   std::function<Status(CaptureRequest)> ask_capture;
   // Boot ids; empty: random.
   std::function<std::string()> new_boot_id;
-};
-
-// One number of our own, for /metrics.
-struct CounterValue {
-  std::string name;       // pitwall_collector_…
-  std::string_view help;  // static
-  std::vector<Label> labels;
-  double value = 0;
-  bool monotonic = true;  // a counter, else a gauge
 };
 
 // Threads: sampler (owns what is read of the node), socket server (owns the clients), publisher

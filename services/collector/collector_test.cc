@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "services/base/strings.h"
-#include "services/collector/test_client.h"
+#include "services/collector/clients/test_client.h"
+#include "services/collector/clients/test_decode.h"
 #include "services/collector/test_collector.h"
-#include "services/collector/test_decode.h"
 
 namespace pitwall::collector {
 namespace {

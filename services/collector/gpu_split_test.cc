@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "services/base/strings.h"
-#include "services/collector/test_client.h"
+#include "services/collector/clients/test_client.h"
+#include "services/collector/clients/test_decode.h"
+#include "services/collector/gpu/test_nvml.h"
 #include "services/collector/test_collector.h"
-#include "services/collector/test_decode.h"
-#include "services/collector/test_nvml.h"
 
 namespace pitwall::collector {
 namespace {

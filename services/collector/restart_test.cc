@@ -6,10 +6,10 @@
 
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
-#include "services/collector/client_cursors.h"
-#include "services/collector/test_client.h"
+#include "services/collector/clients/test_client.h"
+#include "services/collector/clients/test_decode.h"
+#include "services/collector/publishing/client_cursors.h"
 #include "services/collector/test_collector.h"
-#include "services/collector/test_decode.h"
 
 namespace pitwall::collector {
 namespace {

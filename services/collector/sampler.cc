@@ -5,7 +5,7 @@
 
 #include "services/base/log.h"
 #include "services/base/strings.h"
-#include "services/collector/job_cgroup.h"
+#include "services/collector/readers/job_cgroup.h"
 #include "services/model/position.h"
 
 namespace pitwall::collector {

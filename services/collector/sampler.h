@@ -13,15 +13,15 @@
 
 #include "absl/container/btree_map.h"
 #include "services/base/clock.h"
-#include "services/collector/batch_sender.h"
-#include "services/collector/bindings.h"
-#include "services/collector/capture_states.h"
-#include "services/collector/counters.h"
-#include "services/collector/drop_folder.h"
-#include "services/collector/event_time.h"
-#include "services/collector/gpu_monitor.h"
-#include "services/collector/node_announcer.h"
-#include "services/collector/stream_table.h"
+#include "services/collector/capture/capture_states.h"
+#include "services/collector/counts/counters.h"
+#include "services/collector/gpu/gpu_monitor.h"
+#include "services/collector/jobs/bindings.h"
+#include "services/collector/jobs/drop_folder.h"
+#include "services/collector/publishing/batch_sender.h"
+#include "services/collector/publishing/node_announcer.h"
+#include "services/collector/readers/event_time.h"
+#include "services/collector/readers/stream_table.h"
 
 namespace pitwall::collector {
 

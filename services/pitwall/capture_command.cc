@@ -12,7 +12,7 @@
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
 #include "services/codec/cloudevents/capture_event.h"
-#include "services/collector/capture_ask.h"
+#include "services/collector/capture/capture_ask.h"
 #include "services/pipeline/topics.h"
 #include "services/pitwall/capture_lines.h"
 #include "services/pitwall/commands.h"

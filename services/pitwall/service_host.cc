@@ -19,7 +19,7 @@
 #include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
-#include "services/collector/owner_name.h"
+#include "services/collector/jobs/owner_name.h"
 #include "services/pitwall/action_lines.h"
 #include "services/pitwall/ensuring_appender.h"
 #include "services/pitwall/receiver_config.h"

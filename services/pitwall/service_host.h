@@ -13,7 +13,7 @@
 #include "services/adapters/log/embedded_log.h"
 #include "services/base/memory_budget.h"
 #include "services/base/status.h"
-#include "services/collector/capture_courier.h"
+#include "services/collector/capture/capture_courier.h"
 #include "services/collector/collector.h"
 #include "services/executor/executor.h"
 #include "services/insights/keep/keep.h"

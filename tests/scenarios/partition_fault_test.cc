@@ -16,7 +16,7 @@
 #include "services/adapters/log/embedded_log.h"
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
-#include "services/collector/publisher.h"
+#include "services/collector/publishing/publisher.h"
 
 namespace pitwall {
 namespace {

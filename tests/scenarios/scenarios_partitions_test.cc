@@ -7,7 +7,7 @@
 
 #include "services/base/mutex.h"
 #include "services/base/stable_hash.h"
-#include "services/collector/publisher.h"
+#include "services/collector/publishing/publisher.h"
 #include "services/pipeline/topics.h"
 #include "tests/scenarios/actors.h"
 

@@ -8,7 +8,7 @@
 #include "services/base/check.h"
 #include "services/base/log.h"
 #include "services/codec/telemetry_codec.h"
-#include "services/collector/client_sessions.h"
+#include "services/collector/clients/client_sessions.h"
 #include "tests/fakes/fake_clock.h"
 
 namespace pitwall::collector {

@@ -1,0 +1,55 @@
+// What the last capture of each rank said, as the series pitwall_capture_state.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "services/base/clock.h"
+#include "services/base/mutex.h"
+#include "services/collector/readers/series_reader.h"
+#include "services/model/capture.h"
+
+namespace pitwall::collector {
+
+// A state holds until the rank goes on to another step, is gone, or kHoldNs have passed; a few
+// seconds in any case, so that rules see it. Thread-safe. The clock is borrowed.
+class CaptureStates {
+ public:
+  static constexpr int64_t kHoldNs = 900 * kNanosPerSecond;
+  static constexpr int64_t kSeenNs = 5 * kNanosPerSecond;
+  static constexpr size_t kMost = 4096;
+
+  explicit CaptureStates(const Clock& clock) : clock_(clock) {}
+
+  void Set(const std::string& job, int64_t rank, uint64_t step_plus_one, CaptureState state);
+  // The rank is in this step now.
+  void Moved(const std::string& job, int64_t rank, uint64_t step_plus_one);
+  void Gone(const std::string& job, int64_t rank);
+  // Of a job, by rank.
+  std::vector<std::pair<int64_t, CaptureState>> Of(const std::string& job);
+
+ private:
+  struct Held {
+    CaptureState state = CaptureState::kBlocked;
+    uint64_t step_plus_one = 0;
+    int64_t since_ns = 0;
+    int64_t until_ns = 0;
+  };
+
+  const Clock& clock_;
+  Mutex mutex_;
+  absl::btree_map<std::pair<std::string, int64_t>, Held> held_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<size_t> count_{0};  // of held_: mostly there are none
+};
+
+// Both are borrowed.
+std::unique_ptr<SeriesReader> NewCaptureStateReader(const ReaderContext& context,
+                                                    CaptureStates* states, std::string job);
+
+}  // namespace pitwall::collector

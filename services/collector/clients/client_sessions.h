@@ -1,0 +1,120 @@
+// What clients say, message by message: the protocol of proto/pitwall/client/v1 without its socket.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "pitwall/client/v1/client.pb.h"
+#include "services/base/status.h"
+#include "services/collector/capture/capture_desk.h"
+#include "services/collector/clients/launch_watch.h"
+#include "services/collector/clients/rank_source.h"
+#include "services/collector/counts/counters.h"
+#include "services/collector/counts/refusal.h"
+#include "services/collector/jobs/bindings.h"
+#include "services/collector/processes/peer_process.h"
+#include "services/collector/processes/process_watch.h"
+#include "services/collector/publishing/batch_sender.h"
+#include "services/collector/publishing/node_announcer.h"
+#include "services/collector/readers/event_time.h"
+
+namespace pitwall::collector {
+
+// Spans, values, labels and step promises of one message, together.
+inline constexpr size_t kMaxClientParts = 32 * 1024;
+
+struct SessionsOptions {
+  std::string node;
+  std::string root = "/";
+  int64_t join_slack_ns = 0;
+  size_t max_retained = 256;  // sources whose connection was lost and that may come back
+};
+
+// Owned and called by the socket thread (or a test). Everything given is borrowed; `announcer` may
+// be null.
+class ClientSessions {
+ public:
+  ClientSessions(const SessionsOptions& options, Bindings* bindings, BatchSender* sender,
+                 NodeAnnouncer* announcer, const EventTime& time, const Clock& clock,
+                 Counters* counters);
+
+  // Captures of the ranks here; before any client. Null: none are taken. Borrowed.
+  void SetCaptures(CaptureDesk* captures) { captures_ = captures; }
+  // Before any client: looks after the ranks that a collector before this one knew, and tells of
+  // those whose process is gone.
+  void TakeUpKnown();
+
+  struct Answer {
+    std::string bytes;   // a CollectorMessage to send back; may be empty
+    bool close = false;  // the client is done
+  };
+  // One ClientMessage of a connection. On error the connection must be closed, the message says
+  // why.
+  StatusOr<Answer> Handle(uint64_t client, const Peer& peer, std::string_view bytes);
+  // The connection is gone. Fine for one that never said hello.
+  void Closed(uint64_t client);
+
+  // CollectorMessages for clients whose updates have become durable since the call before, by
+  // client. `call` of OnNews is called, by any thread, when there may be some.
+  std::vector<std::pair<uint64_t, std::string>> News();
+  void OnNews(std::function<void()> call);
+  // Connected clients whose process is gone (something else holds their connection open): what
+  // they have sent is to be read, and then they are to be closed.
+  std::vector<uint64_t> Departed();
+  // Looks after the processes whose connection is gone, and the launchers.
+  void Patrol();
+  // How soon the two want to be called again.
+  int PatrolMs() const;
+
+ private:
+  using Key = std::tuple<std::string, std::string, std::string>;  // job, source, boot id
+  // A connection whose client waits to hear what is durable.
+  struct Waiting {
+    Key key;
+    uint64_t told = 0;
+  };
+
+  StatusOr<Answer> OnAskCapture(const Peer& peer, const client::v1::AskCapture& ask);
+  std::vector<CaptureRank> RanksOf(const CaptureRequest& request) const;
+  void StepCaptures();
+  StatusOr<Answer> OnHello(uint64_t client, const Peer& peer, const client::v1::Hello& hello);
+  Status CheckHello(const client::v1::Hello& hello) const;
+  std::unique_ptr<RankSource> TakeBack(const Key& key, std::string_view owner);
+  // Forgets a client whose job was declared for another owner.
+  Status Displaced(uint64_t client);
+  void Retain(std::unique_ptr<RankSource> source);
+  void ForgetOtherBoots(const Key& key);
+  // Its process is gone: says so.
+  void Lose(std::unique_ptr<RankSource> source, const ProcessEnd& end);
+  bool HasRank(const std::string& job) const;
+  JobReference ReferenceOf(const client::v1::Hello& hello, const Peer& peer) const;
+
+  const SessionsOptions options_;
+  Bindings* const bindings_;
+  BatchSender* const sender_;
+  NodeAnnouncer* const announcer_;
+  const EventTime& time_;
+  const Clock& clock_;
+  Counters* const counters_;
+  CaptureDesk* captures_ = nullptr;
+  alignas(8) std::array<char, 16u << 10> block_;  // of the message that is read now
+  absl::btree_map<uint64_t, std::unique_ptr<RankSource>> sources_;
+  std::list<std::unique_ptr<RankSource>> retained_;  // oldest first
+  absl::btree_map<uint64_t, Waiting> waiting_;       // also after its goodbye, until it closes
+  uint64_t cursors_seen_ = 0;                        // their version
+  const ProcessHome home_;
+  ProcessWatch processes_;
+  LaunchWatch launches_;
+  int64_t closed_at_ns_ = INT64_MIN / 2;  // the last connection of a process that still ran
+};
+
+}  // namespace pitwall::collector

@@ -1,0 +1,156 @@
+#include "services/collector/gpu/xid_watch.h"
+
+#include <algorithm>
+
+#include "services/base/log.h"
+#include "services/base/strings.h"
+
+namespace pitwall::collector {
+namespace {
+
+constexpr unsigned kWaitMs = 200;  // so long a stop may take
+constexpr int64_t kRetryNs = kNanosPerSecond;
+constexpr int64_t kRegisterAgainNs = 60 * kNanosPerSecond;
+// A driver that has not come back from a wait of kWaitMs for so long hears nothing.
+constexpr int64_t kOldestAnswerNs = 5 * kNanosPerSecond;
+
+}  // namespace
+
+XidWatch::XidWatch(Clock& clock, Counters* counters)
+    : clock_(clock), counters_(counters), wakeup_(clock.NewWakeup()) {}
+
+XidWatch::~XidWatch() { Stop(); }
+
+void XidWatch::Start(const Nvml* nvml, uint32_t count) {
+  if (thread_.joinable()) return;
+  nvml_ = nvml;
+  count_ = count;
+  {
+    MutexLock lock(&mutex_);
+    gpus_.resize(count);
+  }
+  stopping_ = false;
+  thread_ = std::thread([this] { Loop(); });
+}
+
+void XidWatch::Stop() {
+  stopping_ = true;
+  wakeup_->Wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+void XidWatch::Loop() {
+  while (!stopping_) {
+    bool heard = false;
+    const Over over = Watch(&heard);
+    {
+      MutexLock lock(&mutex_);
+      for (Gpu& gpu : gpus_) gpu.watched = false;
+    }
+    if (over == Over::kNeverPossible || stopping_) return;
+    // After a failure a new set at once: the next error follows the first one closely.
+    if (over == Over::kNoneRegistered) {
+      wakeup_->Wait(kRegisterAgainNs);
+    } else if (!heard) {
+      wakeup_->Wait(kRetryNs);
+    }
+  }
+}
+
+XidWatch::Over XidWatch::Watch(bool* heard) {
+  const auto set = nvml_->NewEventSet();
+  if (!set.ok()) {
+    if (!std::exchange(complained_, true)) {
+      PITWALL_LOG(kWarning, "collector",
+                  "XID errors are not watched: ", ToStd(set.status().message()));
+    }
+    return absl::IsUnimplemented(set.status()) ? Over::kNeverPossible : Over::kNoneRegistered;
+  }
+  devices_.assign(count_, {});
+  Over over = Over::kStopped;
+  int64_t next_register_ns = clock_.MonotonicNs();
+  while (!stopping_) {
+    const int64_t now_ns = clock_.MonotonicNs();
+    if (now_ns >= next_register_ns) {
+      next_register_ns = now_ns + kRegisterAgainNs;
+      if (!Register(*set)) {
+        over = Over::kNoneRegistered;
+        break;
+      }
+    }
+    const auto xid = nvml_->WaitForXid(*set, kWaitMs);
+    if (!xid.ok()) {
+      counters_->nvml_errors.fetch_add(1, std::memory_order_relaxed);
+      over = Over::kFailed;
+      break;
+    }
+    *heard = true;
+    if (xid->has_value()) Heard(**xid);
+    SetAlive(clock_.MonotonicNs());
+  }
+  nvml_->FreeEventSet(*set);
+  return over;
+}
+
+// Registers those that are not yet; false when there are none at all.
+bool XidWatch::Register(Nvml::EventSet set) {
+  bool any = false;
+  for (uint32_t i = 0; i < count_; ++i) {
+    Registered& registered = devices_[i];
+    if (registered.device == nullptr && !registered.never) {
+      const auto device = nvml_->Get(i);
+      const Status status = device.ok() ? nvml_->RegisterXids(*device, set) : device.status();
+      if (status.ok()) {
+        registered.device = *device;
+      } else {
+        registered.never = absl::IsUnimplemented(status);
+        if (!registered.never) counters_->nvml_errors.fetch_add(1, std::memory_order_relaxed);
+        if (!std::exchange(complained_, true)) {
+          PITWALL_LOG(kWarning, "collector", "XID errors of GPU ", i,
+                      " are not watched: ", ToStd(status.message()));
+        }
+      }
+    }
+    any |= registered.device != nullptr;
+  }
+  return any;
+}
+
+void XidWatch::SetAlive(int64_t now_ns) {
+  MutexLock lock(&mutex_);
+  alive_ns_ = now_ns;
+  for (size_t i = 0; i < gpus_.size(); ++i) gpus_[i].watched = devices_[i].device != nullptr;
+}
+
+void XidWatch::Heard(const Nvml::Xid& xid) {
+  const auto it = std::find_if(devices_.begin(), devices_.end(), [&](const Registered& one) {
+    return one.device == xid.device && one.device != nullptr;
+  });
+  if (it == devices_.end()) {
+    counters_->nvml_errors.fetch_add(1, std::memory_order_relaxed);
+    PITWALL_LOG(kWarning, "collector", "XID ", xid.code, " of a GPU that nobody knows");
+    return;
+  }
+  const size_t index = static_cast<size_t>(it - devices_.begin());
+  std::string code = Cat(xid.code);
+  bool first = false;
+  {
+    MutexLock lock(&mutex_);
+    auto& seen = gpus_[index].seen;
+    if (seen.size() >= kMaxCodes && !seen.contains(code)) code = "other";
+    first = ++seen[code] == 1;
+  }
+  if (first) PITWALL_LOG(kWarning, "collector", "GPU ", index, ": first XID ", code);
+}
+
+std::vector<XidWatch::Gpu> XidWatch::Now() const {
+  const int64_t oldest_ns = clock_.MonotonicNs() - kOldestAnswerNs;
+  MutexLock lock(&mutex_);
+  std::vector<Gpu> gpus = gpus_;
+  if (alive_ns_ < oldest_ns) {
+    for (Gpu& gpu : gpus) gpu.watched = false;
+  }
+  return gpus;
+}
+
+}  // namespace pitwall::collector

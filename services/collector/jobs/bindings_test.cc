@@ -1,0 +1,355 @@
+#include "services/collector/jobs/bindings.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/base/clock.h"
+#include "services/base/strings.h"
+#include "services/collector/files/test_root.h"
+#include "services/collector/jobs/drop_folder.h"
+
+namespace pitwall::collector {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr int64_t kSecond = kNanosPerSecond;
+
+class BindingsTest : public ::testing::Test {
+ protected:
+  BindingsTest() : bindings_({4, 5 * kSecond, 60 * kSecond, 600 * kSecond}) {}
+
+  std::string Claim(uint64_t client, JobClaim claim) {
+    const auto claimed = bindings_.Claim(client, claim);
+    if (!claimed.ok()) return std::string(claimed.status().message());
+    bindings_.Announced(client);
+    return Cat(claimed->job_id, claimed->first ? " first" : "");
+  }
+  void DroppedJobs(const std::vector<JobOption>& jobs) {
+    std::vector<Bindings::DroppedJob> dropped;
+    for (const JobOption& job : jobs) dropped.push_back({job, ""});
+    bindings_.SetDropped(dropped);
+  }
+  static JobClaim Rank(int64_t rank, std::string id = "j", int64_t world = 2) {
+    JobClaim claim;
+    claim.job_id = std::move(id);
+    claim.job_name = "train";
+    claim.rank = rank;
+    claim.world_size = world;
+    claim.client_start_ns = 77 * kSecond;
+    claim.pid = 100 + rank;
+    return claim;
+  }
+  // A rank whose process the kernel vouches for.
+  static JobClaim Process(int64_t rank, int64_t pid, int64_t user = 1000) {
+    JobClaim claim = Rank(rank);
+    claim.pid = pid;
+    claim.user = user;
+    claim.reference.platform = "process";
+    claim.reference.uid = Cat(pid, "@n/1");
+    return claim;
+  }
+  // The uid of the only job's reference.
+  std::string Reference() const {
+    uint64_t version;
+    const auto jobs = bindings_.Jobs(&version);
+    return jobs.size() == 1 ? jobs[0].reference.uid : "?";
+  }
+  std::vector<std::string> Jobs() const {
+    uint64_t version;
+    std::vector<std::string> ids;
+    for (const BoundJob& job : bindings_.Jobs(&version)) ids.push_back(job.id);
+    return ids;
+  }
+  std::vector<std::string> Expire(int64_t seconds) {
+    std::vector<std::string> out;
+    for (const EndedJob& job : bindings_.Expire(seconds * kSecond)) {
+      out.push_back(Cat(job.id, job.ended ? " ended " : " let go ", job.reason));
+    }
+    return out;
+  }
+
+  Bindings bindings_;
+};
+
+TEST_F(BindingsTest, AJobEndsWhenItsRanksHaveSaidGoodbye) {
+  EXPECT_EQ(Claim(1, Rank(0)), "j first");
+  EXPECT_EQ(Claim(2, Rank(1)), "j");
+  uint64_t version;
+  const auto jobs = bindings_.Jobs(&version);
+  ASSERT_EQ(jobs.size(), 1u);
+  EXPECT_THAT(jobs[0].processes, ElementsAre(JobProcess{0, 100}, JobProcess{1, 101}));
+  bindings_.Release(1, "completed", 10 * kSecond);
+  EXPECT_GT(bindings_.version(), version);
+  EXPECT_THAT(Expire(100), IsEmpty());
+  bindings_.Release(2, "completed", 100 * kSecond);
+  EXPECT_THAT(Expire(104), IsEmpty());
+  EXPECT_THAT(Expire(105), ElementsAre("j ended completed"));
+  EXPECT_THAT(Jobs(), IsEmpty());
+}
+
+TEST_F(BindingsTest, AFailedJobHasTimeToStartAgain) {
+  Claim(1, Rank(0));
+  Claim(2, Rank(1));
+  bindings_.Release(1, "failed", 10 * kSecond);
+  bindings_.Release(2, "completed", 10 * kSecond);
+  EXPECT_THAT(Expire(69), IsEmpty());
+  EXPECT_EQ(Claim(3, Rank(0)), "j");
+  EXPECT_THAT(Expire(500), IsEmpty());
+  bindings_.Release(3, "failed", 500 * kSecond);
+  EXPECT_THAT(Expire(560), ElementsAre("j ended failed"));
+}
+
+TEST_F(BindingsTest, OnlyTheNodeOfRankZeroEndsAJobOfSeveralNodes) {
+  Claim(1, Rank(4, "j", 8));
+  bindings_.Release(1, "completed", 0);
+  EXPECT_THAT(Expire(5), ElementsAre("j let go completed"));
+  Claim(1, Rank(0, "k", 8));
+  bindings_.Release(1, "completed", 0);
+  EXPECT_THAT(Expire(5), ElementsAre("k ended completed"));
+}
+
+TEST_F(BindingsTest, WhoVanishesKeepsTheJobForLonger) {
+  Claim(1, Rank(0));
+  Claim(2, Rank(1));
+  bindings_.Release(1, "completed", 0);
+  bindings_.Release(2, std::nullopt, 0);
+  EXPECT_THAT(Expire(599), IsEmpty());
+  // It comes back and says goodbye.
+  Claim(3, Rank(1));
+  bindings_.Release(3, "completed", 599 * kSecond);
+  EXPECT_THAT(Expire(604), ElementsAre("j ended completed"));
+  Claim(4, Rank(0));
+  bindings_.Release(4, std::nullopt, 700 * kSecond);
+  EXPECT_THAT(Expire(1300), ElementsAre("j let go "));
+  // An exit without a reason: nobody knows how the job ended.
+  Claim(5, Rank(0, "x", 1));
+  bindings_.Release(5, "", 0);
+  EXPECT_THAT(Expire(5), ElementsAre("x let go completed"));
+}
+
+TEST_F(BindingsTest, IdsWhereTheSchedulerGivesNone) {
+  JobClaim claim = Rank(0, "");
+  claim.job_start_ns = 1'700'000'000'123'456'789;
+  EXPECT_EQ(Claim(1, claim), "train:1700000000123 first");
+  claim.rank = 1;
+  claim.client_start_ns = 5;
+  EXPECT_EQ(Claim(2, claim), "train:1700000000123");
+  // Without a start they belong together as long as they run together.
+  claim.job_start_ns = 0;
+  claim.job_name = "other";
+  claim.client_start_ns = 77 * kSecond;
+  EXPECT_EQ(Claim(3, claim), "other:77000 first");
+  claim.client_start_ns = 78 * kSecond;
+  EXPECT_EQ(Claim(4, claim), "other:77000");
+  bindings_.Release(3, std::nullopt, 0);
+  bindings_.Release(4, std::nullopt, 0);
+  EXPECT_EQ(Claim(5, claim), "other:78000 first");
+}
+
+// Nobody says what job they are of: two runs of one script on one node, each with its ranks.
+TEST_F(BindingsTest, ASecondRunOfAScriptIsAJobOfItsOwn) {
+  const auto claim = [](int64_t rank, int64_t pid, int64_t start_ns) {
+    JobClaim out = Rank(rank, "");
+    out.pid = pid;
+    out.boot_id = Cat("boot of ", pid, "/", rank);
+    out.client_start_ns = start_ns;
+    return out;
+  };
+  EXPECT_EQ(Claim(1, claim(0, 10, 77 * kSecond)), "train:77000 first");
+  EXPECT_EQ(Claim(2, claim(0, 20, 81 * kSecond)), "train:81000 first");
+  EXPECT_EQ(Claim(3, claim(1, 21, 82 * kSecond)), "train:77000") << "nobody can know better";
+  EXPECT_EQ(Claim(4, claim(1, 11, 82 * kSecond)), "train:81000");
+  // Connected again before the old connection was seen to be gone.
+  EXPECT_EQ(Claim(5, claim(0, 20, 81 * kSecond)), "train:81000");
+  EXPECT_EQ(Claim(6, claim(0, 10, 77 * kSecond)), "train:77000");
+  // Two that started in one millisecond.
+  EXPECT_EQ(Claim(7, claim(0, 30, 81 * kSecond + 1)), "train:81001 first");
+  // After a lost connection each is back in its own.
+  bindings_.Release(2, std::nullopt, 90 * kSecond);
+  bindings_.Release(5, std::nullopt, 90 * kSecond);
+  bindings_.Release(7, std::nullopt, 90 * kSecond);
+  EXPECT_EQ(Claim(8, claim(0, 20, 81 * kSecond)), "train:81000");
+  EXPECT_EQ(Claim(9, claim(0, 30, 81 * kSecond + 1)), "train:81001");
+}
+
+// A collector in a container may not be told the pids of its clients.
+TEST_F(BindingsTest, ASecondRunWithoutPids) {
+  JobClaim claim = Rank(0, "");
+  claim.pid = 0;
+  claim.boot_id = "a";
+  EXPECT_EQ(Claim(1, claim), "train:77000 first");
+  EXPECT_EQ(Claim(2, claim), "train:77000") << "the same process";
+  claim.boot_id = "b";
+  claim.client_start_ns += 4 * kSecond;
+  EXPECT_EQ(Claim(3, claim), "train:81000 first");
+}
+
+TEST_F(BindingsTest, RefusesIdsAndTooMany) {
+  EXPECT_THAT(Claim(1, Rank(0, "__control")), HasSubstr("not for jobs"));
+  EXPECT_THAT(Claim(1, Rank(0, "node:x")), HasSubstr("not for jobs"));
+  EXPECT_THAT(Claim(1, Rank(0, std::string(300, 'x'))), HasSubstr("300 bytes"));
+  EXPECT_THAT(Claim(1, Rank(0, "a\nb")), HasSubstr("control character"));
+  EXPECT_THAT(Claim(1, Rank(0, "a\xc2\x9b")), HasSubstr("control character"));
+  EXPECT_THAT(Claim(1, Rank(0, "a\xe2\x80\xae")), HasSubstr("control character"));
+  JobClaim nameless = Rank(0, "");
+  nameless.job_name.clear();
+  EXPECT_THAT(Claim(1, nameless), HasSubstr("neither"));
+  for (int i = 0; i < 4; ++i)
+    EXPECT_EQ(Claim(static_cast<uint64_t>(i + 1), Rank(0, Cat("j", i))), Cat("j", i, " first"));
+  EXPECT_THAT(Claim(9, Rank(0, "j9")), HasSubstr("collector.limits.jobs allows"));
+}
+
+TEST_F(BindingsTest, NobodySeesAJobBeforeItIsAnnounced) {
+  ASSERT_TRUE(bindings_.Claim(1, Rank(0)).ok());
+  EXPECT_THAT(Jobs(), IsEmpty());
+  bindings_.Announced(1);
+  EXPECT_THAT(Jobs(), ElementsAre("j"));
+}
+
+TEST_F(BindingsTest, OptionsAndFiles) {
+  JobOption option;
+  option.id = "o";
+  bindings_.BindOption(option);
+  Bindings::DroppedJob dropped;
+  dropped.job.id = "d";
+  dropped.job.gpus = {0, 1};
+  bindings_.SetDropped({dropped});
+  EXPECT_THAT(Jobs(), ElementsAre("d", "o"));
+  EXPECT_THAT(Expire(100'000), IsEmpty());
+  const uint64_t version = bindings_.version();
+  bindings_.SetDropped({dropped});
+  EXPECT_EQ(bindings_.version(), version);
+  EXPECT_EQ(Claim(1, Rank(0, "d")), "d");  // known already
+  dropped.ended = "stopped";
+  bindings_.SetDropped({dropped});
+  EXPECT_THAT(Expire(0), ElementsAre("d ended stopped"));
+  dropped.ended.clear();
+  bindings_.SetDropped({dropped});  // over is over
+  EXPECT_THAT(Jobs(), ElementsAre("o"));
+  dropped.job.id = "e";
+  bindings_.SetDropped({dropped});
+  EXPECT_THAT(Jobs(), ElementsAre("e", "o"));
+  bindings_.SetDropped({});
+  EXPECT_THAT(Expire(1), ElementsAre("e let go "));
+}
+
+TEST(DropFolder, ReadsFilesAndComplainsOnce) {
+  TestRoot root;
+  Counters counters;
+  DropFolder missing(root.At("nowhere"), &counters);
+  EXPECT_THAT(missing.Poll(), IsEmpty());
+  root.Write("d/17",
+             "# by the prolog\njob_id = "
+             "slurm-17\njob_name=bert\nplatform=slurm\ncluster=c1\nnamespace=ns\nkind=Job\n"
+             "name=17\nuid=u\nqueue=gpu\ngpus=0, 3\ncgroup=/slurm/job_17\nlabel.team=nlp\n");
+  root.Write("d/18", "job_id=slurm-18\nended=failed\n");
+  root.Write("d/19.tmp", "half a fi");
+  root.Write("d/.hidden", "?");
+  root.Write("d/bad", "job_id=x\nwhat=ever\n");
+  root.Write("d/twin", "job_id=slurm-17\n");
+  DropFolder folder(root.At("d"), &counters);
+  for (int i = 0; i < 2; ++i) {
+    const auto jobs = folder.Poll();
+    ASSERT_EQ(jobs.size(), 2u);
+    EXPECT_EQ(jobs[0].job.id, "slurm-17");
+    EXPECT_EQ(jobs[0].job.name, "bert");
+    EXPECT_EQ(jobs[0].job.reference, (JobReference{"slurm", "c1", "ns", "Job", "17", "u", "gpu"}));
+    EXPECT_THAT(jobs[0].job.gpus, ElementsAre(0, 3));
+    EXPECT_EQ(jobs[0].job.cgroup, "/slurm/job_17");
+    EXPECT_THAT(jobs[0].job.labels, ElementsAre(Label{"team", "nlp"}));
+    EXPECT_EQ(jobs[1].ended, "failed");
+    EXPECT_EQ(counters.drop_files_bad, 2u);
+  }
+  for (int i = 0; i < 270; ++i) root.Write(Cat("d/x", i), Cat("job_id=x", i));
+  EXPECT_LE(folder.Poll().size(), 256u);
+}
+
+TEST(DropFolder, RefusesWithLineAndCause) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"job_name=x\n", "job id is empty"},
+      {"job_id=x\nnonsense\n", "line 2: not key=value"},
+      {"job_id=x\n\ngpus=0,b\n", "line 3: not a list of GPU"},
+      {"job_id=x\ngpus=0,\n", "line 2: not a list of GPU"},
+      {"job_id=x\nended=maybe\n", "line 2: not completed"},
+      {"job_id=x\ncgroup=/a/../b\n", "line 2: not a path"},
+      {"job_id=node:x\n", "not for jobs"},
+      {"job_id=a\tb\n", "control character"},
+      {"job_id=x\nlabel.a=\x7f\n", "line 2: control character"},
+      {"job_id=x\nlabel.\xe2\x81\xa6=1\n", "line 2: control character"},
+      {"job_id=x\njob_name=\xff\n", "line 2: control character"},
+      {"job_id=x\nlabel.=y\n", "unknown key"},
+  };
+  for (const auto& [text, why] : cases) {
+    const auto parsed = DropFolder::Parse(text);
+    ASSERT_FALSE(parsed.ok()) << text;
+    EXPECT_THAT(std::string(parsed.status().message()), HasSubstr(why));
+  }
+}
+
+TEST_F(BindingsTest, AJobKnownByOptionTakesTheProcessThatComes) {
+  bindings_.BindOption({"j", "x", {}, {}, {}, ""});
+  EXPECT_EQ(Reference(), "");
+  Claim(1, Process(3, 13));
+  EXPECT_EQ(Reference(), "13@n/1");
+  Claim(2, Process(0, 10));
+  EXPECT_EQ(Reference(), "13@n/1") << "the first, as long as it is there";
+}
+
+TEST_F(BindingsTest, AReferenceThatWasGivenStays) {
+  DroppedJobs({{"j", "x", {"slurm", "c", "", "", "", "42", ""}, {}, {}, ""}});
+  Claim(1, Process(0, 10));
+  EXPECT_EQ(Reference(), "42");
+}
+
+TEST_F(BindingsTest, ADropFileWithoutReferenceDoesNotTakeItAway) {
+  DroppedJobs({{"j", "x", {}, {}, {}, ""}});
+  Claim(1, Process(0, 10));
+  uint64_t version;
+  bindings_.Jobs(&version);
+  DroppedJobs({{"j", "x", {}, {}, {}, ""}});
+  EXPECT_EQ(Reference(), "10@n/1");
+  EXPECT_EQ(bindings_.version(), version);
+}
+
+TEST_F(BindingsTest, TheReferenceGoesOnWithTheProcesses) {
+  Claim(1, Process(0, 10));
+  Claim(2, Process(1, 11));
+  Claim(3, Process(2, 12));
+  bindings_.Release(1, std::nullopt, kSecond);
+  EXPECT_EQ(Reference(), "11@n/1") << "the lowest rank that is left";
+  Claim(4, Process(0, 20));
+  EXPECT_EQ(Reference(), "11@n/1") << "no flapping";
+  for (uint64_t client : {2, 3, 4}) bindings_.Release(client, std::nullopt, kSecond);
+  EXPECT_EQ(Reference(), "20@n/1") << "nobody is there who could be named instead";
+  Claim(5, Process(1, 31));
+  EXPECT_EQ(Reference(), "31@n/1");
+  // The same process connects again before its old connection is seen to be gone.
+  Claim(6, Process(1, 31));
+  Claim(7, Process(0, 30));
+  bindings_.Release(5, std::nullopt, kSecond);
+  EXPECT_EQ(Reference(), "31@n/1");
+}
+
+TEST_F(BindingsTest, OneThatIsDoneIsNotTheOneToStop) {
+  Claim(1, Process(0, 10));
+  Claim(2, Process(1, 11));
+  bindings_.Release(1, "completed", kSecond);
+  EXPECT_EQ(Reference(), "11@n/1");
+  bindings_.Release(2, "completed", kSecond);
+  EXPECT_EQ(Reference(), "11@n/1");
+}
+
+TEST_F(BindingsTest, AProcessOfAnotherUserIsNeverTheJobs) {
+  Claim(1, Process(1, 11, 1000));
+  Claim(2, Process(0, 66, 2000));
+  bindings_.Release(1, std::nullopt, kSecond);
+  EXPECT_EQ(Reference(), "11@n/1");
+  Claim(3, Process(1, 21, 1000));
+  EXPECT_EQ(Reference(), "21@n/1");
+}
+
+}  // namespace
+}  // namespace pitwall::collector

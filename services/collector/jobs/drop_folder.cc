@@ -1,0 +1,161 @@
+#include "services/collector/jobs/drop_folder.h"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+
+#include "services/base/log.h"
+#include "services/base/strings.h"
+#include "services/base/terminal.h"
+#include "services/collector/files/proc_file.h"
+#include "services/collector/files/text_scan.h"
+#include "services/collector/files/trusted_path.h"
+#include "services/collector/jobs/owner_name.h"
+
+namespace pitwall::collector {
+namespace {
+constexpr size_t kMaxFiles = 256;
+constexpr size_t kMaxBytes = 64u << 10;
+constexpr size_t kMaxLabels = 32;
+constexpr size_t kMaxText = 1024;
+}  // namespace
+
+StatusOr<Bindings::DroppedJob> DropFolder::Parse(std::string_view text) {
+  Bindings::DroppedJob out;
+  JobOption& job = out.job;
+  TextScan lines(text);
+  std::string_view line;
+  for (int number = 1; lines.Line(&line); ++number) {
+    line = Trim(line);
+    if (line.empty() || line[0] == '#') continue;
+    auto bad = [&](std::string_view why) {
+      return InvalidArgument(Cat("line ", number, ": ", why, ": ", Quote(TerminalLine(line))));
+    };
+    const size_t equals = line.find('=');
+    if (equals == std::string_view::npos) return bad("not key=value");
+    const std::string_view key = Trim(line.substr(0, equals));
+    const std::string value(Trim(line.substr(equals + 1)));
+    if (value.size() > kMaxText) return bad("too long");
+    if (HasControl(line)) return bad("control character");
+    if (key == "job_id") {
+      job.id = value;
+    } else if (key == "job_name") {
+      job.name = value;
+    } else if (key == "platform") {
+      job.reference.platform = value;
+    } else if (key == "cluster") {
+      job.reference.cluster = value;
+    } else if (key == "namespace") {
+      job.reference.namespace_name = value;
+    } else if (key == "kind") {
+      job.reference.kind = value;
+    } else if (key == "name") {
+      job.reference.name = value;
+    } else if (key == "uid") {
+      job.reference.uid = value;
+    } else if (key == "queue") {
+      job.reference.queue = value;
+    } else if (key == "owner") {
+      auto owner = ParseOwner(value);
+      if (!owner.ok()) return bad(ToStd(owner.status().message()));
+      job.owner = *std::move(owner);
+    } else if (key == "members") {
+      auto members = ParseOwners(value);
+      if (!members.ok()) return bad(ToStd(members.status().message()));
+      job.members = *std::move(members);
+    } else if (key == "cgroup") {
+      if (value.find("..") != std::string::npos) return bad("not a path of a cgroup");
+      job.cgroup = value;
+    } else if (key == "gpus") {
+      for (std::string_view part : Split(value, ',')) {
+        const auto gpu = TextScan::ToNumber(Trim(part));
+        if (!gpu.has_value() || *gpu > INT_MAX) return bad("not a list of GPU indices");
+        job.gpus.push_back(static_cast<int>(*gpu));
+      }
+    } else if (key == "ended") {
+      if (value != "completed" && value != "failed" && value != "stopped") {
+        return bad("not completed, failed or stopped");
+      }
+      out.ended = value;
+    } else if (StartsWith(key, "label.") && key.size() > 6) {
+      if (job.labels.size() == kMaxLabels) return bad("too many labels");
+      job.labels.push_back({std::string(key.substr(6)), value});
+    } else {
+      return bad("unknown key");
+    }
+  }
+  RETURN_IF_ERROR(CheckJobId(job.id));
+  if (job.owner.empty() && !job.members.empty())
+    return InvalidArgument("members without an owner: add owner=");
+  return out;
+}
+
+std::vector<Bindings::DroppedJob> DropFolder::Poll() {
+  std::vector<std::string> names;
+  const Status trusted = CheckOwnDirectory(dir_);
+  std::vector<std::string> complaints;
+  if (!trusted.ok()) {
+    // One that is not there has no files.
+    if (trusted.code() != absl::StatusCode::kNotFound)
+      complaints.push_back(Cat("drop folder: ", ToStd(trusted.message())));
+    Say(std::move(complaints));
+    return {};
+  }
+  if (DIR* directory = opendir(dir_.c_str())) {
+    while (const dirent* entry = readdir(directory)) {
+      const std::string_view name = entry->d_name;
+      if (name[0] != '.' && !EndsWith(name, ".tmp")) names.emplace_back(name);
+    }
+    closedir(directory);
+  }
+  std::sort(names.begin(), names.end());
+  std::vector<Bindings::DroppedJob> jobs;
+  absl::btree_map<std::string, std::pair<std::string, Bindings::DroppedJob>> known;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string path = Cat(dir_, "/", names[i]);
+    Status status;
+    if (i >= kMaxFiles) {
+      status = ResourceExhausted(Cat("more than ", kMaxFiles, " files"));
+    } else {
+      const auto text = ReadTrustedFile(path, kMaxBytes);
+      if (!text.ok()) {
+        if (text.status().code() == absl::StatusCode::kNotFound) continue;  // removed just now
+        status = text.status();
+      } else if (auto parsed = ParseOnce(path, *text); !parsed.ok()) {
+        status = parsed.status();
+      } else if (std::any_of(jobs.begin(), jobs.end(),
+                             [&](const auto& j) { return j.job.id == parsed->job.id; })) {
+        status = InvalidArgument(Cat("job ", Quote(parsed->job.id), " has another file already"));
+      } else {
+        jobs.push_back(*parsed);
+        known[path] = {*text, *std::move(parsed)};
+      }
+    }
+    if (!status.ok())
+      complaints.push_back(Cat("drop folder: ", path, ": ", ToStd(status.message())));
+  }
+  known_ = std::move(known);
+  Say(std::move(complaints));
+  return jobs;
+}
+
+// The look-up of a user may take long: not for a text that was read before.
+StatusOr<Bindings::DroppedJob> DropFolder::ParseOnce(const std::string& path,
+                                                     const std::string& text) const {
+  const auto known = known_.find(path);
+  if (known != known_.end() && known->second.first == text) return known->second.second;
+  return Parse(text);
+}
+
+void DropFolder::Say(std::vector<std::string> complaints) {
+  for (const std::string& complaint : complaints) {
+    if (std::find(complaints_.begin(), complaints_.end(), complaint) != complaints_.end()) continue;
+    PITWALL_LOG(kWarning, "collector", complaint);
+    counters_->drop_files_bad.fetch_add(1, std::memory_order_relaxed);
+  }
+  complaints_ = std::move(complaints);
+}
+
+}  // namespace pitwall::collector

@@ -1,0 +1,59 @@
+// Jobs that a prolog has written down in a directory.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "services/base/status.h"
+#include "services/collector/counts/counters.h"
+#include "services/collector/jobs/bindings.h"
+
+namespace pitwall::collector {
+
+// One file per job, text, one `key=value` per line; blank lines and lines that begin with # are
+// skipped:
+//   job_id=…               (required)
+//   job_name=…
+//   platform=, cluster=, namespace=, kind=, name=, uid=, queue=      the job's reference
+//   owner=alice            whose job it is: a user's name, uid:<number> or pod:<uid of a pod>
+//   members=root,pod:…     further owners whose processes are of the job
+//   gpus=0,1,2             the job's GPUs, by index
+//   cgroup=/slurm/job_17   below the cgroup file system
+//   label.<name>=<value>
+//   ended=completed        the job is over: completed, failed or stopped
+// Write it elsewhere and rename it into the directory: names that begin with a dot or end in .tmp
+// are not read. The job is bound as long as the file is there.
+//
+// Only what root, or the user of this process, has written counts, since a file says whose job it
+// is and what to stop: a directory or a file that others may write is refused.
+//
+// At most 256 files of at most 64 KiB. Not thread-safe.
+class DropFolder {
+ public:
+  // The counters are borrowed.
+  DropFolder(std::string dir, Counters* counters) : dir_(std::move(dir)), counters_(counters) {}
+
+  // Reads the directory, in the order of names. A file that cannot be used is counted and said
+  // once per content; a directory that cannot be read has no files. Of two files of one job the
+  // first counts.
+  std::vector<Bindings::DroppedJob> Poll();
+
+  // InvalidArgument names line and cause.
+  static StatusOr<Bindings::DroppedJob> Parse(std::string_view text);
+
+ private:
+  StatusOr<Bindings::DroppedJob> ParseOnce(const std::string& path, const std::string& text) const;
+  // Logs and counts what was not said the last time.
+  void Say(std::vector<std::string> complaints);
+
+  const std::string dir_;
+  Counters* const counters_;
+  // Of the last poll.
+  absl::btree_map<std::string, std::pair<std::string, Bindings::DroppedJob>> known_;
+  std::vector<std::string> complaints_;
+};
+
+}  // namespace pitwall::collector

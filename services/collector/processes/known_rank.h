@@ -1,0 +1,34 @@
+// What a collector must know of a rank to tell its end after a restart of its own.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "services/collector/processes/process_watch.h"
+#include "services/model/telemetry.h"
+
+namespace pitwall::collector {
+
+// Where process numbers mean what they meant: one boot of one machine, one namespace.
+struct ProcessHome {
+  std::string boot;           // of the kernel; "": not known
+  std::string pid_namespace;  // as /proc/self/ns/pid says it; "": not known
+  friend bool operator==(const ProcessHome&, const ProcessHome&) = default;
+};
+ProcessHome ReadProcessHome(const std::string& root);
+
+struct KnownRank {
+  std::string owner;  // of the job
+  bool owner_declared = false;
+  SourceInfo info;  // kind kRank; node and step modes are not in it
+  int64_t world_size = 0;
+  bool resends = false;
+  ProcessHome home;
+  WatchedProcess process;
+};
+std::string EncodeKnownRank(const KnownRank& rank);
+// Nothing: damaged, or of another format.
+std::optional<KnownRank> DecodeKnownRank(std::string_view bytes);
+
+}  // namespace pitwall::collector

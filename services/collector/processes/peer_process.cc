@@ -1,0 +1,64 @@
+#include "services/collector/processes/peer_process.h"
+
+#include <optional>
+
+#include "services/base/strings.h"
+#include "services/collector/files/proc_file.h"
+#include "services/collector/files/text_scan.h"
+#include "services/model/owner.h"
+
+namespace pitwall::collector {
+namespace {
+
+// Field 22 of /proc/<pid>/stat: clock ticks after the boot of the machine.
+std::optional<uint64_t> StartTicks(ProcFile* stat) {
+  const auto text = stat->Read();
+  const size_t bracket = text ? text->rfind(')') : std::string_view::npos;  // names hold anything
+  if (bracket == std::string_view::npos) return std::nullopt;
+  TextScan fields(text->substr(bracket + 1));
+  for (int field = 3; field < 22; ++field) fields.Word();
+  return fields.Number();
+}
+
+std::optional<uint64_t> EffectiveUser(ProcFile* status) {
+  const auto text = status->Read();
+  if (!text) return std::nullopt;
+  TextScan lines(*text);
+  for (std::string_view line; lines.Line(&line);) {
+    TextScan words(line);
+    if (words.Word() != "Uid:") continue;
+    words.Word();  // the real one
+    return words.Number();
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string PodOf(const std::string& root, int64_t pid) {
+  if (pid <= 0) return "";
+  ProcFile file(UnderRoot(root, Cat("proc/", pid, "/cgroup")));
+  const auto text = file.Read(64u << 10);
+  return text.has_value() ? PodOfCgroup(*text) : "";
+}
+
+JobReference ProcessReference(const std::string& root, std::string_view node, const Peer& peer) {
+  if (peer.pid <= 0 || peer.uid < 0) return {};
+  const std::string directory = UnderRoot(root, Cat("proc/", peer.pid));
+  ProcFile stat(Cat(directory, "/stat"));
+  ProcFile status(Cat(directory, "/status"));
+  const std::optional<uint64_t> start = StartTicks(&stat);
+  const std::optional<uint64_t> user = EffectiveUser(&status);
+  // `stat` is of one process as long as it is open: when it can be read again, `status` was of that
+  // one too.
+  if (!start || !user || static_cast<int64_t>(*user) != peer.uid || StartTicks(&stat) != start)
+    return {};
+  JobReference reference;
+  reference.platform = "process";
+  reference.kind = "pid";
+  reference.name = Cat(peer.pid);
+  reference.uid = Cat(peer.pid, "@", node, "/", *start);
+  return reference;
+}
+
+}  // namespace pitwall::collector

@@ -1,0 +1,187 @@
+#include "services/collector/processes/process_watch.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "services/base/strings.h"
+#include "services/collector/files/proc_file.h"
+#include "services/collector/files/text_scan.h"
+
+namespace pitwall::collector {
+namespace {
+
+constexpr size_t kMaxAncestors = 16;
+constexpr uint64_t kSigkill = uint64_t{1} << (9 - 1);  // in a mask of signals
+
+struct Stat {
+  char state = '?';
+  int64_t parent = 0;
+  uint64_t threads = 0;
+  uint64_t start_ticks = 0;
+  uint64_t exit_status = 0;  // as wait(2) gives it; 0 also where it may not be read
+};
+
+std::optional<Stat> ReadStat(const std::string& root, int64_t pid) {
+  ProcFile file(UnderRoot(root, Cat("proc/", pid, "/stat")));
+  const auto text = file.Read();
+  const size_t bracket = text ? text->rfind(')') : std::string_view::npos;  // names hold anything
+  if (bracket == std::string_view::npos) return std::nullopt;
+  TextScan fields(text->substr(bracket + 1));
+  Stat stat;
+  const std::string_view state = fields.Word();
+  if (!state.empty()) stat.state = state[0];
+  stat.parent = static_cast<int64_t>(fields.Number().value_or(0));
+  for (int field = 5; field < 20; ++field) fields.Word();
+  stat.threads = fields.Number().value_or(0);
+  fields.Word();
+  const auto start = fields.Number();
+  if (!start.has_value()) return std::nullopt;
+  stat.start_ticks = *start;
+  for (int field = 23; field < 52; ++field) fields.Word();
+  stat.exit_status = fields.Number().value_or(0);
+  return stat;
+}
+
+// Its parent has not taken its status yet. (A main thread that ended before the others looks alike,
+// but is not alone.)
+bool HasEnded(const Stat& stat) {
+  return (stat.state == 'Z' || stat.state == 'X') && stat.threads <= 1;
+}
+
+// The number after `key` at the beginning of a line.
+std::optional<uint64_t> NumberOf(const std::string& path, std::string_view key) {
+  ProcFile file(path);
+  const auto text = file.Read();
+  if (!text.has_value()) return std::nullopt;
+  TextScan lines(*text);
+  for (std::string_view line; lines.Line(&line);) {
+    TextScan words(line);
+    if (words.Word() == key) return words.Number();
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+WatchedProcess ProcessWatch::Begin(const Peer& peer) {
+  WatchedProcess watched;
+  if (peer.pid <= 0) return watched;
+  if (root_ == "/") watched.exit = ProcessExit::Of(peer.pid);
+  const std::optional<Stat> self = ReadStat(root_, peer.pid);
+  if (!self.has_value()) return watched;
+  watched.self = {peer.pid, self->start_ticks};
+  for (int64_t pid = self->parent; pid > 1 && watched.ancestors.size() < kMaxAncestors;) {
+    const std::optional<Stat> stat = ReadStat(root_, pid);
+    if (!stat.has_value()) break;
+    watched.ancestors.push_back({pid, stat->start_ticks});
+    pid = stat->parent;
+  }
+  watched.oom_file = OomFileOf(peer.pid);
+  survived_[{watched.self.pid, watched.self.start_ticks}] =
+      NumberOf(watched.oom_file, "oom_kill").value_or(0);
+  return watched;
+}
+
+void ProcessWatch::Follow(WatchedProcess* process) const {
+  if (root_ == "/") process->exit = ProcessExit::Of(process->self.pid);
+  if (!Runs(process->self)) process->exit = nullptr;  // the number's next owner
+}
+
+bool ProcessWatch::Runs(const ProcessKey& process) const {
+  const std::optional<Stat> stat = ReadStat(root_, process.pid);
+  return stat.has_value() && stat->start_ticks == process.start_ticks && !HasEnded(*stat);
+}
+
+std::optional<ProcessEnd> ProcessWatch::EndOf(const WatchedProcess& process) {
+  if (process.self.pid <= 0) return std::nullopt;
+  const std::optional<Stat> stat = ReadStat(root_, process.self.pid);
+  const bool there = stat.has_value() && stat->start_ticks == process.self.start_ticks;
+  if (there && !HasEnded(*stat)) return std::nullopt;
+  ProcessEnd end;
+  std::optional<int> status;
+  if (there && stat->exit_status != 0) {
+    status = static_cast<int>(stat->exit_status);
+  } else if (process.exit != nullptr) {
+    status = process.exit->Status();
+  }
+  if (status.has_value()) {
+    if (const int32_t signal = *status & 0x7f; signal != 0) {
+      end.signal = signal;
+    } else {
+      end.exit_code = (*status >> 8) & 0xff;
+    }
+  }
+  const auto survived = survived_.find({process.self.pid, process.self.start_ticks});
+  end.oom_killed = survived != survived_.end() && end.signal.value_or(9) == 9 &&
+                   !end.exit_code.has_value() &&
+                   NumberOf(process.oom_file, "oom_kill").value_or(0) > survived->second;
+  return end;
+}
+
+void ProcessWatch::ReadOomCounts(const std::vector<const WatchedProcess*>& watched) {
+  absl::btree_map<std::string_view, uint64_t> counts;  // by file: ranks share their cgroup
+  absl::btree_map<std::pair<int64_t, uint64_t>, uint64_t> survived;
+  for (const WatchedProcess* process : watched) {
+    if (process->self.pid <= 0) continue;
+    const auto [count, fresh] = counts.try_emplace(process->oom_file);
+    if (fresh) count->second = NumberOf(process->oom_file, "oom_kill").value_or(0);
+    const std::pair key(process->self.pid, process->self.start_ticks);
+    const auto known = survived_.find(key);
+    uint64_t kills = known == survived_.end() ? count->second : known->second;
+    // The kernel counts a kill a moment before it sends the signal.
+    if (count->second > kills && Runs(process->self) && !IsBeingKilled(process->self.pid))
+      kills = count->second;
+    survived[key] = kills;
+  }
+  survived_ = std::move(survived);
+}
+
+bool ProcessWatch::IsBeingKilled(int64_t pid) const {
+  ProcFile file(UnderRoot(root_, Cat("proc/", pid, "/status")));
+  const auto text = file.Read();
+  if (!text.has_value()) return true;
+  TextScan lines(*text);
+  for (std::string_view line; lines.Line(&line);) {
+    TextScan words(line);
+    const std::string_view name = words.Word();
+    if (name != "SigPnd:" && name != "ShdPnd:") continue;
+    const std::string_view mask = words.Word();
+    uint64_t signals = 0;
+    std::from_chars(mask.data(), mask.data() + mask.size(), signals, 16);
+    if ((signals & kSigkill) != 0) return true;
+  }
+  return false;
+}
+
+std::string ProcessWatch::OomFileOf(int64_t pid) const {
+  ProcFile file(UnderRoot(root_, Cat("proc/", pid, "/cgroup")));
+  const auto text = file.Read();
+  std::string found;
+  TextScan lines(text.value_or(std::string_view()));
+  for (std::string_view line; lines.Line(&line);) {
+    const size_t first = line.find(':');
+    const size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
+    if (second == std::string_view::npos) continue;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    const std::string_view path = line.substr(second + 1);
+    // "/../x" is what a reader in another cgroup namespace sees.
+    if (path.find("..") != std::string_view::npos) continue;
+    // The local file first: the other one counts the groups below too.
+    std::vector<std::string> candidates;
+    if (controllers.empty()) {
+      const std::string group = UnderRoot(root_, Cat("sys/fs/cgroup", path));
+      candidates = {Cat(group, "/memory.events.local"), Cat(group, "/memory.events")};
+    } else if (controllers == "memory") {
+      candidates = {UnderRoot(root_, Cat("sys/fs/cgroup/memory", path, "/memory.oom_control"))};
+    }
+    const auto counts = std::find_if(
+        candidates.begin(), candidates.end(),
+        [](const std::string& candidate) { return NumberOf(candidate, "oom_kill").has_value(); });
+    if (counts != candidates.end()) found = std::move(*counts);
+  }
+  // The root group counts nothing of its own: the machine does.
+  return found.empty() ? UnderRoot(root_, "proc/vmstat") : found;
+}
+
+}  // namespace pitwall::collector

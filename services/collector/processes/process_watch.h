@@ -1,0 +1,64 @@
+// Whether the processes of clients still run, and how they ended where that can be known.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "services/collector/processes/peer_process.h"
+#include "services/collector/processes/process_exit.h"
+
+namespace pitwall::collector {
+
+// One process: its start tells it from a later one with the same number. pid 0: not known.
+struct ProcessKey {
+  int64_t pid = 0;
+  uint64_t start_ticks = 0;
+  friend bool operator==(const ProcessKey&, const ProcessKey&) = default;
+};
+
+struct WatchedProcess {
+  ProcessKey self;
+  std::vector<ProcessKey> ancestors;  // nearest first, without process 1
+  std::string oom_file;               // counts the kills of the out-of-memory killer in its cgroup
+  std::shared_ptr<const ProcessExit> exit;  // null: only /proc tells, until its parent has asked
+};
+
+// Nothing in it: that it ended is all that is known. Since Linux 6.15 the kernel keeps the rest for
+// who asked in its lifetime; before, others than a parent learn it while that has not taken it yet.
+struct ProcessEnd {
+  std::optional<int32_t> signal;
+  std::optional<int32_t> exit_code;
+  bool oom_killed = false;
+};
+
+// Not thread-safe.
+class ProcessWatch {
+ public:
+  explicit ProcessWatch(std::string root) : root_(std::move(root)) {}
+
+  // The peer as it is now; pid 0 when /proc does not show it.
+  WatchedProcess Begin(const Peer& peer);
+  // Follows a process that an earlier collector began to watch, as long as it runs.
+  void Follow(WatchedProcess* process) const;
+  bool Runs(const ProcessKey& process) const;
+  // Nothing while it runs.
+  std::optional<ProcessEnd> EndOf(const WatchedProcess& process);
+  // Reads the counts of the out-of-memory killer for these processes; forgets all others. Kills
+  // that one of them has survived were of others in its cgroup: of a data loader's worker, say.
+  void ReadOomCounts(const std::vector<const WatchedProcess*>& watched);
+
+ private:
+  std::string OomFileOf(int64_t pid) const;
+  bool IsBeingKilled(int64_t pid) const;
+
+  const std::string root_;
+  // Kills that each process has survived, by pid and start.
+  absl::btree_map<std::pair<int64_t, uint64_t>, uint64_t> survived_;
+};
+
+}  // namespace pitwall::collector

@@ -1,0 +1,178 @@
+// Issue 10, A6: whether the out-of-memory killer ended a rank, told by the counter of its cgroup.
+#include "services/collector/processes/process_watch.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <tuple>
+#include <vector>
+
+#include "services/base/strings.h"
+#include "services/collector/files/test_root.h"
+
+namespace pitwall::collector {
+namespace {
+
+constexpr int kRank = 4242;
+
+// A rank in a cgroup of its own; `version` is that of the cgroups: 2, 1, or 3 for a kernel that has
+// the local counter too.
+class OomKills : public ::testing::TestWithParam<int> {
+ protected:
+  OomKills() {
+    root_.Write(
+        Cat("proc/", kRank, "/cgroup"),
+        GetParam() == 1 ? "5:memory:/job/rank\n1:name=systemd:/x\n0::/\n" : "0::/job/rank\n");
+    Count(3, 3);
+    State('R', 0);
+    Pending(0);
+    rank_ = watch_.Begin({.pid = kRank, .uid = 0, .pod = ""});
+    Look();
+  }
+  // Kills counted in the group of the rank, and in those below.
+  void Count(int own, int with_below) {
+    const std::string lines = "oom_kill_disable 0\nunder_oom 0\nlow 0\nmax 9\noom 7\n";
+    if (GetParam() == 1) {
+      root_.Write("sys/fs/cgroup/memory/job/rank/memory.oom_control",
+                  Cat(lines, "oom_kill ", own, "\n"));
+      return;
+    }
+    root_.Write("sys/fs/cgroup/job/rank/memory.events", Cat(lines, "oom_kill ", with_below, "\n"));
+    if (GetParam() == 3)
+      root_.Write("sys/fs/cgroup/job/rank/memory.events.local", Cat(lines, "oom_kill ", own, "\n"));
+  }
+  void State(char state, int status) {
+    root_.Write(
+        Cat("proc/", kRank, "/stat"),
+        Cat(kRank, " (rank) ", std::string(1, state), " 1 1 1 0 -1 4 1 0 0 0 1 1 0 0 20 0 1 0 777",
+            " 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 ", status, "\n"));
+  }
+  void Gone() { root_.Remove(Cat("proc/", kRank, "/stat")); }
+  void Pending(int signals) {
+    root_.Write(Cat("proc/", kRank, "/status"),
+                Cat("Name:\trank\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000000", signals,
+                    "\nSigBlk:\t0000000000000000\n"));
+  }
+  void Look() { watch_.ReadOomCounts({&rank_}); }
+
+  TestRoot root_;
+  ProcessWatch watch_{root_.path()};
+  WatchedProcess rank_;
+};
+
+TEST_P(OomKills, TheRankWasKilled) {
+  Count(4, 4);
+  State('Z', 9);
+  const auto end = watch_.EndOf(rank_);
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(end->signal, 9);
+  EXPECT_TRUE(end->oom_killed);
+}
+
+// Its parent has taken the status already.
+TEST_P(OomKills, TheRankWasKilledAndNobodySaysHow) {
+  Count(4, 4);
+  Gone();
+  const auto end = watch_.EndOf(rank_);
+  ASSERT_TRUE(end.has_value());
+  EXPECT_FALSE(end->signal.has_value());
+  EXPECT_TRUE(end->oom_killed);
+}
+
+// A large process takes a while to go.
+TEST_P(OomKills, TheRankIsSeenWhileItIsBeingKilled) {
+  Count(4, 4);
+  Pending(100);
+  for (int look = 0; look < 40; ++look) Look();
+  Gone();
+  EXPECT_TRUE(watch_.EndOf(rank_)->oom_killed);
+}
+
+TEST_P(OomKills, AWorkersKillIsNotTheRanks) {
+  Count(4, 4);
+  Look();  // the rank runs on
+  Gone();
+  const auto end = watch_.EndOf(rank_);
+  ASSERT_TRUE(end.has_value());
+  EXPECT_FALSE(end->oom_killed);
+}
+
+TEST_P(OomKills, ARankThatEndsByItselfWasNotKilled) {
+  Count(4, 4);
+  State('Z', 3 << 8);
+  const auto end = watch_.EndOf(rank_);
+  ASSERT_TRUE(end.has_value());
+  EXPECT_EQ(end->exit_code, 3);
+  EXPECT_FALSE(end->oom_killed);
+}
+
+TEST_P(OomKills, AnotherSignalIsAnotherEnd) {
+  Count(4, 4);
+  State('Z', 11);
+  EXPECT_FALSE(watch_.EndOf(rank_)->oom_killed);
+}
+
+TEST_P(OomKills, WithoutACountNothingIsSaid) {
+  State('Z', 9);
+  EXPECT_FALSE(watch_.EndOf(rank_)->oom_killed);
+}
+
+TEST_P(OomKills, AKillInAGroupBelowIsAnothers) {
+  if (GetParam() != 3) GTEST_SKIP() << "these counters cannot tell";
+  Count(3, 4);
+  Gone();
+  EXPECT_FALSE(watch_.EndOf(rank_)->oom_killed);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cgroups, OomKills, ::testing::Values(1, 2, 3), [](const auto& test) {
+  return test.param == 1   ? std::string("Version1")
+         : test.param == 2 ? std::string("Version2")
+                           : std::string("Version2Local");
+});
+
+// Ends of processes whose parent has taken their status at once.
+TEST(ProcessExits, AreKnownFromTheKernel) {
+  for (const auto& [ends, signal, code] :
+       std::vector<std::tuple<int, std::optional<int32_t>, std::optional<int32_t>>>{
+           {-SIGKILL, SIGKILL, std::nullopt},
+           {-SIGTERM, SIGTERM, std::nullopt},
+           {3, std::nullopt, 3},
+           {0, std::nullopt, 0}}) {
+    SCOPED_TRACE(ends);
+    int wait[2];
+    ASSERT_EQ(pipe(wait), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+      close(wait[1]);
+      char byte;
+      (void)!read(wait[0], &byte, 1);
+      if (ends < 0) kill(getpid(), -ends);
+      _exit(ends);
+    }
+    close(wait[0]);
+    ProcessWatch watch("/");
+    const WatchedProcess begun = watch.Begin({.pid = child, .uid = 0, .pod = ""});
+    WatchedProcess followed = begun;
+    followed.exit = nullptr;
+    watch.Follow(&followed);
+    EXPECT_FALSE(watch.EndOf(begun).has_value());
+    close(wait[1]);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    if (begun.exit == nullptr || !begun.exit->Status().has_value())
+      GTEST_SKIP() << "needs Linux 6.15";
+    for (const WatchedProcess& watched : {begun, followed}) {
+      const auto end = watch.EndOf(watched);
+      ASSERT_TRUE(end.has_value());
+      EXPECT_EQ(end->signal, signal);
+      EXPECT_EQ(end->exit_code, code);
+    }
+    watch.Follow(&followed);
+    EXPECT_EQ(followed.exit, nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace pitwall::collector

@@ -1,0 +1,423 @@
+#include "services/collector/publishing/publisher.h"
+
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
+#include "services/base/log.h"
+#include "services/base/strings.h"
+
+namespace pitwall::collector {
+namespace {
+// No log takes records beyond this without being told to: one that says "exhausted" to such a one
+// means its size.
+constexpr size_t kLargeRecord = 900'000;
+// An append that takes longer holds up nobody else.
+constexpr int64_t kStuckNs = 200 * kNanosPerMilli;
+// What comes while an append takes longer goes to the spool at once.
+constexpr int64_t kSlowAppendNs = kNanosPerSecond;
+constexpr int64_t kForgetLaneNs = 60 * kNanosPerSecond;
+constexpr int64_t kEndThreadNs = 10 * kNanosPerSecond;
+}  // namespace
+
+Publisher::Publisher(const PublisherOptions& options, Clock& clock, Appender* appender,
+                     Counters* counters, ClientCursors* cursors)
+    : options_(options),
+      clock_(clock),
+      appender_(appender),
+      counters_(counters),
+      cursors_(cursors) {}
+
+Publisher::~Publisher() { Stop(); }
+
+Status Publisher::Start() {
+  MutexLock lock(&mutex_);
+  if (!options_.spool_dir.empty()) {
+    ASSIGN_OR_RETURN(spools_,
+                     SpoolSet::Open(options_.spool_dir, options_.spool_bytes, counters_, cursors_));
+    for (uint64_t number : spools_->Lanes()) LaneFor(number);
+  }
+  return AddWorker(false);
+}
+
+Status Publisher::AddWorker(bool extra) {
+  workers_.emplace_back();
+  Worker* worker = &workers_.back();
+  worker->wakeup = clock_.NewWakeup();
+  try {
+    worker->thread = std::thread([this, worker, extra] { Loop(worker, extra); });
+  } catch (const std::system_error& error) {
+    workers_.pop_back();
+    return ResourceExhausted(Cat("publisher: no thread (", error.what(), ")"));
+  }
+  return OkStatus();
+}
+
+Publisher::Lane* Publisher::LaneFor(uint64_t number) {
+  std::unique_ptr<Lane>& lane = lanes_[number];
+  if (lane == nullptr) {
+    lane = std::make_unique<Lane>();
+    lane->number = number;
+    lane->append_records = options_.append_records;
+    lane->since_ns = clock_.MonotonicNs();
+  }
+  return lane.get();
+}
+
+Spool* Publisher::SpoolOf(const Lane& lane) {
+  return spools_ == nullptr ? nullptr : spools_->Find(lane.number);
+}
+
+bool Publisher::HasWork(const Lane& lane) {
+  if (!lane.queue.empty()) return true;
+  const Spool* spool = SpoolOf(lane);
+  return spool != nullptr && !spool->empty();
+}
+
+void Publisher::Count(Lane* lane, int64_t queue_bytes) {
+  lane->queue_bytes += static_cast<size_t>(queue_bytes);
+  queue_bytes_ += static_cast<size_t>(queue_bytes);
+  counters_->queue_bytes.store(queue_bytes_, std::memory_order_relaxed);
+}
+
+Publisher::Lane* Publisher::Largest() {
+  const auto most = std::max_element(
+      lanes_.begin(), lanes_.end(),
+      [](const auto& a, const auto& b) { return a.second->queue_bytes < b.second->queue_bytes; });
+  return most == lanes_.end() ? nullptr : most->second.get();
+}
+
+void Publisher::Offer(std::string key, std::string value, std::string note) {
+  PendingRecord record{std::move(key), std::move(value), std::move(note)};
+  MutexLock lock(&mutex_);
+  counters_->batches.fetch_add(1, std::memory_order_relaxed);
+  if (stopped_) {
+    counters_->dropped_at_stop.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  Lane* lane = LaneFor(LaneOf(record.key));
+  Count(lane, static_cast<int64_t>(record.bytes()));
+  lane->queue.push_back(std::move(record));
+  if (spools_ != nullptr) {
+    const bool slow = lane->busy && clock_.MonotonicNs() - lane->since_ns >= kSlowAppendNs;
+    if (lane->log_failed || slow) {
+      counters_->records_spooled.fetch_add(lane->queue.size(), std::memory_order_relaxed);
+      Spill(lane);
+    }
+    if (queue_bytes_ > options_.queue_bytes) {
+      Lane* largest = Largest();
+      counters_->records_spooled.fetch_add(largest->queue.size(), std::memory_order_relaxed);
+      Spill(largest);
+    }
+  }
+  DropBeyondBound();
+  WakeOne();
+}
+
+void Publisher::WakeOne() {
+  for (Worker& worker : workers_) {
+    if (!worker.idle) continue;
+    worker.idle = false;
+    worker.wakeup->Wake();
+    return;
+  }
+  // All are at something. Does any of it hang, with a lane waiting for its turn?
+  const int64_t now_ns = clock_.MonotonicNs();
+  bool stuck = false;
+  bool due = false;
+  for (const auto& [number, lane] : lanes_) {
+    stuck |= lane->busy && now_ns - lane->since_ns >= kStuckNs;
+    due |= !lane->busy && lane->ready_ns <= now_ns && HasWork(*lane);
+  }
+  if (!stuck || !due || stopping_) return;
+  for (auto it = workers_.begin(); it != workers_.end();) {
+    if (it->ended) {
+      it->thread.join();
+      it = workers_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+  if (workers_.size() >= options_.most_threads) return;
+  const Status status = AddWorker(true);
+  if (!status.ok() && !thread_failed_)
+    PITWALL_LOG(kError, "collector", ToStd(status.message()), "; healthy jobs may wait for others");
+  thread_failed_ = !status.ok();
+}
+
+bool Publisher::Spill(Lane* lane) {
+  InFlight& in_flight = lane->in_flight;
+  if (!in_flight.records.empty() && !in_flight.from_spool && !in_flight.spooled) {
+    // The spool is empty here, or it would have been read first.
+    if (Status status = spools_->Append(lane->number, in_flight.records, &in_flight.end);
+        !status.ok()) {
+      SpoolFailed(status);
+      return false;
+    }
+    in_flight.spooled = true;
+  }
+  // In pieces, so that a disk that fills up half-way leaves the queue as it is from there on.
+  while (!lane->queue.empty()) {
+    std::vector<PendingRecord> piece;
+    size_t bytes = 0;
+    while (!lane->queue.empty() && bytes < options_.append_bytes) {
+      bytes += lane->queue.front().bytes();
+      piece.push_back(std::move(lane->queue.front()));
+      lane->queue.pop_front();
+    }
+    Spool::Position end;
+    if (Status status = spools_->Append(lane->number, piece, &end); !status.ok()) {
+      lane->queue.insert(lane->queue.begin(), std::make_move_iterator(piece.begin()),
+                         std::make_move_iterator(piece.end()));
+      SpoolFailed(status);
+      return false;
+    }
+    Count(lane, -static_cast<int64_t>(bytes));
+  }
+  disk_failed_ = false;
+  return true;
+}
+
+void Publisher::SpoolFailed(const Status& status) {
+  if (!disk_failed_) PITWALL_LOG(kError, "collector", "spool: ", ToStd(status.message()));
+  disk_failed_ = true;
+}
+
+// Fills in_flight.
+void Publisher::Take(Lane* lane) {
+  InFlight& in_flight = lane->in_flight;
+  in_flight = {};
+  Spool* spool = SpoolOf(*lane);
+  if (spool != nullptr && !spool->empty()) {
+    Spill(lane);
+    in_flight.from_spool = true;
+    const Status status = spool->Read(lane->append_records, options_.append_bytes,
+                                      &in_flight.records, &in_flight.end);
+    if (!status.ok()) SpoolFailed(status);
+    if (in_flight.records.empty() && status.ok())
+      (void)spool->Acknowledge(in_flight.end);  // all damaged
+    if (!status.ok() && in_flight.records.empty()) lane->backoff_ns = options_.first_backoff_ns;
+    return;
+  }
+  size_t bytes = 0;
+  while (!lane->queue.empty() && in_flight.records.size() < lane->append_records &&
+         (bytes == 0 || bytes + lane->queue.front().bytes() <= options_.append_bytes)) {
+    bytes += lane->queue.front().bytes();
+    in_flight.records.push_back(std::move(lane->queue.front()));
+    lane->queue.pop_front();
+  }
+  Count(lane, -static_cast<int64_t>(bytes));
+  if (spools_ == nullptr || in_flight.records.empty()) return;
+  // On disk before the log has it: whoever comes after a kill knows that it was sent.
+  if (Status status = spools_->Append(lane->number, in_flight.records, &in_flight.end);
+      status.ok()) {
+    in_flight.spooled = true;
+    disk_failed_ = false;
+  } else {
+    SpoolFailed(status);
+  }
+}
+
+void Publisher::Succeed(Lane* lane) {
+  InFlight& in_flight = lane->in_flight;
+  size_t bytes = 0;
+  for (const PendingRecord& record : in_flight.records) bytes += record.bytes();
+  counters_->records_published.fetch_add(in_flight.records.size(), std::memory_order_relaxed);
+  counters_->bytes_published.fetch_add(bytes, std::memory_order_relaxed);
+  if (in_flight.from_spool || in_flight.spooled) {
+    if (Status status = SpoolOf(*lane)->Acknowledge(in_flight.end); !status.ok())
+      SpoolFailed(status);
+  } else {
+    for (const PendingRecord& record : in_flight.records) cursors_->Advance(record.note);
+  }
+  if (lane->log_failed) {
+    PITWALL_LOG(kInfo, "collector", "the log takes records of job ",
+                Quote(in_flight.records.empty() ? "" : in_flight.records[0].key), " again");
+    counters_->lanes_failing.fetch_sub(1, std::memory_order_relaxed);
+  }
+  in_flight = {};
+  lane->backoff_ns = 0;
+  lane->append_records = std::min(options_.append_records, 2 * lane->append_records);
+  lane->log_failed = false;
+}
+
+void Publisher::Fail(Lane* lane, const Status& status) {
+  InFlight& in_flight = lane->in_flight;
+  std::vector<PendingRecord>& records = in_flight.records;
+  counters_->append_failures.fetch_add(1, std::memory_order_relaxed);
+  if (!lane->log_failed) {
+    PITWALL_LOG(kWarning, "collector", "cannot publish records of job ", Quote(records[0].key),
+                ": ", ToStd(status.message()));
+    counters_->lanes_failing.fetch_add(1, std::memory_order_relaxed);
+  }
+  lane->log_failed = true;
+  const bool invalid = status.code() == absl::StatusCode::kInvalidArgument;
+  const bool exhausted = status.code() == absl::StatusCode::kResourceExhausted;
+  if (records.size() == 1 && (invalid || (exhausted && records[0].bytes() > kLargeRecord))) {
+    PITWALL_LOG(kError, "collector", "the log refuses a record of ", records[0].bytes(),
+                " bytes of job ", Quote(records[0].key), ": ", ToStd(status.message()));
+    counters_->dropped_refused.fetch_add(1, std::memory_order_relaxed);
+    if (in_flight.from_spool || in_flight.spooled) (void)SpoolOf(*lane)->Acknowledge(in_flight.end);
+    in_flight = {};
+    lane->backoff_ns = 0;
+    return;
+  }
+  // Of several, find out whether one is to blame: until something is taken, they go one by one.
+  if (invalid || exhausted) lane->append_records = 1;
+  if (!in_flight.from_spool)
+    counters_->records_spooled.fetch_add(records.size(), std::memory_order_relaxed);
+  if (!in_flight.from_spool && spools_ != nullptr) Spill(lane);
+  if (!in_flight.from_spool && !in_flight.spooled) {
+    // No spool, or its disk fails: back to the front of the queue.
+    for (auto it = records.rbegin(); it != records.rend(); ++it) {
+      Count(lane, static_cast<int64_t>(it->bytes()));
+      lane->queue.push_front(std::move(*it));
+    }
+    DropBeyondBound();
+  }
+  const bool at_once = invalid && records.size() > 1;
+  in_flight = {};
+  lane->backoff_ns = at_once ? 0
+                             : std::clamp(2 * lane->backoff_ns, options_.first_backoff_ns,
+                                          options_.last_backoff_ns);
+  if (spools_ != nullptr && lane->backoff_ns > 0) {
+    if (Status synced = spools_->Sync(); !synced.ok()) SpoolFailed(synced);
+  }
+}
+
+void Publisher::DropBeyondBound() {
+  while (queue_bytes_ > options_.queue_bytes) {
+    Lane* lane = Largest();
+    if (lane->queue.size() < 2) return;
+    Count(lane, -static_cast<int64_t>(lane->queue.front().bytes()));
+    lane->queue.pop_front();
+    counters_->dropped_queue_full.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
+Publisher::Lane* Publisher::Next(int64_t* wait_ns) {
+  const int64_t now_ns = clock_.MonotonicNs();
+  *wait_ns = -1;
+  Lane* next = nullptr;
+  for (const auto& [number, lane] : lanes_) {
+    if (lane->busy || !HasWork(*lane)) continue;
+    if (stopping_) {
+      // A spool may be long: it waits for the next start rather than make this one's end wait.
+      const Spool* spool = SpoolOf(*lane);
+      if (lane->backoff_ns > 0 || (spool != nullptr && !spool->empty())) continue;
+    }
+    if (lane->ready_ns > now_ns) {
+      const int64_t left_ns = lane->ready_ns - now_ns;
+      *wait_ns = *wait_ns < 0 ? left_ns : std::min(*wait_ns, left_ns);
+    } else if (next == nullptr || lane->served < next->served) {
+      next = lane.get();
+    }
+  }
+  return next;
+}
+
+void Publisher::Loop(Worker* self, bool extra) {
+  bool waited = false;
+  while (true) {
+    int64_t wait_ns = -1;
+    Lane* lane = nullptr;
+    {
+      MutexLock lock(&mutex_);
+      self->idle = false;
+      lane = Next(&wait_ns);
+      if (lane == nullptr && (stopping_ || (extra && waited))) {
+        self->ended = true;
+        return;
+      }
+      if (lane != nullptr) {
+        lane->busy = true;
+        lane->since_ns = clock_.MonotonicNs();
+        lane->served = ++turn_;
+      } else {
+        ForgetIdle(clock_.MonotonicNs());
+        self->idle = true;
+      }
+    }
+    if (lane != nullptr) {
+      waited = false;
+      Serve(lane);
+      continue;
+    }
+    if (extra) wait_ns = wait_ns < 0 ? kEndThreadNs : std::min(wait_ns, kEndThreadNs);
+    waited = !self->wakeup->Wait(wait_ns) && wait_ns == kEndThreadNs;
+  }
+}
+
+void Publisher::Serve(Lane* lane) {
+  std::vector<OutgoingRecord> outgoing;
+  {
+    MutexLock lock(&mutex_);
+    Take(lane);
+    outgoing.reserve(lane->in_flight.records.size());
+    for (const PendingRecord& record : lane->in_flight.records)
+      outgoing.push_back({options_.topic, kByKey, record.key, record.value, false, {}});
+  }
+  const bool some = !outgoing.empty();
+  const Status status = some ? appender_->Append(std::move(outgoing)) : OkStatus();
+  MutexLock lock(&mutex_);
+  if (some && status.ok()) Succeed(lane);
+  if (!status.ok()) Fail(lane, status);
+  lane->in_flight = {};
+  lane->busy = false;
+  lane->since_ns = clock_.MonotonicNs();
+  lane->ready_ns = lane->since_ns + lane->backoff_ns;
+}
+
+// Lanes of jobs of which nothing came for long, so that files and memory are those of the jobs that
+// are here.
+void Publisher::ForgetIdle(int64_t now_ns) {
+  if (now_ns - swept_ns_ < kForgetLaneNs) return;
+  swept_ns_ = now_ns;
+  for (auto it = lanes_.begin(); it != lanes_.end();) {
+    const Lane& lane = *it->second;
+    if (lane.busy || HasWork(lane) || now_ns - lane.since_ns < kForgetLaneNs) {
+      ++it;
+      continue;
+    }
+    if (lane.log_failed) counters_->lanes_failing.fetch_sub(1, std::memory_order_relaxed);
+    if (spools_ != nullptr) {
+      if (Status status = spools_->Remove(lane.number); !status.ok()) SpoolFailed(status);
+    }
+    it = lanes_.erase(it);
+  }
+}
+
+// Nothing more will be published: what is left is on disk, or lost.
+void Publisher::Finish() {
+  if (spools_ != nullptr) {
+    for (const auto& [number, lane] : lanes_) Spill(lane.get());
+    if (Status status = spools_->Sync(); !status.ok()) SpoolFailed(status);
+    spools_->Finish();
+  }
+  size_t lost = 0;
+  for (const auto& [number, lane] : lanes_) lost += lane->queue.size();
+  lanes_.clear();
+  queue_bytes_ = 0;
+  if (lost == 0) return;
+  counters_->dropped_at_stop.fetch_add(lost, std::memory_order_relaxed);
+  PITWALL_LOG(kError, "collector", lost, " records could not be published and are lost");
+}
+
+void Publisher::Stop() {
+  std::list<Worker>* workers = nullptr;
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    for (Worker& worker : workers_) worker.wakeup->Wake();
+    workers = &workers_;  // no thread is added or taken from here on
+  }
+  for (Worker& worker : *workers) {
+    if (worker.thread.joinable()) worker.thread.join();
+  }
+  MutexLock lock(&mutex_);
+  if (!stopped_) Finish();
+  stopped_ = true;
+  workers_.clear();
+}
+
+}  // namespace pitwall::collector

@@ -1,0 +1,113 @@
+// /proc/diskstats: traffic of each whole disk.
+#include <unistd.h>
+
+#include <array>
+
+#include "services/base/strings.h"
+#include "services/collector/files/proc_file.h"
+#include "services/collector/files/text_scan.h"
+#include "services/collector/readers/device_rows.h"
+#include "services/collector/readers/series_reader.h"
+#include "services/model/value.h"
+
+namespace pitwall::collector {
+namespace {
+
+constexpr size_t kColumns = 11;       // what every kernel since 2.6 has
+constexpr double kSectorBytes = 512;  // whatever the disk's own sectors are
+
+class DiskReader final : public SeriesReader {
+ public:
+  explicit DiskReader(const ReaderContext& context)
+      : context_(context),
+        file_(UnderRoot(context.root, "proc/diskstats")),
+        block_dir_(UnderRoot(context.root, "sys/block")),
+        has_block_dir_(access(block_dir_.c_str(), R_OK) == 0) {}
+
+  bool Read() override {
+    const auto text = file_.Read();
+    valid_ = text.has_value();
+    if (!valid_) {
+      context_.counters->read_errors.fetch_add(1, std::memory_order_relaxed);
+      return false;
+    }
+    rows_.Begin();
+    TextScan lines(*text);
+    std::string_view line;
+    while (lines.Line(&line)) {
+      TextScan words(line);
+      words.Word();  // major
+      words.Word();  // minor
+      const std::string_view device = words.Word();
+      if (device.empty() || StartsWith(device, "loop") || StartsWith(device, "ram") ||
+          !IsWholeDisk(device))
+        continue;
+      std::array<uint64_t, kColumns> columns{};
+      size_t count = 0;
+      for (; count < kColumns; ++count) {
+        const auto number = words.Number();
+        if (!number.has_value()) break;
+        columns[count] = *number;
+      }
+      if (count < kColumns) {
+        context_.counters->read_errors.fetch_add(1, std::memory_order_relaxed);
+        continue;
+      }
+      if (auto* row = rows_.Next(device)) {
+        (*row)[0] = static_cast<double>(columns[2]) * kSectorBytes;
+        (*row)[1] = static_cast<double>(columns[6]) * kSectorBytes;
+        (*row)[2] = static_cast<double>(columns[0]);
+        (*row)[3] = static_cast<double>(columns[4]);
+        (*row)[4] = static_cast<double>(columns[9]) / 1e3;
+      }
+    }
+    return rows_.End();
+  }
+
+  void Describe(std::vector<SeriesDescriptor>* out) const override {
+    for (const auto& device : rows_.devices()) {
+      for (std::string_view name : {"system_disk_io_bytes_total", "system_disk_operations_total"}) {
+        for (std::string_view direction : {"read", "write"}) {
+          out->push_back(NodeSeries(context_, SeriesKind::kCounter, name,
+                                    {{"device", device.name}, {"direction", direction}}));
+        }
+      }
+      out->push_back(NodeSeries(context_, SeriesKind::kCounter, "system_disk_io_time_seconds_total",
+                                {{"device", device.name}}));
+    }
+  }
+
+  double* Fill(double* row) const override {
+    for (const auto& device : rows_.devices()) {
+      for (double value : device.values) *row++ = valid_ ? value : MissingValue();
+    }
+    return row;
+  }
+
+ private:
+  // Partitions would count everything twice. Asked once per name.
+  bool IsWholeDisk(std::string_view device) {
+    if (!has_block_dir_) return true;
+    if (const auto it = whole_.find(device); it != whole_.end()) return it->second;
+    if (whole_.size() > 4 * kMaxDevices) whole_.clear();
+    const bool whole = access(Cat(block_dir_, "/", device).c_str(), F_OK) == 0;
+    whole_.emplace(std::string(device), whole);
+    return whole;
+  }
+
+  const ReaderContext context_;
+  ProcFile file_;
+  const std::string block_dir_;
+  const bool has_block_dir_;
+  StringMap<bool> whole_;
+  bool valid_ = false;
+  DeviceRows<5> rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<SeriesReader> NewDiskReader(const ReaderContext& context) {
+  return std::make_unique<DiskReader>(context);
+}
+
+}  // namespace pitwall::collector

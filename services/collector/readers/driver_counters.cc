@@ -1,0 +1,92 @@
+#include "services/collector/readers/driver_counters.h"
+
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "services/base/strings.h"
+
+namespace pitwall::collector {
+
+namespace {
+
+// The kernel writes as many as there are when it is asked, whatever room it was told of, and a
+// driver that is set up again may have more than a moment ago: so there is always room for this
+// many.
+constexpr uint32_t kMaxCounters = 1u << 16;
+
+class Socket {
+ public:
+  Socket() : fd_(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {}
+  ~Socket() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Socket(const Socket&) = delete;
+  Socket& operator=(const Socket&) = delete;
+
+  // `command` points to a struct of linux/ethtool.h, which begins with the command's number.
+  Status Ask(const std::string& device, void* command) const {
+    if (fd_ < 0) return ErrnoStatus(errno, "socket");
+    if (device.size() >= IFNAMSIZ) return Unimplemented(Cat(device, ": no name of a device"));
+    ifreq request{};
+    std::memcpy(request.ifr_name, device.data(), device.size());
+    request.ifr_data = static_cast<char*>(command);
+    if (ioctl(fd_, SIOCETHTOOL, &request) == 0) return OkStatus();
+    if (errno == EOPNOTSUPP || errno == ENODEV || errno == EINVAL)
+      return Unimplemented(Cat(device, ": ", std::strerror(errno)));
+    return ErrnoStatus(errno, Cat("ethtool ", device));
+  }
+
+ private:
+  const int fd_;
+};
+
+// A struct with an array of unknown length behind it, in memory that is aligned for both.
+template <typename Head>
+class WithArray {
+ public:
+  WithArray(uint32_t command, size_t bytes) : memory_((sizeof(Head) + bytes + 7) / 8) {
+    head()->cmd = command;
+  }
+  Head* head() { return reinterpret_cast<Head*>(memory_.data()); }
+
+ private:
+  std::vector<uint64_t> memory_;
+};
+
+}  // namespace
+
+StatusOr<std::vector<DriverCounter>> EthtoolCounters::Read(const std::string& device) const {
+  const Socket socket;
+  WithArray<ethtool_sset_info> sets(ETHTOOL_GSSET_INFO, sizeof(uint32_t));
+  sets.head()->sset_mask = 1ull << ETH_SS_STATS;
+  RETURN_IF_ERROR(socket.Ask(device, sets.head()));
+  const uint32_t count = sets.head()->sset_mask == 0 ? 0 : sets.head()->data[0];
+  if (count == 0) return Unimplemented(Cat(device, ": counts nothing"));
+  if (count > kMaxCounters) return Internal(Cat("ethtool ", device, ": ", count, " counters"));
+  WithArray<ethtool_gstrings> names(ETHTOOL_GSTRINGS, size_t{kMaxCounters} * ETH_GSTRING_LEN);
+  names.head()->string_set = ETH_SS_STATS;
+  names.head()->len = count;
+  RETURN_IF_ERROR(socket.Ask(device, names.head()));
+  WithArray<ethtool_stats> values(ETHTOOL_GSTATS, size_t{kMaxCounters} * sizeof(uint64_t));
+  values.head()->n_stats = count;
+  RETURN_IF_ERROR(socket.Ask(device, values.head()));
+  // Another number by now: the driver was set up again between the questions.
+  if (names.head()->len != count || values.head()->n_stats != count)
+    return Internal(Cat("ethtool ", device, ": its counters changed while they were read"));
+  std::vector<DriverCounter> counters(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto* name = reinterpret_cast<const char*>(names.head()->data + i * ETH_GSTRING_LEN);
+    counters[i].name.assign(name, strnlen(name, ETH_GSTRING_LEN));
+    counters[i].value = values.head()->data[i];
+  }
+  return counters;
+}
+
+}  // namespace pitwall::collector

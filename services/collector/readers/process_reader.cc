@@ -1,0 +1,108 @@
+// /proc/<pid>/stat and statm of a job's local processes.
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "services/base/strings.h"
+#include "services/collector/files/proc_file.h"
+#include "services/collector/files/text_scan.h"
+#include "services/collector/readers/series_reader.h"
+
+namespace pitwall::collector {
+namespace {
+
+struct Process {
+  JobProcess who;
+  ProcFile stat;
+  ProcFile statm;
+  bool alive = false;
+  bool gone = false;
+  double cpu_seconds = 0;
+  double resident_bytes = 0;
+};
+
+class ProcessReader final : public SeriesReader {
+ public:
+  ProcessReader(const ReaderContext& context, std::vector<JobProcess> processes)
+      : context_(context),
+        jiffies_per_second_(static_cast<double>(sysconf(_SC_CLK_TCK))),
+        page_bytes_(static_cast<double>(sysconf(_SC_PAGESIZE))) {
+    // One process per rank: of an old and a new one the newer (greater pid, as a rule) counts.
+    std::sort(processes.begin(), processes.end());
+    for (size_t i = 0; i < processes.size(); ++i) {
+      if (i + 1 < processes.size() && processes[i + 1].rank == processes[i].rank) continue;
+      const std::string dir = UnderRoot(context.root, Cat("proc/", processes[i].pid));
+      processes_.push_back({processes[i], ProcFile(dir + "/stat"), ProcFile(dir + "/statm")});
+    }
+  }
+
+  bool Read() override {
+    bool changed = false;
+    for (Process& process : processes_) {
+      // A process that ended does not come back: whoever has its number next is somebody else.
+      if (process.gone) continue;
+      const bool alive = ReadOne(process);
+      process.gone = process.alive && !alive;
+      changed |= alive != process.alive;
+      process.alive = alive;
+    }
+    return changed;
+  }
+
+  void Describe(std::vector<SeriesDescriptor>* out) const override {
+    for (const Process& process : processes_) {
+      if (!process.alive) continue;
+      const std::string rank = Cat(process.who.rank);
+      out->push_back(NodeSeries(context_, SeriesKind::kCounter, "process_cpu_seconds_total",
+                                {{"rank", rank}}));
+      out->push_back(
+          NodeSeries(context_, SeriesKind::kGauge, "process_memory_usage_bytes", {{"rank", rank}}));
+    }
+  }
+
+  double* Fill(double* row) const override {
+    for (const Process& process : processes_) {
+      if (!process.alive) continue;
+      *row++ = process.cpu_seconds;
+      *row++ = process.resident_bytes;
+    }
+    return row;
+  }
+
+ private:
+  bool ReadOne(Process& process) {
+    const auto stat = process.stat.Read();
+    if (!stat.has_value()) return false;
+    // The name may hold blanks and brackets: the fields begin after the last bracket.
+    const size_t bracket = stat->rfind(')');
+    if (bracket == std::string_view::npos) return false;
+    TextScan fields(stat->substr(bracket + 1));
+    for (int field = 3; field < 14; ++field) fields.Word();
+    const auto user = fields.Number();
+    const auto system = fields.Number();
+    if (!user.has_value() || !system.has_value()) return false;
+    process.cpu_seconds = static_cast<double>(*user + *system) / jiffies_per_second_;
+    const auto statm = process.statm.Read();
+    if (!statm.has_value()) return false;
+    TextScan pages(*statm);
+    pages.Word();
+    const auto resident = pages.Number();
+    if (!resident.has_value()) return false;
+    process.resident_bytes = static_cast<double>(*resident) * page_bytes_;
+    return true;
+  }
+
+  const ReaderContext context_;
+  const double jiffies_per_second_;
+  const double page_bytes_;
+  std::vector<Process> processes_;
+};
+
+}  // namespace
+
+std::unique_ptr<SeriesReader> NewProcessReader(const ReaderContext& context,
+                                               std::vector<JobProcess> processes) {
+  return std::make_unique<ProcessReader>(context, std::move(processes));
+}
+
+}  // namespace pitwall::collector
