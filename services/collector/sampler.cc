@@ -152,7 +152,7 @@ void Sampler::Reboot(int64_t drift_ns) {
 
 void Sampler::Tick(int64_t tick_ns, int64_t interval_ns) {
   const int64_t now_ns = clock_.MonotonicNs();
-  if (drop_folder_ != nullptr && now_ns >= next_poll_ns_) {
+  if (drop_folder_ != nullptr && (now_ns >= next_poll_ns_ || drop_folder_->Changed())) {
     next_poll_ns_ = now_ns + kDropPollNs;
     bindings_->SetDropped(drop_folder_->Poll());
   }
@@ -245,7 +245,7 @@ void Sampler::SyncTargets() {
         std::any_of(jobs.begin(), jobs.end(), [&id = id, &target = target](const BoundJob& job) {
           return job.id == id && job.owner != target.job.owner;
         });
-    if ((!bound || displaced) && !target.is_node) gone.push_back({id, false, ""});
+    if ((!bound || displaced) && !target.is_node) gone.push_back({id, false, "", {}});
   }
   End(gone);
   if (!targets_.contains(node_job)) {
@@ -383,19 +383,26 @@ void Sampler::End(const std::vector<EndedJob>& over) {
   for (const EndedJob& job : over) {
     const auto it = targets_.find(job.id);
     if (it == targets_.end()) continue;
-    if (job.ended) {
-      JobEvent ended;
-      ended.kind = JobEvent::Kind::kEnded;
-      ended.time_ns = last_tick_ns_;
-      ended.name = it->second.job.name;
-      ended.reason = job.reason;
-      it->second.events.push_back(std::move(ended));
+    // What a file says comes after the ends of processes that are known by now. Nothing of this
+    // source follows, so that it may promise up to here.
+    const int64_t at_ns = job.platform_end.has_value() ? time_->Now() : last_tick_ns_;
+    const bool tells = job.ended || job.platform_end.has_value();
+    if (tells) {
+      JobEvent end;
+      end.kind = job.ended ? JobEvent::Kind::kEnded : JobEvent::Kind::kNotice;
+      end.time_ns = at_ns;
+      end.name = it->second.job.name;
+      end.reason = job.ended ? job.reason : kPlatformEnd;
+      end.platform_end = job.platform_end;
+      it->second.events.push_back(std::move(end));
     }
     PITWALL_LOG(kInfo, "collector", "job ", Quote(job.id),
                 job.ended ? " ended: " : " is not on this node any more", job.reason);
     if (!it->second.left) announcer_->Forget(job.id);
-    if (!it->second.left || job.ended)
-      PublishTo(it->second, last_tick_ns_ - options_.join_slack_ns, true);
+    if (!it->second.left || tells) {
+      PublishTo(it->second,
+                job.platform_end.has_value() ? at_ns : last_tick_ns_ - options_.join_slack_ns, true);
+    }
     targets_.erase(it);
   }
 }

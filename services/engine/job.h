@@ -165,6 +165,9 @@ class Job {
   void ApplyLauncherGone(const HappeningKey& key, const Source* teller, Outputs* out);
   void ApplyGraceOver(const HappeningKey& key, Outputs* out);
   void ApplyJobEnded(const HappeningKey& key, const JobEvent& event, Outputs* out);
+  EndDetail DetailOfEnd(const JobEvent& event, int64_t at) const;
+  void TellAttemptEnded(int64_t at, Outputs* out);
+  bool PlatformTells() const;
   bool LaunchersGone() const;
   // The attempt has died when no rank is left and at least one was lost.
   void DieWithoutRanks(int64_t at, Outputs* out);

@@ -119,12 +119,12 @@ void Job::DieWithoutRanks(int64_t at, Outputs* out) {
   if (ended_ || ranks_here_ > 0 || ranks_lost_ == 0 || died_at_ != kMinPosition) return;
   died_at_ = at;
   if (attempt_open_) {
-    attempt_open_ = false;
-    const EndDetail detail = DetailOfDeath();
-    Tell(JobChange::kAttemptEnded, detail, at, attempt_, out);
+    const bool seen = at >= deaths_.seen_by();
+    // How it ended may be the platform's to say.
+    if (seen || !deaths_.waits_for_platform()) TellAttemptEnded(at, out);
     // What it died of is open until rules have seen the death: one incident, not two.
-    if (at >= deaths_.seen_by()) {
-      EndIssuesOfAttempt(at, detail, out);
+    if (seen) {
+      EndIssuesOfAttempt(at, DetailOfDeath(), out);
     } else {
       timeline_.Add({deaths_.seen_by(), Phase::kEnd, std::string(kOwnSource), "", 0, 0},
                     {.kind = Happening::Kind::kGraceOver});
@@ -152,13 +152,20 @@ void Job::ApplyGraceOver(const HappeningKey& key, Outputs* out) {
   if (over) {
     EndJob(key.position, DetailOfDeath(), /*by_event=*/false, out);
   } else {
+    if (attempt_open_) TellAttemptEnded(key.position, out);
     EndIssuesOfAttempt(key.position, DetailOfDeath(), out);
   }
 }
 
+void Job::TellAttemptEnded(int64_t at, Outputs* out) {
+  attempt_open_ = false;
+  Tell(JobChange::kAttemptEnded, DetailOfDeath(), at, attempt_, out);
+}
+
 // How the attempt ended that died without a rank left.
 EndDetail Job::DetailOfDeath() const {
-  return deaths_.IsStop(died_at_) ? EndDetail::kStopped : EndDetail::kDied;
+  if (deaths_.IsStop(died_at_)) return EndDetail::kStopped;
+  return deaths_.EndedByPlatform() ? EndDetail::kCancelled : EndDetail::kDied;
 }
 
 void Job::EndWithoutLauncher(int64_t at, Outputs* out) {
@@ -167,7 +174,14 @@ void Job::EndWithoutLauncher(int64_t at, Outputs* out) {
                 {.kind = Happening::Kind::kGraceOver});
 }
 
+// Whether somebody will say how the job ended: its platform, on a node where root has declared it.
+bool Job::PlatformTells() const {
+  const std::string& platform = identity_.reference.platform;
+  return owner_.declared() && (platform == "slurm" || platform == "kubernetes");
+}
+
 void Job::CountDeath(int64_t at, const Source& source, const JobEvent& event) {
+  if (PlatformTells()) deaths_.ExpectPlatform();
   deaths_.Add({.at = at,
                .rank = source.info.rank,
                .node = source.info.node,
@@ -240,8 +254,28 @@ TickContext Job::StepContext(const SpaceRunner& space, TickContext at) {
 }
 
 void Job::ApplyJobEnded(const HappeningKey& key, const JobEvent& event, Outputs* out) {
+  if (event.platform_end) {
+    deaths_.HearPlatform(key.position, *event.platform_end);
+    // Rules see first what its ranks died of.
+    if (const int64_t seen_by = deaths_.seen_by(); key.position < seen_by) {
+      timeline_.Add({seen_by, Phase::kEnd, std::string(kOwnSource), "", 0, 1},
+                    {.kind = Happening::Kind::kJobEnded, .event = event});
+      return;
+    }
+  }
   RunTicksBelow(key.position + 1, out);
-  EndJob(key.position, DetailOf(event.reason), /*by_event=*/true, out);
+  EndJob(key.position, DetailOfEnd(event, key.position), /*by_event=*/true, out);
+  if (event.platform_end) out->events.back().summary = TextOf(*event.platform_end);
+}
+
+// What the platform calls failed is a death where ranks were lost, and a cancellation that the
+// executor asked for is its stop.
+EndDetail Job::DetailOfEnd(const JobEvent& event, int64_t at) const {
+  const EndDetail detail = DetailOf(event.reason);
+  if (!event.platform_end) return detail;
+  if (detail == EndDetail::kFailed && ranks_lost_ > 0) return EndDetail::kDied;
+  if (detail == EndDetail::kCancelled && deaths_.IsStop(at)) return EndDetail::kStopped;
+  return detail;
 }
 
 void Job::EndJob(int64_t at, EndDetail detail, bool by_event, Outputs* out) {
@@ -294,7 +328,8 @@ void Job::EndAfterwards(const RecordPosition& at, const Batch& batch, Outputs* o
     ended_by_event_ = true;
     tombstone_age_ns_ = 0;
     ended_at_ = std::max(ended_at_, std::min(event.time_ns, at.append_time_ns));
-    Tell(JobChange::kEnded, DetailOf(event.reason), ended_at_, attempt_, out);
+    Tell(JobChange::kEnded, DetailOfEnd(event, ended_at_), ended_at_, attempt_, out);
+    if (event.platform_end) out->events.back().summary = TextOf(*event.platform_end);
   }
 }
 

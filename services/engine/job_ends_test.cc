@@ -30,6 +30,7 @@ class JobEnds : public ::testing::Test {
     batch.info.rank = rank;
     batch.info.start_ns = ShardForTest::At(start_);
     batch.info.attempt = attempt_;
+    batch.owner = owner_;
     batch.goodbye = goodbye;
     if (event.has_value()) {
       JobEvent happened;
@@ -54,6 +55,7 @@ class JobEnds : public ::testing::Test {
     Batch batch;
     batch.source = "executor@n1";
     batch.boot_id = reason;
+    batch.owner = owner_;
     batch.info.kind = SourceKind::kForeign;
     JobEvent ended;
     ended.kind = reason == kStopping ? JobEvent::Kind::kNotice : JobEvent::Kind::kEnded;
@@ -81,6 +83,7 @@ class JobEnds : public ::testing::Test {
 
   ShardForTest shard_{kRules};
   std::string boot_ = "one";
+  std::string owner_;
   double start_ = 1;
   std::optional<uint64_t> attempt_;
 };
@@ -343,6 +346,93 @@ TEST(JobEndsOrder, ArrivalAndRestartsChangeNothing) {
   EXPECT_EQ(straight[5], "13 1 ended died");
   EXPECT_EQ(play(true, -1), straight);
   for (int at = 0; at < 10; ++at) EXPECT_EQ(play(at % 2 == 1, at), straight) << at;
+}
+
+// A job that Slurm's prolog has declared, on two nodes.
+class DeclaredEnds : public JobEnds {
+ protected:
+  DeclaredEnds() {
+    owner_ = "uid:1000";
+    Batch node = Node();
+    JobEvent started;
+    started.kind = JobEvent::Kind::kStarted;
+    started.time_ns = ShardForTest::At(1);
+    started.reference.platform = "slurm";
+    node.events.push_back(started);
+    shard_.Feed(node, 1);
+    Boot("one", 1);
+  }
+  static Batch Node() {
+    Batch node;
+    node.source = "node";
+    node.boot_id = "n";
+    node.owner = "uid:1000";
+    node.owner_declared = true;
+    return node;
+  }
+  void PlatformEnds(double at, JobEvent::Kind kind, std::string reason, PlatformEnd end) {
+    Batch node = Node();
+    JobEvent event;
+    event.kind = kind;
+    event.time_ns = ShardForTest::At(at);
+    event.reason = std::move(reason);
+    event.platform_end = std::move(end);
+    node.events.push_back(event);
+    shard_.Feed(node, at);
+  }
+  std::vector<std::string> Last(size_t n) const {
+    const std::vector<std::string> all = Changes();
+    return {all.end() - static_cast<std::ptrdiff_t>(std::min(n, all.size())), all.end()};
+  }
+};
+
+TEST_F(DeclaredEnds, ACancelledJobEndsAsThatAndNotByDeath) {
+  Lose(0, 10);
+  Lose(1, 10.2);
+  PlatformEnds(10.5, JobEvent::Kind::kEnded, "cancelled",
+               {.signal = 15, .exit_code = {}, .on_purpose = true, .cause = "time limit"});
+  shard_.Feed(Node(), 20);
+  EXPECT_THAT(Last(2), ElementsAre("11 1 attempt_ended cancelled", "11 1 ended cancelled"))
+      << "rules have a tick for what its ranks ended by";
+  EXPECT_EQ(shard_.outputs().events.back().summary, "time limit");
+}
+
+TEST_F(DeclaredEnds, WhatThePlatformCallsFailedIsADeathWhereRanksWereLost) {
+  Lose(0, 10);
+  Say(1, 10.1, std::nullopt, /*goodbye=*/true);
+  PlatformEnds(10.5, JobEvent::Kind::kEnded, "failed", {.signal = {}, .exit_code = 3});
+  shard_.Feed(Node(), 20);
+  EXPECT_THAT(Last(2), ElementsAre("11 1 attempt_ended died", "11 1 ended died"));
+  EXPECT_EQ(shard_.outputs().events.back().summary, "exit code 3");
+}
+
+TEST_F(DeclaredEnds, WhatTheExecutorAskedForIsItsStop) {
+  Stop(9, kStopping);
+  Lose(0, 10);
+  Lose(1, 10.2);
+  PlatformEnds(10.5, JobEvent::Kind::kEnded, "cancelled",
+               {.signal = 15, .exit_code = {}, .on_purpose = true, .cause = "cancelled"});
+  shard_.Feed(Node(), 20);
+  EXPECT_THAT(Last(1), ElementsAre("11 1 ended stopped"));
+}
+
+TEST_F(DeclaredEnds, ARequeuedJobGoesOnWithAnotherAttempt) {
+  Lose(0, 10);
+  Lose(1, 10.2);
+  PlatformEnds(10.5, JobEvent::Kind::kNotice, std::string(kPlatformEnd),
+               {.signal = {}, .exit_code = 0, .on_purpose = true, .cause = "requeued"});
+  shard_.Feed(Node(), 20);
+  EXPECT_THAT(Last(1), ElementsAre("11 1 attempt_ended cancelled"));
+  Boot("two", 30);
+  shard_.Feed(Node(), 31);
+  EXPECT_THAT(Last(1), ElementsAre("30 2 attempt_began "));
+}
+
+TEST_F(DeclaredEnds, ASilentPlatformEndsNothingLaterThanTheGrace) {
+  Lose(0, 10);
+  Lose(1, 10.2);
+  shard_.Feed(Node(), 400);
+  EXPECT_THAT(Last(2), ElementsAre("12 1 attempt_ended died", "130 1 ended died"));
 }
 
 }  // namespace

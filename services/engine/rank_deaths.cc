@@ -18,29 +18,11 @@ constexpr int64_t kCancelWithinNs = 5 * kNanosPerSecond;
 constexpr int64_t kPeersFailNs = 100 * kMs;
 // From the verdict to the tick of a rule.
 constexpr int64_t kTickNs = 500 * kMs;
-constexpr int32_t kSigterm = 15;
-constexpr uint8_t kHasFirst = 1, kHasStop = 2;  // in saved state
-constexpr int32_t kShellOffset = 128;
-
-// A shell between reports a signal as a code.
-std::optional<int32_t> SignalOf(const RankDeath& death) {
-  if (death.signal.has_value()) return death.signal;
-  const int32_t code = death.exit_code.value_or(0);
-  if (code == kShellOffset + 9 || code == kShellOffset + kSigterm) return code - kShellOffset;
-  return std::nullopt;
-}
-
-std::string CauseOf(const RankDeath& death) {
-  if (death.oom_killed) return "out of memory";
-  if (death.said_failed) return "exception";
-  if (const auto signal = SignalOf(death)) return Cat("signal ", *signal);
-  if (death.exit_code.has_value()) return Cat("exit code ", *death.exit_code);
-  return "unknown";
-}
-
-bool IsTerminated(const RankDeath& death) {
-  return !death.oom_killed && SignalOf(death) == kSigterm;
-}
+constexpr int32_t kSigkill = 9, kSigterm = 15;
+// In saved state.
+constexpr uint8_t kHasFirst = 1, kHasStop = 2, kHasPlatform = 4, kExpectsPlatform = 8,
+                  kHasToldCause = 16;
+constexpr uint8_t kAllFlags = 31;
 
 }  // namespace
 
@@ -65,36 +47,54 @@ bool RankDeaths::IsStop(int64_t at) const {
 
 int64_t RankDeaths::JudgedAt() const {
   if (IsStop(first_at_)) return first_->at;
+  if (platform_.heard()) return std::max(first_->at, platform_.at());
+  // A crash is one whatever the platform says.
+  const auto signal = SignalOf(*first_);
+  const bool crash =
+      first_->oom_killed || (signal.has_value() && *signal != kSigkill && *signal != kSigterm);
+  if (expects_platform_ && !crash) return first_at_ + kPlatformNs;
   if (first_->said_failed) return first_->at + kPeersFailNs;
   if (IsTerminated(*first_) && terminated_ < 2) return first_->at + kOneSignalNs;
   return first_->at;
 }
 
 int64_t RankDeaths::told_by() const {
-  return first_.has_value() ? first_at_ + kOneSignalNs + kTickNs : INT64_MIN;
+  if (!first_.has_value()) return INT64_MIN;
+  return first_at_ + (waits_for_platform() ? kPlatformEndsNs : kOneSignalNs) + kTickNs;
 }
 
 int64_t RankDeaths::seen_by() const {
   return first_.has_value() ? JudgedAt() + kTickNs : INT64_MIN;
 }
 
-Labels RankDeaths::Series() const {
+bool RankDeaths::IsCancelled() const {
+  return terminated_ >= 2 || IsStop(first_at_) || EndedByPlatform();
+}
+
+std::string RankDeaths::Cause() const {
+  if (IsStop(first_at_)) return "stopped by the executor";
+  return platform_.Cause(*first_);
+}
+
+Labels RankDeaths::Series(std::string_view cause, bool cancelled) const {
   return Labels({{kMetricName, kLost},
                  {"rank", Cat(first_->rank)},
                  {"node", first_->node},
-                 {"cause", IsStop(first_at_) ? "stopped by the executor" : CauseOf(*first_)},
-                 {"verdict", cancelled_ ? "cancelled" : "died"}});
+                 {"cause", cause},
+                 {"verdict", cancelled ? "cancelled" : "died"}});
 }
 
 RankDeaths::Values RankDeaths::Judge(int64_t now) {
   Values values;
   if (!first_.has_value() || now < JudgedAt()) return values;
-  const bool cancelled = terminated_ >= 2 || IsStop(first_at_);
-  if (!told_ || cancelled != cancelled_) {
-    if (told_) values.emplace_back(Series(), 0);
+  const bool cancelled = IsCancelled();
+  std::string cause = Cause();
+  if (!told_ || cancelled != cancelled_ || cause != told_cause_) {
+    if (told_) values.emplace_back(Series(told_cause_, cancelled_), 0);
     cancelled_ = cancelled;
+    told_cause_ = std::move(cause);
     told_ = true;
-    values.emplace_back(Series(), 1);
+    values.emplace_back(Series(told_cause_, cancelled_), 1);
   }
   if (count_ != told_count_) {
     told_count_ = count_;
@@ -105,8 +105,13 @@ RankDeaths::Values RankDeaths::Judge(int64_t now) {
 
 void RankDeaths::Save(BinaryWriter& out) const {
   // Without an announcement the bytes are those of a bool, as before there were any.
-  out.U8((first_.has_value() ? kHasFirst : 0) | (stop_at_.has_value() ? kHasStop : 0));
+  const bool other_cause = told_ && told_cause_ != Cause();
+  out.U8((first_.has_value() ? kHasFirst : 0) | (stop_at_.has_value() ? kHasStop : 0) |
+         (platform_.heard() ? kHasPlatform : 0) | (expects_platform_ ? kExpectsPlatform : 0) |
+         (other_cause ? kHasToldCause : 0));
   if (stop_at_.has_value()) out.I64(*stop_at_);
+  if (platform_.heard()) platform_.Save(out);
+  if (other_cause) out.Str(told_cause_);
   if (!first_.has_value()) return;
   out.I64(first_->at);
   out.I64(first_->rank);
@@ -126,8 +131,11 @@ void RankDeaths::Save(BinaryWriter& out) const {
 void RankDeaths::Restore(BinaryReader& in) {
   Clear();
   const uint8_t has = in.U8();
-  if (has > (kHasFirst | kHasStop)) in.Fail();
+  if (has > kAllFlags) in.Fail();
   if ((has & kHasStop) != 0) stop_at_ = in.I64();
+  if ((has & kHasPlatform) != 0) platform_.Restore(in);
+  expects_platform_ = (has & kExpectsPlatform) != 0;
+  if ((has & kHasToldCause) != 0) told_cause_ = in.Str();
   if ((has & kHasFirst) == 0 || !in.ok()) return;
   RankDeath& first = first_.emplace();
   first.at = in.I64();
@@ -144,6 +152,7 @@ void RankDeaths::Restore(BinaryReader& in) {
   for (uint64_t* count : {&count_, &terminated_, &told_count_}) *count = in.U64();
   told_ = in.Bool();
   cancelled_ = in.Bool();
+  if (told_ && (has & kHasToldCause) == 0) told_cause_ = Cause();
 }
 
 }  // namespace pitwall::engine

@@ -10,32 +10,28 @@
 #include <vector>
 
 #include "services/base/binary.h"
+#include "services/engine/platform_word.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"
 
 namespace pitwall::engine {
-
-struct RankDeath {
-  int64_t at = 0;  // event time
-  int64_t rank = -1;
-  std::string node;
-  std::optional<int32_t> signal;
-  std::optional<int32_t> exit_code;
-  bool oom_killed = false;
-  bool said_failed = false;  // it said goodbye: an exception, or an exit with a code
-};
 
 // A state machine in event time; reads no clock. Its verdict is one series:
 //   pitwall_rank_lost{rank,node,cause,verdict}   1 for the first death of the attempt
 //   pitwall_job_ranks_lost                       how many were lost, teardown included
 // Within kStopWithinNs after the executor announced that it ends the job, every death is that end:
 // "cancelled" by cause "stopped by the executor", whatever the process made of the signal.
+// Where the platform of the job says how it ends (platform_word.h), a death that is no crash waits
+// kPlatformNs for that; what it says later changes what was told.
 // cause: "out of memory", "signal 9", "exit code 3", "exception", "unknown". verdict: "died", or
 // "cancelled" where somebody ended the ranks on purpose. What follows the first death is teardown
 // and has no series of its own.
 class RankDeaths {
  public:
   static constexpr int64_t kStopWithinNs = 300'000'000'000;
+  static constexpr int64_t kPlatformNs = 1'500'000'000;
+  // From the first death on: the end of a job whose launcher is gone waits so long for its platform.
+  static constexpr int64_t kPlatformEndsNs = 10'000'000'000;
   static constexpr std::string_view kLost = "pitwall_rank_lost";
   static constexpr std::string_view kCount = "pitwall_job_ranks_lost";
 
@@ -47,6 +43,12 @@ class RankDeaths {
   void AnnounceStop(int64_t at) { stop_at_ = std::max(at, kMinPosition + 1); }
   // Whether a death at that time is the end that was announced.
   bool IsStop(int64_t at) const;
+  // The platform of the job will say how it ended, soon after.
+  void ExpectPlatform() { expects_platform_ = true; }
+  void HearPlatform(int64_t at, const PlatformEnd& end) { platform_.Hear(at, end, count_ <= 1); }
+  bool waits_for_platform() const { return expects_platform_ && !platform_.heard(); }
+  // Whether the platform ended the first rank on purpose.
+  bool EndedByPlatform() const { return first_.has_value() && platform_.OnPurpose(*first_); }
   // What has become known by `now`, to be written at `now`: each change once.
   Values Judge(int64_t now);
   // By then rules have seen the first death: the end of the job waits for it. INT64_MIN: no death.
@@ -61,7 +63,9 @@ class RankDeaths {
 
  private:
   int64_t JudgedAt() const;
-  Labels Series() const;
+  bool IsCancelled() const;
+  std::string Cause() const;
+  Labels Series(std::string_view cause, bool cancelled) const;
 
   std::optional<int64_t> stop_at_;  // event time of the announcement
   std::optional<RankDeath> first_;
@@ -71,6 +75,9 @@ class RankDeaths {
   uint64_t told_count_ = 0;
   bool told_ = false;
   bool cancelled_ = false;  // as told
+  std::string told_cause_;
+  bool expects_platform_ = false;
+  PlatformWord platform_;
 };
 
 }  // namespace pitwall::engine

@@ -194,5 +194,114 @@ TEST(RankDeaths, ASnapshotGoesOnWhereItWas) {
   }
 }
 
+RankDeaths OfAPlatform() {
+  RankDeaths deaths;
+  deaths.ExpectPlatform();
+  return deaths;
+}
+PlatformEnd OnPurpose(std::string cause) {
+  return {.signal = 15, .exit_code = {}, .on_purpose = true, .cause = std::move(cause)};
+}
+
+TEST(RankDeaths, WhatThePlatformEndedIsCancelled) {
+  for (const RankDeath& first : {Signalled(10, 0, 15), Signalled(10, 0, 9), Failed(10, 0),
+                                 Exited(10, 0, std::nullopt), Exited(10, 0, 1)}) {
+    RankDeaths deaths = OfAPlatform();
+    deaths.Add(first);
+    EXPECT_THAT(Said(&deaths, 10.9), IsEmpty()) << "its platform will say it";
+    deaths.HearPlatform(DeathAt(11), OnPurpose("time limit"));
+    EXPECT_EQ(deaths.seen_by(), DeathAt(11.5));
+    EXPECT_THAT(Said(&deaths, 11), ElementsAre("0 cancelled: time limit = 1", "count = 1"));
+    EXPECT_TRUE(deaths.EndedByPlatform());
+  }
+}
+
+TEST(RankDeaths, ASilentPlatformDelaysADeathABitAndACrashNotAtAll) {
+  RankDeaths killed = OfAPlatform();
+  killed.Add(Signalled(10, 0, 9));
+  EXPECT_THAT(Said(&killed, 11), IsEmpty());
+  EXPECT_THAT(Said(&killed, 11.5), ElementsAre("0 died: signal 9 = 1", "count = 1"));
+  RankDeaths crashed = OfAPlatform();
+  crashed.Add(Signalled(10, 0, 11));
+  EXPECT_THAT(Said(&crashed, 10), ElementsAre("0 died: signal 11 = 1", "count = 1"));
+}
+
+TEST(RankDeaths, ACrashBeforeSomebodyEndsTheRestIsStillADeath) {
+  RankDeaths crashed = OfAPlatform();
+  crashed.Add(Signalled(10, 0, 11));
+  crashed.HearPlatform(DeathAt(12), OnPurpose("cancelled"));
+  EXPECT_THAT(Said(&crashed, 12), ElementsAre("0 died: signal 11 = 1", "count = 1"));
+  // Whoever saw the job hang and cancelled it.
+  RankDeaths killed = OfAPlatform();
+  killed.Add(Signalled(10, 0, 9));
+  EXPECT_THAT(Said(&killed, 12), ElementsAre("0 died: signal 9 = 1", "count = 1"));
+  killed.HearPlatform(DeathAt(40), OnPurpose("cancelled"));
+  EXPECT_THAT(Said(&killed, 41), IsEmpty());
+}
+
+TEST(RankDeaths, AGraceOfHalfAMinuteIsOneCancellation) {
+  RankDeaths deaths = OfAPlatform();
+  deaths.Add(Signalled(10, 0, 15));
+  EXPECT_THAT(Said(&deaths, 12), ElementsAre("0 died: signal 15 = 1", "count = 1"));
+  deaths.Add(Signalled(40, 1, 9));
+  deaths.HearPlatform(DeathAt(40.5), OnPurpose("cancelled"));
+  EXPECT_THAT(Said(&deaths, 41), ElementsAre("0 died: signal 15 = 0",
+                                             "0 cancelled: cancelled = 1", "count = 2"));
+}
+
+TEST(RankDeaths, ThePlatformExplainsWhatNobodySaw) {
+  const auto said = [](RankDeath first, PlatformEnd end, int ranks = 1) {
+    RankDeaths deaths = OfAPlatform();
+    for (int i = 0; i < ranks; ++i) deaths.Add(first);
+    deaths.HearPlatform(DeathAt(11), end);
+    return Said(&deaths, 11)[0];
+  };
+  const RankDeath unseen = Exited(10, 0, std::nullopt);
+  EXPECT_EQ(said(unseen, {.signal = {}, .exit_code = 3}), "0 died: exit code 3 = 1");
+  EXPECT_EQ(said(unseen, {.signal = 11, .exit_code = {}}), "0 died: signal 11 = 1");
+  EXPECT_EQ(said(unseen, {.signal = {}, .exit_code = 139}), "0 died: signal 11 = 1")
+      << "as a shell reports it";
+  EXPECT_EQ(said(unseen, {.signal = {}, .exit_code = 3}, 2),
+            "0 died: unknown; its job ended with exit code 3 = 1")
+      << "of two ranks nobody knows whose code it was";
+  EXPECT_EQ(said(unseen, {.signal = {}, .exit_code = 0}), "0 died: unknown = 1");
+  PlatformEnd of_rank{.signal = {}, .exit_code = 3};
+  of_rank.rank = 0;
+  EXPECT_EQ(said(unseen, of_rank, 2), "0 died: exit code 3 = 1");
+  of_rank.rank = 1;
+  EXPECT_EQ(said(unseen, of_rank, 2), "0 died: unknown = 1") << "that was another";
+  EXPECT_EQ(said(Signalled(10, 0, 9), {.signal = 9, .exit_code = {}, .oom_killed = true}),
+            "0 died: out of memory = 1");
+  EXPECT_EQ(said(Signalled(10, 0, 9),
+                 {.signal = {}, .exit_code = 1, .oom_killed = false, .cause = "node failure"}),
+            "0 died: node failure = 1");
+  EXPECT_EQ(said(Exited(10, 0, 3), {.signal = {}, .exit_code = 1}), "0 died: exit code 3 = 1")
+      << "what the collector saw holds";
+  // A script that takes SIGTERM and ends well.
+  EXPECT_EQ(said(Signalled(10, 0, 15), {.signal = {}, .exit_code = 0}),
+            "0 cancelled: signal 15 = 1");
+}
+
+TEST(RankDeaths, WhatThePlatformSaidSurvivesARestart) {
+  RankDeaths deaths = OfAPlatform();
+  deaths.Add(Exited(10, 0, std::nullopt));
+  EXPECT_THAT(Said(&deaths, 12), ElementsAre("0 died: unknown = 1", "count = 1"));
+  deaths.HearPlatform(DeathAt(13), {.signal = {}, .exit_code = 3});
+  BinaryWriter out;
+  deaths.Save(out);
+  RankDeaths restored;
+  BinaryReader in(out.data());
+  restored.Restore(in);
+  ASSERT_TRUE(in.Finish("deaths").ok());
+  for (RankDeaths* each : {&deaths, &restored}) {
+    EXPECT_THAT(Said(each, 13),
+                ElementsAre("0 died: unknown = 0", "0 died: exit code 3 = 1"));
+  }
+  BinaryWriter first, second;
+  deaths.Save(first);
+  restored.Save(second);
+  EXPECT_EQ(first.data(), second.data());
+}
+
 }  // namespace
 }  // namespace pitwall::engine

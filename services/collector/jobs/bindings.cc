@@ -119,14 +119,15 @@ void Bindings::SetDropped(const std::vector<DroppedJob>& dropped) {
     BoundJob view = ViewOf(d.job);
     if (!job->by_drop || job->view.gpus != view.gpus || job->view.cgroup != view.cgroup ||
         job->view.name != view.name || job->view.reference != view.reference ||
-        job->view.labels != view.labels || job->drop_ended != d.ended) {
+        job->view.labels != view.labels || !SameEnd(job->dropped_end, d)) {
       view.by_client_only = job->view.by_client_only;
       view.announced = job->view.announced;
       view.owner = job->view.owner;
       view.owner_declared = job->view.owner_declared;
       job->view = std::move(view);
       job->by_drop = true;
-      job->drop_ended = d.ended;
+      if (d.ended.empty()) job->dropped_end_at_ns.reset();
+      job->dropped_end = {.job = {}, .ended = d.ended, .platform_end = d.platform_end};
       changed = true;
     }
   }
@@ -303,11 +304,15 @@ std::vector<EndedJob> Bindings::Expire(int64_t now_ns) {
   std::vector<EndedJob> over;
   for (auto it = jobs_.begin(); it != jobs_.end();) {
     Job& job = it->second;
-    EndedJob ended{it->first, false, ""};
+    EndedJob ended{it->first, false, "", {}};
     bool gone = false;
-    if (!job.drop_ended.empty()) {
-      ended.ended = gone = true;
-      ended.reason = job.drop_ended;
+    if (!job.dropped_end.ended.empty()) {
+      if (!job.dropped_end_at_ns) job.dropped_end_at_ns = now_ns;
+      gone = (job.clients.empty() && job.away.empty()) ||
+             now_ns - *job.dropped_end_at_ns >= kLastWordsNs;
+      ended.ended = gone && job.dropped_end.ended != kRequeued;
+      ended.reason = job.dropped_end.ended;
+      ended.platform_end = job.dropped_end.platform_end;
     } else if (job.clients.empty() && job.had_client && !job.goodbyes.empty() && job.lost.empty()) {
       // Everybody who was here has said goodbye. Ranks of other nodes may still run: the node of
       // rank 0 speaks for all.

@@ -59,7 +59,11 @@ struct EndedJob {
   std::string id;
   bool ended = false;  // the job itself; else only this node lets it go
   std::string reason;  // completed, failed, …
+  std::optional<PlatformEnd> platform_end;  // what a file says of how it ended
 };
+
+// The `ended` of a file whose job will be started again: this attempt is over.
+inline constexpr std::string_view kRequeued = "requeued";
 
 struct BindingOptions {
   size_t max_jobs = 256;  // that clients alone made known; declared ones have their own bounds
@@ -83,6 +87,9 @@ struct BindingOptions {
 // of others are refused. A declaration displaces the owner that clients gave the job, with all that
 // its clients said of it.
 //
+// A job that a file ends has kLastWordsNs for what its clients still say, and for the ends of their
+// processes.
+//
 // The reference of a job is what option or file say; else its first client's, and when that is a
 // process which has left, the lowest rank's that is here. Only clients of the user whose process
 // came first count, so that nobody can put his own process in the place of another's.
@@ -91,6 +98,8 @@ struct BindingOptions {
 // where not said otherwise.
 class Bindings {
  public:
+  static constexpr int64_t kLastWordsNs = 1'000'000'000;
+
   explicit Bindings(const BindingOptions& options);
 
   void BindOption(const JobOption& job);
@@ -98,6 +107,10 @@ class Bindings {
   struct DroppedJob {
     JobOption job;
     std::string ended;  // reason, or "": it runs
+    std::optional<PlatformEnd> platform_end;
+    friend bool SameEnd(const DroppedJob& a, const DroppedJob& b) {
+      return a.ended == b.ended && a.platform_end == b.platform_end;
+    }
   };
   void SetDropped(const std::vector<DroppedJob>& jobs);
 
@@ -148,7 +161,8 @@ class Bindings {
     bool had_client = false;
     bool announced = false;                                   // a client's source is in the log
     absl::btree_map<std::string, std::string> client_labels;  // at most kMaxClientLabels
-    std::string drop_ended;
+    DroppedJob dropped_end;                    // only what it says of the end
+    std::optional<int64_t> dropped_end_at_ns;  // since when
     absl::btree_map<uint64_t, Client> clients;
     int64_t world_size = 0;
     // Of the ranks that said goodbye since the last hello of each.

@@ -29,7 +29,7 @@ class BindingsTest : public ::testing::Test {
   }
   void DroppedJobs(const std::vector<JobOption>& jobs) {
     std::vector<Bindings::DroppedJob> dropped;
-    for (const JobOption& job : jobs) dropped.push_back({job, ""});
+    for (const JobOption& job : jobs) dropped.push_back({job, "", {}});
     bindings_.SetDropped(dropped);
   }
   static JobClaim Rank(int64_t rank, std::string id = "j", int64_t world = 2) {
@@ -287,6 +287,86 @@ TEST(DropFolder, RefusesWithLineAndCause) {
     ASSERT_FALSE(parsed.ok()) << text;
     EXPECT_THAT(std::string(parsed.status().message()), HasSubstr(why));
   }
+}
+
+TEST(DropFolder, TheEpilogSaysHowAJobEnded) {
+  const auto end = [](std::string_view lines) {
+    const auto parsed = DropFolder::Parse(Cat("job_id=x\n", lines));
+    EXPECT_TRUE(parsed.ok()) << parsed.status();
+    return parsed.ok() ? parsed->platform_end : std::nullopt;
+  };
+  EXPECT_EQ(end("ended=failed\n"), std::nullopt) << "of an earlier version";
+  EXPECT_EQ(end("ended=failed\nexit_code=3\n"), (PlatformEnd{.signal = {}, .exit_code = 3}));
+  EXPECT_EQ(end("ended=failed\nsignal=9\noom_killed=true\n"),
+            (PlatformEnd{.signal = 9, .exit_code = {}, .oom_killed = true}));
+  EXPECT_EQ(end("ended=cancelled\nsignal=15\ncause=time limit\n"),
+            (PlatformEnd{.signal = 15, .exit_code = {}, .on_purpose = true, .cause = "time limit"}));
+  EXPECT_TRUE(end("ended=requeued\n")->on_purpose);
+  const std::pair<std::string, const char*> bad[] = {
+      {"exit_code=3\n", "without an end"},
+      {"ended=failed\nexit_code=256\n", "not 0 to 255"},
+      {"ended=failed\nsignal=-1\n", "not 0 to 255"},
+      {"ended=failed\noom_killed=maybe\n", "not true or false"},
+      {Cat("ended=failed\ncause=", std::string(101, 'x')), "too long"},
+  };
+  for (const auto& [text, why] : bad) {
+    const auto parsed = DropFolder::Parse(Cat("job_id=x\n", text));
+    ASSERT_FALSE(parsed.ok()) << text;
+    EXPECT_THAT(std::string(parsed.status().message()), HasSubstr(why));
+  }
+}
+
+TEST(DropFolder, AFileThatComesIsSeenAtOnce) {
+  TestRoot root;
+  Counters counters;
+  root.Write("d/17", "job_id=slurm-17\n");
+  DropFolder folder(root.At("d"), &counters);
+  EXPECT_TRUE(folder.Changed());
+  folder.Poll();
+  EXPECT_FALSE(folder.Changed());
+  // The time of a directory is as coarse as the kernel's clock.
+  for (int i = 0; i < 1000 && !folder.Changed(); ++i) root.Write(Cat("d/", 100 + i), "job_id=x\n");
+  EXPECT_TRUE(folder.Changed());
+}
+
+// What its ranks still say, and that they died, comes before the end of the job.
+TEST_F(BindingsTest, AnEndByFileWaitsForTheRanksOfTheJobASecond) {
+  Bindings::DroppedJob job{{"j", "x", {}, {}, {}, ""}, "", {}};
+  bindings_.SetDropped({job});
+  Claim(1, Rank(0));
+  Claim(2, Rank(1));
+  job.ended = "cancelled";
+  job.platform_end = PlatformEnd{.signal = 15, .exit_code = {}, .on_purpose = true, .cause = {}};
+  bindings_.SetDropped({job});
+  EXPECT_THAT(Expire(10), IsEmpty());
+  bindings_.Release(1, "", 10 * kSecond);
+  bindings_.Release(2, std::nullopt, 10 * kSecond);
+  EXPECT_THAT(bindings_.Expire(10 * kSecond + kSecond / 2), IsEmpty());
+  bindings_.Died("j", 1);
+  const auto over = bindings_.Expire(10 * kSecond + kSecond / 2);
+  ASSERT_EQ(over.size(), 1u);
+  EXPECT_TRUE(over[0].ended);
+  EXPECT_EQ(over[0].platform_end, job.platform_end);
+}
+
+TEST_F(BindingsTest, ARequeuedJobIsLetGoAndComesBack) {
+  Bindings::DroppedJob job{{"j", "x", {}, {}, {}, ""}, "", {}};
+  bindings_.SetDropped({job});
+  Claim(1, Rank(0));
+  job.ended = kRequeued;
+  job.platform_end =
+      PlatformEnd{.signal = {}, .exit_code = 0, .on_purpose = true, .cause = "requeued"};
+  bindings_.SetDropped({job});
+  EXPECT_THAT(Expire(10), IsEmpty()) << "a rank that is still here has a second";
+  const auto over = bindings_.Expire(11 * kSecond);
+  ASSERT_EQ(over.size(), 1u);
+  EXPECT_FALSE(over[0].ended) << "it will be started again";
+  EXPECT_EQ(over[0].platform_end->cause, "requeued");
+  bindings_.SetDropped({job});
+  EXPECT_THAT(Jobs(), IsEmpty()) << "the file is still there";
+  job.ended = "";
+  bindings_.SetDropped({job});
+  EXPECT_EQ(Jobs().size(), 1u);
 }
 
 TEST_F(BindingsTest, AJobKnownByOptionTakesTheProcessThatComes) {

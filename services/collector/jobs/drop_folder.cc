@@ -1,10 +1,12 @@
 #include "services/collector/jobs/drop_folder.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <iterator>
 
 #include "services/base/log.h"
 #include "services/base/strings.h"
@@ -20,11 +22,15 @@ constexpr size_t kMaxFiles = 256;
 constexpr size_t kMaxBytes = 64u << 10;
 constexpr size_t kMaxLabels = 32;
 constexpr size_t kMaxText = 1024;
+constexpr size_t kMaxCause = 100;  // it becomes a label
+constexpr std::string_view kEnds[] = {"completed", "failed",  "died",
+                                      "cancelled", "stopped", kRequeued};
 }  // namespace
 
 StatusOr<Bindings::DroppedJob> DropFolder::Parse(std::string_view text) {
   Bindings::DroppedJob out;
   JobOption& job = out.job;
+  PlatformEnd end;
   TextScan lines(text);
   std::string_view line;
   for (int number = 1; lines.Line(&line); ++number) {
@@ -75,10 +81,19 @@ StatusOr<Bindings::DroppedJob> DropFolder::Parse(std::string_view text) {
         job.gpus.push_back(static_cast<int>(*gpu));
       }
     } else if (key == "ended") {
-      if (value != "completed" && value != "failed" && value != "stopped") {
-        return bad("not completed, failed or stopped");
-      }
+      if (std::find(std::begin(kEnds), std::end(kEnds), value) == std::end(kEnds))
+        return bad("not completed, failed, died, cancelled, stopped or requeued");
       out.ended = value;
+    } else if (key == "exit_code" || key == "signal") {
+      const auto number = TextScan::ToNumber(value);
+      if (!number.has_value() || *number > 255) return bad("not 0 to 255");
+      (key == "signal" ? end.signal : end.exit_code) = static_cast<int32_t>(*number);
+    } else if (key == "oom_killed") {
+      if (value != "true" && value != "false") return bad("not true or false");
+      end.oom_killed = value == "true";
+    } else if (key == "cause") {
+      if (value.size() > kMaxCause) return bad("too long");
+      end.cause = value;
     } else if (StartsWith(key, "label.") && key.size() > 6) {
       if (job.labels.size() == kMaxLabels) return bad("too many labels");
       job.labels.push_back({std::string(key.substr(6)), value});
@@ -89,10 +104,26 @@ StatusOr<Bindings::DroppedJob> DropFolder::Parse(std::string_view text) {
   RETURN_IF_ERROR(CheckJobId(job.id));
   if (job.owner.empty() && !job.members.empty())
     return InvalidArgument("members without an owner: add owner=");
+  if (out.ended.empty()) {
+    if (end != PlatformEnd{})
+      return InvalidArgument("exit_code, signal, oom_killed or cause without an end: add ended=");
+    return out;
+  }
+  end.on_purpose = out.ended == "cancelled" || out.ended == kRequeued;
+  // A file of an earlier version says no more than that the job is over.
+  if (end != PlatformEnd{}) out.platform_end = std::move(end);
   return out;
 }
 
+bool DropFolder::Changed() const {
+  struct stat now {};
+  if (stat(dir_.c_str(), &now) != 0) return false;
+  return now.st_mtim.tv_sec != polled_.tv_sec || now.st_mtim.tv_nsec != polled_.tv_nsec;
+}
+
 std::vector<Bindings::DroppedJob> DropFolder::Poll() {
+  // Before it is read: what comes meanwhile is a change.
+  if (struct stat now{}; stat(dir_.c_str(), &now) == 0) polled_ = now.st_mtim;
   std::vector<std::string> names;
   const Status trusted = CheckOwnDirectory(dir_);
   std::vector<std::string> complaints;

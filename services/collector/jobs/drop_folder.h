@@ -1,6 +1,7 @@
 // Jobs that a prolog has written down in a directory.
 #pragma once
 
+#include <ctime>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,7 +24,11 @@ namespace pitwall::collector {
 //   gpus=0,1,2             the job's GPUs, by index
 //   cgroup=/slurm/job_17   below the cgroup file system
 //   label.<name>=<value>
-//   ended=completed        the job is over: completed, failed or stopped
+//   ended=completed        the job is over: completed, failed, died, cancelled or stopped; requeued:
+//                          this attempt is over, and the job will be started again
+//   exit_code=3, signal=9  with ended: how, as the platform knows it; 0 to 255
+//   oom_killed=true        with ended: the kernel killed a process of it for lack of memory
+//   cause=time limit       with ended: in the platform's words, at most 100 bytes
 // Write it elsewhere and rename it into the directory: names that begin with a dot or end in .tmp
 // are not read. The job is bound as long as the file is there.
 //
@@ -36,6 +41,8 @@ class DropFolder {
   // The counters are borrowed.
   DropFolder(std::string dir, Counters* counters) : dir_(std::move(dir)), counters_(counters) {}
 
+  // Whether files have come, gone or been renamed since the last poll.
+  bool Changed() const;
   // Reads the directory, in the order of names. A file that cannot be used is counted and said
   // once per content; a directory that cannot be read has no files. Of two files of one job the
   // first counts.
@@ -51,6 +58,7 @@ class DropFolder {
 
   const std::string dir_;
   Counters* const counters_;
+  timespec polled_ = {};  // change time of the directory at the last poll
   // Of the last poll.
   absl::btree_map<std::string, std::pair<std::string, Bindings::DroppedJob>> known_;
   std::vector<std::string> complaints_;

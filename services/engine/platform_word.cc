@@ -1,0 +1,125 @@
+#include "services/engine/platform_word.h"
+
+#include "services/base/strings.h"
+
+namespace pitwall::engine {
+namespace {
+
+constexpr int32_t kSigkill = 9;
+constexpr int32_t kSigterm = 15;
+constexpr int32_t kShellOffset = 128;
+constexpr int32_t kLastSignal = 31;  // the others are real-time signals
+
+// Nobody ends a process like this on purpose.
+bool IsCrash(const RankDeath& death) {
+  const auto signal = SignalOf(death);
+  return death.oom_killed || (signal.has_value() && *signal != kSigkill && *signal != kSigterm);
+}
+
+}  // namespace
+
+std::optional<int32_t> SignalOf(const RankDeath& death) {
+  if (death.signal.has_value()) return death.signal;
+  const int32_t code = death.exit_code.value_or(0);
+  if (code == kShellOffset + kSigkill || code == kShellOffset + kSigterm)
+    return code - kShellOffset;
+  return std::nullopt;
+}
+
+bool IsTerminated(const RankDeath& death) {
+  return !death.oom_killed && SignalOf(death) == kSigterm;
+}
+
+std::string CauseOf(const RankDeath& death) {
+  if (death.oom_killed) return "out of memory";
+  if (death.said_failed) return "exception";
+  if (const auto signal = SignalOf(death)) return Cat("signal ", *signal);
+  if (death.exit_code.has_value()) return Cat("exit code ", *death.exit_code);
+  return "unknown";
+}
+
+std::string TextOf(const PlatformEnd& end) {
+  if (!end.cause.empty()) return end.cause;
+  if (end.oom_killed) return "out of memory";
+  if (end.signal.has_value()) return Cat("signal ", *end.signal);
+  // Shells and container runtimes report a signal as a code.
+  if (const int32_t code = end.exit_code.value_or(0);
+      code > kShellOffset && code <= kShellOffset + kLastSignal)
+    return Cat("signal ", code - kShellOffset);
+  if (end.exit_code.has_value()) return Cat("exit code ", *end.exit_code);
+  return "";
+}
+
+void PlatformWord::Hear(int64_t at, const PlatformEnd& end, bool alone) {
+  if (end_ == end) return;                                       // said again
+  if (end_ && end_->on_purpose && !end.on_purpose) return;       // what followed from it
+  if (end_ && !end_->rank && end.rank && !end.on_purpose) return;  // the job's own word holds
+  end_ = end;
+  at_ = at;
+  alone_ = alone;
+}
+
+bool PlatformWord::OnPurpose(const RankDeath& death) const {
+  if (!end_) return false;
+  // Who ends by SIGTERM in a job that its platform calls completed was asked to.
+  const bool completed = end_->exit_code == 0 && !end_->oom_killed && !end_->rank;
+  if (!end_->on_purpose && !(completed && IsTerminated(death))) return false;
+  if (death.at >= at_) return end_->on_purpose && death.at - at_ <= kTerminatedWithinNs;
+  if (IsCrash(death)) return false;
+  return at_ - death.at <= (IsTerminated(death) ? kTerminatedWithinNs : kEndedWithinNs);
+}
+
+std::string PlatformWord::Cause(const RankDeath& death) const {
+  const std::string seen = CauseOf(death);
+  if (!end_) return seen;
+  if (OnPurpose(death)) return end_->on_purpose && !end_->cause.empty() ? end_->cause : seen;
+  if (end_->on_purpose || (end_->rank && *end_->rank != death.rank)) return seen;
+  if (at_ < death.at || at_ - death.at > kExplainedWithinNs) return seen;
+  const auto signal = SignalOf(death);
+  const bool open = seen == "unknown" || (!death.said_failed && (signal == kSigkill));
+  if (!open) return seen;
+  if (end_->oom_killed) return "out of memory";
+  if (!end_->cause.empty()) return end_->cause;
+  const std::string said = TextOf(*end_);
+  if (seen != "unknown" || said.empty() || end_->exit_code == 0) return seen;
+  return alone_ || end_->rank ? said : Cat("unknown; its job ended with ", said);
+}
+
+void SavePlatformEnd(const PlatformEnd& end, BinaryWriter& out) {
+  for (const std::optional<int32_t>& number : {end.signal, end.exit_code}) {
+    out.Bool(number.has_value());
+    out.I64(number.value_or(0));
+  }
+  out.Bool(end.oom_killed);
+  out.Bool(end.on_purpose);
+  out.Str(end.cause);
+  out.I64(end.rank.value_or(-1));
+}
+
+PlatformEnd RestorePlatformEnd(BinaryReader& in) {
+  PlatformEnd end;
+  for (std::optional<int32_t>* number : {&end.signal, &end.exit_code}) {
+    const bool known = in.Bool();
+    const auto value = static_cast<int32_t>(in.I64());
+    if (known) *number = value;
+  }
+  end.oom_killed = in.Bool();
+  end.on_purpose = in.Bool();
+  end.cause = in.Str();
+  if (const int64_t rank = in.I64(); rank >= 0) end.rank = rank;
+  return end;
+}
+
+void PlatformWord::Save(BinaryWriter& out) const {
+  out.I64(at_);
+  out.Bool(alone_);
+  SavePlatformEnd(*end_, out);
+}
+
+void PlatformWord::Restore(BinaryReader& in) {
+  at_ = in.I64();
+  alone_ = in.Bool();
+  end_ = RestorePlatformEnd(in);
+}
+
+}  // namespace pitwall::engine
