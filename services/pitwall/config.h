@@ -209,6 +209,13 @@ struct KubernetesConfig {
   bool list_pods = false;
 };
 
+struct SlurmConfig {
+  bool enabled = false;
+  std::string cluster;
+  std::string scancel = "scancel", scontrol = "scontrol";
+  int64_t timeout_ns = 10 * kNanosPerSecond;
+};
+
 struct StopWebhookConfig {
   std::string url;  // empty: none
   std::vector<std::string> secrets;
@@ -223,6 +230,7 @@ struct ExecutorConfig {
   std::vector<PolicyConfig> policies;
   std::vector<ExemptConfig> exempt;
   KubernetesConfig kubernetes;
+  SlurmConfig slurm;
   StopWebhookConfig webhook;
   int64_t budget = 5;
   int64_t cool_down_ns = int64_t{600} * kNanosPerSecond;

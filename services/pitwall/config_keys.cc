@@ -407,6 +407,18 @@ void ExecutorKeys(ConfigKeys& keys, ExecutorConfig& executor) {
               "Whether an object without the annotation `pitwall.io/owner` may be stopped if the "
               "job's owner is one of its pods. Needs the right to list pods.");
   });
+  keys.Section("slurm", "Stops jobs of Slurm by scancel (docs/install.md, section Slurm).", [&] {
+    SlurmConfig& slurm = executor.slurm;
+    keys.Bool("enabled", &slurm.enabled,
+              "Whether to stop jobs of Slurm. The service must run as SlurmUser, root or an "
+              "operator of Slurm.");
+    keys.Text("cluster", &slurm.cluster,
+              "Name of this cluster in references of jobs. Jobs of clusters of other names are "
+              "passed over.");
+    keys.Text("scancel", &slurm.scancel, "The program, by path or as found in PATH.");
+    keys.Text("scontrol", &slurm.scontrol, "The same, to look whose job it is and what it does.");
+    keys.Duration("timeout", &slurm.timeout_ns, "Of one call of a program.");
+  });
   keys.Section("webhook", "Asks another program to stop jobs (docs/actions.md).", [&] {
     StopWebhookConfig& webhook = executor.webhook;
     keys.Text("url", &webhook.url, "Where to post the decision. Empty: nowhere.");

@@ -6,6 +6,7 @@
 #include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/executor/kubernetes_target.h"
+#include "services/executor/slurm_target.h"
 #include "services/executor/webhook_target.h"
 #include "services/pitwall/action_lines.h"
 #include "services/pitwall/service_host.h"
@@ -76,6 +77,16 @@ StatusOr<std::unique_ptr<executor::StopTarget>> ServiceHost::WebhookStops() {
                                                    std::move(options));
 }
 
+std::unique_ptr<executor::StopTarget> ServiceHost::SlurmStops() {
+  const SlurmConfig& config = config_.executor.slurm;
+  commands_ = executor::MakeCommandRunner(&clock_);
+  return std::make_unique<executor::SlurmTarget>(
+      commands_.get(), executor::SlurmOptions{.cluster = config.cluster,
+                                              .scancel = config.scancel,
+                                              .scontrol = config.scontrol,
+                                              .timeout_ns = config.timeout_ns});
+}
+
 Status ServiceHost::StartExecutor() {
   const ExecutorConfig& config = config_.executor;
   executor::ExecutorOptions options;
@@ -100,6 +111,7 @@ Status ServiceHost::StartExecutor() {
       ASSIGN_OR_RETURN(std::unique_ptr<executor::StopTarget> target, KubernetesStops());
       stop_targets_.push_back(std::move(target));
     }
+    if (config.slurm.enabled) stop_targets_.push_back(SlurmStops());
     if (!config.webhook.url.empty()) {
       ASSIGN_OR_RETURN(std::unique_ptr<executor::StopTarget> target, WebhookStops());
       stop_targets_.push_back(std::move(target));
