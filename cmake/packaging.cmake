@@ -4,6 +4,7 @@ install(FILES deploy/debian/standalone.yaml deploy/debian/collector.yaml DESTINA
 install(FILES deploy/debian/pitwall.service deploy/debian/pitwall-collector.service DESTINATION /lib/systemd/system)
 install(FILES docs/configuration.md docs/rules.md docs/install.md DESTINATION share/doc/pitwall)
 install(FILES LICENSE DESTINATION share/doc/pitwall RENAME copyright)
+install(PROGRAMS deploy/slurm/prolog deploy/slurm/epilog DESTINATION share/pitwall/slurm)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 install(CODE "execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/deploy/bom.py $<TARGET_FILE:pitwall>
   --out \$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/doc/pitwall COMMAND_ERROR_IS_FATAL ANY)")

@@ -3,7 +3,7 @@
 #
 #   build    compilers and libraries: enough for the binary and its unit tests
 #   kafka    Java and Maven, by which deploy/kafka/broker.sh fetches and runs a broker
-#   tests    clang and its tools, Prometheus and Alertmanager, an SMTP server, kcat, Node, a browser
+#   tests    clang and its tools, Prometheus and Alertmanager, an SMTP server, kcat, Slurm, Node, a browser
 #   python   a virtual environment with numpy and scikit-learn, for the demo's training, and prometheus-client, for tests
 #
 # Without a group: all of them. --check installs nothing, names what is missing and exits with 1 if anything is.
@@ -15,8 +15,8 @@ build_packages=(
   libabsl-dev libbenchmark-dev libboost1.81-dev libcurl4-openssl-dev libgmock-dev libgrpc++-dev libgtest-dev
   libprotobuf-dev librdkafka-dev libre2-dev libsqlite3-dev libssl-dev libxxhash-dev libyaml-cpp-dev libzstd-dev
   nlohmann-json3-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc zlib1g-dev)
-test_packages=(chromium-headless-shell clang clang-format clang-tidy curl faketime kcat libclang-rt-14-dev openssl prometheus prometheus-alertmanager
-  python3-aiosmtpd fonts-dejavu-core)
+test_packages=(chromium-headless-shell clang clang-format clang-tidy curl faketime kcat libclang-rt-14-dev munge openssl prometheus prometheus-alertmanager
+  python3-aiosmtpd fonts-dejavu-core slurm-client slurmctld slurmd)
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall
 venv=$cache/venv
@@ -84,7 +84,7 @@ install_wanted() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${wanted[@]}" >&2
   # The tests start their own Prometheus; the services that Debian starts would only hold ports.
   local package
-  for package in prometheus prometheus-alertmanager prometheus-node-exporter; do
+  for package in prometheus prometheus-alertmanager prometheus-node-exporter munge slurmctld slurmd; do
     if [[ " ${wanted[*]} " == *" $package "* && -d /run/systemd/system ]]; then
       as_root systemctl disable --now "$package" >&2 || say "could not stop the service $package; stop it by hand"
     fi

@@ -75,7 +75,6 @@ struct BatchDecoder::Impl {
   Status DecodeFrame(const pb::Frame& in, int64_t* times_out, int64_t* steps_out, Frame* out) const;
   Status DecodeSpan(const pb::Span& in, Span* out) const;
   Status DecodeRankLost(const pb::RankLost& in, RankLost* out) const;
-  Status DecodePlatformEnd(const pb::PlatformEnd& in, PlatformEnd* out) const;
   Status DecodeEvent(const pb::JobEvent& in, JobEvent* out) const;
   Status DecodeStepPromise(const pb::StepPromise& in, StepPromise* out) const;
   Status DecodeControl(const pb::ControlRecord& in);
@@ -298,42 +297,24 @@ Status BatchDecoder::Impl::DecodeSpan(const pb::Span& in, Span* out) const {
   return OkStatus();
 }
 
-namespace {
-// Signal and exit code: what wait() gives is one byte.
-template <typename In, typename Out>
-Status DecodeExit(std::string_view what, const In& in, Out* out) {
-  if (in.has_signal()) {
-    if (in.signal() < 0 || in.signal() > 255)
-      return Bad(what, ": signal ", in.signal(), " is not in 0..255");
-    out->signal = in.signal();
-  }
-  if (in.has_exit_code()) {
-    if (in.exit_code() < 0 || in.exit_code() > 255)
-      return Bad(what, ": exit code ", in.exit_code(), " is not in 0..255");
-    out->exit_code = in.exit_code();
-  }
-  return OkStatus();
-}
-}  // namespace
-
 Status BatchDecoder::Impl::DecodeRankLost(const pb::RankLost& in, RankLost* out) const {
   RETURN_IF_ERROR(CheckName("rank_lost: source", in.source(), limits.name_bytes));
   RETURN_IF_ERROR(CheckName("rank_lost: boot id", in.boot_id(), limits.name_bytes));
   out->rank = in.rank();
   out->source = in.source();
   out->boot_id = in.boot_id();
-  RETURN_IF_ERROR(DecodeExit("rank_lost", in, out));
+  // What wait() gives is one byte.
+  if (in.has_signal()) {
+    if (in.signal() < 0 || in.signal() > 255)
+      return Bad("rank_lost: signal ", in.signal(), " is not in 0..255");
+    out->signal = in.signal();
+  }
+  if (in.has_exit_code()) {
+    if (in.exit_code() < 0 || in.exit_code() > 255)
+      return Bad("rank_lost: exit code ", in.exit_code(), " is not in 0..255");
+    out->exit_code = in.exit_code();
+  }
   out->oom_killed = in.oom_killed();
-  return OkStatus();
-}
-
-Status BatchDecoder::Impl::DecodePlatformEnd(const pb::PlatformEnd& in, PlatformEnd* out) const {
-  RETURN_IF_ERROR(DecodeExit("platform_end", in, out));
-  RETURN_IF_ERROR(CheckLength("platform_end: cause", in.cause(), limits.name_bytes));
-  out->oom_killed = in.oom_killed();
-  out->on_purpose = in.on_purpose();
-  out->cause = WithoutControls(in.cause());
-  if (in.has_rank()) out->rank = in.rank();
   return OkStatus();
 }
 
@@ -361,15 +342,6 @@ Status BatchDecoder::Impl::DecodeEvent(const pb::JobEvent& in, JobEvent* out) co
   if (in.has_rank_lost() != (out->kind == JobEvent::Kind::kRankLost))
     return Bad("rank_lost belongs to job events of the kind RANK_LOST, and only there");
   if (in.has_rank_lost()) RETURN_IF_ERROR(DecodeRankLost(in.rank_lost(), &out->rank_lost));
-  out->platform_end.reset();
-  if (in.has_platform_end()) {
-    if (out->kind != JobEvent::Kind::kEnded &&
-        (out->kind != JobEvent::Kind::kNotice || in.reason() != kPlatformEnd)) {
-      return Bad("platform_end belongs to job events of the kind ENDED, or NOTICE with the reason ",
-                 kPlatformEnd);
-    }
-    RETURN_IF_ERROR(DecodePlatformEnd(in.platform_end(), &out->platform_end.emplace()));
-  }
   const pb::JobReference& reference = in.reference();
   for (const std::string* text : {&in.name(), &in.reason(), &reference.platform(),
                                   &reference.cluster(), &reference.namespace_(), &reference.kind(),

@@ -132,16 +132,6 @@ void EncodeEvent(const JobEvent& event, pb::JobEvent* out) {
   }
   out->set_reason(event.reason);
   for (const std::string& series : event.series) out->add_series(series);
-  if (event.platform_end.has_value()) {
-    const PlatformEnd& end = *event.platform_end;
-    pb::PlatformEnd* to = out->mutable_platform_end();
-    if (end.signal.has_value()) to->set_signal(*end.signal);
-    if (end.exit_code.has_value()) to->set_exit_code(*end.exit_code);
-    to->set_oom_killed(end.oom_killed);
-    to->set_on_purpose(end.on_purpose);
-    to->set_cause(end.cause);
-    if (end.rank.has_value()) to->set_rank(static_cast<uint32_t>(*end.rank));
-  }
 }
 
 }  // namespace

@@ -393,7 +393,7 @@ void Sampler::End(const std::vector<EndedJob>& over) {
       end.time_ns = at_ns;
       end.name = it->second.job.name;
       end.reason = job.ended ? job.reason : kPlatformEnd;
-      end.platform_end = job.platform_end;
+      if (job.platform_end.has_value()) AddPlatformEnd(*job.platform_end, &end);
       it->second.events.push_back(std::move(end));
     }
     PITWALL_LOG(kInfo, "collector", "job ", Quote(job.id),

@@ -278,7 +278,7 @@ void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* ou
       break;
     case Happening::Kind::kJobNotice:
       if (event.reason == kStopping) deaths_.AnnounceStop(key.position);
-      if (event.platform_end) deaths_.HearPlatform(key.position, *event.platform_end);
+      if (const auto end = PlatformEndOf(event)) deaths_.HearPlatform(key.position, *end);
       for (const std::string& name : event.series) {
         if (identity_.withheld.size() < options_.max_withheld_per_job ||
             identity_.withheld.contains(name)) {

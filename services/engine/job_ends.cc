@@ -254,8 +254,9 @@ TickContext Job::StepContext(const SpaceRunner& space, TickContext at) {
 }
 
 void Job::ApplyJobEnded(const HappeningKey& key, const JobEvent& event, Outputs* out) {
-  if (event.platform_end) {
-    deaths_.HearPlatform(key.position, *event.platform_end);
+  const std::optional<PlatformEnd> end = PlatformEndOf(event);
+  if (end) {
+    deaths_.HearPlatform(key.position, *end);
     // Rules see first what its ranks died of.
     if (const int64_t seen_by = deaths_.seen_by(); key.position < seen_by) {
       timeline_.Add({seen_by, Phase::kEnd, std::string(kOwnSource), "", 0, 1},
@@ -265,14 +266,14 @@ void Job::ApplyJobEnded(const HappeningKey& key, const JobEvent& event, Outputs*
   }
   RunTicksBelow(key.position + 1, out);
   EndJob(key.position, DetailOfEnd(event, key.position), /*by_event=*/true, out);
-  if (event.platform_end) out->events.back().summary = TextOf(*event.platform_end);
+  if (end) out->events.back().summary = TextOf(*end);
 }
 
 // What the platform calls failed is a death where ranks were lost, and a cancellation that the
 // executor asked for is its stop.
 EndDetail Job::DetailOfEnd(const JobEvent& event, int64_t at) const {
   const EndDetail detail = DetailOf(event.reason);
-  if (!event.platform_end) return detail;
+  if (!PlatformEndOf(event)) return detail;
   if (detail == EndDetail::kFailed && ranks_lost_ > 0) return EndDetail::kDied;
   if (detail == EndDetail::kCancelled && deaths_.IsStop(at)) return EndDetail::kStopped;
   return detail;
@@ -329,7 +330,7 @@ void Job::EndAfterwards(const RecordPosition& at, const Batch& batch, Outputs* o
     tombstone_age_ns_ = 0;
     ended_at_ = std::max(ended_at_, std::min(event.time_ns, at.append_time_ns));
     Tell(JobChange::kEnded, DetailOfEnd(event, ended_at_), ended_at_, attempt_, out);
-    if (event.platform_end) out->events.back().summary = TextOf(*event.platform_end);
+    if (const auto end = PlatformEndOf(event)) out->events.back().summary = TextOf(*end);
   }
 }
 

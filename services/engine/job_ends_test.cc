@@ -376,7 +376,7 @@ class DeclaredEnds : public JobEnds {
     event.kind = kind;
     event.time_ns = ShardForTest::At(at);
     event.reason = std::move(reason);
-    event.platform_end = std::move(end);
+    AddPlatformEnd(end, &event);
     node.events.push_back(event);
     shard_.Feed(node, at);
   }

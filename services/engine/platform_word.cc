@@ -8,7 +8,6 @@ namespace {
 constexpr int32_t kSigkill = 9;
 constexpr int32_t kSigterm = 15;
 constexpr int32_t kShellOffset = 128;
-constexpr int32_t kLastSignal = 31;  // the others are real-time signals
 
 // Nobody ends a process like this on purpose.
 bool IsCrash(const RankDeath& death) {
@@ -36,18 +35,6 @@ std::string CauseOf(const RankDeath& death) {
   if (const auto signal = SignalOf(death)) return Cat("signal ", *signal);
   if (death.exit_code.has_value()) return Cat("exit code ", *death.exit_code);
   return "unknown";
-}
-
-std::string TextOf(const PlatformEnd& end) {
-  if (!end.cause.empty()) return end.cause;
-  if (end.oom_killed) return "out of memory";
-  if (end.signal.has_value()) return Cat("signal ", *end.signal);
-  // Shells and container runtimes report a signal as a code.
-  if (const int32_t code = end.exit_code.value_or(0);
-      code > kShellOffset && code <= kShellOffset + kLastSignal)
-    return Cat("signal ", code - kShellOffset);
-  if (end.exit_code.has_value()) return Cat("exit code ", *end.exit_code);
-  return "";
 }
 
 void PlatformWord::Hear(int64_t at, const PlatformEnd& end, bool alone) {
@@ -85,19 +72,23 @@ std::string PlatformWord::Cause(const RankDeath& death) const {
   return alone_ || end_->rank ? said : Cat("unknown; its job ended with ", said);
 }
 
-void SavePlatformEnd(const PlatformEnd& end, BinaryWriter& out) {
-  for (const std::optional<int32_t>& number : {end.signal, end.exit_code}) {
+void PlatformWord::Save(BinaryWriter& out) const {
+  out.I64(at_);
+  out.Bool(alone_);
+  for (const std::optional<int32_t>& number : {end_->signal, end_->exit_code}) {
     out.Bool(number.has_value());
     out.I64(number.value_or(0));
   }
-  out.Bool(end.oom_killed);
-  out.Bool(end.on_purpose);
-  out.Str(end.cause);
-  out.I64(end.rank.value_or(-1));
+  out.Bool(end_->oom_killed);
+  out.Bool(end_->on_purpose);
+  out.Str(end_->cause);
+  out.I64(end_->rank.value_or(-1));
 }
 
-PlatformEnd RestorePlatformEnd(BinaryReader& in) {
-  PlatformEnd end;
+void PlatformWord::Restore(BinaryReader& in) {
+  at_ = in.I64();
+  alone_ = in.Bool();
+  PlatformEnd& end = end_.emplace();
   for (std::optional<int32_t>* number : {&end.signal, &end.exit_code}) {
     const bool known = in.Bool();
     const auto value = static_cast<int32_t>(in.I64());
@@ -107,19 +98,6 @@ PlatformEnd RestorePlatformEnd(BinaryReader& in) {
   end.on_purpose = in.Bool();
   end.cause = in.Str();
   if (const int64_t rank = in.I64(); rank >= 0) end.rank = rank;
-  return end;
-}
-
-void PlatformWord::Save(BinaryWriter& out) const {
-  out.I64(at_);
-  out.Bool(alone_);
-  SavePlatformEnd(*end_, out);
-}
-
-void PlatformWord::Restore(BinaryReader& in) {
-  at_ = in.I64();
-  alone_ = in.Bool();
-  end_ = RestorePlatformEnd(in);
 }
 
 }  // namespace pitwall::engine

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "services/base/binary.h"
+#include "services/model/platform_end.h"
 #include "services/model/position.h"
-#include "services/model/telemetry.h"
 
 namespace pitwall::engine {
 
@@ -27,8 +27,6 @@ std::optional<int32_t> SignalOf(const RankDeath& death);
 bool IsTerminated(const RankDeath& death);
 // "out of memory", "exception", "signal 9", "exit code 3", "unknown": by the collector alone.
 std::string CauseOf(const RankDeath& death);
-// The same of the platform's word: its own words, else the numbers; "" where it has neither.
-std::string TextOf(const PlatformEnd& end);
 
 // A word is of a death when it came in time; a later word of the same attempt replaces an earlier
 // one that said less. Reads no clock.
@@ -61,8 +59,5 @@ class PlatformWord {
   int64_t at_ = kMinPosition;
   bool alone_ = false;
 };
-
-void SavePlatformEnd(const PlatformEnd& end, BinaryWriter& out);
-PlatformEnd RestorePlatformEnd(BinaryReader& in);
 
 }  // namespace pitwall::engine

@@ -1,7 +1,5 @@
 #include "services/engine/timeline.h"
 
-#include "services/engine/platform_word.h"
-
 namespace pitwall::engine {
 
 size_t Timeline::Bytes(const HappeningKey& key, const Happening& happening) {
@@ -14,7 +12,6 @@ size_t Timeline::Bytes(const HappeningKey& key, const Happening& happening) {
        {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue}) {
     bytes += field->size();
   }
-  if (event.platform_end.has_value()) bytes += event.platform_end->cause.size();
   for (const std::string& mode : happening.modes) bytes += 32 + mode.size();
   for (const std::string& name : event.series) bytes += 32 + name.size();
   for (const Label& label : event.labels) bytes += 64 + label.name.size() + label.value.size();
@@ -40,13 +37,8 @@ std::pair<HappeningKey, Happening> Timeline::TakeFirst() {
 }
 
 namespace {
-// Beside the kind of an event: what its platform said follows. Without it the bytes are those of
-// earlier versions.
-constexpr uint8_t kHasPlatformEnd = 0x80;
-
 void SaveEvent(const JobEvent& event, BinaryWriter& out) {
-  const uint8_t platform = event.platform_end.has_value() ? kHasPlatformEnd : 0;
-  out.U8(static_cast<uint8_t>(event.kind) | platform);
+  out.U8(static_cast<uint8_t>(event.kind));
   out.I64(event.time_ns);
   out.Str(event.name);
   const JobReference& r = event.reference;
@@ -71,13 +63,11 @@ void SaveEvent(const JobEvent& event, BinaryWriter& out) {
     out.I64(number.value_or(0));
   }
   out.Bool(lost.oom_killed);
-  if (platform != 0) SavePlatformEnd(*event.platform_end, out);
 }
 
 JobEvent RestoreEvent(BinaryReader& in) {
   JobEvent event;
-  const uint8_t kind = in.U8();
-  event.kind = static_cast<JobEvent::Kind>(kind & ~kHasPlatformEnd);
+  event.kind = static_cast<JobEvent::Kind>(in.U8());
   event.time_ns = in.I64();
   event.name = in.Str();
   JobReference& r = event.reference;
@@ -103,7 +93,6 @@ JobEvent RestoreEvent(BinaryReader& in) {
     if (known) *number = value;
   }
   lost.oom_killed = in.Bool();
-  if ((kind & kHasPlatformEnd) != 0) event.platform_end = RestorePlatformEnd(in);
   return event;
 }
 }  // namespace

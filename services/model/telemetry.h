@@ -80,18 +80,6 @@ struct RankLost {
   friend bool operator==(const RankLost&, const RankLost&) = default;
 };
 
-// How a job, or one rank of it, ended, as its platform says: Slurm's epilog, the status of a pod. It
-// may come after the end, and it amends what the collector saw.
-struct PlatformEnd {
-  std::optional<int32_t> signal;     // that ended it; nothing: not known
-  std::optional<int32_t> exit_code;  // nothing: not known
-  bool oom_killed = false;
-  bool on_purpose = false;      // by a person, a time limit, a preemption: no death
-  std::string cause;            // in the platform's words: "time limit", "Evicted"; may be empty
-  std::optional<int64_t> rank;  // nothing: all ranks that ended
-  friend bool operator==(const PlatformEnd&, const PlatformEnd&) = default;
-};
-
 struct JobEvent {
   // kLauncherGone: the process that started the ranks on this node is gone.
   enum class Kind { kStarted, kEnded, kNotice, kRankLost, kLauncherGone };
@@ -101,17 +89,14 @@ struct JobEvent {
   JobReference reference;
   std::vector<Label> labels;  // of the job, e.g. parameter overrides
   // kEnded: completed, failed, cancelled, stopped; kNotice: gpu_split_unknown, …, or kStopping:
-  // the executor is about to end the job, or kPlatformEnd; kRankLost:
+  // the executor is about to end the job; kRankLost:
   // "failed" when the rank said goodbye with it, so that its process did not vanish.
   std::string reason;
   std::vector<std::string> series;  // kNotice: names of series that are withheld; none lifts that
   RankLost rank_lost;               // kRankLost only
-  // kEnded, and kNotice with the reason kPlatformEnd.
-  std::optional<PlatformEnd> platform_end;
 };
 
 inline constexpr std::string_view kStopping = "stopping";
-inline constexpr std::string_view kPlatformEnd = "platform_end";
 
 inline bool SaidFailed(const JobEvent& event) {
   return event.kind == JobEvent::Kind::kRankLost && event.reason == "failed";

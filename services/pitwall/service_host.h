@@ -15,6 +15,7 @@
 #include "services/base/status.h"
 #include "services/collector/capture/capture_courier.h"
 #include "services/collector/collector.h"
+#include "services/executor/command.h"
 #include "services/executor/executor.h"
 #include "services/insights/keep/keep.h"
 #include "services/notifier/capture_office.h"

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""What deploy/slurm's prolog and epilog write into the drop folder: by a real Slurm, and by answers of it that are hard to bring about.
+
+hooks_test.py
+"""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import cluster
+from cluster import Cluster
+from harness import REPO, wait_for, write
+
+CANCELLED = "JobId=17 JobName=x JobState=COMPLETING Reason=None Restarts=0 ExitCode=0:15 PreemptTime=None"
+
+
+def hooks(work):
+    """Prolog and epilog with settings of their own, and what they write."""
+    os.chmod(work, 0o755)
+    os.mkdir(os.path.join(work, "jobs"), 0o755)
+    settings = write(os.path.join(work, "slurm.env"), "PITWALL_DROP_DIR=%s/jobs\n" % work)
+    out = []
+    for name in ("prolog", "epilog"):
+        out.append(write(os.path.join(work, name), "#!/bin/sh\nPITWALL_SLURM_ENV=%s exec %s/deploy/slurm/%s\n"
+                         % (settings, REPO, name)))
+        os.chmod(out[-1], 0o755)
+    return out
+
+
+def end_of(path):
+    """What the epilog has added, as a dictionary; {} while the job runs."""
+    with open(path) as text:
+        lines = dict(line.partition("=")[::2] for line in text.read().splitlines() if not line.startswith("#"))
+    return {key: lines[key] for key in ("ended", "cause", "exit_code", "signal", "oom_killed") if key in lines}
+
+
+class RealSlurm(unittest.TestCase):
+    def test_each_end(self):
+        reason = cluster.missing()
+        if reason:
+            print("NOTE: Slurm is not tested: " + reason, flush=True)
+            self.skipTest(reason)
+        work = tempfile.mkdtemp(prefix="pitwall-hooks-")
+        self.addCleanup(shutil.rmtree, work, ignore_errors=True)
+        slurm = Cluster(os.path.join(work, "slurm"), *hooks(work))
+        self.addCleanup(slurm.stop)
+        go = os.path.join(work, "go")
+        wait = "while ! test -e %s; do sleep 0.1; done\n" % go
+        expected = {
+            "completes": (wait, {"ended": "completed", "exit_code": "0"}),
+            "exits": (wait + "exit 3", {"ended": "failed", "exit_code": "3"}),
+            "crashes": (wait + "kill -7 $$", {"ended": "failed", "signal": "7"}),
+            "cancelled": ("exec sleep 1000", {"ended": "cancelled", "cause": "cancelled", "signal": "15"}),
+            "ignores": ("trap '' TERM; while :; do sleep 1; done",
+                        {"ended": "cancelled", "cause": "cancelled", "signal": "9"}),
+            "requeued": ("exec sleep 1000", {"ended": "requeued", "cause": "requeued", "exit_code": "0"}),
+        }
+        if slurm.memory_limits:
+            expected["eats"] = (wait + "/usr/bin/python3 -c 'b = bytearray(2000 << 20)'",
+                                {"ended": "failed", "exit_code": "0", "oom_killed": "true"})
+        else:
+            print("NOTE: no memory groups of version 1 here: out of memory is not tested", flush=True)
+        numbers = {name: slurm.submit(name, script, "--uid=nobody", "--requeue") for name, (script, _) in expected.items()}
+        wait_for("the jobs", lambda: all(slurm.field(n, "JobState") == "RUNNING" for n in numbers.values()))
+        path = lambda name: os.path.join(work, "jobs", "slurm-" + numbers[name])
+        with open(path("exits")) as text:
+            self.assertEqual(text.read(), "# restarts=0\njob_id=pit-%s\nplatform=slurm\ncluster=pit\nkind=Job\nuid=%s\n"
+                             "queue=gpu\nowner=uid:65534\n" % (numbers["exits"], numbers["exits"]))
+        write(go, "")
+        slurm.ask("scancel", numbers["cancelled"], numbers["ignores"])
+        slurm.ask("scontrol", "requeue", numbers["requeued"])
+        for name, (_, end) in expected.items():
+            with self.subTest(job=name):
+                self.assertEqual(wait_for("the end of " + name, lambda: end_of(path(name))), end)
+
+
+class Answers(unittest.TestCase):
+    """The epilog alone, with a scontrol that answers as told."""
+
+    def setUp(self):
+        self.work = tempfile.mkdtemp(prefix="pitwall-hooks-")
+        self.addCleanup(shutil.rmtree, self.work)
+        self.path = os.path.join(self.work, "jobs", "slurm-17")
+
+    def run_hook(self, name, **variables):
+        done = subprocess.run([os.path.join(self.work, name)], env=dict(
+            {"SLURM_JOB_ID": "17", "SLURM_JOB_UID": "1000", "SLURM_CLUSTER_NAME": "c", "SLURMD_NODENAME": "n1",
+             "SLURM_JOB_NODELIST": "n1"}, **variables), timeout=60)
+        self.assertEqual(done.returncode, 0, "a hook that fails drains the node")
+
+    def ends(self, answer, **variables):
+        """What is written where scontrol answers this. None: the file is gone."""
+        shutil.rmtree(os.path.join(self.work, "jobs"), ignore_errors=True)
+        hooks(self.work)
+        programs = os.path.join(self.work, "bin")
+        os.makedirs(programs, exist_ok=True)
+        fake = write(os.path.join(programs, "scontrol"), "#!/bin/sh\n[ \"$2\" = hostnames ] && { printf 'n1\\nn2\\n'; exit; }\n"
+                     "cat <<'END'\n%s\nEND\n" % answer)
+        os.chmod(fake, 0o755)
+        with open(os.path.join(self.work, "slurm.env"), "a") as out:
+            out.write("PATH=%s:$PATH\n" % programs)
+        self.run_hook("prolog")
+        self.assertTrue(os.path.exists(self.path))
+        self.run_hook("epilog", **variables)
+        return end_of(self.path) if os.path.exists(self.path) else None
+
+    def test_what_slurmctld_says(self):
+        completing = "JobId=17 JobState=COMPLETING Reason=%s Restarts=%s ExitCode=%s"
+        cancelled = {"ended": "cancelled", "cause": "cancelled", "signal": "15"}
+        for answer, code, end in (
+                (completing % ("TimeLimit", 0, "0:0"), "0:0", {"ended": "cancelled", "cause": "time limit", "exit_code": "0"}),
+                (completing % ("NodeDown", 0, "0:0"), "0:0", {"ended": "died", "cause": "node failure", "exit_code": "0"}),
+                (completing % ("None", 0, "0:15") + " PreemptTime=2026-01-01T00:00:00", "0:0",
+                 {"ended": "cancelled", "cause": "preempted", "exit_code": "0"}),
+                ("JobId=17 JobState=CANCELLED Reason=None Restarts=0 ExitCode=0:15", "0:0",
+                 {"ended": "cancelled", "cause": "cancelled", "exit_code": "0"}),
+                (completing % ("None", 1, "0:0"), "0:0", {"ended": "requeued", "cause": "requeued", "exit_code": "0"}),
+                (CANCELLED, "0:0", cancelled),
+                (CANCELLED + "\nJobState=FAILED Reason=TimeLimit", "0:0", cancelled)):
+            with self.subTest(answer=answer):
+                self.assertEqual(self.ends(answer, SLURM_JOB_EXIT_CODE2=code), end)
+
+    def test_without_an_answer(self):
+        self.assertEqual(self.ends("", SLURM_JOB_EXIT_CODE2="3:0"), {"ended": "failed", "exit_code": "3"})
+        self.assertEqual(self.ends("", SLURM_JOB_EXIT_CODE2="0:125"), {"ended": "failed", "exit_code": "0", "oom_killed": "true"})
+        self.assertIsNone(self.ends("", SLURM_JOB_EXIT_CODE2="0:0"), "it may have been cancelled: nobody says how it ended")
+        self.assertIsNone(self.ends(""), "a Slurm that gives no exit code")
+
+    def test_the_first_node_alone_says_it(self):
+        self.assertIsNone(self.ends(CANCELLED, SLURM_JOB_EXIT_CODE2="0:0", SLURMD_NODENAME="n2"))
+
+    def test_without_a_collector_nothing_happens(self):
+        hooks(self.work)
+        shutil.rmtree(os.path.join(self.work, "jobs"))
+        self.run_hook("prolog")
+        self.run_hook("epilog")
+        self.assertFalse(os.path.exists(os.path.join(self.work, "jobs")))
+
+    def test_files_of_ended_jobs_go(self):
+        self.ends(CANCELLED, SLURM_JOB_EXIT_CODE2="0:0")
+        os.utime(self.path, (1, 1))
+        runs = write(os.path.join(self.work, "jobs", "slurm-16"), "job_id=c-16\n")
+        os.utime(runs, (1, 1))
+        self.run_hook("prolog", SLURM_JOB_ID="18")
+        self.assertEqual(sorted(os.listdir(os.path.join(self.work, "jobs"))), ["slurm-16", "slurm-18"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

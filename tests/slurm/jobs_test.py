@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""Jobs of a real Slurm, with deploy/slurm's prolog and epilog: who died, who was cancelled, how each job ended, and whom the executor stops.
+
+jobs_test.py BINARY
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import cluster
+from cluster import Cluster
+from harness import CLIENT, PATIENCE, REPO, Pitwall, wait_for, write
+
+BINARY = None
+USER = "nobody"
+UID = 65534
+SLACK = 2  # of the machine that runs the tests
+
+# A rank that does what its mode says when the file that its job is named after appears.
+RANK = """
+import os, signal, sys, time
+sys.path.insert(0, sys.argv[1])
+import pitwall
+mode, go = sys.argv[2:4]
+if mode == "ignores":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if mode == "raises":
+    def raises(*_):
+        raise RuntimeError("asked to end")
+    signal.signal(signal.SIGTERM, raises)
+pitwall.init()
+for _ in pitwall.steps(range(100000)):
+    time.sleep(0.05)
+    pitwall.log(loss=float(mode[5:]) if mode.startswith("loss=") and os.path.exists(go) else 1.0)
+    if not os.path.exists(go):
+        continue
+    if mode == "finishes":
+        break
+    if mode == "exits" and os.environ.get("SLURM_PROCID", "0") == os.environ.get("EXITS", "0"):
+        os._exit(3)
+    if mode == "crashes":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if mode == "eats":
+        eaten = [bytearray(64 << 20) for _ in range(40)]
+"""
+
+CONFIG = """
+collector:
+  drop_dir: %(work)s/jobs
+executor:
+  budget: 1
+  cool_down: 1s
+  policies:
+  - {rule: "*/LossHigh", mode: live, grace: 20s}
+  - {rule: "*/LossHuge", mode: dry_run}
+  exempt:
+  - {job: "keep-*"}
+  slurm: {enabled: true, cluster: pit}
+"""
+
+RULES = """
+groups:
+- name: stops
+  interval: 1s
+  rules:
+  - {alert: LossHigh, expr: train_loss > 5 and train_loss < 50}
+  - {alert: LossHuge, expr: train_loss > 50}
+"""
+
+
+class Jobs(unittest.TestCase):
+    """Each test is a job of its own; all run at once on one Slurm and one standalone."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.work = tempfile.mkdtemp(prefix="pitwall-slurm-")
+        cls.addClassCleanup(shutil.rmtree, cls.work, ignore_errors=True)
+        os.chmod(cls.work, 0o755)
+        for name in ("jobs", "go"):
+            os.mkdir(os.path.join(cls.work, name), 0o755)
+        shutil.copytree(CLIENT, os.path.join(cls.work, "client"))
+        cls.rank = write(os.path.join(cls.work, "rank.py"), RANK)
+        settings = write(os.path.join(cls.work, "slurm.env"), "PITWALL_DROP_DIR=%s/jobs\n" % cls.work)
+        hooks = []
+        for name in ("prolog", "epilog"):
+            hook = write(os.path.join(cls.work, name), "#!/bin/sh\nPITWALL_SLURM_ENV=%s exec %s/deploy/slurm/%s\n"
+                         % (settings, REPO, name))
+            os.chmod(hook, 0o755)
+            hooks.append(hook)
+        cls.slurm = Cluster(os.path.join(cls.work, "slurm"), *hooks)
+        cls.addClassCleanup(cls.slurm.stop)
+        write(os.path.join(cls.work, "rules.yaml"), RULES)
+        write(os.path.join(cls.work, "pitwall.yaml"), CONFIG % {"work": cls.work})
+        cls.pitwall = Pitwall(BINARY, os.path.join(cls.work, "log"), "--config", os.path.join(cls.work, "pitwall.yaml"),
+                              "--data-dir", os.path.join(cls.work, "data"), "--rules", "pack:default",
+                              "--rules", os.path.join(cls.work, "rules.yaml"), "--executor",
+                              variables={"SLURM_CONF": cls.slurm.conf, "PATH": cluster.PATH})
+        cls.addClassCleanup(cls.pitwall.stop)
+        cls.lines = os.path.join(cls.work, "watch")
+        with open(cls.lines, "w") as out:
+            watch = subprocess.Popen([BINARY, "issues", "watch", "--json", "--from-start", "--target", cls.pitwall.grpc],
+                                     stdout=out)
+        cls.addClassCleanup(watch.wait)
+        cls.addClassCleanup(watch.kill)
+        cls.numbers = {}
+        modes = {"finishes": "finishes", "exits": "exits", "crashes": "crashes", "cancelled": "loops", "ignores": "ignores",
+                 "raises": "raises", "limit": "loops", "requeued": "loops", "dies-first": "crashes-one",
+                 "stop-live": "loss=9", "stop-dry": "loss=99", "keep-me": "loss=9", "stop-late": "loss=9"}
+        if cls.slurm.memory_limits:
+            modes["eats"] = "eats"
+        for name, mode in modes.items():
+            cls.numbers[name] = cls.start(name, mode)
+        for name in modes:
+            wait_for("a step of %s" % name, lambda: cls.events("io.pitwall.job.changed", name, job_change="attempt_began"))
+        cls.slurm.ask("scontrol", "update", "JobId=" + cls.numbers["limit"], "TimeLimit=1")
+
+    @classmethod
+    def start(cls, name, mode):
+        run = "/usr/bin/python3 %s %s/client" % (cls.rank, cls.work)
+        go = os.path.join(cls.work, "go", name)
+        environment = "export PITWALL_SOCKET=%s/data/collector.sock\n" % cls.work
+        options = ["--uid=" + USER] if name != "requeued" else ["--uid=" + USER, "--requeue"]
+        if mode == "crashes-one":
+            script = "EXITS=1 srun -n2 --overlap %s exits %s" % (run, go)
+            options.append("-n2")
+        elif mode in ("loops", "ignores", "raises"):
+            script = "exec %s %s %s" % (run, mode, go)
+        else:
+            script = "%s %s %s\nexit $?" % (run, mode, go)
+        return cls.slurm.submit(name, environment + script, *options)
+
+    @classmethod
+    def events(cls, kind, job, **data):
+        with open(cls.lines) as lines:
+            events = [json.loads(line) for line in lines.read().splitlines() if line.endswith("}")]
+        return [e["data"] for e in events if e["type"] == kind and e["data"]["job"].get("name", "") == job and
+                data.items() <= e["data"].items()]
+
+    def go(self, name):
+        write(os.path.join(self.work, "go", name), "")
+        self.began = time.monotonic()
+
+    def cancel(self, name):
+        self.began = time.monotonic()
+        self.slurm.ask("scancel", self.numbers[name])
+
+    def found(self, name):
+        return [(i["alert"], i["labels"].get("rank"), i["labels"].get("cause"))
+                for i in self.events("io.pitwall.issue.found", name)
+                if i["labels"].get("category") not in ("bottleneck", None)]
+
+    def ended(self, name, patience=PATIENCE):
+        """(detail, words) of the end of the job."""
+        end = wait_for("the end of %s" % name, lambda: self.events("io.pitwall.job.changed", name, job_change="ended"),
+                       patience)[0]
+        return end["end_detail"], end.get("summary", "")
+
+    def told(self, name, *issues, ended, patience=PATIENCE):
+        if issues:
+            wait_for("an issue of %s" % name, lambda: self.found(name), patience)
+            print("\n%s: told after %.1f s: %s" % (name, time.monotonic() - self.began,
+                                                   self.events("io.pitwall.issue.found", name)[0]["summary"]), flush=True)
+        self.assertEqual(self.ended(name, patience), ended)
+        self.assertEqual(self.found(name), list(issues))
+
+    def test_finishes(self):
+        self.go("finishes")
+        self.told("finishes", ended=("completed", "exit code 0"))
+
+    def test_exits_with_3(self):
+        self.go("exits")
+        self.told("exits", ("RankDied", "0", "exit code 3"), ended=("died", "exit code 3"))
+
+    def test_crashes(self):
+        self.go("crashes")
+        self.told("crashes", ("RankDied", "0", "signal 11"), ended=("died", "signal 11"))
+
+    def test_scancel(self):
+        self.cancel("cancelled")
+        self.told("cancelled", ("JobCancelled", None, None), ended=("cancelled", "cancelled"))
+
+    def test_scancel_of_one_that_ignores_it(self):
+        self.cancel("ignores")
+        self.told("ignores", ("JobCancelled", None, None), ended=("cancelled", "cancelled"))
+
+    def test_scancel_that_becomes_an_exception(self):
+        self.cancel("raises")
+        self.told("raises", ("JobCancelled", None, None), ended=("cancelled", "cancelled"))
+
+    def test_scancel_after_a_death(self):
+        self.go("dies-first")
+        wait_for("the death", lambda: self.found("dies-first"))
+        self.assertEqual(self.found("dies-first"), [("RankDied", "1", "exit code 3")])
+        time.sleep(6)  # somebody sees it, and ends the rest
+        self.cancel("dies-first")
+        self.told("dies-first", ("RankDied", "1", "exit code 3"), ended=("cancelled", "cancelled"))
+
+    def test_out_of_memory(self):
+        if not self.slurm.memory_limits:
+            print("\nNOTE: no memory groups of version 1 here: jobs without limits, out of memory is not tested", flush=True)
+            self.skipTest("no memory limits")
+        self.go("eats")
+        self.told("eats", ("RankDied", "0", "out of memory"), ended=("died", "out of memory"))
+
+    def test_requeue_ends_the_attempt_and_not_the_job(self):
+        self.began = time.monotonic()
+        self.slurm.ask("scontrol", "requeue", self.numbers["requeued"])
+        end = wait_for("the end of the attempt",
+                       lambda: self.events("io.pitwall.job.changed", "requeued", job_change="attempt_ended"))[0]
+        self.assertEqual(end["end_detail"], "cancelled")
+        self.assertEqual(self.found("requeued"), [("JobCancelled", None, None)])
+        self.assertEqual(self.events("io.pitwall.job.changed", "requeued", job_change="ended"), [])
+        self.slurm.ask("scancel", self.numbers["requeued"])
+
+    def actions(self, name):
+        done = subprocess.run([BINARY, "actions", "list", "--data-dir", os.path.join(self.work, "data"), "--json"],
+                              stdout=subprocess.PIPE, text=True, timeout=60)
+        records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        return [r["data"] | {"type": r["type"].rpartition(".")[2]} for r in records if r["data"]["job"].get("name") == name]
+
+    def act(self, name, kind):
+        return wait_for("%s of %s" % (kind, name), lambda: [a for a in self.actions(name) if a["type"] == kind])
+
+    def test_the_executor_stops_a_job_once(self):
+        """Dry run, exemption and budget each hold back what a live policy stops."""
+        for name in ("stop-dry", "keep-me"):
+            self.go(name)
+        dry = self.act("stop-dry", "decided")[0]
+        self.assertEqual(dry["mode"], "dry_run")
+        self.assertIn("is RUNNING as uid:%d" % UID, dry["why"])
+        self.assertIn("exempt", self.act("keep-me", "refused")[0]["why"])
+        self.go("stop-live")
+        done = self.act("stop-live", "done")[0]
+        self.assertEqual(done["effect"], "scancel sent; the job is CANCELLED")
+        self.assertEqual(self.ended("stop-live")[0], "stopped")
+        self.assertEqual(self.slurm.field(self.numbers["stop-live"], "JobState"), "CANCELLED")
+        self.go("stop-late")
+        self.assertIn("budget", self.act("stop-late", "refused")[0]["why"])
+        for name in ("stop-dry", "keep-me", "stop-late"):
+            self.assertEqual(self.slurm.field(self.numbers[name], "JobState"), "RUNNING", name)
+        self.assertEqual([a["type"] for a in self.actions("stop-live")], ["decided", "done"])
+        self.assertEqual(self.found("stop-live"), [("JobCancelled", None, None)])
+
+    def test_z_time_limit(self):
+        """Slurm looks after limits every half a minute: this one is last."""
+        self.began = time.monotonic()
+        self.told("limit", ("JobCancelled", None, None), ended=("cancelled", "time limit"), patience=180)
+
+
+if __name__ == "__main__":
+    BINARY = os.path.abspath(sys.argv.pop(1))
+    reason = cluster.missing()
+    if reason:
+        print("NOTE: Slurm is not tested: " + reason)
+        sys.exit(77)
+    unittest.main(verbosity=2)
