@@ -17,6 +17,8 @@
 #include "services/collector/jobs/bindings.h"
 #include "services/collector/jobs/drop_folder.h"
 #include "services/collector/jobs/owner_name.h"
+#include "services/collector/pods/pod_watch.h"
+#include "services/collector/pods/pod_words.h"
 #include "services/collector/publishing/batch_sender.h"
 #include "services/collector/publishing/node_announcer.h"
 #include "services/collector/publishing/publisher.h"
@@ -147,10 +149,21 @@ struct Collector::Impl {
         sampler(SamplerOf(options), clock, &time, &bindings, options.gpus ? &gpus : nullptr,
                 options.drop_dir.empty() ? nullptr : &drop_folder, &announcer, &node_sender,
                 &counters, &capture_states),
+        pod_words(options.node, options.new_boot_id(), &bindings, &publisher, time),
         finished(clock.NewWakeup()) {
     for (const JobOption& job : options.jobs) bindings.BindOption(job);
     gpus.SetPeriod(options.interval_ns);
     sessions.SetCaptures(&captures);
+    if (!options.pods.url.empty()) {
+      pods = std::make_unique<PodWatch>(
+          PodWatchOptions{.url = options.pods.url,
+                          .token_file = options.pods.token_file,
+                          .root = options.root},
+          &clock, options.pods.transport, [this] { return pod_words.Here(); },
+          [this](const PodWatch::Rank& rank, const std::optional<PlatformEnd>& end) {
+            pod_words.Tell(rank, end);
+          });
+    }
   }
 
   const Options options;
@@ -169,6 +182,8 @@ struct Collector::Impl {
   DropFolder drop_folder;
   GpuMonitor gpus;
   Sampler sampler;
+  PodWords pod_words;
+  std::unique_ptr<PodWatch> pods;  // null: nobody is asked
   const std::unique_ptr<Wakeup> finished;
   Mutex mutex;
   bool started ABSL_GUARDED_BY(mutex) = false;
@@ -233,6 +248,7 @@ Status Collector::Start() {
   }
   if (impl_->options.gpus) impl_->gpus.Start();
   impl_->sampler.Start();
+  if (impl_->pods != nullptr) impl_->pods->Start();
   impl_->started = true;
   return OkStatus();
 }
@@ -244,6 +260,7 @@ void Collector::Stop() {
     impl_->stopped = true;
     // Ranks get no goodbye: they go on, and the next collector takes them up again.
     impl_->server.Stop();
+    if (impl_->pods != nullptr) impl_->pods->Stop();
     impl_->sampler.Stop();
     impl_->publisher.Stop();
     impl_->gpus.Stop();  // last: a driver in trouble may keep it waiting

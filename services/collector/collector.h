@@ -15,6 +15,7 @@
 #include "services/collector/counts/counters.h"
 #include "services/collector/jobs/job_option.h"
 #include "services/model/capture.h"
+#include "services/pipeline/http_transport.h"
 #include "services/pipeline/io.h"
 
 namespace pitwall::collector {
@@ -41,6 +42,14 @@ struct Options {
   // Directory with one file per job, written by a prolog and removed by an epilog; empty: none. See
   // jobs/drop_folder.h.
   std::string drop_dir;
+  // How ranks in pods ended, by the status of their containers (pods/pod_watch.h); without a url
+  // nobody is asked. The transport is borrowed.
+  struct Pods {
+    std::string url;
+    std::string token_file;
+    HttpTransport* transport = nullptr;
+  };
+  Pods pods;
   // Directory for what cannot be published now; empty: only the memory queue. One collector per
   // directory.
   std::string spool_dir;

@@ -278,7 +278,13 @@ void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* ou
       break;
     case Happening::Kind::kJobNotice:
       if (event.reason == kStopping) deaths_.AnnounceStop(key.position);
-      if (const auto end = PlatformEndOf(event)) deaths_.HearPlatform(key.position, *end);
+      if (const auto end = PlatformEndOf(event)) {
+        if (*end == PlatformEnd{}) {
+          deaths_.ExpectPlatform();  // nothing yet: it will be told
+        } else {
+          deaths_.HearPlatform(key.position, *end);
+        }
+      }
       for (const std::string& name : event.series) {
         if (identity_.withheld.size() < options_.max_withheld_per_job ||
             identity_.withheld.contains(name)) {

@@ -174,10 +174,10 @@ void Job::EndWithoutLauncher(int64_t at, Outputs* out) {
                 {.kind = Happening::Kind::kGraceOver});
 }
 
-// Whether somebody will say how the job ended: its platform, on a node where root has declared it.
+// Whether an epilog will say how the job ended, as root's prolog has declared it. Who watches pods
+// announces that for each rank.
 bool Job::PlatformTells() const {
-  const std::string& platform = identity_.reference.platform;
-  return owner_.declared() && (platform == "slurm" || platform == "kubernetes");
+  return owner_.declared() && identity_.reference.platform == "slurm";
 }
 
 void Job::CountDeath(int64_t at, const Source& source, const JobEvent& event) {

@@ -105,6 +105,10 @@ void IncidentNotices::Apply(const IssueEventPtr& event, Tick* tick) {
     incident.told_size = 1;
     incident.told_root = issue_id;
   }
+  // What a rule had captured is in its issue's first update, and nothing else may have changed.
+  if (incident.told && slot != nullptr && !slot->capture.empty() &&
+      event->type == EventType::kIssueUpdated)
+    tick->waiting.insert(id);
   slot = event;
   incident.open += IsOpen(*event) ? 1 : 0;
   incident.began_ns = std::min(incident.began_ns, event->active_since_ns);
@@ -263,7 +267,8 @@ bool IncidentNotices::DecideOne(const std::string& id, Tick* tick, std::vector<F
     weight = std::min(weight, SeverityRank(event->severity));
   const bool full = incident.issues.size() > kMaxIssues;
   const bool news = root != incident.told_root || weight < incident.told_weight ||
-                    incident.issues.size() + incident.dropped >= 2 * incident.told_size;
+                    incident.issues.size() + incident.dropped >= 2 * incident.told_size ||
+                    tick->waiting.contains(id);
   if (!full && (!news || tick->time_ns - incident.told_at_ns < kMinUpdateNs)) {
     if (news) tick->waiting.insert(id);
     return false;

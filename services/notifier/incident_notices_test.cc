@@ -104,6 +104,30 @@ TEST_F(IncidentNoticesTest, NewsWaitsForItsMinute) {
   EXPECT_EQ(Told(), Kinds({"found", "updated"}));
 }
 
+TEST_F(IncidentNoticesTest, WhatWasCapturedIsNewsOnce) {
+  IssueEvent hang = Of("hang", 1, 1001);
+  hang.capture = "stacks";
+  Feed(hang);
+  EXPECT_EQ(Told(), Kinds({"found"}));
+  IssueEvent captured = Of("hang", 2, 1061, EventType::kIssueUpdated);
+  captured.summary = "Rank 1 is missing; captured: 1 blocked 7 collective";
+  Feed(captured);
+  ASSERT_EQ(Told(), Kinds({"found", "updated"}));
+  EXPECT_THAT(FieldOf(sent_[1], "summary"), ::testing::HasSubstr("captured: 1 blocked"));
+  for (uint64_t i = 3; i < 9; ++i)
+    Feed(Of("hang", i, 1000 + 61 * static_cast<int64_t>(i), EventType::kIssueUpdated));
+  EXPECT_EQ(Told(), Kinds({"found", "updated"}));
+  // Told of something else less than a minute ago: it waits.
+  IssueEvent second = Of("second", 1, 1600);
+  second.capture = "stacks";
+  Feed(second);
+  EXPECT_EQ(Told(), Kinds({"found", "updated", "updated"})) << "twice as many";
+  Feed(Of("second", 2, 1630, EventType::kIssueUpdated));
+  EXPECT_EQ(Told(), Kinds({"found", "updated", "updated"}));
+  notices_.TellDue(0, 1660 * kNanosPerSecond, &sent_);
+  EXPECT_EQ(Told(), Kinds({"found", "updated", "updated", "updated"}));
+}
+
 TEST_F(IncidentNoticesTest, NewsIsToldByTheClockWhereNoEventComes) {
   EXPECT_EQ(notices_.DueNs(0), NoticePolicy::kNever);
   Feed(Of("a", 1, 1001));

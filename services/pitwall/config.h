@@ -75,6 +75,13 @@ struct JobConfig {
   JobReference reference;            // empty: what its clients say
 };
 
+// Whether and whom the collector asks how containers ended.
+struct PodsConfig {
+  std::string url;  // empty: nobody
+  std::string token_file = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+  std::string ca_file = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
+};
+
 // What training processes may use of one collector, all together and those of one owner.
 struct CollectorLimitsConfig {
   int64_t clients = 1024;
@@ -95,6 +102,7 @@ struct CollectorConfig {
   CollectorLimitsConfig limits;
   std::vector<JobConfig> jobs;
   std::string drop_dir;
+  PodsConfig pods;
   std::string spool_dir;  // empty: <data_dir>/spool
   int64_t spool_bytes = int64_t{1} << 30;
   bool gpus = true;

@@ -138,6 +138,17 @@ void CollectorKeys(ConfigKeys& keys, CollectorConfig& collector) {
   });
   keys.Text("drop_dir", &collector.drop_dir,
             "Folder in which files declare jobs, e.g. by a Slurm prolog. Empty: none.");
+  keys.Section("pods", "How ranks in pods ended, by the status of their containers.", [&] {
+    PodsConfig& pods = collector.pods;
+    keys.Text("url", &pods.url,
+              "What gives the pods of this node as a PodList: "
+              "`https://kubernetes.default.svc/api/v1/pods?fieldSelector=spec.nodeName={node}` "
+              "(right: list pods) or `https://{node}:10250/pods` of the kubelet (right: get "
+              "nodes/proxy); `{node}` is the node's name. Asked only after a rank in a pod has ended. Empty: nobody is asked.");
+    keys.Text("token_file", &pods.token_file, "Token; read again for each request. Empty: none.");
+    keys.Text("ca_file", &pods.ca_file,
+              "Certificates that sign the server's. Empty: those of the system.");
+  });
   keys.Text("spool_dir", &collector.spool_dir,
             "Folder of what the log does not take yet. Empty: `<data_dir>/spool`.");
   keys.Count("spool_bytes", {1 << 20, int64_t{1} << 40, "bytes"}, &collector.spool_bytes,

@@ -211,6 +211,22 @@ Status ServiceHost::Reload(const Config& fresh) {
   return OkStatus();
 }
 
+namespace {
+
+StatusOr<std::string> PodsUrl(std::string url, std::string_view node) {
+  constexpr std::string_view kNode = "{node}";
+  if (node.empty() && url.find(kNode) != url.npos) {
+    return InvalidArgument(
+        "collector.pods.url: {node} is not known (collector.node is empty); write collector.node, "
+        "or the node's name into the url");
+  }
+  for (size_t at = url.find(kNode); at != url.npos; at = url.find(kNode, at + node.size()))
+    url.replace(at, kNode.size(), node);
+  return url;
+}
+
+}  // namespace
+
 Status ServiceHost::StartCollector() {
   collector::Options options;
   options.node = config_.collector.node;
@@ -246,6 +262,15 @@ Status ServiceHost::StartCollector() {
       .hello_timeout_ns = limits.hello_timeout_ns,
       .idle_timeout_ns = limits.idle_timeout_ns};
   options.drop_dir = config_.collector.drop_dir;
+  if (const PodsConfig& pods = config_.collector.pods; !pods.url.empty()) {
+    // The administrator names the server, so it may have any address.
+    ASSIGN_OR_RETURN(pods_transport_,
+                     http::MakeCurlTransport(
+                         {.allowed_cidrs = {"0.0.0.0/0", "::/0"}, .ca_file = pods.ca_file}));
+    ASSIGN_OR_RETURN(const std::string url, PodsUrl(pods.url, options.node));
+    RETURN_IF_ERROR(Annotate(pods_transport_->CheckUrl(url), "collector.pods.url"));
+    options.pods = {url, pods.token_file, pods_transport_.get()};
+  }
   options.spool_dir = config_.SpoolDir();
   RETURN_IF_ERROR(MakeDirectory(options.spool_dir));
   options.spool_bytes = static_cast<uint64_t>(config_.collector.spool_bytes);

@@ -95,6 +95,7 @@ class ServiceHost {
   RulesInForce rules_in_force_;
   std::unique_ptr<FollowedRules> followed_rules_;  // insights without a processor
   std::unique_ptr<collector::CaptureCourier> courier_;
+  std::unique_ptr<HttpTransport> pods_transport_;  // of the collector
   std::unique_ptr<collector::Collector> collector_;
   std::unique_ptr<HttpTransport> transport_;
   std::unique_ptr<MailTransport> mail_;

@@ -85,9 +85,9 @@ StatusOr<Bindings::DroppedJob> DropFolder::Parse(std::string_view text) {
         return bad("not completed, failed, died, cancelled, stopped or requeued");
       out.ended = value;
     } else if (key == "exit_code" || key == "signal") {
-      const auto number = TextScan::ToNumber(value);
-      if (!number.has_value() || *number > 255) return bad("not 0 to 255");
-      (key == "signal" ? end.signal : end.exit_code) = static_cast<int32_t>(*number);
+      const auto status = TextScan::ToNumber(value);
+      if (!status.has_value() || *status > 255) return bad("not 0 to 255");
+      (key == "signal" ? end.signal : end.exit_code) = static_cast<int32_t>(*status);
     } else if (key == "oom_killed") {
       if (value != "true" && value != "false") return bad("not true or false");
       end.oom_killed = value == "true";

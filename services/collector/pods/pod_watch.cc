@@ -1,0 +1,161 @@
+#include "services/collector/pods/pod_watch.h"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <tuple>
+
+#include "services/base/log.h"
+#include "services/base/strings.h"
+#include "services/base/terminal.h"
+
+namespace pitwall::collector {
+namespace {
+
+constexpr size_t kMaxTokenBytes = 16u << 10;
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream in(path);
+  return std::string((std::istreambuf_iterator<char>(in)), {});
+}
+
+}  // namespace
+
+PodWatch::PodWatch(PodWatchOptions options, Clock* clock, HttpTransport* transport, Here here,
+                   Tell tell)
+    : options_(std::move(options)),
+      clock_(clock),
+      transport_(transport),
+      here_(std::move(here)),
+      tell_(std::move(tell)),
+      wakeup_(clock->NewWakeup()) {}
+
+PodWatch::~PodWatch() { Stop(); }
+
+void PodWatch::Start() {
+  stopping_ = false;
+  thread_ = std::thread([this] { Loop(); });
+}
+
+void PodWatch::Stop() {
+  stopping_ = true;
+  wakeup_->Wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+void PodWatch::Loop() {
+  while (!stopping_) {
+    Look();
+    if (!stopping_) wakeup_->Wait(kLookNs);
+  }
+}
+
+Status PodWatch::health() const {
+  MutexLock lock(&mutex_);
+  return health_;
+}
+
+void PodWatch::TakeUp(const std::vector<Rank>& here, int64_t now_ns) {
+  std::set<std::tuple<std::string, int64_t, int64_t>> present;
+  for (const Rank& rank : here) {
+    const auto key = std::tuple(rank.job, rank.rank, rank.pid);
+    present.insert(key);
+    if (known_.contains(key) || known_.size() >= kMaxRanks) continue;
+    Known known{rank, ContainerOfCgroup(ReadFile(Cat(options_.root, "/proc/", rank.pid, "/cgroup"))),
+                -1};
+    if (!known.container.empty()) tell_(rank, std::nullopt);
+    known_.emplace(key, std::move(known));
+  }
+  for (auto it = known_.begin(); it != known_.end();) {
+    Known& known = it->second;
+    if (present.contains(it->first)) {
+      known.left_at_ns = -1;
+    } else if (known.left_at_ns < 0) {
+      known.left_at_ns = now_ns;
+    }
+    const bool awaited = known.left_at_ns >= 0;
+    const bool over = awaited && (known.container.empty() || now_ns - known.left_at_ns > kAwaitNs);
+    it = over ? known_.erase(it) : std::next(it);
+  }
+}
+
+void PodWatch::Look() {
+  const int64_t now_ns = clock_->MonotonicNs();
+  TakeUp(here_(), now_ns);
+  const bool awaits = std::any_of(known_.begin(), known_.end(),
+                                  [](const auto& entry) { return entry.second.left_at_ns >= 0; });
+  if (!awaits || now_ns < next_ask_ns_) return;
+  const StatusOr<std::vector<PodState>> pods = Ask();
+  if (stopping_) return;
+  const Status status = Annotate(pods.status(), "collector.pods.url");
+  {
+    MutexLock lock(&mutex_);
+    if (!status.ok() && status.message() != health_.message())
+      PITWALL_LOG(kWarning, "collector", ToStd(status.message()));
+    health_ = status;
+  }
+  if (status.ok()) {
+    pause_ns_ = 0;
+    Answer(*pods);
+  } else {
+    pause_ns_ = std::clamp(2 * pause_ns_, kAskNs, kLastPauseNs);
+  }
+  next_ask_ns_ = clock_->MonotonicNs() + std::max(pause_ns_, kAskNs);
+}
+
+StatusOr<std::vector<PodState>> PodWatch::Ask() {
+  HttpCall call;
+  call.method = "GET";
+  call.url = options_.url;
+  call.headers.emplace_back("accept", "application/json");
+  call.timeout_ns = options_.timeout_ns;
+  call.max_response_bytes = options_.max_bytes;
+  call.cancel = &stopping_;
+  if (!options_.token_file.empty()) {
+    const std::string text = ReadFile(options_.token_file);
+    const std::string token(Trim(std::string_view(text)));
+    if (token.empty() || token.size() > kMaxTokenBytes || HasControl(token)) {
+      return FailedPrecondition(Cat("token file ", Quote(options_.token_file),
+                                    ": no token in it; mount one, or name another file"));
+    }
+    call.headers.emplace_back("authorization", Cat("Bearer ", token));
+  }
+  ASSIGN_OR_RETURN(const HttpReply reply, transport_->Perform(call));
+  if (reply.status == 401 || reply.status == 403) {
+    return absl::PermissionDeniedError(
+        ToAbsl(Cat("answer ", reply.status, ": ", TerminalLine(reply.body.substr(0, 200)),
+                   "; the token needs the right to list pods (API server) or to get nodes/proxy "
+                   "(kubelet)")));
+  }
+  if (reply.status != 200)
+    return Unavailable(
+        Cat("answer ", reply.status, ": ", TerminalLine(reply.body.substr(0, 200))));
+  return ParsePodList(reply.body, options_.max_bytes);
+}
+
+void PodWatch::Answer(const std::vector<PodState>& pods) {
+  absl::btree_map<std::string, PlatformEnd> ends;
+  for (const PodState& pod : pods) {
+    for (const ContainerState& container : pod.containers) {
+      if (container.end) ends.emplace(container.id, EndOf(pod, *container.end));
+    }
+  }
+  // A status is the container's: it is a rank's where that was alone in it.
+  absl::btree_map<std::string, int> ranks;
+  for (const auto& [key, known] : known_) ++ranks[known.container];
+  for (auto it = known_.begin(); it != known_.end();) {
+    const Known& known = it->second;
+    const auto end = known.left_at_ns < 0 ? ends.end() : ends.find(known.container);
+    if (end == ends.end()) {
+      ++it;
+      continue;
+    }
+    PlatformEnd told = end->second;
+    if (ranks[known.container] == 1) told.rank = known.rank.rank;
+    tell_(known.rank, told);
+    it = known_.erase(it);
+  }
+}
+
+}  // namespace pitwall::collector

@@ -1,0 +1,103 @@
+// How ranks that run in pods of this node ended, as the status of their containers says.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "services/base/clock.h"
+#include "services/base/mutex.h"
+#include "services/base/status.h"
+#include "services/collector/pods/pod_list.h"
+#include "services/model/platform_end.h"
+#include "services/pipeline/http_transport.h"
+
+namespace pitwall::collector {
+
+struct PodWatchOptions {
+  // Gives a PodList: https://<API server>/api/v1/pods?fieldSelector=spec.nodeName=<node> (right:
+  // list pods), or https://<node>:10250/pods of the kubelet (right: get nodes/proxy).
+  std::string url;
+  std::string token_file;  // read again for each request: the kubelet exchanges it; empty: none
+  std::string root = "/";  // parent of /proc
+  int64_t timeout_ns = 5 * kNanosPerSecond;  // of one request
+  size_t max_bytes = size_t{32} << 20;       // of an answer
+};
+
+struct PodRank {
+  std::string job;
+  std::string owner;  // of the job
+  bool owner_declared = false;
+  int64_t rank = 0;
+  int64_t pid = 0;
+};
+
+struct KnownPodRank {
+  PodRank rank;
+  std::string container;    // "": in no pod, or not to be seen
+  int64_t left_at_ns = -1;  // monotonic; -1: it is here
+};
+
+// Asks nothing while no rank has ended. Once one has, it asks each second until its container's end
+// is there, for at most kAwaitNs; failing requests are repeated after pauses that double up to
+// kLastPauseNs. Owns its thread; Start and Stop from one thread.
+class PodWatch {
+ public:
+  static constexpr int64_t kLookNs = 500'000'000;
+  static constexpr int64_t kAskNs = 1'000'000'000;
+  static constexpr int64_t kAwaitNs = 60'000'000'000;
+  static constexpr int64_t kLastPauseNs = 30'000'000'000;
+  static constexpr size_t kMaxRanks = 4096;
+
+  using Rank = PodRank;
+  // The ranks that are here now.
+  using Here = std::function<std::vector<Rank>()>;
+  // Tells the rank's job; on the thread of the watch. Nothing: that its end will be told.
+  using Tell = std::function<void(const Rank&, const std::optional<PlatformEnd>&)>;
+
+  // Clock and transport are borrowed.
+  PodWatch(PodWatchOptions options, Clock* clock, HttpTransport* transport, Here here, Tell tell);
+  ~PodWatch();
+
+  void Start();
+  void Stop();  // idempotent
+  // One round: what the thread does each kLookNs.
+  void Look();
+  // OK, or why the last request failed. Any thread.
+  Status health() const;
+
+ private:
+  using Known = KnownPodRank;
+  void Loop();
+  void TakeUp(const std::vector<Rank>& here, int64_t now_ns);
+  StatusOr<std::vector<PodState>> Ask();
+  // Tells what has become known.
+  void Answer(const std::vector<PodState>& pods);
+
+  const PodWatchOptions options_;
+  Clock* const clock_;
+  HttpTransport* const transport_;
+  const Here here_;
+  const Tell tell_;
+  const std::unique_ptr<Wakeup> wakeup_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+
+  // The thread's own; by job, rank and pid.
+  absl::btree_map<std::tuple<std::string, int64_t, int64_t>, Known> known_;
+  int64_t next_ask_ns_ = 0;
+  int64_t pause_ns_ = 0;  // after a failed request
+  mutable Mutex mutex_;
+  Status health_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace pitwall::collector
