@@ -98,7 +98,7 @@ class Cluster:
             assert server.poll() is None, self.log("kube-apiserver")
             try:
                 return self.get("/readyz") == "ok"
-            except OSError:
+            except (OSError, Refused):
                 return False
 
         wait_for("kube-apiserver to be ready", ready, PATIENCE)
