@@ -186,13 +186,19 @@ StatusOr<Object> ReadObject(const HttpReply& reply, const JobReference& r,
 }  // namespace
 
 Status KubernetesTarget::Change(const Kind& kind, const JobReference& r, bool dry) {
-  const std::string path = Cat(Path(kind, r), dry ? "?dryRun=All" : "");
+  const std::string path = Cat(Path(kind, r), dry && !options_.delete_objects ? "?dryRun=All" : "");
   JsonWriter body;
   body.BeginObject();
   if (options_.delete_objects) {
     body.Text("kind", "DeleteOptions");
     body.Text("apiVersion", "v1");
     body.Text("propagationPolicy", "Background");
+    if (dry) {  // beside a body the server takes no options of the query: it would delete
+      body.Key("dryRun");
+      body.BeginArray();
+      body.String("All");
+      body.EndArray();
+    }
     body.Key("preconditions");
   } else {
     body.Key("spec");
@@ -209,7 +215,7 @@ Status KubernetesTarget::Change(const Kind& kind, const JobReference& r, bool dr
                        ? Call("DELETE", path, "application/json", body.Take())
                        : Call("PATCH", path, "application/merge-patch+json", body.Take()));
   // An admission webhook that knows no dry run answers 400: then the call itself shows it.
-  if (dry && reply.status == 400) return OkStatus();
+  if (dry && !options_.delete_objects && reply.status == 400) return OkStatus();
   return Fault(reply, options_.delete_objects ? "delete" : "patch", r);
 }
 

@@ -133,6 +133,18 @@ TEST_F(KubernetesTargetTest, SuspendsAPyTorchJobAndDeletesWhereToldTo) {
   EXPECT_THAT(http_.calls.back().body, HasSubstr(R"("preconditions":{"uid":"u-1"})"));
 }
 
+// Beside a body the server takes no options of the query: there the dry run would delete.
+TEST_F(KubernetesTargetTest, TheDryRunOfADeletionIsInItsBody) {
+  http_.Answer(200, JobText("u-1", "", ""));
+  KubernetesTarget target = Target(true);
+  EXPECT_EQ(target.Check(Stop()).refusal, "");
+  ASSERT_EQ(http_.calls.size(), 2U);
+  EXPECT_EQ(http_.calls[1].method, "DELETE");
+  EXPECT_THAT(http_.calls[1].body, HasSubstr(R"("dryRun":["All"])"));
+  ASSERT_TRUE(target.Stop(Stop()).ok());
+  EXPECT_THAT(http_.calls[2].body, ::testing::Not(HasSubstr("dryRun")));
+}
+
 TEST_F(KubernetesTargetTest, RefusesWhatIsNotTheJob) {
   const auto refusal = [&](int status, const std::string& body, ActionEvent stop = Stop(),
                            bool del = false) {

@@ -242,6 +242,15 @@ class Stops(unittest.TestCase):
         self.assertFalse(self.suspended())
         self.assertEqual(self.actions("DONE"), [])
 
+    def test_a_dry_run_deletes_nothing(self):
+        self.install("executor.policies[0].mode=dry_run", "executor.cluster.delete=true")
+        uid = self.make()
+        self.start()
+        self.train(uid)
+        decided, = wait_for("the decision", lambda: self.actions("DECIDED"))
+        self.assertIn("dry run", decided)
+        self.assertEqual(CLUSTER.get(self.object_path("train"))["metadata"]["uid"], uid)
+
     def test_the_budget_holds_it_back(self):
         self.install("executor.budget=0")
         uid = self.make()
