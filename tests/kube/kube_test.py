@@ -171,7 +171,7 @@ class Stops(unittest.TestCase):
     def train(self, uid, kind="Job"):
         variables = {"PITWALL_SOCKET": os.path.join(self.work, "collector.sock"), "PITWALL_PLATFORM": "kubernetes", "PITWALL_JOB": "train",
                      "PITWALL_NAMESPACE": self.namespace, "PITWALL_KIND": kind, "PITWALL_JOB_UID": uid, "PITWALL_JOB_ID": "train-" + uid}
-        self.training = subprocess.Popen([sys.executable, "-c", TRAINING, CLIENT], env=dict(os.environ, **variables))
+        self.training = subprocess.Popen([sys.executable, "-c", TRAINING, CLIENT], env=dict(os.environ, **variables), stderr=subprocess.DEVNULL)
 
     def list(self, *what):
         return run(BINARY, *what, "--data-dir", os.path.join(self.work, "data"))
