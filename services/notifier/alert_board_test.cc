@@ -69,16 +69,16 @@ TEST_F(AlertBoardTest, WhatWasNotClearedIsRepeatedUntilItsHoldIsOver) {
 TEST_F(AlertBoardTest, OneReminderIsOnItsWayAndItHasTheNewestStates) {
   for (int i = 0; i < 250; ++i) Feed(MakeEvent(Cat("job", i), "r", 1));
   std::vector<FeedItem> sent;
-  board_.TellDue(0, 2'000 * kS, &sent);
+  board_.TellDue(0, 1'500 * kS, &sent);
   ASSERT_EQ(sent.size(), 1U);
   EXPECT_EQ(sent[0].states->size(), 100U);
-  board_.TellDue(0, 2'000 * kS, &sent);
+  board_.TellDue(0, 1'500 * kS, &sent);
   EXPECT_EQ(sent.size(), 1U);
   Feed(MakeEvent((*sent[0].states)[0]->job, "r", 2, EventType::kIssueResolved));
   EXPECT_EQ(board_.StatesOf(sent[0])[0]->type, EventType::kIssueResolved);
   board_.ReminderDone();
   size_t reminded = 100;
-  while (const auto states = DueAt(2'000)) reminded += states->size();
+  while (const auto states = DueAt(1'500)) reminded += states->size();
   EXPECT_EQ(reminded, 251U);  // the one that ended meanwhile once more
 }
 
