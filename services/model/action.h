@@ -31,8 +31,8 @@ inline constexpr std::string_view kStopRequestRule = "request/stop";
 
 struct ActionEvent {
   ActionEventType type = ActionEventType::kDecided;
-  std::string id;           // 32 hex digits; a function of (issue, kind, mode, type)
-  std::string issue;        // IssueId() of the issue; of a request: its own id, 32 random hex digits
+  std::string id;     // 32 hex digits; a function of (issue, kind, mode, type)
+  std::string issue;  // IssueId() of the issue; of a request: its own id, 32 random hex digits
   std::string issue_event;  // id of the event of it that was acted on
   std::string job;
   std::string job_name;

@@ -154,8 +154,7 @@ StatusOr<std::vector<IssueEvent>> Replay(const Flags& flags, BacktestRange* rang
   if (format != "log" && flags.Has("output"))
     return InvalidArgument("--output is for --format log: files have no telemetry to write");
   if (flags.Has("output") && (flags.Has("job") || flags.Has("start") || flags.Has("end")))
-    return InvalidArgument(
-        "--output writes the whole log: it takes no --job, --start or --end");
+    return InvalidArgument("--output writes the whole log: it takes no --job, --start or --end");
   if (format == "log" && flags.Has("duplicates"))
     return InvalidArgument("--duplicates is for files: a log has none");
   ReadInput read = ReadOpenMetrics;

@@ -145,8 +145,7 @@ StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, RecordedRules* rule
     const size_t known = damage.size() + rules->missing();
     RETURN_IF_ERROR(ReplayPartition(log, p, rules, false, false,
                                     committed.has_value() ? committed->offset : 0, nullptr, nullptr,
-                                    &events,
-                                    &damage));
+                                    &events, &damage));
     std::vector<std::string> recorded;
     ASSIGN_OR_RETURN(const bool whole, ReadRecorded(log, p, &recorded, &damage));
     if (damage.size() + rules->missing() > known) continue;  // said below, by its cause

@@ -147,8 +147,8 @@ TEST_F(BacktestLogTest, AReplayedLogHasTheRulesThatJudgedIt) {
   const std::string copy = options_.dir + ".replayed", rules = options_.dir + "/other.yaml";
   std::ofstream(rules) << "groups:\n- name: other\n  interval: 1s\n  rules:\n"
                           "  - {alert: Low, expr: m < 0.5}\n";
-  const auto flags = Flags::Parse(
-      BacktestFlags(), {"--input", options_.dir, "--rules", rules, "--output", copy});
+  const auto flags =
+      Flags::Parse(BacktestFlags(), {"--input", options_.dir, "--rules", rules, "--output", copy});
   ASSERT_TRUE(flags.ok()) << flags.status();
   BacktestRange range;
   const auto told = Replay(*flags, &range, nullptr);

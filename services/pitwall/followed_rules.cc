@@ -14,8 +14,8 @@ std::string FollowedRules::HashInForce() {
   const StatusOr<int32_t> partitions = log_->Partitions(kTelemetryTopic);
   if (!partitions.ok()) return "";
   for (int32_t p = 0; p < *partitions; ++p) {
-    const auto committed = log_->Committed(processor::PartitionOptions().group,
-                                           {std::string(kTelemetryTopic), p});
+    const auto committed =
+        log_->Committed(processor::PartitionOptions().group, {std::string(kTelemetryTopic), p});
     if (!committed.ok() || !committed->has_value()) continue;
     const auto metadata = processor::ParseCommitMetadata((*committed)->metadata);
     if (metadata.ok() && !metadata->rules.empty()) return metadata->rules;
@@ -33,8 +33,8 @@ engine::CompiledRulesPtr FollowedRules::Get() {
   if (auto loaded = sets_.Load(hash); loaded.ok()) {
     rules_ = *std::move(loaded);
   } else {
-    PITWALL_LOG(kWarning, "insights", "the rules in force cannot be shown: ",
-                ToStd(loaded.status().message()));
+    PITWALL_LOG(kWarning, "insights",
+                "the rules in force cannot be shown: ", ToStd(loaded.status().message()));
   }
   return rules_;
 }

@@ -57,8 +57,7 @@ ReplayedLog::ReplayedLog(engine::CompiledRulesPtr rules)
 
 ReplayedLog::~ReplayedLog() = default;
 
-StatusOr<std::unique_ptr<ReplayedLog>> ReplayedLog::Make(const std::string& dir,
-                                                         int32_t partitions,
+StatusOr<std::unique_ptr<ReplayedLog>> ReplayedLog::Make(const std::string& dir, int32_t partitions,
                                                          engine::CompiledRulesPtr rules) {
   const StatusOr<bool> empty = IsEmptyFolder(dir);
   if (!empty.ok() && !absl::IsNotFound(empty.status())) return empty.status();
@@ -170,9 +169,9 @@ Status ReplayedLog::Finish(int32_t partition) {
   metadata.replay = end;
   metadata.rules = rules_hash_;
   metadata.snapshots = processor::SnapshotSum();
-  RETURN_IF_ERROR(log_->StorePosition(
-      processor::PartitionOptions().group, at,
-      {.offset = end, .metadata = processor::EncodeCommitMetadata(metadata)}));
+  RETURN_IF_ERROR(
+      log_->StorePosition(processor::PartitionOptions().group, at,
+                          {.offset = end, .metadata = processor::EncodeCommitMetadata(metadata)}));
   return log_->Sync();
 }
 

@@ -1,4 +1,5 @@
-// A data directory that a backtest writes: the log that it read, with the events that its rules give.
+// A data directory that a backtest writes: the log that it read, with the events that its rules
+// give.
 #pragma once
 
 #include <memory>
@@ -16,8 +17,8 @@
 
 namespace pitwall {
 
-// `pitwall insights` shows what it holds, and `pitwall backtest --verify` accepts it: telemetry with
-// the append times of its source, rule sets, issues, actions and captures. Not thread-safe.
+// `pitwall insights` shows what it holds, and `pitwall backtest --verify` accepts it: telemetry
+// with the append times of its source, rule sets, issues, actions and captures. Not thread-safe.
 class ReplayedLog {
  public:
   // FailedPrecondition: `dir` is there and not empty. `rules`: the set that judges instead of those
@@ -32,7 +33,8 @@ class ReplayedLog {
   // record's key and value no longer than the call.
   Status Telemetry(int32_t partition, const Record& record);
   Status Events(int32_t partition, const std::vector<IssueEvent>& events, size_t from);
-  // After the last record of a partition: its rules are in force, and a processor goes on behind it.
+  // After the last record of a partition: its rules are in force, and a processor goes on behind
+  // it.
   Status Finish(int32_t partition);
 
  private:
@@ -49,8 +51,8 @@ class ReplayedLog {
   std::unique_ptr<Appender> appender_;
   std::vector<OutgoingRecord> waiting_;
   size_t waiting_bytes_ = 0;
-  std::set<int32_t> begun_;      // partitions whose rule set is written
-  std::string rules_hash_;       // in force
+  std::set<int32_t> begun_;  // partitions whose rule set is written
+  std::string rules_hash_;   // in force
 };
 
 }  // namespace pitwall

@@ -64,9 +64,10 @@ std::vector<http::HttpRoute> ServiceHost::InsightsRoutes(http::HttpServerOptions
                         .captures = captures_.get(),
                         .request_action = [this](const ActionEvent& request) -> Status {
                           ASSIGN_OR_RETURN(const auto appender, log_->OpenAppender());
-                          return appender->Append({{.topic = std::string(kActionsTopic),
-                                                    .key = request.job,
-                                                    .value = cloudevents::EncodeCloudEvent(request)}});
+                          return appender->Append(
+                              {{.topic = std::string(kActionsTopic),
+                                .key = request.job,
+                                .value = cloudevents::EncodeCloudEvent(request)}});
                         }});
 }
 

@@ -30,7 +30,8 @@ Answer AskStop(const ApiCall& call) {
   if (reason.empty() || reason.size() > kMaxReasonBytes)
     return InvalidArgument(Cat("reason: ", reason.size(), " bytes; give 1 to ", kMaxReasonBytes));
   if (!call.options.request_action)
-    return FailedPrecondition("job: this server cannot ask an executor; ask one that can write the log");
+    return FailedPrecondition(
+        "job: this server cannot ask an executor; ask one that can write the log");
   ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
   if (call.parameters.Text("job") != job->id)
     return InvalidArgument(Cat("job: not a whole id (", Quote(call.parameters.Text("job")),
