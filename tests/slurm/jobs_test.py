@@ -52,6 +52,7 @@ for _ in pitwall.steps(range(100000)):
 CONFIG = """
 collector:
   drop_dir: %(work)s/jobs
+  socket: %(work)s/collector.sock
 executor:
   budget: 1
   cool_down: 1s
@@ -123,7 +124,7 @@ class Jobs(unittest.TestCase):
     def start(cls, name, mode):
         run = "/usr/bin/python3 %s %s/client" % (cls.rank, cls.work)
         go = os.path.join(cls.work, "go", name)
-        environment = "export PITWALL_SOCKET=%s/data/collector.sock\n" % cls.work
+        environment = "export PITWALL_SOCKET=%s/collector.sock\n" % cls.work
         options = ["--uid=" + USER] if name != "requeued" else ["--uid=" + USER, "--requeue"]
         if mode == "crashes-one":
             script = "EXITS=1 srun -n2 --overlap %s exits %s" % (run, go)

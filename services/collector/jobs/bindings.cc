@@ -308,7 +308,7 @@ std::vector<EndedJob> Bindings::Expire(int64_t now_ns) {
     bool gone = false;
     if (!job.dropped_end.ended.empty()) {
       if (!job.dropped_end_at_ns) job.dropped_end_at_ns = now_ns;
-      gone = (job.clients.empty() && job.away.empty()) ||
+      gone = !job.dropped_end.platform_end || (job.clients.empty() && job.away.empty()) ||
              now_ns - *job.dropped_end_at_ns >= kLastWordsNs;
       ended.ended = gone && job.dropped_end.ended != kRequeued;
       ended.reason = job.dropped_end.ended;
