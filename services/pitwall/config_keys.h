@@ -76,6 +76,10 @@ class ConfigKeys {
 std::string IntervalProblem(int64_t interval_ns);
 
 void VisitConfig(ConfigKeys& keys, Config& config);
+// Those of the section `notifier`.
+void NotifierKeys(ConfigKeys& keys, NotifierConfig& notifier);
+// A duration of at least 1 ms.
+void Positive(ConfigKeys& keys, std::string_view key, int64_t* nanoseconds, std::string_view help);
 
 // docs/configuration.md: every key with type, default, range and meaning, and the flags.
 std::string ConfigAsMarkdown();
