@@ -185,6 +185,7 @@ void Sampler::AddTarget(const BoundJob& job, bool is_node) {
   target.processes = EmptyTable(kProcessStream);
   target.cgroups = EmptyTable(kCgroupStream);
   target.job.id = job.id;
+  target.job.name = job.name;
   target.has_cores = !is_node;
   if (is_node) {
     if (gpus_ != nullptr) target.gpus->SetReaders(GpuReaders({}));
@@ -217,7 +218,7 @@ void Sampler::Update(Target& target, const BoundJob& job) {
     target.processes->SetReaders(std::move(readers));
   }
   // A process came for a job without one, or after the one that was told: a stop aims at it.
-  if (target.reference != job.reference) Introduce(target, job);
+  if (target.reference != job.reference || target.job.name != job.name) Introduce(target, job);
   target.job = job;
 }
 

@@ -139,7 +139,7 @@ class Jobs(unittest.TestCase):
     def events(cls, kind, job, **data):
         with open(cls.lines) as lines:
             events = [json.loads(line) for line in lines.read().splitlines() if line.endswith("}")]
-        return [e["data"] for e in events if e["type"] == kind and e["data"]["job"].get("name", "") == job and
+        return [e["data"] for e in events if e["type"] == kind and e["data"]["job"]["id"] == "pit-" + cls.numbers[job] and
                 data.items() <= e["data"].items()]
 
     def go(self, name):
@@ -222,7 +222,7 @@ class Jobs(unittest.TestCase):
         done = subprocess.run([BINARY, "actions", "list", "--data-dir", os.path.join(self.work, "data"), "--json"],
                               stdout=subprocess.PIPE, text=True, timeout=60)
         records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        return [r["data"] | {"type": r["type"].rpartition(".")[2]} for r in records if r["data"]["job"].get("name") == name]
+        return [r["data"] | {"type": r["type"].rpartition(".")[2]} for r in records if r["data"]["job"]["id"] == "pit-" + self.numbers[name]]
 
     def act(self, name, kind):
         return wait_for("%s of %s" % (kind, name), lambda: [a for a in self.actions(name) if a["type"] == kind])

@@ -117,6 +117,7 @@ void Bindings::SetDropped(const std::vector<DroppedJob>& dropped) {
       changed = true;
     }
     BoundJob view = ViewOf(d.job);
+    if (view.name.empty()) view.name = job->view.name;
     if (!job->by_drop || job->view.gpus != view.gpus || job->view.cgroup != view.cgroup ||
         job->view.name != view.name || job->view.reference != view.reference ||
         job->view.labels != view.labels || !SameEnd(job->dropped_end, d)) {
@@ -199,6 +200,7 @@ StatusOr<Bindings::Claimed> Bindings::Claim(uint64_t client, const JobClaim& cla
             "in the drop folder"));
   }
   if (job->view.owner.empty()) job->view.owner = claim.owner;
+  if (job->view.name.empty()) job->view.name = claim.job_name;  // a file may say none
   claimed.owner = job->view.owner;
   claimed.owner_declared = job->view.owner_declared;
   for (const Label& label : claim.labels) {
