@@ -402,7 +402,8 @@ void Sampler::End(const std::vector<EndedJob>& over) {
     if (!it->second.left) announcer_->Forget(job.id);
     if (!it->second.left || tells) {
       PublishTo(it->second,
-                job.platform_end.has_value() ? at_ns : last_tick_ns_ - options_.join_slack_ns, true);
+                job.platform_end.has_value() ? at_ns : last_tick_ns_ - options_.join_slack_ns,
+                true);
     }
     targets_.erase(it);
   }

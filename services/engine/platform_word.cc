@@ -38,8 +38,8 @@ std::string CauseOf(const RankDeath& death) {
 }
 
 void PlatformWord::Hear(int64_t at, const PlatformEnd& end, bool alone) {
-  if (end_ == end) return;                                       // said again
-  if (end_ && end_->on_purpose && !end.on_purpose) return;       // what followed from it
+  if (end_ == end) return;                                         // said again
+  if (end_ && end_->on_purpose && !end.on_purpose) return;         // what followed from it
   if (end_ && !end_->rank && end.rank && !end.on_purpose) return;  // the job's own word holds
   end_ = end;
   at_ = at;

@@ -39,7 +39,8 @@ class PlatformWord {
   // An end of unknown cause is explained by a word that comes this soon after it.
   static constexpr int64_t kExplainedWithinNs = 60'000'000'000;
 
-  // `alone`: at most one rank was lost by then, so that what is said of the whole job is said of it.
+  // `alone`: at most one rank was lost by then, so that what is said of the whole job is said of
+  // it.
   void Hear(int64_t at, const PlatformEnd& end, bool alone);
   bool heard() const { return end_.has_value(); }
   // Event time of the word.

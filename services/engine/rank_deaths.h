@@ -30,7 +30,8 @@ class RankDeaths {
  public:
   static constexpr int64_t kStopWithinNs = 300'000'000'000;
   static constexpr int64_t kPlatformNs = 1'500'000'000;
-  // From the first death on: the end of a job whose launcher is gone waits so long for its platform.
+  // From the first death on: the end of a job whose launcher is gone waits so long for its
+  // platform.
   static constexpr int64_t kPlatformEndsNs = 10'000'000'000;
   static constexpr std::string_view kLost = "pitwall_rank_lost";
   static constexpr std::string_view kCount = "pitwall_job_ranks_lost";

@@ -245,8 +245,8 @@ TEST(RankDeaths, AGraceOfHalfAMinuteIsOneCancellation) {
   EXPECT_THAT(Said(&deaths, 12), ElementsAre("0 died: signal 15 = 1", "count = 1"));
   deaths.Add(Signalled(40, 1, 9));
   deaths.HearPlatform(DeathAt(40.5), OnPurpose("cancelled"));
-  EXPECT_THAT(Said(&deaths, 41), ElementsAre("0 died: signal 15 = 0",
-                                             "0 cancelled: cancelled = 1", "count = 2"));
+  EXPECT_THAT(Said(&deaths, 41),
+              ElementsAre("0 died: signal 15 = 0", "0 cancelled: cancelled = 1", "count = 2"));
 }
 
 TEST(RankDeaths, ThePlatformExplainsWhatNobodySaw) {
@@ -294,8 +294,7 @@ TEST(RankDeaths, WhatThePlatformSaidSurvivesARestart) {
   restored.Restore(in);
   ASSERT_TRUE(in.Finish("deaths").ok());
   for (RankDeaths* each : {&deaths, &restored}) {
-    EXPECT_THAT(Said(each, 13),
-                ElementsAre("0 died: unknown = 0", "0 died: exit code 3 = 1"));
+    EXPECT_THAT(Said(each, 13), ElementsAre("0 died: unknown = 0", "0 died: exit code 3 = 1"));
   }
   BinaryWriter first, second;
   deaths.Save(first);

@@ -92,8 +92,7 @@ class PosixCommandRunner final : public CommandRunner {
       while (pipe->open() && text->size() < kMaxCommandOutput && poll(&fd, 1, 0) > 0)
         pipe->Take(text);
     }
-    result.exit_code =
-        WIFSIGNALED(status) ? kSignalOffset + WTERMSIG(status) : WEXITSTATUS(status);
+    result.exit_code = WIFSIGNALED(status) ? kSignalOffset + WTERMSIG(status) : WEXITSTATUS(status);
     return result;
   }
 

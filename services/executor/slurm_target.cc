@@ -16,8 +16,9 @@ constexpr size_t kMaxDigits = 10;  // a job's number has 32 bits
 // The job's number, which becomes an argument of commands.
 StatusOr<std::string> NumberOf(const JobReference& reference) {
   const std::string& uid = reference.uid;
-  const bool digits = !uid.empty() && uid.size() <= kMaxDigits && uid[0] != '0' &&
-                      std::all_of(uid.begin(), uid.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool digits =
+      !uid.empty() && uid.size() <= kMaxDigits && uid[0] != '0' &&
+      std::all_of(uid.begin(), uid.end(), [](char c) { return c >= '0' && c <= '9'; });
   if (!digits)
     return InvalidArgument(Cat("the reference has no number of a Slurm job: ", Quote(uid)));
   return uid;

@@ -121,8 +121,9 @@ TEST_F(SlurmTargetTest, SaysWhyNothingWasStopped) {
       stop(0, "scancel: error: Kill job error on job id 17: Access/permission denied\n");
   EXPECT_EQ(denied.status().code(), absl::StatusCode::kPermissionDenied);
   EXPECT_THAT(std::string(denied.status().message()), HasSubstr("operator of Slurm"));
-  EXPECT_TRUE(stop(1, "scancel: error: Kill job error on job id 17: Job/step already completing or "
-                      "completed\n")
+  EXPECT_TRUE(stop(1,
+                   "scancel: error: Kill job error on job id 17: Job/step already completing or "
+                   "completed\n")
                   .ok());
   EXPECT_EQ(stop(1, "scancel: error: Unable to contact slurm controller\n").status().code(),
             absl::StatusCode::kUnavailable);

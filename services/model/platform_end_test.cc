@@ -10,7 +10,12 @@ TEST(PlatformEnd, AnEventCarriesIt) {
       {},
       {.signal = 15, .exit_code = {}, .on_purpose = true, .cause = "time limit"},
       {.signal = {}, .exit_code = 3},
-      {.signal = {}, .exit_code = {}, .oom_killed = true, .on_purpose = false, .cause = "", .rank = 7},
+      {.signal = {},
+       .exit_code = {},
+       .oom_killed = true,
+       .on_purpose = false,
+       .cause = "",
+       .rank = 7},
   };
   for (const PlatformEnd& end : ends) {
     JobEvent event;
@@ -34,7 +39,11 @@ TEST(PlatformEnd, SaysItInWords) {
   EXPECT_EQ(TextOf({.signal = 9, .exit_code = {}, .oom_killed = true}), "out of memory");
   EXPECT_EQ(TextOf({.signal = {}, .exit_code = 139}), "signal 11");
   EXPECT_EQ(TextOf({.signal = {}, .exit_code = 255}), "exit code 255");
-  EXPECT_EQ(TextOf({.signal = {}, .exit_code = 3, .oom_killed = false, .on_purpose = false, .cause = "Evicted"}),
+  EXPECT_EQ(TextOf({.signal = {},
+                    .exit_code = 3,
+                    .oom_killed = false,
+                    .on_purpose = false,
+                    .cause = "Evicted"}),
             "Evicted");
 }
 

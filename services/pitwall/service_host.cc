@@ -264,9 +264,9 @@ Status ServiceHost::StartCollector() {
   options.drop_dir = config_.collector.drop_dir;
   if (const PodsConfig& pods = config_.collector.pods; !pods.url.empty()) {
     // The administrator names the server, so it may have any address.
-    ASSIGN_OR_RETURN(pods_transport_,
-                     http::MakeCurlTransport(
-                         {.allowed_cidrs = {"0.0.0.0/0", "::/0"}, .ca_file = pods.ca_file}));
+    ASSIGN_OR_RETURN(
+        pods_transport_,
+        http::MakeCurlTransport({.allowed_cidrs = {"0.0.0.0/0", "::/0"}, .ca_file = pods.ca_file}));
     ASSIGN_OR_RETURN(const std::string url, PodsUrl(pods.url, options.node));
     RETURN_IF_ERROR(Annotate(pods_transport_->CheckUrl(url), "collector.pods.url"));
     options.pods = {url, pods.token_file, pods_transport_.get()};

@@ -104,7 +104,7 @@ class ServiceHost {
   std::unique_ptr<grpc_adapter::IssueServer> grpc_;
   std::unique_ptr<executor::ProcessControl> processes_;
   std::vector<std::unique_ptr<HttpTransport>> stop_transports_;  // of the targets below
-  std::unique_ptr<executor::CommandRunner> commands_;  // of a target below
+  std::unique_ptr<executor::CommandRunner> commands_;            // of a target below
   std::vector<std::unique_ptr<executor::StopTarget>> stop_targets_;
   std::unique_ptr<executor::Executor> executor_;
   std::unique_ptr<insights::Keep> insights_;

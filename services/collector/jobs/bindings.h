@@ -58,8 +58,8 @@ struct BoundJob {
 // A job that is over on this node.
 struct EndedJob {
   std::string id;
-  bool ended = false;  // the job itself; else only this node lets it go
-  std::string reason;  // completed, failed, …
+  bool ended = false;                       // the job itself; else only this node lets it go
+  std::string reason;                       // completed, failed, …
   std::optional<PlatformEnd> platform_end;  // what a file says of how it ended
 };
 
@@ -162,8 +162,8 @@ class Bindings {
     bool had_client = false;
     bool announced = false;                                   // a client's source is in the log
     absl::btree_map<std::string, std::string> client_labels;  // at most kMaxClientLabels
-    DroppedJob dropped_end;                    // only what it says of the end
-    std::optional<int64_t> dropped_end_at_ns;  // since when
+    DroppedJob dropped_end;                                   // only what it says of the end
+    std::optional<int64_t> dropped_end_at_ns;                 // since when
     absl::btree_map<uint64_t, Client> clients;
     int64_t world_size = 0;
     // Of the ranks that said goodbye since the last hello of each.

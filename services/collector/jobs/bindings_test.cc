@@ -299,8 +299,9 @@ TEST(DropFolder, TheEpilogSaysHowAJobEnded) {
   EXPECT_EQ(end("ended=failed\nexit_code=3\n"), (PlatformEnd{.signal = {}, .exit_code = 3}));
   EXPECT_EQ(end("ended=failed\nsignal=9\noom_killed=true\n"),
             (PlatformEnd{.signal = 9, .exit_code = {}, .oom_killed = true}));
-  EXPECT_EQ(end("ended=cancelled\nsignal=15\ncause=time limit\n"),
-            (PlatformEnd{.signal = 15, .exit_code = {}, .on_purpose = true, .cause = "time limit"}));
+  EXPECT_EQ(
+      end("ended=cancelled\nsignal=15\ncause=time limit\n"),
+      (PlatformEnd{.signal = 15, .exit_code = {}, .on_purpose = true, .cause = "time limit"}));
   EXPECT_TRUE(end("ended=requeued\n")->on_purpose);
   const std::pair<std::string, const char*> bad[] = {
       {"exit_code=3\n", "without an end"},

@@ -24,7 +24,8 @@ namespace pitwall::collector {
 //   gpus=0,1,2             the job's GPUs, by index
 //   cgroup=/slurm/job_17   below the cgroup file system
 //   label.<name>=<value>
-//   ended=completed        the job is over: completed, failed, died, cancelled or stopped; requeued:
+//   ended=completed        the job is over: completed, failed, died, cancelled or stopped;
+//   requeued:
 //                          this attempt is over, and the job will be started again
 //   exit_code=3, signal=9  with ended: how, as the platform knows it; 0 to 255
 //   oom_killed=true        with ended: the kernel killed a process of it for lack of memory

@@ -100,8 +100,8 @@ PlatformEnd EndOf(const PodState& pod, const ContainerEnd& container) {
   constexpr std::array kPurposes = {"PreemptionByScheduler", "EvictionByEvictionAPI",
                                     "DeletionByTaintManager", "DeletionByPodGC"};
   // Times in a PodList are whole seconds.
-  const bool deleted = pod.delete_asked_at_ns != 0 &&
-                       pod.delete_asked_at_ns <= container.finished_at_ns;
+  const bool deleted =
+      pod.delete_asked_at_ns != 0 && pod.delete_asked_at_ns <= container.finished_at_ns;
   if (std::find(kPurposes.begin(), kPurposes.end(), pod.disruption) != kPurposes.end()) {
     end.on_purpose = true;
     end.cause = pod.disruption;
@@ -130,7 +130,8 @@ std::string ContainerOfCgroup(std::string_view text) {
       std::string_view id = *name;
       // "cri-containerd-<id>.scope", "crio-<id>.scope", "docker-<id>.scope" or "<id>"
       if (EndsWith(id, ".scope")) id.remove_suffix(6);
-      if (const size_t dash = id.rfind('-'); dash != std::string_view::npos) id.remove_prefix(dash + 1);
+      if (const size_t dash = id.rfind('-'); dash != std::string_view::npos)
+        id.remove_prefix(dash + 1);
       const bool hex = id.size() == kIdLength && std::all_of(id.begin(), id.end(), [](char c) {
                          return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
                        });

@@ -32,8 +32,8 @@ struct PodState {
   std::string uid;
   std::string name;
   std::string namespace_name;
-  std::string reason;            // Evicted, DeadlineExceeded, …: of the pod itself
-  std::string disruption;        // reason of its condition DisruptionTarget
+  std::string reason;              // Evicted, DeadlineExceeded, …: of the pod itself
+  std::string disruption;          // reason of its condition DisruptionTarget
   int64_t delete_asked_at_ns = 0;  // 0: nobody has asked to delete it
   std::vector<ContainerState> containers;
 };
@@ -44,7 +44,7 @@ StatusOr<std::vector<PodState>> ParsePodList(std::string_view json, size_t max_b
 
 // What a container's end is to the ranks in it. On purpose: somebody asked to delete the pod before
 // the container ended, the scheduler preempted it, or its deadline passed. An eviction by the
-// kubelet is not: the node lacks something.
+// kubelet is not: the node is short of something.
 PlatformEnd EndOf(const PodState& pod, const ContainerEnd& container);
 
 // The container that a process runs in, by the text of its /proc/<pid>/cgroup, and only below the

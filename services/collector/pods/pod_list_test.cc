@@ -36,7 +36,8 @@ TEST(PodList, ReadsWhatTheServerGives) {
 }
 
 TEST(PodList, AContainerThatRunsHasNoEnd) {
-  const auto pods = Parse(PodText({.status = R"({"running":{"startedAt":"2026-11-24T10:00:00Z"}})"}));
+  const auto pods =
+      Parse(PodText({.status = R"({"running":{"startedAt":"2026-11-24T10:00:00Z"}})"}));
   ASSERT_TRUE(pods.ok()) << pods.status();
   EXPECT_FALSE((*pods)[0].containers[0].end.has_value());
 }
@@ -44,20 +45,19 @@ TEST(PodList, AContainerThatRunsHasNoEnd) {
 // As the kubelet shows a container that it starts again: the id is still the one that ended.
 TEST(PodList, TheContainerBeforeIsFoundUnderItsOwnId) {
   const std::string before(64, 'b');
-  const auto again = Parse(
-      PodText({.status = R"({"running":{"startedAt":"2026-11-24T10:00:00Z"}})",
-               .last = Cat(R"({"terminated":{"exitCode":3,"reason":"Error","finishedAt":)",
-                           R"("2026-11-24T09:59:00Z","containerID":"containerd://)", before,
-                           R"("}})")}));
+  const auto again = Parse(PodText(
+      {.status = R"({"running":{"startedAt":"2026-11-24T10:00:00Z"}})",
+       .last = Cat(R"({"terminated":{"exitCode":3,"reason":"Error","finishedAt":)",
+                   R"("2026-11-24T09:59:00Z","containerID":"containerd://)", before, R"("}})")}));
   ASSERT_TRUE(again.ok()) << again.status();
   ASSERT_EQ((*again)[0].containers.size(), 2u);
   EXPECT_EQ((*again)[0].containers[1].id, before);
   EXPECT_EQ((*again)[0].containers[1].end->exit_code, 3);
-  const auto waits = Parse(
-      PodText({.status = R"({"waiting":{"reason":"CrashLoopBackOff"}})",
-               .last = Cat(R"({"terminated":{"exitCode":3,"reason":"Error","finishedAt":)",
-                           R"("2026-11-24T09:59:00Z","containerID":"containerd://)", kContainer,
-                           R"("}})")}));
+  const auto waits =
+      Parse(PodText({.status = R"({"waiting":{"reason":"CrashLoopBackOff"}})",
+                     .last = Cat(R"({"terminated":{"exitCode":3,"reason":"Error","finishedAt":)",
+                                 R"("2026-11-24T09:59:00Z","containerID":"containerd://)",
+                                 kContainer, R"("}})")}));
   ASSERT_EQ((*waits)[0].containers.size(), 1u);
   EXPECT_EQ((*waits)[0].containers[0].end->exit_code, 3);
 }
@@ -82,18 +82,19 @@ TEST(PodList, ToldOnPurposeFromDied) {
                                 R"("deletionGracePeriodSeconds":30)"})
                    .on_purpose)
       << "a controller clears up what had died";
-  const PlatformEnd preempted = end(
-      {.status = killed,
-       .pod = R"("conditions":[{"type":"Ready","status":"False"},{"type":"DisruptionTarget",)"
-              R"("status":"True","reason":"PreemptionByScheduler"}],)"});
+  const PlatformEnd preempted =
+      end({.status = killed,
+           .pod = R"("conditions":[{"type":"Ready","status":"False"},{"type":"DisruptionTarget",)"
+                  R"("status":"True","reason":"PreemptionByScheduler"}],)"});
   EXPECT_TRUE(preempted.on_purpose);
   EXPECT_EQ(preempted.cause, "PreemptionByScheduler");
   const PlatformEnd evicted =
       end({.status = killed, .pod = R"("reason":"Evicted","message":"low on memory",)"});
-  EXPECT_FALSE(evicted.on_purpose) << "the node lacks something";
+  EXPECT_FALSE(evicted.on_purpose) << "the node is short of something";
   EXPECT_EQ(evicted.cause, "Evicted");
   EXPECT_TRUE(end({.status = killed, .pod = R"("reason":"DeadlineExceeded",)"}).on_purpose);
-  EXPECT_EQ(end({.status = Terminated(0, "Completed")}), (PlatformEnd{.signal = {}, .exit_code = 0}));
+  EXPECT_EQ(end({.status = Terminated(0, "Completed")}),
+            (PlatformEnd{.signal = {}, .exit_code = 0}));
 }
 
 TEST(PodList, RefusesWhatIsNone) {

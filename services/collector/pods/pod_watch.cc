@@ -62,8 +62,8 @@ void PodWatch::TakeUp(const std::vector<Rank>& here, int64_t now_ns) {
     const auto key = std::tuple(rank.job, rank.rank, rank.pid);
     present.insert(key);
     if (known_.contains(key) || known_.size() >= kMaxRanks) continue;
-    Known known{rank, ContainerOfCgroup(ReadFile(Cat(options_.root, "/proc/", rank.pid, "/cgroup"))),
-                -1};
+    Known known{rank,
+                ContainerOfCgroup(ReadFile(Cat(options_.root, "/proc/", rank.pid, "/cgroup"))), -1};
     if (!known.container.empty()) tell_(rank, std::nullopt);
     known_.emplace(key, std::move(known));
   }
@@ -129,8 +129,7 @@ StatusOr<std::vector<PodState>> PodWatch::Ask() {
                    "(kubelet)")));
   }
   if (reply.status != 200)
-    return Unavailable(
-        Cat("answer ", reply.status, ": ", TerminalLine(reply.body.substr(0, 200))));
+    return Unavailable(Cat("answer ", reply.status, ": ", TerminalLine(reply.body.substr(0, 200))));
   return ParsePodList(reply.body, options_.max_bytes);
 }
 

@@ -40,10 +40,15 @@ class PodWatchTest : public ::testing::Test {
     server_.Gives(200, PodListOf(PodText({.status = R"({"running":{}})"})));
   }
   void Process(int64_t pid, std::string_view container = kContainer) const {
-    root_.Write(Cat("proc/", pid, "/cgroup"), Cat("0::/kubepods/pod", kPodUid, "/", container, "\n"));
+    root_.Write(Cat("proc/", pid, "/cgroup"),
+                Cat("0::/kubepods/pod", kPodUid, "/", container, "\n"));
   }
   static PodWatch::Rank Rank(int64_t rank, int64_t pid) {
-    return {.job = "j", .owner = Cat("pod:", kPodUid), .owner_declared = false, .rank = rank, .pid = pid};
+    return {.job = "j",
+            .owner = Cat("pod:", kPodUid),
+            .owner_declared = false,
+            .rank = rank,
+            .pid = pid};
   }
   void Look(int64_t seconds = 1) {
     clock_.Advance(seconds * kNanosPerSecond);
@@ -55,14 +60,15 @@ class PodWatchTest : public ::testing::Test {
   Server server_;
   std::vector<PodWatch::Rank> here_;
   std::vector<std::string> told_;
-  PodWatch watch_{{.url = "https://server/pods", .token_file = root_.At("token"), .root = root_.path()},
-                  &clock_,
-                  &server_,
-                  [this] { return here_; },
-                  [this](const PodWatch::Rank& rank, const std::optional<PlatformEnd>& end) {
-                    told_.push_back(Cat(rank.rank, ": ", end ? TextOf(*end) : "will be told",
-                                        end && end->rank ? " of it alone" : ""));
-                  }};
+  PodWatch watch_{
+      {.url = "https://server/pods", .token_file = root_.At("token"), .root = root_.path()},
+      &clock_,
+      &server_,
+      [this] { return here_; },
+      [this](const PodWatch::Rank& rank, const std::optional<PlatformEnd>& end) {
+        told_.push_back(Cat(rank.rank, ": ", end ? TextOf(*end) : "will be told",
+                            end && end->rank ? " of it alone" : ""));
+      }};
 };
 
 TEST_F(PodWatchTest, TellsHowARankEndedAndAsksNobodyBefore) {
@@ -73,8 +79,8 @@ TEST_F(PodWatchTest, TellsHowARankEndedAndAsksNobodyBefore) {
   Look();
   ASSERT_EQ(server_.calls.size(), 1u);
   EXPECT_EQ(server_.calls[0].method, "GET");
-  EXPECT_THAT(server_.calls[0].headers,
-              ::testing::Contains(std::pair<std::string, std::string>("authorization", "Bearer secret")));
+  EXPECT_THAT(server_.calls[0].headers, ::testing::Contains(std::pair<std::string, std::string>(
+                                            "authorization", "Bearer secret")));
   server_.Gives(200, PodListOf(PodText({.status = Terminated(137, "OOMKilled")})));
   Look();
   EXPECT_THAT(told_, ElementsAre("0: will be told", "0: out of memory of it alone"));
@@ -89,8 +95,8 @@ TEST_F(PodWatchTest, TheStatusOfAContainerWithTwoRanksIsOfNoRankAlone) {
   here_.clear();
   server_.Gives(200, PodListOf(PodText({.status = Terminated(1, "Error")})));
   Look();
-  EXPECT_THAT(told_, ElementsAre("0: will be told", "1: will be told", "0: exit code 1",
-                                 "1: exit code 1"));
+  EXPECT_THAT(
+      told_, ElementsAre("0: will be told", "1: will be told", "0: exit code 1", "1: exit code 1"));
 }
 
 TEST_F(PodWatchTest, ARankInNoPodIsNobodysBusiness) {
@@ -119,11 +125,26 @@ TEST_F(PodWatchTest, FaultsAreToldAndCostLittle) {
   Look();
   here_.clear();
   const std::pair<std::function<StatusOr<HttpReply>()>, const char*> faults[] = {
-      {[] { return HttpReply{401, {}, "Unauthorized"}; }, "right to list pods"},
-      {[] { return HttpReply{403, {}, "forbidden"}; }, "right to list pods"},
-      {[] { return HttpReply{500, {}, "\x1b[2Jboom"}; }, "answer 500: "},
-      {[] { return HttpReply{200, {}, "{\"kind\":"}; }, "collector.pods.url"},
-      {[] { return HttpReply{200, {}, "{}"}; }, "not PodList"},
+      {[] {
+         return HttpReply{401, {}, "Unauthorized"};
+       },
+       "right to list pods"},
+      {[] {
+         return HttpReply{403, {}, "forbidden"};
+       },
+       "right to list pods"},
+      {[] {
+         return HttpReply{500, {}, "\x1b[2Jboom"};
+       },
+       "answer 500: "},
+      {[] {
+         return HttpReply{200, {}, "{\"kind\":"};
+       },
+       "collector.pods.url"},
+      {[] {
+         return HttpReply{200, {}, "{}"};
+       },
+       "not PodList"},
       {[] { return StatusOr<HttpReply>(absl::ResourceExhaustedError("answer too long")); },
        "too long"},
       {[] { return StatusOr<HttpReply>(absl::DeadlineExceededError("no answer in 5 s")); },
