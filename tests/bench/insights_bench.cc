@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <random>
+#include <utility>
+#include <vector>
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/base/strings.h"
@@ -108,7 +110,20 @@ int Main(int minutes) {
   for (const auto& [start, window] : job.windows()) {
     WindowRows rows;
     SeriesSet all({}, SIZE_MAX);
-    if (!window.head->Read(&all, &rows.tables).ok()) return 1;
+    std::vector<HeadPart> parts;
+    if (!window.head->Copy(&all, &parts).ok()) return 1;
+    for (const HeadPart& part : parts) {
+      StatusOr<RowTable> table = part.Rows();
+      if (!table.ok()) return 1;
+      const bool same = !rows.tables.empty() &&
+                        rows.tables.back().schema->id == table->schema->id &&
+                        rows.tables.back().origin == table->origin;
+      if (same) {
+        rows.tables.back().Append(*table);
+      } else {
+        rows.tables.push_back(*std::move(table));
+      }
+    }
     SegmentFacts facts;
     facts.job = "job";
     facts.window_ns = start;
