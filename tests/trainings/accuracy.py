@@ -39,7 +39,7 @@ they are. A fault that the packs do not name within the time of its cell is miss
 were mended, and what may come beside a fault was written, after these cells were seen. So this part says that these trainings are judged right, and
 is no estimate for others. `CPUSaturated` was open in nearly all cells, so job-wide symptoms on a quiet machine are hardly tested.
 
-**The machine** had 2 cores and was shared: others built and tested on it (load {load_low:.0f} to {load_high:.0f}; six healthy trainings too beside the last eleven cells), and the ranks ran at a higher priority.
+**The machine** had 2 cores and was shared: others built and tested on it (load {load_low:.0f} to {load_high:.0f}), and the ranks ran at a higher priority.
 Symptoms of a whole job that began while `CPUSaturated` was open are left out of the verdict, of incidents too, and shown as *loaded*. The table has
 the last run of each cell. One of five runs of `cancelled-2` told a death of rank 0
 instead, as the launcher had taken the exit status of the other rank first; since Linux 6.15 the kernel keeps it for the collector.
