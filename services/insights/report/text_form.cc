@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "absl/time/time.h"
+#include "services/base/markup.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 
@@ -121,25 +122,8 @@ std::string Escaped(std::string_view text) {
       out += buffer;
       continue;
     }
-    switch (code) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += sequence;
-    }
+    const std::string_view entity = code < 0x80 ? MarkupEntity(static_cast<char>(code)) : "";
+    out += entity.empty() ? sequence : entity;
   }
   if (at < text.size()) CatTo(out, " … (", text.size() - at, " bytes more)");
   return out;

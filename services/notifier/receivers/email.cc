@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "services/base/markup.h"
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/notifier/receivers/message.h"
@@ -53,15 +54,16 @@ std::string HtmlOf(const Message& message, const Rows& rows) {
   std::string html =
       Cat("<!DOCTYPE html>\n<html><body style=\"font-family:sans-serif\">\n"
           "<h3 style=\"border-left:6px solid ",
-          colour, ";padding-left:8px\">", HtmlText(Headline(message, kSubjectBytes)), "</h3>\n<p>",
-          HtmlText(CutAtWord(message.what, kTextBytes)), "</p>\n<table>\n");
+          colour, ";padding-left:8px\">", EscapeMarkup(Headline(message, kSubjectBytes)),
+          "</h3>\n<p>", EscapeMarkup(CutAtWord(message.what, kTextBytes)), "</p>\n<table>\n");
   for (const auto& [name, value] : rows)
-    CatTo(html, "<tr><th align=\"left\">", name, "</th><td>", HtmlText(value), "</td></tr>\n");
+    CatTo(html, "<tr><th align=\"left\">", name, "</th><td>", EscapeMarkup(value), "</td></tr>\n");
   html += "</table>\n";
   if (!message.suggestion.empty())
-    CatTo(html, "<p><b>To do:</b> ", HtmlText(CutAtWord(message.suggestion, kTextBytes)), "</p>\n");
+    CatTo(html, "<p><b>To do:</b> ", EscapeMarkup(CutAtWord(message.suggestion, kTextBytes)),
+          "</p>\n");
   if (!message.link.empty())
-    CatTo(html, "<p><a href=\"", HtmlText(message.link), "\">Open in Pitwall</a></p>\n");
+    CatTo(html, "<p><a href=\"", EscapeMarkup(message.link), "\">Open in Pitwall</a></p>\n");
   html += "</body></html>\n";
   return html;
 }

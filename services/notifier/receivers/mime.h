@@ -29,7 +29,5 @@ std::string QuotedPrintable(std::string_view text);
 std::string Base64(std::string_view bytes);
 // "Tue, 24 Nov 2026 10:00:00 +0000"
 std::string MailDate(int64_t unix_ns);
-// &, <, >, " and ' as entities.
-std::string HtmlText(std::string_view text);
 
 }  // namespace pitwall::notifier

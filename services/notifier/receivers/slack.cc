@@ -1,5 +1,6 @@
 #include "services/notifier/receivers/slack.h"
 
+#include "services/base/markup.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/json_writer.h"
 #include "services/notifier/receivers/message.h"
@@ -105,18 +106,12 @@ void WriteLine(const Message& message, JsonWriter* out) {
 std::string SlackText(std::string_view text, size_t max) {
   std::string out;
   for (const char c : CutAtWord(text, max)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      default:
-        out.push_back(c);
+    // Slack knows these three entities and no others.
+    const std::string_view entity = c == '&' || c == '<' || c == '>' ? MarkupEntity(c) : "";
+    if (entity.empty()) {
+      out.push_back(c);
+    } else {
+      out += entity;
     }
   }
   return out;
