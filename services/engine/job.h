@@ -168,6 +168,8 @@ class Job {
   EndDetail DetailOfEnd(const JobEvent& event, int64_t at) const;
   void TellAttemptEnded(int64_t at, Outputs* out);
   bool PlatformTells() const;
+  void LookAtEndsAt(int64_t at);
+  void HearPlatform(int64_t at, const PlatformEnd& end);
   bool LaunchersGone() const;
   // The attempt has died when no rank is left and at least one was lost.
   void DieWithoutRanks(int64_t at, Outputs* out);

@@ -128,7 +128,8 @@ class Pods(unittest.TestCase):
         """The rank gets a signal; the status of its container says this from now on."""
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self.rank.send_signal(number)
-        self.rank.wait()
+        # Its parent takes the exit status when the test is over: the collector can read it until then.
+        os.waitid(os.P_PID, self.rank.pid, os.WEXITED | os.WNOWAIT)
         self.server.pods[self.pod] = {
             "metadata": dict({"name": self.job, "namespace": "research", "uid": self.pod}, **(metadata or {})),
             "spec": {"nodeName": "n"},
@@ -137,10 +138,12 @@ class Pods(unittest.TestCase):
                  "state": {"terminated": {"exitCode": code, "reason": reason, "finishedAt": now,
                                           "containerID": "containerd://" + self.container}}}]}, **(status or {}))}
 
-    def told(self, *issues):
+    def told(self, *issues, ended="died"):
+        """The job itself waits for a restart: what started the containers of a pod goes on."""
         wait_for("what was found", lambda: len(self.found()) >= len(issues))
-        wait_for("the end", lambda: self.events("io.pitwall.job.changed", job_change="ended"))
+        end = wait_for("the end of the attempt", lambda: self.events("io.pitwall.job.changed", job_change="attempt_ended"))[0]
         self.assertEqual(self.found(), list(issues))
+        self.assertEqual(end["end_detail"], ended)
 
     def test_out_of_memory(self):
         self.assertEqual(self.asked, self.server.asked)
@@ -154,7 +157,7 @@ class Pods(unittest.TestCase):
     def test_deleted(self):
         asked = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 29))
         self.ends(signal.SIGTERM, 143, "Error", metadata={"deletionTimestamp": asked, "deletionGracePeriodSeconds": 30})
-        self.told(("JobCancelled", None))
+        self.told(("JobCancelled", None), ended="cancelled")
 
     def test_an_error_is_a_death(self):
         self.ends(signal.SIGTERM, 143, "Error")
