@@ -169,6 +169,7 @@ class Job {
   void TellAttemptEnded(int64_t at, Outputs* out);
   bool PlatformTells() const;
   void LookAtEndsAt(int64_t at);
+  int64_t OverBy() const;
   void HearPlatform(int64_t at, const PlatformEnd& end);
   bool LaunchersGone() const;
   // The attempt has died when no rank is left and at least one was lost.

@@ -160,8 +160,7 @@ std::optional<int64_t> Job::OverInNs() const {
 
 void Job::ApplyGraceOver(const HappeningKey& key, Outputs* out) {
   const bool over = key.position >= died_at_ + options_.restart_grace_ns ||
-                    (LaunchersGone() && !deaths_.heard_of_job() &&
-                     key.position >= deaths_.told_by());
+                    (LaunchersGone() && !deaths_.heard_of_job() && key.position >= OverBy());
   if (died_at_ == kMinPosition) return;  // a rank has started since
   // Of another death, or it waits longer for its platform since.
   if (!over && key.position < deaths_.seen_by()) return LookAtEndsAt(deaths_.seen_by());
@@ -188,8 +187,16 @@ EndDetail Job::DetailOfDeath() const {
 void Job::EndWithoutLauncher(int64_t at, Outputs* out) {
   // It has an `ended` event, or will be started again.
   if (deaths_.heard_of_job()) return LookAtEndsAt(died_at_ + options_.restart_grace_ns);
-  if (at >= deaths_.told_by()) return EndJob(at, DetailOfDeath(), /*by_event=*/false, out);
-  LookAtEndsAt(deaths_.told_by());
+  if (at >= OverBy()) return EndJob(at, DetailOfDeath(), /*by_event=*/false, out);
+  LookAtEndsAt(OverBy());
+}
+
+// When a job without launcher is over. Its platform may speak when its last rank has ended, long
+// after the first death.
+int64_t Job::OverBy() const {
+  const int64_t platform =
+      deaths_.waits_for_platform() ? died_at_ + RankDeaths::kPlatformEndsNs : kMinPosition;
+  return std::max(deaths_.told_by(), platform);
 }
 
 // Whether an epilog will say how the job ended, as root's prolog has declared it. Who watches pods
@@ -273,14 +280,12 @@ TickContext Job::StepContext(const SpaceRunner& space, TickContext at) {
 
 void Job::ApplyJobEnded(const HappeningKey& key, const JobEvent& event, Outputs* out) {
   const std::optional<PlatformEnd> end = PlatformEndOf(event);
-  if (end) {
-    HearPlatform(key.position, *end);
-    // Rules see first what its ranks died of.
-    if (const int64_t seen_by = deaths_.seen_by(); key.position < seen_by) {
-      timeline_.Add({seen_by, Phase::kEnd, std::string(kOwnSource), "", 0, 0},
-                    {.kind = Happening::Kind::kJobEnded, .event = event});
-      return;
-    }
+  if (end) HearPlatform(key.position, *end);
+  // Rules see first what its ranks died of.
+  if (const int64_t seen_by = deaths_.seen_by(); key.position < seen_by) {
+    timeline_.Add({seen_by, Phase::kEnd, std::string(kOwnSource), "", 0, 0},
+                  {.kind = Happening::Kind::kJobEnded, .event = event});
+    return;
   }
   RunTicksBelow(key.position + 1, out);
   EndJob(key.position, DetailOfEnd(event, key.position), /*by_event=*/true, out);

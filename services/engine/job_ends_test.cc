@@ -436,6 +436,33 @@ TEST_F(DeclaredEnds, ARequeuedJobGoesOnWithAnotherAttempt) {
   EXPECT_THAT(Last(1), ElementsAre("30 2 attempt_began "));
 }
 
+// Somebody sees that a rank died, and cancels the rest.
+TEST_F(DeclaredEnds, AWordLongAfterTheFirstDeathIsTheEndToo) {
+  Lose(0, 10);
+  Lose(1, 20);
+  for (int64_t rank : {0, 1}) Say(rank, 20.4, JobEvent::Kind::kLauncherGone);
+  PlatformEnds(25, JobEvent::Kind::kEnded, "cancelled",
+               {.signal = 15, .exit_code = {}, .on_purpose = true, .cause = "cancelled"});
+  shard_.Feed(Node(), 40);
+  EXPECT_THAT(Last(2), ElementsAre("20 1 attempt_ended died", "25 1 ended cancelled"));
+  EXPECT_EQ(shard_.outputs().events.back().summary, "cancelled");
+}
+
+// The executor is done when the last process has gone, before the tick in which rules see that.
+TEST_F(JobEnds, ADeathJustBeforeTheEndIsSeenByRules) {
+  Boot("one", 1);
+  Stop(9, kStopping);
+  Lose(0, 10);
+  Lose(1, 10.1);
+  Stop(10.2, "stopped");
+  Batch node;
+  node.source = "node";
+  shard_.Feed(node, 20);
+  EXPECT_EQ(Changes().back(), "10 1 ended stopped");
+  const auto ended = shard_.outputs().events.back();
+  EXPECT_EQ(ended.time_ns, ShardForTest::At(10.5));
+}
+
 // At 12.0 nobody would wait any more for a job without a platform.
 TEST_F(DeclaredEnds, AWordOfAJobThatIsGoneIsItsEnd) {
   for (const double at : {10.5, 11.4, 11.5, 11.8, 12.0, 14.0}) {

@@ -32,8 +32,7 @@ class RankDeaths {
   static constexpr int64_t kStopWithinNs = 300'000'000'000;
   static constexpr int64_t kPlatformNs = 1'500'000'000;
   static constexpr int64_t kPlatformOfGoneNs = 5'000'000'000;
-  // From the first death on: the end of a job whose launcher is gone waits so long for its
-  // platform.
+  // The end of a job whose launcher is gone waits so long for its platform, after each death.
   static constexpr int64_t kPlatformEndsNs = 10'000'000'000;
   static constexpr std::string_view kLost = "pitwall_rank_lost";
   static constexpr std::string_view kCount = "pitwall_job_ranks_lost";

@@ -124,12 +124,10 @@ class Pods(unittest.TestCase):
         return [(i["alert"], i["labels"].get("cause")) for i in self.events("io.pitwall.issue.found")
                 if i["labels"]["category"] != "bottleneck"]
 
-    def ends(self, number, code, reason, metadata=None, status=None):
-        """The rank gets a signal; the status of its container says this from now on."""
+    def ends(self, number, code, reason, metadata=None, status=None, faults=()):
+        """The rank gets a signal; once it has ended, the status of its container is this, after the faults."""
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        self.rank.send_signal(number)
-        # Its parent takes the exit status when the test is over: the collector can read it until then.
-        os.waitid(os.P_PID, self.rank.pid, os.WEXITED | os.WNOWAIT)
+        self.server.faults = list(faults)
         self.server.pods[self.pod] = {
             "metadata": dict({"name": self.job, "namespace": "research", "uid": self.pod}, **(metadata or {})),
             "spec": {"nodeName": "n"},
@@ -137,6 +135,9 @@ class Pods(unittest.TestCase):
                 {"name": "train", "containerID": "containerd://" + self.container, "restartCount": 0, "lastState": {},
                  "state": {"terminated": {"exitCode": code, "reason": reason, "finishedAt": now,
                                           "containerID": "containerd://" + self.container}}}]}, **(status or {}))}
+        self.rank.send_signal(number)
+        # Its parent takes the exit status when the test is over: the collector can read it until then.
+        os.waitid(os.P_PID, self.rank.pid, os.WEXITED | os.WNOWAIT)
 
     def told(self, *issues, ended="died"):
         """The job itself waits for a restart: what started the containers of a pod goes on."""
@@ -164,8 +165,8 @@ class Pods(unittest.TestCase):
         self.told(("RankDied", "signal 15"))
 
     def test_a_server_in_trouble_delays_the_cause_only(self):
-        self.server.faults = [(403, "forbidden"), (200, '{"kind": "PodList", "items": [{'), (200, " " * (33 << 20))]
-        self.ends(signal.SIGKILL, 137, "OOMKilled")
+        self.ends(signal.SIGKILL, 137, "OOMKilled", faults=[
+            (403, "forbidden"), (200, '{"kind": "PodList", "items": [{'), (200, " " * (33 << 20))])
         self.told(("RankDied", "signal 9"), ("RankDied", "out of memory"))
         self.assertIn("right to list pods", self.pitwall.log())
 
