@@ -471,8 +471,8 @@ TEST_F(DeclaredEnds, AWordOfAJobThatIsGoneIsItsEnd) {
     job.PlatformEnds(at, JobEvent::Kind::kEnded, "failed", {.signal = {}, .exit_code = 3});
     job.shard_.Feed(Node(), 30);
     const auto second = static_cast<int64_t>(at + 0.5);
-    EXPECT_THAT(job.Last(2), ElementsAre(Cat(second, " 1 attempt_ended died"),
-                                         Cat(second, " 1 ended died")))
+    EXPECT_THAT(job.Last(2),
+                ElementsAre(Cat(second, " 1 attempt_ended died"), Cat(second, " 1 ended died")))
         << at;
     EXPECT_EQ(job.shard_.outputs().events.back().summary, "exit code 3") << at;
   }

@@ -168,8 +168,7 @@ class Jobs(unittest.TestCase):
     def told(self, name, *issues, ended, patience=PATIENCE):
         if issues:
             wait_for("an issue of %s" % name, lambda: self.found(name), patience)
-            print("\n%s: told after %.1f s: %s" % (name, time.monotonic() - self.began,
-                                                   self.events("io.pitwall.issue.found", name)[0]["summary"]), flush=True)
+            print("\n%s: told after %.1f s: %s" % (name, time.monotonic() - self.began, self.found(name)[0]), flush=True)
         self.assertEqual(self.ended(name, patience), ended)
         self.assertEqual(self.found(name), list(issues))
 
