@@ -168,6 +168,9 @@ class Job {
   EndDetail DetailOfEnd(const JobEvent& event, int64_t at) const;
   void TellAttemptEnded(int64_t at, Outputs* out);
   bool PlatformTells() const;
+  void LookAtEndsAt(int64_t at);
+  int64_t OverBy() const;
+  void HearPlatform(int64_t at, const PlatformEnd& end);
   bool LaunchersGone() const;
   // The attempt has died when no rank is left and at least one was lost.
   void DieWithoutRanks(int64_t at, Outputs* out);

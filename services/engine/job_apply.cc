@@ -282,7 +282,7 @@ void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* ou
         if (*end == PlatformEnd{}) {
           deaths_.ExpectPlatform();  // nothing yet: it will be told
         } else {
-          deaths_.HearPlatform(key.position, *end);
+          HearPlatform(key.position, *end);
         }
       }
       for (const std::string& name : event.series) {

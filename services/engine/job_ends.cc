@@ -60,6 +60,7 @@ void Job::RankJoined(Source* source, int64_t at, Outputs* out) {
   ++ranks_here_;
   died_at_ = kMinPosition;
   launchers_gone_[source->info.node] = false;
+  deaths_.SetGone(false);
   JoinAttempt(*source, at, out);
 }
 
@@ -107,6 +108,7 @@ void Job::ApplyLauncherGone(const HappeningKey& key, const Source* teller, Outpu
   node->second = true;
   if (died_at_ == kMinPosition || !LaunchersGone()) return;
   RunTicksBelow(key.position + 1, out);
+  deaths_.SetGone(true);
   EndWithoutLauncher(key.position, out);
 }
 
@@ -118,6 +120,7 @@ bool Job::LaunchersGone() const {
 void Job::DieWithoutRanks(int64_t at, Outputs* out) {
   if (ended_ || ranks_here_ > 0 || ranks_lost_ == 0 || died_at_ != kMinPosition) return;
   died_at_ = at;
+  deaths_.SetGone(LaunchersGone());
   if (attempt_open_) {
     const bool seen = at >= deaths_.seen_by();
     // How it ended may be the platform's to say.
@@ -126,16 +129,28 @@ void Job::DieWithoutRanks(int64_t at, Outputs* out) {
     if (seen) {
       EndIssuesOfAttempt(at, DetailOfDeath(), out);
     } else {
-      timeline_.Add({deaths_.seen_by(), Phase::kEnd, std::string(kOwnSource), "", 0, 0},
-                    {.kind = Happening::Kind::kGraceOver});
+      LookAtEndsAt(deaths_.seen_by());
     }
   }
   if (LaunchersGone()) {
     EndWithoutLauncher(at, out);
   } else {
-    timeline_.Add({at + options_.restart_grace_ns, Phase::kEnd, std::string(kOwnSource), "", 0, 0},
-                  {.kind = Happening::Kind::kGraceOver});
+    LookAtEndsAt(at + options_.restart_grace_ns);
   }
+}
+
+// After an `ended` event of the same time, which says more.
+void Job::LookAtEndsAt(int64_t at) {
+  timeline_.Add({at, Phase::kEnd, std::string(kOwnSource), "", 0, 1},
+                {.kind = Happening::Kind::kGraceOver});
+}
+
+// What is heard of an attempt that has died shortens its wait.
+void Job::HearPlatform(int64_t at, const PlatformEnd& end) {
+  deaths_.HearPlatform(at, end);
+  if (died_at_ == kMinPosition) return;
+  LookAtEndsAt(std::max(at, deaths_.seen_by()));
+  if (deaths_.heard_of_job()) LookAtEndsAt(std::max(at, died_at_ + options_.restart_grace_ns));
 }
 
 std::optional<int64_t> Job::OverInNs() const {
@@ -145,9 +160,10 @@ std::optional<int64_t> Job::OverInNs() const {
 
 void Job::ApplyGraceOver(const HappeningKey& key, Outputs* out) {
   const bool over = key.position >= died_at_ + options_.restart_grace_ns ||
-                    (LaunchersGone() && key.position >= deaths_.told_by());
-  // Of another death, or a rank has started since.
-  if (died_at_ == kMinPosition || (!over && key.position < deaths_.seen_by())) return;
+                    (LaunchersGone() && !deaths_.heard_of_job() && key.position >= OverBy());
+  if (died_at_ == kMinPosition) return;  // a rank has started since
+  // Of another death, or it waits longer for its platform since.
+  if (!over && key.position < deaths_.seen_by()) return LookAtEndsAt(deaths_.seen_by());
   RunTicksBelow(key.position + 1, out);
   if (over) {
     EndJob(key.position, DetailOfDeath(), /*by_event=*/false, out);
@@ -169,9 +185,18 @@ EndDetail Job::DetailOfDeath() const {
 }
 
 void Job::EndWithoutLauncher(int64_t at, Outputs* out) {
-  if (at >= deaths_.told_by()) return EndJob(at, DetailOfDeath(), /*by_event=*/false, out);
-  timeline_.Add({deaths_.told_by(), Phase::kEnd, std::string(kOwnSource), "", 0, 0},
-                {.kind = Happening::Kind::kGraceOver});
+  // It has an `ended` event, or will be started again.
+  if (deaths_.heard_of_job()) return LookAtEndsAt(died_at_ + options_.restart_grace_ns);
+  if (at >= OverBy()) return EndJob(at, DetailOfDeath(), /*by_event=*/false, out);
+  LookAtEndsAt(OverBy());
+}
+
+// When a job without launcher is over. Its platform may speak when its last rank has ended, long
+// after the first death.
+int64_t Job::OverBy() const {
+  const int64_t platform =
+      deaths_.waits_for_platform() ? died_at_ + RankDeaths::kPlatformEndsNs : kMinPosition;
+  return std::max(deaths_.told_by(), platform);
 }
 
 // Whether an epilog will say how the job ended, as root's prolog has declared it. Who watches pods
@@ -255,14 +280,12 @@ TickContext Job::StepContext(const SpaceRunner& space, TickContext at) {
 
 void Job::ApplyJobEnded(const HappeningKey& key, const JobEvent& event, Outputs* out) {
   const std::optional<PlatformEnd> end = PlatformEndOf(event);
-  if (end) {
-    deaths_.HearPlatform(key.position, *end);
-    // Rules see first what its ranks died of.
-    if (const int64_t seen_by = deaths_.seen_by(); key.position < seen_by) {
-      timeline_.Add({seen_by, Phase::kEnd, std::string(kOwnSource), "", 0, 1},
-                    {.kind = Happening::Kind::kJobEnded, .event = event});
-      return;
-    }
+  if (end) HearPlatform(key.position, *end);
+  // Rules see first what its ranks died of.
+  if (const int64_t seen_by = deaths_.seen_by(); key.position < seen_by) {
+    timeline_.Add({seen_by, Phase::kEnd, std::string(kOwnSource), "", 0, 0},
+                  {.kind = Happening::Kind::kJobEnded, .event = event});
+    return;
   }
   RunTicksBelow(key.position + 1, out);
   EndJob(key.position, DetailOfEnd(event, key.position), /*by_event=*/true, out);

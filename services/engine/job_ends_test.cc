@@ -2,91 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/engine/engine_for_test.h"
+#include "services/engine/job_ends_for_test.h"
 
 namespace pitwall::engine {
 namespace {
 
 using ::testing::ElementsAre;
-
-constexpr char kRules[] = R"rules(
-groups:
-- name: g
-  interval: 1s
-  rules:
-  - {alert: High, expr: "m > 0.5"}
-)rules";
-
-class JobEnds : public ::testing::Test {
- protected:
-  // What the rank of that node says at a time, which it promises.
-  void Say(int64_t rank, double at, std::optional<JobEvent::Kind> event = std::nullopt,
-           bool goodbye = false) {
-    Batch batch;
-    batch.source = Cat("rank-", rank);
-    batch.boot_id = boot_;
-    batch.info.kind = SourceKind::kRank;
-    batch.info.node = Cat("node-", rank);
-    batch.info.rank = rank;
-    batch.info.start_ns = ShardForTest::At(start_);
-    batch.info.attempt = attempt_;
-    batch.owner = owner_;
-    batch.goodbye = goodbye;
-    if (event.has_value()) {
-      JobEvent happened;
-      happened.kind = *event;
-      happened.time_ns = ShardForTest::At(at);
-      if (*event == JobEvent::Kind::kRankLost) {
-        happened.rank_lost.rank = rank;
-        happened.rank_lost.source = batch.source;
-        happened.rank_lost.boot_id = batch.boot_id;
-      }
-      batch.events.push_back(happened);
-    }
-    shard_.Feed(batch, at);
-  }
-  void Lose(int64_t rank, double at) { Say(rank, at, JobEvent::Kind::kRankLost); }
-  void Boot(const std::string& boot, double at) {
-    boot_ = boot;
-    start_ = at;
-    for (int64_t rank : {0, 1}) Say(rank, at);
-  }
-  void Stop(double at, std::string_view reason) {
-    Batch batch;
-    batch.source = "executor@n1";
-    batch.boot_id = reason;
-    batch.owner = owner_;
-    batch.info.kind = SourceKind::kForeign;
-    JobEvent ended;
-    ended.kind = reason == kStopping ? JobEvent::Kind::kNotice : JobEvent::Kind::kEnded;
-    ended.time_ns = ShardForTest::At(at);
-    ended.reason = reason;
-    batch.events.push_back(ended);
-    shard_.Feed(batch, at);
-  }
-  void Ticks(int n) {
-    shard_.SetAppendTime(1000);
-    for (int i = 0; i < n; ++i) shard_.Tick();
-    shard_.SetAppendTime(-1);
-  }
-  // "<second> <attempt> <change> <detail>[ rank]" of each change so far.
-  std::vector<std::string> Changes() const {
-    std::vector<std::string> out;
-    for (const IssueEvent& e : shard_.outputs().events) {
-      if (e.type != EventType::kJobChanged) continue;
-      out.push_back(Cat((e.time_ns - ShardForTest::kBase) / kNanosPerSecond, " ", e.attempt, " ",
-                        JobChangeName(e.job_change), " ", EndDetailName(e.end_detail),
-                        e.lost_rank ? Cat(" ", e.lost_rank->rank, "@", e.lost_rank->node) : ""));
-    }
-    return out;
-  }
-
-  ShardForTest shard_{kRules};
-  std::string boot_ = "one";
-  std::string owner_;
-  double start_ = 1;
-  std::optional<uint64_t> attempt_;
-};
 
 TEST_F(JobEnds, AJumpOfTheWatermarkOverTheGraceEndsTheJobInTime) {
   Boot("one", 1);
@@ -348,91 +269,19 @@ TEST(JobEndsOrder, ArrivalAndRestartsChangeNothing) {
   for (int at = 0; at < 10; ++at) EXPECT_EQ(play(at % 2 == 1, at), straight) << at;
 }
 
-// A job that Slurm's prolog has declared, on two nodes.
-class DeclaredEnds : public JobEnds {
- protected:
-  DeclaredEnds() {
-    owner_ = "uid:1000";
-    Batch node = Node();
-    JobEvent started;
-    started.kind = JobEvent::Kind::kStarted;
-    started.time_ns = ShardForTest::At(1);
-    started.reference.platform = "slurm";
-    node.events.push_back(started);
-    shard_.Feed(node, 1);
-    Boot("one", 1);
-  }
-  static Batch Node() {
-    Batch node;
-    node.source = "node";
-    node.boot_id = "n";
-    node.owner = "uid:1000";
-    node.owner_declared = true;
-    return node;
-  }
-  void PlatformEnds(double at, JobEvent::Kind kind, std::string reason, PlatformEnd end) {
-    Batch node = Node();
-    JobEvent event;
-    event.kind = kind;
-    event.time_ns = ShardForTest::At(at);
-    event.reason = std::move(reason);
-    AddPlatformEnd(end, &event);
-    node.events.push_back(event);
-    shard_.Feed(node, at);
-  }
-  std::vector<std::string> Last(size_t n) const {
-    const std::vector<std::string> all = Changes();
-    return {all.end() - static_cast<std::ptrdiff_t>(std::min(n, all.size())), all.end()};
-  }
-};
-
-TEST_F(DeclaredEnds, ACancelledJobEndsAsThatAndNotByDeath) {
-  Lose(0, 10);
-  Lose(1, 10.2);
-  PlatformEnds(10.5, JobEvent::Kind::kEnded, "cancelled",
-               {.signal = 15, .exit_code = {}, .on_purpose = true, .cause = "time limit"});
-  shard_.Feed(Node(), 20);
-  EXPECT_THAT(Last(2), ElementsAre("11 1 attempt_ended cancelled", "11 1 ended cancelled"))
-      << "rules have a tick for what its ranks ended by";
-  EXPECT_EQ(shard_.outputs().events.back().summary, "time limit");
-}
-
-TEST_F(DeclaredEnds, WhatThePlatformCallsFailedIsADeathWhereRanksWereLost) {
-  Lose(0, 10);
-  Say(1, 10.1, std::nullopt, /*goodbye=*/true);
-  PlatformEnds(10.5, JobEvent::Kind::kEnded, "failed", {.signal = {}, .exit_code = 3});
-  shard_.Feed(Node(), 20);
-  EXPECT_THAT(Last(2), ElementsAre("11 1 attempt_ended died", "11 1 ended died"));
-  EXPECT_EQ(shard_.outputs().events.back().summary, "exit code 3");
-}
-
-TEST_F(DeclaredEnds, WhatTheExecutorAskedForIsItsStop) {
+// The executor is done when the last process has gone, before the tick in which rules see that.
+TEST_F(JobEnds, ADeathJustBeforeTheEndIsSeenByRules) {
+  Boot("one", 1);
   Stop(9, kStopping);
   Lose(0, 10);
-  Lose(1, 10.2);
-  PlatformEnds(10.5, JobEvent::Kind::kEnded, "cancelled",
-               {.signal = 15, .exit_code = {}, .on_purpose = true, .cause = "cancelled"});
-  shard_.Feed(Node(), 20);
-  EXPECT_THAT(Last(1), ElementsAre("11 1 ended stopped"));
-}
-
-TEST_F(DeclaredEnds, ARequeuedJobGoesOnWithAnotherAttempt) {
-  Lose(0, 10);
-  Lose(1, 10.2);
-  PlatformEnds(10.5, JobEvent::Kind::kNotice, std::string(kPlatformEnd),
-               {.signal = {}, .exit_code = 0, .on_purpose = true, .cause = "requeued"});
-  shard_.Feed(Node(), 20);
-  EXPECT_THAT(Last(1), ElementsAre("11 1 attempt_ended cancelled"));
-  Boot("two", 30);
-  shard_.Feed(Node(), 31);
-  EXPECT_THAT(Last(1), ElementsAre("30 2 attempt_began "));
-}
-
-TEST_F(DeclaredEnds, ASilentPlatformEndsNothingLaterThanTheGrace) {
-  Lose(0, 10);
-  Lose(1, 10.2);
-  shard_.Feed(Node(), 400);
-  EXPECT_THAT(Last(2), ElementsAre("12 1 attempt_ended died", "130 1 ended died"));
+  Lose(1, 10.1);
+  Stop(10.2, "stopped");
+  Batch node;
+  node.source = "node";
+  shard_.Feed(node, 20);
+  EXPECT_EQ(Changes().back(), "10 1 ended stopped");
+  const auto ended = shard_.outputs().events.back();
+  EXPECT_EQ(ended.time_ns, ShardForTest::At(10.5));
 }
 
 }  // namespace

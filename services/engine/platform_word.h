@@ -43,6 +43,8 @@ class PlatformWord {
   // it.
   void Hear(int64_t at, const PlatformEnd& end, bool alone);
   bool heard() const { return end_.has_value(); }
+  // Of the whole job, not of one rank.
+  bool heard_of_job() const { return end_.has_value() && !end_->rank; }
   // Event time of the word.
   int64_t at() const { return at_; }
 

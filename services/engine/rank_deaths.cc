@@ -21,8 +21,8 @@ constexpr int64_t kTickNs = 500 * kMs;
 constexpr int32_t kSigkill = 9, kSigterm = 15;
 // In saved state.
 constexpr uint8_t kHasFirst = 1, kHasStop = 2, kHasPlatform = 4, kExpectsPlatform = 8,
-                  kHasToldCause = 16;
-constexpr uint8_t kAllFlags = 31;
+                  kHasToldCause = 16, kGone = 32;
+constexpr uint8_t kAllFlags = 63;
 
 }  // namespace
 
@@ -52,7 +52,7 @@ int64_t RankDeaths::JudgedAt() const {
   const auto signal = SignalOf(*first_);
   const bool crash =
       first_->oom_killed || (signal.has_value() && *signal != kSigkill && *signal != kSigterm);
-  if (expects_platform_ && !crash) return first_at_ + kPlatformNs;
+  if (expects_platform_ && !crash) return first_at_ + (gone_ ? kPlatformOfGoneNs : kPlatformNs);
   if (first_->said_failed) return first_->at + kPeersFailNs;
   if (IsTerminated(*first_) && terminated_ < 2) return first_->at + kOneSignalNs;
   return first_->at;
@@ -60,7 +60,8 @@ int64_t RankDeaths::JudgedAt() const {
 
 int64_t RankDeaths::told_by() const {
   if (!first_.has_value()) return INT64_MIN;
-  return first_at_ + (waits_for_platform() ? kPlatformEndsNs : kOneSignalNs) + kTickNs;
+  const int64_t waits = waits_for_platform() ? kPlatformEndsNs : kOneSignalNs;
+  return std::max(first_at_ + waits + kTickNs, seen_by());
 }
 
 int64_t RankDeaths::seen_by() const {
@@ -108,7 +109,7 @@ void RankDeaths::Save(BinaryWriter& out) const {
   const bool other_cause = told_ && told_cause_ != Cause();
   out.U8((first_.has_value() ? kHasFirst : 0) | (stop_at_.has_value() ? kHasStop : 0) |
          (platform_.heard() ? kHasPlatform : 0) | (expects_platform_ ? kExpectsPlatform : 0) |
-         (other_cause ? kHasToldCause : 0));
+         (other_cause ? kHasToldCause : 0) | (gone_ ? kGone : 0));
   if (stop_at_.has_value()) out.I64(*stop_at_);
   if (platform_.heard()) platform_.Save(out);
   if (other_cause) out.Str(told_cause_);
@@ -135,6 +136,7 @@ void RankDeaths::Restore(BinaryReader& in) {
   if ((has & kHasStop) != 0) stop_at_ = in.I64();
   if ((has & kHasPlatform) != 0) platform_.Restore(in);
   expects_platform_ = (has & kExpectsPlatform) != 0;
+  gone_ = (has & kGone) != 0;
   if ((has & kHasToldCause) != 0) told_cause_ = in.Str();
   if ((has & kHasFirst) == 0 || !in.ok()) return;
   RankDeath& first = first_.emplace();

@@ -22,7 +22,8 @@ namespace pitwall::engine {
 // Within kStopWithinNs after the executor announced that it ends the job, every death is that end:
 // "cancelled" by cause "stopped by the executor", whatever the process made of the signal.
 // Where the platform of the job says how it ends (platform_word.h), a death that is no crash waits
-// kPlatformNs for that; what it says later changes what was told.
+// kPlatformNs for that, or kPlatformOfGoneNs where ranks and launchers are all gone, so that the
+// platform has nothing left to wait for; what it says later changes what was told.
 // cause: "out of memory", "signal 9", "exit code 3", "exception", "unknown". verdict: "died", or
 // "cancelled" where somebody ended the ranks on purpose. What follows the first death is teardown
 // and has no series of its own.
@@ -30,8 +31,8 @@ class RankDeaths {
  public:
   static constexpr int64_t kStopWithinNs = 300'000'000'000;
   static constexpr int64_t kPlatformNs = 1'500'000'000;
-  // From the first death on: the end of a job whose launcher is gone waits so long for its
-  // platform.
+  static constexpr int64_t kPlatformOfGoneNs = 5'000'000'000;
+  // The end of a job whose launcher is gone waits so long for its platform, after each death.
   static constexpr int64_t kPlatformEndsNs = 10'000'000'000;
   static constexpr std::string_view kLost = "pitwall_rank_lost";
   static constexpr std::string_view kCount = "pitwall_job_ranks_lost";
@@ -47,7 +48,11 @@ class RankDeaths {
   // The platform of the job will say how it ended, soon after.
   void ExpectPlatform() { expects_platform_ = true; }
   void HearPlatform(int64_t at, const PlatformEnd& end) { platform_.Hear(at, end, count_ <= 1); }
+  // Whether all ranks and launchers of the job are gone. Changes nothing that was told before.
+  void SetGone(bool gone) { gone_ = gone && !told_; }
   bool waits_for_platform() const { return expects_platform_ && !platform_.heard(); }
+  // The platform has said of the whole job how it ended, or how its attempt did.
+  bool heard_of_job() const { return platform_.heard_of_job(); }
   // Whether the platform ended the first rank on purpose.
   bool EndedByPlatform() const { return first_.has_value() && platform_.OnPurpose(*first_); }
   // What has become known by `now`, to be written at `now`: each change once.
@@ -78,6 +83,7 @@ class RankDeaths {
   bool cancelled_ = false;  // as told
   std::string told_cause_;
   bool expects_platform_ = false;
+  bool gone_ = false;
   PlatformWord platform_;
 };
 

@@ -249,6 +249,69 @@ TEST(RankDeaths, AGraceOfHalfAMinuteIsOneCancellation) {
               ElementsAre("0 died: signal 15 = 0", "0 cancelled: cancelled = 1", "count = 2"));
 }
 
+TEST(RankDeaths, TheEndOfTheJobWaitsUntilRulesHaveSeenWhatThePlatformSaid) {
+  RankDeaths deaths = OfAPlatform();
+  deaths.Add(Signalled(10, 0, 9));
+  EXPECT_EQ(deaths.told_by(), DeathAt(20.5));
+  deaths.HearPlatform(DeathAt(11.8), OnPurpose("cancelled"));
+  EXPECT_EQ(deaths.seen_by(), DeathAt(12.3));
+  EXPECT_EQ(deaths.told_by(), DeathAt(12.3));
+}
+
+// Slurm runs its epilog when nothing of the job is left, and under load that takes seconds.
+TEST(RankDeaths, ADeathOfAJobThatIsGoneWaitsLongerForItsPlatform) {
+  RankDeaths cancelled = OfAPlatform();
+  cancelled.Add(Signalled(10, 0, 9));
+  cancelled.SetGone(true);
+  EXPECT_THAT(Said(&cancelled, 14.5), IsEmpty());
+  EXPECT_EQ(cancelled.seen_by(), DeathAt(15.5));
+  cancelled.HearPlatform(DeathAt(14.6), OnPurpose("cancelled"));
+  EXPECT_THAT(Said(&cancelled, 15), ElementsAre("0 cancelled: cancelled = 1", "count = 1"));
+
+  RankDeaths silent = OfAPlatform();
+  silent.Add(Signalled(10, 0, 9));
+  silent.SetGone(true);
+  EXPECT_THAT(Said(&silent, 14.5), IsEmpty());
+  EXPECT_THAT(Said(&silent, 15), ElementsAre("0 died: signal 9 = 1", "count = 1"));
+
+  RankDeaths restarted = OfAPlatform();
+  restarted.Add(Signalled(10, 0, 9));
+  restarted.SetGone(true);
+  restarted.SetGone(false);
+  EXPECT_THAT(Said(&restarted, 11.5), ElementsAre("0 died: signal 9 = 1", "count = 1"));
+}
+
+TEST(RankDeaths, AJobThatIsGoneHoldsNothingBackThatNeedsNoPlatform) {
+  RankDeaths crashed = OfAPlatform();
+  crashed.Add(Signalled(10, 0, 11));
+  crashed.SetGone(true);
+  EXPECT_THAT(Said(&crashed, 10), ElementsAre("0 died: signal 11 = 1", "count = 1"));
+  RankDeaths alone;
+  alone.Add(Signalled(10, 0, 9));
+  alone.SetGone(true);
+  EXPECT_THAT(Said(&alone, 10), ElementsAre("0 died: signal 9 = 1", "count = 1"));
+  RankDeaths told = OfAPlatform();
+  told.Add(Signalled(10, 0, 9));
+  EXPECT_THAT(Said(&told, 11.5), ElementsAre("0 died: signal 9 = 1", "count = 1"));
+  told.SetGone(true);
+  told.Add(Signalled(11.6, 1, 9));
+  EXPECT_EQ(told.seen_by(), DeathAt(12));
+  EXPECT_THAT(Said(&told, 12), ElementsAre("count = 2"));
+}
+
+TEST(RankDeaths, AJobThatIsGoneStaysSoAcrossARestart) {
+  RankDeaths deaths = OfAPlatform();
+  deaths.Add(Signalled(10, 0, 9));
+  deaths.SetGone(true);
+  BinaryWriter out;
+  deaths.Save(out);
+  RankDeaths restored;
+  BinaryReader in(out.data());
+  restored.Restore(in);
+  ASSERT_TRUE(in.Finish("deaths").ok());
+  EXPECT_EQ(restored.seen_by(), DeathAt(15.5));
+}
+
 TEST(RankDeaths, ThePlatformExplainsWhatNobodySaw) {
   const auto said = [](RankDeath first, PlatformEnd end, int ranks = 1) {
     RankDeaths deaths = OfAPlatform();

@@ -1,5 +1,7 @@
 """A real Slurm of one node from Debian's packages: munged, slurmctld and slurmd, in a folder and on ports of its own."""
+import glob
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -14,6 +16,7 @@ from harness import wait_for, write
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scancel", "scontrol", "squeue")
 CLUSTER = "pit"
+JOBS = 1000  # at most of one cluster
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 MEMORY_GROUP = "/sys/fs/cgroup/memory"  # version 1
 
@@ -46,6 +49,7 @@ class Cluster:
         self.conf = os.path.join(folder, "slurm.conf")
         self.environment = dict(os.environ, SLURM_CONF=self.conf, PATH=PATH)
         self.processes = []
+        self.first_job = secrets.randbelow(50000) * JOBS + JOBS
         try:
             self._start(prolog, epilog, kill_wait)
         except BaseException:
@@ -64,6 +68,8 @@ class Cluster:
         write(at("cgroup.conf"), "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\nConstrainRAMSpace=yes\n")
         write(self.conf, "\n".join([
             "ClusterName=%s" % CLUSTER,
+            # Control groups are named after the number of a job, and another Slurm of this machine may have left some.
+            "FirstJobId=%d" % self.first_job,
             "SlurmctldHost=%s(127.0.0.1)" % host,
             "SlurmctldPort=%d" % ctld_port, "SlurmdPort=%d" % slurmd_port,
             "SlurmUser=root", "AuthType=auth/munge", "AuthInfo=socket=%s" % at("munge.socket"),
@@ -111,8 +117,38 @@ class Cluster:
                 return word.partition("=")[2]
         return ""
 
+    def jobs(self):
+        """Numbers of the jobs that are not over."""
+        return self.ask("squeue", "-h", "-o", "%A").split()
+
+    def _left(self):
+        """Processes of the jobs of this Slurm, slurmstepd among them: it outlives its slurmd."""
+        found = []
+        for folder in glob.glob("/proc/[0-9]*"):
+            try:
+                with open(folder + "/cmdline", "rb") as line:
+                    step = re.match(rb"slurmstepd: \[(\d+)\.", line.read())
+                with open(folder + "/environ", "rb") as variables:
+                    job = step or re.search(rb"(?:^|\0)SLURM_JOB_ID=(\d+)\0", variables.read())
+            except OSError:
+                continue  # it has ended
+            if job and 0 <= int(job.group(1)) - self.first_job < JOBS:
+                found.append(int(os.path.basename(folder)))
+        return found
+
     def stop(self):
-        self.ask("scancel", "--signal=KILL", "--user=root")
+        """Leaves no process: neither a daemon nor one of a job."""
+        try:
+            for job in self.jobs():
+                self.ask("scancel", "--signal=KILL", "--full", job)
+                self.ask("scancel", job)
+            wait_for("the ends of all jobs", lambda: not self.jobs() and not self._left(), 30)
+        finally:
+            self._stop_daemons()
+            for pid in self._left():
+                os.kill(pid, signal.SIGKILL)
+
+    def _stop_daemons(self):
         for program, process in reversed(self.processes):
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)

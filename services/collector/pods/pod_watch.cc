@@ -73,6 +73,8 @@ void PodWatch::TakeUp(const std::vector<Rank>& here, int64_t now_ns) {
       known.left_at_ns = -1;
     } else if (known.left_at_ns < 0) {
       known.left_at_ns = now_ns;
+      // The engine holds a death back for its word: it does not wait for the round of others.
+      if (pause_ns_ == 0 && !known.container.empty()) next_ask_ns_ = now_ns;
     }
     const bool awaited = known.left_at_ns >= 0;
     const bool over = awaited && (known.container.empty() || now_ns - known.left_at_ns > kAwaitNs);

@@ -47,9 +47,9 @@ struct KnownPodRank {
   int64_t left_at_ns = -1;  // monotonic; -1: it is here
 };
 
-// Asks nothing while no rank has ended. Once one has, it asks each second until its container's end
-// is there, for at most kAwaitNs; failing requests are repeated after pauses that double up to
-// kLastPauseNs. Owns its thread; Start and Stop from one thread.
+// Asks nothing while no rank has ended. Once one has, it asks at once, and each second until its
+// container's end is there, for at most kAwaitNs; failing requests are repeated after pauses that
+// double up to kLastPauseNs. Owns its thread; Start and Stop from one thread.
 class PodWatch {
  public:
   static constexpr int64_t kLookNs = 500'000'000;

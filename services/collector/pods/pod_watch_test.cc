@@ -121,6 +121,21 @@ TEST_F(PodWatchTest, ARankThatComesBackWasNotGone) {
   EXPECT_THAT(told_, ElementsAre("0: will be told"));
 }
 
+TEST_F(PodWatchTest, ARankThatEndsIsAskedForAtOnceWhateverOthersWaitFor) {
+  Process(101);
+  here_.push_back(Rank(1, 101));
+  Look();
+  here_.erase(here_.begin());
+  Look();
+  clock_.Advance(PodWatch::kAskNs / 4);
+  watch_.Look();
+  EXPECT_EQ(server_.calls.size(), 1u) << "each second";
+  here_.clear();
+  clock_.Advance(PodWatch::kAskNs / 4);
+  watch_.Look();
+  EXPECT_EQ(server_.calls.size(), 2u);
+}
+
 TEST_F(PodWatchTest, FaultsAreToldAndCostLittle) {
   Look();
   here_.clear();
