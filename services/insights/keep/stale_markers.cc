@@ -179,9 +179,10 @@ Status JobReader::AddStaleMarkers(const KeptJobPtr& job, const SampleQuery& quer
     });
     for (size_t i = 1; i < runs.size(); ++i) {
       if (runs[i].schema == runs[i - 1].schema) continue;
+      const int64_t end_ns = runs[i].first_ns;
       RETURN_IF_ERROR(ForEachDropped(sources->schema(runs[i - 1].schema),
                                      sources->schema(runs[i].schema), &set,
-                                     [&](uint32_t series) { end_at(runs[i].first_ns, series); }));
+                                     [&](uint32_t series) { end_at(end_ns, series); }));
     }
   }
   for (auto& [key, list] : sources->beats()) {
