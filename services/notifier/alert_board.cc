@@ -5,27 +5,12 @@
 namespace pitwall::notifier {
 
 AlertBoard::AlertBoard(std::unique_ptr<NoticePolicy> inner, AlertBoardOptions options)
-    : inner_(std::move(inner)), options_(options) {}
+    : NoticeFilter(std::move(inner)), options_(options) {}
 
 AlertBoard::Due& AlertBoard::DueOf(int32_t partition) {
   const auto p = static_cast<size_t>(partition);
   if (p >= due_.size()) due_.resize(p + 1);
   return due_[p];
-}
-
-void AlertBoard::Feed(FeedItem item, std::vector<FeedItem>* send) {
-  const auto p = static_cast<size_t>(item.partition);
-  if (p >= newest_.size()) newest_.resize(p + 1, 0);
-  newest_[p] = item.offset;
-  std::vector<FeedItem> out;
-  inner_->Feed(std::move(item), &out);
-  Pass(std::move(out), send);
-}
-
-void AlertBoard::Settle(int32_t partition, std::vector<FeedItem>* send) {
-  std::vector<FeedItem> out;
-  inner_->Settle(partition, &out);
-  Pass(std::move(out), send);
 }
 
 void AlertBoard::OnActed(const Acted& acted, std::vector<FeedItem>* send) {
@@ -89,9 +74,7 @@ int64_t AlertBoard::DueNs(int32_t partition) const {
 }
 
 void AlertBoard::TellDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) {
-  std::vector<FeedItem> out;
-  if (inner_->DueNs(partition) <= wall_ns) inner_->TellDue(partition, wall_ns, &out);
-  Pass(std::move(out), send);
+  PassDue(partition, wall_ns, send);
   if (reminding_) return;
   auto states = std::make_shared<std::vector<IssueEventPtr>>();
   FeedItem item;
@@ -111,9 +94,7 @@ void AlertBoard::TellDue(int32_t partition, int64_t wall_ns, std::vector<FeedIte
   }
   if (states->empty()) return;
   item.event = states->front();
-  // What was read before it stays delivered.
-  const auto p = static_cast<size_t>(partition);
-  item.offset = p < newest_.size() ? newest_[p] : 0;
+  item.offset = NewestOf(partition);
   item.states = std::move(states);
   reminding_ = true;
   send->push_back(std::move(item));

@@ -9,7 +9,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
-#include "services/notifier/notice_policy.h"
+#include "services/notifier/notice_filter.h"
 
 namespace pitwall::notifier {
 
@@ -26,22 +26,13 @@ struct AlertBoardOptions {
 // Of one receiver: what `inner` sends, and reminders of it. At most one reminder is on its way; one
 // that fails is not repeated, for the next comes anyway. After a restart every issue is due at
 // once. Not thread-safe.
-class AlertBoard final : public NoticePolicy {
+class AlertBoard final : public NoticeFilter {
  public:
   AlertBoard(std::unique_ptr<NoticePolicy> inner, AlertBoardOptions options);
 
-  bool keeps_state() const override { return true; }
-  void Feed(FeedItem item, std::vector<FeedItem>* send) override;
-  void Settle(int32_t partition, std::vector<FeedItem>* send) override;
-  int64_t UndecidedFrom(int32_t partition) const override {
-    return inner_->UndecidedFrom(partition);
-  }
   int64_t DueNs(int32_t partition) const override;
   void TellDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) override;
   void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
-  void RememberActed(const std::string& issue) override { inner_->RememberActed(issue); }
-  uint64_t suppressed() const override { return inner_->suppressed(); }
-  size_t withheld() const override { return inner_->withheld(); }
   std::vector<IssueEventPtr> StatesOf(const FeedItem& item) const override;
   void ReminderDone() override { reminding_ = false; }
 
@@ -55,17 +46,15 @@ class AlertBoard final : public NoticePolicy {
   };
   using Due = absl::btree_set<std::pair<int64_t, std::string>>;
 
-  void Pass(std::vector<FeedItem> items, std::vector<FeedItem>* send);
+  void Pass(std::vector<FeedItem> items, std::vector<FeedItem>* send) override;
   void Put(const FeedItem& item);
   void Forget(const std::string& id);
   Due& DueOf(int32_t partition);
   bool Over(const IssueEvent& event, int64_t wall_ns) const;
 
-  const std::unique_ptr<NoticePolicy> inner_;
   const AlertBoardOptions options_;
   absl::btree_map<std::string, Issue> issues_;  // by id
   std::vector<Due> due_;                        // by partition
-  std::vector<int64_t> newest_;                 // offset, by partition
   bool reminding_ = false;
 };
 

@@ -155,7 +155,7 @@ void DeliveryLoop::Stop() {
 void DeliveryLoop::Loop() {
   if (disabled_) {
     PITWALL_LOG(
-        kWarning, "notifier", "webhook ", options_.name,
+        kWarning, "notifier", title_,
         " stays off: it answered that it is gone (change its URL or generation to switch it on)");
   }
   while (!stop_) {

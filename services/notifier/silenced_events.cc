@@ -15,25 +15,10 @@ bool OfIssue(const IssueEvent& event) {
 
 SilencedEvents::SilencedEvents(std::unique_ptr<NoticePolicy> inner, const SilenceSet* silences,
                                size_t max_issues)
-    : inner_(std::move(inner)),
+    : NoticeFilter(std::move(inner)),
       silences_(silences),
       max_issues_(std::max<size_t>(1, max_issues)),
       version_(silences->version()) {}
-
-void SilencedEvents::Feed(FeedItem item, std::vector<FeedItem>* send) {
-  const auto p = static_cast<size_t>(item.partition);
-  if (p >= newest_.size()) newest_.resize(p + 1, 0);
-  newest_[p] = item.offset;
-  std::vector<FeedItem> out;
-  inner_->Feed(std::move(item), &out);
-  Pass(std::move(out), send);
-}
-
-void SilencedEvents::Settle(int32_t partition, std::vector<FeedItem>* send) {
-  std::vector<FeedItem> out;
-  inner_->Settle(partition, &out);
-  Pass(std::move(out), send);
-}
 
 void SilencedEvents::Pass(std::vector<FeedItem> items, std::vector<FeedItem>* send) {
   for (FeedItem& item : items) PassOne(std::move(item), send);
@@ -120,11 +105,8 @@ void SilencedEvents::Release(Issue issue, int64_t offset, std::vector<FeedItem>*
 
 void SilencedEvents::TellDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) {
   Refresh();
-  std::vector<FeedItem> out;
-  if (inner_->DueNs(partition) <= wall_ns) inner_->TellDue(partition, wall_ns, &out);
-  Pass(std::move(out), send);
-  const auto p = static_cast<size_t>(partition);
-  const int64_t offset = p < newest_.size() ? newest_[p] : 0;
+  PassDue(partition, wall_ns, send);
+  const int64_t offset = NewestOf(partition);
   for (auto at = silenced_.begin(); at != silenced_.end();) {
     if (at->second.partition != partition || at->second.until_ns > wall_ns) {
       ++at;

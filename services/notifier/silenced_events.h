@@ -15,29 +15,22 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
-#include "services/notifier/notice_policy.h"
+#include "services/notifier/notice_filter.h"
 #include "services/notifier/routing/silence.h"
 
 namespace pitwall::notifier {
 
 // Of one receiver: what `inner` sends, less what is silenced. `silences` is borrowed. Remembers
 // `max_issues` issues that were told. Not thread-safe.
-class SilencedEvents final : public NoticePolicy {
+class SilencedEvents final : public NoticeFilter {
  public:
   SilencedEvents(std::unique_ptr<NoticePolicy> inner, const SilenceSet* silences,
                  size_t max_issues);
 
-  bool keeps_state() const override { return true; }
-  void Feed(FeedItem item, std::vector<FeedItem>* send) override;
-  void Settle(int32_t partition, std::vector<FeedItem>* send) override;
-  int64_t UndecidedFrom(int32_t partition) const override {
-    return inner_->UndecidedFrom(partition);
-  }
   int64_t DueNs(int32_t partition) const override;
   void TellDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) override;
   // What was acted on is told, silence or not.
   void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
-  void RememberActed(const std::string& issue) override { inner_->RememberActed(issue); }
   uint64_t suppressed() const override { return inner_->suppressed() + held_; }
   size_t withheld() const override { return inner_->withheld() + silenced_.size(); }
 
@@ -48,21 +41,19 @@ class SilencedEvents final : public NoticePolicy {
     FeedItem last;
     int64_t until_ns = 0;
   };
-  void Pass(std::vector<FeedItem> items, std::vector<FeedItem>* send);
+  void Pass(std::vector<FeedItem> items, std::vector<FeedItem>* send) override;
   void PassOne(FeedItem item, std::vector<FeedItem>* send);
   // Silences were added or ended since the times were computed.
   void Refresh() const;
   void Release(Issue issue, int64_t offset, std::vector<FeedItem>* send);
   void RememberTold(const std::string& id);
 
-  const std::unique_ptr<NoticePolicy> inner_;
   const SilenceSet* const silences_;
   const size_t max_issues_;
   mutable absl::btree_map<std::string, Issue> silenced_;
   mutable uint64_t version_ = 0;
   absl::btree_set<std::string> told_;
   std::deque<std::string> told_order_;
-  std::vector<int64_t> newest_;  // offset, by partition
   uint64_t held_ = 0;
 };
 

@@ -184,7 +184,7 @@ std::string OneLine(const Message& message, size_t max) {
 
 std::string CutAtWord(std::string_view text, size_t max) {
   if (text.size() <= max) return std::string(text);
-  if (max < kEllipsis.size()) return std::string(text.substr(0, 0));
+  if (max < kEllipsis.size()) return "";
   size_t end = max - kEllipsis.size();
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
   const size_t blank = text.substr(0, end + 1).rfind(' ');
