@@ -9,12 +9,6 @@ constexpr int32_t kSigkill = 9;
 constexpr int32_t kSigterm = 15;
 constexpr int32_t kShellOffset = 128;
 
-// Nobody ends a process like this on purpose.
-bool IsCrash(const RankDeath& death) {
-  const auto signal = SignalOf(death);
-  return death.oom_killed || (signal.has_value() && *signal != kSigkill && *signal != kSigterm);
-}
-
 }  // namespace
 
 std::optional<int32_t> SignalOf(const RankDeath& death) {
@@ -23,6 +17,11 @@ std::optional<int32_t> SignalOf(const RankDeath& death) {
   if (code == kShellOffset + kSigkill || code == kShellOffset + kSigterm)
     return code - kShellOffset;
   return std::nullopt;
+}
+
+bool IsCrash(const RankDeath& death) {
+  const auto signal = SignalOf(death);
+  return death.oom_killed || (signal.has_value() && *signal != kSigkill && *signal != kSigterm);
 }
 
 bool IsTerminated(const RankDeath& death) {

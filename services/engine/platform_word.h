@@ -25,6 +25,8 @@ struct RankDeath {
 std::optional<int32_t> SignalOf(const RankDeath& death);
 // Ended by SIGTERM, as whoever ends a job asks its ranks to.
 bool IsTerminated(const RankDeath& death);
+// A lack of memory, or a signal other than 9 and 15: nobody ends a process like this on purpose.
+bool IsCrash(const RankDeath& death);
 // "out of memory", "exception", "signal 9", "exit code 3", "unknown": by the collector alone.
 std::string CauseOf(const RankDeath& death);
 

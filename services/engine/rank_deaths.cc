@@ -18,7 +18,6 @@ constexpr int64_t kCancelWithinNs = 5 * kNanosPerSecond;
 constexpr int64_t kPeersFailNs = 100 * kMs;
 // From the verdict to the tick of a rule.
 constexpr int64_t kTickNs = 500 * kMs;
-constexpr int32_t kSigkill = 9, kSigterm = 15;
 // In saved state.
 constexpr uint8_t kHasFirst = 1, kHasStop = 2, kHasPlatform = 4, kExpectsPlatform = 8,
                   kHasToldCause = 16, kGone = 32;
@@ -49,10 +48,8 @@ int64_t RankDeaths::JudgedAt() const {
   if (IsStop(first_at_)) return first_->at;
   if (platform_.heard()) return std::max(first_->at, platform_.at());
   // A crash is one whatever the platform says.
-  const auto signal = SignalOf(*first_);
-  const bool crash =
-      first_->oom_killed || (signal.has_value() && *signal != kSigkill && *signal != kSigterm);
-  if (expects_platform_ && !crash) return first_at_ + (gone_ ? kPlatformOfGoneNs : kPlatformNs);
+  if (expects_platform_ && !IsCrash(*first_))
+    return first_at_ + (gone_ ? kPlatformOfGoneNs : kPlatformNs);
   if (first_->said_failed) return first_->at + kPeersFailNs;
   if (IsTerminated(*first_) && terminated_ < 2) return first_->at + kOneSignalNs;
   return first_->at;
