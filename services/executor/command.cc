@@ -33,7 +33,6 @@ class Pipe {
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
 
-  bool ok() const { return ends_[0] >= 0; }
   bool open() const { return ends_[0] >= 0; }
   int reader() const { return ends_[0]; }
   int writer() const { return ends_[1]; }
@@ -63,7 +62,7 @@ class PosixCommandRunner final : public CommandRunner {
     if (argv.empty()) return InvalidArgument("a command without a program");
     if (cancelled_) return Cancelled("the executor stops");
     Pipe out, errors;
-    if (!out.ok() || !errors.ok()) return ErrnoStatus(errno, "pipe");
+    if (!out.open() || !errors.open()) return ErrnoStatus(errno, "pipe");
     ASSIGN_OR_RETURN(const pid_t child, Spawn(argv, out.writer(), errors.writer()));
     out.CloseWriter();
     errors.CloseWriter();

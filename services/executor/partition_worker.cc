@@ -285,7 +285,8 @@ std::optional<ActionEvent> PartitionWorker::Decide(const IssueEvent& event, Stop
     return MakeAction(event, ActionEventType::kRefused, mode,
                       Cat(verdict.why, "; refused: ", check.refusal));
   }
-  decision.why = Cat(verdict.why, "; the issue is open and ", check.found);
+  const bool asked_for = event.rule == kStopRequestRule;
+  decision.why = Cat(verdict.why, asked_for ? "; " : "; the issue is open and ", check.found);
   return decision;
 }
 

@@ -11,6 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class StopRequestsTest : public ExecutorTest {
  protected:
@@ -61,7 +62,22 @@ TEST_F(StopRequestsTest, ALivePolicyStopsTheProcessAndTellsWhoAsked) {
   const std::vector<ActionEvent> actions = Actions();
   EXPECT_EQ(actions[1].issue, "request-1");
   EXPECT_THAT(actions[1].why, HasSubstr("asked for by act (diverges); policy request/stop: live"));
+  EXPECT_THAT(actions[1].why, Not(HasSubstr("issue")));
   EXPECT_THAT(actions[2].effect, HasSubstr("exited"));
+}
+
+// What was asked for before is not read again: it has expired, or is decided.
+TEST_F(StopRequestsTest, ATopicMadeAgainIsReadFromItsStart) {
+  Run(Policies(PolicyMode::kLive));
+  ActionEvent old = Request("request-0");
+  old.expires_ns = 1;
+  for (int i = 0; i < 5; ++i) Ask(old);
+  Settle();
+  log_.Recreate("pitwall.actions");
+  Settle();
+  Ask(Request("request-1"));
+  Pass([&] { return !processes_.signals().empty(); });
+  EXPECT_THAT(processes_.signals(), ElementsAre(7));
 }
 
 TEST_F(StopRequestsTest, WithoutAPolicyItIsADryRun) {
