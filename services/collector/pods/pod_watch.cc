@@ -1,11 +1,11 @@
 #include "services/collector/pods/pod_watch.h"
 
 #include <algorithm>
-#include <fstream>
 #include <iterator>
 #include <set>
 #include <tuple>
 
+#include "services/base/files.h"
 #include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
@@ -14,11 +14,7 @@ namespace pitwall::collector {
 namespace {
 
 constexpr size_t kMaxTokenBytes = 16u << 10;
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream in(path);
-  return std::string((std::istreambuf_iterator<char>(in)), {});
-}
+constexpr size_t kMaxCgroupBytes = 64u << 10;
 
 }  // namespace
 
@@ -63,7 +59,10 @@ void PodWatch::TakeUp(const std::vector<Rank>& here, int64_t now_ns) {
     present.insert(key);
     if (known_.contains(key) || known_.size() >= kMaxRanks) continue;
     Known known{rank,
-                ContainerOfCgroup(ReadFile(Cat(options_.root, "/proc/", rank.pid, "/cgroup"))), -1};
+                ContainerOfCgroup(
+                    ReadFile(Cat(options_.root, "/proc/", rank.pid, "/cgroup"), kMaxCgroupBytes)
+                        .value_or("")),
+                -1};
     if (!known.container.empty()) tell_(rank, std::nullopt);
     known_.emplace(key, std::move(known));
   }
@@ -115,9 +114,9 @@ StatusOr<std::vector<PodState>> PodWatch::Ask() {
   call.max_response_bytes = options_.max_bytes;
   call.cancel = &stopping_;
   if (!options_.token_file.empty()) {
-    const std::string text = ReadFile(options_.token_file);
+    const std::string text = ReadFile(options_.token_file, kMaxTokenBytes).value_or("");
     const std::string token(Trim(std::string_view(text)));
-    if (token.empty() || token.size() > kMaxTokenBytes || HasControl(token)) {
+    if (token.empty() || HasControl(token)) {
       return FailedPrecondition(Cat("token file ", Quote(options_.token_file),
                                     ": no token in it; mount one, or name another file"));
     }
