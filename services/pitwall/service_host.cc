@@ -17,6 +17,7 @@
 #include "services/base/files.h"
 #include "services/base/listen_address.h"
 #include "services/base/log.h"
+#include "services/base/random_hex.h"
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
 #include "services/collector/jobs/owner_name.h"
@@ -74,12 +75,9 @@ Status WarnWithoutTls(std::string_view what, const std::string& listen, const Tl
 }
 
 StatusOr<std::string> MakeToken() {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> random(std::fopen("/dev/urandom", "rb"),
-                                                               std::fclose);
-  char bytes[24];
-  if (random == nullptr || std::fread(bytes, 1, sizeof(bytes), random.get()) != sizeof(bytes))
-    return Internal("no random bytes for a token: give one with token_file");
-  return Hex(std::string_view(bytes, sizeof(bytes)));
+  StatusOr<std::string> token = RandomHex(24);
+  if (!token.ok()) return Annotate(token.status(), "no token can be made: give one with token_file");
+  return token;
 }
 
 // For its owner only. One that is there keeps at most the right to pass through it, by which others

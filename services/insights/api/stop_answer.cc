@@ -1,7 +1,5 @@
 // Asks the executor to stop a job.
-#include <cstdio>
-#include <memory>
-
+#include "services/base/random_hex.h"
 #include "services/base/strings.h"
 #include "services/insights/api/answers.h"
 #include "services/insights/api/json_fields.h"
@@ -11,16 +9,6 @@ namespace {
 
 constexpr int64_t kExpiresNs = 60 * kNanosPerSecond;
 constexpr size_t kMaxReasonBytes = 500;
-
-// 32 hex digits that nobody can guess or repeat.
-StatusOr<std::string> MakeRequestId() {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> random(std::fopen("/dev/urandom", "rb"),
-                                                               std::fclose);
-  char bytes[16];
-  if (random == nullptr || std::fread(bytes, 1, sizeof(bytes), random.get()) != sizeof(bytes))
-    return Internal("/dev/urandom: cannot be read; nothing was asked for");
-  return Hex(std::string_view(bytes, sizeof(bytes)));
-}
 
 }  // namespace
 
@@ -40,7 +28,7 @@ Answer AskStop(const ApiCall& call) {
     return FailedPrecondition(Cat("job: has ended (", Quote(job->id), "); nothing runs"));
   ActionEvent request;
   request.type = ActionEventType::kRequested;
-  ASSIGN_OR_RETURN(request.issue, MakeRequestId());
+  ASSIGN_OR_RETURN(request.issue, RandomHex(16));
   request.job = job->id;
   request.job_name = job->name;
   request.owner = job->owner;
