@@ -86,8 +86,29 @@ StatusOr<Silence> SilenceBook::Add(Silence silence) {
     silence.id = StableHashHex(Cat("silence\xff", ::getpid(), "\xff", now, "\xff",
                                    clock_->MonotonicNs(), "\xff", ++made_));
   }
+  RETURN_IF_ERROR(ForgetOld(now));
   RETURN_IF_ERROR(Append(silence));
   return silence;
+}
+
+Status SilenceBook::ForgetOld(int64_t now_ns) {
+  std::vector<OutgoingRecord> tombstones;
+  for (const Silence& silence : set_.List()) {
+    if (silence.ends_ns + SilenceSet::kKeepNs >= now_ns) continue;
+    tombstones.push_back({.topic = topic_, .partition = 0, .key = silence.id, .tombstone = true});
+  }
+  if (tombstones.empty()) return OkStatus();
+  RETURN_IF_ERROR(Write(tombstones));
+  for (const OutgoingRecord& tombstone : tombstones) set_.Remove(tombstone.key);
+  return OkStatus();
+}
+
+Status SilenceBook::Write(std::vector<OutgoingRecord> records) {
+  const MutexLock lock(&mutex_);
+  if (appender_ == nullptr) {
+    ASSIGN_OR_RETURN(appender_, log_->OpenAppender());
+  }
+  return appender_->Append(std::move(records));
 }
 
 StatusOr<Silence> SilenceBook::Expire(std::string_view id) {
@@ -104,13 +125,10 @@ StatusOr<Silence> SilenceBook::Expire(std::string_view id) {
 }
 
 Status SilenceBook::Append(const Silence& silence) {
-  const MutexLock lock(&mutex_);
-  if (appender_ == nullptr) {
-    ASSIGN_OR_RETURN(appender_, log_->OpenAppender());
-  }
-  RETURN_IF_ERROR(appender_->Append(
+  RETURN_IF_ERROR(Write(
       {{.topic = topic_, .partition = 0, .key = silence.id, .value = EncodeSilence(silence)}}));
   set_.Put(silence);
+  const MutexLock lock(&mutex_);
   for (Wakeup* wakeup : listeners_) wakeup->Wake();
   return OkStatus();
 }

@@ -42,6 +42,9 @@ class SilenceBook {
 
  private:
   Status Append(const Silence& silence);
+  // Takes what ended longer than SilenceSet::kKeepNs ago off the topic, which is compacted.
+  Status ForgetOld(int64_t now_ns);
+  Status Write(std::vector<OutgoingRecord> records);
   void Take(const std::vector<Record>& records);
 
   Clock* const clock_;

@@ -76,7 +76,8 @@ Status WarnWithoutTls(std::string_view what, const std::string& listen, const Tl
 
 StatusOr<std::string> MakeToken() {
   StatusOr<std::string> token = RandomHex(24);
-  if (!token.ok()) return Annotate(token.status(), "no token can be made: give one with token_file");
+  if (!token.ok())
+    return Annotate(token.status(), "no token can be made: give one with token_file");
   return token;
 }
 
