@@ -44,7 +44,7 @@ PartitionWorker::PartitionWorker(Clock* clock, Log* log, const StopTargets* targ
       at_{options->issues_topic, partition},
       group_(Cat(options->group, "-", options->node)),
       name_(RandomName()),
-      requests_(clock, log, {options->actions_topic, partition}),
+      requests_(clock, log, options->actions_topic, options->issues_topic, partition),
       wakeup_(clock->NewWakeup()) {}
 
 PartitionWorker::~PartitionWorker() { Stop(); }

@@ -36,28 +36,39 @@ IssueEvent EventOfRequest(const ActionEvent& request) {
 }
 
 Status StopRequests::Open() {
-  ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(at_.topic));
-  if (at_.partition >= partitions)
-    return NotFound(Cat(at_.topic, " has no partition ", at_.partition));
-  ASSIGN_OR_RETURN(std::unique_ptr<PartitionReader> reader, log_->OpenReader(at_, kFromStart));
-  ASSIGN_OR_RETURN(const int64_t start, reader->StartOffset());
-  ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
-  RETURN_IF_ERROR(reader->Seek(std::max(start, end - kReadBack)));
-  reader_ = std::move(reader);
+  ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(topic_));
+  ASSIGN_OR_RETURN(const int32_t workers, log_->Partitions(workers_topic_));
+  readers_.clear();
+  for (int32_t p = worker_; p < partitions; p += workers) {
+    ASSIGN_OR_RETURN(std::unique_ptr<PartitionReader> reader,
+                     log_->OpenReader({topic_, p}, kFromStart));
+    ASSIGN_OR_RETURN(const int64_t start, reader->StartOffset());
+    ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
+    RETURN_IF_ERROR(reader->Seek(std::max(start, end - kReadBack)));
+    readers_.push_back(std::move(reader));
+  }
+  open_ = true;
   return OkStatus();
 }
 
 Status StopRequests::Read(std::vector<IssueEvent>* events) {
-  if (reader_ == nullptr) {
+  if (!open_) {
     const Status opened = Open();
     if (!opened.ok()) return absl::IsNotFound(opened) ? OkStatus() : opened;
   }
-  std::vector<Record> records;
-  const Status polled = reader_->Poll(kPollRecords, kPollBytes, 0, &records);
-  if (!polled.ok() && !absl::IsDataLoss(polled)) {
-    reader_ = nullptr;
-    return polled;
+  for (const auto& reader : readers_) {
+    const Status read = ReadFrom(reader.get(), events);
+    if (read.ok()) continue;
+    open_ = false;  // from the last records again
+    return read;
   }
+  return OkStatus();
+}
+
+Status StopRequests::ReadFrom(PartitionReader* reader, std::vector<IssueEvent>* events) {
+  std::vector<Record> records;
+  const Status polled = reader->Poll(kPollRecords, kPollBytes, 0, &records);
+  if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
   for (const Record& record : records) {
     // What cannot be read the record of decisions tells already.
     const StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);

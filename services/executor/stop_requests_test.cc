@@ -66,6 +66,23 @@ TEST_F(StopRequestsTest, ALivePolicyStopsTheProcessAndTellsWhoAsked) {
   EXPECT_THAT(actions[2].effect, HasSubstr("exited"));
 }
 
+// A topic of actions that was made by others may have more partitions than that of issues.
+TEST_F(StopRequestsTest, RequestsInEveryPartitionAreHeard) {
+  ASSERT_TRUE(log_.EnsureTopic("more.actions", {5, false, -1}).ok());
+  ExecutorOptions options = Policies(PolicyMode::kLive);
+  options.actions_topic = "more.actions";
+  Run(options);
+  const ActionEvent request = Request("request-1");
+  ASSERT_TRUE((*log_.OpenAppender())
+                  ->Append({{.topic = "more.actions",
+                             .partition = 4,
+                             .key = request.job,
+                             .value = cloudevents::EncodeCloudEvent(request)}})
+                  .ok());
+  Pass([&] { return !processes_.signals().empty(); });
+  EXPECT_THAT(processes_.signals(), ElementsAre(7));
+}
+
 // What was asked for before is not read again: it has expired, or is decided.
 TEST_F(StopRequestsTest, ATopicMadeAgainIsReadFromItsStart) {
   Run(Policies(PolicyMode::kLive));
