@@ -9,6 +9,7 @@
 #include "services/base/strings.h"
 #include "services/engine/rule_state.h"
 #include "services/engine/space_runner.h"
+#include "services/model/status_text.h"
 
 namespace pitwall::engine {
 
@@ -189,8 +190,7 @@ std::string SpaceRunner::WaitsFor(const RuleState& state, const TickContext& at)
     const size_t pending = state.alerts->pending();
     // At the first tick at which `for` has passed.
     const int64_t ticks = (state.rule->hold + state.interval - 1) / state.interval;
-    CatTo(reason, pending,
-          pending == 1 ? " element is pending since " : " elements are pending, the first since ",
+    CatTo(reason, pending, pending == 1 ? kElementPending : kElementsPending,
           PositionText(first->tick), ", and fires at ",
           PositionText(first->tick + ticks * state.interval));
   }

@@ -9,6 +9,7 @@
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/insights/promapi/response.h"
+#include "services/model/status_text.h"
 
 namespace pitwall::promapi {
 namespace {
@@ -56,13 +57,11 @@ std::string_view AlertOf(std::string_view rule) {
   return last.substr(0, last.find('#'));
 }
 
-// The engine tells in the reason of InProgress that elements are pending, and since when
-// (services/engine/space_events.cc): "1 element is pending since 2026-…Z, and fires at …".
+// The engine tells in the reason of InProgress that elements are pending, and since when.
 bool IsPending(const IssueEvent& status) {
   return status.status == RuleStatus::kInProgress &&
-         (status.status_reason.find(" element is pending since ") != std::string::npos ||
-          status.status_reason.find(" elements are pending, the first since ") !=
-              std::string::npos);
+         (status.status_reason.find(kElementPending) != std::string::npos ||
+          status.status_reason.find(kElementsPending) != std::string::npos);
 }
 
 // When the first became pending; on the step clock, where a step is told, when that was told.

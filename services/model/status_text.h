@@ -1,0 +1,13 @@
+// Phrases of the reason of a status that programs read, too: written and read by these names.
+#pragma once
+
+#include <string_view>
+
+namespace pitwall {
+
+// "1 element is pending since <position>, and fires at …"
+inline constexpr std::string_view kElementPending = " element is pending since ";
+// "3 elements are pending, the first since <position>, and fires at …"
+inline constexpr std::string_view kElementsPending = " elements are pending, the first since ";
+
+}  // namespace pitwall
