@@ -16,7 +16,9 @@ std::string FollowedRules::HashInForce() {
   for (int32_t p = 0; p < *partitions; ++p) {
     const auto committed =
         log_->Committed(processor::PartitionOptions().group, {std::string(kTelemetryTopic), p});
-    if (!committed.ok() || !committed->has_value()) continue;
+    if (!committed.ok())
+      return "";  // a log that does not answer is asked once, not for each partition
+    if (!committed->has_value()) continue;
     const auto metadata = processor::ParseCommitMetadata((*committed)->metadata);
     if (metadata.ok() && !metadata->rules.empty()) return metadata->rules;
   }
