@@ -119,6 +119,11 @@ class Answers(unittest.TestCase):
                  {"ended": "cancelled", "cause": "cancelled", "exit_code": "0"}),
                 (completing % ("None", 1, "0:0"), "0:0", {"ended": "requeued", "cause": "requeued", "exit_code": "0"}),
                 (CANCELLED, "0:0", cancelled),
+                # A name that imitates a field is not believed.
+                ("JobId=17 JobName=x Reason=TimeLimit " + completing[9:] % ("NonZeroExitCode", 0, "3:0"), "3:0",
+                 {"ended": "failed", "exit_code": "3"}),
+                ("JobId=17 JobName=x JobState=CANCELLED " + completing[9:] % ("NonZeroExitCode", 0, "3:0"), "3:0",
+                 {"ended": "failed", "exit_code": "3"}),
                 (CANCELLED + "\nJobState=FAILED Reason=TimeLimit", "0:0", cancelled)):
             with self.subTest(answer=answer):
                 self.assertEqual(self.ends(answer, SLURM_JOB_EXIT_CODE2=code), end)
