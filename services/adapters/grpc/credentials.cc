@@ -80,7 +80,7 @@ StatusOr<std::shared_ptr<::grpc::ChannelCredentials>> MakeChannelCredentials(
   if (needed == Role::kView && tokens.view.empty()) return ::grpc::Status::OK;
   if (needed == Role::kAct && tokens.act.empty()) {
     return {::grpc::StatusCode::PERMISSION_DENIED,
-            "acting needs a token of the role act: none is configured"};
+            "acting needs a token of the role act: none is configured; set grpc.act_token_file"};
   }
   if (role != Role::kNone)
     return {::grpc::StatusCode::PERMISSION_DENIED, "acting needs the token of the role act"};

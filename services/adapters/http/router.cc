@@ -218,9 +218,9 @@ std::optional<Gate::Turned> Gate::Check(const HttpRequest& request, const HttpRo
   if (route.role == Role::kAct && (shown == Role::kView || tokens_.act.empty())) {
     return Turned{
         Refusal::kWrongRole,
-        HttpResponse::Text(403, tokens_.act.empty()
-                                    ? "acting needs a token of the role act: none is configured\n"
-                                    : "acting needs the token of the role act\n")};
+        HttpResponse::Text(403, tokens_.act.empty() ? "acting needs a token of the role act: none "
+                                                      "is configured; set http.act_token_file\n"
+                                                    : "acting needs the token of the role act\n")};
   }
   HttpResponse response =
       HttpResponse::Text(401, "a token is needed: Authorization: Bearer <token>\n");
