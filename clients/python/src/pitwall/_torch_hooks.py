@@ -307,10 +307,11 @@ class Watch:
             return
         # What register_hook() does for the first hook of such a tensor, without a handle that nobody would use. The table is
         # the tensor's own, as a script may add to it.
-        if type(tensor) is torch.Tensor and tensor.grad_fn is not None and tensor._backward_hooks is None:
+        node = tensor.grad_fn
+        if type(tensor) is torch.Tensor and hasattr(node, "_register_hook_dict") and tensor._backward_hooks is None:
             tensor._backward_hooks = OrderedDict(self._backward_hook)
-            tensor.grad_fn._register_hook_dict(tensor)
-        else:
+            node._register_hook_dict(tensor)
+        else:  # a version of PyTorch without it, too
             tensor.register_hook(self._on_backward)
 
     def _before_backward(self, _):
