@@ -9,7 +9,9 @@ namespace {
 AttemptSummary SummaryOf(const AttemptLife& life, int64_t from_ns, int64_t next_ns, bool runs) {
   AttemptSummary out;
   out.attempt = life.attempt;
-  out.begin_ns = std::clamp(life.began_ns == 0 ? from_ns : life.began_ns, from_ns, next_ns);
+  int64_t begin_ns = life.began_ns == 0 ? from_ns : life.began_ns;
+  if (life.first_step_ns != 0) begin_ns = std::min(begin_ns, life.first_step_ns);
+  out.begin_ns = std::clamp(begin_ns, from_ns, next_ns);
   out.end_ns = std::clamp(life.ended_ns == 0 ? next_ns : life.ended_ns, out.begin_ns, next_ns);
   auto& parts = out.parts_ns;
   if (life.first_step_ns == 0) {
@@ -25,11 +27,19 @@ AttemptSummary SummaryOf(const AttemptLife& life, int64_t from_ns, int64_t next_
   return out;
 }
 
+// Start of the job as told, or of its first step: a client that trains at once is heard of a moment
+// later.
+int64_t BeginOf(const JobLife& job) {
+  const int64_t told_ns = job.started_ns != 0 ? job.started_ns : job.first_ns;
+  if (job.attempts.empty() || job.attempts[0].first_step_ns == 0) return told_ns;
+  return std::min(told_ns, job.attempts[0].first_step_ns);
+}
+
 }  // namespace
 
 JobSummary Summarize(const JobLife& job) {
   JobSummary out;
-  out.begin_ns = job.started_ns != 0 ? job.started_ns : job.first_ns;
+  out.begin_ns = BeginOf(job);
   const bool ended = job.ended_ns != 0;
   out.end_ns = std::max(out.begin_ns, ended ? job.ended_ns : job.last_ns);
   int64_t covered_to = out.begin_ns;

@@ -58,6 +58,20 @@ TEST(JobSummary, OneAttempt) {
   EXPECT_EQ(summary.attempts[0].loop_end_ns, AtSecond(90));
 }
 
+TEST(JobSummary, AStepBeforeTheToldBeginBelongsToTheLoop) {
+  JobLife job = EndedJob(10, 200);
+  job.attempts = {Attempt(1, 10, 60, 9, 50), Attempt(2, 80, 190, 79, 180)};
+  const JobSummary summary = Summarize(job);
+  EXPECT_EQ(summary.begin_ns, AtSecond(9));
+  ASSERT_THAT(summary.attempts, SizeIs(2));
+  EXPECT_EQ(summary.attempts[0].loop_begin_ns, AtSecond(9));
+  EXPECT_EQ(summary.attempts[1].begin_ns, AtSecond(79));
+  EXPECT_EQ(summary.attempts[1].loop_begin_ns, AtSecond(79));
+  EXPECT_THAT(summary.parts_ns, ElementsAre(0, (41 + 101) * kNanosPerSecond,
+                                            (10 + 10 + 10) * kNanosPerSecond, 19 * kNanosPerSecond));
+  EXPECT_EQ(SumOf(summary.parts_ns), 191 * kNanosPerSecond);
+}
+
 TEST(JobSummary, AttemptsAndWhatLiesBetween) {
   JobLife job = EndedJob(0, 200);
   job.attempts = {Attempt(1, 10, 60, 20, 50), Attempt(2, 80, 190, -1, -1)};
