@@ -1,7 +1,7 @@
 # pitwall_unity(<target>): with PITWALL_UNITY, compiles several sources of the target as one. Most of a compilation is parsing the same
-# headers and instantiating the same templates: a build under a sanitizer takes about half as long. The other presets compile file by file,
-# which is how an include that a file does not have is found. Which files go together: unity.py. With PITWALL_UNITY_TESTS only test
-# binaries are built that way.
+# headers and instantiating the same templates: a build takes about half as long. The sanitizers are built that way, and the first build
+# of tests/run.sh and deploy/demo.sh. The preset dev and the stage tidy compile file by file, which is how an include that a file does
+# not have is found. Which files go together: unity.py. With PITWALL_UNITY_TESTS only test binaries are built that way.
 option(PITWALL_UNITY "Compile several sources of a module as one" OFF)
 option(PITWALL_UNITY_TESTS "Compile several sources of a test binary as one" ${PITWALL_UNITY})
 if(PITWALL_UNITY OR PITWALL_UNITY_TESTS)

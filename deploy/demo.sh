@@ -26,7 +26,7 @@ say "installing what is missing (${groups[*]})"
 
 say "building (release)"
 cd "$repo"
-[[ -f build/release/build.ninja ]] || cmake --preset release
+[[ -f build/release/build.ninja ]] || cmake --preset release -DPITWALL_UNITY=ON
 cmake --build --preset release --target pitwall
 
 say "running"

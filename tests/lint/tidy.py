@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tidy.py [-p BUILD] [--changed [BASE]] [-j N] [FILE…]: clang-tidy (.clang-tidy) over our sources.
 
-BUILD (default build/release) needs a compile_commands.json: configure with a preset. --changed: only sources that differ
+BUILD (default build/dev) needs a compile_commands.json: configure with a preset. --changed: only sources that differ
 from BASE (default HEAD) in the working tree, or that include a header which does. Without it: all, or the files named.
 Exit 1 if anything was found. A source that was clean is not checked again until its text, a header of ours, .clang-tidy
 or its compile command changes (BUILD/tidy-clean.json).
@@ -65,7 +65,7 @@ def main():
     options = parser.parse_args()
     repo = Repo()
     repo.known = set(repo.paths)
-    build = os.path.abspath(options.build or os.path.join(repo.root, "build", "release"))
+    build = os.path.abspath(options.build or os.path.join(repo.root, "build", "dev"))
     tool = shutil.which("clang-tidy")
     if tool is None:
         sys.exit("tidy: clang-tidy is not installed: deploy/install-deps.sh tests")
@@ -73,7 +73,7 @@ def main():
         with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
             commands = json.load(file)
     except OSError as error:
-        sys.exit("tidy: %s; configure with a preset first: cmake --preset release" % error)
+        sys.exit("tidy: %s; configure with a preset first: cmake --preset dev" % error)
     wanted = {}
     for entry in commands:
         path = os.path.relpath(os.path.realpath(os.path.join(entry["directory"], entry["file"])), repo.root)
