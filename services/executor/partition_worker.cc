@@ -249,6 +249,7 @@ ActionEvent PartitionWorker::MakeAction(const IssueEvent& event, ActionEventType
   action.mode = mode;
   action.target = event.reference;
   action.why = std::move(why);
+  if (event.rule == kStopRequestRule) action.principal = std::string(event.labels.Get("principal"));
   action.evidence = event.evidence;
   action.time_ns = event.time_ns;
   action.id = MakeActionId(action);

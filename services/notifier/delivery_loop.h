@@ -81,8 +81,12 @@ class DeliveryLoop {
   void NoteMark(const FeedItem& item);
   // The newest mark below the position.
   LogMark MarkBelow(size_t partition, int64_t position);
-  // Sends what filters and inhibition kept back of issues on which the executor acted since.
+  // Sends what the executor decided and did since, and before it what filters and inhibition kept
+  // back of the issues on which it acted.
   void TellActed(int64_t now_ns);
+  // What is sent of the act itself, as of `offset`; nothing: the receiver does not hear of it.
+  std::optional<FeedItem> ItemOf(const ActionEvent& action, std::vector<IssueEventPtr> events,
+                                 int32_t partition, int64_t offset) const;
   void StorePositions();
   void StoreActs();
   void Note(std::string_view error);

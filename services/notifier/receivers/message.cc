@@ -99,6 +99,19 @@ void AddEvent(const IssueEvent& event, Message* out) {
   out->ended = EndText(event);
 }
 
+void AddAction(const ActionNotice& notice, Message* out) {
+  const ActionEvent& action = notice.action;
+  out->id = action.id;
+  out->incident = notice.incident;
+  out->kind = Message::Kind::kAction;
+  out->action = ActionVerb(action);
+  out->severity = action.severity;
+  out->rule = action.rule;
+  out->what = ActionText(action);
+  out->suggestion = "";
+  out->since = TimeText(action.time_ns);
+}
+
 }  // namespace
 
 Message MessageOf(const Delivery& delivery, std::string_view external_url) {
@@ -116,7 +129,9 @@ Message MessageOf(const Delivery& delivery, std::string_view external_url) {
   out.suggestion = event.suggestion;
   if (!external_url.empty())
     out.link = cloudevents::ExternalLink(external_url, cloudevents::EventLink(event));
-  if (delivery.notice != nullptr) {
+  if (delivery.action != nullptr) {
+    AddAction(*delivery.action, &out);
+  } else if (delivery.notice != nullptr) {
     AddNotice(*delivery.notice, &out);
   } else {
     AddEvent(event, &out);
@@ -132,6 +147,8 @@ std::string_view Verb(const Message& message) {
       return "UPDATE";
     case Message::Kind::kEnded:
       return message.resolved ? "RESOLVED" : "ENDED";
+    case Message::Kind::kAction:
+      return message.action;
     case Message::Kind::kOther:
       break;
   }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/notifier/receivers/action_notice.h"
 #include "services/notifier/receivers/notice.h"
 #include "services/pipeline/http_transport.h"
 #include "services/pipeline/mail_transport.h"
@@ -19,10 +21,13 @@ namespace pitwall::notifier {
 
 // What is sent with one call. Borrowed for the call of Render.
 struct Delivery {
-  const IssueEvent* event = nullptr;  // of a notice the newest one of its root cause
-  const Notice* notice = nullptr;     // null: the event itself is sent
+  const IssueEvent* event = nullptr;     // of a notice the newest one of its root cause
+  const Notice* notice = nullptr;        // null: the event itself is sent
+  const ActionNotice* action = nullptr;  // an act on the event's issue is sent
   // Newest events of issues that a receiver of states is reminded of; empty: no reminder.
   const std::vector<EventPtr>* states = nullptr;
+  // What the executor last said of an issue, "": nothing; empty: not known.
+  std::function<std::string(std::string_view issue)> acted;
   int64_t wall_ns = 0;  // now, Unix time
 };
 
