@@ -10,6 +10,7 @@
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/executor/policy.h"
+#include "services/model/job_end.h"
 
 namespace pitwall::executor {
 namespace {
@@ -389,6 +390,8 @@ OutgoingRecord PartitionWorker::WordToJob(const ActionEvent& action) {
   word.kind = done ? JobEvent::Kind::kEnded : JobEvent::Kind::kNotice;
   word.time_ns = clock_->WallNs();
   word.reason = done ? EndDetailName(EndDetail::kStopped) : kStopping;
+  const std::string by = action.principal.empty() ? Cat("rule ", action.rule) : action.principal;
+  word.labels.push_back({std::string(kStoppedBy), by});
   batch.events.push_back(std::move(word));
   OutgoingRecord record;
   record.topic = options_.telemetry_topic;

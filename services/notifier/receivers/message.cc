@@ -6,6 +6,7 @@
 #include "services/base/strings.h"
 #include "services/base/utf8.h"
 #include "services/codec/cloudevents/event_link.h"
+#include "services/model/job_end.h"
 
 namespace pitwall::notifier {
 namespace {
@@ -51,7 +52,8 @@ std::string JobText(const IssueEvent& event) {
   std::string text = event.job_change == JobChange::kNone
                          ? Cat("rule ", event.rule, ": ", RuleStatusName(event.status))
                          : Cat("job ", JobChangeName(event.job_change));
-  if (event.end_detail != EndDetail::kNone) CatTo(text, ": ", EndDetailName(event.end_detail));
+  if (const std::string end = JobEndText(event.end_detail, event.summary); !end.empty())
+    CatTo(text, ": ", end);
   if (event.lost_rank.has_value())
     CatTo(text, ": rank ", event.lost_rank->rank, " on ", event.lost_rank->node);
   if (!event.status_reason.empty()) CatTo(text, ": ", event.status_reason);
