@@ -21,6 +21,7 @@ constexpr int64_t kStoreIntervalNs = kNanosPerSecond;
 constexpr int64_t kRetryReadNs = kNanosPerSecond;
 constexpr size_t kMaxTold = 4096;
 constexpr size_t kMaxAnswerText = 512;
+constexpr int kSmtpDenied = 535;
 
 uint64_t Seed(const DeliveryOptions& options, const Clock& clock) {
   if (options.jitter_seed != 0) return options.jitter_seed;
@@ -296,9 +297,13 @@ std::optional<Answer> DeliveryLoop::Perform(Call call) {
   MailCall& mail = std::get<MailCall>(call);
   mail.cancel = &stop_;
   const StatusOr<MailReply> reply = transports_.mail->Send(mail);
-  if (!reply.ok()) return fail(reply.status());
+  if (!reply.ok()) {
+    if (absl::IsUnauthenticated(reply.status())) answer.code = kSmtpDenied;
+    return fail(reply.status());
+  }
   answer.code = reply->code;
   answer.text = reply->text.substr(0, kMaxAnswerText);
+  answer.refused = reply->refused;
   return answer;
 }
 
@@ -312,10 +317,13 @@ void DeliveryLoop::OnVerdict(DeliveryQueue::Entry* entry, const Verdict& verdict
   if (outcome == DeliveryQueue::Outcome::kDelivered) {
     delivered_.Add();
     delivery_to_store_ = true;
-    Note("");
+    Note(verdict.error);
+    Complain(verdict.error, "");
   } else {
     failed_.Add();
     Note(verdict.error);
+    if (verdict.kind == Verdict::Kind::kDenied)
+      Complain(verdict.error, "; it is tried again every 15 minutes, and at a restart");
   }
   if (outcome == DeliveryQueue::Outcome::kDisabled) {
     PITWALL_LOG(kWarning, "notifier", title_, ": ", verdict.error, ": switched off");
@@ -337,7 +345,7 @@ void DeliveryLoop::OnVerdict(DeliveryQueue::Entry* entry, const Verdict& verdict
       queue_->Postpone(entry, now_ns);
     }
   }
-  if (queue_->breaker_open() && !was_open) {
+  if (queue_->breaker_open() && !was_open && verdict.kind != Verdict::Kind::kDenied) {
     PITWALL_LOG(kWarning, "notifier", title_, " fails again and again: ", verdict.error);
   }
   breaker_open_ = queue_->breaker_open();
@@ -476,6 +484,12 @@ void DeliveryLoop::StorePositions() {
     Note(Cat("position not stored: ", ToStd(stored.message())));
   }
   mark_stored_ = disabled_ && ok;
+}
+
+void DeliveryLoop::Complain(std::string_view error, std::string_view consequence) {
+  if (error == complained_) return;
+  complained_ = error;
+  if (!error.empty()) PITWALL_LOG(kError, "notifier", title_, ": ", error, consequence);
 }
 
 void DeliveryLoop::Note(std::string_view error) {

@@ -90,6 +90,8 @@ class DeliveryLoop {
   void StorePositions();
   void StoreActs();
   void Note(std::string_view error);
+  // Logs what somebody has to correct, once until it is another.
+  void Complain(std::string_view error, std::string_view consequence);
   bool Wanted(const IssueEvent& event) const;
   bool Passes(const IssueEvent& event);  // Wanted, or of an issue on which the executor acted
   std::string DisabledMark() const;
@@ -129,6 +131,7 @@ class DeliveryLoop {
   int64_t stored_at_ns_ = 0;
   bool caught_up_ = false;
   bool delivery_to_store_ = false;  // since positions were stored last
+  std::string complained_;          // of what was last complained
   bool mark_stored_ = false;        // the log knows that the receiver is off
   int64_t retry_read_ns_ = 0;       // after a failed read of the log
 

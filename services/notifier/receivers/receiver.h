@@ -35,9 +35,10 @@ using Call = std::variant<HttpCall, MailCall>;
 
 // An answer, or none.
 struct Answer {
-  int code = 0;             // HTTP status or SMTP reply code; 0: there was no answer
-  std::string retry_after;  // as HTTP's header has it; "": none
-  std::string text;         // the body's beginning, or why there was no answer
+  int code = 0;                      // HTTP status or SMTP reply code; 0: there was no answer
+  std::string retry_after;           // as HTTP's header has it; "": none
+  std::string text;                  // the body's beginning, or why there was no answer
+  std::vector<std::string> refused;  // of a mail that was taken: who does not get it, and why
 };
 
 struct Verdict {
@@ -46,10 +47,11 @@ struct Verdict {
     kFailed,     // the receiver's fault, or the way's: later
     kThrottled,  // later, and nothing is broken
     kRejected,   // the message's fault: a few times more
+    kDenied,     // user or password are wrong: seldom, until somebody changes them
     kGone,       // never again
   };
   Kind kind = Kind::kFailed;
-  std::string error;  // for people, without secrets; "" when taken
+  std::string error;  // for people, without secrets; of what is taken: what is not right, mostly ""
 };
 
 // Immutable, thread-safe.
