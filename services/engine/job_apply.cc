@@ -5,6 +5,7 @@
 #include "services/base/check.h"
 #include "services/base/strings.h"
 #include "services/engine/job.h"
+#include "services/model/job_end.h"
 #include "services/model/value.h"
 
 namespace pitwall::engine {
@@ -277,7 +278,7 @@ void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* ou
       ApplyJobEnded(key, event, out);
       break;
     case Happening::Kind::kJobNotice:
-      if (event.reason == kStopping) deaths_.AnnounceStop(key.position);
+      if (event.reason == kStopping) deaths_.AnnounceStop(key.position, StoppedByOf(event));
       if (const auto end = PlatformEndOf(event)) {
         if (*end == PlatformEnd{}) {
           deaths_.ExpectPlatform();  // nothing yet: it will be told

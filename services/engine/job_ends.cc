@@ -5,6 +5,7 @@
 #include "services/base/strings.h"
 #include "services/engine/job.h"
 #include "services/engine/silent_nodes.h"
+#include "services/model/job_end.h"
 #include "services/model/value.h"
 
 namespace pitwall::engine {
@@ -32,6 +33,8 @@ void Job::Tell(JobChange change, EndDetail detail, int64_t at, uint64_t attempt,
   event.time_ns = event.active_since_ns = at;
   event.job_change = change;
   event.end_detail = detail;
+  if (detail == EndDetail::kStopped && !deaths_.stopped_by().empty())
+    event.summary = Cat("stopped by ", deaths_.stopped_by());
   event.sequence = ++changes_told_;
   event.id = MakeEventId(event);
   ++counters_->events;
@@ -288,8 +291,10 @@ void Job::ApplyJobEnded(const HappeningKey& key, const JobEvent& event, Outputs*
     return;
   }
   RunTicksBelow(key.position + 1, out);
+  deaths_.NameStop(StoppedByOf(event));
   EndJob(key.position, DetailOfEnd(event, key.position), /*by_event=*/true, out);
-  if (end) out->events.back().summary = TextOf(*end);
+  if (std::string& summary = out->events.back().summary; end && summary.empty())
+    summary = TextOf(*end);
 }
 
 // What the platform calls failed is a death where ranks were lost, and a cancellation that the

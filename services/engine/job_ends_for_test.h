@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/engine/engine_for_test.h"
+#include "services/model/job_end.h"
 
 namespace pitwall::engine {
 
@@ -54,7 +55,7 @@ class JobEnds : public ::testing::Test {
     start_ = at;
     for (int64_t rank : {0, 1}) Say(rank, at);
   }
-  void Stop(double at, std::string_view reason) {
+  void Stop(double at, std::string_view reason, std::string by = "") {
     Batch batch;
     batch.source = "executor@n1";
     batch.boot_id = reason;
@@ -64,6 +65,7 @@ class JobEnds : public ::testing::Test {
     ended.kind = reason == kStopping ? JobEvent::Kind::kNotice : JobEvent::Kind::kEnded;
     ended.time_ns = ShardForTest::At(at);
     ended.reason = reason;
+    if (!by.empty()) ended.labels.push_back({std::string(kStoppedBy), std::move(by)});
     batch.events.push_back(ended);
     shard_.Feed(batch, at);
   }

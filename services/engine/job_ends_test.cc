@@ -38,6 +38,27 @@ TEST_F(JobEnds, TheEndThatTheExecutorAnnouncedIsNoDeath) {
                                      "11 1 attempt_ended stopped", "21 1 ended stopped"));
 }
 
+TEST_F(JobEnds, AStoppedJobsEndSaysByWhichRule) {
+  const auto ends = [&] {
+    std::vector<std::string> out;
+    for (const IssueEvent& e : shard_.outputs().events) {
+      if (e.job_change == JobChange::kAttemptEnded || e.job_change == JobChange::kEnded)
+        out.push_back(JobEndText(e.end_detail, e.summary));
+    }
+    return out;
+  };
+  Boot("one", 1);
+  Stop(9, kStopping, "rule p/g/LossNotFinite");
+  Lose(0, 10);
+  Lose(1, 11);
+  Stop(21, "stopped", "rule p/g/LossNotFinite");
+  Batch node;
+  node.source = "node";
+  shard_.Feed(node, 30);
+  EXPECT_THAT(ends(), ElementsAre("stopped by rule p/g/LossNotFinite",
+                                  "stopped by rule p/g/LossNotFinite"));
+}
+
 TEST_F(JobEnds, ADeathLongAfterAnAnnouncedEndIsOne) {
   Boot("one", 1);
   Stop(9, kStopping);

@@ -20,8 +20,8 @@ constexpr int64_t kPeersFailNs = 100 * kMs;
 constexpr int64_t kTickNs = 500 * kMs;
 // In saved state.
 constexpr uint8_t kHasFirst = 1, kHasStop = 2, kHasPlatform = 4, kExpectsPlatform = 8,
-                  kHasToldCause = 16, kGone = 32;
-constexpr uint8_t kAllFlags = 63;
+                  kHasToldCause = 16, kGone = 32, kHasStoppedBy = 64;
+constexpr uint8_t kAllFlags = 127;
 
 }  // namespace
 
@@ -106,10 +106,12 @@ void RankDeaths::Save(BinaryWriter& out) const {
   const bool other_cause = told_ && told_cause_ != Cause();
   out.U8((first_.has_value() ? kHasFirst : 0) | (stop_at_.has_value() ? kHasStop : 0) |
          (platform_.heard() ? kHasPlatform : 0) | (expects_platform_ ? kExpectsPlatform : 0) |
-         (other_cause ? kHasToldCause : 0) | (gone_ ? kGone : 0));
+         (other_cause ? kHasToldCause : 0) | (gone_ ? kGone : 0) |
+         (stopped_by_.empty() ? 0 : kHasStoppedBy));
   if (stop_at_.has_value()) out.I64(*stop_at_);
   if (platform_.heard()) platform_.Save(out);
   if (other_cause) out.Str(told_cause_);
+  if (!stopped_by_.empty()) out.Str(stopped_by_);
   if (!first_.has_value()) return;
   out.I64(first_->at);
   out.I64(first_->rank);
@@ -135,6 +137,7 @@ void RankDeaths::Restore(BinaryReader& in) {
   expects_platform_ = (has & kExpectsPlatform) != 0;
   gone_ = (has & kGone) != 0;
   if ((has & kHasToldCause) != 0) told_cause_ = in.Str();
+  if ((has & kHasStoppedBy) != 0) stopped_by_ = in.Str();
   if ((has & kHasFirst) == 0 || !in.ok()) return;
   RankDeath& first = first_.emplace();
   first.at = in.I64();

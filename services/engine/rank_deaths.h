@@ -42,7 +42,15 @@ class RankDeaths {
   // In the order of event time.
   void Add(RankDeath death);
   // Any time: a rank may say it too, with whatever clock.
-  void AnnounceStop(int64_t at) { stop_at_ = std::max(at, kMinPosition + 1); }
+  void AnnounceStop(int64_t at, std::string by = "") {
+    stop_at_ = std::max(at, kMinPosition + 1);
+    NameStop(std::move(by));
+  }
+  // By whom the job is stopped; "" changes nothing.
+  void NameStop(std::string by) {
+    if (!by.empty()) stopped_by_ = std::move(by);
+  }
+  const std::string& stopped_by() const { return stopped_by_; }
   // Whether a death at that time is the end that was announced.
   bool IsStop(int64_t at) const;
   // The platform of the job will say how it ended, soon after.
@@ -74,6 +82,7 @@ class RankDeaths {
   Labels Series(std::string_view cause, bool cancelled) const;
 
   std::optional<int64_t> stop_at_;  // event time of the announcement
+  std::string stopped_by_;          // "": not known
   std::optional<RankDeath> first_;
   int64_t first_at_ = INT64_MIN;  // of the first death heard of, whichever is named
   uint64_t count_ = 0;

@@ -56,7 +56,7 @@ TEST(RankDeaths, AKillIsToldAtOnceAndWhatFollowsIsCountedOnly) {
 
 TEST(RankDeaths, WhatFollowsAnAnnouncedStopIsThatStop) {
   RankDeaths deaths;
-  deaths.AnnounceStop(DeathAt(9));
+  deaths.AnnounceStop(DeathAt(9), "rule p/g/a");
   BinaryWriter between;
   deaths.Save(between);
   RankDeaths restored;
@@ -68,6 +68,7 @@ TEST(RankDeaths, WhatFollowsAnAnnouncedStopIsThatStop) {
     EXPECT_THAT(Said(each, 10),
                 ElementsAre("0 cancelled: stopped by the executor = 1", "count = 1"));
     EXPECT_TRUE(each->IsStop(DeathAt(10)));
+    EXPECT_EQ(each->stopped_by(), "rule p/g/a");
   }
   BinaryWriter first, second;
   deaths.Save(first);

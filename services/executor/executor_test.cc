@@ -11,6 +11,7 @@
 
 #include "services/codec/telemetry_codec.h"
 #include "services/executor/test_executor.h"
+#include "services/model/job_end.h"
 
 namespace pitwall::executor {
 namespace {
@@ -70,6 +71,7 @@ TEST_F(ExecutorTest, AJobIsToldThatItIsStoppedAndThatItHasEnded) {
     ASSERT_EQ(batch.events.size(), 1U);
     EXPECT_EQ(batch.events[0].kind, i == 0 ? JobEvent::Kind::kNotice : JobEvent::Kind::kEnded);
     EXPECT_EQ(batch.events[0].reason, i == 0 ? "stopping" : "stopped");
+    EXPECT_EQ(StoppedByOf(batch.events[0]), Cat("rule ", Actions()[i].rule));
     EXPECT_LE(batch.events[0].time_ns, clock_.WallNs());
   }
 }

@@ -10,6 +10,7 @@
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/executor/policy.h"
+#include "services/model/job_end.h"
 
 namespace pitwall::executor {
 namespace {
@@ -249,6 +250,7 @@ ActionEvent PartitionWorker::MakeAction(const IssueEvent& event, ActionEventType
   action.mode = mode;
   action.target = event.reference;
   action.why = std::move(why);
+  if (event.rule == kStopRequestRule) action.principal = std::string(event.labels.Get("principal"));
   action.evidence = event.evidence;
   action.time_ns = event.time_ns;
   action.id = MakeActionId(action);
@@ -388,6 +390,8 @@ OutgoingRecord PartitionWorker::WordToJob(const ActionEvent& action) {
   word.kind = done ? JobEvent::Kind::kEnded : JobEvent::Kind::kNotice;
   word.time_ns = clock_->WallNs();
   word.reason = done ? EndDetailName(EndDetail::kStopped) : kStopping;
+  const std::string by = action.principal.empty() ? Cat("rule ", action.rule) : action.principal;
+  word.labels.push_back({std::string(kStoppedBy), by});
   batch.events.push_back(std::move(word));
   OutgoingRecord record;
   record.topic = options_.telemetry_topic;

@@ -20,6 +20,7 @@ struct AttemptLife {
   int64_t began_ns = 0;  // 0: not known
   int64_t ended_ns = 0;  // 0: it runs
   EndDetail end_detail = EndDetail::kNone;
+  std::string end_text;                            // for people: JobEndText
   std::vector<std::pair<int64_t, LostRank>> lost;  // when, who
   // Initialisation ends with the first step's start, finalisation begins with the last step's end.
   int64_t first_step_ns = 0;  // 0: no step yet
@@ -47,6 +48,7 @@ struct JobLife {
   int64_t started_ns = 0;  // 0: not known
   int64_t ended_ns = 0;    // 0: it runs
   EndDetail end_detail = EndDetail::kNone;
+  std::string end_text;               // for people: JobEndText
   std::vector<AttemptLife> attempts;  // ascending
   std::map<std::string, SourceLife> sources;
   std::map<std::string, uint64_t> found;  // issues that began, by rule

@@ -6,6 +6,7 @@
 #include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/notifier/receivers/action_notice.h"
 
 namespace pitwall::notifier {
 namespace {
@@ -35,8 +36,7 @@ Status ActedIssues::Open() {
     ASSIGN_OR_RETURN(auto reader, log_->OpenReader({topic_, p}, kFromStart));
     ASSIGN_OR_RETURN(const int64_t start, reader->StartOffset());
     ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
-    // Each act has about two records.
-    const int64_t from = std::max(start, end - 2 * static_cast<int64_t>(max_acts_));
+    const int64_t from = std::max(start, end - static_cast<int64_t>(max_acts_));
     RETURN_IF_ERROR(reader->Seek(from));
     next.push_back(from);
     readers.push_back(std::move(reader));
@@ -116,25 +116,39 @@ void ActedIssues::Take(const std::vector<Record>& records, int32_t partition, in
                   ToStd(action.status().message()));
       continue;
     }
-    if (action->mode != ActionMode::kLive || action->type == ActionEventType::kRefused ||
-        action->type == ActionEventType::kRequested)
-      continue;
-    // The outcome of what is known already tells nobody anything new.
-    if (!issues_.insert(action->issue).second) continue;
-    acts_.push_back({partition, record.offset, std::move(action->issue), std::move(action->job)});
+    if (!ids_.insert(action->id).second) continue;
+    const auto event = std::make_shared<const ActionEvent>(*std::move(action));
+    Issue& issue = issues_[event->issue];
+    const bool first = IsLiveAct(*event) && !issue.acted;
+    issue.acted |= first;
+    ++issue.acts;
+    if (IsTold(*event, ActionsTold::kLive)) issue.newest = event;
+    acts_.push_back({partition, record.offset, event, first});
     fresh = true;
-    if (acts_.size() <= max_acts_) continue;
-    issues_.erase(acts_.front().issue);
-    acts_.pop_front();
+    if (acts_.size() > max_acts_) Forget();
   }
   next_[static_cast<size_t>(partition)] = next;
   if (!fresh) return;
   for (Wakeup* listener : listeners_) listener->Wake();
 }
 
+void ActedIssues::Forget() {
+  const ActionEvent& oldest = *acts_.front().action;
+  ids_.erase(oldest.id);
+  if (const auto at = issues_.find(oldest.issue); --at->second.acts == 0) issues_.erase(at);
+  acts_.pop_front();
+}
+
 bool ActedIssues::Has(std::string_view issue) const {
   MutexLock lock(&mutex_);
-  return issues_.contains(std::string(issue));
+  const auto at = issues_.find(std::string(issue));
+  return at != issues_.end() && at->second.acted;
+}
+
+std::string ActedIssues::Text(std::string_view issue) const {
+  MutexLock lock(&mutex_);
+  const auto at = issues_.find(std::string(issue));
+  return at == issues_.end() || at->second.newest == nullptr ? "" : ActionText(*at->second.newest);
 }
 
 std::vector<ActedIssues::Act> ActedIssues::Since(const Positions& from) const {

@@ -1,5 +1,5 @@
-// Issues on which the executor acted: the live decisions on pitwall.actions. Who is told of issues
-// is told of these, whatever filters and inhibition say.
+// What the executor decided and did, from pitwall.actions, and on which issues it acted (the live
+// decisions): who is told of issues is told of these, whatever filters and inhibition say.
 #pragma once
 
 #include <atomic>
@@ -11,24 +11,26 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
+#include "services/model/action.h"
 #include "services/notifier/event_window.h"
 #include "services/pipeline/io.h"
 
 namespace pitwall::notifier {
 
 // One thread reads, any number asks. Clock and log are borrowed. The topic may come later than
-// this: the executor makes it. Remembers the newest `max_acts`.
+// this: the executor makes it. Remembers the newest `max_acts`, each once.
 class ActedIssues {
  public:
   struct Act {
     int32_t partition = 0;  // of the actions topic
     int64_t offset = 0;
-    std::string issue;
-    std::string job;
+    std::shared_ptr<const ActionEvent> action;
+    bool first = false;  // the first that says that it acted on this issue
   };
 
   ActedIssues(Clock* clock, Log* log, std::string topic, size_t max_acts);
@@ -38,7 +40,10 @@ class ActedIssues {
   // What has come since, without waiting.
   Status ReadNew();
 
+  // Whether the executor acted on the issue.
   bool Has(std::string_view issue) const;
+  // What was last said of the issue, for people; "": nothing. Dry runs are not.
+  std::string Text(std::string_view issue) const;
   // How often a partition was read from its start since the log was another one.
   uint64_t resets() const { return resets_; }
   // Acts at or after these positions, in the order they were read. Partitions beyond the end of
@@ -51,8 +56,15 @@ class ActedIssues {
   void Unlisten(Wakeup* wakeup);
 
  private:
+  struct Issue {
+    size_t acts = 0;  // of acts_
+    bool acted = false;
+    std::shared_ptr<const ActionEvent> newest;  // that people are told of
+  };
+
   Status Open();
   void Take(const std::vector<Record>& records, int32_t partition, int64_t next);
+  void Forget() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The topic was deleted, replaced or cut: its partition is read from its start.
   Status Restart(int32_t partition);
 
@@ -68,7 +80,9 @@ class ActedIssues {
 
   mutable Mutex mutex_;
   std::deque<Act> acts_ ABSL_GUARDED_BY(mutex_);
-  absl::btree_set<std::string> issues_ ABSL_GUARDED_BY(mutex_);  // of acts_
+  // Of acts_.
+  absl::btree_set<std::string> ids_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_map<std::string, Issue> issues_ ABSL_GUARDED_BY(mutex_);
   Positions next_ ABSL_GUARDED_BY(mutex_);
   std::set<Wakeup*> listeners_ ABSL_GUARDED_BY(mutex_);
 };

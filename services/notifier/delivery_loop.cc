@@ -21,6 +21,7 @@ constexpr int64_t kStoreIntervalNs = kNanosPerSecond;
 constexpr int64_t kRetryReadNs = kNanosPerSecond;
 constexpr size_t kMaxTold = 4096;
 constexpr size_t kMaxAnswerText = 512;
+constexpr int kSmtpDenied = 535;
 
 uint64_t Seed(const DeliveryOptions& options, const Clock& clock) {
   if (options.jitter_seed != 0) return options.jitter_seed;
@@ -130,7 +131,8 @@ Status DeliveryLoop::OpenActs() {
   acts_stored_ = acts_;
   // Those that were told go on being told.
   for (const ActedIssues::Act& act : acted_->Since({})) {
-    if (act.offset < acts_[static_cast<size_t>(act.partition)]) policy_->RememberActed(act.issue);
+    if (act.first && act.offset < acts_[static_cast<size_t>(act.partition)])
+      policy_->RememberActed(act.action->issue);
   }
   return OkStatus();
 }
@@ -242,7 +244,9 @@ void DeliveryLoop::Fill() {
 
 void DeliveryLoop::Enqueue(std::vector<FeedItem> items, int64_t now_ns) {
   for (FeedItem& item : items) {
-    if (item.notice == nullptr && item.states == nullptr && !Passes(*item.event)) continue;
+    if (item.notice == nullptr && item.states == nullptr && item.action == nullptr &&
+        !Passes(*item.event))
+      continue;
     item.offset = std::max(item.offset, begin_[static_cast<size_t>(item.partition)]);
     queue_->Add(std::move(item), now_ns);
   }
@@ -252,6 +256,10 @@ void DeliveryLoop::Attempt(DeliveryQueue::Entry* entry) {
   Delivery delivery;
   delivery.event = entry->item.event.get();
   delivery.notice = entry->item.notice.get();
+  delivery.action = entry->item.action.get();
+  delivery.acted = [this](std::string_view issue) {
+    return options_.actions == ActionsTold::kNone ? "" : acted_->Text(issue);
+  };
   delivery.wall_ns = clock_->WallNs();
   const std::vector<IssueEventPtr> states = policy_->StatesOf(entry->item);
   if (!states.empty()) delivery.states = &states;
@@ -289,9 +297,13 @@ std::optional<Answer> DeliveryLoop::Perform(Call call) {
   MailCall& mail = std::get<MailCall>(call);
   mail.cancel = &stop_;
   const StatusOr<MailReply> reply = transports_.mail->Send(mail);
-  if (!reply.ok()) return fail(reply.status());
+  if (!reply.ok()) {
+    if (absl::IsUnauthenticated(reply.status())) answer.code = kSmtpDenied;
+    return fail(reply.status());
+  }
   answer.code = reply->code;
   answer.text = reply->text.substr(0, kMaxAnswerText);
+  answer.refused = reply->refused;
   return answer;
 }
 
@@ -305,10 +317,13 @@ void DeliveryLoop::OnVerdict(DeliveryQueue::Entry* entry, const Verdict& verdict
   if (outcome == DeliveryQueue::Outcome::kDelivered) {
     delivered_.Add();
     delivery_to_store_ = true;
-    Note("");
+    Note(verdict.error);
+    Complain(verdict.error, "");
   } else {
     failed_.Add();
     Note(verdict.error);
+    if (verdict.kind == Verdict::Kind::kDenied)
+      Complain(verdict.error, "; it is tried again every 15 minutes, and at a restart");
   }
   if (outcome == DeliveryQueue::Outcome::kDisabled) {
     PITWALL_LOG(kWarning, "notifier", title_, ": ", verdict.error, ": switched off");
@@ -330,7 +345,7 @@ void DeliveryLoop::OnVerdict(DeliveryQueue::Entry* entry, const Verdict& verdict
       queue_->Postpone(entry, now_ns);
     }
   }
-  if (queue_->breaker_open() && !was_open) {
+  if (queue_->breaker_open() && !was_open && verdict.kind != Verdict::Kind::kDenied) {
     PITWALL_LOG(kWarning, "notifier", title_, " fails again and again: ", verdict.error);
   }
   breaker_open_ = queue_->breaker_open();
@@ -350,8 +365,9 @@ bool DeliveryLoop::DeadLetter(const DeliveryQueue::Entry& entry, std::string_vie
   OutgoingRecord record;
   record.topic = kDeadLetterTopic;
   record.key = event.job;
-  record.value = entry.item.notice != nullptr ? EncodeNotice(*entry.item.notice)
-                                              : cloudevents::EncodeCloudEvent(event);
+  record.value = entry.item.action != nullptr   ? EncodeAction(*entry.item.action)
+                 : entry.item.notice != nullptr ? EncodeNotice(*entry.item.notice)
+                                                : cloudevents::EncodeCloudEvent(event);
   record.headers = {{"reason", std::string(reason)},
                     {"topic", topic_},
                     {"partition", Cat(entry.item.partition)},
@@ -376,27 +392,61 @@ bool DeliveryLoop::Passes(const IssueEvent& event) {
 
 void DeliveryLoop::TellActed(int64_t now_ns) {
   const Positions acts_end = acted_->Next();
+  if (acts_ == acts_end) return;
+  // What they are of is told first.
+  if (policy_->keeps_state() && !cursor_->caught_up()) return;
   for (size_t q = 0; q < std::min(acts_.size(), acts_end.size()); ++q) {
     // Never before where the reader is, but in another log.
     if (acts_[q] > acts_end[q]) acts_[q] = 0;
   }
   for (const ActedIssues::Act& act : acted_->Since(acts_)) {
-    const int32_t p = PartitionOf(act.job, static_cast<int32_t>(begin_.size()));
+    const ActionEvent& action = *act.action;
+    const int32_t p = PartitionOf(action.job, static_cast<int32_t>(begin_.size()));
     const auto at = static_cast<size_t>(p);
     // What was sent before this start is not known yet.
     if (policy_->keeps_state() && replaying_[at] != 0) return;
-    if (queue_->room() < 2) return;
+    if (queue_->room() < 3) return;
     const int64_t offset = std::max(cursor_->positions()[at] - 1, begin_[at]);
-    NoticePolicy::Acted acted{
-        .issue = act.issue, .partition = p, .offset = offset, .events = index_->Events(act.issue)};
+    NoticePolicy::Acted acted{.issue = action.issue,
+                              .partition = p,
+                              .offset = offset,
+                              .events = index_->Events(action.issue)};
     acted.wanted = !acted.events.empty() && Wanted(*acted.events.front());
     std::vector<FeedItem> send;
-    policy_->OnActed(acted, &send);
+    if (act.first) policy_->OnActed(acted, &send);
+    if (auto item = ItemOf(action, std::move(acted.events), p, offset))
+      send.push_back(*std::move(item));
     Enqueue(std::move(send), now_ns);
     const auto q = static_cast<size_t>(act.partition);
     if (q >= acts_.size()) acts_.resize(q + 1, 0);
     acts_[q] = act.offset + 1;
   }
+  acts_.resize(std::max(acts_.size(), acts_end.size()), 0);
+  for (size_t q = 0; q < acts_end.size(); ++q) acts_[q] = std::max(acts_[q], acts_end[q]);
+}
+
+std::optional<FeedItem> DeliveryLoop::ItemOf(const ActionEvent& action,
+                                             std::vector<IssueEventPtr> events, int32_t partition,
+                                             int64_t offset) const {
+  if (!IsTold(action, options_.actions)) return std::nullopt;
+  const bool states = options_.notify == NotifyMode::kStates;
+  // A receiver of states knows issues only, and reads the rest beside those that it has.
+  if (states && (events.empty() || !IsLiveAct(action))) return std::nullopt;
+  if (events.empty()) events.push_back(std::make_shared<const IssueEvent>(EventOfAction(action)));
+  const IssueEvent& event = *events.back();
+  if (!IsLiveAct(action) && !options_.Hears(event)) return std::nullopt;
+  auto notice = std::make_shared<ActionNotice>();
+  notice->action = action;
+  notice->incident = IsRequest(action) ? action.issue : policy_->IncidentOf(event);
+  notice->subject = options_.notify == NotifyMode::kIncidents ? notice->incident : action.issue;
+  return FeedItem{.partition = partition,
+                  .offset = offset,
+                  .event = events.back(),
+                  .bytes = 0,
+                  .append_time_ns = 0,
+                  .notice = nullptr,
+                  .action = std::move(notice),
+                  .states = nullptr};
 }
 
 void DeliveryLoop::StoreActs() {
@@ -434,6 +484,12 @@ void DeliveryLoop::StorePositions() {
     Note(Cat("position not stored: ", ToStd(stored.message())));
   }
   mark_stored_ = disabled_ && ok;
+}
+
+void DeliveryLoop::Complain(std::string_view error, std::string_view consequence) {
+  if (error == complained_) return;
+  complained_ = error;
+  if (!error.empty()) PITWALL_LOG(kError, "notifier", title_, ": ", error, consequence);
 }
 
 void DeliveryLoop::Note(std::string_view error) {

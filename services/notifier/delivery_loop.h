@@ -81,11 +81,17 @@ class DeliveryLoop {
   void NoteMark(const FeedItem& item);
   // The newest mark below the position.
   LogMark MarkBelow(size_t partition, int64_t position);
-  // Sends what filters and inhibition kept back of issues on which the executor acted since.
+  // Sends what the executor decided and did since, and before it what filters and inhibition kept
+  // back of the issues on which it acted.
   void TellActed(int64_t now_ns);
+  // What is sent of the act itself, as of `offset`; nothing: the receiver does not hear of it.
+  std::optional<FeedItem> ItemOf(const ActionEvent& action, std::vector<IssueEventPtr> events,
+                                 int32_t partition, int64_t offset) const;
   void StorePositions();
   void StoreActs();
   void Note(std::string_view error);
+  // Logs what somebody has to correct, once until it is another.
+  void Complain(std::string_view error, std::string_view consequence);
   bool Wanted(const IssueEvent& event) const;
   bool Passes(const IssueEvent& event);  // Wanted, or of an issue on which the executor acted
   std::string DisabledMark() const;
@@ -125,6 +131,7 @@ class DeliveryLoop {
   int64_t stored_at_ns_ = 0;
   bool caught_up_ = false;
   bool delivery_to_store_ = false;  // since positions were stored last
+  std::string complained_;          // of what was last complained
   bool mark_stored_ = false;        // the log knows that the receiver is off
   int64_t retry_read_ns_ = 0;       // after a failed read of the log
 

@@ -10,6 +10,7 @@
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/model/issue.h"
+#include "services/notifier/receivers/action_notice.h"
 #include "services/notifier/receivers/receiver.h"
 #include "services/notifier/routing/routes.h"
 
@@ -29,6 +30,7 @@ struct DeliveryOptions {
   // kEvents: also issues whose root cause is open (inhibition.h); always so where `types` leave out
   // what is found.
   bool notify_symptoms = false;
+  ActionsTold actions = ActionsTold::kLive;
   bool from_start =
       false;  // without a stored position: from the oldest record instead of from now on
   // Undelivered events held in memory; reading from the log goes on when there is room.

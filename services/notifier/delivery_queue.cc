@@ -92,6 +92,7 @@ DeliveryQueue::Outcome DeliveryQueue::OnResult(Entry* entry, Verdict::Kind verdi
     if (++entry->rejections >= kMaxRejections) return Outcome::kGiveUp;
   } else if (verdict != Verdict::Kind::kThrottled) {
     ++failures_;
+    if (verdict == Verdict::Kind::kDenied) blocked_until_ns_ = now_ns + kDeniedPauseNs;
     if (breaker_open()) {
       blocked_until_ns_ = std::max(blocked_until_ns_, now_ns + options_.breaker_pause_ns);
     }

@@ -67,6 +67,8 @@ class DeliveryQueue {
 
   // An event that is rejected, by a receiver that is alive, is tried only so often.
   static constexpr int kMaxRejections = 5;
+  // Servers lock out who tries a wrong password again and again.
+  static constexpr int64_t kDeniedPauseNs = int64_t{15} * 60 * kNanosPerSecond;
 
  private:
   int64_t Backoff(int attempts);

@@ -17,7 +17,7 @@ DeliveryOptions Options() {
 }
 
 Verdict::Kind VerdictOf(int code) {
-  return ClassifyHttp({.code = code, .retry_after = "", .text = ""}).kind;
+  return ClassifyHttp({.code = code, .retry_after = "", .text = "", .refused = {}}).kind;
 }
 
 Status Check(const DeliveryOptions& options, bool receiver = true) {
@@ -107,6 +107,18 @@ TEST(DeliveryQueue, TheBreakerTriesOneEventPerPause) {
   EXPECT_EQ(queue.OnResult(queue.Due(now), VerdictOf(200), 0, now), Outcome::kDelivered);
   EXPECT_FALSE(queue.breaker_open());
   EXPECT_NE(queue.Due(now), nullptr);
+}
+
+TEST(DeliveryQueue, AWrongPasswordIsTriedSeldomAndLosesNothing) {
+  DeliveryQueue queue(Options(), {0}, 1);
+  queue.Add(Item("a", 0), 0);
+  DeliveryQueue::Entry* const entry = queue.Due(0);
+  ASSERT_NE(entry, nullptr);
+  EXPECT_EQ(queue.OnResult(entry, Verdict::Kind::kDenied, 0, 0), DeliveryQueue::Outcome::kRetry);
+  EXPECT_EQ(queue.Due(DeliveryQueue::kDeniedPauseNs - 1), nullptr);
+  EXPECT_EQ(*queue.NextAttemptNs(), DeliveryQueue::kDeniedPauseNs);
+  EXPECT_EQ(queue.Due(DeliveryQueue::kDeniedPauseNs), entry);
+  EXPECT_EQ(queue.size(), 1U);
 }
 
 TEST(DeliveryQueue, GivesUpAfterItsTimeAndOnRejections) {

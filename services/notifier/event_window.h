@@ -10,6 +10,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
+#include "services/notifier/receivers/action_notice.h"
 #include "services/notifier/receivers/notice.h"
 #include "services/pipeline/issue_source.h"
 
@@ -24,7 +25,8 @@ struct FeedItem {
   IssueEventPtr event;
   size_t bytes = 0;  // of the record: what it weighs in memory, roughly
   int64_t append_time_ns = 0;
-  std::shared_ptr<const Notice> notice;  // null: the event itself is sent
+  std::shared_ptr<const Notice> notice;        // null: the event itself is sent
+  std::shared_ptr<const ActionNotice> action;  // not null: this act on the event's issue is sent
   // Not null: a reminder of these issues (alert_board.h), which is tried once.
   std::shared_ptr<const std::vector<IssueEventPtr>> states;
 };

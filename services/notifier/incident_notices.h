@@ -55,6 +55,10 @@ class IncidentNotices final : public NoticePolicy {
   // What was acted on is told apart, as it is now.
   void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
 
+  std::string IncidentOf(const IssueEvent& event) const override {
+    return KeyOf(event, IssueId(event));
+  }
+
   size_t incidents() const { return incidents_.size(); }
   size_t withheld() const override;
 

@@ -4,6 +4,10 @@
 
 namespace pitwall::notifier {
 
+std::string NoticePolicy::IncidentOf(const IssueEvent& event) const {
+  return event.incident.empty() ? IssueId(event) : event.incident;
+}
+
 void NoticePolicy::TellFirstAndEnd(const Acted& acted, std::vector<FeedItem>* send) {
   if (acted.events.empty()) return;
   const auto tell = [&](const IssueEventPtr& event) {

@@ -44,6 +44,8 @@ class NoticePolicy {
   virtual void TellDue(int32_t /*partition*/, int64_t /*wall_ns*/,
                        std::vector<FeedItem>* /*send*/) {}
   virtual void OnActed(const Acted& acted, std::vector<FeedItem>* send) = 0;
+  // Under what the receiver is told of the issue's incident.
+  virtual std::string IncidentOf(const IssueEvent& event) const;
   // An act of which the receiver was told before a restart.
   virtual void RememberActed(const std::string& /*issue*/) {}
 

@@ -147,6 +147,10 @@ class TopicNotifier final : public Notifier {
         index_.List(query.filter, query.include_ended, query.page_token.empty() ? nullptr : &cursor,
                     static_cast<size_t>(size), &more);
     page.resume_token = cursor.resume_token;
+    for (const IssueEventPtr& issue : page.issues) {
+      if (auto silenced = SilencedBy(silences_.set(), *issue, clock_->WallNs()))
+        page.silenced.push_back(*std::move(silenced));
+    }
     if (more) {
       const IssueEvent& last = *page.issues.back();
       page.next_page_token =

@@ -47,7 +47,7 @@ struct NotifierOptions {
   size_t max_events_per_issue = 64;
   // Beyond so many remembered events an issue keeps its first and its last only.
   size_t max_issue_events = 50'000;
-  size_t max_acts = 10'000;  // live actions remembered
+  size_t max_acts = 10'000;  // records of the executor remembered
   size_t max_watchers = 64;
   size_t max_issue_samples = 1'000;  // on /metrics/issues
   std::vector<ReceiverOptions> receivers;

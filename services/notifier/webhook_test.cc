@@ -8,11 +8,8 @@
 #include <thread>
 
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/model/action.h"
 #include "services/notifier/notifier.h"
-#include "services/notifier/notifier_for_test.h"
-#include "tests/fakes/fake_clock.h"
-#include "tests/fakes/memory_log.h"
+#include "services/notifier/webhook_for_test.h"
 
 namespace pitwall::notifier {
 namespace {
@@ -25,62 +22,6 @@ class FixedSigner final : public WebhookSigner {
   std::string Sign(std::string_view id, int64_t timestamp, std::string_view body) const override {
     return Cat("v1,", id, ".", timestamp, ".", body.size());
   }
-};
-
-class WebhookTest : public ::testing::Test {
- protected:
-  WebhookTest() {
-    EXPECT_TRUE(log_.EnsureTopic("pitwall.issues", {1, false, -1}).ok());
-    EXPECT_TRUE(log_.EnsureTopic("pitwall.dlq", {1, false, -1}).ok());
-  }
-
-  static WebhookOptions Webhook(std::string name = "w") {
-    WebhookOptions o;
-    o.name = std::move(name);
-    o.url = Cat("https://", o.name, ".example/hook");
-    o.jitter_seed = 7;
-    return o;
-  }
-
-  void Run(std::vector<WebhookOptions> webhooks) {
-    NotifierOptions options;
-    for (const WebhookOptions& webhook : webhooks) options.receivers.push_back(ToReceiver(webhook));
-    auto notifier = Notifier::Make(&clock_, &log_, {.http = &transport_}, std::move(options));
-    ASSERT_TRUE(notifier.ok()) << notifier.status();
-    notifier_ = *std::move(notifier);
-    const Status started = notifier_->Start();
-    ASSERT_TRUE(started.ok()) << started;
-  }
-
-  // The next `times` writes of this kind fail. The notifier, which outlives the test's body, still
-  // asks.
-  void Fail(std::string_view kind, int times, std::string_view why) {
-    auto left = std::make_shared<std::atomic<int>>(times);
-    log_.SetWriteFault([=](std::string_view what) {
-      return what == kind && *left > 0 && (*left)-- > 0 ? Unavailable(why) : OkStatus();
-    });
-  }
-
-  // Lets time pass until `done`.
-  void Pass(const std::function<bool()>& done, int64_t step_ns = kNanosPerSecond / 2) {
-    const size_t threads = 1 + notifier_->Receivers().size();
-    for (int i = 0; !done(); ++i) {
-      ASSERT_LT(i, 100'000);
-      clock_.AwaitWaiters(threads);
-      if (done()) break;
-      clock_.Advance(step_ns);
-    }
-  }
-  int64_t Stored(std::string_view name) {
-    const auto committed = log_.Committed(Cat("pitwall-webhook-", name), {"pitwall.issues", 0});
-    return committed.ok() && *committed ? (*committed)->offset : -1;
-  }
-  ReceiverStatus StatusOf(size_t i = 0) { return notifier_->Receivers()[i]; }
-
-  fakes::FakeClock clock_;
-  fakes::MemoryLog log_{&clock_};
-  ScriptedTransport transport_{[](const HttpCall&, size_t) { return Reply(200); }};
-  std::unique_ptr<Notifier> notifier_;
 };
 
 TEST_F(WebhookTest, PostsTheEventWithItsHeaders) {
@@ -388,86 +329,6 @@ TEST_F(WebhookTest, AnIncidentIsFoundOnceAndEndsOnceAcrossRestarts) {
 }
 
 // A rule that stopped a job is told, although it is a symptom and of a severity that nobody wants.
-TEST_F(WebhookTest, AnIssueOnWhichTheExecutorActedIsAlwaysSent) {
-  EXPECT_TRUE(log_.EnsureTopic("pitwall.actions", {1, false, -1}).ok());
-  WebhookOptions critical = Webhook("critical");
-  critical.severities = {"critical"};
-  const auto sent_to = [&](std::string_view name) {
-    std::vector<std::string> out;
-    for (const HttpCall& call : transport_.calls()) {
-      if (call.url != Cat("https://", name, ".example/hook")) continue;
-      const IssueEvent event = *cloudevents::DecodeCloudEvent(call.body);
-      out.push_back(Cat(event.rule, "#", event.sequence));
-    }
-    return out;
-  };
-  const auto act = [&](const IssueEvent& issue, ActionMode mode, ActionEventType type) {
-    ActionEvent action;
-    action.type = type;
-    action.mode = mode;
-    action.issue = IssueId(issue);
-    action.issue_event = issue.id;
-    action.job = issue.job;
-    action.rule = issue.rule;
-    action.time_ns = issue.time_ns;
-    action.id = MakeActionId(action);
-    OutgoingRecord record;
-    record.topic = "pitwall.actions";
-    record.partition = 0;
-    record.key = action.job;
-    record.value = cloudevents::EncodeCloudEvent(action);
-    EXPECT_TRUE((*log_.OpenAppender())->Append({record}).ok());
-  };
-  const auto acts_stored = [&](std::string_view name) {
-    const auto at = log_.Committed(Cat("pitwall-webhook-", name), {"pitwall.actions", 0});
-    return at.ok() && *at ? (*at)->offset : -1;
-  };
-  Run({Webhook(), critical});
-  const IssueEvent cause = MakeEvent("a", "cause", 1);
-  IssueEvent stopper = MakeEvent("a", "stopper", 1);
-  IssueEvent other = MakeEvent("a", "other", 1);
-  stopper.root_cause = other.root_cause = cause.id;
-  Publish(&log_, cause);
-  Publish(&log_, stopper);
-  Publish(&log_, other);
-  act(other, ActionMode::kDryRun, ActionEventType::kDecided);
-  act(other, ActionMode::kLive, ActionEventType::kRefused);
-  Pass([&] { return Stored("w") == 3 && Stored("critical") == 3; });
-  EXPECT_THAT(sent_to("w"), ElementsAre("cause#1"));
-  EXPECT_THAT(sent_to("critical"), ElementsAre());
-  // Nobody takes it at first: it is sent again after a restart.
-  transport_.SetScript([](const HttpCall&, size_t) { return Reply(503); });
-  const size_t before = transport_.answered();
-  act(stopper, ActionMode::kLive, ActionEventType::kDecided);
-  Pass([&] { return transport_.answered() >= before + 2; });
-  notifier_.reset();
-  transport_.SetScript([](const HttpCall&, size_t) { return Reply(200); });
-  const size_t again = transport_.calls().size();
-  Run({Webhook(), critical});
-  act(stopper, ActionMode::kLive, ActionEventType::kDone);
-  Pass([&] { return acts_stored("w") >= 3 && acts_stored("critical") >= 3; });
-  const auto fresh = [&](std::string_view name) {
-    std::vector<std::string> out;
-    const auto calls = transport_.calls();
-    for (size_t i = again; i < calls.size(); ++i) {
-      if (calls[i].url == Cat("https://", name, ".example/hook"))
-        out.push_back(cloudevents::DecodeCloudEvent(calls[i].body)->rule);
-    }
-    return out;
-  };
-  EXPECT_THAT(fresh("w"), ElementsAre("stopper"));
-  EXPECT_THAT(fresh("critical"), ElementsAre("stopper"));
-  // Its end is told to those who heard of it, after a further restart too; other issues stay
-  // silent.
-  notifier_.reset();
-  Run({Webhook(), critical});
-  Publish(&log_, MakeEvent("a", "other", 2, EventType::kIssueResolved));
-  Publish(&log_, MakeEvent("a", "stopper", 2, EventType::kIssueResolved));
-  Pass([&] { return Stored("w") == 5 && Stored("critical") == 5; });
-  EXPECT_THAT(fresh("w"), ElementsAre("stopper", "stopper"));
-  EXPECT_THAT(fresh("critical"), ElementsAre("stopper", "stopper"));
-}
-
 TEST_F(WebhookTest, WhoNeverHearsWhatIsFoundGetsSymptomsToo) {
   WebhookOptions updates = Webhook();
   updates.types = {EventType::kIssueUpdated};

@@ -9,6 +9,7 @@
 
 #include "services/base/status.h"
 #include "services/model/issue.h"
+#include "services/model/silenced_issue.h"
 
 namespace pitwall {
 
@@ -45,6 +46,7 @@ struct IssuePage {
   std::vector<IssueEventPtr> issues;  // the last event of each, newest issue first
   std::string next_page_token;        // empty: that was all
   std::string resume_token;  // watching from here misses nothing of what the list does not show
+  std::vector<SilencedIssue> silenced;  // of `issues`
 };
 
 struct WatchQuery {

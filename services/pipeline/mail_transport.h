@@ -39,6 +39,8 @@ struct MailCall {
 struct MailReply {
   int code = 0;  // of the last command that the server answered
   std::string text;
+  // Addresses of a message that was taken which the server refuses: "a@b.c (550 no such user)".
+  std::vector<std::string> refused;
 };
 
 // Thread-safe. A reply has the server's verdict on the message, whatever it is; a Status says why

@@ -131,6 +131,7 @@ struct WebhookConfig {
   bool from_start = false;
   std::string notify;  // incidents, events; "": incidents, but events where symptoms are wanted
   bool notify_symptoms = false;  // else not while their root cause is open
+  std::string actions = "live";  // none, live, all
 };
 
 // What all further receivers have in common.
@@ -140,6 +141,7 @@ struct ReceiverConfig {
   bool from_start = false;
   std::string notify = "incidents";  // or events
   bool notify_symptoms = false;
+  std::string actions = "live";  // none, live, all
 };
 
 struct AlertmanagerConfig : ReceiverConfig {

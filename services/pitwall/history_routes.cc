@@ -15,19 +15,19 @@ std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options) 
     return in_force == nullptr ? insights::RuleDefinitions()
                                : RuleDefinitionsOf(*in_force->program());
   };
-  std::vector<http::HttpRoute> routes =
-      insights::Routes({.history = &options.keep->history(),
-                        .keeper = options.keep,
-                        .clock = options.clock,
-                        .tokens = options.tokens,
-                        .sessions = options.sessions,
-                        .secure_cookies = options.tls,
-                        .external_url = options.external_url,
-                        .archive_dir = options.archive_dir,
-                        .rules = definitions,
-                        .version = options.version,
-                        .captures = options.captures,
-                        .request_action = options.request_action});
+  std::vector<http::HttpRoute> routes = insights::Routes({.history = &options.keep->history(),
+                                                          .keeper = options.keep,
+                                                          .clock = options.clock,
+                                                          .tokens = options.tokens,
+                                                          .sessions = options.sessions,
+                                                          .secure_cookies = options.tls,
+                                                          .external_url = options.external_url,
+                                                          .archive_dir = options.archive_dir,
+                                                          .rules = definitions,
+                                                          .version = options.version,
+                                                          .captures = options.captures,
+                                                          .request_action = options.request_action,
+                                                          .silenced = options.silenced});
   promapi::PromOptions queries;
   queries.version = options.version;
   const auto rules = [source = options.rules]() -> std::vector<promapi::RuleGroupInfo> {

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "services/base/mutex.h"
 #include "services/engine/compiled_rules.h"
 #include "services/insights/keep/keep.h"
+#include "services/model/silenced_issue.h"
 #include "services/pipeline/capture_source.h"
 
 namespace pitwall {
@@ -48,6 +50,7 @@ struct HistoryRoutesOptions {
   std::string version;
   CaptureSource* captures = nullptr;  // null: this process runs no notifier
   std::function<Status(const ActionEvent& request)> request_action;
+  std::function<std::optional<SilencedIssue>(const IssueEvent& event)> silenced;
 };
 
 std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options);

@@ -8,6 +8,7 @@
 #include "services/base/duration.h"
 #include "services/base/strings.h"
 #include "services/model/incident_roots.h"
+#include "services/model/job_end.h"
 #include "services/notifier/incident_notices.h"
 
 namespace pitwall {
@@ -16,6 +17,11 @@ namespace {
 
 // As much of an id as tells issues apart in practice; --incident takes a beginning.
 std::string_view Short(std::string_view id) { return id.substr(0, 12); }
+
+std::string EndText(const IssueEvent& event) {
+  const std::string text = JobEndText(event.end_detail, event.summary);
+  return text.empty() ? "" : Cat(": ", text);
+}
 
 std::string JobLine(const IssueEvent& event, std::string_view job) {
   std::string what;
@@ -34,12 +40,10 @@ std::string JobLine(const IssueEvent& event, std::string_view job) {
       break;
     }
     case JobChange::kAttemptEnded:
-      what = Cat("attempt ", event.attempt, " ended");
-      if (event.end_detail != EndDetail::kNone) CatTo(what, ": ", EndDetailName(event.end_detail));
+      what = Cat("attempt ", event.attempt, " ended", EndText(event));
       break;
     case JobChange::kEnded:
-      what = "ended";
-      if (event.end_detail != EndDetail::kNone) CatTo(what, ": ", EndDetailName(event.end_detail));
+      what = Cat("ended", EndText(event));
       break;
   }
   return Cat(TimeText(event.time_ns), "  JOB       job ", job, ": ", what);

@@ -11,6 +11,7 @@
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/notifier/issue_index.h"
+#include "services/notifier/routing/silence.h"
 #include "services/pipeline/topics.h"
 #include "services/pitwall/topic_reading.h"
 
@@ -27,9 +28,11 @@ class GrpcReader final : public IssueReader {
   StatusOr<std::vector<IssueEventPtr>> List(const IssueFilter& filter, bool all) override {
     IssueQuery query{.filter = filter, .include_ended = all, .page_size = 1000};
     std::vector<IssueEventPtr> issues;
+    silenced_.clear();
     do {
       ASSIGN_OR_RETURN(const IssuePage page, client_->List(query));
       issues.insert(issues.end(), page.issues.begin(), page.issues.end());
+      silenced_.insert(silenced_.end(), page.silenced.begin(), page.silenced.end());
       query.page_token = page.next_page_token;
     } while (!query.page_token.empty());
     return issues;
@@ -65,12 +68,18 @@ class GrpcReader final : public IssueReader {
 
 class LogReader final : public IssueReader {
  public:
-  explicit LogReader(std::unique_ptr<Log> log) : log_(std::move(log)) {}
+  LogReader(std::unique_ptr<Log> log, Clock* clock) : log_(std::move(log)), clock_(clock) {}
 
   StatusOr<std::vector<IssueEventPtr>> List(const IssueFilter& filter, bool all) override {
     RETURN_IF_ERROR(Load());
     bool more = false;
-    return index_->List(filter, all, nullptr, SIZE_MAX, &more);
+    std::vector<IssueEventPtr> issues = index_->List(filter, all, nullptr, SIZE_MAX, &more);
+    silenced_.clear();
+    for (const IssueEventPtr& issue : issues) {
+      if (auto one = notifier::SilencedBy(silences_, *issue, clock_->WallNs()))
+        silenced_.push_back(*std::move(one));
+    }
+    return issues;
   }
 
   StatusOr<std::vector<IssueEventPtr>> Get(std::string_view id) override {
@@ -116,11 +125,17 @@ class LogReader final : public IssueReader {
     if (index_ != nullptr) return OkStatus();
     index_ = std::make_unique<notifier::IssueIndex>(
         notifier::IssueIndexLimits{.max_open = 200'000, .max_ended = 200'000});
-    return ForEach({}, [this](const IssueEventPtr& event) { index_->Apply(event); });
+    RETURN_IF_ERROR(ForEach({}, [this](const IssueEventPtr& event) { index_->Apply(event); }));
+    return ReadTopic(log_.get(), notifier::kSilencesTopic, [this](int32_t, const Record& record) {
+      StatusOr<notifier::Silence> silence = notifier::DecodeSilence(record.value);
+      if (silence.ok()) silences_.Put(*std::move(silence));  // else a tombstone
+    });
   }
 
   const std::unique_ptr<Log> log_;
+  Clock* const clock_;
   std::unique_ptr<notifier::IssueIndex> index_;
+  notifier::SilenceSet silences_;
 };
 
 }  // namespace
@@ -157,7 +172,7 @@ StatusOr<std::unique_ptr<IssueReader>> IssueReader::Open(const Flags& flags, Clo
     if (flags.Has("target"))
       return InvalidArgument("--target beside --data-dir or --brokers: one of them is enough");
     ASSIGN_OR_RETURN(std::unique_ptr<Log> log, OpenLogInput(flags, clock));
-    return std::make_unique<LogReader>(std::move(log));
+    return std::make_unique<LogReader>(std::move(log), clock);
   }
   ASSIGN_OR_RETURN(std::unique_ptr<grpc_adapter::IssueClient> client, OpenIssueClient(flags));
   return std::make_unique<GrpcReader>(std::move(client));

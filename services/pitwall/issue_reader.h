@@ -33,6 +33,8 @@ class IssueReader {
 
   // The last event of each issue that matches, the one that began last first.
   virtual StatusOr<std::vector<IssueEventPtr>> List(const IssueFilter& filter, bool all) = 0;
+  // Those of the last List that are silenced now.
+  const std::vector<SilencedIssue>& silenced() const { return silenced_; }
   // As IssueSource::GetIssue.
   virtual StatusOr<std::vector<IssueEventPtr>> Get(std::string_view id) = 0;
   // Every event that matches and is in the topic now, in the order of each partition.
@@ -43,6 +45,9 @@ class IssueReader {
   // Unimplemented: this way does not lead there.
   virtual StatusOr<std::vector<RankCapture>> Captures(std::string_view request,
                                                       std::string_view issue) = 0;
+
+ protected:
+  std::vector<SilencedIssue> silenced_;
 };
 
 }  // namespace pitwall

@@ -1,5 +1,7 @@
 // `pitwall issues list|show|watch`: issues of a running system, or out of its log.
 #include <initializer_list>
+#include <map>
+#include <string>
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/adapters/grpc/issue_client.h"
@@ -82,7 +84,12 @@ Status List(const IssueFilter& filter, bool all, bool json, IssueReader* reader)
   for (const IssueEventPtr& event : issues) names.Learn(*event);
   for (const IssueEventPtr& event : issues) LearnCause(*event, reader, &names);
   if (!filter.incident.empty()) PrintLine(IncidentLine(issues, names));
-  for (const IssueEventPtr& event : issues) PrintLine(IssueLine(*event, names));
+  std::map<std::string, std::string> marks;  // by issue
+  for (const SilencedIssue& one : reader->silenced())
+    marks[one.issue] =
+        Cat("  [silenced by ", one.by, " until ", TimeText(one.until_ns), ": ", one.comment, "]");
+  for (const IssueEventPtr& event : issues)
+    PrintLine(Cat(IssueLine(*event, names), marks[IssueId(*event)]));
   return OkStatus();
 }
 

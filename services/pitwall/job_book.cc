@@ -4,6 +4,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/strings.h"
+#include "services/model/job_end.h"
 #include "services/model/position.h"
 
 namespace pitwall {
@@ -91,15 +92,18 @@ void JobBook::ApplyChange(const IssueEvent& event, JobRecord* job) {
     case JobChange::kAttemptEnded:
       attempt().ended_ns = event.time_ns;
       attempt().end_detail = event.end_detail;
+      attempt().end_text = JobEndText(event.end_detail, event.summary);
       return;
     case JobChange::kEnded:
       job->ended_ns = event.time_ns;
       job->end_detail = event.end_detail;
+      job->end_text = JobEndText(event.end_detail, event.summary);
       return;
   }
   // The same id goes on after an end by grace or silence.
   job->ended_ns = 0;
   job->end_detail = EndDetail::kNone;
+  job->end_text.clear();
 }
 
 void JobBook::ApplyIssue(const IssueEventPtr& event, JobRecord* job) {

@@ -21,6 +21,7 @@ struct AttemptRecord {
   int64_t began_ns = 0;  // 0: not known
   int64_t ended_ns = 0;  // 0: it runs
   EndDetail end_detail = EndDetail::kNone;
+  std::string end_text;                            // JobEndText
   std::vector<std::pair<int64_t, LostRank>> lost;  // when, who
 };
 
@@ -29,6 +30,7 @@ struct JobRecord {
   int64_t first_ns = 0, last_ns = 0;  // of its events
   int64_t ended_ns = 0;               // 0: it runs
   EndDetail end_detail = EndDetail::kNone;
+  std::string end_text;  // JobEndText
   std::map<uint64_t, AttemptRecord> attempts;
   std::map<std::string, std::vector<IssueEventPtr>> statuses;  // by rule, the newest last
   std::map<std::string, IssueEventPtr> open_issues;            // newest event by id of the issue

@@ -34,15 +34,14 @@ bool IsNameByte(char c) {
 
 std::string StateText(const JobRecord& job) {
   if (!job.ended()) return "running";
-  return Cat("ended", job.end_detail == EndDetail::kNone ? "" : ": ",
-             EndDetailName(job.end_detail));
+  return Cat("ended", job.end_text.empty() ? "" : ": ", job.end_text);
 }
 
 std::string AttemptText(const AttemptRecord& attempt) {
   std::string out = Cat("attempt ", attempt.attempt, "  began ", TimeText(attempt.began_ns));
   if (attempt.ended_ns == 0) return out + ", runs";
   CatTo(out, ", ended ", TimeText(attempt.ended_ns));
-  if (attempt.end_detail != EndDetail::kNone) CatTo(out, ": ", EndDetailName(attempt.end_detail));
+  if (!attempt.end_text.empty()) CatTo(out, ": ", attempt.end_text);
   if (attempt.began_ns != 0)
     CatTo(out, ", lasted ", LastedText(attempt.ended_ns - attempt.began_ns));
   return out;
@@ -172,6 +171,7 @@ std::string JobJson(const JobRecord& job) {
   out.Text("owner", job.owner);
   out.Text("state", job.ended() ? "ended" : "running");
   out.Text("end_detail", EndDetailName(job.end_detail));
+  out.Text("end_text", job.end_text);
   WriteTime("first_seen", job.first_ns, &out);
   WriteTime("last_seen", job.last_ns, &out);
   WriteTime("ended_at", job.ended_ns, &out);
@@ -184,6 +184,7 @@ std::string JobJson(const JobRecord& job) {
     WriteTime("began_at", attempt.began_ns, &out);
     WriteTime("ended_at", attempt.ended_ns, &out);
     out.Text("end_detail", EndDetailName(attempt.end_detail));
+    out.Text("end_text", attempt.end_text);
     out.Key("lost_ranks");
     out.BeginArray();
     for (const auto& [at, lost] : attempt.lost) out.String(LostRankText(lost));

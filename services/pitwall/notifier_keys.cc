@@ -9,6 +9,12 @@ namespace pitwall {
 
 namespace {
 
+void ActionsKey(ConfigKeys& keys, std::string& actions) {
+  keys.Choice("actions", {"live", "all", "none"}, &actions,
+              "What of the executor is sent: what it decided and did, refusals, and requests by "
+              "people; with `all` dry runs too.");
+}
+
 void ReceiverKeys(ConfigKeys& keys, ReceiverConfig& receiver, bool notices) {
   keys.Text("name", &receiver.name,
             "Name under which the delivery position is stored, unique among all receivers: 1 to 64 "
@@ -23,6 +29,7 @@ void ReceiverKeys(ConfigKeys& keys, ReceiverConfig& receiver, bool notices) {
   keys.Bool("notify_symptoms", &receiver.notify_symptoms,
             notices ? "With `events`: whether to send issues whose root cause is open too."
                     : "Whether to send issues whose root cause is open too.");
+  ActionsKey(keys, receiver.actions);
   if (receiver.name.empty())
     keys.CheckKey("name", "a receiver needs a name: its position is stored under it");
 }
@@ -165,6 +172,7 @@ void NotifierKeys(ConfigKeys& keys, NotifierConfig& notifier) {
                   "Empty: `incidents`, but `events` with `notify_symptoms`.");
         keys.Bool("notify_symptoms", &webhook.notify_symptoms,
                   "With `events`: whether to send issues whose root cause is open too.");
+        ActionsKey(keys, webhook.actions);
         if (!webhook.notify.empty() && webhook.notify != "incidents" && webhook.notify != "events")
           keys.CheckKey("notify", Cat("must be incidents or events, not ", Quote(webhook.notify)));
         if (webhook.notify == "incidents" && webhook.notify_symptoms)

@@ -43,12 +43,19 @@ StatusOr<Pairs> TextsOrSecrets(const std::map<std::string, std::string>& texts,
   return out;
 }
 
+notifier::ActionsTold ActionsOf(std::string_view text) {
+  return text == "none"  ? notifier::ActionsTold::kNone
+         : text == "all" ? notifier::ActionsTold::kAll
+                         : notifier::ActionsTold::kLive;
+}
+
 DeliveryOptions DeliveryOf(const ReceiverConfig& config) {
   DeliveryOptions out;
   out.name = config.name;
   out.severities = config.severities;
   out.from_start = config.from_start;
   out.notify_symptoms = config.notify_symptoms;
+  out.actions = ActionsOf(config.actions);
   out.notify =
       config.notify == "events" ? notifier::NotifyMode::kEvents : notifier::NotifyMode::kIncidents;
   return out;
@@ -64,6 +71,7 @@ StatusOr<ReceiverOptions> WebhookOf(const WebhookConfig& webhook, const Config& 
   hook.severities = webhook.severities;
   hook.from_start = webhook.from_start;
   hook.notify_symptoms = webhook.notify_symptoms;
+  hook.actions = ActionsOf(webhook.actions);
   const bool events = webhook.notify == "events" || webhook.notify_symptoms;
   hook.notify = events ? notifier::NotifyMode::kEvents : notifier::NotifyMode::kIncidents;
   for (const std::string& type : webhook.types) {

@@ -23,6 +23,7 @@
 #include "services/pipeline/io.h"
 #include "services/pitwall/config.h"
 #include "services/pitwall/followed_rules.h"
+#include "services/pitwall/followed_silences.h"
 #include "services/pitwall/history_routes.h"
 #include "services/processor/processor.h"
 #include "services/telemetry/exposition.h"
@@ -93,7 +94,8 @@ class ServiceHost {
   std::unique_ptr<processor::Processor> processor_;
   std::string rule_set_hash_;
   RulesInForce rules_in_force_;
-  std::unique_ptr<FollowedRules> followed_rules_;  // insights without a processor
+  std::unique_ptr<FollowedSilences> followed_silences_;  // with insights
+  std::unique_ptr<FollowedRules> followed_rules_;        // insights without a processor
   std::unique_ptr<collector::CaptureCourier> courier_;
   std::unique_ptr<HttpTransport> pods_transport_;  // of the collector
   std::unique_ptr<collector::Collector> collector_;

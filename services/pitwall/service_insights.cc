@@ -29,6 +29,7 @@ Status ServiceHost::StartInsights() {
     if (!insights_fault_.ok()) insights_ = nullptr;
   }
   if (insights_ != nullptr) {
+    followed_silences_ = std::make_unique<FollowedSilences>(&clock_, log_.get());
     insights_->RegisterMetrics(&exposition_);
     if (processor_ == nullptr)
       followed_rules_ = std::make_unique<FollowedRules>(&clock_, log_.get());
@@ -52,23 +53,24 @@ std::vector<http::HttpRoute> ServiceHost::InsightsRoutes(http::HttpServerOptions
     server->allowed_origins.push_back(OriginOf(config_.external_url));
   std::function<engine::CompiledRulesPtr()> rules = [this] { return rules_in_force_.Get(); };
   if (followed_rules_ != nullptr) rules = [this] { return followed_rules_->Get(); };
-  return HistoryRoutes({.keep = insights_.get(),
-                        .clock = &clock_,
-                        .rules = rules,
-                        .tokens = server->tokens,
-                        .sessions = sessions,
-                        .tls = !server->tls.empty(),
-                        .external_url = config_.external_url,
-                        .archive_dir = config_.ArchiveDir(),
-                        .version = PITWALL_VERSION,
-                        .captures = captures_.get(),
-                        .request_action = [this](const ActionEvent& request) -> Status {
-                          ASSIGN_OR_RETURN(const auto appender, log_->OpenAppender());
-                          return appender->Append(
-                              {{.topic = std::string(kActionsTopic),
-                                .key = request.job,
-                                .value = cloudevents::EncodeCloudEvent(request)}});
-                        }});
+  return HistoryRoutes(
+      {.keep = insights_.get(),
+       .clock = &clock_,
+       .rules = rules,
+       .tokens = server->tokens,
+       .sessions = sessions,
+       .tls = !server->tls.empty(),
+       .external_url = config_.external_url,
+       .archive_dir = config_.ArchiveDir(),
+       .version = PITWALL_VERSION,
+       .captures = captures_.get(),
+       .request_action = [this](const ActionEvent& request) -> Status {
+         ASSIGN_OR_RETURN(const auto appender, log_->OpenAppender());
+         return appender->Append({{.topic = std::string(kActionsTopic),
+                                   .key = request.job,
+                                   .value = cloudevents::EncodeCloudEvent(request)}});
+       },
+       .silenced = [this](const IssueEvent& event) { return followed_silences_->Of(event); }});
 }
 
 }  // namespace pitwall

@@ -1,9 +1,11 @@
 """What the tests of the binary share: waiting, HTTP, a pitwall process with its addresses, a training in miniature."""
+import http.server
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.request
 
@@ -54,6 +56,39 @@ def write(path, text):
 def train(socket, steps, nan_from):
     return subprocess.Popen([sys.executable, "-c", TRAINING, CLIENT, str(steps), str(nan_from)],
                             env=dict(os.environ, PITWALL_SOCKET=socket))
+
+
+class Hooks(http.server.ThreadingHTTPServer):
+    """A receiver on loopback: (path, headers, body) of each POST. `answers`: status by path, 200 where nothing is said."""
+    daemon_threads = True
+
+    def __init__(self, answers=None):
+        self.received, self.answers = [], dict(answers or {})
+        hooks = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+                hooks.received.append((self.path, dict(self.headers), body))
+                self.send_response(hooks.answers.get(self.path, 200))
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        super().__init__(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def url(self, path="/"):
+        return "http://127.0.0.1:%d%s" % (self.server_port, path)
+
+    def said(self, path="/"):
+        """(headers, body) of each POST to that path."""
+        return [(headers, body) for at, headers, body in list(self.received) if at == path]
+
+    def close(self):
+        self.shutdown()
+        self.server_close()
 
 
 class Pitwall:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""notify_docs_test.py PITWALL: each configuration in docs/notify.md is one that the binary reads, and prints as it read it."""
+"""notify_docs_test.py PITWALL: each configuration in docs/notify.md, docs/actions.md and docs/install.md is one that the binary reads, and prints as
+it read it."""
 import os
 import re
 import subprocess
@@ -9,11 +10,11 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-def printed(pitwall, text):
+def printed(pitwall, text, service="notifier"):
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         file.write(text)
         file.flush()
-        done = subprocess.run([pitwall, "notifier", "--config", file.name, "--print-config"], capture_output=True, text=True, timeout=30)
+        done = subprocess.run([pitwall, service, "--config", file.name, "--print-config"], capture_output=True, text=True, timeout=30)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -33,6 +34,19 @@ def main():
     if len(kinds) != 6:
         failed += 1
         print("a receiver has no example: only %s" % sorted(kinds), file=sys.stderr)
+    # Of the executor; values of the chart and its Role are tests/helm's.
+    stops = []
+    for name in ("actions.md", "install.md"):
+        with open(os.path.join(ROOT, "docs", name), encoding="utf-8") as page:
+            stops += re.findall(r"```(?:yaml)?\n(executor:\n.*?)```", page.read(), re.S)
+    for block in stops:
+        code, out, error = printed(pitwall, block, "executor")
+        if code or printed(pitwall, out, "executor")[:2] != (0, out):
+            failed += 1
+            print("refused, or not printed as it was read:\n%s\n%s" % (block, error), file=sys.stderr)
+    if len(stops) < 4:
+        failed += 1
+        print("only %d configurations of the executor were found" % len(stops), file=sys.stderr)
     wrong = [("notifier: {slack: [{name: a, url: \"https://hooks.slack.com/x\"}]}", "is a secret"),
              ("notifier: {email: [{name: a, host: h, from: nobody, to: [a@b.c]}]}", "not a mail address"),
              ("notifier: {gateways: [{name: a, url: \"https://x\", body: '{\"a\": {{ $labels.text }}}'}]}", "not JSON"),
@@ -44,7 +58,7 @@ def main():
         if code != 2 or said not in error:
             failed += 1
             print("exit %d, and not %r:\n%s\n%s" % (code, said, text, error), file=sys.stderr)
-    print("%d passed, %d failed" % (len(blocks) + 1 + len(wrong) - failed, failed))
+    print("%d passed, %d failed" % (len(blocks) + 1 + len(stops) + len(wrong) - failed, failed))
     return 1 if failed else 0
 
 

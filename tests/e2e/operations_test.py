@@ -18,7 +18,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-from harness import PATIENCE, Pitwall, fetch, train, wait_for, write
+from harness import PATIENCE, REPO, Hooks, Pitwall, fetch, train, wait_for, write
 
 BINARY = DUMP_TOPIC = None
 
@@ -260,7 +260,13 @@ groups:
         self.assertIn("equal to the bit", out)
 
     def test_the_executor_stops_a_training_once(self):
-        config = self.write("pitwall.yaml", "executor:\n  policies: [{rule: rules/g/LossNotFinite, mode: live, grace: 2s}]\n")
+        hooks = Hooks()
+        self.addCleanup(hooks.close)
+        config = self.write("pitwall.yaml", json.dumps({
+            "executor": {"policies": [{"rule": "rules/g/LossNotFinite", "mode": "live", "grace": "2s"}]},
+            "notifier": {"webhooks": [{"name": "all", "url": hooks.url("/all")}, {"name": "none", "url": hooks.url("/none"), "actions": "none"},
+                                      {"name": "minor", "url": hooks.url("/minor"), "severities": ["info"]},
+                                      {"name": "jobs", "url": hooks.url("/jobs"), "types": ["job.changed"], "actions": "none"}]}}))
         self.start("--config", config, "--executor", "--interval", "200ms")
         fine = train(self.path("c.sock"), 120, nan_from=1000)
         self.assertEqual(fine.wait(PATIENCE), 0)
@@ -270,6 +276,20 @@ groups:
         finally:
             doomed.kill()
         wait_for("the outcome on record", lambda: len(self.actions()) >= 2)
+        # The receivers hear of it under the incident's key, each once; who has filters too, and who wants none of it does not.
+        told = lambda path: [json.loads(body) for _, body in hooks.said(path)]
+        wait_for("the effect", lambda: all(any(e["type"] == "io.pitwall.action.done" for e in told(path)) for path in ("/all", "/minor")))
+        found = next(e for e in told("/all") if e["type"] == "io.pitwall.incident.found")
+        acts = {path: [(e["type"][11:], e["subject"], e["data"]["incident"]) for e in told(path) if "action" in e["type"]]
+                for path in ("/all", "/minor", "/none")}
+        both = [("action.decided", found["subject"], found["subject"]), ("action.done", found["subject"], found["subject"])]
+        self.assertEqual((acts["/all"], acts["/none"]), (both, []))
+        self.assertEqual([act[0] for act in acts["/minor"]], ["action.decided", "action.done"])
+        # The job's end says by which rule.
+        by = "stopped by rule rules/g/LossNotFinite"
+        end = wait_for("the job's end", lambda: [e for e in told("/jobs") if e["data"]["job_change"] == "ended" and e["data"]["end_detail"] == "stopped"])
+        self.assertEqual(end[0]["data"]["summary"], by)
+        wait_for("the end in the list", lambda: "ended: " + by in command("jobs", "list", "--data-dir", self.path("data"))[1])
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
         decided, done = self.actions()
         self.assertEqual((decided["type"], done["type"]), ("io.pitwall.action.decided", "io.pitwall.action.done"))
@@ -289,10 +309,19 @@ groups:
         self.assertEqual(command("actions", "list", "--input", self.path("data"), "--job", "none")[:2], (0, ""))
         self.assertEqual(command("actions", "list")[0], 2)
 
-    def test_an_executor_in_dry_run_says_so(self):
-        self.start("--executor")
+    def test_an_executor_in_dry_run_says_so_and_docs_actions_tries_it(self):
+        """The blocks of "Try it" in docs/actions.md, at a folder and addresses of this test."""
+        with open(os.path.join(REPO, "docs", "actions.md"), encoding="utf-8") as page:
+            server, training = re.findall(r"```\n(.*?)```", page.read().partition("## Try it")[2], re.S)
+        folder = "/tmp/pitwall-actions"
+        self.assertEqual(server, "pitwall standalone --executor --data-dir %s\n" % folder)
+        self.pitwall = Pitwall(BINARY, self.path("log"), "--executor", "--data-dir", self.path("data"))
         self.assertIn("executor: dry run: it stops nothing", self.pitwall.log())
         self.assertIn("mode: live", self.pitwall.log())
+        done = subprocess.run(["bash", "-euc", training.replace(folder, self.path("data"))], cwd=REPO, capture_output=True, text=True, timeout=PATIENCE,
+                              env=dict(os.environ, PATH=os.path.dirname(BINARY) + ":" + os.environ["PATH"]))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^\S+Z  DECIDED  stop  dry run  job my-job  \S+/LossNotFinite  label action=stop, no policy: dry run; ")
 
 
 if __name__ == "__main__":

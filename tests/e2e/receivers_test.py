@@ -5,20 +5,19 @@ receivers_test.py PITWALL
 """
 import email
 import email.policy
-import http.server
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 import urllib.parse
 import urllib.request
 
-from harness import PATIENCE, Pitwall, train, wait_for, write
+from harness import PATIENCE, Hooks, Pitwall, fetch, train, wait_for, write
 
 BINARY = None
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -48,13 +47,13 @@ http: {act_token_file: %(dir)s/act}
 notifier:
   ca_file: %(dir)s/cert.pem
   alertmanagers:
-    - {name: am, urls: ["http://127.0.0.1:%(am)d", "http://127.0.0.1:%(gone)d"], resend_interval: 1s, labels: {cluster: lab},
+    - {name: am, urls: ["http://127.0.0.1:%(am)d", "http://127.0.0.1:%(gone)d", "http://127.0.0.1:%(other)d"], resend_interval: 1s, labels: {cluster: lab},
        notify_symptoms: true, from_start: true}
   slack:
     - {name: slack, url: "file:%(dir)s/slack"}
   email:
     - {name: mail, host: localhost, port: %(smtp)d, user: pitwall, password: "file:%(dir)s/password", auth: plain,
-       from: "Pitwall Wächter <pitwall@example.org>", to: ["Ops <ops@example.org>", "second@example.org"], severities: [critical]}
+       from: "Pitwall Wächter <pitwall@example.org>", to: ["Ops <ops@example.org>", gone@example.org, "second@example.org"], severities: [critical]}
     - {name: mailtls, host: localhost, port: %(smtps)d, security: tls, user: pitwall, password: "file:%(dir)s/password", auth: login,
        from: pitwall@example.org, to: [ops@example.org], severities: [critical]}
     - {name: wrong, host: localhost, port: %(smtp)d, user: pitwall, password: "env:WRONG", from: pitwall@example.org, to: [ops@example.org]}
@@ -76,28 +75,13 @@ def free_port():
         return probe.getsockname()[1]
 
 
-class Gateway(http.server.BaseHTTPRequestHandler):
-    received = []  # (path, headers, body)
-
-    def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        self.received.append((self.path, dict(self.headers), body))
-        self.send_response({"/sms": 202, "/info": 204}.get(self.path, 200))
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
-
-
 class Receivers(unittest.TestCase):
     def setUp(self):
         self.work = tempfile.mkdtemp(prefix="pitwall-e2e-")
         self.addCleanup(shutil.rmtree, self.work)
-        self.gateway = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Gateway)
-        self.addCleanup(self.gateway.server_close)
-        self.addCleanup(self.gateway.shutdown)
-        threading.Thread(target=self.gateway.serve_forever, daemon=True).start()
-        self.ports = {"am": free_port(), "gone": free_port(), "smtp": free_port(), "smtps": free_port(),
+        self.gateway = Hooks({"/sms": 202, "/info": 204})
+        self.addCleanup(self.gateway.close)
+        self.ports = {"am": free_port(), "gone": free_port(), "other": free_port(), "smtp": free_port(), "smtps": free_port(),
                       "gateway": self.gateway.server_port, "dir": self.work}
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
                         "subjectAltName=DNS:localhost", "-keyout", self.path("key.pem"), "-out", self.path("cert.pem")],
@@ -109,7 +93,8 @@ class Receivers(unittest.TestCase):
         self.smtp = self.start([DEBIAN_PYTHON, os.path.join(HERE, "smtp_server.py"), self.path("mails"), self.path("cert.pem"),
                                 self.path("key.pem"), str(self.ports["smtp"]), str(self.ports["smtps"])], stdout=subprocess.PIPE)
         self.assertEqual(self.smtp.stdout.readline(), b"ready\n")
-        self.start_alertmanager()
+        self.alertmanager = self.start_alertmanager()
+        self.other = self.start_alertmanager("other")
 
     def path(self, name):
         return os.path.join(self.work, name)
@@ -128,18 +113,19 @@ class Receivers(unittest.TestCase):
             if pipe:
                 pipe.close()
 
-    def start_alertmanager(self):
+    def start_alertmanager(self, which="am"):
         config = write(self.path("alertmanager.yaml"), "route: {receiver: none, group_wait: 0s, group_interval: 1s}\nreceivers: [{name: none}]\n")
         with open(self.path("alertmanager.log"), "a") as log:
-            self.alertmanager = self.start(
-                ["prometheus-alertmanager", "--config.file", config, "--storage.path", self.path("am-data"), "--web.listen-address",
-                 "127.0.0.1:%d" % self.ports["am"], "--cluster.listen-address", ""], stderr=log)
-        wait_for("Alertmanager", lambda: self.alerts() is not None)
+            process = self.start(
+                ["prometheus-alertmanager", "--config.file", config, "--storage.path", self.path(which + "-data"), "--web.listen-address",
+                 "127.0.0.1:%d" % self.ports[which], "--cluster.listen-address", ""], stderr=log)
+        wait_for("Alertmanager", lambda: self.alerts(which) is not None)
+        return process
 
-    def alerts(self):
+    def alerts(self, which="am"):
         """What the real Alertmanager holds as firing: by alertname."""
         try:
-            with urllib.request.urlopen("http://127.0.0.1:%d/api/v2/alerts?active=true" % self.ports["am"], timeout=5) as answer:
+            with urllib.request.urlopen("http://127.0.0.1:%d/api/v2/alerts?active=true" % self.ports[which], timeout=5) as answer:
                 return {alert["labels"]["alertname"]: alert for alert in json.load(answer)}
         except OSError:
             return None
@@ -155,7 +141,7 @@ class Receivers(unittest.TestCase):
         return found
 
     def said(self, path):
-        return [(headers, body) for at, headers, body in list(Gateway.received) if at == path]
+        return self.gateway.said(path)
 
     def run_pitwall(self, number):
         return Pitwall(BINARY, self.path("log-%d" % number), "--config", self.path("pitwall.yaml"), "--data-dir", self.path("data"),
@@ -198,6 +184,7 @@ class Receivers(unittest.TestCase):
                 self.assertRegex(text, line)
             self.assertIn("&lt;rank&gt; 0 is &quot;high&quot; &amp; stays so", page)
         self.assertEqual(self.mails("starttls")[0]["to"], ["ops@example.org", "second@example.org"])
+        self.assertRegex(self.pitwall.log(), r"email mail: localhost refuses of the recipients: gone@example\.org \(550 no such user here\)")
         self.assertIn("Wächter", self.mails("starttls")[0]["mail"]["From"])
 
         # The gateway: short, with its secrets; Slack.
@@ -224,10 +211,13 @@ class Receivers(unittest.TestCase):
         wait_for("LossHigh to be resolved", lambda: "LossHigh" not in self.alerts())
         self.assertIn("LossExploded", self.alerts())
 
-        # A restart of Alertmanager, which keeps no alerts, then a kill of the notifier.
+        # Both live Alertmanagers have it. A restart of one, which keeps no alerts: the other goes on, and what is sent again heals it.
+        wait_for("the alert at the other", lambda: "LossExploded" in self.alerts("other"))
         self.alertmanager.kill()
         self.alertmanager.wait()
-        self.start_alertmanager()
+        wait_for("a further alert at the other", lambda: "LossHigh" in self.alerts("other"))
+        self.assertIn("LossExploded", self.alerts("other"))
+        self.alertmanager = self.start_alertmanager()
         wait_for("the alert after Alertmanager's restart", lambda: "LossExploded" in self.alerts())
         self.pitwall.kill()
         self.assertIn("LossExploded", self.alerts())
@@ -235,11 +225,20 @@ class Receivers(unittest.TestCase):
         self.assertEqual(json.loads(self.silence("list", "--json"))["id"], silenced["id"])
         self.alertmanager.kill()
         self.alertmanager.wait()
-        self.start_alertmanager()
+        self.alertmanager = self.start_alertmanager()
         wait_for("the alert after both restarts", lambda: "LossExploded" in self.alerts())
 
-        # The silence held; what is open is told when it ends.
+        # The silence held; what is open is told when it ends. Lists mark it.
         self.assertEqual(self.said("/info"), [])
+        mark = r"Quiet.*\[silenced by ada until \S+Z: a test\]"
+        for source in (("--target", self.pitwall.grpc), ("--data-dir", self.path("data"))):
+            listed = subprocess.run([BINARY, "issues", "list", *source], capture_output=True, text=True, timeout=PATIENCE).stdout
+            self.assertRegex(listed, mark)
+            self.assertNotRegex(listed, r"LossExploded.*silenced")
+        job = json.loads(fetch(self.pitwall.http + "/api/pitwall/v1/jobs")[1])["jobs"][0]["id"]
+        shown = {i["alert"]: i["silenced"] for i in json.loads(
+            fetch(self.pitwall.http + "/api/pitwall/v1/issues?job=" + urllib.parse.quote(job))[1])["issues"]}
+        self.assertEqual((shown["Quiet"]["by"], shown["LossExploded"]), ("ada", None))
         self.silence("expire", silenced["id"])
         self.assertIn("ended already", self.silence("expire", silenced["id"], code=1))
         self.assertEqual(self.silence("list"), "")
@@ -261,6 +260,9 @@ class Receivers(unittest.TestCase):
         for log in ("log-1", "log-2"):
             with open(self.path(log)) as lines:
                 text = lines.read()
+            # A refused password and a refused recipient, each said once with server and cause.
+            self.assertEqual(len(re.findall(r"email wrong: SMTP 535 .*localhost:%d refuses user \"pitwall\"" % self.ports["smtp"], text)), 1, text)
+            self.assertNotIn("email wrong fails again and again", text)
             for secret in ("s3cret", "slack-secret", "of-the-gateway", "not the password", "act-token"):
                 self.assertNotIn(secret, text)
         printed = subprocess.run([BINARY, "standalone", "--config", self.path("pitwall.yaml"), "--print-config"], capture_output=True, text=True)

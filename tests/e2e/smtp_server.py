@@ -2,7 +2,7 @@
 """smtp_server.py FOLDER CERTIFICATE KEY PORT TLS_PORT: a real SMTP server (aiosmtpd) for tests: PORT speaks STARTTLS,
 TLS_PORT TLS from the first byte; both ask for AUTH. Each mail becomes FOLDER/NUMBER.json with envelope, user and mechanism.
 
-Mails whose subject contains "refuse" are answered with 552."""
+Mails whose subject contains "refuse" are answered with 552, recipients that begin with "gone@" with 550."""
 import json
 import os
 import signal
@@ -18,6 +18,12 @@ USER, PASSWORD = b"pitwall", b"s3cret \xc3\xa4"
 class Keeper:
     def __init__(self, folder, way):
         self.folder, self.way = folder, way
+
+    async def handle_RCPT(self, server, session, envelope, address, options):
+        if address.startswith("gone@"):
+            return "550 no such user here"
+        envelope.rcpt_tos.append(address)
+        return "250 OK"
 
     async def handle_DATA(self, server, session, envelope):
         content = envelope.content.decode("utf-8", "surrogateescape")

@@ -54,6 +54,9 @@ REFUSED = [
     (["kafka.brokers=a:1", "strimzi.enabled=true"], "strimzi.cluster: needed"),
     (["mode=standalone", "executor.enabled=true", "standalone.hostSocket=false"], "needs the node's processes"),
     (["kafka.brokers=a:1", "executor.cluster.enabled=true"], "executor.cluster.namespaces: needed"),
+    (["kafka.brokers=a:1", "collector.pods.enabled=true", "collector.enabled=false"], "collectors ask, and they are off"),
+    (["mode=standalone", "collector.pods.enabled=true", "standalone.hostSocket=false"], "needs the node's processes"),
+    (["kafka.brokers=a:1", "collector.pods.url=http://x"], "/collector/pods/url"),
     (["kafka.brokers=a:1", "executor.cluster.kinds[0]=Pod"], "/executor/cluster/kinds/0"),
     (["kafka.brokers=a:1", "executor.exempt[0].jobs=x"], "additional properties 'jobs'"),
     (["kafka.brokers=a:1", "rules.existingConfigMap.files[0]=a.yaml"], "rules.existingConfigMap.name: needed"),
@@ -184,7 +187,7 @@ class Rendered(unittest.TestCase):
                 self.assertIn("readOnlyRootFilesystem: true", document, golden)
                 self.assertIn("allowPrivilegeEscalation: false", document, golden)
                 self.assertRegex(document, r"drop: \[ALL\]")
-                calls = golden in CALLS_KUBERNETES and re.search("executor-cluster|standalone", name(document))
+                calls = golden in CALLS_KUBERNETES and re.search("executor-cluster|standalone|collector", name(document))
                 self.assertIn("automountServiceAccountToken: %s" % ("true" if calls else "false"), document, golden)
                 on_node = "hostPID: true" in document
                 self.assertEqual(not on_node, "runAsNonRoot: true" in document, golden)

@@ -96,6 +96,26 @@ class Nodes(unittest.TestCase):
         answers = [json.loads(line)["data"] for line in asked.stdout.splitlines()]
         self.assertEqual(sorted(answer["rank"] for answer in answers), [0, 1], asked.stdout + asked.stderr)
 
+    def silence(self, at, *arguments):
+        done = subprocess.run([self.binary, "silence", *arguments, "--url", at.http, "--token-file", self.token], capture_output=True, text=True,
+                              timeout=harness.PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [json.loads(line) for line in done.stdout.splitlines()] if "--json" in arguments else done.stdout
+
+    def test_silences_are_those_of_the_log(self):
+        """pitwall.silences: what one notifier is told holds for another, and after a kill."""
+        self.token = harness.write(os.path.join(self.work, "token"), "act-token-of-a-test")
+        config = harness.write(os.path.join(self.work, "notifier.yaml"), "http: {act_token_file: %s}\n" % self.token)
+        first, second = (self.service("notifier", "--config", config, node=node) for node in ("-1", "-2"))
+        added, = self.silence(first, "add", 'severity="info"', "--duration", "1h", "--author", "ada", "--comment", "a test", "--json")
+        listed = lambda at: [one["id"] for one in self.silence(at, "list", "--json")]
+        harness.wait_for("the silence at the other", lambda: listed(second) == [added["id"]])
+        first.kill()
+        first = self.service("notifier", "--config", config, node="-3")
+        self.assertEqual(listed(first), [added["id"]])
+        self.silence(second, "expire", added["id"])
+        harness.wait_for("its end at the one", lambda: listed(first) == [])
+
     def test_the_telemetry_of_a_node_is_lost_and_then_the_node(self):
         (_, right), (_, peer) = self.train()
         self.assertEqual(self.found(), [])

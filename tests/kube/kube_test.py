@@ -12,12 +12,15 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
+import uuid
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "e2e")]
 from cluster import Cluster, Refused, run  # noqa: E402
 from harness import CLIENT, REPO, Pitwall, wait_for, write  # noqa: E402
+from pods_test import RANK, group_root  # noqa: E402
 from schemas import write_schemas  # noqa: E402
 
 CHART = os.path.join(REPO, "helm", "pitwall")
@@ -118,6 +121,7 @@ class Stops(unittest.TestCase):
     """A real Job object and an issue of the job that it stands for. The identity is that of the chart's account, with the chart's Role."""
 
     number = 0
+    kind = "Job"
 
     def setUp(self):
         Stops.number += 1
@@ -187,7 +191,7 @@ class Stops(unittest.TestCase):
     def refusal(self):
         line, = wait_for("a refusal", lambda: self.actions("REFUSED"))
         self.assertEqual(self.actions("DECIDED"), [])
-        self.assertFalse(self.suspended())
+        self.assertFalse(self.suspended(self.kind))
         return line
 
     def test_a_job_is_suspended_once_and_ends_as_stopped(self):
@@ -222,6 +226,29 @@ class Stops(unittest.TestCase):
         wait_for("the suspension", lambda: self.suspended("PyTorchJob"))
         done, = wait_for("the outcome", lambda: self.actions("DONE"))
         self.assertIn("PyTorchJob %s/train suspended" % self.namespace, done)
+
+    def test_each_guard_holds_a_pytorchjob_back(self):
+        rights = "/apis/rbac.authorization.k8s.io/v1/namespaces/%s/rolebindings/pitwall-executor-cluster"
+        for guard, reason in (("executor.policies[0].mode=dry_run", "dry run"), ("executor.budget=0", "budget: 0 live actions"),
+                              ("executor.exempt[0].job=train", "exempt by executor.exempt: job train"),
+                              ("", 'answer 403 to get PyTorchJob .*cannot get resource "pytorchjobs".*the right to get is missing')):
+            with self.subTest(reason):
+                self.kind = "PyTorchJob"
+                self.install("executor.cluster.kinds={PyTorchJob}", *([guard] if guard else []))
+                if not guard:
+                    CLUSTER.call("DELETE", rights % self.namespace)
+                uid = self.make(self.kind)
+                self.start()
+                self.train(uid, self.kind)
+                if guard.endswith("dry_run"):
+                    line, = wait_for("the decision", lambda: self.actions("DECIDED"))
+                    self.assertEqual(self.actions("DONE"), [])
+                else:
+                    line = self.refusal()
+                self.assertRegex(line, reason)
+                self.assertFalse(self.suspended(self.kind))
+            self.tearDown()
+            self.setUp()
 
     def test_a_job_is_deleted_where_told_to(self):
         self.install("executor.cluster.delete=true")
@@ -327,6 +354,71 @@ class Stops(unittest.TestCase):
         done, = wait_for("the outcome", lambda: self.actions("DONE"))
         self.assertIn("no pod of it is active", done)
         self.assertIn("is suspended already", self.actions("DECIDED")[0])
+
+
+@unittest.skipUnless(os.geteuid() == 0 and group_root(), "no control groups can be made here")
+class HowPodsEnded(unittest.TestCase):
+    """A pod of the real server, whose status is written as a kubelet writes it, and a rank in a control group as the kubelet makes them."""
+
+    def test_the_charts_right_is_enough_and_without_it_the_collector_says_so(self):
+        work = tempfile.mkdtemp(dir=CLUSTER.work)
+        CLUSTER.namespace("ends")
+        helm("install", "pitwall", CHART, "--namespace", "ends", "-f", os.path.join(CHART, "ci", "standalone-values.yaml"),
+             "--set", "collector.pods.enabled=true")
+        token = CLUSTER.token("ends", "pitwall-standalone")
+        container = uuid.uuid4().hex + uuid.uuid4().hex
+        pods = {}
+        for node in ("n1", "n2"):
+            pods[node] = CLUSTER.call("POST", "/api/v1/namespaces/ends/pods", {
+                "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train-" + node},
+                "spec": {"nodeName": node, "restartPolicy": "Never", "containers": [{"name": "train", "image": "train"}]}})["metadata"]["uid"]
+        # What it may, and what not.
+        listed = "/api/v1/pods?fieldSelector=spec.nodeName=n1"
+        self.assertEqual([p["metadata"]["uid"] for p in CLUSTER.call("GET", listed, token=token)["items"]], [pods["n1"]])
+        for method, path in (("GET", "/api/v1/namespaces/ends/pods/train-n1"), ("GET", listed + "&watch=true&timeoutSeconds=1"),
+                             ("DELETE", "/api/v1/namespaces/ends/pods/train-n1"), ("GET", "/api/v1/secrets"), ("GET", "/api/v1/nodes")):
+            with self.assertRaises(Refused) as refused:
+                CLUSTER.call(method, path, token=token)
+            self.assertEqual(refused.exception.status, 403, path)
+        bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
+        binding = CLUSTER.get(bindings + "/pitwall-ends-pods")
+        CLUSTER.call("DELETE", bindings + "/pitwall-ends-pods")
+
+        text = CLUSTER.get("/api/v1/namespaces/ends/configmaps/pitwall-standalone")["data"]["pitwall.yaml"]
+        text = text.replace("/run/pitwall/", work + "/").replace("/var/lib/pitwall", os.path.join(work, "data"))
+        url = "url: https://kubernetes.default.svc"
+        self.assertIn(url, text)
+        text = text.replace(url, "token_file: %s\n    ca_file: %s\n    url: %s" % (write(os.path.join(work, "token"), token), CLUSTER.path("ca.crt"),
+                                                                              CLUSTER.server))
+        pitwall = Pitwall(BINARY, os.path.join(work, "log"), "--config", write(os.path.join(work, "pitwall.yaml"), text),
+                          "--http-listen", "127.0.0.1:0", "--node", "n1")
+        self.addCleanup(pitwall.kill)
+        group = os.path.join(group_root(), "pod" + pods["n1"], container)
+        os.makedirs(group)
+        self.addCleanup(lambda: (os.rmdir(group), os.rmdir(os.path.dirname(group))))
+        rank = subprocess.Popen([sys.executable, "-c", RANK, CLIENT, group, "train"],
+                                env=dict(os.environ, PITWALL_SOCKET=os.path.join(work, "collector.sock")))
+        self.addCleanup(rank.wait)
+        self.addCleanup(rank.kill)
+
+        def issues():
+            return run(BINARY, "issues", "list", "--all", "--data-dir", os.path.join(work, "data"))
+
+        wait_for("the attempt", lambda: "train" in run(BINARY, "jobs", "list", "--data-dir", os.path.join(work, "data")))
+        terminated = {"exitCode": 137, "reason": "OOMKilled", "finishedAt": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+                      "containerID": "containerd://" + container}
+        CLUSTER.call("PATCH", "/api/v1/namespaces/ends/pods/train-n1/status", {"status": {"phase": "Failed", "containerStatuses": [
+            {"name": "train", "image": "train", "imageID": "", "ready": False, "restartCount": 0, "containerID": "containerd://" + container,
+             "state": {"terminated": terminated}}]}}, "application/merge-patch+json")
+        rank.kill()
+        os.waitid(os.P_PID, rank.pid, os.WEXITED | os.WNOWAIT)
+        wait_for("the death by what is seen of the process", lambda: "signal 9" in issues())
+        wait_for("the missing right", lambda: pitwall.said("right to list pods"))
+        CLUSTER.call("POST", bindings, {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+                                        "metadata": {"name": "pitwall-ends-pods"}, "roleRef": binding["roleRef"], "subjects": binding["subjects"]})
+        wait_for("the pod's word", lambda: "out of memory" in issues())
+        self.assertEqual(pitwall.stop(), 0, pitwall.log())
+        helm("uninstall", "pitwall", "--namespace", "ends")
 
 
 def main():

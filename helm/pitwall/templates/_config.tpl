@@ -108,6 +108,10 @@ collector:
   {{- if .Values.collector.dropHostPath }}
   drop_dir: /run/pitwall-jobs
   {{- end }}
+  {{- if .Values.collector.pods.enabled }}
+  pods:
+    url: {{ .Values.collector.pods.url | quote }}
+  {{- end }}
   gpus: false
 processor:
   partitions: {{ .Values.processor.partitions }}

@@ -31,8 +31,11 @@ class GrpcIssueClient final : public IssueClient {
     issues_v1::ListIssuesResponse response;
     Call call(this, true);
     RETURN_IF_ERROR(FromGrpc(stub_->ListIssues(&call.context, request, &response)));
-    return IssuePage{Events(response.issues()), response.next_page_token(),
-                     response.resume_token()};
+    IssuePage page{
+        Events(response.issues()), response.next_page_token(), response.resume_token(), {}};
+    for (const issues_v1::SilencedIssue& one : response.silenced())
+      page.silenced.push_back(FromProto(one));
+    return page;
   }
 
   StatusOr<std::vector<IssueEventPtr>> Get(std::string_view id) override {

@@ -154,6 +154,17 @@ IssueEvent FromProto(const issues_v1::IssueEvent& in) {
   return e;
 }
 
+void ToProto(const SilencedIssue& silenced, issues_v1::SilencedIssue* out) {
+  out->set_issue(silenced.issue);
+  out->set_by(silenced.by);
+  out->set_comment(silenced.comment);
+  SetTime(silenced.until_ns, out->mutable_until());
+}
+
+SilencedIssue FromProto(const issues_v1::SilencedIssue& silenced) {
+  return {silenced.issue(), silenced.by(), silenced.comment(), GetTime(silenced.until())};
+}
+
 void ToProto(const IssueFilter& filter, issues_v1::IssueFilter* out) {
   out->set_job(filter.job);
   out->set_rule(filter.rule);

@@ -14,6 +14,9 @@ void ToProto(const IssueEvent& event, issues_v1::IssueEvent* out);
 // its server. Parameters come in the order of their names.
 IssueEvent FromProto(const issues_v1::IssueEvent& event);
 
+void ToProto(const SilencedIssue& silenced, issues_v1::SilencedIssue* out);
+SilencedIssue FromProto(const issues_v1::SilencedIssue& silenced);
+
 void ToProto(const IssueFilter& filter, issues_v1::IssueFilter* out);
 IssueFilter FromProto(const issues_v1::IssueFilter& filter);
 

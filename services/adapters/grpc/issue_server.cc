@@ -52,6 +52,7 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
       for (const IssueEventPtr& issue : page.issues) ToProto(*issue, response->add_issues());
       response->set_next_page_token(page.next_page_token);
       response->set_resume_token(page.resume_token);
+      for (const SilencedIssue& one : page.silenced) ToProto(one, response->add_silenced());
       return OkStatus();
     });
   }

@@ -23,6 +23,8 @@ struct Exchange {
   size_t sent = 0;
   std::string refused;
   std::string last_line;  // of the server's answers
+  std::string recipient;  // whose answer comes next; "": another command's
+  std::vector<std::string> refused_recipients;
 };
 
 curl_socket_t OpenSocket(void* user, curlsocktype, curl_sockaddr* to) {
@@ -45,6 +47,25 @@ size_t OnLine(char* data, size_t size, size_t count, void* user) {
   static_cast<Exchange*>(user)->last_line =
       std::string(Trim(std::string_view(data, size * count).substr(0, kMaxReplyText)));
   return size * count;
+}
+
+// libcurl says nowhere which of several recipients the server refused. Nothing else of the
+// conversation is looked at: it has the password.
+int OnDebug(CURL*, curl_infotype type, char* data, size_t size, void* user) {
+  auto* const exchange = static_cast<Exchange*>(user);
+  const std::string_view line = Trim(std::string_view(data, size).substr(0, kMaxReplyText));
+  constexpr std::string_view kRecipient = "RCPT TO:<";
+  if (type == CURLINFO_HEADER_OUT) {
+    exchange->recipient =
+        StartsWith(line, kRecipient)
+            ? std::string(line.substr(kRecipient.size(), line.find('>') - kRecipient.size()))
+            : "";
+  } else if (type == CURLINFO_HEADER_IN && !exchange->recipient.empty()) {
+    if (StartsWith(line, "4") || StartsWith(line, "5"))
+      exchange->refused_recipients.push_back(Cat(exchange->recipient, " (", line, ")"));
+    exchange->recipient.clear();
+  }
+  return 0;
 }
 
 int OnProgress(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
@@ -156,6 +177,9 @@ class CurlMailTransport final : public MailTransport {
     set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(call.message.size()));
     set(CURLOPT_HEADERFUNCTION, &OnLine);
     set(CURLOPT_HEADERDATA, exchange);
+    set(CURLOPT_VERBOSE, 1L);  // for the function that follows, which prints nothing
+    set(CURLOPT_DEBUGFUNCTION, &OnDebug);
+    set(CURLOPT_DEBUGDATA, exchange);
     set(CURLOPT_NOPROGRESS, 0L);
     set(CURLOPT_XFERINFOFUNCTION, &OnProgress);
     set(CURLOPT_XFERINFODATA, exchange);
@@ -170,16 +194,18 @@ class CurlMailTransport final : public MailTransport {
     curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, nullptr);
     long answer = 0;
     curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &answer);
-    MailReply reply{static_cast<int>(answer), exchange->last_line};
+    MailReply reply{static_cast<int>(answer), exchange->last_line, {}};
     if (code == CURLE_OK) {
       reply.code = 250;
+      reply.refused = std::move(exchange->refused_recipients);
       return reply;
     }
     const std::string why = detail[0] != '\0' ? detail : curl_easy_strerror(code);
     if (!exchange->refused.empty())
       return FailedPrecondition(Cat("not allowed: ", exchange->refused));
     if (code == CURLE_ABORTED_BY_CALLBACK) return Cancelled("the call was cancelled");
-    if (code == CURLE_LOGIN_DENIED) {
+    // 4xx: it could not look, and may take them later.
+    if (code == CURLE_LOGIN_DENIED && (answer < 400 || answer >= 500)) {
       return absl::UnauthenticatedError(
           Cat("the server takes neither user nor password (", answer, ")"));
     }

@@ -6,14 +6,18 @@
 
 namespace pitwall::cloudevents {
 
-std::string EncodeCloudEvent(const ActionEvent& e) {
+std::string EncodeCloudEvent(const ActionEvent& e) { return EncodeCloudEvent(e, e.rule, ""); }
+
+std::string EncodeCloudEvent(const ActionEvent& e, std::string_view subject,
+                             std::string_view incident) {
   JsonWriter out;
-  WriteEnvelope({e.id, ActionEventTypeName(e.type), e.job, e.rule, e.time_ns}, &out);
+  WriteEnvelope({e.id, ActionEventTypeName(e.type), e.job, subject, e.time_ns}, &out);
   out.BeginObject();
   WriteJob(e.job, e.job_name, e.owner, JobReference(), &out);
   out.Key("attempt");
   out.Uint(e.attempt);
   out.Text("issue", e.issue);
+  out.Text("incident", incident);
   out.Text("issue_event", e.issue_event);
   out.Text("rule", e.rule);
   out.Text("alert", e.alert);

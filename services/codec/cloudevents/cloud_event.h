@@ -26,6 +26,9 @@ std::string EncodeCloudEvent(const IssueEvent& event);
 StatusOr<IssueEvent> DecodeCloudEvent(std::string_view json);
 
 std::string EncodeCloudEvent(const ActionEvent& event);
+// For a receiver, under the subject and incident that it knows.
+std::string EncodeCloudEvent(const ActionEvent& event, std::string_view subject,
+                             std::string_view incident);
 StatusOr<ActionEvent> DecodeActionEvent(std::string_view json);
 
 // "/pitwall/jobs/<job>", percent-encoded as RFC 3986 wants it in a path segment.

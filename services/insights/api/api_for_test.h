@@ -98,6 +98,7 @@ inline void FillTestJob(VectorHistory::Job* job) {
   life.started_ns = AtSecond(0);
   life.ended_ns = AtSecond(60);
   life.end_detail = EndDetail::kFailed;
+  life.end_text = "failed";
   AttemptLife attempt;
   attempt.attempt = 1;
   attempt.began_ns = AtSecond(0);

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "services/insights/history.h"
 #include "services/insights/views/rule_definition.h"
 #include "services/model/action.h"
+#include "services/model/silenced_issue.h"
 #include "services/pipeline/capture_source.h"
 
 namespace pitwall::insights {
@@ -37,6 +39,8 @@ struct ApiOptions {
   CaptureSource* captures = nullptr;               // null: captures cannot be asked for here
   // Puts a request into pitwall.actions; empty: stops cannot be asked for here.
   std::function<Status(const ActionEvent& request)> request_action;
+  // Whether an open issue is silenced now; empty: not known here.
+  std::function<std::optional<SilencedIssue>(const IssueEvent& event)> silenced;
 };
 
 // Thread-safe handlers.

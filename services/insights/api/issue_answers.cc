@@ -41,6 +41,16 @@ void WriteIssueFields(const Issue& issue, const ApiOptions& options, JsonWriter*
   TextField("incident", newest.incident, out);
   TextField("root_cause", newest.root_cause, out);
   TextField("summary", newest.summary, out);
+  out->Key("silenced");
+  if (const auto silenced = options.silenced ? options.silenced(newest) : std::nullopt) {
+    out->BeginObject();
+    TextField("by", silenced->by, out);
+    TextField("comment", silenced->comment, out);
+    TimeField("until_ns", silenced->until_ns, out);
+    out->EndObject();
+  } else {
+    out->Raw("null");
+  }
   CountField("event_count", issue.events.size(), out);
   out->Key("event");
   out->Raw(cloudevents::EncodeCloudEvent(newest));

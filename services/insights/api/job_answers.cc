@@ -43,6 +43,7 @@ void WriteJobFields(const JobLife& job, const ApiOptions& options, JsonWriter* o
   TimeField("started_ns", job.started_ns, out);
   TimeField("ended_ns", job.ended_ns, out);
   TextField("end_detail", EndDetailName(job.end_detail), out);
+  TextField("end_text", job.end_text, out);
   CountField("attempt_count", job.attempts.size(), out);
   std::set<int64_t> ranks;
   std::set<std::string_view> nodes;
@@ -69,6 +70,7 @@ void WriteAttempt(const AttemptLife& attempt, JsonWriter* out) {
   TimeField("began_ns", attempt.began_ns, out);
   TimeField("ended_ns", attempt.ended_ns, out);
   TextField("end_detail", EndDetailName(attempt.end_detail), out);
+  TextField("end_text", attempt.end_text, out);
   TimeField("first_step_ns", attempt.first_step_ns, out);
   TimeField("last_step_ns", attempt.last_step_ns, out);
   out->Key("lost");

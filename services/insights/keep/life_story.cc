@@ -1,4 +1,5 @@
 #include "services/insights/keep/life_story.h"
+#include "services/model/job_end.h"
 
 #include <algorithm>
 #include <array>
@@ -34,11 +35,13 @@ void LifeStory::OnJobChanged(const IssueEvent& event) {
       if (life_.started_ns == 0) life_.started_ns = event.time_ns;
       life_.ended_ns = 0;
       life_.end_detail = EndDetail::kNone;
+      life_.end_text.clear();
       break;
     case JobChange::kAttemptBegan:
       AttemptOf(event.attempt)->began_ns = event.time_ns;
       life_.ended_ns = 0;
       life_.end_detail = EndDetail::kNone;
+      life_.end_text.clear();
       break;
     case JobChange::kRankLost:
       AttemptOf(event.attempt)
@@ -48,11 +51,13 @@ void LifeStory::OnJobChanged(const IssueEvent& event) {
       AttemptLife* attempt = AttemptOf(event.attempt);
       attempt->ended_ns = event.time_ns;
       attempt->end_detail = event.end_detail;
+      attempt->end_text = JobEndText(event.end_detail, event.summary);
       break;
     }
     case JobChange::kEnded:
       life_.ended_ns = event.time_ns;
       life_.end_detail = event.end_detail;
+      life_.end_text = JobEndText(event.end_detail, event.summary);
       break;
   }
 }
@@ -86,6 +91,7 @@ void LifeStory::Fill(JobLife* life) const {
   life->started_ns = life_.started_ns;
   life->ended_ns = life_.ended_ns;
   life->end_detail = life_.end_detail;
+  life->end_text = life_.end_text;
   life->attempts = life_.attempts;
   life->found = life_.found;
   life->open_issues = open_.size();

@@ -52,9 +52,9 @@ Table AttemptTable(const Story& story) {
       return Seconds(attempt.parts_ns[static_cast<size_t>(which)]);
     };
     table.rows.push_back({CountCell(attempt.attempt), TimeCell(attempt.begin_ns),
-                          TimeCell(life.ended_ns), std::string(EndDetailName(life.end_detail)),
-                          part(JobPart::kInitialisation), part(JobPart::kTrainingLoop),
-                          part(JobPart::kFinalisation), CountCell(life.lost.size())});
+                          TimeCell(life.ended_ns), life.end_text, part(JobPart::kInitialisation),
+                          part(JobPart::kTrainingLoop), part(JobPart::kFinalisation),
+                          CountCell(life.lost.size())});
   }
   CutRows(&table);
   return table;
@@ -163,8 +163,7 @@ Status AddGlance(const Story& story, Document* out) {
   const auto loop = PartOf(story.summary, JobPart::kTrainingLoop);
   const int64_t length = story.summary.end_ns - story.summary.begin_ns;
   std::string state = story.life.ended_ns == 0 ? "running" : "ended";
-  if (story.life.end_detail != EndDetail::kNone)
-    CatTo(state, ", ", EndDetailName(story.life.end_detail));
+  if (!story.life.end_text.empty()) CatTo(state, ", ", story.life.end_text);
   section.blocks.push_back(Facts{
       "key-facts",
       "Key facts",

@@ -45,6 +45,7 @@ inline void FillJob(VectorHistory::Job* job, int ranks, int steps) {
   life.first_ns = life.started_ns = AtSecond(0);
   life.last_ns = life.ended_ns = AtSecond(steps + 20.0);
   life.end_detail = EndDetail::kCompleted;
+  life.end_text = "completed";
   AttemptLife attempt;
   attempt.attempt = 1;
   attempt.began_ns = AtSecond(0);

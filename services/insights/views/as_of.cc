@@ -21,6 +21,7 @@ AttemptLife AttemptAt(AttemptLife attempt, int64_t at_ns) {
   if (attempt.ended_ns > at_ns) {
     attempt.ended_ns = 0;
     attempt.end_detail = EndDetail::kNone;
+    attempt.end_text.clear();
   }
   std::erase_if(attempt.lost, [&](const auto& lost) { return lost.first > at_ns; });
   return attempt;
@@ -50,6 +51,7 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobLife& now) const {
   if (life->ended_ns > at_ns_) {
     life->ended_ns = 0;
     life->end_detail = EndDetail::kNone;
+    life->end_text.clear();
   }
   life->attempts.clear();
   for (const AttemptLife& attempt : now.attempts) {

@@ -43,7 +43,7 @@ void WriteLabelsOf(const IssueEvent& event, const AlertmanagerTarget& target, Js
   out->EndObject();
 }
 
-void WriteAnnotations(const IssueEvent& event, JsonWriter* out) {
+void WriteAnnotations(const IssueEvent& event, std::string_view acted, JsonWriter* out) {
   out->Key("annotations");
   out->BeginObject();
   out->Text("summary", event.summary.empty() ? IssueTitle(event) : event.summary);
@@ -60,6 +60,7 @@ void WriteAnnotations(const IssueEvent& event, JsonWriter* out) {
   }
   out->Text("issue", IssueId(event));
   out->Text("root_cause", event.root_cause);
+  out->Text("action", acted);
   if (!IsOpen(event) && event.end_reason != EndReason::kCleared) {
     std::string text = Cat("ended: ", EndReasonName(event.end_reason));
     if (event.end_detail != EndDetail::kNone)
@@ -80,10 +81,10 @@ int64_t AlertEndNs(const IssueEvent& event, int64_t hold_ended_ns, int64_t wall_
 }
 
 void WriteAlert(const IssueEvent& event, const AlertmanagerTarget& target, int64_t wall_ns,
-                JsonWriter* out) {
+                std::string_view acted, JsonWriter* out) {
   out->BeginObject();
   WriteLabelsOf(event, target, out);
-  WriteAnnotations(event, out);
+  WriteAnnotations(event, acted, out);
   cloudevents::WriteTime("startsAt", event.active_since_ns, out);
   cloudevents::WriteTime("endsAt", AlertEndNs(event, target.hold_ended_ns, wall_ns), out);
   if (!target.external_url.empty()) {
@@ -95,12 +96,15 @@ void WriteAlert(const IssueEvent& event, const AlertmanagerTarget& target, int64
 
 StatusOr<Call> AlertmanagerReceiver::Render(const Delivery& delivery) const {
   JsonWriter out;
+  const auto write = [&](const IssueEvent& event) {
+    const std::string acted = delivery.acted ? delivery.acted(IssueId(event)) : "";
+    WriteAlert(event, target_, delivery.wall_ns, acted, &out);
+  };
   out.BeginArray();
   if (delivery.states != nullptr && !delivery.states->empty()) {
-    for (const EventPtr& event : *delivery.states)
-      WriteAlert(*event, target_, delivery.wall_ns, &out);
+    for (const EventPtr& event : *delivery.states) write(*event);
   } else {
-    WriteAlert(*delivery.event, target_, delivery.wall_ns, &out);
+    write(*delivery.event);
   }
   out.EndArray();
   HttpCall call;

@@ -130,9 +130,22 @@ StatusOr<Call> EmailReceiver::Render(const Delivery& delivery) const {
 Verdict EmailReceiver::Classify(const Answer& answer) const {
   using Kind = Verdict::Kind;
   if (answer.code == 0) return {Kind::kFailed, answer.text};
-  if (answer.code >= 200 && answer.code < 300) return {Kind::kTaken, ""};
+  if (answer.code >= 200 && answer.code < 300) {
+    if (answer.refused.empty()) return {Kind::kTaken, ""};
+    std::string who;
+    for (const std::string& one : answer.refused)
+      CatTo(who, who.empty() ? "" : ", ", CutAtWord(OneLineText(one), 200));
+    return {Kind::kTaken, Cat(target_.server.host, " refuses of the recipients: ", who,
+                              "; correct `to`; the others have the mail")};
+  }
   std::string error = Cat("SMTP ", answer.code, " ", CutAtWord(OneLineText(answer.text), 200));
   switch (answer.code) {
+    case 530:  // it wants a user
+    case 534:  // the mechanism is too weak
+    case 535:  // user or password are wrong
+      return {Kind::kDenied,
+              Cat(error, ": ", target_.server.host, ":", target_.server.port, " refuses user ",
+                  Quote(target_.server.user), "; correct `user`, `password` or `auth`")};
     case 552:  // too large
     case 554:  // the transaction failed
       return {Kind::kRejected, std::move(error)};

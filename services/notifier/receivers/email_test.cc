@@ -150,13 +150,21 @@ TEST(Mime, AddressesAreChecked) {
 TEST(Email, CodesOfTheServerMeanWhatTheyShould) {
   const EmailReceiver receiver = Receiver_();
   const auto kind = [&](int code) {
-    return receiver.Classify({.code = code, .retry_after = "", .text = ""}).kind;
+    return receiver.Classify({.code = code, .retry_after = "", .text = "", .refused = {}}).kind;
   };
   EXPECT_EQ(kind(250), Verdict::Kind::kTaken);
   EXPECT_EQ(kind(451), Verdict::Kind::kFailed);
   EXPECT_EQ(kind(550), Verdict::Kind::kFailed);
   EXPECT_EQ(kind(552), Verdict::Kind::kRejected);
   EXPECT_EQ(kind(0), Verdict::Kind::kFailed);
+  for (const int code : {530, 534, 535}) EXPECT_EQ(kind(code), Verdict::Kind::kDenied);
+}
+
+TEST(Email, WhoIsRefusedIsNamedThoughTheOthersHaveTheMail) {
+  const Verdict verdict = Receiver_().Classify(
+      {.code = 250, .retry_after = "", .text = "ok", .refused = {"gone@x.org (550 no such user)"}});
+  EXPECT_EQ(verdict.kind, Verdict::Kind::kTaken);
+  EXPECT_THAT(verdict.error, ::testing::HasSubstr("gone@x.org (550 no such user)"));
 }
 
 }  // namespace

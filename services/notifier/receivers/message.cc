@@ -6,6 +6,7 @@
 #include "services/base/strings.h"
 #include "services/base/utf8.h"
 #include "services/codec/cloudevents/event_link.h"
+#include "services/model/job_end.h"
 
 namespace pitwall::notifier {
 namespace {
@@ -51,7 +52,8 @@ std::string JobText(const IssueEvent& event) {
   std::string text = event.job_change == JobChange::kNone
                          ? Cat("rule ", event.rule, ": ", RuleStatusName(event.status))
                          : Cat("job ", JobChangeName(event.job_change));
-  if (event.end_detail != EndDetail::kNone) CatTo(text, ": ", EndDetailName(event.end_detail));
+  if (const std::string end = JobEndText(event.end_detail, event.summary); !end.empty())
+    CatTo(text, ": ", end);
   if (event.lost_rank.has_value())
     CatTo(text, ": rank ", event.lost_rank->rank, " on ", event.lost_rank->node);
   if (!event.status_reason.empty()) CatTo(text, ": ", event.status_reason);
@@ -99,6 +101,19 @@ void AddEvent(const IssueEvent& event, Message* out) {
   out->ended = EndText(event);
 }
 
+void AddAction(const ActionNotice& notice, Message* out) {
+  const ActionEvent& action = notice.action;
+  out->id = action.id;
+  out->incident = notice.incident;
+  out->kind = Message::Kind::kAction;
+  out->action = ActionVerb(action);
+  out->severity = action.severity;
+  out->rule = action.rule;
+  out->what = ActionText(action);
+  out->suggestion = "";
+  out->since = TimeText(action.time_ns);
+}
+
 }  // namespace
 
 Message MessageOf(const Delivery& delivery, std::string_view external_url) {
@@ -116,7 +131,9 @@ Message MessageOf(const Delivery& delivery, std::string_view external_url) {
   out.suggestion = event.suggestion;
   if (!external_url.empty())
     out.link = cloudevents::ExternalLink(external_url, cloudevents::EventLink(event));
-  if (delivery.notice != nullptr) {
+  if (delivery.action != nullptr) {
+    AddAction(*delivery.action, &out);
+  } else if (delivery.notice != nullptr) {
     AddNotice(*delivery.notice, &out);
   } else {
     AddEvent(event, &out);
@@ -132,6 +149,8 @@ std::string_view Verb(const Message& message) {
       return "UPDATE";
     case Message::Kind::kEnded:
       return message.resolved ? "RESOLVED" : "ENDED";
+    case Message::Kind::kAction:
+      return message.action;
     case Message::Kind::kOther:
       break;
   }

@@ -12,7 +12,8 @@
 namespace pitwall::notifier {
 
 struct Message {
-  enum class Kind { kFound, kUpdated, kEnded, kOther };  // kOther: rule status, change of a job
+  // kOther: rule status, change of a job.
+  enum class Kind { kFound, kUpdated, kEnded, kAction, kOther };
 
   Kind kind = Kind::kFound;
   std::string id;        // the same when it is sent again
@@ -36,12 +37,14 @@ struct Message {
   bool other_root = false;
   std::vector<std::string> further;  // titles of the incident's other issues, at most 5
   const IssueEvent* root = nullptr;  // borrowed from the delivery
+  std::string_view action;           // of kAction: its verb
 };
 
 // `external_url`: address of the server that shows issues, "": none.
 Message MessageOf(const Delivery& delivery, std::string_view external_url);
 
-// "FOUND", "UPDATE", "RESOLVED" or "ENDED"; of other events what they are.
+// "FOUND", "UPDATE", "RESOLVED" or "ENDED", or an action's (action_notice.h); of other events what
+// they are.
 std::string_view Verb(const Message& message);
 // "[critical] llm: NonFinite rank 3 step 120": without line breaks, at most `max` bytes.
 std::string Headline(const Message& message, size_t max);

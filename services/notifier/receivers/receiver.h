@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/notifier/receivers/action_notice.h"
 #include "services/notifier/receivers/notice.h"
 #include "services/pipeline/http_transport.h"
 #include "services/pipeline/mail_transport.h"
@@ -19,10 +21,13 @@ namespace pitwall::notifier {
 
 // What is sent with one call. Borrowed for the call of Render.
 struct Delivery {
-  const IssueEvent* event = nullptr;  // of a notice the newest one of its root cause
-  const Notice* notice = nullptr;     // null: the event itself is sent
+  const IssueEvent* event = nullptr;     // of a notice the newest one of its root cause
+  const Notice* notice = nullptr;        // null: the event itself is sent
+  const ActionNotice* action = nullptr;  // an act on the event's issue is sent
   // Newest events of issues that a receiver of states is reminded of; empty: no reminder.
   const std::vector<EventPtr>* states = nullptr;
+  // What the executor last said of an issue, "": nothing; empty: not known.
+  std::function<std::string(std::string_view issue)> acted;
   int64_t wall_ns = 0;  // now, Unix time
 };
 
@@ -30,9 +35,10 @@ using Call = std::variant<HttpCall, MailCall>;
 
 // An answer, or none.
 struct Answer {
-  int code = 0;             // HTTP status or SMTP reply code; 0: there was no answer
-  std::string retry_after;  // as HTTP's header has it; "": none
-  std::string text;         // the body's beginning, or why there was no answer
+  int code = 0;                      // HTTP status or SMTP reply code; 0: there was no answer
+  std::string retry_after;           // as HTTP's header has it; "": none
+  std::string text;                  // the body's beginning, or why there was no answer
+  std::vector<std::string> refused;  // of a mail that was taken: who does not get it, and why
 };
 
 struct Verdict {
@@ -41,10 +47,11 @@ struct Verdict {
     kFailed,     // the receiver's fault, or the way's: later
     kThrottled,  // later, and nothing is broken
     kRejected,   // the message's fault: a few times more
+    kDenied,     // user or password are wrong: seldom, until somebody changes them
     kGone,       // never again
   };
   Kind kind = Kind::kFailed;
-  std::string error;  // for people, without secrets; "" when taken
+  std::string error;  // for people, without secrets; of what is taken: what is not right, mostly ""
 };
 
 // Immutable, thread-safe.

@@ -56,7 +56,9 @@ HttpCall CallOf(const Receiver& receiver, const IssueEvent& event,
 }
 
 Verdict::Kind VerdictOf(const Receiver& receiver, int code, std::string text = "") {
-  return receiver.Classify({.code = code, .retry_after = "", .text = std::move(text)}).kind;
+  return receiver
+      .Classify({.code = code, .retry_after = "", .text = std::move(text), .refused = {}})
+      .kind;
 }
 
 TEST(Slack, AFoundIssueHasJobRuleRankStepAndLink) {
@@ -106,8 +108,9 @@ TEST(Slack, AnswersMeanWhatSlackSays) {
   EXPECT_EQ(VerdictOf(slack, 404, "no_service"), Kind::kFailed);
   EXPECT_EQ(VerdictOf(slack, 410, "channel_is_archived"), Kind::kGone);
   EXPECT_EQ(VerdictOf(slack, 0), Kind::kFailed);
-  EXPECT_THAT(slack.Classify({.code = 404, .retry_after = "", .text = "no_service"}).error,
-              HasSubstr("no_service"));
+  EXPECT_THAT(
+      slack.Classify({.code = 404, .retry_after = "", .text = "no_service", .refused = {}}).error,
+      HasSubstr("no_service"));
 }
 
 TEST(Gateway, EscapesItsValuesAsJson) {

@@ -13,11 +13,14 @@ StatusOr<Call> WebhookReceiver::Render(const Delivery& delivery) const {
   call.timeout_ns = target_.timeout_ns;
   call.headers = target_.headers;
   call.headers.emplace_back("Content-Type", std::string(cloudevents::kContentType));
-  const std::string& id = delivery.notice != nullptr ? delivery.notice->id : event.id;
+  const std::string& id = delivery.action != nullptr   ? delivery.action->action.id
+                          : delivery.notice != nullptr ? delivery.notice->id
+                                                       : event.id;
   // A notice is of an incident, and its event is the root's.
   call.body =
-      cloudevents::WithLink(delivery.notice != nullptr ? EncodeNotice(*delivery.notice)
-                                                       : cloudevents::EncodeCloudEvent(event),
+      cloudevents::WithLink(delivery.action != nullptr   ? EncodeAction(*delivery.action)
+                            : delivery.notice != nullptr ? EncodeNotice(*delivery.notice)
+                                                         : cloudevents::EncodeCloudEvent(event),
                             target_.external_url, event);
   const int64_t timestamp = delivery.wall_ns / kNanosPerSecond;
   call.headers.emplace_back("webhook-id", id);

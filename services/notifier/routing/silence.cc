@@ -139,4 +139,17 @@ std::vector<Silence> SilenceSet::Holding(const IssueEvent& event, int64_t time_n
   return out;
 }
 
+std::optional<SilencedIssue> SilencedBy(const SilenceSet& silences, const IssueEvent& event,
+                                        int64_t wall_ns) {
+  if (event.type != EventType::kIssueFound && event.type != EventType::kIssueUpdated)
+    return std::nullopt;
+  const std::vector<Silence> holding = silences.Holding(event, wall_ns);
+  if (holding.empty()) return std::nullopt;
+  const Silence& last =
+      *std::max_element(holding.begin(), holding.end(),
+                        [](const Silence& a, const Silence& b) { return a.ends_ns < b.ends_ns; });
+  return SilencedIssue{IssueId(event), last.author, last.comment,
+                       silences.SilencedUntil(event, wall_ns)};
+}
+
 }  // namespace pitwall::notifier

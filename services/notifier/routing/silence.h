@@ -5,15 +5,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "services/base/mutex.h"
 #include "services/base/status.h"
+#include "services/model/silenced_issue.h"
 #include "services/notifier/routing/issue_matchers.h"
 
 namespace pitwall::notifier {
+
+inline constexpr std::string_view kSilencesTopic = "pitwall.silences";
 
 // Times are Unix nanoseconds; it holds for what happens in [starts_ns, ends_ns).
 struct Silence {
@@ -60,5 +64,9 @@ class SilenceSet {
   std::map<std::string, Silence, std::less<>> silences_ ABSL_GUARDED_BY(mutex_);
   uint64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
 };
+
+// By whom an open issue is silenced at that time, and until when; nothing: it is not, or has ended.
+std::optional<SilencedIssue> SilencedBy(const SilenceSet& silences, const IssueEvent& event,
+                                        int64_t wall_ns);
 
 }  // namespace pitwall::notifier

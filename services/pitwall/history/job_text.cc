@@ -49,7 +49,9 @@ std::string Aligned(const std::vector<std::vector<std::string>>& rows) {
 }
 
 std::string StateOf(const Json& job) {
-  const std::string detail = FieldText(job, "end_detail");
+  // A server of an earlier version says no more than the detail.
+  const std::string text = FieldText(job, "end_text");
+  const std::string detail = text.empty() ? FieldText(job, "end_detail") : text;
   return detail.empty() ? FieldText(job, "state") : detail;
 }
 
@@ -63,7 +65,8 @@ void AddAttempts(const Json& job, std::string* out) {
     std::string lost;
     for (const Json& rank : attempt.value("lost", Json::array()))
       CatTo(lost, lost.empty() ? "" : ", ", "rank ", FieldText(rank, "rank"));
-    const std::string end = FieldText(attempt, "end_detail");
+    const std::string text = FieldText(attempt, "end_text");
+    const std::string end = text.empty() ? FieldText(attempt, "end_detail") : text;
     rows.push_back({FieldText(attempt, "attempt"), TimeText(began),
                     Lasting(began, ended != 0 ? ended : FieldNs(job, "last_ns")),
                     ended == 0    ? "runs"

@@ -1,0 +1,84 @@
+#include "services/notifier/receivers/action_notice.h"
+
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/cloud_event.h"
+
+namespace pitwall::notifier {
+namespace {
+
+std::string ByWhom(const ActionEvent& action) {
+  if (!IsRequest(action)) return Cat("by rule ", action.rule);
+  return action.principal.empty() ? "on request" : Cat("as asked for by ", action.principal);
+}
+
+}  // namespace
+
+bool IsRequest(const ActionEvent& action) { return action.rule == kStopRequestRule; }
+
+bool IsLiveAct(const ActionEvent& action) {
+  return action.mode == ActionMode::kLive &&
+         (action.type == ActionEventType::kDecided || action.type == ActionEventType::kDone);
+}
+
+bool IsTold(const ActionEvent& action, ActionsTold told) {
+  if (told == ActionsTold::kNone) return false;
+  return told == ActionsTold::kAll || action.mode == ActionMode::kLive || IsRequest(action);
+}
+
+std::string ActionText(const ActionEvent& action) {
+  const std::string_view dry = action.mode == ActionMode::kDryRun ? " (dry run)" : "";
+  const std::string why = action.why.empty() ? "" : Cat(": ", action.why);
+  switch (action.type) {
+    case ActionEventType::kRequested:
+      return Cat(action.principal.empty() ? "somebody" : action.principal,
+                 " asks for a stop of the job", why);
+    case ActionEventType::kRefused:
+      return Cat("the job is not stopped ", ByWhom(action), dry, why);
+    case ActionEventType::kDone:
+      return Cat("the job's stop ", ByWhom(action), " is done: ", action.effect);
+    case ActionEventType::kDecided:
+      break;
+  }
+  if (!dry.empty()) return Cat("the job would be stopped ", ByWhom(action), dry, why);
+  return Cat("the job is stopped ", ByWhom(action), why);
+}
+
+std::string_view ActionVerb(const ActionEvent& action) {
+  switch (action.type) {
+    case ActionEventType::kRequested:
+      return "STOP REQUESTED";
+    case ActionEventType::kRefused:
+      return "STOP REFUSED";
+    case ActionEventType::kDone:
+      return "STOP DONE";
+    case ActionEventType::kDecided:
+      break;
+  }
+  return action.mode == ActionMode::kDryRun ? "STOP DRY RUN" : "STOP DECIDED";
+}
+
+IssueEvent EventOfAction(const ActionEvent& action) {
+  IssueEvent event;
+  // A request is of the job: no page shows an issue for it.
+  event.type = IsRequest(action) ? EventType::kJobChanged : EventType::kIssueFound;
+  event.id = action.issue;
+  event.sequence = 1;
+  event.job = action.job;
+  event.job_name = action.job_name;
+  event.owner = action.owner;
+  event.attempt = action.attempt;
+  event.reference = action.target;
+  event.rule = action.rule;
+  event.alert = IsRequest(action) && action.alert.empty() ? "StopRequested" : action.alert;
+  event.severity = action.severity;
+  event.labels = Labels({{"alertname", event.alert}});
+  event.evidence = action.evidence;
+  event.time_ns = event.started_at_ns = event.active_since_ns = action.time_ns;
+  return event;
+}
+
+std::string EncodeAction(const ActionNotice& notice) {
+  return cloudevents::EncodeCloudEvent(notice.action, notice.subject, notice.incident);
+}
+
+}  // namespace pitwall::notifier

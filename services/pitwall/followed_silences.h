@@ -1,0 +1,37 @@
+// The silences of the log, for those who show issues.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "services/base/clock.h"
+#include "services/base/mutex.h"
+#include "services/model/issue.h"
+#include "services/model/silenced_issue.h"
+#include "services/notifier/silence_book.h"
+#include "services/pipeline/io.h"
+
+namespace pitwall {
+
+// Thread-safe. Looks at the topic when it is asked, at most once a second.
+class FollowedSilences {
+ public:
+  // Borrowed.
+  FollowedSilences(Clock* clock, Log* log)
+      : clock_(clock), book_(clock, log, std::string(notifier::kSilencesTopic)) {}
+
+  // Nothing: the issue is not silenced now, or has ended.
+  std::optional<SilencedIssue> Of(const IssueEvent& event);
+
+ private:
+  void Look();
+
+  Clock* const clock_;
+  Mutex mutex_;  // of whoever looks
+  notifier::SilenceBook book_;
+  bool open_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t next_look_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // monotonic
+};
+
+}  // namespace pitwall
