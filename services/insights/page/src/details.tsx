@@ -1,6 +1,6 @@
 // What the job spent its time on, and what it is.
 import { duration, missing, percent, secondsBetween } from "./format.ts";
-import { Cut, Panel, Time } from "./parts.tsx";
+import { Cut, Num, Panel, Time } from "./parts.tsx";
 import type { JobDetail, PartName } from "./types.ts";
 
 const names: Record<PartName, string> = {
@@ -26,8 +26,8 @@ export function JobSummary({ job }: { job: JobDetail }) {
           {parts.filter((part) => part.part !== "between_attempts" || attempts.length > 1).map((part) => (
               <tr key={part.part} data-part={part.part}>
                 <th scope="row"><i class={`swatch ${part.part}`} /> {names[part.part]}</th>
-                <td class="number" data-share={part.share}>{percent(part.share)}</td>
-                <td class="number">{duration(part.seconds)}</td>
+                <Num data-share={part.share}>{percent(part.share)}</Num>
+                <Num>{duration(part.seconds)}</Num>
               </tr>
           ))}
         </tbody>

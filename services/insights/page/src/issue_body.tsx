@@ -3,7 +3,7 @@ import { get } from "./client.ts";
 import { EvidenceChart } from "./evidence_chart.tsx";
 import { shownNumber } from "./format.ts";
 import { useLoad } from "./load.ts";
-import { actionText, evidenceName, Failed, Waiting } from "./parts.tsx";
+import { actionText, evidenceName, Failed, Num, Waiting } from "./parts.tsx";
 import type { CloudEvent, IssueDetail, JobDetail } from "./types.ts";
 
 const eventsShown = 12;
@@ -58,7 +58,7 @@ export function IssueBody({ job, id, above, needs }: { job: JobDetail; id: strin
               <caption class="sr">Evidence</caption>
               <tbody>
                 {(data.evidence ?? []).map((one) => (
-                  <tr key={evidenceName(one)}><th scope="row" class="code wrap">{evidenceName(one)}</th><td class="number">{shownNumber(one.value)}</td></tr>
+                  <tr key={evidenceName(one)}><th scope="row" class="code wrap">{evidenceName(one)}</th><Num>{shownNumber(one.value)}</Num></tr>
                 ))}
               </tbody>
             </table>
@@ -70,10 +70,10 @@ export function IssueBody({ job, id, above, needs }: { job: JobDetail; id: strin
           <table class="plain">
             <caption class="sr">Value, threshold and parameters as evaluated</caption>
             <tbody>
-              <tr><th scope="row">value</th><td class="number">{shownNumber(data.value)}</td></tr>
-              <tr><th scope="row">threshold</th><td class="number" data-field="threshold">{data.threshold === undefined ? "not a single number" : shownNumber(data.threshold)}</td></tr>
-              {issue.step !== null && <tr><th scope="row">step</th><td class="number">{issue.step}</td></tr>}
-              {parameters.map(([name, value]) => <tr key={name}><th scope="row" class="code">${name}</th><td class="number">{shownNumber(value)}</td></tr>)}
+              <tr><th scope="row">value</th><Num>{shownNumber(data.value)}</Num></tr>
+              <tr><th scope="row">threshold</th><Num data-field="threshold">{data.threshold === undefined ? "not a single number" : shownNumber(data.threshold)}</Num></tr>
+              {issue.step !== null && <tr><th scope="row">step</th><Num>{issue.step}</Num></tr>}
+              {parameters.map(([name, value]) => <tr key={name}><th scope="row" class="code">${name}</th><Num>{shownNumber(value)}</Num></tr>)}
             </tbody>
           </table>
         </section>

@@ -1,5 +1,5 @@
 // Small pieces that every view uses.
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import type { Fault } from "./client.ts";
 import type { Loaded } from "./load.ts";
 import { exactTime, time } from "./format.ts";
@@ -77,6 +77,34 @@ export function Panel({ title, note, id, children }: { title: string; note?: Com
         <h2 id={id}>{title}</h2>
         {note && <span class="dim">{note}</span>}
       </header>
+      {children}
+    </section>
+  );
+}
+
+// The head of a table: each column's name, with "|CLASS" where it has one.
+export function Head({ of }: { of: string[] }) {
+  return (
+    <thead>
+      <tr>
+        {of.map((text) => {
+          const at = text.lastIndexOf("|");
+          return <th key={text} scope="col" class={at < 0 ? "" : text.slice(at + 1)}>{at < 0 ? text : text.slice(0, at)}</th>;
+        })}
+      </tr>
+    </thead>
+  );
+}
+
+export function Num(props: JSX.IntrinsicElements["td"] & { [data: `data-${string}`]: unknown }) {
+  return <td {...props} class="number" />;
+}
+
+// A part that scrolls: keys must reach it.
+export function Scroll({ label, class: look = "scroll", children }: { label: string; class?: string; children: ComponentChildren }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: without it keys could not scroll.
+    <section class={look} tabIndex={0} aria-label={label}>
       {children}
     </section>
   );

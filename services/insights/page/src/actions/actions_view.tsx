@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Fault, get, login, post } from "../client.ts";
 import { plural } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { actionText, Failed, Panel, Reading } from "../parts.tsx";
+import { actionText, Failed, Head, Num, Panel, Reading } from "../parts.tsx";
 import type { TabProps } from "../tabs.ts";
 import type { CloudEvent, JobDetail, Session } from "../types.ts";
 
@@ -65,7 +65,7 @@ export function ActionsView({ job }: TabProps) {
         {actions.data && taken.length === 0 && <p class="dim pad">No action was decided. The executor stops jobs by its policies.</p>}
         {taken.length > 0 && (
           <table class="wide">
-            <thead><tr><th scope="col" class="w-start">When</th><th scope="col">What</th><th scope="col">Rule</th><th scope="col">Why</th></tr></thead>
+            <Head of={["When|w-start", "What", "Rule", "Why"]} />
             <tbody>{taken.map((event) => <tr key={event.id}><td>{when(event)}</td><td class="wrap">{actionText(event.type, event.data)}</td><td class="code wrap">{event.data.rule}</td><td class="wrap">{event.data.why}</td></tr>)}</tbody>
           </table>
         )}
@@ -76,11 +76,11 @@ export function ActionsView({ job }: TabProps) {
         {captures.data && answers.length === 0 && <p class="dim pad">No rank was asked yet, or none answered.</p>}
         {answers.length > 0 && (
           <table class="wide">
-            <thead><tr><th scope="col" class="w-start">When</th><th scope="col" class="w-count number">Rank</th><th scope="col">Node</th><th scope="col">State</th><th scope="col">Phase</th><th scope="col">Innermost frame</th><th scope="col">Asked by</th></tr></thead>
+            <Head of={["When|w-start", "Rank|w-count number", "Node", "State", "Phase", "Innermost frame", "Asked by"]} />
             <tbody>
               {answers.slice(0, 200).map((event) => {
                 const one = event.data as Captured;
-                return <tr key={event.id}><td>{when(event)}</td><td class="number">{one.rank}</td><td class="wrap">{one.node}</td><td>{one.state}</td><td class="wrap">{one.phase}</td><td class="code wrap">{one.threads?.[0]?.frames?.[0]}</td><td class="wrap">{one.principal}</td></tr>;
+                return <tr key={event.id}><td>{when(event)}</td><Num>{one.rank}</Num><td class="wrap">{one.node}</td><td>{one.state}</td><td class="wrap">{one.phase}</td><td class="code wrap">{one.threads?.[0]?.frames?.[0]}</td><td class="wrap">{one.principal}</td></tr>;
               })}
             </tbody>
           </table>
