@@ -58,6 +58,7 @@ std::string EncodeBoot(const BootFacts& boot) {
   for (const std::string* text :
        {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue})
     out.Str(*text);
+  out.I64(boot.goodbye_ns);
   return out.Take();
 }
 
@@ -82,6 +83,7 @@ StatusOr<BootFacts> DecodeBoot(std::string_view body) {
   for (std::string* text :
        {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue})
     *text = in.Str();
+  if (!in.AtEnd()) boot.goodbye_ns = in.I64();  // earlier versions did not keep it
   RETURN_IF_ERROR(in.Finish("a boot of the catalogue"));
   return boot;
 }

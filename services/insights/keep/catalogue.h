@@ -44,6 +44,7 @@ struct BootFacts {
   int64_t interval_ns = 0;
   uint64_t sequence = 0;  // the greatest
   bool goodbye = false;
+  int64_t goodbye_ns = 0;             // how far it had come then; 0: not known
   int64_t first_step_ns = INT64_MAX;  // start of its first step
   int64_t last_step_ns = INT64_MIN;   // end of its last one
   std::string owner;

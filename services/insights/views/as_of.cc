@@ -57,9 +57,10 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobLife& now) const {
   }
   std::erase_if(life->sources, [&](const auto& one) { return one.second.first_ns > at_ns_; });
   for (auto& [id, source] : life->sources) {
-    if (source.last_ns <= at_ns_) continue;
-    source.last_ns = at_ns_;
+    if (source.last_ns <= at_ns_ && source.goodbye_ns <= at_ns_) continue;
+    source.last_ns = std::min(source.last_ns, at_ns_);
     source.goodbye = false;
+    source.goodbye_ns = 0;
   }
   life->found.clear();
   life->open_issues = 0;

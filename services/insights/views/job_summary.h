@@ -34,8 +34,8 @@ struct JobSummary {
 };
 
 // Initialisation lasts from an attempt's begin to the start of its first step, the loop to the end
-// of its last step, finalisation to its end. An attempt without a step is initialisation alone; one
-// that runs has no finalisation.
+// of its last step, finalisation to its end: of a completed job the last rank's goodbye. An attempt
+// without a step is initialisation alone; one that runs has no finalisation.
 JobSummary Summarize(const JobLife& job);
 
 }  // namespace pitwall::insights
