@@ -13,6 +13,12 @@ import type { JobDetail, SeriesList } from "../types.ts";
 const mostFeatures = 20;
 const mostClasses = 12; // of the curves
 const last = (series: Series) => Array.from(series.last).reverse().find((value) => !Number.isNaN(value));
+// Series that have the newest step: bins of an earlier attempt may have had other edges.
+function current(all: Series[]): Series[] {
+  const ends = all.map((one) => one.at.reduce((end, step, i) => (Number.isNaN(one.last[i]) ? end : step), -1));
+  const newest = Math.max(...ends);
+  return all.filter((_, i) => ends[i] === newest);
+}
 const has = (list: SeriesList, name: string) => list.series.some((one) => one.labels.__name__ === name);
 const numeric = (a: string, b: string) => a.localeCompare(b, "en", { numeric: true });
 
@@ -155,7 +161,7 @@ const side = 220;
 function Roc({ job, list }: { job: JobDetail; list: SeriesList }) {
   const loaded = useSteps(job, list, "train_score_samples", 500);
   const counts: [number, number][] = [];
-  for (const one of loaded.data?.series ?? []) {
+  for (const one of current(loaded.data?.series ?? [])) {
     const at = Number(one.labels.bin);
     const bin = counts[at] ?? [0, 0];
     bin[one.labels.class === "1" ? 1 : 0] += last(one) ?? 0;
@@ -180,7 +186,7 @@ function Roc({ job, list }: { job: JobDetail; list: SeriesList }) {
 function Residuals({ job, list }: { job: JobDetail; list: SeriesList }) {
   const loaded = useSteps(job, list, "train_residual_samples", 500);
   const bins = new Map<number, number>();
-  for (const one of loaded.data?.series ?? []) bins.set(Number(one.labels.from), (bins.get(Number(one.labels.from)) ?? 0) + (last(one) ?? 0));
+  for (const one of current(loaded.data?.series ?? [])) bins.set(Number(one.labels.from), (bins.get(Number(one.labels.from)) ?? 0) + (last(one) ?? 0));
   const rows = [...bins].sort(([a], [b]) => a - b);
   const most = Math.max(1, ...rows.map(([, n]) => n));
   const all = rows.reduce((sum, [, n]) => sum + n, 0);
