@@ -57,7 +57,7 @@ export function JobDetails({ job }: { job: JobDetail }) {
   const kept = job.raw_from_ns;
   const rows: [string, preact.ComponentChildren][] = [
     ["Start time", <Time key="s" ns={summary.begin_ns} />],
-    ["End time", job.ended_ns === null ? <span key="e">running, heard of <Time ns={job.last_ns} /></span> : <Time key="e" ns={job.ended_ns} />],
+    ["End time", job.ended_ns === null ? <span key="e">runs at <Time ns={job.last_ns} /></span> : <Time key="e" ns={summary.end_ns} />],
     ["Job duration", duration(secondsBetween(summary.begin_ns, summary.end_ns))],
     ["Training loop start", <Time key="l" ns={first?.loop_begin_ns ?? null} />],
     ["Training loop end", <Time key="m" ns={last?.loop_end_ns ?? null} />],

@@ -55,7 +55,7 @@ export function Operations({ job, from, to }: { job: string; from: string | unde
       {data && data.operators.length === 0 && <p class="dim pad">No phase or operator was told in this range. The Python client tells phases by itself and operators when it profiles.</p>}
       {data && data.operators.length > 0 && (
         <table class="plain wide">
-          <Head of={["Operation", "Kind", "Share|w-bar", "Total|number", "Mean|number", "min|number", "max|number", "Times|number"]} />
+          <Head of={["Operation", "Kind|w-time", "Share|w-bar", "Total|w-number number", "Mean|w-number number", "min|w-number number", "max|w-number number", "Times|w-number number"]} />
           <tbody>
             {data.operators.map((row) => (
               <tr key={`${row.kind} ${row.name}`}>
