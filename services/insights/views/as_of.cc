@@ -208,6 +208,12 @@ StatusOr<std::vector<RankCapture>> HistoryAsOf::Captures(std::string_view job) c
   return out;
 }
 
+StatusOr<std::vector<ToldNotice>> HistoryAsOf::Told(std::string_view job) const {
+  ASSIGN_OR_RETURN(std::vector<ToldNotice> out, history_.Told(job));
+  std::erase_if(out, [&](const ToldNotice& told) { return told.time_ns > at_ns_; });
+  return out;
+}
+
 StatusOr<std::vector<Change>> HistoryAsOf::ChangesAfter(uint64_t place, size_t max) const {
   return history_.ChangesAfter(place, max);
 }

@@ -110,6 +110,11 @@ void Fill(VectorHistory::Job* job, double now) {
     capture.time_ns = AtSecond(36);
     job->captures.push_back(capture);
   }
+  if (known(37)) {
+    ToldNotice told;
+    told.time_ns = AtSecond(37);
+    job->told.push_back(told);
+  }
 }
 
 void ExpectSameLife(const JobLife& a, const JobLife& b, double now) {

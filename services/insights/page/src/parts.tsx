@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import type { Fault } from "./client.ts";
 import type { Loaded } from "./load.ts";
 import { exactTime, time } from "./format.ts";
-import type { EventData, Labels, NsOrNull } from "./types.ts";
+import type { CloudEvent, EventData, Labels, NsOrNull } from "./types.ts";
 
 // State by shape and word, colour only beside them.
 const severities: Record<string, { mark: string; tone: string }> = {
@@ -123,8 +123,15 @@ export function evidenceName(evidence: { name?: string; labels?: Labels }): stri
   return `${evidence.name ?? "value"}${text ? ` {${text}}` : ""}`;
 }
 
+// Whom a receiver's record names, and how it went.
+export function toldText({ data }: CloudEvent): string {
+  return data.error ? `✕ ${data.kind} ${data.receiver} was not told that it was ${data.what}: ${data.error}` : `told ${data.kind} ${data.receiver} that it was ${data.what}`;
+}
+
+export const eventTime = (event: CloudEvent): string => event.time.slice(0, 19).replace("T", " ");
+
 export function actionText(type: string, data: EventData): string {
   const step = type.split(".").pop() ?? type;
   const mode = data.mode === "dry_run" ? " (dry run: nothing was done)" : "";
-  return `${data.action ?? "action"} ${step}${data.principal ? ` by ${data.principal}` : ""}${mode}${data.effect ? `: ${data.effect}` : ""}`;
+  return `${data.action ?? "action"} ${step}${data.principal ? ` by ${data.principal}` : ""}${mode}${data.interval ? `: each ${data.interval}` : ""}${data.effect ? `: ${data.effect}` : ""}`;
 }
