@@ -11,6 +11,7 @@
 #include "services/adapters/clock/system_clock.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
+#include "services/codec/cloudevents/cloud_event.h"
 #include "services/collector/capture/capture_ask.h"
 #include "services/collector/capture/capture_courier.h"
 #include "services/collector/capture/capture_desk.h"
@@ -77,6 +78,39 @@ TEST_F(CourierTest, GivesWhatIsAskedForAndHasNotExpired) {
   AwaitGiven(2);
   courier_->Stop();
   EXPECT_EQ(given_, (std::vector<std::string>{"waits", "new"}));
+}
+
+TEST_F(CourierTest, GivesIntervalsApartFromCaptures) {
+  ActionEvent request;
+  request.type = ActionEventType::kRequested;
+  request.kind = ActionKind::kInterval;
+  request.issue = "late";
+  request.id = MakeActionId(request);
+  request.job = "job-1";
+  request.rule = std::string(kIntervalRequestRule);
+  request.interval_ns = 5 * kNanosPerSecond;
+  request.expires_ns = clock_.WallNs();
+  Append(cloudevents::EncodeCloudEvent(request));
+  request.issue = "new";
+  request.expires_ns += kNanosPerSecond;
+  Append(cloudevents::EncodeCloudEvent(request));
+  request.kind = ActionKind::kStop;  // no business of collectors
+  Append(cloudevents::EncodeCloudEvent(request));
+  Append(cloudevents::EncodeCaptureRequest(RequestOf("a capture")));
+  std::vector<std::string> sampled;
+  courier_->Start(
+      [this](CaptureRequest capture) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        given_.push_back(capture.id);
+        changed_.notify_all();
+      },
+      [&](const ActionEvent& action) {
+        sampled.push_back(Cat(action.issue, " ", action.job, " ", action.interval_ns));
+      });
+  AwaitGiven(1);
+  courier_->Stop();
+  EXPECT_EQ(sampled, (std::vector<std::string>{"new job-1 5000000000"}));
+  EXPECT_EQ(given_, (std::vector<std::string>{"a capture"}));
 }
 
 TEST_F(CourierTest, AsksOfAJobComeOnceASecond) {

@@ -72,7 +72,9 @@ Status StopRequests::ReadFrom(PartitionReader* reader, std::vector<IssueEvent>* 
   for (const Record& record : records) {
     // What cannot be read the record of decisions tells already.
     const StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
-    if (!action.ok() || action->type != ActionEventType::kRequested) continue;
+    if (!action.ok() || action->type != ActionEventType::kRequested ||
+        action->kind != ActionKind::kStop)
+      continue;
     if (action->expires_ns <= clock_->WallNs()) {
       PITWALL_LOG(kInfo, "executor", "job ", action->job, ": the request for a stop by ",
                   action->principal, " has expired");

@@ -66,6 +66,20 @@ TEST_F(StopRequestsTest, ALivePolicyStopsTheProcessAndTellsWhoAsked) {
   EXPECT_THAT(actions[2].effect, HasSubstr("exited"));
 }
 
+TEST_F(StopRequestsTest, AnotherIntervalIsNoStop) {
+  Run(Policies(PolicyMode::kLive));
+  ActionEvent interval = Request("interval-1");
+  interval.kind = ActionKind::kInterval;
+  interval.interval_ns = 5 * kNanosPerSecond;
+  interval.id = MakeActionId(interval);
+  Ask(interval);  // even under the name of a stop
+  Ask(Request("request-1"));
+  Pass([&] { return Actions().size() == 4; });
+  EXPECT_THAT(Kinds(),
+              ElementsAre("requested live", "requested live", "decided live", "done live"));
+  EXPECT_EQ(Actions()[2].issue, "request-1");
+}
+
 // A topic of actions that was made by others may have more partitions than that of issues.
 TEST_F(StopRequestsTest, RequestsInEveryPartitionAreHeard) {
   ASSERT_TRUE(log_.EnsureTopic("more.actions", {5, false, -1}).ok());

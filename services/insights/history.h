@@ -24,6 +24,7 @@
 #include "services/model/matcher.h"
 #include "services/model/position.h"
 #include "services/model/telemetry.h"
+#include "services/model/told.h"
 #include "services/pipeline/issue_source.h"
 
 namespace pitwall::insights {
@@ -124,7 +125,7 @@ struct OperatorTotal {
 
 // Something that changed, in the order of ingest. `place` grows; watching goes on right after it.
 struct Change {
-  enum class Topic { kJob, kSamples, kIssue, kStatus, kAction, kCapture };
+  enum class Topic { kJob, kSamples, kIssue, kStatus, kAction, kCapture, kTold };
   uint64_t place = 0;
   Topic topic = Topic::kSamples;
   std::string job;
@@ -132,6 +133,7 @@ struct Change {
   IssueEventPtr event;  // kJob, kIssue, kStatus
   std::shared_ptr<const ActionEvent> action;
   std::shared_ptr<const RankCapture> capture;
+  std::shared_ptr<const ToldNotice> told;
 };
 
 // Thread-safe. NotFound: no such job. DataLoss names the damaged file and the way out.
@@ -173,6 +175,8 @@ class History {
   virtual StatusOr<std::vector<IssueEventPtr>> Events(std::string_view job) const = 0;
   virtual StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const = 0;
   virtual StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const = 0;
+  // Each notice once, in the order of ingest.
+  virtual StatusOr<std::vector<ToldNotice>> Told(std::string_view job) const = 0;
 
   // Up to `max` changes after `place`, without waiting. OutOfRange: what comes next is no longer
   // kept; begin again with newest_place().

@@ -36,6 +36,7 @@ struct SourceLife {
   int64_t last_ns = 0;
   int64_t interval_ns = 0;  // declared; 0: not known
   bool goodbye = false;     // ended in order
+  int64_t goodbye_ns = 0;   // when; 0: not known
 };
 
 struct JobLife {

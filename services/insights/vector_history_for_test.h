@@ -35,6 +35,7 @@ class VectorHistory : public History {
     std::vector<IssueEventPtr> events;
     std::vector<ActionEvent> actions;
     std::vector<RankCapture> captures;
+    std::vector<ToldNotice> told;
   };
 
   // A column with samples at seconds since kTestStart; with `steps`, of the mode train.
@@ -213,6 +214,9 @@ class VectorHistory : public History {
   }
   StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const override {
     return Of(job, &Job::captures);
+  }
+  StatusOr<std::vector<ToldNotice>> Told(std::string_view job) const override {
+    return Of(job, &Job::told);
   }
 
   StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const override {

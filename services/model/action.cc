@@ -10,7 +10,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kTypes = {
     "io.pitwall.action.decided", "io.pitwall.action.done", "io.pitwall.action.refused",
     "io.pitwall.action.requested"};
-constexpr std::array<std::string_view, 1> kKinds = {"stop"};
+constexpr std::array<std::string_view, 2> kKinds = {"stop", "interval"};
 constexpr std::array<std::string_view, 2> kModes = {"dry_run", "live"};
 
 template <typename Enum, size_t N>

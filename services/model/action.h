@@ -16,11 +16,12 @@ namespace pitwall {
 // came of it. kRefused: a guard said no. kRequested: a person asks for it, and one of the others
 // answers.
 enum class ActionEventType { kDecided, kDone, kRefused, kRequested };
-enum class ActionKind { kStop };
+// kInterval is only ever requested: collectors follow it, and what they send says that they did.
+enum class ActionKind { kStop, kInterval };
 enum class ActionMode { kDryRun, kLive };
 
 std::string_view ActionEventTypeName(ActionEventType type);  // io.pitwall.action.decided, …
-std::string_view ActionKindName(ActionKind kind);            // stop
+std::string_view ActionKindName(ActionKind kind);            // stop, interval
 std::string_view ActionModeName(ActionMode mode);            // dry_run, live
 std::optional<ActionEventType> ParseActionEventType(std::string_view name);
 std::optional<ActionKind> ParseActionKind(std::string_view name);
@@ -28,6 +29,7 @@ std::optional<ActionMode> ParseActionMode(std::string_view name);
 
 // The rule that requests of people are judged as: policies name it like any other.
 inline constexpr std::string_view kStopRequestRule = "request/stop";
+inline constexpr std::string_view kIntervalRequestRule = "request/interval";  // nobody judges it
 
 struct ActionEvent {
   ActionEventType type = ActionEventType::kDecided;
@@ -47,6 +49,7 @@ struct ActionEvent {
   std::string why;                 // which policy and which checks led here; a request's reason
   std::string principal;           // kRequested: who asks
   int64_t expires_ns = 0;          // kRequested: wall time; later it does nothing
+  int64_t interval_ns = 0;         // kInterval: between two samples of the job's nodes
   std::vector<Evidence> evidence;  // of the issue
   std::string effect;              // kDone: signal sent, exited, not found, …
   int64_t time_ns = 0;             // event time of the issue's event

@@ -54,6 +54,7 @@ DeliveryLoop::DeliveryLoop(Clock* clock, Log* log, EventWindow* window, Transpor
       title_(Cat(receiver_->kind(), " ", options_.name)),
       group_(GroupOf(*receiver_, options_.name)),
       wakeup_(clock->NewWakeup()),
+      told_records_(log, &told_lost_),
       seconds_(telemetry::kLatencyBounds) {
   // A receiver that never hears what is found would wait for causes that nobody told it.
   const auto& types = options_.types;
@@ -176,6 +177,7 @@ void DeliveryLoop::Loop() {
       StorePositions();
     }
     if (queue_->size() == 0 && acts_ != acts_stored_ && now >= acts_retry_ns_) StoreActs();
+    FlushTold(now);
     if (entry != nullptr) continue;
     if (queue_->room() > 0 && !caught_up_ && now >= retry_read_ns_) continue;
 
@@ -184,11 +186,13 @@ void DeliveryLoop::Loop() {
     if (queue_->room() > 0 && !caught_up_) until = std::min(until, retry_read_ns_);
     if (queue_->Delivered() != stored_) until = std::min(until, stored_at_ns_ + kStoreIntervalNs);
     if (queue_->size() == 0 && acts_ != acts_stored_) until = std::min(until, acts_retry_ns_);
+    if (told_records_.waiting() > 0) until = std::min(until, told_retry_ns_);
     if (due != NoticePolicy::kNever)
       until = std::min(until, now + std::max<int64_t>(0, due - clock_->WallNs()));
     wakeup_->Wait(until == INT64_MAX ? -1 : std::max<int64_t>(0, until - now));
   }
   if (!disabled_ && queue_->Delivered() != stored_) StorePositions();
+  FlushTold(INT64_MAX);
 }
 
 bool DeliveryLoop::Wanted(const IssueEvent& event) const {
@@ -311,12 +315,14 @@ void DeliveryLoop::OnVerdict(DeliveryQueue::Entry* entry, const Verdict& verdict
                              int64_t retry_after_ns, int64_t now_ns) {
   const bool was_open = queue_->breaker_open();
   const bool reminder = entry->item.states != nullptr;
+  const FeedItem item = entry->item;
   const DeliveryQueue::Outcome outcome =
       queue_->OnResult(entry, verdict.kind, retry_after_ns, now_ns);
   if (reminder) policy_->ReminderDone();
   if (outcome == DeliveryQueue::Outcome::kDelivered) {
     delivered_.Add();
     delivery_to_store_ = true;
+    NoteTold(item, "");
     Note(verdict.error);
     Complain(verdict.error, "");
   } else {
@@ -339,6 +345,7 @@ void DeliveryLoop::OnVerdict(DeliveryQueue::Entry* entry, const Verdict& verdict
                                rejected ? " rejected the event: " : " not delivered in time: ",
                                verdict.error))) {
       given_up_.Add();
+      NoteTold(item, verdict.error.empty() ? "not taken" : std::string_view(verdict.error));
       delivery_to_store_ = true;
       queue_->Drop(entry);
     } else {

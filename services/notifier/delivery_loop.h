@@ -21,6 +21,7 @@
 #include "services/notifier/issue_index.h"
 #include "services/notifier/notice_policy.h"
 #include "services/notifier/silence_book.h"
+#include "services/notifier/told_record.h"
 #include "services/pipeline/http_transport.h"
 #include "services/pipeline/io.h"
 #include "services/pipeline/log_mark.h"
@@ -70,6 +71,9 @@ class DeliveryLoop {
   // Nothing: the call was cut by Stop.
   std::optional<Answer> Perform(Call call);
   bool DeadLetter(const DeliveryQueue::Entry& entry, std::string_view reason);
+  // Leaves behind that the receiver was told, or could not be; `error`: "" when it took the item.
+  void NoteTold(const FeedItem& item, std::string_view error);
+  void FlushTold(int64_t now_ns);
   // The position to go on at: `committed`, or where what is new begins in a log that was replaced.
   StatusOr<int64_t> OpenAt(int32_t partition, const CommittedOffset& committed);
   // Sends what became due without a further event. Returns when the next will (Unix ns).
@@ -126,6 +130,8 @@ class DeliveryLoop {
   absl::btree_set<std::string> told_;
   std::deque<std::string> told_order_;
   std::unique_ptr<Appender> dead_letters_;
+  ToldRecords told_records_;
+  int64_t told_retry_ns_ = 0;  // after the log did not take some
   Positions stored_;
   std::vector<std::deque<LogMark>> marks_;  // by partition: of what was read and not stored
   int64_t stored_at_ns_ = 0;
@@ -136,7 +142,8 @@ class DeliveryLoop {
   int64_t retry_read_ns_ = 0;       // after a failed read of the log
 
   // For others to see:
-  telemetry::Counter delivered_, failed_, given_up_, lost_, store_failures_, suppressed_, resets_;
+  telemetry::Counter delivered_, failed_, given_up_, lost_, store_failures_, suppressed_, resets_,
+      told_lost_;
   telemetry::Histogram seconds_;
   std::atomic<size_t> pending_{0};
   std::atomic<size_t> withheld_{0};

@@ -1,5 +1,5 @@
 // Of a delivery: its positions in a log that may be another one by now
-// (docs/decisions/0022-positions-of-another-log.md).
+// (docs/decisions/0022-positions-of-another-log.md), and what it leaves in the log.
 #include <utility>
 
 #include "services/base/log.h"
@@ -70,6 +70,19 @@ LogMark DeliveryLoop::MarkBelow(size_t partition, int64_t position) {
   std::deque<LogMark>& marks = marks_[partition];
   while (marks.size() > 1 && marks[1].offset < position) marks.pop_front();
   return marks.empty() || marks.front().offset >= position ? LogMark() : marks.front();
+}
+
+void DeliveryLoop::NoteTold(const FeedItem& item, std::string_view error) {
+  told_records_.Add(ToldOf(item, options_.name, receiver_->kind(), error, clock_->WallNs()));
+  told_retry_ns_ = 0;
+}
+
+void DeliveryLoop::FlushTold(int64_t now_ns) {
+  if (told_records_.waiting() == 0 || now_ns < told_retry_ns_) return;
+  const Status flushed = told_records_.Flush();
+  if (flushed.ok()) return;
+  told_retry_ns_ = clock_->MonotonicNs() + kNanosPerSecond;
+  Note(Cat("who was told is not in the log: ", ToStd(flushed.message())));
 }
 
 }  // namespace pitwall::notifier

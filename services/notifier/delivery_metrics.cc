@@ -42,6 +42,9 @@ std::vector<telemetry::Registration> DeliveryLoop::RegisterMetrics(
             "Events withheld because the issue's root cause is open; the first and the newest are "
             "sent if the cause ends first.",
             &suppressed_);
+    counter("told_lost_total",
+            "Records of who was told that the log did not take, and that are not kept.",
+            &told_lost_);
     const auto gauge = [&](std::string_view name, std::string_view help, auto read) {
       out.push_back(exposition->Add(Cat(prefix, name), help, telemetry::MetricType::kGauge,
                                     [labels, read](std::vector<telemetry::Sample>* samples) {

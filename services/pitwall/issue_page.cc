@@ -42,6 +42,14 @@ std::string ParametersText(const IssueEvent& event) {
   return out;
 }
 
+std::string ToldText(const ToldNotice& told) {
+  return Cat(TimeText(told.time_ns), "  ", told.kind, " ", told.receiver, ": ", told.what,
+             told.issues.size() > 1
+                 ? Cat(", with ", told.issues.size() - 1, " more of its incident")
+                 : std::string(),
+             told.taken ? "" : Cat("; NOT taken: ", told.error));
+}
+
 }  // namespace
 
 std::string IssuePageText(const IssueView& view, const IssueNames& names) {
@@ -82,6 +90,13 @@ std::string IssuePageText(const IssueView& view, const IssueNames& names) {
   }
   for (size_t i = 0; view.actions.has_value() && i < view.actions->size(); ++i)
     Row(i == 0 ? "actions" : "", ActionLine((*view.actions)[i]), &out);
+  if (!view.told.has_value()) {
+    Row("told", "not known here; --data-dir DIR or --brokers HOSTS reads it", &out);
+  } else if (view.told->empty()) {
+    Row("told", "nobody", &out);
+  }
+  for (size_t i = 0; view.told.has_value() && i < view.told->size(); ++i)
+    Row(i == 0 ? "told" : "", ToldText((*view.told)[i]), &out);
   Row("capture", view.captures.empty() ? "" : CaptureText(view.captures, {}), &out);
   for (size_t i = 0; i < view.events.size(); ++i)
     Row(i == 0 ? "events" : "", IssueLine(*view.events[i], names), &out);

@@ -7,6 +7,7 @@
 
 #include "services/model/action.h"
 #include "services/model/capture.h"
+#include "services/model/told.h"
 #include "services/pipeline/issue_source.h"
 #include "services/pitwall/issue_lines.h"
 
@@ -17,6 +18,7 @@ struct IssueView {
   std::vector<IssueEventPtr> incident;              // last event of each issue of its incident
   std::optional<std::vector<ActionEvent>> actions;  // nothing: they cannot be read this way
   std::vector<RankCapture> captures;                // that it asked for
+  std::optional<std::vector<ToldNotice>> told;      // as actions
 };
 
 std::string IssuePageText(const IssueView& view, const IssueNames& names);

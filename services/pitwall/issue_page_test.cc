@@ -55,6 +55,19 @@ TEST(IssuePage, SaysAllThatIsKnown) {
                  std::make_shared<const IssueEvent>(end)};
   view.incident = {view.events.back()};
   view.actions = std::vector<ActionEvent>{action};
+  ToldNotice told;
+  told.issues = {found.id};
+  told.receiver = "team";
+  told.kind = "slack";
+  told.what = "found";
+  told.time_ns = found.time_ns;
+  ToldNotice missed = told;
+  missed.receiver = "pager";
+  missed.kind = "webhook";
+  missed.issues = {found.id, "other"};
+  missed.taken = false;
+  missed.error = "status 404";
+  view.told = std::vector<ToldNotice>{told, missed};
   IssueNames names;
   names.Learn(found);
   EXPECT_EQ(
@@ -82,6 +95,10 @@ TEST(IssuePage, SaysAllThatIsKnown) {
           "has 1 issue: StragglerRank{rank=\"2\"}.\n"
           "actions       2026-01-01T00:00:00.000Z  DECIDED  stop  dry run  job llm  "
           "default/stragglers/StragglerRank  policy\n"
+          "told          2026-01-01T00:00:00.000Z  slack team: found\n"
+          "              2026-01-01T00:00:00.000Z  webhook pager: found, with 1 more of its "
+          "incident"
+          "; NOT taken: status 404\n"
           "events        2026-01-01T00:00:00.000Z  FOUND     StragglerRank{rank=\"2\"}  warning"
           "  job llm  rank 2 is slow  [incident ",
           found.id.substr(0, 12),
@@ -97,7 +114,11 @@ TEST(IssuePage, ActionsThatAreNotKnownAreNoNone) {
   view.events = {std::make_shared<const IssueEvent>(FoundOnPage())};
   EXPECT_NE(IssuePageText(view, IssueNames()).find("actions       not known here"),
             std::string::npos);
+  EXPECT_NE(IssuePageText(view, IssueNames()).find("told          not known here"),
+            std::string::npos);
   view.actions.emplace();
+  view.told.emplace();
+  EXPECT_NE(IssuePageText(view, IssueNames()).find("told          nobody\n"), std::string::npos);
   EXPECT_NE(IssuePageText(view, IssueNames()).find("actions       none\n"), std::string::npos);
 }
 

@@ -1,7 +1,9 @@
 #include "services/pitwall/issue_reader.h"
 
+#include <algorithm>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -10,6 +12,7 @@
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/codec/cloudevents/told_event.h"
 #include "services/notifier/issue_index.h"
 #include "services/notifier/routing/silence.h"
 #include "services/pipeline/topics.h"
@@ -55,6 +58,10 @@ class GrpcReader final : public IssueReader {
 
   StatusOr<std::vector<ActionEvent>> Actions(std::string_view) override {
     return absl::UnimplementedError("the gRPC server does not serve actions");
+  }
+
+  StatusOr<std::vector<ToldNotice>> Told(std::string_view) override {
+    return absl::UnimplementedError("the gRPC server does not serve who was told");
   }
 
   StatusOr<std::vector<RankCapture>> Captures(std::string_view request,
@@ -106,6 +113,19 @@ class LogReader final : public IssueReader {
       if (action.ok() && action->issue == issue) actions.push_back(*std::move(action));
     }));
     return actions;
+  }
+
+  StatusOr<std::vector<ToldNotice>> Told(std::string_view issue) override {
+    std::vector<ToldNotice> out;
+    std::set<std::string> known;
+    RETURN_IF_ERROR(ReadTopic(log_.get(), kToldTopic, [&](int32_t, const Record& record) {
+      StatusOr<ToldNotice> told = cloudevents::DecodeToldNotice(record.value);
+      if (told.ok() &&
+          std::find(told->issues.begin(), told->issues.end(), issue) != told->issues.end() &&
+          known.insert(told->id).second)
+        out.push_back(*std::move(told));
+    }));
+    return out;
   }
 
   StatusOr<std::vector<RankCapture>> Captures(std::string_view request,

@@ -12,6 +12,7 @@
 #include "services/base/status.h"
 #include "services/model/action.h"
 #include "services/model/capture.h"
+#include "services/model/told.h"
 #include "services/pipeline/issue_source.h"
 #include "services/pitwall/flags.h"
 
@@ -41,6 +42,8 @@ class IssueReader {
   virtual Status ForEach(const IssueFilter& filter, const TakeEvent& take) = 0;
   // What was decided about an issue, oldest first. Unimplemented: this way does not lead there.
   virtual StatusOr<std::vector<ActionEvent>> Actions(std::string_view issue) = 0;
+  // Who was told of an issue, each notice once. Unimplemented: this way does not lead there.
+  virtual StatusOr<std::vector<ToldNotice>> Told(std::string_view issue) = 0;
   // The answers to a request for a capture, or those that an issue asked for; the other is "".
   // Unimplemented: this way does not lead there.
   virtual StatusOr<std::vector<RankCapture>> Captures(std::string_view request,

@@ -9,6 +9,7 @@
 #include "services/base/terminal.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/codec/cloudevents/told_event.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/flags.h"
 #include "services/pitwall/issue_lines.h"
@@ -103,6 +104,12 @@ Status Show(std::string_view id, bool json, IssueReader* reader) {
   } else if (!absl::IsUnimplemented(actions.status())) {
     return actions.status();
   }
+  StatusOr<std::vector<ToldNotice>> told = reader->Told(IssueId(last));
+  if (told.ok()) {
+    view.told = *std::move(told);
+  } else if (!absl::IsUnimplemented(told.status())) {
+    return told.status();
+  }
   StatusOr<std::vector<RankCapture>> captures = reader->Captures("", IssueId(last));
   if (captures.ok()) {
     view.captures = *std::move(captures);
@@ -114,6 +121,8 @@ Status Show(std::string_view id, bool json, IssueReader* reader) {
       PrintEvent(cloudevents::EncodeCloudEvent(*event));
     for (const ActionEvent& action : view.actions.value_or(std::vector<ActionEvent>()))
       PrintEvent(cloudevents::EncodeCloudEvent(action));
+    for (const ToldNotice& one : view.told.value_or(std::vector<ToldNotice>()))
+      PrintEvent(cloudevents::EncodeToldNotice(one));
     for (const RankCapture& capture : view.captures)
       PrintEvent(cloudevents::EncodeRankCapture(capture));
     return OkStatus();

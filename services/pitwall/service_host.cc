@@ -283,10 +283,21 @@ Status ServiceHost::StartCollector() {
   ASSIGN_OR_RETURN(collector_, collector::Collector::Create(options, clock_, appender_.get()));
   RETURN_IF_ERROR(collector_->Start());
   courier_->Start(
-      [this](CaptureRequest request) { collector_->RequestCapture(std::move(request)); });
+      [this](CaptureRequest request) { collector_->RequestCapture(std::move(request)); },
+      [this](const ActionEvent& request) { Sample(request); });
   PITWALL_LOG(kInfo, "collector", "clients connect to ", options.socket_path, " (PITWALL_SOCKET)");
   RegisterCollectorMetrics();
   return OkStatus();
+}
+
+// What the configuration says holds again after a start, or when a reload changes it.
+void ServiceHost::Sample(const ActionEvent& request) {
+  const std::vector<std::string> jobs = collector_->BoundJobs();
+  if (std::find(jobs.begin(), jobs.end(), request.job) == jobs.end()) return;
+  const Status set = collector_->SetInterval(request.interval_ns);
+  PITWALL_LOG(set.ok() ? kInfo : kWarning, "collector", "job ", request.job, ": ",
+              request.principal, " asks for a sample each ", FormatDuration(request.interval_ns),
+              set.ok() ? "" : ": ", ToStd(set.message()));
 }
 
 Status ServiceHost::StartNotifier() {

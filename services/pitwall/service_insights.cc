@@ -66,9 +66,15 @@ std::vector<http::HttpRoute> ServiceHost::InsightsRoutes(http::HttpServerOptions
        .captures = captures_.get(),
        .request_action = [this](const ActionEvent& request) -> Status {
          ASSIGN_OR_RETURN(const auto appender, log_->OpenAppender());
-         return appender->Append({{.topic = std::string(kActionsTopic),
-                                   .key = request.job,
-                                   .value = cloudevents::EncodeCloudEvent(request)}});
+         const auto record = [&](std::string_view topic) -> OutgoingRecord {
+           return {.topic = std::string(topic),
+                   .key = request.job,
+                   .value = cloudevents::EncodeCloudEvent(request)};
+         };
+         RETURN_IF_ERROR(appender->Append({record(kActionsTopic)}));
+         // Collectors follow this one.
+         if (request.kind != ActionKind::kInterval) return OkStatus();
+         return appender->Append({record(kControlTopic)});
        },
        .silenced = [this](const IssueEvent& event) { return followed_silences_->Of(event); }});
 }

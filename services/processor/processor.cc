@@ -25,11 +25,14 @@ Status EnsureTopics(Log* log, const ProcessorOptions& options) {
   RETURN_IF_ERROR(log->EnsureTopic(kRulesTopic, {.partitions = 1, .compacted = true}));
   RETURN_IF_ERROR(log->EnsureTopic(
       kActionsTopic, {.partitions = partitions, .retention_ms = options.telemetry_retention_ms}));
-  // Requests are of no use an hour later. Captures are few: one partition keeps them in one order.
+  // Requests are of no use an hour later. Captures, and who was told, are few: one partition keeps
+  // them in one order.
   RETURN_IF_ERROR(
       log->EnsureTopic(kControlTopic, {.partitions = 1, .retention_ms = int64_t{3600} * 1000}));
   RETURN_IF_ERROR(log->EnsureTopic(
       kCapturesTopic, {.partitions = 1, .retention_ms = options.telemetry_retention_ms}));
+  RETURN_IF_ERROR(log->EnsureTopic(
+      kToldTopic, {.partitions = 1, .retention_ms = options.telemetry_retention_ms}));
   return log->EnsureTopic(kDeadLetterTopic,
                           {.partitions = 1, .retention_ms = options.telemetry_retention_ms});
 }

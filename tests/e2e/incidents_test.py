@@ -12,8 +12,9 @@ import sys
 import tempfile
 import threading
 import unittest
+import urllib.parse
 
-from harness import PATIENCE, Pitwall, train, wait_for, write
+from harness import PATIENCE, Pitwall, fetch, train, wait_for, write
 
 BINARY = None
 
@@ -87,7 +88,10 @@ class Incidents(unittest.TestCase):
                     r"(?m)^evidence +\S", r"(?m)^incident +Incident %s" % incident[:12], r"  RESOLVED  |  ENDED  "):
             self.assertRegex(page, row)
         self.assertRegex(self.tell("issues", "show", incident[:8], *log), r"(?m)^actions +none$")
-        self.assertEqual(self.tell("issues", "show", incident, "--json", *server), self.tell("issues", "show", incident, "--json", *log))
+        # Who was told is in the log only, as actions are.
+        of_log = [line for line in self.tell("issues", "show", incident, "--json", *log).splitlines() if '"io.pitwall.notice.' not in line]
+        self.assertEqual(self.tell("issues", "show", incident, "--json", *server).splitlines(), of_log)
+        self.everybody_who_was_told_is_named(incident, job, log)
         self.assertIn("not found", self.tell("issues", "show", "0" * 32, *server, code=1))
         self.assertIn("not found", self.tell("issues", "show", "0" * 32, *log, code=1))
         self.assertEqual(len(self.tell("issues", "list", "--all", "--rule", "LossExploded", *server).splitlines()), 1)
@@ -103,6 +107,22 @@ class Incidents(unittest.TestCase):
             self.assertEqual(statuses, shown["rules"])
             self.assertRegex(self.tell("rules", "status", "--job", job, "--rule", "LossExploded", *way), r"LossExploded  since .*stopped: ")
             self.assertIn("not found", self.tell("jobs", "show", "nobody", *way, code=1))
+
+    def everybody_who_was_told_is_named(self, incident, job, log):
+        received = [(path, what) for path, what, about in Receiver.received if about == "LossExploded" or incident in about]
+        records = []
+
+        def all_are_there():
+            lines = self.tell("issues", "show", incident, "--json", *log).splitlines()
+            records[:] = [json.loads(line)["data"] for line in lines if '"io.pitwall.notice.' in line]
+            return len(records) >= len(received)
+        wait_for("a record of each", all_are_there)
+        words = {"resolved": "ended"}
+        self.assertEqual(sorted((one["receiver"], one["what"]) for one in records), sorted((path, words.get(what, what)) for path, what in received))
+        self.assertTrue(all(one["kind"] == "webhook" and incident in one["issues"] and "error" not in one for one in records))
+        self.assertRegex(self.tell("issues", "show", incident[:8], *log), r"(?m)^told +\S+Z  webhook \S+: found")
+        query = "/api/pitwall/v1/issue?job=%s&id=%s" % (urllib.parse.quote(job), incident)
+        wait_for("the history", lambda: len(json.loads(fetch(self.pitwall.http + query)[1])["told"]) == len(records))
 
     def test_a_symptom_is_shown_with_its_cause_and_not_sent(self):
         rules = write(os.path.join(self.work, "rules.yaml"), RULES)

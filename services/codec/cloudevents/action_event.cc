@@ -1,5 +1,6 @@
 #include <optional>
 
+#include "services/base/duration.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/shared_fields.h"
@@ -30,6 +31,7 @@ std::string EncodeCloudEvent(const ActionEvent& e, std::string_view subject,
   out.Text("effect", e.effect);
   out.Text("principal", e.principal);
   if (e.type == ActionEventType::kRequested) WriteTime("expires", e.expires_ns, &out);
+  if (e.interval_ns > 0) out.Text("interval", FormatDuration(e.interval_ns));
   out.EndObject();
   out.EndObject();
   return out.Take();
@@ -69,6 +71,11 @@ StatusOr<ActionEvent> DecodeActionEvent(std::string_view json) {
   e.effect = data.String("effect");
   e.principal = data.String("principal");
   if (e.type == ActionEventType::kRequested) e.expires_ns = data.Time("expires");
+  if (data.Has("interval")) {
+    const StatusOr<int64_t> interval = ParseDuration(data.String("interval"));
+    if (!interval.ok()) data.Fail("interval", std::string(ToStd(interval.status().message())));
+    e.interval_ns = interval.value_or(0);
+  }
   RETURN_IF_ERROR(in.status());
   return e;
 }

@@ -317,6 +317,24 @@ TEST(ActionEvent, GoldenAndRoundTrip) {
   EXPECT_FALSE(DecodeCloudEvent(json).ok());
 }
 
+TEST(ActionEvent, AnIntervalComesBack) {
+  ActionEvent e;
+  e.type = ActionEventType::kRequested;
+  e.kind = ActionKind::kInterval;
+  e.issue = "request-1";
+  e.job = "j";
+  e.rule = std::string(kIntervalRequestRule);
+  e.interval_ns = 100'000'000;
+  e.id = MakeActionId(e);
+  const StatusOr<ActionEvent> back = DecodeActionEvent(EncodeCloudEvent(e));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->kind, ActionKind::kInterval);
+  EXPECT_EQ(back->interval_ns, 100'000'000);
+  std::string damaged = EncodeCloudEvent(e);
+  damaged.replace(damaged.find("100ms"), 5, "soon!");
+  EXPECT_FALSE(DecodeActionEvent(damaged).ok());
+}
+
 TEST(IssueId, IsThatOfTheFirstEvent) {
   IssueEvent first = Sample();
   first.sequence = 1;

@@ -6,6 +6,7 @@
 #include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
+#include "services/codec/cloudevents/cloud_event.h"
 #include "services/pipeline/topics.h"
 
 namespace pitwall::collector {
@@ -21,8 +22,10 @@ CaptureCourier::CaptureCourier(Clock* clock, Log* log, Appender* appender)
 
 CaptureCourier::~CaptureCourier() { Stop(); }
 
-void CaptureCourier::Start(std::function<void(CaptureRequest)> give) {
+void CaptureCourier::Start(std::function<void(CaptureRequest)> give,
+                           std::function<void(const ActionEvent&)> sample) {
   give_ = std::move(give);
+  sample_ = std::move(sample);
   thread_ = std::thread([this] { Loop(); });
 }
 
@@ -114,6 +117,12 @@ Status CaptureCourier::Read() {
   }
   if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
   for (const Record& record : records) {
+    // Of its actions the log has intervals here.
+    if (const auto action = cloudevents::DecodeActionEvent(record.value); action.ok()) {
+      if (sample_ && action->kind == ActionKind::kInterval && action->expires_ns > clock_->WallNs())
+        sample_(*action);
+      continue;
+    }
     StatusOr<CaptureRequest> request = cloudevents::DecodeCaptureRequest(record.value);
     if (!request.ok()) {
       PITWALL_LOG(kWarning, "capture", kControlTopic, " offset ", record.offset, ": ",

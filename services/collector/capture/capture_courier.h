@@ -13,6 +13,7 @@
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
+#include "services/model/action.h"
 #include "services/model/capture.h"
 #include "services/pipeline/io.h"
 
@@ -30,8 +31,10 @@ class CaptureCourier {
   CaptureCourier(Clock* clock, Log* log, Appender* appender);
   ~CaptureCourier();
 
-  // `give` gets each request, on the courier's thread.
-  void Start(std::function<void(CaptureRequest)> give);
+  // `give` gets each request for a capture, `sample` each for another interval of a job's nodes
+  // (null: nobody does), on the courier's thread.
+  void Start(std::function<void(CaptureRequest)> give,
+             std::function<void(const ActionEvent&)> sample = nullptr);
   void Stop();  // idempotent
 
   // ResourceExhausted: the job was asked a moment ago.
@@ -52,6 +55,7 @@ class CaptureCourier {
   Appender* const appender_;
   const std::unique_ptr<Wakeup> wakeup_;
   std::function<void(CaptureRequest)> give_;
+  std::function<void(const ActionEvent&)> sample_;
   std::unique_ptr<PartitionReader> reader_;  // the thread's
   std::atomic<bool> stopping_{false};
   std::atomic<uint64_t> dropped_{0};

@@ -52,6 +52,7 @@ Answer AnswerIncidents(const ApiCall& call);
 Answer AnswerRules(const ApiCall& call);
 Answer AnswerActions(const ApiCall& call);
 Answer AnswerCaptures(const ApiCall& call);
+Answer AskInterval(const ApiCall& call);
 Answer AskCapture(const ApiCall& call);
 Answer AskStop(const ApiCall& call);
 Answer AnswerReport(const ApiCall& call);

@@ -178,6 +178,17 @@ inline void FillTestJob(VectorHistory::Job* job) {
   action.time_ns = AtSecond(2);
   action.id = MakeActionId(action);
   job->actions.push_back(action);
+  for (const bool taken : {true, false}) {
+    job->told.push_back({.id = Cat("told-", taken ? 1 : 2),
+                         .job = "job-1",
+                         .issues = {IssueId(found)},
+                         .receiver = taken ? "team" : "pager",
+                         .kind = "webhook",
+                         .what = "found",
+                         .taken = taken,
+                         .error = taken ? "" : "status 404",
+                         .time_ns = AtSecond(3)});
+  }
   RankCapture capture;
   capture.request = "request-1";
   capture.job = "job-1";

@@ -37,7 +37,8 @@ struct ApiOptions {
   RuleDefinitionSource rules;                      // empty: the rules in force are not known
   std::string version;                             // of Pitwall, for reports
   CaptureSource* captures = nullptr;               // null: captures cannot be asked for here
-  // Puts a request into pitwall.actions; empty: stops cannot be asked for here.
+  // Puts a request into pitwall.actions, one for an interval into pitwall.control too; empty:
+  // neither can be asked for here.
   std::function<Status(const ActionEvent& request)> request_action;
   // Whether an open issue is silenced now; empty: not known here.
   std::function<std::optional<SilencedIssue>(const IssueEvent& event)> silenced;

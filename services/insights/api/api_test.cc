@@ -296,6 +296,15 @@ TEST_F(Api, IssuesAreFilteredAndOneHasItsEventsAndActions) {
   EXPECT_THAT(issue.Find("events")->items(), SizeIs(2));
   EXPECT_THAT(issue.Find("actions")->items(), SizeIs(1));
   EXPECT_EQ(TextAt(issue, "events/1/type"), "io.pitwall.issue.resolved");
+  // Who was told, and who was not.
+  EXPECT_THAT(issue.Find("told")->items(), SizeIs(2));
+  EXPECT_EQ(TextAt(issue, "told/0/data/receiver"), "team");
+  EXPECT_EQ(TextAt(issue, "told/1/type"), "io.pitwall.notice.failed");
+  EXPECT_EQ(TextAt(issue, "told/1/data/error"), "status 404");
+  const yaml::Node other = Parsed(Get(Cat("/issues?job=job-1&state=open")));
+  const std::string open = TextAt(other, "issues/0/id");
+  EXPECT_THAT(Parsed(Get(Cat("/issue?job=job-1&id=", open))).Find("told")->items(), SizeIs(0));
+  EXPECT_THAT(Parsed(Get("/actions?job=job-1")).Find("told")->items(), SizeIs(2));
 }
 
 TEST_F(Api, ReportTellsTheNumbersOfTheOtherRoutes) {
@@ -437,7 +446,16 @@ TEST_F(Api, AStopIsAskedForWithAReasonAndTheWholeId) {
   EXPECT_EQ(asked[0].principal, "act");
   EXPECT_GT(asked[0].expires_ns, clock_.WallNs());
   (void)Ask("POST", "/job/stop?job=runs&reason=again");
+  EXPECT_EQ(Ask("POST", "/job/interval?job=runs&interval=3s&reason=x").status, 400);
+  EXPECT_EQ(Ask("POST", "/job/interval?job=job-1&interval=5s&reason=x").status, 409);
   EXPECT_NE(asked[1].issue, asked[0].issue);
+  ASSERT_THAT(asked, SizeIs(2));
+  EXPECT_EQ(Ask("POST", "/job/interval?job=runs&interval=5s&reason=x").status, 200);
+  ASSERT_THAT(asked, SizeIs(3));
+  EXPECT_EQ(asked[2].kind, ActionKind::kInterval);
+  EXPECT_EQ(asked[2].interval_ns, 5 * kNanosPerSecond);
+  EXPECT_EQ(asked[2].rule, kIntervalRequestRule);
+  EXPECT_EQ(asked[0].kind, ActionKind::kStop);
 }
 
 }  // namespace

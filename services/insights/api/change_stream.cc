@@ -7,6 +7,7 @@
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/codec/cloudevents/told_event.h"
 #include "services/insights/api/answers.h"
 #include "services/insights/api/json_fields.h"
 
@@ -14,8 +15,8 @@ namespace pitwall::insights {
 namespace {
 
 // By Change::Topic.
-constexpr std::array<std::string_view, 6> kTopics = {"job",    "samples", "issue",
-                                                     "status", "action",  "capture"};
+constexpr std::array<std::string_view, 7> kTopics = {"job",    "samples", "issue", "status",
+                                                     "action", "capture", "told"};
 // Changes of one read of the history.
 constexpr size_t kBatch = 256;
 constexpr size_t kMostJobs = 1000;
@@ -101,6 +102,8 @@ void ChangeStream::Write(const Change& change, std::string* out) const {
     data.Raw(cloudevents::EncodeCloudEvent(*change.action));
   } else if (change.capture != nullptr) {
     data.Raw(cloudevents::EncodeRankCapture(*change.capture));
+  } else if (change.told != nullptr) {
+    data.Raw(cloudevents::EncodeToldNotice(*change.told));
   } else {
     data.Null();
   }
@@ -126,8 +129,9 @@ Answer AnswerStream(const ApiCall& call) {
     if (topic.empty()) continue;
     const auto at = std::find(kTopics.begin(), kTopics.end(), topic);
     if (at == kTopics.end()) {
-      return InvalidArgument(Cat("topics: unknown value (", Quote(topic.substr(0, 80)),
-                                 "); give some of job, samples, issue, status, action, capture"));
+      return InvalidArgument(
+          Cat("topics: unknown value (", Quote(topic.substr(0, 80)),
+              "); give some of job, samples, issue, status, action, capture, told"));
     }
     filter.topics.insert(static_cast<Change::Topic>(at - kTopics.begin()));
   }

@@ -6,6 +6,7 @@
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/event_link.h"
+#include "services/codec/cloudevents/told_event.h"
 #include "services/insights/api/answers.h"
 #include "services/insights/api/json_fields.h"
 #include "services/model/value.h"
@@ -98,6 +99,7 @@ Answer AnswerIssue(const ApiCall& call) {
   ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, call.history().Events(job->id));
   ASSIGN_OR_RETURN(const Issue issue, FindIssue(IssuesOf(events), call.parameters.Text("id")));
   ASSIGN_OR_RETURN(const std::vector<ActionEvent> actions, call.history().Actions(job->id));
+  ASSIGN_OR_RETURN(const std::vector<ToldNotice> told, call.history().Told(job->id));
   JsonWriter out;
   out.BeginObject();
   WriteIssueFields(issue, call.options, &out);
@@ -109,6 +111,13 @@ Answer AnswerIssue(const ApiCall& call) {
   out.BeginArray();
   for (const ActionEvent& action : actions) {
     if (action.issue == issue.id) out.Raw(cloudevents::EncodeCloudEvent(action));
+  }
+  out.EndArray();
+  out.Key("told");
+  out.BeginArray();
+  for (const ToldNotice& one : told) {
+    if (std::find(one.issues.begin(), one.issues.end(), issue.id) != one.issues.end())
+      out.Raw(cloudevents::EncodeToldNotice(one));
   }
   out.EndArray();
   out.EndObject();
@@ -213,11 +222,16 @@ Answer AnswerRules(const ApiCall& call) {
 Answer AnswerActions(const ApiCall& call) {
   ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
   ASSIGN_OR_RETURN(const std::vector<ActionEvent> actions, call.history().Actions(job->id));
+  ASSIGN_OR_RETURN(const std::vector<ToldNotice> told, call.history().Told(job->id));
   JsonWriter out;
   out.BeginObject();
   out.Key("actions");
   out.BeginArray();
   for (const ActionEvent& action : actions) out.Raw(cloudevents::EncodeCloudEvent(action));
+  out.EndArray();
+  out.Key("told");
+  out.BeginArray();
+  for (const ToldNotice& one : told) out.Raw(cloudevents::EncodeToldNotice(one));
   out.EndArray();
   out.EndObject();
   return http::HttpResponse::Json(out.Take());

@@ -1,4 +1,8 @@
-// Asks the executor to stop a job.
+// Asks the executor to stop a job, or the collectors of its nodes for another interval.
+#include <array>
+#include <utility>
+
+#include "services/base/duration.h"
 #include "services/base/random_hex.h"
 #include "services/base/strings.h"
 #include "services/insights/api/answers.h"
@@ -9,17 +13,16 @@ namespace {
 
 constexpr int64_t kExpiresNs = 60 * kNanosPerSecond;
 constexpr size_t kMaxReasonBytes = 500;
+// As the collector has them.
+constexpr std::array<std::string_view, 6> kIntervals = {"100ms", "200ms", "500ms",
+                                                        "1s",    "5s",    "1m"};
 
-}  // namespace
-
-Answer AskStop(const ApiCall& call) {
-  const std::string reason(Trim(call.parameters.Text("reason")));
-  RETURN_IF_ERROR(call.parameters.status());
+// A request about a running job, by its whole id.
+StatusOr<ActionEvent> RequestOf(const ApiCall& call, std::string reason) {
   if (reason.empty() || reason.size() > kMaxReasonBytes)
     return InvalidArgument(Cat("reason: ", reason.size(), " bytes; give 1 to ", kMaxReasonBytes));
   if (!call.options.request_action)
-    return FailedPrecondition(
-        "job: this server cannot ask an executor; ask one that can write the log");
+    return FailedPrecondition("job: this server cannot ask; ask one that can write the log");
   ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
   if (call.parameters.Text("job") != job->id)
     return InvalidArgument(Cat("job: not a whole id (", Quote(call.parameters.Text("job")),
@@ -33,14 +36,16 @@ Answer AskStop(const ApiCall& call) {
   request.job_name = job->name;
   request.owner = job->owner;
   request.attempt = job->attempts.empty() ? 0 : job->attempts.back().attempt;
-  request.rule = std::string(kStopRequestRule);
-  request.alert = "StopRequested";
   request.mode = ActionMode::kLive;
   request.target = job->reference;
-  request.why = reason;
+  request.why = std::move(reason);
   request.principal = "act";
   request.time_ns = call.options.clock->WallNs();
   request.expires_ns = request.time_ns + kExpiresNs;
+  return request;
+}
+
+Answer Send(const ApiCall& call, ActionEvent request) {
   request.id = MakeActionId(request);
   RETURN_IF_ERROR(call.options.request_action(request));
   JsonWriter out;
@@ -48,6 +53,29 @@ Answer AskStop(const ApiCall& call) {
   TextField("request", request.issue, &out);
   out.EndObject();
   return http::HttpResponse::Json(out.Take());
+}
+
+}  // namespace
+
+Answer AskStop(const ApiCall& call) {
+  std::string reason(Trim(call.parameters.Text("reason")));
+  RETURN_IF_ERROR(call.parameters.status());
+  ASSIGN_OR_RETURN(ActionEvent request, RequestOf(call, std::move(reason)));
+  request.rule = std::string(kStopRequestRule);
+  request.alert = "StopRequested";
+  return Send(call, std::move(request));
+}
+
+Answer AskInterval(const ApiCall& call) {
+  std::string reason(Trim(call.parameters.Text("reason")));
+  const std::string_view interval = kIntervals[call.parameters.Choice("interval", kIntervals)];
+  RETURN_IF_ERROR(call.parameters.status());
+  ASSIGN_OR_RETURN(ActionEvent request, RequestOf(call, std::move(reason)));
+  request.kind = ActionKind::kInterval;
+  request.rule = std::string(kIntervalRequestRule);
+  request.alert = "IntervalRequested";
+  ASSIGN_OR_RETURN(request.interval_ns, ParseDuration(interval));
+  return Send(call, std::move(request));
 }
 
 }  // namespace pitwall::insights

@@ -58,6 +58,7 @@ std::string EncodeBoot(const BootFacts& boot) {
   for (const std::string* text :
        {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue})
     out.Str(*text);
+  out.I64(boot.goodbye_ns);
   return out.Take();
 }
 
@@ -82,6 +83,7 @@ StatusOr<BootFacts> DecodeBoot(std::string_view body) {
   for (std::string* text :
        {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue})
     *text = in.Str();
+  if (!in.AtEnd()) boot.goodbye_ns = in.I64();  // earlier versions did not keep it
   RETURN_IF_ERROR(in.Finish("a boot of the catalogue"));
   return boot;
 }
@@ -91,14 +93,15 @@ std::string EncodeRecord(const KeptRecord& record) {
 }
 
 StatusOr<KeptRecord> DecodeRecord(const store::DatabaseRow& row) {
-  if (row.body.empty() || row.body[0] < 1 || row.body[0] > 3)
+  if (row.body.empty() || row.body[0] < 1 || row.body[0] > 4)
     return DataLoss("an event of the catalogue is malformed");
   return KeptRecord{static_cast<EventTopic>(row.body[0]), NumberOf(row.key), row.body.substr(1)};
 }
 
 std::string EncodeTombstone(const Tombstone& t) {
   BinaryWriter out;
-  for (const int64_t offset : {t.telemetry, t.issues, t.actions, t.captures}) out.I64(offset);
+  for (const int64_t offset : {t.telemetry, t.issues, t.actions, t.captures, t.told})
+    out.I64(offset);
   return out.Take();
 }
 
@@ -106,6 +109,7 @@ StatusOr<Tombstone> DecodeTombstone(std::string_view body) {
   BinaryReader in(body);
   Tombstone t;
   for (int64_t* offset : {&t.telemetry, &t.issues, &t.actions, &t.captures}) *offset = in.I64();
+  if (!in.AtEnd()) t.told = in.I64();  // earlier versions did not keep it
   RETURN_IF_ERROR(in.Finish("a tombstone of the catalogue"));
   return t;
 }

@@ -18,7 +18,7 @@ enum RowKind : uint8_t {
   kBootRow = 2,       // one boot of one source of a job
   kSchemaRow = 3,     // that a job has used
   kSegmentRow = 4,    // a sealed window
-  kEventRow = 5,      // a record of issues, actions or captures, as it was in the log
+  kEventRow = 5,      // a record of an EventTopic, as it was in the log
   kTombstoneRow = 6,  // a job that was deleted, by a hash of its id
   kMetaRow = 7,
 };
@@ -44,6 +44,7 @@ struct BootFacts {
   int64_t interval_ns = 0;
   uint64_t sequence = 0;  // the greatest
   bool goodbye = false;
+  int64_t goodbye_ns = 0;             // how far it had come then; 0: not known
   int64_t first_step_ns = INT64_MAX;  // start of its first step
   int64_t last_step_ns = INT64_MIN;   // end of its last one
   std::string owner;
@@ -54,7 +55,7 @@ std::string BootKey(const Origin& origin);
 std::string EncodeBoot(const BootFacts& boot);
 StatusOr<BootFacts> DecodeBoot(std::string_view body);
 
-enum class EventTopic : uint8_t { kIssues = 1, kActions = 2, kCaptures = 3 };
+enum class EventTopic : uint8_t { kIssues = 1, kActions = 2, kCaptures = 3, kTold = 4 };
 struct KeptRecord {
   EventTopic topic = EventTopic::kIssues;
   uint64_t number = 0;  // in the order of ingest
@@ -69,6 +70,7 @@ struct Tombstone {
   int64_t issues = 0;
   int64_t actions = 0;
   int64_t captures = 0;
+  int64_t told = 0;
 };
 std::string EncodeTombstone(const Tombstone& tombstone);
 StatusOr<Tombstone> DecodeTombstone(std::string_view body);

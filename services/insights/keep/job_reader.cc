@@ -1,11 +1,13 @@
 #include "services/insights/keep/job_reader.h"
 
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/codec/cloudevents/told_event.h"
 
 namespace pitwall::insights {
 
@@ -107,6 +109,19 @@ StatusOr<std::vector<RankCapture>> JobReader::Captures(std::string_view job) con
         return OkStatus();
       });
   RETURN_IF_ERROR(walked4);
+  return out;
+}
+
+StatusOr<std::vector<ToldNotice>> JobReader::Told(std::string_view job) const {
+  std::vector<ToldNotice> out;
+  std::set<std::string> known;  // what was sent twice is one notice
+  const Status walked =
+      ForEachRecord(job, EventTopic::kTold, [&](const std::string& value) -> Status {
+        ASSIGN_OR_RETURN(ToldNotice told, cloudevents::DecodeToldNotice(value));
+        if (known.insert(told.id).second) out.push_back(std::move(told));
+        return OkStatus();
+      });
+  RETURN_IF_ERROR(walked);
   return out;
 }
 

@@ -73,7 +73,7 @@ class KeepTest : public ::testing::Test {
                ::testing::UnitTest::GetInstance()->current_test_info()->name());
     std::filesystem::remove_all(dir_);
     for (const std::string_view topic :
-         {kTelemetryTopic, kIssuesTopic, kActionsTopic, kCapturesTopic})
+         {kTelemetryTopic, kIssuesTopic, kActionsTopic, kCapturesTopic, kToldTopic})
       EXPECT_TRUE(log_.EnsureTopic(topic, {.partitions = 1}).ok());
     options_.dir = dir_;
     options_.save_interval_ns = 0;

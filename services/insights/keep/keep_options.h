@@ -27,6 +27,7 @@ struct KeepOptions {
   std::string issues_topic{kIssuesTopic};
   std::string actions_topic{kActionsTopic};
   std::string captures_topic{kCapturesTopic};
+  std::string told_topic{kToldTopic};
   std::shared_ptr<files::DiskFaults> faults;  // tests only
 };
 

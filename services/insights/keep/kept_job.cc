@@ -61,6 +61,7 @@ BootFacts* KeptJob::BootOf(const Batch& batch) {
 void KeptJob::Describe(const Batch& batch, BootFacts* boot) {
   dirty_boots_.insert({batch.source, batch.boot_id});
   boot->goodbye |= batch.goodbye;
+  if (batch.goodbye) boot->goodbye_ns = std::max(boot->goodbye_ns, batch.promise_ns);
   if (batch.sequence >= boot->sequence) {
     boot->sequence = batch.sequence;
     boot->interval_ns = batch.info.interval_ns;
@@ -327,6 +328,7 @@ JobLife KeptJob::Life() const {
       source.rank = boot.origin->rank;
       source.interval_ns = boot.interval_ns;
       source.goodbye = boot.goodbye;
+      source.goodbye_ns = boot.goodbye_ns;
     }
     if (boot.first_ns > boot.last_ns) continue;
     source.first_ns =

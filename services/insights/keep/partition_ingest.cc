@@ -7,6 +7,7 @@
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/codec/cloudevents/told_event.h"
 
 namespace pitwall::insights {
 namespace {
@@ -37,6 +38,8 @@ PartitionIngest::PartitionIngest(Clock* clock, Log* log, HistoryStore* store,
   // One partition with the answers of all jobs: each thread takes those of its own.
   inputs_[3].at = {options_.captures_topic, 0};
   inputs_[3].topic = EventTopic::kCaptures;
+  inputs_[4].at = {options_.told_topic, 0};
+  inputs_[4].topic = EventTopic::kTold;
 }
 
 PartitionIngest::~PartitionIngest() { Stop(); }
@@ -190,7 +193,7 @@ bool PartitionIngest::Buried(std::string_view job, size_t input, int64_t offset)
   const auto at = tombstones_.find(StableHashHex(job));
   if (at == tombstones_.end()) return false;
   const Tombstone& t = at->second;
-  return offset < std::array{t.telemetry, t.issues, t.actions, t.captures}[input];
+  return offset < std::array{t.telemetry, t.issues, t.actions, t.captures, t.told}[input];
 }
 
 Status PartitionIngest::ReadTelemetry(int64_t timeout_ns, bool* idle) {
@@ -262,6 +265,15 @@ void PartitionIngest::OnRecord(const Input& input, const Record& record) {
       job_id = action->job;
       change.time_ns = action->time_ns;
       change.action = std::make_shared<const ActionEvent>(*std::move(action));
+    }
+  } else if (input.topic == EventTopic::kTold) {
+    StatusOr<ToldNotice> told = cloudevents::DecodeToldNotice(record.value);
+    status = told.status();
+    if (told.ok()) {
+      change.topic = Change::Topic::kTold;
+      job_id = told->job;
+      change.time_ns = told->time_ns;
+      change.told = std::make_shared<const ToldNotice>(*std::move(told));
     }
   } else {
     StatusOr<RankCapture> capture = cloudevents::DecodeRankCapture(record.value);

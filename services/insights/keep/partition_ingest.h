@@ -99,7 +99,7 @@ class PartitionIngest {
   std::atomic<size_t> head_bytes_{0};
 
   // The thread's own:
-  std::array<Input, 4> inputs_;  // telemetry, issues, actions, captures
+  std::array<Input, 5> inputs_;  // telemetry, issues, actions, captures, told
   codec::BatchDecoder decoder_;
   std::vector<KeptJobPtr> jobs_;  // those of the partition, as of jobs_version_
   uint64_t jobs_version_ = 0;

@@ -286,7 +286,7 @@ Status PartitionIngest::Relieve(const KeptJobPtr& job, int64_t window_ns) {
 Status PartitionIngest::DeleteJob(const KeptJobPtr& job) {
   Tombstone tombstone;
   int64_t* const offsets[] = {&tombstone.telemetry, &tombstone.issues, &tombstone.actions,
-                              &tombstone.captures};
+                              &tombstone.captures, &tombstone.told};
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i].reader != nullptr) *offsets[i] = inputs_[i].reader->position();
   }

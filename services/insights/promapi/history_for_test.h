@@ -126,6 +126,9 @@ class HistoryForTest final : public insights::History {
   StatusOr<std::vector<RankCapture>> Captures(std::string_view) const override {
     return Unimplemented("not here");
   }
+  StatusOr<std::vector<ToldNotice>> Told(std::string_view) const override {
+    return Unimplemented("not here");
+  }
   StatusOr<std::vector<insights::Change>> ChangesAfter(uint64_t, size_t) const override {
     return Unimplemented("not here");
   }

@@ -144,10 +144,11 @@ StatusOr<Readings> ReadMeans(const Story& story, std::vector<Selector> selectors
 StatusOr<Document> MakeReport(const ReportRequest& request) {
   const History& history = *request.history;
   const JobLife& life = *request.job;
-  Story story{request, life, Summarize(life), {}, {}, {}, {}, {}, {}, {}};
+  Story story{request, life, Summarize(life), {}, {}, {}, {}, {}, {}, {}, {}};
   ASSIGN_OR_RETURN(story.events, history.Events(life.id));
   ASSIGN_OR_RETURN(story.actions, history.Actions(life.id));
   ASSIGN_OR_RETURN(story.captures, history.Captures(life.id));
+  ASSIGN_OR_RETURN(story.told, history.Told(life.id));
   story.issues = IssuesOf(story.events);
   story.states = RuleStatesOf(life, story.events);
   std::vector<std::string> faults;

@@ -194,6 +194,50 @@ TEST_F(Report, ConfusionAndImportanceOfBoostedTrees) {
   EXPECT_THAT(Number(CellOf(scores, 3, "recall")), DoubleNear(0.85, 1e-12));
 }
 
+// By pairs of samples, as the page's test counts them (browser/training.spec.ts).
+TEST_F(Report, RocCurveAndResiduals) {
+  history_.Edit("j", [](auto* job) {
+    FillJob(job, 1, 10);
+    const auto add = [&](Labels labels, std::vector<double> values) {
+      job->columns.push_back(
+          VectorHistory::ColumnOf(std::move(labels), {11, 12}, std::move(values), {0, 1}));
+    };
+    const auto score = [&](const char* rank, const char* bin, const char* label, double count) {
+      add({{kMetricName, "train_score_samples"}, {"bin", bin}, {"class", label}, {"rank", rank}},
+          {5, count});
+    };
+    // Bins 10 and 9 as numbers: the surest is 10. Two ranks are one curve.
+    score("0", "10", "1", 2);
+    score("1", "10", "1", 1);
+    score("0", "10", "0", 0);
+    score("0", "9", "1", 1);
+    score("0", "9", "0", 2);
+    score("0", "0", "1", 0);
+    score("0", "0", "0", 2);
+    for (const auto& [from, count] : {std::pair("10", 3.0), std::pair("-2.5", 1.0)})
+      add({{kMetricName, "train_residual_samples"}, {"bin", from}, {"from", from}}, {9, count});
+    // Edges of an attempt before.
+    job->columns.push_back(VectorHistory::ColumnOf(
+        {{kMetricName, "train_residual_samples"}, {"bin", "0"}, {"from", "-7"}}, {11}, {4}, {0}));
+  });
+  const Document report = Make();
+  // Of 4 × 4 pairs 3 × 4 by the first bin; 1 × 2 half, 1 × 2 whole.
+  EXPECT_THAT(Number(FactOf(Get<Facts>(report, "roc-area-train"), "area")),
+              DoubleNear(15.0 / 16, 1e-12));
+  EXPECT_EQ(Number(FactOf(Get<Facts>(report, "roc-area-train"), "samples")), 8);
+  const Table& roc = Get<Table>(report, "roc-train");
+  ASSERT_THAT(roc.rows, SizeIs(3));
+  EXPECT_EQ(Number(CellOf(roc, 0, "false_positive_rate")), 0);
+  EXPECT_EQ(Number(CellOf(roc, 0, "true_positive_rate")), 0.75);
+  EXPECT_EQ(Number(CellOf(roc, 1, "false_positive_rate")), 0.5);
+  EXPECT_EQ(Number(CellOf(roc, 2, "true_positive_rate")), 1);
+  const BarChart& residuals = Get<BarChart>(report, "residuals-train");
+  ASSERT_THAT(residuals.bars, SizeIs(2));
+  EXPECT_EQ(residuals.bars[0].name, "-2.5");
+  EXPECT_EQ(residuals.bars[0].value, 1);
+  EXPECT_EQ(residuals.bars[1].value, 3);
+}
+
 TEST_F(Report, AJobOfWhichNothingIsKnown) {
   history_.Edit("j", [](auto*) {});
   const Document report = Make();

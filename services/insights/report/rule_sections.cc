@@ -306,6 +306,42 @@ Status AddIssues(const Story& story, Document* out) {
   return OkStatus();
 }
 
+namespace {
+
+// Who was told, in order.
+void AddTold(const Story& story, Section* section) {
+  if (story.told.empty()) {
+    Say(section, "told-none",
+        "Nobody was told by a receiver of the notifier's configuration, as far as the history "
+        "knows.");
+    return;
+  }
+  std::map<std::string_view, const Issue*> issues;
+  for (const Issue& issue : story.issues) issues[issue.id] = &issue;
+  Table table{"told-list",
+              "Who was told",
+              {{"time_ns", "When", Unit::kTime},
+               {"receiver", "Receiver", Unit::kName},
+               {"kind", "Kind", Unit::kText},
+               {"what", "What", Unit::kText},
+               {"about", "About", Unit::kText},
+               {"error", "Not taken because", Unit::kText}},
+              {},
+              {},
+              0};
+  for (const ToldNotice& told : story.told) {
+    const auto first = told.issues.empty() ? issues.end() : issues.find(told.issues.front());
+    std::string about = first == issues.end() ? "" : first->second->newest().alert;
+    if (told.issues.size() > 1) CatTo(about, " and ", told.issues.size() - 1, " more");
+    table.rows.push_back({TimeCell(told.time_ns), told.receiver, told.kind, told.what,
+                          std::move(about), told.error});
+  }
+  CutRows(&table, 3 * kMostRows);
+  section->blocks.push_back(std::move(table));
+}
+
+}  // namespace
+
 Status AddActions(const Story& story, Document* out) {
   Section section{"actions", "Actions and captures", false, {}};
   if (story.actions.empty()) {
@@ -356,10 +392,7 @@ Status AddActions(const Story& story, Document* out) {
     CutRows(&table, 2 * kMostRows);
     section.blocks.push_back(std::move(table));
   }
-  Say(&section, "actions-told",
-      "Each event of an issue goes to the destinations of the notifier's configuration. The "
-      "history "
-      "does not hold what each of them answered.");
+  AddTold(story, &section);
   out->sections.push_back(std::move(section));
   return OkStatus();
 }

@@ -1,7 +1,9 @@
-// What the training told of itself: loss and its companions; of boosted trees importance, confusion
-// and depth.
+// What the training told of itself: loss and its companions; of boosted trees and classes
+// importance, confusion, ROC curve, residuals and depth.
 #include <cmath>
+#include <functional>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "services/base/strings.h"
@@ -171,6 +173,68 @@ Status AddConfusion(const Story& story, std::string_view mode, Section* section)
   return OkStatus();
 }
 
+// The ROC curve of two classes and the area below it, from counts by bin of the probability of
+// class
+// 1. Within a bin the order is not known: the curve is straight.
+Status AddRoc(const Story& story, std::string_view mode, Section* section) {
+  ASSIGN_OR_RETURN(const std::vector<Newest> counts,
+                   ReadNewest(story, "train_score_samples", mode));
+  std::map<int64_t, std::pair<double, double>, std::greater<>> bins;  // the surest first
+  double negatives = 0, positives = 0;
+  for (const Newest& one : counts) {
+    const std::optional<int64_t> bin = ParseInt(one.labels.Get("bin"));
+    if (!bin || !std::isfinite(one.value)) continue;
+    const bool positive = one.labels.Get("class") == "1";
+    (positive ? bins[*bin].second : bins[*bin].first) += one.value;
+    (positive ? positives : negatives) += one.value;
+  }
+  if (negatives <= 0 || positives <= 0) return OkStatus();
+  Table table{Cat("roc-", mode),
+              Cat("ROC curve at ", mode, " step ", counts[0].step, ", by threshold of probability"),
+              {{"bin", "Bin of the probability", Unit::kCount},
+               {"false_positive_rate", "False positive rate", Unit::kRatio},
+               {"true_positive_rate", "True positive rate", Unit::kRatio}},
+              {},
+              {},
+              0};
+  double false_positives = 0, true_positives = 0, area = 0;
+  for (const auto& [bin, count] : bins) {
+    area += count.first / negatives * (2 * true_positives + count.second) / (2 * positives);
+    false_positives += count.first;
+    true_positives += count.second;
+    if (count.first > 0 || count.second > 0)
+      table.rows.push_back({bin, false_positives / negatives, true_positives / positives});
+  }
+  section->blocks.push_back(Facts{Cat("roc-area-", mode),
+                                  Cat("Two classes, ", mode),
+                                  {{"area", "Area under the ROC curve", Unit::kNumber, area},
+                                   {"samples", "Samples", Unit::kNumber, negatives + positives}}});
+  CutRows(&table);
+  section->blocks.push_back(std::move(table));
+  return OkStatus();
+}
+
+// How often a regression is off by how much.
+Status AddResiduals(const Story& story, std::string_view mode, Section* section) {
+  ASSIGN_OR_RETURN(const std::vector<Newest> counts,
+                   ReadNewest(story, "train_residual_samples", mode));
+  std::map<double, double> bins;  // over ranks
+  for (const Newest& one : counts) {
+    const std::optional<double> from = ParseDouble(one.labels.Get("from"));
+    if (from && std::isfinite(*from) && std::isfinite(one.value)) bins[*from] += one.value;
+  }
+  if (bins.empty()) return OkStatus();
+  BarChart chart{Cat("residuals-", mode),
+                 Cat("Residuals (label less prediction) at ", mode, " step ", counts[0].step,
+                     ", samples from each value on; the outer bars hold what is beyond"),
+                 Unit::kNumber,
+                 false,
+                 {}};
+  for (const auto& [from, count] : bins) chart.bars.push_back({FormatDouble(from), count});
+  section->blocks.push_back(std::move(chart));
+  return OkStatus();
+}
+
 }  // namespace
 
 Status AddTraining(const Story& story, Document* out) {
@@ -206,8 +270,11 @@ Status AddBoosting(const Story& story, Document* out) {
     }
     section.blocks.push_back(std::move(chart));
   }
-  for (const std::string_view mode : {"train", "eval"})
+  for (const std::string_view mode : {"train", "eval"}) {
     RETURN_IF_ERROR(AddConfusion(story, mode, &section));
+    RETURN_IF_ERROR(AddRoc(story, mode, &section));
+    RETURN_IF_ERROR(AddResiduals(story, mode, &section));
+  }
   RETURN_IF_ERROR(
       AddCurve(story, "train_tree_depth", "Depth of the trees, in edges", Unit::kNumber, &section));
   if (!section.blocks.empty()) out->sections.push_back(std::move(section));

@@ -59,9 +59,10 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobLife& now) const {
   }
   std::erase_if(life->sources, [&](const auto& one) { return one.second.first_ns > at_ns_; });
   for (auto& [id, source] : life->sources) {
-    if (source.last_ns <= at_ns_) continue;
-    source.last_ns = at_ns_;
+    if (source.last_ns <= at_ns_ && source.goodbye_ns <= at_ns_) continue;
+    source.last_ns = std::min(source.last_ns, at_ns_);
     source.goodbye = false;
+    source.goodbye_ns = 0;
   }
   life->found.clear();
   life->open_issues = 0;
@@ -206,6 +207,12 @@ StatusOr<std::vector<ActionEvent>> HistoryAsOf::Actions(std::string_view job) co
 StatusOr<std::vector<RankCapture>> HistoryAsOf::Captures(std::string_view job) const {
   ASSIGN_OR_RETURN(std::vector<RankCapture> out, history_.Captures(job));
   std::erase_if(out, [&](const RankCapture& capture) { return capture.time_ns > at_ns_; });
+  return out;
+}
+
+StatusOr<std::vector<ToldNotice>> HistoryAsOf::Told(std::string_view job) const {
+  ASSIGN_OR_RETURN(std::vector<ToldNotice> out, history_.Told(job));
+  std::erase_if(out, [&](const ToldNotice& told) { return told.time_ns > at_ns_; });
   return out;
 }
 

@@ -67,7 +67,8 @@ void Fill(VectorHistory::Job* job, double now) {
                                  .rank = rank,
                                  .first_ns = AtSecond(since),
                                  .last_ns = AtSecond(std::min(now, 290.0)),
-                                 .goodbye = known(290)};
+                                 .goodbye = known(290),
+                                 .goodbye_ns = known(290) ? AtSecond(290) : 0};
     std::vector<double> seconds, values;
     for (int second = rank * 40; second < 290; ++second) {
       const auto value = static_cast<double>(random() % 100) / 100;
@@ -109,6 +110,11 @@ void Fill(VectorHistory::Job* job, double now) {
     capture.time_ns = AtSecond(36);
     job->captures.push_back(capture);
   }
+  if (known(37)) {
+    ToldNotice told;
+    told.time_ns = AtSecond(37);
+    job->told.push_back(told);
+  }
 }
 
 void ExpectSameLife(const JobLife& a, const JobLife& b, double now) {
@@ -131,6 +137,7 @@ void ExpectSameLife(const JobLife& a, const JobLife& b, double now) {
   for (const auto& [id, source] : a.sources) {
     EXPECT_EQ(source.last_ns, b.sources.at(id).last_ns) << now;
     EXPECT_EQ(source.goodbye, b.sources.at(id).goodbye) << now;
+    EXPECT_EQ(source.goodbye_ns, b.sources.at(id).goodbye_ns) << now;
   }
   EXPECT_EQ(Summarize(a).parts_ns, Summarize(b).parts_ns) << now;
 }

@@ -35,13 +35,28 @@ int64_t BeginOf(const JobLife& job) {
   return std::min(told_ns, job.attempts[0].first_step_ns);
 }
 
+// End of a completed job: the last rank's goodbye. The job is told to have ended some seconds
+// later, when no rank came back.
+int64_t EndOf(const JobLife& job) {
+  if (job.end_detail != EndDetail::kCompleted) return job.ended_ns;
+  int64_t end_ns = 0;
+  for (const auto& [id, source] : job.sources) {
+    // Ranks of an earlier attempt, and other world sizes, are no part of the end.
+    if (source.rank < 0 || (!job.attempts.empty() && source.last_ns < job.attempts.back().began_ns))
+      continue;
+    if (!source.goodbye || source.goodbye_ns == 0) return job.ended_ns;
+    end_ns = std::max({end_ns, source.goodbye_ns, source.last_ns});
+  }
+  return end_ns == 0 ? job.ended_ns : std::min(end_ns, job.ended_ns);
+}
+
 }  // namespace
 
 JobSummary Summarize(const JobLife& job) {
   JobSummary out;
   out.begin_ns = BeginOf(job);
   const bool ended = job.ended_ns != 0;
-  out.end_ns = std::max(out.begin_ns, ended ? job.ended_ns : job.last_ns);
+  out.end_ns = std::max(out.begin_ns, ended ? EndOf(job) : job.last_ns);
   int64_t covered_to = out.begin_ns;
   for (size_t i = 0; i < job.attempts.size(); ++i) {
     const AttemptLife& life = job.attempts[i];

@@ -82,6 +82,34 @@ TEST(JobSummary, AttemptsAndWhatLiesBetween) {
   EXPECT_EQ(SumOf(summary.parts_ns), 200 * kNanosPerSecond);
 }
 
+TEST(JobSummary, ACompletedJobEndsWithTheLastGoodbye) {
+  JobLife job = EndedJob(0, 100);
+  job.end_detail = EndDetail::kCompleted;
+  job.attempts = {Attempt(1, 0, 100, 30, 90)};
+  const auto rank = [&](int64_t number, double last, double goodbye) {
+    SourceLife& source = job.sources[Cat("rank-", number)];
+    source.rank = number;
+    source.last_ns = AtSecond(last);
+    source.goodbye = goodbye > 0;
+    source.goodbye_ns = goodbye > 0 ? AtSecond(goodbye) : 0;
+  };
+  rank(0, 90, 94);
+  rank(1, 90, 95);
+  SourceLife& node = job.sources["node"];  // its collector goes on
+  node.last_ns = AtSecond(100);
+  EXPECT_THAT(Summarize(job).parts_ns,
+              ElementsAre(30 * kNanosPerSecond, 60 * kNanosPerSecond, 5 * kNanosPerSecond, 0));
+  EXPECT_EQ(Summarize(job).attempts[0].end_ns, AtSecond(95));
+  job.ended_ns = AtSecond(93);  // nothing lasts beyond the told end
+  EXPECT_EQ(Summarize(job).end_ns, AtSecond(93));
+  job.ended_ns = AtSecond(100);
+  rank(1, 90, 0);  // one is silent: when it ended is not known
+  EXPECT_EQ(Summarize(job).end_ns, AtSecond(100));
+  rank(1, 90, 95);
+  job.end_detail = EndDetail::kDied;
+  EXPECT_EQ(Summarize(job).end_ns, AtSecond(100));
+}
+
 TEST(JobSummary, ARunningJobHasNoFinalisation) {
   JobLife job = EndedJob(0, 0);
   job.ended_ns = 0;

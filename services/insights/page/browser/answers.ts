@@ -54,7 +54,7 @@ const lives: AttemptSummary[] = [
 ];
 const source = (rank: number) => ({ source: `r${rank}`, node: rank < 4 ? "gpu-a-01" : "gpu-a-02", rank, first_ns: at(0), last_ns: at(5400), interval_seconds: 0.5, goodbye: false });
 const detail: JobDetail = {
-  ...base, attempts, sources: Array.from({ length: 8 }, (_, rank) => source(rank)), found: { "training/StragglerRank": 1 },
+  ...base, attempts, sources: [...Array.from({ length: 8 }, (_, rank) => source(rank)), { ...source(0), source: "node gpu-a-01", rank: null }], found: { "training/StragglerRank": 1 },
   summary: { begin_ns: at(0), end_ns: at(5400), parts: parts([185, 5145, 10, 60]), attempts: lives },
 };
 
@@ -83,7 +83,7 @@ function issue(made: Made): IssueDetail {
   return {
     id: made.id, link: `/jobs/${base.id}?issue=${made.id}`, rule: made.rule, alert, severity: made.severity, labels: { alertname: alert, severity: made.severity, ...made.labels }, open: !made.ended,
     active_since_ns: times.active, started_ns: times.started, last_seen_ns: times.seen, ended_ns: times.ended, end_reason: made.ended ? "cleared" : "", value, threshold: made.threshold, step: 4210, attempt: 1,
-    incident: made.root, root_cause: root, summary: made.summary, event_count: events.length, event: newest, events, actions: [],
+    incident: made.root, root_cause: root, summary: made.summary, event_count: events.length, event: newest, events, actions: [], told: [],
   };
 }
 
@@ -110,13 +110,21 @@ export const action: CloudEvent = {
   data: { ...{ job: { id: base.id }, attempt: 1 }, issue: straggler.id, rule: straggler.rule, alert: "StragglerRank", action: "stop", mode: "dry_run", why: "policy stop-stragglers, evidence holds for 30 s" },
 };
 straggler.actions.push(action);
+// A receiver that took the notice of an incident, and one that is gone.
+const toldOf = (receiver: string, kind: string, s: number, issues: string[], error = ""): CloudEvent => ({
+  ...{ specversion: "1.0", source: `/jobs/${base.id}`, subject: receiver, datacontenttype: "application/json", id: hex(`told ${receiver} ${s}`), type: `io.pitwall.notice.${error ? "failed" : "told"}`, time: rfc(at(s)) },
+  data: { job: base.id, issues, receiver, kind, what: "found", ...(error ? { error } : {}) } as CloudEvent["data"],
+});
+export const told = [toldOf("ml-oncall", "slack", 4302, [straggler.id, clocks.id]), toldOf("pager", "webhook", 4310, [straggler.id, clocks.id], "HTTP 404")];
+straggler.told.push(...told);
+clocks.told.push(...told);
 const hostileIssue = issue({
   id: hex("hostile"), rule: "user/Hostile", severity: "info", labels: { rank: "1", node: markup }, begin: 3000, value: 3, threshold: 2, root: hex("hostile"),
   summary: hostile.summary, description: markup, suggestion: `${markup} javascript:alert(1)`, parameters: { x: 2 }, evidence: [{ name: markup, labels: { a: markup }, value: 3 }],
 });
 
 const listed = (one: IssueDetail): Issue => {
-  const { events: _events, actions: _actions, ...rest } = one;
+  const { events: _events, actions: _actions, told: _told, ...rest } = one;
   return rest;
 };
 const incident = (issues: IssueDetail[]): Incident => {
@@ -201,7 +209,7 @@ export function answers(path: string, query: URLSearchParams, bad: boolean): unk
     case "/issues": return { issues: all.map(listed), next: null, total: all.length };
     case "/issue": return all.find((one) => one.id === query.get("id") || one.events.some((event) => event.id === query.get("id"))) ?? null;
     case "/incidents": return { incidents: bad ? [incident(all)] : [incident([straggler, clocks]), incident([loss])] };
-    case "/actions": return { actions: bad ? [] : [action] };
+    case "/actions": return { actions: bad ? [] : [action], told: bad ? [toldOf(markup, markup, 4302, [hostileIssue.id], markup)] : told };
     case "/rules": return { rules };
     case "/resources": return resources;
     case "/operators": return operators;

@@ -215,12 +215,17 @@ test("live charts move without a reload, a fixed range does not", async ({ page 
   await settled(page);
   await page.mouse.move(5, 5);
   await expect.poll(async () => new Set(await axes(page)).size).toBe(1);
-  const [fixed, asked] = [await axes(page), fixture.asked.length];
+  const pixels = () => page.evaluate(() => [...document.querySelectorAll("canvas")].map((one) => one.toDataURL()));
+  const [fixed, drawn, asked] = [await axes(page), await pixels(), fixture.asked.length];
   fixture.override("/job", { status: 200, body: { ...detail, last_ns: at(5520) } });
   fixture.publish("samples", { job: "slurm-91734", time_ns: at(5520), event: null });
   await expect.poll(() => fixture.asked.slice(asked).filter((line) => line.startsWith("GET /job")).length).toBeGreaterThan(0);
   await expect.poll(() => fixture.asked.slice(asked).filter((line) => line.startsWith("GET /heatmap")).length).toBeGreaterThan(3);
   expect(await axes(page)).toEqual(fixed);
+  // A minute of live data has moved no pixel of any chart, heat map or timeline.
+  await settled(page);
+  expect(drawn.length).toBeGreaterThan(8);
+  expect(await pixels()).toEqual(drawn);
 });
 
 test("a thousand ranks, hostile names, no data, faults", async ({ page }) => {

@@ -3,6 +3,7 @@ import { expect, type Page, test } from "@playwright/test";
 import { action, answers, at, clocks, hostile, resources, straggler, whatIf } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
 import { checkAccess, checkFaults, checkFit, open as openOn } from "./harness.ts";
+import { msOf } from "../src/format.ts";
 import type { Rule } from "../src/types.ts";
 
 let fixture: Fixture;
@@ -78,34 +79,83 @@ test("an issue opens to what was found, suggestion, criterion and what was done"
   for (const [name, value] of Object.entries(data.parameters ?? {})) await expect(row.getByRole("row", { name: `$${name} ${value}`, exact: true })).toBeVisible();
   await expect(row.locator("[data-field=threshold]")).toHaveText("1.2");
   await expect(row.locator(".done")).toContainText("stop decided");
-  await expect(row.locator(".done li")).toHaveCount(straggler.events.length + 1);
+  await expect(row.locator(".done li")).toHaveCount(straggler.events.length + straggler.actions.length + straggler.told.length);
   await row.locator("button.issue").click();
   await expect(page).not.toHaveURL(/issue=/);
 });
 
-test("the evidence chart draws the threshold at its value and shades the issue's times", async ({ page }) => {
-  await open(page, `/jobs/slurm-91734?issue=${clocks.id}`);
-  const chart = page.locator(".chart canvas[data-ready]");
-  await expect(chart).toBeVisible();
-  const { thresholdY, plotHeight, yMin, yMax } = await chart.evaluate((element) => ({ ...(element as HTMLElement).dataset }));
-  const [low, high, tall] = [Number(yMin), Number(yMax), Number(plotHeight)];
-  const decoded = high - (Number(thresholdY) / tall) * (high - low);
-  expect(Math.abs(decoded - (clocks.threshold as number))).toBeLessThanOrEqual((high - low) / tall);
-  // The dashes are really there: the row of pixels has the colour of the threshold.
-  const red = await chart.evaluate((element) => {
-    const canvas = element as HTMLCanvasElement;
-    const y = Number(canvas.dataset.plotTop) + Number(canvas.dataset.thresholdY);
-    const { data } = (canvas.getContext("2d") as CanvasRenderingContext2D).getImageData(0, y * devicePixelRatio, canvas.width, 1);
-    let n = 0;
-    for (let i = 0; i < data.length; i += 4) if ((data[i] as number) > 150 && (data[i + 1] as number) < 70 && (data[i + 2] as number) < 70) ++n;
-    return n;
+// A plain metric has the history's series, an expression the values that its events tell.
+for (const [kind, issue] of [["a plain metric", clocks], ["an expression", straggler]] as const) {
+  test(`the evidence chart of ${kind} draws the threshold at its value and shades the issue's times`, async ({ page }) => {
+    await open(page, `/jobs/slurm-91734?issue=${issue.id}`);
+    const chart = page.locator(".chart canvas[data-ready]").first();
+    await expect(chart).toBeVisible();
+    const { thresholdY, plotHeight, yMin, yMax } = await chart.evaluate((element) => ({ ...(element as HTMLElement).dataset }));
+    const [low, high, tall] = [Number(yMin), Number(yMax), Number(plotHeight)];
+    const decoded = high - (Number(thresholdY) / tall) * (high - low);
+    expect(Math.abs(decoded - (issue.threshold as number))).toBeLessThanOrEqual((high - low) / tall);
+    // The dashes are really there: the row of pixels has the colour of the threshold.
+    const red = await chart.evaluate((element) => {
+      const canvas = element as HTMLCanvasElement;
+      const y = Number(canvas.dataset.plotTop) + Number(canvas.dataset.thresholdY);
+      const { data } = (canvas.getContext("2d") as CanvasRenderingContext2D).getImageData(0, y * devicePixelRatio, canvas.width, 1);
+      let n = 0;
+      for (let i = 0; i < data.length; i += 4) if ((data[i] as number) > 150 && (data[i + 1] as number) < 70 && (data[i + 2] as number) < 70) ++n;
+      return n;
+    });
+    expect(red).toBeGreaterThan(100);
+    const figure = page.locator("figure.evidence");
+    await expect(figure).toHaveAttribute("data-pending-ns", issue.active_since_ns as string);
+    await expect(figure).toHaveAttribute("data-firing-ns", issue.started_ns as string);
+    await expect(figure).toHaveAttribute("data-end-ns", "");
+    // And the shades: nothing, pending, firing to the right end, each beside its edge, above the axis.
+    const shades = await chart.evaluate(
+      (element, times) => {
+        const canvas = element as HTMLCanvasElement;
+        const { plotTop, plotHeight: height, left, right, xMin, xMax } = canvas.dataset as Record<string, string>;
+        const width = canvas.clientWidth - Number(left) - Number(right);
+        return times.map(([ms, beside]) => {
+          const x = Math.round(Number(left) + (((ms as number) - Number(xMin)) / (Number(xMax) - Number(xMin))) * width) + (beside as number);
+          // Unblended: the canvas has no ground of its own.
+          const [r = 0, g = 0, , alpha = 0] = (canvas.getContext("2d") as CanvasRenderingContext2D).getImageData(x * devicePixelRatio, (Number(plotTop) + Number(height) - 3) * devicePixelRatio, 1, 1).data;
+          return !alpha || r - g < 20 ? "none" : g > 100 ? "pending" : "firing";
+        });
+      },
+      [[msOf(issue.active_since_ns as string), -3], [msOf(issue.active_since_ns as string), 3], [msOf(issue.started_ns as string), -3], [msOf(issue.started_ns as string), 3], [msOf(at(5400)), -3]],
+    );
+    expect(shades).toEqual(["none", "pending", "pending", "firing", "firing"]);
+    const asked = fixture.asked.map(decodeURIComponent).some((line) => line.includes('/chart') && line.includes('match=hw_temperature_celsius{node="gpu-a-02",hw_id="1"}'));
+    expect(asked).toBe(issue === clocks);
   });
-  expect(red).toBeGreaterThan(100);
-  const figure = page.locator("figure.evidence");
-  await expect(figure).toHaveAttribute("data-pending-ns", clocks.active_since_ns as string);
-  await expect(figure).toHaveAttribute("data-firing-ns", clocks.started_ns as string);
-  await expect(figure).toHaveAttribute("data-end-ns", "");
-  expect(fixture.asked.some((line) => line.includes("/chart") && decodeURIComponent(line).includes('match=hw_temperature_celsius{node="gpu-a-02",hw_id="1"}'))).toBe(true);
+}
+
+test("as of a time the page has the words that it had live then", async ({ page }) => {
+  const job = "/jobs/slurm-91734";
+  const words = async (path: string) => {
+    await open(page, path);
+    await expect(page.locator("[data-incident], .rulelist details, [data-told]").first()).toBeVisible();
+    await expect(page.locator(".waiting")).toHaveCount(0);
+    return page.locator("main").evaluate((main) => {
+      main.querySelector(".past")?.remove();
+      return main.textContent as string;
+    });
+  };
+  const tabs = ["", "tab=rules", "tab=actions"];
+  const live: string[] = [];
+  for (const tab of tabs) live.push(await words(`${job}?${tab}`));
+  // Ten minutes later the job has died, and its issues ended with it. The server knows what was known before.
+  const recorded = (path: string) => (query: URLSearchParams) => answers(path, query, false) as object;
+  const later: Record<string, (was: object) => object> = {
+    "/job": (was) => ({ ...was, state: "ended", end_detail: "died", last_ns: at(6000), ended_ns: at(6000) }),
+    "/issues": () => ({ issues: [], next: null, total: 0 }),
+    "/incidents": () => ({ incidents: [] }),
+    "/rules": () => ({ rules: [] }),
+    "/actions": () => ({ actions: [], told: [] }),
+  };
+  for (const [path, change] of Object.entries(later)) fixture.override(path, { status: 200, body: (query: URLSearchParams) => (query.has("at") ? recorded(path)(query) : change(recorded(path)(query))) });
+  await open(page, job);
+  await expect(page.locator(".tools .state")).toContainText("died");
+  for (const [i, tab] of tabs.entries()) expect(await words(`${job}?at=${at(5400)}&${tab}`)).toBe(live[i]);
 });
 
 test("an expression has the series that its rule reads beside its own values", async ({ page }) => {

@@ -1,6 +1,6 @@
 // The tabs Rules, What differs and Actions, time travel and the link to the report.
 import { expect, type Page, test } from "@playwright/test";
-import { at, base, whatIf } from "./answers.ts";
+import { at, base, straggler, whatIf } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
 import { checkAccess, checkFaults, open as openOn } from "./harness.ts";
 
@@ -66,6 +66,20 @@ test("what differs: the suspect's series against the interval of its issue, and 
   await expect.poll(() => fixture.asked.some((one) => one.startsWith("GET /differs") && !one.includes("match"))).toBe(true);
 });
 
+test("who was told stands with the issue and in the tab Actions, and who could not be", async ({ page }) => {
+  await open(page, `${job}?issue=${straggler.id}`);
+  const body = page.locator(`#issue-${straggler.id} .done`);
+  await expect(body).toContainText("told slack ml-oncall that it was found");
+  await expect(body).toContainText("webhook pager was not told that it was found: HTTP 404");
+  await open(page, `${job}?tab=actions`);
+  await expect(page.locator("[data-told=ml-oncall]")).toContainText("✓ taken");
+  await expect(page.locator("[data-told=pager]")).toContainText("not taken: HTTP 404");
+  await expect(page.locator("[data-told=pager]")).toContainText("StragglerRank: rank 5, node gpu-a-02 and 1 more");
+  await page.locator("[data-told=pager] a").click();
+  await expect(page).toHaveURL(new RegExp(`issue=${straggler.id}`));
+  await expect(body).toBeVisible();
+});
+
 test("a capture wants the job's id typed, and is posted", async ({ page }) => {
   await fixture.override("/session", { status: 200, body: { role: "act", expires_ns: null } });
   await open(page, `${job}?tab=actions`);
@@ -96,6 +110,21 @@ test("a stop wants a reason, the job's id typed and the role act, and is posted"
   await button.click();
   await expect(form.getByRole("status")).toContainText("request-3");
   expect(fixture.asked).toContain(`POST /job/stop?job=${base.id}&reason=it+diverges`);
+});
+
+test("another sampling interval wants a reason and the job's id typed, and is posted", async ({ page }) => {
+  await fixture.override("/session", { status: 200, body: { role: "act", expires_ns: null } });
+  await open(page, `${job}?tab=actions`);
+  await expect(page.locator("section.panel", { hasText: "Sampling" })).toContainText("its nodes are sampled each 500\u202fms");
+  const form = page.getByRole("form", { name: "Ask its collectors for this interval" });
+  await expect(form.getByRole("combobox")).toHaveValue("500ms");
+  await form.getByRole("combobox").selectOption("5s");
+  await form.getByLabel("Why another interval").fill("look closer");
+  await expect(form.getByRole("button")).toBeDisabled();
+  await form.getByLabel("Type the job's id to change it").fill(base.id);
+  await form.getByRole("button").click();
+  await expect(form.getByRole("status")).toContainText("request-4");
+  expect(fixture.asked).toContain(`POST /job/interval?job=${base.id}&interval=5s&reason=look+closer`);
 });
 
 test("time travel asks everything as of then, and comes back", async ({ page }) => {

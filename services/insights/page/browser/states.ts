@@ -42,7 +42,7 @@ const thousand: JobDetail = {
   ...detail, ranks: 1000, nodes: 125,
   sources: Array.from({ length: 1000 }, (_, rank): Source => ({ source: `r${rank}`, node: `gpu-b-${Math.floor(rank / 8)}`, rank, first_ns: at(0), last_ns: at(5400), interval_seconds: 0.5, goodbye: false })),
 };
-const quiet = { "/incidents": ok({ incidents: [] }), "/issues": ok({ issues: [], next: null, total: 0 }), "/actions": ok({ actions: [] }) };
+const quiet = { "/incidents": ok({ incidents: [] }), "/issues": ok({ issues: [], next: null, total: 0 }), "/actions": ok({ actions: [], told: [] }) };
 const judged = (status: Rule["status"], reason: string): Answer =>
   ok({ rules: rules.map((rule) => ({ ...rule, status: status === "NoData" ? status : "Stopped", verdict: status, reason, verdict_reason: reason, found: 0, open: 0, ever_found: false })) });
 // The made job has two nodes; the first two of the thousand ranks get their numbers.

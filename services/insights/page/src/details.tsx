@@ -1,6 +1,6 @@
 // What the job spent its time on, and what it is.
 import { duration, missing, percent, secondsBetween } from "./format.ts";
-import { Cut, Panel, Time } from "./parts.tsx";
+import { Cut, Num, Panel, Time } from "./parts.tsx";
 import type { JobDetail, PartName } from "./types.ts";
 
 const names: Record<PartName, string> = {
@@ -26,8 +26,8 @@ export function JobSummary({ job }: { job: JobDetail }) {
           {parts.filter((part) => part.part !== "between_attempts" || attempts.length > 1).map((part) => (
               <tr key={part.part} data-part={part.part}>
                 <th scope="row"><i class={`swatch ${part.part}`} /> {names[part.part]}</th>
-                <td class="number" data-share={part.share}>{percent(part.share)}</td>
-                <td class="number">{duration(part.seconds)}</td>
+                <Num data-share={part.share}>{percent(part.share)}</Num>
+                <Num>{duration(part.seconds)}</Num>
               </tr>
           ))}
         </tbody>
@@ -57,7 +57,7 @@ export function JobDetails({ job }: { job: JobDetail }) {
   const kept = job.raw_from_ns;
   const rows: [string, preact.ComponentChildren][] = [
     ["Start time", <Time key="s" ns={summary.begin_ns} />],
-    ["End time", job.ended_ns === null ? <span key="e">running, heard of <Time ns={job.last_ns} /></span> : <Time key="e" ns={job.ended_ns} />],
+    ["End time", job.ended_ns === null ? <span key="e">runs at <Time ns={job.last_ns} /></span> : <Time key="e" ns={summary.end_ns} />],
     ["Job duration", duration(secondsBetween(summary.begin_ns, summary.end_ns))],
     ["Training loop start", <Time key="l" ns={first?.loop_begin_ns ?? null} />],
     ["Training loop end", <Time key="m" ns={last?.loop_end_ns ?? null} />],

@@ -3,7 +3,7 @@
 import { get } from "./client.ts";
 import { digits, duration, eventNumber, msOf, time } from "./format.ts";
 import { useLoad } from "./load.ts";
-import { Failed, Waiting } from "./parts.tsx";
+import { Failed, Head, Num, Waiting } from "./parts.tsx";
 import { shownTheme } from "./theme.ts";
 import { type Line, type Shade, TimeChart } from "./charts/time_chart.tsx";
 import type { Chart, Evidence, IssueDetail, JobDetail, Labels } from "./types.ts";
@@ -158,8 +158,8 @@ function DataTable({ lines }: { lines: Line[] }) {
   return (
     <div class="scroll">
       <table class="plain">
-        <thead><tr><th scope="col">Time</th><th scope="col">Series</th><th scope="col" class="number">Value</th></tr></thead>
-        <tbody>{shown.map((row) => <tr key={row.key}><td class="number">{new Date(row.at).toISOString().replace("T", " ").slice(0, 23)}</td><td class="code wrap">{row.name.slice(0, 200)}</td><td class="number">{digits(row.last)}</td></tr>)}</tbody>
+        <Head of={["Time", "Series", "Value|number"]} />
+        <tbody>{shown.map((row) => <tr key={row.key}><Num>{new Date(row.at).toISOString().replace("T", " ").slice(0, 23)}</Num><td class="code wrap">{row.name.slice(0, 200)}</td><Num>{digits(row.last)}</Num></tr>)}</tbody>
       </table>
       {shown.length < rows.length && <p class="dim small">The newest {shown.length} of {rows.length} rows.</p>}
     </div>

@@ -3,16 +3,13 @@ import { get } from "./client.ts";
 import { EvidenceChart } from "./evidence_chart.tsx";
 import { shownNumber } from "./format.ts";
 import { useLoad } from "./load.ts";
-import { actionText, evidenceName, Failed, Waiting } from "./parts.tsx";
+import { actionText, eventTime, evidenceName, Failed, Num, toldText, Waiting } from "./parts.tsx";
 import type { CloudEvent, IssueDetail, JobDetail } from "./types.ts";
 
 const eventsShown = 12;
+const toldShown = 20;
 
-function when(event: CloudEvent): string {
-  return event.time.slice(0, 19).replace("T", " ");
-}
-
-function told(event: CloudEvent): string {
+function stateText(event: CloudEvent): string {
   const name = event.type.split(".").pop() ?? event.type;
   return `${name}${event.data.value === undefined ? "" : `, value ${shownNumber(event.data.value)}`}`;
 }
@@ -21,25 +18,27 @@ function Done({ issue }: { issue: IssueDetail }) {
   const { events } = issue;
   const cut = events.length > eventsShown ? [...events.slice(0, 2), ...events.slice(events.length - eventsShown + 2)] : events;
   const rows = [
-    ...cut.map((event) => ({ event, text: told(event), act: false })),
+    ...cut.map((event) => ({ event, text: stateText(event), act: false })),
     ...issue.actions.map((event) => ({ event, text: `${actionText(event.type, event.data)}${event.data.why ? ` (${event.data.why})` : ""}`, act: true })),
+    ...issue.told.slice(0, toldShown).map((event) => ({ event, text: toldText(event), act: !!event.data.error })),
   ].sort((a, b) => (a.event.time < b.event.time ? -1 : a.event.time > b.event.time ? 1 : Number(a.act) - Number(b.act)));
   return (
     <>
       <ol class="done">
         {rows.map(({ event, text, act }) => (
-          <li key={event.id}><span class="number dim">{when(event)}</span> <span class={act ? "wrap strong" : "wrap"}>{text}</span></li>
+          <li key={event.id}><span class="number dim">{eventTime(event)}</span> <span class={act ? "wrap strong" : "wrap"}>{text}</span></li>
         ))}
       </ol>
       {cut.length < events.length && <p class="dim small">{events.length - cut.length} updates in between are not listed.</p>}
-      {issue.actions.length === 0 && <p class="dim">No action was taken.</p>}
+      {issue.told.length > toldShown && <p class="dim small">The first {toldShown} of {issue.told.length} notices.</p>}
+      <p class="dim">{issue.actions.length === 0 ? "No action was taken. " : ""}{issue.told.length === 0 ? "Nobody was told." : ""}</p>
     </>
   );
 }
 
 // `above`: the incident's sentence above says what to do already.
 export function IssueBody({ job, id, above, needs }: { job: JobDetail; id: string; above: boolean; needs: string[] }) {
-  const loaded = useLoad<IssueDetail>(`issue ${job.id} ${id}`, (abort) => get("/issue", { job: job.id, id }, abort), ["issue", "action"], job.id);
+  const loaded = useLoad<IssueDetail>(`issue ${job.id} ${id}`, (abort) => get("/issue", { job: job.id, id }, abort), ["issue", "action", "told"], job.id);
   const issue = loaded.data;
   if (!issue) return <div class="body">{loaded.fault ? <Failed fault={loaded.fault} again={loaded.again} what="This issue" /> : <Waiting what="the issue" />}</div>;
   const { data } = issue.event;
@@ -58,7 +57,7 @@ export function IssueBody({ job, id, above, needs }: { job: JobDetail; id: strin
               <caption class="sr">Evidence</caption>
               <tbody>
                 {(data.evidence ?? []).map((one) => (
-                  <tr key={evidenceName(one)}><th scope="row" class="code wrap">{evidenceName(one)}</th><td class="number">{shownNumber(one.value)}</td></tr>
+                  <tr key={evidenceName(one)}><th scope="row" class="code wrap">{evidenceName(one)}</th><Num>{shownNumber(one.value)}</Num></tr>
                 ))}
               </tbody>
             </table>
@@ -70,10 +69,10 @@ export function IssueBody({ job, id, above, needs }: { job: JobDetail; id: strin
           <table class="plain">
             <caption class="sr">Value, threshold and parameters as evaluated</caption>
             <tbody>
-              <tr><th scope="row">value</th><td class="number">{shownNumber(data.value)}</td></tr>
-              <tr><th scope="row">threshold</th><td class="number" data-field="threshold">{data.threshold === undefined ? "not a single number" : shownNumber(data.threshold)}</td></tr>
-              {issue.step !== null && <tr><th scope="row">step</th><td class="number">{issue.step}</td></tr>}
-              {parameters.map(([name, value]) => <tr key={name}><th scope="row" class="code">${name}</th><td class="number">{shownNumber(value)}</td></tr>)}
+              <tr><th scope="row">value</th><Num>{shownNumber(data.value)}</Num></tr>
+              <tr><th scope="row">threshold</th><Num data-field="threshold">{data.threshold === undefined ? "not a single number" : shownNumber(data.threshold)}</Num></tr>
+              {issue.step !== null && <tr><th scope="row">step</th><Num>{issue.step}</Num></tr>}
+              {parameters.map(([name, value]) => <tr key={name}><th scope="row" class="code">${name}</th><Num>{shownNumber(value)}</Num></tr>)}
             </tbody>
           </table>
         </section>

@@ -5,7 +5,7 @@ import { count, duration, plural, secondsBetween } from "./format.ts";
 import { useKeys } from "./keys.ts";
 import { watch } from "./live.ts";
 import { useLoad } from "./load.ts";
-import { Cut, JobState, Reading, Severity, Time } from "./parts.tsx";
+import { Cut, JobState, Num, Reading, Severity, Time } from "./parts.tsx";
 import { jobPath, place, setQuery } from "./route.ts";
 import type { Job, JobPage } from "./types.ts";
 import { UseLine } from "./use_line.tsx";
@@ -58,10 +58,10 @@ function Row({ job, at, marked }: { job: Job; at: number; marked: boolean }) {
         )}
       </td>
       <td><UseLine job={job} /></td>
-      <td class="number">{duration(secondsBetween(job.started_ns ?? job.first_ns, job.ended_ns ?? job.last_ns))}</td>
+      <Num>{duration(secondsBetween(job.started_ns ?? job.first_ns, job.ended_ns ?? job.last_ns))}</Num>
       <td><Time ns={job.started_ns ?? job.first_ns} /></td>
-      <td class="number">{count(job.nodes)}</td>
-      <td class="number">{count(job.ranks)}</td>
+      <Num>{count(job.nodes)}</Num>
+      <Num>{count(job.ranks)}</Num>
       <td><Attempts n={job.attempt_count} /></td>
       <td><Cut text={job.owner} class="dim" /></td>
     </tr>

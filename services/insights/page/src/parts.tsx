@@ -1,9 +1,9 @@
 // Small pieces that every view uses.
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import type { Fault } from "./client.ts";
 import type { Loaded } from "./load.ts";
 import { exactTime, time } from "./format.ts";
-import type { EventData, Labels, NsOrNull } from "./types.ts";
+import type { CloudEvent, EventData, Labels, NsOrNull } from "./types.ts";
 
 // State by shape and word, colour only beside them.
 const severities: Record<string, { mark: string; tone: string }> = {
@@ -82,6 +82,34 @@ export function Panel({ title, note, id, children }: { title: string; note?: Com
   );
 }
 
+// The head of a table: each column's name, with "|CLASS" where it has one.
+export function Head({ of }: { of: string[] }) {
+  return (
+    <thead>
+      <tr>
+        {of.map((text) => {
+          const at = text.lastIndexOf("|");
+          return <th key={text} scope="col" class={at < 0 ? "" : text.slice(at + 1)}>{at < 0 ? text : text.slice(0, at)}</th>;
+        })}
+      </tr>
+    </thead>
+  );
+}
+
+export function Num(props: JSX.IntrinsicElements["td"] & { [data: `data-${string}`]: unknown }) {
+  return <td {...props} class="number" />;
+}
+
+// A part that scrolls: keys must reach it.
+export function Scroll({ label, class: look = "scroll", children }: { label: string; class?: string; children: ComponentChildren }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: without it keys could not scroll.
+    <section class={look} tabIndex={0} aria-label={label}>
+      {children}
+    </section>
+  );
+}
+
 // Whom an issue is about, by the labels that name a place.
 const placeLabels = ["rank", "node", "gpu", "hw_id", "stage", "phase", "tensor", "collection", "worker"];
 export function whoOf(labels: Labels): string {
@@ -95,8 +123,15 @@ export function evidenceName(evidence: { name?: string; labels?: Labels }): stri
   return `${evidence.name ?? "value"}${text ? ` {${text}}` : ""}`;
 }
 
+// Whom a receiver's record names, and how it went.
+export function toldText({ data }: CloudEvent): string {
+  return data.error ? `✕ ${data.kind} ${data.receiver} was not told that it was ${data.what}: ${data.error}` : `told ${data.kind} ${data.receiver} that it was ${data.what}`;
+}
+
+export const eventTime = (event: CloudEvent): string => event.time.slice(0, 19).replace("T", " ");
+
 export function actionText(type: string, data: EventData): string {
   const step = type.split(".").pop() ?? type;
   const mode = data.mode === "dry_run" ? " (dry run: nothing was done)" : "";
-  return `${data.action ?? "action"} ${step}${data.principal ? ` by ${data.principal}` : ""}${mode}${data.effect ? `: ${data.effect}` : ""}`;
+  return `${data.action ?? "action"} ${step}${data.principal ? ` by ${data.principal}` : ""}${mode}${data.interval ? `: each ${data.interval}` : ""}${data.effect ? `: ${data.effect}` : ""}`;
 }

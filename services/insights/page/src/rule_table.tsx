@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { count, plural } from "./format.ts";
 import type { Loaded } from "./load.ts";
-import { Cut, Panel, Reading, Time } from "./parts.tsx";
+import { Cut, Head, Num, Panel, Reading, Time } from "./parts.tsx";
 import type { Rule } from "./types.ts";
 
 export const looks: Record<string, [string, string, string]> = {
@@ -45,7 +45,7 @@ export function RuleTable({ loaded }: { loaded: Loaded<{ rules: Rule[] }> }) {
       {loaded.data && rules.length === 0 && <p class="dim pad">No rule told a status of this job yet.</p>}
       {shown.length > 0 && (
         <table class="rules">
-          <thead><tr><th scope="col" class="w-state">Status</th><th scope="col">Rule</th><th scope="col" class="w-why">Why</th><th scope="col" class="w-start">Since</th><th scope="col" class="w-count number">Found</th></tr></thead>
+          <Head of={["Status|w-state", "Rule", "Why|w-why", "Since|w-start", "Found|w-count number"]} />
           <tbody>
             {shown.map((rule) => {
               const [mark, text, tone] = looks[rule.status] ?? ["?", rule.status, "calm"];
@@ -56,7 +56,7 @@ export function RuleTable({ loaded }: { loaded: Loaded<{ rules: Rule[] }> }) {
                   <th scope="row"><Cut text={rule.rule} class="code" /></th>
                   <td class="wrap">{rule.reason || <span class="dim">{rule.ever_found && rule.status === "NoIssuesFound" ? "found something before" : ""}</span>}{how && <span class="dim small block">{how}</span>}</td>
                   <td><Time ns={rule.since_ns} /></td>
-                  <td class="number">{count(rule.found)}</td>
+                  <Num>{count(rule.found)}</Num>
                 </tr>
               );
             })}

@@ -2,7 +2,7 @@
 import { get } from "./client.ts";
 import { count, duration, missing, percent, quantity } from "./format.ts";
 import { useLoad } from "./load.ts";
-import { Cut, Panel, Reading } from "./parts.tsx";
+import { Cut, Head, Num, Panel, Reading, Scroll } from "./parts.tsx";
 import { rangeKey } from "./charts/range.ts";
 import type { Operators, Resources } from "./types.ts";
 
@@ -19,25 +19,24 @@ export function ResourceTable({ job, from, to }: { job: string; from: string | u
       <Reading loaded={loaded} what="Resources" />
       {loaded.data && nodes.length === 0 && <p class="dim pad">No samples of a machine in this range. The collector supplies them: run it on the job's nodes.</p>}
       {nodes.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached by keys.
-        <section class="scroll" tabIndex={0} aria-label="Resources by node">
+        <Scroll label="Resources by node">
           <table class="plain wide">
-            <thead><tr><th scope="col">Node</th><th scope="col">Resource</th>{columns.map((name) => <th key={name} scope="col" class="number">{name}</th>)}<th scope="col" class="number">mean</th><th scope="col" class="number">values</th></tr></thead>
+            <Head of={["Node", "Resource", ...columns.map((name) => `${name}|number`), "mean|number", "values|number"]} />
             <tbody>
               {nodes.slice(0, mostNodes).flatMap(({ node, metrics }) =>
                 metrics.map((row, i) => (
                   <tr key={`${node} ${row.resource} ${row.metric}`} class={i === 0 ? "first" : ""}>
                     {i === 0 && <th scope="rowgroup" rowSpan={metrics.length}><Cut text={node || missing} /></th>}
                     <th scope="row" title={`${row.metric}, over ${row.basis}`}>{resourceNames[row.resource] ?? row.resource}</th>
-                    {columns.map((name) => <td key={name} class="number" data-value={row[name] ?? ""}>{quantity(row[name], row.unit)}</td>)}
-                    <td class="number">{quantity(row.mean, row.unit)}</td>
+                    {columns.map((name) => <Num key={name} data-value={row[name] ?? ""}>{quantity(row[name], row.unit)}</Num>)}
+                    <Num>{quantity(row.mean, row.unit)}</Num>
                     <td class="number dim">{count(row.count)}</td>
                   </tr>
                 )),
               )}
             </tbody>
           </table>
-        </section>
+        </Scroll>
       )}
       {nodes.length > mostNodes && <p class="dim pad">The first {mostNodes} of {count(nodes.length)} nodes.</p>}
     </Panel>
@@ -56,18 +55,18 @@ export function Operations({ job, from, to }: { job: string; from: string | unde
       {data && data.operators.length === 0 && <p class="dim pad">No phase or operator was told in this range. The Python client tells phases by itself and operators when it profiles.</p>}
       {data && data.operators.length > 0 && (
         <table class="plain wide">
-          <thead><tr><th scope="col">Operation</th><th scope="col">Kind</th><th scope="col" class="w-bar">Share</th><th scope="col" class="number">Total</th><th scope="col" class="number">Mean</th><th scope="col" class="number">min</th><th scope="col" class="number">max</th><th scope="col" class="number">Times</th></tr></thead>
+          <Head of={["Operation", "Kind|w-time", "Share|w-bar", "Total|w-number number", "Mean|w-number number", "min|w-number number", "max|w-number number", "Times|w-number number"]} />
           <tbody>
             {data.operators.map((row) => (
               <tr key={`${row.kind} ${row.name}`}>
                 <th scope="row"><Cut text={row.name} class="code" /></th>
                 <td>{kinds[row.kind]}</td>
                 <td><span class="bar-cell"><span class="bar" aria-hidden="true"><span style={{ width: `${row.share * 100}%` }} /></span><span class="number">{percent(row.share)}</span></span></td>
-                <td class="number">{duration(Number(row.total_ns) / 1e9)}</td>
-                <td class="number">{duration(row.count ? Number(row.total_ns) / 1e9 / row.count : null)}</td>
-                <td class="number">{duration(Number(row.min_ns) / 1e9)}</td>
-                <td class="number">{duration(Number(row.max_ns) / 1e9)}</td>
-                <td class="number">{count(row.count)}</td>
+                <Num>{duration(Number(row.total_ns) / 1e9)}</Num>
+                <Num>{duration(row.count ? Number(row.total_ns) / 1e9 / row.count : null)}</Num>
+                <Num>{duration(Number(row.min_ns) / 1e9)}</Num>
+                <Num>{duration(Number(row.max_ns) / 1e9)}</Num>
+                <Num>{count(row.count)}</Num>
               </tr>
             ))}
           </tbody>

@@ -123,6 +123,12 @@ export interface EventData {
   why?: string;
   effect?: string;
   principal?: string; // of a request
+  interval?: string;
+  issues?: string[]; // of who was told
+  receiver?: string;
+  kind?: string;
+  what?: string;
+  error?: string;
 }
 
 export interface CloudEvent {
@@ -159,6 +165,7 @@ export interface Issue {
 export interface IssueDetail extends Issue {
   events: CloudEvent[];
   actions: CloudEvent[];
+  told: CloudEvent[];
 }
 
 export interface Incident {
@@ -267,7 +274,7 @@ export interface Session {
   expires_ns: NsOrNull;
 }
 
-export type Topic = "job" | "samples" | "issue" | "status" | "action" | "capture";
+export type Topic = "job" | "samples" | "issue" | "status" | "action" | "capture" | "told";
 
 export interface HeatMap {
   from_ns: Ns;

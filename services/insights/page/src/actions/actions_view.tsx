@@ -1,13 +1,12 @@
 // What was decided, done and asked: actions of the executor, captures, and the control that asks for one.
 import { useState } from "preact/hooks";
 import { Fault, get, login, post } from "../client.ts";
-import { plural } from "../format.ts";
+import { duration, plural } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { actionText, Failed, Panel, Reading } from "../parts.tsx";
+import { actionText, Cut, eventTime, Failed, Head, Num, Panel, Reading, whoOf } from "../parts.tsx";
+import { place } from "../route.ts";
 import type { TabProps } from "../tabs.ts";
-import type { CloudEvent, JobDetail, Session } from "../types.ts";
-
-const when = (event: CloudEvent) => event.time.slice(0, 19).replace("T", " ");
+import type { CloudEvent, Issue, JobDetail, Session } from "../types.ts";
 
 interface Captured {
   rank?: number;
@@ -20,10 +19,11 @@ interface Captured {
 }
 
 // A control that acts: the role act, and the job's id typed, so that no slip stops a job or asks thousands of processes.
-function Control({ job, path, what, button, reason, done }: { job: JobDetail; path: string; what: string; button: string; reason?: string; done: string }) {
+function Control({ job, path, what, button, reason, choice, done }: { job: JobDetail; path: string; what: string; button: string; reason?: string; choice?: { name: string; label: string; values: string[]; value: string }; done: string }) {
   const session = useLoad<Session>("session", (abort) => get("/session", {}, abort));
   const [typed, setTyped] = useState("");
   const [why, setWhy] = useState("");
+  const [chosen, setChosen] = useState(choice?.value ?? "");
   const [token, setToken] = useState("");
   const [said, setSaid] = useState<{ text: string; bad: boolean } | null>(null);
   const may = session.data?.role === "act";
@@ -32,7 +32,7 @@ function Control({ job, path, what, button, reason, done }: { job: JobDetail; pa
     event.preventDefault();
     try {
       if (!may) await login(token);
-      const { request } = await post<{ request: string }>(path, { job: job.id, ...(reason ? { reason: why } : {}) });
+      const { request } = await post<{ request: string }>(path, { job: job.id, ...(choice ? { [choice.name]: chosen } : {}), ...(reason ? { reason: why } : {}) });
       setSaid({ text: `Asked (request ${request}). ${done}`, bad: false });
       setTyped("");
     } catch (error) {
@@ -42,6 +42,7 @@ function Control({ job, path, what, button, reason, done }: { job: JobDetail; pa
   };
   return (
     <form class="asks" onSubmit={send} aria-label={button}>
+      {choice && <label>{choice.label} <select value={chosen} onChange={(event) => setChosen(event.currentTarget.value)}>{choice.values.map((one) => <option key={one}>{one}</option>)}</select></label>}
       {reason && <label>{reason} <input value={why} required maxLength={500} onInput={(event) => setWhy(event.currentTarget.value)} autocomplete="off" /></label>}
       <label>{what} <input value={typed} onInput={(event) => setTyped(event.currentTarget.value)} placeholder={job.id.slice(0, 60)} autocomplete="off" /></label>
       {!may && <label>Token of the role act <input type="password" required value={token} onInput={(event) => setToken(event.currentTarget.value)} autocomplete="current-password" /></label>}
@@ -51,10 +52,17 @@ function Control({ job, path, what, button, reason, done }: { job: JobDetail; pa
   );
 }
 
+const mostRows = 200;
+const intervals = ["100ms", "200ms", "500ms", "1s", "5s", "1m"];
+
 export function ActionsView({ job }: TabProps) {
-  const actions = useLoad<{ actions: CloudEvent[] }>(`actions ${job.id}`, (abort) => get("/actions", { job: job.id }, abort), ["action"], job.id);
+  const issues = useLoad<{ issues: Issue[] }>(`issues ${job.id}`, (abort) => get("/issues", { job: job.id, limit: 1000 }, abort), ["issue"], job.id);
+  const alerts = new Map(issues.data?.issues.map((issue) => [issue.id, `${issue.alert}: ${whoOf(issue.labels)}`]));
+  const actions = useLoad<{ actions: CloudEvent[]; told: CloudEvent[] }>(`actions ${job.id}`, (abort) => get("/actions", { job: job.id }, abort), ["action", "told"], job.id);
   const captures = useLoad<{ captures: CloudEvent[] }>(`captures ${job.id}`, (abort) => get("/captures", { job: job.id }, abort), ["capture"], job.id);
   const taken = actions.data?.actions ?? [];
+  const every = [...new Set(job.sources.flatMap((source) => (source.rank === null && source.interval_seconds ? [source.interval_seconds] : [])))].sort((a, b) => a - b);
+  const told = [...(actions.data?.told ?? [])].reverse();
   const answers = [...(captures.data?.captures ?? [])].reverse();
   return (
     <>
@@ -65,27 +73,51 @@ export function ActionsView({ job }: TabProps) {
         {actions.data && taken.length === 0 && <p class="dim pad">No action was decided. The executor stops jobs by its policies.</p>}
         {taken.length > 0 && (
           <table class="wide">
-            <thead><tr><th scope="col" class="w-start">When</th><th scope="col">What</th><th scope="col">Rule</th><th scope="col">Why</th></tr></thead>
-            <tbody>{taken.map((event) => <tr key={event.id}><td>{when(event)}</td><td class="wrap">{actionText(event.type, event.data)}</td><td class="code wrap">{event.data.rule}</td><td class="wrap">{event.data.why}</td></tr>)}</tbody>
+            <Head of={["When|w-start", "What", "Rule", "Why"]} />
+            <tbody>{taken.map((event) => <tr key={event.id}><td>{eventTime(event)}</td><td class="wrap">{actionText(event.type, event.data)}</td><td class="code wrap">{event.data.rule}</td><td class="wrap">{event.data.why}</td></tr>)}</tbody>
           </table>
         )}
       </Panel>
+      <Panel title="Who was told" id="told-title" note={actions.data ? plural(told.length, "notice") : ""}>
+        {actions.data && told.length === 0 && <p class="dim pad">No receiver was told anything of this job. The notifier's configuration names receivers: webhooks, Alertmanager, Slack, e-mail, gateways.</p>}
+        {told.length > 0 && (
+          <table class="wide">
+            <Head of={["When|w-start", "Receiver", "Told of|w-time", "Issue", "How it went"]} />
+            <tbody>
+              {told.slice(0, mostRows).map((event) => {
+                const { data } = event;
+                const [first = ""] = data.issues ?? [];
+                return <tr key={event.id} data-told={data.receiver}><td>{eventTime(event)}</td><td class="wrap">{data.kind} <b>{data.receiver}</b></td><td>{data.what}</td><td><a href={`${place.value.path}?issue=${first}`}><Cut text={alerts.get(first) ?? first.slice(0, 12)} /></a>{(data.issues ?? []).length > 1 && <span class="dim small"> and {(data.issues ?? []).length - 1} more</span>}</td><td class={data.error ? "wrap bad" : "wrap"}>{data.error ? `✕ not taken: ${data.error}` : "✓ taken"}</td></tr>;
+              })}
+            </tbody>
+          </table>
+        )}
+        {told.length > mostRows && <p class="dim pad">The newest {mostRows} of {plural(told.length, "notice")}.</p>}
+      </Panel>
+      {job.state === "running" && (
+        <Panel title="Sampling" id="sampling-title" note={every.length ? `its nodes are sampled each ${every.map(duration).join(", ")}` : "no collector of its nodes has told its interval"}>
+          <Control
+            job={job} path="/job/interval" what="Type the job's id to change it" reason="Why another interval" button="Ask its collectors for this interval" done="They follow within seconds, until they start again or their configuration changes."
+            choice={{ name: "interval", label: "Sample its nodes, for all of their jobs, each", values: intervals, value: intervals.find((one) => one === duration(every[0] ?? 0.5).replace(/\s/, "")) ?? "" }}
+          />
+        </Panel>
+      )}
       <Panel title="Captures" id="captures-title" note="what the processes of the job do at one moment">
         <Control job={job} path="/job/capture" what="Type the job's id to ask all its ranks" button="Capture what the ranks do" done="Answers appear below." />
         {captures.fault && <Failed fault={captures.fault} again={captures.again} what="Captures" />}
         {captures.data && answers.length === 0 && <p class="dim pad">No rank was asked yet, or none answered.</p>}
         {answers.length > 0 && (
           <table class="wide">
-            <thead><tr><th scope="col" class="w-start">When</th><th scope="col" class="w-count number">Rank</th><th scope="col">Node</th><th scope="col">State</th><th scope="col">Phase</th><th scope="col">Innermost frame</th><th scope="col">Asked by</th></tr></thead>
+            <Head of={["When|w-start", "Rank|w-count number", "Node", "State", "Phase", "Innermost frame", "Asked by"]} />
             <tbody>
-              {answers.slice(0, 200).map((event) => {
+              {answers.slice(0, mostRows).map((event) => {
                 const one = event.data as Captured;
-                return <tr key={event.id}><td>{when(event)}</td><td class="number">{one.rank}</td><td class="wrap">{one.node}</td><td>{one.state}</td><td class="wrap">{one.phase}</td><td class="code wrap">{one.threads?.[0]?.frames?.[0]}</td><td class="wrap">{one.principal}</td></tr>;
+                return <tr key={event.id}><td>{eventTime(event)}</td><Num>{one.rank}</Num><td class="wrap">{one.node}</td><td>{one.state}</td><td class="wrap">{one.phase}</td><td class="code wrap">{one.threads?.[0]?.frames?.[0]}</td><td class="wrap">{one.principal}</td></tr>;
               })}
             </tbody>
           </table>
         )}
-        {answers.length > 200 && <p class="dim pad">The newest 200 of {plural(answers.length, "answer")}.</p>}
+        {answers.length > mostRows && <p class="dim pad">The newest {mostRows} of {plural(answers.length, "answer")}.</p>}
       </Panel>
     </>
   );

@@ -1,6 +1,7 @@
 // A heat map on a canvas: a row for each thing, a column for each stretch of time or steps, with its colour bar.
 import { useState } from "preact/hooks";
 import { css, font, Surface } from "./surface.tsx";
+import { Scroll } from "../parts.tsx";
 
 export interface GridRow {
   key: string;
@@ -74,8 +75,7 @@ export function GridMap(props: GridProps) {
   const value = at && row ? row.cells[at[1]] : null;
   return (
     <div class="grid-map">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached by keys. */}
-      <section class="map" tabIndex={0} aria-label={props.label}>
+      <Scroll class="map" label={props.label}>
         <Surface
           label={props.label} tall={rows.length * tall} left={gutter} from={props.from} to={props.to} time={props.time ?? false} paint={paint} shows={[rows, low, high, [...(props.chosen ?? [])].join()]}
           move={(place) => setAt(place && cellAt(place))} zoom={props.zoom} pick={undefined} reset={props.reset}
@@ -84,7 +84,7 @@ export function GridMap(props: GridProps) {
             if (cell) pick?.(...cell);
           }}
         />
-      </section>
+      </Scroll>
       <p class="small readout">{row && at && at[1] >= 0 ? <><b>{row.label}</b> {props.columnName(at[1])} <b>{value === null || value === undefined ? "no data" : format(value)}</b></> : <span class="dim">Point at a cell to read it{props.hint}.</span>}<span class="colours dim" aria-hidden="true">{format(low)} <i /> {format(high)}</span></p>
     </div>
   );

@@ -5,6 +5,7 @@ import { shownTheme } from "../theme.ts";
 import { pointed, resetRange, selection, selectRange, bounds, zoomTo } from "./range.ts";
 import { colourOf } from "./surface.tsx";
 import { type ChartProps, type Line, type Shade, TimeChart } from "./time_chart.tsx";
+import { Head, Num, Scroll } from "../parts.tsx";
 
 // The place at or before `at`; -1: none.
 function placeAt(times: number[], at: number): number {
@@ -46,13 +47,12 @@ function Numbers({ lines, steps, format }: { lines: Line[]; steps: boolean; form
   if (!line) return null;
   const rows = line.times.slice(-mostRows);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached by keys.
-    <section class="scroll small" tabIndex={0} aria-label="Numbers of the chart">
+    <Scroll class="scroll small" label="Numbers of the chart">
       <table class="plain">
-        <thead><tr><th scope="col">{steps ? "Step" : "Time"}</th>{lines.map((one) => <th key={one.name} scope="col" class="number">{one.name.slice(0, 60)}</th>)}</tr></thead>
-        <tbody>{rows.map((at) => <tr key={at}><td class="number">{steps ? count(at) : new Date(at).toISOString().slice(0, 19).replace("T", " ")}</td>{lines.map((one) => <td key={one.name} class="number">{format(valueIn(one, at) ?? Number.NaN)}</td>)}</tr>)}</tbody>
+        <Head of={[steps ? "Step" : "Time", ...lines.map((one) => `${one.name.slice(0, 60)}|number`)]} />
+        <tbody>{rows.map((at) => <tr key={at}><Num>{steps ? count(at) : new Date(at).toISOString().slice(0, 19).replace("T", " ")}</Num>{lines.map((one) => <Num key={one.name}>{format(valueIn(one, at) ?? Number.NaN)}</Num>)}</tr>)}</tbody>
       </table>
-    </section>
+    </Scroll>
   );
 }
 

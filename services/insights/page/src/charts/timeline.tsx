@@ -4,6 +4,7 @@ import { clock, duration, msOf } from "../format.ts";
 import type { Spans } from "../types.ts";
 import { resetRange, selectRange } from "./range.ts";
 import { css, font, Surface, timeTicks } from "./surface.tsx";
+import { Scroll } from "../parts.tsx";
 
 export interface Bars {
   ranks: (number | null)[];
@@ -62,8 +63,7 @@ export function Timeline({ bars, from, to, pick, zoom }: { bars: Bars; from: num
   };
   return (
     <>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached by keys. */}
-      <section class="map timeline" tabIndex={0} aria-label="Bars of the ranks over time">
+      <Scroll class="map timeline" label="Bars of the ranks over time">
         <Surface
           label={`Spans of ${ranks.length} ranks; the list below has those of an interval`} tall={bottom + axis} left={left} right={right} axisTop={bottom} from={from} to={to} time paint={paint} shows={[bars.spans, bars.endMs, bars.open.size]}
           zoom={zoom} pick={selectRange} reset={resetRange} move={(place) => setAt(place && spanAt(place))}
@@ -72,7 +72,7 @@ export function Timeline({ bars, from, to, pick, zoom }: { bars: Bars; from: num
             if (span !== null) pick(span);
           }}
         />
-      </section>
+      </Scroll>
       <ul class="legend small">{names.map((one) => <li key={one}><i class="swatch" style={{ background: `var(${phaseColour(one)})` }} /> <span class="cut" title={one.slice(0, 300)}>{one.slice(0, 60)}</span></li>)}{bars.open.size > 0 && <li><i class="swatch firing" /> nothing ended since</li>}</ul>
       <p class="small readout">{at === null ? <span class="dim">Point at a span to read it; click to list what ran in it.</span> : <><b>rank {spans.rank[at] ?? "–"}</b> {spans.kind[at] === "step" ? "step" : spans.name[at]?.slice(0, 200)} of step {spans.step[at] ?? "–"}: <b>{duration(Number(BigInt(spans.end_ns[at] as string) - BigInt(spans.start_ns[at] as string)) / 1e9)}</b></>}</p>
     </>

@@ -4,7 +4,7 @@ import { get } from "../client.ts";
 import { lineName } from "../evidence_chart.tsx";
 import { count, digits, duration, percent, time } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { Cut, Failed, Panel, Reading, Waiting } from "../parts.tsx";
+import { Cut, Failed, Head, Num, Panel, Reading, Waiting } from "../parts.tsx";
 import { rangeOf } from "../charts/range.ts";
 import { place, setQuery } from "../route.ts";
 import type { TabProps } from "../tabs.ts";
@@ -65,14 +65,14 @@ export function DiffersView({ job }: TabProps) {
         {loaded.data && rows.length === 0 && <p class="dim pad">No series has samples in this interval.</p>}
         {rows.length > 0 && (
           <table class="wide">
-            <thead><tr><th scope="col" class="w-effect">Effect</th><th scope="col">Series</th><th scope="col" class="w-number number">Here</th><th scope="col" class="w-number number">Before</th><th scope="col" class="w-number number">To before</th><th scope="col" class="w-number number">Peers</th><th scope="col" class="w-number number">To peers</th></tr></thead>
+            <Head of={["Effect|w-effect", "Series", "Here|w-number number", "Before|w-number number", "To before|w-number number", "Peers|w-number number", "To peers|w-number number"]} />
             <tbody>
               {rows.map((row) => (
                 <tr key={lineName(row.labels)}>
                   <td><svg width="92" height="9" aria-hidden="true"><rect class="effect-bar" width={90 * (row.effect / most)} height="9" rx="2" /></svg> <span class="number">{digits(row.effect)}</span></td>
                   <th scope="row"><Cut text={lineName(row.labels)} class="code" /></th>
-                  <td class="number">{digits(row.mean)}</td><td class="number">{digits(row.before)}</td><td class="number">{digits(row.before_effect)}</td>
-                  <td class="number">{digits(row.peers)}{row.peer_count ? <span class="dim"> of {row.peer_count}</span> : ""}</td><td class="number">{digits(row.peers_effect)}</td>
+                  <Num>{digits(row.mean)}</Num><Num>{digits(row.before)}</Num><Num>{digits(row.before_effect)}</Num>
+                  <Num>{digits(row.peers)}{row.peer_count ? <span class="dim"> of {row.peer_count}</span> : ""}</Num><Num>{digits(row.peers_effect)}</Num>
                 </tr>
               ))}
             </tbody>

@@ -3,7 +3,7 @@ import { phaseColour } from "../charts/timeline.tsx";
 import { get } from "../client.ts";
 import { count, duration, missing, percent } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { Cut, Panel, Reading } from "../parts.tsx";
+import { Cut, Num, Panel, Reading } from "../parts.tsx";
 import type { JobDetail, Phases } from "../types.ts";
 
 const mostRanks = 16;
@@ -23,7 +23,7 @@ export function LastSteps({ job }: { job: JobDetail }) {
           <table class="plain" aria-label="Phases of the last steps">
             <tbody>
               {data.phases.map(({ phase, seconds, share }) => (
-                <tr key={phase} data-phase={phase}><th scope="row"><i class="swatch" style={{ background: `var(${phaseColour(phase)})` }} /> <Cut text={phase} /></th><td class="number" data-share={share}>{percent(share)}</td><td class="number">{duration(seconds)}</td></tr>
+                <tr key={phase} data-phase={phase}><th scope="row"><i class="swatch" style={{ background: `var(${phaseColour(phase)})` }} /> <Cut text={phase} /></th><Num data-share={share}>{percent(share)}</Num><Num>{duration(seconds)}</Num></tr>
               ))}
             </tbody>
           </table>

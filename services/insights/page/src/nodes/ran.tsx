@@ -5,7 +5,7 @@ import { type Bars, Timeline } from "../charts/timeline.tsx";
 import { get } from "../client.ts";
 import { count, duration, exactTime, missing, msOf, plural, time } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { Cut, Failed, Panel, Reading, Waiting } from "../parts.tsx";
+import { Cut, Failed, Head, Num, Panel, Reading, Scroll, Waiting } from "../parts.tsx";
 import { place, setQuery } from "../route.ts";
 import type { JobDetail, Spans } from "../types.ts";
 
@@ -92,20 +92,19 @@ export function SpanList({ job }: { job: JobDetail }) {
       {!spans && loaded.loading && <Waiting what="spans" />}
       {spans && spans.name.length === 0 && <p class="dim">Nothing ran here that the client told: no span overlaps it.</p>}
       {spans && spans.name.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached by keys.
-        <section class="scroll" tabIndex={0} aria-label="Spans">
+        <Scroll label="Spans">
           <table class="plain wide" data-spans={spans.name.length}>
-            <thead><tr><th scope="col" class="number">Rank</th><th scope="col">Node</th><th scope="col">Span</th><th scope="col">Name</th><th scope="col" class="number">Step</th><th scope="col" class="number">Began</th><th scope="col" class="number">Length</th></tr></thead>
+            <Head of={["Rank|number", "Node", "Span", "Name", "Step|number", "Began|number", "Length|number"]} />
             <tbody>
               {spans.name.map((name, i) => (
                 <tr key={i} data-span={`${spans.rank[i]} ${spans.kind[i]} ${name} ${spans.start_ns[i]}`}>
-                  <td class="number">{spans.rank[i] ?? missing}</td><td><Cut text={spans.node[i] || missing} /></td><td>{spans.kind[i]}</td><td><Cut text={name || missing} class="code" /></td><td class="number">{spans.step[i] ?? missing}{spans.mode[i] && spans.mode[i] !== "train" ? ` ${spans.mode[i]?.slice(0, 20)}` : ""}</td>
-                  <td class="number" title={exactTime(spans.start_ns[i] as string)}>{exactTime(spans.start_ns[i] as string).slice(11, 23)}</td><td class="number">{duration(Number(BigInt(spans.end_ns[i] as string) - BigInt(spans.start_ns[i] as string)) / 1e9)}</td>
+                  <Num>{spans.rank[i] ?? missing}</Num><td><Cut text={spans.node[i] || missing} /></td><td>{spans.kind[i]}</td><td><Cut text={name || missing} class="code" /></td><Num>{spans.step[i] ?? missing}{spans.mode[i] && spans.mode[i] !== "train" ? ` ${spans.mode[i]?.slice(0, 20)}` : ""}</Num>
+                  <Num title={exactTime(spans.start_ns[i] as string)}>{exactTime(spans.start_ns[i] as string).slice(11, 23)}</Num><Num>{duration(Number(BigInt(spans.end_ns[i] as string) - BigInt(spans.start_ns[i] as string)) / 1e9)}</Num>
                 </tr>
               ))}
             </tbody>
           </table>
-        </section>
+        </Scroll>
       )}
       {loaded.data?.next && <p><button type="button" onClick={() => setMost(most * 5)}>More</button></p>}
     </section>

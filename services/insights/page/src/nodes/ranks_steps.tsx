@@ -6,7 +6,7 @@ import { chartKey, rangeOf, resetRange, zoomTo } from "../charts/range.ts";
 import { get } from "../client.ts";
 import { count, digits, duration, missing, msOf, plural } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { Cut, Failed, Panel, Waiting } from "../parts.tsx";
+import { Cut, Failed, Head, Num, Panel, Waiting } from "../parts.tsx";
 import { setQuery } from "../route.ts";
 import type { JobDetail, StepHeatMap, StepRows } from "../types.ts";
 
@@ -107,13 +107,13 @@ export function RanksSteps({ job }: { job: JobDetail }) {
                   columnName={(column) => (map.bucket_steps > 1 ? `steps ${stepsOf(column)[0]} to ${stepsOf(column)[1] - 1}` : `step ${stepsOf(column)[0]}`)}
                 />
                 <table class="plain wide" aria-label="Slowest ranks">
-                  <thead><tr><th scope="col">Slowest ranks</th><th scope="col">Node</th><th scope="col" class="number">Mean</th><th scope="col" class="number">Slow columns</th><th scope="col" class="number">Worst</th><th scope="col">At</th></tr></thead>
+                  <Head of={["Slowest ranks", "Node", "Mean|number", "Slow columns|number", "Worst|number", "At"]} />
                   <tbody>
                     {bySlow.slice(0, 5).map((row) => {
                       const of = map.rows[row.at];
                       return (
                         <tr key={row.at}>
-                          <th scope="row">rank {of?.rank ?? missing}</th><td><Cut text={of?.node || missing} /></td><td class="number">{digits(row.mean)} ×</td><td class="number" title={`of ${map.columns}: at least ${slow} times the median`}>{row.slow}</td><td class="number">{digits(row.worst)} ×</td>
+                          <th scope="row">rank {of?.rank ?? missing}</th><td><Cut text={of?.node || missing} /></td><Num>{digits(row.mean)} ×</Num><Num title={`of ${map.columns}: at least ${slow} times the median`}>{row.slow}</Num><Num>{digits(row.worst)} ×</Num>
                           <td>{row.column >= 0 && <button type="button" class="link" onClick={() => open(rows.findIndex((one) => one.at === row.at), row.column)}>step {count(stepsOf(row.column)[0])}</button>}</td>
                         </tr>
                       );

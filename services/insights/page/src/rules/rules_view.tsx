@@ -2,7 +2,7 @@
 import { get } from "../client.ts";
 import { count, plural, shownNumber } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { Cut, Failed, Panel, Time, Waiting } from "../parts.tsx";
+import { Cut, Failed, Head, Num, Panel, Time, Waiting } from "../parts.tsx";
 import { place, setQuery } from "../route.ts";
 import { looks, order, supplies, verdict } from "../rule_table.tsx";
 import type { TabProps } from "../tabs.ts";
@@ -28,11 +28,11 @@ function Body({ rule, issue }: { rule: Rule; issue: Issue | undefined }) {
       {made && <p class="wrap dim">fires when <span class="code" data-field="expression">{made.expression}</span>, for {made.for}, on the clock {made.clock}; needs <span class="code">{made.needs.join(", ") || "nothing"}</span></p>}
       {names.length > 0 && (
         <table class="plain">
-          <thead><tr><th scope="col">Parameter</th><th scope="col" class="number">Default</th><th scope="col" class="number">As evaluated</th><th scope="col">Unit</th><th scope="col">Meaning</th></tr></thead>
+          <Head of={["Parameter", "Default|number", "As evaluated|number", "Unit", "Meaning"]} />
           <tbody>
             {names.map((name) => {
               const one = made?.parameters.find((parameter) => parameter.name === name);
-              return <tr key={name}><th scope="row" class="code">{name}</th><td class="number">{one?.default}</td><td class="number" data-field={`used-${name}`}>{used[name] === undefined ? "" : shownNumber(used[name])}</td><td>{one?.unit}</td><td class="wrap">{one?.help}</td></tr>;
+              return <tr key={name}><th scope="row" class="code">{name}</th><Num>{one?.default}</Num><Num data-field={`used-${name}`}>{used[name] === undefined ? "" : shownNumber(used[name])}</Num><td>{one?.unit}</td><td class="wrap">{one?.help}</td></tr>;
             })}
           </tbody>
         </table>

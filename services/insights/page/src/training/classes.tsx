@@ -6,13 +6,19 @@ import { chartKey, rangeOf } from "../charts/range.ts";
 import type { Line } from "../charts/time_chart.tsx";
 import { count, digits, percent } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { Cut, Failed, Panel, Reading } from "../parts.tsx";
+import { Cut, Failed, Head, Num, Panel, Reading, Scroll } from "../parts.tsx";
 import { zoomToSteps } from "../nodes/ranks_steps.tsx";
 import type { JobDetail, SeriesList } from "../types.ts";
 
 const mostFeatures = 20;
 const mostClasses = 12; // of the curves
 const last = (series: Series) => Array.from(series.last).reverse().find((value) => !Number.isNaN(value));
+// Series that have the newest step: bins of an earlier attempt may have had other edges.
+function current(all: Series[]): Series[] {
+  const ends = all.map((one) => one.at.reduce((end, step, i) => (Number.isNaN(one.last[i]) ? end : step), -1));
+  const newest = Math.max(...ends);
+  return all.filter((_, i) => ends[i] === newest);
+}
 const has = (list: SeriesList, name: string) => list.series.some((one) => one.labels.__name__ === name);
 const numeric = (a: string, b: string) => a.localeCompare(b, "en", { numeric: true });
 
@@ -72,24 +78,23 @@ function Confusion({ job, list }: { job: JobDetail; list: SeriesList }) {
       <header class="tools"><h3>Confusion of classes, {loaded.mode}, newest step</h3></header>
       <Reading loaded={loaded} what="Confusion" />
       {classes.length > 0 && (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached by keys.
-        <section class="scroll" tabIndex={0} aria-label="Confusion of classes">
+        <Scroll label="Confusion of classes">
           <table class="plain confusion">
-            <thead><tr><th scope="col">label \ prediction</th>{classes.map((one) => <th key={one} scope="col" class="number">{one.slice(0, 30)}</th>)}<th scope="col" class="number">precision</th><th scope="col" class="number">recall</th><th scope="col" class="number">F1</th></tr></thead>
+            <Head of={["label \\ prediction", ...classes.map((one) => `${one.slice(0, 30)}|number`), "precision|number", "recall|number", "F1|number"]} />
             <tbody>
               {rows.map((row) => (
                 <tr key={row.name} data-class={row.name}>
                   <th scope="row">{row.name.slice(0, 30)}</th>
                   {classes.map((one) => <td key={one} class="number" style={{ background: `color-mix(in srgb, var(--line-1) ${row.labels ? Math.round((at(row.name, one) / row.labels) * 35) : 0}%, transparent)` }}>{count(at(row.name, one))}</td>)}
-                  <td class="number">{digits(row.precision)}</td><td class="number">{digits(row.recall)}</td><td class="number">{digits(row.f1)}</td>
+                  <Num>{digits(row.precision)}</Num><Num>{digits(row.recall)}</Num><Num>{digits(row.f1)}</Num>
                 </tr>
               ))}
               {([["macro", false], ["weighted", true]] as const).map(([name, weighted]) => (
-                <tr key={name} data-mean={name}><th scope="row" colSpan={classes.length + 1}>{name} mean</th>{(["precision", "recall", "f1"] as const).map((column) => <td key={column} class="number">{digits(mean(column, weighted))}</td>)}</tr>
+                <tr key={name} data-mean={name}><th scope="row" colSpan={classes.length + 1}>{name} mean</th>{(["precision", "recall", "f1"] as const).map((column) => <Num key={column}>{digits(mean(column, weighted))}</Num>)}</tr>
               ))}
             </tbody>
           </table>
-        </section>
+        </Scroll>
       )}
       {all > 0 && <p class="small">Accuracy <b class="number" data-accuracy={sum(rows.map((row) => row.right)) / all}>{percent(sum(rows.map((row) => row.right)) / all)}</b> of {count(all)} samples</p>}
     </div>
@@ -156,7 +161,7 @@ const side = 220;
 function Roc({ job, list }: { job: JobDetail; list: SeriesList }) {
   const loaded = useSteps(job, list, "train_score_samples", 500);
   const counts: [number, number][] = [];
-  for (const one of loaded.data?.series ?? []) {
+  for (const one of current(loaded.data?.series ?? [])) {
     const at = Number(one.labels.bin);
     const bin = counts[at] ?? [0, 0];
     bin[one.labels.class === "1" ? 1 : 0] += last(one) ?? 0;
@@ -181,7 +186,7 @@ function Roc({ job, list }: { job: JobDetail; list: SeriesList }) {
 function Residuals({ job, list }: { job: JobDetail; list: SeriesList }) {
   const loaded = useSteps(job, list, "train_residual_samples", 500);
   const bins = new Map<number, number>();
-  for (const one of loaded.data?.series ?? []) bins.set(Number(one.labels.from), (bins.get(Number(one.labels.from)) ?? 0) + (last(one) ?? 0));
+  for (const one of current(loaded.data?.series ?? [])) bins.set(Number(one.labels.from), (bins.get(Number(one.labels.from)) ?? 0) + (last(one) ?? 0));
   const rows = [...bins].sort(([a], [b]) => a - b);
   const most = Math.max(1, ...rows.map(([, n]) => n));
   const all = rows.reduce((sum, [, n]) => sum + n, 0);

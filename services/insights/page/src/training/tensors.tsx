@@ -5,7 +5,7 @@ import { chartKey, rangeOf, resetRange } from "../charts/range.ts";
 import { get } from "../client.ts";
 import { count, digits, plural } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { Cut, Failed, Panel, Reading } from "../parts.tsx";
+import { Cut, Failed, Head, Num, Panel, Reading, Scroll } from "../parts.tsx";
 import { place, setQuery } from "../route.ts";
 import type { JobDetail, Tensors } from "../types.ts";
 import { zoomToSteps } from "../nodes/ranks_steps.tsx";
@@ -66,13 +66,12 @@ export function TensorPanel({ job }: { job: JobDetail }) {
                 zoom={(a, b) => void zoomToSteps(job.id, steps[Math.floor(a)] ?? 0, steps[Math.min(steps.length - 1, Math.floor(b))] ?? 0)}
               />
             )}
-            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a part that scrolls must be reached by keys. */}
-            <section class="scroll" tabIndex={0} aria-label="Newest statistics of tensors">
+            <Scroll label="Newest statistics of tensors">
               <table class="plain wide">
-                <thead><tr><th scope="col">Tensor</th><th scope="col" class="number">Step</th>{statistics.map((one) => <th key={one} scope="col" class="number">{one.replaceAll("_", " ")}</th>)}</tr></thead>
-                <tbody>{rows.map((row) => <tr key={`${row.tensor} ${row.mode}`}><th scope="row"><Cut text={`${row.tensor}${row.mode === "train" ? "" : ` (${row.mode})`}`} class="code name" /></th><td class="number">{row.step === null ? "–" : count(row.step)}</td>{statistics.map((one) => <td key={one} class="number">{digits(row.statistics[one] ?? null)}</td>)}</tr>)}</tbody>
+                <Head of={["Tensor", "Step|number", ...statistics.map((one) => `${one.replaceAll("_", " ")}|number`)]} />
+                <tbody>{rows.map((row) => <tr key={`${row.tensor} ${row.mode}`}><th scope="row"><Cut text={`${row.tensor}${row.mode === "train" ? "" : ` (${row.mode})`}`} class="code name" /></th><Num>{row.step === null ? "–" : count(row.step)}</Num>{statistics.map((one) => <Num key={one}>{digits(row.statistics[one] ?? null)}</Num>)}</tr>)}</tbody>
               </table>
-            </section>
+            </Scroll>
           </>
         )}
       </div>

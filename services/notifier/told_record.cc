@@ -1,0 +1,87 @@
+#include "services/notifier/told_record.h"
+
+#include <map>
+#include <string>
+#include <utility>
+
+#include "services/base/stable_hash.h"
+#include "services/base/strings.h"
+#include "services/codec/cloudevents/told_event.h"
+#include "services/pipeline/topics.h"
+
+namespace pitwall::notifier {
+namespace {
+
+std::string_view WhatOf(EventType type) {
+  return type == EventType::kIssueFound     ? "found"
+         : type == EventType::kIssueUpdated ? "updated"
+                                            : "ended";
+}
+
+// By job, the issues that an item is about.
+std::map<std::string, std::vector<std::string>> IssuesOf(const FeedItem& item) {
+  std::map<std::string, std::vector<std::string>> out;
+  if (item.notice == nullptr) {
+    const IssueEvent& event = *item.event;
+    if (event.type != EventType::kRuleStatus && event.type != EventType::kJobChanged)
+      out[event.job] = {IssueId(event)};
+    return out;
+  }
+  for (const NoticeIssue& issue : item.notice->issues) {
+    std::vector<std::string>& of = out[issue.event->job];
+    if (of.size() < kMaxToldIssues) of.push_back(issue.id);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<ToldNotice> ToldOf(const FeedItem& item, std::string_view receiver,
+                               std::string_view kind, std::string_view error, int64_t wall_ns) {
+  std::vector<ToldNotice> out;
+  if (item.states != nullptr) return out;
+  const bool notice = item.notice != nullptr;
+  const std::string& sent = notice ? item.notice->id : item.event->id;
+  for (auto& [job, issues] : IssuesOf(item)) {
+    ToldNotice told;
+    told.id = StableHashHex(Cat("told\xff", kind, "\xff", receiver, "\xff", sent, "\xff", job,
+                                "\xff", error.empty() ? "taken" : "failed"));
+    told.job = job;
+    told.issues = std::move(issues);
+    told.receiver = receiver;
+    told.kind = kind;
+    told.what = WhatOf(notice ? item.notice->kind : item.event->type);
+    told.taken = error.empty();
+    told.error = error.substr(0, kMaxToldText);
+    told.time_ns = wall_ns;
+    out.push_back(std::move(told));
+  }
+  return out;
+}
+
+void ToldRecords::Add(const std::vector<ToldNotice>& told) {
+  for (const ToldNotice& one : told) {
+    waiting_.push_back({.topic = std::string(kToldTopic),
+                        .key = one.job,
+                        .value = cloudevents::EncodeToldNotice(one)});
+  }
+  for (; waiting_.size() > kMaxWaiting; lost_->Add()) waiting_.pop_front();
+}
+
+Status ToldRecords::Flush() {
+  if (waiting_.empty()) return OkStatus();
+  const Status known = log_->Partitions(kToldTopic).status();
+  if (absl::IsNotFound(known)) {
+    waiting_.clear();
+    return OkStatus();
+  }
+  RETURN_IF_ERROR(known);
+  if (appender_ == nullptr) {
+    ASSIGN_OR_RETURN(appender_, log_->OpenAppender());
+  }
+  RETURN_IF_ERROR(appender_->Append({waiting_.begin(), waiting_.end()}));
+  waiting_.clear();
+  return OkStatus();
+}
+
+}  // namespace pitwall::notifier

@@ -1,0 +1,44 @@
+// What a delivery leaves behind: who was told of what, or could not be, on pitwall.told.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "services/model/told.h"
+#include "services/notifier/event_window.h"
+#include "services/pipeline/io.h"
+#include "services/telemetry/exposition.h"
+
+namespace pitwall::notifier {
+
+// The records of one item: of an incident one for each job that has issues of it. None of a
+// reminder, and none of what is about no issue. `receiver`, `kind`: whom; `error`: "" when taken.
+std::vector<ToldNotice> ToldOf(const FeedItem& item, std::string_view receiver,
+                               std::string_view kind, std::string_view error, int64_t wall_ns);
+
+// Records of one receiver on their way into the log, kept back while that does not take them: at
+// most kMaxWaiting, of more the oldest are lost and counted. Not thread-safe.
+class ToldRecords {
+ public:
+  static constexpr size_t kMaxWaiting = 1024;
+
+  // Both borrowed.
+  ToldRecords(Log* log, telemetry::Counter* lost) : log_(log), lost_(lost) {}
+
+  void Add(const std::vector<ToldNotice>& told);
+  // Appends what waits. A topic that nobody made takes nothing, and that is no fault.
+  Status Flush();
+  size_t waiting() const { return waiting_.size(); }
+
+ private:
+  Log* const log_;
+  telemetry::Counter* const lost_;
+  std::unique_ptr<Appender> appender_;
+  std::deque<OutgoingRecord> waiting_;
+};
+
+}  // namespace pitwall::notifier
