@@ -1,5 +1,6 @@
 #include "services/notifier/receivers/action_notice.h"
 
+#include "services/base/duration.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 
@@ -13,7 +14,9 @@ std::string ByWhom(const ActionEvent& action) {
 
 }  // namespace
 
-bool IsRequest(const ActionEvent& action) { return action.rule == kStopRequestRule; }
+bool IsRequest(const ActionEvent& action) {
+  return action.rule == kStopRequestRule || action.rule == kIntervalRequestRule;
+}
 
 bool IsLiveAct(const ActionEvent& action) {
   return action.mode == ActionMode::kLive &&
@@ -30,8 +33,11 @@ std::string ActionText(const ActionEvent& action) {
   const std::string why = action.why.empty() ? "" : Cat(": ", action.why);
   switch (action.type) {
     case ActionEventType::kRequested:
-      return Cat(action.principal.empty() ? "somebody" : action.principal,
-                 " asks for a stop of the job", why);
+      return Cat(action.principal.empty() ? "somebody" : action.principal, " asks for ",
+                 action.kind == ActionKind::kInterval
+                     ? Cat("a sample of the job's nodes each ", FormatDuration(action.interval_ns))
+                     : "a stop of the job",
+                 why);
     case ActionEventType::kRefused:
       return Cat("the job is not stopped ", ByWhom(action), dry, why);
     case ActionEventType::kDone:
@@ -46,7 +52,7 @@ std::string ActionText(const ActionEvent& action) {
 std::string_view ActionVerb(const ActionEvent& action) {
   switch (action.type) {
     case ActionEventType::kRequested:
-      return "STOP REQUESTED";
+      return action.kind == ActionKind::kInterval ? "INTERVAL REQUESTED" : "STOP REQUESTED";
     case ActionEventType::kRefused:
       return "STOP REFUSED";
     case ActionEventType::kDone:
@@ -69,7 +75,9 @@ IssueEvent EventOfAction(const ActionEvent& action) {
   event.attempt = action.attempt;
   event.reference = action.target;
   event.rule = action.rule;
-  event.alert = IsRequest(action) && action.alert.empty() ? "StopRequested" : action.alert;
+  event.alert = !action.alert.empty()                  ? action.alert
+                : action.kind == ActionKind::kInterval ? "IntervalRequested"
+                                                       : "StopRequested";
   event.severity = action.severity;
   event.labels = Labels({{"alertname", event.alert}});
   event.evidence = action.evidence;

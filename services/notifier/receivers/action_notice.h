@@ -29,7 +29,8 @@ bool IsLiveAct(const ActionEvent& action);
 bool IsTold(const ActionEvent& action, ActionsTold told);
 // "stopped by rule pack/group/Alert" and so on, with why or the effect: one sentence for people.
 std::string ActionText(const ActionEvent& action);
-// "STOP DECIDED", "STOP DONE", "STOP REFUSED", "STOP REQUESTED", "STOP DRY RUN".
+// "STOP DECIDED", "STOP DONE", "STOP REFUSED", "STOP REQUESTED", "STOP DRY RUN",
+// "INTERVAL REQUESTED".
 std::string_view ActionVerb(const ActionEvent& action);
 // Stands for the issue of an act where nobody knows it: a request has none.
 IssueEvent EventOfAction(const ActionEvent& action);

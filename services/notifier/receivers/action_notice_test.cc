@@ -90,6 +90,18 @@ TEST(ActionNotice, AWebhookGetsTheActUnderTheIncidentsKey) {
   EXPECT_EQ(read->rule, done.rule);
 }
 
+TEST(ActionNotice, ARequestForAnIntervalIsNoStop) {
+  ActionEvent request = Request();
+  request.kind = ActionKind::kInterval;
+  request.rule = std::string(kIntervalRequestRule);
+  request.interval_ns = kNanosPerSecond / 10;
+  EXPECT_TRUE(IsRequest(request));
+  EXPECT_EQ(ActionText(request),
+            "alice asks for a sample of the job's nodes each 100ms: wrong data set");
+  EXPECT_EQ(ActionVerb(request), "INTERVAL REQUESTED");
+  EXPECT_EQ(EventOfAction(request).alert, "IntervalRequested");
+}
+
 TEST(ActionNotice, SaysByWhichRuleOrByWhom) {
   EXPECT_EQ(ActionText(Act(ActionEventType::kDecided)),
             "the job is stopped by rule training/numerics/LossNotFinite: policy */LossNotFinite: "
