@@ -13,6 +13,7 @@ pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 # Not under the prefix "re2": gRPC's config reads a cached re2_FOUND and would not look for its own target.
 pkg_check_modules(re2_package REQUIRED IMPORTED_TARGET re2)
+find_package(Snappy CONFIG REQUIRED)
 find_package(nlohmann_json CONFIG REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(ZLIB REQUIRED)

@@ -13,7 +13,7 @@ set -euo pipefail
 build_packages=(
   ca-certificates ccache cmake g++ git ninja-build pkg-config python3
   libabsl-dev libbenchmark-dev libboost1.81-dev libcurl4-openssl-dev libgmock-dev libgrpc++-dev libgtest-dev
-  libprotobuf-dev librdkafka-dev libre2-dev libsqlite3-dev libssl-dev libxxhash-dev libyaml-cpp-dev libzstd-dev
+  libprotobuf-dev librdkafka-dev libre2-dev libsnappy-dev libsqlite3-dev libssl-dev libxxhash-dev libyaml-cpp-dev libzstd-dev
   nlohmann-json3-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc zlib1g-dev)
 test_packages=(chromium-headless-shell clang clang-format clang-tidy curl faketime kcat libclang-rt-14-dev munge openssl prometheus prometheus-alertmanager
   python3-aiosmtpd fonts-dejavu-core slurm-client slurmctld slurmd)

@@ -7,6 +7,7 @@
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
 #include "services/base/yaml/yaml.h"
+#include "services/model/matcher.h"
 #include "services/pitwall/config_keys.h"
 #include "services/pitwall/receiver_config.h"
 
@@ -261,9 +262,43 @@ StatusOr<processor::PartitionShare> ParseShare(std::string_view text) {
           " is not <index>/<count>; of three processors write 0/3, 1/3 and 2/3"));
 }
 
+namespace {
+
+bool IsWebUrl(std::string_view url) {
+  return StartsWith(url, "http://") || StartsWith(url, "https://");
+}
+
+Status CheckRemoteWrite(const RemoteWriteConfig& remote) {
+  if (remote.url.empty()) return OkStatus();
+  if (!IsWebUrl(remote.url))
+    return InvalidArgument(
+        Cat("url: must begin with http:// or https:// (", Quote(remote.url), ")"));
+  if (!remote.token_file.empty() && !remote.user.empty())
+    return InvalidArgument("token_file, user: give one of the two");
+  if (remote.user.empty() != remote.password_file.empty())
+    return InvalidArgument("user, password_file: give both or none");
+  for (const auto* patterns : {&remote.metrics, &remote.labels}) {
+    for (const std::string& pattern : *patterns)
+      RETURN_IF_ERROR(Matcher::Make("", MatchOp::kRegex, pattern).status());
+  }
+  return OkStatus();
+}
+
+Status CheckInsights(const InsightsConfig& insights) {
+  if (!insights.share.empty()) RETURN_IF_ERROR(ParseShare(insights.share).status());
+  for (const std::string& peer : insights.peers) {
+    if (!IsWebUrl(peer))
+      return InvalidArgument(Cat("peers: must begin with http:// or https:// (", Quote(peer), ")"));
+  }
+  return Annotate(CheckRemoteWrite(insights.remote_write), "remote_write");
+}
+
+}  // namespace
+
 Status CheckConfig(const Config& config) {
   if (!config.processor.share.empty())
     RETURN_IF_ERROR(Annotate(ParseShare(config.processor.share).status(), "processor"));
+  RETURN_IF_ERROR(Annotate(CheckInsights(config.insights), "insights"));
   if (config.reload_interval_ns != 0 && config.reload_interval_ns < 100 * kNanosPerMilli)
     return InvalidArgument("reload_interval: must be 0s (no looks) or at least 100ms");
   if (config.log.kind == "kafka" && config.log.brokers.empty()) {

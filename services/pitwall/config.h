@@ -246,13 +246,32 @@ struct ExecutorConfig {
   int64_t cool_down_ns = int64_t{600} * kNanosPerSecond;
 };
 
+// Where raw series are mirrored to. No url: nowhere.
+struct RemoteWriteConfig {
+  std::string url;
+  std::string token_file;  // a file, or env:NAME
+  std::string user;
+  std::string password_file;  // a file, or env:NAME
+  std::string ca_file;
+  std::vector<std::string> metrics;
+  std::vector<std::string> labels;
+  int64_t request_samples = 5'000;
+  int64_t timeout_ns = 30 * kNanosPerSecond;
+  int64_t max_behind_ns = int64_t{7200} * kNanosPerSecond;
+};
+
 struct InsightsConfig {
   bool enabled = true;  // standalone only: insights has a service of its own
   std::string dir;      // empty: <data_dir>/insights
   int64_t max_bytes = int64_t{20} << 30;
   int64_t retention_ns = int64_t{30} * 24 * 3600 * kNanosPerSecond;
   int64_t memory = int64_t{256} << 20;
-  std::string archive_dir;  // empty: <data_dir>/archives
+  std::string archive_dir;         // empty: <data_dir>/archives
+  std::string share;               // "<index>/<count>"; empty: all partitions
+  std::vector<std::string> peers;  // URLs of all shares, by index
+  std::string peer_ca_file;
+  int64_t peer_timeout_ns = 10 * kNanosPerSecond;
+  RemoteWriteConfig remote_write;
 };
 
 struct Config {

@@ -200,6 +200,30 @@ void ProcessorKeys(ConfigKeys& keys, ProcessorConfig& processor) {
             "committed.");
 }
 
+void RemoteWriteKeys(ConfigKeys& keys, RemoteWriteConfig& remote) {
+  keys.Text("url", &remote.url,
+            "Where to post: `http://prometheus:9090/api/v1/write`. Empty: nowhere.");
+  keys.Text("token_file", &remote.token_file,
+            "File with a bearer token, or `env:NAME`; read again for each request.");
+  keys.Text("user", &remote.user, "User of basic authentication, in place of a token.");
+  keys.Text("password_file", &remote.password_file,
+            "File with its password, or `env:NAME`; read again for each request.");
+  keys.Text("ca_file", &remote.ca_file,
+            "Certificates that sign the receiver's. Empty: those of the system.");
+  keys.Texts("metrics", &remote.metrics,
+             "Regular expressions over whole names of metrics, of which one must match. Empty: all "
+             "are sent.");
+  keys.Texts("labels", &remote.labels,
+             "The same over names of labels: the others are left out. `pitwall_job` always goes. "
+             "Of series that become equal the first of a source is sent.");
+  keys.Count("request_samples", {1, 1'000'000, "samples"}, &remote.request_samples,
+             "Most samples of one request.");
+  Positive(keys, "timeout", &remote.timeout_ns, "Of one request.");
+  Positive(keys, "max_behind", &remote.max_behind_ns,
+           "Age beyond which samples that could not be sent are dropped and counted. Until then "
+           "they wait in the log, whose retention should be longer.");
+}
+
 void InsightsKeys(ConfigKeys& keys, InsightsConfig& insights) {
   keys.Bool("enabled", &insights.enabled, "Whether standalone keeps the history of its jobs.");
   keys.Text("dir", &insights.dir, "Folder of the history. Empty: `<data_dir>/insights`.");
@@ -213,6 +237,19 @@ void InsightsKeys(ConfigKeys& keys, InsightsConfig& insights) {
              "Rows in memory, all jobs together. Beyond it the largest window is written early.");
   keys.Text("archive_dir", &insights.archive_dir,
             "Folder below which finished jobs are archived. Empty: `<data_dir>/archives`.");
+  keys.Text("share", &insights.share,
+            "Which partitions, and so which jobs, are kept here, as `<index>/<count>`: as "
+            "`processor.share`. For several processes on one Kafka. Empty: all of them.");
+  keys.Texts("peers", &insights.peers,
+             "URLs of the HTTP servers of all shares, by index, this one's too: "
+             "`http://insights-0:9870`. Whatever is asked of one is answered for all. They have "
+             "the same tokens. Required with a share of several.");
+  keys.Text("peer_ca_file", &insights.peer_ca_file,
+            "Certificates that sign those of peers. Empty: those of the system.");
+  Positive(keys, "peer_timeout", &insights.peer_timeout_ns,
+           "Longest time to wait for a peer's part of an answer.");
+  keys.Section("remote_write", "Mirrors raw series by Prometheus remote write (docs/history.md).",
+               [&] { RemoteWriteKeys(keys, insights.remote_write); });
 }
 
 void ExecutorKeys(ConfigKeys& keys, ExecutorConfig& executor) {

@@ -30,6 +30,12 @@ TEST(Config, PrintedConfigurationReadsBackAsItself) {
   config.notifier.webhooks.push_back({.name = "all2", .url = "https://z", .notify = "events"});
   config.executor.policies.push_back({.rule = "starter/*", .mode = "live"});
   config.processor.share = "1/3";
+  config.insights.share = "1/2";
+  config.insights.peers = {"http://a:9870", "https://b"};
+  config.insights.remote_write = {.url = "http://p:9090/api/v1/write",
+                                  .user = "u",
+                                  .password_file = "env:P",
+                                  .metrics = {"hw_.*", "train_loss"}};
   config.reload_interval_ns = 10 * kNanosPerSecond;
   const std::string text = PrintConfig(config);
   const auto again = ParseConfig("printed", text);

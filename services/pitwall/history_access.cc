@@ -116,6 +116,12 @@ Status ListHistoryJobs(const Flags& flags) {
       const Json& some = answer.at("jobs");
       if (!some.is_array()) return absl::DataLossError("the answer is not of the form of /jobs");
       jobs.insert(jobs.end(), some.begin(), some.end());
+      // Of several processes some may not answer.
+      if (page.empty() && answer.contains("missing")) {
+        for (const Json& text : answer.at("missing")) {
+          if (text.is_string()) PrintError(Cat(text.get<std::string>(), "\n"));
+        }
+      }
       total = answer.value("total", int64_t{0});
       page = history::FieldText(answer, "next");
       if (some.empty()) page.clear();

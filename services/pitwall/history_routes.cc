@@ -15,7 +15,9 @@ std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options) 
     return in_force == nullptr ? insights::RuleDefinitions()
                                : RuleDefinitionsOf(*in_force->program());
   };
-  std::vector<http::HttpRoute> routes = insights::Routes({.history = &options.keep->history(),
+  const insights::History* history =
+      options.history != nullptr ? options.history : &options.keep->history();
+  std::vector<http::HttpRoute> routes = insights::Routes({.history = history,
                                                           .keeper = options.keep,
                                                           .clock = options.clock,
                                                           .tokens = options.tokens,
@@ -35,8 +37,7 @@ std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options) 
     if (in_force == nullptr) return {};
     return promapi::RuleGroupsOf(in_force->text());
   };
-  for (http::HttpRoute& route :
-       promapi::PromRoutes(&options.keep->history(), options.clock, rules, queries))
+  for (http::HttpRoute& route : promapi::PromRoutes(history, options.clock, rules, queries))
     routes.push_back(std::move(route));
   for (http::HttpRoute& route : insights::PageRoutes()) routes.push_back(std::move(route));
   return routes;

@@ -40,6 +40,7 @@ class RulesInForce {
 // Borrowed pointers outlive the server.
 struct HistoryRoutesOptions {
   insights::Keep* keep = nullptr;
+  const insights::History* history = nullptr;  // null: what is kept here
   const Clock* clock = nullptr;
   std::function<engine::CompiledRulesPtr()> rules;  // in force; null where nobody knows them
   AccessTokens tokens;

@@ -35,7 +35,7 @@ const std::vector<FlagSpec>& ServiceFlags() {
       {"socket-mode", Kind::kOne, "MODE",
        "who may connect to it, as a file mode (0666: every user)"},
       {"socket-group", Kind::kOne, "GROUP", "group of the socket, for --socket-mode 0660"},
-      {"share", Kind::kOne, "I/N", "processor: partitions of this one of several, as 0/3"},
+      {"share", Kind::kOne, "I/N", "processor, insights: partitions of this one of several, as 0/3"},
       {"executor", Kind::kSwitch, "", "standalone: also run the executor"},
       {"accept-log-reset", Kind::kSwitch, "",
        "processor, executor, standalone: go on, once, with a log that was deleted, replaced or "
@@ -61,7 +61,8 @@ StatusOr<Config> EffectiveConfig(const Flags& flags) {
   if (const auto value = flags.One("socket")) config.collector.socket = *value;
   if (const auto value = flags.One("socket-mode")) config.collector.socket_mode = *value;
   if (const auto value = flags.One("socket-group")) config.collector.socket_group = *value;
-  if (const auto value = flags.One("share")) config.processor.share = *value;
+  if (const auto value = flags.One("share"))
+    config.processor.share = config.insights.share = *value;
   if (const auto value = flags.One("interval")) {
     auto interval = ParseDuration(*value);
     if (!interval.ok()) return Annotate(interval.status(), "--interval");

@@ -432,7 +432,9 @@ Status ServiceHost::StartHttp() {
   options.header_timeout_ns = config_.http.header_timeout_ns;
   options.body_timeout_ns = config_.http.body_timeout_ns;
   options.idle_timeout_ns = config_.http.idle_timeout_ns;
+  http_tokens_ = options.tokens;
   if (insights_ != nullptr) {
+    if (config_.insights.peers.size() > 1) RETURN_IF_ERROR(StartFleet());
     for (http::HttpRoute& route : InsightsRoutes(&options)) routes.push_back(std::move(route));
   }
   ASSIGN_OR_RETURN(http_, http::HttpServer::Start(options, std::move(routes)));
@@ -452,6 +454,8 @@ void ServiceHost::Stop() {
   if (processor_ != nullptr) processor_->Stop();
   if (executor_ != nullptr) executor_->Stop();
   if (http_ != nullptr) http_->Stop();
+  if (fleet_ != nullptr) fleet_->Stop();
+  if (remote_write_ != nullptr) remote_write_->Stop();
   if (insights_ != nullptr) insights_->Stop();
   if (captures_ != nullptr) captures_->Stop();
   if (notifier_ != nullptr) notifier_->Stop();

@@ -18,6 +18,8 @@
 #include "services/executor/command.h"
 #include "services/executor/executor.h"
 #include "services/insights/keep/keep.h"
+#include "services/insights/peers/fleet_history.h"
+#include "services/insights/remote/remote_write.h"
 #include "services/notifier/capture_office.h"
 #include "services/notifier/notifier.h"
 #include "services/pipeline/io.h"
@@ -67,6 +69,10 @@ class ServiceHost {
   // A history that cannot be kept is told by /healthz; it stops nothing else.
   Status StartInsights();
   Status StartHttp();
+  // The history of this process and its peers, where there are some.
+  Status StartFleet();
+  // Mirrors the telemetry, where a receiver is configured.
+  Status StartRemoteWrite(const processor::PartitionShare& share);
   // The API over insights_, which is there.
   std::vector<http::HttpRoute> InsightsRoutes(http::HttpServerOptions* server);
   void RegisterLogMetrics();
@@ -113,7 +119,12 @@ class ServiceHost {
   std::unique_ptr<executor::Executor> executor_;
   std::unique_ptr<insights::Keep> insights_;
   Status insights_fault_;  // why there is none
+  std::unique_ptr<HttpTransport> peer_transport_;
+  std::unique_ptr<insights::FleetHistory> fleet_;  // null: one process keeps all
+  std::unique_ptr<HttpTransport> remote_transport_;
+  std::unique_ptr<insights::RemoteWrite> remote_write_;
   std::unique_ptr<http::HttpServer> http_;
+  AccessTokens http_tokens_;
   std::unique_ptr<Wakeup> readiness_wakeup_;
   std::atomic<bool> stopping_{false};
   std::thread readiness_thread_;

@@ -1,8 +1,14 @@
 // The history of all jobs as a service: alone, or beside the others.
+#include "absl/strings/escaping.h"
+#include "services/adapters/http/curl_transport.h"
+#include "services/base/listen_address.h"
 #include "services/base/log.h"
+#include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/insights/peers/fleet_routes.h"
 #include "services/pipeline/topics.h"
+#include "services/pitwall/secret_place.h"
 #include "services/pitwall/service_host.h"
 
 namespace pitwall {
@@ -13,7 +19,84 @@ std::string OriginOf(const std::string& url) {
   return url.substr(0, url.find('/', url.find("://") + 3));
 }
 
+// What only a process that keeps a history needs.
+Status CheckPeers(const Config& config, const processor::PartitionShare& share) {
+  const auto given = config.insights.peers.size();
+  if (share.count > 1 && config.log.kind != "kafka") {
+    return InvalidArgument(
+        "share: several processes share a history over Kafka only; leave insights.share out, or "
+        "set log.kind kafka");
+  }
+  if (share.count > 1 && given != static_cast<size_t>(share.count)) {
+    return InvalidArgument(Cat("peers: ", given, " URLs for ", share.count,
+                               " shares; give one for each, by index, this one's too"));
+  }
+  if (share.count == 1 && given > 1) {
+    return InvalidArgument(
+        Cat("peers: ", given, " URLs, but this process keeps all jobs; set insights.share"));
+  }
+  if (share.count > 1 && (config.http.token_file.empty() || config.http.act_token_file.empty())) {
+    ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(config.http.listen));
+    if (!address.loopback) {
+      return InvalidArgument(
+          "share: peers know each other by their tokens; give http.token_file and "
+          "http.act_token_file, the same everywhere");
+    }
+  }
+  return OkStatus();
+}
+
+// "Basic dXNlcjpwYXNzd29yZA==", "Bearer token", or "".
+StatusOr<std::string> AuthorizationOf(const RemoteWriteConfig& config) {
+  if (!config.token_file.empty()) {
+    ASSIGN_OR_RETURN(const std::string token, ReadToken(config.token_file));
+    return Cat("Bearer ", token);
+  }
+  if (config.user.empty()) return std::string();
+  ASSIGN_OR_RETURN(const std::string password, ReadToken(config.password_file));
+  return Cat("Basic ", absl::Base64Escape(Cat(config.user, ":", password)));
+}
+
+StatusOr<std::vector<Matcher>> PatternsOf(const std::vector<std::string>& texts) {
+  std::vector<Matcher> out;
+  for (const std::string& text : texts) {
+    ASSIGN_OR_RETURN(Matcher matcher, Matcher::Make("", MatchOp::kRegex, text));
+    out.push_back(std::move(matcher));
+  }
+  return out;
+}
+
 }  // namespace
+
+Status ServiceHost::StartRemoteWrite(const processor::PartitionShare& share) {
+  const RemoteWriteConfig& config = config_.insights.remote_write;
+  if (config.url.empty()) return OkStatus();
+  // The administrator names the receiver, so it may have any address.
+  ASSIGN_OR_RETURN(remote_transport_,
+                   http::MakeCurlTransport({.allow_insecure = true,
+                                            .allowed_cidrs = {"0.0.0.0/0", "::/0"},
+                                            .ca_file = config.ca_file}));
+  RETURN_IF_ERROR(Annotate(remote_transport_->CheckUrl(config.url), "url"));
+  RETURN_IF_ERROR(AuthorizationOf(config).status());
+  insights::MirrorOptions options;
+  options.topic = kTelemetryTopic;
+  // Another receiver begins with what max_behind lets it have.
+  options.group = Cat("pitwall-remote-write-", StableHashHex(config.url).substr(0, 8));
+  ASSIGN_OR_RETURN(options.filter.metrics, PatternsOf(config.metrics));
+  ASSIGN_OR_RETURN(options.filter.labels, PatternsOf(config.labels));
+  options.receiver.url = config.url;
+  options.receiver.authorization = [config] { return AuthorizationOf(config); };
+  options.receiver.timeout_ns = config.timeout_ns;
+  options.receiver.request_samples = static_cast<size_t>(config.request_samples);
+  options.max_behind_ns = config.max_behind_ns;
+  ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(kTelemetryTopic));
+  remote_write_ = std::make_unique<insights::RemoteWrite>(&clock_, log_.get(),
+                                                          remote_transport_.get(), options);
+  remote_write_->RegisterMetrics(&exposition_);
+  remote_write_->Start(processor::PartitionsOf(share, partitions));
+  PITWALL_LOG(kInfo, "insights", "series are mirrored to ", config.url);
+  return OkStatus();
+}
 
 Status ServiceHost::StartInsights() {
   insights::KeepOptions options;
@@ -21,6 +104,14 @@ Status ServiceHost::StartInsights() {
   options.max_bytes = config_.insights.max_bytes;
   options.retention_ns = config_.insights.retention_ns;
   options.memory_bytes = static_cast<size_t>(config_.insights.memory);
+  processor::PartitionShare share;
+  if (!config_.insights.share.empty()) {
+    ASSIGN_OR_RETURN(share, ParseShare(config_.insights.share));
+  }
+  RETURN_IF_ERROR(Annotate(CheckPeers(config_, share), "insights"));
+  options.share_index = share.index;
+  options.share_count = share.count;
+  RETURN_IF_ERROR(Annotate(StartRemoteWrite(share), "insights.remote_write"));
   auto opened = insights::Keep::Open(&clock_, log_.get(), options);
   insights_fault_ = Annotate(opened.status(), "insights");
   if (opened.ok()) {
@@ -41,6 +132,26 @@ Status ServiceHost::StartInsights() {
   return OkStatus();
 }
 
+Status ServiceHost::StartFleet() {
+  ASSIGN_OR_RETURN(const processor::PartitionShare share, ParseShare(config_.insights.share));
+  ASSIGN_OR_RETURN(peer_transport_,
+                   http::MakeCurlTransport({.allow_insecure = true,
+                                            .allowed_cidrs = {"0.0.0.0/0", "::/0"},
+                                            .ca_file = config_.insights.peer_ca_file}));
+  insights::FleetOptions options;
+  options.index = share.index;
+  options.peers = config_.insights.peers;
+  for (const std::string& peer : options.peers)
+    RETURN_IF_ERROR(Annotate(peer_transport_->CheckUrl(peer), "insights.peers"));
+  options.peer.timeout_ns = config_.insights.peer_timeout_ns;
+  options.peer.tokens = http_tokens_;
+  ASSIGN_OR_RETURN(options.partitions, log_->Partitions(kTelemetryTopic));
+  fleet_ = std::make_unique<insights::FleetHistory>(&insights_->history(), &clock_,
+                                                    peer_transport_.get(), options);
+  fleet_->Start();
+  return OkStatus();
+}
+
 Status ServiceHost::InsightsHealth() const {
   return insights_ == nullptr ? insights_fault_ : Annotate(insights_->Health(), "insights");
 }
@@ -53,30 +164,38 @@ std::vector<http::HttpRoute> ServiceHost::InsightsRoutes(http::HttpServerOptions
     server->allowed_origins.push_back(OriginOf(config_.external_url));
   std::function<engine::CompiledRulesPtr()> rules = [this] { return rules_in_force_.Get(); };
   if (followed_rules_ != nullptr) rules = [this] { return followed_rules_->Get(); };
-  return HistoryRoutes(
-      {.keep = insights_.get(),
-       .clock = &clock_,
-       .rules = rules,
-       .tokens = server->tokens,
-       .sessions = sessions,
-       .tls = !server->tls.empty(),
-       .external_url = config_.external_url,
-       .archive_dir = config_.ArchiveDir(),
-       .version = PITWALL_VERSION,
-       .captures = captures_.get(),
-       .request_action = [this](const ActionEvent& request) -> Status {
-         ASSIGN_OR_RETURN(const auto appender, log_->OpenAppender());
-         const auto record = [&](std::string_view topic) -> OutgoingRecord {
-           return {.topic = std::string(topic),
-                   .key = request.job,
-                   .value = cloudevents::EncodeCloudEvent(request)};
-         };
-         RETURN_IF_ERROR(appender->Append({record(kActionsTopic)}));
-         // Collectors follow this one.
-         if (request.kind != ActionKind::kInterval) return OkStatus();
-         return appender->Append({record(kControlTopic)});
-       },
-       .silenced = [this](const IssueEvent& event) { return followed_silences_->Of(event); }});
+  const auto ask = [this](const ActionEvent& request) -> Status {
+    ASSIGN_OR_RETURN(const auto appender, log_->OpenAppender());
+    const auto record = [&](std::string_view topic) -> OutgoingRecord {
+      return {.topic = std::string(topic),
+              .key = request.job,
+              .value = cloudevents::EncodeCloudEvent(request)};
+    };
+    RETURN_IF_ERROR(appender->Append({record(kActionsTopic)}));
+    // Collectors follow this one.
+    if (request.kind != ActionKind::kInterval) return OkStatus();
+    return appender->Append({record(kControlTopic)});
+  };
+  const auto silenced = [this](const IssueEvent& event) { return followed_silences_->Of(event); };
+  const auto routes_over = [&](const insights::History* history) {
+    return HistoryRoutes({.keep = insights_.get(),
+                          .history = history,
+                          .clock = &clock_,
+                          .rules = rules,
+                          .tokens = server->tokens,
+                          .sessions = sessions,
+                          .tls = !server->tls.empty(),
+                          .external_url = config_.external_url,
+                          .archive_dir = config_.ArchiveDir(),
+                          .version = PITWALL_VERSION,
+                          .captures = captures_.get(),
+                          .request_action = ask,
+                          .silenced = silenced});
+  };
+  if (fleet_ == nullptr) return routes_over(nullptr);
+  server->handler_threads = insights::kFleetHandlerThreads;
+  return insights::FleetRoutes(fleet_.get(), &insights_->history(), routes_over(fleet_.get()),
+                               routes_over(nullptr));
 }
 
 }  // namespace pitwall

@@ -31,7 +31,8 @@ CUSTOM = {"ServiceMonitor", "PodMonitor", "PrometheusRule", "KafkaTopic", "Kafka
 # Renderings in which a pod calls the API of Kubernetes.
 CALLS_KUBERNETES = {"everything.yaml", "standalone-stops.yaml"}
 # What the binary serves only once there is something to say.
-SAID_LATER = {"pitwall_log_damage_total"}
+SAID_LATER = {"pitwall_log_damage_total", "pitwall_insights_remote_write_behind_seconds",
+              "pitwall_insights_remote_write_dropped_samples_total"}  # served only where something is mirrored
 
 # --set …, and what the refusal says.
 REFUSED = [
@@ -47,6 +48,9 @@ REFUSED = [
     (["mode=standalone", "kafka.brokers=a:1"], "mode standalone uses no Kafka"),
     (["kafka.brokers=a:1", "processor.replicas=5"], "more processors (5) than partitions (4)"),
     (["kafka.brokers=a:1", "ingress.enabled=true", "ingress.host=h", "insights.enabled=false"], "leads to insights, which is off"),
+    (["kafka.brokers=a:1", "insights.replicas=5"], "insights.replicas: more processes (5) than partitions (4)"),
+    (["kafka.brokers=a:1", "insights.replicas=2"], "auth.existingSecret, auth.actKey: needed with insights.replicas"),
+    (["mode=standalone", "insights.replicas=2"], "insights.replicas: mode standalone is one process"),
     (["kafka.brokers=a:1", "ingress.enabled=true"], "ingress.host: needed"),
     (["kafka.brokers=a:1", "ingress.enabled=true", "ingress.host=h"], "auth.existingSecret: needed"),
     (["kafka.brokers=a:1", "httpRoute.enabled=true"], "httpRoute.parentRefs: needed"),

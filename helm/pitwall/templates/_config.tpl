@@ -184,6 +184,12 @@ processor:
 insights:
   retention: {{ .Values.insights.retention }}
   max_bytes: {{ .Values.insights.maxBytes | int64 }}
+  {{- if and (eq .Values.mode "distributed") (gt (int .Values.insights.replicas) 1) }}
+  peers:
+    {{- range $index := until (int .Values.insights.replicas) }}
+    - {{ ternary "http" "https" (eq $.Values.tls.existingSecret "") }}://{{ include "pitwall.fullname" $ }}-insights-peer-{{ $index }}:9870
+    {{- end }}
+  {{- end }}
 processor:
   partitions: {{ .Values.processor.partitions }}
 {{- end }}

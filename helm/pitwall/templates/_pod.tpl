@@ -41,7 +41,7 @@
 - name: NODE_NAME
   valueFrom: {fieldRef: {fieldPath: spec.nodeName}}
 {{- end }}
-{{- if eq $component "processor" }}
+{{- if or (eq $component "processor") (and (eq $component "insights") (gt (int .root.Values.insights.replicas) 1)) }}
 - name: POD_INDEX
   valueFrom: {fieldRef: {fieldPath: "metadata.labels['apps.kubernetes.io/pod-index']"}}
 {{- end }}

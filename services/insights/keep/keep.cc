@@ -26,10 +26,16 @@ StatusOr<std::unique_ptr<Keep>> Keep::Open(Clock* clock, Log* log, KeepOptions o
 Status Keep::Start() {
   if (!ingests_.empty()) return FailedPrecondition("the history is being kept already");
   ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(options_.telemetry_topic));
-  for (int32_t p = 0; p < partitions; ++p) {
+  for (int32_t p = options_.share_index; p < partitions; p += options_.share_count) {
     ingests_.push_back(
         std::make_unique<PartitionIngest>(clock_, log_, store_.get(), &options_, p, partitions));
   }
+  if (ingests_.empty()) {
+    return InvalidArgument(Cat("share ", options_.share_index, "/", options_.share_count, ": ",
+                               options_.telemetry_topic, " has ", partitions,
+                               " partitions, so nothing is left for it; run fewer processes"));
+  }
+  partitions_ = partitions;
   for (const auto& ingest : ingests_) ingest->Start();
   retention_ = std::make_unique<Retention>(clock_, store_.get(), &options_,
                                            [this](const KeptJobPtr& job) { return IngestOf(job); });
@@ -45,8 +51,10 @@ void Keep::Stop() {
 }
 
 PartitionIngest* Keep::IngestOf(const KeptJobPtr& job) const {
-  const auto partition = PartitionOf(job->id(), static_cast<int32_t>(ingests_.size()));
-  return ingests_[static_cast<size_t>(partition)].get();
+  // Of a job that another process owns by now: always the same thread too.
+  const auto partition = static_cast<size_t>(PartitionOf(job->id(), partitions_));
+  const size_t index = partition / static_cast<size_t>(options_.share_count);
+  return ingests_[index % ingests_.size()].get();
 }
 
 Status Keep::Health() const {
@@ -126,11 +134,11 @@ void Keep::RegisterMetrics(telemetry::Exposition* exposition) {
 StatusOr<KeptJobPtr> Keep::Finished(std::string_view wanted) const {
   if (ingests_.empty()) return Unavailable("the history is not being kept");
   ASSIGN_OR_RETURN(const JobLifePtr life, reader_->FindJob(wanted));
-  if (life->ended_ns == 0) {
+  KeptJobPtr job = store_->Find(life->id);
+  if (life->ended_ns == 0 && job != nullptr && IngestOf(job)->Owns(*job)) {
     return FailedPrecondition(
         Cat("job ", Quote(life->id), ": it runs; stop it, or wait for its end"));
   }
-  KeptJobPtr job = store_->Find(life->id);
   if (job == nullptr) return NotFound(Cat("job ", Quote(wanted), ": it was removed just now"));
   return job;
 }

@@ -55,7 +55,8 @@ class Keep final : public HistoryKeeper {
   const KeepOptions options_;
   std::unique_ptr<HistoryStore> store_;
   std::unique_ptr<JobReader> reader_;
-  std::vector<std::unique_ptr<PartitionIngest>> ingests_;
+  std::vector<std::unique_ptr<PartitionIngest>> ingests_;  // of the partitions of its share
+  int32_t partitions_ = 0;                                 // of all shares
   std::unique_ptr<Retention> retention_;
   std::vector<telemetry::Registration> registrations_;
 };

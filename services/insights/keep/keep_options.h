@@ -23,6 +23,9 @@ struct KeepOptions {
   int64_t save_interval_ns = kNanosPerSecond;
   // Frames whose schema did not come for so long are given up.
   int64_t schema_wait_ns = 60 * kNanosPerSecond;
+  // Partitions whose number has the remainder share_index after division by share_count.
+  int32_t share_index = 0;
+  int32_t share_count = 1;
   std::string telemetry_topic{kTelemetryTopic};
   std::string issues_topic{kIssuesTopic};
   std::string actions_topic{kActionsTopic};

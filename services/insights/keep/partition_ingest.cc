@@ -76,6 +76,16 @@ void PartitionIngest::SetHealth(const Status& status) {
   health_ = status;
 }
 
+bool PartitionIngest::Owns(const KeptJob& job) const {
+  return PartitionOf(job.id(), partitions_) == partition_;
+}
+
+size_t PartitionIngest::MemoryShare() const {
+  const auto owned =
+      (partitions_ - options_.share_index + options_.share_count - 1) / options_.share_count;
+  return options_.memory_bytes / static_cast<size_t>(owned);
+}
+
 Status PartitionIngest::Do(std::function<Status()> work) {
   auto item = std::make_shared<Work>();
   item->run = std::move(work);
@@ -331,7 +341,7 @@ Status PartitionIngest::Step() {
   }
   NoteMemory();
   // Beyond twice its share memory did not shrink by sealing: then the log keeps the rest.
-  const size_t share = options_.memory_bytes / static_cast<size_t>(partitions_);
+  const size_t share = MemoryShare();
   if (head_bytes_ < 2 * share) {
     RETURN_IF_ERROR(ReadTelemetry(idle ? kPollNs : 0, &idle));
   }

@@ -40,6 +40,8 @@ class PartitionIngest {
 
   // Runs in the partition's thread, and waits for it. Unavailable: it does not run.
   Status Do(std::function<Status()> work);
+  // False: what is kept of the job is from before its partition went to another process.
+  bool Owns(const KeptJob& job) const;
   // For work in the thread: all that is in memory of the job is sealed; the job is removed.
   Status SealJob(const KeptJobPtr& job);
   Status DeleteJob(const KeptJobPtr& job);
@@ -69,6 +71,7 @@ class PartitionIngest {
   void RunWork();
   void SetHealth(const Status& status);
   void NoteMemory();
+  size_t MemoryShare() const;
 
   // Saving and sealing (partition_sealing.cc).
   Status SaveIfDue(bool force);

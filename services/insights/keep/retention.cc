@@ -18,12 +18,14 @@ struct Candidate {
 };
 
 // The job heard of longest ago comes first.
-std::vector<Candidate> OldestFirst(const HistoryStore& store) {
+std::vector<Candidate> OldestFirst(const HistoryStore& store, const Retention::IngestOf& ingest) {
   std::vector<Candidate> out;
   for (const KeptJobPtr& job : store.All()) {
+    // Nothing more comes of a job that another process owns by now.
+    const bool left = !ingest(job)->Owns(*job);
     MutexLock lock(&job->mutex());
     const JobLife life = job->Life();
-    out.push_back({job, std::max(life.last_ns, life.ended_ns), life.ended_ns != 0});
+    out.push_back({job, std::max(life.last_ns, life.ended_ns), life.ended_ns != 0 || left});
   }
   std::sort(out.begin(), out.end(), [](const Candidate& a, const Candidate& b) {
     return std::tie(a.last_ns, a.job->id()) < std::tie(b.last_ns, b.job->id());
@@ -95,7 +97,7 @@ Status Retention::Health() const {
 }
 
 Status Retention::EnforceTime(int64_t now_ns) {
-  for (const Candidate& c : OldestFirst(*store_)) {
+  for (const Candidate& c : OldestFirst(*store_, ingest_of_)) {
     if (!c.ended || c.last_ns == 0 || now_ns - c.last_ns <= options_.retention_ns) continue;
     PartitionIngest* ingest = ingest_of_(c.job);
     RETURN_IF_ERROR(ingest->Do([&] { return ingest->DeleteJob(c.job); }));
@@ -108,7 +110,7 @@ Status Retention::EnforceTime(int64_t now_ns) {
 Status Retention::EnforceBytes() {
   const auto over = [&] { return DiskBytes(*store_) > static_cast<uint64_t>(options_.max_bytes); };
   if (!over()) return OkStatus();
-  const std::vector<Candidate> all = OldestFirst(*store_);
+  const std::vector<Candidate> all = OldestFirst(*store_, ingest_of_);
   const auto drop_raw = [&](const Candidate& c) -> Status {
     for (const int64_t start : RawWindows(*c.job)) {
       if (stop_ || !over()) return OkStatus();

@@ -1,0 +1,39 @@
+#include "services/insights/peers/fleet_feed.h"
+
+#include <algorithm>
+
+#include "services/base/strings.h"
+
+namespace pitwall::insights {
+
+void FleetFeed::Add(Change change) {
+  MutexLock lock(&mutex_);
+  change.place = ++newest_;
+  changes_.push_back(std::move(change));
+  if (changes_.size() > kKept) changes_.pop_front();
+}
+
+void FleetFeed::Break() {
+  MutexLock lock(&mutex_);
+  changes_.clear();
+  ++newest_;
+}
+
+StatusOr<std::vector<Change>> FleetFeed::After(uint64_t place, size_t max) const {
+  MutexLock lock(&mutex_);
+  if (place > newest_ || newest_ - place > changes_.size()) {
+    return OutOfRange(Cat("changes after ", place, " are no longer kept (the newest is ", newest_,
+                          "); begin again"));
+  }
+  const size_t skip = changes_.size() - static_cast<size_t>(newest_ - place);
+  const size_t end = skip + std::min(changes_.size() - skip, max);
+  return std::vector<Change>(changes_.begin() + static_cast<int64_t>(skip),
+                             changes_.begin() + static_cast<int64_t>(end));
+}
+
+uint64_t FleetFeed::newest() const {
+  MutexLock lock(&mutex_);
+  return newest_;
+}
+
+}  // namespace pitwall::insights

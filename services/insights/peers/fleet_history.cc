@@ -1,0 +1,337 @@
+#include "services/insights/peers/fleet_history.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "services/base/stable_hash.h"
+#include "services/base/strings.h"
+#include "services/insights/peers/missing_peers.h"
+
+namespace pitwall::insights {
+namespace {
+
+constexpr size_t kChanges = 1'000;
+
+Status ElsewhereOnly(std::string_view job) {
+  return Unimplemented(Cat("job ", Quote(job), ": another process keeps it; ask that one"));
+}
+
+}  // namespace
+
+FleetHistory::FleetHistory(const History* own, Clock* clock, HttpTransport* transport,
+                           FleetOptions options)
+    : own_(own),
+      clock_(clock),
+      options_(std::move(options)),
+      feed_(options_.index, static_cast<uint64_t>(std::max<int64_t>(clock->WallNs(), 0)) / 1000) {
+  for (size_t i = 0; i < options_.peers.size(); ++i) {
+    const int index = static_cast<int>(i);
+    peers_.push_back(index == options_.index
+                         ? nullptr
+                         : std::make_unique<Peer>(index, options_.index, options_.peers[i], clock,
+                                                  transport, &options_.peer));
+  }
+}
+
+FleetHistory::~FleetHistory() { Stop(); }
+
+void FleetHistory::Start() {
+  for (int i = 0; i < size(); ++i) {
+    wakeups_.push_back(clock_->NewWakeup());
+    followers_.emplace_back([this, i] { Follow(i); });
+  }
+}
+
+void FleetHistory::Stop() {
+  stop_ = true;
+  for (const auto& wakeup : wakeups_) wakeup->Wake();
+  for (std::thread& thread : followers_) thread.join();
+  followers_.clear();
+}
+
+int FleetHistory::OwnerOf(std::string_view id) const {
+  return PartitionOf(id, options_.partitions) % size();
+}
+
+StatusOr<std::string> FleetHistory::Ask(int index, PeerQuestion question,
+                                        std::string_view words) const {
+  StatusOr<std::string> answer = peer(index)->Ask(question, words);
+  if (absl::IsUnavailable(answer.status()))
+    MissingPeers::Note(index, std::string(ToStd(answer.status().message())));
+  return answer;
+}
+
+StatusOr<bool> FleetHistory::Has(int index, const std::string& id) const {
+  if (index == options_.index) {
+    const StatusOr<JobLifePtr> job = own_->FindJob(id);
+    return job.ok() && (*job)->id == id;
+  }
+  BinaryWriter words;
+  words.Str(id);
+  ASSIGN_OR_RETURN(const std::string answer, Ask(index, PeerQuestion::kHas, words.data()));
+  BinaryReader in(answer);
+  const bool has = in.Bool();
+  RETURN_IF_ERROR(in.Finish("answer of a peer"));
+  return has;
+}
+
+StatusOr<int> FleetHistory::HolderOf(const std::string& id) const {
+  const int owner = OwnerOf(id);
+  ASSIGN_OR_RETURN(const bool owned, Has(owner, id));
+  if (owned) return owner;
+  Status fault;
+  for (int i = 0; i < size(); ++i) {
+    if (i == owner) continue;
+    const StatusOr<bool> has = Has(i, id);
+    if (has.ok() && *has) return i;
+    if (!has.ok()) fault = has.status();
+  }
+  RETURN_IF_ERROR(fault);
+  return NotFound(Cat("job ", Quote(id), ": the history has no such job"));
+}
+
+std::vector<FleetHistory::Held> FleetHistory::AllJobs(int* missing) const {
+  std::map<std::string_view, Held> by_id;  // names are the lives' own
+  const auto take = [&](int index, JobLifePtr job) {
+    const auto known = by_id.find(job->id);
+    if (known == by_id.end()) {
+      const std::string_view id = job->id;
+      by_id.emplace(id, Held(index, std::move(job)));
+      return;
+    }
+    if (index != OwnerOf(job->id)) return;
+    by_id.erase(known);
+    const std::string_view id = job->id;
+    by_id.emplace(id, Held(index, std::move(job)));
+  };
+  *missing = 0;
+  for (int i = 0; i < size(); ++i) {
+    if (i == options_.index) {
+      for (JobLifePtr& job : own_->Jobs()) take(i, std::move(job));
+      continue;
+    }
+    const StatusOr<std::string> answer = Ask(i, PeerQuestion::kJobs, "");
+    if (!answer.ok()) {
+      MissingPeers::Note(i, std::string(ToStd(answer.status().message())));
+      ++*missing;
+      continue;
+    }
+    BinaryReader in(*answer);
+    std::vector<JobLifePtr> jobs;
+    for (size_t n = in.Count(20); n > 0 && in.ok(); --n) jobs.push_back(TakeLife(&in));
+    if (const Status whole = in.Finish("answer of a peer"); !whole.ok()) {
+      MissingPeers::Note(i, std::string(ToStd(whole.message())));
+      ++*missing;
+      continue;
+    }
+    for (JobLifePtr& job : jobs) take(i, std::move(job));
+  }
+  std::vector<Held> out;
+  for (auto& [id, held] : by_id) out.push_back(held);
+  std::sort(out.begin(), out.end(), [](const Held& a, const Held& b) {
+    return std::tie(b.second->last_ns, a.second->id) < std::tie(a.second->last_ns, b.second->id);
+  });
+  return out;
+}
+
+std::vector<JobLifePtr> FleetHistory::Jobs() const {
+  int missing = 0;
+  std::vector<JobLifePtr> out;
+  for (Held& held : AllJobs(&missing)) out.push_back(std::move(held.second));
+  return out;
+}
+
+StatusOr<JobHolder> FleetHistory::Holder(std::string_view wanted) const {
+  const std::string id(wanted);
+  const StatusOr<int> exact = HolderOf(id);
+  if (exact.ok()) return JobHolder{*exact, id};
+  if (!absl::IsNotFound(exact.status()))
+    return Unavailable(Cat("job ", Quote(wanted), ": ", ToStd(exact.status().message())));
+  int missing = 0;
+  std::vector<Held> named, begun;
+  for (Held& held : AllJobs(&missing)) {
+    if (held.second->name == wanted) named.push_back(held);
+    if (!wanted.empty() && StartsWith(held.second->id, wanted)) begun.push_back(held);
+  }
+  const std::vector<Held>& found = named.empty() ? begun : named;
+  if (found.empty() && missing > 0) {
+    return Unavailable(
+        Cat("job ", Quote(wanted), ": not found, but ", missing, " peers do not answer"));
+  }
+  if (found.empty()) return NotFound(Cat("job ", Quote(wanted), ": the history has no such job"));
+  if (found.size() > 1) {
+    return InvalidArgument(Cat("job ", Quote(wanted), ": ", found.size(), " jobs have it, e.g. ",
+                               found[0].second->id, " and ", found[1].second->id,
+                               "; give the whole id"));
+  }
+  return JobHolder{found[0].first, found[0].second->id};
+}
+
+StatusOr<JobLifePtr> FleetHistory::FindJob(std::string_view job) const {
+  ASSIGN_OR_RETURN(const JobHolder holder, Holder(job));
+  if (holder.index == options_.index) return own_->FindJob(holder.id);
+  for (JobLifePtr& life : Jobs()) {
+    if (life->id == holder.id) return std::move(life);
+  }
+  return NotFound(Cat("job ", Quote(job), ": it was removed just now"));
+}
+
+template <typename T>
+StatusOr<T> FleetHistory::FromHolder(std::string_view id,
+                                     const std::function<StatusOr<T>(int index)>& ask) const {
+  const int owner = OwnerOf(id);
+  StatusOr<T> out = ask(owner);
+  for (int i = 0; i < size() && absl::IsNotFound(out.status()); ++i) {
+    if (i == owner) continue;
+    StatusOr<T> other = ask(i);
+    if (!absl::IsNotFound(other.status())) return other;
+  }
+  return out;
+}
+
+StatusOr<std::vector<SeriesInfo>> FleetHistory::Series(const SeriesQuery& query) const {
+  SampleQuery asked;
+  static_cast<SeriesQuery&>(asked) = query;
+  BinaryWriter words;
+  PutQuery(asked, &words);
+  using Found = std::vector<SeriesInfo>;
+  return FromHolder<Found>(query.job, [&](int index) -> StatusOr<Found> {
+    if (index == options_.index) return own_->Series(query);
+    ASSIGN_OR_RETURN(const std::string answer, Ask(index, PeerQuestion::kSeries, words.data()));
+    BinaryReader in(answer);
+    Found out = TakeSeries(&in);
+    RETURN_IF_ERROR(in.Finish("answer of a peer"));
+    return out;
+  });
+}
+
+StatusOr<std::vector<SampleColumn>> FleetHistory::Samples(const SampleQuery& query) const {
+  BinaryWriter words;
+  PutQuery(query, &words);
+  using Found = std::vector<SampleColumn>;
+  return FromHolder<Found>(query.job, [&](int index) -> StatusOr<Found> {
+    if (index == options_.index) return own_->Samples(query);
+    ASSIGN_OR_RETURN(const std::string answer, Ask(index, PeerQuestion::kSamples, words.data()));
+    BinaryReader in(answer);
+    Found out = TakeSamples(&in);
+    RETURN_IF_ERROR(in.Finish("answer of a peer"));
+    return out;
+  });
+}
+
+StatusOr<std::vector<IssueEventPtr>> FleetHistory::Events(std::string_view job) const {
+  BinaryWriter words;
+  words.Str(job);
+  using Found = std::vector<IssueEventPtr>;
+  return FromHolder<Found>(job, [&](int index) -> StatusOr<Found> {
+    if (index == options_.index) return own_->Events(job);
+    ASSIGN_OR_RETURN(const std::string answer, Ask(index, PeerQuestion::kEvents, words.data()));
+    BinaryReader in(answer);
+    ASSIGN_OR_RETURN(Found out, TakeEvents(&in));
+    RETURN_IF_ERROR(in.Finish("answer of a peer"));
+    return out;
+  });
+}
+
+// A whole request about another process's job goes to that process: none of these is asked here.
+StatusOr<std::vector<RollupColumn>> FleetHistory::Rollups(const SeriesQuery& query,
+                                                          size_t tier) const {
+  ASSIGN_OR_RETURN(const int holder, HolderOf(query.job));
+  if (holder != options_.index) return ElsewhereOnly(query.job);
+  return own_->Rollups(query, tier);
+}
+
+StatusOr<std::vector<QuantileRow>> FleetHistory::Quantiles(
+    const SeriesQuery& query, std::span<const double> quantiles) const {
+  ASSIGN_OR_RETURN(const int holder, HolderOf(query.job));
+  if (holder != options_.index) return ElsewhereOnly(query.job);
+  return own_->Quantiles(query, quantiles);
+}
+
+StatusOr<std::vector<SpanRow>> FleetHistory::Spans(const SpanQuery& query) const {
+  ASSIGN_OR_RETURN(const int holder, HolderOf(query.job));
+  if (holder != options_.index) return ElsewhereOnly(query.job);
+  return own_->Spans(query);
+}
+
+StatusOr<std::vector<OperatorTotal>> FleetHistory::Operators(const SpanQuery& query) const {
+  ASSIGN_OR_RETURN(const int holder, HolderOf(query.job));
+  if (holder != options_.index) return ElsewhereOnly(query.job);
+  return own_->Operators(query);
+}
+
+StatusOr<std::vector<ActionEvent>> FleetHistory::Actions(std::string_view job) const {
+  ASSIGN_OR_RETURN(const int holder, HolderOf(std::string(job)));
+  if (holder != options_.index) return ElsewhereOnly(job);
+  return own_->Actions(job);
+}
+
+StatusOr<std::vector<RankCapture>> FleetHistory::Captures(std::string_view job) const {
+  ASSIGN_OR_RETURN(const int holder, HolderOf(std::string(job)));
+  if (holder != options_.index) return ElsewhereOnly(job);
+  return own_->Captures(job);
+}
+
+StatusOr<std::vector<Change>> FleetHistory::ChangesAfter(uint64_t place, size_t max) const {
+  return feed_.After(place, max);
+}
+
+uint64_t FleetHistory::newest_place() const { return feed_.newest(); }
+
+void FleetHistory::Follow(int index) {
+  const bool own = index == options_.index;
+  std::optional<uint64_t> place;  // nothing: not known, so something may be missed
+  bool first = true;
+  const auto look = [&]() -> Status {
+    if (!place.has_value()) {
+      if (own) {
+        place = own_->newest_place();
+      } else {
+        ASSIGN_OR_RETURN(const std::string answer, peer(index)->Ask(PeerQuestion::kNewest, ""));
+        BinaryReader in(answer);
+        place = in.U64();
+      }
+      // What came before the first look is read by whoever begins.
+      if (!first || !own) feed_.Break();
+      first = false;
+    }
+    while (!stop_) {
+      StatusOr<std::vector<Change>> changes = std::vector<Change>();
+      if (own) {
+        changes = own_->ChangesAfter(*place, kChanges);
+      } else {
+        BinaryWriter words;
+        words.U64(*place);
+        words.U64(kChanges);
+        const StatusOr<std::string> answer = peer(index)->Ask(PeerQuestion::kChanges, words.data());
+        if (!answer.ok()) {
+          changes = answer.status();
+        } else {
+          BinaryReader in(*answer);
+          changes = TakeChanges(&in);
+        }
+      }
+      if (absl::IsOutOfRange(changes.status())) {
+        place.reset();
+        return OkStatus();
+      }
+      RETURN_IF_ERROR(changes.status());
+      if (changes->empty()) return OkStatus();
+      for (Change& change : *changes) {
+        place = change.place;
+        feed_.Add(std::move(change));
+      }
+    }
+    return OkStatus();
+  };
+  while (!stop_) {
+    // A peer that does not answer is told by whoever asks it for jobs.
+    (void)look();
+    wakeups_[static_cast<size_t>(index)]->Wait(options_.follow_ns);
+  }
+}
+
+}  // namespace pitwall::insights

@@ -1,0 +1,28 @@
+// Which peers an answer is without: collected while it is made, in its thread.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace pitwall::insights {
+
+// While one lives, what is noted in its thread goes to it.
+class MissingPeers {
+ public:
+  MissingPeers();
+  ~MissingPeers();
+  MissingPeers(const MissingPeers&) = delete;
+  MissingPeers& operator=(const MissingPeers&) = delete;
+
+  static void Note(int index, std::string why);
+  bool empty() const { return missing_.empty(); }
+  // "jobs of peer 1 are missing: …"
+  std::vector<std::string> Texts() const;
+
+ private:
+  MissingPeers* const outer_;
+  std::map<int, std::string> missing_;
+};
+
+}  // namespace pitwall::insights

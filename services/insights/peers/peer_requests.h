@@ -1,0 +1,14 @@
+// What a process answers to its peers: from its own history alone.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "services/adapters/http/http_server.h"
+#include "services/insights/history.h"
+
+namespace pitwall::insights {
+
+http::HttpResponse AnswerPeer(const History& own, std::string_view request);
+
+}  // namespace pitwall::insights
