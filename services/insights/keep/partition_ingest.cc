@@ -319,7 +319,7 @@ Status PartitionIngest::Step() {
   }
   NoteMemory();
   // Beyond twice its share memory did not shrink by sealing: then the log keeps the rest.
-  const size_t share = options_.memory_bytes / static_cast<size_t>(partitions_);
+  const size_t share = options_.head_bytes() / static_cast<size_t>(partitions_);
   if (head_bytes_ < 2 * share) {
     RETURN_IF_ERROR(ReadTelemetry(idle ? kPollNs : 0, &idle));
   }

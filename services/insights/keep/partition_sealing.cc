@@ -222,7 +222,7 @@ Status PartitionIngest::SealJob(const KeptJobPtr& job) {
 
 Status PartitionIngest::SealDue() {
   const int64_t now = clock_->MonotonicNs();
-  const size_t share = options_.memory_bytes / static_cast<size_t>(partitions_);
+  const size_t share = options_.head_bytes() / static_cast<size_t>(partitions_);
   const bool pressed = head_bytes_ > share;
   if (!pressed && now - sealed_ns_ < kNanosPerSecond) return OkStatus();
   sealed_ns_ = now;
