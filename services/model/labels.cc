@@ -27,10 +27,11 @@ Labels Labels::FromPairs(std::vector<Label> pairs) {
 }
 
 std::string_view Labels::Get(std::string_view name) const {
-  const auto it =
-      std::lower_bound(pairs_.begin(), pairs_.end(), name,
-                       [](const Label& label, std::string_view n) { return label.name < n; });
-  return it != pairs_.end() && it->name == name ? std::string_view(it->value) : std::string_view();
+  // A handful of them: lengths differ mostly, and a comparison of those is quicker than an order.
+  for (const Label& label : pairs_) {
+    if (label.name == name) return label.value;
+  }
+  return {};
 }
 
 Labels Labels::With(std::string_view name, std::string_view value) const {

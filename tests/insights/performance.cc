@@ -22,6 +22,7 @@
 #include "services/insights/promapi/prom_routes.h"
 #include "services/loadgen/load_run.h"
 #include "tests/insights/pipe_log.h"
+#include "tests/insights/segment_sizes.h"
 
 namespace pitwall::insights {
 namespace {
@@ -185,8 +186,9 @@ class Measurement {
   bool failed() const { return failed_; }
 
  private:
+  Status Open();
   Status Ingest();
-  void Ask();
+  Status Ask();
   void Line(std::string_view what, double value, std::string_view unit, double goal, bool above) {
     const bool missed = goal > 0 && (above ? value < goal : value > goal);
     Print(Cat("  ", what, ": ", FormatDouble(std::round(value * 1000) / 1000), " ", unit,
@@ -203,12 +205,18 @@ class Measurement {
   bool failed_ = false;
 };
 
-Status Measurement::Ingest() {
+Status Measurement::Open() {
   KeepOptions options;
   options.dir = dir_;
   options.max_bytes = int64_t{1} << 40;
   options.retention_ns = kMaxPosition;
+  keep_ = nullptr;  // the folder's lock
   ASSIGN_OR_RETURN(keep_, Keep::Open(&clock_, &log_, options));
+  return OkStatus();
+}
+
+Status Measurement::Ingest() {
+  RETURN_IF_ERROR(Open());
   RETURN_IF_ERROR(keep_->Start());
   PipeSink sink(&log_);
   loadgen::LoadRun load(plan_, &sink);
@@ -249,57 +257,62 @@ Status Measurement::Ingest() {
   Line("ingest and sealing of one core", samples / cpu / 1e6, "M samples/s", 3, true);
   Line("wall time, with the making of the load", wall, "s", 0, false);
   Line("memory at its peak", peak, "GiB", kGoalGibibytes, false);
+  ASSIGN_OR_RETURN(const auto sizes, SizesOf(dir_));
+  for (const auto& [what, bytes] : sizes) {
+    const double share = static_cast<double>(bytes) / samples;
+    if (share >= 0.005) Line(Cat("  of it ", what), share, "MB", 0, false);
+  }
   failed_ |= megabytes > kMostMegabytes || peak > kGoalGibibytes;
   return OkStatus();
 }
 
-void Measurement::Ask() {
-  const auto router = http::Router::Make([&] {
+// A handler runs in one thread, and what it reads is in the page cache: its time on a core is what
+// it takes on a machine that has one free, and holds on a busy one too. Each view begins with a
+// history that was just opened, so that its first answer finds no segment open and nothing decoded.
+Status Measurement::Ask() {
+  Print("  answers: cold, median, 99 % (ms of a core)\n");
+  const JobLifePtr job = keep_->history().Jobs()[0];
+  for (const View& view : ViewsOf(*job)) {
+    RETURN_IF_ERROR(Open());
     std::vector<http::HttpRoute> routes = Routes({.history = &keep_->history(), .clock = &clock_});
     for (http::HttpRoute& route : promapi::PromRoutes(&keep_->history(), &clock_, {}, {}))
       routes.push_back(std::move(route));
-    return routes;
-  }());
-  Print("  answers: first, median, 99 % (ms of a core)\n");
-  const std::vector<JobLifePtr> jobs = keep_->history().Jobs();
-  for (const View& view : ViewsOf(*jobs[0])) {
+    const auto router = http::Router::Make(std::move(routes));
     http::HttpRequest request;
     request.method = "GET";
     http::ParseTarget(view.path, &request);
     const auto match = router->Find("GET", request.path);
     std::vector<double> took;
     std::string refused;
-    bool fault = false;
     double total = 0;
-    for (int i = 0; i < calls_ && total < 1000; ++i) {
-      // A handler runs in one thread, and what it reads is in the page cache: its time on a core is
-      // what it takes on a machine that has one free, and holds on a busy one too.
-      const double began = CpuSeconds(RUSAGE_THREAD);
+    for (int i = 0; i <= calls_ && total < 2000; ++i) {
+      const int64_t began = clock::ThreadCpuNs();
       const http::HttpResponse response = match.route->handler(request);
-      took.push_back((CpuSeconds(RUSAGE_THREAD) - began) * 1000);
+      took.push_back(static_cast<double>(clock::ThreadCpuNs() - began) / 1e6);
       total += took.back();
       if (response.status != 200) {
         refused = response.body;
-        fault = response.status != 422;  // a stated limit is told, and no fault
+        failed_ |= response.status != 422;  // a stated limit is told, and no fault
         break;
       }
     }
-    const double first = took[0];
+    const double cold = took[0];
+    if (took.size() > 1) took.erase(took.begin());
     std::sort(took.begin(), took.end());
     const double worst = took[std::min(took.size() - 1, took.size() * 99 / 100)];
     const auto ms = [](double v) { return FormatDouble(std::round(v * 10) / 10); };
     Print(Cat("  ", view.name, ": ",
-              refused.empty() ? Cat(ms(first), ", ", ms(took[took.size() / 2]), ", ", ms(worst),
-                                    worst > kGoalMilliseconds ? " MISSED" : "")
+              refused.empty() ? Cat(ms(cold), ", ", ms(took[took.size() / 2]), ", ", ms(worst),
+                                    std::max(cold, worst) > kGoalMilliseconds ? " MISSED" : "")
                               : Cat("REFUSED ", refused),
               "\n"));
-    failed_ |= fault;
   }
+  return OkStatus();
 }
 
 Status Measurement::Run() {
   RETURN_IF_ERROR(Ingest());
-  Ask();
+  RETURN_IF_ERROR(Ask());
   Line("memory at its peak, with answers", PeakGibibytes(), "GiB", 0, false);
   return OkStatus();
 }

@@ -80,4 +80,6 @@ int64_t SystemClock::WallNs() const { return ReadClock(CLOCK_REALTIME); }
 int64_t SystemClock::MonotonicNs() const { return ReadClock(CLOCK_MONOTONIC); }
 std::unique_ptr<Wakeup> SystemClock::NewWakeup() { return std::make_unique<SystemWakeup>(); }
 
+int64_t ThreadCpuNs() { return ReadClock(CLOCK_THREAD_CPUTIME_ID); }
+
 }  // namespace pitwall::clock

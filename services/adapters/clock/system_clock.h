@@ -17,4 +17,7 @@ class SystemClock final : public Clock {
   std::unique_ptr<Wakeup> NewWakeup() override;
 };
 
+// How long the calling thread has run on a core, in nanoseconds: what tests measure work by.
+int64_t ThreadCpuNs();
+
 }  // namespace pitwall::clock

@@ -18,7 +18,9 @@
 
 namespace pitwall::store {
 
-inline constexpr std::string_view kSegmentHead("PWHS\x01\0\0\0", 8);
+// Version 2 has forms of blocks and columns that version 1 has not; both are read.
+inline constexpr std::string_view kSegmentHead("PWHS\x02\0\0\0", 8);
+inline constexpr std::string_view kFirstSegmentHead("PWHS\x01\0\0\0", 8);
 inline constexpr std::string_view kSegmentEnd = "PWHE";
 inline constexpr size_t kHeadBytes = 8;
 inline constexpr size_t kTrailerBytes = 20;

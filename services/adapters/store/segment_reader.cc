@@ -33,7 +33,7 @@ StatusOr<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& 
     return DataLoss(Cat(path, ": has ", size, " bytes, fewer than an empty segment"));
   }
   ASSIGN_OR_RETURN(const std::string head, read(0, kHeadBytes));
-  if (head != kSegmentHead) return DataLoss(Cat(path, ": is no segment of this version"));
+  if (head != kSegmentHead && head != kFirstSegmentHead) return DataLoss(Cat(path, ": is no segment of this version"));
   const uint64_t trailer_at = static_cast<uint64_t>(size) - kTrailerBytes;
   ASSIGN_OR_RETURN(const std::string trailer, read(trailer_at, kTrailerBytes));
   const uint64_t at = Little(trailer.data(), 8);
@@ -89,25 +89,36 @@ Status SegmentReader::ReadValues(const Table& table, size_t group, size_t column
 }
 
 Status SegmentReader::ReadTexts(const Table& table, size_t group, size_t column,
-                                std::vector<std::string>* out) const {
+                                std::vector<std::string>* distinct,
+                                std::vector<int64_t>* indexes) const {
   const RowGroup& rows = table.groups[group];
   ASSIGN_OR_RETURN(const std::string page, ReadPage(rows, column));
   ASSIGN_OR_RETURN(const std::string body,
                    blocks::Unpack(page, kMaxPageBytes, file_->path() + ": texts"));
   BinaryReader in(body);
-  std::vector<std::string> distinct(in.Count());
-  for (std::string& text : distinct) text = in.Str();
+  distinct->assign(in.Count(), {});
+  for (std::string& text : *distinct) text = in.Str();
   const std::string_view column_bytes = in.StrView();
   RETURN_IF_ERROR(Annotate(in.Finish("texts"), file_->path()));
-  std::vector<int64_t> indexes;
-  RETURN_IF_ERROR(Annotate(blocks::DecodeColumn(column_bytes, &indexes), file_->path()));
-  for (const int64_t index : indexes) {
-    if (index < 0 || index >= static_cast<int64_t>(distinct.size())) {
-      return DataLoss(Cat(file_->path(), ": index ", index, " of ", distinct.size(), " texts"));
+  const size_t before = indexes->size();
+  RETURN_IF_ERROR(Annotate(blocks::DecodeColumn(column_bytes, indexes), file_->path()));
+  for (size_t i = before; i < indexes->size(); ++i) {
+    const int64_t index = (*indexes)[i];
+    if (index < 0 || index >= static_cast<int64_t>(distinct->size())) {
+      return DataLoss(Cat(file_->path(), ": index ", index, " of ", distinct->size(), " texts"));
     }
-    out->push_back(distinct[static_cast<size_t>(index)]);
   }
-  return Rows(indexes.size(), rows, column);
+  return Rows(indexes->size() - before, rows, column);
+}
+
+Status SegmentReader::ReadTexts(const Table& table, size_t group, size_t column,
+                                std::vector<std::string>* out) const {
+  std::vector<std::string> distinct;
+  std::vector<int64_t> indexes;
+  RETURN_IF_ERROR(ReadTexts(table, group, column, &distinct, &indexes));
+  out->reserve(out->size() + indexes.size());
+  for (const int64_t index : indexes) out->push_back(distinct[static_cast<size_t>(index)]);
+  return OkStatus();
 }
 
 Status SegmentReader::CheckAll() const {

@@ -28,6 +28,9 @@ class SegmentReader {
                     std::vector<double>* out) const;
   Status ReadTexts(const Table& table, size_t group, size_t column,
                    std::vector<std::string>* out) const;
+  // The same as distinct texts, and appends which of them each row has.
+  Status ReadTexts(const Table& table, size_t group, size_t column,
+                   std::vector<std::string>* distinct, std::vector<int64_t>* indexes) const;
   // Reads every page: OK, or the first that is damaged.
   Status CheckAll() const;
 

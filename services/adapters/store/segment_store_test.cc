@@ -188,6 +188,19 @@ TEST_F(SegmentTest, AFlippedBitIsFoundWhereverItIs) {
   EXPECT_EQ(refused, 400);
 }
 
+// Every form of version 1 is one of version 2: a file of it differs in its head.
+TEST_F(SegmentTest, ReadsTheFirstVersionAndNoUnknownOne) {
+  const std::string path = dir_ + "/a.seg";
+  WriteSegment(path, 4);
+  for (const char version : {1, 2, 3}) {
+    const auto file = files::File::Open(path, files::File::Mode::kWrite).value();
+    ASSERT_TRUE(file->WriteAt(4, std::string(1, version)).ok());
+    const auto reader = SegmentReader::Open(path);
+    ASSERT_EQ(reader.ok(), version < 3);
+    EXPECT_TRUE(!reader.ok() || (*reader)->CheckAll().ok());
+  }
+}
+
 TEST_F(SegmentTest, ACutFileIsRefused) {
   const std::string path = dir_ + "/whole.seg";
   WriteSegment(path, 7);

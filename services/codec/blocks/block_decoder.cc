@@ -1,10 +1,9 @@
 #include "services/codec/blocks/block_decoder.h"
 
-#include <zstd.h>
-
 #include "services/base/binary.h"
 #include "services/base/strings.h"
 #include "services/codec/blocks/block_format.h"
+#include "services/codec/blocks/packed.h"
 #include "services/codec/blocks/value_forms.h"
 
 namespace pitwall::blocks {
@@ -14,8 +13,6 @@ namespace {
 // the worst case of bits is 77 a value.
 constexpr size_t kMaxBody = kMaxBlockValues * 10 + 16;
 
-void FreeContext(ZSTD_DCtx_s* context) { ZSTD_freeDCtx(context); }
-
 size_t VarintBytes(uint64_t value) {
   size_t bytes = 1;
   for (; value >= 0x80; value >>= 7) ++bytes;
@@ -23,9 +20,6 @@ size_t VarintBytes(uint64_t value) {
 }
 
 }  // namespace
-
-BlockDecoder::BlockDecoder() : zstd_(nullptr, FreeContext) {}
-BlockDecoder::~BlockDecoder() = default;
 
 Status BlockDecoder::Decode(std::string_view block, std::vector<double>* out) {
   BinaryReader in(block);
@@ -42,16 +36,8 @@ Status BlockDecoder::Decode(std::string_view block, std::vector<double>* out) {
   if (head > block.size()) return DataLoss("block: its head is malformed (lengths are padded)");
   std::string_view body = block.substr(head);
   if ((flags & kZstdFlag) != 0) {
-    if (zstd_ == nullptr) {
-      zstd_.reset(ZSTD_createDCtx());
-      if (zstd_ == nullptr) return ResourceExhausted("block: zstd has no memory");
-    }
     body_.resize(size);
-    const size_t got =
-        ZSTD_decompressDCtx(zstd_.get(), body_.data(), body_.size(), body.data(), body.size());
-    if (ZSTD_isError(got))
-      return DataLoss(Cat("block: its body is damaged: ", ZSTD_getErrorName(got)));
-    if (got != size) return DataLoss(Cat("block: its body has ", got, " bytes, not ", size));
+    RETURN_IF_ERROR(UnpackInto(body, body_, "block"));
     body = body_;
   }
   out->reserve(out->size() + count);
@@ -69,6 +55,8 @@ Status BlockDecoder::Decode(std::string_view block, std::vector<double>* out) {
       return ReadXor(body, count, out);
     case Form::kPlanes:
       return ReadPlanes(body, count, out);
+    case Form::kExpected:
+      return ReadExpectedDecimal(body, count, out);
   }
   return DataLoss(Cat("block: unknown form ", int{form}, "; a newer version wrote it"));
 }

@@ -1,31 +1,22 @@
 // Decodes blocks of values. Not thread-safe: one decoder a thread.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "services/base/status.h"
 
-struct ZSTD_DCtx_s;
-
 namespace pitwall::blocks {
 
 class BlockDecoder {
  public:
-  BlockDecoder();
-  ~BlockDecoder();
-  BlockDecoder(const BlockDecoder&) = delete;
-  BlockDecoder& operator=(const BlockDecoder&) = delete;
-
   // Appends the values of one block, which is all of `block`. DataLoss, with what is wrong:
   // damaged; `out` may then hold some values. Never allocates by more than the bounds of
   // block_format.h, whatever the bytes say.
   Status Decode(std::string_view block, std::vector<double>* out);
 
  private:
-  std::unique_ptr<ZSTD_DCtx_s, void (*)(ZSTD_DCtx_s*)> zstd_;
   std::string body_;
 };
 

@@ -16,8 +16,8 @@ namespace {
 constexpr int kLevel = 3;  // as measured in docs/decisions/0043
 // Blocks between two trials of all forms.
 constexpr uint8_t kTrialEvery = 32;
-constexpr std::array<Form, 4> kForms = {Form::kDictionary, Form::kDecimal, Form::kXor,
-                                        Form::kPlanes};
+constexpr std::array<Form, 5> kForms = {Form::kDictionary, Form::kDecimal, Form::kExpected,
+                                        Form::kXor, Form::kPlanes};
 
 void FreeContext(ZSTD_CCtx_s* context) { ZSTD_freeCCtx(context); }
 
@@ -40,6 +40,8 @@ bool BlockEncoder::Write(Form form, std::string* body) {
     case Form::kPlanes:
       WritePlanes(bits_, body);
       return true;
+    case Form::kExpected:
+      return WriteExpectedDecimal(bits_, &integers_, body);
   }
   return false;
 }
@@ -61,9 +63,12 @@ Status BlockEncoder::Compress(const std::string& body, std::string* out) {
 Status BlockEncoder::Offer(Form form, bool* fits) {
   *fits = Write(form, &body_);
   if (!*fits) return OkStatus();
-  RETURN_IF_ERROR(Compress(body_, &compressed_));
+  bool packed = false;
+  if (form != Form::kExpected) {  // its bits have nothing that repeats
+    RETURN_IF_ERROR(Compress(body_, &compressed_));
+    packed = compressed_.size() + 2 < body_.size();
+  }
   BinaryWriter head;
-  const bool packed = compressed_.size() + 2 < body_.size();
   head.U8(static_cast<uint8_t>(form));
   head.U8(packed ? kZstdFlag : 0);
   head.U64(bits_.size());
@@ -103,10 +108,14 @@ Status BlockEncoder::Encode(std::span<const double> values, FormHint* hint, std:
     trial = !fits || now * 3 > before * 4 || now * 4 < before * 3;
   }
   if (trial) {
+    bool integers = fits && hint->form == Form::kDecimal;
     for (const Form form : kForms) {
       if (fits && form == hint->form) continue;  // offered already
-      bool ignored = false;
-      RETURN_IF_ERROR(Offer(form, &ignored));
+      // Less than a byte a value is what repeats: zstd does better.
+      if (form == Form::kExpected && (!integers || best_.size() < values.size())) continue;
+      bool fitted = false;
+      RETURN_IF_ERROR(Offer(form, &fitted));
+      integers = integers || (form == Form::kDecimal && fitted);
     }
   }
   if (hint != nullptr) {

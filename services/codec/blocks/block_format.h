@@ -21,6 +21,8 @@ enum class Form : uint8_t {
   kDecimal = 3,     // integers of a power of ten, as differences
   kXor = 4,         // differences of bits from value to value, after Gorilla (Pelkonen 2015)
   kPlanes = 5,      // the bytes of all values, most significant first, plane by plane
+  kExpected = 6,    // integers of a power of ten by what is expected of them; from version 2 of
+                    // segments on
 };
 
 inline constexpr uint8_t kZstdFlag = 1;

@@ -2,13 +2,16 @@
 
 #include "services/base/binary.h"
 #include "services/base/strings.h"
+#include "services/codec/blocks/expected.h"
 #include "services/codec/blocks/packed.h"
 #include "services/codec/blocks/varint.h"
 
 namespace pitwall::blocks {
 namespace {
 
+// How the body is written; 0: as it is.
 constexpr uint64_t kZstd = 1;
+constexpr uint64_t kExpected = 2;  // from version 2 of segments on
 
 // Wraps as two's complement does, so that no column overflows.
 int64_t Minus(int64_t a, int64_t b) {
@@ -30,7 +33,7 @@ int64_t UnitOf(std::span<const int64_t> column) {
 
 }  // namespace
 
-Status EncodeColumn(std::span<const int64_t> column, std::string* out) {
+Status EncodeColumn(std::span<const int64_t> column, std::string* out, ColumnEffort effort) {
   if (column.size() > kMaxColumnEntries) {
     return InvalidArgument(
         Cat("column: ", column.size(), " entries, more than ", kMaxColumnEntries));
@@ -53,7 +56,21 @@ Status EncodeColumn(std::span<const int64_t> column, std::string* out) {
   }
   ASSIGN_OR_RETURN(const std::string packed, Pack(body.data()));
   const bool smaller = packed.size() < body.data().size();
+  const size_t bytes = smaller ? packed.size() : body.data().size();
   head.U64(static_cast<uint64_t>(unit));
+  if (effort == ColumnEffort::kSmall && bytes * 2 > column.size() * 3) {
+    std::vector<int64_t> units(column.begin(), column.end());
+    for (int64_t& entry : units) entry /= unit;
+    std::string expected;
+    WriteExpected(units, &expected);
+    if (expected.size() < bytes) {
+      head.U64(kExpected);
+      head.U64(expected.size());
+      head.Str(expected);
+      *out += head.data();
+      return OkStatus();
+    }
+  }
   head.U64(smaller ? kZstd : 0);
   head.U64(body.data().size());
   head.Str(smaller ? packed : body.data());
@@ -70,9 +87,10 @@ Status DecodeColumn(std::string_view bytes, std::vector<int64_t>* out) {
   const uint64_t size = in.U64();
   std::string_view body = in.StrView();
   RETURN_IF_ERROR(in.Finish("column"));
-  // An entry takes 1 to 10 bytes.
-  if (count > kMaxColumnEntries || size < count || size > count * 10 || flags > kZstd || unit < 1 ||
-      unit > 1'000'000'000) {
+  // An entry takes 1 to 10 bytes, or a bit or more.
+  const uint64_t least = flags == kExpected ? count / 8 : count;
+  if (count > kMaxColumnEntries || size < least || (flags <= kZstd && size > count * 10) ||
+      flags > kExpected || unit < 1 || unit > 1'000'000'000) {
     return DataLoss(Cat("column: its head is malformed (", count, " entries, ", size, " bytes)"));
   }
   std::string unpacked;
@@ -85,11 +103,21 @@ Status DecodeColumn(std::string_view bytes, std::vector<int64_t>* out) {
   } else if (body.size() != size) {
     return DataLoss(Cat("column: has ", body.size(), " bytes, not ", size));
   }
+  const size_t before = out->size();
+  const auto in_ns = [unit](int64_t entry) {
+    return static_cast<int64_t>(static_cast<uint64_t>(entry) * static_cast<uint64_t>(unit));
+  };
+  if (flags == kExpected) {
+    out->resize(before + count);
+    const std::span<int64_t> to(out->data() + before, count);
+    RETURN_IF_ERROR(Annotate(ReadExpected(body, to), "column"));
+    for (int64_t& entry : to) entry = in_ns(entry);
+    return OkStatus();
+  }
   const auto* at = reinterpret_cast<const uint8_t*>(body.data());
   const uint8_t* const end = at + body.size();
   int64_t entry = 0;
   int64_t difference = 0;
-  const size_t before = out->size();
   out->resize(before + count);
   int64_t* to = out->data() + before;
   for (uint64_t i = 0; i < count; ++i) {
@@ -100,7 +128,7 @@ Status DecodeColumn(std::string_view bytes, std::vector<int64_t>* out) {
     }
     difference = Plus(difference, change);
     entry = Plus(entry, difference);
-    *to++ = static_cast<int64_t>(static_cast<uint64_t>(entry) * static_cast<uint64_t>(unit));
+    *to++ = in_ns(entry);
   }
   if (at != end) return DataLoss(Cat("column: has ", end - at, " bytes too many"));
   return OkStatus();

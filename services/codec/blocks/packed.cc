@@ -38,13 +38,18 @@ StatusOr<std::string> Unpack(std::string_view packed, uint64_t limit, std::strin
   }
   if (stated > limit) return DataLoss(Cat(what, ": ", stated, " bytes, more than ", limit));
   std::string out(stated, '\0');
+  RETURN_IF_ERROR(UnpackInto(packed, out, what));
+  return out;
+}
+
+Status UnpackInto(std::string_view packed, std::span<char> out, std::string_view what) {
   if (contexts.unpack == nullptr) contexts.unpack = ZSTD_createDCtx();
   if (contexts.unpack == nullptr) return ResourceExhausted(Cat(what, ": zstd has no memory"));
   const size_t got =
       ZSTD_decompressDCtx(contexts.unpack, out.data(), out.size(), packed.data(), packed.size());
   if (ZSTD_isError(got)) return DataLoss(Cat(what, ": damaged: ", ZSTD_getErrorName(got)));
-  if (got != stated) return DataLoss(Cat(what, ": has ", got, " bytes, not ", stated));
-  return out;
+  if (got != out.size()) return DataLoss(Cat(what, ": has ", got, " bytes, not ", out.size()));
+  return OkStatus();
 }
 
 }  // namespace pitwall::blocks

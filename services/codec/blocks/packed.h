@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,5 +16,8 @@ StatusOr<std::string> Pack(std::string_view text, int level = 3);
 // DataLoss, with `what` before it: not zstd, damaged, or longer than `limit` bytes. Never allocates
 // more than that. ResourceExhausted: zstd has no memory.
 StatusOr<std::string> Unpack(std::string_view packed, uint64_t limit, std::string_view what);
+
+// Into `out`, all of it. DataLoss: not that, or of another length.
+Status UnpackInto(std::string_view packed, std::span<char> out, std::string_view what);
 
 }  // namespace pitwall::blocks

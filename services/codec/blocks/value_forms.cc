@@ -9,6 +9,7 @@
 #include "services/base/binary.h"
 #include "services/base/strings.h"
 #include "services/codec/blocks/bit_stream.h"
+#include "services/codec/blocks/expected.h"
 #include "services/codec/blocks/varint.h"
 
 namespace pitwall::blocks {
@@ -114,19 +115,52 @@ Status ReadDictionary(std::string_view body, size_t count, std::vector<double>* 
   return OkStatus();
 }
 
-bool WriteDecimal(std::span<const uint64_t> bits, std::vector<int64_t>* scratch, std::string* out) {
-  size_t exponent = 0;
+namespace {
+
+// The integers of all values, of the least exponent that fits.
+bool AsIntegers(std::span<const uint64_t> bits, size_t* exponent, std::vector<int64_t>* out) {
+  *exponent = 0;
   int64_t integer = 0;
   for (const uint64_t value : bits) {
-    while (!AsDecimal(std::bit_cast<double>(value), exponent, &integer)) {
-      if (++exponent == kPowers.size()) return false;
+    while (!AsDecimal(std::bit_cast<double>(value), *exponent, &integer)) {
+      if (++*exponent == kPowers.size()) return false;
     }
   }
-  scratch->clear();
+  out->clear();
   for (const uint64_t value : bits) {
-    if (!AsDecimal(std::bit_cast<double>(value), exponent, &integer)) return false;
-    scratch->push_back(integer);
+    if (!AsDecimal(std::bit_cast<double>(value), *exponent, &integer)) return false;
+    out->push_back(integer);
   }
+  return true;
+}
+
+}  // namespace
+
+bool WriteExpectedDecimal(std::span<const uint64_t> bits, std::vector<int64_t>* scratch,
+                          std::string* out) {
+  size_t exponent = 0;
+  if (!AsIntegers(bits, &exponent, scratch)) return false;
+  out->clear();
+  out->push_back(static_cast<char>(exponent));
+  WriteExpected(*scratch, out);
+  return true;
+}
+
+Status ReadExpectedDecimal(std::string_view body, size_t count, std::vector<double>* out) {
+  const size_t exponent = body.empty() ? kPowers.size() : static_cast<uint8_t>(body[0]);
+  if (exponent >= kPowers.size()) {
+    return DataLoss(Cat("block: decimal exponent ", exponent, ", more than ", kPowers.size() - 1));
+  }
+  std::vector<int64_t> integers(count);
+  RETURN_IF_ERROR(Annotate(ReadExpected(body.substr(1), integers), "block"));
+  const double power = kPowers[exponent];
+  for (const int64_t integer : integers) out->push_back(static_cast<double>(integer) / power);
+  return OkStatus();
+}
+
+bool WriteDecimal(std::span<const uint64_t> bits, std::vector<int64_t>* scratch, std::string* out) {
+  size_t exponent = 0;
+  if (!AsIntegers(bits, &exponent, scratch)) return false;
   out->clear();
   out->push_back(static_cast<char>(exponent));
   int64_t before = 0;

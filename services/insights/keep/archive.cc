@@ -11,7 +11,7 @@ Status WriteArchive(const HistoryStore& store, const KeptJob& job, const std::st
   if (!names.empty())
     return FailedPrecondition(Cat(folder, ": not empty; give a folder that is new or empty"));
   store::DatabaseChange change;
-  for (const uint8_t kind : {kBootRow, kSchemaRow, kSegmentRow, kEventRow}) {
+  for (const uint8_t kind : {kBootRow, kSchemaRow, kPackedSchemaRow, kSegmentRow, kEventRow}) {
     RETURN_IF_ERROR(store.database().ForEachOf(kind, job.id(), [&](store::DatabaseRow row) {
       change.put.push_back(std::move(row));
       return OkStatus();

@@ -2,6 +2,8 @@
 
 #include "services/base/binary.h"
 #include "services/base/strings.h"
+#include "services/codec/blocks/packed.h"
+#include "services/codec/schema_binary.h"
 
 namespace pitwall::insights {
 
@@ -86,6 +88,25 @@ StatusOr<BootFacts> DecodeBoot(std::string_view body) {
   if (!in.AtEnd()) boot.goodbye_ns = in.I64();  // earlier versions did not keep it
   RETURN_IF_ERROR(in.Finish("a boot of the catalogue"));
   return boot;
+}
+
+StatusOr<store::DatabaseRow> PackedSchemaRow(const std::string& job, const Schema& schema) {
+  BinaryWriter body;
+  codec::SaveSchema(schema, body);
+  ASSIGN_OR_RETURN(std::string packed, blocks::Pack(body.data()));
+  return store::DatabaseRow{kPackedSchemaRow, job, NumberKey(schema.id), std::move(packed)};
+}
+
+StatusOr<Schema> DecodeSchema(const store::DatabaseRow& row) {
+  constexpr size_t kMostBytes = size_t{256} << 20;
+  std::string body = row.body;
+  if (row.kind == kPackedSchemaRow) {
+    ASSIGN_OR_RETURN(body, blocks::Unpack(row.body, kMostBytes, "a schema of the catalogue"));
+  }
+  BinaryReader in(body);
+  Schema schema = codec::RestoreSchema(in);
+  RETURN_IF_ERROR(in.Finish("a schema of the catalogue"));
+  return schema;
 }
 
 std::string EncodeRecord(const KeptRecord& record) {

@@ -21,6 +21,7 @@ enum RowKind : uint8_t {
   kEventRow = 5,      // a record of an EventTopic, as it was in the log
   kTombstoneRow = 6,  // a job that was deleted, by a hash of its id
   kMetaRow = 7,
+  kPackedSchemaRow = 8,  // as kSchemaRow, by zstd: labels repeat
 };
 
 // Sorts as its number does.
@@ -54,6 +55,10 @@ struct BootFacts {
 std::string BootKey(const Origin& origin);
 std::string EncodeBoot(const BootFacts& boot);
 StatusOr<BootFacts> DecodeBoot(std::string_view body);
+
+StatusOr<store::DatabaseRow> PackedSchemaRow(const std::string& job, const Schema& schema);
+// Of a row of either kind.
+StatusOr<Schema> DecodeSchema(const store::DatabaseRow& row);
 
 enum class EventTopic : uint8_t { kIssues = 1, kActions = 2, kCaptures = 3, kTold = 4 };
 struct KeptRecord {

@@ -7,7 +7,6 @@
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
-#include "services/codec/schema_binary.h"
 
 namespace pitwall::insights {
 namespace {
@@ -23,9 +22,9 @@ std::string FolderOf(const std::string& dir, std::string_view job) {
 
 StatusOr<std::unique_ptr<HistoryStore>> HistoryStore::Open(
     const std::string& dir, bool read_only, uint64_t first_place,
-    std::shared_ptr<files::DiskFaults> faults) {
+    std::shared_ptr<files::DiskFaults> faults, size_t cache_bytes) {
   std::unique_ptr<HistoryStore> out(
-      new HistoryStore(dir, read_only, first_place, std::move(faults)));
+      new HistoryStore(dir, read_only, first_place, std::move(faults), cache_bytes));
   const std::string catalogue = dir + "/catalogue.db";
   if (!read_only) {
     RETURN_IF_ERROR(files::MakeDirectories(SegmentsOf(dir)));
@@ -54,14 +53,14 @@ Status HistoryStore::Load() {
     return OkStatus();
   });
   RETURN_IF_ERROR(walked2);
-  const Status walked3 = database_->ForEach(kSchemaRow, [&](DatabaseRow row) -> Status {
-    BinaryReader in(row.body);
-    Schema schema = codec::RestoreSchema(in);
-    RETURN_IF_ERROR(in.Finish("a schema of the catalogue"));
-    FindOrAdd(row.job)->Restore(SharedSchema(std::move(schema)));
-    return OkStatus();
-  });
-  RETURN_IF_ERROR(walked3);
+  for (const RowKind kind : {kSchemaRow, kPackedSchemaRow}) {
+    const Status walked3 = database_->ForEach(kind, [&](const DatabaseRow& row) -> Status {
+      ASSIGN_OR_RETURN(Schema schema, DecodeSchema(row));
+      FindOrAdd(row.job)->Restore(SharedSchema(std::move(schema)));
+      return OkStatus();
+    });
+    RETURN_IF_ERROR(walked3);
+  }
   const Status walked4 = database_->ForEach(kSegmentRow, [&](DatabaseRow row) -> Status {
     BinaryReader in(row.body);
     SegmentFacts facts;
@@ -122,9 +121,8 @@ Status HistoryStore::Adopt() {
     std::vector<RowTable> tables;
     change.put.push_back(SegmentRow(facts, segment->seen()));
     for (const SharedSchema& schema : segment->schemas()) {
-      BinaryWriter body;
-      codec::SaveSchema(*schema, body);
-      change.put.push_back({kSchemaRow, facts.job, NumberKey(schema->id), body.Take()});
+      ASSIGN_OR_RETURN(store::DatabaseRow row, PackedSchemaRow(facts.job, *schema));
+      change.put.push_back(std::move(row));
     }
   }
   return database_->Apply(change);
@@ -187,6 +185,7 @@ void HistoryStore::Remove(const std::string& id) {
   ++jobs_version_;
   const std::string folder = FolderOf(dir_, id);
   open_.remove_if([&](const OpenSegment& segment) { return StartsWith(segment.first, folder); });
+  cache_.Clear();  // nothing of it stays
 }
 
 std::string HistoryStore::PathOf(const SegmentFacts& facts) const {
@@ -205,7 +204,7 @@ StatusOr<std::shared_ptr<const WindowSegment>> HistoryStore::Segment(
       return at->second;
     }
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<const WindowSegment> segment, WindowSegment::Open(path, &facts));
+  ASSIGN_OR_RETURN(std::shared_ptr<const WindowSegment> segment, WindowSegment::Open(path, &facts, &cache_));
   MutexLock lock(&mutex_);
   open_.emplace_front(path, segment);
   if (open_.size() > kOpenSegments) open_.pop_back();

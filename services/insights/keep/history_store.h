@@ -36,7 +36,8 @@ class HistoryStore {
   // the segments. `read_only`: an archive; nothing is made, locked or removed.
   static StatusOr<std::unique_ptr<HistoryStore>> Open(const std::string& dir, bool read_only,
                                                       uint64_t first_place,
-                                                      std::shared_ptr<files::DiskFaults> faults);
+                                                      std::shared_ptr<files::DiskFaults> faults,
+                                                      size_t cache_bytes = 0);
 
   KeptJobPtr Find(std::string_view id) const;
   KeptJobPtr FindOrAdd(const std::string& id);
@@ -70,11 +71,12 @@ class HistoryStore {
 
  private:
   HistoryStore(std::string dir, bool read_only, uint64_t first_place,
-               std::shared_ptr<files::DiskFaults> faults)
+               std::shared_ptr<files::DiskFaults> faults, size_t cache_bytes)
       : dir_(std::move(dir)),
         read_only_(read_only),
         faults_(std::move(faults)),
-        feed_(first_place) {}
+        feed_(first_place),
+        cache_(cache_bytes) {}
   Status Load();
   // Makes the rows of segments out of the files that are there.
   Status Adopt();
@@ -88,6 +90,7 @@ class HistoryStore {
   std::atomic<uint64_t> generation_{0}, record_{0}, jobs_version_{1};
   ChangeFeed feed_;
   StoreCounters counters_;
+  mutable ColumnCache cache_;
 
   mutable Mutex mutex_;
   std::map<std::string, KeptJobPtr, std::less<>> jobs_ ABSL_GUARDED_BY(mutex_);

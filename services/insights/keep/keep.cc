@@ -18,7 +18,8 @@ StatusOr<std::unique_ptr<Keep>> Keep::Open(Clock* clock, Log* log, KeepOptions o
   // A place of an earlier run is below those of this one: it is then no longer kept.
   const auto first_place = static_cast<uint64_t>(std::max<int64_t>(clock->WallNs(), 0)) / 1000;
   ASSIGN_OR_RETURN(out->store_,
-                   HistoryStore::Open(out->options_.dir, false, first_place, out->options_.faults));
+                   HistoryStore::Open(out->options_.dir, false, first_place, out->options_.faults,
+                                      out->options_.cache_bytes()));
   out->reader_ = std::make_unique<JobReader>(out->store_.get());
   return out;
 }

@@ -48,18 +48,27 @@ void KeptJob::Restore(SegmentFacts facts, std::map<OriginKey, SequenceRanges> se
   window.seen = std::move(seen);
 }
 
-BootFacts* KeptJob::BootOf(const Batch& batch) {
-  BootFacts& boot = boots_[{batch.source, batch.boot_id}];
-  if (boot.origin == nullptr) {
+KeptJob::Source* KeptJob::SourceOf(const Batch& batch) {
+  const auto known = sources_.find(ByNames::Names(batch.source, batch.boot_id));
+  if (known != sources_.end()) return known->second.get();
+  const auto [at, added] = boots_.try_emplace({batch.source, batch.boot_id});
+  BootFacts& boot = at->second;
+  if (added) {
     boot.origin = std::make_shared<const Origin>(
         Origin{batch.source, batch.boot_id, batch.info.node, batch.info.rank, batch.info.kind});
     boot.start_ns = batch.info.start_ns;
   }
-  return &boot;
+  std::unique_ptr<Source>& source = sources_[at->first];
+  source = std::make_unique<Source>();
+  source->key = &at->first;
+  source->boot = &boot;
+  return source.get();
 }
 
-void KeptJob::Describe(const Batch& batch, BootFacts* boot) {
-  dirty_boots_.insert({batch.source, batch.boot_id});
+void KeptJob::Describe(const Batch& batch, Source* source) {
+  if (!source->dirty) dirty_boots_.push_back(source);
+  source->dirty = true;
+  BootFacts* const boot = source->boot;
   boot->goodbye |= batch.goodbye;
   if (batch.goodbye) boot->goodbye_ns = std::max(boot->goodbye_ns, batch.promise_ns);
   if (batch.sequence >= boot->sequence) {
@@ -85,7 +94,12 @@ HeadWindow* KeptJob::Admit(int64_t window_ns, Reading* reading) {
     return nullptr;
   }
   const Batch& batch = *reading->batch;
-  if (!window.seen[{batch.source, batch.boot_id}].Add(batch.sequence)) {
+  Source& source = *reading->source;
+  if (source.seen == nullptr || source.window_ns != window_ns) {
+    source.seen = &window.seen[*source.key];
+    source.window_ns = window_ns;
+  }
+  if (!source.seen->Add(batch.sequence)) {
     reading->duplicate = true;
     return nullptr;
   }
@@ -221,9 +235,10 @@ void KeptJob::GiveUpWaiting(int64_t before_ns, IngestCounts* counts) {
 }
 
 void KeptJob::Ingest(const Batch& batch, const RecordPlace& at, IngestCounts* counts) {
-  BootFacts* boot = BootOf(batch);
-  Describe(batch, boot);
-  Reading reading{&batch, at, boot, counts, {}};
+  Source* const source = SourceOf(batch);
+  BootFacts* const boot = source->boot;
+  Describe(batch, source);
+  Reading reading{&batch, at, source, boot, counts, {}};
   for (const SharedSchema& schema : batch.schemas) {
     if (!schemas_.try_emplace(schema->id, schema).second) continue;
     new_schemas_.push_back(schema->id);
@@ -269,12 +284,17 @@ void KeptJob::Ingest(const Batch& batch, const RecordPlace& at, IngestCounts* co
 }
 
 void KeptJob::Collect(store::DatabaseChange* change) const {
-  for (const OriginKey& key : dirty_boots_) {
-    const BootFacts& boot = boots_.at(key);
+  for (const Source* source : dirty_boots_) {
+    const BootFacts& boot = *source->boot;
     change->put.push_back({kBootRow, id_, BootKey(*boot.origin), EncodeBoot(boot)});
   }
   for (const uint64_t schema : new_schemas_) {
-    BinaryWriter body;
+    StatusOr<store::DatabaseRow> packed = PackedSchemaRow(id_, *schemas_.at(schema));
+    if (packed.ok()) {
+      change->put.push_back(*std::move(packed));
+      continue;
+    }
+    BinaryWriter body;  // no memory for zstd
     codec::SaveSchema(*schemas_.at(schema), body);
     change->put.push_back({kSchemaRow, id_, NumberKey(schema), body.Take()});
   }
@@ -283,9 +303,15 @@ void KeptJob::Collect(store::DatabaseChange* change) const {
 }
 
 void KeptJob::Collected(size_t records) {
+  for (Source* source : dirty_boots_) source->dirty = false;
   dirty_boots_.clear();
   new_schemas_.clear();
   records_.erase(records_.begin(), records_.begin() + static_cast<int64_t>(records));
+}
+
+void KeptJob::Unsealed(int64_t window_ns) {
+  windows_.erase(window_ns);
+  for (const auto& [key, source] : sources_) source->seen = nullptr;
 }
 
 void KeptJob::Sealed(int64_t window_ns, SegmentFacts facts) {

@@ -8,11 +8,11 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/hash/hash.h"
 #include "services/base/mutex.h"
 #include "services/insights/job_life.h"
 #include "services/insights/keep/catalogue.h"
@@ -76,7 +76,7 @@ class KeptJob {
   void Sealed(int64_t window_ns, SegmentFacts facts);
   // What is packed of the window's head goes into the file.
   Status MoveHead(int64_t window_ns, const std::shared_ptr<HeadFile>& file);
-  void Unsealed(int64_t window_ns) { windows_.erase(window_ns); }
+  void Unsealed(int64_t window_ns);
 
   const std::map<int64_t, KeptWindow>& windows() const { return windows_; }
   const std::deque<KeptRecord>& records() const { return records_; }
@@ -103,17 +103,33 @@ class KeptJob {
     int64_t since_ns = 0;
     std::vector<int64_t> windows;  // that took the batch
   };
+  // Where to find what is kept of one boot: each batch asks for it, and the maps beside it compare
+  // long names that begin alike.
+  struct Source {
+    const OriginKey* key = nullptr;
+    BootFacts* boot = nullptr;
+    bool dirty = false;
+    int64_t window_ns = INT64_MIN;   // of `seen`
+    SequenceRanges* seen = nullptr;  // null: to be looked up
+  };
+  struct ByNames {
+    using is_transparent = void;
+    using Names = std::pair<std::string_view, std::string_view>;
+    bool operator()(const Names& a, const Names& b) const { return a == b; }
+    size_t operator()(const Names& names) const { return absl::Hash<Names>()(names); }
+  };
   // The batch that is being read, and which windows take it.
   struct Reading {
     const Batch* batch;
     RecordPlace at;
+    Source* source;
     BootFacts* boot;
     IngestCounts* counts;
     std::map<int64_t, HeadWindow*> admitted;  // null: has it, or takes nothing
     bool duplicate = false;
   };
 
-  BootFacts* BootOf(const Batch& batch);
+  Source* SourceOf(const Batch& batch);
   HeadWindow* Admit(int64_t window_ns, Reading* reading);
   void AddFrame(const Frame& frame, Reading* reading);
   void AddKnown(const SharedSchema& schema, const Frame& frame, const OriginPtr& origin,
@@ -123,11 +139,12 @@ class KeptJob {
   void AddMade(const SharedSchema& schema, const Frame& frame, size_t from, size_t to,
                const OriginPtr& origin, uint64_t sequence, HeadWindow* head);
   void Release(const SharedSchema& schema, IngestCounts* counts);
-  void Describe(const Batch& batch, BootFacts* boot);
+  void Describe(const Batch& batch, Source* source);
 
   const std::string id_;
   mutable Mutex mutex_;
   std::map<OriginKey, BootFacts> boots_;
+  absl::flat_hash_map<OriginKey, std::unique_ptr<Source>, ByNames, ByNames> sources_;  // of boots_
   absl::flat_hash_map<uint64_t, SharedSchema> schemas_;
   absl::flat_hash_map<uint64_t, std::unique_ptr<const NodeMeans>> made_;  // by schema; null: none
   std::map<int64_t, KeptWindow> windows_;                                 // by their start
@@ -136,7 +153,7 @@ class KeptJob {
   size_t waiting_bytes_ = 0;
   LifeStory story_;
   std::deque<KeptRecord> records_;  // events that no transaction has
-  std::set<OriginKey> dirty_boots_;
+  std::vector<Source*> dirty_boots_;
   std::vector<uint64_t> new_schemas_;
   int64_t newest_ns_ = INT64_MIN;
   size_t head_bytes_ = 0;

@@ -83,7 +83,7 @@ bool PartitionIngest::Owns(const KeptJob& job) const {
 size_t PartitionIngest::MemoryShare() const {
   const auto owned =
       (partitions_ - options_.share_index + options_.share_count - 1) / options_.share_count;
-  return options_.memory_bytes / static_cast<size_t>(owned);
+  return options_.head_bytes() / static_cast<size_t>(owned);
 }
 
 Status PartitionIngest::Do(std::function<Status()> work) {

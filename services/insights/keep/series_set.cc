@@ -1,7 +1,9 @@
 #include "services/insights/keep/series_set.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <string_view>
 
 #include "services/base/strings.h"
 
@@ -16,25 +18,56 @@ StatusOr<const WantedColumns*> SeriesSet::Of(const Schema& schema) {
     const auto matches = [&](const Selector& s) { return s.Matches(series.labels); };
     if (!selectors_.empty() && std::none_of(selectors_.begin(), selectors_.end(), matches))
       continue;
-    const auto [at, added] = index_.try_emplace(series.labels, static_cast<uint32_t>(all_.size()));
-    if (added) {
+    const auto known = index_.find(series.labels);
+    const uint32_t number = known != index_.end() ? *known : static_cast<uint32_t>(all_.size());
+    if (known == index_.end()) {
       if (all_.size() >= limit_) {
         return ResourceExhausted(
             Cat("series: more than ", limit_, " match; narrow the selectors, or raise the limit"));
       }
       all_.push_back({series.labels, series.kind});
+      index_.insert(number);
     }
     wanted->columns.push_back(static_cast<uint32_t>(i));
-    wanted->series.push_back(at->second);
+    wanted->series.push_back(number);
   }
   return wanted.get();
 }
 
+// The first label is the metric's name nearly always: names are put in order once, and not compared
+// again for each two of their series.
 std::vector<uint32_t> SeriesSet::InOrder() const {
-  std::vector<uint32_t> order(all_.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(),
-            [this](uint32_t a, uint32_t b) { return all_[a].labels < all_[b].labels; });
+  std::map<std::string_view, std::vector<uint32_t>> named;
+  std::vector<uint32_t> order;
+  const auto name_of = [this](uint32_t i) {
+    const Labels& labels = all_[i].labels;
+    return labels.empty() || labels.begin()->name != kMetricName
+               ? std::string_view()
+               : std::string_view(labels.begin()->value);
+  };
+  absl::flat_hash_map<std::string_view, std::vector<uint32_t>*> lists;
+  for (uint32_t i = 0; i < all_.size(); ++i) {
+    const std::string_view name = name_of(i);
+    if (name.empty()) {  // before or after names: all are compared as they are
+      order.resize(all_.size());
+      std::iota(order.begin(), order.end(), 0);
+      std::sort(order.begin(), order.end(),
+                [this](uint32_t a, uint32_t b) { return all_[a].labels < all_[b].labels; });
+      return order;
+    }
+    std::vector<uint32_t>*& list = lists[name];
+    if (list == nullptr) list = &named[name];
+    list->push_back(i);
+  }
+  order.reserve(all_.size());
+  for (auto& [name, list] : named) {
+    std::sort(list.begin(), list.end(), [this](uint32_t a, uint32_t b) {
+      const Labels& x = all_[a].labels;
+      const Labels& y = all_[b].labels;
+      return std::lexicographical_compare(x.begin() + 1, x.end(), y.begin() + 1, y.end());
+    });
+    order.insert(order.end(), list.begin(), list.end());
+  }
   return order;
 }
 

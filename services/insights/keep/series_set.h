@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
 #include "services/base/status.h"
 #include "services/model/labels.h"
 #include "services/model/matcher.h"
@@ -30,6 +32,8 @@ class SeriesSet {
   // Without selectors: all. `limit`: at most so many series.
   SeriesSet(std::vector<Selector> selectors, size_t limit)
       : selectors_(std::move(selectors)), limit_(limit) {}
+  SeriesSet(const SeriesSet&) = delete;  // its index refers to it
+  SeriesSet& operator=(const SeriesSet&) = delete;
   // ResourceExhausted: too many series.
   StatusOr<const WantedColumns*> Of(const Schema& schema);
   const std::vector<Entry>& all() const { return all_; }
@@ -40,7 +44,22 @@ class SeriesSet {
   const std::vector<Selector> selectors_;
   const size_t limit_;
   std::vector<Entry> all_;
-  absl::flat_hash_map<Labels, uint32_t> index_;
+  struct ByLabels {
+    using is_transparent = void;
+    const std::vector<Entry>* all;
+    const Labels& of(uint32_t series) const { return (*all)[series].labels; }
+    const Labels& of(const Labels& labels) const { return labels; }
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return of(a) == of(b);
+    }
+    template <typename T>
+    size_t operator()(const T& one) const {
+      return absl::Hash<Labels>()(of(one));
+    }
+  };
+  // Indexes into all_, found by their labels.
+  absl::flat_hash_set<uint32_t, ByLabels, ByLabels> index_{0, ByLabels{&all_}, ByLabels{&all_}};
   absl::flat_hash_map<uint64_t, std::unique_ptr<WantedColumns>> schemas_;  // by id
 };
 

@@ -48,6 +48,15 @@ class SpanList {
   SpanList& operator=(SpanList&&) = default;
 
   void Add(const SpanView& span);
+  // Numbers of texts and origins, for those who add many spans of the same ones.
+  uint32_t TextOf(std::string_view text);
+  uint32_t OriginOf(const OriginPtr& origin);
+  struct Row {
+    int64_t start_ns, end_ns, step, sequence;
+    uint32_t origin, name, mode;
+    Span::Kind kind;
+  };
+  void AddRow(const Row& row) { rows_.push_back(row); }
   void Append(const SpanList& other);
   SpanView operator[](size_t i) const;
   size_t size() const { return rows_.size(); }
@@ -58,14 +67,6 @@ class SpanList {
   std::vector<uint32_t> Sorted(int64_t (*slice_of)(int64_t start_ns)) const;
 
  private:
-  struct Row {
-    int64_t start_ns, end_ns, step, sequence;
-    uint32_t origin, name, mode;
-    Span::Kind kind;
-  };
-  uint32_t TextOf(std::string_view text);
-  uint32_t OriginOf(const OriginPtr& origin);
-
   std::vector<Row> rows_;
   std::deque<std::string> texts_;  // at places that do not move
   absl::flat_hash_map<std::string_view, uint32_t> text_index_;

@@ -96,10 +96,15 @@ StatusOr<std::vector<SpanRow>> JobReader::Spans(const SpanQuery& query) const {
         return OkStatus();
       });
   RETURN_IF_ERROR(walked);
-  std::vector<uint32_t> order(spans.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](uint32_t x, uint32_t y) {
-    const SpanView a = spans[x], b = spans[y];
+  struct Place {
+    int64_t start_ns;
+    uint32_t index;
+  };
+  std::vector<Place> order(spans.size());
+  for (uint32_t i = 0; i < order.size(); ++i) order[i] = {spans[i].start_ns, i};
+  std::sort(order.begin(), order.end(), [&](const Place& x, const Place& y) {
+    if (x.start_ns != y.start_ns) return x.start_ns < y.start_ns;
+    const SpanView a = spans[x.index], b = spans[y.index];
     const auto key = [](const SpanView& s) {
       return std::tie(s.start_ns, s.origin->rank, s.kind, s.name, s.end_ns, s.origin->source,
                       s.origin->boot, s.sequence, s.step, s.mode);
@@ -108,8 +113,8 @@ StatusOr<std::vector<SpanRow>> JobReader::Spans(const SpanQuery& query) const {
   });
   std::vector<SpanRow> out;
   out.reserve(spans.size());
-  for (const uint32_t i : order) {
-    const SpanView s = spans[i];
+  for (const Place& place : order) {
+    const SpanView s = spans[place.index];
     out.push_back(
         {s.origin->source, s.origin->node, s.origin->rank,
          Span{s.kind, std::string(s.name), s.start_ns, s.end_ns, s.step, std::string(s.mode)}});

@@ -32,25 +32,26 @@ class Sources {
 
   Status TakeSegment(const WindowSegment& segment) {
     const std::vector<Table> tables = segment.RowsTables();
-    return TakeTables(tables, [&](size_t i) { return segment.ReadTimes(i); });
+    return TakeTables(tables, true, [&](size_t i) { return segment.ReadTimes(i); });
   }
   Status TakeHead(const std::vector<HeadPart>& parts) {
     std::vector<Table> tables;
     for (const HeadPart& part : parts)
       tables.push_back({part.tail.origin, part.tail.schema, part.first_ns, part.last_ns});
-    return TakeTables(tables, [&](size_t i) { return parts[i].Rows(); });
+    return TakeTables(tables, false, [&](size_t i) { return parts[i].Rows(); });
   }
   // After all tables: beats of sources with wanted series.
-  void Take(const Beat& beat) {
-    const auto [at, added] = lists_.try_emplace(beat.origin.get(), nullptr);
+  void Take(const BeatRun& run) {
+    const OriginPtr& origin = run.last.origin;
+    const auto [at, added] = lists_.try_emplace(origin.get(), nullptr);
     if (added) {
-      const auto known = schemas_.find(KeyOf(beat.origin));
+      const auto known = schemas_.find(KeyOf(origin));
       if (known != schemas_.end()) at->second = &beats_[known->first];
     }
-    if (at->second != nullptr) at->second->push_back(beat);
+    if (at->second != nullptr) at->second->push_back(run);
   }
 
-  std::map<OriginKey, std::vector<Beat>>& beats() { return beats_; }
+  std::map<OriginKey, std::vector<BeatRun>>& beats() { return beats_; }
   std::map<Stream, std::vector<Run>>& runs() { return runs_; }
   const std::set<uint64_t>& schemas(const OriginKey& key) const { return schemas_.at(key); }
   const Schema& schema(uint64_t id) const { return *by_id_.at(id); }
@@ -58,7 +59,8 @@ class Sources {
  private:
   static OriginKey KeyOf(const OriginPtr& origin) { return {origin->source, origin->boot}; }
 
-  Status TakeTables(const std::vector<Table>& tables,
+  // `in_order`: what was taken is no later, but for heads, which are taken first.
+  Status TakeTables(const std::vector<Table>& tables, bool in_order,
                     const std::function<StatusOr<RowTable>(size_t)>& rows) {
     // Most sources have one schema a stream: then nothing is compared with anything.
     absl::flat_hash_map<std::pair<const Origin*, uint32_t>, std::vector<size_t>> streams;
@@ -66,15 +68,18 @@ class Sources {
       streams[{tables[i].origin.get(), tables[i].schema->stream}].push_back(i);
     for (size_t i = 0; i < tables.size(); ++i) {
       const Table& table = tables[i];
-      const OriginKey key = KeyOf(table.origin);
-      by_id_.emplace(table.schema->id, table.schema);
       ASSIGN_OR_RETURN(const WantedColumns* wanted, set_->Of(*table.schema));
-      if (!wanted->columns.empty()) schemas_[key].insert(table.schema->id);
-      std::vector<Run>& runs = runs_[{key, table.schema->stream}];
+      const std::vector<size_t>& of_stream = streams[{table.origin.get(), table.schema->stream}];
+      const Stream stream = {KeyOf(table.origin), table.schema->stream};
+      // A schema without wanted series matters only where one with some came before it.
+      const bool alone = wanted->columns.empty() && of_stream.size() == 1;
+      if (in_order && alone && !runs_.contains(stream)) continue;
+      by_id_.emplace(table.schema->id, table.schema);
+      if (!wanted->columns.empty()) schemas_[stream.first].insert(table.schema->id);
+      std::vector<Run>& runs = runs_[stream];
       const auto overlaps = [&](size_t j) {
         return j != i && tables[j].first_ns <= table.last_ns && table.first_ns <= tables[j].last_ns;
       };
-      const std::vector<size_t>& of_stream = streams[{table.origin.get(), table.schema->stream}];
       if (std::any_of(of_stream.begin(), of_stream.end(), overlaps)) {
         ASSIGN_OR_RETURN(const RowTable read, rows(i));
         for (const int64_t time : read.times) runs.push_back({time, time, table.schema->id});
@@ -86,9 +91,9 @@ class Sources {
   }
 
   SeriesSet* const set_;
-  std::map<OriginKey, std::vector<Beat>> beats_;
-  absl::flat_hash_map<const Origin*, std::vector<Beat>*> lists_;  // null: not wanted
-  std::map<OriginKey, std::set<uint64_t>> schemas_;               // with wanted series
+  std::map<OriginKey, std::vector<BeatRun>> beats_;
+  absl::flat_hash_map<const Origin*, std::vector<BeatRun>*> lists_;  // null: not wanted
+  std::map<OriginKey, std::set<uint64_t>> schemas_;                  // with wanted series
   std::map<Stream, std::vector<Run>> runs_;
   std::map<uint64_t, SharedSchema> by_id_;
 };
@@ -133,6 +138,7 @@ Status JobReader::AddStaleMarkers(const KeptJobPtr& job, const SampleQuery& quer
   for (int i = 0; i < kTries; ++i) {
     sources.emplace(&set);
     std::vector<SegmentFacts> facts;
+    std::vector<bool> alone;  // no beats of that window are in memory
     std::vector<std::vector<HeadPart>> heads;
     std::vector<Beat> beats;
     uint64_t version = 0;
@@ -142,7 +148,10 @@ Status JobReader::AddStaleMarkers(const KeptJobPtr& job, const SampleQuery& quer
       newest_ns = job->newest_ns();
       for (const auto& [start, window] : job->windows()) {
         if (start + kWindowNs <= range.from_ns || start >= range.to_ns) continue;
-        if (window.sealed.has_value()) facts.push_back(*window.sealed);
+        if (window.sealed.has_value()) {
+          facts.push_back(*window.sealed);
+          alone.push_back(window.head == nullptr);
+        }
         if (window.head == nullptr) continue;
         beats.insert(beats.end(), window.head->beats().begin(), window.head->beats().end());
         window.head->CopyTimes(&heads.emplace_back());
@@ -157,9 +166,12 @@ Status JobReader::AddStaleMarkers(const KeptJobPtr& job, const SampleQuery& quer
       if (segment.ok()) status = sources->TakeSegment(**segment);
       if (status.ok()) segments.push_back(*std::move(segment));
     }
+    std::vector<BeatRun> runs;
     for (size_t s = 0; s < segments.size() && status.ok(); ++s)
-      status = segments[s]->ReadBeats(&beats);
-    for (const Beat& beat : beats) sources->Take(beat);
+      status = alone[s] ? segments[s]->ReadBeatRuns(&runs) : segments[s]->ReadBeats(&beats);
+    for (const BeatRun& run : runs) sources->Take(run);
+    // Those of one window may lie between each other: each is a run of its own.
+    for (const Beat& beat : beats) sources->Take({beat.promise_ns, beat});
     if (!absl::IsDataLoss(status)) break;
     MutexLock lock(&job->mutex());
     // Sealed again meanwhile: the file that was to be read is gone. Else it is damaged.
@@ -186,15 +198,18 @@ Status JobReader::AddStaleMarkers(const KeptJobPtr& job, const SampleQuery& quer
     }
   }
   for (auto& [key, list] : sources->beats()) {
-    std::sort(list.begin(), list.end(), [](const Beat& a, const Beat& b) {
-      return std::tie(a.promise_ns, a.sequence) < std::tie(b.promise_ns, b.sequence);
+    // Runs of one window follow each other, and windows do.
+    std::sort(list.begin(), list.end(), [](const BeatRun& a, const BeatRun& b) {
+      return std::tie(a.first_ns, a.last.promise_ns, a.last.sequence) <
+             std::tie(b.first_ns, b.last.promise_ns, b.last.sequence);
     });
     for (size_t i = 0; i < list.size(); ++i) {
-      const int64_t next_ns = i + 1 < list.size() ? list[i + 1].promise_ns : newest_ns;
-      if (!list[i].goodbye && next_ns - list[i].promise_ns <= list[i].idle_ns) continue;
+      const Beat& last = list[i].last;
+      const int64_t next_ns = i + 1 < list.size() ? list[i + 1].first_ns : newest_ns;
+      if (!last.goodbye && next_ns - last.promise_ns <= last.idle_ns) continue;
       for (const uint64_t schema : sources->schemas(key)) {
         ASSIGN_OR_RETURN(const WantedColumns* wanted, set.Of(sources->schema(schema)));
-        for (const uint32_t series : wanted->series) end_at(list[i].promise_ns + 1, series);
+        for (const uint32_t series : wanted->series) end_at(last.promise_ns + 1, series);
       }
     }
   }

@@ -61,6 +61,20 @@ void RowTable::Append(const RowTable& other) {
   for (size_t i = 0; i < values.size(); ++i) AppendTo(&values[i], other.values[i]);
 }
 
+std::vector<BeatRun> RunsOf(const std::vector<Beat>& beats) {
+  std::vector<BeatRun> runs;
+  for (const Beat& beat : beats) {
+    const Beat* before = runs.empty() ? nullptr : &runs.back().last;
+    if (before != nullptr && before->origin == beat.origin && !before->goodbye &&
+        beat.promise_ns - before->promise_ns <= before->idle_ns) {
+      runs.back().last = beat;
+    } else {
+      runs.push_back({beat.promise_ns, beat});
+    }
+  }
+  return runs;
+}
+
 SeriesMerger::SeriesMerger(const std::vector<const RowTable*>& tables, SeriesSet* set)
     : tables_(tables), set_(set) {}
 
@@ -126,6 +140,19 @@ void SeriesMerger::Read(uint32_t series, SeriesRows* out, int64_t from_ns, int64
   out->has_steps = false;
   const std::vector<Column>& columns = columns_[series];
   if (columns.size() == 1) return ReadOne(columns[0], from_ns, to_ns, out);
+  // A source that changed its schema: one table after another, and nothing to sort.
+  std::vector<Column> in_turn = columns;
+  std::erase_if(in_turn, [](const Column& column) { return column.table->times.empty(); });
+  std::sort(in_turn.begin(), in_turn.end(), [](const Column& a, const Column& b) {
+    return a.table->times.front() < b.table->times.front();
+  });
+  const auto meet = [](const Column& a, const Column& b) {
+    return a.table->times.back() >= b.table->times.front();
+  };
+  if (std::adjacent_find(in_turn.begin(), in_turn.end(), meet) == in_turn.end()) {
+    for (const Column& column : in_turn) ReadOne(column, from_ns, to_ns, out);
+    return;
+  }
   struct Row {
     int64_t time;
     const Column* column;

@@ -60,6 +60,14 @@ struct Beat {
   bool goodbye = false;
 };
 
+// Beats of one boot without a silence or a goodbye between them: only the last may be an end.
+struct BeatRun {
+  int64_t first_ns = 0;  // promise of the first
+  Beat last;
+};
+// Of beats by origin, each sorted by (promise, sequence).
+std::vector<BeatRun> RunsOf(const std::vector<Beat>& beats);
+
 struct WindowRows {
   ModeNames modes;
   std::vector<RowTable> tables;

@@ -30,8 +30,10 @@ Status WindowSegment::Damaged(std::string_view what) const {
 }
 
 StatusOr<std::shared_ptr<const WindowSegment>> WindowSegment::Open(const std::string& path,
-                                                                   const SegmentFacts* facts) {
+                                                                   const SegmentFacts* facts,
+                                                                   ColumnCache* cache) {
   std::shared_ptr<WindowSegment> out(new WindowSegment());
+  out->cache_ = cache;
   out->path_ = path;
   if (facts != nullptr) out->facts_ = *facts;
   auto reader = store::SegmentReader::Open(path);
@@ -57,10 +59,12 @@ Status WindowSegment::ReadHead() {
     if (what == "rows") rows_.push_back(place);
     if (what == "series") series_.push_back(place);
     if (what == "spread") spread_ = &table;
-    if (what == "spans") spans_ = &table;
+    if (what == "spans" || what == "span-rows") spans_ = &table;
+    if (what == "span-rows") usual_lengths_ = true;
     if (what == "span-index") span_index_ = &table;
     if (what == "span-totals") span_totals_ = &table;
     if (what == "beats") beats_ = &table;
+    if (what == "beat-runs") beat_runs_ = &table;
   }
   if (head == nullptr || head->groups.size() != 1 || head->columns.size() != 2)
     return Damaged("its description is missing");
@@ -97,28 +101,50 @@ Status WindowSegment::ReadHead() {
   return OkStatus();
 }
 
-StatusOr<OriginPtr> WindowSegment::OriginAt(int64_t index) const {
+StatusOr<const OriginPtr*> WindowSegment::OriginAt(int64_t index) const {
   if (index < 0 || index >= static_cast<int64_t>(origins_.size()))
     return Damaged("an unknown origin");
-  return origins_[static_cast<size_t>(index)];
+  return &origins_[static_cast<size_t>(index)];
+}
+
+StatusOr<DecodedColumnPtr> WindowSegment::ReadColumn(const store::Table& table, size_t column,
+                                                     bool keep) const {
+  const ColumnCache::Key key = {facts_.generation,
+                                static_cast<uint32_t>(&table - reader_->tables().data()),
+                                static_cast<uint32_t>(column)};
+  const bool cached = keep && cache_ != nullptr;
+  if (cached) {
+    if (DecodedColumnPtr found = cache_->Find(key); found != nullptr) return found;
+  }
+  const auto read = std::make_shared<DecodedColumn>();
+  blocks::BlockDecoder decoder;
+  for (size_t g = 0; g < table.groups.size(); ++g) {
+    if (table.columns[column] == store::ColumnType::kInt) {
+      RETURN_IF_ERROR(reader_->ReadInts(table, g, column, &read->ints));
+    } else {
+      RETURN_IF_ERROR(reader_->ReadValues(table, g, column, &decoder, &read->values));
+    }
+  }
+  if (cached) cache_->Put(key, read);
+  return DecodedColumnPtr(read);
 }
 
 StatusOr<RowTable> WindowSegment::ReadTable(const Place& place,
-                                            const std::vector<uint32_t>& columns) const {
+                                            const std::vector<uint32_t>& columns,
+                                            bool keep) const {
   RowTable out;
   out.origin = origins_[place.origin];
   out.schema = schemas_[place.schema];
   out.columns = columns;
-  out.values.resize(columns.size());
-  blocks::BlockDecoder decoder;
-  for (size_t g = 0; g < place.table->groups.size(); ++g) {
-    RETURN_IF_ERROR(reader_->ReadInts(*place.table, g, 0, &out.times));
-    RETURN_IF_ERROR(reader_->ReadInts(*place.table, g, 1, &out.sequences));
-    RETURN_IF_ERROR(reader_->ReadInts(*place.table, g, 2, &out.steps));
-    RETURN_IF_ERROR(reader_->ReadInts(*place.table, g, 3, &out.modes));
-    for (size_t i = 0; i < columns.size(); ++i)
-      RETURN_IF_ERROR(
-          reader_->ReadValues(*place.table, g, 4 + columns[i], &decoder, &out.values[i]));
+  size_t column = 0;
+  for (auto* ints : {&out.times, &out.sequences, &out.steps, &out.modes}) {
+    ASSIGN_OR_RETURN(const DecodedColumnPtr read, ReadColumn(*place.table, column++, keep));
+    *ints = read->ints;
+  }
+  out.values.reserve(columns.size());
+  for (const uint32_t wanted : columns) {
+    ASSIGN_OR_RETURN(const DecodedColumnPtr read, ReadColumn(*place.table, 4 + wanted, keep));
+    out.values.push_back(read->values);
   }
   for (const int64_t mode : out.modes) {
     if (mode < 0 || mode >= static_cast<int64_t>(modes_.all().size()))
@@ -140,11 +166,11 @@ std::vector<WindowSegment::RowsTable> WindowSegment::RowsTables() const {
   return out;
 }
 
-Status WindowSegment::ReadRows(SeriesSet* set, std::vector<RowTable>* out) const {
+Status WindowSegment::ReadRows(SeriesSet* set, std::vector<RowTable>* out, bool keep) const {
   for (const Place& place : rows_) {
     ASSIGN_OR_RETURN(const WantedColumns* wanted, set->Of(*schemas_[place.schema]));
     if (wanted->columns.empty()) continue;
-    ASSIGN_OR_RETURN(RowTable table, ReadTable(place, wanted->columns));
+    ASSIGN_OR_RETURN(RowTable table, ReadTable(place, wanted->columns, keep));
     out->push_back(std::move(table));
   }
   return OkStatus();
@@ -192,8 +218,28 @@ Status WindowSegment::ReadBeats(std::vector<Beat>* out) const {
     for (size_t c = 0; c < ints.size(); ++c)
       RETURN_IF_ERROR(reader_->ReadInts(*beats_, g, c, &ints[c]));
     for (size_t row = 0; row < ints[0].size(); ++row) {
-      ASSIGN_OR_RETURN(const OriginPtr origin, OriginAt(ints[1][row]));
-      out->push_back({origin, ints[0][row], ints[2][row], ints[3][row], ints[4][row] != 0});
+      ASSIGN_OR_RETURN(const OriginPtr* origin, OriginAt(ints[1][row]));
+      out->push_back({*origin, ints[0][row], ints[2][row], ints[3][row], ints[4][row] != 0});
+    }
+  }
+  return OkStatus();
+}
+
+Status WindowSegment::ReadBeatRuns(std::vector<BeatRun>* out) const {
+  if (beat_runs_ == nullptr) {  // of a segment that was written before there were any
+    std::vector<Beat> beats;
+    RETURN_IF_ERROR(ReadBeats(&beats));
+    for (BeatRun& run : RunsOf(beats)) out->push_back(std::move(run));
+    return OkStatus();
+  }
+  for (size_t g = 0; g < beat_runs_->groups.size(); ++g) {
+    std::array<std::vector<int64_t>, 6> ints;
+    for (size_t c = 0; c < ints.size(); ++c)
+      RETURN_IF_ERROR(reader_->ReadInts(*beat_runs_, g, c, &ints[c]));
+    for (size_t row = 0; row < ints[0].size(); ++row) {
+      ASSIGN_OR_RETURN(const OriginPtr* origin, OriginAt(ints[1][row]));
+      out->push_back({ints[0][row],
+                      {*origin, ints[2][row], ints[3][row], ints[4][row], ints[5][row] != 0}});
     }
   }
   return OkStatus();
@@ -220,7 +266,7 @@ StatusOr<Spreads> WindowSegment::ReadSpreads() const {
 
 Status WindowSegment::ReadAll(WindowRows* out) const {
   SeriesSet all({}, SIZE_MAX);
-  RETURN_IF_ERROR(ReadRows(&all, &out->tables));
+  RETURN_IF_ERROR(ReadRows(&all, &out->tables, false));
   RETURN_IF_ERROR(ReadSpans({}, &out->spans));
   RETURN_IF_ERROR(ReadBeats(&out->beats));
   out->modes = modes_;

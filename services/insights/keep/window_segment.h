@@ -3,7 +3,7 @@
 //
 // Tables by key: "window" (who sent what; schemas; batches it holds), "rows/<origin>/<schema>",
 // "series/<origin>/<schema>" (first, last, rollups of the series whose first table that is),
-// "spread", "spans", "span-index", "span-totals", "beats". Tables of another name are left alone.
+// "spread", "span-rows", "span-index", "span-totals", "beats", "beat-runs". Tables of another name are left alone.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@
 #include "services/adapters/store/segment_reader.h"
 #include "services/adapters/store/segment_writer.h"
 #include "services/insights/history.h"
+#include "services/insights/keep/column_cache.h"
 #include "services/insights/keep/window_rows.h"
 #include "services/insights/keep/window_summary.h"
 
@@ -65,17 +66,18 @@ struct StoredSeries {
 // Reads one sealed window. Thread-safe.
 class WindowSegment {
  public:
-  // DataLoss: damaged, or not the file of `facts` (where given).
+  // DataLoss: damaged, or not the file of `facts` (where given). `cache`, where given, outlives it.
   static StatusOr<std::shared_ptr<const WindowSegment>> Open(const std::string& path,
-                                                             const SegmentFacts* facts);
+                                                             const SegmentFacts* facts,
+                                                             ColumnCache* cache = nullptr);
 
   const SegmentFacts& facts() const { return facts_; }
   const ModeNames& modes() const { return modes_; }
   const std::map<OriginKey, SequenceRanges>& seen() const { return seen_; }
   const std::vector<SharedSchema>& schemas() const { return schemas_; }
 
-  // Append tables with the wanted columns.
-  Status ReadRows(SeriesSet* set, std::vector<RowTable>* out) const;
+  // Append tables with the wanted columns. `keep`: in the cache, as what is asked for again.
+  Status ReadRows(SeriesSet* set, std::vector<RowTable>* out, bool keep = true) const;
   // Tables of rows: which series a source sent when. Nothing is read for it.
   struct RowsTable {
     OriginPtr origin;
@@ -85,13 +87,15 @@ class WindowSegment {
   };
   std::vector<RowsTable> RowsTables() const;
   // The table of that number, without values.
-  StatusOr<RowTable> ReadTimes(size_t table) const { return ReadTable(rows_[table], {}); }
+  StatusOr<RowTable> ReadTimes(size_t table) const { return ReadTable(rows_[table], {}, true); }
   Status ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out) const;
   // At least those within the bounds.
   Status ReadSpans(const SpanBounds& bounds, SpanList* out) const;
   // Totals of all spans by origin, kind and name; false: the segment has none.
   StatusOr<bool> ReadTotals(const std::function<void(const Origin&, OperatorTotal)>& take) const;
   Status ReadBeats(std::vector<Beat>* out) const;
+  // The same as runs: a few rows where there are thousands of beats.
+  Status ReadBeatRuns(std::vector<BeatRun>* out) const;
   StatusOr<Spreads> ReadSpreads() const;
   // Everything, to be merged with what came later.
   Status ReadAll(WindowRows* out) const;
@@ -106,14 +110,17 @@ class WindowSegment {
   WindowSegment() = default;
   Status ReadHead();
   Status Damaged(std::string_view what) const;
-  StatusOr<RowTable> ReadTable(const Place& place, const std::vector<uint32_t>& columns) const;
-  StatusOr<OriginPtr> OriginAt(int64_t index) const;
+  StatusOr<RowTable> ReadTable(const Place& place, const std::vector<uint32_t>& columns,
+                               bool keep) const;
+  StatusOr<DecodedColumnPtr> ReadColumn(const store::Table& table, size_t column, bool keep) const;
+  StatusOr<const OriginPtr*> OriginAt(int64_t index) const;
   // Which groups of spans may hold some of those.
   StatusOr<std::vector<bool>> GroupsOf(const SpanBounds& bounds) const;
 
   std::string path_;
   std::unique_ptr<store::SegmentReader> reader_;
   SegmentFacts facts_;
+  ColumnCache* cache_ = nullptr;
   ModeNames modes_;
   std::vector<OriginPtr> origins_;
   std::vector<SharedSchema> schemas_;
@@ -121,9 +128,11 @@ class WindowSegment {
   std::vector<Place> rows_, series_;
   const store::Table* spread_ = nullptr;
   const store::Table* spans_ = nullptr;
+  bool usual_lengths_ = false;  // lengths of spans are distances to what was expected
   const store::Table* span_index_ = nullptr;
   const store::Table* span_totals_ = nullptr;
   const store::Table* beats_ = nullptr;
+  const store::Table* beat_runs_ = nullptr;
 };
 
 }  // namespace pitwall::insights

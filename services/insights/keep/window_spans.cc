@@ -1,9 +1,12 @@
 // Spans of a sealed window.
 //
-// Table "spans": by slice of 10 s, origin, kind and start. The start of a span is written as the
+// Table "span-rows": by slice of 10 s, origin, kind and start. The start of a span is written as the
 // distance to the end of the one before it of the same slice, origin and kind: phases follow each
-// other, so that it is mostly 0. "span-index" has a row for each group of them, by which a
-// question leaves most groups out. "span-totals" adds up what is equal.
+// other, so that it is mostly 0. A length is written as the distance to what those of its name
+// before it were about. "span-index" has a row for each group of them, by which a question leaves
+// most groups out. "span-totals" adds up what is equal.
+//
+// Older segments have a table "spans" with lengths as they are, the oldest with starts as they are.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -30,6 +33,23 @@ int64_t Minus(int64_t a, int64_t b) {
 int64_t Plus(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
+
+// How long spans of a name are about, within one group: whatever rank has them.
+class UsualLengths {
+ public:
+  // What is expected of the name of that number, and what it was then.
+  int64_t Of(size_t name) {
+    if (name >= means_.size()) means_.resize(name + 1, 0);
+    return means_[name];
+  }
+  void Tell(size_t name, int64_t length) {
+    const int64_t mean = means_[name];
+    means_[name] = Plus(mean, mean == 0 ? length : Minus(length, mean) / 4);
+  }
+
+ private:
+  std::vector<int64_t> means_;
+};
 
 // Spans of one group.
 struct SpanColumns {
@@ -106,7 +126,7 @@ Status WriteSpans(const SpanList& spans, WindowWriting* w) {
   if (spans.empty()) return OkStatus();
   const std::vector<uint32_t> order = spans.Sorted(SliceOf);
   ASSIGN_OR_RETURN(const size_t table,
-                   w->out->AddTable(TableKind::kSpans, "spans",
+                   w->out->AddTable(TableKind::kSpans, "span-rows",
                                     {kInt, kInt, kInt, kInt, kInt, kInt, kInt, kText, kText}));
   GroupIndex index;
   SpanColumns c;
@@ -121,6 +141,8 @@ Status WriteSpans(const SpanList& spans, WindowWriting* w) {
     int64_t least_start = INT64_MAX, greatest_end = INT64_MIN;
     int64_t least_step = INT64_MAX, greatest_step = INT64_MIN;
     int64_t end_before = 0;
+    UsualLengths usual;
+    absl::flat_hash_map<std::string_view, size_t> names;  // in the order of their first spans
     for (size_t i = from; i < to; ++i) {
       const SpanView s = spans[order[i]];
       if (s.origin.get() != last_origin) {
@@ -134,7 +156,10 @@ Status WriteSpans(const SpanList& spans, WindowWriting* w) {
           i > from && c.slice.back() == slice && c.origin.back() == origin && c.kind.back() == kind;
       c.slice.push_back(slice);
       c.gap.push_back(Minus(s.start_ns, follows ? end_before : slice));
-      c.length.push_back(Minus(s.end_ns, s.start_ns));
+      const size_t name = names.try_emplace(s.name, names.size()).first->second;
+      const int64_t length = Minus(s.end_ns, s.start_ns);
+      c.length.push_back(Minus(length, usual.Of(name)));
+      usual.Tell(name, length);
       c.origin.push_back(origin);
       c.kind.push_back(kind);
       c.step.push_back(s.step);
@@ -193,32 +218,42 @@ Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out) const {
   if (columns != kOldColumns && columns != kOldColumns + 1) return Damaged("its spans");
   const size_t texts_at = columns - 2;
   ASSIGN_OR_RETURN(const std::vector<bool> groups, GroupsOf(bounds));
+  constexpr uint32_t kUnknown = UINT32_MAX;
+  std::vector<uint32_t> origins(origins_.size(), kUnknown);  // numbers in `out`
   for (size_t g = 0; g < spans_->groups.size(); ++g) {
     if (!groups[g]) continue;
     std::array<std::vector<int64_t>, 7> ints;
-    std::array<std::vector<std::string>, 2> texts;
-    // The old layout has starts in place of slices and gaps.
+    std::array<std::vector<std::string>, 2> distinct;
+    std::array<std::vector<int64_t>, 2> texts;
+    std::array<std::vector<uint32_t>, 2> numbers;  // in `out`
+    // The oldest layout has starts in place of slices and gaps.
     const size_t skipped = columns == kOldColumns ? 1 : 0;
     for (size_t c = 0; c < texts_at; ++c)
       RETURN_IF_ERROR(reader_->ReadInts(*spans_, g, c, &ints[c == 0 ? 0 : c + skipped]));
-    for (size_t c = 0; c < texts.size(); ++c)
-      RETURN_IF_ERROR(reader_->ReadTexts(*spans_, g, texts_at + c, &texts[c]));
-    auto& [first, gap, length, origin, kind, step, sequence] = ints;
-    if (skipped == 0) {
-      int64_t end = 0;
-      std::vector<int64_t> starts(first.size());
-      for (size_t row = 0; row < first.size(); ++row) {
-        const bool follows = row > 0 && first[row] == first[row - 1] &&
-                             origin[row] == origin[row - 1] && kind[row] == kind[row - 1];
-        starts[row] = Plus(gap[row], follows ? end : first[row]);
-        end = Plus(starts[row], length[row]);
-      }
-      first = std::move(starts);
+    for (size_t c = 0; c < texts.size(); ++c) {
+      RETURN_IF_ERROR(reader_->ReadTexts(*spans_, g, texts_at + c, &distinct[c], &texts[c]));
+      for (const std::string& text : distinct[c]) numbers[c].push_back(out->TextOf(text));
     }
+    auto& [first, gap, length, origin, kind, step, sequence] = ints;
+    UsualLengths usual;
+    int64_t end = 0;
     for (size_t row = 0; row < first.size(); ++row) {
-      ASSIGN_OR_RETURN(const OriginPtr of, OriginAt(origin[row]));
-      out->Add({of, static_cast<Span::Kind>(kind[row]), texts[0][row], texts[1][row], first[row],
-                Plus(first[row], length[row]), step[row], sequence[row]});
+      const auto name = static_cast<size_t>(texts[0][row]);
+      if (usual_lengths_) {
+        length[row] = Plus(length[row], usual.Of(name));
+        usual.Tell(name, length[row]);
+      }
+      const bool follows = row > 0 && first[row] == first[row - 1] &&
+                           origin[row] == origin[row - 1] && kind[row] == kind[row - 1];
+      const int64_t start =
+          skipped != 0 ? first[row] : Plus(gap[row], follows ? end : first[row]);
+      end = Plus(start, length[row]);
+      ASSIGN_OR_RETURN(const OriginPtr* of, OriginAt(origin[row]));
+      uint32_t& number = origins[static_cast<size_t>(origin[row])];
+      if (number == kUnknown) number = out->OriginOf(*of);
+      out->AddRow({start, end, step[row], sequence[row], number, numbers[0][name],
+                             numbers[1][static_cast<size_t>(texts[1][row])],
+                             static_cast<Span::Kind>(kind[row])});
     }
   }
   return OkStatus();
@@ -235,7 +270,8 @@ StatusOr<bool> WindowSegment::ReadTotals(
       RETURN_IF_ERROR(reader_->ReadInts(*span_totals_, g, 1 + c, &ints[c]));
     RETURN_IF_ERROR(reader_->ReadTexts(*span_totals_, g, 7, &names));
     for (size_t row = 0; row < names.size(); ++row) {
-      ASSIGN_OR_RETURN(const OriginPtr origin, OriginAt(ints[0][row]));
+      ASSIGN_OR_RETURN(const OriginPtr* of, OriginAt(ints[0][row]));
+      const OriginPtr& origin = *of;
       OperatorTotal total;
       total.rank = origin->rank;
       total.kind = static_cast<Span::Kind>(ints[1][row]);

@@ -135,11 +135,29 @@ Status WriteBeats(const std::vector<Beat>& beats, WindowWriting* w) {
   using enum ColumnType;
   ASSIGN_OR_RETURN(const size_t table,
                    w->out->AddTable(TableKind::kEvents, "beats", {kInt, kInt, kInt, kInt, kInt}));
-  return AddInGroups(
+  RETURN_IF_ERROR(AddInGroups(
       w->out, table, promise.size(), store::kMaxGroupRows, [&](size_t from, size_t to) {
         return std::vector<ColumnRows>{Part(promise, from, to), Part(origin, from, to),
                                        Part(sequence, from, to), Part(idle, from, to),
                                        Part(goodbye, from, to)};
+      }));
+  std::vector<int64_t> first;
+  for (auto* column : {&promise, &origin, &sequence, &idle, &goodbye}) column->clear();
+  for (const BeatRun& run : RunsOf(beats)) {
+    first.push_back(run.first_ns);
+    origin.push_back(static_cast<int64_t>(w->OriginOf(run.last.origin)));
+    promise.push_back(run.last.promise_ns);
+    sequence.push_back(run.last.sequence);
+    idle.push_back(run.last.idle_ns);
+    goodbye.push_back(run.last.goodbye ? 1 : 0);
+  }
+  ASSIGN_OR_RETURN(const size_t runs, w->out->AddTable(TableKind::kEvents, "beat-runs",
+                                                       {kInt, kInt, kInt, kInt, kInt, kInt}));
+  return AddInGroups(
+      w->out, runs, first.size(), store::kMaxGroupRows, [&](size_t from, size_t to) {
+        return std::vector<ColumnRows>{Part(first, from, to),    Part(origin, from, to),
+                                       Part(promise, from, to),  Part(sequence, from, to),
+                                       Part(idle, from, to),     Part(goodbye, from, to)};
       });
 }
 

@@ -30,8 +30,8 @@ struct BucketGrid {
   size_t buckets() const { return static_cast<size_t>((range.to_ns - range.from_ns) / bucket_ns); }
 };
 
-// Of tiers with at least one row a bucket the coarsest; raw samples where there is none, unless
-// they were dropped.
+// Of tiers with at least one row a bucket the coarsest, that of two minutes from one row for two
+// pixels on; raw samples where there is none, unless they were dropped.
 BucketGrid GridOf(const BucketQuery& query);
 
 struct BucketColumn {
@@ -43,6 +43,10 @@ struct BucketColumn {
 // Sorted by labels.
 StatusOr<std::vector<BucketColumn>> ReadBuckets(const History& history, const BucketQuery& query,
                                                 const BucketGrid& grid);
+
+// The same of samples that were read of the grid's range.
+std::vector<BucketColumn> BucketsOf(const std::vector<SampleColumn>& columns,
+                                    const BucketGrid& grid);
 
 // "raw", "10s", "2m", "30m".
 std::string_view TierName(const std::optional<size_t>& tier);

@@ -130,19 +130,31 @@ StatusOr<Chart> MakeChart(const History& history, const ChartQuery& query) {
   std::sort(breaks.begin(), breaks.end());
   Chart chart;
   chart.tier = grid.tier;
+  std::vector<BucketColumn> made;
   if (!grid.tier.has_value()) {
     SampleQuery read;
     static_cast<SeriesQuery&>(read) = buckets.series;
+    read.range = grid.range;  // a little more than was asked for, so that it is read once
     ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, history.Samples(read));
+    // Places of the samples within the range that was asked for.
+    const auto asked = [&](const SampleColumn& column) {
+      const auto begin = column.times_ns.begin(), end = column.times_ns.end();
+      const auto from = std::lower_bound(begin, end, query.range.from_ns);
+      const auto to = std::lower_bound(from, end, query.range.to_ns);
+      return std::pair(static_cast<size_t>(from - begin), static_cast<size_t>(to - begin));
+    };
     const bool few = std::all_of(columns.begin(), columns.end(), [&](const SampleColumn& column) {
-      return column.times_ns.size() <= query.width;
+      const auto [from, to] = asked(column);
+      return to - from <= query.width;
     });
     if (few) {
       chart.from = query.range.from_ns;
       chart.to = query.range.to_ns;
       for (const SampleColumn& column : columns) {
         std::vector<ChartRow> rows;
-        for (size_t i = 0; i < column.times_ns.size(); ++i) {
+        const auto [from, to] = asked(column);
+        if (from == to) continue;
+        for (size_t i = from; i < to; ++i) {
           const double value = column.values[i];
           if (!IsMissing(value) && !IsStale(value))
             rows.push_back({column.times_ns[i], value, value, value});
@@ -151,12 +163,14 @@ StatusOr<Chart> MakeChart(const History& history, const ChartQuery& query) {
       }
       return chart;
     }
+    made = BucketsOf(columns, grid);
+  } else {
+    ASSIGN_OR_RETURN(made, ReadBuckets(history, buckets, grid));
   }
   chart.from = grid.range.from_ns;
   chart.to = grid.range.to_ns;
   chart.bucket = grid.bucket_ns;
-  ASSIGN_OR_RETURN(const std::vector<BucketColumn> columns, ReadBuckets(history, buckets, grid));
-  for (const BucketColumn& column : columns) {
+  for (const BucketColumn& column : made) {
     std::vector<ChartRow> rows;
     rows.reserve(column.rows.size());
     for (const RollupRow& row : column.rows) rows.push_back(RowOf(row));

@@ -94,7 +94,7 @@ TEST(Chart, TakesTheCoarsestTierWithOneRowAPixel) {
   VectorHistory history;
   history.Edit("j", [](auto* job) { job->columns = {Saw(3600)}; });
   const JobLifePtr job = JobFrom(0, 3599);
-  // 3,600 s: on 3,600 pixels raw; on 360 rows of 10 s; on 100 of 40 s = 4 rows; on 30 of 2 min.
+  // 3,600 s: on 3,600 pixels raw; on 360 rows of 10 s; on 100 of 40 s = 4 rows; on 60 or fewer of 2 min.
   EXPECT_FALSE(MakeChart(history, Ask(job, 0, 3600, 3600))->tier.has_value());
   EXPECT_EQ(MakeChart(history, Ask(job, 0, 3600, 361))->tier, std::nullopt);
   const Chart ten = *MakeChart(history, Ask(job, 0, 3600, 360));
@@ -105,6 +105,9 @@ TEST(Chart, TakesTheCoarsestTierWithOneRowAPixel) {
   EXPECT_EQ(forty.bucket, 40 * kNanosPerSecond);
   EXPECT_EQ(DrawnOf(forty.columns[0])[0], (Drawn{0, 0, 100, 9}));
   EXPECT_EQ(DrawnOf(forty.columns[0])[1], (Drawn{40, 0, 9, 9}));
+  // That of two minutes is stored: a row for two pixels will do.
+  EXPECT_EQ(MakeChart(history, Ask(job, 0, 3600, 61))->tier, 0U);
+  EXPECT_EQ(MakeChart(history, Ask(job, 0, 3600, 60))->tier, 1U);
   const Chart two_minutes = *MakeChart(history, Ask(job, 0, 3600, 30));
   EXPECT_EQ(two_minutes.tier, 1U);
   EXPECT_THAT(two_minutes.columns[0].rows, SizeIs(30));

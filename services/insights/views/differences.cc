@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "services/insights/views/statistics.h"
 #include "services/model/value.h"
 
@@ -89,12 +90,13 @@ StatusOr<std::vector<std::pair<Labels, Points>>> ReadPoints(const History& histo
   read.limits = query.limits;
   std::vector<std::pair<Labels, Points>> out;
   if (frame.tier.has_value()) {
-    ASSIGN_OR_RETURN(const std::vector<RollupColumn> columns, history.Rollups(read, *frame.tier));
-    for (const RollupColumn& column : columns) {
+    ASSIGN_OR_RETURN(std::vector<RollupColumn> columns, history.Rollups(read, *frame.tier));
+    out.reserve(columns.size());
+    for (RollupColumn& column : columns) {
       Collector points(frame, column.kind);
       for (const RollupRow& row : column.rows)
         points.Add(row.start_ns, row.sum / row.count, row.last);
-      out.emplace_back(column.labels, points.Take());
+      out.emplace_back(std::move(column.labels), points.Take());
     }
     return out;
   }
@@ -127,10 +129,34 @@ std::pair<double, double> PeersOf(const std::vector<double>& group, size_t self,
   return {median, MedianDeviation(others, median)};
 }
 
+// Labels but for those that say which of several like things it is.
+struct PeerLabels {
+  const Labels* labels;
+  static bool TellsApart(std::string_view name) {
+    return name == "cpu" || name == "gpu" || name == "node" || name == "rank";
+  }
+  friend bool operator==(const PeerLabels& a, const PeerLabels& b) {
+    auto x = a.labels->begin(), y = b.labels->begin();
+    for (;; ++x, ++y) {
+      while (x != a.labels->end() && TellsApart(x->name)) ++x;
+      while (y != b.labels->end() && TellsApart(y->name)) ++y;
+      if (x == a.labels->end() || y == b.labels->end())
+        return x == a.labels->end() && y == b.labels->end();
+      if (*x != *y) return false;
+    }
+  }
+  template <typename H>
+  friend H AbslHashValue(H h, const PeerLabels& peer) {
+    for (const Label& label : *peer.labels) {
+      if (!TellsApart(label.name)) h = H::combine(std::move(h), label.name, label.value);
+    }
+    return h;
+  }
+};
+
 void ComparePeers(std::vector<Difference>* all) {
-  static const std::array<std::string, 4> kIdentity = {"cpu", "gpu", "node", "rank"};
-  std::map<Labels, std::vector<size_t>> groups;
-  for (size_t i = 0; i < all->size(); ++i) groups[(*all)[i].labels.Drop(kIdentity)].push_back(i);
+  absl::flat_hash_map<PeerLabels, std::vector<size_t>> groups;
+  for (size_t i = 0; i < all->size(); ++i) groups[{&(*all)[i].labels}].push_back(i);
   for (const auto& [key, members] : groups) {
     std::vector<double> means;
     means.reserve(members.size());
@@ -152,12 +178,13 @@ void ComparePeers(std::vector<Difference>* all) {
 
 StatusOr<Differences> FindDifferences(const History& history, const DifferenceQuery& query) {
   Differences out = FrameOf(query);
-  ASSIGN_OR_RETURN(const auto series, ReadPoints(history, query, out));
+  ASSIGN_OR_RETURN(auto series, ReadPoints(history, query, out));
   std::vector<Difference> all;
-  for (const auto& [labels, points] : series) {
+  all.reserve(series.size());
+  for (auto& [labels, points] : series) {
     if (points.inside.empty()) continue;
     const MeanAndSpread before = MeanOf(points.before);
-    Difference one = {labels,
+    Difference one = {std::move(labels),
                       NormalNan(),
                       MeanOf(points.inside).mean,
                       before.mean,

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "services/base/strings.h"
 #include "services/insights/views/selectors.h"
 #include "services/model/value.h"
@@ -62,11 +63,12 @@ std::vector<StepRow> RowsOf(const std::vector<SampleColumn>& columns, const Step
   return rows;
 }
 
-StepRow* Find(std::vector<StepRow>* rows, const Key& key) {
-  const auto at =
-      std::lower_bound(rows->begin(), rows->end(), key,
-                       [](const StepRow& row, const Key& wanted) { return KeyOf(row) < wanted; });
-  return at == rows->end() || KeyOf(*at) != key ? nullptr : &*at;
+// Places of rows by key; of equal ones the first.
+absl::flat_hash_map<Key, size_t> PlacesOf(const std::vector<StepRow>& rows) {
+  absl::flat_hash_map<Key, size_t> places;
+  places.reserve(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) places.try_emplace(KeyOf(rows[i]), i);
+  return places;
 }
 
 void AddUp(double* sum, double value) { *sum = std::isnan(*sum) ? value : *sum + value; }
@@ -80,8 +82,9 @@ StepTable TableOf(const std::vector<SampleColumn>& columns, const StepQuery& que
   }
   table.phases.assign(names.begin(), names.end());
   for (StepRow& row : table.rows) row.phases.assign(table.phases.size(), NormalNan());
+  const absl::flat_hash_map<Key, size_t> places = PlacesOf(table.rows);
   // Time in collectives by clock of who measured.
-  std::map<Key, std::map<std::string, double>> collectives;
+  absl::flat_hash_map<Key, std::map<std::string, double>> collectives;
   for (const SampleColumn& column : columns) {
     const bool phase = column.labels.Name() == kPhaseDuration;
     if (!phase && column.labels.Name() != kCollectiveTime) continue;
@@ -93,10 +96,10 @@ StepTable TableOf(const std::vector<SampleColumn>& columns, const StepQuery& que
     for (size_t i = 0; i < column.times_ns.size() && i < column.steps.size(); ++i) {
       if (!std::isfinite(column.values[i])) continue;
       const Key key = {column.steps[i], rank, column.times_ns[i]};
-      StepRow* row = Find(&table.rows, key);
-      if (row == nullptr) continue;
+      const auto place = places.find(key);
+      if (place == places.end()) continue;
       if (phase) {
-        AddUp(&row->phases[index], column.values[i]);
+        AddUp(&table.rows[place->second].phases[index], column.values[i]);
       } else {
         collectives[key][clock] += column.values[i];
       }

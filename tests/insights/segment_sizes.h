@@ -1,0 +1,46 @@
+// What the bytes of a history's segments are spent on.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/adapters/store/segment_reader.h"
+#include "services/base/status.h"
+#include "services/base/strings.h"
+
+namespace pitwall::insights {
+
+// Bytes by kind of table and column, those of the footers and of the catalogue too; the most first.
+inline StatusOr<std::vector<std::pair<std::string, uint64_t>>> SizesOf(const std::string& dir) {
+  std::map<std::string, uint64_t> sizes;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir)) {
+    if (!entry.is_regular_file()) continue;
+    uint64_t rest = entry.file_size();
+    if (entry.path().extension() != ".seg") {
+      sizes[entry.path().filename().string()] += rest;
+      continue;
+    }
+    ASSIGN_OR_RETURN(const auto reader, store::SegmentReader::Open(entry.path().string()));
+    for (const store::Table& table : reader->tables()) {
+      const std::string kind = table.key.substr(0, table.key.find('/'));
+      for (const store::RowGroup& group : table.groups) {
+        for (size_t c = 0; c < group.parts.size(); ++c) {
+          const bool value = table.columns[c] == store::ColumnType::kValue;
+          sizes[value ? Cat(kind, " values") : Cat(kind, " ", c)] += group.parts[c].page.bytes;
+          rest -= group.parts[c].page.bytes;
+        }
+      }
+    }
+    sizes["footers"] += rest;
+  }
+  std::vector<std::pair<std::string, uint64_t>> out(sizes.begin(), sizes.end());
+  std::sort(out.begin(), out.end(),
+            [](const auto& a, const auto& b) { return a.second > b.second; });
+  return out;
+}
+
+}  // namespace pitwall::insights
