@@ -17,8 +17,8 @@ bool Agree(const Labels& a, const Labels& b);
 
 // The elements of a column that belong to a label set. kOwn: the one with these labels, apart from
 // the name, or else all that agree with it. kAny: all that agree, since the sides of an `or` in
-// `clear` may differ in labels, and each may say it. Found when first asked for, and again when the binding
-// changed; in between a look-up reads one or a few presence bytes.
+// `clear` may differ in labels, and each may say it. Found when first asked for, and again when the
+// binding changed; in between a look-up reads one or a few presence bytes.
 class ElementLookup {
  public:
   enum Which { kOwn, kAny };

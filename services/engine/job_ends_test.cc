@@ -313,7 +313,8 @@ TEST_F(JobEnds, OneSigtermAloneIsADeath) {
 
 class EndsWithOpenIssue : public JobEnds, public ::testing::WithParamInterface<int32_t> {
  protected:
-  EndsWithOpenIssue() : JobEnds(R"rules(
+  EndsWithOpenIssue()
+      : JobEnds(R"rules(
 groups:
 - name: g
   interval: 1s
@@ -328,8 +329,12 @@ TEST_P(EndsWithOpenIssue, LeavesTheStatusOfItsRule) {
   for (int64_t rank : {0, 1}) Say(rank, 5);
   Lose(0, 10, GetParam());
   Lose(1, 10.2, GetParam());
-  Say(0, 10.9);
-  EXPECT_THAT(shard_.Events(), ElementsAre("found Here", "status IssuesFound Here ", "resolved Here"));
+  Batch node;
+  node.source = "node";
+  shard_.Feed(node, 10.9);
+  EXPECT_THAT(shard_.Events(),
+              ElementsAre("io.pitwall.issue.found Here", "status IssuesFound Here ",
+                          "io.pitwall.issue.resolved Here"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Signals, EndsWithOpenIssue, ::testing::Values(9, 15));

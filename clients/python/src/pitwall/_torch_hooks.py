@@ -32,12 +32,8 @@ _FEW_NORMS = 64   # are added up faster here than by PyTorch
 _PROBED = 4       # a pattern may name so many of a module's tensors by number
 
 _compiler = getattr(torch, "compiler", None)
-compiling = getattr(_compiler, "is_compiling", None) or (lambda: False)
-# The same in one call instead of two, where PyTorch has both: Dynamo knows this function, and an export sets that flag.
-if hasattr(_compiler, "_is_compiling_flag") and hasattr(_compiler, "is_dynamo_compiling"):
-    _tracing = _compiler.is_dynamo_compiling
-else:
-    _tracing, _compiler = compiling, None
+_flagged = hasattr(_compiler, "_is_compiling_flag") and hasattr(_compiler, "is_dynamo_compiling")  # an export sets the flag
+_tracing = _compiler.is_dynamo_compiling if _flagged else getattr(_compiler, "is_compiling", None) or (lambda: False)
 _when_done = torch.autograd.Variable._execution_engine.queue_callback  # calls a function at the end of this backward pass
 _capturing = None                       # whether a CUDA graph is being captured; set when a GPU is seen
 _watched = weakref.WeakKeyDictionary()  # model -> weak reference to its Watch, which its hooks keep
@@ -50,7 +46,7 @@ class Hook:
         self._function = function
 
     def __call__(self, *arguments):
-        if _tracing() or (_compiler is not None and _compiler._is_compiling_flag):
+        if _tracing() or (_flagged and _compiler._is_compiling_flag):
             return None
         try:
             if _capturing is not None and _capturing():
@@ -403,7 +399,7 @@ class Watch:
                 self._statistics.send(loop.mode, loop.step)
         add = self._statistics.add_number
         rate = optimizer.param_groups[0].get("lr")
-        if type(rate) is float:  # the usual case; a tensor's may be on its device
+        if type(rate) is float:  # else a tensor, maybe on its device
             loop.recorder.record([("train_learning_rate", (), rate)], loop.mode, loop.step)
         elif rate is not None:
             add("train_learning_rate", rate)
