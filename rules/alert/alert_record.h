@@ -38,7 +38,8 @@ struct Alert {
 
   // Not part of the state: follows from it, or is scratch of one Step.
   Labels alerts_series, for_state_series;  // as NameSeries made them; empty: not asked for yet
-  ElementLookup subject, clear, clear_subject;
+  ElementLookup subject;
+  ElementLookup clear{ElementLookup::kAny}, clear_subject{ElementLookup::kAny};
   int64_t place = -1;    // in the column of expr, -1: not there
   uint64_t seen = 0;     // serial of the Step that saw it
   uint32_t seen_at = 0;  // its element then

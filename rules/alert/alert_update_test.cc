@@ -220,6 +220,29 @@ TEST(ElementLookup, FindsWhatAnElementWasMadeOf) {
   EXPECT_FALSE(Agree(Labels({{"a", "1"}, {"b", "1"}}), Labels({{"b", "2"}})));
 }
 
+// `x / y < 1 or (z < 1 unless on () q)`: a name on one side only.
+TEST(ElementLookup, EitherSideOfAnOrMayHaveTheElement) {
+  const Labels computed({{"x", "1"}}), named({{"__name__", "z"}, {"x", "1"}});
+  for (const Labels& other : {named, Labels(), Labels({{"x", "1"}, {"node", "n"}})}) {
+    Elements e = Absent(eval::LabelColumn::Of({computed, other, Labels({{"x", "2"}})}));
+    e.present[static_cast<size_t>(e.column->Find(other))] = 1;
+    ElementLookup own, any(ElementLookup::kAny);
+    EXPECT_FALSE(own.IsPresent(computed, e.View()));
+    EXPECT_TRUE(any.IsPresent(computed, e.View()));
+    any.Reset();
+    EXPECT_EQ(any.IsPresent(Labels({{"x", "2"}}), e.View()), other == Labels());
+  }
+}
+
+TEST(LabelColumn, KnowsWhetherItsElementsDifferInNames) {
+  const Labels one({{"__name__", "m"}, {"x", "1"}}), two({{"__name__", "m"}, {"x", "2"}});
+  EXPECT_TRUE(eval::LabelColumn::Of({})->IsUniform());
+  EXPECT_TRUE(eval::LabelColumn::Of({one, two})->IsUniform());
+  EXPECT_FALSE(eval::LabelColumn::Of({one, two.DropName()})->IsUniform());
+  EXPECT_FALSE(eval::LabelColumn::Of({one, Labels({{"__name__", "n"}, {"x", "2"}})})->IsUniform());
+  EXPECT_FALSE(eval::LabelColumn::Of({one, two.With("node", "n")})->IsUniform());
+}
+
 // Prometheus' Eval, over maps, for the part of the life cycle that Prometheus has.
 class NaiveAlerts {
  public:

@@ -31,7 +31,7 @@ std::span<const uint32_t> ElementLookup::Find(const Labels& labels, const eval::
     if (place < 0 && !column.empty() && labels.Name() != column[0].Name()) {
       place = column.Find(labels.With(kMetricName, column[0].Name()));
     }
-    if (place >= 0) {
+    if (place >= 0 && (which_ == kOwn || column.IsUniform())) {
       places_.push_back(static_cast<uint32_t>(place));
     } else {
       for (size_t i = 0; i < column.size(); ++i) {

@@ -15,11 +15,15 @@ namespace pitwall::alert {
 // up{node="1",gpu="2"} do. So a result of `by`, `on` or group_left finds what it was made of.
 bool Agree(const Labels& a, const Labels& b);
 
-// The elements of a column that belong to a label set: the one with these labels, apart from the
-// name, or else all that agree with it. Found when first asked for, and again when the binding
-// changed; in between a look-up reads one or a few presence bytes.
+// The elements of a column that belong to a label set. kOwn: the one with these labels, apart from
+// the name, or else all that agree with it. kAny: all that agree, since the sides of an `or` in
+// `clear` may differ in labels, and each may say it. Found when first asked for, and again when the
+// binding changed; in between a look-up reads one or a few presence bytes.
 class ElementLookup {
  public:
+  enum Which { kOwn, kAny };
+  explicit ElementLookup(Which which = kOwn) : which_(which) {}
+
   // Their places in `in`, ascending, whether present or not. Valid until the next call.
   std::span<const uint32_t> Find(const Labels& labels, const eval::Vector& in);
   bool IsPresent(const Labels& labels, const eval::Vector& in);
@@ -27,6 +31,7 @@ class ElementLookup {
   void Reset() { binding_ = 0; }
 
  private:
+  Which which_;
   uint64_t binding_ = 0;
   absl::InlinedVector<uint32_t, 2> places_;
 };

@@ -52,6 +52,19 @@ int64_t LabelColumn::Find(const Labels& labels) const {
   return it != labels_.end() && **it == labels ? it - labels_.begin() : -1;
 }
 
+bool LabelColumn::IsUniform() const {
+  if (uniform_ == kNotLooked) {
+    const auto same = [first = labels_.empty() ? nullptr : labels_[0]](const Labels* labels) {
+      return std::equal(labels->begin(), labels->end(), first->begin(), first->end(),
+                        [](const Label& a, const Label& b) {
+                          return a.name == b.name && (a.name != kMetricName || a.value == b.value);
+                        });
+    };
+    uniform_ = std::all_of(labels_.begin(), labels_.end(), same) ? kUniform : kMixed;
+  }
+  return uniform_ == kUniform;
+}
+
 size_t Vector::CountPresent() const {
   size_t n = 0;
   for (const uint8_t p : present) n += p != 0;

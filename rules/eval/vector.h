@@ -1,6 +1,7 @@
 // Results of evaluation: columns of values beside a column of label sets.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -53,6 +54,9 @@ class LabelColumn {
   Iterator end() const { return Iterator(labels_.data() + labels_.size()); }
   // Position of `labels`, or -1. A binary search.
   int64_t Find(const Labels& labels) const;
+  // Whether all elements have the same label names and metric name: never where an `or` joined
+  // sides that differ in them. Looked at once.
+  bool IsUniform() const;
 
   // Never the same for two different columns of this process; 0 for none. Never part of an output.
   uint64_t binding() const { return binding_; }
@@ -64,6 +68,8 @@ class LabelColumn {
   std::vector<uint32_t> ids_;
   std::shared_ptr<const void> owner_;
   uint64_t binding_;
+  enum : int8_t { kNotLooked, kUniform, kMixed };
+  mutable std::atomic<int8_t> uniform_ = kNotLooked;  // the same, whoever looks
 };
 
 using LabelColumnPtr = std::shared_ptr<const LabelColumn>;

@@ -99,6 +99,15 @@ TEST_F(DeclaredEnds, ARequeuedJobGoesOnWithAnotherAttempt) {
   EXPECT_THAT(Last(1), ElementsAre("30 2 attempt_began "));
 }
 
+// Somebody ended the processes of a job, and Slurm knows its exit code only.
+TEST_F(DeclaredEnds, WhatThePlatformCallsFailedIsACancellationWhereAllEndedBySigterm) {
+  Lose(0, 10, 15);
+  Lose(1, 10.2, 15);
+  PlatformEnds(10.5, JobEvent::Kind::kEnded, "failed", {.signal = {}, .exit_code = 143});
+  shard_.Feed(Node(), 20);
+  EXPECT_THAT(Last(2), ElementsAre("11 1 attempt_ended cancelled", "11 1 ended cancelled"));
+}
+
 // Somebody sees that a rank died, and cancels the rest.
 TEST_F(DeclaredEnds, AWordLongAfterTheFirstDeathIsTheEndToo) {
   Lose(0, 10);

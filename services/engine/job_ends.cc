@@ -181,10 +181,10 @@ void Job::TellAttemptEnded(int64_t at, Outputs* out) {
   Tell(JobChange::kAttemptEnded, DetailOfDeath(), at, attempt_, out);
 }
 
-// How the attempt ended that died without a rank left.
+// How the attempt ended that lost its ranks: what RankDied and JobCancelled say, too.
 EndDetail Job::DetailOfDeath() const {
   if (deaths_.IsStop(died_at_)) return EndDetail::kStopped;
-  return deaths_.EndedByPlatform() ? EndDetail::kCancelled : EndDetail::kDied;
+  return deaths_.cancelled() ? EndDetail::kCancelled : EndDetail::kDied;
 }
 
 void Job::EndWithoutLauncher(int64_t at, Outputs* out) {
@@ -297,12 +297,12 @@ void Job::ApplyJobEnded(const HappeningKey& key, const JobEvent& event, Outputs*
     summary = TextOf(*end);
 }
 
-// What the platform calls failed is a death where ranks were lost, and a cancellation that the
-// executor asked for is its stop.
+// What the platform calls failed is how its ranks were lost, where they were, and a cancellation
+// that the executor asked for is its stop.
 EndDetail Job::DetailOfEnd(const JobEvent& event, int64_t at) const {
   const EndDetail detail = DetailOf(event.reason);
   if (!PlatformEndOf(event)) return detail;
-  if (detail == EndDetail::kFailed && ranks_lost_ > 0) return EndDetail::kDied;
+  if (detail == EndDetail::kFailed && ranks_lost_ > 0) return DetailOfDeath();
   if (detail == EndDetail::kCancelled && deaths_.IsStop(at)) return EndDetail::kStopped;
   return detail;
 }

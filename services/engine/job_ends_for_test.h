@@ -23,9 +23,10 @@ groups:
 
 class JobEnds : public ::testing::Test {
  protected:
+  explicit JobEnds(std::string_view rules = kEndRules) : shard_(rules) {}
   // What the rank of that node says at a time, which it promises.
   void Say(int64_t rank, double at, std::optional<JobEvent::Kind> event = std::nullopt,
-           bool goodbye = false) {
+           bool goodbye = false, std::optional<int32_t> signal = std::nullopt) {
     Batch batch;
     batch.source = Cat("rank-", rank);
     batch.boot_id = boot_;
@@ -44,12 +45,15 @@ class JobEnds : public ::testing::Test {
         happened.rank_lost.rank = rank;
         happened.rank_lost.source = batch.source;
         happened.rank_lost.boot_id = batch.boot_id;
+        happened.rank_lost.signal = signal;
       }
       batch.events.push_back(happened);
     }
     shard_.Feed(batch, at);
   }
-  void Lose(int64_t rank, double at) { Say(rank, at, JobEvent::Kind::kRankLost); }
+  void Lose(int64_t rank, double at, std::optional<int32_t> signal = std::nullopt) {
+    Say(rank, at, JobEvent::Kind::kRankLost, /*goodbye=*/false, signal);
+  }
   void Boot(const std::string& boot, double at) {
     boot_ = boot;
     start_ = at;
@@ -86,7 +90,7 @@ class JobEnds : public ::testing::Test {
     return out;
   }
 
-  ShardForTest shard_{kEndRules};
+  ShardForTest shard_;
   std::string boot_ = "one";
   std::string owner_;
   double start_ = 1;

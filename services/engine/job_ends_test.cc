@@ -305,5 +305,60 @@ TEST_F(JobEnds, ADeathJustBeforeTheEndIsSeenByRules) {
   EXPECT_EQ(ended.time_ns, ShardForTest::At(10.5));
 }
 
+// No platform and no executor says it: two SIGTERM are what the issue JobCancelled goes by.
+TEST_F(JobEnds, RanksThatAllEndedBySigtermWereCancelled) {
+  Boot("one", 1);
+  Lose(0, 10, 15);
+  Lose(1, 10.2, 15);
+  EXPECT_EQ(Changes().back(), "10 1 attempt_ended cancelled");
+  for (int64_t rank : {0, 1}) Say(rank, 10.4, JobEvent::Kind::kLauncherGone);
+  Batch node;
+  node.source = "node";
+  shard_.Feed(node, 20);
+  EXPECT_EQ(Changes().back(), "12 1 ended cancelled");
+}
+
+TEST_F(JobEnds, ASigtermThatFollowsADeathIsItsTeardown) {
+  Boot("one", 1);
+  Lose(0, 10, 9);
+  Lose(1, 10.2, 15);
+  EXPECT_EQ(Changes().back(), "10 1 attempt_ended died");
+}
+
+TEST_F(JobEnds, OneSigtermAloneIsADeath) {
+  Boot("one", 1);
+  Lose(0, 10, 15);
+  Lose(1, 10.2, 9);
+  EXPECT_EQ(Changes().back(), "10 1 attempt_ended died");
+}
+
+class EndsWithOpenIssue : public JobEnds, public ::testing::WithParamInterface<int32_t> {
+ protected:
+  EndsWithOpenIssue()
+      : JobEnds(R"rules(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - {alert: Here, expr: "pitwall_job_ranks_lost >= 0", scope: attempt}
+)rules") {}
+};
+
+// The end is no verdict, whatever it was: what was found stays found.
+TEST_P(EndsWithOpenIssue, LeavesTheStatusOfItsRule) {
+  Boot("one", 1);
+  for (int64_t rank : {0, 1}) Say(rank, 5);
+  Lose(0, 10, GetParam());
+  Lose(1, 10.2, GetParam());
+  Batch node;
+  node.source = "node";
+  shard_.Feed(node, 10.9);
+  EXPECT_THAT(shard_.Events(),
+              ElementsAre("io.pitwall.issue.found Here", "status IssuesFound Here ",
+                          "io.pitwall.issue.resolved Here"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Signals, EndsWithOpenIssue, ::testing::Values(9, 15));
+
 }  // namespace
 }  // namespace pitwall::engine

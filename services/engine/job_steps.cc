@@ -109,7 +109,7 @@ void Job::BeginAttempt(uint64_t number, int64_t at, const Source& first, Outputs
       if (source->ended_at == kMaxPosition) EndSource(source.get(), at);
     }
     // An attempt that nobody saw end: its ranks were replaced, or some were lost meanwhile.
-    const EndDetail detail = ranks_lost_ > 0 ? EndDetail::kDied : EndDetail::kNone;
+    const EndDetail detail = ranks_lost_ > 0 ? DetailOfDeath() : EndDetail::kNone;
     if (attempt_open_) Tell(JobChange::kAttemptEnded, detail, at, attempt_, out);
     EndIssuesOfAttempt(at, detail, out);
     for (const auto& space : steps_) space->RestartWindows();

@@ -66,7 +66,7 @@ int64_t RankDeaths::seen_by() const {
 }
 
 bool RankDeaths::IsCancelled() const {
-  return terminated_ >= 2 || IsStop(first_at_) || EndedByPlatform();
+  return terminated_ >= 2 || IsStop(first_at_) || platform_.OnPurpose(*first_);
 }
 
 std::string RankDeaths::Cause() const {

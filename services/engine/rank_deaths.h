@@ -61,8 +61,8 @@ class RankDeaths {
   bool waits_for_platform() const { return expects_platform_ && !platform_.heard(); }
   // The platform has said of the whole job how it ended, or how its attempt did.
   bool heard_of_job() const { return platform_.heard_of_job(); }
-  // Whether the platform ended the first rank on purpose.
-  bool EndedByPlatform() const { return first_.has_value() && platform_.OnPurpose(*first_); }
+  // Whether somebody ended the first rank on purpose, by what is known so far.
+  bool cancelled() const { return first_.has_value() && IsCancelled(); }
   // What has become known by `now`, to be written at `now`: each change once.
   Values Judge(int64_t now);
   // By then rules have seen the first death: the end of the job waits for it. INT64_MIN: no death.

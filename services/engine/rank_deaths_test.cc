@@ -213,7 +213,7 @@ TEST(RankDeaths, WhatThePlatformEndedIsCancelled) {
     deaths.HearPlatform(DeathAt(11), OnPurpose("time limit"));
     EXPECT_EQ(deaths.seen_by(), DeathAt(11.5));
     EXPECT_THAT(Said(&deaths, 11), ElementsAre("0 cancelled: time limit = 1", "count = 1"));
-    EXPECT_TRUE(deaths.EndedByPlatform());
+    EXPECT_TRUE(deaths.cancelled());
   }
 }
 

@@ -257,7 +257,8 @@ Status SpaceRunner::EvaluateAlert(RuleState* state, const TickContext& at, const
 
 void SpaceRunner::EndAll(EndReason reason, bool attempt_scope_only, const TickContext& at,
                          const JobIdentity& job, Outputs* out, EndDetail detail) {
-  const bool judges = reason != EndReason::kJobEnded && detail != EndDetail::kDied;
+  // An end is no verdict: only where the job goes on does the status follow at once.
+  const bool judges = reason != EndReason::kJobEnded && detail == EndDetail::kNone;
   for (const GroupState& group : groups_) {
     for (const auto& state : group.rules) {
       if (reason == EndReason::kAttemptEnded) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Deaths from outside, with pack:default: what ended a rank first is named within 3 s, what follows it is not, and who was cancelled did not die.
 
-deaths_test.py BINARY
+deaths_test.py BINARY FAKE_NVML
 """
 import json
 import os
@@ -15,7 +15,7 @@ import unittest
 
 from harness import CLIENT, PATIENCE, Pitwall, wait_for, write
 
-BINARY = None
+BINARY = NVML = None
 SOON = 3   # seconds until a death is told
 SLACK = 2  # of the machine that runs the tests
 
@@ -74,7 +74,7 @@ class Deaths(unittest.TestCase):
         cls.work = tempfile.mkdtemp(prefix="pitwall-e2e-")
         cls.addClassCleanup(shutil.rmtree, cls.work)
         cls.pitwall = Pitwall(BINARY, os.path.join(cls.work, "log"), "--data-dir", os.path.join(cls.work, "data"),
-                              "--rules", "pack:default")
+                              "--rules", "pack:default", variables=cls.variables())
         cls.addClassCleanup(cls.pitwall.stop)
         cls.lines = os.path.join(cls.work, "watch")
         with open(cls.lines, "w") as out:
@@ -84,6 +84,10 @@ class Deaths(unittest.TestCase):
         cls.addClassCleanup(watch.kill)
         cls.right = {}  # job -> what was to be found
         cls.rank = write(os.path.join(cls.work, "rank.py"), RANK)
+
+    @classmethod
+    def variables(cls):
+        return {}
 
     def launch(self, ranks, kills=""):
         self.job = self.id().rpartition(".")[2]
@@ -199,6 +203,34 @@ class Deaths(unittest.TestCase):
         self.told(("RankDied", "3", "exception", "critical"))
 
 
+class DeathBesideAnXid(Deaths):
+    """A node whose driver, a stand-in, reports an error of a GPU just before a rank dies."""
+
+    @classmethod
+    def variables(cls):
+        shutil.copy(NVML, os.path.join(cls.work, "libnvidia-ml.so.1"))
+        cls.xid = os.path.join(cls.work, "xid")
+        return {"LD_LIBRARY_PATH": cls.work, "FAKE_NVML_XID": cls.xid}
+
+    def test_the_death_names_it(self):
+        self.launch(2)
+        write(self.xid + ".new", "0 79")
+        os.rename(self.xid + ".new", self.xid)
+        wait_for("the driver to tell it", lambda: not os.path.exists(self.xid))
+        time.sleep(1)  # the collector's next sample has it
+        self.send(signal.SIGKILL, 1)
+        wait_for("the death", lambda: self.events("io.pitwall.issue.found", alert="RankDied"), SOON + SLACK)
+        found = self.events("io.pitwall.issue.found", alert="RankDied")[0]
+        self.assertIn("GPU 0 of this node reported XID 79 in the last 30 s.", found["description"])
+
+
+def load_tests(loader, _, __):
+    suite = loader.loadTestsFromTestCase(Deaths)
+    suite.addTest(DeathBesideAnXid("test_the_death_names_it"))
+    return suite
+
+
 if __name__ == "__main__":
-    BINARY = os.path.abspath(sys.argv.pop(1))
+    BINARY, NVML = map(os.path.abspath, sys.argv[1:3])
+    del sys.argv[1:3]
     unittest.main(verbosity=2)

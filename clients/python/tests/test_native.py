@@ -48,9 +48,9 @@ def play(core, kind, seed):
     dice, said = random.Random(seed), []
     clock[0] = 1000
     core.step_watcher = watcher = Watcher()
-    begun, phases = None, []
+    begun, phases, kept = None, [], {}
     for _ in range(300):
-        act = dice.randrange(14)
+        act = dice.randrange(17)
         if act == 0:
             begun = core.begin_step(dice.choice((None, None, None, dice.randrange(40))), fetching=dice.random() < 0.5)
             if begun and dice.random() < 0.8: core.confirm_step(begun)
@@ -71,6 +71,14 @@ def play(core, kind, seed):
                          at, steps, dropped, running[:1] + running[2:]))
             core.release(len(items))
         elif act == 13 and dice.random() < 0.02: core.finished = True
+        elif act == 14:
+            there, mode, step = core.here(dice.random() < 0.5)
+            said.append((len(there), mode, step, core.here()[1:]))
+        elif act == 15:
+            name = dice.choice(("forward", "eval", "optimizer"))
+            core.begin_once(kept, name, core.thread_phases(), dice.choice(("train", "eval")))
+            said.append((sorted(kept), kept[name][0] is core if name in kept else None))
+        elif act == 16: said.append((core.end_running(kept, dice.choice(("forward", "eval", "none")), *dice.choice(((), (False,)))), sorted(kept)))
     return said, watcher.seen
 
 for turn in range(150):

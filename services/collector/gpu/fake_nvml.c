@@ -1,11 +1,14 @@
 /* A stand-in for libnvidia-ml.so.1 in tests. The first GPU has everything, the second much less, the third has fallen
-   off the bus; more, if a test asks for them, are like the first. With FAKE_NVML_OLD a driver without most. */
+   off the bus; more, if a test asks for them, are like the first. With FAKE_NVML_OLD a driver without most. A test in
+   another process writes "<gpu> <code>" to the file that FAKE_NVML_XID names; it is removed when the XID is raised. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { kOk = 0, kInvalid = 2, kNotSupported = 3, kSmall = 7, kNoDriver = 9, kTimeout = 10, kLost = 15 };
 
@@ -362,10 +365,21 @@ int nvmlDeviceRegisterEvents(void* device, unsigned long long types, void* set) 
   pthread_mutex_unlock(&mutex);
   return code != kOk ? code : lost(device);
 }
+static void raise_from_file(void) {
+  const char* path = getenv("FAKE_NVML_XID");
+  FILE* file = path == NULL ? NULL : fopen(path, "r");
+  unsigned gpu;
+  unsigned long long code;
+  if (file == NULL) return;
+  if (fscanf(file, "%u %llu", &gpu, &code) == 2) fake_nvml_raise(gpu, 8, code);
+  fclose(file);
+  unlink(path);
+}
 int nvmlEventSetWait_v2(void* set, struct event* out, unsigned timeout_ms) {
   struct timespec until;
   int code = kOk;
   (void)set;
+  raise_from_file();
   clock_gettime(CLOCK_REALTIME, &until);
   until.tv_nsec += (long)timeout_ms % 1000 * 1000000;
   until.tv_sec += timeout_ms / 1000 + until.tv_nsec / 1000000000;

@@ -199,6 +199,26 @@ class Core:
             self._put(_new(Item, (KIND_PHASE, name, start, end, plus_one, mode, None, ())))
             return end - start
 
+    # What the hooks of watch() do at each step, in one call each.
+
+    def here(self, open_only=False):
+        """-> the calling thread's phases, its mode, and what step_number() says of that."""
+        mode = self._thread.mode
+        return self._thread.phases, mode, self.step_number(mode, open_only)
+
+    def begin_once(self, running, name, phases, mode):
+        """Begins a phase and keeps it in `running` for end_running(), unless it runs there or in `phases` already."""
+        if name not in running and not any(phase[0] == name for phase in phases):
+            running[name] = self, self.begin_phase(name, phases, mode), phases
+
+    @staticmethod
+    def end_running(running, name, record=True):
+        """Ends the phase where begin_once() began it, in whichever recorder."""
+        known = running.pop(name, None)
+        if known is not None:
+            core, begun, phases = known
+            core.end_phase(begun, record, phases)
+
     # Values.
 
     def log(self, pairs, labels, number=None):

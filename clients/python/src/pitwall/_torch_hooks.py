@@ -31,7 +31,9 @@ _OURS = -1        # key of our hook among a tensor's; handles of PyTorch count f
 _FEW_NORMS = 64   # are added up faster here than by PyTorch
 _PROBED = 4       # a pattern may name so many of a module's tensors by number
 
-compiling = getattr(getattr(torch, "compiler", None), "is_compiling", None) or (lambda: False)
+_compiler = getattr(torch, "compiler", None)
+_flagged = hasattr(_compiler, "_is_compiling_flag") and hasattr(_compiler, "is_dynamo_compiling")  # an export sets the flag
+_tracing = _compiler.is_dynamo_compiling if _flagged else getattr(_compiler, "is_compiling", None) or (lambda: False)
 _when_done = torch.autograd.Variable._execution_engine.queue_callback  # calls a function at the end of this backward pass
 _capturing = None                       # whether a CUDA graph is being captured; set when a GPU is seen
 _watched = weakref.WeakKeyDictionary()  # model -> weak reference to its Watch, which its hooks keep
@@ -44,7 +46,7 @@ class Hook:
         self._function = function
 
     def __call__(self, *arguments):
-        if compiling():
+        if _tracing() or (_flagged and _compiler._is_compiling_flag):
             return None
         try:
             if _capturing is not None and _capturing():
@@ -276,7 +278,7 @@ class Watch:
     # The loss, and the backward pass that begins at it.
 
     def _after_loss(self, module, inputs, output):
-        self._on_loss(output, type(module).__name__.lower(), inputs)
+        self._on_loss(output, type(module).__name__, inputs)
 
     def _on_loss(self, value, name, inputs):
         loop = self._loop
@@ -290,7 +292,7 @@ class Watch:
             number = value.detach()
             self._statistics.add_number("train_loss", number if number.numel() == 1 else number.float().mean())
         if due:
-            name += "_output_0"
+            name = name.lower() + "_output_0"
             with self._own_time():
                 self._statistics.add(self._matching(due, LOSS, name), name, value)
         if self._statistics.busy():
@@ -366,8 +368,7 @@ class Watch:
         recorder = _lifecycle.recorder
         if recorder is None:
             return
-        mode = recorder.mode()
-        step = recorder.step_number(mode)
+        _, mode, step = recorder.here()
         self._due_there = (self._points["optimizer"] and self._due("optimizer", mode, step)) or self._due_there
         norm_due = not self._norm_known and self._norm.every and self._due_often(self._norm, "norm", mode, step)
         if self._due_there or norm_due:
@@ -398,7 +399,9 @@ class Watch:
                 self._statistics.send(loop.mode, loop.step)
         add = self._statistics.add_number
         rate = optimizer.param_groups[0].get("lr")
-        if rate is not None:
+        if type(rate) is float:  # else a tensor, maybe on its device
+            loop.recorder.record([("train_learning_rate", (), rate)], loop.mode, loop.step)
+        elif rate is not None:
             add("train_learning_rate", rate)
         scale = _scale(self._options.scaler)
         if scale is not None:

@@ -4,7 +4,9 @@ its loss, and the optimizer.
 A phase that the script times itself (`with pitwall.phase("forward")`) is left to it. In mode train, a model in its eval
 state makes steps of mode eval, each a forward pass, inside a phase "eval" of the training step.
 """
-from . import _collective_times, _lifecycle, _operations
+import functools
+
+from . import _collective_times, _lifecycle, _operations, _recorder
 
 
 class Loop:
@@ -12,7 +14,9 @@ class Loop:
         self._own_steps = own_steps  # whether a step is made where the script runs none
         self._step_begun = None      # (recorder, what begin_step gave), of one that is ours
         self._ends_with_forward = False
-        self._running = {}           # phase -> (recorder, what begin_phase gave, phases of its thread)
+        self._running = {}           # phases that begin_once() began
+        self._end = functools.partial(_recorder.Recorder.end_running, self._running)
+        self.after_backward = functools.partial(self._end, "backward")
         self.phases = None           # of the thread that trains
         self._gradients = None       # the reduction that is waited for: recorder, number, device, since when (an event)
         self.recorder = None         # as of the last forward pass
@@ -29,14 +33,15 @@ class Loop:
         if recorder is None:
             self._step_begun = None
             return False
-        self.phases = recorder.thread_phases()
-        outer = recorder.mode()
+        self.phases, outer, step = recorder.here(self._own_steps)
         implied = outer == "train" and not training
         self.mode = "eval" if implied else outer
-        if self._ends_with_forward:
-            self._end_step()
-        self.step = recorder.step_number(self.mode, True) if self._own_steps or implied else -1
-        if self.step is None:
+        if self._ends_with_forward or implied:
+            if self._ends_with_forward:
+                self._end_step()
+            step = recorder.step_number(self.mode, self._own_steps or implied)
+        self.step = step
+        if step is None and (self._own_steps or implied):
             recorder.set_mode(self.mode)
             try:
                 begun = recorder.begin_step()
@@ -46,21 +51,18 @@ class Loop:
                 self._ends_with_forward = True
             self._step_begun = (recorder, begun) if begun is not None else self._step_begun
             self.step = recorder.step_number(self.mode)
-        elif self.step < 0:
-            self.step = recorder.step_number(self.mode)
-        self._begin("eval" if implied else "forward", outer)
+        recorder.begin_once(self._running, "eval" if implied else "forward", self.phases, outer)
         return True
 
     def after_forward(self):
-        self._end("forward")
-        self._end("eval")
+        self._end("eval" if "eval" in self._running else "forward")
         if self._ends_with_forward:
             self._end_step()
 
     def before_backward(self):
         """May be called by a thread of autograd's; the phase is the training thread's."""
         if self.recorder is not None and self.recorder is _lifecycle.recorder:
-            self._begin("backward", self.mode)
+            self.recorder.begin_once(self._running, "backward", self.phases, self.mode)
 
     def before_wait(self, device):
         """Inside of backward: the gradients are computed, and those of the other ranks are waited for. device: the GPU that
@@ -74,7 +76,7 @@ class Loop:
             self._gradients = recorder, number, device, times.mark(device)
         else:
             self._gradients = recorder, number, None, recorder.now()
-            self._begin("collective", self.mode)
+            recorder.begin_once(self._running, "collective", self.phases, self.mode)
 
     def after_wait(self):
         self._end("collective")
@@ -88,18 +90,14 @@ class Loop:
             _operations.of(recorder).complete("gradients", number)
             times.add(self.mode, "gradients", (recorder.now() - begun) / 1e9)
 
-    def after_backward(self):
-        self._end("backward")
-
     def before_optimizer(self):
         recorder = self.recorder = _lifecycle.recorder
         if recorder is None:
             return False
-        self.phases = recorder.thread_phases()
-        self.mode = recorder.mode()
-        self.step = recorder.step_number(self.mode)
-        self._end("backward")
-        self._begin("optimizer", self.mode)
+        self.phases, self.mode, self.step = recorder.here()
+        if "backward" in self._running:
+            self._end("backward")
+        recorder.begin_once(self._running, "optimizer", self.phases, self.mode)
         return True
 
     def after_optimizer(self):
@@ -116,18 +114,3 @@ class Loop:
         begun, self._step_begun, self._ends_with_forward = self._step_begun, None, False
         if begun is not None:
             begun[0].end_step(begun[1])
-
-    def _begin(self, phase, mode):
-        phases = self.phases
-        if phase in self._running:
-            return
-        for running in phases:
-            if running[0] == phase:
-                return
-        self._running[phase] = (self.recorder, self.recorder.begin_phase(phase, phases, mode), phases)
-
-    def _end(self, phase, record=True):
-        running = self._running.pop(phase, None)
-        if running is not None:
-            recorder, begun, phases = running
-            recorder.end_phase(begun, record, phases)

@@ -219,16 +219,19 @@ static PyObject *core_drop_step(Core *self, PyObject *arguments, PyObject *named
   Py_RETURN_NONE;
 }
 
+PyObject *core_number_of(Mode *mode, int open_only) {
+  if (mode == NULL) Py_RETURN_NONE;
+  if (mode->open != NULL) return PyLong_FromLongLong(mode->open->number);
+  if (open_only || mode->current < 0) Py_RETURN_NONE;
+  return PyLong_FromLongLong(mode->current);
+}
+
 static PyObject *core_step_number(Core *self, PyObject *arguments, PyObject *named) {
   static char *names[] = {"mode", "open_only", NULL};
   PyObject *name;
   int open_only = 0;
   if (!PyArg_ParseTupleAndKeywords(arguments, named, "O|p", names, &name, &open_only)) return NULL;
-  Mode *mode = core_find_mode(self, name);
-  if (mode == NULL) Py_RETURN_NONE;
-  if (mode->open != NULL) return PyLong_FromLongLong(mode->open->number);
-  if (open_only || mode->current < 0) Py_RETURN_NONE;
-  return PyLong_FromLongLong(mode->current);
+  return core_number_of(core_find_mode(self, name), open_only);
 }
 
 static PyObject *core_next_step(Core *self, PyObject *name) {
@@ -412,6 +415,9 @@ static PyMethodDef core_methods[] = {
     METHOD(in_phase, METH_O),
     METHOD(begin_phase, METH_VARARGS | METH_KEYWORDS),
     METHOD(end_phase, METH_VARARGS | METH_KEYWORDS),
+    METHOD(here, METH_FASTCALL),
+    METHOD(begin_once, METH_FASTCALL),
+    METHOD(end_running, METH_FASTCALL | METH_STATIC),
     METHOD(log, METH_VARARGS | METH_KEYWORDS),
     METHOD(record, METH_VARARGS),
     METHOD(mode, METH_NOARGS),

@@ -19,14 +19,7 @@ PyObject *core_in_phase(Core *self, PyObject *name) {
   Py_RETURN_FALSE;
 }
 
-PyObject *core_begin_phase(Core *self, PyObject *arguments, PyObject *named) {
-  static char *names[] = {"name", "phases", "mode", NULL};
-  PyObject *name, *phases = Py_None, *mode = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(arguments, named, "U|OO", names, &name, &phases, &mode)) return NULL;
-  Thread *thread = core_thread_of(self);
-  if (thread == NULL) return NULL;
-  if (!PyList_Check(phases)) phases = thread->phases;
-  if (mode == Py_None) mode = thread->mode;
+static PyObject *begin_phase(Core *self, PyObject *name, PyObject *phases, PyObject *mode) {
   Mode *known = core_find_mode(self, mode);
   PyObject *step = known != NULL && known->open != NULL ? (PyObject *)known->open : Py_None;
   long long now;
@@ -43,16 +36,16 @@ PyObject *core_begin_phase(Core *self, PyObject *arguments, PyObject *named) {
   return phase;
 }
 
-PyObject *core_end_phase(Core *self, PyObject *arguments, PyObject *named) {
-  static char *names[] = {"phase", "record", "phases", NULL};
-  PyObject *phase, *phases = Py_None;
-  int record = 1;
-  if (!PyArg_ParseTupleAndKeywords(arguments, named, "O!|pO", names, &PyTuple_Type, &phase, &record, &phases)) return NULL;
-  if (!PyList_Check(phases)) {
-    Thread *thread = core_thread_of(self);
-    if (thread == NULL) return NULL;
-    phases = thread->phases;
-  }
+PyObject *core_begin_phase(Core *self, PyObject *arguments, PyObject *named) {
+  static char *names[] = {"name", "phases", "mode", NULL};
+  PyObject *name, *phases = Py_None, *mode = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(arguments, named, "U|OO", names, &name, &phases, &mode)) return NULL;
+  Thread *thread = core_thread_of(self);
+  if (thread == NULL) return NULL;
+  return begin_phase(self, name, PyList_Check(phases) ? phases : thread->phases, mode != Py_None ? mode : thread->mode);
+}
+
+static PyObject *end_phase(Core *self, PyObject *phase, int record, PyObject *phases) {
   if (PyTuple_GET_SIZE(phase) != 4) {
     PyErr_SetString(PyExc_TypeError, "not what begin_phase() gave");
     return NULL;
@@ -74,6 +67,77 @@ PyObject *core_end_phase(Core *self, PyObject *arguments, PyObject *named) {
   }
   if (core_now_ns(self, &end) < 0 || core_put(self, KIND_PHASE, name, start, end, plus_one, mode, 0, empty_tuple) < 0) return NULL;
   return PyLong_FromLongLong(end - start);
+}
+
+PyObject *core_end_phase(Core *self, PyObject *arguments, PyObject *named) {
+  static char *names[] = {"phase", "record", "phases", NULL};
+  PyObject *phase, *phases = Py_None;
+  int record = 1;
+  if (!PyArg_ParseTupleAndKeywords(arguments, named, "O!|pO", names, &PyTuple_Type, &phase, &record, &phases)) return NULL;
+  if (!PyList_Check(phases)) {
+    Thread *thread = core_thread_of(self);
+    if (thread == NULL) return NULL;
+    phases = thread->phases;
+  }
+  return end_phase(self, phase, record, phases);
+}
+
+/* What the hooks of watch() do at each step. */
+
+PyObject *core_here(Core *self, PyObject *const *arguments, Py_ssize_t count) {
+  Thread *thread = core_thread_of(self);
+  int open_only = count > 0 ? PyObject_IsTrue(arguments[0]) : 0;
+  if (thread == NULL || open_only < 0) return NULL;
+  PyObject *number = core_number_of(core_find_mode(self, thread->mode), open_only);
+  PyObject *place = number == NULL ? NULL : PyTuple_Pack(3, thread->phases, thread->mode, number);
+  Py_XDECREF(number);
+  return place;
+}
+
+PyObject *core_begin_once(Core *self, PyObject *const *arguments, Py_ssize_t count) {
+  if (count != 4 || !PyDict_Check(arguments[0]) || !PyUnicode_Check(arguments[1]) || !PyList_Check(arguments[2])) {
+    PyErr_SetString(PyExc_TypeError, "begin_once(running, name, phases, mode)");
+    return NULL;
+  }
+  PyObject *running = arguments[0], *name = arguments[1], *phases = arguments[2];
+  int there = PyDict_Contains(running, name);
+  for (Py_ssize_t place = 0; there == 0 && place < PyList_GET_SIZE(phases); ++place)
+    there = core_same_text(PyTuple_GET_ITEM(PyList_GET_ITEM(phases, place), 0), name);
+  if (there < 0) return NULL;
+  if (there) Py_RETURN_NONE;
+  PyObject *phase = begin_phase(self, name, phases, arguments[3]);
+  PyObject *known = phase == NULL ? NULL : PyTuple_Pack(3, self, phase, phases);
+  Py_XDECREF(phase);
+  if (known == NULL) return NULL;
+  int failed = PyDict_SetItem(running, name, known);
+  Py_DECREF(known);
+  if (failed) return NULL;
+  Py_RETURN_NONE;
+}
+
+PyObject *core_end_running(PyObject *unused, PyObject *const *arguments, Py_ssize_t count) {
+  (void)unused;
+  if (count < 2 || count > 3 || !PyDict_Check(arguments[0])) {
+    PyErr_SetString(PyExc_TypeError, "end_running(running, name, record=True)");
+    return NULL;
+  }
+  int record = count > 2 ? PyObject_IsTrue(arguments[2]) : 1;
+  PyObject *known = PyDict_GetItemWithError(arguments[0], arguments[1]);
+  if (record < 0 || (known == NULL && PyErr_Occurred())) return NULL;
+  if (known == NULL) Py_RETURN_NONE;
+  if (!PyTuple_Check(known) || PyTuple_GET_SIZE(known) != 3 || !PyObject_TypeCheck(PyTuple_GET_ITEM(known, 0), &CoreType) ||
+      !PyTuple_Check(PyTuple_GET_ITEM(known, 1)) || !PyList_Check(PyTuple_GET_ITEM(known, 2))) {
+    PyErr_SetString(PyExc_TypeError, "not what begin_once() kept");
+    return NULL;
+  }
+  Py_INCREF(known);
+  PyObject *took = PyDict_DelItem(arguments[0], arguments[1]) < 0
+                       ? NULL
+                       : end_phase((Core *)PyTuple_GET_ITEM(known, 0), PyTuple_GET_ITEM(known, 1), record, PyTuple_GET_ITEM(known, 2));
+  Py_DECREF(known);
+  if (took == NULL) return NULL;
+  Py_DECREF(took);
+  Py_RETURN_NONE;
 }
 
 /* Values. */
