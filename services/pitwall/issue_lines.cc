@@ -18,7 +18,7 @@ namespace {
 // As much of an id as tells issues apart in practice; --incident takes a beginning.
 std::string_view Short(std::string_view id) { return id.substr(0, 12); }
 
-std::string EndText(const IssueEvent& event) {
+std::string EndSuffix(const IssueEvent& event) {
   const std::string text = JobEndText(event.end_detail, event.summary);
   return text.empty() ? "" : Cat(": ", text);
 }
@@ -40,10 +40,10 @@ std::string JobLine(const IssueEvent& event, std::string_view job) {
       break;
     }
     case JobChange::kAttemptEnded:
-      what = Cat("attempt ", event.attempt, " ended", EndText(event));
+      what = Cat("attempt ", event.attempt, " ended", EndSuffix(event));
       break;
     case JobChange::kEnded:
-      what = Cat("ended", EndText(event));
+      what = Cat("ended", EndSuffix(event));
       break;
   }
   return Cat(TimeText(event.time_ns), "  JOB       job ", job, ": ", what);

@@ -28,8 +28,8 @@ struct AlertmanagerTarget {
 
 // When an alert of the issue's newest event ends, Unix ns; `wall_ns`: now.
 int64_t AlertEndNs(const IssueEvent& event, int64_t hold_ended_ns, int64_t wall_ns);
-// One element of the array that POST /api/v2/alerts takes; `acted`: what the executor last said of it,
-// or "".
+// One element of the array that POST /api/v2/alerts takes; `acted`: what the executor last said of
+// it, or "".
 void WriteAlert(const IssueEvent& event, const AlertmanagerTarget& target, int64_t wall_ns,
                 std::string_view acted, cloudevents::JsonWriter* out);
 
