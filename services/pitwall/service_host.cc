@@ -295,9 +295,13 @@ void ServiceHost::Sample(const ActionEvent& request) {
   const std::vector<std::string> jobs = collector_->BoundJobs();
   if (std::find(jobs.begin(), jobs.end(), request.job) == jobs.end()) return;
   const Status set = collector_->SetInterval(request.interval_ns);
-  PITWALL_LOG(set.ok() ? kInfo : kWarning, "collector", "job ", request.job, ": ",
-              request.principal, " asks for a sample each ", FormatDuration(request.interval_ns),
-              set.ok() ? "" : ": ", ToStd(set.message()));
+  const std::string asked = Cat("job ", request.job, ": ", request.principal,
+                                " asks for a sample each ", FormatDuration(request.interval_ns));
+  if (set.ok()) {
+    PITWALL_LOG(kInfo, "collector", asked);
+  } else {
+    PITWALL_LOG(kWarning, "collector", asked, ": ", ToStd(set.message()));
+  }
 }
 
 Status ServiceHost::StartNotifier() {
