@@ -7,6 +7,7 @@
 #include <array>
 
 #include "services/insights/peers/fleet_for_test.h"
+#include "services/model/value.h"
 
 namespace pitwall::insights {
 namespace {
