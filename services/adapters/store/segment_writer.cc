@@ -106,8 +106,7 @@ Status SegmentWriter::EncodeRows(ColumnType type, const ColumnRows& rows, blocks
                                  ColumnPart* part) {
   page_.clear();
   if (type == ColumnType::kInt) {
-    RETURN_IF_ERROR(
-        blocks::EncodeColumn(std::get<0>(rows), &page_, blocks::ColumnEffort::kSmall));
+    RETURN_IF_ERROR(blocks::EncodeColumn(std::get<0>(rows), &page_, blocks::ColumnEffort::kSmall));
   } else if (type == ColumnType::kValue) {
     part->summary = SummaryOf(std::get<1>(rows));
     RETURN_IF_ERROR(encoder_.Encode(std::get<1>(rows), hint, &page_));

@@ -35,7 +35,8 @@ TEST(ColumnCodec, TimesComeBackAndTakeFewBytes) {
   EXPECT_LT(BytesOf(random), 1200u * 10 + 20);
 }
 
-// Ends of phases that come in turn, each as long as its like of the step before but for a hundredth.
+// Ends of phases that come in turn, each as long as its like of the step before but for a
+// hundredth.
 Column PhaseEnds(size_t count) {
   std::mt19937_64 rng(3);
   std::normal_distribution<double> noise(1, 0.01);
@@ -60,7 +61,8 @@ TEST(ColumnCodec, SmallColumnsComeBack) {
   std::mt19937_64 rng(2);
   const int64_t least = std::numeric_limits<int64_t>::min();
   const int64_t most = std::numeric_limits<int64_t>::max();
-  for (const Column& column : {Column{}, Column{0}, Column{least}, Column{most, least, most, 0, -1}})
+  for (const Column& column :
+       {Column{}, Column{0}, Column{least}, Column{most, least, most, 0, -1}})
     BytesOf(column, ColumnEffort::kSmall);
   for (int i = 0; i < 300; ++i) {
     Column column;

@@ -26,9 +26,7 @@ int64_t Plus(int64_t a, int64_t b) {
 uint64_t Zigzag(int64_t v) {
   return static_cast<uint64_t>(v) << 1 ^ static_cast<uint64_t>(v >> 63);
 }
-int64_t Unzigzag(uint64_t v) {
-  return static_cast<int64_t>(v >> 1) ^ -static_cast<int64_t>(v & 1);
-}
+int64_t Unzigzag(uint64_t v) { return static_cast<int64_t>(v >> 1) ^ -static_cast<int64_t>(v & 1); }
 
 // What is expected of the entries by their turn: half of the way to what came.
 class Expectation {

@@ -1,5 +1,5 @@
-// Columns of sealed windows that were read a while ago, decoded: a page of a chart asks for the same
-// ones again and again. Bounded by bytes; what was used longest ago goes first.
+// Columns of sealed windows that were read a while ago, decoded: a page of a chart asks for the
+// same ones again and again. Bounded by bytes; what was used longest ago goes first.
 #pragma once
 
 #include <cstdint>

@@ -204,7 +204,8 @@ StatusOr<std::shared_ptr<const WindowSegment>> HistoryStore::Segment(
       return at->second;
     }
   }
-  ASSIGN_OR_RETURN(std::shared_ptr<const WindowSegment> segment, WindowSegment::Open(path, &facts, &cache_));
+  ASSIGN_OR_RETURN(std::shared_ptr<const WindowSegment> segment,
+                   WindowSegment::Open(path, &facts, &cache_));
   MutexLock lock(&mutex_);
   open_.emplace_front(path, segment);
   if (open_.size() > kOpenSegments) open_.pop_back();

@@ -25,7 +25,7 @@ uint32_t SpanList::OriginOf(const OriginPtr& origin) {
 
 void SpanList::Add(const SpanView& span) {
   rows_.push_back(Row{span.start_ns, span.end_ns, span.step, span.sequence, OriginOf(span.origin),
-                   TextOf(span.name), TextOf(span.mode), span.kind});
+                      TextOf(span.name), TextOf(span.mode), span.kind});
 }
 
 void SpanList::Append(const SpanList& other) {

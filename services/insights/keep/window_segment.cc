@@ -130,8 +130,7 @@ StatusOr<DecodedColumnPtr> WindowSegment::ReadColumn(const store::Table& table, 
 }
 
 StatusOr<RowTable> WindowSegment::ReadTable(const Place& place,
-                                            const std::vector<uint32_t>& columns,
-                                            bool keep) const {
+                                            const std::vector<uint32_t>& columns, bool keep) const {
   RowTable out;
   out.origin = origins_[place.origin];
   out.schema = schemas_[place.schema];
@@ -238,8 +237,8 @@ Status WindowSegment::ReadBeatRuns(std::vector<BeatRun>* out) const {
       RETURN_IF_ERROR(reader_->ReadInts(*beat_runs_, g, c, &ints[c]));
     for (size_t row = 0; row < ints[0].size(); ++row) {
       ASSIGN_OR_RETURN(const OriginPtr* origin, OriginAt(ints[1][row]));
-      out->push_back({ints[0][row],
-                      {*origin, ints[2][row], ints[3][row], ints[4][row], ints[5][row] != 0}});
+      out->push_back(
+          {ints[0][row], {*origin, ints[2][row], ints[3][row], ints[4][row], ints[5][row] != 0}});
     }
   }
   return OkStatus();

@@ -3,7 +3,8 @@
 //
 // Tables by key: "window" (who sent what; schemas; batches it holds), "rows/<origin>/<schema>",
 // "series/<origin>/<schema>" (first, last, rollups of the series whose first table that is),
-// "spread", "span-rows", "span-index", "span-totals", "beats", "beat-runs". Tables of another name are left alone.
+// "spread", "span-rows", "span-index", "span-totals", "beats", "beat-runs". Tables of another name
+// are left alone.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // Spans of a sealed window.
 //
-// Table "span-rows": by slice of 10 s, origin, kind and start. The start of a span is written as the
-// distance to the end of the one before it of the same slice, origin and kind: phases follow each
-// other, so that it is mostly 0. A length is written as the distance to what those of its name
+// Table "span-rows": by slice of 10 s, origin, kind and start. The start of a span is written as
+// the distance to the end of the one before it of the same slice, origin and kind: phases follow
+// each other, so that it is mostly 0. A length is written as the distance to what those of its name
 // before it were about. "span-index" has a row for each group of them, by which a question leaves
 // most groups out. "span-totals" adds up what is equal.
 //
@@ -245,15 +245,14 @@ Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out) const {
       }
       const bool follows = row > 0 && first[row] == first[row - 1] &&
                            origin[row] == origin[row - 1] && kind[row] == kind[row - 1];
-      const int64_t start =
-          skipped != 0 ? first[row] : Plus(gap[row], follows ? end : first[row]);
+      const int64_t start = skipped != 0 ? first[row] : Plus(gap[row], follows ? end : first[row]);
       end = Plus(start, length[row]);
       ASSIGN_OR_RETURN(const OriginPtr* of, OriginAt(origin[row]));
       uint32_t& number = origins[static_cast<size_t>(origin[row])];
       if (number == kUnknown) number = out->OriginOf(*of);
       out->AddRow({start, end, step[row], sequence[row], number, numbers[0][name],
-                             numbers[1][static_cast<size_t>(texts[1][row])],
-                             static_cast<Span::Kind>(kind[row])});
+                   numbers[1][static_cast<size_t>(texts[1][row])],
+                   static_cast<Span::Kind>(kind[row])});
     }
   }
   return OkStatus();

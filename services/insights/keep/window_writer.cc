@@ -135,8 +135,8 @@ Status WriteBeats(const std::vector<Beat>& beats, WindowWriting* w) {
   using enum ColumnType;
   ASSIGN_OR_RETURN(const size_t table,
                    w->out->AddTable(TableKind::kEvents, "beats", {kInt, kInt, kInt, kInt, kInt}));
-  RETURN_IF_ERROR(AddInGroups(
-      w->out, table, promise.size(), store::kMaxGroupRows, [&](size_t from, size_t to) {
+  RETURN_IF_ERROR(
+      AddInGroups(w->out, table, promise.size(), store::kMaxGroupRows, [&](size_t from, size_t to) {
         return std::vector<ColumnRows>{Part(promise, from, to), Part(origin, from, to),
                                        Part(sequence, from, to), Part(idle, from, to),
                                        Part(goodbye, from, to)};
@@ -153,12 +153,11 @@ Status WriteBeats(const std::vector<Beat>& beats, WindowWriting* w) {
   }
   ASSIGN_OR_RETURN(const size_t runs, w->out->AddTable(TableKind::kEvents, "beat-runs",
                                                        {kInt, kInt, kInt, kInt, kInt, kInt}));
-  return AddInGroups(
-      w->out, runs, first.size(), store::kMaxGroupRows, [&](size_t from, size_t to) {
-        return std::vector<ColumnRows>{Part(first, from, to),    Part(origin, from, to),
-                                       Part(promise, from, to),  Part(sequence, from, to),
-                                       Part(idle, from, to),     Part(goodbye, from, to)};
-      });
+  return AddInGroups(w->out, runs, first.size(), store::kMaxGroupRows, [&](size_t from, size_t to) {
+    return std::vector<ColumnRows>{Part(first, from, to),   Part(origin, from, to),
+                                   Part(promise, from, to), Part(sequence, from, to),
+                                   Part(idle, from, to),    Part(goodbye, from, to)};
+  });
 }
 
 // The description comes last: by then all origins and schemas are known.

@@ -94,7 +94,8 @@ TEST(Chart, TakesTheCoarsestTierWithOneRowAPixel) {
   VectorHistory history;
   history.Edit("j", [](auto* job) { job->columns = {Saw(3600)}; });
   const JobLifePtr job = JobFrom(0, 3599);
-  // 3,600 s: on 3,600 pixels raw; on 360 rows of 10 s; on 100 of 40 s = 4 rows; on 60 or fewer of 2 min.
+  // 3,600 s: on 3,600 pixels raw; on 360 rows of 10 s; on 100 of 40 s = 4 rows; on 60 or fewer of 2
+  // min.
   EXPECT_FALSE(MakeChart(history, Ask(job, 0, 3600, 3600))->tier.has_value());
   EXPECT_EQ(MakeChart(history, Ask(job, 0, 3600, 361))->tier, std::nullopt);
   const Chart ten = *MakeChart(history, Ask(job, 0, 3600, 360));
