@@ -16,12 +16,23 @@ constexpr int64_t kCancelWithinNs = 5 * kNanosPerSecond;
 // The peers of a dead rank fail in their collective; by the clock of another node, even before it
 // died.
 constexpr int64_t kPeersFailNs = 100 * kMs;
+// On the same node a collector may see a kill so much later than a peer fails of it. A launcher
+// that kills the others has to see first that the process of the one that failed has ended.
+constexpr int64_t kSeenLateNs = 50 * kMs;
 // From the verdict to the tick of a rule.
 constexpr int64_t kTickNs = 500 * kMs;
 // In saved state.
 constexpr uint8_t kHasFirst = 1, kHasStop = 2, kHasPlatform = 4, kExpectsPlatform = 8,
                   kHasToldCause = 16, kGone = 32, kHasStoppedBy = 64;
 constexpr uint8_t kAllFlags = 127;
+
+// Whether the failure of `first`, by its own word, came of a death that was seen a moment later.
+bool FailedOf(const RankDeath& death, const RankDeath& first) {
+  if (!first.said_failed || death.said_failed || IsTerminated(death)) return false;
+  const int64_t later_ns = death.at - first.at;
+  if (death.node != first.node || IsCrash(death)) return later_ns <= kPeersFailNs;
+  return SignalOf(death).has_value() && later_ns <= kSeenLateNs;
+}
 
 }  // namespace
 
@@ -35,9 +46,7 @@ void RankDeaths::Add(RankDeath death) {
   }
   if (IsTerminated(*first_) && IsTerminated(death) && death.at - first_at_ <= kCancelWithinNs)
     ++terminated_;
-  if (!told_ && first_->said_failed && !death.said_failed && !IsTerminated(death) &&
-      death.node != first_->node && death.at - first_->at <= kPeersFailNs)
-    first_ = std::move(death);
+  if (!told_ && FailedOf(death, *first_)) first_ = std::move(death);
 }
 
 bool RankDeaths::IsStop(int64_t at) const {

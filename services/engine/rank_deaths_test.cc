@@ -146,10 +146,27 @@ TEST(RankDeaths, PeersThatFailBeforeTheDeathIsSeenAreNotTheCause) {
   peers.Add(std::move(other_node));
   EXPECT_THAT(Said(&peers, 10.5), ElementsAre("1 died: signal 9 = 1", "count = 3"));
 
-  RankDeaths same_node;  // its launcher ends the others at once
+  RankDeaths same_node;  // a busy collector sees the end of rank 1 after rank 0 has failed of it
   same_node.Add(Failed(10, 0));
-  same_node.Add(Signalled(10.01, 1, 9));
-  EXPECT_THAT(Said(&same_node, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
+  same_node.Add(Signalled(10.013, 1, 9));
+  EXPECT_THAT(Said(&same_node, 10.5), ElementsAre("1 died: signal 9 = 1", "count = 2"));
+
+  RankDeaths memory;
+  memory.Add(Failed(10, 0));
+  RankDeath killed = Signalled(10.08, 1, 9);
+  killed.oom_killed = true;
+  memory.Add(std::move(killed));
+  EXPECT_THAT(Said(&memory, 10.5), ElementsAre("1 died: out of memory = 1", "count = 2"));
+
+  RankDeaths killing_launcher;  // it sees that rank 0 has ended, and ends the others
+  killing_launcher.Add(Failed(10, 0));
+  killing_launcher.Add(Signalled(10.06, 1, 9));
+  EXPECT_THAT(Said(&killing_launcher, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
+
+  RankDeaths unknown;  // nobody knows how rank 1 ended: its launcher may have ended it
+  unknown.Add(Failed(10, 0));
+  unknown.Add(Exited(10.01, 1, std::nullopt));
+  EXPECT_THAT(Said(&unknown, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
 
   RankDeaths launcher;  // it ends the others a moment after the exception
   launcher.Add(Failed(10, 0));
