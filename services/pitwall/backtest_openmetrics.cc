@@ -21,9 +21,9 @@ constexpr size_t kPiece = size_t{1} << 20;
 
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
-class IntoRecording final : public openmetrics::SampleSink {
+class SeriesIntoRecording final : public openmetrics::SampleSink {
  public:
-  explicit IntoRecording(tools::Recording* recording) : recording_(recording) {}
+  explicit SeriesIntoRecording(tools::Recording* recording) : recording_(recording) {}
   Status NewSeries(uint32_t series, Labels labels) override {
     return recording_->AddSeries(series, labels);
   }
@@ -107,7 +107,7 @@ Status ReadOpenMetrics(const std::string& path, tools::Recording* recording) {
   openmetrics::Dialect dialect = openmetrics::Dialect::kOpenMetrics;
   if (const File file(std::fopen(path.c_str(), "rb"), std::fclose); file != nullptr)
     dialect = DialectOf(file.get());
-  IntoRecording sink(recording);
+  SeriesIntoRecording sink(recording);
   openmetrics::Reader reader(path, dialect, &sink);
   RETURN_IF_ERROR(ForEachPiece(path, [&](std::string_view piece) { return reader.Feed(piece); }));
   return reader.Finish();

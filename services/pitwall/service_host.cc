@@ -284,14 +284,14 @@ Status ServiceHost::StartCollector() {
   RETURN_IF_ERROR(collector_->Start());
   courier_->Start(
       [this](CaptureRequest request) { collector_->RequestCapture(std::move(request)); },
-      [this](const ActionEvent& request) { Sample(request); });
+      [this](const ActionEvent& request) { FollowInterval(request); });
   PITWALL_LOG(kInfo, "collector", "clients connect to ", options.socket_path, " (PITWALL_SOCKET)");
   RegisterCollectorMetrics();
   return OkStatus();
 }
 
 // What the configuration says holds again after a start, or when a reload changes it.
-void ServiceHost::Sample(const ActionEvent& request) {
+void ServiceHost::FollowInterval(const ActionEvent& request) {
   const std::vector<std::string> jobs = collector_->BoundJobs();
   if (std::find(jobs.begin(), jobs.end(), request.job) == jobs.end()) return;
   const Status set = collector_->SetInterval(request.interval_ns);

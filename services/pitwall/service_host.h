@@ -60,7 +60,7 @@ class ServiceHost {
   Status StartProcessor();
   Status StartCollector();
   // Follows a request for another sampling interval, where its job is on this node.
-  void Sample(const ActionEvent& request);
+  void FollowInterval(const ActionEvent& request);
   Status StartNotifier();
   Status StartExecutor();
   StatusOr<std::unique_ptr<executor::StopTarget>> KubernetesStops();

@@ -275,6 +275,12 @@ StatusOr<std::vector<RankCapture>> FleetHistory::Captures(std::string_view job) 
   return own_->Captures(job);
 }
 
+StatusOr<std::vector<ToldNotice>> FleetHistory::Told(std::string_view job) const {
+  ASSIGN_OR_RETURN(const int holder, HolderOf(std::string(job)));
+  if (holder != options_.index) return ElsewhereOnly(job);
+  return own_->Told(job);
+}
+
 StatusOr<std::vector<Change>> FleetHistory::ChangesAfter(uint64_t place, size_t max) const {
   return feed_.After(place, max);
 }

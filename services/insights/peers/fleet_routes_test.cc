@@ -100,8 +100,7 @@ TEST_P(FleetRoutesTest, EachAnswersAsOneThatKeepsAllJobs) {
 
 TEST_P(FleetRoutesTest, NamesThatNobodyOrSeveralHave) {
   for (int i = 0; i < GetParam(); ++i) {
-    const http::HttpResponse several =
-        Ask(fleet_.router(i), "GET", "/api/pitwall/v1/job?job=job");
+    const http::HttpResponse several = Ask(fleet_.router(i), "GET", "/api/pitwall/v1/job?job=job");
     EXPECT_EQ(several.status, 400);
     EXPECT_THAT(several.body, HasSubstr("9 jobs have it"));
     const http::HttpResponse nobody =

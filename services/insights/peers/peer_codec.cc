@@ -4,6 +4,7 @@
 
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/codec/cloudevents/told_event.h"
 
 namespace pitwall::insights {
 namespace {
@@ -38,6 +39,7 @@ void PutAttempt(const AttemptLife& a, BinaryWriter* out) {
   out->I64(a.began_ns);
   out->I64(a.ended_ns);
   out->U8(static_cast<uint8_t>(a.end_detail));
+  out->Str(a.end_text);
   out->I64(a.first_step_ns);
   out->I64(a.last_step_ns);
   out->U64(a.lost.size());
@@ -57,6 +59,7 @@ AttemptLife TakeAttempt(BinaryReader* in) {
   a.began_ns = in->I64();
   a.ended_ns = in->I64();
   a.end_detail = static_cast<EndDetail>(in->U8());
+  a.end_text = in->Str();
   a.first_step_ns = in->I64();
   a.last_step_ns = in->I64();
   for (size_t n = in->Count(8); n > 0 && in->ok(); --n) {
@@ -79,6 +82,7 @@ void PutSource(const SourceLife& s, BinaryWriter* out) {
   out->I64(s.last_ns);
   out->I64(s.interval_ns);
   out->Bool(s.goodbye);
+  out->I64(s.goodbye_ns);
 }
 
 SourceLife TakeSource(BinaryReader* in) {
@@ -90,6 +94,7 @@ SourceLife TakeSource(BinaryReader* in) {
   s.last_ns = in->I64();
   s.interval_ns = in->I64();
   s.goodbye = in->Bool();
+  s.goodbye_ns = in->I64();
   return s;
 }
 
@@ -103,6 +108,7 @@ void PutLife(const JobLife& life, BinaryWriter* out) {
   for (const int64_t ns : {life.first_ns, life.last_ns, life.started_ns, life.ended_ns})
     out->I64(ns);
   out->U8(static_cast<uint8_t>(life.end_detail));
+  out->Str(life.end_text);
   out->U64(life.attempts.size());
   for (const AttemptLife& attempt : life.attempts) PutAttempt(attempt, out);
   out->U64(life.sources.size());
@@ -132,6 +138,7 @@ JobLifePtr TakeLife(BinaryReader* in) {
   for (int64_t* ns : {&life->first_ns, &life->last_ns, &life->started_ns, &life->ended_ns})
     *ns = in->I64();
   life->end_detail = static_cast<EndDetail>(in->U8());
+  life->end_text = in->Str();
   for (size_t n = in->Count(6); n > 0 && in->ok(); --n) life->attempts.push_back(TakeAttempt(in));
   for (size_t n = in->Count(8); n > 0 && in->ok(); --n) {
     std::string key = in->Str();
@@ -289,6 +296,7 @@ void PutChanges(const std::vector<Change>& changes, BinaryWriter* out) {
     out->Str(change.event != nullptr     ? cloudevents::EncodeCloudEvent(*change.event)
              : change.action != nullptr  ? cloudevents::EncodeCloudEvent(*change.action)
              : change.capture != nullptr ? cloudevents::EncodeRankCapture(*change.capture)
+             : change.told != nullptr    ? cloudevents::EncodeToldNotice(*change.told)
                                          : std::string());
   }
 }
@@ -299,7 +307,7 @@ StatusOr<std::vector<Change>> TakeChanges(BinaryReader* in) {
     Change& change = out.emplace_back();
     change.place = in->U64();
     const uint8_t topic = in->U8();
-    if (topic > static_cast<uint8_t>(Change::Topic::kCapture)) in->Fail();
+    if (topic > static_cast<uint8_t>(Change::Topic::kTold)) in->Fail();
     change.topic = static_cast<Change::Topic>(topic);
     change.job = in->Str();
     change.time_ns = in->I64();
@@ -311,6 +319,9 @@ StatusOr<std::vector<Change>> TakeChanges(BinaryReader* in) {
     } else if (change.topic == Change::Topic::kCapture) {
       ASSIGN_OR_RETURN(RankCapture capture, cloudevents::DecodeRankCapture(text));
       change.capture = std::make_shared<const RankCapture>(std::move(capture));
+    } else if (change.topic == Change::Topic::kTold) {
+      ASSIGN_OR_RETURN(ToldNotice told, cloudevents::DecodeToldNotice(text));
+      change.told = std::make_shared<const ToldNotice>(std::move(told));
     } else {
       ASSIGN_OR_RETURN(IssueEvent event, cloudevents::DecodeCloudEvent(text));
       change.event = std::make_shared<const IssueEvent>(std::move(event));

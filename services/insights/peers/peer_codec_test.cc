@@ -22,15 +22,17 @@ JobLife FullLife() {
   life.started_ns = 3;
   life.ended_ns = 4;
   life.end_detail = EndDetail::kStopped;
+  life.end_text = "stopped by rule p/g/a";
   life.attempts.push_back({.attempt = 7,
                            .began_ns = 1,
                            .ended_ns = 2,
                            .end_detail = EndDetail::kDied,
+                           .end_text = "died",
                            .lost = {{5, LostRank{3, "n", 9, std::nullopt, true}},
                                     {6, LostRank{4, "m", std::nullopt, -1, false}}},
                            .first_step_ns = 8,
                            .last_step_ns = 9});
-  life.sources["s"] = {"s", "n", 3, 1, 2, 500, true};
+  life.sources["s"] = {"s", "n", 3, 1, 2, 500, true, 11};
   life.found["r"] = 3;
   life.open_issues = 4;
   life.worst_severity = "critical";
@@ -56,6 +58,9 @@ TEST(PeerCodec, LivesComeBack) {
   EXPECT_EQ(Bytes(*back), bytes);
   EXPECT_EQ(back->attempts[0].lost[1].second, life.attempts[0].lost[1].second);
   EXPECT_EQ(back->reference, life.reference);
+  EXPECT_EQ(back->end_text, life.end_text);
+  EXPECT_EQ(back->attempts[0].end_text, "died");
+  EXPECT_EQ(back->sources.at("s").goodbye_ns, 11);
   EXPECT_EQ(back->sources.at("s").interval_ns, 500);
   EXPECT_EQ(back->found, life.found);
   EXPECT_TRUE(back->archived);
@@ -108,6 +113,26 @@ TEST(PeerCodec, QueriesAndSamplesComeBackToTheBit) {
   EXPECT_EQ(all[0].times_ns, columns[0].times_ns);
   EXPECT_EQ(all[0].steps, columns[0].steps);
   EXPECT_EQ(all[0].kind, SeriesKind::kCounter);
+}
+
+TEST(PeerCodec, WhoWasToldIsAChangeToo) {
+  auto told = std::make_shared<ToldNotice>();
+  told->job = "j";
+  told->issues = {"0123"};
+  told->receiver = "hook";
+  told->time_ns = kNanosPerSecond;
+  told->id = "id";
+  Change change;
+  change.topic = Change::Topic::kTold;
+  change.job = "j";
+  change.told = told;
+  BinaryWriter out;
+  PutChanges({change}, &out);
+  BinaryReader in(out.data());
+  const auto back = TakeChanges(&in);
+  ASSERT_TRUE(back.ok() && in.Finish("changes").ok()) << back.status();
+  ASSERT_NE((*back)[0].told, nullptr);
+  EXPECT_EQ((*back)[0].told->receiver, "hook");
 }
 
 TEST(PeerCodec, AnswersHaveTheirStatus) {
