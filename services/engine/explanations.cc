@@ -227,9 +227,12 @@ const TrackedIssue* Explanations::FirstSymptom(const TrackedIssue& cause) const 
     for (const std::string& key : KeysToAsk(relation, cause)) {
       const auto found = relation.open_symptoms.find(key);
       if (found == relation.open_symptoms.end()) continue;
-      const auto at =
-          std::find_if(found->second.lower_bound(&earliest), found->second.end(),
-                       [](const TrackedIssue* symptom) { return symptom->root_cause.empty(); });
+      // A cause that has ended does not keep a symptom from one that is there.
+      const auto at = std::find_if(found->second.lower_bound(&earliest), found->second.end(),
+                                   [&](const TrackedIssue* symptom) {
+                                     return symptom->root_cause.empty() ||
+                                            StrongestCause(*symptom, /*open=*/true) == nullptr;
+                                   });
       if (at != found->second.end() && (first == nullptr || Precedes(**at, *first))) first = *at;
     }
   }

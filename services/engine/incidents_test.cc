@@ -242,6 +242,20 @@ TEST(Incidents, NoCauseBeginsAfterItsSymptomAndTheLag) {
   EXPECT_EQ(later.Incident("Straggler"), "Straggler");
 }
 
+// A machine that was busy a moment ago is no reason to tell a slow rank apart from its slow steps.
+TEST(Incidents, ACauseJoinsASymptomWhoseOnlyCauseHasEnded) {
+  Tracked t;
+  t.At(0, {"+IO"});
+  t.At(5, {"-IO"});
+  t.At(10, {"+LowGPU/n1"});
+  EXPECT_EQ(t.Root("LowGPU/n1"), "IO");
+  EXPECT_EQ(t.Incident("LowGPU/n1"), "LowGPU/n1");
+  t.Restart();
+  t.At(11, {"+Straggler/n1"});
+  EXPECT_EQ(t.Incident("Straggler/n1"), "LowGPU/n1");
+  EXPECT_EQ(t.Root("LowGPU/n1"), "Straggler/n1");
+}
+
 constexpr char kClasses[] = R"rules(
 groups:
 - name: g

@@ -456,22 +456,6 @@ std::optional<FeedItem> DeliveryLoop::ItemOf(const ActionEvent& action,
                   .states = nullptr};
 }
 
-void DeliveryLoop::StoreActs() {
-  acts_retry_ns_ = clock_->MonotonicNs() + kStoreIntervalNs;
-  acts_stored_.resize(acts_.size(), -1);
-  for (size_t p = 0; p < acts_.size(); ++p) {
-    if (acts_[p] == acts_stored_[p]) continue;
-    const Status stored =
-        log_->StorePosition(group_, {acted_->topic(), static_cast<int32_t>(p)}, {acts_[p], ""});
-    if (stored.ok()) {
-      acts_stored_[p] = acts_[p];
-    } else {
-      store_failures_.Add();
-      Note(Cat("position not stored: ", ToStd(stored.message())));
-    }
-  }
-}
-
 void DeliveryLoop::StorePositions() {
   const Positions now = queue_->Delivered();
   stored_at_ns_ = clock_->MonotonicNs();

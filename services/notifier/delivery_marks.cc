@@ -10,6 +10,7 @@ namespace pitwall::notifier {
 namespace {
 
 constexpr size_t kMaxMarks = 4096;
+constexpr int64_t kStoreAgainNs = kNanosPerSecond;
 
 }  // namespace
 
@@ -83,6 +84,22 @@ void DeliveryLoop::FlushTold(int64_t now_ns) {
   if (flushed.ok()) return;
   told_retry_ns_ = clock_->MonotonicNs() + kNanosPerSecond;
   Note(Cat("who was told is not in the log: ", ToStd(flushed.message())));
+}
+
+void DeliveryLoop::StoreActs() {
+  acts_retry_ns_ = clock_->MonotonicNs() + kStoreAgainNs;
+  acts_stored_.resize(acts_.size(), -1);
+  for (size_t p = 0; p < acts_.size(); ++p) {
+    if (acts_[p] == acts_stored_[p]) continue;
+    const Status stored =
+        log_->StorePosition(group_, {acted_->topic(), static_cast<int32_t>(p)}, {acts_[p], ""});
+    if (stored.ok()) {
+      acts_stored_[p] = acts_[p];
+    } else {
+      store_failures_.Add();
+      Note(Cat("position not stored: ", ToStd(stored.message())));
+    }
+  }
 }
 
 }  // namespace pitwall::notifier

@@ -67,10 +67,16 @@ TEST(IssueLines, ChangesOfAJobAreSentences) {
   e.lost_rank = LostRank{1, "n2", std::nullopt, std::nullopt, false};
   EXPECT_EQ(line(),
             "2026-01-01T00:00:00.000Z  JOB       job llm: rank 1 on n2 ended without goodbye");
+  e.summary.clear();
   e.job_change = JobChange::kAttemptEnded;
   EXPECT_EQ(line(), "2026-01-01T00:00:00.000Z  JOB       job llm: attempt 2 ended: died");
   e.job_change = JobChange::kEnded;
   EXPECT_EQ(line(), "2026-01-01T00:00:00.000Z  JOB       job llm: ended: died");
+  e.end_detail = EndDetail::kStopped;
+  e.summary = "stopped by rule training/numerics/LossNotFinite";
+  EXPECT_EQ(line(),
+            "2026-01-01T00:00:00.000Z  JOB       job llm: ended: stopped by rule "
+            "training/numerics/LossNotFinite");
   IssueNames names;
   names.Learn(e);
   EXPECT_FALSE(names.Knows(IssueId(e)));

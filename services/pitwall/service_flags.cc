@@ -35,7 +35,8 @@ const std::vector<FlagSpec>& ServiceFlags() {
       {"socket-mode", Kind::kOne, "MODE",
        "who may connect to it, as a file mode (0666: every user)"},
       {"socket-group", Kind::kOne, "GROUP", "group of the socket, for --socket-mode 0660"},
-      {"share", Kind::kOne, "I/N", "processor, insights: partitions of this one of several, as 0/3"},
+      {"share", Kind::kOne, "I/N",
+       "processor, insights: partitions of this one of several, as 0/3"},
       {"executor", Kind::kSwitch, "", "standalone: also run the executor"},
       {"accept-log-reset", Kind::kSwitch, "",
        "processor, executor, standalone: go on, once, with a log that was deleted, replaced or "

@@ -67,8 +67,9 @@ TEST(JobSummary, AStepBeforeTheToldBeginBelongsToTheLoop) {
   EXPECT_EQ(summary.attempts[0].loop_begin_ns, AtSecond(9));
   EXPECT_EQ(summary.attempts[1].begin_ns, AtSecond(79));
   EXPECT_EQ(summary.attempts[1].loop_begin_ns, AtSecond(79));
-  EXPECT_THAT(summary.parts_ns, ElementsAre(0, (41 + 101) * kNanosPerSecond,
-                                            (10 + 10 + 10) * kNanosPerSecond, 19 * kNanosPerSecond));
+  EXPECT_THAT(summary.parts_ns,
+              ElementsAre(0, (41 + 101) * kNanosPerSecond, (10 + 10 + 10) * kNanosPerSecond,
+                          19 * kNanosPerSecond));
   EXPECT_EQ(SumOf(summary.parts_ns), 191 * kNanosPerSecond);
 }
 
