@@ -216,7 +216,8 @@ const TrackedIssue* Explanations::StrongestCause(const TrackedIssue& symptom, bo
   return best;
 }
 
-const TrackedIssue* Explanations::FirstSymptom(const TrackedIssue& cause) const {
+const TrackedIssue* Explanations::FirstSymptom(
+    const TrackedIssue& cause, const std::function<bool(const TrackedIssue&)>& own) const {
   const auto links = rules_.find(cause.rule);
   if (links == rules_.end()) return nullptr;
   const TrackedIssue* first = nullptr;
@@ -230,8 +231,9 @@ const TrackedIssue* Explanations::FirstSymptom(const TrackedIssue& cause) const 
       // A cause that has ended does not keep a symptom from one that is there.
       const auto at = std::find_if(found->second.lower_bound(&earliest), found->second.end(),
                                    [&](const TrackedIssue* symptom) {
-                                     return symptom->root_cause.empty() ||
-                                            StrongestCause(*symptom, /*open=*/true) == nullptr;
+                                     return (symptom->root_cause.empty() ||
+                                             StrongestCause(*symptom, /*open=*/true) == nullptr) &&
+                                            own(*symptom);
                                    });
       if (at != found->second.end() && (first == nullptr || Precedes(**at, *first))) first = *at;
     }

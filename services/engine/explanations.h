@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,9 +70,10 @@ class Explanations {
   // the symptom's first, then class and severity (RootOrder), then the one that Precedes. Null:
   // none.
   const TrackedIssue* StrongestCause(const TrackedIssue& symptom, bool open) const;
-  // Of the open issues that `cause` may explain, and that have no root cause yet, the one that
-  // Precedes all others. Null: none.
-  const TrackedIssue* FirstSymptom(const TrackedIssue& cause) const;
+  // Of the open issues that `cause` may explain, that no open cause explains yet, and that are
+  // `own`, the one that Precedes all others. Null: none.
+  const TrackedIssue* FirstSymptom(const TrackedIssue& cause,
+                                   const std::function<bool(const TrackedIssue&)>& own) const;
   // Whether the one may be the cause of the other: by relation, place and onset.
   bool MayExplain(const TrackedIssue& cause, const TrackedIssue& symptom) const;
   // Whether some rule explains issues of `alert`; whether `rule` does.

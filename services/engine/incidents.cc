@@ -141,16 +141,16 @@ const TrackedIssue* IncidentTracker::Sibling(const TrackedIssue& issue) const {
 }
 
 const TrackedIssue* IncidentTracker::OwnSymptom(const TrackedIssue& issue) const {
-  const TrackedIssue* symptom = explanations_.FirstSymptom(issue);
-  if (symptom == nullptr) return nullptr;
-  const Ordered& equal = open_of_alert_.find(symptom->alert)->second;
-  const bool part = std::any_of(equal.begin(), equal.end(), [&](const TrackedIssue* other) {
-    return other->incident == symptom->incident && other->root_cause.empty() &&
-           other->onset_ns < issue.onset_ns - kOnsetErrorNs &&
-           !explanations_.MayExplain(issue, *other) &&
-           explanations_.StrongestCause(*other, /*open=*/true) == nullptr;
-  });
-  return part ? nullptr : symptom;
+  const auto own = [&](const TrackedIssue& symptom) {
+    const Ordered& equal = open_of_alert_.find(symptom.alert)->second;
+    return std::none_of(equal.begin(), equal.end(), [&](const TrackedIssue* other) {
+      return other->incident == symptom.incident && other->root_cause.empty() &&
+             other->onset_ns < issue.onset_ns - kOnsetErrorNs &&
+             !explanations_.MayExplain(issue, *other) &&
+             explanations_.StrongestCause(*other, /*open=*/true) == nullptr;
+    });
+  };
+  return explanations_.FirstSymptom(issue, own);
 }
 
 // Counts it among the open ones.

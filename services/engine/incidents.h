@@ -80,8 +80,8 @@ class IncidentTracker {
   // the earlier. Null: none.
   const TrackedIssue* Closest(const Ordered& issues, int64_t onset_ns) const;
   const TrackedIssue* Sibling(const TrackedIssue& issue) const;
-  // The first open symptom that nothing explains. Null, where others had the same before `issue`
-  // began, and it does not explain these: then it is a trouble of its own.
+  // The first open symptom that nothing explains, and that others did not have before `issue` began
+  // where it does not explain these: what they had before is a trouble of its own. Null: none.
   const TrackedIssue* OwnSymptom(const TrackedIssue& issue) const;
   void Open(TrackedIssue* issue);
   void End(TrackedIssue* issue, const IssueEvent& event);

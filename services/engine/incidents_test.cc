@@ -256,6 +256,25 @@ TEST(Incidents, ACauseJoinsASymptomWhoseOnlyCauseHasEnded) {
   EXPECT_EQ(t.Root("LowGPU/n1"), "Straggler/n1");
 }
 
+// All nodes wait for data; then one is slow, which its wait said first. The stall is the job's, the
+// wait is its own.
+TEST(Incidents, ACauseJoinsItsOwnSymptomBehindOneOfTheWholeJob) {
+  Tracked t(R"rules(
+groups:
+- name: g
+  rules:
+  - {alert: Straggler, expr: m > 0, explains: [Stall, Wait]}
+  - {alert: Stall, expr: m > 0}
+  - {alert: Wait, expr: m > 0}
+)rules");
+  t.At(0, {"+Stall/a", "+Stall/b"});
+  t.At(40, {"+Wait/b"});
+  EXPECT_EQ(t.Incident("Wait/b"), "Wait/b");
+  t.At(45, {"+Straggler/b"});
+  EXPECT_EQ(t.Incident("Straggler/b"), "Wait/b");
+  EXPECT_EQ(t.Root("Wait/b"), "Straggler/b");
+}
+
 constexpr char kClasses[] = R"rules(
 groups:
 - name: g

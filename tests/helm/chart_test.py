@@ -171,9 +171,10 @@ class Rendered(unittest.TestCase):
         said = {}
         for workload, arguments, config in workloads(text):
             folder = self.place(maps[config])
-            code, said[workload] = run(BINARY, *[a.replace("/etc/pitwall/", folder + "/").replace("$(POD_INDEX)", "2") for a in arguments],
+            index = "1" if workload == "pitwall-insights" else "2"  # of two and of three
+            code, said[workload] = run(BINARY, *[a.replace("/etc/pitwall/", folder + "/").replace("$(POD_INDEX)", index) for a in arguments],
                                        "--print-config")
-            self.assertEqual(code, 0)
+            self.assertEqual(code, 0, said[workload])
         for workload, wanted in (("pitwall-processor", ["share: '2/3'", "budget: 8589934592", "pack:gpu", "partitions: 12", "baseline: ['/etc/pitwall-baselines']"]),
                                  ("pitwall-collector", ["socket_mode: '0660'", "gpus: false", "interval: 1s", "uid:1000"]),
                                  ("pitwall-collector-gpu", ["gpus: true"]), ("pitwall-executor", ["mode: live", "budget: 2"]),

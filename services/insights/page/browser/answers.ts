@@ -14,14 +14,14 @@ export const hostile = { id: "job-hostile", name: `${markup}\u202egnp.exe ${"n".
 const reference = { platform: "slurm", cluster: "a100-east", namespace: "", kind: "job", name: "91734", uid: "", queue: "research" };
 
 export const base: Job = {
-  id: "slurm-91734", name: "llama-7b-pretrain", owner: "uid:1000", reference, state: "running", first_ns: at(0), last_ns: at(5400), started_ns: at(0), ended_ns: null, end_detail: "",
+  id: "slurm-91734", name: "llama-7b-pretrain", owner: "uid:1000", reference, state: "running", first_ns: at(0), last_ns: at(5400), started_ns: at(0), ended_ns: null, end_detail: "", end_text: "",
   attempt_count: 2, ranks: 8, nodes: 2, open_issues: 2, found_issues: 3, worst_severity: "critical", samples: 4_200_000, bytes: 5_100_000, raw_from_ns: null, archived: false, link: "/jobs/slurm-91734",
 };
 const job = (more: Partial<Job>): Job => ({ ...base, link: `/jobs/${more.id}`, ...more });
 export const jobs: Job[] = [
   base,
-  job({ id: "slurm-91730", name: "vit-large-finetune", state: "ended", ended_ns: at(4000), last_ns: at(4000), end_detail: "completed", attempt_count: 1, open_issues: 0, found_issues: 0, worst_severity: "" }),
-  job({ id: "k8s-7f3a", name: "asr-conformer", owner: "pod:7f3a", state: "ended", ended_ns: at(900), last_ns: at(900), end_detail: "failed", attempt_count: 9, ranks: 64, nodes: 8, open_issues: 0, found_issues: 12, worst_severity: "" }),
+  job({ id: "slurm-91730", name: "vit-large-finetune", state: "ended", ended_ns: at(4000), last_ns: at(4000), end_detail: "completed", end_text: "completed", attempt_count: 1, open_issues: 0, found_issues: 0, worst_severity: "" }),
+  job({ id: "k8s-7f3a", name: "asr-conformer", owner: "pod:7f3a", state: "ended", ended_ns: at(900), last_ns: at(900), end_detail: "failed", end_text: "failed", attempt_count: 9, ranks: 64, nodes: 8, open_issues: 0, found_issues: 12, worst_severity: "" }),
   job({ id: "slurm-91741", name: "mixtral-sft", last_ns: at(5300), attempt_count: 1, ranks: 16, nodes: 4, open_issues: 1, found_issues: 1, worst_severity: "warning" }),
   job({ id: hostile.id, name: hostile.name, owner: markup, open_issues: 1, worst_severity: "info" }),
 ];
@@ -45,8 +45,8 @@ const parts = (lengths: [number, number, number, number]): Part[] => {
   return names.map((part, i) => ({ part, seconds: lengths[i] as number, share: (lengths[i] as number) / sum }));
 };
 const attempts: Attempt[] = [
-  { attempt: 0, began_ns: at(0), ended_ns: at(1800), end_detail: "died", first_step_ns: at(95), last_step_ns: at(1790), lost: [{ time_ns: at(1798), rank: 3, node: "gpu-a-01", signal: 9, exit_code: null, oom_killed: true }] },
-  { attempt: 1, began_ns: at(1860), ended_ns: null, end_detail: "", first_step_ns: at(1950), last_step_ns: at(5400), lost: [] },
+  { attempt: 0, began_ns: at(0), ended_ns: at(1800), end_detail: "died", end_text: "died", first_step_ns: at(95), last_step_ns: at(1790), lost: [{ time_ns: at(1798), rank: 3, node: "gpu-a-01", signal: 9, exit_code: null, oom_killed: true }] },
+  { attempt: 1, began_ns: at(1860), ended_ns: null, end_detail: "", end_text: "", first_step_ns: at(1950), last_step_ns: at(5400), lost: [] },
 ];
 const lives: AttemptSummary[] = [
   { attempt: 0, begin_ns: at(0), loop_begin_ns: at(95), loop_end_ns: at(1790), end_ns: at(1800), parts: parts([95, 1695, 10, 0]) },
@@ -83,7 +83,7 @@ function issue(made: Made): IssueDetail {
   return {
     id: made.id, link: `/jobs/${base.id}?issue=${made.id}`, rule: made.rule, alert, severity: made.severity, labels: { alertname: alert, severity: made.severity, ...made.labels }, open: !made.ended,
     active_since_ns: times.active, started_ns: times.started, last_seen_ns: times.seen, ended_ns: times.ended, end_reason: made.ended ? "cleared" : "", value, threshold: made.threshold, step: 4210, attempt: 1,
-    incident: made.root, root_cause: root, summary: made.summary, event_count: events.length, event: newest, events, actions: [], told: [],
+    incident: made.root, root_cause: root, summary: made.summary, silenced: null, event_count: events.length, event: newest, events, actions: [], told: [],
   };
 }
 

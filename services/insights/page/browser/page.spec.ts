@@ -146,7 +146,7 @@ test("as of a time the page has the words that it had live then", async ({ page 
   // Ten minutes later the job has died, and its issues ended with it. The server knows what was known before.
   const recorded = (path: string) => (query: URLSearchParams) => answers(path, query, false) as object;
   const later: Record<string, (was: object) => object> = {
-    "/job": (was) => ({ ...was, state: "ended", end_detail: "died", last_ns: at(6000), ended_ns: at(6000) }),
+    "/job": (was) => ({ ...was, state: "ended", end_detail: "died", end_text: "died", last_ns: at(6000), ended_ns: at(6000) }),
     "/issues": () => ({ issues: [], next: null, total: 0 }),
     "/incidents": () => ({ incidents: [] }),
     "/rules": () => ({ rules: [] }),

@@ -24,7 +24,7 @@ export interface Job {
   started_ns: NsOrNull;
   ended_ns: NsOrNull;
   end_detail: string;
-  end_text?: string;
+  end_text: string;
   attempt_count: number;
   ranks: number;
   nodes: number;
