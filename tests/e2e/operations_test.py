@@ -287,7 +287,7 @@ groups:
         self.assertEqual([act[0] for act in acts["/minor"]], ["action.decided", "action.done"])
         # The job's end says by which rule.
         by = "stopped by rule rules/g/LossNotFinite"
-        end = wait_for("the job's end", lambda: [e for e in told("/jobs") if e["data"]["job_change"] == "ended" and e["data"]["end_detail"] == "stopped"])
+        end = wait_for("the job's end", lambda: [e for e in told("/jobs") if e["data"].get("job_change") == "ended" and e["data"]["end_detail"] == "stopped"])
         self.assertEqual(end[0]["data"]["summary"], by)
         wait_for("the end in the list", lambda: "ended: " + by in command("jobs", "list", "--data-dir", self.path("data"))[1])
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
