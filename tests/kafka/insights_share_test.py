@@ -147,6 +147,7 @@ class InsightsShareTest(unittest.TestCase):
         print("while peer 1 is down: %s" % jobs["missing"][0], flush=True)
 
         two = self.shared(1)
+        harness.wait_for("peer 1 to be asked again", lambda: "missing" not in json.loads(ask(one.http, "/api/pitwall/v1/jobs")[1]))
         self.assert_same(alone, one, two)
 
         # From one process to two: the folder of the one becomes that of share 0.

@@ -176,7 +176,8 @@ class RemoteWriteTest(unittest.TestCase):
                        for url in (insights.http, self.prometheus.url)]
             self.assertEqual(*answers)
         dropped = {reason: self.dropped(insights, reason) for reason in ("refused", "repeated", "behind", "no_schema", "ahead", "merged")}
-        self.assertEqual({**dropped, "repeated": 0}, dict.fromkeys(dropped, 0))
+        # Resent samples, and all but the last of a millisecond, are no loss: the samples above are those of the history.
+        self.assertEqual({**dropped, "repeated": 0, "merged": 0}, dict.fromkeys(dropped, 0))
         print("\n%d samples of %d series are the same in Prometheus; %d repeated ones were refused" %
               (count, len(ours), dropped["repeated"]), flush=True)
 

@@ -58,6 +58,7 @@ export interface Attempt {
   began_ns: NsOrNull;
   ended_ns: NsOrNull;
   end_detail: string;
+  end_text: string;
   first_step_ns: NsOrNull;
   last_step_ns: NsOrNull;
   lost: Lost[];
@@ -157,6 +158,7 @@ export interface Issue {
   attempt: number;
   incident: string;
   root_cause: string;
+  silenced: { by: string; comment: string; until_ns: NsOrNull } | null;
   summary: string;
   event_count: number;
   event: CloudEvent;
