@@ -163,6 +163,8 @@ class RemoteWriteTest(unittest.TestCase):
         self.prometheus.start()
         harness.wait_for("all to be sent", lambda: self.settled(insights))
 
+        # A start knows what it is behind once it has looked.
+        harness.wait_for("each series to be there", lambda: sorted(raw(insights.http, start + 300, 320)) == sorted(raw(self.prometheus.url, start + 300, 320)))
         ours, theirs = raw(insights.http, start + 300, 320), raw(self.prometheus.url, start + 300, 320)
         count = sum(map(len, ours.values()))
         self.assertGreater(count, 50000)
