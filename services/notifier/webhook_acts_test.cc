@@ -144,6 +144,8 @@ TEST_F(WebhookActsTest, DecisionAndEffectFollowTheIncidentUnderItsKeyOnceEach) {
   EXPECT_LE(std::count(ids.begin(), ids.end(), decided) + std::count(ids.begin(), ids.end(), done),
             5);
   std::vector<std::string> sent = Sent("w");
+  // An update of the incident may come between, by how far the clock is when it is looked at.
+  std::erase(sent, Cat("incident.updated ", cause.id));
   sent.erase(std::unique(sent.begin(), sent.end()), sent.end());
   EXPECT_THAT(sent, ElementsAre(Cat("incident.found ", cause.id), Cat("issue.found ", stopper.rule),
                                 Cat("action.decided ", cause.id), Cat("action.done ", cause.id)));
