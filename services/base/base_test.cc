@@ -8,6 +8,7 @@
 #include "services/base/binary.h"
 #include "services/base/files.h"
 #include "services/base/glob.h"
+#include "services/base/percent.h"
 #include "services/base/stable_hash.h"
 #include "services/base/status.h"
 #include "services/base/strings.h"
@@ -151,6 +152,12 @@ TEST(Files, AreReplacedAsAWhole) {
   EXPECT_EQ(*ReadFile(path), "two\n");
   EXPECT_TRUE(absl::IsNotFound(WriteFile("/no/such/folder/x", "")));
   ::unlink(path.c_str());
+}
+
+TEST(PercentEncoded, KeepsWhatIsPlain) {
+  EXPECT_EQ(PercentEncoded("aZ0-._~"), "aZ0-._~");
+  EXPECT_EQ(PercentEncoded("a b/\xff%"), "a%20b%2F%FF%25");
+  EXPECT_EQ(PercentEncoded("a/b:c", "/"), "a/b%3Ac");
 }
 
 }  // namespace

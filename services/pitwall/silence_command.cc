@@ -6,6 +6,7 @@
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/base/duration.h"
+#include "services/base/percent.h"
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
 #include "services/notifier/routing/silence.h"
@@ -108,7 +109,7 @@ Status List(const Flags& flags) {
 Status Expire(const std::string& id, const Flags& flags) {
   return WithHistory(flags, [&](const Client& client) -> Status {
     ASSIGN_OR_RETURN(const Json ended,
-                     client.Call("DELETE", Cat(PathOf(), "/", history::Escaped(id)), {}));
+                     client.Call("DELETE", Cat(PathOf(), "/", PercentEncoded(id)), {}));
     Show(ended, flags.Has("json"));
     return OkStatus();
   });

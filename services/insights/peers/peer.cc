@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "services/base/percent.h"
 #include "services/base/strings.h"
 
 namespace pitwall::insights {
@@ -15,21 +16,8 @@ constexpr std::array<std::string_view, 8> kOwn = {"connection", "content-length"
                                                   "date",       "keep-alive",       "server",
                                                   "set-cookie", "transfer-encoding"};
 
-void AppendEscaped(std::string_view text, std::string* out) {
-  constexpr std::string_view kHex = "0123456789ABCDEF";
-  for (const char c : text) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '_' || c == '.' || c == '~' || c == '/';
-    if (plain) {
-      out->push_back(c);
-      continue;
-    }
-    const auto byte = static_cast<uint8_t>(c);
-    *out += '%';
-    *out += kHex[byte >> 4];
-    *out += kHex[byte & 15];
-  }
-}
+// The path keeps its slashes.
+constexpr std::string_view kPathMarks = "-._~/";
 
 }  // namespace
 
@@ -37,9 +25,7 @@ std::string EncodeQuery(const std::vector<std::pair<std::string, std::string>>& 
   std::string out;
   for (const auto& [name, value] : query) {
     if (!out.empty()) out += '&';
-    AppendEscaped(name, &out);
-    out += '=';
-    AppendEscaped(value, &out);
+    CatTo(out, PercentEncoded(name), "=", PercentEncoded(value));
   }
   return out;
 }
@@ -105,8 +91,7 @@ StatusOr<std::string> Peer::Ask(PeerQuestion question, std::string_view words) {
 StatusOr<http::HttpResponse> Peer::Forward(const http::HttpRequest& request) {
   HttpCall call;
   call.method = request.method == "HEAD" ? "GET" : request.method;
-  call.url = url_;
-  AppendEscaped(request.path, &call.url);
+  call.url = Cat(url_, PercentEncoded(request.path, kPathMarks));
   if (!request.query.empty()) CatTo(call.url, "?", EncodeQuery(request.query));
   call.timeout_ns = options_.forward_timeout_ns;
   call.body = request.body;

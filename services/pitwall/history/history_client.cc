@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "services/base/percent.h"
 #include "services/base/strings.h"
 
 namespace pitwall::history {
@@ -50,23 +51,6 @@ Status StatusOf(const HttpReply& reply, std::string_view url) {
 
 }  // namespace
 
-std::string Escaped(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-        c == '_' || c == '.' || c == '~') {
-      out.push_back(c);
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    out.push_back('%');
-    out.push_back(kDigits[byte >> 4]);
-    out.push_back(kDigits[byte & 15]);
-  }
-  return out;
-}
-
 Client::Client(std::string url, std::string token, HttpTransport* transport)
     : url_(std::move(url)), token_(std::move(token)), transport_(transport) {
   while (!url_.empty() && url_.back() == '/') url_.pop_back();
@@ -81,7 +65,7 @@ StatusOr<std::string> Client::Exchange(std::string_view method, std::string_view
   char separator = '?';
   for (const auto& [name, value] : parameters) {
     call.url.push_back(separator);
-    CatTo(call.url, name, "=", Escaped(value));
+    CatTo(call.url, name, "=", PercentEncoded(value));
     separator = '&';
   }
   call.headers.emplace_back("accept", std::string(accept));

@@ -18,9 +18,6 @@ using Parameters = std::vector<std::pair<std::string, std::string>>;
 using Json = nlohmann::ordered_json;
 using JsonFault = nlohmann::ordered_json::exception;  // an answer of another form
 
-// Percent-encoding of a query parameter.
-std::string Escaped(std::string_view text);
-
 // Thread-safe. Errors name the URL or are the server's own words: InvalidArgument (400),
 // PermissionDenied (401, 403), NotFound (404), FailedPrecondition (409), OutOfRange (410),
 // ResourceExhausted (422, or an answer that is too long), Unavailable (everything else).
