@@ -14,8 +14,8 @@
 #include "services/adapters/files/file.h"
 #include "services/adapters/store/database.h"
 #include "services/base/mutex.h"
+#include "services/insights/change_feed.h"
 #include "services/insights/keep/catalogue.h"
-#include "services/insights/keep/change_feed.h"
 #include "services/insights/keep/kept_job.h"
 #include "services/insights/keep/window_segment.h"
 

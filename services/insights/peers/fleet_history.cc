@@ -15,6 +15,13 @@ namespace {
 
 constexpr size_t kChanges = 1'000;
 
+// Grows from start to start, and is apart from those of other processes: a client that comes back
+// to another one is told to read again.
+uint64_t FirstPlace(int index, int64_t wall_ns) {
+  return (static_cast<uint64_t>(index) << 52) +
+         static_cast<uint64_t>(std::max<int64_t>(wall_ns, 0)) / 1000;
+}
+
 Status ElsewhereOnly(std::string_view job) {
   return Unimplemented(Cat("job ", Quote(job), ": another process keeps it; ask that one"));
 }
@@ -26,7 +33,7 @@ FleetHistory::FleetHistory(const History* own, Clock* clock, HttpTransport* tran
     : own_(own),
       clock_(clock),
       options_(std::move(options)),
-      feed_(options_.index, static_cast<uint64_t>(std::max<int64_t>(clock->WallNs(), 0)) / 1000) {
+      feed_(FirstPlace(options_.index, clock->WallNs())) {
   for (size_t i = 0; i < options_.peers.size(); ++i) {
     const int index = static_cast<int>(i);
     peers_.push_back(index == options_.index

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "services/base/clock.h"
+#include "services/insights/change_feed.h"
 #include "services/insights/history.h"
-#include "services/insights/peers/fleet_feed.h"
 #include "services/insights/peers/peer.h"
 
 namespace pitwall::insights {
@@ -85,7 +85,7 @@ class FleetHistory final : public History {
   Clock* const clock_;
   const FleetOptions options_;
   std::vector<std::unique_ptr<Peer>> peers_;
-  FleetFeed feed_;
+  ChangeFeed feed_;  // of all, with places of this process
   std::atomic<bool> stop_{false};
   std::vector<std::unique_ptr<Wakeup>> wakeups_;
   std::vector<std::thread> followers_;

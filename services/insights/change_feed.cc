@@ -1,4 +1,4 @@
-#include "services/insights/peers/fleet_feed.h"
+#include "services/insights/change_feed.h"
 
 #include <algorithm>
 
@@ -6,32 +6,33 @@
 
 namespace pitwall::insights {
 
-void FleetFeed::Add(Change change) {
+void ChangeFeed::Add(Change change) {
   MutexLock lock(&mutex_);
   change.place = ++newest_;
   changes_.push_back(std::move(change));
   if (changes_.size() > kKept) changes_.pop_front();
 }
 
-void FleetFeed::Break() {
+void ChangeFeed::Break() {
   MutexLock lock(&mutex_);
   changes_.clear();
   ++newest_;
 }
 
-StatusOr<std::vector<Change>> FleetFeed::After(uint64_t place, size_t max) const {
+StatusOr<std::vector<Change>> ChangeFeed::After(uint64_t place, size_t max) const {
   MutexLock lock(&mutex_);
-  if (place > newest_ || newest_ - place > changes_.size()) {
+  if (place > newest_ || place + changes_.size() < newest_) {
     return OutOfRange(Cat("changes after ", place, " are no longer kept (the newest is ", newest_,
                           "); begin again"));
   }
   const size_t skip = changes_.size() - static_cast<size_t>(newest_ - place);
-  const size_t end = skip + std::min(changes_.size() - skip, max);
+  const size_t end =
+      std::min(changes_.size(), max > changes_.size() ? changes_.size() : skip + max);
   return std::vector<Change>(changes_.begin() + static_cast<int64_t>(skip),
                              changes_.begin() + static_cast<int64_t>(end));
 }
 
-uint64_t FleetFeed::newest() const {
+uint64_t ChangeFeed::newest() const {
   MutexLock lock(&mutex_);
   return newest_;
 }

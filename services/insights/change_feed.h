@@ -18,6 +18,8 @@ class ChangeFeed {
   explicit ChangeFeed(uint64_t first_place) : newest_(first_place) {}
 
   void Add(Change change);
+  // Something was missed: whoever follows must read again.
+  void Break();
   StatusOr<std::vector<Change>> After(uint64_t place, size_t max) const;
   uint64_t newest() const;
 

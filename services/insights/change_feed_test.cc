@@ -1,0 +1,23 @@
+#include "services/insights/change_feed.h"
+
+#include <gtest/gtest.h>
+
+namespace pitwall::insights {
+namespace {
+
+TEST(ChangeFeed, ABreakTellsFollowersToReadAgain) {
+  ChangeFeed feed(10);
+  feed.Add({});
+  feed.Add({});
+  ASSERT_TRUE(feed.After(11, 9).ok());
+  EXPECT_EQ(feed.After(11, 9)->size(), 1U);
+  feed.Break();
+  EXPECT_TRUE(absl::IsOutOfRange(feed.After(12, 9).status()));
+  EXPECT_TRUE(feed.After(feed.newest(), 9)->empty());
+  feed.Add({});
+  EXPECT_EQ(feed.After(13, 9)->front().place, 14U);
+  EXPECT_TRUE(absl::IsOutOfRange(feed.After(15, 9).status()));
+}
+
+}  // namespace
+}  // namespace pitwall::insights
