@@ -17,7 +17,7 @@ struct ToldNotice {
   std::vector<std::string> issues;  // that the notice is about, at most kMaxToldIssues
   std::string receiver;             // its name in the configuration
   std::string kind;                 // webhook, email, slack, …
-  std::string what;                 // found, updated, ended
+  std::string what;                 // found, updated, ended, acted on, not acted on
   bool taken = true;                // by the receiver; else it was given up
   std::string error;                // why, without secrets; "" when taken
   int64_t time_ns = 0;              // wall time of the answer

@@ -17,7 +17,6 @@
 namespace pitwall::notifier {
 namespace {
 
-constexpr int64_t kStoreIntervalNs = kNanosPerSecond;
 constexpr int64_t kRetryReadNs = kNanosPerSecond;
 constexpr size_t kMaxTold = 4096;
 constexpr size_t kMaxAnswerText = 512;

@@ -58,6 +58,8 @@ class DeliveryLoop {
   std::vector<telemetry::Registration> RegisterMetrics(telemetry::Exposition* exposition);
 
  private:
+  static constexpr int64_t kStoreIntervalNs = kNanosPerSecond;  // between two of one position
+
   void Loop();
   void Fill();
   void Take(std::vector<FeedItem> items, int64_t now_ns);

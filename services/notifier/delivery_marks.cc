@@ -10,7 +10,6 @@ namespace pitwall::notifier {
 namespace {
 
 constexpr size_t kMaxMarks = 4096;
-constexpr int64_t kStoreAgainNs = kNanosPerSecond;
 
 }  // namespace
 
@@ -87,7 +86,7 @@ void DeliveryLoop::FlushTold(int64_t now_ns) {
 }
 
 void DeliveryLoop::StoreActs() {
-  acts_retry_ns_ = clock_->MonotonicNs() + kStoreAgainNs;
+  acts_retry_ns_ = clock_->MonotonicNs() + kStoreIntervalNs;
   acts_stored_.resize(acts_.size(), -1);
   for (size_t p = 0; p < acts_.size(); ++p) {
     if (acts_[p] == acts_stored_[p]) continue;

@@ -12,7 +12,10 @@
 namespace pitwall::notifier {
 namespace {
 
-std::string_view WhatOf(EventType type) {
+std::string_view WhatOf(const FeedItem& item) {
+  if (item.action != nullptr)
+    return item.action->action.type == ActionEventType::kRefused ? "not acted on" : "acted on";
+  const EventType type = item.notice != nullptr ? item.notice->kind : item.event->type;
   return type == EventType::kIssueFound     ? "found"
          : type == EventType::kIssueUpdated ? "updated"
                                             : "ended";
@@ -21,6 +24,11 @@ std::string_view WhatOf(EventType type) {
 // By job, the issues that an item is about.
 std::map<std::string, std::vector<std::string>> IssuesOf(const FeedItem& item) {
   std::map<std::string, std::vector<std::string>> out;
+  if (item.action != nullptr) {
+    const ActionEvent& action = item.action->action;
+    if (!IsRequest(action)) out[action.job] = {action.issue};
+    return out;
+  }
   if (item.notice == nullptr) {
     const IssueEvent& event = *item.event;
     if (event.type != EventType::kRuleStatus && event.type != EventType::kJobChanged)
@@ -40,8 +48,9 @@ std::vector<ToldNotice> ToldOf(const FeedItem& item, std::string_view receiver,
                                std::string_view kind, std::string_view error, int64_t wall_ns) {
   std::vector<ToldNotice> out;
   if (item.states != nullptr) return out;
-  const bool notice = item.notice != nullptr;
-  const std::string& sent = notice ? item.notice->id : item.event->id;
+  const std::string& sent = item.action != nullptr   ? item.action->action.id
+                            : item.notice != nullptr ? item.notice->id
+                                                     : item.event->id;
   for (auto& [job, issues] : IssuesOf(item)) {
     ToldNotice told;
     told.id = StableHashHex(Cat("told\xff", kind, "\xff", receiver, "\xff", sent, "\xff", job,
@@ -50,7 +59,7 @@ std::vector<ToldNotice> ToldOf(const FeedItem& item, std::string_view receiver,
     told.issues = std::move(issues);
     told.receiver = receiver;
     told.kind = kind;
-    told.what = WhatOf(notice ? item.notice->kind : item.event->type);
+    told.what = WhatOf(item);
     told.taken = error.empty();
     told.error = error.substr(0, kMaxToldText);
     told.time_ns = wall_ns;

@@ -133,6 +133,30 @@ TEST(ToldOf, AnIncidentOfSeveralJobsIsARecordOfEach) {
   EXPECT_THAT(ToldOf(item, "am", "alertmanager", "", 7), IsEmpty());  // a reminder
 }
 
+// An act on an issue is no second "found" of it, and a request is about no issue.
+TEST(ToldOf, AnActIsToldAsOne) {
+  const auto found = std::make_shared<IssueEvent>(MakeEvent("a", "r", 1));
+  auto act = std::make_shared<ActionNotice>();
+  act->action.id = "act";
+  act->action.job = "a";
+  act->action.issue = IssueId(*found);
+  act->action.rule = found->rule;
+  act->action.type = ActionEventType::kDone;
+  FeedItem item;
+  item.event = found;
+  const std::string found_id = ToldOf(item, "team", "slack", "", 7)[0].id;
+  item.action = act;
+  const std::vector<ToldNotice> told = ToldOf(item, "team", "slack", "", 7);
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_EQ(told[0].what, "acted on");
+  EXPECT_THAT(told[0].issues, ElementsAre(IssueId(*found)));
+  EXPECT_NE(told[0].id, found_id);
+  act->action.type = ActionEventType::kRefused;
+  EXPECT_EQ(ToldOf(item, "team", "slack", "", 7)[0].what, "not acted on");
+  act->action.rule = kStopRequestRule;
+  EXPECT_THAT(ToldOf(item, "team", "slack", "", 7), IsEmpty());
+}
+
 TEST(ToldRecords, WhatWaitsIsBounded) {
   fakes::FakeClock clock;
   fakes::MemoryLog log{&clock};
