@@ -15,7 +15,7 @@ constexpr int64_t kAheadNs = 60 * kNanosPerSecond;
 constexpr int64_t kIdleNs = 5 * kNanosPerSecond;
 constexpr int64_t kLookEveryNs = kNanosPerSecond;
 constexpr int64_t kForgetSchemaNs = 600 * kNanosPerSecond;
-constexpr int64_t kForgetJobNs = 3600 * kNanosPerSecond;
+constexpr int64_t kForgetNs = 3600 * kNanosPerSecond;  // a job, or one of its boots
 
 int64_t IdleOf(const SourceInfo& info) {
   if (info.kind != SourceKind::kForeign) return kIdleNs;
@@ -183,6 +183,7 @@ void SeriesMirror::Take(const Batch& batch, int64_t append_time_ns, bool warm_up
   job.heard_ns = append_time_ns;
   for (const SharedSchema& schema : batch.schemas) Learn(batch.job, schema, &job);
   Source& source = job.sources[{batch.source, batch.boot_id}];
+  source.heard_ns = append_time_ns;
   if (!source.seen.Add(batch.sequence)) {
     if (!warm_up) ++counts_.duplicates;
     return;
@@ -239,11 +240,14 @@ void SeriesMirror::Forget() {
   forgot_ns_ = now_ns_;
   for (auto at = jobs_.begin(); at != jobs_.end();) {
     Job& job = at->second;
-    const bool silent = now_ns_ - job.heard_ns > kForgetJobNs;
+    const bool silent = now_ns_ - job.heard_ns > kForgetNs;
     std::erase_if(job.schemas, [&](const auto& known) {
       const bool old = silent || now_ns_ - known.second.used_ns > kForgetSchemaNs;
       if (old) series_ -= known.second.columns.size() + known.second.made.size();
       return old;
+    });
+    std::erase_if(job.sources, [&](const auto& source) {
+      return source.second.ended && now_ns_ - source.second.heard_ns > kForgetNs;
     });
     at = silent ? jobs_.erase(at) : std::next(at);
   }

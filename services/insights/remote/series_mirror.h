@@ -68,6 +68,7 @@ class SeriesMirror {
     int64_t promise_ns = INT64_MIN;
     int64_t idle_ns = 0;
     bool ended = false;
+    int64_t heard_ns = 0;                  // append time
     std::map<uint32_t, uint64_t> streams;  // schema in force
   };
   struct Job {

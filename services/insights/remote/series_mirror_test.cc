@@ -174,5 +174,21 @@ TEST_F(SeriesMirrorTest, WhatWasNotHeardOfForLongIsForgotten) {
   EXPECT_EQ(mirror_.series(), 1U);
 }
 
+// A job that goes on for days, each restart with a boot of its own, keeps the latest ones only.
+TEST_F(SeriesMirrorTest, ABootThatEndedLongAgoIsForgottenWhileItsJobGoesOn) {
+  OwnedBatch old = Batch(1, one_, {0}, {1}, "old");
+  old.batch.goodbye = true;
+  Take(old);
+  Take(old);
+  EXPECT_EQ(mirror_.counts().duplicates, 1U);
+  for (const int64_t hours : {1, 2}) {
+    OwnedBatch on = Batch(static_cast<uint64_t>(hours), one_, {hours * 3'600'001}, {1}, "on");
+    Take(on);
+    Pending();
+  }
+  Take(old);
+  EXPECT_EQ(mirror_.counts().duplicates, 1U);
+}
+
 }  // namespace
 }  // namespace pitwall::insights
