@@ -39,7 +39,7 @@ class PartitionMirror {
   void Start();
   void Stop();
 
-  int64_t lag() const { return lag_; }  // records
+  int64_t lag() const { return lag_; }  // records; -1: it has not looked yet
   // Age of the oldest record that is not sent; 0: nothing waits.
   int64_t behind_ns() const;
   size_t series() const { return series_; }
@@ -67,7 +67,7 @@ class PartitionMirror {
   std::unique_ptr<Wakeup> wakeup_;
   std::thread thread_;
   std::atomic<bool> stop_{false};
-  std::atomic<int64_t> lag_{0}, oldest_ns_{0};
+  std::atomic<int64_t> lag_{-1}, oldest_ns_{0};
   std::atomic<size_t> series_{0};
 
   // The thread's own:

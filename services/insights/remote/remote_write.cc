@@ -77,12 +77,17 @@ void RemoteWrite::RegisterMetrics(telemetry::Exposition* exposition) {
         for (const auto& mirror : mirrors_) series += mirror->series();
         return series;
       });
-  add("pitwall_insights_remote_write_lag_records", "Records of telemetry that are not read yet.",
-      MetricType::kGauge, [this] {
-        int64_t lag = 0;
-        for (const auto& mirror : mirrors_) lag += mirror->lag();
-        return lag;
-      });
+  // Not there until each partition was looked at: 0 would say that all is sent.
+  registrations_.push_back(exposition->Add("pitwall_insights_remote_write_lag_records",
+                                           "Records of telemetry that are not read yet.",
+                                           MetricType::kGauge, [this](std::vector<Sample>* out) {
+                                             int64_t lag = 0;
+                                             for (const auto& mirror : mirrors_) {
+                                               if (mirror->lag() < 0) return;
+                                               lag += mirror->lag();
+                                             }
+                                             out->push_back({Labels(), static_cast<double>(lag)});
+                                           }));
   add("pitwall_insights_remote_write_behind_seconds", "Age of the oldest record that is not sent.",
       MetricType::kGauge, [this] {
         int64_t behind_ns = 0;
