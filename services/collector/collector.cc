@@ -162,6 +162,10 @@ struct Collector::Impl {
           [this](const PodWatch::Rank& rank, const std::optional<PlatformEnd>& end) {
             pod_words.Tell(rank, end);
           });
+      sessions.OnRank([this](const RankSource::Identity& rank, int64_t pid) {
+        pods->Arrive(
+            {rank.job, rank.owner, rank.owner_declared, rank.info.rank, pid});
+      });
     }
   }
 

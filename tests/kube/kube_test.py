@@ -405,7 +405,6 @@ class HowPodsEnded(unittest.TestCase):
             return run(BINARY, "issues", "list", "--all", "--data-dir", os.path.join(work, "data"))
 
         wait_for("the attempt", lambda: "train" in run(BINARY, "jobs", "list", "--data-dir", os.path.join(work, "data")))
-        time.sleep(1.5)  # the collector looks for new ranks in pods each half second (kLookNs), and one that it never saw is asked for by nobody
         terminated = {"exitCode": 137, "reason": "OOMKilled", "finishedAt": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
                       "containerID": "containerd://" + container}
         CLUSTER.call("PATCH", "/api/v1/namespaces/ends/pods/train-n1/status", {"status": {"phase": "Failed", "containerStatuses": [

@@ -49,6 +49,10 @@ class ClientSessions {
 
   // Captures of the ranks here; before any client. Null: none are taken. Borrowed.
   void SetCaptures(CaptureDesk* captures) { captures_ = captures; }
+  // Told of each rank that said hello, on the socket thread; before any client.
+  void OnRank(std::function<void(const RankSource::Identity&, int64_t pid)> told) {
+    on_rank_ = std::move(told);
+  }
   // Before any client: looks after the ranks that a collector before this one knew, and tells of
   // those whose process is gone.
   void TakeUpKnown();
@@ -112,6 +116,7 @@ class ClientSessions {
   absl::btree_map<uint64_t, Waiting> waiting_;       // also after its goodbye, until it closes
   uint64_t cursors_seen_ = 0;                        // their version
   const ProcessHome home_;
+  std::function<void(const RankSource::Identity&, int64_t pid)> on_rank_;
   ProcessWatch processes_;
   LaunchWatch launches_;
   int64_t closed_at_ns_ = INT64_MIN / 2;  // the last connection of a process that still ran

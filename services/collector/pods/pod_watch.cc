@@ -52,19 +52,40 @@ Status PodWatch::health() const {
   return health_;
 }
 
+std::string PodWatch::GroupsOf(const Rank& rank) const {
+  return ReadFile(Cat(options_.root, "/proc/", rank.pid, "/cgroup"), kMaxCgroupBytes).value_or("");
+}
+
+void PodWatch::Arrive(Rank rank) {
+  std::string groups = GroupsOf(rank);
+  {
+    MutexLock lock(&mutex_);
+    if (arrived_.size() >= kMaxRanks) return;
+    arrived_.emplace_back(std::move(rank), std::move(groups));
+  }
+  wakeup_->Wake();
+}
+
+void PodWatch::Know(const Rank& rank, const std::string& groups) {
+  const auto key = std::tuple(rank.job, rank.rank, rank.pid);
+  if (known_.contains(key) || known_.size() >= kMaxRanks) return;
+  Known known{rank, ContainerOfCgroup(groups), -1};
+  if (!known.container.empty()) tell_(rank, std::nullopt);
+  known_.emplace(key, std::move(known));
+}
+
 void PodWatch::TakeUp(const std::vector<Rank>& here, int64_t now_ns) {
+  std::vector<std::pair<Rank, std::string>> arrived;
+  {
+    MutexLock lock(&mutex_);
+    arrived.swap(arrived_);
+  }
+  for (const auto& [rank, groups] : arrived) Know(rank, groups);
   std::set<std::tuple<std::string, int64_t, int64_t>> present;
   for (const Rank& rank : here) {
     const auto key = std::tuple(rank.job, rank.rank, rank.pid);
     present.insert(key);
-    if (known_.contains(key) || known_.size() >= kMaxRanks) continue;
-    Known known{rank,
-                ContainerOfCgroup(
-                    ReadFile(Cat(options_.root, "/proc/", rank.pid, "/cgroup"), kMaxCgroupBytes)
-                        .value_or("")),
-                -1};
-    if (!known.container.empty()) tell_(rank, std::nullopt);
-    known_.emplace(key, std::move(known));
+    if (!known_.contains(key)) Know(rank, GroupsOf(rank));
   }
   for (auto it = known_.begin(); it != known_.end();) {
     Known& known = it->second;

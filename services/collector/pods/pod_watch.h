@@ -70,6 +70,9 @@ class PodWatch {
 
   void Start();
   void Stop();  // idempotent
+  // A rank that is here from now on, so that one which ends before the next round is known too. At
+  // most kMaxRanks until then. Any thread; reads a file of /proc, wakes the thread of the watch.
+  void Arrive(Rank rank);
   // One round: what the thread does each kLookNs.
   void Look();
   // OK, or why the last request failed. Any thread.
@@ -78,6 +81,8 @@ class PodWatch {
  private:
   using Known = KnownPodRank;
   void Loop();
+  std::string GroupsOf(const Rank& rank) const;
+  void Know(const Rank& rank, const std::string& groups);
   void TakeUp(const std::vector<Rank>& here, int64_t now_ns);
   StatusOr<std::vector<PodState>> Ask();
   // Tells what has become known.
@@ -98,6 +103,7 @@ class PodWatch {
   int64_t pause_ns_ = 0;  // after a failed request
   mutable Mutex mutex_;
   Status health_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::pair<Rank, std::string>> arrived_ ABSL_GUARDED_BY(mutex_);  // with groups
 };
 
 }  // namespace pitwall::collector

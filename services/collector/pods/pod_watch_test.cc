@@ -71,6 +71,16 @@ class PodWatchTest : public ::testing::Test {
       }};
 };
 
+// It came and went between two rounds.
+TEST_F(PodWatchTest, ARankThatIsHereForAMomentOnly) {
+  watch_.Arrive(Rank(0, 100));
+  root_.Remove("proc/100/cgroup");
+  here_.clear();
+  server_.Gives(200, PodListOf(PodText({.status = Terminated(137, "OOMKilled")})));
+  Look();
+  EXPECT_THAT(told_, ElementsAre("0: will be told", "0: out of memory of it alone"));
+}
+
 TEST_F(PodWatchTest, TellsHowARankEndedAndAsksNobodyBefore) {
   for (int i = 0; i < 10; ++i) Look();
   EXPECT_THAT(server_.calls, IsEmpty());
