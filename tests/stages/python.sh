@@ -61,6 +61,8 @@ if pythons=$(bash tests/stages/torch.sh); then
       test_watch_models test_profile "${callbacks[@]}"
     run_bench "bench_hooks: a watched step takes more than 1.10 of a plain one" "$python" \
       clients/python/tests/bench_hooks.py --steps 40
+    run_bench "bench_share: a step of 10 ms takes 15 % more, or 0.8 ms of the training's thread" "$python" \
+      clients/python/tests/bench_share.py --check
   done
 else
   echo "FAILED: PyTorch is not there"

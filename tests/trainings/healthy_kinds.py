@@ -57,8 +57,9 @@ def schedule(torch, optimizer):
                                              0.55 + 0.45 * math.cos(math.pi * (step - warm) / (STEPS - warm)))
 
 
-def classifier(torch):
-    """A network with one wait in the middle, and batches whose labels a deeper network gave."""
+def classifier(torch, noise=1.0):
+    """A network with one wait in the middle, and batches whose labels a deeper network gave. noise: of what that says; without any,
+    a low rate learns until the last step."""
     class Net(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -76,7 +77,7 @@ def classifier(torch):
     def batch(size=64):
         x = torch.randn(size, 64, generator=data)
         with torch.no_grad():
-            y = (3 * teacher(x) + torch.randn(size, 10, generator=data)).argmax(1)
+            y = (3 * teacher(x) + noise * torch.randn(size, 10, generator=data)).argmax(1)
         return x, y
     return Net(), batch
 
@@ -243,7 +244,7 @@ def transformers_trainer():
 def lightning_trainer():
     import lightning
     torch = torch_ready()
-    net, batch = classifier(torch)
+    net, batch = classifier(torch, noise=0)
 
     class Batches(torch.utils.data.IterableDataset):
         def __init__(self, count):
@@ -268,7 +269,7 @@ def lightning_trainer():
             self.log("val_loss", torch.nn.functional.cross_entropy(self.net(rows[0]), rows[1]))
 
         def configure_optimizers(self):
-            optimizer = torch.optim.Adam(self.parameters(), lr=5e-4)
+            optimizer = torch.optim.Adam(self.parameters(), lr=7e-5)
             return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule(torch, optimizer), "interval": "step"}}
 
     pitwall.init()

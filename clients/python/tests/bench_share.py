@@ -1,0 +1,258 @@
+"""What share of a training step the client takes, its own thread counted: `python3 clients/python/tests/bench_share.py`.
+
+Goals: 2 % of a step of 10 ms, and 50 us a step in the training's thread. Made for a machine that others use too: all but the wait
+is CPU time of one thread, and a training with the client and one without take steps in turn (A B B A), in one process.
+
+A step is a small real one in PyTorch, and work that makes it as long as asked and leaves the caches as a large model does. The
+clock runs for the small one alone, in which all calls of the client lie: what the other work scatters would hide them. A loop of
+Python before each turn says how fast the machine is; the turns in its fastest third count (cores that others share make all of it
+slower). Told are means without the outermost tenths, with 95 % intervals. A step with a norm, and one that saves, are told apart and counted by their
+number. The client's thread has a clock of its own. *Wait* is what the training's thread does not run (wall less CPU time), with the
+client's thread busy less idle: the interpreter's lock among others, so it is worth something on a quiet machine only.
+
+--sources: another version's `src`, or a folder of native_build.py. --check: one short row, and exit status 1 far above the goals.
+"""
+import argparse
+import math
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+
+TESTS = os.path.dirname(os.path.abspath(__file__))
+NORM_EVERY, SAVE_EVERY = 10, 500  # the defaults of watch()
+LIMIT_US, LIMIT_SHARE = 800, 0.15  # of --check: in Python, at a load of 9, it was 450 us and 6 %
+
+
+def _collect(path, ready):
+    import socket
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(path)
+    listener.listen(1)
+    ready.set()
+    connection, _ = listener.accept()
+    while connection.recv(1 << 20):
+        pass
+
+
+class Estimate:
+    """A mean without the outermost tenths, and how far off it may be (95 %)."""
+
+    def __init__(self, values, trim=0.1):
+        values = sorted(values)
+        cut = int(len(values) * trim)
+        kept = values[cut:len(values) - cut]
+        self.mean = sum(kept) / len(kept)
+        inner = [min(max(v, kept[0]), kept[-1]) for v in values]  # those cut off, at the ends of the others
+        middle = sum(inner) / len(inner)
+        spread = math.sqrt(sum((v - middle) ** 2 for v in inner) / max(1, len(inner) - 1))
+        self.off = 1.96 * spread / ((1 - 2 * trim) * math.sqrt(len(values)))
+
+    def __str__(self):
+        return "%6.1f ± %-4.1f" % (self.mean * 1e6, self.off * 1e6)
+
+
+def _pace():
+    """CPU seconds of a fixed piece of Python: how fast the machine is now."""
+    begin = time.thread_time_ns()
+    table = {}
+    for number in range(600):
+        table[number % 61] = (number, str(number))
+    return (time.thread_time_ns() - begin) / 1e9
+
+
+def _fastest(turns, least=12):
+    """turns: (pace, …) -> those of the fastest third, so many at least."""
+    turns = sorted(turns, key=lambda turn: turn[0])
+    return turns[:max(least, len(turns) // 3)]
+
+
+class Work:
+    """CPU time in PyTorch, as much as asked, through more memory than a core's cache holds."""
+
+    def __init__(self, torch, seconds):
+        self._torch, self._left, self._right = torch, torch.randn(128, 128), torch.randn(128, 128)
+        self._memory = torch.zeros(1 << 20)
+        self._turns = 0
+        for guess in (16, None, None, None) if seconds > 0 else ():
+            self._turns = guess or max(1, round(self._turns * seconds / self._median()))
+
+    def _median(self):
+        taken = []
+        for _ in range(9):
+            begin = time.thread_time()
+            self()
+            taken.append(time.thread_time() - begin)
+        return sorted(taken)[4]
+
+    def __call__(self):
+        if self._turns:
+            for turn in range(self._turns):
+                self._torch.mm(self._left, self._right)
+            self._memory.add_(1.0)
+
+
+class Training:
+    """parts: what it uses of the client."""
+
+    def __init__(self, pitwall, torch, parts, save_every=SAVE_EVERY):
+        self._pitwall, self._phases = pitwall, "phases" in parts
+        torch.manual_seed(0)
+        nn = torch.nn
+        self._model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+        batch = torch.randn(32, 64), torch.randint(0, 10, (32,))
+        self._loss = nn.CrossEntropyLoss()
+        self._optimizer = torch.optim.SGD(self._model.parameters(), lr=0.01)
+        if "watch" in parts:
+            pitwall.watch(self._model, self._optimizer, self._loss, every=save_every, grad_norm_every=NORM_EVERY)
+
+        def loader():
+            while True:
+                yield batch
+        self._batches = iter(pitwall.steps(loader()) if parts else loader())
+        self.number = -1  # of the step that ran last
+
+    def step(self):
+        """CPU seconds of this thread."""
+        begin = time.thread_time_ns()
+        if self._phases:
+            phase = self._pitwall.phase
+            data, labels = next(self._batches)
+            self._optimizer.zero_grad()
+            with phase("forward"):
+                loss = self._loss(self._model(data), labels)
+            with phase("backward"):
+                loss.backward()
+            with phase("optimizer"):
+                self._optimizer.step()
+            self._pitwall.log(loss=0.5, learning_rate=0.1)
+        else:
+            data, labels = next(self._batches)
+            self._optimizer.zero_grad()
+            self._loss(self._model(data), labels).backward()
+            self._optimizer.step()
+        taken = time.thread_time_ns() - begin
+        self.number += 1
+        return taken / 1e9
+
+
+ROWS = (("steps()", ("steps",)), ("steps(), 3 phases, log()", ("steps", "phases")), ("steps(), watch()", ("steps", "watch")))
+
+
+class Share:
+    """One row at one length of a step."""
+
+    def __init__(self, pitwall, torch, parts, milliseconds, quads, blocks):
+        self._clock = time.pthread_getcpuclockid(pitwall._lifecycle.client.sender._thread.ident)
+        self._plain, self._with = Training(pitwall, torch, ()), Training(pitwall, torch, parts)
+        for _ in range(30):
+            self._plain.step()
+            self._with.step()
+        small = Estimate([self._plain.step() for _ in range(100)]).mean
+        self._work = Work(torch, milliseconds / 1e3 - small)
+        self.step = milliseconds / 1e3
+        usual, norms = self._in_turn(quads)
+        self.usual, self.norm = Estimate(usual), Estimate(norms) if norms and "watch" in parts else None
+        self.saved = self._saving(pitwall, torch, parts) if "watch" in parts else None
+        self.client, self.wait = self._blocks(blocks, max(20, int(0.3 / self.step)))
+        self.training = self.usual.mean
+        self.off = self.usual.off
+        if self.norm:
+            share = 1 / NORM_EVERY
+            self.training = (1 - share) * self.usual.mean + share * self.norm.mean + self.saved / SAVE_EVERY
+            self.off = math.hypot((1 - share) * self.usual.off, share * self.norm.off)
+
+    def _timed(self, training):
+        self._work()
+        return training.step()
+
+    def _in_turn(self, quads):
+        """Differences in the training's thread: of usual steps, and of those with a norm. Steps that save are left out."""
+        turns = []
+        for _ in range(quads):
+            pace = _pace()
+            before, first, number = self._timed(self._plain), self._timed(self._with), self._with.number
+            second, after = self._timed(self._with), self._timed(self._plain)
+            turns.append((pace + _pace(), (before + after) / 2, (number, first), (number + 1, second)))
+        kinds = {}
+        turns = _fastest(turns, 50)
+        for _, plain, *both in turns:
+            for number, taken in both:
+                kind = "saved" if number % SAVE_EVERY == 0 else "norm" if number % NORM_EVERY == 0 else "usual"
+                kinds.setdefault(kind, []).append(taken - plain)
+        self.plain = Estimate([turn[1] for turn in turns])
+        return kinds["usual"], kinds.get("norm")
+
+    def _saving(self, pitwall, torch, parts):
+        saving, turns = Training(pitwall, torch, parts, 1), []
+        for _ in range(60):
+            turns.append((_pace(), self._timed(saving), self._timed(self._plain)))
+        return Estimate([taken - plain for _, taken, plain in _fastest(turns)]).mean
+
+    def _blocks(self, blocks, steps):
+        """-> (what the client's thread takes of a step, how much longer the training's thread waits), of blocks in turn."""
+        turns = []
+        for _ in range(blocks):
+            found, pace = [], _pace()
+            for training in (self._plain, self._with):
+                time.sleep(0.15)  # what is left of the block before
+                own, cpu, wall = time.clock_gettime(self._clock), time.thread_time(), time.perf_counter()
+                for _ in range(steps):
+                    self._timed(training)
+                cpu, wall = time.thread_time() - cpu, time.perf_counter() - wall
+                if training is self._with:
+                    time.sleep(0.12)  # what is on its way
+                found.append(((time.clock_gettime(self._clock) - own) / steps, (wall - cpu) / steps))
+            turns.append((pace + _pace(), found[1][0], found[1][1] - found[0][1]))
+        turns = _fastest(turns)
+        return Estimate([turn[1] for turn in turns]), Estimate([turn[2] for turn in turns])
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--sources", default=os.path.join(TESTS, "..", "src"))
+    options.add_argument("--ms", type=float, nargs="+", default=[0.6, 10, 13])
+    options.add_argument("--rows", type=int, nargs="+", default=[0, 1, 2])
+    options.add_argument("--quads", type=int, default=300)
+    options.add_argument("--blocks", type=int, default=30, help="of which the client's thread and the wait are taken")
+    options.add_argument("--check", action="store_true")
+    options = options.parse_args()
+    if options.check:
+        options.ms, options.rows, options.quads, options.blocks = [10], [2], 50, 6
+    sys.path.insert(0, options.sources)
+    import pitwall
+    import torch
+    torch.set_num_threads(1)
+    path = os.path.join(tempfile.mkdtemp(), "collector.sock")
+    ready = multiprocessing.Event()
+    collector = multiprocessing.Process(target=_collect, args=(path, ready), daemon=True)
+    collector.start()
+    ready.wait(10)
+    pitwall.init(job="bench", socket=path)
+    deadline = time.monotonic() + 10
+    while not pitwall._lifecycle.client.sender.connected and time.monotonic() < deadline:
+        time.sleep(0.01)
+    print("PyTorch %s, Python %s, load %.1f; microseconds a step, and the share of both threads"
+          % (torch.__version__, sys.version.split()[0], os.getloadavg()[0]))
+    good = True
+    for row in options.rows:
+        name, parts = ROWS[row]
+        for milliseconds in options.ms:
+            found = Share(pitwall, torch, parts, milliseconds, options.quads, options.blocks)
+            both = found.training + found.client.mean
+            extra = "" if not found.norm else ", usual %s, norm %s, saves %.0f" % (found.usual, found.norm, found.saved * 1e6)
+            print("%-26s %4.1f ms: training's thread %6.1f ± %-4.1f, client's %s: %5.2f ± %.2f %%; wait %s (the small one is %s%s)"
+                  % (name, milliseconds, found.training * 1e6, found.off * 1e6, found.client, both / found.step * 100,
+                     math.hypot(found.off, found.client.off) / found.step * 100, found.wait, found.plain, extra), flush=True)
+            good = good and found.training * 1e6 < LIMIT_US and both / found.step < LIMIT_SHARE
+    pitwall.finish()
+    collector.terminate()
+    if options.check and not good:
+        print("FAILED: above %d us a step in the training's thread, or %.0f %% of it in both" % (LIMIT_US, LIMIT_SHARE * 100))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
