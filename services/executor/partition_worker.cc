@@ -339,6 +339,10 @@ void PartitionWorker::Act(const ToDo& to_do) {
                         to_do.grace_ns, now});
   } else if (done.status().code() == absl::StatusCode::kNotFound) {
     Finish(to_do.decision, Cat("not found, nothing was stopped: ", ToStd(done.status().message())));
+  } else if (done.status().code() == absl::StatusCode::kPermissionDenied) {
+    ActionEvent refused = OutcomeOf(to_do.decision, ActionEventType::kRefused);
+    CatTo(refused.why, "; refused: ", ToStd(done.status().message()));
+    outcomes_.push_back(std::move(refused));
   } else {
     Finish(to_do.decision, Cat("failed: ", ToStd(done.status().message())));
   }
@@ -364,10 +368,8 @@ void PartitionWorker::LookAfter() {
 }
 
 void PartitionWorker::Finish(const ActionEvent& decision, std::string effect, bool stopped) {
-  ActionEvent done = decision;
-  done.type = ActionEventType::kDone;
+  ActionEvent done = OutcomeOf(decision, ActionEventType::kDone);
   done.effect = std::move(effect);
-  done.id = MakeActionId(done);
   if (stopped) stopped_.insert(done.id);
   outcomes_.push_back(std::move(done));
 }
