@@ -12,6 +12,8 @@ ActionEvent OutcomeOf(const ActionEvent& decision, ActionEventType type) {
   return outcome;
 }
 
+bool IsOutcome(const ActionEvent& event) { return event.id == OutcomeOf(event, event.type).id; }
+
 DecisionBook::State& DecisionBook::Touch(const std::string& issue) {
   const auto [at, inserted] = issues_.try_emplace(issue);
   if (!inserted) return at->second;
@@ -49,8 +51,7 @@ void DecisionBook::Record(const ActionEvent& event) {
       break;
     case ActionEventType::kRefused:
       (live ? state.live_refused : state.dry_refused) = true;
-      if (live && event.id == OutcomeOf(event, event.type).id)
-        state.live_done = state.live_decided = true;
+      if (live && IsOutcome(event)) state.live_done = state.live_decided = true;
       break;
     case ActionEventType::kDone:
       if (live) state.live_done = state.live_decided = true;

@@ -98,7 +98,7 @@ class Jobs(unittest.TestCase):
         cls.slurm = Cluster(os.path.join(cls.work, "slurm"), *hooks)
         cls.addClassCleanup(cls.slurm.stop)
         write(os.path.join(cls.work, "rules.yaml"), RULES)
-        cls.pitwall = cls.executor(BINARY, cls.work, "--rules", "pack:default")
+        cls.pitwall = cls.executor(BINARY, cls.work)
         cls.stranger = os.path.join(cls.work, "stranger")
         os.mkdir(cls.stranger)
         shutil.chown(cls.stranger, STRANGER, STRANGER)
@@ -130,7 +130,7 @@ class Jobs(unittest.TestCase):
         """A standalone that has its state in the folder `own`."""
         config = write(os.path.join(own, "pitwall.yaml"), CONFIG % {"work": cls.work, "own": own})
         started = Pitwall(binary, os.path.join(own, "log"), "--config", config, "--data-dir", os.path.join(own, "data"),
-                          "--rules", os.path.join(cls.work, "rules.yaml"), "--executor", *flags, user=user,
+                          "--rules", "pack:default", "--rules", os.path.join(cls.work, "rules.yaml"), "--executor", *flags, user=user,
                           variables={"SLURM_CONF": cls.slurm.conf, "PATH": cluster.PATH})
         cls.addClassCleanup(started.stop)
         return started
@@ -269,14 +269,16 @@ class Jobs(unittest.TestCase):
         self.assertIn("ccess/permission denied", why)
         self.assertIn("run the executor as SlurmUser, root or an operator of Slurm", why)
         self.assertEqual(self.slurm.field(self.numbers["stop-weak"], "JobState"), "RUNNING")
-        # Up to its end, which the executor hears of, nothing is tried again.
+        # Up to its end, which the executor hears of, nothing is tried again; and that end is no stop of the executor.
         read = "pitwall_executor_events_total"
         before = self.weak.metric(read)
         self.slurm.ask("scancel", self.numbers["stop-weak"])
         wait_for("the end of the issue", lambda: self.weak.metric(read) > before)
         self.assertEqual([a["type"] for a in self.actions("stop-weak", self.stranger)], ["decided", "refused"])
-        url = "%s/api/pitwall/v1/actions?job=pit-%s" % (self.weak.http, self.numbers["stop-weak"])
-        told = wait_for("actions of the API", lambda: json.loads(fetch(url)[1])["actions"])
+        api = lambda path: json.loads(fetch("%s/api/pitwall/v1/%s?job=pit-%s" % (self.weak.http, path, self.numbers["stop-weak"]))[1])
+        told = wait_for("actions of the API", lambda: api("actions")["actions"])
+        end = wait_for("the end of the job", lambda: api("job")["end_detail"])
+        self.assertEqual(end, "cancelled")
         self.assertEqual([a["type"].rpartition(".")[2] for a in told], ["decided", "refused"])
 
     def test_z_time_limit(self):
