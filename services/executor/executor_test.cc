@@ -77,6 +77,25 @@ TEST_F(ExecutorTest, AJobIsToldThatItIsStoppedAndThatItHasEnded) {
   }
 }
 
+TEST_F(ExecutorTest, AJobIsToldThatItsStopWasRefused) {
+  ASSERT_TRUE(log_.EnsureTopic("pitwall.telemetry", {1, false, -1}).ok());
+  processes_.Run(17, 170);
+  processes_.signal_error = absl::PermissionDeniedError("not ours");
+  Run(Options());
+  Publish(Issue("j", 17));
+  Pass([&] { return Actions().size() == 2; });
+  std::vector<std::string> reasons;
+  for (const Record& record : log_.Records("pitwall.telemetry", 0)) {
+    codec::BatchDecoder decoder;
+    const auto decoded = decoder.Decode(record.value);
+    ASSERT_TRUE(decoded.ok()) << decoded.status();
+    const JobEvent& word = decoded->batch->events.at(0);
+    EXPECT_EQ(word.kind, JobEvent::Kind::kNotice);
+    reasons.push_back(word.reason);
+  }
+  EXPECT_THAT(reasons, ElementsAre("stopping", "stop_refused"));
+}
+
 TEST_F(ExecutorTest, ADryRunTellsTheJobNothing) {
   ASSERT_TRUE(log_.EnsureTopic("pitwall.telemetry", {1, false, -1}).ok());
   processes_.Run(17, 170);
