@@ -156,11 +156,16 @@ struct Collector::Impl {
     sessions.SetCaptures(&captures);
     if (!options.pods.url.empty()) {
       pods = std::make_unique<PodWatch>(
-          PodWatchOptions{
-              .url = options.pods.url, .token_file = options.pods.token_file, .root = options.root},
+          PodWatchOptions{.url = options.pods.url,
+                          .token_file = options.pods.token_file,
+                          .owners = options.pods.owners,
+                          .root = options.root},
           &clock, options.pods.transport, [this] { return pod_words.Here(); },
           [this](const PodWatch::Rank& rank, const std::optional<PlatformEnd>& end) {
             pod_words.Tell(rank, end);
+          },
+          [this](const PodWatch::Rank& rank, const JobReference& object) {
+            bindings.SetObject(rank.job, object);
           });
       sessions.OnRank([this](const RankSource::Identity& rank, int64_t pid) {
         pods->Arrive(

@@ -42,12 +42,13 @@ struct Options {
   // Directory with one file per job, written by a prolog and removed by an epilog; empty: none. See
   // jobs/drop_folder.h.
   std::string drop_dir;
-  // How ranks in pods ended, by the status of their containers (pods/pod_watch.h); without a url
-  // nobody is asked. The transport is borrowed.
+  // How ranks in pods ended, by the status of their containers, and with `owners` whose pods those
+  // are (pods/pod_watch.h); without a url nobody is asked. The transport is borrowed.
   struct Pods {
     std::string url;
     std::string token_file;
     HttpTransport* transport = nullptr;
+    bool owners = false;
   };
   Pods pods;
   // Directory for what cannot be published now; empty: only the memory queue. One collector per

@@ -279,6 +279,7 @@ void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* ou
       break;
     case Happening::Kind::kJobNotice:
       if (event.reason == kStopping) deaths_.AnnounceStop(key.position, StoppedByOf(event));
+      if (event.reason == kStopRefused) deaths_.WithdrawStop();
       if (const auto end = PlatformEndOf(event)) {
         if (*end == PlatformEnd{}) {
           deaths_.ExpectPlatform();  // nothing yet: it will be told

@@ -46,6 +46,12 @@ class RankDeaths {
     stop_at_ = std::max(at, kMinPosition + 1);
     NameStop(std::move(by));
   }
+  // It was refused: a death that is heard of from here on is none of it.
+  void WithdrawStop() {
+    if (first_.has_value() && IsStop(first_at_)) return;
+    stop_at_.reset();
+    stopped_by_.clear();
+  }
   // By whom the job is stopped; "" changes nothing.
   void NameStop(std::string by) {
     if (!by.empty()) stopped_by_ = std::move(by);

@@ -88,6 +88,15 @@ TEST(RankDeaths, ADeathBeforeTheStopOrLongAfterItIsOne) {
   EXPECT_THAT(Said(&after, 310), ElementsAre("1 died: signal 9 = 1", "count = 1"));
 }
 
+TEST(RankDeaths, AfterAStopThatWasRefusedADeathIsOne) {
+  RankDeaths deaths;
+  deaths.AnnounceStop(DeathAt(9), "rule p/g/a");
+  deaths.WithdrawStop();
+  deaths.Add(Signalled(10, 1, 9));
+  EXPECT_THAT(Said(&deaths, 11), ElementsAre("1 died: signal 9 = 1", "count = 1"));
+  EXPECT_EQ(deaths.stopped_by(), "");
+}
+
 // A rank can say the notice as well, with any time: nothing overflows, and no death is hidden.
 TEST(RankDeaths, AStopOfAnImpossibleTimeHidesNothing) {
   for (const int64_t at : {INT64_MIN, INT64_MIN / 2, INT64_MAX}) {

@@ -4,6 +4,16 @@
 
 namespace pitwall::executor {
 
+ActionEvent OutcomeOf(const ActionEvent& decision, ActionEventType type) {
+  ActionEvent outcome = decision;
+  outcome.type = ActionEventType::kDone;
+  outcome.id = MakeActionId(outcome);
+  outcome.type = type;
+  return outcome;
+}
+
+bool IsOutcome(const ActionEvent& event) { return event.id == OutcomeOf(event, event.type).id; }
+
 DecisionBook::State& DecisionBook::Touch(const std::string& issue) {
   const auto [at, inserted] = issues_.try_emplace(issue);
   if (!inserted) return at->second;
@@ -41,6 +51,7 @@ void DecisionBook::Record(const ActionEvent& event) {
       break;
     case ActionEventType::kRefused:
       (live ? state.live_refused : state.dry_refused) = true;
+      if (live && IsOutcome(event)) state.live_done = state.live_decided = true;
       break;
     case ActionEventType::kDone:
       if (live) state.live_done = state.live_decided = true;

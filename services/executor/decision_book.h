@@ -12,6 +12,11 @@
 
 namespace pitwall::executor {
 
+// The record of what came of a live decision: done, or refused by who would have had to obey. One
+// decision has one, so both have one id, unlike a guard's refusal before it.
+ActionEvent OutcomeOf(const ActionEvent& decision, ActionEventType type);
+bool IsOutcome(const ActionEvent& event);
+
 struct BudgetLimits {
   int budget = 0;            // live decisions per window
   int64_t window_ns = 0;     // event time

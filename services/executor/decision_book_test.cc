@@ -36,6 +36,21 @@ TEST(DecisionBook, RemembersWhatWasDecided) {
   EXPECT_FALSE(book.Decided("k", ActionMode::kLive)) << "a refusal is not the last word";
 }
 
+TEST(DecisionBook, ARefusalAfterTheDecisionIsItsOutcome) {
+  DecisionBook book({10, 100, 0, 100});
+  ActionEvent guard = Action("i", ActionEventType::kRefused, ActionMode::kLive);
+  guard.id = MakeActionId(guard);
+  const ActionEvent decision = Action("i", ActionEventType::kDecided, ActionMode::kLive);
+  book.Record(decision);
+  book.Record(guard);  // of before, read again
+  EXPECT_EQ(book.Unfinished().size(), 1U);
+  const ActionEvent refused = OutcomeOf(decision, ActionEventType::kRefused);
+  EXPECT_NE(refused.id, guard.id) << "readers keep one event of an id";
+  book.Record(refused);
+  EXPECT_TRUE(book.Unfinished().empty());
+  EXPECT_TRUE(book.Done("i"));
+}
+
 TEST(DecisionBook, BudgetAndCoolDownCountEventTime) {
   DecisionBook book({2, 100, 50, 100});
   EXPECT_EQ(book.Reserve("a", "j1", 1000), "");

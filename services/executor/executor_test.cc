@@ -16,6 +16,7 @@
 namespace pitwall::executor {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -74,6 +75,25 @@ TEST_F(ExecutorTest, AJobIsToldThatItIsStoppedAndThatItHasEnded) {
     EXPECT_EQ(StoppedByOf(batch.events[0]), Cat("rule ", Actions()[i].rule));
     EXPECT_LE(batch.events[0].time_ns, clock_.WallNs());
   }
+}
+
+TEST_F(ExecutorTest, AJobIsToldThatItsStopWasRefused) {
+  ASSERT_TRUE(log_.EnsureTopic("pitwall.telemetry", {1, false, -1}).ok());
+  processes_.Run(17, 170);
+  processes_.signal_error = absl::PermissionDeniedError("not ours");
+  Run(Options());
+  Publish(Issue("j", 17));
+  Pass([&] { return Actions().size() == 2; });
+  std::vector<std::string> reasons;
+  for (const Record& record : log_.Records("pitwall.telemetry", 0)) {
+    codec::BatchDecoder decoder;
+    const auto decoded = decoder.Decode(record.value);
+    ASSERT_TRUE(decoded.ok()) << decoded.status();
+    const JobEvent& word = decoded->batch->events.at(0);
+    EXPECT_EQ(word.kind, JobEvent::Kind::kNotice);
+    reasons.push_back(word.reason);
+  }
+  EXPECT_THAT(reasons, ElementsAre("stopping", "stop_refused"));
 }
 
 TEST_F(ExecutorTest, ADryRunTellsTheJobNothing) {
@@ -339,10 +359,10 @@ TEST_F(ExecutorTest, TheEffectsOfASignal) {
   processes_.signal_error = absl::PermissionDeniedError("not ours");
   Run(Options());
   Publish(Issue("denied", 18));
-  Pass([&] { return executor_->counters().done.value() == 1; });
-  std::set<std::string> effects;
-  for (const ActionEvent& action : Actions()) effects.insert(action.effect);
-  EXPECT_TRUE(effects.contains("failed: not ours"));
+  Pass([&] { return executor_->counters().refused.value() == 1; });
+  std::set<std::string> reasons;  // partitions have no order
+  for (const ActionEvent& action : Actions()) reasons.insert(action.why);
+  EXPECT_THAT(reasons, Contains(HasSubstr("; refused: not ours")));
   executor_.reset();
 
   // Gone between the last look and the signal.
@@ -350,7 +370,7 @@ TEST_F(ExecutorTest, TheEffectsOfASignal) {
   Run(Options());
   Publish(Issue("late", 18));
   Pass([&] { return executor_->counters().done.value() == 1; });
-  effects.clear();
+  std::set<std::string> effects;
   for (const ActionEvent& action : Actions()) effects.insert(action.effect);
   EXPECT_TRUE(effects.contains("not found, nothing was stopped: process 18 is gone"));
 }

@@ -339,6 +339,10 @@ void PartitionWorker::Act(const ToDo& to_do) {
                         to_do.grace_ns, now});
   } else if (done.status().code() == absl::StatusCode::kNotFound) {
     Finish(to_do.decision, Cat("not found, nothing was stopped: ", ToStd(done.status().message())));
+  } else if (done.status().code() == absl::StatusCode::kPermissionDenied) {
+    ActionEvent refused = OutcomeOf(to_do.decision, ActionEventType::kRefused);
+    CatTo(refused.why, "; refused: ", ToStd(done.status().message()));
+    outcomes_.push_back(std::move(refused));
   } else {
     Finish(to_do.decision, Cat("failed: ", ToStd(done.status().message())));
   }
@@ -364,18 +368,16 @@ void PartitionWorker::LookAfter() {
 }
 
 void PartitionWorker::Finish(const ActionEvent& decision, std::string effect, bool stopped) {
-  ActionEvent done = decision;
-  done.type = ActionEventType::kDone;
+  ActionEvent done = OutcomeOf(decision, ActionEventType::kDone);
   done.effect = std::move(effect);
-  done.id = MakeActionId(done);
   if (stopped) stopped_.insert(done.id);
   outcomes_.push_back(std::move(done));
 }
 
 // What the job is told of an action, in one transaction with that record, so as often as that is:
-// once. The decision announces the end, so that no death that follows is taken for another; the job
-// is over when the action is done (time-model.md, section 4). The source promises nothing, so no
-// watermark waits for it; its boot is the action.
+// once. The decision announces the end, so that no death that follows is taken for another; a
+// refusal withdraws that; the job is over when the action is done (time-model.md, section 4). The
+// source promises nothing, so no watermark waits for it; its boot is the action.
 OutgoingRecord PartitionWorker::WordToJob(const ActionEvent& action) {
   Batch batch;
   batch.job = action.job;
@@ -389,7 +391,8 @@ OutgoingRecord PartitionWorker::WordToJob(const ActionEvent& action) {
   JobEvent word;
   word.kind = done ? JobEvent::Kind::kEnded : JobEvent::Kind::kNotice;
   word.time_ns = clock_->WallNs();
-  word.reason = done ? EndDetailName(EndDetail::kStopped) : kStopping;
+  const bool refused = action.type == ActionEventType::kRefused;
+  word.reason = done ? EndDetailName(EndDetail::kStopped) : refused ? kStopRefused : kStopping;
   const std::string by = action.principal.empty() ? Cat("rule ", action.rule) : action.principal;
   word.labels.push_back({std::string(kStoppedBy), by});
   batch.events.push_back(std::move(word));
@@ -419,7 +422,8 @@ Status PartitionWorker::Apply(const std::vector<ActionEvent>& actions, int64_t n
     record.value = cloudevents::EncodeCloudEvent(action);
     commit.outputs.push_back(std::move(record));
     const bool stops = action.type == ActionEventType::kDecided && action.mode == ActionMode::kLive;
-    if (!stops && !stopped_.contains(action.id)) continue;
+    const bool withdraws = action.type == ActionEventType::kRefused && IsOutcome(action);
+    if (!stops && !withdraws && !stopped_.contains(action.id)) continue;
     if (log_->Partitions(options_.telemetry_topic).ok()) {
       commit.outputs.push_back(WordToJob(action));
     } else {

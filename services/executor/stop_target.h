@@ -50,7 +50,7 @@ class StopTarget {
   virtual Claim Claims(const JobReference& reference) const = 0;
   virtual StopCheck Check(const ActionEvent& stop) = 0;
   // What was done, as a clause: "SIGTERM sent". An error says why nothing was: NotFound,
-  // PermissionDenied with the right that is missing, FailedPrecondition (refused there),
+  // PermissionDenied (refused there, with the right that is missing), FailedPrecondition,
   // Unavailable (after as many tries as the target makes).
   virtual StatusOr<std::string> Stop(const ActionEvent& stop) = 0;
   // An error: not known at the moment.

@@ -68,11 +68,30 @@ TEST_F(StopTargetTest, WhatTheTargetRefusesIsRecordedAndNotDone) {
 
 TEST_F(StopTargetTest, AStopThatFailsSaysWhy) {
   target_.Run("u1");
+  target_.error = Unavailable("nobody answers");
+  Run(WithTarget());
+  Publish(ClusterIssue("j", "u1"));
+  Pass([&] { return Actions().size() == 2; });
+  EXPECT_EQ(Actions()[1].effect, "failed: nobody answers");
+}
+
+TEST_F(StopTargetTest, AStopWithoutTheRightIsRefusedOnce) {
+  target_.Run("u1");
   target_.error = absl::PermissionDeniedError("403: the right to patch jobs is missing");
   Run(WithTarget());
   Publish(ClusterIssue("j", "u1"));
   Pass([&] { return Actions().size() == 2; });
-  EXPECT_EQ(Actions()[1].effect, "failed: 403: the right to patch jobs is missing");
+  EXPECT_THAT(Kinds(), ElementsAre("decided live", "refused live"));
+  EXPECT_THAT(Actions()[1].why, HasSubstr("; refused: 403: the right to patch jobs is missing"));
+  EXPECT_EQ(Actions()[1].effect, "");
+  EXPECT_EQ(executor_->counters().refused.value(), 1U);
+  // Neither again for the same issue nor after a restart, which looks at what has no outcome.
+  Publish(ClusterIssue("j", "u1", 2));
+  Settle();
+  executor_.reset();
+  Run(WithTarget());
+  Settle();
+  EXPECT_EQ(Actions().size(), 2U);
 }
 
 TEST_F(StopTargetTest, AStopWithoutEffectIsToldAfterTheGrace) {

@@ -61,7 +61,8 @@ StatusOr<std::string> WebhookTarget::Stop(const ActionEvent& stop) {
     if (!in->status().ok()) result.clear();
   }
   if (result == "refused") {
-    return FailedPrecondition(Cat("the webhook refused", reason.empty() ? "" : Cat(": ", reason)));
+    return absl::PermissionDeniedError(
+        ToAbsl(Cat("the webhook refused", reason.empty() ? "" : Cat(": ", reason))));
   }
   if (result != "done") {
     return FailedPrecondition(Cat("the webhook answered ", reply.status,

@@ -80,6 +80,7 @@ struct PodsConfig {
   std::string url;  // empty: nobody
   std::string token_file = "/var/run/secrets/kubernetes.io/serviceaccount/token";
   std::string ca_file = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
+  bool owners = false;
 };
 
 // What training processes may use of one collector, all together and those of one owner.

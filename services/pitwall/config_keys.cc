@@ -145,7 +145,11 @@ void CollectorKeys(ConfigKeys& keys, CollectorConfig& collector) {
               "`https://kubernetes.default.svc/api/v1/pods?fieldSelector=spec.nodeName={node}` "
               "(right: list pods) or `https://{node}:10250/pods` of the kubelet (right: get "
               "nodes/proxy); `{node}` is the node's name. Asked only after a rank in a pod has "
-              "ended. Empty: nobody is asked.");
+              "ended, and for owners. Empty: nobody is asked.");
+    keys.Bool("owners", &pods.owners,
+              "Whether a job whose clients name no object is that Job or PyTorchJob which owns the "
+              "pod of its first rank. The executor of the cluster stops it then, no executor of a "
+              "node. Asked once for each pod.");
     keys.Text("token_file", &pods.token_file, "Token; read again for each request. Empty: none.");
     keys.Text("ca_file", &pods.ca_file,
               "Certificates that sign the server's. Empty: those of the system.");

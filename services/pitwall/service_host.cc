@@ -268,7 +268,7 @@ Status ServiceHost::StartCollector() {
         http::MakeCurlTransport({.allowed_cidrs = {"0.0.0.0/0", "::/0"}, .ca_file = pods.ca_file}));
     ASSIGN_OR_RETURN(const std::string url, PodsUrl(pods.url, options.node));
     RETURN_IF_ERROR(Annotate(pods_transport_->CheckUrl(url), "collector.pods.url"));
-    options.pods = {url, pods.token_file, pods_transport_.get()};
+    options.pods = {url, pods.token_file, pods_transport_.get(), pods.owners};
   }
   options.spool_dir = config_.SpoolDir();
   RETURN_IF_ERROR(MakeDirectory(options.spool_dir));

@@ -94,15 +94,15 @@ class Hooks(http.server.ThreadingHTTPServer):
 class Pitwall:
     """A service of the binary, ready when made. Listens on free ports of loopback unless the flags say otherwise."""
 
-    def __init__(self, binary, log, *flags, service="standalone", variables=None):
+    def __init__(self, binary, log, *flags, service="standalone", variables=None, user=None):
         self.log_path = log
         flags = list(flags)
         for listen in ("--http-listen", "--grpc-listen"):
             if listen not in flags:
                 flags += [listen, "127.0.0.1:0"]
         with open(log, "w") as stderr:
-            self.process = subprocess.Popen([binary, service] + flags, stderr=stderr,
-                                            env=dict(os.environ, **(variables or {})))
+            self.process = subprocess.Popen([binary, service] + flags, stderr=stderr, user=user, group=user,
+                                            extra_groups=[] if user else None, env=dict(os.environ, **(variables or {})))
         wait_for("%s to be ready" % service,
                  lambda: self.said(service + r": ready\n") or self.process.poll() is not None)
         assert self.process.poll() is None, self.log()

@@ -16,7 +16,7 @@ import time
 import unittest
 import uuid
 
-from harness import CLIENT, PATIENCE, Pitwall, wait_for, write
+from harness import CLIENT, PATIENCE, Pitwall, fetch, wait_for, write
 
 BINARY = None
 # Version 1 of control groups (any controller will do), or version 2.
@@ -171,6 +171,30 @@ class Pods(unittest.TestCase):
     def test_a_pod_that_vanished_is_a_death_all_the_same(self):
         self.rank.kill()
         self.told(("RankDied", "signal 9"))
+
+    def test_the_object_that_owns_the_pod_is_the_jobs(self):
+        """By a Pitwall that asks for owners, and is asked what the job is."""
+        owner = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "llm", "uid": str(uuid.uuid4()), "controller": True}
+        self.server.pods[self.pod] = {"metadata": {"name": "llm-worker-0", "namespace": "research", "uid": self.pod, "ownerReferences": [owner]},
+                                      "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}
+        own = os.path.join(self.work, "own")
+        config = write(own + ".yaml", json.dumps({"collector": {"node": "n1", "pods": {
+            "url": "http://127.0.0.1:%d/api/v1/pods" % self.server.server_port, "owners": True,
+            "token_file": os.path.join(self.work, "token"), "ca_file": ""}}}))
+        pitwall = Pitwall(BINARY, own + ".log", "--config", config, "--data-dir", own)
+        self.addCleanup(pitwall.stop)
+        group = os.path.join(group_root(), "pod" + self.pod, self.container)
+        rank = subprocess.Popen([sys.executable, "-c", RANK, CLIENT, group, self.job],
+                                env=dict(os.environ, PITWALL_SOCKET=os.path.join(own, "collector.sock")))
+        self.addCleanup(rank.wait)
+        self.addCleanup(rank.kill)
+
+        def references():
+            jobs = json.loads(fetch(pitwall.http + "/api/pitwall/v1/jobs")[1])["jobs"]
+            return [job["reference"] for job in jobs if job["name"] == self.job and job["reference"]["platform"] == "kubernetes"]
+
+        known, = wait_for("the object", references)
+        self.assertEqual((known["namespace"], known["kind"], known["name"], known["uid"]), ("research", "PyTorchJob", "llm", owner["uid"]))
 
 
 if __name__ == "__main__":

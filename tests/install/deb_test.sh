@@ -15,9 +15,10 @@ fi
 work=$(mktemp -d)
 server=
 finish() {
-  [[ -z $server ]] || kill -KILL "$server" 2>/dev/null || true
+  # Its root is busy until it is gone.
+  [[ -z $server ]] || { kill -KILL "$server" && wait "$server"; } 2>/dev/null || true
   umount "$work/root/proc" 2>/dev/null || true
-  rm -rf "$work"
+  rm -rf --one-file-system "$work"
 }
 trap finish EXIT
 fail() { echo "deb_test.sh: $*"; [[ ! -f $work/log ]] || tail -n 20 "$work/log"; exit 1; }

@@ -19,7 +19,7 @@ import uuid
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "e2e")]
 from cluster import Cluster, Refused, run  # noqa: E402
-from harness import CLIENT, REPO, Pitwall, wait_for, write  # noqa: E402
+from harness import CLIENT, REPO, Pitwall, fetch, wait_for, write  # noqa: E402
 from pods_test import RANK, group_root  # noqa: E402
 from schemas import write_schemas  # noqa: E402
 
@@ -160,9 +160,9 @@ class Stops(unittest.TestCase):
         api = {"Job": "batch/v1/namespaces/%s/jobs", "PyTorchJob": "kubeflow.org/v1/namespaces/%s/pytorchjobs"}[kind]
         return "/apis/" + api % self.namespace + ("/" + name if name else "")
 
-    def make(self, kind="Job", owner=None):
+    def make(self, kind="Job", owner=None, node=None):
         pod = {"metadata": {"labels": {"a": "b"}},
-               "spec": {"restartPolicy": "Never", "containers": [{"name": "train", "image": "train"}]}}
+               "spec": {"restartPolicy": "Never", "containers": [{"name": "train", "image": "train"}], **({"nodeName": node} if node else {})}}
         spec = {"parallelism": 2, "completions": 2, "template": pod} if kind == "Job" else {
             "runPolicy": {}, "pytorchReplicaSpecs": {"Worker": {"replicas": 2, "template": pod}}}
         metadata = {"name": "train", "annotations": {"pitwall.io/owner": owner or "uid:%d" % os.getuid()}}
@@ -354,6 +354,42 @@ class Stops(unittest.TestCase):
         done, = wait_for("the outcome", lambda: self.actions("DONE"))
         self.assertIn("no pod of it is active", done)
         self.assertIn("is suspended already", self.actions("DECIDED")[0])
+
+    @unittest.skipUnless(os.geteuid() == 0 and group_root(), "no control groups can be made here")
+    def test_a_job_that_names_no_object_is_the_one_that_owns_its_pod(self):
+        """By the pods that the real controller has made, and nothing that the training says."""
+        self.install("standalone.hostSocket=true,collector.pods.enabled=true,collector.pods.owners=true,executor.cluster.listPods=true")
+        uid = self.make(node="n1")
+        CLUSTER.call("PATCH", self.object_path("train"), {"metadata": {"annotations": {"pitwall.io/owner": None}}}, "application/merge-patch+json")
+        pods = "/api/v1/namespaces/%s/pods" % self.namespace
+        pod = CLUSTER.get(pods)["items"][0]["metadata"]["uid"]
+        group = os.path.join(group_root(), "pod" + pod, uuid.uuid4().hex * 2)
+        os.makedirs(group)
+        self.addCleanup(lambda: (os.rmdir(group), os.rmdir(os.path.dirname(group))))
+        self.config = self.config.replace("url: https://kubernetes.default.svc", "token_file: %s\n    ca_file: %s\n    url: %s" % (
+            self.token, CLUSTER.path("ca.crt"), CLUSTER.server)).replace("collector:", "collector:\n  node: n1", 1)
+        self.start()
+        go = os.path.join(self.work, "go")
+        code = "import os, sys\nwith open(sys.argv[2] + '/cgroup.procs', 'w') as group:\n    group.write(str(os.getpid()))\n" + TRAINING
+        code = code.replace("number > 20", "os.path.exists(sys.argv[3])")
+        self.assertIn("exists", code)
+        self.training = subprocess.Popen([sys.executable, "-c", code, CLIENT, group, go], stderr=subprocess.DEVNULL,
+                                         env=dict(os.environ, PITWALL_SOCKET=os.path.join(self.work, "collector.sock"), PITWALL_JOB="train"))
+
+        def references():
+            return [job["reference"] for job in json.loads(fetch(self.pitwall.http + "/api/pitwall/v1/jobs")[1])["jobs"] if job["name"] == "train"]
+
+        known, = wait_for("the object", lambda: [r for r in references() if r["platform"] == "kubernetes"])
+        self.assertEqual({name: text for name, text in known.items() if text},
+                         {"platform": "kubernetes", "namespace": self.namespace, "kind": "Job", "name": "train", "uid": uid})
+        write(go, "")
+        wait_for("the suspension", self.suspended)
+        self.training.terminate()  # as the kubelet does, which then says that the pods are gone
+        for item in CLUSTER.get(pods)["items"]:
+            wait_for("the deletion", lambda: "deletionTimestamp" in CLUSTER.get(pods + "/" + item["metadata"]["name"])["metadata"])
+            CLUSTER.call("DELETE", pods + "/" + item["metadata"]["name"], {"gracePeriodSeconds": 0})
+        done, = wait_for("the outcome", lambda: self.actions("DONE"))
+        self.assertIn("Job %s/train suspended; no pod of it is active" % self.namespace, done)
 
 
 @unittest.skipUnless(os.geteuid() == 0 and group_root(), "no control groups can be made here")

@@ -15,12 +15,13 @@ import unittest
 
 import cluster
 from cluster import Cluster
-from harness import CLIENT, PATIENCE, REPO, Pitwall, wait_for, write
+from harness import CLIENT, PATIENCE, REPO, Pitwall, fetch, wait_for, write
 
 BINARY = None
 LONG = False
 USER = "nobody"
 UID = 65534
+STRANGER = "daemon"  # neither the jobs' user nor SlurmUser, root or an operator
 
 # A rank that does what its mode says when the file that its job is named after appears.
 RANK = """
@@ -53,7 +54,7 @@ for _ in pitwall.steps(range(100000)):
 CONFIG = """
 collector:
   drop_dir: %(work)s/jobs
-  socket: %(work)s/collector.sock
+  socket: %(own)s/collector.sock
 executor:
   budget: 1
   cool_down: 1s
@@ -97,12 +98,12 @@ class Jobs(unittest.TestCase):
         cls.slurm = Cluster(os.path.join(cls.work, "slurm"), *hooks)
         cls.addClassCleanup(cls.slurm.stop)
         write(os.path.join(cls.work, "rules.yaml"), RULES)
-        write(os.path.join(cls.work, "pitwall.yaml"), CONFIG % {"work": cls.work})
-        cls.pitwall = Pitwall(BINARY, os.path.join(cls.work, "log"), "--config", os.path.join(cls.work, "pitwall.yaml"),
-                              "--data-dir", os.path.join(cls.work, "data"), "--rules", "pack:default",
-                              "--rules", os.path.join(cls.work, "rules.yaml"), "--executor",
-                              variables={"SLURM_CONF": cls.slurm.conf, "PATH": cluster.PATH})
-        cls.addClassCleanup(cls.pitwall.stop)
+        cls.pitwall = cls.executor(BINARY, cls.work)
+        cls.stranger = os.path.join(cls.work, "stranger")
+        os.mkdir(cls.stranger)
+        shutil.chown(cls.stranger, STRANGER, STRANGER)
+        # Its user may not be able to read the folder of the build.
+        cls.weak = cls.executor(shutil.copy(BINARY, os.path.join(cls.work, "pitwall")), cls.stranger, user=STRANGER)
         cls.lines = os.path.join(cls.work, "watch")
         with open(cls.lines, "w") as out:
             watch = subprocess.Popen([BINARY, "issues", "watch", "--json", "--from-start", "--target", cls.pitwall.grpc],
@@ -112,23 +113,33 @@ class Jobs(unittest.TestCase):
         cls.numbers = {}
         modes = {"finishes": "finishes", "exits": "exits", "crashes": "crashes", "cancelled": "loops", "ignores": "ignores",
                  "raises": "raises", "requeued": "loops", "dies-first": "crashes-one",
-                 "stop-live": "loss=9", "stop-dry": "loss=99", "keep-me": "loss=9", "stop-late": "loss=9"}
+                 "stop-weak": "loss=9", "stop-live": "loss=9", "stop-dry": "loss=99", "keep-me": "loss=9", "stop-late": "loss=9"}
         if cls.slurm.memory_limits:
             modes["eats"] = "eats"
         if LONG:
             modes["limit"] = "loops"
         for name, mode in modes.items():
             cls.numbers[name] = cls.start(name, mode)
-        for name in modes:
+        for name in modes.keys() - {"stop-weak"}:
             wait_for("a step of %s" % name, lambda: cls.events("io.pitwall.job.changed", name, job_change="attempt_began"))
         if LONG:
             cls.slurm.ask("scontrol", "update", "JobId=" + cls.numbers["limit"], "TimeLimit=1")
 
     @classmethod
+    def executor(cls, binary, own, *flags, user=None):
+        """A standalone that has its state in the folder `own`."""
+        config = write(os.path.join(own, "pitwall.yaml"), CONFIG % {"work": cls.work, "own": own})
+        started = Pitwall(binary, os.path.join(own, "log"), "--config", config, "--data-dir", os.path.join(own, "data"),
+                          "--rules", "pack:default", "--rules", os.path.join(cls.work, "rules.yaml"), "--executor", *flags, user=user,
+                          variables={"SLURM_CONF": cls.slurm.conf, "PATH": cluster.PATH})
+        cls.addClassCleanup(started.stop)
+        return started
+
+    @classmethod
     def start(cls, name, mode):
         run = "/usr/bin/python3 %s %s/client" % (cls.rank, cls.work)
         go = os.path.join(cls.work, "go", name)
-        environment = "export PITWALL_SOCKET=%s/collector.sock\n" % cls.work
+        environment = "export PITWALL_SOCKET=%s/collector.sock\n" % (cls.stranger if name == "stop-weak" else cls.work)
         options = ["--uid=" + USER] if name != "requeued" else ["--uid=" + USER, "--requeue"]
         if mode == "crashes-one":
             script = "EXITS=1 srun -n2 --overlap %s exits %s" % (run, go)
@@ -221,14 +232,14 @@ class Jobs(unittest.TestCase):
         self.assertEqual(self.found("requeued"), [("JobCancelled", None, None)])
         self.slurm.ask("scancel", self.numbers["requeued"])
 
-    def actions(self, name):
-        done = subprocess.run([BINARY, "actions", "list", "--data-dir", os.path.join(self.work, "data"), "--json"],
+    def actions(self, name, own=None):
+        done = subprocess.run([BINARY, "actions", "list", "--data-dir", os.path.join(own or self.work, "data"), "--json"],
                               stdout=subprocess.PIPE, text=True, timeout=60)
         records = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         return [r["data"] | {"type": r["type"].rpartition(".")[2]} for r in records if r["data"]["job"]["id"] == "pit-" + self.numbers[name]]
 
-    def act(self, name, kind):
-        return wait_for("%s of %s" % (kind, name), lambda: [a for a in self.actions(name) if a["type"] == kind])
+    def act(self, name, kind, own=None):
+        return wait_for("%s of %s" % (kind, name), lambda: [a for a in self.actions(name, own) if a["type"] == kind])
 
     def test_the_executor_stops_a_job_once(self):
         """Dry run, exemption and budget each hold back what a live policy stops."""
@@ -249,6 +260,26 @@ class Jobs(unittest.TestCase):
             self.assertEqual(self.slurm.field(self.numbers[name], "JobState"), "RUNNING", name)
         self.assertEqual([a["type"] for a in self.actions("stop-live")], ["decided", "done"])
         self.assertEqual(self.found("stop-live"), [("JobCancelled", None, None)])
+
+    def test_without_the_right_it_is_refused(self):
+        """By slurmctld: the executor runs as a user that has no right over the job."""
+        self.go("stop-weak")
+        why = self.act("stop-weak", "refused", self.stranger)[0]["why"]
+        print("\nstop-weak: refused: %s" % why, flush=True)
+        self.assertIn("ccess/permission denied", why)
+        self.assertIn("run the executor as SlurmUser, root or an operator of Slurm", why)
+        self.assertEqual(self.slurm.field(self.numbers["stop-weak"], "JobState"), "RUNNING")
+        # Up to its end, which the executor hears of, nothing is tried again; and that end is no stop of the executor.
+        read = "pitwall_executor_events_total"
+        before = self.weak.metric(read)
+        self.slurm.ask("scancel", self.numbers["stop-weak"])
+        wait_for("the end of the issue", lambda: self.weak.metric(read) > before)
+        self.assertEqual([a["type"] for a in self.actions("stop-weak", self.stranger)], ["decided", "refused"])
+        api = lambda path: json.loads(fetch("%s/api/pitwall/v1/%s?job=pit-%s" % (self.weak.http, path, self.numbers["stop-weak"]))[1])
+        told = wait_for("actions of the API", lambda: api("actions")["actions"])
+        end = wait_for("the end of the job", lambda: api("job")["end_detail"])
+        self.assertEqual(end, "cancelled")
+        self.assertEqual([a["type"].rpartition(".")[2] for a in told], ["decided", "refused"])
 
     def test_z_time_limit(self):
         if not LONG:

@@ -111,6 +111,7 @@ collector:
   {{- if .Values.collector.pods.enabled }}
   pods:
     url: {{ .Values.collector.pods.url | quote }}
+    owners: {{ .Values.collector.pods.owners }}
   {{- end }}
   gpus: false
 processor:

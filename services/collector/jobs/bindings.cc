@@ -75,6 +75,7 @@ void Bindings::Declare(Job& job, const JobOption& option) {
   }
   if (!displaces) return;
   job.by_client = {};
+  job.by_pod = {};
   job.user = -1;
   job.had_client = job.announced = false;
   job.client_labels.clear();
@@ -251,7 +252,7 @@ bool Bindings::Holds(uint64_t client) const {
 }
 
 void Bindings::ChooseReference(Job& job) {
-  if (job.by_client != JobReference{} && job.by_client.platform != "process") return;
+  if (job.by_client != JobReference{} && job.by_client.platform != kProcessPlatform) return;
   const Client* lowest = nullptr;
   for (const auto& [id, client] : job.clients) {
     if (client.reference == JobReference{} || (job.user >= 0 && client.user != job.user)) continue;
@@ -261,6 +262,21 @@ void Bindings::ChooseReference(Job& job) {
   if (lowest == nullptr) return;
   job.by_client = lowest->reference;
   job.user = lowest->user;
+}
+
+const JobReference& Bindings::ReferenceOf(const Job& job) {
+  const JobReference none;
+  if (job.view.reference != none) return job.view.reference;
+  const bool process = job.by_client == none || job.by_client.platform == kProcessPlatform;
+  return process && job.by_pod != none ? job.by_pod : job.by_client;
+}
+
+void Bindings::SetObject(const std::string& job_id, const JobReference& object) {
+  MutexLock lock(&mutex_);
+  Job* job = Find(job_id);
+  if (job == nullptr || job->by_pod != JobReference{}) return;
+  job->by_pod = object;
+  ++version_;
 }
 
 void Bindings::Announced(uint64_t client) {
@@ -362,7 +378,7 @@ std::vector<BoundJob> Bindings::Jobs(uint64_t* version) const {
     BoundJob view = job.view;
     view.present = job.by_option || job.by_drop || !job.clients.empty();
     view.deserted = !view.present && job.had_client && job.away.empty();
-    if (view.reference == JobReference{}) view.reference = job.by_client;
+    view.reference = ReferenceOf(job);
     for (const auto& [client, process] : job.clients) {
       if (process.pid > 0) view.processes.push_back({process.rank, process.pid});
     }

@@ -35,6 +35,8 @@ struct JobClaim {
   std::string owner;  // what the kernel says: "uid:1000", "pod:<uid>"; "": not known
 };
 
+inline constexpr std::string_view kProcessPlatform = "process";  // of a reference
+
 inline constexpr size_t kMaxClientLabels = 64;  // of one job, over all its clients
 
 // A job as the sampler needs it.
@@ -91,8 +93,9 @@ struct BindingOptions {
 // A job that a file ends has kLastWordsNs for what its clients still say, and for the ends of their
 // processes.
 //
-// The reference of a job is what option or file say; else its first client's, and when that is a
-// process which has left, the lowest rank's that is here. Only clients of the user whose process
+// The reference of a job is what option or file say; else its first client's. When that is a
+// process, it is the object that owns the pod of one of its ranks, where that is known; else, where
+// it has left, the lowest rank's that is here. Only clients of the user whose process
 // came first count, so that nobody can put his own process in the place of another's.
 //
 // Thread-safe. Times are monotonic nanoseconds
@@ -137,6 +140,9 @@ class Bindings {
   // The process of a rank that was released without goodbye has ended: it does not come back.
   void Died(const std::string& job, int64_t rank);
 
+  // The object that owns the pod of one of the job's ranks. The first that is said stays.
+  void SetObject(const std::string& job, const JobReference& object);
+
   // Lets go of what is over, in the order of ids.
   std::vector<EndedJob> Expire(int64_t now_ns);
   // In the order of ids. `*version` grows with each change.
@@ -156,6 +162,7 @@ class Bindings {
     BoundJob view;                     // its reference: of option or file
     std::vector<std::string> members;  // owners that may speak for it beside its own
     JobReference by_client;            // where those say nothing
+    JobReference by_pod;               // where that is a process
     int64_t user = -1;                 // whose clients may say it; -1: nobody has yet
     bool by_option = false;
     bool by_drop = false;
@@ -175,6 +182,7 @@ class Bindings {
 
   Job* Find(std::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void ChooseReference(Job& job);
+  static const JobReference& ReferenceOf(const Job& job);
   static bool MaySpeak(const Job& job, std::string_view owner);
   // Takes over owner and members of an option or a file; clients that may not speak for the job any
   // more are let go.

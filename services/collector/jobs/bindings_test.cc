@@ -414,6 +414,37 @@ TEST_F(BindingsTest, TheReferenceGoesOnWithTheProcesses) {
   EXPECT_EQ(Reference(), "31@n/1");
 }
 
+TEST_F(BindingsTest, TheOwnerOfAPodIsTheJobsObjectWhereNobodyNamesOne) {
+  const JobReference object{"kubernetes", "", "ml", "Job", "llm", "u7", ""};
+  JobClaim claim = Process(0, 10);
+  claim.owner = "pod:u";
+  Claim(1, claim);
+  bindings_.SetObject("another", object);
+  uint64_t before;
+  uint64_t after;
+  bindings_.Jobs(&before);
+  bindings_.SetObject("j", object);
+  bindings_.Jobs(&after);
+  EXPECT_GT(after, before) << "it must be told";
+  EXPECT_EQ(Reference(), "u7");
+  bindings_.SetObject("j", {"kubernetes", "", "ml", "Job", "other", "u8", ""});
+  EXPECT_EQ(Reference(), "u7") << "the first stays";
+  // A declaration wins, whenever it comes.
+  DroppedJobs({{"j", "x", {"slurm", "c", "", "", "", "42", ""}, {}, {}, ""}});
+  EXPECT_EQ(Reference(), "42");
+  DroppedJobs({{"j", "x", {}, {}, {}, "", "uid:1"}});
+  EXPECT_EQ(Reference(), "")
+      << "what was known of the job of the owner before is not the new one's";
+}
+
+TEST_F(BindingsTest, AClientsOwnWordIsBeforeTheOwnerOfItsPod) {
+  JobClaim claim = Process(0, 10);
+  claim.reference = {"kubernetes", "", "ml", "PyTorchJob", "llm", "u1", ""};
+  Claim(1, claim);
+  bindings_.SetObject("j", {"kubernetes", "", "ml", "Job", "llm", "u7", ""});
+  EXPECT_EQ(Reference(), "u1");
+}
+
 TEST_F(BindingsTest, OneThatIsDoneIsNotTheOneToStop) {
   Claim(1, Process(0, 10));
   Claim(2, Process(1, 11));

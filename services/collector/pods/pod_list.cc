@@ -53,6 +53,23 @@ void ReadContainer(const JsonReader& in, std::vector<ContainerState>* out) {
   if (before && before->id != id) out->push_back(*std::move(before));
 }
 
+// Of kinds that an executor can stop by their name: ranks of others stay processes.
+void ReadController(const JsonReader& metadata, PodState* pod) {
+  metadata.ForEachObject("ownerReferences", [&](const JsonReader& owner) {
+    if (!owner.Bool("controller")) return;  // at most one is
+    const std::string version = owner.String("apiVersion");
+    const std::string kind = owner.String("kind");
+    const bool known = (kind == "Job" && StartsWith(version, "batch/")) ||
+                       (kind == "PyTorchJob" && StartsWith(version, "kubeflow.org/"));
+    if (!known) return;
+    pod->controller.platform = "kubernetes";
+    pod->controller.namespace_name = pod->namespace_name;
+    pod->controller.kind = kind;
+    pod->controller.name = owner.String("name");
+    pod->controller.uid = owner.String("uid");
+  });
+}
+
 }  // namespace
 
 StatusOr<std::vector<PodState>> ParsePodList(std::string_view json, size_t max_bytes) {
@@ -66,6 +83,7 @@ StatusOr<std::vector<PodState>> ParsePodList(std::string_view json, size_t max_b
     pod.uid = metadata.String("uid");
     pod.name = metadata.String("name");
     pod.namespace_name = metadata.String("namespace");
+    ReadController(metadata, &pod);
     if (metadata.Has("deletionTimestamp")) {
       // The time at which the grace ends.
       const uint64_t grace_s = metadata.Uint("deletionGracePeriodSeconds");

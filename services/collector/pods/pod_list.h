@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/model/job.h"
 #include "services/model/platform_end.h"
 
 namespace pitwall::collector {
@@ -36,6 +37,8 @@ struct PodState {
   std::string disruption;          // reason of its condition DisruptionTarget
   int64_t delete_asked_at_ns = 0;  // 0: nobody has asked to delete it
   std::vector<ContainerState> containers;
+  // The Job or PyTorchJob that made it and looks after it; empty: another kind, or none.
+  JobReference controller;
 };
 
 // InvalidArgument: no PodList, or longer than `max_bytes`; names the place. Pods without a uid are

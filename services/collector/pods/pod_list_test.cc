@@ -97,6 +97,32 @@ TEST(PodList, ToldOnPurposeFromDied) {
             (PlatformEnd{.signal = {}, .exit_code = 0}));
 }
 
+TEST(PodList, OnlyAControllerThatCanBeStoppedIsTheObject) {
+  const auto object = [](std::string_view owners) {
+    const auto pods =
+        ParsePodList(PodListOf(Cat(R"({"metadata":{"uid":"u","namespace":"ml","ownerReferences":[)",
+                                   owners, "]}}")),
+                     1 << 20);
+    if (!pods.ok()) return std::string(pods.status().message());
+    const JobReference& found = pods->at(0).controller;
+    return Cat(found.platform, "|", found.namespace_name, "|", found.kind, "|", found.name, "|",
+               found.uid);
+  };
+  const auto owner = [](std::string_view version, std::string_view kind, bool controller) {
+    return Cat(R"({"apiVersion":")", version, R"(","kind":")", kind,
+               R"(","name":"llm","uid":"u7","controller":)", controller ? "true}" : "false}");
+  };
+  EXPECT_EQ(object(owner("batch/v1", "Job", true)), "kubernetes|ml|Job|llm|u7");
+  EXPECT_EQ(object(owner("kubeflow.org/v1", "PyTorchJob", true)),
+            "kubernetes|ml|PyTorchJob|llm|u7");
+  EXPECT_EQ(object(Cat(owner("v1", "Node", false), ",", owner("batch/v1", "Job", true))),
+            "kubernetes|ml|Job|llm|u7");
+  EXPECT_EQ(object(owner("batch/v1", "Job", false)), "||||");
+  EXPECT_EQ(object(owner("example.org/v1", "Job", true)), "||||") << "somebody's own kind";
+  EXPECT_EQ(object(owner("apps/v1", "ReplicaSet", true)), "||||");
+  EXPECT_EQ(object(""), "||||");
+}
+
 TEST(PodList, RefusesWhatIsNone) {
   const std::pair<std::string, const char*> bad[] = {
       {"", ""},

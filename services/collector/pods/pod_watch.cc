@@ -9,6 +9,7 @@
 #include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/model/owner.h"
 
 namespace pitwall::collector {
 namespace {
@@ -19,12 +20,13 @@ constexpr size_t kMaxCgroupBytes = 64u << 10;
 }  // namespace
 
 PodWatch::PodWatch(PodWatchOptions options, Clock* clock, HttpTransport* transport, Here here,
-                   Tell tell)
+                   Tell tell, Own own)
     : options_(std::move(options)),
       clock_(clock),
       transport_(transport),
       here_(std::move(here)),
       tell_(std::move(tell)),
+      own_(std::move(own)),
       wakeup_(clock->NewWakeup()) {}
 
 PodWatch::~PodWatch() { Stop(); }
@@ -69,7 +71,7 @@ void PodWatch::Arrive(Rank rank) {
 void PodWatch::Know(const Rank& rank, const std::string& groups) {
   const auto key = std::tuple(rank.job, rank.rank, rank.pid);
   if (known_.contains(key) || known_.size() >= kMaxRanks) return;
-  Known known{rank, ContainerOfCgroup(groups), -1};
+  Known known{.rank = rank, .container = ContainerOfCgroup(groups), .pod = PodOfCgroup(groups)};
   if (!known.container.empty()) tell_(rank, std::nullopt);
   known_.emplace(key, std::move(known));
 }
@@ -85,7 +87,13 @@ void PodWatch::TakeUp(const std::vector<Rank>& here, int64_t now_ns) {
   for (const Rank& rank : here) {
     const auto key = std::tuple(rank.job, rank.rank, rank.pid);
     present.insert(key);
-    if (!known_.contains(key)) Know(rank, GroupsOf(rank));
+    if (const auto it = known_.find(key); it != known_.end()) {
+      // Its job was declared for another owner, without an object.
+      if (it->second.rank.has_object && !rank.has_object) it->second.owner_known = false;
+      it->second.rank.has_object = rank.has_object;
+      continue;
+    }
+    Know(rank, GroupsOf(rank));
   }
   for (auto it = known_.begin(); it != known_.end();) {
     Known& known = it->second;
@@ -105,8 +113,9 @@ void PodWatch::TakeUp(const std::vector<Rank>& here, int64_t now_ns) {
 void PodWatch::Look() {
   const int64_t now_ns = clock_->MonotonicNs();
   TakeUp(here_(), now_ns);
-  const bool awaits = std::any_of(known_.begin(), known_.end(),
-                                  [](const auto& entry) { return entry.second.left_at_ns >= 0; });
+  const bool awaits = std::any_of(known_.begin(), known_.end(), [this](const auto& entry) {
+    return entry.second.left_at_ns >= 0 || AwaitsOwner(entry.second);
+  });
   if (!awaits || now_ns < next_ask_ns_) return;
   const StatusOr<std::vector<PodState>> pods = Ask();
   if (stopping_) return;
@@ -119,6 +128,7 @@ void PodWatch::Look() {
   }
   if (status.ok()) {
     pause_ns_ = 0;
+    TellOwners(*pods);
     Answer(*pods);
   } else {
     pause_ns_ = std::clamp(2 * pause_ns_, kAskNs, kLastPauseNs);
@@ -153,6 +163,22 @@ StatusOr<std::vector<PodState>> PodWatch::Ask() {
   if (reply.status != 200)
     return Unavailable(Cat("answer ", reply.status, ": ", TerminalLine(reply.body.substr(0, 200))));
   return ParsePodList(reply.body, options_.max_bytes);
+}
+
+bool PodWatch::AwaitsOwner(const Known& known) const {
+  return options_.owners && known.left_at_ns < 0 && !known.pod.empty() && !known.owner_known &&
+         !known.rank.has_object;
+}
+
+// A pod is listed before the kubelet starts it: one that is not there is not asked for again.
+void PodWatch::TellOwners(const std::vector<PodState>& pods) {
+  for (auto& [key, known] : known_) {
+    if (!AwaitsOwner(known)) continue;
+    known.owner_known = true;
+    const auto pod = std::find_if(pods.begin(), pods.end(),
+                                  [&](const PodState& p) { return p.uid == known.pod; });
+    if (pod != pods.end() && pod->controller != JobReference{}) own_(known.rank, pod->controller);
+  }
 }
 
 void PodWatch::Answer(const std::vector<PodState>& pods) {

@@ -1,4 +1,5 @@
-// How ranks that run in pods of this node ended, as the status of their containers says.
+// Ranks that run in pods of this node: how they ended, as the status of their containers says, and
+// whose pods they are.
 #pragma once
 
 #include <atomic>
@@ -28,7 +29,9 @@ struct PodWatchOptions {
   // list pods), or https://<node>:10250/pods of the kubelet (right: get nodes/proxy).
   std::string url;
   std::string token_file;  // read again for each request: the kubelet exchanges it; empty: none
-  std::string root = "/";  // parent of /proc
+  // Whether jobs that nobody has named an object for are told the one that owns their pods.
+  bool owners = false;
+  std::string root = "/";                    // parent of /proc
   int64_t timeout_ns = 5 * kNanosPerSecond;  // of one request
   size_t max_bytes = size_t{32} << 20;       // of an answer
 };
@@ -39,17 +42,21 @@ struct PodRank {
   bool owner_declared = false;
   int64_t rank = 0;
   int64_t pid = 0;
+  bool has_object = false;  // the job's reference is more than a process
 };
 
 struct KnownPodRank {
   PodRank rank;
-  std::string container;    // "": in no pod, or not to be seen
+  std::string container;  // "": in no pod, or not to be seen
+  std::string pod;        // likewise
+  bool owner_known = false;
   int64_t left_at_ns = -1;  // monotonic; -1: it is here
 };
 
-// Asks nothing while no rank has ended. Once one has, it asks at once, and each second until its
-// container's end is there, for at most kAwaitNs; failing requests are repeated after pauses that
-// double up to kLastPauseNs. Owns its thread; Start and Stop from one thread.
+// Asks nothing while no rank has ended, but once for each pod whose owner is to be known. Once one
+// has, it asks at once, and each second until its container's end is there, for at most kAwaitNs;
+// failing requests are repeated after pauses that double up to kLastPauseNs. Owns its thread; Start
+// and Stop from one thread.
 class PodWatch {
  public:
   static constexpr int64_t kLookNs = 500'000'000;
@@ -64,8 +71,12 @@ class PodWatch {
   // Tells the rank's job; on the thread of the watch. Nothing: that its end will be told.
   using Tell = std::function<void(const Rank&, const std::optional<PlatformEnd>&)>;
 
+  // The object that owns the rank's pod, for the rank's job; likewise on that thread.
+  using Own = std::function<void(const Rank&, const JobReference&)>;
+
   // Clock and transport are borrowed.
-  PodWatch(PodWatchOptions options, Clock* clock, HttpTransport* transport, Here here, Tell tell);
+  PodWatch(PodWatchOptions options, Clock* clock, HttpTransport* transport, Here here, Tell tell,
+           Own own);
   ~PodWatch();
 
   void Start();
@@ -85,6 +96,8 @@ class PodWatch {
   void Know(const Rank& rank, const std::string& groups);
   void TakeUp(const std::vector<Rank>& here, int64_t now_ns);
   StatusOr<std::vector<PodState>> Ask();
+  bool AwaitsOwner(const Known& known) const;
+  void TellOwners(const std::vector<PodState>& pods);
   // Tells what has become known.
   void Answer(const std::vector<PodState>& pods);
 
@@ -93,6 +106,7 @@ class PodWatch {
   HttpTransport* const transport_;
   const Here here_;
   const Tell tell_;
+  const Own own_;
   const std::unique_ptr<Wakeup> wakeup_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;

@@ -59,16 +59,41 @@ class PodWatchTest : public ::testing::Test {
   fakes::FakeClock clock_;
   Server server_;
   std::vector<PodWatch::Rank> here_;
+  PodWatchOptions Options(bool owners = false) const {
+    return {.url = "https://server/pods",
+            .token_file = root_.At("token"),
+            .owners = owners,
+            .root = root_.path()};
+  }
+
   std::vector<std::string> told_;
+  std::vector<std::string> owners_;
   PodWatch watch_{
-      {.url = "https://server/pods", .token_file = root_.At("token"), .root = root_.path()},
+      Options(),
       &clock_,
       &server_,
       [this] { return here_; },
       [this](const PodWatch::Rank& rank, const std::optional<PlatformEnd>& end) {
         told_.push_back(Cat(rank.rank, ": ", end ? TextOf(*end) : "will be told",
                             end && end->rank ? " of it alone" : ""));
+      },
+      [](const PodWatch::Rank&, const JobReference&) { FAIL() << "nobody wants to know"; }};
+  // Likewise, and it asks for owners.
+  PodWatch curious_{
+      Options(true),
+      &clock_,
+      &server_,
+      [this] { return here_; },
+      [](const PodWatch::Rank&, const std::optional<PlatformEnd>&) {},
+      [this](const PodWatch::Rank& rank, const JobReference& object) {
+        owners_.push_back(Cat(rank.job, ": ", object.platform, " ", object.namespace_name, " ",
+                              object.kind, " ", object.name, " ", object.uid));
+        here_[0].has_object = true;
       }};
+  void LookForOwners() {
+    clock_.Advance(kNanosPerSecond);
+    curious_.Look();
+  }
 };
 
 // It came and went between two rounds.
@@ -79,6 +104,39 @@ TEST_F(PodWatchTest, ARankThatIsHereForAMomentOnly) {
   server_.Gives(200, PodListOf(PodText({.status = Terminated(137, "OOMKilled")})));
   Look();
   EXPECT_THAT(told_, ElementsAre("0: will be told", "0: out of memory of it alone"));
+}
+
+TEST_F(PodWatchTest, TheObjectThatOwnsAPodIsAskedForOnce) {
+  for (int i = 0; i < 5; ++i) LookForOwners();
+  EXPECT_THAT(owners_, ElementsAre("j: kubernetes research Job bert a1"));
+  EXPECT_EQ(server_.calls.size(), 1u);
+  here_[0].has_object = false;  // the job was declared for another owner
+  for (int i = 0; i < 5; ++i) LookForOwners();
+  EXPECT_THAT(owners_, ::testing::SizeIs(2));
+  EXPECT_EQ(server_.calls.size(), 2u);
+}
+
+TEST_F(PodWatchTest, AJobThatNamesItsObjectIsNotAskedFor) {
+  here_[0].has_object = true;
+  for (int i = 0; i < 5; ++i) LookForOwners();
+  EXPECT_THAT(server_.calls, IsEmpty());
+}
+
+TEST_F(PodWatchTest, APodWithoutAnOwnerIsNotAskedForAgain) {
+  server_.Gives(200, PodListOf(""));
+  for (int i = 0; i < 5; ++i) LookForOwners();
+  EXPECT_THAT(owners_, IsEmpty());
+  EXPECT_EQ(server_.calls.size(), 1u);
+}
+
+TEST_F(PodWatchTest, AServerInTroubleDelaysTheOwner) {
+  server_.Gives(500, "busy");
+  LookForOwners();
+  EXPECT_FALSE(curious_.health().ok());
+  server_.Gives(200, PodListOf(PodText({.status = R"({"running":{}})"})));
+  for (int i = 0; i < 3; ++i) LookForOwners();
+  EXPECT_THAT(owners_, ::testing::SizeIs(1));
+  EXPECT_TRUE(curious_.health().ok());
 }
 
 TEST_F(PodWatchTest, TellsHowARankEndedAndAsksNobodyBefore) {

@@ -18,8 +18,12 @@ std::vector<PodWatch::Rank> PodWords::Here() const {
   uint64_t version;
   std::vector<PodWatch::Rank> ranks;
   for (const BoundJob& job : bindings_->Jobs(&version)) {
-    for (const JobProcess& process : job.processes)
-      ranks.push_back({job.id, job.owner, job.owner_declared, process.rank, process.pid});
+    const bool has_object =
+        !job.reference.platform.empty() && job.reference.platform != kProcessPlatform;
+    for (const JobProcess& process : job.processes) {
+      ranks.push_back(
+          {job.id, job.owner, job.owner_declared, process.rank, process.pid, has_object});
+    }
   }
   return ranks;
 }

@@ -134,8 +134,7 @@ TEST(ActionNotice, SlackGetsOneLine) {
   const SlackReceiver slack({.url = "https://x.invalid/"});
   const std::string body =
       std::get<HttpCall>(CallOf(slack, Act(ActionEventType::kDecided), Issue())).body;
-  EXPECT_THAT(body, HasSubstr("*STOP DECIDED* [critical] STOP DECIDED llm: LossNotFinite rank 3 "
-                              "step 120"));
+  EXPECT_THAT(body, HasSubstr("*STOP DECIDED* [critical] llm: LossNotFinite rank 3 step 120"));
   EXPECT_THAT(body, HasSubstr("the job is stopped by rule training/numerics/LossNotFinite"));
   EXPECT_THAT(body, HasSubstr("&lt;pid 7&gt;"));
   EXPECT_THAT(body, HasSubstr("`incident1`"));

@@ -168,14 +168,22 @@ std::string Subject(const Message& message) {
   return text;
 }
 
+std::string HeadlineOf(const Message& message, std::string_view verb, size_t max) {
+  std::string text;
+  if (!message.severity.empty()) CatTo(text, "[", message.severity, "] ");
+  if (!verb.empty()) CatTo(text, verb, " ");
+  CatTo(text, Subject(message));
+  return CutAtWord(OneLineText(text), max);
+}
+
 }  // namespace
 
 std::string Headline(const Message& message, size_t max) {
-  std::string text;
-  if (!message.severity.empty()) CatTo(text, "[", message.severity, "] ");
-  if (message.kind != Message::Kind::kFound) CatTo(text, Verb(message), " ");
-  CatTo(text, Subject(message));
-  return CutAtWord(OneLineText(text), max);
+  return HeadlineOf(message, message.kind == Message::Kind::kFound ? "" : Verb(message), max);
+}
+
+std::string HeadlineWithoutVerb(const Message& message, size_t max) {
+  return HeadlineOf(message, "", max);
 }
 
 std::string OneLine(const Message& message, size_t max) {

@@ -46,8 +46,11 @@ Message MessageOf(const Delivery& delivery, std::string_view external_url);
 // "FOUND", "UPDATE", "RESOLVED" or "ENDED", or an action's (action_notice.h); of other events what
 // they are.
 std::string_view Verb(const Message& message);
-// "[critical] llm: NonFinite rank 3 step 120": without line breaks, at most `max` bytes.
+// "[critical] UPDATE llm: NonFinite rank 3 step 120", without the verb of what is found: without
+// line breaks, at most `max` bytes.
 std::string Headline(const Message& message, size_t max);
+// The same without the verb: for who says it himself.
+std::string HeadlineWithoutVerb(const Message& message, size_t max);
 // One line with everything: verb, severity, job, rule, rank, step, what, since when. The link comes
 // last and is not cut; what is beyond `max` characters is cut at a word.
 std::string OneLine(const Message& message, size_t max);

@@ -100,6 +100,19 @@ TEST(Slack, AnUpdateIsOneLineAndOnlyWhatIsClearedIsResolved) {
   EXPECT_THAT(ended, HasSubstr("ended: job_ended (failed)"));
 }
 
+TEST(Slack, ALineSaysNothingTwice) {
+  const SlackReceiver slack({.url = "https://x.invalid/"});
+  EXPECT_THAT(CallOf(slack, Ended(EndReason::kCleared)).body,
+              HasSubstr("*RESOLVED* [critical] llm: NonFinite rank 3 node n1 step 120 since "));
+  IssueEvent job = Found();
+  job.type = EventType::kJobChanged;
+  job.alert = job.rule = job.severity = job.summary = "";
+  job.labels = {};
+  job.step = kNoStep;
+  job.job_change = JobChange::kAttemptBegan;
+  EXPECT_THAT(CallOf(slack, job).body, HasSubstr("*JOB* llm: job attempt_began\""));
+}
+
 TEST(Slack, AnswersMeanWhatSlackSays) {
   const SlackReceiver slack({.url = "https://x.invalid/"});
   EXPECT_EQ(VerdictOf(slack, 200), Kind::kTaken);

@@ -89,12 +89,14 @@ void WriteFound(const Message& message, JsonWriter* out) {
 }
 
 void WriteLine(const Message& message, JsonWriter* out) {
-  std::string text = Cat("*", Verb(message), "* ",
-                         Link(message.link, SlackText(Headline(message, kHeadlineBytes), 300)));
+  std::string text =
+      Cat("*", Verb(message), "* ",
+          Link(message.link, SlackText(HeadlineWithoutVerb(message, kHeadlineBytes), 300)));
   if (!message.since.empty()) CatTo(text, " since ", message.since);
   if (!message.ended.empty() && !message.resolved) CatTo(text, ", ", SlackText(message.ended, 200));
   if (message.other_root) CatTo(text, ", root cause is another now");
-  if (message.kind != Message::Kind::kEnded) {
+  // What has no alert is named by what it says.
+  if (message.kind != Message::Kind::kEnded && !message.alert.empty()) {
     CatTo(text, ": ", SlackText(OneLineText(message.what), kLineBytes));
   }
   if (!message.incident.empty()) CatTo(text, "  `", message.incident.substr(0, 12), "`");
