@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { parse } from "yaml";
 import { bytes, count, digits, duration, exactTime, msOf, percent, secondsBetween, shownNumber, time } from "../src/format.ts";
+import { supplies } from "../src/supplies.ts";
 import { answers, at, clocks, hostile } from "./answers.ts";
 
 const openapi = parse(readFileSync("openapi.yaml", "utf8"));
@@ -35,6 +36,19 @@ test("nanoseconds lose nothing", () => {
   assert.equal(secondsBetween("1767225600000000001", "1767225600000000003"), 2e-9);
   assert.equal(msOf(at(1.5)), 1767225601500);
   assert.equal(time(null), "–");
+});
+
+test("each series that a collector, an exporter, a baseline or the client sends has the command that supplies it", () => {
+  const { metrics } = parse(readFileSync("metrics.yaml", "utf8")) as { metrics: { name: string; producer: string }[] };
+  const command: Record<string, string> = { collector: "pitwall collector", client: "import pitwall", foreign: "pack:derive" };
+  assert.ok(metrics.length > 100);
+  for (const { name, producer } of metrics) {
+    // What the engine makes of other series is never what a rule misses, but for numbers of earlier runs.
+    const wanted = name.startsWith("baseline_") ? "pitwall baseline" : command[producer];
+    if (wanted) assert.ok(supplies(`no series of ${name}`).includes(wanted), `${name} of the ${producer}: ${supplies(`no series of ${name}`)}`);
+  }
+  assert.equal(supplies("no series of hw_power_watts; withheld"), "");
+  assert.equal(supplies("waits for 30 steps"), "");
 });
 
 test("numbers as people read them", () => {

@@ -4,7 +4,7 @@ import { action, answers, at, clocks, hostile, resources, straggler, whatIf } fr
 import { type Fixture, startFixture } from "./fixture.ts";
 import { checkAccess, checkFaults, checkFit, open as openOn } from "./harness.ts";
 import { msOf } from "../src/format.ts";
-import type { Rule } from "../src/types.ts";
+import type { Incident, Issue, Rule } from "../src/types.ts";
 
 let fixture: Fixture;
 const open = (page: Page, path: string, server = fixture) => openOn(page, path, server);
@@ -168,6 +168,33 @@ test("an expression has the series that its rule reads beside its own values", a
   await expect(read).toContainText("what the rule reads");
   await expect(read.locator("canvas[data-ready]")).toBeVisible();
   await checkFit(page);
+});
+
+test("a silenced issue is marked in the list and in the sentence, with who, until when and why", async ({ page }) => {
+  const silenced = { by: "ada", comment: `known ${hostile.name.slice(0, 40)}`, until_ns: at(9000) };
+  const mark = <T extends { id: string }>(one: T): T => (one.id === straggler.id ? { ...one, silenced } : one);
+  const { issues } = answers("/issues", new URLSearchParams({ job: "slurm-91734" }), false) as { issues: Issue[] };
+  const { incidents } = answers("/incidents", new URLSearchParams({ job: "slurm-91734" }), false) as { incidents: Incident[] };
+  fixture.override("/issues", { status: 200, body: { issues: issues.map(mark), next: null, total: issues.length } });
+  fixture.override("/incidents", { status: 200, body: { incidents: incidents.map((one) => ({ ...one, root: mark(one.root) })) } });
+  await open(page, "/jobs/slurm-91734");
+  await expect(page.locator(`#issue-${straggler.id}`)).toContainText(`⊘ silenced by ada until 2026-01-01 02:30:00: ${silenced.comment}`);
+  await expect(page.locator("[data-incident]")).toContainText("silenced by ada until 2026-01-01 02:30:00");
+  await expect(page.getByText("silenced by")).toHaveCount(2);
+  await checkFit(page);
+  await checkAccess(page);
+});
+
+test("a list that is without the jobs of a process says so", async ({ page }) => {
+  const missing = ["jobs of peer 1 are missing: no answer within 10 s"];
+  fixture.override("/jobs", { status: 200, body: { jobs: [], next: null, total: 0, missing } });
+  await open(page, "/");
+  await expect(page.getByText("Not all jobs are listed. jobs of peer 1 are missing: no answer within 10 s")).toBeVisible();
+  await checkAccess(page);
+  fixture.override("/jobs", null);
+  fixture.publish("job", { job: "slurm-91734", time_ns: at(5401), event: null });
+  await expect(page.locator("tbody tr[data-job]")).toHaveCount(5);
+  await expect(page.getByText("Not all jobs")).toHaveCount(0);
 });
 
 test("a rule that cannot judge says what is missing and what supplies it", async ({ page }) => {

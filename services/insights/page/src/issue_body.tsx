@@ -1,8 +1,7 @@
 // What was found, its evidence, what to do, by which criterion, what was done.
-import { get } from "./client.ts";
 import { EvidenceChart } from "./evidence_chart.tsx";
 import { shownNumber } from "./format.ts";
-import { useLoad } from "./load.ts";
+import { useJob } from "./load.ts";
 import { actionText, eventTime, evidenceName, Failed, Num, toldText, Waiting } from "./parts.tsx";
 import type { CloudEvent, IssueDetail, JobDetail } from "./types.ts";
 
@@ -38,7 +37,7 @@ function Done({ issue }: { issue: IssueDetail }) {
 
 // `above`: the incident's sentence above says what to do already.
 export function IssueBody({ job, id, above, needs }: { job: JobDetail; id: string; above: boolean; needs: string[] }) {
-  const loaded = useLoad<IssueDetail>(`issue ${job.id} ${id}`, (abort) => get("/issue", { job: job.id, id }, abort), ["issue", "action", "told"], job.id);
+  const loaded = useJob<IssueDetail>("/issue", job.id, ["issue", "action", "told"], { id });
   const issue = loaded.data;
   if (!issue) return <div class="body">{loaded.fault ? <Failed fault={loaded.fault} again={loaded.again} what="This issue" /> : <Waiting what="the issue" />}</div>;
   const { data } = issue.event;

@@ -3,7 +3,7 @@
 import { get } from "../client.ts";
 import { lineName } from "../evidence_chart.tsx";
 import { count, digits, duration, percent, time } from "../format.ts";
-import { useLoad } from "../load.ts";
+import { useIssues, useLoad } from "../load.ts";
 import { Cut, Failed, Head, Num, Panel, Reading, Waiting } from "../parts.tsx";
 import { rangeOf } from "../charts/range.ts";
 import { place, setQuery } from "../route.ts";
@@ -38,7 +38,7 @@ function intervalOf(job: JobDetail, issues: Issue[]): { from: string; to: string
 }
 
 export function DiffersView({ job }: TabProps) {
-  const issues = useLoad<{ issues: Issue[] }>(`issues ${job.id}`, (abort) => get("/issues", { job: job.id, limit: 1000 }, abort), ["issue"], job.id);
+  const issues = useIssues(job.id);
   const ranks = [...new Set(job.sources.flatMap((source) => (source.rank === null ? [] : [source.rank])))].sort((a, b) => a - b);
   const suspect = issues.data?.issues.find((one) => one.open && one.labels.rank)?.labels.rank ?? "";
   const asked = place.value.query.get("rank") ?? "";

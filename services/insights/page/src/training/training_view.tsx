@@ -36,7 +36,7 @@ export function TrainingView({ job }: TabProps) {
             <span class="dim small"><a href={jobPath(last.id)}><Cut text={last.id} /></a></span>
           </>
         ) : (
-          <span class="dim small">{runs.data ? "no earlier run of this name: nothing to compare with" : ""}</span>
+          <span class="dim small">{runs.data?.missing ? `an earlier run may be missing: ${runs.data.missing.join("; ").slice(0, 300)}` : runs.data ? "no earlier run of this name: nothing to compare with" : ""}</span>
         )}
         <span class="grow" />
         <span class="dim small">drag: zoom, all tabs go along · double click: whole job</span>
