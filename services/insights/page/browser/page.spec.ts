@@ -129,6 +129,29 @@ for (const [kind, issue] of [["a plain metric", clocks], ["an expression", strag
   });
 }
 
+test("where the history has what an expression reads, the chart draws what the rule compares, and the values of its events on it", async ({ page }) => {
+  const { rules } = answers("/rules", new URLSearchParams({ job: "slurm-91734" }), false) as { rules: Rule[] };
+  const expression = "(max by (rank) (avg_over_time(train_loss[1m])) > $ratio) and on () (count(train_loss) > 1)";
+  fixture.override("/rules", { status: 200, body: { rules: rules.map((rule) => ({ ...rule, definition: rule.definition && { ...rule.definition, expression, needs: ["train_loss"] } })) } });
+  const value = (s: number) => 1 + 0.31 * Math.min(1, Math.max(0, (s - 4200) / 100));
+  const series = (rank: string, query: URLSearchParams) => {
+    const [from, to, step] = ["start", "end", "step"].map((name) => Number(query.get(name))) as [number, number, number];
+    return { metric: { rank }, values: Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => [from + i * step, String(value(from + i * step - 1_767_225_600))]) };
+  };
+  fixture.override("/api/v1/query_range", { status: 200, body: (query: URLSearchParams) => ({ status: "success", data: { resultType: "matrix", result: ["4", "5"].map((rank) => series(rank, query)) } }) });
+  await open(page, `/jobs/slurm-91734?issue=${straggler.id}`);
+  const figure = page.locator("figure.evidence");
+  await expect(figure).toHaveAttribute("data-query", 'max by (rank) (avg_over_time(train_loss{pitwall_job="slurm-91734"}[1m]))');
+  const chart = figure.locator("canvas[data-ready]");
+  await expect(chart).toHaveCount(1); // nothing beside it
+  await expect(chart).toHaveAttribute("data-lines", "2"); // rank 5 and the events
+  const { thresholdY, plotHeight, yMin, yMax } = (await chart.evaluate((element) => ({ ...(element as HTMLElement).dataset }))) as Record<string, string>;
+  const [low, high, tall] = [Number(yMin), Number(yMax), Number(plotHeight)];
+  expect(Math.abs(high - (Number(thresholdY) / tall) * (high - low) - (straggler.threshold as number))).toBeLessThanOrEqual((high - low) / tall);
+  await expect(figure).toContainText("what the rule compares");
+  await checkFit(page);
+});
+
 test("as of a time the page has the words that it had live then", async ({ page }) => {
   const job = "/jobs/slurm-91734";
   const words = async (path: string) => {
@@ -219,6 +242,7 @@ test("shares sum to 100 %, the resource table has the API's quantiles", async ({
   const sum = (await shares.evaluateAll((all) => all.map((one) => Number((one as HTMLElement).dataset.share)))).reduce((a, b) => a + b, 0);
   expect(sum).toBeCloseTo(1, 9);
   await expect(page.locator("[data-part=training_loop]")).toContainText("95.3");
+  await expect(page.locator("[aria-label='Resources by node']")).toBeVisible();
   const cells = await page.locator("[aria-label='Resources by node'] [data-value]").evaluateAll((all) => all.map((one) => Number((one as HTMLElement).dataset.value)));
   expect(cells).toEqual(resources.nodes.flatMap((node) => node.metrics.flatMap((row) => [row.min, row.p50, row.p90, row.p95, row.p99, row.max])));
 });

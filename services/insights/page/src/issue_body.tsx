@@ -2,8 +2,8 @@
 import { EvidenceChart } from "./evidence_chart.tsx";
 import { shownNumber } from "./format.ts";
 import { useJob } from "./load.ts";
-import { actionText, eventTime, evidenceName, Failed, Num, toldText, Waiting } from "./parts.tsx";
-import type { CloudEvent, IssueDetail, JobDetail } from "./types.ts";
+import { actionText, eventTime, evidenceName, Num, Reading, toldText } from "./parts.tsx";
+import type { CloudEvent, IssueDetail, JobDetail, RuleDefinition } from "./types.ts";
 
 const eventsShown = 12;
 const toldShown = 20;
@@ -36,16 +36,16 @@ function Done({ issue }: { issue: IssueDetail }) {
 }
 
 // `above`: the incident's sentence above says what to do already.
-export function IssueBody({ job, id, above, needs }: { job: JobDetail; id: string; above: boolean; needs: string[] }) {
+export function IssueBody({ job, id, above, rule }: { job: JobDetail; id: string; above: boolean; rule: RuleDefinition | null }) {
   const loaded = useJob<IssueDetail>("/issue", job.id, ["issue", "action", "told"], { id });
   const issue = loaded.data;
-  if (!issue) return <div class="body">{loaded.fault ? <Failed fault={loaded.fault} again={loaded.again} what="This issue" /> : <Waiting what="the issue" />}</div>;
+  if (!issue) return <div class="body"><Reading loaded={loaded} what="This issue" /></div>;
   const { data } = issue.event;
   const parameters = Object.entries(data.parameters ?? {});
   return (
     <div class="body">
       {data.suggestion && !above && <p class="suggestion wrap"><strong>What to do.</strong> {data.suggestion}</p>}
-      <EvidenceChart job={job} issue={issue} needs={needs} />
+      <EvidenceChart job={job} issue={issue} rule={rule} />
       <div class="facts">
         <section>
           <h3>What was found</h3>

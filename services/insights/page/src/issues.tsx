@@ -8,7 +8,6 @@ import { Cut, Panel, Severity, severityRank, silencedText, Time, whoOf } from ".
 import { place, setQuery } from "./route.ts";
 import type { Issue, IssueDetail, JobDetail, Rule } from "./types.ts";
 
-const none: string[] = [];
 const step = 50; // rows that are shown at a time
 
 function inOrder(issues: Issue[], first: string): Issue[] {
@@ -75,7 +74,7 @@ export function Issues({ job, issues, total, rules }: { job: JobDetail; issues: 
               <span class="when number"><Time ns={issue.started_ns} /><span class="dim small">{issue.open ? "open for " : `${(issue.end_reason || "ended").replaceAll("_", " ")} after `}{duration(secondsBetween(issue.started_ns, issue.ended_ns ?? job.last_ns))}</span></span>
               <span class="value number">{shownNumber(issue.event.data.value)}<span class="dim small">{issue.threshold === null ? "no threshold" : `threshold ${shownNumber(issue.threshold)}`}</span></span>
             </button>
-            {issue.id === open && <IssueBody job={job} id={issue.id} above={issue.id === linked} needs={rules.find((rule) => rule.rule === issue.rule)?.definition?.needs ?? none} />}
+            {issue.id === open && <IssueBody job={job} id={issue.id} above={issue.id === linked} rule={rules.find((rule) => rule.rule === issue.rule)?.definition ?? null} />}
           </li>
         ))}
       </ul>

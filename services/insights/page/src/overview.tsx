@@ -3,7 +3,7 @@ import { JobDetails, JobSummary } from "./details.tsx";
 import { Incidents } from "./incidents.tsx";
 import { Issues } from "./issues.tsx";
 import { useIssues, useJob, useRules } from "./load.ts";
-import { Failed, Waiting } from "./parts.tsx";
+import { Reading } from "./parts.tsx";
 import { rangeOf } from "./charts/range.ts";
 import { Progress } from "./progress.tsx";
 import { RuleTable } from "./rule_table.tsx";
@@ -20,15 +20,11 @@ export function Overview({ job }: TabProps) {
   const { from, to } = rangeOf(job);
   return (
     <>
-      {incidents.fault ? (
-        <Failed fault={incidents.fault} again={incidents.again} what="Incidents" />
-      ) : incidents.data ? (
-        <Incidents job={job} incidents={incidents.data.incidents} actions={actions.data?.actions ?? null} rules={rules.data?.rules ?? null} />
-      ) : (
-        <Waiting what="incidents" />
-      )}
+      <Reading loaded={incidents} what="Incidents" />
+      {incidents.data && !incidents.fault && <Incidents job={job} incidents={incidents.data.incidents} actions={actions.data?.actions ?? null} rules={rules.data?.rules ?? null} />}
       <Progress job={job} issues={issues.data?.issues ?? []} />
-      {issues.fault ? <Failed fault={issues.fault} again={issues.again} what="Issues" /> : issues.data ? <Issues job={job} issues={issues.data.issues} total={issues.data.total} rules={rules.data?.rules ?? []} /> : <Waiting what="issues" />}
+      <Reading loaded={issues} what="Issues" />
+      {issues.data && !issues.fault && <Issues job={job} issues={issues.data.issues} total={issues.data.total} rules={rules.data?.rules ?? []} />}
       <RuleTable loaded={rules} />
       <div class="columns">
         <JobSummary job={job} />

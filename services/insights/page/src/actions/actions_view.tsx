@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { Fault, get, login, post } from "../client.ts";
 import { duration, plural } from "../format.ts";
 import { useIssues, useJob, useLoad } from "../load.ts";
-import { actionText, Cut, eventTime, Failed, Head, Num, Panel, Reading, whoOf } from "../parts.tsx";
+import { actionText, Cut, eventTime, Head, Num, Panel, Reading, whoOf } from "../parts.tsx";
 import { place } from "../route.ts";
 import type { TabProps } from "../tabs.ts";
 import type { CloudEvent, JobDetail, Session } from "../types.ts";
@@ -104,7 +104,7 @@ export function ActionsView({ job }: TabProps) {
       )}
       <Panel title="Captures" id="captures-title" note="what the processes of the job do at one moment">
         <Control job={job} path="/job/capture" what="Type the job's id to ask all its ranks" button="Capture what the ranks do" done="Answers appear below." />
-        {captures.fault && <Failed fault={captures.fault} again={captures.again} what="Captures" />}
+        <Reading loaded={captures} what="Captures" />
         {captures.data && answers.length === 0 && <p class="dim pad">No rank was asked yet, or none answered.</p>}
         {answers.length > 0 && (
           <table class="wide">

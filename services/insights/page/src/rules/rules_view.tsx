@@ -1,7 +1,7 @@
 // Every rule: what it says of the job, by which criterion, with which parameters, and what it misses.
 import { count, plural, shownNumber } from "../format.ts";
 import { useIssues, useRules } from "../load.ts";
-import { Cut, Failed, Head, Num, Panel, Time, Waiting } from "../parts.tsx";
+import { Cut, Head, Num, Panel, Reading, Time } from "../parts.tsx";
 import { place, setQuery } from "../route.ts";
 import { judged, order, RuleState } from "../rule_table.tsx";
 import { supplies } from "../supplies.ts";
@@ -44,7 +44,7 @@ function Body({ rule, issue }: { rule: Rule; issue: Issue | undefined }) {
 export function RulesView({ job }: TabProps) {
   const loaded = useRules(job.id);
   const issues = useIssues(job.id);
-  if (!loaded.data) return loaded.fault ? <Failed fault={loaded.fault} again={loaded.again} what="Rules" /> : <Waiting what="the rules" />;
+  if (!loaded.data) return <Reading loaded={loaded} what="Rules" />;
   const rules = loaded.data.rules.map(judged);
   const words = (place.value.query.get("rule") ?? "").toLowerCase();
   const shown = rules
