@@ -152,6 +152,19 @@ test("where the history has what an expression reads, the chart draws what the r
   await checkFit(page);
 });
 
+test("an issue whose last event tells no evidence any more shows that of an earlier one", async ({ page }) => {
+  const { events } = clocks;
+  const { threshold: _none, evidence: _gone, ...rest } = clocks.event.data;
+  const last = { ...clocks.event, id: "ended", type: "io.pitwall.issue.resolved", data: rest };
+  fixture.override("/issue", { status: 200, body: { ...clocks, event: last, events: [...events, last] } });
+  await open(page, `/jobs/slurm-91734?issue=${clocks.id}`);
+  const body = page.locator(`#issue-${clocks.id} .body`);
+  await expect(body.locator("[data-field=threshold]")).toHaveText("87");
+  await expect(body.getByRole("table", { name: "Evidence" })).toContainText("hw_temperature_celsius");
+  await expect(body.locator("figure.evidence figcaption")).toContainText("hw_temperature_celsius");
+  await expect(body.locator("canvas[data-threshold-y]")).toBeVisible();
+});
+
 test("as of a time the page has the words that it had live then", async ({ page }) => {
   const job = "/jobs/slurm-91734";
   const words = async (path: string) => {

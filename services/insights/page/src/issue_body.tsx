@@ -38,9 +38,11 @@ function Done({ issue }: { issue: IssueDetail }) {
 // `above`: the incident's sentence above says what to do already.
 export function IssueBody({ job, id, above, rule }: { job: JobDetail; id: string; above: boolean; rule: RuleDefinition | null }) {
   const loaded = useJob<IssueDetail>("/issue", job.id, ["issue", "action", "told"], { id });
-  const issue = loaded.data;
-  if (!issue) return <div class="body"><Reading loaded={loaded} what="This issue" /></div>;
-  const { data } = issue.event;
+  if (!loaded.data) return <div class="body"><Reading loaded={loaded} what="This issue" /></div>;
+  // The last event of an issue may tell no evidence any more: an earlier one does.
+  const { events, event } = loaded.data;
+  const data = { ...[...events].reverse().find((one) => one.data.evidence)?.data, ...event.data };
+  const issue = { ...loaded.data, event: { ...event, data } };
   const parameters = Object.entries(data.parameters ?? {});
   return (
     <div class="body">
