@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """How the collector samples, by what is in the log: 100 ms and 500 ms within 5 % for each device, the CPU within 2 points of /proc/stat as this test
-reads it under a load that it makes, and a new interval in force within 5 s of SIGHUP.
+reads it under a load that it makes, and a new interval in force within 5 s of SIGHUP, and of a request on the API.
 
 Times are event times, and medians: a machine that is late now and then loses ticks, and shifts none. GPUs are those of the stand-in for NVML.
 usage: sampling_test.py PITWALL DUMP_SAMPLES FAKE_NVML
 """
 import bisect
+import json
 import os
 import shutil
 import signal
@@ -15,6 +16,8 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.parse
+import urllib.request
 
 import harness
 
@@ -46,6 +49,7 @@ class Sampling(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="pitwall-sampling-")
         self.data = os.path.join(self.folder, "data")
         self.config = os.path.join(self.folder, "pitwall.yaml")
+        self.token = harness.write(os.path.join(self.folder, "act"), "a token of the role act, of this test\n")
         shutil.copy(NVML, os.path.join(self.folder, "libnvidia-ml.so.1"))
         self.load = [subprocess.Popen([sys.executable, "-c", LOAD]) for _ in range(max(1, (os.cpu_count() or 2) - 1))]
         self.service = None
@@ -62,7 +66,7 @@ class Sampling(unittest.TestCase):
                                        os.path.join(self.folder, "c.sock"), variables={"LD_LIBRARY_PATH": self.folder})
 
     def interval(self, text):
-        harness.write(self.config + ".new", "collector:\n  interval: %s\n" % text)
+        harness.write(self.config + ".new", "http: {act_token_file: %s}\ncollector:\n  interval: %s\n" % (self.token, text))
         os.rename(self.config + ".new", self.config)
 
     def samples(self, metric):
@@ -148,6 +152,33 @@ class Sampling(unittest.TestCase):
             changed.append((time.time_ns(), step))
             self.service.process.send_signal(signal.SIGHUP)
             time.sleep(6)
+        self.check_changes(changed, "SIGHUP")
+
+    def test_an_interval_that_is_asked_for_is_in_force_within_5_s(self):
+        self.start("500ms")
+        self.load.append(harness.train(os.path.join(self.folder, "c.sock"), 100_000, 100_000))
+        api = self.service.http + "/api/pitwall/v1"
+        with open(self.token) as token:
+            acting = {"Authorization": "Bearer " + token.read().strip()}
+
+        def job():
+            listed = [one["id"] for one in json.loads(harness.fetch(api + "/jobs?name=e2e")[1])["jobs"]]
+            return listed and json.loads(harness.fetch("%s/job?job=%s" % (api, urllib.parse.quote(listed[0])))[1])
+
+        def sampled_each(seconds):
+            return lambda: job() and seconds in [source["interval_seconds"] for source in job()["sources"] if source["rank"] is None]
+        harness.wait_for("the job's node", sampled_each(0.5))
+        changed = []
+        for text, step in (("100ms", 10 ** 8), ("1s", 10 ** 9)):
+            changed.append((time.time_ns(), step))
+            query = urllib.parse.urlencode({"job": job()["id"], "interval": text, "reason": "a closer look"})
+            with urllib.request.urlopen(urllib.request.Request("%s/job/interval?%s" % (api, query), method="POST", headers=acting), timeout=10):
+                pass
+            harness.wait_for("samples each " + text, sampled_each(step / 1e9))
+            time.sleep(2.5)  # a gap of the new interval
+        self.check_changes(changed, "POST /job/interval")
+
+    def check_changes(self, changed, how):
         self.service.stop()
         times = sorted({at for samples in self.samples("system_memory_usage_bytes").values() for at, _ in samples})
         gaps = list(zip(times, times[1:]))
@@ -156,7 +187,7 @@ class Sampling(unittest.TestCase):
             self.assertTrue(first, "no gap of %d ms" % (step / 1e6))
             # The first gap ends one interval after the change.
             seconds = (first[0] - step - asked) / 1e9
-            print("interval of %d ms in force after %.2f s" % (step / 1e6, seconds))
+            print("interval of %d ms in force %.2f s after %s" % (step / 1e6, seconds, how))
             self.assertLess(seconds, 5)
 
 

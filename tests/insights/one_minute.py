@@ -59,11 +59,16 @@ def truth(name):
 class Served:
     """A recorded fault behind the page: its log replayed, and `pitwall insights` over it."""
 
-    def __init__(self, pitwall, name, folder):
+    def __init__(self, pitwall, name, folder, which=None, load=(), config="insights: {retention: 876000h}\n"):
+        """load: flags of a `pitwall loadgen` whose jobs lie in the same log."""
         entry = recordings.manifest()[name]
-        which = "default" if entry["default"]["named"] else "all"
+        which = which or ("default" if entry["default"]["named"] else "all")
         source, data = os.path.join(folder, name), os.path.join(folder, name + ".replayed")
         recordings.unpack(os.path.join(recordings.KEPT, name + ".tar.xz"), source)
+        if load:
+            # A recording is telemetry alone, without the journal that a writer goes on from.
+            for command in (["log", "repair", os.path.join(source, "log")], ["loadgen", "--ticks", *load, "--data-dir", source]):
+                subprocess.run([pitwall, *command], check=True, capture_output=True)
         overrides = os.path.join(folder, "overrides-%s.yaml" % which)
         with open(overrides, "w") as out:
             out.write(recordings.overrides_for(which))
@@ -71,14 +76,20 @@ class Served:
                                "--no-status", "--output", data], capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError("%s: the replay ended with %d (%s)" % (name, done.returncode, done.stderr[-500:]))
-        config = os.path.join(folder, "config.yaml")
-        with open(config, "w") as out:
-            out.write("insights: {retention: 876000h}\n")
         # The first alert of the fault's kind: what a person is sent a link of.
-        found = [json.loads(line) for line in done.stdout.splitlines()]
-        alerts = [event for event in found if event["type"].endswith(".issue.found") and event["data"]["alert"] in entry[which]["named"]]
-        self.job, self.issue = alerts[0]["data"]["job"]["id"], alerts[0]["id"]
-        self.process = subprocess.Popen([pitwall, "insights", "--config", config, "--data-dir", data, "--http-listen", "127.0.0.1:0"],
+        events = [json.loads(line) for line in done.stdout.splitlines()]
+        found = [event for event in events if event["type"].endswith(".issue.found")]
+        alert = next(event for event in found if event["data"]["alert"] in entry[which]["named"])
+        self.job, self.issue = alert["data"]["job"]["id"], alert["id"]
+        self.found = [event for event in found if event["data"]["job"]["id"] == self.job]
+        self.pitwall, self.name, self.data, self.folder = pitwall, name, data, folder
+        self.start(config)
+
+    def start(self, config):
+        path = os.path.join(self.folder, self.name + ".yaml")
+        with open(path, "w") as out:
+            out.write(config)
+        self.process = subprocess.Popen([self.pitwall, "insights", "--config", path, "--data-dir", self.data, "--http-listen", "127.0.0.1:0"],
                                         stderr=subprocess.PIPE, text=True)
         self.address = None
         for line in self.process.stderr:
@@ -87,10 +98,10 @@ class Served:
             if line.rstrip().endswith("insights: ready"):
                 break
         else:
-            raise RuntimeError("%s: pitwall insights ended" % name)
+            raise RuntimeError("%s: pitwall insights ended" % self.name)
 
-    def link(self):
-        return "%s/jobs/%s?issue=%s" % (self.address, urllib.parse.quote(self.job, safe=""), self.issue)
+    def link(self, event=None):
+        return "%s/jobs/%s?issue=%s" % (self.address, urllib.parse.quote(self.job, safe=""), event or self.issue)
 
     def stop(self):
         self.process.terminate()

@@ -80,7 +80,7 @@ inline IssueEvent TestIssue(std::string rule, EventType type, uint64_t sequence,
   event.time_ns = AtSecond(second);
   if (type == EventType::kIssueResolved) event.ended_at_ns = AtSecond(second);
   event.value = NormalNan();
-  event.threshold = 0.5;
+  if (type != EventType::kIssueResolved) event.threshold = 0.5;
   event.evidence = {{"m", Labels{{"rank", "1"}}, INFINITY}};
   event.incident = "incident-1";
   event.summary = HostileText();

@@ -286,6 +286,8 @@ TEST_F(Api, IssuesAreFilteredAndOneHasItsEventsAndActions) {
   EXPECT_EQ(total(""), "2");
   EXPECT_EQ(total("state=open"), "1");
   EXPECT_EQ(total("state=ended"), "1");
+  // Its last event tells no threshold any more.
+  EXPECT_EQ(TextAt(Parsed(Get("/issues?job=job-1&state=ended")), "issues/0/threshold"), "0.5");
   EXPECT_EQ(total("rule=Alert"), "1");
   EXPECT_EQ(total("severity=critical"), "0");
   EXPECT_EQ(total("incident=incident"), "2");

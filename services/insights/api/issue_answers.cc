@@ -36,7 +36,7 @@ void WriteIssueFields(const Issue& issue, const ApiOptions& options, JsonWriter*
   TimeField("ended_ns", newest.ended_at_ns, out);
   TextField("end_reason", EndReasonName(newest.end_reason), out);
   NumberField("value", newest.value, out);
-  NumberField("threshold", newest.threshold.value_or(NormalNan()), out);
+  NumberField("threshold", issue.threshold().value_or(NormalNan()), out);
   IndexField("step", newest.step, out);
   CountField("attempt", newest.attempt, out);
   TextField("incident", newest.incident, out);

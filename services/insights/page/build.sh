@@ -19,7 +19,7 @@ for name in src browser; do
   cp -rp "$here/$name" "$name"
 done
 cp -p "$here"/*.ts "$here"/*.json "$here"/*.mjs "$here"/index.html "$here"/csp.txt .
-cp -p "$here/../api/openapi.yaml" .
+cp -p "$here/../api/openapi.yaml" "$here/../../../rules/metrics.yaml" .
 export PATH=${paths[0]}:$PWD/node_modules/.bin:$PATH
 if (($#)); then
   exec "$@"

@@ -71,12 +71,12 @@ StatusOr<LineChart> EvidenceChart(const Story& story, const Issue& issue, std::s
   const int64_t begin = newest.active_since_ns;
   const int64_t end =
       issue.open() ? std::max(newest.last_seen_at_ns, story.life.last_ns) : newest.ended_at_ns;
-  LineChart chart{std::move(id), "", Unit::kTime, Unit::kNumber, {}, newest.threshold, {}};
+  LineChart chart{std::move(id), "", Unit::kTime, Unit::kNumber, {}, issue.threshold(), {}};
   chart.stretches = {{"pending", begin, newest.started_at_ns},
                      {"firing", newest.started_at_ns, end}};
   const int64_t margin = std::max<int64_t>((end - begin) / 4, 30 * kNanosPerSecond);
   const Evidence* stored = nullptr;
-  for (const Evidence& one : newest.evidence) {
+  for (const Evidence& one : issue.evidence()) {
     if (IsMetric(one.name) && std::isfinite(one.value)) stored = &one;
   }
   if (stored != nullptr) {
@@ -143,7 +143,7 @@ Status AddIssue(const Story& story, const Issue& issue, size_t number, Document*
        {"started_ns", "Firing since", Unit::kTime, TimeCell(newest.started_at_ns)},
        {"ended_ns", "Ended", Unit::kTime, TimeCell(newest.ended_at_ns)},
        {"value", "Value", Unit::kNumber, newest.value},
-       {"threshold", "Threshold", Unit::kNumber, number_or_none(newest.threshold)},
+       {"threshold", "Threshold", Unit::kNumber, number_or_none(issue.threshold())},
        {"parameters", "Parameters", Unit::kText, ShownParameters(newest.parameters)},
        {"step", "Step", Unit::kStep, IndexCell(newest.step)},
        {"attempt", "Attempt", Unit::kCount, CountCell(newest.attempt)},
@@ -151,7 +151,7 @@ Status AddIssue(const Story& story, const Issue& issue, size_t number, Document*
        {"root_cause", "Explained by", Unit::kName, newest.root_cause}}});
   ASSIGN_OR_RETURN(LineChart chart, EvidenceChart(story, issue, Cat(id, "-chart")));
   section.blocks.push_back(std::move(chart));
-  if (!newest.evidence.empty()) {
+  if (!issue.evidence().empty()) {
     Table table{Cat(id, "-evidence"),
                 "What the rule looked at",
                 {{"name", "Expression", Unit::kName},
@@ -160,7 +160,7 @@ Status AddIssue(const Story& story, const Issue& issue, size_t number, Document*
                 {},
                 {},
                 0};
-    for (const Evidence& one : newest.evidence)
+    for (const Evidence& one : issue.evidence())
       table.rows.push_back({one.name, LabelText(one.labels), one.value});
     CutRows(&table, 16);
     section.blocks.push_back(std::move(table));

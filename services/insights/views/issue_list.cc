@@ -22,6 +22,18 @@ int64_t StartOf(const Issue& issue) { return issue.newest().started_at_ns; }
 
 }  // namespace
 
+std::optional<double> Issue::threshold() const {
+  for (auto it = events.rbegin(); it != events.rend(); ++it)
+    if ((*it)->threshold.has_value()) return (*it)->threshold;
+  return std::nullopt;
+}
+
+const std::vector<Evidence>& Issue::evidence() const {
+  for (auto it = events.rbegin(); it != events.rend(); ++it)
+    if (!(*it)->evidence.empty()) return (*it)->evidence;
+  return newest().evidence;
+}
+
 std::vector<Issue> IssuesOf(const std::vector<IssueEventPtr>& events) {
   std::map<std::string, Issue> by_id;
   for (const IssueEventPtr& event : events) {

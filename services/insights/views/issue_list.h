@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,9 @@ struct Issue {
   std::vector<IssueEventPtr> events;  // by sequence; never empty
   const IssueEvent& newest() const { return *events.back(); }
   bool open() const { return newest().type != EventType::kIssueResolved; }
+  // Of the newest event that tells them: the last one does not where nothing was compared any more.
+  std::optional<double> threshold() const;
+  const std::vector<Evidence>& evidence() const;
 };
 
 // Newest issue first: by start, then id. An event that comes twice counts once.

@@ -5,6 +5,8 @@ import { test } from "node:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { parse } from "yaml";
 import { bytes, count, digits, duration, exactTime, msOf, percent, secondsBetween, shownNumber, time } from "../src/format.ts";
+import { leftSide, queryOf } from "../src/expression.ts";
+import { supplies } from "../src/supplies.ts";
 import { answers, at, clocks, hostile } from "./answers.ts";
 
 const openapi = parse(readFileSync("openapi.yaml", "utf8"));
@@ -35,6 +37,31 @@ test("nanoseconds lose nothing", () => {
   assert.equal(secondsBetween("1767225600000000001", "1767225600000000003"), 2e-9);
   assert.equal(msOf(at(1.5)), 1767225601500);
   assert.equal(time(null), "–");
+});
+
+test("the left side of a criterion is what is compared with the threshold, of one job, with the parameters as evaluated", () => {
+  assert.equal(leftSide("(1 - avg by (node) (x)) > $busy"), "(1 - avg by (node) (x))");
+  assert.equal(leftSide('((time() - max(timestamp(x))) > $stall) unless on () (max(y{phase=~"a > 1 or (b"}) == 1)'), "(time() - max(timestamp(x)))");
+  assert.equal(leftSide("(x > 1) or (y > 2)"), "");
+  assert.equal(leftSide("(x) + (y)"), "");
+  const busy = '(1 - avg by (node) (avg_over_time(cpu_ratio{mode="idle"}[$window]) / cpu_ratio_max)) > $busy';
+  assert.equal(queryOf(busy, ["cpu_ratio"], 'a "job"', { busy: 0.9, window: "10s" }), '(1 - avg by (node) (avg_over_time(cpu_ratio{pitwall_job="a \\"job\\"",mode="idle"}[10s]) / cpu_ratio_max))');
+  assert.equal(queryOf("x / x > 1", ["x"], "j", {}), 'x{pitwall_job="j"} / x{pitwall_job="j"}');
+  // What the history does not have: series of other rules, windows of steps and attempts, a parameter that nobody told.
+  for (const text of ["rank:own:ratio > 1", "avg_over_time(x[100]) > 1", "max(x[attempt]) > 1", "((x > 1) and (y > 1)) or (z > 2)", "x * $factor > 1"]) assert.equal(queryOf(text, ["x"], "j", {}), "", text);
+});
+
+test("each series that a collector, an exporter, a baseline or the client sends has the command that supplies it", () => {
+  const { metrics } = parse(readFileSync("metrics.yaml", "utf8")) as { metrics: { name: string; producer: string }[] };
+  const command: Record<string, string> = { collector: "pitwall collector", client: "import pitwall", foreign: "pack:derive" };
+  assert.ok(metrics.length > 100);
+  for (const { name, producer } of metrics) {
+    // What the engine makes of other series is never what a rule misses, but for numbers of earlier runs.
+    const wanted = name.startsWith("baseline_") ? "pitwall baseline" : command[producer];
+    if (wanted) assert.ok(supplies(`no series of ${name}`).includes(wanted), `${name} of the ${producer}: ${supplies(`no series of ${name}`)}`);
+  }
+  assert.equal(supplies("no series of hw_power_watts; withheld"), "");
+  assert.equal(supplies("waits for 30 steps"), "");
 });
 
 test("numbers as people read them", () => {

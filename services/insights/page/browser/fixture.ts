@@ -36,6 +36,11 @@ export async function startFixture(options: { token?: string; jobs?: number } = 
   const server: Server = createServer((request, response) => {
     const url = new URL(request.url ?? "/", "http://fixture");
     const api = url.pathname.startsWith("/api/pitwall/v1") ? url.pathname.slice("/api/pitwall/v1".length) : null;
+    if (url.pathname === "/api/v1/query_range") {
+      asked.push(`${request.method} ${url.pathname}${url.search}`);
+      const fixed = overrides.get(url.pathname);
+      return json(response, fixed?.status ?? 422, fixed ? (fixed.body as (query: URLSearchParams) => unknown)(url.searchParams) : { status: "error", error: "none" });
+    }
     if (api === null) {
       const file = url.pathname.startsWith("/assets/") ? normalize(url.pathname) : "/index.html";
       try {

@@ -4,7 +4,7 @@ import { action, answers, at, clocks, hostile, resources, straggler, whatIf } fr
 import { type Fixture, startFixture } from "./fixture.ts";
 import { checkAccess, checkFaults, checkFit, open as openOn } from "./harness.ts";
 import { msOf } from "../src/format.ts";
-import type { Rule } from "../src/types.ts";
+import type { Incident, Issue, Rule } from "../src/types.ts";
 
 let fixture: Fixture;
 const open = (page: Page, path: string, server = fixture) => openOn(page, path, server);
@@ -129,6 +129,42 @@ for (const [kind, issue] of [["a plain metric", clocks], ["an expression", strag
   });
 }
 
+test("where the history has what an expression reads, the chart draws what the rule compares, and the values of its events on it", async ({ page }) => {
+  const { rules } = answers("/rules", new URLSearchParams({ job: "slurm-91734" }), false) as { rules: Rule[] };
+  const expression = "(max by (rank) (avg_over_time(train_loss[1m])) > $ratio) and on () (count(train_loss) > 1)";
+  fixture.override("/rules", { status: 200, body: { rules: rules.map((rule) => ({ ...rule, definition: rule.definition && { ...rule.definition, expression, needs: ["train_loss"] } })) } });
+  const value = (s: number) => 1 + 0.31 * Math.min(1, Math.max(0, (s - 4200) / 100));
+  const series = (rank: string, query: URLSearchParams) => {
+    const [from, to, step] = ["start", "end", "step"].map((name) => Number(query.get(name))) as [number, number, number];
+    return { metric: { rank }, values: Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, i) => [from + i * step, String(value(from + i * step - 1_767_225_600))]) };
+  };
+  fixture.override("/api/v1/query_range", { status: 200, body: (query: URLSearchParams) => ({ status: "success", data: { resultType: "matrix", result: ["4", "5"].map((rank) => series(rank, query)) } }) });
+  await open(page, `/jobs/slurm-91734?issue=${straggler.id}`);
+  const figure = page.locator("figure.evidence");
+  await expect(figure).toHaveAttribute("data-query", 'max by (rank) (avg_over_time(train_loss{pitwall_job="slurm-91734"}[1m]))');
+  const chart = figure.locator("canvas[data-ready]");
+  await expect(chart).toHaveCount(1); // nothing beside it
+  await expect(chart).toHaveAttribute("data-lines", "2"); // rank 5 and the events
+  const { thresholdY, plotHeight, yMin, yMax } = (await chart.evaluate((element) => ({ ...(element as HTMLElement).dataset }))) as Record<string, string>;
+  const [low, high, tall] = [Number(yMin), Number(yMax), Number(plotHeight)];
+  expect(Math.abs(high - (Number(thresholdY) / tall) * (high - low) - (straggler.threshold as number))).toBeLessThanOrEqual((high - low) / tall);
+  await expect(figure).toContainText("what the rule compares");
+  await checkFit(page);
+});
+
+test("an issue whose last event tells no evidence any more shows that of an earlier one", async ({ page }) => {
+  const { events } = clocks;
+  const { threshold: _none, evidence: _gone, ...rest } = clocks.event.data;
+  const last = { ...clocks.event, id: "ended", type: "io.pitwall.issue.resolved", data: rest };
+  fixture.override("/issue", { status: 200, body: { ...clocks, event: last, events: [...events, last] } });
+  await open(page, `/jobs/slurm-91734?issue=${clocks.id}`);
+  const body = page.locator(`#issue-${clocks.id} .body`);
+  await expect(body.locator("[data-field=threshold]")).toHaveText("87");
+  await expect(body.getByRole("table", { name: "Evidence" })).toContainText("hw_temperature_celsius");
+  await expect(body.locator("figure.evidence figcaption")).toContainText("hw_temperature_celsius");
+  await expect(body.locator("canvas[data-threshold-y]")).toBeVisible();
+});
+
 test("as of a time the page has the words that it had live then", async ({ page }) => {
   const job = "/jobs/slurm-91734";
   const words = async (path: string) => {
@@ -170,6 +206,33 @@ test("an expression has the series that its rule reads beside its own values", a
   await checkFit(page);
 });
 
+test("a silenced issue is marked in the list and in the sentence, with who, until when and why", async ({ page }) => {
+  const silenced = { by: "ada", comment: `known ${hostile.name.slice(0, 40)}`, until_ns: at(9000) };
+  const mark = <T extends { id: string }>(one: T): T => (one.id === straggler.id ? { ...one, silenced } : one);
+  const { issues } = answers("/issues", new URLSearchParams({ job: "slurm-91734" }), false) as { issues: Issue[] };
+  const { incidents } = answers("/incidents", new URLSearchParams({ job: "slurm-91734" }), false) as { incidents: Incident[] };
+  fixture.override("/issues", { status: 200, body: { issues: issues.map(mark), next: null, total: issues.length } });
+  fixture.override("/incidents", { status: 200, body: { incidents: incidents.map((one) => ({ ...one, root: mark(one.root) })) } });
+  await open(page, "/jobs/slurm-91734");
+  await expect(page.locator(`#issue-${straggler.id}`)).toContainText(`⊘ silenced by ada until 2026-01-01 02:30:00: ${silenced.comment}`);
+  await expect(page.locator("[data-incident]")).toContainText("silenced by ada until 2026-01-01 02:30:00");
+  await expect(page.getByText("silenced by")).toHaveCount(2);
+  await checkFit(page);
+  await checkAccess(page);
+});
+
+test("a list that is without the jobs of a process says so", async ({ page }) => {
+  const missing = ["jobs of peer 1 are missing: no answer within 10 s"];
+  fixture.override("/jobs", { status: 200, body: { jobs: [], next: null, total: 0, missing } });
+  await open(page, "/");
+  await expect(page.getByText("Not all jobs are listed. jobs of peer 1 are missing: no answer within 10 s")).toBeVisible();
+  await checkAccess(page);
+  fixture.override("/jobs", null);
+  fixture.publish("job", { job: "slurm-91734", time_ns: at(5401), event: null });
+  await expect(page.locator("tbody tr[data-job]")).toHaveCount(5);
+  await expect(page.getByText("Not all jobs")).toHaveCount(0);
+});
+
 test("a rule that cannot judge says what is missing and what supplies it", async ({ page }) => {
   await open(page, "/jobs/slurm-91734");
   const row = page.locator('[data-rule="gpu/xid/XidFatal"]');
@@ -192,6 +255,7 @@ test("shares sum to 100 %, the resource table has the API's quantiles", async ({
   const sum = (await shares.evaluateAll((all) => all.map((one) => Number((one as HTMLElement).dataset.share)))).reduce((a, b) => a + b, 0);
   expect(sum).toBeCloseTo(1, 9);
   await expect(page.locator("[data-part=training_loop]")).toContainText("95.3");
+  await expect(page.locator("[aria-label='Resources by node']")).toBeVisible();
   const cells = await page.locator("[aria-label='Resources by node'] [data-value]").evaluateAll((all) => all.map((one) => Number((one as HTMLElement).dataset.value)));
   expect(cells).toEqual(resources.nodes.flatMap((node) => node.metrics.flatMap((row) => [row.min, row.p50, row.p90, row.p95, row.p99, row.max])));
 });

@@ -70,6 +70,43 @@ test("a zoom draws all charts and the heat map of 64 ranks and 20,000 steps with
   checkFaults();
 });
 
+test("the map of 64 ranks and 20,000 steps is painted in less than 100 ms", async ({ page }) => {
+  const columns = 20_000;
+  const rows = Array.from({ length: 64 }, (_, rank) => ({ rank, node: `n${rank >> 3}`, cells: Array.from({ length: columns }, (_, i) => 1 + ((rank * 31 + i) % 97) / 300) }));
+  fixture.override("/heatmap/steps", { status: 200, body: { mode: "train", basis: "own", from_step: 0, to_step: columns, bucket_steps: 1, columns, medians_seconds: Array(columns).fill(1), rows } });
+  // From the image of the cells to its place on the canvas.
+  await page.addInitScript(() => {
+    const took: number[] = [];
+    Object.assign(window, { took });
+    let began = 0;
+    window.OffscreenCanvas = class extends OffscreenCanvas {
+      constructor(width: number, height: number) {
+        super(width, height);
+        if (width === 20_000) began = performance.now();
+      }
+    };
+    const draw = CanvasRenderingContext2D.prototype.drawImage as (...all: unknown[]) => void;
+    CanvasRenderingContext2D.prototype.drawImage = function (this: CanvasRenderingContext2D, ...all: unknown[]) {
+      draw.apply(this, all);
+      if (began) {
+        this.getImageData(200, 5, 1, 1); // what was only queued is drawn
+        took.push(performance.now() - began);
+      }
+      began = 0;
+    } as typeof CanvasRenderingContext2D.prototype.drawImage;
+  });
+  await open(page, `${job}?tab=nodes`, fixture);
+  const map = page.locator(".grid-map canvas[data-ready][data-columns='20000']");
+  await map.waitFor();
+  for (const order of ["by rank", "slowest first", "by node", "by rank"]) await page.getByRole("button", { name: order }).click();
+  await page.waitForFunction(() => (window as unknown as { took: number[] }).took.length >= 4);
+  const times = await page.evaluate(() => (window as unknown as { took: number[] }).took);
+  console.log(`64 × 20,000 cells painted in ${times.map(Math.round).join(", ")} ms`);
+  expect(await map.getAttribute("data-rows")).toBe("64");
+  expect(Math.min(...times)).toBeLessThan(100); // the others are as long as the machine's other work makes them
+  checkFaults();
+});
+
 // Each turn is ten seconds of a job's life: a change arrives, and every part that shows it is read again. PITWALL_PAGE_TURNS=2880 is 8 hours.
 test("the heap does not grow with the hours", async ({ page }) => {
   const turns = Number(process.env.PITWALL_PAGE_TURNS ?? 240);
@@ -86,7 +123,8 @@ test("the heap does not grow with the hours", async ({ page }) => {
     await session.send("HeapProfiler.collectGarbage");
     return ((await session.send("Runtime.getHeapUsage")) as { usedSize: number }).usedSize;
   };
-  let early = 0;
+  // What answers on their way take comes and goes; what stays is in the least of some readings.
+  const readings: [number, number][] = [];
   for (let turn = 0; turn < turns; ++turn) {
     now += 10;
     const asked = fixture.asked.length;
@@ -96,9 +134,10 @@ test("the heap does not grow with the hours", async ({ page }) => {
       await page.clock.fastForward(20_000);
       expect(fixture.asked.length).toBeGreaterThan(asked);
     }).toPass({ timeout: 8000, intervals: [5, 10, 20, 50, 100] });
-    if (turn === first - 1) early = await heap();
+    if (turn % 4 === 3 && (turn < first || turn >= turns - 40)) readings.push([turn, await heap()]);
   }
-  const late = await heap();
+  const least = (from: number, to: number) => Math.min(...readings.filter(([turn]) => turn >= from && turn < to).map(([, bytes]) => bytes));
+  const [early, late] = [least(first - 40, first), least(turns - 40, turns)];
   console.log(`heap after ${turns} turns: ${(late / 1e6).toFixed(1)} MB, after ${first}: ${(early / 1e6).toFixed(1)} MB`);
   expect(late).toBeLessThan(1.2 * early);
   checkFaults();

@@ -11,6 +11,7 @@ export interface State {
   ready: string; // a selector that is there once the state is drawn
   says: string[]; // texts that a reader of this state must find
   waits?: boolean; // parts that are still read belong to it
+  shows?: string; // what the picture must hold, where it is below the first screen
 }
 
 const ok = (body: unknown): Answer => ({ status: 200, body });
@@ -74,7 +75,7 @@ export const states: State[] = [
   { name: "loading", path: job, answers: Object.fromEntries(["/incidents", "/issues", "/actions", "/rules", "/resources", "/operators"].map((path) => [path, never])), ready: ".waiting", says: ["Reading incidents", "Reading issues", "Reading rules"], waits: true },
   { name: "error", path: job, answers: { ...Object.fromEntries(["/incidents", "/issues", "/resources"].map((path) => [path, fails("segment 7: damaged (CRC differs); delete the job or restore the segment")])) }, ready: ".fault", says: ["segment 7: damaged", "Try again"] },
   { name: "no-data", path: job, answers: { ...quiet, "/rules": judged("NoData", "no series of train_step_duration_seconds"), "/resources": ok({ nodes: [] }), "/operators": ok({ operators: [], total_ns: "0", left_out: 0 }) }, ready: "[data-rule]", says: ["not judged", "0 of 8 rules judged", "cannot judge", "no series of train_step_duration_seconds", "import pitwall"] },
-  { name: "thousand-ranks", path: `${job}?tab=nodes`, answers: { "/job": ok(thousand), "/heatmap": ofMany(heatMap), "/heatmap/steps": ofMany((query) => stepHeatMap(query, 1000)), "/spans": ofMany(() => spansOfMany) }, ready: ".timeline canvas[data-ready]", says: ["125 nodes", "1\u202f000 ranks"] },
+  { name: "thousand-ranks", path: `${job}?tab=nodes`, answers: { "/job": ok(thousand), "/heatmap": ofMany(heatMap), "/heatmap/steps": ofMany((query) => stepHeatMap(query, 1000)), "/spans": ofMany(() => spansOfMany) }, ready: ".timeline canvas[data-ready]", shows: "[aria-labelledby=steps-title]", says: ["125 nodes", "1\u202f000 ranks"] },
   // Two more than the named eight.
   { name: "three-steps", path: job, answers: { ...quiet, "/job": ok(threeSteps), "/rules": judged("InProgress", "not judged before there are 30 samples: 3 so far") }, ready: ".incident.calm", says: ["1 rank", "2.23\u202fs", "310\u202fms"] },
   { name: "month", path: job, answers: { "/job": ok(month) }, ready: "[data-incident]", says: ["31\u202fd 0\u202fh"] },

@@ -5,6 +5,7 @@ import { JobView } from "./job_view.tsx";
 import { JobsView } from "./jobs_view.tsx";
 import { keyList, useKeys } from "./keys.ts";
 import { connected } from "./live.ts";
+import { Mark } from "./parts.tsx";
 import { follow, go, jobId, place } from "./route.ts";
 import { nextTheme, theme } from "./theme.ts";
 
@@ -51,7 +52,7 @@ function KeyTable({ close }: { close: () => void }) {
 function Link() {
   const state = connected.value;
   const [mark, text] = state === null ? ["○", "connecting"] : state ? ["●", "live"] : ["✕", "not live: trying again"];
-  return <span class={`state ${state ? "good" : state === null ? "calm" : "bad"}`} role="status"><span aria-hidden="true">{mark}</span> {text}</span>;
+  return <span class={`state ${state ? "good" : state === null ? "calm" : "bad"}`} role="status"><Mark of={mark} />{text}</span>;
 }
 
 export function App() {

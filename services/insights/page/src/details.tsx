@@ -57,17 +57,17 @@ export function JobDetails({ job }: { job: JobDetail }) {
   const kept = job.raw_from_ns;
   const rows: [string, preact.ComponentChildren][] = [
     ["Start time", <Time key="s" ns={summary.begin_ns} />],
-    ["End time", job.ended_ns === null ? <span key="e">runs at <Time ns={job.last_ns} /></span> : <Time key="e" ns={summary.end_ns} />],
+    ["End time", job.ended_ns === null ? "not yet" : <Time key="e" ns={summary.end_ns} />],
     ["Job duration", duration(secondsBetween(summary.begin_ns, summary.end_ns))],
     ["Training loop start", <Time key="l" ns={first?.loop_begin_ns ?? null} />],
-    ["Training loop end", <Time key="m" ns={last?.loop_end_ns ?? null} />],
+    ["Training loop end", job.ended_ns === null ? "not yet" : <Time key="m" ns={last?.loop_end_ns ?? null} />],
     ["Training loop duration", duration(part("training_loop")?.seconds ?? null)],
     ["Initialisation", `${duration(part("initialisation")?.seconds ?? null)}, ${percent(part("initialisation")?.share ?? null)}`],
     ["Training loop share", percent(part("training_loop")?.share ?? null)],
     ["Finalisation", `${duration(part("finalisation")?.seconds ?? null)}, ${percent(part("finalisation")?.share ?? null)}`],
     ["Id", <Cut key="i" text={job.id} class="code" />],
     ["Owner", <Cut key="o" text={job.owner || missing} />],
-    ["Runs as", <Cut key="r" text={[job.reference.platform, job.reference.cluster, job.reference.namespace, job.reference.name, job.reference.queue].filter((text) => text).join(" / ") || missing} />],
+    ["Runs as", <span key="r" class="wrap">{[job.reference.platform, job.reference.cluster, job.reference.namespace, job.reference.name, job.reference.queue].filter((text) => text).join(" / ").slice(0, 500) || missing}</span>],
     ["Raw samples", kept === null ? "all kept" : <span key="k">kept from <Time ns={kept} /></span>],
   ];
   return (

@@ -1,12 +1,13 @@
 // The series that a rule looked at around its issue, with the threshold; where the history has no such series, the
 // values that the issue's own events tell.
-import { get } from "./client.ts";
+import { fetchAnswer, get } from "./client.ts";
+import { queryOf } from "./expression.ts";
 import { digits, duration, eventNumber, msOf, time } from "./format.ts";
 import { useLoad } from "./load.ts";
-import { Failed, Head, Num, Waiting } from "./parts.tsx";
+import { Head, Num, Reading } from "./parts.tsx";
 import { shownTheme } from "./theme.ts";
 import { type Line, type Shade, TimeChart } from "./charts/time_chart.tsx";
-import type { Chart, Evidence, IssueDetail, JobDetail, Labels } from "./types.ts";
+import type { Chart, Evidence, IssueDetail, JobDetail, Labels, RuleDefinition } from "./types.ts";
 
 const mostLines = 6;
 const nanos = 1_000_000_000n;
@@ -53,12 +54,13 @@ function eventLine(issue: IssueDetail): Line {
 }
 
 // Of an expression the series that it reads, where its rule's metrics have some: those of the issue's rank or node first.
+const places = ["rank", "node", "gpu", "hw_id"];
+const ofIssue = (labels: Labels, issue: IssueDetail) => places.every((place) => !labels[place] || !issue.labels[place] || labels[place] === issue.labels[place]);
 const mostNeeds = 3;
-const places = ["rank", "node", "gpu"];
-function readBy(chart: Chart, needs: string[], labels: Labels): { name: string; lines: Line[]; all: number } | null {
+function readBy(chart: Chart, needs: string[], issue: IssueDetail): { name: string; lines: Line[]; all: number } | null {
   for (const name of needs) {
     const series = chart.series.filter((one) => one.labels.__name__ === name);
-    const own = series.filter((one) => places.every((place) => !labels[place] || !one.labels[place] || labels[place] === one.labels[place]));
+    const own = series.filter((one) => ofIssue(one.labels, issue));
     const rest = series.filter((one) => !own.includes(one));
     const lines = linesOf({ ...chart, series: [...own, ...rest] }).filter((line) => line.last.some((value) => value !== null));
     if (lines.length) return { name, lines, all: series.length };
@@ -74,7 +76,7 @@ function WhatItReads({ job, issue, needs, from, to, shades }: { job: JobDetail; 
     issue.open ? ["samples"] : [],
     job.id,
   );
-  const read = loaded.data && readBy(loaded.data, asked, issue.labels);
+  const read = loaded.data && readBy(loaded.data, asked, issue);
   if (!read) return null;
   return (
     <section data-reads={read.name}>
@@ -84,7 +86,27 @@ function WhatItReads({ job, issue, needs, from, to, shades }: { job: JobDetail; 
   );
 }
 
-export function EvidenceChart({ job, issue, needs }: { job: JobDetail; issue: IssueDetail; needs: string[] }) {
+interface Answer {
+  data: { result: { metric: Labels; values: [number, string][] }[] };
+}
+
+// What the rule compares with its threshold, by the query engine over the history. None where that has not what it reads, or gives up.
+async function compared(query: string, issue: IssueDetail, from: string, to: string, abort: AbortSignal): Promise<Line[]> {
+  const [start, end] = [msOf(from) / 1000, msOf(to) / 1000];
+  const asked = new URLSearchParams({ query, start: String(start), end: String(end), step: String(Math.max(1, Math.ceil((end - start) / 300))), lookback_delta: "1m" });
+  try {
+    const { data } = (await (await fetchAnswer(`/api/v1/query_range?${asked}`, abort)).json()) as Answer;
+    return data.result.filter((one) => ofIssue(one.metric, issue)).slice(0, mostLines).map((one) => {
+      const values = one.values.map(([, text]) => (Number.isFinite(Number(text)) ? Number(text) : null));
+      return { name: lineName(one.metric) || issue.alert, times: one.values.map(([at]) => at * 1000), min: values, max: values, last: values };
+    });
+  } catch {
+    return [];
+  }
+}
+
+export function EvidenceChart({ job, issue, rule }: { job: JobDetail; issue: IssueDetail; rule: RuleDefinition | null }) {
+  const needs = rule?.needs ?? [];
   const started = issue.started_ns;
   const selector = (issue.event.data.evidence ?? []).map(selectorOf).find((text) => text) ?? "";
   const begin = issue.active_since_ns ?? started;
@@ -98,17 +120,20 @@ export function EvidenceChart({ job, issue, needs }: { job: JobDetail; issue: Is
   const early = known ? BigInt(begin) - around : 0n;
   const from = known ? String(early < first && first < BigInt(begin) ? first : early) : "";
   const to = known ? String(BigInt(end) + (issue.open ? 1n : around / 4n + 1n)) : "";
-  const loaded = useLoad<Chart | null>(
-    `evidence ${job.id} ${selector} ${from} ${issue.open ? "open" : to}`,
-    (abort) => (selector && known ? get<Chart>("/chart", { job: job.id, match: selector, from, to, width: 900 }, abort) : Promise.resolve(null)),
+  const query = !selector && rule ? queryOf(rule.expression, needs, job.id, issue.event.data.parameters ?? {}) : "";
+  const loaded = useLoad<{ lines: Line[]; all: number }>(
+    `evidence ${job.id} ${selector}${query} ${from} ${issue.open ? "open" : to}`,
+    async (abort) => {
+      const chart = selector && known ? await get<Chart>("/chart", { job: job.id, match: selector, from, to, width: 900 }, abort) : null;
+      return { lines: chart ? linesOf(chart) : query && known ? await compared(query, issue, from, to, abort) : [], all: chart?.series.length ?? 0 };
+    },
     issue.open ? ["samples"] : [],
     job.id,
   );
   if (!known) return <p class="dim">The times of this issue are not known: there is nothing to draw.</p>;
-  if (loaded.loading && !loaded.data) return <Waiting what="the evidence" />;
-  if (loaded.fault) return <Failed fault={loaded.fault} again={loaded.again} what="The evidence" />;
-  const stored = loaded.data ? linesOf(loaded.data) : [];
-  const lines = stored.length ? stored : [eventLine(issue)];
+  if (loaded.fault || !loaded.data) return <Reading loaded={loaded} what="The evidence" />;
+  const stored = loaded.data.lines;
+  const lines = !stored.length ? [eventLine(issue)] : query ? [...stored, { ...eventLine(issue), dots: true }] : stored;
   const found = issue.events[0];
   const value = eventNumber(found?.data.value);
   const shades: Shade[] = [];
@@ -118,13 +143,14 @@ export function EvidenceChart({ job, issue, needs }: { job: JobDetail; issue: Is
     shades.push({ from: msOf(started), to: endMs, kind: "firing" });
   }
   // The value at trigger is on the chart only where the chart shows the rule's own value.
-  const comparable = !stored.length || (issue.event.data.evidence ?? []).length === 1;
-  const left = out(stored.length, loaded.data?.series.length ?? 0);
+  const comparable = !!query || !stored.length || (issue.event.data.evidence ?? []).length === 1;
+  const left = out(stored.length, loaded.data.all);
   const label = `${lines[0]?.name ?? ""} from ${time(from)} to ${time(to)}${issue.threshold === null ? "" : `, threshold ${digits(issue.threshold)}`}`;
   return (
-    <figure class="evidence" data-pending-ns={begin} data-firing-ns={started ?? ""} data-end-ns={issue.ended_ns ?? ""}>
+    <figure class="evidence" data-pending-ns={begin} data-firing-ns={started ?? ""} data-end-ns={issue.ended_ns ?? ""} data-query={stored.length ? query : ""}>
       <figcaption>
         <span class="code cut" title={lines.map((line) => line.name).join("\n").slice(0, 500)}>{lines.map((line) => line.name).join("; ").slice(0, 300)}</span>
+        {query && stored.length > 0 && <span class="dim">what the rule compares, and the values that its events tell</span>}
         {left && <span class="dim">{left}</span>}
         {!stored.length && <span class="dim">values that the issue's events tell: the history keeps no series of this expression</span>}
       </figcaption>

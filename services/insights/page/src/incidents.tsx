@@ -2,7 +2,7 @@
 import { get } from "./client.ts";
 import { count, duration, percent, plural, secondsBetween } from "./format.ts";
 import { useLoad } from "./load.ts";
-import { actionText, Severity, Time, whoOf } from "./parts.tsx";
+import { actionText, Mark, Severity, silencedText, Time, whoOf } from "./parts.tsx";
 import { place, setQuery } from "./route.ts";
 import { verdict } from "./rule_table.tsx";
 import type { CloudEvent, Incident, Issue, JobDetail, Rule, WhatIf } from "./types.ts";
@@ -37,7 +37,7 @@ function Cost({ job, rank, category }: { job: JobDetail; rank: string; category:
 const over = (incident: Incident) => !incident.open && incident.root.end_reason !== "job_ended";
 
 function Badge({ incident }: { incident: Incident }) {
-  return over(incident) ? <span class="badge calm" title={`was ${incident.severity}`}><span aria-hidden="true">✓</span> ended</span> : <Severity name={incident.severity} />;
+  return over(incident) ? <span class="badge calm" title={`was ${incident.severity}`}><Mark of="✓" />ended</span> : <Severity name={incident.severity} />;
 }
 
 function Since({ job, issue }: { job: JobDetail; issue: Issue }) {
@@ -80,7 +80,7 @@ function Sentence({ job, incident, subject, actions }: { job: JobDetail; inciden
           <Since job={job} issue={subject} />; <Cost job={job} rank={alone(incident, subject) ? (subject.labels.rank ?? "") : ""} category={subject.labels.category ?? ""} />;{" "}
           cause: <span data-field="cause">{own ? root.alert : `${root.summary || root.alert} (${root.alert})`}{incident.likely_roots > 1 ? `, one of ${incident.likely_roots} equally likely` : ""}</span>
           {others > 0 ? `, with ${plural(others, own ? "issue" : "more issue")} that it explains or that came with it` : ""};{" "}
-          action: <span data-field="action">{actions === null ? "…" : newest ? actionText(newest.type, newest.data) : "none taken"}</span>.{" "}
+          action: <span data-field="action">{actions === null ? "…" : newest ? actionText(newest.type, newest.data) : "none taken"}</span>.{subject.silenced && <span class="note"> {silencedText(subject)}.</span>}{" "}
           <button type="button" class="link" onClick={() => setQuery({ issue: subject.id })}>Show what was found</button>
         </p>
         {todo && <p class="todo"><strong>What to do:</strong> <span data-field="suggestion">{todo}</span></p>}
@@ -109,7 +109,7 @@ function Calm({ incidents, rules }: { incidents: Incident[]; rules: Rule[] | nul
   const ended = incidents.length ? `No issue is open. ${plural(incidents.length, "incident")} ended.` : blind ? "No rule found anything, and none can judge yet:" : "No rule found anything so far.";
   return (
     <li>
-      {blind ? <span class="badge note"><span aria-hidden="true">○</span> not judged</span> : <span class="badge good"><span aria-hidden="true">✓</span> nothing open</span>}
+      {blind ? <span class="badge note"><Mark of="○" />not judged</span> : <span class="badge good"><Mark of="✓" />nothing open</span>}
       <p>{ended}{rules === null ? "" : ` ${count(judged)} of ${plural(said.length, "rule")} judged${judged < said.length ? "; what the others miss is listed below" : ""}.`}</p>
     </li>
   );

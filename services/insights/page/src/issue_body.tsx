@@ -1,10 +1,9 @@
 // What was found, its evidence, what to do, by which criterion, what was done.
-import { get } from "./client.ts";
 import { EvidenceChart } from "./evidence_chart.tsx";
 import { shownNumber } from "./format.ts";
-import { useLoad } from "./load.ts";
-import { actionText, eventTime, evidenceName, Failed, Num, toldText, Waiting } from "./parts.tsx";
-import type { CloudEvent, IssueDetail, JobDetail } from "./types.ts";
+import { useJob } from "./load.ts";
+import { actionText, eventTime, evidenceName, Num, Reading, toldText } from "./parts.tsx";
+import type { CloudEvent, IssueDetail, JobDetail, RuleDefinition } from "./types.ts";
 
 const eventsShown = 12;
 const toldShown = 20;
@@ -37,16 +36,18 @@ function Done({ issue }: { issue: IssueDetail }) {
 }
 
 // `above`: the incident's sentence above says what to do already.
-export function IssueBody({ job, id, above, needs }: { job: JobDetail; id: string; above: boolean; needs: string[] }) {
-  const loaded = useLoad<IssueDetail>(`issue ${job.id} ${id}`, (abort) => get("/issue", { job: job.id, id }, abort), ["issue", "action", "told"], job.id);
-  const issue = loaded.data;
-  if (!issue) return <div class="body">{loaded.fault ? <Failed fault={loaded.fault} again={loaded.again} what="This issue" /> : <Waiting what="the issue" />}</div>;
-  const { data } = issue.event;
+export function IssueBody({ job, id, above, rule }: { job: JobDetail; id: string; above: boolean; rule: RuleDefinition | null }) {
+  const loaded = useJob<IssueDetail>("/issue", job.id, ["issue", "action", "told"], { id });
+  if (!loaded.data) return <div class="body"><Reading loaded={loaded} what="This issue" /></div>;
+  // The last event of an issue may tell no evidence any more: an earlier one does.
+  const { events, event } = loaded.data;
+  const data = { ...[...events].reverse().find((one) => one.data.evidence)?.data, ...event.data };
+  const issue = { ...loaded.data, event: { ...event, data } };
   const parameters = Object.entries(data.parameters ?? {});
   return (
     <div class="body">
       {data.suggestion && !above && <p class="suggestion wrap"><strong>What to do.</strong> {data.suggestion}</p>}
-      <EvidenceChart job={job} issue={issue} needs={needs} />
+      <EvidenceChart job={job} issue={issue} rule={rule} />
       <div class="facts">
         <section>
           <h3>What was found</h3>

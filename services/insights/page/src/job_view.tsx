@@ -7,7 +7,7 @@ import { plural } from "./format.ts";
 import { useKeys } from "./keys.ts";
 import { watch } from "./live.ts";
 import { useLoad } from "./load.ts";
-import { Failed, JobState, Waiting } from "./parts.tsx";
+import { Failed, JobState, Reading, Waiting } from "./parts.tsx";
 import { moveRange, ranges, rangeName, resetRange } from "./charts/range.ts";
 import { go, place, setQuery } from "./route.ts";
 import { type Tab, type TabProps, tabs } from "./tabs.ts";
@@ -61,7 +61,7 @@ export function JobView({ id }: { id: string }) {
   useKeys({ a: move(-0.5), d: move(0.5), w: move(0, 0.5), s: move(0, 2), f: resetRange });
 
   if (!job.data) {
-    return <main><Past />{job.fault ? <Failed fault={job.fault} again={job.again} what="This job" /> : <Waiting what="the job" />}</main>;
+    return <main><Past /><Reading loaded={job} what="This job" /></main>;
   }
   const range = rangeName();
   return (

@@ -19,16 +19,19 @@ const sorts: [string, string][] = [["last", "heard of last"], ["started", "start
 interface List {
   jobs: Job[];
   total: number;
+  missing: string[];
 }
 
 async function readAll(query: Record<string, string>, abort: AbortSignal): Promise<List> {
   const jobs: Job[] = [];
+  const missing = new Set<string>();
   let page: string | undefined;
   for (;;) {
     const answer: JobPage = await get<JobPage>("/jobs", { ...query, limit: 1000, ...(page ? { page } : {}) }, abort);
     jobs.push(...answer.jobs);
+    for (const one of answer.missing ?? []) missing.add(one);
     page = answer.next ?? undefined;
-    if (!page || jobs.length >= most) return { jobs, total: answer.total };
+    if (!page || jobs.length >= most) return { jobs, total: answer.total, missing: [...missing] };
   }
 }
 
@@ -153,6 +156,7 @@ export function JobsView() {
         <span class="dim" role="status">{list.data ? `${plural(list.data.total, "job")}${list.data.total > jobs.length ? `, the first ${count(jobs.length)} listed` : ""}` : ""}</span>
       </div>
       <Reading loaded={list} what="The list of jobs" />
+      {!!list.data?.missing.length && <p class="past wrap" role="status"><strong>Not all jobs are listed.</strong> {list.data.missing.join("; ").slice(0, 500)}</p>}
       {list.data && jobs.length === 0 && (
         <div class="panel empty">
           <p><strong>{name || state !== "all" ? "No job fits the search." : "No job was seen yet."}</strong></p>

@@ -1,10 +1,10 @@
 // Data of a view: read when its key changes, read again when what it shows changed. The last answer stays while the
 // next one is on its way.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Fault, sessions } from "./client.ts";
+import { Fault, get, sessions } from "./client.ts";
 import { listen } from "./live.ts";
 import { asOf } from "./route.ts";
-import type { Topic } from "./types.ts";
+import type { Issue, Rule, Topic } from "./types.ts";
 
 export interface Loaded<T> {
   data: T | null;
@@ -33,6 +33,7 @@ export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T
   reader.current = read;
   const wanted = topics.join(",");
   const took = useRef(0);
+  const came = useRef(0);
 
   // The key stands for what `read` closes over.
   useEffect(() => {
@@ -41,7 +42,8 @@ export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T
     setState((was) => ({ keep, data: was.keep === keep ? was.data : null, fault: null, loading: true }));
     reader.current(abort.signal).then(
       (data) => {
-        took.current = performance.now() - began;
+        came.current = performance.now();
+        took.current = came.current - began;
         if (!abort.signal.aborted) setState({ keep, data, fault: null, loading: false });
       },
       (error: unknown) => {
@@ -66,7 +68,7 @@ export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T
         timer = undefined;
         due = false;
         setTurn((n) => n + 1);
-      }, Math.max(pauseMs, pauses * took.current));
+      }, Math.max(pauseMs, pauses * took.current) + came.current - performance.now());
     };
     const seen = () => {
       if (!document.hidden && due) refresh();
@@ -85,3 +87,11 @@ export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T
   const current = state.keep === keep;
   return { data: current ? state.data : null, fault: current ? state.fault : null, loading: state.loading, again: () => setTurn((n) => n + 1) };
 }
+
+// What one path of the API says of a job.
+export function useJob<T>(path: string, job: string, topics: Topic[], more: Record<string, string | number | undefined> = {}): Loaded<T> {
+  return useLoad<T>(`${path} ${job} ${Object.values(more)}`, (abort) => get(path, { job, ...more }, abort), topics, job);
+}
+
+export const useIssues = (job: string) => useJob<{ issues: Issue[]; total: number }>("/issues", job, ["issue"], { limit: 1000 });
+export const useRules = (job: string) => useJob<{ rules: Rule[] }>("/rules", job, ["status", "issue"]);

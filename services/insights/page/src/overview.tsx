@@ -1,35 +1,30 @@
 // One job: what is wrong, since when, what it costs, what to do; then what the job is and how it uses its machines.
-import { get } from "./client.ts";
 import { JobDetails, JobSummary } from "./details.tsx";
 import { Incidents } from "./incidents.tsx";
 import { Issues } from "./issues.tsx";
-import { useLoad } from "./load.ts";
-import { Failed, Waiting } from "./parts.tsx";
+import { useIssues, useJob, useRules } from "./load.ts";
+import { Reading } from "./parts.tsx";
 import { rangeOf } from "./charts/range.ts";
 import { Progress } from "./progress.tsx";
 import { RuleTable } from "./rule_table.tsx";
 import { Operations, ResourceTable } from "./tables.tsx";
 import type { TabProps } from "./tabs.ts";
-import type { CloudEvent, Incident, Issue, Rule } from "./types.ts";
+import type { CloudEvent, Incident } from "./types.ts";
 
 export function Overview({ job }: TabProps) {
   const id = job.id;
-  const incidents = useLoad<{ incidents: Incident[] }>(`incidents ${id}`, (abort) => get("/incidents", { job: id }, abort), ["issue"], id);
-  const issues = useLoad<{ issues: Issue[]; total: number }>(`issues ${id}`, (abort) => get("/issues", { job: id, limit: 1000 }, abort), ["issue"], id);
-  const actions = useLoad<{ actions: CloudEvent[] }>(`actions ${id}`, (abort) => get("/actions", { job: id }, abort), ["action"], id);
-  const rules = useLoad<{ rules: Rule[] }>(`rules ${id}`, (abort) => get("/rules", { job: id }, abort), ["status", "issue"], id);
+  const incidents = useJob<{ incidents: Incident[] }>("/incidents", id, ["issue"]);
+  const issues = useIssues(id);
+  const actions = useJob<{ actions: CloudEvent[] }>("/actions", id, ["action"]);
+  const rules = useRules(id);
   const { from, to } = rangeOf(job);
   return (
     <>
-      {incidents.fault ? (
-        <Failed fault={incidents.fault} again={incidents.again} what="Incidents" />
-      ) : incidents.data ? (
-        <Incidents job={job} incidents={incidents.data.incidents} actions={actions.data?.actions ?? null} rules={rules.data?.rules ?? null} />
-      ) : (
-        <Waiting what="incidents" />
-      )}
+      <Reading loaded={incidents} what="Incidents" />
+      {incidents.data && !incidents.fault && <Incidents job={job} incidents={incidents.data.incidents} actions={actions.data?.actions ?? null} rules={rules.data?.rules ?? null} />}
       <Progress job={job} issues={issues.data?.issues ?? []} />
-      {issues.fault ? <Failed fault={issues.fault} again={issues.again} what="Issues" /> : issues.data ? <Issues job={job} issues={issues.data.issues} total={issues.data.total} rules={rules.data?.rules ?? []} /> : <Waiting what="issues" />}
+      <Reading loaded={issues} what="Issues" />
+      {issues.data && !issues.fault && <Issues job={job} issues={issues.data.issues} total={issues.data.total} rules={rules.data?.rules ?? []} />}
       <RuleTable loaded={rules} />
       <div class="columns">
         <JobSummary job={job} />

@@ -3,7 +3,7 @@ import type { ComponentChildren, JSX } from "preact";
 import type { Fault } from "./client.ts";
 import type { Loaded } from "./load.ts";
 import { exactTime, time } from "./format.ts";
-import type { CloudEvent, EventData, Labels, NsOrNull } from "./types.ts";
+import type { CloudEvent, EventData, Issue, Labels, NsOrNull } from "./types.ts";
 
 // State by shape and word, colour only beside them.
 const severities: Record<string, { mark: string; tone: string }> = {
@@ -13,11 +13,17 @@ const severities: Record<string, { mark: string; tone: string }> = {
   info: { mark: "●", tone: "note" },
 };
 
+// A mark for eyes; the word beside it says the same.
+export function Mark({ of }: { of: string }) {
+  return <span aria-hidden="true">{of} </span>;
+}
+
 export function Severity({ name }: { name: string }) {
   const { mark, tone } = severities[name] ?? { mark: "○", tone: "calm" };
   return (
     <span class={`badge ${tone}`}>
-      <span aria-hidden="true">{mark}</span> {name || "no severity"}
+      <Mark of={mark} />
+      {name || "no severity"}
     </span>
   );
 }
@@ -31,7 +37,8 @@ export function JobState({ state, detail }: { state: "running" | "ended"; detail
   const mark = state === "running" ? "▶" : failed ? "✕" : "■";
   return (
     <span class={`state ${state === "running" ? "good" : failed ? "bad" : "calm"}`}>
-      <span aria-hidden="true">{mark}</span> {state === "running" ? "running" : detail || "ended"}
+      <Mark of={mark} />
+      {state === "running" ? "running" : detail || "ended"}
     </span>
   );
 }
@@ -108,6 +115,11 @@ export function Scroll({ label, class: look = "scroll", children }: { label: str
       {children}
     </section>
   );
+}
+
+// Who keeps receivers from hearing of the issue now, until when, and why.
+export function silencedText({ silenced }: Issue): string {
+  return silenced ? `⊘ silenced by ${silenced.by} until ${time(silenced.until_ns)}${silenced.comment && `: ${silenced.comment}`}` : "";
 }
 
 // Whom an issue is about, by the labels that name a place.

@@ -32,17 +32,22 @@ export function Progress({ job, issues }: { job: JobDetail; issues: Issue[] }) {
   if (!total || total <= 0) return null;
   const share = (ns: NsOrNull) => `${Math.max(0, Math.min(100, ((secondsBetween(begin, ns) ?? 0) / total) * 100))}%`;
   const width = (from: NsOrNull, to: NsOrNull) => `${Math.min(100, ((secondsBetween(from, to) ?? 0) / total) * 100)}%`;
+  const pieces = piecesOf(job);
   const lost = job.attempts.flatMap((attempt) => attempt.lost.map((one) => ({ ...one, attempt: attempt.attempt }))).filter((one) => one.time_ns !== null);
   return (
     <Panel title="Progress" id="progress-title" note={<><Time ns={begin} /> to <Time ns={end} />, {duration(total)}</>}>
       <div class="progress" role="img" aria-label={`${job.attempt_count} attempts, ${lost.length} lost ranks, ${issues.length} issues over time; the panels below list them`}>
         <div class="parts">
-          {piecesOf(job).map((piece) => <span key={`${piece.kind} ${piece.from}`} class={piece.kind} data-piece={piece.kind} style={{ left: share(piece.from), width: width(piece.from, piece.to) }} title={`${piece.name}, ${duration(secondsBetween(piece.from, piece.to))}`} />)}
+          {pieces.map((piece) => <span key={`${piece.kind} ${piece.from}`} class={piece.kind} data-piece={piece.kind} style={{ left: share(piece.from), width: width(piece.from, piece.to) }} title={`${piece.name}, ${duration(secondsBetween(piece.from, piece.to))}`} />)}
           {lost.slice(0, mostMarks).map((one) => <b key={`${one.rank} ${one.time_ns}`} data-lost={one.rank} style={{ left: `clamp(7px, ${share(one.time_ns)}, 100% - 7px)` }} title={`Attempt ${one.attempt}: lost rank ${one.rank ?? "?"} on ${one.node.slice(0, 100)}${one.oom_killed ? ", out of memory" : one.signal ? `, signal ${one.signal}` : ""}`}>✕</b>)}
         </div>
         <div class="found">{issues.slice(0, mostMarks).map((one) => <span key={one.id} data-issue={one.id} style={{ left: share(one.started_ns), width: width(one.started_ns, one.ended_ns ?? end) }} title={`${one.alert}: ${one.summary.slice(0, 200)}`} />)}</div>
       </div>
-      <p class="legend small dim pad"><span><i class="swatch initialisation" /> initialisation</span><span><i class="swatch training_loop" /> training loop</span><span><i class="swatch finalisation" /> finalisation</span><span><i class="swatch between_attempts" /> between attempts</span><span>✕ lost rank</span><span><i class="swatch open-issue" /> issue</span></p>
+      <p class="legend small dim pad">
+        {[...new Set(pieces.map((piece) => piece.kind))].map((kind) => <span key={kind}><i class={`swatch ${kind}`} /> {kind.replace("_", " ")}</span>)}
+        {lost.length > 0 && <span>✕ lost rank</span>}
+        {issues.length > 0 && <span><i class="swatch open-issue" /> issue</span>}
+      </p>
     </Panel>
   );
 }

@@ -2,10 +2,11 @@
 import { useState } from "preact/hooks";
 import { count, plural } from "./format.ts";
 import type { Loaded } from "./load.ts";
-import { Cut, Head, Num, Panel, Reading, Time } from "./parts.tsx";
+import { Cut, Head, Mark, Num, Panel, Reading, Time } from "./parts.tsx";
+import { supplies } from "./supplies.ts";
 import type { Rule } from "./types.ts";
 
-export const looks: Record<string, [string, string, string]> = {
+const looks: Record<string, [string, string, string]> = {
   IssuesFound: ["◆", "issues found", "warn"],
   Error: ["✕", "error", "bad"],
   NoData: ["○", "cannot judge", "note"],
@@ -17,24 +18,22 @@ export const looks: Record<string, [string, string, string]> = {
 export function verdict(rule: Rule): [status: string, reason: string] {
   return rule.status === "Stopped" ? [rule.verdict, rule.verdict_reason] : [rule.status, rule.reason];
 }
-export const order = ["IssuesFound", "Error", "NoData", "InProgress", "Unknown", "NoIssuesFound"];
-
-// What brings the series that a rule misses, by their first word. The collector has hardware, the client the training.
-export function supplies(reason: string): string {
-  if (!reason.startsWith("no series of ")) return "";
-  if (/withheld/.test(reason)) return "";
-  const names = reason.slice("no series of ".length).split(/[;,]\s*/);
-  if (names.some((name) => /^(hw_|system_|gpu|node)/.test(name))) return "run the collector on the job's nodes: pitwall collector";
-  if (names.some((name) => /^(train_|rank:|job:|stage:|tensor_|loss)/.test(name))) return "use the Python client in the training: import pitwall";
-  return "";
+// Status of a rule as the page shows it, and whether the rule was stopped since.
+export function judged(rule: Rule): Rule & { over: boolean } {
+  const [status, reason] = verdict(rule);
+  return { ...rule, over: rule.status === "Stopped", status, reason };
 }
+
+export function RuleState({ rule }: { rule: Rule & { over: boolean } }) {
+  const [mark, text, tone] = looks[rule.status] ?? ["?", rule.status, "calm"];
+  return <span class={`state ${tone}`} title={rule.over ? `${rule.status}, then stopped` : rule.status}><Mark of={mark} />{text}</span>;
+}
+
+export const order = ["IssuesFound", "Error", "NoData", "InProgress", "Unknown", "NoIssuesFound"];
 
 export function RuleTable({ loaded }: { loaded: Loaded<{ rules: Rule[] }> }) {
   const [all, setAll] = useState(false);
-  const rules = (loaded.data?.rules ?? []).map((rule) => {
-    const [status, reason] = verdict(rule);
-    return { ...rule, over: rule.status === "Stopped", status, reason };
-  });
+  const rules = (loaded.data?.rules ?? []).map(judged);
   rules.sort((a, b) => order.indexOf(a.status) - order.indexOf(b.status) || (a.rule < b.rule ? -1 : 1));
   const tally = order.map((status) => [status, rules.filter((rule) => rule.status === status).length] as const).filter(([, n]) => n > 0);
   const quiet = rules.filter((rule) => rule.status === "NoIssuesFound");
@@ -48,11 +47,10 @@ export function RuleTable({ loaded }: { loaded: Loaded<{ rules: Rule[] }> }) {
           <Head of={["Status|w-state", "Rule", "Why|w-why", "Since|w-start", "Found|w-count number"]} />
           <tbody>
             {shown.map((rule) => {
-              const [mark, text, tone] = looks[rule.status] ?? ["?", rule.status, "calm"];
               const how = rule.status === "NoData" ? supplies(rule.reason) : "";
               return (
                 <tr key={rule.rule} data-rule={rule.rule}>
-                  <td><span class={`state ${tone}`} title={rule.over ? `${rule.status}, then stopped` : rule.status}><span aria-hidden="true">{mark}</span> {text}</span></td>
+                  <td><RuleState rule={rule} /></td>
                   <th scope="row"><Cut text={rule.rule} class="code" /></th>
                   <td class="wrap">{rule.reason || <span class="dim">{rule.ever_found && rule.status === "NoIssuesFound" ? "found something before" : ""}</span>}{how && <span class="dim small block">{how}</span>}</td>
                   <td><Time ns={rule.since_ns} /></td>

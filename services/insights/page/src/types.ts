@@ -42,6 +42,7 @@ export interface JobPage {
   jobs: Job[];
   next: string | null;
   total: number;
+  missing?: string[]; // which processes did not answer, and why
 }
 
 export interface Lost {

@@ -2,11 +2,11 @@
 import { useState } from "preact/hooks";
 import { Fault, get, login, post } from "../client.ts";
 import { duration, plural } from "../format.ts";
-import { useLoad } from "../load.ts";
-import { actionText, Cut, eventTime, Failed, Head, Num, Panel, Reading, whoOf } from "../parts.tsx";
+import { useIssues, useJob, useLoad } from "../load.ts";
+import { actionText, Cut, eventTime, Head, Num, Panel, Reading, whoOf } from "../parts.tsx";
 import { place } from "../route.ts";
 import type { TabProps } from "../tabs.ts";
-import type { CloudEvent, Issue, JobDetail, Session } from "../types.ts";
+import type { CloudEvent, JobDetail, Session } from "../types.ts";
 
 interface Captured {
   rank?: number;
@@ -56,10 +56,10 @@ const mostRows = 200;
 const intervals = ["100ms", "200ms", "500ms", "1s", "5s", "1m"];
 
 export function ActionsView({ job }: TabProps) {
-  const issues = useLoad<{ issues: Issue[] }>(`issues ${job.id}`, (abort) => get("/issues", { job: job.id, limit: 1000 }, abort), ["issue"], job.id);
+  const issues = useIssues(job.id);
   const alerts = new Map(issues.data?.issues.map((issue) => [issue.id, `${issue.alert}: ${whoOf(issue.labels)}`]));
-  const actions = useLoad<{ actions: CloudEvent[]; told: CloudEvent[] }>(`actions ${job.id}`, (abort) => get("/actions", { job: job.id }, abort), ["action", "told"], job.id);
-  const captures = useLoad<{ captures: CloudEvent[] }>(`captures ${job.id}`, (abort) => get("/captures", { job: job.id }, abort), ["capture"], job.id);
+  const actions = useJob<{ actions: CloudEvent[]; told: CloudEvent[] }>("/actions", job.id, ["action", "told"]);
+  const captures = useJob<{ captures: CloudEvent[] }>("/captures", job.id, ["capture"]);
   const taken = actions.data?.actions ?? [];
   const every = [...new Set(job.sources.flatMap((source) => (source.rank === null && source.interval_seconds ? [source.interval_seconds] : [])))].sort((a, b) => a - b);
   const told = [...(actions.data?.told ?? [])].reverse();
@@ -104,7 +104,7 @@ export function ActionsView({ job }: TabProps) {
       )}
       <Panel title="Captures" id="captures-title" note="what the processes of the job do at one moment">
         <Control job={job} path="/job/capture" what="Type the job's id to ask all its ranks" button="Capture what the ranks do" done="Answers appear below." />
-        {captures.fault && <Failed fault={captures.fault} again={captures.again} what="Captures" />}
+        <Reading loaded={captures} what="Captures" />
         {captures.data && answers.length === 0 && <p class="dim pad">No rank was asked yet, or none answered.</p>}
         {answers.length > 0 && (
           <table class="wide">

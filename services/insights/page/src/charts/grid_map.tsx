@@ -63,7 +63,9 @@ export function GridMap(props: GridProps) {
     rows.forEach((row, y) => {
       const chosen = props.chosen?.has(row.key) ?? false;
       font(c, css(chosen ? "--ink" : "--dim"), chosen);
-      if (y % every === 0 || chosen) c.fillText(`${chosen ? "▸" : ""}${row.label}`.slice(0, 40), 0, (y + 0.5) * tall, gutter - 4);
+      const at = (y + 0.5) * tall;
+      // The first name has the room of the next one, which rows of two pixels would cut.
+      if (!y || (y % every === 0 && at > 16) || chosen) c.fillText(`${chosen ? "▸" : ""}${row.label}`.slice(0, 40), 0, Math.max(6, at), gutter - 4);
     });
     Object.assign(box.dataset, { rows: String(rows.length), columns: String(columns), tall: String(tall) });
   };

@@ -85,14 +85,17 @@ export function TimeChart(props: ChartProps) {
     c.textAlign = "right";
     const unit = props.binary ? 1024 ** Math.max(0, Math.floor(Math.log(high - low) / Math.log(1024))) : 1;
     let before = "";
-    for (const value of ticks(low, high, (bottom - top) / 34, unit)) {
+    const marks = ticks(low, high, (bottom - top) / 34, unit);
+    const texts = marks.map(format);
+    const whole = texts.every((text) => /\.0+\D/.test(text)); // no label needs its decimals
+    marks.forEach((value, i) => {
       const at = Math.round(y(value)) + 0.5;
       path([left, at], [width - right, at]);
       stroke(css("--grid"), 1);
-      const text = format(value);
+      const text = (texts[i] as string).replace(whole ? /\.0+(?=\D)/ : "", "");
       if (text !== before) c.fillText(text, left - 8, at, left - 10); // lines nearer than the digits show have one label
       before = text;
-    }
+    });
     c.textAlign = "center";
     c.textBaseline = "top";
     const most = (width - left - right) / 90;
@@ -127,7 +130,7 @@ export function TimeChart(props: ChartProps) {
       for (const of of stretches) {
         if (!line.ghost && !line.dots) {
           path(...points(line.max, of), ...points(line.min, of).reverse());
-          c.fillStyle = `${ink}33`;
+          c.fillStyle = `${ink}22`;
           c.fill();
         }
         path(...points(line.last, of));

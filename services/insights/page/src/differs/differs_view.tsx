@@ -3,8 +3,8 @@
 import { get } from "../client.ts";
 import { lineName } from "../evidence_chart.tsx";
 import { count, digits, duration, percent, time } from "../format.ts";
-import { useLoad } from "../load.ts";
-import { Cut, Failed, Head, Num, Panel, Reading, Waiting } from "../parts.tsx";
+import { useIssues, useLoad } from "../load.ts";
+import { Cut, Head, Num, Panel, Reading } from "../parts.tsx";
 import { rangeOf } from "../charts/range.ts";
 import { place, setQuery } from "../route.ts";
 import type { TabProps } from "../tabs.ts";
@@ -12,9 +12,8 @@ import type { Differs, Issue, JobDetail, WhatIf } from "../types.ts";
 
 function Cost({ job, rank }: { job: JobDetail; rank: string }) {
   const loaded = useLoad<WhatIf>(`what-if ${job.id} ${rank} ${job.last_ns}`, (abort) => get("/what-if", { job: job.id, rank }, abort));
-  if (loaded.fault) return <Failed fault={loaded.fault} again={loaded.again} what="What if" />;
   const cost = loaded.data;
-  if (!cost) return <Waiting what="what if" />;
+  if (!cost || loaded.fault) return <Reading loaded={loaded} what="What if" />;
   return (
     <p class="pad" data-field="what-if" data-share={cost.saved_share ?? ""}>
       {cost.computable ? (
@@ -38,7 +37,7 @@ function intervalOf(job: JobDetail, issues: Issue[]): { from: string; to: string
 }
 
 export function DiffersView({ job }: TabProps) {
-  const issues = useLoad<{ issues: Issue[] }>(`issues ${job.id}`, (abort) => get("/issues", { job: job.id, limit: 1000 }, abort), ["issue"], job.id);
+  const issues = useIssues(job.id);
   const ranks = [...new Set(job.sources.flatMap((source) => (source.rank === null ? [] : [source.rank])))].sort((a, b) => a - b);
   const suspect = issues.data?.issues.find((one) => one.open && one.labels.rank)?.labels.rank ?? "";
   const asked = place.value.query.get("rank") ?? "";
@@ -46,7 +45,7 @@ export function DiffersView({ job }: TabProps) {
   const interval = issues.data ? intervalOf(job, issues.data.issues) : null;
   const match = rank ? `{rank="${rank}"}` : "";
   const loaded = useLoad<Differs | null>(`differs ${interval?.from} ${interval?.to} ${match}`, (abort) => (interval ? get<Differs>("/differs", { job: job.id, from: interval.from, to: interval.to, match, limit: 30 }, abort) : Promise.resolve(null)));
-  if (issues.fault) return <Failed fault={issues.fault} again={issues.again} what="Issues" />;
+  if (issues.fault) return <Reading loaded={issues} what="Issues" />;
   const rows = loaded.data?.series ?? [];
   const most = Math.max(1e-9, ...rows.map((row) => row.effect));
   return (

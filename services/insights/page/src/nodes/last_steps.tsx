@@ -1,15 +1,14 @@
 // What the last 30 steps were spent on, by phase: of all ranks, and of those that worked longest.
 import { phaseColour } from "../charts/timeline.tsx";
-import { get } from "../client.ts";
 import { count, duration, missing, percent } from "../format.ts";
-import { useLoad } from "../load.ts";
+import { useJob } from "../load.ts";
 import { Cut, Num, Panel, Reading } from "../parts.tsx";
 import type { JobDetail, Phases } from "../types.ts";
 
 const mostRanks = 16;
 
 export function LastSteps({ job }: { job: JobDetail }) {
-  const loaded = useLoad<Phases>(`phases ${job.id}`, (abort) => get("/phases", { job: job.id, last: 30 }, abort), ["samples"], job.id);
+  const loaded = useJob<Phases>("/phases", job.id, ["samples"], { last: 30 });
   const data = loaded.data;
   const own = (rank: Phases["ranks"][number]) => rank.total_seconds - (rank.seconds.collective ?? 0);
   const ranks = [...(data?.ranks ?? [])].sort((a, b) => own(b) - own(a)).slice(0, mostRanks);

@@ -7,7 +7,7 @@ import type { Line } from "../charts/time_chart.tsx";
 import { get } from "../client.ts";
 import { bytes, duration, percent, time } from "../format.ts";
 import { type Loaded, useLoad } from "../load.ts";
-import { Failed, Panel, Waiting } from "../parts.tsx";
+import { Panel, Reading } from "../parts.tsx";
 import { place, setQuery } from "../route.ts";
 import type { TabProps } from "../tabs.ts";
 import type { HeatMap, JobDetail } from "../types.ts";
@@ -104,10 +104,8 @@ export function NodesView({ job }: TabProps) {
     return null;
   };
   const plot = (title: string, loaded: Loaded<unknown>, lines: Line[], more: { ratio?: boolean; binary?: boolean; format?: (value: number) => string; note?: string; needs: string }) =>
-    loaded.fault ? (
-      <div class="plot"><Failed fault={loaded.fault} again={loaded.again} what={title} /></div>
-    ) : !loaded.data ? (
-      <div class="plot"><h3>{title}</h3><Waiting what={title} /></div>
+    loaded.fault || !loaded.data ? (
+      <div class="plot"><h3>{title}</h3><Reading loaded={loaded} what={title} /></div>
     ) : lines.length === 0 ? (
       leaveOut(title, more.needs)
     ) : (

@@ -5,7 +5,7 @@ import { type Bars, Timeline } from "../charts/timeline.tsx";
 import { get } from "../client.ts";
 import { count, duration, exactTime, missing, msOf, plural, time } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { Cut, Failed, Head, Num, Panel, Reading, Scroll, Waiting } from "../parts.tsx";
+import { Cut, Head, Num, Panel, Reading, Scroll } from "../parts.tsx";
 import { place, setQuery } from "../route.ts";
 import type { JobDetail, Spans } from "../types.ts";
 
@@ -88,8 +88,7 @@ export function SpanList({ job }: { job: JobDetail }) {
         {picked && !cell && <button type="button" onClick={() => zoomTo(...bounds(picked))}>Zoom here</button>}
         <button type="button" onClick={() => setQuery({ sel: "", cell: "" })}>Close</button>
       </header>
-      {loaded.fault && <Failed fault={loaded.fault} again={loaded.again} what="Spans" />}
-      {!spans && loaded.loading && <Waiting what="spans" />}
+      <Reading loaded={loaded} what="Spans" />
       {spans && spans.name.length === 0 && <p class="dim">Nothing ran here that the client told: no span overlaps it.</p>}
       {spans && spans.name.length > 0 && (
         <Scroll label="Spans">

@@ -6,7 +6,7 @@ import { chartKey, rangeOf, resetRange, zoomTo } from "../charts/range.ts";
 import { get } from "../client.ts";
 import { count, digits, duration, missing, msOf, plural } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { Cut, Failed, Head, Num, Panel, Waiting } from "../parts.tsx";
+import { Cut, Head, Num, Panel, Reading } from "../parts.tsx";
 import { setQuery } from "../route.ts";
 import type { JobDetail, StepHeatMap, StepRows } from "../types.ts";
 
@@ -83,8 +83,7 @@ export function RanksSteps({ job }: { job: JobDetail }) {
   return (
     <Panel title="Steps of all ranks" id="steps-title" note={map && map.rows.length > 0 ? `${plural(map.rows.length, "rank")}, steps ${count(map.from_step)} to ${count(map.to_step - 1)}, ${map.bucket_steps > 1 ? `${map.bucket_steps} steps a column` : "a column each"}` : ""}>
       <div class="pad">
-        {own.fault && <Failed fault={own.fault} again={own.again} what="Steps" />}
-        {!map && own.loading && <Waiting what="steps" />}
+        <Reading loaded={own} what="Steps" />
         {map && map.rows.length === 0 && <p class="dim">No step ended in this range. In the training script pitwall.steps(loader) tells them.</p>}
         {map && map.rows.length > 0 && (
           <>

@@ -1,10 +1,10 @@
 // Every rule: what it says of the job, by which criterion, with which parameters, and what it misses.
-import { get } from "../client.ts";
 import { count, plural, shownNumber } from "../format.ts";
-import { useLoad } from "../load.ts";
-import { Cut, Failed, Head, Num, Panel, Time, Waiting } from "../parts.tsx";
+import { useIssues, useRules } from "../load.ts";
+import { Cut, Head, Num, Panel, Reading, Time } from "../parts.tsx";
 import { place, setQuery } from "../route.ts";
-import { looks, order, supplies, verdict } from "../rule_table.tsx";
+import { judged, order, RuleState } from "../rule_table.tsx";
+import { supplies } from "../supplies.ts";
 import type { TabProps } from "../tabs.ts";
 import type { Issue, Rule } from "../types.ts";
 
@@ -42,13 +42,10 @@ function Body({ rule, issue }: { rule: Rule; issue: Issue | undefined }) {
 }
 
 export function RulesView({ job }: TabProps) {
-  const loaded = useLoad<{ rules: Rule[] }>(`rules ${job.id}`, (abort) => get("/rules", { job: job.id }, abort), ["status", "issue"], job.id);
-  const issues = useLoad<{ issues: Issue[] }>(`issues ${job.id}`, (abort) => get("/issues", { job: job.id, limit: 1000 }, abort), ["issue"], job.id);
-  if (!loaded.data) return loaded.fault ? <Failed fault={loaded.fault} again={loaded.again} what="Rules" /> : <Waiting what="the rules" />;
-  const rules = loaded.data.rules.map((rule) => {
-    const [status, reason] = verdict(rule);
-    return { ...rule, over: rule.status === "Stopped", status, reason };
-  });
+  const loaded = useRules(job.id);
+  const issues = useIssues(job.id);
+  if (!loaded.data) return <Reading loaded={loaded} what="Rules" />;
+  const rules = loaded.data.rules.map(judged);
   const words = (place.value.query.get("rule") ?? "").toLowerCase();
   const shown = rules
     .filter((rule) => `${rule.rule} ${rule.status} ${rule.reason}`.toLowerCase().includes(words))
@@ -60,11 +57,10 @@ export function RulesView({ job }: TabProps) {
       <div class="rulelist">
         {shown.map((rule) => {
           const issue = issues.data?.issues.find((one) => one.rule === rule.rule);
-          const [mark, text, tone] = looks[rule.status] ?? ["?", rule.status, "calm"];
           return (
             <details key={rule.rule} data-rule={rule.rule} data-quiet={active(rule) ? undefined : ""}>
               <summary>
-                <span class={`state ${tone}`} title={rule.over ? `${rule.status}, then stopped` : rule.status}><span aria-hidden="true">{mark}</span> {text}</span>
+                <RuleState rule={rule} />
                 <Cut text={rule.rule} class="code" />
                 <Cut text={issue?.summary || (rule.status === "NoData" && rule.reason) || rule.definition?.description || rule.reason} class="dim" />
                 <Time ns={rule.since_ns} />

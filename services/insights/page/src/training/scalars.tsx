@@ -5,7 +5,7 @@ import { bounds, chartKey, rangeOf, shownRange, zoomTo } from "../charts/range.t
 import type { Line } from "../charts/time_chart.tsx";
 import { digits, msOf } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { Failed, Waiting } from "../parts.tsx";
+import { Reading } from "../parts.tsx";
 import type { Job, JobDetail, SeriesList } from "../types.ts";
 import { zoomToSteps } from "../nodes/ranks_steps.tsx";
 
@@ -73,8 +73,7 @@ export function ScalarChart({ job, scalar, steps, last }: { job: JobDetail; scal
   const loaded = useLoad<Answer>(`${name} ${chartKey()}`, (abort) => read(job.id, scalar, steps, range, ranks, abort), ["samples"], job.id, name);
   const ghost = useLoad<Answer | null>(`ghost ${name} ${last?.id}`, (abort) => (last ? read(last.id, scalar, steps, {}, ranks, abort) : Promise.resolve(null)));
   const title = scalar.name.replace(/^train_/, "").replaceAll("_", " ");
-  if (loaded.fault) return <div class="plot"><Failed fault={loaded.fault} again={loaded.again} what={title} /></div>;
-  if (!loaded.data) return <div class="plot"><h3>{title}</h3><Waiting what={title} /></div>;
+  if (loaded.fault || !loaded.data) return <div class="plot"><h3>{title}</h3><Reading loaded={loaded} what={title} /></div>;
   const lines = linesOf(loaded.data.series, scalar, steps);
   const shown = lines.slice(0, mostLines);
   // The last run begins where this one does.

@@ -2,9 +2,8 @@
 import { columns } from "../charts/columns.ts";
 import { GridMap } from "../charts/grid_map.tsx";
 import { chartKey, rangeOf, resetRange } from "../charts/range.ts";
-import { get } from "../client.ts";
 import { count, digits, plural } from "../format.ts";
-import { useLoad } from "../load.ts";
+import { useJob, useLoad } from "../load.ts";
 import { Cut, Failed, Head, Num, Panel, Reading, Scroll } from "../parts.tsx";
 import { place, setQuery } from "../route.ts";
 import type { JobDetail, Tensors } from "../types.ts";
@@ -18,7 +17,7 @@ const many = 100; // times the least value: colours by power of ten
 export function TensorPanel({ job }: { job: JobDetail }) {
   const { query } = place.value;
   const rank = String(Number.isFinite(firstRank(job)) ? firstRank(job) : 0);
-  const newest = useLoad<Tensors>(`tensors ${job.id}`, (abort) => get("/tensors", { job: job.id, rank, limit: most }, abort), ["samples"], job.id);
+  const newest = useJob<Tensors>("/tensors", job.id, ["samples"], { rank, limit: most });
   const tensors = newest.data?.tensors ?? [];
   const collections = [...new Set(tensors.map((one) => one.collection))].sort();
   const collection = collections.find((one) => one === query.get("collection")) ?? collections.find((one) => one === "gradients") ?? collections[0] ?? "";

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { get } from "../client.ts";
 import { plural } from "../format.ts";
 import { useLoad } from "../load.ts";
-import { Cut, Failed, Panel, Waiting } from "../parts.tsx";
+import { Cut, Panel, Reading } from "../parts.tsx";
 import { jobPath, place, setQuery } from "../route.ts";
 import type { TabProps } from "../tabs.ts";
 import type { Job, JobPage, SeriesList } from "../types.ts";
@@ -24,7 +24,7 @@ export function TrainingView({ job }: TabProps) {
   const runs = useLoad<JobPage | null>(`runs ${job.name}`, (abort) => (job.name ? get<JobPage>("/jobs", { name: job.name.slice(0, 200), sort: "started", limit: 50 }, abort) : Promise.resolve(null)));
   const started = (one: Job) => BigInt(one.started_ns ?? one.first_ns ?? 0);
   const last = runs.data?.jobs.filter((one) => one.name === job.name && one.id !== job.id && started(one) < started(job)).sort((a, b) => (started(b) > started(a) ? 1 : -1))[0] ?? null;
-  if (!list.data) return list.fault ? <Failed fault={list.fault} again={list.again} what="Training" /> : <Waiting what="what the training tells" />;
+  if (!list.data) return <Reading loaded={list} what="Training" />;
   const scalars = scalarsOf(list.data);
   return (
     <>
@@ -36,7 +36,7 @@ export function TrainingView({ job }: TabProps) {
             <span class="dim small"><a href={jobPath(last.id)}><Cut text={last.id} /></a></span>
           </>
         ) : (
-          <span class="dim small">{runs.data ? "no earlier run of this name: nothing to compare with" : ""}</span>
+          <span class="dim small">{runs.data?.missing ? `an earlier run may be missing: ${runs.data.missing.join("; ").slice(0, 300)}` : runs.data ? "no earlier run of this name: nothing to compare with" : ""}</span>
         )}
         <span class="grow" />
         <span class="dim small">drag: zoom, all tabs go along · double click: whole job</span>

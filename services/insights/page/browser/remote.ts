@@ -1,0 +1,60 @@
+// A browser that a test in another language leads, a line of JSON a command: `node browser/remote.ts`. Each answer is a line:
+// {"value": …} or {"error": "…"}. A fault of the page (console, CSP, a request to elsewhere) is told by the command "faults".
+import { createInterface } from "node:readline";
+import { chromium, type Page } from "@playwright/test";
+
+interface Command {
+  do: "open" | "wait" | "gone" | "all" | "click" | "text" | "faults";
+  url?: string;
+  selector?: string;
+  fields?: string[]; // attributes of each element; "": its text
+  at?: { x: number; y: number };
+  without?: string[]; // selectors of elements that the text leaves out
+}
+
+const browser = await chromium.launch({ executablePath: process.env.PITWALL_BROWSER ?? "/usr/bin/chromium-headless-shell", args: ["--no-sandbox", "--disable-gpu"] });
+let page: Page | null = null;
+let faults: string[] = [];
+
+// Each address in a browser that has seen nothing.
+async function open(url: string): Promise<void> {
+  await page?.context().close();
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, colorScheme: "light", reducedMotion: "reduce" });
+  page = await context.newPage();
+  faults = [];
+  page.on("console", (message) => message.type() === "error" && faults.push(message.text()));
+  page.on("pageerror", (error) => faults.push(String(error)));
+  page.on("request", (request) => {
+    if (!request.url().startsWith(new URL(url).origin)) faults.push(`left its origin: ${request.url()}`);
+  });
+  await page.goto(url);
+}
+
+async function answer(command: Command): Promise<unknown> {
+  if (command.do === "open") return open(command.url as string);
+  if (command.do === "faults") return faults;
+  if (!page) throw new Error("no page is open");
+  const found = page.locator(command.selector ?? "main");
+  switch (command.do) {
+    case "wait": return found.first().waitFor({ timeout: 30_000 });
+    case "gone": return found.first().waitFor({ state: "detached", timeout: 30_000 });
+    case "click": return found.first().click(command.at ? { position: command.at } : {});
+    case "text":
+      return found.first().evaluate((element, without) => {
+        const copy = element.cloneNode(true) as Element;
+        for (const one of copy.querySelectorAll(without.join(",") || "none")) one.remove();
+        return copy.textContent;
+      }, command.without ?? []);
+    default:
+      return found.evaluateAll((all, fields) => all.map((one) => fields.map((name) => (name ? one.getAttribute(name) : one.textContent))), command.fields ?? [""]);
+  }
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  try {
+    console.log(JSON.stringify({ value: (await answer(JSON.parse(line) as Command)) ?? null }));
+  } catch (error) {
+    console.log(JSON.stringify({ error: String(error) }));
+  }
+}
+await browser.close();

@@ -1,0 +1,40 @@
+// The left side of a rule's criterion as a query over the history: what is compared with the threshold.
+// The text is as rules are shown: each operand that has an operator stands in brackets.
+
+// The index of the first operator outside of brackets and quotes, and the operator.
+function firstOperator(text: string): [number, string] | null {
+  let depth = 0;
+  let quote = "";
+  for (let i = 0; i < text.length; ++i) {
+    const c = text[i] as string;
+    if (quote) {
+      if (c === "\\") ++i;
+      else if (c === quote) quote = "";
+    } else if (c === '"' || c === "'") quote = c;
+    else if ("([{".includes(c)) ++depth;
+    else if (")]}".includes(c)) --depth;
+    else if (!depth) {
+      const found = /^ (and|or|unless|[<>]=?|[=!]=) /.exec(text.slice(i, i + 8));
+      if (found) return [i, found[1] as string];
+    }
+  }
+  return null;
+}
+
+// "": there is no single left side. Where a condition follows (and, unless), the value is that of what stands before it.
+export function leftSide(text: string): string {
+  const found = firstOperator(text);
+  if (!found) return /^\(.*\)$/s.test(text) ? leftSide(text.slice(1, -1)) : "";
+  const [at, operator] = found;
+  if (operator === "or") return "";
+  const left = text.slice(0, at);
+  return /^[a-z]/.test(operator) ? leftSide(left) : left;
+}
+
+// Of one job, with the parameters as evaluated. "": the expression reads what the history does not have, as series of other rules.
+export function queryOf(expression: string, needs: string[], job: string, parameters: Record<string, unknown>): string {
+  const left = leftSide(expression).replace(/\$(\w+)/g, (whole, name: string) => String(parameters[name] ?? whole));
+  const bare = left.replace(/"[^"]*"/g, "");
+  if (!left || /[\w]:[a-z_]|\$|\[\d+\]|\[attempt/.test(bare)) return "";
+  return needs.reduce((query, name) => query.replace(new RegExp(`(?<![\\w:])${name}(?![\\w:])(\\{)?`, "g"), (_, brace) => `${name}{pitwall_job=${JSON.stringify(job)}${brace ? "," : "}"}`), left);
+}

@@ -1,0 +1,13 @@
+// What brings the series that a rule misses, by their first word. The collector has hardware, the client the training.
+const commands: [RegExp, string][] = [
+  [/^(node_|DCGM|system_(filesystem|memory_(oom|errors)))/, "run an exporter of the nodes, and load pack:derive first"],
+  [/^(hw|system|process|cgroup|ib|nfs|gpu|node|pitwall_c)/, "run the collector on the job's nodes: pitwall collector"],
+  [/^baseline_/, "give the summaries of earlier runs: pitwall baseline, then --baseline FILE"],
+  [/^(train_|rank:|job:|stage:|tensor_|loss)/, "use the Python client in the training: import pitwall"],
+];
+
+export function supplies(reason: string): string {
+  if (!reason.startsWith("no series of ") || reason.includes("withheld")) return "";
+  const names = reason.slice("no series of ".length).split(/[;,]\s*/);
+  return commands.find(([of]) => names.some((name) => of.test(name)))?.[1] ?? "";
+}

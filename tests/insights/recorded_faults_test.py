@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""The page over recorded faults of real trainings, by a real server and in a real browser (the checks 1 and 7 of the page).
+
+* The sentence about the fault has the fields of its event: who, what, since when, cost, cause, action.
+* The link of each alert that a replay with all shipped packs raises renders its evidence in a browser that has seen nothing.
+* So it does where only rollups are left of the job.
+
+recorded_faults_test.py PITWALL
+"""
+import contextlib
+import datetime
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.parse
+import urllib.request
+
+import browser
+import one_minute
+
+sys.path.insert(0, os.path.join(one_minute.REPO, "tests", "e2e"))
+import harness  # noqa: E402
+
+BINARY = None
+SEED, COUNT = 12, 12
+FINISHED, LOAD = "exit-3-2", ("--steps", "2600", "--duration", "20m")
+PLACES = ("rank", "node", "gpu", "hw_id", "stage", "phase", "tensor", "collection", "worker")
+COSTS = {"death": "that rank is gone", "hang": "steps stand still", "numerics": "costs no step time", "optimization": "costs no step time"}
+
+
+def nanoseconds(text):
+    whole, _, fraction = text.rstrip("Z").partition(".")
+    return int(datetime.datetime.fromisoformat(whole + "+00:00").timestamp()) * 10 ** 9 + int((fraction + "000000000")[:9])
+
+
+def get(served, path, **query):
+    url = "%s/api/pitwall/v1%s?%s" % (served.address, path, urllib.parse.urlencode(dict(query, job=served.job)))
+    with urllib.request.urlopen(url, timeout=60) as answer:
+        return json.load(answer)
+
+
+class RecordedFaults(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        if not browser.ready():
+            raise unittest.SkipTest("the page is not built: services/insights/page/toolchain.sh install")
+        cls.running = contextlib.ExitStack()
+        folder = cls.running.enter_context(tempfile.TemporaryDirectory(prefix="pitwall-faults-"))
+        cls.served = {}
+        for name in one_minute.chosen(SEED, COUNT):
+            cls.served[name] = one_minute.Served(BINARY, name, folder, "all")
+            cls.running.callback(cls.served[name].stop)
+        # Of more than its folder may hold the history drops raw samples of the oldest finished job first. It takes some seconds: they pass meanwhile.
+        cls.old = one_minute.Served(BINARY, FINISHED, cls.running.enter_context(tempfile.TemporaryDirectory(prefix="pitwall-faults-")), "default", LOAD,
+                                    "insights: {retention: 876000h, max_bytes: 4000000}\n")
+        cls.running.callback(cls.old.stop)
+        cls.browser = browser.Browser()
+        cls.running.callback(cls.browser.close)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.running.close()
+
+    def field(self, name, *attributes):
+        found = self.browser.all("[data-incident] [data-field=%s]" % name, "", *attributes)
+        self.assertEqual(len(found), 1, name)
+        return found[0]
+
+    def who(self, text, subject, incident, job):
+        rank = subject["labels"].get("rank")
+        others = {one["labels"]["rank"] for one in incident["issues"] if one["alert"] == subject["alert"] and one["labels"].get("rank", rank) != rank}
+        if not rank or not others:
+            self.assertEqual(text, ", ".join("%s %s" % (name, subject["labels"][name]) for name in PLACES if subject["labels"].get(name)) or "the whole job")
+        elif text.startswith("all "):
+            self.assertEqual((text, len(others) + 1), ("all %d ranks" % job["ranks"], job["ranks"]))
+        else:
+            self.assertRegex(text, r"^rank %s( first, then|, as well as) rank" % rank)
+            self.assertEqual(set(text.replace(",", " ").split()) & (others | {rank}), others | {rank})
+
+    def cost(self, served, text, share, subject, incident, job):
+        category, rank = subject["labels"].get("category", ""), subject["labels"].get("rank", "")
+        alone = not [one for one in incident["issues"] if one["alert"] == subject["alert"] and one["labels"].get("rank", rank) != rank]
+        if category in COSTS:
+            self.assertEqual(text, COSTS[category])
+        elif not rank or not alone or job["ranks"] < 2:
+            self.assertEqual(text, "cost not computable: no single rank is named")
+        else:
+            answer = get(served, "/what-if", rank=rank)
+            if answer["computable"]:
+                self.assertAlmostEqual(float(share), answer["saved_share"], places=12)
+            else:
+                self.assertEqual(text, "cost not computable: %s" % answer["reason"])
+
+    def test_the_sentence_has_the_fields_of_the_event(self):
+        for name, served in self.served.items():
+            with self.subTest(cell=name):
+                self.browser.open(served.link(), "[data-incident]")
+                found = get(served, "/issue", id=served.issue)
+                event = found["events"][0]
+                self.assertEqual(event["id"], served.issue)
+                self.assertTrue(event["type"].endswith(".issue.found"))
+                job, newest = get(served, "/job"), found["event"]["data"]
+                incident = next(one for one in get(served, "/incidents")["incidents"] if found["id"] in [issue["id"] for issue in one["issues"]])
+                self.who(self.field("who")[0], found, incident, job)
+                self.assertEqual(self.field("what")[0], newest["summary"])
+                self.assertEqual(int(self.field("since", "data-ns")[1]), nanoseconds(event["data"]["started_at"]))
+                self.cost(served, *self.field("cost", "data-share"), found, incident, job)
+                root = incident["root"]
+                cause = self.field("cause")[0]
+                self.assertTrue(cause.startswith(root["alert"] if root["id"] == found["id"] else "%s (%s)" % (root["summary"], root["alert"])), cause)
+                self.assertEqual(get(served, "/actions")["actions"], [])
+                self.assertEqual(self.field("action")[0], "none taken")
+                self.assertEqual(self.field("suggestion")[0], newest["suggestion"])
+                self.assertEqual(self.browser.ask("faults"), [])
+
+    def shows_evidence(self, served, event):
+        """The link of an event opens its issue with its chart, and the chart has the event's edges and its threshold."""
+        data = event["data"]
+        box = "#issue-%s .evidence" % event["id"]
+        self.browser.open(served.link(event["id"]), box + " > .chart canvas[data-ready]")
+        pending, firing = self.browser.all(box, "data-pending-ns", "data-firing-ns")[0]
+        self.assertEqual((int(pending), int(firing)), (nanoseconds(data["active_since"]), nanoseconds(data["started_at"])))
+        row, high, low, tall = self.browser.all(box + " > .chart canvas[data-ready]", "data-threshold-y", "data-y-max", "data-y-min", "data-plot-height")[0]
+        if isinstance(data.get("threshold"), (int, float)):
+            pixel = (float(high) - float(low)) / float(tall)
+            self.assertLessEqual(abs(float(high) - float(row) * pixel - data["threshold"]), 1.01 * pixel)
+        else:
+            self.assertIsNone(row)
+        self.assertEqual(self.browser.ask("faults"), [])
+
+    def first_of_each(self, names):
+        seen = {}
+        for name in names:
+            for event in self.served[name].found:
+                seen.setdefault(event["data"]["alert"], (self.served[name], event))
+        return sorted(seen.items())
+
+    def test_the_link_of_each_alert_renders_its_evidence(self):
+        alerts = self.first_of_each(self.served)
+        for alert, (served, event) in alerts:
+            with self.subTest(alert=alert, cell=served.name):
+                self.shows_evidence(served, event)
+        print("%d alerts of %d recordings have their evidence on the page" % (len(alerts), len(self.served)))
+        self.assertGreaterEqual(len(alerts), 12)
+
+    def test_what_a_rule_compares_is_drawn_from_the_history(self):
+        served, event = next((served, event) for alert, (served, event) in self.first_of_each(self.served) if alert == "CPUSaturated")
+        box = "#issue-%s .evidence" % event["id"]
+        self.browser.open(served.link(event["id"]), box + "[data-query*=system_cpu]")
+        query = self.browser.all(box, "data-query")[0][0]
+        self.assertIn('pitwall_job="%s"' % served.job, query)
+        at = nanoseconds(event["data"]["started_at"]) / 1e9
+        url = "%s/api/v1/query?%s" % (served.address, urllib.parse.urlencode({"query": query, "time": at}))
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            (found,) = [float(one["value"][1]) for one in json.load(answer)["data"]["result"] if one["metric"].get("node") == event["data"]["labels"]["node"]]
+        # The same engine over the same samples as in the event.
+        self.assertAlmostEqual(found, event["data"]["value"], places=6)
+
+    def test_when_only_rollups_are_left_the_link_still_renders_it(self):
+        served = self.old
+        harness.wait_for("raw samples to go", lambda: get(served, "/job")["raw_from_ns"] is not None)
+        alerts = {event["data"]["alert"]: event for event in served.found}
+        self.assertTrue(alerts)
+        for alert, event in sorted(alerts.items()):
+            with self.subTest(alert=alert):
+                self.shows_evidence(served, event)
+        self.assertNotEqual(get(served, "/chart", match="system_memory_usage_bytes", width=100)["tier"], "raw")
+
+
+if __name__ == "__main__":
+    BINARY = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)
