@@ -142,13 +142,14 @@ std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNa
     return std::any_of(issues.begin(), issues.end(),
                        [&](const IssueEventPtr& event) { return IssueId(*event) == id; });
   };
-  // Of the roots those that are equally likely. One that the list does not have is told only where
-  // it has none.
+  // Of the roots those that are equally likely, also before an event says what explains what: a
+  // cause that is found after its symptom is told with the symptom's next event. One that the list
+  // does not have is told only where it has none.
   std::vector<std::string> ids;
   std::vector<IncidentIssue> candidates;
   ids.reserve(issues.size());
   for (const IssueEventPtr& event : issues) {
-    if (explained.empty() || !event->root_cause.empty()) continue;
+    if (!event->root_cause.empty()) continue;
     candidates.push_back({ids.emplace_back(IssueId(*event)), event.get()});
   }
   SortByRoot(&candidates);
@@ -166,8 +167,7 @@ std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNa
   CatTo(line, " and has ", issues.size(), issues.size() == 1 ? " issue" : " issues");
   if (open > 0 && open < issues.size()) CatTo(line, ", ", open, " of them open");
   // A single issue is its own cause.
-  if (roots.empty() && issues.size() == 1) return Cat(line, ": ", IssueName(any), ".");
-  if (roots.empty()) return line + "; no root cause is known.";
+  if (issues.size() == 1 && any.root_cause.empty()) return Cat(line, ": ", IssueName(any), ".");
   constexpr size_t kNamed = 3;
   line += "; its root cause is ";
   for (size_t i = 0; i < roots.size() && i < kNamed; ++i) {

@@ -137,8 +137,8 @@ TEST(IssueLines, AnIncidentIsASentence) {
       "Incident 0123456789ab of job llm began at 2026-01-01T00:00:20.000Z and has 1 issue: Late.");
   EXPECT_EQ(
       IncidentLine({share(late), share(early)}, names),
-      "Incident 0123456789ab of job llm began at 2026-01-01T00:00:10.000Z and has 2 issues; no "
-      "root cause is known.");
+      "Incident 0123456789ab of job llm began at 2026-01-01T00:00:10.000Z and has 2 issues; its "
+      "root cause is Early{rank=\"2\"}.");
   // Never by how many it explains: the earlier one comes first.
   s1.root_cause = late.id;
   s2.root_cause = early.id;
