@@ -45,6 +45,8 @@ using SegmentHints = std::map<std::pair<std::string, uint64_t>, std::vector<bloc
 Status WriteWindow(const std::string& path, const WindowRows& rows, SegmentHints* hints,
                    SegmentFacts* facts, const std::shared_ptr<files::DiskFaults>& faults);
 
+inline constexpr TimeRange kAllTimes = {INT64_MIN, INT64_MAX};
+
 // Spans that overlap the range, of steps in [from_step, to_step).
 struct SpanBounds {
   TimeRange range = {kMinPosition, kMaxPosition};
@@ -77,8 +79,10 @@ class WindowSegment {
   const std::map<OriginKey, SequenceRanges>& seen() const { return seen_; }
   const std::vector<SharedSchema>& schemas() const { return schemas_; }
 
-  // Append tables with the wanted columns. `keep`: in the cache, as what is asked for again.
-  Status ReadRows(SeriesSet* set, std::vector<RowTable>* out, bool keep = true) const;
+  // Append tables with the wanted columns and the rows of the range. `keep`: in the cache, as what
+  // is asked for again.
+  Status ReadRows(SeriesSet* set, const TimeRange& range, std::vector<RowTable>* out,
+                  bool keep = true) const;
   // Tables of rows: which series a source sent when. Nothing is read for it.
   struct RowsTable {
     OriginPtr origin;
@@ -88,7 +92,9 @@ class WindowSegment {
   };
   std::vector<RowsTable> RowsTables() const;
   // The table of that number, without values.
-  StatusOr<RowTable> ReadTimes(size_t table) const { return ReadTable(rows_[table], {}, true); }
+  StatusOr<RowTable> ReadTimes(size_t table) const {
+    return ReadTable(rows_[table], {}, kAllTimes, true);
+  }
   Status ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out) const;
   // At least those within the bounds.
   Status ReadSpans(const SpanBounds& bounds, SpanList* out) const;
@@ -112,7 +118,7 @@ class WindowSegment {
   Status ReadHead();
   Status Damaged(std::string_view what) const;
   StatusOr<RowTable> ReadTable(const Place& place, const std::vector<uint32_t>& columns,
-                               bool keep) const;
+                               const TimeRange& range, bool keep) const;
   StatusOr<DecodedColumnPtr> ReadColumn(const store::Table& table, size_t column, bool keep) const;
   StatusOr<const OriginPtr*> OriginAt(int64_t index) const;
   // Which groups of spans may hold some of those.

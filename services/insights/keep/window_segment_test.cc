@@ -232,7 +232,7 @@ TEST(WindowSegment, TheFirstVersionIsReadAndTheSecondSaysTheSameInFewerBytes) {
   for (int i = 0; i < 2; ++i) {
     SeriesSet all({}, SIZE_MAX);
     std::vector<RowTable> read;
-    ASSERT_TRUE((*made)->ReadRows(&all, &read).ok());
+    ASSERT_TRUE((*made)->ReadRows(&all, kAllTimes, &read).ok());
     EXPECT_GT(cache.bytes(), 1u << 20);
     ExpectSameRows(rows.tables, read);
   }
