@@ -59,8 +59,9 @@ Status WindowSegment::ReadHead() {
     if (what == "rows") rows_.push_back(place);
     if (what == "series") series_.push_back(place);
     if (what == "spread") spread_ = &table;
-    if (what == "spans" || what == "span-rows") spans_ = &table;
-    if (what == "span-rows") usual_lengths_ = true;
+    if (what == "spans" || what == "span-rows" || what == "span-ends") spans_ = &table;
+    if (what == "span-rows" || what == "span-ends") usual_lengths_ = true;
+    if (what == "span-metrics") span_metrics_ = &table;
     if (what == "span-index") span_index_ = &table;
     if (what == "span-totals") span_totals_ = &table;
     if (what == "beats") beats_ = &table;
@@ -289,7 +290,7 @@ StatusOr<Spreads> WindowSegment::ReadSpreads() const {
 Status WindowSegment::ReadAll(WindowRows* out) const {
   SeriesSet all({}, SIZE_MAX);
   RETURN_IF_ERROR(ReadRows(&all, kAllTimes, &out->tables, false));
-  RETURN_IF_ERROR(ReadSpans({}, &out->spans));
+  RETURN_IF_ERROR(ReadSpans({}, &out->spans, false));
   RETURN_IF_ERROR(ReadBeats(&out->beats));
   out->modes = modes_;
   out->seen = seen_;

@@ -3,8 +3,8 @@
 //
 // Tables by key: "window" (who sent what; schemas; batches it holds), "rows/<origin>/<schema>",
 // "series/<origin>/<schema>" (first, last, rollups of the series whose first table that is),
-// "spread", "span-rows", "span-index", "span-totals", "beats", "beat-runs". Tables of another name
-// are left alone.
+// "spread", "span-ends", "span-metrics", "span-index", "span-totals", "beats", "beat-runs". Tables
+// of another name are left alone.
 #pragma once
 
 #include <cstdint>
@@ -97,7 +97,7 @@ class WindowSegment {
   }
   Status ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out) const;
   // At least those within the bounds.
-  Status ReadSpans(const SpanBounds& bounds, SpanList* out) const;
+  Status ReadSpans(const SpanBounds& bounds, SpanList* out, bool keep = true) const;
   // Totals of all spans by origin, kind and name; false: the segment has none.
   StatusOr<bool> ReadTotals(const std::function<void(const Origin&, OperatorTotal)>& take) const;
   Status ReadBeats(std::vector<Beat>* out) const;
@@ -121,6 +121,8 @@ class WindowSegment {
                                const TimeRange& range, bool keep) const;
   StatusOr<DecodedColumnPtr> ReadColumn(const store::Table& table, size_t column, bool keep) const;
   StatusOr<const OriginPtr*> OriginAt(int64_t index) const;
+  // The times of rows that tell where spans of a kind end: private to window_spans.cc.
+  class SpanEnds;
   // Which groups of spans may hold some of those.
   StatusOr<std::vector<bool>> GroupsOf(const SpanBounds& bounds) const;
 
@@ -136,6 +138,7 @@ class WindowSegment {
   const store::Table* spread_ = nullptr;
   const store::Table* spans_ = nullptr;
   bool usual_lengths_ = false;  // lengths of spans are distances to what was expected
+  const store::Table* span_metrics_ = nullptr;
   const store::Table* span_index_ = nullptr;
   const store::Table* span_totals_ = nullptr;
   const store::Table* beats_ = nullptr;

@@ -1,5 +1,6 @@
-// A segment of version 1, as the history wrote it before decision 65: one rank and its node, 10
-// minutes of `loadgen` with one job of the shape `small` of insights_performance (seed 1).
+// Segments of versions 1 and 2, as the history wrote them before decisions 65 and 73: one rank and
+// its node, 10 minutes of `loadgen` with one job of the shape `small` of insights_performance (seed
+// 1).
 // segment-1.tsv was made of the batches of that load, without the store: a line for each series
 // and for each name of spans, with the number of entries and FNV-1a over all of them.
 #include "services/insights/keep/window_segment.h"
@@ -25,6 +26,7 @@ namespace {
 
 using Segment = std::shared_ptr<const WindowSegment>;
 constexpr char kOld[] = "services/insights/keep/testdata/segment-1.seg";
+constexpr char kSecond[] = "services/insights/keep/testdata/segment-2.seg";
 constexpr char kSent[] = "services/insights/keep/testdata/segment-1.tsv";
 
 using TotalKey = std::tuple<std::string, int, std::string>;  // source, kind, name
@@ -164,19 +166,22 @@ std::vector<std::string> SentLines() {
   return lines;
 }
 
-TEST(WindowSegment, TheFirstVersionHoldsEachSampleAndSpanThatWasSent) {
-  const auto old = WindowSegment::Open(kOld, nullptr);
-  ASSERT_TRUE(old.ok()) << old.status();
-  WindowRows rows;
-  ASSERT_TRUE((*old)->ReadAll(&rows).ok());
+TEST(WindowSegment, OlderVersionsHoldEachSampleAndSpanThatWasSent) {
   const std::vector<std::string> sent = SentLines();
   ASSERT_GT(sent.size(), 150u);
-  const std::vector<std::string> read = LinesOf(rows);
-  ASSERT_EQ(read.size(), sent.size());
-  for (size_t i = 0; i < sent.size(); ++i) EXPECT_EQ(read[i], sent[i]);
+  for (const char* path : {kOld, kSecond}) {
+    SCOPED_TRACE(path);
+    const auto old = WindowSegment::Open(path, nullptr);
+    ASSERT_TRUE(old.ok()) << old.status();
+    WindowRows rows;
+    ASSERT_TRUE((*old)->ReadAll(&rows).ok());
+    const std::vector<std::string> read = LinesOf(rows);
+    ASSERT_EQ(read.size(), sent.size());
+    for (size_t i = 0; i < sent.size(); ++i) EXPECT_EQ(read[i], sent[i]);
+  }
 }
 
-TEST(WindowSegment, TheFirstVersionIsReadAndTheSecondSaysTheSameInFewerBytes) {
+TEST(WindowSegment, TheFirstVersionIsReadAndTheThirdSaysTheSameInFewerBytes) {
   const auto old = WindowSegment::Open(kOld, nullptr);
   ASSERT_TRUE(old.ok()) << old.status();
   ASSERT_TRUE((*old)->CheckAll().ok());
@@ -187,7 +192,7 @@ TEST(WindowSegment, TheFirstVersionIsReadAndTheSecondSaysTheSameInFewerBytes) {
   EXPECT_EQ(SamplesOf(rows.tables), (*old)->facts().samples);
   EXPECT_EQ(TotalsOf(rows.spans), StoredTotals(*old));
 
-  const std::string path = Cat(::testing::TempDir(), "/window-segment-2.seg");
+  const std::string path = Cat(::testing::TempDir(), "/window-segment-3.seg");
   SegmentFacts facts = (*old)->facts();
   SegmentHints hints;
   ASSERT_TRUE(WriteWindow(path, rows, &hints, &facts, nullptr).ok());
