@@ -10,6 +10,7 @@
 #include "services/model/matcher.h"
 #include "services/pitwall/config_keys.h"
 #include "services/pitwall/receiver_config.h"
+#include "services/pitwall/secret_place.h"
 
 namespace pitwall {
 
@@ -268,11 +269,35 @@ bool IsWebUrl(std::string_view url) {
   return StartsWith(url, "http://") || StartsWith(url, "https://");
 }
 
+// Before all else is checked: what --print-config shows, and what errors say, has no password.
+Status CheckAddresses(const Config& config) {
+  std::vector<std::pair<std::string_view, std::string_view>> urls = {
+      {"insights.remote_write.url", config.insights.remote_write.url},
+      {"external_url", config.external_url},
+      {"collector.pods.url", config.collector.pods.url},
+      {"executor.webhook.url", config.executor.webhook.url}};
+  for (const std::string& peer : config.insights.peers) urls.emplace_back("insights.peers", peer);
+  const NotifierConfig& notifier = config.notifier;
+  for (const WebhookConfig& one : notifier.webhooks)
+    urls.emplace_back("notifier.webhooks.url", one.url);
+  for (const AlertmanagerConfig& one : notifier.alertmanagers) {
+    for (const std::string& url : one.urls) urls.emplace_back("notifier.alertmanagers.urls", url);
+  }
+  for (const GatewayConfig& one : notifier.gateways)
+    urls.emplace_back("notifier.gateways.url", one.url);
+  for (const auto& [place, url] : urls) {
+    // A place of a secret, file:PATH, is a path.
+    if (StartsWith(url, "file:") || StartsWith(url, "env:")) continue;
+    RETURN_IF_ERROR(Annotate(CheckUrlWithoutSecrets(url), place));
+  }
+  return OkStatus();
+}
+
 Status CheckRemoteWrite(const RemoteWriteConfig& remote) {
   if (remote.url.empty()) return OkStatus();
   if (!IsWebUrl(remote.url))
     return InvalidArgument(
-        Cat("url: must begin with http:// or https:// (", Quote(remote.url), ")"));
+        Cat("url: must begin with http:// or https:// (", Quote(ShownUrl(remote.url)), ")"));
   if (!remote.token_file.empty() && !remote.user.empty())
     return InvalidArgument("token_file, user: give one of the two");
   if (remote.user.empty() != remote.password_file.empty())
@@ -288,7 +313,8 @@ Status CheckInsights(const InsightsConfig& insights) {
   if (!insights.share.empty()) RETURN_IF_ERROR(ParseShare(insights.share).status());
   for (const std::string& peer : insights.peers) {
     if (!IsWebUrl(peer))
-      return InvalidArgument(Cat("peers: must begin with http:// or https:// (", Quote(peer), ")"));
+      return InvalidArgument(
+          Cat("peers: must begin with http:// or https:// (", Quote(ShownUrl(peer)), ")"));
   }
   return Annotate(CheckRemoteWrite(insights.remote_write), "remote_write");
 }
@@ -296,6 +322,7 @@ Status CheckInsights(const InsightsConfig& insights) {
 }  // namespace
 
 Status CheckConfig(const Config& config) {
+  RETURN_IF_ERROR(CheckAddresses(config));
   if (!config.processor.share.empty())
     RETURN_IF_ERROR(Annotate(ParseShare(config.processor.share).status(), "processor"));
   RETURN_IF_ERROR(Annotate(CheckInsights(config.insights), "insights"));
@@ -324,7 +351,7 @@ Status CheckConfig(const Config& config) {
   const std::string& url = config.external_url;
   if (!url.empty() && !StartsWith(url, "http://") && !StartsWith(url, "https://"))
     return InvalidArgument(
-        Cat("external_url: must begin with http:// or https:// (", Quote(url), ")"));
+        Cat("external_url: must begin with http:// or https:// (", Quote(ShownUrl(url)), ")"));
   return CheckReceivers(config);
 }
 

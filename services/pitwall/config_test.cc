@@ -3,7 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <map>
+
+#include "services/base/strings.h"
 #include "services/pitwall/flags.h"
+#include "services/pitwall/secret_place.h"
 #include "services/pitwall/service_flags.h"
 
 namespace pitwall {
@@ -140,6 +145,43 @@ TEST(Config, SecretsAreNotPrinted) {
   Config config;
   config.log.rdkafka["sasl.password"] = "hunter2";
   EXPECT_THAT(PrintConfig(config), testing::Not(HasSubstr("hunter2")));
+}
+
+// --print-config checks first, and its errors go to logs.
+TEST(Config, AddressesWithAPasswordAreRefusedWithoutSayingIt) {
+  const std::string url = "https://user:hunter2@host/x";
+  const auto problem = [](const std::function<void(Config*)>& set) {
+    Config config;
+    set(&config);
+    return std::string(CheckConfig(config).message());
+  };
+  const std::map<std::string, std::string> problems = {
+      {"remote_write", problem([&](Config* c) { c->insights.remote_write.url = url; })},
+      {"peers", problem([&](Config* c) {
+         c->insights.peers = {"http://a", url};
+       })},
+      {"external_url", problem([&](Config* c) { c->external_url = url; })},
+      {"pods", problem([&](Config* c) { c->collector.pods.url = url; })},
+      {"executor.webhook", problem([&](Config* c) { c->executor.webhook.url = url; })},
+      {"webhooks", problem([&](Config* c) { c->notifier.webhooks.emplace_back().url = url; })},
+      {"alertmanagers",
+       problem([&](Config* c) { c->notifier.alertmanagers.emplace_back().urls = {url}; })},
+      {"gateways", problem([&](Config* c) { c->notifier.gateways.emplace_back().url = url; })},
+      {"remote_write ",
+       problem([&](Config* c) { c->insights.remote_write.url = "ftp://user:hunter2@host/x"; })},
+  };
+  for (const auto& [place, message] : problems) {
+    EXPECT_THAT(message, HasSubstr(std::string(Trim(place))));
+    EXPECT_THAT(message, HasSubstr("user or password"));
+    EXPECT_THAT(message, testing::Not(HasSubstr("hunter2")));
+  }
+}
+
+TEST(Config, ShownAddressesHaveNoSecrets) {
+  EXPECT_EQ(ShownUrl("http://p:9090/api/v1/write"), "http://p:9090/api/v1/write");
+  EXPECT_EQ(ShownUrl("https://u:p@w@h:1/a?token=t#f"), "https://…@h:1/a?…");
+  EXPECT_EQ(ShownUrl("http://h/@x"), "http://h/@x");
+  EXPECT_EQ(ShownUrl("u:p@h"), "…@h");
 }
 
 TEST(Flags, ManyOneAndSwitch) {

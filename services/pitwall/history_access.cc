@@ -11,6 +11,7 @@
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
 #include "services/pitwall/history/job_text.h"
+#include "services/pitwall/secret_place.h"
 
 namespace pitwall {
 namespace {
@@ -65,7 +66,7 @@ Status WithHistory(const Flags& flags, const std::function<Status(const Client&)
                    http::MakeCurlTransport(options));
   const std::string url = flags.One("url").value_or(std::string(kDefaultUrl));
   if (const Status status = transport->CheckUrl(url); !status.ok())
-    return InvalidArgument(Cat("--url ", Quote(url), ": ", ToStd(status.message())));
+    return InvalidArgument(Cat("--url ", Quote(ShownUrl(url)), ": ", ToStd(status.message())));
   const Client client(url, token, transport.get());
   try {
     return run(client);

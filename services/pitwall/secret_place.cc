@@ -1,6 +1,7 @@
 #include "services/pitwall/secret_place.h"
 
 #include <cstdlib>
+#include <utility>
 
 #include "services/base/files.h"
 #include "services/base/strings.h"
@@ -30,6 +31,32 @@ StatusOr<std::map<std::string, std::string>> ReadSecrets(std::map<std::string, s
     text = *std::move(secret);
   }
   return texts;
+}
+
+namespace {
+
+// Where its user and password are: [first, second), the @ behind them.
+std::pair<size_t, size_t> UserOf(std::string_view url) {
+  const size_t scheme = url.find("://");
+  const size_t begin = scheme == url.npos ? 0 : scheme + 3;
+  const size_t at = url.substr(begin, url.find_first_of("/?#", begin) - begin).rfind('@');
+  return {begin, at == url.npos ? begin : begin + at};
+}
+
+}  // namespace
+
+std::string ShownUrl(std::string_view url) {
+  const auto [begin, end] = UserOf(url);
+  const size_t query = url.find_first_of("?#", end);
+  return Cat(url.substr(0, begin), end > begin ? "…" : "", url.substr(end, query - end),
+             query == url.npos ? "" : "?…");
+}
+
+Status CheckUrlWithoutSecrets(std::string_view url) {
+  const auto [begin, end] = UserOf(url);
+  if (begin == end) return OkStatus();
+  return InvalidArgument(
+      Cat("an address with user or password (", ShownUrl(url), "); give them in a file"));
 }
 
 }  // namespace pitwall

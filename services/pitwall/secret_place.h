@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 
 #include "services/base/status.h"
 
@@ -13,5 +14,10 @@ namespace pitwall {
 StatusOr<std::string> ReadToken(const std::string& place);
 // The texts, with those that name a place ("env:NAME", "file:PATH") replaced by what is there.
 StatusOr<std::map<std::string, std::string>> ReadSecrets(std::map<std::string, std::string> texts);
+
+// A URL as logs and errors may have it: without user, password and query.
+std::string ShownUrl(std::string_view url);
+// InvalidArgument: it holds a user or a password; it does not say which.
+Status CheckUrlWithoutSecrets(std::string_view url);
 
 }  // namespace pitwall

@@ -94,7 +94,7 @@ Status ServiceHost::StartRemoteWrite(const processor::PartitionShare& share) {
                                                           remote_transport_.get(), options);
   remote_write_->RegisterMetrics(&exposition_);
   remote_write_->Start(processor::PartitionsOf(share, partitions));
-  PITWALL_LOG(kInfo, "insights", "series are mirrored to ", config.url);
+  PITWALL_LOG(kInfo, "insights", "series are mirrored to ", ShownUrl(config.url));
   return OkStatus();
 }
 

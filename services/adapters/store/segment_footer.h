@@ -19,7 +19,8 @@
 namespace pitwall::store {
 
 // Version 2 has forms of blocks and columns that version 1 has not; both are read.
-inline constexpr std::string_view kSegmentHead("PWHS\x02\0\0\0", 8);
+inline constexpr std::string_view kSegmentHead("PWHS\x03\0\0\0", 8);
+inline constexpr std::string_view kSecondSegmentHead("PWHS\x02\0\0\0", 8);
 inline constexpr std::string_view kFirstSegmentHead("PWHS\x01\0\0\0", 8);
 inline constexpr std::string_view kSegmentEnd = "PWHE";
 inline constexpr size_t kHeadBytes = 8;

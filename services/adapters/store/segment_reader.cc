@@ -33,7 +33,7 @@ StatusOr<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& 
     return DataLoss(Cat(path, ": has ", size, " bytes, fewer than an empty segment"));
   }
   ASSIGN_OR_RETURN(const std::string head, read(0, kHeadBytes));
-  if (head != kSegmentHead && head != kFirstSegmentHead)
+  if (head != kSegmentHead && head != kSecondSegmentHead && head != kFirstSegmentHead)
     return DataLoss(Cat(path, ": is no segment of this version"));
   const uint64_t trailer_at = static_cast<uint64_t>(size) - kTrailerBytes;
   ASSIGN_OR_RETURN(const std::string trailer, read(trailer_at, kTrailerBytes));

@@ -18,8 +18,9 @@ Status TooManyRows(size_t limit) {
 class WindowSeries {
  public:
   WindowSeries(WindowView* view, SeriesSet* set) : view_(view), set_(set) {}
-  Status Prepare() {
-    RETURN_IF_ERROR(view_->AddSealedRows(set_));
+  // At least the rows of the range.
+  Status Prepare(const TimeRange& range) {
+    RETURN_IF_ERROR(view_->AddSealedRows(set_, range));
     for (const RowTable& table : view_->tables) tables_.push_back(&table);
     merger_ = std::make_unique<SeriesMerger>(tables_, set_);
     return merger_->Prepare();
@@ -66,7 +67,7 @@ T& At(std::vector<T>* by_series, size_t series) {
 Status AddSamples(const SampleQuery& query, WindowView* view, SeriesSet* set,
                   std::vector<SampleColumn>* found, size_t* count) {
   WindowSeries window(view, set);
-  RETURN_IF_ERROR(window.Prepare());
+  RETURN_IF_ERROR(window.Prepare(query.range));
   const int64_t mode = query.mode.empty() ? -1 : view->modes.Find(query.mode);
   if (!query.mode.empty() && mode < 0) return OkStatus();
   const auto append = [](auto& from, auto* to) {
@@ -150,7 +151,7 @@ StatusOr<std::vector<SeriesInfo>> JobReader::Series(const SeriesQuery& query) co
           return OkStatus();
         }
         WindowSeries window(view, &set);
-        RETURN_IF_ERROR(window.Prepare());
+        RETURN_IF_ERROR(window.Prepare(query.range));
         SeriesRows rows;
         for (const uint32_t series : window.merger().series()) {
           window.merger().Read(series, &rows, query.range.from_ns, query.range.to_ns);
@@ -232,7 +233,7 @@ StatusOr<std::vector<RollupColumn>> JobReader::Rollups(const SeriesQuery& query,
           return OkStatus();
         }
         WindowSeries window(view, &set);
-        RETURN_IF_ERROR(window.Prepare());
+        RETURN_IF_ERROR(window.Prepare(whole));
         SeriesRows rows;
         for (const uint32_t series : window.merger().series()) {
           window.merger().Read(series, &rows, whole.from_ns, whole.to_ns);
@@ -280,7 +281,7 @@ StatusOr<std::vector<QuantileRow>> JobReader::Quantiles(const SeriesQuery& query
           return OkStatus();
         }
         WindowSeries window(view, &set);
-        RETURN_IF_ERROR(window.Prepare());
+        RETURN_IF_ERROR(window.Prepare(query.range));
         std::vector<uint32_t> order = window.merger().series();
         std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
           return set.all()[a].labels < set.all()[b].labels;

@@ -9,15 +9,30 @@
 
 namespace pitwall::insights {
 
+SeriesSet::SeriesSet(std::vector<Selector> selectors, size_t limit)
+    : selectors_(std::move(selectors)), limit_(limit) {
+  for (const Selector& selector : selectors_) names_.push_back(selector.MetricName());
+  const auto open = [](std::string_view name) { return name.empty(); };
+  if (std::any_of(names_.begin(), names_.end(), open)) names_.clear();
+}
+
+// The name comes first nearly always, and a schema has many series of which few have it.
+bool SeriesSet::Wants(const Labels& labels) const {
+  if (selectors_.empty()) return true;
+  if (!names_.empty() && !labels.empty() && labels.begin()->name == kMetricName &&
+      std::find(names_.begin(), names_.end(), labels.begin()->value) == names_.end())
+    return false;
+  return std::any_of(selectors_.begin(), selectors_.end(),
+                     [&](const Selector& s) { return s.Matches(labels); });
+}
+
 StatusOr<const WantedColumns*> SeriesSet::Of(const Schema& schema) {
   std::unique_ptr<WantedColumns>& wanted = schemas_[schema.id];
   if (wanted != nullptr) return wanted.get();
   wanted = std::make_unique<WantedColumns>();
   for (size_t i = 0; i < schema.series.size(); ++i) {
     const SeriesDescriptor& series = schema.series[i];
-    const auto matches = [&](const Selector& s) { return s.Matches(series.labels); };
-    if (!selectors_.empty() && std::none_of(selectors_.begin(), selectors_.end(), matches))
-      continue;
+    if (!Wants(series.labels)) continue;
     const auto known = index_.find(series.labels);
     const uint32_t number = known != index_.end() ? *known : static_cast<uint32_t>(all_.size());
     if (known == index_.end()) {

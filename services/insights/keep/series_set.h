@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -30,8 +31,7 @@ class SeriesSet {
   };
 
   // Without selectors: all. `limit`: at most so many series.
-  SeriesSet(std::vector<Selector> selectors, size_t limit)
-      : selectors_(std::move(selectors)), limit_(limit) {}
+  SeriesSet(std::vector<Selector> selectors, size_t limit);
   SeriesSet(const SeriesSet&) = delete;  // its index refers to it
   SeriesSet& operator=(const SeriesSet&) = delete;
   // ResourceExhausted: too many series.
@@ -41,7 +41,10 @@ class SeriesSet {
   std::vector<uint32_t> InOrder() const;
 
  private:
+  bool Wants(const Labels& labels) const;
+
   const std::vector<Selector> selectors_;
+  std::vector<std::string_view> names_;  // of metrics, one a selector; empty: one has no name
   const size_t limit_;
   std::vector<Entry> all_;
   struct ByLabels {

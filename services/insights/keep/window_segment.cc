@@ -59,8 +59,9 @@ Status WindowSegment::ReadHead() {
     if (what == "rows") rows_.push_back(place);
     if (what == "series") series_.push_back(place);
     if (what == "spread") spread_ = &table;
-    if (what == "spans" || what == "span-rows") spans_ = &table;
-    if (what == "span-rows") usual_lengths_ = true;
+    if (what == "spans" || what == "span-rows" || what == "span-ends") spans_ = &table;
+    if (what == "span-rows" || what == "span-ends") usual_lengths_ = true;
+    if (what == "span-metrics") span_metrics_ = &table;
     if (what == "span-index") span_index_ = &table;
     if (what == "span-totals") span_totals_ = &table;
     if (what == "beats") beats_ = &table;
@@ -129,21 +130,38 @@ StatusOr<DecodedColumnPtr> WindowSegment::ReadColumn(const store::Table& table, 
   return DecodedColumnPtr(read);
 }
 
+// Rows are in the order of time.
 StatusOr<RowTable> WindowSegment::ReadTable(const Place& place,
-                                            const std::vector<uint32_t>& columns, bool keep) const {
+                                            const std::vector<uint32_t>& columns,
+                                            const TimeRange& range, bool keep) const {
   RowTable out;
   out.origin = origins_[place.origin];
   out.schema = schemas_[place.schema];
   out.columns = columns;
-  size_t column = 0;
+  size_t column = 0, from = 0, to = 0, rows = 0;
+  const auto part = [&](const auto& all, auto* some) -> Status {
+    if (all.size() != rows) return Damaged("columns of different lengths");
+    some->assign(all.begin() + static_cast<ptrdiff_t>(from),
+                 all.begin() + static_cast<ptrdiff_t>(to));
+    return OkStatus();
+  };
   for (auto* ints : {&out.times, &out.sequences, &out.steps, &out.modes}) {
     ASSIGN_OR_RETURN(const DecodedColumnPtr read, ReadColumn(*place.table, column++, keep));
-    *ints = read->ints;
+    const std::vector<int64_t>& all = read->ints;
+    if (ints == &out.times) {
+      const auto at = [&](int64_t time_ns) {
+        return static_cast<size_t>(std::lower_bound(all.begin(), all.end(), time_ns) - all.begin());
+      };
+      rows = all.size();
+      from = at(range.from_ns);
+      to = std::max(from, at(range.to_ns));
+    }
+    RETURN_IF_ERROR(part(all, ints));
   }
-  out.values.reserve(columns.size());
-  for (const uint32_t wanted : columns) {
-    ASSIGN_OR_RETURN(const DecodedColumnPtr read, ReadColumn(*place.table, 4 + wanted, keep));
-    out.values.push_back(read->values);
+  out.values.resize(columns.size());
+  for (size_t i = 0; i < columns.size(); ++i) {
+    ASSIGN_OR_RETURN(const DecodedColumnPtr read, ReadColumn(*place.table, 4 + columns[i], keep));
+    RETURN_IF_ERROR(part(read->values, &out.values[i]));
   }
   for (const int64_t mode : out.modes) {
     if (mode < 0 || mode >= static_cast<int64_t>(modes_.all().size()))
@@ -165,11 +183,17 @@ std::vector<WindowSegment::RowsTable> WindowSegment::RowsTables() const {
   return out;
 }
 
-Status WindowSegment::ReadRows(SeriesSet* set, std::vector<RowTable>* out, bool keep) const {
+Status WindowSegment::ReadRows(SeriesSet* set, const TimeRange& range, std::vector<RowTable>* out,
+                               bool keep) const {
   for (const Place& place : rows_) {
+    const auto overlaps = [&](const store::RowGroup& group) {
+      return group.first_ns < range.to_ns && group.last_ns >= range.from_ns;
+    };
+    const auto& groups = place.table->groups;
+    if (std::none_of(groups.begin(), groups.end(), overlaps)) continue;
     ASSIGN_OR_RETURN(const WantedColumns* wanted, set->Of(*schemas_[place.schema]));
     if (wanted->columns.empty()) continue;
-    ASSIGN_OR_RETURN(RowTable table, ReadTable(place, wanted->columns, keep));
+    ASSIGN_OR_RETURN(RowTable table, ReadTable(place, wanted->columns, range, keep));
     out->push_back(std::move(table));
   }
   return OkStatus();
@@ -265,8 +289,8 @@ StatusOr<Spreads> WindowSegment::ReadSpreads() const {
 
 Status WindowSegment::ReadAll(WindowRows* out) const {
   SeriesSet all({}, SIZE_MAX);
-  RETURN_IF_ERROR(ReadRows(&all, &out->tables, false));
-  RETURN_IF_ERROR(ReadSpans({}, &out->spans));
+  RETURN_IF_ERROR(ReadRows(&all, kAllTimes, &out->tables, false));
+  RETURN_IF_ERROR(ReadSpans({}, &out->spans, false));
   RETURN_IF_ERROR(ReadBeats(&out->beats));
   out->modes = modes_;
   out->seen = seen_;

@@ -3,8 +3,8 @@
 //
 // Tables by key: "window" (who sent what; schemas; batches it holds), "rows/<origin>/<schema>",
 // "series/<origin>/<schema>" (first, last, rollups of the series whose first table that is),
-// "spread", "span-rows", "span-index", "span-totals", "beats", "beat-runs". Tables of another name
-// are left alone.
+// "spread", "span-ends", "span-metrics", "span-index", "span-totals", "beats", "beat-runs". Tables
+// of another name are left alone.
 #pragma once
 
 #include <cstdint>
@@ -45,6 +45,8 @@ using SegmentHints = std::map<std::pair<std::string, uint64_t>, std::vector<bloc
 Status WriteWindow(const std::string& path, const WindowRows& rows, SegmentHints* hints,
                    SegmentFacts* facts, const std::shared_ptr<files::DiskFaults>& faults);
 
+inline constexpr TimeRange kAllTimes = {INT64_MIN, INT64_MAX};
+
 // Spans that overlap the range, of steps in [from_step, to_step).
 struct SpanBounds {
   TimeRange range = {kMinPosition, kMaxPosition};
@@ -77,8 +79,10 @@ class WindowSegment {
   const std::map<OriginKey, SequenceRanges>& seen() const { return seen_; }
   const std::vector<SharedSchema>& schemas() const { return schemas_; }
 
-  // Append tables with the wanted columns. `keep`: in the cache, as what is asked for again.
-  Status ReadRows(SeriesSet* set, std::vector<RowTable>* out, bool keep = true) const;
+  // Append tables with the wanted columns and the rows of the range. `keep`: in the cache, as what
+  // is asked for again.
+  Status ReadRows(SeriesSet* set, const TimeRange& range, std::vector<RowTable>* out,
+                  bool keep = true) const;
   // Tables of rows: which series a source sent when. Nothing is read for it.
   struct RowsTable {
     OriginPtr origin;
@@ -88,10 +92,12 @@ class WindowSegment {
   };
   std::vector<RowsTable> RowsTables() const;
   // The table of that number, without values.
-  StatusOr<RowTable> ReadTimes(size_t table) const { return ReadTable(rows_[table], {}, true); }
+  StatusOr<RowTable> ReadTimes(size_t table) const {
+    return ReadTable(rows_[table], {}, kAllTimes, true);
+  }
   Status ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out) const;
   // At least those within the bounds.
-  Status ReadSpans(const SpanBounds& bounds, SpanList* out) const;
+  Status ReadSpans(const SpanBounds& bounds, SpanList* out, bool keep = true) const;
   // Totals of all spans by origin, kind and name; false: the segment has none.
   StatusOr<bool> ReadTotals(const std::function<void(const Origin&, OperatorTotal)>& take) const;
   Status ReadBeats(std::vector<Beat>* out) const;
@@ -112,9 +118,11 @@ class WindowSegment {
   Status ReadHead();
   Status Damaged(std::string_view what) const;
   StatusOr<RowTable> ReadTable(const Place& place, const std::vector<uint32_t>& columns,
-                               bool keep) const;
+                               const TimeRange& range, bool keep) const;
   StatusOr<DecodedColumnPtr> ReadColumn(const store::Table& table, size_t column, bool keep) const;
   StatusOr<const OriginPtr*> OriginAt(int64_t index) const;
+  // The times of rows that tell where spans of a kind end: private to window_spans.cc.
+  class SpanEnds;
   // Which groups of spans may hold some of those.
   StatusOr<std::vector<bool>> GroupsOf(const SpanBounds& bounds) const;
 
@@ -130,6 +138,7 @@ class WindowSegment {
   const store::Table* spread_ = nullptr;
   const store::Table* spans_ = nullptr;
   bool usual_lengths_ = false;  // lengths of spans are distances to what was expected
+  const store::Table* span_metrics_ = nullptr;
   const store::Table* span_index_ = nullptr;
   const store::Table* span_totals_ = nullptr;
   const store::Table* beats_ = nullptr;

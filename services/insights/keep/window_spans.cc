@@ -1,12 +1,15 @@
 // Spans of a sealed window.
 //
-// Table "span-rows": by slice of 10 s, origin, kind and start. The start of a span is written as
+// Table "span-ends": by slice of 10 s, origin, kind and start. The start of a span is written as
 // the distance to the end of the one before it of the same slice, origin and kind: phases follow
-// each other, so that it is mostly 0. A length is written as the distance to what those of its name
-// before it were about. "span-index" has a row for each group of them, by which a question leaves
-// most groups out. "span-totals" adds up what is equal.
+// each other, so that it is mostly 0. Its end is mostly the time of a row of its source as well: a
+// change of the phase, a step's metrics. "span-metrics" says of which table, by kind; the length
+// is written as the distance to the first such time after the start, where there is none, to what
+// those of its name before it were about. "span-index" has a row for each group of them, by which a
+// question leaves most groups out. "span-totals" adds up what is equal.
 //
-// Older segments have a table "spans" with lengths as they are, the oldest with starts as they are.
+// Version 2 has a table "span-rows" whose lengths are all distances to what was usual, version 1 a
+// table "spans" with lengths as they are, the oldest with starts as they are.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -49,6 +52,102 @@ class UsualLengths {
 
  private:
   std::vector<int64_t> means_;
+};
+
+constexpr size_t kKinds = 3;
+constexpr size_t kTrialSpans = 1 << 15;  // by which metrics are chosen
+
+// Times of rows of one origin and metric. Questions come in about their order.
+class NextTimes {
+ public:
+  // Times must outlive it.
+  void Add(std::span<const int64_t> times) {
+    if (times.empty()) return;
+    if (times_.empty()) {
+      times_ = times;
+      return;
+    }
+    if (own_.empty()) own_.assign(times_.begin(), times_.end());
+    const auto middle = static_cast<ptrdiff_t>(own_.size());
+    own_.insert(own_.end(), times.begin(), times.end());
+    std::inplace_merge(own_.begin(), own_.begin() + middle, own_.end());
+    times_ = own_;
+  }
+  // The first after `start`; false: there is none.
+  bool After(int64_t start, int64_t* next) {
+    if (at_ > 0 && times_[at_ - 1] > start) at_ = 0;
+    for (int i = 0; i < 2 && at_ < times_.size() && times_[at_] <= start; ++i) ++at_;
+    if (at_ < times_.size() && times_[at_] <= start) {
+      const auto from = times_.begin() + static_cast<ptrdiff_t>(at_);
+      at_ = static_cast<size_t>(std::upper_bound(from, times_.end(), start) - times_.begin());
+    }
+    if (at_ == times_.size()) return false;
+    *next = times_[at_];
+    return true;
+  }
+
+ private:
+  std::span<const int64_t> times_;  // ascending
+  std::vector<int64_t> own_;        // them, where they are of several tables
+  size_t at_ = 0;                   // all before it were at or before the last question
+};
+
+// By which rows are known: a source has one table of each at a time. Empty: by none.
+std::string_view MetricOf(const Schema& schema) {
+  return schema.series.empty() ? std::string_view() : schema.series[0].labels.Name();
+}
+
+// What the rows of a window that is written say of the ends of its spans.
+class RowEnds {
+ public:
+  // Tables must outlive it.
+  RowEnds(const std::vector<RowTable>& tables, WindowWriting* w) {
+    for (const RowTable& table : tables) {
+      const std::string_view metric = MetricOf(*table.schema);
+      if (!metric.empty()) next_[w->OriginOf(table.origin)][metric].Add(table.times);
+    }
+  }
+  // Of some spans, so that a metric is chosen for each kind.
+  void Try(size_t origin, const SpanView& span) {
+    const auto kind = static_cast<size_t>(span.kind);
+    ++tried_[kind];
+    for (auto& [metric, times] : next_[origin]) {
+      int64_t next = 0;
+      if (times.After(span.start_ns, &next) && next == span.end_ns) ++right_[{kind, metric}];
+    }
+  }
+  void Choose() {
+    std::array<size_t, kKinds> most = {};
+    for (const auto& [key, count] : right_) {
+      const auto& [kind, metric] = key;
+      if (count <= most[kind] || count * 2 < tried_[kind]) continue;
+      most[kind] = count;
+      chosen_[kind] = metric;
+    }
+  }
+  const std::array<std::string, kKinds>& chosen() const { return chosen_; }
+  void After(size_t origin, Span::Kind kind, int64_t start, int64_t* next) {
+    if (std::pair(origin, kind) != last_key_) {
+      last_key_ = {origin, kind};
+      last_ = Find(origin, chosen_[static_cast<size_t>(kind)]);
+    }
+    if (last_ != nullptr) last_->After(start, next);
+  }
+
+ private:
+  NextTimes* Find(size_t origin, std::string_view metric) {
+    const auto of_origin = next_.find(origin);
+    if (of_origin == next_.end()) return nullptr;
+    const auto times = of_origin->second.find(metric);
+    return times == of_origin->second.end() ? nullptr : &times->second;
+  }
+
+  absl::flat_hash_map<size_t, std::map<std::string_view, NextTimes>> next_;
+  std::pair<size_t, Span::Kind> last_key_ = {SIZE_MAX, Span::Kind::kStep};
+  NextTimes* last_ = nullptr;  // of that key
+  std::array<size_t, kKinds> tried_ = {};
+  std::map<std::pair<size_t, std::string_view>, size_t> right_;  // by kind and metric
+  std::array<std::string, kKinds> chosen_;
 };
 
 // Spans of one group.
@@ -122,11 +221,21 @@ void Merge(const OperatorTotal& other, OperatorTotal* total) {
   total->count += other.count;
 }
 
-Status WriteSpans(const SpanList& spans, WindowWriting* w) {
+Status WriteSpans(const SpanList& spans, const std::vector<RowTable>& tables, WindowWriting* w) {
   if (spans.empty()) return OkStatus();
   const std::vector<uint32_t> order = spans.Sorted(SliceOf);
+  RowEnds ends(tables, w);
+  for (size_t i = 0; i < std::min(order.size(), kTrialSpans); ++i)
+    ends.Try(w->OriginOf(spans[order[i]].origin), spans[order[i]]);
+  ends.Choose();
+  const std::vector<int64_t> kinds = {0, 1, 2};
+  const std::vector<std::string> metrics(ends.chosen().begin(), ends.chosen().end());
+  ASSIGN_OR_RETURN(const size_t metrics_table,
+                   w->out->AddTable(TableKind::kSpans, "span-metrics", {kInt, kText}));
+  const std::vector<ColumnRows> chosen = {Part(kinds, 0, kKinds), Part(metrics, 0, kKinds)};
+  RETURN_IF_ERROR(w->out->AddRows(metrics_table, chosen, nullptr));
   ASSIGN_OR_RETURN(const size_t table,
-                   w->out->AddTable(TableKind::kSpans, "span-rows",
+                   w->out->AddTable(TableKind::kSpans, "span-ends",
                                     {kInt, kInt, kInt, kInt, kInt, kInt, kInt, kText, kText}));
   GroupIndex index;
   SpanColumns c;
@@ -158,7 +267,9 @@ Status WriteSpans(const SpanList& spans, WindowWriting* w) {
       c.gap.push_back(Minus(s.start_ns, follows ? end_before : slice));
       const size_t name = names.try_emplace(s.name, names.size()).first->second;
       const int64_t length = Minus(s.end_ns, s.start_ns);
-      c.length.push_back(Minus(length, usual.Of(name)));
+      int64_t end = Plus(s.start_ns, usual.Of(name));
+      ends.After(static_cast<size_t>(origin), s.kind, s.start_ns, &end);
+      c.length.push_back(Minus(s.end_ns, end));
       usual.Tell(name, length);
       c.origin.push_back(origin);
       c.kind.push_back(kind);
@@ -196,6 +307,55 @@ Status WriteSpans(const SpanList& spans, WindowWriting* w) {
   return WriteTotals(spans, w);
 }
 
+class WindowSegment::SpanEnds {
+ public:
+  SpanEnds(const WindowSegment& segment, bool keep) : segment_(segment), keep_(keep) {}
+  Status Prepare() {
+    const store::Table* const table = segment_.span_metrics_;
+    if (table == nullptr) return OkStatus();
+    if (table->groups.size() != 1 || table->columns.size() != 2)
+      return segment_.Damaged("its metrics of spans");
+    std::vector<std::string> metrics;
+    RETURN_IF_ERROR(segment_.reader_->ReadTexts(*table, 0, 1, &metrics));
+    if (metrics.size() != kKinds) return segment_.Damaged("its metrics of spans");
+    known_.resize(segment_.origins_.size() * kKinds);
+    for (const Place& place : segment_.rows_) {
+      const std::string_view metric = MetricOf(*segment_.schemas_[place.schema]);
+      for (size_t kind = 0; kind < kKinds; ++kind) {
+        if (!metric.empty() && metrics[kind] == metric)
+          known_[place.origin * kKinds + kind].places.push_back(&place);
+      }
+    }
+    return OkStatus();
+  }
+  // Leaves *next where nothing is known.
+  Status After(size_t origin, int64_t kind, int64_t start, int64_t* next) {
+    if (known_.empty() || kind < 0 || kind >= static_cast<int64_t>(kKinds)) return OkStatus();
+    Known& known = known_[origin * kKinds + static_cast<size_t>(kind)];
+    if (!known.read) {
+      known.read = true;
+      for (const Place* place : known.places) {
+        ASSIGN_OR_RETURN(DecodedColumnPtr times, segment_.ReadColumn(*place->table, 0, keep_));
+        known.next.Add(times->ints);
+        times_.push_back(std::move(times));
+      }
+    }
+    known.next.After(start, next);
+    return OkStatus();
+  }
+
+ private:
+  struct Known {
+    bool read = false;
+    std::vector<const Place*> places;
+    NextTimes next;
+  };
+  const WindowSegment& segment_;
+  const bool keep_;           // in the cache
+  std::vector<Known> known_;  // by origin and kind
+  std::vector<DecodedColumnPtr> times_;
+};
+
 StatusOr<std::vector<bool>> WindowSegment::GroupsOf(const SpanBounds& bounds) const {
   std::vector<bool> wanted(spans_->groups.size(), true);
   if (span_index_ == nullptr) return wanted;
@@ -212,7 +372,7 @@ StatusOr<std::vector<bool>> WindowSegment::GroupsOf(const SpanBounds& bounds) co
   return wanted;
 }
 
-Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out) const {
+Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out, bool keep) const {
   if (spans_ == nullptr) return OkStatus();
   const size_t columns = spans_->columns.size();
   if (columns != kOldColumns && columns != kOldColumns + 1) return Damaged("its spans");
@@ -220,6 +380,8 @@ Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out) const {
   ASSIGN_OR_RETURN(const std::vector<bool> groups, GroupsOf(bounds));
   constexpr uint32_t kUnknown = UINT32_MAX;
   std::vector<uint32_t> origins(origins_.size(), kUnknown);  // numbers in `out`
+  SpanEnds ends(*this, keep);
+  RETURN_IF_ERROR(ends.Prepare());
   for (size_t g = 0; g < spans_->groups.size(); ++g) {
     if (!groups[g]) continue;
     std::array<std::vector<int64_t>, 7> ints;
@@ -239,15 +401,17 @@ Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out) const {
     int64_t end = 0;
     for (size_t row = 0; row < first.size(); ++row) {
       const auto name = static_cast<size_t>(texts[0][row]);
-      if (usual_lengths_) {
-        length[row] = Plus(length[row], usual.Of(name));
-        usual.Tell(name, length[row]);
-      }
       const bool follows = row > 0 && first[row] == first[row - 1] &&
                            origin[row] == origin[row - 1] && kind[row] == kind[row - 1];
       const int64_t start = skipped != 0 ? first[row] : Plus(gap[row], follows ? end : first[row]);
-      end = Plus(start, length[row]);
       ASSIGN_OR_RETURN(const OriginPtr* of, OriginAt(origin[row]));
+      int64_t expected = start;
+      if (usual_lengths_) {
+        expected = Plus(start, usual.Of(name));
+        RETURN_IF_ERROR(ends.After(static_cast<size_t>(origin[row]), kind[row], start, &expected));
+      }
+      end = Plus(expected, length[row]);
+      if (usual_lengths_) usual.Tell(name, Minus(end, start));
       uint32_t& number = origins[static_cast<size_t>(origin[row])];
       if (number == kUnknown) number = out->OriginOf(*of);
       out->AddRow({start, end, step[row], sequence[row], number, numbers[0][name],

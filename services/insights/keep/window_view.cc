@@ -26,12 +26,14 @@ Status CopyWindows(const KeptJob& job, const TimeRange& range, SeriesSet* set,
 
 }  // namespace
 
-Status WindowView::AddSealedRows(SeriesSet* set) {
+Status WindowView::AddSealedRows(SeriesSet* set, const TimeRange& range) {
   if (segment == nullptr) return OkStatus();
   std::vector<RowTable> sealed_tables;
-  RETURN_IF_ERROR(segment->ReadRows(set, &sealed_tables));
+  RETURN_IF_ERROR(segment->ReadRows(set, range, &sealed_tables));
+  std::vector<int64_t> numbers;  // of the segment's modes here
+  for (const std::string& name : segment->modes().all()) numbers.push_back(modes.Of(name));
   for (RowTable& table : sealed_tables) {
-    for (int64_t& mode : table.modes) mode = modes.Of(segment->modes().name(mode));
+    for (int64_t& mode : table.modes) mode = numbers[static_cast<size_t>(mode)];
     tables.push_back(std::move(table));
   }
   return OkStatus();

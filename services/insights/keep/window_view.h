@@ -24,8 +24,8 @@ struct WindowView {
   }
   // Rollups and spreads of the segment say it all.
   bool only_sealed() const { return segment != nullptr && tables.empty(); }
-  // Adds the rows of the segment to `tables`, with modes of `modes`.
-  Status AddSealedRows(SeriesSet* set);
+  // Adds the rows of the segment in the range to `tables`, with modes of `modes`.
+  Status AddSealedRows(SeriesSet* set, const TimeRange& range);
 };
 
 // Calls `visit` with the windows of the job that overlap the range, in their order, so that all of

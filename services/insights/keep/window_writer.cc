@@ -233,7 +233,8 @@ Status WriteWindow(const std::string& path, const WindowRows& rows, SegmentHints
   for (size_t i = 0; i < rows.spans.size(); ++i)
     facts->least_start_ns = std::min(facts->least_start_ns, rows.spans[i].start_ns);
   RETURN_IF_ERROR(WriteSeries(rows, !facts->has_rows, &w));
-  RETURN_IF_ERROR(WriteSpans(rows.spans, &w));
+  RETURN_IF_ERROR(
+      WriteSpans(rows.spans, facts->has_rows ? rows.tables : std::vector<RowTable>(), &w));
   RETURN_IF_ERROR(WriteBeats(rows.beats, &w));
   RETURN_IF_ERROR(WriteHead(rows, *facts, &w));
   ASSIGN_OR_RETURN(const store::SegmentFile file, writer->Finish());

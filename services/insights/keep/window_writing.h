@@ -50,7 +50,8 @@ inline Status AddInGroups(
   return OkStatus();
 }
 
-// Spans, an index of their groups, and totals of equal ones (window_spans.cc).
-Status WriteSpans(const SpanList& spans, WindowWriting* w);
+// Spans, an index of their groups, and totals of equal ones (window_spans.cc). `tables`: rows of
+// the segment, whose times tell ends of spans.
+Status WriteSpans(const SpanList& spans, const std::vector<RowTable>& tables, WindowWriting* w);
 
 }  // namespace pitwall::insights

@@ -22,10 +22,6 @@ uint64_t FirstPlace(int index, int64_t wall_ns) {
          static_cast<uint64_t>(std::max<int64_t>(wall_ns, 0)) / 1000;
 }
 
-Status ElsewhereOnly(std::string_view job) {
-  return Unimplemented(Cat("job ", Quote(job), ": another process keeps it; ask that one"));
-}
-
 }  // namespace
 
 FleetHistory::FleetHistory(const History* own, Clock* clock, HttpTransport* transport,
@@ -243,48 +239,47 @@ StatusOr<std::vector<IssueEventPtr>> FleetHistory::Events(std::string_view job) 
   });
 }
 
+Status FleetHistory::KeptHere(std::string_view job) const {
+  ASSIGN_OR_RETURN(const int holder, HolderOf(std::string(job)));
+  if (holder == options_.index) return OkStatus();
+  return Unimplemented(Cat("job ", Quote(job), ": another process keeps it; ask that one"));
+}
+
 // A whole request about another process's job goes to that process: none of these is asked here.
 StatusOr<std::vector<RollupColumn>> FleetHistory::Rollups(const SeriesQuery& query,
                                                           size_t tier) const {
-  ASSIGN_OR_RETURN(const int holder, HolderOf(query.job));
-  if (holder != options_.index) return ElsewhereOnly(query.job);
+  RETURN_IF_ERROR(KeptHere(query.job));
   return own_->Rollups(query, tier);
 }
 
 StatusOr<std::vector<QuantileRow>> FleetHistory::Quantiles(
     const SeriesQuery& query, std::span<const double> quantiles) const {
-  ASSIGN_OR_RETURN(const int holder, HolderOf(query.job));
-  if (holder != options_.index) return ElsewhereOnly(query.job);
+  RETURN_IF_ERROR(KeptHere(query.job));
   return own_->Quantiles(query, quantiles);
 }
 
 StatusOr<std::vector<SpanRow>> FleetHistory::Spans(const SpanQuery& query) const {
-  ASSIGN_OR_RETURN(const int holder, HolderOf(query.job));
-  if (holder != options_.index) return ElsewhereOnly(query.job);
+  RETURN_IF_ERROR(KeptHere(query.job));
   return own_->Spans(query);
 }
 
 StatusOr<std::vector<OperatorTotal>> FleetHistory::Operators(const SpanQuery& query) const {
-  ASSIGN_OR_RETURN(const int holder, HolderOf(query.job));
-  if (holder != options_.index) return ElsewhereOnly(query.job);
+  RETURN_IF_ERROR(KeptHere(query.job));
   return own_->Operators(query);
 }
 
 StatusOr<std::vector<ActionEvent>> FleetHistory::Actions(std::string_view job) const {
-  ASSIGN_OR_RETURN(const int holder, HolderOf(std::string(job)));
-  if (holder != options_.index) return ElsewhereOnly(job);
+  RETURN_IF_ERROR(KeptHere(job));
   return own_->Actions(job);
 }
 
 StatusOr<std::vector<RankCapture>> FleetHistory::Captures(std::string_view job) const {
-  ASSIGN_OR_RETURN(const int holder, HolderOf(std::string(job)));
-  if (holder != options_.index) return ElsewhereOnly(job);
+  RETURN_IF_ERROR(KeptHere(job));
   return own_->Captures(job);
 }
 
 StatusOr<std::vector<ToldNotice>> FleetHistory::Told(std::string_view job) const {
-  ASSIGN_OR_RETURN(const int holder, HolderOf(std::string(job)));
-  if (holder != options_.index) return ElsewhereOnly(job);
+  RETURN_IF_ERROR(KeptHere(job));
   return own_->Told(job);
 }
 

@@ -79,6 +79,8 @@ class FleetHistory final : public History {
   StatusOr<std::string> Ask(int index, PeerQuestion question, std::string_view words) const;
   // Of the job with exactly that id.
   StatusOr<int> HolderOf(const std::string& id) const;
+  // Unimplemented: another process keeps it.
+  Status KeptHere(std::string_view job) const;
   void Follow(int index);
 
   const History* const own_;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "services/base/strings.h"
 #include "services/insights/views/selectors.h"
 #include "services/model/value.h"
@@ -63,13 +64,41 @@ std::vector<StepRow> RowsOf(const std::vector<SampleColumn>& columns, const Step
   return rows;
 }
 
-// Places of rows by key; of equal ones the first.
-absl::flat_hash_map<Key, size_t> PlacesOf(const std::vector<StepRow>& rows) {
-  absl::flat_hash_map<Key, size_t> places;
-  places.reserve(rows.size());
-  for (size_t i = 0; i < rows.size(); ++i) places.try_emplace(KeyOf(rows[i]), i);
-  return places;
-}
+// Indexes of rows of each rank, by their ends: columns are in the order of time too, so that a row
+// is found beside the one before it.
+class RowsByRank {
+ public:
+  explicit RowsByRank(const std::vector<StepRow>& rows) : rows_(rows) {
+    for (size_t i = 0; i < rows.size(); ++i) ranks_[rows[i].rank].push_back(i);
+    for (auto& [rank, of_rank] : ranks_) {
+      std::stable_sort(of_rank.begin(), of_rank.end(),
+                       [&](size_t a, size_t b) { return rows[a].end_ns < rows[b].end_ns; });
+    }
+  }
+  // Calls `take` with the row and the index of each finite value that belongs to one; of rows with
+  // one key the first.
+  template <typename Take>
+  void Join(int64_t rank, const SampleColumn& column, Take take) const {
+    const auto found = ranks_.find(rank);
+    if (found == ranks_.end()) return;
+    const std::vector<size_t>& of_rank = found->second;
+    size_t at = 0;
+    for (size_t i = 0; i < column.times_ns.size() && i < column.steps.size(); ++i) {
+      const int64_t end_ns = column.times_ns[i];
+      while (at < of_rank.size() && rows_[of_rank[at]].end_ns < end_ns) ++at;
+      if (!std::isfinite(column.values[i])) continue;
+      for (size_t j = at; j < of_rank.size() && rows_[of_rank[j]].end_ns == end_ns; ++j) {
+        if (rows_[of_rank[j]].step != column.steps[i]) continue;
+        take(of_rank[j], i);
+        break;
+      }
+    }
+  }
+
+ private:
+  const std::vector<StepRow>& rows_;
+  absl::flat_hash_map<int64_t, std::vector<size_t>> ranks_;
+};
 
 void AddUp(double* sum, double value) { *sum = std::isnan(*sum) ? value : *sum + value; }
 
@@ -82,7 +111,7 @@ StepTable TableOf(const std::vector<SampleColumn>& columns, const StepQuery& que
   }
   table.phases.assign(names.begin(), names.end());
   for (StepRow& row : table.rows) row.phases.assign(table.phases.size(), NormalNan());
-  const absl::flat_hash_map<Key, size_t> places = PlacesOf(table.rows);
+  const RowsByRank places(table.rows);
   // Time in collectives by clock of who measured.
   absl::flat_hash_map<Key, std::map<std::string, double>> collectives;
   for (const SampleColumn& column : columns) {
@@ -91,19 +120,14 @@ StepTable TableOf(const std::vector<SampleColumn>& columns, const StepQuery& que
     const auto at =
         std::lower_bound(table.phases.begin(), table.phases.end(), column.labels.Get("phase"));
     const auto index = static_cast<size_t>(at - table.phases.begin());
-    const int64_t rank = RankOf(column.labels);
     const std::string clock(column.labels.Get("clock"));
-    for (size_t i = 0; i < column.times_ns.size() && i < column.steps.size(); ++i) {
-      if (!std::isfinite(column.values[i])) continue;
-      const Key key = {column.steps[i], rank, column.times_ns[i]};
-      const auto place = places.find(key);
-      if (place == places.end()) continue;
+    places.Join(RankOf(column.labels), column, [&](size_t row, size_t i) {
       if (phase) {
-        AddUp(&table.rows[place->second].phases[index], column.values[i]);
+        AddUp(&table.rows[row].phases[index], column.values[i]);
       } else {
-        collectives[key][clock] += column.values[i];
+        collectives[KeyOf(table.rows[row])][clock] += column.values[i];
       }
-    }
+    });
   }
   const auto collective = std::find(table.phases.begin(), table.phases.end(), "collective");
   for (StepRow& row : table.rows) {
@@ -180,29 +204,76 @@ Status VisitStepTimes(const History& history, const StepQuery& query, bool waits
       });
 }
 
-StatusOr<StepRange> FindLastSteps(const History& history, const StepQuery& query, size_t count) {
+namespace {
+
+// From the job's first to its last step, within the query's range.
+StatusOr<TimeRange> RangeOfSteps(const History& history, const StepQuery& query) {
   SeriesQuery series = {
       query.job->id, {SelectorOfMetric(kStepDuration, query.ranks)}, query.range, query.limits};
   ASSIGN_OR_RETURN(const std::vector<SeriesInfo> infos, history.Series(series));
-  if (infos.empty() || count == 0) return StepRange{};
-  int64_t first_ns = kMaxPosition, last_ns = 0;
+  TimeRange range = {kMaxPosition, 0};
   for (const SeriesInfo& info : infos) {
-    first_ns = std::min(first_ns, info.first_ns);
-    last_ns = std::max(last_ns, info.last_ns);
+    range.from_ns = std::min(range.from_ns, info.first_ns);
+    range.to_ns = std::max(range.to_ns, info.last_ns + 1);
   }
-  last_ns = std::min(last_ns, query.range.to_ns - 1);
-  first_ns = std::max(first_ns, query.range.from_ns);
+  return range;
+}
+
+// The same without a look at series: ranks mostly step until they are last heard.
+TimeRange RangeOfRanks(const StepQuery& query) {
+  TimeRange range = {kMaxPosition, 0};
+  for (const auto& [id, source] : query.job->sources) {
+    if (source.rank < 0 || source.last_ns == 0 || !Wanted(query, source.rank)) continue;
+    range.from_ns = std::min(range.from_ns, source.first_ns);
+    range.to_ns = std::max(range.to_ns, source.last_ns + 1);
+  }
+  return range;
+}
+
+// Ascending.
+StatusOr<std::vector<int64_t>> StepsWithin(const History& history, const StepQuery& query) {
+  ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns,
+                   history.Samples(QueryOf(query, kDurations)));
+  absl::flat_hash_set<int64_t> steps;
+  for (const SampleColumn& column : columns) {
+    if (!Wanted(query, RankOf(column.labels))) continue;
+    for (size_t i = 0; i < column.steps.size(); ++i) {
+      if (column.steps[i] != kNoStep && std::isfinite(column.values[i]))
+        steps.insert(column.steps[i]);
+    }
+  }
+  std::vector<int64_t> out(steps.begin(), steps.end());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
+
+StatusOr<StepRange> FindLastSteps(const History& history, const StepQuery& query, size_t count) {
+  if (count == 0) return StepRange{};
+  TimeRange all = RangeOfRanks(query);
+  bool exact = all.from_ns >= all.to_ns;
+  if (exact) {
+    ASSIGN_OR_RETURN(all, RangeOfSteps(history, query));
+  }
   for (int64_t reach_ns = 60 * kNanosPerSecond;; reach_ns *= 4) {
+    const int64_t last_ns = std::min(all.to_ns, query.range.to_ns) - 1;
+    const int64_t first_ns = std::max(all.from_ns, query.range.from_ns);
+    if (last_ns < first_ns) return StepRange{};
     StepQuery tail = query;
     tail.range = {std::max(first_ns, last_ns - reach_ns), last_ns + 1};
-    ASSIGN_OR_RETURN(const std::vector<StepRow> rows, ReadStepDurations(history, tail));
-    std::set<int64_t> steps;
-    for (const StepRow& row : rows) steps.insert(row.step);
-    if (steps.size() <= count && tail.range.from_ns > first_ns) continue;
+    ASSIGN_OR_RETURN(const std::vector<int64_t> steps, StepsWithin(history, tail));
+    if (steps.size() <= count && tail.range.from_ns > first_ns) {
+      if (steps.empty() && !exact) {  // they stopped before: where, the series know
+        exact = true;
+        ASSIGN_OR_RETURN(all, RangeOfSteps(history, query));
+        reach_ns /= 4;
+      }
+      continue;
+    }
     if (steps.empty()) return StepRange{};
     const auto skipped = steps.size() > count ? steps.size() - count : 0;
-    return StepRange{*std::next(steps.begin(), static_cast<ptrdiff_t>(skipped)),
-                     *steps.rbegin() + 1, tail.range};
+    return StepRange{steps[skipped], steps.back() + 1, tail.range};
   }
 }
 
