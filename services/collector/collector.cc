@@ -168,8 +168,7 @@ struct Collector::Impl {
             bindings.SetObject(rank.job, object);
           });
       sessions.OnRank([this](const RankSource::Identity& rank, int64_t pid) {
-        pods->Arrive(
-            {rank.job, rank.owner, rank.owner_declared, rank.info.rank, pid});
+        pods->Arrive({rank.job, rank.owner, rank.owner_declared, rank.info.rank, pid});
       });
     }
   }

@@ -18,7 +18,7 @@
 
 namespace pitwall::store {
 
-// Version 2 has forms of blocks and columns that version 1 has not; both are read.
+// Each version has forms of blocks and columns that the one before has not; all are read.
 inline constexpr std::string_view kSegmentHead("PWHS\x03\0\0\0", 8);
 inline constexpr std::string_view kSecondSegmentHead("PWHS\x02\0\0\0", 8);
 inline constexpr std::string_view kFirstSegmentHead("PWHS\x01\0\0\0", 8);
