@@ -7,16 +7,14 @@ saved) / 500 plain. Wall time shows what a user sees, on a quiet machine; CPU ti
 the client's own thread for a watched step, is what the hooks cost on any. The goal is 1.02; exit status 1 above 1.25, where it cannot be noise.
 """
 import argparse
-import multiprocessing
 import os
 import statistics
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src"))
 import pitwall  # noqa: E402
-from bench_overhead import _collect  # noqa: E402
+from bench_sink import Sink  # noqa: E402
 from pitwall import _lifecycle  # noqa: E402
 
 EVERY = 500  # the default of watch()
@@ -104,18 +102,10 @@ def main():
         return 2
     torch.set_num_threads(1)  # two that wait for each other on a busy machine measure the machine
     print("PyTorch %s, %d threads, Python %s" % (torch.__version__, torch.get_num_threads(), sys.version.split()[0]))
-    path = os.path.join(tempfile.mkdtemp(), "collector.sock")
-    ready = multiprocessing.Event()
-    collector = multiprocessing.Process(target=_collect, args=(path, ready), daemon=True)
-    collector.start()
-    ready.wait(10)
-    pitwall.init(job="bench", socket=path)
-    deadline = time.monotonic() + 10
-    while not _lifecycle.client.sender.connected and time.monotonic() < deadline:
-        time.sleep(0.01)
+    sink = Sink()
+    sink.connect(pitwall)
     worst = max(measure(torch, kind, options.steps) for kind in options.model or ("mlp", "cnn"))
-    pitwall.finish()
-    collector.terminate()
+    sink.close(pitwall)
     if worst > LIMIT:
         print("FAILED: a watched step takes more than %.2f of a plain one" % LIMIT)
     return 0 if worst <= LIMIT else 1

@@ -4,30 +4,18 @@ First column: wall time of the call in the training thread, in a tight loop. Sec
 thread for it (it shares the interpreter lock with training), at 2000 calls a second. Their sum must stay below 10 us
 for a phase; exit status 1 if it does not.
 """
-import multiprocessing
 import os
 import sys
-import tempfile
 import time
 
 sys.path.insert(0, os.environ.get("PITWALL_SOURCES") or os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "src"))
 import pitwall  # noqa: E402
+from bench_sink import Sink  # noqa: E402
 from pitwall import _lifecycle  # noqa: E402
 
 INLINE_TURNS = 10000
 PACED_TURNS = 1500
 PACE_S = 0.0005
-
-
-def _collect(path, ready):
-    import socket
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listener.bind(path)
-    listener.listen(1)
-    ready.set()
-    connection, _ = listener.accept()
-    while connection.recv(1 << 20):
-        pass
 
 
 def _inline(turn):
@@ -70,26 +58,18 @@ def _step():
 
 
 def main():
-    path = os.path.join(tempfile.mkdtemp(), "collector.sock")
-    ready = multiprocessing.Event()
-    collector = multiprocessing.Process(target=_collect, args=(path, ready), daemon=True)
-    collector.start()
-    ready.wait(10)
+    sink = Sink()
     worst = 0.0
     for connected in (False, True):
         if connected:
-            pitwall.init(job="bench", socket=path)
-            deadline = time.monotonic() + 10
-            while not _lifecycle.client.sender.connected and time.monotonic() < deadline:
-                time.sleep(0.01)
+            sink.connect(pitwall)
         for name, turn in (("phase", _phase), ("step", _step), ("log(loss=...)", lambda: pitwall.log(loss=0.5))):
             inline, sender = _inline(turn), _sender_cpu(turn)
             if name == "phase":
                 worst = max(worst, inline + sender)
             print("%-14s %-18s %6.2f us in the training thread, %6.2f us of CPU in the client's own thread"
                   % (name, "with a collector" if connected else "before init()", inline, sender))
-    pitwall.finish()
-    collector.terminate()
+    sink.close(pitwall)
     return 0 if worst < 10 else 1
 
 

@@ -14,26 +14,15 @@ client's thread busy less idle: the interpreter's lock among others, so it is wo
 """
 import argparse
 import math
-import multiprocessing
 import os
 import sys
-import tempfile
 import time
+
+from bench_sink import Sink
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
 NORM_EVERY, SAVE_EVERY = 10, 500  # the defaults of watch()
 LIMIT_US, LIMIT_SHARE = 800, 0.15  # of --check: in Python, at a load of 9, it was 450 us and 6 %
-
-
-def _collect(path, ready):
-    import socket
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listener.bind(path)
-    listener.listen(1)
-    ready.set()
-    connection, _ = listener.accept()
-    while connection.recv(1 << 20):
-        pass
 
 
 class Estimate:
@@ -224,15 +213,8 @@ def main():
     import pitwall
     import torch
     torch.set_num_threads(1)
-    path = os.path.join(tempfile.mkdtemp(), "collector.sock")
-    ready = multiprocessing.Event()
-    collector = multiprocessing.Process(target=_collect, args=(path, ready), daemon=True)
-    collector.start()
-    ready.wait(10)
-    pitwall.init(job="bench", socket=path)
-    deadline = time.monotonic() + 10
-    while not pitwall._lifecycle.client.sender.connected and time.monotonic() < deadline:
-        time.sleep(0.01)
+    sink = Sink()
+    sink.connect(pitwall)
     print("PyTorch %s, Python %s, load %.1f; microseconds a step, and the share of both threads"
           % (torch.__version__, sys.version.split()[0], os.getloadavg()[0]))
     good = True
@@ -246,8 +228,7 @@ def main():
                   % (name, milliseconds, found.training * 1e6, found.off * 1e6, found.client, both / found.step * 100,
                      math.hypot(found.off, found.client.off) / found.step * 100, found.wait, found.plain, extra), flush=True)
             good = good and found.training * 1e6 < LIMIT_US and both / found.step < LIMIT_SHARE
-    pitwall.finish()
-    collector.terminate()
+    sink.close(pitwall)
     if options.check and not good:
         print("FAILED: above %d us a step in the training's thread, or %.0f %% of it in both" % (LIMIT_US, LIMIT_SHARE * 100))
         return 1

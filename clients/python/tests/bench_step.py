@@ -9,26 +9,15 @@ thread is counted by its own clock, the best third of the blocks.
 --sources: another version's `src`, or a folder of native_build.py, for a table of before and after.
 """
 import argparse
-import multiprocessing
 import os
 import statistics
 import sys
-import tempfile
 import time
+
+from bench_sink import Sink
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
 BLOCK = 25
-
-
-def _collect(path, ready):
-    import socket
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    listener.bind(path)
-    listener.listen(1)
-    ready.set()
-    connection, _ = listener.accept()
-    while connection.recv(1 << 20):
-        pass
 
 
 class Training:
@@ -127,19 +116,11 @@ def main():
     import pitwall
     import torch
     torch.set_num_threads(1)
-    path = os.path.join(tempfile.mkdtemp(), "collector.sock")
-    ready = multiprocessing.Event()
-    collector = multiprocessing.Process(target=_collect, args=(path, ready), daemon=True)
-    collector.start()
-    ready.wait(10)
-    pitwall.init(job="bench", socket=path)
-    deadline = time.monotonic() + 10
-    while not pitwall._lifecycle.client.sender.connected and time.monotonic() < deadline:
-        time.sleep(0.01)
+    sink = Sink()
+    sink.connect(pitwall)
     for width, rows in ((64, 32), (512, 256)):
         measure(pitwall, torch, width, rows, options.blocks)
-    pitwall.finish()
-    collector.terminate()
+    sink.close(pitwall)
 
 
 if __name__ == "__main__":
