@@ -16,7 +16,7 @@ build_packages=(
   libprotobuf-dev librdkafka-dev libre2-dev libsnappy-dev libsqlite3-dev libssl-dev libxxhash-dev libyaml-cpp-dev libzstd-dev
   nlohmann-json3-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc zlib1g-dev)
 test_packages=(chromium-headless-shell clang clang-format clang-tidy curl faketime kcat libclang-rt-14-dev munge openssl prometheus prometheus-alertmanager
-  python3-aiosmtpd fonts-dejavu-core slurm-client slurmctld slurmd)
+  python3-aiosmtpd python3-yaml fonts-dejavu-core slurm-client slurmctld slurmd)
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall
 venv=$cache/venv

@@ -42,7 +42,26 @@ def get(served, path, **query):
         return json.load(answer)
 
 
-class RecordedFaults(unittest.TestCase):
+class Evidence(unittest.TestCase):
+    """With a browser."""
+
+    def shows_evidence(self, served, event):
+        """The link of an event opens its issue with its chart, and the chart has the event's edges and its threshold."""
+        data = event["data"]
+        box = "#issue-%s .evidence" % event["id"]
+        self.browser.open(served.link(event["id"]), box + " > .chart canvas[data-ready]")
+        pending, firing = self.browser.all(box, "data-pending-ns", "data-firing-ns")[0]
+        self.assertEqual((int(pending), int(firing)), (nanoseconds(data["active_since"]), nanoseconds(data["started_at"])))
+        row, high, low, tall = self.browser.all(box + " > .chart canvas[data-ready]", "data-threshold-y", "data-y-max", "data-y-min", "data-plot-height")[0]
+        if isinstance(data.get("threshold"), (int, float)):
+            pixel = (float(high) - float(low)) / float(tall)
+            self.assertLessEqual(abs(float(high) - float(row) * pixel - data["threshold"]), 1.01 * pixel)
+        else:
+            self.assertIsNone(row)
+        self.assertEqual(self.browser.ask("faults"), [])
+
+
+class RecordedFaults(Evidence):
     @classmethod
     def setUpClass(cls):
         if not browser.ready():
@@ -115,21 +134,6 @@ class RecordedFaults(unittest.TestCase):
                 self.assertEqual(self.field("action")[0], "none taken")
                 self.assertEqual(self.field("suggestion")[0], newest["suggestion"])
                 self.assertEqual(self.browser.ask("faults"), [])
-
-    def shows_evidence(self, served, event):
-        """The link of an event opens its issue with its chart, and the chart has the event's edges and its threshold."""
-        data = event["data"]
-        box = "#issue-%s .evidence" % event["id"]
-        self.browser.open(served.link(event["id"]), box + " > .chart canvas[data-ready]")
-        pending, firing = self.browser.all(box, "data-pending-ns", "data-firing-ns")[0]
-        self.assertEqual((int(pending), int(firing)), (nanoseconds(data["active_since"]), nanoseconds(data["started_at"])))
-        row, high, low, tall = self.browser.all(box + " > .chart canvas[data-ready]", "data-threshold-y", "data-y-max", "data-y-min", "data-plot-height")[0]
-        if isinstance(data.get("threshold"), (int, float)):
-            pixel = (float(high) - float(low)) / float(tall)
-            self.assertLessEqual(abs(float(high) - float(row) * pixel - data["threshold"]), 1.01 * pixel)
-        else:
-            self.assertIsNone(row)
-        self.assertEqual(self.browser.ask("faults"), [])
 
     def first_of_each(self, names):
         seen = {}
