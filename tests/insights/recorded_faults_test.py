@@ -74,7 +74,7 @@ class RecordedFaults(Evidence):
             cls.running.callback(cls.served[name].stop)
         # Of more than its folder may hold the history drops raw samples of the oldest finished job first. It takes some seconds: they pass meanwhile.
         cls.old = one_minute.Served(BINARY, FINISHED, cls.running.enter_context(tempfile.TemporaryDirectory(prefix="pitwall-faults-")), "default", LOAD,
-                                    "insights: {retention: 876000h, max_bytes: 4000000}\n")
+                                    "insights: {retention: 876000h, max_bytes: 3200000}\n")
         cls.running.callback(cls.old.stop)
         cls.browser = browser.Browser()
         cls.running.callback(cls.browser.close)
