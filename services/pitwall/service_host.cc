@@ -119,7 +119,11 @@ Status ServiceHost::Start() {
   RETURN_IF_ERROR(MakeDirectory(config_.data_dir));
   RETURN_IF_ERROR(OpenLog());
   if (roles_.processor || roles_.notifier || roles_.executor || roles_.insights) {
-    RETURN_IF_ERROR(processor::EnsureTopics(log_.get(), ProcessorOptionsOf(config_, nullptr)));
+    processor::ProcessorOptions topics = ProcessorOptionsOf(config_, nullptr);
+    // Who only looks at a log, perhaps at one of last year, deletes nothing of it.
+    if (service_ == "insights" && config_.log.kind == "embedded")
+      topics.telemetry_retention_ms = -1;
+    RETURN_IF_ERROR(processor::EnsureTopics(log_.get(), topics));
   }
   if (roles_.processor) RETURN_IF_ERROR(StartProcessor());
   if (roles_.notifier) RETURN_IF_ERROR(StartNotifier());

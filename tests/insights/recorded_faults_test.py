@@ -163,6 +163,11 @@ class RecordedFaults(Evidence):
         # The same engine over the same samples as in the event.
         self.assertAlmostEqual(found, event["data"]["value"], places=6)
 
+    def test_the_history_alone_deletes_nothing_of_the_log(self):
+        # A log of last year, replayed to be looked at, is older than what a log keeps.
+        with open(os.path.join(self.old.data, "log", "topics", "pitwall.issues", "topic.conf")) as text:
+            self.assertIn("retention_ms: -1\n", text.read())
+
     def test_when_only_rollups_are_left_the_link_still_renders_it(self):
         served = self.old
         harness.wait_for("raw samples to go", lambda: get(served, "/job")["raw_from_ns"] is not None)
