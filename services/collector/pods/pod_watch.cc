@@ -175,8 +175,9 @@ void PodWatch::TellOwners(const std::vector<PodState>& pods) {
   for (auto& [key, known] : known_) {
     if (!AwaitsOwner(known)) continue;
     known.owner_known = true;
+    const std::string& wanted = known.pod;
     const auto pod = std::find_if(pods.begin(), pods.end(),
-                                  [&](const PodState& p) { return p.uid == known.pod; });
+                                  [&wanted](const PodState& p) { return p.uid == wanted; });
     if (pod != pods.end() && pod->controller != JobReference{}) own_(known.rank, pod->controller);
   }
 }
