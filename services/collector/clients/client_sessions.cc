@@ -269,10 +269,10 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
   // After the client, whose start the node's promise may have passed; before anything it promises.
   if (announcer_ != nullptr)
     announcer_->Announce(claimed.job_id, claimed.owner, claimed.owner_declared);
-  if (on_rank_ != nullptr) on_rank_(source->identity(), peer.pid);
   const uint64_t received = source->received();
   sources_[client] = std::move(source);
   bindings_->Announced(client);
+  if (on_rank_ != nullptr) on_rank_(sources_[client]->identity(), peer.pid);
 
   pb::CollectorMessage answer;
   answer.mutable_welcome()->set_node(options_.node);

@@ -49,7 +49,8 @@ class ClientSessions {
 
   // Captures of the ranks here; before any client. Null: none are taken. Borrowed.
   void SetCaptures(CaptureDesk* captures) { captures_ = captures; }
-  // Told of each rank that said hello, on the socket thread; before any client.
+  // Told of each rank that said hello, once its job is announced; on the socket thread. Before any
+  // client.
   void OnRank(std::function<void(const RankSource::Identity&, int64_t pid)> told) {
     on_rank_ = std::move(told);
   }

@@ -76,13 +76,15 @@ void PodWatch::Know(const Rank& rank, const std::string& groups) {
   known_.emplace(key, std::move(known));
 }
 
-void PodWatch::TakeUp(const std::vector<Rank>& here, int64_t now_ns) {
+void PodWatch::TakeUp(int64_t now_ns) {
   std::vector<std::pair<Rank, std::string>> arrived;
   {
     MutexLock lock(&mutex_);
     arrived.swap(arrived_);
   }
   for (const auto& [rank, groups] : arrived) Know(rank, groups);
+  // After those: who has arrived and is not here has left.
+  const std::vector<Rank> here = here_();
   std::set<std::tuple<std::string, int64_t, int64_t>> present;
   for (const Rank& rank : here) {
     const auto key = std::tuple(rank.job, rank.rank, rank.pid);
@@ -112,7 +114,7 @@ void PodWatch::TakeUp(const std::vector<Rank>& here, int64_t now_ns) {
 
 void PodWatch::Look() {
   const int64_t now_ns = clock_->MonotonicNs();
-  TakeUp(here_(), now_ns);
+  TakeUp(now_ns);
   const bool awaits = std::any_of(known_.begin(), known_.end(), [this](const auto& entry) {
     return entry.second.left_at_ns >= 0 || AwaitsOwner(entry.second);
   });

@@ -94,7 +94,7 @@ class PodWatch {
   void Loop();
   std::string GroupsOf(const Rank& rank) const;
   void Know(const Rank& rank, const std::string& groups);
-  void TakeUp(const std::vector<Rank>& here, int64_t now_ns);
+  void TakeUp(int64_t now_ns);
   StatusOr<std::vector<PodState>> Ask();
   bool AwaitsOwner(const Known& known) const;
   void TellOwners(const std::vector<PodState>& pods);

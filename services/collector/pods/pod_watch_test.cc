@@ -106,6 +106,29 @@ TEST_F(PodWatchTest, ARankThatIsHereForAMomentOnly) {
   EXPECT_THAT(told_, ElementsAre("0: will be told", "0: out of memory of it alone"));
 }
 
+// It came while a round looked who is here.
+TEST_F(PodWatchTest, ARankThatArrivesDuringARoundHasNotLeft) {
+  PodWatch* arriving = nullptr;
+  PodWatch watch(
+      {.url = "https://server/pods", .token_file = root_.At("token"), .root = root_.path()},
+      &clock_, &server_,
+      [&] {
+        const std::vector<PodWatch::Rank> here =
+            arriving == nullptr ? here_ : std::vector<PodWatch::Rank>();
+        if (arriving != nullptr) arriving->Arrive(Rank(0, 100));
+        arriving = nullptr;
+        return here;
+      },
+      [](const PodWatch::Rank&, const std::optional<PlatformEnd>&) {},
+      [](const PodWatch::Rank&, const JobReference&) {});
+  arriving = &watch;
+  for (int i = 0; i < 3; ++i) {
+    clock_.Advance(kNanosPerSecond);
+    watch.Look();
+  }
+  EXPECT_THAT(server_.calls, IsEmpty());
+}
+
 TEST_F(PodWatchTest, TheObjectThatOwnsAPodIsAskedForOnce) {
   for (int i = 0; i < 5; ++i) LookForOwners();
   EXPECT_THAT(owners_, ElementsAre("j: kubernetes research Job bert a1"));
