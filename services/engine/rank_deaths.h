@@ -46,7 +46,7 @@ class RankDeaths {
     stop_at_ = std::max(at, kMinPosition + 1);
     NameStop(std::move(by));
   }
-  // It was refused: a death that is heard of from here on is none of it.
+  // It was refused: a death that is heard of from here on does not belong to it.
   void WithdrawStop() {
     if (first_.has_value() && IsStop(first_at_)) return;
     stop_at_.reset();

@@ -22,7 +22,7 @@ def seconds(text):
 
 
 def values(text):
-    """Prometheus' notation of series in unit tests -> values as text, "_" where there is none."""
+    """Prometheus' notation of series in unit tests -> values as text, "_" where a sample is missing."""
     out = []
     for word in text.split():
         found = re.fullmatch(r"(.+?)(?:([+-][\d.eE+-]+?))?x(\d+)", word)

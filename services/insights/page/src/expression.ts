@@ -1,5 +1,5 @@
 // The left side of a rule's criterion as a query over the history: what is compared with the threshold.
-// The text is as rules are shown: each operand that has an operator stands in brackets.
+// The text is as rules are shown: each operand that has an operator is in brackets.
 
 // The index of the first operator outside of brackets and quotes, and the operator.
 function firstOperator(text: string): [number, string] | null {
