@@ -1,6 +1,14 @@
 import { defineConfig } from "vite";
 
+// One style sheet serves all tabs and is loaded with the page: a tab's file has nothing to load before it.
+const noPreload = {
+  name: "no-preload",
+  enforce: "pre" as const,
+  load: (id: string) => (id === "\0vite/preload-helper.js" ? "export const __vitePreload = (load) => load();" : null),
+};
+
 export default defineConfig({
+  plugins: [noPreload],
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   worker: { format: "es" },
   build: {
