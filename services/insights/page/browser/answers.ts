@@ -193,7 +193,7 @@ function chart(query: URLSearchParams): Chart {
   if (counters.includes(name)) {
     // 1 GB a second each way, of a machine that has long been up: more than a Float32 tells apart.
     const grown = times.map((time) => 4e14 + Number(BigInt(time) - t0));
-    return { ...{ axis: "time", width: 900 }, ...whole, tier: "raw", reduction: "min_max_last", bucket_ns: "10000000000", series: ["receive", "transmit"].map((direction) => ({ labels: { __name__: name, device: "eth0", direction, node: "gpu-a-01" }, kind: "counter" as const, times_ns: times, min: grown, max: grown, last: grown })) };
+    return { ...{ axis: "time", width: 900 }, ...whole, tier: "raw", reduction: "min_max_last", bucket_ns: "10000000000", series: (name.includes("disk") ? ["read", "write"] : ["receive", "transmit"]).map((direction) => ({ labels: { __name__: name, device: name.includes("disk") ? "nvme0n1" : "eth0", direction, node: "gpu-a-01" }, kind: "counter" as const, times_ns: times, min: grown, max: grown, last: grown })) };
   }
   const series = gpu || hot ? [{ labels, kind: "gauge" as const, times_ns: times, min: values.map((v) => v * 0.99), max: values.map((v) => v * 1.01), last: values }] : [];
   return { ...{ axis: "time", width: 900 }, ...whole, tier: "raw", reduction: "min_max_last", bucket_ns: "10000000000", series };

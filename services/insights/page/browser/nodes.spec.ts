@@ -232,7 +232,19 @@ test("a thousand ranks, hostile names, no data, faults", async ({ page }) => {
   fixture.override("/heatmap/steps", { status: 200, body: (query: URLSearchParams) => stepHeatMap(query, 1000) });
   await open(page, path, fixture);
   await settled(page);
-  expect(await page.locator(".grid-map canvas").nth(1).evaluate((one) => (one as HTMLElement).dataset.rows)).toBe("1000");
+  const map = page.locator(".grid-map canvas").nth(1);
+  expect(await map.evaluate((one) => (one as HTMLElement).dataset.rows)).toBe("1000");
+  // The slow one among them is as tall as its name, and its whole height is its own.
+  const shares = await map.evaluate((one) => {
+    const box = one as HTMLCanvasElement;
+    const c = box.getContext("2d") as CanvasRenderingContext2D;
+    return [1, 7, 12, 15].map((y) => Array.from(c.getImageData(box.width - 5, y, 1, 1).data));
+  });
+  const [top, middle, bottom, next] = shares.map(valueOfColour) as [number, number, number, number];
+  for (const share of [top, middle, bottom]) expect(Math.abs(share - 0.8)).toBeLessThan(0.02);
+  expect(next).toBeLessThan(0.02);
+  await map.click({ position: { x: 600, y: 12 } });
+  await expect(page).toHaveURL(new RegExp(`cell=${slowRank}%3A`));
   await checkFit(page);
   await page.goto(`${fixture.address}/jobs/${hostile.id}?tab=nodes&node=${encodeURIComponent("<img src=x onerror=window.hacked=1>")}&cores=${encodeURIComponent("<b>")}`);
   await settled(page);

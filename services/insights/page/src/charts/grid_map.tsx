@@ -24,6 +24,7 @@ export interface GridProps {
   zoom?: (from: number, to: number) => void;
   reset?: () => void;
   chosen?: Set<string>;
+  first?: number; // rows that are tall enough for their names among however many
 }
 
 // Cividis: as readable for colour-blind eyes, and in grey.
@@ -39,12 +40,16 @@ const palette = Uint32Array.from({ length: shades }, (_, i) => {
 export const shadeOf = (value: number, low: number, high: number) => Math.max(0, Math.min(shades - 1, Math.round(((value - low) / (high - low || 1)) * (shades - 1))));
 
 const gutter = 92; // for the names of rows
+const most = 14; // px of a row
 
 export function GridMap(props: GridProps) {
   const { rows, low, high, format, pick } = props;
   const [at, setAt] = useState<[number, number] | null>(null);
   const columns = rows.reduce((most, row) => Math.max(most, row.cells.length), 0);
-  const tall = Math.max(2, Math.min(14, Math.floor(440 / Math.max(1, rows.length))));
+  const tall = Math.max(2, Math.min(most, Math.floor(440 / Math.max(1, rows.length))));
+  const first = Math.min(props.first ?? 0, rows.length);
+  const topOf = (row: number) => Math.min(row, first) * most + Math.max(0, row - first) * tall;
+  const [begin, bottom] = [topOf(first), topOf(rows.length)];
   const paint = (c: CanvasRenderingContext2D, width: number, box: HTMLCanvasElement) => {
     if (!columns) return;
     const small = new OffscreenCanvas(columns, rows.length);
@@ -57,20 +62,21 @@ export function GridMap(props: GridProps) {
     });
     (small.getContext("2d") as OffscreenCanvasRenderingContext2D).putImageData(image, 0, 0);
     c.imageSmoothingEnabled = false;
-    c.drawImage(small, gutter, 0, width - gutter, rows.length * tall);
+    for (const [from, to] of [[first, rows.length], [0, first]] as const) c.drawImage(small, 0, from, columns, to - from, gutter, topOf(from), width - gutter, topOf(to) - topOf(from));
     c.textBaseline = "middle";
     const every = Math.ceil(11 / tall);
     rows.forEach((row, y) => {
       const chosen = props.chosen?.has(row.key) ?? false;
       font(c, css(chosen ? "--ink" : "--dim"), chosen);
-      const at = (y + 0.5) * tall;
+      const at = (topOf(y) + topOf(y + 1)) / 2;
+      const thin = y - first;
       // The first name has the room of the next one, which rows of two pixels would cut.
-      if (!y || (y % every === 0 && at > 16) || chosen) c.fillText(`${chosen ? "▸" : ""}${row.label}`.slice(0, 40), 0, Math.max(6, at), gutter - 4);
+      if (thin <= 0 || (thin % every === 0 && at > begin + 16) || chosen) c.fillText(`${chosen ? "▸" : ""}${row.label}`.slice(0, 40), 0, thin < 0 ? at : Math.max(begin + 6, at), gutter - 4);
     });
-    Object.assign(box.dataset, { rows: String(rows.length), columns: String(columns), tall: String(tall) });
+    Object.assign(box.dataset, { rows: String(rows.length), columns: String(columns), tall: String(tall), first: String(first) });
   };
   const cellAt = ({ value, y }: { value: number; y: number }): [number, number] | null => {
-    const [row, column] = [Math.floor(y / tall), Math.floor(((value - props.from) / (props.to - props.from)) * columns)];
+    const [row, column] = [y < begin ? Math.floor(y / most) : first + Math.floor((y - begin) / tall), Math.floor(((value - props.from) / (props.to - props.from)) * columns)];
     return row >= 0 && row < rows.length ? [row, Math.min(columns - 1, column)] : null;
   };
   const row = at && rows[at[0]];
@@ -79,7 +85,7 @@ export function GridMap(props: GridProps) {
     <div class="grid-map">
       <Scroll class="map" label={props.label}>
         <Surface
-          label={props.label} tall={rows.length * tall} left={gutter} from={props.from} to={props.to} time={props.time ?? false} paint={paint} shows={[rows, low, high, [...(props.chosen ?? [])].join()]}
+          label={props.label} tall={bottom} left={gutter} from={props.from} to={props.to} time={props.time ?? false} paint={paint} shows={[rows, low, high, [...(props.chosen ?? [])].join()]}
           move={(place) => setAt(place && cellAt(place))} zoom={props.zoom} pick={undefined} reset={props.reset}
           click={(place) => {
             const cell = cellAt(place);

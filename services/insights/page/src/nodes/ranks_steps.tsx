@@ -12,6 +12,7 @@ import type { JobDetail, StepHeatMap, StepRows } from "../types.ts";
 
 const slow = 1.3; // times the median: a slow cell
 const outlier = 2; // times the median of all steps
+const mostNamed = 5; // slow ranks that are named in the map and in the table
 const orders = [["slow", "slowest first"], ["rank", "by rank"], ["node", "by node"]] as const;
 
 interface RankRow {
@@ -101,6 +102,7 @@ export function RanksSteps({ job }: { job: JobDetail }) {
                 </header>
                 <GridMap
                   rows={rows.map((row) => ({ key: String(map.rows[row.at]?.rank), label: `rank ${map.rows[row.at]?.rank ?? missing}`, cells: map.rows[row.at]?.cells ?? [] }))}
+                  first={order === "slow" ? Math.min(mostNamed, ranked.filter((row) => row.slow).length) : 0}
                   low={1} high={1.5} format={(value) => `${digits(value)} ×`} label={`Slowness of ${map.rows.length} ranks by step; the table below names the slowest`} pick={open} hint="; click for what the rank did then, drag to zoom"
                   from={map.from_step} to={map.to_step} zoom={(a, b) => void zoomToSteps(job.id, a, b - 1)} reset={resetRange}
                   columnName={(column) => (map.bucket_steps > 1 ? `steps ${stepsOf(column)[0]} to ${stepsOf(column)[1] - 1}` : `step ${stepsOf(column)[0]}`)}
@@ -108,7 +110,7 @@ export function RanksSteps({ job }: { job: JobDetail }) {
                 <table class="plain wide" aria-label="Slowest ranks">
                   <Head of={["Slowest ranks", "Node", "Mean|number", "Slow columns|number", "Worst|number", "At"]} />
                   <tbody>
-                    {bySlow.slice(0, 5).map((row) => {
+                    {bySlow.slice(0, mostNamed).map((row) => {
                       const of = map.rows[row.at];
                       return (
                         <tr key={row.at}>
