@@ -68,6 +68,12 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobLife& now) const {
   life->open_issues = 0;
   life->worst_severity.clear();
   ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, Events(now.id));
+  // Each attempt may run as another job of its scheduler.
+  for (const IssueEventPtr& event : events) {
+    if (!event->job_name.empty()) life->name = event->job_name;
+    if (!event->owner.empty()) life->owner = event->owner;
+    if (event->reference != JobReference()) life->reference = event->reference;
+  }
   for (const Issue& issue : IssuesOf(events)) {
     const IssueEvent& newest = issue.newest();
     ++life->found[newest.rule];

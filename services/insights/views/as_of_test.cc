@@ -96,6 +96,19 @@ void Fill(VectorHistory::Job* job, double now) {
     if (known(second)) job->events.push_back(EventAt("p/g/A", type, second));
   }
   if (known(200)) job->events.push_back(EventAt("p/g/B", EventType::kIssueFound, 200));
+  // Each attempt has a scheduler's job of its own: the newest event tells which, and whose.
+  life.reference.name = known(150) ? "17" : "16";
+  life.owner = known(150) ? "uid:2" : "uid:1";
+  life.name = known(150) ? "second" : "first";
+  for (const double second : {0.0, 150.0}) {
+    if (!known(second)) continue;
+    auto began = std::make_shared<IssueEvent>(*EventAt("", EventType::kJobChanged, second));
+    began->job_change = JobChange::kAttemptBegan;
+    began->reference.name = second > 0 ? "17" : "16";
+    began->owner = second > 0 ? "uid:2" : "uid:1";
+    began->job_name = second > 0 ? "second" : "first";
+    job->events.push_back(began);
+  }
   if (known(30)) life.found["p/g/A"] = 1;
   if (known(200)) life.found["p/g/B"] = 1;
   life.open_issues = (known(30) && !known(90) ? 1 : 0) + (known(200) ? 1 : 0);
@@ -121,6 +134,9 @@ void ExpectSameLife(const JobLife& a, const JobLife& b, double now) {
   EXPECT_EQ(a.last_ns, b.last_ns) << now;
   EXPECT_EQ(a.ended_ns, b.ended_ns) << now;
   EXPECT_EQ(a.end_detail, b.end_detail) << now;
+  EXPECT_EQ(a.reference, b.reference) << now;
+  EXPECT_EQ(a.owner, b.owner) << now;
+  EXPECT_EQ(a.name, b.name) << now;
   EXPECT_EQ(a.found, b.found) << now;
   EXPECT_EQ(a.open_issues, b.open_issues) << now;
   EXPECT_EQ(a.worst_severity, b.worst_severity) << now;
