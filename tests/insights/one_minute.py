@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """The one-minute test: whoever opens the link of an alert sees in the first screenshot what is wrong, where, and since when.
 
-one_minute.py PITWALL make DIR    replays ten recorded faults (tests/trainings/recordings, chosen by SEED), opens the link of each one's alert, and writes
-                                  01.png … 10.png, and truth.json
-one_minute.py judge DIR           compares answers.json, written from the pictures alone, with truth.json
-
-The reader gets the pictures and the words of KINDS, and writes for each {"kind", "place", "start"}: place is "rank N" or "the job", start a time as shown.
+one_minute.py PITWALL make SEED DIR TRUTH    replays ten recorded faults (tests/trainings/recordings, chosen by SEED), opens the link of each one's alert, and
+                                             writes DIR/01.png … 10.png, and what is true of them to TRUTH, which its reader does not get
+one_minute.py words                          what the reader gets beside the pictures
+one_minute.py judge DIR TRUTH                compares DIR/answers.json, written from the pictures alone, with TRUTH
+one_minute.py keep DIR TRUTH                 judges, and keeps pictures, answers and truth in one_minute/ where nine of ten are right
 """
 import contextlib
 import datetime
@@ -13,6 +13,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,7 @@ sys.path.insert(0, os.path.join(REPO, "tests", "trainings"))
 import recordings  # noqa: E402
 from cells import CELLS  # noqa: E402
 
-SEED = 14
+KEPT = os.path.join(HERE, "one_minute")
 COUNT = 10
 # What a fault of a cell is to a reader. The names of files and jobs would tell it, so the pictures have a job named "training".
 KINDS = {"slow": "a slow rank", "signal": "a rank died", "cancelled": "the job was cancelled", "exception": "a rank died", "exit": "a rank died",
@@ -34,11 +35,16 @@ KINDS = {"slow": "a slow rank", "signal": "a rank died", "cancelled": "the job w
 START_SECONDS = 15  # between the fault and the start that is read; a hang is one after ten seconds
 
 
+def kept_seed():
+    with open(os.path.join(KEPT, "truth.json")) as text:
+        return json.load(text)["seed"]
+
+
 def fault_of(name):
     return "cancelled" if name.startswith("cancelled") else CELLS[name]["fault"]
 
 
-def chosen(seed=SEED, count=COUNT):
+def chosen(seed, count=COUNT):
     """Names of cells: different faults, of each the cell that the seed says."""
     by_fault = {}
     for name, entry in sorted(recordings.manifest().items()):
@@ -136,11 +142,11 @@ def wrong(answer, true):
     return out + ([] if -1.5 <= seconds(answer["start"]) - true["began"] <= START_SECONDS else ["start"])
 
 
-def judge(folder):
+def judge(folder, path):
     with open(os.path.join(folder, "answers.json")) as text:
         answers = json.load(text)
-    with open(os.path.join(folder, "truth.json")) as text:
-        truths = json.load(text)
+    with open(path) as text:
+        truths = json.load(text)["pictures"]
     right = 0
     for number, true in sorted(truths.items()):
         bad = wrong(answers[number], true)
@@ -150,17 +156,38 @@ def judge(folder):
     return right, len(truths)
 
 
-def main():
-    if sys.argv[1] == "judge":
-        right, of = judge(sys.argv[2])
-        return 0 if right >= 0.9 * of else 1
-    pitwall, folder = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[3])
+def make(pitwall, seed, folder, path):
     os.makedirs(folder, exist_ok=True)
-    names = chosen()
+    names = chosen(seed)
     shoot(pitwall, names, folder)
-    with open(os.path.join(folder, "truth.json"), "w") as out:
-        json.dump({"%02d" % (i + 1): truth(name) for i, name in enumerate(names)}, out, indent=1)
+    with open(path, "w") as out:
+        json.dump({"seed": seed, "pictures": {"%02d" % (i + 1): truth(name) for i, name in enumerate(names)}}, out, indent=1)
         out.write("\n")
+
+
+def keep(folder, path):
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".png") or name == "answers.json":
+            shutil.copy(os.path.join(folder, name), KEPT)
+    shutil.copy(path, os.path.join(KEPT, "truth.json"))
+
+
+def main():
+    if sys.argv[1] == "words":
+        print("""Each picture is the first screenshot of the page of one training job, opened by the link of an alert. Write answers.json beside the pictures:
+{"01": {"kind": …, "place": …, "start": …}, …}
+kind: one of %s
+place: "rank N" (as "rank 3"), or "the job"
+start: since when, as shown: "2026-01-31 12:34:56\"""" % ", ".join(json.dumps(kind) for kind in sorted(set(KINDS.values()))))
+        return 0
+    if sys.argv[1] in ("judge", "keep"):
+        right, of = judge(sys.argv[2], sys.argv[3])
+        if right < 0.9 * of:
+            return 1
+        if sys.argv[1] == "keep":
+            keep(sys.argv[2], sys.argv[3])
+        return 0
+    make(os.path.abspath(sys.argv[1]), int(sys.argv[3]), os.path.abspath(sys.argv[4]), os.path.abspath(sys.argv[5]))
     return 0
 
 

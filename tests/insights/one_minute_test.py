@@ -3,6 +3,7 @@
 
 one_minute_test.py PITWALL
 """
+import json
 import os
 import subprocess
 import sys
@@ -13,7 +14,6 @@ import unittest
 import one_minute
 
 BINARY = None
-KEPT = os.path.join(one_minute.HERE, "one_minute")
 # Words of which one must be in the picture.
 WORDS = {"a slow rank": ["times as long"], "a rank died": ["died"], "the job was cancelled": ["ended on purpose"], "a hang": ["missing", "no step for", "hang"],
          "the loss is not finite": ["is NaN", "not finite"], "the learning rate is wrong": ["learning rate"], "the loss jumped": ["loss jumped", "loss stays"],
@@ -22,14 +22,17 @@ WORDS = {"a slow rank": ["times as long"], "a rank died": ["died"], "the job was
 
 class OneMinute(unittest.TestCase):
     def test_the_kept_answers_are_right(self):
-        right, of = one_minute.judge(KEPT)
+        right, of = one_minute.judge(one_minute.KEPT, os.path.join(one_minute.KEPT, "truth.json"))
         self.assertEqual(of, one_minute.COUNT)
         self.assertGreaterEqual(right, 9)
 
     def test_the_kept_pictures_are_those_of_the_seed(self):
-        for number, name in enumerate(one_minute.chosen(), 1):
-            self.assertLess(os.path.getsize(os.path.join(KEPT, "%02d.png" % number)), 200 << 10)
-            self.assertEqual(one_minute.truth(name)["cell"], name)
+        with open(os.path.join(one_minute.KEPT, "truth.json")) as text:
+            pictures = json.load(text)["pictures"]
+        names = one_minute.chosen(one_minute.kept_seed())
+        self.assertEqual(pictures, {"%02d" % number: one_minute.truth(name) for number, name in enumerate(names, 1)})
+        for number in pictures:
+            self.assertLess(os.path.getsize(os.path.join(one_minute.KEPT, number + ".png")), 200 << 10)
 
     def test_another_answer_would_be_wrong(self):
         true = {"kind": "a hang", "place": "rank 3", "began": 1000.0}
@@ -41,7 +44,7 @@ class OneMinute(unittest.TestCase):
     def test_the_first_screenshot_of_each_link_says_what_where_and_since_when(self):
         if subprocess.run([os.path.join(one_minute.REPO, "services/insights/page/toolchain.sh"), "ready"]).returncode != 0:
             self.skipTest("the page is not built: services/insights/page/toolchain.sh install")
-        names = one_minute.chosen()
+        names = one_minute.chosen(one_minute.kept_seed())
         with tempfile.TemporaryDirectory(prefix="pitwall-minute-") as folder:
             texts = one_minute.shoot(BINARY, names, folder)
         for name, text in zip(names, texts):
