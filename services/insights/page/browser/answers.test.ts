@@ -68,6 +68,8 @@ test("numbers as people read them", () => {
   const plain = (text: string) => text.replaceAll("\u202f", " ");
   assert.equal(plain(duration(0.0125)), "12.5 ms");
   assert.equal(plain(duration(59.7)), "1 min 0 s");
+  for (const [seconds, text] of [[0.99951, "1 s"], [9.9951e-4, "1 ms"], [9.9951e-7, "1 µs"], [0.9994, "999 ms"]] as const) assert.equal(plain(duration(seconds)), text);
+  assert.equal(plain(bytes(1048571)), "1.00 MiB");
   assert.equal(plain(duration(3 * 86400 + 7200)), "3 d 2 h");
   assert.equal(plain(duration(-90)), "−1 min 30 s");
   assert.equal(plain(percent(0.0512)), "5.12 %");

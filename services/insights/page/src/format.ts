@@ -46,9 +46,10 @@ export function duration(seconds: number | null): string {
   const s = Math.abs(seconds);
   const sign = seconds < 0 ? "−" : "";
   if (s === 0) return `0${narrow}s`;
-  if (s < 1e-6) return `${sign}${digits(s * 1e9)}${narrow}ns`;
-  if (s < 1e-3) return `${sign}${digits(s * 1e6)}${narrow}µs`;
-  if (s < 1) return `${sign}${digits(s * 1e3)}${narrow}ms`;
+  // What would be shown as 1000 is one of the next unit.
+  if (s < 9.995e-7) return `${sign}${digits(s * 1e9)}${narrow}ns`;
+  if (s < 9.995e-4) return `${sign}${digits(s * 1e6)}${narrow}µs`;
+  if (s < 0.9995) return `${sign}${digits(s * 1e3)}${narrow}ms`;
   if (s < 59.5) return `${sign}${digits(s)}${narrow}s`;
   const whole = Math.round(s);
   const [d, h, m] = [Math.floor(whole / 86400), Math.floor(whole / 3600) % 24, Math.floor(whole / 60) % 60];
@@ -78,7 +79,7 @@ export function bytes(value: number | null): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   let unit = 0;
   let v = value;
-  while (Math.abs(v) >= 1024 && unit < units.length - 1) {
+  while (Math.abs(v) >= 1023.95 && unit < units.length - 1) {
     v /= 1024;
     ++unit;
   }
