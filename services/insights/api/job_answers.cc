@@ -42,6 +42,7 @@ void WriteJobFields(const JobLife& job, const ApiOptions& options, JsonWriter* o
   TimeField("last_ns", job.last_ns, out);
   TimeField("started_ns", job.started_ns, out);
   TimeField("ended_ns", job.ended_ns, out);
+  TimeField("done_ns", job.ended_ns == 0 ? 0 : Summarize(job).end_ns, out);
   TextField("end_detail", EndDetailName(job.end_detail), out);
   TextField("end_text", job.end_text, out);
   CountField("attempt_count", job.attempts.size(), out);

@@ -35,10 +35,14 @@ int64_t BeginOf(const JobLife& job) {
   return std::min(told_ns, job.attempts[0].first_step_ns);
 }
 
-// End of a completed job: the last rank's goodbye. The job is told to have ended some seconds
-// later, when no rank came back.
+// End of a completed job: the last rank's goodbye; of any other the end of its last attempt. The
+// job is told to have ended some time later, when no rank came back.
 int64_t EndOf(const JobLife& job) {
-  if (job.end_detail != EndDetail::kCompleted) return job.ended_ns;
+  if (job.end_detail == EndDetail::kNone) return job.ended_ns;
+  if (job.end_detail != EndDetail::kCompleted) {
+    const int64_t ended_ns = job.attempts.empty() ? 0 : job.attempts.back().ended_ns;
+    return ended_ns == 0 ? job.ended_ns : std::min(ended_ns, job.ended_ns);
+  }
   int64_t end_ns = 0;
   for (const auto& [id, source] : job.sources) {
     // Ranks of an earlier attempt, and other world sizes, are no part of the end.

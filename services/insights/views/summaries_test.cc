@@ -111,6 +111,19 @@ TEST(JobSummary, ACompletedJobEndsWithTheLastGoodbye) {
   EXPECT_EQ(Summarize(job).end_ns, AtSecond(100));
 }
 
+TEST(JobSummary, AJobThatDiedEndsWithItsLastAttempt) {
+  // It was waited for a restart: nothing ran, and nothing was finalised.
+  JobLife job = EndedJob(0, 160);
+  job.end_detail = EndDetail::kDied;
+  job.attempts = {Attempt(1, 0, 40, 30, 39)};
+  const JobSummary summary = Summarize(job);
+  EXPECT_EQ(summary.end_ns, AtSecond(40));
+  EXPECT_THAT(summary.parts_ns,
+              ElementsAre(30 * kNanosPerSecond, 9 * kNanosPerSecond, 1 * kNanosPerSecond, 0));
+  job.attempts[0].ended_ns = 0;  // nobody told when
+  EXPECT_EQ(Summarize(job).end_ns, AtSecond(160));
+}
+
 TEST(JobSummary, ARunningJobHasNoFinalisation) {
   JobLife job = EndedJob(0, 0);
   job.ended_ns = 0;

@@ -74,6 +74,7 @@ test("numbers as people read them", () => {
   assert.equal(plain(duration(-90)), "−1 min 30 s");
   assert.equal(plain(percent(0.0512)), "5.12 %");
   assert.equal(plain(percent(1)), "100.0 %");
+  assert.equal(plain(percent(0.00004)), "< 0.01 %");
   assert.equal(plain(bytes(71e9)), "66.1 GiB");
   assert.equal(plain(count(1234567)), "1 234 567");
   assert.equal(digits(1.31), "1.31");

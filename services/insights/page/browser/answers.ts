@@ -14,14 +14,14 @@ export const hostile = { id: "job-hostile", name: `${markup}\u202egnp.exe ${"n".
 const reference = { platform: "slurm", cluster: "a100-east", namespace: "", kind: "job", name: "91734", uid: "", queue: "research" };
 
 export const base: Job = {
-  id: "slurm-91734", name: "llama-7b-pretrain", owner: "uid:1000", reference, state: "running", first_ns: at(0), last_ns: at(5400), started_ns: at(0), ended_ns: null, end_detail: "", end_text: "",
+  id: "slurm-91734", name: "llama-7b-pretrain", owner: "uid:1000", reference, state: "running", first_ns: at(0), last_ns: at(5400), started_ns: at(0), ended_ns: null, done_ns: null, end_detail: "", end_text: "",
   attempt_count: 2, ranks: 8, nodes: 2, open_issues: 2, found_issues: 3, worst_severity: "critical", samples: 4_200_000, bytes: 5_100_000, raw_from_ns: null, archived: false, link: "/jobs/slurm-91734",
 };
 const job = (more: Partial<Job>): Job => ({ ...base, link: `/jobs/${more.id}`, ...more });
 export const jobs: Job[] = [
   base,
-  job({ id: "slurm-91730", name: "vit-large-finetune", state: "ended", ended_ns: at(4000), last_ns: at(4000), end_detail: "completed", end_text: "completed", attempt_count: 1, open_issues: 0, found_issues: 0, worst_severity: "" }),
-  job({ id: "k8s-7f3a", name: "asr-conformer", owner: "pod:7f3a", state: "ended", ended_ns: at(900), last_ns: at(900), end_detail: "failed", end_text: "failed", attempt_count: 9, ranks: 64, nodes: 8, open_issues: 0, found_issues: 12, worst_severity: "" }),
+  job({ id: "slurm-91730", name: "vit-large-finetune", state: "ended", ended_ns: at(4000), done_ns: at(3995), last_ns: at(4000), end_detail: "completed", end_text: "completed", attempt_count: 1, open_issues: 0, found_issues: 0, worst_severity: "" }),
+  job({ id: "k8s-7f3a", name: "asr-conformer", owner: "pod:7f3a", state: "ended", ended_ns: at(900), done_ns: at(780), last_ns: at(900), end_detail: "failed", end_text: "failed", attempt_count: 9, ranks: 64, nodes: 8, open_issues: 0, found_issues: 12, worst_severity: "" }),
   job({ id: "slurm-91741", name: "mixtral-sft", last_ns: at(5300), attempt_count: 1, ranks: 16, nodes: 4, open_issues: 1, found_issues: 1, worst_severity: "warning" }),
   job({ id: hostile.id, name: hostile.name, owner: markup, open_issues: 1, worst_severity: "info" }),
 ];

@@ -80,11 +80,12 @@ export async function startFixture(options: { token?: string; jobs?: number } = 
     if (api === "/job/capture" && request.method === "POST") return json(response, 200, { request: "request-2" });
     const fixed = overrides.get(api);
     if (fixed?.status === 0) return;
-    if (fixed) return json(response, fixed.status, typeof fixed.body === "function" ? fixed.body(url.searchParams) : fixed.body);
+    const given = typeof fixed?.body === "function" ? fixed.body(url.searchParams) : fixed?.body;
+    if (fixed && (fixed.status !== 200 || url.searchParams.get("format") !== "binary")) return json(response, fixed.status, given);
     if (api === "/session") return json(response, 200, { role: "view", expires_ns: null });
     if (api === "/jobs" && options.jobs) return json(response, 200, jobPage(manyJobs(options.jobs), url.searchParams));
     const job = url.searchParams.get("job");
-    const body = answers(api, url.searchParams, job === hostile.id);
+    const body = given ?? answers(api, url.searchParams, job === hostile.id);
     if (body && url.searchParams.get("format") === "binary") {
       response.writeHead(200, { "Content-Type": "application/vnd.pitwall.columns" });
       response.end(encoded(body as Parameters<typeof encoded>[0]));

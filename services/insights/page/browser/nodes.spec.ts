@@ -3,11 +3,12 @@ import { expect, type Page, test } from "@playwright/test";
 import { answers, at, hostile } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
 import { checkAccess, checkFaults, checkFit, open } from "./harness.ts";
+import type { Chart, JobDetail } from "../src/types.ts";
 import { gpuUse, idle, slowRank, slowSince, spansOf, stepHeatMap } from "./node_answers.ts";
 
 let fixture: Fixture;
 const path = "/jobs/slurm-91734?tab=nodes";
-const detail = answers("/job", new URLSearchParams({ job: "slurm-91734" }), false) as { last_ns: string };
+const detail = answers("/job", new URLSearchParams({ job: "slurm-91734" }), false) as JobDetail;
 
 test.beforeEach(async () => {
   fixture = await startFixture();
@@ -116,6 +117,29 @@ test("a counter beyond what a Float32 holds has its exact rate", async ({ page }
   const shown = await network.locator("tbody td.number:not(:first-child)").allTextContents();
   expect(shown.length).toBeGreaterThan(100);
   expect([...new Set(shown)].map((text) => text.replaceAll("\u202f", " "))).toEqual(["953.7 MiB/s"]);
+});
+
+test("a counter with a single sample has no rate, and the page says what it needs", async ({ page }) => {
+  fixture.override("/chart", {
+    status: 200,
+    body: (query: URLSearchParams) => {
+      const all = answers("/chart", query, false) as Chart;
+      const first = <T>(values: T[]) => values.slice(0, 1);
+      return query.get("match")?.includes("disk") ? { ...all, series: all.series.map((one) => ({ ...one, times_ns: first(one.times_ns), min: first(one.min), max: first(one.max), last: first(one.last) })) } : all;
+    },
+  });
+  await open(page, path, fixture);
+  await settled(page);
+  await expect(page.locator("[data-without=Disk]")).toContainText("a rate needs two samples");
+  await expect(page.locator('[data-plot="Disk"]')).toHaveCount(0);
+});
+
+test("charts of a job that is over end with its ranks, not when that was known", async ({ page }) => {
+  const summary = { ...detail.summary, end_ns: at(5280) };
+  fixture.override("/job", { status: 200, body: { ...detail, state: "ended", end_detail: "died", ended_ns: at(5400), done_ns: at(5280), summary } });
+  await open(page, path, fixture);
+  await settled(page);
+  for (const one of await axes(page)) expect(Number(one.split(" ")[1])).toBeCloseTo(Number(BigInt(at(5280)) / 1000n) / 1000, -1);
 });
 
 test("a selected interval lists exactly the overlapping spans", async ({ page }) => {

@@ -4,7 +4,7 @@ import { action, answers, at, clocks, hostile, resources, straggler, whatIf } fr
 import { type Fixture, startFixture } from "./fixture.ts";
 import { checkAccess, checkFaults, checkFit, open as openOn } from "./harness.ts";
 import { msOf } from "../src/format.ts";
-import type { Incident, Issue, Rule } from "../src/types.ts";
+import type { Incident, Issue, JobDetail, Rule } from "../src/types.ts";
 
 let fixture: Fixture;
 const open = (page: Page, path: string, server = fixture) => openOn(page, path, server);
@@ -67,6 +67,12 @@ test("progress on one line: parts of both attempts, the interruption, the lost r
   }
   await expect(line.locator("[data-lost='3']")).toHaveAttribute("title", /gpu-a-01, out of memory/);
   await expect(page.locator(".progress [data-issue]")).toHaveCount(3);
+  // What lies before the first attempt is its initialisation, as in the table of parts.
+  const detail = answers("/job", new URLSearchParams({ job: "slurm-91734" }), false) as JobDetail;
+  const [first, ...rest] = detail.summary.attempts;
+  fixture.override("/job", { status: 200, body: { ...detail, summary: { ...detail.summary, attempts: [{ ...first, begin_ns: at(40) }, ...rest] } } });
+  await page.reload();
+  await expect(line.locator("[data-piece]").first()).toHaveAttribute("style", /left: 0%/);
 });
 
 test("an issue opens to what was found, suggestion, criterion and what was done", async ({ page }) => {

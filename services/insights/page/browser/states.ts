@@ -29,7 +29,7 @@ const parts = (seconds: [number, number, number]): JobDetail["summary"]["parts"]
 function whole(lengths: [number, number, number], more: Partial<JobDetail>): JobDetail {
   const [begin, loop, loopEnd, end] = [at(0), at(lengths[0]), at(lengths[0] + lengths[1]), at(lengths[0] + lengths[1] + lengths[2])];
   return {
-    ...detail, state: "ended", end_detail: "completed", end_text: "completed", attempt_count: 1, open_issues: 0, worst_severity: "", first_ns: begin, last_ns: end, started_ns: begin, ended_ns: end,
+    ...detail, state: "ended", end_detail: "completed", end_text: "completed", attempt_count: 1, open_issues: 0, worst_severity: "", first_ns: begin, last_ns: end, started_ns: begin, ended_ns: end, done_ns: end,
     attempts: [{ attempt: 0, began_ns: begin, ended_ns: end, end_detail: "completed", end_text: "completed", first_step_ns: loop, last_step_ns: loopEnd, lost: [] }],
     summary: { begin_ns: begin, end_ns: end, parts: parts(lengths), attempts: [{ attempt: 0, begin_ns: begin, loop_begin_ns: loop, loop_end_ns: loopEnd, end_ns: end, parts: parts(lengths) }] },
     ...more,

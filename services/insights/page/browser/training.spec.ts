@@ -3,7 +3,7 @@ import { expect, type Page, test } from "@playwright/test";
 import { at, jobs } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
 import { checkAccess, checkFaults, checkFit, open } from "./harness.ts";
-import { confusion, earlier, features, gradient, loss, scores } from "./training_answers.ts";
+import { confusion, earlier, features, gradient, loss, scores, seriesList } from "./training_answers.ts";
 
 let fixture: Fixture;
 const path = "/jobs/slurm-91734?tab=training";
@@ -135,6 +135,17 @@ test("importance, confusion and right predictions by class have the numbers of t
   const all = confusion.flat().reduce((a, b) => a + b, 0);
   await expect(page.locator("[data-accuracy]")).toHaveAttribute("data-accuracy", String(135 / all));
   await expect(plot(page, "Right predictions by class").locator(".legend b").nth(1)).toHaveText("80.0\u202f%");
+});
+
+test("a scalar with a name of three hundred letters stays in its panel", async ({ page }) => {
+  const list = seriesList();
+  const [first] = list.series;
+  const name = `train_${"x".repeat(294)}`;
+  fixture.override("/series", { status: 200, body: { ...list, series: [...list.series, { ...first, labels: { ...first?.labels, __name__: name } }] } });
+  await open(page, path, fixture);
+  await settled(page);
+  await expect(plot(page, "x".repeat(294))).toBeVisible();
+  await checkFit(page);
 });
 
 test("a job that tells nothing: each part names the call that supplies it", async ({ page }) => {

@@ -71,6 +71,7 @@ export function digits(value: number | null): string {
 export function percent(share: number | null): string {
   if (share === null) return missing;
   const p = share * 100;
+  if (p > 0 && p < 0.005) return `< 0.01${narrow}%`;
   return `${p !== 0 && Math.abs(p) < 9.995 ? p.toFixed(2) : p.toFixed(1)}${narrow}%`;
 }
 

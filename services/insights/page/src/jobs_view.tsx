@@ -61,7 +61,7 @@ function Row({ job, at, marked }: { job: Job; at: number; marked: boolean }) {
         )}
       </td>
       <td><UseLine job={job} /></td>
-      <Num>{duration(secondsBetween(job.started_ns ?? job.first_ns, job.ended_ns ?? job.last_ns))}</Num>
+      <Num>{duration(secondsBetween(job.started_ns ?? job.first_ns, job.done_ns ?? job.last_ns))}</Num>
       <td><Time ns={job.started_ns ?? job.first_ns} /></td>
       <Num>{count(job.nodes)}</Num>
       <Num>{count(job.ranks)}</Num>

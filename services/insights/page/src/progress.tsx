@@ -15,7 +15,7 @@ function piecesOf(job: JobDetail): Piece[] {
   return attempts.flatMap((one, i) => {
     const next = attempts[i + 1];
     const pieces: Piece[] = [
-      { kind: "initialisation", from: one.begin_ns, to: one.loop_begin_ns ?? one.end_ns, name: `Attempt ${one.attempt}: initialisation` },
+      { kind: "initialisation", from: i ? one.begin_ns : job.summary.begin_ns, to: one.loop_begin_ns ?? one.end_ns, name: `Attempt ${one.attempt}: initialisation` },
       { kind: "training_loop", from: one.loop_begin_ns, to: one.loop_end_ns, name: `Attempt ${one.attempt}: training loop` },
       { kind: "finalisation", from: one.loop_end_ns, to: one.end_ns, name: `Attempt ${one.attempt}: finalisation` },
     ];

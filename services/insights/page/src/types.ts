@@ -23,6 +23,7 @@ export interface Job {
   last_ns: NsOrNull;
   started_ns: NsOrNull;
   ended_ns: NsOrNull;
+  done_ns: NsOrNull; // the end of its last rank
   end_detail: string;
   end_text: string;
   attempt_count: number;

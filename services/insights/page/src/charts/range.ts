@@ -32,14 +32,22 @@ export function rangeName(): string | null {
   return ranges.some(([key]) => key === name) ? name : "";
 }
 
-// What a route takes as its range; nothing for the whole job.
-export function rangeOf(job: JobDetail): Partial<Range> {
+// The chosen range; nothing for the whole job.
+export function chosenRange(job: JobDetail): Partial<Range> {
   const fixed = fixedRange();
   if (fixed) return { ...fixed };
   const length = ranges.find(([key]) => key === rangeName())?.[2] ?? 0;
   if (!length || job.last_ns === null) return {};
   const to = BigInt(job.last_ns) + 1n;
   return { from: String(to - BigInt(length) * 1_000_000_000n), to: String(to) };
+}
+
+// What a route takes as its range; nothing for the whole of a job that runs. One that is over ended with its ranks: what was
+// waited until that was known is an empty end of every chart.
+export function rangeOf(job: JobDetail): Partial<Range> {
+  const chosen = chosenRange(job);
+  const end = job.summary.end_ns;
+  return !chosen.from && job.ended_ns && end && job.first_ns && BigInt(end) > BigInt(job.first_ns) ? { from: job.first_ns, to: String(BigInt(end) + 1n) } : chosen;
 }
 
 // Always with both ends, as charts show it.

@@ -87,7 +87,7 @@ export function TimeChart(props: ChartProps) {
     let before = "";
     const marks = ticks(low, high, (bottom - top) / 34, unit);
     const texts = marks.map(format);
-    const whole = texts.every((text) => /\.0+\D/.test(text)); // no label needs its decimals
+    const whole = !texts.some((text) => /\.\d*[1-9]/.test(text)); // no label needs its decimals
     marks.forEach((value, i) => {
       const at = Math.round(y(value)) + 0.5;
       path([left, at], [width - right, at]);

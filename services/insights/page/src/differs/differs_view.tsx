@@ -5,7 +5,7 @@ import { lineName } from "../evidence_chart.tsx";
 import { count, digits, duration, percent, time } from "../format.ts";
 import { useIssues, useLoad } from "../load.ts";
 import { Cut, Head, Num, Panel, Reading } from "../parts.tsx";
-import { rangeOf } from "../charts/range.ts";
+import { chosenRange } from "../charts/range.ts";
 import { place, setQuery } from "../route.ts";
 import type { TabProps } from "../tabs.ts";
 import type { Differs, Issue, JobDetail, WhatIf } from "../types.ts";
@@ -27,7 +27,7 @@ function Cost({ job, rank }: { job: JobDetail; rank: string }) {
 
 // The chosen range; else the newest open issue, else the last tenth of the job.
 function intervalOf(job: JobDetail, issues: Issue[]): { from: string; to: string; why: string } | null {
-  const chosen = rangeOf(job);
+  const chosen = chosenRange(job);
   if (chosen.from && chosen.to) return { from: chosen.from, to: chosen.to, why: "the chosen range" };
   if (job.first_ns === null || job.last_ns === null) return null;
   const issue = issues.find((one) => one.open) ?? issues[0];

@@ -106,14 +106,15 @@ export function NodesView({ job }: TabProps) {
   const plot = (title: string, loaded: Loaded<unknown>, lines: Line[], more: { ratio?: boolean; binary?: boolean; format?: (value: number) => string; note?: string; needs: string }) =>
     loaded.fault || !loaded.data ? (
       <div class="plot"><h3>{title}</h3><Reading loaded={loaded} what={title} /></div>
-    ) : lines.length === 0 ? (
+    ) : !lines.some((line) => line.times.length) ? (
       leaveOut(title, more.needs)
     ) : (
       <Plot title={title} note={more.note} lines={lines} from={from} to={to} ratio={more.ratio ?? false} binary={more.binary ?? false} format={more.format ?? percent} empty="" />
     );
   const perSecond = (value: number) => `${bytes(value)}/s`;
-  const collector = "The collector of a node (pitwall collector, or standalone)";
-  const nvidia = "The collector of a node with NVIDIA's library";
+  const collector = "The collector of a node (pitwall collector, or standalone) supplies them";
+  const rate = `${collector}; a rate needs two samples`;
+  const nvidia = "The collector of a node with NVIDIA's library supplies them";
   const units = nodes.flatMap((node) => [...(core?.busy ?? []), ...gpuUnits].filter((unit) => unit.node === node));
   const chosen = new Set(units.filter((unit) => (unit.kind === "cpu" ? cores : gpus).includes(unit.index)).map(unitKey));
   const bucket = cpu.data ?? gpu.data;
@@ -128,11 +129,11 @@ export function NodesView({ job }: TabProps) {
     plot("CPU", cpu, core && cpu.data ? linesOf(cpu.data, core.busy, nodes, cores) : [], { ratio: true, note: "1 − idle − I/O wait", needs: collector }),
     plot("GPU", gpu, gpu.data ? linesOf(gpu.data, gpuUnits, nodes, gpus) : [], { ratio: true, note: "share of time in which a kernel ran", needs: nvidia }),
     plot("GPU memory", gpuMemory, gpuMemory.data ? linesOf(gpuMemory.data, gpusOf(gpuMemory.data), nodes, gpus) : [], { format: bytes, binary: true, needs: nvidia }),
-    plot("SM active", sm, sm.data ? linesOf(sm.data, gpusOf(sm.data), nodes, gpus) : [], { ratio: true, note: "share of the GPU's processors at work", needs: "The collector of a node with NVIDIA's DCGM" }),
+    plot("SM active", sm, sm.data ? linesOf(sm.data, gpusOf(sm.data), nodes, gpus) : [], { ratio: true, note: "share of the GPU's processors at work", needs: "The collector of a node with NVIDIA's DCGM supplies them" }),
     plot("I/O wait", cpu, core && cpu.data ? linesOf(cpu.data, core.wait, nodes, cores) : [], { needs: collector }),
-    plot("Disk", disk, rates(disk), { format: perSecond, binary: true, note: "all devices", needs: collector }),
+    plot("Disk", disk, rates(disk), { format: perSecond, binary: true, note: "all devices", needs: rate }),
     plot("Memory", memory, (memory.data?.series ?? []).map((one) => lineOf(one.labels.node ?? "", one)), { ratio: true, needs: collector }),
-    plot("Network", network, rates(network), { format: perSecond, binary: true, note: "all devices but lo", needs: collector }),
+    plot("Network", network, rates(network), { format: perSecond, binary: true, note: "all devices but lo", needs: rate }),
   ];
   const mapFrom = bucket ? Number(BigInt(bucket.from_ns)) / 1e6 : from;
   const mapTo = bucket ? Number(BigInt(bucket.to_ns)) / 1e6 : to;
@@ -143,7 +144,7 @@ export function NodesView({ job }: TabProps) {
       <div class="plots">{plots}</div>
       {without.length > 0 && (
         <Panel title="No samples in this range" id="without-title">
-          <table class="plain"><tbody>{without.map(([title, needs]) => <tr key={title} data-without={title}><th scope="row">{title}</th><td class="dim">{needs} supplies them.</td></tr>)}</tbody></table>
+          <table class="plain"><tbody>{without.map(([title, needs]) => <tr key={title} data-without={title}><th scope="row">{title}</th><td class="dim">{needs}.</td></tr>)}</tbody></table>
         </Panel>
       )}
       {units.length > 0 && bucket && (
