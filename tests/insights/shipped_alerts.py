@@ -1,10 +1,14 @@
 """Telemetry in which the shipped packs find what their own unit tests say: of each alert the first case that fires, as a job of its own.
 
 The packs' tests (rules/packs/*_test*.yaml) have Prometheus' notation. A series with a rank is of that rank's source, any other is of its node's; on the
-step clock a step takes STEP_S.
+step clock a step takes STEP_S. What samples alone do not tell is told as a live job does:
+
+* An attempt that begins is a new process of rank 0.
+* A source whose series end as stale falls silent: it says no goodbye, and clock ticks pass while the others send each second.
 """
 import glob
 import os
+import random
 import re
 
 import yaml
@@ -61,23 +65,40 @@ def firing_cases():
     return out
 
 
+BEGUN = "pitwall_job_attempts_begun_total"
+
+
 class Source:
     def __init__(self, number, job, name, kind, rank, node):
-        self.number, self.head, self.series, self.rows = number, (job, name, kind, str(rank), node), [], []
+        self.number, self.head, self.series, self.rows, self.stale = number, (job, name, kind, str(rank), node), [], [], False
 
-    def add(self, name, labels, column):
+    def add(self, name, labels, text):
         self.series.append([name] + ["%s=%s" % one for one in labels])
-        self.rows.append(column)
+        self.rows.append(values(text))
+        self.stale = self.stale or "stale" in text.split()
+
+    def silent_from(self):
+        """The tick from which nothing comes of it, of one that falls silent; else None."""
+        last = max((i for column in self.rows for i, value in enumerate(column) if value != "_"), default=-1)
+        return last + 1 if self.stale and last + 1 < len(self.rows[0]) else None
+
+    def tick(self, i, at, steps):
+        row = [column[i] for column in self.rows]
+        return ["\t".join(["tick", str(at), str(i) if steps else "-"] + row)] if any(value != "_" for value in row) else []
 
 
 def sources_of(job, test, first):
     """The sources of one test, numbered from `first`; each has equally long columns."""
-    found = {}
+    found, begun = {}, []
     length = 0
+    ranks = any("rank" in dict(parse_series(one["series"])[1]) for one in test["input_series"])
     for one in test["input_series"]:
         name, labels = parse_series(one["series"])
-        column = values(one["values"])
-        length = max(length, len(column))
+        length = max(length, len(values(one["values"])))
+        if name == BEGUN and ranks:
+            column = values(one["values"])
+            begun = [i for i in range(1, len(column)) if column[i] != column[i - 1]]
+            continue
         known = dict(labels)
         node = known.get("node", "a")
         if test.get("clock") == "step" or "rank" in known:
@@ -87,32 +108,86 @@ def sources_of(job, test, first):
             key = ("node@" + node, "node", -1, node)
         if key not in found:
             found[key] = Source(first + len(found), job, *key)
-        found[key].add(name, labels, column)
+        found[key].add(name, labels, one["values"])
     for source in found.values():
         source.rows = [column + ["_"] * (length - len(column)) for column in source.rows]
-    return list(found.values()), length
+    return list(found.values()), length, begun
+
+
+def head(source):
+    return ["\t".join(("source",) + source.head)] + ["\t".join(["series"] + one) for one in source.series]
+
+
+def falls_silent(test):
+    return any(source.silent_from() is not None for source in sources_of("", test, 0)[0])
+
+
+def batch(source, last, mode, ticks):
+    return ["\t".join(("batch", str(source.number), str(last), mode))] + ticks
+
+
+def ends_of_batches(length, steps, begun):
+    """A batch is of one process. The first step is a batch of its own, as a client promises it by itself: what a rule judges begins there."""
+    return sorted({*range(TICKS, length, TICKS), *begun, *([1] if steps else []), length})
+
+
+def sent_at_leisure(source, length, every, mode, begun):
+    """[(time, number, lines)] of a source that sends some ticks at a time."""
+    out, begin = [], 0
+    for end in ends_of_batches(length, bool(mode), begun):
+        ticks = [line for i in range(begin, end) for line in source.tick(i, BEGAN_NS + int(i * every * 1e9), bool(mode))]
+        last = BEGAN_NS + int(end * every * 1e9) - 1
+        boot = ["boot\t%d\tboot-%d" % (source.number, begin)] if begin in begun and source.head[2] == "rank" else []
+        if ticks:
+            out.append((last, source.number, boot + batch(source, last, mode, ticks)))
+        begin = end
+    over = BEGAN_NS + int(length * every * 1e9)
+    return out + [(over, source.number, ["goodbye\t%d\t%d" % (source.number, over)])]
+
+
+def sent_each_second(source, length, every):
+    """The same of one that sends each second, until it falls silent."""
+    out, silent = [], source.silent_from()
+    for second in range(int((length if silent is None else silent) * every)):
+        last = BEGAN_NS + (second + 1) * 10 ** 9 - 1
+        ticks = source.tick(int(second / every), BEGAN_NS + second * 10 ** 9, False) if second % every == 0 else []
+        out.append((last, source.number, batch(source, last, "", ticks) if ticks else ["beat\t%d\t%d" % (source.number, last)]))
+    over = BEGAN_NS + int(length * every * 1e9)
+    return out + ([(over, source.number, ["goodbye\t%d\t%d" % (source.number, over)])] if silent is None else [])
+
+
+BALLAST = "ballast"
+BALLAST_SAMPLES, BALLAST_HZ, BALLAST_SERIES = 100_000, 5, 4
+
+
+def ballast(number):
+    """A job longer than all others whose raw samples take megabytes and whose rollups do not: a history that has to make place drops the raw samples of all others first."""
+    draw = random.Random(1)
+    source = Source(number, BALLAST, "node@ballast", "node", -1, "ballast")
+    for i in range(BALLAST_SERIES):
+        source.series.append(["ballast_%d" % i])
+        source.rows.append([repr(draw.random()) for _ in range(BALLAST_SAMPLES)])
+    return source, sent_at_leisure(source, BALLAST_SAMPLES, 1 / BALLAST_HZ, "", [])
 
 
 def lines(cases):
-    """What write_telemetry reads: of all cases, {job: test}."""
-    heads, batches, number = [], [], 0
+    """What write_telemetry reads: of all cases, {job: test}, and the ballast. Cases in which a source falls silent need a log of their own: its clock ticks are for all jobs of it."""
+    heads, sent, number = [], [], 0
     for job, test in cases.items():
         steps = test.get("clock") == "step"
         every = STEP_S if steps else seconds(test.get("interval", "1m"))
-        sources, length = sources_of(job, test, number)
+        sources, length, begun = sources_of(job, test, number)
         number += len(sources)
+        silent = falls_silent(test)
         for source in sources:
-            heads.append("\t".join(("source",) + source.head))
-            heads += ["\t".join(["series"] + one) for one in source.series]
-            for begin in range(0, length, TICKS):
-                ticks = []
-                for i in range(begin, min(begin + TICKS, length)):
-                    row = [column[i] for column in source.rows]
-                    if any(value != "_" for value in row):
-                        ticks.append("\t".join(["tick", str(BEGAN_NS + int(i * every * 1e9)), str(i) if steps else "-"] + row))
-                last = BEGAN_NS + int(min(begin + TICKS, length) * every * 1e9) - 1
-                if ticks:
-                    batches.append((last, source.number, ["\t".join(("batch", str(source.number), str(last), test.get("mode", "train") if steps else ""))] + ticks))
-            batches.append((BEGAN_NS + int(length * every * 1e9), source.number, ["goodbye\t%d\t%d" % (source.number, BEGAN_NS + int(length * every * 1e9))]))
-    batches.sort(key=lambda one: one[:2])
-    return heads + [line for batch in batches for line in batch[2]]
+            heads += head(source)
+            sent += sent_each_second(source, length, every) if silent else sent_at_leisure(source, length, every, test.get("mode", "train") if steps else "", begun)
+        if silent:
+            for second in range(int(length * every)):
+                last = BEGAN_NS + (second + 1) * 10 ** 9 - 1
+                sent.append((last, 10 ** 9, ["clock\t%d" % last]))
+    source, more = ballast(number)
+    heads += head(source)
+    sent += more
+    sent.sort(key=lambda one: one[:2])
+    return heads + [line for one in sent for line in one[2]]

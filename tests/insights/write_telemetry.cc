@@ -1,13 +1,18 @@
 // write_telemetry DATA_DIR: writes an embedded log of telemetry that a test tells on stdin, the
 // inverse of e2e_dump_samples. Lines of words that a tab separates:
 //
-//   source  JOB NAME node|rank RANK NODE        from here on the current source is this one; -1: no
-//   rank series  METRIC LABEL=VALUE …                of the current source, all before its first
-//   batch batch   SOURCE LAST_NS MODE                 of the source with that number (from 0) in
-//   the order of lines tick    TIME_NS STEP VALUE …                of that batch, a value per
-//   series; "_": none goodbye SOURCE TIME_NS
+// clang-format off
+//   source  JOB NAME node|rank RANK NODE   the current source from here on; RANK -1: none
+//   series  METRIC LABEL=VALUE …           of the current source, all before its first batch
+//   batch   SOURCE LAST_NS MODE            of the source with that number, from 0
+//   tick    TIME_NS STEP VALUE …           of that batch, a value per series; "_": missing
+//   beat    SOURCE TIME_NS                 a batch without samples: the source is alive
+//   boot    SOURCE BOOT_ID                 another process of the source, from its next batch on
+//   clock   TIME_NS                        the tick that a processor writes each second
+//   goodbye SOURCE TIME_NS
+// clang-format on
 //
-// Batches are appended in the order of lines, at the time of their last tick.
+// Records are appended in the order of lines, a batch at the time of its last tick.
 #include <cstdio>
 #include <iostream>
 #include <string>
@@ -79,11 +84,28 @@ class Writer {
       mode_ = words[3];
       return OkStatus();
     }
-    if (words[0] == "goodbye" && words.size() == 3) {
+    if ((words[0] == "beat" || words[0] == "goodbye") && words.size() == 3) {
       source_ = &sources_.at(std::stoull(std::string(words[1])));
       last_ns_ = std::stoll(std::string(words[2]));
-      goodbye_ = true;
+      empty_ = true;
+      goodbye_ = words[0] == "goodbye";
       return Send();
+    }
+    if (words[0] == "boot" && words.size() == 3) {
+      Batch& batch = sources_.at(std::stoull(std::string(words[1]))).batch;
+      batch.boot_id = words[2];
+      batch.sequence = 0;
+      batch.info.start_ns = 0;
+      return OkStatus();
+    }
+    if (words[0] == "clock" && words.size() == 2) {
+      last_ns_ = std::stoll(std::string(words[1]));
+      ControlRecord tick;
+      tick.elapsed_ns = ticked_ ? kNanosPerSecond : 0;
+      ticked_ = true;
+      std::string bytes;
+      codec::EncodeControl(tick, &bytes);
+      return Append(std::string(kControlKey), std::move(bytes));
     }
     return InvalidArgument(
         Cat(Quote(words[0]), " with ", words.size(), " words; see the head of this file"));
@@ -101,7 +123,7 @@ class Writer {
 
   // What was told of the current batch.
   Status Send() {
-    if (source_ == nullptr || (ticks_.times.empty() && !goodbye_)) return OkStatus();
+    if (source_ == nullptr || (ticks_.times.empty() && !empty_)) return OkStatus();
     Schema& schema = source_->schema;
     schema.id = SchemaId(0, schema.series);
     Batch batch = source_->batch;
@@ -126,15 +148,20 @@ class Writer {
     }
     std::string bytes;
     codec::BatchEncoder().Encode(batch, &bytes);
-    if (last_ns_ > clock_.WallNs()) clock_.Advance(last_ns_ - clock_.WallNs());
-    const Status sent = appender_->Append({{.topic = std::string(kTelemetryTopic),
-                                            .partition = 0,
-                                            .key = batch.job,
-                                            .value = std::move(bytes)}});
+    const Status sent = Append(batch.job, std::move(bytes));
     ticks_ = {};
     source_ = nullptr;
-    goodbye_ = false;
+    empty_ = goodbye_ = false;
     return sent;
+  }
+
+  // At `last_ns_`, as time goes on.
+  Status Append(std::string key, std::string bytes) {
+    if (last_ns_ > clock_.WallNs()) clock_.Advance(last_ns_ - clock_.WallNs());
+    return appender_->Append({{.topic = std::string(kTelemetryTopic),
+                               .partition = 0,
+                               .key = std::move(key),
+                               .value = std::move(bytes)}});
   }
 
   const std::string dir_;
@@ -146,7 +173,9 @@ class Writer {
   Source* source_ = nullptr;
   int64_t last_ns_ = 0;
   std::string mode_;
+  bool empty_ = false;
   bool goodbye_ = false;
+  bool ticked_ = false;
   Ticks ticks_;
 };
 
