@@ -28,7 +28,7 @@ BINARY = None
 SEED, COUNT = 12, 12
 FINISHED, LOAD = "exit-3-2", ("--steps", "2600", "--duration", "20m")
 PLACES = ("rank", "node", "gpu", "hw_id", "stage", "phase", "tensor", "collection", "worker")
-COSTS = {"death": "that rank is gone", "hang": "steps stand still", "numerics": "costs no step time", "optimization": "costs no step time"}
+COSTS = {"death": "that rank is gone", "hang": "steps stand still", "numerics": "no step time", "optimization": "no step time"}
 
 
 def nanoseconds(text):
@@ -105,13 +105,13 @@ class RecordedFaults(Evidence):
         if category in COSTS:
             self.assertEqual(text, COSTS[category])
         elif not rank or not alone or job["ranks"] < 2:
-            self.assertEqual(text, "cost not computable: no single rank is named")
+            self.assertEqual(text, "not computable: no single rank is named")
         else:
             answer = get(served, "/what-if", rank=rank)
             if answer["computable"]:
                 self.assertAlmostEqual(float(share), answer["saved_share"], places=12)
             else:
-                self.assertEqual(text, "cost not computable: %s" % answer["reason"])
+                self.assertEqual(text, "not computable: %s" % answer["reason"])
 
     def test_the_sentence_has_the_fields_of_the_event(self):
         for name, served in self.served.items():

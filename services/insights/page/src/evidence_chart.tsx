@@ -6,6 +6,7 @@ import { digits, duration, eventNumber, msOf, time } from "./format.ts";
 import { useLoad } from "./load.ts";
 import { Head, Num, Reading } from "./parts.tsx";
 import { shownTheme } from "./theme.ts";
+import { colourOf } from "./charts/surface.tsx";
 import { type Line, type Shade, TimeChart } from "./charts/time_chart.tsx";
 import type { Chart, Evidence, IssueDetail, JobDetail, Labels, RuleDefinition } from "./types.ts";
 
@@ -57,13 +58,15 @@ function eventLine(issue: IssueDetail): Line {
 const places = ["rank", "node", "gpu", "hw_id"];
 const ofIssue = (labels: Labels, issue: IssueDetail) => places.every((place) => !labels[place] || !issue.labels[place] || labels[place] === issue.labels[place]);
 const mostNeeds = 3;
-function readBy(chart: Chart, needs: string[], issue: IssueDetail): { name: string; lines: Line[]; all: number } | null {
+function readBy(chart: Chart, needs: string[], issue: IssueDetail): { name: string; lines: Line[]; all: number; names: string[] } | null {
   for (const name of needs) {
     const series = chart.series.filter((one) => one.labels.__name__ === name);
     const own = series.filter((one) => ofIssue(one.labels, issue));
     const rest = series.filter((one) => !own.includes(one));
-    const lines = linesOf({ ...chart, series: [...own, ...rest] }).filter((line) => line.last.some((value) => value !== null));
-    if (lines.length) return { name, lines, all: series.length };
+    const drawn = [...own, ...rest].filter((one) => one.last.some((value) => value !== null)).slice(0, mostLines);
+    // By what tells one from another.
+    const names = drawn.map(({ labels }) => Object.keys(labels).filter((label) => drawn.some((one) => one.labels[label] !== labels[label])).map((label) => labels[label]).join(" "));
+    if (drawn.length) return { name, lines: linesOf({ ...chart, series: drawn }), all: series.length, names };
   }
   return null;
 }
@@ -80,7 +83,7 @@ function WhatItReads({ job, issue, needs, from, to, shades }: { job: JobDetail; 
   if (!read) return null;
   return (
     <section data-reads={read.name}>
-      <p class="small"><span class="code">{read.name}</span> <span class="dim">what the rule reads{read.all > read.lines.length ? `, ${read.lines.length} of ${read.all} series` : ""}: {read.lines.map((line) => line.name.slice(read.name.length)).join(" ").slice(0, 160)}</span></p>
+      <p class="small cut" title={read.lines.map((line) => line.name).join("\n").slice(0, 500)}><span class="code">{read.name}</span> <span class="dim">what the rule reads{read.all > read.lines.length ? `, ${read.lines.length} of ${read.all} series` : ""}</span>{read.names.map((name, i) => <span key={name}> <i class="swatch" style={{ background: colourOf(i) }} />{name.slice(0, 60)}</span>)}</p>
       <TimeChart lines={read.lines} points={false} threshold={null} shades={shades} label={read.name} theme={shownTheme.value} mark={null} from={msOf(from)} to={msOf(to)} />
     </section>
   );
@@ -152,15 +155,15 @@ export function EvidenceChart({ job, issue, rule }: { job: JobDetail; issue: Iss
         <span class="code cut" title={lines.map((line) => line.name).join("\n").slice(0, 500)}>{lines.map((line) => line.name).join("; ").slice(0, 300)}</span>
         {query && stored.length > 0 && <span class="dim">what the rule compares, and the values that its events tell</span>}
         {left && <span class="dim">{left}</span>}
-        {!stored.length && <span class="dim">values that the issue's events tell: the history keeps no series of this expression</span>}
+        {!stored.length && <span class="dim">values that the issue's events tell</span>}
       </figcaption>
       <TimeChart
-        lines={lines} points={!stored.length} threshold={issue.threshold} shades={shades} label={label} theme={shownTheme.value}
+        tall={!stored.length && (lines[0]?.times.length ?? 0) < 3 ? 100 : undefined} lines={lines} points={!stored.length} threshold={issue.threshold} shades={shades} label={label} theme={shownTheme.value}
         mark={comparable && started !== null && value !== null ? { time: msOf(started), value } : null}
         from={msOf(from)} to={msOf(to)}
       />
       <p class="legend dim small">
-        <span><i class="swatch pending" /> pending from {time(begin)}</span><span><i class="swatch firing" /> firing from {time(started)}</span>
+        {shades.length > 1 && <span><i class="swatch pending" /> pending from {time(begin)}</span>}<span><i class="swatch firing" /> firing from {time(started)}</span>
         <span>{issue.open ? "not ended" : `ended ${time(issue.ended_ns)}`}, {duration(Number(length) / 1e9)}</span>
       </p>
       {!stored.length && <WhatItReads job={job} issue={issue} needs={needs} from={from} to={to} shades={shades} />}

@@ -11,7 +11,7 @@ const shown = 3;
 const leastShare = 0.02; // of a step's time, which noise is not
 
 // What troubles that are no slowness cost, by the rule's category.
-const free = "costs no step time";
+const free = "no step time";
 const otherCosts: Record<string, string> = { death: "that rank is gone", hang: "steps stand still", numerics: free, optimization: free };
 
 function Cost({ job, rank, category }: { job: JobDetail; rank: string; category: string }) {
@@ -20,15 +20,15 @@ function Cost({ job, rank, category }: { job: JobDetail; rank: string; category:
   const answer = useLoad<WhatIf | null>(`what-if ${job.id} ${rank} ${job.attempt_count}`, (abort) => (can ? get<WhatIf>("/what-if", { job: job.id, rank }, abort) : Promise.resolve(null)));
   const cost = answer.data;
   if (other) return <span data-field="cost">{other}</span>;
-  if (!can) return <span data-field="cost">cost not computable: no single rank is named</span>;
-  if (answer.fault) return <span data-field="cost">cost not known: {answer.fault.message}</span>;
-  if (!cost) return <span data-field="cost">cost …</span>;
-  if (!cost.computable) return <span data-field="cost">cost not computable: {cost.reason}</span>;
+  if (!can) return <span data-field="cost">not computable: no single rank is named</span>;
+  if (answer.fault) return <span data-field="cost">not known: {answer.fault.message}</span>;
+  if (!cost) return <span data-field="cost">…</span>;
+  if (!cost.computable) return <span data-field="cost">not computable: {cost.reason}</span>;
   // Within the noise.
   if ((cost.saved_share ?? 0) < leastShare) return <span data-field="cost" data-share={cost.saved_share ?? ""}>steps were not slower for it</span>;
   return (
     <span data-field="cost" data-share={cost.saved_share ?? ""}>
-      costs {percent(cost.saved_share)} of the time: a step takes {duration(cost.step_seconds)} instead of {duration(cost.without_seconds)} without rank {rank}
+      {percent(cost.saved_share)} of the time: a step takes {duration(cost.step_seconds)} instead of {duration(cost.without_seconds)} without rank {rank}
     </span>
   );
 }
@@ -43,7 +43,7 @@ function Badge({ incident }: { incident: Incident }) {
 function Since({ job, issue }: { job: JobDetail; issue: Issue }) {
   const length = duration(secondsBetween(issue.started_ns, issue.ended_ns ?? job.ended_ns ?? job.last_ns));
   const cleared = !issue.open && issue.end_reason !== "job_ended";
-  return <>{cleared ? "from" : "since"} <Time ns={issue.started_ns} field="since" /> {cleared && <>to <Time ns={issue.ended_ns} field="until" /> </>}({length}{!issue.open && !cleared ? ", until the job ended" : ""})</>;
+  return <><i>{cleared ? "from" : "since"}</i> <Time ns={issue.started_ns} field="since" /> {cleared && <>to <Time ns={issue.ended_ns} field="until" /> </>}({length}{!issue.open && !cleared ? ", until the job ended" : ""})</>;
 }
 
 const peersOf = (incident: Incident, subject: Issue) => incident.issues.filter((issue) => issue.alert === subject.alert && issue.id !== subject.id && issue.labels.rank && issue.labels.rank !== subject.labels.rank);
@@ -75,13 +75,14 @@ function Sentence({ job, incident, subject, actions }: { job: JobDetail; inciden
     <li data-incident={incident.id}>
       <Badge incident={incident} />
       <div>
-        <p>
-          <strong class="who" data-field="who">{whomOf(job, incident, subject)}</strong>: <strong data-field="what">{subject.summary || subject.alert}</strong>,{" "}
-          <Since job={job} issue={subject} />; <Cost job={job} rank={alone(incident, subject) ? (subject.labels.rank ?? "") : ""} category={subject.labels.category ?? ""} />;{" "}
-          cause: <span data-field="cause">{own ? root.alert : `${root.summary || root.alert} (${root.alert})`}{incident.likely_roots > 1 ? `, one of ${incident.likely_roots} equally likely` : ""}</span>
-          {others > 0 ? `, with ${plural(others, own ? "issue" : "more issue")} that it explains or that came with it` : ""};{" "}
-          action: <span data-field="action">{actions === null ? "…" : newest ? actionText(newest.type, newest.data) : "none taken"}</span>.{subject.silenced && <span class="note"> {silencedText(subject)}.</span>}{" "}
-          <button type="button" class="link" onClick={() => setQuery({ issue: subject.id })}>Show what was found</button>
+        <p><strong data-field="what">{subject.summary || subject.alert}</strong> <button type="button" class="link" onClick={() => setQuery({ issue: subject.id })}>Show what was found</button></p>
+        <p class="told"><i>where</i> <span data-field="who">{whomOf(job, incident, subject)}</span></p>
+        <p class="told"><Since job={job} issue={subject} /></p>
+        <p class="told"><i>cost</i> <Cost job={job} rank={alone(incident, subject) ? (subject.labels.rank ?? "") : ""} category={subject.labels.category ?? ""} /></p>
+        <p class="told"><i>action</i> <span data-field="action">{actions === null ? "…" : newest ? actionText(newest.type, newest.data) : "none taken"}</span>{subject.silenced && <span class="note">; {silencedText(subject)}</span>}</p>
+        <p class="told">
+          <i>cause</i> <span data-field="cause">{own ? root.alert : `${root.summary || root.alert} (${root.alert})`}{incident.likely_roots > 1 ? `, one of ${incident.likely_roots} equally likely` : ""}</span>
+          {others > 0 ? `, with ${plural(others, own ? "issue" : "more issue")} that it explains or that came with it` : ""}
         </p>
         {todo && <p class="todo"><strong>What to do:</strong> <span data-field="suggestion">{todo}</span></p>}
       </div>
@@ -124,7 +125,7 @@ export function Incidents({ job, incidents, actions, rules }: { job: JobDetail; 
   const rest = open.length ? open : asked ? [] : incidents;
   const listed = rest.slice(0, shown);
   return (
-    <section class={`incident ${calm ? (isBlind(rules) ? "calm blind" : "calm") : ""}`} aria-label={calm ? "Incidents" : "Open incidents"}>
+    <section class={`incident ${calm ? (isBlind(rules) ? "calm blind" : "calm") : (asked ?? listed[0])?.severity}`} aria-label={calm ? "Incidents" : "Open incidents"}>
       <ul>
         {asked && <Sentence job={job} incident={asked} subject={asked.issues.find((issue) => issue.id === wanted) ?? asked.root} actions={actions} />}
         {!asked && calm && <Calm incidents={incidents} rules={rules} />}
