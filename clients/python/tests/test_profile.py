@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import unittest
+import unittest.mock
 from types import SimpleNamespace
 
 import support
@@ -169,6 +170,22 @@ class ProfileTest(CallbackTest):
                 pitwall.profile([1], start=2)
                 pitwall.profile(None)
         self.assertEqual(len([line for line in log.output if line.startswith("WARNING:pitwall:pitwall.profile: ")]), 5)
+        self.assertIsNone(self.recorder().step_watcher)
+
+    def test_a_tool_that_cannot_run_is_told_once(self):
+        for tool, expected in (("torch", r"profile: PyTorch cannot be imported \('torch'\); "), ("python", r"profile: another profiler runs \('python'\); ")):
+            _guard._told.clear()
+            with self.subTest(tool), unittest.mock.patch.dict(sys.modules, {"torch": None}), self.assertLogs("pitwall", logging.WARNING) as log:
+                if tool == "python":
+                    sys.setprofile(lambda *_: None)
+                try:
+                    for _ in range(2):
+                        pitwall.profile(2, tools=tool)
+                        self.run_steps(3)
+                finally:
+                    sys.setprofile(None)
+                self.assertEqual(len(log.output), 1, log.output)
+                self.assertRegex(log.output[0], r"^WARNING:pitwall:pitwall\." + expected)
         self.assertIsNone(self.recorder().step_watcher)
 
     def test_a_profiler_of_the_scripts_own_is_left_alone(self):

@@ -168,6 +168,8 @@ class Profiler:
                 tool = _Torch(trace_dir) if name == "torch" else _Python()
                 tool.begin()
                 tools.append(tool)
+            except WrongCall:
+                swallow("profile")
             except Exception:
                 swallow("profile with %s" % name)
         if not tools:  # it will not be better at the next step
@@ -196,7 +198,10 @@ class _Torch:
     """torch.profiler over one step."""
 
     def __init__(self, trace_dir):
-        import torch
+        try:
+            import torch
+        except ImportError:
+            raise WrongCall("PyTorch cannot be imported", "torch", "install it, or give tools=\"python\"") from None
         self._torch = torch
         self._trace_dir = trace_dir
 
@@ -204,7 +209,7 @@ class _Torch:
         torch = self._torch
         enabled = getattr(torch.autograd, "_profiler_enabled", lambda: False)
         if enabled():
-            raise RuntimeError("another torch.profiler runs")
+            raise WrongCall("another torch.profiler runs", "torch", "end it before the steps that are to be profiled")
         activities = [torch.profiler.ProfilerActivity.CPU]
         if torch.cuda.is_available() and torch.cuda.is_initialized():
             activities.append(torch.profiler.ProfilerActivity.CUDA)
@@ -234,7 +239,7 @@ class _Python:
 
     def begin(self):
         if sys.getprofile() is not None:
-            raise RuntimeError("another profiler runs")
+            raise WrongCall("another profiler runs", "python", "end it before the steps that are to be profiled")
         self._profile = cProfile.Profile()
         self._profile.enable()
 
