@@ -14,11 +14,13 @@ export interface Tab {
   load?: () => Promise<ComponentType<TabProps>>;
 }
 
+const more = () => import("./more_tabs.ts");
+
 export const tabs: Tab[] = [
   { key: "", title: "Overview", view: Overview },
-  { key: "nodes", title: "Nodes", load: async () => (await import("./more_tabs.ts")).NodesView },
-  { key: "training", title: "Training", load: async () => (await import("./more_tabs.ts")).TrainingView },
-  { key: "rules", title: "Rules", load: async () => (await import("./more_tabs.ts")).RulesView },
-  { key: "differs", title: "What differs", load: async () => (await import("./more_tabs.ts")).DiffersView },
-  { key: "actions", title: "Actions", load: async () => (await import("./more_tabs.ts")).ActionsView },
+  { key: "nodes", title: "Nodes", load: async () => (await more()).NodesView },
+  { key: "training", title: "Training", load: async () => (await more()).TrainingView },
+  { key: "rules", title: "Rules", load: async () => (await more()).RulesView },
+  { key: "differs", title: "What differs", load: async () => (await more()).DiffersView },
+  { key: "actions", title: "Actions", load: async () => (await more()).ActionsView },
 ];
