@@ -69,7 +69,8 @@ StatusOr<ProgramPtr> CompileRuleSet(const RuleSet& rule_set, lang::Diagnostics* 
     }
     program->hash = RuleSetHash(rule_set);
     const RuleSetFile overrides = rule_set.overrides.value_or(RuleSetFile());
-    program->overrides = Overrides::Parse(overrides.name, overrides.text, *program, &own);
+    program->overrides =
+        Overrides::Parse(overrides.name, overrides.text, *program, &own, rule_set.job_parameters);
     program->baselines = ParseBaselines(rule_set.baselines, &own);
   }
   own.Sort();

@@ -40,10 +40,23 @@ struct KnownParameters {
 
 }  // namespace
 
+std::string_view ParameterSourceName(ParameterSource source) {
+  return source == ParameterSource::kRule        ? "rule"
+         : source == ParameterSource::kOverrides ? "overrides"
+                                                 : "set";
+}
+
 std::shared_ptr<const Overrides> Overrides::Parse(std::string_view file_name, std::string_view text,
                                                   const Program& program,
-                                                  lang::Diagnostics* diagnostics) {
+                                                  lang::Diagnostics* diagnostics,
+                                                  std::span<const JobParameter> set) {
   auto overrides = std::make_shared<Overrides>();
+  for (const JobParameter& one : set) {
+    const StatusOr<std::vector<const Parameter*>> meant = NumbersMeant(program, one.rule, one.name);
+    if (!meant.ok()) continue;
+    for (const Parameter* of : *meant)
+      overrides->set_[one.job].push_back({of->rule, of->name, one.value, {}, false});
+  }
   const StatusOr<yaml::Node> root = yaml::ParseYaml(file_name, text);
   if (!root.ok()) {
     diagnostics->Error(file_name, ToStd(root.status().message()));
@@ -131,21 +144,28 @@ std::shared_ptr<const Overrides> Overrides::Parse(std::string_view file_name, st
 }
 
 std::vector<double> Overrides::ParametersFor(const Space& space, std::string_view job_id,
-                                             std::string_view job_name,
-                                             const Labels& job_labels) const {
+                                             std::string_view job_name, const Labels& job_labels,
+                                             std::vector<ParameterSource>* sources) const {
   std::vector<double> values;
   values.reserve(space.parameters.size());
   for (const Parameter& parameter : space.parameters) values.push_back(parameter.value);
-  for (const Block& block : blocks_) {
-    if (!block.match.Matches(job_id, job_name, job_labels)) continue;
-    for (const Value& value : block.values) {
+  if (sources != nullptr) sources->assign(values.size(), ParameterSource::kRule);
+  const auto take = [&](const std::vector<Value>& from, ParameterSource source) {
+    for (const Value& value : from) {
       for (size_t i = 0; i < space.parameters.size(); ++i) {
-        if (space.parameters[i].rule == value.rule && space.parameters[i].name == value.parameter) {
-          values[i] = value.value;
-        }
+        if (space.parameters[i].rule != value.rule || space.parameters[i].name != value.parameter)
+          continue;
+        values[i] = value.value;
+        if (sources != nullptr) (*sources)[i] = source;
       }
     }
+  };
+  for (const Block& block : blocks_) {
+    if (block.match.Matches(job_id, job_name, job_labels))
+      take(block.values, ParameterSource::kOverrides);
   }
+  if (const auto set = set_.find(job_id); set != set_.end())
+    take(set->second, ParameterSource::kSet);
   return values;
 }
 

@@ -12,9 +12,15 @@
 // Blocks apply in the order of the file: of several that match, the last one wins, parameter by
 // parameter. Of an alert they are also those of the recording rules that it reads
 // (parameter_owner.h).
+//
+// A second layer lies over them: numbers that people set of one job while it runs (RuleSet::
+// job_parameters). Those of a rule or parameter that the files no longer have do nothing, so that
+// no reload fails over them.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +31,7 @@
 #include "rules/plan/program.h"
 #include "services/base/status.h"
 #include "services/model/labels.h"
+#include "services/model/rule_set.h"
 
 namespace pitwall::plan {
 
@@ -32,25 +39,32 @@ inline constexpr size_t kMaxOverrideBlocks = 10'000;
 // Blocks that set texts of matchers or lengths of windows: each is a program of its own.
 inline constexpr size_t kMaxVariants = 64;
 
+// Where the value of a parameter comes from.
+enum class ParameterSource { kRule, kOverrides, kSet };
+std::string_view ParameterSourceName(ParameterSource source);  // rule, overrides, set
+
 // Immutable; thread-safe.
 class Overrides {
  public:
   // Checks names of rules and parameters against `program`; an unknown one is an error with the
-  // nearest name. `text` empty: no overrides.
+  // nearest name. `text` empty: no overrides. `set` is the second layer.
   static std::shared_ptr<const Overrides> Parse(std::string_view file_name, std::string_view text,
                                                 const Program& program,
-                                                lang::Diagnostics* diagnostics);
+                                                lang::Diagnostics* diagnostics,
+                                                std::span<const JobParameter> set = {});
 
-  // One value per Space::parameters: the file's, or what the blocks that match this job say.
+  // One value per Space::parameters: the file's, or what the blocks that match this job say, or
+  // what people set of it. `sources` (may be null) gets as many.
   std::vector<double> ParametersFor(const Space& space, std::string_view job_id,
-                                    std::string_view job_name, const Labels& job_labels) const;
+                                    std::string_view job_name, const Labels& job_labels,
+                                    std::vector<ParameterSource>* sources = nullptr) const;
   // The texts of matchers and lengths of windows that the job has of its own: its variant of the
   // program. Empty: the files'.
   lang::Bindings BindingsFor(std::string_view job_id, std::string_view job_name,
                              const Labels& job_labels) const;
   // Of each block that has some, alone.
   std::vector<lang::Bindings> AllBindings() const;
-  bool empty() const { return blocks_.empty(); }
+  bool empty() const { return blocks_.empty() && set_.empty(); }
 
  private:
   struct Value {
@@ -68,7 +82,8 @@ class Overrides {
   static void Bind(const Block& block, lang::Bindings* bindings);
 
   std::vector<Block> blocks_;
-  bool structural_ = false;  // some block has a structural value
+  std::map<std::string, std::vector<Value>, std::less<>> set_;  // by job id
+  bool structural_ = false;                                     // some block has a structural value
 };
 
 }  // namespace pitwall::plan

@@ -54,6 +54,36 @@ TEST(Overrides, ParametersPerJob) {
   EXPECT_NE(program.hash, (*CompileWith(""))->hash);
 }
 
+// What people set of one job lies over the file, rule by rule and number by number.
+TEST(Overrides, WhatIsSetOfAJobWins) {
+  RuleSet rules{
+      .files = {{"p.yaml", std::string(kParameterRules)}},
+      .overrides = RuleSetFile{"overrides.yaml",
+                               "jobs: [{match: {job: \"uid-*\"}, rules: {p/g/A: {low: 10, "
+                               "high: 20}}}]"}};
+  rules.job_parameters = {{"uid-1", "p/g/A", "low", 11},
+                          {"uid-1", "p/g/B", "low", 0.3},
+                          // Of a rule that was removed since, and of a parameter that was.
+                          {"uid-1", "p/g/B", "old", 7},
+                          {"uid-1", "p/g/C", "low", 8}};
+  const StatusOr<ProgramPtr> compiled = CompileRuleSet(rules);
+  ASSERT_TRUE(compiled.ok()) << compiled.status();
+  const Program& program = **compiled;
+  const Space& space = program.spaces[0];
+  EXPECT_THAT(ParametersFor(program, space, "uid-1", "", {}), ElementsAre(11, 20, 0.3));
+  EXPECT_THAT(ParametersFor(program, space, "uid-2", "", {}), ElementsAre(10, 20, 3));
+  // An id is no glob, and no name.
+  EXPECT_THAT(ParametersFor(program, space, "x", "uid-1", {}), ElementsAre(10, 20, 3));
+  std::vector<ParameterSource> sources;
+  (void)program.overrides->ParametersFor(space, "uid-1", "", {}, &sources);
+  EXPECT_THAT(sources, ElementsAre(ParameterSource::kSet, ParameterSource::kOverrides,
+                                   ParameterSource::kSet));
+  (void)program.overrides->ParametersFor(space, "x", "", {}, &sources);
+  EXPECT_THAT(sources,
+              ElementsAre(ParameterSource::kRule, ParameterSource::kRule, ParameterSource::kRule));
+  EXPECT_EQ(program.hash, RuleSetHash(rules));
+}
+
 TEST(Overrides, MistakesAreFound) {
   const StatusOr<ProgramPtr> compiled = CompileWith(R"(jobs:
 - match: {job: x}

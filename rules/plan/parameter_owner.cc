@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "services/base/nearest.h"
 #include "services/base/strings.h"
 
 namespace pitwall::plan {
@@ -57,6 +58,40 @@ std::vector<const Parameter*> ParametersMeant(const Program& program, std::strin
       }
     }
     return meant;
+  }
+  return meant;
+}
+
+StatusOr<std::vector<const Parameter*>> NumbersMeant(const Program& program, std::string_view rule,
+                                                     std::string_view parameter) {
+  std::vector<std::string_view> rules, names;
+  for (const Space& space : program.spaces) {
+    for (const Group& group : space.groups) {
+      for (const Rule& one : group.rules) rules.push_back(one.name);
+    }
+    for (const Parameter& one : space.parameters) {
+      if (one.rule == rule) names.push_back(one.name);
+    }
+  }
+  if (std::find(rules.begin(), rules.end(), rule) == rules.end())
+    return InvalidArgument(
+        Cat("rule: not in the rule set (", Quote(rule), ")", DidYouMean(rule, rules)));
+  std::vector<const Parameter*> meant = ParametersMeant(program, rule, parameter);
+  if (meant.empty()) {
+    const std::vector<std::string> elsewhere = RulesWithParameter(program, parameter);
+    return InvalidArgument(Cat("parameter: rule ", Quote(rule), " has no parameter ",
+                               Quote(parameter),
+                               elsewhere.empty() ? DidYouMean(parameter, names)
+                                                 : Cat("; it is one of ", Join(elsewhere, ", "))));
+  }
+  for (const Parameter* one : meant) {
+    if (one->kind == ParameterKind::kNumber) continue;
+    return InvalidArgument(Cat("parameter: ",
+                               one->kind == ParameterKind::kText
+                                   ? "the text of a matcher"
+                                   : "the length of a window in samples",
+                               " changes only with the rule files (", Quote(parameter), " of rule ",
+                               Quote(one->rule), "); set it in the overrides file"));
   }
   return meant;
 }

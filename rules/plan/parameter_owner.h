@@ -8,11 +8,16 @@
 #include <vector>
 
 #include "rules/plan/program.h"
+#include "services/base/status.h"
 
 namespace pitwall::plan {
 
 std::vector<const Parameter*> ParametersMeant(const Program& program, std::string_view rule,
                                               std::string_view parameter);
+// The same, of what a person may set while a job runs: numbers. InvalidArgument names what is wrong
+// of the rule or the parameter, and the nearest name.
+StatusOr<std::vector<const Parameter*>> NumbersMeant(const Program& program, std::string_view rule,
+                                                     std::string_view parameter);
 // Names of the rules that have a parameter of this name, at most three.
 std::vector<std::string> RulesWithParameter(const Program& program, std::string_view parameter);
 // A number, or the text in quotes.

@@ -1,6 +1,8 @@
 #include "services/codec/rule_set_codec.h"
 
 #include <algorithm>
+#include <cmath>
+#include <tuple>
 
 #include "pitwall/state/v1/state.pb.h"
 #include "services/base/strings.h"
@@ -10,11 +12,59 @@ namespace pitwall::codec {
 namespace {
 constexpr size_t kRecordBytes = 16u << 20;
 constexpr int kFiles = 4096;
+
+// Sorted, each once, finite.
+Status CheckParameters(const std::vector<JobParameter>& parameters) {
+  const auto key = [](const JobParameter& p) { return std::tie(p.job, p.rule, p.name); };
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const JobParameter& one = parameters[i];
+    if (!std::isfinite(one.value))
+      return InvalidArgument(Cat("rule set: parameter ", Quote(one.name), " of job ",
+                                 Quote(one.job), " is not finite"));
+    if (i > 0 && key(parameters[i - 1]) >= key(one))
+      return InvalidArgument(Cat("rule set: parameter ", Quote(one.name), " of job ",
+                                 Quote(one.job), " is a duplicate, or not in order"));
+  }
+  return OkStatus();
+}
+
+StatusOr<RuleSet> DecodeLayer(const state::v1::RuleSet& message, const FindBase& find_base) {
+  std::vector<JobParameter> parameters;
+  for (const state::v1::JobParameter& one : message.job_parameters())
+    parameters.push_back({one.job(), one.rule(), one.name(), one.value()});
+  RETURN_IF_ERROR(CheckParameters(parameters));
+  if (parameters.empty() || message.files_size() > 0)
+    return InvalidArgument("rule set: a base with files, or without parameters of jobs");
+  const std::string hash = RuleSetHash(message.base(), parameters);
+  if (message.hash() != hash) {
+    return DataLoss(Cat("rule set ", Quote(message.hash()), " has the content of ", hash));
+  }
+  if (!find_base)
+    return FailedPrecondition(Cat("rule set ", hash, " needs the set ", message.base()));
+  ASSIGN_OR_RETURN(RuleSet rules, find_base(message.base()));
+  if (!rules.job_parameters.empty() || RuleSetHash(rules) != message.base())
+    return DataLoss(Cat("rule set ", hash, ": its base has another hash than ", message.base()));
+  rules.job_parameters = std::move(parameters);
+  return rules;
+}
 }  // namespace
 
 std::string EncodeRuleSet(const RuleSet& rules) {
   state::v1::RuleSet message;
   message.set_hash(RuleSetHash(rules));
+  if (!rules.job_parameters.empty()) {
+    RuleSet base = rules;
+    base.job_parameters.clear();
+    message.set_base(RuleSetHash(base));
+    for (const JobParameter& one : rules.job_parameters) {
+      state::v1::JobParameter* p = message.add_job_parameters();
+      p->set_job(one.job);
+      p->set_rule(one.rule);
+      p->set_name(one.name);
+      p->set_value(one.value);
+    }
+    return message.SerializeAsString();
+  }
   for (const RuleSetFile& file : rules.files) {
     state::v1::RuleFile* f = message.add_files();
     f->set_name(file.name);
@@ -33,7 +83,7 @@ std::string EncodeRuleSet(const RuleSet& rules) {
   return message.SerializeAsString();
 }
 
-StatusOr<RuleSet> DecodeRuleSet(std::string_view bytes) {
+StatusOr<RuleSet> DecodeRuleSet(std::string_view bytes, const FindBase& find_base) {
   QuietProtobuf();
   if (bytes.size() > kRecordBytes) {
     return InvalidArgument(Cat("a rule set of ", bytes.size(), " bytes, more than ", kRecordBytes));
@@ -45,6 +95,7 @@ StatusOr<RuleSet> DecodeRuleSet(std::string_view bytes) {
   }
   if (const int files = std::max(message.files_size(), message.baselines_size()); files > kFiles)
     return InvalidArgument(Cat("a rule set of ", files, " files, more than ", kFiles));
+  if (!message.base().empty()) return DecodeLayer(message, find_base);
   if (message.evaluation_interval_ns() <= 0) {
     return InvalidArgument(
         Cat("rule set: evaluation interval ", message.evaluation_interval_ns(), " ns"));
@@ -67,6 +118,43 @@ StatusOr<RuleSet> DecodeRuleSet(std::string_view bytes) {
     return DataLoss(Cat("rule set ", Quote(message.hash()), " has the content of ", hash));
   }
   return rules;
+}
+
+std::string ParametersKey(std::string_view job) { return Cat(kParametersKeyPrefix, job); }
+
+std::string EncodeJobParameters(const JobParameters& all) {
+  state::v1::JobParameters message;
+  message.set_job(all.job);
+  message.set_over_since_ns(all.over_since_ns);
+  for (const SetParameter& one : all.parameters) {
+    state::v1::JobParameter* p = message.add_parameters();
+    p->set_rule(one.parameter.rule);
+    p->set_name(one.parameter.name);
+    p->set_value(one.parameter.value);
+    p->set_principal(one.principal);
+    p->set_set_ns(one.set_ns);
+    p->set_request(one.request);
+  }
+  return message.SerializeAsString();
+}
+
+StatusOr<JobParameters> DecodeJobParameters(std::string_view bytes) {
+  QuietProtobuf();
+  state::v1::JobParameters message;
+  if (bytes.size() > kRecordBytes ||
+      !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
+      message.job().empty()) {
+    return InvalidArgument(Cat("not a JobParameters: cut short, damaged, or without a job (",
+                               bytes.size(), " bytes)"));
+  }
+  JobParameters all{message.job(), {}, message.over_since_ns()};
+  std::vector<JobParameter> parameters;
+  for (const state::v1::JobParameter& one : message.parameters()) {
+    parameters.push_back({message.job(), one.rule(), one.name(), one.value()});
+    all.parameters.push_back({parameters.back(), one.principal(), one.set_ns(), one.request()});
+  }
+  RETURN_IF_ERROR(CheckParameters(parameters));
+  return all;
 }
 
 }  // namespace pitwall::codec

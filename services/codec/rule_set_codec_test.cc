@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 
 #include "pitwall/state/v1/state.pb.h"
@@ -32,6 +33,51 @@ TEST(RuleSetCodec, RoundTrip) {
   }
 }
 
+RuleSet WithParameters() {
+  RuleSet rules = Example();
+  rules.job_parameters = {{"job-1", "a/g/A", "high", 0.3}, {"job-1", "a/g/A", "low", -1}};
+  return rules;
+}
+
+// Beside the set under it, which the topic has once for all changes of numbers.
+TEST(RuleSetCodec, ASetWithParametersOfJobsNamesTheOneUnderIt) {
+  const std::string bytes = EncodeRuleSet(WithParameters());
+  EXPECT_EQ(bytes.find("groups"), std::string::npos);
+  const auto decoded = DecodeRuleSet(bytes, [](const std::string& hash) -> StatusOr<RuleSet> {
+    EXPECT_EQ(hash, RuleSetHash(Example()));
+    return Example();
+  });
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(*decoded, WithParameters());
+  EXPECT_TRUE(absl::IsFailedPrecondition(DecodeRuleSet(bytes).status()));
+  const auto other = [](const std::string&) -> StatusOr<RuleSet> { return RuleSet{}; };
+  EXPECT_TRUE(absl::IsDataLoss(DecodeRuleSet(bytes, other).status()));
+  const auto gone = [](const std::string&) -> StatusOr<RuleSet> { return NotFound("gone"); };
+  EXPECT_TRUE(absl::IsNotFound(DecodeRuleSet(bytes, gone).status()));
+}
+
+TEST(RuleSetCodec, ParametersOfAJobRoundTrip) {
+  const JobParameters all{"job-1",
+                          {{{"job-1", "a/g/A", "high", 0.3}, "act", 17, "request-1"},
+                           {{"job-1", "a/g/A", "low", -1}, "act", 18, "request-2"}},
+                          19};
+  const std::string bytes = EncodeJobParameters(all);
+  const auto decoded = DecodeJobParameters(bytes);
+  ASSERT_TRUE(decoded.ok()) << decoded.status();
+  EXPECT_EQ(*decoded, all);
+  EXPECT_EQ(ParametersKey("job-1"), "parameters/job-1");
+  JobParameters twice = all;
+  twice.parameters[1] = twice.parameters[0];
+  EXPECT_THAT(std::string(DecodeJobParameters(EncodeJobParameters(twice)).status().message()),
+              HasSubstr("is a duplicate"));
+  JobParameters infinite = all;
+  infinite.parameters[0].parameter.value = HUGE_VAL;
+  EXPECT_THAT(std::string(DecodeJobParameters(EncodeJobParameters(infinite)).status().message()),
+              HasSubstr("is not finite"));
+  EXPECT_FALSE(DecodeJobParameters("").ok());
+  EXPECT_FALSE(DecodeJobParameters(bytes.substr(0, bytes.size() / 2)).ok());
+}
+
 TEST(RuleSetCodec, HashSeesEverything) {
   std::set<std::string> hashes{RuleSetHash(Example())};
   const std::vector<std::function<void(RuleSet*)>> changes = {
@@ -45,6 +91,16 @@ TEST(RuleSetCodec, HashSeesEverything) {
       [](RuleSet* r) { r->baselines.pop_back(); },
       [](RuleSet* r) { r->baselines.clear(); },
       [](RuleSet* r) { r->baselines[1].text += " "; },
+      [](RuleSet* r) { r->job_parameters = WithParameters().job_parameters; },
+      [](RuleSet* r) {
+        r->job_parameters = {{"job-1", "a/g/A", "high", 0.25}};
+      },
+      [](RuleSet* r) {
+        r->job_parameters = {{"job-2", "a/g/A", "high", 0.25}};
+      },
+      [](RuleSet* r) {
+        r->job_parameters = {{"job-1", "a/g/A", "low", 0.25}};
+      },
       [](RuleSet* r) {  // the same letters, cut elsewhere
         r->files[0] = {"a.yamlg", "roups: []\n"};
       },

@@ -1,6 +1,7 @@
 #include "services/engine/compiled_rules.h"
 
 #include "rules/plan/overrides.h"
+#include "rules/plan/parameter_owner.h"
 #include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/engine/program_check.h"
@@ -63,6 +64,19 @@ StatusOr<CompiledRulesPtr> CompiledRules::Accept(RuleSet rules, const plan::Comp
 std::vector<double> CompiledRules::ParametersFor(size_t space, const JobIdentity& job) const {
   return plan::ParametersFor(*program_, program_->spaces[space], job.id, job.name,
                              Labels::FromPairs(job.labels));
+}
+
+StatusOr<double> CompiledRules::ValueFor(std::string_view rule, std::string_view parameter,
+                                         const JobIdentity& job) const {
+  ASSIGN_OR_RETURN(const std::vector<const plan::Parameter*> meant,
+                   plan::NumbersMeant(*program_, rule, parameter));
+  for (size_t space = 0; space < program_->spaces.size(); ++space) {
+    const std::vector<plan::Parameter>& all = program_->spaces[space].parameters;
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (&all[i] == meant.front()) return ParametersFor(space, job)[i];
+    }
+  }
+  return Internal(Cat("parameter ", Quote(parameter), " of rule ", Quote(rule), " has no space"));
 }
 
 }  // namespace pitwall::engine

@@ -39,6 +39,10 @@ class CompiledRules final {
   plan::ProgramPtr ProgramFor(const JobIdentity& job) const;
   // The parameters of one job in one space, overrides included.
   std::vector<double> ParametersFor(size_t space, const JobIdentity& job) const;
+  // The value that the job has of one, which a person may set: of the rule itself or, of an alert,
+  // of the first recording rule that it reads. Errors are those of plan::NumbersMeant.
+  StatusOr<double> ValueFor(std::string_view rule, std::string_view parameter,
+                            const JobIdentity& job) const;
 
  private:
   CompiledRules(RuleSet text, plan::ProgramPtr program)

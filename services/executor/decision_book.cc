@@ -38,6 +38,7 @@ void DecisionBook::Count(const std::string& issue, const std::string& job, int64
 
 void DecisionBook::Record(const ActionEvent& event) {
   if (event.type == ActionEventType::kRequested) return;  // nobody has decided
+  if (event.kind != ActionKind::kStop) return;            // others decide
   MutexLock lock(&mutex_);
   State& state = Touch(event.issue);
   const bool live = event.mode == ActionMode::kLive;

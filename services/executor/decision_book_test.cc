@@ -36,6 +36,17 @@ TEST(DecisionBook, RemembersWhatWasDecided) {
   EXPECT_FALSE(book.Decided("k", ActionMode::kLive)) << "a refusal is not the last word";
 }
 
+// The processor decides those: they push nothing out of the window.
+TEST(DecisionBook, PassesOverOtherActionsThanStops) {
+  DecisionBook book({10, 100, 0, 1});
+  book.Record(Action("i", ActionEventType::kDecided, ActionMode::kLive));
+  ActionEvent parameter = Action("k", ActionEventType::kDone, ActionMode::kLive);
+  parameter.kind = ActionKind::kParameter;
+  book.Record(parameter);
+  EXPECT_FALSE(book.Done("k"));
+  EXPECT_TRUE(book.Decided("i", ActionMode::kLive));
+}
+
 TEST(DecisionBook, ARefusalAfterTheDecisionIsItsOutcome) {
   DecisionBook book({10, 100, 0, 100});
   ActionEvent guard = Action("i", ActionEventType::kRefused, ActionMode::kLive);

@@ -10,7 +10,7 @@ namespace {
 constexpr std::array<std::string_view, 4> kTypes = {
     "io.pitwall.action.decided", "io.pitwall.action.done", "io.pitwall.action.refused",
     "io.pitwall.action.requested"};
-constexpr std::array<std::string_view, 2> kKinds = {"stop", "interval"};
+constexpr std::array<std::string_view, 3> kKinds = {"stop", "interval", "parameter"};
 constexpr std::array<std::string_view, 2> kModes = {"dry_run", "live"};
 
 template <typename Enum, size_t N>
@@ -35,6 +35,15 @@ std::optional<ActionKind> ParseActionKind(std::string_view name) {
 }
 std::optional<ActionMode> ParseActionMode(std::string_view name) {
   return Parse<ActionMode>(kModes, name);
+}
+
+std::string ChangeText(const ParameterChange& change) {
+  std::string out = Cat(change.name, " of ", change.rule, ": ");
+  if (change.before.has_value()) CatTo(out, FormatDouble(*change.before), " ");
+  CatTo(out, "-> ",
+        change.value.has_value() ? FormatDouble(*change.value)
+                                 : std::string("the value of the rule files"));
+  return out;
 }
 
 std::string MakeActionId(const ActionEvent& event) {

@@ -25,6 +25,19 @@ std::string RuleSetHash(const RuleSet& rules) {
     bytes.Str(file.name);
     bytes.Str(file.text);
   }
+  return RuleSetHash(StableHashHex(bytes.data()), rules.job_parameters);
+}
+
+std::string RuleSetHash(const std::string& base, const std::vector<JobParameter>& parameters) {
+  if (parameters.empty()) return base;
+  BinaryWriter bytes;
+  bytes.Str(base);
+  for (const JobParameter& parameter : parameters) {
+    bytes.Str(parameter.job);
+    bytes.Str(parameter.rule);
+    bytes.Str(parameter.name);
+    bytes.Double(parameter.value);
+  }
   return StableHashHex(bytes.data());
 }
 

@@ -17,6 +17,7 @@ std::string ActionLine(const ActionEvent& event) {
           "  ", what, "  ", ActionKindName(event.kind), "  ",
           event.mode == ActionMode::kLive ? "live   " : "dry run", "  job ",
           event.job_name.empty() ? event.job : event.job_name, "  ", event.rule, "  ", event.why);
+  if (event.kind == ActionKind::kParameter) CatTo(line, ": ", ChangeText(event.parameter));
   if (!event.principal.empty()) CatTo(line, " (by ", event.principal, ")");
   if (!event.effect.empty()) CatTo(line, "; ", event.effect);
   return line;

@@ -33,4 +33,9 @@ Status ReportHistoryJob(const std::string& job, const Flags& flags);
 Status ArchiveHistoryJob(const std::string& job, const Flags& flags);
 Status DeleteHistoryJob(const std::string& job, const Flags& flags);
 
+// `pitwall jobs parameters JOB`: what its rules' parameters are, and where each value comes from.
+Status ListHistoryParameters(const std::string& job, const Flags& flags);
+// `pitwall jobs parameter JOB RULE NAME VALUE`: asks for another value, and waits for the answer.
+Status SetHistoryParameter(const std::vector<std::string>& words, const Flags& flags);
+
 }  // namespace pitwall

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "rules/plan/parameter_owner.h"
 #include "services/insights/api/api_routes.h"
 #include "services/insights/page/page_routes.h"
 #include "services/insights/promapi/prom_routes.h"
@@ -10,10 +11,17 @@
 namespace pitwall {
 
 std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options) {
-  const auto definitions = [source = options.rules]() -> insights::RuleDefinitions {
+  const auto definitions =
+      [source = options.rules](const insights::JobLife& job) -> insights::RuleDefinitions {
     const engine::CompiledRulesPtr in_force = source();
     return in_force == nullptr ? insights::RuleDefinitions()
-                               : RuleDefinitionsOf(*in_force->program());
+                               : RuleDefinitionsOf(*in_force->program(), job.id, job.name);
+  };
+  // Where nobody here knows the rules, the processor judges alone.
+  const auto check_parameter = [source = options.rules](const ParameterChange& change) -> Status {
+    const engine::CompiledRulesPtr in_force = source();
+    if (in_force == nullptr) return OkStatus();
+    return plan::NumbersMeant(*in_force->program(), change.rule, change.name).status();
   };
   const insights::History* history =
       options.history != nullptr ? options.history : &options.keep->history();
@@ -29,6 +37,7 @@ std::vector<http::HttpRoute> HistoryRoutes(const HistoryRoutesOptions& options) 
                                                           .version = options.version,
                                                           .captures = options.captures,
                                                           .request_action = options.request_action,
+                                                          .check_parameter = check_parameter,
                                                           .silenced = options.silenced});
   promapi::PromOptions queries;
   queries.version = options.version;

@@ -56,7 +56,7 @@ class GrpcReader final : public IssueReader {
                           });
   }
 
-  StatusOr<std::vector<ActionEvent>> Actions(std::string_view) override {
+  StatusOr<std::vector<ActionEvent>> Actions(const IssueEvent&) override {
     return absl::UnimplementedError("the gRPC server does not serve actions");
   }
 
@@ -106,11 +106,12 @@ class LogReader final : public IssueReader {
     });
   }
 
-  StatusOr<std::vector<ActionEvent>> Actions(std::string_view issue) override {
+  StatusOr<std::vector<ActionEvent>> Actions(const IssueEvent& issue) override {
     std::vector<ActionEvent> actions;
     RETURN_IF_ERROR(ReadTopic(log_.get(), kActionsTopic, [&](int32_t, const Record& record) {
       StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
-      if (action.ok() && action->issue == issue) actions.push_back(*std::move(action));
+      if (action.ok() && BelongsTo(*action, IssueId(issue), issue.job, issue.rule))
+        actions.push_back(*std::move(action));
     }));
     return actions;
   }

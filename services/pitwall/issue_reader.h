@@ -40,8 +40,9 @@ class IssueReader {
   virtual StatusOr<std::vector<IssueEventPtr>> Get(std::string_view id) = 0;
   // Every event that matches and is in the topic now, in the order of each partition.
   virtual Status ForEach(const IssueFilter& filter, const TakeEvent& take) = 0;
-  // What was decided about an issue, oldest first. Unimplemented: this way does not lead there.
-  virtual StatusOr<std::vector<ActionEvent>> Actions(std::string_view issue) = 0;
+  // What was decided about the issue of an event, and changes of its rule's parameters, oldest
+  // first. Unimplemented: this way does not lead there.
+  virtual StatusOr<std::vector<ActionEvent>> Actions(const IssueEvent& issue) = 0;
   // Who was told of an issue, each notice once. Unimplemented: this way does not lead there.
   virtual StatusOr<std::vector<ToldNotice>> Told(std::string_view issue) = 0;
   // The answers to a request for a capture, or those that an issue asked for; the other is "".

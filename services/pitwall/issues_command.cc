@@ -98,7 +98,7 @@ Status Show(std::string_view id, bool json, IssueReader* reader) {
   IssueView view;
   ASSIGN_OR_RETURN(view.events, reader->Get(id));
   const IssueEvent& last = *view.events.back();
-  StatusOr<std::vector<ActionEvent>> actions = reader->Actions(IssueId(last));
+  StatusOr<std::vector<ActionEvent>> actions = reader->Actions(last);
   if (actions.ok()) {
     view.actions = *std::move(actions);
   } else if (!absl::IsUnimplemented(actions.status())) {

@@ -51,7 +51,25 @@ void WriteTime(std::string_view key, int64_t ns, JsonWriter* out) {
   if (ns != 0) out->Text(key, cloudevents::FormatTime(ns));
 }
 
-void WriteStatus(const JobRecord& job, const std::string& rule, JsonWriter* out) {
+void WriteSet(std::string_view rule, const std::vector<codec::SetParameter>& set, JsonWriter* out) {
+  out->Key("set_parameters");
+  out->BeginArray();
+  for (const codec::SetParameter& one : set) {
+    if (one.parameter.rule != rule) continue;
+    out->BeginObject();
+    out->Text("name", one.parameter.name);
+    out->Key("value");
+    out->Double(one.parameter.value);
+    out->Text("by", one.principal);
+    WriteTime("at", one.set_ns, out);
+    out->Text("request", one.request);
+    out->EndObject();
+  }
+  out->EndArray();
+}
+
+void WriteStatus(const JobRecord& job, const std::string& rule, JsonWriter* out,
+                 const std::vector<codec::SetParameter>& set = {}) {
   const IssueEvent& status = *job.statuses.at(rule).back();
   const RuleVerdict verdict = job.VerdictOf(rule);
   out->BeginObject();
@@ -66,6 +84,7 @@ void WriteStatus(const JobRecord& job, const std::string& rule, JsonWriter* out)
   out->Key("issues_found");
   out->Uint(job.FoundBy(rule));
   WriteTime("since", status.time_ns, out);
+  if (!set.empty()) WriteSet(rule, set, out);
   out->EndObject();
 }
 
@@ -202,10 +221,21 @@ std::string JobJson(const JobRecord& job) {
   return out.Take();
 }
 
-std::string RuleStatusJson(const JobRecord& job, const std::string& rule) {
+std::string RuleStatusJson(const JobRecord& job, const std::string& rule,
+                           const std::vector<codec::SetParameter>& set) {
   JsonWriter out;
-  WriteStatus(job, rule, &out);
+  WriteStatus(job, rule, &out, set);
   return out.Take();
+}
+
+std::string SetParametersText(std::string_view rule, const std::vector<codec::SetParameter>& set) {
+  std::string out;
+  for (const codec::SetParameter& one : set) {
+    if (one.parameter.rule != rule) continue;
+    CatTo(out, "    ", one.parameter.name, " = ", FormatDouble(one.parameter.value), "  (set by ",
+          one.principal, ", ", TimeText(one.set_ns), ", request ", one.request, ")\n");
+  }
+  return out;
 }
 
 }  // namespace pitwall

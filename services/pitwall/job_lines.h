@@ -3,7 +3,9 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "services/codec/rule_set_codec.h"
 #include "services/pitwall/issue_lines.h"
 #include "services/pitwall/job_book.h"
 
@@ -19,8 +21,13 @@ std::string RuleStatusLine(const JobRecord& job, const std::string& rule);
 // Who supplies the series that a reason names; "" when it names none.
 std::string SupplyText(std::string_view reason);
 
-// One JSON object each, in one line.
+// "  limit = 0.3  (set by act, 2026-…, request …)", a line for each that is set of the rule; "":
+// none.
+std::string SetParametersText(std::string_view rule, const std::vector<codec::SetParameter>& set);
+
+// One JSON object each, in one line. `set`: of the job, by people.
 std::string JobJson(const JobRecord& job);
-std::string RuleStatusJson(const JobRecord& job, const std::string& rule);
+std::string RuleStatusJson(const JobRecord& job, const std::string& rule,
+                           const std::vector<codec::SetParameter>& set = {});
 
 }  // namespace pitwall

@@ -16,6 +16,7 @@
 #include "services/pitwall/job_book.h"
 #include "services/pitwall/job_lines.h"
 #include "services/pitwall/topic_reading.h"
+#include "services/processor/parameter_book.h"
 
 namespace pitwall {
 namespace {
@@ -26,6 +27,8 @@ constexpr char kJobsUsage[] =
     R"(pitwall jobs list [--name TEXT --owner TEXT --state STATE --limit N] [flags]
 pitwall jobs show JOB [flags]
 pitwall jobs report JOB [-o FILE] [--json] [flags]
+pitwall jobs parameters JOB [--rule RULE] [--json] [flags]
+pitwall jobs parameter JOB RULE NAME VALUE --reason TEXT [--json] [flags]
 pitwall jobs archive JOB [--name FOLDER] [flags]
 pitwall jobs delete JOB [flags]
 
@@ -33,6 +36,10 @@ One rule says where jobs are read: with --target, --data-dir or --brokers out of
 log; else from the history at --url, which also knows samples and bytes. archive and delete are of the history, for jobs
 that have ended, and need the role act; delete takes a whole id. report writes one HTML file that needs nothing else, of a
 job that runs or has ended; with --json the same for programs. JOB else is an id, a name, or a beginning of the id.
+
+parameter asks for another value of a rule's parameter, for one running job, and waits until the processor answers; VALUE is
+a number, or null for that of the rule files. It needs the role act and takes whole names: the job's id and pack/group/alert.
+parameters lists the values that the job has, and where they come from: the rule, the overrides file, or set by a person.
 
 )";
 
@@ -47,6 +54,8 @@ std::vector<FlagSpec> JobFlags(bool status) {
     specs.push_back({"sort", Kind::kOne, "FIELD",
                      "list, history: last, started, name, issues, samples or bytes (last)"});
     specs.push_back({"order", Kind::kOne, "ORDER", "list, history: desc or asc (desc)"});
+    specs.push_back({"rule", Kind::kOne, "RULE", "parameters: of this rule (or its end: Alert)"});
+    specs.push_back({"reason", Kind::kOne, "TEXT", "parameter: why, in words; needed"});
     specs.push_back({"output", Kind::kOne, "FILE",
                      "report (also -o): file to write (report-JOB.html; with --json stdout)"});
     specs.push_back({"limit", Kind::kOne, "N", "list, history: at most so many (100)"});
@@ -66,6 +75,20 @@ Status ReadBook(const Flags& flags, JobBook* book) {
   ASSIGN_OR_RETURN(const std::unique_ptr<IssueReader> reader, IssueReader::Open(flags, &clock));
   return reader->ForEach({.include_status = true, .include_job_changes = true},
                          [book](const IssueEventPtr& event) { book->Apply(event); });
+}
+
+// What people set of the job, where the flags name a log. The gRPC server does not tell it.
+Status ReadSetParameters(const Flags& flags, const std::string& job,
+                         std::vector<codec::SetParameter>* set) {
+  if (!HasLogInput(flags)) return OkStatus();
+  clock::SystemClock clock;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLogInput(flags, &clock));
+  processor::ParameterBook book(log.get());
+  const Status read = book.Read();
+  if (absl::IsNotFound(read)) return OkStatus();  // a log of telemetry alone
+  RETURN_IF_ERROR(read);
+  if (const codec::JobParameters* known = book.Find(job)) *set = known->parameters;
+  return OkStatus();
 }
 
 Status ListJobs(const Flags& flags) {
@@ -99,12 +122,15 @@ Status ShowStatuses(const Flags& flags) {
   RETURN_IF_ERROR(ReadBook(flags, &book));
   ASSIGN_OR_RETURN(const JobRecord* const job, book.Find(flags.One("job").value_or("")));
   const std::string rule = flags.One("rule").value_or("");
+  std::vector<codec::SetParameter> set;
+  RETURN_IF_ERROR(ReadSetParameters(flags, job->id, &set));
   size_t count = 0;
   for (const auto& [name, told] : job->statuses) {
     if (!RuleMatches(rule, name)) continue;
     ++count;
-    flags.Has("json") ? PrintJson(RuleStatusJson(*job, name) + "\n")
+    flags.Has("json") ? PrintJson(RuleStatusJson(*job, name, set) + "\n")
                       : Print(TerminalLine(RuleStatusLine(*job, name)) + "\n");
+    if (!flags.Has("json")) Print(SetParametersText(name, set));
   }
   if (count == 0)
     return NotFound(Cat(rule.empty() ? "no rule" : Cat("rule ", Quote(rule), ": none of its name"),
@@ -132,7 +158,10 @@ int RunJobs(const std::vector<std::string>& arguments) {
   const bool report = words.size() == 2 && words[0] == "report";
   const bool archive = words.size() == 2 && words[0] == "archive";
   const bool remove = words.size() == 2 && words[0] == "delete";
-  if (flags->Has("help") || (!list && !show && !report && !archive && !remove)) {
+  const bool parameters = words.size() == 2 && words[0] == "parameters";
+  const bool parameter = words.size() == 5 && words[0] == "parameter";
+  if (flags->Has("help") ||
+      (!list && !show && !report && !archive && !remove && !parameters && !parameter)) {
     const std::string text = Cat(kJobsUsage, FlagHelp(specs));
     flags->Has("help") ? Print(text) : PrintError(text);
     return flags->Has("help") ? kFine : kUsage;
@@ -141,11 +170,13 @@ int RunJobs(const std::vector<std::string>& arguments) {
   if (events && flags->Has("url"))
     return Finish(InvalidArgument("--url beside --target, --data-dir or --brokers: one is enough"),
                   "jobs");
-  if (events && (report || archive || remove))
+  if (events && !list && !show)
     return Finish(InvalidArgument(Cat("jobs ", words[0],
                                       " is of the history: give --url, not --target, --data-dir "
                                       "or --brokers")),
                   "jobs");
+  if (parameters) return Finish(ListHistoryParameters(words[1], *flags), "jobs parameters");
+  if (parameter) return Finish(SetHistoryParameter(words, *flags), "jobs parameter");
   if (report) return Finish(ReportHistoryJob(words[1], *flags), "jobs report");
   if (archive) return Finish(ArchiveHistoryJob(words[1], *flags), "jobs archive");
   if (remove) return Finish(DeleteHistoryJob(words[1], *flags), "jobs delete");

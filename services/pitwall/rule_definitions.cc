@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 
+#include "rules/plan/overrides.h"
 #include "rules/plan/parameter_owner.h"
 #include "rules/plan/shown_text.h"
 #include "services/base/duration.h"
@@ -41,7 +42,7 @@ std::string Meaning(std::string_view action,
                     const std::vector<insights::RuleParameter>& parameters) {
   if (const auto name = NameAfter(action, "$params."); !name.empty()) {
     for (const insights::RuleParameter& parameter : parameters) {
-      if (parameter.name == name) return parameter.value;
+      if (parameter.name == name) return parameter.now;
     }
     return std::string(name);
   }
@@ -80,7 +81,24 @@ std::string Readable(std::string_view text,
   return out;
 }
 
-insights::RuleDefinition DefinitionOf(const plan::Space& space, const plan::Rule& rule) {
+// Parallel to Space::parameters.
+struct JobValues {
+  std::vector<double> values;
+  std::vector<plan::ParameterSource> sources;
+  lang::Bindings bindings;
+};
+
+JobValues ValuesFor(const plan::Program& program, const plan::Space& space, std::string_view job_id,
+                    std::string_view job_name) {
+  JobValues out;
+  if (program.overrides == nullptr) return out;
+  out.values = program.overrides->ParametersFor(space, job_id, job_name, {}, &out.sources);
+  out.bindings = program.overrides->BindingsFor(job_id, job_name, {});
+  return out;
+}
+
+insights::RuleDefinition DefinitionOf(const plan::Space& space, const plan::Rule& rule,
+                                      const JobValues& now) {
   insights::RuleDefinition out;
   out.rule = rule.name;
   out.severity = TextOf(rule.labels, "severity");
@@ -93,8 +111,16 @@ insights::RuleDefinition DefinitionOf(const plan::Space& space, const plan::Rule
   for (const plan::Need& need : rule.needs) out.needs.push_back(need.metric);
   for (const uint32_t index : rule.parameters) {
     const plan::Parameter& parameter = space.parameters[index];
+    const std::string value = plan::ShownValue(parameter);
     out.parameters.push_back(
-        {parameter.name, plan::ShownValue(parameter), parameter.unit, parameter.help});
+        {parameter.name, value, parameter.unit, parameter.help, value, "rule"});
+    if (now.sources.empty() || now.sources[index] == plan::ParameterSource::kRule) continue;
+    insights::RuleParameter& shown = out.parameters.back();
+    shown.source = plan::ParameterSourceName(now.sources[index]);
+    const auto bound = now.bindings.find({parameter.rule, parameter.name});
+    shown.now = parameter.kind != plan::ParameterKind::kText ? FormatDouble(now.values[index])
+                : bound == now.bindings.end()                ? value
+                                                             : Quote(bound->second);
   }
   out.summary = Readable(TextOf(rule.annotations, "summary"), out.parameters);
   out.description = Readable(TextOf(rule.annotations, "description"), out.parameters);
@@ -104,12 +130,15 @@ insights::RuleDefinition DefinitionOf(const plan::Space& space, const plan::Rule
 
 }  // namespace
 
-insights::RuleDefinitions RuleDefinitionsOf(const plan::Program& program) {
+insights::RuleDefinitions RuleDefinitionsOf(const plan::Program& program, std::string_view job_id,
+                                            std::string_view job_name) {
   insights::RuleDefinitions out;
   for (const plan::Space& space : program.spaces) {
+    const JobValues now = ValuesFor(program, space, job_id, job_name);
     for (const plan::Group& group : space.groups) {
       for (const plan::Rule& rule : group.rules) {
-        if (rule.kind == plan::RuleKind::kAlert) out.emplace(rule.name, DefinitionOf(space, rule));
+        if (rule.kind == plan::RuleKind::kAlert)
+          out.emplace(rule.name, DefinitionOf(space, rule, now));
       }
     }
   }

@@ -42,6 +42,37 @@ groups:
   ASSERT_THAT(high.parameters, SizeIs(1));
   EXPECT_EQ(high.parameters[0].value, "3");
   EXPECT_EQ(high.parameters[0].unit, "celsius");
+  EXPECT_EQ(high.parameters[0].now, "3");
+  EXPECT_EQ(high.parameters[0].source, "rule");
+}
+
+TEST(RuleDefinitions, TheValuesOfAJobAndWhereTheyComeFrom) {
+  RuleSet set{.files = {{"p.yaml", R"(
+groups:
+- name: g
+  rules:
+  - alert: High
+    params: {limit: 3, low: 1, names: "a.*"}
+    expr: y{x=~$names} > $limit - $low
+    annotations: {description: "Above {{ $params.limit }}"}
+)"}},
+              .overrides = RuleSetFile{"o.yaml", R"(jobs:
+- match: {job: "llama-*"}
+  rules: {p/g/High: {limit: 4, low: 2, names: "b.*"}}
+)"}};
+  set.job_parameters = {{"job-1", "p/g/High", "limit", 0.3}};
+  const auto program = plan::CompileRuleSet(set);
+  ASSERT_TRUE(program.ok()) << program.status();
+  const auto shown = [&](std::string_view job, std::string_view name) {
+    std::vector<std::string> out;
+    for (const auto& one : RuleDefinitionsOf(**program, job, name).at("p/g/High").parameters)
+      out.push_back(one.now + " " + one.source + " " + one.value);
+    return out;
+  };
+  EXPECT_THAT(shown("job-1", "llama-7b"),
+              ElementsAre("0.3 set 3", "2 overrides 1", R"("b.*" overrides "a.*")"));
+  EXPECT_THAT(shown("job-2", "bert"), ElementsAre("3 rule 3", "1 rule 1", R"("a.*" rule "a.*")"));
+  EXPECT_EQ(RuleDefinitionsOf(**program, "job-1").at("p/g/High").description, "Above 0.3");
 }
 
 }  // namespace

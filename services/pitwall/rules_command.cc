@@ -12,6 +12,7 @@
 #include "services/engine/program_check.h"
 #include "services/pitwall/commands.h"
 #include "services/pitwall/flags.h"
+#include "services/pitwall/rule_definitions.h"
 #include "services/pitwall/rule_files.h"
 #include "services/pitwall/rule_list.h"
 #include "services/pitwall/rule_markdown.h"
@@ -39,6 +40,8 @@ const std::vector<FlagSpec>& RuleFlags() {
       {"limit", Kind::kMany, "NAME=VALUE",
        "check: another limit of a rule, as rules.limits in the configuration"},
       {"overrides", Kind::kOne, "FILE", "parameters per job"},
+      {"job", Kind::kOne, "JOB",
+       "check --explain: the values of this id or name, and where they come from"},
       {"baseline", Kind::kMany, "PATH", "summaries of finished jobs, and folders with them"},
       {"evaluation-interval", Kind::kOne, "DURATION", "of groups without one (1m)"},
       {"verbose", Kind::kSwitch, "", "golden: print each unsupported eval, with the reason"},
@@ -61,6 +64,20 @@ StatusOr<plan::CostOptions> CostOptionsOf(const Flags& flags) {
       return InvalidArgument("--sample-interval must be longer than 0");
   }
   return costs;
+}
+
+// A line for each parameter: what the files say of the job. What people set of it while it runs,
+// `rules status` and `jobs parameters` tell.
+void PrintParameters(const plan::Program& program, const std::string& job) {
+  Print(Cat("parameters of job ", TerminalLine(job), "\n"));
+  for (const auto& [rule, definition] : RuleDefinitionsOf(program, job, job)) {
+    for (const insights::RuleParameter& one : definition.parameters) {
+      Print(Cat("  ", rule, "  ", one.name, " = ", one.now, "  (",
+                one.source == "rule" ? std::string("rule")
+                                     : Cat("overrides file; the rule has ", one.value),
+                ")\n"));
+    }
+  }
 }
 
 StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files,
@@ -114,6 +131,7 @@ StatusOr<int> Run(const std::string& verb, const std::vector<std::string>& files
                 one.alerts.empty() ? "all rules" : Join(one.alerts, ", "), "\n"));
     }
     Print(plan::Explain(*program, costs));
+    if (const auto job = flags.One("job")) PrintParameters(*program, *job);
   }
   const auto warnings = std::count_if(
       diagnostics.list().begin(), diagnostics.list().end(),

@@ -164,37 +164,40 @@ Status ServiceHost::StartProcessor() {
   memory_ = std::make_unique<MemoryBudget>(BudgetOf(config_.memory));
   processor_ = std::make_unique<processor::Processor>(&clock_, log_.get(),
                                                       ProcessorOptionsOf(config_, memory_.get()));
-  ASSIGN_OR_RETURN(const engine::CompiledRulesPtr rules, RulesOf(config_.rules));
+  parameters_ = std::make_unique<processor::ParameterOffice>(
+      &clock_, log_.get(), processor_.get(),
+      processor::ParameterOfficeOptions{.keep_ns = config_.log.retention_ns});
+  ASSIGN_OR_RETURN(const engine::CompiledRulesPtr files, RulesOf(config_.rules));
+  ASSIGN_OR_RETURN(const engine::CompiledRulesPtr rules, parameters_->Over(files));
   RETURN_IF_ERROR(processor_->Start(rules));
   RegisterProcessorMetrics();
   // A job that is read before any rule set is in force would begin with empty windows. With a
   // backlog to read first the rules come when they come.
-  rule_set_hash_ = rules->hash();
   rules_in_force_.Set(rules);
   const std::unique_ptr<Wakeup> pause = clock_.NewWakeup();
   const int64_t deadline = clock_.MonotonicNs() + 3 * kNanosPerSecond;
   const auto in_force = [&] {
     const auto stats = processor_->stats();
     return std::all_of(stats.begin(), stats.end(),
-                       [&](const auto& s) { return s.rule_set_hash == rule_set_hash_; });
+                       [&](const auto& s) { return s.rule_set_hash == rules->hash(); });
   };
   while (!in_force() && clock_.MonotonicNs() < deadline) pause->Wait(10 * kNanosPerMilli);
+  parameters_->Start([this](const engine::CompiledRulesPtr& fresh) { rules_in_force_.Set(fresh); });
   return OkStatus();
 }
 
 Status ServiceHost::Reload(const Config& fresh) {
   RETURN_IF_ERROR(CheckConfig(fresh));
   if (processor_ != nullptr) {
-    ASSIGN_OR_RETURN(const engine::CompiledRulesPtr rules, RulesOf(fresh.rules));
-    RETURN_IF_ERROR(processor_->SetRules(rules));
+    ASSIGN_OR_RETURN(const engine::CompiledRulesPtr files, RulesOf(fresh.rules));
+    const engine::CompiledRulesPtr before = rules_in_force_.Get();
+    ASSIGN_OR_RETURN(const engine::CompiledRulesPtr rules, parameters_->SetFiles(files));
     const std::string& hash = rules->hash();
-    if (hash == rule_set_hash_) {
+    if (before != nullptr && hash == before->hash()) {
       PITWALL_LOG(kInfo, "reload", "the rules are the same");
     } else {
       PITWALL_LOG(kInfo, "reload", "rule set ", hash, " goes into force");
     }
-    rule_set_hash_ = hash;
-    rules_in_force_.Set(rules);
   }
   const int64_t interval_ns = fresh.collector.interval_ns;
   if (collector_ != nullptr && interval_ns != config_.collector.interval_ns) {
@@ -459,6 +462,7 @@ void ServiceHost::Stop() {
   if (grpc_ != nullptr) grpc_->SetServing(false);
   if (collector_ != nullptr) collector_->Stop();
   if (courier_ != nullptr) courier_->Stop();
+  if (parameters_ != nullptr) parameters_->Stop();
   if (processor_ != nullptr) processor_->Stop();
   if (executor_ != nullptr) executor_->Stop();
   if (http_ != nullptr) http_->Stop();

@@ -27,6 +27,7 @@
 #include "services/pitwall/followed_rules.h"
 #include "services/pitwall/followed_silences.h"
 #include "services/pitwall/history_routes.h"
+#include "services/processor/parameter_office.h"
 #include "services/processor/processor.h"
 #include "services/telemetry/exposition.h"
 
@@ -100,7 +101,7 @@ class ServiceHost {
   std::unique_ptr<Appender> appender_;
   std::unique_ptr<MemoryBudget> memory_;
   std::unique_ptr<processor::Processor> processor_;
-  std::string rule_set_hash_;
+  std::unique_ptr<processor::ParameterOffice> parameters_;  // of jobs; with the processor
   RulesInForce rules_in_force_;
   std::unique_ptr<FollowedSilences> followed_silences_;  // with insights
   std::unique_ptr<FollowedRules> followed_rules_;        // insights without a processor

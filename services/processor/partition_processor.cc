@@ -40,6 +40,38 @@ PartitionStats PartitionProcessor::stats() const {
   return stats_;
 }
 
+void PartitionProcessor::Watch(std::vector<std::string> jobs) {
+  MutexLock lock(&mutex_);
+  watch_ = std::move(jobs);
+}
+
+std::optional<WatchedJob> PartitionProcessor::Watched(const std::string& job) const {
+  MutexLock lock(&mutex_);
+  const auto found = watched_.find(job);
+  if (found == watched_.end()) return std::nullopt;
+  return found->second;
+}
+
+absl::btree_map<std::string, WatchedJob> PartitionProcessor::LookAtWatched() const {
+  absl::btree_map<std::string, WatchedJob> seen;
+  if (next_offset_ < suppress_below_) return seen;
+  std::vector<std::string> watch;
+  {
+    MutexLock lock(&mutex_);
+    watch = watch_;
+  }
+  for (const std::string& id : watch) {
+    WatchedJob& one = seen[id];
+    one.rule_set_hash = shard_->rule_set_hash();
+    const engine::Job* job = shard_->FindJob(id);
+    if (job == nullptr) continue;
+    one.found = true;
+    one.ended = job->ended();
+    one.identity = job->identity();
+  }
+  return seen;
+}
+
 void PartitionProcessor::Interrupt() {
   pause_->Wake();
   if (reader_ != nullptr) reader_->Interrupt();
@@ -401,8 +433,10 @@ void PartitionProcessor::Publish() {
   stats.paused = paused_;
   stats.recovering = next_offset_ < suppress_below_;
   stats.rule_set_hash = shard_->rule_set_hash();
+  absl::btree_map<std::string, WatchedJob> watched = LookAtWatched();
   MutexLock lock(&mutex_);
   stats_ = stats;
+  watched_ = std::move(watched);
 }
 
 }  // namespace pitwall::processor

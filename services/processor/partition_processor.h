@@ -22,6 +22,7 @@
 #include "services/processor/commit_metadata.h"
 #include "services/processor/grace_watch.h"
 #include "services/processor/rule_sets.h"
+#include "services/processor/running_jobs.h"
 #include "services/processor/saved_state.h"
 
 namespace pitwall::processor {
@@ -107,6 +108,10 @@ class PartitionProcessor {
   // Everything that the log held a moment ago is applied and committed.
   bool CaughtUp();
   PartitionStats stats() const;
+  // The jobs that each commit looks at, in place of those before.
+  void Watch(std::vector<std::string> jobs);
+  // Nothing: no commit has looked since, or old records are read again.
+  std::optional<WatchedJob> Watched(const std::string& job) const;
   // Runs only in the owner's thread.
   const engine::Shard& shard() const { return *shard_; }
 
@@ -142,6 +147,7 @@ class PartitionProcessor {
   Status DeleteForgotten();
   StatusOr<bool> TickDue(int64_t now);
   void Publish();
+  absl::btree_map<std::string, WatchedJob> LookAtWatched() const;
   // `snapshots`: once the commit that carries it is done.
   std::string Metadata(const SnapshotSum& snapshots) const;
 
@@ -196,6 +202,8 @@ class PartitionProcessor {
 
   mutable Mutex mutex_;
   std::string wanted_rules_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> watch_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_map<std::string, WatchedJob> watched_ ABSL_GUARDED_BY(mutex_);
   PartitionStats stats_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -7,6 +7,7 @@
 #include "absl/time/time.h"
 #include "services/base/duration.h"
 #include "services/base/log.h"
+#include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/pipeline/topics.h"
 
@@ -66,6 +67,7 @@ Status Processor::Start(engine::CompiledRulesPtr rules) {
     RETURN_IF_ERROR(rules_.Publish(std::move(rules)));
   }
   ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(kTelemetryTopic));
+  partitions_ = partitions;
   const PartitionShare share = options_.share;
   const std::vector<int32_t> owned = PartitionsOf(share, partitions);
   if (owned.empty()) {
@@ -160,6 +162,41 @@ Status Processor::SetRules(engine::CompiledRulesPtr rules) {
   RETURN_IF_ERROR(rules_.Publish(rules));
   for (const auto& worker : workers_) worker->processor->WantRules(rules->hash());
   return OkStatus();
+}
+
+const Processor::Worker* Processor::WorkerOf(const std::string& job) const {
+  if (partitions_ <= 0) return nullptr;
+  const int32_t partition = PartitionOf(job, partitions_);
+  for (const auto& worker : workers_) {
+    if (worker->partition == partition) return worker.get();
+  }
+  return nullptr;
+}
+
+bool Processor::MayOwn(int32_t partition, int32_t partitions) const {
+  return partitions != partitions_ ||
+         std::any_of(workers_.begin(), workers_.end(),
+                     [&](const auto& worker) { return worker->partition == partition; });
+}
+
+void Processor::Watch(const std::vector<std::string>& jobs) {
+  for (const auto& worker : workers_) {
+    std::vector<std::string> own;
+    for (const std::string& job : jobs) {
+      if (WorkerOf(job) == worker.get()) own.push_back(job);
+    }
+    worker->processor->Watch(std::move(own));
+  }
+}
+
+std::optional<WatchedJob> Processor::Watched(const std::string& job) const {
+  const Worker* const worker = WorkerOf(job);
+  if (worker == nullptr) return std::nullopt;
+  {
+    MutexLock lock(&worker->mutex);
+    if (!worker->fault.empty()) return std::nullopt;
+  }
+  return worker->processor->Watched(job);
 }
 
 void Processor::Stop() {

@@ -33,16 +33,20 @@ struct ProcessorOptions {
 // Makes the topics of architecture.md, section 5, that are not there yet.
 Status EnsureTopics(Log* log, const ProcessorOptions& options);
 
-class Processor {
+class Processor final : public RunningJobs {
  public:
   // Everything borrowed must outlive this.
   Processor(Clock* clock, Log* log, const ProcessorOptions& options);
-  ~Processor();
+  ~Processor() override;
 
   // `rules` may be null: then those of the log stay in force.
   Status Start(engine::CompiledRulesPtr rules);
   // Puts another rule set in force, from the first tick after its control record is read.
-  Status SetRules(engine::CompiledRulesPtr rules);
+  Status SetRules(engine::CompiledRulesPtr rules) override;
+  bool Owns(const std::string& job) const override { return WorkerOf(job) != nullptr; }
+  bool MayOwn(int32_t partition, int32_t partitions) const override;
+  void Watch(const std::vector<std::string>& jobs) override;
+  std::optional<WatchedJob> Watched(const std::string& job) const override;
   // Commits, snapshots and ends all threads. Idempotent.
   void Stop();
 
@@ -63,6 +67,8 @@ class Processor {
     mutable Mutex mutex;
     std::string fault ABSL_GUARDED_BY(mutex);
   };
+  // Null: another processor has the job's partition.
+  const Worker* WorkerOf(const std::string& job) const;
   void Run(Worker* worker);
   void Fail(Worker* worker, std::string fault);
   // Until the other owner is silent, so that two that were both started do not fence each other
@@ -73,6 +79,7 @@ class Processor {
   Log* const log_;
   const ProcessorOptions options_;
   RuleSets rules_;
+  int32_t partitions_ = 0;  // of the topic; as of Start
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<bool> stopping_{false};
   std::atomic<uint64_t> fenced_{0};

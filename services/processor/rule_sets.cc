@@ -17,15 +17,23 @@ static std::string SizesOf(const RuleSet& rules) {
              " (`pitwall baseline --max-bytes` makes smaller ones)");
 }
 
-Status RuleSets::Publish(engine::CompiledRulesPtr rules) {
-  if (!Find(rules->hash()).ok()) {
-    ASSIGN_OR_RETURN(const std::unique_ptr<Appender> appender, log_->OpenAppender());
-    RETURN_IF_ERROR(Annotate(appender->Append({{.topic = std::string(kRulesTopic),
-                                                .partition = 0,
-                                                .key = rules->hash(),
-                                                .value = codec::EncodeRuleSet(rules->text())}}),
-                             SizesOf(rules->text())));
+Status RuleSets::Write(const RuleSet& rules, const std::string& hash) {
+  if (Find(hash).ok()) return OkStatus();
+  if (!rules.job_parameters.empty()) {
+    RuleSet base = rules;
+    base.job_parameters.clear();
+    RETURN_IF_ERROR(Write(base, RuleSetHash(base)));
   }
+  ASSIGN_OR_RETURN(const std::unique_ptr<Appender> appender, log_->OpenAppender());
+  return Annotate(appender->Append({{.topic = std::string(kRulesTopic),
+                                     .partition = 0,
+                                     .key = hash,
+                                     .value = codec::EncodeRuleSet(rules)}}),
+                  SizesOf(rules));
+}
+
+Status RuleSets::Publish(engine::CompiledRulesPtr rules) {
+  RETURN_IF_ERROR(Write(rules->text(), rules->hash()));
   rules = Keep(std::move(rules));
   MutexLock lock(&mutex_);
   newest_ = std::move(rules);
@@ -55,7 +63,10 @@ engine::CompiledRulesPtr RuleSets::Keep(engine::CompiledRulesPtr compiled) {
   return compiled;
 }
 
-StatusOr<RuleSet> RuleSets::Find(const std::string& hash) {
+// A set with parameters of jobs has another one under it, which has none.
+StatusOr<RuleSet> RuleSets::Find(const std::string& hash, bool layered) {
+  codec::FindBase find_base;
+  if (layered) find_base = [this](const std::string& base) { return Find(base, false); };
   ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
                    log_->OpenReader({std::string(kRulesTopic), 0}, kFromStart));
   ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
@@ -70,7 +81,7 @@ StatusOr<RuleSet> RuleSets::Find(const std::string& hash) {
     }
     for (const Record& record : records) {
       if (record.key != hash || record.tombstone) continue;
-      StatusOr<RuleSet> rules = codec::DecodeRuleSet(record.value);
+      StatusOr<RuleSet> rules = codec::DecodeRuleSet(record.value, find_base);
       if (rules.ok() && RuleSetHash(*rules) == hash) return rules;
       damage = Cat("record at offset ", record.offset, ": ",
                    rules.ok() ? "its rule set has another hash" : ToStd(rules.status().message()));

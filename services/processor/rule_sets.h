@@ -18,13 +18,15 @@ class RuleSets final : public engine::RuleSetProvider {
   // `log` is borrowed. The topic must exist.
   explicit RuleSets(Log* log) : log_(log) {}
 
-  // Writes the set, which is compiled already, to the topic unless it is there.
+  // Writes the set, which is compiled already, to the topic unless it is there; of one with
+  // parameters of jobs, first the set without them.
   Status Publish(engine::CompiledRulesPtr rules);
   // From memory, else from the topic. NotFound names the hash.
   StatusOr<engine::CompiledRulesPtr> Load(const std::string& hash) override;
 
  private:
-  StatusOr<RuleSet> Find(const std::string& hash);
+  Status Write(const RuleSet& rules, const std::string& hash);
+  StatusOr<RuleSet> Find(const std::string& hash, bool layered = true);
   engine::CompiledRulesPtr Keep(engine::CompiledRulesPtr compiled);
 
   Log* const log_;

@@ -1,4 +1,6 @@
+#include <cmath>
 #include <optional>
+#include <utility>
 
 #include "services/base/duration.h"
 #include "services/base/strings.h"
@@ -6,6 +8,36 @@
 #include "services/codec/cloudevents/shared_fields.h"
 
 namespace pitwall::cloudevents {
+namespace {
+
+void WriteParameter(const ParameterChange& change, JsonWriter* out) {
+  out->Key("parameter");
+  out->BeginObject();
+  out->Text("rule", change.rule);
+  out->Text("name", change.name);
+  out->Key("value");
+  change.value.has_value() ? out->Double(*change.value) : out->Null();
+  if (change.before.has_value()) {
+    out->Key("before");
+    out->Double(*change.before);
+  }
+  out->EndObject();
+}
+
+ParameterChange ReadParameter(const JsonReader& in) {
+  ParameterChange change;
+  change.rule = in.Required("rule");
+  change.name = in.Required("name");
+  for (const auto& [key, into] :
+       {std::pair("value", &change.value), std::pair("before", &change.before)}) {
+    if (!in.Has(key)) continue;
+    *into = in.Double(key);
+    if (!std::isfinite(**into)) in.Fail(key, "must be finite");
+  }
+  return change;
+}
+
+}  // namespace
 
 std::string EncodeCloudEvent(const ActionEvent& e) { return EncodeCloudEvent(e, e.rule, ""); }
 
@@ -32,6 +64,7 @@ std::string EncodeCloudEvent(const ActionEvent& e, std::string_view subject,
   out.Text("principal", e.principal);
   if (e.type == ActionEventType::kRequested) WriteTime("expires", e.expires_ns, &out);
   if (e.interval_ns > 0) out.Text("interval", FormatDuration(e.interval_ns));
+  if (e.kind == ActionKind::kParameter) WriteParameter(e.parameter, &out);
   out.EndObject();
   out.EndObject();
   return out.Take();
@@ -76,6 +109,7 @@ StatusOr<ActionEvent> DecodeActionEvent(std::string_view json) {
     if (!interval.ok()) data.Fail("interval", std::string(ToStd(interval.status().message())));
     e.interval_ns = interval.value_or(0);
   }
+  if (e.kind == ActionKind::kParameter) e.parameter = ReadParameter(data.Object("parameter"));
   RETURN_IF_ERROR(in.status());
   return e;
 }

@@ -335,6 +335,37 @@ TEST(ActionEvent, AnIntervalComesBack) {
   EXPECT_FALSE(DecodeActionEvent(damaged).ok());
 }
 
+TEST(ActionEvent, AParameterComesBack) {
+  ActionEvent e;
+  e.type = ActionEventType::kDone;
+  e.kind = ActionKind::kParameter;
+  e.mode = ActionMode::kLive;
+  e.issue = "request-1";
+  e.job = "j";
+  e.rule = std::string(kParameterRequestRule);
+  e.parameter = {"p/g/A", "limit", 0.3, 5};
+  e.id = MakeActionId(e);
+  const std::string json = EncodeCloudEvent(e);
+  EXPECT_THAT(json, HasSubstr(R"("action":"parameter")"));
+  EXPECT_THAT(json,
+              HasSubstr(R"("parameter":{"rule":"p/g/A","name":"limit","value":0.3,"before":5})"));
+  StatusOr<ActionEvent> back = DecodeActionEvent(json);
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->parameter, e.parameter);
+  EXPECT_EQ(ChangeText(e.parameter), "limit of p/g/A: 5 -> 0.3");
+  e.parameter = {"p/g/A", "limit", std::nullopt, std::nullopt};
+  back = DecodeActionEvent(EncodeCloudEvent(e));
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(back->parameter, e.parameter);
+  EXPECT_EQ(ChangeText(e.parameter), "limit of p/g/A: -> the value of the rule files");
+  std::string damaged = json;
+  damaged.replace(damaged.find("0.3"), 3, R"("NaN")");
+  EXPECT_FALSE(DecodeActionEvent(damaged).ok());
+  damaged = json;
+  damaged.replace(damaged.find(R"("limit")"), 7, R"("")");
+  EXPECT_FALSE(DecodeActionEvent(damaged).ok());
+}
+
 TEST(IssueId, IsThatOfTheFirstEvent) {
   IssueEvent first = Sample();
   first.sequence = 1;

@@ -53,6 +53,7 @@ Answer AnswerRules(const ApiCall& call);
 Answer AnswerActions(const ApiCall& call);
 Answer AnswerCaptures(const ApiCall& call);
 Answer AskInterval(const ApiCall& call);
+Answer AskParameter(const ApiCall& call);
 Answer AskCapture(const ApiCall& call);
 Answer AskStop(const ApiCall& call);
 Answer AnswerReport(const ApiCall& call);

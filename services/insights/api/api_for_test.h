@@ -211,12 +211,12 @@ class ApiTest : public ::testing::Test {
     options_.sessions = std::make_shared<http::CookieSessions>(&clock_);
     options_.archive_dir = "/archives";
     options_.version = "1.2.3";
-    options_.rules = [] {
+    options_.rules = [](const JobLife&) {
       RuleDefinition rule;
       rule.rule = "default/x/Alert";
       rule.description = HostileText();
       rule.needs = {"train_step_duration_seconds"};
-      rule.parameters = {{"limit", "3", "steps", "How many."}};
+      rule.parameters = {{"limit", "3", "steps", "How many.", "0.3", "set"}};
       return RuleDefinitions{{rule.rule, rule}};
     };
   }

@@ -54,6 +54,8 @@ constexpr std::array kRoutes = {
     ApiRoute{"POST", "/job/capture", Role::kAct, "job* rank+", AskCapture},
     ApiRoute{"POST", "/job/stop", Role::kAct, "job* reason*", AskStop},
     ApiRoute{"POST", "/job/interval", Role::kAct, "job* interval* reason*", AskInterval},
+    ApiRoute{"POST", "/job/parameter", Role::kAct, "job* rule* parameter* value* reason*",
+             AskParameter},
     ApiRoute{"GET", "/report", Role::kView, "job* format", AnswerReport},
     ApiRoute{"GET", "/what-if", Role::kView, "job* rank* mode from_step to_step", AnswerWhatIf},
     ApiRoute{"GET", "/differs", Role::kView, "job* from* to* match+ limit", AnswerDiffers},

@@ -40,6 +40,8 @@ struct ApiOptions {
   // Puts a request into pitwall.actions, one for an interval into pitwall.control too; empty:
   // neither can be asked for here.
   std::function<Status(const ActionEvent& request)> request_action;
+  // Whether the rules in force have such a parameter; empty: not known here.
+  std::function<Status(const ParameterChange& change)> check_parameter;
   // Whether an open issue is silenced now; empty: not known here.
   std::function<std::optional<SilencedIssue>(const IssueEvent& event)> silenced;
 };

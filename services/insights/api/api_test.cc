@@ -460,5 +460,38 @@ TEST_F(Api, AStopIsAskedForWithAReasonAndTheWholeId) {
   EXPECT_EQ(asked[0].kind, ActionKind::kStop);
 }
 
+TEST_F(Api, AParameterIsAskedForAndAWrongOneIsAnErrorAtOnce) {
+  history_.Edit("runs", [](auto*) {});
+  std::vector<ActionEvent> asked;
+  options_.request_action = [&](const ActionEvent& request) {
+    asked.push_back(request);
+    return OkStatus();
+  };
+  options_.check_parameter = [](const ParameterChange& change) {
+    return change.name == "limit" ? OkStatus() : InvalidArgument("parameter: not in the rule");
+  };
+  const std::string path = "/job/parameter?job=runs&rule=p/g/A&reason=to%20see&parameter=";
+  for (const std::string_view value : {"", "&value=", "&value=many", "&value=nan", "&value=inf"})
+    EXPECT_EQ(Ask("POST", Cat(path, "limit", value)).status, 400) << value;
+  const http::HttpResponse wrong = Ask("POST", Cat(path, "lmit&value=1"));
+  EXPECT_EQ(wrong.status, 400);
+  EXPECT_THAT(wrong.body, HasSubstr(R"("place":"parameter")"));
+  EXPECT_EQ(
+      Ask("POST", "/job/parameter?job=job-1&rule=p/g/A&reason=x&parameter=limit&value=1").status,
+      409);
+  EXPECT_EQ(
+      Ask("POST", "/job/parameter?job=run&rule=p/g/A&reason=x&parameter=limit&value=1").status,
+      400);
+  ASSERT_THAT(asked, SizeIs(0));
+  EXPECT_EQ(Ask("POST", Cat(path, "limit&value=0.3")).status, 200);
+  EXPECT_EQ(Ask("POST", Cat(path, "limit&value=null")).status, 200);
+  ASSERT_THAT(asked, SizeIs(2));
+  EXPECT_EQ(asked[0].kind, ActionKind::kParameter);
+  EXPECT_EQ(asked[0].rule, kParameterRequestRule);
+  EXPECT_EQ(asked[0].parameter, (ParameterChange{"p/g/A", "limit", 0.3, std::nullopt}));
+  EXPECT_EQ(asked[1].parameter.value, std::nullopt);
+  EXPECT_EQ(asked[0].why, "to see");
+}
+
 }  // namespace
 }  // namespace pitwall::insights

@@ -110,7 +110,8 @@ Answer AnswerIssue(const ApiCall& call) {
   out.Key("actions");
   out.BeginArray();
   for (const ActionEvent& action : actions) {
-    if (action.issue == issue.id) out.Raw(cloudevents::EncodeCloudEvent(action));
+    if (BelongsTo(action, issue.id, job->id, issue.newest().rule))
+      out.Raw(cloudevents::EncodeCloudEvent(action));
   }
   out.EndArray();
   out.Key("told");
@@ -180,6 +181,8 @@ void WriteDefinition(const RuleDefinition* rule, JsonWriter* out) {
     out->BeginObject();
     TextField("name", parameter.name, out);
     TextField("default", parameter.value, out);
+    TextField("now", parameter.now, out);
+    TextField("source", parameter.source, out);
     TextField("unit", parameter.unit, out);
     TextField("help", parameter.help, out);
     out->EndObject();
@@ -193,7 +196,7 @@ void WriteDefinition(const RuleDefinition* rule, JsonWriter* out) {
 Answer AnswerRules(const ApiCall& call) {
   ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
   ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, call.history().Events(job->id));
-  const RuleDefinitions rules = call.options.rules ? call.options.rules() : RuleDefinitions();
+  const RuleDefinitions rules = call.options.rules ? call.options.rules(*job) : RuleDefinitions();
   JsonWriter out;
   out.BeginObject();
   out.Key("rules");

@@ -31,7 +31,7 @@ Answer AnswerReport(const ApiCall& call) {
   ReportRequest request;
   request.history = &call.history();
   ASSIGN_OR_RETURN(request.job, call.Job());
-  if (call.options.rules) request.rules = call.options.rules();
+  if (call.options.rules) request.rules = call.options.rules(*request.job);
   request.version = call.options.version;
   request.link =
       cloudevents::ExternalLink(call.options.external_url, cloudevents::JobLink(request.job->id));

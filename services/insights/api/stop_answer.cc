@@ -1,5 +1,7 @@
-// Asks the executor to stop a job, or the collectors of its nodes for another interval.
+// Asks the executor to stop a job, the collectors of its nodes for another interval, or the
+// processor for another value of a rule's parameter.
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "services/base/duration.h"
@@ -13,6 +15,8 @@ namespace {
 
 constexpr int64_t kExpiresNs = 60 * kNanosPerSecond;
 constexpr size_t kMaxReasonBytes = 500;
+constexpr size_t kMaxNameBytes = 1000;            // of a rule, of a parameter
+constexpr std::string_view kFilesValue = "null";  // instead of a number
 // As the collector has them.
 constexpr std::array<std::string_view, 6> kIntervals = {"100ms", "200ms", "500ms",
                                                         "1s",    "5s",    "1m"};
@@ -75,6 +79,30 @@ Answer AskInterval(const ApiCall& call) {
   request.rule = std::string(kIntervalRequestRule);
   request.alert = "IntervalRequested";
   ASSIGN_OR_RETURN(request.interval_ns, ParseDuration(interval));
+  return Send(call, std::move(request));
+}
+
+Answer AskParameter(const ApiCall& call) {
+  std::string reason(Trim(call.parameters.Text("reason")));
+  ParameterChange change{std::string(call.parameters.Text("rule")),
+                         std::string(call.parameters.Text("parameter"))};
+  const std::string_view value = call.parameters.Text("value");
+  RETURN_IF_ERROR(call.parameters.status());
+  if (value != kFilesValue) {
+    const std::optional<double> number = ParseDouble(value);
+    if (!number.has_value() || !std::isfinite(*number))
+      return InvalidArgument(Cat("value: not a finite number (", Quote(value.substr(0, 100)),
+                                 "); give one, or null for the value of the rule files"));
+    change.value = number;
+  }
+  if (change.rule.size() > kMaxNameBytes || change.name.size() > kMaxNameBytes)
+    return InvalidArgument(Cat("rule: longer than ", kMaxNameBytes, " bytes"));
+  ASSIGN_OR_RETURN(ActionEvent request, RequestOf(call, std::move(reason)));
+  if (call.options.check_parameter) RETURN_IF_ERROR(call.options.check_parameter(change));
+  request.kind = ActionKind::kParameter;
+  request.rule = std::string(kParameterRequestRule);
+  request.alert = "ParameterRequested";
+  request.parameter = std::move(change);
   return Send(call, std::move(request));
 }
 

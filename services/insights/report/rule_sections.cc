@@ -18,13 +18,13 @@ std::string ShownParameters(const std::vector<std::pair<std::string, double>>& p
   return out;
 }
 
-// As evaluated by the newest issue, else the defaults.
+// As evaluated by the newest issue, else the job's.
 std::string ParametersOf(const IssueEvent* issue, const RuleDefinition* rule) {
   if (issue != nullptr) return ShownParameters(issue->parameters);
   std::string out;
   if (rule == nullptr) return out;
   for (const RuleParameter& one : rule->parameters)
-    CatTo(out, out.empty() ? "" : ", ", one.name, "=", one.value);
+    CatTo(out, out.empty() ? "" : ", ", one.name, "=", one.now.empty() ? one.value : one.now);
   return out;
 }
 
@@ -361,10 +361,11 @@ Status AddActions(const Story& story, Document* out) {
                 0};
     for (const ActionEvent& action : story.actions) {
       const std::string_view type = ActionEventTypeName(action.type);
-      table.rows.push_back({TimeCell(action.time_ns), std::string(type.substr(type.rfind('.') + 1)),
-                            std::string(ActionKindName(action.kind)),
-                            std::string(ActionModeName(action.mode)), action.rule, action.why,
-                            action.effect});
+      table.rows.push_back(
+          {TimeCell(action.time_ns), std::string(type.substr(type.rfind('.') + 1)),
+           std::string(ActionKindName(action.kind)), std::string(ActionModeName(action.mode)),
+           action.rule, action.why,
+           action.kind == ActionKind::kParameter ? ChangeText(action.parameter) : action.effect});
     }
     CutRows(&table, 3 * kMostRows);
     section.blocks.push_back(std::move(table));

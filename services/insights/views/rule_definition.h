@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "services/insights/job_life.h"
+
 namespace pitwall::insights {
 
 struct RuleParameter {
@@ -13,6 +15,8 @@ struct RuleParameter {
   std::string value;  // as overridden by nothing: a number, or a text in quotes
   std::string unit;
   std::string help;
+  std::string now = {};     // for the job
+  std::string source = {};  // of it: "rule", "overrides", "set" (by a person, of this job)
 };
 
 struct RuleDefinition {
@@ -30,6 +34,6 @@ struct RuleDefinition {
 
 using RuleDefinitions = std::map<std::string, RuleDefinition, std::less<>>;
 // Thread-safe. Empty: this process does not know the rules in force.
-using RuleDefinitionSource = std::function<RuleDefinitions()>;
+using RuleDefinitionSource = std::function<RuleDefinitions(const JobLife& job)>;
 
 }  // namespace pitwall::insights

@@ -15,11 +15,12 @@ std::string ByWhom(const ActionEvent& action) {
 }  // namespace
 
 bool IsRequest(const ActionEvent& action) {
-  return action.rule == kStopRequestRule || action.rule == kIntervalRequestRule;
+  return action.rule == kStopRequestRule || action.rule == kIntervalRequestRule ||
+         action.rule == kParameterRequestRule;
 }
 
 bool IsLiveAct(const ActionEvent& action) {
-  return action.mode == ActionMode::kLive &&
+  return action.kind != ActionKind::kParameter && action.mode == ActionMode::kLive &&
          (action.type == ActionEventType::kDecided || action.type == ActionEventType::kDone);
 }
 
@@ -31,6 +32,14 @@ bool IsTold(const ActionEvent& action, ActionsTold told) {
 std::string ActionText(const ActionEvent& action) {
   const std::string_view dry = action.mode == ActionMode::kDryRun ? " (dry run)" : "";
   const std::string why = action.why.empty() ? "" : Cat(": ", action.why);
+  if (action.kind == ActionKind::kParameter) {
+    const std::string change = Cat("parameter ", ChangeText(action.parameter));
+    const std::string_view by = action.principal.empty() ? "somebody" : action.principal;
+    if (action.type == ActionEventType::kRequested) return Cat(by, " asks for the ", change, why);
+    return Cat("the ", change,
+               action.type == ActionEventType::kDone ? " is in force" : " is refused",
+               ", as asked for by ", by, why);
+  }
   switch (action.type) {
     case ActionEventType::kRequested:
       return Cat(action.principal.empty() ? "somebody" : action.principal, " asks for ",
@@ -50,6 +59,11 @@ std::string ActionText(const ActionEvent& action) {
 }
 
 std::string_view ActionVerb(const ActionEvent& action) {
+  if (action.kind == ActionKind::kParameter) {
+    return action.type == ActionEventType::kRequested ? "PARAMETER REQUESTED"
+           : action.type == ActionEventType::kDone    ? "PARAMETER SET"
+                                                      : "PARAMETER REFUSED";
+  }
   switch (action.type) {
     case ActionEventType::kRequested:
       return action.kind == ActionKind::kInterval ? "INTERVAL REQUESTED" : "STOP REQUESTED";
@@ -75,9 +89,10 @@ IssueEvent EventOfAction(const ActionEvent& action) {
   event.attempt = action.attempt;
   event.reference = action.target;
   event.rule = action.rule;
-  event.alert = !action.alert.empty()                  ? action.alert
-                : action.kind == ActionKind::kInterval ? "IntervalRequested"
-                                                       : "StopRequested";
+  event.alert = !action.alert.empty()                   ? action.alert
+                : action.kind == ActionKind::kInterval  ? "IntervalRequested"
+                : action.kind == ActionKind::kParameter ? "ParameterRequested"
+                                                        : "StopRequested";
   event.severity = action.severity;
   event.labels = Labels({{"alertname", event.alert}});
   event.evidence = action.evidence;

@@ -102,6 +102,26 @@ TEST(ActionNotice, ARequestForAnIntervalIsNoStop) {
   EXPECT_EQ(EventOfAction(request).alert, "IntervalRequested");
 }
 
+TEST(ActionNotice, AChangeOfAParameterIsNoStop) {
+  ActionEvent event = Request();
+  event.kind = ActionKind::kParameter;
+  event.rule = std::string(kParameterRequestRule);
+  event.parameter = {"p/g/A", "limit", 0.3, 5};
+  EXPECT_TRUE(IsRequest(event));
+  EXPECT_EQ(ActionText(event),
+            "alice asks for the parameter limit of p/g/A: 5 -> 0.3: wrong data set");
+  EXPECT_EQ(ActionVerb(event), "PARAMETER REQUESTED");
+  event.type = ActionEventType::kDone;
+  EXPECT_FALSE(IsLiveAct(event));
+  EXPECT_EQ(ActionVerb(event), "PARAMETER SET");
+  EXPECT_EQ(ActionText(event),
+            "the parameter limit of p/g/A: 5 -> 0.3 is in force, as asked for by alice: wrong data "
+            "set");
+  event.type = ActionEventType::kRefused;
+  EXPECT_EQ(ActionVerb(event), "PARAMETER REFUSED");
+  EXPECT_EQ(EventOfAction(event).type, EventType::kJobChanged);
+}
+
 TEST(ActionNotice, SaysByWhichRuleOrByWhom) {
   EXPECT_EQ(ActionText(Act(ActionEventType::kDecided)),
             "the job is stopped by rule training/numerics/LossNotFinite: policy */LossNotFinite: "

@@ -24,5 +24,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const auto again = DecodeRuleSet(EncodeRuleSet(*rules));
     PITWALL_CHECK(again.ok() && *again == *rules);
   }
+  if (const auto set = DecodeJobParameters(bytes); set.ok()) {
+    const auto again = DecodeJobParameters(EncodeJobParameters(*set));
+    PITWALL_CHECK(again.ok() && *again == *set);
+  }
   return 0;
 }

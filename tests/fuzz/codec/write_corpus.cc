@@ -66,6 +66,10 @@ std::vector<std::string> StateSeeds() {
   RuleSet rules;
   rules.files = {{"a.yaml", "groups: []"}};
   seeds.push_back(codec::EncodeRuleSet(rules));
+  rules.job_parameters = {{"job", "p/g/A", "limit", 0.3}};
+  seeds.push_back(codec::EncodeRuleSet(rules));
+  seeds.push_back(
+      codec::EncodeJobParameters({"job", {{rules.job_parameters[0], "act", 17, "request"}}, 0}));
   return seeds;
 }
 

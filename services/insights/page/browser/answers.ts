@@ -136,9 +136,9 @@ const definitions: Record<string, RuleDefinition> = {
   "training/stragglers/StragglerRank": {
     severity: "critical", summary: "Rank {{ $labels.rank }} needs {{ $value }} times as long as its peers", description: "In at least 7 of the last 10 steps its own work took longer than that of the other ranks.",
     suggestion: "Look at its GPU.", expression: "rank:train_own:ratio > $ratio", clock: "step train", for: "0 steps", needs: ["train_step_duration_seconds"],
-    parameters: [{ name: "ratio", default: "1.5", unit: "ratio", help: "How many times as long as the others." }, { name: "z", default: "3.5", unit: "", help: "" }],
+    parameters: [{ name: "ratio", default: "1.5", now: "1.5", source: "rule", unit: "ratio", help: "How many times as long as the others." }, { name: "z", default: "3.5", now: "4", source: "overrides", unit: "", help: "" }],
   },
-  "gpu/xid/XidFatal": { severity: "critical", summary: markup, description: markup, suggestion: "", expression: "hw_errors_total > $limit", clock: "time", for: "1m", needs: ["hw_errors_total"], parameters: [{ name: "limit", default: "0", unit: "", help: markup }] },
+  "gpu/xid/XidFatal": { severity: "critical", summary: markup, description: markup, suggestion: "", expression: "hw_errors_total > $limit", clock: "time", for: "1m", needs: ["hw_errors_total"], parameters: [{ name: "limit", default: "0", now: "0", source: "rule", unit: "", help: markup }] },
 };
 const rules: Rule[] = [
   ["gpu/clocks/ThermalSlowdown", "IssuesFound", "", true, 1, 1], ["training/stragglers/StragglerRank", "IssuesFound", "", true, 1, 1], ["training-numerics/LossNotFinite", "NoIssuesFound", "", true, 1, 0],

@@ -77,6 +77,7 @@ export async function startFixture(options: { token?: string; jobs?: number } = 
     }
     if (api === "/job/stop" && request.method === "POST") return json(response, 200, { request: "request-3" });
     if (api === "/job/interval" && request.method === "POST") return json(response, 200, { request: "request-4" });
+    if (api === "/job/parameter" && request.method === "POST") return json(response, 200, { request: "request-5" });
     if (api === "/job/capture" && request.method === "POST") return json(response, 200, { request: "request-2" });
     const fixed = overrides.get(api);
     if (fixed?.status === 0) return;

@@ -127,6 +127,51 @@ test("another sampling interval wants a reason and the job's id typed, and is po
   expect(fixture.asked).toContain(`POST /job/interval?job=${base.id}&interval=5s&reason=look+closer`);
 });
 
+// A change of StragglerRank's ratio: asked for, refused, then done.
+const changes = (["requested", "refused", "done"] as const).map((step, i) => ({
+  id: `change-${step}`, type: `io.pitwall.action.${step}`, time: `2026-01-01T01:00:0${i}Z`,
+  data: { action: "parameter", mode: "live", rule: "request/parameter", principal: "act", why: step === "refused" ? "job: not found" : "it is slower by design", parameter: { rule: straggler.rule, name: "ratio", value: 1.8, ...(step === "requested" ? {} : { before: 1.5 }) }, ...(step === "done" ? { effect: "in force" } : {}) },
+}));
+
+test("another value of a parameter: from rule and issue, typed, posted, and what came of it by whom", async ({ page }) => {
+  await fixture.override("/session", { status: 200, body: { role: "act", expires_ns: null } });
+  await open(page, `${job}?tab=rules`);
+  const rule = page.locator(`[data-rule='${straggler.rule}']`);
+  await rule.locator("summary").first().click();
+  await expect(rule.locator("[data-field=now-ratio]")).toHaveText("1.5");
+  await expect(rule.locator("[data-field=now-z]")).toHaveText("4 (overrides file)");
+  await expect(rule.locator("[data-set]")).toHaveCount(0);
+  await rule.getByRole("button", { name: "Use another value for this job" }).click();
+  const form = rule.getByRole("form", { name: "Use this for this job" });
+  await expect(form.getByLabel("New value")).toHaveAttribute("placeholder", "1.5");
+  await form.getByLabel("New value").fill("1.8");
+  await form.getByLabel("Why another value").fill("by design");
+  await form.getByLabel("Type the job's id to change it").fill(base.id.slice(0, 4));
+  await expect(form.getByRole("button")).toBeDisabled();
+  await form.getByLabel("Type the job's id to change it").fill(base.id);
+  await checkAccess(page);
+  await form.getByRole("button").click();
+  await expect(form.getByRole("status")).toContainText("request-5");
+  const query = `rule=${encodeURIComponent(straggler.rule)}&parameter=ratio&value=1.8&reason=by+design`;
+  expect(fixture.asked).toContain(`POST /job/parameter?job=${base.id}&${query}`);
+  // The answers come over the stream.
+  await fixture.override("/actions", { status: 200, body: { actions: changes, told: [] } });
+  fixture.publish("action", { job: base.id });
+  await expect(rule.locator("[data-set]")).toHaveCount(3);
+  await expect(rule.locator("[data-set=refused]")).toContainText("(job: not found)");
+  await expect(rule.locator("[data-set=done]")).toContainText("parameter done by act: ratio 1.5 → 1.8: in force (it is slower by design)");
+  // At the issue: without a value it is taken back.
+  await page.goto(`${fixture.address}${job}?issue=${straggler.id}`);
+  await page.getByRole("button", { name: "Use another value for this job" }).click();
+  const here = page.getByRole("form", { name: "Use this for this job" });
+  await here.getByLabel("Parameter").selectOption("z");
+  await here.getByLabel("Why another value").fill("back");
+  await here.getByLabel("Type the job's id to change it").fill(base.id);
+  await here.getByRole("button").click();
+  await expect(here.getByRole("status")).toContainText("request-5");
+  expect(fixture.asked).toContain(`POST /job/parameter?job=${base.id}&rule=${encodeURIComponent(straggler.rule)}&parameter=z&value=null&reason=back`);
+});
+
 test("time travel asks everything as of then, and comes back", async ({ page }) => {
   await open(page, `${job}?at=2026-01-01T00:10:00Z`);
   await expect(page.locator(".past")).toContainText("As of 2026-01-01 00:10:00.");

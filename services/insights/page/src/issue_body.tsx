@@ -3,6 +3,7 @@ import { EvidenceChart } from "./evidence_chart.tsx";
 import { shownNumber } from "./format.ts";
 import { useJob } from "./load.ts";
 import { actionText, eventTime, evidenceName, Num, Reading, toldText } from "./parts.tsx";
+import { SetParameter } from "./set_parameter.tsx";
 import type { CloudEvent, IssueDetail, JobDetail, RuleDefinition } from "./types.ts";
 
 const eventsShown = 12;
@@ -76,6 +77,7 @@ export function IssueBody({ job, id, above, rule }: { job: JobDetail; id: string
               {parameters.map(([name, value]) => <tr key={name}><th scope="row" class="code">${name}</th><Num>{shownNumber(value)}</Num></tr>)}
             </tbody>
           </table>
+          <SetParameter job={job} rule={issue.rule} made={rule} actions={[]} />
         </section>
         <section>
           <h3>What was done</h3>

@@ -94,4 +94,4 @@ export function useJob<T>(path: string, job: string, topics: Topic[], more: Reco
 }
 
 export const useIssues = (job: string) => useJob<{ issues: Issue[]; total: number }>("/issues", job, ["issue"], { limit: 1000 });
-export const useRules = (job: string) => useJob<{ rules: Rule[] }>("/rules", job, ["status", "issue"]);
+export const useRules = (job: string) => useJob<{ rules: Rule[] }>("/rules", job, ["status", "issue", "action"]);

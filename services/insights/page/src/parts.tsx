@@ -145,5 +145,5 @@ export const eventTime = (event: CloudEvent): string => event.time.slice(0, 19).
 export function actionText(type: string, data: EventData): string {
   const step = type.split(".").pop() ?? type;
   const mode = data.mode === "dry_run" ? " (dry run: nothing was done)" : "";
-  return `${data.action ?? "action"} ${step}${data.principal ? ` by ${data.principal}` : ""}${mode}${data.interval ? `: each ${data.interval}` : ""}${data.effect ? `: ${data.effect}` : ""}`;
+  return `${data.action ?? "action"} ${step}${data.principal ? ` by ${data.principal}` : ""}${mode}${data.interval ? `: each ${data.interval}` : ""}${data.parameter ? `: ${data.parameter.name} ${data.parameter.before ?? ""} → ${data.parameter.value ?? "the files' value"}` : ""}${data.effect ? `: ${data.effect}` : ""}`;
 }

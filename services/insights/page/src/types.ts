@@ -127,6 +127,7 @@ export interface EventData {
   effect?: string;
   principal?: string; // of a request
   interval?: string;
+  parameter?: { rule: string; name: string; value: number | null; before?: number };
   issues?: string[]; // of who was told
   receiver?: string;
   kind?: string;
@@ -192,7 +193,7 @@ export interface RuleDefinition {
   clock: string;
   for: string;
   needs: string[];
-  parameters: { name: string; default: string; unit: string; help: string }[];
+  parameters: { name: string; default: string; now: string; source: string; unit: string; help: string }[];
 }
 
 export interface Rule {

@@ -1,12 +1,12 @@
 // What was decided, done and asked: actions of the executor, captures, and the control that asks for one.
 import { useState } from "preact/hooks";
-import { Fault, get, login, post } from "../client.ts";
+import { Choice, Control } from "../control.tsx";
 import { duration, plural } from "../format.ts";
-import { useIssues, useJob, useLoad } from "../load.ts";
+import { useIssues, useJob } from "../load.ts";
 import { actionText, Cut, eventTime, Head, Num, Panel, Reading, whoOf } from "../parts.tsx";
 import { place } from "../route.ts";
 import type { TabProps } from "../tabs.ts";
-import type { CloudEvent, JobDetail, Session } from "../types.ts";
+import type { CloudEvent } from "../types.ts";
 
 interface Captured {
   rank?: number;
@@ -16,40 +16,6 @@ interface Captured {
   principal?: string;
   phase?: string;
   threads?: { frames?: string[] }[];
-}
-
-// A control that acts: the role act, and the job's id typed, so that no slip stops a job or asks thousands of processes.
-function Control({ job, path, what, button, reason, choice, done }: { job: JobDetail; path: string; what: string; button: string; reason?: string; choice?: { name: string; label: string; values: string[]; value: string }; done: string }) {
-  const session = useLoad<Session>("session", (abort) => get("/session", {}, abort));
-  const [typed, setTyped] = useState("");
-  const [why, setWhy] = useState("");
-  const [chosen, setChosen] = useState(choice?.value ?? "");
-  const [token, setToken] = useState("");
-  const [said, setSaid] = useState<{ text: string; bad: boolean } | null>(null);
-  const may = session.data?.role === "act";
-  if (job.state === "ended") return null;
-  const send = async (event: Event) => {
-    event.preventDefault();
-    try {
-      if (!may) await login(token);
-      const { request } = await post<{ request: string }>(path, { job: job.id, ...(choice ? { [choice.name]: chosen } : {}), ...(reason ? { reason: why } : {}) });
-      setSaid({ text: `Asked (request ${request}). ${done}`, bad: false });
-      setTyped("");
-    } catch (error) {
-      setSaid({ text: error instanceof Fault ? error.message : String(error), bad: true });
-    }
-    setToken("");
-  };
-  return (
-    <form class="asks" onSubmit={send} aria-label={button}>
-      {choice && <label>{choice.label} <select value={chosen} onChange={(event) => setChosen(event.currentTarget.value)}>{choice.values.map((one) => <option key={one}>{one}</option>)}</select></label>}
-      {reason && <label>{reason} <input value={why} required maxLength={500} onInput={(event) => setWhy(event.currentTarget.value)} autocomplete="off" /></label>}
-      <label>{what} <input value={typed} onInput={(event) => setTyped(event.currentTarget.value)} placeholder={job.id.slice(0, 60)} autocomplete="off" /></label>
-      {!may && <label>Token of the role act <input type="password" required value={token} onInput={(event) => setToken(event.currentTarget.value)} autocomplete="current-password" /></label>}
-      <button type="submit" disabled={typed !== job.id}>{button}</button>
-      {said && <p class={said.bad ? "fault" : "dim"} role="status">{said.text}</p>}
-    </form>
-  );
 }
 
 const mostRows = 200;
@@ -62,6 +28,7 @@ export function ActionsView({ job }: TabProps) {
   const captures = useJob<{ captures: CloudEvent[] }>("/captures", job.id, ["capture"]);
   const taken = actions.data?.actions ?? [];
   const every = [...new Set(job.sources.flatMap((source) => (source.rank === null && source.interval_seconds ? [source.interval_seconds] : [])))].sort((a, b) => a - b);
+  const [interval, setInterval] = useState(intervals.find((one) => one === duration(every[0] ?? 0.5).replace(/\s/, "")) ?? "100ms");
   const told = [...(actions.data?.told ?? [])].reverse();
   const answers = [...(captures.data?.captures ?? [])].reverse();
   return (
@@ -96,10 +63,9 @@ export function ActionsView({ job }: TabProps) {
       </Panel>
       {job.state === "running" && (
         <Panel title="Sampling" id="sampling-title" note={every.length ? `its nodes are sampled each ${every.map(duration).join(", ")}` : "no collector of its nodes has told its interval"}>
-          <Control
-            job={job} path="/job/interval" what="Type the job's id to change it" reason="Why another interval" button="Ask its collectors for this interval" done="They follow within seconds, until they start again or their configuration changes."
-            choice={{ name: "interval", label: "Sample its nodes, for all of their jobs, each", values: intervals, value: intervals.find((one) => one === duration(every[0] ?? 0.5).replace(/\s/, "")) ?? "" }}
-          />
+          <Control job={job} path="/job/interval" what="Type the job's id to change it" reason="Why another interval" button="Ask its collectors for this interval" done="They follow within seconds, until they start again or their configuration changes." values={{ interval }}>
+            <Choice label="Sample its nodes, for all of their jobs, each" values={intervals} value={interval} set={setInterval} />
+          </Control>
         </Panel>
       )}
       <Panel title="Captures" id="captures-title" note="what the processes of the job do at one moment">

@@ -1,19 +1,22 @@
 // Every rule: what it says of the job, by which criterion, with which parameters, and what it misses.
 import { count, plural, shownNumber } from "../format.ts";
-import { useIssues, useRules } from "../load.ts";
+import { useIssues, useJob, useRules } from "../load.ts";
 import { Cut, Head, Num, Panel, Reading, Time } from "../parts.tsx";
 import { place, setQuery } from "../route.ts";
 import { judged, order, RuleState } from "../rule_table.tsx";
+import { SetParameter } from "../set_parameter.tsx";
 import { supplies } from "../supplies.ts";
 import type { TabProps } from "../tabs.ts";
-import type { Issue, Rule } from "../types.ts";
+import type { CloudEvent, Issue, JobDetail, Rule } from "../types.ts";
 
 // What the rule has found comes first, then what it misses.
 function active(rule: Rule): boolean {
   return rule.found > 0 || ["IssuesFound", "Error"].includes(rule.status);
 }
 
-function Body({ rule, issue }: { rule: Rule; issue: Issue | undefined }) {
+const sources: Record<string, string> = { set: " (set by a person)", overrides: " (overrides file)" };
+
+function Body({ job, rule, issue, actions }: { job: JobDetail; rule: Rule; issue: Issue | undefined; actions: CloudEvent[] }) {
   const made = rule.definition;
   const used = issue?.event.data.parameters ?? {};
   const how = rule.status === "NoData" ? supplies(rule.reason) : "";
@@ -28,15 +31,16 @@ function Body({ rule, issue }: { rule: Rule; issue: Issue | undefined }) {
       {made && <p class="wrap dim">fires when <span class="code" data-field="expression">{made.expression}</span>, for {made.for}, on the clock {made.clock}; needs <span class="code">{made.needs.join(", ") || "nothing"}</span></p>}
       {names.length > 0 && (
         <table class="plain">
-          <Head of={["Parameter", "Default|number", "As evaluated|number", "Unit", "Meaning"]} />
+          <Head of={["Parameter", "Default|number", "For this job|number", "As evaluated|number", "Unit", "Meaning"]} />
           <tbody>
             {names.map((name) => {
               const one = made?.parameters.find((parameter) => parameter.name === name);
-              return <tr key={name}><th scope="row" class="code">{name}</th><Num>{one?.default}</Num><Num data-field={`used-${name}`}>{used[name] === undefined ? "" : shownNumber(used[name])}</Num><td>{one?.unit}</td><td class="wrap">{one?.help}</td></tr>;
+              return <tr key={name}><th scope="row" class="code">{name}</th><Num>{one?.default}</Num><Num data-field={`now-${name}`}>{one?.now}<span class="small">{sources[one?.source ?? ""]}</span></Num><Num data-field={`used-${name}`}>{used[name] === undefined ? "" : shownNumber(used[name])}</Num><td>{one?.unit}</td><td class="wrap">{one?.help}</td></tr>;
             })}
           </tbody>
         </table>
       )}
+      <SetParameter job={job} rule={rule.rule} made={made} actions={actions} />
     </div>
   );
 }
@@ -44,6 +48,7 @@ function Body({ rule, issue }: { rule: Rule; issue: Issue | undefined }) {
 export function RulesView({ job }: TabProps) {
   const loaded = useRules(job.id);
   const issues = useIssues(job.id);
+  const actions = useJob<{ actions: CloudEvent[] }>("/actions", job.id, ["action"]);
   if (!loaded.data) return <Reading loaded={loaded} what="Rules" />;
   const rules = loaded.data.rules.map(judged);
   const words = (place.value.query.get("rule") ?? "").toLowerCase();
@@ -66,7 +71,7 @@ export function RulesView({ job }: TabProps) {
                 <Time ns={rule.since_ns} />
                 <span class="number">{rule.found ? plural(rule.found, "issue") : ""}</span>
               </summary>
-              <Body rule={rule} issue={issue} />
+              <Body job={job} rule={rule} issue={issue} actions={actions.data?.actions ?? []} />
             </details>
           );
         })}

@@ -1,0 +1,43 @@
+// A control that acts: the role act, and the job's id typed, so that no slip stops a job or asks thousands of processes.
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { Fault, get, login, post } from "./client.ts";
+import { useLoad } from "./load.ts";
+import type { JobDetail, Session } from "./types.ts";
+
+// `children`: labels with inputs of `values`, which go with the request.
+export function Control({ job, path, what, button, reason, values, done, children }: { job: JobDetail; path: string; what: string; button: string; reason?: string; values?: Record<string, string>; done: string; children?: ComponentChildren }) {
+  const session = useLoad<Session>("session", (abort) => get("/session", {}, abort));
+  const [typed, setTyped] = useState("");
+  const [why, setWhy] = useState("");
+  const [token, setToken] = useState("");
+  const [said, setSaid] = useState<{ text: string; bad: boolean } | null>(null);
+  const may = session.data?.role === "act";
+  if (job.state === "ended") return null;
+  const send = async (event: Event) => {
+    event.preventDefault();
+    try {
+      if (!may) await login(token);
+      const { request } = await post<{ request: string }>(path, { job: job.id, ...values, ...(reason ? { reason: why } : {}) });
+      setSaid({ text: `Asked (request ${request}). ${done}`, bad: false });
+      setTyped("");
+    } catch (error) {
+      setSaid({ text: error instanceof Fault ? error.message : String(error), bad: true });
+    }
+    setToken("");
+  };
+  return (
+    <form class="asks" onSubmit={send} aria-label={button}>
+      {children}
+      {reason && <label>{reason} <input value={why} required maxLength={500} onInput={(event) => setWhy(event.currentTarget.value)} autocomplete="off" /></label>}
+      <label>{what} <input value={typed} onInput={(event) => setTyped(event.currentTarget.value)} placeholder={job.id.slice(0, 60)} autocomplete="off" /></label>
+      {!may && <label>Token of the role act <input type="password" required value={token} onInput={(event) => setToken(event.currentTarget.value)} autocomplete="current-password" /></label>}
+      <button type="submit" disabled={typed !== job.id}>{button}</button>
+      {said && <p class={said.bad ? "fault" : "dim"} role="status">{said.text}</p>}
+    </form>
+  );
+}
+
+export function Choice({ label, values, value, set }: { label: string; values: string[]; value: string; set: (value: string) => void }) {
+  return <label>{label} <select value={value} onChange={(event) => set(event.currentTarget.value)}>{values.map((one) => <option key={one}>{one}</option>)}</select></label>;
+}

@@ -1,0 +1,32 @@
+// Another value of a rule's parameter, for this job alone; and what came of such requests, by whom.
+import { useState } from "preact/hooks";
+import { Choice, Control } from "./control.tsx";
+import { actionText, eventTime } from "./parts.tsx";
+import type { CloudEvent, JobDetail, RuleDefinition } from "./types.ts";
+
+const shown = 5;
+
+export function SetParameter({ job, rule, made, actions }: { job: JobDetail; rule: string; made: RuleDefinition | null; actions: CloudEvent[] }) {
+  const [open, setOpen] = useState(false);
+  // Texts of matchers change with the files alone.
+  const numbers = (made?.parameters ?? []).filter((one) => !one.default.startsWith('"'));
+  const [name, setName] = useState(numbers[0]?.name ?? "");
+  const [value, setValue] = useState("");
+  const asked = actions.filter(({ data }) => data.parameter?.rule === rule).slice(-shown);
+  return (
+    <>
+      {asked.map((event) => <p key={event.id} class="wrap small" data-set={event.type.split(".").pop()}>{eventTime(event)} {actionText(event.type, event.data)} <span class="dim">({event.data.why})</span></p>)}
+      {numbers.length > 0 && job.state !== "ended" && (
+        <>
+          <p><button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>Use another value for this job</button></p>
+          {open && (
+            <Control job={job} path="/job/parameter" what="Type the job's id to change it" reason="Why another value" button="Use this for this job" done="The processor's answer comes to the job's actions." values={{ rule, parameter: name, value: value || "null" }}>
+              <Choice label="Parameter" values={numbers.map((one) => one.name)} value={name} set={setName} />
+              <label>New value; none takes it back <input value={value} inputMode="decimal" placeholder={numbers.find((one) => one.name === name)?.now} onInput={(event) => setValue(event.currentTarget.value.trim())} autocomplete="off" /></label>
+            </Control>
+          )}
+        </>
+      )}
+    </>
+  );
+}

@@ -1,0 +1,108 @@
+// `pitwall jobs parameters` and `pitwall jobs parameter`: parameters of rules for one job.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/adapters/clock/system_clock.h"
+#include "services/base/strings.h"
+#include "services/base/terminal.h"
+#include "services/codec/cloudevents/cloud_event.h"
+#include "services/pitwall/history/job_text.h"
+#include "services/pitwall/history_access.h"
+#include "services/pitwall/topic_reading.h"
+
+namespace pitwall {
+namespace {
+
+using history::Client;
+using history::FieldText;
+using history::Json;
+using history::kRoutes;
+
+constexpr int64_t kPatienceNs = 30 * kNanosPerSecond;
+constexpr int64_t kLookNs = kNanosPerSecond / 4;
+
+// The answer to a request; an empty text: none yet.
+StatusOr<std::string> AnswerTo(const Client& client, const std::string& job,
+                               const std::string& request) {
+  ASSIGN_OR_RETURN(const Json answer, client.Get(Cat(kRoutes, "/actions"), {{"job", job}}));
+  for (const Json& event : answer.at("actions")) {
+    if (FieldText(event.at("data"), "issue") != request) continue;
+    if (FieldText(event, "type") != ActionEventTypeName(ActionEventType::kRequested))
+      return event.dump();
+  }
+  return std::string();
+}
+
+// One line, to read or to parse.
+void PrintParameter(const std::string& rule, const Json& one, bool json) {
+  if (json) {
+    Json line = {{"rule", rule}};
+    line.update(one);
+    return PrintJson(line.dump() + "\n");
+  }
+  const std::string source = FieldText(one, "source");
+  const std::string from = source == "set"         ? "set by a person"
+                           : source == "overrides" ? "overrides file"
+                                                   : "rule";
+  std::string text =
+      Cat(rule, "  ", FieldText(one, "name"), " = ", FieldText(one, "now"), "  (", from);
+  if (source != "rule") CatTo(text, "; the rule has ", FieldText(one, "default"));
+  Print(TerminalLine(Cat(text, ")")) + "\n");
+}
+
+}  // namespace
+
+Status ListHistoryParameters(const std::string& job, const Flags& flags) {
+  return WithHistory(flags, [&](const Client& client) -> Status {
+    const std::string wanted = flags.One("rule").value_or("");
+    ASSIGN_OR_RETURN(const Json answer, client.Get(Cat(kRoutes, "/rules"), {{"job", job}}));
+    size_t count = 0;
+    for (const Json& rule : answer.at("rules")) {
+      const std::string name = FieldText(rule, "rule");
+      if (!RuleMatches(wanted, name) || rule.at("definition").is_null()) continue;
+      for (const Json& one : rule.at("definition").at("parameters")) {
+        PrintParameter(name, one, flags.Has("json"));
+        ++count;
+      }
+    }
+    if (count == 0) PrintError("no parameters: no rule that has some has judged the job\n");
+    return OkStatus();
+  });
+}
+
+Status SetHistoryParameter(const std::vector<std::string>& words, const Flags& flags) {
+  const auto reason = flags.One("reason");
+  if (!reason.has_value()) return InvalidArgument("--reason TEXT is missing; say why");
+  return WithHistory(flags, [&](const Client& client) -> Status {
+    const std::string& job = words[1];
+    ASSIGN_OR_RETURN(const Json asked, client.Call("POST", Cat(kRoutes, "/job/parameter"),
+                                                   {{"job", job},
+                                                    {"rule", words[2]},
+                                                    {"parameter", words[3]},
+                                                    {"value", words[4]},
+                                                    {"reason", *reason}}));
+    const std::string request = FieldText(asked, "request");
+    clock::SystemClock clock;
+    const std::unique_ptr<Wakeup> pause = clock.NewWakeup();
+    const int64_t deadline = clock.MonotonicNs() + kPatienceNs;
+    std::string text;
+    while (text.empty() && clock.MonotonicNs() < deadline) {
+      pause->Wait(kLookNs);
+      ASSIGN_OR_RETURN(text, AnswerTo(client, job, request));
+    }
+    if (text.empty())
+      return Unavailable(Cat("request ", request,
+                             ": no processor has answered yet; `pitwall "
+                             "actions list` and the page show the answer"));
+    if (flags.Has("json")) PrintJson(text + "\n");
+    ASSIGN_OR_RETURN(const ActionEvent answer, cloudevents::DecodeActionEvent(text));
+    if (answer.type == ActionEventType::kRefused)
+      return FailedPrecondition(Cat("request ", request, " is refused: ", answer.why));
+    if (!flags.Has("json"))
+      Print(TerminalLine(Cat(ChangeText(answer.parameter), ", ", answer.effect)) + "\n");
+    return OkStatus();
+  });
+}
+
+}  // namespace pitwall
