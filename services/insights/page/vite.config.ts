@@ -9,10 +9,12 @@ const noPreload = {
 
 export default defineConfig({
   plugins: [noPreload],
-  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+  // Calls of h() with children as arguments: 4 KB less than the automatic runtime's property `children` of each element.
+  oxc: { jsx: { runtime: "classic", pragma: "h", pragmaFrag: "Fragment" } },
   worker: { format: "es" },
   build: {
     outDir: "dist",
+    rolldownOptions: { transform: { inject: { h: ["preact", "h"], Fragment: ["preact", "Fragment"] } } },
     target: "es2022",
     // A data: URI of an asset would be a second copy of it, and inline styles are against the CSP.
     assetsInlineLimit: 0,
