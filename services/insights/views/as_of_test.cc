@@ -108,6 +108,15 @@ void Fill(VectorHistory::Job* job, double now) {
     began->owner = second > 0 ? "uid:2" : "uid:1";
     began->job_name = second > 0 ? "second" : "first";
     job->events.push_back(began);
+    if (second > 0 || !known(120)) continue;
+    // It was over before its second attempt.
+    auto ended = std::make_shared<IssueEvent>(*EventAt("", EventType::kJobChanged, 120));
+    ended->job_change = JobChange::kEnded;
+    ended->end_detail = EndDetail::kDied;
+    job->events.push_back(ended);
+    if (known(150)) continue;
+    life.ended_ns = AtSecond(120);
+    life.end_detail = EndDetail::kDied;
   }
   if (known(30)) life.found["p/g/A"] = 1;
   if (known(200)) life.found["p/g/B"] = 1;
