@@ -79,6 +79,15 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobLife& now) const {
     if (!event->owner.empty()) life->owner = event->owner;
     if (event->reference != JobReference()) life->reference = event->reference;
   }
+  // Between two attempts no rank runs: what a source sent last then is no later than the end of the
+  // first one, though the source goes on by now.
+  const size_t begun = life->attempts.size();
+  const int64_t over_ns = begun == 0 ? 0 : life->attempts.back().ended_ns;
+  if (over_ns != 0 && begun < now.attempts.size()) {
+    for (auto& [id, source] : life->sources) {
+      if (source.rank >= 0) source.last_ns = std::min(source.last_ns, over_ns);
+    }
+  }
   if (end != nullptr) {
     life->ended_ns = end->time_ns;
     life->end_detail = end->end_detail;

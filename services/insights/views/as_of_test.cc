@@ -66,7 +66,7 @@ void Fill(VectorHistory::Job* job, double now) {
                                  .node = "n",
                                  .rank = rank,
                                  .first_ns = AtSecond(since),
-                                 .last_ns = AtSecond(std::min(now, 290.0)),
+                                 .last_ns = AtSecond(std::min(now, known(150) ? 290.0 : 110.0)),
                                  .goodbye = known(290),
                                  .goodbye_ns = known(290) ? AtSecond(290) : 0};
     std::vector<double> seconds, values;
