@@ -8,7 +8,6 @@ step clock a step takes STEP_S. What samples alone do not tell is told as a live
 """
 import glob
 import os
-import random
 import re
 
 import yaml
@@ -156,22 +155,8 @@ def sent_each_second(source, length, every):
     return out + ([(over, source.number, ["goodbye\t%d\t%d" % (source.number, over)])] if silent is None else [])
 
 
-BALLAST = "ballast"
-BALLAST_SAMPLES, BALLAST_HZ, BALLAST_SERIES = 100_000, 5, 4
-
-
-def ballast(number):
-    """A job longer than all others whose raw samples take megabytes and whose rollups do not: a history that has to make place drops the raw samples of all others first."""
-    draw = random.Random(1)
-    source = Source(number, BALLAST, "node@ballast", "node", -1, "ballast")
-    for i in range(BALLAST_SERIES):
-        source.series.append(["ballast_%d" % i])
-        source.rows.append([repr(draw.random()) for _ in range(BALLAST_SAMPLES)])
-    return source, sent_at_leisure(source, BALLAST_SAMPLES, 1 / BALLAST_HZ, "", [])
-
-
 def lines(cases):
-    """What write_telemetry reads: of all cases, {job: test}, and the ballast. Cases in which a source falls silent need a log of their own: its clock ticks are for all jobs of it."""
+    """What write_telemetry reads: of all cases, {job: test}. Cases in which a source falls silent need a log of their own: its clock ticks are for all jobs of it."""
     heads, sent, number = [], [], 0
     for job, test in cases.items():
         steps = test.get("clock") == "step"
@@ -186,8 +171,5 @@ def lines(cases):
             for second in range(int(length * every)):
                 last = BEGAN_NS + (second + 1) * 10 ** 9 - 1
                 sent.append((last, 10 ** 9, ["clock\t%d" % last]))
-    source, more = ballast(number)
-    heads += head(source)
-    sent += more
     sent.sort(key=lambda one: one[:2])
     return heads + [line for one in sent for line in one[2]]

@@ -11,18 +11,15 @@ import subprocess
 import sys
 import tempfile
 import unittest
-import urllib.request
 
 import browser
 import one_minute
 import recorded_faults_test
 import shipped_alerts
-from recorded_faults_test import harness
 
 BINARY = WRITER = None
 PACKS = ["across-runs", "debugger-compat-loss", "debugger-compat-tensor", "debugger-compat", "debugger-profiler", "debugger-tensor", "debugger-xgboost", "default", "derive",
          "fleet", "gpu", "hangs", "starter", "summary", "training-numerics", "training"]
-FREED = 1_800_000  # bytes: more than the raw samples of all alerts take, less than with those of the ballast
 
 
 class Served(one_minute.Served):
@@ -31,23 +28,6 @@ class Served(one_minute.Served):
     def __init__(self, pitwall, name, data, folder):
         self.pitwall, self.name, self.data, self.folder, self.job = pitwall, name, data, folder, ""
         self.start("insights: {retention: 876000h}\n")
-
-    def bytes(self):
-        kept = os.path.join(self.data, "insights")
-        return sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(kept) for name in names)
-
-    def make_place(self, jobs):
-        """Until of these jobs only rollups are left, as long after their end."""
-        most = self.bytes() - FREED
-        self.stop()
-        self.start("insights: {retention: 876000h, max_bytes: %d}\n" % most)
-        url = self.address + "/api/pitwall/v1/jobs?limit=1000"
-
-        def dropped():
-            with urllib.request.urlopen(url, timeout=60) as answer:
-                rolled = {job["id"] for job in json.load(answer)["jobs"] if job["raw_from_ns"] is not None}
-            return jobs <= rolled
-        harness.wait_for("raw samples of %d jobs to go" % len(jobs), dropped, patience=120)
 
 
 class ShippedAlerts(recorded_faults_test.Evidence):
@@ -91,12 +71,6 @@ class ShippedAlerts(recorded_faults_test.Evidence):
     def test_2_each_link_renders_its_evidence(self):
         self.each_shows_evidence()
         print("%d of %d alerts have their evidence on the page" % (len(self.found), len(self.shipped)))
-
-    def test_3_when_only_rollups_are_left_each_link_still_renders_it(self):
-        for served in {id(served): served for _, served in self.found.values()}.values():
-            served.make_place({event["data"]["job"]["id"] for event, at in self.found.values() if at is served})
-        self.each_shows_evidence()
-        print("%d of %d alerts have it from rollups alone" % (len(self.found), len(self.shipped)))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 #include "services/base/strings.h"
 #include "services/insights/views/issue_list.h"
 #include "services/model/incident_roots.h"
+#include "services/model/job_end.h"
 
 namespace pitwall::insights {
 namespace {
@@ -68,11 +69,29 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobLife& now) const {
   life->open_issues = 0;
   life->worst_severity.clear();
   ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, Events(now.id));
-  // Each attempt may run as another job of its scheduler.
+  // Each attempt may run as another job of its scheduler, and begins one that had ended again.
+  const IssueEvent* end = nullptr;
   for (const IssueEventPtr& event : events) {
+    if (event->job_change == JobChange::kEnded) end = event.get();
+    if (event->job_change == JobChange::kStarted || event->job_change == JobChange::kAttemptBegan)
+      end = nullptr;
     if (!event->job_name.empty()) life->name = event->job_name;
     if (!event->owner.empty()) life->owner = event->owner;
     if (event->reference != JobReference()) life->reference = event->reference;
+  }
+  // Between two attempts no rank runs: what a source sent last then is no later than the end of the
+  // first one, though the source goes on by now.
+  const size_t begun = life->attempts.size();
+  const int64_t over_ns = begun == 0 ? 0 : life->attempts.back().ended_ns;
+  if (over_ns != 0 && begun < now.attempts.size()) {
+    for (auto& [id, source] : life->sources) {
+      if (source.rank >= 0) source.last_ns = std::min(source.last_ns, over_ns);
+    }
+  }
+  if (end != nullptr) {
+    life->ended_ns = end->time_ns;
+    life->end_detail = end->end_detail;
+    life->end_text = JobEndText(end->end_detail, end->summary);
   }
   for (const Issue& issue : IssuesOf(events)) {
     const IssueEvent& newest = issue.newest();

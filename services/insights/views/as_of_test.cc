@@ -66,7 +66,7 @@ void Fill(VectorHistory::Job* job, double now) {
                                  .node = "n",
                                  .rank = rank,
                                  .first_ns = AtSecond(since),
-                                 .last_ns = AtSecond(std::min(now, 290.0)),
+                                 .last_ns = AtSecond(std::min(now, known(150) ? 290.0 : 110.0)),
                                  .goodbye = known(290),
                                  .goodbye_ns = known(290) ? AtSecond(290) : 0};
     std::vector<double> seconds, values;
@@ -108,6 +108,15 @@ void Fill(VectorHistory::Job* job, double now) {
     began->owner = second > 0 ? "uid:2" : "uid:1";
     began->job_name = second > 0 ? "second" : "first";
     job->events.push_back(began);
+    if (second > 0 || !known(120)) continue;
+    // It was over before its second attempt.
+    auto ended = std::make_shared<IssueEvent>(*EventAt("", EventType::kJobChanged, 120));
+    ended->job_change = JobChange::kEnded;
+    ended->end_detail = EndDetail::kDied;
+    job->events.push_back(ended);
+    if (known(150)) continue;
+    life.ended_ns = AtSecond(120);
+    life.end_detail = EndDetail::kDied;
   }
   if (known(30)) life.found["p/g/A"] = 1;
   if (known(200)) life.found["p/g/B"] = 1;

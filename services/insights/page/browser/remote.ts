@@ -4,12 +4,13 @@ import { createInterface } from "node:readline";
 import { chromium, type Page } from "@playwright/test";
 
 interface Command {
-  do: "open" | "wait" | "gone" | "all" | "click" | "text" | "faults";
+  do: "open" | "wait" | "gone" | "all" | "click" | "text" | "watch" | "seen" | "faults";
   url?: string;
   selector?: string;
   fields?: string[]; // attributes of each element; "": its text
   at?: { x: number; y: number };
   without?: string[]; // selectors of elements that the text leaves out
+  pattern?: string; // of texts whose first time in the element is kept
 }
 
 const browser = await chromium.launch({ executablePath: process.env.PITWALL_BROWSER ?? "/usr/bin/chromium-headless-shell", args: ["--no-sandbox", "--disable-gpu"] });
@@ -45,6 +46,18 @@ async function answer(command: Command): Promise<unknown> {
         for (const one of copy.querySelectorAll(without.join(",") || "none")) one.remove();
         return copy.textContent;
       }, command.without ?? []);
+    // The wall clock in seconds at which each text that fits first was in the element, by the page itself: whoever asks may be slow.
+    case "watch":
+      return page.evaluate(({ selector, pattern }) => {
+        const seen: Record<string, number> = {};
+        Object.assign(window, { seen });
+        const look = () => {
+          for (const [text] of (document.querySelector(selector)?.textContent ?? "").matchAll(new RegExp(pattern, "g"))) seen[text] ??= Date.now() / 1000;
+        };
+        look();
+        new MutationObserver(look).observe(document.body, { childList: true, subtree: true, characterData: true });
+      }, { selector: command.selector ?? "main", pattern: command.pattern ?? "" });
+    case "seen": return page.evaluate(() => (window as unknown as { seen: Record<string, number> }).seen);
     default:
       return found.evaluateAll((all, fields) => all.map((one) => fields.map((name) => (name ? one.getAttribute(name) : one.textContent))), command.fields ?? [""]);
   }

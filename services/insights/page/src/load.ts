@@ -17,8 +17,8 @@ const pauseMs = 1000; // between two answers of one live view, at least
 const pauses = 4; // as many times as long as the last answer took
 
 // `topics`: which changes of `job` ("": any) make it out of date. `kept`: an answer of another `what` with the same `kept`
-// stays until the new one is there, as a chart's while its range changes.
-export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T>, topics: Topic[] = [], job = "", kept = what): Loaded<T> {
+// stays until the new one is there, as a chart's while its range changes. `eager`: so many times as often.
+export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T>, topics: Topic[] = [], job = "", kept = what, eager = 1): Loaded<T> {
   const key = `${what} ${asOf.value}`;
   const keep = `${kept} ${asOf.value}`;
   const [state, setState] = useState<{ keep: string; data: T | null; fault: Fault | null; loading: boolean }>({
@@ -68,7 +68,7 @@ export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T
         timer = undefined;
         due = false;
         setTurn((n) => n + 1);
-      }, Math.max(pauseMs, pauses * took.current) + came.current - performance.now());
+      }, Math.max(pauseMs, pauses * took.current) / eager + came.current - performance.now());
     };
     const seen = () => {
       if (!document.hidden && due) refresh();

@@ -10,6 +10,7 @@ export interface Bars {
   ranks: (number | null)[];
   spans: Spans;
   endMs: number; // of what is known
+  latest: number; // end of a span
   open: Map<number | null, number>; // where nothing ended since, by rank
 }
 

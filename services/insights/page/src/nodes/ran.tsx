@@ -1,6 +1,6 @@
 // What the ranks did: their timeline, and the spans that overlap the selected interval, or those of a rank's steps.
 import { useState } from "preact/hooks";
-import { bounds, chartKey, select, selection, shownRange, zoomTo } from "../charts/range.ts";
+import { bounds, chartKey, rangeName, select, selection, shownRange, zoomTo } from "../charts/range.ts";
 import { type Bars, Timeline } from "../charts/timeline.tsx";
 import { get } from "../client.ts";
 import { count, duration, exactTime, missing, msOf, plural, time } from "../format.ts";
@@ -10,6 +10,7 @@ import { place, setQuery } from "../route.ts";
 import type { JobDetail, Spans } from "../types.ts";
 
 const mostSpans = 20_000; // of the timeline
+const aheadNs = 60_000_000_000n; // of what is known of the job: spans that ended since
 const silentMs = 5000; // of a rank, before its bar is drawn open
 const page = 200; // of the list
 type Answer = { spans: Spans; next: string | null };
@@ -31,32 +32,36 @@ async function newest(job: JobDetail, range: { from: string; to: string }, abort
 function barsOf(job: JobDetail, spans: Spans, range: { to: string }): Bars {
   const ranks = [...new Set(job.sources.filter((source) => source.rank !== null).map((source) => source.rank))].sort((a, b) => (a ?? 0) - (b ?? 0));
   const ends = new Map<number | null, number>();
-  let longest = 0;
+  let [longest, latest] = [0, 0];
   spans.end_ns.forEach((end, i) => {
     const rank = spans.rank[i] ?? null;
     if (!ranks.includes(rank)) ranks.push(rank);
     const ms = msOf(end);
     longest = Math.max(longest, ms - msOf(spans.start_ns[i] as string));
+    latest = Math.max(latest, ms);
     if (ms > (ends.get(rank) ?? 0)) ends.set(rank, ms);
   });
   const endMs = job.last_ns === null ? 0 : msOf(job.last_ns);
   const live = job.state === "running" && BigInt(range.to) >= BigInt(job.last_ns ?? 0);
-  return { ranks, spans, endMs, open: new Map(live ? [...ends].filter(([, end]) => endMs - end > Math.max(silentMs, 3 * longest)) : []) };
+  return { ranks, spans, endMs, latest, open: new Map(live ? [...ends].filter(([, end]) => endMs - end > Math.max(silentMs, 3 * longest)) : []) };
 }
 
 export function Ran({ job, from, to }: { job: JobDetail; from: number; to: number }) {
   const range = shownRange(job);
-  const loaded = useLoad(`timeline ${job.id} ${chartKey()}`, (abort) => newest(job, range, abort), ["samples"], job.id, `timeline ${job.id}`);
+  const live = job.state === "running" && rangeName() !== null;
+  if (live) range.to = String(BigInt(range.to) + aheadNs);
+  const loaded = useLoad(`timeline ${job.id} ${chartKey()}`, (abort) => newest(job, range, abort), ["samples"], job.id, `timeline ${job.id}`, 2);
   const data = loaded.data;
+  const bars = data && barsOf(job, data.spans, range);
   const left = data && BigInt(data.from) > BigInt(range.from);
   return (
     <Panel title="Timeline of all ranks" id="timeline-title" note={left ? `too many spans for the whole range: those from ${time(data.from)} on; zoom in for others` : "drag to zoom"}>
       <div class="pad">
         <Reading loaded={loaded} what="The timeline" />
         {data && data.spans.start_ns.length === 0 && <p class="dim">No step or phase ended in this range. In the training script pitwall.steps(loader) and pitwall.phase(name) tell them.</p>}
-        {data && data.spans.start_ns.length > 0 && (
+        {bars && data.spans.start_ns.length > 0 && (
           <Timeline
-            bars={barsOf(job, data.spans, range)} from={from} to={to} zoom={zoomTo}
+            bars={bars} from={from} to={live ? Math.max(to, bars.latest) : to} zoom={zoomTo}
             pick={(i) => select({ from: data.spans.start_ns[i] as string, to: data.spans.end_ns[i] as string })}
           />
         )}
