@@ -339,6 +339,7 @@ TEST_F(ParameterOfficeTest, OfAJobThatIsOverItGoesAfterTheRetention) {
   JobEvent ended;
   ended.kind = JobEvent::Kind::kEnded;
   ended.time_ns = clock_.WallNs();
+  ended.reason = "completed";
   end.events.push_back(ended);
   std::string bytes;
   codec::BatchEncoder().Encode(end, &bytes);
