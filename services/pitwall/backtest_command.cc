@@ -6,6 +6,7 @@
 
 #include "absl/time/time.h"
 #include "rules/plan/compile.h"
+#include "services/base/date_text.h"
 #include "services/base/duration.h"
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
@@ -22,19 +23,12 @@ namespace {
 
 using Kind = FlagSpec::Kind;
 
-// Four digits that nobody means as seconds since 1970.
-bool IsYear(std::string_view text) {
-  const auto number = ParseInt(text);
-  return text.size() == 4 && number && *number >= 1970 && *number <= 2100;
-}
-
 StatusOr<int64_t> TimeFlag(const Flags& flags, std::string_view name, int64_t otherwise) {
   const auto text = flags.One(name);
   if (!text.has_value()) return otherwise;
   if (const auto seconds = openmetrics::ParseSeconds(*text)) {
-    if (IsYear(*text))
-      return InvalidArgument(Cat("--", name, " ", *text, ": a year, or a second of 1970? Write ",
-                                 *text, "-01-01T00:00:00Z, or ", *text, ".0 for the second"));
+    if (const auto doubt = DateTakenForSeconds(*text))
+      return InvalidArgument(Cat("--", name, " ", *text, ": ", *doubt));
     return *seconds;
   }
   absl::Time time;

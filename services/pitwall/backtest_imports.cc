@@ -1,6 +1,7 @@
 // Training logs as inputs of `pitwall backtest`.
 #include "services/base/files.h"
 #include "services/base/strings.h"
+#include "services/codec/imports/gunzip.h"
 #include "services/codec/imports/table_reader.h"
 #include "services/pitwall/backtest_formats.h"
 #include "services/pitwall/into_recording.h"
@@ -15,8 +16,10 @@ StatusOr<ReadInput> TableInput(const Flags& flags) {
   return ReadInput([mapping](const std::string& input, tools::Recording* recording) -> Status {
     IntoRecording sink(recording);
     imports::TableReader reader(input, mapping, std::string(tools::kJobLabel), &sink);
+    imports::Gunzip gunzip(input, [&](std::string_view piece) { return reader.Feed(piece); });
     RETURN_IF_ERROR(
-        ForEachPiece(input, [&](std::string_view piece) { return reader.Feed(piece); }));
+        ForEachPiece(input, [&](std::string_view piece) { return gunzip.Feed(piece); }));
+    RETURN_IF_ERROR(gunzip.Finish());
     return reader.Finish();
   });
 }

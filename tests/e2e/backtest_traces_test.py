@@ -234,6 +234,7 @@ groups:
         done = run("--start", "2023")
         self.assertEqual(done.returncode, 2)
         self.assertIn("--start 2023: a year, or a second of 1970? Write 2023-01-01T00:00:00Z, or 2023.0", done.stderr)
+        self.assertIn("--start 20231114: a day, or a second of 1970? Write 2023-11-14T00:00:00Z, or 20231114.0", run("--start", "20231114").stderr)
         done = run("--start", "2023.0", "--duplicates", "last")
         self.assertEqual(done.returncode, 0, done.stderr)
         done = run("--end", "2022-01-01T00:00:00Z")
@@ -243,6 +244,15 @@ groups:
         done = run(path=self.file("header.csv", "ts,loss,acc\n"))
         self.assertEqual(done.returncode, 2)
         self.assertIn("header.csv: no samples: no row has a value", done.stderr)
+        self.assertNotIn("empty in all 0 rows", done.stderr)
+        done = run(path=self.file("empty.csv", ""))
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("empty.csv: no rows: the file is empty", done.stderr)
+        # A log that is gzip is read as it is.
+        with open(twice, "rb") as log, gzip.open(twice + ".gz", "wb") as packed:
+            packed.write(log.read())
+        done = run("--duplicates", "last", path=twice + ".gz")
+        self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 1), done.stderr)
 
     def test_errors(self):
         rules = self.file("rules.yaml", TRACE_RULES)

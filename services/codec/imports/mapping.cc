@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/time/time.h"
+#include "services/base/date_text.h"
 #include "services/base/strings.h"
 #include "services/base/yaml/yaml.h"
 #include "services/codec/openmetrics/line_parser.h"
@@ -75,11 +76,9 @@ class MappingReader {
     if (mapping_.time_column.empty()) {
       const auto begin = start ? ParseTime(*start, TimeUnit::kRfc3339) : std::nullopt;
       const auto seconds = start ? ParseTime(*start, TimeUnit::kSeconds) : std::nullopt;
-      const auto year = start && start->size() == 4 ? ParseInt(*start) : std::nullopt;
-      if (year && *year >= 1970 && *year <= 2100) {
-        fields.Add(fields.KeyPosition("start"),
-                   Cat("\"start\" ", *start, ": a year, or a second of 1970? Write ", *start,
-                       "-01-01T00:00:00Z, or ", *start, ".0 for the second"));
+      const auto doubt = start ? DateTakenForSeconds(*start) : std::nullopt;
+      if (doubt) {
+        fields.Add(fields.KeyPosition("start"), Cat("\"start\" ", *start, ": ", *doubt));
       } else if (!begin && !seconds) {
         fields.Add(time->position(), "\"time\" needs a column, or start and every");
       } else {

@@ -57,7 +57,8 @@ Status TableReader::Finish() {
     if (!seen) (rows_.Names(column) ? empty : never).push_back(Quote(column));
   }
   std::sort(empty.begin(), empty.end());
-  if (!empty.empty())
+  if (!fed_) return InvalidArgument(Cat(name_, ": no rows: the file is empty"));
+  if (!empty.empty() && row_ > 0)
     PITWALL_LOG(kWarning, "import", name_, ": empty in all ", row_,
                 " rows, so without samples: ", Join(empty, ", "));
   if (never.empty()) return OkStatus();

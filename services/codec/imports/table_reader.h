@@ -26,7 +26,10 @@ class TableReader {
   TableReader(std::string name, Mapping mapping, std::string job_label, SampleSink* sink,
               const RowLimits& limits = {});
 
-  Status Feed(std::string_view bytes) { return rows_.Feed(bytes); }
+  Status Feed(std::string_view bytes) {
+    fed_ = fed_ || !bytes.empty();
+    return rows_.Feed(bytes);
+  }
   Status Finish();
 
  private:
@@ -41,6 +44,7 @@ class TableReader {
   SeriesIndex series_;
   RowReader rows_;
   uint64_t row_ = 0;
+  bool fed_ = false;         // any byte
   StringMap<bool> columns_;  // that the mapping names: whether some row had them
 };
 

@@ -157,7 +157,8 @@ TEST(TableReader, NamesWhatIsWrongAndWhere) {
   EXPECT_EQ(error("[1]"), "log:1:1: a row is not a JSON object");
   EXPECT_EQ(error("t,s,x\n1,1,11111111\n", {.row_bytes = 8}), "log:2:1: more than 8 bytes at once");
   EXPECT_EQ(error("[1,2,3,4,5]", {.document_bytes = 8}), "log:1:1: more than 8 bytes at once");
-  EXPECT_EQ(error(""), "log: no row has what the mapping names: \"s\", \"t\", \"x\"");
+  EXPECT_EQ(error("a\n"), "log: no row has what the mapping names: \"s\", \"t\", \"x\"");
+  EXPECT_EQ(error(""), "log: no rows: the file is empty");
 }
 
 TEST(Mapping, NamesWhatIsWrongAndWhere) {
