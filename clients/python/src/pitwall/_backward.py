@@ -28,7 +28,7 @@ _NAME = "_engine_run_backward"
 _PLACES = (torch.autograd, getattr(torch.autograd, "graph", None))  # the name is looked up in the first; PyTorch itself replaces both
 _lock = threading.RLock()  # the garbage collector may call _release() anywhere
 _users = 0
-_ours = None  # what was put there; it may still be called after the last user, by who wrapped it
+_ours = None  # what was put there; a wrapper around it may still call it after the last user
 
 
 class Nodes:

@@ -22,7 +22,7 @@ def lister(model):
 
 
 def norm_of(gradients, scaler):
-    """-> a float, a tensor of one element on its device, or None: there is no gradient that has a norm."""
+    """-> a float; of gradients on a device a tensor of one element there; or None: there is no gradient that has a norm."""
     with torch.no_grad():
         gradients = [g for g in gradients if g.layout is torch.strided and type(g) is torch.Tensor]
         if not gradients:
@@ -37,4 +37,4 @@ def norm_of(gradients, scaler):
         scale = scale_of(scaler)
         if scale is not None:
             norm = norm / (scale.to(device) if isinstance(scale, torch.Tensor) else scale)
-        return norm
+        return norm if device.type != "cpu" else float(norm)

@@ -117,7 +117,8 @@ class Watch(native.WatchState if native else object):
         self.loss = loss
         self._finds_loss, self._has_labels = loss is None, bool(options.labels)
         self._reads_inputs = bool(options.inputs) or options.batch_axis is not None
-        self._has_scaler, self._on_gpu = options.scaler is not None, self._gpu is not None
+        self._has_scaler = options.scaler is not None
+        self._on_gpu = any(p.device.type != "cpu" for p in model.parameters())  # or the like: numbers come late
         self._saves_forward, self._saves_loss, self._saves_optimizer = (
             bool(self._points[point]) for point in ("forward", "loss", "optimizer"))
         self._lifecycle = vars(_lifecycle)
@@ -127,7 +128,7 @@ class Watch(native.WatchState if native else object):
         self._passes, self._passes_over, self._missed = None, None, 0
         if not self._distributed:  # DDP's wait for the gradients of others is seen from inside of the pass only
             around = Hook(self._loop.before_backward), self._on_gradients
-            if native and self._gpu is None:  # where nothing captures a graph, and nobody traces C
+            if native and not self._on_gpu:  # where nothing captures a graph, and nobody traces C
                 around = self.before_backward, self.gradients_ready
             self._passes, self._passes_over = _backward.passes_of(self, *around)
         self._install(model, optimizers, loss)
@@ -391,14 +392,12 @@ class Watch(native.WatchState if native else object):
                     self._statistics.send(loop.mode, step)
 
     def _measure_norm(self, mode, step):
-        """It is recorded for that step, if it is in host memory, else with the statistics."""
+        """It is recorded for that step at once, unless it is on its way from a device."""
         norm = norm_of(self._gradients(self._model), self._options.scaler)
-        if norm is None:
-            return
-        self._norm_known = True
-        if type(norm) is float and step is not None and not self._statistics.busy():
-            self._loop.recorder.record([("train_grad_norm", (), norm)], mode, step)
-        else:
+        self._norm_known = norm is not None
+        if type(norm) is float:
+            _lifecycle.recorder.record([("train_grad_norm", (), norm)], mode, step)
+        elif self._norm_known:
             self._statistics.add_number("train_grad_norm", norm)
 
     # The optimizer.
@@ -417,7 +416,7 @@ class Watch(native.WatchState if native else object):
             with OwnTime(recorder):
                 self._save_gradients(optimizer)
                 if norm_due:
-                    self._measure_norm(mode, None)  # nothing was seen of the backward pass
+                    self._measure_norm(mode, step)  # nothing was seen of the backward pass
         loop.before_optimizer()
 
     def _save_gradients(self, optimizer):

@@ -54,7 +54,7 @@ static void set(PyObject **place, PyObject *value) {
 
 static int is_true(PyObject *value) { return value != NULL && value != Py_None && PyObject_IsTrue(value) != 0; }
 
-/* Its own reference, or NULL without an exception: none, or one in Python. */
+/* A new reference, or NULL without an exception: nobody records, or a core in Python does. */
 static Core *core_in(PyObject *recorder) {
   if (recorder == NULL || !PyObject_TypeCheck(recorder, &CoreType)) return NULL;
   Py_INCREF(recorder);
@@ -139,7 +139,7 @@ static PyObject *hook_before_forward(WatchState *self, PyObject *const *argument
   if (thread == NULL) goto failed;
   step = core_number_of(core_find_mode(core, thread->mode), loop->own_steps);
   if (step == NULL) goto failed;
-  if (step == Py_None && loop->own_steps) { /* none runs: this is the first pass of one of ours */
+  if (step == Py_None && loop->own_steps) { /* the first pass of a step of ours */
     if (!core_same_text(thread->mode, text_train)) goto other;
     PyObject *begun = core_begin_step(core, empty_tuple, NULL);
     if (begun == NULL) goto failed;
@@ -175,7 +175,7 @@ static PyObject *hook_after_forward(WatchState *self, PyObject *const *arguments
   LEAVE(AFTER_FORWARD);
 }
 
-/* -> 1 and the number of a tensor of one element in host memory; 0: it is none, or there is no such number. */
+/* -> 1 and the number of a tensor of one element in host memory; 0: it is another tensor. */
 static int number_of(PyObject *tensor, double *number) {
   PyObject *found = PyObject_GetAttr(tensor, text_is_cpu);
   int usable = found == Py_True;
@@ -265,7 +265,7 @@ static PyObject *hook_before_optimizer(WatchState *self, PyObject *const *argume
   LEAVE(BEFORE_OPTIMIZER);
 }
 
-/* The learning rate of the first group; 0: it is no float. */
+/* -> 1 and the learning rate of the first group; 0: it is of another type than float. */
 static int learning_rate(PyObject *optimizer, double *rate) {
   PyObject *groups = PyObject_GetAttr(optimizer, text_param_groups);
   PyObject *group = groups != NULL && PyList_Check(groups) && PyList_GET_SIZE(groups) > 0 ? PyList_GET_ITEM(groups, 0) : NULL;
