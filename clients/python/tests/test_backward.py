@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 import native_build
@@ -14,6 +15,7 @@ import support
 from torch_support import TorchTest, requires_torch, torch
 
 import pitwall
+from pitwall import _lifecycle, _recorder
 
 NAME = "_engine_run_backward"
 
@@ -173,6 +175,20 @@ class BackwardTest(TorchTest):
         self.assertEqual(self.steps(*[torch.Tensor.backward] * 2), [False, False])
         self.assertEqual(self.recorder().thread_phases(), [])
 
+    def test_a_clock_that_fails_is_no_trouble_of_training(self):
+        broken = []
+
+        def now():
+            if broken:
+                raise OSError("planted")
+            return time.monotonic_ns()
+        self.addCleanup(setattr, _lifecycle, "recorder", _lifecycle.recorder)
+        _lifecycle.recorder = _recorder.Recorder(1000, now=now)
+        self.watched()
+        self.steps(*[torch.Tensor.backward] * 2)
+        broken.append(True)
+        self.steps(*[torch.Tensor.backward] * 2)
+
     def test_it_looks_like_the_original(self):
         public = torch.autograd.backward
         handle = self.watched()
@@ -182,6 +198,7 @@ class BackwardTest(TorchTest):
                          (self.original.__name__, self.original.__qualname__, self.original.__module__, self.original.__doc__, self.original))
         self.assertIs(torch.autograd.backward, public)
         self.assertIs(pickle.loads(pickle.dumps(torch.autograd.backward)), public)
+        self.assertIs(pickle.loads(pickle.dumps(ours)), ours)
         for wrong in ((), (1, 2)):
             with self.assertRaises(TypeError):
                 ours(*wrong)

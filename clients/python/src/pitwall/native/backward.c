@@ -176,6 +176,7 @@ static int run_init(Run *self, PyObject *arguments, PyObject *named) {
   return 0;
 }
 
+/* -1 with an exception set: training is interrupted. What else fails in a function of ours is not training's. */
 static int call(PyObject *function) {
   PyObject *done;
   if (function == NULL) return 0; /* cleared meanwhile */
@@ -183,7 +184,10 @@ static int call(PyObject *function) {
   done = PyObject_CallObject(function, NULL);
   Py_DECREF(function);
   Py_XDECREF(done);
-  return done == NULL ? -1 : 0;
+  if (done != NULL) return 0;
+  if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;
+  PyErr_Clear();
+  return 0;
 }
 
 static PyObject *run_call(Run *self, PyObject *arguments, PyObject *named) {
@@ -237,6 +241,14 @@ static void run_dealloc(Run *self) {
   Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
+/* It is pickled by its name, as a function of Python is. */
+static PyObject *run_reduce(PyObject *self, PyObject *unused) {
+  (void)unused;
+  return PyObject_GetAttrString(self, "__qualname__");
+}
+
+static PyMethodDef run_methods[] = {{"__reduce__", run_reduce, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+
 static PyGetSetDef run_getset[] = {{"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, NULL, NULL},
                                    {NULL, NULL, NULL, NULL, NULL}};
 
@@ -250,6 +262,7 @@ PyTypeObject RunType = {
     .tp_traverse = (traverseproc)run_traverse,
     .tp_clear = (inquiry)run_clear,
     .tp_getset = run_getset,
+    .tp_methods = run_methods,
     .tp_init = (initproc)run_init,
     .tp_new = PyType_GenericNew,
 };
