@@ -1,4 +1,4 @@
-/* Backward passes, as _backward.py says: Passes of a watched model, and the function that stands in for PyTorch's. */
+/* Backward passes, as _backward.py says: Passes of a watched model, and the function in place of PyTorch's. */
 #include "backward.inc"
 
 #define MOST_ENTERED 16
@@ -158,7 +158,7 @@ PyTypeObject PassesType = {
     .tp_new = PyType_GenericNew,
 };
 
-/* What stands in for the original: it has its name, its text and __wrapped__ in a dictionary of its own. */
+/* What is in place of the original: it has its name, its text and __wrapped__ in a dictionary of its own. */
 typedef struct {
   PyObject_HEAD
   PyObject *original, *dictionary;
