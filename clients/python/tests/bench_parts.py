@@ -30,9 +30,14 @@ def main():
     watched = pitwall.watch(model, optimizer, criterion, every=0, grad_norm_every=0)
     output = model(data)
     steps = iter(pitwall.steps(range(10**9)))
-    before_forward, after_forward = hook(watched._before_forward), hook(watched._after_forward)
-    after_loss = hook(watched._after_loss)
-    before_optimizer, after_optimizer = hook(watched._before_optimizer), hook(watched._after_optimizer)
+
+    def hook_of(name):
+        """What the client registers: the function in C where this version has one, else the method."""
+        return hook(getattr(watched, name, None) or getattr(watched, "_" + name))
+    before_forward, after_forward, after_loss = hook_of("before_forward"), hook_of("after_forward"), hook_of("after_loss")
+    before_optimizer, after_optimizer = hook_of("before_optimizer"), hook_of("after_optimizer")
+    before_backward = getattr(watched, "before_backward", watched._loop.before_backward)
+    after_backward = getattr(watched, "gradients_ready", watched._on_gradients)
 
     def loss():
         return criterion(output, labels).detach().requires_grad_().mul(1)
@@ -45,7 +50,7 @@ def main():
         taken.setdefault(name, []).append(time.perf_counter_ns() - begin)
 
     def measure_norm():
-        watched._measure_norm()
+        watched._measure_norm(*(("train", 1) if hasattr(watched, "_gradients") else ()))
         watched._statistics.send("train", 1)
 
     for _ in range(options.turns):
@@ -54,8 +59,8 @@ def main():
         take("after forward", after_forward, model, (data,), output)
         take("after the loss", after_loss, criterion, (output, labels), loss())
         take("  of it, its hook", watched._await_backward, loss())
-        take("before backward", watched._loop.before_backward)
-        take("after backward", watched._on_gradients)
+        take("before backward", before_backward)
+        take("after backward", after_backward)
         take("before the optimizer", before_optimizer, optimizer)
         take("after the optimizer", after_optimizer, optimizer)
     for parameter in model.parameters():

@@ -1,24 +1,27 @@
 """watch(): the hooks on a PyTorch model, its loss and its optimizer, and what is looked at when.
 
-Always there are two hooks on the model, one on the loss module and two on the optimizer. Modules inside are hooked for
-the one forward pass whose tensors are saved, so all others cost nothing. A hook never returns anything, so it changes
+Always there are two hooks on the model, one on the loss module and two on the optimizer. The loss itself is hooked only where its
+backward pass is not seen otherwise (_backward.py). Modules inside are hooked for the one forward pass whose tensors are
+saved, so all others cost nothing. A hook never returns anything, so it changes
 no tensor; it catches every Exception; it holds no tensor beyond its call; and a copy or a pickle of the model has hooks
 that do nothing and need no pitwall.
 """
 import contextlib
-import math
 import weakref
 from collections import OrderedDict, namedtuple
 
 import torch
 
-from . import _collectives, _lifecycle, _samples
+from . import _backward, _collectives, _lifecycle, _samples
 from ._collections import (BLOCK_INPUT, BLOCK_OUTPUT, GRADIENT, INPUT, LOSS, MODEL_INPUT, NEVER, OPTIMIZER, OUTPUT,
                            PARAMETER, Collection, Schedule)
+from ._gradient_norm import lister, norm_of
 from ._guard import swallow, tell_once
 from ._optimizer_hooks import hook_step
 from ._own_time import OwnTime
+from ._recorder import native
 from ._statistics import Statistics
+from ._torch_models import loss_in, scale_of, tensors, unwrap
 from ._torch_step import Loop
 
 Options = namedtuple(
@@ -26,9 +29,7 @@ Options = namedtuple(
 
 LATE_STEPS = 2    # by which numbers of a GPU may come late
 FACTS_EVERY = 10  # steps between looks at inputs
-MAX_TENSORS = 64  # of one input or output
 _OURS = -1        # key of our hook among a tensor's; handles of PyTorch count from 0 on
-_FEW_NORMS = 64   # are added up faster here than by PyTorch
 _PROBED = 4       # a pattern may name so many of a module's tensors by number
 
 _compiler = getattr(torch, "compiler", None)
@@ -74,15 +75,22 @@ def watch(model, optimizer, loss, collections, options):
     return watched
 
 
-class Watch:
-    """The handle that watch() returns. loss: what to call in place of a loss function that was given."""
+if native:
+    native.set_tensor_type(torch.Tensor)
+
+
+class Watch(native.WatchState if native else object):
+    """The handle that watch() returns. loss: what to call in place of a loss function that was given.
+
+    The module in C has the usual case of each hook under the hook's name without the underscore, and calls the one here in
+    all others."""
 
     def __init__(self, model, optimizers, loss, collections, options):
         self._options = options
         self._collections = collections
         self._loop = Loop(options.steps is not False)
         self._statistics = Statistics(options.history_bytes)
-        self._model, self._compiled, self._distributed = _unwrap(model)
+        self._model, self._compiled, self._distributed = unwrap(model)
         self._matches = {}     # (kind, tensor's name) -> collections
         self._plans = {}       # collections -> modules to hook for them
         self._looks = {}       # (point, mode) -> [step of the last look, the next step at which something is due]
@@ -90,8 +98,9 @@ class Watch:
         self._attached = []
         self._calls = {}       # tensors seen of each module in this pass
         self._norm = Schedule(options.grad_norm_every)
+        self._gradients = lister(self._model)
         self._facts = Schedule(FACTS_EVERY)
-        self._norm_step = None
+        self._norm_step, self._norms = None, bool(self._norm.every)
         self._norm_known = False
         self._samples = 0
         self._gpu = next((p.device for p in model.parameters() if p.is_cuda), None)
@@ -106,27 +115,43 @@ class Watch:
             ("forward", (INPUT, OUTPUT, BLOCK_INPUT, BLOCK_OUTPUT, MODEL_INPUT)), ("loss", (LOSS,)),
             ("optimizer", (PARAMETER, GRADIENT, OPTIMIZER)))}
         self.loss = loss
-        self._finds_loss = loss is None
+        self._finds_loss, self._has_labels = loss is None, bool(options.labels)
+        self._reads_inputs = bool(options.inputs) or options.batch_axis is not None
+        self._has_scaler = options.scaler is not None
+        self._on_gpu = any(p.device.type != "cpu" for p in model.parameters())  # or the like: numbers come late
+        self._saves_forward, self._saves_loss, self._saves_optimizer = (
+            bool(self._points[point]) for point in ("forward", "loss", "optimizer"))
+        self._lifecycle = vars(_lifecycle)
         self._on_backward, self._on_gradients = Hook(self._before_backward), Hook(self._gradients_ready)
         self._on_waiting = Hook(self._after_backward)
         self._backward_hook = (_OURS, self._on_backward),
+        self._passes, self._passes_over, self._missed = None, None, 0
+        if not self._distributed:  # DDP's wait for the gradients of others is seen from inside of the pass only
+            around = Hook(self._loop.before_backward), self._on_gradients
+            if native and not self._on_gpu:  # where nothing captures a graph, and nobody traces C
+                around = self.before_backward, self.gradients_ready
+            self._passes, self._passes_over = _backward.passes_of(self, *around)
         self._install(model, optimizers, loss)
         _lifecycle.before_end.add(self)
 
     def _install(self, model, optimizers, loss):
+        usual = self if native else None
+        before_forward = Hook(usual.before_forward if usual else self._before_forward)
         try:
-            before = model.register_forward_pre_hook(Hook(self._before_forward), with_kwargs=True)
+            before = model.register_forward_pre_hook(before_forward, with_kwargs=True)
         except TypeError:  # before 2.0
-            before = model.register_forward_pre_hook(Hook(self._before_forward))
-        self._removers += [before.remove, model.register_forward_hook(Hook(self._after_forward)).remove]
+            before = model.register_forward_pre_hook(before_forward)
+        after_forward = Hook(usual.after_forward if usual else self._after_forward)
+        self._removers += [before.remove, model.register_forward_hook(after_forward).remove]
         if isinstance(loss, torch.nn.Module):
-            self._removers.append(loss.register_forward_hook(Hook(self._after_loss)).remove)
+            self._removers.append(loss.register_forward_hook(Hook(usual.after_loss if usual else self._after_loss)).remove)
         elif callable(loss):
             self.loss = self._wrapped(loss)
         for optimizer in optimizers:
-            last = optimizer is optimizers[-1]
-            self._removers.append(hook_step(
-                optimizer, Hook(self._before_optimizer), Hook(self._after_optimizer if last else self._after_other)))
+            before, after = self._before_optimizer, self._after_optimizer
+            if usual:
+                before, after = usual.before_optimizer, usual.after_optimizer
+            self._removers.append(hook_step(optimizer, Hook(before), Hook(after if optimizer is optimizers[-1] else self._after_other)))
         if self._options.collectives and torch.distributed.is_available() and torch.distributed.is_initialized():
             self._removers.append(_collectives.watch(None).close)
 
@@ -137,6 +162,7 @@ class Watch:
             self._detach()
             for remove in removers:
                 remove()
+            self._give_up_passes()
             self.flush()
             _lifecycle.before_end.discard(self)
         except Exception:
@@ -208,16 +234,16 @@ class Watch:
                 self._calls.clear()
                 self._attach(due)
                 prefix = type(self._model).__name__.lower()
-                for number, tensor in enumerate(_tensors(inputs)):
+                for number, tensor in enumerate(tensors(inputs)):
                     name = "%s_input_%d" % (prefix, number)
                     self._statistics.add(self._matching(due, MODEL_INPUT, name), name, tensor)
         if self._options.batch_axis is not None and module.training:
-            tensor = next(_tensors(inputs), None)
+            tensor = next(tensors(inputs), None)
             if tensor is not None:
                 self._samples += tensor.shape[self._options.batch_axis]
         if self._options.inputs and self._due_often(self._facts, "inputs", loop.mode, loop.step):
             log = {"images": _samples.images, "tokens": _samples.tokens}[self._options.inputs]
-            tensor = next(_tensors(inputs), None)
+            tensor = next(tensors(inputs), None)
             if tensor is not None:
                 with self._own_time():
                     log(loop.recorder, tensor, mode=loop.mode, step=loop.step)
@@ -234,11 +260,11 @@ class Watch:
         mode, step = loop.mode, loop.step
         loop.after_forward()
         if self._finds_loss:
-            found = _loss_in(output)
+            found = loss_in(output)
             if found is not None:
                 self._on_loss(found, "loss", ())
             elif torch.is_grad_enabled():
-                for tensor in _tensors(output):
+                for tensor in tensors(output):
                     self._await_backward(tensor)
         if self._statistics.busy():
             self._statistics.send(mode, step)
@@ -307,6 +333,11 @@ class Watch:
     def _await_backward(self, tensor):
         if not tensor.requires_grad:
             return
+        passes = self._passes
+        if passes is not None and type(tensor) is torch.Tensor:
+            passes.note(tensor)
+            if passes.state:
+                return
         # What register_hook() does for the first hook of such a tensor, without a handle that nobody would use. The table is
         # the tensor's own, as a script may add to it.
         node = tensor.grad_fn
@@ -316,7 +347,24 @@ class Watch:
         else:  # a version of PyTorch without it, too
             tensor.register_hook(self._on_backward)
 
+    def _give_up_passes(self):
+        """From here on by hooks."""
+        if self._passes is not None:
+            self._passes.close()
+            self._passes = None
+            self._passes_over()
+
+    def _miss_pass(self):
+        """An optimizer steps, and no backward pass was seen: its beginning has to be told by a hook, at least at first."""
+        self._missed += 1
+        if self._missed >= _backward.MOST_MISSED:
+            self._give_up_passes()
+        else:
+            self._passes.state = _backward.PROVING
+
     def _before_backward(self, _):
+        if self._passes is not None:
+            self._passes.prove(_backward.BY_NODE if self._missed else 0)  # one way was not enough: by the other
         self._loop.before_backward()
         _when_done(self._on_waiting if self._distributed else self._on_gradients)
 
@@ -339,27 +387,18 @@ class Watch:
         if step == self._norm_step or self._due_often(self._norm, "norm", loop.mode, step):
             self._norm_step = step
             with self._own_time():
-                self._measure_norm()
-                self._statistics.send(loop.mode, step)
+                self._measure_norm(loop.mode, step)
+                if self._statistics.busy():
+                    self._statistics.send(loop.mode, step)
 
-    def _measure_norm(self):
-        with torch.no_grad():
-            gradients = [p.grad for p in self._model.parameters() if p.grad is not None]
-            gradients = [g for g in gradients if g.layout is torch.strided and type(g) is torch.Tensor]
-            if not gradients:
-                return
-            norms = torch._foreach_norm(gradients)
-            device = norms[0].device
-            if device.type == "cpu" and len(norms) <= _FEW_NORMS and all(n.device == device for n in norms):
-                norm = math.sqrt(sum(number * number for number in map(float, norms)))
-            else:
-                norms = [n if n.dtype is torch.float32 and n.device == device else n.to(device, torch.float32) for n in norms]
-                norm = torch.linalg.vector_norm(torch.stack(norms))
-            scale = _scale(self._options.scaler)
-            if scale is not None:
-                norm = norm / (scale.to(device) if isinstance(scale, torch.Tensor) else scale)
+    def _measure_norm(self, mode, step):
+        """It is recorded for that step at once, unless it is on its way from a device."""
+        norm = norm_of(self._gradients(self._model), self._options.scaler)
+        self._norm_known = norm is not None
+        if type(norm) is float:
+            _lifecycle.recorder.record([("train_grad_norm", (), norm)], mode, step)
+        elif self._norm_known:
             self._statistics.add_number("train_grad_norm", norm)
-            self._norm_known = True
 
     # The optimizer.
 
@@ -368,6 +407,8 @@ class Watch:
         recorder = _lifecycle.recorder
         if recorder is None:
             return
+        if self._passes is not None and self._passes.missed():
+            self._miss_pass()
         _, mode, step = recorder.here()
         self._due_there = (self._points["optimizer"] and self._due("optimizer", mode, step)) or self._due_there
         norm_due = not self._norm_known and self._norm.every and self._due_often(self._norm, "norm", mode, step)
@@ -375,7 +416,7 @@ class Watch:
             with OwnTime(recorder):
                 self._save_gradients(optimizer)
                 if norm_due:
-                    self._measure_norm()  # nothing was seen of the backward pass
+                    self._measure_norm(mode, step)  # nothing was seen of the backward pass
         loop.before_optimizer()
 
     def _save_gradients(self, optimizer):
@@ -403,7 +444,7 @@ class Watch:
             loop.recorder.record([("train_learning_rate", (), rate)], loop.mode, loop.step)
         elif rate is not None:
             add("train_learning_rate", rate)
-        scale = _scale(self._options.scaler)
+        scale = scale_of(self._options.scaler)
         if scale is not None:
             add("train_loss_scale", scale)
         if self._samples:
@@ -450,51 +491,8 @@ class _Look:
     def __call__(self, _, inputs, output=None):
         watched = self._watched
         with watched._own_time():
-            for tensor in _tensors(inputs if self._is_input else output):
+            for tensor in tensors(inputs if self._is_input else output):
                 number = watched._calls.get(self._prefix, 0)
                 watched._calls[self._prefix] = number + 1
                 name = self._prefix + str(number)
                 watched._statistics.add(watched._matching(self._due, self._kind, name), name, tensor)
-
-
-def _unwrap(model):
-    """-> the user's module, whether it is compiled, whether DDP or the like reduces its gradients."""
-    compiled = distributed = False
-    while True:
-        if isinstance(getattr(model, "_orig_mod", None), torch.nn.Module):
-            model, compiled = model._orig_mod, True
-        elif isinstance(model, (torch.nn.parallel.DistributedDataParallel, torch.nn.DataParallel)):
-            distributed = distributed or isinstance(model, torch.nn.parallel.DistributedDataParallel)
-            model = model.module
-        else:
-            return model, compiled or getattr(model, "_compiled_call_impl", None) is not None, distributed
-
-
-def _tensors(value, depth=3):
-    """The tensors in what a module took or gave, at most MAX_TENSORS."""
-    found = []
-
-    def walk(value, depth):
-        if isinstance(value, torch.Tensor):
-            found.append(value)
-        elif depth and isinstance(value, (tuple, list)):
-            for part in value[:MAX_TENSORS]:
-                walk(part, depth - 1)
-        elif depth and isinstance(value, dict):
-            for part in list(value.values())[:MAX_TENSORS]:
-                walk(part, depth - 1)
-    walk(value, depth)
-    return iter(found[:MAX_TENSORS])
-
-
-def _loss_in(output):
-    found = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
-    return found if isinstance(found, torch.Tensor) and found.numel() == 1 else None
-
-
-def _scale(scaler):
-    """The scale of a GradScaler, without waiting for its device; None without one, or before its first use."""
-    if scaler is None or not getattr(scaler, "is_enabled", lambda: True)():
-        return None
-    scale = getattr(scaler, "_scale", None)
-    return scale.detach() if isinstance(scale, torch.Tensor) else None

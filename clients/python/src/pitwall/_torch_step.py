@@ -9,9 +9,9 @@ import functools
 from . import _collective_times, _lifecycle, _operations, _recorder
 
 
-class Loop:
+class Loop(_recorder.native.LoopState if _recorder.native else object):
     def __init__(self, own_steps):
-        self._own_steps = own_steps  # whether a step is made where the script runs none
+        self._own_steps = bool(own_steps)  # whether a step is made where the script runs none
         self._step_begun = None      # (recorder, what begin_step gave), of one that is ours
         self._ends_with_forward = False
         self._running = {}           # phases that begin_once() began

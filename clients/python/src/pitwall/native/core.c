@@ -127,7 +127,7 @@ static int tell_times(Core *self, PyObject *mode, long long number) {
   return 0;
 }
 
-static PyObject *core_begin_step(Core *self, PyObject *arguments, PyObject *named) {
+PyObject *core_begin_step(Core *self, PyObject *arguments, PyObject *named) {
   static char *names[] = {"number", "fetching", NULL};
   PyObject *number = Py_None;
   int fetching = 0;
@@ -196,7 +196,7 @@ static int end_step(Core *self, Step *step) {
   return tell_step_over(self, mode->name, step->number, 1);
 }
 
-static PyObject *core_end_step(Core *self, PyObject *begun) {
+PyObject *core_end_step(Core *self, PyObject *begun) {
   Step *step = step_argument(begun);
   if (step == NULL || end_step(self, step) < 0) return NULL;
   Py_RETURN_NONE;

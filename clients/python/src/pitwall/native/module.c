@@ -7,12 +7,14 @@
 
 static PyMethodDef functions[] = {{"encode", native_encode, METH_VARARGS, NULL},
                                   {"lowest_steps", native_lowest_steps, METH_O, NULL},
+                                  {"gradients", native_gradients, METH_O, NULL},
+                                  {"set_tensor_type", native_set_tensor_type, METH_O, NULL},
                                   {NULL, NULL, 0, NULL}};
 
 static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "pitwall._native", NULL, -1, functions, NULL, NULL, NULL, NULL};
 
 PyMODINIT_FUNC PyInit__native(void) {
-  PyTypeObject *types[] = {&ItemType, &ModeType, &StepType, &ThreadType, &CoreType};
+  PyTypeObject *types[] = {&ItemType, &ModeType, &StepType, &ThreadType, &CoreType, &PassesType, &RunType, &LoopStateType, &WatchStateType};
   for (size_t place = 0; place < sizeof types / sizeof *types; ++place)
     if (PyType_Ready(types[place]) < 0) return NULL;
   text_train = PyUnicode_InternFromString("train");
@@ -20,14 +22,21 @@ PyMODINIT_FUNC PyInit__native(void) {
   text_dataloader = PyUnicode_InternFromString("dataloader");
   text_empty = PyUnicode_InternFromString("");
   empty_tuple = PyTuple_New(0);
-  if (prepare_encoding() < 0 || !text_train || !text_step || !text_dataloader || !text_empty || !empty_tuple) return NULL;
+  if (!text_train || !text_step || !text_dataloader || !text_empty || !empty_tuple) return NULL;
+  if (prepare_encoding() < 0 || prepare_backward() < 0 || prepare_hooks() < 0 || prepare_gradients() < 0) return NULL;
   PyObject *module = PyModule_Create(&definition);
   if (module == NULL) return NULL;
-  Py_INCREF(&ItemType);
-  Py_INCREF(&CoreType);
-  if (PyModule_AddObject(module, "Item", (PyObject *)&ItemType) < 0 || PyModule_AddObject(module, "Core", (PyObject *)&CoreType) < 0) {
-    Py_DECREF(module);
-    return NULL;
+  struct {
+    const char *name;
+    PyTypeObject *type;
+  } shown[] = {{"Item", &ItemType}, {"Core", &CoreType}, {"Passes", &PassesType}, {"Run", &RunType},
+               {"LoopState", &LoopStateType}, {"WatchState", &WatchStateType}};
+  for (size_t place = 0; place < sizeof shown / sizeof *shown; ++place) {
+    Py_INCREF(shown[place].type);
+    if (PyModule_AddObject(module, shown[place].name, (PyObject *)shown[place].type) < 0) {
+      Py_DECREF(module);
+      return NULL;
+    }
   }
   return module;
 }

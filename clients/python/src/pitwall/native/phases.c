@@ -183,20 +183,26 @@ PyObject *core_log(Core *self, PyObject *arguments, PyObject *named) {
   Py_RETURN_NONE;
 }
 
-PyObject *core_record(Core *self, PyObject *arguments) {
-  PyObject *values, *name, *given;
-  if (!PyArg_ParseTuple(arguments, "O!UO", &PyList_Type, &values, &name, &given)) return NULL;
-  long long number = 0, plus_one = 0, now;
+/* What values of that step of the mode are recorded with: a time, and the step, or 0 where it was promised to be over. */
+static int stamp(Core *self, PyObject *name, PyObject *step, long long *plus_one, long long *now) {
   Mode *mode = core_find_mode(self, name);
-  if (given != Py_None) {
-    number = PyLong_AsLongLong(given);
-    if (number == -1 && PyErr_Occurred()) return NULL;
+  *plus_one = 0;
+  if (step != Py_None) {
+    long long number = PyLong_AsLongLong(step);
+    if (number == -1 && PyErr_Occurred()) return -1;
     if (mode != NULL) {
       if (mode->open != NULL) mode->open->worked = 1;
-      if (number >= core_below(self, mode)) plus_one = number + 1;
+      if (number >= core_below(self, mode)) *plus_one = number + 1;
     }
   }
-  if (core_now_ns(self, &now) < 0) return NULL;
+  return core_now_ns(self, now);
+}
+
+PyObject *core_record(Core *self, PyObject *arguments) {
+  PyObject *values, *name, *given;
+  long long plus_one, now;
+  if (!PyArg_ParseTuple(arguments, "O!UO", &PyList_Type, &values, &name, &given)) return NULL;
+  if (stamp(self, name, given, &plus_one, &now) < 0) return NULL;
   for (Py_ssize_t place = 0; place < PyList_GET_SIZE(values); ++place) {
     PyObject *metric, *labels;
     double value;
@@ -205,4 +211,10 @@ PyObject *core_record(Core *self, PyObject *arguments) {
     if (core_put(self, 0, metric, now, now, plus_one, name, value, labels) < 0) return NULL;
   }
   Py_RETURN_NONE;
+}
+
+int core_record_one(Core *self, PyObject *metric, double value, PyObject *mode, PyObject *step) {
+  long long plus_one, now;
+  if (stamp(self, mode, step, &plus_one, &now) < 0) return -1;
+  return core_put(self, 0, metric, now, now, plus_one, mode, value, empty_tuple);
 }

@@ -1,0 +1,40 @@
+"""The norm of all gradients of a model, at the end of its backward pass."""
+import math
+
+import torch
+
+from ._recorder import native
+from ._torch_models import scale_of
+
+_FEW_NORMS = 64  # are added up faster here than by PyTorch
+_LISTING = ("parameters", "named_parameters", "_named_members", "named_modules")
+
+
+def lister(model):
+    """-> a function that gives the gradients of the model's parameters as a list."""
+    def usual(module, names):
+        return all(getattr(type(module), name, None) is getattr(torch.nn.Module, name, None) for name in names)
+
+    # Whose classes list their parameters in a way of their own (FSDP's do) is asked.
+    if native and usual(model, _LISTING) and all(usual(module, ("named_modules",)) for module in model.modules()):
+        return native.gradients
+    return lambda model: [p.grad for p in model.parameters() if p.grad is not None]
+
+
+def norm_of(gradients, scaler):
+    """-> a float; of gradients on a device a tensor of one element there; or None: there is no gradient that has a norm."""
+    with torch.no_grad():
+        gradients = [g for g in gradients if g.layout is torch.strided and type(g) is torch.Tensor]
+        if not gradients:
+            return None
+        norms = torch._foreach_norm(gradients)
+        device = norms[0].device
+        if device.type == "cpu" and len(norms) <= _FEW_NORMS and all(n.device == device for n in norms):
+            norm = math.sqrt(sum(number * number for number in map(float, norms)))
+        else:
+            norms = [n if n.dtype is torch.float32 and n.device == device else n.to(device, torch.float32) for n in norms]
+            norm = torch.linalg.vector_norm(torch.stack(norms))
+        scale = scale_of(scaler)
+        if scale is not None:
+            norm = norm / (scale.to(device) if isinstance(scale, torch.Tensor) else scale)
+        return norm if device.type != "cpu" else float(norm)
