@@ -10,5 +10,7 @@ namespace pitwall::codec {
 void SaveSchema(const Schema& schema, BinaryWriter& out);
 // What is malformed shows in `in`.
 Schema RestoreSchema(BinaryReader& in);
+// Past one, without making it.
+void SkipSchema(BinaryReader& in);
 
 }  // namespace pitwall::codec

@@ -7,8 +7,10 @@
 // since 1970; a range is [from_ns, to_ns).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -113,6 +115,11 @@ struct SpanQuery {
   ReadLimits limits;
 };
 
+struct SpanPage {
+  std::vector<SpanRow> rows;
+  size_t total = 0;  // of all pages
+};
+
 struct OperatorTotal {
   int64_t rank = -1;
   Span::Kind kind = Span::Kind::kOperator;
@@ -168,6 +175,15 @@ class History {
 
   // By (start, rank, kind, name).
   virtual StatusOr<std::vector<SpanRow>> Spans(const SpanQuery& query) const = 0;
+  // Of the same the rows [first, first + most).
+  virtual StatusOr<SpanPage> SpansPage(const SpanQuery& query, size_t first, size_t most) const {
+    ASSIGN_OR_RETURN(std::vector<SpanRow> all, Spans(query));
+    SpanPage page{{}, all.size()};
+    first = std::min(first, all.size());
+    const auto begin = std::make_move_iterator(all.begin() + static_cast<ptrdiff_t>(first));
+    page.rows.assign(begin, begin + static_cast<ptrdiff_t>(std::min(most, all.size() - first)));
+    return page;
+  }
   // Of the spans that begin in the range, by (rank, kind, name).
   virtual StatusOr<std::vector<OperatorTotal>> Operators(const SpanQuery& query) const = 0;
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """compare.py [BUILD] [--update]: the benchmarks against tests/bench/baseline.json.
 
-Numbers are ratios of CPU time within one run (the whole path to summing up 60 samples of each series again, once a
-second), so that another machine, or a busy one, says nearly the same. The best of three runs counts. Exit code 1 when one is more than
-a quarter worse than the baseline; --update writes what was measured.
+Numbers are ratios of CPU time within one run, so that another machine, or a busy one, says nearly the same: the whole
+path to summing up 60 samples of each series again, once a second; ingest and sealing of the history to packing the
+same records with zstd. The best of three runs counts. Exit code 1 when one is worse than the baseline by more than
+WORSE; --update writes what was measured.
 """
 import json
 import os
@@ -13,8 +14,10 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BASELINE = os.path.join(HERE, "baseline.json")
-RUNS = {"pipeline 1000 series": ["pipeline_bench", "1000", "900"], "pipeline 10000 series": ["pipeline_bench", "10000", "500"]}
-WORSE = 1.25
+RUNS = {"pipeline 1000 series": ["pipeline_bench", "1000", "900"], "pipeline 10000 series": ["pipeline_bench", "10000", "500"], "history": ["insights_bench", "10"]}
+# Decoding and sealing miss caches more than the yardstick does: beside other work their ratio grows.
+WORSE = {"pipeline 1000 series": 1.25, "pipeline 10000 series": 1.25, "history": 1.5}
+RATIO = re.compile(r"takes ([\d.]+) times as long as (?:summing|packing)")
 
 
 def measure(build, command):
@@ -22,9 +25,9 @@ def measure(build, command):
     best = None
     for _ in range(3):
         output = subprocess.run([program] + command[1:], stdout=subprocess.PIPE, text=True, check=True).stdout
-        ratio = float(re.search(r"takes ([\d.]+) times as long as summing", output).group(1))
+        ratio = float(RATIO.search(output).group(1))
         if best is None or ratio < best[0]:
-            best = (ratio, re.search(r"^cpu: .*", output, re.M).group(0))
+            best = (ratio, re.search(r"^(cpu|together).*", output, re.M).group(0))
     return best
 
 
@@ -38,14 +41,14 @@ def main():
         measured[name], line = measure(build, command)
         known = baseline.get(name)
         print("%s: %.2f times the yardstick (baseline %s)\n    %s" % (name, measured[name], known, line), flush=True)
-        if known and measured[name] > known * WORSE:
+        if known and measured[name] > known * WORSE[name]:
             worse.append(name)
     if "--update" in sys.argv:
         with open(BASELINE, "w") as file:
             json.dump(measured, file, indent=2)
             file.write("\n")
     elif worse:
-        print("worse than the baseline by more than a quarter: " + ", ".join(worse))
+        print("worse than the baseline by more than is allowed: " + ", ".join(worse))
         return 1
     return 0
 

@@ -143,6 +143,11 @@ std::vector<View> ViewsOf(const JobLife& job) {
     return Cat("/api/v1/", rest, "&query=", text);
   };
   const auto s = [](int64_t ns) { return Cat(ns / kNanosPerSecond); };
+  const auto ranks = std::count_if(job.sources.begin(), job.sources.end(),
+                                   [](const auto& one) { return one.second.rank >= 0; });
+  // What the page takes: a canvas of 250,000 cells.
+  const std::string of_page =
+      Cat("&width=", std::clamp<int64_t>(250'000 / std::max<int64_t>(1, ranks), 60, 500));
   return {
       {"job list", Cat(api, "/jobs?limit=100")},
       {"job", Cat(api, "/job", of)},
@@ -157,6 +162,9 @@ std::vector<View> ViewsOf(const JobLife& job) {
        Cat(api, "/heatmap", of, cores, "&width=600", last_hour)},
       {"heat map of GPUs, whole job",
        Cat(api, "/heatmap", of, "&match=hw_gpu_utilization_ratio&width=600")},
+      {"ranks x steps of the page, own time",
+       Cat(api, "/heatmap/steps", of, of_page, "&basis=own")},
+      {"ranks x steps of the page, durations", Cat(api, "/heatmap/steps", of, of_page)},
       {"ranks x steps", Cat(api, "/heatmap/steps", of, "&width=800")},
       {"ranks x steps, 200 steps",
        Cat(api, "/heatmap/steps", of, "&width=800&from_step=100&to_step=300")},

@@ -1,11 +1,27 @@
 # What the history costs at full size: the table of docs/history.md. $PITWALL_INSIGHTS_PART (1) is how much of it is made.
+# Times are those of a core, so two shapes run side by side: the day, and the others in turn.
 . "$(dirname "$0")/common.sh"
 cmake --preset release >/dev/null
 cmake --build build/release -j "$jobs" --target insights_performance
 part=${PITWALL_INSIGHTS_PART:-1}
+told=$(mktemp -d)
+trap 'rm -rf "$told"' EXIT
+in_turn() {
+  for shape in "$@"; do
+    rc=0
+    began=$SECONDS
+    build/release/bin/insights_performance "$shape" "$part" >"$told/$shape" 2>&1 || rc=$?
+    echo "$shape: exit code $rc after $((SECONDS - began)) s" >>"$told/$shape"
+    echo "$rc" >"$told/$shape.rc"
+  done
+}
+in_turn day &
+in_turn ranks small wide
+wait
 rc=0
 for shape in day ranks small wide; do
-  if build/release/bin/insights_performance "$shape" "$part"; then
+  cat "$told/$shape"
+  if [ "$(cat "$told/$shape.rc")" = 0 ]; then
     echo "1 0" >>"$PITWALL_COUNTS"
   else
     echo "FAILED: insights_long, $shape"

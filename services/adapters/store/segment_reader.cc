@@ -54,6 +54,16 @@ StatusOr<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& 
       new SegmentReader(std::move(file), *std::move(tables), crc));
 }
 
+size_t SegmentReader::memory_bytes() const {
+  size_t bytes = sizeof(*this) + tables_.capacity() * sizeof(Table);
+  for (const Table& table : tables_) {
+    bytes += table.key.capacity() + table.columns.capacity() * sizeof(ColumnType) +
+             table.groups.capacity() * sizeof(RowGroup);
+    for (const RowGroup& group : table.groups) bytes += group.parts.capacity() * sizeof(ColumnPart);
+  }
+  return bytes;
+}
+
 StatusOr<std::string> SegmentReader::ReadPage(const RowGroup& group, size_t column) const {
   const Page& page = group.parts[column].page;
   std::string out(page.bytes, '\0');

@@ -20,6 +20,8 @@ class SegmentReader {
 
   const std::vector<Table>& tables() const { return tables_; }
   uint32_t footer_crc() const { return footer_crc_; }
+  // About what tables() takes.
+  size_t memory_bytes() const;
 
   // Append all rows of one column of one group. DataLoss: its page is damaged. Indexes must be
   // those of tables(), the column of that type.

@@ -2,10 +2,17 @@
 
 #include <cmath>
 
+#include "services/base/shortest_decimal.h"
 #include "services/base/strings.h"
 #include "services/base/utf8.h"
 
 namespace pitwall::cloudevents {
+namespace {
+
+// Written as it is, and a character by itself.
+constexpr bool IsPlain(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
+
+}  // namespace
 
 void JsonWriter::Separate() {
   if (after_key_) {
@@ -38,6 +45,11 @@ void JsonWriter::Quoted(std::string_view value) {
   constexpr std::string_view kHex = "0123456789abcdef";
   out_.push_back('"');
   while (!value.empty()) {
+    size_t plain = 0;
+    while (plain < value.size() && IsPlain(value[plain])) ++plain;
+    out_.append(value.substr(0, plain));
+    value.remove_prefix(plain);
+    if (value.empty()) break;
     const size_t length = Utf8Length(value);
     if (length == 0) {
       out_.append("\xEF\xBF\xBD");
@@ -105,7 +117,11 @@ void JsonWriter::Double(double value) {
   }
   Separate();
   // "-0" is an integer to many readers, which then lose the sign.
-  out_.append(value == 0 && std::signbit(value) ? "-0.0" : FormatDouble(value));
+  if (value == 0 && std::signbit(value)) {
+    out_.append("-0.0");
+  } else {
+    AppendDouble(value, &out_);
+  }
 }
 
 void JsonWriter::Text(std::string_view key, std::string_view value) {

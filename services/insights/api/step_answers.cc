@@ -40,11 +40,10 @@ std::string ReadMode(const Parameters& in) {
 }
 
 template <typename F>
-void Column(std::string_view key, const std::vector<SpanRow>& spans, const Page& page,
-            JsonWriter* out, F write) {
+void Column(std::string_view key, const std::vector<SpanRow>& spans, JsonWriter* out, F write) {
   out->Key(key);
   out->BeginArray();
-  for (size_t i = page.begin; i < page.end; ++i) write(spans[i]);
+  for (const SpanRow& span : spans) write(span);
   out->EndArray();
 }
 
@@ -104,26 +103,25 @@ Answer AnswerSpans(const ApiCall& call) {
   if (in.Has("from_step") || in.Has("to_step")) in.Steps(&query.from_step, &query.to_step);
   const PageRequest page = ReadPage(&in, 10'000, 200'000);
   RETURN_IF_ERROR(in.status());
-  ASSIGN_OR_RETURN(const std::vector<SpanRow> spans, call.history().Spans(query));
-  const Page rows = page.Of(spans.size());
+  ASSIGN_OR_RETURN(const SpanPage found, call.history().SpansPage(query, page.begin, page.limit));
+  const std::vector<SpanRow>& spans = found.rows;
   JsonWriter out;
   out.BeginObject();
   out.Key("spans");
   out.BeginObject();
-  Column("source", spans, rows, &out, [&](const SpanRow& row) { out.String(row.source); });
-  Column("node", spans, rows, &out, [&](const SpanRow& row) { out.String(row.node); });
-  Column("rank", spans, rows, &out,
+  Column("source", spans, &out, [&](const SpanRow& row) { out.String(row.source); });
+  Column("node", spans, &out, [&](const SpanRow& row) { out.String(row.node); });
+  Column("rank", spans, &out,
          [&](const SpanRow& row) { row.rank < 0 ? out.Null() : out.Int(row.rank); });
-  Column("kind", spans, rows, &out, [&](const SpanRow& row) { out.String(NameOf(row.span.kind)); });
-  Column("name", spans, rows, &out, [&](const SpanRow& row) { out.String(row.span.name); });
-  Column("start_ns", spans, rows, &out,
-         [&](const SpanRow& row) { WriteNs(row.span.start_ns, &out); });
-  Column("end_ns", spans, rows, &out, [&](const SpanRow& row) { WriteNs(row.span.end_ns, &out); });
-  Column("step", spans, rows, &out,
+  Column("kind", spans, &out, [&](const SpanRow& row) { out.String(NameOf(row.span.kind)); });
+  Column("name", spans, &out, [&](const SpanRow& row) { out.String(row.span.name); });
+  Column("start_ns", spans, &out, [&](const SpanRow& row) { WriteNs(row.span.start_ns, &out); });
+  Column("end_ns", spans, &out, [&](const SpanRow& row) { WriteNs(row.span.end_ns, &out); });
+  Column("step", spans, &out,
          [&](const SpanRow& row) { row.span.step < 0 ? out.Null() : out.Int(row.span.step); });
-  Column("mode", spans, rows, &out, [&](const SpanRow& row) { out.String(row.span.mode); });
+  Column("mode", spans, &out, [&](const SpanRow& row) { out.String(row.span.mode); });
   out.EndObject();
-  NextField(rows, &out);
+  NextField(page.Of(found.total), &out);
   out.EndObject();
   return http::HttpResponse::Json(out.Take());
 }

@@ -11,8 +11,6 @@
 namespace pitwall::insights {
 namespace {
 
-constexpr size_t kOpenSegments = 256;
-
 std::string SegmentsOf(const std::string& dir) { return dir + "/segments"; }
 std::string FolderOf(const std::string& dir, std::string_view job) {
   return Cat(SegmentsOf(dir), "/", StableHashHex(job));
@@ -56,7 +54,9 @@ Status HistoryStore::Load() {
   for (const RowKind kind : {kSchemaRow, kPackedSchemaRow}) {
     const Status walked3 = database_->ForEach(kind, [&](const DatabaseRow& row) -> Status {
       ASSIGN_OR_RETURN(Schema schema, DecodeSchema(row));
-      FindOrAdd(row.job)->Restore(SharedSchema(std::move(schema)));
+      const SharedSchema shared(std::move(schema));
+      schemas_.Add(row.job, shared);
+      FindOrAdd(row.job)->Restore(shared);
       return OkStatus();
     });
     RETURN_IF_ERROR(walked3);
@@ -183,8 +183,7 @@ void HistoryStore::Remove(const std::string& id) {
   MutexLock lock(&mutex_);
   jobs_.erase(id);
   ++jobs_version_;
-  const std::string folder = FolderOf(dir_, id);
-  open_.remove_if([&](const OpenSegment& segment) { return StartsWith(segment.first, folder); });
+  schemas_.Remove(id);
   cache_.Clear();  // nothing of it stays
 }
 
@@ -195,40 +194,32 @@ std::string HistoryStore::PathOf(const SegmentFacts& facts) const {
 
 StatusOr<std::shared_ptr<const WindowSegment>> HistoryStore::Segment(
     const SegmentFacts& facts) const {
-  const std::string path = PathOf(facts);
-  {
-    MutexLock lock(&mutex_);
-    for (auto at = open_.begin(); at != open_.end(); ++at) {
-      if (at->first != path) continue;
-      open_.splice(open_.begin(), open_, at);
-      return at->second;
-    }
-  }
+  const SegmentCache::Key key = SegmentCache::OpenKey(facts.generation);
+  if (auto open = cache_.Find<WindowSegment>(key); open != nullptr) return open;
   ASSIGN_OR_RETURN(std::shared_ptr<const WindowSegment> segment,
-                   WindowSegment::Open(path, &facts, &cache_));
-  MutexLock lock(&mutex_);
-  open_.emplace_front(path, segment);
-  if (open_.size() > kOpenSegments) open_.pop_back();
+                   WindowSegment::Open(PathOf(facts), &facts, {&cache_, &schemas_}));
+  cache_.Put(key, segment, segment->bytes());
   return segment;
 }
 
 void HistoryStore::Discard(const SegmentFacts& facts) {
   MutexLock lock(&mutex_);
-  discarded_.push_back(PathOf(facts));
+  discarded_.push_back(facts);
 }
 
 Status HistoryStore::Settle() {
-  std::vector<std::string> gone;
+  std::vector<SegmentFacts> gone;
   {
     MutexLock lock(&mutex_);
     gone = discarded_;
   }
   RETURN_IF_ERROR(database_->Settle());
-  for (const std::string& path : gone) RETURN_IF_ERROR(files::Remove(path));
+  for (const SegmentFacts& facts : gone) {
+    RETURN_IF_ERROR(files::Remove(PathOf(facts)));
+    cache_.Erase(SegmentCache::OpenKey(facts.generation));
+  }
   MutexLock lock(&mutex_);
   discarded_.erase(discarded_.begin(), discarded_.begin() + static_cast<int64_t>(gone.size()));
-  for (const std::string& path : gone)
-    open_.remove_if([&](const OpenSegment& segment) { return segment.first == path; });
   return OkStatus();
 }
 

@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -37,7 +36,7 @@ class HistoryStore {
   static StatusOr<std::unique_ptr<HistoryStore>> Open(const std::string& dir, bool read_only,
                                                       uint64_t first_place,
                                                       std::shared_ptr<files::DiskFaults> faults,
-                                                      size_t cache_bytes = 0);
+                                                      size_t cache_bytes = size_t{64} << 20);
 
   KeptJobPtr Find(std::string_view id) const;
   KeptJobPtr FindOrAdd(const std::string& id);
@@ -47,6 +46,8 @@ class HistoryStore {
   uint64_t jobs_version() const { return jobs_version_; }
 
   std::string PathOf(const SegmentFacts& facts) const;
+  // The schemas of what is sealed: segments that are opened share them.
+  void Share(const std::string& job, const SharedSchema& schema) { schemas_.Add(job, schema); }
   // The sealed window, opened once and kept open for a while.
   StatusOr<std::shared_ptr<const WindowSegment>> Segment(const SegmentFacts& facts) const;
   // The file is no longer named by the catalogue: it goes with the next Settle.
@@ -76,7 +77,7 @@ class HistoryStore {
         read_only_(read_only),
         faults_(std::move(faults)),
         feed_(first_place),
-        cache_(cache_bytes) {}
+        cache_(cache_bytes, kMostOpen) {}
   Status Load();
   // Makes the rows of segments out of the files that are there.
   Status Adopt();
@@ -90,14 +91,14 @@ class HistoryStore {
   std::atomic<uint64_t> generation_{0}, record_{0}, jobs_version_{1};
   ChangeFeed feed_;
   StoreCounters counters_;
-  mutable ColumnCache cache_;
+  static constexpr size_t kMostOpen = 256;  // each has a file
+  mutable SegmentCache cache_;
+  mutable SchemaPool schemas_;
 
   mutable Mutex mutex_;
   std::map<std::string, KeptJobPtr, std::less<>> jobs_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Tombstone> tombstones_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::string> discarded_ ABSL_GUARDED_BY(mutex_);
-  using OpenSegment = std::pair<std::string, std::shared_ptr<const WindowSegment>>;
-  mutable std::list<OpenSegment> open_ ABSL_GUARDED_BY(mutex_);  // used last first
+  std::vector<SegmentFacts> discarded_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace pitwall::insights

@@ -28,6 +28,7 @@ class JobReader final : public History {
   StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,
                                                std::span<const double> quantiles) const override;
   StatusOr<std::vector<SpanRow>> Spans(const SpanQuery& query) const override;
+  StatusOr<SpanPage> SpansPage(const SpanQuery& query, size_t first, size_t most) const override;
   StatusOr<std::vector<OperatorTotal>> Operators(const SpanQuery& query) const override;
   StatusOr<std::vector<IssueEventPtr>> Events(std::string_view job) const override;
   StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const override;

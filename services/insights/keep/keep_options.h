@@ -15,9 +15,10 @@ struct KeepOptions {
   std::string dir;
   int64_t max_bytes = int64_t{20} << 30;                             // on disk
   int64_t retention_ns = int64_t{30} * 24 * 3600 * kNanosPerSecond;  // since a job was heard of
-  // Rows that are not sealed, and an eighth of it for columns that were read and are kept decoded.
+  // Rows that are not sealed, and a quarter of it for what was read of sealed windows: open
+  // segments, decoded columns.
   size_t memory_bytes = size_t{512} << 20;
-  size_t cache_bytes() const { return memory_bytes / 8; }
+  size_t cache_bytes() const { return memory_bytes / 4; }
   size_t head_bytes() const { return memory_bytes - cache_bytes(); }
   // A window is sealed so long after its end, in the job's time.
   int64_t grace_ns = 60 * kNanosPerSecond;

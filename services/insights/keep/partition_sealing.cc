@@ -163,6 +163,7 @@ Status PartitionIngest::Replace(const KeptJobPtr& job, const WindowRows& rows, S
     MutexLock lock(&job->mutex());
     job->Sealed(window_ns, facts);
   }
+  for (const RowTable& table : rows.tables) store_->Share(job->id(), table.schema);
   if (before.has_value()) store_->Discard(*before);
   ++store_->counters().sealed;
   return OkStatus();

@@ -20,17 +20,16 @@ class WindowSeries {
   WindowSeries(WindowView* view, SeriesSet* set) : view_(view), set_(set) {}
   // At least the rows of the range.
   Status Prepare(const TimeRange& range) {
-    RETURN_IF_ERROR(view_->AddSealedRows(set_, range));
-    for (const RowTable& table : view_->tables) tables_.push_back(&table);
-    merger_ = std::make_unique<SeriesMerger>(tables_, set_);
-    return merger_->Prepare();
+    RETURN_IF_ERROR(view_->AddRows(set_, range));
+    merger_ = std::make_unique<SeriesMerger>(view_->rows, set_);
+    RETURN_IF_ERROR(merger_->Prepare());
+    return view_->AddSequences(merger_->Mixed());
   }
   const SeriesMerger& merger() const { return *merger_; }
 
  private:
   WindowView* const view_;
   SeriesSet* const set_;
-  std::vector<const RowTable*> tables_;
   std::unique_ptr<SeriesMerger> merger_;
 };
 
@@ -70,38 +69,11 @@ Status AddSamples(const SampleQuery& query, WindowView* view, SeriesSet* set,
   RETURN_IF_ERROR(window.Prepare(query.range));
   const int64_t mode = query.mode.empty() ? -1 : view->modes.Find(query.mode);
   if (!query.mode.empty() && mode < 0) return OkStatus();
-  const auto append = [](auto& from, auto* to) {
-    if (to->empty()) {
-      std::swap(*to, from);
-    } else {
-      to->insert(to->end(), from.begin(), from.end());
-    }
-  };
-  SeriesRows rows;
+  const RowFilter filter = {query.range.from_ns, query.range.to_ns, mode, query.from_step,
+                            query.to_step};
   for (const uint32_t series : window.merger().series()) {
-    window.merger().Read(series, &rows, query.range.from_ns, query.range.to_ns);
-    if (mode >= 0) {
-      size_t kept = 0;
-      for (size_t i = 0; i < rows.times_ns.size(); ++i) {
-        const int64_t step = rows.steps[i];
-        if (rows.modes[i] != mode || step == kNoStep || step < query.from_step ||
-            step >= query.to_step)
-          continue;
-        rows.times_ns[kept] = rows.times_ns[i];
-        rows.values[kept] = rows.values[i];
-        rows.steps[kept++] = step;
-      }
-      rows.times_ns.resize(kept);
-      rows.values.resize(kept);
-      rows.steps.resize(kept);
-    }
-    if (rows.times_ns.empty()) continue;
-    *count += rows.times_ns.size();
+    *count += window.merger().Append(series, filter, &At(found, series));
     if (*count > query.limits.rows) return TooManyRows(query.limits.rows);
-    SampleColumn& out = At(found, series);
-    append(rows.times_ns, &out.times_ns);
-    append(rows.values, &out.values);
-    append(rows.steps, &out.steps);
   }
   return OkStatus();
 }

@@ -40,6 +40,82 @@ Status TooMany(size_t limit) {
       Cat("spans: more than ", limit, " match; narrow range, ranks, kinds or steps"));
 }
 
+// Spans of an answer, where they were read: rows are made of a page of them only.
+class FoundSpans {
+ public:
+  explicit FoundSpans(size_t limit) : limit_(limit) { Clear(); }
+  void Clear() {
+    places_.clear();
+    lists_.clear();
+    lists_.emplace_back();
+  }
+  Status Add(const SpanView& span) {
+    if (places_.size() >= limit_) return TooMany(limit_);
+    places_.push_back({span.start_ns, 0, static_cast<uint32_t>(lists_[0].size())});
+    lists_[0].Add(span);
+    return OkStatus();
+  }
+  template <typename Wants>
+  Status AddWanted(SpanList read, Wants wants) {
+    std::vector<uint32_t> hits;
+    for (size_t i = 0; i < read.size(); ++i) {
+      if (wants(read[i])) hits.push_back(static_cast<uint32_t>(i));
+    }
+    if (hits.size() > limit_ - places_.size()) return TooMany(limit_);
+    if (hits.size() < read.size() / 4) {  // the others would only take memory
+      for (const uint32_t i : hits) RETURN_IF_ERROR(Add(read[i]));
+      return OkStatus();
+    }
+    const auto list = static_cast<uint32_t>(lists_.size());
+    for (const uint32_t i : hits) places_.push_back({read[i].start_ns, list, i});
+    lists_.push_back(std::move(read));
+    return OkStatus();
+  }
+  // Those of the page, in their order.
+  SpanPage Rows(size_t first, size_t most) {
+    SpanPage page{{}, places_.size()};
+    first = std::min(first, places_.size());
+    most = std::min(most, places_.size() - first);
+    const auto less = [this](const Place& x, const Place& y) { return Less(x, y); };
+    const auto begin = places_.begin() + static_cast<ptrdiff_t>(first);
+    const auto end = begin + static_cast<ptrdiff_t>(most);
+    // Equal ones look alike: their order does not show.
+    if (begin != places_.begin() && begin != places_.end())
+      std::nth_element(places_.begin(), begin, places_.end(), less);
+    if (end != places_.end()) std::nth_element(begin, end, places_.end(), less);
+    std::sort(begin, end, less);
+    page.rows.reserve(most);
+    for (auto at = begin; at != end; ++at) {
+      const SpanView s = Of(*at);
+      page.rows.push_back(
+          {s.origin->source, s.origin->node, s.origin->rank,
+           Span{s.kind, std::string(s.name), s.start_ns, s.end_ns, s.step, std::string(s.mode)}});
+    }
+    return page;
+  }
+
+ private:
+  struct Place {
+    int64_t start_ns;
+    uint32_t list;
+    uint32_t index;
+  };
+  SpanView Of(const Place& place) const { return lists_[place.list][place.index]; }
+  bool Less(const Place& x, const Place& y) const {
+    if (x.start_ns != y.start_ns) return x.start_ns < y.start_ns;
+    const SpanView a = Of(x), b = Of(y);
+    const auto key = [](const SpanView& s) {
+      return std::tie(s.start_ns, s.origin->rank, s.kind, s.name, s.end_ns, s.origin->source,
+                      s.origin->boot, s.sequence, s.step, s.mode);
+    };
+    return key(a) < key(b);
+  }
+
+  const size_t limit_;
+  std::vector<SpanList> lists_;  // first those of memory, and few of many
+  std::vector<Place> places_;
+};
+
 }  // namespace
 
 // Windows hold spans by their ends; long ones began before the window.
@@ -80,46 +156,25 @@ Status JobReader::WalkSpans(const SpanQuery& query, const std::function<void()>&
 }
 
 StatusOr<std::vector<SpanRow>> JobReader::Spans(const SpanQuery& query) const {
-  SpanList spans;
-  const auto take = [&](const SpanView& span) -> Status {
-    if (!Wanted(query, false, span)) return OkStatus();
-    if (spans.size() >= query.limits.rows) return TooMany(query.limits.rows);
-    spans.Add(span);
-    return OkStatus();
-  };
+  ASSIGN_OR_RETURN(SpanPage all, SpansPage(query, 0, SIZE_MAX));
+  return std::move(all.rows);
+}
+
+StatusOr<SpanPage> JobReader::SpansPage(const SpanQuery& query, size_t first, size_t most) const {
+  FoundSpans found(query.limits.rows);
   const Status walked = WalkSpans(
-      query, [&] { spans = SpanList(); }, take,
+      query, [&] { found.Clear(); },
+      [&](const SpanView& span) {
+        return Wanted(query, false, span) ? found.Add(span) : OkStatus();
+      },
       [&](const WindowSegment& segment) -> Status {
         SpanList read;
         RETURN_IF_ERROR(segment.ReadSpans(BoundsOf(query), &read));
-        for (size_t s = 0; s < read.size(); ++s) RETURN_IF_ERROR(take(read[s]));
-        return OkStatus();
+        return found.AddWanted(std::move(read),
+                               [&](const SpanView& span) { return Wanted(query, false, span); });
       });
   RETURN_IF_ERROR(walked);
-  struct Place {
-    int64_t start_ns;
-    uint32_t index;
-  };
-  std::vector<Place> order(spans.size());
-  for (uint32_t i = 0; i < order.size(); ++i) order[i] = {spans[i].start_ns, i};
-  std::sort(order.begin(), order.end(), [&](const Place& x, const Place& y) {
-    if (x.start_ns != y.start_ns) return x.start_ns < y.start_ns;
-    const SpanView a = spans[x.index], b = spans[y.index];
-    const auto key = [](const SpanView& s) {
-      return std::tie(s.start_ns, s.origin->rank, s.kind, s.name, s.end_ns, s.origin->source,
-                      s.origin->boot, s.sequence, s.step, s.mode);
-    };
-    return key(a) < key(b);
-  });
-  std::vector<SpanRow> out;
-  out.reserve(spans.size());
-  for (const Place& place : order) {
-    const SpanView s = spans[place.index];
-    out.push_back(
-        {s.origin->source, s.origin->node, s.origin->rank,
-         Span{s.kind, std::string(s.name), s.start_ns, s.end_ns, s.step, std::string(s.mode)}});
-  }
-  return out;
+  return found.Rows(first, most);
 }
 
 StatusOr<std::vector<OperatorTotal>> JobReader::Operators(const SpanQuery& query) const {

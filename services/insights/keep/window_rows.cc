@@ -22,6 +22,12 @@ void AppendTo(std::vector<T>* to, const std::vector<T>& from) {
   to->insert(to->end(), from.begin(), from.end());
 }
 
+template <typename T>
+void AppendPart(std::span<const T> from, size_t first, size_t last, std::vector<T>* to) {
+  const std::span<const T> part = from.subspan(first, last - first);
+  to->insert(to->end(), part.begin(), part.end());
+}
+
 }  // namespace
 
 int64_t ModeNames::Of(std::string_view name) {
@@ -75,84 +81,105 @@ std::vector<BeatRun> RunsOf(const std::vector<Beat>& beats) {
   return runs;
 }
 
-SeriesMerger::SeriesMerger(const std::vector<const RowTable*>& tables, SeriesSet* set)
-    : tables_(tables), set_(set) {}
+RowView::RowView(const RowTable& of)
+    : origin(of.origin),
+      schema(of.schema),
+      times(of.times),
+      sequences(of.sequences),
+      steps(of.steps),
+      modes(of.modes),
+      columns(of.columns),
+      values(of.values.begin(), of.values.end()) {}
 
 Status SeriesMerger::Prepare() {
-  for (const RowTable* table : tables_) {
-    ASSIGN_OR_RETURN(const WantedColumns* wanted, set_->Of(*table->schema));
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    const RowView& table = tables_[t];
+    ASSIGN_OR_RETURN(const WantedColumns* wanted, set_->Of(*table.schema));
     columns_.resize(set_->all().size());
-    const auto not_rising = std::adjacent_find(table->times.begin(), table->times.end(),
+    const auto not_rising = std::adjacent_find(table.times.begin(), table.times.end(),
                                                [](int64_t a, int64_t b) { return a >= b; });
-    rising_[table] = not_rising == table->times.end();
-    for (size_t i = 0; i < table->columns.size(); ++i) {
-      const auto at =
-          std::lower_bound(wanted->columns.begin(), wanted->columns.end(), table->columns[i]);
-      if (at == wanted->columns.end() || *at != table->columns[i]) continue;
-      const uint32_t series = wanted->series[static_cast<size_t>(at - wanted->columns.begin())];
+    rising_.push_back(not_rising == table.times.end());
+    // Both ascend.
+    size_t at = 0;
+    for (size_t i = 0; i < table.columns.size(); ++i) {
+      while (at < wanted->columns.size() && wanted->columns[at] < table.columns[i]) ++at;
+      if (at == wanted->columns.size() || wanted->columns[at] != table.columns[i]) continue;
+      const uint32_t series = wanted->series[at];
       if (columns_[series].empty()) series_.push_back(series);
-      columns_[series].push_back({table, i});
+      columns_[series].push_back({t, i});
     }
   }
   return OkStatus();
 }
 
-void SeriesMerger::ReadOne(const Column& column, int64_t from_ns, int64_t to_ns,
-                           SeriesRows* out) const {
-  const RowTable& table = *column.table;
-  const std::vector<double>& values = table.values[column.column];
-  const auto begin = table.times.begin();
-  const auto first =
-      static_cast<size_t>(std::lower_bound(begin, table.times.end(), from_ns) - begin);
-  const auto last = static_cast<size_t>(std::lower_bound(begin, table.times.end(), to_ns) - begin);
-  const auto part = [&](const auto& from, auto* to) {
-    to->insert(to->end(), from.begin() + static_cast<ptrdiff_t>(first),
-               from.begin() + static_cast<ptrdiff_t>(last));
+bool SeriesMerger::InTurn(uint32_t series, std::vector<Column>* columns) const {
+  *columns = columns_[series];
+  const auto times = [this](const Column& column) { return tables_[column.table].times; };
+  std::erase_if(*columns, [&](const Column& column) { return times(column).empty(); });
+  std::sort(columns->begin(), columns->end(),
+            [&](const Column& a, const Column& b) { return times(a).front() < times(b).front(); });
+  const auto meet = [&](const Column& a, const Column& b) {
+    return times(a).back() >= times(b).front();
   };
-  const bool whole =
-      rising_.at(&table) && std::none_of(values.begin() + static_cast<ptrdiff_t>(first),
-                                         values.begin() + static_cast<ptrdiff_t>(last),
-                                         [](double v) { return IsMissing(v); });
-  if (whole) {
-    part(table.times, &out->times_ns);
-    part(values, &out->values);
-    part(table.steps, &out->steps);
-    part(table.modes, &out->modes);
-  } else {
-    for (size_t row = first; row < last; ++row) {
-      if (IsMissing(values[row])) continue;
-      if (!out->times_ns.empty() && out->times_ns.back() == table.times[row]) continue;
-      out->times_ns.push_back(table.times[row]);
-      out->values.push_back(values[row]);
-      out->steps.push_back(table.steps[row]);
-      out->modes.push_back(table.modes[row]);
-    }
-  }
-  out->has_steps = std::any_of(out->steps.begin(), out->steps.end(),
-                               [](int64_t step) { return step != kNoStep; });
+  return std::adjacent_find(columns->begin(), columns->end(), meet) == columns->end();
 }
 
-void SeriesMerger::Read(uint32_t series, SeriesRows* out, int64_t from_ns, int64_t to_ns) const {
-  out->times_ns.clear();
-  out->values.clear();
-  out->steps.clear();
-  out->modes.clear();
-  out->has_steps = false;
-  const std::vector<Column>& columns = columns_[series];
-  if (columns.size() == 1) return ReadOne(columns[0], from_ns, to_ns, out);
-  // A source that changed its schema: one table after another, and nothing to sort.
-  std::vector<Column> in_turn = columns;
-  std::erase_if(in_turn, [](const Column& column) { return column.table->times.empty(); });
-  std::sort(in_turn.begin(), in_turn.end(), [](const Column& a, const Column& b) {
-    return a.table->times.front() < b.table->times.front();
-  });
-  const auto meet = [](const Column& a, const Column& b) {
-    return a.table->times.back() >= b.table->times.front();
-  };
-  if (std::adjacent_find(in_turn.begin(), in_turn.end(), meet) == in_turn.end()) {
-    for (const Column& column : in_turn) ReadOne(column, from_ns, to_ns, out);
-    return;
+std::vector<size_t> SeriesMerger::Mixed() const {
+  std::vector<bool> mixed(tables_.size(), false);
+  std::vector<Column> columns;
+  for (const uint32_t series : series_) {
+    if (columns_[series].size() < 2 || InTurn(series, &columns)) continue;
+    for (const Column& column : columns) mixed[column.table] = true;
   }
+  std::vector<size_t> out;
+  for (size_t t = 0; t < mixed.size(); ++t) {
+    if (mixed[t]) out.push_back(t);
+  }
+  return out;
+}
+
+template <typename Take>
+void SeriesMerger::ForEachRun(const Column& column, const RowFilter& filter, Take take) const {
+  const RowView& table = tables_[column.table];
+  const std::span<const double> values = table.values[column.column];
+  const auto begin = table.times.begin(), end = table.times.end();
+  const auto first = static_cast<size_t>(std::lower_bound(begin, end, filter.from_ns) - begin);
+  const auto last = static_cast<size_t>(std::lower_bound(begin, end, filter.to_ns) - begin);
+  const bool rising = rising_[column.table];
+  const auto wanted = [&](size_t row) {
+    const int64_t step = table.steps[row];
+    return filter.mode < 0 || (table.modes[row] == filter.mode && step != kNoStep &&
+                               step >= filter.from_step && step < filter.to_step);
+  };
+  size_t run = first;  // where the run that goes on began
+  const auto close = [&](size_t row) {
+    if (run < row) take(table, values, run, row);
+    run = row + 1;
+  };
+  bool any = false;
+  int64_t before = 0;  // time of the row before it that has a value
+  for (size_t row = first; row < last; ++row) {
+    if (IsMissing(values[row])) {
+      close(row);
+      continue;
+    }
+    if (!rising) {
+      const bool again =
+          any && before == table.times[row];  // of those at one time the first counts
+      any = true;
+      before = table.times[row];
+      if (again) {
+        close(row);
+        continue;
+      }
+    }
+    if (!wanted(row)) close(row);
+  }
+  close(last);
+}
+
+void SeriesMerger::ReadMixed(const std::vector<Column>& columns, const RowFilter& range,
+                             SeriesRows* out) const {
   struct Row {
     int64_t time;
     const Column* column;
@@ -160,30 +187,83 @@ void SeriesMerger::Read(uint32_t series, SeriesRows* out, int64_t from_ns, int64
   };
   std::vector<Row> rows;
   for (const Column& column : columns) {
-    const std::vector<double>& values = column.table->values[column.column];
+    const RowView& table = tables_[column.table];
+    const std::span<const double> values = table.values[column.column];
     for (size_t row = 0; row < values.size(); ++row) {
-      const int64_t time = column.table->times[row];
-      if (time >= from_ns && time < to_ns && !IsMissing(values[row]))
+      const int64_t time = table.times[row];
+      if (time >= range.from_ns && time < range.to_ns && !IsMissing(values[row]))
         rows.push_back({time, &column, row});
     }
   }
-  std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
+  std::stable_sort(rows.begin(), rows.end(), [this](const Row& a, const Row& b) {
     if (a.time != b.time) return a.time < b.time;
     if (a.column == b.column) return false;
-    const RowTable& x = *a.column->table;
-    const RowTable& y = *b.column->table;
+    const RowView& x = tables_[a.column->table];
+    const RowView& y = tables_[b.column->table];
     return std::tie(x.origin->source, x.origin->boot, x.sequences[a.row], x.schema->id) <
            std::tie(y.origin->source, y.origin->boot, y.sequences[b.row], y.schema->id);
   });
   for (const Row& row : rows) {
     if (!out->times_ns.empty() && out->times_ns.back() == row.time) continue;
-    const RowTable& table = *row.column->table;
+    const RowView& table = tables_[row.column->table];
     out->times_ns.push_back(row.time);
     out->values.push_back(table.values[row.column->column][row.row]);
     out->steps.push_back(table.steps[row.row]);
     out->modes.push_back(table.modes[row.row]);
-    out->has_steps |= table.steps[row.row] != kNoStep;
   }
+}
+
+void SeriesMerger::Read(uint32_t series, SeriesRows* out, int64_t from_ns, int64_t to_ns) const {
+  out->times_ns.clear();
+  out->values.clear();
+  out->steps.clear();
+  out->modes.clear();
+  const RowFilter range = {.from_ns = from_ns, .to_ns = to_ns};
+  // A source that changed its schema: one table after another, and nothing to sort.
+  std::vector<Column> in_turn;
+  if (columns_[series].size() > 1 && !InTurn(series, &in_turn)) {
+    ReadMixed(columns_[series], range, out);
+  } else {
+    for (const Column& column : columns_[series].size() == 1 ? columns_[series] : in_turn) {
+      ForEachRun(column, range,
+                 [&](const RowView& table, std::span<const double> values, size_t from, size_t to) {
+                   AppendPart(table.times, from, to, &out->times_ns);
+                   AppendPart(values, from, to, &out->values);
+                   AppendPart(table.steps, from, to, &out->steps);
+                   AppendPart(table.modes, from, to, &out->modes);
+                 });
+    }
+  }
+  out->has_steps = std::any_of(out->steps.begin(), out->steps.end(),
+                               [](int64_t step) { return step != kNoStep; });
+}
+
+size_t SeriesMerger::Append(uint32_t series, const RowFilter& filter, SampleColumn* out) const {
+  const size_t before = out->times_ns.size();
+  std::vector<Column> in_turn;
+  if (columns_[series].size() > 1 && !InTurn(series, &in_turn)) {
+    SeriesRows rows;
+    ReadMixed(columns_[series], {.from_ns = filter.from_ns, .to_ns = filter.to_ns}, &rows);
+    for (size_t i = 0; i < rows.times_ns.size(); ++i) {
+      const int64_t step = rows.steps[i];
+      if (filter.mode >= 0 && (rows.modes[i] != filter.mode || step == kNoStep ||
+                               step < filter.from_step || step >= filter.to_step))
+        continue;
+      out->times_ns.push_back(rows.times_ns[i]);
+      out->values.push_back(rows.values[i]);
+      out->steps.push_back(step);
+    }
+    return out->times_ns.size() - before;
+  }
+  for (const Column& column : columns_[series].size() == 1 ? columns_[series] : in_turn) {
+    ForEachRun(column, filter,
+               [&](const RowView& table, std::span<const double> values, size_t from, size_t to) {
+                 AppendPart(table.times, from, to, &out->times_ns);
+                 AppendPart(values, from, to, &out->values);
+                 AppendPart(table.steps, from, to, &out->steps);
+               });
+  }
+  return out->times_ns.size() - before;
 }
 
 }  // namespace pitwall::insights

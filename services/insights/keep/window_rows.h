@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "services/base/clock.h"
+#include "services/insights/history.h"
 #include "services/insights/keep/sequence_ranges.h"
 #include "services/insights/keep/series_set.h"
 #include "services/insights/keep/span_list.h"
@@ -51,6 +53,25 @@ struct RowTable {
   void Append(const RowTable& other);
 };
 
+// Some rows of one origin with one schema as a question reads them. Columns belong to `owners`, or
+// to a table that outlives the view.
+struct RowView {
+  RowView(OriginPtr from, SharedSchema of) : origin(std::move(from)), schema(std::move(of)) {}
+  explicit RowView(const RowTable& table);
+
+  OriginPtr origin;
+  SharedSchema schema;
+  std::span<const int64_t> times;
+  std::span<const int64_t> sequences;  // empty: not read
+  std::span<const int64_t> steps;
+  std::span<const int64_t> modes;
+  std::span<const uint32_t> columns;
+  std::vector<std::span<const double>> values;  // by `columns`
+  size_t table = SIZE_MAX;                      // number in the segment, where it is of one
+  size_t first_row = 0;                         // in that table
+  std::vector<std::shared_ptr<const void>> owners;
+};
+
 // A batch said that nothing of its source at or before the promise follows.
 struct Beat {
   OriginPtr origin;
@@ -86,29 +107,48 @@ struct SeriesRows {
   bool has_steps = false;
 };
 
+// Which rows of a series are wanted.
+struct RowFilter {
+  int64_t from_ns = INT64_MIN;
+  int64_t to_ns = INT64_MAX;
+  int64_t mode = -1;            // of the window's ModeNames; -1: any, with or without a step
+  int64_t from_step = kNoStep;  // with a mode
+  int64_t to_step = kMaxPosition;
+};
+
 // The series of tables that were read with `set`, one after another.
 class SeriesMerger {
  public:
   // Tables must outlive the merger and be sorted.
-  SeriesMerger(const std::vector<const RowTable*>& tables, SeriesSet* set);
+  SeriesMerger(const std::vector<RowView>& tables, SeriesSet* set) : tables_(tables), set_(set) {}
   // OK, or what SeriesSet::Of says. Before the rest.
   Status Prepare();
+  // Tables with a series that another one has at the same time: their sequences decide, and must be
+  // there before Read.
+  std::vector<size_t> Mixed() const;
   // Series that have a column here, as indexes into set->all(), in no order that counts.
   const std::vector<uint32_t>& series() const { return series_; }
   // Replaces *out: rows with times in the range.
   void Read(uint32_t series, SeriesRows* out, int64_t from_ns = INT64_MIN,
             int64_t to_ns = INT64_MAX) const;
+  // Appends rows to the columns; returns how many.
+  size_t Append(uint32_t series, const RowFilter& filter, SampleColumn* out) const;
 
  private:
   struct Column {
-    const RowTable* table;
+    size_t table;
     size_t column;
   };
-  // Rows of one table.
-  void ReadOne(const Column& column, int64_t from_ns, int64_t to_ns, SeriesRows* out) const;
+  // Rows of one table, by runs of rows that are all wanted.
+  template <typename Take>
+  void ForEachRun(const Column& column, const RowFilter& filter, Take take) const;
+  // All rows of tables that have the series at the same time, in their order.
+  void ReadMixed(const std::vector<Column>& columns, const RowFilter& range, SeriesRows* out) const;
+  // False: they have rows at the same time. Else in the order of time.
+  bool InTurn(uint32_t series, std::vector<Column>* columns) const;
 
-  const std::vector<const RowTable*>& tables_;
-  absl::flat_hash_map<const RowTable*, bool> rising_;  // its times rise strictly
+  const std::vector<RowView>& tables_;
+  std::vector<bool> rising_;  // by table: its times rise strictly
   SeriesSet* const set_;
   std::vector<uint32_t> series_;
   std::vector<std::vector<Column>> columns_;  // by series of the set

@@ -22,6 +22,9 @@ bool ParseKey(std::string_view key, std::string_view* what, size_t* origin, size
   return true;
 }
 
+// About what an origin takes with its names and sequences.
+constexpr size_t kOriginBytes = 500;
+
 }  // namespace
 
 Status WindowSegment::Damaged(std::string_view what) const {
@@ -31,9 +34,9 @@ Status WindowSegment::Damaged(std::string_view what) const {
 
 StatusOr<std::shared_ptr<const WindowSegment>> WindowSegment::Open(const std::string& path,
                                                                    const SegmentFacts* facts,
-                                                                   ColumnCache* cache) {
+                                                                   const SharedBySegments& shared) {
   std::shared_ptr<WindowSegment> out(new WindowSegment());
-  out->cache_ = cache;
+  out->shared_ = shared;
   out->path_ = path;
   if (facts != nullptr) out->facts_ = *facts;
   auto reader = store::SegmentReader::Open(path);
@@ -87,9 +90,11 @@ Status WindowSegment::ReadHead() {
     origins_.push_back(std::make_shared<const Origin>(std::move(origin)));
   }
   for (size_t left = in.Count(); left > 0 && in.ok(); --left) modes_.Of(in.Str());
-  for (size_t left = in.Count(3); left > 0 && in.ok(); --left)
-    schemas_.emplace_back(codec::RestoreSchema(in));
+  const size_t schemas = in.Count(3);
+  for (size_t left = schemas; left > 0 && in.ok(); --left) schemas_.push_back(ReadSchema(in));
   RETURN_IF_ERROR(in.Finish(path_));
+  bytes_ =
+      reader_->memory_bytes() + origins_.size() * kOriginBytes + schemas * sizeof(SharedSchema);
   for (const auto* places : {&rows_, &series_}) {
     for (const Place& place : *places) {
       if (place.origin >= origins_.size() || place.schema >= schemas_.size())
@@ -102,6 +107,20 @@ Status WindowSegment::ReadHead() {
   return OkStatus();
 }
 
+SharedSchema WindowSegment::ReadSchema(BinaryReader& in) const {
+  if (shared_.schemas == nullptr) return SharedSchema(codec::RestoreSchema(in));
+  BinaryReader from_id = in;
+  const uint64_t id = from_id.U64();
+  if (std::optional<SharedSchema> known = shared_.schemas->Find(facts_.job, id);
+      known.has_value()) {
+    codec::SkipSchema(in);
+    return *std::move(known);
+  }
+  SharedSchema schema(codec::RestoreSchema(in));
+  if (in.ok()) shared_.schemas->Add(facts_.job, schema);
+  return schema;
+}
+
 StatusOr<const OriginPtr*> WindowSegment::OriginAt(int64_t index) const {
   if (index < 0 || index >= static_cast<int64_t>(origins_.size()))
     return Damaged("an unknown origin");
@@ -110,12 +129,13 @@ StatusOr<const OriginPtr*> WindowSegment::OriginAt(int64_t index) const {
 
 StatusOr<DecodedColumnPtr> WindowSegment::ReadColumn(const store::Table& table, size_t column,
                                                      bool keep) const {
-  const ColumnCache::Key key = {facts_.generation,
-                                static_cast<uint32_t>(&table - reader_->tables().data()),
-                                static_cast<uint32_t>(column)};
-  const bool cached = keep && cache_ != nullptr;
+  const SegmentCache::Key key = {facts_.generation,
+                                 static_cast<uint32_t>(&table - reader_->tables().data()),
+                                 static_cast<uint32_t>(column)};
+  const bool cached = keep && shared_.cache != nullptr;
   if (cached) {
-    if (DecodedColumnPtr found = cache_->Find(key); found != nullptr) return found;
+    if (DecodedColumnPtr found = shared_.cache->Find<DecodedColumn>(key); found != nullptr)
+      return found;
   }
   const auto read = std::make_shared<DecodedColumn>();
   blocks::BlockDecoder decoder;
@@ -126,7 +146,7 @@ StatusOr<DecodedColumnPtr> WindowSegment::ReadColumn(const store::Table& table, 
       RETURN_IF_ERROR(reader_->ReadValues(table, g, column, &decoder, &read->values));
     }
   }
-  if (cached) cache_->Put(key, read);
+  if (cached) shared_.cache->Put(key, read, read->bytes());
   return DecodedColumnPtr(read);
 }
 
@@ -163,10 +183,7 @@ StatusOr<RowTable> WindowSegment::ReadTable(const Place& place,
     ASSIGN_OR_RETURN(const DecodedColumnPtr read, ReadColumn(*place.table, 4 + columns[i], keep));
     RETURN_IF_ERROR(part(read->values, &out.values[i]));
   }
-  for (const int64_t mode : out.modes) {
-    if (mode < 0 || mode >= static_cast<int64_t>(modes_.all().size()))
-      return Damaged("an unknown mode");
-  }
+  RETURN_IF_ERROR(CheckModes(out.modes));
   return out;
 }
 
@@ -183,8 +200,9 @@ std::vector<WindowSegment::RowsTable> WindowSegment::RowsTables() const {
   return out;
 }
 
-Status WindowSegment::ReadRows(SeriesSet* set, const TimeRange& range, std::vector<RowTable>* out,
-                               bool keep) const {
+Status WindowSegment::ForEachWanted(
+    SeriesSet* set, const TimeRange& range,
+    const std::function<Status(size_t place, const std::vector<uint32_t>& columns)>& take) const {
   for (const Place& place : rows_) {
     const auto overlaps = [&](const store::RowGroup& group) {
       return group.first_ns < range.to_ns && group.last_ns >= range.from_ns;
@@ -193,8 +211,75 @@ Status WindowSegment::ReadRows(SeriesSet* set, const TimeRange& range, std::vect
     if (std::none_of(groups.begin(), groups.end(), overlaps)) continue;
     ASSIGN_OR_RETURN(const WantedColumns* wanted, set->Of(*schemas_[place.schema]));
     if (wanted->columns.empty()) continue;
-    ASSIGN_OR_RETURN(RowTable table, ReadTable(place, wanted->columns, range, keep));
-    out->push_back(std::move(table));
+    RETURN_IF_ERROR(take(static_cast<size_t>(&place - rows_.data()), wanted->columns));
+  }
+  return OkStatus();
+}
+
+Status WindowSegment::ReadRows(SeriesSet* set, const TimeRange& range, std::vector<RowTable>* out,
+                               bool keep) const {
+  return ForEachWanted(
+      set, range, [&](size_t place, const std::vector<uint32_t>& columns) -> Status {
+        ASSIGN_OR_RETURN(RowTable table, ReadTable(rows_[place], columns, range, keep));
+        out->push_back(std::move(table));
+        return OkStatus();
+      });
+}
+
+Status WindowSegment::ReadViews(SeriesSet* set, const TimeRange& range,
+                                std::vector<RowView>* out) const {
+  return ForEachWanted(
+      set, range, [&](size_t number, const std::vector<uint32_t>& columns) -> Status {
+        const Place& place = rows_[number];
+        RowView view(origins_[place.origin], schemas_[place.schema]);
+        view.table = number;
+        view.columns = columns;
+        view.owners.reserve(3 + columns.size());
+        ASSIGN_OR_RETURN(const DecodedColumnPtr times, ReadColumn(*place.table, 0, true));
+        const auto at = [&](int64_t time_ns) {
+          return static_cast<size_t>(
+              std::lower_bound(times->ints.begin(), times->ints.end(), time_ns) -
+              times->ints.begin());
+        };
+        view.first_row = at(range.from_ns);
+        const size_t count = std::max(view.first_row, at(range.to_ns)) - view.first_row;
+        view.times = std::span(times->ints).subspan(view.first_row, count);
+        view.owners.push_back(times);
+        for (auto [column, ints] : {std::pair(2, &view.steps), std::pair(3, &view.modes)}) {
+          ASSIGN_OR_RETURN(const DecodedColumnPtr read,
+                           ReadColumn(*place.table, static_cast<size_t>(column), true));
+          if (read->ints.size() != times->ints.size())
+            return Damaged("columns of different lengths");
+          *ints = std::span(read->ints).subspan(view.first_row, count);
+          view.owners.push_back(read);
+        }
+        RETURN_IF_ERROR(CheckModes(view.modes));
+        view.values.reserve(columns.size());
+        for (const uint32_t column : columns) {
+          ASSIGN_OR_RETURN(const DecodedColumnPtr read, ReadColumn(*place.table, 4 + column, true));
+          if (read->values.size() != times->ints.size())
+            return Damaged("columns of different lengths");
+          view.values.push_back(std::span(read->values).subspan(view.first_row, count));
+          view.owners.push_back(read);
+        }
+        out->push_back(std::move(view));
+        return OkStatus();
+      });
+}
+
+Status WindowSegment::AddSequences(RowView* view) const {
+  ASSIGN_OR_RETURN(const DecodedColumnPtr read, ReadColumn(*rows_[view->table].table, 1, true));
+  if (read->ints.size() < view->first_row + view->times.size())
+    return Damaged("columns of different lengths");
+  view->sequences = std::span(read->ints).subspan(view->first_row, view->times.size());
+  view->owners.push_back(read);
+  return OkStatus();
+}
+
+Status WindowSegment::CheckModes(std::span<const int64_t> modes) const {
+  for (const int64_t mode : modes) {
+    if (mode < 0 || mode >= static_cast<int64_t>(modes_.all().size()))
+      return Damaged("an unknown mode");
   }
   return OkStatus();
 }

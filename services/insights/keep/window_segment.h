@@ -16,7 +16,8 @@
 #include "services/adapters/store/segment_reader.h"
 #include "services/adapters/store/segment_writer.h"
 #include "services/insights/history.h"
-#include "services/insights/keep/column_cache.h"
+#include "services/insights/keep/schema_pool.h"
+#include "services/insights/keep/segment_cache.h"
 #include "services/insights/keep/window_rows.h"
 #include "services/insights/keep/window_summary.h"
 
@@ -66,21 +67,33 @@ struct StoredSeries {
   TierRows rows;  // the finest tier only where the rows are not there
 };
 
+// What a segment shares with others of its store, which outlive it.
+struct SharedBySegments {
+  SegmentCache* cache = nullptr;
+  SchemaPool* schemas = nullptr;
+};
+
 // Reads one sealed window. Thread-safe.
 class WindowSegment {
  public:
-  // DataLoss: damaged, or not the file of `facts` (where given). `cache`, where given, outlives it.
+  // DataLoss: damaged, or not the file of `facts` (where given).
   static StatusOr<std::shared_ptr<const WindowSegment>> Open(const std::string& path,
                                                              const SegmentFacts* facts,
-                                                             ColumnCache* cache = nullptr);
+                                                             const SharedBySegments& shared = {});
 
   const SegmentFacts& facts() const { return facts_; }
   const ModeNames& modes() const { return modes_; }
   const std::map<OriginKey, SequenceRanges>& seen() const { return seen_; }
   const std::vector<SharedSchema>& schemas() const { return schemas_; }
+  // Of memory, without what is shared.
+  size_t bytes() const { return bytes_; }
 
-  // Append tables with the wanted columns and the rows of the range. `keep`: in the cache, as what
-  // is asked for again.
+  // Append tables with the wanted columns and the rows of the range. Without their sequences.
+  Status ReadViews(SeriesSet* set, const TimeRange& range, std::vector<RowView>* out) const;
+  // Adds the sequences to a view of this segment.
+  Status AddSequences(RowView* view) const;
+  // The same as ReadViews as tables with everything. `keep`: in the cache, as what is asked for
+  // again.
   Status ReadRows(SeriesSet* set, const TimeRange& range, std::vector<RowTable>* out,
                   bool keep = true) const;
   // Tables of rows: which series a source sent when. Nothing is read for it.
@@ -119,8 +132,15 @@ class WindowSegment {
   Status Damaged(std::string_view what) const;
   StatusOr<RowTable> ReadTable(const Place& place, const std::vector<uint32_t>& columns,
                                const TimeRange& range, bool keep) const;
+  // Tables with wanted columns that have rows in the range, with their numbers.
+  Status ForEachWanted(
+      SeriesSet* set, const TimeRange& range,
+      const std::function<Status(size_t place, const std::vector<uint32_t>& columns)>& take) const;
   StatusOr<DecodedColumnPtr> ReadColumn(const store::Table& table, size_t column, bool keep) const;
   StatusOr<const OriginPtr*> OriginAt(int64_t index) const;
+  // Of the pool where that has it.
+  SharedSchema ReadSchema(BinaryReader& in) const;
+  Status CheckModes(std::span<const int64_t> modes) const;
   // The times of rows that tell where spans of a kind end: private to window_spans.cc.
   class SpanEnds;
   // Which groups of spans may hold some of those.
@@ -129,7 +149,8 @@ class WindowSegment {
   std::string path_;
   std::unique_ptr<store::SegmentReader> reader_;
   SegmentFacts facts_;
-  ColumnCache* cache_ = nullptr;
+  SharedBySegments shared_;
+  size_t bytes_ = 0;
   ModeNames modes_;
   std::vector<OriginPtr> origins_;
   std::vector<SharedSchema> schemas_;

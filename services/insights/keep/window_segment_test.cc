@@ -198,8 +198,9 @@ TEST(WindowSegment, TheFirstVersionIsReadAndTheThirdSaysTheSameInFewerBytes) {
   ASSERT_TRUE(WriteWindow(path, rows, &hints, &facts, nullptr).ok());
   EXPECT_EQ(facts.samples, (*old)->facts().samples);
   EXPECT_LT(facts.bytes * 100, std::filesystem::file_size(kOld) * 91);
-  ColumnCache cache(64 << 20);
-  const auto made = WindowSegment::Open(path, &facts, &cache);
+  SegmentCache cache(64 << 20, 8);
+  SchemaPool schemas;
+  const auto made = WindowSegment::Open(path, &facts, {&cache, &schemas});
   ASSERT_TRUE(made.ok()) << made.status();
   ASSERT_TRUE((*made)->CheckAll().ok());
   WindowRows again;

@@ -26,15 +26,32 @@ Status CopyWindows(const KeptJob& job, const TimeRange& range, SeriesSet* set,
 
 }  // namespace
 
-Status WindowView::AddSealedRows(SeriesSet* set, const TimeRange& range) {
+Status WindowView::AddRows(SeriesSet* set, const TimeRange& range) {
+  rows.clear();
+  for (const RowTable& table : tables) rows.emplace_back(table);
   if (segment == nullptr) return OkStatus();
-  std::vector<RowTable> sealed_tables;
-  RETURN_IF_ERROR(segment->ReadRows(set, range, &sealed_tables));
+  const size_t in_memory = rows.size();
+  RETURN_IF_ERROR(segment->ReadViews(set, range, &rows));
   std::vector<int64_t> numbers;  // of the segment's modes here
-  for (const std::string& name : segment->modes().all()) numbers.push_back(modes.Of(name));
-  for (RowTable& table : sealed_tables) {
-    for (int64_t& mode : table.modes) mode = numbers[static_cast<size_t>(mode)];
-    tables.push_back(std::move(table));
+  bool same = true;
+  for (const std::string& name : segment->modes().all()) {
+    numbers.push_back(modes.Of(name));
+    same = same && numbers.back() == static_cast<int64_t>(numbers.size()) - 1;
+  }
+  if (same) return OkStatus();
+  for (size_t i = in_memory; i < rows.size(); ++i) {
+    auto renamed = std::make_shared<std::vector<int64_t>>();
+    renamed->reserve(rows[i].modes.size());
+    for (const int64_t mode : rows[i].modes) renamed->push_back(numbers[static_cast<size_t>(mode)]);
+    rows[i].modes = *renamed;
+    rows[i].owners.push_back(std::move(renamed));
+  }
+  return OkStatus();
+}
+
+Status WindowView::AddSequences(const std::vector<size_t>& of_rows) {
+  for (const size_t i : of_rows) {
+    if (i >= tables.size()) RETURN_IF_ERROR(segment->AddSequences(&rows[i]));
   }
   return OkStatus();
 }

@@ -18,14 +18,17 @@ struct WindowView {
   ModeNames modes;
   std::vector<HeadPart> head;    // what is not sealed, before it is unpacked
   std::vector<RowTable> tables;  // what is not sealed, with the wanted columns; sorted
+  std::vector<RowView> rows;     // after AddRows: of `tables` and of the segment
 
   bool Within(const TimeRange& range) const {
     return range.from_ns <= start_ns && start_ns + kWindowNs <= range.to_ns;
   }
   // Rollups and spreads of the segment say it all.
   bool only_sealed() const { return segment != nullptr && tables.empty(); }
-  // Adds the rows of the segment in the range to `tables`, with modes of `modes`.
-  Status AddSealedRows(SeriesSet* set, const TimeRange& range);
+  // Fills `rows` with all of `tables` and the segment's in the range, with modes of `modes`.
+  Status AddRows(SeriesSet* set, const TimeRange& range);
+  // What SeriesMerger::Mixed wants.
+  Status AddSequences(const std::vector<size_t>& of_rows);
 };
 
 // Calls `visit` with the windows of the job that overlap the range, in their order, so that all of

@@ -52,8 +52,7 @@ struct SeriesColumns {
 
 Status WriteSeries(const WindowRows& window, bool fine, WindowWriting* w) {
   SeriesSet set({}, SIZE_MAX);
-  std::vector<const RowTable*> tables;
-  for (const RowTable& table : window.tables) tables.push_back(&table);
+  const std::vector<RowView> tables(window.tables.begin(), window.tables.end());
   SeriesMerger merger(tables, &set);
   RETURN_IF_ERROR(merger.Prepare());
   std::vector<SeriesColumns> columns(tables.size());
@@ -62,7 +61,7 @@ Status WriteSeries(const WindowRows& window, bool fine, WindowWriting* w) {
   // A table at a time, so that values are read once; spreads add in the order of labels below.
   std::vector<std::pair<size_t, uint32_t>> home(set.all().size(), {SIZE_MAX, 0});
   for (size_t t = 0; t < tables.size(); ++t) {
-    ASSIGN_OR_RETURN(const WantedColumns* wanted, set.Of(*tables[t]->schema));
+    ASSIGN_OR_RETURN(const WantedColumns* wanted, set.Of(*tables[t].schema));
     for (size_t i = 0; i < wanted->columns.size(); ++i) {
       if (home[wanted->series[i]].first == SIZE_MAX)
         home[wanted->series[i]] = {t, wanted->columns[i]};
@@ -90,8 +89,8 @@ Status WriteSeries(const WindowRows& window, bool fine, WindowWriting* w) {
     using enum ColumnType;
     ASSIGN_OR_RETURN(const size_t table,
                      w->out->AddTable(TableKind::kRollup,
-                                      KeyOf("series", w->OriginOf(tables[t]->origin),
-                                            w->SchemaOf(*tables[t]->schema)),
+                                      KeyOf("series", w->OriginOf(tables[t].origin),
+                                            w->SchemaOf(*tables[t].schema)),
                                       {kInt, kInt, kInt, kInt, kText}));
     RETURN_IF_ERROR(
         AddInGroups(w->out, table, c.first.size(), kSeriesOfGroup, [&](size_t from, size_t to) {

@@ -263,6 +263,12 @@ StatusOr<std::vector<SpanRow>> FleetHistory::Spans(const SpanQuery& query) const
   return own_->Spans(query);
 }
 
+StatusOr<SpanPage> FleetHistory::SpansPage(const SpanQuery& query, size_t first,
+                                           size_t most) const {
+  RETURN_IF_ERROR(KeptHere(query.job));
+  return own_->SpansPage(query, first, most);
+}
+
 StatusOr<std::vector<OperatorTotal>> FleetHistory::Operators(const SpanQuery& query) const {
   RETURN_IF_ERROR(KeptHere(query.job));
   return own_->Operators(query);

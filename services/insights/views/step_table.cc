@@ -37,42 +37,75 @@ SampleQuery QueryOf(const StepQuery& query, const std::vector<std::string_view>&
 
 const std::vector<std::string_view> kDurations = {kStepDuration};
 const std::vector<std::string_view> kAll = {kStepDuration, kPhaseDuration, kCollectiveTime};
+constexpr std::string_view kCollective = "collective";
 
-using Key = std::tuple<int64_t, int64_t, int64_t>;  // step, rank, end
-Key KeyOf(const StepRow& row) { return {row.step, row.rank, row.end_ns}; }
+auto KeyOf(const StepRow& row) { return std::tuple(row.step, row.rank, row.end_ns); }
 
+// Rows by rank, end, step.
 std::vector<StepRow> RowsOf(const std::vector<SampleColumn>& columns, const StepQuery& query) {
-  std::vector<StepRow> rows;
+  std::map<int64_t, std::vector<const SampleColumn*>> ranks;
+  size_t count = 0;
   for (const SampleColumn& column : columns) {
+    if (column.labels.Name() != kStepDuration) continue;
     const int64_t rank = RankOf(column.labels);
-    if (column.labels.Name() != kStepDuration || !Wanted(query, rank)) continue;
-    for (size_t i = 0; i < column.times_ns.size() && i < column.steps.size(); ++i) {
-      const double seconds = column.values[i];
-      if (column.steps[i] == kNoStep || !std::isfinite(seconds)) continue;
-      const auto ns = static_cast<int64_t>(std::llround(std::clamp(seconds, 0.0, 1e9) * 1e9));
-      rows.push_back({column.steps[i],
-                      rank,
-                      column.times_ns[i] - ns,
-                      column.times_ns[i],
-                      seconds,
-                      {},
-                      NormalNan()});
-    }
+    if (!Wanted(query, rank)) continue;
+    ranks[rank].push_back(&column);
+    count += column.steps.size();
   }
-  std::sort(rows.begin(), rows.end(),
-            [](const StepRow& a, const StepRow& b) { return KeyOf(a) < KeyOf(b); });
+  std::vector<StepRow> rows;
+  rows.reserve(count);
+  for (const auto& [rank, of_rank] : ranks) {
+    const auto first = static_cast<ptrdiff_t>(rows.size());
+    for (const SampleColumn* column : of_rank) {
+      for (size_t i = 0; i < column->times_ns.size() && i < column->steps.size(); ++i) {
+        const double seconds = column->values[i];
+        if (column->steps[i] == kNoStep || !std::isfinite(seconds)) continue;
+        const auto ns = static_cast<int64_t>(std::llround(std::clamp(seconds, 0.0, 1e9) * 1e9));
+        rows.push_back({column->steps[i],
+                        rank,
+                        column->times_ns[i] - ns,
+                        column->times_ns[i],
+                        seconds,
+                        {},
+                        NormalNan()});
+      }
+    }
+    if (of_rank.size() == 1) continue;  // else its labels changed
+    std::stable_sort(rows.begin() + first, rows.end(), [](const StepRow& a, const StepRow& b) {
+      return std::tie(a.end_ns, a.step) < std::tie(b.end_ns, b.step);
+    });
+  }
   return rows;
 }
 
-// Indexes of rows of each rank, by their ends: columns are in the order of time too, so that a row
-// is found beside the one before it.
+// From the order of rank and end into that of step, rank, end: by counting, since ranks run the
+// same steps.
+void SortBySteps(std::vector<StepRow>* rows) {
+  if (rows->empty()) return;
+  const auto by_step = [](const StepRow& a, const StepRow& b) { return a.step < b.step; };
+  const auto [least, greatest] = std::minmax_element(rows->begin(), rows->end(), by_step);
+  const int64_t first = least->step;
+  const auto range = static_cast<uint64_t>(greatest->step - first);
+  if (range > 4 * rows->size() + 1024) {
+    std::stable_sort(rows->begin(), rows->end(), by_step);
+    return;
+  }
+  std::vector<size_t> places(static_cast<size_t>(range) + 2, 0);
+  for (const StepRow& row : *rows) ++places[static_cast<size_t>(row.step - first) + 1];
+  for (size_t i = 1; i < places.size(); ++i) places[i] += places[i - 1];
+  std::vector<StepRow> sorted(rows->size());
+  for (const StepRow& row : *rows) sorted[places[static_cast<size_t>(row.step - first)]++] = row;
+  *rows = std::move(sorted);
+}
+
+// Rows of each rank, by their ends: columns are in the order of time too, so that a row is found
+// beside the one before it.
 class RowsByRank {
  public:
   explicit RowsByRank(const std::vector<StepRow>& rows) : rows_(rows) {
-    for (size_t i = 0; i < rows.size(); ++i) ranks_[rows[i].rank].push_back(i);
-    for (auto& [rank, of_rank] : ranks_) {
-      std::stable_sort(of_rank.begin(), of_rank.end(),
-                       [&](size_t a, size_t b) { return rows[a].end_ns < rows[b].end_ns; });
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (i == 0 || rows[i].rank != rows[i - 1].rank) ranks_[rows[i].rank].first = i;
+      ranks_[rows[i].rank].second = i + 1;
     }
   }
   // Calls `take` with the row and the index of each finite value that belongs to one; of rows with
@@ -81,15 +114,14 @@ class RowsByRank {
   void Join(int64_t rank, const SampleColumn& column, Take take) const {
     const auto found = ranks_.find(rank);
     if (found == ranks_.end()) return;
-    const std::vector<size_t>& of_rank = found->second;
-    size_t at = 0;
+    auto [at, end] = found->second;
     for (size_t i = 0; i < column.times_ns.size() && i < column.steps.size(); ++i) {
       const int64_t end_ns = column.times_ns[i];
-      while (at < of_rank.size() && rows_[of_rank[at]].end_ns < end_ns) ++at;
+      while (at < end && rows_[at].end_ns < end_ns) ++at;
       if (!std::isfinite(column.values[i])) continue;
-      for (size_t j = at; j < of_rank.size() && rows_[of_rank[j]].end_ns == end_ns; ++j) {
-        if (rows_[of_rank[j]].step != column.steps[i]) continue;
-        take(of_rank[j], i);
+      for (size_t j = at; j < end && rows_[j].end_ns == end_ns; ++j) {
+        if (rows_[j].step != column.steps[i]) continue;
+        take(j, i);
         break;
       }
     }
@@ -97,11 +129,40 @@ class RowsByRank {
 
  private:
   const std::vector<StepRow>& rows_;
-  absl::flat_hash_map<int64_t, std::vector<size_t>> ranks_;
+  absl::flat_hash_map<int64_t, std::pair<size_t, size_t>> ranks_;  // indexes of their rows
 };
 
 void AddUp(double* sum, double value) { *sum = std::isnan(*sum) ? value : *sum + value; }
 
+// Time in collectives by clock of who measured.
+class CollectiveTimes {
+ public:
+  explicit CollectiveTimes(size_t rows) : rows_(rows) {}
+  std::vector<double>& Of(std::string_view clock) {
+    return clocks_.try_emplace(std::string(clock), rows_, NormalNan()).first->second;
+  }
+  // The greater sum of both clocks; leaves the wait of rows that are not told.
+  void Fill(std::vector<StepRow>* rows) const {
+    for (size_t i = 0; i < rows->size(); ++i) {
+      StepRow& row = (*rows)[i];
+      if (i > 0 && KeyOf(row) == KeyOf((*rows)[i - 1])) {
+        row.wait = (*rows)[i - 1].wait;
+        continue;
+      }
+      double greatest = NormalNan();
+      for (const auto& [clock, sums] : clocks_) {
+        if (!std::isnan(sums[i])) greatest = std::max(std::isnan(greatest) ? 0 : greatest, sums[i]);
+      }
+      if (!std::isnan(greatest)) row.wait = greatest;
+    }
+  }
+
+ private:
+  const size_t rows_;
+  std::map<std::string, std::vector<double>> clocks_;
+};
+
+// Rows by rank, end, step.
 StepTable TableOf(const std::vector<SampleColumn>& columns, const StepQuery& query) {
   StepTable table;
   table.rows = RowsOf(columns, query);
@@ -110,74 +171,84 @@ StepTable TableOf(const std::vector<SampleColumn>& columns, const StepQuery& que
     if (column.labels.Name() == kPhaseDuration) names.emplace(column.labels.Get("phase"));
   }
   table.phases.assign(names.begin(), names.end());
-  for (StepRow& row : table.rows) row.phases.assign(table.phases.size(), NormalNan());
+  const size_t width = table.phases.size();
+  table.seconds.assign(table.rows.size() * width, NormalNan());
+  for (size_t i = 0; i < table.rows.size(); ++i)
+    table.rows[i].phases = std::span(table.seconds).subspan(i * width, width);
   const RowsByRank places(table.rows);
-  // Time in collectives by clock of who measured.
-  absl::flat_hash_map<Key, std::map<std::string, double>> collectives;
+  CollectiveTimes collectives(table.rows.size());
   for (const SampleColumn& column : columns) {
     const bool phase = column.labels.Name() == kPhaseDuration;
     if (!phase && column.labels.Name() != kCollectiveTime) continue;
-    const auto at =
-        std::lower_bound(table.phases.begin(), table.phases.end(), column.labels.Get("phase"));
-    const auto index = static_cast<size_t>(at - table.phases.begin());
-    const std::string clock(column.labels.Get("clock"));
-    places.Join(RankOf(column.labels), column, [&](size_t row, size_t i) {
-      if (phase) {
-        AddUp(&table.rows[row].phases[index], column.values[i]);
-      } else {
-        collectives[KeyOf(table.rows[row])][clock] += column.values[i];
-      }
-    });
+    const int64_t rank = RankOf(column.labels);
+    if (phase) {
+      const auto at =
+          std::lower_bound(table.phases.begin(), table.phases.end(), column.labels.Get("phase"));
+      const auto index = static_cast<size_t>(at - table.phases.begin());
+      places.Join(rank, column, [&](size_t row, size_t i) {
+        AddUp(&table.seconds[row * width + index], column.values[i]);
+      });
+    } else {
+      std::vector<double>& sums = collectives.Of(column.labels.Get("clock"));
+      places.Join(rank, column, [&](size_t row, size_t i) { AddUp(&sums[row], column.values[i]); });
+    }
   }
-  const auto collective = std::find(table.phases.begin(), table.phases.end(), "collective");
-  for (StepRow& row : table.rows) {
-    if (collective != table.phases.end())
-      row.wait = row.phases[static_cast<size_t>(collective - table.phases.begin())];
-    const auto told = collectives.find(KeyOf(row));
-    if (told == collectives.end()) continue;
-    row.wait = 0;
-    for (const auto& [clock, seconds] : told->second) row.wait = std::max(row.wait, seconds);
+  const auto collective = std::find(table.phases.begin(), table.phases.end(), kCollective);
+  if (collective != table.phases.end()) {
+    const auto index = static_cast<size_t>(collective - table.phases.begin());
+    for (StepRow& row : table.rows) row.wait = row.phases[index];
   }
+  collectives.Fill(&table.rows);
   return table;
 }
 
-std::vector<StepTime> TimesOf(StepTable table) {
-  std::sort(table.rows.begin(), table.rows.end(), [](const StepRow& a, const StepRow& b) {
-    return std::tie(a.rank, a.end_ns, a.step) < std::tie(b.rank, b.end_ns, b.step);
-  });
-  std::vector<StepTime> out;
-  out.reserve(table.rows.size());
-  for (const StepRow& row : table.rows) out.push_back({row.step, row.rank, row.duration, row.wait});
-  return out;
+// What is told of the wait, without the other phases.
+SampleQuery QueryOfWaits(const StepQuery& query) {
+  SampleQuery read = QueryOf(query, kAll);
+  for (Selector& selector : read.selectors) {
+    if (selector.MetricName() == kPhaseDuration)
+      selector = WithLabel(std::move(selector), "phase", kCollective);
+  }
+  return read;
 }
 
-// Without a table: there may be a million of them.
-std::vector<StepTime> TimesOf(const std::vector<SampleColumn>& columns, const StepQuery& query) {
+// Calls with the rows of each rank, which are in the order of ranks.
+Status ForEachRank(const std::vector<StepRow>& rows, bool own,
+                   const std::function<Status(const RankSteps&)>& visit) {
+  std::vector<int64_t> steps;
+  std::vector<double> seconds;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const StepRow& row = rows[i];
+    steps.push_back(row.step);
+    seconds.push_back(!own                   ? row.duration
+                      : std::isnan(row.wait) ? NormalNan()
+                                             : std::max(0.0, row.duration - row.wait));
+    if (i + 1 < rows.size() && rows[i + 1].rank == row.rank) continue;
+    RETURN_IF_ERROR(visit({row.rank, steps, seconds}));
+    steps.clear();
+    seconds.clear();
+  }
+  return OkStatus();
+}
+
+// Without rows: there may be a million of them.
+Status VisitDurations(const std::vector<SampleColumn>& columns, const StepQuery& query,
+                      const std::function<Status(const RankSteps&)>& visit) {
   std::map<int64_t, std::vector<const SampleColumn*>> ranks;
-  size_t count = 0;
   for (const SampleColumn& column : columns) {
     const int64_t rank = RankOf(column.labels);
-    if (column.labels.Name() != kStepDuration || !Wanted(query, rank)) continue;
-    ranks[rank].push_back(&column);
-    count += column.steps.size();
+    if (Wanted(query, rank) && !column.steps.empty()) ranks[rank].push_back(&column);
   }
-  std::vector<StepTime> out;
-  out.reserve(count);
   for (const auto& [rank, of_rank] : ranks) {
-    if (of_rank.size() > 1) {  // its labels changed: one column alone is in the order of time
-      std::vector<SampleColumn> copies;
-      for (const SampleColumn* column : of_rank) copies.push_back(*column);
-      const StepTable table{{}, RowsOf(copies, query)};
-      for (const StepTime& time : TimesOf(table)) out.push_back(time);
+    if (of_rank.size() == 1) {  // else its labels changed: one column alone is in the order of time
+      RETURN_IF_ERROR(visit({rank, of_rank[0]->steps, of_rank[0]->values}));
       continue;
     }
-    const SampleColumn& column = *of_rank[0];
-    for (size_t i = 0; i < column.steps.size(); ++i) {
-      if (column.steps[i] != kNoStep && std::isfinite(column.values[i]))
-        out.push_back({column.steps[i], rank, column.values[i], NormalNan()});
-    }
+    std::vector<SampleColumn> copies;
+    for (const SampleColumn* column : of_rank) copies.push_back(*column);
+    RETURN_IF_ERROR(ForEachRank(RowsOf(copies, query), false, visit));
   }
-  return out;
+  return OkStatus();
 }
 
 }  // namespace
@@ -185,23 +256,27 @@ std::vector<StepTime> TimesOf(const std::vector<SampleColumn>& columns, const St
 StatusOr<std::vector<StepRow>> ReadStepDurations(const History& history, const StepQuery& query) {
   ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns,
                    history.Samples(QueryOf(query, kDurations)));
-  return RowsOf(columns, query);
+  std::vector<StepRow> rows = RowsOf(columns, query);
+  SortBySteps(&rows);
+  return rows;
 }
 
 StatusOr<StepTable> MakeStepTable(const History& history, const StepQuery& query) {
   ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, history.Samples(QueryOf(query, kAll)));
-  return TableOf(columns, query);
+  StepTable table = TableOf(columns, query);
+  SortBySteps(&table.rows);
+  return table;
 }
 
 // What belongs to one run of a step has one time, so that it is in one part.
-Status VisitStepTimes(const History& history, const StepQuery& query, bool waits,
+Status VisitStepTimes(const History& history, const StepQuery& query, bool own,
                       const std::function<void()>& begin,
-                      const std::function<Status(const std::vector<StepTime>&)>& visit) {
-  return history.VisitSamples(
-      QueryOf(query, waits ? kAll : kDurations), begin,
-      [&](const std::vector<SampleColumn>& columns) {
-        return visit(waits ? TimesOf(TableOf(columns, query)) : TimesOf(columns, query));
-      });
+                      const std::function<Status(const RankSteps&)>& visit) {
+  return history.VisitSamples(own ? QueryOfWaits(query) : QueryOf(query, kDurations), begin,
+                              [&](const std::vector<SampleColumn>& columns) {
+                                return own ? ForEachRank(TableOf(columns, query).rows, true, visit)
+                                           : VisitDurations(columns, query, visit);
+                              });
 }
 
 namespace {

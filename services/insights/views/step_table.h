@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,33 +34,40 @@ struct StepRow {
   int64_t rank = -1;
   int64_t start_ns = 0;
   int64_t end_ns = 0;
-  double duration = 0;         // seconds
-  std::vector<double> phases;  // seconds, in the order of StepTable::phases
-  double wait = 0;             // seconds
+  double duration = 0;             // seconds
+  std::span<const double> phases;  // seconds, in the order of StepTable::phases, of a table alone
+  double wait = 0;                 // seconds
 };
 
+// Rows point into it: moved, never copied.
 struct StepTable {
+  StepTable() = default;
+  StepTable(StepTable&&) = default;
+  StepTable& operator=(StepTable&&) = default;
+  StepTable(const StepTable&) = delete;
+  StepTable& operator=(const StepTable&) = delete;
+
   std::vector<std::string> phases;  // sorted
   std::vector<StepRow> rows;        // by step, rank, end; a step that was run again has several
+  std::vector<double> seconds;      // what phases of rows point to
 };
 
 // The wait is the time in collectives: train_collective_time_seconds over all groups, of two clocks
 // the greater sum; where it is not told, the phase "collective".
 StatusOr<StepTable> MakeStepTable(const History& history, const StepQuery& query);
 
-// How long a rank took for a step. Of a step that was run again there are several.
-struct StepTime {
-  int64_t step = kNoStep;
+// Steps of one rank, in the order of their ends. Of a step that was run again there are several.
+struct RankSteps {
   int64_t rank = -1;
-  double duration = 0;  // seconds
-  double wait = 0;      // seconds; NaN: not told, or not asked for
+  std::span<const int64_t> steps;
+  std::span<const double> seconds;  // NaN: not told
 };
 
-// All steps in parts, in the order of time; within a part by rank, then by end. `begin`: as
-// History::VisitSamples calls it.
-Status VisitStepTimes(const History& history, const StepQuery& query, bool waits,
+// How long steps took, or what of it was a rank's own time, without the wait: in parts, in the
+// order of time; within a part by rank. `begin`: as History::VisitSamples calls it.
+Status VisitStepTimes(const History& history, const StepQuery& query, bool own,
                       const std::function<void()>& begin,
-                      const std::function<Status(const std::vector<StepTime>&)>& visit);
+                      const std::function<Status(const RankSteps&)>& visit);
 
 // Durations alone, rows without phases.
 StatusOr<std::vector<StepRow>> ReadStepDurations(const History& history, const StepQuery& query);
