@@ -27,9 +27,8 @@ tests/trainings/healthy_report.py build/release/bin/pitwall                     
 Each run is a healthy training of a kind that teams run (`tests/trainings/healthy_kinds.py`), live beside a standalone of its own with all packs but
 `debugger-compat`, `across-runs` and `summary`. Models, data and schedules are real. Most of a step of 115 ms is sleep with a noise of 3 %.
 
-**The machine** had 2 cores, up to eight of these runs at a time, cells of the matrix, and builds and tests of others: load {low:.0f} to {high:.0f} at the ends of the
-runs. So this is a hard test for what judges times, and says little of a quiet machine. The two longest runs were ended by the clock after an hour,
-and one of `accumulation` before its 5,000 steps; what is shown of these three is a replay of what they recorded. *Machine*: what is true of it (`CPUSaturated`). *Loaded*: symptoms
+**The machine** had 2 cores, up to ten of these runs at a time, and builds and tests of others: load {low:.0f} to {high:.0f} at the ends of the
+runs. So this is a hard test for what judges times, and says little of a quiet machine. *Machine*: what is true of it (`CPUSaturated`). *Loaded*: symptoms
 of the whole job that began while that was open. *Told*: all else, and each of these counts as a false alarm. A name of a rank is never excused.
 
 **Halves.** Runs with an odd seed were there to choose by, runs with an even seed to report ([0037](decisions/0037-healthy-trainings.md)).
