@@ -45,7 +45,7 @@ class RestartTest : public CollectorTest {
       }
     }
   }
-  // A message is counted before it is handled.
+  // What another thread counts.
   void AwaitCounter(std::string_view name, double value) {
     while (Counter(name) < value) {
     }

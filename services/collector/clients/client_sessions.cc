@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
@@ -58,7 +59,10 @@ ClientSessions::ClientSessions(const SessionsOptions& options, Bindings* binding
 
 StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const Peer& peer,
                                                         std::string_view bytes) {
-  counters_->client_messages.fetch_add(1, std::memory_order_relaxed);
+  // Counted when it has been handled, whatever came of it.
+  const absl::Cleanup counted = [this] {
+    counters_->client_messages.fetch_add(1, std::memory_order_release);
+  };
   RETURN_IF_ERROR(CheckParts(*pb::ClientMessage::descriptor(), bytes, kMaxClientParts));
   // What a message costs goes with it: most fit into our block, and the rest is freed at once.
   google::protobuf::Arena arena(block_.data(), block_.size());
