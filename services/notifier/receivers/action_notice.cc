@@ -34,7 +34,7 @@ std::string ActionText(const ActionEvent& action) {
   const std::string why = action.why.empty() ? "" : Cat(": ", action.why);
   if (action.kind == ActionKind::kParameter) {
     const std::string change = Cat("parameter ", ChangeText(action.parameter));
-    const std::string_view by = action.principal.empty() ? "somebody" : action.principal;
+    const std::string by = action.principal.empty() ? "somebody" : action.principal;
     if (action.type == ActionEventType::kRequested) return Cat(by, " asks for the ", change, why);
     return Cat("the ", change,
                action.type == ActionEventType::kDone ? " is in force" : " is refused",
