@@ -33,7 +33,7 @@ struct ParameterOfficeOptions {
   int64_t read_back = 1000;    // records of each partition of pitwall.actions, at the start
   size_t max_waiting = 256;    // requests
   size_t max_answered = 8192;  // requests that are remembered
-  // How long what is set of a job stays after its end. 0 or less: for ever.
+  // How long what is set of a job stays after its end. 0 or less: without a limit.
   int64_t keep_ns = 7LL * 24 * 3600 * kNanosPerSecond;
 };
 

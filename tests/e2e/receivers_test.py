@@ -236,11 +236,11 @@ class Receivers(unittest.TestCase):
             self.assertRegex(listed, mark)
             self.assertNotRegex(listed, r"LossExploded.*silenced")
         job = json.loads(fetch(self.pitwall.http + "/api/pitwall/v1/jobs")[1])["jobs"][0]["id"]
-        def shown():  # the history reads the log after the restart
+        def silences():  # the history reads the log after the restart
             issues = json.loads(fetch(self.pitwall.http + "/api/pitwall/v1/issues?job=" + urllib.parse.quote(job))[1])["issues"]
             silenced = {issue["alert"]: issue["silenced"] for issue in issues}
             return silenced if {"Quiet", "LossExploded"} <= set(silenced) else None
-        shown = wait_for("both issues in the history", shown)
+        shown = wait_for("both issues in the history", silences)
         self.assertEqual((shown["Quiet"]["by"], shown["LossExploded"]), ("ada", None))
         self.silence("expire", silenced["id"])
         self.assertIn("ended already", self.silence("expire", silenced["id"], code=1))

@@ -182,10 +182,28 @@ TEST_F(KeepSeriesTest, SpansAndTotalsEqualThoseOfTheList) {
     std::sort(expected.begin(), expected.end());
     const auto spans = history().Spans(query);
     ASSERT_TRUE(spans.ok()) << spans.status();
-    std::vector<Row> rows;
-    for (const SpanRow& row : *spans)
-      rows.emplace_back(row.span.start_ns, row.rank, row.span.kind, row.span.name, row.span.end_ns,
+    const auto rows_of = [](const std::vector<SpanRow>& from) {
+      std::vector<Row> to;
+      for (const SpanRow& row : from)
+        to.emplace_back(row.span.start_ns, row.rank, row.span.kind, row.span.name, row.span.end_ns,
                         row.span.step, row.span.mode);
+      return to;
+    };
+    std::vector<Row> rows = rows_of(*spans);
+    // A page of them, wherever it begins.
+    for (const size_t first :
+         {size_t{0}, size_t{7}, rows.size() / 2, rows.size() - rows.size() / 9, rows.size() + 3}) {
+      const auto page = history().SpansPage(query, first, 10);
+      ASSERT_TRUE(page.ok()) << page.status();
+      EXPECT_EQ(page->total, rows.size());
+      const size_t begin = std::min(first, rows.size());
+      const size_t end = std::min(begin + 10, rows.size());
+      EXPECT_EQ(
+          rows_of(page->rows) == std::vector<Row>(rows.begin() + static_cast<ptrdiff_t>(begin),
+                                                  rows.begin() + static_cast<ptrdiff_t>(end)),
+          true)
+          << "query " << q << ", page from " << first << " of " << rows.size();
+    }
     std::sort(rows.begin(), rows.end());
     EXPECT_EQ(rows == expected, true)
         << "query " << q << ": " << rows.size() << " of " << expected.size();
