@@ -106,6 +106,9 @@ test("layers by step: cells by power of ten; statistics as the API has them", as
     expect(Math.abs(Number(text.replace("−", "-")) / gradient(row, column * 500) - 1)).toBeLessThan(0.03);
   }
   await expect(page.getByRole("row", { name: /gradient\/2.weight/ })).toContainText("3 000".replace(" ", "\u202f"));
+  // All thirteen statistics and the names are whole at 1280 px: what does not fit is scrolled to.
+  const cut = await page.locator("section[aria-label='Newest statistics of tensors']").locator("th, td, .cut").evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0).map((one) => one.textContent));
+  expect(cut).toEqual([]);
 });
 
 test("the ROC curve has the area of the scores, residuals are all samples", async ({ page }) => {

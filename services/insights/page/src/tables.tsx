@@ -17,16 +17,16 @@ export function ResourceTable({ job, from, to }: { job: string; from: string | u
   return (
     <Panel title="Resources" id="resources-title" note="GPU: share of time in which a kernel ran">
       <Reading loaded={loaded} what="Resources" />
-      {loaded.data && nodes.length === 0 && <p class="dim pad">No samples of a machine in this range. The collector supplies them: run it on the job's nodes.</p>}
+      {loaded.data && nodes.length === 0 && <p class="dim pad">No metrics of a node in this range: the collector of each node sends them, every 500 ms by default.</p>}
       {nodes.length > 0 && (
         <Scroll label="Resources by node">
-          <table class="plain wide">
+          <table class="plain wide natural">
             <Head of={["Node", "Resource", ...columns.map((name) => `${name}|number`), "mean|number", "values|number"]} />
             <tbody>
               {nodes.slice(0, mostNodes).flatMap(({ node, metrics }) =>
                 metrics.map((row, i) => (
                   <tr key={`${node} ${row.resource} ${row.metric}`} class={i === 0 ? "first" : ""}>
-                    {i === 0 && <th scope="rowgroup" rowSpan={metrics.length}><Cut text={node || missing} /></th>}
+                    {i === 0 && <th scope="rowgroup" rowSpan={metrics.length}><Cut text={node || missing} class="name" /></th>}
                     <th scope="row" title={`${row.metric}, over ${row.basis}`}>{resourceNames[row.resource] ?? row.resource}</th>
                     {columns.map((name) => <Num key={name} data-value={row[name] ?? ""}>{quantity(row[name], row.unit)}</Num>)}
                     <Num>{quantity(row.mean, row.unit)}</Num>
