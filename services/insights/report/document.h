@@ -24,6 +24,7 @@ enum class Unit {
   kByteRate,
   kTime,  // ns since 1970
   kStep,
+  kWord,  // of a fixed set, with underscores: shown with blanks
 };
 std::string_view UnitName(Unit unit);  // text, name, count, …
 

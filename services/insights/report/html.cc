@@ -1,5 +1,7 @@
 #include "services/insights/report/html.h"
 
+#include <algorithm>
+
 #include "services/base/strings.h"
 #include "services/insights/report/svg.h"
 #include "services/insights/report/text_form.h"
@@ -34,6 +36,8 @@ td.n,th.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums;
 td.t{white-space:nowrap;font-variant-numeric:tabular-nums}
 td.c{font-family:ui-monospace,Consolas,"DejaVu Sans Mono",monospace;font-size:12px}
 td.c{min-width:14em}
+td.s{white-space:nowrap}
+summary{cursor:pointer}
 .facts{display:grid;grid-template-columns:repeat(auto-fill,minmax(300px,1fr));gap:0 22px;margin:8px 0 14px}
 .facts div{display:flex;justify-content:space-between;gap:12px;padding:4px 0;border-bottom:1px solid var(--rule);min-width:0}
 .facts dt{color:var(--dim);white-space:nowrap}
@@ -60,6 +64,7 @@ b.c1{background:var(--c1)}b.c2{background:var(--c2)}b.c3{background:var(--c3)}b.
 std::string_view ClassOf(Unit unit) {
   switch (unit) {
     case Unit::kText:
+    case Unit::kWord:
       return "w";
     case Unit::kName:
       return "c";
@@ -68,6 +73,30 @@ std::string_view ClassOf(Unit unit) {
     default:
       return "n";
   }
+}
+
+constexpr size_t kShortText = 16;    // bytes of a word that a cell keeps in one line
+constexpr size_t kFoldedName = 300;  // bytes of an expression from which on it is folded
+
+bool IsShort(std::string_view shown, Unit unit) {
+  return (unit == Unit::kText || unit == Unit::kWord) && shown.size() <= kShortText;
+}
+
+// A name may break after a slash; a long expression is folded, its beginning is seen.
+std::string NameHtml(std::string_view name) {
+  if (name.size() > kFoldedName) {
+    size_t end = 120;
+    while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) --end;
+    return Cat("<details><summary>", Escaped(name.substr(0, end)), "…</summary>", Escaped(name),
+               "</details>");
+  }
+  std::string out;
+  for (size_t at = 0; at < name.size();) {
+    const size_t slash = std::min(name.find('/', at), name.size() - 1);
+    CatTo(out, Escaped(name.substr(at, slash + 1 - at)), slash + 1 < name.size() ? "<wbr>" : "");
+    at = slash + 1;
+  }
+  return out;
 }
 
 class Writer {
@@ -135,10 +164,10 @@ class Writer {
         const Unit unit = table.UnitAt(at, i);
         const std::string shown = Shown(row[i], unit);
         const std::string exact = Exact(row[i], unit);
-        CatTo(out_, "<td class=\"", ClassOf(unit), "\"");
+        CatTo(out_, "<td class=\"", ClassOf(unit), IsShort(shown, unit) ? " s" : "", "\"");
         if (!std::holds_alternative<std::string>(row[i]) && exact != shown && !exact.empty())
           CatTo(out_, " title=\"", exact, "\"");
-        CatTo(out_, ">", Escaped(shown), "</td>");
+        CatTo(out_, ">", unit == Unit::kName ? NameHtml(shown) : Escaped(shown), "</td>");
       }
       out_ += "</tr>\n";
     }
@@ -170,7 +199,8 @@ class Writer {
     if (chart.whole) {
       out_ += "<ul class=\"parts\">";
       for (size_t i = 0; i < chart.bars.size(); ++i)
-        CatTo(out_, "<li><b class=\"c", i % 8 + 1, "\"></b>", Escaped(chart.bars[i].name), " ",
+        CatTo(out_, "<li><b class=\"c", PartColour(chart.bars[i].name), "\"></b>",
+              Escaped(chart.bars[i].name), " ",
               Escaped(Shown(Cell(chart.bars[i].value), chart.unit)), "</li>");
       out_ += "</ul>";
     }

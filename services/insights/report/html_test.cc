@@ -55,11 +55,11 @@ std::vector<Tag> TagsOf(std::string_view html) {
 
 void ExpectInert(const std::string& html) {
   static const std::set<std::string> kTags = {
-      "!doctype", "html",  "head", "meta", "title", "style",   "body",       "main",
-      "h1",       "h2",    "h3",   "p",    "a",     "nav",     "ul",         "li",
-      "b",        "dl",    "dt",   "dd",   "div",   "section", "table",      "caption",
-      "thead",    "tbody", "tr",   "th",   "td",    "figure",  "figcaption", "svg",
-      "text",     "path",  "rect", "g",    "circle"};
+      "!doctype", "html",  "head", "meta", "title",  "style",   "body",       "main",
+      "h1",       "h2",    "h3",   "p",    "a",      "nav",     "ul",         "li",
+      "b",        "dl",    "dt",   "dd",   "div",    "section", "table",      "caption",
+      "thead",    "tbody", "tr",   "th",   "td",     "figure",  "figcaption", "svg",
+      "text",     "path",  "rect", "g",    "circle", "details", "summary",    "wbr"};
   static const std::set<std::string> kAttributes = {
       "html",  "lang", "charset", "http-equiv", "content",        "name",
       "class", "id",   "href",    "title",      "scope",          "viewBox",
@@ -77,6 +77,49 @@ void ExpectInert(const std::string& html) {
               HasSubstr("http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'"));
   for (const std::string_view unseen : {"\u202E", "\u2066", "\u2028", "\x1b", "\x7f"})
     EXPECT_THAT(html, Not(HasSubstr(std::string(unseen))));
+}
+
+TEST(ReportHtmlForm, WordsAreWholeAndLongExpressionsAreFolded) {
+  const std::string expression = Cat("max(", std::string(400, 'x'), ")");
+  Document document;
+  document.sections = {
+      {"rules",
+       "Rules",
+       false,
+       {Table{"t",
+              "T",
+              {{"rule", "Rule", Unit::kName},
+               {"status", "Status", Unit::kText},
+               {"of", "Of", Unit::kWord}},
+              {{std::string("default/deaths/JobCancelled"), std::string("NoIssuesFound"),
+                std::string("network_receive")},
+               {expression, std::string("a text of more than one short word"), std::string("cpu")}},
+              {},
+              0}}}};
+  const std::string html = ReportHtml(document);
+  EXPECT_THAT(html, HasSubstr("<td class=\"c\">default/<wbr>deaths/<wbr>JobCancelled</td>"));
+  EXPECT_THAT(html, HasSubstr("<td class=\"w s\">NoIssuesFound</td>"));
+  EXPECT_THAT(html, HasSubstr("<td class=\"w\">a text of more than one short word</td>"));
+  EXPECT_THAT(html, HasSubstr("<td class=\"w s\">network receive</td>"));
+  EXPECT_THAT(html, HasSubstr(Cat("…</summary>", expression, "</details></td>")));
+  EXPECT_THAT(ReportJson(document), HasSubstr("network_receive"));
+  ExpectInert(html);
+}
+
+TEST(ReportHtmlForm, PartsHaveTheColoursOfThePage) {
+  Document document;
+  document.sections = {{"s",
+                        "S",
+                        false,
+                        {BarChart{"b",
+                                  "B",
+                                  Unit::kRatio,
+                                  true,
+                                  {{"other", 0.5}, {"initialisation", 0.25}, {"forward", 0.25}}}}}};
+  const std::string html = ReportHtml(document);
+  for (const std::string_view part :
+       {"c7\"></b>other", "c5\"></b>initialisation", "c1\"></b>forward"})
+    EXPECT_THAT(html, HasSubstr(std::string(part)));
 }
 
 TEST(ReportHtmlForm, HostileTextsAreTexts) {

@@ -196,7 +196,7 @@ class Writer {
 std::string_view UnitName(Unit unit) {
   constexpr std::string_view kNames[] = {"text",  "name",    "count", "number",
                                          "ratio", "seconds", "bytes", "bytes_per_second",
-                                         "time",  "step"};
+                                         "time",  "step",    "text"};
   return kNames[static_cast<size_t>(unit)];
 }
 

@@ -207,6 +207,19 @@ std::string SvgOf(const LineChart& chart) {
   return out;
 }
 
+size_t PartColour(std::string_view name) {
+  constexpr std::pair<std::string_view, size_t> kKnown[] = {
+      {"initialisation", 5}, {"training loop", 1}, {"finalisation", 4}, {"between attempts", 7},
+      {"forward", 1},        {"backward", 2},      {"optimizer", 3},    {"collective", 4},
+      {"dataloader", 5},     {"checkpoint", 6},    {"other", 7},        {"pitwall", 8}};
+  for (const auto& [known, colour] : kKnown) {
+    if (known == name) return colour;
+  }
+  uint32_t sum = 7;
+  for (const char letter : name) sum = (sum * 31 + static_cast<unsigned char>(letter)) % 6007;
+  return 1 + sum % 6;
+}
+
 std::string SvgOf(const BarChart& chart) {
   std::string out;
   if (chart.whole) {
@@ -217,7 +230,7 @@ std::string SvgOf(const BarChart& chart) {
       const double width = std::min(1.0, chart.bars[i].value) * kWidth;
       const std::string text =
           Cat(chart.bars[i].name, " ", ShownAt(chart.bars[i].value, chart.unit));
-      CatTo(out, "<rect class=\"part c", i % kColours + 1, "\" x=\"", At(x),
+      CatTo(out, "<rect class=\"part c", PartColour(chart.bars[i].name), "\" x=\"", At(x),
             "\" y=\"2\" height=\"26\" width=\"", At(width), "\"><title>", Escaped(text),
             "</title></rect>");
       if (width > 7.2 * static_cast<double>(text.size()))

@@ -2,7 +2,9 @@
 // escaped.
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "services/insights/report/document.h"
 
@@ -11,5 +13,8 @@ namespace pitwall::insights {
 std::string SvgOf(const LineChart& chart);
 std::string SvgOf(const BarChart& chart);
 std::string SvgOf(const BoxChart& chart);
+
+// Colour of a phase or of a part of the job, 1 to 8: that of the page, so that both look the same.
+size_t PartColour(std::string_view name);
 
 }  // namespace pitwall::insights

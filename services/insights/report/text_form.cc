@@ -1,5 +1,6 @@
 #include "services/insights/report/text_form.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -134,8 +135,12 @@ std::string ShownUtc(int64_t ns) {
 }
 
 std::string Shown(const Cell& cell, Unit unit) {
-  if (const auto* text = std::get_if<std::string>(&cell))
-    return text->empty() ? std::string(kNothing) : *text;
+  if (const auto* text = std::get_if<std::string>(&cell)) {
+    if (text->empty()) return std::string(kNothing);
+    std::string out = *text;
+    if (unit == Unit::kWord) std::replace(out.begin(), out.end(), '_', ' ');
+    return out;
+  }
   if (const auto* integer = std::get_if<int64_t>(&cell)) {
     if (unit == Unit::kTime) return ShownUtc(*integer);
     return unit == Unit::kBytes ? FormatBytes(static_cast<double>(*integer)) : Grouped(*integer);
