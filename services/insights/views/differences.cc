@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "services/base/strings.h"
 #include "services/insights/views/statistics.h"
 #include "services/model/value.h"
 
@@ -20,17 +21,31 @@ constexpr int64_t kRowsWanted = 5;     // in the interval; 10 minutes have five 
 // Beyond it the median of all stands for the median of the others.
 constexpr size_t kManyPeers = 256;
 
-double EffectOf(double difference, double spread, double level) {
+// The floor is the least scale, in the unit of the series.
+double EffectOf(double difference, double spread, double level, double floor) {
   if (std::isnan(difference) || std::isnan(level)) return NormalNan();
   if (difference == 0) return 0;
-  const double scale = std::max(spread, kLeastSpread * std::fabs(level));
+  const double scale = std::max({spread, kLeastSpread * std::fabs(level), floor});
   return std::min(std::fabs(difference) / scale, kMostEffect);  // a scale of 0: the ceiling
+}
+
+// Shares of a whole, 1 at their most: a point of percent is the least that counts.
+bool IsShare(std::string_view metric, SeriesKind kind) {
+  return EndsWith(metric, "_utilization_ratio") || metric == "train_phase_state" ||
+         (kind == SeriesKind::kCounter && EndsWith(metric, "_seconds_total"));
+}
+
+// Flows whose devices and directions make a whole: 1 % of the greatest is the least that counts.
+bool IsFlow(std::string_view metric) {
+  return EndsWith(metric, "_io_bytes_total") || EndsWith(metric, "_operations_total") ||
+         EndsWith(metric, "_packets_total");
 }
 
 double Weight(double effect) { return std::isnan(effect) ? 0 : std::log2(1 + effect); }
 
 // Points of a series: means of rows, or samples; of a counter the rates between neighbours.
 struct Points {
+  SeriesKind kind = SeriesKind::kGauge;
   std::vector<double> before, inside;
 };
 
@@ -52,7 +67,10 @@ class Collector {
     if (!std::isfinite(value)) return;
     (time_ns < frame_.range.from_ns ? points_.before : points_.inside).push_back(value);
   }
-  Points Take() { return std::move(points_); }
+  Points Take() {
+    points_.kind = kind_;
+    return std::move(points_);
+  }
 
  private:
   const Differences& frame_;
@@ -154,7 +172,28 @@ struct PeerLabels {
   }
 };
 
-void ComparePeers(std::vector<Difference>* all) {
+// The least scale of each series.
+std::vector<double> FloorsOf(const std::vector<Difference>& all,
+                             const std::vector<SeriesKind>& kinds) {
+  absl::flat_hash_map<std::string_view, double> flows;
+  for (const Difference& one : all) {
+    if (!IsFlow(one.labels.Name())) continue;
+    double& most = flows[one.labels.Name()];
+    most = std::max({most, one.mean, std::isnan(one.before) ? 0 : one.before});
+  }
+  std::vector<double> out;
+  out.reserve(all.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    const std::string_view metric = all[i].labels.Name();
+    const auto flow = flows.find(metric);
+    out.push_back(IsShare(metric, kinds[i]) ? kLeastSpread
+                  : flow == flows.end()     ? 0
+                                            : kLeastSpread * flow->second);
+  }
+  return out;
+}
+
+void ComparePeers(const std::vector<double>& floors, std::vector<Difference>* all) {
   absl::flat_hash_map<PeerLabels, std::vector<size_t>> groups;
   for (size_t i = 0; i < all->size(); ++i) groups[{&(*all)[i].labels}].push_back(i);
   for (const auto& [key, members] : groups) {
@@ -169,7 +208,8 @@ void ComparePeers(std::vector<Difference>* all) {
       if (one.peer_count == 0) continue;
       const auto peers = PeersOf(means, i, of_all);
       one.peers = peers.first;
-      one.peers_effect = EffectOf(one.mean - one.peers, 1.4826 * peers.second, one.peers);
+      one.peers_effect =
+          EffectOf(one.mean - one.peers, 1.4826 * peers.second, one.peers, floors[members[i]]);
     }
   }
 }
@@ -180,6 +220,8 @@ StatusOr<Differences> FindDifferences(const History& history, const DifferenceQu
   Differences out = FrameOf(query);
   ASSIGN_OR_RETURN(auto series, ReadPoints(history, query, out));
   std::vector<Difference> all;
+  std::vector<SeriesKind> kinds;
+  std::vector<double> deviations;  // before
   all.reserve(series.size());
   for (auto& [labels, points] : series) {
     if (points.inside.empty()) continue;
@@ -192,10 +234,16 @@ StatusOr<Differences> FindDifferences(const History& history, const DifferenceQu
                       NormalNan(),
                       NormalNan(),
                       0};
-    one.before_effect = EffectOf(one.mean - before.mean, before.deviation, before.mean);
     all.push_back(std::move(one));
+    kinds.push_back(points.kind);
+    deviations.push_back(before.deviation);
   }
-  ComparePeers(&all);
+  const std::vector<double> floors = FloorsOf(all, kinds);
+  for (size_t i = 0; i < all.size(); ++i) {
+    Difference& one = all[i];
+    one.before_effect = EffectOf(one.mean - one.before, deviations[i], one.before, floors[i]);
+  }
+  ComparePeers(floors, &all);
   out.compared = all.size();
   for (Difference& one : all) {
     one.effect = Weight(one.before_effect) + Weight(one.peers_effect);

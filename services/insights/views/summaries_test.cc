@@ -355,6 +355,62 @@ TEST(Differences, FindTenPlantedFaultsAmongManySeries) {
   EXPECT_GE(in_top_three, 9);
 }
 
+// A share of time that grows from nothing to a quarter of a thousandth, and a trickle beside the
+// disk's stream, differ without bound from a deviation of 0: neither is what a person looks for.
+TEST(Differences, TriflesDoNotOutrankWhatMatters) {
+  VectorHistory history;
+  history.Edit("j", [](auto* job) {
+    std::mt19937 random(7);
+    std::normal_distribution<double> noise(0, 0.01);
+    const auto add = [&](const Labels& labels, double before, double inside, bool noisy,
+                         bool counter) {
+      std::vector<double> times, values;
+      double sum = 0;
+      for (int s = 0; s < 100; ++s) {
+        const double value = (s < 80 ? before : inside) + (noisy ? noise(random) : 0);
+        times.push_back(s);
+        sum += value;
+        values.push_back(counter ? sum : value);
+      }
+      auto column = VectorHistory::ColumnOf(labels, times, values);
+      if (counter) column.kind = SeriesKind::kCounter;
+      job->columns.push_back(std::move(column));
+    };
+    for (const char* cpu : {"0", "1"}) {
+      const bool first = cpu[0] == '0';
+      add({{"__name__", "system_cpu_utilization_ratio"}, {"cpu", cpu}, {"mode", "steal"}}, 0,
+          first ? 0.00025 : 0, false, false);
+      add({{"__name__", "system_cpu_time_seconds_total"}, {"cpu", cpu}, {"mode", "steal"}}, 0,
+          first ? 0.00025 : 0, false, true);
+      add({{"__name__", "train_phase_state"}, {"phase", "optimizer"}, {"rank", cpu}}, 0,
+          first ? 0.0045 : 0, false, false);
+      add({{"__name__", "system_disk_io_bytes_total"}, {"device", cpu}}, first ? 0 : 5e7,
+          first ? 3e4 : 5e7, false, true);
+      add({{"__name__", "train_phase_duration_seconds"}, {"phase", "forward"}, {"rank", cpu}}, 0.2,
+          first ? 0.4 : 0.2, true, false);
+    }
+    // What is rare and small by nature is told all the same.
+    add({{"__name__", "hw_errors_total"}, {"hw_id", "3"}}, 0, 0.05, false, true);
+    add({{"__name__", "train_tensor_nan_ratio"}, {"tensor", "a"}}, 0, 1e-4, false, false);
+  });
+  DifferenceQuery query;
+  auto life = std::make_shared<JobLife>();
+  life->id = "j";
+  query.job = life;
+  query.range = {AtSecond(80), AtSecond(100)};
+  const Differences found = *FindDifferences(history, query);
+  std::vector<std::string> first;
+  for (size_t i = 0; i < 3; ++i) first.emplace_back(found.differences[i].labels.Name());
+  EXPECT_THAT(first, ::testing::UnorderedElementsAre("train_phase_duration_seconds",
+                                                     "hw_errors_total", "train_tensor_nan_ratio"));
+  for (const Difference& one : found.differences) {
+    const std::string_view metric = one.labels.Name();
+    if (metric == "system_cpu_utilization_ratio" || metric == "system_disk_io_bytes_total") {
+      EXPECT_LT(one.before_effect, 0.1) << metric;
+    }
+  }
+}
+
 TEST(NaturalOrder, NumbersByValue) {
   EXPECT_TRUE(NaturallyLess("2", "10"));
   EXPECT_FALSE(NaturallyLess("10", "2"));
