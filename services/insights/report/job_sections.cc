@@ -52,9 +52,9 @@ Table AttemptTable(const Story& story) {
       return Seconds(attempt.parts_ns[static_cast<size_t>(which)]);
     };
     table.rows.push_back({CountCell(attempt.attempt), TimeCell(attempt.begin_ns),
-                          TimeCell(life.ended_ns), life.end_text, part(JobPart::kInitialisation),
-                          part(JobPart::kTrainingLoop), part(JobPart::kFinalisation),
-                          CountCell(life.lost.size())});
+                          TimeCell(life.ended_ns == 0 ? 0 : attempt.end_ns), life.end_text,
+                          part(JobPart::kInitialisation), part(JobPart::kTrainingLoop),
+                          part(JobPart::kFinalisation), CountCell(life.lost.size())});
   }
   CutRows(&table);
   return table;

@@ -57,6 +57,12 @@ std::string StateOf(const Json& job) {
 
 std::string Share(double share) { return Cat(ShortNumber(100 * share), " %"); }
 
+// The end of its last rank, as the page has it; while the job runs, its newest sample.
+int64_t EndOf(const Json& job) {
+  const int64_t done = FieldNs(job, "done_ns");
+  return done != 0 ? done : FieldNs(job, "last_ns");
+}
+
 void AddAttempts(const Json& job, std::string* out) {
   std::vector<std::vector<std::string>> rows = {{"attempt", "began", "lasted", "end", "lost"}};
   for (const Json& attempt : job.value("attempts", Json::array())) {
@@ -68,7 +74,7 @@ void AddAttempts(const Json& job, std::string* out) {
     const std::string text = FieldText(attempt, "end_text");
     const std::string end = text.empty() ? FieldText(attempt, "end_detail") : text;
     rows.push_back({FieldText(attempt, "attempt"), TimeText(began),
-                    Lasting(began, ended != 0 ? ended : FieldNs(job, "last_ns")),
+                    Lasting(began, ended != 0 ? std::min(ended, EndOf(job)) : EndOf(job)),
                     ended == 0    ? "runs"
                     : end.empty() ? "ended"
                                   : end,
@@ -108,9 +114,7 @@ std::string JobTable(const Json& jobs) {
                                                  "BYTES"}};
   for (const Json& job : jobs) {
     const int64_t begin = BeginOf(job);
-    const int64_t ended = FieldNs(job, "ended_ns");
-    rows.push_back({FieldText(job, "id"), StateOf(job), TimeText(begin),
-                    Lasting(begin, ended != 0 ? ended : FieldNs(job, "last_ns")),
+    rows.push_back({FieldText(job, "id"), StateOf(job), TimeText(begin), Lasting(begin, EndOf(job)),
                     FieldText(job, "attempt_count"), FieldText(job, "ranks"),
                     FieldText(job, "open_issues"), FieldText(job, "found_issues"),
                     FieldText(job, "worst_severity"), ShortNumber(NumberOf(job, "samples")),
@@ -121,7 +125,6 @@ std::string JobTable(const Json& jobs) {
 
 std::string JobPage(const Json& job) {
   const int64_t begin = BeginOf(job);
-  const int64_t ended = FieldNs(job, "ended_ns");
   std::vector<std::vector<std::string>> rows;
   const auto add = [&](const char* name, const std::string& value) {
     if (!value.empty()) rows.push_back({name, value});
@@ -131,7 +134,7 @@ std::string JobPage(const Json& job) {
   add("owner", FieldText(job, "owner"));
   add("state", StateOf(job));
   add("started", TimeText(begin));
-  add("lasted", Lasting(begin, ended != 0 ? ended : FieldNs(job, "last_ns")));
+  add("lasted", Lasting(begin, EndOf(job)));
   add("ranks", FieldText(job, "ranks"));
   add("nodes", FieldText(job, "nodes"));
   add("issues",

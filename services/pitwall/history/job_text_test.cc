@@ -8,8 +8,8 @@ namespace {
 
 constexpr char kJob[] =
     R"({"id":"a1","name":"bert","owner":"uid:7","state":"ended","first_ns":"1767225600000000000",
-  "last_ns":"1767229200500000000","started_ns":"1767225600000000000","ended_ns":"1767229200000000000","end_detail":"died",
-  "attempt_count":2,"ranks":8,"nodes":1,"open_issues":0,"found_issues":3,"worst_severity":"critical","samples":12345678,
+  "last_ns":"1767229200500000000","started_ns":"1767225600000000000","ended_ns":"1767229205000000000","done_ns":"1767229200000000000",
+  "end_detail":"died","attempt_count":2,"ranks":8,"nodes":1,"open_issues":0,"found_issues":3,"worst_severity":"critical","samples":12345678,
   "bytes":9437184,"raw_from_ns":null,"archived":false,"link":"/jobs/a1"})";
 
 TEST(JobText, ATableHasALineForEachJob) {
@@ -18,6 +18,7 @@ TEST(JobText, ATableHasALineForEachJob) {
   running["state"] = "running";
   running["end_detail"] = nullptr;
   running["ended_ns"] = nullptr;
+  running["done_ns"] = nullptr;
   EXPECT_EQ(JobTable(Json::array({Json::parse(kJob), running})),
             "JOB        STATE    STARTED              LASTED  ATTEMPTS  RANKS  OPEN  FOUND  WORST  "
             "   SAMPLES  BYTES\n"
