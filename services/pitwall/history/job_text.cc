@@ -21,7 +21,9 @@ std::string TimeText(int64_t ns) { return ns == 0 ? "-" : ShortTime(ns / kSecond
 
 std::string Lasting(int64_t from_ns, int64_t to_ns) {
   if (from_ns == 0 || to_ns < from_ns) return "-";
-  return FormatDuration((to_ns - from_ns) / kSecond * kSecond);
+  // Below ten seconds a whole second says too little.
+  const int64_t unit = to_ns - from_ns < 10 * kSecond ? kSecond / 1000 : kSecond;
+  return FormatDuration((to_ns - from_ns) / unit * unit);
 }
 
 int64_t BeginOf(const Json& job) {

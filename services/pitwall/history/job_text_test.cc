@@ -45,6 +45,12 @@ TEST(JobText, APageHasAttemptsPartsAndIssues) {
     EXPECT_THAT(page, testing::HasSubstr(text)) << page;
 }
 
+TEST(JobText, AShortJobHasMilliseconds) {
+  Json job = Json::parse(kJob);
+  job["done_ns"] = "1767225600215999000";
+  EXPECT_THAT(JobTable(Json::array({job})), testing::HasSubstr(" 215ms "));
+}
+
 TEST(JobText, AnEmptyJobIsNoTrouble) {
   EXPECT_THAT(JobPage(Json::object()), testing::HasSubstr("0 samples"));
   EXPECT_THAT(JobTable(Json::parse("[{}]")), testing::HasSubstr("-"));
