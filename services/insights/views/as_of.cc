@@ -105,6 +105,10 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobLife& now) const {
     if (life->stalled_since_ns == 0 || (stalled_ns != 0 && stalled_ns < life->stalled_since_ns))
       life->stalled_since_ns = stalled_ns;
   }
+  // Steps that ended later are not known yet: of a job that stood still then, the last one is that
+  // since which it did.
+  if (life->stalled_since_ns != 0 && begun > 0 && now.attempts[begun - 1].last_step_ns > at_ns_)
+    life->attempts.back().last_step_ns = life->stalled_since_ns;
   return JobLifePtr(std::move(life));
 }
 

@@ -43,7 +43,8 @@ void Fill(VectorHistory::Job* job, double now) {
   first.attempt = 1;
   first.began_ns = AtSecond(0);
   if (known(20)) first.first_step_ns = AtSecond(20);
-  if (known(20)) first.last_step_ns = AtSecond(std::min(now, 100.0));
+  const bool hangs = known(30) && !known(90);
+  if (known(20)) first.last_step_ns = AtSecond(hangs ? 25 : std::min(now, 100.0));
   if (known(110)) {
     first.ended_ns = AtSecond(110);
     first.end_detail = EndDetail::kDied;
