@@ -192,9 +192,10 @@ std::optional<StatusChange> RuleStatusMachine::Update(const StatusInput& input) 
       // Where an aggregation took the series' names away, the needs have them.
       if (names.front().Name().empty() && !needs_.empty())
         CatTo(reason, " of ", Join(needs_, ", "));
-      reason += ": ";
-      for (size_t i = 0; i < names.size(); ++i) {
-        CatTo(reason, i > 0 ? ", " : "", names[i].ToString());
+      // One element without labels is all that the rule has: nothing tells it from others.
+      const bool only = names.size() == 1 && names[0].empty();
+      for (size_t i = 0; i < names.size() && !only; ++i) {
+        CatTo(reason, i > 0 ? ", " : ": ", names[i].ToString());
       }
       if (lacking > names.size()) CatTo(reason, " and ", lacking - names.size(), " more");
     }

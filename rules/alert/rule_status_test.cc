@@ -172,6 +172,21 @@ TEST(RuleStatus, LackingInputWithoutANameHasThoseOfTheNeeds) {
   EXPECT_EQ(Show(m.Update(in)), "NoIssuesFound -> NoData: without input of load, up: {x=\"1\"}");
 }
 
+TEST(RuleStatus, LackingInputWithoutLabelsIsThatOfTheNeeds) {
+  RuleStatusMachine m({"load"});
+  InputWatch watch;
+  StatusInput in;
+  in.inputs = &watch;
+  const std::vector<uint8_t> met = {1};
+  in.needs_met = met;
+  m.Gate(met);
+  const auto column = eval::LabelColumn::Of({Labels()});
+  watch.Update(Parse(column, "=1").View());
+  m.Update(in);
+  watch.Update(Parse(column, "").View());
+  EXPECT_EQ(Show(m.Update(in)), "NoIssuesFound -> NoData: without input of load");
+}
+
 TEST(RuleStatus, HoveringIsToldOnceAMinute) {
   constexpr int64_t kSecond = 1'000'000'000;
   RuleStatusMachine m({});

@@ -391,6 +391,16 @@ TEST(RuleSet, TheAnnotationCaptureKnowsStacksOnly) {
   EXPECT_THAT(said("\"\""), ::testing::HasSubstr("cannot be captured"));
 }
 
+TEST(RuleSet, TheAnnotationOnsetKnowsTheValueOnly) {
+  const auto said = [](std::string_view value) {
+    return Check(Cat("groups:\n- name: g\n  rules:\n  - alert: A\n    expr: up > 1\n",
+                     "    annotations: {onset: ", value, "}\n"));
+  };
+  EXPECT_EQ(said("value"), "");
+  EXPECT_THAT(said("\"{{ $value }}\""), ::testing::HasSubstr("tells no onset; write value"));
+  EXPECT_THAT(said("10s"), ::testing::HasSubstr("tells no onset"));
+}
+
 TEST(RuleSet, DefaultsNamesAndLabels) {
   CheckedRuleSet set;
   EXPECT_EQ(Check(R"(groups:

@@ -145,7 +145,7 @@ class SetChecker {
     };
     checked->labels = check_texts(Merge(group.text->labels, rule.labels));
     checked->annotations = check_texts(Merge({}, rule.annotations));
-    CheckCapture(of_texts, rule.annotations);
+    CheckFixedAnnotations(of_texts, rule.annotations);
     // With an expression that did not parse, "not used" would be a guess.
     const bool all_parsed = rule.expr.expr != nullptr && (!rule.clear.has_value() || has_clear);
     if (all_parsed) {

@@ -81,13 +81,18 @@ std::vector<std::shared_ptr<const lang::Expr>> CheckTemplate(const ExprContext& 
   return queries;
 }
 
-void CheckCapture(const ExprContext& context, const std::vector<lang::NamedText>& annotations) {
+void CheckFixedAnnotations(const ExprContext& context,
+                           const std::vector<lang::NamedText>& annotations) {
+  const auto refuse = [&](const lang::NamedText& text, std::string_view why) {
+    context.diagnostics->Error(text.source, SpanOf(0, std::max<size_t>(text.text().size(), 1)),
+                               Cat("annotation ", text.name, ": ", Quote(text.text()), why,
+                                   ", or leave the annotation out"));
+  };
   for (const lang::NamedText& text : annotations) {
-    if (text.name != "capture" || text.text() == "stacks") continue;
-    context.diagnostics->Error(
-        text.source, SpanOf(0, std::max<size_t>(text.text().size(), 1)),
-        Cat("annotation capture: ", Quote(text.text()),
-            " cannot be captured; write stacks, or leave the annotation out"));
+    if (text.name == "capture" && text.text() != "stacks")
+      refuse(text, " cannot be captured; write stacks");
+    if (text.name == "onset" && text.text() != "value")
+      refuse(text, " tells no onset; write value, where the value is the seconds since then");
   }
 }
 

@@ -79,8 +79,10 @@ std::vector<std::shared_ptr<const lang::Expr>> CheckTemplate(const ExprContext& 
                                                              const lang::NamedText& text,
                                                              const LabelFlow* element);
 
-// The annotation `capture` says what is captured as an issue begins: stacks.
-void CheckCapture(const ExprContext& context, const std::vector<lang::NamedText>& annotations);
+// Annotations that are no texts for people. `capture` says what is captured as an issue begins:
+// stacks. `onset` says that the trouble began `value` seconds before: value.
+void CheckFixedAnnotations(const ExprContext& context,
+                           const std::vector<lang::NamedText>& annotations);
 
 // The metric name that a selector fixes by "=", or "".
 std::string_view MetricNameOf(const lang::SelectorExpr& selector);

@@ -9,6 +9,11 @@ bool Precedes(const TrackedIssue& a, const TrackedIssue& b) {
   return std::tie(a.onset_ns, a.rule, a.labels) < std::tie(b.onset_ns, b.rule, b.labels);
 }
 
+bool Separates(const TrackedIssue& cause, const TrackedIssue& symptom) {
+  return !cause.everywhere || !symptom.labels.Has("rank") ||
+         CauseDomainOf(symptom.labels.Get("category")) != CauseDomain::kPerformance;
+}
+
 void Explanations::SetProgram(const plan::Program* program) {
   relations_.clear();
   rules_.clear();
@@ -178,15 +183,22 @@ bool Explanations::IsNear(const TrackedIssue& cause, const TrackedIssue& symptom
 
 const TrackedIssue* Explanations::StrongestOf(const Ordered& causes, const TrackedIssue& symptom,
                                               const Relation& relation, bool circle) const {
-  const auto explains = [&](const TrackedIssue* cause) {
-    return cause->onset_ns <= symptom.onset_ns + relation.lag_ns &&
-           (!circle || Precedes(*cause, symptom));
+  // In the order of onsets: none behind one that began too late did not.
+  const auto too_late = [&](const TrackedIssue* cause) {
+    return cause->onset_ns > symptom.onset_ns + relation.lag_ns;
+  };
+  const auto first_of = [&](Ordered::const_iterator at, Ordered::const_iterator end) {
+    for (; at != end && !too_late(*at); ++at) {
+      if (circle && !Precedes(**at, symptom)) break;
+      if (Separates(**at, symptom)) return *at;
+    }
+    return static_cast<const TrackedIssue*>(nullptr);
   };
   TrackedIssue first_near;  // precedes all that are near
   first_near.onset_ns = symptom.onset_ns - window_ns_;
   const auto near = causes.lower_bound(&first_near);
-  if (near != causes.end() && explains(*near)) return *near;
-  return explains(*causes.begin()) ? *causes.begin() : nullptr;
+  if (const TrackedIssue* found = first_of(near, causes.end())) return found;
+  return first_of(causes.begin(), near);
 }
 
 const TrackedIssue* Explanations::StrongestCause(const TrackedIssue& symptom, bool open) const {
@@ -220,6 +232,10 @@ const TrackedIssue* Explanations::FirstSymptom(
     const TrackedIssue& cause, const std::function<bool(const TrackedIssue&)>& own) const {
   const auto links = rules_.find(cause.rule);
   if (links == rules_.end()) return nullptr;
+  const auto free = [&](const TrackedIssue* symptom) {
+    return (symptom->root_cause.empty() || StrongestCause(*symptom, /*open=*/true) == nullptr) &&
+           Separates(cause, *symptom) && own(*symptom);
+  };
   const TrackedIssue* first = nullptr;
   for (const uint32_t r : links->second.relations) {
     const Relation& relation = relations_[r];
@@ -229,12 +245,7 @@ const TrackedIssue* Explanations::FirstSymptom(
       const auto found = relation.open_symptoms.find(key);
       if (found == relation.open_symptoms.end()) continue;
       // A cause that has ended does not keep a symptom from one that is there.
-      const auto at = std::find_if(found->second.lower_bound(&earliest), found->second.end(),
-                                   [&](const TrackedIssue* symptom) {
-                                     return (symptom->root_cause.empty() ||
-                                             StrongestCause(*symptom, /*open=*/true) == nullptr) &&
-                                            own(*symptom);
-                                   });
+      const auto at = std::find_if(found->second.lower_bound(&earliest), found->second.end(), free);
       if (at != found->second.end() && (first == nullptr || Precedes(**at, *first))) first = *at;
     }
   }
@@ -243,7 +254,7 @@ const TrackedIssue* Explanations::FirstSymptom(
 
 bool Explanations::MayExplain(const TrackedIssue& cause, const TrackedIssue& symptom) const {
   const auto links = rules_.find(cause.rule);
-  if (links == rules_.end()) return false;
+  if (links == rules_.end() || !Separates(cause, symptom)) return false;
   return std::any_of(links->second.relations.begin(), links->second.relations.end(),
                      [&](uint32_t r) {
                        const Relation& relation = relations_[r];
@@ -269,6 +280,11 @@ bool Explanations::ShareACause(std::string_view alert, std::string_view other) c
     }
   }
   return false;
+}
+
+bool Explanations::IsCause(std::string_view rule) const {
+  const auto links = rules_.find(rule);
+  return links != rules_.end() && !links->second.relations.empty();
 }
 
 bool Explanations::Explains(std::string_view rule, std::string_view alert) const {

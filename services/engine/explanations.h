@@ -6,7 +6,9 @@
 //  * both name the same rank and the same node, as far as both name one, unless the relation is
 //    job-wide: what slows rank 3 is never why rank 5 is slow. The node of a rank is one that the
 //    issue names,
-//  * the symptom did not begin more than the relation's lag before the cause.
+//  * the symptom did not begin more than the relation's lag before the cause,
+//  * the cause separates the symptom's rank from the others, where the symptom is that this rank
+//  loses time: what all nodes of the job have does not (TrackedIssue::everywhere).
 // A rule set that is new has no circles (rules/plan/cause_graph.h). An older one may: between
 // issues of rules in a circle only the one that began first explains the other, so that no issue is
 // ever, by whatever way, a cause of itself.
@@ -40,7 +42,10 @@ struct TrackedIssue {
   int64_t ended_at_ns = 0;
   std::string root_cause;  // id of an issue; "": itself a root, or alone
   std::string cause_rule;  // of the cause by which root_cause was found
-  RootOrder order;         // of the labels and the onset
+  // Of an issue of a node: its alert is open on every node on which the job has ranks, and these
+  // are several. Such a fact is no reason why one of them loses time and others do not.
+  bool everywhere = false;
+  RootOrder order;  // of the labels and the onset
 
   // Scratch of IncidentTracker::Apply.
   bool fresh = false;       // found in it
@@ -51,6 +56,9 @@ struct TrackedIssue {
 
 // The order that decides wherever two issues are equally good: onset, rule, labels.
 bool Precedes(const TrackedIssue& a, const TrackedIssue& b);
+
+// False: the cause is everywhere, and the symptom is that a named rank loses time.
+bool Separates(const TrackedIssue& cause, const TrackedIssue& symptom);
 
 // Looks causes up in time O(log issues) per relation of the symptom's alert. Issues are borrowed:
 // they must be removed before they go, and keep id, rule, alert, labels and onset. Not thread-safe.
@@ -79,6 +87,8 @@ class Explanations {
   // Whether some rule explains issues of `alert`; whether `rule` does.
   bool IsExplained(std::string_view alert) const { return explained_.contains(alert); }
   bool Explains(std::string_view rule, std::string_view alert) const;
+  // Whether some alert is explained by `rule`.
+  bool IsCause(std::string_view rule) const;
   // Whether some alert explains both.
   bool ShareACause(std::string_view alert, std::string_view other) const;
 

@@ -10,6 +10,7 @@
 namespace pitwall::engine {
 
 namespace {
+constexpr uint8_t kFormatWithPlaces = 4;  // as kFormatWithNodes, and whether it is everywhere
 constexpr uint8_t kFormatWithNodes = 3;   // as kFormat, and the node of each issue
 constexpr uint8_t kFormat = 2;            // where no issue has one
 constexpr uint8_t kFormatWithOnsets = 1;  // incidents had the range of their onsets
@@ -35,7 +36,7 @@ void IncidentTracker::SetProgram(const plan::Program* program) {
 }
 
 std::vector<IncidentTracker::RootCauseChange> IncidentTracker::Apply(std::span<IssueEvent> events,
-                                                                     const NodeOfRank& node_of) {
+                                                                     const NodesOfRanks& nodes_of) {
   std::vector<RootCauseChange> changed;
   std::vector<std::pair<TrackedIssue*, IssueEvent*>> told, ended;
   ++serial_;
@@ -49,7 +50,7 @@ std::vector<IncidentTracker::RootCauseChange> IncidentTracker::Apply(std::span<I
     if (event.type == EventType::kIssueFound && (issue == nullptr || !issue->open)) {
       // On the step clock an issue can come again under its id: steps that end at one time.
       if (issue != nullptr) Forget(id);
-      issue = Begin(event, id, node_of);
+      issue = Begin(event, id, nodes_of);
     }
     event.incident = issue == nullptr ? id : issue->incident;
     if (issue == nullptr) continue;
@@ -58,7 +59,7 @@ std::vector<IncidentTracker::RootCauseChange> IncidentTracker::Apply(std::span<I
   }
   // What is found where the last issue of an incident ends (as when a label changes) belongs to it:
   // the ends come after.
-  for (const auto& [issue, event] : ended) End(issue, *event);
+  for (const auto& [issue, event] : ended) End(issue, *event, nodes_of);
   if (dirty_) FindRootCauses(&changed);
   for (const auto& [issue, event] : told) {
     event->root_cause = issue->root_cause;
@@ -69,7 +70,7 @@ std::vector<IncidentTracker::RootCauseChange> IncidentTracker::Apply(std::span<I
 }
 
 TrackedIssue* IncidentTracker::Begin(const IssueEvent& event, const std::string& id,
-                                     const NodeOfRank& node_of) {
+                                     const NodesOfRanks& nodes_of) {
   if (issues_.size() >= max_issues_) {
     if (ended_.empty()) {
       ++counters_->untracked_issues;
@@ -85,11 +86,14 @@ TrackedIssue* IncidentTracker::Begin(const IssueEvent& event, const std::string&
   issue->alert = event.alert;
   issue->labels = event.labels;
   const std::string_view rank = issue->labels.Get("rank");
-  if (node_of != nullptr && !rank.empty() && !issue->labels.Has("node"))
-    issue->node = node_of(rank);
+  if (nodes_of != nullptr && !rank.empty() && !issue->labels.Has("node")) {
+    const auto node = nodes_of().find(rank);
+    if (node != nodes_of().end()) issue->node = node->second;
+  }
   issue->onset_ns = event.active_since_ns;
   issue->order = RootOrderOf(issue->labels, issue->onset_ns);
   issue->fresh = true;
+  FindEverywhere(issue, nodes_of);
   Join(issue);
   Open(issue);
   issues_[id] = std::move(made);
@@ -159,7 +163,27 @@ void IncidentTracker::Open(TrackedIssue* issue) {
   open_of_alert_[issue->alert].insert(issue);
 }
 
-void IncidentTracker::End(TrackedIssue* issue, const IssueEvent& event) {
+void IncidentTracker::FindEverywhere(TrackedIssue* changed, const NodesOfRanks& nodes_of) {
+  if (nodes_of == nullptr || !changed->labels.Has("node") || changed->labels.Has("rank") ||
+      !explanations_.IsCause(changed->rule))
+    return;
+  std::vector<TrackedIssue*> open;
+  if (const auto same = open_of_alert_.find(changed->alert); same != open_of_alert_.end()) {
+    for (const TrackedIssue* issue : same->second)
+      open.push_back(issues_.find(issue->id)->second.get());
+  }
+  if (changed->open) open.push_back(changed);
+  absl::btree_set<std::string_view> nodes;
+  for (const TrackedIssue* issue : open) nodes.insert(issue->labels.Get("node"));
+  const StringMap<std::string>& ranks = nodes_of();
+  const bool everywhere = ranks.size() > 1 && std::ranges::all_of(ranks, [&](const auto& rank) {
+                            return !rank.second.empty() && nodes.contains(rank.second);
+                          });
+  for (TrackedIssue* issue : open) issue->everywhere = everywhere;
+}
+
+void IncidentTracker::End(TrackedIssue* issue, const IssueEvent& event,
+                          const NodesOfRanks& nodes_of) {
   if (!issue->open) return;
   const auto incident = incidents_.find(issue->incident);
   if (--incident->second == 0) incidents_.erase(incident);
@@ -168,6 +192,7 @@ void IncidentTracker::End(TrackedIssue* issue, const IssueEvent& event) {
   if (same->second.empty()) open_of_alert_.erase(same);
   explanations_.Remove(*issue);
   issue->open = false;
+  FindEverywhere(issue, nodes_of);
   issue->ended_at_ns = event.time_ns;
   explanations_.Add(*issue);
   ended_.emplace(issue->ended_at_ns, issue->id);
@@ -229,8 +254,11 @@ void IncidentTracker::FindRootCauses(std::vector<RootCauseChange>* changed) {
         root = past->root_cause.empty() ? past->id : past->root_cause;
         issue.cause_rule = past->rule;
       }
-    } else if (issue.cause_rule.empty()) {
-      root.clear();  // the rules do not say it any more
+    } else if (const auto told = issues_.find(root);
+               issue.cause_rule.empty() ||
+               (told != issues_.end() && told->second->open && !Separates(*told->second, issue))) {
+      root.clear();  // the rules do not say it any more, or the other nodes have it by now too
+      issue.cause_rule.clear();
     }
     if (root == issue.root_cause) continue;
     issue.root_cause = std::move(root);
@@ -251,7 +279,9 @@ void IncidentTracker::Clear() {
 void IncidentTracker::Save(BinaryWriter& out) const {
   const bool nodes = std::any_of(issues_.begin(), issues_.end(),
                                  [](const auto& issue) { return !issue.second->node.empty(); });
-  out.U8(nodes ? kFormatWithNodes : kFormat);
+  const bool places = std::any_of(issues_.begin(), issues_.end(),
+                                  [](const auto& issue) { return issue.second->everywhere; });
+  out.U8(places ? kFormatWithPlaces : nodes ? kFormatWithNodes : kFormat);
   out.I64(now_ns_);
   out.Bool(dirty_);
   out.U64(issues_.size());
@@ -267,7 +297,8 @@ void IncidentTracker::Save(BinaryWriter& out) const {
     out.I64(issue->ended_at_ns);
     out.Str(issue->root_cause);
     out.Str(issue->cause_rule);
-    if (nodes) out.Str(issue->node);
+    if (nodes || places) out.Str(issue->node);
+    if (places) out.Bool(issue->everywhere);
   }
 }
 
@@ -278,7 +309,7 @@ void IncidentTracker::Restore(BinaryReader& in) {
   incidents_.clear();
   open_of_alert_.clear();
   const uint8_t format = in.U8();
-  if (format < kFormatWithOnsets || format > kFormatWithNodes) in.Fail();
+  if (format < kFormatWithOnsets || format > kFormatWithPlaces) in.Fail();
   now_ns_ = in.I64();
   dirty_ = in.Bool();
   alert::LabelsReader labels(in);
@@ -294,7 +325,8 @@ void IncidentTracker::Restore(BinaryReader& in) {
     issue->ended_at_ns = in.I64();
     issue->root_cause = in.Str();
     issue->cause_rule = in.Str();
-    if (format == kFormatWithNodes) issue->node = in.Str();
+    if (format >= kFormatWithNodes) issue->node = in.Str();
+    if (format == kFormatWithPlaces) issue->everywhere = in.Bool();
     if (!in.ok()) return;
     issue->order = RootOrderOf(issue->labels, issue->onset_ns);
     std::unique_ptr<TrackedIssue>& slot = issues_[issue->id];

@@ -46,14 +46,14 @@ class IncidentTracker {
   // Apply on. Null: no rules.
   void SetProgram(const plan::Program* program);
 
-  // The node of a rank; "": not known.
-  using NodeOfRank = std::function<std::string(std::string_view rank)>;
+  // The node of each rank of the job; "": not known.
+  using NodesOfRanks = std::function<const StringMap<std::string>&()>;
 
-  // What one evaluation (or end of issues) said, in order; `node_of` may be null. Gives each issue
+  // What one evaluation (or end of issues) said, in order; `nodes_of` may be null. Gives each issue
   // event its incident, and found and updated ones their root cause. Returns the open issues whose
   // root cause is another now, the alert machines of which must learn it.
   std::vector<RootCauseChange> Apply(std::span<IssueEvent> events,
-                                     const NodeOfRank& node_of = nullptr);
+                                     const NodesOfRanks& nodes_of = nullptr);
 
   // The job has ended.
   void Clear();
@@ -74,7 +74,7 @@ class IncidentTracker {
   using Ordered = absl::btree_set<const TrackedIssue*, ByOnset>;
 
   // Null: the bound is reached.
-  TrackedIssue* Begin(const IssueEvent& event, const std::string& id, const NodeOfRank& node_of);
+  TrackedIssue* Begin(const IssueEvent& event, const std::string& id, const NodesOfRanks& nodes_of);
   void Join(TrackedIssue* issue);
   // The open issue of the alert whose onset is closest to `onset_ns` and within the window; of two,
   // the earlier. Null: none.
@@ -84,7 +84,9 @@ class IncidentTracker {
   // where it does not explain these: what they had before is a trouble of its own. Null: none.
   const TrackedIssue* OwnSymptom(const TrackedIssue& issue) const;
   void Open(TrackedIssue* issue);
-  void End(TrackedIssue* issue, const IssueEvent& event);
+  void End(TrackedIssue* issue, const IssueEvent& event, const NodesOfRanks& nodes_of);
+  // Whether the open issues of nodes of this one's alert are about all nodes of the job.
+  void FindEverywhere(TrackedIssue* changed, const NodesOfRanks& nodes_of);
   void Forget(const std::string& id);
   void ForgetEndedBefore(int64_t time_ns);
   void FindRootCauses(std::vector<RootCauseChange>* changed);

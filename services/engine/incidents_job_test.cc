@@ -199,12 +199,11 @@ groups:
   EngineCounters counters;
   std::optional<IncidentTracker> tracker(std::in_place, options, &counters);
   tracker->SetProgram(program.get());
-  const auto node_of = [](std::string_view rank) -> std::string {
-    return rank == "1" ? "a" : rank == "8" ? "c" : "";
-  };
+  const StringMap<std::string> nodes = {{"1", "a"}, {"8", "c"}};
+  const auto nodes_of = [&]() -> const StringMap<std::string>& { return nodes; };
   std::vector<IssueEvent> events = {FoundIssue(1, "Xid", Labels({{"node", "c"}})),
                                     FoundIssue(1, "Slow", Labels({{"rank", "8"}}))};
-  tracker->Apply(events, node_of);
+  tracker->Apply(events, nodes_of);
   EXPECT_EQ(events[1].root_cause, events[0].id);
 
   // What is known of places outlives a restart.
@@ -221,10 +220,94 @@ groups:
 
   std::vector<IssueEvent> later = {FoundIssue(300, "Slow", Labels({{"rank", "1"}})),
                                    FoundIssue(300, "Slow", Labels({{"rank", "2"}}))};
-  tracker->Apply(later, node_of);
+  tracker->Apply(later, nodes_of);
   EXPECT_EQ(later[0].root_cause, "") << "rank 1 runs on another node";
   EXPECT_EQ(later[0].incident, later[0].id);
   EXPECT_EQ(later[1].root_cause, events[0].id) << "nobody knows where rank 2 runs";
+}
+
+// What every node has cannot be why one of the ranks is slow; what one node has can.
+class SharedNodes : public ::testing::Test {
+ protected:
+  SharedNodes()
+      : program_(ProgramForTest(R"rules(
+groups:
+- name: g
+  rules:
+  - {alert: Busy, expr: m > 0, explains: [Slow, Stalls]}
+  - {alert: Slow, expr: m > 0}
+  - {alert: Stalls, expr: m > 0}
+)rules")) {
+    tracker_.emplace(options_, &counters_);
+    tracker_->SetProgram(program_.get());
+  }
+  void Apply(std::vector<IssueEvent>* events) {
+    tracker_->Apply(*events, [&]() -> const StringMap<std::string>& { return nodes_; });
+  }
+  void Restart() {
+    BinaryWriter saved;
+    tracker_->Save(saved);
+    tracker_.emplace(options_, &counters_);
+    tracker_->SetProgram(program_.get());
+    BinaryReader in(saved.data());
+    tracker_->Restore(in);
+    ASSERT_TRUE(in.Finish("tracker").ok());
+    BinaryWriter again;
+    tracker_->Save(again);
+    EXPECT_EQ(again.data(), saved.data());
+  }
+  static IssueEvent Busy(int64_t s, std::string node) {
+    return FoundIssue(s, "Busy", Labels({{"node", std::move(node)}}));
+  }
+  static IssueEvent Slow(int64_t s, std::string rank) {
+    return FoundIssue(s, "Slow", Labels({{"rank", std::move(rank)}, {"category", "straggler"}}));
+  }
+
+  const plan::ProgramPtr program_;
+  const EngineOptions options_;
+  EngineCounters counters_;
+  std::optional<IncidentTracker> tracker_;
+  StringMap<std::string> nodes_;  // by rank
+};
+
+TEST_F(SharedNodes, WhatAllRanksHaveIsNoReasonWhyOneIsSlow) {
+  for (int rank = 0; rank < 8; ++rank) nodes_[Cat(rank)] = "a";
+  std::vector<IssueEvent> events = {
+      Busy(1, "a"), Slow(5, "3"),
+      FoundIssue(5, "Stalls", Labels({{"rank", "3"}, {"category", "bottleneck"}})),
+      FoundIssue(5, "Stalls", Labels({{"category", "bottleneck"}})),
+      FoundIssue(5, "Stalls", Labels({{"rank", "3"}, {"category", "death"}}))};
+  Apply(&events);
+  EXPECT_EQ(events[1].root_cause, "") << "the other seven run on this node too";
+  EXPECT_EQ(events[1].incident, events[1].id);
+  EXPECT_EQ(events[2].root_cause, "") << "it says that this rank waits";
+  EXPECT_EQ(events[3].root_cause, events[0].id) << "of the whole job";
+  EXPECT_EQ(events[4].root_cause, events[0].id) << "no loss of time";
+  Restart();
+  std::vector<IssueEvent> later = {Slow(30, "5")};
+  Apply(&later);
+  EXPECT_EQ(later[0].root_cause, "") << "known after a restart, too";
+}
+
+TEST_F(SharedNodes, WhatOneOfTwoNodesHasIsAReasonUntilBothHaveIt) {
+  nodes_ = {{"0", "a"}, {"1", "a"}, {"2", "b"}, {"3", "b"}};
+  std::vector<IssueEvent> events = {Busy(1, "b"), Slow(5, "3")};
+  Apply(&events);
+  EXPECT_EQ(events[1].root_cause, events[0].id);
+  std::vector<IssueEvent> later = {Busy(9, "a"), Slow(10, "2")};
+  const auto changed =
+      tracker_->Apply(later, [&]() -> const StringMap<std::string>& { return nodes_; });
+  EXPECT_EQ(later[1].root_cause, "");
+  ASSERT_EQ(changed.size(), 1u);
+  EXPECT_EQ(changed[0].labels, events[1].labels);
+  EXPECT_EQ(changed[0].root_cause, "") << "what both nodes have is why neither is slow";
+}
+
+TEST_F(SharedNodes, WithoutAPlaceOfEachRankNodesAreTakenAtTheirWord) {
+  nodes_ = {{"0", "a"}, {"1", ""}};
+  std::vector<IssueEvent> events = {Busy(1, "a"), Slow(5, "0")};
+  Apply(&events);
+  EXPECT_EQ(events[1].root_cause, events[0].id);
 }
 
 }  // namespace

@@ -135,12 +135,11 @@ void Job::SetRules(CompiledRulesPtr rules, Outputs* out) {
 void Job::JoinIncidents(size_t first, Outputs* out) {
   const std::span<IssueEvent> events = std::span(out->events).subspan(first);
   std::optional<StringMap<std::string>> nodes;
-  const auto node_of = [&](std::string_view rank) {
+  const auto nodes_of = [&]() -> const StringMap<std::string>& {
     if (!nodes.has_value()) nodes = NodesOfRanks();
-    const auto found = nodes->find(rank);
-    return found == nodes->end() ? std::string() : found->second;
+    return *nodes;
   };
-  for (const IncidentTracker::RootCauseChange& change : incidents_.Apply(events, node_of)) {
+  for (const IncidentTracker::RootCauseChange& change : incidents_.Apply(events, nodes_of)) {
     if (time_ != nullptr && time_->SetRootCause(change)) continue;
     for (const auto& space : steps_) {
       if (space->SetRootCause(change)) break;

@@ -42,6 +42,12 @@ bool SaysNearer(std::string_view reason, std::string_view before) {
   return false;
 }
 
+// The moment `seconds` before `time_ns`; 0: the value is no time that has passed.
+int64_t OnsetOf(int64_t time_ns, double seconds) {
+  const double ns = seconds * 1e9;
+  return ns >= 0 && ns < static_cast<double>(time_ns) ? time_ns - std::llround(ns) : 0;
+}
+
 // What the elements of a folded issue have in common with others of its kind: first, worst, count,
 // names.
 void AddFolded(const alert::FoldSummary& folded, IssueEvent* event) {
@@ -113,6 +119,7 @@ void SpaceRunner::EmitTransitions(RuleState* state, const TickContext& at, bool 
     event.suggestion = std::string(transition.Annotation("suggestion"));
     if (transition.kind == alert::TransitionKind::kFound)
       event.capture = std::string(transition.Annotation("capture"));
+    const bool told = !transition.Annotation("onset").empty() && at.step == kNoStep;
     event.root_cause = transition.root_cause;
     // As evaluated: the job, or the program, may have others by now.
     const auto parameters = state->alerts->parameters();
@@ -123,6 +130,8 @@ void SpaceRunner::EmitTransitions(RuleState* state, const TickContext& at, bool 
     const bool seen = transition.last_seen.tick == (at_tick ? at.position : last_tick_);
     if (read && (seen || ReadSubject(rule, transition.element, &event.value)))
       FillEvidence(rule, transition.element, &event);
+    if (told && seen && event.type != EventType::kIssueResolved)
+      event.onset_ns = OnsetOf(at.time_ns, event.value);
     event.sequence = transition.sequence;
     event.id = MakeEventId(event);
     ++counters_->events;

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -55,12 +56,21 @@ struct JobLife {
   std::map<std::string, uint64_t> found;  // issues that began, by rule
   uint64_t open_issues = 0;
   std::string worst_severity;  // of open issues; "": no issue is open
+  // The first onset of open issues that say that no step ends; 0: none does.
+  int64_t stalled_since_ns = 0;
   // What the history holds.
   uint64_t samples = 0;
-  uint64_t bytes = 0;       // on disk
-  int64_t raw_from_ns = 0;  // raw samples before it were dropped; 0: all are there
+  uint64_t bytes = 0;          // on disk
+  int64_t raw_from_ns = 0;     // raw samples before it were dropped; 0: all are there
+  int64_t raw_dropped_ns = 0;  // when the last of these were, by the wall clock; 0: not known
   bool archived = false;
 };
+
+// Since when a job stands still by what an event of an issue says; 0: it says nothing of that.
+inline int64_t StallOnset(const IssueEvent& event) {
+  const std::string_view category = event.labels.Get("category");
+  return category == "hang" || category == "progress" ? event.onset_ns : 0;
+}
 
 using JobLifePtr = std::shared_ptr<const JobLife>;
 

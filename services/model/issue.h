@@ -76,6 +76,7 @@ struct IssueEvent {
   std::string severity;  // the label of that name
   int64_t time_ns = 0;   // the tick
   int64_t active_since_ns = 0;
+  int64_t onset_ns = 0;  // when the trouble began, by the rule's annotation onset; 0: not told
   int64_t started_at_ns = 0;
   int64_t last_seen_at_ns = 0;
   int64_t ended_at_ns = 0;  // 0 while open

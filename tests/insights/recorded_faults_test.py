@@ -125,7 +125,10 @@ class RecordedFaults(Evidence):
                 incident = next(one for one in get(served, "/incidents")["incidents"] if found["id"] in [issue["id"] for issue in one["issues"]])
                 self.who(self.field("who")[0], found, incident, job)
                 self.assertEqual(self.field("what")[0], newest["summary"])
-                self.assertEqual(int(self.field("since", "data-ns")[1]), nanoseconds(event["data"]["started_at"]))
+                onset, started = event["data"].get("onset_at", event["data"]["active_since"]), nanoseconds(event["data"]["started_at"])
+                self.assertEqual(int(self.field("since", "data-ns")[1]), nanoseconds(onset))
+                if started - nanoseconds(onset) >= 10 ** 9:
+                    self.assertEqual(int(self.field("found", "data-ns")[1]), started)
                 self.cost(served, *self.field("cost", "data-share"), found, incident, job)
                 root = incident["root"]
                 cause = self.field("cause")[0]
@@ -176,6 +179,7 @@ class RecordedFaults(Evidence):
         for alert, event in sorted(alerts.items()):
             with self.subTest(alert=alert):
                 self.shows_evidence(served, event)
+                self.assertRegex(self.browser.all("#issue-%s [data-rollups]" % event["id"], "")[0][0], r"were dropped on \d{4}-\d\d-\d\d; rollups are left")
         self.assertNotEqual(get(served, "/chart", match="system_memory_usage_bytes", width=100)["tier"], "raw")
 
 

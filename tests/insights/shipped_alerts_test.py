@@ -25,9 +25,9 @@ PACKS = ["across-runs", "debugger-compat-loss", "debugger-compat-tensor", "debug
 class Served(one_minute.Served):
     """A log of alerts behind the page; each alert's event names its job."""
 
-    def __init__(self, pitwall, name, data, folder):
+    def __init__(self, pitwall, name, data, folder, config="insights: {retention: 876000h}\n"):
         self.pitwall, self.name, self.data, self.folder, self.job = pitwall, name, data, folder, ""
-        self.start("insights: {retention: 876000h}\n")
+        self.start(config)
 
 
 class ShippedAlerts(recorded_faults_test.Evidence):

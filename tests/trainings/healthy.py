@@ -93,7 +93,7 @@ class Run:
         try:
             data, socket = os.path.join(folder, "data"), os.path.join(folder, "c.sock")
             pitwall = Pitwall(self.options.pitwall, os.path.join(folder, "standalone"), "--data-dir", data,
-                              "--config", write(os.path.join(folder, "pitwall.yaml"), CONFIG), "--socket", socket, "--node", "here",
+                              "--config", write(os.path.join(folder, "pitwall.yaml"), CONFIG), "--socket", socket, "--node", "gn07",
                               "--rules", *recordings.pack_flags(self.options.packs))
             watching = subprocess.Popen([self.options.pitwall, "issues", "watch", "--json", "--from-start", "--target", pitwall.grpc],
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

@@ -171,7 +171,7 @@ class Run:
             pitwall = Pitwall(self.options.pitwall, os.path.join(self.folder, "standalone"), "--data-dir", data,
                               "--config", write(os.path.join(self.folder, "pitwall.yaml"), CONFIG % (cell.get("interval", "500ms"), self.port, name)),
                               "--rules", *recordings.pack_flags(self.options.packs), "--socket", environment["PITWALL_SOCKET"],
-                              "--overrides", write(os.path.join(self.folder, "overrides.yaml"), recordings.overrides_for(self.options.packs)), "--node", "here")
+                              "--overrides", write(os.path.join(self.folder, "overrides.yaml"), recordings.overrides_for(self.options.packs)), "--node", "gn07")
             self.watching = watching = subprocess.Popen(
                 [self.options.pitwall, "issues", "watch", "--json", "--from-start", "--target", pitwall.grpc],
                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

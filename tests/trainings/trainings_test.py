@@ -35,7 +35,7 @@ class Watched(unittest.TestCase):
         self.pitwall = Pitwall(BINARY, os.path.join(self.work, "log"), "--data-dir", os.path.join(self.work, "data"),
                                "--rules", *["pack:" + pack for pack in packs],
                                "--overrides", write(os.path.join(self.work, "overrides.yaml"), overrides),
-                               "--socket", self.socket, "--node", "here", "--interval", "500ms")
+                               "--socket", self.socket, "--node", "gn07", "--interval", "500ms")
         self.addCleanup(self.pitwall.kill)
         self.addCleanup(self.show, "what was said:")
         self.processes = []

@@ -52,6 +52,7 @@ void ToProto(const IssueEvent& e, issues_v1::IssueEvent* out) {
   for (const Label& label : e.labels) (*out->mutable_labels())[label.name] = label.value;
   out->set_severity(e.severity);
   if (e.active_since_ns != 0) SetTime(e.active_since_ns, out->mutable_active_since());
+  if (e.onset_ns != 0) SetTime(e.onset_ns, out->mutable_onset_at());
   if (e.started_at_ns != 0) SetTime(e.started_at_ns, out->mutable_started_at());
   if (e.last_seen_at_ns != 0) SetTime(e.last_seen_at_ns, out->mutable_last_seen_at());
   if (e.ended_at_ns != 0) SetTime(e.ended_at_ns, out->mutable_ended_at());
@@ -108,6 +109,7 @@ IssueEvent FromProto(const issues_v1::IssueEvent& in) {
   e.labels = GetLabels(in.labels());
   e.severity = in.severity();
   e.active_since_ns = GetTime(in.active_since());
+  e.onset_ns = GetTime(in.onset_at());
   e.started_at_ns = GetTime(in.started_at());
   e.last_seen_at_ns = GetTime(in.last_seen_at());
   e.ended_at_ns = GetTime(in.ended_at());

@@ -23,6 +23,7 @@ IssueEvent Full() {
   e.severity = "critical";
   e.time_ns = -1;  // before 1970: nanoseconds stay positive
   e.active_since_ns = 1'999'999'999;
+  e.onset_ns = 1'888'888'888;
   e.started_at_ns = 2'000'000'000;
   e.last_seen_at_ns = 3;
   e.ended_at_ns = 4;

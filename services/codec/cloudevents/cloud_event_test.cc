@@ -45,6 +45,7 @@ IssueEvent Sample() {
   e.description = "d";
   e.suggestion = "s";
   e.capture = "stacks";
+  e.onset_ns = e.active_since_ns - 7;
   e.incident = "0011";
   e.root_cause = "storage";
   e.id = MakeEventId(e);
@@ -78,6 +79,7 @@ void ExpectSame(const IssueEvent& a, const IssueEvent& b) {
   EXPECT_EQ(a.description, b.description);
   EXPECT_EQ(a.suggestion, b.suggestion);
   EXPECT_EQ(a.capture, b.capture);
+  EXPECT_EQ(a.onset_ns, b.onset_ns);
   EXPECT_EQ(a.incident, b.incident);
   EXPECT_EQ(a.root_cause, b.root_cause);
   EXPECT_EQ(a.status, b.status);
@@ -108,6 +110,7 @@ TEST(CloudEvent, GoldenIssue) {
           R"("attempt":3,"rule":"bottleneck/io/CPUBottleneck#2","alert":"CPUBottleneck",)"
           R"("labels":{"alertname":"CPUBottleneck","node":"n7","severity":"warning"},)"
           R"("severity":"warning","active_since":"2026-11-21T13:58:20.000000000Z",)"
+          R"("onset_at":"2026-11-21T13:58:19.999999993Z",)"
           R"("started_at":"2026-11-21T13:58:50.000000000Z",)"
           R"("last_seen_at":"2026-11-21T14:00:00.000000001Z","sequence":2,"value":0.1,)"
           R"("parameters":{"zeta":10,"alpha":-0.0,"limit":"+Inf"},"threshold":1e+21,"step":0,)"

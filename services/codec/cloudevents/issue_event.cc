@@ -63,6 +63,7 @@ std::string EncodeCloudEvent(const IssueEvent& e) {
   WriteLabels("labels", e.labels, &out);
   out.Text("severity", e.severity);
   WriteTime("active_since", e.active_since_ns, &out);
+  WriteTime("onset_at", e.onset_ns, &out);
   WriteTime("started_at", e.started_at_ns, &out);
   WriteTime("last_seen_at", e.last_seen_at_ns, &out);
   WriteTime("ended_at", e.ended_at_ns, &out);
@@ -137,6 +138,7 @@ StatusOr<IssueEvent> DecodeCloudEvent(std::string_view json) {
   e.labels = data.LabelSet("labels");
   e.severity = data.String("severity");
   e.active_since_ns = data.Time("active_since");
+  e.onset_ns = data.Time("onset_at");
   e.started_at_ns = data.Time("started_at");
   e.last_seen_at_ns = data.Time("last_seen_at");
   e.ended_at_ns = data.Time("ended_at");

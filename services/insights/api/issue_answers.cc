@@ -31,6 +31,7 @@ void WriteIssueFields(const Issue& issue, const ApiOptions& options, JsonWriter*
   LabelsField("labels", newest.labels, out);
   BoolField("open", issue.open(), out);
   TimeField("active_since_ns", newest.active_since_ns, out);
+  TimeField("onset_ns", issue.onset_ns(), out);
   TimeField("started_ns", newest.started_at_ns, out);
   TimeField("last_seen_ns", newest.last_seen_at_ns, out);
   TimeField("ended_ns", newest.ended_at_ns, out);

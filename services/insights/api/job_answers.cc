@@ -57,9 +57,11 @@ void WriteJobFields(const JobLife& job, const ApiOptions& options, JsonWriter* o
   CountField("open_issues", job.open_issues, out);
   CountField("found_issues", FoundIn(job), out);
   TextField("worst_severity", job.worst_severity, out);
+  TimeField("stalled_since_ns", job.stalled_since_ns, out);
   CountField("samples", job.samples, out);
   CountField("bytes", job.bytes, out);
   TimeField("raw_from_ns", job.raw_from_ns, out);
+  TimeField("raw_dropped_ns", job.raw_dropped_ns, out);
   BoolField("archived", job.archived, out);
   TextField("link", cloudevents::ExternalLink(options.external_url, cloudevents::JobLink(job.id)),
             out);

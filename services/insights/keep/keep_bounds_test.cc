@@ -91,6 +91,7 @@ TEST_F(KeepBoundsTest, BytesTakeTheOldestFinishedJobsRawSamplesFirst) {
   const auto bytes = static_cast<int64_t>(keep_->disk_bytes());
   Close();
   options_.max_bytes = bytes - 20'000;  // less than the raw samples of one window
+  const int64_t before_ns = clock_.WallNs();
   Open();
   ASSERT_TRUE(keep_->EnforceBounds().ok());
   EXPECT_LE(keep_->disk_bytes(), static_cast<uint64_t>(options_.max_bytes));
@@ -99,6 +100,14 @@ TEST_F(KeepBoundsTest, BytesTakeTheOldestFinishedJobsRawSamplesFirst) {
   EXPECT_EQ(RollupCount("first"), 8000U);
   EXPECT_EQ((*history().FindJob("first"))->raw_from_ns, kBegin + 3 * kWindow);
   for (const char* whole : {"runs", "second", "third"}) EXPECT_EQ(Samples(whole), 8000U) << whole;
+  // When that was is kept.
+  const int64_t dropped_ns = (*history().FindJob("first"))->raw_dropped_ns;
+  EXPECT_GE(dropped_ns, before_ns);
+  EXPECT_LE(dropped_ns, clock_.WallNs());
+  Close();
+  Open();
+  EXPECT_EQ((*history().FindJob("first"))->raw_dropped_ns, dropped_ns);
+  EXPECT_EQ((*history().FindJob("second"))->raw_dropped_ns, 0);
 }
 
 // With no room at all finished jobs go, the running one keeps its rollups, and that is told.

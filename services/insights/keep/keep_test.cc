@@ -85,6 +85,37 @@ TEST_F(KeepTest, AnswersTheSmallestJobFromMemoryAndAfterAStart) {
   }
 }
 
+// State of a rank is told each 15 s, with the step that it is in. While it hangs that ends no step.
+TEST_F(KeepTest, TheLastStepEndsWhereItsDurationIsTold) {
+  Open();
+  Changed(JobChange::kStarted, kBegin);
+  Changed(JobChange::kAttemptBegan, kBegin);
+  const Schema steps = SchemaOf(1, {{{"__name__", "train_step_duration_seconds"}, {"rank", "0"}},
+                                    {{"__name__", "train_loss"}, {"rank", "0"}}});
+  const Schema state =
+      SchemaOf(2, {{{"__name__", "train_phase_state"}, {"rank", "0"}, {"phase", "collective"}}});
+  OwnedBatch b("rank-0", 1, 0);
+  b.batch.schemas.emplace_back(steps);
+  b.batch.schemas.emplace_back(state);
+  b.Rows(steps, {kBegin + kS, kBegin + 2 * kS}, {1, 0.5, 1, 0.4}, {0, 1}, "train");
+  // Logged in the step that then hangs.
+  b.Rows(steps, {kBegin + 3 * kS}, {MissingValue(), 0.3}, {2}, "train");
+  b.Rows(state, {kBegin + 4 * kS, kBegin + 19 * kS}, {1, 1}, {2, 2}, "train");
+  Send(b.batch);
+  Await();
+  const auto last_step_ns = [&] { return history().Jobs().at(0)->attempts.at(0).last_step_ns; };
+  EXPECT_EQ(last_step_ns(), kBegin + 2 * kS);
+  Close();
+  Open();
+  EXPECT_EQ(last_step_ns(), kBegin + 2 * kS);
+  records_ = events_ = 0;
+  OwnedBatch later("rank-0", 2, 0);
+  later.Rows(state, {kBegin + 34 * kS}, {1}, {2}, "train");
+  Send(later.batch);
+  Await();
+  EXPECT_EQ(last_step_ns(), kBegin + 2 * kS) << "known after a start, too";
+}
+
 // Rollups and quantiles against sums over all that was sent, over 35 minutes with batches twice and
 // in another order, in memory and sealed.
 TEST_F(KeepTest, NumbersEqualThoseOfTheRawInput) {

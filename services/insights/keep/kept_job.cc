@@ -5,6 +5,7 @@
 
 #include "services/base/strings.h"
 #include "services/codec/schema_binary.h"
+#include "services/model/value.h"
 
 namespace pitwall::insights {
 namespace {
@@ -40,7 +41,29 @@ void KeptJob::Restore(BootFacts boot) {
   boots_.insert_or_assign(key, std::move(boot));
 }
 
-void KeptJob::Restore(SharedSchema schema) { schemas_.insert_or_assign(schema->id, schema); }
+void KeptJob::Restore(SharedSchema schema) {
+  NoteSteps(*schema);
+  schemas_.insert_or_assign(schema->id, schema);
+}
+
+void KeptJob::NoteSteps(const Schema& schema) {
+  const auto at = std::ranges::find_if(schema.series, [](const SeriesDescriptor& series) {
+    return series.labels.Name() == "train_step_duration_seconds";
+  });
+  if (at != schema.series.end())
+    step_columns_[schema.id] = static_cast<size_t>(at - schema.series.begin());
+}
+
+// State is told again with the step that runs, however long that hangs: a step has ended where its
+// duration is told. Of a source that tells none each row with a step is the end of one.
+bool KeptJob::EndsStep(const Frame& frame, size_t row) const {
+  if (frame.steps[row] == kNoStep) return false;
+  if (step_columns_.empty()) return true;
+  const auto column = step_columns_.find(frame.schema_id);
+  if (column == step_columns_.end()) return false;
+  const size_t columns = frame.values.size() / frame.times_ns.size();
+  return !IsMissing(frame.values[row * columns + column->second]);
+}
 
 void KeptJob::Restore(SegmentFacts facts, std::map<OriginKey, SequenceRanges> seen) {
   KeptWindow& window = windows_[facts.window_ns];
@@ -172,7 +195,7 @@ void KeptJob::AddFrame(const Frame& whole, Reading* reading) {
   for (size_t i = 0; i < frame.steps.size(); ++i) {
     if (frame.steps[i] == kNoStep) continue;
     boot->first_step_ns = std::min(boot->first_step_ns, frame.times_ns[i]);
-    boot->last_step_ns = std::max(boot->last_step_ns, frame.times_ns[i]);
+    if (EndsStep(frame, i)) boot->last_step_ns = std::max(boot->last_step_ns, frame.times_ns[i]);
   }
   const uint64_t sequence = reading->batch->sequence;
   const auto schema = schemas_.find(frame.schema_id);
@@ -241,6 +264,7 @@ void KeptJob::Ingest(const Batch& batch, const RecordPlace& at, IngestCounts* co
   Reading reading{&batch, at, source, boot, counts, {}};
   for (const SharedSchema& schema : batch.schemas) {
     if (!schemas_.try_emplace(schema->id, schema).second) continue;
+    NoteSteps(*schema);
     new_schemas_.push_back(schema->id);
     if (!waiting_.empty()) Release(schema, counts);
   }
@@ -365,24 +389,28 @@ JobLife KeptJob::Life() const {
   }
   story_.Fill(&life);
   for (const auto& [key, boot] : boots_) {
-    if (boot.first_step_ns > boot.last_step_ns) continue;
+    if (boot.first_step_ns == INT64_MAX) continue;
+    // Of a first step that runs only its start is known.
+    const int64_t last_step_ns = std::max(boot.first_step_ns, boot.last_step_ns);
     AttemptLife* attempt = nullptr;
     for (AttemptLife& a : life.attempts) {
-      if (attempt == nullptr || a.began_ns <= boot.last_step_ns) attempt = &a;
+      if (attempt == nullptr || a.began_ns <= last_step_ns) attempt = &a;
     }
     if (attempt == nullptr) continue;
     attempt->first_step_ns = attempt->first_step_ns == 0
                                  ? boot.first_step_ns
                                  : std::min(attempt->first_step_ns, boot.first_step_ns);
-    attempt->last_step_ns = std::max(attempt->last_step_ns, boot.last_step_ns);
+    attempt->last_step_ns = std::max(attempt->last_step_ns, last_step_ns);
   }
   bool raw_dropped = false;
+  life.raw_dropped_ns = 0;
   for (const auto& [start, window] : windows_) {
     if (window.sealed.has_value()) {
       life.samples += window.sealed->samples;
       life.bytes += window.sealed->bytes;
       if (!window.sealed->has_rows) {
         raw_dropped = true;
+        life.raw_dropped_ns = std::max(life.raw_dropped_ns, window.sealed->dropped_ns);
         life.raw_from_ns = start + kWindowNs;
       }
     }

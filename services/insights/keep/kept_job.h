@@ -131,6 +131,8 @@ class KeptJob {
 
   Source* SourceOf(const Batch& batch);
   HeadWindow* Admit(int64_t window_ns, Reading* reading);
+  void NoteSteps(const Schema& schema);
+  bool EndsStep(const Frame& frame, size_t row) const;
   void AddFrame(const Frame& frame, Reading* reading);
   void AddKnown(const SharedSchema& schema, const Frame& frame, const OriginPtr& origin,
                 uint64_t sequence, const std::function<HeadWindow*(int64_t)>& window,
@@ -146,6 +148,7 @@ class KeptJob {
   std::map<OriginKey, BootFacts> boots_;
   absl::flat_hash_map<OriginKey, std::unique_ptr<Source>, ByNames, ByNames> sources_;  // of boots_
   absl::flat_hash_map<uint64_t, SharedSchema> schemas_;
+  absl::flat_hash_map<uint64_t, size_t> step_columns_;  // where a schema has durations of steps
   absl::flat_hash_map<uint64_t, std::unique_ptr<const NodeMeans>> made_;  // by schema; null: none
   std::map<int64_t, KeptWindow> windows_;                                 // by their start
   std::vector<double> made_cells_;                                        // scratch

@@ -62,6 +62,12 @@ void LifeStory::OnJobChanged(const IssueEvent& event) {
   }
 }
 
+void LifeStory::OnOpen(const IssueEvent& event) {
+  OpenIssue& issue = open_[IssueId(event)];
+  issue.severity = event.severity;
+  if (issue.stalled_since_ns == 0) issue.stalled_since_ns = StallOnset(event);
+}
+
 void LifeStory::OnEvent(const IssueEvent& event) {
   if (!event.job_name.empty()) life_.name = event.job_name;
   if (!event.owner.empty()) life_.owner = event.owner;
@@ -71,10 +77,10 @@ void LifeStory::OnEvent(const IssueEvent& event) {
   switch (event.type) {
     case EventType::kIssueFound:
       ++life_.found[event.rule];
-      open_[IssueId(event)] = event.severity;
+      OnOpen(event);
       break;
     case EventType::kIssueUpdated:
-      open_[IssueId(event)] = event.severity;
+      OnOpen(event);
       break;
     case EventType::kIssueResolved:
       open_.erase(IssueId(event));
@@ -96,9 +102,13 @@ void LifeStory::Fill(JobLife* life) const {
   life->found = life_.found;
   life->open_issues = open_.size();
   life->worst_severity.clear();
-  for (const auto& [issue, severity] : open_) {
-    if (life->worst_severity.empty() || Weight(severity) > Weight(life->worst_severity))
-      life->worst_severity = severity;
+  life->stalled_since_ns = 0;
+  for (const auto& [id, issue] : open_) {
+    if (life->worst_severity.empty() || Weight(issue.severity) > Weight(life->worst_severity))
+      life->worst_severity = issue.severity;
+    if (life->stalled_since_ns == 0 ||
+        (issue.stalled_since_ns != 0 && issue.stalled_since_ns < life->stalled_since_ns))
+      life->stalled_since_ns = issue.stalled_since_ns;
   }
   if (!life_.name.empty()) life->name = life_.name;
   if (!life_.owner.empty()) life->owner = life_.owner;

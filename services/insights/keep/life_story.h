@@ -19,11 +19,17 @@ class LifeStory {
   bool empty() const { return life_.last_ns == 0; }
 
  private:
+  struct OpenIssue {
+    std::string severity;
+    int64_t stalled_since_ns = 0;  // StallOnset of its first event that tells one
+  };
+
   void OnJobChanged(const IssueEvent& event);
+  void OnOpen(const IssueEvent& event);
   AttemptLife* AttemptOf(uint64_t attempt);
 
   JobLife life_;
-  absl::btree_map<std::string, std::string> open_;  // issue -> severity
+  absl::btree_map<std::string, OpenIssue> open_;  // by issue
 };
 
 }  // namespace pitwall::insights

@@ -182,6 +182,7 @@ Status PartitionIngest::SealWindow(const KeptJobPtr& job, int64_t window_ns) {
   if (!absl::IsResourceExhausted(status)) return status;
   // The disk is full: rollups, spans and events go on as long as there is room for them.
   facts.has_rows = false;
+  facts.dropped_ns = clock_->WallNs();
   RETURN_IF_ERROR(Replace(job, rows, facts));
   ++store_->counters().dropped_raw;
   PITWALL_LOG(kWarning, "insights", "job ", Quote(job->id()), ": raw samples of the window from ",
@@ -207,6 +208,7 @@ Status PartitionIngest::DropRaw(const KeptJobPtr& job, int64_t window_ns) {
   SegmentFacts facts;
   facts.window_ns = window_ns;
   facts.has_rows = false;
+  facts.dropped_ns = clock_->WallNs();
   RETURN_IF_ERROR(Replace(job, rows, facts));
   ++store_->counters().dropped_raw;
   return OkStatus();

@@ -33,6 +33,7 @@ struct SegmentFacts {
   uint64_t samples = 0;
   int64_t least_start_ns = INT64_MAX;  // of its spans, which may have begun before the window
   bool has_rows = true;                // false: raw samples were dropped
+  int64_t dropped_ns = 0;              // when they were, by the wall clock; 0: not known
 
   void Save(BinaryWriter& out) const;
   void Restore(BinaryReader& in);

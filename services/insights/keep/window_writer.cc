@@ -192,6 +192,11 @@ Status WriteHead(const WindowRows& window, const SegmentFacts& facts, WindowWrit
 
 }  // namespace
 
+namespace {
+// What a segment has of raw samples. Those of older versions do not tell when they were dropped.
+enum Rows : uint8_t { kWithoutRows = 0, kWithRows = 1, kRowsDroppedAt = 2 };
+}  // namespace
+
 void SegmentFacts::Save(BinaryWriter& out) const {
   out.Str(job);
   out.I64(window_ns);
@@ -200,7 +205,8 @@ void SegmentFacts::Save(BinaryWriter& out) const {
   out.U64(footer_crc);
   out.U64(samples);
   out.I64(least_start_ns);
-  out.Bool(has_rows);
+  out.U8(has_rows ? kWithRows : dropped_ns == 0 ? kWithoutRows : kRowsDroppedAt);
+  if (!has_rows && dropped_ns != 0) out.I64(dropped_ns);
 }
 
 void SegmentFacts::Restore(BinaryReader& in) {
@@ -211,7 +217,10 @@ void SegmentFacts::Restore(BinaryReader& in) {
   footer_crc = static_cast<uint32_t>(in.U64());
   samples = in.U64();
   least_start_ns = in.I64();
-  has_rows = in.Bool();
+  const uint8_t rows = in.U8();
+  if (rows > kRowsDroppedAt) in.Fail();
+  has_rows = rows == kWithRows;
+  dropped_ns = rows == kRowsDroppedAt ? in.I64() : 0;
 }
 
 Status WriteWindow(const std::string& path, const WindowRows& rows, SegmentHints* hints,

@@ -123,9 +123,11 @@ void PutLife(const JobLife& life, BinaryWriter* out) {
   }
   out->U64(life.open_issues);
   out->Str(life.worst_severity);
+  out->I64(life.stalled_since_ns);
   out->U64(life.samples);
   out->U64(life.bytes);
   out->I64(life.raw_from_ns);
+  out->I64(life.raw_dropped_ns);
   out->Bool(life.archived);
 }
 
@@ -150,9 +152,11 @@ JobLifePtr TakeLife(BinaryReader* in) {
   }
   life->open_issues = in->U64();
   life->worst_severity = in->Str();
+  life->stalled_since_ns = in->I64();
   life->samples = in->U64();
   life->bytes = in->U64();
   life->raw_from_ns = in->I64();
+  life->raw_dropped_ns = in->I64();
   life->archived = in->Bool();
   return life;
 }

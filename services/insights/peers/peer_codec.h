@@ -12,7 +12,7 @@
 namespace pitwall::insights {
 
 // Begins each request; a peer of another version refuses it.
-inline constexpr uint8_t kPeerVersion = 1;
+inline constexpr uint8_t kPeerVersion = 2;
 
 enum class PeerQuestion : uint8_t {
   kJobs = 1,

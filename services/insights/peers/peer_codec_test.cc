@@ -36,6 +36,8 @@ JobLife FullLife() {
   life.found["r"] = 3;
   life.open_issues = 4;
   life.worst_severity = "critical";
+  life.stalled_since_ns = 77;
+  life.raw_dropped_ns = 78;
   life.samples = 5;
   life.bytes = 6;
   life.raw_from_ns = 7;

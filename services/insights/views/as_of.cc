@@ -68,6 +68,7 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobLife& now) const {
   life->found.clear();
   life->open_issues = 0;
   life->worst_severity.clear();
+  life->stalled_since_ns = 0;
   ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, Events(now.id));
   // Each attempt may run as another job of its scheduler, and begins one that had ended again.
   const IssueEvent* end = nullptr;
@@ -100,7 +101,14 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobLife& now) const {
     if (life->open_issues++ == 0 ||
         SeverityRank(newest.severity) < SeverityRank(life->worst_severity))
       life->worst_severity = newest.severity;
+    const int64_t stalled_ns = issue.stall_onset_ns();
+    if (life->stalled_since_ns == 0 || (stalled_ns != 0 && stalled_ns < life->stalled_since_ns))
+      life->stalled_since_ns = stalled_ns;
   }
+  // Steps that ended later are not known yet: of a job that stood still then, the last one is that
+  // since which it did.
+  if (life->stalled_since_ns != 0 && begun > 0 && now.attempts[begun - 1].last_step_ns > at_ns_)
+    life->attempts.back().last_step_ns = life->stalled_since_ns;
   return JobLifePtr(std::move(life));
 }
 

@@ -43,7 +43,8 @@ void Fill(VectorHistory::Job* job, double now) {
   first.attempt = 1;
   first.began_ns = AtSecond(0);
   if (known(20)) first.first_step_ns = AtSecond(20);
-  if (known(20)) first.last_step_ns = AtSecond(std::min(now, 100.0));
+  const bool hangs = known(30) && !known(90);
+  if (known(20)) first.last_step_ns = AtSecond(hangs ? 25 : std::min(now, 100.0));
   if (known(110)) {
     first.ended_ns = AtSecond(110);
     first.end_detail = EndDetail::kDied;
@@ -93,7 +94,12 @@ void Fill(VectorHistory::Job* job, double now) {
   }
   for (const auto& [type, second] :
        {std::pair(EventType::kIssueFound, 30.0), std::pair(EventType::kIssueResolved, 90.0)}) {
-    if (known(second)) job->events.push_back(EventAt("p/g/A", type, second));
+    if (!known(second)) continue;
+    auto event = std::make_shared<IssueEvent>(*EventAt("p/g/A", type, second));
+    event->labels = Labels({{"category", "hang"}});
+    event->onset_ns = type == EventType::kIssueFound ? AtSecond(25) : 0;
+    event->id = MakeEventId(*event);
+    job->events.push_back(event);
   }
   if (known(200)) job->events.push_back(EventAt("p/g/B", EventType::kIssueFound, 200));
   // Each attempt has a scheduler's job of its own: the newest event tells which, and whose.
@@ -122,6 +128,7 @@ void Fill(VectorHistory::Job* job, double now) {
   if (known(200)) life.found["p/g/B"] = 1;
   life.open_issues = (known(30) && !known(90) ? 1 : 0) + (known(200) ? 1 : 0);
   if (life.open_issues > 0) life.worst_severity = "warning";
+  if (known(30) && !known(90)) life.stalled_since_ns = AtSecond(25);
   if (known(35)) {
     ActionEvent action;
     action.time_ns = AtSecond(35);
@@ -149,6 +156,7 @@ void ExpectSameLife(const JobLife& a, const JobLife& b, double now) {
   EXPECT_EQ(a.found, b.found) << now;
   EXPECT_EQ(a.open_issues, b.open_issues) << now;
   EXPECT_EQ(a.worst_severity, b.worst_severity) << now;
+  EXPECT_EQ(a.stalled_since_ns, b.stalled_since_ns) << now;
   ASSERT_EQ(a.attempts.size(), b.attempts.size()) << now;
   for (size_t i = 0; i < a.attempts.size(); ++i) {
     EXPECT_EQ(a.attempts[i].began_ns, b.attempts[i].began_ns) << now;

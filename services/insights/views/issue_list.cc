@@ -22,6 +22,18 @@ int64_t StartOf(const Issue& issue) { return issue.newest().started_at_ns; }
 
 }  // namespace
 
+int64_t Issue::onset_ns() const {
+  for (const IssueEventPtr& event : events)
+    if (event->onset_ns != 0) return event->onset_ns;
+  return newest().active_since_ns;
+}
+
+int64_t Issue::stall_onset_ns() const {
+  for (const IssueEventPtr& event : events)
+    if (const int64_t onset_ns = StallOnset(*event); onset_ns != 0) return onset_ns;
+  return 0;
+}
+
 std::optional<double> Issue::threshold() const {
   for (auto it = events.rbegin(); it != events.rend(); ++it)
     if ((*it)->threshold.has_value()) return (*it)->threshold;

@@ -20,6 +20,9 @@ struct Issue {
   std::vector<IssueEventPtr> events;  // by sequence; never empty
   const IssueEvent& newest() const { return *events.back(); }
   bool open() const { return newest().type != EventType::kIssueResolved; }
+  // When the trouble began: what its first event with an onset tells, else when it became pending.
+  int64_t onset_ns() const;
+  int64_t stall_onset_ns() const;  // of the first event with one: StallOnset
   // Of the newest event that tells them: the last one does not where nothing was compared any more.
   std::optional<double> threshold() const;
   const std::vector<Evidence>& evidence() const;

@@ -62,6 +62,25 @@ TEST(IssueList, NewestEventOfEachInOrder) {
   EXPECT_EQ(FindIssue(issues, "").status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST(IssueList, TheOnsetIsWhatItsFirstEventTells) {
+  auto found = std::make_shared<IssueEvent>(*EventOf({.rule = "aa", .second = 20}));
+  EXPECT_EQ(IssuesOf({found})[0].onset_ns(), found->active_since_ns) << "the rule tells none";
+  EXPECT_EQ(IssuesOf({found})[0].stall_onset_ns(), 0);
+  found->labels = Labels({{"category", "hang"}});
+  found->onset_ns = AtSecond(7);
+  found->id = MakeEventId(*found);
+  auto updated = std::make_shared<IssueEvent>(*found);
+  updated->type = EventType::kIssueUpdated;
+  updated->sequence = 2;
+  updated->onset_ns = AtSecond(8);  // of a value that is a moment younger
+  updated->id = MakeEventId(*updated);
+  EXPECT_EQ(IssuesOf({updated, found})[0].onset_ns(), AtSecond(7));
+  EXPECT_EQ(IssuesOf({updated, found})[0].stall_onset_ns(), AtSecond(7));
+  // A rule of another kind may tell an onset too: its job goes on.
+  found->labels = Labels({{"category", "memory"}});
+  EXPECT_EQ(IssuesOf({found})[0].stall_onset_ns(), 0);
+}
+
 TEST(IssueList, IncidentsHaveTheirRootFirst) {
   const IssueEventPtr root = EventOf({.rule = "aa", .severity = "info", .incident = "i1"});
   const std::vector<IssueEventPtr> events = {

@@ -5,6 +5,13 @@
 namespace pitwall::insights {
 namespace {
 
+// Whether the ranks had no time to finalise: what follows their last step is a step that did not
+// end, however long it hung.
+bool WasCutOff(EndDetail end) {
+  return end == EndDetail::kDied || end == EndDetail::kCancelled || end == EndDetail::kStopped ||
+         end == EndDetail::kSilent;
+}
+
 // `next_ns`: where the attempt is over at the latest.
 AttemptSummary SummaryOf(const AttemptLife& life, int64_t from_ns, int64_t next_ns, bool runs) {
   AttemptSummary out;
@@ -19,8 +26,9 @@ AttemptSummary SummaryOf(const AttemptLife& life, int64_t from_ns, int64_t next_
     return out;
   }
   out.loop_begin_ns = std::clamp(life.first_step_ns, out.begin_ns, out.end_ns);
-  out.loop_end_ns =
-      runs ? out.end_ns : std::clamp(life.last_step_ns, out.loop_begin_ns, out.end_ns);
+  out.loop_end_ns = runs || WasCutOff(life.end_detail)
+                        ? out.end_ns
+                        : std::clamp(life.last_step_ns, out.loop_begin_ns, out.end_ns);
   parts[static_cast<size_t>(JobPart::kInitialisation)] = out.loop_begin_ns - out.begin_ns;
   parts[static_cast<size_t>(JobPart::kTrainingLoop)] = out.loop_end_ns - out.loop_begin_ns;
   parts[static_cast<size_t>(JobPart::kFinalisation)] = out.end_ns - out.loop_end_ns;
@@ -35,20 +43,20 @@ int64_t BeginOf(const JobLife& job) {
   return std::min(told_ns, job.attempts[0].first_step_ns);
 }
 
-// End of a completed job: the last rank's goodbye; of any other the end of its last attempt. The
-// job is told to have ended some time later, when no rank came back.
+// End of a job that its ranks ended, completed or failed: the last one's goodbye; of any other the
+// end of its last attempt. The job is told to have ended some time later, when no rank came back.
 int64_t EndOf(const JobLife& job) {
   if (job.end_detail == EndDetail::kNone) return job.ended_ns;
-  if (job.end_detail != EndDetail::kCompleted) {
-    const int64_t ended_ns = job.attempts.empty() ? 0 : job.attempts.back().ended_ns;
-    return ended_ns == 0 ? job.ended_ns : std::min(ended_ns, job.ended_ns);
-  }
+  const int64_t attempt_ns = job.attempts.empty() ? 0 : job.attempts.back().ended_ns;
+  const int64_t told_ns = attempt_ns == 0 ? job.ended_ns : std::min(attempt_ns, job.ended_ns);
+  const bool failed = job.end_detail == EndDetail::kFailed;
+  if (job.end_detail != EndDetail::kCompleted && !failed) return told_ns;
   int64_t end_ns = 0;
   for (const auto& [id, source] : job.sources) {
     // Ranks of an earlier attempt, and other world sizes, are no part of the end.
     if (source.rank < 0 || (!job.attempts.empty() && source.last_ns < job.attempts.back().began_ns))
       continue;
-    if (!source.goodbye || source.goodbye_ns == 0) return job.ended_ns;
+    if (!source.goodbye || source.goodbye_ns == 0) return failed ? told_ns : job.ended_ns;
     end_ns = std::max({end_ns, source.goodbye_ns, source.last_ns});
   }
   return end_ns == 0 ? job.ended_ns : std::min(end_ns, job.ended_ns);

@@ -36,7 +36,8 @@ struct JobSummary {
 // Initialisation lasts from an attempt's begin to the start of its first step (an attempt that is
 // told to begin later than that began with it), the loop to the end of its last step, finalisation
 // to its end: of a completed job the last rank's goodbye. An attempt without a step is
-// initialisation alone; one that runs has no finalisation.
+// initialisation alone; one that runs, or was cut off (died, cancelled, stopped, silent), has no
+// finalisation.
 JobSummary Summarize(const JobLife& job);
 
 }  // namespace pitwall::insights

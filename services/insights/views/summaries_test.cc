@@ -109,6 +109,12 @@ TEST(JobSummary, ACompletedJobEndsWithTheLastGoodbye) {
   rank(1, 90, 95);
   job.end_detail = EndDetail::kDied;
   EXPECT_EQ(Summarize(job).end_ns, AtSecond(100));
+  // finish("failed") is a goodbye too: the grace in which ranks might have come back is no part.
+  job.end_detail = EndDetail::kFailed;
+  EXPECT_EQ(Summarize(job).end_ns, AtSecond(95));
+  rank(1, 90, 0);  // one of them died: its attempt tells when
+  job.attempts[0].ended_ns = AtSecond(97);
+  EXPECT_EQ(Summarize(job).end_ns, AtSecond(97));
 }
 
 TEST(JobSummary, AJobThatDiedEndsWithItsLastAttempt) {
@@ -120,6 +126,10 @@ TEST(JobSummary, AJobThatDiedEndsWithItsLastAttempt) {
   EXPECT_EQ(summary.end_ns, AtSecond(40));
   EXPECT_THAT(summary.parts_ns,
               ElementsAre(30 * kNanosPerSecond, 9 * kNanosPerSecond, 1 * kNanosPerSecond, 0));
+  // What follows the last step of one that was cut off is a step that did not end.
+  job.attempts[0].end_detail = EndDetail::kDied;
+  EXPECT_THAT(Summarize(job).parts_ns,
+              ElementsAre(30 * kNanosPerSecond, 10 * kNanosPerSecond, 0, 0));
   job.attempts[0].ended_ns = 0;  // nobody told when
   EXPECT_EQ(Summarize(job).end_ns, AtSecond(160));
 }

@@ -15,7 +15,7 @@ const reference = { platform: "slurm", cluster: "a100-east", namespace: "", kind
 
 export const base: Job = {
   id: "slurm-91734", name: "llama-7b-pretrain", owner: "uid:1000", reference, state: "running", first_ns: at(0), last_ns: at(5400), started_ns: at(0), ended_ns: null, done_ns: null, end_detail: "", end_text: "",
-  attempt_count: 2, ranks: 8, nodes: 2, open_issues: 2, found_issues: 3, worst_severity: "critical", samples: 4_200_000, bytes: 5_100_000, raw_from_ns: null, archived: false, link: "/jobs/slurm-91734",
+  attempt_count: 2, ranks: 8, nodes: 2, open_issues: 2, found_issues: 3, worst_severity: "critical", stalled_since_ns: null, samples: 4_200_000, bytes: 5_100_000, raw_from_ns: null, raw_dropped_ns: null, archived: false, link: "/jobs/slurm-91734",
 };
 const job = (more: Partial<Job>): Job => ({ ...base, link: `/jobs/${more.id}`, ...more });
 export const jobs: Job[] = [
@@ -82,7 +82,7 @@ function issue(made: Made): IssueDetail {
   const root = made.root === made.id ? "" : made.root;
   return {
     id: made.id, link: `/jobs/${base.id}?issue=${made.id}`, rule: made.rule, alert, severity: made.severity, labels: { alertname: alert, severity: made.severity, ...made.labels }, open: !made.ended,
-    active_since_ns: times.active, started_ns: times.started, last_seen_ns: times.seen, ended_ns: times.ended, end_reason: made.ended ? "cleared" : "", value, threshold: made.threshold, step: 4210, attempt: 1,
+    active_since_ns: times.active, onset_ns: times.active, started_ns: times.started, last_seen_ns: times.seen, ended_ns: times.ended, end_reason: made.ended ? "cleared" : "", value, threshold: made.threshold, step: 4210, attempt: 1,
     incident: made.root, root_cause: root, summary: made.summary, silenced: null, event_count: events.length, event: newest, events, actions: [], told: [],
   };
 }

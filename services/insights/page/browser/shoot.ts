@@ -1,6 +1,6 @@
 // `node browser/shoot.ts < requests`: opens each address in a fresh browser, takes the first screenshot, and prints what can
 // be read in it. Requests: [{"url", "png", "hide"}] as JSON; answers: [{"url", "text"}], the texts that lie in the picture. Where a job's name
-// would tell too much, "hide" is shown as "training".
+// would tell too much, "hide" is shown as "training"; the machine of older recordings, whose name was "here", has a host's name.
 import { readFileSync } from "node:fs";
 import { chromium } from "@playwright/test";
 
@@ -14,7 +14,7 @@ for (const { url, png, hide } of wanted) {
   if (hide) {
     await page.route(/\/api\/(?!.*\/stream)/, async (route) => {
       const answer = await route.fetch({ url: route.request().url().replace("training", hide) });
-      await route.fulfill({ response: answer, body: Buffer.from((await answer.body()).toString("latin1").replaceAll(hide, "training"), "latin1") });
+      await route.fulfill({ response: answer, body: Buffer.from((await answer.body()).toString("latin1").replaceAll(hide, "training").replace(/(["@]|\b(?:of|on|node) )here\b/g, "$1gn07"), "latin1") });
     });
   }
   await page.goto(hide ? url.replace(hide, "training") : url);

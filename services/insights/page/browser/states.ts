@@ -2,7 +2,7 @@
 import { answers, at, base } from "./answers.ts";
 import type { Answer } from "./fixture.ts";
 import { heatMap, stepHeatMap } from "./node_answers.ts";
-import type { JobDetail, Rule, Source } from "../src/types.ts";
+import type { Issue, JobDetail, Rule, Source } from "../src/types.ts";
 
 export interface State {
   name: string;
@@ -65,16 +65,24 @@ const spansOfMany = {
   },
   next: null,
 };
+// It stood still 5 minutes ago.
+const hang: Issue = {
+  ...(of("/issues") as { issues: Issue[] }).issues[0] as Issue, id: "c011ec71fe", incident: "c011ec71fe", rule: "default/hangs/CollectiveHang", alert: "CollectiveHang", labels: { rank: "3", category: "hang" },
+  onset_ns: at(5088), active_since_ns: at(5100), started_ns: at(5100), summary: "Rank 3 is missing in a collective; no step for 10.42s",
+};
+hang.event = { ...hang.event, id: hang.id, time: "2026-01-01T01:25:00.000000000Z", data: { ...hang.event.data, alert: hang.alert, rule: hang.rule, value: 10.42, evidence: [] } };
+const hung: JobDetail = { ...detail, open_issues: 1, stalled_since_ns: at(5088), attempts: detail.attempts.map((one) => (one.attempt === 1 ? { ...one, last_step_ns: at(5088) } : one)) };
 const never: Answer = { status: 0, body: null };
 
 export const states: State[] = [
-  { name: "live", path: job, answers: {}, ready: "[data-incident]", says: ["● live", "since 2026-01-01 01:11:40", "What to do"] },
+  { name: "live", path: job, answers: {}, ready: "[data-incident]", says: ["● live", "since 2026-01-01 01:10:40", "found 01:11:40", "running, 2 issues open", "What to do"] },
   { name: "frozen", path: `${job}?tab=nodes&from=${at(3600)}&to=${at(4800)}`, answers: {}, ready: ".timeline canvas[data-ready]", says: ["fixed range", "● live"] },
   { name: "finished", path: job, answers: { "/job": ok(finished), "/incidents": ok({ incidents: (of("/incidents") as { incidents: { open: boolean }[] }).incidents.filter((one) => !one.open) }), "/issues": ok({ issues: (of("/issues") as { issues: { open: boolean }[] }).issues.filter((one) => !one.open), next: null, total: 1 }), "/rules": judged("NoIssuesFound", "") }, ready: ".incident.calm", says: ["completed", "nothing open", "8 of 8 rules judged", "2026-01-01 01:30:00"] },
   { name: "empty", path: "/", answers: { "/jobs": ok({ jobs: [], next: null, total: 0 }) }, ready: ".empty", says: ["No job was seen yet", "0 jobs"] },
   { name: "loading", path: job, answers: Object.fromEntries(["/incidents", "/issues", "/actions", "/rules", "/resources", "/operators"].map((path) => [path, never])), ready: ".waiting", says: ["Reading incidents", "Reading issues", "Reading rules"], waits: true },
   { name: "error", path: job, answers: { ...Object.fromEntries(["/incidents", "/issues", "/resources"].map((path) => [path, fails("segment 7: damaged (CRC differs); delete the job or restore the segment")])) }, ready: ".fault", says: ["segment 7: damaged", "Try again"] },
-  { name: "no-data", path: job, answers: { ...quiet, "/rules": judged("NoData", "no series of train_step_duration_seconds"), "/resources": ok({ nodes: [] }), "/operators": ok({ operators: [], total_ns: "0", left_out: 0 }) }, ready: "[data-rule]", says: ["not judged", "0 of 8 rules judged", "cannot judge", "no series of train_step_duration_seconds", "import pitwall"] },
+  { name: "no-data", path: job, answers: { ...quiet, "/rules": judged("NoData", "no series of train_step_duration_seconds"), "/resources": ok({ nodes: [] }), "/operators": ok({ operators: [], total_ns: "0", left_out: 0 }) }, ready: "[data-rule]", says: ["not judged", "0 of 8 rules judged", "cannot judge", "8 rules", "tell the client of it in the training"] },
+  { name: "hang", path: `${job}?issue=${hang.id}`, answers: { "/job": ok(hung), "/incidents": ok({ incidents: [{ id: hang.id, root: hang, likely_roots: 1, open: true, severity: "critical", started_ns: hang.started_ns, ended_ns: null, issues: [hang] }] }), "/issues": ok({ issues: [hang], next: null, total: 1 }), "/issue": ok({ ...hang, events: [hang.event], actions: [], told: [] }) }, ready: "[data-incident]", says: ["running, no step for 5\u202fmin 12\u202fs", "no step for 10.42s, at 01:25:00", "since 2026-01-01 01:24:48 (5\u202fmin 12\u202fs)", "last step at 01:24:48 (5\u202fmin 12\u202fs ago)", "found 01:25:00"] },
   { name: "thousand-ranks", path: `${job}?tab=nodes`, answers: { "/job": ok(thousand), "/heatmap": ofMany(heatMap), "/heatmap/steps": ofMany((query) => stepHeatMap(query, 1000)), "/spans": ofMany(() => spansOfMany) }, ready: ".timeline canvas[data-ready]", shows: "[aria-labelledby=steps-title]", says: ["125 nodes", "1\u202f000 ranks"] },
   // Two more than the named eight.
   { name: "three-steps", path: job, answers: { ...quiet, "/job": ok(threeSteps), "/rules": judged("InProgress", "not judged before there are 30 samples: 3 so far") }, ready: ".incident.calm", says: ["1 rank", "2.23\u202fs", "310\u202fms"] },

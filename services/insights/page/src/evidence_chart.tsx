@@ -2,7 +2,7 @@
 // values that the issue's own events tell.
 import { fetchAnswer, get } from "./client.ts";
 import { queryOf } from "./expression.ts";
-import { digits, duration, eventNumber, msOf, time } from "./format.ts";
+import { date, digits, duration, eventNumber, msOf, time } from "./format.ts";
 import { useLoad } from "./load.ts";
 import { Head, Num, Reading } from "./parts.tsx";
 import { shownTheme } from "./theme.ts";
@@ -65,7 +65,7 @@ function readBy(chart: Chart, needs: string[], issue: IssueDetail): { name: stri
     const rest = series.filter((one) => !own.includes(one));
     const drawn = [...own, ...rest].filter((one) => one.last.some((value) => value !== null)).slice(0, mostLines);
     // By what tells one from another.
-    const names = drawn.map(({ labels }) => Object.keys(labels).filter((label) => drawn.some((one) => one.labels[label] !== labels[label])).map((label) => labels[label]).join(" "));
+    const names = drawn.map(({ labels }) => Object.keys(labels).filter((label) => (drawn.length > 1 ? drawn.some((one) => one.labels[label] !== labels[label]) : /^(rank|node|group)$/.test(label))).map((label) => (["rank", "group"].includes(label) ? `${label} ${labels[label]}` : labels[label])).join(" "));
     if (drawn.length) return { name, lines: linesOf({ ...chart, series: drawn }), all: series.length, names };
   }
   return null;
@@ -120,8 +120,9 @@ export function EvidenceChart({ job, issue, rule }: { job: JobDetail; issue: Iss
   const around = length < 120n * nanos ? 120n * nanos : length > 86_400n * nanos ? 86_400n * nanos : length;
   // Nothing was there before the job.
   const first = BigInt(job.first_ns ?? 0);
-  const early = known ? BigInt(begin) - around : 0n;
-  const from = known ? String(early < first && first < BigInt(begin) ? first : early) : "";
+  const onset = BigInt(issue.onset_ns ?? begin ?? 0);
+  const early = onset - around;
+  const from = known ? String(early < first && first < onset ? first : early) : "";
   const to = known ? String(BigInt(end) + (issue.open ? 1n : around / 4n + 1n)) : "";
   const query = !selector && rule ? queryOf(rule.expression, needs, job.id, issue.event.data.parameters ?? {}) : "";
   const loaded = useLoad<{ lines: Line[]; all: number }>(
@@ -147,6 +148,7 @@ export function EvidenceChart({ job, issue, rule }: { job: JobDetail; issue: Iss
   }
   // The value at trigger is on the chart only where the chart shows the rule's own value.
   const comparable = !!query || !stored.length || (issue.event.data.evidence ?? []).length === 1;
+  const kept = job.raw_from_ns;
   const left = out(stored.length, loaded.data.all);
   const label = `${lines[0]?.name ?? ""} from ${time(from)} to ${time(to)}${issue.threshold === null ? "" : `, threshold ${digits(issue.threshold)}`}`;
   return (
@@ -162,6 +164,7 @@ export function EvidenceChart({ job, issue, rule }: { job: JobDetail; issue: Iss
         mark={comparable && started !== null && value !== null ? { time: msOf(started), value } : null}
         from={msOf(from)} to={msOf(to)}
       />
+      {kept && BigInt(from) < BigInt(kept) && <p class="dim small" data-rollups>Raw data were dropped{job.raw_dropped_ns ? ` on ${date(msOf(job.raw_dropped_ns))}` : ""}; rollups are left.</p>}
       <p class="legend dim small">
         {shades.length > 1 && <span><i class="swatch pending" /> pending from {time(begin)}</span>}<span><i class="swatch firing" /> firing from {time(started)}</span>
         <span>{issue.open ? "not ended" : `ended ${time(issue.ended_ns)}`}, {duration(Number(length) / 1e9)}</span>

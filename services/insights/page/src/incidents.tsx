@@ -2,7 +2,7 @@
 import { get } from "./client.ts";
 import { count, duration, percent, plural, secondsBetween } from "./format.ts";
 import { useLoad } from "./load.ts";
-import { actionText, Mark, Severity, silencedText, Time, whoOf } from "./parts.tsx";
+import { actionText, Mark, Severity, silencedText, Time, toldAt, whoOf } from "./parts.tsx";
 import { place, setQuery } from "./route.ts";
 import { verdict } from "./rule_table.tsx";
 import type { CloudEvent, Incident, Issue, JobDetail, Rule, WhatIf } from "./types.ts";
@@ -41,9 +41,22 @@ function Badge({ incident }: { incident: Incident }) {
 }
 
 function Since({ job, issue }: { job: JobDetail; issue: Issue }) {
-  const length = duration(secondsBetween(issue.started_ns, issue.ended_ns ?? job.ended_ns ?? job.last_ns));
+  const length = duration(secondsBetween(issue.onset_ns, issue.ended_ns ?? job.ended_ns ?? job.last_ns));
   const cleared = !issue.open && issue.end_reason !== "job_ended";
-  return <><i>{cleared ? "from" : "since"}</i> <Time ns={issue.started_ns} field="since" /> {cleared && <>to <Time ns={issue.ended_ns} field="until" /> </>}({length}{!issue.open && !cleared ? ", until the job ended" : ""})</>;
+  return <><i>{cleared ? "from" : "since"}</i> <Time ns={issue.onset_ns} field="since" /> {cleared && <>to <Time ns={issue.ended_ns} field="until" /> </>}({length}{!issue.open && !cleared ? ", until the job ended" : ""})</>;
+}
+
+// Of a job that stands still: its last step, as it is known now. An issue is found some time after its trouble began.
+function Found({ job, issue }: { job: JobDetail; issue: Issue }) {
+  const attempt = job.attempts.find((one) => one.attempt === issue.attempt);
+  const step = issue.open && job.stalled_since_ns && ["hang", "progress"].includes(issue.labels.category ?? "") && attempt?.last_step_ns !== attempt?.first_step_ns && attempt?.last_step_ns;
+  const late = (secondsBetween(issue.onset_ns, issue.started_ns) ?? 0) >= 1;
+  return (
+    <>
+      {step && <p class="told"><i>last step at</i> <Time ns={step} field="step" short /> ({duration(secondsBetween(step, job.last_ns))} ago)</p>}
+      {late && <p class="told"><i>found</i> <Time ns={issue.started_ns} field="found" short /></p>}
+    </>
+  );
 }
 
 const peersOf = (incident: Incident, subject: Issue) => incident.issues.filter((issue) => issue.alert === subject.alert && issue.id !== subject.id && issue.labels.rank && issue.labels.rank !== subject.labels.rank);
@@ -75,9 +88,10 @@ function Sentence({ job, incident, subject, actions }: { job: JobDetail; inciden
     <li data-incident={incident.id}>
       <Badge incident={incident} />
       <div>
-        <p><strong data-field="what">{subject.summary || subject.alert}</strong> <button type="button" class="link" onClick={() => setQuery({ issue: subject.id })}>Show what was found</button></p>
+        <p><strong data-field="what">{subject.summary || subject.alert}</strong>{toldAt(job, subject)} <button type="button" class="link" onClick={() => setQuery({ issue: subject.id })}>Show what was found</button></p>
         <p class="told"><i>where</i> <span data-field="who">{whomOf(job, incident, subject)}</span></p>
         <p class="told"><Since job={job} issue={subject} /></p>
+        <Found job={job} issue={subject} />
         <p class="told"><i>cost</i> <Cost job={job} rank={alone(incident, subject) ? (subject.labels.rank ?? "") : ""} category={subject.labels.category ?? ""} /></p>
         <p class="told"><i>action</i> <span data-field="action">{actions === null ? "…" : newest ? actionText(newest.type, newest.data) : "none taken"}</span>{subject.silenced && <span class="note">; {silencedText(subject)}</span>}</p>
         <p class="told">
@@ -95,7 +109,7 @@ function Brief({ job, incident: { root, ...incident }, also }: { job: JobDetail;
   return (
     <li data-beside={incident.id}>
       <Badge incident={{ root, ...incident }} />
-      <p class="brief">{also ? "also: " : ""}{whoOf(root.labels)}: {root.summary || root.alert}, <Since job={job} issue={root} />. <button type="button" class="link" onClick={() => setQuery({ issue: root.id })}>Show what was found</button></p>
+      <p class="brief">{also ? "also: " : ""}{whoOf(root.labels)}: {root.summary || root.alert}{toldAt(job, root)}, <Since job={job} issue={root} />. <button type="button" class="link" onClick={() => setQuery({ issue: root.id })}>Show what was found</button></p>
     </li>
   );
 }

@@ -4,7 +4,7 @@ import { get } from "./client.ts";
 import { duration, plural, secondsBetween, shownNumber } from "./format.ts";
 import { IssueBody } from "./issue_body.tsx";
 import { useKeys } from "./keys.ts";
-import { Cut, Panel, Severity, severityRank, silencedText, Time, whoOf } from "./parts.tsx";
+import { Cut, Panel, Severity, severityRank, silencedText, Time, toldAt, whoOf } from "./parts.tsx";
 import { place, setQuery } from "./route.ts";
 import type { Issue, IssueDetail, JobDetail, Rule } from "./types.ts";
 
@@ -70,8 +70,8 @@ export function Issues({ job, issues, total, rules }: { job: JobDetail; issues: 
             <button type="button" class="issue" aria-expanded={issue.id === open} onClick={() => toggle(issue.id)}>
               <span class="arrow" aria-hidden="true">{issue.id === open ? "▾" : "▸"}</span>
               <Severity name={issue.severity} />
-              <span class="what"><Cut text={issue.summary || issue.alert} /><span class="dim small"><Cut text={`${issue.alert} · ${whoOf(issue.labels)}`} />{issue.silenced && <Cut text={silencedText(issue)} class="silenced" />}</span></span>
-              <span class="when number"><Time ns={issue.started_ns} /><span class="dim small">{issue.open ? "open for " : `${(issue.end_reason || "ended").replaceAll("_", " ")} after `}{duration(secondsBetween(issue.started_ns, issue.ended_ns ?? job.last_ns))}</span></span>
+              <span class="what"><Cut text={(issue.summary || issue.alert) + toldAt(job, issue)} /><span class="dim small"><Cut text={`${issue.alert} · ${whoOf(issue.labels)}`} />{issue.silenced && <Cut text={silencedText(issue)} class="silenced" />}</span></span>
+              <span class="when number"><Time ns={issue.onset_ns} /><span class="dim small">{issue.open ? "for " : `${(issue.end_reason || "ended").replaceAll("_", " ")} after `}{duration(secondsBetween(issue.onset_ns, issue.ended_ns ?? job.last_ns))}</span></span>
               <span class="value number">{shownNumber(issue.event.data.value)}<span class="dim small">{issue.threshold === null ? "no threshold" : `threshold ${shownNumber(issue.threshold)}`}</span></span>
             </button>
             {issue.id === open && <IssueBody job={job} id={issue.id} above={issue.id === linked} rule={rules.find((rule) => rule.rule === issue.rule)?.definition ?? null} />}

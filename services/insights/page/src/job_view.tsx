@@ -68,7 +68,7 @@ export function JobView({ id }: { id: string }) {
     <main>
       <div class="tools">
         <h1 class="cut" title={name.slice(0, 500)}>{name.slice(0, 300)}</h1>
-        <JobState state={job.data.state} detail={job.data.end_text || job.data.end_detail} />
+        <JobState job={job.data} />
         <span class="dim">{plural(job.data.nodes, "node")}, {plural(job.data.ranks, "rank")}, {plural(job.data.attempt_count, "attempt")}</span>
         <span class="grow" />
         <AsOf />

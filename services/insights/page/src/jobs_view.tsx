@@ -48,7 +48,7 @@ function Attempts({ n }: { n: number }) {
 function Row({ job, at, marked }: { job: Job; at: number; marked: boolean }) {
   return (
     <tr class={marked ? "marked" : ""} aria-rowindex={at + 2} aria-selected={marked} data-job={job.id}>
-      <td><JobState state={job.state} detail={job.end_detail} /></td>
+      <td><JobState job={job} row /></td>
       <th scope="row">
         <a href={jobPath(job.id)} class="cut" title={`${job.name || job.id}\n${job.id}`.slice(0, 500)}>{(job.name || job.id).slice(0, 200)}</a>
         {job.name && job.name !== job.id && <Cut text={job.id} class="dim small" />}

@@ -25,7 +25,7 @@ export function Overview({ job }: TabProps) {
       <Progress job={job} issues={issues.data?.issues ?? []} />
       <Reading loaded={issues} what="Issues" />
       {issues.data && !issues.fault && <Issues job={job} issues={issues.data.issues} total={issues.data.total} rules={rules.data?.rules ?? []} />}
-      <RuleTable loaded={rules} />
+      <RuleTable job={job} loaded={rules} />
       <div class="columns">
         <JobSummary job={job} />
         <JobDetails job={job} />

@@ -2,8 +2,8 @@
 import type { ComponentChildren, JSX } from "preact";
 import type { Fault } from "./client.ts";
 import type { Loaded } from "./load.ts";
-import { exactTime, time } from "./format.ts";
-import type { CloudEvent, EventData, Issue, Labels, NsOrNull } from "./types.ts";
+import { clock, duration, exactTime, msOf, plural, secondsBetween, time } from "./format.ts";
+import type { CloudEvent, EventData, Issue, Job, JobDetail, Labels, NsOrNull } from "./types.ts";
 
 // State by shape and word, colour only beside them.
 const severities: Record<string, { mark: string; tone: string }> = {
@@ -32,23 +32,35 @@ export function severityRank(name: string): number {
   return { critical: 0, error: 1, warning: 2, info: 3 }[name] ?? 4;
 }
 
-export function JobState({ state, detail }: { state: "running" | "ended"; detail: string }) {
-  const failed = state === "ended" && detail !== "completed" && detail !== "";
-  const mark = state === "running" ? "▶" : failed ? "✕" : "■";
+// A job that runs is well only as far as no issue is open. `row`: of a list, whose other columns tell its issues.
+export function JobState({ job, row }: { job: Job; row?: boolean }) {
+  const running = job.state === "running";
+  const detail = (!row && job.end_text) || job.end_detail;
+  const failed = detail !== "completed" && detail !== "";
+  const trouble = running && severityRank(job.worst_severity) < 3 ? severities[job.worst_severity] : undefined;
+  const { mark, tone } = trouble ?? (running ? { mark: "▶", tone: "good" } : failed ? { mark: "✕", tone: "bad" } : { mark: "■", tone: "calm" });
+  const but = !trouble ? "" : job.stalled_since_ns ? `no step for ${duration(secondsBetween(job.stalled_since_ns, job.last_ns))}` : row ? "" : `${plural(job.open_issues, "issue")} open`;
   return (
-    <span class={`state ${state === "running" ? "good" : failed ? "bad" : "calm"}`}>
+    <span class={`state ${tone}`}>
       <Mark of={mark} />
-      {state === "running" ? "running" : detail || "ended"}
+      {running ? "running" : detail || "ended"}{but && (row ? <small>{but}</small> : `, ${but}`)}
     </span>
   );
 }
 
-export function Time({ ns, field }: { ns: NsOrNull; field?: string }) {
+// `short`: the time of day, beside another time that has the date.
+export function Time({ ns, field, short }: { ns: NsOrNull; field?: string; short?: boolean }) {
   return (
     <time dateTime={exactTime(ns)} title={exactTime(ns)} data-field={field} data-ns={ns ?? ""} class="number">
-      {time(ns)}
+      {short && ns ? clock(msOf(ns)) : time(ns)}
     </time>
   );
+}
+
+// An open issue's summary has the numbers of its newest event. Where that is some seconds old, its moment: ", at 03:04:05".
+export function toldAt(job: JobDetail, { open, summary, event }: Issue): string {
+  const old = open && msOf(job.last_ns ?? "0") - Date.parse(event.time) > 5000;
+  return old && /\d/.test(summary.replace(/\b(rank|node|gpu) \S+/gi, "")) ? `, at ${event.time.slice(11, 19)}` : "";
 }
 
 // Text that a table cuts: the title has the whole, up to what a title can show.

@@ -41,7 +41,7 @@ export function Progress({ job, issues }: { job: JobDetail; issues: Issue[] }) {
           {pieces.map((piece) => <span key={`${piece.kind} ${piece.from}`} class={piece.kind} data-piece={piece.kind} style={{ left: share(piece.from), width: width(piece.from, piece.to) }} title={`${piece.name}, ${duration(secondsBetween(piece.from, piece.to))}`} />)}
           {lost.slice(0, mostMarks).map((one) => <b key={`${one.rank} ${one.time_ns}`} data-lost={one.rank} style={{ left: `clamp(7px, ${share(one.time_ns)}, 100% - 7px)` }} title={`Attempt ${one.attempt}: lost rank ${one.rank ?? "?"} on ${one.node.slice(0, 100)}${one.oom_killed ? ", out of memory" : one.signal ? `, signal ${one.signal}` : ""}`}>✕</b>)}
         </div>
-        <div class="found">{issues.slice(0, mostMarks).map((one) => <span key={one.id} data-issue={one.id} style={{ left: share(one.started_ns), width: width(one.started_ns, one.ended_ns ?? end) }} title={`${one.alert}: ${one.summary.slice(0, 200)}`} />)}</div>
+        <div class="found">{issues.slice(0, mostMarks).map((one) => <span key={one.id} data-issue={one.id} style={{ left: share(one.onset_ns), width: width(one.onset_ns, one.ended_ns ?? end) }} title={`${one.alert}: ${one.summary.slice(0, 200)}`} />)}</div>
       </div>
       <p class="legend small dim pad">
         {[...new Set(pieces.map((piece) => piece.kind))].map((kind) => <span key={kind}><i class={`swatch ${kind}`} /> {kind.replace("_", " ")}</span>)}

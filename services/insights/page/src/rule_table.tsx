@@ -4,7 +4,7 @@ import { count, plural } from "./format.ts";
 import type { Loaded } from "./load.ts";
 import { Cut, Head, Mark, Num, Panel, Reading, Time } from "./parts.tsx";
 import { supplies } from "./supplies.ts";
-import type { Rule } from "./types.ts";
+import type { JobDetail, Rule } from "./types.ts";
 
 const looks: Record<string, [string, string, string]> = {
   IssuesFound: ["◆", "issues found", "warn"],
@@ -31,33 +31,35 @@ export function RuleState({ rule }: { rule: Rule & { over: boolean } }) {
 
 export const order = ["IssuesFound", "Error", "NoData", "InProgress", "Unknown", "NoIssuesFound"];
 
-export function RuleTable({ loaded }: { loaded: Loaded<{ rules: Rule[] }> }) {
+export function RuleTable({ job, loaded }: { job: JobDetail; loaded: Loaded<{ rules: Rule[] }> }) {
   const [all, setAll] = useState(false);
   const rules = (loaded.data?.rules ?? []).map(judged);
   rules.sort((a, b) => order.indexOf(a.status) - order.indexOf(b.status) || (a.rule < b.rule ? -1 : 1));
   const tally = order.map((status) => [status, rules.filter((rule) => rule.status === status).length] as const).filter(([, n]) => n > 0);
   const quiet = rules.filter((rule) => rule.status === "NoIssuesFound");
-  const shown = all ? rules : rules.filter((rule) => !quiet.includes(rule));
+  // Rules that one command would let judge are one row.
+  const rows = new Map<string, (typeof rules)[0][]>();
+  for (const rule of all ? rules : rules.filter((one) => !quiet.includes(one))) {
+    const key = rule.status === "NoData" ? supplies(rule.reason, job.ranks > 0) || rule.reason : rule.rule;
+    rows.set(key, [...(rows.get(key) ?? []), rule]);
+  }
   return (
     <Panel title="Rules" id="rules-title" note={tally.map(([status, n]) => `${count(n)} ${looks[status]?.[1]}`).join(", ")}>
       <Reading loaded={loaded} what="Rules" />
       {loaded.data && rules.length === 0 && <p class="dim pad">No rule told a status of this job yet.</p>}
-      {shown.length > 0 && (
+      {rows.size > 0 && (
         <table class="rules">
           <Head of={["Status|w-state", "Rule", "Why|w-why", "Since|w-start", "Found|w-count number"]} />
           <tbody>
-            {shown.map((rule) => {
-              const how = rule.status === "NoData" ? supplies(rule.reason) : "";
-              return (
-                <tr key={rule.rule} data-rule={rule.rule}>
-                  <td><RuleState rule={rule} /></td>
-                  <th scope="row"><Cut text={rule.rule} class="code" /></th>
-                  <td class="wrap">{rule.reason || <span class="dim">{rule.ever_found && rule.status === "NoIssuesFound" ? "found something before" : ""}</span>}{how && <span class="dim small block">{how}</span>}</td>
-                  <td><Time ns={rule.since_ns} /></td>
-                  <Num>{count(rule.found)}</Num>
-                </tr>
-              );
-            })}
+            {[...rows].map(([how, [rule, ...more]]) => rule && (
+              <tr key={how} data-rule={rule.rule}>
+                <td><RuleState rule={rule} /></td>
+                <th scope="row">{more.length ? <details><summary>{plural(more.length + 1, "rule")}</summary>{[rule, ...more].map((one) => <p key={one.rule} class="small wrap"><span class="code">{one.rule}</span> <span class="dim">{one.reason}</span></p>)}</details> : <Cut text={rule.rule} class="code" />}</th>
+                <td class="wrap">{more.length ? how : rule.reason || <span class="dim">{rule.ever_found && rule.status === "NoIssuesFound" ? "found something before" : ""}</span>}{!more.length && rule.status === "NoData" && how !== rule.reason && <span class="dim small block">{how}</span>}</td>
+                <td>{!more.length && <Time ns={rule.since_ns} />}</td>
+                <Num>{more.length ? "" : count(rule.found)}</Num>
+              </tr>
+            ))}
           </tbody>
         </table>
       )}

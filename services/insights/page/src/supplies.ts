@@ -6,8 +6,10 @@ const commands: [RegExp, string][] = [
   [/^(train_|rank:|job:|stage:|tensor_|loss)/, "use the Python client in the training: import pitwall"],
 ];
 
-export function supplies(reason: string): string {
+// `heard`: the client of a rank has been heard.
+export function supplies(reason: string, heard: boolean): string {
   if (!reason.startsWith("no series of ") || reason.includes("withheld")) return "";
   const names = reason.slice("no series of ".length).split(/[;,]\s*/);
-  return commands.find(([of]) => names.some((name) => of.test(name)))?.[1] ?? "";
+  const found = commands.find(([of]) => names.some((name) => of.test(name)))?.[1] ?? "";
+  return heard && found.startsWith("use") ? "tell the client of it in the training: pitwall.watch, pitwall.log" : found;
 }

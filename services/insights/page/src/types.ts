@@ -32,9 +32,11 @@ export interface Job {
   open_issues: number;
   found_issues: number;
   worst_severity: string;
+  stalled_since_ns: NsOrNull; // by an open issue that says that no step ends
   samples: number;
   bytes: number;
   raw_from_ns: NsOrNull;
+  raw_dropped_ns: NsOrNull; // when samples before that were dropped
   archived: boolean;
   link: string;
 }
@@ -151,7 +153,8 @@ export interface Issue {
   labels: Labels;
   open: boolean;
   active_since_ns: NsOrNull;
-  started_ns: NsOrNull;
+  onset_ns: NsOrNull; // when the trouble began
+  started_ns: NsOrNull; // when it was found
   last_seen_ns: NsOrNull;
   ended_ns: NsOrNull;
   end_reason: string;

@@ -19,7 +19,7 @@ const sources: Record<string, string> = { set: " (set by a person)", overrides: 
 function Body({ job, rule, issue, actions }: { job: JobDetail; rule: Rule; issue: Issue | undefined; actions: CloudEvent[] }) {
   const made = rule.definition;
   const used = issue?.event.data.parameters ?? {};
-  const how = rule.status === "NoData" ? supplies(rule.reason) : "";
+  const how = rule.status === "NoData" ? supplies(rule.reason, job.ranks > 0) : "";
   if (!made && !issue) return <div class="body"><p class="dim">{rule.reason || "This server does not run the rule: no more is known."}{how && ` ${how}`}</p></div>;
   const names = [...new Set([...(made?.parameters ?? []).map((one) => one.name), ...Object.keys(used)])];
   return (
