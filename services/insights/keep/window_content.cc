@@ -25,17 +25,9 @@ StatusOr<std::unique_ptr<const WindowContent>> WindowContent::Of(
   std::unique_ptr<WindowContent> out(new WindowContent(head, std::move(sealed), seen));
   if (out->sealed_ != nullptr) {
     RETURN_IF_ERROR(out->sealed_->ReadSpans({}, &out->sealed_spans_, false));
-    RETURN_IF_ERROR(out->sealed_->ReadBeats(&out->beats_));
     out->modes_ = out->sealed_->modes();
   }
-  if (head != nullptr) {
-    out->beats_.insert(out->beats_.end(), head->beats().begin(), head->beats().end());
-    RETURN_IF_ERROR(out->FindModes());
-  }
-  std::stable_sort(out->beats_.begin(), out->beats_.end(), [](const Beat& a, const Beat& b) {
-    return std::tuple(KeyOf(a.origin), a.promise_ns, a.sequence) <
-           std::tuple(KeyOf(b.origin), b.promise_ns, b.sequence);
-  });
+  if (head != nullptr) RETURN_IF_ERROR(out->FindModes());
   out->FindTables();
   return std::unique_ptr<const WindowContent>(std::move(out));
 }
@@ -94,6 +86,17 @@ StatusOr<RowTable> WindowContent::Read(const Table& table) const {
     out->Sort();
   }
   return *std::move(out);
+}
+
+StatusOr<std::vector<Beat>> WindowContent::ReadBeats() const {
+  std::vector<Beat> out;
+  if (sealed_ != nullptr) RETURN_IF_ERROR(sealed_->ReadBeats(&out));
+  if (head_ != nullptr) out.insert(out.end(), head_->beats().begin(), head_->beats().end());
+  std::stable_sort(out.begin(), out.end(), [](const Beat& a, const Beat& b) {
+    return std::tuple(KeyOf(a.origin), a.promise_ns, a.sequence) <
+           std::tuple(KeyOf(b.origin), b.promise_ns, b.sequence);
+  });
+  return out;
 }
 
 }  // namespace pitwall::insights

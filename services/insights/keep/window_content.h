@@ -38,8 +38,8 @@ class WindowContent {
   StatusOr<RowTable> Read(const Table& table) const;
   const ModeNames& modes() const { return modes_; }
   const SpanLists& spans() const { return spans_; }
-  // By (source, boot, promise, sequence).
-  const std::vector<Beat>& beats() const { return beats_; }
+  // By (source, boot, promise, sequence). DataLoss: the segment is damaged.
+  StatusOr<std::vector<Beat>> ReadBeats() const;
   // Batches of which it holds something.
   const std::map<OriginKey, SequenceRanges>& seen() const { return seen_; }
 
@@ -57,7 +57,6 @@ class WindowContent {
   std::vector<int64_t> modes_of_head_;  // by the head's numbers
   SpanList sealed_spans_;
   const SpanLists spans_;
-  std::vector<Beat> beats_;
 };
 
 }  // namespace pitwall::insights

@@ -51,6 +51,8 @@ Status WriteRows(const RowTable& rows, SegmentHints* hints, WindowWriting* w) {
 Status WriteBeats(const std::vector<Beat>& beats, WindowWriting* w) {
   if (beats.empty()) return OkStatus();
   std::vector<int64_t> promise, origin, sequence, idle, goodbye;
+  for (auto* column : {&promise, &origin, &sequence, &idle, &goodbye})
+    column->reserve(beats.size());
   for (const Beat& b : beats) {
     promise.push_back(b.promise_ns);
     origin.push_back(static_cast<int64_t>(w->OriginOf(b.origin)));
@@ -168,7 +170,8 @@ Status WriteWindow(const std::string& path, const WindowContent& window, Segment
     facts->least_start_ns = std::min(facts->least_start_ns, window.spans()[i].start_ns);
   RETURN_IF_ERROR(series->Write(window.tables(), &w));
   RETURN_IF_ERROR(WriteSpans(window.spans(), times, &w));
-  RETURN_IF_ERROR(WriteBeats(window.beats(), &w));
+  ASSIGN_OR_RETURN(const std::vector<Beat> beats, window.ReadBeats());
+  RETURN_IF_ERROR(WriteBeats(beats, &w));
   RETURN_IF_ERROR(WriteHead(window, *facts, &w));
   ASSIGN_OR_RETURN(const store::SegmentFile file, writer->Finish());
   facts->bytes = file.bytes;
