@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""compare.py [BUILD] [--update]: the benchmarks against tests/bench/baseline.json.
+"""compare.py [BUILD] [--update[=NAME]]: the benchmarks against tests/bench/baseline.json.
 
 Numbers are ratios of CPU time within one run, so that another machine, or a busy one, says nearly the same: the whole
 path to summing up 60 samples of each series again, once a second; ingest and sealing of the history to packing the
 same records with zstd. The best of three runs counts. Exit code 1 when one is worse than the baseline by more than
-WORSE; --update writes what was measured.
+WORSE; --update writes what was measured, --update=NAME of that benchmark only.
 """
 import json
 import os
@@ -32,20 +32,25 @@ def measure(build, command):
 
 
 def main():
-    arguments = [a for a in sys.argv[1:] if a != "--update"]
+    update = next((a for a in sys.argv[1:] if a.split("=")[0] == "--update"), None)
+    only = update.partition("=")[2] if update else ""
+    if only and only not in RUNS:
+        sys.exit("--update: unknown benchmark (%s); one of: %s" % (only, ", ".join(RUNS)))
+    arguments = [a for a in sys.argv[1:] if a != update]
     build = arguments[0] if arguments else os.path.join(HERE, "..", "..", "build", "release")
     with open(BASELINE) as file:
         baseline = json.load(file)
     measured, worse = {}, []
     for name, command in RUNS.items():
-        measured[name], line = measure(build, command)
+        ratio, line = measure(build, command)
+        measured[name] = round(ratio, 2)
         known = baseline.get(name)
         print("%s: %.2f times the yardstick (baseline %s)\n    %s" % (name, measured[name], known, line), flush=True)
         if known and measured[name] > known * WORSE[name]:
             worse.append(name)
-    if "--update" in sys.argv:
+    if update:
         with open(BASELINE, "w") as file:
-            json.dump(measured, file, indent=2)
+            json.dump({**baseline, only: measured[only]} if only else measured, file, indent=2)
             file.write("\n")
     elif worse:
         print("worse than the baseline by more than is allowed: " + ", ".join(worse))

@@ -14,7 +14,7 @@
 #include "services/codec/blocks/packed.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/insights/keep/kept_job.h"
-#include "services/insights/keep/window_segment.h"
+#include "services/insights/keep/window_content.h"
 
 namespace pitwall::insights {
 namespace {
@@ -109,26 +109,13 @@ int Main(int minutes) {
   uint64_t bytes = 0;
   began = clock::ThreadCpuNs();
   for (const auto& [start, window] : job.windows()) {
-    WindowRows rows;
-    SeriesSet all({}, SIZE_MAX);
-    std::vector<HeadPart> parts;
-    if (!window.head->Copy(&all, &parts).ok()) return 1;
-    for (const HeadPart& part : parts) {
-      StatusOr<RowTable> table = part.Rows();
-      if (!table.ok()) return 1;
-      const bool same = !rows.tables.empty() &&
-                        rows.tables.back().schema->id == table->schema->id &&
-                        rows.tables.back().origin == table->origin;
-      if (same) {
-        rows.tables.back().Append(*table);
-      } else {
-        rows.tables.push_back(*std::move(table));
-      }
-    }
+    const auto content = WindowContent::Of(window.head.get(), nullptr, &window.seen);
+    if (!content.ok()) return 1;
     SegmentFacts facts;
     facts.job = "job";
     facts.window_ns = start;
-    if (!WriteWindow(Cat(dir, "/", start, ".seg"), rows, &hints, &facts, nullptr).ok()) return 1;
+    const std::string path = Cat(dir, "/", start, ".seg");
+    if (!WriteWindow(path, **content, &hints, &facts, nullptr).ok()) return 1;
     bytes += facts.bytes;
   }
   const double sealing = static_cast<double>(clock::ThreadCpuNs() - began) / 1e9;

@@ -252,9 +252,9 @@ Status Measurement::Ingest() {
     RETURN_IF_ERROR(keep_->Health());
     pause->Wait(50 * kNanosPerMilli);
   }
-  const double peak = PeakGibibytes();
   keep_->Stop();  // seals the rest
   RETURN_IF_ERROR(keep_->Health());
+  const double peak = PeakGibibytes();
   const double cpu = CpuSeconds(RUSAGE_SELF) - making;
   const double wall = static_cast<double>(clock_.MonotonicNs() - began) / 1e9;
   const auto samples = static_cast<double>(keep_->counters().samples);

@@ -54,6 +54,7 @@ class HeadChunk {
   StatusOr<std::shared_ptr<const HeadChunk>> MoveTo(const std::shared_ptr<HeadFile>& file) const;
   // Appends all rows; of values the columns of `to`.
   Status AppendTo(RowTable* to) const;
+  size_t rows() const { return rows_; }
   size_t bytes() const { return bytes_; }  // in memory
   bool in_file() const { return file_ != nullptr; }
 

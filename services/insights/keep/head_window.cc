@@ -1,6 +1,7 @@
 #include "services/insights/keep/head_window.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "services/insights/keep/node_means.h"
 #include "services/model/value.h"
@@ -95,6 +96,25 @@ Status HeadWindow::Copy(SeriesSet* set, std::vector<HeadPart>* out) const {
     table->rows.AppendTo(table->schema->series.size(), &part.tail);
   }
   return OkStatus();
+}
+
+StatusOr<RowTable> HeadWindow::Rows(size_t table, Values values) const {
+  const Table& of = *tables_[table];
+  const size_t width = of.schema->series.size();
+  RowTable out;
+  out.origin = of.origin;
+  out.schema = of.schema;
+  out.columns.resize(values == Values::kAll ? width : 0);
+  std::iota(out.columns.begin(), out.columns.end(), 0);
+  size_t rows = of.rows.times.size();
+  for (const HeadChunkPtr& chunk : of.chunks) rows += chunk->rows();
+  for (auto* column : {&out.times, &out.sequences, &out.steps, &out.modes}) column->reserve(rows);
+  out.values.resize(out.columns.size());
+  for (std::vector<double>& column : out.values) column.reserve(rows);
+  for (const HeadChunkPtr& chunk : of.chunks) RETURN_IF_ERROR(chunk->AppendTo(&out));
+  of.rows.AppendTo(width, &out);
+  out.Sort();
+  return out;
 }
 
 void HeadWindow::CopyTimes(std::vector<HeadPart>* out) const {

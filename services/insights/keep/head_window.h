@@ -36,6 +36,13 @@ class HeadWindow {
   // Appends all tables without values: which series a source sent when. Rows only where the source
   // has several tables in the stream.
   void CopyTimes(std::vector<HeadPart>* out) const;
+  // One table as sealing reads it: all rows, sorted, with all columns or none. Tables are numbered
+  // in the order of their first rows. Unavailable: the file of its chunks cannot be read.
+  enum class Values { kAll, kNone };
+  StatusOr<RowTable> Rows(size_t table, Values values) const;
+  size_t tables() const { return tables_.size(); }
+  const OriginPtr& origin(size_t table) const { return tables_[table]->origin; }
+  const SharedSchema& schema(size_t table) const { return tables_[table]->schema; }
   // Moves what is packed into the file. An error leaves the rest in memory.
   Status MoveTo(const std::shared_ptr<HeadFile>& file);
   const SpanList& spans() const { return spans_; }

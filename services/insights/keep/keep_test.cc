@@ -257,7 +257,27 @@ TEST_F(KeepTest, ArchivesAndDeletesAFinishedJob) {
 }
 
 // A damaged segment costs its window: that is told, and what comes after is kept.
-TEST_F(KeepTest, ADamagedSegmentCostsItsWindowOnly) {
+class DamagedSegmentTest : public KeepTest, public ::testing::WithParamInterface<const char*> {
+ protected:
+  // The end of the file is missing, so that it cannot be opened; or a byte of a row is another one,
+  // which is seen when another segment with those rows is half written.
+  static void Damage(const std::filesystem::path& path) {
+    if (GetParam() == std::string_view("end")) {
+      std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2);
+      return;
+    }
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    constexpr auto kInFirstPage = static_cast<std::streamoff>(store::kSegmentHead.size() + 2);
+    file.seekg(kInFirstPage);
+    const int byte = file.get();
+    file.seekp(kInFirstPage);
+    file.put(static_cast<char>(byte ^ 0x55));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Keep, DamagedSegmentTest, ::testing::Values("end", "row"),
+                         [](const auto& instance) { return std::string(instance.param); });
+
+TEST_P(DamagedSegmentTest, CostsItsWindowOnly) {
   Open();
   const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "n"}}});
   const auto send = [&](uint64_t sequence, int64_t time_ns) {
@@ -271,8 +291,7 @@ TEST_F(KeepTest, ADamagedSegmentCostsItsWindowOnly) {
   Await();
   Close();  // seals
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_)) {
-    if (entry.path().filename().string().starts_with(Cat(kBegin / kS)))
-      std::filesystem::resize_file(entry.path(), entry.file_size() / 2);
+    if (entry.path().filename().string().starts_with(Cat(kBegin / kS))) Damage(entry.path());
   }
   options_.memory_bytes = 100;  // seals at once
   Open();
@@ -286,6 +305,8 @@ TEST_F(KeepTest, ADamagedSegmentCostsItsWindowOnly) {
   const auto samples = history().Samples(query);
   ASSERT_TRUE(samples.ok()) << samples.status();
   EXPECT_THAT((*samples)[0].values, SizeIs(2));
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_))
+    EXPECT_NE(entry.path().extension(), ".part") << "half a segment stays";
 }
 
 // A full disk stops raw samples before rollups, says so, and goes on when there is room.

@@ -18,6 +18,7 @@
 #include "services/codec/telemetry_codec.h"
 #include "services/insights/keep/history_store.h"
 #include "services/insights/keep/keep_options.h"
+#include "services/insights/keep/window_content.h"
 #include "services/pipeline/io.h"
 
 namespace pitwall::insights {
@@ -84,8 +85,13 @@ class PartitionIngest {
   Status Relieve(const KeptJobPtr& job, int64_t window_ns);
   // Its segment is damaged: rows that came late for it are given up, so that reading goes on.
   void GiveUp(const KeptJobPtr& job, int64_t window_ns, const Status& damage);
-  Status Gather(const KeptJob& job, int64_t window_ns, WindowRows* out) const;
-  Status Replace(const KeptJobPtr& job, const WindowRows& rows, SegmentFacts facts);
+  StatusOr<std::unique_ptr<const WindowContent>> Gather(const KeptJob& job,
+                                                        int64_t window_ns) const;
+  // A segment without a name in the catalogue. DataLoss: an earlier one of the window is damaged.
+  Status Write(const KeptJob& job, const WindowContent& content, SegmentFacts* facts);
+  // The catalogue names it; what was in memory of the window is done with.
+  Status Adopt(const KeptJobPtr& job, const WindowContent& content, const SegmentFacts& facts);
+  Status SealWithoutRows(const KeptJobPtr& job, const WindowContent& content, int64_t window_ns);
   std::vector<KeptJobPtr> Jobs();
 
   Clock* const clock_;

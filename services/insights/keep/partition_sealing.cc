@@ -1,6 +1,5 @@
 // Saving and sealing of a partition's jobs.
 #include <algorithm>
-#include <tuple>
 
 #include "services/base/log.h"
 #include "services/base/stable_hash.h"
@@ -15,10 +14,6 @@ constexpr int64_t kSettleNs = 60 * kNanosPerSecond;
 constexpr int64_t kLateNs = 10 * kNanosPerSecond;
 // A file of heads is given back when all windows in it are sealed: small enough for that, and few.
 constexpr int64_t kHeadFileBytes = int64_t{128} << 20;
-
-void Rename(const ModeNames& from, ModeNames* to, RowTable* table) {
-  for (int64_t& mode : table->modes) mode = to->Of(from.name(mode));
-}
 
 }  // namespace
 
@@ -101,93 +96,75 @@ Status PartitionIngest::SaveIfDue(bool force) {
   return OkStatus();
 }
 
-Status PartitionIngest::Gather(const KeptJob& job, int64_t window_ns, WindowRows* out) const {
+StatusOr<std::unique_ptr<const WindowContent>> PartitionIngest::Gather(const KeptJob& job,
+                                                                       int64_t window_ns) const {
   const KeptWindow& window = job.windows().at(window_ns);
+  std::shared_ptr<const WindowSegment> sealed;
   if (window.sealed.has_value()) {
-    ASSIGN_OR_RETURN(const auto segment, store_->Segment(*window.sealed));
-    RETURN_IF_ERROR(segment->ReadAll(out));
+    ASSIGN_OR_RETURN(sealed, store_->Segment(*window.sealed));
   }
-  out->seen = window.seen;
-  if (window.head != nullptr) {
-    const HeadWindow& head = *window.head;
-    SeriesSet all({}, SIZE_MAX);
-    std::vector<HeadPart> parts;
-    RETURN_IF_ERROR(head.Copy(&all, &parts));
-    for (HeadPart& part : parts) {
-      ASSIGN_OR_RETURN(RowTable table, part.Rows());
-      part = HeadPart();
-      Rename(head.modes(), &out->modes, &table);
-      const auto same =
-          std::find_if(out->tables.begin(), out->tables.end(), [&](const RowTable& t) {
-            return t.schema->id == table.schema->id && t.origin->source == table.origin->source &&
-                   t.origin->boot == table.origin->boot;
-          });
-      if (same == out->tables.end()) {
-        out->tables.push_back(std::move(table));
-      } else {
-        same->Append(table);
-        same->Sort();
-      }
-    }
-    out->spans.Append(head.spans());
-    out->beats.insert(out->beats.end(), head.beats().begin(), head.beats().end());
-  }
-  const auto of = [](const OriginPtr& o) { return std::tie(o->source, o->boot); };
-  std::sort(out->tables.begin(), out->tables.end(), [&](const RowTable& a, const RowTable& b) {
-    return std::tuple(of(a.origin), a.schema->stream, a.schema->id) <
-           std::tuple(of(b.origin), b.schema->stream, b.schema->id);
-  });
-  std::stable_sort(out->beats.begin(), out->beats.end(), [&](const Beat& a, const Beat& b) {
-    return std::tuple(of(a.origin), a.promise_ns, a.sequence) <
-           std::tuple(of(b.origin), b.promise_ns, b.sequence);
-  });
-  return OkStatus();
+  return WindowContent::Of(window.head.get(), std::move(sealed), &window.seen);
 }
 
-Status PartitionIngest::Replace(const KeptJobPtr& job, const WindowRows& rows, SegmentFacts facts) {
+Status PartitionIngest::Write(const KeptJob& job, const WindowContent& content,
+                              SegmentFacts* facts) {
+  facts->job = job.id();
+  facts->generation = store_->NextGeneration();
+  const std::string path = store_->PathOf(*facts);
+  RETURN_IF_ERROR(files::MakeDirectories(path.substr(0, path.rfind('/'))));
+  return WriteWindow(path, content, &hints_[job.id()], facts, store_->faults());
+}
+
+Status PartitionIngest::Adopt(const KeptJobPtr& job, const WindowContent& content,
+                              const SegmentFacts& facts) {
   const int64_t window_ns = facts.window_ns;
   const std::optional<SegmentFacts> before = job->windows().at(window_ns).sealed;
-  facts.job = job->id();
-  facts.generation = store_->NextGeneration();
-  const std::string path = store_->PathOf(facts);
-  RETURN_IF_ERROR(files::MakeDirectories(path.substr(0, path.rfind('/'))));
-  RETURN_IF_ERROR(WriteWindow(path, rows, &hints_[job->id()], &facts, store_->faults()));
   store::DatabaseChange change;
-  change.put.push_back(store_->SegmentRow(facts, rows.seen));
+  change.put.push_back(store_->SegmentRow(facts, content.seen()));
   PutPositions(job.get(), window_ns, &change);
   if (Status saved = Save(std::move(change)); !saved.ok()) {
-    (void)files::Remove(path);  // nothing names it; else the next start removes it
+    (void)files::Remove(store_->PathOf(facts));  // nothing names it; else the next start removes it
     return saved;
   }
+  for (const WindowContent::Table& table : content.tables()) store_->Share(job->id(), table.schema);
   {
     MutexLock lock(&job->mutex());
-    job->Sealed(window_ns, facts);
+    job->Sealed(window_ns, facts);  // the content's head is gone
   }
-  for (const RowTable& table : rows.tables) store_->Share(job->id(), table.schema);
   if (before.has_value()) store_->Discard(*before);
   ++store_->counters().sealed;
   return OkStatus();
 }
 
 Status PartitionIngest::SealWindow(const KeptJobPtr& job, int64_t window_ns) {
-  WindowRows rows;
-  if (const Status gathered = Gather(*job, window_ns, &rows); !gathered.ok()) {
-    if (!absl::IsDataLoss(gathered)) return gathered;
-    GiveUp(job, window_ns, gathered);
-    return OkStatus();
-  }
   SegmentFacts facts;
   facts.window_ns = window_ns;
-  Status status = Replace(job, rows, facts);
+  const auto content = Gather(*job, window_ns);
+  const Status written = content.ok() ? Write(*job, **content, &facts) : content.status();
+  if (absl::IsDataLoss(written) && job->windows().at(window_ns).sealed.has_value()) {
+    GiveUp(job, window_ns, written);
+    return OkStatus();
+  }
+  RETURN_IF_ERROR(content.status());
+  const Status status = written.ok() ? Adopt(job, **content, facts) : written;
   if (!absl::IsResourceExhausted(status)) return status;
   // The disk is full: rollups, spans and events go on as long as there is room for them.
-  facts.has_rows = false;
-  facts.dropped_ns = clock_->WallNs();
-  RETURN_IF_ERROR(Replace(job, rows, facts));
-  ++store_->counters().dropped_raw;
+  RETURN_IF_ERROR(SealWithoutRows(job, **content, window_ns));
   PITWALL_LOG(kWarning, "insights", "job ", Quote(job->id()), ": raw samples of the window from ",
               window_ns / kNanosPerSecond,
               " s are dropped, their rollups are kept: ", ToStd(status.message()));
+  return OkStatus();
+}
+
+Status PartitionIngest::SealWithoutRows(const KeptJobPtr& job, const WindowContent& content,
+                                        int64_t window_ns) {
+  SegmentFacts facts;
+  facts.window_ns = window_ns;
+  facts.has_rows = false;
+  facts.dropped_ns = clock_->WallNs();
+  RETURN_IF_ERROR(Write(*job, content, &facts));
+  RETURN_IF_ERROR(Adopt(job, content, facts));
+  ++store_->counters().dropped_raw;
   return OkStatus();
 }
 
@@ -203,15 +180,8 @@ void PartitionIngest::GiveUp(const KeptJobPtr& job, int64_t window_ns, const Sta
 }
 
 Status PartitionIngest::DropRaw(const KeptJobPtr& job, int64_t window_ns) {
-  WindowRows rows;
-  RETURN_IF_ERROR(Gather(*job, window_ns, &rows));
-  SegmentFacts facts;
-  facts.window_ns = window_ns;
-  facts.has_rows = false;
-  facts.dropped_ns = clock_->WallNs();
-  RETURN_IF_ERROR(Replace(job, rows, facts));
-  ++store_->counters().dropped_raw;
-  return OkStatus();
+  ASSIGN_OR_RETURN(const auto content, Gather(*job, window_ns));
+  return SealWithoutRows(job, *content, window_ns);
 }
 
 Status PartitionIngest::SealJob(const KeptJobPtr& job) {

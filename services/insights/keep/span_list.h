@@ -57,22 +57,37 @@ class SpanList {
     Span::Kind kind;
   };
   void AddRow(const Row& row) { rows_.push_back(row); }
-  void Append(const SpanList& other);
   SpanView operator[](size_t i) const;
   size_t size() const { return rows_.size(); }
   bool empty() const { return rows_.empty(); }
   size_t bytes() const { return rows_.size() * sizeof(Row) + texts_bytes_; }
-  // Indexes of all spans by (source, boot, kind, start, sequence), equal ones as they were added,
-  // within slices of start times; `slice_of` tells the slice of a start.
-  std::vector<uint32_t> Sorted(int64_t (*slice_of)(int64_t start_ns)) const;
+  const std::vector<OriginPtr>& origins() const { return origins_; }
 
  private:
+  friend class SpanLists;
   std::vector<Row> rows_;
   std::deque<std::string> texts_;  // at places that do not move
   absl::flat_hash_map<std::string_view, uint32_t> text_index_;
   std::vector<OriginPtr> origins_;
   absl::flat_hash_map<const Origin*, uint32_t> origin_index_;
   size_t texts_bytes_ = 0;
+};
+
+// The spans of several lists as one. Lists must outlive it and are not changed.
+class SpanLists {
+ public:
+  explicit SpanLists(std::vector<const SpanList*> lists) : lists_(std::move(lists)) {}
+  // Of all spans, list after list.
+  SpanView operator[](size_t i) const;
+  size_t size() const;
+  // Origins of all lists: those of two lists may be one.
+  std::vector<OriginPtr> Origins() const;
+  // Indexes of all spans by (source, boot, kind, start, sequence), equal ones as they were added,
+  // within slices of start times; `slice_of` tells the slice of a start.
+  std::vector<uint32_t> Sorted(int64_t (*slice_of)(int64_t start_ns)) const;
+
+ private:
+  std::vector<const SpanList*> lists_;
 };
 
 }  // namespace pitwall::insights

@@ -28,6 +28,69 @@ void AppendPart(std::span<const T> from, size_t first, size_t last, std::vector<
   to->insert(to->end(), part.begin(), part.end());
 }
 
+// Rows of one table, by runs of rows that are all wanted.
+template <typename Take>
+void ForEachRun(const RowView& table, size_t column, bool rising, const RowFilter& filter,
+                Take take) {
+  const std::span<const double> values = table.values[column];
+  const auto begin = table.times.begin(), end = table.times.end();
+  const auto first = static_cast<size_t>(std::lower_bound(begin, end, filter.from_ns) - begin);
+  const auto last = static_cast<size_t>(std::lower_bound(begin, end, filter.to_ns) - begin);
+  const auto wanted = [&](size_t row) {
+    const int64_t step = table.steps[row];
+    return filter.mode < 0 || (table.modes[row] == filter.mode && step != kNoStep &&
+                               step >= filter.from_step && step < filter.to_step);
+  };
+  size_t run = first;  // where the run that goes on began
+  const auto close = [&](size_t row) {
+    if (run < row) take(values, run, row);
+    run = row + 1;
+  };
+  bool any = false;
+  int64_t before = 0;  // time of the row before it that has a value
+  for (size_t row = first; row < last; ++row) {
+    if (IsMissing(values[row])) {
+      close(row);
+      continue;
+    }
+    if (!rising) {
+      const bool again =
+          any && before == table.times[row];  // of those at one time the first counts
+      any = true;
+      before = table.times[row];
+      if (again) {
+        close(row);
+        continue;
+      }
+    }
+    if (!wanted(row)) close(row);
+  }
+  close(last);
+}
+
+void AppendRuns(const RowView& table, size_t column, bool rising, const RowFilter& filter,
+                SeriesRows* out) {
+  ForEachRun(table, column, rising, filter,
+             [&](std::span<const double> values, size_t from, size_t to) {
+               AppendPart(table.times, from, to, &out->times_ns);
+               AppendPart(values, from, to, &out->values);
+               AppendPart(table.steps, from, to, &out->steps);
+               AppendPart(table.modes, from, to, &out->modes);
+             });
+}
+
+void Clear(SeriesRows* out) {
+  out->times_ns.clear();
+  out->values.clear();
+  out->steps.clear();
+  out->modes.clear();
+}
+
+void TellSteps(SeriesRows* out) {
+  out->has_steps = std::any_of(out->steps.begin(), out->steps.end(),
+                               [](int64_t step) { return step != kNoStep; });
+}
+
 }  // namespace
 
 int64_t ModeNames::Of(std::string_view name) {
@@ -91,14 +154,23 @@ RowView::RowView(const RowTable& of)
       columns(of.columns),
       values(of.values.begin(), of.values.end()) {}
 
+bool TimesRise(std::span<const int64_t> times) {
+  return std::adjacent_find(times.begin(), times.end(),
+                            [](int64_t a, int64_t b) { return a >= b; }) == times.end();
+}
+
+void ReadColumn(const RowView& table, size_t column, bool rising, SeriesRows* out) {
+  Clear(out);
+  AppendRuns(table, column, rising, {}, out);
+  TellSteps(out);
+}
+
 Status SeriesMerger::Prepare() {
   for (size_t t = 0; t < tables_.size(); ++t) {
     const RowView& table = tables_[t];
     ASSIGN_OR_RETURN(const WantedColumns* wanted, set_->Of(*table.schema));
     columns_.resize(set_->all().size());
-    const auto not_rising = std::adjacent_find(table.times.begin(), table.times.end(),
-                                               [](int64_t a, int64_t b) { return a >= b; });
-    rising_.push_back(not_rising == table.times.end());
+    rising_.push_back(TimesRise(table.times));
     // Both ascend.
     size_t at = 0;
     for (size_t i = 0; i < table.columns.size(); ++i) {
@@ -138,46 +210,6 @@ std::vector<size_t> SeriesMerger::Mixed() const {
   return out;
 }
 
-template <typename Take>
-void SeriesMerger::ForEachRun(const Column& column, const RowFilter& filter, Take take) const {
-  const RowView& table = tables_[column.table];
-  const std::span<const double> values = table.values[column.column];
-  const auto begin = table.times.begin(), end = table.times.end();
-  const auto first = static_cast<size_t>(std::lower_bound(begin, end, filter.from_ns) - begin);
-  const auto last = static_cast<size_t>(std::lower_bound(begin, end, filter.to_ns) - begin);
-  const bool rising = rising_[column.table];
-  const auto wanted = [&](size_t row) {
-    const int64_t step = table.steps[row];
-    return filter.mode < 0 || (table.modes[row] == filter.mode && step != kNoStep &&
-                               step >= filter.from_step && step < filter.to_step);
-  };
-  size_t run = first;  // where the run that goes on began
-  const auto close = [&](size_t row) {
-    if (run < row) take(table, values, run, row);
-    run = row + 1;
-  };
-  bool any = false;
-  int64_t before = 0;  // time of the row before it that has a value
-  for (size_t row = first; row < last; ++row) {
-    if (IsMissing(values[row])) {
-      close(row);
-      continue;
-    }
-    if (!rising) {
-      const bool again =
-          any && before == table.times[row];  // of those at one time the first counts
-      any = true;
-      before = table.times[row];
-      if (again) {
-        close(row);
-        continue;
-      }
-    }
-    if (!wanted(row)) close(row);
-  }
-  close(last);
-}
-
 void SeriesMerger::ReadMixed(const std::vector<Column>& columns, const RowFilter& range,
                              SeriesRows* out) const {
   struct Row {
@@ -214,28 +246,17 @@ void SeriesMerger::ReadMixed(const std::vector<Column>& columns, const RowFilter
 }
 
 void SeriesMerger::Read(uint32_t series, SeriesRows* out, int64_t from_ns, int64_t to_ns) const {
-  out->times_ns.clear();
-  out->values.clear();
-  out->steps.clear();
-  out->modes.clear();
+  Clear(out);
   const RowFilter range = {.from_ns = from_ns, .to_ns = to_ns};
   // A source that changed its schema: one table after another, and nothing to sort.
   std::vector<Column> in_turn;
   if (columns_[series].size() > 1 && !InTurn(series, &in_turn)) {
     ReadMixed(columns_[series], range, out);
   } else {
-    for (const Column& column : columns_[series].size() == 1 ? columns_[series] : in_turn) {
-      ForEachRun(column, range,
-                 [&](const RowView& table, std::span<const double> values, size_t from, size_t to) {
-                   AppendPart(table.times, from, to, &out->times_ns);
-                   AppendPart(values, from, to, &out->values);
-                   AppendPart(table.steps, from, to, &out->steps);
-                   AppendPart(table.modes, from, to, &out->modes);
-                 });
-    }
+    for (const Column& column : columns_[series].size() == 1 ? columns_[series] : in_turn)
+      AppendRuns(tables_[column.table], column.column, rising_[column.table], range, out);
   }
-  out->has_steps = std::any_of(out->steps.begin(), out->steps.end(),
-                               [](int64_t step) { return step != kNoStep; });
+  TellSteps(out);
 }
 
 size_t SeriesMerger::Append(uint32_t series, const RowFilter& filter, SampleColumn* out) const {
@@ -256,8 +277,9 @@ size_t SeriesMerger::Append(uint32_t series, const RowFilter& filter, SampleColu
     return out->times_ns.size() - before;
   }
   for (const Column& column : columns_[series].size() == 1 ? columns_[series] : in_turn) {
-    ForEachRun(column, filter,
-               [&](const RowView& table, std::span<const double> values, size_t from, size_t to) {
+    const RowView& table = tables_[column.table];
+    ForEachRun(table, column.column, rising_[column.table], filter,
+               [&](std::span<const double> values, size_t from, size_t to) {
                  AppendPart(table.times, from, to, &out->times_ns);
                  AppendPart(values, from, to, &out->values);
                  AppendPart(table.steps, from, to, &out->steps);

@@ -89,14 +89,6 @@ struct BeatRun {
 // Of beats by origin, each sorted by (promise, sequence).
 std::vector<BeatRun> RunsOf(const std::vector<Beat>& beats);
 
-struct WindowRows {
-  ModeNames modes;
-  std::vector<RowTable> tables;
-  SpanList spans;
-  std::vector<Beat> beats;
-  std::map<OriginKey, SequenceRanges> seen;  // batches of which it holds something
-};
-
 // One series of a window, all origins together: of two values at one time that of the lesser
 // (source, boot id, sequence) counts; missing values are left out.
 struct SeriesRows {
@@ -106,6 +98,11 @@ struct SeriesRows {
   std::vector<int64_t> modes;
   bool has_steps = false;
 };
+
+// Replaces *out by a column of a sorted table that alone has its series. `rising`: whether times of
+// the table rise strictly.
+bool TimesRise(std::span<const int64_t> times);
+void ReadColumn(const RowView& table, size_t column, bool rising, SeriesRows* out);
 
 // Which rows of a series are wanted.
 struct RowFilter {
@@ -139,9 +136,6 @@ class SeriesMerger {
     size_t table;
     size_t column;
   };
-  // Rows of one table, by runs of rows that are all wanted.
-  template <typename Take>
-  void ForEachRun(const Column& column, const RowFilter& filter, Take take) const;
   // All rows of tables that have the series at the same time, in their order.
   void ReadMixed(const std::vector<Column>& columns, const RowFilter& range, SeriesRows* out) const;
   // False: they have rows at the same time. Else in the order of time.

@@ -1,6 +1,7 @@
 #include "services/insights/keep/window_segment.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "services/base/strings.h"
 #include "services/codec/schema_binary.h"
@@ -187,6 +188,12 @@ StatusOr<RowTable> WindowSegment::ReadTable(const Place& place,
   return out;
 }
 
+StatusOr<RowTable> WindowSegment::ReadWhole(size_t table) const {
+  std::vector<uint32_t> columns(schemas_[rows_[table].schema]->series.size());
+  std::iota(columns.begin(), columns.end(), 0);
+  return ReadTable(rows_[table], columns, kAllTimes, false);
+}
+
 std::vector<WindowSegment::RowsTable> WindowSegment::RowsTables() const {
   std::vector<RowsTable> out;
   for (const Place& place : rows_) {
@@ -370,16 +377,6 @@ StatusOr<Spreads> WindowSegment::ReadSpreads() const {
     }
   }
   return out;
-}
-
-Status WindowSegment::ReadAll(WindowRows* out) const {
-  SeriesSet all({}, SIZE_MAX);
-  RETURN_IF_ERROR(ReadRows(&all, kAllTimes, &out->tables, false));
-  RETURN_IF_ERROR(ReadSpans({}, &out->spans, false));
-  RETURN_IF_ERROR(ReadBeats(&out->beats));
-  out->modes = modes_;
-  out->seen = seen_;
-  return OkStatus();
 }
 
 }  // namespace pitwall::insights

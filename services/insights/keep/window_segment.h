@@ -42,9 +42,11 @@ struct SegmentFacts {
 // Hints of columns from window to window, by (origin's source, schema).
 using SegmentHints = std::map<std::pair<std::string, uint64_t>, std::vector<blocks::FormHint>>;
 
-// Writes a window with all of its columns, its tables sorted. `facts` needs job, window,
-// generation and has_rows; the rest is filled in. Without rows finer rollups go in instead.
-Status WriteWindow(const std::string& path, const WindowRows& rows, SegmentHints* hints,
+class WindowContent;
+
+// Writes a window, reading one of its tables after another. `facts` needs job, window, generation
+// and has_rows; the rest is filled in. Without rows finer rollups go in instead.
+Status WriteWindow(const std::string& path, const WindowContent& window, SegmentHints* hints,
                    SegmentFacts* facts, const std::shared_ptr<files::DiskFaults>& faults);
 
 inline constexpr TimeRange kAllTimes = {INT64_MIN, INT64_MAX};
@@ -105,7 +107,8 @@ class WindowSegment {
     int64_t last_ns = 0;
   };
   std::vector<RowsTable> RowsTables() const;
-  // The table of that number, without values.
+  // The table of that number: with all columns; without values.
+  StatusOr<RowTable> ReadWhole(size_t table) const;
   StatusOr<RowTable> ReadTimes(size_t table) const {
     return ReadTable(rows_[table], {}, kAllTimes, true);
   }
@@ -118,8 +121,6 @@ class WindowSegment {
   // The same as runs: a few rows where there are thousands of beats.
   Status ReadBeatRuns(std::vector<BeatRun>* out) const;
   StatusOr<Spreads> ReadSpreads() const;
-  // Everything, to be merged with what came later.
-  Status ReadAll(WindowRows* out) const;
   Status CheckAll() const { return reader_->CheckAll(); }
 
  private:

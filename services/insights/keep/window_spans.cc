@@ -92,20 +92,12 @@ class NextTimes {
   size_t at_ = 0;                   // all before it were at or before the last question
 };
 
-// By which rows are known: a source has one table of each at a time. Empty: by none.
-std::string_view MetricOf(const Schema& schema) {
-  return schema.series.empty() ? std::string_view() : schema.series[0].labels.Name();
-}
-
 // What the rows of a window that is written say of the ends of its spans.
 class RowEnds {
  public:
-  // Tables must outlive it.
-  RowEnds(const std::vector<RowTable>& tables, WindowWriting* w) {
-    for (const RowTable& table : tables) {
-      const std::string_view metric = MetricOf(*table.schema);
-      if (!metric.empty()) next_[w->OriginOf(table.origin)][metric].Add(table.times);
-    }
+  // Rows must outlive it.
+  explicit RowEnds(const std::vector<RowTimes>& rows) {
+    for (const RowTimes& table : rows) next_[table.origin][table.metric].Add(table.times);
   }
   // Of some spans, so that a metric is chosen for each kind.
   void Try(size_t origin, const SpanView& span) {
@@ -164,7 +156,7 @@ struct GroupIndex {
   std::vector<int64_t> slice, least_start, greatest_end, least_step, greatest_step;
 };
 
-Status WriteTotals(const SpanList& spans, WindowWriting* w) {
+Status WriteTotals(const SpanLists& spans, WindowWriting* w) {
   // Names of a list of spans are at places of their own: equal ones have one.
   using Place = std::tuple<const Origin*, Span::Kind, const char*>;
   absl::flat_hash_map<Place, OperatorTotal> by_place;
@@ -221,10 +213,14 @@ void Merge(const OperatorTotal& other, OperatorTotal* total) {
   total->count += other.count;
 }
 
-Status WriteSpans(const SpanList& spans, const std::vector<RowTable>& tables, WindowWriting* w) {
-  if (spans.empty()) return OkStatus();
+std::string_view MetricOf(const Schema& schema) {
+  return schema.series.empty() ? std::string_view() : schema.series[0].labels.Name();
+}
+
+Status WriteSpans(const SpanLists& spans, const std::vector<RowTimes>& rows, WindowWriting* w) {
+  if (spans.size() == 0) return OkStatus();
   const std::vector<uint32_t> order = spans.Sorted(SliceOf);
-  RowEnds ends(tables, w);
+  RowEnds ends(rows);
   for (size_t i = 0; i < std::min(order.size(), kTrialSpans); ++i)
     ends.Try(w->OriginOf(spans[order[i]].origin), spans[order[i]]);
   ends.Choose();

@@ -42,9 +42,11 @@ void Spread::Add(const SeriesRows& rows, int64_t from_ns, int64_t to_ns) {
   const auto begin = rows.times_ns.begin();
   const auto first = std::lower_bound(begin, rows.times_ns.end(), from_ns);
   const auto last = std::lower_bound(first, rows.times_ns.end(), to_ns);
-  const auto values =
-      std::span<const double>(rows.values)
-          .subspan(static_cast<size_t>(first - begin), static_cast<size_t>(last - first));
+  Add(std::span<const double>(rows.values)
+          .subspan(static_cast<size_t>(first - begin), static_cast<size_t>(last - first)));
+}
+
+void Spread::Add(std::span<const double> values) {
   sketch.AddAll(values);
   for (const double value : values) {
     if (!std::isnan(value)) sum += value;

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,7 @@ std::vector<RollupRow> Coarser(const std::vector<RollupRow>& rows, size_t tier);
 struct Spread {
   Sketch sketch;
   double sum = 0;
+  void Add(std::span<const double> values);
   void Add(const SeriesRows& rows, int64_t from_ns, int64_t to_ns);
   void Merge(const Spread& later);
 };

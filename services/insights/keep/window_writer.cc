@@ -1,10 +1,11 @@
 #include <algorithm>
-#include <map>
-#include <numeric>
+#include <set>
 
 #include "services/base/strings.h"
 #include "services/codec/schema_binary.h"
 #include "services/insights/keep/node_means.h"
+#include "services/insights/keep/window_content.h"
+#include "services/insights/keep/window_series.h"
 #include "services/insights/keep/window_writing.h"
 #include "services/model/value.h"
 
@@ -16,19 +17,22 @@ using store::ColumnType;
 using store::SegmentWriter;
 using store::TableKind;
 
-// Rows of a group of series: so much is unpacked to read the rollups of one.
-constexpr size_t kSeriesOfGroup = 128;
-
-std::string KeyOf(std::string_view what, size_t origin, size_t schema) {
-  return Cat(what, "/", origin, "/", schema);
+uint64_t SamplesOf(const RowTable& rows) {
+  if (IsMade(*rows.schema)) return 0;
+  uint64_t samples = 0;
+  for (const auto& column : rows.values) {
+    samples += static_cast<uint64_t>(
+        std::count_if(column.begin(), column.end(), [](double v) { return !IsMissing(v); }));
+  }
+  return samples;
 }
 
 Status WriteRows(const RowTable& rows, SegmentHints* hints, WindowWriting* w) {
   std::vector<ColumnType> types(4, ColumnType::kInt);
   types.resize(4 + rows.values.size(), ColumnType::kValue);
   ASSIGN_OR_RETURN(const size_t table, w->out->AddTable(TableKind::kSamples,
-                                                        KeyOf("rows", w->OriginOf(rows.origin),
-                                                              w->SchemaOf(*rows.schema)),
+                                                        Cat("rows/", w->OriginOf(rows.origin), "/",
+                                                            w->SchemaOf(*rows.schema)),
                                                         std::move(types)));
   std::vector<blocks::FormHint>& hint = (*hints)[{rows.origin->source, rows.schema->id}];
   hint.resize(4 + rows.values.size());
@@ -44,86 +48,11 @@ Status WriteRows(const RowTable& rows, SegmentHints* hints, WindowWriting* w) {
       hint.data());
 }
 
-// Rows of the table of series of one (origin, schema).
-struct SeriesColumns {
-  std::vector<int64_t> first, last, column, steps;
-  std::vector<std::string> rollups;
-};
-
-Status WriteSeries(const WindowRows& window, bool fine, WindowWriting* w) {
-  SeriesSet set({}, SIZE_MAX);
-  const std::vector<RowView> tables(window.tables.begin(), window.tables.end());
-  SeriesMerger merger(tables, &set);
-  RETURN_IF_ERROR(merger.Prepare());
-  std::vector<SeriesColumns> columns(tables.size());
-  std::vector<bool> written(set.all().size(), false);
-  Spreads spreads;
-  // A table at a time, so that values are read once; spreads add in the order of labels below.
-  std::vector<std::pair<size_t, uint32_t>> home(set.all().size(), {SIZE_MAX, 0});
-  for (size_t t = 0; t < tables.size(); ++t) {
-    ASSIGN_OR_RETURN(const WantedColumns* wanted, set.Of(*tables[t].schema));
-    for (size_t i = 0; i < wanted->columns.size(); ++i) {
-      if (home[wanted->series[i]].first == SIZE_MAX)
-        home[wanted->series[i]] = {t, wanted->columns[i]};
-    }
-  }
-  SeriesRows rows;
-  for (const uint32_t series : set.InOrder()) {
-    merger.Read(series, &rows);
-    if (rows.times_ns.empty()) continue;
-    SpreadOf(&spreads, set.all()[series].labels)->Add(rows, INT64_MIN, INT64_MAX);
-    const TierRows tiers = RollUp(rows);
-    BinaryWriter blob;
-    SaveRows(tiers[1], blob);
-    if (fine) SaveRows(tiers[0], blob);
-    SeriesColumns& out = columns[home[series].first];
-    out.first.push_back(rows.times_ns.front());
-    out.last.push_back(rows.times_ns.back());
-    out.column.push_back(home[series].second);
-    out.steps.push_back(rows.has_steps ? 1 : 0);
-    out.rollups.push_back(blob.Take());
-  }
-  for (size_t t = 0; t < tables.size(); ++t) {
-    const SeriesColumns& c = columns[t];
-    if (c.first.empty()) continue;
-    using enum ColumnType;
-    ASSIGN_OR_RETURN(const size_t table,
-                     w->out->AddTable(TableKind::kRollup,
-                                      KeyOf("series", w->OriginOf(tables[t].origin),
-                                            w->SchemaOf(*tables[t].schema)),
-                                      {kInt, kInt, kInt, kInt, kText}));
-    RETURN_IF_ERROR(
-        AddInGroups(w->out, table, c.first.size(), kSeriesOfGroup, [&](size_t from, size_t to) {
-          return std::vector<ColumnRows>{Part(c.first, from, to), Part(c.last, from, to),
-                                         Part(c.column, from, to), Part(c.steps, from, to),
-                                         Part(c.rollups, from, to)};
-        }));
-  }
-  if (spreads.empty()) return OkStatus();
-  std::vector<int64_t> index;
-  std::vector<std::string> nodes, metrics, blobs;
-  for (const auto& [key, spread] : spreads) {
-    BinaryWriter blob;
-    spread.sketch.Save(blob);
-    blob.Double(spread.sum);
-    index.push_back(static_cast<int64_t>(index.size()));
-    nodes.push_back(key.first);
-    metrics.push_back(key.second);
-    blobs.push_back(blob.Take());
-  }
-  using enum ColumnType;
-  ASSIGN_OR_RETURN(const size_t table,
-                   w->out->AddTable(TableKind::kRollup, "spread", {kInt, kText, kText, kText}));
-  return AddInGroups(
-      w->out, table, index.size(), store::kMaxGroupRows, [&](size_t from, size_t to) {
-        return std::vector<ColumnRows>{Part(index, from, to), Part(nodes, from, to),
-                                       Part(metrics, from, to), Part(blobs, from, to)};
-      });
-}
-
 Status WriteBeats(const std::vector<Beat>& beats, WindowWriting* w) {
   if (beats.empty()) return OkStatus();
   std::vector<int64_t> promise, origin, sequence, idle, goodbye;
+  for (auto* column : {&promise, &origin, &sequence, &idle, &goodbye})
+    column->reserve(beats.size());
   for (const Beat& b : beats) {
     promise.push_back(b.promise_ns);
     origin.push_back(static_cast<int64_t>(w->OriginOf(b.origin)));
@@ -160,8 +89,8 @@ Status WriteBeats(const std::vector<Beat>& beats, WindowWriting* w) {
 }
 
 // The description comes last: by then all origins and schemas are known.
-Status WriteHead(const WindowRows& window, const SegmentFacts& facts, WindowWriting* w) {
-  for (const auto& [key, ranges] : window.seen) {
+Status WriteHead(const WindowContent& window, const SegmentFacts& facts, WindowWriting* w) {
+  for (const auto& [key, ranges] : window.seen()) {
     if (w->origins.contains(key)) continue;
     w->OriginOf(std::make_shared<Origin>(Origin{key.first, key.second, "", -1, {}}));
   }
@@ -174,11 +103,11 @@ Status WriteHead(const WindowRows& window, const SegmentFacts& facts, WindowWrit
     out.Str(origin->node);
     out.I64(origin->rank);
     out.U8(static_cast<uint8_t>(origin->kind));
-    const auto seen = window.seen.find({origin->source, origin->boot});
-    (seen == window.seen.end() ? SequenceRanges() : seen->second).Save(out);
+    const auto seen = window.seen().find({origin->source, origin->boot});
+    (seen == window.seen().end() ? SequenceRanges() : seen->second).Save(out);
   }
-  out.U64(window.modes.all().size());
-  for (const std::string& name : window.modes.all()) out.Str(name);
+  out.U64(window.modes().all().size());
+  for (const std::string& name : window.modes().all()) out.Str(name);
   out.U64(w->schema_list.size());
   for (const Schema* schema : w->schema_list) codec::SaveSchema(*schema, out);
   using enum ColumnType;
@@ -223,28 +152,36 @@ void SegmentFacts::Restore(BinaryReader& in) {
   dropped_ns = rows == kRowsDroppedAt ? in.I64() : 0;
 }
 
-Status WriteWindow(const std::string& path, const WindowRows& rows, SegmentHints* hints,
+Status WriteWindow(const std::string& path, const WindowContent& window, SegmentHints* hints,
                    SegmentFacts* facts, const std::shared_ptr<files::DiskFaults>& faults) {
   ASSIGN_OR_RETURN(const auto writer, SegmentWriter::Create(path, faults));
   WindowWriting w{writer.get(), {}, {}, {}, {}};
   facts->samples = 0;
   facts->least_start_ns = INT64_MAX;
-  for (const RowTable& table : rows.tables) {
-    if (table.times.empty()) continue;
-    for (const auto& column : table.values) {
-      if (IsMade(*table.schema)) break;
-      facts->samples += static_cast<uint64_t>(
-          std::count_if(column.begin(), column.end(), [](double v) { return !IsMissing(v); }));
+  ASSIGN_OR_RETURN(const auto series,
+                   WindowSeries::Of(window.tables(), !facts->has_rows, path, faults));
+  const std::vector<OriginPtr> origins = window.spans().Origins();
+  std::set<OriginKey> with_spans;
+  for (const OriginPtr& origin : origins) with_spans.emplace(origin->source, origin->boot);
+  std::vector<RowTimes> times;
+  for (size_t t = 0; t < window.tables().size(); ++t) {
+    ASSIGN_OR_RETURN(RowTable rows, window.Read(window.tables()[t]));
+    facts->samples += SamplesOf(rows);
+    if (facts->has_rows && !rows.times.empty()) {
+      RETURN_IF_ERROR(WriteRows(rows, hints, &w));
+      const std::string_view metric = MetricOf(*window.tables()[t].schema);
+      if (!metric.empty() && with_spans.contains({rows.origin->source, rows.origin->boot}))
+        times.push_back({w.OriginOf(rows.origin), metric, rows.times});
     }
-    if (facts->has_rows) RETURN_IF_ERROR(WriteRows(table, hints, &w));
+    RETURN_IF_ERROR(series->Add(t, std::move(rows)));
   }
-  for (size_t i = 0; i < rows.spans.size(); ++i)
-    facts->least_start_ns = std::min(facts->least_start_ns, rows.spans[i].start_ns);
-  RETURN_IF_ERROR(WriteSeries(rows, !facts->has_rows, &w));
-  RETURN_IF_ERROR(
-      WriteSpans(rows.spans, facts->has_rows ? rows.tables : std::vector<RowTable>(), &w));
-  RETURN_IF_ERROR(WriteBeats(rows.beats, &w));
-  RETURN_IF_ERROR(WriteHead(rows, *facts, &w));
+  for (size_t i = 0; i < window.spans().size(); ++i)
+    facts->least_start_ns = std::min(facts->least_start_ns, window.spans()[i].start_ns);
+  RETURN_IF_ERROR(series->Write(window.tables(), &w));
+  RETURN_IF_ERROR(WriteSpans(window.spans(), times, &w));
+  ASSIGN_OR_RETURN(const std::vector<Beat> beats, window.ReadBeats());
+  RETURN_IF_ERROR(WriteBeats(beats, &w));
+  RETURN_IF_ERROR(WriteHead(window, *facts, &w));
   ASSIGN_OR_RETURN(const store::SegmentFile file, writer->Finish());
   facts->bytes = file.bytes;
   facts->footer_crc = file.footer_crc;

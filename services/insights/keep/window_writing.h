@@ -50,8 +50,17 @@ inline Status AddInGroups(
   return OkStatus();
 }
 
-// Spans, an index of their groups, and totals of equal ones (window_spans.cc). `tables`: rows of
-// the segment, whose times tell ends of spans.
-Status WriteSpans(const SpanList& spans, const std::vector<RowTable>& tables, WindowWriting* w);
+// When rows of a table are that is written: they tell where spans end.
+struct RowTimes {
+  size_t origin;            // number in the segment
+  std::string_view metric;  // by which rows are known; of a schema that outlives it
+  std::vector<int64_t> times;
+};
+// A source has one table of each at a time. Empty: rows are known by none.
+std::string_view MetricOf(const Schema& schema);
+
+// Spans, an index of their groups, and totals of equal ones (window_spans.cc). `rows`: of the
+// segment, of origins that have spans.
+Status WriteSpans(const SpanLists& spans, const std::vector<RowTimes>& rows, WindowWriting* w);
 
 }  // namespace pitwall::insights
