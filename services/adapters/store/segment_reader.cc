@@ -64,14 +64,52 @@ size_t SegmentReader::memory_bytes() const {
   return bytes;
 }
 
-StatusOr<std::string> SegmentReader::ReadPage(const RowGroup& group, size_t column) const {
-  const Page& page = group.parts[column].page;
+namespace {
+
+StatusOr<std::string> PageOf(const files::File& file, const Page& page) {
   std::string out(page.bytes, '\0');
   ASSIGN_OR_RETURN(const size_t got,
-                   file_->ReadAt(static_cast<int64_t>(page.offset), out.data(), out.size()));
+                   file.ReadAt(static_cast<int64_t>(page.offset), out.data(), out.size()));
   if (got != out.size() || Crc32c(out) != page.crc) {
-    return DataLoss(Cat(file_->path(), ": the page at ", page.offset, " is damaged (CRC)"));
+    return DataLoss(Cat(file.path(), ": the page at ", page.offset, " is damaged (CRC)"));
   }
+  return out;
+}
+
+// Distinct texts, and appends which of them each row has.
+Status DecodeTexts(const std::string& page, const std::string& path,
+                   std::vector<std::string>* distinct, std::vector<int64_t>* indexes) {
+  ASSIGN_OR_RETURN(const std::string body, blocks::Unpack(page, kMaxPageBytes, path + ": texts"));
+  BinaryReader in(body);
+  distinct->assign(in.Count(), {});
+  for (std::string& text : *distinct) text = in.Str();
+  const std::string_view column_bytes = in.StrView();
+  RETURN_IF_ERROR(Annotate(in.Finish("texts"), path));
+  const size_t before = indexes->size();
+  RETURN_IF_ERROR(Annotate(blocks::DecodeColumn(column_bytes, indexes), path));
+  for (size_t i = before; i < indexes->size(); ++i) {
+    const int64_t index = (*indexes)[i];
+    if (index < 0 || index >= static_cast<int64_t>(distinct->size()))
+      return DataLoss(Cat(path, ": index ", index, " of ", distinct->size(), " texts"));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<std::string> SegmentReader::ReadPage(const RowGroup& group, size_t column) const {
+  return PageOf(*file_, group.parts[column].page);
+}
+
+StatusOr<std::vector<std::string>> SegmentReader::ReadTextPage(const std::string& path,
+                                                               const Page& page) {
+  ASSIGN_OR_RETURN(const auto file, files::File::Open(path, files::File::Mode::kRead));
+  ASSIGN_OR_RETURN(const std::string bytes, PageOf(*file, page));
+  std::vector<std::string> distinct;
+  std::vector<int64_t> indexes;
+  RETURN_IF_ERROR(DecodeTexts(bytes, path, &distinct, &indexes));
+  std::vector<std::string> out;
+  for (const int64_t index : indexes) out.push_back(distinct[static_cast<size_t>(index)]);
   return out;
 }
 
@@ -104,21 +142,8 @@ Status SegmentReader::ReadTexts(const Table& table, size_t group, size_t column,
                                 std::vector<int64_t>* indexes) const {
   const RowGroup& rows = table.groups[group];
   ASSIGN_OR_RETURN(const std::string page, ReadPage(rows, column));
-  ASSIGN_OR_RETURN(const std::string body,
-                   blocks::Unpack(page, kMaxPageBytes, file_->path() + ": texts"));
-  BinaryReader in(body);
-  distinct->assign(in.Count(), {});
-  for (std::string& text : *distinct) text = in.Str();
-  const std::string_view column_bytes = in.StrView();
-  RETURN_IF_ERROR(Annotate(in.Finish("texts"), file_->path()));
   const size_t before = indexes->size();
-  RETURN_IF_ERROR(Annotate(blocks::DecodeColumn(column_bytes, indexes), file_->path()));
-  for (size_t i = before; i < indexes->size(); ++i) {
-    const int64_t index = (*indexes)[i];
-    if (index < 0 || index >= static_cast<int64_t>(distinct->size())) {
-      return DataLoss(Cat(file_->path(), ": index ", index, " of ", distinct->size(), " texts"));
-    }
-  }
+  RETURN_IF_ERROR(DecodeTexts(page, file_->path(), distinct, indexes));
   return Rows(indexes->size() - before, rows, column);
 }
 

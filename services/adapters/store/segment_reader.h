@@ -33,6 +33,9 @@ class SegmentReader {
   // The same as distinct texts, and appends which of them each row has.
   Status ReadTexts(const Table& table, size_t group, size_t column,
                    std::vector<std::string>* distinct, std::vector<int64_t>* indexes) const;
+  // The rows of a page of texts whose place is known, without the file's footer. NotFound: no such
+  // file. DataLoss: the page is damaged.
+  static StatusOr<std::vector<std::string>> ReadTextPage(const std::string& path, const Page& page);
   // Reads every page: OK, or the first that is damaged.
   Status CheckAll() const;
 

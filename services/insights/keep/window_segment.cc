@@ -55,6 +55,7 @@ StatusOr<std::shared_ptr<const WindowSegment>> WindowSegment::Open(const std::st
 
 Status WindowSegment::ReadHead() {
   const store::Table* head = nullptr;
+  const store::Table* steps = nullptr;
   for (const store::Table& table : reader_->tables()) {
     std::string_view what;
     Place place{&table, 0, 0};
@@ -70,6 +71,7 @@ Status WindowSegment::ReadHead() {
     if (what == "span-totals") span_totals_ = &table;
     if (what == "beats") beats_ = &table;
     if (what == "beat-runs") beat_runs_ = &table;
+    if (what == kStepsTable) steps = &table;
   }
   if (head == nullptr || head->groups.size() != 1 || head->columns.size() != 2)
     return Damaged("its description is missing");
@@ -78,6 +80,7 @@ Status WindowSegment::ReadHead() {
   if (texts.size() != 1) return Damaged("its description is malformed");
   BinaryReader in(texts[0]);
   facts_.Restore(in);
+  if (steps != nullptr) RETURN_IF_ERROR(ReadSteps(*steps));
   for (size_t left = in.Count(6); left > 0 && in.ok(); --left) {
     Origin origin;
     origin.source = in.Str();
@@ -106,6 +109,16 @@ Status WindowSegment::ReadHead() {
     }
   }
   return OkStatus();
+}
+
+Status WindowSegment::ReadSteps(const store::Table& table) {
+  if (table.groups.empty() || table.columns.size() != 2) return Damaged("its steps");
+  std::vector<std::string> texts;
+  RETURN_IF_ERROR(reader_->ReadTexts(table, table.groups.size() - 1, 1, &texts));
+  BinaryReader in(texts[0]);
+  facts_.steps.Restore(in);
+  RETURN_IF_ERROR(in.Finish(path_));
+  return facts_.steps.PlacePages(table) ? OkStatus() : Damaged("its steps");
 }
 
 SharedSchema WindowSegment::ReadSchema(BinaryReader& in) const {
