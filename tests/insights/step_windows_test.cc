@@ -376,7 +376,7 @@ TEST_F(StepWindowsTest, ADamagedSummaryIsToldAndNotLeftOut) {
     for (const store::Table& table : reader->tables()) {
       if (table.key != kStepsTable) continue;
       const auto file = *files::File::Open(path, files::File::Mode::kWrite);
-      const auto at = static_cast<int64_t>(table.groups[0].parts[1].page.offset) + 9;
+      const auto at = static_cast<int64_t>(table.groups[0].pages[1].offset) + 9;
       char byte = 0;
       ASSERT_TRUE(file->ReadAt(at, &byte, 1).ok());
       byte = static_cast<char>(byte ^ 4);

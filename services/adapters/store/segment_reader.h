@@ -15,8 +15,9 @@ namespace pitwall::store {
 
 class SegmentReader {
  public:
-  // DataLoss names the path and what is damaged; NotFound.
-  static StatusOr<std::unique_ptr<SegmentReader>> Open(const std::string& path);
+  // DataLoss names the path and what is damaged; NotFound. `summaries`: of the values in each page.
+  static StatusOr<std::unique_ptr<SegmentReader>> Open(const std::string& path,
+                                                       bool summaries = false);
 
   const std::vector<Table>& tables() const { return tables_; }
   uint32_t footer_crc() const { return footer_crc_; }

@@ -54,8 +54,8 @@ class SegmentWriter {
   SegmentWriter(std::string path, std::shared_ptr<files::File> file);
   Status Put(const std::string& page, Page* place);
   Status Flush();
-  Status EncodeRows(ColumnType type, const ColumnRows& rows, blocks::FormHint* hint,
-                    ColumnPart* part);
+  Status EncodeRows(ColumnType type, const ColumnRows& rows, blocks::FormHint* hint, Page* page,
+                    ValueSummary* summary);
 
   const std::string path_;
   std::shared_ptr<files::File> file_;

@@ -40,7 +40,7 @@ int64_t CeilTo(int64_t time_ns, int64_t unit) {
 
 StatusOr<std::vector<SeriesInfo>> JobReader::Series(const SeriesQuery& query) const {
   ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
-  SeriesSet set(query.selectors, query.limits.series);
+  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
   std::vector<SeriesInfo> found;
   const auto note = [&](uint32_t series, int64_t first_ns, int64_t last_ns, bool steps) {
     SeriesInfo& info = At(&found, series);
@@ -82,7 +82,7 @@ Status JobReader::VisitSamples(
     const SampleQuery& query, const std::function<void()>& begin,
     const std::function<Status(std::vector<SampleColumn>)>& visit) const {
   ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
-  SeriesSet set(query.selectors, query.limits.series);
+  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
   return ForEachWindow(
       *store_, *job, query.range, &set, begin,
       [&](WindowView* view) -> Status {
@@ -96,7 +96,7 @@ Status JobReader::VisitSamples(
 
 StatusOr<std::vector<SampleColumn>> JobReader::Samples(const SampleQuery& query) const {
   ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
-  SeriesSet set(query.selectors, query.limits.series);
+  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
   std::vector<SampleColumn> found;
   size_t count = 0;
   const auto begin = [&] {
@@ -118,7 +118,7 @@ StatusOr<std::vector<RollupColumn>> JobReader::Rollups(const SeriesQuery& query,
   if (tier >= kTiers.size())
     return InvalidArgument(Cat("tier ", tier, ": there are ", kTiers.size()));
   ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
-  SeriesSet set(query.selectors, query.limits.series);
+  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
   // Rows that begin in the range, with all of their samples.
   const int64_t length = kTiers[tier];
   const TimeRange whole = {CeilTo(query.range.from_ns, length), CeilTo(query.range.to_ns, length)};
@@ -176,7 +176,7 @@ StatusOr<std::vector<QuantileRow>> JobReader::Quantiles(const SeriesQuery& query
       return InvalidArgument(Cat("quantile ", FormatDouble(q), ": give one from 0 to 1"));
   }
   ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
-  SeriesSet set(query.selectors, query.limits.series);
+  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
   const bool by_metric = ByNodeAndMetric(query.selectors);
   insights::Spreads total;
   const auto merge = [&](const insights::Spreads& of_window) {

@@ -72,7 +72,7 @@ bool StepFacts::PlacePages(const store::Table& table) {
     for (StepPages& basis : steps.pages) {
       for (store::Page& page : basis) {
         if (group + 1 >= table.groups.size()) return false;
-        page = table.groups[group++].parts[1].page;
+        page = table.groups[group++].pages[1];
       }
     }
   }

@@ -67,7 +67,7 @@ Status JobReader::VisitStepWindows(const SampleQuery& query,
                                    const std::function<Status(const StepWindows&)>& visit) const {
   ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
   return WhileSealed(*job, [&](uint64_t* version) -> Status {
-    SeriesSet set(query.selectors, query.limits.series);
+    SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
     std::vector<WindowView> views;
     RETURN_IF_ERROR(CopyWindows(*job, query.range, &set, &views, version));
     std::vector<KeptStepWindow> windows;

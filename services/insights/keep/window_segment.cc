@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/schema_binary.h"
 
@@ -125,9 +126,15 @@ SharedSchema WindowSegment::ReadSchema(BinaryReader& in) const {
   if (shared_.schemas == nullptr) return SharedSchema(codec::RestoreSchema(in));
   BinaryReader from_id = in;
   const uint64_t id = from_id.U64();
-  if (std::optional<SharedSchema> known = shared_.schemas->Find(facts_.job, id);
+  SchemaPool::Saved saved;
+  if (std::optional<SharedSchema> known = shared_.schemas->Find(facts_.job, id, &saved);
       known.has_value()) {
-    codec::SkipSchema(in);
+    BinaryReader same = in;
+    if (Crc32c(same.Raw(saved.bytes)) == saved.crc && same.ok()) {
+      in = same;
+    } else {
+      codec::SkipSchema(in);
+    }
     return *std::move(known);
   }
   SharedSchema schema(codec::RestoreSchema(in));
