@@ -1,5 +1,7 @@
 #include "services/base/binary.h"
 
+#include <algorithm>
+
 #include "services/base/strings.h"
 
 namespace pitwall {
@@ -53,14 +55,27 @@ uint8_t BinaryReader::U8() {
   return static_cast<uint8_t>(data_[at_++]);
 }
 uint64_t BinaryReader::U64() {
+  if (!ok_) return 0;
+  constexpr size_t kMostBytes = 10;
+  const size_t most = std::min(kMostBytes, data_.size() - at_);
+  const char* const bytes = data_.data() + at_;
   uint64_t value = 0;
-  for (int shift = 0; shift < 64; shift += 7) {
-    const uint8_t byte = U8();
-    value |= static_cast<uint64_t>(byte & 0x7f) << shift;
-    if (!(byte & 0x80)) return value;
+  for (size_t i = 0; i < most; ++i) {
+    const auto byte = static_cast<uint8_t>(bytes[i]);
+    value |= static_cast<uint64_t>(byte & 0x7f) << (7 * i);
+    if ((byte & 0x80) != 0) continue;
+    at_ += i + 1;
+    return value;
   }
+  at_ += most;
   ok_ = false;
   return 0;
+}
+std::string_view BinaryReader::Raw(size_t bytes) {
+  ok_ = ok_ && bytes <= data_.size() - at_;
+  if (!ok_) return {};
+  at_ += bytes;
+  return data_.substr(at_ - bytes, bytes);
 }
 int64_t BinaryReader::I64() {
   const uint64_t v = U64();

@@ -42,7 +42,8 @@ class BinaryReader {
   int64_t I64();
   double Double();
   std::string Str();
-  std::string_view StrView();  // valid while the data lives
+  std::string_view StrView();          // valid while the data lives
+  std::string_view Raw(size_t bytes);  // so many, without a length before them; valid as long
   std::vector<double> Doubles();
   std::vector<int64_t> I64s();
   std::vector<uint32_t> U32s();

@@ -20,6 +20,7 @@
 #include "services/base/status.h"
 #include "services/insights/job_life.h"
 #include "services/insights/rollup.h"
+#include "services/insights/step_window.h"
 #include "services/model/action.h"
 #include "services/model/capture.h"
 #include "services/model/labels.h"
@@ -166,6 +167,11 @@ class History {
     ASSIGN_OR_RETURN(std::vector<SampleColumn> all, Samples(query));
     return visit(std::move(all));
   }
+  // Hands out the windows of the query's range, all of one moment; again, with what they are by
+  // then, where reading began again. `limits.rows` bounds a window.
+  using StepWindows = std::vector<const StepWindow*>;
+  virtual Status VisitStepWindows(const SampleQuery& query,
+                                  const std::function<Status(const StepWindows&)>& visit) const;
   // `tier`: index of kTiers. Rows that begin in the range.
   virtual StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query,
                                                       size_t tier) const = 0;

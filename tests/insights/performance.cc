@@ -1,8 +1,10 @@
-// insights_performance SHAPE PART: what the history costs, over a load that is made in the same
-// process. SHAPE: day (24 h of 8 nodes with 8 GPUs and 96 cores at 500 ms), ranks (1,000 ranks of
-// 20,000 steps), small (1,000 jobs of 10 minutes), wide (100 jobs with 17,000 series each). PART:
-// that much of it, 1 is all. Prints a table; exit code 1 where an answer fails, where memory misses
-// its goal, or bytes a sample that of two megabytes a million.
+// insights_performance SHAPE PART [FOLDER [VIEW]]: what the history costs, over a load that is made
+// in the same process. SHAPE: day (24 h of 8 nodes with 8 GPUs and 96 cores at 500 ms), ranks
+// (1,000 ranks of 20,000 steps), small (1,000 jobs of 10 minutes), wide (100 jobs with 17,000
+// series each). PART: that much of it, 1 is all. FOLDER: where it is kept, and is asked again
+// without a load where it is there; else it is removed at the end. VIEW: only views with that in
+// their names. Prints a table; exit code 1 where an answer fails, where memory misses its goal, or
+// bytes a sample that of two megabytes a million.
 #include <malloc.h>
 #include <sys/resource.h>
 
@@ -188,9 +190,10 @@ std::vector<View> ViewsOf(const JobLife& job) {
 
 class Measurement {
  public:
-  Measurement(loadgen::LoadPlan plan, std::string dir, int calls)
-      : plan_(std::move(plan)), dir_(std::move(dir)), calls_(calls) {}
-  Status Run();
+  Measurement(loadgen::LoadPlan plan, std::string dir, std::string view, int calls)
+      : plan_(std::move(plan)), dir_(std::move(dir)), view_(std::move(view)), calls_(calls) {}
+  // `load`: first makes the load and keeps it.
+  Status Run(bool load);
   bool failed() const { return failed_; }
 
  private:
@@ -206,7 +209,8 @@ class Measurement {
 
   const loadgen::LoadPlan plan_;
   const std::string dir_;
-  const int calls_;  // of each view, within a second
+  const std::string view_;  // "": all
+  const int calls_;         // of each view, within a second
   clock::SystemClock clock_;
   PipeLog log_{&clock_};
   std::unique_ptr<Keep> keep_;
@@ -281,6 +285,7 @@ Status Measurement::Ask() {
   Print("  answers: cold, median, 99 % (ms of a core)\n");
   const JobLifePtr job = keep_->history().Jobs()[0];
   for (const View& view : ViewsOf(*job)) {
+    if (view.name.find(view_) == std::string::npos) continue;
     RETURN_IF_ERROR(Open());
     std::vector<http::HttpRoute> routes = Routes({.history = &keep_->history(), .clock = &clock_});
     for (http::HttpRoute& route : promapi::PromRoutes(&keep_->history(), &clock_, {}, {}))
@@ -318,27 +323,29 @@ Status Measurement::Ask() {
   return OkStatus();
 }
 
-Status Measurement::Run() {
-  RETURN_IF_ERROR(Ingest());
+Status Measurement::Run(bool load) {
+  RETURN_IF_ERROR(load ? Ingest() : Open());
   RETURN_IF_ERROR(Ask());
   Line("memory at its peak, with answers", PeakGibibytes(), "GiB", 0, false);
   return OkStatus();
 }
 
-int Main(std::string_view shape, double part) {
+int Main(std::string_view shape, double part, const std::string& kept, const std::string& view) {
   const auto plan = PlanOf(shape, part);
   const std::string dir =
-      (std::filesystem::temp_directory_path() / Cat("pitwall-performance-", shape)).string();
-  std::filesystem::remove_all(dir);
+      kept.empty()
+          ? (std::filesystem::temp_directory_path() / Cat("pitwall-performance-", shape)).string()
+          : kept;
+  if (kept.empty()) std::filesystem::remove_all(dir);
   Status status = plan.status();
   bool failed = false;
   if (status.ok()) {
     Print(Cat(shape, " x ", FormatDouble(part), "\n"));
-    Measurement measurement(*plan, dir, part < 0.01 ? 2 : 100);
-    status = measurement.Run();
+    Measurement measurement(*plan, dir, view, part < 0.01 ? 2 : 100);
+    status = measurement.Run(!std::filesystem::exists(dir));
     failed = measurement.failed();
   }
-  std::filesystem::remove_all(dir);
+  if (kept.empty()) std::filesystem::remove_all(dir);
   if (!status.ok()) PrintError(Cat(ToStd(status.message()), "\n"));
   return !status.ok() || failed ? 1 : 0;
 }
@@ -347,10 +354,11 @@ int Main(std::string_view shape, double part) {
 }  // namespace pitwall::insights
 
 int main(int argc, char** argv) {
-  const auto part = argc == 3 ? pitwall::ParseDouble(argv[2]) : std::nullopt;
+  const auto part = argc >= 3 && argc <= 5 ? pitwall::ParseDouble(argv[2]) : std::nullopt;
   if (!part.has_value() || !(*part > 0 && *part <= 1)) {
-    pitwall::PrintError("insights_performance day|ranks|small|wide PART, with 0 < PART <= 1\n");
+    pitwall::PrintError(
+        "insights_performance day|ranks|small|wide PART [FOLDER [VIEW]], with 0 < PART <= 1\n");
     return 2;
   }
-  return pitwall::insights::Main(argv[1], *part);
+  return pitwall::insights::Main(argv[1], *part, argc > 3 ? argv[3] : "", argc > 4 ? argv[4] : "");
 }

@@ -28,10 +28,10 @@ inline StatusOr<std::vector<std::pair<std::string, uint64_t>>> SizesOf(const std
     for (const store::Table& table : reader->tables()) {
       const std::string kind = table.key.substr(0, table.key.find('/'));
       for (const store::RowGroup& group : table.groups) {
-        for (size_t c = 0; c < group.parts.size(); ++c) {
+        for (size_t c = 0; c < group.pages.size(); ++c) {
           const bool value = table.columns[c] == store::ColumnType::kValue;
-          sizes[value ? Cat(kind, " values") : Cat(kind, " ", c)] += group.parts[c].page.bytes;
-          rest -= group.parts[c].page.bytes;
+          sizes[value ? Cat(kind, " values") : Cat(kind, " ", c)] += group.pages[c].bytes;
+          rest -= group.pages[c].bytes;
         }
       }
     }

@@ -14,23 +14,24 @@ void EncodeGroup(const RowGroup& group, const std::vector<ColumnType>& columns, 
   out->I64(group.first_ns);
   out->I64(group.last_ns);
   for (size_t i = 0; i < columns.size(); ++i) {
-    const ColumnPart& part = group.parts[i];
-    out->I64(static_cast<int64_t>(part.page.offset - *at));  // 0: right behind the last one
-    *at = part.page.offset + part.page.bytes;
-    out->U64(part.page.bytes);
-    out->U64(part.page.crc);
+    const Page& page = group.pages[i];
+    out->I64(static_cast<int64_t>(page.offset - *at));  // 0: right behind the last one
+    *at = page.offset + page.bytes;
+    out->U64(page.bytes);
+    out->U64(page.crc);
     if (columns[i] != ColumnType::kValue) continue;
-    out->U64(part.summary.count);
-    if (part.summary.count == 0) continue;
-    out->Double(part.summary.min);
-    out->Double(part.summary.max);
-    out->Double(part.summary.sum);
-    out->Double(part.summary.last);
+    const ValueSummary& summary = group.summaries[i];
+    out->U64(summary.count);
+    if (summary.count == 0) continue;
+    out->Double(summary.min);
+    out->Double(summary.max);
+    out->Double(summary.sum);
+    out->Double(summary.last);
   }
 }
 
 Status DecodeGroup(BinaryReader* in, const std::vector<ColumnType>& columns, uint64_t end,
-                   uint64_t* at, RowGroup* group) {
+                   bool summaries, uint64_t* at, RowGroup* group) {
   const uint64_t rows = in->U64();
   if (rows == 0 || rows > kMaxGroupRows) {
     return DataLoss(Cat("segment: a group of ", rows, " rows; at most ", kMaxGroupRows));
@@ -38,31 +39,35 @@ Status DecodeGroup(BinaryReader* in, const std::vector<ColumnType>& columns, uin
   group->rows = static_cast<uint32_t>(rows);
   group->first_ns = in->I64();
   group->last_ns = in->I64();
-  group->parts.reserve(columns.size());
+  group->pages.reserve(columns.size());
+  if (summaries) group->summaries.resize(columns.size());
   for (const ColumnType type : columns) {
-    ColumnPart part;
-    part.page.offset = *at + static_cast<uint64_t>(in->I64());
+    Page page;
+    page.offset = *at + static_cast<uint64_t>(in->I64());
     const uint64_t bytes = in->U64();
-    part.page.crc = static_cast<uint32_t>(in->U64());
-    if (bytes > kMaxPageBytes || part.page.offset < kHeadBytes || part.page.offset > end ||
-        bytes > end - part.page.offset) {
+    page.crc = static_cast<uint32_t>(in->U64());
+    if (bytes > kMaxPageBytes || page.offset < kHeadBytes || page.offset > end ||
+        bytes > end - page.offset) {
       return DataLoss(
-          Cat("segment: a page of ", bytes, " bytes at ", part.page.offset, ", beyond ", end));
+          Cat("segment: a page of ", bytes, " bytes at ", page.offset, ", beyond ", end));
     }
-    part.page.bytes = static_cast<uint32_t>(bytes);
-    *at = part.page.offset + bytes;
+    page.bytes = static_cast<uint32_t>(bytes);
+    *at = page.offset + bytes;
     if (type == ColumnType::kValue) {
       const uint64_t count = in->U64();
       if (count > rows) return DataLoss(Cat("segment: ", count, " values in ", rows, " rows"));
-      part.summary.count = static_cast<uint32_t>(count);
-      if (count > 0) {
-        part.summary.min = in->Double();
-        part.summary.max = in->Double();
-        part.summary.sum = in->Double();
-        part.summary.last = in->Double();
+      ValueSummary summary;
+      summary.count = static_cast<uint32_t>(count);
+      if (count > 0 && !summaries) in->Raw(4 * sizeof(double));
+      if (count > 0 && summaries) {
+        summary.min = in->Double();
+        summary.max = in->Double();
+        summary.sum = in->Double();
+        summary.last = in->Double();
       }
+      if (summaries) group->summaries[group->pages.size()] = summary;
     }
-    group->parts.push_back(part);
+    group->pages.push_back(page);
   }
   return OkStatus();
 }
@@ -84,7 +89,7 @@ std::string EncodeFooter(const std::vector<Table>& tables) {
   return out.Take();
 }
 
-StatusOr<std::vector<Table>> DecodeFooter(std::string_view bytes, uint64_t end) {
+StatusOr<std::vector<Table>> DecodeFooter(std::string_view bytes, uint64_t end, bool summaries) {
   BinaryReader in(bytes);
   std::vector<Table> tables;
   uint64_t at = kHeadBytes;
@@ -107,7 +112,8 @@ StatusOr<std::vector<Table>> DecodeFooter(std::string_view bytes, uint64_t end) 
     const size_t groups = in.Count(3);
     // Grows with what is read: a group in memory is many times as long as its least bytes.
     for (size_t g = 0; g < groups && in.ok(); ++g) {
-      RETURN_IF_ERROR(DecodeGroup(&in, table.columns, end, &at, &table.groups.emplace_back()));
+      RETURN_IF_ERROR(
+          DecodeGroup(&in, table.columns, end, summaries, &at, &table.groups.emplace_back()));
     }
     tables.push_back(std::move(table));
   }

@@ -50,17 +50,14 @@ struct ValueSummary {
   uint32_t count = 0;
 };
 
-struct ColumnPart {
-  Page page;
-  ValueSummary summary;  // kValue only
-};
-
 // Rows that were added together. The first column of a table is its time, in ns.
 struct RowGroup {
   uint32_t rows = 0;
-  int64_t first_ns = 0;           // least time
-  int64_t last_ns = 0;            // greatest time
-  std::vector<ColumnPart> parts;  // one for each column
+  int64_t first_ns = 0;     // least time
+  int64_t last_ns = 0;      // greatest time
+  std::vector<Page> pages;  // one for each column
+  // As many, for those of values; empty where they were not asked for.
+  std::vector<ValueSummary> summaries;
 };
 
 struct Table {
@@ -72,7 +69,8 @@ struct Table {
 
 // Uncompressed.
 std::string EncodeFooter(const std::vector<Table>& tables);
-// DataLoss: malformed, or a page beyond `end`, the offset of the footer.
-StatusOr<std::vector<Table>> DecodeFooter(std::string_view bytes, uint64_t end);
+// DataLoss: malformed, or a page beyond `end`, the offset of the footer. Without `summaries` it
+// takes a third of the memory.
+StatusOr<std::vector<Table>> DecodeFooter(std::string_view bytes, uint64_t end, bool summaries);
 
 }  // namespace pitwall::store

@@ -1,6 +1,8 @@
 #include "services/adapters/store/segment_reader.h"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "services/base/binary.h"
 #include "services/base/stable_hash.h"
@@ -19,7 +21,8 @@ uint64_t Little(const char* bytes, int count) {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& path) {
+StatusOr<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& path,
+                                                             bool summaries) {
   ASSIGN_OR_RETURN(auto file, files::File::Open(path, files::File::Mode::kRead));
   ASSIGN_OR_RETURN(const int64_t size, file->Size());
   const auto read = [&](uint64_t at, size_t bytes) -> StatusOr<std::string> {
@@ -48,7 +51,7 @@ StatusOr<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& 
   if (Crc32c(packed) != crc) return DataLoss(Cat(path, ": its footer is damaged (CRC)"));
   ASSIGN_OR_RETURN(const std::string footer,
                    blocks::Unpack(packed, kMaxFooterBytes, path + ": footer"));
-  auto tables = DecodeFooter(footer, at);
+  auto tables = DecodeFooter(footer, at, summaries);
   if (!tables.ok()) return Annotate(tables.status(), path);
   return std::unique_ptr<SegmentReader>(
       new SegmentReader(std::move(file), *std::move(tables), crc));
@@ -59,26 +62,79 @@ size_t SegmentReader::memory_bytes() const {
   for (const Table& table : tables_) {
     bytes += table.key.capacity() + table.columns.capacity() * sizeof(ColumnType) +
              table.groups.capacity() * sizeof(RowGroup);
-    for (const RowGroup& group : table.groups) bytes += group.parts.capacity() * sizeof(ColumnPart);
+    for (const RowGroup& group : table.groups) {
+      bytes +=
+          group.pages.capacity() * sizeof(Page) + group.summaries.capacity() * sizeof(ValueSummary);
+    }
   }
   return bytes;
 }
 
-StatusOr<std::string> SegmentReader::ReadPage(const RowGroup& group, size_t column) const {
-  const Page& page = group.parts[column].page;
+namespace {
+
+StatusOr<std::string> PageOf(const files::File& file, const Page& page) {
   std::string out(page.bytes, '\0');
   ASSIGN_OR_RETURN(const size_t got,
-                   file_->ReadAt(static_cast<int64_t>(page.offset), out.data(), out.size()));
+                   file.ReadAt(static_cast<int64_t>(page.offset), out.data(), out.size()));
   if (got != out.size() || Crc32c(out) != page.crc) {
-    return DataLoss(Cat(file_->path(), ": the page at ", page.offset, " is damaged (CRC)"));
+    return DataLoss(Cat(file.path(), ": the page at ", page.offset, " is damaged (CRC)"));
   }
+  return out;
+}
+
+// Distinct texts, and appends which of them each row has.
+Status DecodeTexts(const std::string& page, const std::string& path,
+                   std::vector<std::string>* distinct, std::vector<int64_t>* indexes) {
+  ASSIGN_OR_RETURN(const std::string body, blocks::Unpack(page, kMaxPageBytes, path + ": texts"));
+  BinaryReader in(body);
+  distinct->assign(in.Count(), {});
+  for (std::string& text : *distinct) text = in.Str();
+  const std::string_view column_bytes = in.StrView();
+  RETURN_IF_ERROR(Annotate(in.Finish("texts"), path));
+  const size_t before = indexes->size();
+  RETURN_IF_ERROR(Annotate(blocks::DecodeColumn(column_bytes, indexes), path));
+  for (size_t i = before; i < indexes->size(); ++i) {
+    const int64_t index = (*indexes)[i];
+    if (index < 0 || index >= static_cast<int64_t>(distinct->size()))
+      return DataLoss(Cat(path, ": index ", index, " of ", distinct->size(), " texts"));
+  }
+  return OkStatus();
+}
+
+// A text for each row. Texts of which each is of one row are moved: there are long ones.
+void TakeTexts(std::vector<std::string> distinct, const std::vector<int64_t>& indexes,
+               std::vector<std::string>* out) {
+  out->reserve(out->size() + indexes.size());
+  const bool once = distinct.size() == indexes.size() &&
+                    std::is_sorted(indexes.begin(), indexes.end(), std::less_equal<>());
+  for (const int64_t index : indexes) {
+    std::string& text = distinct[static_cast<size_t>(index)];
+    out->push_back(once ? std::move(text) : text);
+  }
+}
+
+}  // namespace
+
+StatusOr<std::string> SegmentReader::ReadPage(const RowGroup& group, size_t column) const {
+  return PageOf(*file_, group.pages[column]);
+}
+
+StatusOr<std::vector<std::string>> SegmentReader::ReadTextPage(const std::string& path,
+                                                               const Page& page) {
+  ASSIGN_OR_RETURN(const auto file, files::File::Open(path, files::File::Mode::kRead));
+  ASSIGN_OR_RETURN(const std::string bytes, PageOf(*file, page));
+  std::vector<std::string> distinct;
+  std::vector<int64_t> indexes;
+  RETURN_IF_ERROR(DecodeTexts(bytes, path, &distinct, &indexes));
+  std::vector<std::string> out;
+  TakeTexts(std::move(distinct), indexes, &out);
   return out;
 }
 
 Status SegmentReader::Rows(size_t got, const RowGroup& group, size_t column) const {
   if (got == group.rows) return OkStatus();
-  return DataLoss(Cat(file_->path(), ": the page at ", group.parts[column].page.offset, " has ",
-                      got, " rows, not ", group.rows));
+  return DataLoss(Cat(file_->path(), ": the page at ", group.pages[column].offset, " has ", got,
+                      " rows, not ", group.rows));
 }
 
 Status SegmentReader::ReadInts(const Table& table, size_t group, size_t column,
@@ -104,21 +160,8 @@ Status SegmentReader::ReadTexts(const Table& table, size_t group, size_t column,
                                 std::vector<int64_t>* indexes) const {
   const RowGroup& rows = table.groups[group];
   ASSIGN_OR_RETURN(const std::string page, ReadPage(rows, column));
-  ASSIGN_OR_RETURN(const std::string body,
-                   blocks::Unpack(page, kMaxPageBytes, file_->path() + ": texts"));
-  BinaryReader in(body);
-  distinct->assign(in.Count(), {});
-  for (std::string& text : *distinct) text = in.Str();
-  const std::string_view column_bytes = in.StrView();
-  RETURN_IF_ERROR(Annotate(in.Finish("texts"), file_->path()));
   const size_t before = indexes->size();
-  RETURN_IF_ERROR(Annotate(blocks::DecodeColumn(column_bytes, indexes), file_->path()));
-  for (size_t i = before; i < indexes->size(); ++i) {
-    const int64_t index = (*indexes)[i];
-    if (index < 0 || index >= static_cast<int64_t>(distinct->size())) {
-      return DataLoss(Cat(file_->path(), ": index ", index, " of ", distinct->size(), " texts"));
-    }
-  }
+  RETURN_IF_ERROR(DecodeTexts(page, file_->path(), distinct, indexes));
   return Rows(indexes->size() - before, rows, column);
 }
 
@@ -127,8 +170,7 @@ Status SegmentReader::ReadTexts(const Table& table, size_t group, size_t column,
   std::vector<std::string> distinct;
   std::vector<int64_t> indexes;
   RETURN_IF_ERROR(ReadTexts(table, group, column, &distinct, &indexes));
-  out->reserve(out->size() + indexes.size());
-  for (const int64_t index : indexes) out->push_back(distinct[static_cast<size_t>(index)]);
+  TakeTexts(std::move(distinct), indexes, out);
   return OkStatus();
 }
 

@@ -15,8 +15,9 @@ namespace pitwall::store {
 
 class SegmentReader {
  public:
-  // DataLoss names the path and what is damaged; NotFound.
-  static StatusOr<std::unique_ptr<SegmentReader>> Open(const std::string& path);
+  // DataLoss names the path and what is damaged; NotFound. `summaries`: of the values in each page.
+  static StatusOr<std::unique_ptr<SegmentReader>> Open(const std::string& path,
+                                                       bool summaries = false);
 
   const std::vector<Table>& tables() const { return tables_; }
   uint32_t footer_crc() const { return footer_crc_; }
@@ -33,6 +34,9 @@ class SegmentReader {
   // The same as distinct texts, and appends which of them each row has.
   Status ReadTexts(const Table& table, size_t group, size_t column,
                    std::vector<std::string>* distinct, std::vector<int64_t>* indexes) const;
+  // The rows of a page of texts whose place is known, without the file's footer. NotFound: no such
+  // file. DataLoss: the page is damaged.
+  static StatusOr<std::vector<std::string>> ReadTextPage(const std::string& path, const Page& page);
   // Reads every page: OK, or the first that is damaged.
   Status CheckAll() const;
 

@@ -151,21 +151,22 @@ TEST_F(SegmentTest, SummariesAreOfTheValuesThatAreThere) {
       std::span<const double>(with_nan)};
   ASSERT_TRUE((*writer)->AddRows(0, rows, nullptr).ok());
   ASSERT_TRUE((*writer)->Finish().ok());
-  const auto reader = SegmentReader::Open(path);
+  EXPECT_TRUE((*SegmentReader::Open(path))->tables()[0].groups[0].summaries.empty());
+  const auto reader = SegmentReader::Open(path, true);
   ASSERT_TRUE(reader.ok());
   const RowGroup& group = (*reader)->tables()[0].groups[0];
   EXPECT_EQ(group.first_ns, 10);
   EXPECT_EQ(group.last_ns, 30);
-  const ValueSummary& first = group.parts[1].summary;
+  const ValueSummary& first = group.summaries[1];
   EXPECT_EQ(first.count, 2u);
   EXPECT_EQ(first.min, -1);
   EXPECT_EQ(first.max, 2);
   EXPECT_EQ(first.sum, 1);
   EXPECT_EQ(first.last, -1);
-  EXPECT_EQ(group.parts[2].summary.count, 0u);
-  EXPECT_EQ(group.parts[3].summary.min, 3);
-  EXPECT_EQ(group.parts[3].summary.max, 5);
-  EXPECT_TRUE(std::isnan(group.parts[3].summary.sum));
+  EXPECT_EQ(group.summaries[2].count, 0u);
+  EXPECT_EQ(group.summaries[3].min, 3);
+  EXPECT_EQ(group.summaries[3].max, 5);
+  EXPECT_TRUE(std::isnan(group.summaries[3].sum));
 }
 
 TEST_F(SegmentTest, AFlippedBitIsFoundWhereverItIs) {

@@ -103,17 +103,17 @@ Status SegmentWriter::Put(const std::string& page, Page* place) {
 }
 
 Status SegmentWriter::EncodeRows(ColumnType type, const ColumnRows& rows, blocks::FormHint* hint,
-                                 ColumnPart* part) {
+                                 Page* page, ValueSummary* summary) {
   page_.clear();
   if (type == ColumnType::kInt) {
     RETURN_IF_ERROR(blocks::EncodeColumn(std::get<0>(rows), &page_, blocks::ColumnEffort::kSmall));
   } else if (type == ColumnType::kValue) {
-    part->summary = SummaryOf(std::get<1>(rows));
+    *summary = SummaryOf(std::get<1>(rows));
     RETURN_IF_ERROR(encoder_.Encode(std::get<1>(rows), hint, &page_));
   } else {
     RETURN_IF_ERROR(EncodeTexts(std::get<2>(rows), &page_));
   }
-  return Put(page_, &part->page);
+  return Put(page_, page);
 }
 
 Status SegmentWriter::AddRows(size_t table, std::span<const ColumnRows> columns,
@@ -139,10 +139,11 @@ Status SegmentWriter::AddRows(size_t table, std::span<const ColumnRows> columns,
   const auto [least, greatest] = std::minmax_element(times.begin(), times.end());
   group.first_ns = *least;
   group.last_ns = *greatest;
-  group.parts.resize(columns.size());
+  group.pages.resize(columns.size());
+  group.summaries.resize(columns.size());
   for (size_t i = 0; i < columns.size(); ++i) {
     RETURN_IF_ERROR(EncodeRows(to.columns[i], columns[i], hints == nullptr ? nullptr : &hints[i],
-                               &group.parts[i]));
+                               &group.pages[i], &group.summaries[i]));
   }
   to.groups.push_back(std::move(group));
   return OkStatus();

@@ -41,6 +41,8 @@ class SegmentWriter {
   // 1 to kMaxGroupRows rows of each column of the table. InvalidArgument: columns that are not the
   // table's or differ in length. `hints`: one for each column, or null.
   Status AddRows(size_t table, std::span<const ColumnRows> columns, blocks::FormHint* hints);
+  // With the groups that were added so far.
+  const Table& table(size_t index) const { return tables_[index]; }
   uint64_t bytes() const { return at_ + buffer_.size(); }
 
   // Footer, flush, rename, flush of the folder.
@@ -52,8 +54,8 @@ class SegmentWriter {
   SegmentWriter(std::string path, std::shared_ptr<files::File> file);
   Status Put(const std::string& page, Page* place);
   Status Flush();
-  Status EncodeRows(ColumnType type, const ColumnRows& rows, blocks::FormHint* hint,
-                    ColumnPart* part);
+  Status EncodeRows(ColumnType type, const ColumnRows& rows, blocks::FormHint* hint, Page* page,
+                    ValueSummary* summary);
 
   const std::string path_;
   std::shared_ptr<files::File> file_;

@@ -71,6 +71,10 @@ Status HistoryStore::Load() {
       std::string boot = in.Str();
       seen[{std::move(source), std::move(boot)}].Restore(in);
     }
+    if (!in.AtEnd()) {  // earlier versions did not keep them
+      facts.steps.Restore(in);
+      facts.steps.RestorePages(in);
+    }
     RETURN_IF_ERROR(in.Finish("a segment of the catalogue"));
     generation_ = std::max<uint64_t>(generation_, facts.generation);
     FindOrAdd(row.job)->Restore(std::move(facts), std::move(seen));
@@ -232,6 +236,10 @@ store::DatabaseRow HistoryStore::SegmentRow(const SegmentFacts& facts,
     body.Str(key.first);
     body.Str(key.second);
     ranges.Save(body);
+  }
+  if (facts.steps.known) {
+    facts.steps.Save(body);
+    facts.steps.SavePages(body);
   }
   return {kSegmentRow, facts.job,
           NumberKey(static_cast<uint64_t>(facts.window_ns) ^ (uint64_t{1} << 63)), body.Take()};

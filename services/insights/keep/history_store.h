@@ -50,6 +50,8 @@ class HistoryStore {
   void Share(const std::string& job, const SharedSchema& schema) { schemas_.Add(job, schema); }
   // The sealed window, opened once and kept open for a while.
   StatusOr<std::shared_ptr<const WindowSegment>> Segment(const SegmentFacts& facts) const;
+  SegmentCache& cache() const { return cache_; }
+  const SchemaPool& schemas() const { return schemas_; }
   // The file is no longer named by the catalogue: it goes with the next Settle.
   void Discard(const SegmentFacts& facts);
   // Empties the write-ahead file, then removes what was discarded.

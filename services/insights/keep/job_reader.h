@@ -24,6 +24,8 @@ class JobReader final : public History {
   StatusOr<std::vector<SampleColumn>> Samples(const SampleQuery& query) const override;
   Status VisitSamples(const SampleQuery& query, const std::function<void()>& begin,
                       const std::function<Status(std::vector<SampleColumn>)>& visit) const override;
+  Status VisitStepWindows(const SampleQuery& query,
+                          const std::function<Status(const StepWindows&)>& visit) const override;
   StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query, size_t tier) const override;
   StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,
                                                std::span<const double> quantiles) const override;

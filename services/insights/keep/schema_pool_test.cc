@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "services/base/binary.h"
+#include "services/base/stable_hash.h"
+#include "services/codec/schema_binary.h"
+
 namespace pitwall::insights {
 namespace {
 
@@ -24,6 +28,28 @@ TEST(SchemaPool, GivesTheFirstOfEachIdAndJob) {
   pool.Remove("job");
   EXPECT_FALSE(pool.Find("job", 1).has_value());
   EXPECT_TRUE(pool.Find("another", 1).has_value());
+}
+
+TEST(SchemaPool, KnowsColumnsOfMetricsAndLengths) {
+  Schema schema;
+  for (const char* name : {"a", "b", "a"})
+    schema.series.push_back({Labels{{"__name__", name}, {"rank", "1"}}, SeriesKind::kGauge});
+  schema.series.push_back({Labels{{"AAA", "before the name"}, {"__name__", "a"}}, {}});
+  schema.id = 7;
+  BinaryWriter bytes;
+  codec::SaveSchema(schema, bytes);
+  SchemaPool pool;
+  EXPECT_EQ(pool.Columns("job", 7), nullptr);
+  pool.Add("job", SharedSchema(std::move(schema)));
+  const auto columns = pool.Columns("job", 7);
+  ASSERT_NE(columns, nullptr);
+  EXPECT_EQ(columns->of_metric.at("a"), (std::vector<uint32_t>{0, 2}));
+  EXPECT_EQ(columns->of_metric.at("b"), (std::vector<uint32_t>{1}));
+  EXPECT_EQ(columns->unnamed, (std::vector<uint32_t>{3}));
+  SchemaPool::Saved saved;
+  ASSERT_TRUE(pool.Find("job", 7, &saved).has_value());
+  EXPECT_EQ(saved.bytes, bytes.data().size());
+  EXPECT_EQ(saved.crc, Crc32c(bytes.data()));
 }
 
 }  // namespace

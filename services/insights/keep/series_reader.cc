@@ -4,34 +4,11 @@
 
 #include "services/base/strings.h"
 #include "services/insights/keep/job_reader.h"
+#include "services/insights/keep/window_samples.h"
 #include "services/insights/keep/window_view.h"
 
 namespace pitwall::insights {
 namespace {
-
-Status TooManyRows(size_t limit) {
-  return ResourceExhausted(Cat("rows: the answer has more than ", limit,
-                               "; narrow range or selectors, or ask for rollups"));
-}
-
-// Prepares a merger of all rows of the window.
-class WindowSeries {
- public:
-  WindowSeries(WindowView* view, SeriesSet* set) : view_(view), set_(set) {}
-  // At least the rows of the range.
-  Status Prepare(const TimeRange& range) {
-    RETURN_IF_ERROR(view_->AddRows(set_, range));
-    merger_ = std::make_unique<SeriesMerger>(view_->rows, set_);
-    RETURN_IF_ERROR(merger_->Prepare());
-    return view_->AddSequences(merger_->Mixed());
-  }
-  const SeriesMerger& merger() const { return *merger_; }
-
- private:
-  WindowView* const view_;
-  SeriesSet* const set_;
-  std::unique_ptr<SeriesMerger> merger_;
-};
 
 bool RowsAreGone(const WindowView& view) {
   return view.segment != nullptr && !view.segment->facts().has_rows;
@@ -55,44 +32,6 @@ bool Selected(const std::vector<Selector>& selectors, const std::string& node,
                      [&](const Selector& s) { return s.Matches(labels); });
 }
 
-// Grows with the series that are met.
-template <typename T>
-T& At(std::vector<T>* by_series, size_t series) {
-  if (by_series->size() <= series) by_series->resize(series + 1);
-  return (*by_series)[series];
-}
-
-// Adds the samples of a window to the columns of their series.
-Status AddSamples(const SampleQuery& query, WindowView* view, SeriesSet* set,
-                  std::vector<SampleColumn>* found, size_t* count) {
-  WindowSeries window(view, set);
-  RETURN_IF_ERROR(window.Prepare(query.range));
-  const int64_t mode = query.mode.empty() ? -1 : view->modes.Find(query.mode);
-  if (!query.mode.empty() && mode < 0) return OkStatus();
-  const RowFilter filter = {query.range.from_ns, query.range.to_ns, mode, query.from_step,
-                            query.to_step};
-  for (const uint32_t series : window.merger().series()) {
-    *count += window.merger().Append(series, filter, &At(found, series));
-    if (*count > query.limits.rows) return TooManyRows(query.limits.rows);
-  }
-  return OkStatus();
-}
-
-// Those with samples, sorted by labels; steps only where one has any.
-std::vector<SampleColumn> InOrder(const SeriesSet& set, std::vector<SampleColumn>* found) {
-  std::vector<SampleColumn> out;
-  for (const uint32_t series : set.InOrder()) {
-    if (series >= found->size() || (*found)[series].times_ns.empty()) continue;
-    SampleColumn& column = (*found)[series];
-    column.labels = set.all()[series].labels;
-    column.kind = set.all()[series].kind;
-    const auto none = [](int64_t step) { return step == kNoStep; };
-    if (std::all_of(column.steps.begin(), column.steps.end(), none)) column.steps.clear();
-    out.push_back(std::move(column));
-  }
-  return out;
-}
-
 int64_t CeilTo(int64_t time_ns, int64_t unit) {
   return time_ns >= kMaxPosition - unit ? kMaxPosition : NextAfter(time_ns - 1, unit);
 }
@@ -101,7 +40,7 @@ int64_t CeilTo(int64_t time_ns, int64_t unit) {
 
 StatusOr<std::vector<SeriesInfo>> JobReader::Series(const SeriesQuery& query) const {
   ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
-  SeriesSet set(query.selectors, query.limits.series);
+  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
   std::vector<SeriesInfo> found;
   const auto note = [&](uint32_t series, int64_t first_ns, int64_t last_ns, bool steps) {
     SeriesInfo& info = At(&found, series);
@@ -122,7 +61,7 @@ StatusOr<std::vector<SeriesInfo>> JobReader::Series(const SeriesQuery& query) co
           for (const StoredSeries& s : stored) note(s.series, s.first_ns, s.last_ns, s.has_steps);
           return OkStatus();
         }
-        WindowSeries window(view, &set);
+        MergedWindow window(view, &set);
         RETURN_IF_ERROR(window.Prepare(query.range));
         SeriesRows rows;
         for (const uint32_t series : window.merger().series()) {
@@ -143,18 +82,21 @@ Status JobReader::VisitSamples(
     const SampleQuery& query, const std::function<void()>& begin,
     const std::function<Status(std::vector<SampleColumn>)>& visit) const {
   ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
-  SeriesSet set(query.selectors, query.limits.series);
-  return ForEachWindow(*store_, *job, query.range, &set, begin, [&](WindowView* view) -> Status {
-    std::vector<SampleColumn> found;
-    size_t count = 0;
-    RETURN_IF_ERROR(AddSamples(query, view, &set, &found, &count));
-    return visit(InOrder(set, &found));
-  });
+  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
+  return ForEachWindow(
+      *store_, *job, query.range, &set, begin,
+      [&](WindowView* view) -> Status {
+        std::vector<SampleColumn> found;
+        size_t count = 0;
+        RETURN_IF_ERROR(AddSamples(query, view, &set, &found, &count));
+        return visit(InOrder(set, &found));
+      },
+      [&](const WindowView& view) { return HasOtherSteps(query, view); });
 }
 
 StatusOr<std::vector<SampleColumn>> JobReader::Samples(const SampleQuery& query) const {
   ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
-  SeriesSet set(query.selectors, query.limits.series);
+  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
   std::vector<SampleColumn> found;
   size_t count = 0;
   const auto begin = [&] {
@@ -163,7 +105,8 @@ StatusOr<std::vector<SampleColumn>> JobReader::Samples(const SampleQuery& query)
   };
   const Status walked2 = ForEachWindow(
       *store_, *job, query.range, &set, begin,
-      [&](WindowView* view) { return AddSamples(query, view, &set, &found, &count); });
+      [&](WindowView* view) { return AddSamples(query, view, &set, &found, &count); },
+      [&](const WindowView& view) { return HasOtherSteps(query, view); });
   RETURN_IF_ERROR(walked2);
   std::vector<SampleColumn> out = InOrder(set, &found);
   if (query.stale_markers) RETURN_IF_ERROR(AddStaleMarkers(job, query, &out));
@@ -175,7 +118,7 @@ StatusOr<std::vector<RollupColumn>> JobReader::Rollups(const SeriesQuery& query,
   if (tier >= kTiers.size())
     return InvalidArgument(Cat("tier ", tier, ": there are ", kTiers.size()));
   ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
-  SeriesSet set(query.selectors, query.limits.series);
+  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
   // Rows that begin in the range, with all of their samples.
   const int64_t length = kTiers[tier];
   const TimeRange whole = {CeilTo(query.range.from_ns, length), CeilTo(query.range.to_ns, length)};
@@ -204,7 +147,7 @@ StatusOr<std::vector<RollupColumn>> JobReader::Rollups(const SeriesQuery& query,
           for (const StoredSeries& s : stored) RETURN_IF_ERROR(add(s.series, s.rows[stored_tier]));
           return OkStatus();
         }
-        WindowSeries window(view, &set);
+        MergedWindow window(view, &set);
         RETURN_IF_ERROR(window.Prepare(whole));
         SeriesRows rows;
         for (const uint32_t series : window.merger().series()) {
@@ -233,7 +176,7 @@ StatusOr<std::vector<QuantileRow>> JobReader::Quantiles(const SeriesQuery& query
       return InvalidArgument(Cat("quantile ", FormatDouble(q), ": give one from 0 to 1"));
   }
   ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
-  SeriesSet set(query.selectors, query.limits.series);
+  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
   const bool by_metric = ByNodeAndMetric(query.selectors);
   insights::Spreads total;
   const auto merge = [&](const insights::Spreads& of_window) {
@@ -252,7 +195,7 @@ StatusOr<std::vector<QuantileRow>> JobReader::Quantiles(const SeriesQuery& query
           merge(stored);
           return OkStatus();
         }
-        WindowSeries window(view, &set);
+        MergedWindow window(view, &set);
         RETURN_IF_ERROR(window.Prepare(query.range));
         std::vector<uint32_t> order = window.merger().series();
         std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {

@@ -9,8 +9,9 @@
 
 namespace pitwall::insights {
 
-SeriesSet::SeriesSet(std::vector<Selector> selectors, size_t limit)
-    : selectors_(std::move(selectors)), limit_(limit) {
+SeriesSet::SeriesSet(std::vector<Selector> selectors, size_t limit, const SchemaPool* pool,
+                     std::string_view job)
+    : selectors_(std::move(selectors)), limit_(limit), pool_(pool), job_(job) {
   for (const Selector& selector : selectors_) names_.push_back(selector.MetricName());
   const auto open = [](std::string_view name) { return name.empty(); };
   if (std::any_of(names_.begin(), names_.end(), open)) names_.clear();
@@ -26,11 +27,29 @@ bool SeriesSet::Wants(const Labels& labels) const {
                      [&](const Selector& s) { return s.Matches(labels); });
 }
 
+std::vector<uint32_t> SeriesSet::Candidates(const Schema& schema) const {
+  std::vector<uint32_t> out;
+  const auto known = pool_ == nullptr || names_.empty() ? nullptr : pool_->Columns(job_, schema.id);
+  if (known == nullptr) {
+    out.resize(schema.series.size());
+    std::iota(out.begin(), out.end(), 0);
+    return out;
+  }
+  out = known->unnamed;
+  for (const std::string_view name : names_) {
+    const auto at = known->of_metric.find(name);
+    if (at != known->of_metric.end()) out.insert(out.end(), at->second.begin(), at->second.end());
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
 StatusOr<const WantedColumns*> SeriesSet::Of(const Schema& schema) {
   std::unique_ptr<WantedColumns>& wanted = schemas_[schema.id];
   if (wanted != nullptr) return wanted.get();
   wanted = std::make_unique<WantedColumns>();
-  for (size_t i = 0; i < schema.series.size(); ++i) {
+  for (const uint32_t i : Candidates(schema)) {
     const SeriesDescriptor& series = schema.series[i];
     if (!Wants(series.labels)) continue;
     const auto known = index_.find(series.labels);
@@ -43,7 +62,7 @@ StatusOr<const WantedColumns*> SeriesSet::Of(const Schema& schema) {
       all_.push_back({series.labels, series.kind});
       index_.insert(number);
     }
-    wanted->columns.push_back(static_cast<uint32_t>(i));
+    wanted->columns.push_back(i);
     wanted->series.push_back(number);
   }
   return wanted.get();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "services/base/status.h"
+#include "services/insights/keep/schema_pool.h"
 #include "services/model/labels.h"
 #include "services/model/matcher.h"
 #include "services/model/telemetry.h"
@@ -31,7 +33,9 @@ class SeriesSet {
   };
 
   // Without selectors: all. `limit`: at most so many series.
-  SeriesSet(std::vector<Selector> selectors, size_t limit);
+  // `pool`, where not null, knows schemas of the job, and outlives the set.
+  SeriesSet(std::vector<Selector> selectors, size_t limit, const SchemaPool* pool = nullptr,
+            std::string_view job = {});
   SeriesSet(const SeriesSet&) = delete;  // its index refers to it
   SeriesSet& operator=(const SeriesSet&) = delete;
   // ResourceExhausted: too many series.
@@ -42,10 +46,14 @@ class SeriesSet {
 
  private:
   bool Wants(const Labels& labels) const;
+  // Columns that may be wanted, ascending; all where nothing is known of the schema.
+  std::vector<uint32_t> Candidates(const Schema& schema) const;
 
   const std::vector<Selector> selectors_;
   std::vector<std::string_view> names_;  // of metrics, one a selector; empty: one has no name
   const size_t limit_;
+  const SchemaPool* const pool_;
+  const std::string job_;
   std::vector<Entry> all_;
   struct ByLabels {
     using is_transparent = void;

@@ -130,7 +130,7 @@ Status JobReader::AddStaleMarkers(const KeptJobPtr& job, const SampleQuery& quer
   // A silence may begin before the range and end in it.
   TimeRange range = query.range;
   if (range.from_ns > kMinPosition + kWindowNs) range.from_ns -= kWindowNs;
-  SeriesSet set(query.selectors, query.limits.series);
+  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
   std::optional<Sources> sources;
   int64_t newest_ns = 0;
   constexpr int kTries = 8;

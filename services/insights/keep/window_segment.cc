@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/schema_binary.h"
 
@@ -55,6 +56,7 @@ StatusOr<std::shared_ptr<const WindowSegment>> WindowSegment::Open(const std::st
 
 Status WindowSegment::ReadHead() {
   const store::Table* head = nullptr;
+  const store::Table* steps = nullptr;
   for (const store::Table& table : reader_->tables()) {
     std::string_view what;
     Place place{&table, 0, 0};
@@ -70,6 +72,7 @@ Status WindowSegment::ReadHead() {
     if (what == "span-totals") span_totals_ = &table;
     if (what == "beats") beats_ = &table;
     if (what == "beat-runs") beat_runs_ = &table;
+    if (what == kStepsTable) steps = &table;
   }
   if (head == nullptr || head->groups.size() != 1 || head->columns.size() != 2)
     return Damaged("its description is missing");
@@ -78,6 +81,7 @@ Status WindowSegment::ReadHead() {
   if (texts.size() != 1) return Damaged("its description is malformed");
   BinaryReader in(texts[0]);
   facts_.Restore(in);
+  if (steps != nullptr) RETURN_IF_ERROR(ReadSteps(*steps));
   for (size_t left = in.Count(6); left > 0 && in.ok(); --left) {
     Origin origin;
     origin.source = in.Str();
@@ -108,13 +112,29 @@ Status WindowSegment::ReadHead() {
   return OkStatus();
 }
 
+Status WindowSegment::ReadSteps(const store::Table& table) {
+  if (table.groups.empty() || table.columns.size() != 2) return Damaged("its steps");
+  std::vector<std::string> texts;
+  RETURN_IF_ERROR(reader_->ReadTexts(table, table.groups.size() - 1, 1, &texts));
+  BinaryReader in(texts[0]);
+  facts_.steps.Restore(in);
+  RETURN_IF_ERROR(in.Finish(path_));
+  return facts_.steps.PlacePages(table) ? OkStatus() : Damaged("its steps");
+}
+
 SharedSchema WindowSegment::ReadSchema(BinaryReader& in) const {
   if (shared_.schemas == nullptr) return SharedSchema(codec::RestoreSchema(in));
   BinaryReader from_id = in;
   const uint64_t id = from_id.U64();
-  if (std::optional<SharedSchema> known = shared_.schemas->Find(facts_.job, id);
+  SchemaPool::Saved saved;
+  if (std::optional<SharedSchema> known = shared_.schemas->Find(facts_.job, id, &saved);
       known.has_value()) {
-    codec::SkipSchema(in);
+    BinaryReader same = in;
+    if (Crc32c(same.Raw(saved.bytes)) == saved.crc && same.ok()) {
+      in = same;
+    } else {
+      codec::SkipSchema(in);
+    }
     return *std::move(known);
   }
   SharedSchema schema(codec::RestoreSchema(in));

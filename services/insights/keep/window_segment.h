@@ -3,8 +3,8 @@
 //
 // Tables by key: "window" (who sent what; schemas; batches it holds), "rows/<origin>/<schema>",
 // "series/<origin>/<schema>" (first, last, rollups of the series whose first table that is),
-// "spread", "span-ends", "span-metrics", "span-index", "span-totals", "beats", "beat-runs". Tables
-// of another name are left alone.
+// "spread", "span-ends", "span-metrics", "span-index", "span-totals", "beats", "beat-runs", "steps"
+// (step_facts.h). Tables of another name are left alone.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@
 #include "services/insights/history.h"
 #include "services/insights/keep/schema_pool.h"
 #include "services/insights/keep/segment_cache.h"
+#include "services/insights/keep/step_facts.h"
 #include "services/insights/keep/window_rows.h"
 #include "services/insights/keep/window_summary.h"
 
@@ -34,7 +35,9 @@ struct SegmentFacts {
   int64_t least_start_ns = INT64_MAX;  // of its spans, which may have begun before the window
   bool has_rows = true;                // false: raw samples were dropped
   int64_t dropped_ns = 0;              // when they were, by the wall clock; 0: not known
+  StepFacts steps;
 
+  // All but `steps`, which lie beside it.
   void Save(BinaryWriter& out) const;
   void Restore(BinaryReader& in);
 };
@@ -140,6 +143,7 @@ class WindowSegment {
       const std::function<Status(size_t place, const std::vector<uint32_t>& columns)>& take) const;
   StatusOr<DecodedColumnPtr> ReadColumn(const store::Table& table, size_t column, bool keep) const;
   StatusOr<const OriginPtr*> OriginAt(int64_t index) const;
+  Status ReadSteps(const store::Table& table);
   // Of the pool where that has it.
   SharedSchema ReadSchema(BinaryReader& in) const;
   Status CheckModes(std::span<const int64_t> modes) const;

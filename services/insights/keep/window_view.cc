@@ -1,9 +1,7 @@
 #include "services/insights/keep/window_view.h"
 
 namespace pitwall::insights {
-namespace {
 
-// Copies of memory and facts, of one moment.
 Status CopyWindows(const KeptJob& job, const TimeRange& range, SeriesSet* set,
                    std::vector<WindowView>* out, uint64_t* version) {
   MutexLock lock(&job.mutex());
@@ -23,8 +21,6 @@ Status CopyWindows(const KeptJob& job, const TimeRange& range, SeriesSet* set,
   }
   return OkStatus();
 }
-
-}  // namespace
 
 Status WindowView::AddRows(SeriesSet* set, const TimeRange& range) {
   rows.clear();
@@ -56,40 +52,48 @@ Status WindowView::AddSequences(const std::vector<size_t>& of_rows) {
   return OkStatus();
 }
 
-Status ForEachWindow(const HistoryStore& store, const KeptJob& job, const TimeRange& range,
-                     SeriesSet* set, const std::function<void()>& begin,
-                     const std::function<Status(WindowView*)>& visit) {
+Status OpenWindow(const HistoryStore& store, WindowView* view) {
+  if (view->sealed.has_value()) {
+    ASSIGN_OR_RETURN(view->segment, store.Segment(*view->sealed));
+  }
+  for (const HeadPart& part : view->head) {
+    ASSIGN_OR_RETURN(RowTable rows, part.Rows());
+    view->tables.push_back(std::move(rows));
+  }
+  view->head.clear();
+  return OkStatus();
+}
+
+Status WhileSealed(const KeptJob& job, const std::function<Status(uint64_t* version)>& read) {
   constexpr int kTries = 8;
   Status status;
   for (int i = 0; i < kTries; ++i) {
-    begin();
-    std::vector<WindowView> views;
     uint64_t version = 0;
-    RETURN_IF_ERROR(CopyWindows(job, range, set, &views, &version));
-    status = OkStatus();
-    for (WindowView& view : views) {
-      if (view.sealed.has_value()) {
-        auto segment = store.Segment(*view.sealed);
-        status = segment.status();
-        if (segment.ok()) view.segment = *std::move(segment);
-      }
-      for (const HeadPart& part : view.head) {
-        if (!status.ok()) break;
-        StatusOr<RowTable> rows = part.Rows();
-        status = rows.status();
-        if (rows.ok()) view.tables.push_back(*std::move(rows));
-      }
-      view.head.clear();
-      if (status.ok()) status = visit(&view);
-      if (!status.ok()) break;
-      view = WindowView();  // its memory is done with
-    }
+    status = read(&version);
     if (!absl::IsDataLoss(status)) return status;
     MutexLock lock(&job.mutex());
     // Sealed again meanwhile: the file that was to be read is gone. Else it is damaged.
     if (job.version() == version) return status;
   }
   return status;
+}
+
+Status ForEachWindow(const HistoryStore& store, const KeptJob& job, const TimeRange& range,
+                     SeriesSet* set, const std::function<void()>& begin,
+                     const std::function<Status(WindowView*)>& visit,
+                     const std::function<bool(const WindowView&)>& skip) {
+  return WhileSealed(job, [&](uint64_t* version) -> Status {
+    begin();
+    std::vector<WindowView> views;
+    RETURN_IF_ERROR(CopyWindows(job, range, set, &views, version));
+    for (WindowView& view : views) {
+      if (skip != nullptr && skip(view)) continue;
+      RETURN_IF_ERROR(OpenWindow(store, &view));
+      RETURN_IF_ERROR(visit(&view));
+      view = WindowView();  // its memory is done with
+    }
+    return OkStatus();
+  });
 }
 
 }  // namespace pitwall::insights

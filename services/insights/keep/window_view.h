@@ -31,10 +31,18 @@ struct WindowView {
   Status AddSequences(const std::vector<size_t>& of_rows);
 };
 
-// Calls `visit` with the windows of the job that overlap the range, in their order, so that all of
-// them are of one moment.
+// The windows of the job that overlap the range, in their order, as they are at one moment: with
+// copies of memory, which OpenWindow unpacks, and facts of what is sealed.
+Status CopyWindows(const KeptJob& job, const TimeRange& range, SeriesSet* set,
+                   std::vector<WindowView>* out, uint64_t* version);
+Status OpenWindow(const HistoryStore& store, WindowView* view);
+// Calls `read` until no window was sealed meanwhile whose file it did not find.
+Status WhileSealed(const KeptJob& job, const std::function<Status(uint64_t* version)>& read);
+
+// Calls `visit` with these windows but for those to be skipped, opened one after another.
 Status ForEachWindow(const HistoryStore& store, const KeptJob& job, const TimeRange& range,
                      SeriesSet* set, const std::function<void()>& begin,
-                     const std::function<Status(WindowView*)>& visit);
+                     const std::function<Status(WindowView*)>& visit,
+                     const std::function<bool(const WindowView&)>& skip = nullptr);
 
 }  // namespace pitwall::insights

@@ -4,6 +4,7 @@
 #include "services/base/strings.h"
 #include "services/codec/schema_binary.h"
 #include "services/insights/keep/node_means.h"
+#include "services/insights/keep/step_summaries.h"
 #include "services/insights/keep/window_content.h"
 #include "services/insights/keep/window_series.h"
 #include "services/insights/keep/window_writing.h"
@@ -156,6 +157,7 @@ Status WriteWindow(const std::string& path, const WindowContent& window, Segment
                    SegmentFacts* facts, const std::shared_ptr<files::DiskFaults>& faults) {
   ASSIGN_OR_RETURN(const auto writer, SegmentWriter::Create(path, faults));
   WindowWriting w{writer.get(), {}, {}, {}, {}};
+  StepSummaries steps(&window.modes());
   facts->samples = 0;
   facts->least_start_ns = INT64_MAX;
   ASSIGN_OR_RETURN(const auto series,
@@ -169,6 +171,7 @@ Status WriteWindow(const std::string& path, const WindowContent& window, Segment
     facts->samples += SamplesOf(rows);
     if (facts->has_rows && !rows.times.empty()) {
       RETURN_IF_ERROR(WriteRows(rows, hints, &w));
+      steps.Add(rows);
       const std::string_view metric = MetricOf(*window.tables()[t].schema);
       if (!metric.empty() && with_spans.contains({rows.origin->source, rows.origin->boot}))
         times.push_back({w.OriginOf(rows.origin), metric, rows.times});
@@ -179,6 +182,7 @@ Status WriteWindow(const std::string& path, const WindowContent& window, Segment
     facts->least_start_ns = std::min(facts->least_start_ns, window.spans()[i].start_ns);
   RETURN_IF_ERROR(series->Write(window.tables(), &w));
   RETURN_IF_ERROR(WriteSpans(window.spans(), times, &w));
+  RETURN_IF_ERROR(steps.Write(&w, facts));
   ASSIGN_OR_RETURN(const std::vector<Beat> beats, window.ReadBeats());
   RETURN_IF_ERROR(WriteBeats(beats, &w));
   RETURN_IF_ERROR(WriteHead(window, *facts, &w));

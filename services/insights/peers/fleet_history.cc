@@ -246,6 +246,12 @@ Status FleetHistory::KeptHere(std::string_view job) const {
 }
 
 // A whole request about another process's job goes to that process: none of these is asked here.
+Status FleetHistory::VisitStepWindows(
+    const SampleQuery& query, const std::function<Status(const StepWindows&)>& visit) const {
+  RETURN_IF_ERROR(KeptHere(query.job));
+  return own_->VisitStepWindows(query, visit);
+}
+
 StatusOr<std::vector<RollupColumn>> FleetHistory::Rollups(const SeriesQuery& query,
                                                           size_t tier) const {
   RETURN_IF_ERROR(KeptHere(query.job));

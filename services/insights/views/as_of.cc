@@ -150,6 +150,13 @@ Status HistoryAsOf::VisitSamples(
   return history_.VisitSamples(cut, begin, visit);
 }
 
+Status HistoryAsOf::VisitStepWindows(const SampleQuery& query,
+                                     const std::function<Status(const StepWindows&)>& visit) const {
+  SampleQuery cut = query;
+  cut.range = Cut(query.range);
+  return history_.VisitStepWindows(cut, visit);
+}
+
 // Rows that were over, and of the one that was not what its samples so far come to.
 StatusOr<std::vector<RollupColumn>> HistoryAsOf::Rollups(const SeriesQuery& query,
                                                          size_t tier) const {

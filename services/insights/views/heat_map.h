@@ -42,10 +42,11 @@ struct StepHeatMap {
 };
 
 // A cell is duration / median over the ranks of that step; of several steps in one column the
-// greatest. Of a step that was run again the later run counts. `want_own`: a rank's own time
-// instead of the duration, since in a synchronous job all ranks wait for the slow one; where a row
-// does not tell its wait, all cells are of durations. ResourceExhausted: more than 33,554,432 steps
-// by ranks.
+// greatest. Of a step that was run again the later run counts. A column is of a whole number of
+// stored blocks, where it is of as many steps. `want_own`: a rank's own time instead of the
+// duration, since in a synchronous job all ranks wait for the slow one; where a row does not tell
+// its wait, all cells are of durations. ResourceExhausted: more than 33,554,432 steps by ranks that
+// are in no summary (step_window.h), or as many blocks by ranks.
 StatusOr<StepHeatMap> MakeStepHeatMap(const History& history, const StepQuery& query,
                                       size_t most_columns, bool want_own = false);
 

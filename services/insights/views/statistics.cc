@@ -3,17 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "services/insights/step_times.h"
 #include "services/model/value.h"
 
 namespace pitwall::insights {
 
 double MedianOf(std::vector<double> values) {
-  if (values.empty()) return NormalNan();
-  const size_t half = values.size() / 2;
-  const auto middle = values.begin() + static_cast<ptrdiff_t>(half);
-  std::nth_element(values.begin(), middle, values.end());
-  if (values.size() % 2 == 1) return *middle;
-  return (*std::max_element(values.begin(), middle) + *middle) / 2;
+  return values.empty() ? NormalNan() : MedianIn(&values);
 }
 
 double MedianDeviation(std::span<const double> values, double median) {

@@ -15,8 +15,6 @@
 namespace pitwall::insights {
 namespace {
 
-int64_t RankOf(const Labels& labels) { return ParseInt(labels.Get("rank")).value_or(-1); }
-
 bool Wanted(const StepQuery& query, int64_t rank) {
   return query.ranks.empty() ||
          std::find(query.ranks.begin(), query.ranks.end(), rank) != query.ranks.end();
@@ -37,7 +35,6 @@ SampleQuery QueryOf(const StepQuery& query, const std::vector<std::string_view>&
 
 const std::vector<std::string_view> kDurations = {kStepDuration};
 const std::vector<std::string_view> kAll = {kStepDuration, kPhaseDuration, kCollectiveTime};
-constexpr std::string_view kCollective = "collective";
 
 auto KeyOf(const StepRow& row) { return std::tuple(row.step, row.rank, row.end_ns); }
 
@@ -231,26 +228,6 @@ Status ForEachRank(const std::vector<StepRow>& rows, bool own,
   return OkStatus();
 }
 
-// Without rows: there may be a million of them.
-Status VisitDurations(const std::vector<SampleColumn>& columns, const StepQuery& query,
-                      const std::function<Status(const RankSteps&)>& visit) {
-  std::map<int64_t, std::vector<const SampleColumn*>> ranks;
-  for (const SampleColumn& column : columns) {
-    const int64_t rank = RankOf(column.labels);
-    if (Wanted(query, rank) && !column.steps.empty()) ranks[rank].push_back(&column);
-  }
-  for (const auto& [rank, of_rank] : ranks) {
-    if (of_rank.size() == 1) {  // else its labels changed: one column alone is in the order of time
-      RETURN_IF_ERROR(visit({rank, of_rank[0]->steps, of_rank[0]->values}));
-      continue;
-    }
-    std::vector<SampleColumn> copies;
-    for (const SampleColumn* column : of_rank) copies.push_back(*column);
-    RETURN_IF_ERROR(ForEachRank(RowsOf(copies, query), false, visit));
-  }
-  return OkStatus();
-}
-
 }  // namespace
 
 StatusOr<std::vector<StepRow>> ReadStepDurations(const History& history, const StepQuery& query) {
@@ -268,15 +245,32 @@ StatusOr<StepTable> MakeStepTable(const History& history, const StepQuery& query
   return table;
 }
 
-// What belongs to one run of a step has one time, so that it is in one part.
-Status VisitStepTimes(const History& history, const StepQuery& query, bool own,
-                      const std::function<void()>& begin,
+SampleQuery QueryOfStepTimes(const StepQuery& query, bool own) {
+  return own ? QueryOfWaits(query) : QueryOf(query, kDurations);
+}
+
+// Without rows where that can be: there may be a million of them. What belongs to one run of a step
+// has one time, so that it is in one stretch.
+Status VisitStepTimes(const std::vector<SampleColumn>& columns, const StepQuery& query, bool own,
                       const std::function<Status(const RankSteps&)>& visit) {
-  return history.VisitSamples(own ? QueryOfWaits(query) : QueryOf(query, kDurations), begin,
-                              [&](const std::vector<SampleColumn>& columns) {
-                                return own ? ForEachRank(TableOf(columns, query).rows, true, visit)
-                                           : VisitDurations(columns, query, visit);
-                              });
+  StepTimes times;
+  for (const auto& [rank, of_rank] : ColumnsByRank(columns)) {
+    if (!Wanted(query, rank)) continue;
+    if (!own && of_rank.size() == 1) {  // it is in the order of time
+      if (of_rank[0]->steps.empty()) continue;
+      RETURN_IF_ERROR(visit({rank, of_rank[0]->steps, of_rank[0]->values}));
+      continue;
+    }
+    if (times.Read(of_rank, own)) {
+      const RankSteps steps = times.steps(rank);
+      if (!steps.steps.empty()) RETURN_IF_ERROR(visit(steps));
+      continue;
+    }
+    std::vector<SampleColumn> copies;
+    for (const SampleColumn* column : of_rank) copies.push_back(*column);
+    RETURN_IF_ERROR(ForEachRank(TableOf(copies, query).rows, own, visit));
+  }
+  return OkStatus();
 }
 
 namespace {

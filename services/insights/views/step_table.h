@@ -11,12 +11,9 @@
 
 #include "services/base/status.h"
 #include "services/insights/history.h"
+#include "services/insights/step_times.h"
 
 namespace pitwall::insights {
-
-inline constexpr std::string_view kStepDuration = "train_step_duration_seconds";
-inline constexpr std::string_view kPhaseDuration = "train_phase_duration_seconds";
-inline constexpr std::string_view kCollectiveTime = "train_collective_time_seconds";
 
 struct StepQuery {
   JobLifePtr job;
@@ -56,17 +53,11 @@ struct StepTable {
 // the greater sum; where it is not told, the phase "collective".
 StatusOr<StepTable> MakeStepTable(const History& history, const StepQuery& query);
 
-// Steps of one rank, in the order of their ends. Of a step that was run again there are several.
-struct RankSteps {
-  int64_t rank = -1;
-  std::span<const int64_t> steps;
-  std::span<const double> seconds;  // NaN: not told
-};
-
-// How long steps took, or what of it was a rank's own time, without the wait: in parts, in the
-// order of time; within a part by rank. `begin`: as History::VisitSamples calls it.
-Status VisitStepTimes(const History& history, const StepQuery& query, bool own,
-                      const std::function<void()>& begin,
+// The samples that tell how long steps took, or with `own` what of it was a rank's own time,
+// without the wait.
+SampleQuery QueryOfStepTimes(const StepQuery& query, bool own);
+// The same out of such samples of one stretch of time, by rank.
+Status VisitStepTimes(const std::vector<SampleColumn>& columns, const StepQuery& query, bool own,
                       const std::function<Status(const RankSteps&)>& visit);
 
 // Durations alone, rows without phases.

@@ -111,7 +111,7 @@ TEST(StepHeatMaps, PartsOfAHistoryGiveTheMapOfTheWhole) {
     const StepHeatMap right = *MakeStepHeatMap(whole, Ask(), 16, own);
     const StepHeatMap map = *MakeStepHeatMap(parts, Ask(), 16, own);
     EXPECT_EQ(map.own_time, own);
-    EXPECT_EQ(map.bucket_steps, 13);
+    EXPECT_EQ(map.bucket_steps, 16) << "whole blocks of steps";
     EXPECT_EQ(map.medians, right.medians);
     ASSERT_THAT(map.rows, SizeIs(kRanks));
     for (size_t r = 0; r < kRanks; ++r) {
@@ -121,8 +121,8 @@ TEST(StepHeatMaps, PartsOfAHistoryGiveTheMapOfTheWhole) {
     if (!own) continue;
     for (size_t column = 0; column < map.medians.size(); ++column) {
       std::map<int64_t, double> worst;
-      for (int64_t step = map.from_step + static_cast<int64_t>(column) * 13;
-           step < map.from_step + static_cast<int64_t>(column + 1) * 13; ++step) {
+      for (int64_t step = map.from_step + static_cast<int64_t>(column) * 16;
+           step < map.from_step + static_cast<int64_t>(column + 1) * 16; ++step) {
         if (!durations.contains(step)) continue;
         std::vector<double> values;
         for (const auto& [rank, value] : durations[step]) values.push_back(value);

@@ -1,0 +1,36 @@
+#include "services/insights/history.h"
+
+namespace pitwall::insights {
+namespace {
+
+// The whole range as one window, of which nothing is summed up.
+class WholeRange final : public StepWindow {
+ public:
+  WholeRange(const History& history, const SampleQuery& query) : history_(history), query_(query) {}
+  Status Samples(
+      const std::function<Status(const std::vector<SampleColumn>&)>& visit) const override {
+    std::vector<std::vector<SampleColumn>> parts;
+    RETURN_IF_ERROR(history_.VisitSamples(
+        query_, [&] { parts.clear(); },
+        [&](std::vector<SampleColumn> part) {
+          parts.push_back(std::move(part));
+          return OkStatus();
+        }));
+    for (const std::vector<SampleColumn>& part : parts) RETURN_IF_ERROR(visit(part));
+    return OkStatus();
+  }
+
+ private:
+  const History& history_;
+  const SampleQuery& query_;
+};
+
+}  // namespace
+
+Status History::VisitStepWindows(const SampleQuery& query,
+                                 const std::function<Status(const StepWindows&)>& visit) const {
+  const WholeRange whole(*this, query);
+  return visit({&whole});
+}
+
+}  // namespace pitwall::insights
