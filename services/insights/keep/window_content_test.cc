@@ -133,8 +133,7 @@ class WindowContentTest : public ::testing::Test {
       if (table.key == "beat-runs") continue;
       std::string& line = out.emplace_back(table.key);
       for (const store::RowGroup& group : table.groups) {
-        for (const store::ColumnPart& part : group.parts)
-          line += Cat(" ", part.page.bytes, ":", part.page.crc);
+        for (const store::Page& page : group.pages) line += Cat(" ", page.bytes, ":", page.crc);
       }
     }
     return out;
