@@ -20,7 +20,7 @@ for (const { url, png, hide } of wanted) {
   await page.goto(hide ? url.replace(hide, "training") : url);
   await page.locator("[data-incident]").first().waitFor({ timeout: 30_000 });
   await page.locator(".evidence canvas[data-ready]").first().waitFor({ timeout: 30_000 }).catch(() => undefined); // not every issue has a chart
-  await page.waitForFunction(() => !document.querySelector(".waiting"), undefined, { timeout: 30_000 });
+  await page.waitForFunction(() => !document.querySelector(".waiting, .evidence canvas:not([data-ready])"), undefined, { timeout: 30_000 });
   await page.screenshot({ path: png });
   const text = await page.evaluate(() => {
     const words: string[] = [];

@@ -58,12 +58,22 @@ function eventLine(issue: IssueDetail): Line {
 const places = ["rank", "node", "gpu", "hw_id"];
 const ofIssue = (labels: Labels, issue: IssueDetail) => places.every((place) => !labels[place] || !issue.labels[place] || labels[place] === issue.labels[place]);
 const mostNeeds = 3;
+function changeOf({ last, times_ns }: Chart["series"][number], at: number): number {
+  const mean = (after: boolean) => {
+    const values = last.filter((value, i): value is number => value !== null && Number.isFinite(value) && msOf(times_ns[i] ?? "0") >= at === after);
+    return values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : 0;
+  };
+  return Math.abs(mean(true) - mean(false));
+}
 function readBy(chart: Chart, needs: string[], issue: IssueDetail): { name: string; lines: Line[]; all: number; names: string[] } | null {
   for (const name of needs) {
     const series = chart.series.filter((one) => one.labels.__name__ === name);
     const own = series.filter((one) => ofIssue(one.labels, issue));
     const rest = series.filter((one) => !own.includes(one));
-    const drawn = [...own, ...rest].filter((one) => one.last.some((value) => value !== null)).slice(0, mostLines);
+    const filled = [...own, ...rest].filter((one) => one.last.some((value) => value !== null));
+    // Of many those that changed most as it began.
+    const change = new Map(filled.map((one) => [one, changeOf(one, msOf(issue.onset_ns ?? "0"))]));
+    const drawn = (filled.length > mostLines ? filled.sort((a, b) => (change.get(b) ?? 0) - (change.get(a) ?? 0)) : filled).slice(0, mostLines);
     // By what tells one from another.
     const names = drawn.map(({ labels }) => Object.keys(labels).filter((label) => (drawn.length > 1 ? drawn.some((one) => one.labels[label] !== labels[label]) : /^(rank|node|group)$/.test(label))).map((label) => (["rank", "group"].includes(label) ? `${label} ${labels[label]}` : labels[label])).join(" "));
     if (drawn.length) return { name, lines: linesOf({ ...chart, series: drawn }), all: series.length, names };
@@ -71,11 +81,16 @@ function readBy(chart: Chart, needs: string[], issue: IssueDetail): { name: stri
   return null;
 }
 
-function WhatItReads({ job, issue, needs, from, to, shades }: { job: JobDetail; issue: IssueDetail; needs: string[]; from: string; to: string; shades: Shade[] }) {
-  const asked = needs.filter((name) => /^[a-zA-Z_]\w*$/.test(name)).slice(0, mostNeeds);
+// The series of a metric that the expression selects, as far as it says that itself.
+const selected = (expression: string, name: string) => expression.match(new RegExp(`\\b${name}\\{[^{}$]*\\}`))?.[0] ?? `${name}{}`;
+
+function WhatItReads({ job, issue, rule, needs, from, to, shades }: { job: JobDetail; issue: IssueDetail; rule: RuleDefinition | null; needs: string[]; from: string; to: string; shades: Shade[] }) {
+  // States of many phases by turns make no picture: what else it reads comes first.
+  const named = needs.filter((name) => /^[a-zA-Z_]\w*$/.test(name));
+  const asked = [...named.filter((name) => !name.endsWith("_state")), ...named.filter((name) => name.endsWith("_state"))].slice(0, mostNeeds);
   const loaded = useLoad<Chart | null>(
     `read ${job.id} ${asked} ${from} ${issue.open ? "open" : to}`,
-    (abort) => (asked.length ? get<Chart>("/chart", { job: job.id, match: asked.map((name) => `${name}{}`), from, to, width: 900 }, abort) : Promise.resolve(null)),
+    (abort) => (asked.length ? get<Chart>("/chart", { job: job.id, match: asked.map((name) => selected(rule?.expression ?? "", name)), from, to, width: 900 }, abort) : Promise.resolve(null)),
     issue.open ? ["samples"] : [],
     job.id,
   );
@@ -123,7 +138,10 @@ export function EvidenceChart({ job, issue, rule }: { job: JobDetail; issue: Iss
   const onset = BigInt(issue.onset_ns ?? begin ?? 0);
   const early = onset - around;
   const from = known ? String(early < first && first < onset ? first : early) : "";
-  const to = known ? String(BigInt(end) + (issue.open ? 1n : around / 4n + 1n)) : "";
+  // Nothing comes after the newest sample either.
+  const late = BigInt(end ?? 0) + (issue.open ? 0n : around / 4n);
+  const last = BigInt(job.last_ns ?? 0) > BigInt(end ?? 0) ? BigInt(job.last_ns ?? 0) : BigInt(end ?? 0);
+  const to = known ? String((late < last ? late : last) + 1n) : "";
   const query = !selector && rule ? queryOf(rule.expression, needs, job.id, issue.event.data.parameters ?? {}) : "";
   const loaded = useLoad<{ lines: Line[]; all: number }>(
     `evidence ${job.id} ${selector}${query} ${from} ${issue.open ? "open" : to}`,
@@ -141,35 +159,40 @@ export function EvidenceChart({ job, issue, rule }: { job: JobDetail; issue: Iss
   const found = issue.events[0];
   const value = eventNumber(found?.data.value);
   const shades: Shade[] = [];
+  const began = onset < BigInt(begin) ? onset : BigInt(begin);
   const endMs = msOf(end);
   if (started !== null) {
-    if (BigInt(begin) < BigInt(started)) shades.push({ from: msOf(begin), to: msOf(started), kind: "pending" });
+    if (began < BigInt(started)) shades.push({ from: msOf(String(began)), to: msOf(started), kind: "pending" });
     shades.push({ from: msOf(started), to: endMs, kind: "firing" });
   }
   // The value at trigger is on the chart only where the chart shows the rule's own value.
   const comparable = !!query || !stored.length || (issue.event.data.evidence ?? []).length === 1;
   const kept = job.raw_from_ns;
   const left = out(stored.length, loaded.data.all);
+  // One or two values say less than what they were made of.
+  const few = !stored.length && (lines[0]?.times.length ?? 0) < 3;
+  const reads = !stored.length && <WhatItReads job={job} issue={issue} rule={rule} needs={needs} from={from} to={to} shades={shades} />;
   const label = `${lines[0]?.name ?? ""} from ${time(from)} to ${time(to)}${issue.threshold === null ? "" : `, threshold ${digits(issue.threshold)}`}`;
   return (
     <figure class="evidence" data-pending-ns={begin} data-firing-ns={started ?? ""} data-end-ns={issue.ended_ns ?? ""} data-query={stored.length ? query : ""}>
+      {few && reads}
       <figcaption>
         <span class="code cut" title={lines.map((line) => line.name).join("\n").slice(0, 500)}>{lines.map((line) => line.name).join("; ").slice(0, 300)}</span>
         {query && stored.length > 0 && <span class="dim">what the rule compares, and the values that its events tell</span>}
         {left && <span class="dim">{left}</span>}
-        {!stored.length && <span class="dim">values that the issue's events tell</span>}
+        {!stored.length && <span class="dim">at the events of the issue</span>}
       </figcaption>
       <TimeChart
-        tall={!stored.length && (lines[0]?.times.length ?? 0) < 3 ? 100 : undefined} lines={lines} points={!stored.length} threshold={issue.threshold} shades={shades} label={label} theme={shownTheme.value}
+        tall={few ? 100 : undefined} lines={lines} points={!stored.length} threshold={issue.threshold} shades={shades} label={label} theme={shownTheme.value}
         mark={comparable && started !== null && value !== null ? { time: msOf(started), value } : null}
         from={msOf(from)} to={msOf(to)}
       />
       {kept && BigInt(from) < BigInt(kept) && <p class="dim small" data-rollups>Raw data were dropped{job.raw_dropped_ns ? ` on ${date(msOf(job.raw_dropped_ns))}` : ""}; rollups are left.</p>}
       <p class="legend dim small">
-        {shades.length > 1 && <span><i class="swatch pending" /> pending from {time(begin)}</span>}<span><i class="swatch firing" /> firing from {time(started)}</span>
+        {shades.length > 1 && <span><i class="swatch pending" /> {onset < BigInt(begin) ? "began" : "pending from"} {time(String(began))}</span>}<span><i class="swatch firing" /> firing from {time(started)}</span>
         <span>{issue.open ? "not ended" : `ended ${time(issue.ended_ns)}`}, {duration(Number(length) / 1e9)}</span>
       </p>
-      {!stored.length && <WhatItReads job={job} issue={issue} needs={needs} from={from} to={to} shades={shades} />}
+      {!few && reads}
       <details>
         <summary>As a table</summary>
         <DataTable lines={lines} />

@@ -5,22 +5,22 @@ import { useLoad } from "./load.ts";
 import { actionText, Mark, Severity, silencedText, Time, toldAt, whoOf } from "./parts.tsx";
 import { place, setQuery } from "./route.ts";
 import { verdict } from "./rule_table.tsx";
-import type { CloudEvent, Incident, Issue, JobDetail, Rule, WhatIf } from "./types.ts";
+import type { CloudEvent, Incident, Issue, JobDetail, NsOrNull, Rule, WhatIf } from "./types.ts";
 
 const shown = 3;
 const leastShare = 0.02; // of a step's time, which noise is not
 
 // What troubles that are no slowness cost, by the rule's category.
-const free = "no step time";
-const otherCosts: Record<string, string> = { death: "that rank is gone", hang: "steps stand still", numerics: free, optimization: free };
+const free = "no time lost";
+const otherCosts: Record<string, string> = { hang: "steps stand still", numerics: free, optimization: free };
 
 function Cost({ job, rank, category }: { job: JobDetail; rank: string; category: string }) {
-  const other = otherCosts[category];
+  const other = category !== "death" ? otherCosts[category] : rank ? `rank ${rank} is gone` : "the job ended";
   const can = !other && /^\d+$/.test(rank) && job.ranks > 1;
   const answer = useLoad<WhatIf | null>(`what-if ${job.id} ${rank} ${job.attempt_count}`, (abort) => (can ? get<WhatIf>("/what-if", { job: job.id, rank }, abort) : Promise.resolve(null)));
   const cost = answer.data;
   if (other) return <span data-field="cost">{other}</span>;
-  if (!can) return <span data-field="cost">not computable: no single rank is named</span>;
+  if (!can) return <span data-field="cost">not computed: no single rank is named</span>;
   if (answer.fault) return <span data-field="cost">not known: {answer.fault.message}</span>;
   if (!cost) return <span data-field="cost">…</span>;
   if (!cost.computable) return <span data-field="cost">not computable: {cost.reason}</span>;
@@ -40,21 +40,25 @@ function Badge({ incident }: { incident: Incident }) {
   return over(incident) ? <span class="badge calm" title={`was ${incident.severity}`}><Mark of="✓" />ended</span> : <Severity name={incident.severity} />;
 }
 
-function Since({ job, issue }: { job: JobDetail; issue: Issue }) {
+// Of a job without progress: its last step, as it is known now.
+function lastStep(job: JobDetail, issue: Issue): NsOrNull {
+  const attempt = job.attempts.find((one) => one.attempt === issue.attempt);
+  const hung = issue.open && job.stalled_since_ns && ["hang", "progress"].includes(issue.labels.category ?? "");
+  return hung && attempt && attempt.last_step_ns !== attempt.first_step_ns ? attempt.last_step_ns : null;
+}
+const near = (a: NsOrNull, b: NsOrNull) => Math.abs(secondsBetween(a, b) ?? 60) < 1;
+
+// An issue is found some time after its trouble began; `whole` says so, and the last step.
+function Since({ job, issue, whole }: { job: JobDetail; issue: Issue; whole?: boolean }) {
   const length = duration(secondsBetween(issue.onset_ns, issue.ended_ns ?? job.ended_ns ?? job.last_ns));
   const cleared = !issue.open && issue.end_reason !== "job_ended";
-  return <><i>{cleared ? "from" : "since"}</i> <Time ns={issue.onset_ns} field="since" /> {cleared && <>to <Time ns={issue.ended_ns} field="until" /> </>}({length}{!issue.open && !cleared ? ", until the job ended" : ""})</>;
-}
-
-// Of a job that stands still: its last step, as it is known now. An issue is found some time after its trouble began.
-function Found({ job, issue }: { job: JobDetail; issue: Issue }) {
-  const attempt = job.attempts.find((one) => one.attempt === issue.attempt);
-  const step = issue.open && job.stalled_since_ns && ["hang", "progress"].includes(issue.labels.category ?? "") && attempt?.last_step_ns !== attempt?.first_step_ns && attempt?.last_step_ns;
-  const late = (secondsBetween(issue.onset_ns, issue.started_ns) ?? 0) >= 1;
+  const step = whole ? lastStep(job, issue) : null;
   return (
     <>
-      {step && <p class="told"><i>last step at</i> <Time ns={step} field="step" short /> ({duration(secondsBetween(step, job.last_ns))} ago)</p>}
-      {late && <p class="told"><i>found</i> <Time ns={issue.started_ns} field="found" short /></p>}
+      <i>{cleared ? "from" : "since"}</i> <Time ns={issue.onset_ns} field="since" /> {cleared && <>to <Time ns={issue.ended_ns} field="until" /> </>}
+      {step && near(step, issue.onset_ns) ? "the last step " : ""}({length}{issue.open ? " ago" : ""}{!issue.open && !cleared ? ", until the job ended" : ""})
+      {step && !near(step, issue.onset_ns) && <>, last step at <Time ns={step} field="step" short /></>}
+      {whole && !near(issue.onset_ns, issue.started_ns) && <>, found <Time ns={issue.started_ns} field="found" short /></>}
     </>
   );
 }
@@ -82,22 +86,24 @@ function Sentence({ job, incident, subject, actions }: { job: JobDetail; inciden
   const taken = (actions ?? []).filter((action) => ids.has(action.data.issue ?? ""));
   const newest = taken[taken.length - 1];
   const own = subject.id === root.id;
-  const others = incident.issues.length - (own ? 1 : 2);
+  const others = incident.issues.filter((issue) => issue.id !== subject.id && issue.id !== root.id);
+  const names = [...new Set(others.map((issue) => issue.alert))].filter((alert) => alert !== root.alert && alert !== subject.alert);
   const todo = subject.event.data.suggestion;
   return (
     <li data-incident={incident.id}>
       <Badge incident={incident} />
       <div>
         <p><strong data-field="what">{subject.summary || subject.alert}</strong>{toldAt(job, subject)} <button type="button" class="link" onClick={() => setQuery({ issue: subject.id })}>Show what was found</button></p>
+        <div class="parts">
         <p class="told"><i>where</i> <span data-field="who">{whomOf(job, incident, subject)}</span></p>
-        <p class="told"><Since job={job} issue={subject} /></p>
-        <Found job={job} issue={subject} />
+        <p class="told"><Since job={job} issue={subject} whole /></p>
         <p class="told"><i>cost</i> <Cost job={job} rank={alone(incident, subject) ? (subject.labels.rank ?? "") : ""} category={subject.labels.category ?? ""} /></p>
         <p class="told"><i>action</i> <span data-field="action">{actions === null ? "…" : newest ? actionText(newest.type, newest.data) : "none taken"}</span>{subject.silenced && <span class="note">; {silencedText(subject)}</span>}</p>
-        <p class="told">
-          <i>cause</i> <span data-field="cause">{own ? root.alert : `${root.summary || root.alert} (${root.alert})`}{incident.likely_roots > 1 ? `, one of ${incident.likely_roots} equally likely` : ""}</span>
-          {others > 0 ? `, with ${plural(others, own ? "issue" : "more issue")} that it explains or that came with it` : ""}
+        <p class="told why">
+          <i>{own ? "rule" : "cause"}</i> <span data-field="cause">{own ? root.alert : `${root.summary || root.alert} (${root.alert})`}{incident.likely_roots > 1 && alone(incident, subject) ? `, one of ${incident.likely_roots} equally likely` : ""}</span>
+          {names.length > 0 && `, with ${names.slice(0, 3).join(", ")}${names.length > 3 ? ` and ${names.length - 3} more` : ""}`}
         </p>
+        </div>
         {todo && <p class="todo"><strong>What to do:</strong> <span data-field="suggestion">{todo}</span></p>}
       </div>
     </li>
