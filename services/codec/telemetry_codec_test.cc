@@ -464,43 +464,6 @@ TEST(BatchDecoder, RepeatedSchemasAreOneObject) {
   EXPECT_EQ(third->batch->schemas[0]->stream, changed.stream);
 }
 
-// A record of its own for each number, with a schema of four megabytes.
-std::string LongSchema(const Example& example, int number) {
-  Batch batch = example.batch;
-  batch.frames.clear();
-  Schema schema;
-  for (int i = 0; i < 1000; ++i) {
-    schema.series.push_back({Labels({{"__name__", "m"},
-                                     {"number", std::to_string(1000 * number + i)},
-                                     {"text", std::string(4000, 'x')}}),
-                             SeriesKind::kGauge});
-  }
-  schema.id = SchemaId(schema.stream, schema.series);
-  batch.schemas = {schema};
-  std::string bytes;
-  EncodeBatch(batch, &bytes);
-  return bytes;
-}
-
-// Whoever keeps schemas of very many jobs has each of them once, and they are not decoded again.
-TEST(BatchDecoder, SchemasThatOthersHoldStayKnownHoweverManyTheyAre) {
-  const Example example;
-  BatchDecoder decoder;
-  std::vector<std::string> records;
-  std::vector<SharedSchema> held;
-  for (int i = 0; i < 12; ++i) {  // 48 MB
-    records.push_back(LongSchema(example, i));
-    const auto decoded = decoder.Decode(records.back());
-    ASSERT_TRUE(decoded.ok()) << decoded.status();
-    held.push_back(decoded->batch->schemas[0]);
-  }
-  for (size_t i = 0; i < records.size(); ++i) {
-    const auto again = decoder.Decode(records[i]);
-    ASSERT_TRUE(again.ok()) << again.status();
-    EXPECT_EQ(&*again->batch->schemas[0], &*held[i]) << i;
-  }
-}
-
 TEST(BatchDecoder, ABatchInSeveralPartsIsRefused) {
   const Example example;
   std::string bytes;

@@ -21,7 +21,7 @@
 #include "services/insights/keep/keep.h"
 #include "services/insights/promapi/prom_routes.h"
 #include "services/loadgen/load_plan.h"
-#include "tests/insights/load_process.h"
+#include "tests/insights/load/load_process.h"
 #include "tests/insights/pipe_log.h"
 #include "tests/insights/segment_sizes.h"
 
