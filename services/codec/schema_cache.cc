@@ -52,17 +52,23 @@ void AppendVarint(uint64_t value, std::string* out) {
 
 std::shared_ptr<const Schema> SchemaCache::Find(std::string_view bytes) const {
   const auto found = entries_.find(StableHash64(bytes));
-  return found != entries_.end() && found->second.bytes == bytes ? found->second.schema : nullptr;
+  return found != entries_.end() && found->second.bytes == bytes ? found->second.schema.lock()
+                                                                 : nullptr;
 }
 
 void SchemaCache::Add(std::string_view bytes, std::shared_ptr<const Schema> schema) {
-  if (bytes_ + bytes.size() > kMaxBytes) {
-    entries_.clear();
-    bytes_ = 0;
-  }
+  if (bytes_ + bytes.size() > kMaxBytes) LetGo();
+  bytes_ += bytes.size();
   Entry& entry = entries_[StableHash64(bytes)];
-  bytes_ += bytes.size() - entry.bytes.size();
-  entry = {std::string(bytes), std::move(schema)};
+  if (entry.bytes != bytes) entry.bytes = bytes;
+  entry.schema = schema;
+  entry.held = std::move(schema);
+}
+
+void SchemaCache::LetGo() {
+  for (auto& [hash, entry] : entries_) entry.held = nullptr;
+  absl::erase_if(entries_, [](const auto& known) { return known.second.schema.expired(); });
+  bytes_ = 0;
 }
 
 bool TakeSchemas(std::string_view record, std::string* rest, std::vector<std::string_view>* found) {

@@ -14,21 +14,28 @@
 
 namespace pitwall::codec {
 
-// By their bytes. Bounded: when it is full, all are forgotten. Not thread-safe.
+// By their bytes. Those that others hold stay known, and cost their bytes alone; of those that
+// nobody else holds as many stay as have kMaxBytes together: beyond that all of them are forgotten.
+// Not thread-safe.
 class SchemaCache {
  public:
   static constexpr size_t kMaxBytes = 32u << 20;
 
   std::shared_ptr<const Schema> Find(std::string_view bytes) const;
+  // In the place of what is known by these bytes, if anything is.
   void Add(std::string_view bytes, std::shared_ptr<const Schema> schema);
 
  private:
   struct Entry {
     std::string bytes;
-    std::shared_ptr<const Schema> schema;
+    std::weak_ptr<const Schema> schema;
+    std::shared_ptr<const Schema> held;  // the same; null: others hold it, or did
   };
+  // Only what others hold stays.
+  void LetGo();
+
   absl::flat_hash_map<uint64_t, Entry> entries_;  // by a hash of the bytes
-  size_t bytes_ = 0;
+  size_t bytes_ = 0;                              // of those that were added since
 };
 
 // Splits a TelemetryRecord with a batch: `rest` gets the record without the batch's schemas,

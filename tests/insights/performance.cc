@@ -1,28 +1,27 @@
 // insights_performance SHAPE PART [FOLDER [VIEW]]: what the history costs, over a load that is made
-// in the same process. SHAPE: day (24 h of 8 nodes with 8 GPUs and 96 cores at 500 ms), ranks
+// in a process of its own. SHAPE: day (24 h of 8 nodes with 8 GPUs and 96 cores at 500 ms), ranks
 // (1,000 ranks of 20,000 steps), small (1,000 jobs of 10 minutes), wide (100 jobs with 17,000
-// series each). PART: that much of it, 1 is all. FOLDER: where it is kept, and is asked again
-// without a load where it is there; else it is removed at the end. VIEW: only views with that in
-// their names. Prints a table; exit code 1 where an answer fails, where memory misses its goal, or
-// bytes a sample that of two megabytes a million.
+// series each), broad (the same, of which PART shortens the time: all 100 jobs). PART: that much of
+// it, 1 is all. FOLDER: where it is kept, and is asked again without a load where it is there; else
+// it is removed at the end. VIEW: only views with that in their names. Prints a table; exit code 1
+// where an answer fails, where memory misses its goal, or bytes a sample that of two megabytes a
+// million.
 #include <malloc.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <set>
-#include <thread>
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/adapters/http/router.h"
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
-#include "services/codec/cloudevents/cloud_event.h"
 #include "services/insights/api/api_routes.h"
 #include "services/insights/keep/keep.h"
 #include "services/insights/promapi/prom_routes.h"
-#include "services/loadgen/load_run.h"
+#include "services/loadgen/load_plan.h"
+#include "tests/insights/load/load_process.h"
 #include "tests/insights/pipe_log.h"
 #include "tests/insights/segment_sizes.h"
 
@@ -50,47 +49,6 @@ double PeakGibibytes() {
   return static_cast<double>(usage.ru_maxrss) / (1024.0 * 1024.0);
 }
 
-// Tells the begin of a job when its first record comes.
-class PipeSink final : public loadgen::LoadSink {
- public:
-  explicit PipeSink(PipeLog* log) : log_(log) {}
-  Status Deliver(int64_t arrival_ns, std::string_view key, std::string value, int32_t) override {
-    last_ns_ = std::max(last_ns_, arrival_ns);
-    if (key != kControlKey && jobs_.emplace(key).second) Changed(std::string(key), true);
-    log_->Put(kTelemetryTopic, arrival_ns, key, std::move(value));
-    return OkStatus();
-  }
-  Status Reach(int64_t) override { return OkStatus(); }
-  int32_t partitions() const override { return 1; }
-  void EndJobs() {
-    for (const std::string& job : jobs_) Changed(job, false);
-  }
-  const std::set<std::string>& jobs() const { return jobs_; }
-
- private:
-  void Changed(const std::string& job, bool begins) {
-    IssueEvent event;
-    event.type = EventType::kJobChanged;
-    event.job = job;
-    event.time_ns = last_ns_;
-    event.attempt = 1;
-    event.sequence = begins ? 1 : 3;
-    std::vector<JobChange> changes = {JobChange::kAttemptEnded, JobChange::kEnded};
-    if (begins) changes = {JobChange::kStarted, JobChange::kAttemptBegan};
-    for (const JobChange change : changes) {
-      event.job_change = change;
-      event.end_detail = begins ? EndDetail::kNone : EndDetail::kCompleted;
-      event.id = MakeEventId(event);
-      log_->Put(kIssuesTopic, last_ns_, job, cloudevents::EncodeCloudEvent(event));
-      ++event.sequence;
-    }
-  }
-
-  PipeLog* const log_;
-  std::set<std::string> jobs_;
-  int64_t last_ns_ = 0;
-};
-
 StatusOr<loadgen::LoadPlan> PlanOf(std::string_view shape, double part) {
   loadgen::LoadPlan plan;
   plan.start_ns = kBegin;
@@ -113,13 +71,14 @@ StatusOr<loadgen::LoadPlan> PlanOf(std::string_view shape, double part) {
     plan.gpus = 1;
     plan.cores = 4;
     plan.duration_ns = 600 * kNanosPerSecond;
-  } else if (shape == "wide") {
-    plan.jobs = static_cast<int64_t>(std::max(100 * part, 2.0));
+  } else if (shape == "wide" || shape == "broad") {
+    plan.jobs = shape == "wide" ? static_cast<int64_t>(std::max(100 * part, 2.0)) : 100;
     plan.nodes = 8;
     plan.step_ns = 2 * kNanosPerSecond;
-    plan.duration_ns = 720 * kNanosPerSecond;
+    plan.duration_ns = shape == "wide" ? 720 * kNanosPerSecond : seconds(720);
   } else {
-    return InvalidArgument(Cat("shape: unknown (", Quote(shape), "); day, ranks, small or wide"));
+    return InvalidArgument(
+        Cat("shape: unknown (", Quote(shape), "); day, ranks, small, wide or broad"));
   }
   RETURN_IF_ERROR(loadgen::CheckPlan(plan));
   RETURN_IF_ERROR(loadgen::CompleteFaults(0, &plan));
@@ -228,25 +187,18 @@ Status Measurement::Open() {
 }
 
 Status Measurement::Ingest() {
+  ASSIGN_OR_RETURN(const auto load, LoadProcess::Start(plan_));
   RETURN_IF_ERROR(Open());
   RETURN_IF_ERROR(keep_->Start());
-  PipeSink sink(&log_);
-  loadgen::LoadRun load(plan_, &sink);
   const int64_t began = clock_.MonotonicNs();
-  Status made;
-  double making = 0;
-  std::thread maker([&] {
-    made = load.Run([](const loadgen::Planted&) {});
-    sink.EndJobs();
-    making = CpuSeconds(RUSAGE_THREAD);
-  });
-  maker.join();
-  RETURN_IF_ERROR(made);
+  const double before = CpuSeconds(RUSAGE_THREAD);
+  ASSIGN_OR_RETURN(const RecordWriter::Totals totals, load->Forward(&log_));
+  const double forwarding = CpuSeconds(RUSAGE_THREAD) - before;
   const auto pause = clock_.NewWakeup();
   // The log's end is read, and the jobs' windows are sealed, as a quarter of a minute after the
   // end.
   const auto done = [&] {
-    if (keep_->counters().records < load.totals().records) return false;
+    if (keep_->counters().records < totals.load.records) return false;
     for (const JobLifePtr& job : keep_->history().Jobs()) {
       if (job->ended_ns == 0) return false;
     }
@@ -259,11 +211,11 @@ Status Measurement::Ingest() {
   keep_->Stop();  // seals the rest
   RETURN_IF_ERROR(keep_->Health());
   const double peak = PeakGibibytes();
-  const double cpu = CpuSeconds(RUSAGE_SELF) - making;
+  const double cpu = CpuSeconds(RUSAGE_SELF) - forwarding;
   const double wall = static_cast<double>(clock_.MonotonicNs() - began) / 1e9;
   const auto samples = static_cast<double>(keep_->counters().samples);
-  Print(Cat("samples ", keep_->counters().samples, ", spans ", load.totals().spans, ", jobs ",
-            sink.jobs().size(), ", segments written ", keep_->counters().sealed.load(), "\n"));
+  Print(Cat("samples ", keep_->counters().samples, ", spans ", totals.load.spans, ", jobs ",
+            totals.jobs, ", segments written ", keep_->counters().sealed.load(), "\n"));
   const double megabytes = static_cast<double>(keep_->disk_bytes()) / samples;
   Line("disk a million samples", megabytes, "MB", kGoalMegabytes, false);
   Line("ingest and sealing of one core", samples / cpu / 1e6, "M samples/s", 3, true);
@@ -357,7 +309,8 @@ int main(int argc, char** argv) {
   const auto part = argc >= 3 && argc <= 5 ? pitwall::ParseDouble(argv[2]) : std::nullopt;
   if (!part.has_value() || !(*part > 0 && *part <= 1)) {
     pitwall::PrintError(
-        "insights_performance day|ranks|small|wide PART [FOLDER [VIEW]], with 0 < PART <= 1\n");
+        "insights_performance day|ranks|small|wide|broad PART [FOLDER [VIEW]], with 0 < PART <= "
+        "1\n");
     return 2;
   }
   return pitwall::insights::Main(argv[1], *part, argc > 3 ? argv[3] : "", argc > 4 ? argv[4] : "");

@@ -41,7 +41,11 @@ class HeadFile {
 struct HeadRows {
   std::vector<int64_t> times, sequences, steps, modes;
   std::vector<double> cells;
-  size_t bytes() const { return times.size() * 32 + cells.size() * sizeof(double); }
+  size_t bytes() const {  // that they take
+    size_t numbers = cells.capacity();
+    for (const auto* column : {&times, &sequences, &steps, &modes}) numbers += column->capacity();
+    return numbers * sizeof(double);
+  }
   // Appends the values of the wanted columns, of `width` a row, to those of `to`.
   void AppendTo(size_t width, RowTable* to) const;
 };

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "services/insights/keep/node_means.h"
+#include "services/insights/keep/slow_growth.h"
 #include "services/model/value.h"
 
 namespace pitwall::insights {
@@ -12,6 +13,12 @@ namespace {
 constexpr size_t kPackedRows = 120;
 constexpr size_t kPackedBytes = size_t{256} << 10;
 constexpr size_t kLeastRows = 8;  // fewer do not pack well
+// Less is not worth the chunk that tells where it is in the file.
+constexpr size_t kLeastBytes = size_t{4} << 10;
+
+bool WorthMoving(const HeadRows& rows) {
+  return rows.times.size() >= kLeastRows && rows.bytes() >= kLeastBytes;
+}
 
 }  // namespace
 
@@ -29,6 +36,10 @@ void HeadWindow::AddRows(const OriginPtr& origin, const SharedSchema& schema, co
   HeadRows& into = table->rows;
   table->first_ns = std::min(table->first_ns, frame.times_ns[from]);
   table->last_ns = std::max(table->last_ns, frame.times_ns[to - 1]);
+  const size_t before = into.bytes();
+  for (auto* column : {&into.times, &into.sequences, &into.steps, &into.modes})
+    ReserveFor(column, rows, 2);
+  ReserveFor(&into.cells, rows * columns, 2);
   into.times.insert(into.times.end(), at(frame.times_ns, from), at(frame.times_ns, to));
   into.sequences.insert(into.sequences.end(), rows, static_cast<int64_t>(sequence));
   if (frame.steps.empty()) {
@@ -43,8 +54,9 @@ void HeadWindow::AddRows(const OriginPtr& origin, const SharedSchema& schema, co
     samples_ += static_cast<uint64_t>(
         std::count_if(cells.begin(), cells.end(), [](double v) { return !IsMissing(v); }));
   }
-  bytes_ += rows * 32 + cells.size() * sizeof(double);
-  const bool large = into.bytes() >= kPackedBytes && into.times.size() >= kLeastRows;
+  bytes_ += into.bytes() - before;
+  const bool large =
+      into.cells.size() * sizeof(double) >= kPackedBytes && into.times.size() >= kLeastRows;
   if (large || into.times.size() >= kPackedRows) PackRows(table.get());
 }
 
@@ -55,8 +67,7 @@ void HeadWindow::PackRows(Table* table) {
   bytes_ += (*chunk)->bytes() - rows.bytes();
   packed_bytes_ += (*chunk)->bytes();
   table->chunks.push_back(*std::move(chunk));
-  for (auto* column : {&rows.times, &rows.sequences, &rows.steps, &rows.modes}) column->clear();
-  rows.cells.clear();
+  rows = {};  // its memory too: of many tables few are nearly full at a time
 }
 
 void HeadWindow::AddSpan(const OriginPtr& origin, const Span& span, uint64_t sequence) {
@@ -65,13 +76,17 @@ void HeadWindow::AddSpan(const OriginPtr& origin, const Span& span, uint64_t seq
   least_start_ns_ = std::min(least_start_ns_, span.start_ns);
 }
 
-void HeadWindow::AddBeat(Beat beat) {
-  beats_.push_back(std::move(beat));
-  bytes_ += sizeof(Beat);
+size_t HeadWindow::movable_bytes() const {
+  size_t bytes = packed_bytes_;
+  for (const Table* table : tables_) {
+    if (WorthMoving(table->rows)) bytes += table->rows.bytes();
+  }
+  return bytes;
 }
 
 Status HeadWindow::MoveTo(const std::shared_ptr<HeadFile>& file) {
   for (Table* table : tables_) {
+    if (WorthMoving(table->rows)) PackRows(table);
     for (HeadChunkPtr& chunk : table->chunks) {
       if (chunk->in_file()) continue;
       ASSIGN_OR_RETURN(HeadChunkPtr moved, chunk->MoveTo(file));

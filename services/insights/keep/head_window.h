@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "services/insights/keep/head_beats.h"
 #include "services/insights/keep/head_chunk.h"
 #include "services/insights/keep/window_rows.h"
 
@@ -29,7 +30,7 @@ class HeadWindow {
   void AddRows(const OriginPtr& origin, const SharedSchema& schema, const Frame& frame, size_t from,
                size_t to, uint64_t sequence);
   void AddSpan(const OriginPtr& origin, const Span& span, uint64_t sequence);
-  void AddBeat(Beat beat);
+  void AddBeat(const Beat& beat) { beats_.Add(beat); }
 
   // Appends the tables with the wanted columns; none of a schema without any.
   Status Copy(SeriesSet* set, std::vector<HeadPart>* out) const;
@@ -43,14 +44,15 @@ class HeadWindow {
   size_t tables() const { return tables_.size(); }
   const OriginPtr& origin(size_t table) const { return tables_[table]->origin; }
   const SharedSchema& schema(size_t table) const { return tables_[table]->schema; }
-  // Moves what is packed into the file. An error leaves the rest in memory.
+  // Packs what is worth it and moves all that is packed into the file. An error leaves the rest in
+  // memory.
   Status MoveTo(const std::shared_ptr<HeadFile>& file);
   const SpanList& spans() const { return spans_; }
-  const std::vector<Beat>& beats() const { return beats_; }
+  const HeadBeats& beats() const { return beats_; }
   const ModeNames& modes() const { return modes_; }
-  size_t bytes() const { return bytes_ + spans_.bytes(); }  // in memory
-  size_t packed_bytes() const { return packed_bytes_; }     // of those, what MoveTo would move
-  uint64_t samples() const { return samples_; }             // that came; without missing ones
+  size_t bytes() const { return bytes_ + spans_.bytes() + beats_.bytes(); }  // in memory
+  size_t movable_bytes() const;                  // of those, what MoveTo would pack and move
+  uint64_t samples() const { return samples_; }  // that came; without missing ones
   int64_t least_start_ns() const { return least_start_ns_; }
 
  private:
@@ -67,7 +69,7 @@ class HeadWindow {
   absl::flat_hash_map<std::pair<const Origin*, uint64_t>, std::unique_ptr<Table>> index_;
   std::vector<Table*> tables_;  // in the order of their first rows
   SpanList spans_;
-  std::vector<Beat> beats_;
+  HeadBeats beats_;
   ModeNames modes_;
   size_t bytes_ = 1024;
   size_t packed_bytes_ = 0;

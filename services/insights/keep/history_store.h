@@ -48,6 +48,7 @@ class HistoryStore {
   std::string PathOf(const SegmentFacts& facts) const;
   // The schemas of what is sealed: segments that are opened share them.
   void Share(const std::string& job, const SharedSchema& schema) { schemas_.Add(job, schema); }
+  void Renew(const std::string& job, const SharedSchema& schema) { schemas_.Renew(job, schema); }
   // The sealed window, opened once and kept open for a while.
   StatusOr<std::shared_ptr<const WindowSegment>> Segment(const SegmentFacts& facts) const;
   SegmentCache& cache() const { return cache_; }

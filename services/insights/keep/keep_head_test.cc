@@ -114,6 +114,54 @@ TEST_F(KeepHeadTest, RowsInFilesAnswerAsRowsInMemory) {
   }
 }
 
+// Few rows of many wide tables, none of which is packed yet: they move, and no window is sealed
+// before it is over.
+TEST_F(KeepHeadTest, RowsThatAreNotPackedYetMoveWhereMemoryIsShort) {
+  constexpr int kSources = 20, kColumns = 500, kRows = 10;
+  options_.grace_ns = options_.seal_after_ns = 24 * 3600 * kSecond;
+  options_.memory_bytes = 400'000;  // half of what the rows take
+  Open();
+  for (int source = 0; source < kSources; ++source) {
+    std::vector<Labels> labels;
+    for (int c = 0; c < kColumns; ++c)
+      labels.push_back({{"__name__", "m"}, {"node", Cat(source)}, {"c", Cat(c)}});
+    const Schema schema = SchemaOf(1, labels);
+    OwnedBatch b(Cat("collector-", source), 1);
+    b.batch.schemas.emplace_back(schema);
+    std::vector<int64_t> times;
+    for (int row = 0; row < kRows; ++row) times.push_back(kBegin + row * kSecond);
+    b.Rows(schema, times, std::vector<double>(size_t{kRows} * kColumns, source));
+    Send(b.batch);
+  }
+  Await();
+  EXPECT_EQ(keep_->counters().sealed, 0U);
+  SampleQuery query;
+  query.job = "job-1";
+  const std::vector<SampleColumn> columns = Read(query);
+  ASSERT_THAT(columns, SizeIs(kSources * kColumns));
+  for (const SampleColumn& column : columns) {
+    ASSERT_EQ(column.values, std::vector<double>(
+                                 kRows, static_cast<double>(*ParseInt(column.labels.Get("node")))));
+  }
+}
+
+// The decoder gives out its own object of a schema that the catalogue has: one of them is enough.
+TEST(KeptJobTest, ASchemaIsInMemoryOnceAfterAStart) {
+  const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "a"}}});
+  auto restored = std::make_shared<const Schema>(schema);
+  const std::weak_ptr<const Schema> watched = restored;
+  KeptJob job("job-1");
+  job.Restore(SharedSchema(std::move(restored)));
+  ASSERT_FALSE(watched.expired());
+  OwnedBatch b("collector-a", 1);
+  b.batch.schemas.emplace_back(schema);
+  b.Rows(schema, {kBegin}, {1});
+  IngestCounts counts;
+  job.Ingest(b.batch, {}, &counts);
+  EXPECT_EQ(counts.samples, 1U);
+  EXPECT_TRUE(watched.expired());
+}
+
 TEST_F(KeepHeadTest, ASeriesThatTheNextSchemaIsWithoutEnds) {
   Open();
   const Labels x = {{"__name__", "x"}, {"node", "a"}}, y = {{"__name__", "y"}, {"node", "a"}};

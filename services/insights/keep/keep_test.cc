@@ -305,6 +305,7 @@ TEST_P(DamagedSegmentTest, CostsItsWindowOnly) {
   const auto samples = history().Samples(query);
   ASSERT_TRUE(samples.ok()) << samples.status();
   EXPECT_THAT((*samples)[0].values, SizeIs(2));
+  Close();  // other windows may be half written until then
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_))
     EXPECT_NE(entry.path().extension(), ".part") << "half a segment stays";
 }

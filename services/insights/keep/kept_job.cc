@@ -263,7 +263,11 @@ void KeptJob::Ingest(const Batch& batch, const RecordPlace& at, IngestCounts* co
   Describe(batch, source);
   Reading reading{&batch, at, source, boot, counts, {}};
   for (const SharedSchema& schema : batch.schemas) {
-    if (!schemas_.try_emplace(schema->id, schema).second) continue;
+    const auto [known, added] = schemas_.try_emplace(schema->id, schema);
+    // What the catalogue gave at the start is another object: batches carry this one from now on.
+    if (!added && &*known->second != &*schema && known->second->series == schema->series)
+      known->second = schema;
+    if (!added) continue;
     NoteSteps(*schema);
     new_schemas_.push_back(schema->id);
     if (!waiting_.empty()) Release(schema, counts);

@@ -81,8 +81,8 @@ class PartitionIngest {
                     store::DatabaseChange* change);
   Status SealDue();
   Status SealWindow(const KeptJobPtr& job, int64_t window_ns);
-  // Memory is short: the window's rows go into a file, or it is sealed.
-  Status Relieve(const KeptJobPtr& job, int64_t window_ns);
+  // Rows of a window that is not sealed go into a file.
+  Status MoveRows(const KeptJobPtr& job, int64_t window_ns);
   // Its segment is damaged: rows that came late for it are given up, so that reading goes on.
   void GiveUp(const KeptJobPtr& job, int64_t window_ns, const Status& damage);
   StatusOr<std::unique_ptr<const WindowContent>> Gather(const KeptJob& job,

@@ -14,6 +14,17 @@ constexpr int64_t kSettleNs = 60 * kNanosPerSecond;
 constexpr int64_t kLateNs = 10 * kNanosPerSecond;
 // A file of heads is given back when all windows in it are sealed: small enough for that, and few.
 constexpr int64_t kHeadFileBytes = int64_t{128} << 20;
+// Of memory's share such a part of rows that can move is worth moving one by one.
+constexpr size_t kLeastMovable = 8;
+
+struct Heaviest {
+  KeptJobPtr job;
+  int64_t window_ns = 0;
+  size_t bytes = 0;
+  void Take(const KeptJobPtr& other, int64_t start_ns, size_t of_other) {
+    if (of_other > bytes) *this = {other, start_ns, of_other};
+  }
+};
 
 }  // namespace
 
@@ -200,9 +211,8 @@ Status PartitionIngest::SealDue() {
   if (!pressed && now - sealed_ns_ < kNanosPerSecond) return OkStatus();
   sealed_ns_ = now;
   Status first_fault;
-  KeptJobPtr largest;
-  int64_t largest_window = 0;
-  size_t largest_bytes = 0;
+  Heaviest largest, to_move;
+  size_t movable = 0;
   for (const KeptJobPtr& job : Jobs()) {
     if (job->waiting()) {
       MutexLock lock(&job->mutex());
@@ -218,10 +228,11 @@ Status PartitionIngest::SealDue() {
       const int64_t age = now - window.head_since_ns;
       if ((over && age >= kLateNs) || age >= options_.seal_after_ns) {
         due.push_back(start);
-      } else if (window.head->bytes() > largest_bytes) {
-        largest = job;
-        largest_window = start;
-        largest_bytes = window.head->bytes();
+      } else if (pressed) {
+        largest.Take(job, start, window.head->bytes());
+        const size_t bytes = window.head->movable_bytes();
+        movable += bytes;
+        to_move.Take(job, start, bytes);
       }
     }
     for (const int64_t start : due) {
@@ -231,14 +242,15 @@ Status PartitionIngest::SealDue() {
   }
   RETURN_IF_ERROR(first_fault);
   NoteMemory();
-  if (head_bytes_ <= share || largest == nullptr) return OkStatus();
-  return Relieve(largest, largest_window);
+  if (head_bytes_ <= share || largest.job == nullptr) return OkStatus();
+  // Sealing a window twice writes all of it twice: rows go into a file before that, as long as they
+  // are what memory is full of.
+  if (movable >= share / kLeastMovable && MoveRows(to_move.job, to_move.window_ns).ok())
+    return OkStatus();
+  return SealWindow(largest.job, largest.window_ns);  // where the disk is full it knows what to do
 }
 
-// Sealing a window twice writes all of it twice: what is packed goes into a file before that.
-Status PartitionIngest::Relieve(const KeptJobPtr& job, int64_t window_ns) {
-  const HeadWindow& head = *job->windows().at(window_ns).head;
-  if (head.packed_bytes() < head.bytes() / 2) return SealWindow(job, window_ns);
+Status PartitionIngest::MoveRows(const KeptJobPtr& job, int64_t window_ns) {
   Status moved;
   if (head_file_ == nullptr || head_file_->size() > kHeadFileBytes) {
     const std::string path =
@@ -252,8 +264,7 @@ Status PartitionIngest::Relieve(const KeptJobPtr& job, int64_t window_ns) {
     moved = job->MoveHead(window_ns, head_file_);
   }
   NoteMemory();
-  if (moved.ok()) return OkStatus();
-  return SealWindow(job, window_ns);  // the disk is full: that knows what to do
+  return moved;
 }
 
 Status PartitionIngest::DeleteJob(const KeptJobPtr& job) {

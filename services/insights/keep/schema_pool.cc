@@ -53,6 +53,16 @@ void SchemaPool::Add(std::string_view job, const SharedSchema& schema) {
   jobs_[std::string(job)].try_emplace(schema->id, std::move(pooled));
 }
 
+void SchemaPool::Renew(std::string_view job, const SharedSchema& schema) {
+  std::optional<SharedSchema> known = Find(job, schema->id);
+  if (!known.has_value() || &**known == &*schema || (*known)->series != schema->series) return;
+  MutexLock lock(&mutex_);
+  const auto of_job = jobs_.find(job);
+  if (of_job == jobs_.end()) return;
+  const auto at = of_job->second.find(schema->id);
+  if (at != of_job->second.end()) at->second.schema = schema;
+}
+
 void SchemaPool::Remove(std::string_view job) {
   MutexLock lock(&mutex_);
   jobs_.erase(job);

@@ -35,6 +35,9 @@ class SchemaPool {
   std::shared_ptr<const MetricColumns> Columns(std::string_view job, uint64_t id) const;
   // What the pool has of that id already stays.
   void Add(std::string_view job, const SharedSchema& schema);
+  // Another object of a schema that the pool has, equal to it, takes its place: the one that
+  // batches carry now, so that it is in memory once.
+  void Renew(std::string_view job, const SharedSchema& schema);
   void Remove(std::string_view job);
 
  private:

@@ -30,6 +30,20 @@ TEST(SchemaPool, GivesTheFirstOfEachIdAndJob) {
   EXPECT_TRUE(pool.Find("another", 1).has_value());
 }
 
+TEST(SchemaPool, AnEqualSchemaTakesThePlaceOfTheFirst) {
+  SchemaPool pool;
+  const SharedSchema renewed = SchemaOf(1);
+  pool.Renew("job", renewed);
+  EXPECT_FALSE(pool.Find("job", 1).has_value()) << "it was not asked to keep it";
+  pool.Add("job", SchemaOf(1));
+  pool.Renew("job", renewed);
+  EXPECT_EQ(&**pool.Find("job", 1), &*renewed);
+  Schema other = *renewed;
+  other.series.push_back({Labels{{"__name__", "a"}}, SeriesKind::kGauge});
+  pool.Renew("job", SharedSchema(std::move(other)));
+  EXPECT_EQ(&**pool.Find("job", 1), &*renewed) << "the same id, and not the same series";
+}
+
 TEST(SchemaPool, KnowsColumnsOfMetricsAndLengths) {
   Schema schema;
   for (const char* name : {"a", "b", "a"})

@@ -6,6 +6,8 @@
 #include <span>
 #include <tuple>
 
+#include "services/insights/keep/slow_growth.h"
+
 namespace pitwall::insights {
 
 uint32_t SpanList::TextOf(std::string_view text) {
@@ -25,9 +27,14 @@ uint32_t SpanList::OriginOf(const OriginPtr& origin) {
   return at->second;
 }
 
+void SpanList::AddRow(const Row& row) {
+  ReserveFor(&rows_, 1, 4);
+  rows_.push_back(row);
+}
+
 void SpanList::Add(const SpanView& span) {
-  rows_.push_back(Row{span.start_ns, span.end_ns, span.step, span.sequence, OriginOf(span.origin),
-                      TextOf(span.name), TextOf(span.mode), span.kind});
+  AddRow(Row{span.start_ns, span.end_ns, span.step, span.sequence, OriginOf(span.origin),
+             TextOf(span.name), TextOf(span.mode), span.kind});
 }
 
 SpanView SpanList::operator[](size_t i) const {

@@ -56,11 +56,11 @@ class SpanList {
     uint32_t origin, name, mode;
     Span::Kind kind;
   };
-  void AddRow(const Row& row) { rows_.push_back(row); }
+  void AddRow(const Row& row);
   SpanView operator[](size_t i) const;
   size_t size() const { return rows_.size(); }
   bool empty() const { return rows_.empty(); }
-  size_t bytes() const { return rows_.size() * sizeof(Row) + texts_bytes_; }
+  size_t bytes() const { return rows_.capacity() * sizeof(Row) + texts_bytes_; }
   const std::vector<OriginPtr>& origins() const { return origins_; }
 
  private:

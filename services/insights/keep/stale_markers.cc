@@ -153,7 +153,7 @@ Status JobReader::AddStaleMarkers(const KeptJobPtr& job, const SampleQuery& quer
           alone.push_back(window.head == nullptr);
         }
         if (window.head == nullptr) continue;
-        beats.insert(beats.end(), window.head->beats().begin(), window.head->beats().end());
+        window.head->beats().AppendTo(&beats);
         window.head->CopyTimes(&heads.emplace_back());
       }
     }

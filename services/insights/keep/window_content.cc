@@ -91,7 +91,7 @@ StatusOr<RowTable> WindowContent::Read(const Table& table) const {
 StatusOr<std::vector<Beat>> WindowContent::ReadBeats() const {
   std::vector<Beat> out;
   if (sealed_ != nullptr) RETURN_IF_ERROR(sealed_->ReadBeats(&out));
-  if (head_ != nullptr) out.insert(out.end(), head_->beats().begin(), head_->beats().end());
+  if (head_ != nullptr) head_->beats().AppendTo(&out);
   std::stable_sort(out.begin(), out.end(), [](const Beat& a, const Beat& b) {
     return std::tuple(KeyOf(a.origin), a.promise_ns, a.sequence) <
            std::tuple(KeyOf(b.origin), b.promise_ns, b.sequence);
