@@ -201,24 +201,21 @@ Status Database::RemoveJob(const std::string& job, std::vector<int64_t>* counts)
 
 Status Database::ApplyInside(const DatabaseChange& change) {
   std::vector<int64_t> counts = counts_;
-  {
-    ASSIGN_OR_RETURN(sqlite3_stmt * raw,
-                     Prepare("DELETE FROM rows WHERE kind = ? AND job = ? AND key = ?"));
-    const Statement remove(raw, sqlite3_finalize);
-    const auto remove_row = [&](const DatabaseRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      sqlite3_reset(raw);
-      sqlite3_bind_int64(raw, 1, row.kind);
-      Bind(raw, 2, row.job);
-      Bind(raw, 3, row.key);
-      const int code = sqlite3_step(raw);
-      if (code != SQLITE_DONE) return Fail(code, "remove");
-      counts[row.kind] -= sqlite3_changes(db_);
-      return OkStatus();
-    };
-    for (const DatabaseRow& row : change.removed) RETURN_IF_ERROR(remove_row(row));
-    for (const std::string& job : change.removed_jobs) RETURN_IF_ERROR(RemoveJob(job, &counts));
-    for (const DatabaseRow& row : change.put) RETURN_IF_ERROR(remove_row(row));
-  }
+  ASSIGN_OR_RETURN(sqlite3_stmt * gone,
+                   Prepare("DELETE FROM rows WHERE kind = ? AND job = ? AND key = ?"));
+  const Statement remove(gone, sqlite3_finalize);
+  const auto remove_row = [&](const DatabaseRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    sqlite3_reset(gone);
+    sqlite3_bind_int64(gone, 1, row.kind);
+    Bind(gone, 2, row.job);
+    Bind(gone, 3, row.key);
+    const int code = sqlite3_step(gone);
+    if (code != SQLITE_DONE) return Fail(code, "remove");
+    counts[row.kind] -= sqlite3_changes(db_);
+    return OkStatus();
+  };
+  for (const DatabaseRow& row : change.removed) RETURN_IF_ERROR(remove_row(row));
+  for (const std::string& job : change.removed_jobs) RETURN_IF_ERROR(RemoveJob(job, &counts));
   ASSIGN_OR_RETURN(
       sqlite3_stmt * raw,
       Prepare("INSERT OR REPLACE INTO rows(kind, job, key, body, crc) VALUES(?,?,?,?,?)"));
@@ -234,7 +231,9 @@ Status Database::ApplyInside(const DatabaseChange& change) {
     const int code = sqlite3_step(raw);
     return code == SQLITE_DONE ? OkStatus() : Fail(code, "write");
   };
+  // One after the other: of a row that is put twice the later one counts, and counts once.
   for (const DatabaseRow& row : change.put) {
+    RETURN_IF_ERROR(remove_row(row));
     RETURN_IF_ERROR(put_row(row.kind, row.job, row.key, row.body));
     ++counts[row.kind];
   }

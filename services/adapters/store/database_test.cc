@@ -58,6 +58,23 @@ TEST(DatabaseTest, KeepsRowsByKindJobAndKey) {
   EXPECT_THAT(Bodies(**database, 2), ::testing::IsEmpty());
 }
 
+TEST(DatabaseTest, ARowThatIsPutTwiceInOneChangeIsOne) {
+  const std::string path = DatabaseFolder("twice") + "/catalogue.db";
+  {
+    auto database = Database::Open(path);
+    ASSERT_TRUE(database.ok()) << database.status();
+    const DatabaseChange change = {
+        .removed = {},
+        .removed_jobs = {},
+        .put = {{1, "a", "1", "x"}, {1, "a", "2", "z"}, {1, "a", "1", "y"}}};
+    ASSERT_TRUE((*database)->Apply(change).ok());
+    ASSERT_TRUE((*database)->Apply(change).ok());
+  }
+  auto database = Database::Open(path);  // counts its rows
+  ASSERT_TRUE(database.ok()) << database.status();
+  EXPECT_THAT(Bodies(**database, 1), ::testing::ElementsAre("a/1=y", "a/2=z"));
+}
+
 TEST(DatabaseTest, LeavesNothingOfARemovedJobInItsFiles) {
   const std::string path = DatabaseFolder("removed") + "/catalogue.db";
   auto database = Database::Open(path);

@@ -7,6 +7,7 @@
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/insights/keep/text_page.h"
 
 namespace pitwall::insights {
 namespace {
@@ -75,6 +76,7 @@ Status HistoryStore::Load() {
       facts.steps.Restore(in);
       facts.steps.RestorePages(in);
     }
+    if (!in.AtEnd()) facts.metrics = RestorePage(in);  // nor this one
     RETURN_IF_ERROR(in.Finish("a segment of the catalogue"));
     generation_ = std::max<uint64_t>(generation_, facts.generation);
     FindOrAdd(row.job)->Restore(std::move(facts), std::move(seen));
@@ -117,14 +119,14 @@ Status HistoryStore::Adopt() {
               " damaged ones are left out); the log is read from its start, and events that it no "
               "longer holds, and which jobs were deleted, are not known any more");
   store::DatabaseChange change;
+  std::set<std::pair<std::string, uint64_t>> schemas;  // most windows of a job have the same
   for (const auto& [key, segment] : newest) {
     SegmentFacts facts = segment->facts();
     ASSIGN_OR_RETURN(const std::string whole, files::ReadWhole(PathOf(facts), size_t{1} << 40));
     facts.bytes = whole.size();
-    SeriesSet all({}, SIZE_MAX);
-    std::vector<RowTable> tables;
     change.put.push_back(SegmentRow(facts, segment->seen()));
     for (const SharedSchema& schema : segment->schemas()) {
+      if (!schemas.emplace(facts.job, schema->id).second) continue;
       ASSIGN_OR_RETURN(store::DatabaseRow row, PackedSchemaRow(facts.job, *schema));
       change.put.push_back(std::move(row));
     }
@@ -240,6 +242,7 @@ store::DatabaseRow HistoryStore::SegmentRow(const SegmentFacts& facts,
   if (facts.steps.known) {
     facts.steps.Save(body);
     facts.steps.SavePages(body);
+    if (facts.metrics.bytes > 0) SavePage(facts.metrics, body);
   }
   return {kSegmentRow, facts.job,
           NumberKey(static_cast<uint64_t>(facts.window_ns) ^ (uint64_t{1} << 63)), body.Take()};

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <random>
 #include <tuple>
@@ -220,6 +221,118 @@ TEST_F(KeepSeriesTest, SpansAndTotalsEqualThoseOfTheList) {
 
 // A source's clock goes back by 30 s, then an hour ahead of everything: times that come again keep
 // the value that was sent first, what is far ahead is refused and counted, and the rest is there.
+// Three windows of a node that says two metrics, and what an answer of the whole job is.
+class KeepWholeJobsTest : public KeepTest {
+ protected:
+  void SendRows(int from_s, int to_s, uint64_t sequence, std::string_view source = "source") {
+    OwnedBatch b{std::string(source), sequence};
+    b.batch.schemas.emplace_back(schema_);
+    std::vector<int64_t> times;
+    std::vector<double> cells;
+    for (int s = from_s; s < to_s; s += 7) {
+      times.push_back(kBegin + s * kSecond);
+      cells.insert(cells.end(), {static_cast<double>(s * 37 % 101) / 100,
+                                 s % 3 == 0 ? MissingValue() : s * 1.5, 1.0 * s});
+    }
+    b.Rows(schema_, times, cells);
+    Send(b.batch);
+  }
+  // Rows of two minutes and of half an hour, and quantiles, as text.
+  std::string Answers(const std::vector<Selector>& selectors, TimeRange range = {}) const {
+    std::string out;
+    SeriesQuery query;
+    query.job = "job-1";
+    query.selectors = selectors;
+    query.range = range;
+    for (const size_t tier : {1U, 2U}) {
+      const auto columns = history().Rollups(query, tier);
+      EXPECT_TRUE(columns.ok()) << columns.status();
+      if (!columns.ok()) return "";
+      for (const RollupColumn& column : *columns) {
+        CatTo(out, column.labels.ToString(), "\n");
+        for (const RollupRow& row : column.rows) {
+          CatTo(out, row.start_ns, " ", row.count);
+          for (const double v : {row.min, row.max, row.last, row.sum})
+            CatTo(out, " ", FormatDouble(v));
+          CatTo(out, "\n");
+        }
+      }
+    }
+    const std::vector<double> wanted = {0, 0.5, 0.99};
+    const auto rows = history().Quantiles(query, wanted);
+    EXPECT_TRUE(rows.ok()) << rows.status();
+    if (!rows.ok()) return "";
+    for (const QuantileRow& row : *rows) {
+      CatTo(out, row.node, " ", row.metric, " ", row.count);
+      for (const double v : {row.min, row.max, row.mean, row.quantiles[1], row.quantiles[2]})
+        CatTo(out, " ", FormatDouble(v));
+      CatTo(out, "\n");
+    }
+    return out;
+  }
+  // Of all windows' segments what an open segment needs, so that none can be opened.
+  void DamageFooters() const {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_)) {
+      if (entry.path().extension() == ".seg")
+        std::filesystem::resize_file(entry.path(), std::filesystem::file_size(entry.path()) - 4);
+    }
+  }
+
+  const Schema schema_ =
+      SchemaOf(1, {{{"__name__", "hw_gpu_utilization_ratio"}, {"node", "a"}, {"gpu", "0"}},
+                   {{"__name__", "hw_power_watts"}, {"node", "a"}, {"gpu", "0"}},
+                   {{"__name__", "hw_power_watts"}, {"node", "b"}, {"gpu", "0"}}});
+  const std::vector<Selector> none_, power_ = {NameIs("hw_power_watts")},
+                                     node_ = {{{*Matcher::Make("node", MatchOp::kEqual, "b")}}};
+};
+
+TEST_F(KeepWholeJobsTest, AreAnsweredWithoutOpeningASegment) {
+  Open();
+  SendRows(0, 1800, 1);
+  Await();
+  const std::string in_memory = Answers(none_);
+  const std::string power = Answers(power_), node = Answers(node_);
+  EXPECT_NE(power, in_memory);
+  EXPECT_NE(node, power);
+  Close();  // seals
+  Open();
+  EXPECT_EQ(Answers(none_), in_memory);
+  Close();
+  for (const char* name : {"catalogue.db", "catalogue.db-wal", "catalogue.db-shm"})
+    std::filesystem::remove(Cat(dir_, "/", name));
+  Open();  // made again out of the segments
+  EXPECT_EQ(Answers(none_), in_memory);
+  Close();
+  DamageFooters();
+  Open();
+  EXPECT_EQ(Answers(none_), in_memory);
+  EXPECT_EQ(Answers(power_), power);
+  EXPECT_EQ(Answers(node_), node);
+  SampleQuery samples;
+  samples.job = "job-1";
+  EXPECT_TRUE(absl::IsDataLoss(history().Samples(samples).status()));
+}
+
+TEST_F(KeepWholeJobsTest, RowsInMemoryAndPartsOfWindowsCount) {
+  Open();
+  SendRows(0, 1200, 1);
+  Await();
+  Close();
+  Open();
+  SendRows(3, 1500, 1, "late");  // of other times, in all windows
+  records_ = 1;
+  Await();
+  const std::string both = Answers(none_);
+  const TimeRange part = {kBegin + 130 * kSecond, kBegin + 1000 * kSecond};
+  const std::string of_part = Answers(none_, part);
+  EXPECT_NE(of_part, both);
+  EXPECT_EQ(both.find("nan"), std::string::npos);
+  Close();  // seals again
+  Open();
+  EXPECT_EQ(Answers(none_), both);
+  EXPECT_EQ(Answers(none_, part), of_part);
+}
+
 TEST_F(KeepSeriesTest, ClockJumps) {
   Open();
   const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "n"}}});

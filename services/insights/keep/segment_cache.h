@@ -40,6 +40,8 @@ class SegmentCache {
   static Key OpenKey(uint64_t segment) { return {segment, kNoTable, 0}; }
   // Of a page of its summary of steps.
   static Key StepsKey(uint64_t segment, uint32_t page) { return {segment, kNoTable - 1, page}; }
+  // Of a page of its metrics.
+  static Key MetricsKey(uint64_t segment, uint32_t page) { return {segment, kNoTable - 2, page}; }
 
   SegmentCache(size_t most_bytes, size_t most_open)
       : most_bytes_(most_bytes), most_open_(most_open) {}

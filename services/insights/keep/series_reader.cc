@@ -1,9 +1,13 @@
 // What JobReader says of series: samples, rollups, quantiles.
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "services/base/strings.h"
 #include "services/insights/keep/job_reader.h"
+#include "services/insights/keep/metric_pages.h"
 #include "services/insights/keep/window_samples.h"
 #include "services/insights/keep/window_view.h"
 
@@ -11,8 +15,74 @@ namespace pitwall::insights {
 namespace {
 
 bool RowsAreGone(const WindowView& view) {
-  return view.segment != nullptr && !view.segment->facts().has_rows;
+  return view.sealed.has_value() && !view.sealed->has_rows;
 }
+
+// Of metrics; empty: any may be asked for.
+std::vector<std::string_view> NamesOf(const std::vector<Selector>& selectors) {
+  std::vector<std::string_view> names;
+  for (const Selector& selector : selectors) {
+    names.push_back(selector.MetricName());
+    if (names.back().empty()) return {};
+  }
+  return names;
+}
+
+MetricPages PagesOf(const HistoryStore& store, const SegmentFacts& facts) {
+  return MetricPages(store.PathOf(facts), facts, &store.cache());
+}
+
+// Rollups of pages. Which series the columns of a schema are is looked up once for all windows.
+class PagedRollups {
+ public:
+  PagedRollups(const HistoryStore* store, const SeriesQuery* query, SeriesSet* set)
+      : store_(*store), job_(query->job), names_(NamesOf(query->selectors)), set_(*set) {}
+  // Calls with each wanted series and its rows [from, to).
+  Status Read(const SegmentFacts& facts,
+              const std::function<Status(uint32_t series, const MetricRollups& of, size_t from,
+                                         size_t to)>& take) {
+    return PagesOf(store_, facts).ForEachRollups(names_, [&](const MetricRollups& of) -> Status {
+      const WantedColumns* wanted = nullptr;
+      size_t row = 0, at = 0;
+      for (size_t i = 0; i < of.columns.size(); ++i) {
+        if (i == 0 || of.schemas[i] != of.schemas[i - 1]) {
+          ASSIGN_OR_RETURN(wanted, WantedOf(of.schemas[i], facts));
+          at = 0;
+        }
+        // Both ascend.
+        const std::vector<uint32_t>& columns = wanted->columns;
+        while (at < columns.size() && columns[at] < of.columns[i]) ++at;
+        const size_t first = std::exchange(row, row + of.row_counts[i]);
+        if (at == columns.size() || columns[at] != of.columns[i]) continue;
+        RETURN_IF_ERROR(take(wanted->series[at], of, first, row));
+      }
+      return OkStatus();
+    });
+  }
+
+ private:
+  StatusOr<const WantedColumns*> WantedOf(uint64_t schema, const SegmentFacts& facts) {
+    const WantedColumns*& wanted = wanted_[schema];
+    if (wanted != nullptr) return wanted;
+    std::optional<SharedSchema> known = store_.schemas().Find(job_, schema);
+    if (!known.has_value()) {  // the segment has it, and puts it there
+      RETURN_IF_ERROR(store_.Segment(facts).status());
+      known = store_.schemas().Find(job_, schema);
+    }
+    if (!known.has_value()) {
+      return DataLoss(Cat(store_.PathOf(facts), ": a series of an unknown schema (", schema,
+                          "): restore the file, or delete the job"));
+    }
+    ASSIGN_OR_RETURN(wanted, set_.Of(**known));
+    return wanted;
+  }
+
+  const HistoryStore& store_;
+  const std::string job_;
+  const std::vector<std::string_view> names_;
+  SeriesSet& set_;
+  absl::flat_hash_map<uint64_t, const WantedColumns*> wanted_;
+};
 
 // Only the metric and the node decide: what is known by (node, metric) answers it.
 bool ByNodeAndMetric(const std::vector<Selector>& selectors) {
@@ -134,13 +204,28 @@ StatusOr<std::vector<RollupColumn>> JobReader::Rollups(const SeriesQuery& query,
     }
     return count > query.limits.rows ? TooManyRows(query.limits.rows) : OkStatus();
   };
-  const Status walked3 = ForEachWindow(
-      *store_, *job, whole, &set,
+  PagedRollups pages(store_, &query, &set);
+  const auto add_paged = [&](uint32_t series, const MetricRollups& of, size_t from,
+                             size_t to) -> Status {
+    std::vector<RollupRow>& out = At(&found, series).rows;
+    for (size_t i = from; i < to; ++i) {
+      const RollupRow row = of.Row(i);
+      if (row.start_ns < whole.from_ns || row.start_ns >= whole.to_ns) continue;
+      out.push_back(row);
+      ++count;
+    }
+    return count > query.limits.rows ? TooManyRows(query.limits.rows) : OkStatus();
+  };
+  const Status walked3 = ForEachClosed(
+      *job, whole, &set,
       [&] {
         found.clear();
         count = 0;
       },
       [&](WindowView* view) -> Status {
+        if (stored_tier == kPagedTier && view->only_pages())
+          return pages.Read(*view->sealed, add_paged);
+        RETURN_IF_ERROR(OpenWindow(*store_, view));
         if (RowsAreGone(*view) || (view->only_sealed() && stored_tier > 0)) {
           std::vector<StoredSeries> stored;
           RETURN_IF_ERROR(view->segment->ReadSeries(&set, &stored));
@@ -178,21 +263,29 @@ StatusOr<std::vector<QuantileRow>> JobReader::Quantiles(const SeriesQuery& query
   ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
   SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
   const bool by_metric = ByNodeAndMetric(query.selectors);
-  insights::Spreads total;
-  const auto merge = [&](const insights::Spreads& of_window) {
-    for (const auto& [key, spread] : of_window) {
-      if (!by_metric || Selected(query.selectors, key.first, key.second)) {
-        const auto [at, added] = total.try_emplace(key, spread);
-        if (!added) at->second.Merge(spread);
-      }
+  const std::vector<std::string_view> names =
+      by_metric ? NamesOf(query.selectors) : std::vector<std::string_view>();
+  std::map<Spreads::key_type, std::optional<Spread>> total;  // nothing: not asked for
+  const auto merge = [&](const Spreads::key_type& key, const Spread& spread) {
+    const auto at = total.find(key);
+    if (at != total.end()) {
+      if (at->second.has_value()) at->second->Merge(spread);
+    } else if (!by_metric || Selected(query.selectors, key.first, key.second)) {
+      total.emplace(key, spread);
+    } else {
+      total.emplace(key, std::nullopt);
     }
   };
-  const Status walked4 = ForEachWindow(
-      *store_, *job, query.range, &set, [&] { total.clear(); },
+  const Status walked4 = ForEachClosed(
+      *job, query.range, &set, [&] { total.clear(); },
       [&](WindowView* view) -> Status {
-        if (RowsAreGone(*view) || (by_metric && view->only_sealed() && view->Within(query.range))) {
-          ASSIGN_OR_RETURN(const insights::Spreads stored, view->segment->ReadSpreads());
-          merge(stored);
+        const bool stored = RowsAreGone(*view) || (by_metric && view->Within(query.range));
+        if (stored && view->only_pages())
+          return PagesOf(*store_, *view->sealed).ForEachSpread(names, merge);
+        RETURN_IF_ERROR(OpenWindow(*store_, view));
+        if (stored && (view->only_sealed() || RowsAreGone(*view))) {
+          ASSIGN_OR_RETURN(const Spreads spreads, view->segment->ReadSpreads());
+          for (const auto& [key, spread] : spreads) merge(key, spread);
           return OkStatus();
         }
         MergedWindow window(view, &set);
@@ -201,7 +294,7 @@ StatusOr<std::vector<QuantileRow>> JobReader::Quantiles(const SeriesQuery& query
         std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
           return set.all()[a].labels < set.all()[b].labels;
         });
-        insights::Spreads of_window;
+        Spreads of_window;
         SeriesRows rows;
         for (const uint32_t series : order) {
           window.merger().Read(series, &rows, query.range.from_ns, query.range.to_ns);
@@ -209,13 +302,14 @@ StatusOr<std::vector<QuantileRow>> JobReader::Quantiles(const SeriesQuery& query
           SpreadOf(&of_window, set.all()[series].labels)
               ->Add(rows, query.range.from_ns, query.range.to_ns);
         }
-        merge(of_window);
+        for (const auto& [key, spread] : of_window) merge(key, spread);
         return OkStatus();
       });
   RETURN_IF_ERROR(walked4);
   std::vector<QuantileRow> out;
-  for (const auto& [key, spread] : total) {
-    if (spread.sketch.count() == 0) continue;
+  for (const auto& [key, merged] : total) {
+    if (!merged.has_value() || merged->sketch.count() == 0) continue;
+    const Spread& spread = *merged;
     QuantileRow row;
     row.node = key.first;
     row.metric = key.second;

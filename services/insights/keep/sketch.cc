@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "services/model/value.h"
 
@@ -40,14 +41,15 @@ double Sketch::ValueOf(int32_t bin) const {
   return bin > 0 ? value : -value;
 }
 
-// Values of a series repeat: where one leads is looked up before logarithm and map are asked.
+// Values of a series repeat: where one leads is looked up before the logarithm is asked.
 void Sketch::AddAll(std::span<const double> values) {
   struct Known {
     uint64_t bits = 0;
-    uint64_t* count = nullptr;
+    size_t place = SIZE_MAX;  // in `fresh`
   };
   constexpr size_t kKnown = 64;
   std::array<Known, kKnown> known;
+  std::vector<Bin> fresh;
   for (const double value : values) {
     if (std::isnan(value)) continue;
     min_ = count_ == 0 ? value : std::min(min_, value);
@@ -55,9 +57,41 @@ void Sketch::AddAll(std::span<const double> values) {
     ++count_;
     const auto bits = std::bit_cast<uint64_t>(value);
     Known& at = known[(bits * 0x9E3779B97F4A7C15) >> 58];
-    if (at.count == nullptr || at.bits != bits) at = {bits, &bins_[BinOf(value)]};
-    ++*at.count;
+    if (at.place == SIZE_MAX || at.bits != bits) {
+      at = {bits, fresh.size()};
+      fresh.push_back({BinOf(value), 0});
+    }
+    ++fresh[at.place].count;
   }
+  std::sort(fresh.begin(), fresh.end(), [](const Bin& a, const Bin& b) { return a.bin < b.bin; });
+  size_t kept = 0;
+  for (const Bin& bin : fresh) {
+    if (kept > 0 && fresh[kept - 1].bin == bin.bin) {
+      fresh[kept - 1].count += bin.count;
+    } else {
+      fresh[kept++] = bin;
+    }
+  }
+  AddBins(std::span(fresh).first(kept));
+}
+
+// Nearly all bins are there after a few windows.
+void Sketch::AddBins(std::span<const Bin> bins) {
+  std::vector<Bin> missing;
+  size_t at = 0;
+  for (const Bin& bin : bins) {
+    while (at < bins_.size() && bins_[at].bin < bin.bin) ++at;
+    if (at < bins_.size() && bins_[at].bin == bin.bin) {
+      bins_[at].count += bin.count;
+    } else {
+      missing.push_back(bin);
+    }
+  }
+  if (missing.empty()) return;
+  std::vector<Bin> both(bins_.size() + missing.size());
+  std::merge(bins_.begin(), bins_.end(), missing.begin(), missing.end(), both.begin(),
+             [](const Bin& a, const Bin& b) { return a.bin < b.bin; });
+  bins_ = std::move(both);
 }
 
 void Sketch::Merge(const Sketch& other) {
@@ -65,7 +99,7 @@ void Sketch::Merge(const Sketch& other) {
   min_ = count_ == 0 ? other.min_ : std::min(min_, other.min_);
   max_ = count_ == 0 ? other.max_ : std::max(max_, other.max_);
   count_ += other.count_;
-  for (const auto& [bin, count] : other.bins_) bins_[bin] += count;
+  AddBins(other.bins_);
 }
 
 double Sketch::Quantile(double q) const {
@@ -99,11 +133,14 @@ void Sketch::Restore(BinaryReader& in) {
   bins_.clear();
   count_ = 0;
   int64_t bin = 0;
-  for (size_t left = in.Count(2); left > 0; --left) {
+  size_t left = in.Count(2);
+  bins_.reserve(left);
+  for (; left > 0; --left) {
     bin += in.I64();
     const uint64_t count = in.U64();
-    if (bin > kInfinite || bin < -kInfinite) return in.Fail();
-    bins_[static_cast<int32_t>(bin)] += count;
+    const bool ascends = bins_.empty() || bin > bins_.back().bin;
+    if (bin > kInfinite || bin < -kInfinite || !ascends) return in.Fail();
+    bins_.push_back({static_cast<int32_t>(bin), count});
     count_ += count;
   }
 }

@@ -5,9 +5,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "services/base/binary.h"
 
@@ -31,6 +31,12 @@ class Sketch {
   void Restore(BinaryReader& in);
 
  private:
+  struct Bin {
+    int32_t bin;
+    uint64_t count;
+  };
+  // Both ascend.
+  void AddBins(std::span<const Bin> bins);
   // Bins sort as their values do.
   int32_t BinOf(double value) const;
   double ValueOf(int32_t bin) const;
@@ -39,7 +45,7 @@ class Sketch {
   uint64_t count_ = 0;
   double min_ = 0;
   double max_ = 0;
-  std::map<int32_t, uint64_t> bins_;
+  std::vector<Bin> bins_;  // ascending
 };
 
 inline bool IsRatioName(std::string_view metric) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "services/insights/keep/text_page.h"
+
 namespace pitwall::insights {
 
 const ModeSteps* StepFacts::Find(const std::string& mode) const {
@@ -42,11 +44,7 @@ void StepFacts::SavePages(BinaryWriter& out) const {
   for (const ModeSteps& steps : modes) {
     if (!steps.summed) continue;
     for (const StepPages& basis : steps.pages) {
-      for (const store::Page& page : basis) {
-        out.U64(page.offset);
-        out.U64(page.bytes);
-        out.U64(page.crc);
-      }
+      for (const store::Page& page : basis) SavePage(page, out);
     }
   }
 }
@@ -55,12 +53,7 @@ void StepFacts::RestorePages(BinaryReader& in) {
   for (ModeSteps& steps : modes) {
     if (!steps.summed) continue;
     for (StepPages& basis : steps.pages) {
-      for (store::Page& page : basis) {
-        page.offset = in.U64();
-        page.bytes = static_cast<uint32_t>(in.U64());
-        page.crc = static_cast<uint32_t>(in.U64());
-        if (page.bytes > store::kMaxPageBytes) in.Fail();
-      }
+      for (store::Page& page : basis) page = RestorePage(in);
     }
   }
 }

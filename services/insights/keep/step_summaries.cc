@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <iterator>
 #include <optional>
 
-#include "services/adapters/store/segment_reader.h"
 #include "services/base/strings.h"
+#include "services/insights/keep/text_page.h"
 #include "services/insights/step_times.h"
 #include "services/model/value.h"
 
@@ -19,32 +18,7 @@ namespace {
 constexpr size_t kMostEdges = 8;
 // Cells of a table of steps by ranks: as many as the rows of a window by far.
 constexpr size_t kMostCells = size_t{32} << 20;
-
-// Bytes of equal place together: what numbers have in common is packed, and the rest is copied.
-std::string Planes(const std::vector<double>& values) {
-  std::string out(values.size() * sizeof(double), '\0');
-  for (size_t i = 0; i < values.size(); ++i) {
-    uint64_t bits = 0;
-    std::memcpy(&bits, &values[i], sizeof(bits));
-    for (size_t plane = 0; plane < sizeof(bits); ++plane)
-      out[plane * values.size() + i] = static_cast<char>(bits >> (8 * plane));
-  }
-  return out;
-}
-
-bool FromPlanes(std::string_view planes, std::vector<double>* values) {
-  if (planes.size() % sizeof(double) != 0) return false;
-  const size_t count = planes.size() / sizeof(double);
-  const auto* const bytes = reinterpret_cast<const uint8_t*>(planes.data());
-  values->resize(count);
-  for (size_t i = 0; i < count; ++i) {
-    uint64_t bits = 0;
-    for (size_t plane = 0; plane < sizeof(bits); ++plane)
-      bits |= uint64_t{bytes[plane * count + i]} << (8 * plane);
-    std::memcpy(&(*values)[i], &bits, sizeof(bits));
-  }
-  return true;
-}
+constexpr std::string_view kWhat = "the summary of steps";
 
 std::string Encode(const StepSummary& summary) {
   BinaryWriter out;
@@ -226,19 +200,6 @@ bool OfSteps(const Labels& labels) {
          (name == kPhaseDuration && labels.Get("phase") == kCollective);
 }
 
-Status Malformed(const std::string& path, const store::Page& page) {
-  return DataLoss(Cat(path, ": the summary of steps at ", page.offset, " is malformed"));
-}
-
-// The one text of a page. A file that is gone is as one that is damaged: another took its place.
-StatusOr<std::string> ReadText(const std::string& path, const store::Page& page) {
-  auto texts = store::SegmentReader::ReadTextPage(path, page);
-  if (absl::IsNotFound(texts.status())) return DataLoss(Cat(path, ": missing"));
-  RETURN_IF_ERROR(texts.status());
-  if (texts->size() != 1) return Malformed(path, page);
-  return std::move(texts->front());
-}
-
 }  // namespace
 
 void StepSummaries::Add(const RowTable& rows) {
@@ -310,7 +271,7 @@ Status StepSummaries::Write(WindowWriting* w, SegmentFacts* facts) {
 }
 
 StatusOr<StepSummaryPtr> ReadStepSummary(const std::string& path, const store::Page& page) {
-  ASSIGN_OR_RETURN(const std::string text, ReadText(path, page));
+  ASSIGN_OR_RETURN(const std::string text, ReadText(path, page, kWhat));
   BinaryReader in(text);
   auto summary = std::make_shared<StepSummary>();
   summary->told = in.Bool();
@@ -325,13 +286,13 @@ StatusOr<StepSummaryPtr> ReadStepSummary(const std::string& path, const store::P
       summary->edge_seconds.size() != summary->edges.size() * summary->ranks.size() ||
       std::any_of(summary->edges.begin(), summary->edges.end(), beyond) ||
       (summary->told && summary->steps.empty()))
-    return Malformed(path, page);
+    return MalformedPage(path, page, kWhat);
   return StepSummaryPtr(std::move(summary));
 }
 
 StatusOr<StepBlocksPtr> ReadStepBlocks(const std::string& path, const store::Page& page,
                                        const StepSummary& summary) {
-  ASSIGN_OR_RETURN(const std::string text, ReadText(path, page));
+  ASSIGN_OR_RETURN(const std::string text, ReadText(path, page, kWhat));
   BinaryReader in(text);
   auto blocks = std::make_shared<StepBlocks>();
   blocks->first = in.I64();
@@ -340,7 +301,7 @@ StatusOr<StepBlocksPtr> ReadStepBlocks(const std::string& path, const store::Pag
   RETURN_IF_ERROR(in.Finish(path));
   if (!whole || blocks->count > summary.steps.size() ||
       blocks->slowdowns.size() != blocks->count * summary.ranks.size())
-    return Malformed(path, page);
+    return MalformedPage(path, page, kWhat);
   return StepBlocksPtr(std::move(blocks));
 }
 

@@ -12,6 +12,7 @@
 
 #include "services/base/strings.h"
 #include "services/insights/keep/keep_for_test.h"
+#include "services/insights/keep/metric_pages.h"
 #include "services/insights/keep/window_series.h"
 #include "services/model/value.h"
 
@@ -154,6 +155,32 @@ std::string BytesOf(const std::vector<RollupRow>& rows) {
   return out.Take();
 }
 
+// What the pages of metrics say, which need no open segment.
+struct PagedSummaries {
+  std::map<uint32_t, std::vector<RollupRow>> rows;  // by series of the set
+  Spreads spreads;
+};
+PagedSummaries ReadPages(const Segment& segment, SeriesSet* set) {
+  PagedSummaries out;
+  std::map<uint64_t, const WantedColumns*> columns;
+  for (const SharedSchema& schema : segment->schemas()) columns[schema->id] = *set->Of(*schema);
+  const MetricPages pages(segment->path(), segment->facts(), nullptr);
+  const Status rollups = pages.ForEachRollups({}, [&](const MetricRollups& of) -> Status {
+    size_t row = 0;
+    for (size_t i = 0; i < of.columns.size(); ++i) {
+      std::vector<RollupRow>& rows = out.rows[columns.at(of.schemas[i])->series[of.columns[i]]];
+      EXPECT_TRUE(rows.empty());
+      for (uint32_t left = of.row_counts[i]; left > 0; --left) rows.push_back(of.Row(row++));
+    }
+    return OkStatus();
+  });
+  EXPECT_TRUE(rollups.ok()) << rollups;
+  const Status spreads = pages.ForEachSpread(
+      {}, [&](const Spreads::key_type& key, const Spread& spread) { out.spreads[key] = spread; });
+  EXPECT_TRUE(spreads.ok()) << spreads;
+  return out;
+}
+
 // All tables together, series in the order of labels.
 void ExpectSummariesOf(const std::vector<RowTable>& tables, const Segment& segment) {
   SeriesSet set({}, SIZE_MAX);
@@ -162,6 +189,7 @@ void ExpectSummariesOf(const std::vector<RowTable>& tables, const Segment& segme
   ASSERT_TRUE(merger.Prepare().ok());
   std::vector<StoredSeries> stored;
   ASSERT_TRUE(segment->ReadSeries(&set, &stored).ok());
+  const PagedSummaries paged = ReadPages(segment, &set);
   std::map<uint32_t, const StoredSeries*> by_series;
   for (const StoredSeries& one : stored) by_series[one.series] = &one;
   EXPECT_EQ(by_series.size(), stored.size());
@@ -177,15 +205,16 @@ void ExpectSummariesOf(const std::vector<RowTable>& tables, const Segment& segme
     EXPECT_EQ(one.first_ns, rows.times_ns.front());
     EXPECT_EQ(one.last_ns, rows.times_ns.back());
     EXPECT_TRUE(one.has_steps);
-    EXPECT_EQ(BytesOf(one.rows[1]), BytesOf(tiers[1]));
+    EXPECT_TRUE(one.rows[1].empty());
+    ASSERT_TRUE(paged.rows.contains(series));
+    EXPECT_EQ(BytesOf(paged.rows.at(series)), BytesOf(tiers[1]));
     const bool fine = !segment->facts().has_rows;
     EXPECT_EQ(BytesOf(one.rows[0]), BytesOf(fine ? tiers[0] : std::vector<RollupRow>()));
   }
-  const auto spreads = segment->ReadSpreads();
-  ASSERT_TRUE(spreads.ok()) << spreads.status();
-  ASSERT_EQ(spreads->size(), expected.size());
+  EXPECT_EQ(paged.rows.size(), by_series.size());
+  ASSERT_EQ(paged.spreads.size(), expected.size());
   for (const auto& [key, spread] : expected)
-    EXPECT_EQ(BytesOf(spreads->at(key)), BytesOf(spread)) << key.first << " " << key.second;
+    EXPECT_EQ(BytesOf(paged.spreads.at(key)), BytesOf(spread)) << key.first << " " << key.second;
 }
 
 std::vector<RowTable> TablesOf(const Segment& segment) {

@@ -6,6 +6,7 @@
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/schema_binary.h"
+#include "services/insights/keep/metric_pages.h"
 
 namespace pitwall::insights {
 namespace {
@@ -57,6 +58,7 @@ StatusOr<std::shared_ptr<const WindowSegment>> WindowSegment::Open(const std::st
 Status WindowSegment::ReadHead() {
   const store::Table* head = nullptr;
   const store::Table* steps = nullptr;
+  store::Page metrics;
   for (const store::Table& table : reader_->tables()) {
     std::string_view what;
     Place place{&table, 0, 0};
@@ -73,6 +75,10 @@ Status WindowSegment::ReadHead() {
     if (what == "beats") beats_ = &table;
     if (what == "beat-runs") beat_runs_ = &table;
     if (what == kStepsTable) steps = &table;
+    if (what == kMetricsTable) {
+      if (table.groups.empty() || table.columns.size() != 2) return Damaged("its metrics");
+      metrics = table.groups.back().pages[1];
+    }
   }
   if (head == nullptr || head->groups.size() != 1 || head->columns.size() != 2)
     return Damaged("its description is missing");
@@ -81,6 +87,7 @@ Status WindowSegment::ReadHead() {
   if (texts.size() != 1) return Damaged("its description is malformed");
   BinaryReader in(texts[0]);
   facts_.Restore(in);
+  facts_.metrics = metrics;
   if (steps != nullptr) RETURN_IF_ERROR(ReadSteps(*steps));
   for (size_t left = in.Count(6); left > 0 && in.ok(); --left) {
     Origin origin;
@@ -336,7 +343,7 @@ Status WindowSegment::ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out)
       for (const auto& [row, series] : hits) {
         StoredSeries s{series, first[row], last[row], steps[row] != 0, {}};
         BinaryReader in(blobs[row]);
-        s.rows[1] = RestoreRows(in);
+        if (facts_.metrics.bytes == 0) s.rows[1] = RestoreRows(in);
         if (!facts_.has_rows) s.rows[0] = RestoreRows(in);
         RETURN_IF_ERROR(in.Finish(path_));
         out->push_back(std::move(s));

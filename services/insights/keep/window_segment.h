@@ -2,9 +2,10 @@
 // be made again out of it.
 //
 // Tables by key: "window" (who sent what; schemas; batches it holds), "rows/<origin>/<schema>",
-// "series/<origin>/<schema>" (first, last, rollups of the series whose first table that is),
-// "spread", "span-ends", "span-metrics", "span-index", "span-totals", "beats", "beat-runs", "steps"
-// (step_facts.h). Tables of another name are left alone.
+// "series/<origin>/<schema>" (first and last of the series whose first table that is; finest
+// rollups without rows), "metrics" (metric_pages.h), "span-ends", "span-metrics", "span-index",
+// "span-totals", "beats", "beat-runs", "steps" (step_facts.h). Former ones have "spread", and
+// rollups of 2 minutes in "series". Tables of another name are left alone.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +37,9 @@ struct SegmentFacts {
   bool has_rows = true;                // false: raw samples were dropped
   int64_t dropped_ns = 0;              // when they were, by the wall clock; 0: not known
   StepFacts steps;
+  store::Page metrics;  // directory of metric_pages.h; without bytes: written before there were any
 
-  // All but `steps`, which lie beside it.
+  // All but `steps` and `metrics`, which lie beside it.
   void Save(BinaryWriter& out) const;
   void Restore(BinaryReader& in);
 };
@@ -70,7 +72,8 @@ struct StoredSeries {
   int64_t first_ns = 0;
   int64_t last_ns = 0;
   bool has_steps = false;
-  TierRows rows;  // the finest tier only where the rows are not there
+  // The finest tier only where the rows are not there, the next only where `metrics` is not.
+  TierRows rows;
 };
 
 // What a segment shares with others of its store, which outlive it.
@@ -87,6 +90,7 @@ class WindowSegment {
                                                              const SegmentFacts* facts,
                                                              const SharedBySegments& shared = {});
 
+  const std::string& path() const { return path_; }
   const SegmentFacts& facts() const { return facts_; }
   const ModeNames& modes() const { return modes_; }
   const std::map<OriginKey, SequenceRanges>& seen() const { return seen_; }
@@ -123,6 +127,7 @@ class WindowSegment {
   Status ReadBeats(std::vector<Beat>* out) const;
   // The same as runs: a few rows where there are thousands of beats.
   Status ReadBeatRuns(std::vector<BeatRun>* out) const;
+  // Of one without `metrics`.
   StatusOr<Spreads> ReadSpreads() const;
   Status CheckAll() const { return reader_->CheckAll(); }
 

@@ -131,6 +131,7 @@ Status WindowSeries::FindSeries(const std::vector<WindowContent::Table>& tables)
       if (series == home_table_.size()) {
         home_table_.push_back(static_cast<uint32_t>(t));
         home_column_.push_back(wanted->columns[i]);
+        home_schema_.push_back(tables[t].schema->id);
         shared_.push_back(false);
       } else {
         shared_[series] = true;
@@ -150,7 +151,8 @@ Status WindowSeries::Summarize(uint32_t series, const SeriesRows& rows) {
   if (rows.times_ns.empty()) return OkStatus();
   const TierRows tiers = RollUp(rows);
   BinaryWriter blob;
-  SaveRows(tiers[1], blob);
+  pages_.Add(set_.all()[series].labels.Name(), home_schema_[series], home_column_[series],
+             tiers[kPagedTier]);
   if (fine_) SaveRows(tiers[0], blob);
   Entry& entry = entries_[home_table_[series]].emplace_back();
   entry = {place_[series],       home_column_[series], rows.times_ns.front(),
@@ -242,32 +244,10 @@ Status WindowSeries::WriteEntries(size_t table, const WindowContent::Table& of, 
   return OkStatus();
 }
 
-Status WindowSeries::Write(const std::vector<WindowContent::Table>& tables, WindowWriting* w) {
+Status WindowSeries::Write(const std::vector<WindowContent::Table>& tables, WindowWriting* w,
+                           SegmentFacts* facts) {
   for (size_t t = 0; t < tables.size(); ++t) RETURN_IF_ERROR(WriteEntries(t, tables[t], w));
-  return WriteSpreads(w);
-}
-
-Status WindowSeries::WriteSpreads(WindowWriting* w) {
-  const Spreads& spreads = spreads_->spreads();
-  if (spreads.empty()) return OkStatus();
-  std::vector<int64_t> index;
-  std::vector<std::string> nodes, metrics, blobs;
-  for (const auto& [key, spread] : spreads) {
-    BinaryWriter blob;
-    spread.sketch.Save(blob);
-    blob.Double(spread.sum);
-    index.push_back(static_cast<int64_t>(index.size()));
-    nodes.push_back(key.first);
-    metrics.push_back(key.second);
-    blobs.push_back(blob.Take());
-  }
-  ASSIGN_OR_RETURN(const size_t table,
-                   w->out->AddTable(TableKind::kRollup, "spread", {kInt, kText, kText, kText}));
-  return AddInGroups(
-      w->out, table, index.size(), store::kMaxGroupRows, [&](size_t from, size_t to) {
-        return std::vector<ColumnRows>{Part(index, from, to), Part(nodes, from, to),
-                                       Part(metrics, from, to), Part(blobs, from, to)};
-      });
+  return pages_.Write(spreads_->spreads(), w, facts);
 }
 
 }  // namespace pitwall::insights

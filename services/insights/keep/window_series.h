@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "services/insights/keep/head_chunk.h"
+#include "services/insights/keep/metric_pages.h"
 #include "services/insights/keep/window_content.h"
 #include "services/insights/keep/window_summary.h"
 #include "services/insights/keep/window_writing.h"
@@ -78,7 +79,8 @@ class WindowSeries {
   // All rows of the table.
   Status Add(size_t table, RowTable rows);
   // After all of them.
-  Status Write(const std::vector<WindowContent::Table>& tables, WindowWriting* w);
+  Status Write(const std::vector<WindowContent::Table>& tables, WindowWriting* w,
+               SegmentFacts* facts);
 
  private:
   // What the table of series has of one.
@@ -87,7 +89,7 @@ class WindowSeries {
     uint32_t column;
     int64_t first_ns, last_ns;
     bool has_steps;
-    std::string rollups;
+    std::string rollups;  // of the finest tier, where it is kept
   };
   // Tables that have a series in common, all together.
   struct Family {
@@ -100,7 +102,6 @@ class WindowSeries {
   Status Summarize(uint32_t series, const SeriesRows& rows);
   Status AddShared(Family* family);
   Status WriteEntries(size_t table, const WindowContent::Table& of, WindowWriting* w);
-  Status WriteSpreads(WindowWriting* w);
 
   SeriesSet set_;
   const bool fine_;
@@ -110,6 +111,8 @@ class WindowSeries {
   std::vector<uint32_t> home_column_;  // and where
   std::vector<size_t> family_of_;      // by table
   absl::flat_hash_map<size_t, Family> families_;
+  std::vector<uint64_t> home_schema_;  // by series: its id
+  MetricPagesWriter pages_;
   std::unique_ptr<SpreadsInOrder> spreads_;
   std::vector<std::vector<Entry>> entries_;  // by table
   SeriesRows rows_;                          // scratch

@@ -78,21 +78,29 @@ Status WhileSealed(const KeptJob& job, const std::function<Status(uint64_t* vers
   return status;
 }
 
-Status ForEachWindow(const HistoryStore& store, const KeptJob& job, const TimeRange& range,
-                     SeriesSet* set, const std::function<void()>& begin,
-                     const std::function<Status(WindowView*)>& visit,
-                     const std::function<bool(const WindowView&)>& skip) {
+Status ForEachClosed(const KeptJob& job, const TimeRange& range, SeriesSet* set,
+                     const std::function<void()>& begin,
+                     const std::function<Status(WindowView*)>& visit) {
   return WhileSealed(job, [&](uint64_t* version) -> Status {
     begin();
     std::vector<WindowView> views;
     RETURN_IF_ERROR(CopyWindows(job, range, set, &views, version));
     for (WindowView& view : views) {
-      if (skip != nullptr && skip(view)) continue;
-      RETURN_IF_ERROR(OpenWindow(store, &view));
       RETURN_IF_ERROR(visit(&view));
       view = WindowView();  // its memory is done with
     }
     return OkStatus();
+  });
+}
+
+Status ForEachWindow(const HistoryStore& store, const KeptJob& job, const TimeRange& range,
+                     SeriesSet* set, const std::function<void()>& begin,
+                     const std::function<Status(WindowView*)>& visit,
+                     const std::function<bool(const WindowView&)>& skip) {
+  return ForEachClosed(job, range, set, begin, [&](WindowView* view) -> Status {
+    if (skip != nullptr && skip(*view)) return OkStatus();
+    RETURN_IF_ERROR(OpenWindow(store, view));
+    return visit(view);
   });
 }
 

@@ -25,6 +25,10 @@ struct WindowView {
   }
   // Rollups and spreads of the segment say it all.
   bool only_sealed() const { return segment != nullptr && tables.empty(); }
+  // Before it is opened: pages of metrics say it all, or all that is left.
+  bool only_pages() const {
+    return sealed.has_value() && sealed->metrics.bytes > 0 && (head.empty() || !sealed->has_rows);
+  }
   // Fills `rows` with all of `tables` and the segment's in the range, with modes of `modes`.
   Status AddRows(SeriesSet* set, const TimeRange& range);
   // What SeriesMerger::Mixed wants.
@@ -39,6 +43,11 @@ Status OpenWindow(const HistoryStore& store, WindowView* view);
 // Calls `read` until no window was sealed meanwhile whose file it did not find.
 Status WhileSealed(const KeptJob& job, const std::function<Status(uint64_t* version)>& read);
 
+// Calls `visit` with these windows as CopyWindows gives them, one after another; `begin` before
+// each try.
+Status ForEachClosed(const KeptJob& job, const TimeRange& range, SeriesSet* set,
+                     const std::function<void()>& begin,
+                     const std::function<Status(WindowView*)>& visit);
 // Calls `visit` with these windows but for those to be skipped, opened one after another.
 Status ForEachWindow(const HistoryStore& store, const KeptJob& job, const TimeRange& range,
                      SeriesSet* set, const std::function<void()>& begin,

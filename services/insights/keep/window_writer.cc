@@ -180,7 +180,7 @@ Status WriteWindow(const std::string& path, const WindowContent& window, Segment
   }
   for (size_t i = 0; i < window.spans().size(); ++i)
     facts->least_start_ns = std::min(facts->least_start_ns, window.spans()[i].start_ns);
-  RETURN_IF_ERROR(series->Write(window.tables(), &w));
+  RETURN_IF_ERROR(series->Write(window.tables(), &w, facts));
   RETURN_IF_ERROR(WriteSpans(window.spans(), times, &w));
   RETURN_IF_ERROR(steps.Write(&w, facts));
   ASSIGN_OR_RETURN(const std::vector<Beat> beats, window.ReadBeats());

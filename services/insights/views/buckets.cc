@@ -33,47 +33,87 @@ class Buckets {
   std::vector<RollupRow> rows_;
 };
 
-}  // namespace
-
-namespace {
-
 // Rows of 10 s are made of all samples, those of two minutes are stored: a day of 64 GPUs on 1,000
 // pixels is read in 720 rows and not in eleven million samples.
-int64_t TierReach(size_t tier) { return tier == 1 ? 2 : 1; }
+constexpr size_t kCoarse = 1;
+int64_t TierReach(size_t tier) { return tier == kCoarse ? 2 : 1; }
 
-}  // namespace
+TimeRange AskedOf(const BucketQuery& query) {
+  return {query.series.range.from_ns,
+          std::max(query.series.range.to_ns, query.series.range.from_ns + 1)};
+}
 
-BucketGrid GridOf(const BucketQuery& query) {
-  const TimeRange asked = {query.series.range.from_ns,
-                           std::max(query.series.range.to_ns, query.series.range.from_ns + 1)};
+int64_t PixelOf(const BucketQuery& query) {
+  const TimeRange asked = AskedOf(query);
   const auto width = static_cast<int64_t>(std::clamp<size_t>(query.width, 1, kMostWidth));
-  const int64_t pixel_ns = CeilDivide(asked.to_ns - asked.from_ns, width);
+  return CeilDivide(asked.to_ns - asked.from_ns, width);
+}
+
+BucketGrid GridOfTier(const BucketQuery& query, std::optional<size_t> tier) {
+  const TimeRange asked = AskedOf(query);
+  const int64_t unit_ns = tier.has_value() ? kTiers[*tier] : 1;
   BucketGrid grid;
-  for (size_t tier = 0; tier < kTiers.size(); ++tier) {
-    if (kTiers[tier] <= TierReach(tier) * pixel_ns) grid.tier = tier;
-  }
-  if (!grid.tier.has_value() && asked.from_ns < query.raw_from_ns) grid.tier = 0;
-  const int64_t unit_ns = grid.tier.has_value() ? kTiers[*grid.tier] : 1;
+  grid.tier = tier;
   // By the length of the range alone: a chart that moves on keeps its buckets.
-  grid.bucket_ns = CeilDivide(pixel_ns, unit_ns) * unit_ns;
+  grid.bucket_ns = CeilDivide(PixelOf(query), unit_ns) * unit_ns;
   grid.range = {FloorTo(asked.from_ns, grid.bucket_ns), NextAfter(asked.to_ns - 1, grid.bucket_ns)};
   return grid;
 }
 
+std::vector<BucketColumn> BucketsOf(const std::vector<RollupColumn>& columns,
+                                    const BucketGrid& grid) {
+  std::vector<BucketColumn> out;
+  out.reserve(columns.size());
+  for (const RollupColumn& column : columns) {
+    Buckets buckets(grid.bucket_ns);
+    for (const RollupRow& row : column.rows) buckets.Add(row);
+    out.push_back({column.labels, column.kind, buckets.Take()});
+  }
+  return out;
+}
+
+}  // namespace
+
+BucketGrid GridOf(const BucketQuery& query) {
+  const TimeRange asked = AskedOf(query);
+  const int64_t pixel_ns = PixelOf(query);
+  std::optional<size_t> found;
+  for (size_t tier = 0; tier < kTiers.size(); ++tier) {
+    if (kTiers[tier] <= TierReach(tier) * pixel_ns) found = tier;
+  }
+  if (!found.has_value() && asked.from_ns < query.raw_from_ns) found = 0;
+  return GridOfTier(query, found);
+}
+
+StatusOr<std::optional<std::vector<BucketColumn>>> ReadCoarse(const History& history,
+                                                              const BucketQuery& query,
+                                                              BucketGrid* grid) {
+  std::optional<std::vector<BucketColumn>> out;
+  const int64_t length = grid->range.to_ns - grid->range.from_ns;
+  if (grid->tier.value_or(0) >= kCoarse || length < kLeastCoarseNs) return out;
+  const BucketGrid coarse = GridOfTier(query, kCoarse);
+  SeriesQuery read = query.series;
+  read.range = coarse.range;
+  ASSIGN_OR_RETURN(const std::vector<RollupColumn> columns, history.Rollups(read, kCoarse));
+  uint64_t samples = 0;
+  for (const RollupColumn& column : columns) {
+    for (const RollupRow& row : column.rows) samples += row.count;
+  }
+  const uint64_t numbers = std::min<uint64_t>(samples, columns.size() * grid->buckets());
+  if (numbers <= kMostNumbers && samples <= kMostSamplesRead) return out;
+  *grid = coarse;
+  out = BucketsOf(columns, coarse);
+  return out;
+}
+
 StatusOr<std::vector<BucketColumn>> ReadBuckets(const History& history, const BucketQuery& query,
                                                 const BucketGrid& grid) {
-  std::vector<BucketColumn> out;
   SampleQuery read;
   static_cast<SeriesQuery&>(read) = query.series;
   read.range = grid.range;
   if (grid.tier.has_value()) {
     ASSIGN_OR_RETURN(const std::vector<RollupColumn> columns, history.Rollups(read, *grid.tier));
-    for (const RollupColumn& column : columns) {
-      Buckets buckets(grid.bucket_ns);
-      for (const RollupRow& row : column.rows) buckets.Add(row);
-      out.push_back({column.labels, column.kind, buckets.Take()});
-    }
-    return out;
+    return BucketsOf(columns, grid);
   }
   ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, history.Samples(read));
   return BucketsOf(columns, grid);

@@ -30,6 +30,13 @@ struct BucketGrid {
   size_t buckets() const { return static_cast<size_t>((range.to_ns - range.from_ns) / bucket_ns); }
 };
 
+// Numbers of an answer, beyond which it is made of rows of two minutes: 1,000 lines of 250 pixels.
+inline constexpr uint64_t kMostNumbers = 250'000;
+// Samples that are read for an answer at most, where there are rows of two minutes instead.
+inline constexpr uint64_t kMostSamplesRead = 4'000'000;
+// Shorter ranges are read by what their pixels ask for, however many lines there are.
+inline constexpr int64_t kLeastCoarseNs = int64_t{30} * 60 * kNanosPerSecond;
+
 // Of tiers with at least one row a bucket the coarsest, that of two minutes from one row for two
 // pixels on; raw samples where there is none, unless they were dropped.
 BucketGrid GridOf(const BucketQuery& query);
@@ -39,6 +46,13 @@ struct BucketColumn {
   SeriesKind kind = SeriesKind::kGauge;
   std::vector<RollupRow> rows;  // start_ns: of the bucket; empty buckets have none
 };
+
+// What the grid would read of samples, by two minutes instead: those rows are stored and tell how
+// many samples there are. Nothing: the samples are few enough, or the range is short. Else *grid is
+// that of the answer.
+StatusOr<std::optional<std::vector<BucketColumn>>> ReadCoarse(const History& history,
+                                                              const BucketQuery& query,
+                                                              BucketGrid* grid);
 
 // Sorted by labels.
 StatusOr<std::vector<BucketColumn>> ReadBuckets(const History& history, const BucketQuery& query,

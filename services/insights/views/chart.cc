@@ -1,6 +1,7 @@
 #include "services/insights/views/chart.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -122,7 +123,9 @@ StatusOr<Chart> MakeChart(const History& history, const ChartQuery& query) {
   const BucketQuery buckets = {{query.job->id, query.selectors, query.range, query.limits},
                                query.width,
                                query.job->raw_from_ns};
-  const BucketGrid grid = GridOf(buckets);
+  BucketGrid grid = GridOf(buckets);
+  ASSIGN_OR_RETURN(std::optional<std::vector<BucketColumn>> coarse,
+                   ReadCoarse(history, buckets, &grid));
   std::vector<int64_t> breaks;
   for (const AttemptLife& attempt : query.job->attempts) {
     if (attempt.began_ns > 0) breaks.push_back(attempt.began_ns);
@@ -131,7 +134,9 @@ StatusOr<Chart> MakeChart(const History& history, const ChartQuery& query) {
   Chart chart;
   chart.tier = grid.tier;
   std::vector<BucketColumn> made;
-  if (!grid.tier.has_value()) {
+  if (coarse.has_value()) {
+    made = *std::move(coarse);
+  } else if (!grid.tier.has_value()) {
     SampleQuery read;
     static_cast<SeriesQuery&>(read) = buckets.series;
     read.range = grid.range;  // a little more than was asked for, so that it is read once

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "services/base/strings.h"
 #include "services/insights/vector_history_for_test.h"
 #include "services/insights/views/buckets.h"
 #include "services/insights/views/heat_map.h"
@@ -150,6 +152,67 @@ TEST(Chart, DroppedRawSamplesAreReadFromRollups) {
   job->raw_from_ns = AtSecond(50);
   EXPECT_EQ(MakeChart(history, Ask(job, 0, 40, 800))->tier, 0U);
   EXPECT_EQ(MakeChart(history, Ask(job, 60, 90, 800))->tier, std::nullopt);
+}
+
+// Lines of one value a second: as many numbers as an answer may have, and one line more.
+TEST(Chart, ManyLinesAreReadByTwoMinutes) {
+  constexpr int kSeconds = 2400;
+  constexpr auto kFew = static_cast<int>(kMostNumbers / 80);  // of 80 buckets
+  VectorHistory history;
+  const auto fill = [&](int lines) {
+    history.Edit("j", [&](auto* job) {
+      job->columns.clear();
+      for (int line = 0; line < lines; ++line) {
+        std::vector<double> times, values;
+        for (int s = 0; s < kSeconds; s += 15) {
+          times.push_back(s);
+          values.push_back(s * 31 % 101 + line);
+        }
+        job->columns.push_back(
+            VectorHistory::ColumnOf({{"__name__", "m"}, {"line", Cat(line)}}, times, values));
+      }
+    });
+  };
+  const JobLifePtr job = JobFrom(0, kSeconds - 1);
+  const auto heat = [&](double to_s) {
+    const BucketQuery query = {
+        {"j", {SelectorOfMetric("m")}, {kTestStart, AtSecond(to_s)}, {}}, 100, 0};
+    return *MakeHeatMap(history, query, HeatValue::kMax);
+  };
+  fill(kFew);
+  EXPECT_EQ(MakeChart(history, Ask(job, 0, kSeconds, 100))->tier, 0U);
+  EXPECT_EQ(heat(kSeconds).grid.tier, 0U);
+  fill(kFew + 100);
+  // A range below half an hour is as fine as it was.
+  EXPECT_EQ(MakeChart(history, Ask(job, 0, 1200, 100))->tier, 0U);
+  EXPECT_EQ(heat(1200).grid.tier, 0U);
+  const Chart chart = *MakeChart(history, Ask(job, 0, kSeconds, 100));
+  EXPECT_EQ(chart.tier, 1U);
+  EXPECT_EQ(chart.bucket, kTiers[1]);
+  ASSERT_EQ(chart.columns.size(), kFew + 100U);
+  const HeatMap map = heat(kSeconds);
+  EXPECT_EQ(map.grid.tier, 1U);
+  for (const size_t line : {0U, 1U, 3199U}) {
+    const int number = static_cast<int>(*ParseInt(chart.columns[line].labels.Get("line")));
+    std::vector<Drawn> expected;
+    for (int s = 0; s < kSeconds; s += 120) {
+      Drawn drawn{static_cast<double>(s), 1e9, -1e9, 0};
+      for (int of = s; of < s + 120; of += 15) {
+        const double value = of * 31 % 101 + number;
+        drawn.min = std::min(drawn.min, value);
+        drawn.max = std::max(drawn.max, value);
+        drawn.last = value;
+      }
+      expected.push_back(drawn);
+    }
+    EXPECT_EQ(DrawnOf(chart.columns[line]), expected);
+    const auto row = std::find_if(map.rows.begin(), map.rows.end(), [&](const HeatMapRow& r) {
+      return r.labels == chart.columns[line].labels;
+    });
+    ASSERT_NE(row, map.rows.end());
+    ASSERT_EQ(row->cells.size(), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(row->cells[i], expected[i].max);
+  }
 }
 
 TEST(Chart, GapsStayGaps) {

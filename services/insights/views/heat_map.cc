@@ -1,6 +1,7 @@
 #include "services/insights/views/heat_map.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "services/insights/views/natural_order.h"
@@ -28,8 +29,12 @@ double ValueOf(const RollupRow& row, HeatValue value) {
 StatusOr<HeatMap> MakeHeatMap(const History& history, const BucketQuery& query, HeatValue value) {
   HeatMap map;
   map.grid = GridOf(query);
-  ASSIGN_OR_RETURN(const std::vector<BucketColumn> columns, ReadBuckets(history, query, map.grid));
-  for (const BucketColumn& column : columns) {
+  ASSIGN_OR_RETURN(std::optional<std::vector<BucketColumn>> columns,
+                   ReadCoarse(history, query, &map.grid));
+  if (!columns.has_value()) {
+    ASSIGN_OR_RETURN(columns, ReadBuckets(history, query, map.grid));
+  }
+  for (const BucketColumn& column : *columns) {
     HeatMapRow& row = map.rows.emplace_back();
     row.labels = column.labels;
     row.cells.assign(map.grid.buckets(), NormalNan());

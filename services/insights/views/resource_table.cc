@@ -19,8 +19,8 @@ namespace {
 constexpr std::string_view kCpu = "system_cpu_utilization_ratio";
 constexpr std::string_view kNetwork = "system_network_io_bytes_total";
 constexpr std::array<double, 4> kQuantiles = {0.5, 0.9, 0.95, 0.99};
-// Longer ranges are read by 2 minutes.
-constexpr int64_t kLongNs = int64_t{6} * 3600 * kNanosPerSecond;
+// Longer ranges are read by 2 minutes: rows of 10 s are made of the samples of each window.
+constexpr int64_t kLongNs = int64_t{30} * 60 * kNanosPerSecond;
 
 struct FromSamples {
   std::string_view resource, metric, unit;
@@ -122,6 +122,9 @@ ResourceRow RowOf(const Resource& resource, const Made& made, std::string_view b
 StatusOr<std::vector<ResourceRow>> MakeResourceTable(const History& history, const JobLife& job,
                                                      TimeRange range, const ReadLimits& limits) {
   SeriesQuery query = {job.id, {}, range, limits};
+  // Of a whole job: windows at its ends are whole too, and need no look at their samples.
+  if (range.from_ns <= job.first_ns) query.range.from_ns = kMinPosition;
+  if (range.to_ns > job.last_ns) query.range.to_ns = kMaxPosition;
   for (const FromSamples& from : kFromSamples)
     query.selectors.push_back(SelectorOfMetric(from.metric));
   ASSIGN_OR_RETURN(const std::vector<QuantileRow> quantiles, history.Quantiles(query, kQuantiles));

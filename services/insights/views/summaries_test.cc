@@ -258,6 +258,42 @@ TEST(ResourceTable, CpuNetworkAndGpus) {
   EXPECT_THAT(gpu.mean, DoubleNear(0.25, 1e-12));
 }
 
+// Network of up to half an hour is of means of 10 s, and beyond it of those of two minutes.
+TEST(ResourceTable, LongRangesAreReadByTwoMinutes) {
+  VectorHistory history;
+  JobLife life;
+  history.Edit("j", [&](auto* job) {
+    std::vector<double> times, values;
+    for (int s = 0; s <= 1920; s += 10) {
+      times.push_back(s);
+      values.push_back(s * s);  // 2 s bytes a second
+    }
+    job->columns.push_back(VectorHistory::ColumnOf({{"__name__", "system_network_io_bytes_total"},
+                                                    {"node", "n"},
+                                                    {"device", "eth0"},
+                                                    {"direction", "transmit"}},
+                                                   times, values));
+    job->life.first_ns = AtSecond(0);
+    job->life.last_ns = AtSecond(1920);
+    life = job->life;
+  });
+  const auto table = [&](double from_s, double to_s) {
+    const auto rows = *MakeResourceTable(history, life, {AtSecond(from_s), AtSecond(to_s)}, {});
+    EXPECT_THAT(rows, SizeIs(1));
+    return rows[0];
+  };
+  const ResourceRow fine = table(100, 1900);
+  EXPECT_EQ(fine.basis, "10s");
+  EXPECT_EQ(fine.count, 179U);
+  EXPECT_THAT(fine.max, DoubleNear(1890 + 1880, 1e-9));
+  const ResourceRow whole = table(0, 1921);
+  EXPECT_EQ(whole.basis, "2m");
+  EXPECT_EQ(whole.count, 16U);
+  // From 110 to 230 and from 1910 to 1920, whose row is that of one sample in two minutes.
+  EXPECT_THAT(whole.min, DoubleNear((1920.0 * 1920 - 1910.0 * 1910) / 120, 1e-9));
+  EXPECT_THAT(whole.max, DoubleNear(1910 + 1790, 1e-9));
+}
+
 TEST(Differences, EffectsByHand) {
   VectorHistory history;
   history.Edit("j", [](auto* job) {
