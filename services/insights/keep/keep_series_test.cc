@@ -282,8 +282,8 @@ class KeepWholeJobsTest : public KeepTest {
       SchemaOf(1, {{{"__name__", "hw_gpu_utilization_ratio"}, {"node", "a"}, {"gpu", "0"}},
                    {{"__name__", "hw_power_watts"}, {"node", "a"}, {"gpu", "0"}},
                    {{"__name__", "hw_power_watts"}, {"node", "b"}, {"gpu", "0"}}});
-  const std::vector<Selector> none_, power_ = {NameIs("hw_power_watts")},
-                                     node_ = {{{*Matcher::Make("node", MatchOp::kEqual, "b")}}};
+  const std::vector<Selector> none_ = {}, power_ = {NameIs("hw_power_watts")},
+                              node_ = {{{*Matcher::Make("node", MatchOp::kEqual, "b")}}};
 };
 
 TEST_F(KeepWholeJobsTest, AreAnsweredWithoutOpeningASegment) {
