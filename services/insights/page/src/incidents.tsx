@@ -97,8 +97,8 @@ function Sentence({ job, incident, subject, actions }: { job: JobDetail; inciden
         <div class="parts">
         <p class="told"><i>where</i> <span data-field="who">{whomOf(job, incident, subject)}</span></p>
         <p class="told"><Since job={job} issue={subject} whole /></p>
-        <p class="told"><i>cost</i> <Cost job={job} rank={alone(incident, subject) ? (subject.labels.rank ?? "") : ""} category={subject.labels.category ?? ""} /></p>
         <p class="told"><i>action</i> <span data-field="action">{actions === null ? "…" : newest ? actionText(newest.type, newest.data) : "none taken"}</span>{subject.silenced && <span class="note">; {silencedText(subject)}</span>}</p>
+        <p class="told"><i>cost</i> <Cost job={job} rank={alone(incident, subject) ? (subject.labels.rank ?? "") : ""} category={subject.labels.category ?? ""} /></p>
         <p class="told why">
           <i>{own ? "rule" : "cause"}</i> <span data-field="cause">{own ? root.alert : `${root.summary || root.alert} (${root.alert})`}{incident.likely_roots > 1 && alone(incident, subject) ? `, one of ${incident.likely_roots} equally likely` : ""}</span>
           {names.length > 0 && `, with ${names.slice(0, 3).join(", ")}${names.length > 3 ? ` and ${names.length - 3} more` : ""}`}
