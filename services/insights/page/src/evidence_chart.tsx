@@ -58,10 +58,17 @@ function eventLine(issue: IssueDetail): Line {
 const places = ["rank", "node", "gpu", "hw_id"];
 const ofIssue = (labels: Labels, issue: IssueDetail) => places.every((place) => !labels[place] || !issue.labels[place] || labels[place] === issue.labels[place]);
 const mostNeeds = 3;
-function changeOf({ last, times_ns }: Chart["series"][number], at: number): number {
+// Times are digits of one length: as texts they compare without being read.
+function changeOf({ last, times_ns }: Chart["series"][number], onset: string): number {
   const mean = (after: boolean) => {
-    const values = last.filter((value, i): value is number => value !== null && Number.isFinite(value) && msOf(times_ns[i] ?? "0") >= at === after);
-    return values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : 0;
+    let sum = 0;
+    let count = 0;
+    last.forEach((value, i) => {
+      if (value === null || (times_ns[i] ?? "") >= onset !== after) return;
+      sum += value;
+      count += 1;
+    });
+    return count ? sum / count : 0;
   };
   return Math.abs(mean(true) - mean(false));
 }
@@ -72,8 +79,8 @@ function readBy(chart: Chart, needs: string[], issue: IssueDetail): { name: stri
     const rest = series.filter((one) => !own.includes(one));
     const filled = [...own, ...rest].filter((one) => one.last.some((value) => value !== null));
     // Of many those that changed most as it began.
-    const change = new Map(filled.map((one) => [one, changeOf(one, msOf(issue.onset_ns ?? "0"))]));
-    const drawn = (filled.length > mostLines ? filled.sort((a, b) => (change.get(b) ?? 0) - (change.get(a) ?? 0)) : filled).slice(0, mostLines);
+    const changes = filled.length > mostLines ? filled.map((one) => ({ one, change: changeOf(one, issue.onset_ns ?? "") })) : [];
+    const drawn = changes.length ? changes.sort((x, y) => y.change - x.change).slice(0, mostLines).map(({ one }) => one) : filled;
     // By what tells one from another.
     const names = drawn.map(({ labels }) => Object.keys(labels).filter((label) => (drawn.length > 1 ? drawn.some((one) => one.labels[label] !== labels[label]) : /^(rank|node|group)$/.test(label))).map((label) => (["rank", "group"].includes(label) ? `${label} ${labels[label]}` : labels[label])).join(" "));
     if (drawn.length) return { name, lines: linesOf({ ...chart, series: drawn }), all: series.length, names };

@@ -95,14 +95,14 @@ function Sentence({ job, incident, subject, actions }: { job: JobDetail; inciden
       <div>
         <p><strong data-field="what">{subject.summary || subject.alert}</strong>{toldAt(job, subject)} <button type="button" class="link" onClick={() => setQuery({ issue: subject.id })}>Show what was found</button></p>
         <div class="parts">
-        <p class="told"><i>where</i> <span data-field="who">{whomOf(job, incident, subject)}</span></p>
-        <p class="told"><Since job={job} issue={subject} whole /></p>
-        <p class="told"><i>action</i> <span data-field="action">{actions === null ? "…" : newest ? actionText(newest.type, newest.data) : "none taken"}</span>{subject.silenced && <span class="note">; {silencedText(subject)}</span>}</p>
-        <p class="told"><i>cost</i> <Cost job={job} rank={alone(incident, subject) ? (subject.labels.rank ?? "") : ""} category={subject.labels.category ?? ""} /></p>
-        <p class="told why">
-          <i>{own ? "rule" : "cause"}</i> <span data-field="cause">{own ? root.alert : `${root.summary || root.alert} (${root.alert})`}{incident.likely_roots > 1 && alone(incident, subject) ? `, one of ${incident.likely_roots} equally likely` : ""}</span>
-          {names.length > 0 && `, with ${names.slice(0, 3).join(", ")}${names.length > 3 ? ` and ${names.length - 3} more` : ""}`}
-        </p>
+          <p class="told"><i>where</i> <span data-field="who">{whomOf(job, incident, subject)}</span></p>
+          <p class="told"><Since job={job} issue={subject} whole /></p>
+          <p class="told"><i>action</i> <span data-field="action">{actions === null ? "…" : newest ? actionText(newest.type, newest.data) : "none taken"}</span>{subject.silenced && <span class="note">; {silencedText(subject)}</span>}</p>
+          <p class="told"><i>cost</i> <Cost job={job} rank={alone(incident, subject) ? (subject.labels.rank ?? "") : ""} category={subject.labels.category ?? ""} /></p>
+          <p class="told why">
+            <i>{own ? "rule" : "cause"}</i> <span data-field="cause">{own ? root.alert : `${root.summary || root.alert} (${root.alert})`}{incident.likely_roots > 1 && alone(incident, subject) ? `, one of ${incident.likely_roots} equally likely` : ""}</span>
+            {names.length > 0 && `, with ${names.slice(0, 3).join(", ")}${names.length > 3 ? ` and ${names.length - 3} more` : ""}`}
+          </p>
         </div>
         {todo && <p class="todo"><strong>What to do:</strong> <span data-field="suggestion">{todo}</span></p>}
       </div>
