@@ -15,6 +15,7 @@ std::string SvgOf(const BarChart& chart);
 std::string SvgOf(const BoxChart& chart);
 
 // Colour of a phase or of a part of the job, 1 to 8: that of the page, so that both look the same.
+// Of an unknown phase with letters beyond ASCII it may be another.
 size_t PartColour(std::string_view name);
 
 }  // namespace pitwall::insights

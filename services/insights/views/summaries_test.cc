@@ -294,6 +294,18 @@ TEST(ResourceTable, LongRangesAreReadByTwoMinutes) {
   EXPECT_THAT(whole.max, DoubleNear(1910 + 1790, 1e-9));
 }
 
+// Of the job "j" in the seconds from `from` to `to`.
+Differences DifferencesBetween(const VectorHistory& history, int from, int to,
+                               std::vector<Selector> suspects = {}) {
+  DifferenceQuery query;
+  auto life = std::make_shared<JobLife>();
+  life->id = "j";
+  query.job = life;
+  query.range = {AtSecond(from), AtSecond(to)};
+  query.suspects = std::move(suspects);
+  return *FindDifferences(history, query);
+}
+
 TEST(Differences, EffectsByHand) {
   VectorHistory history;
   history.Edit("j", [](auto* job) {
@@ -309,12 +321,7 @@ TEST(Differences, EffectsByHand) {
           VectorHistory::ColumnOf({{"__name__", "m"}, {"rank", Cat(rank)}}, times, values));
     }
   });
-  DifferenceQuery query;
-  auto life = std::make_shared<JobLife>();
-  life->id = "j";
-  query.job = life;
-  query.range = {AtSecond(40), AtSecond(50)};
-  const Differences found = *FindDifferences(history, query);
+  const Differences found = DifferencesBetween(history, 40, 50);
   EXPECT_EQ(found.tier, std::nullopt);
   EXPECT_EQ(found.before_from_ns, AtSecond(0));
   EXPECT_EQ(found.compared, 4U);
@@ -330,8 +337,7 @@ TEST(Differences, EffectsByHand) {
   EXPECT_THAT(first.peers_effect, DoubleNear(9.99 / 0.1001, 1e-6));
   EXPECT_THAT(first.effect, DoubleNear(std::log2(11) + std::log2(1 + 9.99 / 0.1001), 1e-6));
   // Suspects are ranked, against all.
-  query.suspects = {SelectorOfMetric("m", {1})};
-  const Differences one = *FindDifferences(history, query);
+  const Differences one = DifferencesBetween(history, 40, 50, {SelectorOfMetric("m", {1})});
   ASSERT_THAT(one.differences, SizeIs(1));
   EXPECT_EQ(one.differences[0].labels.Get("rank"), "1");
   EXPECT_EQ(one.compared, 4U);
@@ -352,12 +358,7 @@ TEST(Differences, CountersByTheirIncrease) {
     column.kind = SeriesKind::kCounter;
     job->columns = {column};
   });
-  DifferenceQuery query;
-  auto life = std::make_shared<JobLife>();
-  life->id = "j";
-  query.job = life;
-  query.range = {AtSecond(40), AtSecond(50)};
-  const Differences found = *FindDifferences(history, query);
+  const Differences found = DifferencesBetween(history, 40, 50);
   ASSERT_THAT(found.differences, SizeIs(1));
   EXPECT_THAT(found.differences[0].mean, DoubleNear(6, 1e-9));
   EXPECT_THAT(found.differences[0].before, DoubleNear(2, 1e-9));
@@ -386,12 +387,7 @@ TEST(Differences, FindTenPlantedFaultsAmongManySeries) {
             {{"__name__", Cat("m", i / 64)}, {"rank", Cat(i % 64)}}, times, values));
       }
     });
-    DifferenceQuery query;
-    auto life = std::make_shared<JobLife>();
-    life->id = "j";
-    query.job = life;
-    query.range = {AtSecond(80), AtSecond(100)};
-    const Differences found = *FindDifferences(history, query);
+    const Differences found = DifferencesBetween(history, 80, 100);
     for (size_t i = 0; i < 3; ++i) {
       const Labels& labels = found.differences[i].labels;
       if (labels.Name() == Cat("m", victim / 64) && labels.Get("rank") == Cat(victim % 64))
@@ -439,12 +435,7 @@ TEST(Differences, TriflesDoNotOutrankWhatMatters) {
     add({{"__name__", "hw_errors_total"}, {"hw_id", "3"}}, 0, 0.05, false, true);
     add({{"__name__", "train_tensor_nan_ratio"}, {"tensor", "a"}}, 0, 1e-4, false, false);
   });
-  DifferenceQuery query;
-  auto life = std::make_shared<JobLife>();
-  life->id = "j";
-  query.job = life;
-  query.range = {AtSecond(80), AtSecond(100)};
-  const Differences found = *FindDifferences(history, query);
+  const Differences found = DifferencesBetween(history, 80, 100);
   std::vector<std::string> first;
   for (size_t i = 0; i < 3; ++i) first.emplace_back(found.differences[i].labels.Name());
   EXPECT_THAT(first, ::testing::UnorderedElementsAre("train_phase_duration_seconds",
