@@ -40,14 +40,13 @@ StatusOr<std::string> HeadFile::Read(int64_t at, size_t size) const {
 }
 
 void HeadRows::AppendTo(size_t width, RowTable* to) const {
-  const auto append = [](const auto& from, auto* into) {
-    into->insert(into->end(), from.begin(), from.end());
-  };
-  append(times, &to->times);
-  append(sequences, &to->sequences);
-  append(steps, &to->steps);
-  append(modes, &to->modes);
-  const size_t count = times.size();
+  for (const Row& row : rows) {
+    to->times.push_back(row.time);
+    to->sequences.push_back(row.sequence);
+    to->steps.push_back(row.step);
+    to->modes.push_back(row.mode);
+  }
+  const size_t count = rows.size();
   // Tiles of columns, so that each line of the cache is used for all of its values.
   constexpr size_t kTile = 16;
   const size_t before = to->times.size() - count;
@@ -63,14 +62,17 @@ void HeadRows::AppendTo(size_t width, RowTable* to) const {
 
 StatusOr<HeadChunkPtr> HeadChunk::Pack(const HeadRows& rows, size_t width) {
   std::shared_ptr<HeadChunk> out(new HeadChunk());
-  out->rows_ = rows.times.size();
+  out->rows_ = rows.rows.size();
   out->width_ = width;
   const size_t column_bytes = out->rows_ * sizeof(double);
   out->columns_of_piece_ = std::max<size_t>(1, kPieceBytes / column_bytes);
   BinaryWriter ints;
-  for (const auto* column : {&rows.times, &rows.sequences, &rows.steps, &rows.modes}) {
+  using Row = HeadRows::Row;
+  std::vector<int64_t> column(out->rows_);
+  for (const auto number : {&Row::time, &Row::sequence, &Row::step, &Row::mode}) {
+    for (size_t row = 0; row < column.size(); ++row) column[row] = rows.rows[row].*number;
     std::string bytes;
-    RETURN_IF_ERROR(blocks::EncodeColumn(*column, &bytes));
+    RETURN_IF_ERROR(blocks::EncodeColumn(column, &bytes));
     ints.Str(bytes);
   }
   out->ints_.bytes = ints.Take();

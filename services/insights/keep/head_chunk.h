@@ -39,12 +39,13 @@ class HeadFile {
 
 // Rows as frames bring them: cells row by row, of `columns` each.
 struct HeadRows {
-  std::vector<int64_t> times, sequences, steps, modes;
+  struct Row {
+    int64_t time, sequence, step, mode;
+  };
+  std::vector<Row> rows;
   std::vector<double> cells;
   size_t bytes() const {  // that they take
-    size_t numbers = cells.capacity();
-    for (const auto* column : {&times, &sequences, &steps, &modes}) numbers += column->capacity();
-    return numbers * sizeof(double);
+    return rows.capacity() * sizeof(Row) + cells.capacity() * sizeof(double);
   }
   // Appends the values of the wanted columns, of `width` a row, to those of `to`.
   void AppendTo(size_t width, RowTable* to) const;

@@ -17,7 +17,7 @@ constexpr size_t kLeastRows = 8;  // fewer do not pack well
 constexpr size_t kLeastBytes = size_t{4} << 10;
 
 bool WorthMoving(const HeadRows& rows) {
-  return rows.times.size() >= kLeastRows && rows.bytes() >= kLeastBytes;
+  return rows.rows.size() >= kLeastRows && rows.bytes() >= kLeastBytes;
 }
 
 }  // namespace
@@ -32,22 +32,17 @@ void HeadWindow::AddRows(const OriginPtr& origin, const SharedSchema& schema, co
   }
   const size_t rows = to - from;
   const size_t columns = schema->series.size();
-  const auto at = [](auto& column, size_t i) { return column.begin() + static_cast<int64_t>(i); };
   HeadRows& into = table->rows;
   table->first_ns = std::min(table->first_ns, frame.times_ns[from]);
   table->last_ns = std::max(table->last_ns, frame.times_ns[to - 1]);
   const size_t before = into.bytes();
-  for (auto* column : {&into.times, &into.sequences, &into.steps, &into.modes})
-    ReserveFor(column, rows, 2);
+  ReserveFor(&into.rows, rows, 2);
   ReserveFor(&into.cells, rows * columns, 2);
-  into.times.insert(into.times.end(), at(frame.times_ns, from), at(frame.times_ns, to));
-  into.sequences.insert(into.sequences.end(), rows, static_cast<int64_t>(sequence));
-  if (frame.steps.empty()) {
-    into.steps.insert(into.steps.end(), rows, kNoStep);
-  } else {
-    into.steps.insert(into.steps.end(), at(frame.steps, from), at(frame.steps, to));
+  const int64_t mode = modes_.Of(frame.mode);
+  for (size_t i = from; i < to; ++i) {
+    into.rows.push_back({frame.times_ns[i], static_cast<int64_t>(sequence),
+                         frame.steps.empty() ? kNoStep : frame.steps[i], mode});
   }
-  into.modes.insert(into.modes.end(), rows, modes_.Of(frame.mode));
   const auto cells = frame.values.subspan(from * columns, rows * columns);
   into.cells.insert(into.cells.end(), cells.begin(), cells.end());
   if (!IsMade(*schema)) {
@@ -56,8 +51,8 @@ void HeadWindow::AddRows(const OriginPtr& origin, const SharedSchema& schema, co
   }
   bytes_ += into.bytes() - before;
   const bool large =
-      into.cells.size() * sizeof(double) >= kPackedBytes && into.times.size() >= kLeastRows;
-  if (large || into.times.size() >= kPackedRows) PackRows(table.get());
+      into.cells.size() * sizeof(double) >= kPackedBytes && into.rows.size() >= kLeastRows;
+  if (large || into.rows.size() >= kPackedRows) PackRows(table.get());
 }
 
 void HeadWindow::PackRows(Table* table) {
@@ -121,7 +116,7 @@ StatusOr<RowTable> HeadWindow::Rows(size_t table, Values values) const {
   out.schema = of.schema;
   out.columns.resize(values == Values::kAll ? width : 0);
   std::iota(out.columns.begin(), out.columns.end(), 0);
-  size_t rows = of.rows.times.size();
+  size_t rows = of.rows.rows.size();
   for (const HeadChunkPtr& chunk : of.chunks) rows += chunk->rows();
   for (auto* column : {&out.times, &out.sequences, &out.steps, &out.modes}) column->reserve(rows);
   out.values.resize(out.columns.size());

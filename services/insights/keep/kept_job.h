@@ -83,6 +83,12 @@ class KeptJob {
   bool waiting() const { return !waiting_.empty(); }
   bool dirty() const { return !records_.empty() || !dirty_boots_.empty() || !new_schemas_.empty(); }
   bool ended() const { return story_.ended(); }
+  // Whether little more is to be expected of the window. `behind`: much telemetry is unread, so
+  // that what was read tells how far the job is, and not its end, which is read long before.
+  bool IsOver(int64_t window_ns, int64_t grace_ns, bool behind) const {
+    return newest_ns_ - (window_ns + kWindowNs) > grace_ns ||
+           (ended() && (!behind || newest_ns_ >= story_.ended_ns()));
+  }
   int64_t newest_ns() const { return newest_ns_; }
   size_t head_bytes() const { return head_bytes_; }
   // Least offset of what is in memory only.

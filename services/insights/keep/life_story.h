@@ -16,6 +16,7 @@ class LifeStory {
   // Its fields that follow from events; the rest is left as it is.
   void Fill(JobLife* life) const;
   bool ended() const { return life_.ended_ns != 0; }
+  int64_t ended_ns() const { return life_.ended_ns; }  // 0: it runs
   bool empty() const { return life_.last_ns == 0; }
 
  private:

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "services/insights/keep/kept_job.h"
 #include "services/insights/vector_history_for_test.h"
 
 namespace pitwall::insights {
@@ -42,6 +43,36 @@ TEST(LifeStory, AJobStandsStillSinceTheFirstOnsetOfItsOpenHangs) {
   EXPECT_EQ(StalledSince(story), AtSecond(40)) << "its first event tells";
   story.OnEvent(EventOf("b", EventType::kIssueResolved, "hang", 0));
   EXPECT_EQ(StalledSince(story), 0);
+}
+
+// The end of a job is read long before its telemetry where much of that is unread.
+TEST(KeptJob, AWindowOfAnEndedJobIsOverWhenItIsRead) {
+  const auto read_up_to = [](KeptJob* job, int64_t second) {
+    BootFacts boot;
+    boot.origin = std::make_shared<const Origin>();
+    boot.last_ns = AtSecond(second);
+    job->Restore(std::move(boot));
+  };
+  const int64_t window = WindowOf(AtSecond(0));
+  const int64_t grace = 60 * kNanosPerSecond;
+  KeptJob job("j");
+  read_up_to(&job, 100);
+  EXPECT_FALSE(job.IsOver(window, grace, false));
+  IssueEvent ended;
+  ended.type = EventType::kJobChanged;
+  ended.job_change = JobChange::kEnded;
+  ended.time_ns = AtSecond(200);
+  job.OnEvent(ended);
+  EXPECT_TRUE(job.IsOver(window, grace, false));  // ranks that died fell silent before it
+  EXPECT_FALSE(job.IsOver(window, grace, true));
+  read_up_to(&job, 200);
+  EXPECT_TRUE(job.IsOver(window, grace, true));
+  KeptJob running("j");
+  const int64_t end = (window + kWindowNs - AtSecond(0)) / kNanosPerSecond;
+  read_up_to(&running, end + 60);
+  EXPECT_FALSE(running.IsOver(window, grace, true));
+  read_up_to(&running, end + 61);
+  EXPECT_TRUE(running.IsOver(window, grace, true));
 }
 
 }  // namespace

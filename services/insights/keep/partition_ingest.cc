@@ -123,7 +123,8 @@ void PartitionIngest::Loop() {
     if (!status.ok() && !stop_) wakeup_->Wait(kRetryNs);
   }
   Status status;
-  for (const KeptJobPtr& job : Jobs()) {
+  const JobList jobs = Jobs();
+  for (const KeptJobPtr& job : *jobs) {
     if (status.ok()) status = SealJob(job);
   }
   if (status.ok()) status = SaveIfDue(true);
@@ -328,14 +329,16 @@ Status PartitionIngest::ReadEvents(Input* input, bool* idle) {
 
 void PartitionIngest::NoteMemory() {
   size_t bytes = 0;
-  for (const KeptJobPtr& job : Jobs()) bytes += job->head_bytes();
+  const JobList jobs = Jobs();
+  for (const KeptJobPtr& job : *jobs) bytes += job->head_bytes();
   head_bytes_ = bytes;
 }
 
 Status PartitionIngest::Step() {
   for (Input& input : inputs_) RETURN_IF_ERROR(OpenInput(&input));
   size_t unsaved = 0;
-  for (const KeptJobPtr& job : Jobs()) unsaved += job->records().size();
+  const JobList jobs = Jobs();
+  for (const KeptJobPtr& job : *jobs) unsaved += job->records().size();
   bool idle = true;
   if (unsaved < kMaxUnsaved) {
     for (size_t i = 1; i < inputs_.size(); ++i) RETURN_IF_ERROR(ReadEvents(&inputs_[i], &idle));

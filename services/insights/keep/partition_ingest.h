@@ -81,6 +81,14 @@ class PartitionIngest {
                     store::DatabaseChange* change);
   Status SealDue();
   Status SealWindow(const KeptJobPtr& job, int64_t window_ns);
+  // A window that is not sealed, and what it takes of memory.
+  struct Heavy {
+    KeptJobPtr job;
+    int64_t window_ns = 0;
+    size_t bytes = 0;
+  };
+  // False: nothing could be moved.
+  bool MoveMost(std::vector<Heavy> windows, size_t share);
   // Rows of a window that is not sealed go into a file.
   Status MoveRows(const KeptJobPtr& job, int64_t window_ns);
   // Its segment is damaged: rows that came late for it are given up, so that reading goes on.
@@ -92,7 +100,10 @@ class PartitionIngest {
   // The catalogue names it; what was in memory of the window is done with.
   Status Adopt(const KeptJobPtr& job, const WindowContent& content, const SegmentFacts& facts);
   Status SealWithoutRows(const KeptJobPtr& job, const WindowContent& content, int64_t window_ns);
-  std::vector<KeptJobPtr> Jobs();
+  // So many records of telemetry are unread that those of an ended job may be among them.
+  bool Behind() const;
+  using JobList = std::shared_ptr<const std::vector<KeptJobPtr>>;
+  JobList Jobs();
 
   Clock* const clock_;
   Log* const log_;
@@ -110,7 +121,7 @@ class PartitionIngest {
   // The thread's own:
   std::array<Input, 5> inputs_;  // telemetry, issues, actions, captures, told
   codec::BatchDecoder decoder_;
-  std::vector<KeptJobPtr> jobs_;  // those of the partition, as of jobs_version_
+  JobList jobs_;  // those of the partition, as of jobs_version_
   uint64_t jobs_version_ = 0;
   std::set<std::string> touched_;              // jobs with samples since the last change was told
   std::map<std::string, SegmentHints> hints_;  // by job

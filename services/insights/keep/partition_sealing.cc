@@ -16,37 +16,32 @@ constexpr int64_t kLateNs = 10 * kNanosPerSecond;
 constexpr int64_t kHeadFileBytes = int64_t{128} << 20;
 // Of memory's share such a part of rows that can move is worth moving one by one.
 constexpr size_t kLeastMovable = 8;
-
-struct Heaviest {
-  KeptJobPtr job;
-  int64_t window_ns = 0;
-  size_t bytes = 0;
-  void Take(const KeptJobPtr& other, int64_t start_ns, size_t of_other) {
-    if (of_other > bytes) *this = {other, start_ns, of_other};
-  }
-};
+// Records that a partition of many jobs has before it at any time.
+constexpr int64_t kFewRecords = 1000;
 
 }  // namespace
 
 // Asked several times a round: partitions of all jobs are worked out when a job comes or goes.
-std::vector<KeptJobPtr> PartitionIngest::Jobs() {
+PartitionIngest::JobList PartitionIngest::Jobs() {
   const uint64_t version = store_->jobs_version();
-  if (version == jobs_version_) return jobs_;
-  jobs_ = store_->All();
-  std::erase_if(jobs_, [this](const KeptJobPtr& job) {
+  if (jobs_ != nullptr && version == jobs_version_) return jobs_;
+  std::vector<KeptJobPtr> jobs = store_->All();
+  std::erase_if(jobs, [this](const KeptJobPtr& job) {
     return PartitionOf(job->id(), partitions_) != partition_;
   });
+  jobs_ = std::make_shared<const std::vector<KeptJobPtr>>(std::move(jobs));
   jobs_version_ = version;
   return jobs_;
 }
 
 void PartitionIngest::PutPositions(const KeptJob* sealed_job, int64_t sealed_window,
                                    store::DatabaseChange* change) {
+  const JobList jobs = Jobs();
   for (const Input& input : inputs_) {
     if (input.reader == nullptr || input.mark.offset < 0) continue;
     ReadPosition position{input.reader->position(), input.mark};
     if (&input == inputs_.data()) {
-      for (const KeptJobPtr& job : Jobs()) {
+      for (const KeptJobPtr& job : *jobs) {
         if (job->head_bytes() == 0) continue;  // everything is sealed
         for (const auto& [start, window] : job->windows()) {
           if (job.get() == sealed_job && start == sealed_window) continue;
@@ -61,9 +56,9 @@ void PartitionIngest::PutPositions(const KeptJob* sealed_job, int64_t sealed_win
 }
 
 Status PartitionIngest::Save(store::DatabaseChange change) {
-  const std::vector<KeptJobPtr> jobs = Jobs();
+  const JobList jobs = Jobs();
   std::vector<std::pair<KeptJobPtr, size_t>> collected;
-  for (const KeptJobPtr& job : jobs) {
+  for (const KeptJobPtr& job : *jobs) {
     if (!job->dirty()) continue;
     job->Collect(&change);
     collected.emplace_back(job, job->records().size());
@@ -84,9 +79,9 @@ Status PartitionIngest::Save(store::DatabaseChange change) {
 Status PartitionIngest::SaveIfDue(bool force) {
   const int64_t now = clock_->MonotonicNs();
   if (!force && now - saved_ns_ < options_.save_interval_ns) return OkStatus();
-  const std::vector<KeptJobPtr> jobs = Jobs();
+  const JobList jobs = Jobs();
   const bool dirty =
-      std::any_of(jobs.begin(), jobs.end(), [](const KeptJobPtr& job) { return job->dirty(); });
+      std::any_of(jobs->begin(), jobs->end(), [](const KeptJobPtr& job) { return job->dirty(); });
   const int64_t telemetry = inputs_[0].reader == nullptr ? -1 : inputs_[0].reader->position();
   if (inputs_[0].reader != nullptr) {
     const StatusOr<int64_t> end = inputs_[0].reader->EndOffset();
@@ -204,6 +199,10 @@ Status PartitionIngest::SealJob(const KeptJobPtr& job) {
   return OkStatus();
 }
 
+// Events of a job's end are few, and are read long before telemetry that an ingest has to catch up
+// with: what is sealed by them then would be sealed again with each of its later rows.
+bool PartitionIngest::Behind() const { return !caught_up_ || lag_ > kFewRecords; }
+
 Status PartitionIngest::SealDue() {
   const int64_t now = clock_->MonotonicNs();
   const size_t share = MemoryShare();
@@ -211,9 +210,11 @@ Status PartitionIngest::SealDue() {
   if (!pressed && now - sealed_ns_ < kNanosPerSecond) return OkStatus();
   sealed_ns_ = now;
   Status first_fault;
-  Heaviest largest, to_move;
+  Heavy largest;
+  std::vector<Heavy> to_move;
   size_t movable = 0;
-  for (const KeptJobPtr& job : Jobs()) {
+  const JobList jobs = Jobs();
+  for (const KeptJobPtr& job : *jobs) {
     if (job->waiting()) {
       MutexLock lock(&job->mutex());
       job->GiveUpWaiting(now - options_.schema_wait_ns, &counts_);
@@ -224,15 +225,14 @@ Status PartitionIngest::SealDue() {
     std::vector<int64_t> due;
     for (const auto& [start, window] : job->windows()) {
       if (window.head == nullptr) continue;
-      const bool over = job->newest_ns() - (start + kWindowNs) > options_.grace_ns || job->ended();
+      const bool over = job->IsOver(start, options_.grace_ns, Behind());
       const int64_t age = now - window.head_since_ns;
       if ((over && age >= kLateNs) || age >= options_.seal_after_ns) {
         due.push_back(start);
       } else if (pressed) {
-        largest.Take(job, start, window.head->bytes());
-        const size_t bytes = window.head->movable_bytes();
-        movable += bytes;
-        to_move.Take(job, start, bytes);
+        if (window.head->bytes() > largest.bytes) largest = {job, start, window.head->bytes()};
+        to_move.push_back({job, start, window.head->movable_bytes()});
+        movable += to_move.back().bytes;
       }
     }
     for (const int64_t start : due) {
@@ -245,9 +245,24 @@ Status PartitionIngest::SealDue() {
   if (head_bytes_ <= share || largest.job == nullptr) return OkStatus();
   // Sealing a window twice writes all of it twice: rows go into a file before that, as long as they
   // are what memory is full of.
-  if (movable >= share / kLeastMovable && MoveRows(to_move.job, to_move.window_ns).ok())
-    return OkStatus();
+  if (movable >= share / kLeastMovable && MoveMost(std::move(to_move), share)) return OkStatus();
   return SealWindow(largest.job, largest.window_ns);  // where the disk is full it knows what to do
+}
+
+// As many at once as give room for a while: to look at all windows takes as long as to move a few.
+bool PartitionIngest::MoveMost(std::vector<Heavy> windows, size_t share) {
+  std::sort(windows.begin(), windows.end(),
+            [](const Heavy& a, const Heavy& b) { return a.bytes > b.bytes; });
+  size_t left = head_bytes_;
+  bool moved = false;
+  for (const Heavy& window : windows) {
+    if (left <= share - share / kLeastMovable || window.bytes == 0) break;
+    if (!MoveRows(window.job, window.window_ns).ok()) break;
+    left -= std::min(left, window.bytes);
+    moved = true;
+  }
+  NoteMemory();
+  return moved;
 }
 
 Status PartitionIngest::MoveRows(const KeptJobPtr& job, int64_t window_ns) {
@@ -263,7 +278,6 @@ Status PartitionIngest::MoveRows(const KeptJobPtr& job, int64_t window_ns) {
     MutexLock lock(&job->mutex());
     moved = job->MoveHead(window_ns, head_file_);
   }
-  NoteMemory();
   return moved;
 }
 
