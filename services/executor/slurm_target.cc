@@ -43,6 +43,15 @@ std::string FirstLine(std::string_view text) {
   return TerminalLine(text.substr(0, std::min<size_t>(text.find('\n'), 300)));
 }
 
+// The first line of its errors without its name, which messages have.
+std::string Said(const CommandResult& result) {
+  std::string_view text = Trim(result.errors);
+  for (const std::string_view prefix : {"scancel: ", "scontrol: ", "error: "}) {
+    if (StartsWith(text, prefix)) text.remove_prefix(prefix.size());
+  }
+  return FirstLine(text);
+}
+
 bool Mentions(const CommandResult& result, std::string_view what) {
   return result.errors.find(what) != std::string::npos ||
          result.out.find(what) != std::string::npos;
@@ -82,8 +91,8 @@ StatusOr<SlurmTarget::Job> SlurmTarget::Look(const JobReference& reference) {
       runner_->Run({options_.scontrol, "--oneliner", "show", "job", number}, options_.timeout_ns));
   if (result.exit_code != 0) {
     if (Mentions(result, "Invalid job id")) return NotFound(Cat(Named(reference), " not found"));
-    return Unavailable(Cat("scontrol show job ", number, " exited with ", result.exit_code, ": ",
-                           FirstLine(result.errors)));
+    return Unavailable(
+        Cat("scontrol show job ", number, " exited with ", result.exit_code, ": ", Said(result)));
   }
   ASSIGN_OR_RETURN(const std::string_view id, Field(result.out, "JobId"));
   if (id != number) return FailedPrecondition(Cat("scontrol shows job ", TerminalLine(id)));
@@ -137,15 +146,14 @@ StatusOr<std::string> SlurmTarget::Stop(const ActionEvent& stop) {
   // scancel exits with 0 after some errors, too.
   if (Mentions(result, "denied")) {
     return absl::PermissionDeniedError(
-        ToAbsl(Cat("scancel: ", FirstLine(result.errors),
+        ToAbsl(Cat("scancel: ", Said(result),
                    "; run the executor as SlurmUser, root or an operator of Slurm")));
   }
   if (Mentions(result, "already completing or completed"))
     return std::string("scancel sent; it was over by then");
   if (Mentions(result, "Invalid job id")) return NotFound(Cat(Named(stop.target), " not found"));
   if (result.exit_code != 0 || Mentions(result, "error")) {
-    return Unavailable(
-        Cat("scancel exited with ", result.exit_code, ": ", FirstLine(result.errors)));
+    return Unavailable(Cat("scancel exited with ", result.exit_code, ": ", Said(result)));
   }
   PITWALL_LOG(kWarning, "executor", "scancel ", number, " of job ", stop.job, ": ", stop.rule);
   return std::string("scancel sent");
