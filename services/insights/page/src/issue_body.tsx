@@ -31,7 +31,7 @@ function Done({ issue }: { issue: IssueDetail }) {
       </ol>
       {cut.length < events.length && <p class="dim small">{events.length - cut.length} updates in between are not listed.</p>}
       {issue.told.length > toldShown && <p class="dim small">The first {toldShown} of {issue.told.length} notices.</p>}
-      <p class="dim">{issue.actions.length === 0 ? "No action was taken. " : ""}{issue.told.length === 0 ? "Nobody was told." : ""}</p>
+      <p class="dim">{issue.actions.length === 0 ? "No action was taken. " : ""}{issue.told.length === 0 ? "No receiver was told." : ""}</p>
     </>
   );
 }
