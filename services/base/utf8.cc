@@ -23,4 +23,14 @@ size_t Utf8Length(std::string_view s) {
   return 0;
 }
 
+std::string_view Utf8Prefix(std::string_view s, size_t bytes) {
+  if (s.size() <= bytes) return s;
+  // A sequence that begins within the last three bytes may end beyond them.
+  for (size_t back = 1; back <= 3 && back <= bytes; ++back) {
+    const size_t length = Utf8Length(s.substr(bytes - back));
+    if (length > back) return s.substr(0, bytes - back);
+  }
+  return s.substr(0, bytes);
+}
+
 }  // namespace pitwall

@@ -10,4 +10,7 @@ namespace pitwall {
 // when there is none.
 size_t Utf8Length(std::string_view s);
 
+// The longest prefix of at most `bytes` that cuts no well-formed sequence.
+std::string_view Utf8Prefix(std::string_view s, size_t bytes);
+
 }  // namespace pitwall

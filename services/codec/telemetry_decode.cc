@@ -315,7 +315,8 @@ Status BatchDecoder::Impl::DecodeRankLost(const pb::RankLost& in, RankLost* out)
     out->exit_code = in.exit_code();
   }
   out->oom_killed = in.oom_killed();
-  return OkStatus();
+  out->exception = WithoutControls(in.exception());
+  return CheckLength("rank_lost: exception", in.exception(), limits.value_bytes);
 }
 
 Status BatchDecoder::Impl::DecodeEvent(const pb::JobEvent& in, JobEvent* out) const {

@@ -107,6 +107,7 @@ void EncodeEvent(const JobEvent& event, pb::JobEvent* out) {
       if (event.rank_lost.signal.has_value()) lost->set_signal(*event.rank_lost.signal);
       if (event.rank_lost.exit_code.has_value()) lost->set_exit_code(*event.rank_lost.exit_code);
       lost->set_oom_killed(event.rank_lost.oom_killed);
+      lost->set_exception(event.rank_lost.exception);
       break;
     }
     case JobEvent::Kind::kLauncherGone:

@@ -216,7 +216,8 @@ void Job::CountDeath(int64_t at, const Source& source, const JobEvent& event) {
                .signal = event.rank_lost.signal,
                .exit_code = event.rank_lost.exit_code,
                .oom_killed = event.rank_lost.oom_killed,
-               .said_failed = SaidFailed(event)});
+               .said_failed = SaidFailed(event),
+               .exception = event.rank_lost.exception});
 }
 
 void Job::TellDeaths(int64_t tick) {

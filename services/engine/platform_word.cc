@@ -30,7 +30,7 @@ bool IsTerminated(const RankDeath& death) {
 
 std::string CauseOf(const RankDeath& death) {
   if (death.oom_killed) return "out of memory";
-  if (death.said_failed) return "exception";
+  if (death.said_failed) return std::string(kException);
   if (const auto signal = SignalOf(death)) return Cat("signal ", *signal);
   if (death.exit_code.has_value()) return Cat("exit code ", *death.exit_code);
   return "unknown";

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "services/base/binary.h"
 #include "services/model/platform_end.h"
@@ -19,7 +20,11 @@ struct RankDeath {
   std::optional<int32_t> exit_code;
   bool oom_killed = false;
   bool said_failed = false;  // it said goodbye: an exception, or an exit with a code
+  std::string exception;     // what it said of it; "": nothing
 };
+
+// The cause of a death that its rank told itself.
+inline constexpr std::string_view kException = "exception";
 
 // The signal that ended it. A shell between reports 9 and 15 as a code.
 std::optional<int32_t> SignalOf(const RankDeath& death);

@@ -23,8 +23,7 @@ constexpr int64_t kSeenLateNs = 50 * kMs;
 constexpr int64_t kTickNs = 500 * kMs;
 // In saved state.
 constexpr uint8_t kHasFirst = 1, kHasStop = 2, kHasPlatform = 4, kExpectsPlatform = 8,
-                  kHasToldCause = 16, kGone = 32, kHasStoppedBy = 64;
-constexpr uint8_t kAllFlags = 127;
+                  kHasToldCause = 16, kGone = 32, kHasStoppedBy = 64, kHasException = 128;
 
 // Whether the failure of `first`, by its own word, came of a death that was seen a moment later.
 bool FailedOf(const RankDeath& death, const RankDeath& first) {
@@ -88,7 +87,8 @@ Labels RankDeaths::Series(std::string_view cause, bool cancelled) const {
                  {"rank", Cat(first_->rank)},
                  {"node", first_->node},
                  {"cause", cause},
-                 {"verdict", cancelled ? "cancelled" : "died"}});
+                 {"verdict", cancelled ? "cancelled" : "died"},
+                 {"exception", cause == kException ? std::string_view(first_->exception) : ""}});
 }
 
 RankDeaths::Values RankDeaths::Judge(int64_t now) {
@@ -116,7 +116,8 @@ void RankDeaths::Save(BinaryWriter& out) const {
   out.U8((first_.has_value() ? kHasFirst : 0) | (stop_at_.has_value() ? kHasStop : 0) |
          (platform_.heard() ? kHasPlatform : 0) | (expects_platform_ ? kExpectsPlatform : 0) |
          (other_cause ? kHasToldCause : 0) | (gone_ ? kGone : 0) |
-         (stopped_by_.empty() ? 0 : kHasStoppedBy));
+         (stopped_by_.empty() ? 0 : kHasStoppedBy) |
+         (first_.has_value() && !first_->exception.empty() ? kHasException : 0));
   if (stop_at_.has_value()) out.I64(*stop_at_);
   if (platform_.heard()) platform_.Save(out);
   if (other_cause) out.Str(told_cause_);
@@ -135,12 +136,12 @@ void RankDeaths::Save(BinaryWriter& out) const {
   for (const uint64_t count : {count_, terminated_, told_count_}) out.U64(count);
   out.Bool(told_);
   out.Bool(cancelled_);
+  if (!first_->exception.empty()) out.Str(first_->exception);
 }
 
 void RankDeaths::Restore(BinaryReader& in) {
   Clear();
   const uint8_t has = in.U8();
-  if (has > kAllFlags) in.Fail();
   if ((has & kHasStop) != 0) stop_at_ = in.I64();
   if ((has & kHasPlatform) != 0) platform_.Restore(in);
   expects_platform_ = (has & kExpectsPlatform) != 0;
@@ -163,6 +164,7 @@ void RankDeaths::Restore(BinaryReader& in) {
   for (uint64_t* count : {&count_, &terminated_, &told_count_}) *count = in.U64();
   told_ = in.Bool();
   cancelled_ = in.Bool();
+  if ((has & kHasException) != 0) first.exception = in.Str();
   if (told_ && (has & kHasToldCause) == 0) told_cause_ = Cause();
 }
 

@@ -17,8 +17,9 @@
 namespace pitwall::engine {
 
 // A state machine in event time; reads no clock. Its verdict is one series:
-//   pitwall_rank_lost{rank,node,cause,verdict}   1 for the first death of the attempt
-//   pitwall_job_ranks_lost                       how many were lost, teardown included
+//   pitwall_rank_lost{rank,node,cause,verdict,exception}
+//                            1 for the first death of the attempt; `exception` only of that cause
+//   pitwall_job_ranks_lost   how many were lost, teardown included
 // Within kStopWithinNs after the executor announced that it ends the job, every death is that end:
 // "cancelled" by cause "stopped by the executor", whatever the process made of the signal.
 // Where the platform of the job says how it ends (platform_word.h), a death that is no crash waits

@@ -54,6 +54,31 @@ TEST(RankDeaths, AKillIsToldAtOnceAndWhatFollowsIsCountedOnly) {
   EXPECT_EQ(deaths.told_by(), DeathAt(12));
 }
 
+// What it said is told with its own cause only, is kept in saved state, and ends with the series.
+TEST(RankDeaths, AnExceptionIsToldWithItsCause) {
+  RankDeath failed = Failed(10, 3);
+  failed.exception = "KeyError: 'lr'";
+  RankDeaths deaths;
+  deaths.Add(failed);
+  BinaryWriter saved;
+  deaths.Save(saved);
+  RankDeaths restored;
+  BinaryReader in(saved.data());
+  restored.Restore(in);
+  ASSERT_TRUE(in.Finish("deaths").ok());
+  for (RankDeaths* each : {&deaths, &restored}) {
+    const auto values = each->Judge(DeathAt(11));
+    ASSERT_FALSE(values.empty());
+    EXPECT_EQ(values[0].first.ToString(),
+              "pitwall_rank_lost{cause=\"exception\",exception=\"KeyError: 'lr'\",node=\"n\","
+              "rank=\"3\",verdict=\"died\"}");
+  }
+  RankDeaths stopped;
+  stopped.AnnounceStop(DeathAt(9));
+  stopped.Add(failed);
+  EXPECT_FALSE(stopped.Judge(DeathAt(11))[0].first.Has("exception"));
+}
+
 TEST(RankDeaths, WhatFollowsAnAnnouncedStopIsThatStop) {
   RankDeaths deaths;
   deaths.AnnounceStop(DeathAt(9), "rule p/g/a");

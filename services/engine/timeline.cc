@@ -7,7 +7,7 @@ size_t Timeline::Bytes(const HappeningKey& key, const Happening& happening) {
   const JobReference& r = event.reference;
   size_t bytes = 640 + key.source.size() + key.boot.size() + happening.mode.size() +
                  event.name.size() + event.reason.size() + event.rank_lost.source.size() +
-                 event.rank_lost.boot_id.size();
+                 event.rank_lost.boot_id.size() + event.rank_lost.exception.size();
   for (const std::string* field :
        {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue}) {
     bytes += field->size();
@@ -37,6 +37,9 @@ std::pair<HappeningKey, Happening> Timeline::TakeFirst() {
 }
 
 namespace {
+// Of a lost rank, in saved state.
+constexpr uint8_t kOomKilled = 1, kHasException = 2;
+
 void SaveEvent(const JobEvent& event, BinaryWriter& out) {
   out.U8(static_cast<uint8_t>(event.kind));
   out.I64(event.time_ns);
@@ -62,7 +65,9 @@ void SaveEvent(const JobEvent& event, BinaryWriter& out) {
     out.Bool(number.has_value());
     out.I64(number.value_or(0));
   }
-  out.Bool(lost.oom_killed);
+  // Without an exception the byte is that of a bool, as before there were any.
+  out.U8((lost.oom_killed ? kOomKilled : 0) | (lost.exception.empty() ? 0 : kHasException));
+  if (!lost.exception.empty()) out.Str(lost.exception);
 }
 
 JobEvent RestoreEvent(BinaryReader& in) {
@@ -92,7 +97,10 @@ JobEvent RestoreEvent(BinaryReader& in) {
     const auto value = static_cast<int32_t>(in.I64());
     if (known) *number = value;
   }
-  lost.oom_killed = in.Bool();
+  const uint8_t rest = in.U8();
+  if (rest > (kOomKilled | kHasException)) in.Fail();
+  lost.oom_killed = (rest & kOomKilled) != 0;
+  if ((rest & kHasException) != 0) lost.exception = in.Str();
   return event;
 }
 }  // namespace

@@ -77,6 +77,7 @@ struct RankLost {
   std::optional<int32_t> signal;     // that ended it; nothing: not known
   std::optional<int32_t> exit_code;  // nothing: not known
   bool oom_killed = false;
+  std::string exception;  // what it said of it: its type and a line of text; "": nothing
   friend bool operator==(const RankLost&, const RankLost&) = default;
 };
 

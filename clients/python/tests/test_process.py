@@ -26,6 +26,24 @@ class ExitTest(support.ClientTest):
             with self.subTest(text=text):
                 self.assertEqual(self.reason(begin + text, code)[0], reason)
 
+    def test_a_failure_says_its_exception(self):
+        begin = "import pitwall, sys; pitwall.init(job='x')\n"
+        worst = "class Worst(Exception):\n  def __str__(self): raise OSError\n"
+        handled = "try: {}['lr']\nexcept KeyError: pitwall.finish('failed', 2)"
+        for text, exception in (("raise ValueError('boom\\nof two lines')", "ValueError: boom"), ("raise ValueError", "ValueError"),
+                                ("{}['lr']", "KeyError: 'lr'"), (worst + "raise Worst", "Worst"), ("sys.exit(3)", ""),
+                                ("raise KeyboardInterrupt", ""), (handled, "KeyError: 'lr'"), ("pitwall.finish('failed', 2)", "")):
+            with self.subTest(text=text):
+                self.assertEqual(self.goodbye(begin + text)["exception"], exception)
+        self.assertEqual(self.goodbye(begin + "raise ValueError('boom')", PITWALL_EXCEPTION_TEXT="0")["exception"], "ValueError")
+
+    def goodbye(self, text, **environment):
+        collector = self.collector()
+        self.script(text, check=False, **environment)
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        collector.close()
+        return collector.messages("goodbye")[0]
+
     def test_the_users_own_excepthook_still_runs(self):
         reason, stderr = self.reason(
             "import pitwall, sys\nsys.excepthook = lambda *a: print('mine', file=sys.stderr)\n"
@@ -109,7 +127,7 @@ pitwall.log(parent=2)
         collector.wait_for(lambda c: c.messages("goodbye"))
         self.assertEqual([v["metric"] for v in collector.values()], ["train_parent"] * 2)
         self.assertEqual(len(collector.connections), 1)
-        self.assertEqual(collector.messages("goodbye"), [{"reason": "completed"}])
+        self.assertEqual(collector.messages("goodbye"), [{"reason": "completed", "exception": ""}])
         self.assertEqual(collector.spans(), [])
 
     def test_a_child_that_calls_init_is_a_boot_of_its_own(self):
@@ -182,7 +200,7 @@ stop.set()
 for t in threads: t.join()
 """)
         collector.wait_for(lambda c: c.messages("goodbye"))
-        self.assertEqual(collector.messages("goodbye"), [{"reason": "completed"}])
+        self.assertEqual(collector.messages("goodbye"), [{"reason": "completed", "exception": ""}])
 
     def test_a_multiprocessing_pool_is_silent(self):
         collector = self.collector()

@@ -124,6 +124,9 @@ class ProtocTest(unittest.TestCase):
 
     def test_goodbye(self):
         self.assertIn('reason: "failed"', self.decode(_wire.goodbye("failed")))
+        self.assertNotIn("exception", self.decode(_wire.goodbye("failed")))
+        text = self.decode(_wire.goodbye("failed", "KeyError: a\x1b" + "x" * 300))
+        self.assertIn('exception: "KeyError: a?' + "x" * 188 + '"', text)
 
     def test_welcome(self):
         body = self.encode('welcome { node: "n1" job_id: "j" source: "n1/3" }', "CollectorMessage")

@@ -101,7 +101,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const P
       if (!reason.empty() && reason != "completed" && reason != "failed" && reason != "cancelled") {
         return InvalidArgument(Cat("goodbye for the reason ", Quote(reason.substr(0, 100))));
       }
-      source->second->Goodbye(reason == "failed");
+      source->second->Goodbye(reason == "failed", message.goodbye().exception());
       bindings_->Release(client, reason, clock_.MonotonicNs());
       sources_.erase(source);
       // One that resends closes by itself, when it has heard that all is durable.

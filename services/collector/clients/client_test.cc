@@ -367,6 +367,24 @@ TEST_F(ClientTest, ManyMessagesInOddPieces) {
   EXPECT_EQ(Await(201).back().promise_ns, start + 200);
 }
 
+// The collector bounds it, and cuts no character.
+TEST_F(ClientTest, AFailureSaysItsException) {
+  StartServer();
+  TestClient client(options_.path);
+  client.Send(HelloOf(0, Now()));
+  client.ReadWelcome();
+  auto goodbye = GoodbyeOf("failed");
+  goodbye.mutable_goodbye()->set_exception("ValueError: \x1b" + std::string(185, 'x') +
+                                           "\u00e9\u00e9");
+  client.Send(goodbye);
+  client.AwaitClosed();
+  const auto batches = AwaitGoodbye();
+  ASSERT_EQ(batches.back().events.size(), 1u);
+  EXPECT_TRUE(SaidFailed(batches.back().events[0]));
+  EXPECT_EQ(batches.back().events[0].rank_lost.exception,
+            "ValueError: \\x1b" + std::string(185, 'x') + "\u00e9");
+}
+
 TEST_F(ClientTest, ABigUpdateBecomesSeveralBatches) {
   StartServer();
   const int64_t start = Now();

@@ -7,6 +7,7 @@
 #include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/base/utf8.h"
 
 namespace pitwall::collector {
 namespace {
@@ -16,6 +17,7 @@ namespace pb = ::pitwall::client::v1;
 constexpr int64_t kSchemaRepeatNs = 5 * kNanosPerSecond;
 constexpr uint64_t kMaxStep = uint64_t{1} << 62;
 constexpr size_t kMaxStepModes = 16;
+constexpr size_t kExceptionBytes = 200;
 
 int64_t StepOf(uint64_t step_plus_one) {
   return step_plus_one == 0 ? kNoStep : static_cast<int64_t>(step_plus_one - 1);
@@ -238,7 +240,7 @@ void RankSource::Add(const pb::Update& update, Batch* batch) {
   }
 }
 
-void RankSource::Goodbye(bool failed) {
+void RankSource::Goodbye(bool failed, std::string_view exception) {
   Batch batch = Begin();
   batch.goodbye = true;
   if (failed) {
@@ -250,7 +252,8 @@ void RankSource::Goodbye(bool failed) {
                        .source = identity_.source,
                        .boot_id = identity_.boot_id,
                        .signal = {},
-                       .exit_code = {}};
+                       .exit_code = {},
+                       .exception = std::string(Utf8Prefix(exception, kExceptionBytes))};
     batch.events.push_back(std::move(event));
   }
   series_.Finish(batch.promise_ns, &batch);

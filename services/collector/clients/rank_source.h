@@ -51,7 +51,8 @@ class RankSource {
   void Announce(std::vector<JobEvent> events);
   // InvalidArgument says what in the update cannot be; nothing of it is sent then.
   Status Update(const client::v1::Update& update);
-  void Goodbye(bool failed);
+  // `exception`: what it said of a failure, "" where nothing.
+  void Goodbye(bool failed, std::string_view exception);
   // Its process ended without goodbye, at this event time; everything that it said has been sent.
   void Lost(int64_t at_ns, const ProcessEnd& end);
   // After that: the process that started the ranks is gone too.

@@ -23,6 +23,7 @@ class _Exit:
     def __init__(self):
         self.failed = False
         self.cancelled = False
+        self.exception = ""  # that ended it, for people
         self._installed = False
 
     def install(self):
@@ -40,6 +41,7 @@ class _Exit:
             self.cancelled = True
         else:
             self.failed = True
+            self.exception = describe(value)
         self._excepthook(kind, value, traceback)
 
     def _on_exit(self, code=None):
@@ -50,6 +52,18 @@ class _Exit:
 
     def _at_exit(self):
         end("failed" if self.failed else "cancelled" if self.cancelled else "completed")
+
+
+def describe(exception):
+    """The type of an exception and the first line of its text, e.g. "KeyError: 'lr'"; only the type with PITWALL_EXCEPTION_TEXT=0."""
+    kind = type(exception).__name__
+    try:
+        if os.environ.get("PITWALL_EXCEPTION_TEXT", "1").strip().lower() in _FALSE:
+            return kind
+        lines = str(exception).strip().splitlines()
+    except Exception:  # whatever an exception says of itself
+        lines = []
+    return "%s: %s" % (kind, lines[0].strip()) if lines else kind
 
 
 class Client:
@@ -89,6 +103,7 @@ def begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, qu
     sender = Sender(started, identity, socket_candidates(path=socket))
     sender.start()
     _exit.failed = _exit.cancelled = False
+    _exit.exception = ""
     _exit.install()
     client, recorder = Client(started, sender), started
 
@@ -117,7 +132,13 @@ def end(reason, timeout=1.0):
                 logger.debug("pitwall: something was not recorded at the end", exc_info=True)
     ending, client, recorder = client, None, None
     if ending is not None:
-        ending.sender.stop(reason, timeout)
+        ending.sender.stop(reason, timeout, _failure() if reason == "failed" else "")
+
+
+def _failure():
+    """What ended the process, or is being handled where finish("failed") is called."""
+    handled = sys.exc_info()[1]
+    return _exit.exception or (describe(handled) if isinstance(handled, Exception) else "")
 
 
 def _is_loader_worker():

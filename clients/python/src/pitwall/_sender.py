@@ -55,6 +55,7 @@ class Sender:
         self._captures = _capture.Requests(identity)
         self._stop = threading.Event()
         self._reason = ""
+        self._exception = ""
         self._stop_at = 0.0      # monotonic: until then stop() waits
         self._socket = None
         self._unwritten = Unwritten()
@@ -73,9 +74,10 @@ class Sender:
     def start(self):
         self._thread.start()
 
-    def stop(self, reason, timeout):
+    def stop(self, reason, timeout, exception=""):
         """Sends what is left and a Goodbye; waits for it at most timeout seconds."""
         self._reason = reason
+        self._exception = exception
         self._stop_at = time.monotonic() + timeout
         self._stop.set()
         if self._thread is not threading.current_thread():
@@ -208,7 +210,7 @@ class Sender:
                 self._send_updates()
                 next_beat = time.monotonic() + BEAT_S
             if stopping:
-                self._write(_wire.frame(_wire.goodbye(self._reason)))
+                self._write(_wire.frame(_wire.goodbye(self._reason, self._exception)))
                 self._await(lambda: not self._unwritten, self._stop_at - time.monotonic())
                 self._close_gently()
                 return

@@ -158,8 +158,8 @@ def _text(field, text, most=200):
     return message(field, raw) if raw else b""
 
 
-def goodbye(reason):
-    return message(3, string(1, reason))
+def goodbye(reason, exception=""):
+    return message(3, string(1, reason) + _text(2, exception))
 
 
 def frame(body):
