@@ -124,7 +124,8 @@ Status HistoryStore::Adopt() {
     SegmentFacts facts = segment->facts();
     ASSIGN_OR_RETURN(const std::string whole, files::ReadWhole(PathOf(facts), size_t{1} << 40));
     facts.bytes = whole.size();
-    change.put.push_back(SegmentRow(facts, segment->seen()));
+    ASSIGN_OR_RETURN(const auto seen, segment->ReadSeen());
+    change.put.push_back(SegmentRow(facts, seen));
     for (const SharedSchema& schema : segment->schemas()) {
       if (!schemas.emplace(facts.job, schema->id).second) continue;
       ASSIGN_OR_RETURN(store::DatabaseRow row, PackedSchemaRow(facts.job, *schema));

@@ -1,21 +1,26 @@
-// Rollups and spreads of a sealed window by metric: one read tells those of all series, without
-// opening the segment.
+// Rollups, spreads and extents of a sealed window by metric, and totals of its spans: one read
+// tells those of all series, without opening the segment.
 //
 // The table "metrics": a row and a group for each page. A page holds metrics in their order, as
-// many as are worth a read; pages of rollups are first, then those of spreads, last a directory of
-// both.
+// many as are worth a read; pages of rollups are first, then those of spreads, of series, of their
+// extents and of totals; last a directory of all. The directory begins with its form. Of the first
+// form, which begins with the kind of its first page, are rollups and spreads only, and rollups
+// tell schemas by their ids, not by numbers in the directory.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "services/insights/keep/segment_cache.h"
+#include "services/insights/keep/span_totals.h"
 #include "services/insights/keep/window_segment.h"
 #include "services/insights/keep/window_summary.h"
 
@@ -26,6 +31,18 @@ struct WindowWriting;
 inline constexpr char kMetricsTable[] = "metrics";
 // The tier that pages have.
 inline constexpr size_t kPagedTier = 1;
+
+// When the samples of a series begin and end.
+struct SeriesExtent {
+  int64_t first_ns = 0;
+  int64_t last_ns = 0;
+  bool has_steps = false;
+  friend auto operator<=>(const SeriesExtent&, const SeriesExtent&) = default;
+  template <typename H>
+  friend H AbslHashValue(H h, const SeriesExtent& e) {
+    return H::combine(std::move(h), e.first_ns, e.last_ns, e.has_steps);
+  }
+};
 
 // Rows of series of one metric, column by column.
 struct MetricRollups {
@@ -52,14 +69,27 @@ struct MetricRollups {
 class MetricPagesWriter {
  public:
   // Each series once, in an order that follows from the window's rows.
-  void Add(std::string_view metric, uint64_t schema, uint32_t column,
+  void Add(std::string_view metric, uint64_t schema, uint32_t column, const SeriesExtent& extent,
            const std::vector<RollupRow>& rows) {
-    rollups_[std::string(metric)].Add(schema, column, rows);
+    Metric& to = metrics_[std::string(metric)];
+    to.rollups.Add(schema, column, rows);
+    to.extents.push_back(extent);
   }
-  Status Write(const Spreads& spreads, WindowWriting* w, SegmentFacts* facts);
+  // `totals`: of all spans, where they can be told.
+  Status Write(const Spreads& spreads, const std::optional<std::vector<OperatorTotal>>& totals,
+               WindowWriting* w, SegmentFacts* facts);
 
  private:
-  std::map<std::string, MetricRollups> rollups_;
+  struct Metric {
+    MetricRollups rollups;
+    std::vector<SeriesExtent> extents;  // by series
+  };
+  // Gives the pages away one by one, as they are made.
+  class Pages;
+  std::vector<uint64_t> Schemas() const;
+  std::vector<SeriesExtent> Extents() const;
+
+  std::map<std::string, Metric> metrics_;
 };
 
 // Reads them. Thread-safe.
@@ -76,22 +106,41 @@ class MetricPages {
   Status ForEachSpread(
       const std::vector<std::string_view>& names,
       const std::function<void(const Spreads::key_type&, const Spread&)>& take) const;
+  // False: of a window that was written before they told series.
+  StatusOr<bool> TellSeries() const;
+  // Series of metrics, as ForEachRollups: those of a schema follow each other, columns ascending.
+  Status ForEachSeries(const std::vector<std::string_view>& names,
+                       const std::function<Status(uint64_t schema, uint32_t column,
+                                                  const SeriesExtent& extent)>& take) const;
+  // Adds the totals that `wanted` lets through; false: the pages do not tell them.
+  StatusOr<bool> AddTotals(
+      const std::function<bool(int64_t rank, Span::Kind kind, std::string_view name)>& wanted,
+      SpanTotals* totals) const;
 
  private:
-  enum Kind : uint8_t { kRollups = 0, kSpreads = 1 };
+  // Numbers are in files: never reuse one.
+  enum Kind : uint8_t { kRollups = 0, kSpreads = 1, kSeries = 2, kExtents = 3, kTotals = 4 };
+  static constexpr uint8_t kForm = 16;  // of a directory; no kind of a page
   struct Place {
     Kind kind;
     std::string first, last;  // metrics
     store::Page page;
   };
-  using Directory = std::vector<Place>;
+  struct Directory {
+    bool first_form = false;
+    bool totals = false;            // are told
+    std::vector<uint64_t> schemas;  // ids, ascending
+    std::vector<Place> places;
+    size_t bytes() const { return places.size() * sizeof(Place) + schemas.size() * 8; }
+  };
   friend class MetricPagesWriter;
 
   StatusOr<std::shared_ptr<const Directory>> ReadDirectory() const;
-  StatusOr<std::shared_ptr<const std::string>> ReadPage(size_t number,
-                                                        const store::Page& page) const;
+  StatusOr<std::shared_ptr<const std::string>> ReadPage(const Directory& directory,
+                                                        const Place& place) const;
+  StatusOr<std::vector<SeriesExtent>> ReadExtents(const Directory& directory) const;
   // Calls with the metrics of that kind and what is told of them.
-  Status ForEach(Kind kind, const std::vector<std::string_view>& names,
+  Status ForEach(const Directory& directory, Kind kind, const std::vector<std::string_view>& names,
                  const std::function<Status(std::string_view metric, std::string_view told,
                                             const store::Page& page)>& take) const;
 
