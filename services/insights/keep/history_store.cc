@@ -7,6 +7,7 @@
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/insights/keep/node_means.h"
 #include "services/insights/keep/text_page.h"
 
 namespace pitwall::insights {
@@ -57,6 +58,9 @@ Status HistoryStore::Load() {
       ASSIGN_OR_RETURN(Schema schema, DecodeSchema(row));
       const SharedSchema shared(std::move(schema));
       schemas_.Add(row.job, shared);
+      // Segments have made ones as well, which follow from those that were sent.
+      if (const auto made = NodeMeans::Of(*shared); made != nullptr)
+        schemas_.Add(row.job, made->schema());
       FindOrAdd(row.job)->Restore(shared);
       return OkStatus();
     });

@@ -334,6 +334,19 @@ TEST_F(KeepWholeJobsTest, AreAnsweredWithoutOpeningASegment) {
   EXPECT_TRUE(absl::IsDataLoss(history().Samples(samples).status()));
 }
 
+// The catalogue has no schemas of made series: they follow from those that were sent.
+TEST_F(KeepWholeJobsTest, AreAnsweredAfterARestartWithoutOpeningASegment) {
+  Open();
+  SendRows(0, 1800, 1);
+  Await();
+  const std::string in_memory = Answers(none_);
+  EXPECT_NE(in_memory.find("node_gpu_utilization_max_ratio"), std::string::npos);
+  Close();
+  DamageFooters();
+  Open();
+  EXPECT_EQ(Answers(none_), in_memory);
+}
+
 TEST_F(KeepWholeJobsTest, RowsInMemoryAndPartsOfWindowsCount) {
   Open();
   SendRows(0, 1200, 1);

@@ -10,6 +10,12 @@ namespace pitwall::insights {
 namespace {
 
 constexpr std::string_view kWhat = "a page of metrics";
+constexpr uint64_t kMostColumns = UINT32_MAX / 2;  // of a schema: by far
+
+// Undoes what the writer does.
+int64_t Plus(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
 
 // False: malformed.
 bool RestoreColumns(BinaryReader& in, const std::vector<uint64_t>& of_directory,
@@ -165,42 +171,38 @@ StatusOr<bool> MetricPages::TellSeries() const {
   return !directory->first_form;
 }
 
-StatusOr<std::vector<SeriesExtent>> MetricPages::ReadExtents(const Directory& directory) const {
-  std::vector<SeriesExtent> out;
-  for (const Place& place : directory.places) {
-    if (place.kind != kExtents) continue;
-    ASSIGN_OR_RETURN(const std::shared_ptr<const std::string> page, ReadPage(directory, place));
-    BinaryReader in(*page);
-    const std::vector<int64_t> first = in.I64s(), last = in.I64s(), steps = in.I64s();
-    if (!in.ok() || !in.AtEnd() || last.size() != first.size() || steps.size() != first.size())
-      return MalformedPage(path_, place.page, kWhat);
-    for (size_t i = 0; i < first.size(); ++i) out.push_back({first[i], last[i], steps[i] != 0});
-  }
-  return out;
-}
-
 Status MetricPages::ForEachSeries(
-    const std::vector<std::string_view>& names,
-    const std::function<Status(uint64_t, uint32_t, const SeriesExtent&)>& take) const {
+    const std::function<Status(uint64_t, std::span<const SeriesRun>)>& take) const {
   ASSIGN_OR_RETURN(const std::shared_ptr<const Directory> directory, ReadDirectory());
-  ASSIGN_OR_RETURN(const std::vector<SeriesExtent> extents, ReadExtents(*directory));
-  return ForEach(
-      *directory, kSeries, names,
-      [&](std::string_view, std::string_view told, const store::Page& page) -> Status {
-        std::vector<uint64_t> schemas;
-        std::vector<uint32_t> columns;
-        BinaryReader in(told);
-        const bool whole = RestoreColumns(in, directory->schemas, &schemas, &columns);
-        const std::vector<int64_t> numbers = in.I64s();
-        if (!whole || !in.ok() || !in.AtEnd() || numbers.size() != columns.size())
-          return MalformedPage(path_, page, kWhat);
-        for (size_t i = 0; i < columns.size(); ++i) {
-          if (numbers[i] < 0 || numbers[i] >= static_cast<int64_t>(extents.size()))
-            return MalformedPage(path_, page, kWhat);
-          RETURN_IF_ERROR(take(schemas[i], columns[i], extents[static_cast<size_t>(numbers[i])]));
-        }
-        return OkStatus();
-      });
+  std::vector<SeriesRun> runs;
+  for (const Place& place : directory->places) {
+    if (place.kind != kSeries) continue;
+    ASSIGN_OR_RETURN(const std::shared_ptr<const std::string> page, ReadPage(*directory, place));
+    BinaryReader in(*page);
+    SeriesExtent base;
+    uint64_t schema = 0;
+    while (in.ok() && !in.AtEnd()) {
+      schema += in.U64();
+      runs.clear();
+      uint64_t column = 0;
+      for (size_t left = in.Count(5); left > 0 && in.ok(); --left) {
+        const uint64_t first = column + in.U64(), count = in.U64();
+        if (first > kMostColumns || count > kMostColumns) in.Fail();
+        column = first + count;
+        SeriesRun& run = runs.emplace_back();
+        run.first_column = static_cast<uint32_t>(first);
+        run.columns = static_cast<uint32_t>(count);
+        run.extent.first_ns = Plus(in.I64(), base.first_ns);
+        run.extent.last_ns = Plus(in.I64(), base.last_ns);
+        run.extent.has_steps = in.Bool();
+        if (runs.size() == 1) base = run.extent;
+      }
+      if (!in.ok() || schema >= directory->schemas.size()) break;
+      RETURN_IF_ERROR(take(directory->schemas[schema], runs));
+    }
+    if (!in.ok() || !in.AtEnd()) return MalformedPage(path_, place.page, kWhat);
+  }
+  return OkStatus();
 }
 
 StatusOr<bool> MetricPages::AddTotals(

@@ -2,10 +2,10 @@
 // tells those of all series, without opening the segment.
 //
 // The table "metrics": a row and a group for each page. A page holds metrics in their order, as
-// many as are worth a read; pages of rollups are first, then those of spreads, of series, of their
-// extents and of totals; last a directory of all. The directory begins with its form. Of the first
-// form, which begins with the kind of its first page, are rollups and spreads only, and rollups
-// tell schemas by their ids, not by numbers in the directory.
+// many as are worth a read; pages of rollups are first, then those of spreads, of extents by schema
+// and of totals; last a directory of all. The directory begins with its form. Of the first form,
+// which begins with the kind of its first page, are rollups and spreads only, and rollups tell
+// schemas by their ids, not by numbers in the directory.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "services/insights/keep/segment_cache.h"
@@ -38,10 +37,12 @@ struct SeriesExtent {
   int64_t last_ns = 0;
   bool has_steps = false;
   friend auto operator<=>(const SeriesExtent&, const SeriesExtent&) = default;
-  template <typename H>
-  friend H AbslHashValue(H h, const SeriesExtent& e) {
-    return H::combine(std::move(h), e.first_ns, e.last_ns, e.has_steps);
-  }
+};
+// Columns of a schema that follow each other, of which each has samples between the same times.
+struct SeriesRun {
+  uint32_t first_column = 0;
+  uint32_t columns = 0;
+  SeriesExtent extent;
 };
 
 // Rows of series of one metric, column by column.
@@ -71,25 +72,25 @@ class MetricPagesWriter {
   // Each series once, in an order that follows from the window's rows.
   void Add(std::string_view metric, uint64_t schema, uint32_t column, const SeriesExtent& extent,
            const std::vector<RollupRow>& rows) {
-    Metric& to = metrics_[std::string(metric)];
-    to.rollups.Add(schema, column, rows);
-    to.extents.push_back(extent);
+    rollups_[std::string(metric)].Add(schema, column, rows);
+    series_.push_back({schema, column, extent});
   }
   // `totals`: of all spans, where they can be told.
   Status Write(const Spreads& spreads, const std::optional<std::vector<OperatorTotal>>& totals,
                WindowWriting* w, SegmentFacts* facts);
 
  private:
-  struct Metric {
-    MetricRollups rollups;
-    std::vector<SeriesExtent> extents;  // by series
+  struct Series {
+    uint64_t schema;
+    uint32_t column;
+    SeriesExtent extent;
   };
-  // Gives the pages away one by one, as they are made.
+  // Adds pages to the segment, as they are made.
   class Pages;
-  std::vector<uint64_t> Schemas() const;
-  std::vector<SeriesExtent> Extents() const;
+  Status WriteSeries(const std::vector<uint64_t>& schemas, Pages* pages);
 
-  std::map<std::string, Metric> metrics_;
+  std::map<std::string, MetricRollups> rollups_;
+  std::vector<Series> series_;
 };
 
 // Reads them. Thread-safe.
@@ -108,10 +109,10 @@ class MetricPages {
       const std::function<void(const Spreads::key_type&, const Spread&)>& take) const;
   // False: of a window that was written before they told series.
   StatusOr<bool> TellSeries() const;
-  // Series of metrics, as ForEachRollups: those of a schema follow each other, columns ascending.
-  Status ForEachSeries(const std::vector<std::string_view>& names,
-                       const std::function<Status(uint64_t schema, uint32_t column,
-                                                  const SeriesExtent& extent)>& take) const;
+  // Each schema once, with runs of its columns, which ascend. A series that several schemas have is
+  // told by the first of them.
+  Status ForEachSeries(
+      const std::function<Status(uint64_t schema, std::span<const SeriesRun> runs)>& take) const;
   // Adds the totals that `wanted` lets through; false: the pages do not tell them.
   StatusOr<bool> AddTotals(
       const std::function<bool(int64_t rank, Span::Kind kind, std::string_view name)>& wanted,
@@ -119,7 +120,7 @@ class MetricPages {
 
  private:
   // Numbers are in files: never reuse one.
-  enum Kind : uint8_t { kRollups = 0, kSpreads = 1, kSeries = 2, kExtents = 3, kTotals = 4 };
+  enum Kind : uint8_t { kRollups = 0, kSpreads = 1, kSeries = 2, kTotals = 3 };
   static constexpr uint8_t kForm = 16;  // of a directory; no kind of a page
   struct Place {
     Kind kind;
@@ -138,7 +139,6 @@ class MetricPages {
   StatusOr<std::shared_ptr<const Directory>> ReadDirectory() const;
   StatusOr<std::shared_ptr<const std::string>> ReadPage(const Directory& directory,
                                                         const Place& place) const;
-  StatusOr<std::vector<SeriesExtent>> ReadExtents(const Directory& directory) const;
   // Calls with the metrics of that kind and what is told of them.
   Status ForEach(const Directory& directory, Kind kind, const std::vector<std::string_view>& names,
                  const std::function<Status(std::string_view metric, std::string_view told,

@@ -143,21 +143,17 @@ TEST_F(MetricPagesTest, TellWhenSeriesBeginAndEndAsAFormerSegment) {
   EXPECT_TRUE(some_steps && some_without);
   std::map<uint64_t, const Schema*> schemas;
   for (const SharedSchema& schema : former_->schemas()) schemas[schema->id] = &*schema;
-  for (const std::vector<std::string_view>& names :
-       {std::vector<std::string_view>(), {"hw_gpu_utilization_ratio"}, {"not_there"}}) {
-    std::map<std::string, SeriesExtent> told;
-    const Status read = Pages().ForEachSeries(
-        names, [&](uint64_t schema, uint32_t column, const SeriesExtent& extent) -> Status {
-          told[schemas.at(schema)->series[column].labels.ToString()] = extent;
-          return OkStatus();
-        });
-    ASSERT_TRUE(read.ok()) << read;
-    std::map<std::string, SeriesExtent> of_names;
-    for (const auto& [labels, extent] : expected) {
-      if (names.empty() || StartsWith(labels, Cat(names[0], "{"))) of_names[labels] = extent;
-    }
-    EXPECT_EQ(told, of_names);
-  }
+  std::map<std::string, SeriesExtent> told;
+  const Status read =
+      Pages().ForEachSeries([&](uint64_t schema, std::span<const SeriesRun> runs) -> Status {
+        for (const SeriesRun& run : runs) {
+          for (uint32_t c = run.first_column; c < run.first_column + run.columns; ++c)
+            told[schemas.at(schema)->series[c].labels.ToString()] = run.extent;
+        }
+        return OkStatus();
+      });
+  ASSERT_TRUE(read.ok()) << read;
+  EXPECT_TRUE(told == expected);
 }
 
 TEST_F(MetricPagesTest, OnlyMetricsOfThoseNamesAreTold) {
@@ -183,7 +179,7 @@ TEST_F(MetricPagesTest, ADamagedPageIsTold) {
   for (size_t number = 0; number < reader->entries().size(); ++number) {
     const store::TablePtr table = *reader->TableAt(number);
     if (table->key != kMetricsTable) continue;
-    EXPECT_GE(table->groups.size(), 6U);  // rollups, spreads, series, extents, totals, directory
+    EXPECT_GE(table->groups.size(), 5U);  // rollups, spreads, series, totals, directory
     for (const store::RowGroup& group : table->groups) {
       const auto file = *files::File::Open(path_, files::File::Mode::kWrite);
       const auto at = static_cast<int64_t>(group.pages[1].offset) + 9;
@@ -195,8 +191,8 @@ TEST_F(MetricPagesTest, ADamagedPageIsTold) {
           Pages().ForEachRollups({}, [](const MetricRollups&) { return OkStatus(); });
       const Status spreads =
           Pages().ForEachSpread({}, [](const Spreads::key_type&, const Spread&) {});
-      const Status series = Pages().ForEachSeries(
-          {}, [](uint64_t, uint32_t, const SeriesExtent&) { return OkStatus(); });
+      const Status series =
+          Pages().ForEachSeries([](uint64_t, std::span<const SeriesRun>) { return OkStatus(); });
       SpanTotals totals;
       const auto added = Pages().AddTotals([](auto, auto, auto) { return true; }, &totals);
       const std::array statuses = {rollups, spreads, series, added.status()};

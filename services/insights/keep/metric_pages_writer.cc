@@ -4,7 +4,6 @@
 #include <span>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "services/insights/keep/metric_pages.h"
 #include "services/insights/keep/text_page.h"
 #include "services/insights/keep/window_writing.h"
@@ -16,6 +15,11 @@ namespace {
 // fifty bytes of the footer and a read.
 constexpr size_t kPageBytes = size_t{48} << 10;
 
+// Times may be any: without overflow.
+int64_t Minus(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+
 template <typename T>
 std::vector<T> InOrder(const std::vector<T>& values, std::span<const uint32_t> order) {
   std::vector<T> out;
@@ -26,8 +30,8 @@ std::vector<T> InOrder(const std::vector<T>& values, std::span<const uint32_t> o
 
 // Series of one told entry, so that no page is greater than a page may be.
 constexpr size_t kSeriesOfEntry = 16'384;
-// Extents or totals of one page, for the same reason.
-constexpr size_t kRowsOfPage = 65'536;
+// Totals of one page, for the same reason.
+constexpr size_t kTotalsOfPage = 65'536;
 
 // Numbers of series by (schema, column), so that those of a schema are told with its id once.
 std::vector<uint32_t> OrderOf(const MetricRollups& of) {
@@ -39,8 +43,7 @@ std::vector<uint32_t> OrderOf(const MetricRollups& of) {
   return series;
 }
 
-// Numbers of schemas and columns, told once for rollups and once for extents: they ascend, so that
-// they pack to nearly nothing.
+// Schemas by their numbers: they ascend, so that they pack to nearly nothing.
 void SaveColumns(const MetricRollups& of, std::span<const uint32_t> series,
                  const std::vector<uint64_t>& schemas, BinaryWriter& out) {
   std::vector<int64_t> numbers, columns;
@@ -75,18 +78,6 @@ std::string Encode(const MetricRollups& of, const std::vector<uint32_t>& first_r
   return out.Take();
 }
 
-std::string Encode(std::span<const SeriesExtent> extents) {
-  std::vector<int64_t> first, last, steps;
-  for (const SeriesExtent& extent : extents) {
-    first.push_back(extent.first_ns);
-    last.push_back(extent.last_ns);
-    steps.push_back(extent.has_steps ? 1 : 0);
-  }
-  BinaryWriter out;
-  for (const auto* column : {&first, &last, &steps}) out.I64s(*column);
-  return out.Take();
-}
-
 // The pages of a kind: metrics one after another, each with what is told of it.
 class PageMaker {
  public:
@@ -108,11 +99,6 @@ class PageMaker {
   std::vector<Made> pages_;
 };
 
-void SortOnce(std::vector<uint64_t>* values) {
-  std::sort(values->begin(), values->end());
-  values->erase(std::unique(values->begin(), values->end()), values->end());
-}
-
 }  // namespace
 
 void MetricRollups::Add(uint64_t schema, uint32_t column, const std::vector<RollupRow>& rows) {
@@ -124,37 +110,6 @@ void MetricRollups::Add(uint64_t schema, uint32_t column, const std::vector<Roll
     counts.push_back(row.count);
     values.insert(values.end(), {row.min, row.max, row.last, row.sum});
   }
-}
-
-std::vector<uint64_t> MetricPagesWriter::Schemas() const {
-  std::vector<uint64_t> out;
-  for (const auto& [name, metric] : metrics_) {
-    for (const uint64_t schema : metric.rollups.schemas) {
-      if (out.empty() || out.back() != schema) out.push_back(schema);
-    }
-    SortOnce(&out);
-  }
-  return out;
-}
-
-// Each once, in the order of the first schema that has it: of a metric they ascend then.
-std::vector<SeriesExtent> MetricPagesWriter::Extents() const {
-  absl::flat_hash_map<SeriesExtent, uint64_t> first;  // schemas
-  for (const auto& [name, metric] : metrics_) {
-    for (size_t i = 0; i < metric.extents.size(); ++i) {
-      const uint64_t schema = metric.rollups.schemas[i];
-      uint64_t& least = first.try_emplace(metric.extents[i], schema).first->second;
-      least = std::min(least, schema);
-    }
-  }
-  std::vector<std::pair<uint64_t, SeriesExtent>> sorted;
-  sorted.reserve(first.size());
-  for (const auto& [extent, schema] : first) sorted.emplace_back(schema, extent);
-  std::sort(sorted.begin(), sorted.end());
-  std::vector<SeriesExtent> out;
-  out.reserve(sorted.size());
-  for (const auto& [schema, extent] : sorted) out.push_back(extent);
-  return out;
 }
 
 // Adds pages to the table, and tells where they are.
@@ -203,39 +158,76 @@ class MetricPagesWriter::Pages {
   BinaryWriter directory_;
 };
 
+// Runs of columns by schema. Times are told beside those of the schema before, or of its first run:
+// what repeats is the same bytes.
+Status MetricPagesWriter::WriteSeries(const std::vector<uint64_t>& schemas, Pages* pages) {
+  BinaryWriter page;
+  SeriesExtent base;
+  std::vector<SeriesRun> runs;
+  size_t at = 0, before = 0;
+  const auto flush = [&]() -> Status {
+    if (page.data().empty()) return OkStatus();
+    base = {};
+    before = 0;
+    return pages->Add(MetricPages::kSeries, "", "", page.Take());
+  };
+  for (size_t number = 0; number < schemas.size(); ++number) {
+    runs.clear();
+    for (; at < series_.size() && series_[at].schema == schemas[number]; ++at) {
+      const Series& one = series_[at];
+      const bool follows = !runs.empty() && runs.back().extent == one.extent &&
+                           runs.back().first_column + runs.back().columns == one.column;
+      if (!follows) runs.push_back({one.column, 0, one.extent});
+      ++runs.back().columns;
+    }
+    page.U64(number - before);
+    before = number;
+    page.U64(runs.size());
+    uint32_t column = 0;
+    for (const SeriesRun& run : runs) {
+      page.U64(run.first_column - column);
+      column = run.first_column + run.columns;
+      page.U64(run.columns);
+      page.I64(Minus(run.extent.first_ns, base.first_ns));
+      page.I64(Minus(run.extent.last_ns, base.last_ns));
+      page.Bool(run.extent.has_steps);
+      if (&run == runs.data()) base = run.extent;
+    }
+    if (page.data().size() >= kPageBytes) RETURN_IF_ERROR(flush());
+  }
+  series_ = {};
+  return flush();
+}
+
 Status MetricPagesWriter::Write(const Spreads& spreads,
                                 const std::optional<std::vector<OperatorTotal>>& totals,
                                 WindowWriting* w, SegmentFacts* facts) {
   ASSIGN_OR_RETURN(Pages pages, Pages::Of(w, facts->window_ns));
-  const std::vector<uint64_t> schemas = Schemas();
+  std::sort(series_.begin(), series_.end(), [](const Series& a, const Series& b) {
+    return std::pair(a.schema, a.column) < std::pair(b.schema, b.column);
+  });
+  std::vector<uint64_t> schemas;
+  for (const Series& one : series_) {
+    if (schemas.empty() || schemas.back() != one.schema) schemas.push_back(one.schema);
+  }
   BinaryWriter& directory = pages.directory();
   directory.U8(MetricPages::kForm);
   directory.Bool(totals.has_value());
   directory.U64(schemas.size());
   for (const uint64_t schema : schemas) directory.U64(schema);
-  const std::vector<SeriesExtent> extents = Extents();
-  PageMaker series;
   {
-    absl::flat_hash_map<SeriesExtent, int64_t> numbers;
-    for (size_t i = 0; i < extents.size(); ++i) numbers[extents[i]] = static_cast<int64_t>(i);
     PageMaker rollups;
-    while (!metrics_.empty()) {  // what is encoded is done with
-      const auto metric = metrics_.extract(metrics_.begin());
-      const MetricRollups& of = metric.mapped().rollups;
+    while (!rollups_.empty()) {  // what is encoded is done with
+      const auto metric = rollups_.extract(rollups_.begin());
+      const MetricRollups& of = metric.mapped();
       std::vector<uint32_t> first_rows(of.row_counts.size());
       std::exclusive_scan(of.row_counts.begin(), of.row_counts.end(), first_rows.begin(),
                           uint32_t{0});
       const std::vector<uint32_t> order = OrderOf(of);
       for (size_t from = 0; from < order.size(); from += kSeriesOfEntry) {
-        const auto part =
-            std::span(order).subspan(from, std::min(kSeriesOfEntry, order.size() - from));
-        rollups.Add(metric.key(), Encode(of, first_rows, part, schemas));
-        BinaryWriter told;
-        SaveColumns(of, part, schemas, told);
-        std::vector<int64_t> of_part;
-        for (const uint32_t s : part) of_part.push_back(numbers.at(metric.mapped().extents[s]));
-        told.I64s(of_part);
-        series.Add(metric.key(), told.Take());
+        const size_t count = std::min(kSeriesOfEntry, order.size() - from);
+        rollups.Add(metric.key(),
+                    Encode(of, first_rows, std::span(order).subspan(from, count), schemas));
       }
     }
     RETURN_IF_ERROR(pages.Add(MetricPages::kRollups, rollups.Take()));
@@ -254,14 +246,9 @@ Status MetricPagesWriter::Write(const Spreads& spreads,
     maker.Add(metric, told.Take());
   }
   RETURN_IF_ERROR(pages.Add(MetricPages::kSpreads, maker.Take()));
-  RETURN_IF_ERROR(pages.Add(MetricPages::kSeries, series.Take()));
-  for (size_t from = 0; from < extents.size(); from += kRowsOfPage) {
-    const size_t count = std::min(kRowsOfPage, extents.size() - from);
-    RETURN_IF_ERROR(
-        pages.Add(MetricPages::kExtents, "", "", Encode(std::span(extents).subspan(from, count))));
-  }
-  for (size_t from = 0; totals.has_value() && from < totals->size(); from += kRowsOfPage) {
-    const size_t count = std::min(kRowsOfPage, totals->size() - from);
+  RETURN_IF_ERROR(WriteSeries(schemas, &pages));
+  for (size_t from = 0; totals.has_value() && from < totals->size(); from += kTotalsOfPage) {
+    const size_t count = std::min(kTotalsOfPage, totals->size() - from);
     RETURN_IF_ERROR(pages.Add(MetricPages::kTotals, "", "",
                               EncodeTotals(std::span(*totals).subspan(from, count))));
   }

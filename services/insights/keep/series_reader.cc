@@ -41,58 +41,43 @@ class PagedSeries {
   // Calls with each wanted series and when its samples begin and end.
   Status ReadExtents(const SegmentFacts& facts,
                      const std::function<void(uint32_t series, const SeriesExtent& extent)>& take) {
-    Columns columns(this, &facts);
     return PagesOf(store_, facts)
-        .ForEachSeries(names_,
-                       [&](uint64_t schema, uint32_t column, const SeriesExtent& extent) -> Status {
-                         ASSIGN_OR_RETURN(const uint32_t* series, columns.Find(schema, column));
-                         if (series != nullptr) take(*series, extent);
-                         return OkStatus();
-                       });
+        .ForEachSeries([&](uint64_t schema, std::span<const SeriesRun> runs) -> Status {
+          ASSIGN_OR_RETURN(const WantedColumns* wanted, WantedOf(schema, facts));
+          const std::vector<uint32_t>& columns = wanted->columns;
+          size_t at = 0;  // both ascend
+          for (const SeriesRun& run : runs) {
+            while (at < columns.size() && columns[at] < run.first_column) ++at;
+            for (; at < columns.size() && columns[at] - run.first_column < run.columns; ++at)
+              take(wanted->series[at], run.extent);
+          }
+          return OkStatus();
+        });
   }
   // Calls with each wanted series and its rows [from, to).
   Status ReadRollups(const SegmentFacts& facts,
                      const std::function<Status(uint32_t series, const MetricRollups& of,
                                                 size_t from, size_t to)>& take) {
     return PagesOf(store_, facts).ForEachRollups(names_, [&](const MetricRollups& of) -> Status {
-      Columns columns(this, &facts);
-      size_t row = 0;
+      const WantedColumns* wanted = nullptr;
+      size_t row = 0, at = 0;
       for (size_t i = 0; i < of.columns.size(); ++i) {
-        ASSIGN_OR_RETURN(const uint32_t* series, columns.Find(of.schemas[i], of.columns[i]));
+        if (i == 0 || of.schemas[i] != of.schemas[i - 1]) {
+          ASSIGN_OR_RETURN(wanted, WantedOf(of.schemas[i], facts));
+          at = 0;
+        }
+        // Both ascend.
+        const std::vector<uint32_t>& columns = wanted->columns;
+        while (at < columns.size() && columns[at] < of.columns[i]) ++at;
         const size_t first = std::exchange(row, row + of.row_counts[i]);
-        if (series != nullptr) RETURN_IF_ERROR(take(*series, of, first, row));
+        if (at == columns.size() || columns[at] != of.columns[i]) continue;
+        RETURN_IF_ERROR(take(wanted->series[at], of, first, row));
       }
       return OkStatus();
     });
   }
 
  private:
-  // Finds series of columns: those of a schema follow each other, and ascend.
-  class Columns {
-   public:
-    Columns(PagedSeries* of, const SegmentFacts* facts) : of_(*of), facts_(*facts) {}
-    // Null: not wanted.
-    StatusOr<const uint32_t*> Find(uint64_t schema, uint32_t column) {
-      if (wanted_ == nullptr || schema != schema_ || column < last_) {
-        ASSIGN_OR_RETURN(wanted_, of_.WantedOf(schema, facts_));
-        schema_ = schema;
-        at_ = 0;
-      }
-      last_ = column;
-      const std::vector<uint32_t>& columns = wanted_->columns;
-      while (at_ < columns.size() && columns[at_] < column) ++at_;
-      return at_ < columns.size() && columns[at_] == column ? &wanted_->series[at_] : nullptr;
-    }
-
-   private:
-    PagedSeries& of_;
-    const SegmentFacts& facts_;
-    const WantedColumns* wanted_ = nullptr;
-    uint64_t schema_ = 0;
-    uint32_t last_ = 0;
-    size_t at_ = 0;
-  };
-
   StatusOr<const WantedColumns*> WantedOf(uint64_t schema, const SegmentFacts& facts) {
     const WantedColumns*& wanted = wanted_[schema];
     if (wanted != nullptr) return wanted;

@@ -180,9 +180,12 @@ PagedSummaries ReadPages(const Segment& segment, SeriesSet* set) {
   const Status spreads = pages.ForEachSpread(
       {}, [&](const Spreads::key_type& key, const Spread& spread) { out.spreads[key] = spread; });
   EXPECT_TRUE(spreads.ok()) << spreads;
-  const Status extents = pages.ForEachSeries(
-      {}, [&](uint64_t schema, uint32_t column, const SeriesExtent& extent) -> Status {
-        EXPECT_TRUE(out.extents.emplace(columns.at(schema)->series[column], extent).second);
+  const Status extents =
+      pages.ForEachSeries([&](uint64_t schema, std::span<const SeriesRun> runs) -> Status {
+        for (const SeriesRun& run : runs) {
+          for (uint32_t c = run.first_column; c < run.first_column + run.columns; ++c)
+            EXPECT_TRUE(out.extents.emplace(columns.at(schema)->series[c], run.extent).second);
+        }
         return OkStatus();
       });
   EXPECT_TRUE(extents.ok()) << extents;

@@ -168,26 +168,52 @@ Status WindowSegment::ReadPageFacts() {
   return facts_.steps.PlacePages(*steps) ? OkStatus() : Damaged("its steps");
 }
 
-// The pool has them all but where the catalogue is lost, or an archive was not written whole.
+// A page of schemas, which follow each other as the description has them.
+struct WindowSegment::SchemaPage {
+  uint64_t number = UINT64_MAX;
+  size_t at = 0;  // where the next one begins
+  bool read = false;
+  std::string text;
+};
+
+StatusOr<SharedSchema> WindowSegment::ReadSchema(uint64_t id, const SchemaPool::Saved& saved,
+                                                 size_t from, SchemaPage* page) const {
+  if (!page->read) {
+    ASSIGN_OR_RETURN(const store::TablePtr pages, TableAt(schema_pages_));
+    if (pages == nullptr || page->number >= pages->groups.size() || pages->columns.size() != 2)
+      return Damaged("its schemas");
+    std::vector<std::string> texts;
+    RETURN_IF_ERROR(reader_->ReadTexts(*pages, page->number, 1, &texts));
+    if (texts.size() != 1) return Damaged("its schemas");
+    page->text = std::move(texts[0]);
+    page->read = true;
+  }
+  if (from > page->text.size() || saved.bytes > page->text.size() - from)
+    return Damaged("its schemas");
+  const std::string_view bytes = std::string_view(page->text).substr(from, saved.bytes);
+  BinaryReader in(bytes);
+  SharedSchema schema(codec::RestoreSchema(in));
+  if (Crc32c(bytes) != saved.crc || !in.Finish(path_).ok() || schema->id != id)
+    return Damaged("its schemas");
+  return schema;
+}
+
+// The pool has them all, but where the catalogue is lost or an archive is checked.
 Status WindowSegment::ReadSchemas(BinaryReader& in) {
   if (reader_->version() < kSchemaPagesVersion) {
     for (size_t left = in.Count(3); left > 0 && in.ok(); --left)
       schemas_.push_back(ReadFormerSchema(in));
     return OkStatus();
   }
-  store::TablePtr pages;
-  size_t page = kNoTable, page_read = kNoTable;
-  std::vector<std::string> text;
-  size_t at = 0;  // in the page
+  SchemaPage page;
   const size_t count = in.Count(4);
   schemas_.reserve(count);
   for (size_t left = count; left > 0 && in.ok(); --left) {
     const uint64_t id = in.U64();
     const SchemaPool::Saved saved = {in.U64(), static_cast<uint32_t>(in.U64())};
-    const uint64_t of_page = in.U64();
-    if (of_page != page) at = 0;
-    page = of_page;
-    const size_t from = std::exchange(at, at + saved.bytes);
+    const uint64_t number = in.U64();
+    if (number != page.number) page = {.number = number};
+    const size_t from = std::exchange(page.at, page.at + saved.bytes);
     if (shared_.schemas != nullptr) {
       SchemaPool::Saved known_as;
       std::optional<SharedSchema> known = shared_.schemas->Find(facts_.job, id, &known_as);
@@ -196,23 +222,7 @@ Status WindowSegment::ReadSchemas(BinaryReader& in) {
         continue;
       }
     }
-    if (page != page_read) {
-      if (pages == nullptr) {
-        ASSIGN_OR_RETURN(pages, TableAt(schema_pages_));
-      }
-      if (pages == nullptr || page >= pages->groups.size() || pages->columns.size() != 2)
-        return Damaged("its schemas");
-      text.clear();
-      RETURN_IF_ERROR(reader_->ReadTexts(*pages, page, 1, &text));
-      page_read = page;
-    }
-    if (text.size() != 1 || from > text[0].size() || saved.bytes > text[0].size() - from)
-      return Damaged("its schemas");
-    const std::string_view bytes = std::string_view(text[0]).substr(from, saved.bytes);
-    BinaryReader one(bytes);
-    SharedSchema schema(codec::RestoreSchema(one));
-    if (Crc32c(bytes) != saved.crc || !one.Finish(path_).ok() || schema->id != id)
-      return Damaged("its schemas");
+    ASSIGN_OR_RETURN(SharedSchema schema, ReadSchema(id, saved, from, &page));
     if (shared_.schemas != nullptr) shared_.schemas->Add(facts_.job, schema);
     schemas_.push_back(std::move(schema));
   }

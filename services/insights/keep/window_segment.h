@@ -155,6 +155,10 @@ class WindowSegment {
   void ReadOrigins(BinaryReader& in, std::vector<OriginPtr>* origins,
                    std::map<OriginKey, SequenceRanges>* seen) const;
   Status ReadSchemas(BinaryReader& in);
+  struct SchemaPage;
+  // Out of that page, which is read where it is not yet.
+  StatusOr<SharedSchema> ReadSchema(uint64_t id, const SchemaPool::Saved& saved, size_t from,
+                                    SchemaPage* page) const;
   // Of former versions: of the pool where that has it.
   SharedSchema ReadFormerSchema(BinaryReader& in) const;
   Status Damaged(std::string_view what) const;

@@ -97,7 +97,7 @@ constexpr size_t kSchemaPageBytes = size_t{1} << 20;
 // Where the schemas of a segment lie, as the description has it.
 struct SavedSchema {
   SchemaPool::Saved saved;
-  size_t page;
+  size_t page = 0;
 };
 
 StatusOr<std::vector<SavedSchema>> WriteSchemas(const SegmentFacts& facts, WindowWriting* w) {
@@ -127,7 +127,6 @@ StatusOr<std::vector<SavedSchema>> WriteSchemas(const SegmentFacts& facts, Windo
   return out;
 }
 
-// The description comes last: by then all origins and schemas are known.
 Status WriteHead(const WindowContent& window, const SegmentFacts& facts, WindowWriting* w) {
   for (const auto& [key, ranges] : window.seen()) {
     if (w->origins.contains(key)) continue;
