@@ -99,6 +99,7 @@ Status HistoryStore::Load() {
 }
 
 Status HistoryStore::Adopt() {
+  SchemaPool shared;  // all windows are open at once, and most of a job have the same
   std::map<std::pair<std::string, int64_t>, std::shared_ptr<const WindowSegment>> newest;
   ASSIGN_OR_RETURN(const auto folders, files::ListDirectory(SegmentsOf(dir_)));
   size_t damaged = 0;
@@ -106,7 +107,8 @@ Status HistoryStore::Adopt() {
     ASSIGN_OR_RETURN(const auto names, files::ListDirectory(Cat(SegmentsOf(dir_), "/", folder)));
     for (const std::string& name : names) {
       if (!EndsWith(name, ".seg")) continue;
-      auto segment = WindowSegment::Open(Cat(SegmentsOf(dir_), "/", folder, "/", name), nullptr);
+      auto segment = WindowSegment::Open(Cat(SegmentsOf(dir_), "/", folder, "/", name), nullptr,
+                                         {nullptr, &shared});
       if (!segment.ok()) {
         ++damaged;
         PITWALL_LOG(kWarning, "insights", ToStd(segment.status().message()));
