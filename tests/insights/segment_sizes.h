@@ -25,11 +25,12 @@ inline StatusOr<std::vector<std::pair<std::string, uint64_t>>> SizesOf(const std
       continue;
     }
     ASSIGN_OR_RETURN(const auto reader, store::SegmentReader::Open(entry.path().string()));
-    for (const store::Table& table : reader->tables()) {
-      const std::string kind = table.key.substr(0, table.key.find('/'));
-      for (const store::RowGroup& group : table.groups) {
+    for (size_t number = 0; number < reader->entries().size(); ++number) {
+      ASSIGN_OR_RETURN(const store::TablePtr table, reader->TableAt(number));
+      const std::string kind = table->key.substr(0, table->key.find('/'));
+      for (const store::RowGroup& group : table->groups) {
         for (size_t c = 0; c < group.pages.size(); ++c) {
-          const bool value = table.columns[c] == store::ColumnType::kValue;
+          const bool value = table->columns[c] == store::ColumnType::kValue;
           sizes[value ? Cat(kind, " values") : Cat(kind, " ", c)] += group.pages[c].bytes;
           rest -= group.pages[c].bytes;
         }

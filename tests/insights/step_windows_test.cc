@@ -282,10 +282,12 @@ class StepWindowsTest : public KeepTest {
     for (const std::string& path : paths) {
       const auto reader = *store::SegmentReader::Open(path);
       const auto writer = *store::SegmentWriter::Create(path);
-      for (const store::Table& table : reader->tables()) {
-        if (table.key == kStepsTable) continue;
-        const size_t to = *writer->AddTable(table.kind, table.key, table.columns);
-        for (size_t g = 0; g < table.groups.size(); ++g) CopyGroup(*reader, table, g, *writer, to);
+      for (size_t number = 0; number < reader->entries().size(); ++number) {
+        const store::TablePtr table = *reader->TableAt(number);
+        if (table->key == kStepsTable) continue;
+        const size_t to = *writer->AddTable(table->kind, table->key, table->columns);
+        for (size_t g = 0; g < table->groups.size(); ++g)
+          CopyGroup(*reader, *table, g, *writer, to);
       }
       ASSERT_TRUE(writer->Finish().ok());
     }
@@ -373,10 +375,11 @@ TEST_F(StepWindowsTest, ADamagedSummaryIsToldAndNotLeftOut) {
     if (entry.path().extension() != ".seg") continue;
     const std::string path = entry.path().string();
     const auto reader = *store::SegmentReader::Open(path);
-    for (const store::Table& table : reader->tables()) {
-      if (table.key != kStepsTable) continue;
+    for (size_t number = 0; number < reader->entries().size(); ++number) {
+      const store::TablePtr table = *reader->TableAt(number);
+      if (table->key != kStepsTable) continue;
       const auto file = *files::File::Open(path, files::File::Mode::kWrite);
-      const auto at = static_cast<int64_t>(table.groups[0].pages[1].offset) + 9;
+      const auto at = static_cast<int64_t>(table->groups[0].pages[1].offset) + 9;
       char byte = 0;
       ASSERT_TRUE(file->ReadAt(at, &byte, 1).ok());
       byte = static_cast<char>(byte ^ 4);

@@ -1,5 +1,6 @@
 #include "services/adapters/store/segment_footer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "services/base/binary.h"
@@ -8,66 +9,158 @@
 namespace pitwall::store {
 namespace {
 
-void EncodeGroup(const RowGroup& group, const std::vector<ColumnType>& columns, uint64_t* at,
-                 BinaryWriter* out) {
-  out->U64(group.rows);
-  out->I64(group.first_ns);
-  out->I64(group.last_ns);
-  for (size_t i = 0; i < columns.size(); ++i) {
-    const Page& page = group.pages[i];
-    out->I64(static_cast<int64_t>(page.offset - *at));  // 0: right behind the last one
-    *at = page.offset + page.bytes;
-    out->U64(page.bytes);
-    out->U64(page.crc);
-    if (columns[i] != ColumnType::kValue) continue;
-    const ValueSummary& summary = group.summaries[i];
-    out->U64(summary.count);
-    if (summary.count == 0) continue;
-    out->Double(summary.min);
-    out->Double(summary.max);
-    out->Double(summary.sum);
-    out->Double(summary.last);
-  }
+// Times are what sources say: without overflow, and Plus undoes Minus.
+int64_t Minus(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
+}
+int64_t Plus(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 
-Status DecodeGroup(BinaryReader* in, const std::vector<ColumnType>& columns, uint64_t end,
-                   bool summaries, uint64_t* at, RowGroup* group) {
-  const uint64_t rows = in->U64();
-  if (rows == 0 || rows > kMaxGroupRows) {
-    return DataLoss(Cat("segment: a group of ", rows, " rows; at most ", kMaxGroupRows));
+constexpr size_t kCrcBytes = 4;
+constexpr size_t kLeastGroupBytes = 10;  // of one page
+
+void Append(uint32_t crc, std::string* out) {
+  for (size_t i = 0; i < kCrcBytes; ++i) out->push_back(static_cast<char>(crc >> (8 * i)));
+}
+uint32_t CrcAt(std::string_view crcs, size_t page) {
+  uint32_t crc = 0;
+  for (size_t i = kCrcBytes; i-- > 0;)
+    crc = crc << 8 | static_cast<uint8_t>(crcs[page * kCrcBytes + i]);
+  return crc;
+}
+
+struct Times {
+  int64_t first_ns = INT64_MAX;
+  int64_t last_ns = INT64_MIN;
+};
+Times TimesOf(const Table& table) {
+  Times out;
+  for (const RowGroup& group : table.groups) {
+    out.first_ns = std::min(out.first_ns, group.first_ns);
+    out.last_ns = std::max(out.last_ns, group.last_ns);
   }
+  return out;
+}
+
+std::string EncodeBody(const Table& table, const Times& times) {
+  BinaryWriter out;
+  std::vector<std::pair<ColumnType, uint64_t>> runs;
+  for (const ColumnType type : table.columns) {
+    if (runs.empty() || runs.back().first != type) runs.emplace_back(type, 0);
+    ++runs.back().second;
+  }
+  out.U64(runs.size());
+  for (const auto& [type, columns] : runs) {
+    out.U8(static_cast<uint8_t>(type));
+    out.U64(columns);
+  }
+  uint64_t at = 0;
+  for (const RowGroup& group : table.groups) {
+    const uint64_t offset = group.pages.front().offset;
+    if (&group == table.groups.data()) out.U64(at = offset);
+    out.U64(group.rows);
+    out.I64(Minus(group.first_ns, times.first_ns));
+    out.I64(Minus(group.last_ns, times.last_ns));
+    out.I64(static_cast<int64_t>(offset - at));
+    std::string crcs;
+    for (const Page& page : group.pages) {
+      out.U64(page.bytes);
+      Append(page.crc, &crcs);
+    }
+    out.Str(crcs);
+    at = group.pages.back().offset + group.pages.back().bytes;
+  }
+  return out.Take();
+}
+
+Status CheckRows(uint64_t rows) {
+  if (rows > 0 && rows <= kMaxGroupRows) return OkStatus();
+  return DataLoss(Cat("segment: a group of ", rows, " rows; at most ", kMaxGroupRows));
+}
+
+Status CheckPage(uint64_t offset, uint64_t bytes, uint64_t end) {
+  if (bytes <= kMaxPageBytes && offset >= kHeadBytes && offset <= end && bytes <= end - offset)
+    return OkStatus();
+  return DataLoss(Cat("segment: a page of ", bytes, " bytes at ", offset, ", beyond ", end));
+}
+
+Status ReadKind(BinaryReader* in, TableKind* kind) {
+  const uint8_t read = in->U8();
+  if (read < 1 || read > 4) return DataLoss(Cat("segment: unknown kind of table ", int{read}));
+  *kind = static_cast<TableKind>(read);
+  return OkStatus();
+}
+
+Status ReadType(BinaryReader* in, ColumnType* type) {
+  const uint8_t read = in->U8();
+  if (read < 1 || read > 3) return DataLoss(Cat("segment: unknown type of column ", int{read}));
+  *type = static_cast<ColumnType>(read);
+  return OkStatus();
+}
+
+Status CheckColumns(const Table& table) {
+  if (!table.columns.empty() && table.columns[0] == ColumnType::kInt) return OkStatus();
+  return DataLoss("segment: a table without a column of times");
+}
+
+Status DecodeColumns(BinaryReader* in, Table* table) {
+  for (size_t runs = in->Count(2); runs > 0 && in->ok(); --runs) {
+    ColumnType type{};
+    RETURN_IF_ERROR(ReadType(in, &type));
+    const uint64_t count = in->U64();
+    if (count > kMaxColumns - table->columns.size())
+      return DataLoss(Cat("segment: a table of more than ", kMaxColumns, " columns"));
+    table->columns.resize(table->columns.size() + count, type);
+  }
+  return CheckColumns(*table);
+}
+
+Status DecodeGroup(BinaryReader* in, const TableEntry& entry, size_t columns, uint64_t end,
+                   uint64_t* at, RowGroup* group) {
+  const uint64_t rows = in->U64();
+  RETURN_IF_ERROR(CheckRows(rows));
+  group->rows = static_cast<uint32_t>(rows);
+  group->first_ns = Plus(in->I64(), entry.first_ns);
+  group->last_ns = Plus(in->I64(), entry.last_ns);
+  *at += static_cast<uint64_t>(in->I64());
+  group->pages.resize(columns);
+  for (Page& page : group->pages) {
+    const uint64_t bytes = in->U64();
+    RETURN_IF_ERROR(CheckPage(*at, bytes, end));
+    page.offset = *at;
+    page.bytes = static_cast<uint32_t>(bytes);
+    *at += bytes;
+  }
+  const std::string_view crcs = in->StrView();
+  if (crcs.size() != columns * kCrcBytes)
+    return DataLoss(Cat("segment: ", crcs.size(), " bytes of checksums of ", columns, " pages"));
+  for (size_t i = 0; i < columns; ++i) group->pages[i].crc = CrcAt(crcs, i);
+  return OkStatus();
+}
+
+// Of versions 1 to 3.
+Status DecodeFormerGroup(BinaryReader* in, const std::vector<ColumnType>& columns, uint64_t end,
+                         uint64_t* at, RowGroup* group) {
+  const uint64_t rows = in->U64();
+  RETURN_IF_ERROR(CheckRows(rows));
   group->rows = static_cast<uint32_t>(rows);
   group->first_ns = in->I64();
   group->last_ns = in->I64();
   group->pages.reserve(columns.size());
-  if (summaries) group->summaries.resize(columns.size());
   for (const ColumnType type : columns) {
     Page page;
     page.offset = *at + static_cast<uint64_t>(in->I64());
     const uint64_t bytes = in->U64();
     page.crc = static_cast<uint32_t>(in->U64());
-    if (bytes > kMaxPageBytes || page.offset < kHeadBytes || page.offset > end ||
-        bytes > end - page.offset) {
-      return DataLoss(
-          Cat("segment: a page of ", bytes, " bytes at ", page.offset, ", beyond ", end));
-    }
+    RETURN_IF_ERROR(CheckPage(page.offset, bytes, end));
     page.bytes = static_cast<uint32_t>(bytes);
     *at = page.offset + bytes;
-    if (type == ColumnType::kValue) {
-      const uint64_t count = in->U64();
-      if (count > rows) return DataLoss(Cat("segment: ", count, " values in ", rows, " rows"));
-      ValueSummary summary;
-      summary.count = static_cast<uint32_t>(count);
-      if (count > 0 && !summaries) in->Raw(4 * sizeof(double));
-      if (count > 0 && summaries) {
-        summary.min = in->Double();
-        summary.max = in->Double();
-        summary.sum = in->Double();
-        summary.last = in->Double();
-      }
-      if (summaries) group->summaries[group->pages.size()] = summary;
-    }
     group->pages.push_back(page);
+    if (type != ColumnType::kValue) continue;
+    const uint64_t count = in->U64();
+    if (count > rows) return DataLoss(Cat("segment: ", count, " values in ", rows, " rows"));
+    if (count > 0) in->Raw(4 * sizeof(double));  // least, greatest, sum, last
   }
   return OkStatus();
 }
@@ -76,49 +169,103 @@ Status DecodeGroup(BinaryReader* in, const std::vector<ColumnType>& columns, uin
 
 std::string EncodeFooter(const std::vector<Table>& tables) {
   BinaryWriter out;
-  uint64_t at = kHeadBytes;
   out.U64(tables.size());
+  int64_t before = 0;
   for (const Table& table : tables) {
+    const Times times = TimesOf(table);
     out.U8(static_cast<uint8_t>(table.kind));
     out.Str(table.key);
-    out.U64(table.columns.size());
-    for (const ColumnType type : table.columns) out.U8(static_cast<uint8_t>(type));
     out.U64(table.groups.size());
-    for (const RowGroup& group : table.groups) EncodeGroup(group, table.columns, &at, &out);
+    if (!table.groups.empty()) {
+      out.I64(Minus(times.first_ns, before));
+      out.I64(Minus(times.last_ns, times.first_ns));
+      before = times.first_ns;
+    }
+    out.Str(EncodeBody(table, times));
   }
   return out.Take();
 }
 
-StatusOr<std::vector<Table>> DecodeFooter(std::string_view bytes, uint64_t end, bool summaries) {
-  BinaryReader in(bytes);
-  std::vector<Table> tables;
+StatusOr<std::unique_ptr<const Footer>> Footer::Read(std::string bytes, int version, uint64_t end) {
+  std::unique_ptr<Footer> out(new Footer(std::move(bytes), end));
+  RETURN_IF_ERROR(version < kSegmentVersion ? out->DecodeFormer() : out->ReadIndex());
+  return std::unique_ptr<const Footer>(std::move(out));
+}
+
+Status Footer::ReadIndex() {
+  BinaryReader in(bytes_);
+  const size_t count = in.Count(4);
+  entries_.reserve(count);
+  int64_t before = 0;
+  for (size_t t = 0; t < count && in.ok(); ++t) {
+    TableEntry& entry = entries_.emplace_back();
+    RETURN_IF_ERROR(ReadKind(&in, &entry.kind));
+    entry.key = in.StrView();
+    entry.groups = in.U64();
+    if (entry.groups > 0) {
+      entry.first_ns = before = Plus(in.I64(), before);
+      entry.last_ns = Plus(in.I64(), entry.first_ns);
+    }
+    entry.body = in.StrView();
+  }
+  return in.Finish("segment: footer");
+}
+
+StatusOr<TablePtr> Footer::Decode(size_t number) const {
+  if (!former_.empty()) return TablePtr(TablePtr(), &former_[number]);
+  const TableEntry& entry = entries_[number];
+  auto table = std::make_shared<Table>();
+  table->kind = entry.kind;
+  table->key = entry.key;
+  BinaryReader in(entry.body);
+  RETURN_IF_ERROR(DecodeColumns(&in, table.get()));
+  uint64_t at = entry.groups > 0 ? in.U64() : 0;
+  // No more than the body can hold: a group in memory is many times as long as its least bytes.
+  table->groups.reserve(std::min(entry.groups, entry.body.size() / kLeastGroupBytes));
+  for (size_t g = 0; g < entry.groups && in.ok(); ++g) {
+    RETURN_IF_ERROR(
+        DecodeGroup(&in, entry, table->columns.size(), end_, &at, &table->groups.emplace_back()));
+  }
+  RETURN_IF_ERROR(in.Finish(Cat("segment: table ", number)));
+  return TablePtr(std::move(table));
+}
+
+Status Footer::DecodeFormer() {
+  BinaryReader in(bytes_);
   uint64_t at = kHeadBytes;
   const size_t count = in.Count(4);
   for (size_t t = 0; t < count && in.ok(); ++t) {
     Table table;
-    const uint8_t kind = in.U8();
-    if (kind < 1 || kind > 4) return DataLoss(Cat("segment: unknown kind of table ", int{kind}));
-    table.kind = static_cast<TableKind>(kind);
+    RETURN_IF_ERROR(ReadKind(&in, &table.kind));
     table.key = in.Str();
-    const size_t columns = in.Count();
-    for (size_t i = 0; i < columns; ++i) {
-      const uint8_t type = in.U8();
-      if (type < 1 || type > 3) return DataLoss(Cat("segment: unknown type of column ", int{type}));
-      table.columns.push_back(static_cast<ColumnType>(type));
-    }
-    if (table.columns.empty() || table.columns[0] != ColumnType::kInt) {
-      return DataLoss("segment: a table without a column of times");
-    }
+    table.columns.resize(in.Count());
+    for (ColumnType& type : table.columns) RETURN_IF_ERROR(ReadType(&in, &type));
+    RETURN_IF_ERROR(CheckColumns(table));
     const size_t groups = in.Count(3);
-    // Grows with what is read: a group in memory is many times as long as its least bytes.
-    for (size_t g = 0; g < groups && in.ok(); ++g) {
+    for (size_t g = 0; g < groups && in.ok(); ++g)
       RETURN_IF_ERROR(
-          DecodeGroup(&in, table.columns, end, summaries, &at, &table.groups.emplace_back()));
-    }
-    tables.push_back(std::move(table));
+          DecodeFormerGroup(&in, table.columns, end_, &at, &table.groups.emplace_back()));
+    former_.push_back(std::move(table));
   }
   RETURN_IF_ERROR(in.Finish("segment: footer"));
-  return tables;
+  bytes_ = {};
+  for (const Table& table : former_) {
+    const Times times = TimesOf(table);
+    entries_.push_back(
+        {table.kind, table.key, table.groups.size(), times.first_ns, times.last_ns, {}});
+  }
+  return OkStatus();
+}
+
+size_t Footer::memory_bytes() const {
+  size_t bytes = sizeof(*this) + bytes_.capacity() + entries_.capacity() * sizeof(TableEntry) +
+                 former_.capacity() * sizeof(Table);
+  for (const Table& table : former_) {
+    bytes += table.key.capacity() + table.columns.capacity() * sizeof(ColumnType) +
+             table.groups.capacity() * sizeof(RowGroup);
+    for (const RowGroup& group : table.groups) bytes += group.pages.capacity() * sizeof(Page);
+  }
+  return bytes;
 }
 
 }  // namespace pitwall::store

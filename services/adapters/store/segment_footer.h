@@ -3,13 +3,24 @@
 //   "PWHS" u32 version | pages | footer, zstd | u64 offset of the footer | u32 bytes | u32 CRC-32C
 //   | "PWHE"
 //
-// Numbers are little-endian. A page is one column of one group of rows. The footer has the CRC-32C
-// of each page, and the trailer that of the footer: a flipped bit anywhere is found when it is
-// read.
+// Numbers are little-endian. A page is one column of one group of rows; those of a group lie one
+// behind another. The footer has the CRC-32C of each page, and the trailer that of the footer: a
+// flipped bit anywhere is found when it is read.
+//
+// The footer of version 4, in the numbers of services/base/binary.h:
+//   U64 tables, then for each: U8 kind | Str key | U64 groups | with groups: I64 least time, less
+//   that of the table before, I64 greatest time, less the least | Str body
+//   body: U64 runs of columns, each U8 type, U64 columns | with groups: U64 offset of the first
+//   page, then for each group: U64 rows | I64 least and I64 greatest time, less those of the table
+//   | I64 offset, less the end of the group before | U64 bytes of each page | Str CRCs, 4 bytes a
+//   page
+// A body is read when its table is asked for. Versions 1 to 3 have no bodies and, for each page of
+// values, a summary that nobody read; they are decoded as a whole.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,10 +29,10 @@
 
 namespace pitwall::store {
 
-// Each version has forms of blocks and columns that the one before has not; all are read.
-inline constexpr std::string_view kSegmentHead("PWHS\x03\0\0\0", 8);
-inline constexpr std::string_view kSecondSegmentHead("PWHS\x02\0\0\0", 8);
-inline constexpr std::string_view kFirstSegmentHead("PWHS\x01\0\0\0", 8);
+// Each version has forms of blocks, columns or footers that the one before has not; all are read.
+inline constexpr int kSegmentVersion = 4;
+inline constexpr std::string_view kSegmentMagic = "PWHS";
+inline constexpr std::string_view kSegmentHead("PWHS\x04\0\0\0", 8);
 inline constexpr std::string_view kSegmentEnd = "PWHE";
 inline constexpr size_t kHeadBytes = 8;
 inline constexpr size_t kTrailerBytes = 20;
@@ -29,6 +40,7 @@ inline constexpr size_t kTrailerBytes = 20;
 inline constexpr size_t kMaxFooterBytes = size_t{256} << 20;
 inline constexpr size_t kMaxPageBytes = size_t{64} << 20;
 inline constexpr size_t kMaxGroupRows = 4096;  // as many as a block has values
+inline constexpr size_t kMaxColumns = size_t{4} << 20;
 
 // Numbers are in files: never reuse one.
 enum class TableKind : uint8_t { kSamples = 1, kRollup = 2, kSpans = 3, kEvents = 4 };
@@ -40,24 +52,12 @@ struct Page {
   uint32_t crc = 0;
 };
 
-// Of the values that are there; with none, all but `count` are 0. NaN counts and makes `sum` NaN,
-// and is neither least nor most.
-struct ValueSummary {
-  double min = 0;
-  double max = 0;
-  double sum = 0;
-  double last = 0;
-  uint32_t count = 0;
-};
-
 // Rows that were added together. The first column of a table is its time, in ns.
 struct RowGroup {
   uint32_t rows = 0;
   int64_t first_ns = 0;     // least time
   int64_t last_ns = 0;      // greatest time
   std::vector<Page> pages;  // one for each column
-  // As many, for those of values; empty where they were not asked for.
-  std::vector<ValueSummary> summaries;
 };
 
 struct Table {
@@ -66,11 +66,45 @@ struct Table {
   std::vector<ColumnType> columns;
   std::vector<RowGroup> groups;
 };
+using TablePtr = std::shared_ptr<const Table>;
 
-// Uncompressed.
+// What is known of a table before it is decoded.
+struct TableEntry {
+  TableKind kind = TableKind::kSamples;
+  std::string_view key;
+  size_t groups = 0;
+  int64_t first_ns = INT64_MAX;  // least time of its rows
+  int64_t last_ns = INT64_MIN;   // greatest time
+  std::string_view body;
+};
+
+// Uncompressed. Pages of a group must lie one behind another.
 std::string EncodeFooter(const std::vector<Table>& tables);
-// DataLoss: malformed, or a page beyond `end`, the offset of the footer. Without `summaries` it
-// takes a third of the memory.
-StatusOr<std::vector<Table>> DecodeFooter(std::string_view bytes, uint64_t end, bool summaries);
+
+// The tables of one segment. Immutable, and so thread-safe.
+class Footer {
+ public:
+  // Uncompressed bytes of a footer of that version, which begins at `end`. DataLoss: malformed.
+  static StatusOr<std::unique_ptr<const Footer>> Read(std::string bytes, int version, uint64_t end);
+  Footer(const Footer&) = delete;  // entries refer to its bytes
+  Footer& operator=(const Footer&) = delete;
+
+  const std::vector<TableEntry>& entries() const { return entries_; }
+  // The table of that number, made at each call; of former versions a reference, valid as long as
+  // this. DataLoss: malformed, or a page beyond the footer's offset.
+  StatusOr<TablePtr> Decode(size_t number) const;
+  // About what it takes.
+  size_t memory_bytes() const;
+
+ private:
+  Footer(std::string bytes, uint64_t end) : bytes_(std::move(bytes)), end_(end) {}
+  Status ReadIndex();
+  Status DecodeFormer();
+
+  std::string bytes_;  // of version 4
+  const uint64_t end_;
+  std::vector<TableEntry> entries_;
+  std::vector<Table> former_;  // of versions 1 to 3: all
+};
 
 }  // namespace pitwall::store

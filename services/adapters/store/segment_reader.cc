@@ -21,8 +21,7 @@ uint64_t Little(const char* bytes, int count) {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& path,
-                                                             bool summaries) {
+StatusOr<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& path) {
   ASSIGN_OR_RETURN(auto file, files::File::Open(path, files::File::Mode::kRead));
   ASSIGN_OR_RETURN(const int64_t size, file->Size());
   const auto read = [&](uint64_t at, size_t bytes) -> StatusOr<std::string> {
@@ -36,7 +35,8 @@ StatusOr<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& 
     return DataLoss(Cat(path, ": has ", size, " bytes, fewer than an empty segment"));
   }
   ASSIGN_OR_RETURN(const std::string head, read(0, kHeadBytes));
-  if (head != kSegmentHead && head != kSecondSegmentHead && head != kFirstSegmentHead)
+  const uint64_t version = Little(head.data() + kSegmentMagic.size(), 4);
+  if (!StartsWith(head, kSegmentMagic) || version < 1 || version > kSegmentVersion)
     return DataLoss(Cat(path, ": is no segment of this version"));
   const uint64_t trailer_at = static_cast<uint64_t>(size) - kTrailerBytes;
   ASSIGN_OR_RETURN(const std::string trailer, read(trailer_at, kTrailerBytes));
@@ -49,25 +49,17 @@ StatusOr<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& 
   }
   ASSIGN_OR_RETURN(const std::string packed, read(at, bytes));
   if (Crc32c(packed) != crc) return DataLoss(Cat(path, ": its footer is damaged (CRC)"));
-  ASSIGN_OR_RETURN(const std::string footer,
-                   blocks::Unpack(packed, kMaxFooterBytes, path + ": footer"));
-  auto tables = DecodeFooter(footer, at, summaries);
-  if (!tables.ok()) return Annotate(tables.status(), path);
+  ASSIGN_OR_RETURN(std::string footer, blocks::Unpack(packed, kMaxFooterBytes, path + ": footer"));
+  auto read_footer = Footer::Read(std::move(footer), static_cast<int>(version), at);
+  if (!read_footer.ok()) return Annotate(read_footer.status(), path);
   return std::unique_ptr<SegmentReader>(
-      new SegmentReader(std::move(file), *std::move(tables), crc));
+      new SegmentReader(std::move(file), *std::move(read_footer), static_cast<int>(version), crc));
 }
 
-size_t SegmentReader::memory_bytes() const {
-  size_t bytes = sizeof(*this) + tables_.capacity() * sizeof(Table);
-  for (const Table& table : tables_) {
-    bytes += table.key.capacity() + table.columns.capacity() * sizeof(ColumnType) +
-             table.groups.capacity() * sizeof(RowGroup);
-    for (const RowGroup& group : table.groups) {
-      bytes +=
-          group.pages.capacity() * sizeof(Page) + group.summaries.capacity() * sizeof(ValueSummary);
-    }
-  }
-  return bytes;
+StatusOr<TablePtr> SegmentReader::TableAt(size_t number) const {
+  StatusOr<TablePtr> table = footer_->Decode(number);
+  if (!table.ok()) return Annotate(table.status(), file_->path());
+  return table;
 }
 
 namespace {
@@ -176,21 +168,22 @@ Status SegmentReader::ReadTexts(const Table& table, size_t group, size_t column,
 
 Status SegmentReader::CheckAll() const {
   blocks::BlockDecoder decoder;
-  for (const Table& table : tables_) {
-    for (size_t g = 0; g < table.groups.size(); ++g) {
-      for (size_t c = 0; c < table.columns.size(); ++c) {
+  for (size_t number = 0; number < entries().size(); ++number) {
+    ASSIGN_OR_RETURN(const TablePtr table, TableAt(number));
+    for (size_t g = 0; g < table->groups.size(); ++g) {
+      for (size_t c = 0; c < table->columns.size(); ++c) {
         std::vector<int64_t> ints;
         std::vector<double> values;
         std::vector<std::string> texts;
-        switch (table.columns[c]) {
+        switch (table->columns[c]) {
           case ColumnType::kInt:
-            RETURN_IF_ERROR(ReadInts(table, g, c, &ints));
+            RETURN_IF_ERROR(ReadInts(*table, g, c, &ints));
             break;
           case ColumnType::kValue:
-            RETURN_IF_ERROR(ReadValues(table, g, c, &decoder, &values));
+            RETURN_IF_ERROR(ReadValues(*table, g, c, &decoder, &values));
             break;
           case ColumnType::kText:
-            RETURN_IF_ERROR(ReadTexts(table, g, c, &texts));
+            RETURN_IF_ERROR(ReadTexts(*table, g, c, &texts));
             break;
         }
       }

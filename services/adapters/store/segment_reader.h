@@ -15,17 +15,20 @@ namespace pitwall::store {
 
 class SegmentReader {
  public:
-  // DataLoss names the path and what is damaged; NotFound. `summaries`: of the values in each page.
-  static StatusOr<std::unique_ptr<SegmentReader>> Open(const std::string& path,
-                                                       bool summaries = false);
+  // DataLoss names the path and what is damaged; NotFound.
+  static StatusOr<std::unique_ptr<SegmentReader>> Open(const std::string& path);
 
-  const std::vector<Table>& tables() const { return tables_; }
+  int version() const { return version_; }
+  // What is known of the tables without decoding them.
+  const std::vector<TableEntry>& entries() const { return footer_->entries(); }
+  // The table of that number, as long as the reader lives. DataLoss: its description is malformed.
+  StatusOr<TablePtr> TableAt(size_t number) const;
   uint32_t footer_crc() const { return footer_crc_; }
-  // About what tables() takes.
-  size_t memory_bytes() const;
+  // About what is kept in memory.
+  size_t memory_bytes() const { return sizeof(*this) + footer_->memory_bytes(); }
 
-  // Append all rows of one column of one group. DataLoss: its page is damaged. Indexes must be
-  // those of tables(), the column of that type.
+  // Append all rows of one column of one group. DataLoss: its page is damaged. The table must be
+  // one of TableAt, the column of that type.
   Status ReadInts(const Table& table, size_t group, size_t column, std::vector<int64_t>* out) const;
   Status ReadValues(const Table& table, size_t group, size_t column, blocks::BlockDecoder* decoder,
                     std::vector<double>* out) const;
@@ -41,13 +44,15 @@ class SegmentReader {
   Status CheckAll() const;
 
  private:
-  SegmentReader(std::shared_ptr<files::File> file, std::vector<Table> tables, uint32_t crc)
-      : file_(std::move(file)), tables_(std::move(tables)), footer_crc_(crc) {}
+  SegmentReader(std::shared_ptr<files::File> file, std::unique_ptr<const Footer> footer,
+                int version, uint32_t crc)
+      : file_(std::move(file)), footer_(std::move(footer)), version_(version), footer_crc_(crc) {}
   StatusOr<std::string> ReadPage(const RowGroup& group, size_t column) const;
   Status Rows(size_t got, const RowGroup& group, size_t column) const;
 
   const std::shared_ptr<files::File> file_;
-  const std::vector<Table> tables_;
+  const std::unique_ptr<const Footer> footer_;
+  const int version_;
   const uint32_t footer_crc_;
 };
 

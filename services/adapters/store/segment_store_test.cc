@@ -1,15 +1,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
-#include <cmath>
-#include <limits>
 #include <random>
 
 #include "services/adapters/files/file.h"
 #include "services/adapters/store/segment_reader.h"
 #include "services/adapters/store/segment_writer.h"
+#include "services/base/binary.h"
+#include "services/base/stable_hash.h"
 #include "services/base/strings.h"
+#include "services/codec/blocks/packed.h"
 #include "services/model/value.h"
 
 namespace pitwall::store {
@@ -84,17 +86,19 @@ class SegmentTest : public ::testing::Test {
     ASSIGN_OR_RETURN(const auto reader, SegmentReader::Open(path));
     blocks::BlockDecoder decoder;
     std::vector<std::vector<Rows>> out;
-    for (const Table& table : reader->tables()) {
+    for (size_t number = 0; number < reader->entries().size(); ++number) {
+      ASSIGN_OR_RETURN(const TablePtr table, reader->TableAt(number));
       auto& groups = out.emplace_back();
-      for (size_t g = 0; g < table.groups.size(); ++g) {
+      for (size_t g = 0; g < table->groups.size(); ++g) {
         Rows rows;
-        for (size_t c = 0; c < table.columns.size(); ++c) {
-          if (table.columns[c] == ColumnType::kInt) {
-            RETURN_IF_ERROR(reader->ReadInts(table, g, c, &rows.times));
-          } else if (table.columns[c] == ColumnType::kValue) {
-            RETURN_IF_ERROR(reader->ReadValues(table, g, c, &decoder, &rows.values.emplace_back()));
+        for (size_t c = 0; c < table->columns.size(); ++c) {
+          if (table->columns[c] == ColumnType::kInt) {
+            RETURN_IF_ERROR(reader->ReadInts(*table, g, c, &rows.times));
+          } else if (table->columns[c] == ColumnType::kValue) {
+            RETURN_IF_ERROR(
+                reader->ReadValues(*table, g, c, &decoder, &rows.values.emplace_back()));
           } else {
-            RETURN_IF_ERROR(reader->ReadTexts(table, g, c, &rows.texts));
+            RETURN_IF_ERROR(reader->ReadTexts(*table, g, c, &rows.texts));
           }
         }
         groups.push_back(std::move(rows));
@@ -119,6 +123,17 @@ class SegmentTest : public ::testing::Test {
     });
   }
 
+  static size_t EndOfPages(const SegmentReader& reader) {
+    size_t end = 0;
+    for (size_t number = 0; number < reader.entries().size(); ++number) {
+      const TablePtr table = reader.TableAt(number).value();
+      for (const RowGroup& group : table->groups) {
+        for (const Page& page : group.pages) end = std::max<size_t>(end, page.offset + page.bytes);
+      }
+    }
+    return end;
+  }
+
   const std::string dir_;
 };
 
@@ -132,41 +147,50 @@ TEST_F(SegmentTest, GivesBackWhatWasWritten) {
   }
 }
 
-TEST_F(SegmentTest, SummariesAreOfTheValuesThatAreThere) {
-  const std::string path = dir_ + "/s.seg";
-  auto writer = SegmentWriter::Create(path);
+TEST_F(SegmentTest, TimesOfATableAreKnownBeforeItIsDecoded) {
+  const std::string path = dir_ + "/t.seg";
+  WriteSegment(path, 3);
+  auto writer = SegmentWriter::Create(dir_ + "/wide.seg");
   ASSERT_TRUE(writer.ok());
-  ASSERT_TRUE(
-      (*writer)
-          ->AddTable(TableKind::kSamples, "",
-                     {ColumnType::kInt, ColumnType::kValue, ColumnType::kValue, ColumnType::kValue})
-          .ok());
-  const double nan = std::numeric_limits<double>::quiet_NaN();
-  const std::vector<int64_t> times = {30, 10, 20};
-  const std::vector<double> some = {2, MissingValue(), -1};
-  const std::vector<double> none(3, MissingValue());
-  const std::vector<double> with_nan = {5, nan, 3};
-  const std::vector<ColumnRows> rows = {
-      std::span<const int64_t>(times), std::span<const double>(some), std::span<const double>(none),
-      std::span<const double>(with_nan)};
-  ASSERT_TRUE((*writer)->AddRows(0, rows, nullptr).ok());
+  // The whole range of times, in any order of groups; a table without rows.
+  ASSERT_TRUE((*writer)->AddTable(TableKind::kEvents, "none", {ColumnType::kInt}).ok());
+  ASSERT_TRUE((*writer)->AddTable(TableKind::kEvents, "all", {ColumnType::kInt}).ok());
+  for (const std::vector<int64_t>& times :
+       {std::vector<int64_t>{INT64_MAX}, {3, -5}, {INT64_MIN, 0}}) {
+    const std::vector<ColumnRows> rows = {std::span<const int64_t>(times)};
+    ASSERT_TRUE((*writer)->AddRows(1, rows, nullptr).ok());
+  }
   ASSERT_TRUE((*writer)->Finish().ok());
-  EXPECT_TRUE((*SegmentReader::Open(path))->tables()[0].groups[0].summaries.empty());
-  const auto reader = SegmentReader::Open(path, true);
-  ASSERT_TRUE(reader.ok());
-  const RowGroup& group = (*reader)->tables()[0].groups[0];
-  EXPECT_EQ(group.first_ns, 10);
-  EXPECT_EQ(group.last_ns, 30);
-  const ValueSummary& first = group.summaries[1];
-  EXPECT_EQ(first.count, 2u);
-  EXPECT_EQ(first.min, -1);
-  EXPECT_EQ(first.max, 2);
-  EXPECT_EQ(first.sum, 1);
-  EXPECT_EQ(first.last, -1);
-  EXPECT_EQ(group.summaries[2].count, 0u);
-  EXPECT_EQ(group.summaries[3].min, 3);
-  EXPECT_EQ(group.summaries[3].max, 5);
-  EXPECT_TRUE(std::isnan(group.summaries[3].sum));
+  const auto wide = SegmentReader::Open(dir_ + "/wide.seg");
+  ASSERT_TRUE(wide.ok()) << wide.status();
+  EXPECT_EQ((*wide)->version(), kSegmentVersion);
+  EXPECT_EQ((*wide)->entries()[0].groups, 0u);
+  EXPECT_GT((*wide)->entries()[0].first_ns, (*wide)->entries()[0].last_ns);
+  EXPECT_EQ((*wide)->entries()[1].key, "all");
+  EXPECT_EQ((*wide)->entries()[1].first_ns, INT64_MIN);
+  EXPECT_EQ((*wide)->entries()[1].last_ns, INT64_MAX);
+  for (const char* name : {"/t.seg", "/wide.seg"}) {
+    const auto reader = SegmentReader::Open(dir_ + name);
+    ASSERT_TRUE(reader.ok()) << reader.status();
+    for (size_t number = 0; number < (*reader)->entries().size(); ++number) {
+      const TableEntry& entry = (*reader)->entries()[number];
+      const TablePtr table = (*reader)->TableAt(number).value();
+      EXPECT_EQ(table->key, entry.key);
+      EXPECT_EQ(table->groups.size(), entry.groups);
+      int64_t first = INT64_MAX, last = INT64_MIN;
+      for (size_t g = 0; g < table->groups.size(); ++g) {
+        std::vector<int64_t> times;
+        ASSERT_TRUE((*reader)->ReadInts(*table, g, 0, &times).ok());
+        const auto [least, greatest] = std::minmax_element(times.begin(), times.end());
+        EXPECT_EQ(table->groups[g].first_ns, *least);
+        EXPECT_EQ(table->groups[g].last_ns, *greatest);
+        first = std::min(first, *least);
+        last = std::max(last, *greatest);
+      }
+      EXPECT_EQ(entry.first_ns, first);
+      EXPECT_EQ(entry.last_ns, last);
+    }
+  }
 }
 
 TEST_F(SegmentTest, AFlippedBitIsFoundWhereverItIs) {
@@ -189,16 +213,116 @@ TEST_F(SegmentTest, AFlippedBitIsFoundWhereverItIs) {
   EXPECT_EQ(refused, 400);
 }
 
-// Every form of an earlier version is one of the next: a file of it differs in its head.
+TEST_F(SegmentTest, AFlippedBitOfEachByteOfTheEndIsFound) {
+  const std::string path = dir_ + "/whole.seg";
+  WriteSegment(path, 8);
+  const std::string whole = files::ReadWhole(path, 1 << 24).value();
+  const size_t pages_end = EndOfPages(*SegmentReader::Open(path).value());
+  ASSERT_LT(pages_end, whole.size() - kTrailerBytes - 100);
+  const auto file = *files::File::Open(path, files::File::Mode::kWrite);
+  const auto flip = [&](size_t at) {
+    for (const bool damaged : {true, false}) {
+      const char byte = static_cast<char>(whole[at] ^ (damaged ? 1 << at % 8 : 0));
+      ASSERT_TRUE(file->WriteAt(static_cast<int64_t>(at), std::string(1, byte)).ok());
+      const auto reader = SegmentReader::Open(path);
+      EXPECT_EQ(absl::IsDataLoss(reader.status()), damaged) << "byte " << at;
+    }
+  };
+  for (size_t at = pages_end; at < whole.size(); ++at) flip(at);
+  for (size_t at = 0; at < kHeadBytes; ++at) flip(at);
+}
+
+// What the checksum would find first: a malformed footer is told, and asks for no memory.
+TEST_F(SegmentTest, AMalformedFooterIsTold) {
+  const std::string path = dir_ + "/whole.seg";
+  WriteSegment(path, 9);
+  const auto reader = SegmentReader::Open(path).value();
+  std::vector<Table> tables;
+  for (size_t number = 0; number < reader->entries().size(); ++number)
+    tables.push_back(*reader->TableAt(number).value());
+  const std::string whole = EncodeFooter(tables);
+  const uint64_t end = 1 << 20;
+  const auto decode = [&](const std::string& bytes, int version, uint64_t limit) -> Status {
+    const auto footer = Footer::Read(bytes, version, limit);
+    RETURN_IF_ERROR(footer.status());
+    for (size_t number = 0; number < (*footer)->entries().size(); ++number)
+      RETURN_IF_ERROR((*footer)->Decode(number).status());
+    return OkStatus();
+  };
+  ASSERT_TRUE(decode(whole, kSegmentVersion, end).ok());
+  EXPECT_TRUE(absl::IsDataLoss(decode(whole, kSegmentVersion, 100)));  // pages beyond it
+  size_t told = 0;
+  for (size_t at = 0; at < whole.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = whole;
+      damaged[at] ^= static_cast<char>(1u << bit);
+      for (const int version : {1, 2, 3, 4}) {
+        const Status status = decode(damaged, version, end);
+        EXPECT_TRUE(status.ok() || absl::IsDataLoss(status)) << status;
+        told += version == 4 && !status.ok() ? 1 : 0;
+      }
+    }
+    EXPECT_TRUE(absl::IsDataLoss(decode(whole.substr(0, at), kSegmentVersion, end))) << at;
+  }
+  EXPECT_GT(told, whole.size());
+}
+
+// The footer of an earlier version says the same of the same pages.
 TEST_F(SegmentTest, ReadsTheEarlierVersionsAndNoUnknownOne) {
   const std::string path = dir_ + "/a.seg";
-  WriteSegment(path, 4);
-  for (const char version : {1, 2, 3, 4}) {
-    const auto file = files::File::Open(path, files::File::Mode::kWrite).value();
-    ASSERT_TRUE(file->WriteAt(4, std::string(1, version)).ok());
-    const auto reader = SegmentReader::Open(path);
-    ASSERT_EQ(reader.ok(), version < 4);
-    EXPECT_TRUE(!reader.ok() || (*reader)->CheckAll().ok());
+  const auto written = WriteSegment(path, 4);
+  const std::string whole = files::ReadWhole(path, 1 << 24).value();
+  const auto reader = SegmentReader::Open(path).value();
+  BinaryWriter footer;
+  uint64_t at = kHeadBytes;
+  footer.U64(reader->entries().size());
+  for (size_t number = 0; number < reader->entries().size(); ++number) {
+    const TablePtr table = reader->TableAt(number).value();
+    footer.U8(static_cast<uint8_t>(table->kind));
+    footer.Str(table->key);
+    footer.U64(table->columns.size());
+    for (const ColumnType type : table->columns) footer.U8(static_cast<uint8_t>(type));
+    footer.U64(table->groups.size());
+    for (const RowGroup& group : table->groups) {
+      footer.U64(group.rows);
+      footer.I64(group.first_ns);
+      footer.I64(group.last_ns);
+      for (size_t c = 0; c < table->columns.size(); ++c) {
+        const Page& page = group.pages[c];
+        footer.I64(static_cast<int64_t>(page.offset - at));
+        at = page.offset + page.bytes;
+        footer.U64(page.bytes);
+        footer.U64(page.crc);
+        if (table->columns[c] != ColumnType::kValue) continue;
+        footer.U64(c % 2);  // values of a summary
+        for (int i = 0; c % 2 == 1 && i < 4; ++i) footer.Double(i);
+      }
+    }
+  }
+  const std::string packed = blocks::Pack(footer.data()).value();
+  const size_t pages_end = EndOfPages(*reader);
+  const auto little = [](uint64_t value, int bytes) {
+    std::string out;
+    for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>(value >> (8 * i)));
+    return out;
+  };
+  for (const char version : {0, 1, 2, 3, 5}) {
+    const std::string former =
+        Cat(kSegmentMagic, little(static_cast<uint64_t>(version), 4),
+            whole.substr(kHeadBytes, pages_end - kHeadBytes), packed, little(pages_end, 8),
+            little(packed.size(), 4), little(Crc32c(packed), 4), kSegmentEnd);
+    ASSERT_TRUE(files::ReplaceFile(dir_ + "/former.seg", former, nullptr).ok());
+    const auto read = ReadSegment(dir_ + "/former.seg");
+    ASSERT_EQ(read.ok(), version >= 1 && version <= 3) << read.status();
+    if (!read.ok()) continue;
+    EXPECT_TRUE(Equal(written, *read));
+    const auto opened = SegmentReader::Open(dir_ + "/former.seg").value();
+    EXPECT_EQ(opened->version(), version);
+    EXPECT_TRUE(opened->CheckAll().ok());
+    for (size_t number = 0; number < reader->entries().size(); ++number) {
+      EXPECT_EQ(opened->entries()[number].first_ns, reader->entries()[number].first_ns);
+      EXPECT_EQ(opened->entries()[number].last_ns, reader->entries()[number].last_ns);
+    }
   }
 }
 

@@ -1,7 +1,6 @@
 #include "services/adapters/store/segment_writer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -11,7 +10,6 @@
 #include "services/base/strings.h"
 #include "services/codec/blocks/column_codec.h"
 #include "services/codec/blocks/packed.h"
-#include "services/model/value.h"
 
 namespace pitwall::store {
 namespace {
@@ -22,23 +20,6 @@ std::string PartPath(const std::string& path) { return path + ".part"; }
 
 size_t RowsOf(const ColumnRows& rows) {
   return std::visit([](const auto& column) { return column.size(); }, rows);
-}
-
-ValueSummary SummaryOf(std::span<const double> values) {
-  ValueSummary out;
-  bool bounds = false;
-  for (const double value : values) {
-    if (IsMissing(value)) continue;
-    ++out.count;
-    out.sum += value;
-    out.last = value;
-    if (std::isnan(value)) continue;
-    out.min = bounds ? std::min(out.min, value) : value;
-    out.max = bounds ? std::max(out.max, value) : value;
-    bounds = true;
-  }
-  if (out.count > 0 && !bounds) out.min = out.max = out.last;  // NaN only
-  return out;
 }
 
 // Distinct texts, then an index each.
@@ -81,6 +62,10 @@ StatusOr<size_t> SegmentWriter::AddTable(TableKind kind, std::string key,
   if (columns.empty() || columns[0] != ColumnType::kInt) {
     return InvalidArgument(Cat(path_, ": table ", tables_.size(), " has no column of times"));
   }
+  if (columns.size() > kMaxColumns) {
+    return InvalidArgument(
+        Cat(path_, ": ", columns.size(), " columns of a table; at most ", kMaxColumns));
+  }
   tables_.push_back({kind, std::move(key), std::move(columns), {}});
   return tables_.size() - 1;
 }
@@ -103,12 +88,11 @@ Status SegmentWriter::Put(const std::string& page, Page* place) {
 }
 
 Status SegmentWriter::EncodeRows(ColumnType type, const ColumnRows& rows, blocks::FormHint* hint,
-                                 Page* page, ValueSummary* summary) {
+                                 Page* page) {
   page_.clear();
   if (type == ColumnType::kInt) {
     RETURN_IF_ERROR(blocks::EncodeColumn(std::get<0>(rows), &page_, blocks::ColumnEffort::kSmall));
   } else if (type == ColumnType::kValue) {
-    *summary = SummaryOf(std::get<1>(rows));
     RETURN_IF_ERROR(encoder_.Encode(std::get<1>(rows), hint, &page_));
   } else {
     RETURN_IF_ERROR(EncodeTexts(std::get<2>(rows), &page_));
@@ -140,10 +124,9 @@ Status SegmentWriter::AddRows(size_t table, std::span<const ColumnRows> columns,
   group.first_ns = *least;
   group.last_ns = *greatest;
   group.pages.resize(columns.size());
-  group.summaries.resize(columns.size());
   for (size_t i = 0; i < columns.size(); ++i) {
     RETURN_IF_ERROR(EncodeRows(to.columns[i], columns[i], hints == nullptr ? nullptr : &hints[i],
-                               &group.pages[i], &group.summaries[i]));
+                               &group.pages[i]));
   }
   to.groups.push_back(std::move(group));
   return OkStatus();

@@ -36,7 +36,8 @@ class SegmentWriter {
   SegmentWriter(const SegmentWriter&) = delete;
   SegmentWriter& operator=(const SegmentWriter&) = delete;
 
-  // Index of a new table without rows. InvalidArgument: its first column is not kInt (times in ns).
+  // Index of a new table without rows. InvalidArgument: its first column is not kInt (times in ns),
+  // or they are more than kMaxColumns.
   StatusOr<size_t> AddTable(TableKind kind, std::string key, std::vector<ColumnType> columns);
   // 1 to kMaxGroupRows rows of each column of the table. InvalidArgument: columns that are not the
   // table's or differ in length. `hints`: one for each column, or null.
@@ -54,8 +55,7 @@ class SegmentWriter {
   SegmentWriter(std::string path, std::shared_ptr<files::File> file);
   Status Put(const std::string& page, Page* place);
   Status Flush();
-  Status EncodeRows(ColumnType type, const ColumnRows& rows, blocks::FormHint* hint, Page* page,
-                    ValueSummary* summary);
+  Status EncodeRows(ColumnType type, const ColumnRows& rows, blocks::FormHint* hint, Page* page);
 
   const std::string path_;
   std::shared_ptr<files::File> file_;

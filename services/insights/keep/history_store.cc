@@ -7,6 +7,7 @@
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
+#include "services/insights/keep/node_means.h"
 #include "services/insights/keep/text_page.h"
 
 namespace pitwall::insights {
@@ -57,6 +58,9 @@ Status HistoryStore::Load() {
       ASSIGN_OR_RETURN(Schema schema, DecodeSchema(row));
       const SharedSchema shared(std::move(schema));
       schemas_.Add(row.job, shared);
+      // Segments have made ones as well, which follow from those that were sent.
+      if (const auto made = NodeMeans::Of(*shared); made != nullptr)
+        schemas_.Add(row.job, made->schema());
       FindOrAdd(row.job)->Restore(shared);
       return OkStatus();
     });
@@ -95,6 +99,7 @@ Status HistoryStore::Load() {
 }
 
 Status HistoryStore::Adopt() {
+  SchemaPool shared;  // all windows are open at once, and most of a job have the same
   std::map<std::pair<std::string, int64_t>, std::shared_ptr<const WindowSegment>> newest;
   ASSIGN_OR_RETURN(const auto folders, files::ListDirectory(SegmentsOf(dir_)));
   size_t damaged = 0;
@@ -102,7 +107,8 @@ Status HistoryStore::Adopt() {
     ASSIGN_OR_RETURN(const auto names, files::ListDirectory(Cat(SegmentsOf(dir_), "/", folder)));
     for (const std::string& name : names) {
       if (!EndsWith(name, ".seg")) continue;
-      auto segment = WindowSegment::Open(Cat(SegmentsOf(dir_), "/", folder, "/", name), nullptr);
+      auto segment = WindowSegment::Open(Cat(SegmentsOf(dir_), "/", folder, "/", name), nullptr,
+                                         {nullptr, &shared});
       if (!segment.ok()) {
         ++damaged;
         PITWALL_LOG(kWarning, "insights", ToStd(segment.status().message()));
@@ -124,7 +130,8 @@ Status HistoryStore::Adopt() {
     SegmentFacts facts = segment->facts();
     ASSIGN_OR_RETURN(const std::string whole, files::ReadWhole(PathOf(facts), size_t{1} << 40));
     facts.bytes = whole.size();
-    change.put.push_back(SegmentRow(facts, segment->seen()));
+    ASSIGN_OR_RETURN(const auto seen, segment->ReadSeen());
+    change.put.push_back(SegmentRow(facts, seen));
     for (const SharedSchema& schema : segment->schemas()) {
       if (!schemas.emplace(facts.job, schema->id).second) continue;
       ASSIGN_OR_RETURN(store::DatabaseRow row, PackedSchemaRow(facts.job, *schema));

@@ -48,7 +48,7 @@ class JobReader final : public History {
   // Calls with all that may be asked for, so that it is of one moment; `begin` before each try.
   Status WalkSpans(const SpanQuery& query, const std::function<void()>& begin,
                    const std::function<Status(const SpanView&)>& in_memory,
-                   const std::function<Status(const WindowSegment&)>& sealed) const;
+                   const std::function<Status(const SegmentFacts&)>& sealed) const;
   Status AddStaleMarkers(const KeptJobPtr& job, const SampleQuery& query,
                          std::vector<SampleColumn>* columns) const;
 

@@ -235,9 +235,14 @@ class KeepWholeJobsTest : public KeepTest {
                                  s % 3 == 0 ? MissingValue() : s * 1.5, 1.0 * s});
     }
     b.Rows(schema_, times, cells);
+    for (int s = from_s; s + 5 < to_s; s += 5) {
+      b.batch.spans.push_back({s % 2 == 0 ? Span::Kind::kPhase : Span::Kind::kOperator,
+                               s % 3 == 0 ? "forward" : "backward", kBegin + s * kSecond,
+                               kBegin + s * kSecond + s * 1000, s, "train"});
+    }
     Send(b.batch);
   }
-  // Rows of two minutes and of half an hour, and quantiles, as text.
+  // Rows of two minutes and of half an hour, quantiles, series and what spans come to, as text.
   std::string Answers(const std::vector<Selector>& selectors, TimeRange range = {}) const {
     std::string out;
     SeriesQuery query;
@@ -268,6 +273,22 @@ class KeepWholeJobsTest : public KeepTest {
         CatTo(out, " ", FormatDouble(v));
       CatTo(out, "\n");
     }
+    const auto series = history().Series(query);
+    EXPECT_TRUE(series.ok()) << series.status();
+    if (!series.ok()) return "";
+    for (const SeriesInfo& info : *series)
+      CatTo(out, info.labels.ToString(), " ", info.first_ns, " ", info.last_ns, " ", info.has_steps,
+            "\n");
+    SpanQuery spans;
+    spans.job = query.job;
+    spans.range = range;
+    const auto totals = history().Operators(spans);
+    EXPECT_TRUE(totals.ok()) << totals.status();
+    if (!totals.ok()) return "";
+    EXPECT_FALSE(totals->empty());
+    for (const OperatorTotal& total : *totals)
+      CatTo(out, total.rank, " ", static_cast<int>(total.kind), " ", total.name, " ", total.count,
+            " ", total.total_ns, " ", total.min_ns, " ", total.max_ns, "\n");
     return out;
   }
   // Of all windows' segments what an open segment needs, so that none can be opened.
@@ -311,6 +332,19 @@ TEST_F(KeepWholeJobsTest, AreAnsweredWithoutOpeningASegment) {
   SampleQuery samples;
   samples.job = "job-1";
   EXPECT_TRUE(absl::IsDataLoss(history().Samples(samples).status()));
+}
+
+// The catalogue has no schemas of made series: they follow from those that were sent.
+TEST_F(KeepWholeJobsTest, AreAnsweredAfterARestartWithoutOpeningASegment) {
+  Open();
+  SendRows(0, 1800, 1);
+  Await();
+  const std::string in_memory = Answers(none_);
+  EXPECT_NE(in_memory.find("node_gpu_utilization_max_ratio"), std::string::npos);
+  Close();
+  DamageFooters();
+  Open();
+  EXPECT_EQ(Answers(none_), in_memory);
 }
 
 TEST_F(KeepWholeJobsTest, RowsInMemoryAndPartsOfWindowsCount) {

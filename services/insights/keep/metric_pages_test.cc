@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "services/adapters/files/file.h"
@@ -15,6 +17,7 @@ namespace pitwall::insights {
 namespace {
 
 constexpr char kFormer[] = "services/insights/keep/testdata/segment-2.seg";
+constexpr char kThird[] = "services/insights/keep/testdata/segment-3.seg";
 
 std::string BytesOf(const RollupRow& row) {
   BinaryWriter out;
@@ -73,7 +76,8 @@ class MetricPagesTest : public ::testing::Test {
   }
 
   const std::map<OriginKey, SequenceRanges> seen_;
-  const std::string dir_, path_;
+  const std::string dir_;
+  std::string path_;
   std::shared_ptr<const WindowSegment> former_;
   SegmentFacts facts_;
 };
@@ -106,6 +110,52 @@ TEST_F(MetricPagesTest, SayWhatAFormerSegmentSays) {
   EXPECT_EQ(again->facts().metrics.crc, facts_.metrics.crc);
 }
 
+// Of the form of version 3: its own pages, which tell no series.
+TEST_F(MetricPagesTest, OfTheFirstFormAreRead) {
+  SealAgain();
+  const auto expected = Rows({});
+  const auto segment = *WindowSegment::Open(kThird, nullptr);
+  ASSERT_GT(segment->facts().metrics.bytes, 0U);
+  facts_ = segment->facts();
+  path_ = kThird;
+  EXPECT_EQ(Rows({}), expected);
+  EXPECT_FALSE(*Pages().TellSeries());
+  SpanTotals totals;
+  EXPECT_FALSE(*Pages().AddTotals([](auto, auto, auto) { return true; }, &totals));
+  size_t spreads = 0;
+  EXPECT_TRUE(
+      Pages().ForEachSpread({}, [&](const Spreads::key_type&, const Spread&) { ++spreads; }).ok());
+  EXPECT_EQ(spreads, former_->ReadSpreads()->size());
+}
+
+TEST_F(MetricPagesTest, TellWhenSeriesBeginAndEndAsAFormerSegment) {
+  SealAgain();
+  ASSERT_TRUE(*Pages().TellSeries());
+  SeriesSet set({}, SIZE_MAX);
+  std::vector<StoredSeries> stored;
+  ASSERT_TRUE(former_->ReadSeries(&set, &stored).ok());
+  std::map<std::string, SeriesExtent> expected;
+  bool some_steps = false, some_without = false;
+  for (const StoredSeries& one : stored) {
+    expected[set.all()[one.series].labels.ToString()] = {one.first_ns, one.last_ns, one.has_steps};
+    (one.has_steps ? some_steps : some_without) = true;
+  }
+  EXPECT_TRUE(some_steps && some_without);
+  std::map<uint64_t, const Schema*> schemas;
+  for (const SharedSchema& schema : former_->schemas()) schemas[schema->id] = &*schema;
+  std::map<std::string, SeriesExtent> told;
+  const Status read =
+      Pages().ForEachSeries([&](uint64_t schema, std::span<const SeriesRun> runs) -> Status {
+        for (const SeriesRun& run : runs) {
+          for (uint32_t c = run.first_column; c < run.first_column + run.columns; ++c)
+            told[schemas.at(schema)->series[c].labels.ToString()] = run.extent;
+        }
+        return OkStatus();
+      });
+  ASSERT_TRUE(read.ok()) << read;
+  EXPECT_TRUE(told == expected);
+}
+
 TEST_F(MetricPagesTest, OnlyMetricsOfThoseNamesAreTold) {
   SealAgain();
   const std::map<std::string, std::string> all = Rows({});
@@ -126,10 +176,11 @@ TEST_F(MetricPagesTest, OnlyMetricsOfThoseNamesAreTold) {
 TEST_F(MetricPagesTest, ADamagedPageIsTold) {
   SealAgain();
   const auto reader = *store::SegmentReader::Open(path_);
-  for (const store::Table& table : reader->tables()) {
-    if (table.key != kMetricsTable) continue;
-    EXPECT_GE(table.groups.size(), 3U);  // rollups, spreads, directory
-    for (const store::RowGroup& group : table.groups) {
+  for (size_t number = 0; number < reader->entries().size(); ++number) {
+    const store::TablePtr table = *reader->TableAt(number);
+    if (table->key != kMetricsTable) continue;
+    EXPECT_GE(table->groups.size(), 5U);  // rollups, spreads, series, totals, directory
+    for (const store::RowGroup& group : table->groups) {
       const auto file = *files::File::Open(path_, files::File::Mode::kWrite);
       const auto at = static_cast<int64_t>(group.pages[1].offset) + 9;
       char byte = 0;
@@ -140,7 +191,14 @@ TEST_F(MetricPagesTest, ADamagedPageIsTold) {
           Pages().ForEachRollups({}, [](const MetricRollups&) { return OkStatus(); });
       const Status spreads =
           Pages().ForEachSpread({}, [](const Spreads::key_type&, const Spread&) {});
-      EXPECT_TRUE(absl::IsDataLoss(rollups) || absl::IsDataLoss(spreads));
+      const Status series =
+          Pages().ForEachSeries([](uint64_t, std::span<const SeriesRun>) { return OkStatus(); });
+      SpanTotals totals;
+      const auto added = Pages().AddTotals([](auto, auto, auto) { return true; }, &totals);
+      const std::array statuses = {rollups, spreads, series, added.status()};
+      EXPECT_TRUE(std::any_of(statuses.begin(), statuses.end(), absl::IsDataLoss));
+      for (const Status& status : statuses)
+        EXPECT_TRUE(status.ok() || absl::IsDataLoss(status)) << status;
       ASSERT_TRUE(file->WriteAt(at, std::string_view(&byte, 1)).ok());
     }
   }

@@ -29,6 +29,7 @@ class SchemaPool {
   struct Saved {
     size_t bytes = 0;
     uint32_t crc = 0;
+    friend bool operator==(const Saved&, const Saved&) = default;
   };
   std::optional<SharedSchema> Find(std::string_view job, uint64_t id, Saved* saved = nullptr) const;
   // Null: the pool has no such schema.

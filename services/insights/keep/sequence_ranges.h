@@ -54,6 +54,13 @@ class SequenceRanges {
       to = from + in.U64();
     }
   }
+  // Past what Save wrote.
+  static void Skip(BinaryReader& in) {
+    for (size_t left = in.Count(2); left > 0 && in.ok(); --left) {
+      in.U64();
+      in.U64();
+    }
+  }
 
  private:
   using Ranges = std::vector<std::pair<uint64_t, uint64_t>>;  // [first, last], ascending, apart

@@ -32,15 +32,32 @@ MetricPages PagesOf(const HistoryStore& store, const SegmentFacts& facts) {
   return MetricPages(store.PathOf(facts), facts, &store.cache());
 }
 
-// Rollups of pages. Which series the columns of a schema are is looked up once for all windows.
-class PagedRollups {
+// What pages tell of wanted series. Which series the columns of a schema are is looked up once for
+// all windows.
+class PagedSeries {
  public:
-  PagedRollups(const HistoryStore* store, const SeriesQuery* query, SeriesSet* set)
+  PagedSeries(const HistoryStore* store, const SeriesQuery* query, SeriesSet* set)
       : store_(*store), job_(query->job), names_(NamesOf(query->selectors)), set_(*set) {}
+  // Calls with each wanted series and when its samples begin and end.
+  Status ReadExtents(const SegmentFacts& facts,
+                     const std::function<void(uint32_t series, const SeriesExtent& extent)>& take) {
+    return PagesOf(store_, facts)
+        .ForEachSeries([&](uint64_t schema, std::span<const SeriesRun> runs) -> Status {
+          ASSIGN_OR_RETURN(const WantedColumns* wanted, WantedOf(schema, facts));
+          const std::vector<uint32_t>& columns = wanted->columns;
+          size_t at = 0;  // both ascend
+          for (const SeriesRun& run : runs) {
+            while (at < columns.size() && columns[at] < run.first_column) ++at;
+            for (; at < columns.size() && columns[at] - run.first_column < run.columns; ++at)
+              take(wanted->series[at], run.extent);
+          }
+          return OkStatus();
+        });
+  }
   // Calls with each wanted series and its rows [from, to).
-  Status Read(const SegmentFacts& facts,
-              const std::function<Status(uint32_t series, const MetricRollups& of, size_t from,
-                                         size_t to)>& take) {
+  Status ReadRollups(const SegmentFacts& facts,
+                     const std::function<Status(uint32_t series, const MetricRollups& of,
+                                                size_t from, size_t to)>& take) {
     return PagesOf(store_, facts).ForEachRollups(names_, [&](const MetricRollups& of) -> Status {
       const WantedColumns* wanted = nullptr;
       size_t row = 0, at = 0;
@@ -122,9 +139,24 @@ StatusOr<std::vector<SeriesInfo>> JobReader::Series(const SeriesQuery& query) co
     info.last_ns = last_ns;
     info.has_steps |= steps;
   };
-  const Status walked = ForEachWindow(
-      *store_, *job, query.range, &set, [&] { found.clear(); },
+  PagedSeries pages(store_, &query, &set);
+  // Pages of a window that is asked for as a whole say it all, but for those of former segments.
+  const auto told = [&](const WindowView& view) -> StatusOr<bool> {
+    if (!view.only_pages() || !view.head.empty() ||
+        !(view.Within(query.range) || RowsAreGone(view)))
+      return false;
+    return PagesOf(*store_, *view.sealed).TellSeries();
+  };
+  const Status walked = ForEachClosed(
+      *job, query.range, &set, [&] { found.clear(); },
       [&](WindowView* view) -> Status {
+        ASSIGN_OR_RETURN(const bool paged, told(*view));
+        if (paged) {
+          return pages.ReadExtents(*view->sealed, [&](uint32_t series, const SeriesExtent& extent) {
+            note(series, extent.first_ns, extent.last_ns, extent.has_steps);
+          });
+        }
+        RETURN_IF_ERROR(OpenWindow(*store_, view));
         if (view->only_sealed() && (view->Within(query.range) || RowsAreGone(*view))) {
           std::vector<StoredSeries> stored;
           RETURN_IF_ERROR(view->segment->ReadSeries(&set, &stored));
@@ -204,7 +236,7 @@ StatusOr<std::vector<RollupColumn>> JobReader::Rollups(const SeriesQuery& query,
     }
     return count > query.limits.rows ? TooManyRows(query.limits.rows) : OkStatus();
   };
-  PagedRollups pages(store_, &query, &set);
+  PagedSeries pages(store_, &query, &set);
   const auto add_paged = [&](uint32_t series, const MetricRollups& of, size_t from,
                              size_t to) -> Status {
     std::vector<RollupRow>& out = At(&found, series).rows;
@@ -224,7 +256,7 @@ StatusOr<std::vector<RollupColumn>> JobReader::Rollups(const SeriesQuery& query,
       },
       [&](WindowView* view) -> Status {
         if (stored_tier == kPagedTier && view->only_pages())
-          return pages.Read(*view->sealed, add_paged);
+          return pages.ReadRollups(*view->sealed, add_paged);
         RETURN_IF_ERROR(OpenWindow(*store_, view));
         if (RowsAreGone(*view) || (view->only_sealed() && stored_tier > 0)) {
           std::vector<StoredSeries> stored;

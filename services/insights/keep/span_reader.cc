@@ -1,11 +1,12 @@
 // What JobReader says of spans: themselves, and what equal ones come to.
 #include <algorithm>
-#include <map>
 #include <numeric>
 #include <tuple>
 
 #include "services/base/strings.h"
 #include "services/insights/keep/job_reader.h"
+#include "services/insights/keep/metric_pages.h"
+#include "services/insights/keep/span_totals.h"
 
 namespace pitwall::insights {
 namespace {
@@ -121,7 +122,7 @@ class FoundSpans {
 // Windows hold spans by their ends; long ones began before the window.
 Status JobReader::WalkSpans(const SpanQuery& query, const std::function<void()>& begin,
                             const std::function<Status(const SpanView&)>& in_memory,
-                            const std::function<Status(const WindowSegment&)>& sealed) const {
+                            const std::function<Status(const SegmentFacts&)>& sealed) const {
   ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
   constexpr int kTries = 8;
   for (int i = 0;; ++i) {
@@ -144,8 +145,7 @@ Status JobReader::WalkSpans(const SpanQuery& query, const std::function<void()>&
     }
     Status status;
     for (const SegmentFacts& facts : segments) {
-      const auto segment = store_->Segment(facts);
-      status = segment.ok() ? sealed(**segment) : segment.status();
+      status = sealed(facts);
       if (!status.ok()) break;
     }
     if (!absl::IsDataLoss(status)) return status;
@@ -167,9 +167,10 @@ StatusOr<SpanPage> JobReader::SpansPage(const SpanQuery& query, size_t first, si
       [&](const SpanView& span) {
         return Wanted(query, false, span) ? found.Add(span) : OkStatus();
       },
-      [&](const WindowSegment& segment) -> Status {
+      [&](const SegmentFacts& facts) -> Status {
+        ASSIGN_OR_RETURN(const auto segment, store_->Segment(facts));
         SpanList read;
-        RETURN_IF_ERROR(segment.ReadSpans(BoundsOf(query), &read));
+        RETURN_IF_ERROR(segment->ReadSpans(BoundsOf(query), &read));
         return found.AddWanted(std::move(read),
                                [&](const SpanView& span) { return Wanted(query, false, span); });
       });
@@ -178,39 +179,45 @@ StatusOr<SpanPage> JobReader::SpansPage(const SpanQuery& query, size_t first, si
 }
 
 StatusOr<std::vector<OperatorTotal>> JobReader::Operators(const SpanQuery& query) const {
-  std::map<std::tuple<int64_t, Span::Kind, std::string>, OperatorTotal> totals;
+  SpanTotals totals;
   const auto take = [&](const SpanView& s) -> Status {
     if (Wanted(query, true, s))
-      AddTo(&totals[{s.origin->rank, s.kind, std::string(s.name)}], s.end_ns - s.start_ns);
+      AddTo(totals.At(s.origin->rank, s.kind, s.name), s.end_ns - s.start_ns);
     return OkStatus();
   };
+  const auto wanted = [&](int64_t rank, Span::Kind kind, std::string_view name) {
+    return OneOf(query.ranks, rank) && OneOf(query.kinds, kind) &&
+           (query.name.empty() || name == query.name);
+  };
+  // Totals of the window, in its pages or in former segments; false: each span is to be looked at.
+  const auto add_totals = [&](const SegmentFacts& facts) -> StatusOr<bool> {
+    if (!ByTotals(query) || facts.least_start_ns < query.range.from_ns ||
+        facts.window_ns + kWindowNs > query.range.to_ns)
+      return false;
+    if (facts.metrics.bytes > 0) {
+      const MetricPages pages(store_->PathOf(facts), facts, &store_->cache());
+      ASSIGN_OR_RETURN(const bool told, pages.AddTotals(wanted, &totals));
+      if (told) return true;
+    }
+    ASSIGN_OR_RETURN(const auto segment, store_->Segment(facts));
+    return segment->ReadTotals([&](const Origin& origin, const OperatorTotal& total) {
+      if (wanted(origin.rank, total.kind, total.name))
+        Merge(total, totals.At(origin.rank, total.kind, total.name));
+    });
+  };
   const Status walked2 = WalkSpans(
-      query, [&] { totals.clear(); }, take,
-      [&](const WindowSegment& segment) -> Status {
-        const SegmentFacts& facts = segment.facts();
-        if (ByTotals(query) && facts.least_start_ns >= query.range.from_ns &&
-            facts.window_ns + kWindowNs <= query.range.to_ns) {
-          ASSIGN_OR_RETURN(
-              const bool told, segment.ReadTotals([&](const Origin& origin, OperatorTotal total) {
-                if (!OneOf(query.ranks, origin.rank) || !OneOf(query.kinds, total.kind) ||
-                    (!query.name.empty() && total.name != query.name))
-                  return;
-                Merge(total, &totals[{origin.rank, total.kind, total.name}]);
-              }));
-          if (told) return OkStatus();
-        }
+      query, [&] { totals.Clear(); }, take,
+      [&](const SegmentFacts& facts) -> Status {
+        ASSIGN_OR_RETURN(const bool told, add_totals(facts));
+        if (told) return OkStatus();
+        ASSIGN_OR_RETURN(const auto segment, store_->Segment(facts));
         SpanList read;
-        RETURN_IF_ERROR(segment.ReadSpans(BoundsOf(query), &read));
+        RETURN_IF_ERROR(segment->ReadSpans(BoundsOf(query), &read));
         for (size_t s = 0; s < read.size(); ++s) RETURN_IF_ERROR(take(read[s]));
         return OkStatus();
       });
   RETURN_IF_ERROR(walked2);
-  std::vector<OperatorTotal> out;
-  for (auto& [key, total] : totals) {
-    std::tie(total.rank, total.kind, total.name) = key;
-    out.push_back(std::move(total));
-  }
-  return out;
+  return totals.Take();
 }
 
 }  // namespace pitwall::insights

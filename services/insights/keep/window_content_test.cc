@@ -44,8 +44,8 @@ Schema SchemaOfRank(int rank, bool wide) {
 // Rows, spans and beats of twelve ranks, some of which start again or change their schema.
 class Sent {
  public:
-  explicit Sent(uint64_t seed) : random_(seed) {
-    for (int rank = 0; rank < 12; ++rank) {
+  explicit Sent(uint64_t seed, int ranks = 12) : random_(seed) {
+    for (int rank = 0; rank < ranks; ++rank) {
       sources_.push_back({OriginAt(rank, "a"), SchemaOfRank(rank, false)});
       if (rank % 3 == 0) sources_.push_back({OriginAt(rank, "b"), SchemaOfRank(rank, false)});
       if (rank % 4 == 0) sources_.push_back({sources_.back().origin, SchemaOfRank(rank, true)});
@@ -130,10 +130,11 @@ class WindowContentTest : public ::testing::Test {
     std::vector<std::string> out;
     const auto reader = store::SegmentReader::Open(Cat(dir_, "/", name));
     EXPECT_TRUE(reader.ok()) << reader.status();
-    for (const store::Table& table : (*reader)->tables()) {
-      if (table.key == "beat-runs") continue;
-      std::string& line = out.emplace_back(table.key);
-      for (const store::RowGroup& group : table.groups) {
+    for (size_t number = 0; number < (*reader)->entries().size(); ++number) {
+      const store::TablePtr table = *(*reader)->TableAt(number);
+      if (table->key == "beat-runs") continue;
+      std::string& line = out.emplace_back(table->key);
+      for (const store::RowGroup& group : table->groups) {
         for (const store::Page& page : group.pages) line += Cat(" ", page.bytes, ":", page.crc);
       }
     }
@@ -158,6 +159,7 @@ std::string BytesOf(const std::vector<RollupRow>& rows) {
 // What the pages of metrics say, which need no open segment.
 struct PagedSummaries {
   std::map<uint32_t, std::vector<RollupRow>> rows;  // by series of the set
+  std::map<uint32_t, SeriesExtent> extents;         // as well
   Spreads spreads;
 };
 PagedSummaries ReadPages(const Segment& segment, SeriesSet* set) {
@@ -178,6 +180,15 @@ PagedSummaries ReadPages(const Segment& segment, SeriesSet* set) {
   const Status spreads = pages.ForEachSpread(
       {}, [&](const Spreads::key_type& key, const Spread& spread) { out.spreads[key] = spread; });
   EXPECT_TRUE(spreads.ok()) << spreads;
+  const Status extents =
+      pages.ForEachSeries([&](uint64_t schema, std::span<const SeriesRun> runs) -> Status {
+        for (const SeriesRun& run : runs) {
+          for (uint32_t c = run.first_column; c < run.first_column + run.columns; ++c)
+            EXPECT_TRUE(out.extents.emplace(columns.at(schema)->series[c], run.extent).second);
+        }
+        return OkStatus();
+      });
+  EXPECT_TRUE(extents.ok()) << extents;
   return out;
 }
 
@@ -187,12 +198,14 @@ void ExpectSummariesOf(const std::vector<RowTable>& tables, const Segment& segme
   const std::vector<RowView> views(tables.begin(), tables.end());
   SeriesMerger merger(views, &set);
   ASSERT_TRUE(merger.Prepare().ok());
+  const PagedSummaries paged = ReadPages(segment, &set);
+  // Finest rollups are there where rows are not.
   std::vector<StoredSeries> stored;
   ASSERT_TRUE(segment->ReadSeries(&set, &stored).ok());
-  const PagedSummaries paged = ReadPages(segment, &set);
   std::map<uint32_t, const StoredSeries*> by_series;
   for (const StoredSeries& one : stored) by_series[one.series] = &one;
   EXPECT_EQ(by_series.size(), stored.size());
+  EXPECT_EQ(by_series.size(), segment->facts().has_rows ? 0 : paged.rows.size());
   Spreads expected;
   for (const uint32_t series : set.InOrder()) {
     SeriesRows rows;
@@ -200,18 +213,19 @@ void ExpectSummariesOf(const std::vector<RowTable>& tables, const Segment& segme
     SpreadOf(&expected, set.all()[series].labels)->Add(rows, INT64_MIN, INT64_MAX);
     const TierRows tiers = RollUp(rows);
     SCOPED_TRACE(set.all()[series].labels.ToString());
-    ASSERT_TRUE(by_series.contains(series));
-    const StoredSeries& one = *by_series[series];
-    EXPECT_EQ(one.first_ns, rows.times_ns.front());
-    EXPECT_EQ(one.last_ns, rows.times_ns.back());
-    EXPECT_TRUE(one.has_steps);
-    EXPECT_TRUE(one.rows[1].empty());
+    const SeriesExtent extent = {rows.times_ns.front(), rows.times_ns.back(), rows.has_steps};
     ASSERT_TRUE(paged.rows.contains(series));
     EXPECT_EQ(BytesOf(paged.rows.at(series)), BytesOf(tiers[1]));
-    const bool fine = !segment->facts().has_rows;
-    EXPECT_EQ(BytesOf(one.rows[0]), BytesOf(fine ? tiers[0] : std::vector<RollupRow>()));
+    EXPECT_TRUE(paged.extents.at(series) == extent);
+    if (segment->facts().has_rows) continue;
+    ASSERT_TRUE(by_series.contains(series));
+    const StoredSeries& one = *by_series[series];
+    EXPECT_TRUE((SeriesExtent{one.first_ns, one.last_ns, one.has_steps}) == extent);
+    EXPECT_TRUE(one.rows[1].empty());
+    EXPECT_EQ(BytesOf(one.rows[0]), BytesOf(tiers[0]));
   }
-  EXPECT_EQ(paged.rows.size(), by_series.size());
+  EXPECT_EQ(paged.rows.size(), set.all().size());
+  EXPECT_EQ(paged.extents.size(), paged.rows.size());
   ASSERT_EQ(paged.spreads.size(), expected.size());
   for (const auto& [key, spread] : expected)
     EXPECT_EQ(BytesOf(paged.spreads.at(key)), BytesOf(spread)) << key.first << " " << key.second;
@@ -278,6 +292,90 @@ TEST_F(WindowContentTest, SpansAreSortedWithinSlicesWhicheverListHasThem) {
   std::sort(expected.begin(), expected.end());  // sequences differ
   for (size_t i = 0; i < all.size(); ++i) read.push_back(key(all[i]));
   EXPECT_EQ(read, expected);
+}
+
+std::string SpansOf(const MetricPages& pages) {
+  SpanTotals totals;
+  const auto told = pages.AddTotals([](auto, auto, auto) { return true; }, &totals);
+  if (!told.ok()) return Cat(ToStd(told.status().message()));
+  std::string out = Cat(*told);
+  for (const OperatorTotal& t : totals.Take())
+    CatTo(out, " ", t.rank, t.name, t.count, " ", t.total_ns, " ", t.min_ns, " ", t.max_ns);
+  return out;
+}
+
+TEST_F(WindowContentTest, AFlippedBitOfAnyByteIsFound) {
+  Sent sent(3, 2);
+  HeadWindow head;
+  sent.Put(0, 15, &head);
+  const Segment segment = Seal("whole", &head, nullptr);
+  const std::string path = segment->path();
+  const SegmentFacts facts = segment->facts();
+  const std::string whole = files::ReadWhole(path, 1 << 24).value();
+  const std::string totals = SpansOf(MetricPages(path, facts, nullptr));
+  const auto file = *files::File::Open(path, files::File::Mode::kWrite);
+  const auto put = [&](size_t at, char byte) {
+    ASSERT_TRUE(file->WriteAt(static_cast<int64_t>(at), std::string(1, byte)).ok());
+  };
+  size_t of_pages = 0;
+  for (size_t at = 0; at < whole.size(); ++at) {
+    if (at > 0) put(at - 1, whole[at - 1]);
+    put(at, static_cast<char>(whole[at] ^ 1 << at % 8));
+    const auto read = WindowSegment::Open(path, &facts);
+    const Status status = read.ok() ? (*read)->CheckAll() : read.status();
+    EXPECT_TRUE(absl::IsDataLoss(status)) << at << " of " << whole.size() << ": " << status;
+    EXPECT_NE(status.message().find(path), std::string::npos) << status;
+    // Pages that are read without it are right, or told.
+    const std::string told = SpansOf(MetricPages(path, facts, nullptr));
+    if (told == totals) continue;
+    ++of_pages;
+    EXPECT_NE(told.find(path), std::string::npos) << told;
+  }
+  EXPECT_GT(of_pages, 50u);
+}
+
+TEST_F(WindowContentTest, SchemasAreReadWhereThePoolHasNotTheSame) {
+  Sent sent(4, 3);
+  HeadWindow head;
+  sent.Put(0, 20, &head);
+  const Segment segment = Seal("whole", &head, nullptr);
+  const SegmentFacts facts = segment->facts();
+  SchemaPool full, empty, other;
+  for (const SharedSchema& schema : segment->schemas()) {
+    full.Add(facts.job, schema);
+    Schema changed = *schema;  // of the same id
+    changed.series[0].kind = SeriesKind::kCounter;
+    other.Add(facts.job, changed);
+  }
+  for (SchemaPool* const pool : {&empty, &full, &other}) {
+    const auto opened = WindowSegment::Open(segment->path(), &facts, {nullptr, pool});
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    ASSERT_EQ((*opened)->schemas().size(), segment->schemas().size());
+    for (size_t i = 0; i < segment->schemas().size(); ++i) {
+      EXPECT_EQ((*opened)->schemas()[i]->id, segment->schemas()[i]->id);
+      EXPECT_TRUE((*opened)->schemas()[i]->series == segment->schemas()[i]->series);
+      const auto pooled = pool->Find(facts.job, segment->schemas()[i]->id);
+      ASSERT_TRUE(pooled.has_value());
+      EXPECT_EQ(&**pooled == &*(*opened)->schemas()[i], pool != &other);
+    }
+  }
+  // Their pages are not read where the pool has them.
+  const auto reader = *store::SegmentReader::Open(segment->path());
+  size_t pages = 0;
+  for (size_t number = 0; number < reader->entries().size(); ++number) {
+    const store::TablePtr table = *reader->TableAt(number);
+    if (table->key != kSchemasTable) continue;
+    for (const store::RowGroup& group : table->groups) {
+      ++pages;
+      const auto file = *files::File::Open(segment->path(), files::File::Mode::kWrite);
+      ASSERT_TRUE(file->WriteAt(static_cast<int64_t>(group.pages[1].offset) + 8, "xyz").ok());
+    }
+  }
+  EXPECT_EQ(pages, 1u);
+  EXPECT_TRUE(WindowSegment::Open(segment->path(), &facts, {nullptr, &full}).ok());
+  SchemaPool none;
+  EXPECT_TRUE(
+      absl::IsDataLoss(WindowSegment::Open(segment->path(), &facts, {nullptr, &none}).status()));
 }
 
 // Two tables bring modes in another order than the window got to know them.

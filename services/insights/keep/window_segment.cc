@@ -3,30 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
-#include "services/base/stable_hash.h"
 #include "services/base/strings.h"
-#include "services/codec/schema_binary.h"
-#include "services/insights/keep/metric_pages.h"
 
 namespace pitwall::insights {
 namespace {
 
-// "rows/3/1" -> 3, 1.
-bool ParseKey(std::string_view key, std::string_view* what, size_t* origin, size_t* schema) {
-  const std::vector<std::string_view> parts = Split(key, '/');
-  *what = parts[0];
-  if (parts.size() == 1) return true;
-  if (parts.size() != 3) return false;
-  const auto first = ParseInt(parts[1]);
-  const auto second = ParseInt(parts[2]);
-  if (!first || !second || *first < 0 || *second < 0) return false;
-  *origin = static_cast<size_t>(*first);
-  *schema = static_cast<size_t>(*second);
-  return true;
-}
-
-// About what an origin takes with its names and sequences.
-constexpr size_t kOriginBytes = 500;
+constexpr size_t kRowColumns = 4;  // time, sequence, step, mode: before those of the schema
 
 }  // namespace
 
@@ -35,119 +17,28 @@ Status WindowSegment::Damaged(std::string_view what) const {
                       " s of its job cannot be read: restore the file, or delete the job"));
 }
 
-StatusOr<std::shared_ptr<const WindowSegment>> WindowSegment::Open(const std::string& path,
-                                                                   const SegmentFacts* facts,
-                                                                   const SharedBySegments& shared) {
-  std::shared_ptr<WindowSegment> out(new WindowSegment());
-  out->shared_ = shared;
-  out->path_ = path;
-  if (facts != nullptr) out->facts_ = *facts;
-  auto reader = store::SegmentReader::Open(path);
-  if (absl::IsNotFound(reader.status())) return out->Damaged("missing");
-  if (absl::IsDataLoss(reader.status())) return out->Damaged(ToStd(reader.status().message()));
-  RETURN_IF_ERROR(reader.status());
-  out->reader_ = *std::move(reader);
-  const bool other = facts != nullptr && out->reader_->footer_crc() != facts->footer_crc;
-  if (other) return out->Damaged("another file than the catalogue names");
-  RETURN_IF_ERROR(out->ReadHead());
-  if (facts != nullptr) out->facts_ = *facts;
-  out->facts_.footer_crc = out->reader_->footer_crc();
-  return std::shared_ptr<const WindowSegment>(std::move(out));
-}
-
-Status WindowSegment::ReadHead() {
-  const store::Table* head = nullptr;
-  const store::Table* steps = nullptr;
-  store::Page metrics;
-  for (const store::Table& table : reader_->tables()) {
-    std::string_view what;
-    Place place{&table, 0, 0};
-    if (!ParseKey(table.key, &what, &place.origin, &place.schema)) return Damaged("a key");
-    if (what == "window") head = &table;
-    if (what == "rows") rows_.push_back(place);
-    if (what == "series") series_.push_back(place);
-    if (what == "spread") spread_ = &table;
-    if (what == "spans" || what == "span-rows" || what == "span-ends") spans_ = &table;
-    if (what == "span-rows" || what == "span-ends") usual_lengths_ = true;
-    if (what == "span-metrics") span_metrics_ = &table;
-    if (what == "span-index") span_index_ = &table;
-    if (what == "span-totals") span_totals_ = &table;
-    if (what == "beats") beats_ = &table;
-    if (what == "beat-runs") beat_runs_ = &table;
-    if (what == kStepsTable) steps = &table;
-    if (what == kMetricsTable) {
-      if (table.groups.empty() || table.columns.size() != 2) return Damaged("its metrics");
-      metrics = table.groups.back().pages[1];
+class WindowSegment::OpenTable {
+ public:
+  OpenTable(const WindowSegment& segment, const Place& place)
+      : segment_(segment),
+        number_(place.table),
+        columns_(kRowColumns + segment.schemas_[place.schema]->series.size()) {}
+  size_t number() const { return number_; }
+  StatusOr<const store::Table*> Get() {
+    if (table_ == nullptr) {
+      ASSIGN_OR_RETURN(table_, segment_.reader_->TableAt(number_));
+      if (table_->columns.size() != columns_)
+        return segment_.Damaged("a table that is not of its schema");
     }
+    return table_.get();
   }
-  if (head == nullptr || head->groups.size() != 1 || head->columns.size() != 2)
-    return Damaged("its description is missing");
-  std::vector<std::string> texts;
-  RETURN_IF_ERROR(reader_->ReadTexts(*head, 0, 1, &texts));
-  if (texts.size() != 1) return Damaged("its description is malformed");
-  BinaryReader in(texts[0]);
-  facts_.Restore(in);
-  facts_.metrics = metrics;
-  if (steps != nullptr) RETURN_IF_ERROR(ReadSteps(*steps));
-  for (size_t left = in.Count(6); left > 0 && in.ok(); --left) {
-    Origin origin;
-    origin.source = in.Str();
-    origin.boot = in.Str();
-    origin.node = in.Str();
-    origin.rank = in.I64();
-    origin.kind = static_cast<SourceKind>(in.U8());
-    SequenceRanges ranges;
-    ranges.Restore(in);
-    if (ranges.size() > 0) seen_[{origin.source, origin.boot}] = std::move(ranges);
-    origins_.push_back(std::make_shared<const Origin>(std::move(origin)));
-  }
-  for (size_t left = in.Count(); left > 0 && in.ok(); --left) modes_.Of(in.Str());
-  const size_t schemas = in.Count(3);
-  for (size_t left = schemas; left > 0 && in.ok(); --left) schemas_.push_back(ReadSchema(in));
-  RETURN_IF_ERROR(in.Finish(path_));
-  bytes_ =
-      reader_->memory_bytes() + origins_.size() * kOriginBytes + schemas * sizeof(SharedSchema);
-  for (const auto* places : {&rows_, &series_}) {
-    for (const Place& place : *places) {
-      if (place.origin >= origins_.size() || place.schema >= schemas_.size())
-        return Damaged("a table of an unknown origin or schema");
-      if (places == &rows_ &&
-          place.table->columns.size() != 4 + schemas_[place.schema]->series.size())
-        return Damaged("a table that is not of its schema");
-    }
-  }
-  return OkStatus();
-}
 
-Status WindowSegment::ReadSteps(const store::Table& table) {
-  if (table.groups.empty() || table.columns.size() != 2) return Damaged("its steps");
-  std::vector<std::string> texts;
-  RETURN_IF_ERROR(reader_->ReadTexts(table, table.groups.size() - 1, 1, &texts));
-  BinaryReader in(texts[0]);
-  facts_.steps.Restore(in);
-  RETURN_IF_ERROR(in.Finish(path_));
-  return facts_.steps.PlacePages(table) ? OkStatus() : Damaged("its steps");
-}
-
-SharedSchema WindowSegment::ReadSchema(BinaryReader& in) const {
-  if (shared_.schemas == nullptr) return SharedSchema(codec::RestoreSchema(in));
-  BinaryReader from_id = in;
-  const uint64_t id = from_id.U64();
-  SchemaPool::Saved saved;
-  if (std::optional<SharedSchema> known = shared_.schemas->Find(facts_.job, id, &saved);
-      known.has_value()) {
-    BinaryReader same = in;
-    if (Crc32c(same.Raw(saved.bytes)) == saved.crc && same.ok()) {
-      in = same;
-    } else {
-      codec::SkipSchema(in);
-    }
-    return *std::move(known);
-  }
-  SharedSchema schema(codec::RestoreSchema(in));
-  if (in.ok()) shared_.schemas->Add(facts_.job, schema);
-  return schema;
-}
+ private:
+  const WindowSegment& segment_;
+  const size_t number_;
+  const size_t columns_;
+  store::TablePtr table_;
+};
 
 StatusOr<const OriginPtr*> WindowSegment::OriginAt(int64_t index) const {
   if (index < 0 || index >= static_cast<int64_t>(origins_.size()))
@@ -155,27 +46,32 @@ StatusOr<const OriginPtr*> WindowSegment::OriginAt(int64_t index) const {
   return &origins_[static_cast<size_t>(index)];
 }
 
-StatusOr<DecodedColumnPtr> WindowSegment::ReadColumn(const store::Table& table, size_t column,
+StatusOr<DecodedColumnPtr> WindowSegment::ReadColumn(OpenTable* open, size_t column,
                                                      bool keep) const {
-  const SegmentCache::Key key = {facts_.generation,
-                                 static_cast<uint32_t>(&table - reader_->tables().data()),
+  const SegmentCache::Key key = {facts_.generation, static_cast<uint32_t>(open->number()),
                                  static_cast<uint32_t>(column)};
   const bool cached = keep && shared_.cache != nullptr;
   if (cached) {
     if (DecodedColumnPtr found = shared_.cache->Find<DecodedColumn>(key); found != nullptr)
       return found;
   }
+  ASSIGN_OR_RETURN(const store::Table* table, open->Get());
   const auto read = std::make_shared<DecodedColumn>();
   blocks::BlockDecoder decoder;
-  for (size_t g = 0; g < table.groups.size(); ++g) {
-    if (table.columns[column] == store::ColumnType::kInt) {
-      RETURN_IF_ERROR(reader_->ReadInts(table, g, column, &read->ints));
+  for (size_t g = 0; g < table->groups.size(); ++g) {
+    if (table->columns[column] == store::ColumnType::kInt) {
+      RETURN_IF_ERROR(reader_->ReadInts(*table, g, column, &read->ints));
     } else {
-      RETURN_IF_ERROR(reader_->ReadValues(table, g, column, &decoder, &read->values));
+      RETURN_IF_ERROR(reader_->ReadValues(*table, g, column, &decoder, &read->values));
     }
   }
   if (cached) shared_.cache->Put(key, read, read->bytes());
   return DecodedColumnPtr(read);
+}
+
+StatusOr<DecodedColumnPtr> WindowSegment::ReadRowTimes(const Place& place, bool keep) const {
+  OpenTable table(*this, place);
+  return ReadColumn(&table, 0, keep);
 }
 
 // Rows are in the order of time.
@@ -186,6 +82,7 @@ StatusOr<RowTable> WindowSegment::ReadTable(const Place& place,
   out.origin = origins_[place.origin];
   out.schema = schemas_[place.schema];
   out.columns = columns;
+  OpenTable table(*this, place);
   size_t column = 0, from = 0, to = 0, rows = 0;
   const auto part = [&](const auto& all, auto* some) -> Status {
     if (all.size() != rows) return Damaged("columns of different lengths");
@@ -194,7 +91,7 @@ StatusOr<RowTable> WindowSegment::ReadTable(const Place& place,
     return OkStatus();
   };
   for (auto* ints : {&out.times, &out.sequences, &out.steps, &out.modes}) {
-    ASSIGN_OR_RETURN(const DecodedColumnPtr read, ReadColumn(*place.table, column++, keep));
+    ASSIGN_OR_RETURN(const DecodedColumnPtr read, ReadColumn(&table, column++, keep));
     const std::vector<int64_t>& all = read->ints;
     if (ints == &out.times) {
       const auto at = [&](int64_t time_ns) {
@@ -208,7 +105,8 @@ StatusOr<RowTable> WindowSegment::ReadTable(const Place& place,
   }
   out.values.resize(columns.size());
   for (size_t i = 0; i < columns.size(); ++i) {
-    ASSIGN_OR_RETURN(const DecodedColumnPtr read, ReadColumn(*place.table, 4 + columns[i], keep));
+    ASSIGN_OR_RETURN(const DecodedColumnPtr read,
+                     ReadColumn(&table, kRowColumns + columns[i], keep));
     RETURN_IF_ERROR(part(read->values, &out.values[i]));
   }
   RETURN_IF_ERROR(CheckModes(out.modes));
@@ -223,13 +121,10 @@ StatusOr<RowTable> WindowSegment::ReadWhole(size_t table) const {
 
 std::vector<WindowSegment::RowsTable> WindowSegment::RowsTables() const {
   std::vector<RowsTable> out;
+  out.reserve(rows_.size());
   for (const Place& place : rows_) {
-    RowsTable table = {origins_[place.origin], schemas_[place.schema], INT64_MAX, INT64_MIN};
-    for (const store::RowGroup& group : place.table->groups) {
-      table.first_ns = std::min(table.first_ns, group.first_ns);
-      table.last_ns = std::max(table.last_ns, group.last_ns);
-    }
-    out.push_back(std::move(table));
+    const store::TableEntry& entry = reader_->entries()[place.table];
+    out.push_back({origins_[place.origin], schemas_[place.schema], entry.first_ns, entry.last_ns});
   }
   return out;
 }
@@ -238,11 +133,8 @@ Status WindowSegment::ForEachWanted(
     SeriesSet* set, const TimeRange& range,
     const std::function<Status(size_t place, const std::vector<uint32_t>& columns)>& take) const {
   for (const Place& place : rows_) {
-    const auto overlaps = [&](const store::RowGroup& group) {
-      return group.first_ns < range.to_ns && group.last_ns >= range.from_ns;
-    };
-    const auto& groups = place.table->groups;
-    if (std::none_of(groups.begin(), groups.end(), overlaps)) continue;
+    const store::TableEntry& entry = reader_->entries()[place.table];
+    if (entry.first_ns >= range.to_ns || entry.last_ns < range.from_ns) continue;
     ASSIGN_OR_RETURN(const WantedColumns* wanted, set->Of(*schemas_[place.schema]));
     if (wanted->columns.empty()) continue;
     RETURN_IF_ERROR(take(static_cast<size_t>(&place - rows_.data()), wanted->columns));
@@ -269,7 +161,8 @@ Status WindowSegment::ReadViews(SeriesSet* set, const TimeRange& range,
         view.table = number;
         view.columns = columns;
         view.owners.reserve(3 + columns.size());
-        ASSIGN_OR_RETURN(const DecodedColumnPtr times, ReadColumn(*place.table, 0, true));
+        OpenTable table(*this, place);
+        ASSIGN_OR_RETURN(const DecodedColumnPtr times, ReadColumn(&table, 0, true));
         const auto at = [&](int64_t time_ns) {
           return static_cast<size_t>(
               std::lower_bound(times->ints.begin(), times->ints.end(), time_ns) -
@@ -281,7 +174,7 @@ Status WindowSegment::ReadViews(SeriesSet* set, const TimeRange& range,
         view.owners.push_back(times);
         for (auto [column, ints] : {std::pair(2, &view.steps), std::pair(3, &view.modes)}) {
           ASSIGN_OR_RETURN(const DecodedColumnPtr read,
-                           ReadColumn(*place.table, static_cast<size_t>(column), true));
+                           ReadColumn(&table, static_cast<size_t>(column), true));
           if (read->ints.size() != times->ints.size())
             return Damaged("columns of different lengths");
           *ints = std::span(read->ints).subspan(view.first_row, count);
@@ -290,7 +183,8 @@ Status WindowSegment::ReadViews(SeriesSet* set, const TimeRange& range,
         RETURN_IF_ERROR(CheckModes(view.modes));
         view.values.reserve(columns.size());
         for (const uint32_t column : columns) {
-          ASSIGN_OR_RETURN(const DecodedColumnPtr read, ReadColumn(*place.table, 4 + column, true));
+          ASSIGN_OR_RETURN(const DecodedColumnPtr read,
+                           ReadColumn(&table, kRowColumns + column, true));
           if (read->values.size() != times->ints.size())
             return Damaged("columns of different lengths");
           view.values.push_back(std::span(read->values).subspan(view.first_row, count));
@@ -302,7 +196,8 @@ Status WindowSegment::ReadViews(SeriesSet* set, const TimeRange& range,
 }
 
 Status WindowSegment::AddSequences(RowView* view) const {
-  ASSIGN_OR_RETURN(const DecodedColumnPtr read, ReadColumn(*rows_[view->table].table, 1, true));
+  OpenTable table(*this, rows_[view->table]);
+  ASSIGN_OR_RETURN(const DecodedColumnPtr read, ReadColumn(&table, 1, true));
   if (read->ints.size() < view->first_row + view->times.size())
     return Damaged("columns of different lengths");
   view->sequences = std::span(read->ints).subspan(view->first_row, view->times.size());
@@ -323,9 +218,10 @@ Status WindowSegment::ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out)
     const Schema& schema = *schemas_[place.schema];
     ASSIGN_OR_RETURN(const WantedColumns* wanted, set->Of(schema));
     if (wanted->columns.empty()) continue;
-    for (size_t g = 0; g < place.table->groups.size(); ++g) {
+    ASSIGN_OR_RETURN(const store::TablePtr table, TableAt(place.table));
+    for (size_t g = 0; g < table->groups.size(); ++g) {
       std::vector<int64_t> columns, first, last, steps;
-      RETURN_IF_ERROR(reader_->ReadInts(*place.table, g, 2, &columns));
+      RETURN_IF_ERROR(reader_->ReadInts(*table, g, 2, &columns));
       // Most groups have no series that is asked for.
       std::vector<std::pair<size_t, uint32_t>> hits;
       for (size_t row = 0; row < columns.size(); ++row) {
@@ -336,10 +232,10 @@ Status WindowSegment::ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out)
       }
       if (hits.empty()) continue;
       std::vector<std::string> blobs;
-      RETURN_IF_ERROR(reader_->ReadInts(*place.table, g, 0, &first));
-      RETURN_IF_ERROR(reader_->ReadInts(*place.table, g, 1, &last));
-      RETURN_IF_ERROR(reader_->ReadInts(*place.table, g, 3, &steps));
-      RETURN_IF_ERROR(reader_->ReadTexts(*place.table, g, 4, &blobs));
+      RETURN_IF_ERROR(reader_->ReadInts(*table, g, 0, &first));
+      RETURN_IF_ERROR(reader_->ReadInts(*table, g, 1, &last));
+      RETURN_IF_ERROR(reader_->ReadInts(*table, g, 3, &steps));
+      RETURN_IF_ERROR(reader_->ReadTexts(*table, g, 4, &blobs));
       for (const auto& [row, series] : hits) {
         StoredSeries s{series, first[row], last[row], steps[row] != 0, {}};
         BinaryReader in(blobs[row]);
@@ -354,11 +250,11 @@ Status WindowSegment::ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out)
 }
 
 Status WindowSegment::ReadBeats(std::vector<Beat>* out) const {
-  if (beats_ == nullptr) return OkStatus();
-  for (size_t g = 0; g < beats_->groups.size(); ++g) {
+  ASSIGN_OR_RETURN(const store::TablePtr table, TableAt(beats_));
+  for (size_t g = 0; table != nullptr && g < table->groups.size(); ++g) {
     std::array<std::vector<int64_t>, 5> ints;
     for (size_t c = 0; c < ints.size(); ++c)
-      RETURN_IF_ERROR(reader_->ReadInts(*beats_, g, c, &ints[c]));
+      RETURN_IF_ERROR(reader_->ReadInts(*table, g, c, &ints[c]));
     for (size_t row = 0; row < ints[0].size(); ++row) {
       ASSIGN_OR_RETURN(const OriginPtr* origin, OriginAt(ints[1][row]));
       out->push_back({*origin, ints[0][row], ints[2][row], ints[3][row], ints[4][row] != 0});
@@ -368,16 +264,17 @@ Status WindowSegment::ReadBeats(std::vector<Beat>* out) const {
 }
 
 Status WindowSegment::ReadBeatRuns(std::vector<BeatRun>* out) const {
-  if (beat_runs_ == nullptr) {  // of a segment that was written before there were any
+  if (beat_runs_ == kNoTable) {  // of a segment that was written before there were any
     std::vector<Beat> beats;
     RETURN_IF_ERROR(ReadBeats(&beats));
     for (BeatRun& run : RunsOf(beats)) out->push_back(std::move(run));
     return OkStatus();
   }
-  for (size_t g = 0; g < beat_runs_->groups.size(); ++g) {
+  ASSIGN_OR_RETURN(const store::TablePtr table, TableAt(beat_runs_));
+  for (size_t g = 0; g < table->groups.size(); ++g) {
     std::array<std::vector<int64_t>, 6> ints;
     for (size_t c = 0; c < ints.size(); ++c)
-      RETURN_IF_ERROR(reader_->ReadInts(*beat_runs_, g, c, &ints[c]));
+      RETURN_IF_ERROR(reader_->ReadInts(*table, g, c, &ints[c]));
     for (size_t row = 0; row < ints[0].size(); ++row) {
       ASSIGN_OR_RETURN(const OriginPtr* origin, OriginAt(ints[1][row]));
       out->push_back(
@@ -389,11 +286,11 @@ Status WindowSegment::ReadBeatRuns(std::vector<BeatRun>* out) const {
 
 StatusOr<Spreads> WindowSegment::ReadSpreads() const {
   Spreads out;
-  if (spread_ == nullptr) return out;
-  for (size_t g = 0; g < spread_->groups.size(); ++g) {
+  ASSIGN_OR_RETURN(const store::TablePtr table, TableAt(spread_));
+  for (size_t g = 0; table != nullptr && g < table->groups.size(); ++g) {
     std::array<std::vector<std::string>, 3> texts;
     for (size_t c = 0; c < texts.size(); ++c)
-      RETURN_IF_ERROR(reader_->ReadTexts(*spread_, g, 1 + c, &texts[c]));
+      RETURN_IF_ERROR(reader_->ReadTexts(*table, g, 1 + c, &texts[c]));
     for (size_t row = 0; row < texts[0].size(); ++row) {
       Spread spread;
       BinaryReader in(texts[2][row]);

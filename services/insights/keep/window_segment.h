@@ -1,11 +1,13 @@
 // A sealed window: one segment of the store, which describes itself, so that a lost catalogue can
 // be made again out of it.
 //
-// Tables by key: "window" (who sent what; schemas; batches it holds), "rows/<origin>/<schema>",
-// "series/<origin>/<schema>" (first and last of the series whose first table that is; finest
-// rollups without rows), "metrics" (metric_pages.h), "span-ends", "span-metrics", "span-index",
-// "span-totals", "beats", "beat-runs", "steps" (step_facts.h). Former ones have "spread", and
-// rollups of 2 minutes in "series". Tables of another name are left alone.
+// Tables by key: "window" (who sent what; which schemas; batches it holds), "schemas" (pages of
+// them, each with many), "rows/<origin>/<schema>", "series/<origin>/<schema>" (first and last of
+// the series whose first table that is, and finest rollups; only without rows), "metrics"
+// (metric_pages.h: rollups, spreads, extents of series, totals of spans), "span-ends",
+// "span-metrics", "span-index", "beats", "beat-runs", "steps" (step_facts.h). Former ones have
+// schemas in "window", "series/…" with rows too, "span-totals", "spread", and rollups of 2 minutes
+// in "series/…". Tables of another name are left alone.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +50,7 @@ struct SegmentFacts {
 using SegmentHints = std::map<std::pair<std::string, uint64_t>, std::vector<blocks::FormHint>>;
 
 class WindowContent;
+inline constexpr char kSchemasTable[] = "schemas";
 
 // Writes a window, reading one of its tables after another. `facts` needs job, window, generation
 // and has_rows; the rest is filled in. Without rows finer rollups go in instead.
@@ -62,9 +65,6 @@ struct SpanBounds {
   int64_t from_step = kNoStep;
   int64_t to_step = kMaxPosition;
 };
-// Adds a span of that length, or what other spans came to.
-void AddTo(OperatorTotal* total, int64_t length_ns);
-void Merge(const OperatorTotal& other, OperatorTotal* total);
 
 // A series of a sealed window.
 struct StoredSeries {
@@ -93,7 +93,8 @@ class WindowSegment {
   const std::string& path() const { return path_; }
   const SegmentFacts& facts() const { return facts_; }
   const ModeNames& modes() const { return modes_; }
-  const std::map<OriginKey, SequenceRanges>& seen() const { return seen_; }
+  // Batches that it holds, by their source.
+  StatusOr<std::map<OriginKey, SequenceRanges>> ReadSeen() const;
   const std::vector<SharedSchema>& schemas() const { return schemas_; }
   // Of memory, without what is shared.
   size_t bytes() const { return bytes_; }
@@ -106,7 +107,7 @@ class WindowSegment {
   // again.
   Status ReadRows(SeriesSet* set, const TimeRange& range, std::vector<RowTable>* out,
                   bool keep = true) const;
-  // Tables of rows: which series a source sent when. Nothing is read for it.
+  // Tables of rows: which series a source sent when. Nothing is read or decoded for it.
   struct RowsTable {
     OriginPtr origin;
     SharedSchema schema;
@@ -119,10 +120,11 @@ class WindowSegment {
   StatusOr<RowTable> ReadTimes(size_t table) const {
     return ReadTable(rows_[table], {}, kAllTimes, true);
   }
+  // Of one whose `metrics` do not tell them, or without rows.
   Status ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out) const;
   // At least those within the bounds.
   Status ReadSpans(const SpanBounds& bounds, SpanList* out, bool keep = true) const;
-  // Totals of all spans by origin, kind and name; false: the segment has none.
+  // Totals of all spans by origin, kind and name; false: none are told here.
   StatusOr<bool> ReadTotals(const std::function<void(const Origin&, OperatorTotal)>& take) const;
   Status ReadBeats(std::vector<Beat>* out) const;
   // The same as runs: a few rows where there are thousands of beats.
@@ -132,30 +134,51 @@ class WindowSegment {
   Status CheckAll() const { return reader_->CheckAll(); }
 
  private:
+  // A table of an origin and a schema.
   struct Place {
-    const store::Table* table;
+    size_t table;
     size_t origin;
     size_t schema;
   };
+  // A table of the file while it is read: decoded when it is first needed. Private to
+  // window_segment.cc.
+  class OpenTable;
+  static constexpr size_t kNoTable = SIZE_MAX;
+
   WindowSegment() = default;
-  Status ReadHead();
+  // `with_pages`: with facts of pages, which a catalogue has as well.
+  Status ReadHead(bool with_pages);
+  Status PlaceTables();
+  Status ReadPageFacts();
+  StatusOr<std::string> HeadText() const;
+  // Origins of the head; sequences go into `seen` where it is not null.
+  void ReadOrigins(BinaryReader& in, std::vector<OriginPtr>* origins,
+                   std::map<OriginKey, SequenceRanges>* seen) const;
+  Status ReadSchemas(BinaryReader& in);
+  struct SchemaPage;
+  // Out of that page, which is read where it is not yet.
+  StatusOr<SharedSchema> ReadSchema(uint64_t id, const SchemaPool::Saved& saved, size_t from,
+                                    SchemaPage* page) const;
+  // Of former versions: of the pool where that has it.
+  SharedSchema ReadFormerSchema(BinaryReader& in) const;
   Status Damaged(std::string_view what) const;
+  // A table that is one of its kind; null: there is none.
+  StatusOr<store::TablePtr> TableAt(size_t number) const;
   StatusOr<RowTable> ReadTable(const Place& place, const std::vector<uint32_t>& columns,
                                const TimeRange& range, bool keep) const;
   // Tables with wanted columns that have rows in the range, with their numbers.
   Status ForEachWanted(
       SeriesSet* set, const TimeRange& range,
       const std::function<Status(size_t place, const std::vector<uint32_t>& columns)>& take) const;
-  StatusOr<DecodedColumnPtr> ReadColumn(const store::Table& table, size_t column, bool keep) const;
+  StatusOr<DecodedColumnPtr> ReadColumn(OpenTable* table, size_t column, bool keep) const;
+  // The times of a table of rows.
+  StatusOr<DecodedColumnPtr> ReadRowTimes(const Place& place, bool keep) const;
   StatusOr<const OriginPtr*> OriginAt(int64_t index) const;
-  Status ReadSteps(const store::Table& table);
-  // Of the pool where that has it.
-  SharedSchema ReadSchema(BinaryReader& in) const;
   Status CheckModes(std::span<const int64_t> modes) const;
   // The times of rows that tell where spans of a kind end: private to window_spans.cc.
   class SpanEnds;
   // Which groups of spans may hold some of those.
-  StatusOr<std::vector<bool>> GroupsOf(const SpanBounds& bounds) const;
+  StatusOr<std::vector<bool>> GroupsOf(const SpanBounds& bounds, size_t groups) const;
 
   std::string path_;
   std::unique_ptr<store::SegmentReader> reader_;
@@ -165,16 +188,13 @@ class WindowSegment {
   ModeNames modes_;
   std::vector<OriginPtr> origins_;
   std::vector<SharedSchema> schemas_;
-  std::map<OriginKey, SequenceRanges> seen_;
   std::vector<Place> rows_, series_;
-  const store::Table* spread_ = nullptr;
-  const store::Table* spans_ = nullptr;
+  // Numbers of tables of which there is one.
+  size_t head_ = kNoTable, schema_pages_ = kNoTable, metrics_ = kNoTable, steps_ = kNoTable;
+  size_t spread_ = kNoTable, beats_ = kNoTable, beat_runs_ = kNoTable;
+  size_t spans_ = kNoTable, span_metrics_ = kNoTable, span_index_ = kNoTable;
+  size_t span_totals_ = kNoTable;
   bool usual_lengths_ = false;  // lengths of spans are distances to what was expected
-  const store::Table* span_metrics_ = nullptr;
-  const store::Table* span_index_ = nullptr;
-  const store::Table* span_totals_ = nullptr;
-  const store::Table* beats_ = nullptr;
-  const store::Table* beat_runs_ = nullptr;
 };
 
 }  // namespace pitwall::insights

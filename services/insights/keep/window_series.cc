@@ -150,13 +150,14 @@ Status WindowSeries::Summarize(uint32_t series, const SeriesRows& rows) {
   RETURN_IF_ERROR(spreads_->Add(series, rows.values));
   if (rows.times_ns.empty()) return OkStatus();
   const TierRows tiers = RollUp(rows);
-  BinaryWriter blob;
-  pages_.Add(set_.all()[series].labels.Name(), home_schema_[series], home_column_[series],
+  const SeriesExtent extent = {rows.times_ns.front(), rows.times_ns.back(), rows.has_steps};
+  pages_.Add(set_.all()[series].labels.Name(), home_schema_[series], home_column_[series], extent,
              tiers[kPagedTier]);
-  if (fine_) SaveRows(tiers[0], blob);
+  if (!fine_) return OkStatus();
+  BinaryWriter blob;
+  SaveRows(tiers[0], blob);
   Entry& entry = entries_[home_table_[series]].emplace_back();
-  entry = {place_[series],       home_column_[series], rows.times_ns.front(),
-           rows.times_ns.back(), rows.has_steps,       blob.Take()};
+  entry = {place_[series], home_column_[series], extent, blob.Take()};
   entry.rollups.shrink_to_fit();
   return OkStatus();
 }
@@ -230,10 +231,10 @@ Status WindowSeries::WriteEntries(size_t table, const WindowContent::Table& of, 
         for (auto* ints : {&first, &last, &column, &steps}) ints->clear();
         rollups.clear();
         for (Entry& entry : std::span(entries).subspan(from, to - from)) {
-          first.push_back(entry.first_ns);
-          last.push_back(entry.last_ns);
+          first.push_back(entry.extent.first_ns);
+          last.push_back(entry.extent.last_ns);
           column.push_back(entry.column);
-          steps.push_back(entry.has_steps ? 1 : 0);
+          steps.push_back(entry.extent.has_steps ? 1 : 0);
           rollups.push_back(std::move(entry.rollups));
         }
         const size_t n = to - from;
@@ -244,10 +245,11 @@ Status WindowSeries::WriteEntries(size_t table, const WindowContent::Table& of, 
   return OkStatus();
 }
 
-Status WindowSeries::Write(const std::vector<WindowContent::Table>& tables, WindowWriting* w,
-                           SegmentFacts* facts) {
+Status WindowSeries::Write(const std::vector<WindowContent::Table>& tables,
+                           const std::optional<std::vector<OperatorTotal>>& totals,
+                           WindowWriting* w, SegmentFacts* facts) {
   for (size_t t = 0; t < tables.size(); ++t) RETURN_IF_ERROR(WriteEntries(t, tables[t], w));
-  return pages_.Write(spreads_->spreads(), w, facts);
+  return pages_.Write(spreads_->spreads(), totals, w, facts);
 }
 
 }  // namespace pitwall::insights

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -78,18 +79,18 @@ class WindowSeries {
                                                     std::shared_ptr<files::DiskFaults> faults);
   // All rows of the table.
   Status Add(size_t table, RowTable rows);
-  // After all of them.
-  Status Write(const std::vector<WindowContent::Table>& tables, WindowWriting* w,
+  // After all of them. `totals`: of the window's spans.
+  Status Write(const std::vector<WindowContent::Table>& tables,
+               const std::optional<std::vector<OperatorTotal>>& totals, WindowWriting* w,
                SegmentFacts* facts);
 
  private:
-  // What the table of series has of one.
+  // What the table of series has of one, where the finest tier is kept.
   struct Entry {
     uint32_t place;  // in the order of labels
     uint32_t column;
-    int64_t first_ns, last_ns;
-    bool has_steps;
-    std::string rollups;  // of the finest tier, where it is kept
+    SeriesExtent extent;
+    std::string rollups;
   };
   // Tables that have a series in common, all together.
   struct Family {

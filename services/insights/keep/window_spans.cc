@@ -6,10 +6,11 @@
 // change of the phase, a step's metrics. "span-metrics" says of which table, by kind; the length
 // is written as the distance to the first such time after the start, where there is none, to what
 // those of its name before it were about. "span-index" has a row for each group of them, by which a
-// question leaves most groups out. "span-totals" adds up what is equal.
+// question leaves most groups out. What is equal adds up in the pages of metrics (span_totals.h).
 //
-// Version 2 has a table "span-rows" whose lengths are all distances to what was usual, version 1 a
-// table "spans" with lengths as they are, the oldest with starts as they are.
+// Version 3 has a table "span-totals" of that, by origin. Version 2 has a table "span-rows" whose
+// lengths are all distances to what was usual, version 1 a table "spans" with lengths as they are,
+// the oldest with starts as they are.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -156,62 +157,7 @@ struct GroupIndex {
   std::vector<int64_t> slice, least_start, greatest_end, least_step, greatest_step;
 };
 
-Status WriteTotals(const SpanLists& spans, WindowWriting* w) {
-  // Names of a list of spans are at places of their own: equal ones have one.
-  using Place = std::tuple<const Origin*, Span::Kind, const char*>;
-  absl::flat_hash_map<Place, OperatorTotal> by_place;
-  for (size_t i = 0; i < spans.size(); ++i) {
-    const SpanView s = spans[i];
-    // One that ends before it begins may begin after the window: then each is to be looked at.
-    if (s.start_ns < 0 || s.end_ns < s.start_ns) return OkStatus();
-    OperatorTotal& total = by_place[{s.origin.get(), s.kind, s.name.data()}];
-    if (total.count == 0) total.name = s.name;
-    AddTo(&total, s.end_ns - s.start_ns);
-  }
-  using Key = std::tuple<size_t, int64_t, std::string>;  // origin, kind, name
-  std::map<Key, OperatorTotal> totals;
-  for (const auto& [place, total] : by_place) {
-    const auto& [origin, span_kind, text] = place;
-    const size_t number = w->origins.at({origin->source, origin->boot});
-    Merge(total, &totals[{number, static_cast<int64_t>(span_kind), total.name}]);
-  }
-  std::vector<int64_t> zero(totals.size(), 0), origin, kind, count, sum, least, greatest;
-  std::vector<std::string> name;
-  for (const auto& [key, total] : totals) {
-    origin.push_back(static_cast<int64_t>(std::get<0>(key)));
-    kind.push_back(std::get<1>(key));
-    name.push_back(std::get<2>(key));
-    count.push_back(static_cast<int64_t>(total.count));
-    sum.push_back(total.total_ns);
-    least.push_back(total.min_ns);
-    greatest.push_back(total.max_ns);
-  }
-  ASSIGN_OR_RETURN(const size_t table,
-                   w->out->AddTable(TableKind::kSpans, "span-totals",
-                                    {kInt, kInt, kInt, kInt, kInt, kInt, kInt, kText}));
-  return AddInGroups(w->out, table, name.size(), store::kMaxGroupRows, [&](size_t from, size_t to) {
-    return std::vector<ColumnRows>{Part(zero, from, to),     Part(origin, from, to),
-                                   Part(kind, from, to),     Part(count, from, to),
-                                   Part(sum, from, to),      Part(least, from, to),
-                                   Part(greatest, from, to), Part(name, from, to)};
-  });
-}
-
 }  // namespace
-
-void AddTo(OperatorTotal* total, int64_t length_ns) {
-  total->min_ns = total->count == 0 ? length_ns : std::min(total->min_ns, length_ns);
-  total->max_ns = std::max(total->max_ns, length_ns);
-  total->total_ns += length_ns;
-  ++total->count;
-}
-
-void Merge(const OperatorTotal& other, OperatorTotal* total) {
-  total->min_ns = total->count == 0 ? other.min_ns : std::min(total->min_ns, other.min_ns);
-  total->max_ns = std::max(total->max_ns, other.max_ns);
-  total->total_ns += other.total_ns;
-  total->count += other.count;
-}
 
 std::string_view MetricOf(const Schema& schema) {
   return schema.series.empty() ? std::string_view() : schema.series[0].labels.Name();
@@ -293,21 +239,20 @@ Status WriteSpans(const SpanLists& spans, const std::vector<RowTimes>& rows, Win
   }
   ASSIGN_OR_RETURN(const size_t index_table, w->out->AddTable(TableKind::kSpans, "span-index",
                                                               {kInt, kInt, kInt, kInt, kInt}));
-  RETURN_IF_ERROR(AddInGroups(
-      w->out, index_table, index.slice.size(), store::kMaxGroupRows, [&](size_t from, size_t to) {
-        return std::vector<ColumnRows>{
-            Part(index.slice, from, to), Part(index.least_start, from, to),
-            Part(index.greatest_end, from, to), Part(index.least_step, from, to),
-            Part(index.greatest_step, from, to)};
-      }));
-  return WriteTotals(spans, w);
+  return AddInGroups(w->out, index_table, index.slice.size(), store::kMaxGroupRows,
+                     [&](size_t from, size_t to) {
+                       return std::vector<ColumnRows>{
+                           Part(index.slice, from, to), Part(index.least_start, from, to),
+                           Part(index.greatest_end, from, to), Part(index.least_step, from, to),
+                           Part(index.greatest_step, from, to)};
+                     });
 }
 
 class WindowSegment::SpanEnds {
  public:
   SpanEnds(const WindowSegment& segment, bool keep) : segment_(segment), keep_(keep) {}
   Status Prepare() {
-    const store::Table* const table = segment_.span_metrics_;
+    ASSIGN_OR_RETURN(const store::TablePtr table, segment_.TableAt(segment_.span_metrics_));
     if (table == nullptr) return OkStatus();
     if (table->groups.size() != 1 || table->columns.size() != 2)
       return segment_.Damaged("its metrics of spans");
@@ -331,7 +276,7 @@ class WindowSegment::SpanEnds {
     if (!known.read) {
       known.read = true;
       for (const Place* place : known.places) {
-        ASSIGN_OR_RETURN(DecodedColumnPtr times, segment_.ReadColumn(*place->table, 0, keep_));
+        ASSIGN_OR_RETURN(DecodedColumnPtr times, segment_.ReadRowTimes(*place, keep_));
         known.next.Add(times->ints);
         times_.push_back(std::move(times));
       }
@@ -352,13 +297,14 @@ class WindowSegment::SpanEnds {
   std::vector<DecodedColumnPtr> times_;
 };
 
-StatusOr<std::vector<bool>> WindowSegment::GroupsOf(const SpanBounds& bounds) const {
-  std::vector<bool> wanted(spans_->groups.size(), true);
-  if (span_index_ == nullptr) return wanted;
+StatusOr<std::vector<bool>> WindowSegment::GroupsOf(const SpanBounds& bounds, size_t groups) const {
+  std::vector<bool> wanted(groups, true);
+  ASSIGN_OR_RETURN(const store::TablePtr index, TableAt(span_index_));
+  if (index == nullptr) return wanted;
   std::array<std::vector<int64_t>, 4> rows;
-  for (size_t g = 0; g < span_index_->groups.size(); ++g) {
+  for (size_t g = 0; g < index->groups.size(); ++g) {
     for (size_t c = 0; c < rows.size(); ++c)
-      RETURN_IF_ERROR(reader_->ReadInts(*span_index_, g, 1 + c, &rows[c]));
+      RETURN_IF_ERROR(reader_->ReadInts(*index, g, 1 + c, &rows[c]));
   }
   if (rows[0].size() != wanted.size()) return Damaged("an index of other spans");
   for (size_t g = 0; g < wanted.size(); ++g) {
@@ -369,16 +315,17 @@ StatusOr<std::vector<bool>> WindowSegment::GroupsOf(const SpanBounds& bounds) co
 }
 
 Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out, bool keep) const {
-  if (spans_ == nullptr) return OkStatus();
-  const size_t columns = spans_->columns.size();
+  ASSIGN_OR_RETURN(const store::TablePtr spans, TableAt(spans_));
+  if (spans == nullptr) return OkStatus();
+  const size_t columns = spans->columns.size();
   if (columns != kOldColumns && columns != kOldColumns + 1) return Damaged("its spans");
   const size_t texts_at = columns - 2;
-  ASSIGN_OR_RETURN(const std::vector<bool> groups, GroupsOf(bounds));
+  ASSIGN_OR_RETURN(const std::vector<bool> groups, GroupsOf(bounds, spans->groups.size()));
   constexpr uint32_t kUnknown = UINT32_MAX;
   std::vector<uint32_t> origins(origins_.size(), kUnknown);  // numbers in `out`
   SpanEnds ends(*this, keep);
   RETURN_IF_ERROR(ends.Prepare());
-  for (size_t g = 0; g < spans_->groups.size(); ++g) {
+  for (size_t g = 0; g < spans->groups.size(); ++g) {
     if (!groups[g]) continue;
     std::array<std::vector<int64_t>, 7> ints;
     std::array<std::vector<std::string>, 2> distinct;
@@ -387,9 +334,9 @@ Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out, bool ke
     // The oldest layout has starts in place of slices and gaps.
     const size_t skipped = columns == kOldColumns ? 1 : 0;
     for (size_t c = 0; c < texts_at; ++c)
-      RETURN_IF_ERROR(reader_->ReadInts(*spans_, g, c, &ints[c == 0 ? 0 : c + skipped]));
+      RETURN_IF_ERROR(reader_->ReadInts(*spans, g, c, &ints[c == 0 ? 0 : c + skipped]));
     for (size_t c = 0; c < texts.size(); ++c) {
-      RETURN_IF_ERROR(reader_->ReadTexts(*spans_, g, texts_at + c, &distinct[c], &texts[c]));
+      RETURN_IF_ERROR(reader_->ReadTexts(*spans, g, texts_at + c, &distinct[c], &texts[c]));
       for (const std::string& text : distinct[c]) numbers[c].push_back(out->TextOf(text));
     }
     auto& [first, gap, length, origin, kind, step, sequence] = ints;
@@ -420,14 +367,15 @@ Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out, bool ke
 
 StatusOr<bool> WindowSegment::ReadTotals(
     const std::function<void(const Origin&, OperatorTotal)>& take) const {
-  if (spans_ == nullptr) return true;
-  if (span_totals_ == nullptr) return false;
-  for (size_t g = 0; g < span_totals_->groups.size(); ++g) {
+  if (spans_ == kNoTable) return true;
+  ASSIGN_OR_RETURN(const store::TablePtr totals, TableAt(span_totals_));
+  if (totals == nullptr) return false;
+  for (size_t g = 0; g < totals->groups.size(); ++g) {
     std::array<std::vector<int64_t>, 6> ints;
     std::vector<std::string> names;
     for (size_t c = 0; c < ints.size(); ++c)
-      RETURN_IF_ERROR(reader_->ReadInts(*span_totals_, g, 1 + c, &ints[c]));
-    RETURN_IF_ERROR(reader_->ReadTexts(*span_totals_, g, 7, &names));
+      RETURN_IF_ERROR(reader_->ReadInts(*totals, g, 1 + c, &ints[c]));
+    RETURN_IF_ERROR(reader_->ReadTexts(*totals, g, 7, &names));
     for (size_t row = 0; row < names.size(); ++row) {
       ASSIGN_OR_RETURN(const OriginPtr* of, OriginAt(ints[0][row]));
       const OriginPtr& origin = *of;

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <set>
+#include <utility>
 
+#include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/schema_binary.h"
 #include "services/insights/keep/node_means.h"
@@ -89,12 +91,48 @@ Status WriteBeats(const std::vector<Beat>& beats, WindowWriting* w) {
   });
 }
 
-// The description comes last: by then all origins and schemas are known.
+// Schemas in pages of about so many bytes: labels repeat, and a page is read as a whole.
+constexpr size_t kSchemaPageBytes = size_t{1} << 20;
+
+// Where the schemas of a segment lie, as the description has it.
+struct SavedSchema {
+  SchemaPool::Saved saved;
+  size_t page = 0;
+};
+
+StatusOr<std::vector<SavedSchema>> WriteSchemas(const SegmentFacts& facts, WindowWriting* w) {
+  using enum ColumnType;
+  ASSIGN_OR_RETURN(const size_t table,
+                   w->out->AddTable(TableKind::kEvents, kSchemasTable, {kInt, kText}));
+  const std::vector<int64_t> times = {facts.window_ns};
+  std::string page;
+  const auto flush = [&]() -> Status {
+    const std::vector<std::string> texts = {std::exchange(page, {})};
+    const std::vector<ColumnRows> columns = {Part(times, 0, 1), Part(texts, 0, 1)};
+    return w->out->AddRows(table, columns, nullptr);
+  };
+  std::vector<SavedSchema> out;
+  size_t pages = 0;
+  for (const Schema* schema : w->schema_list) {
+    if (page.size() >= kSchemaPageBytes) {
+      RETURN_IF_ERROR(flush());
+      ++pages;
+    }
+    BinaryWriter bytes;
+    codec::SaveSchema(*schema, bytes);
+    out.push_back({{bytes.data().size(), Crc32c(bytes.data())}, pages});
+    page += bytes.data();
+  }
+  if (!page.empty()) RETURN_IF_ERROR(flush());
+  return out;
+}
+
 Status WriteHead(const WindowContent& window, const SegmentFacts& facts, WindowWriting* w) {
   for (const auto& [key, ranges] : window.seen()) {
     if (w->origins.contains(key)) continue;
     w->OriginOf(std::make_shared<Origin>(Origin{key.first, key.second, "", -1, {}}));
   }
+  ASSIGN_OR_RETURN(const std::vector<SavedSchema> schemas, WriteSchemas(facts, w));
   BinaryWriter out;
   facts.Save(out);
   out.U64(w->origin_list.size());
@@ -110,7 +148,12 @@ Status WriteHead(const WindowContent& window, const SegmentFacts& facts, WindowW
   out.U64(window.modes().all().size());
   for (const std::string& name : window.modes().all()) out.Str(name);
   out.U64(w->schema_list.size());
-  for (const Schema* schema : w->schema_list) codec::SaveSchema(*schema, out);
+  for (size_t i = 0; i < schemas.size(); ++i) {
+    out.U64(w->schema_list[i]->id);
+    out.U64(schemas[i].saved.bytes);
+    out.U64(schemas[i].saved.crc);
+    out.U64(schemas[i].page);
+  }
   using enum ColumnType;
   ASSIGN_OR_RETURN(const size_t table,
                    w->out->AddTable(TableKind::kEvents, "window", {kInt, kText}));
@@ -180,7 +223,7 @@ Status WriteWindow(const std::string& path, const WindowContent& window, Segment
   }
   for (size_t i = 0; i < window.spans().size(); ++i)
     facts->least_start_ns = std::min(facts->least_start_ns, window.spans()[i].start_ns);
-  RETURN_IF_ERROR(series->Write(window.tables(), &w, facts));
+  RETURN_IF_ERROR(series->Write(window.tables(), TotalsOf(window.spans()), &w, facts));
   RETURN_IF_ERROR(WriteSpans(window.spans(), times, &w));
   RETURN_IF_ERROR(steps.Write(&w, facts));
   ASSIGN_OR_RETURN(const std::vector<Beat> beats, window.ReadBeats());

@@ -59,8 +59,8 @@ struct RowTimes {
 // A source has one table of each at a time. Empty: rows are known by none.
 std::string_view MetricOf(const Schema& schema);
 
-// Spans, an index of their groups, and totals of equal ones (window_spans.cc). `rows`: of the
-// segment, of origins that have spans.
+// Spans and an index of their groups (window_spans.cc). `rows`: of the segment, of origins that
+// have spans.
 Status WriteSpans(const SpanLists& spans, const std::vector<RowTimes>& rows, WindowWriting* w);
 
 }  // namespace pitwall::insights
