@@ -49,7 +49,8 @@ class JobReader final : public History {
   Status WalkSpans(const SpanQuery& query, const std::function<void()>& begin,
                    const std::function<Status(const SpanView&)>& in_memory,
                    const std::function<Status(const WindowSegment&)>& sealed) const;
-  Status AddStaleMarkers(const KeptJobPtr& job, const SampleQuery& query,
+  // `columns`: sorted by labels. `set`: of the query.
+  Status AddStaleMarkers(const KeptJobPtr& job, const SampleQuery& query, SeriesSet* set,
                          std::vector<SampleColumn>* columns) const;
 
   const HistoryStore* const store_;

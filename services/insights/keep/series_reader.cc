@@ -106,6 +106,18 @@ int64_t CeilTo(int64_t time_ns, int64_t unit) {
   return time_ns >= kMaxPosition - unit ? kMaxPosition : NextAfter(time_ns - 1, unit);
 }
 
+// For how many windows of samples memory is taken at once: a few, since not all need have them.
+size_t WindowsIn(const KeptJob& job, const TimeRange& range) {
+  constexpr size_t kMost = 8;
+  const int64_t first = range.from_ns <= kMinPosition ? kMinPosition : WindowOf(range.from_ns);
+  MutexLock lock(&job.mutex());
+  size_t windows = 0;
+  for (auto at = job.windows().lower_bound(first);
+       at != job.windows().end() && at->first < range.to_ns && windows < kMost; ++at)
+    ++windows;
+  return windows;
+}
+
 }  // namespace
 
 StatusOr<std::vector<SeriesInfo>> JobReader::Series(const SeriesQuery& query) const {
@@ -169,17 +181,18 @@ StatusOr<std::vector<SampleColumn>> JobReader::Samples(const SampleQuery& query)
   SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
   std::vector<SampleColumn> found;
   size_t count = 0;
+  const size_t windows = WindowsIn(*job, query.range);
   const auto begin = [&] {
     found.clear();
     count = 0;
   };
   const Status walked2 = ForEachWindow(
       *store_, *job, query.range, &set, begin,
-      [&](WindowView* view) { return AddSamples(query, view, &set, &found, &count); },
+      [&](WindowView* view) { return AddSamples(query, view, &set, &found, &count, windows); },
       [&](const WindowView& view) { return HasOtherSteps(query, view); });
   RETURN_IF_ERROR(walked2);
   std::vector<SampleColumn> out = InOrder(set, &found);
-  if (query.stale_markers) RETURN_IF_ERROR(AddStaleMarkers(job, query, &out));
+  if (query.stale_markers) RETURN_IF_ERROR(AddStaleMarkers(job, query, &set, &out));
   return out;
 }
 
