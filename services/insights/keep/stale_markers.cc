@@ -27,7 +27,7 @@ struct Run {
 class Sources {
  public:
   using Table = WindowSegment::RowsTable;
-  // One with wanted series, or with several schemas in one stream.
+  // One that has wanted series in some window, or is in memory.
   struct Source {
     std::map<uint32_t, std::vector<Run>> streams;
     std::set<uint64_t> schemas;  // with wanted series
