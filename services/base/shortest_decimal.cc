@@ -158,8 +158,8 @@ void WriteEight(uint32_t digits, char* end) {
   std::memcpy(end - 2, &kPairs[2 * (low % 100)], 2);
 }
 
-// Writes the digits before `end` and returns where they begin.
-char* WriteDigits(uint64_t digits, char* end) {
+// Writes that many digits before `end`.
+void WriteDigits(uint64_t digits, char* end) {
   while (digits >= 100'000'000) {
     WriteEight(static_cast<uint32_t>(digits % 100'000'000), end);
     end -= 8;
@@ -172,45 +172,63 @@ char* WriteDigits(uint64_t digits, char* end) {
     rest /= 100;
   }
   if (rest >= 10) {
-    end -= 2;
-    std::memcpy(end, &kPairs[2 * rest], 2);
+    std::memcpy(end - 2, &kPairs[2 * rest], 2);
   } else {
-    *--end = static_cast<char>('0' + rest);
+    *(end - 1) = static_cast<char>('0' + rest);
   }
-  return end;
+}
+
+constexpr auto kTens = [] {
+  std::array<uint64_t, 20> out{1};
+  for (size_t i = 1; i < out.size(); ++i) out[i] = out[i - 1] * 10;
+  return out;
+}();
+
+// Of a number above 0.
+int CountDigits(uint64_t number) {
+  const int about = (std::bit_width(number) * 1233) >> 12;  // by the logarithm of 2
+  return about + (number >= kTens[static_cast<size_t>(about)] ? 1 : 0);
 }
 
 }  // namespace
 
-void AppendDouble(double value, std::string* out) {
+char* WriteDouble(double value, char* to) {
   const double magnitude = std::fabs(value);
   if (!(magnitude >= kLeast && magnitude < kBeyond)) {
-    out->append(FormatDouble(value));
-    return;
+    const std::string text = FormatDouble(value);
+    std::memcpy(to, text.data(), text.size());
+    return to + text.size();
   }
   Decimal decimal = ShortestOf(magnitude);
   while (decimal.exponent < 0 && decimal.digits % 10 == 0) {
     decimal.digits /= 10;
     ++decimal.exponent;
   }
-  // Digits and exponent of such a value fit: at most 17 digits, the last one at 1e-21 or above.
-  std::array<char, 64> text;
-  char* const end = text.data() + 32;
-  char* begin = WriteDigits(decimal.digits, end);
-  char* to = end;
+  if (value < 0) *to++ = '-';
+  // At most 17 digits, the last one at 1e-21 or above.
+  const int count = CountDigits(decimal.digits);
   if (decimal.exponent >= 0) {
-    to = std::fill_n(end, decimal.exponent, '0');
-  } else {
-    const int places = -decimal.exponent;
-    while (end - begin <= places) *--begin = '0';
-    // The integral part moves to the left by the point.
-    char* const point = end - places;
-    for (char* from = begin; from < point; ++from) from[-1] = *from;  // mostly one digit
-    --begin;
-    *(point - 1) = '.';
+    WriteDigits(decimal.digits, to + count);
+    return std::fill_n(to + count, decimal.exponent, '0');
   }
-  if (value < 0) *--begin = '-';
-  out->append(begin, to);
+  const int integral = count + decimal.exponent;
+  if (integral <= 0) {
+    *to++ = '0';
+    *to++ = '.';
+    to = std::fill_n(to, -integral, '0');
+    WriteDigits(decimal.digits, to + count);
+    return to + count;
+  }
+  // The integral part moves to the left by the point.
+  WriteDigits(decimal.digits, to + 1 + count);
+  for (int i = 0; i < integral; ++i) to[i] = to[i + 1];  // mostly one digit
+  to[integral] = '.';
+  return to + 1 + count;
+}
+
+void AppendDouble(double value, std::string* out) {
+  std::array<char, kMostDoubleChars> text;
+  out->append(text.data(), WriteDouble(value, text.data()));
 }
 
 }  // namespace pitwall

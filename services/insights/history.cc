@@ -33,4 +33,14 @@ Status History::VisitStepWindows(const SampleQuery& query,
   return visit({&whole});
 }
 
+Status History::VisitRollups(const SeriesQuery& query, size_t tier,
+                             const std::function<void()>& begin,
+                             const std::function<Status(const RollupPart&)>& visit) const {
+  begin();
+  ASSIGN_OR_RETURN(const std::vector<RollupColumn> columns, Rollups(query, tier));
+  for (size_t i = 0; i < columns.size(); ++i)
+    RETURN_IF_ERROR(visit({i, columns[i].labels, columns[i].kind, columns[i].rows}));
+  return OkStatus();
+}
+
 }  // namespace pitwall::insights

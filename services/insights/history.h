@@ -85,6 +85,14 @@ struct RollupColumn {
   std::vector<RollupRow> rows;  // ascending; the last ones may not be over
 };
 
+// Some rows of a series.
+struct RollupPart {
+  size_t series = 0;  // number of it in the answer: as many as there are, and few more
+  const Labels& labels;
+  SeriesKind kind = SeriesKind::kGauge;
+  std::span<const RollupRow> rows;
+};
+
 // Quantiles of a metric over a job's series of one node: ratios to half a thousandth, others to a
 // relative 1 %. NaN is left out.
 struct QuantileRow {
@@ -175,6 +183,11 @@ class History {
   // `tier`: index of kTiers. Rows that begin in the range.
   virtual StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query,
                                                       size_t tier) const = 0;
+  // The same rows in parts, as they are read: those of one series in the order of time, series in
+  // no order. `begin` as above. For who needs a little of many rows.
+  virtual Status VisitRollups(const SeriesQuery& query, size_t tier,
+                              const std::function<void()>& begin,
+                              const std::function<Status(const RollupPart&)>& visit) const;
   // By (node, metric). `quantiles`: each in [0, 1].
   virtual StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,
                                                        std::span<const double> quantiles) const = 0;

@@ -1,7 +1,9 @@
 #include "services/model/labels.h"
 
 #include <algorithm>
+#include <iterator>
 
+#include "absl/hash/hash.h"
 #include "services/base/stable_hash.h"
 
 namespace pitwall {
@@ -13,31 +15,61 @@ Labels::Labels(std::initializer_list<std::pair<std::string_view, std::string_vie
   *this = FromPairs(std::move(list));
 }
 
+Labels Labels::Own(std::vector<Label> pairs) {
+  Labels out;
+  if (pairs.empty()) return out;
+  const auto own = std::make_shared<Label[]>(pairs.size());
+  std::move(pairs.begin(), pairs.end(), own.get());
+  size_t hash = 0;
+  for (size_t i = 0; i < pairs.size(); ++i) hash = absl::HashOf(hash, own[i].name, own[i].value);
+  out.pairs_ = own;
+  out.size_ = static_cast<uint32_t>(pairs.size());
+  out.hash_ = static_cast<uint32_t>(hash);
+  return out;
+}
+
 Labels Labels::FromPairs(std::vector<Label> pairs) {
   std::stable_sort(pairs.begin(), pairs.end(),
                    [](const Label& a, const Label& b) { return a.name < b.name; });
-  Labels out;
-  out.pairs_.reserve(pairs.size());
+  std::vector<Label> unique;
+  unique.reserve(pairs.size());
   for (Label& label : pairs) {
-    if (!out.pairs_.empty() && out.pairs_.back().name == label.name) out.pairs_.pop_back();
-    out.pairs_.push_back(std::move(label));
+    if (!unique.empty() && unique.back().name == label.name) unique.pop_back();
+    unique.push_back(std::move(label));
   }
-  std::erase_if(out.pairs_, [](const Label& label) { return label.value.empty(); });
-  return out;
+  std::erase_if(unique, [](const Label& label) { return label.value.empty(); });
+  return Own(std::move(unique));
+}
+
+std::strong_ordering Labels::Compare(const Labels& a, const Labels& b) {
+  return std::lexicographical_compare_three_way(a.begin(), a.end(), b.begin(), b.end());
 }
 
 std::string_view Labels::Get(std::string_view name) const {
   // A handful of them: lengths differ mostly, and a comparison of those is quicker than an order.
-  for (const Label& label : pairs_) {
+  for (const Label& label : *this) {
     if (label.name == name) return label.value;
   }
   return {};
 }
 
 Labels Labels::With(std::string_view name, std::string_view value) const {
-  std::vector<Label> list(pairs_.begin(), pairs_.end());
-  list.push_back({std::string(name), std::string(value)});
-  return FromPairs(std::move(list));
+  std::vector<Label> out;
+  out.reserve(size() + 1);
+  const Label* rest = begin();
+  for (; rest != end() && rest->name < name; ++rest) out.push_back(*rest);
+  if (!value.empty()) out.push_back({std::string(name), std::string(value)});
+  if (rest != end() && rest->name == name) ++rest;
+  out.insert(out.end(), rest, end());
+  return Own(std::move(out));
+}
+
+template <typename Wanted>
+Labels Labels::Where(Wanted wanted) const {
+  std::vector<Label> out;
+  out.reserve(size());
+  std::copy_if(begin(), end(), std::back_inserter(out), wanted);
+  return out.size() == size() ? *this : Own(std::move(out));
 }
 
 namespace {
@@ -47,31 +79,19 @@ bool Contains(std::span<const std::string> names, std::string_view name) {
 }  // namespace
 
 Labels Labels::Keep(std::span<const std::string> names) const {
-  Labels out;
-  for (const Label& label : pairs_) {
-    if (Contains(names, label.name)) out.pairs_.push_back(label);
-  }
-  return out;
+  return Where([&](const Label& label) { return Contains(names, label.name); });
 }
 Labels Labels::Drop(std::span<const std::string> names) const {
-  Labels out;
-  for (const Label& label : pairs_) {
-    if (!Contains(names, label.name)) out.pairs_.push_back(label);
-  }
-  return out;
+  return Where([&](const Label& label) { return !Contains(names, label.name); });
 }
 Labels Labels::DropName() const {
-  Labels out;
-  for (const Label& label : pairs_) {
-    if (label.name != kMetricName) out.pairs_.push_back(label);
-  }
-  return out;
+  return Where([](const Label& label) { return label.name != kMetricName; });
 }
 
 std::string Labels::ToString() const {
   std::string out(Name());
   bool first = true;
-  for (const Label& label : pairs_) {
+  for (const Label& label : *this) {
     if (label.name == kMetricName) continue;
     out += first ? "{" : ",";
     first = false;
@@ -97,7 +117,7 @@ std::string Labels::ToString() const {
 
 uint64_t Labels::StableHash() const {
   std::string bytes;
-  for (const Label& label : pairs_) {
+  for (const Label& label : *this) {
     // 0xff occurs in no UTF-8 text, so no two label sets share these bytes.
     bytes += label.name;
     bytes += '\xff';

@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,12 +21,21 @@ struct Label {
   friend auto operator<=>(const Label&, const Label&) = default;
 };
 
-// Immutable once built, except through the assigning operators. The metric name is the label
-// __name__.
+// Immutable once built, except through the assigning operators. Copies share their labels, so that
+// a copy costs a count, and they know their hash. The metric name is the label __name__.
 class Labels {
  public:
   Labels() = default;
   Labels(std::initializer_list<std::pair<std::string_view, std::string_view>> pairs);
+  Labels(const Labels&) = default;
+  Labels& operator=(const Labels&) = default;
+  Labels(Labels&& other) noexcept { Swap(other); }
+  Labels& operator=(Labels&& other) noexcept {
+    Labels taken(std::move(other));
+    Swap(taken);
+    return *this;
+  }
+  ~Labels() = default;
   // Sorts by name; drops labels with empty values (to PromQL they are absent); of equal names the
   // last one stays.
   static Labels FromPairs(std::vector<Label> pairs);
@@ -34,11 +44,11 @@ class Labels {
   std::string_view Get(std::string_view name) const;
   bool Has(std::string_view name) const { return !Get(name).empty(); }
   std::string_view Name() const { return Get(kMetricName); }
-  bool empty() const { return pairs_.empty(); }
-  size_t size() const { return pairs_.size(); }
-  std::span<const Label> pairs() const { return pairs_; }
-  auto begin() const { return pairs_.begin(); }
-  auto end() const { return pairs_.end(); }
+  bool empty() const { return size_ == 0; }
+  size_t size() const { return size_; }
+  std::span<const Label> pairs() const { return {begin(), size_}; }
+  const Label* begin() const { return pairs_.get(); }
+  const Label* end() const { return begin() + size_; }
 
   // Copies with one label set (an empty value removes it), with only `names`, without `names`,
   // without __name__.
@@ -53,15 +63,32 @@ class Labels {
   uint64_t StableHash() const;
 
   // Order of Prometheus' labels.Compare: pair by pair, name before value, a prefix first.
-  friend auto operator<=>(const Labels&, const Labels&) = default;
+  friend std::strong_ordering operator<=>(const Labels& a, const Labels& b) {
+    return a.pairs_ == b.pairs_ ? std::strong_ordering::equal : Compare(a, b);
+  }
+  friend bool operator==(const Labels& a, const Labels& b) {
+    return a.pairs_ == b.pairs_ || (a.size_ == b.size_ && a.hash_ == b.hash_ && Compare(a, b) == 0);
+  }
   template <typename H>
   friend H AbslHashValue(H h, const Labels& labels) {
-    for (const Label& label : labels.pairs_) h = H::combine(std::move(h), label.name, label.value);
-    return H::combine(std::move(h), labels.pairs_.size());
+    return H::combine(std::move(h), labels.hash_, labels.size_);
   }
 
  private:
-  std::vector<Label> pairs_;
+  // Of such that are sorted, without empty values, no name twice.
+  static Labels Own(std::vector<Label> pairs);
+  void Swap(Labels& other) noexcept {
+    pairs_.swap(other.pairs_);
+    std::swap(size_, other.size_);
+    std::swap(hash_, other.hash_);
+  }
+  template <typename Wanted>
+  Labels Where(Wanted wanted) const;
+  static std::strong_ordering Compare(const Labels& a, const Labels& b);
+
+  std::shared_ptr<const Label[]> pairs_;  // null: none
+  uint32_t size_ = 0;
+  uint32_t hash_ = 0;  // of this process
 };
 
 }  // namespace pitwall

@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <compare>
+#include <utility>
+
+#include "absl/hash/hash.h"
 #include "services/model/demand.h"
 #include "services/model/issue.h"
 #include "services/model/labels.h"
@@ -20,6 +24,42 @@ TEST(Labels, SortedWithoutEmptyOnesAndComparedPairByPair) {
   EXPECT_LT(Labels({{"a", "1"}}), Labels({{"a", "1"}, {"b", "0"}}));
   EXPECT_LT(Labels({{"a", "1"}, {"z", "9"}}), Labels({{"a", "2"}}));
   EXPECT_EQ(Labels().ToString(), "{}");
+}
+
+TEST(Labels, OneMoreComesWhereItsNameBelongs) {
+  const Labels labels({{"b", "2"}, {"d", "4"}});
+  EXPECT_EQ(labels.With("a", "1").ToString(), "{a=\"1\",b=\"2\",d=\"4\"}");
+  EXPECT_EQ(labels.With("c", "3").ToString(), "{b=\"2\",c=\"3\",d=\"4\"}");
+  EXPECT_EQ(labels.With("e", "5").ToString(), "{b=\"2\",d=\"4\",e=\"5\"}");
+  EXPECT_EQ(labels.With("b", "9").ToString(), "{b=\"9\",d=\"4\"}");
+  EXPECT_EQ(labels.With("d", "").ToString(), "{b=\"2\"}");
+  EXPECT_EQ(labels.With("x", ""), labels);
+  EXPECT_EQ(labels.With("b", "").With("d", ""), Labels());
+}
+
+TEST(Labels, CopiesAndEqualOnesAreOneToAHashTable) {
+  const Labels labels({{"a", "1"}, {"b", "2"}});
+  const Labels copy = labels, equal = Labels({{"a", "1"}}).With("b", "2");
+  EXPECT_EQ(copy.begin(), labels.begin());
+  EXPECT_NE(equal.begin(), labels.begin());
+  EXPECT_EQ(equal, labels);
+  EXPECT_EQ(equal <=> labels, std::strong_ordering::equal);
+  for (const Labels& other : {Labels(), Labels({{"a", "1"}}), Labels({{"a", "12"}, {"b", ""}}),
+                              Labels({{"a", "1"}, {"b", "3"}}), Labels({{"a", "1"}, {"c", "2"}})}) {
+    EXPECT_NE(other, labels);
+    EXPECT_NE(absl::HashOf(other), absl::HashOf(labels));
+  }
+  EXPECT_EQ(absl::HashOf(equal), absl::HashOf(labels));
+  // What was moved from has none, and can be given others.
+  Labels from = labels;
+  Labels to = std::move(from);
+  EXPECT_EQ(to, labels);
+  EXPECT_TRUE(from.empty());  // NOLINT(bugprone-use-after-move)
+  EXPECT_EQ(from, Labels());
+  EXPECT_EQ(absl::HashOf(from), absl::HashOf(Labels()));
+  from = std::move(to);
+  EXPECT_EQ(from, labels);
+  EXPECT_EQ(from.DropName().begin(), labels.begin());  // nothing to take away
 }
 
 TEST(Matcher, RegularExpressionsAreAnchoredAndAbsentLabelsAreEmpty) {

@@ -35,8 +35,12 @@ struct LabelsByValue {
 };
 
 // Index of the first time after `position`, at or after `from`. Windows move by little, so near
-// places are tried first.
+// places are tried first, one after another: series of one source take as many steps each.
 size_t FirstAfter(std::span<const int64_t> times, size_t from, int64_t position) {
+  constexpr size_t kNear = 4;
+  const size_t near = std::min(times.size(), from + kNear);
+  while (from < near && times[from] <= position) ++from;
+  if (from < near || from == times.size()) return from;
   size_t step = 1, low = from;
   while (low + step <= times.size() && times[low + step - 1] <= position) {
     low += step;
@@ -91,15 +95,20 @@ ScanView::ScanView(const DemandSet* demands, const QueryTimes* times, std::vecto
       meter_(meter),
       labels_(demands->selectors.size()),
       members_(feeds_.size()) {
+  std::vector<size_t> feeds_of(labels_.size(), 0);
+  for (const Feed& feed : feeds_) ++feeds_of[feed.selector];
   std::vector<absl::flat_hash_map<const Labels*, uint32_t, LabelsByValue, LabelsByValue>> known(
       labels_.size());
   for (size_t f = 0; f < feeds_.size(); ++f) {
-    std::vector<const Labels*>& labels = labels_[feeds_[f].selector];
+    const uint32_t selector = feeds_[f].selector;
+    std::vector<const Labels*>& labels = labels_[selector];
     for (const StoredSeries& series : feeds_[f].series) {
-      const auto [at, is_new] = known[feeds_[f].selector].try_emplace(
-          &series.labels, static_cast<uint32_t>(labels.size()));
-      if (is_new) labels.push_back(&series.labels);
-      members_[f].column.push_back(at->second);
+      auto column = static_cast<uint32_t>(labels.size());
+      // Labels of one feed differ.
+      if (feeds_of[selector] > 1)
+        column = known[selector].try_emplace(&series.labels, column).first->second;
+      if (column == labels.size()) labels.push_back(&series.labels);
+      members_[f].column.push_back(column);
       members_[f].has_markers.push_back(
           std::any_of(series.values.begin(), series.values.end(), IsStale) ? 1 : 0);
     }
@@ -137,6 +146,15 @@ void ScanView::Seek(const StoredSeries& series, const Bounds& bounds, size_t ind
   state->first[index] = FirstAfter(series.times, forward ? state->first[index] : 0, bounds.begin);
 }
 
+std::optional<size_t> ScanView::Newest(const StoredSeries& series, const Bounds& bounds,
+                                       size_t index, State* state) {
+  const bool forward = state->last_end.has_value() && bounds.end >= *state->last_end;
+  size_t& past = state->past[index];
+  past = FirstAfter(series.times, forward ? past : 0, bounds.end);
+  if (past == 0 || series.times[past - 1] <= bounds.begin) return std::nullopt;
+  return past - 1;
+}
+
 void ScanView::Samples(const StoredSeries& series, bool has_markers, size_t index, State* state,
                        std::span<const int64_t>* times, std::span<const double>* values) const {
   const size_t first = state->first[index], count = state->past[index] - first;
@@ -171,17 +189,17 @@ Column ScanView::Read(uint32_t demand, std::span<const double> arguments) {
     const StoredSeries& series = feed.series[i];
     const uint32_t column = members.column[i];
     state.present[column] = 0;
-    Seek(series, bounds, i, &state);
-    if (state.first[i] == state.past[i]) continue;
     if (wanted.kind == WindowKind::kInstant) {
-      const size_t newest = state.past[i] - 1;
-      if (IsStale(series.values[newest])) continue;
+      const std::optional<size_t> newest = Newest(series, bounds, i, &state);
+      if (!newest.has_value() || IsStale(series.values[*newest])) continue;
       state.present[column] = 1;
       state.values[column] = wanted.function == WindowFunction::kTimestamp
-                                 ? PositionSeconds(series.times[newest])
-                                 : series.values[newest];
+                                 ? PositionSeconds(series.times[*newest])
+                                 : series.values[*newest];
       continue;
     }
+    Seek(series, bounds, i, &state);
+    if (state.first[i] == state.past[i]) continue;
     SampleWindow window;
     Samples(series, members.has_markers[i] != 0, i, &state, &window.times, &window.values);
     if (window.times.empty()) continue;

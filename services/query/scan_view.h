@@ -73,6 +73,9 @@ class ScanView final : public ColumnView {
   Bounds WindowAt(const Demand& demand) const;
   // Moves the state's cursors of one series to the window.
   void Seek(const StoredSeries& series, const Bounds& bounds, size_t index, State* state) const;
+  // The last sample of the window; moves only the cursor behind it.
+  static std::optional<size_t> Newest(const StoredSeries& series, const Bounds& bounds,
+                                      size_t index, State* state);
   // The samples between the cursors; where there are stale markers, in `state`'s own copy.
   void Samples(const StoredSeries& series, bool has_markers, size_t index, State* state,
                std::span<const int64_t>* times, std::span<const double>* values) const;

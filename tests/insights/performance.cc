@@ -3,9 +3,11 @@
 // (1,000 ranks of 20,000 steps), small (1,000 jobs of 10 minutes), wide (100 jobs with 17,000
 // series each), broad (the same, of which PART shortens the time: all 100 jobs). PART: that much of
 // it, 1 is all. FOLDER: where it is kept, and is asked again without a load where it is there; else
-// it is removed at the end. VIEW: only views with that in their names. Prints a table; exit code 1
-// where an answer fails, where memory misses its goal, or bytes a sample that of two megabytes a
-// million.
+// it is removed at the end. VIEW: only views with that in their names; of one that begins with "/"
+// paths of what is asked instead, with blanks between them, in which {job} is the first job's id,
+// {first} and {last} its times in seconds. Prints a table, with the CRC of each answer, by which
+// answers of two versions are compared; exit code 1 where an answer fails, where memory misses its
+// goal, or bytes a sample that of two megabytes a million.
 #include <malloc.h>
 #include <sys/resource.h>
 
@@ -15,6 +17,7 @@
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/adapters/http/router.h"
+#include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
 #include "services/insights/api/api_routes.h"
@@ -147,6 +150,22 @@ std::vector<View> ViewsOf(const JobLife& job) {
   };
 }
 
+// Of paths with blanks between them.
+std::vector<View> ViewsOfPaths(std::string_view paths, const JobLife& job) {
+  std::vector<View> out;
+  for (const std::string_view one : Split(paths, ' ')) {
+    std::string path(one);
+    for (const auto& [mark, text] : {std::pair<std::string_view, std::string>("{job}", job.id),
+                                     {"{first}", Cat(job.first_ns / kNanosPerSecond)},
+                                     {"{last}", Cat(job.last_ns / kNanosPerSecond)}}) {
+      for (size_t at = path.find(mark); at != std::string::npos; at = path.find(mark))
+        path.replace(at, mark.size(), text);
+    }
+    out.push_back({path, path});
+  }
+  return out;
+}
+
 class Measurement {
  public:
   Measurement(loadgen::LoadPlan plan, std::string dir, std::string view, int calls)
@@ -168,7 +187,7 @@ class Measurement {
 
   const loadgen::LoadPlan plan_;
   const std::string dir_;
-  const std::string view_;  // "": all
+  const std::string view_;  // "": all; of one with a "/" in front its paths
   const int calls_;         // of each view, within a second
   clock::SystemClock clock_;
   PipeLog log_{&clock_};
@@ -234,10 +253,11 @@ Status Measurement::Ingest() {
 // it takes on a machine that has one free, and holds on a busy one too. Each view begins with a
 // history that was just opened, so that its first answer finds no segment open and nothing decoded.
 Status Measurement::Ask() {
-  Print("  answers: cold, median, 99 % (ms of a core)\n");
+  Print("  answers: cold, median, 99 % (ms of a core); CRC\n");
   const JobLifePtr job = keep_->history().Jobs()[0];
-  for (const View& view : ViewsOf(*job)) {
-    if (view.name.find(view_) == std::string::npos) continue;
+  const bool paths = StartsWith(view_, "/");
+  for (const View& view : paths ? ViewsOfPaths(view_, *job) : ViewsOf(*job)) {
+    if (!paths && view.name.find(view_) == std::string::npos) continue;
     RETURN_IF_ERROR(Open());
     std::vector<http::HttpRoute> routes = Routes({.history = &keep_->history(), .clock = &clock_});
     for (http::HttpRoute& route : promapi::PromRoutes(&keep_->history(), &clock_, {}, {}))
@@ -249,12 +269,14 @@ Status Measurement::Ask() {
     const auto match = router->Find("GET", request.path);
     std::vector<double> took;
     std::string refused;
+    uint32_t crc = 0;
     double total = 0;
     for (int i = 0; i <= calls_ && total < 2000; ++i) {
       const int64_t began = clock::ThreadCpuNs();
       const http::HttpResponse response = match.route->handler(request);
       took.push_back(static_cast<double>(clock::ThreadCpuNs() - began) / 1e6);
       total += took.back();
+      crc = Crc32c(response.body);
       if (response.status != 200) {
         refused = response.body;
         failed_ |= response.status != 422;  // a stated limit is told, and no fault
@@ -267,9 +289,10 @@ Status Measurement::Ask() {
     const double worst = took[std::min(took.size() - 1, took.size() * 99 / 100)];
     const auto ms = [](double v) { return FormatDouble(std::round(v * 10) / 10); };
     Print(Cat("  ", view.name, ": ",
-              refused.empty() ? Cat(ms(cold), ", ", ms(took[took.size() / 2]), ", ", ms(worst),
-                                    std::max(cold, worst) > kGoalMilliseconds ? " MISSED" : "")
-                              : Cat("REFUSED ", refused),
+              refused.empty()
+                  ? Cat(ms(cold), ", ", ms(took[took.size() / 2]), ", ", ms(worst),
+                        std::max(cold, worst) > kGoalMilliseconds ? " MISSED; " : "; ", crc)
+                  : Cat("REFUSED ", refused),
               "\n"));
   }
   return OkStatus();

@@ -1,5 +1,6 @@
 #include "services/codec/cloudevents/json_writer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "services/base/shortest_decimal.h"
@@ -122,6 +123,31 @@ void JsonWriter::Double(double value) {
   } else {
     AppendDouble(value, &out_);
   }
+}
+
+void JsonWriter::Numbers(std::span<const double> values) {
+  constexpr size_t kAtOnce = 128;
+  BeginArray();
+  bool first = true;
+  for (; !values.empty(); values = values.subspan(std::min(kAtOnce, values.size()))) {
+    const std::span<const double> some = values.first(std::min(kAtOnce, values.size()));
+    const size_t before = out_.size();
+    out_.resize(before + some.size() * (1 + kMostDoubleChars));
+    char* to = &out_[before];
+    for (const double value : some) {
+      if (!first) *to++ = ',';
+      first = false;
+      if (!std::isfinite(value)) {
+        to = std::copy_n("null", 4, to);
+      } else if (value == 0 && std::signbit(value)) {
+        to = std::copy_n("-0.0", 4, to);
+      } else {
+        to = WriteDouble(value, to);
+      }
+    }
+    out_.resize(static_cast<size_t>(to - out_.data()));
+  }
+  EndArray();
 }
 
 void JsonWriter::Text(std::string_view key, std::string_view value) {

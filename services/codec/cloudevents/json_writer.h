@@ -1,7 +1,9 @@
 // Writes JSON text in the order of the calls: deterministic bytes, no white space, no look-back.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -10,6 +12,9 @@ namespace pitwall::cloudevents {
 // Calls must nest properly; inside an object every value follows a Key. Not thread-safe.
 class JsonWriter {
  public:
+  // What a number with all of its digits takes, with its comma.
+  static constexpr size_t kNumberBytes = 20;
+
   void BeginObject() { Begin('{'); }
   void EndObject() { End('}'); }
   void BeginArray() { Begin('['); }
@@ -25,10 +30,14 @@ class JsonWriter {
   void Raw(std::string_view json);
   // Shortest text that reads back as the same double; "NaN", "+Inf", "-Inf" as strings.
   void Double(double value);
+  // An array of numbers, with null for NaN and infinities: what Double and Null write one by one.
+  void Numbers(std::span<const double> values);
 
   // Key and value, left out when the value is empty.
   void Text(std::string_view key, std::string_view value);
 
+  // Memory for about so many bytes that follow: a long text is not copied as it grows.
+  void Reserve(size_t bytes) { out_.reserve(out_.size() + bytes); }
   std::string Take() { return std::move(out_); }
 
  private:

@@ -1,5 +1,7 @@
 #include "services/insights/api/json_fields.h"
 
+#include <array>
+#include <charconv>
 #include <cmath>
 
 #include "services/base/strings.h"
@@ -19,7 +21,13 @@ void NumberField(std::string_view key, double value, JsonWriter* out) {
   WriteNumber(value, out);
 }
 
-void WriteNs(int64_t ns, JsonWriter* out) { out->String(Cat(ns)); }
+void WriteNs(int64_t ns, JsonWriter* out) {
+  std::array<char, 24> text;  // in quotes
+  text[0] = '"';
+  char* const end = std::to_chars(&text[1], text.data() + text.size() - 1, ns).ptr;
+  *end = '"';
+  out->Raw({text.data(), end + 1});
+}
 
 void NsField(std::string_view key, int64_t ns, JsonWriter* out) {
   out->Key(key);

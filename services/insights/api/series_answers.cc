@@ -87,9 +87,7 @@ Answer AnswerSamples(const ApiCall& call) {
     for (const int64_t time_ns : column.times_ns) WriteNs(time_ns, &out);
     out.EndArray();
     out.Key("values");
-    out.BeginArray();
-    for (const double value : column.values) WriteNumber(value, &out);
-    out.EndArray();
+    out.Numbers(column.values);
     out.Key("steps");
     if (column.steps.empty()) {
       out.Null();
@@ -148,6 +146,7 @@ Answer AnswerHeatMap(const ApiCall& call) {
   ASSIGN_OR_RETURN(const HeatMap map,
                    MakeHeatMap(call.history(), query, static_cast<HeatValue>(value)));
   JsonWriter out;
+  out.Reserve(map.rows.size() * (300 + map.grid.buckets() * JsonWriter::kNumberBytes));
   out.BeginObject();
   NsField("from_ns", map.grid.range.from_ns, &out);
   NsField("to_ns", map.grid.range.to_ns, &out);
@@ -161,9 +160,7 @@ Answer AnswerHeatMap(const ApiCall& call) {
     out.BeginObject();
     LabelsField("labels", row.labels, &out);
     out.Key("cells");
-    out.BeginArray();
-    for (const double cell : row.cells) WriteNumber(cell, &out);
-    out.EndArray();
+    out.Numbers(row.cells);
     out.EndObject();
   }
   out.EndArray();

@@ -62,6 +62,7 @@ Answer AnswerStepHeatMap(const ApiCall& call) {
   ASSIGN_OR_RETURN(const StepHeatMap map,
                    MakeStepHeatMap(call.history(), query, static_cast<size_t>(width), want_own));
   JsonWriter out;
+  out.Reserve((1 + map.rows.size()) * (100 + map.medians.size() * JsonWriter::kNumberBytes));
   out.BeginObject();
   TextField("mode", query.mode, &out);
   TextField("basis", kBases[map.own_time ? 1 : 0], &out);
@@ -70,9 +71,7 @@ Answer AnswerStepHeatMap(const ApiCall& call) {
   IndexField("bucket_steps", map.bucket_steps, &out);
   CountField("columns", map.medians.size(), &out);
   out.Key("medians_seconds");
-  out.BeginArray();
-  for (const double median : map.medians) WriteNumber(median, &out);
-  out.EndArray();
+  out.Numbers(map.medians);
   out.Key("rows");
   out.BeginArray();
   for (const StepHeatMapRow& row : map.rows) {
@@ -80,9 +79,7 @@ Answer AnswerStepHeatMap(const ApiCall& call) {
     IndexField("rank", row.rank, &out);
     TextField("node", row.node, &out);
     out.Key("cells");
-    out.BeginArray();
-    for (const double cell : row.cells) WriteNumber(cell, &out);
-    out.EndArray();
+    out.Numbers(row.cells);
     out.EndObject();
   }
   out.EndArray();
@@ -156,9 +153,7 @@ Answer AnswerSteps(const ApiCall& call) {
     NsField("end_ns", row.end_ns, &out);
     NumberField("duration_seconds", row.duration, &out);
     out.Key("phases");
-    out.BeginArray();
-    for (const double phase : row.phases) WriteNumber(phase, &out);
-    out.EndArray();
+    out.Numbers(row.phases);
     NumberField("wait_seconds", row.wait, &out);
     out.EndObject();
   }

@@ -195,6 +195,10 @@ TEST_F(KeepHeadTest, ASeriesThatTheNextSchemaIsWithoutEnds) {
       std::vector<int64_t> out;
       const std::vector<SampleColumn> columns = Read(query);
       EXPECT_THAT(columns, SizeIs(1));
+      // Asked again, what is kept of segments answers.
+      const std::vector<SampleColumn> again = Read(query);
+      EXPECT_THAT(again, SizeIs(1));
+      EXPECT_EQ(again[0].times_ns, columns[0].times_ns);
       for (size_t i = 0; i < columns[0].values.size(); ++i) {
         if (IsStale(columns[0].values[i]))
           out.push_back((columns[0].times_ns[i] - kBegin) / kSecond);
@@ -207,6 +211,116 @@ TEST_F(KeepHeadTest, ASeriesThatTheNextSchemaIsWithoutEnds) {
     query.range = {};
     query.selectors = {NameIs("x")};
     EXPECT_THAT(ends(), ElementsAre(8));  // of the silence
+  }
+}
+
+// A source with several schemas in one stream, of which none, one or several have the series; one
+// that falls silent; one that says goodbye. Series of others never end.
+TEST_F(KeepHeadTest, OnlySeriesOfTheSourceEnd) {
+  Open();
+  const auto series = [](std::string_view name, std::string_view node) {
+    return Labels({{"__name__", name}, {"node", node}});
+  };
+  uint64_t sequence = 0;
+  const auto send = [&](std::string_view source, const Schema& schema, int64_t second,
+                        bool goodbye = false) {
+    OwnedBatch b(std::string(source), ++sequence);
+    b.batch.schemas.emplace_back(schema);
+    b.Rows(schema, {kBegin + second * kSecond}, std::vector<double>(schema.series.size(), 1.0));
+    b.batch.goodbye = goodbye;
+    Send(b.batch);
+  };
+  const Schema a_x = SchemaOf(1, {series("x", "a")}), a_z = SchemaOf(1, {series("z", "a")});
+  const Schema a_xz = SchemaOf(1, {series("x", "a"), series("z", "a")});
+  const Schema a_other = SchemaOf(2, {series("w", "a")});
+  const Schema b_x = SchemaOf(1, {series("x", "b")}), c_x = SchemaOf(1, {series("x", "c")});
+  for (int64_t second = 1; second < 640; ++second) {
+    send("collector-a",
+         second < 100   ? a_x
+         : second < 200 ? a_z
+         : second < 610 ? a_xz
+                        : a_z,
+         second);
+    send("collector-a", a_other, second);
+    if (second < 300 || second >= 400) send("collector-b", b_x, second);
+    if (second <= 500) send("collector-c", c_x, second, second == 500);
+  }
+  Await();
+  for (const bool sealed : {false, true}) {
+    SCOPED_TRACE(sealed ? "sealed" : "not sealed");
+    if (sealed) {
+      Close();
+      Open();
+    }
+    for (const char* kept : {"first", "again"}) {
+      SCOPED_TRACE(kept);
+      SampleQuery query;
+      query.job = "job-1";
+      query.selectors = {NameIs("x")};
+      query.stale_markers = true;
+      std::vector<std::vector<int64_t>> ends;
+      for (const SampleColumn& column : Read(query)) {
+        ends.emplace_back();
+        EXPECT_TRUE(column.steps.empty());
+        for (size_t i = 0; i < column.values.size(); ++i) {
+          // One nanosecond after what was promised, or at the next schema's first row.
+          if (IsStale(column.values[i]))
+            ends.back().push_back((column.times_ns[i] - kBegin) / kSecond);
+        }
+      }
+      ASSERT_THAT(ends, SizeIs(3));
+      EXPECT_THAT(ends[0], ElementsAre(100, 610));
+      EXPECT_THAT(ends[1], ElementsAre(299));
+      EXPECT_THAT(ends[2], ElementsAre(500));
+    }
+  }
+}
+
+// Rows with steps and without, of one series, in windows before and after each other.
+TEST_F(KeepHeadTest, StepsAreThereWhereOneRowHasOne) {
+  Open();
+  const Schema mixed = SchemaOf(1, {{{"__name__", "x"}, {"rank", "0"}}});
+  const Schema late = SchemaOf(1, {{{"__name__", "y"}, {"rank", "1"}}});
+  const Schema never = SchemaOf(1, {{{"__name__", "z"}, {"rank", "2"}}});
+  uint64_t sequence = 0;
+  const auto send = [&](int64_t rank, const Schema& schema, int64_t second, int64_t step) {
+    OwnedBatch b(Cat("rank-", rank), ++sequence, rank);
+    b.batch.schemas.emplace_back(schema);
+    std::vector<int64_t> steps;
+    if (step >= 0) steps.push_back(step);
+    b.Rows(schema, {kBegin + second * kSecond}, {static_cast<double>(second)}, steps,
+           step >= 0 ? "train" : "");
+    Send(b.batch);
+  };
+  for (const int64_t second : {1, 2}) send(0, mixed, second, second == 1 ? 4 : -1);
+  for (const int64_t second : {3, 601}) send(0, mixed, second, -1);
+  send(0, mixed, 1201, 9);
+  send(0, mixed, 1801, -1);
+  for (const int64_t second : {1, 601, 1201}) send(1, late, second, second == 1201 ? 5 : -1);
+  for (const int64_t second : {1, 601, 1201}) send(2, never, second, -1);
+  Await();
+  for (const bool sealed : {false, true}) {
+    SCOPED_TRACE(sealed ? "sealed" : "not sealed");
+    if (sealed) {
+      Close();
+      Open();
+    }
+    SampleQuery query;
+    query.job = "job-1";
+    const std::vector<SampleColumn> columns = Read(query);
+    ASSERT_THAT(columns, SizeIs(3));
+    EXPECT_THAT(columns[0].values, ElementsAre(1, 2, 3, 601, 1201, 1801));
+    EXPECT_THAT(columns[0].steps, ElementsAre(4, kNoStep, kNoStep, kNoStep, 9, kNoStep));
+    EXPECT_THAT(columns[1].steps, ElementsAre(kNoStep, kNoStep, 5));
+    EXPECT_THAT(columns[2].values, ElementsAre(1, 601, 1201));
+    EXPECT_TRUE(columns[2].steps.empty());
+    query.mode = "train";
+    query.from_step = 0;
+    const std::vector<SampleColumn> trained = Read(query);
+    ASSERT_THAT(trained, SizeIs(2));
+    EXPECT_THAT(trained[0].values, ElementsAre(1, 1201));
+    EXPECT_THAT(trained[0].steps, ElementsAre(4, 9));
+    EXPECT_THAT(trained[1].steps, ElementsAre(5));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <random>
+#include <tuple>
 
 #include "services/insights/keep/archive.h"
 #include "services/insights/keep/keep_for_test.h"
@@ -164,6 +165,27 @@ TEST_F(KeepTest, NumbersEqualThoseOfTheRawInput) {
       const auto rollups = history().Rollups(query, tier);
       ASSERT_TRUE(rollups.ok()) << rollups.status();
       ASSERT_THAT(*rollups, SizeIs(2));
+      // Row by row the same, in parts.
+      std::map<Labels, std::vector<RollupRow>> visited;
+      ASSERT_TRUE(history()
+                      .VisitRollups(
+                          query, tier, [&] { visited.clear(); },
+                          [&](const RollupPart& part) {
+                            std::vector<RollupRow>& rows = visited[part.labels];
+                            rows.insert(rows.end(), part.rows.begin(), part.rows.end());
+                            return OkStatus();
+                          })
+                      .ok());
+      ASSERT_THAT(visited, SizeIs(2));
+      for (const RollupColumn& column : *rollups) {
+        const std::vector<RollupRow>& rows = visited[column.labels];
+        ASSERT_EQ(rows.size(), column.rows.size());
+        for (size_t i = 0; i < rows.size(); ++i) {
+          const RollupRow &a = rows[i], &b = column.rows[i];
+          ASSERT_EQ(std::tie(a.start_ns, a.min, a.max, a.sum, a.last, a.count),
+                    std::tie(b.start_ns, b.min, b.max, b.sum, b.last, b.count));
+        }
+      }
       for (size_t s = 0; s < 2; ++s) {
         std::map<int64_t, std::vector<double>> expected;
         for (const auto& [time, value] : s == 0 ? ratio : power)

@@ -43,6 +43,9 @@ class SegmentCache {
   // Of a page of its metrics.
   static Key MetricsKey(uint64_t segment, uint32_t page) { return {segment, kNoTable - 2, page}; }
 
+  // Of its streams.
+  static Key StreamsKey(uint64_t segment) { return {segment, kNoTable - 3, 0}; }
+
   SegmentCache(size_t most_bytes, size_t most_open)
       : most_bytes_(most_bytes), most_open_(most_open) {}
   // Null: not there. T is what was put by that key.

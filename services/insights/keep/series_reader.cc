@@ -1,5 +1,6 @@
 // What JobReader says of series: samples, rollups, quantiles.
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -123,6 +124,23 @@ int64_t CeilTo(int64_t time_ns, int64_t unit) {
   return time_ns >= kMaxPosition - unit ? kMaxPosition : NextAfter(time_ns - 1, unit);
 }
 
+// For how many windows of samples memory is taken at once: a few, since not all need have them.
+size_t WindowsIn(const KeptJob& job, const TimeRange& range) {
+  constexpr size_t kMost = 8;
+  const int64_t first = range.from_ns <= kMinPosition ? kMinPosition : WindowOf(range.from_ns);
+  MutexLock lock(&job.mutex());
+  size_t windows = 0;
+  for (auto at = job.windows().lower_bound(first);
+       at != job.windows().end() && at->first < range.to_ns && windows < kMost; ++at)
+    ++windows;
+  return windows;
+}
+
+// Where the rows of a tier begin that begin in the range, with all of their samples.
+TimeRange WholeRows(const TimeRange& range, size_t tier) {
+  return {CeilTo(range.from_ns, kTiers[tier]), CeilTo(range.to_ns, kTiers[tier])};
+}
+
 }  // namespace
 
 StatusOr<std::vector<SeriesInfo>> JobReader::Series(const SeriesQuery& query) const {
@@ -201,79 +219,91 @@ StatusOr<std::vector<SampleColumn>> JobReader::Samples(const SampleQuery& query)
   SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
   std::vector<SampleColumn> found;
   size_t count = 0;
+  // Of a range of steps few rows are wanted.
+  const size_t windows = query.mode.empty() ? WindowsIn(*job, query.range) : 1;
   const auto begin = [&] {
     found.clear();
     count = 0;
   };
   const Status walked2 = ForEachWindow(
       *store_, *job, query.range, &set, begin,
-      [&](WindowView* view) { return AddSamples(query, view, &set, &found, &count); },
+      [&](WindowView* view) { return AddSamples(query, view, &set, &found, &count, windows); },
       [&](const WindowView& view) { return HasOtherSteps(query, view); });
   RETURN_IF_ERROR(walked2);
   std::vector<SampleColumn> out = InOrder(set, &found);
-  if (query.stale_markers) RETURN_IF_ERROR(AddStaleMarkers(job, query, &out));
+  if (query.stale_markers) RETURN_IF_ERROR(AddStaleMarkers(job, query, &set, &out));
   return out;
+}
+
+Status JobReader::WalkRollups(
+    const SeriesQuery& query, const TimeRange& whole, size_t tier, SeriesSet* set,
+    const std::function<void()>& begin,
+    const std::function<Status(uint32_t series, std::span<const RollupRow> rows)>& take) const {
+  ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
+  size_t count = 0;
+  std::vector<RollupRow> wanted;
+  const auto in_range = [&](const RollupRow& row) {
+    return row.start_ns >= whole.from_ns && row.start_ns < whole.to_ns;
+  };
+  const auto take_wanted = [&](uint32_t series) -> Status {
+    if (!wanted.empty()) RETURN_IF_ERROR(take(series, wanted));
+    count += wanted.size();
+    wanted.clear();
+    return count > query.limits.rows ? TooManyRows(query.limits.rows) : OkStatus();
+  };
+  const auto add = [&](uint32_t series, const std::vector<RollupRow>& rows) {
+    std::copy_if(rows.begin(), rows.end(), std::back_inserter(wanted), in_range);
+    return take_wanted(series);
+  };
+  const auto add_paged = [&](uint32_t series, const MetricRollups& of, size_t from, size_t to) {
+    for (size_t i = from; i < to; ++i) {
+      const RollupRow row = of.Row(i);
+      if (in_range(row)) wanted.push_back(row);
+    }
+    return take_wanted(series);
+  };
+  PagedSeries pages(store_, &query, set);
+  return ForEachClosed(
+      *job, whole, set,
+      [&] {
+        begin();
+        count = 0;
+      },
+      [&](WindowView* view) -> Status {
+        if (tier == kPagedTier && view->only_pages())
+          return pages.ReadRollups(*view->sealed, add_paged);
+        RETURN_IF_ERROR(OpenWindow(*store_, view));
+        if (RowsAreGone(*view) || (view->only_sealed() && tier > 0)) {
+          std::vector<StoredSeries> stored;
+          RETURN_IF_ERROR(view->segment->ReadSeries(set, &stored));
+          for (const StoredSeries& s : stored) RETURN_IF_ERROR(add(s.series, s.rows[tier]));
+          return OkStatus();
+        }
+        MergedWindow window(view, set);
+        RETURN_IF_ERROR(window.Prepare(whole));
+        SeriesRows rows;
+        for (const uint32_t series : window.merger().series()) {
+          window.merger().Read(series, &rows, whole.from_ns, whole.to_ns);
+          RETURN_IF_ERROR(add(series, RollUp(rows)[tier]));
+        }
+        return OkStatus();
+      });
 }
 
 StatusOr<std::vector<RollupColumn>> JobReader::Rollups(const SeriesQuery& query,
                                                        size_t tier) const {
   if (tier >= kTiers.size())
     return InvalidArgument(Cat("tier ", tier, ": there are ", kTiers.size()));
-  ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
   SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
-  // Rows that begin in the range, with all of their samples.
-  const int64_t length = kTiers[tier];
-  const TimeRange whole = {CeilTo(query.range.from_ns, length), CeilTo(query.range.to_ns, length)};
   const size_t stored_tier = std::min(tier, kWindowTiers - 1);
   std::vector<RollupColumn> found;
-  size_t count = 0;
-  const auto add = [&](uint32_t series, const std::vector<RollupRow>& rows) -> Status {
-    RollupColumn& out = At(&found, series);
-    for (const RollupRow& row : rows) {
-      if (row.start_ns < whole.from_ns || row.start_ns >= whole.to_ns) continue;
-      out.rows.push_back(row);
-      ++count;
-    }
-    return count > query.limits.rows ? TooManyRows(query.limits.rows) : OkStatus();
-  };
-  PagedSeries pages(store_, &query, &set);
-  const auto add_paged = [&](uint32_t series, const MetricRollups& of, size_t from,
-                             size_t to) -> Status {
-    std::vector<RollupRow>& out = At(&found, series).rows;
-    for (size_t i = from; i < to; ++i) {
-      const RollupRow row = of.Row(i);
-      if (row.start_ns < whole.from_ns || row.start_ns >= whole.to_ns) continue;
-      out.push_back(row);
-      ++count;
-    }
-    return count > query.limits.rows ? TooManyRows(query.limits.rows) : OkStatus();
-  };
-  const Status walked3 = ForEachClosed(
-      *job, whole, &set,
-      [&] {
-        found.clear();
-        count = 0;
-      },
-      [&](WindowView* view) -> Status {
-        if (stored_tier == kPagedTier && view->only_pages())
-          return pages.ReadRollups(*view->sealed, add_paged);
-        RETURN_IF_ERROR(OpenWindow(*store_, view));
-        if (RowsAreGone(*view) || (view->only_sealed() && stored_tier > 0)) {
-          std::vector<StoredSeries> stored;
-          RETURN_IF_ERROR(view->segment->ReadSeries(&set, &stored));
-          for (const StoredSeries& s : stored) RETURN_IF_ERROR(add(s.series, s.rows[stored_tier]));
-          return OkStatus();
-        }
-        MergedWindow window(view, &set);
-        RETURN_IF_ERROR(window.Prepare(whole));
-        SeriesRows rows;
-        for (const uint32_t series : window.merger().series()) {
-          window.merger().Read(series, &rows, whole.from_ns, whole.to_ns);
-          RETURN_IF_ERROR(add(series, RollUp(rows)[stored_tier]));
-        }
+  RETURN_IF_ERROR(WalkRollups(
+      query, WholeRows(query.range, tier), stored_tier, &set, [&] { found.clear(); },
+      [&](uint32_t series, std::span<const RollupRow> rows) {
+        std::vector<RollupRow>& out = At(&found, series).rows;
+        out.insert(out.end(), rows.begin(), rows.end());
         return OkStatus();
-      });
-  RETURN_IF_ERROR(walked3);
+      }));
   std::vector<RollupColumn> out;
   for (const uint32_t series : set.InOrder()) {
     if (series >= found.size() || found[series].rows.empty()) continue;
@@ -284,6 +314,19 @@ StatusOr<std::vector<RollupColumn>> JobReader::Rollups(const SeriesQuery& query,
     out.push_back(std::move(column));
   }
   return out;
+}
+
+Status JobReader::VisitRollups(const SeriesQuery& query, size_t tier,
+                               const std::function<void()>& begin,
+                               const std::function<Status(const RollupPart&)>& visit) const {
+  // Rows of a coarser tier are of several windows.
+  if (tier >= kWindowTiers) return History::VisitRollups(query, tier, begin, visit);
+  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
+  return WalkRollups(query, WholeRows(query.range, tier), tier, &set, begin,
+                     [&](uint32_t series, std::span<const RollupRow> rows) {
+                       const SeriesSet::Entry& of = set.all()[series];
+                       return visit({series, of.labels, of.kind, rows});
+                     });
 }
 
 StatusOr<std::vector<QuantileRow>> JobReader::Quantiles(const SeriesQuery& query,

@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "services/insights/keep/job_reader.h"
+#include "services/insights/keep/segment_streams.h"
 #include "services/insights/keep/window_view.h"
 #include "services/model/value.h"
 
@@ -22,65 +23,95 @@ struct Run {
   uint64_t schema = 0;
 };
 
-// What decides where the wanted series of a job end. Sources without any are left out.
+// What decides where the wanted series of a job end.
 class Sources {
  public:
-  using Stream = std::pair<OriginKey, uint32_t>;
   using Table = WindowSegment::RowsTable;
+  // One that has wanted series in some window, or is in memory.
+  struct Source {
+    std::map<uint32_t, std::vector<Run>> streams;
+    std::set<uint64_t> schemas;  // with wanted series
+    std::vector<BeatRun> beats;
+  };
 
   explicit Sources(SeriesSet* set) : set_(set) {}
 
-  Status TakeSegment(const WindowSegment& segment) {
-    const std::vector<Table> tables = segment.RowsTables();
-    return TakeTables(tables, true, [&](size_t i) { return segment.ReadTimes(i); });
-  }
+  // In the order of windows; heads before all segments.
   Status TakeHead(const std::vector<HeadPart>& parts) {
-    std::vector<Table> tables;
+    absl::flat_hash_map<std::pair<const Origin*, uint32_t>, std::vector<const HeadPart*>> streams;
     for (const HeadPart& part : parts)
-      tables.push_back({part.tail.origin, part.tail.schema, part.first_ns, part.last_ns});
-    return TakeTables(tables, false, [&](size_t i) { return parts[i].Rows(); });
-  }
-  // After all tables: beats of sources with wanted series.
-  void Take(const BeatRun& run) {
-    const OriginPtr& origin = run.last.origin;
-    const auto [at, added] = lists_.try_emplace(origin.get(), nullptr);
-    if (added) {
-      const auto known = schemas_.find(KeyOf(origin));
-      if (known != schemas_.end()) at->second = &beats_[known->first];
+      streams[{part.tail.origin.get(), part.tail.schema->stream}].push_back(&part);
+    for (const auto& entry : streams) {
+      const std::vector<const HeadPart*>& stream = entry.second;
+      std::vector<Table> tables;
+      for (const HeadPart* part : stream)
+        tables.push_back({part->tail.origin, part->tail.schema, part->first_ns, part->last_ns});
+      RETURN_IF_ERROR(TakeStream(tables, [&](size_t i) { return stream[i]->Rows(); }));
     }
-    if (at->second != nullptr) at->second->push_back(run);
+    return OkStatus();
+  }
+  Status TakeSegment(const HistoryStore& store, const SegmentFacts& facts) {
+    ASSIGN_OR_RETURN(const SegmentStreamsPtr streams, StreamsOf(store, facts));
+    std::vector<Table> tables;
+    for (size_t s = 0; s < streams->ends.size(); ++s) {
+      const std::span<const SegmentStreams::Table> stream = streams->stream(s);
+      const Table& first = stream.front().rows;
+      // Without wanted series it matters only where its source had some in it before.
+      bool wanted = false;
+      for (const SegmentStreams::Table& table : stream) {
+        ASSIGN_OR_RETURN(const WantedColumns* columns, set_->Of(*table.rows.schema));
+        wanted = wanted || !columns->columns.empty();
+      }
+      if (!wanted) {
+        const Source* source = Find(first.origin);
+        if (source == nullptr || !source->streams.contains(first.schema->stream)) continue;
+      }
+      tables.clear();
+      for (const SegmentStreams::Table& table : stream) tables.push_back(table.rows);
+      RETURN_IF_ERROR(TakeStream(tables, [&](size_t i) -> StatusOr<RowTable> {
+        ASSIGN_OR_RETURN(const auto segment, store.Segment(facts));
+        return segment->ReadTimes(stream[i].number);
+      }));
+    }
+    return OkStatus();
+  }
+  // After all tables.
+  void TakeBeats(const BeatRun& run) {
+    Source* const source = Find(run.last.origin);
+    if (source != nullptr && !source->schemas.empty()) source->beats.push_back(run);
   }
 
-  std::map<OriginKey, std::vector<BeatRun>>& beats() { return beats_; }
-  std::map<Stream, std::vector<Run>>& runs() { return runs_; }
-  const std::set<uint64_t>& schemas(const OriginKey& key) const { return schemas_.at(key); }
+  std::map<OriginKey, Source>& all() { return sources_; }
   const Schema& schema(uint64_t id) const { return *by_id_.at(id); }
 
  private:
-  static OriginKey KeyOf(const OriginPtr& origin) { return {origin->source, origin->boot}; }
+  using Names = std::pair<std::string_view, std::string_view>;
 
-  // `in_order`: what was taken is no later, but for heads, which are taken first.
-  Status TakeTables(const std::vector<Table>& tables, bool in_order,
+  Source* Find(const OriginPtr& origin) {
+    const auto at = by_names_.find(Names(origin->source, origin->boot));
+    return at == by_names_.end() ? nullptr : at->second;
+  }
+  Source& Of(const OriginPtr& origin) {
+    if (Source* const known = Find(origin); known != nullptr) return *known;
+    const auto at = sources_.try_emplace({origin->source, origin->boot}).first;
+    by_names_[Names(at->first.first, at->first.second)] = &at->second;
+    return at->second;
+  }
+  // All tables of one stream of a window.
+  Status TakeStream(const std::vector<Table>& tables,
                     const std::function<StatusOr<RowTable>(size_t)>& rows) {
-    // Most sources have one schema a stream: then nothing is compared with anything.
-    absl::flat_hash_map<std::pair<const Origin*, uint32_t>, std::vector<size_t>> streams;
-    for (size_t i = 0; i < tables.size(); ++i)
-      streams[{tables[i].origin.get(), tables[i].schema->stream}].push_back(i);
+    Source& source = Of(tables[0].origin);
+    std::vector<Run>& runs = source.streams[tables[0].schema->stream];
     for (size_t i = 0; i < tables.size(); ++i) {
       const Table& table = tables[i];
       ASSIGN_OR_RETURN(const WantedColumns* wanted, set_->Of(*table.schema));
-      const std::vector<size_t>& of_stream = streams[{table.origin.get(), table.schema->stream}];
-      const Stream stream = {KeyOf(table.origin), table.schema->stream};
-      // A schema without wanted series matters only where one with some came before it.
-      const bool alone = wanted->columns.empty() && of_stream.size() == 1;
-      if (in_order && alone && !runs_.contains(stream)) continue;
       by_id_.emplace(table.schema->id, table.schema);
-      if (!wanted->columns.empty()) schemas_[stream.first].insert(table.schema->id);
-      std::vector<Run>& runs = runs_[stream];
-      const auto overlaps = [&](size_t j) {
-        return j != i && tables[j].first_ns <= table.last_ns && table.first_ns <= tables[j].last_ns;
+      if (!wanted->columns.empty()) source.schemas.insert(table.schema->id);
+      const auto overlaps = [&](const Table& other) {
+        return &other != &table && other.first_ns <= table.last_ns &&
+               table.first_ns <= other.last_ns;
       };
-      if (std::any_of(of_stream.begin(), of_stream.end(), overlaps)) {
+      if (std::any_of(tables.begin(), tables.end(), overlaps)) {
         ASSIGN_OR_RETURN(const RowTable read, rows(i));
         for (const int64_t time : read.times) runs.push_back({time, time, table.schema->id});
       } else {
@@ -91,10 +122,8 @@ class Sources {
   }
 
   SeriesSet* const set_;
-  std::map<OriginKey, std::vector<BeatRun>> beats_;
-  absl::flat_hash_map<const Origin*, std::vector<BeatRun>*> lists_;  // null: not wanted
-  std::map<OriginKey, std::set<uint64_t>> schemas_;                  // with wanted series
-  std::map<Stream, std::vector<Run>> runs_;
+  std::map<OriginKey, Source> sources_;
+  absl::flat_hash_map<Names, Source*> by_names_;
   std::map<uint64_t, SharedSchema> by_id_;
 };
 
@@ -124,27 +153,23 @@ Status ForEachDropped(const Schema& before, const Schema& after, SeriesSet* set,
 
 }  // namespace
 
-Status JobReader::AddStaleMarkers(const KeptJobPtr& job, const SampleQuery& query,
+Status JobReader::AddStaleMarkers(const KeptJobPtr& job, const SampleQuery& query, SeriesSet* set,
                                   std::vector<SampleColumn>* columns) const {
   if (columns->empty()) return OkStatus();
   // A silence may begin before the range and end in it.
   TimeRange range = query.range;
   if (range.from_ns > kMinPosition + kWindowNs) range.from_ns -= kWindowNs;
-  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
   std::optional<Sources> sources;
   int64_t newest_ns = 0;
-  constexpr int kTries = 8;
-  Status status;
-  for (int i = 0; i < kTries; ++i) {
-    sources.emplace(&set);
+  const Status read = WhileSealed(*job, [&](uint64_t* version) -> Status {
+    sources.emplace(set);
     std::vector<SegmentFacts> facts;
     std::vector<bool> alone;  // no beats of that window are in memory
     std::vector<std::vector<HeadPart>> heads;
     std::vector<Beat> beats;
-    uint64_t version = 0;
     {
       MutexLock lock(&job->mutex());
-      version = job->version();
+      *version = job->version();
       newest_ns = job->newest_ns();
       for (const auto& [start, window] : job->windows()) {
         if (start + kWindowNs <= range.from_ns || start >= range.to_ns) continue;
@@ -157,47 +182,47 @@ Status JobReader::AddStaleMarkers(const KeptJobPtr& job, const SampleQuery& quer
         window.head->CopyTimes(&heads.emplace_back());
       }
     }
-    status = OkStatus();
     for (const std::vector<HeadPart>& parts : heads) RETURN_IF_ERROR(sources->TakeHead(parts));
-    std::vector<std::shared_ptr<const WindowSegment>> segments;
-    for (size_t f = 0; f < facts.size() && status.ok(); ++f) {
-      auto segment = store_->Segment(facts[f]);
-      status = segment.status();
-      if (segment.ok()) status = sources->TakeSegment(**segment);
-      if (status.ok()) segments.push_back(*std::move(segment));
+    for (const SegmentFacts& one : facts) RETURN_IF_ERROR(sources->TakeSegment(*store_, one));
+    for (size_t f = 0; f < facts.size(); ++f) {
+      if (alone[f]) {
+        ASSIGN_OR_RETURN(const SegmentStreamsPtr streams, StreamsOf(*store_, facts[f]));
+        for (const BeatRun& run : streams->beats) sources->TakeBeats(run);
+      } else {
+        ASSIGN_OR_RETURN(const auto segment, store_->Segment(facts[f]));
+        RETURN_IF_ERROR(segment->ReadBeats(&beats));
+      }
     }
-    std::vector<BeatRun> runs;
-    for (size_t s = 0; s < segments.size() && status.ok(); ++s)
-      status = alone[s] ? segments[s]->ReadBeatRuns(&runs) : segments[s]->ReadBeats(&beats);
-    for (const BeatRun& run : runs) sources->Take(run);
     // Those of one window may lie between each other: each is a run of its own.
-    for (const Beat& beat : beats) sources->Take({beat.promise_ns, beat});
-    if (!absl::IsDataLoss(status)) break;
-    MutexLock lock(&job->mutex());
-    // Sealed again meanwhile: the file that was to be read is gone. Else it is damaged.
-    if (job->version() == version) break;
-  }
-  RETURN_IF_ERROR(status);
-  std::map<Labels, SampleColumn*> by_labels;
-  for (SampleColumn& column : *columns) by_labels[column.labels] = &column;
+    for (const Beat& beat : beats) sources->TakeBeats({beat.promise_ns, beat});
+    return OkStatus();
+  });
+  RETURN_IF_ERROR(read);
   const auto end_at = [&](int64_t end_ns, uint32_t series) {
     if (end_ns < query.range.from_ns || end_ns >= query.range.to_ns) return;
-    const auto at = by_labels.find(set.all()[series].labels);
-    if (at != by_labels.end()) Insert(end_ns, at->second);
+    const Labels& labels = set->all()[series].labels;
+    const auto at = std::lower_bound(
+        columns->begin(), columns->end(), labels,
+        [](const SampleColumn& column, const Labels& wanted) { return column.labels < wanted; });
+    if (at != columns->end() && at->labels == labels) Insert(end_ns, &*at);
   };
-  for (auto& [stream, runs] : sources->runs()) {
-    std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) {
-      return std::tie(a.first_ns, a.last_ns, a.schema) < std::tie(b.first_ns, b.last_ns, b.schema);
-    });
-    for (size_t i = 1; i < runs.size(); ++i) {
-      if (runs[i].schema == runs[i - 1].schema) continue;
-      const int64_t end_ns = runs[i].first_ns;
-      RETURN_IF_ERROR(ForEachDropped(sources->schema(runs[i - 1].schema),
-                                     sources->schema(runs[i].schema), &set,
-                                     [&](uint32_t series) { end_at(end_ns, series); }));
+  for (auto& [key, source] : sources->all()) {
+    for (auto& [stream, runs] : source.streams) {
+      std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) {
+        return std::tie(a.first_ns, a.last_ns, a.schema) <
+               std::tie(b.first_ns, b.last_ns, b.schema);
+      });
+      for (size_t i = 1; i < runs.size(); ++i) {
+        if (runs[i].schema == runs[i - 1].schema) continue;
+        const int64_t end_ns = runs[i].first_ns;
+        RETURN_IF_ERROR(ForEachDropped(sources->schema(runs[i - 1].schema),
+                                       sources->schema(runs[i].schema), set,
+                                       [&](uint32_t series) { end_at(end_ns, series); }));
+      }
     }
   }
-  for (auto& [key, list] : sources->beats()) {
+  for (auto& [key, source] : sources->all()) {
+    std::vector<BeatRun>& list = source.beats;
     // Runs of one window follow each other, and windows do.
     std::sort(list.begin(), list.end(), [](const BeatRun& a, const BeatRun& b) {
       return std::tie(a.first_ns, a.last.promise_ns, a.last.sequence) <
@@ -207,8 +232,8 @@ Status JobReader::AddStaleMarkers(const KeptJobPtr& job, const SampleQuery& quer
       const Beat& last = list[i].last;
       const int64_t next_ns = i + 1 < list.size() ? list[i + 1].first_ns : newest_ns;
       if (!last.goodbye && next_ns - last.promise_ns <= last.idle_ns) continue;
-      for (const uint64_t schema : sources->schemas(key)) {
-        ASSIGN_OR_RETURN(const WantedColumns* wanted, set.Of(sources->schema(schema)));
+      for (const uint64_t schema : source.schemas) {
+        ASSIGN_OR_RETURN(const WantedColumns* wanted, set->Of(sources->schema(schema)));
         for (const uint32_t series : wanted->series) end_at(last.promise_ns + 1, series);
       }
     }

@@ -41,7 +41,16 @@ void ForEachRun(const RowView& table, size_t column, bool rising, const RowFilte
     return filter.mode < 0 || (table.modes[row] == filter.mode && step != kNoStep &&
                                step >= filter.from_step && step < filter.to_step);
   };
-  size_t run = first;  // where the run that goes on began
+  size_t run = first;               // where the run that goes on began
+  if (rising && filter.mode < 0) {  // only a missing value cuts it
+    for (size_t row = first; row < last; ++row) {
+      if (!IsMissing(values[row])) continue;
+      if (run < row) take(values, run, row);
+      run = row + 1;
+    }
+    if (run < last) take(values, run, last);
+    return;
+  }
   const auto close = [&](size_t row) {
     if (run < row) take(values, run, row);
     run = row + 1;
@@ -86,10 +95,11 @@ void Clear(SeriesRows* out) {
   out->modes.clear();
 }
 
-void TellSteps(SeriesRows* out) {
-  out->has_steps = std::any_of(out->steps.begin(), out->steps.end(),
-                               [](int64_t step) { return step != kNoStep; });
+bool HasSteps(std::span<const int64_t> steps) {
+  return std::any_of(steps.begin(), steps.end(), [](int64_t step) { return step != kNoStep; });
 }
+
+void TellSteps(SeriesRows* out) { out->has_steps = HasSteps(out->steps); }
 
 }  // namespace
 
@@ -171,6 +181,7 @@ Status SeriesMerger::Prepare() {
     ASSIGN_OR_RETURN(const WantedColumns* wanted, set_->Of(*table.schema));
     columns_.resize(set_->all().size());
     rising_.push_back(TimesRise(table.times));
+    steps_.push_back(HasSteps(table.steps));
     // Both ascend.
     size_t at = 0;
     for (size_t i = 0; i < table.columns.size(); ++i) {
@@ -259,6 +270,22 @@ void SeriesMerger::Read(uint32_t series, SeriesRows* out, int64_t from_ns, int64
   TellSteps(out);
 }
 
+size_t SeriesMerger::Rows(uint32_t series) const {
+  size_t rows = 0;
+  for (const Column& column : columns_[series]) rows += tables_[column.table].times.size();
+  return rows;
+}
+
+void SeriesMerger::Prefetch(uint32_t series) const {
+  constexpr size_t kLine = 64 / sizeof(double);
+  constexpr size_t kMost = 16 * kLine;  // the processor sees by itself where a long one goes on
+  for (const Column& column : columns_[series]) {
+    const std::span<const double> values = tables_[column.table].values[column.column];
+    for (size_t i = 0; i < std::min(values.size(), kMost); i += kLine)
+      __builtin_prefetch(values.data() + i);
+  }
+}
+
 size_t SeriesMerger::Append(uint32_t series, const RowFilter& filter, SampleColumn* out) const {
   const size_t before = out->times_ns.size();
   std::vector<Column> in_turn;
@@ -270,19 +297,27 @@ size_t SeriesMerger::Append(uint32_t series, const RowFilter& filter, SampleColu
       if (filter.mode >= 0 && (rows.modes[i] != filter.mode || step == kNoStep ||
                                step < filter.from_step || step >= filter.to_step))
         continue;
+      if (step != kNoStep) {
+        out->steps.resize(out->times_ns.size(), kNoStep);
+        out->steps.push_back(step);
+      }
       out->times_ns.push_back(rows.times_ns[i]);
       out->values.push_back(rows.values[i]);
-      out->steps.push_back(step);
     }
     return out->times_ns.size() - before;
   }
   for (const Column& column : columns_[series].size() == 1 ? columns_[series] : in_turn) {
     const RowView& table = tables_[column.table];
+    const bool steps = steps_[column.table];
+    if (filter.mode >= 0 && !steps) continue;
     ForEachRun(table, column.column, rising_[column.table], filter,
                [&](std::span<const double> values, size_t from, size_t to) {
+                 if (steps) {
+                   out->steps.resize(out->times_ns.size(), kNoStep);
+                   AppendPart(table.steps, from, to, &out->steps);
+                 }
                  AppendPart(table.times, from, to, &out->times_ns);
                  AppendPart(values, from, to, &out->values);
-                 AppendPart(table.steps, from, to, &out->steps);
                });
   }
   return out->times_ns.size() - before;

@@ -128,7 +128,12 @@ class SeriesMerger {
   // Replaces *out: rows with times in the range.
   void Read(uint32_t series, SeriesRows* out, int64_t from_ns = INT64_MIN,
             int64_t to_ns = INT64_MAX) const;
-  // Appends rows to the columns; returns how many.
+  // At least as many as it has rows.
+  size_t Rows(uint32_t series) const;
+  // Its values will be read soon: each is at a place of its own, and waited for otherwise.
+  void Prefetch(uint32_t series) const;
+  // Appends rows to the columns; returns how many. Steps only up to the last row of a table with
+  // steps: those after it have none.
   size_t Append(uint32_t series, const RowFilter& filter, SampleColumn* out) const;
 
  private:
@@ -143,6 +148,7 @@ class SeriesMerger {
 
   const std::vector<RowView>& tables_;
   std::vector<bool> rising_;  // by table: its times rise strictly
+  std::vector<bool> steps_;   // by table: some row has one
   SeriesSet* const set_;
   std::vector<uint32_t> series_;
   std::vector<std::vector<Column>> columns_;  // by series of the set

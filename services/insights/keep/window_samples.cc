@@ -24,15 +24,25 @@ bool HasOtherSteps(const SampleQuery& query, const WindowView& view) {
 }
 
 Status AddSamples(const SampleQuery& query, WindowView* view, SeriesSet* set,
-                  std::vector<SampleColumn>* found, size_t* count) {
+                  std::vector<SampleColumn>* found, size_t* count, size_t windows) {
   MergedWindow window(view, set);
   RETURN_IF_ERROR(window.Prepare(query.range));
   const int64_t mode = query.mode.empty() ? -1 : view->modes.Find(query.mode);
   if (!query.mode.empty() && mode < 0) return OkStatus();
   const RowFilter filter = {query.range.from_ns, query.range.to_ns, mode, query.from_step,
                             query.to_step};
-  for (const uint32_t series : window.merger().series()) {
-    *count += window.merger().Append(series, filter, &At(found, series));
+  constexpr size_t kAhead = 4;
+  const SeriesMerger& merger = window.merger();
+  const std::vector<uint32_t>& wanted = merger.series();
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    if (i + kAhead < wanted.size()) merger.Prefetch(wanted[i + kAhead]);
+    SampleColumn& column = At(found, wanted[i]);
+    if (column.times_ns.capacity() == 0 && windows > 1) {
+      const size_t rows = windows * merger.Rows(wanted[i]);
+      column.times_ns.reserve(rows);
+      column.values.reserve(rows);
+    }
+    *count += merger.Append(wanted[i], filter, &column);
     if (*count > query.limits.rows) return TooManyRows(query.limits.rows);
   }
   return OkStatus();
@@ -46,7 +56,11 @@ std::vector<SampleColumn> InOrder(const SeriesSet& set, std::vector<SampleColumn
     column.labels = set.all()[series].labels;
     column.kind = set.all()[series].kind;
     const auto none = [](int64_t step) { return step == kNoStep; };
-    if (std::all_of(column.steps.begin(), column.steps.end(), none)) column.steps.clear();
+    if (std::all_of(column.steps.begin(), column.steps.end(), none)) {
+      column.steps.clear();
+    } else {
+      column.steps.resize(column.times_ns.size(), kNoStep);
+    }
     out.push_back(std::move(column));
   }
   return out;

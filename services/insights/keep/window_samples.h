@@ -35,9 +35,10 @@ class MergedWindow {
 bool HasOtherSteps(const SampleQuery& query, const WindowView& view);
 
 // Adds the samples of an open window to the columns of their series. ResourceExhausted: *count, of
-// all samples, is above the query's limit.
+// all samples, is above the query's limit. `windows`: about as many will be added, this one
+// included.
 Status AddSamples(const SampleQuery& query, WindowView* view, SeriesSet* set,
-                  std::vector<SampleColumn>* found, size_t* count);
+                  std::vector<SampleColumn>* found, size_t* count, size_t windows = 1);
 // Those with samples, sorted by labels; steps only where one has any.
 std::vector<SampleColumn> InOrder(const SeriesSet& set, std::vector<SampleColumn>* found);
 

@@ -258,6 +258,13 @@ StatusOr<std::vector<RollupColumn>> FleetHistory::Rollups(const SeriesQuery& que
   return own_->Rollups(query, tier);
 }
 
+Status FleetHistory::VisitRollups(const SeriesQuery& query, size_t tier,
+                                  const std::function<void()>& begin,
+                                  const std::function<Status(const RollupPart&)>& visit) const {
+  RETURN_IF_ERROR(KeptHere(query.job));
+  return own_->VisitRollups(query, tier, begin, visit);
+}
+
 StatusOr<std::vector<QuantileRow>> FleetHistory::Quantiles(
     const SeriesQuery& query, std::span<const double> quantiles) const {
   RETURN_IF_ERROR(KeptHere(query.job));

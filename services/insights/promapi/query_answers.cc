@@ -237,7 +237,7 @@ http::HttpResponse QueryAnswers::Run(const Form& form, const Asked& request) con
           reader.Samples(need.selector, std::max(need.from, kMinPosition), need.to);
       if (!samples.ok()) return FailedRun(samples.status());
       read.push_back(*std::move(samples));
-      series.push_back(read.back().series);
+      series.push_back(std::move(read.back().series));
     }
     query::RunLimits limits;
     limits.points = options_->max_points;

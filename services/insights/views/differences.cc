@@ -1,9 +1,10 @@
 #include "services/insights/views/differences.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <map>
+#include <numeric>
+#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -44,16 +45,16 @@ bool IsFlow(std::string_view metric) {
 double Weight(double effect) { return std::isnan(effect) ? 0 : std::log2(1 + effect); }
 
 // Points of a series: means of rows, or samples; of a counter the rates between neighbours.
-struct Points {
-  SeriesKind kind = SeriesKind::kGauge;
-  std::vector<double> before, inside;
-};
-
-class Collector {
+class Points {
  public:
-  Collector(const Differences& frame, SeriesKind kind) : frame_(frame), kind_(kind) {}
-
-  void Add(int64_t time_ns, double mean, double last) {
+  void Begin(const Labels& labels, SeriesKind kind, size_t expected) {
+    labels_ = labels;
+    kind_ = kind;
+    values_.reserve(expected);
+  }
+  bool begun() const { return values_.capacity() > 0; }
+  // In the order of time. `from_ns`: where the interval begins.
+  void Add(int64_t from_ns, int64_t time_ns, double mean, double last) {
     if (!std::isfinite(last)) return;
     double value = mean;
     if (kind_ == SeriesKind::kCounter) {
@@ -65,19 +66,22 @@ class Collector {
       if (first) return;
     }
     if (!std::isfinite(value)) return;
-    (time_ns < frame_.range.from_ns ? points_.before : points_.inside).push_back(value);
-  }
-  Points Take() {
-    points_.kind = kind_;
-    return std::move(points_);
+    before_ += time_ns < from_ns ? 1 : 0;
+    values_.push_back(value);
   }
 
+  const Labels& labels() const { return labels_; }
+  SeriesKind kind() const { return kind_; }
+  std::span<const double> before() const { return std::span(values_).first(before_); }
+  std::span<const double> inside() const { return std::span(values_).subspan(before_); }
+
  private:
-  const Differences& frame_;
-  const SeriesKind kind_;
+  Labels labels_;
+  SeriesKind kind_ = SeriesKind::kGauge;
   int64_t last_ns_ = -1;
   double last_value_ = 0;
-  Points points_;
+  std::vector<double> values_;
+  size_t before_ = 0;  // of them
 };
 
 Differences FrameOf(const DifferenceQuery& query) {
@@ -98,53 +102,89 @@ Differences FrameOf(const DifferenceQuery& query) {
   return out;
 }
 
-// By labels.
-StatusOr<std::vector<std::pair<Labels, Points>>> ReadPoints(const History& history,
-                                                            const DifferenceQuery& query,
-                                                            const Differences& frame) {
+// Of each series, in no order that counts.
+StatusOr<std::vector<Points>> ReadPoints(const History& history, const DifferenceQuery& query,
+                                         const Differences& frame) {
   SampleQuery read;
   read.job = query.job->id;
   read.range = {frame.before_from_ns, frame.range.to_ns};
   read.limits = query.limits;
-  std::vector<std::pair<Labels, Points>> out;
+  std::vector<Points> out;
+  const int64_t from_ns = frame.range.from_ns;
   if (frame.tier.has_value()) {
-    ASSIGN_OR_RETURN(std::vector<RollupColumn> columns, history.Rollups(read, *frame.tier));
-    out.reserve(columns.size());
-    for (RollupColumn& column : columns) {
-      Collector points(frame, column.kind);
-      for (const RollupRow& row : column.rows)
-        points.Add(row.start_ns, row.sum / row.count, row.last);
-      out.emplace_back(std::move(column.labels), points.Take());
-    }
+    const auto rows = static_cast<size_t>(
+        std::min<int64_t>((read.range.to_ns - read.range.from_ns) / kTiers[*frame.tier], 512));
+    const Status visited = history.VisitRollups(
+        read, *frame.tier, [&] { out.clear(); },
+        [&](const RollupPart& part) {
+          if (part.series >= out.size()) out.resize(part.series + 1);
+          Points& points = out[part.series];
+          if (!points.begun()) points.Begin(part.labels, part.kind, 1 + rows);
+          for (const RollupRow& row : part.rows)
+            points.Add(from_ns, row.start_ns, row.sum / row.count, row.last);
+          return OkStatus();
+        });
+    RETURN_IF_ERROR(visited);
     return out;
   }
-  std::map<Labels, Collector> series;
+  absl::flat_hash_map<Labels, size_t> known;
   const Status visited = history.VisitSamples(
-      read, [&] { series.clear(); },
+      read,
+      [&] {
+        known.clear();
+        out.clear();
+      },
       [&](const std::vector<SampleColumn>& columns) {
         for (const SampleColumn& column : columns) {
-          Collector& points = series.try_emplace(column.labels, frame, column.kind).first->second;
+          const auto [at, added] = known.try_emplace(column.labels, out.size());
+          if (added) out.emplace_back().Begin(column.labels, column.kind, column.times_ns.size());
+          Points& points = out[at->second];
           for (size_t i = 0; i < column.times_ns.size(); ++i)
-            points.Add(column.times_ns[i], column.values[i], column.values[i]);
+            points.Add(from_ns, column.times_ns[i], column.values[i], column.values[i]);
         }
         return OkStatus();
       });
   RETURN_IF_ERROR(visited);
-  for (auto& [labels, points] : series) out.emplace_back(labels, points.Take());
   return out;
 }
 
-// Median of the others, and their median deviation from it.
-std::pair<double, double> PeersOf(const std::vector<double>& group, size_t self,
-                                  const std::pair<double, double>& of_all) {
-  if (group.size() > kManyPeers) return of_all;
-  std::vector<double> others;
-  others.reserve(group.size() - 1);
-  for (size_t i = 0; i < group.size(); ++i) {
-    if (i != self) others.push_back(group[i]);
+// Median of all but the one at that place. `sorted`: at least two.
+double MedianWithout(const std::vector<double>& sorted, size_t place) {
+  const auto other = [&](size_t i) { return sorted[i < place ? i : i + 1]; };
+  const size_t count = sorted.size() - 1;
+  return count % 2 == 1 ? other(count / 2) : (other(count / 2 - 1) + other(count / 2)) / 2;
+}
+
+// For each member the median of the others, and their median deviation from it. At least two
+// members. Medians without one take at most three values, each of which sorts the distances once.
+std::vector<std::pair<double, double>> PeersOf(const std::vector<double>& group) {
+  if (group.size() > kManyPeers) {
+    const double median = MedianOf(group);
+    return std::vector<std::pair<double, double>>(group.size(),
+                                                  {median, MedianDeviation(group, median)});
   }
-  const double median = MedianOf(others);
-  return {median, MedianDeviation(others, median)};
+  std::vector<size_t> order(group.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return group[a] < group[b]; });
+  std::vector<double> sorted;
+  for (const size_t member : order) sorted.push_back(group[member]);
+  std::vector<std::pair<double, double>> out(group.size());
+  std::vector<double> distances;
+  std::optional<double> known;  // the median of which these are the distances
+  for (size_t place = 0; place < order.size(); ++place) {
+    const double median = MedianWithout(sorted, place);
+    if (known != median) {
+      known = median;
+      distances.clear();
+      for (const double value : sorted) distances.push_back(std::fabs(value - median));
+      std::sort(distances.begin(), distances.end());
+    }
+    const auto own =
+        std::lower_bound(distances.begin(), distances.end(), std::fabs(sorted[place] - median));
+    out[order[place]] = {median,
+                         MedianWithout(distances, static_cast<size_t>(own - distances.begin()))};
+  }
+  return out;
 }
 
 // Labels but for those that say which of several like things it is.
@@ -200,16 +240,14 @@ void ComparePeers(const std::vector<double>& floors, std::vector<Difference>* al
     std::vector<double> means;
     means.reserve(members.size());
     for (const size_t member : members) means.push_back((*all)[member].mean);
-    const double median = MedianOf(means);
-    const std::pair<double, double> of_all = {median, MedianDeviation(means, median)};
+    for (const size_t member : members) (*all)[member].peer_count = members.size() - 1;
+    if (members.size() < 2) continue;
+    const std::vector<std::pair<double, double>> peers = PeersOf(means);
     for (size_t i = 0; i < members.size(); ++i) {
       Difference& one = (*all)[members[i]];
-      one.peer_count = members.size() - 1;
-      if (one.peer_count == 0) continue;
-      const auto peers = PeersOf(means, i, of_all);
-      one.peers = peers.first;
+      one.peers = peers[i].first;
       one.peers_effect =
-          EffectOf(one.mean - one.peers, 1.4826 * peers.second, one.peers, floors[members[i]]);
+          EffectOf(one.mean - one.peers, 1.4826 * peers[i].second, one.peers, floors[members[i]]);
     }
   }
 }
@@ -218,24 +256,24 @@ void ComparePeers(const std::vector<double>& floors, std::vector<Difference>* al
 
 StatusOr<Differences> FindDifferences(const History& history, const DifferenceQuery& query) {
   Differences out = FrameOf(query);
-  ASSIGN_OR_RETURN(auto series, ReadPoints(history, query, out));
+  ASSIGN_OR_RETURN(const std::vector<Points> series, ReadPoints(history, query, out));
   std::vector<Difference> all;
   std::vector<SeriesKind> kinds;
   std::vector<double> deviations;  // before
   all.reserve(series.size());
-  for (auto& [labels, points] : series) {
-    if (points.inside.empty()) continue;
-    const MeanAndSpread before = MeanOf(points.before);
-    Difference one = {std::move(labels),
+  for (const Points& points : series) {
+    if (points.inside().empty()) continue;
+    const MeanAndSpread before = MeanOf(points.before());
+    Difference one = {points.labels(),
                       NormalNan(),
-                      MeanOf(points.inside).mean,
+                      MeanOf(points.inside()).mean,
                       before.mean,
                       NormalNan(),
                       NormalNan(),
                       NormalNan(),
                       0};
     all.push_back(std::move(one));
-    kinds.push_back(points.kind);
+    kinds.push_back(points.kind());
     deviations.push_back(before.deviation);
   }
   const std::vector<double> floors = FloorsOf(all, kinds);
@@ -252,9 +290,13 @@ StatusOr<Differences> FindDifferences(const History& history, const DifferenceQu
                                     [&](const Selector& s) { return s.Matches(one.labels); });
     if (wanted) out.differences.push_back(std::move(one));
   }
-  std::stable_sort(out.differences.begin(), out.differences.end(),
-                   [](const Difference& a, const Difference& b) { return a.effect > b.effect; });
-  if (out.differences.size() > query.most) out.differences.resize(query.most);
+  const auto middle = out.differences.begin() +
+                      static_cast<ptrdiff_t>(std::min(query.most, out.differences.size()));
+  std::partial_sort(out.differences.begin(), middle, out.differences.end(),
+                    [](const Difference& a, const Difference& b) {
+                      return a.effect != b.effect ? a.effect > b.effect : a.labels < b.labels;
+                    });
+  out.differences.erase(middle, out.differences.end());
   return out;
 }
 

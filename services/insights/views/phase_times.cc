@@ -2,10 +2,46 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
-#include <utility>
+#include <numeric>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 
 namespace pitwall::insights {
+namespace {
+
+constexpr std::string_view kOther = "other";
+
+// Sums by phase, which are numbered.
+struct Sums {
+  std::vector<double> seconds;
+  std::vector<bool> told;
+  void Add(size_t phase, double value) {
+    if (phase >= seconds.size()) {
+      seconds.resize(phase + 1, 0);
+      told.resize(phase + 1, false);
+    }
+    seconds[phase] += value;
+    told[phase] = true;
+  }
+};
+
+struct RankSums {
+  double total = 0;
+  Sums sums;
+};
+
+// Calls with each phase that is told, by name.
+template <typename Take>
+void ForEachTold(const Sums& sums, const std::vector<std::string>& names,
+                 const std::vector<size_t>& order, Take take) {
+  for (const size_t phase : order) {
+    if (phase < sums.seconds.size() && sums.told[phase]) take(names[phase], sums.seconds[phase]);
+  }
+}
+
+}  // namespace
 
 StatusOr<PhaseTimes> MakePhaseTimes(const History& history, const StepQuery& query,
                                     size_t last_steps) {
@@ -19,37 +55,54 @@ StatusOr<PhaseTimes> MakePhaseTimes(const History& history, const StepQuery& que
   read.from_step = last.from_step;
   read.to_step = last.to_step;
   ASSIGN_OR_RETURN(const StepTable table, MakeStepTable(history, read));
-  std::set<int64_t> steps;
-  std::map<int64_t, RankPhases> ranks;
-  std::map<std::string, double> sums;
+  std::vector<std::string> names = table.phases;
+  const auto other =
+      static_cast<size_t>(std::find(names.begin(), names.end(), kOther) - names.begin());
+  if (other == names.size()) names.emplace_back(kOther);
+  std::vector<size_t> order(names.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return names[a] < names[b]; });
+  absl::flat_hash_set<int64_t> steps;
+  absl::flat_hash_map<int64_t, RankSums> ranks;
+  Sums sums;
   for (const StepRow& row : table.rows) {
     steps.insert(row.step);
-    RankPhases& rank = ranks[row.rank];
-    rank.rank = row.rank;
+    RankSums& rank = ranks[row.rank];
     rank.total += row.duration;
     out.total += row.duration;
     double told = 0;
-    for (size_t i = 0; i < table.phases.size(); ++i) {
+    for (size_t i = 0; i < row.phases.size(); ++i) {
       if (std::isnan(row.phases[i])) continue;
       told += row.phases[i];
-      rank.seconds[table.phases[i]] += row.phases[i];
-      sums[table.phases[i]] += row.phases[i];
+      rank.sums.Add(i, row.phases[i]);
+      sums.Add(i, row.phases[i]);
     }
     // Rounding of the sum is no phase.
-    const double other = row.duration - told;
-    if (other > 1e-9 * row.duration) {
-      rank.seconds["other"] += other;
-      sums["other"] += other;
+    const double rest = row.duration - told;
+    if (rest > 1e-9 * row.duration) {
+      rank.sums.Add(other, rest);
+      sums.Add(other, rest);
     }
   }
   out.steps = steps.size();
   double all = 0;
-  for (const auto& [phase, seconds] : sums) all += seconds;
-  for (const auto& [phase, seconds] : sums)
+  ForEachTold(sums, names, order, [&](const std::string&, double seconds) { all += seconds; });
+  ForEachTold(sums, names, order, [&](const std::string& phase, double seconds) {
     out.phases.push_back({phase, seconds, all > 0 ? seconds / all : 0});
+  });
   std::stable_sort(out.phases.begin(), out.phases.end(),
                    [](const PhaseTime& a, const PhaseTime& b) { return a.seconds > b.seconds; });
-  for (auto& [id, rank] : ranks) out.ranks.push_back(std::move(rank));
+  out.ranks.reserve(ranks.size());
+  for (const auto& [id, rank] : ranks) {
+    RankPhases& one = out.ranks.emplace_back();
+    one.rank = id;
+    one.total = rank.total;
+    ForEachTold(rank.sums, names, order, [&](const std::string& phase, double seconds) {
+      one.seconds.emplace_hint(one.seconds.end(), phase, seconds);
+    });
+  }
+  std::sort(out.ranks.begin(), out.ranks.end(),
+            [](const RankPhases& a, const RankPhases& b) { return a.rank < b.rank; });
   return out;
 }
 

@@ -1,6 +1,8 @@
 // Ranks by steps: out of summaries of windows where columns are of whole blocks, else of samples.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -44,6 +46,27 @@ struct Source {
   }
 };
 
+// Blocks of one column.
+struct BlockRun {
+  size_t column;
+  size_t first, end;
+};
+
+// The greatest of some slowdowns, without branches, and two at a time since each waits for the one
+// before it; NaN: none is told.
+double MostOf(const double* from, const double* to) {
+  constexpr double kLeast = -std::numeric_limits<double>::infinity();
+  const auto greater = [](double value, double than) { return value > than ? value : than; };
+  double most = kLeast, other = kLeast;
+  for (; to - from >= 2; from += 2) {
+    most = greater(from[0], most);
+    other = greater(from[1], other);
+  }
+  if (from != to) most = greater(*from, most);
+  most = greater(other, most);
+  return most == kLeast ? NormalNan() : most;
+}
+
 class StepReading {
  public:
   StepReading(const StepQuery& query, size_t most_columns, bool own)
@@ -68,6 +91,7 @@ class StepReading {
   Status AddEdges(const Source& source);
   bool Apart();
   size_t LevelFor(const Source& source, int64_t steps_of_column) const;
+  std::vector<int64_t> Ranks() const;
 
   const StepQuery& query_;
   const size_t most_columns_;
@@ -123,19 +147,11 @@ Status StepReading::Summaries(const History::StepWindows& windows) {
 Status StepReading::AddEdges(const Source& source) {
   const StepSummary& summary = *source.summary;
   const size_t ranks = summary.ranks.size();
-  std::vector<int64_t> steps;
-  std::vector<double> seconds;
-  for (size_t r = 0; r < ranks; ++r) {
-    steps.clear();
-    seconds.clear();
-    for (size_t e = 0; e < summary.edges.size(); ++e) {
-      const size_t step = summary.edges[e];
-      const double s = summary.edge_seconds[e * ranks + r];
-      if (std::isnan(s) || step < source.first_step || step >= source.end_step) continue;
-      steps.push_back(summary.steps[step]);
-      seconds.push_back(s);
-    }
-    if (!steps.empty()) RETURN_IF_ERROR(matrix_.Add({summary.ranks[r], steps, seconds}));
+  for (size_t e = 0; e < summary.edges.size(); ++e) {
+    const size_t step = summary.edges[e];
+    if (step < source.first_step || step >= source.end_step) continue;
+    const auto seconds = std::span(summary.edge_seconds).subspan(e * ranks, ranks);
+    RETURN_IF_ERROR(matrix_.AddStep(summary.steps[step], summary.ranks, seconds));
   }
   return OkStatus();
 }
@@ -192,6 +208,22 @@ size_t StepReading::LevelFor(const Source& source, int64_t steps_of_column) cons
   return query_.from_step % coarse == 0 && query_.to_step % coarse == 0 ? 1 : 0;
 }
 
+// Ascending, all that may have cells.
+std::vector<int64_t> StepReading::Ranks() const {
+  std::vector<int64_t> out;
+  for (const auto& [rank, seconds] : matrix_.ranks()) out.push_back(rank);
+  for (const Source& source : sources_) {
+    if (source.summary == nullptr) continue;
+    const std::vector<int64_t>& more = source.summary->ranks;
+    // Windows mostly have the same ranks.
+    if (std::includes(out.begin(), out.end(), more.begin(), more.end())) continue;
+    std::vector<int64_t> both;
+    std::set_union(out.begin(), out.end(), more.begin(), more.end(), std::back_inserter(both));
+    out = std::move(both);
+  }
+  return out;
+}
+
 StatusOr<StepHeatMap> StepReading::Map() const {
   StepHeatMap map;
   const std::vector<std::pair<int64_t, size_t>> steps = matrix_.Steps();
@@ -214,7 +246,12 @@ StatusOr<StepHeatMap> StepReading::Map() const {
   const auto column_of = [&](int64_t step) {
     return static_cast<size_t>((step - map.from_step) / map.bucket_steps);
   };
-  std::map<int64_t, std::vector<double>> cells;  // by rank
+  const std::vector<int64_t> ranks = Ranks();
+  std::vector<std::vector<double>> cells(ranks.size());  // empty: the rank has told no step
+  const auto cells_of = [&](size_t rank) {
+    if (cells[rank].empty()) cells[rank].assign(columns, NormalNan());
+    return cells[rank].data();
+  };
   const auto raise = [](double slowdown, double* cell) {
     if (std::isnan(*cell) || slowdown > *cell) *cell = slowdown;
   };
@@ -231,32 +268,35 @@ StatusOr<StepHeatMap> StepReading::Map() const {
     ASSIGN_OR_RETURN(const StepBlocksPtr blocks, source.window->Blocks(basis(), level));
     blocks_read += blocks->slowdowns.size();
     if (blocks_read > kMostStepCells) return TooManyStepCells();
-    std::vector<std::pair<size_t, size_t>> wanted;  // blocks, and the column of each
+    std::vector<BlockRun> runs;
     for (size_t b = 0; b < blocks->count; ++b) {
       const int64_t step = (blocks->first + static_cast<int64_t>(b)) * length;
       // Where the question cuts the window's steps, it does so between blocks.
       if (step + length <= query_.from_step || step >= query_.to_step) continue;
-      if (step >= map.from_step && step < map.to_step) wanted.emplace_back(b, column_of(step));
+      if (step < map.from_step || step >= map.to_step) continue;
+      if (runs.empty() || runs.back().column != column_of(step) || runs.back().end != b)
+        runs.push_back({column_of(step), b, b});
+      runs.back().end = b + 1;
     }
+    size_t rank = 0;
     for (size_t r = 0; r < summary.ranks.size(); ++r) {
+      while (ranks[rank] < summary.ranks[r]) ++rank;
       const double* const of_rank = &blocks->slowdowns[r * blocks->count];
-      std::vector<double>* row = nullptr;
-      for (const auto& [b, column] : wanted) {
-        if (std::isnan(of_rank[b])) continue;
-        if (row == nullptr) {
-          row = &cells[summary.ranks[r]];
-          if (row->empty()) row->assign(columns, NormalNan());
-        }
-        raise(of_rank[b], &(*row)[column]);
+      double* row = nullptr;
+      for (const BlockRun& run : runs) {
+        const double most = MostOf(of_rank + run.first, of_rank + run.end);
+        if (std::isnan(most)) continue;
+        if (row == nullptr) row = cells_of(rank);
+        raise(most, &row[run.column]);
       }
     }
   }
-  std::vector<std::pair<const std::vector<double>*, std::vector<double>*>> told;  // seconds, cells
+  std::vector<std::pair<const std::vector<double>*, double*>> told;  // seconds, cells
+  size_t told_rank = 0;
   for (const auto& [rank, seconds] : matrix_.ranks()) {
     if (seconds.empty()) continue;
-    std::vector<double>& row = cells[rank];
-    if (row.empty()) row.assign(columns, NormalNan());
-    told.emplace_back(&seconds, &row);
+    while (ranks[told_rank] < rank) ++told_rank;
+    told.emplace_back(&seconds, cells_of(told_rank));
   }
   std::vector<double> of_step;
   std::vector<size_t> rows;  // of `told`, with those
@@ -273,12 +313,13 @@ StatusOr<StepHeatMap> StepReading::Map() const {
     const size_t column = column_of(step);
     medians[column].push_back(median);
     for (size_t i = 0; i < of_step.size(); ++i)
-      raise(median > 0 ? of_step[i] / median : NormalNan(), &(*told[rows[i]].second)[column]);
+      raise(median > 0 ? of_step[i] / median : NormalNan(), &told[rows[i]].second[column]);
   }
   const std::map<int64_t, std::string> nodes = NodesOfRanks(*query_.job);
-  for (auto& [rank, of_rank] : cells) {
-    const auto node = nodes.find(rank);
-    map.rows.push_back({rank, node == nodes.end() ? "" : node->second, std::move(of_rank)});
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    if (cells[r].empty()) continue;
+    const auto node = nodes.find(ranks[r]);
+    map.rows.push_back({ranks[r], node == nodes.end() ? "" : node->second, std::move(cells[r])});
   }
   for (std::vector<double>& of_column : medians)
     map.medians.push_back(MedianOf(std::move(of_column)));

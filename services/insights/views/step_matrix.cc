@@ -27,6 +27,21 @@ Status StepMatrix::Add(const RankSteps& of_rank) {
   return OkStatus();
 }
 
+Status StepMatrix::AddStep(int64_t step, std::span<const int64_t> ranks,
+                           std::span<const double> seconds) {
+  size_t row = SIZE_MAX;
+  auto at = ranks_.begin();
+  for (size_t r = 0; r < ranks.size(); ++r) {
+    if (!std::isfinite(seconds[r])) continue;
+    while (at != ranks_.end() && at->first < ranks[r]) ++at;
+    if (at == ranks_.end() || at->first != ranks[r]) at = ranks_.try_emplace(at, ranks[r]);
+    if (row == SIZE_MAX) row = RowOf(step);
+    if (row >= at->second.size()) RETURN_IF_ERROR(Grow(row + 1, &at->second));
+    at->second[row] = seconds[r];
+  }
+  return OkStatus();
+}
+
 std::vector<std::pair<int64_t, size_t>> StepMatrix::Steps() const {
   std::vector<std::pair<int64_t, size_t>> out;
   out.reserve(steps_.size());

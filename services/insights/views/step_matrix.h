@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,8 @@ class StepMatrix {
  public:
   // Later runs after earlier ones.
   Status Add(const RankSteps& of_rank);
+  // One step of ranks, which ascend; NaN: not told.
+  Status AddStep(int64_t step, std::span<const int64_t> ranks, std::span<const double> seconds);
   // Some rank has told it.
   bool Has(int64_t step) const { return rows_.contains(step); }
   // Ascending, and the row of each.

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "services/base/strings.h"
 #include "services/insights/views/selectors.h"
 #include "services/model/value.h"
@@ -303,15 +302,22 @@ TimeRange RangeOfRanks(const StepQuery& query) {
 StatusOr<std::vector<int64_t>> StepsWithin(const History& history, const StepQuery& query) {
   ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns,
                    history.Samples(QueryOf(query, kDurations)));
-  absl::flat_hash_set<int64_t> steps;
+  std::vector<int64_t> out;
+  absl::flat_hash_map<int64_t, size_t> places;  // in `out`
   for (const SampleColumn& column : columns) {
     if (!Wanted(query, RankOf(column.labels))) continue;
+    size_t next = 0;  // ranks run the same steps in the same order: mostly the one after the last
     for (size_t i = 0; i < column.steps.size(); ++i) {
-      if (column.steps[i] != kNoStep && std::isfinite(column.values[i]))
-        steps.insert(column.steps[i]);
+      const int64_t step = column.steps[i];
+      if (step == kNoStep || !std::isfinite(column.values[i])) continue;
+      if (next >= out.size() || out[next] != step) {
+        const auto [at, added] = places.try_emplace(step, out.size());
+        if (added) out.push_back(step);
+        next = at->second;
+      }
+      ++next;
     }
   }
-  std::vector<int64_t> out(steps.begin(), steps.end());
   std::sort(out.begin(), out.end());
   return out;
 }

@@ -10,9 +10,11 @@
 #include "services/insights/views/operator_ranking.h"
 #include "services/insights/views/phase_times.h"
 #include "services/insights/views/statistics.h"
+#include "services/insights/views/step_matrix.h"
 #include "services/insights/views/step_table.h"
 #include "services/insights/views/tensor_table.h"
 #include "services/insights/views/what_if.h"
+#include "services/model/value.h"
 
 namespace pitwall::insights {
 namespace {
@@ -222,6 +224,53 @@ TEST_F(Steps, PhasesOfTheLastSteps) {
   ASSERT_THAT(times.ranks, SizeIs(2));
   EXPECT_EQ(times.ranks[1].total, 3);
   EXPECT_EQ(times.ranks[1].seconds.at("other"), 1);
+}
+
+TEST_F(Steps, APhaseNamedOtherAndWhatNoPhaseTellsAreOne) {
+  AddDurations(0, {9, 1, 2});
+  AddPhase(0, "other", {9, 0.25, 0.5});
+  AddPhase(0, "z", {9, 0.5, 0.5});
+  AddDurations(1, {9, 1, 1});  // tells no phase
+  AddDurations(2, {9, 1, 1});
+  AddPhase(2, "z", {9, 1, 1});  // nothing is left
+  const PhaseTimes times = *MakePhaseTimes(history_, Ask(), 2);
+  ASSERT_THAT(times.phases, SizeIs(2));
+  EXPECT_EQ(times.phases[0].phase, "other");
+  EXPECT_EQ(times.phases[0].seconds, 0.25 + 0.25 + 0.5 + 1 + 1 + 1);
+  EXPECT_EQ(times.phases[1].seconds, 3);
+  ASSERT_THAT(times.ranks, SizeIs(3));
+  EXPECT_EQ(times.ranks[0].seconds.at("other"), 2);
+  EXPECT_EQ(times.ranks[1].seconds.at("other"), 2);
+  EXPECT_THAT(times.ranks[1].seconds, SizeIs(1));
+  EXPECT_THAT(times.ranks[2].seconds, SizeIs(1));  // not even of 0 seconds
+}
+
+TEST(StepMatrix, AStepOfAllRanksEqualsThatOfEachRank) {
+  const double nan = NormalNan();
+  const std::vector<int64_t> ranks = {1, 3, 4, 9};
+  const std::vector<std::pair<int64_t, std::vector<double>>> steps = {{7, {1, nan, nan, 4}},
+                                                                      {2, {nan, nan, 3, 5}},
+                                                                      {5, {nan, nan, nan, nan}},
+                                                                      {7, {nan, 6, nan, 8}}};
+  StepMatrix by_step, by_rank;
+  for (const auto& [step, seconds] : steps) {
+    ASSERT_TRUE(by_step.AddStep(step, ranks, seconds).ok());
+    for (size_t r = 0; r < ranks.size(); ++r) {
+      const std::vector<int64_t> one = {step};
+      if (std::isnan(seconds[r])) continue;
+      ASSERT_TRUE(by_rank.Add({ranks[r], one, std::span(seconds).subspan(r, 1)}).ok());
+    }
+  }
+  EXPECT_FALSE(by_step.Has(5));
+  EXPECT_EQ(by_step.Steps(), by_rank.Steps());
+  ASSERT_EQ(by_step.ranks().size(), 4U);
+  for (const auto& [rank, seconds] : by_rank.ranks()) {
+    const std::vector<double>& same = by_step.ranks().at(rank);
+    ASSERT_EQ(same.size(), seconds.size()) << rank;
+    for (size_t i = 0; i < same.size(); ++i)
+      EXPECT_TRUE(same[i] == seconds[i] || (std::isnan(same[i]) && std::isnan(seconds[i])));
+  }
+  EXPECT_EQ(by_step.ranks().at(9)[0], 8);  // the later run
 }
 
 TEST_F(Steps, TheLastStepsAreFoundFromTheEnd) {
