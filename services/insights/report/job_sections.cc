@@ -1,10 +1,13 @@
 // What the job is, what it spent its time on, and how it used its nodes.
+#include <algorithm>
+#include <climits>
 #include <map>
 #include <set>
 
 #include "services/base/strings.h"
 #include "services/insights/report/sections.h"
 #include "services/insights/report/text_form.h"
+#include "services/model/incident_roots.h"
 
 namespace pitwall::insights {
 namespace {
@@ -127,7 +130,15 @@ Unit UnitOf(std::string_view unit) {
 Status AddGlance(const Story& story, Document* out) {
   Section section{"glance", "At a glance", false, {}};
   size_t open = 0;
-  const std::vector<Incident> incidents = IncidentsOf(story.issues);
+  std::vector<Incident> incidents = IncidentsOf(story.issues);
+  // Few are told: the worst of those that were open to the end first, then the newest.
+  const auto weight = [](const Incident& incident) {
+    const IssueEvent& root = incident.issues[0].newest();
+    const bool to_the_end = incident.open || root.end_reason == EndReason::kJobEnded;
+    return to_the_end ? SeverityRank(incident.severity) : INT_MAX;
+  };
+  std::stable_sort(incidents.begin(), incidents.end(),
+                   [&](const Incident& a, const Incident& b) { return weight(a) < weight(b); });
   std::vector<const Incident*> ended;
   for (const Incident& incident : incidents) {
     const IssueEvent& root = incident.issues[0].newest();

@@ -266,6 +266,32 @@ TEST_F(Report, AJobOfThreeStepsAndOfNone) {
   }
 }
 
+// The glance tells three: a death is among them, however many notes came after it.
+TEST_F(Report, TheWorstIncidentsOfTheEndComeFirst) {
+  for (const bool open : {true, false}) {
+    history_.Edit("j", [&](auto* job) {
+      FillJob(job, 4, 30);
+      job->events.clear();
+      for (int i = 0; i < 5; ++i) {
+        const auto type = open ? EventType::kIssueFound : EventType::kIssueResolved;
+        IssueEvent event = IssueAt(Cat("p/g/Rule", i), type, 1, 14 + i);
+        event.severity = i == 1 ? "critical" : "info";
+        event.started_at_ns = AtSecond(13 + i);
+        event.summary = Cat("Summary ", i);
+        if (!open) event.end_reason = i == 4 ? EndReason::kCleared : EndReason::kJobEnded;
+        job->events.push_back(std::make_shared<IssueEvent>(std::move(event)));
+      }
+    });
+    const Document report = Make();
+    const std::string state = open ? "open-" : "ended-";
+    const std::vector<std::string> expected =
+        open ? std::vector<std::string>{"Summary 1", "Summary 4", "Summary 3"}
+             : std::vector<std::string>{"Summary 1", "Summary 3", "Summary 2"};
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_THAT(Get<Paragraph>(report, Cat(state, i + 1)).text, HasSubstr(expected[i])) << state;
+  }
+}
+
 TEST_F(Report, AThousandRanksStayWithinTheirBounds) {
   history_.Edit("j", [](auto* job) {
     FillJob(job, 1024, 40);

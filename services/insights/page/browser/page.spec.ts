@@ -245,6 +245,20 @@ test("an expression has the series that its rule reads beside its own values", a
   await checkFit(page);
 });
 
+test("the worst of the open incidents comes first, and of a job that has ended too", async ({ page }) => {
+  const { incidents } = answers("/incidents", new URLSearchParams({ job: "slurm-91734" }), false) as { incidents: Incident[] };
+  const of = incidents[0] as Incident;
+  const ended = { ...of, open: false, root: { ...of.root, open: false, end_reason: "job_ended" } };
+  for (const one of [of, ended]) {
+    const made = ["info", "info", "warning", "info", "critical"].map((severity, i) => ({ ...one, id: `incident-${i}`, severity, root: { ...one.root, severity, summary: `${severity} ${i}` } }));
+    fixture.override("/incidents", { status: 200, body: { incidents: made } });
+    await open(page, "/jobs/slurm-91734");
+    await expect(page.locator("section.incident li").first()).toContainText("critical 4");
+    await expect(page.locator("section.incident")).toContainText("warning 2");
+    await expect(page.locator("section.incident")).toHaveClass(/critical/);
+  }
+});
+
 test("a silenced issue is marked in the list and in the sentence, with who, until when and why", async ({ page }) => {
   const silenced = { by: "ada", comment: `known ${hostile.name.slice(0, 40)}`, until_ns: at(9000) };
   const mark = <T extends { id: string }>(one: T): T => (one.id === straggler.id ? { ...one, silenced } : one);

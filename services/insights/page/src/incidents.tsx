@@ -2,7 +2,7 @@
 import { get } from "./client.ts";
 import { count, duration, percent, plural, secondsBetween } from "./format.ts";
 import { useLoad } from "./load.ts";
-import { actionText, Mark, Severity, silencedText, Time, toldAt, whoOf } from "./parts.tsx";
+import { actionText, Mark, Severity, severityRank, silencedText, Time, toldAt, whoOf } from "./parts.tsx";
 import { place, setQuery } from "./route.ts";
 import { verdict } from "./rule_table.tsx";
 import type { CloudEvent, Incident, Issue, JobDetail, NsOrNull, Rule, WhatIf } from "./types.ts";
@@ -139,7 +139,8 @@ function Calm({ incidents, rules }: { incidents: Incident[]; rules: Rule[] | nul
 export function Incidents({ job, incidents, actions, rules }: { job: JobDetail; incidents: Incident[]; actions: CloudEvent[] | null; rules: Rule[] | null }) {
   const wanted = place.value.query.get("issue") ?? "";
   const asked = incidents.find((incident) => incident.issues.some((issue) => issue.id === wanted));
-  const open = incidents.filter((incident) => !over(incident) && incident !== asked);
+  // Few are shown: the worst first, and of those the newest.
+  const open = incidents.filter((incident) => !over(incident) && incident !== asked).sort((a, b) => severityRank(a.severity) - severityRank(b.severity));
   const calm = open.length === 0 && (!asked || over(asked));
   // Of a job without trouble the newest that ended: whoever comes late asks what it was.
   const rest = open.length ? open : asked ? [] : incidents;
