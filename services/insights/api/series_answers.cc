@@ -256,6 +256,7 @@ Answer AnswerDiffers(const ApiCall& call) {
   query.range = in.Range({});
   query.suspects = in.Selectors();
   query.most = static_cast<size_t>(in.Int("limit", 20, 1, 1000));
+  query.limits.series = 200'000;  // 1,000 ranks have 78,000; few numbers of each are kept
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const Differences found, FindDifferences(call.history(), query));
   JsonWriter out;

@@ -59,10 +59,10 @@ struct MetricRollups {
   std::span<const double, kValues> ValuesOf(size_t row) const {
     return std::span<const double, kValues>(&values[row * kValues], kValues);
   }
+  int64_t StartOf(size_t row) const { return starts[row] * kTiers[kPagedTier]; }
   RollupRow Row(size_t row) const {
     const auto of = ValuesOf(row);
-    return {starts[row] * kTiers[kPagedTier],  of[0], of[1], of[3], of[2],
-            static_cast<uint32_t>(counts[row])};
+    return {StartOf(row), of[0], of[1], of[3], of[2], static_cast<uint32_t>(counts[row])};
   }
 };
 

@@ -256,10 +256,11 @@ Status JobReader::WalkRollups(
     return take_wanted(series);
   };
   const auto add_paged = [&](uint32_t series, const MetricRollups& of, size_t from, size_t to) {
-    for (size_t i = from; i < to; ++i) {
-      const RollupRow row = of.Row(i);
-      if (in_range(row)) wanted.push_back(row);
-    }
+    // They ascend.
+    while (from < to && of.StartOf(from) < whole.from_ns) ++from;
+    while (from < to && of.StartOf(to - 1) >= whole.to_ns) --to;
+    wanted.resize(to - from);
+    for (size_t i = from; i < to; ++i) wanted[i - from] = of.Row(i);
     return take_wanted(series);
   };
   PagedSeries pages(store_, &query, set);
