@@ -231,9 +231,14 @@ class Receivers(unittest.TestCase):
         # The silence held; what is open is told when it ends. Lists mark it.
         self.assertEqual(self.said("/info"), [])
         mark = r"Quiet.*\[silenced by ada until \S+Z: a test\]"
+        def marked(*source):  # after the restarts
+            done = subprocess.run([BINARY, "issues", "list", *source], capture_output=True, text=True, timeout=PATIENCE)
+            if re.search(mark, done.stdout):
+                return done.stdout
+            print("issues list %s: exit code %d, %d lines; %s" % (source[0], done.returncode, len(done.stdout.splitlines()), done.stderr))
+            return None
         for source in (("--target", self.pitwall.grpc), ("--data-dir", self.path("data"))):
-            listed = subprocess.run([BINARY, "issues", "list", *source], capture_output=True, text=True, timeout=PATIENCE).stdout
-            self.assertRegex(listed, mark)
+            listed = wait_for("the list with its mark", lambda at=source: marked(*at))
             self.assertNotRegex(listed, r"LossExploded.*silenced")
         job = json.loads(fetch(self.pitwall.http + "/api/pitwall/v1/jobs")[1])["jobs"][0]["id"]
         def silences():  # the history reads the log after the restart
