@@ -127,6 +127,7 @@ StatusOr<std::vector<SavedSchema>> WriteSchemas(const SegmentFacts& facts, Windo
   return out;
 }
 
+// The description comes last: by then all origins and schemas are known.
 Status WriteHead(const WindowContent& window, const SegmentFacts& facts, WindowWriting* w) {
   for (const auto& [key, ranges] : window.seen()) {
     if (w->origins.contains(key)) continue;
