@@ -54,7 +54,7 @@ uint8_t BinaryReader::U8() {
   }
   return static_cast<uint8_t>(data_[at_++]);
 }
-uint64_t BinaryReader::U64() {
+uint64_t BinaryReader::LongU64() {
   if (!ok_) return 0;
   constexpr size_t kMostBytes = 10;
   const size_t most = std::min(kMostBytes, data_.size() - at_);
@@ -76,10 +76,6 @@ std::string_view BinaryReader::Raw(size_t bytes) {
   if (!ok_) return {};
   at_ += bytes;
   return data_.substr(at_ - bytes, bytes);
-}
-int64_t BinaryReader::I64() {
-  const uint64_t v = U64();
-  return static_cast<int64_t>((v >> 1) ^ (~(v & 1) + 1));
 }
 double BinaryReader::Double() {
   if (!ok_ || data_.size() - at_ < 8) {

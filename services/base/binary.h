@@ -38,8 +38,16 @@ class BinaryReader {
   explicit BinaryReader(std::string_view data) : data_(data) {}
   uint8_t U8();
   bool Bool() { return U8() != 0; }
-  uint64_t U64();
-  int64_t I64();
+  uint64_t U64() {
+    // Most are below 128.
+    if (ok_ && at_ < data_.size() && static_cast<uint8_t>(data_[at_]) < 0x80)
+      return static_cast<uint8_t>(data_[at_++]);
+    return LongU64();
+  }
+  int64_t I64() {
+    const uint64_t v = U64();
+    return static_cast<int64_t>((v >> 1) ^ (~(v & 1) + 1));
+  }
   double Double();
   std::string Str();
   std::string_view StrView();          // valid while the data lives
@@ -59,6 +67,8 @@ class BinaryReader {
   void Fail() { ok_ = false; }
 
  private:
+  uint64_t LongU64();
+
   std::string_view data_;
   size_t at_ = 0;
   bool ok_ = true;

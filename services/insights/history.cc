@@ -33,13 +33,16 @@ Status History::VisitStepWindows(const SampleQuery& query,
   return visit({&whole});
 }
 
-Status History::VisitRollups(const SeriesQuery& query, size_t tier,
-                             const std::function<void()>& begin,
-                             const std::function<Status(const RollupPart&)>& visit) const {
+Status History::VisitRollups(
+    const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
+    const std::function<Status(std::span<const RollupPart>)>& visit) const {
   begin();
   ASSIGN_OR_RETURN(const std::vector<RollupColumn> columns, Rollups(query, tier));
-  for (size_t i = 0; i < columns.size(); ++i)
-    RETURN_IF_ERROR(visit({i, columns[i].labels, columns[i].kind, columns[i].rows}));
+  for (uint32_t i = 0; i < columns.size(); ++i) {
+    const SeriesDescriptor of = {columns[i].labels, columns[i].kind};
+    const RollupPart part = {i, &of, columns[i].rows};
+    RETURN_IF_ERROR(visit({&part, 1}));
+  }
   return OkStatus();
 }
 

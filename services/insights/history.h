@@ -85,11 +85,10 @@ struct RollupColumn {
   std::vector<RollupRow> rows;  // ascending; the last ones may not be over
 };
 
-// Some rows of a series.
+// Some rows of a series, at least one.
 struct RollupPart {
-  size_t series = 0;  // number of it in the answer: as many as there are, and few more
-  const Labels& labels;
-  SeriesKind kind = SeriesKind::kGauge;
+  uint32_t series = 0;  // number of it in the answer: as many as there are, and few more
+  const SeriesDescriptor* of = nullptr;
   std::span<const RollupRow> rows;
 };
 
@@ -184,10 +183,11 @@ class History {
   virtual StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query,
                                                       size_t tier) const = 0;
   // The same rows in parts, as they are read: those of one series in the order of time, series in
-  // no order. `begin` as above. For who needs a little of many rows.
-  virtual Status VisitRollups(const SeriesQuery& query, size_t tier,
-                              const std::function<void()>& begin,
-                              const std::function<Status(const RollupPart&)>& visit) const;
+  // no order. Parts are valid during the call. `begin` as above. For who needs a little of many
+  // rows.
+  virtual Status VisitRollups(
+      const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
+      const std::function<Status(std::span<const RollupPart>)>& visit) const;
   // By (node, metric). `quantiles`: each in [0, 1].
   virtual StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,
                                                        std::span<const double> quantiles) const = 0;

@@ -28,8 +28,9 @@ class JobReader final : public History {
   Status VisitStepWindows(const SampleQuery& query,
                           const std::function<Status(const StepWindows&)>& visit) const override;
   StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query, size_t tier) const override;
-  Status VisitRollups(const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
-                      const std::function<Status(const RollupPart&)>& visit) const override;
+  Status VisitRollups(
+      const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
+      const std::function<Status(std::span<const RollupPart>)>& visit) const override;
   StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,
                                                std::span<const double> quantiles) const override;
   StatusOr<std::vector<SpanRow>> Spans(const SpanQuery& query) const override;
@@ -48,11 +49,10 @@ class JobReader final : public History {
   StatusOr<KeptJobPtr> Find(std::string_view id) const;
   Status ForEachRecord(std::string_view job, EventTopic topic,
                        const std::function<Status(const std::string&)>& value) const;
-  // Calls with rows that windows have, of a tier that they have.
-  Status WalkRollups(
-      const SeriesQuery& query, const TimeRange& whole, size_t tier, SeriesSet* set,
-      const std::function<void()>& begin,
-      const std::function<Status(uint32_t series, std::span<const RollupRow> rows)>& take) const;
+  // As VisitRollups, of a tier that windows have.
+  Status WalkRollups(const SeriesQuery& query, const TimeRange& whole, size_t tier, SeriesSet* set,
+                     const std::function<void()>& begin,
+                     const std::function<Status(std::span<const RollupPart>)>& visit) const;
   // Calls with all that may be asked for, so that it is of one moment; `begin` before each try.
   Status WalkSpans(const SpanQuery& query, const std::function<void()>& begin,
                    const std::function<Status(const SpanView&)>& in_memory,

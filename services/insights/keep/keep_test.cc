@@ -170,9 +170,11 @@ TEST_F(KeepTest, NumbersEqualThoseOfTheRawInput) {
       ASSERT_TRUE(history()
                       .VisitRollups(
                           query, tier, [&] { visited.clear(); },
-                          [&](const RollupPart& part) {
-                            std::vector<RollupRow>& rows = visited[part.labels];
-                            rows.insert(rows.end(), part.rows.begin(), part.rows.end());
+                          [&](std::span<const RollupPart> parts) {
+                            for (const RollupPart& part : parts) {
+                              std::vector<RollupRow>& rows = visited[part.of->labels];
+                              rows.insert(rows.end(), part.rows.begin(), part.rows.end());
+                            }
                             return OkStatus();
                           })
                       .ok());

@@ -17,46 +17,6 @@ int64_t Plus(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 
-// False: malformed.
-bool RestoreColumns(BinaryReader& in, const std::vector<uint64_t>& of_directory,
-                    std::vector<uint64_t>* schemas, std::vector<uint32_t>* columns) {
-  const std::vector<int64_t> numbers = in.I64s();
-  const std::vector<int64_t> read = in.I64s();
-  if (!in.ok() || numbers.size() != read.size()) return false;
-  schemas->reserve(numbers.size());
-  columns->reserve(numbers.size());
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    if (numbers[i] < 0 || numbers[i] >= static_cast<int64_t>(of_directory.size()) || read[i] < 0 ||
-        read[i] > UINT32_MAX)
-      return false;
-    schemas->push_back(of_directory[static_cast<size_t>(numbers[i])]);
-    columns->push_back(static_cast<uint32_t>(read[i]));
-  }
-  return true;
-}
-
-// Of the first form.
-void RestoreFirstColumns(BinaryReader& in, MetricRollups* out) {
-  for (size_t left = in.Count(2); left > 0 && in.ok(); --left) {
-    const uint64_t schema = in.U64();
-    const std::vector<uint32_t> columns = in.U32s();
-    out->columns.insert(out->columns.end(), columns.begin(), columns.end());
-    out->schemas.resize(out->columns.size(), schema);
-  }
-}
-
-// False: malformed.
-bool DecodeRows(BinaryReader& in, MetricRollups* out) {
-  out->row_counts = in.U32s();
-  out->starts = in.I64s();
-  out->counts = in.I64s();
-  const size_t rows = out->starts.size();
-  out->values = in.Doubles();
-  return in.ok() && in.AtEnd() && out->row_counts.size() == out->columns.size() &&
-         out->counts.size() == rows && out->values.size() == rows * MetricRollups::kValues &&
-         std::accumulate(out->row_counts.begin(), out->row_counts.end(), size_t{0}) == rows;
-}
-
 bool Wanted(const std::vector<std::string_view>& names, std::string_view metric) {
   return names.empty() || std::find(names.begin(), names.end(), metric) != names.end();
 }
@@ -123,26 +83,6 @@ Status MetricPages::ForEach(
     if (!in.ok()) return MalformedPage(path_, place.page, kWhat);
   }
   return OkStatus();
-}
-
-Status MetricPages::ForEachRollups(const std::vector<std::string_view>& names,
-                                   const std::function<Status(const MetricRollups&)>& take) const {
-  ASSIGN_OR_RETURN(const std::shared_ptr<const Directory> directory, ReadDirectory());
-  return ForEach(*directory, kRollups, names,
-                 [&](std::string_view, std::string_view told, const store::Page& page) -> Status {
-                   MetricRollups rollups;
-                   BinaryReader in(told);
-                   bool whole = true;
-                   if (directory->first_form) {
-                     RestoreFirstColumns(in, &rollups);
-                   } else {
-                     whole =
-                         RestoreColumns(in, directory->schemas, &rollups.schemas, &rollups.columns);
-                   }
-                   if (!whole || !DecodeRows(in, &rollups))
-                     return MalformedPage(path_, page, kWhat);
-                   return take(rollups);
-                 });
 }
 
 Status MetricPages::ForEachSpread(

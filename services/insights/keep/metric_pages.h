@@ -45,7 +45,7 @@ struct SeriesRun {
   SeriesExtent extent;
 };
 
-// Rows of series of one metric, column by column.
+// Rows of series of one metric, as they are gathered: column by column.
 struct MetricRollups {
   std::vector<uint64_t> schemas;     // by series: with `columns` what it is
   std::vector<uint32_t> columns;     // by series
@@ -58,11 +58,6 @@ struct MetricRollups {
   void Add(uint64_t schema, uint32_t column, const std::vector<RollupRow>& rows);
   std::span<const double, kValues> ValuesOf(size_t row) const {
     return std::span<const double, kValues>(&values[row * kValues], kValues);
-  }
-  int64_t StartOf(size_t row) const { return starts[row] * kTiers[kPagedTier]; }
-  RollupRow Row(size_t row) const {
-    const auto of = ValuesOf(row);
-    return {StartOf(row), of[0], of[1], of[3], of[2], static_cast<uint32_t>(counts[row])};
   }
 };
 
@@ -99,10 +94,6 @@ class MetricPages {
   // `cache` may be null. `facts` has pages, and outlives this.
   MetricPages(std::string path, const SegmentFacts& facts, SegmentCache* cache)
       : path_(std::move(path)), facts_(facts), cache_(cache) {}
-  // Of the metrics of those names; without names of all. A metric of very many series comes in
-  // parts.
-  Status ForEachRollups(const std::vector<std::string_view>& names,
-                        const std::function<Status(const MetricRollups&)>& take) const;
   // By (node, metric), in an order that counts for nothing.
   Status ForEachSpread(
       const std::vector<std::string_view>& names,
@@ -135,6 +126,7 @@ class MetricPages {
     size_t bytes() const { return places.size() * sizeof(Place) + schemas.size() * 8; }
   };
   friend class MetricPagesWriter;
+  friend class RollupCursor;
 
   StatusOr<std::shared_ptr<const Directory>> ReadDirectory() const;
   StatusOr<std::shared_ptr<const std::string>> ReadPage(const Directory& directory,

@@ -11,6 +11,7 @@
 #include "services/adapters/files/file.h"
 #include "services/base/strings.h"
 #include "services/insights/keep/keep_for_test.h"
+#include "services/insights/keep/rollup_cursor.h"
 #include "services/insights/keep/window_content.h"
 
 namespace pitwall::insights {
@@ -57,20 +58,31 @@ class MetricPagesTest : public ::testing::Test {
     ASSERT_GT(facts_.metrics.bytes, 0U);
   }
   MetricPages Pages() const { return MetricPages(path_, facts_, nullptr); }
+  Status VisitRollups(const std::vector<std::string_view>& names,
+                      const std::function<void(const std::vector<uint64_t>& schemas,
+                                               const PagedRollups& of)>& visit) const {
+    RollupCursor cursor(Pages(), &names);
+    for (PagedRollups of;;) {
+      ASSIGN_OR_RETURN(const bool more, cursor.Next());
+      if (!more) return OkStatus();
+      RETURN_IF_ERROR(cursor.Read(&of));
+      visit(cursor.schemas(), of);
+    }
+  }
   // Labels of the series with the bytes of its rows.
   std::map<std::string, std::string> Rows(const std::vector<std::string_view>& names) const {
     std::map<uint64_t, const Schema*> schemas;
     for (const SharedSchema& schema : former_->schemas()) schemas[schema->id] = &*schema;
     std::map<std::string, std::string> out;
-    const Status read = Pages().ForEachRollups(names, [&](const MetricRollups& of) -> Status {
-      size_t row = 0;
-      for (size_t i = 0; i < of.columns.size(); ++i) {
-        std::string& bytes =
-            out[schemas.at(of.schemas[i])->series[of.columns[i]].labels.ToString()];
-        for (uint32_t left = of.row_counts[i]; left > 0; --left) bytes += BytesOf(of.Row(row++));
-      }
-      return OkStatus();
-    });
+    const Status read =
+        VisitRollups(names, [&](const std::vector<uint64_t>& ids, const PagedRollups& of) {
+          auto row = of.rows.begin();
+          for (size_t i = 0; i < of.columns.size(); ++i) {
+            std::string& bytes =
+                out[schemas.at(ids[of.schemas[i]])->series[of.columns[i]].labels.ToString()];
+            for (uint32_t left = of.row_counts[i]; left > 0; --left) bytes += BytesOf(*row++);
+          }
+        });
     EXPECT_TRUE(read.ok()) << read;
     return out;
   }
@@ -187,8 +199,7 @@ TEST_F(MetricPagesTest, ADamagedPageIsTold) {
       ASSERT_TRUE(file->ReadAt(at, &byte, 1).ok());
       const char other = static_cast<char>(byte ^ 4);
       ASSERT_TRUE(file->WriteAt(at, std::string_view(&other, 1)).ok());
-      const Status rollups =
-          Pages().ForEachRollups({}, [](const MetricRollups&) { return OkStatus(); });
+      const Status rollups = VisitRollups({}, [](const auto&, const auto&) {});
       const Status spreads =
           Pages().ForEachSpread({}, [](const Spreads::key_type&, const Spread&) {});
       const Status series =
@@ -204,8 +215,7 @@ TEST_F(MetricPagesTest, ADamagedPageIsTold) {
   }
   EXPECT_EQ(Rows({}).empty(), false);
   std::filesystem::remove(path_);
-  EXPECT_TRUE(absl::IsDataLoss(
-      Pages().ForEachRollups({}, [](const MetricRollups&) { return OkStatus(); })));
+  EXPECT_TRUE(absl::IsDataLoss(VisitRollups({}, [](const auto&, const auto&) {})));
 }
 
 }  // namespace

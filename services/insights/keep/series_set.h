@@ -27,11 +27,6 @@ struct WantedColumns {
 // Not thread-safe.
 class SeriesSet {
  public:
-  struct Entry {
-    Labels labels;
-    SeriesKind kind = SeriesKind::kGauge;
-  };
-
   // Without selectors: all. `limit`: at most so many series.
   // `pool`, where not null, knows schemas of the job, and outlives the set.
   SeriesSet(std::vector<Selector> selectors, size_t limit, const SchemaPool* pool = nullptr,
@@ -40,7 +35,7 @@ class SeriesSet {
   SeriesSet& operator=(const SeriesSet&) = delete;
   // ResourceExhausted: too many series.
   StatusOr<const WantedColumns*> Of(const Schema& schema);
-  const std::vector<Entry>& all() const { return all_; }
+  const std::vector<SeriesDescriptor>& all() const { return all_; }
   // Indexes into all(), in the order of labels.
   std::vector<uint32_t> InOrder() const;
 
@@ -54,10 +49,10 @@ class SeriesSet {
   const size_t limit_;
   const SchemaPool* const pool_;
   const std::string job_;
-  std::vector<Entry> all_;
+  std::vector<SeriesDescriptor> all_;
   struct ByLabels {
     using is_transparent = void;
-    const std::vector<Entry>* all;
+    const std::vector<SeriesDescriptor>* all;
     const Labels& of(uint32_t series) const { return (*all)[series].labels; }
     const Labels& of(const Labels& labels) const { return labels; }
     template <typename A, typename B>

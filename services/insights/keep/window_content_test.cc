@@ -13,6 +13,7 @@
 #include "services/base/strings.h"
 #include "services/insights/keep/keep_for_test.h"
 #include "services/insights/keep/metric_pages.h"
+#include "services/insights/keep/rollup_cursor.h"
 #include "services/insights/keep/window_series.h"
 #include "services/model/value.h"
 
@@ -167,16 +168,18 @@ PagedSummaries ReadPages(const Segment& segment, SeriesSet* set) {
   std::map<uint64_t, const WantedColumns*> columns;
   for (const SharedSchema& schema : segment->schemas()) columns[schema->id] = *set->Of(*schema);
   const MetricPages pages(segment->path(), segment->facts(), nullptr);
-  const Status rollups = pages.ForEachRollups({}, [&](const MetricRollups& of) -> Status {
-    size_t row = 0;
+  const std::vector<std::string_view> all;
+  RollupCursor cursor(pages, &all);
+  for (PagedRollups of; *cursor.Next();) {
+    EXPECT_TRUE(cursor.Read(&of).ok());
+    auto row = of.rows.begin();
     for (size_t i = 0; i < of.columns.size(); ++i) {
-      std::vector<RollupRow>& rows = out.rows[columns.at(of.schemas[i])->series[of.columns[i]]];
+      const uint64_t schema = cursor.schemas()[of.schemas[i]];
+      std::vector<RollupRow>& rows = out.rows[columns.at(schema)->series[of.columns[i]]];
       EXPECT_TRUE(rows.empty());
-      for (uint32_t left = of.row_counts[i]; left > 0; --left) rows.push_back(of.Row(row++));
+      for (uint32_t left = of.row_counts[i]; left > 0; --left) rows.push_back(*row++);
     }
-    return OkStatus();
-  });
-  EXPECT_TRUE(rollups.ok()) << rollups;
+  }
   const Status spreads = pages.ForEachSpread(
       {}, [&](const Spreads::key_type& key, const Spread& spread) { out.spreads[key] = spread; });
   EXPECT_TRUE(spreads.ok()) << spreads;

@@ -25,9 +25,11 @@ struct WindowView {
   }
   // Rollups and spreads of the segment say it all.
   bool only_sealed() const { return segment != nullptr && tables.empty(); }
+  // Summaries are all that is left of it.
+  bool rows_are_gone() const { return sealed.has_value() && !sealed->has_rows; }
   // Before it is opened: pages of metrics say it all, or all that is left.
   bool only_pages() const {
-    return sealed.has_value() && sealed->metrics.bytes > 0 && (head.empty() || !sealed->has_rows);
+    return sealed.has_value() && sealed->metrics.bytes > 0 && (head.empty() || rows_are_gone());
   }
   // Fills `rows` with all of `tables` and the segment's in the range, with modes of `modes`.
   Status AddRows(SeriesSet* set, const TimeRange& range);

@@ -258,9 +258,9 @@ StatusOr<std::vector<RollupColumn>> FleetHistory::Rollups(const SeriesQuery& que
   return own_->Rollups(query, tier);
 }
 
-Status FleetHistory::VisitRollups(const SeriesQuery& query, size_t tier,
-                                  const std::function<void()>& begin,
-                                  const std::function<Status(const RollupPart&)>& visit) const {
+Status FleetHistory::VisitRollups(
+    const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
+    const std::function<Status(std::span<const RollupPart>)>& visit) const {
   RETURN_IF_ERROR(KeptHere(query.job));
   return own_->VisitRollups(query, tier, begin, visit);
 }

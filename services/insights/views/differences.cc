@@ -44,44 +44,56 @@ bool IsFlow(std::string_view metric) {
 
 double Weight(double effect) { return std::isnan(effect) ? 0 : std::log2(1 + effect); }
 
-// Points of a series: means of rows, or samples; of a counter the rates between neighbours.
-class Points {
+// Mean and deviation of values as they come. Sums are those of distances from the first value, so
+// that nothing cancels: that is no further from the mean than the deviation by the root of their
+// count.
+class Moments {
  public:
-  void Begin(const Labels& labels, SeriesKind kind, size_t expected) {
-    labels_ = labels;
-    kind_ = kind;
-    values_.reserve(expected);
+  void Add(double value) {
+    if (count_ == 0) first_ = value;
+    const double distance = value - first_;
+    sum_ += distance;
+    squares_ += distance * distance;
+    count_ += 1;
   }
-  bool begun() const { return values_.capacity() > 0; }
+  bool empty() const { return count_ == 0; }
+  // NaN: of nothing.
+  double Mean() const { return empty() ? NormalNan() : first_ + sum_ / count_; }
+  // Standard deviation of the population. NaN: of nothing.
+  double Deviation() const {
+    if (empty()) return NormalNan();
+    return std::sqrt(std::max(0.0, squares_ - sum_ * sum_ / count_) / count_);
+  }
+
+ private:
+  double count_ = 0;
+  double first_ = 0;
+  double sum_ = 0;
+  double squares_ = 0;
+};
+
+// Points of a series: means of rows, or samples; of a counter the rates between neighbours.
+struct Points {
   // In the order of time. `from_ns`: where the interval begins.
   void Add(int64_t from_ns, int64_t time_ns, double mean, double last) {
     if (!std::isfinite(last)) return;
     double value = mean;
-    if (kind_ == SeriesKind::kCounter) {
-      const bool first = last_ns_ < 0;
-      const double seconds = static_cast<double>(time_ns - last_ns_) / 1e9;
-      value = (last >= last_value_ ? last - last_value_ : last) / seconds;
-      last_ns_ = time_ns;
-      last_value_ = last;
+    if (of.kind == SeriesKind::kCounter) {
+      const bool first = last_ns < 0;
+      const double seconds = static_cast<double>(time_ns - last_ns) / 1e9;
+      value = (last >= last_value ? last - last_value : last) / seconds;
+      last_ns = time_ns;
+      last_value = last;
       if (first) return;
     }
-    if (!std::isfinite(value)) return;
-    before_ += time_ns < from_ns ? 1 : 0;
-    values_.push_back(value);
+    if (std::isfinite(value)) (time_ns < from_ns ? before : inside).Add(value);
   }
 
-  const Labels& labels() const { return labels_; }
-  SeriesKind kind() const { return kind_; }
-  std::span<const double> before() const { return std::span(values_).first(before_); }
-  std::span<const double> inside() const { return std::span(values_).subspan(before_); }
-
- private:
-  Labels labels_;
-  SeriesKind kind_ = SeriesKind::kGauge;
-  int64_t last_ns_ = -1;
-  double last_value_ = 0;
-  std::vector<double> values_;
-  size_t before_ = 0;  // of them
+  SeriesDescriptor of{};
+  int64_t last_ns = -1;
+  double last_value = 0;
+  Moments before{};
+  Moments inside{};
 };
 
 Differences FrameOf(const DifferenceQuery& query) {
@@ -102,7 +114,8 @@ Differences FrameOf(const DifferenceQuery& query) {
   return out;
 }
 
-// Of each series, in no order that counts.
+// Of each series, in no order that counts: that in which they come, so that those of a metric are
+// near each other.
 StatusOr<std::vector<Points>> ReadPoints(const History& history, const DifferenceQuery& query,
                                          const Differences& frame) {
   SampleQuery read;
@@ -112,16 +125,28 @@ StatusOr<std::vector<Points>> ReadPoints(const History& history, const Differenc
   std::vector<Points> out;
   const int64_t from_ns = frame.range.from_ns;
   if (frame.tier.has_value()) {
-    const auto rows = static_cast<size_t>(
-        std::min<int64_t>((read.range.to_ns - read.range.from_ns) / kTiers[*frame.tier], 512));
+    std::vector<uint32_t> places;  // by number of the series: 1 + index into `out`
+    const auto points_of = [&](const RollupPart& part) -> Points& {
+      if (part.series >= places.size()) places.resize(part.series + 1);
+      uint32_t& place = places[part.series];
+      if (place == 0) {
+        out.push_back({.of = *part.of});
+        place = static_cast<uint32_t>(out.size());
+      }
+      return out[place - 1];
+    };
     const Status visited = history.VisitRollups(
-        read, *frame.tier, [&] { out.clear(); },
-        [&](const RollupPart& part) {
-          if (part.series >= out.size()) out.resize(part.series + 1);
-          Points& points = out[part.series];
-          if (!points.begun()) points.Begin(part.labels, part.kind, 1 + rows);
-          for (const RollupRow& row : part.rows)
-            points.Add(from_ns, row.start_ns, row.sum / row.count, row.last);
+        read, *frame.tier,
+        [&] {
+          out.clear();
+          places.clear();
+        },
+        [&](std::span<const RollupPart> parts) {
+          for (const RollupPart& part : parts) {
+            Points& points = points_of(part);
+            for (const RollupRow& row : part.rows)
+              points.Add(from_ns, row.start_ns, row.sum / row.count, row.last);
+          }
           return OkStatus();
         });
     RETURN_IF_ERROR(visited);
@@ -137,7 +162,7 @@ StatusOr<std::vector<Points>> ReadPoints(const History& history, const Differenc
       [&](const std::vector<SampleColumn>& columns) {
         for (const SampleColumn& column : columns) {
           const auto [at, added] = known.try_emplace(column.labels, out.size());
-          if (added) out.emplace_back().Begin(column.labels, column.kind, column.times_ns.size());
+          if (added) out.push_back({.of = {column.labels, column.kind}});
           Points& points = out[at->second];
           for (size_t i = 0; i < column.times_ns.size(); ++i)
             points.Add(from_ns, column.times_ns[i], column.values[i], column.values[i]);
@@ -212,44 +237,109 @@ struct PeerLabels {
   }
 };
 
-// The least scale of each series.
-std::vector<double> FloorsOf(const std::vector<Difference>& all,
-                             const std::vector<SeriesKind>& kinds) {
-  absl::flat_hash_map<std::string_view, double> flows;
-  for (const Difference& one : all) {
-    if (!IsFlow(one.labels.Name())) continue;
-    double& most = flows[one.labels.Name()];
-    most = std::max({most, one.mean, std::isnan(one.before) ? 0 : one.before});
-  }
-  std::vector<double> out;
-  out.reserve(all.size());
-  for (size_t i = 0; i < all.size(); ++i) {
-    const std::string_view metric = all[i].labels.Name();
-    const auto flow = flows.find(metric);
-    out.push_back(IsShare(metric, kinds[i]) ? kLeastSpread
-                  : flow == flows.end()     ? 0
-                                            : kLeastSpread * flow->second);
+// Series that differ in these labels alone.
+struct Group {
+  std::string_view metric;
+  std::vector<uint32_t> members;
+};
+
+std::vector<Group> GroupsOf(const std::vector<Points>& series) {
+  std::vector<Group> out;
+  absl::flat_hash_map<PeerLabels, size_t> known;
+  for (uint32_t i = 0; i < series.size(); ++i) {
+    const Points& points = series[i];
+    if (points.inside.empty()) continue;
+    const auto [at, added] = known.try_emplace(PeerLabels{&points.of.labels}, out.size());
+    if (added) out.push_back({points.of.labels.Name(), {}});
+    out[at->second].members.push_back(i);
   }
   return out;
 }
 
-void ComparePeers(const std::vector<double>& floors, std::vector<Difference>* all) {
-  absl::flat_hash_map<PeerLabels, std::vector<size_t>> groups;
-  for (size_t i = 0; i < all->size(); ++i) groups[{&(*all)[i].labels}].push_back(i);
-  for (const auto& [key, members] : groups) {
-    std::vector<double> means;
-    means.reserve(members.size());
-    for (const size_t member : members) means.push_back((*all)[member].mean);
-    for (const size_t member : members) (*all)[member].peer_count = members.size() - 1;
-    if (members.size() < 2) continue;
-    const std::vector<std::pair<double, double>> peers = PeersOf(means);
-    for (size_t i = 0; i < members.size(); ++i) {
-      Difference& one = (*all)[members[i]];
-      one.peers = peers[i].first;
-      one.peers_effect =
-          EffectOf(one.mean - one.peers, 1.4826 * peers[i].second, one.peers, floors[members[i]]);
+// The least scale of each flow.
+absl::flat_hash_map<std::string_view, double> FlowsOf(const std::vector<Points>& series,
+                                                      const std::vector<Group>& groups) {
+  absl::flat_hash_map<std::string_view, double> out;
+  for (const Group& group : groups) {
+    if (!IsFlow(group.metric)) continue;
+    double& least = out[group.metric];
+    for (const uint32_t member : group.members) {
+      const double before = series[member].before.Mean();
+      least = std::max({least, kLeastSpread * series[member].inside.Mean(),
+                        std::isnan(before) ? 0 : kLeastSpread * before});
     }
   }
+  return out;
+}
+
+// The greatest differences so far, at most so many.
+class Greatest {
+ public:
+  explicit Greatest(size_t most) : most_(most) {}
+  // `difference`: without its labels, which are copied only if it is one of them.
+  void Add(const Labels& labels, const Difference& difference) {
+    if (heap_.size() == most_) {
+      const Difference& last = heap_.front();
+      if (difference.effect < last.effect ||
+          (difference.effect == last.effect && last.labels < labels))
+        return;
+      std::pop_heap(heap_.begin(), heap_.end(), Before);
+      heap_.pop_back();
+    }
+    heap_.push_back(difference);
+    heap_.back().labels = labels;
+    std::push_heap(heap_.begin(), heap_.end(), Before);
+  }
+  std::vector<Difference> Take() {
+    std::sort_heap(heap_.begin(), heap_.end(), Before);
+    return std::move(heap_);
+  }
+
+ private:
+  static bool Before(const Difference& a, const Difference& b) {
+    return a.effect != b.effect ? a.effect > b.effect : a.labels < b.labels;
+  }
+
+  const size_t most_;
+  std::vector<Difference> heap_;  // the last one in front
+};
+
+// Calls with each member's difference, but for its labels. `floor`: of a flow.
+template <typename Take>
+void Compare(const std::vector<Points>& series, const Group& group, double floor, Take take) {
+  std::vector<double> means;
+  means.reserve(group.members.size());
+  for (const uint32_t member : group.members) means.push_back(series[member].inside.Mean());
+  std::vector<std::pair<double, double>> peers;
+  if (means.size() > 1) peers = PeersOf(means);
+  for (size_t i = 0; i < means.size(); ++i) {
+    const Points& points = series[group.members[i]];
+    const double least = IsShare(group.metric, points.of.kind) ? kLeastSpread : floor;
+    Difference one;
+    one.mean = means[i];
+    one.before = points.before.Mean();
+    one.before_effect =
+        EffectOf(one.mean - one.before, points.before.Deviation(), one.before, least);
+    one.peers = one.peers_effect = NormalNan();
+    one.peer_count = means.size() - 1;
+    if (!peers.empty()) {
+      one.peers = peers[i].first;
+      one.peers_effect = EffectOf(one.mean - one.peers, 1.4826 * peers[i].second, one.peers, least);
+    }
+    one.effect = Weight(one.before_effect) + Weight(one.peers_effect);
+    take(points.of.labels, one);
+  }
+}
+
+// Without selectors all are wanted; those that name another metric want none of the group.
+std::vector<const Selector*> SuspectsOf(const Group& group,
+                                        const std::vector<Selector>& selectors) {
+  std::vector<const Selector*> out;
+  for (const Selector& selector : selectors) {
+    const std::string_view name = selector.MetricName();
+    if (name.empty() || name == group.metric) out.push_back(&selector);
+  }
+  return out;
 }
 
 }  // namespace
@@ -257,46 +347,24 @@ void ComparePeers(const std::vector<double>& floors, std::vector<Difference>* al
 StatusOr<Differences> FindDifferences(const History& history, const DifferenceQuery& query) {
   Differences out = FrameOf(query);
   ASSIGN_OR_RETURN(const std::vector<Points> series, ReadPoints(history, query, out));
-  std::vector<Difference> all;
-  std::vector<SeriesKind> kinds;
-  std::vector<double> deviations;  // before
-  all.reserve(series.size());
-  for (const Points& points : series) {
-    if (points.inside().empty()) continue;
-    const MeanAndSpread before = MeanOf(points.before());
-    Difference one = {points.labels(),
-                      NormalNan(),
-                      MeanOf(points.inside()).mean,
-                      before.mean,
-                      NormalNan(),
-                      NormalNan(),
-                      NormalNan(),
-                      0};
-    all.push_back(std::move(one));
-    kinds.push_back(points.kind());
-    deviations.push_back(before.deviation);
+  const std::vector<Group> groups = GroupsOf(series);
+  const absl::flat_hash_map<std::string_view, double> flows = FlowsOf(series, groups);
+  Greatest greatest(query.most);
+  for (const Group& group : groups) {
+    out.compared += group.members.size();
+    const std::vector<const Selector*> suspects = SuspectsOf(group, query.suspects);
+    if (suspects.empty() && !query.suspects.empty()) continue;
+    const auto flow = flows.find(group.metric);
+    Compare(series, group, flow == flows.end() ? 0 : flow->second,
+            [&](const Labels& labels, const Difference& one) {
+              const bool wanted = suspects.empty() || std::any_of(suspects.begin(), suspects.end(),
+                                                                  [&](const Selector* s) {
+                                                                    return s->Matches(labels);
+                                                                  });
+              if (wanted) greatest.Add(labels, one);
+            });
   }
-  const std::vector<double> floors = FloorsOf(all, kinds);
-  for (size_t i = 0; i < all.size(); ++i) {
-    Difference& one = all[i];
-    one.before_effect = EffectOf(one.mean - one.before, deviations[i], one.before, floors[i]);
-  }
-  ComparePeers(floors, &all);
-  out.compared = all.size();
-  for (Difference& one : all) {
-    one.effect = Weight(one.before_effect) + Weight(one.peers_effect);
-    const bool wanted = query.suspects.empty() ||
-                        std::any_of(query.suspects.begin(), query.suspects.end(),
-                                    [&](const Selector& s) { return s.Matches(one.labels); });
-    if (wanted) out.differences.push_back(std::move(one));
-  }
-  const auto middle = out.differences.begin() +
-                      static_cast<ptrdiff_t>(std::min(query.most, out.differences.size()));
-  std::partial_sort(out.differences.begin(), middle, out.differences.end(),
-                    [](const Difference& a, const Difference& b) {
-                      return a.effect != b.effect ? a.effect > b.effect : a.labels < b.labels;
-                    });
-  out.differences.erase(middle, out.differences.end());
+  out.differences = greatest.Take();
   return out;
 }
 
