@@ -109,6 +109,35 @@ TEST(Binary, DamageIsAStatusNeverACrash) {
   EXPECT_FALSE(huge.ok());
 }
 
+TEST(Binary, NumbersOfAllLengthsInARow) {
+  std::vector<int64_t> numbers;
+  std::vector<uint32_t> small;
+  for (int bits = 0; bits < 64; ++bits) {
+    for (const uint64_t v : {uint64_t{1} << bits, (uint64_t{1} << bits) - 1}) {
+      numbers.insert(numbers.end(), {static_cast<int64_t>(v), static_cast<int64_t>(~v), 5, 6});
+      small.push_back(static_cast<uint32_t>(v));
+    }
+  }
+  BinaryWriter w;
+  w.I64s(numbers);
+  w.U32s(small);
+  for (const uint32_t v : small) w.U64(v);
+  BinaryReader r(w.data());
+  std::vector<int64_t> read(1000, -1);  // used again
+  r.I64s(&read);
+  EXPECT_EQ(read, numbers);
+  EXPECT_EQ(r.U32s(), small);
+  for (const uint32_t v : small) EXPECT_EQ(r.U64(), v);
+  EXPECT_TRUE(r.Finish("test").ok());
+  for (size_t cut = 0; cut < w.data().size(); ++cut) {
+    BinaryReader part(std::string_view(w.data()).substr(0, cut));
+    part.I64s(&read);
+    part.U32s();
+    for (size_t i = 0; i < small.size(); ++i) part.U64();
+    EXPECT_FALSE(part.ok()) << cut;
+  }
+}
+
 Status Fails() { return NotFound("x"); }
 StatusOr<int> Chain() {
   RETURN_IF_ERROR(Fails());

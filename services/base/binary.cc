@@ -102,21 +102,45 @@ std::vector<double> BinaryReader::Doubles() {
   at_ += n * 8;
   return v;
 }
-std::vector<int64_t> BinaryReader::I64s() {
-  const size_t n = Count(1);
-  std::vector<int64_t> v(n);
-  uint64_t last = 0;
-  for (auto& x : v) {
-    last += static_cast<uint64_t>(I64());
-    x = static_cast<int64_t>(last);
+template <typename Take>
+void BinaryReader::ForEachU64(size_t count, Take take) {
+  // Of most the first byte is all; the place is kept in a register for them.
+  const char* at = data_.data() + at_;
+  const char* const end = data_.data() + data_.size();
+  for (size_t i = 0; i < count; ++i) {
+    if (at != end && static_cast<uint8_t>(*at) < 0x80) {
+      take(i, static_cast<uint8_t>(*at++));
+      continue;
+    }
+    at_ = static_cast<size_t>(at - data_.data());
+    take(i, LongU64());
+    if (!ok_) return;
+    at = data_.data() + at_;
   }
-  return v;
+  at_ = static_cast<size_t>(at - data_.data());
+}
+std::vector<int64_t> BinaryReader::I64s() {
+  std::vector<int64_t> out;
+  I64s(&out);
+  return out;
+}
+void BinaryReader::I64s(std::vector<int64_t>* out) {
+  out->resize(Count(1));
+  uint64_t last = 0;
+  ForEachU64(out->size(), [&, to = out->data()](size_t i, uint64_t v) {
+    last += (v >> 1) ^ (~(v & 1) + 1);
+    to[i] = static_cast<int64_t>(last);
+  });
 }
 std::vector<uint32_t> BinaryReader::U32s() {
-  const size_t n = Count(1);
-  std::vector<uint32_t> v(n);
-  for (auto& x : v) x = static_cast<uint32_t>(U64());
-  return v;
+  std::vector<uint32_t> out;
+  U32s(&out);
+  return out;
+}
+void BinaryReader::U32s(std::vector<uint32_t>* out) {
+  out->resize(Count(1));
+  ForEachU64(out->size(),
+             [to = out->data()](size_t i, uint64_t v) { to[i] = static_cast<uint32_t>(v); });
 }
 std::vector<uint8_t> BinaryReader::Bytes() {
   const std::string_view s = StrView();

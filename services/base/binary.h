@@ -54,7 +54,9 @@ class BinaryReader {
   std::string_view Raw(size_t bytes);  // so many, without a length before them; valid as long
   std::vector<double> Doubles();
   std::vector<int64_t> I64s();
+  void I64s(std::vector<int64_t>* out);  // in its place, whose memory is used again
   std::vector<uint32_t> U32s();
+  void U32s(std::vector<uint32_t>* out);
   std::vector<uint8_t> Bytes();
   // A count of elements that follow, each at least `min_bytes` long: fails when the rest cannot
   // hold them, so a damaged length never becomes an allocation.
@@ -68,6 +70,9 @@ class BinaryReader {
 
  private:
   uint64_t LongU64();
+  // Calls with as many as there are.
+  template <typename Take>
+  void ForEachU64(size_t count, Take take);
 
   std::string_view data_;
   size_t at_ = 0;
