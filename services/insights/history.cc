@@ -33,17 +33,18 @@ Status History::VisitStepWindows(const SampleQuery& query,
   return visit({&whole});
 }
 
-Status History::VisitRollups(
+StatusOr<SeriesTablePtr> History::VisitRollups(
     const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
     const std::function<Status(std::span<const RollupPart>)>& visit) const {
   begin();
   ASSIGN_OR_RETURN(const std::vector<RollupColumn> columns, Rollups(query, tier));
+  std::vector<SeriesDescriptor> series;
+  for (const RollupColumn& column : columns) series.push_back({column.labels, column.kind});
   for (uint32_t i = 0; i < columns.size(); ++i) {
-    const SeriesDescriptor of = {columns[i].labels, columns[i].kind};
-    const RollupPart part = {i, &of, columns[i].rows};
+    const RollupPart part = {i, &series[i], std::span(columns[i].rows)};
     RETURN_IF_ERROR(visit({&part, 1}));
   }
-  return OkStatus();
+  return MakeSeriesTable(std::move(series));
 }
 
 }  // namespace pitwall::insights

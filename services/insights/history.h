@@ -20,6 +20,8 @@
 #include "services/base/status.h"
 #include "services/insights/job_life.h"
 #include "services/insights/rollup.h"
+#include "services/insights/rollup_rows.h"
+#include "services/insights/series_table.h"
 #include "services/insights/step_window.h"
 #include "services/model/action.h"
 #include "services/model/capture.h"
@@ -89,7 +91,7 @@ struct RollupColumn {
 struct RollupPart {
   uint32_t series = 0;  // number of it in the answer: as many as there are, and few more
   const SeriesDescriptor* of = nullptr;
-  std::span<const RollupRow> rows;
+  RollupRows rows;
 };
 
 // Quantiles of a metric over a job's series of one node: ratios to half a thousandth, others to a
@@ -183,9 +185,9 @@ class History {
   virtual StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query,
                                                       size_t tier) const = 0;
   // The same rows in parts, as they are read: those of one series in the order of time, series in
-  // no order. Parts are valid during the call. `begin` as above. For who needs a little of many
-  // rows.
-  virtual Status VisitRollups(
+  // no order. Parts are valid during the call. `begin` as above. Returns which series the numbers
+  // are. For who needs a little of many rows.
+  virtual StatusOr<SeriesTablePtr> VisitRollups(
       const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
       const std::function<Status(std::span<const RollupPart>)>& visit) const;
   // By (node, metric). `quantiles`: each in [0, 1].

@@ -179,8 +179,7 @@ KeptJobPtr HistoryStore::FindOrAdd(const std::string& id) {
   MutexLock lock(&mutex_);
   KeptJobPtr& job = jobs_[id];
   if (job == nullptr) {
-    job = std::make_shared<KeptJob>(id);
-    ++jobs_version_;
+    job = std::make_shared<KeptJob>(id, ++jobs_version_);
   }
   return job;
 }

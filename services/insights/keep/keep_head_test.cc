@@ -150,7 +150,7 @@ TEST(KeptJobTest, ASchemaIsInMemoryOnceAfterAStart) {
   const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "a"}}});
   auto restored = std::make_shared<const Schema>(schema);
   const std::weak_ptr<const Schema> watched = restored;
-  KeptJob job("job-1");
+  KeptJob job("job-1", 1);
   job.Restore(SharedSchema(std::move(restored)));
   ASSERT_FALSE(watched.expired());
   OwnedBatch b("collector-a", 1);

@@ -171,10 +171,8 @@ TEST_F(KeepTest, NumbersEqualThoseOfTheRawInput) {
                       .VisitRollups(
                           query, tier, [&] { visited.clear(); },
                           [&](std::span<const RollupPart> parts) {
-                            for (const RollupPart& part : parts) {
-                              std::vector<RollupRow>& rows = visited[part.of->labels];
-                              rows.insert(rows.end(), part.rows.begin(), part.rows.end());
-                            }
+                            for (const RollupPart& part : parts)
+                              part.rows.AppendTo(&visited[part.of->labels]);
                             return OkStatus();
                           })
                       .ok());

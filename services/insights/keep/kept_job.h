@@ -50,11 +50,13 @@ struct RecordPlace {
 // Others read under the mutex.
 class KeptJob {
  public:
-  explicit KeptJob(std::string id) : id_(std::move(id)) {}
+  // `number`: no other job of the store has it, one that is kept again after its deletion included.
+  KeptJob(std::string id, uint64_t number) : id_(std::move(id)), number_(number) {}
   KeptJob(const KeptJob&) = delete;
   KeptJob& operator=(const KeptJob&) = delete;
 
   const std::string& id() const { return id_; }
+  uint64_t number() const { return number_; }
   Mutex& mutex() const { return mutex_; }
 
   // What the catalogue has of it, at a start.
@@ -150,6 +152,7 @@ class KeptJob {
   void Describe(const Batch& batch, Source* source);
 
   const std::string id_;
+  const uint64_t number_;
   mutable Mutex mutex_;
   std::map<OriginKey, BootFacts> boots_;
   absl::flat_hash_map<OriginKey, std::unique_ptr<Source>, ByNames, ByNames> sources_;  // of boots_

@@ -55,7 +55,7 @@ TEST(KeptJob, AWindowOfAnEndedJobIsOverWhenItIsRead) {
   };
   const int64_t window = WindowOf(AtSecond(0));
   const int64_t grace = 60 * kNanosPerSecond;
-  KeptJob job("j");
+  KeptJob job("j", 1);
   read_up_to(&job, 100);
   EXPECT_FALSE(job.IsOver(window, grace, false));
   IssueEvent ended;
@@ -67,7 +67,7 @@ TEST(KeptJob, AWindowOfAnEndedJobIsOverWhenItIsRead) {
   EXPECT_FALSE(job.IsOver(window, grace, true));
   read_up_to(&job, 200);
   EXPECT_TRUE(job.IsOver(window, grace, true));
-  KeptJob running("j");
+  KeptJob running("j", 2);
   const int64_t end = (window + kWindowNs - AtSecond(0)) / kNanosPerSecond;
   read_up_to(&running, end + 60);
   EXPECT_FALSE(running.IsOver(window, grace, true));

@@ -22,6 +22,7 @@
 #include "services/insights/keep/span_totals.h"
 #include "services/insights/keep/window_segment.h"
 #include "services/insights/keep/window_summary.h"
+#include "services/insights/rollup_rows.h"
 
 namespace pitwall::insights {
 
@@ -53,7 +54,7 @@ struct MetricRollups {
   std::vector<int64_t> starts;       // by row, in lengths of the tier since 1970
   std::vector<int64_t> counts;       // by row
   std::vector<double> values;        // by row: min, max, last, sum
-  static constexpr size_t kValues = 4;
+  static constexpr size_t kValues = RollupColumns::kValues;
 
   void Add(uint64_t schema, uint32_t column, const std::vector<RollupRow>& rows);
   std::span<const double, kValues> ValuesOf(size_t row) const {

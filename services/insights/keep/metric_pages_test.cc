@@ -76,11 +76,12 @@ class MetricPagesTest : public ::testing::Test {
     std::map<std::string, std::string> out;
     const Status read =
         VisitRollups(names, [&](const std::vector<uint64_t>& ids, const PagedRollups& of) {
-          auto row = of.rows.begin();
+          const RollupRows rows(&of.rows, 0, of.rows.starts.size());
+          size_t row = 0;
           for (size_t i = 0; i < of.columns.size(); ++i) {
             std::string& bytes =
                 out[schemas.at(ids[of.schemas[i]])->series[of.columns[i]].labels.ToString()];
-            for (uint32_t left = of.row_counts[i]; left > 0; --left) bytes += BytesOf(*row++);
+            for (uint32_t left = of.row_counts[i]; left > 0; --left) bytes += BytesOf(rows[row++]);
           }
         });
     EXPECT_TRUE(read.ok()) << read;

@@ -36,6 +36,7 @@ MetricPages PagesOf(const HistoryStore& store, const SegmentFacts& facts) {
 StatusOr<const WantedColumns*> PagedSeries::WantedOf(uint64_t schema, const SegmentFacts& facts) {
   const WantedColumns*& wanted = wanted_[schema];
   if (wanted != nullptr) return wanted;
+  if (wanted = set_.Known(schema); wanted != nullptr) return wanted;
   std::optional<SharedSchema> known = store_.schemas().Find(job_, schema);
   if (!known.has_value()) {  // the segment has it, and puts it there
     RETURN_IF_ERROR(store_.Segment(facts).status());

@@ -35,7 +35,7 @@ class PagedSeries {
   struct Rollups {
     std::span<const uint32_t> series;  // indexes into the set; kUnwanted: its rows are skipped
     std::span<const uint32_t> row_counts;
-    std::span<const RollupRow> rows;
+    const RollupColumns& rows;
   };
   static constexpr uint32_t kUnwanted = UINT32_MAX;
   // Metric by metric, and of each window by window in the order given: what is made of a metric is

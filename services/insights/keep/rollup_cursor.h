@@ -10,15 +10,17 @@
 
 #include "services/base/binary.h"
 #include "services/insights/keep/metric_pages.h"
+#include "services/insights/rollup_rows.h"
 
 namespace pitwall::insights {
 
-// Rows of series of one metric of a window.
+// Rows of series of one metric of a window: series after series, each in the order of time.
 struct PagedRollups {
   std::vector<uint32_t> schemas;     // by series: indexes into the cursor's schemas
   std::vector<uint32_t> columns;     // by series; ascending within a schema
   std::vector<uint32_t> row_counts;  // by series
-  std::vector<RollupRow> rows;       // series after series, each in the order of time
+  // Values are in the page: until the cursor's next one.
+  RollupColumns rows{.tier_ns = kTiers[kPagedTier], .starts = {}, .counts = {}};
 };
 
 // Rollups of one window, metric after metric in the order of their names. A metric of very many
@@ -41,6 +43,9 @@ class RollupCursor {
  private:
   // Opens the next page of rollups that may have one of the names. False: that was the last one.
   StatusOr<bool> NextPage();
+  // False: malformed.
+  bool ReadColumns(BinaryReader& in, PagedRollups* out);
+  bool ReadRows(BinaryReader& in, PagedRollups* out);
   Status Malformed() const;
 
   const MetricPages pages_;

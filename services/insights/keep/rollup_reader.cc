@@ -21,10 +21,11 @@ TimeRange WholeRows(const TimeRange& range, size_t tier) {
 }
 
 // Of rows in the order of time those that begin in the range.
-std::span<const RollupRow> Within(std::span<const RollupRow> rows, const TimeRange& range) {
-  while (!rows.empty() && rows.front().start_ns < range.from_ns) rows = rows.subspan(1);
-  while (!rows.empty() && rows.back().start_ns >= range.to_ns) rows = rows.first(rows.size() - 1);
-  return rows;
+RollupRows Within(const RollupRows& rows, const TimeRange& range) {
+  size_t from = 0, to = rows.size();
+  while (from < to && rows.start_ns(from) < range.from_ns) ++from;
+  while (from < to && rows.start_ns(to - 1) >= range.to_ns) --to;
+  return rows.Sub(from, to);
 }
 
 // Hands rows on, series by series of a window, while there are not too many.
@@ -35,8 +36,8 @@ class PartMaker {
       : set_(*set), whole_(whole), most_(most), visit_(*visit) {}
   void Begin() { rows_ = 0; }
   // Parts hold the rows until Visit.
-  void Add(uint32_t series, std::span<const RollupRow> all) {
-    const std::span<const RollupRow> rows = Within(all, whole_);
+  void Add(uint32_t series, const RollupRows& all) {
+    const RollupRows rows = Within(all, whole_);
     if (rows.empty()) return;
     rows_ += rows.size();
     parts_.push_back({series, &set_.all()[series], rows});
@@ -69,11 +70,11 @@ Status JobReader::WalkRollups(
   PagedSeries pages(store_, &query, set);
   const auto paged = [&](std::span<const SegmentFacts* const> windows) {
     return pages.ReadRollups(windows, [&](const PagedSeries::Rollups& of) {
-      std::span<const RollupRow> rows = of.rows;
+      size_t row = 0;
       for (size_t i = 0; i < of.series.size(); ++i) {
-        const size_t count = of.row_counts[i];
-        if (of.series[i] != PagedSeries::kUnwanted) parts.Add(of.series[i], rows.first(count));
-        rows = rows.subspan(count);
+        const size_t first = std::exchange(row, row + of.row_counts[i]);
+        if (of.series[i] != PagedSeries::kUnwanted)
+          parts.Add(of.series[i], RollupRows(&of.rows, first, row));
       }
       return parts.Visit();
     });
@@ -83,7 +84,7 @@ Status JobReader::WalkRollups(
     if (view->rows_are_gone() || (view->only_sealed() && tier > 0)) {
       std::vector<StoredSeries> stored;
       RETURN_IF_ERROR(view->segment->ReadSeries(set, &stored));
-      for (const StoredSeries& s : stored) parts.Add(s.series, s.rows[tier]);
+      for (const StoredSeries& s : stored) parts.Add(s.series, std::span(s.rows[tier]));
       return parts.Visit();
     }
     MergedWindow window(view, set);
@@ -92,7 +93,7 @@ Status JobReader::WalkRollups(
     for (const uint32_t series : window.merger().series()) {
       window.merger().Read(series, &rows, whole.from_ns, whole.to_ns);
       const TierRows tiers = RollUp(rows);
-      parts.Add(series, tiers[tier]);
+      parts.Add(series, std::span(tiers[tier]));
       RETURN_IF_ERROR(parts.Visit());
     }
     return OkStatus();
@@ -128,10 +129,7 @@ StatusOr<std::vector<RollupColumn>> JobReader::Rollups(const SeriesQuery& query,
   RETURN_IF_ERROR(WalkRollups(
       query, WholeRows(query.range, tier), stored_tier, &set, [&] { found.clear(); },
       [&](std::span<const RollupPart> parts) {
-        for (const RollupPart& part : parts) {
-          std::vector<RollupRow>& out = At(&found, part.series).rows;
-          out.insert(out.end(), part.rows.begin(), part.rows.end());
-        }
+        for (const RollupPart& part : parts) part.rows.AppendTo(&At(&found, part.series).rows);
         return OkStatus();
       }));
   std::vector<RollupColumn> out;
@@ -146,13 +144,24 @@ StatusOr<std::vector<RollupColumn>> JobReader::Rollups(const SeriesQuery& query,
   return out;
 }
 
-Status JobReader::VisitRollups(
+StatusOr<SeriesTablePtr> JobReader::VisitRollups(
     const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
     const std::function<Status(std::span<const RollupPart>)>& visit) const {
   // Rows of a coarser tier are of several windows.
   if (tier >= kWindowTiers) return History::VisitRollups(query, tier, begin, visit);
-  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
-  return WalkRollups(query, WholeRows(query.range, tier), tier, &set, begin, visit);
+  ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
+  const SegmentCache::Key key = SegmentCache::SeriesKey(job->number());
+  const bool all = query.selectors.empty();
+  auto known = all ? store_->cache().Find<KnownSeries>(key) : nullptr;
+  if (known != nullptr && known->table->series.size() > query.limits.series) known = nullptr;
+  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job, known);
+  RETURN_IF_ERROR(WalkRollups(query, WholeRows(query.range, tier), tier, &set, begin, visit));
+  auto found = set.Take();
+  if (all && found != known) {
+    store_->cache().Erase(key);
+    store_->cache().Put(key, found, found->bytes());
+  }
+  return found->table;
 }
 
 }  // namespace pitwall::insights

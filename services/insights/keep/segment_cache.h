@@ -45,6 +45,8 @@ class SegmentCache {
 
   // Of its streams.
   static Key StreamsKey(uint64_t segment) { return {segment, kNoTable - 3, 0}; }
+  // Of the series of a job, by its number.
+  static Key SeriesKey(uint64_t job) { return {job, kNoTable - 4, 0}; }
 
   SegmentCache(size_t most_bytes, size_t most_open)
       : most_bytes_(most_bytes), most_open_(most_open) {}

@@ -172,12 +172,13 @@ PagedSummaries ReadPages(const Segment& segment, SeriesSet* set) {
   RollupCursor cursor(pages, &all);
   for (PagedRollups of; *cursor.Next();) {
     EXPECT_TRUE(cursor.Read(&of).ok());
-    auto row = of.rows.begin();
+    const RollupRows all_rows(&of.rows, 0, of.rows.starts.size());
+    size_t row = 0;
     for (size_t i = 0; i < of.columns.size(); ++i) {
       const uint64_t schema = cursor.schemas()[of.schemas[i]];
       std::vector<RollupRow>& rows = out.rows[columns.at(schema)->series[of.columns[i]]];
       EXPECT_TRUE(rows.empty());
-      for (uint32_t left = of.row_counts[i]; left > 0; --left) rows.push_back(*row++);
+      for (uint32_t left = of.row_counts[i]; left > 0; --left) rows.push_back(all_rows[row++]);
     }
   }
   const Status spreads = pages.ForEachSpread(

@@ -258,7 +258,7 @@ StatusOr<std::vector<RollupColumn>> FleetHistory::Rollups(const SeriesQuery& que
   return own_->Rollups(query, tier);
 }
 
-Status FleetHistory::VisitRollups(
+StatusOr<SeriesTablePtr> FleetHistory::VisitRollups(
     const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
     const std::function<Status(std::span<const RollupPart>)>& visit) const {
   RETURN_IF_ERROR(KeptHere(query.job));

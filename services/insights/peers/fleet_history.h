@@ -57,7 +57,7 @@ class FleetHistory final : public History {
   Status VisitStepWindows(const SampleQuery& query,
                           const std::function<Status(const StepWindows&)>& visit) const override;
   StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query, size_t tier) const override;
-  Status VisitRollups(
+  StatusOr<SeriesTablePtr> VisitRollups(
       const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
       const std::function<Status(std::span<const RollupPart>)>& visit) const override;
   StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,

@@ -78,7 +78,7 @@ struct Points {
   void Add(int64_t from_ns, int64_t time_ns, double mean, double last) {
     if (!std::isfinite(last)) return;
     double value = mean;
-    if (of.kind == SeriesKind::kCounter) {
+    if (kind == SeriesKind::kCounter) {
       const bool first = last_ns < 0;
       const double seconds = static_cast<double>(time_ns - last_ns) / 1e9;
       value = (last >= last_value ? last - last_value : last) / seconds;
@@ -89,7 +89,8 @@ struct Points {
     if (std::isfinite(value)) (time_ns < from_ns ? before : inside).Add(value);
   }
 
-  SeriesDescriptor of{};
+  uint32_t series = 0;
+  SeriesKind kind = SeriesKind::kGauge;
   int64_t last_ns = -1;
   double last_value = 0;
   Moments before{};
@@ -114,62 +115,71 @@ Differences FrameOf(const DifferenceQuery& query) {
   return out;
 }
 
-// Of each series, in no order that counts: that in which they come, so that those of a metric are
-// near each other.
-StatusOr<std::vector<Points>> ReadPoints(const History& history, const DifferenceQuery& query,
-                                         const Differences& frame) {
-  SampleQuery read;
-  read.job = query.job->id;
-  read.range = {frame.before_from_ns, frame.range.to_ns};
-  read.limits = query.limits;
-  std::vector<Points> out;
-  const int64_t from_ns = frame.range.from_ns;
-  if (frame.tier.has_value()) {
-    std::vector<uint32_t> places;  // by number of the series: 1 + index into `out`
-    const auto points_of = [&](const RollupPart& part) -> Points& {
-      if (part.series >= places.size()) places.resize(part.series + 1);
-      uint32_t& place = places[part.series];
-      if (place == 0) {
-        out.push_back({.of = *part.of});
-        place = static_cast<uint32_t>(out.size());
-      }
-      return out[place - 1];
-    };
-    const Status visited = history.VisitRollups(
-        read, *frame.tier,
-        [&] {
-          out.clear();
-          places.clear();
-        },
-        [&](std::span<const RollupPart> parts) {
-          for (const RollupPart& part : parts) {
-            Points& points = points_of(part);
-            for (const RollupRow& row : part.rows)
-              points.Add(from_ns, row.start_ns, row.sum / row.count, row.last);
-          }
-          return OkStatus();
-        });
-    RETURN_IF_ERROR(visited);
-    return out;
-  }
+struct AllPoints {
+  SeriesTablePtr table;
+  // Of each series, in the order in which they came: those of a metric are near each other.
+  std::vector<Points> points;
+};
+
+StatusOr<AllPoints> ReadRollups(const History& history, const SeriesQuery& read, size_t tier,
+                                int64_t from_ns) {
+  AllPoints out;
+  std::vector<uint32_t> places;  // by number of the series: 1 + index into the points
+  const auto points_of = [&](const RollupPart& part) -> Points& {
+    if (part.series >= places.size()) places.resize(part.series + 1);
+    uint32_t& place = places[part.series];
+    if (place == 0) {
+      if (out.points.empty()) out.points.reserve(places.capacity());
+      out.points.push_back({part.series, part.of->kind});
+      place = static_cast<uint32_t>(out.points.size());
+    }
+    return out.points[place - 1];
+  };
+  ASSIGN_OR_RETURN(out.table, history.VisitRollups(
+                                  read, tier,
+                                  [&] {
+                                    out.points.clear();
+                                    places.clear();
+                                  },
+                                  [&](std::span<const RollupPart> parts) {
+                                    for (const RollupPart& part : parts) {
+                                      Points& points = points_of(part);
+                                      for (size_t i = 0; i < part.rows.size(); ++i) {
+                                        const RollupRow row = part.rows[i];
+                                        points.Add(from_ns, row.start_ns, row.sum / row.count,
+                                                   row.last);
+                                      }
+                                    }
+                                    return OkStatus();
+                                  }));
+  return out;
+}
+
+StatusOr<AllPoints> ReadSamples(const History& history, const SampleQuery& read, int64_t from_ns) {
+  AllPoints out;
+  std::vector<SeriesDescriptor> series;
   absl::flat_hash_map<Labels, size_t> known;
-  const Status visited = history.VisitSamples(
+  RETURN_IF_ERROR(history.VisitSamples(
       read,
       [&] {
         known.clear();
-        out.clear();
+        series.clear();
+        out.points.clear();
       },
       [&](const std::vector<SampleColumn>& columns) {
         for (const SampleColumn& column : columns) {
-          const auto [at, added] = known.try_emplace(column.labels, out.size());
-          if (added) out.push_back({.of = {column.labels, column.kind}});
-          Points& points = out[at->second];
+          const auto [at, added] = known.try_emplace(column.labels, series.size());
+          if (added) {
+            out.points.push_back({static_cast<uint32_t>(series.size()), column.kind});
+            series.push_back({column.labels, column.kind});
+          }
+          Points& points = out.points[at->second];
           for (size_t i = 0; i < column.times_ns.size(); ++i)
             points.Add(from_ns, column.times_ns[i], column.values[i], column.values[i]);
         }
         return OkStatus();
-      });
-  RETURN_IF_ERROR(visited);
+      }));
+  out.table = MakeSeriesTable(std::move(series));
   return out;
 }
 
@@ -212,60 +222,32 @@ std::vector<std::pair<double, double>> PeersOf(const std::vector<double>& group)
   return out;
 }
 
-// Labels but for those that say which of several like things it is.
-struct PeerLabels {
-  const Labels* labels;
-  static bool TellsApart(std::string_view name) {
-    return name == "cpu" || name == "gpu" || name == "node" || name == "rank";
-  }
-  friend bool operator==(const PeerLabels& a, const PeerLabels& b) {
-    auto x = a.labels->begin(), y = b.labels->begin();
-    for (;; ++x, ++y) {
-      while (x != a.labels->end() && TellsApart(x->name)) ++x;
-      while (y != b.labels->end() && TellsApart(y->name)) ++y;
-      if (x == a.labels->end() || y == b.labels->end())
-        return x == a.labels->end() && y == b.labels->end();
-      if (*x != *y) return false;
-    }
-  }
-  template <typename H>
-  friend H AbslHashValue(H h, const PeerLabels& peer) {
-    for (const Label& label : *peer.labels) {
-      if (!TellsApart(label.name)) h = H::combine(std::move(h), label.name, label.value);
-    }
-    return h;
-  }
-};
-
-// Series that differ in these labels alone.
+// Peers that have points in the interval.
 struct Group {
-  std::string_view metric;
-  std::vector<uint32_t> members;
+  std::string_view metric{};
+  std::vector<const Points*> members{};
 };
 
-std::vector<Group> GroupsOf(const std::vector<Points>& series) {
-  std::vector<Group> out;
-  absl::flat_hash_map<PeerLabels, size_t> known;
-  for (uint32_t i = 0; i < series.size(); ++i) {
-    const Points& points = series[i];
+std::vector<Group> GroupsOf(const AllPoints& all) {
+  std::vector<Group> out(all.table->group_count);
+  for (const Points& points : all.points) {
     if (points.inside.empty()) continue;
-    const auto [at, added] = known.try_emplace(PeerLabels{&points.of.labels}, out.size());
-    if (added) out.push_back({points.of.labels.Name(), {}});
-    out[at->second].members.push_back(i);
+    Group& group = out[all.table->groups[points.series]];
+    if (group.members.empty()) group.metric = all.table->series[points.series].labels.Name();
+    group.members.push_back(&points);
   }
   return out;
 }
 
 // The least scale of each flow.
-absl::flat_hash_map<std::string_view, double> FlowsOf(const std::vector<Points>& series,
-                                                      const std::vector<Group>& groups) {
+absl::flat_hash_map<std::string_view, double> FlowsOf(const std::vector<Group>& groups) {
   absl::flat_hash_map<std::string_view, double> out;
   for (const Group& group : groups) {
     if (!IsFlow(group.metric)) continue;
     double& least = out[group.metric];
-    for (const uint32_t member : group.members) {
-      const double before = series[member].before.Mean();
-      least = std::max({least, kLeastSpread * series[member].inside.Mean(),
+    for (const Points* points : group.members) {
+      const double before = points->before.Mean();
+      least = std::max({least, kLeastSpread * points->inside.Mean(),
                         std::isnan(before) ? 0 : kLeastSpread * before});
     }
   }
@@ -306,15 +288,15 @@ class Greatest {
 
 // Calls with each member's difference, but for its labels. `floor`: of a flow.
 template <typename Take>
-void Compare(const std::vector<Points>& series, const Group& group, double floor, Take take) {
+void Compare(const Group& group, double floor, Take take) {
   std::vector<double> means;
   means.reserve(group.members.size());
-  for (const uint32_t member : group.members) means.push_back(series[member].inside.Mean());
+  for (const Points* points : group.members) means.push_back(points->inside.Mean());
   std::vector<std::pair<double, double>> peers;
   if (means.size() > 1) peers = PeersOf(means);
   for (size_t i = 0; i < means.size(); ++i) {
-    const Points& points = series[group.members[i]];
-    const double least = IsShare(group.metric, points.of.kind) ? kLeastSpread : floor;
+    const Points& points = *group.members[i];
+    const double least = IsShare(group.metric, points.kind) ? kLeastSpread : floor;
     Difference one;
     one.mean = means[i];
     one.before = points.before.Mean();
@@ -327,7 +309,7 @@ void Compare(const std::vector<Points>& series, const Group& group, double floor
       one.peers_effect = EffectOf(one.mean - one.peers, 1.4826 * peers[i].second, one.peers, least);
     }
     one.effect = Weight(one.before_effect) + Weight(one.peers_effect);
-    take(points.of.labels, one);
+    take(points.series, one);
   }
 }
 
@@ -346,23 +328,29 @@ std::vector<const Selector*> SuspectsOf(const Group& group,
 
 StatusOr<Differences> FindDifferences(const History& history, const DifferenceQuery& query) {
   Differences out = FrameOf(query);
-  ASSIGN_OR_RETURN(const std::vector<Points> series, ReadPoints(history, query, out));
-  const std::vector<Group> groups = GroupsOf(series);
-  const absl::flat_hash_map<std::string_view, double> flows = FlowsOf(series, groups);
+  SampleQuery read;
+  read.job = query.job->id;
+  read.range = {out.before_from_ns, out.range.to_ns};
+  read.limits = query.limits;
+  ASSIGN_OR_RETURN(const AllPoints all,
+                   out.tier.has_value() ? ReadRollups(history, read, *out.tier, out.range.from_ns)
+                                        : ReadSamples(history, read, out.range.from_ns));
+  const std::vector<Group> groups = GroupsOf(all);
+  const absl::flat_hash_map<std::string_view, double> flows = FlowsOf(groups);
   Greatest greatest(query.most);
   for (const Group& group : groups) {
     out.compared += group.members.size();
     const std::vector<const Selector*> suspects = SuspectsOf(group, query.suspects);
     if (suspects.empty() && !query.suspects.empty()) continue;
     const auto flow = flows.find(group.metric);
-    Compare(series, group, flow == flows.end() ? 0 : flow->second,
-            [&](const Labels& labels, const Difference& one) {
-              const bool wanted = suspects.empty() || std::any_of(suspects.begin(), suspects.end(),
-                                                                  [&](const Selector* s) {
-                                                                    return s->Matches(labels);
-                                                                  });
-              if (wanted) greatest.Add(labels, one);
-            });
+    Compare(
+        group, flow == flows.end() ? 0 : flow->second, [&](uint32_t series, const Difference& one) {
+          const Labels& labels = all.table->series[series].labels;
+          const bool wanted = suspects.empty() ||
+                              std::any_of(suspects.begin(), suspects.end(),
+                                          [&](const Selector* s) { return s->Matches(labels); });
+          if (wanted) greatest.Add(labels, one);
+        });
   }
   out.differences = greatest.Take();
   return out;
