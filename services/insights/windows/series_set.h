@@ -1,0 +1,77 @@
+// The series that a question is about: which columns of each schema they are, worked out once a
+// schema and not once a row.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
+#include "services/base/status.h"
+#include "services/insights/windows/schema_pool.h"
+#include "services/model/labels.h"
+#include "services/model/matcher.h"
+#include "services/model/telemetry.h"
+
+namespace pitwall::insights {
+
+// Columns of a schema that the question wants, and the series each is.
+struct WantedColumns {
+  std::vector<uint32_t> columns;  // ascending
+  std::vector<uint32_t> series;   // as many: indexes into SeriesSet::all()
+};
+
+// Not thread-safe.
+class SeriesSet {
+ public:
+  struct Entry {
+    Labels labels;
+    SeriesKind kind = SeriesKind::kGauge;
+  };
+
+  // Without selectors: all. `limit`: at most so many series.
+  // `pool`, where not null, knows schemas of the job, and outlives the set.
+  SeriesSet(std::vector<Selector> selectors, size_t limit, const SchemaPool* pool = nullptr,
+            std::string_view job = {});
+  SeriesSet(const SeriesSet&) = delete;  // its index refers to it
+  SeriesSet& operator=(const SeriesSet&) = delete;
+  // ResourceExhausted: too many series.
+  StatusOr<const WantedColumns*> Of(const Schema& schema);
+  const std::vector<Entry>& all() const { return all_; }
+  // Indexes into all(), in the order of labels.
+  std::vector<uint32_t> InOrder() const;
+
+ private:
+  bool Wants(const Labels& labels) const;
+  // Columns that may be wanted, ascending; all where nothing is known of the schema.
+  std::vector<uint32_t> Candidates(const Schema& schema) const;
+
+  const std::vector<Selector> selectors_;
+  std::vector<std::string_view> names_;  // of metrics, one a selector; empty: one has no name
+  const size_t limit_;
+  const SchemaPool* const pool_;
+  const std::string job_;
+  std::vector<Entry> all_;
+  struct ByLabels {
+    using is_transparent = void;
+    const std::vector<Entry>* all;
+    const Labels& of(uint32_t series) const { return (*all)[series].labels; }
+    const Labels& of(const Labels& labels) const { return labels; }
+    template <typename A, typename B>
+    bool operator()(const A& a, const B& b) const {
+      return of(a) == of(b);
+    }
+    template <typename T>
+    size_t operator()(const T& one) const {
+      return absl::Hash<Labels>()(of(one));
+    }
+  };
+  // Indexes into all_, found by their labels.
+  absl::flat_hash_set<uint32_t, ByLabels, ByLabels> index_{0, ByLabels{&all_}, ByLabels{&all_}};
+  absl::flat_hash_map<uint64_t, std::unique_ptr<WantedColumns>> schemas_;  // by id
+};
+
+}  // namespace pitwall::insights
