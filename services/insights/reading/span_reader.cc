@@ -5,6 +5,7 @@
 
 #include "services/base/strings.h"
 #include "services/insights/reading/job_reader.h"
+#include "services/insights/reading/window_view.h"
 #include "services/insights/segments/metric_pages.h"
 #include "services/insights/windows/span_totals.h"
 
@@ -124,14 +125,12 @@ Status JobReader::WalkSpans(const SpanQuery& query, const std::function<void()>&
                             const std::function<Status(const SpanView&)>& in_memory,
                             const std::function<Status(const SegmentFacts&)>& sealed) const {
   ASSIGN_OR_RETURN(const KeptJobPtr job, Find(query.job));
-  constexpr int kTries = 8;
-  for (int i = 0;; ++i) {
+  return WhileSealed(*job, [&](uint64_t* version) -> Status {
     begin();
     std::vector<SegmentFacts> segments;
-    uint64_t version = 0;
     {
       MutexLock lock(&job->mutex());
-      version = job->version();
+      *version = job->version();
       const int64_t first =
           query.range.from_ns <= kMinPosition ? kMinPosition : WindowOf(query.range.from_ns);
       for (auto at = job->windows().lower_bound(first); at != job->windows().end(); ++at) {
@@ -143,16 +142,9 @@ Status JobReader::WalkSpans(const SpanQuery& query, const std::function<void()>&
         for (size_t s = 0; s < spans.size(); ++s) RETURN_IF_ERROR(in_memory(spans[s]));
       }
     }
-    Status status;
-    for (const SegmentFacts& facts : segments) {
-      status = sealed(facts);
-      if (!status.ok()) break;
-    }
-    if (!absl::IsDataLoss(status)) return status;
-    MutexLock lock(&job->mutex());
-    // Sealed again meanwhile: the file that was to be read is gone. Else it is damaged.
-    if (job->version() == version || i == kTries) return status;
-  }
+    for (const SegmentFacts& facts : segments) RETURN_IF_ERROR(sealed(facts));
+    return OkStatus();
+  });
 }
 
 StatusOr<std::vector<SpanRow>> JobReader::Spans(const SpanQuery& query) const {
