@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "services/base/wrapping.h"
 #include "services/insights/segments/metric_pages.h"
 #include "services/insights/segments/text_page.h"
 #include "services/insights/segments/window_writing.h"
@@ -14,11 +15,6 @@ namespace {
 // A window of a small job is in one page, and a metric of a great one in its own: a page costs some
 // fifty bytes of the footer and a read.
 constexpr size_t kPageBytes = size_t{48} << 10;
-
-// Times may be any: without overflow.
-int64_t Minus(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-}
 
 template <typename T>
 std::vector<T> InOrder(const std::vector<T>& values, std::span<const uint32_t> order) {

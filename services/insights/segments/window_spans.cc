@@ -18,6 +18,7 @@
 #include <tuple>
 
 #include "absl/container/flat_hash_map.h"
+#include "services/base/wrapping.h"
 #include "services/insights/segments/window_writing.h"
 
 namespace pitwall::insights {
@@ -29,14 +30,6 @@ using enum store::ColumnType;
 
 constexpr int64_t kSliceNs = 10 * kNanosPerSecond;
 constexpr size_t kOldColumns = 8;  // of segments that were written by start alone
-
-// Without overflow, and Plus undoes Minus.
-int64_t Minus(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-}
-int64_t Plus(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
 
 // How long spans of a name are about, within one group: whatever rank has them.
 class UsualLengths {
