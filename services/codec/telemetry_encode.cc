@@ -1,4 +1,5 @@
 #include "pitwall/telemetry/v1/telemetry.pb.h"
+#include "services/base/wrapping.h"
 #include "services/codec/telemetry_codec.h"
 
 namespace pitwall::codec {
@@ -45,24 +46,20 @@ void EncodeSchema(const Schema& schema, pb::Schema* out) {
   }
 }
 
-// Differences wrap around instead of overflowing: the reader refuses what wrapped.
-int64_t Difference(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-}
-
+// The reader refuses differences that wrapped.
 void EncodeFrame(const Frame& frame, pb::Frame* out) {
   out->set_schema_id(frame.schema_id);
   out->set_mode(frame.mode.data(), frame.mode.size());
   int64_t before = 0;
   out->mutable_time_deltas_ns()->Reserve(static_cast<int>(frame.times_ns.size()));
   for (int64_t time : frame.times_ns) {
-    out->add_time_deltas_ns(Difference(time, before));
+    out->add_time_deltas_ns(Minus(time, before));
     before = time;
   }
   before = 0;
   for (int64_t step : frame.steps) {
-    const int64_t shifted = Difference(step, -1);  // kNoStep becomes 0
-    out->add_step_deltas(Difference(shifted, before));
+    const int64_t shifted = Minus(step, -1);  // kNoStep becomes 0
+    out->add_step_deltas(Minus(shifted, before));
     before = shifted;
   }
   out->mutable_values()->Add(frame.values.begin(), frame.values.end());
@@ -82,7 +79,7 @@ void EncodeSpan(const Span& span, pb::Span* out) {
   }
   out->set_name(span.name);
   out->set_start_unix_ns(span.start_ns);
-  out->set_duration_ns(Difference(span.end_ns, span.start_ns));
+  out->set_duration_ns(Minus(span.end_ns, span.start_ns));
   if (span.step != kNoStep) out->set_step(static_cast<uint64_t>(span.step));
   out->set_mode(span.mode);
 }

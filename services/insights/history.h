@@ -1,6 +1,6 @@
 // The history of all jobs, as its readers ask for it: page, API, command line, Prometheus'
-// queries. services/insights/keep implements it over segments and a catalogue; tests implement it
-// over vectors.
+// queries. services/insights/reading implements it over segments and a catalogue; tests implement
+// it over vectors.
 //
 // An answer holds what was ingested when it began. It is a function of the records of the log up
 // to there: the same to the bit after a kill, whatever was sealed when. Times are event time in ns

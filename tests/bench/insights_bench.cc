@@ -13,8 +13,9 @@
 #include "services/base/terminal.h"
 #include "services/codec/blocks/packed.h"
 #include "services/codec/telemetry_codec.h"
-#include "services/insights/keep/kept_job.h"
-#include "services/insights/keep/window_content.h"
+#include "services/insights/sealing/window_content.h"
+#include "services/insights/sealing/window_writer.h"
+#include "services/insights/store/kept_job.h"
 
 namespace pitwall::insights {
 namespace {

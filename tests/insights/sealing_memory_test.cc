@@ -11,8 +11,9 @@
 
 #include "services/base/strings.h"
 #include "services/codec/telemetry_codec.h"
-#include "services/insights/keep/kept_job.h"
-#include "services/insights/keep/window_content.h"
+#include "services/insights/sealing/window_content.h"
+#include "services/insights/sealing/window_writer.h"
+#include "services/insights/store/kept_job.h"
 #include "services/loadgen/load_run.h"
 #include "services/pipeline/topics.h"
 

@@ -9,7 +9,7 @@
 #include "services/adapters/store/segment_reader.h"
 #include "services/adapters/store/segment_writer.h"
 #include "services/insights/keep/keep_for_test.h"
-#include "services/insights/keep/step_facts.h"
+#include "services/insights/segments/step_facts.h"
 #include "services/insights/views/as_of.h"
 #include "services/insights/views/heat_map.h"
 #include "services/model/value.h"

@@ -5,17 +5,10 @@
 
 #include "services/base/binary.h"
 #include "services/base/strings.h"
+#include "services/base/wrapping.h"
 
 namespace pitwall::store {
 namespace {
-
-// Times are what sources say: without overflow, and Plus undoes Minus.
-int64_t Minus(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-}
-int64_t Plus(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
 
 constexpr size_t kCrcBytes = 4;
 constexpr size_t kLeastGroupBytes = 10;  // of one page

@@ -2,6 +2,7 @@
 
 #include "services/base/binary.h"
 #include "services/base/strings.h"
+#include "services/base/wrapping.h"
 #include "services/codec/blocks/expected.h"
 #include "services/codec/blocks/packed.h"
 #include "services/codec/blocks/varint.h"
@@ -12,14 +13,6 @@ namespace {
 // How the body is written; 0: as it is.
 constexpr uint64_t kZstd = 1;
 constexpr uint64_t kExpected = 2;  // from version 2 of segments on
-
-// Wraps as two's complement does, so that no column overflows.
-int64_t Minus(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-}
-int64_t Plus(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
 
 // Largest power of 1000, up to 10^9, that divides all entries: ns, µs, ms, s.
 int64_t UnitOf(std::span<const int64_t> column) {

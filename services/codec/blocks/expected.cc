@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "services/base/strings.h"
+#include "services/base/wrapping.h"
 #include "services/codec/blocks/bit_stream.h"
 
 namespace pitwall::blocks {
@@ -16,13 +17,6 @@ constexpr int kMostZeros = 20;
 constexpr size_t kTrialEntries = 256;  // by which order and turn are chosen
 constexpr size_t kHeadBytes = 2;
 
-// Wrap as two's complement does.
-int64_t Minus(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b));
-}
-int64_t Plus(int64_t a, int64_t b) {
-  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
-}
 uint64_t Zigzag(int64_t v) {
   return static_cast<uint64_t>(v) << 1 ^ static_cast<uint64_t>(v >> 63);
 }

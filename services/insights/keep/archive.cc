@@ -1,7 +1,7 @@
 #include "services/insights/keep/archive.h"
 
 #include "services/base/strings.h"
-#include "services/insights/keep/job_reader.h"
+#include "services/insights/reading/job_reader.h"
 
 namespace pitwall::insights {
 

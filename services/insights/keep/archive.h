@@ -7,7 +7,7 @@
 
 #include "services/base/status.h"
 #include "services/insights/history.h"
-#include "services/insights/keep/history_store.h"
+#include "services/insights/store/history_store.h"
 
 namespace pitwall::insights {
 

@@ -9,11 +9,11 @@
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/insights/history.h"
-#include "services/insights/keep/history_store.h"
-#include "services/insights/keep/job_reader.h"
 #include "services/insights/keep/keep_options.h"
 #include "services/insights/keep/partition_ingest.h"
 #include "services/insights/keep/retention.h"
+#include "services/insights/reading/job_reader.h"
+#include "services/insights/store/history_store.h"
 #include "services/pipeline/io.h"
 #include "services/telemetry/exposition.h"
 

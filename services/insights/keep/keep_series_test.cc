@@ -9,7 +9,7 @@
 #include <tuple>
 
 #include "services/insights/keep/keep_for_test.h"
-#include "services/insights/keep/node_means.h"
+#include "services/insights/windows/node_means.h"
 #include "services/model/value.h"
 
 namespace pitwall::insights {

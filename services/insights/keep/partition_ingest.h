@@ -16,9 +16,10 @@
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/codec/telemetry_codec.h"
-#include "services/insights/keep/history_store.h"
 #include "services/insights/keep/keep_options.h"
-#include "services/insights/keep/window_content.h"
+#include "services/insights/sealing/window_content.h"
+#include "services/insights/sealing/window_writer.h"
+#include "services/insights/store/history_store.h"
 #include "services/pipeline/io.h"
 
 namespace pitwall::insights {

@@ -10,9 +10,9 @@
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
-#include "services/insights/keep/history_store.h"
 #include "services/insights/keep/keep_options.h"
 #include "services/insights/keep/partition_ingest.h"
+#include "services/insights/store/history_store.h"
 
 namespace pitwall::insights {
 

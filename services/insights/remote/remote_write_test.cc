@@ -6,8 +6,11 @@
 #include <atomic>
 
 #include "services/adapters/clock/system_clock.h"
-#include "services/insights/keep/keep_for_test.h"
+#include "services/base/strings.h"
+#include "services/codec/telemetry_codec.h"
 #include "services/insights/remote/receiver_for_test.h"
+#include "services/insights/windows/batches_for_test.h"
+#include "services/pipeline/topics.h"
 #include "tests/fakes/memory_log.h"
 
 namespace pitwall::insights {

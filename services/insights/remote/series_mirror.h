@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "services/insights/keep/node_means.h"
-#include "services/insights/keep/sequence_ranges.h"
 #include "services/insights/remote/write_request.h"
+#include "services/insights/windows/node_means.h"
+#include "services/insights/windows/sequence_ranges.h"
 #include "services/model/matcher.h"
 #include "services/model/telemetry.h"
 

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "services/insights/keep/keep_for_test.h"
+#include "services/insights/windows/batches_for_test.h"
 #include "services/model/value.h"
 
 namespace pitwall::insights {

@@ -1,0 +1,62 @@
+// What a window is to hold when it is sealed: what is in memory of it, and what an earlier segment
+// of it holds. A table is unpacked when it is its turn, so that a window is never in memory as a
+// whole.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "services/insights/heads/head_window.h"
+#include "services/insights/segments/window_segment.h"
+
+namespace pitwall::insights {
+
+// Not thread-safe: whoever may change the head is who has it sealed.
+class WindowContent {
+ public:
+  // Rows of one origin with one schema.
+  struct Table {
+    OriginPtr origin;
+    SharedSchema schema{Schema()};
+    size_t sealed = SIZE_MAX;   // number in the segment; SIZE_MAX: not there
+    std::vector<size_t> heads;  // numbers in the head
+  };
+
+  // `head` and `sealed` may be null. `head` and `seen` must outlive it.
+  static StatusOr<std::unique_ptr<const WindowContent>> Of(
+      const HeadWindow* head, std::shared_ptr<const WindowSegment> sealed,
+      const std::map<OriginKey, SequenceRanges>* seen);
+  WindowContent(const WindowContent&) = delete;  // lists of spans refer to it
+  WindowContent& operator=(const WindowContent&) = delete;
+
+  // By (source, boot, stream, schema).
+  const std::vector<Table>& tables() const { return tables_; }
+  // All rows of the table, sorted, with all columns and the modes of this window. DataLoss: the
+  // segment is damaged; Unavailable: the head's file cannot be read.
+  StatusOr<RowTable> Read(const Table& table) const;
+  const ModeNames& modes() const { return modes_; }
+  const SpanLists& spans() const { return spans_; }
+  // By (source, boot, promise, sequence). DataLoss: the segment is damaged.
+  StatusOr<std::vector<Beat>> ReadBeats() const;
+  // Batches of which it holds something.
+  const std::map<OriginKey, SequenceRanges>& seen() const { return seen_; }
+
+ private:
+  WindowContent(const HeadWindow* head, std::shared_ptr<const WindowSegment> sealed,
+                const std::map<OriginKey, SequenceRanges>* seen);
+  void FindTables();
+  Status FindModes();
+
+  const HeadWindow* const head_;
+  const std::shared_ptr<const WindowSegment> sealed_;
+  const std::map<OriginKey, SequenceRanges>& seen_;
+  std::vector<Table> tables_;
+  ModeNames modes_;
+  std::vector<int64_t> modes_of_head_;  // by the head's numbers
+  SpanList sealed_spans_;
+  const SpanLists spans_;
+};
+
+}  // namespace pitwall::insights

@@ -1,0 +1,33 @@
+// What a catalogue has of a segment: which window it holds, and where in it lies what is read
+// without opening it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "services/adapters/store/segment_footer.h"
+#include "services/base/binary.h"
+#include "services/insights/segments/step_facts.h"
+
+namespace pitwall::insights {
+
+// What is known of a segment without opening it.
+struct SegmentFacts {
+  std::string job;
+  int64_t window_ns = 0;
+  uint64_t generation = 0;
+  uint64_t bytes = 0;
+  uint32_t footer_crc = 0;
+  uint64_t samples = 0;
+  int64_t least_start_ns = INT64_MAX;  // of its spans, which may have begun before the window
+  bool has_rows = true;                // false: raw samples were dropped
+  int64_t dropped_ns = 0;              // when they were, by the wall clock; 0: not known
+  StepFacts steps;
+  store::Page metrics;  // directory of metric_pages.h; without bytes: written before there were any
+
+  // All but `steps` and `metrics`, which lie beside it.
+  void Save(BinaryWriter& out) const;
+  void Restore(BinaryReader& in);
+};
+
+}  // namespace pitwall::insights

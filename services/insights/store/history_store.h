@@ -1,0 +1,107 @@
+// The folder of the history and what is known of it: catalogue, segments, jobs.
+//
+// <dir>/LOCK | <dir>/catalogue.db | <dir>/segments/<hash of the job's id>/<window>-<generation>.seg
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/adapters/files/file.h"
+#include "services/adapters/store/database.h"
+#include "services/base/mutex.h"
+#include "services/insights/change_feed.h"
+#include "services/insights/segments/window_segment.h"
+#include "services/insights/store/catalogue.h"
+#include "services/insights/store/kept_job.h"
+
+namespace pitwall::insights {
+
+using KeptJobPtr = std::shared_ptr<KeptJob>;
+
+struct StoreCounters {
+  std::atomic<uint64_t> samples{0}, duplicates{0}, ahead{0}, unread{0}, after_raw{0};
+  std::atomic<uint64_t> records{0}, undecodable{0}, events{0}, input_losses{0};
+  std::atomic<uint64_t> sealed{0}, dropped_raw{0}, removed_jobs{0}, failed_saves{0};
+};
+
+// Thread-safe.
+class HistoryStore {
+ public:
+  // Checks the catalogue, removes files that it does not name, and makes a lost one again out of
+  // the segments. `read_only`: an archive; nothing is made, locked or removed.
+  static StatusOr<std::unique_ptr<HistoryStore>> Open(const std::string& dir, bool read_only,
+                                                      uint64_t first_place,
+                                                      std::shared_ptr<files::DiskFaults> faults,
+                                                      size_t cache_bytes = size_t{64} << 20);
+
+  KeptJobPtr Find(std::string_view id) const;
+  KeptJobPtr FindOrAdd(const std::string& id);
+  std::vector<KeptJobPtr> All() const;
+  void Remove(const std::string& id);
+  // Grows when a job is added or removed.
+  uint64_t jobs_version() const { return jobs_version_; }
+
+  std::string PathOf(const SegmentFacts& facts) const;
+  // The schemas of what is sealed: segments that are opened share them.
+  void Share(const std::string& job, const SharedSchema& schema) { schemas_.Add(job, schema); }
+  void Renew(const std::string& job, const SharedSchema& schema) { schemas_.Renew(job, schema); }
+  // The sealed window, opened once and kept open for a while.
+  StatusOr<std::shared_ptr<const WindowSegment>> Segment(const SegmentFacts& facts) const;
+  SegmentCache& cache() const { return cache_; }
+  const SchemaPool& schemas() const { return schemas_; }
+  // The file is no longer named by the catalogue: it goes with the next Settle.
+  void Discard(const SegmentFacts& facts);
+  // Empties the write-ahead file, then removes what was discarded.
+  Status Settle();
+  uint64_t NextGeneration() { return ++generation_; }
+  uint64_t NextRecord() { return ++record_; }
+
+  store::DatabaseRow SegmentRow(const SegmentFacts& facts,
+                                const std::map<OriginKey, SequenceRanges>& seen) const;
+  std::map<std::string, Tombstone> Tombstones() const;
+  void Bury(const std::string& hash, const Tombstone& tombstone);
+
+  store::Database& database() const { return *database_; }
+  ChangeFeed& feed() { return feed_; }
+  const ChangeFeed& feed() const { return feed_; }
+  StoreCounters& counters() { return counters_; }
+  const std::string& dir() const { return dir_; }
+  const std::shared_ptr<files::DiskFaults>& faults() const { return faults_; }
+  bool read_only() const { return read_only_; }
+
+ private:
+  HistoryStore(std::string dir, bool read_only, uint64_t first_place,
+               std::shared_ptr<files::DiskFaults> faults, size_t cache_bytes)
+      : dir_(std::move(dir)),
+        read_only_(read_only),
+        faults_(std::move(faults)),
+        feed_(first_place),
+        cache_(cache_bytes, kMostOpen) {}
+  Status Load();
+  // Makes the rows of segments out of the files that are there.
+  Status Adopt();
+  Status RemoveUnknown();
+
+  const std::string dir_;
+  const bool read_only_;
+  const std::shared_ptr<files::DiskFaults> faults_;
+  std::unique_ptr<files::DirectoryLock> lock_;
+  std::unique_ptr<store::Database> database_;
+  std::atomic<uint64_t> generation_{0}, record_{0}, jobs_version_{1};
+  ChangeFeed feed_;
+  StoreCounters counters_;
+  static constexpr size_t kMostOpen = 256;  // each has a file
+  mutable SegmentCache cache_;
+  mutable SchemaPool schemas_;
+
+  mutable Mutex mutex_;
+  std::map<std::string, KeptJobPtr, std::less<>> jobs_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Tombstone> tombstones_ ABSL_GUARDED_BY(mutex_);
+  std::vector<SegmentFacts> discarded_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace pitwall::insights
