@@ -131,6 +131,79 @@ TEST_F(KeepRollupsTest, TooManySeriesAreRefusedWhateverIsKnown) {
   }
 }
 
+// What a question meets does not depend on what former ones met.
+TEST_F(KeepRollupsTest, TheKindOfASeriesIsThatOfTheRangesFirstSchema) {
+  Open();
+  const auto send = [&](SeriesKind kind, int hour) {
+    Schema schema = SchemaOf(1, {{{"__name__", "m"}}, {{"__name__", "n"}}});
+    schema.series[0].kind = kind;
+    schema.id = SchemaId(1, schema.series);
+    OwnedBatch b(Cat("source-", hour), 1);
+    b.batch.schemas.emplace_back(schema);
+    const int64_t first = kBegin + hour * 3600 * kNanosPerSecond;
+    b.Rows(schema, {first, first + 200 * kNanosPerSecond}, {1, 2, 3, 4});
+    Send(b.batch);
+  };
+  send(SeriesKind::kCounter, 0);
+  send(SeriesKind::kGauge, 1);
+  Await();
+  OpenAgain();
+  SeriesQuery query;
+  query.job = "job-1";
+  for (const int hour : {0, 1, 0, 1, 1, 0}) {
+    query.range = {kBegin + hour * 3600 * kNanosPerSecond,
+                   kBegin + (hour + 1) * 3600 * kNanosPerSecond};
+    size_t rows = 0;
+    std::map<std::string, SeriesKind> kinds;
+    const auto table = history().VisitRollups(
+        query, 1,
+        [&] {
+          rows = 0;
+          kinds.clear();
+        },
+        [&](std::span<const RollupPart> parts) {
+          for (const RollupPart& part : parts) {
+            rows += part.rows.size();
+            kinds.emplace(part.of->labels.Name(), part.of->kind);
+          }
+          return OkStatus();
+        });
+    ASSERT_TRUE(table.ok()) << table.status();
+    EXPECT_EQ(rows, 4U);
+    EXPECT_EQ(kinds["m"], hour == 0 ? SeriesKind::kCounter : SeriesKind::kGauge) << hour;
+    EXPECT_EQ(kinds["n"], SeriesKind::kGauge);
+    EXPECT_EQ((*table)->series.size(), 2U);
+  }
+}
+
+TEST_F(KeepRollupsTest, SeriesOfFormerQuestionsDoNotCount) {
+  Open();
+  for (int hour = 0; hour < 2; ++hour) {
+    const Schema schema =
+        SchemaOf(1, {{{"__name__", Cat("a", hour)}}, {{"__name__", Cat("b", hour)}}});
+    OwnedBatch b(Cat("source-", hour), 1);
+    b.batch.schemas.emplace_back(schema);
+    b.Rows(schema, {kBegin + hour * 3600 * kNanosPerSecond}, {1, 2});
+    Send(b.batch);
+  }
+  Await();
+  OpenAgain();
+  SeriesQuery query;
+  query.job = "job-1";
+  query.limits.series = 3;
+  for (const int hour : {0, 1, 0}) {
+    query.range = {kBegin + hour * 3600 * kNanosPerSecond,
+                   kBegin + (hour + 1) * 3600 * kNanosPerSecond};
+    const auto visited = history().VisitRollups(
+        query, 1, [] {}, [](auto) { return OkStatus(); });
+    EXPECT_TRUE(visited.ok()) << visited.status();
+  }
+  query.range = {kBegin, kBegin + 2 * 3600 * kNanosPerSecond};
+  const auto visited = history().VisitRollups(
+      query, 1, [] {}, [](auto) { return OkStatus(); });
+  EXPECT_TRUE(absl::IsResourceExhausted(visited.status())) << visited.status();
+}
+
 TEST_F(KeepRollupsTest, TooManyRowsAreRefused) {
   Open();
   SendRank(0);

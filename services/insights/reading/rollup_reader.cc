@@ -154,14 +154,20 @@ StatusOr<SeriesTablePtr> JobReader::VisitRollups(
   const bool all = query.selectors.empty();
   auto known = all ? store_->cache().Find<KnownSeries>(key) : nullptr;
   if (known != nullptr && known->table->series.size() > query.limits.series) known = nullptr;
-  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job, known);
-  RETURN_IF_ERROR(WalkRollups(query, WholeRows(query.range, tier), tier, &set, begin, visit));
-  auto found = set.Take();
-  if (all && found != known) {
-    store_->cache().Erase(key);
-    store_->cache().Put(key, found, found->bytes());
+  for (;; known = nullptr) {
+    SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job, known);
+    const Status walked =
+        WalkRollups(query, WholeRows(query.range, tier), tier, &set, begin, visit);
+    // What former questions met must not show in the answer: neither the kind that a schema of
+    // theirs gives to a series, nor their series in the count of this one's.
+    if (known != nullptr && (set.two_kinds() || absl::IsResourceExhausted(walked))) continue;
+    RETURN_IF_ERROR(walked);
+    const bool keep = all && !set.two_kinds();
+    auto found = set.Take();
+    if (found != known) store_->cache().Erase(key);
+    if (found != known && keep) store_->cache().Put(key, found, found->bytes());
+    return found->table;
   }
-  return found->table;
 }
 
 }  // namespace pitwall::insights

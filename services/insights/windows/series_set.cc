@@ -75,6 +75,7 @@ StatusOr<const WantedColumns*> SeriesSet::Of(const Schema& schema) {
       all_.push_back({series.labels, series.kind});
       index_.insert(number);
     }
+    two_kinds_ |= all_[number].kind != series.kind;
     wanted->columns.push_back(i);
     wanted->series.push_back(number);
   }

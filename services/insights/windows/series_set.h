@@ -54,6 +54,8 @@ class SeriesSet {
   const std::vector<SeriesDescriptor>& all() const {
     return known_ != nullptr ? known_->table->series : all_;
   }
+  // Two schemas differ about the kind of a series, which is that of the first one met.
+  bool two_kinds() const { return two_kinds_; }
   // Indexes into all(), in the order of labels.
   std::vector<uint32_t> InOrder() const;
   // What was known already, or all that was found: then the set is empty.
@@ -90,6 +92,7 @@ class SeriesSet {
   absl::flat_hash_set<uint32_t, ByLabels, ByLabels> index_{0, ByLabels{&all_}, ByLabels{&all_}};
   absl::flat_hash_map<uint64_t, std::shared_ptr<const WantedColumns>> schemas_;  // by id
   std::shared_ptr<const KnownSeries> known_;  // null: all is in all_, index_ and schemas_
+  bool two_kinds_ = false;
 };
 
 }  // namespace pitwall::insights
