@@ -52,9 +52,9 @@ failed=0
 failures=()
 child=
 
-# These stages use one core, or wait for a broker and for the next fault: the sanitizers are built beside them with what processor time is left.
+# These stages take a quarter to a half of two cores, and wait else: the sanitizers are built beside them with what processor time is left.
 # They follow each other, so that no compilation is stopped halfway.
-waiting=(python kafka)
+waiting=(e2e python kafka)
 prebuild=
 
 start_prebuild() {
