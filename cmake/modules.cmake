@@ -14,6 +14,12 @@
 # threads have one, or depend on a module that does: nothing else can race.
 set(CMAKE_VERIFY_INTERFACE_HEADER_SETS ON)
 
+# Under a sanitizer a library is built only where a test or a fuzzer needs it.
+set(PITWALL_TESTED_ONLY OFF)
+if(PITWALL_SANITIZE)
+  set(PITWALL_TESTED_ONLY ON)
+endif()
+
 function(pitwall_module_target folder out)
   string(REPLACE "/" "_" name ${folder})
   set(${out} ${name} PARENT_SCOPE)
@@ -65,6 +71,7 @@ function(add_module folder)
 
   if(M_SRCS)
     add_library(${target} STATIC ${M_SRCS})
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ${PITWALL_TESTED_ONLY})
     set(scope PUBLIC)
     target_compile_options(${target} PRIVATE ${PITWALL_WARNINGS})
     if(PITWALL_FUZZ)  # libFuzzer steers by what it covers in every module, not only in its targets

@@ -1,14 +1,11 @@
 #!/usr/bin/env python3
-"""unity.py FILE…: which sources of one target may be compiled as one (cmake/unity.cmake).
+"""unity.py MOST FILE…: which sources, at most so many, of one target may be compiled as one (cmake/unity.cmake).
 
 Prints a number per file, in the order given: files with one number share a compilation. Two files that define a name alike, each in
 its own unnamed namespace, never share one. Counts on the format of .clang-format: what a namespace holds begins in column 0.
 """
 import re
 import sys
-
-# More files save little more parsing, and the last compilation would run alone on one core.
-MOST_FILES = 6
 
 DEFINITIONS = [re.compile(pattern) for pattern in (
     r"(?:template <.*> )?(?:struct|class|enum class|enum|union) (\w+)\b(?!;)",
@@ -31,13 +28,13 @@ def names_of(path):
     return names
 
 
-def group(paths):
+def group(most, paths):
     """First fit, over the files as they stand in the target."""
     groups, numbers = [], []
     for path in paths:
         names = names_of(path)
         for number, (files, taken) in enumerate(groups):
-            if files < MOST_FILES and all(taken.get(name, says) == says for name, says in names.items()):
+            if files < most and all(taken.get(name, says) == says for name, says in names.items()):
                 groups[number] = (files + 1, taken | names)
                 break
         else:
@@ -48,4 +45,4 @@ def group(paths):
 
 
 if __name__ == "__main__":
-    print(";".join(map(str, group(sys.argv[1:]))), end="")
+    print(";".join(map(str, group(int(sys.argv[1]), sys.argv[2:]))), end="")

@@ -3,8 +3,9 @@
 #
 #   (nothing)   everything: installs what is missing, builds, runs every stage; under an hour on 2 cores when cold
 #   --quick     release build and unit tests only; installs nothing
-#   --long      everything, clang-tidy, simulated trainings, real trainings with one fault each (the matrix of cells too), healthy trainings, planted faults,
-#               new seeds for the fuzzers, the whole damage matrix, random life with 300 faults, the history at full size, the chart with helm,
+#   --long      everything, clang-tidy, simulated trainings, what the Python client costs, real trainings with one fault each (the matrix of cells
+#               too), healthy trainings, planted faults, new seeds for the fuzzers, the whole damage matrix, random life with 300 faults, the
+#               history at full size, the chart with helm,
 #               packages in clean roots, a time limit of Slurm, the links of all shipped alerts, and the soak ($PITWALL_SOAK_MINUTES, default 60)
 #   --only      these stages, in the order of --list
 #   --list      names the stages
@@ -18,9 +19,9 @@ repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 logs=$repo/build/test-logs
 
 # Name, and how many minutes it may take before it is stopped as hung.
-stages=(deps:20 build:45 unit:15 lint:30 suites:20 oracle:15 page:10 e2e:30 python:20 kafka:30 life:15 asan:45 tsan:45 fuzz:30)
+stages=(deps:20 build:45 unit:15 lint:30 suites:20 oracle:15 page:10 e2e:30 python:20 kafka:30 asan:45 tsan:45 fuzz:30)
 quick_stages=(build:45 unit:15)
-long_stages=(tidy:60 quiet_long:60 trainings:30 cells:110 healthy:150 tidy_tests:60 faults:60 fuzz_more:90 damage:60 life_long:90
+long_stages=(tidy:60 quiet_long:60 python_long:20 trainings:30 cells:110 healthy:150 tidy_tests:60 faults:60 fuzz_more:90 damage:60 life_long:90
   promapi_long:60 insights_long:120 helm_long:60 install_long:30 receivers_long:20 slurm_long:10 page_long:20 soak:240)
 
 wanted=("${stages[@]}")
@@ -31,7 +32,7 @@ while (($#)); do
     --long) wanted+=("${long_stages[@]}") ;;
     --only) only=${2:?--only needs stages}; shift ;;
     --list) printf '%s\n' "${stages[@]%%:*}" "${long_stages[@]%%:*}"; exit 0 ;;
-    -h | --help) sed -n '2,14s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+    -h | --help) sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
     *) echo "run.sh: unknown argument $1; see --help" >&2; exit 2 ;;
   esac
   shift
@@ -51,9 +52,9 @@ failed=0
 failures=()
 child=
 
-# These stages use one core, or wait for a broker and for the next fault: the sanitizers are built beside them with what processor time is left.
+# These stages take a quarter to a half of two cores, and wait else: the sanitizers are built beside them with what processor time is left.
 # They follow each other, so that no compilation is stopped halfway.
-waiting=(python kafka life)
+waiting=(e2e python kafka)
 prebuild=
 
 start_prebuild() {

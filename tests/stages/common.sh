@@ -34,6 +34,25 @@ run_ctest() {
   return "$rc"
 }
 
+# NAME COMMAND…: a benchmark that judges itself. Sets rc to 1 if it fails.
+run_bench() {
+  local name=$1
+  shift
+  if "$@"; then
+    echo "1 0" >>"$PITWALL_COUNTS"
+  else
+    echo "FAILED: $name"
+    echo "0 1" >>"$PITWALL_COUNTS"
+    rc=1
+  fi
+}
+
+# INTERPRETER STEPS: what the Python client costs a training with its PyTorch.
+run_torch_benches() {
+  run_bench "bench_hooks: a watched step takes more than 1.25 of a plain one" "$1" clients/python/tests/bench_hooks.py --steps "$2"
+  run_bench "bench_share: a step of 10 ms takes 15 % more, or 0.8 ms of the training's thread" "$1" clients/python/tests/bench_share.py --check
+}
+
 # SCRIPT ARGUMENT…: a Python script of unittest with verbosity 2; counts its cases and names those that failed.
 run_unittest() {
   local output rc=0

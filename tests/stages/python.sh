@@ -1,13 +1,16 @@
-# The Python client's tests, under the plain interpreter and with two versions of PyTorch, and what it costs.
+# The Python client's tests, under the plain interpreter and with two versions of PyTorch, and what it costs with the newer one. The whole table
+# of costs, also with Debian's PyTorch: stage python_long.
 . "$(dirname "$0")/common.sh"
-output=$(mktemp)
-trap 'rm -f "$output"' EXIT
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 rc=0
+bash tests/stages/torch.sh >"$work/torch.log" 2>&1 &  # the first time it downloads for minutes, and the first tests need none of it
 
-# INTERPRETER UNITTEST-ARGUMENT…: runs tests of the client and counts them.
+# INTERPRETER UNITTEST-ARGUMENT…: runs tests of the client and counts them. Sets rc to 1 if one fails.
 run_tests() {
-  local python=$1 ran bad skipped good
+  local python=$1 output ran bad skipped good
   shift
+  output=$(mktemp "$work/tests.XXXXXX")
   echo "== $python"
   (cd clients/python/tests && "$python" -m unittest "$@" -v) 2>&1 | tee "$output" || rc=1
   ran=$(sed -n 's/^Ran \([0-9]*\) tests\{0,1\} in .*/\1/p' "$output" | tail -n 1)
@@ -20,19 +23,6 @@ run_tests() {
   echo "$((good < 0 ? 0 : good)) $bad" >>"$PITWALL_COUNTS"
 }
 
-# NAME COMMAND…: a benchmark that judges itself.
-run_bench() {
-  local name=$1
-  shift
-  if "$@"; then
-    echo "1 0" >>"$PITWALL_COUNTS"
-  else
-    echo "FAILED: $name"
-    echo "0 1" >>"$PITWALL_COUNTS"
-    rc=1
-  fi
-}
-
 mypy=$cache/mypy-2.4.1
 if [[ ! -x $mypy/bin/mypy ]]; then
   rm -rf "$mypy"  # one that was cut off
@@ -41,17 +31,23 @@ if [[ ! -x $mypy/bin/mypy ]]; then
 fi
 export PITWALL_MYPY=$mypy/bin/python
 
+# The module in C, as a package that was built has it, beside the Python one: both wait more than they compute.
+run_native_tests() {
+  rc=0
+  if python3 clients/python/tests/native_build.py "$work/native"; then
+    PITWALL_SOURCES=$work/native run_tests python3 test_recorder test_wire test_client test_process test_resend test_stacks test_wrong_calls
+  else
+    echo "NOTE: the client's module in C cannot be built here, only the Python one is tested"
+  fi
+  return "$rc"
+}
+run_native_tests >"$work/native.log" 2>&1 &
+native=$!
 # Those that need PyTorch are skipped here: a script without it must be able to use the client.
 run_tests python3 discover -s .
-# The same with the module in C, as a package that was built has it.
-native=$(mktemp -d)
-trap 'rm -rf "$output" "$native"' EXIT
-if python3 clients/python/tests/native_build.py "$native"; then
-  PITWALL_SOURCES=$native run_tests python3 test_recorder test_wire test_client test_process test_resend test_stacks test_wrong_calls
-else
-  echo "NOTE: the client's module in C cannot be built here, only the Python one is tested"
-fi
-run_bench "bench_overhead: a phase costs 10 us or more" python3 clients/python/tests/bench_overhead.py
+wait "$native" || rc=1
+cat "$work/native.log"
+run_bench "bench_overhead: a phase costs 10 us or more" python3 clients/python/tests/bench_overhead.py --check
 
 if pythons=$(bash tests/stages/torch.sh); then
   for python in $pythons; do
@@ -59,11 +55,8 @@ if pythons=$(bash tests/stages/torch.sh); then
     [[ $python == /usr/bin/* ]] && callbacks=() || callbacks=(test_lightning test_transformers test_xgboost)
     run_tests "$python" test_reductions test_samples test_watch test_backward test_own_time test_watch_harmless \
       test_watch_models test_profile "${callbacks[@]}"
-    run_bench "bench_hooks: a watched step takes more than 1.10 of a plain one" "$python" \
-      clients/python/tests/bench_hooks.py --steps 40
-    run_bench "bench_share: a step of 10 ms takes 15 % more, or 0.8 ms of the training's thread" "$python" \
-      clients/python/tests/bench_share.py --check
   done
+  run_torch_benches "$python" 40
 else
   echo "FAILED: PyTorch is not there"
   echo "0 1" >>"$PITWALL_COUNTS"

@@ -1,6 +1,6 @@
-# The thread sanitizer, over modules that start threads (cmake/modules.cmake);
-# golden scripts run in one. It needs its fixed addresses free, which a kernel with much randomisation may not leave.
+# The thread sanitizer, over modules that start threads (cmake/modules.cmake).
+# It needs its fixed addresses free, which a kernel with much randomisation may not leave.
 if setarch "$(uname -m)" -R true 2>/dev/null; then
-  exec setarch "$(uname -m)" -R bash "$(dirname "$0")/sanitizer.sh" tsan golden
+  exec setarch "$(uname -m)" -R bash "$(dirname "$0")/sanitizer.sh" tsan
 fi
-exec bash "$(dirname "$0")/sanitizer.sh" tsan golden
+exec bash "$(dirname "$0")/sanitizer.sh" tsan

@@ -1,8 +1,9 @@
-"""What one phase, step and log() cost the training thread: `python3 clients/python/tests/bench_overhead.py`.
+"""What one phase, step and log() cost the training thread: `python3 clients/python/tests/bench_overhead.py [--check]`.
 
 First column: wall time of the call in the training thread, in a tight loop. Second: CPU time of the client's own
 thread for it (it shares the interpreter lock with training), at 2000 calls a second. Their sum must stay below 10 us
-for a phase; exit status 1 if it does not.
+for a phase; exit status 1 if it does not. --check: a phase alone, and the best of three rounds, as other processes
+only add to it.
 """
 import os
 import sys
@@ -57,20 +58,35 @@ def _step():
         pass
 
 
+LIMIT_US = 10  # of a phase
+TURNS = {"phase": _phase, "step": _step, "log(loss=...)": lambda: pitwall.log(loss=0.5)}
+
+
+def _measure(names, where):
+    """Microseconds of a phase in both threads; prints each call."""
+    phase = 0.0
+    for name in names:
+        inline, sender = _inline(TURNS[name]), _sender_cpu(TURNS[name])
+        if name == "phase":
+            phase = inline + sender
+        print("%-14s %-18s %6.2f us in the training thread, %6.2f us of CPU in the client's own thread" % (name, where, inline, sender))
+    return phase
+
+
 def main():
+    check = "--check" in sys.argv[1:]
     sink = Sink()
     worst = 0.0
     for connected in (False, True):
         if connected:
             sink.connect(pitwall)
-        for name, turn in (("phase", _phase), ("step", _step), ("log(loss=...)", lambda: pitwall.log(loss=0.5))):
-            inline, sender = _inline(turn), _sender_cpu(turn)
-            if name == "phase":
-                worst = max(worst, inline + sender)
-            print("%-14s %-18s %6.2f us in the training thread, %6.2f us of CPU in the client's own thread"
-                  % (name, "with a collector" if connected else "before init()", inline, sender))
+        for _ in range(3 if check else 1):
+            phase = _measure(["phase"] if check else TURNS, "with a collector" if connected else "before init()")
+            if phase < LIMIT_US:
+                break
+        worst = max(worst, phase)
     sink.close(pitwall)
-    return 0 if worst < 10 else 1
+    return 0 if worst < LIMIT_US else 1
 
 
 if __name__ == "__main__":

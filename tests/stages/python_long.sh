@@ -1,0 +1,10 @@
+# What the Python client costs: each call, and a watched step with both versions of PyTorch. About five minutes on two idle cores; nothing else
+# should run beside them.
+. "$(dirname "$0")/common.sh"
+rc=0
+run_bench "bench_overhead: a phase costs 10 us or more" python3 clients/python/tests/bench_overhead.py
+pythons=$(bash tests/stages/torch.sh)
+for python in $pythons; do
+  run_torch_benches "$python" 100
+done
+exit "$rc"
