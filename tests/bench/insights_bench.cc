@@ -94,7 +94,7 @@ int Main(int minutes) {
     }
   }
   codec::BatchDecoder decoder;
-  KeptJob job("job");
+  KeptJob job("job", 1);
   IngestCounts counts;
   int64_t began = clock::ThreadCpuNs();
   for (size_t i = 0; i < records.size(); ++i) {

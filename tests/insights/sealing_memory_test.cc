@@ -67,7 +67,7 @@ class JobSink final : public loadgen::LoadSink {
 
  private:
   codec::BatchDecoder decoder_;
-  KeptJob job_{"job"};
+  KeptJob job_{"job", 1};
   IngestCounts counts_;
   int64_t offset_ = 0;
 };
