@@ -244,7 +244,7 @@ class Receivers(unittest.TestCase):
             jobs = json.loads(fetch(self.pitwall.http + "/api/pitwall/v1/jobs?name=e2e")[1])["jobs"]
             if not jobs:
                 return None
-            issues = json.loads(fetch(self.pitwall.http + "/api/pitwall/v1/issues?job=" + urllib.parse.quote(jobs[0]["id"]))[1])["issues"]
+            issues = json.loads(fetch(self.pitwall.http + "/api/pitwall/v1/issues?state=open&job=" + urllib.parse.quote(jobs[0]["id"]))[1])["issues"]
             silenced = {issue["alert"]: issue["silenced"] for issue in issues}
             return silenced if {"Quiet", "LossExploded"} <= set(silenced) else None
         shown = wait_for("both issues in the history", silences)
