@@ -6,6 +6,7 @@
 #include <span>
 #include <tuple>
 
+#include "services/base/wrapping.h"
 #include "services/insights/windows/slow_growth.h"
 
 namespace pitwall::insights {
@@ -27,9 +28,42 @@ uint32_t SpanList::OriginOf(const OriginPtr& origin) {
   return at->second;
 }
 
+bool SpanList::Pack(const Row& row, Packed* out) {
+  const auto duration = static_cast<uint64_t>(Minus(row.end_ns, row.start_ns));
+  if (row.end_ns < row.start_ns || duration > UINT32_MAX || row.step < INT32_MIN ||
+      row.step > INT32_MAX || row.sequence < 0 || row.sequence > UINT32_MAX ||
+      row.name > UINT16_MAX || row.mode > UINT16_MAX)
+    return false;
+  *out = {row.start_ns,
+          static_cast<uint32_t>(duration),
+          static_cast<int32_t>(row.step),
+          static_cast<uint32_t>(row.sequence),
+          row.origin,
+          static_cast<uint16_t>(row.name),
+          static_cast<uint16_t>(row.mode),
+          static_cast<uint8_t>(row.kind),
+          false};
+  return true;
+}
+
+SpanList::Row SpanList::Unpack(const Packed& packed) {
+  return {packed.start_ns, Plus(packed.start_ns, packed.duration_ns),
+          packed.step,     packed.sequence,
+          packed.origin,   packed.name,
+          packed.mode,     static_cast<Span::Kind>(packed.kind)};
+}
+
 void SpanList::AddRow(const Row& row) {
   ReserveFor(&rows_, 1, 4);
-  rows_.push_back(row);
+  Packed packed{};
+  if (!Pack(row, &packed)) {
+    packed.start_ns = row.start_ns;
+    packed.sequence = static_cast<uint32_t>(wide_.size());
+    packed.wide = true;
+    ReserveFor(&wide_, 1, 4);
+    wide_.push_back(row);
+  }
+  rows_.push_back(packed);
 }
 
 void SpanList::Add(const SpanView& span) {
@@ -38,7 +72,7 @@ void SpanList::Add(const SpanView& span) {
 }
 
 SpanView SpanList::operator[](size_t i) const {
-  const Row& row = rows_[i];
+  const Row row = RowAt(i);
   return {origins_[row.origin], row.kind,   texts_[row.name], texts_[row.mode],
           row.start_ns,         row.end_ns, row.step,         row.sequence};
 }
@@ -92,7 +126,7 @@ std::vector<uint32_t> SpanLists::Sorted(int64_t (*slice_of)(int64_t start_ns)) c
     return last;
   };
   for (const SpanList* list : lists_) {
-    for (const SpanList::Row& row : list->rows_) ++slice_at(row.start_ns)->count;
+    for (const SpanList::Packed& row : list->rows_) ++slice_at(row.start_ns)->count;
   }
   uint32_t before = 0;
   for (auto& [start, slice] : slices) {
@@ -102,7 +136,7 @@ std::vector<uint32_t> SpanLists::Sorted(int64_t (*slice_of)(int64_t start_ns)) c
   std::vector<uint32_t> out(before);
   uint32_t index = 0;
   for (const SpanList* list : lists_) {
-    for (const SpanList::Row& row : list->rows_) out[slice_at(row.start_ns)->end++] = index++;
+    for (const SpanList::Packed& row : list->rows_) out[slice_at(row.start_ns)->end++] = index++;
   }
   struct Entry {
     int64_t start_ns, sequence;
@@ -120,7 +154,7 @@ std::vector<uint32_t> SpanLists::Sorted(int64_t (*slice_of)(int64_t start_ns)) c
         in_list -= (*list)->size();
         origins_before += (*list)->origins().size();
       }
-      const SpanList::Row& row = (*list)->rows_[in_list];
+      const SpanList::Row row = (*list)->RowAt(in_list);
       entries.push_back(
           {row.start_ns, row.sequence, place[origins_before + row.origin], i, row.kind});
     }

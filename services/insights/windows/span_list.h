@@ -57,15 +57,35 @@ class SpanList {
     Span::Kind kind;
   };
   void AddRow(const Row& row);
+  Row RowAt(size_t i) const { return rows_[i].wide ? wide_[rows_[i].sequence] : Unpack(rows_[i]); }
   SpanView operator[](size_t i) const;
   size_t size() const { return rows_.size(); }
   bool empty() const { return rows_.empty(); }
-  size_t bytes() const { return rows_.capacity() * sizeof(Row) + texts_bytes_; }
+  size_t bytes() const {
+    return rows_.capacity() * sizeof(Packed) + wide_.capacity() * sizeof(Row) + texts_bytes_;
+  }
   const std::vector<OriginPtr>& origins() const { return origins_; }
 
  private:
   friend class SpanLists;
-  std::vector<Row> rows_;
+  // A row of which each number is small, as nearly all are: 32 bytes where a row has 48.
+  struct Packed {
+    int64_t start_ns;
+    uint32_t duration_ns;
+    int32_t step;
+    uint32_t sequence;  // wide: index of the row
+    uint32_t origin;
+    uint16_t name, mode;
+    uint8_t kind;
+    bool wide;
+  };
+  static_assert(sizeof(Packed) == 32);
+  // False: a number is too great.
+  static bool Pack(const Row& row, Packed* out);
+  static Row Unpack(const Packed& packed);
+
+  std::vector<Packed> rows_;
+  std::vector<Row> wide_;
   std::deque<std::string> texts_;  // at places that do not move
   absl::flat_hash_map<std::string_view, uint32_t> text_index_;
   std::vector<OriginPtr> origins_;
