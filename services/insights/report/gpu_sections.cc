@@ -69,7 +69,7 @@ void AddBalance(const Readings& gpus, Section* section) {
   for (const Reading& reading : gpus.series) {
     const Box box = BoxOf("", reading.values);
     table.rows.push_back({DeviceName(reading.labels), Distance(SharesOf(reading.values), whole),
-                          MeanOf(reading.values).mean, box.p5, box.p95});
+                          MeanOf(reading.values), box.p5, box.p95});
   }
   std::stable_sort(table.rows.begin(), table.rows.end(), [](const Row& a, const Row& b) {
     return std::get<double>(a[1]) > std::get<double>(b[1]);

@@ -110,7 +110,7 @@ Status AddSteps(const Story& story, Document* out) {
   for (auto& [node, values] : by_node) {
     std::sort(values.begin(), values.end());
     const auto beyond = values.end() - std::upper_bound(values.begin(), values.end(), limit);
-    table.rows.push_back({node, CountCell(values.size()), MeanOf(values).mean, values.back(),
+    table.rows.push_back({node, CountCell(values.size()), MeanOf(values), values.back(),
                           QuantileOf(values, 0.99), QuantileOf(values, 0.95),
                           QuantileOf(values, 0.5), values.front(),
                           CountCell(static_cast<uint64_t>(beyond))});

@@ -1,7 +1,6 @@
 #include "services/insights/segments/metric_pages.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "services/base/wrapping.h"

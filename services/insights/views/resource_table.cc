@@ -109,7 +109,7 @@ ResourceRow RowOf(const Resource& resource, const Made& made, std::string_view b
   row.count = values.size();
   row.min = values.front();
   row.max = values.back();
-  row.mean = MeanOf(values).mean;
+  row.mean = MeanOf(values);
   row.p50 = QuantileOf(values, kQuantiles[0]);
   row.p90 = QuantileOf(values, kQuantiles[1]);
   row.p95 = QuantileOf(values, kQuantiles[2]);

@@ -19,15 +19,12 @@ double MedianDeviation(std::span<const double> values, double median) {
   return MedianOf(std::move(distances));
 }
 
-MeanAndSpread MeanOf(std::span<const double> values) {
-  if (values.empty()) return {NormalNan(), NormalNan()};
+double MeanOf(std::span<const double> values) {
+  if (values.empty()) return NormalNan();
   const auto count = static_cast<double>(values.size());
-  MeanAndSpread out;
-  for (const double value : values) out.mean += value / count;
-  double squares = 0;
-  for (const double value : values) squares += (value - out.mean) * (value - out.mean);
-  out.deviation = std::sqrt(squares / count);
-  return out;
+  double mean = 0;
+  for (const double value : values) mean += value / count;
+  return mean;
 }
 
 double QuantileOf(std::span<const double> sorted, double q) {

@@ -11,12 +11,8 @@ double MedianOf(std::vector<double> values);
 // Median distance from `median`.
 double MedianDeviation(std::span<const double> values, double median);
 
-struct MeanAndSpread {
-  double mean = 0;
-  double deviation = 0;  // standard deviation of the population
-};
 // NaN: of nothing.
-MeanAndSpread MeanOf(std::span<const double> values);
+double MeanOf(std::span<const double> values);
 
 // Nearest rank: the least value with at least q of all at or below it. `sorted` is not empty.
 double QuantileOf(std::span<const double> sorted, double q);
