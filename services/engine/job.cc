@@ -297,7 +297,11 @@ void Job::ReadHappenings(const RecordPosition& at, const Batch& batch, bool beli
     if (source->batches == 1 || std::find(known.begin(), known.end(), mode) == known.end())
       fresh.push_back(mode);
   }
-  if (!fresh.empty()) {
+  if (!believed) {
+    // None of its samples and promises count, so it must hold no step clock. It announces its modes
+    // again once its clock is right.
+    source->info.step_modes.clear();
+  } else if (!fresh.empty()) {
     source->info.step_modes = batch.info.step_modes;
     ScheduleRead(stamp, Phase::kEnd, *source, batch.sequence, index++,
                  {.kind = Happening::Kind::kModes, .modes = fresh});

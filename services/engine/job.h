@@ -28,6 +28,7 @@
 #include "services/engine/source.h"
 #include "services/engine/source_order.h"
 #include "services/engine/space_runner.h"
+#include "services/engine/step_clocks.h"
 #include "services/engine/timeline.h"
 #include "services/model/telemetry.h"
 
@@ -142,9 +143,27 @@ class Job {
   void EndSource(Source* source, int64_t at);
   void MergeLabels(const std::vector<Label>& labels);
   void MarkStale(const Source& source, int64_t position);
-  // `at`: event time of what may have moved the step watermark.
-  void AdvanceSteps(SpaceRunner* space, int64_t at, Outputs* out);
+  void MarkStepsStale(const Source& source, const std::string& mode);
+  void RestartSteps(Source* source, const std::string& mode, int64_t at, Outputs* out);
   void JudgeStepRules(int64_t time_ns, Outputs* out);
+  // Step clocks (job_step_clocks.cc). `at`: event time of what may have moved the step watermark.
+  void PromiseStep(Source* source, const std::string& mode, int64_t step, int64_t at, Outputs* out);
+  void AdvanceSteps(SpaceRunner* space, int64_t at, Outputs* out);
+  void EvaluateStepsTo(SpaceRunner* space, int64_t position, int64_t at, Outputs* out);
+  // The source promises no further steps. With `ended` its process is gone for good.
+  void AdvanceStepsWithout(const Source& source, bool ended, int64_t at, Outputs* out);
+  // Evaluates every step that was logged: nothing that follows belongs to them.
+  void FinishSteps(int64_t at, Outputs* out);
+  void FinishSteps(SpaceRunner* space, int64_t at, Outputs* out);
+  void RestartStepClocks();
+  // The clock for the rank's row of a step; `first`: its first row of that step. Null: no rule
+  // reads the mode, or the step was evaluated already.
+  SpaceRunner* ClockOfStep(Source* source, const std::string& mode, int64_t step, bool first);
+  SpaceRunner* SeparateClock(const std::string& mode, int64_t position);
+  void MoveToClock(Source* source, const std::string& mode, uint32_t clock);
+  void DropLaggards(SpaceRunner* space);
+  bool Lags(const Source& source, SpaceRunner* space) const;
+  void NameMissingRanks(const std::string& mode);
   // Ends of ranks, attempts and the job (job_ends.cc).
   void Tell(JobChange change, EndDetail detail, int64_t at, uint64_t attempt, Outputs* out);
   void TellStarted(int64_t at, Outputs* out);
@@ -215,8 +234,8 @@ class Job {
                     std::string_view waiting = "samples that wait for the next tick");
   // False, and counted: the source has too many modes already.
   bool TakeMode(const Source& source, const std::string& mode);
-  SpaceRunner* StepSpace(std::string_view mode);
   void BuildRunners();
+  void ReplaceStepRules(const TickContext& at, Outputs* out);
   void SetParameters();
   // Events of one evaluation or end, from `first` on: gives them incident and root cause, and tells
   // the rules of the root causes that changed.
@@ -239,7 +258,7 @@ class Job {
   RankBoots rank_boots_;  // of sources_
   Timeline timeline_;
   std::unique_ptr<SpaceRunner> time_;
-  std::vector<std::unique_ptr<SpaceRunner>> steps_;  // by mode
+  StepClocks steps_;
   IncidentTracker incidents_;
   uint64_t bindings_generation_ = 1;  // grows when plans of rows must be made again
 

@@ -135,7 +135,10 @@ const BoundColumns& Job::TimeColumns(Binding* binding) {
 const BoundColumns& Job::StepColumns(Binding* binding, SpaceRunner* space) {
   std::unique_ptr<BoundColumns>& columns = binding->steps[space->clock().mode];
   if (columns == nullptr) columns = std::make_unique<BoundColumns>();
-  if (columns->generation != bindings_generation_) Bind(binding->schema, space, columns.get());
+  if (columns->generation != bindings_generation_ || columns->clock != space->clock_id()) {
+    Bind(binding->schema, space, columns.get());
+    columns->clock = space->clock_id();
+  }
   return *columns;
 }
 
@@ -226,22 +229,19 @@ void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* ou
     case Happening::Kind::kModes:
       if (source == nullptr || key.position >= source->ended_at) break;
       for (const std::string& mode : happening.modes) {
-        if (TakeMode(*source, mode)) source->step_promises.try_emplace(mode, kNoStep);
+        if (!TakeMode(*source, mode)) continue;
+        StepProgress& progress = source->steps[mode];
+        progress.announced = true;
+        if (const SpaceRunner* space = steps_.Find(mode, progress.clock); space != nullptr)
+          progress.reached = space->step_times().count();
       }
       source->step_live = true;
       order_.UpdateSteps(source);
       break;
-    case Happening::Kind::kStepPromise: {
+    case Happening::Kind::kStepPromise:
       if (source == nullptr || key.position >= source->ended_at) break;
-      if (!TakeMode(*source, happening.mode)) break;
-      int64_t& promise = source->step_promises.try_emplace(happening.mode, kNoStep).first->second;
-      promise = std::max(promise, happening.step);
-      source->step_live = true;
-      order_.UpdateSteps(source);
-      if (SpaceRunner* space = StepSpace(happening.mode); space != nullptr)
-        AdvanceSteps(space, key.position, out);
+      PromiseStep(source, happening.mode, happening.step, key.position, out);
       break;
-    }
     case Happening::Kind::kLeave:
     case Happening::Kind::kGoodbye:
       // It may have come back since: what it sent meanwhile is newer than the marker.
@@ -249,7 +249,7 @@ void Job::Apply(const HappeningKey& key, const Happening& happening, Outputs* ou
       MarkStale(*source, key.position);
       source->step_live = false;
       order_.UpdateSteps(source);
-      for (const auto& space : steps_) AdvanceSteps(space.get(), key.position, out);
+      AdvanceStepsWithout(*source, happening.kind == Happening::Kind::kGoodbye, key.position, out);
       if (happening.kind == Happening::Kind::kLeave) break;
       RankLeft(source);
       DieWithoutRanks(key.position, out);
@@ -327,14 +327,23 @@ void Job::MarkStale(const Source& source, int64_t position) {
       const auto& ids = TimeColumns(binding).ids;
       CountRefused(time_->store()->AppendStale(key, ids), ids.size());
     }
-    for (const auto& [mode, last] : source.last_steps) {
-      SpaceRunner* space = StepSpace(mode);
-      if (space == nullptr || last == kNoStep || !binding->steps.contains(mode)) continue;
-      window::RowKey step_key = key;
-      step_key.position = std::max(StepPosition(last + 1), space->watermark + 1);
-      const auto& ids = StepColumns(binding, space).ids;
-      CountRefused(space->store()->AppendStale(step_key, ids), ids.size());
-    }
+  }
+  for (const auto& [mode, progress] : source.steps) MarkStepsStale(source, mode);
+}
+
+// At the step after the last one that the source has logged.
+void Job::MarkStepsStale(const Source& source, const std::string& mode) {
+  const StepProgress& progress = source.steps.at(mode);
+  SpaceRunner* space = steps_.Find(mode, progress.clock);
+  if (space == nullptr || progress.last == kNoStep) return;
+  const int64_t position = std::max(StepPosition(progress.last + 1), space->watermark + 1);
+  for (const auto& [stream, schema_id] : source.streams) {
+    const auto found = source.schemas.find(schema_id);
+    if (found == source.schemas.end() || !found->second->steps.contains(mode)) continue;
+    const auto& ids = StepColumns(found->second.get(), space).ids;
+    CountRefused(
+        space->store()->AppendStale({position, source.id, source.boot, UINT64_MAX, stream}, ids),
+        ids.size());
   }
 }
 

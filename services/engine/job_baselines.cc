@@ -53,7 +53,7 @@ void Job::ChangeBaselines(int64_t at) {
       for (const auto& space : steps_) EndStepSeries(space.get(), labels);
     }
     for (const auto& of_mode : run->steps) {
-      SpaceRunner* space = StepSpace(of_mode.mode);
+      SpaceRunner* space = steps_.Shared(of_mode.mode);
       for (const Labels& labels : of_mode.series) {
         if (!kept_steps.contains({of_mode.mode, labels})) EndStepSeries(space, labels);
       }

@@ -78,6 +78,9 @@ void Job::RankLeft(Source* source) {
   if (!source->here) return;
   source->here = false;
   --ranks_here_;
+  for (const auto& [mode, progress] : source->steps) {
+    if (progress.clock != kSharedClock) NameMissingRanks(mode);  // it is no longer expected
+  }
 }
 
 void Job::ApplyRankLost(const HappeningKey& key, const JobEvent& event, Outputs* out) {
@@ -92,7 +95,7 @@ void Job::ApplyRankLost(const HappeningKey& key, const JobEvent& event, Outputs*
   RunTicksBelow(key.position + 1, out);
   if (source->ended_at == kMaxPosition) {
     EndSource(source, key.position + 1);
-    for (const auto& space : steps_) AdvanceSteps(space.get(), key.position, out);
+    AdvanceStepsWithout(*source, /*ended=*/true, key.position, out);
   }
   Tell(JobChange::kRankLost, EndDetail::kDied, key.position, source->attempt.value_or(attempt_),
        out);
@@ -312,6 +315,7 @@ void Job::EndJob(int64_t at, EndDetail detail, bool by_event, Outputs* out) {
   TellStarted(at, out);
   if (attempt_open_) Tell(JobChange::kAttemptEnded, detail, at, attempt_, out);
   attempt_open_ = false;
+  FinishSteps(at, out);
   const size_t first_event = out->events.size();
   const TickContext context = ContextAt(at);
   const std::string reason =

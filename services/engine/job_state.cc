@@ -10,7 +10,7 @@ namespace pitwall::engine {
 
 void Job::BuildRunners() {
   time_.reset();
-  steps_.clear();
+  steps_.Clear();
   program_ = rules_ == nullptr ? nullptr : rules_->ProgramFor(identity_);
   const plan::ProgramPtr& program = program_;
   incidents_.SetProgram(program.get());
@@ -18,7 +18,7 @@ void Job::BuildRunners() {
   for (size_t i = 0; i < program->spaces.size(); ++i) {
     auto runner = std::make_unique<SpaceRunner>(program, i, options_, counters_);
     if (runner->clock().step) {
-      steps_.push_back(std::move(runner));
+      steps_.AddShared(std::move(runner));
     } else {
       time_ = std::move(runner);
     }
@@ -45,6 +45,7 @@ std::vector<RuleStatusNow> Job::Statuses() const {
   std::vector<RuleStatusNow> all;
   if (time_ != nullptr) all = time_->Statuses();
   for (const auto& space : steps_) {
+    if (!space->is_shared()) continue;
     for (const RuleStatusNow& status : space->Statuses()) all.push_back(status);
   }
   return all;
@@ -56,9 +57,7 @@ void Job::DropAlerts() {
   const TickContext at = ContextAt(watermark_);
   if (time_ != nullptr) time_->EndAll(EndReason::kNoData, false, at, identity_, &unsaid);
   for (const auto& space : steps_) {
-    TickContext context = at;
-    context.position = space->watermark == kMinPosition ? 0 : space->watermark;
-    space->EndAll(EndReason::kNoData, false, context, identity_, &unsaid);
+    space->EndAll(EndReason::kNoData, false, StepContext(*space, at), identity_, &unsaid);
   }
   JoinIncidents(0, &unsaid);
 }
@@ -84,45 +83,20 @@ void Job::SetRules(CompiledRulesPtr rules, Outputs* out) {
   const plan::ProgramPtr& program = program_;
   const size_t first_event = out->events.size();
   const TickContext at = ContextAt(watermark_);
-  const auto step_context = [&](const SpaceRunner& space) {
-    TickContext context = at;
-    context.position = space.watermark == kMinPosition ? 0 : space.watermark;
-    context.step = space.watermark == kMinPosition ? kNoStep : space.watermark / kStepUnit;
-    return context;
-  };
-
   std::unique_ptr<SpaceRunner> time;
-  std::vector<std::unique_ptr<SpaceRunner>> steps;
   for (size_t i = 0; program != nullptr && i < program->spaces.size(); ++i) {
-    const ClockSpec& clock = program->spaces[i].demands.clock;
-    std::unique_ptr<SpaceRunner> runner;
-    if (!clock.step && time_ != nullptr) {
-      runner = std::move(time_);
-      runner->Replace(program, i, at, identity_, out);
-    } else if (clock.step) {
-      for (auto& space : steps_) {
-        if (space != nullptr && space->clock() == clock) {
-          runner = std::move(space);
-          runner->Replace(program, i, step_context(*runner), identity_, out);
-          break;
-        }
-      }
-      std::erase(steps_, nullptr);
-    }
-    if (runner == nullptr) {
-      runner = std::make_unique<SpaceRunner>(program, i, options_, counters_);
-      if (!clock.step) runner->SetOrigin(origin_, watermark_);
-    }
-    if (clock.step) {
-      steps.push_back(std::move(runner));
+    if (program->spaces[i].demands.clock.step) continue;
+    if (time_ != nullptr) {
+      time = std::move(time_);
+      time->Replace(program, i, at, identity_, out);
     } else {
-      time = std::move(runner);
+      time = std::make_unique<SpaceRunner>(program, i, options_, counters_);
+      time->SetOrigin(origin_, watermark_);
     }
   }
   if (time_ != nullptr) time_->Remove(at, identity_, out);
-  for (const auto& space : steps_) space->Remove(step_context(*space), identity_, out);
   time_ = std::move(time);
-  steps_ = std::move(steps);
+  ReplaceStepRules(at, out);
   ChangeBaselines(watermark_);
   baseline_columns_.clear();      // of spaces that may be gone
   own_series_at_ = kMinPosition;  // another rule may want them
@@ -130,6 +104,39 @@ void Job::SetRules(CompiledRulesPtr rules, Outputs* out) {
   ObserveRecordings();
   incidents_.SetProgram(program.get());
   JoinIncidents(first_event, out);
+}
+
+// A step clock whose mode still has rules keeps its state; every other one ends.
+void Job::ReplaceStepRules(const TickContext& at, Outputs* out) {
+  StepClocks::Runners before = steps_.Release();
+  const auto space_of = [&](const ClockSpec& clock) {
+    size_t i = 0;
+    while (i < program_->spaces.size() && program_->spaces[i].demands.clock != clock) ++i;
+    return i;
+  };
+  const size_t spaces = program_ == nullptr ? 0 : program_->spaces.size();
+  for (auto& runner : before) {
+    const size_t space = program_ == nullptr ? 0 : space_of(runner->clock());
+    if (space < spaces) {
+      runner->Replace(program_, space, StepContext(*runner, at), identity_, out);
+    } else {
+      runner->Remove(StepContext(*runner, at), identity_, out);
+      runner.reset();
+    }
+  }
+  for (size_t i = 0; i < spaces; ++i) {
+    const ClockSpec& clock = program_->spaces[i].demands.clock;
+    if (!clock.step) continue;
+    const auto kept = std::find_if(before.begin(), before.end(), [&](const auto& runner) {
+      return runner != nullptr && runner->is_shared() && runner->clock() == clock;
+    });
+    steps_.AddShared(kept != before.end()
+                         ? std::move(*kept)
+                         : std::make_unique<SpaceRunner>(program_, i, options_, counters_));
+  }
+  for (auto& runner : before) {
+    if (runner != nullptr) steps_.AddSeparate(std::move(runner));
+  }
 }
 
 void Job::JoinIncidents(size_t first, Outputs* out) {
@@ -184,7 +191,7 @@ void Job::Forget() {
   sources_.clear();
   timeline_ = Timeline();
   time_.reset();
-  steps_.clear();
+  steps_.Clear();
   incidents_.Clear();
   own_series_.clear();
   deaths_.Clear();
@@ -240,7 +247,8 @@ void Job::Save(BinaryWriter& out) const {
   timeline_.Save(out);
   out.Bool(time_ != nullptr);
   if (time_ != nullptr) time_->Save(out);
-  out.U64(steps_.size());
+  out.U64(steps_.shared());
+  steps_.Save(out);
   for (const auto& space : steps_) {
     out.Str(space->clock().mode);
     space->Save(out);
@@ -300,7 +308,7 @@ Status Job::Restore(BinaryReader& in, uint32_t format) {
   }
   for (size_t n = in.Count(8); n > 0; --n) {
     auto source = std::make_unique<Source>();
-    RETURN_IF_ERROR(source->Restore(in));
+    RETURN_IF_ERROR(source->Restore(in, format));
     const SourceKey key(source->id, source->boot);
     ranks_here_ += source->here ? 1 : 0;
     Source* restored = source.get();
@@ -316,20 +324,26 @@ Status Job::Restore(BinaryReader& in, uint32_t format) {
   const bool has_time = in.Bool();
   if (has_time != (time_ != nullptr))
     return DataLoss("snapshot: made with other rules (time clock)");
-  if (has_time) RETURN_IF_ERROR(time_->Restore(in));
-  if (in.U64() != steps_.size()) return DataLoss("snapshot: made with other rules (step clocks)");
+  if (has_time) RETURN_IF_ERROR(time_->Restore(in, format));
+  if (in.U64() != steps_.shared()) return DataLoss("snapshot: made with other rules (step clocks)");
+  if (format >= 7) {
+    RETURN_IF_ERROR(steps_.Restore(in, [this](size_t space, uint32_t clock) {
+      return std::make_unique<SpaceRunner>(program_, space, options_, counters_, clock);
+    }));
+  }
   for (const auto& space : steps_) {
     if (in.Str() != space->clock().mode)
       return DataLoss("snapshot: made with other rules (mode of a step clock)");
-    RETURN_IF_ERROR(space->Restore(in));
+    RETURN_IF_ERROR(space->Restore(in, format));
   }
   incidents_.Restore(in);
-  if (!in.AtEnd()) {  // not in what was saved before
-    history_lost_ = in.Bool();
-    if (time_ != nullptr) time_->RestoreHistoryLost(in);
-    for (const auto& space : steps_) space->RestoreHistoryLost(in);
+  history_lost_ = in.Bool();
+  if (time_ != nullptr) time_->RestoreHistoryLost(in);
+  for (const auto& space : steps_) space->RestoreHistoryLost(in);
+  deaths_.Restore(in);
+  for (const auto& space : steps_) {
+    if (space->is_shared()) NameMissingRanks(space->clock().mode);
   }
-  if (format >= 6) deaths_.Restore(in);
   SetParameters();
   TakeBaselines(FindBaselines());
   ++bindings_generation_;

@@ -6,61 +6,66 @@
 
 namespace pitwall::engine {
 
-SpaceRunner* Job::StepSpace(std::string_view mode) {
-  for (const auto& space : steps_) {
-    if (space->clock().mode == mode) return space.get();
-  }
-  return nullptr;
-}
-
 void Job::ApplyStep(const RowRef& ref, int64_t step, Outputs* out) {
   PendingFrame* frame = ref.frame;
   Source* source = ref.source;
   if (!TakeMode(*source, frame->mode)) return;
-  auto& last = source->last_steps.try_emplace(frame->mode, kNoStep).first->second;
-  const auto promised = source->step_promises.find(frame->mode);
-  SpaceRunner* space = StepSpace(frame->mode);
-  if (promised != source->step_promises.end() && promised->second != kNoStep &&
-      step <= promised->second) {
-    // The step fell inside the attempt (a roll-back to a checkpoint): windows start again, as with
-    // a new attempt, and every rank promises again.
-    for (auto& [key, other] : sources_) {
-      if (const auto it = other->step_promises.find(frame->mode);
-          it != other->step_promises.end()) {
-        it->second = kNoStep;
-        order_.UpdateSteps(other.get());
-      }
-      if (const auto it = other->last_steps.find(frame->mode); it != other->last_steps.end())
-        it->second = kNoStep;
-    }
-    if (space != nullptr) {
-      TickContext at = ContextAt(ref.time);
-      at.position = space->watermark == kMinPosition ? 0 : space->watermark;
-      at.step = at.position / kStepUnit;
-      const size_t first_event = out->events.size();
-      space->EndAll(EndReason::kAttemptEnded, false, at, identity_, out);
-      JoinIncidents(first_event, out);
-      space->RestartWindows();
-    }
-  }
-  last = std::max(last, step);
+  StepProgress& progress = source->steps[frame->mode];
+  if (progress.promise != kNoStep && step <= progress.promise)
+    RestartSteps(source, frame->mode, ref.time, out);
+  const bool first = step > progress.last;
+  progress.last = std::max(progress.last, step);
   if (!source->step_live) {
     source->step_live = true;
+    if (const SpaceRunner* space = steps_.Find(frame->mode, progress.clock); space != nullptr)
+      progress.reached = space->step_times().count();
     order_.UpdateSteps(source);
   }
-  if (space == nullptr) return;
-  const int64_t position = StepPosition(step);
+  if (steps_.Shared(frame->mode) == nullptr) return;
+  SpaceRunner* space = ClockOfStep(source, frame->mode, step, first);
   const size_t columns = frame->columns();
-  if (position <= space->watermark) {
+  if (space == nullptr) {
     counters_->Count(Drop::kLateStep, columns);
     return;
   }
   space->step_times().Saw(step, ref.time);
   const std::span<const double> values(frame->values.data() + ref.row * columns, columns);
-  const window::RowKey key{position, source->id, source->boot, frame->sequence,
+  const window::RowKey key{StepPosition(step), source->id, source->boot, frame->sequence,
                            static_cast<uint32_t>(ref.row)};
   CountRefused(space->store()->Append(key, StepColumns(frame->binding.get(), space).plan, values),
                columns, "steps without promises: ranks log steps and do not promise them");
+}
+
+// The step fell inside the attempt (a roll-back to a checkpoint): windows of the rank's clock start
+// again, as with a new attempt, and every rank on it promises again. When the shared clock does,
+// all ranks return to it.
+void Job::RestartSteps(Source* source, const std::string& mode, int64_t at, Outputs* out) {
+  StepProgress& its = source->steps[mode];
+  const uint32_t clock = its.clock;
+  if (clock == kNoClock) {
+    its.promise = its.last = kNoStep;
+    return;
+  }
+  const bool all = clock == kSharedClock;
+  for (const auto& space : steps_) {
+    if (space->clock().mode != mode || (!all && space->clock_id() != clock)) continue;
+    if (space->watermark != kMinPosition) FinishSteps(space.get(), at, out);
+    const size_t first_event = out->events.size();
+    space->EndAll(EndReason::kAttemptEnded, false, StepContext(*space, ContextAt(at)), identity_,
+                  out);
+    JoinIncidents(first_event, out);
+    space->RestartWindows();
+  }
+  for (auto& [key, other] : sources_) {
+    const auto progress = other->steps.find(mode);
+    if (progress == other->steps.end() || (!all && progress->second.clock != clock)) continue;
+    progress->second.promise = progress->second.last = kNoStep;
+    if (all) progress->second.clock = kSharedClock;
+    order_.UpdateSteps(other.get());
+  }
+  if (!all) return;
+  steps_.RemoveAllSeparate(mode);
+  NameMissingRanks(mode);
 }
 
 void Job::ApplyBoot(const HappeningKey& key, Source* source, Outputs* out) {
@@ -111,8 +116,9 @@ void Job::BeginAttempt(uint64_t number, int64_t at, const Source& first, Outputs
     // An attempt that nobody saw end: its ranks were replaced, or some were lost meanwhile.
     const EndDetail detail = ranks_lost_ > 0 ? DetailOfDeath() : EndDetail::kNone;
     if (attempt_open_) Tell(JobChange::kAttemptEnded, detail, at, attempt_, out);
+    FinishSteps(at, out);
     EndIssuesOfAttempt(at, detail, out);
-    for (const auto& space : steps_) space->RestartWindows();
+    RestartStepClocks();
   }
   if (own_series_at_ != kMinPosition) RepeatOwnSeries(at - 1);
   if (time_ != nullptr) time_->BeginAttempt(at);
@@ -141,48 +147,26 @@ void Job::EndSource(Source* source, int64_t at) {
   RankLeft(source);
   MarkStale(*source, at);
   source->step_live = false;
-  source->step_promises.clear();
+  for (auto& [mode, progress] : source->steps) {
+    progress.announced = false;
+    progress.promise = kNoStep;
+  }
   if (source->promise >= at) source->live = false;
   order_.Update(source);
   order_.UpdateSteps(source);
-}
-
-void Job::AdvanceSteps(SpaceRunner* space, int64_t at, Outputs* out) {
-  const std::string& mode = space->clock().mode;
-  const int64_t least = order_.LeastStepPromise(mode);
-  if (least == kMaxPosition || least == kNoStep) return;
-  const int64_t to = StepPosition(least);
-  if (to <= space->watermark) return;
-  space->StartAt(to);
-  WriteBaselineSteps(space, to);
-  space->watermark = to;
-  space->SkipQuiet(to);
-  for (int64_t tick = space->NextTick(); tick <= to && !ended_; tick = space->NextTick()) {
-    const int64_t step = tick / kStepUnit;
-    const int64_t seen = space->step_times().At(step);
-    const size_t first_event = out->events.size();
-    WriteBaselineValues(space, tick);
-    space->Evaluate(
-        {.position = tick, .time_ns = seen != 0 ? seen : at, .step = step, .attempt = attempt_},
-        identity_, out);
-    JoinIncidents(first_event, out);
-    space->SkipQuiet(to);
-  }
 }
 
 void Job::JudgeStepRules(int64_t time_ns, Outputs* out) {
   if (steps_.empty()) return;
   const auto carried = [this](std::string_view metric) {
     for (const auto& [key, source] : sources_) {
-      if (source->step_live && !source->last_steps.empty() && source->Carries(metric)) return true;
+      if (source->step_live && !source->steps.empty() && source->Carries(metric)) return true;
     }
     return BaselinesHave(metric);
   };
   for (const auto& space : steps_) {
-    TickContext at = ContextAt(time_ns);
-    at.position = space->watermark == kMinPosition ? 0 : space->watermark;
-    at.step = space->watermark == kMinPosition ? kNoStep : space->watermark / kStepUnit;
-    space->JudgeNeeds(at, carried, identity_, out);
+    if (!space->is_shared()) continue;
+    space->JudgeNeeds(StepContext(*space, ContextAt(time_ns)), carried, identity_, out);
   }
 }
 

@@ -27,6 +27,7 @@ struct EngineOptions {
   size_t max_schemas_per_source = 64;           // the least recently used one goes
   size_t max_waiting_batches_per_source = 256;  // whose schema is not known yet
   size_t max_modes_per_source = 64;             // of steps
+  size_t max_separate_clocks_per_mode = 16;     // of ranks that fell behind the shared step clock
   size_t max_mode_bytes = 128;                  // of a mode's name
   size_t max_withheld_per_job = 4'096;          // metrics that a collector withholds
   size_t max_ended_boots_per_source = 4;        // whose sequence numbers are remembered

@@ -27,12 +27,14 @@ inline alert::Moment MomentOf(const TickContext& at) {
 }
 
 struct SpaceRunner::RuleState {
-  RuleState(const plan::Space& space, const plan::Group& group, const plan::Rule& compiled);
+  RuleState(const plan::Space& space, const plan::Group& group, const plan::Rule& compiled,
+            bool across_ranks);
 
   const plan::Rule* rule;
   const int64_t interval;                   // of its group
   const bool align_job;                     // of its group
   const uint32_t limit;                     // of its group; 0: none
+  const bool across_ranks;                  // see rank_scope.h; false on the time clock
   Status broken;                            // why it cannot be evaluated at all (as CheckRule)
   std::optional<alert::AlertState> alerts;  // alerting rules that are not broken
   alert::RuleStatusMachine status;

@@ -76,10 +76,8 @@ bool Source::AddSchema(const Schema& schema, const EngineOptions& options, JobMe
 }
 
 bool Source::HasRoomForMode(const std::string& mode, const EngineOptions& options) const {
-  if (step_promises.contains(mode) && last_steps.contains(mode)) return true;
-  return mode.size() <= options.max_mode_bytes &&
-         (step_promises.contains(mode) || step_promises.size() < options.max_modes_per_source) &&
-         (last_steps.contains(mode) || last_steps.size() < options.max_modes_per_source);
+  return steps.contains(mode) ||
+         (mode.size() <= options.max_mode_bytes && steps.size() < options.max_modes_per_source);
 }
 
 bool Source::Carries(std::string_view metric) const {
@@ -175,12 +173,14 @@ void Source::Save(BinaryWriter& out) const {
   out.Bool(here);
   out.Bool(lost);
   out.Bool(lost_heard);
-  for (const auto* map : {&step_promises, &last_steps}) {
-    out.U64(map->size());
-    for (const auto& [mode, step] : *map) {
-      out.Str(mode);
-      out.I64(step);
-    }
+  out.U64(steps.size());
+  for (const auto& [mode, progress] : steps) {
+    out.Str(mode);
+    out.Bool(progress.announced);
+    out.I64(progress.promise);
+    out.I64(progress.last);
+    out.U64(progress.clock);
+    out.U64(progress.reached);
   }
   out.Bool(step_live);
   out.U64(batches);
@@ -202,7 +202,24 @@ void Source::Save(BinaryWriter& out) const {
   }
 }
 
-Status Source::Restore(BinaryReader& in) {
+namespace {
+
+// Format 6 has promises and newest steps apart, and no clocks of ranks that fell behind.
+void RestoreStepsOfFormat6(BinaryReader& in, absl::btree_map<std::string, StepProgress>* steps) {
+  for (size_t n = in.Count(2); n > 0; --n) {
+    StepProgress& progress = (*steps)[in.Str()];
+    progress.announced = true;
+    progress.promise = in.I64();
+  }
+  for (size_t n = in.Count(2); n > 0; --n) {
+    StepProgress& progress = (*steps)[in.Str()];
+    progress.last = in.I64();
+  }
+}
+
+}  // namespace
+
+Status Source::Restore(BinaryReader& in, uint32_t format) {
   id = in.Str();
   info.kind = static_cast<SourceKind>(in.U8());
   info.node = in.Str();
@@ -234,10 +251,16 @@ Status Source::Restore(BinaryReader& in) {
   here = in.Bool();
   lost = in.Bool();
   lost_heard = in.Bool();
-  for (auto* map : {&step_promises, &last_steps}) {
-    for (size_t n = in.Count(2); n > 0; --n) {
-      std::string mode = in.Str();
-      (*map)[std::move(mode)] = in.I64();
+  if (format < 7) {
+    RestoreStepsOfFormat6(in, &steps);
+  } else {
+    for (size_t n = in.Count(5); n > 0; --n) {
+      StepProgress& progress = steps[in.Str()];
+      progress.announced = in.Bool();
+      progress.promise = in.I64();
+      progress.last = in.I64();
+      progress.clock = static_cast<uint32_t>(in.U64());
+      progress.reached = in.U64();
     }
   }
   step_live = in.Bool();

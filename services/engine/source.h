@@ -35,6 +35,20 @@ struct BoundColumns {
   window::RowPlanId plan;
   std::vector<window::SeriesId> ids;
   uint64_t generation = 0;  // of the job's rules that it was made for; 0: not bound
+  uint32_t clock = 0;       // steps: the clock of the mode whose store it is
+};
+
+// Clocks of a mode: the shared one, and those of ranks that fell behind it (step_clocks.h).
+inline constexpr uint32_t kSharedClock = 0;
+inline constexpr uint32_t kNoClock = UINT32_MAX;
+
+// Progress of a rank in one mode of steps.
+struct StepProgress {
+  bool announced = false;         // it has announced the mode: the clock waits for its promises
+  int64_t promise = kNoStep;      // newest step promised
+  int64_t last = kNoStep;         // newest step applied
+  uint32_t clock = kSharedClock;  // kNoClock: it left, and has not reached a further step yet
+  uint64_t reached = 0;  // StepTimes::count() of its clock when it announced, joined, or promised
 };
 
 // A schema of a source.
@@ -92,9 +106,7 @@ struct Source {
   bool lost_heard = false;  // … was read: it holds no watermark any more
   // Steps. `attempt`: not known before a rank has finished a step.
   std::optional<uint64_t> attempt;
-  absl::btree_map<std::string, int64_t>
-      step_promises;  // by mode; kNoStep: announced, nothing promised
-  absl::btree_map<std::string, int64_t> last_steps;  // by mode: newest step applied
+  absl::btree_map<std::string, StepProgress> steps;  // by mode
   bool step_live = false;                            // takes part in the step watermarks
 
   uint64_t batches = 0;
@@ -127,7 +139,8 @@ struct Source {
   bool Carries(std::string_view metric) const;
 
   void Save(BinaryWriter& out) const;
-  Status Restore(BinaryReader& in);
+  // `format`: of the snapshot (shard.h).
+  Status Restore(BinaryReader& in, uint32_t format);
 };
 
 }  // namespace pitwall::engine

@@ -1,6 +1,7 @@
 #include "services/engine/source_order.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace pitwall::engine {
 
@@ -25,36 +26,54 @@ void SourceOrder::Update(Source* source) {
 }
 
 void SourceOrder::RemoveSteps(Source* source, Places* places) {
-  for (const auto& [mode, step] : places->steps) {
-    const auto keys = step_promises_.find(mode);
+  for (const auto& [clock, step] : places->steps) {
+    const auto keys = step_promises_.find(clock);
     keys->second.erase({step, source});
     if (keys->second.empty()) step_promises_.erase(keys);
   }
   places->steps.clear();
 }
 
+namespace {
+
+bool HoldsClock(const StepProgress& progress) {
+  return progress.announced && progress.clock != kNoClock;
+}
+
+}  // namespace
+
 void SourceOrder::UpdateSteps(Source* source) {
   Places& places = places_[source];
-  const auto same_modes = [&] {
-    return std::equal(places.steps.begin(), places.steps.end(), source->step_promises.begin(),
-                      source->step_promises.end(),
-                      [](const auto& place, const auto& now) { return place.first == now.first; });
-  };
-  if (source->step_live && same_modes()) {
-    // What a batch of a running rank does: its modes stay, and at most one promise grows.
-    auto place = places.steps.begin();
-    for (const auto& [mode, step] : source->step_promises) {
-      int64_t& at = (place++)->second;
-      if (at != step) Move(&step_promises_.find(mode)->second, source, &at, step);
-    }
-    return;
-  }
+  if (source->step_live && MoveSteps(source, &places)) return;
   RemoveSteps(source, &places);
   if (!source->step_live) return;
-  for (const auto& [mode, step] : source->step_promises) {
-    places.steps.emplace_back(mode, step);
-    step_promises_[mode].insert({step, source});
+  for (const auto& [mode, progress] : source->steps) {
+    if (!HoldsClock(progress)) continue;
+    places.steps.push_back({{mode, progress.clock}, progress.promise});
+    step_promises_[places.steps.back().clock].insert({progress.promise, source});
   }
+}
+
+// For a batch of a running rank: its modes and clocks stay, and few promises grow. False: they
+// changed, and nothing was moved.
+bool SourceOrder::MoveSteps(Source* source, Places* places) {
+  auto place = places->steps.begin();
+  for (const auto& [mode, progress] : source->steps) {
+    if (!HoldsClock(progress)) continue;
+    if (place == places->steps.end() || place->clock.second != progress.clock ||
+        place->clock.first != mode)
+      return false;
+    ++place;
+  }
+  if (place != places->steps.end()) return false;
+  place = places->steps.begin();
+  for (const auto& [mode, progress] : source->steps) {
+    if (!HoldsClock(progress)) continue;
+    if (place->promise != progress.promise)
+      Move(&step_promises_.find(place->clock)->second, source, &place->promise, progress.promise);
+    ++place;
+  }
+  return true;
 }
 
 void SourceOrder::Remove(Source* source) {
@@ -85,9 +104,36 @@ int64_t SourceOrder::NewestPromise() const {
   return newest;
 }
 
-int64_t SourceOrder::LeastStepPromise(std::string_view mode) const {
-  const auto keys = step_promises_.find(mode);
-  return keys == step_promises_.end() ? kMaxPosition : keys->second.begin()->first;
+const SourceOrder::Keys* SourceOrder::StepKeys(std::string_view mode, uint32_t clock) const {
+  const auto keys = step_promises_.find(ModeClock(mode, clock));
+  return keys == step_promises_.end() ? nullptr : &keys->second;
+}
+
+int64_t SourceOrder::LeastStepPromise(std::string_view mode, uint32_t clock) const {
+  const Keys* keys = StepKeys(mode, clock);
+  return keys == nullptr ? kMaxPosition : keys->begin()->first;
+}
+
+int64_t SourceOrder::GreatestStepPromise(std::string_view mode, uint32_t clock) const {
+  const Keys* keys = StepKeys(mode, clock);
+  return keys == nullptr ? kNoStep : keys->rbegin()->first;
+}
+
+const Source* SourceOrder::AnySlowest(std::string_view mode, uint32_t clock) const {
+  const Keys* keys = StepKeys(mode, clock);
+  return keys == nullptr ? nullptr : keys->begin()->second;
+}
+
+std::vector<Source*> SourceOrder::Slowest(std::string_view mode, uint32_t clock) const {
+  std::vector<Source*> slowest;
+  const Keys* keys = StepKeys(mode, clock);
+  if (keys == nullptr) return slowest;
+  for (auto it = keys->begin(); it != keys->end() && it->first == keys->begin()->first; ++it)
+    slowest.push_back(it->second);
+  std::sort(slowest.begin(), slowest.end(), [](const Source* a, const Source* b) {
+    return std::tie(a->id, a->boot) < std::tie(b->id, b->boot);
+  });
+  return slowest;
 }
 
 std::vector<Source*> SourceOrder::WithRowsUpTo(int64_t to) const {

@@ -28,14 +28,34 @@ struct Walk {
     }
     return newest;
   }
-  int64_t LeastStepPromise(const std::string& mode) const {
+  int64_t LeastStepPromise(const std::string& mode, uint32_t clock) const {
     int64_t least = kMaxPosition;
-    for (const auto& source : sources) {
-      const auto it = source->step_promises.find(mode);
-      if (source->step_live && it != source->step_promises.end())
-        least = std::min(least, it->second);
-    }
+    for (Source* source : OnClock(mode, clock))
+      least = std::min(least, source->steps[mode].promise);
     return least;
+  }
+  int64_t GreatestStepPromise(const std::string& mode, uint32_t clock) const {
+    int64_t greatest = kNoStep;
+    for (Source* source : OnClock(mode, clock))
+      greatest = std::max(greatest, source->steps[mode].promise);
+    return greatest;
+  }
+  std::set<Source*> Slowest(const std::string& mode, uint32_t clock) const {
+    std::set<Source*> slowest;
+    for (Source* source : OnClock(mode, clock)) {
+      if (source->steps[mode].promise == LeastStepPromise(mode, clock)) slowest.insert(source);
+    }
+    return slowest;
+  }
+  std::vector<Source*> OnClock(const std::string& mode, uint32_t clock) const {
+    std::vector<Source*> on;
+    for (const auto& source : sources) {
+      const auto it = source->steps.find(mode);
+      if (source->step_live && it != source->steps.end() && it->second.announced &&
+          it->second.clock == clock)
+        on.push_back(source.get());
+    }
+    return on;
   }
   std::set<Source*> WithRowsUpTo(int64_t to) const {
     std::set<Source*> due;
@@ -67,7 +87,7 @@ TEST(SourceOrder, AnswersAsAWalkOverAllSources) {
     const std::string mode = random() % 2 == 0 ? "train" : "eval";
     PendingFrame frame;
     frame.times = {number, number + 3};
-    switch (random() % 9) {
+    switch (random() % 10) {
       case 0:
         source->live = random() % 3 != 0;
         break;
@@ -91,7 +111,11 @@ TEST(SourceOrder, AnswersAsAWalkOverAllSources) {
         source->step_live = random() % 3 != 0;
         break;
       case 7:
-        source->step_promises[mode] = random() % 5 == 0 ? kNoStep : number;
+        source->steps[mode].announced = random() % 5 != 0;
+        source->steps[mode].promise = random() % 5 == 0 ? kNoStep : number;
+        break;
+      case 8:
+        source->steps[mode].clock = random() % 3 == 0 ? kNoClock : random() % 3;
         break;
       default:
         if (random() % 4 != 0) break;
@@ -109,8 +133,15 @@ TEST(SourceOrder, AnswersAsAWalkOverAllSources) {
     }
     ASSERT_EQ(order.LeastPromise(), walk.LeastPromise());
     ASSERT_EQ(order.NewestPromise(), walk.NewestPromise());
-    ASSERT_EQ(order.LeastStepPromise("train"), walk.LeastStepPromise("train"));
-    ASSERT_EQ(order.LeastStepPromise("eval"), walk.LeastStepPromise("eval"));
+    for (const std::string name : {"train", "eval"}) {
+      for (uint32_t clock = 0; clock < 3; ++clock) {
+        ASSERT_EQ(order.LeastStepPromise(name, clock), walk.LeastStepPromise(name, clock));
+        ASSERT_EQ(order.GreatestStepPromise(name, clock), walk.GreatestStepPromise(name, clock));
+        const std::vector<Source*> slowest = order.Slowest(name, clock);
+        ASSERT_EQ(std::set<Source*>(slowest.begin(), slowest.end()), walk.Slowest(name, clock));
+        ASSERT_EQ(order.AnySlowest(name, clock) == nullptr, slowest.empty());
+      }
+    }
     const std::vector<Source*> due = order.WithRowsUpTo(50);
     ASSERT_EQ(std::set<Source*>(due.begin(), due.end()), walk.WithRowsUpTo(50));
     ASSERT_EQ(due.size(), walk.WithRowsUpTo(50).size());

@@ -117,6 +117,10 @@ void SpaceRunner::EmitTransitions(RuleState* state, const TickContext& at, bool 
     event.summary = std::string(transition.Annotation("summary"));
     event.description = std::string(transition.Annotation("description"));
     event.suggestion = std::string(transition.Annotation("suggestion"));
+    if (state->across_ranks && !missing_ranks_.empty()) {
+      CatTo(event.description, event.description.empty() ? "" : " ", "Evaluated without ",
+            missing_ranks_, ".");
+    }
     if (transition.kind == alert::TransitionKind::kFound)
       event.capture = std::string(transition.Annotation("capture"));
     const bool told = !transition.Annotation("onset").empty() && at.step == kNoStep;
@@ -256,7 +260,8 @@ void SpaceRunner::ReportStatus(RuleState* state, const Status& error, const Tick
                                                0) == state->needs_met.end();
   if (message.empty() && history_lost_ && sent && state->rule->kind == plan::RuleKind::kAlert)
     message = HistoryLostReason(*state, at);
-  const size_t firing = state->alerts.has_value() ? state->alerts->firing() : 0;
+  const size_t firing = (state->alerts.has_value() ? state->alerts->firing() : 0) +
+                        FiringOnSeparate(state->rule->name);
   const std::string waits = message.empty() && firing == 0 ? WaitsFor(*state, at) : std::string();
   const alert::StatusInput input{.error = !message.empty(),
                                  .error_message = message,
@@ -276,6 +281,7 @@ void SpaceRunner::ReportStatus(RuleState* state, const Status& error, const Tick
 
 void SpaceRunner::EmitStatus(const RuleState& state, const alert::StatusChange& change,
                              const TickContext& at, const JobIdentity& job, Outputs* out) {
+  if (!is_shared()) return;
   IssueEvent event = EventOf(*state.rule, at, job);
   event.type = EventType::kRuleStatus;
   event.attempt = at.attempt;

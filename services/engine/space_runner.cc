@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "services/base/strings.h"
 #include "services/engine/program_check.h"
+#include "services/engine/rank_scope.h"
 #include "services/engine/rule_state.h"
 #include "services/engine/tick_queries.h"
 
@@ -27,11 +28,12 @@ bool MayMatchName(const Selector& selector, std::string_view name) {
 }  // namespace
 
 SpaceRunner::RuleState::RuleState(const plan::Space& space, const plan::Group& group,
-                                  const plan::Rule& compiled)
+                                  const plan::Rule& compiled, bool across_ranks)
     : rule(&compiled),
       interval(group.interval),
       align_job(group.align_job),
       limit(group.limit),
+      across_ranks(across_ranks),
       broken(CheckWindows(space, compiled)),
       status(NeedNames(compiled)),
       needs_met(compiled.needs.size(), 0),
@@ -52,18 +54,17 @@ SpaceRunner::RuleState::RuleState(const plan::Space& space, const plan::Group& g
 }
 
 SpaceRunner::SpaceRunner(plan::ProgramPtr program, size_t space, const EngineOptions& options,
-                         EngineCounters* counters)
+                         EngineCounters* counters, uint32_t clock_id)
     : program_(std::move(program)),
       space_(space),
       options_(options),
       counters_(counters),
       subqueries_(program_, space, LimitsOf(options)),
-      step_times_(options.max_step_times) {
+      step_times_(options.max_step_times),
+      clock_id_(clock_id) {
   // The program owns the demands: the store keeps the program alive through them.
   store_ = std::make_shared<window::SeriesStore>(
-      std::shared_ptr<const DemandSet>(program_, &program_->spaces[space_].demands),
-      window::Limits{.max_series = options.max_series_per_job,
-                     .max_open_samples = options.open_cells_per_clock()});
+      std::shared_ptr<const DemandSet>(program_, &program_->spaces[space_].demands), StoreLimits());
   evaluator_ = std::make_unique<eval::Evaluator>(program_, space_);
   parameters_ = evaluator_->parameters();
   TakeStates(MakeStates(this->space()));
@@ -71,12 +72,24 @@ SpaceRunner::SpaceRunner(plan::ProgramPtr program, size_t space, const EngineOpt
 
 SpaceRunner::~SpaceRunner() = default;
 
+window::Limits SpaceRunner::StoreLimits() const {
+  window::Limits limits = LimitsOf(options_);
+  if (!is_shared()) limits.max_open_samples /= options_.max_separate_clocks_per_mode;
+  return limits;
+}
+
 std::vector<SpaceRunner::GroupState> SpaceRunner::MakeStates(const plan::Space& space) {
   std::vector<GroupState> states;
-  for (const plan::Group& group : space.groups) {
+  std::vector<std::vector<bool>> across(space.groups.size());
+  if (space.demands.clock.step) across = RulesAcrossRanks(space);
+  for (size_t g = 0; g < space.groups.size(); ++g) {
+    const plan::Group& group = space.groups[g];
+    across[g].resize(group.rules.size(), false);
     GroupState state;
-    for (const plan::Rule& rule : group.rules)
-      state.rules.push_back(std::make_unique<RuleState>(space, group, rule));
+    for (size_t r = 0; r < group.rules.size(); ++r) {
+      state.rules.push_back(
+          std::make_unique<RuleState>(space, group, group.rules[r], across[g][r]));
+    }
     states.push_back(std::move(state));
   }
   return states;
@@ -178,7 +191,9 @@ void SpaceRunner::Evaluate(const TickContext& at, const JobIdentity& job, Output
   for (size_t g = 0; g < groups_.size(); ++g) {
     if (groups_[g].next != at.position) continue;
     groups_[g].next += space().groups[g].interval;
-    for (const auto& state : groups_[g].rules) EvaluateRule(state.get(), at, job, out);
+    for (const auto& state : groups_[g].rules) {
+      if (is_shared() || !state->across_ranks) EvaluateRule(state.get(), at, job, out);
+    }
     EndOrphans(&groups_[g], at.position);
   }
   subqueries_.Finish(evaluator_.get());
@@ -316,6 +331,34 @@ void SpaceRunner::JudgeNeeds(const TickContext& at,
       ReportStatus(state.get(), error, at, job, out);
     }
   }
+}
+
+bool SpaceRunner::HasActiveAlerts() const {
+  return std::any_of(groups_.begin(), groups_.end(), [](const GroupState& group) {
+    return std::any_of(group.rules.begin(), group.rules.end(), [](const auto& state) {
+      return state->alerts.has_value() &&
+             (state->alerts->firing() > 0 || state->alerts->pending() > 0);
+    });
+  });
+}
+
+const SpaceRunner::RuleState* SpaceRunner::FindRule(std::string_view name) const {
+  for (const GroupState& group : groups_) {
+    for (const auto& state : group.rules) {
+      if (state->rule->kind == plan::RuleKind::kAlert && state->rule->name == name)
+        return state.get();
+    }
+  }
+  return nullptr;
+}
+
+size_t SpaceRunner::FiringOnSeparate(std::string_view rule) const {
+  size_t firing = 0;
+  for (const SpaceRunner* separate : separate_) {
+    const RuleState* state = separate->FindRule(rule);
+    if (state != nullptr && state->alerts.has_value()) firing += state->alerts->firing();
+  }
+  return firing;
 }
 
 std::vector<RuleStatusNow> SpaceRunner::Statuses() const {

@@ -16,6 +16,8 @@
 #include "services/engine/incidents.h"
 #include "services/engine/limits.h"
 #include "services/engine/outputs.h"
+#include "services/engine/source.h"
+#include "services/engine/step_patience.h"
 #include "services/engine/step_times.h"
 #include "services/engine/subqueries.h"
 #include "services/window/series_store.h"
@@ -58,14 +60,27 @@ struct RuleStatusNow {
 
 class SpaceRunner {
  public:
+  // `clock_id`: other than kSharedClock for ranks that fell behind the shared step clock. Such a
+  // runner skips rules across ranks (rank_scope.h) and emits no status.
   SpaceRunner(plan::ProgramPtr program, size_t space, const EngineOptions& options,
-              EngineCounters* counters);
+              EngineCounters* counters, uint32_t clock_id = kSharedClock);
   ~SpaceRunner();
 
   const ClockSpec& clock() const { return space().demands.clock; }
   const plan::Space& space() const { return program_->spaces[space_]; }
   const std::shared_ptr<window::SeriesStore>& store() { return store_; }
   StepTimes& step_times() { return step_times_; }
+  const StepTimes& step_times() const { return step_times_; }
+  StepPatience& patience() { return patience_; }
+  uint32_t clock_id() const { return clock_id_; }
+  bool is_shared() const { return clock_id_ == kSharedClock; }
+  // Shared step clock: the runners whose issues count in its statuses. Borrowed.
+  void SetSeparate(std::vector<const SpaceRunner*> separate) { separate_ = std::move(separate); }
+  // Step clock: the ranks that it does not wait for ("rank 1"), which issues of rules across ranks
+  // name; "" without any.
+  void SetMissingRanks(std::string ranks) { missing_ranks_ = std::move(ranks); }
+  // An alert of some rule is pending or firing.
+  bool HasActiveAlerts() const;
   void SetParameters(std::vector<double> values);
   size_t space_index() const { return space_; }
   void SetObserver(RuleObserver* observer) { observer_ = observer; }
@@ -133,7 +148,8 @@ class SpaceRunner {
 
   size_t MemoryBytes() const;
   void Save(BinaryWriter& out) const;
-  Status Restore(BinaryReader& in);
+  // `format`: of the snapshot (shard.h).
+  Status Restore(BinaryReader& in, uint32_t format);
 
  private:
   struct RuleState;
@@ -145,7 +161,12 @@ class SpaceRunner {
     std::vector<window::SeriesId> orphans;
   };
 
+  // Ranks that are behind hold a part of what waits on the shared clock.
+  window::Limits StoreLimits() const;
   static std::vector<GroupState> MakeStates(const plan::Space& space);
+  // Firing alerts of the rule of that name on the separate clocks.
+  size_t FiringOnSeparate(std::string_view rule) const;
+  const RuleState* FindRule(std::string_view name) const;
   void TakeStates(std::vector<GroupState> states);
   // The issues of a rule that is no longer in force end, and its status where no rule has its name.
   // The program is still the rule's own.
@@ -204,6 +225,10 @@ class SpaceRunner {
   std::vector<double> parameters_;
   std::vector<GroupState> groups_;
   StepTimes step_times_;
+  StepPatience patience_;
+  const uint32_t clock_id_;
+  std::vector<const SpaceRunner*> separate_;
+  std::string missing_ranks_;
   void ScheduleAfter(int64_t position);
 
   int64_t origin_ = kMinPosition;

@@ -32,6 +32,7 @@ void SpaceRunner::Save(BinaryWriter& out) const {
   out.I64(watermark);
   out.I64(last_activity_);
   step_times_.Save(out);
+  patience_.Save(out);
   out.U64(groups_.size());
   for (size_t g = 0; g < groups_.size(); ++g) {
     out.Str(space().groups[g].name);
@@ -52,21 +53,21 @@ void SpaceRunner::Save(BinaryWriter& out) const {
   }
 }
 
-Status SpaceRunner::Restore(BinaryReader& in) {
+Status SpaceRunner::Restore(BinaryReader& in, uint32_t format) {
   const std::string store_bytes = in.Str();
   BinaryReader store_reader(store_bytes);
   ASSIGN_OR_RETURN(store_,
                    window::SeriesStore::Restore(
                        store_reader, std::shared_ptr<const DemandSet>(program_, &space().demands),
-                       window::Limits{.max_series = options_.max_series_per_job,
-                                      .max_open_samples = options_.open_cells_per_clock()}));
+                       StoreLimits()));
   RETURN_IF_ERROR(subqueries_.Restore(in));
   origin_ = in.I64();
   scheduled_ = in.Bool();
   last_tick_ = in.I64();
   watermark = in.I64();
   last_activity_ = in.I64();
-  step_times_.Restore(in);
+  step_times_.Restore(in, /*ordinals=*/format >= 7);
+  if (format >= 7) patience_.Restore(in);
   if (in.U64() != groups_.size()) return DataLoss("snapshot: made with other rule groups");
   for (size_t g = 0; g < groups_.size(); ++g) {
     const std::string name = in.Str();

@@ -210,9 +210,8 @@ groups:
   };
   add("0", {{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 9}, {5, 1}, {3, 1}, {4, 1}, {5, 9}, {6, 1}});
   add("1", {{0, 1}, {1, 1}, {2, 1}});
-  EXPECT_THAT(
-      EndsOfSteps(&recording, kStepRules),
-      ElementsAre("4 found ", "4 resolved attempt_ended", "5 found ", "6 resolved cleared"));
+  EXPECT_THAT(EndsOfSteps(&recording, kStepRules),
+              ElementsAre("4 found ", "5 resolved cleared", "5 found ", "6 resolved cleared"));
 }
 
 TEST(Backtest, StepsThatFallBackBeginAnew) {
@@ -235,7 +234,7 @@ groups:
     ASSERT_TRUE(recording.AddSample(0, engine::ShardForTest::At(line), loss, line, step).ok());
   }
   EXPECT_THAT(EndsOfSteps(&recording, kStepRules),
-              ElementsAre("12 found ", "12 resolved attempt_ended", "13 found "));
+              ElementsAre("12 found ", "13 resolved attempt_ended", "13 found "));
 }
 
 TEST(Backtest, EndsJobsWhereAsked) {
