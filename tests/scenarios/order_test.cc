@@ -61,9 +61,8 @@ std::vector<std::string> Replay(engine::RuleSetProvider* rules,
 }
 
 TEST(Order, ShufflingSourcesAndDuplicatingBatchesChangesNoEvent) {
-  const uint32_t seed = std::random_device()();
+  const uint32_t seed = 20'261'126;
   SCOPED_TRACE(Cat("seed ", seed));
-  std::fprintf(stderr, "order_test: seed %u\n", seed);
   std::mt19937 random(seed);
   const auto compiled = engine::CompiledRules::Compile({.files = {{"pack.yaml", kRules}}});
   ASSERT_TRUE(compiled.ok()) << compiled.status();
@@ -102,10 +101,17 @@ TEST(Order, ShufflingSourcesAndDuplicatingBatchesChangesNoEvent) {
                n + 1 == nodes.size() && second == 120 ? nodes[n].Beat(now) : nodes[n].Row(now));
     }
     for (SimSource& rank : ranks) {
-      rank.Set("train_step", static_cast<double>(step));
+      // The last rank pauses for so long that the step clock goes on without it, and returns.
+      const bool last = &rank == &ranks.back();
+      if (last && second >= 60 && second < 160) {
+        plan.Add(rank, rank.Beat(now));
+        continue;
+      }
+      const int64_t own = last && second >= 160 ? step - 100 : step;
+      rank.Set("train_step", static_cast<double>(own));
       rank.Set("train_step_duration_seconds",
                random() % 15 == 0 ? 3 : 1 + static_cast<double>(random() % 100) / 1000);
-      plan.Add(rank, rank.StepDone(now, "train", step));
+      plan.Add(rank, rank.StepDone(now, "train", own));
     }
     ++step;
   });
@@ -121,6 +127,7 @@ TEST(Order, ShufflingSourcesAndDuplicatingBatchesChangesNoEvent) {
     explained += event.find("\"root_cause\"") != std::string::npos ? 1 : 0;
   EXPECT_GE(explained, 10u);
   EXPECT_EQ(straight.drops[static_cast<size_t>(engine::Drop::kLate)], 0u);
+  EXPECT_EQ(straight.drops[static_cast<size_t>(engine::Drop::kLateStep)], 0u);
 
   for (int round = 0; round < 10; ++round) {
     // Each batch is held back by 0 to 2 ticks, but never overtakes or falls behind another of its
