@@ -1,0 +1,41 @@
+// Filter of wall clock steps for clocks that count monotonic time and follow the wall clock.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "services/base/clock.h"
+
+namespace pitwall {
+
+// A step of at most an hour is believed at once; a larger one, which is more often a wrong clock
+// than a right one, once it has lasted for a minute. Not thread-safe.
+class ClockStep {
+ public:
+  static constexpr int64_t kLargeNs = 3600 * kNanosPerSecond;
+  static constexpr int64_t kHoldNs = 60 * kNanosPerSecond;
+
+  // `step_ns`: wall time minus one's own time, now. Ask at every reading: a step that is gone, or
+  // becomes another one, begins the wait again.
+  bool Believe(int64_t step_ns, int64_t monotonic_ns) {
+    if (step_ns <= kLargeNs && step_ns >= -kLargeNs) {
+      since_ns_.reset();
+      return true;
+    }
+    const int64_t change_ns = step_ns - step_ns_;
+    if (!since_ns_.has_value() || change_ns > kLargeNs || change_ns < -kLargeNs)
+      since_ns_ = monotonic_ns;
+    step_ns_ = step_ns;
+    if (monotonic_ns - *since_ns_ < kHoldNs) return false;
+    since_ns_.reset();
+    return true;
+  }
+  // A large step is being waited for.
+  bool held() const { return since_ns_.has_value(); }
+
+ private:
+  std::optional<int64_t> since_ns_;  // monotonic
+  int64_t step_ns_ = 0;
+};
+
+}  // namespace pitwall
