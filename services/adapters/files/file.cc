@@ -46,7 +46,7 @@ size_t DiskFaults::Take(size_t bytes) {
 
 StatusOr<std::shared_ptr<File>> File::Open(const std::string& path, Mode mode,
                                            std::shared_ptr<DiskFaults> faults) {
-  int flags = O_CLOEXEC;
+  int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   switch (mode) {
     case Mode::kRead:
       flags |= O_RDONLY;
@@ -63,7 +63,11 @@ StatusOr<std::shared_ptr<File>> File::Open(const std::string& path, Mode mode,
     fd = ::open(path.c_str(), flags, 0600);
   } while (fd < 0 && errno == EINTR);
   if (fd < 0) return DiskStatus(errno, "open", path);
-  return std::shared_ptr<File>(new File(fd, path, std::move(faults)));
+  std::shared_ptr<File> file(new File(fd, path, std::move(faults)));
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return DiskStatus(errno, "stat", path);
+  if (!S_ISREG(info.st_mode)) return DataLoss(Cat(path, ": not a regular file"));
+  return file;
 }
 
 File::~File() { ::close(fd_); }
@@ -220,11 +224,19 @@ StatusOr<std::vector<std::string>> ListDirectory(const std::string& path) {
   DIR* dir = ::opendir(path.c_str());
   if (dir == nullptr) return DiskStatus(errno, "list", path);
   std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(dir)) {
+  int error_number = 0;
+  while (true) {
+    errno = 0;
+    const dirent* entry = ::readdir(dir);
+    if (entry == nullptr) {
+      error_number = errno;
+      break;
+    }
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
   }
   ::closedir(dir);
+  if (error_number != 0) return DiskStatus(error_number, "list", path);  // names may be missing
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -254,6 +266,20 @@ Status RemoveTree(const std::string& path) {
 bool Exists(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0;
+}
+
+bool IsDirectory(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+StatusOr<int64_t> RegularFileBytes(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) {
+    if (errno == ENOENT || errno == ENOTDIR) return -1;
+    return DiskStatus(errno, "stat", path);
+  }
+  return S_ISREG(info.st_mode) ? static_cast<int64_t>(info.st_size) : -1;
 }
 
 StatusOr<std::string> ReadWhole(const std::string& path, size_t limit) {

@@ -55,6 +55,7 @@ class File {
     kWrite,   // must exist; also reads
     kCreate,  // made empty; must not exist; also reads
   };
+  // DataLoss: not a regular file. Never waits, as opening a FIFO would.
   static StatusOr<std::shared_ptr<File>> Open(const std::string& path, Mode mode,
                                               std::shared_ptr<DiskFaults> faults = nullptr);
   ~File();
@@ -123,6 +124,9 @@ Status Rename(const std::string& from, const std::string& to);
 Status Remove(const std::string& path);      // fine when it is not there
 Status RemoveTree(const std::string& path);  // fine when it is not there
 bool Exists(const std::string& path);
+bool IsDirectory(const std::string& path);
+// Size of a regular file; -1: absent, or not a regular file.
+StatusOr<int64_t> RegularFileBytes(const std::string& path);
 StatusOr<std::string> ReadWhole(const std::string& path,
                                 size_t limit);  // ResourceExhausted beyond the limit
 // Written beside, flushed, renamed: afterwards the path holds the old content or the new one, never

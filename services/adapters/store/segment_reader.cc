@@ -108,7 +108,9 @@ void TakeTexts(std::vector<std::string> distinct, const std::vector<int64_t>& in
 }  // namespace
 
 StatusOr<std::string> SegmentReader::ReadPage(const RowGroup& group, size_t column) const {
-  return PageOf(*file_, group.pages[column]);
+  StatusOr<std::string> page = PageOf(*file_, group.pages[column]);
+  if (absl::IsDataLoss(page.status()) && on_damage_ != nullptr) on_damage_(page.status());
+  return page;
 }
 
 StatusOr<std::vector<std::string>> SegmentReader::ReadTextPage(const std::string& path,

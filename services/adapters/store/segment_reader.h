@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "services/adapters/files/file.h"
@@ -40,6 +42,9 @@ class SegmentReader {
   // The rows of a page of texts whose place is known, without the file's footer. NotFound: no such
   // file. DataLoss: the page is damaged.
   static StatusOr<std::vector<std::string>> ReadTextPage(const std::string& path, const Page& page);
+  // Is called with each damaged page that a read meets, in the reading thread. Set before others
+  // read.
+  void OnDamage(std::function<void(const Status&)> call) { on_damage_ = std::move(call); }
   // Reads every page: OK, or the first that is damaged.
   Status CheckAll() const;
 
@@ -54,6 +59,7 @@ class SegmentReader {
   const std::unique_ptr<const Footer> footer_;
   const int version_;
   const uint32_t footer_crc_;
+  std::function<void(const Status&)> on_damage_;
 };
 
 }  // namespace pitwall::store
