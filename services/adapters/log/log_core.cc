@@ -15,6 +15,10 @@ namespace pitwall::log {
 namespace {
 
 constexpr int64_t kRetainEveryNs = 60 * kNanosPerSecond;
+// The time that retention accepted last, in nanoseconds as text: a restart resumes from it.
+constexpr std::string_view kAgeFile = "retention-time";
+constexpr size_t kMaxAgeBytes = 64;
+constexpr int64_t kSaveAgeNs = 600 * kNanosPerSecond;
 
 Status CheckOptions(const EmbeddedLogOptions& o) {
   if (o.dir.empty()) return InvalidArgument("embedded log: no directory given");
@@ -95,6 +99,10 @@ Status LogCore::Start() {
   publication.epochs = std::move(recovered.epochs);
   state_->Publish(publication);
   if (options_.read_only) return OkStatus();
+  {
+    MutexLock lock(&maintenance_mutex_);
+    RETURN_IF_ERROR(LoadAge(recovered.sequence > 0));
+  }
 
   CommitWriter::Start start;
   start.sequence = recovered.sequence;
@@ -266,8 +274,44 @@ Status LogCore::Sync() {
   return writer_->Sync(/*durable_mark=*/false);
 }
 
+Status LogCore::LoadAge(bool has_records) {
+  const std::string path = Cat(options_.dir, "/", kAgeFile);
+  const StatusOr<std::string> text = files::ReadWhole(path, kMaxAgeBytes);
+  if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
+  const std::optional<int64_t> accepted = text.ok() ? ParseInt(Trim(*text)) : std::nullopt;
+  if (text.ok() && !accepted.has_value())
+    PITWALL_LOG(kWarning, "log", path, ": not a time; retention begins in a day");
+  saved_age_ns_ = accepted;
+  // A log without records has nothing to lose.
+  if (accepted.has_value() || !has_records) age_clock_.Restore(accepted.value_or(clock_->WallNs()));
+  AcceptedTime();  // monotonic time counts from here on
+  return OkStatus();
+}
+
+std::optional<int64_t> LogCore::AcceptedTime() {
+  const std::optional<int64_t> accepted =
+      age_clock_.Advance(clock_->WallNs(), clock_->MonotonicNs());
+  if (const bool now = age_clock_.suspended(); now != retention_suspended_.exchange(now)) {
+    PITWALL_LOG(kWarning, "log",
+                now ? "retention is suspended: the wall clock is more than an hour ahead of the "
+                      "time that has passed; it counts once that has lasted for a day"
+                    : "retention is resumed");
+  }
+  if (!accepted.has_value()) return accepted;
+  if (saved_age_ns_.has_value() && *accepted >= *saved_age_ns_ &&
+      *accepted - *saved_age_ns_ < kSaveAgeNs)
+    return accepted;
+  // A disk without space keeps the older time: a later start then waits longer than it must.
+  const Status saved =
+      files::ReplaceFile(Cat(options_.dir, "/", kAgeFile), Cat(*accepted, "\n"), nullptr);
+  if (saved.ok()) saved_age_ns_ = accepted;
+  return accepted;
+}
+
 Status LogCore::RetainLocked() {
-  const int64_t now_ns = clock_->WallNs();
+  const std::optional<int64_t> accepted_ns = AcceptedTime();
+  if (!accepted_ns.has_value()) return OkStatus();
+  const int64_t now_ns = *accepted_ns;
   Status first = OkStatus();
   for (const auto& topic : AllTopics()) {
     const int64_t retention_ms = topic->topic.config.retention_ms;
@@ -292,7 +336,7 @@ Status LogCore::CompactLocked() {
   policy.map_bytes = options_.compaction_map_bytes;
   policy.compress = options_.compress;
   policy.faults = options_.faults;
-  const int64_t now_ns = clock_->WallNs();
+  const int64_t now_ns = AcceptedTime().value_or(INT64_MIN);
   policy.tombstone_cutoff_ns = options_.tombstone_retention_ms > now_ns / kNanosPerMilli
                                    ? INT64_MIN
                                    : now_ns - options_.tombstone_retention_ms * kNanosPerMilli;
@@ -397,6 +441,7 @@ EmbeddedLogStats LogCore::Stats() {
   std::tie(stats.segments, stats.segment_bytes) = state_->Totals();
   stats.segments_deleted = segments_deleted_.load();
   stats.compactions = compactions_.load();
+  stats.retention_suspended = retention_suspended_.load();
   return stats;
 }
 

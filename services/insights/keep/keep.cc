@@ -37,9 +37,10 @@ Status Keep::Start() {
                                " partitions, so nothing is left for it; run fewer processes"));
   }
   partitions_ = partitions;
-  for (const auto& ingest : ingests_) ingest->Start();
   retention_ = std::make_unique<Retention>(clock_, store_.get(), &options_,
                                            [this](const KeptJobPtr& job) { return IngestOf(job); });
+  RETURN_IF_ERROR(retention_->Begin());
+  for (const auto& ingest : ingests_) ingest->Start();
   retention_->Start();
   return OkStatus();
 }
@@ -60,6 +61,7 @@ PartitionIngest* Keep::IngestOf(const KeptJobPtr& job) const {
 
 Status Keep::Health() const {
   for (const auto& ingest : ingests_) RETURN_IF_ERROR(ingest->Health());
+  RETURN_IF_ERROR(store_->Damage());
   return retention_ == nullptr ? OkStatus() : retention_->Health();
 }
 
@@ -113,6 +115,18 @@ void Keep::RegisterMetrics(telemetry::Exposition* exposition) {
           &c.removed_jobs);
   counter("pitwall_insights_failed_saves_total", "Transactions of the catalogue that failed.",
           &c.failed_saves);
+  const auto at_start = [&](std::string_view name, std::string_view help,
+                            const std::atomic<uint64_t>* value) {
+    add(name, help, MetricType::kGauge, [value] { return value->load(); });
+  };
+  at_start("pitwall_insights_adopted_segments",
+           "Segments that the catalogue did not name at the last start and that were adopted.",
+           &c.adopted);
+  at_start("pitwall_insights_quarantined_segments",
+           "Files that the last start moved to the quarantine folder.", &c.quarantined);
+  at_start("pitwall_insights_missing_segments",
+           "Segments named by the catalogue that were missing or truncated at the last start.",
+           &c.missing);
   add("pitwall_insights_bytes", "Bytes on disk.", MetricType::kGauge,
       [this] { return disk_bytes(); });
   add("pitwall_insights_head_bytes", "Bytes of rows that are in memory only.", MetricType::kGauge,

@@ -5,6 +5,7 @@
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/insights/keep/partition_ingest.h"
+#include "services/insights/store/segment_recovery.h"
 
 namespace pitwall::insights {
 namespace {
@@ -292,13 +293,23 @@ Status PartitionIngest::DeleteJob(const KeptJobPtr& job) {
   store::DatabaseChange change;
   change.removed_jobs.push_back(job->id());
   change.put.push_back({kTombstoneRow, "", hash, EncodeTombstone(tombstone)});
-  RETURN_IF_ERROR(store_->database().Apply(change));
+  const std::string folder = Cat(store_->segments_dir(), "/", hash);
+  const std::string doomed = Cat(folder, kDeletedSuffix);
+  // A crash leaves a folder of this name; the next start completes or reverts the deletion.
+  RETURN_IF_ERROR(files::RemoveTree(doomed));
+  const Status renamed = files::Rename(folder, doomed);
+  const bool sealed = !absl::IsNotFound(renamed);
+  if (sealed) RETURN_IF_ERROR(renamed);
+  if (const Status applied = store_->database().Apply(change); !applied.ok()) {
+    if (sealed) RETURN_IF_ERROR(files::Rename(doomed, folder));
+    return applied;
+  }
   store_->Bury(hash, tombstone);
   tombstones_[hash] = tombstone;
   hints_.erase(job->id());
   store_->Remove(job->id());
   ++store_->counters().removed_jobs;
-  RETURN_IF_ERROR(files::RemoveTree(Cat(store_->dir(), "/segments/", hash)));
+  RETURN_IF_ERROR(files::RemoveTree(doomed));
   return store_->Settle();
 }
 

@@ -22,6 +22,8 @@ class Retention {
   using IngestOf = std::function<PartitionIngest*(const KeptJobPtr&)>;
   Retention(Clock* clock, HistoryStore* store, const KeepOptions* options, IngestOf ingest_of);
   ~Retention();
+  // Accepts the time if the store is empty: call it before jobs arrive.
+  Status Begin() { return AcceptedTime().status(); }
   void Start();
   void Stop();
   Status Health() const;

@@ -45,6 +45,7 @@ StatusOr<std::shared_ptr<const WindowSegment>> WindowSegment::Open(const std::st
   if (absl::IsDataLoss(reader.status())) return out->Damaged(ToStd(reader.status().message()));
   RETURN_IF_ERROR(reader.status());
   out->reader_ = *std::move(reader);
+  out->reader_->OnDamage(shared.on_damage);
   const bool other = facts != nullptr && out->reader_->footer_crc() != facts->footer_crc;
   if (other) return out->Damaged("another file than the catalogue names");
   RETURN_IF_ERROR(out->ReadHead(facts == nullptr));

@@ -52,6 +52,7 @@ struct StoredSeries {
 struct SharedBySegments {
   SegmentCache* cache = nullptr;
   SchemaPool* schemas = nullptr;
+  std::function<void(const Status&)> on_damage;  // of a page that is read; may be empty
 };
 
 // Reads one sealed window. Thread-safe.
@@ -65,6 +66,7 @@ class WindowSegment {
   const std::string& path() const { return path_; }
   const SegmentFacts& facts() const { return facts_; }
   const ModeNames& modes() const { return modes_; }
+  const std::vector<OriginPtr>& origins() const { return origins_; }
   // Batches that it holds, by their source.
   StatusOr<std::map<OriginKey, SequenceRanges>> ReadSeen() const;
   const std::vector<SharedSchema>& schemas() const { return schemas_; }

@@ -1,21 +1,20 @@
 #include "services/insights/store/history_store.h"
 
 #include <algorithm>
-#include <set>
 
 #include "services/base/log.h"
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/insights/segments/text_page.h"
+#include "services/insights/store/segment_recovery.h"
 #include "services/insights/windows/node_means.h"
 
 namespace pitwall::insights {
 namespace {
 
-std::string SegmentsOf(const std::string& dir) { return dir + "/segments"; }
-std::string FolderOf(const std::string& dir, std::string_view job) {
-  return Cat(SegmentsOf(dir), "/", StableHashHex(job));
+std::string FolderOf(const HistoryStore& store, std::string_view job) {
+  return Cat(store.segments_dir(), "/", StableHashHex(job));
 }
 
 }  // namespace
@@ -27,15 +26,16 @@ StatusOr<std::unique_ptr<HistoryStore>> HistoryStore::Open(
       new HistoryStore(dir, read_only, first_place, std::move(faults), cache_bytes));
   const std::string catalogue = dir + "/catalogue.db";
   if (!read_only) {
-    RETURN_IF_ERROR(files::MakeDirectories(SegmentsOf(dir)));
+    RETURN_IF_ERROR(files::MakeDirectories(out->segments_dir()));
     ASSIGN_OR_RETURN(out->lock_, files::DirectoryLock::Take(dir));
   }
-  const bool is_new = !files::Exists(catalogue);
-  if (is_new && read_only) return NotFound(Cat(catalogue, ": missing; this is no history"));
+  if (read_only && !files::Exists(catalogue))
+    return NotFound(Cat(catalogue, ": missing; this is no history"));
   ASSIGN_OR_RETURN(out->database_, store::Database::Open(catalogue, read_only));
-  if (is_new) RETURN_IF_ERROR(out->Adopt());
   RETURN_IF_ERROR(out->Load());
-  if (!read_only) RETURN_IF_ERROR(out->RemoveUnknown());
+  if (read_only) return out;
+  RETURN_IF_ERROR(out->Recover());
+  RETURN_IF_ERROR(out->RemoveHeadFiles());
   return out;
 }
 
@@ -98,69 +98,16 @@ Status HistoryStore::Load() {
   });
 }
 
-Status HistoryStore::Adopt() {
-  SchemaPool shared;  // all windows are open at once, and most of a job have the same
-  std::map<std::pair<std::string, int64_t>, std::shared_ptr<const WindowSegment>> newest;
-  ASSIGN_OR_RETURN(const auto folders, files::ListDirectory(SegmentsOf(dir_)));
-  size_t damaged = 0;
-  for (const std::string& folder : folders) {
-    ASSIGN_OR_RETURN(const auto names, files::ListDirectory(Cat(SegmentsOf(dir_), "/", folder)));
-    for (const std::string& name : names) {
-      if (!EndsWith(name, ".seg")) continue;
-      auto segment = WindowSegment::Open(Cat(SegmentsOf(dir_), "/", folder, "/", name), nullptr,
-                                         {nullptr, &shared});
-      if (!segment.ok()) {
-        ++damaged;
-        PITWALL_LOG(kWarning, "insights", ToStd(segment.status().message()));
-        continue;
-      }
-      auto& known = newest[{(*segment)->facts().job, (*segment)->facts().window_ns}];
-      if (known == nullptr || known->facts().generation < (*segment)->facts().generation)
-        known = *segment;
-    }
-  }
-  if (newest.empty()) return OkStatus();
-  PITWALL_LOG(kWarning, "insights", dir_, ": the catalogue is missing: made again out of ",
-              newest.size(), " segments (", damaged,
-              " damaged ones are left out); the log is read from its start, and events that it no "
-              "longer holds, and which jobs were deleted, are not known any more");
-  store::DatabaseChange change;
-  std::set<std::pair<std::string, uint64_t>> schemas;  // most windows of a job have the same
-  for (const auto& [key, segment] : newest) {
-    SegmentFacts facts = segment->facts();
-    ASSIGN_OR_RETURN(const std::string whole, files::ReadWhole(PathOf(facts), size_t{1} << 40));
-    facts.bytes = whole.size();
-    ASSIGN_OR_RETURN(const auto seen, segment->ReadSeen());
-    change.put.push_back(SegmentRow(facts, seen));
-    for (const SharedSchema& schema : segment->schemas()) {
-      if (!schemas.emplace(facts.job, schema->id).second) continue;
-      ASSIGN_OR_RETURN(store::DatabaseRow row, PackedSchemaRow(facts.job, *schema));
-      change.put.push_back(std::move(row));
-    }
-  }
-  return database_->Apply(change);
+Status HistoryStore::Recover() {
+  ASSIGN_OR_RETURN(const RecoveredSegments found, SegmentRecovery(this).Run());
+  counters_.adopted = found.adopted;
+  counters_.quarantined = found.quarantined;
+  counters_.missing = found.missing;
+  return OkStatus();
 }
 
-Status HistoryStore::RemoveUnknown() {
-  std::set<std::string> known;
-  for (const KeptJobPtr& job : All()) {
-    for (const auto& [start, window] : job->windows()) {
-      if (window.sealed.has_value()) known.insert(PathOf(*window.sealed));
-    }
-  }
-  ASSIGN_OR_RETURN(const auto folders, files::ListDirectory(SegmentsOf(dir_)));
-  for (const std::string& folder : folders) {
-    const std::string path = Cat(SegmentsOf(dir_), "/", folder);
-    ASSIGN_OR_RETURN(const auto names, files::ListDirectory(path));
-    size_t left = names.size();
-    for (const std::string& name : names) {
-      if (known.contains(Cat(path, "/", name))) continue;
-      RETURN_IF_ERROR(files::Remove(Cat(path, "/", name)));
-      --left;
-    }
-    if (left == 0) RETURN_IF_ERROR(files::RemoveTree(path));
-  }
-  // A head's file whose process ended between making it and taking its name away.
+// A head's file whose process ended between making it and taking its name away.
+Status HistoryStore::RemoveHeadFiles() {
   ASSIGN_OR_RETURN(const auto names, files::ListDirectory(dir_));
   for (const std::string& name : names) {
     if (StartsWith(name, "head-") && EndsWith(name, ".tmp"))
@@ -194,13 +141,14 @@ std::vector<KeptJobPtr> HistoryStore::All() const {
 void HistoryStore::Remove(const std::string& id) {
   MutexLock lock(&mutex_);
   jobs_.erase(id);
+  std::erase_if(damage_, [&id](const auto& entry) { return entry.first.first == id; });
   ++jobs_version_;
   schemas_.Remove(id);
   cache_.Clear();  // nothing of it stays
 }
 
 std::string HistoryStore::PathOf(const SegmentFacts& facts) const {
-  return Cat(FolderOf(dir_, facts.job), "/", facts.window_ns / kNanosPerSecond, "-",
+  return Cat(FolderOf(*this, facts.job), "/", facts.window_ns / kNanosPerSecond, "-",
              facts.generation, ".seg");
 }
 
@@ -208,14 +156,34 @@ StatusOr<std::shared_ptr<const WindowSegment>> HistoryStore::Segment(
     const SegmentFacts& facts) const {
   const SegmentCache::Key key = SegmentCache::OpenKey(facts.generation);
   if (auto open = cache_.Find<WindowSegment>(key); open != nullptr) return open;
-  ASSIGN_OR_RETURN(std::shared_ptr<const WindowSegment> segment,
-                   WindowSegment::Open(PathOf(facts), &facts, {&cache_, &schemas_}));
+  const auto note = [this, facts](const Status& damage) {
+    NoteDamage(facts, ToStd(damage.message()));
+  };
+  auto opened = WindowSegment::Open(PathOf(facts), &facts, {&cache_, &schemas_, note});
+  if (absl::IsDataLoss(opened.status())) note(opened.status());
+  RETURN_IF_ERROR(opened.status());
+  std::shared_ptr<const WindowSegment> segment = *std::move(opened);
   cache_.Put(key, segment, segment->bytes());
   return segment;
 }
 
+void HistoryStore::NoteDamage(const SegmentFacts& facts, std::string_view what) const {
+  MutexLock lock(&mutex_);
+  damage_.try_emplace({facts.job, PathOf(facts)}, what);
+}
+
+Status HistoryStore::Damage() const {
+  MutexLock lock(&mutex_);
+  if (damage_.empty()) return OkStatus();
+  const auto& [place, what] = *damage_.begin();
+  return DataLoss(
+      Cat("history: ", damage_.size(), damage_.size() == 1 ? " segment is" : " segments are",
+          " missing or damaged (", what, "); restore the file from a backup, or delete the job"));
+}
+
 void HistoryStore::Discard(const SegmentFacts& facts) {
   MutexLock lock(&mutex_);
+  damage_.erase({facts.job, PathOf(facts)});
   discarded_.push_back(facts);
 }
 

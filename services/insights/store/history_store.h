@@ -1,8 +1,10 @@
 // The folder of the history and what is known of it: catalogue, segments, jobs.
 //
 // <dir>/LOCK | <dir>/catalogue.db | <dir>/segments/<hash of the job's id>/<window>-<generation>.seg
+// | <dir>/quarantine/<hash>-<name>: segments that could not be adopted
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -26,13 +28,16 @@ struct StoreCounters {
   std::atomic<uint64_t> samples{0}, duplicates{0}, ahead{0}, unread{0}, after_raw{0};
   std::atomic<uint64_t> records{0}, undecodable{0}, events{0}, input_losses{0};
   std::atomic<uint64_t> sealed{0}, dropped_raw{0}, removed_jobs{0}, failed_saves{0};
+  // Of the last start.
+  std::atomic<uint64_t> adopted{0}, quarantined{0}, missing{0};
 };
 
 // Thread-safe.
 class HistoryStore {
  public:
-  // Checks the catalogue, removes files that it does not name, and makes a lost one again out of
-  // the segments. `read_only`: an archive; nothing is made, locked or removed.
+  // Checks the catalogue and reconciles it with the segments (segment_recovery.h): those that it
+  // does not name are adopted or quarantined. `read_only`: an archive; nothing is made, locked,
+  // moved, or removed.
   static StatusOr<std::unique_ptr<HistoryStore>> Open(const std::string& dir, bool read_only,
                                                       uint64_t first_place,
                                                       std::shared_ptr<files::DiskFaults> faults,
@@ -53,11 +58,16 @@ class HistoryStore {
   StatusOr<std::shared_ptr<const WindowSegment>> Segment(const SegmentFacts& facts) const;
   SegmentCache& cache() const { return cache_; }
   const SchemaPool& schemas() const { return schemas_; }
+  // DataLoss: segments that the catalogue names are missing or damaged, as far as they were opened.
+  Status Damage() const;
+  void NoteDamage(const SegmentFacts& facts, std::string_view what) const;
   // The file is no longer named by the catalogue: it goes with the next Settle.
   void Discard(const SegmentFacts& facts);
   // Empties the write-ahead file, then removes what was discarded.
   Status Settle();
   uint64_t NextGeneration() { return ++generation_; }
+  // Generations up to this one are in use.
+  void RaiseGeneration(uint64_t used) { generation_ = std::max<uint64_t>(generation_, used); }
   uint64_t NextRecord() { return ++record_; }
 
   store::DatabaseRow SegmentRow(const SegmentFacts& facts,
@@ -70,6 +80,7 @@ class HistoryStore {
   const ChangeFeed& feed() const { return feed_; }
   StoreCounters& counters() { return counters_; }
   const std::string& dir() const { return dir_; }
+  std::string segments_dir() const { return dir_ + "/segments"; }
   const std::shared_ptr<files::DiskFaults>& faults() const { return faults_; }
   bool read_only() const { return read_only_; }
 
@@ -82,9 +93,8 @@ class HistoryStore {
         feed_(first_place),
         cache_(cache_bytes, kMostOpen) {}
   Status Load();
-  // Makes the rows of segments out of the files that are there.
-  Status Adopt();
-  Status RemoveUnknown();
+  Status Recover();
+  Status RemoveHeadFiles();
 
   const std::string dir_;
   const bool read_only_;
@@ -102,6 +112,9 @@ class HistoryStore {
   std::map<std::string, KeptJobPtr, std::less<>> jobs_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Tombstone> tombstones_ ABSL_GUARDED_BY(mutex_);
   std::vector<SegmentFacts> discarded_ ABSL_GUARDED_BY(mutex_);
+  // Damaged segments by job and path, with the damage.
+  mutable std::map<std::pair<std::string, std::string>, std::string> damage_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace pitwall::insights

@@ -41,6 +41,14 @@ void KeptJob::Restore(BootFacts boot) {
   boots_.insert_or_assign(key, std::move(boot));
 }
 
+const BootFacts& KeptJob::RestoreSeen(const BootFacts& boot) {
+  const auto [at, added] = boots_.try_emplace({boot.origin->source, boot.origin->boot}, boot);
+  at->second.first_ns = std::min(at->second.first_ns, boot.first_ns);
+  at->second.last_ns = std::max(at->second.last_ns, boot.last_ns);
+  newest_ns_ = std::max(newest_ns_, at->second.last_ns);
+  return at->second;
+}
+
 void KeptJob::Restore(SharedSchema schema) {
   NoteSteps(*schema);
   schemas_.insert_or_assign(schema->id, schema);

@@ -62,6 +62,8 @@ class KeptJob {
 
   // What the catalogue has of it, at a start.
   void Restore(BootFacts boot);
+  // A boot as a segment shows it: adds it, or extends the times of the known one, which it returns.
+  const BootFacts& RestoreSeen(const BootFacts& boot);
   void Restore(SharedSchema schema);
   void Restore(SegmentFacts facts, std::map<OriginKey, SequenceRanges> seen);
   void RestoreEvent(const IssueEvent& event) { story_.OnEvent(event); }

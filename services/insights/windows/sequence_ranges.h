@@ -16,6 +16,13 @@ class SequenceRanges {
     const auto next = After(sequence);
     return next != ranges_.begin() && std::prev(next)->second >= sequence;
   }
+  // True: every sequence of `other` is in this set.
+  bool Covers(const SequenceRanges& other) const {
+    return std::ranges::all_of(other.ranges_, [this](const auto& range) {
+      const auto next = After(range.first);
+      return next != ranges_.begin() && std::prev(next)->second >= range.second;
+    });
+  }
   // False: it was there.
   bool Add(uint64_t sequence) {
     const auto next = After(sequence);
