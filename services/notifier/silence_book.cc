@@ -20,7 +20,10 @@ constexpr int kSilentReads = 50;
 }  // namespace
 
 SilenceBook::SilenceBook(Clock* clock, Log* log, std::string topic)
-    : clock_(clock), log_(log), topic_(std::move(topic)) {}
+    : clock_(clock), log_(log), topic_(std::move(topic)) {
+  const MutexLock lock(&mutex_);
+  age_clock_.Advance(clock_->WallNs(), clock_->MonotonicNs());  // the wait begins
+}
 
 Status SilenceBook::Open() {
   RETURN_IF_ERROR(log_->EnsureTopic(topic_, {.partitions = 1, .compacted = true}));
@@ -86,15 +89,21 @@ StatusOr<Silence> SilenceBook::Add(Silence silence) {
     silence.id = StableHashHex(Cat("silence\xff", ::getpid(), "\xff", now, "\xff",
                                    clock_->MonotonicNs(), "\xff", ++made_));
   }
-  RETURN_IF_ERROR(ForgetOld(now));
+  RETURN_IF_ERROR(ForgetOld());
   RETURN_IF_ERROR(Append(silence));
   return silence;
 }
 
-Status SilenceBook::ForgetOld(int64_t now_ns) {
+Status SilenceBook::ForgetOld() {
+  std::optional<int64_t> now_ns;
+  {
+    const MutexLock lock(&mutex_);
+    now_ns = age_clock_.Advance(clock_->WallNs(), clock_->MonotonicNs());
+  }
+  if (!now_ns.has_value()) return OkStatus();
   std::vector<OutgoingRecord> tombstones;
   for (const Silence& silence : set_.List()) {
-    if (silence.ends_ns + SilenceSet::kKeepNs >= now_ns) continue;
+    if (silence.ends_ns + SilenceSet::kKeepNs >= *now_ns) continue;
     tombstones.push_back({.topic = topic_, .partition = 0, .key = silence.id, .tombstone = true});
   }
   if (tombstones.empty()) return OkStatus();

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "services/base/age_clock.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
@@ -42,8 +43,9 @@ class SilenceBook {
 
  private:
   Status Append(const Silence& silence);
-  // Takes what ended longer than SilenceSet::kKeepNs ago off the topic, which is compacted.
-  Status ForgetOld(int64_t now_ns);
+  // Removes silences that ended longer than SilenceSet::kKeepNs ago from the topic, which is
+  // compacted. A jump of the wall clock removes none (AgeClock).
+  Status ForgetOld();
   Status Write(std::vector<OutgoingRecord> records);
   void Take(const std::vector<Record>& records);
 
@@ -56,6 +58,7 @@ class SilenceBook {
   mutable Mutex mutex_;
   std::unique_ptr<Appender> appender_ ABSL_GUARDED_BY(mutex_);
   uint64_t made_ ABSL_GUARDED_BY(mutex_) = 0;
+  AgeClock age_clock_ ABSL_GUARDED_BY(mutex_);
   std::set<Wakeup*> listeners_ ABSL_GUARDED_BY(mutex_);
 };
 

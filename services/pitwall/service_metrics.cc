@@ -23,6 +23,9 @@ void ServiceHost::RegisterLogMetrics() {
   add("pitwall_log_suspended_partitions",
       "Partitions that take no records, since what they hold cannot be flushed.",
       MetricType::kGauge, [](const Stats& s) { return s.suspended_partitions; });
+  add("pitwall_log_retention_suspended",
+      "1 while nothing is deleted by age after a jump of the wall clock.", MetricType::kGauge,
+      [](const Stats& s) { return s.retention_suspended ? 1 : 0; });
   add("pitwall_log_bytes", "Committed bytes of all segments.", MetricType::kGauge,
       [](const Stats& s) { return s.segment_bytes; });
   registrations_.push_back(exposition_.Add(

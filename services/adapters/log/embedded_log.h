@@ -114,7 +114,8 @@ struct EmbeddedLogStats {
   int64_t segment_bytes = 0;     // their committed bytes
   int64_t segments_deleted = 0;  // by retention
   int64_t compactions = 0;
-  int64_t clock_ahead_ns = 0;  // append times against the wall clock, now
+  int64_t clock_ahead_ns = 0;        // append times against the wall clock, now
+  bool retention_suspended = false;  // the wall clock jumped ahead: nothing is deleted by age
 };
 
 // Thread-safe, as io.h says. Readers, appenders and committers may outlive it: appends then fail

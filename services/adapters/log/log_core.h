@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "services/adapters/log/embedded_log.h"
 #include "services/adapters/log/recovery.h"
 #include "services/adapters/log/topic_catalog.h"
+#include "services/base/age_clock.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
@@ -63,6 +65,10 @@ class LogCore {
   void AddTopic(const Topic& topic, Recovered* recovered)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(topics_mutex_);
   std::vector<std::shared_ptr<const LiveTopic>> AllTopics();
+  // Reads the time that retention accepted last (`age`).
+  Status LoadAge(bool has_records) ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_mutex_);
+  // Wall time as far as it is accepted for deletions; nothing: nothing may be deleted by age.
+  std::optional<int64_t> AcceptedTime() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_mutex_);
   Status RetainLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_mutex_);
   Status CompactLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_mutex_);
   Status RequireWritable() const;
@@ -83,6 +89,9 @@ class LogCore {
   // Segments that no start has read yet; the keeper's own.
   std::vector<std::function<Status()>> to_verify_;
   Mutex maintenance_mutex_;  // whoever deletes or rewrites closed segments
+  AgeClock age_clock_ ABSL_GUARDED_BY(maintenance_mutex_);
+  std::optional<int64_t> saved_age_ns_ ABSL_GUARDED_BY(maintenance_mutex_);  // as in the file
+  std::atomic<bool> retention_suspended_{false};
   std::atomic<int64_t> segments_deleted_{0};
   std::atomic<int64_t> compactions_{0};
 

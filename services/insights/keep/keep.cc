@@ -127,6 +127,9 @@ void Keep::RegisterMetrics(telemetry::Exposition* exposition) {
   at_start("pitwall_insights_missing_segments",
            "Segments named by the catalogue that were missing or truncated at the last start.",
            &c.missing);
+  add("pitwall_insights_retention_suspended",
+      "1 while retention by age is suspended after a jump of the wall clock.", MetricType::kGauge,
+      [this] { return retention_ != nullptr && retention_->suspended() ? 1 : 0; });
   add("pitwall_insights_bytes", "Bytes on disk.", MetricType::kGauge,
       [this] { return disk_bytes(); });
   add("pitwall_insights_head_bytes", "Bytes of rows that are in memory only.", MetricType::kGauge,

@@ -123,15 +123,66 @@ TEST_F(KeepBoundsTest, ARunningJobIsNeverRemoved) {
   EXPECT_EQ(RollupCount("runs"), 8000U);
 }
 
-// By the time that a finished job was heard of last.
+// By the time between its last sample and the newest one of all jobs.
 TEST_F(KeepBoundsTest, TimeTakesFinishedJobsOnly) {
   SealJobs();
-  // "second" ended 5 minutes inside of the retention, "first" 15 minutes before it.
-  options_.retention_ns = clock_.WallNs() - (kBegin + 6 * kWindow) + kWindow / 2;
+  // "third" ends at the eighth window, "second" at the sixth, "first" at the fourth.
+  options_.retention_ns = 3 * kWindow;
   Open();
   ASSERT_TRUE(keep_->EnforceBounds().ok());
   EXPECT_THAT(Jobs(), UnorderedElementsAre("runs", "second", "third"));
   for (const std::string& job : Jobs()) EXPECT_EQ(Samples(job), 8000U) << job;
+}
+
+// Issue 26, F1: no time passes for jobs while no data arrives.
+TEST_F(KeepBoundsTest, WallTimeAlone_AgesNoJob) {
+  SealJobs();
+  options_.retention_ns = 5 * kWindow;  // the data is months old
+  Open();
+  ASSERT_TRUE(keep_->EnforceBounds().ok());
+  EXPECT_THAT(Jobs(), UnorderedElementsAre("runs", "first", "second", "third"));
+}
+
+// A clock that can be set ahead.
+class ShiftedClock final : public Clock {
+ public:
+  int64_t WallNs() const override { return system_.WallNs() + ahead_ns; }
+  int64_t MonotonicNs() const override { return system_.MonotonicNs(); }
+  std::unique_ptr<Wakeup> NewWakeup() override { return system_.NewWakeup(); }
+  std::atomic<int64_t> ahead_ns{0};
+
+ private:
+  clock::SystemClock system_;
+};
+
+// Issue 26, F1: a job that ends 45 days ahead of the others, by a wrong clock.
+TEST_F(KeepBoundsTest, WallClockAheadFor25Seconds_RemovesNoJob) {
+  constexpr int64_t kJumpNs = int64_t{45} * 86'400 * kNanosPerSecond;
+  ShiftedClock shifted;
+  const auto open = [&] {
+    auto keep = Keep::Open(&shifted, &log_, options_);
+    ASSERT_TRUE(keep.ok()) << keep.status();
+    keep_ = *std::move(keep);
+    ASSERT_TRUE(keep_->Start().ok());
+  };
+  options_.retention_ns = int64_t{30} * 86'400 * kNanosPerSecond;
+  open();
+  ASSERT_TRUE(keep_->EnforceBounds().ok());
+  const int64_t now_ns = WindowOf(clock_.WallNs()) - 10 * kWindow;
+  SendJob("first", now_ns, true);
+  Await();
+  ASSERT_TRUE(keep_->EnforceBounds().ok());
+  shifted.ahead_ns = kJumpNs;
+  SendJob("ahead", now_ns + kJumpNs, true);
+  Await();
+  ASSERT_TRUE(keep_->EnforceBounds().ok());
+  EXPECT_THAT(Jobs(), UnorderedElementsAre("first", "ahead"));
+  Close();
+  open();  // a restart within the jump
+  ASSERT_TRUE(keep_->EnforceBounds().ok());
+  shifted.ahead_ns = 0;
+  ASSERT_TRUE(keep_->EnforceBounds().ok());
+  EXPECT_THAT(Jobs(), UnorderedElementsAre("first", "ahead"));
 }
 
 // Room for rollups, none for raw samples: they are dropped, their rollups kept, and that is told.

@@ -10,6 +10,8 @@ namespace pitwall::insights {
 namespace {
 
 constexpr int64_t kPassNs = 10 * kNanosPerSecond;
+// The accepted time is saved this often: a restart within an hour resumes without a wait.
+constexpr int64_t kSaveNs = 600 * kNanosPerSecond;
 
 struct Candidate {
   KeptJobPtr job;
@@ -96,13 +98,49 @@ Status Retention::Health() const {
   return health_;
 }
 
-Status Retention::EnforceTime(int64_t now_ns) {
-  for (const Candidate& c : OldestFirst(*store_, ingest_of_)) {
+StatusOr<std::optional<int64_t>> Retention::AcceptedTime() {
+  MutexLock lock(&pass_mutex_);
+  const int64_t wall_ns = clock_->WallNs();
+  if (!saved_ns_.has_value()) {
+    RETURN_IF_ERROR(store_->database().ForEachOf(kMetaRow, "", [&](store::DatabaseRow row) {
+      if (row.key != kAgeKey) return OkStatus();
+      ASSIGN_OR_RETURN(saved_ns_, DecodeTime(row.body));
+      return OkStatus();
+    }));
+    // A store without jobs has nothing to lose.
+    if (saved_ns_.has_value() || store_->All().empty())
+      age_clock_.Restore(saved_ns_.value_or(wall_ns));
+  }
+  const auto accepted = age_clock_.Advance(wall_ns, clock_->MonotonicNs());
+  if (const bool now = age_clock_.suspended(); now != suspended_.exchange(now)) {
+    PITWALL_LOG(kWarning, "insights",
+                now ? "retention by age is suspended: the wall clock is more than an hour ahead of "
+                      "the time that has passed; it counts once that has lasted for a day"
+                    : "retention by age is resumed");
+  }
+  if (!accepted.has_value()) return accepted;
+  if (saved_ns_.has_value() && *accepted >= *saved_ns_ && *accepted - *saved_ns_ < kSaveNs)
+    return accepted;
+  store::DatabaseChange change;
+  change.put.push_back({kMetaRow, "", kAgeKey, EncodeTime(*accepted)});
+  RETURN_IF_ERROR(store_->database().Apply(change));
+  saved_ns_ = accepted;
+  return accepted;
+}
+
+Status Retention::EnforceTime() {
+  ASSIGN_OR_RETURN(const std::optional<int64_t> accepted_ns, AcceptedTime());
+  if (!accepted_ns.has_value()) return OkStatus();
+  const std::vector<Candidate> all = OldestFirst(*store_, ingest_of_);
+  // The newest one is last.
+  const int64_t now_ns = all.empty() ? 0 : std::min(*accepted_ns, all.back().last_ns);
+  for (const Candidate& c : all) {
     if (!c.ended || c.last_ns == 0 || now_ns - c.last_ns <= options_.retention_ns) continue;
     PartitionIngest* ingest = ingest_of_(c.job);
     RETURN_IF_ERROR(ingest->Do([&] { return ingest->DeleteJob(c.job); }));
-    PITWALL_LOG(kInfo, "insights", "job ", Quote(c.job->id()), " is removed: it was heard of last ",
-                (now_ns - c.last_ns) / kNanosPerSecond, " s ago (insights.retention)");
+    PITWALL_LOG(kInfo, "insights", "job ", Quote(c.job->id()), ": removed; its last sample is ",
+                (now_ns - c.last_ns) / kNanosPerSecond,
+                " s older than the newest one (insights.retention)");
   }
   return OkStatus();
 }
@@ -146,7 +184,7 @@ Status Retention::EnforceBytes() {
 }
 
 Status Retention::Enforce() {
-  RETURN_IF_ERROR(EnforceTime(clock_->WallNs()));
+  RETURN_IF_ERROR(EnforceTime());
   return EnforceBytes();
 }
 

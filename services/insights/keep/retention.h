@@ -1,13 +1,18 @@
 // Keeps the history within its bounds of bytes and time: raw samples of the oldest finished jobs go
 // first, then all that is kept of them. A running job loses raw samples only when no finished job
 // is left, the oldest window first.
+//
+// The age of a job is the newest time in the store minus the job's last, so that a clock alone ages
+// nothing. That newest time counts as far as wall time confirms it, by an AgeClock.
 #pragma once
 
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <thread>
 
+#include "services/base/age_clock.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/insights/keep/keep_options.h"
@@ -30,9 +35,13 @@ class Retention {
 
   // One pass.
   Status Enforce();
+  // The wall clock jumped ahead: no job is removed by its age until the step has lasted a day.
+  bool suspended() const { return suspended_; }
 
  private:
-  Status EnforceTime(int64_t now_ns);
+  Status EnforceTime();
+  // Wall time as far as it is accepted; nothing: not known yet.
+  StatusOr<std::optional<int64_t>> AcceptedTime();
   Status EnforceBytes();
 
   Clock* const clock_;
@@ -42,6 +51,10 @@ class Retention {
   const std::unique_ptr<Wakeup> wakeup_;
   std::thread thread_;
   std::atomic<bool> stop_{false};
+  std::atomic<bool> suspended_{false};
+  Mutex pass_mutex_;
+  AgeClock age_clock_ ABSL_GUARDED_BY(pass_mutex_);
+  std::optional<int64_t> saved_ns_ ABSL_GUARDED_BY(pass_mutex_);  // accepted time in the catalogue
   mutable Mutex mutex_;
   Status health_ ABSL_GUARDED_BY(mutex_);
 };

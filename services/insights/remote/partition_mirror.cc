@@ -28,7 +28,15 @@ PartitionMirror::PartitionMirror(Clock* clock, Log* log, HttpTransport* transpor
       at_{options->topic, partition},
       wakeup_(clock->NewWakeup()),
       mirror_(options->filter),
-      sender_(transport, &options->receiver, counters, Cat("partition ", partition)) {}
+      sender_(transport, &options->receiver, counters, Cat("partition ", partition)) {
+  MutexLock lock(&age_mutex_);
+  age_clock_.Restore(clock_->WallNs());
+}
+
+int64_t PartitionMirror::AgeNow() const {
+  MutexLock lock(&age_mutex_);
+  return *age_clock_.Advance(clock_->WallNs(), clock_->MonotonicNs());
+}
 
 PartitionMirror::~PartitionMirror() { Stop(); }
 
@@ -117,7 +125,7 @@ Status PartitionMirror::Open() {
       }
     }
     // Older than that it would be dropped one by one.
-    const int64_t oldest = clock_->WallNs() - options_.max_behind_ns;
+    const int64_t oldest = AgeNow() - options_.max_behind_ns;
     if (warm_up_before < oldest) {
       ASSIGN_OR_RETURN(const int64_t first, OffsetAt(reader_.get(), oldest));
       if (committed.has_value() && first > begin_) {
@@ -196,7 +204,7 @@ Status PartitionMirror::Flush() {
     RETURN_IF_ERROR(Save(doubtful_end_));
   }
   const int64_t newest_ns = mark_.append_time_ns;
-  const auto expired = [&] { return clock_->WallNs() - newest_ns > options_.max_behind_ns; };
+  const auto expired = [&] { return AgeNow() - newest_ns > options_.max_behind_ns; };
   const std::span<const MirroredSample> all = samples;
   const size_t fresh = mirror_.Fresh();
   Status sent = sender_.Send(all.first(fresh), expired, stop_, wakeup_.get());

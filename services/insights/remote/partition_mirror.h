@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "services/base/age_clock.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/codec/telemetry_codec.h"
@@ -59,7 +60,12 @@ class PartitionMirror {
   Status Save(int64_t end);
   void CountDropped();
 
+  // Wall time for dropping samples by their age.
+  int64_t AgeNow() const;
+
   Clock* const clock_;
+  mutable Mutex age_mutex_;
+  mutable AgeClock age_clock_ ABSL_GUARDED_BY(age_mutex_);
   Log* const log_;
   const MirrorOptions& options_;
   RemoteCounters& counters_;

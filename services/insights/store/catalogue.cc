@@ -19,6 +19,19 @@ uint64_t NumberOf(std::string_view key) {
   return number;
 }
 
+std::string EncodeTime(int64_t time_ns) {
+  BinaryWriter out;
+  out.I64(time_ns);
+  return out.Take();
+}
+
+StatusOr<int64_t> DecodeTime(std::string_view body) {
+  BinaryReader in(body);
+  const int64_t time_ns = in.I64();
+  RETURN_IF_ERROR(in.Finish("a time of the catalogue"));
+  return time_ns;
+}
+
 std::string EncodePosition(const ReadPosition& position) {
   BinaryWriter out;
   out.I64(position.offset);

@@ -15,15 +15,19 @@ namespace pitwall::insights {
 
 // Numbers are in files: never reuse one.
 enum RowKind : uint8_t {
-  kPositionRow = 1,   // of a partition that is read
-  kBootRow = 2,       // one boot of one source of a job
-  kSchemaRow = 3,     // that a job has used
-  kSegmentRow = 4,    // a sealed window
-  kEventRow = 5,      // a record of an EventTopic, as it was in the log
-  kTombstoneRow = 6,  // a job that was deleted, by a hash of its id
-  kMetaRow = 7,
+  kPositionRow = 1,      // of a partition that is read
+  kBootRow = 2,          // one boot of one source of a job
+  kSchemaRow = 3,        // that a job has used
+  kSegmentRow = 4,       // a sealed window
+  kEventRow = 5,         // a record of an EventTopic, as it was in the log
+  kTombstoneRow = 6,     // a job that was deleted, by a hash of its id
+  kMetaRow = 7,          // kAgeKey: the time that retention accepted last
   kPackedSchemaRow = 8,  // as kSchemaRow, by zstd: labels repeat
 };
+
+inline constexpr char kAgeKey[] = "age";
+std::string EncodeTime(int64_t time_ns);
+StatusOr<int64_t> DecodeTime(std::string_view body);
 
 // Sorts as its number does.
 std::string NumberKey(uint64_t number);
