@@ -101,60 +101,6 @@ TEST_F(CollectorTest, SchemasAreRepeatedEveryFewSeconds) {
     EXPECT_LE(with_schemas[i] - with_schemas[i - 1], 6 * kSecond);
 }
 
-TEST_F(CollectorTest, AWallClockThatGoesBackIsNotFollowed) {
-  Start();
-  Advance(2 * kSecond);
-  const int64_t before_ns = clock_.WallNs();
-  clock_.SetWall(before_ns - 3600 * kSecond);
-  Advance(3 * kSecond);
-  EXPECT_EQ(Counter("pitwall_collector_clock_behind"), 1);
-  clock_.SetWall(before_ns + 3 * kSecond);  // it has caught up
-  Advance(3 * kSecond);
-  EXPECT_EQ(Counter("pitwall_collector_clock_behind"), 0);
-  const auto batches = Of(Stop(), "node:n1");
-  // One boot, and no second of it is missing: DecodeAll sees to it that time does not go back.
-  std::set<int64_t> seconds;
-  std::vector<double> offsets;
-  for (const ReadBatch& batch : batches) {
-    EXPECT_EQ(batch.boot_id, "boot1.0");
-    for (const ReadSample& sample : batch.samples) {
-      if (sample.series != "pitwall_clock_offset_seconds") continue;
-      seconds.insert((sample.time_ns - before_ns) / kSecond);
-      if (offsets.empty() || std::abs(offsets.back() - sample.value) > 0.5)
-        offsets.push_back(sample.value);
-    }
-  }
-  EXPECT_THAT(seconds, ::testing::IsSupersetOf({-1, 0, 1, 2, 3, 4, 5}));
-  ASSERT_EQ(offsets.size(), 3u);
-  EXPECT_NEAR(offsets[0], 0, 1e-6);
-  EXPECT_NEAR(offsets[1], -3600, 1e-6);
-  EXPECT_NEAR(offsets[2], 0, 1e-6);
-  EXPECT_EQ(Counter("pitwall_collector_boots_total"), 1);
-}
-
-TEST_F(CollectorTest, AWallClockThatGoesForwardBeginsANewBoot) {
-  Start();
-  Advance(2 * kSecond);
-  clock_.SetWall(clock_.WallNs() + 3600 * kSecond);
-  Advance(2 * kSecond);
-  clock_.SetWall(clock_.WallNs() + 900 * kMs);  // not worth it
-  Advance(2 * kSecond);
-  const auto batches = Of(Stop(), "node:n1");
-  std::vector<std::string> boots;
-  for (const ReadBatch& batch : batches) {
-    if (boots.empty() || boots.back() != batch.boot_id) boots.push_back(batch.boot_id);
-  }
-  ASSERT_THAT(boots, ElementsAre("boot1.0", "boot2.0"));
-  for (size_t i = 0; i + 1 < batches.size(); ++i) {
-    if (batches[i].boot_id == batches[i + 1].boot_id) continue;
-    EXPECT_TRUE(batches[i].goodbye);
-    EXPECT_EQ(batches[i + 1].sequence, 1u);
-    EXPECT_GT(batches[i + 2].schemas, 0u);
-    EXPECT_GT(batches[i + 1].promise_ns, batches[i].promise_ns);
-  }
-  EXPECT_EQ(Counter("pitwall_collector_boots_total"), 2);
-}
-
 TEST_F(CollectorTest, AJobByOptionGetsTheNodeAndTheNodeItsHealth) {
   root_.Write("sys/fs/cgroup/j/memory.current", "4096\n");
   options_.jobs.push_back(

@@ -120,7 +120,8 @@ void Sampler::WatchClock() {
   int64_t drift_ns = time_->Drift();
   // One reading may be wrong, as while the clock is being set.
   if (drift_ns > kMaxDriftNs || drift_ns < -kMaxDriftNs) drift_ns = time_->Drift();
-  if (drift_ns > kMaxDriftNs) return Reboot(drift_ns);
+  const bool lasts = clock_step_.Believe(drift_ns, clock_.MonotonicNs());
+  if (lasts && (drift_ns > kMaxDriftNs || drift_ns < -ClockStep::kLargeNs)) return Reboot(drift_ns);
   const bool behind = drift_ns < -kMaxDriftNs;
   if (behind == clock_behind_) return;
   clock_behind_ = behind;
@@ -129,15 +130,17 @@ void Sampler::WatchClock() {
     PITWALL_LOG(
         kWarning, "collector", "the wall clock went back by ",
         FormatDouble(static_cast<double>(-drift_ns) / 1e9),
-        " s: the collector keeps its time until the clock has caught up, or it is restarted");
+        " s: the collector keeps its time until the clock has caught up; a clock that is back by "
+        "more than an hour for a minute begins a new boot");
   } else {
     PITWALL_LOG(kInfo, "collector", "the wall clock has caught up with the collector's time");
   }
 }
 
 void Sampler::Reboot(int64_t drift_ns) {
-  PITWALL_LOG(kWarning, "collector", "the wall clock went forward by ",
-              FormatDouble(static_cast<double>(drift_ns) / 1e9), " s: a new boot begins");
+  PITWALL_LOG(kWarning, "collector", "the wall clock went ", drift_ns > 0 ? "forward" : "back",
+              " by ", FormatDouble(static_cast<double>(std::abs(drift_ns)) / 1e9),
+              " s: a new boot begins");
   for (auto& [id, target] : targets_) {
     if (!target.left) PublishTo(target, last_tick_ns_ - options_.join_slack_ns, true);
   }

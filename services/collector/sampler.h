@@ -13,6 +13,7 @@
 
 #include "absl/container/btree_map.h"
 #include "services/base/clock.h"
+#include "services/base/clock_step.h"
 #include "services/collector/capture/capture_states.h"
 #include "services/collector/counts/counters.h"
 #include "services/collector/gpu/gpu_monitor.h"
@@ -127,7 +128,8 @@ class Sampler {
   // The thread's own.
   uint64_t bindings_version_ = 0;
   bool clock_behind_ = false;  // the wall clock went back
-  int64_t next_poll_ns_ = 0;   // of the drop folder, monotonic
+  ClockStep clock_step_;
+  int64_t next_poll_ns_ = 0;  // of the drop folder, monotonic
   int64_t last_tick_ns_ = 0;
   int64_t last_publish_ns_ = 0;
   std::unique_ptr<StreamTable> system_;

@@ -125,6 +125,29 @@ class Clocks(unittest.TestCase):
         self.assertEqual({n: counts[n] for n in range(logged) if counts[n] != 1}, {}, logged)
         return numbers
 
+    def test_clock_45_days_ahead_for_seconds_changes_nothing(self):
+        """Nothing is deleted, late, or refused; nobody begins a new boot. The time counts in readings of retention: one each 10 s."""
+        self.start()
+        self.train()
+        self.applied(2000)
+        suspended = "pitwall_insights_retention_suspended"
+        kept = "pitwall_insights_jobs"
+        harness.wait_for("the job to be kept", lambda: self.service.metric(kept) >= 1)
+        before = self.service.metric(kept)
+        self.jump(45 * 86400)
+        harness.wait_for("retention to be suspended", lambda: self.service.metric(suspended) == 1)
+        self.applied(2000)
+        self.jump(0)
+        harness.wait_for("retention to be resumed", lambda: self.service.metric(suspended) == 0)
+        self.applied(2000)
+        self.assertGreaterEqual(self.service.metric(kept), before)
+        for reason in ("clock_ahead", "late", "duplicate"):
+            self.assertEqual(self.dropped(reason), 0, reason)
+        self.assertEqual(self.service.metric("pitwall_collector_boots_total"), 1)
+        logged = self.finish()
+        self.assertEqual(self.service.stop(), 0)
+        self.each_once(logged)
+
     def test_the_clock_jumps_under_a_live_training(self):
         self.start()
         self.train()

@@ -5,13 +5,14 @@
 #include <cstdint>
 
 #include "services/base/clock.h"
+#include "services/base/clock_step.h"
 
 namespace pitwall::log {
 
 // Wall time once, then monotonic time, as its sources' own (time-model.md 1.1): a wall clock that
 // is set back is not followed, or every sample of a source that goes on would be refused as ahead
-// of its record. One that goes forward is followed at once, for the same reason. Not thread-safe;
-// borrows the clock.
+// of its record. One that goes forward is followed, for the same reason: at once by up to an hour,
+// else once it has lasted for a minute (ClockStep). Not thread-safe; borrows the clock.
 class AppendClock {
  public:
   // A log whose last record is further ahead of wall time than this was written with a wrong clock:
@@ -22,8 +23,11 @@ class AppendClock {
       : clock_(clock), offset_(clock->WallNs() - clock->MonotonicNs()) {}
 
   int64_t Now() {
-    offset_ = std::max(offset_, clock_->WallNs() - clock_->MonotonicNs());
-    return clock_->MonotonicNs() + offset_;
+    const int64_t monotonic_ns = clock_->MonotonicNs();
+    const int64_t step_ns = clock_->WallNs() - monotonic_ns - offset_;
+    if (step_.Believe(std::max<int64_t>(step_ns, 0), monotonic_ns) && step_ns > 0)
+      offset_ += step_ns;
+    return monotonic_ns + offset_;
   }
 
   // The log has a record of that time, of an earlier process: goes on behind it.
@@ -35,12 +39,14 @@ class AppendClock {
   // Now, for a record; says so when it parts from wall time, and when they meet.
   int64_t Stamp();
 
-  // How far it is ahead of wall time; 0 but after a wall clock was set back.
+  // How far it is ahead of wall time: above 0 after a wall clock was set back, below 0 while a
+  // large step forward is waited for, else 0.
   int64_t AheadNs() { return Now() - clock_->WallNs(); }
 
  private:
   const Clock* const clock_;
   int64_t offset_;
+  ClockStep step_;
   bool told_ahead_ = false;
 };
 

@@ -69,7 +69,10 @@ TEST_F(AppendTime, GoesOnBehindTheLastRecordAfterARestart) {
 TEST_F(AppendTime, AClockThatWasFarAheadIsNotCarriedOn) {
   Start(2);
   StepWall(5 * kHour);
+  Stamp(0);
+  clock_.Advance(ClockStep::kHoldNs);
   const int64_t wrong = Stamp(0);
+  EXPECT_EQ(wrong, clock_.WallNs());
   StepWall(-5 * kHour);
   MustOpen();
   clock_.Advance(90 * kSecond);
@@ -77,6 +80,20 @@ TEST_F(AppendTime, AClockThatWasFarAheadIsNotCarriedOn) {
   EXPECT_EQ(Stamp(1), clock_.WallNs()) << "the other partition is not affected";
   clock_.Advance(5 * kHour);
   EXPECT_EQ(Stamp(0), clock_.WallNs()) << "wall time has caught up";
+}
+
+// Issue 26, F1.
+TEST_F(AppendTime, WallClock45DaysAheadFor25Seconds_IsNotFollowed) {
+  Start();
+  Stamp();
+  StepWall(45 * 24 * kHour);
+  for (int second = 0; second < 25; ++second) {
+    clock_.Advance(kSecond);
+    ASSERT_EQ(Stamp(), SourceTime());
+  }
+  StepWall(-45 * 24 * kHour);
+  clock_.Advance(kSecond);
+  EXPECT_EQ(Stamp(), clock_.WallNs());
 }
 
 TEST_F(AppendTime, TheClockItself) {

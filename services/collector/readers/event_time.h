@@ -28,7 +28,8 @@ class EventTime {
   std::atomic<int64_t> offset_{0};
 };
 
-// A wall clock that is ahead by more ends the boot; one that is behind by more is flagged.
+// A wall clock that is ahead by more ends the boot, one that is behind by more is flagged. Steps of
+// more than an hour, forward or back, end the boot once they have lasted (base/clock_step.h).
 inline constexpr int64_t kMaxDriftNs = kNanosPerSecond;
 
 }  // namespace pitwall::collector
