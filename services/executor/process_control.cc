@@ -5,8 +5,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
-#include <fstream>
+#include <cstring>
 #include <optional>
 #include <sstream>
 #include <vector>
@@ -22,37 +23,56 @@ struct Stat {
   uint64_t start_ticks = 0;
 };
 
-// NotFound: no such process.
-StatusOr<Stat> ReadStat(int64_t pid) {
-  std::ifstream in(Cat("/proc/", pid, "/stat"));
-  const std::string text((std::istreambuf_iterator<char>(in)), {});
-  const size_t name_end = text.rfind(')');  // the name may hold anything
-  if (name_end == std::string::npos || name_end + 2 >= text.size()) {
-    return NotFound(Cat("no process ", pid));
+// A file of /proc/<pid>. NotFound: no such process. Unavailable: the file cannot be read, which
+// says nothing about the process.
+StatusOr<std::string> ReadProcess(int64_t pid, std::string_view name) {
+  const std::string path = Cat("/proc/", pid, "/", name);
+  const auto failed = [&](int error_number) -> Status {
+    if (error_number == ENOENT || error_number == ESRCH) return NotFound(Cat("no process ", pid));
+    return Unavailable(Cat(path, ": ", std::strerror(error_number)));
+  };
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return failed(errno);
+  std::string text;
+  std::array<char, 4096> chunk;
+  int error_number = 0;
+  while (true) {
+    const ssize_t n = read(fd, chunk.data(), chunk.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) error_number = errno;
+    if (n <= 0) break;
+    text.append(chunk.data(), static_cast<size_t>(n));
   }
+  close(fd);
+  if (error_number != 0) return failed(error_number);
+  return text;
+}
+
+// NotFound: no such process. Unavailable: as ReadProcess.
+StatusOr<Stat> ReadStat(int64_t pid) {
+  ASSIGN_OR_RETURN(const std::string text, ReadProcess(pid, "stat"));
+  const size_t name_end = text.rfind(')');  // the name may hold anything
+  if (name_end == std::string::npos || name_end + 2 >= text.size())
+    return Unavailable(Cat("/proc/", pid, "/stat: malformed"));
   const std::vector<std::string_view> fields =
       Split(Trim(std::string_view(text).substr(name_end + 2)), ' ');
   // Field 3 is the first here, field 22 is the start.
   const std::optional<int64_t> start = fields.size() > 19 ? ParseInt(fields[19]) : std::nullopt;
   if (!start || *start < 0 || fields[0].empty())
-    return Internal(Cat("/proc/", pid, "/stat cannot be read"));
+    return Unavailable(Cat("/proc/", pid, "/stat: malformed"));
   return Stat{fields[0][0], static_cast<uint64_t>(*start)};
 }
 
-// The owner of a process: its pod, else its effective user. "" when it cannot be read.
-std::string ReadOwner(int64_t pid) {
-  const auto read = [pid](std::string_view name) {
-    std::ifstream in(Cat("/proc/", pid, "/", name));
-    return std::string((std::istreambuf_iterator<char>(in)), {});
-  };
-  const std::string status = read("status");
+// The owner of a process: its pod, else its effective user. Errors as ReadProcess.
+StatusOr<std::string> ReadOwner(int64_t pid) {
+  ASSIGN_OR_RETURN(const std::string status, ReadProcess(pid, "status"));
+  ASSIGN_OR_RETURN(const std::string cgroup, ReadProcess(pid, "cgroup"));
   const size_t at = status.find("\nUid:");
-  if (at == std::string::npos) return "";
   // The real user, then the effective one.
-  std::istringstream ids(status.substr(at + 5));
+  std::istringstream ids(at == std::string::npos ? "" : status.substr(at + 5));
   int64_t real = -1, effective = -1;
-  if (!(ids >> real >> effective)) return "";
-  return OwnerOf(effective, PodOfCgroup(read("cgroup")));
+  if (!(ids >> real >> effective)) return Unavailable(Cat("/proc/", pid, "/status: malformed"));
+  return OwnerOf(effective, PodOfCgroup(cgroup));
 }
 
 int PidfdOpen(pid_t pid) {
@@ -80,18 +100,21 @@ class LinuxProcessControl final : public ProcessControl {
  public:
   StatusOr<ProcessState> Look(const ProcessIdentity& process) override {
     const StatusOr<Stat> stat = ReadStat(process.pid);
-    if (stat.status().code() == absl::StatusCode::kNotFound) return ProcessState::kGone;
+    if (absl::IsNotFound(stat.status())) return ProcessState::kGone;
     if (!stat.ok()) return stat.status();
     if (stat->start_ticks != process.start_ticks) return ProcessState::kReplaced;
-    if (!process.owner.empty() && stat->state != 'Z' && stat->state != 'X' &&
-        ReadOwner(process.pid) != process.owner) {
-      // What was read is of this process if it is still there.
-      const StatusOr<Stat> still = ReadStat(process.pid);
-      if (still.ok() && still->start_ticks == process.start_ticks) return ProcessState::kOtherOwner;
-      return ProcessState::kGone;
-    }
     // A zombie has exited; it only waits for its parent.
-    return stat->state == 'Z' || stat->state == 'X' ? ProcessState::kGone : ProcessState::kRunning;
+    if (stat->state == 'Z' || stat->state == 'X') return ProcessState::kGone;
+    if (process.owner.empty()) return ProcessState::kRunning;
+    const StatusOr<std::string> owner = ReadOwner(process.pid);
+    if (absl::IsNotFound(owner.status())) return ProcessState::kGone;
+    if (!owner.ok()) return owner.status();
+    if (*owner == process.owner) return ProcessState::kRunning;
+    // What was read is of this process if it is still there.
+    const StatusOr<Stat> still = ReadStat(process.pid);
+    if (still.ok() && still->start_ticks == process.start_ticks) return ProcessState::kOtherOwner;
+    if (still.ok() || absl::IsNotFound(still.status())) return ProcessState::kGone;
+    return still.status();
   }
 
   Status Terminate(const ProcessIdentity& process) override {

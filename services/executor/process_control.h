@@ -36,8 +36,10 @@ enum class ProcessState {
 class ProcessControl {
  public:
   virtual ~ProcessControl() = default;
+  // Unavailable: its state cannot be read, which says nothing about it.
   virtual StatusOr<ProcessState> Look(const ProcessIdentity& process) = 0;
   // SIGTERM to exactly this process. NotFound: gone or replaced, nothing was signalled.
+  // Unavailable: its state cannot be read, nothing was signalled.
   // PermissionDenied: not ours, or of another owner.
   virtual Status Terminate(const ProcessIdentity& process) = 0;
 };

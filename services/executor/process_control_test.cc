@@ -5,6 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "services/base/strings.h"
+#include "tests/fakes/no_descriptors.h"
+
 namespace pitwall::executor {
 namespace {
 
@@ -98,6 +101,21 @@ TEST(LinuxProcessControl, NeverSignalsInitOrItself) {
   EXPECT_EQ(control->Terminate({getpid(), "n", *ProcessStartTicks(getpid()), ""}).code(),
             absl::StatusCode::kInvalidArgument);
   EXPECT_FALSE(control->Terminate({-1, "n", 0, ""}).ok());
+}
+
+// Issue 26, F3: a process whose state cannot be read is neither gone nor of another owner.
+TEST(LinuxProcessControl, WithoutDescriptors_StateIsUnavailable) {
+  const auto control = MakeLinuxProcessControl();
+  Child child;
+  ASSERT_GT(child.pid(), 0);
+  ProcessIdentity identity = child.Identity();
+  identity.owner = Cat("uid:", geteuid());
+  fakes::NoDescriptors none;
+  EXPECT_TRUE(absl::IsUnavailable(control->Look(identity).status()))
+      << control->Look(identity).status();
+  EXPECT_FALSE(absl::IsNotFound(control->Terminate(identity)));
+  none.Free(1);
+  EXPECT_EQ(*control->Look(identity), ProcessState::kRunning);
 }
 
 }  // namespace

@@ -19,6 +19,11 @@ namespace {
 
 namespace pb = ::pitwall::client::v1;
 
+// Both are known and not equal: what could not be read proves nothing.
+bool Differs(const std::string& then, const std::string& now) {
+  return !then.empty() && !now.empty() && then != now;
+}
+
 constexpr uint32_t kProtocol = 1;
 constexpr int kMaxHelloLabels = 64;
 // A client that says hello later than this after its start may have been known to a collector
@@ -379,7 +384,7 @@ void ClientSessions::TakeUpKnown() {
   for (const ClientCursor& cursor : sender_->cursors()->Ranks()) {
     std::optional<KnownRank> rank = DecodeKnownRank(*cursor.rank);
     // Numbers of another namespace say nothing about processes of this one.
-    if (!rank.has_value() || rank->home.pid_namespace != home_.pid_namespace) continue;
+    if (!rank.has_value() || Differs(rank->home.pid_namespace, home_.pid_namespace)) continue;
     if (cursor.source != Cat("rank-", rank->info.rank, "@", options_.node)) continue;
     RankSource::Identity identity;
     identity.job = cursor.job;
@@ -402,7 +407,7 @@ void ClientSessions::TakeUpKnown() {
   }
   for (std::unique_ptr<RankSource>& source : known) {
     const RankSource::Identity& identity = source->identity();
-    if (identity.home.boot != home_.boot) {
+    if (Differs(identity.home.boot, home_.boot)) {
       Lose(std::move(source), ProcessEnd());
     } else if (const auto end = processes_.EndOf(identity.process); end.has_value()) {
       Lose(std::move(source), *end);

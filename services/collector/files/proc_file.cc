@@ -8,14 +8,22 @@
 #include <filesystem>
 #include <utility>
 
+#include "services/collector/files/descriptor_reserve.h"
+
 namespace pitwall::collector {
 
-ProcFile::ProcFile(std::string path) : path_(std::move(path)) {}
+bool IsAbsence(int error_number) {
+  return error_number == ENOENT || error_number == ENOTDIR || error_number == ESRCH;
+}
+
+// The reserve is filled before the first read can need it.
+ProcFile::ProcFile(std::string path) : path_(std::move(path)) { DescriptorReserve::OfProcess(); }
 ProcFile::~ProcFile() { Close(); }
 ProcFile::ProcFile(ProcFile&& other) noexcept
     : path_(std::move(other.path_)),
       buffer_(std::move(other.buffer_)),
       fd_(std::exchange(other.fd_, -1)),
+      lent_(std::exchange(other.lent_, false)),
       error_(other.error_) {}
 ProcFile& ProcFile::operator=(ProcFile&& other) noexcept {
   if (this == &other) return *this;
@@ -23,18 +31,36 @@ ProcFile& ProcFile::operator=(ProcFile&& other) noexcept {
   path_ = std::move(other.path_);
   buffer_ = std::move(other.buffer_);
   fd_ = std::exchange(other.fd_, -1);
+  lent_ = std::exchange(other.lent_, false);
   error_ = other.error_;
   return *this;
+}
+
+void ProcFile::Open() {
+  fd_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd_ >= 0 || (errno != EMFILE && errno != ENFILE)) return;
+  const int error_number = errno;
+  if (!DescriptorReserve::OfProcess().Lend()) {
+    errno = error_number;
+    return;
+  }
+  fd_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  lent_ = fd_ >= 0;
+  if (lent_) return;
+  const int second_error = errno;
+  DescriptorReserve::OfProcess().TakeBack();
+  errno = second_error;
 }
 
 void ProcFile::Close() {
   if (fd_ >= 0) close(fd_);
   fd_ = -1;
+  if (std::exchange(lent_, false)) DescriptorReserve::OfProcess().TakeBack();
 }
 
 std::optional<std::string_view> ProcFile::Read(size_t limit) {
   if (fd_ < 0) {
-    fd_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+    Open();
     if (fd_ < 0) {
       error_ = errno;
       return std::nullopt;
@@ -56,6 +82,7 @@ std::optional<std::string_view> ProcFile::Read(size_t limit) {
     size += static_cast<size_t>(n);
   }
   error_ = 0;
+  if (lent_) Close();
   return std::string_view(buffer_).substr(0, size);
 }
 

@@ -7,6 +7,7 @@
 #include "services/base/strings.h"
 #include "services/collector/files/test_root.h"
 #include "services/collector/jobs/drop_folder.h"
+#include "tests/fakes/no_descriptors.h"
 
 namespace pitwall::collector {
 namespace {
@@ -461,6 +462,23 @@ TEST_F(BindingsTest, AProcessOfAnotherUserIsNeverTheJobs) {
   EXPECT_EQ(Reference(), "11@n/1");
   Claim(3, Process(1, 21, 1000));
   EXPECT_EQ(Reference(), "21@n/1");
+}
+
+// Issue 26, F3: a directory that cannot be listed has not lost its jobs.
+TEST(DropFolder, WithoutDescriptors_KeepsItsJobs) {
+  TestRoot root;
+  Counters counters;
+  root.Write("d/one", "job_id=one\n");
+  DropFolder folder(root.At("d"), &counters);
+  ASSERT_EQ(folder.Poll().size(), 1u);
+  {
+    fakes::NoDescriptors none;
+    EXPECT_EQ(folder.Poll().size(), 1u);
+    none.Free(1);  // the directory, and no file in it
+    EXPECT_EQ(folder.Poll().size(), 1u);
+  }
+  root.Remove("d/one");
+  EXPECT_EQ(folder.Poll().size(), 0u);
 }
 
 }  // namespace

@@ -115,6 +115,36 @@ StatusOr<Bindings::DroppedJob> DropFolder::Parse(std::string_view text) {
   return out;
 }
 
+namespace {
+
+// An error of this machine now, which says nothing about the file.
+bool MayPass(const Status& status) {
+  return absl::IsResourceExhausted(status) || absl::IsUnavailable(status) ||
+         absl::IsInternal(status) || absl::IsUnknown(status);
+}
+
+// In order, without those that are being written.
+Status ListNames(const std::string& dir, std::vector<std::string>* names) {
+  DIR* directory = opendir(dir.c_str());
+  if (directory == nullptr) return ErrnoStatus(errno, dir);
+  int error_number = 0;
+  while (true) {
+    errno = 0;
+    const dirent* entry = readdir(directory);
+    if (entry == nullptr) {
+      error_number = errno;
+      break;
+    }
+    const std::string_view name = entry->d_name;
+    if (name[0] != '.' && !EndsWith(name, ".tmp")) names->emplace_back(name);
+  }
+  closedir(directory);
+  std::sort(names->begin(), names->end());
+  return error_number == 0 ? OkStatus() : ErrnoStatus(error_number, dir);
+}
+
+}  // namespace
+
 bool DropFolder::Changed() const {
   struct stat now {};
   if (stat(dir_.c_str(), &now) != 0) return false;
@@ -127,21 +157,16 @@ std::vector<Bindings::DroppedJob> DropFolder::Poll() {
   std::vector<std::string> names;
   const Status trusted = CheckOwnDirectory(dir_);
   std::vector<std::string> complaints;
-  if (!trusted.ok()) {
+  const Status listed = trusted.ok() ? ListNames(dir_, &names) : trusted;
+  if (!listed.ok()) {
     // One that is not there has no files.
-    if (trusted.code() != absl::StatusCode::kNotFound)
-      complaints.push_back(Cat("drop folder: ", ToStd(trusted.message())));
+    if (listed.code() != absl::StatusCode::kNotFound)
+      complaints.push_back(Cat("drop folder: ", ToStd(listed.message())));
     Say(std::move(complaints));
+    if (MayPass(listed)) return KnownJobs();
+    known_.clear();
     return {};
   }
-  if (DIR* directory = opendir(dir_.c_str())) {
-    while (const dirent* entry = readdir(directory)) {
-      const std::string_view name = entry->d_name;
-      if (name[0] != '.' && !EndsWith(name, ".tmp")) names.emplace_back(name);
-    }
-    closedir(directory);
-  }
-  std::sort(names.begin(), names.end());
   std::vector<Bindings::DroppedJob> jobs;
   absl::btree_map<std::string, std::pair<std::string, Bindings::DroppedJob>> known;
   for (size_t i = 0; i < names.size(); ++i) {
@@ -154,6 +179,10 @@ std::vector<Bindings::DroppedJob> DropFolder::Poll() {
       if (!text.ok()) {
         if (text.status().code() == absl::StatusCode::kNotFound) continue;  // removed just now
         status = text.status();
+        if (const auto before = known_.find(path); MayPass(status) && before != known_.end()) {
+          jobs.push_back(before->second.second);
+          known[path] = before->second;
+        }
       } else if (auto parsed = ParseOnce(path, *text); !parsed.ok()) {
         status = parsed.status();
       } else if (std::any_of(jobs.begin(), jobs.end(),
@@ -169,6 +198,12 @@ std::vector<Bindings::DroppedJob> DropFolder::Poll() {
   }
   known_ = std::move(known);
   Say(std::move(complaints));
+  return jobs;
+}
+
+std::vector<Bindings::DroppedJob> DropFolder::KnownJobs() const {
+  std::vector<Bindings::DroppedJob> jobs;
+  for (const auto& [path, file] : known_) jobs.push_back(file.second);
   return jobs;
 }
 

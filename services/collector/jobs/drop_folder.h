@@ -44,9 +44,9 @@ class DropFolder {
 
   // Whether files have come, gone or been renamed since the last poll.
   bool Changed() const;
-  // Reads the directory, in the order of names. A file that cannot be used is counted and said
-  // once per content; a directory that cannot be read has no files. Of two files of one job the
-  // first counts.
+  // Reads the directory, in the order of names. A file that cannot be used is counted and logged
+  // once per content; of two files of one job the first counts. What cannot be read for want of
+  // descriptors or memory, or for an I/O error, is as it was at the last poll.
   std::vector<Bindings::DroppedJob> Poll();
 
   // InvalidArgument names line and cause.
@@ -59,8 +59,11 @@ class DropFolder {
 
   const std::string dir_;
   Counters* const counters_;
+  // The jobs of the last poll, in the order of file names.
+  std::vector<Bindings::DroppedJob> KnownJobs() const;
+
   timespec polled_ = {};  // change time of the directory at the last poll
-  // Of the last poll.
+  // Of the last poll, by path.
   absl::btree_map<std::string, std::pair<std::string, Bindings::DroppedJob>> known_;
   std::vector<std::string> complaints_;
 };

@@ -1,5 +1,6 @@
 #include "services/collector/processes/process_exit.h"
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -30,6 +31,11 @@ std::shared_ptr<const ProcessExit> ProcessExit::Of(int64_t pid) {
 }
 
 ProcessExit::~ProcessExit() { close(fd_); }
+
+bool ProcessExit::Ended() const {
+  pollfd one = {.fd = fd_, .events = POLLIN, .revents = 0};
+  return poll(&one, 1, 0) > 0 && (one.revents & POLLIN) != 0;
+}
 
 std::optional<int> ProcessExit::Status() const {
   PidfdInfo info;

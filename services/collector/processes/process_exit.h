@@ -18,6 +18,8 @@ class ProcessExit {
   ProcessExit(const ProcessExit&) = delete;
   ProcessExit& operator=(const ProcessExit&) = delete;
 
+  // True: all threads of the process have ended. Needs no further descriptor.
+  bool Ended() const;
   // As wait(2) gives it, once its parent has taken it; nothing before, and on an older kernel.
   std::optional<int> Status() const;
 

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <utility>
 
+#include "services/base/status.h"
 #include "services/base/strings.h"
 #include "services/collector/files/proc_file.h"
 #include "services/collector/files/text_scan.h"
@@ -22,11 +24,17 @@ struct Stat {
   uint64_t exit_status = 0;  // as wait(2) gives it; 0 also where it may not be read
 };
 
-std::optional<Stat> ReadStat(const std::string& root, int64_t pid) {
+// NotFound: there is no such process. Unavailable: nothing is known about it.
+StatusOr<Stat> ReadStat(const std::string& root, int64_t pid) {
   ProcFile file(UnderRoot(root, Cat("proc/", pid, "/stat")));
   const auto text = file.Read();
-  const size_t bracket = text ? text->rfind(')') : std::string_view::npos;  // names hold anything
-  if (bracket == std::string_view::npos) return std::nullopt;
+  if (!text.has_value()) {
+    if (IsAbsence(file.error())) return NotFound(Cat("no process ", pid));
+    return Unavailable(Cat(file.path(), ": ", std::strerror(file.error())));
+  }
+  const auto malformed = [&] { return Unavailable(Cat(file.path(), ": malformed")); };
+  const size_t bracket = text->rfind(')');  // names hold anything
+  if (bracket == std::string_view::npos) return malformed();
   TextScan fields(text->substr(bracket + 1));
   Stat stat;
   const std::string_view state = fields.Word();
@@ -36,7 +44,7 @@ std::optional<Stat> ReadStat(const std::string& root, int64_t pid) {
   stat.threads = fields.Number().value_or(0);
   fields.Word();
   const auto start = fields.Number();
-  if (!start.has_value()) return std::nullopt;
+  if (!start.has_value()) return malformed();
   stat.start_ticks = *start;
   for (int field = 23; field < 52; ++field) fields.Word();
   stat.exit_status = fields.Number().value_or(0);
@@ -49,16 +57,28 @@ bool HasEnded(const Stat& stat) {
   return (stat.state == 'Z' || stat.state == 'X') && stat.threads <= 1;
 }
 
-// The number after `key` at the beginning of a line.
-std::optional<uint64_t> NumberOf(const std::string& path, std::string_view key) {
+// The number after `key` at the beginning of a line. NotFound: no such file or line. Unavailable:
+// the file cannot be read.
+StatusOr<uint64_t> NumberOf(const std::string& path, std::string_view key) {
   ProcFile file(path);
   const auto text = file.Read();
-  if (!text.has_value()) return std::nullopt;
-  TextScan lines(*text);
+  if (!text.has_value() && !IsAbsence(file.error()))
+    return Unavailable(Cat(path, ": ", std::strerror(file.error())));
+  TextScan lines(text.value_or(std::string_view()));
   for (std::string_view line; lines.Line(&line);) {
     TextScan words(line);
-    if (words.Word() == key) return words.Number();
+    if (words.Word() != key) continue;
+    if (const auto number = words.Number(); number.has_value()) return *number;
   }
+  return NotFound(Cat(path, ": no ", key));
+}
+
+// Kills that the file counts; nothing if it cannot be read. A file that vanished counts none.
+std::optional<uint64_t> KillsIn(const std::string& path) {
+  if (path.empty()) return std::nullopt;
+  const StatusOr<uint64_t> kills = NumberOf(path, "oom_kill");
+  if (kills.ok()) return *kills;
+  if (absl::IsNotFound(kills.status())) return 0;
   return std::nullopt;
 }
 
@@ -68,36 +88,41 @@ WatchedProcess ProcessWatch::Begin(const Peer& peer) {
   WatchedProcess watched;
   if (peer.pid <= 0) return watched;
   if (root_ == "/") watched.exit = ProcessExit::Of(peer.pid);
-  const std::optional<Stat> self = ReadStat(root_, peer.pid);
-  if (!self.has_value()) return watched;
+  const StatusOr<Stat> self = ReadStat(root_, peer.pid);
+  if (!self.ok()) return watched;
   watched.self = {peer.pid, self->start_ticks};
   for (int64_t pid = self->parent; pid > 1 && watched.ancestors.size() < kMaxAncestors;) {
-    const std::optional<Stat> stat = ReadStat(root_, pid);
-    if (!stat.has_value()) break;
+    const StatusOr<Stat> stat = ReadStat(root_, pid);
+    if (!stat.ok()) break;
     watched.ancestors.push_back({pid, stat->start_ticks});
     pid = stat->parent;
   }
   watched.oom_file = OomFileOf(peer.pid);
-  survived_[{watched.self.pid, watched.self.start_ticks}] =
-      NumberOf(watched.oom_file, "oom_kill").value_or(0);
+  if (const auto kills = KillsIn(watched.oom_file); kills.has_value())
+    survived_[{watched.self.pid, watched.self.start_ticks}] = *kills;
   return watched;
 }
 
 void ProcessWatch::Follow(WatchedProcess* process) const {
   if (root_ == "/") process->exit = ProcessExit::Of(process->self.pid);
-  if (!Runs(process->self)) process->exit = nullptr;  // the number's next owner
+  const StatusOr<Stat> stat = ReadStat(root_, process->self.pid);
+  const bool same = stat.ok() && stat->start_ticks == process->self.start_ticks;
+  if (!same || HasEnded(*stat)) process->exit = nullptr;  // the number's next owner
 }
 
 bool ProcessWatch::Runs(const ProcessKey& process) const {
-  const std::optional<Stat> stat = ReadStat(root_, process.pid);
-  return stat.has_value() && stat->start_ticks == process.start_ticks && !HasEnded(*stat);
+  const StatusOr<Stat> stat = ReadStat(root_, process.pid);
+  if (!stat.ok()) return !absl::IsNotFound(stat.status());
+  return stat->start_ticks == process.start_ticks && !HasEnded(*stat);
 }
 
 std::optional<ProcessEnd> ProcessWatch::EndOf(const WatchedProcess& process) {
   if (process.self.pid <= 0) return std::nullopt;
-  const std::optional<Stat> stat = ReadStat(root_, process.self.pid);
-  const bool there = stat.has_value() && stat->start_ticks == process.self.start_ticks;
+  const StatusOr<Stat> stat = ReadStat(root_, process.self.pid);
+  const bool there = stat.ok() && stat->start_ticks == process.self.start_ticks;
   if (there && !HasEnded(*stat)) return std::nullopt;
+  const bool unknown = !stat.ok() && !absl::IsNotFound(stat.status());
+  if (unknown && (process.exit == nullptr || !process.exit->Ended())) return std::nullopt;
   ProcessEnd end;
   std::optional<int> status;
   if (there && stat->exit_status != 0) {
@@ -115,23 +140,27 @@ std::optional<ProcessEnd> ProcessWatch::EndOf(const WatchedProcess& process) {
   const auto survived = survived_.find({process.self.pid, process.self.start_ticks});
   end.oom_killed = survived != survived_.end() && end.signal.value_or(9) == 9 &&
                    !end.exit_code.has_value() &&
-                   NumberOf(process.oom_file, "oom_kill").value_or(0) > survived->second;
+                   KillsIn(process.oom_file).value_or(0) > survived->second;
   return end;
 }
 
 void ProcessWatch::ReadOomCounts(const std::vector<const WatchedProcess*>& watched) {
-  absl::btree_map<std::string_view, uint64_t> counts;  // by file: ranks share their cgroup
+  absl::btree_map<std::string_view, std::optional<uint64_t>> counts;  // by file: of a cgroup
   absl::btree_map<std::pair<int64_t, uint64_t>, uint64_t> survived;
   for (const WatchedProcess* process : watched) {
     if (process->self.pid <= 0) continue;
     const auto [count, fresh] = counts.try_emplace(process->oom_file);
-    if (fresh) count->second = NumberOf(process->oom_file, "oom_kill").value_or(0);
+    if (fresh) count->second = KillsIn(process->oom_file);
     const std::pair key(process->self.pid, process->self.start_ticks);
     const auto known = survived_.find(key);
-    uint64_t kills = known == survived_.end() ? count->second : known->second;
+    if (!count->second.has_value()) {
+      if (known != survived_.end()) survived.insert(*known);
+      continue;
+    }
+    const uint64_t now = *count->second;
+    uint64_t kills = known == survived_.end() ? now : known->second;
     // The kernel counts a kill a moment before it sends the signal.
-    if (count->second > kills && Runs(process->self) && !IsBeingKilled(process->self.pid))
-      kills = count->second;
+    if (now > kills && Runs(process->self) && !IsBeingKilled(process->self.pid)) kills = now;
     survived[key] = kills;
   }
   survived_ = std::move(survived);
@@ -157,6 +186,7 @@ bool ProcessWatch::IsBeingKilled(int64_t pid) const {
 std::string ProcessWatch::OomFileOf(int64_t pid) const {
   ProcFile file(UnderRoot(root_, Cat("proc/", pid, "/cgroup")));
   const auto text = file.Read();
+  if (!text.has_value() && !IsAbsence(file.error())) return "";
   std::string found;
   TextScan lines(text.value_or(std::string_view()));
   for (std::string_view line; lines.Line(&line);) {
@@ -175,10 +205,13 @@ std::string ProcessWatch::OomFileOf(int64_t pid) const {
     } else if (controllers == "memory") {
       candidates = {UnderRoot(root_, Cat("sys/fs/cgroup/memory", path, "/memory.oom_control"))};
     }
-    const auto counts = std::find_if(
-        candidates.begin(), candidates.end(),
-        [](const std::string& candidate) { return NumberOf(candidate, "oom_kill").has_value(); });
-    if (counts != candidates.end()) found = std::move(*counts);
+    for (std::string& candidate : candidates) {
+      const StatusOr<uint64_t> kills = NumberOf(candidate, "oom_kill");
+      if (absl::IsUnavailable(kills.status())) return "";
+      if (!kills.ok()) continue;
+      found = std::move(candidate);
+      break;
+    }
   }
   // The root group counts nothing of its own: the machine does.
   return found.empty() ? UnderRoot(root_, "proc/vmstat") : found;

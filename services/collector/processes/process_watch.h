@@ -24,7 +24,7 @@ struct ProcessKey {
 struct WatchedProcess {
   ProcessKey self;
   std::vector<ProcessKey> ancestors;  // nearest first, without process 1
-  std::string oom_file;               // counts the kills of the out-of-memory killer in its cgroup
+  std::string oom_file;               // counts the out-of-memory kills in its cgroup; "": not known
   std::shared_ptr<const ProcessExit> exit;  // null: only /proc tells, until its parent has asked
 };
 
@@ -45,8 +45,9 @@ class ProcessWatch {
   WatchedProcess Begin(const Peer& peer);
   // Follows a process that an earlier collector began to watch, as long as it runs.
   void Follow(WatchedProcess* process) const;
+  // False only if the system shows that it has ended; true if its state cannot be read.
   bool Runs(const ProcessKey& process) const;
-  // Nothing while it runs.
+  // Nothing while it runs, or while its state cannot be read.
   std::optional<ProcessEnd> EndOf(const WatchedProcess& process);
   // Reads the counts of the out-of-memory killer for these processes; forgets all others. Kills
   // that one of them has survived were of others in its cgroup: of a data loader's worker, say.
@@ -57,7 +58,8 @@ class ProcessWatch {
   bool IsBeingKilled(int64_t pid) const;
 
   const std::string root_;
-  // Kills that each process has survived, by pid and start.
+  // Kills that each process has survived, by pid and start. Without a count that could be read, no
+  // death is attributed to the out-of-memory killer.
   absl::btree_map<std::pair<int64_t, uint64_t>, uint64_t> survived_;
 };
 

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "services/base/strings.h"
+#include "services/collector/files/descriptor_reserve.h"
 #include "services/collector/files/test_root.h"
+#include "tests/fakes/no_descriptors.h"
 
 namespace pitwall::collector {
 namespace {
@@ -172,6 +174,82 @@ TEST(ProcessExits, AreKnownFromTheKernel) {
     watch.Follow(&followed);
     EXPECT_EQ(followed.exit, nullptr);
   }
+}
+
+// Issue 26, F3: a read that fails is no end of a process.
+class WithoutDescriptors : public ::testing::Test {
+ protected:
+  WithoutDescriptors() : pid_(fork()) {
+    if (pid_ == 0) {
+      for (;;) pause();
+    }
+  }
+  ~WithoutDescriptors() override { End(); }
+  void End() {
+    if (pid_ <= 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+  // Leaves nothing in the reserve either.
+  static void EmptyReserve() {
+    while (DescriptorReserve::OfProcess().Lend()) {
+    }
+  }
+  Peer Rank() const { return {.pid = pid_, .uid = 0, .pod = ""}; }
+
+  pid_t pid_;
+  ProcessWatch watch_{"/"};
+};
+
+TEST_F(WithoutDescriptors, LiveRank_DoesNotEnd) {
+  WatchedProcess rank = watch_.Begin(Rank());
+  WatchedProcess without_pidfd = rank;
+  without_pidfd.exit = nullptr;
+  const fakes::NoDescriptors none;
+  EXPECT_TRUE(watch_.Runs(rank.self));
+  EXPECT_FALSE(watch_.EndOf(rank).has_value());
+  EmptyReserve();
+  const fakes::NoDescriptors still_none;
+  EXPECT_TRUE(watch_.Runs(rank.self));
+  EXPECT_FALSE(watch_.EndOf(rank).has_value());
+  EXPECT_FALSE(watch_.EndOf(without_pidfd).has_value());
+}
+
+TEST_F(WithoutDescriptors, DeadRank_IsSeenThroughItsOpenHandle) {
+  const WatchedProcess rank = watch_.Begin(Rank());
+  ASSERT_NE(rank.exit, nullptr);
+  const fakes::NoDescriptors none;
+  EmptyReserve();
+  const fakes::NoDescriptors still_none;
+  End();
+  EXPECT_TRUE(watch_.EndOf(rank).has_value());
+}
+
+TEST_F(WithoutDescriptors, NewRank_IsReadThroughTheReserve) {
+  DescriptorReserve::OfProcess().TakeBack();
+  const fakes::NoDescriptors none;
+  EXPECT_EQ(watch_.Begin(Rank()).self.pid, pid_);
+}
+
+TEST_F(WithoutDescriptors, KillCountThatCannotBeRead_BlamesNoKiller) {
+  TestRoot root;
+  root.Write(Cat("proc/", kRank, "/cgroup"), "0::/job\n");
+  root.Write("sys/fs/cgroup/job/memory.events", "oom_kill 5\n");
+  root.Write(Cat("proc/", kRank, "/stat"),
+             Cat(kRank, " (rank) R 1 1 1 0 -1 4 1 0 0 0 1 1 0 0 20 0 1 0 777 1\n"));
+  ProcessWatch watch(root.path());
+  const WatchedProcess rank = watch.Begin({.pid = kRank, .uid = 0, .pod = ""});
+  {
+    const fakes::NoDescriptors none;
+    EmptyReserve();
+    const fakes::NoDescriptors still_none;
+    watch.ReadOomCounts({&rank});
+  }
+  root.Remove(Cat("proc/", kRank, "/stat"));
+  const auto end = watch.EndOf(rank);
+  ASSERT_TRUE(end.has_value());
+  EXPECT_FALSE(end->oom_killed);  // the five kills were before it
 }
 
 }  // namespace
