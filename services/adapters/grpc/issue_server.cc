@@ -9,6 +9,7 @@
 #include <mutex>
 #include <utility>
 
+#include "services/adapters/grpc/connection_listener.h"
 #include "services/adapters/grpc/credentials.h"
 #include "services/adapters/grpc/issue_proto.h"
 #include "services/adapters/grpc/watch_call.h"
@@ -203,10 +204,11 @@ class GrpcIssueServer final : public IssueServer {
                      [] { ::grpc::reflection::InitProtoReflectionServerBuilderPlugin(); });
     }
     ::grpc::ServerBuilder builder;
-    builder.AddListeningPort(options.listen, credentials, &port_);
+    ASSIGN_OR_RETURN(listener_, ConnectionListener::Open(options.listen));
+    auto acceptor = builder.experimental().AddExternalConnectionAcceptor(
+        ::grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD, credentials);
     builder.RegisterService(&service_);
     builder.SetMaxReceiveMessageSize(kMaxRequestBytes);
-    builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);  // a taken port must be seen
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreamsPerConnection);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10'000);
@@ -222,15 +224,13 @@ class GrpcIssueServer final : public IssueServer {
     quota.Resize(kMemoryQuotaBytes);
     builder.SetResourceQuota(quota);
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr || port_ == 0) {
-      server_.reset();
-      return Unavailable(Cat("cannot serve gRPC on ", options.listen));
-    }
+    if (server_ == nullptr) return Unavailable(Cat("cannot serve gRPC on ", options.listen));
     SetServing(false);
+    listener_->Start(std::move(acceptor));
     return OkStatus();
   }
 
-  int port() const override { return port_; }
+  int port() const override { return listener_->port(); }
 
   void SetServing(bool serving) override {
     ::grpc::HealthCheckServiceInterface* const health = server_->GetHealthCheckService();
@@ -242,6 +242,7 @@ class GrpcIssueServer final : public IssueServer {
   void Stop() override {
     if (server_ == nullptr) return;
     SetServing(false);
+    listener_->Stop();
     service_.Stop();
     // gRPC reads its own clock; a span is a deadline from now.
     server_->Shutdown(gpr_time_from_millis(kShutdownMs, GPR_TIMESPAN));
@@ -251,7 +252,7 @@ class GrpcIssueServer final : public IssueServer {
 
  private:
   IssueServiceImpl service_;
-  int port_ = 0;
+  std::unique_ptr<ConnectionListener> listener_;
   std::unique_ptr<::grpc::Server> server_;
 };
 
