@@ -299,6 +299,8 @@ Status Collector::SetInterval(int64_t interval_ns) {
   return OkStatus();
 }
 
+Status Collector::Health() const { return Annotate(impl_->publisher.Health(), "collector"); }
+
 std::vector<CounterValue> Collector::Counters() const { return impl_->counters.List(); }
 
 std::vector<std::string> Collector::BoundJobs() const {

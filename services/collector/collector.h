@@ -109,6 +109,8 @@ class Collector {
 
   // Every counter of ours, zeros included, in a fixed order.
   std::vector<CounterValue> Counters() const;
+  // Unavailable: records have not been published for 10 s. Thread-safe.
+  Status Health() const;
   // Ids of the jobs that are bound now, sorted.
   std::vector<std::string> BoundJobs() const;
   const std::string& node() const;

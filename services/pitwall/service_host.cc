@@ -22,6 +22,7 @@
 #include "services/base/terminal.h"
 #include "services/collector/jobs/owner_name.h"
 #include "services/pitwall/action_lines.h"
+#include "services/pitwall/descriptor_limit.h"
 #include "services/pitwall/ensuring_appender.h"
 #include "services/pitwall/receiver_config.h"
 #include "services/pitwall/rule_files.h"
@@ -106,6 +107,7 @@ ServiceHost::~ServiceHost() { Stop(); }
 
 Status ServiceHost::Start() {
   RETURN_IF_ERROR(CheckConfig(config_));
+  RETURN_IF_ERROR(RaiseDescriptorLimit());
   // Insights alone shows what a standalone left behind; the lock of the log refuses two at once.
   if (config_.log.kind == "embedded" && service_ != "standalone" && service_ != "insights") {
     return InvalidArgument(
@@ -402,6 +404,7 @@ Status ServiceHost::StartHttp() {
                             if (const auto faults = processor_->faults(); !faults.empty())
                               health = Unavailable(faults[0]);
                           }
+                          if (health.ok() && collector_ != nullptr) health = collector_->Health();
                           if (health.ok()) health = InsightsHealth();
                           return health.ok() ? http::HttpResponse::Text(200, "ok\n")
                                              : http::HttpResponse::Text(

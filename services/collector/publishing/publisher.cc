@@ -218,6 +218,24 @@ void Publisher::Take(Lane* lane) {
   }
 }
 
+Status Publisher::Health() {
+  MutexLock lock(&mutex_);
+  if (disk_failed_) return Unavailable("the spool cannot be written; see the log");
+  const int64_t now_ns = clock_.MonotonicNs();
+  size_t failing = 0;
+  std::string failure;
+  for (const auto& [number, lane] : lanes_) {
+    const bool hangs = lane->busy && now_ns - lane->since_ns >= kUnhealthyNs;
+    const bool fails = lane->log_failed && now_ns - lane->failing_since_ns >= kUnhealthyNs;
+    if (!hangs && !fails) continue;
+    ++failing;
+    failure = fails ? lane->failure : "the log does not answer";
+  }
+  if (failing == 0) return OkStatus();
+  return Unavailable(Cat("records of ", failing, failing == 1 ? " lane" : " lanes",
+                         " cannot be published (", failure, ")"));
+}
+
 void Publisher::Succeed(Lane* lane) {
   InFlight& in_flight = lane->in_flight;
   size_t bytes = 0;
@@ -249,8 +267,10 @@ void Publisher::Fail(Lane* lane, const Status& status) {
     PITWALL_LOG(kWarning, "collector", "cannot publish records of job ", Quote(records[0].key),
                 ": ", ToStd(status.message()));
     counters_->lanes_failing.fetch_add(1, std::memory_order_relaxed);
+    lane->failing_since_ns = clock_.MonotonicNs();
   }
   lane->log_failed = true;
+  lane->failure = ToStd(status.message());
   const bool invalid = status.code() == absl::StatusCode::kInvalidArgument;
   const bool exhausted = status.code() == absl::StatusCode::kResourceExhausted;
   if (records.size() == 1 && (invalid || (exhausted && records[0].bytes() > kLargeRecord))) {

@@ -64,6 +64,10 @@ class Publisher {
   void Stop();
 
   ClientCursors* cursors() const { return cursors_; }
+  // Unavailable: a lane has published nothing for kUnhealthyNs although it has records, or the
+  // spool's disk fails. Thread-safe; never waits for the log.
+  static constexpr int64_t kUnhealthyNs = 10 * kNanosPerSecond;
+  Status Health();
 
  private:
   struct InFlight {
@@ -84,6 +88,8 @@ class Publisher {
     size_t append_records = 0;  // 1 while looking for a record that the log refuses
     uint64_t served = 0;        // in which turn; the lane that waits longest is next
     bool log_failed = false;
+    int64_t failing_since_ns = 0;  // monotonic, while log_failed
+    std::string failure;           // the last error, while log_failed
   };
   struct Worker {
     std::unique_ptr<Wakeup> wakeup;

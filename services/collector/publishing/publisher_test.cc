@@ -123,6 +123,25 @@ TEST_F(PublisherTest, SpoolsWhileTheLogIsAwayAndCatchesUpInOrder) {
   }
 }
 
+// Issue 26, F5.
+TEST_F(PublisherTest, LogAwayForTenSeconds_IsUnhealthyUntilItTakesRecords) {
+  appender_.Fail(-1, Unavailable("away"), 0);
+  Start(false);
+  Offer(0, 1);
+  appender_.AwaitCalls(1);
+  clock_.AwaitWaiters(1);
+  EXPECT_TRUE(publisher_->Health().ok());
+  clock_.Advance(Publisher::kUnhealthyNs);
+  const Status health = publisher_->Health();
+  EXPECT_TRUE(absl::IsUnavailable(health)) << health;
+  EXPECT_NE(ToStd(health.message()).find("away"), std::string::npos) << health;
+  appender_.Fail(0, OkStatus(), 0);
+  AdvanceUntilRecords(1);
+  clock_.AwaitWaiters(1);
+  EXPECT_TRUE(publisher_->Health().ok());
+  publisher_->Stop();
+}
+
 TEST_F(PublisherTest, AFullQueueGoesToTheSpoolBehindWhatIsInFlight) {
   appender_.Cork();
   Start(true, 64u << 10);
