@@ -20,7 +20,7 @@ _VALUE = {1: ("metric", str), 2: ("labels", [_LABEL]), 3: ("value", float), 4: (
 _PROMISE = {1: ("mode", str), 2: ("below_step", int)}
 _UPDATE = {1: ("sequence", int), 2: ("spans", [_SPAN]), 3: ("values", [_VALUE]), 4: ("promise", int),
            5: ("step_promises", [_PROMISE]), 6: ("dropped", int), 7: ("phase", str), 8: ("phase_since", int),
-           9: ("step_plus_one", int), 10: ("mode", str)}
+           9: ("step_plus_one", int), 10: ("mode", str), 11: ("loop_open", bool)}
 _HELLO = {1: ("protocol", int), 2: ("job_id", str), 3: ("job_name", str), 4: ("job_start", int), 5: ("rank", int),
           6: ("local_rank", int), 7: ("world_size", int), 8: ("attempt", int), 9: ("boot_id", str),
           10: ("start", int), 11: ("pid", int), 12: ("labels", [_LABEL]), 13: ("client", str), 14: ("platform", str),
@@ -36,7 +36,7 @@ _KINDS = {1: ("hello", _HELLO), 2: ("update", _UPDATE), 3: ("goodbye", _GOODBYE)
 
 
 def _decode(table, data):
-    message = {name: [] if isinstance(kind, list) else kind() for name, kind in table.values()}
+    message = {name: [] if isinstance(kind, list) else None if kind is bool else kind() for name, kind in table.values()}
     for field, content in _wire.read_fields(data):
         name, kind = table[field]  # an unknown field is an error of the client
         if isinstance(kind, list):
@@ -46,7 +46,7 @@ def _decode(table, data):
         elif kind is float:
             message[name] = struct.unpack("<d", struct.pack("<Q", content))[0]
         else:
-            message[name] = _signed(content)
+            message[name] = bool(content) if kind is bool else _signed(content)
     return message
 
 
@@ -131,6 +131,10 @@ class FakeCollector:
         return [s for u in self.messages("update") for s in u["spans"]]
 
     def values(self):
+        """Without the state of the script's loops."""
+        return [v for v in self.all_values() if v["metric"] != "train_loop_open"]
+
+    def all_values(self):
         return [v for u in self.messages("update") for v in u["values"]]
 
     def _accept(self):

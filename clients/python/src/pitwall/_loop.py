@@ -7,6 +7,7 @@ import inspect
 
 from . import _lifecycle, _loader
 from ._guard import MAX_STEP, WrongCall, brief, swallow, warn_once
+from ._open_loops import Loop
 
 
 class Block:
@@ -93,6 +94,7 @@ class _StepContext:
                 self._begun = None
                 if kind is None:
                     recorder.end_step(begun)
+                    recorder.loops.end_step()
                 else:
                     recorder.drop_step(begun)  # a step that failed was not finished
         except Exception:
@@ -115,27 +117,30 @@ class _Steps:
         iterator = iter(self._loader)
         start = self._start
         facts = _loader.Facts(self._loader, iterator)
-        while True:
-            facts.expect()
-            recorder, step_begun, phase_begun = _begin_fetch(start)
-            start = None
-            try:
-                batch = next(iterator)
-            except StopIteration:
-                _drop_fetch(recorder, step_begun, phase_begun)
-                return
-            except BaseException:
-                _drop_fetch(recorder, step_begun, phase_begun)
-                raise
-            _end_fetch(recorder, step_begun, phase_begun)
-            facts.tell(recorder)
-            try:
-                yield batch
-            except GeneratorExit:
-                # The loop was left. If the body had done anything, take the step as done: `break` at its end is usual.
-                _leave_step(recorder, step_begun)
-                raise
-            _end_step(recorder, step_begun)
+        loop = Loop()
+        try:
+            while True:
+                facts.expect()
+                recorder, step_begun, phase_begun = _begin_fetch(start, loop)
+                start = None
+                try:
+                    batch = next(iterator)
+                except BaseException as end:
+                    _drop_fetch(recorder, step_begun, phase_begun)
+                    if isinstance(end, StopIteration):
+                        return
+                    raise
+                _end_fetch(recorder, step_begun, phase_begun)
+                facts.tell(recorder)
+                try:
+                    yield batch
+                except GeneratorExit:
+                    # The loop was left. If the body had done anything, take the step as done: `break` at its end is usual.
+                    _leave_step(recorder, step_begun)
+                    raise
+                _end_step(recorder, step_begun)
+        finally:
+            _close(loop)
 
 
 class _SizedSteps(_Steps):
@@ -148,15 +153,19 @@ def steps(loader, start=None):
 
     Counting goes on over several calls (epochs), and separately for each mode. start: number of the first step, when
     training resumes from a checkpoint; one below the last step is taken as a roll-back.
+
+    The loop is over when the loader is exhausted, or when `break` or an exception leaves it; a process that is idle after that
+    does not hang. An iterator that the script keeps (`it = iter(pitwall.steps(loader))`) is over with it.close() or del it.
     """
     return (_SizedSteps if hasattr(loader, "__len__") else _Steps)(loader, start)
 
 
-def _begin_fetch(start):
+def _begin_fetch(start, loop):
     try:
         recorder = _lifecycle.recorder
         if recorder is not None:
             step_begun = recorder.begin_step(None if start is None else _number_or_next("steps", start), fetching=True)
+            loop.enter(recorder, step_begun)
             return recorder, step_begun, recorder.begin_phase("dataloader")
     except Exception:
         swallow("steps")
@@ -195,6 +204,13 @@ def _leave_step(recorder, step_begun):
     try:
         if step_begun is not None:
             recorder.drop_step(step_begun, keep_if_worked=True)
+    except Exception:
+        swallow("steps")
+
+
+def _close(loop):
+    try:
+        loop.close()
     except Exception:
         swallow("steps")
 

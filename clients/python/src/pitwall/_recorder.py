@@ -10,6 +10,7 @@ from collections import namedtuple
 
 from . import _core
 from ._core import MAX_DEPTH, MAX_MODES  # noqa: F401
+from ._open_loops import OpenLoops
 
 MAX_STATES = 256
 STATE_NS = 500_000_000  # a state that changes is told so often at most
@@ -43,15 +44,19 @@ class Recorder(native.Core if native else _core.Core):
         self._changed_states = set()
         self._state_sources = []
         self._states_told = self._states_repeated = -STATE_REPEAT_NS
+        self._state_is_due = False
         self.operations = None  # collectives begun and completed, once there was one
+        self.loops = OpenLoops(self)
 
-    def set_state(self, metric, labels, number):
-        """A number that holds from now on, whatever step runs: told without a step, so that it is seen while one hangs."""
+    def set_state(self, metric, labels, number, at_once=False):
+        """A number that holds from now on, whatever step runs: told without a step, so that it is seen while one hangs.
+        at_once: with the next Update."""
         with self._states_lock:
             key = metric, labels
-            if key in self._states or len(self._states) < MAX_STATES:
+            if key in self._states or len(self._states) < MAX_STATES or at_once:
                 self._states[key] = number
                 self._changed_states.add(key)
+                self._state_is_due |= at_once
 
     def add_states(self, source):
         """source(set_state) is called before states are told: for numbers that change too often to be set each time."""
@@ -76,15 +81,16 @@ class Recorder(native.Core if native else _core.Core):
         return Taken(items, now - 1, steps, dropped, running)
 
     def _take_states(self, now):
-        if now - self._states_told < STATE_NS and not self.finished:
+        if now - self._states_told < STATE_NS and not self.finished and not self._state_is_due:
             return []
+        self._state_is_due = False
         for source in self._state_sources:
             source(self.set_state)
         repeated = now - self._states_repeated >= STATE_REPEAT_NS
-        due = self._states if repeated else self._changed_states
+        changed, self._changed_states = self._changed_states, set()  # the garbage collector may set a state from here on
+        due = list(self._states if repeated else changed)
         # At the last moment that this Update promises: after everything that was promised before.
         items = [Item(0, metric, now - 1, now - 1, 0, "", self._states[metric, labels], labels) for metric, labels in due]
-        self._changed_states = set()
         self._states_told = now
         if repeated:
             self._states_repeated = now
@@ -97,5 +103,6 @@ class Recorder(native.Core if native else _core.Core):
     def abandon(self):
         """In a forked child: whoever held a lock at the fork does not exist here."""
         self._states_lock = threading.RLock()
+        self.loops = OpenLoops(self)
         self.collective_times = None
         super().abandon()

@@ -18,6 +18,7 @@ import socket
 import threading
 import time
 import uuid
+from collections import deque
 
 from . import _capture, _stacks, _wire
 from ._guard import swallow
@@ -54,6 +55,8 @@ class Sender:
         self._path = ""          # of the socket that is connected
         self._captures = _capture.Requests(identity)
         self._stop = threading.Event()
+        self._wake = threading.Event()  # set where an Update must not wait for FLUSH_S
+        self._flushes = deque()  # events of flush(), each set once an Update that began later is written
         self._reason = ""
         self._exception = ""
         self._stop_at = 0.0      # monotonic: until then stop() waits
@@ -70,6 +73,7 @@ class Sender:
         self._refusals = set()   # reasons that were logged
         self._new_boot()
         self._thread = threading.Thread(target=self._run, name="pitwall", daemon=True)
+        recorder.loops.flush = self.flush
 
     def start(self):
         self._thread.start()
@@ -80,8 +84,19 @@ class Sender:
         self._exception = exception
         self._stop_at = time.monotonic() + timeout
         self._stop.set()
+        self._wake.set()
         if self._thread is not threading.current_thread():
             self._thread.join(timeout)
+
+    def flush(self, timeout):
+        """Sends what was recorded before the call; waits until the socket has it, at most timeout seconds. A no-op in the
+        sender's own thread and without a collector."""
+        if self._socket is None or self._thread is threading.current_thread():
+            return
+        written = threading.Event()
+        self._flushes.append(written)
+        self._wake.set()
+        written.wait(timeout)
 
     @property
     def rank(self):
@@ -206,7 +221,7 @@ class Sender:
             if not stopping and time.monotonic() >= next_look:
                 next_look = time.monotonic() + BEAT_S
                 self._captures.look(self._path, (self.welcome or {}).get("job_id"), self._recorder)
-            if stopping or self._recorder.pending() or self._backlog or time.monotonic() >= next_beat:
+            if stopping or self._recorder.pending() or self._backlog or self._flushes or time.monotonic() >= next_beat:
                 self._send_updates()
                 next_beat = time.monotonic() + BEAT_S
             if stopping:
@@ -223,7 +238,8 @@ class Sender:
                 self._lose(self._unwritten.give_up())
                 self._new_boot(start)
                 raise Closed("the wall clock was set")
-            self._stop.wait(FLUSH_S)
+            self._wake.wait(FLUSH_S)
+            self._wake.clear()
 
     def _answer_captures(self):
         asked, self._asked = self._asked, []
@@ -271,21 +287,25 @@ class Sender:
 
     def _send_updates(self):
         """Sends the queue as one Update, or several if it is long."""
+        flushes = len(self._flushes)
+        loop_open = self._recorder.loops.open
         taken = self._recorder.take()
         self._backlog.extend(taken.items)
         first = True
         while first or self._backlog:
             first = False
             chunk, rest = self._backlog[:CHUNK], self._backlog[CHUNK:]
-            self._cut_off = _wire.frame(self._update(taken, chunk, rest))
+            self._cut_off = _wire.frame(self._update(taken, chunk, rest, loop_open))
             if not self._welcomed or self.welcome.get("sends_written"):
                 self._unwritten.add(self._sequence, self._cut_off, len(chunk))
             self._backlog = rest  # the chunk lives on in the frame
             self._recorder.release(len(chunk))
             self._write(self._cut_off)
             self._cut_off = b""
+        for _ in range(flushes):
+            self._flushes.popleft().set()
 
-    def _update(self, taken, chunk, rest):
+    def _update(self, taken, chunk, rest, loop_open=None):
         # A promise must also hold for what is left for the next Updates.
         complete_until = min([taken.complete_until] + [item.end - 1 for item in rest])
         steps = dict(taken.steps)
@@ -302,7 +322,7 @@ class Sender:
         phase, since, step_plus_one, mode = taken.running
         return _wire.update(
             self._sequence, [native.encode(chunk, self._base)] if native else [self._encode(item) for item in chunk], self._last_promise, sorted(steps.items()),
-            taken.dropped + self._unwritten.lost, phase, since + self._base if since else 0, step_plus_one, mode)
+            taken.dropped + self._unwritten.lost, phase, since + self._base if since else 0, step_plus_one, mode, loop_open)
 
     def _encode(self, item):
         kind, name, start, end, step_plus_one, mode, number, labels = item

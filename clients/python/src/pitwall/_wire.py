@@ -121,12 +121,15 @@ def value(metric, label_bytes, number, time_unix_ns, step_plus_one, mode):
         integer(5, step_plus_one), string(6, mode))))
 
 
-def update(sequence, items, promise_unix_ns, step_promises, dropped, phase, phase_since_unix_ns, step_plus_one, mode):
-    """ClientMessage{update}; items are encoded spans and values, step_promises pairs (mode, below_step)."""
+def update(sequence, items, promise_unix_ns, step_promises, dropped, phase, phase_since_unix_ns, step_plus_one, mode,
+           loop_open=None):
+    """ClientMessage{update}; items are encoded spans and values, step_promises pairs (mode, below_step). loop_open: None
+    before the first loop."""
     promises = b"".join(message(5, string(1, name) + integer(2, below)) for name, below in step_promises)
     return message(2, b"".join((
         integer(1, sequence), b"".join(items), integer(4, promise_unix_ns), promises, integer(6, dropped),
-        string(7, phase), integer(8, phase_since_unix_ns), integer(9, step_plus_one), string(10, mode))))
+        string(7, phase), integer(8, phase_since_unix_ns), integer(9, step_plus_one), string(10, mode),
+        b"" if loop_open is None else bytes((11 << 3, loop_open)))))
 
 
 def captured_head(request, phase, mode, step_plus_one, collective, cpu_seconds, io_bytes, operators):

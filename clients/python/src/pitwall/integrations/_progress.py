@@ -6,6 +6,7 @@ import functools
 
 from .. import _lifecycle, _metric
 from .._guard import swallow
+from .._open_loops import Loop
 
 
 def quiet(method):
@@ -21,9 +22,12 @@ def quiet(method):
 
 
 class Progress:
-    """Of one loop. number: of the step that ran last, None before the first."""
+    """Of one loop. number: of the step that ran last, None before the first. framework: name of its package, where that may leave
+    the loop without a callback."""
 
-    def __init__(self):
+    def __init__(self, framework=None):
+        self._framework = framework
+        self._loop = Loop(framework)
         self.recorder = _lifecycle.recorder
         self.number = None
         self._step = None         # what begin_step() gave, of mode train
@@ -31,6 +35,10 @@ class Progress:
         self._phases = {}         # name -> what begin_phase() gave
         self._eval = None         # [mode outside, phase, step of mode eval]
         self._since = None        # the phase that stands for what runs between two callbacks
+
+    def begin_loop(self):
+        """Training begins; stop() ends it."""
+        self._loop.enter(self.recorder)
 
     # A step of mode train.
 
@@ -89,6 +97,7 @@ class Progress:
         step, self._step = self._step, None
         if step is not None:
             self.recorder.drop_step(step)
+        self._loop.close()
 
     # Phases.
 
@@ -121,7 +130,7 @@ class Progress:
     def begin_eval(self):
         if self.recorder is not _lifecycle.recorder:  # an evaluation by itself, before any training
             self.stop()
-            self.__init__()
+            self.__init__(self._framework)
         self.rest()
         if self.recorder is None or self._eval is not None:
             return

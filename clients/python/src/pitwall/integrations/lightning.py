@@ -37,6 +37,7 @@ class PitwallCallback(Callback):
     def on_train_start(self, trainer, pl_module):
         self._progress.stop()
         self._progress = Progress()
+        self._progress.begin_loop()
         self._losses = []
         self._time_checkpoints(trainer)
         if self._options is not None and self._handle is None:

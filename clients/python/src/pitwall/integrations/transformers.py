@@ -18,7 +18,7 @@ class PitwallCallback(TrainerCallback):
         self._options = dict(watch) if isinstance(watch, dict) else {} if watch else None
         self._handle = None
         self._removers = []
-        self._progress = Progress()
+        self._progress = Progress("transformers")
         self._training = False
 
     # Training.
@@ -27,7 +27,8 @@ class PitwallCallback(TrainerCallback):
     def on_train_begin(self, args, state, control, model=None, optimizer=None, **_):
         self._close()
         self._progress.stop()
-        self._progress = Progress()
+        self._progress = Progress("transformers")
+        self._progress.begin_loop()
         self._training = True
         if self._options is not None and model is not None:
             self._install(model, optimizer)

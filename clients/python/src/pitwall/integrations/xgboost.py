@@ -38,7 +38,7 @@ class PitwallCallback(TrainingCallback):
         self._train_data = (train_data,) if isinstance(train_data, str) else tuple(train_data)
         self._eval_data = eval_data
         self._features = min(max(int(features), 1), MAX_FEATURES)
-        self._progress = Progress()
+        self._progress = Progress("xgboost")
         self._objective = None
 
     def before_training(self, model):
@@ -60,7 +60,8 @@ class PitwallCallback(TrainingCallback):
     @quiet
     def _begin(self, model):
         self._progress.stop()
-        self._progress = Progress()
+        self._progress = Progress("xgboost")
+        self._progress.begin_loop()
         self._objective = None
 
     @quiet

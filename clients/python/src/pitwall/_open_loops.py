@@ -1,0 +1,139 @@
+"""Loops that a process has open. A process without an open loop may be idle for as long as it likes.
+
+The collector gets the state with each Update and as the series train_loop_open: 1 while a loop is open, 0 after the last
+one has closed. Neither exists before the first loop.
+"""
+import sys
+import threading
+import time
+
+METRIC = "train_loop_open"
+WAIT_S = 0.1         # maximum wait for the sender when the last loop closes
+FREE_WAIT_S = 0.5    # further waits take at most WAIT_SHARE of the process's time
+WAIT_SHARE = 0.01
+
+
+class OpenLoops:
+    """The open loops of one recorder.
+
+    Threads: every method may be called from any thread. A generator that the garbage collector closes may call in while
+    its own thread holds the lock.
+    """
+
+    def __init__(self, recorder):
+        self.open = None       # None before the first loop
+        self.flush = None      # the sender's; called with a timeout when the last loop has closed
+        self._recorder = recorder
+        self._lock = threading.RLock()
+        self._loops = set()
+        self._polls = False
+        self._began = time.monotonic()
+        self._waited = 0.0
+
+    def add(self, loop):
+        with self._lock:
+            self._loops.add(loop)
+            self._report(True)
+            if loop.may_be_left and not self._polls:
+                self._polls = True
+                self._recorder.add_states(self._close_left)
+
+    def remove(self, loop):
+        with self._lock:
+            if loop not in self._loops:
+                return
+            self._loops.discard(loop)
+            if self._loops:
+                return
+            self._report(False)
+        self._await_sender()
+
+    def end_step(self):
+        """A step outside a loop has ended: the script runs a loop of its own, whose end nothing reports."""
+        if self.open is False:
+            with self._lock:
+                self._report(True)
+
+    def _close_left(self, _):
+        """Closes loops whose function has returned or raised without closing them. Called twice a second."""
+        with self._lock:
+            left = [loop for loop in self._loops if loop.is_left()]
+        for loop in left:
+            loop.close()
+
+    def _report(self, is_open):
+        if self.open is not is_open:
+            self.open = is_open
+            self._recorder.set_state(METRIC, (), float(is_open), at_once=True)
+
+    def _await_sender(self):
+        """The script may end its process without another word, so the collector has to know first."""
+        began = time.monotonic()
+        allowed = FREE_WAIT_S + WAIT_SHARE * (began - self._began) - self._waited
+        if self.flush is not None and allowed > 0:
+            self.flush(min(WAIT_S, allowed))
+            self._waited += time.monotonic() - began
+
+
+class Loop:
+    """One loop: open from the first enter() until close(). framework: name of a package that runs the loop and may leave it
+    without a callback. Such a loop is open while its thread is in the outermost function of that package."""
+
+    def __init__(self, framework=None):
+        self._framework = framework
+        self._recorder = None
+        self._phases = None    # of the thread that runs the loop
+        self._depth = 0        # of its phases when the loop began
+        self._step = None      # the one that runs, as phases name it
+        self._thread = self._code = None
+
+    @property
+    def may_be_left(self):
+        return self._code is not None
+
+    def enter(self, recorder, step=None):
+        """step: the result of begin_step(), of the step that begins."""
+        self._step = step[1] if type(step) is tuple else step
+        if recorder is self._recorder:
+            return
+        self.close()
+        self._recorder = recorder
+        if recorder is not None:
+            self._phases = recorder.thread_phases()
+            self._depth = len(self._phases)
+            if self._framework is not None:
+                self._thread, self._code = threading.get_ident(), _outermost_code(self._framework)
+            recorder.loops.add(self)
+
+    def close(self):
+        recorder, self._recorder = self._recorder, None
+        if recorder is not None:
+            self._end_phases(recorder)
+            recorder.loops.remove(self)
+
+    def is_left(self):
+        return self.may_be_left and not _runs(self._thread, self._code)
+
+    def _end_phases(self, recorder):
+        """Ends phases that hooks began in the last step: after an exception nothing else does."""
+        for phase in list(self._phases[self._depth:]):
+            if self.may_be_left or (self._step is not None and phase[3] is self._step):
+                recorder.end_phase(phase, record=False, phases=self._phases)
+                return
+
+
+def _outermost_code(package):
+    """The code of the outermost function of a package that the calling thread is in; None: it is in none."""
+    found, frame = None, sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] == package:
+            found = frame.f_code
+        frame = frame.f_back
+    return found
+
+
+def _runs(thread, code):
+    frame = sys._current_frames().get(thread)
+    while frame is not None and frame.f_code is not code:
+        frame = frame.f_back
+    return frame is not None
