@@ -24,6 +24,13 @@ class CallbackTest(support.ClientTest):
         self.fake = self.collector()
         self.start(self.fake)
 
+    def loop_is_open(self):
+        return self.recorder().loops.open
+
+    def wait_until_loop_closed(self):
+        """Until the collector has it: a framework that raises has no callback for that, so the client finds out by itself."""
+        self.fake.wait_for(lambda c: self.loop_is_open() is False and [u["loop_open"] for u in c.messages("update")][-1:] == [False])
+
     def sent(self):
         """Ends the client; the values as (metric, labels, value, step, mode)."""
         import pitwall

@@ -72,6 +72,23 @@ class LightningTest(CallbackTest):
         for (_, value), right in zip(found, (sum(evaluated[:2]) / 2, sum(evaluated[2:]) / 2)):
             self.assertAlmostEqual(value, right, 5)
 
+    def test_loop_is_open_until_fit_returns_or_raises(self):
+        seen = []
+
+        class Look(lightning.Callback):
+            def on_train_batch_end(look, *_):
+                seen.append(self.loop_is_open())
+
+        class Fail(lightning.Callback):
+            def on_train_batch_end(self, *_):
+                raise ValueError("in a callback")
+        self.fit(pitwall.lightning_callback(), max_epochs=1, callbacks=[Look()])
+        self.assertEqual(set(seen), {True})
+        self.assertIs(self.loop_is_open(), False)
+        with self.assertRaises(ValueError):
+            self.fit(pitwall.lightning_callback(), max_epochs=1, callbacks=[Fail()])
+        self.assertIs(self.loop_is_open(), False)
+
     def test_accumulated_gradients_are_one_step(self):
         module, _ = self.fit(pitwall.lightning_callback(), accumulate_grad_batches=2, max_epochs=1)
         values = self.sent()

@@ -65,6 +65,31 @@ class TransformersTest(CallbackTest):
         self.assertEqual(self.of(values, "train_checkpoint_step"), [(3, 3.0)])
         self.assertEqual(self.spans_of("dataloader"), [0, 1, 2, 3])
 
+    def test_loop_is_open_until_train_returns(self):
+        seen = []
+
+        class Look(transformers.TrainerCallback):
+            def on_step_end(look, *_, **__):
+                seen.append(self.loop_is_open())
+        trainer = self.trainer(pitwall.transformers_callback(), max_steps=2)
+        trainer.add_callback(Look())
+        trainer.train()
+        self.assertEqual(seen, [True, True])
+        self.assertIs(self.loop_is_open(), False)
+        trainer.evaluate()
+        self.assertIs(self.loop_is_open(), False)
+
+    def test_loop_closes_when_train_raises(self):
+        class Fail(transformers.TrainerCallback):
+            def on_step_end(self, *_, **__):
+                raise KeyboardInterrupt
+        trainer = self.trainer(pitwall.transformers_callback(), max_steps=2)
+        trainer.add_callback(Fail())
+        with self.assertRaises(KeyboardInterrupt):
+            trainer.train()
+        self.wait_until_loop_closed()
+        self.assertEqual(self.recorder().running()[0], "")
+
     def test_evaluations_by_themselves(self):
         trainer = self.trainer(pitwall.transformers_callback(), max_steps=2, eval_on_start=True)
         trainer.evaluate()

@@ -21,6 +21,41 @@ class WatchTest(TorchTest):
         for name in ("forward", "backward", "optimizer", "step"):
             self.assertEqual(self.spans_of(name), [(s, "train") for s in range(4)], name)
 
+    def test_steps_of_watch_after_a_loop_open_it_again(self):
+        model, loss = self.model(), torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        pitwall.watch(model, optimizer, loss)
+        loops = self.recorder().loops
+        self.train(model, optimizer, loss, 1)
+        self.assertIsNone(loops.open)
+        for data, labels in pitwall.steps([self.batch()]):
+            loss(model(data), labels).backward()
+            optimizer.step()
+        self.assertIs(loops.open, False)
+        self.train(model, optimizer, loss, 1)
+        self.assertIs(loops.open, True)
+
+    def test_pass_that_raises_leaves_no_phase_behind_the_loop(self):
+        model, loss = self.model(), torch.nn.CrossEntropyLoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        pitwall.watch(model, optimizer, loss)
+        model.register_forward_pre_hook(self.fail_at_third_pass())
+        with self.assertRaises(MemoryError):
+            for data, labels in pitwall.steps([self.batch() for _ in range(4)]):
+                loss(model(data), labels).backward()
+                optimizer.step()
+        self.assertEqual(self.recorder().running()[0], "")
+
+    @staticmethod
+    def fail_at_third_pass():
+        passes = []
+
+        def fail(*_):
+            passes.append(1)
+            if len(passes) == 3:
+                raise MemoryError("in the forward pass")
+        return fail
+
     def test_the_scripts_own_steps_and_phases_are_left_alone(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

@@ -46,6 +46,25 @@ class XgboostTest(CallbackTest):
                                  list(enumerate(history[mode][metric])))
             self.assertEqual(self.of(values, "train_loss", mode), list(enumerate(history[mode]["logloss"])))
 
+    def test_loop_is_open_until_train_returns_or_raises(self):
+        seen = []
+
+        class Look(xgboost.callback.TrainingCallback):
+            def after_iteration(look, model, epoch, evals_log):
+                seen.append(self.loop_is_open())
+                if epoch == fail_at:
+                    raise ValueError("in a callback")
+                return False
+        for fail_at in (None, 2):
+            callbacks = [pitwall.xgboost_callback(), Look()]
+            train, _ = self.data()
+            try:
+                xgboost.train({"objective": "binary:logistic", "nthread": 1}, train, 4, callbacks=callbacks)
+            except ValueError:
+                self.assertEqual(fail_at, 2)
+            self.wait_until_loop_closed()
+        self.assertEqual(seen, [True] * 7)
+
     def test_trees_of_the_round_only(self):
         booster, _ = self.train(4, pitwall.xgboost_callback(), {"objective": "multi:softprob", "num_class": 3}, 3)
         values = self.sent()

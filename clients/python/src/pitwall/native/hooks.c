@@ -277,6 +277,14 @@ static int learning_rate(PyObject *optimizer, double *rate) {
   return usable;
 }
 
+/* Recorder.loops is Python: a step outside of a loop opens one. */
+static PyObject *end_step_of_loops(PyObject *recorder) {
+  PyObject *loops = PyObject_GetAttrString(recorder, "loops");
+  PyObject *done = loops == NULL ? NULL : PyObject_CallMethod(loops, "end_step", NULL);
+  Py_XDECREF(loops);
+  return done;
+}
+
 static PyObject *hook_after_optimizer(WatchState *self, PyObject *const *arguments, Py_ssize_t count) {
   LoopState *loop = loop_of(self);
   Core *core = loop == NULL ? NULL : core_in(loop->recorder);
@@ -297,6 +305,7 @@ static PyObject *hook_after_optimizer(WatchState *self, PyObject *const *argumen
   if (begun != NULL && PyTuple_Check(begun) && PyTuple_GET_SIZE(begun) == 2 &&
       PyObject_TypeCheck(PyTuple_GET_ITEM(begun, 0), &CoreType)) {
     PyObject *done = core_end_step((Core *)PyTuple_GET_ITEM(begun, 0), PyTuple_GET_ITEM(begun, 1));
+    if (done != NULL) Py_SETREF(done, end_step_of_loops(PyTuple_GET_ITEM(begun, 0)));
     Py_DECREF(begun);
     if (done == NULL) goto failed;
     Py_DECREF(done);
