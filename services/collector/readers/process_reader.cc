@@ -11,6 +11,15 @@
 namespace pitwall::collector {
 namespace {
 
+// The value of process_state: what its main thread does.
+double StateOf(std::string_view letter) {
+  if (letter == "R") return 1;
+  if (letter == "S") return 2;
+  if (letter == "D") return 3;
+  if (letter == "T" || letter == "t") return 4;
+  return 0;
+}
+
 struct Process {
   JobProcess who;
   ProcFile stat;
@@ -18,6 +27,7 @@ struct Process {
   bool alive = false;
   bool gone = false;
   double cpu_seconds = 0;
+  double state = 0;
   double resident_bytes = 0;
 };
 
@@ -57,6 +67,8 @@ class ProcessReader final : public SeriesReader {
                                 {{"rank", rank}}));
       out->push_back(
           NodeSeries(context_, SeriesKind::kGauge, "process_memory_usage_bytes", {{"rank", rank}}));
+      out->push_back(NodeSeries(context_, SeriesKind::kGauge, "process_state",
+                                {{"rank", rank}, {"pid", Cat(process.who.pid)}}));
     }
   }
 
@@ -65,6 +77,7 @@ class ProcessReader final : public SeriesReader {
       if (!process.alive) continue;
       *row++ = process.cpu_seconds;
       *row++ = process.resident_bytes;
+      *row++ = process.state;
     }
     return row;
   }
@@ -77,7 +90,8 @@ class ProcessReader final : public SeriesReader {
     const size_t bracket = stat->rfind(')');
     if (bracket == std::string_view::npos) return false;
     TextScan fields(stat->substr(bracket + 1));
-    for (int field = 3; field < 14; ++field) fields.Word();
+    process.state = StateOf(fields.Word());
+    for (int field = 4; field < 14; ++field) fields.Word();
     const auto user = fields.Number();
     const auto system = fields.Number();
     if (!user.has_value() || !system.has_value()) return false;

@@ -206,16 +206,29 @@ TEST_F(ReadersTest, ProcessesOfAJob) {
   root_.Write("proc/18/statm", "1 2 3\n");
   auto reader = NewProcessReader(context_, {{3, 18}, {0, 16}, {0, 17}, {5, 99}});
   auto values = Values(*reader);
-  EXPECT_EQ(values.size(), 4u);
+  EXPECT_EQ(values.size(), 6u);
   EXPECT_DOUBLE_EQ(values.at("process_cpu_seconds_total 0"), 300 / hz);
   EXPECT_DOUBLE_EQ(values.at("process_memory_usage_bytes 0"), 300 * page);
   EXPECT_DOUBLE_EQ(values.at("process_memory_usage_bytes 3"), 2 * page);
+  EXPECT_DOUBLE_EQ(values.at("process_state 17 0"), 2);
   root_.Write("proc/18/stat", "");
-  EXPECT_EQ(Values(*reader).size(), 2u);
+  EXPECT_EQ(Values(*reader).size(), 3u);
   EXPECT_TRUE(changed_);
   // A new process with the old number is somebody else.
   root_.Write("proc/18/stat", "18 (y) S 1 1 1 0 -1 4194304 1 2 3 4 1 1 0 0 20 0 1 0 12345 1 1\n");
-  EXPECT_EQ(Values(*reader).size(), 2u);
+  EXPECT_EQ(Values(*reader).size(), 3u);
+}
+
+TEST_F(ReadersTest, StateOfAProcess_EachLetter_HasANumber) {
+  root_.Write("proc/17/statm", "1000 300 5 1 0 1 0\n");
+  const std::vector<std::pair<std::string, double>> states = {{"R", 1}, {"S", 2}, {"D", 3}, {"T", 4},
+                                                              {"t", 4}, {"Z", 0}, {"I", 0}};
+  auto reader = NewProcessReader(context_, {{0, 17}});
+  for (const auto& [letter, state] : states) {
+    root_.Write("proc/17/stat", Cat("17 (a) R) ", letter,
+                                    " 1 1 1 0 -1 4194304 1 2 3 4 250 50 0 0 20 0 1 0 12345 1 1\n"));
+    EXPECT_DOUBLE_EQ(Values(*reader).at("process_state 17 0"), state) << letter;
+  }
 }
 
 TEST_F(ReadersTest, CgroupOfAJob) {
