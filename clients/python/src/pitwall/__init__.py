@@ -10,7 +10,8 @@
         pitwall.log(loss=loss.item())
 
 Times what the loop does and sends it to the collector of this node over a Unix socket. Nothing here ever raises into
-the training script, waits for the collector or prints; without a collector, or before init(), every call is a no-op.
+the training script or prints, and only the end of a loop or of the script waits for the collector, briefly; without a collector,
+or before init(), every call is a no-op.
 Debug messages go to the logger "pitwall", each kind of failure once. All functions may be called from any thread.
 """
 import re

@@ -102,7 +102,8 @@ class _StepContext:
 
 
 def step(number=None):
-    """One step of a loop that has no loader: `with pitwall.step(): ...`. Counts by itself, unless given a number."""
+    """One step of a loop that has no loader: `with pitwall.step(): ...`. Counts by itself, unless given a number. Nothing reports the
+    end of such a loop: call finish() after it, or iterate over steps(range(n)) instead."""
     return _StepContext(number)
 
 
