@@ -221,8 +221,8 @@ TEST_F(ReadersTest, ProcessesOfAJob) {
 
 TEST_F(ReadersTest, StateOfAProcess_EachLetter_HasANumber) {
   root_.Write("proc/17/statm", "1000 300 5 1 0 1 0\n");
-  const std::vector<std::pair<std::string, double>> states = {{"R", 1}, {"S", 2}, {"D", 3}, {"T", 4},
-                                                              {"t", 4}, {"Z", 0}, {"I", 0}};
+  const std::vector<std::pair<std::string, double>> states = {
+      {"R", 1}, {"S", 2}, {"D", 3}, {"T", 4}, {"t", 4}, {"Z", 0}, {"I", 0}};
   auto reader = NewProcessReader(context_, {{0, 17}});
   for (const auto& [letter, state] : states) {
     root_.Write("proc/17/stat", Cat("17 (a) R) ", letter,

@@ -454,10 +454,7 @@ class Watch(native.WatchState if native else object):
         if self._statistics.busy():
             self._statistics.send(loop.mode, loop.step)
         self._norm_known, self._norm_step = False, None
-        ends_step = loop._step_begun is not None
         loop.end_step()
-        if ends_step:
-            loop.recorder.loops.end_step()
 
     def _save_parameters(self, due, optimizer):
         for name, parameter in self._parameters(None):

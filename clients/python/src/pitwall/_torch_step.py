@@ -107,8 +107,10 @@ class Loop(_recorder.native.LoopState if _recorder.native else object):
 
     def end_step(self):
         """The step that the optimizer ends, if it is ours."""
-        if not self._ends_with_forward:
+        if not self._ends_with_forward and self._step_begun is not None:
+            recorder = self._step_begun[0]
             self._end_step()
+            recorder.loops.end_step()
 
     def _end_step(self):
         begun, self._step_begun, self._ends_with_forward = self._step_begun, None, False
