@@ -106,9 +106,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const P
       if (!reason.empty() && reason != "completed" && reason != "failed" && reason != "cancelled") {
         return InvalidArgument(Cat("goodbye for the reason ", Quote(reason.substr(0, 100))));
       }
-      source->second->Goodbye(reason == "failed", message.goodbye().exception());
-      bindings_->Release(client, reason, clock_.MonotonicNs());
-      sources_.erase(source);
+      OnGoodbye(client, message.goodbye());
       // One that resends closes by itself, when it has heard that all is durable.
       return Answer{"", !waiting_.contains(client)};
     }
@@ -171,6 +169,10 @@ std::unique_ptr<RankSource> ClientSessions::TakeBack(const Key& key, std::string
     retained_.erase(it);
     return source;
   }
+  if (auto leaving = leaving_.TakeBack(same); leaving.has_value()) {
+    bindings_->Release(leaving->client, std::nullopt, clock_.MonotonicNs());
+    return std::move(leaving->source);
+  }
   // It may have connected again before its old connection was seen to be gone.
   for (auto& [client, source] : sources_) {
     if (source == nullptr || !same(*source)) continue;
@@ -205,6 +207,15 @@ Status ClientSessions::Displaced(uint64_t client) {
 StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const Peer& peer,
                                                          const pb::Hello& hello) {
   RETURN_IF_ERROR(CheckHello(hello));
+  // A process that says hello as another boot has ended its earlier one.
+  const auto ended_here = [&](const RankSource& source) {
+    return peer.pid > 0 && source.identity().process.self.pid == peer.pid &&
+           source.identity().boot_id != hello.boot_id();
+  };
+  for (LeavingRanks::Done& done :
+       leaving_.TakeDone(&processes_, clock_.MonotonicNs(), ended_here)) {
+    Conclude(std::move(done));
+  }
   JobClaim claim;
   claim.job_id = hello.job_id();
   claim.job_name = hello.job_name();
@@ -335,7 +346,7 @@ void ClientSessions::Closed(uint64_t client) {
   source->NoteClosed(time_.Now());
   bindings_->Release(client, std::nullopt, clock_.MonotonicNs());
   if (const auto end = processes_.EndOf(identity.process); end.has_value()) {
-    Lose(std::move(source), *end);
+    Conclude(std::move(source), *end);
   } else {
     PITWALL_LOG(kWarning, "collector", "rank ", identity.info.rank, " of job ", Quote(identity.job),
                 " closed its connection without goodbye");
@@ -355,9 +366,62 @@ void ClientSessions::ForgetOtherBoots(const Key& key) {
       continue;
     }
     if (const auto end = processes_.EndOf(identity.process); end.has_value())
-      Lose(std::move(*it), *end);
+      Conclude(std::move(*it), *end);
     it = retained_.erase(it);
   }
+}
+
+void ClientSessions::OnGoodbye(uint64_t client, const pb::Goodbye& goodbye) {
+  const auto it = sources_.find(client);
+  LeavingRanks::Leaving leaving{.source = std::move(it->second),
+                                .farewell = {.reason = goodbye.reason(),
+                                             .exception = goodbye.exception(),
+                                             .exiting = goodbye.exiting(),
+                                             .exit_status = {}},
+                                .client = client,
+                                .since_ns = clock_.MonotonicNs()};
+  sources_.erase(it);
+  if (goodbye.has_exit_status()) leaving.farewell.exit_status = goodbye.exit_status() & 0xff;
+  const Farewell& farewell = leaving.farewell;
+  const bool watched = leaving.source->identity().process.self.pid > 0;
+  // An exception that nobody caught is a failure whatever the status.
+  if (!watched || (farewell.reason == "failed" && !farewell.exception.empty()))
+    return Conclude({std::move(leaving), ProcessEnd()});
+  // One that runs on leaves its job; the end of its process, if it comes soon, amends that.
+  if (!farewell.exiting) bindings_->Release(client, farewell.reason, clock_.MonotonicNs());
+  leaving_.Add(std::move(leaving));
+}
+
+void ClientSessions::Conclude(LeavingRanks::Done done) {
+  std::unique_ptr<RankSource> source = std::move(done.leaving.source);
+  const RankVerdict verdict = JudgeEnd(&done.leaving.farewell, done.end, source->doing().loop_open);
+  const RankSource::Identity& identity = source->identity();
+  const std::string job = identity.job;
+  const int64_t rank = identity.info.rank;
+  if (verdict.kind == RankVerdict::Kind::kDied) {
+    bindings_->Release(done.leaving.client, std::nullopt, clock_.MonotonicNs());
+    return Lose(std::move(source), verdict.end);
+  }
+  if (verdict.kind == RankVerdict::Kind::kFailed) {
+    source->Failed(time_.Now(), verdict.exception, verdict.end);
+  } else {
+    source->Goodbye();
+  }
+  if (bindings_->Holds(done.leaving.client)) {
+    bindings_->Release(done.leaving.client, verdict.reason, clock_.MonotonicNs());
+  } else {
+    bindings_->Amend(job, rank, verdict.reason);
+  }
+}
+
+void ClientSessions::Conclude(std::unique_ptr<RankSource> source, const ProcessEnd& end) {
+  const RankVerdict verdict = JudgeEnd(nullptr, end, source->doing().loop_open);
+  if (verdict.kind == RankVerdict::Kind::kDied) return Lose(std::move(source), verdict.end);
+  const RankSource::Identity& identity = source->identity();
+  PITWALL_LOG(kInfo, "collector", "rank ", identity.info.rank, " of job ", Quote(identity.job),
+              " exited with status 0 without goodbye: pid ", identity.process.self.pid);
+  source->Goodbye();
+  bindings_->Amend(identity.job, identity.info.rank, verdict.reason);
 }
 
 void ClientSessions::Lose(std::unique_ptr<RankSource> source, const ProcessEnd& end) {
@@ -410,7 +474,7 @@ void ClientSessions::TakeUpKnown() {
     if (Differs(identity.home.boot, home_.boot)) {
       Lose(std::move(source), ProcessEnd());
     } else if (const auto end = processes_.EndOf(identity.process); end.has_value()) {
-      Lose(std::move(source), *end);
+      Conclude(std::move(source), *end);
     } else {
       Retain(std::move(source));
     }
@@ -423,7 +487,7 @@ bool ClientSessions::HasRank(const std::string& job) const {
   };
   return std::any_of(sources_.begin(), sources_.end(),
                      [&](const auto& entry) { return of_job(entry.second); }) ||
-         std::any_of(retained_.begin(), retained_.end(), of_job);
+         leaving_.Has(job) || std::any_of(retained_.begin(), retained_.end(), of_job);
 }
 
 std::vector<uint64_t> ClientSessions::Departed() {
@@ -446,7 +510,7 @@ void ClientSessions::Patrol() {
   for (auto it = retained_.begin(); it != retained_.end();) {
     const auto end = processes_.EndOf((*it)->identity().process);
     if (end.has_value()) {
-      Lose(std::move(*it), *end);
+      Conclude(std::move(*it), *end);
       it = retained_.erase(it);
       continue;
     }
@@ -454,13 +518,17 @@ void ClientSessions::Patrol() {
     here.insert((*it)->identity().job);
     ++it;
   }
+  for (LeavingRanks::Done& done : leaving_.TakeDone(&processes_, clock_.MonotonicNs()))
+    Conclude(std::move(done));
+  leaving_.ListTo(&watched, &here);
   processes_.ReadOomCounts(watched);
   launches_.Patrol(here, time_.Now());
 }
 
 int ClientSessions::PatrolMs() const {
   if (captures_ != nullptr && captures_->active()) return CaptureDesk::kStepMs;
-  return clock_.MonotonicNs() - closed_at_ns_ < kEndsWithinNs ? 10 : 250;
+  const int64_t newest_ns = std::max(closed_at_ns_, leaving_.newest_ns());
+  return clock_.MonotonicNs() - newest_ns < kEndsWithinNs ? 10 : 250;
 }
 
 }  // namespace pitwall::collector

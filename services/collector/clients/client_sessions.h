@@ -17,6 +17,7 @@
 #include "services/base/status.h"
 #include "services/collector/capture/capture_desk.h"
 #include "services/collector/clients/launch_watch.h"
+#include "services/collector/clients/leaving_ranks.h"
 #include "services/collector/clients/rank_source.h"
 #include "services/collector/counts/counters.h"
 #include "services/collector/counts/refusal.h"
@@ -98,7 +99,11 @@ class ClientSessions {
   Status Displaced(uint64_t client);
   void Retain(std::unique_ptr<RankSource> source);
   void ForgetOtherBoots(const Key& key);
-  // Its process is gone: says so.
+  void OnGoodbye(uint64_t client, const client::v1::Goodbye& goodbye);
+  // Ends a rank whose process ended without a goodbye.
+  void Conclude(std::unique_ptr<RankSource> source, const ProcessEnd& end);
+  // Ends a rank that said goodbye.
+  void Conclude(LeavingRanks::Done done);
   void Lose(std::unique_ptr<RankSource> source, const ProcessEnd& end);
   bool HasRank(const std::string& job) const;
   JobReference ReferenceOf(const client::v1::Hello& hello, const Peer& peer) const;
@@ -114,8 +119,9 @@ class ClientSessions {
   alignas(8) std::array<char, 16u << 10> block_;  // of the message that is read now
   absl::btree_map<uint64_t, std::unique_ptr<RankSource>> sources_;
   std::list<std::unique_ptr<RankSource>> retained_;  // oldest first
-  absl::btree_map<uint64_t, Waiting> waiting_;       // also after its goodbye, until it closes
-  uint64_t cursors_seen_ = 0;                        // their version
+  LeavingRanks leaving_;
+  absl::btree_map<uint64_t, Waiting> waiting_;  // also after its goodbye, until it closes
+  uint64_t cursors_seen_ = 0;                   // their version
   const ProcessHome home_;
   std::function<void(const RankSource::Identity&, int64_t pid)> on_rank_;
   ProcessWatch processes_;

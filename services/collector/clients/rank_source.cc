@@ -179,6 +179,7 @@ Status RankSource::Update(const pb::Update& update) {
   doing_.phase = update.phase();
   doing_.mode = update.mode();
   doing_.step_plus_one = update.step_plus_one();
+  if (update.has_loop_open()) doing_.loop_open = update.loop_open();
   Batch batch = Begin();
   batch.promise_ns = std::max(batch.promise_ns, update.promise_unix_ns());
   Add(update, &batch);
@@ -240,23 +241,32 @@ void RankSource::Add(const pb::Update& update, Batch* batch) {
   }
 }
 
-void RankSource::Goodbye(bool failed, std::string_view exception) {
+void RankSource::Goodbye() {
+  if (!said_goodbye_) SendGoodbye({});
+}
+
+void RankSource::Failed(int64_t at_ns, std::string_view exception, const ProcessEnd& end) {
+  if (said_goodbye_) state_.promise_ns = std::max(state_.promise_ns, at_ns);
+  JobEvent event;
+  event.kind = JobEvent::Kind::kRankLost;
+  event.reason = "failed";
+  event.rank_lost = {.rank = identity_.info.rank,
+                     .source = identity_.source,
+                     .boot_id = identity_.boot_id,
+                     .signal = end.signal,
+                     .exit_code = end.exit_code,
+                     .oom_killed = end.oom_killed,
+                     .exception = std::string(Utf8Prefix(exception, kExceptionBytes))};
+  SendGoodbye({std::move(event)});
+}
+
+void RankSource::SendGoodbye(std::vector<JobEvent> events) {
   Batch batch = Begin();
   batch.goodbye = true;
-  if (failed) {
-    JobEvent event;
-    event.kind = JobEvent::Kind::kRankLost;
-    event.reason = "failed";
-    event.time_ns = batch.promise_ns;
-    event.rank_lost = {.rank = identity_.info.rank,
-                       .source = identity_.source,
-                       .boot_id = identity_.boot_id,
-                       .signal = {},
-                       .exit_code = {},
-                       .exception = std::string(Utf8Prefix(exception, kExceptionBytes))};
-    batch.events.push_back(std::move(event));
-  }
-  series_.Finish(batch.promise_ns, &batch);
+  batch.events = std::move(events);
+  for (JobEvent& event : batch.events) event.time_ns = batch.promise_ns;
+  if (!said_goodbye_) series_.Finish(batch.promise_ns, &batch);
+  said_goodbye_ = true;
   for (const std::string& mode : series_.modes()) AddMode(mode);
   batch.info = identity_.info;
   CountDrops();

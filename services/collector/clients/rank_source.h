@@ -51,8 +51,10 @@ class RankSource {
   void Announce(std::vector<JobEvent> events);
   // InvalidArgument says what in the update cannot be; nothing of it is sent then.
   Status Update(const client::v1::Update& update);
-  // `exception`: what it said of a failure, "" where nothing.
-  void Goodbye(bool failed, std::string_view exception);
+  // Ends the rank's series. A second call does nothing.
+  void Goodbye();
+  // Ends them with a failure: at the time of the goodbye, or at this event time after Goodbye().
+  void Failed(int64_t at_ns, std::string_view exception, const ProcessEnd& end);
   // Its process ended without goodbye, at this event time; everything that it said has been sent.
   void Lost(int64_t at_ns, const ProcessEnd& end);
   // After that: the process that started the ranks is gone too.
@@ -69,6 +71,7 @@ class RankSource {
     std::string phase;
     std::string mode;
     uint64_t step_plus_one = 0;
+    std::optional<bool> loop_open;  // empty: it has run no loop
   };
   const Doing& doing() const { return doing_; }
   // This connection's client, of the same boot: a newer version of it may keep its updates.
@@ -87,6 +90,7 @@ class RankSource {
   void Hold(std::string_view mode, int64_t step);
   Batch Begin();
   void SendEvent(JobEvent event);
+  void SendGoodbye(std::vector<JobEvent> events);
   void AddMode(const std::string& mode);
   void CountDrops();
 
@@ -105,6 +109,7 @@ class RankSource {
   // Steps of which something waits for their end, by (mode, step): the first update that said so.
   absl::btree_map<std::pair<std::string, int64_t>, uint64_t> held_;
   bool captures_ = false;
+  bool said_goodbye_ = false;
   uint64_t dropped_ = 0;
   std::array<uint64_t, steps::kDrops> drops_{};
 };

@@ -310,6 +310,18 @@ void Bindings::Release(uint64_t client, const std::optional<std::string>& goodby
   ++version_;
 }
 
+void Bindings::Amend(const std::string& job_id, int64_t rank, std::string_view reason) {
+  MutexLock lock(&mutex_);
+  Job* job = Find(job_id);
+  if (job == nullptr || std::any_of(job->clients.begin(), job->clients.end(),
+                                    [&](const auto& c) { return c.second.rank == rank; }))
+    return;
+  job->lost.erase(rank);
+  job->away.erase(rank);
+  job->goodbyes[rank] = std::string(reason);
+  ++version_;
+}
+
 void Bindings::Died(const std::string& job_id, int64_t rank) {
   MutexLock lock(&mutex_);
   Job* job = Find(job_id);

@@ -137,6 +137,9 @@ class Bindings {
   void Announced(uint64_t client);
   // The client is gone: with a goodbye (its reason may be ""), or without.
   void Release(uint64_t client, const std::optional<std::string>& goodbye, int64_t now_ns);
+  // The rank was released, and its exit status has decided how it ended: `reason` is that of a
+  // goodbye. Fine for a job that is over, and for a rank that runs again.
+  void Amend(const std::string& job, int64_t rank, std::string_view reason);
   // The process of a rank that was released without goodbye has ended: it does not come back.
   void Died(const std::string& job, int64_t rank);
 

@@ -12,7 +12,8 @@
 namespace pitwall::collector {
 namespace {
 
-constexpr uint8_t kFormat = 1;
+constexpr uint8_t kFormat = 2;
+constexpr uint8_t kFormatBefore = 1;  // without the image
 constexpr size_t kMostAncestors = 64;
 
 void Write(const ProcessKey& key, BinaryWriter* out) {
@@ -54,6 +55,9 @@ std::string EncodeKnownRank(const KnownRank& rank) {
   out.Str(rank.home.boot);
   out.Str(rank.home.pid_namespace);
   Write(rank.process.self, &out);
+  const ProcessImage& image = rank.process.image;
+  for (const uint64_t address : {image.start_code, image.end_code, image.start_stack})
+    out.U64(address);
   out.U64(rank.process.ancestors.size());
   for (const ProcessKey& key : rank.process.ancestors) Write(key, &out);
   out.Str(rank.process.oom_file);
@@ -62,7 +66,8 @@ std::string EncodeKnownRank(const KnownRank& rank) {
 
 std::optional<KnownRank> DecodeKnownRank(std::string_view bytes) {
   BinaryReader in(bytes);
-  if (in.U8() != kFormat) return std::nullopt;
+  const uint8_t format = in.U8();
+  if (format != kFormat && format != kFormatBefore) return std::nullopt;
   KnownRank rank;
   rank.info.kind = SourceKind::kRank;
   rank.owner = in.Str();
@@ -77,6 +82,11 @@ std::optional<KnownRank> DecodeKnownRank(std::string_view bytes) {
   rank.home.boot = in.Str();
   rank.home.pid_namespace = in.Str();
   rank.process.self = ReadKey(&in);
+  if (format == kFormat) {
+    ProcessImage& image = rank.process.image;
+    for (uint64_t* address : {&image.start_code, &image.end_code, &image.start_stack})
+      *address = in.U64();
+  }
   const size_t ancestors = in.Count(2);
   if (ancestors > kMostAncestors) return std::nullopt;
   rank.process.ancestors.resize(ancestors);

@@ -21,6 +21,7 @@ struct Stat {
   int64_t parent = 0;
   uint64_t threads = 0;
   uint64_t start_ticks = 0;
+  ProcessImage image;
   uint64_t exit_status = 0;  // as wait(2) gives it; 0 also where it may not be read
 };
 
@@ -46,7 +47,11 @@ StatusOr<Stat> ReadStat(const std::string& root, int64_t pid) {
   const auto start = fields.Number();
   if (!start.has_value()) return malformed();
   stat.start_ticks = *start;
-  for (int field = 23; field < 52; ++field) fields.Word();
+  for (int field = 23; field < 26; ++field) fields.Word();
+  stat.image.start_code = fields.Number().value_or(0);
+  stat.image.end_code = fields.Number().value_or(0);
+  stat.image.start_stack = fields.Number().value_or(0);
+  for (int field = 29; field < 52; ++field) fields.Word();
   stat.exit_status = fields.Number().value_or(0);
   return stat;
 }
@@ -91,6 +96,7 @@ WatchedProcess ProcessWatch::Begin(const Peer& peer) {
   const StatusOr<Stat> self = ReadStat(root_, peer.pid);
   if (!self.ok()) return watched;
   watched.self = {peer.pid, self->start_ticks};
+  watched.image = self->image;
   for (int64_t pid = self->parent; pid > 1 && watched.ancestors.size() < kMaxAncestors;) {
     const StatusOr<Stat> stat = ReadStat(root_, pid);
     if (!stat.ok()) break;
@@ -120,12 +126,17 @@ std::optional<ProcessEnd> ProcessWatch::EndOf(const WatchedProcess& process) {
   if (process.self.pid <= 0) return std::nullopt;
   const StatusOr<Stat> stat = ReadStat(root_, process.self.pid);
   const bool there = stat.ok() && stat->start_ticks == process.self.start_ticks;
-  if (there && !HasEnded(*stat)) return std::nullopt;
+  if (there && !HasEnded(*stat)) {
+    if (!process.image.known() || !stat->image.known() || stat->image == process.image)
+      return std::nullopt;
+    return ProcessEnd{.signal = {}, .exit_code = 0};
+  }
   const bool unknown = !stat.ok() && !absl::IsNotFound(stat.status());
   if (unknown && (process.exit == nullptr || !process.exit->Ended())) return std::nullopt;
   ProcessEnd end;
   std::optional<int> status;
-  if (there && stat->exit_status != 0) {
+  // A status that may not be read is shown as 0, as is the image.
+  if (there && (stat->exit_status != 0 || process.image.known())) {
     status = static_cast<int>(stat->exit_status);
   } else if (process.exit != nullptr) {
     status = process.exit->Status();

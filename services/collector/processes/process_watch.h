@@ -21,15 +21,27 @@ struct ProcessKey {
   friend bool operator==(const ProcessKey&, const ProcessKey&) = default;
 };
 
+// Address layout of the program that a process runs: exec changes it. Zeros: the kernel does not
+// let this process read it.
+struct ProcessImage {
+  uint64_t start_code = 0;
+  uint64_t end_code = 0;
+  uint64_t start_stack = 0;
+  bool known() const { return start_code > 1; }
+  friend bool operator==(const ProcessImage&, const ProcessImage&) = default;
+};
+
 struct WatchedProcess {
   ProcessKey self;
+  ProcessImage image;                 // as it was when the watch began
   std::vector<ProcessKey> ancestors;  // nearest first, without process 1
   std::string oom_file;               // counts the out-of-memory kills in its cgroup; "": not known
   std::shared_ptr<const ProcessExit> exit;  // null: only /proc tells, until its parent has asked
 };
 
-// Nothing in it: that it ended is all that is known. Since Linux 6.15 the kernel keeps the rest for
-// who asked in its lifetime; before, others than a parent learn it while that has not taken it yet.
+// End of a process, or of its program: exec counts as exit code 0. Without signal and code, only
+// the end itself is known. Since Linux 6.15 the kernel keeps the status for processes that opened a
+// pidfd in time; before, only the parent and readers of the unreaped zombie get it.
 struct ProcessEnd {
   std::optional<int32_t> signal;
   std::optional<int32_t> exit_code;
