@@ -30,10 +30,10 @@ bool IsTerminated(const RankDeath& death) {
 
 std::string CauseOf(const RankDeath& death) {
   if (death.oom_killed) return "out of memory";
-  if (death.said_failed) return std::string(kException);
+  if (!death.exception.empty()) return std::string(kException);
   if (const auto signal = SignalOf(death)) return Cat("signal ", *signal);
   if (death.exit_code.has_value()) return Cat("exit code ", *death.exit_code);
-  return "unknown";
+  return death.said_failed ? std::string(kException) : "unknown";
 }
 
 void PlatformWord::Hear(int64_t at, const PlatformEnd& end, bool alone) {
