@@ -31,7 +31,7 @@ _OPEN = {1: ("group", str), 2: ("operation", str), 3: ("sequence", int), 4: ("by
 _CAPTURED = {1: ("id", str), 2: ("look", int), 3: ("threads", [_STACK]), 4: ("phase", str), 5: ("mode", str),
              6: ("step_plus_one", int), 7: ("collective", [_OPEN]), 8: ("cpu_seconds", float), 9: ("io_bytes", int),
              10: ("operators", [str]), 11: ("left_out", int)}
-_GOODBYE = {1: ("reason", str), 2: ("exception", str)}
+_GOODBYE = {1: ("reason", str), 2: ("exception", str), 3: ("exiting", int), 4: ("exit_status", int)}
 _KINDS = {1: ("hello", _HELLO), 2: ("update", _UPDATE), 3: ("goodbye", _GOODBYE), 4: ("captured", _CAPTURED)}
 
 

@@ -1,4 +1,5 @@
 """How processes begin and end: exits, exceptions, signals, forks, loader workers."""
+import os
 import signal
 import subprocess
 import sys
@@ -43,6 +44,81 @@ class ExitTest(support.ClientTest):
         collector.wait_for(lambda c: c.messages("goodbye"))
         collector.close()
         return collector.messages("goodbye")[0]
+
+    def test_exit_status_travels_with_goodbye(self):
+        """Where the client knows it: `raise SystemExit(3)` passes no hook, so that the collector has to look."""
+        begin = "import os, pitwall, sys; pitwall.init(job='x')\n"
+        for text, reason, status in (("sys.exit(3)", "failed", 3), ("sys.exit('no')", "failed", 1), ("os._exit(3)", "", 3),
+                                     ("os._exit(0)", "", 0), ("raise SystemExit(3)", "completed", 0)):
+            with self.subTest(text=text):
+                said = self.goodbye(begin + text)
+                self.assertEqual((said["reason"], said["exiting"], said["exit_status"]), (reason, 1, status))
+        self.assertEqual(self.goodbye(begin + "pitwall.finish()")["exiting"], 0)
+
+    def test_replaced_excepthook_leaves_evidence(self):
+        begin = "import pitwall, sys; pitwall.init(job='x')\nsys.excepthook = lambda *_: None\n"
+        self.assertEqual(self.goodbye(begin + "{}['lr']")["exception"], "KeyError: 'lr'")
+
+    def test_workers_of_multiprocessing_say_goodbye(self):
+        script = ("import multiprocessing, os, pitwall, sys\n"
+                  "def work(end):\n"
+                  "  pitwall.init(job='x'); pitwall.log(loss=1)\n"
+                  "  if end == 'raise': raise ValueError('boom')\n"
+                  "  if end == 'exit': raise SystemExit(3)\n"
+                  "if __name__ == '__main__':\n"
+                  "  worker = multiprocessing.get_context(sys.argv[1]).Process(target=work, args=sys.argv[2:])\n"
+                  "  worker.start(); worker.join(); sys.exit(worker.exitcode)\n")
+        path = os.path.join(os.path.dirname(self.path), "workers.py")
+        with open(path, "w") as out:
+            out.write(script)
+        for method in ("fork", "forkserver", "spawn"):
+            for end, reason, exception, status in (("return", "completed", "", 0), ("raise", "failed", "ValueError: boom", 1),
+                                                   ("exit", "failed", "", 3)):
+                with self.subTest(method=method, end=end):
+                    collector = self.collector()
+                    done = subprocess.run([sys.executable, path, method, end], capture_output=True, timeout=60,
+                                          env={"PYTHONPATH": support.SOURCES, "PITWALL_SOCKET": self.path})
+                    self.assertEqual(done.returncode, status, done.stderr)
+                    collector.wait_for(lambda c: c.messages("goodbye"))
+                    collector.close()
+                    said, = collector.messages("goodbye")
+                    self.assertEqual((said["reason"], said["exception"]), (reason, exception))
+                    self.assertEqual([v["value"] for v in collector.values()], [1])
+
+    def test_init_at_module_level_is_not_repeated_by_spawned_workers(self):
+        script = ("import multiprocessing, pitwall\npitwall.init(job='x')\n"
+                  "def work(): pass\n"
+                  "if __name__ == '__main__':\n"
+                  "  for method in ('spawn', 'forkserver'):\n"
+                  "    worker = multiprocessing.get_context(method).Process(target=work); worker.start(); worker.join()\n")
+        path = os.path.join(os.path.dirname(self.path), "module_level.py")
+        with open(path, "w") as out:
+            out.write(script)
+        collector = self.collector()
+        done = subprocess.run([sys.executable, path], capture_output=True, timeout=60,
+                              env={"PYTHONPATH": support.SOURCES, "PITWALL_SOCKET": self.path})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        self.assertEqual(len(collector.messages("hello")), 1)
+
+    def test_second_init_ends_the_earlier_job(self):
+        collector = self.collector()
+        self.script("import pitwall; pitwall.init(job='x'); pitwall.init(job='y')\n"
+                    "for _ in pitwall.steps(range(2)): pitwall.init(job='z')")
+        collector.wait_for(lambda c: len(c.messages("goodbye")) == 4)
+        self.assertEqual([said["reason"] for said in collector.messages("goodbye")],
+                         ["completed", "cancelled", "cancelled", "completed"])
+
+    def test_exception_of_a_thread_is_reported(self):
+        collector = self.collector()
+        done = self.script("import pitwall, threading; pitwall.init(job='x')\n"
+                           "def work(): raise KeyError('lr')\n"
+                           "t = threading.Thread(target=work, name='loader'); t.start(); t.join()")
+        self.assertIn("KeyError: 'lr'", done.stderr)  # the hook before still runs
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        value, = collector.values()
+        self.assertEqual(value["metric"], "train_thread_exception")
+        self.assertEqual({l["name"]: l["value"] for l in value["labels"]}, {"exception": "KeyError: 'lr'", "thread": "loader"})
 
     def test_the_users_own_excepthook_still_runs(self):
         reason, stderr = self.reason(
@@ -127,7 +203,7 @@ pitwall.log(parent=2)
         collector.wait_for(lambda c: c.messages("goodbye"))
         self.assertEqual([v["metric"] for v in collector.values()], ["train_parent"] * 2)
         self.assertEqual(len(collector.connections), 1)
-        self.assertEqual(collector.messages("goodbye"), [{"reason": "completed", "exception": ""}])
+        self.assertEqual(collector.messages("goodbye"), [{"reason": "completed", "exception": "", "exiting": 1, "exit_status": 0}])
         self.assertEqual(collector.spans(), [])
 
     def test_a_child_that_calls_init_is_a_boot_of_its_own(self):
@@ -200,7 +276,7 @@ stop.set()
 for t in threads: t.join()
 """)
         collector.wait_for(lambda c: c.messages("goodbye"))
-        self.assertEqual(collector.messages("goodbye"), [{"reason": "completed", "exception": ""}])
+        self.assertEqual(collector.messages("goodbye"), [{"reason": "completed", "exception": "", "exiting": 1, "exit_status": 0}])
 
     def test_a_multiprocessing_pool_is_silent(self):
         collector = self.collector()

@@ -14,27 +14,30 @@ from ._sender import Sender
 logger = logging.getLogger("pitwall")
 
 DEFAULT_QUEUE = 16384
+IMMEDIATE_EXIT_S = 0.5  # limit on the delay of os._exit
+THREAD_METRIC = "train_thread_exception"
 _FALSE = ("", "0", "false", "no", "off")
 
 
 class _Exit:
-    """How the interpreter ends: hooks that only look and pass everything on."""
+    """Hooks at the ends of the process and of its threads; each passes its call on unchanged."""
 
     def __init__(self):
         self.failed = False
         self.cancelled = False
-        self.exception = ""  # that ended it, for people
+        self.exception = ""  # that ended the process, for people
+        self.status = None   # that the process was last asked to exit with
         self._installed = False
 
     def install(self):
-        if self._installed:
-            return
-        self._installed = True
-        self._excepthook = sys.excepthook
-        self._exit = sys.exit
-        sys.excepthook = self._on_exception
-        sys.exit = self._on_exit
-        atexit.register(self._at_exit)
+        if not self._installed:
+            self._installed = True
+            self._excepthook, sys.excepthook = sys.excepthook, self._on_exception
+            self._thread_hook, threading.excepthook = threading.excepthook, self._on_thread_exception
+            self._exit, sys.exit = sys.exit, self._on_exit
+            self._immediate_exit, os._exit = os._exit, self._on_immediate_exit
+            atexit.register(self._at_exit)
+        _at_exit_of_worker(self._at_worker_exit)
 
     def _on_exception(self, kind, value, traceback):
         if issubclass(kind, KeyboardInterrupt):  # a person ended it
@@ -44,14 +47,61 @@ class _Exit:
             self.exception = describe(value)
         self._excepthook(kind, value, traceback)
 
+    def _on_thread_exception(self, args):
+        try:
+            running = recorder
+            if running is not None and args.exc_type is not SystemExit:
+                name = getattr(args.thread, "name", "") or "unknown"
+                running.set_state(THREAD_METRIC, (("exception", describe(args.exc_value)), ("thread", name)), 1)
+        except Exception:
+            logger.debug("pitwall: the exception of a thread is not reported", exc_info=True)
+        self._thread_hook(args)
+
     def _on_exit(self, code=None):
-        # sys.exit(1) must not be reported as a job that completed, and no other hook sees the code.
-        if threading.current_thread() is threading.main_thread() and code is not None and code != 0:
-            self.failed = True
+        # `raise SystemExit(1)` passes no hook, and this one may be caught: the exit status, which the collector has, decides.
+        if threading.current_thread() is threading.main_thread():
+            self.status = _status_of(code)
+            self.failed = self.failed or self.status != 0
         self._exit(code)
 
+    def _on_immediate_exit(self, status):
+        """os._exit runs no other hook: sends what is left, and the status for kernels that report none."""
+        try:
+            if client is not None and isinstance(status, int):
+                end("", IMMEDIATE_EXIT_S, exiting=True, exit_status=status, flush=False)
+        except Exception:
+            logger.debug("pitwall: the end is not reported", exc_info=True)
+        self._immediate_exit(status)
+
+    def _at_worker_exit(self):
+        """At the end of a multiprocessing worker, which may skip atexit. Its exception, if any, is being handled."""
+        value = sys.exc_info()[1]
+        if isinstance(value, SystemExit):
+            self.status = _status_of(value.code)
+            self.failed = self.failed or self.status != 0
+        elif isinstance(value, KeyboardInterrupt):
+            self.cancelled = True
+        elif value is not None:
+            self.failed = True
+            self.exception = describe(value)
+        self._at_exit()
+
     def _at_exit(self):
-        end("failed" if self.failed else "cancelled" if self.cancelled else "completed")
+        reason = "failed" if self.failed else "cancelled" if self.cancelled else "completed"
+        end(reason, exiting=True, exit_status=self.status)
+
+
+def _status_of(code):
+    """Exit status that the interpreter makes of a SystemExit's code."""
+    return 0 if code is None else code & 0xFF if isinstance(code, int) else 1
+
+
+def _at_exit_of_worker(function):
+    """Registers the function with multiprocessing, if this process is one of its workers."""
+    multiprocessing = sys.modules.get("multiprocessing.process")
+    if multiprocessing is not None and multiprocessing.parent_process() is not None:
+        from multiprocessing import util
+        util.Finalize(None, function, exitpriority=-100)  # after the workers' own
 
 
 def describe(exception):
@@ -86,8 +136,12 @@ def begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, qu
         return
     if _is_loader_worker():
         return
+    if _is_imported_by_worker():
+        warn_once("init: a worker of multiprocessing imports this module; it is ignored there%s", "")
+        return
     if client is not None:
-        end("")
+        # The process goes on with another job.
+        end("cancelled" if recorder.loops.open else "completed")
     rank, local_rank, world_size, attempt = (_whole(*pair) for pair in (
         ("rank", rank), ("local_rank", local_rank), ("world_size", world_size), ("attempt", attempt)))
     queue = DEFAULT_QUEUE if _whole("queue", queue) is None else queue
@@ -104,6 +158,7 @@ def begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, qu
     sender.start()
     _exit.failed = _exit.cancelled = False
     _exit.exception = ""
+    _exit.status = None
     _exit.install()
     client, recorder = Client(started, sender), started
 
@@ -121,10 +176,11 @@ def _whole(name, number):
     return None
 
 
-def end(reason, timeout=1.0):
-    """Sends what is left and the Goodbye. Nothing is recorded after it."""
+def end(reason, timeout=1.0, exiting=False, exit_status=None, flush=True):
+    """Sends what is left and the Goodbye. Nothing is recorded after it. exiting: the process is about to end, with
+    exit_status where that is known. flush: open measurements are recorded first."""
     global client, recorder
-    if client is not None:
+    if client is not None and flush:
         for holder in list(before_end):
             try:
                 holder.flush()
@@ -132,19 +188,30 @@ def end(reason, timeout=1.0):
                 logger.debug("pitwall: something was not recorded at the end", exc_info=True)
     ending, client, recorder = client, None, None
     if ending is not None:
-        ending.sender.stop(reason, timeout, _failure() if reason == "failed" else "")
+        exception = _exit.exception if reason == "failed" else ""
+        ending.sender.stop(reason, timeout, exception or _exception_here(exiting), exiting, exit_status)
 
 
-def _failure():
-    """What ended the process, or is being handled where finish("failed") is called."""
-    handled = sys.exc_info()[1]
-    return _exit.exception or (describe(handled) if isinstance(handled, Exception) else "")
+def _exception_here(exiting):
+    """Evidence of a failure: the exception being handled, e.g. where `finally` calls finish(), or the one that ended the
+    script although another hook replaced ours. The exit status decides whether it was one."""
+    value = sys.exc_info()[1]
+    if value is None and exiting:
+        value = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    return describe(value) if isinstance(value, Exception) else ""
 
 
 def _is_loader_worker():
     """A DataLoader's worker that ran the script again stays silent: the rank's own process speaks for it."""
     torch_data = sys.modules.get("torch.utils.data")
     return torch_data is not None and torch_data.get_worker_info() is not None
+
+
+def _is_imported_by_worker():
+    """A worker that multiprocessing spawns imports the script's module first, and with it an init() at module level. That is
+    the parent's: a worker that is a rank calls init() in its own function."""
+    process = sys.modules.get("multiprocessing.process")
+    return process is not None and getattr(process.current_process(), "_inheriting", False)
 
 
 def _after_fork_in_child():

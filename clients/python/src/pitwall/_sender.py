@@ -57,8 +57,7 @@ class Sender:
         self._stop = threading.Event()
         self._wake = threading.Event()  # set where an Update must not wait for FLUSH_S
         self._flushes = deque()  # events of flush(), each set once an Update that began later is written
-        self._reason = ""
-        self._exception = ""
+        self._farewell = ("",)   # arguments of the Goodbye
         self._stop_at = 0.0      # monotonic: until then stop() waits
         self._socket = None
         self._unwritten = Unwritten()
@@ -78,10 +77,10 @@ class Sender:
     def start(self):
         self._thread.start()
 
-    def stop(self, reason, timeout, exception=""):
-        """Sends what is left and a Goodbye; waits for it at most timeout seconds."""
-        self._reason = reason
-        self._exception = exception
+    def stop(self, reason, timeout, *farewell):
+        """Sends what is left and a Goodbye; waits for it at most timeout seconds. farewell: further arguments of
+        _wire.goodbye()."""
+        self._farewell = (reason, *farewell)
         self._stop_at = time.monotonic() + timeout
         self._stop.set()
         self._wake.set()
@@ -225,7 +224,7 @@ class Sender:
                 self._send_updates()
                 next_beat = time.monotonic() + BEAT_S
             if stopping:
-                self._write(_wire.frame(_wire.goodbye(self._reason, self._exception)))
+                self._write(_wire.frame(_wire.goodbye(*self._farewell)))
                 self._await(lambda: not self._unwritten, self._stop_at - time.monotonic())
                 self._close_gently()
                 return

@@ -161,8 +161,9 @@ def _text(field, text, most=200):
     return message(field, raw) if raw else b""
 
 
-def goodbye(reason, exception=""):
-    return message(3, string(1, reason) + _text(2, exception))
+def goodbye(reason, exception="", exiting=False, exit_status=None):
+    status = b"" if exit_status is None else varint(4 << 3) + varint(exit_status)
+    return message(3, string(1, reason) + _text(2, exception) + integer(3, int(exiting)) + status)
 
 
 def frame(body):
