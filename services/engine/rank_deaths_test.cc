@@ -223,6 +223,16 @@ TEST(RankDeaths, TheCauseIsWhatIsKnown) {
   EXPECT_EQ(cause(Exited(1, 0, 3)), "0 died: exit code 3 = 1");
   EXPECT_EQ(cause(Exited(1, 0, 137)), "0 died: signal 9 = 1");
   EXPECT_EQ(cause(Exited(1, 0, std::nullopt)), "0 died: unknown = 1");
+  // A goodbye without an exception: the exit status names the cause.
+  RankDeath said = Exited(1, 0, 3);
+  said.said_failed = true;
+  EXPECT_EQ(cause(said), "0 died: exit code 3 = 1");
+  said.exception = "KeyError: 'lr'";
+  EXPECT_EQ(cause(said), "0 died: exception = 1");
+  RankDeath crashed = Signalled(1, 0, 11);
+  crashed.said_failed = true;
+  EXPECT_EQ(cause(crashed), "0 died: signal 11 = 1");
+  EXPECT_EQ(cause(Failed(1, 0)), "0 died: exception = 1");
   RankDeath oom = Signalled(1, 0, 9);
   oom.oom_killed = true;
   EXPECT_EQ(cause(oom), "0 died: out of memory = 1");
