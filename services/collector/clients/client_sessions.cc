@@ -230,6 +230,8 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
   claim.pid = peer.pid;  // its own word on that may be of another namespace
   claim.user = peer.uid;
   claim.owner = OwnerOf(peer.uid, peer.pod);
+  if (const auto launcher = processes_.ParentOf(peer.pid); launcher.has_value())
+    claim.launcher = Cat(launcher->pid, "@", launcher->start_ticks);
   ASSIGN_OR_RETURN(const Bindings::Claimed claimed, bindings_->Claim(client, claim));
 
   const std::string source_name = Cat("rank-", hello.rank(), "@", options_.node);

@@ -1,6 +1,7 @@
 #include "services/collector/jobs/bindings.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "services/base/clock.h"
@@ -12,6 +13,19 @@
 namespace pitwall::collector {
 namespace {
 constexpr size_t kRememberedEnds = 256;
+constexpr size_t kRememberedLaunches = 256;
+
+// Empty: the claim has no restart count.
+std::optional<uint64_t> RestartsOf(const JobClaim& claim) {
+  for (const Label& label : claim.labels) {
+    if (label.name != kRestartCount) continue;
+    uint64_t count = 0;
+    const char* end = label.value.data() + label.value.size();
+    const auto [rest, error] = std::from_chars(label.value.data(), end, count);
+    if (error == std::errc() && rest == end) return count;
+  }
+  return std::nullopt;
+}
 
 BoundJob ViewOf(const JobOption& option) {
   BoundJob view;
@@ -149,6 +163,9 @@ bool Bindings::RunsElsewhere(const Job& job, const JobClaim& claim) {
 
 std::string Bindings::IdOf(const JobClaim& claim) {
   if (!claim.job_id.empty()) return claim.job_id;
+  if (const Launch* launch = LaunchOf(claim);
+      launch != nullptr && RestartsOf(claim) > launch->restarts && !HasEnded(launch->job))
+    return launch->job;
   const std::string prefix = Cat(OwnerIdPrefix(claim.owner), claim.job_name, ":");
   if (claim.job_start_ns != 0) return Cat(prefix, claim.job_start_ns / kNanosPerMilli);
   std::string own;
@@ -166,6 +183,31 @@ std::string Bindings::IdOf(const JobClaim& claim) {
       return id;
   }
   return own;
+}
+
+const Bindings::Launch* Bindings::LaunchOf(const JobClaim& claim) const {
+  if (claim.launcher.empty() || !RestartsOf(claim).has_value()) return nullptr;
+  const auto found = std::find_if(launches_.begin(), launches_.end(), [&](const Launch& launch) {
+    return launch.launcher == claim.launcher && launch.owner == claim.owner &&
+           launch.name == claim.job_name;
+  });
+  return found == launches_.end() ? nullptr : &*found;
+}
+
+bool Bindings::HasEnded(std::string_view job) const {
+  return !jobs_.contains(job) &&
+         std::any_of(ended_.begin(), ended_.end(), [&](const Ended& e) { return e.id == job; });
+}
+
+void Bindings::Remember(const JobClaim& claim, const std::string& job) {
+  const std::optional<uint64_t> restarts = RestartsOf(claim);
+  if (claim.launcher.empty() || !restarts.has_value()) return;
+  std::erase_if(launches_, [&](const Launch& launch) {
+    return launch.launcher == claim.launcher && launch.owner == claim.owner &&
+           launch.name == claim.job_name;
+  });
+  launches_.push_back({claim.launcher, claim.owner, claim.job_name, job, *restarts});
+  if (launches_.size() > kRememberedLaunches) launches_.pop_front();
 }
 
 StatusOr<Bindings::Claimed> Bindings::Claim(uint64_t client, const JobClaim& claim) {
@@ -221,6 +263,7 @@ StatusOr<Bindings::Claimed> Bindings::Claim(uint64_t client, const JobClaim& cla
   job->lost.erase(claim.rank);
   job->away.erase(claim.rank);
   client_jobs_[client] = claimed.job_id;
+  Remember(claim, claimed.job_id);
   return claimed;
 }
 

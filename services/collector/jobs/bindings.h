@@ -33,7 +33,12 @@ struct JobClaim {
   int64_t pid = 0;    // as this process sees it; 0: not known
   int64_t user = -1;  // its user id; -1: not known
   std::string owner;  // what the kernel says: "uid:1000", "pod:<uid>"; "": not known
+  // Parent of the client's process, "<pid>@<start>"; "": not known.
+  std::string launcher;
 };
+
+// Label of a client that counts the restarts of its launcher's workers (torchrun).
+inline constexpr std::string_view kRestartCount = "torchelastic_restart_count";
 
 inline constexpr std::string_view kProcessPlatform = "process";  // of a reference
 
@@ -85,6 +90,9 @@ struct BindingOptions {
 // Clients with neither a job id nor the job's start are of one job when they have one owner and one
 // name and run together, as different ranks: the same rank again, as another process, is another
 // run of the script.
+//
+// Clients whose launcher has restarted its workers (a higher kRestartCount, the same launcher, owner
+// and name) are the next attempt of the launcher's job, also when none of its clients runs.
 //
 // A job has one owner: the one that an option or a file declares, else its first client's. Clients
 // of others are refused. A declaration displaces the owner that clients gave the job, with all that
@@ -195,11 +203,23 @@ class Bindings {
   // Whether the rank runs there already, as another process.
   static bool RunsElsewhere(const Job& job, const JobClaim& claim);
   std::string IdOf(const JobClaim& claim) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Last job of a launcher, for the restarts of its workers.
+  struct Launch {
+    std::string launcher, owner, name;
+    std::string job;
+    uint64_t restarts = 0;
+  };
+  const Launch* LaunchOf(const JobClaim& claim) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Its end is in the log: more of it would be dropped.
+  bool HasEnded(std::string_view job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Remember(const JobClaim& claim, const std::string& job)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const BindingOptions options_;
   mutable Mutex mutex_;
   absl::btree_map<std::string, Job> jobs_ ABSL_GUARDED_BY(mutex_);
   absl::btree_map<uint64_t, std::string> client_jobs_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Launch> launches_ ABSL_GUARDED_BY(mutex_);  // oldest first
   struct Ended {
     std::string id;
     std::string owner;

@@ -122,6 +122,13 @@ bool ProcessWatch::Runs(const ProcessKey& process) const {
   return stat->start_ticks == process.start_ticks && !HasEnded(*stat);
 }
 
+std::optional<ProcessKey> ProcessWatch::ParentOf(int64_t pid) const {
+  const std::optional<Stat> self = pid > 0 ? ReadStat(root_, pid) : std::nullopt;
+  const auto parent = self.has_value() ? ReadStat(root_, self->parent) : std::nullopt;
+  if (!parent.has_value()) return std::nullopt;
+  return ProcessKey{self->parent, parent->start_ticks};
+}
+
 std::optional<ProcessEnd> ProcessWatch::EndOf(const WatchedProcess& process) {
   if (process.self.pid <= 0) return std::nullopt;
   const StatusOr<Stat> stat = ReadStat(root_, process.self.pid);

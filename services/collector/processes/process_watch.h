@@ -59,6 +59,8 @@ class ProcessWatch {
   void Follow(WatchedProcess* process) const;
   // False only if the system shows that it has ended; true if its state cannot be read.
   bool Runs(const ProcessKey& process) const;
+  // Empty: the process or its parent is gone, or may not be read.
+  std::optional<ProcessKey> ParentOf(int64_t pid) const;
   // Nothing while it runs, or while its state cannot be read.
   std::optional<ProcessEnd> EndOf(const WatchedProcess& process);
   // Reads the counts of the out-of-memory killer for these processes; forgets all others. Kills
