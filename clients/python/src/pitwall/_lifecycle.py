@@ -16,6 +16,8 @@ logger = logging.getLogger("pitwall")
 DEFAULT_QUEUE = 16384
 IMMEDIATE_EXIT_S = 0.5  # limit on the delay of os._exit
 THREAD_METRIC = "train_thread_exception"
+MAX_THREADS = 16        # exceptions of threads that are reported
+MAX_TEXT = 200
 _FALSE = ("", "0", "false", "no", "off")
 
 
@@ -27,6 +29,7 @@ class _Exit:
         self.cancelled = False
         self.exception = ""  # that ended the process, for people
         self.status = None   # that the process was last asked to exit with
+        self._threads = set()  # labels of exceptions that ended threads
         self._installed = False
 
     def install(self):
@@ -52,7 +55,10 @@ class _Exit:
             running = recorder
             if running is not None and args.exc_type is not SystemExit:
                 name = getattr(args.thread, "name", "") or "unknown"
-                running.set_state(THREAD_METRIC, (("exception", describe(args.exc_value)), ("thread", name)), 1)
+                labels = ("exception", describe(args.exc_value)[:MAX_TEXT]), ("thread", name[:MAX_TEXT])
+                if labels in self._threads or len(self._threads) < MAX_THREADS:
+                    self._threads.add(labels)
+                    running.set_state(THREAD_METRIC, labels, 1)
         except Exception:
             logger.debug("pitwall: the exception of a thread is not reported", exc_info=True)
         self._thread_hook(args)
@@ -137,7 +143,8 @@ def begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, qu
     if _is_loader_worker():
         return
     if _is_imported_by_worker():
-        warn_once("init: a worker of multiprocessing imports this module; it is ignored there%s", "")
+        warn_once("init: a worker of multiprocessing imports the module of this call, which is ignored there; a worker that is "
+                  "a rank calls init() in its own function")
         return
     if client is not None:
         # The process goes on with another job.
