@@ -316,6 +316,31 @@ TEST_F(UnseenTest, ARankThatDiedMeanwhileIsLost) {
   StopIt();
 }
 
+// The end of a job follows a grace after the last goodbye: the collector may restart within it.
+TEST_F(UnseenTest, GoodbyeBeforeRestart_StillEndsJob) {
+  auto goodbye = GoodbyeOf("completed");
+  goodbye.mutable_goodbye()->set_exiting(true);
+  client_->Send(goodbye);
+  Gone();
+  while (Ends().empty()) Advance(100 * kNanosPerMilli);
+  Kill();
+  clock_.Advance(2 * kSecond);
+  Start();
+  const auto reasons = [&] {
+    std::vector<std::string> ended;
+    for (const ReadBatch& batch : Of(DecodeAll(appender_.records()), "job-1", "node")) {
+      for (const JobEvent& event : batch.events) {
+        if (event.kind == JobEvent::Kind::kEnded) ended.push_back(event.reason);
+      }
+    }
+    return ended;
+  };
+  while (reasons().empty()) Advance(kSecond);
+  EXPECT_THAT(reasons(), ElementsAre("completed"));
+  EXPECT_THAT(Ends(), ElementsAre("goodbye")) << "not lost";
+  StopIt();
+}
+
 TEST_F(UnseenTest, ItsNumberBelongsToAnother) {
   Kill();
   Process(778);

@@ -387,6 +387,7 @@ void Sampler::End(const std::vector<EndedJob>& over) {
   for (const EndedJob& job : over) {
     const auto it = targets_.find(job.id);
     if (it == targets_.end()) continue;
+    if (job.ended) sender_->cursors()->EndJob(job.id);
     // What a file says comes after the ends of processes that are known by now. Nothing of this
     // source follows, so that it may promise up to here.
     const int64_t at_ns = job.platform_end.has_value() ? time_->Now() : last_tick_ns_;

@@ -35,6 +35,8 @@ constexpr int64_t kSequenceUnitNs = 10 * kNanosPerMilli;
 // Connections end a moment before their process does; for as long as its parent has not taken its
 // status, it can be read how it ended.
 constexpr int64_t kEndsWithinNs = 500 * kNanosPerMilli;
+// A job whose ranks said goodbye longer ago is over by silence (time-model.md 4.5).
+constexpr int64_t kEndsAgainWithinNs = 1800 * kNanosPerSecond;
 
 // Sequences must not begin with 1 again when a collector before this one has used them up to some
 // number.
@@ -360,6 +362,7 @@ void ClientSessions::Closed(uint64_t client) {
 
 // A rank that has started again is no longer waited for.
 void ClientSessions::ForgetOtherBoots(const Key& key) {
+  sender_->cursors()->EndOthers(std::get<0>(key), std::get<1>(key), std::get<2>(key));
   for (auto it = retained_.begin(); it != retained_.end();) {
     const RankSource::Identity& identity = (*it)->identity();
     if (identity.job != std::get<0>(key) || identity.source != std::get<1>(key) ||
@@ -395,6 +398,8 @@ void ClientSessions::OnGoodbye(uint64_t client, const pb::Goodbye& goodbye) {
 }
 
 void ClientSessions::Conclude(LeavingRanks::Done done) {
+  // Its job was declared for another owner meanwhile.
+  if (done.leaving.farewell.exiting && !bindings_->Holds(done.leaving.client)) return;
   std::unique_ptr<RankSource> source = std::move(done.leaving.source);
   const RankVerdict verdict = JudgeEnd(&done.leaving.farewell, done.end, source->doing().loop_open);
   const RankSource::Identity& identity = source->identity();
@@ -407,7 +412,7 @@ void ClientSessions::Conclude(LeavingRanks::Done done) {
   if (verdict.kind == RankVerdict::Kind::kFailed) {
     source->Failed(time_.Now(), verdict.exception, verdict.end);
   } else {
-    source->Goodbye();
+    source->Goodbye(verdict.reason);
   }
   if (bindings_->Holds(done.leaving.client)) {
     bindings_->Release(done.leaving.client, verdict.reason, clock_.MonotonicNs());
@@ -422,7 +427,7 @@ void ClientSessions::Conclude(std::unique_ptr<RankSource> source, const ProcessE
   const RankSource::Identity& identity = source->identity();
   PITWALL_LOG(kInfo, "collector", "rank ", identity.info.rank, " of job ", Quote(identity.job),
               " exited with status 0 without goodbye: pid ", identity.process.self.pid);
-  source->Goodbye();
+  source->Goodbye(verdict.reason);
   bindings_->Amend(identity.job, identity.info.rank, verdict.reason);
 }
 
@@ -447,6 +452,7 @@ void ClientSessions::Lose(std::unique_ptr<RankSource> source, const ProcessEnd& 
 void ClientSessions::TakeUpKnown() {
   std::vector<std::unique_ptr<RankSource>> known;
   absl::btree_set<std::string> jobs;
+  absl::btree_set<std::string> ended;  // jobs with a rank that said goodbye
   for (const ClientCursor& cursor : sender_->cursors()->Ranks()) {
     std::optional<KnownRank> rank = DecodeKnownRank(*cursor.rank);
     // Numbers of another namespace say nothing about processes of this one.
@@ -464,6 +470,14 @@ void ClientSessions::TakeUpKnown() {
     identity.resends = rank->resends;
     identity.first_sequence = FirstSequence(time_.Now() - identity.info.start_ns, cursor);
     identity.known = cursor;
+    if (rank->goodbye.has_value()) {
+      if (time_.Now() - cursor.promise_ns > kEndsAgainWithinNs) continue;
+      ended.insert(cursor.job);
+      bindings_->Resume({cursor.job, identity.owner, identity.owner_declared, identity.info.rank,
+                         identity.world_size, std::move(rank->goodbye)},
+                        clock_.MonotonicNs());
+      continue;
+    }
     processes_.Follow(&rank->process);
     identity.process = std::move(rank->process);
     identity.home = std::move(rank->home);
@@ -473,6 +487,11 @@ void ClientSessions::TakeUpKnown() {
   }
   for (std::unique_ptr<RankSource>& source : known) {
     const RankSource::Identity& identity = source->identity();
+    if (ended.contains(identity.job)) {
+      bindings_->Resume({identity.job, identity.owner, identity.owner_declared, identity.info.rank,
+                         identity.world_size, std::nullopt},
+                        clock_.MonotonicNs());
+    }
     if (Differs(identity.home.boot, home_.boot)) {
       Lose(std::move(source), ProcessEnd());
     } else if (const auto end = processes_.EndOf(identity.process); end.has_value()) {

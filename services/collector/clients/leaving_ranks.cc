@@ -30,7 +30,7 @@ std::vector<LeavingRanks::Done> LeavingRanks::TakeDone(
       it = ranks_.erase(it);
       continue;
     }
-    if (!exiting || waited_ns >= kSendWithinNs) it->source->Goodbye();
+    if (!exiting || waited_ns >= kSendWithinNs) it->source->Goodbye(it->farewell.reason);
     ++it;
   }
   return done;

@@ -82,16 +82,19 @@ void RankSource::Announce(std::vector<JobEvent> events) {
   batch.info = identity_.info;
   batch.events = std::move(events);
   ClientCursor cursor = Cursor();
-  if (identity_.process.self.pid > 0) {
-    cursor.rank = EncodeKnownRank({.owner = identity_.owner,
-                                   .owner_declared = identity_.owner_declared,
-                                   .info = identity_.info,
-                                   .world_size = identity_.world_size,
-                                   .resends = identity_.resends,
-                                   .home = identity_.home,
-                                   .process = identity_.process});
-  }
+  if (identity_.process.self.pid > 0) cursor.rank = Known(std::nullopt);
   sender_->Send(std::move(batch), &state_, &cursor);
+}
+
+std::string RankSource::Known(std::optional<std::string> goodbye) const {
+  return EncodeKnownRank({.owner = identity_.owner,
+                          .owner_declared = identity_.owner_declared,
+                          .info = identity_.info,
+                          .world_size = identity_.world_size,
+                          .resends = identity_.resends,
+                          .home = identity_.home,
+                          .process = identity_.process,
+                          .goodbye = std::move(goodbye)});
 }
 
 ClientCursor RankSource::Cursor() const {
@@ -241,12 +244,12 @@ void RankSource::Add(const pb::Update& update, Batch* batch) {
   }
 }
 
-void RankSource::Goodbye() {
-  if (!said_goodbye_) SendGoodbye({});
+void RankSource::Goodbye(std::string_view reason) {
+  if (goodbye_ != reason) SendGoodbye(reason, {});
 }
 
 void RankSource::Failed(int64_t at_ns, std::string_view exception, const ProcessEnd& end) {
-  if (said_goodbye_) state_.promise_ns = std::max(state_.promise_ns, at_ns);
+  if (goodbye_.has_value()) state_.promise_ns = std::max(state_.promise_ns, at_ns);
   JobEvent event;
   event.kind = JobEvent::Kind::kRankLost;
   event.reason = "failed";
@@ -257,21 +260,25 @@ void RankSource::Failed(int64_t at_ns, std::string_view exception, const Process
                      .exit_code = end.exit_code,
                      .oom_killed = end.oom_killed,
                      .exception = std::string(Utf8Prefix(exception, kExceptionBytes))};
-  SendGoodbye({std::move(event)});
+  std::vector<JobEvent> events;
+  events.push_back(std::move(event));
+  SendGoodbye("failed", std::move(events));
 }
 
-void RankSource::SendGoodbye(std::vector<JobEvent> events) {
+void RankSource::SendGoodbye(std::string_view reason, std::vector<JobEvent> events) {
   Batch batch = Begin();
   batch.goodbye = true;
   batch.events = std::move(events);
   for (JobEvent& event : batch.events) event.time_ns = batch.promise_ns;
-  if (!said_goodbye_) series_.Finish(batch.promise_ns, &batch);
-  said_goodbye_ = true;
+  if (!goodbye_.has_value()) series_.Finish(batch.promise_ns, &batch);
+  goodbye_ = std::string(reason);
   for (const std::string& mode : series_.modes()) AddMode(mode);
   batch.info = identity_.info;
   CountDrops();
   held_.clear();
   ClientCursor cursor = LastCursor();
+  // Its job ends a grace later, maybe by the collector after this one.
+  if (identity_.process.self.pid > 0) cursor.rank = Known(goodbye_);
   sender_->Send(std::move(batch), &state_, &cursor);
 }
 

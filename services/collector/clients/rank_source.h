@@ -51,8 +51,8 @@ class RankSource {
   void Announce(std::vector<JobEvent> events);
   // InvalidArgument says what in the update cannot be; nothing of it is sent then.
   Status Update(const client::v1::Update& update);
-  // Ends the rank's series. A second call does nothing.
-  void Goodbye();
+  // Ends the rank's series. A second call with the same reason does nothing.
+  void Goodbye(std::string_view reason);
   // Ends them with a failure: at the time of the goodbye, or at this event time after Goodbye().
   void Failed(int64_t at_ns, std::string_view exception, const ProcessEnd& end);
   // Its process ended without goodbye, at this event time; everything that it said has been sent.
@@ -90,7 +90,9 @@ class RankSource {
   void Hold(std::string_view mode, int64_t step);
   Batch Begin();
   void SendEvent(JobEvent event);
-  void SendGoodbye(std::vector<JobEvent> events);
+  void SendGoodbye(std::string_view reason, std::vector<JobEvent> events);
+  // For the collector after this one.
+  std::string Known(std::optional<std::string> goodbye) const;
   void AddMode(const std::string& mode);
   void CountDrops();
 
@@ -109,7 +111,7 @@ class RankSource {
   // Steps of which something waits for their end, by (mode, step): the first update that said so.
   absl::btree_map<std::pair<std::string, int64_t>, uint64_t> held_;
   bool captures_ = false;
-  bool said_goodbye_ = false;
+  std::optional<std::string> goodbye_;  // reason that was sent
   uint64_t dropped_ = 0;
   std::array<uint64_t, steps::kDrops> drops_{};
 };

@@ -195,7 +195,7 @@ const Bindings::Launch* Bindings::LaunchOf(const JobClaim& claim) const {
 }
 
 bool Bindings::HasEnded(std::string_view job) const {
-  return !jobs_.contains(job) &&
+  return !jobs_.contains(std::string(job)) &&
          std::any_of(ended_.begin(), ended_.end(), [&](const Ended& e) { return e.id == job; });
 }
 
@@ -350,6 +350,28 @@ void Bindings::Release(uint64_t client, const std::optional<std::string>& goodby
   }
   ChooseReference(*job);
   if (job->clients.empty()) job->empty_since_ns = now_ns;
+  ++version_;
+}
+
+void Bindings::Resume(const Known& known, int64_t now_ns) {
+  MutexLock lock(&mutex_);
+  const auto [it, added] = jobs_.try_emplace(known.job);
+  Job& job = it->second;
+  if (added) {
+    job.view.id = known.job;
+    job.view.owner = known.owner;
+    job.view.owner_declared = known.owner_declared;
+    job.view.by_client_only = true;
+  }
+  job.had_client = job.announced = true;
+  job.world_size = std::max(job.world_size, known.world_size);
+  job.empty_since_ns = now_ns;
+  if (known.goodbye.has_value()) {
+    job.goodbyes[known.rank] = *known.goodbye;
+  } else {
+    job.lost.insert(known.rank);
+    job.away.insert(known.rank);
+  }
   ++version_;
 }
 

@@ -91,8 +91,8 @@ struct BindingOptions {
 // name and run together, as different ranks: the same rank again, as another process, is another
 // run of the script.
 //
-// Clients whose launcher has restarted its workers (a higher kRestartCount, the same launcher, owner
-// and name) are the next attempt of the launcher's job, also when none of its clients runs.
+// Clients whose launcher has restarted its workers (a higher kRestartCount, the same launcher,
+// owner and name) are the next attempt of the launcher's job, also when none of its clients runs.
 //
 // A job has one owner: the one that an option or a file declares, else its first client's. Clients
 // of others are refused. A declaration displaces the owner that clients gave the job, with all that
@@ -145,6 +145,18 @@ class Bindings {
   void Announced(uint64_t client);
   // The client is gone: with a goodbye (its reason may be ""), or without.
   void Release(uint64_t client, const std::optional<std::string>& goodbye, int64_t now_ns);
+  // A rank that the collector before this one knew, and its reason if it said goodbye; else its
+  // process may still run.
+  struct Known {
+    std::string job;
+    std::string owner;
+    bool owner_declared = false;
+    int64_t rank = 0;
+    int64_t world_size = 0;
+    std::optional<std::string> goodbye;
+  };
+  // Before any client: the job's end, which the collector before this one owed, follows its grace.
+  void Resume(const Known& known, int64_t now_ns);
   // The rank was released, and its exit status has decided how it ended: `reason` is that of a
   // goodbye. Fine for a job that is over, and for a rank that runs again.
   void Amend(const std::string& job, int64_t rank, std::string_view reason);

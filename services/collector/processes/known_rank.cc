@@ -13,7 +13,7 @@ namespace pitwall::collector {
 namespace {
 
 constexpr uint8_t kFormat = 2;
-constexpr uint8_t kFormatBefore = 1;  // without the image
+constexpr uint8_t kFormatBefore = 1;  // without image and goodbye
 constexpr size_t kMostAncestors = 64;
 
 void Write(const ProcessKey& key, BinaryWriter* out) {
@@ -61,6 +61,8 @@ std::string EncodeKnownRank(const KnownRank& rank) {
   out.U64(rank.process.ancestors.size());
   for (const ProcessKey& key : rank.process.ancestors) Write(key, &out);
   out.Str(rank.process.oom_file);
+  out.Bool(rank.goodbye.has_value());
+  if (rank.goodbye.has_value()) out.Str(*rank.goodbye);
   return out.Take();
 }
 
@@ -92,6 +94,7 @@ std::optional<KnownRank> DecodeKnownRank(std::string_view bytes) {
   rank.process.ancestors.resize(ancestors);
   for (ProcessKey& key : rank.process.ancestors) key = ReadKey(&in);
   rank.process.oom_file = in.Str();
+  if (format == kFormat && in.Bool()) rank.goodbye = in.Str();
   if (!in.Finish("known rank").ok() || rank.process.self.pid <= 0) return std::nullopt;
   return rank;
 }

@@ -1,4 +1,4 @@
-// What a collector must know of a rank to tell its end after a restart of its own.
+// State of a rank that a restarted collector needs to report the rank's end.
 #pragma once
 
 #include <optional>
@@ -26,6 +26,7 @@ struct KnownRank {
   bool resends = false;
   ProcessHome home;
   WatchedProcess process;
+  std::optional<std::string> goodbye;  // reason, once the rank has ended in order or failed
 };
 std::string EncodeKnownRank(const KnownRank& rank);
 // Nothing: damaged, or of another format.

@@ -123,9 +123,11 @@ bool ProcessWatch::Runs(const ProcessKey& process) const {
 }
 
 std::optional<ProcessKey> ProcessWatch::ParentOf(int64_t pid) const {
-  const std::optional<Stat> self = pid > 0 ? ReadStat(root_, pid) : std::nullopt;
-  const auto parent = self.has_value() ? ReadStat(root_, self->parent) : std::nullopt;
-  if (!parent.has_value()) return std::nullopt;
+  if (pid <= 0) return std::nullopt;
+  const StatusOr<Stat> self = ReadStat(root_, pid);
+  if (!self.ok()) return std::nullopt;
+  const StatusOr<Stat> parent = ReadStat(root_, self->parent);
+  if (!parent.ok()) return std::nullopt;
   return ProcessKey{self->parent, parent->start_ticks};
 }
 

@@ -93,6 +93,24 @@ std::optional<ClientCursor> ClientCursors::Find(const std::string& job, const st
   return it->second.cursor;
 }
 
+void ClientCursors::EndOthers(const std::string& job, const std::string& source,
+                              const std::string& boot_id) {
+  MutexLock lock(&mutex_);
+  for (auto it = entries_.lower_bound(Key(job, source, ""));
+       it != entries_.end() && std::get<0>(it->first) == job && std::get<1>(it->first) == source;
+       ++it) {
+    if (std::get<2>(it->first) != boot_id) it->second.cursor.rank = "";
+  }
+}
+
+void ClientCursors::EndJob(const std::string& job) {
+  MutexLock lock(&mutex_);
+  for (auto it = entries_.lower_bound(Key(job, "", ""));
+       it != entries_.end() && std::get<0>(it->first) == job; ++it) {
+    it->second.cursor.rank = "";
+  }
+}
+
 std::vector<ClientCursor> ClientCursors::Ranks() const {
   std::vector<ClientCursor> ranks;
   MutexLock lock(&mutex_);

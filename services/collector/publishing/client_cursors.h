@@ -23,7 +23,7 @@ struct ClientCursor {
   uint64_t written = 0;    // everything in the updates up to here is durable; at most `received`
   uint64_t batch = 0;      // sequence of the last batch
   int64_t promise_ns = 0;  // of that batch
-  // Who the rank is (known_rank.h), from its hello on; "": it has ended. In a note, nothing: as
+  // The rank (known_rank.h), from its hello on; "": nothing is left to report. In a note, empty: as
   // before.
   std::optional<std::string> rank;
   friend bool operator==(const ClientCursor&, const ClientCursor&) = default;
@@ -44,7 +44,11 @@ class ClientCursors {
   void Advance(std::string_view note);
   std::optional<ClientCursor> Find(const std::string& job, const std::string& source,
                                    const std::string& boot_id) const;
-  // Of the ranks that have not ended, the ones that moved longest ago first.
+  // The source has begun another boot: nothing remains to be reported of its earlier ones.
+  void EndOthers(const std::string& job, const std::string& source, const std::string& boot_id);
+  // The job is over on this node: nothing remains to be reported of its ranks.
+  void EndJob(const std::string& job);
+  // Of the ranks whose end is still to be reported, the ones that moved longest ago first.
   std::vector<ClientCursor> Ranks() const;
   // Grows with each Advance that changed something.
   uint64_t version() const;
