@@ -7,6 +7,9 @@
 namespace pitwall::eval {
 namespace {
 
+// Units of WorkMeter for each result.
+constexpr size_t kResultWork = 200;
+
 std::vector<std::string> WithMetadata(std::vector<std::string> names) {
   for (const std::string& metadata : MetadataLabels()) names.push_back(metadata);
   return names;
@@ -59,7 +62,8 @@ MatchBinder::MatchBinder(const plan::Node& node, LabelTable* table) : node_(node
   included_ = table->AddTransform(true, m.include);
 }
 
-LabelId MatchBinder::Result(LabelTable& table, LabelId many, LabelId one) {
+StatusOr<LabelId> MatchBinder::Result(const Context& context, LabelId many, LabelId one) {
+  LabelTable& table = *context.table;
   const LabelId base = rename_ ? table.Apply(result_, many) : many;
   if (node_.matching.include.empty()) return base;
   // Each included label is set from the "one" side, or removed where that side does not have it.
@@ -67,11 +71,14 @@ LabelId MatchBinder::Result(LabelTable& table, LabelId many, LabelId one) {
   Labels merged = table.Get(base).Drop(node_.matching.include);
   std::vector<Label> pairs(merged.begin(), merged.end());
   pairs.insert(pairs.end(), from.begin(), from.end());
-  return table.Intern(Labels::FromPairs(std::move(pairs)));
+  const Labels joined = Labels::FromPairs(std::move(pairs));
+  RETURN_IF_ERROR(meter_.Add(context.labels, joined));
+  return table.Intern(joined);
 }
 
-Status MatchBinder::Bind(const Context& context, Inputs inputs, MatchTable* out) {
+Status MatchBinder::Bind(Context& context, Inputs inputs, MatchTable* out) {
   *out = MatchTable();
+  meter_.Reset();
   LabelTable& table = *context.table;
   const bool swapped = node_.matching.cardinality == plan::Cardinality::kOneToMany;
   const bool one_to_one = node_.matching.cardinality == plan::Cardinality::kOneToOne;
@@ -124,8 +131,10 @@ Status MatchBinder::Bind(const Context& context, Inputs inputs, MatchTable* out)
     size_t at = out->target_start[g];
     const size_t n_one = out->per_pair ? out->one_start[g + 1] - out->one_start[g] : 1;
     for (size_t i = out->many_start[g]; i < out->many_start[g + 1]; ++i) {
+      RETURN_IF_ERROR(context.Work(n_one * kResultWork));
       for (size_t j = 0; j < n_one; ++j) {
-        ids[at++] = Result(table, many[out->many[i]], one[out->one[out->one_start[g] + j]]);
+        ASSIGN_OR_RETURN(ids[at++],
+                         Result(context, many[out->many[i]], one[out->one[out->one_start[g] + j]]));
       }
     }
   }

@@ -13,6 +13,15 @@ namespace pitwall::eval {
 using plan::NodeKind;
 using plan::ValueType;
 
+namespace {
+
+// Units of WorkMeter for each element.
+constexpr size_t kBindWork = 100;
+constexpr size_t kRunWork = 4;
+constexpr size_t kShownBytes = 60;  // of an expression in an error
+
+}  // namespace
+
 class Evaluator::Impl {
  public:
   Impl(plan::ProgramPtr program, size_t space, EvaluatorOptions options)
@@ -21,6 +30,9 @@ class Evaluator::Impl {
     context_.parameters = &parameters_;
     context_.selectors = &selectors_;
     context_.max_elements = options.max_elements;
+    context_.labels = options.labels;
+    context_.meter = options.meter;
+    max_held_bytes_ = options.max_held_bytes;
     SetParameters({});
     selectors_.resize(space_.subqueries.size() + 1);
     for (uint32_t source = 0; source < selectors_.size(); ++source) {
@@ -35,6 +47,7 @@ class Evaluator::Impl {
       state.bound.assign(node.inputs.size(), 0);
       for (const plan::NodeId input : node.inputs) PITWALL_CHECK(input.index() < i);
       state.op = Make(node);
+      state.naming = NamingBelow(i);
     }
   }
 
@@ -95,7 +108,55 @@ class Evaluator::Impl {
     bool ever_bound = false;
     std::vector<uint64_t> bound;  // bindings of the inputs at the last Bind
     Status bind_status;
+    size_t held_bytes = 0;         // of the operator, where there is a limit
+    std::vector<uint32_t> naming;  // the node and those below it that compute label sets
   };
+
+  bool ComputesLabels(const plan::Node& node) const {
+    if (node.kind == NodeKind::kDemand)
+      return plan::DemandsOf(space_, node.source).demands[node.demand].function ==
+             WindowFunction::kHistogram;
+    if (!node.matching.include.empty()) return node.kind == NodeKind::kBinary;
+    if (node.kind == NodeKind::kAggregate) return node.aggregate == plan::AggregateOp::kCountValues;
+    if (node.kind != NodeKind::kFunction) return false;
+    const auto function = static_cast<plan::FunctionId>(node.function);
+    return function == plan::FunctionId::kLabelReplace ||
+           function == plan::FunctionId::kLabelJoin ||
+           function == plan::FunctionId::kHistogramQuantiles;
+  }
+
+  std::vector<uint32_t> NamingBelow(size_t index) const {
+    const plan::Node& node = space_.nodes[index];
+    std::vector<uint32_t> out;
+    for (const plan::NodeId input : node.inputs) {
+      const std::vector<uint32_t>& more = states_[input.index()].naming;
+      out.insert(out.end(), more.begin(), more.end());
+    }
+    if (ComputesLabels(node)) out.push_back(static_cast<uint32_t>(index));
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+  }
+
+  // Each operator holds its own limit; this is the limit of what an expression computes in all.
+  Status CheckLabels(const State& state) const {
+    if (state.naming.size() < 2) return OkStatus();
+    size_t bytes = 0;
+    for (const uint32_t index : state.naming) bytes += states_[index].op->LabelBytes();
+    if (bytes <= context_.labels.evaluation) return OkStatus();
+    const std::string_view text = space_.nodes[state.naming.back()].text;
+    return TooManyLabelBytes(text.substr(0, kShownBytes), context_.labels.evaluation);
+  }
+
+  Status CheckHeld(State* state) {
+    held_bytes_ -= state->held_bytes;
+    state->held_bytes = state->op->MemoryBytes();
+    held_bytes_ += state->held_bytes;
+    if (held_bytes_ + table_->LabelBytes() <= max_held_bytes_) return OkStatus();
+    return ResourceExhausted(Cat("the query needs more than ", max_held_bytes_,
+                                 " bytes for results and label sets; select fewer series or use a "
+                                 "shorter expression"));
+  }
 
   ValueType TypeOf(plan::NodeId id) const { return space_.nodes[id.index()].type; }
 
@@ -182,7 +243,13 @@ class Evaluator::Impl {
       inputs.push_back(&input.result);
     }
     bool bind = !state.ever_bound;
-    for (size_t k = 0; k < inputs.size(); ++k) bind |= state.bound[k] != inputs[k]->binding;
+    size_t elements = 1;
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      bind |= state.bound[k] != inputs[k]->binding;
+      elements += inputs[k]->size();
+    }
+    state.status = context_.Work(elements * (bind ? kBindWork : kRunWork));
+    if (!state.status.ok()) return;
     if (bind) {
       state.bind_status = state.op->Bind(context_, inputs);
       state.ever_bound = true;
@@ -194,6 +261,8 @@ class Evaluator::Impl {
     state.status = state.bind_status;
     if (!state.status.ok()) return;
     state.status = state.op->Run(context_, inputs, &state.result);
+    if (state.status.ok()) state.status = CheckLabels(state);
+    if (state.status.ok() && max_held_bytes_ > 0) state.status = CheckHeld(&state);
     if (!state.status.ok()) return;
     const uint64_t binding = state.result.column->binding();
     if (state.result.binding != binding) {
@@ -209,6 +278,8 @@ class Evaluator::Impl {
   std::vector<double> parameters_;
   Context context_;
   std::vector<State> states_;
+  size_t max_held_bytes_ = 0;
+  size_t held_bytes_ = 0;  // of all operators
   uint64_t serial_ = 1;
   uint64_t binds_ = 0;
 };

@@ -17,7 +17,9 @@
 #include <span>
 #include <vector>
 
+#include "rules/eval/label_limits.h"
 #include "rules/eval/vector.h"
+#include "rules/eval/work_meter.h"
 #include "rules/plan/program.h"
 #include "services/base/status.h"
 #include "services/model/demand.h"
@@ -27,6 +29,12 @@ namespace pitwall::eval {
 struct EvaluatorOptions {
   // Elements of one result, counted over all bound series. More is an error of the rule.
   size_t max_elements = 1'000'000;
+  LabelLimits labels;
+  // Interrupts an evaluation; null for rules. Must outlive the evaluator.
+  WorkMeter* meter = nullptr;
+  // Bytes of all results and label sets that the evaluator holds; 0: no limit. They depend on
+  // earlier ticks, so the limit is for queries only.
+  size_t max_held_bytes = 0;
 };
 
 class Evaluator {

@@ -51,10 +51,13 @@ class CountValuesOp : public Operator {
     const Vector& in = *inputs[0];
     LabelTable& table = *context.table;
     ids_.clear();
+    meter_.Reset();
     for (size_t i = 0; i < in.size(); ++i) {
       if (in.present[i] == 0) continue;
-      const LabelId told = table.Intern(in.labels(i).With(label_, FixedText(in.values[i])));
-      ids_.push_back(table.Apply(transform_, told));
+      RETURN_IF_ERROR(context.Work(kElementWork));
+      const Labels named = in.labels(i).With(label_, FixedText(in.values[i]));
+      RETURN_IF_ERROR(meter_.Add(context.labels, named));
+      ids_.push_back(table.Apply(transform_, table.Intern(named)));
     }
     LabelTable::Order order = table.Arrange(ids_);
     values_.assign(order.unique.size(), 0);
@@ -69,9 +72,13 @@ class CountValuesOp : public Operator {
   size_t MemoryBytes() const override {
     return ids_.capacity() * 4 + values_.capacity() * 8 + present_.capacity();
   }
+  size_t LabelBytes() const override { return meter_.bytes(); }
 
  private:
+  static constexpr size_t kElementWork = 500;  // units of WorkMeter
+
   const std::string label_;
+  LabelMeter meter_{"count_values"};
   TransformId transform_ = 0;
   std::vector<LabelId> ids_;
   std::vector<double> values_;

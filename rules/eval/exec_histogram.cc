@@ -115,6 +115,7 @@ class HistogramOp : public Operator {
     const Vector& in = *inputs[vector_];
     const size_t per_group = Quantiles(inputs);
     for (size_t g = 0; g < buckets_.size(); ++g) {
+      RETURN_IF_ERROR(context.Work(per_group * buckets_.buckets(g) * kBucketWork));
       for (size_t k = 0; k < per_group; ++k) {
         buckets_.Load(g, in, &scratch_);
         const size_t at = g * per_group + k;
@@ -130,7 +131,13 @@ class HistogramOp : public Operator {
            (raw_.capacity() + values_.capacity()) * 9;
   }
 
+  size_t LabelBytes() const override { return meter_.bytes(); }
+
  private:
+  // Units of WorkMeter.
+  static constexpr size_t kBucketWork = 10;
+  static constexpr size_t kLabelWork = 500;
+
   size_t Quantiles(Inputs inputs) const {
     return function_ == FunctionId::kHistogramQuantiles ? inputs.size() - 1 : 1;
   }
@@ -156,12 +163,19 @@ class HistogramOp : public Operator {
       if (!named_.empty() && named_ == quantiles) return OkStatus();
     }
     std::vector<LabelId> ids;
+    meter_.Reset();
+    named_.clear();
     for (const LabelId group : buckets_.column()->ids()) {
+      RETURN_IF_ERROR(context.Work(per_group * kLabelWork));
       const LabelId plain = table.Apply(result_, group);
       for (size_t k = 0; k < per_group; ++k) {
-        ids.push_back(quantiles.empty() ? plain
-                                        : table.Intern(table.Get(plain).With(
-                                              label_, QuantileText(quantiles[k]))));
+        if (quantiles.empty()) {
+          ids.push_back(plain);
+          continue;
+        }
+        const Labels named = table.Get(plain).With(label_, QuantileText(quantiles[k]));
+        RETURN_IF_ERROR(meter_.Add(context.labels, named));
+        ids.push_back(table.Intern(named));
       }
     }
     rename_.Build(&table, ids);
@@ -172,6 +186,7 @@ class HistogramOp : public Operator {
   const FunctionId function_;
   const size_t vector_;  // which input
   const std::string label_;
+  LabelMeter meter_{"histogram_quantiles"};
   HistogramBuckets buckets_;
   const TransformId result_;
   std::vector<Bucket> scratch_;

@@ -45,7 +45,7 @@ class HistogramDistanceOp : public Operator {
     return OkStatus();
   }
 
-  Status Run(Context&, Inputs inputs, Vector* out) override {
+  Status Run(Context& context, Inputs inputs, Vector* out) override {
     for (size_t s = 0; s < 2; ++s) {
       Side& side = sides_[s];
       std::fill(side.chosen.begin(), side.chosen.end(), kNoLabel);
@@ -60,6 +60,7 @@ class HistogramDistanceOp : public Operator {
     for (size_t t = 0; t < values_.size(); ++t) {
       present_[t] = sides_[0].chosen[t] != kNoLabel && sides_[1].chosen[t] != kNoLabel ? 1 : 0;
       if (present_[t] == 0) continue;
+      RETURN_IF_ERROR(context.Work(kHistogramWork));
       bool shapes = true;
       for (size_t s = 0; s < 2; ++s) {
         sides_[s].buckets.Load(sides_[s].chosen[t], *inputs[s], &sides_[s].scratch);
@@ -83,6 +84,8 @@ class HistogramDistanceOp : public Operator {
   }
 
  private:
+  static constexpr size_t kHistogramWork = 1000;  // units of WorkMeter
+
   struct Side {
     explicit Side(LabelTable* table) : buckets(table) {}
     HistogramBuckets buckets;

@@ -43,6 +43,7 @@ class MatchOperator : public Operator {
     return table_.MemoryBytes() + values_.capacity() * 8 + present_.capacity() +
            claimed_.capacity() * 4;
   }
+  size_t LabelBytes() const override { return binder_.LabelBytes(); }
 
  private:
   void Simple(const Vector& left, const Vector& right) {

@@ -43,8 +43,9 @@ class PeerHistogramsOp : public Operator {
     return OkStatus();
   }
 
-  Status Run(Context&, Inputs inputs, Vector* out) override {
-    for (size_t g = 0; g < grouping_.groups(); ++g) RETURN_IF_ERROR(Compare(*inputs[0], g));
+  Status Run(Context& context, Inputs inputs, Vector* out) override {
+    for (size_t g = 0; g < grouping_.groups(); ++g)
+      RETURN_IF_ERROR(Compare(context, *inputs[0], g));
     return rename_.Show(raw_, raw_present_, &values_, &present_, out);
   }
 
@@ -61,7 +62,7 @@ class PeerHistogramsOp : public Operator {
     uint32_t begin, end;
   };
 
-  Status Compare(const Vector& in, size_t group) {
+  Status Compare(Context& context, const Vector& in, size_t group) {
     shapes_.clear();
     all_.clear();
     size_t there = 0;
@@ -86,6 +87,7 @@ class PeerHistogramsOp : public Operator {
       if (alone) raw_present_[h] = 0;
     }
     for (size_t i = 0; i < shapes_.size(); ++i) {
+      RETURN_IF_ERROR(context.Work(i * buckets_.largest() * kBucketWork));
       for (size_t j = 0; j < i; ++j) {
         const double distance = ShapeDistance(BucketsOf(shapes_[i]), BucketsOf(shapes_[j]));
         // A NaN, of two without common bounds, loses against any number.
@@ -107,6 +109,8 @@ class PeerHistogramsOp : public Operator {
         Cat("peer_histogram_distance compares each histogram with each: at most ",
             kMaxHistogramsOfGroup, " in a group, here are more; name labels that part them"));
   }
+
+  static constexpr size_t kBucketWork = 4;  // units of WorkMeter
 
   HistogramBuckets buckets_;
   const TransformId group_;

@@ -42,8 +42,11 @@ class PeerOp : public Operator {
     return OkStatus();
   }
 
-  Status Run(Context&, Inputs inputs, Vector* out) override {
-    for (size_t g = 0; g < grouping_.groups(); ++g) Compare(*inputs[0], g);
+  Status Run(Context& context, Inputs inputs, Vector* out) override {
+    for (size_t g = 0; g < grouping_.groups(); ++g) {
+      RETURN_IF_ERROR(context.Work((grouping_.end(g) - grouping_.begin(g)) * kElementWork));
+      Compare(*inputs[0], g);
+    }
     return rename_.Show(raw_, raw_present_, &values_, &present_, out);
   }
 
@@ -81,6 +84,8 @@ class PeerOp : public Operator {
     for (const uint32_t i : sorted) raw_present_[i] = 1;
     Judge(v, sorted, raw_.data());
   }
+
+  static constexpr size_t kElementWork = 200;  // units of WorkMeter
 
   const TransformId group_;
   const size_t least_;

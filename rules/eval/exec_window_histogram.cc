@@ -31,7 +31,7 @@ class WindowHistogramOp : public Operator {
                      BindSelector(context, source_, selector_));
     const size_t n = series->ids.size(), elements = n * texts_.size();
     if (elements > context.max_elements) return TooManyElements(elements, context.max_elements);
-    if (!bound_ || version_ != series->version) Label(*context.table, series->ids);
+    if (!bound_ || version_ != series->version) RETURN_IF_ERROR(Label(context, series->ids));
     version_ = series->version;
     bound_ = true;
     const Column column = context.views[source_]->Read(demand_, bounds_);
@@ -50,20 +50,32 @@ class WindowHistogramOp : public Operator {
     return rename_.MemoryBytes() + bounds_.capacity() * 8 + values_.capacity() * 8 +
            present_.capacity() + raw_present_.capacity();
   }
+  size_t LabelBytes() const override { return meter_.bytes(); }
 
  private:
-  void Label(LabelTable& table, const std::vector<LabelId>& series) {
+  Status Label(Context& context, const std::vector<LabelId>& series) {
+    LabelTable& table = *context.table;
+    bound_ = false;
+    meter_.Reset();
     std::vector<LabelId> ids;
     ids.reserve(series.size() * texts_.size());
     for (const LabelId id : series) {
       const LabelId plain = table.Apply(table.drop_name(), id);
-      for (const std::string& text : texts_)
-        ids.push_back(table.Intern(table.Get(plain).With(kBucketBound, text)));
+      RETURN_IF_ERROR(context.Work(texts_.size() * kElementWork));
+      for (const std::string& text : texts_) {
+        const Labels bucket = table.Get(plain).With(kBucketBound, text);
+        RETURN_IF_ERROR(meter_.Add(context.labels, bucket));
+        ids.push_back(table.Intern(bucket));
+      }
     }
     rename_.Build(&table, ids);
     raw_present_.assign(ids.size(), 0);
+    return OkStatus();
   }
 
+  static constexpr size_t kElementWork = 500;  // units of WorkMeter
+
+  LabelMeter meter_{"histogram_over_time"};
   const uint32_t source_;
   const uint32_t demand_;
   const uint32_t selector_;

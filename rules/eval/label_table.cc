@@ -219,6 +219,7 @@ void LabelTable::Collect(const std::vector<std::span<const LabelId>>& roots) {
     t.memo.shrink_to_fit();
   }
   kept_at_collect_ = index_.size();
+  kept_bytes_ = label_bytes_;
 }
 
 size_t LabelTable::MemoryBytes() const {

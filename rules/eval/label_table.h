@@ -60,11 +60,16 @@ class LabelTable : public std::enable_shared_from_this<LabelTable> {
   LabelColumnPtr Column(std::vector<LabelId> ids);
 
   // Whether so many label sets came that forgetting the unused ones is worth the work.
-  bool WantsCollect() const { return index_.size() > 2 * kept_at_collect_ + 1024; }
+  bool WantsCollect() const {
+    return index_.size() > 2 * kept_at_collect_ + 1024 ||
+           label_bytes_ > 2 * kept_bytes_ + (size_t{16} << 20);
+  }
   // Forgets label sets that no column and none of `roots` holds. The others keep their ids.
   void Collect(const std::vector<std::span<const LabelId>>& roots);
 
   size_t MemoryBytes() const;
+  // Bytes of the label sets alone.
+  size_t LabelBytes() const { return label_bytes_; }
 
  private:
   struct Hash {
@@ -96,6 +101,7 @@ class LabelTable : public std::enable_shared_from_this<LabelTable> {
   std::vector<std::weak_ptr<const LabelColumn>> columns_;
   size_t label_bytes_ = 0;
   size_t kept_at_collect_ = 0;
+  size_t kept_bytes_ = 0;  // after the last Collect
 };
 
 }  // namespace pitwall::eval

@@ -34,17 +34,20 @@ struct MatchTable {
 class MatchBinder {
  public:
   MatchBinder(const plan::Node& node, LabelTable* table);
-  Status Bind(const Context& context, Inputs inputs, MatchTable* out);
+  Status Bind(Context& context, Inputs inputs, MatchTable* out);
+  // Of the last Bind, as LabelMeter counts them.
+  size_t LabelBytes() const { return meter_.bytes(); }
 
  private:
   // The labels of the result of a pair, interned.
-  LabelId Result(LabelTable& table, LabelId many, LabelId one);
+  StatusOr<LabelId> Result(const Context& context, LabelId many, LabelId one);
 
   const plan::Node& node_;
   TransformId signature_;
   TransformId result_ = 0;    // what is kept of the "many" side
   bool rename_ = false;       // whether result_ is to be applied
   TransformId included_ = 0;  // labels of `include`
+  LabelMeter meter_{"group_left"};
 };
 
 // "{a="b", c="d"}", as Go prints a label set.

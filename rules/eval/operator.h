@@ -7,8 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "rules/eval/label_limits.h"
 #include "rules/eval/label_table.h"
 #include "rules/eval/vector.h"
+#include "rules/eval/work_meter.h"
 #include "rules/plan/program.h"
 #include "services/base/status.h"
 #include "services/model/demand.h"
@@ -27,6 +29,13 @@ struct Context {
   // By source, parallel to its DemandSet::selectors.
   std::vector<std::vector<std::unique_ptr<SelectorBinding>>>* selectors = nullptr;
   size_t max_elements = 0;
+  LabelLimits labels;
+  WorkMeter* meter = nullptr;  // null: nothing interrupts the evaluation
+
+  // Call it in loops over elements. Not OK: stop with that status.
+  Status Work(size_t units) {
+    return meter == nullptr || meter->Add(units) ? OkStatus() : meter->status();
+  }
 };
 
 using Inputs = std::span<const Vector* const>;
@@ -40,6 +49,9 @@ class Operator {
   // Fills `out`. Allocates nothing, except for the text of an error.
   virtual Status Run(Context& context, Inputs inputs, Vector* out) = 0;
   virtual size_t MemoryBytes() const { return 0; }
+  // The label sets that the operator computed for its current result, as LabelMeter counts them; 0
+  // if it only drops or keeps labels.
+  virtual size_t LabelBytes() const { return 0; }
 };
 
 // What an operator does when the metric names of its input go: elements move to new places, and may

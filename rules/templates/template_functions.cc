@@ -172,7 +172,7 @@ Result ReReplaceAll(const FunctionContext&, Arguments a) {
     const size_t to = from + groups[0].size();
     out.append(text, last_end, from - last_end);
     // As in Go, an empty match right behind a match does not count.
-    if (to > last_end || from == 0) ExpandGroups(replacement, re, groups, &out);
+    if (to > last_end || from == 0) ExpandGroups(replacement, re, groups, kMax, &out);
     last_end = to;
     // At least one character further.
     size_t next = search + 1;

@@ -24,7 +24,8 @@ StatusOr<CapturePattern> CapturePattern::Make(std::string_view pattern) {
 }
 
 std::optional<std::string> CapturePattern::Expand(std::string_view value,
-                                                  std::string_view replacement) const {
+                                                  std::string_view replacement,
+                                                  size_t max_bytes) const {
   std::vector<re2::StringPiece> groups(static_cast<size_t>(pattern_->NumberOfCapturingGroups()) +
                                        1);
   const re2::StringPiece text(value.data(), value.size());
@@ -33,13 +34,13 @@ std::optional<std::string> CapturePattern::Expand(std::string_view value,
     return std::nullopt;
   }
   std::string out;
-  ExpandGroups(replacement, *pattern_, groups, &out);
+  ExpandGroups(replacement, *pattern_, groups, max_bytes, &out);
   return out;
 }
 
 void ExpandGroups(std::string_view replacement, const RE2& re,
-                  std::span<const re2::StringPiece> groups, std::string* out) {
-  for (size_t i = 0; i < replacement.size(); ++i) {
+                  std::span<const re2::StringPiece> groups, size_t max_bytes, std::string* out) {
+  for (size_t i = 0; i < replacement.size() && out->size() <= max_bytes; ++i) {
     if (replacement[i] != '$' || i + 1 == replacement.size()) {
       *out += replacement[i];
       continue;
@@ -72,7 +73,9 @@ void ExpandGroups(std::string_view replacement, const RE2& re,
     }
     if (group >= 0 && group < static_cast<int64_t>(groups.size())) {
       const re2::StringPiece& piece = groups[static_cast<size_t>(group)];
-      out->append(piece.data() == nullptr ? "" : std::string(piece.data(), piece.size()));
+      const size_t room = max_bytes - out->size();
+      if (piece.data() != nullptr)
+        out->append(piece.data(), room < piece.size() ? room + 1 : piece.size());
     }
   }
 }

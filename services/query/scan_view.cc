@@ -13,8 +13,8 @@
 namespace pitwall::query {
 namespace {
 
-// Samples between two questions whether to go on: a few milliseconds.
-constexpr size_t kWorkBetweenChecks = 4'000'000;
+// Units of WorkMeter for each series that a read looks at.
+constexpr size_t kSeriesWork = 16;
 
 // What Prometheus refuses as soon as there is something to smooth.
 Status CheckFactors(std::span<const double> arguments) {
@@ -52,22 +52,6 @@ size_t FirstAfter(std::span<const int64_t> times, size_t from, int64_t position)
 }
 
 }  // namespace
-
-bool WorkMeter::Add(size_t samples) {
-  since_ += samples;
-  if (since_ >= kWorkBetweenChecks) return Check().ok();
-  return status_.ok();
-}
-
-void WorkMeter::Fail(Status status) {
-  if (status_.ok()) status_ = std::move(status);
-}
-
-Status WorkMeter::Check() {
-  since_ = 0;
-  if (status_.ok() && check_) status_ = check_();
-  return status_;
-}
 
 struct ScanView::Bounds {
   int64_t begin = 0;
@@ -189,6 +173,7 @@ Column ScanView::Read(uint32_t demand, std::span<const double> arguments) {
     const StoredSeries& series = feed.series[i];
     const uint32_t column = members.column[i];
     state.present[column] = 0;
+    if (!meter_->Add(kSeriesWork)) break;
     if (wanted.kind == WindowKind::kInstant) {
       const std::optional<size_t> newest = Newest(series, bounds, i, &state);
       if (!newest.has_value() || IsStale(series.values[*newest])) continue;
@@ -236,6 +221,7 @@ void ScanView::VisitWindows(uint32_t demand,
   state.last_end.reset();
   for (size_t i = 0; i < feed.series.size(); ++i) {
     Seek(feed.series[i], bounds, i, &state);
+    if (!meter_->Add(kSeriesWork + state.past[i] - state.first[i])) break;
     std::span<const int64_t> times;
     std::span<const double> values;
     Samples(feed.series[i], members_[feed_of_[demand]].has_markers[i] != 0, i, &state, &times,

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "rules/eval/work_meter.h"
 #include "services/base/status.h"
 #include "services/model/demand.h"
 #include "services/query/query_times.h"
@@ -16,24 +17,7 @@
 
 namespace pitwall::query {
 
-// Counts the samples that an evaluation looks at, and asks now and then whether it may go on.
-class WorkMeter {
- public:
-  // `check` may be empty; anything but OK stops the evaluation with that status.
-  explicit WorkMeter(std::function<Status()> check) : check_(std::move(check)) {}
-  // After `samples` more. False: stop.
-  bool Add(size_t samples);
-  // The evaluation fails. The first failure counts.
-  void Fail(Status status);
-  // Asks at once.
-  Status Check();
-  const Status& status() const { return status_; }
-
- private:
-  std::function<Status()> check_;
-  size_t since_ = 0;
-  Status status_;
-};
+using eval::WorkMeter;
 
 class ScanView final : public ColumnView {
  public:
@@ -56,7 +40,7 @@ class ScanView final : public ColumnView {
   Column Read(uint32_t demand, std::span<const double> arguments) override;
 
   // The samples of a window demand at the tick, without stale markers: calls
-  // visit(labels, times, values) for each series that has some.
+  // visit(labels, times, values) for each series that has some. Ends early if the meter stops it.
   void VisitWindows(uint32_t demand,
                     const std::function<void(const Labels&, std::span<const int64_t>,
                                              std::span<const double>)>& visit);

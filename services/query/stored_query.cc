@@ -9,6 +9,7 @@
 #include "rules/lang/parser.h"
 #include "rules/plan/query.h"
 #include "services/base/strings.h"
+#include "services/model/label_bytes.h"
 #include "services/model/position.h"
 #include "services/query/query_times.h"
 #include "services/query/scan_view.h"
@@ -47,22 +48,30 @@ Status TooManySamples() {
       "query processing would load too many samples into memory in query execution");
 }
 
+// What the answer and the results of subqueries may still take.
+struct Remaining {
+  size_t points;
+  size_t label_bytes;
+};
+
 // Series by their labels, with a short way for results whose labels are those of the last tick.
 class Collector {
  public:
-  explicit Collector(size_t* points_left) : points_left_(points_left) {}
+  Collector(const RunLimits* limits, Remaining* left) : limits_(limits), left_(left) {}
 
   Status Add(int64_t tick, const eval::Vector& result) {
     if (result.binding != binding_ || result.size() != at_.size()) Bind(result);
     size_t count = 0;
     for (size_t i = 0; i < result.size(); ++i) {
       if (!result.present[i]) continue;
-      if (at_[i] == kUnknown) at_[i] = IndexOf(result, i);
+      if (at_[i] == kUnknown) {
+        ASSIGN_OR_RETURN(at_[i], IndexOf(result, i));
+      }
       series_[at_[i]].points.emplace_back(tick, result.values[i]);
       ++count;
     }
-    if (count > *points_left_) return TooManySamples();
-    *points_left_ -= count;
+    if (count > left_->points) return TooManySamples();
+    left_->points -= count;
     return OkStatus();
   }
   std::vector<AnswerSeries> Take() { return std::move(series_); }
@@ -74,14 +83,22 @@ class Collector {
     binding_ = result.binding;
     at_.assign(result.size(), kUnknown);
   }
-  size_t IndexOf(const eval::Vector& result, size_t i) {
+  StatusOr<size_t> IndexOf(const eval::Vector& result, size_t i) {
     const Labels labels = result.type == plan::ValueType::kScalar ? Labels() : result.labels(i);
     const auto [known, is_new] = known_.try_emplace(labels, series_.size());
-    if (is_new) series_.push_back({labels, {}});
+    if (!is_new) return known->second;
+    const size_t bytes = LabelBytes(labels);
+    if (bytes > left_->label_bytes) {
+      return ResourceExhausted(Cat("the series of the query have more than ", limits_->label_bytes,
+                                   " bytes of labels; select fewer series or a shorter range"));
+    }
+    left_->label_bytes -= bytes;
+    series_.push_back({labels, {}});
     return known->second;
   }
 
-  size_t* const points_left_;
+  const RunLimits* const limits_;
+  Remaining* const left_;
   uint64_t binding_ = 0;
   std::vector<size_t> at_;  // of the element, in series_
   absl::flat_hash_map<Labels, size_t> known_;
@@ -234,10 +251,11 @@ class Execution {
   Execution(const plan::ProgramPtr& program, const QueryTimes& times, const RunLimits& limits)
       : program_(program),
         times_(times),
+        limits_(limits),
         meter_(limits.check),
-        points_left_(limits.points),
+        left_{limits.points, limits.label_bytes},
         evaluations_left_(limits.evaluations),
-        evaluator_(program, 0) {}
+        evaluator_(program, 0, {.meter = &meter_, .max_held_bytes = limits.held_bytes}) {}
 
   void SetStore(std::vector<ScanView::Feed> feeds, std::vector<size_t> feed_of) {
     store_ = std::make_unique<ScanView>(&space().demands, &times_, std::move(feeds),
@@ -275,7 +293,8 @@ class Execution {
     return view;
   }
 
-  size_t* points_left() { return &points_left_; }
+  Collector MakeCollector() { return Collector(&limits_, &left_); }
+  const Status& status() const { return meter_.status(); }
 
  private:
   struct Columns {
@@ -287,7 +306,7 @@ class Execution {
 
   Status RunOne(size_t k, const std::vector<Interval>& spans) {
     const plan::Subquery& subquery = space().subqueries[k];
-    Collector collector(&points_left_);
+    Collector collector = MakeCollector();
     for (const Interval& one : spans) {
       const int64_t last = FloorTo(one.to, subquery.step);
       for (int64_t tick = NextAfter(one.from, subquery.step); tick <= last; tick += subquery.step) {
@@ -318,8 +337,9 @@ class Execution {
 
   const plan::ProgramPtr program_;
   const QueryTimes& times_;
+  const RunLimits& limits_;
   WorkMeter meter_;
-  size_t points_left_;
+  Remaining left_;
   size_t evaluations_left_;
   std::unique_ptr<ScanView> store_;
   std::vector<std::vector<AnswerSeries>> results_;  // by subquery
@@ -360,8 +380,9 @@ StatusOr<std::vector<AnswerSeries>> StoredQuery::Run(
           for (size_t i = 0; i < times.size(); ++i)
             out.back().points.emplace_back(times[i], values[i]);
         });
+    RETURN_IF_ERROR(execution.status());
   } else {
-    Collector collector(execution.points_left());
+    Collector collector = execution.MakeCollector();
     for (int64_t tick = plan.span.start; tick <= plan.span.end; tick += plan.span.step)
       RETURN_IF_ERROR(execution.Evaluate(plan.root(), tick, &collector));
     out = collector.Take();

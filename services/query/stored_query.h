@@ -45,6 +45,10 @@ struct RunLimits {
   // Points of the answer and of subqueries. Beyond: ResourceExhausted.
   size_t points = 20'000'000;
   size_t evaluations = 1'000'000;  // of all subqueries
+  // Bytes of the label sets of the answer and of subqueries.
+  size_t label_bytes = size_t{128} << 20;
+  // Bytes of the results and label sets of all parts of the expression at one time.
+  size_t held_bytes = size_t{512} << 20;
   // Asked every few milliseconds; anything but OK ends the run with it. May be empty.
   std::function<Status()> check;
 };

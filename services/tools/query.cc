@@ -61,6 +61,17 @@ Status Feed(const std::vector<Point>& points, int64_t upto, size_t* next,
   return OkStatus();
 }
 
+// Appends a tick to the answer, within the limit of elements.
+Status AddTick(const Query& query, QueryAnswer::Tick tick, QueryAnswer* answer, size_t* elements) {
+  *elements += tick.elements.size();
+  if (*elements > query.max_elements) {
+    return ResourceExhausted(Cat("the answer has more than ", query.max_elements,
+                                 " points; select fewer series or use a longer step"));
+  }
+  answer->ticks.push_back(std::move(tick));
+  return OkStatus();
+}
+
 // As a rule runs: without any look at other times than those of windows.
 StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Query& query,
                               const lang::Expr& shown) {
@@ -74,7 +85,8 @@ StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Quer
   window::SeriesStore store(std::shared_ptr<const DemandSet>(compiled.program, &space.demands),
                             window::Limits{});
   engine::Subqueries subqueries(compiled.program, 0, window::Limits{});
-  eval::Evaluator evaluator(compiled.program, 0);
+  eval::WorkMeter meter(query.check);
+  eval::Evaluator evaluator(compiled.program, 0, {.meter = &meter});
   ASSIGN_OR_RETURN(const std::vector<Point> points, Points(series, &store));
   // Subqueries look back beyond the first tick, and have their steps from the first sample on.
   int64_t from = query.start - 1;
@@ -83,8 +95,9 @@ StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Quer
   store.SetOrigin(query.start);
   subqueries.SetOrigin(query.start);
   if (!space.subqueries.empty()) subqueries.Start(from, kMinPosition);
-  size_t next = 0;
+  size_t next = 0, elements = 0;
   for (int64_t tick = query.start; tick <= query.end;) {
+    RETURN_IF_ERROR(meter.Check());
     const int64_t at = std::min(tick, subqueries.NextTick());
     RETURN_IF_ERROR(Feed(points, at, &next, &store));
     store.SealTo(at);
@@ -103,7 +116,7 @@ StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Quer
       if (result->present[i]) out.elements.push_back({result->labels(i), result->values[i]});
     }
     OrderForDisplay(shown, &out.elements);
-    answer.ticks.push_back(std::move(out));
+    RETURN_IF_ERROR(AddTick(query, std::move(out), &answer, &elements));
     tick += query.step;
   }
   return answer;
@@ -113,6 +126,7 @@ StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Quer
 StatusOr<QueryAnswer> RunFolded(const std::vector<QuerySeries>& series, const Query& query,
                                 const lang::Source& source, const lang::Expr& shown) {
   QueryAnswer answer;
+  size_t elements = 0;
   for (int64_t tick = query.start; tick <= query.end; tick += query.step) {
     lang::Diagnostics ignored;
     const lang::ExprPtr expr = lang::ParseExpr(source, &ignored);
@@ -124,7 +138,7 @@ StatusOr<QueryAnswer> RunFolded(const std::vector<QuerySeries>& series, const Qu
     ASSIGN_OR_RETURN(QueryAnswer one, RunLive(series, folded, shown));
     one.ticks[0].position = tick;
     answer.type = one.type;
-    answer.ticks.push_back(std::move(one.ticks[0]));
+    RETURN_IF_ERROR(AddTick(query, std::move(one.ticks[0]), &answer, &elements));
   }
   return answer;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,9 @@ struct Query {
   int64_t step = plan::kDefaultInterval;  // > 0
   int64_t lookback = plan::kDefaultLookback;
   int64_t subquery_interval = plan::kDefaultInterval;  // of subqueries without a step
+  size_t max_elements = SIZE_MAX;                      // of all ticks; beyond: ResourceExhausted
+  // Called every few milliseconds; any status but OK ends the query with it. May be empty.
+  std::function<Status()> check;
 };
 
 struct QueryElement {

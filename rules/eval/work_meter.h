@@ -1,0 +1,48 @@
+// Count of the work of an evaluation that may be interrupted, such as a query over HTTP.
+//
+// Rules have no meter: their result must be a function of the log, and never of time.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <utility>
+
+#include "services/base/status.h"
+
+namespace pitwall::eval {
+
+// Not thread-safe.
+class WorkMeter {
+ public:
+  // `check` is called every few milliseconds of work; any status but OK stops the evaluation with
+  // that status. May be empty.
+  explicit WorkMeter(std::function<Status()> check) : check_(std::move(check)) {}
+
+  // Adds units of work; a unit takes about a nanosecond, as one sample of a window does. Returns
+  // false if the evaluation must stop.
+  bool Add(size_t units) {
+    since_ += units;
+    if (since_ >= kUnitsBetweenChecks) return Check().ok();
+    return status_.ok();
+  }
+  // Stops the evaluation with `status`. The first failure counts.
+  void Fail(Status status) {
+    if (status_.ok()) status_ = std::move(status);
+  }
+  // Calls `check` now.
+  Status Check() {
+    since_ = 0;
+    if (status_.ok() && check_) status_ = check_();
+    return status_;
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  static constexpr size_t kUnitsBetweenChecks = 4'000'000;
+
+  std::function<Status()> check_;
+  size_t since_ = 0;
+  Status status_;
+};
+
+}  // namespace pitwall::eval
