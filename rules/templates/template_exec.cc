@@ -116,7 +116,9 @@ class Executor {
       return ResourceExhausted(Cat("error executing template ", body_.name,
                                    ": exceeded maximum template depth (", kMaxCalls, ")"));
     }
-    RETURN_IF_ERROR(Spend(slots_.size() * kStepWork));
+    size_t copied = slots_.size() * kStepWork;
+    for (const Value& value : slots_) copied += BytesOf(value);
+    RETURN_IF_ERROR(Spend(copied));
     std::vector<Value> outer = slots_;
     slots_[kRootSlot] = argument;
     RETURN_IF_ERROR(RunBlock(body_.templates.find(s.text)->second, argument));
@@ -221,8 +223,10 @@ class Executor {
       case Expr::Kind::kLiteral:
         return expr.literal;
       case Expr::Kind::kDot:
+        RETURN_IF_ERROR(Spend(BytesOf(dot)));
         return dot;
       case Expr::Kind::kVariable:
+        RETURN_IF_ERROR(Spend(BytesOf(slots_[expr.slot])));
         return slots_[expr.slot];
       case Expr::Kind::kField: {
         ASSIGN_OR_RETURN(const Value base, Evaluate(*expr.arguments[0], dot));
@@ -265,6 +269,12 @@ class Executor {
     const auto* text = std::get_if<std::string>(&*result);
     if (text != nullptr && text->size() > kMaxOutput) return TooLong();
     return result;
+  }
+
+  // That a copy of the value takes beside the value itself.
+  static size_t BytesOf(const Value& value) {
+    const auto* text = std::get_if<std::string>(&value);
+    return text == nullptr ? 0 : text->size();
   }
 
   static bool IsMap(const Value& value) {

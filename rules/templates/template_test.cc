@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "rules/templates/go_format.h"
+#include "services/base/limited_child_for_test.h"
 #include "services/base/strings.h"
 
 namespace pitwall::templates {
@@ -227,6 +228,30 @@ TEST_F(TemplateTest, OutputIsBounded) {
   std::string text = "{{ $x := \"0123456789\" }}";
   for (int i = 0; i < 60; ++i) text += "{{ $x = print $x $x }}";
   EXPECT_THAT(Expand(text + "{{ $x }}"), HasSubstr("output is longer than 65536 bytes"));
+}
+
+// Each would take gigabytes; the child may map 400 MiB more.
+TEST_F(TemplateTest, TemplatesThatExhaustMemory_AreErrors) {
+  const std::string long_value(60'000, 'v');
+  Labels labels({{"a", long_value}});
+  input.labels = &labels;
+  std::string groups, copies, dots;
+  for (int i = 0; i < 15'000; ++i) groups += "$0";
+  for (int i = 0; i < 1'500; ++i) copies += Cat("{{ $v", i, " := $x }}");
+  for (int i = 0; i < 300; ++i) dots += Cat("{{ $v", i, " := . }}");
+  const std::string x = "{{ $x := $labels.a }}";
+  for (const std::string& text :
+       {Cat(x, "{{ reReplaceAll \"(.*)\" \"", groups, "\" $x }}"), Cat(x, copies),
+        Cat("{{ define \"t\" }}", dots, "{{ template \"t\" . }}{{ end }}", x,
+            "{{ template \"t\" $x }}")}) {
+    const int status = RunWithMemoryLimit(size_t{400} << 20, [&] {
+      const auto parsed = Template::Parse("t", text);
+      if (!parsed.ok()) return 2;
+      const auto out = parsed->TryExpand(input);
+      return out.ok() ? 1 : 0;
+    });
+    EXPECT_EQ(status, 0) << text.substr(0, 100);
+  }
 }
 
 TEST_F(TemplateTest, WhatItReads) {
