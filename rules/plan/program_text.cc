@@ -119,7 +119,9 @@ void ExplainRule(const Space& space, const RuleCost& cost, const WindowUsers& us
           ShownValue(space.parameters[index]), "\n");
   }
   CatTo(*out, "      cost: ", CostClassName(cost.cost_class()), ", ", FormatBytes(cost.state_bytes),
-        " of state and ", FormatNanos(cost.work_ns), " an evaluation for each series\n");
+        " of state",
+        cost.label_bytes > 0 ? Cat(" (", FormatBytes(cost.label_bytes), " of labels)") : "",
+        " and ", FormatNanos(cost.work_ns), " an evaluation for each series\n");
   for (const WindowCost& window : cost.windows) {
     const int shared = users.at({cost.space, window.ref});
     CatTo(*out, "      window ", window.ref.source == 0 ? "" : Cat(window.ref.source - 1, "/"),

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "rules/plan/function.h"
+#include "rules/plan/label_growth.h"
 #include "services/base/strings.h"
 #include "services/model/function_table.h"
 #include "services/model/pane_grid.h"
@@ -158,7 +159,12 @@ class ElementCount {
 class RuleWalk {
  public:
   RuleWalk(const Space& space, const CostOptions& options, int64_t interval, RuleCost* cost)
-      : space_(space), options_(options), rule_interval_(interval), cost_(cost), elements_(space) {}
+      : space_(space),
+        options_(options),
+        rule_interval_(interval),
+        cost_(cost),
+        elements_(space),
+        labels_(space) {}
 
   void Add(NodeId root) {
     if (root == kNoNode) return;
@@ -181,7 +187,7 @@ class RuleWalk {
       cost_->subquery_depth = std::max(cost_->subquery_depth, subquery.depth);
       rate += subquery.ns_per_second;
     }
-    cost_->state_bytes += kResultBytes * results_;
+    cost_->state_bytes += kResultBytes * results_ + cost_->label_bytes;
     cost_->work_ns = rate * Seconds(rule_interval_);
   }
 
@@ -193,6 +199,8 @@ class RuleWalk {
     const Node& node = space_.nodes[id.index()];
     nodes_ += NodeWork(space_, node) * elements_.OfInputs(node);
     if (node.type == ValueType::kVector) results_ += elements_.Of(id);
+    if (named_.insert(id.value()).second)
+      cost_->label_bytes += labels_.BytesOf(id) * elements_.Of(id);
     cost_->dynamic_labels = cost_->dynamic_labels || IsDynamic(node);
     if (node.kind == NodeKind::kDemand) {
       demands_.insert({node.source, node.demand});
@@ -270,6 +278,8 @@ class RuleWalk {
   double nodes_ = 0;
   double results_ = 0;
   ElementCount elements_;
+  LabelGrowth labels_;
+  std::set<uint32_t> named_;             // nodes whose labels are counted
   std::map<DemandRef, double> buckets_;  // values of each series of a window
   std::set<std::pair<uint32_t, int64_t>> seen_;
   std::set<DemandRef> demands_;

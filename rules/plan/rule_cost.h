@@ -63,6 +63,7 @@ struct RuleCost {
   std::vector<SubqueryCost> subqueries;
   int subquery_depth = 0;
   double state_bytes = 0;               // of one series
+  double label_bytes = 0;               // of that: label values that the expression computes
   double work_ns = 0;                   // of one series and evaluation
   double expression_ns_per_second = 0;  // of that: what is not windows and subqueries
   CostClass cost_class() const {

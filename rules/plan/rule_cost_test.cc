@@ -198,6 +198,44 @@ TEST(RuleLimits, NameThemselvesTheEstimateAndTheCure) {
                 "step of the subquery"));
 }
 
+TEST(RuleCost, LabelsGrowWithReplacement) {
+  const auto bytes = [](std::string_view expr) { return CostOfExpr(expr).label_bytes; };
+  EXPECT_EQ(bytes("a > 1"), 0);
+  EXPECT_EQ(bytes("label_replace(a, 'y', '$1-$1', 'x', '(.*)') > 1"),
+            65);  // two labels of 32 bytes
+  EXPECT_EQ(bytes("label_replace(a, 'y', '${1}$$', 'x', '(.*)') > 1"), 33);
+  EXPECT_EQ(bytes("label_join(a, 'y', '--', 'x', 'z') > 1"), 66);
+  // Each level is kept: 64 + 128 + 256.
+  EXPECT_EQ(bytes("label_replace(label_replace(label_replace(a, 'x', '$1$1', 'x', '(.*)'), 'x', "
+                  "'$1$1', 'x', '(.*)'), 'x', '$1$1', 'x', '(.*)') > 1"),
+            448);
+  // What aggregation drops does not grow on.
+  EXPECT_EQ(bytes("label_join(sum by (z) (label_join(a, 'x', '', 'x', 'x')), 'y', '', 'x') > 1"),
+            64 + 32);
+  EXPECT_EQ(bytes("label_join(sum by (x) (label_join(a, 'x', '', 'x', 'x')), 'y', '', 'x') > 1"),
+            64 + 64);
+  EXPECT_EQ(bytes("max_over_time(label_join(a, 'x', '', 'x', 'x')[5m:1m]) > 1"), 64);
+  const RuleCost cost = CostOfExpr("label_join(a, 'y', '', 'x') > 1");
+  EXPECT_GT(cost.state_bytes, cost.label_bytes);
+}
+
+// The rule of 594 bytes that took 1 GiB of one series, and its like.
+TEST(RuleLimits, NestedLabelFunctions_AreRefused) {
+  std::string replaced = "a", joined = "a";
+  for (int i = 0; i < 12; ++i) {
+    replaced = Cat("label_replace(", replaced, ",'x','$1$1$1$1','x','(.*)')");
+    joined = Cat("label_join(", joined, ",'x','','x','x','x','x')");
+  }
+  for (const std::string& expr : {replaced, joined}) {
+    EXPECT_THAT(Limited(Cat(expr, " > 1"), {}),
+                HasSubstr("the limit label_bytes_per_series is 64 KiB: use fewer nested "
+                          "label_replace and label_join"));
+    EXPECT_THAT(Limited(Cat("max_over_time((", expr, ")[1m:10s]) > 1"), {}),
+                HasSubstr("label_bytes_per_series"));
+  }
+  EXPECT_THAT(Limited("label_replace(a, 'y', '$1', 'x', '(.*)') > 1", {}), IsEmpty());
+}
+
 TEST(RuleLimits, AreSetByName) {
   RuleLimits limits;
   EXPECT_TRUE(SetLimit("subquery_depth=2", &limits).ok());

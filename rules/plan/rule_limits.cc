@@ -18,6 +18,7 @@ struct NamedLimit {
 };
 constexpr NamedLimit kLimits[] = {
     {"state_bytes_per_series", &RuleLimits::state_bytes_per_series},
+    {"label_bytes_per_series", &RuleLimits::label_bytes_per_series},
     {"work_ns_per_series", &RuleLimits::work_ns_per_series},
     {"subquery_depth", &RuleLimits::subquery_depth},
 };
@@ -47,6 +48,12 @@ void CheckRule(const Space& space, const RuleCost& cost, const check::CheckedRul
         FormatBytes(static_cast<double>(limits.state_bytes_per_series)),
         Dearest(space, cost, [](const WindowCost& w) { return w.state_bytes; }),
         "use a shorter window, a longer interval, or a recording rule over part of it");
+  }
+  if (cost.label_bytes > static_cast<double>(limits.label_bytes_per_series)) {
+    add("label_bytes_per_series",
+        Cat("computes labels of about ", FormatBytes(cost.label_bytes), " for each series"),
+        FormatBytes(static_cast<double>(limits.label_bytes_per_series)), "",
+        "use fewer nested label_replace and label_join, or replacements that repeat fewer groups");
   }
   if (cost.work_ns > static_cast<double>(limits.work_ns_per_series)) {
     double most = 0;

@@ -17,6 +17,9 @@ namespace pitwall::plan {
 struct RuleLimits {
   // State of one series: a rule at this limit over 1,000 series holds 16 GiB.
   int64_t state_bytes_per_series = int64_t{16} << 20;
+  // Label values that a rule computes for one series: as many bytes as an evaluation allows in one
+  // label set (rules/eval/label_limits.h).
+  int64_t label_bytes_per_series = int64_t{64} << 10;
   // Work of one series and evaluation, nanoseconds: 1 ms is one core for 1,000 series at 1 s.
   int64_t work_ns_per_series = 1'000'000;
   // Subqueries in subqueries; each level multiplies the evaluations of the one inside.

@@ -97,6 +97,8 @@ void RulesKeys(ConfigKeys& keys, RulesConfig& rules) {
     plan::RuleLimits& limits = rules.limits;
     keys.Count("state_bytes_per_series", {1, INT64_MAX, "bytes"}, &limits.state_bytes_per_series,
                "State of one rule for one series.");
+    keys.Count("label_bytes_per_series", {1, INT64_MAX, "bytes"}, &limits.label_bytes_per_series,
+               "Estimated bytes of the labels that one rule computes for one series.");
     keys.Count("work_ns_per_series", {1, INT64_MAX, "nanoseconds"}, &limits.work_ns_per_series,
                "Estimated work of one evaluation for one series.");
     keys.Count("subquery_depth", {1, 100, ""}, &limits.subquery_depth,

@@ -46,6 +46,7 @@ void WriteRule(JsonWriter& out, const plan::Program& program, const plan::RuleCo
   Number(out, "interval", seconds);
   Text(out, "cost_class", plan::CostClassName(cost.cost_class()));
   Number(out, "state_bytes_per_series", cost.state_bytes);
+  Number(out, "label_bytes_per_series", cost.label_bytes);
   Number(out, "work_ns_per_series", cost.work_ns);
   out.Key("windows");
   out.BeginArray();
