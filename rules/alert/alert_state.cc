@@ -5,6 +5,7 @@
 #include <iterator>
 #include <optional>
 
+#include "rules/alert/alert_labels.h"
 #include "rules/alert/alert_record.h"
 #include "rules/alert/folded_issues.h"
 #include "rules/alert/label_codec.h"
@@ -226,15 +227,11 @@ class AlertState::Impl {
     return Labels::FromPairs(std::move(pairs));
   }
 
-  static Status Duplicate() {
-    return InvalidArgument(
-        "vector contains metrics with the same labelset after applying alert labels");
-  }
-
   // Which alert each present element is: the known ones are marked, the others collected in fresh_.
   Status Look(const AlertInput& input) {
     const eval::Vector& expr = *input.expr;
     Status status;
+    AlertLabelBytes bytes(options_.max_label_bytes);
     size_t next = 0;  // in by_place_
     ForPresent(expr.present, [&](size_t i) {
       Alert* alert = nullptr;
@@ -246,14 +243,15 @@ class AlertState::Impl {
         Labels labels = AlertLabels(expr.labels(i), expr.values[i], input.at);
         alert = Find(labels);
         if (alert == nullptr) {
+          bytes.Add(labels);
           fresh_.push_back({std::move(labels), static_cast<uint32_t>(i)});
           // Far too many: no need to look at the rest.
-          if (fresh_.size() > options_.max_alerts) return false;
+          if (fresh_.size() > options_.max_alerts || bytes.exceeded()) return false;
           return true;
         }
       }
       if (alert->seen == serial_) {
-        status = Duplicate();
+        status = DuplicateAlertLabels();
         return false;
       }
       alert->seen = serial_;
@@ -264,7 +262,7 @@ class AlertState::Impl {
     std::sort(fresh_.begin(), fresh_.end(),
               [](const Fresh& a, const Fresh& b) { return a.labels < b.labels; });
     for (size_t k = 1; k < fresh_.size(); ++k) {
-      if (fresh_[k].labels == fresh_[k - 1].labels) return Duplicate();
+      if (fresh_[k].labels == fresh_[k - 1].labels) return DuplicateAlertLabels();
     }
     return OkStatus();
   }
@@ -272,6 +270,8 @@ class AlertState::Impl {
   // What becomes of each alert, and whether there are too many. Changes no state.
   Status Judge(const AlertInput& input) {
     size_t staying = fresh_.size();
+    AlertLabelBytes bytes(options_.max_label_bytes);
+    for (const Fresh& fresh : fresh_) bytes.Add(fresh.labels);
     for (auto& alert : alerts_) {
       Alert& a = *alert;
       a.next_can_end_since = a.next_clear_since_ns = kNever;
@@ -288,7 +288,9 @@ class AlertState::Impl {
         }
       }
       staying += a.fate == Alert::Fate::kStay;
+      if (!fresh_.empty() && a.fate == Alert::Fate::kStay) bytes.Add(a.labels);
     }
+    RETURN_IF_ERROR(bytes.status());
     const size_t limit = rule_->limit() > 0 ? std::min<size_t>(rule_->limit(), options_.max_alerts)
                                             : options_.max_alerts;
     if (staying > limit) {

@@ -156,6 +156,7 @@ struct ActiveAlert {
 struct AlertOptions {
   // Alerts of one rule on one job; more is an error and the state stays as it was.
   size_t max_alerts = 10'000;
+  size_t max_label_bytes = size_t{64} << 20;  // of their labels (LabelBytes); likewise
   // Whether kPending and kDropped are told: no event comes of them.
   bool report_pending = true;
   int64_t min_update_ns = 60'000'000'000;   // kUpdated for a change: not more often

@@ -146,7 +146,11 @@ const BoundColumns& Job::StepColumns(Binding* binding, SpaceRunner* space) {
 void Job::CountUnknown(const Status& interned) {
   if (interned.ok()) return;
   counters_->Count(Drop::kLimit);
-  identity_.limit_reason = Cat("more than ", options_.max_series_per_job, " series");
+  identity_.limit_reason =
+      interned.code() == absl::StatusCode::kOutOfRange
+          ? Cat("more than ", FormatBytes(static_cast<double>(window::Limits().max_label_bytes)),
+                " of labels")
+          : Cat("more than ", options_.max_series_per_job, " series");
 }
 
 void Job::CountRefused(const Status& appended, size_t samples, std::string_view waiting) {

@@ -35,8 +35,9 @@ using SeriesId = Id<struct SeriesIdTag>;
 using RowPlanId = Id<struct RowPlanIdTag>;
 
 struct Limits {
-  uint32_t max_series = 100'000;        // interned and not yet forgotten
-  size_t max_open_samples = 4'000'000;  // cells of rows that wait to be sealed
+  uint32_t max_series = 100'000;               // interned and not yet forgotten
+  size_t max_label_bytes = size_t{256} << 20;  // of their labels (LabelBytes)
+  size_t max_open_samples = 4'000'000;         // cells of rows that wait to be sealed
   // Windows of more panes than this keep the older ones packed: a quarter more time, a fraction of
   // the memory (docs/decisions/0008-long-windows.md).
   uint32_t long_panes = 1024;
@@ -96,7 +97,8 @@ class SeriesStore final : public ColumnView {
 
   // ---- Series. Once per schema, never per sample.
   // The id of the series, kUnwanted when no selector matches it; ResourceExhausted beyond
-  // max_series. Ids stay valid until Expire returns them as forgotten.
+  // max_series, OutOfRange beyond max_label_bytes. Ids stay valid until Expire returns them as
+  // forgotten.
   StatusOr<SeriesId> Intern(const Labels& labels);
   // Resolves a row's layout once, so that a row costs array stores only. A series of a plan keeps
   // its id until the plan is released. InvalidArgument for an unknown id. Plans are not saved: plan

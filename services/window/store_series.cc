@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "services/base/check.h"
+#include "services/model/label_bytes.h"
 #include "services/window/store_state.h"
 
 namespace pitwall::window {
@@ -41,6 +42,13 @@ StatusOr<SeriesId> SeriesStore::State::Intern(const Labels& labels) {
     return ResourceExhausted(Cat("series ", labels.ToString(), ": the job has ", known_series,
                                  " series already, the limit (max_series)"));
   }
+  const size_t bytes = LabelBytes(labels);
+  if (label_bytes + bytes > limits.max_label_bytes) {
+    return OutOfRange(Cat("series ", labels.Name(), ": the labels of the job have ", label_bytes,
+                          " bytes already, the limit is ", limits.max_label_bytes,
+                          " (max_label_bytes)"));
+  }
+  label_bytes += bytes;
   uint32_t id;
   if (free_ids.empty()) {
     id = static_cast<uint32_t>(series.size());
@@ -181,7 +189,8 @@ std::vector<SeriesId> SeriesStore::State::Expire() {
     const bool gone_already = series[id].dormant && series[id].pins > 0;
     candidates += expired(id) && !gone_already ? 1 : 0;
   }
-  const bool crowded = known_series > limits.max_series - limits.max_series / kExpireShare;
+  const bool crowded = known_series > limits.max_series - limits.max_series / kExpireShare ||
+                       label_bytes > limits.max_label_bytes - limits.max_label_bytes / kExpireShare;
   if (candidates * kExpireShare < known_series && !crowded) return forgotten;
   std::vector<bool> gone(series.size(), false);
   bool any_column = false;
@@ -202,6 +211,7 @@ std::vector<SeriesId> SeriesStore::State::Expire() {
   for (const SeriesId id : forgotten) {
     SeriesInfo& info = series[id.value()];
     ids.erase(info.labels);
+    label_bytes -= LabelBytes(info.labels);
     info.Clear();
     last[id.value()] = LastSample();
     free_ids.push_back(id.value());

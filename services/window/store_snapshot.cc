@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "services/base/stable_hash.h"
+#include "services/model/label_bytes.h"
 #include "services/model/value.h"
 #include "services/window/store_state.h"
 
@@ -184,6 +185,7 @@ Status SeriesStore::State::Load(BinaryReader& in) {
     info.known = in.Bool();
     if (!info.known) continue;
     info.labels = LoadLabels(in);
+    label_bytes += LabelBytes(info.labels);
     info.dormant = in.Bool();
     info.interned_at = in.I64();
     last[id].position = in.I64();

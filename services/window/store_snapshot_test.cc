@@ -1,6 +1,7 @@
 // What a store saves at moments between two ticks.
 #include <gtest/gtest.h>
 
+#include "services/base/strings.h"
 #include "services/window/store_for_test.h"
 
 namespace pitwall::window {
@@ -32,6 +33,25 @@ TEST(StoreSnapshotTest, IsRestoredWithSeriesThatNoSealHasSeen) {
   (*restored)->SealTo(4 * kSecond);
   (*restored)->BeginTick(4 * kSecond);
   EXPECT_EQ((*restored)->Read(2).present.size(), 4u);
+}
+
+TEST(StoreSnapshotTest, LabelsBeyondLimit_AreRefusedAfterRestoreToo) {
+  const Limits limits{.max_label_bytes = 10'000};
+  const auto intern = [](SeriesStore* store, std::string_view id, size_t bytes) {
+    return store->Intern(M(Cat(id, std::string(bytes, 'v')))).status().code();
+  };
+  Fixture f({Instant(60)}, limits);
+  EXPECT_EQ(intern(&f.store, "1", 4'000), absl::StatusCode::kOk);
+  EXPECT_EQ(intern(&f.store, "2", 4'000), absl::StatusCode::kOk);
+  EXPECT_EQ(intern(&f.store, "3", 4'000), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(intern(&f.store, "1", 4'000), absl::StatusCode::kOk);  // is known
+  BinaryWriter out;
+  f.store.Save(out);
+  BinaryReader in(out.data());
+  const auto restored = SeriesStore::Restore(in, SetOf({Instant(60)}), limits);
+  ASSERT_TRUE(restored.ok()) << restored.status();
+  EXPECT_EQ(intern(restored->get(), "3", 4'000), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(intern(restored->get(), "4", 1'000), absl::StatusCode::kOk);
 }
 
 }  // namespace

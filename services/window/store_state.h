@@ -170,6 +170,7 @@ struct SeriesStore::State {
   std::vector<LastSample> last;   // by id
   std::vector<uint32_t> free_ids;
   size_t known_series = 0;
+  size_t label_bytes = 0;  // of the known series (LabelBytes)
   absl::flat_hash_map<const Labels*, uint32_t, LabelsHash, LabelsEq> ids;
   std::vector<SelectorState> selectors;
   StringMap<std::vector<uint32_t>> selectors_by_name;  // whose matchers fix the metric name

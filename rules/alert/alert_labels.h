@@ -1,0 +1,34 @@
+// Errors about the labels of a rule's alerts.
+#pragma once
+
+#include <cstddef>
+
+#include "services/base/status.h"
+#include "services/base/strings.h"
+#include "services/model/label_bytes.h"
+
+namespace pitwall::alert {
+
+inline Status DuplicateAlertLabels() {
+  return InvalidArgument(
+      "vector contains metrics with the same labelset after applying alert labels");
+}
+
+// Bytes of the labels of a rule's alerts. Templates make labels of any length for each element.
+class AlertLabelBytes {
+ public:
+  explicit AlertLabelBytes(size_t limit) : limit_(limit) {}
+  void Add(const Labels& labels) { bytes_ += LabelBytes(labels); }
+  bool exceeded() const { return bytes_ > limit_; }
+  Status status() const {
+    if (!exceeded()) return OkStatus();
+    return ResourceExhausted(Cat("the labels of the alerts have more than ", limit_,
+                                 " bytes; use shorter label templates"));
+  }
+
+ private:
+  const size_t limit_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace pitwall::alert
