@@ -392,7 +392,8 @@ Status ServiceHost::StartHttp() {
                           response.body = exposition_.Render();
                           return response;
                         },
-                    .open = true});
+                    .open = true,
+                    .lane = http::Lane::kHealth});
   routes.push_back({.method = "GET",
                     .path = "/healthz",
                     .handler =
@@ -410,7 +411,8 @@ Status ServiceHost::StartHttp() {
                                              : http::HttpResponse::Text(
                                                    503, Cat(ToStd(health.message()), "\n"));
                         },
-                    .open = true});
+                    .open = true,
+                    .lane = http::Lane::kHealth});
   routes.push_back({.method = "GET",
                     .path = "/readyz",
                     .handler =
@@ -420,15 +422,19 @@ Status ServiceHost::StartHttp() {
                                             : http::HttpResponse::Text(
                                                   503, Cat(ToStd(ready.message()), "\n"));
                         },
-                    .open = true});
+                    .open = true,
+                    .lane = http::Lane::kHealth});
   if (notifier_ != nullptr) {
-    routes.push_back(
-        {.method = "GET", .path = "/metrics/issues", .handler = [this](const http::HttpRequest&) {
-           http::HttpResponse response;
-           response.content_type = telemetry::Exposition::kContentType;
-           response.body = notifier_->RenderIssueMetrics();
-           return response;
-         }});
+    routes.push_back({.method = "GET",
+                      .path = "/metrics/issues",
+                      .handler =
+                          [this](const http::HttpRequest&) {
+                            http::HttpResponse response;
+                            response.content_type = telemetry::Exposition::kContentType;
+                            response.body = notifier_->RenderIssueMetrics();
+                            return response;
+                          },
+                      .lane = http::Lane::kHealth});
     for (http::HttpRoute& route : SilenceRoutes(notifier_->Silences()))
       routes.push_back(std::move(route));
   }

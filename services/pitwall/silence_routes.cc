@@ -76,11 +76,13 @@ std::vector<http::HttpRoute> SilenceRoutes(SilenceBook* book) {
           {.method = "POST",
            .path = path,
            .handler = [book](const http::HttpRequest& request) { return Add(book, request); },
-           .role = Role::kAct},
+           .role = Role::kAct,
+           .lane = http::Lane::kActions},
           {.method = "DELETE",
            .path = Cat(path, "/*"),
            .handler = [book](const http::HttpRequest& request) { return Expire(book, request); },
-           .role = Role::kAct}};
+           .role = Role::kAct,
+           .lane = http::Lane::kActions}};
 }
 
 }  // namespace pitwall

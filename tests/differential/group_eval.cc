@@ -30,6 +30,7 @@
 #include "rules/plan/compile.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/json_writer.h"
+#include "services/engine/shard.h"
 #include "services/engine/space_runner.h"
 #include "services/model/value.h"
 #include "services/tools/spoken.h"
@@ -303,7 +304,7 @@ class GroupRun {
     runner_->Save(saved);
     runner_ = MakeRunner();
     BinaryReader in(saved.data());
-    RETURN_IF_ERROR(runner_->Restore(in));
+    RETURN_IF_ERROR(runner_->Restore(in, engine::kSnapshotJob));
     RETURN_IF_ERROR(in.Finish("snapshot"));
     runner_->Expire();
     return Intern();

@@ -23,6 +23,7 @@ namespace pitwall::http {
 namespace {
 
 constexpr size_t kMostTurnedAway = 16;
+constexpr int kClientClosedRequest = 499;  // as nginx has it
 
 class BeastServer final : public HttpServer, private SessionOwner {
  public:
@@ -34,7 +35,9 @@ class BeastServer final : public HttpServer, private SessionOwner {
         tls_(std::move(tls)),
         acceptor_(io_),
         stop_timer_(io_),
-        handlers_(static_cast<size_t>(options_.handler_threads)) {}
+        queries_(static_cast<size_t>(options_.handler_threads)),
+        actions_(static_cast<size_t>(options_.action_threads)),
+        health_(static_cast<size_t>(options_.health_threads)) {}
 
   ~BeastServer() override { Stop(0); }
 
@@ -83,7 +86,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
       StopIfIdle();
     });
     thread_.join();
-    handlers_.join();
+    for (asio::thread_pool* pool : pools_) pool->join();
   }
 
  private:
@@ -130,31 +133,32 @@ class BeastServer final : public HttpServer, private SessionOwner {
     beast::error_code error;
     const asio::ip::tcp::endpoint remote = socket.remote_endpoint(error);
     const std::string peer = error ? "" : remote.address().to_string();
-    const bool full = live_ >= options_.max_connections;
-    if (full || LiveOf(peer) >= options_.max_connections_per_address) {
-      counters_.connections_refused.Add();
-      Count(full ? Refusal::kConnections : Refusal::kAddressConnections);
+    const bool full = live_ - reserved_ >= options_.max_connections;
+    const bool reserved = full || LiveOf(peer) >= options_.max_connections_per_address;
+    if (reserved && reserved_ >= options_.reserved_connections) {
+      CountConnection(full ? Refusal::kConnections : Refusal::kAddressConnections);
       TurnAway(std::move(socket));
       return;
     }
     socket.set_option(asio::ip::tcp::no_delay(true), error);
     std::erase_if(sessions_, [](const auto& weak) { return weak.expired(); });
     ++live_;
-    ++live_of_[peer];
+    ++(reserved ? reserved_ : live_of_[peer]);
     // The deleter runs on the I/O thread: every session ends with its last operation.
-    const auto track = [this, peer](auto* session) {
+    const auto track = [this, peer, reserved](auto* session) {
       delete session;
       --live_;
-      if (--live_of_[peer] == 0) live_of_.erase(peer);
+      if (--(reserved ? reserved_ : live_of_[peer]) == 0 && !reserved) live_of_.erase(peer);
       StopIfIdle();
     };
     if (tls_) {
       const std::shared_ptr<asio::ssl::context> context = tls_->Current();
       using S = Session<TlsStream>;
-      Register(std::shared_ptr<S>(new S(this, context, std::move(socket), peer, *context), track));
+      Register(std::shared_ptr<S>(new S(this, context, std::move(socket), peer, reserved, *context),
+                                  track));
     } else {
       using S = Session<PlainStream>;
-      Register(std::shared_ptr<S>(new S(this, nullptr, std::move(socket), peer), track));
+      Register(std::shared_ptr<S>(new S(this, nullptr, std::move(socket), peer, reserved), track));
     }
   }
 
@@ -197,9 +201,9 @@ class BeastServer final : public HttpServer, private SessionOwner {
     session->Run();
   }
 
-  void Handle(HttpRequest request, std::string target,
-              std::function<void(HttpResponse)> done) override {
-    if (!ParseTarget(target, &request)) {
+  void Handle(Arrival arrival, std::function<void(HttpResponse)> done) override {
+    HttpRequest& request = arrival.request;
+    if (!ParseTarget(arrival.target, &request)) {
       CountBadRequest(Refusal::kMalformed);
       return done(HttpResponse::Text(400, "bad request target\n"));
     }
@@ -215,29 +219,52 @@ class BeastServer final : public HttpServer, private SessionOwner {
     }
     if (auto turned = gate_.Check(request, *match.route)) return Refuse(std::move(*turned), done);
     request.role = gate_.RoleOf(request);
-    if (waiting_.load() >= options_.max_waiting_requests) {
+    const auto lane = static_cast<size_t>(match.route->lane);
+    if (arrival.reserved && match.route->lane == Lane::kQueries) {
+      CountConnection(Refusal::kConnections);
+      return done(Busy("too many connections\n"));
+    }
+    if (waiting_[lane].load() >= options_.max_waiting_requests) {
       counters_.overloaded.Add();
       Count(Refusal::kOverloaded);
-      HttpResponse response = HttpResponse::Text(503, "too many requests wait\n");
-      response.headers.emplace_back("Retry-After", "1");
-      return done(std::move(response));
+      return done(Busy("too many requests wait\n"));
     }
-    ++waiting_;
+    ++waiting_[lane];
     // The work guard keeps run() going until the answer is posted back.
-    asio::post(handlers_, [this, route = match.route, request = std::move(request),
-                           done = std::move(done), guard = asio::make_work_guard(io_)]() mutable {
-      HttpResponse response;
-      try {
-        response = route->handler(request);
-      } catch (const std::exception& e) {
-        PITWALL_LOG(kError, "http", request.path, ": ", e.what());
-        response = HttpResponse::Text(500, "internal error\n");
-      }
-      --waiting_;
-      asio::post(io_, [done = std::move(done), response = std::move(response)]() mutable {
-        done(std::move(response));
-      });
-    });
+    asio::post(
+        *pools_[lane], [this, lane, route = match.route, arrival = std::move(arrival),
+                        done = std::move(done), guard = asio::make_work_guard(io_)]() mutable {
+          HttpResponse response = Answer(*route, arrival);
+          --waiting_[lane];
+          asio::post(io_, [done = std::move(done), response = std::move(response)]() mutable {
+            done(std::move(response));
+          });
+        });
+  }
+
+  // Runs the handler. A request that changes nothing does not start once it is canceled.
+  static HttpResponse Answer(const HttpRoute& route, const Arrival& arrival) {
+    const HttpRequest& request = arrival.request;
+    if (arrival.cancel->canceled() && (request.method == "GET" || request.method == "HEAD"))
+      return HttpResponse::Text(kClientClosedRequest, "the request is canceled\n");
+    const CancelScope scope(arrival.cancel.get());
+    try {
+      return route.handler(request);
+    } catch (const std::exception& e) {
+      PITWALL_LOG(kError, "http", request.path, ": ", e.what());
+      return HttpResponse::Text(500, "internal error\n");
+    }
+  }
+
+  static HttpResponse Busy(std::string_view text) {
+    HttpResponse response = HttpResponse::Text(503, text);
+    response.headers.emplace_back("Retry-After", "1");
+    return response;
+  }
+
+  void CountConnection(Refusal reason) {
+    counters_.connections_refused.Add();
+    Count(reason);
   }
 
   void Refuse(Gate::Turned turned, const std::function<void(HttpResponse)>& done) {
@@ -271,14 +298,17 @@ class BeastServer final : public HttpServer, private SessionOwner {
   asio::ip::tcp::acceptor acceptor_;
   std::optional<asio::steady_timer> accept_pause_;
   asio::steady_timer stop_timer_;
-  asio::thread_pool handlers_;
+  asio::thread_pool queries_, actions_, health_;
+  const std::array<asio::thread_pool*, kLanes> pools_ = {&queries_, &actions_,
+                                                         &health_};  // by Lane
   std::thread thread_;
   uint16_t port_ = 0;
   std::string address_;
-  std::atomic<size_t> waiting_{0};
+  std::array<std::atomic<size_t>, kLanes> waiting_{};  // by Lane
   // Only on the I/O thread:
   std::vector<std::weak_ptr<AnySession>> sessions_;
   size_t live_ = 0;
+  size_t reserved_ = 0;                                        // of them, on reserved connections
   std::vector<std::weak_ptr<beast::tcp_stream>> turned_away_;  // that still take their answer
   std::map<std::string, size_t> live_of_;  // by address; as many as connections at most
   size_t streams_ = 0;
@@ -287,13 +317,16 @@ class BeastServer final : public HttpServer, private SessionOwner {
 };
 
 Status CheckLimits(const HttpServerOptions& o) {
-  if (o.handler_threads < 1 || o.handler_threads > 256) {
-    return InvalidArgument("handler_threads must be from 1 to 256");
+  for (const int threads : {o.handler_threads, o.action_threads, o.health_threads}) {
+    if (threads < 1 || threads > 256)
+      return InvalidArgument(
+          Cat("handler, action, and health threads must be from 1 to 256 (got ", threads, ")"));
   }
   if (o.max_header_bytes < 256 || o.max_header_bytes > (1 << 20) || o.max_connections == 0 ||
       o.max_connections_per_address == 0 || o.max_waiting_requests == 0 ||
       o.header_timeout_ns <= 0 || o.body_timeout_ns <= 0 || o.idle_timeout_ns <= 0 ||
-      o.write_timeout_ns <= 0 || o.stream_pause_ns <= 0) {
+      o.write_timeout_ns <= 0 || o.stream_pause_ns <= 0 || o.watch_interval_ns <= 0 ||
+      o.handler_timeout_ns <= 0 || o.reserved_timeout_ns <= 0) {
     return InvalidArgument("an HTTP limit is out of range");
   }
   return OkStatus();

@@ -1,9 +1,14 @@
 // An HTTP/1.1 server for what a service shows: metrics, health, the JSON API, the page. Over
 // Boost.Beast.
 //
-// One thread does all I/O, a few run handlers; both belong to the server. Everything is bounded:
-// header and body size, times for header and body to arrive, idle time, connections in all and of
-// one address, requests that wait for a handler thread (503 beyond). Loopback by default. On
+// One thread does all I/O; a few threads of each lane run handlers. Everything is bounded: header
+// and body size, times for header and body to arrive, idle time, connections in all and of one
+// address, requests of a lane that wait for a thread (503 beyond). Queries can take neither the
+// threads of health checks and actions nor the reserved connections, so both answer while queries
+// do not.
+//
+// A request whose client closes the connection, or whose time is up, is canceled: it does not start
+// if it only reads, and what runs sees it (services/base/cancellation.h). Loopback by default. On
 // another address a token is required (Authorization: Bearer) except on open routes. On a loopback
 // listener without a token the Host header must name loopback, so that a page in a browser cannot
 // reach it by DNS rebinding.
@@ -67,12 +72,17 @@ struct HttpResponse {
 // Called on a handler thread; several at a time. Must return; an exception out of it becomes a 500.
 using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
 
+// Requests of one lane never wait for those of another.
+enum class Lane { kQueries, kActions, kHealth };
+inline constexpr size_t kLanes = 3;
+
 struct HttpRoute {
   std::string method;  // GET serves HEAD too
   std::string path;    // exact, or a prefix when it ends with "/*"; the longest match wins
   HttpHandler handler;
   bool open = false;        // needs no token: /metrics, /healthz, /readyz
   Role role = Role::kView;  // what other routes need; who may act may view too
+  Lane lane = Lane::kQueries;
 };
 
 struct TlsFiles {
@@ -95,13 +105,20 @@ struct HttpServerOptions {
   size_t max_body_bytes = 1 << 20;
   size_t max_connections = 256;
   size_t max_connections_per_address = 64;
-  size_t max_waiting_requests = 64;
+  // Connections beyond both limits, for one short request each: health, metrics, or an action.
+  size_t reserved_connections = 16;
+  int64_t reserved_timeout_ns = 2'000'000'000;  // for the whole request on one of them
+  size_t max_waiting_requests = 64;             // of one lane
   size_t max_streams = 128;
   size_t max_streams_per_address = 16;
-  int handler_threads = 2;
-  int64_t header_timeout_ns = 10'000'000'000;  // first byte to end of the header; TLS handshake
-  int64_t body_timeout_ns = 10'000'000'000;    // end of the header to end of the body
-  int64_t idle_timeout_ns = 60'000'000'000;    // between requests
+  int handler_threads = 2;  // of queries
+  int action_threads = 2;
+  int health_threads = 2;
+  int64_t handler_timeout_ns = 120'000'000'000;  // then a request is canceled
+  int64_t watch_interval_ns = 100'000'000;       // between looks at the client of a running request
+  int64_t header_timeout_ns = 10'000'000'000;    // first byte to end of the header; TLS handshake
+  int64_t body_timeout_ns = 10'000'000'000;      // end of the header to end of the body
+  int64_t idle_timeout_ns = 60'000'000'000;      // between requests
   int64_t write_timeout_ns = 30'000'000'000;
   int64_t stream_pause_ns = 100'000'000;  // between pulls of a stream that had nothing
   int64_t linger_ns =

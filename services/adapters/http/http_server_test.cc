@@ -189,9 +189,7 @@ TEST(HttpServer, ASlowBodyIsCutAtItsDeadline) {
 }
 
 TEST(HttpServer, BoundsConnectionsOfOneAddress) {
-  HttpServerOptions options;
-  options.max_connections_per_address = 1;
-  const auto server = Serve(options);
+  const auto server = Serve({.max_connections_per_address = 1, .reserved_connections = 0});
   RawSocket first = RawSocket::Connect(server->port());
   ASSERT_TRUE(first.Send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"));
   EXPECT_THAT(first.ReadUntil("ok"), HasSubstr("200"));
@@ -298,9 +296,7 @@ TEST(HttpServer, AnIdleConnectionIsClosed) {
 }
 
 TEST(HttpServer, BoundsConnections) {
-  HttpServerOptions options;
-  options.max_connections = 2;
-  const auto server = Serve(options);
+  const auto server = Serve({.max_connections = 2, .reserved_connections = 0});
   const RawSocket a = RawSocket::Connect(server->port());
   const RawSocket b = RawSocket::Connect(server->port());
   // Both are accepted before the third: they answer.

@@ -1,6 +1,9 @@
 // One connection of the HTTP server. Private to this folder.
 #pragma once
 
+#include <poll.h>
+
+#include <algorithm>
 #include <array>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/ssl/stream.hpp>
@@ -20,6 +23,7 @@
 
 #include "services/adapters/http/header_check.h"
 #include "services/adapters/http/http_server.h"
+#include "services/base/cancellation.h"
 
 namespace pitwall::http {
 
@@ -29,14 +33,21 @@ using PlainStream = beast::tcp_stream;
 // Beast's own alias was renamed between versions; this spelling exists in all of them.
 using TlsStream = asio::ssl::stream<beast::tcp_stream>;
 
+// What a request is and where it comes from.
+struct Arrival {
+  HttpRequest request;
+  std::string target;
+  bool reserved = false;  // on a reserved connection
+  std::shared_ptr<CancelToken> cancel;
+};
+
 // What a session needs of its server. All calls on the I/O thread.
 class SessionOwner {
  public:
   virtual ~SessionOwner() = default;
   virtual const HttpServerOptions& options() const = 0;
   // Runs the request and calls `done` on the I/O thread, once.
-  virtual void Handle(HttpRequest request, std::string target,
-                      std::function<void(HttpResponse)> done) = 0;
+  virtual void Handle(Arrival arrival, std::function<void(HttpResponse)> done) = 0;
   virtual void CountRequest() = 0;
   virtual void CountBadRequest(Refusal reason) = 0;
   virtual bool stopping() const = 0;
@@ -60,12 +71,14 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
  public:
   template <typename... Extra>
   Session(SessionOwner* owner, std::shared_ptr<void> keep, asio::ip::tcp::socket socket,
-          std::string peer, Extra&... extra)
+          std::string peer, bool reserved, Extra&... extra)
       : owner_(owner),
+        reserved_(reserved),
         keep_(std::move(keep)),
         stream_(std::move(socket), extra...),
         buffer_(owner->options().max_header_bytes + owner->options().max_body_bytes + 4096),
         peer_(std::move(peer)),
+        watch_(stream_.get_executor()),
         pause_(stream_.get_executor()) {}
   ~Session() override {
     if (body_ != nullptr) owner_->CloseStream(peer_);
@@ -73,7 +86,7 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
 
   void Run() override {
     if constexpr (std::is_same_v<Stream, TlsStream>) {
-      Deadline(owner_->options().header_timeout_ns);
+      Deadline(ArrivalTimeout(owner_->options().header_timeout_ns));
       stream_.async_handshake(asio::ssl::stream_base::server,
                               [self = this->shared_from_this()](beast::error_code error) {
                                 if (error == beast::error::timeout)
@@ -93,6 +106,8 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
   void Close() override {
     closed_ = true;
     pause_.cancel();
+    watch_.cancel();
+    if (cancel_ != nullptr) cancel_->Cancel(CancelToken::Reason::kPeerGone);
     beast::error_code ignored;
     beast::get_lowest_layer(stream_).socket().shutdown(asio::ip::tcp::socket::shutdown_both,
                                                        ignored);
@@ -106,6 +121,10 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
     beast::get_lowest_layer(stream_).expires_after(std::chrono::nanoseconds(ns));
   }
 
+  int64_t ArrivalTimeout(int64_t ns) const {
+    return reserved_ ? std::min(ns, owner_->options().reserved_timeout_ns) : ns;
+  }
+
   void AwaitRequest() {
     if (owner_->stopping()) return Finish();
     parser_.emplace();
@@ -113,7 +132,7 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
     parser_->body_limit(owner_->options().max_body_bytes);
     idle_ = buffer_.size() == 0;
     // A new connection has no reason to wait; one that is kept alive has.
-    Deadline(first_ || !idle_ ? owner_->options().header_timeout_ns
+    Deadline(first_ || !idle_ ? ArrivalTimeout(owner_->options().header_timeout_ns)
                               : owner_->options().idle_timeout_ns);
     kept_idle_ = !first_ && idle_;
     first_ = false;
@@ -169,7 +188,7 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
 
   void ReadRest() {
     idle_ = kept_idle_ = false;
-    Deadline(owner_->options().body_timeout_ns);
+    Deadline(ArrivalTimeout(owner_->options().body_timeout_ns));
     beast::http::async_read(stream_, buffer_, *parser_,
                             [self = this->shared_from_this()](beast::error_code error, size_t) {
                               self->OnRequest(error);
@@ -195,7 +214,7 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
     owner_->CountRequest();
 
     const auto message = parser_->release();
-    keep_alive_ = message.keep_alive();
+    keep_alive_ = message.keep_alive() && !reserved_;
     head_ = message.method() == http::verb::head;
     version_ = message.version();
     HttpRequest request;
@@ -210,10 +229,38 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
     request.body = std::move(const_cast<std::string&>(message.body()));
     // The request is in: while the handler works, no deadline of ours runs.
     beast::get_lowest_layer(stream_).expires_never();
-    owner_->Handle(std::move(request), std::move(target),
+    cancel_ = std::make_shared<CancelToken>();
+    watched_ns_ = 0;
+    WatchClient(cancel_);
+    owner_->Handle({std::move(request), std::move(target), reserved_, cancel_},
                    [self = this->shared_from_this()](HttpResponse response) {
+                     self->cancel_.reset();
+                     self->watch_.cancel();
                      self->Reply(std::move(response));
                    });
+  }
+
+  // Looks from time to time whether the client is still there. Nothing is read meanwhile, so what
+  // it sends after the request stays for the next one.
+  void WatchClient(std::shared_ptr<CancelToken> token) {
+    const int64_t pause = owner_->options().watch_interval_ns;
+    watch_.expires_after(std::chrono::nanoseconds(pause));
+    watch_.async_wait([self = this->shared_from_this(), token = std::move(token),
+                       pause](beast::error_code error) mutable {
+      if (error || self->cancel_ != token) return;
+      self->watched_ns_ += pause;
+      if (self->ClientIsGone()) {
+        token->Cancel(CancelToken::Reason::kPeerGone);
+      } else if (self->watched_ns_ >= self->owner_->options().handler_timeout_ns) {
+        token->Cancel(CancelToken::Reason::kTimeout);
+      }
+      if (!token->canceled()) self->WatchClient(std::move(token));
+    });
+  }
+
+  bool ClientIsGone() {
+    pollfd socket{beast::get_lowest_layer(stream_).socket().native_handle(), POLLRDHUP, 0};
+    return poll(&socket, 1, 0) > 0 && (socket.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
   }
 
   void Refuse(int status, Refusal reason, std::string_view text) {
@@ -350,6 +397,7 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
   }
 
   SessionOwner* const owner_;
+  const bool reserved_;
   const std::shared_ptr<void> keep_;  // the TLS context
   Stream stream_;
   beast::flat_buffer buffer_;
@@ -357,6 +405,9 @@ class Session final : public AnySession, public std::enable_shared_from_this<Ses
   std::optional<Parser> parser_;
   beast::http::response<beast::http::string_body> message_;
   std::optional<beast::http::response_serializer<beast::http::string_body>> serializer_;
+  std::shared_ptr<CancelToken> cancel_;   // not null: a request is being handled
+  asio::steady_timer watch_;              // between two looks at the client
+  int64_t watched_ns_ = 0;                // since the request was complete
   asio::steady_timer pause_;              // between two pulls
   std::shared_ptr<ResponseStream> body_;  // not null: the connection is a stream to its end
   std::string chunk_;                     // that is being written

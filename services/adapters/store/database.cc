@@ -6,6 +6,7 @@
 #include <array>
 
 #include "services/base/binary.h"
+#include "services/base/cancellation.h"
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 
@@ -141,6 +142,7 @@ Status Database::Walk(sqlite3_stmt* statement,
     const int code = sqlite3_step(statement);
     if (code == SQLITE_DONE) return OkStatus();
     if (code != SQLITE_ROW) return Fail(code, "read");
+    RETURN_IF_ERROR(CheckCanceled());
     DatabaseRow out;
     const int64_t kind = sqlite3_column_int64(statement, 0);
     out.job = ColumnBytes(statement, 1);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "services/base/binary.h"
+#include "services/base/cancellation.h"
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/blocks/column_codec.h"
@@ -108,6 +109,7 @@ void TakeTexts(std::vector<std::string> distinct, const std::vector<int64_t>& in
 }  // namespace
 
 StatusOr<std::string> SegmentReader::ReadPage(const RowGroup& group, size_t column) const {
+  RETURN_IF_ERROR(CheckCanceled());
   StatusOr<std::string> page = PageOf(*file_, group.pages[column]);
   if (absl::IsDataLoss(page.status()) && on_damage_ != nullptr) on_damage_(page.status());
   return page;

@@ -89,7 +89,7 @@ struct Code {
   int http;
   std::string_view name;
 };
-constexpr std::array<Code, 9> kCodes = {
+constexpr std::array<Code, 11> kCodes = {
     {{absl::StatusCode::kInvalidArgument, 400, "invalid_argument"},
      {absl::StatusCode::kUnauthenticated, 401, "unauthenticated"},
      {absl::StatusCode::kPermissionDenied, 403, "permission_denied"},
@@ -97,7 +97,9 @@ constexpr std::array<Code, 9> kCodes = {
      {absl::StatusCode::kFailedPrecondition, 409, "failed_precondition"},
      {absl::StatusCode::kOutOfRange, 410, "out_of_range"},
      {absl::StatusCode::kResourceExhausted, 422, "resource_exhausted"},
+     {absl::StatusCode::kCancelled, 499, "canceled"},
      {absl::StatusCode::kDataLoss, 500, "data_loss"},
+     {absl::StatusCode::kDeadlineExceeded, 503, "deadline_exceeded"},
      {absl::StatusCode::kUnavailable, 503, "unavailable"}}};
 
 bool Matches(std::string_view if_none_match, std::string_view tag) {
@@ -171,6 +173,8 @@ std::vector<http::HttpRoute> Routes(const ApiOptions& options) {
     served.path = Cat(kApiPrefix, route.path);
     served.role = route.role;
     served.open = route.open;
+    // Signing in and acting must not wait for queries.
+    if (route.open || route.role == Role::kAct) served.lane = http::Lane::kActions;
     served.handler = [&route, rules = RulesOf(route), options](const http::HttpRequest& request) {
       return Handle(route, rules, options, request);
     };

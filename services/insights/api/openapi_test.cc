@@ -6,6 +6,7 @@
 #include <set>
 
 #include "services/base/files.h"
+#include "services/insights/api/answers.h"
 #include "services/insights/api/api_for_test.h"
 #include "services/insights/api/openapi_text.h"
 #include "services/insights/api/schema_check_for_test.h"
@@ -173,6 +174,21 @@ TEST_F(OpenApi, TheCheckFindsFaults) {
   EXPECT_THAT(with("\"state\":\"ended\"", "\"state\":\"over\""), Not(IsEmpty()));
   EXPECT_THAT(with("\"samples\":123", "\"samples\":null"), Not(IsEmpty()));
   EXPECT_THAT(with("\"first_ns\":\"", "\"first_ns\":\"x"), Not(IsEmpty()));
+}
+
+TEST(ApiRoutes, ActionsAndSessions_DoNotWaitForQueries) {
+  std::set<std::string> actions;
+  for (const http::HttpRoute& route : Routes(ApiOptions())) {
+    const bool acts = route.role == Role::kAct || route.open;
+    EXPECT_EQ(route.lane, acts ? http::Lane::kActions : http::Lane::kQueries) << route.path;
+    if (acts) actions.insert(route.path);
+  }
+  EXPECT_EQ(actions.contains(Cat(kApiPrefix, "/job/stop")), true);
+}
+
+TEST(ApiRoutes, CanceledRequests_HaveTheirOwnCodes) {
+  EXPECT_EQ(ErrorResponse(Cancelled("request: gone")).status, 499);
+  EXPECT_EQ(ErrorResponse(DeadlineExceeded("request: slow")).status, 503);
 }
 
 TEST_F(OpenApi, IsServed) {

@@ -6,6 +6,7 @@
 #include "rules/check/metric_catalog.h"
 #include "rules/lang/parser.h"
 #include "rules/plan/selector_of.h"
+#include "services/base/cancellation.h"
 #include "services/base/strings.h"
 #include "services/base/yaml/file_text.h"
 #include "services/insights/promapi/query_answers.h"
@@ -132,6 +133,7 @@ std::string UnescapedName(std::string_view name) {
 std::function<Status()> DeadlineCheck(const Clock* clock, const PromOptions& options) {
   const int64_t deadline = clock->MonotonicNs() + options.timeout_ns;
   return [clock, deadline]() -> Status {
+    RETURN_IF_ERROR(CheckCanceled());
     if (clock->MonotonicNs() < deadline) return OkStatus();
     return DeadlineExceeded("query timed out while reading series");
   };

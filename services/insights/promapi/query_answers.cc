@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
+#include "services/base/cancellation.h"
 #include "services/base/strings.h"
 #include "services/insights/promapi/annotations.h"
 #include "services/insights/promapi/response.h"
@@ -24,7 +26,7 @@ using query::StoredSeries;
 
 constexpr int64_t kMaxPointsPerSeries = 11'000;
 constexpr std::string_view kTimedOut = "query timed out in expression evaluation";
-// Of a query with windows that only the streaming engine has: it asks nobody whether it may go on.
+// Of a query with windows that only the streaming engine has.
 constexpr size_t kMaxStreamedSamples = 5'000'000;
 constexpr int64_t kMaxStreamedTicks = 2'000;
 
@@ -46,19 +48,20 @@ std::vector<AnswerSeries> Displayed(const lang::Expr& expr, std::vector<AnswerSe
 }
 
 StatusOr<std::vector<AnswerSeries>> Streamed(std::string_view text, const StoredQuery& asked,
-                                             std::span<const std::vector<StoredSeries>> series) {
+                                             std::span<const std::vector<StoredSeries>> series,
+                                             const query::RunLimits& limits) {
   const query::QuerySpan& span = asked.span();
   if ((span.end - span.start) / span.step >= kMaxStreamedTicks) {
     return ResourceExhausted(Cat("a query with Pitwall's own functions or windows has at most ",
                                  kMaxStreamedTicks, " steps; use a longer step"));
   }
   std::vector<tools::QuerySeries> given;
+  absl::flat_hash_set<Labels> known;
   size_t samples = 0;
   for (const std::vector<StoredSeries>& need : series) {
     for (const StoredSeries& one : need) {
-      const bool known = std::any_of(given.begin(), given.end(),
-                                     [&](const auto& g) { return g.labels == one.labels; });
-      if (known) continue;  // needs of one selector share their range
+      if (!known.insert(one.labels).second) continue;  // needs of one selector share their range
+      RETURN_IF_ERROR(limits.check());
       samples += one.times.size();
       if (samples > kMaxStreamedSamples) {
         return ResourceExhausted(
@@ -77,6 +80,8 @@ StatusOr<std::vector<AnswerSeries>> Streamed(std::string_view text, const Stored
   query.step = span.step;
   query.lookback = span.lookback;
   query.subquery_interval = span.subquery_interval;
+  query.check = limits.check;
+  query.max_elements = limits.points;
   ASSIGN_OR_RETURN(const tools::QueryAnswer answer, tools::RunQuery(given, query));
   std::vector<std::pair<Labels, std::pair<int64_t, double>>> points;
   for (const tools::QueryAnswer::Tick& tick : answer.ticks) {
@@ -223,6 +228,7 @@ http::HttpResponse QueryAnswers::Run(const Form& form, const Asked& request) con
                                          "\" for range query, must be Scalar or instant Vector"));
   }
   const auto check = [&]() -> Status {
+    RETURN_IF_ERROR(CheckCanceled());
     if (clock_->MonotonicNs() < asked.deadline_ns) return OkStatus();
     return DeadlineExceeded(kTimedOut);
   };
@@ -242,8 +248,9 @@ http::HttpResponse QueryAnswers::Run(const Form& form, const Asked& request) con
     query::RunLimits limits;
     limits.points = options_->max_points;
     limits.check = check;
-    StatusOr<std::vector<AnswerSeries>> result =
-        made->needs_streaming() ? Streamed(asked.text, *made, series) : made->Run(series, limits);
+    StatusOr<std::vector<AnswerSeries>> result = made->needs_streaming()
+                                                     ? Streamed(asked.text, *made, series, limits)
+                                                     : made->Run(series, limits);
     if (!result.ok()) return FailedRun(result.status());
     answer = *std::move(result);
     annotations = AnnotationsOf(asked.text, *made, series);

@@ -26,6 +26,8 @@ ErrorName NameOf(ErrorType type) {
       return {"execution", 422};
     case ErrorType::kTimeout:
       return {"timeout", 503};
+    case ErrorType::kCanceled:
+      return {"canceled", 499};
     case ErrorType::kNotFound:
       return {"not_found", 404};
     case ErrorType::kInternal:
@@ -160,6 +162,8 @@ http::HttpResponse FailedRun(const Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kDeadlineExceeded:
       return ErrorAnswer(ErrorType::kTimeout, message);
+    case absl::StatusCode::kCancelled:
+      return ErrorAnswer(ErrorType::kCanceled, message);
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kResourceExhausted:
     case absl::StatusCode::kUnimplemented:

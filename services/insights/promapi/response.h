@@ -13,7 +13,7 @@
 namespace pitwall::promapi {
 
 // Which errorType of Prometheus; each has its HTTP code.
-enum class ErrorType { kBadData, kExecution, kTimeout, kInternal, kNotFound };
+enum class ErrorType { kBadData, kExecution, kTimeout, kCanceled, kInternal, kNotFound };
 
 // What the user is told beside the data. Sorted and without duplicates when they are written.
 struct Annotations {

@@ -4,6 +4,7 @@
 #include <set>
 #include <tuple>
 
+#include "services/base/cancellation.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
@@ -69,8 +70,12 @@ Status JobReader::ForEachRecord(std::string_view id, EventTopic topic,
         return OkStatus();
       });
   RETURN_IF_ERROR(walked);
-  for (const std::string& one : saved) RETURN_IF_ERROR(value(one));
+  for (const std::string& one : saved) {
+    RETURN_IF_ERROR(CheckCanceled());
+    RETURN_IF_ERROR(value(one));
+  }
   for (const KeptRecord& record : unsaved) {
+    RETURN_IF_ERROR(CheckCanceled());
     if (record.number > last) RETURN_IF_ERROR(value(record.value));
   }
   return OkStatus();

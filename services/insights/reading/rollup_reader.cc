@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/base/cancellation.h"
 #include "services/base/strings.h"
 #include "services/insights/reading/job_reader.h"
 #include "services/insights/reading/paged_series.h"
@@ -91,6 +92,7 @@ Status JobReader::WalkRollups(
     RETURN_IF_ERROR(window.Prepare(whole));
     SeriesRows rows;
     for (const uint32_t series : window.merger().series()) {
+      RETURN_IF_ERROR(CheckCanceled());
       window.merger().Read(series, &rows, whole.from_ns, whole.to_ns);
       const TierRows tiers = RollUp(rows);
       parts.Add(series, std::span(tiers[tier]));

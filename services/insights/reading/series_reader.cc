@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "services/base/cancellation.h"
 #include "services/base/strings.h"
 #include "services/insights/reading/job_reader.h"
 #include "services/insights/reading/paged_series.h"
@@ -90,6 +91,7 @@ StatusOr<std::vector<SeriesInfo>> JobReader::Series(const SeriesQuery& query) co
         RETURN_IF_ERROR(window.Prepare(query.range));
         SeriesRows rows;
         for (const uint32_t series : window.merger().series()) {
+          RETURN_IF_ERROR(CheckCanceled());
           window.merger().Read(series, &rows, query.range.from_ns, query.range.to_ns);
           if (!rows.times_ns.empty())
             note(series, rows.times_ns.front(), rows.times_ns.back(), rows.has_steps);
@@ -183,6 +185,7 @@ StatusOr<std::vector<QuantileRow>> JobReader::Quantiles(const SeriesQuery& query
         Spreads of_window;
         SeriesRows rows;
         for (const uint32_t series : order) {
+          RETURN_IF_ERROR(CheckCanceled());
           window.merger().Read(series, &rows, query.range.from_ns, query.range.to_ns);
           if (rows.times_ns.empty()) continue;
           SpreadOf(&of_window, set.all()[series].labels)

@@ -3,6 +3,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "services/base/cancellation.h"
 #include "services/base/strings.h"
 #include "services/insights/reading/job_reader.h"
 #include "services/insights/reading/window_view.h"
@@ -11,6 +12,8 @@
 
 namespace pitwall::insights {
 namespace {
+
+constexpr size_t kSpansBetweenChecks = 4096;  // of the request's cancellation
 
 template <typename T>
 bool OneOf(const std::vector<T>& list, const T& value) {
@@ -139,10 +142,16 @@ Status JobReader::WalkSpans(const SpanQuery& query, const std::function<void()>&
           segments.push_back(*window.sealed);
         if (window.head == nullptr || window.head->least_start_ns() >= query.range.to_ns) continue;
         const SpanList& spans = window.head->spans();
-        for (size_t s = 0; s < spans.size(); ++s) RETURN_IF_ERROR(in_memory(spans[s]));
+        for (size_t s = 0; s < spans.size(); ++s) {
+          if (s % kSpansBetweenChecks == 0) RETURN_IF_ERROR(CheckCanceled());
+          RETURN_IF_ERROR(in_memory(spans[s]));
+        }
       }
     }
-    for (const SegmentFacts& facts : segments) RETURN_IF_ERROR(sealed(facts));
+    for (const SegmentFacts& facts : segments) {
+      RETURN_IF_ERROR(CheckCanceled());
+      RETURN_IF_ERROR(sealed(facts));
+    }
     return OkStatus();
   });
 }
@@ -167,6 +176,7 @@ StatusOr<SpanPage> JobReader::SpansPage(const SpanQuery& query, size_t first, si
                                [&](const SpanView& span) { return Wanted(query, false, span); });
       });
   RETURN_IF_ERROR(walked);
+  RETURN_IF_ERROR(CheckCanceled());
   return found.Rows(first, most);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "services/base/cancellation.h"
 #include "services/base/strings.h"
 
 namespace pitwall::insights {
@@ -35,6 +36,7 @@ Status AddSamples(const SampleQuery& query, WindowView* view, SeriesSet* set,
   const SeriesMerger& merger = window.merger();
   const std::vector<uint32_t>& wanted = merger.series();
   for (size_t i = 0; i < wanted.size(); ++i) {
+    RETURN_IF_ERROR(CheckCanceled());
     if (i + kAhead < wanted.size()) merger.Prefetch(wanted[i + kAhead]);
     SampleColumn& column = At(found, wanted[i]);
     if (column.times_ns.capacity() == 0 && windows > 1) {

@@ -1,5 +1,7 @@
 #include "services/insights/reading/window_view.h"
 
+#include "services/base/cancellation.h"
+
 namespace pitwall::insights {
 
 Status CopyWindows(const KeptJob& job, const TimeRange& range, SeriesSet* set,
@@ -86,6 +88,7 @@ Status ForEachClosed(const KeptJob& job, const TimeRange& range, SeriesSet* set,
     std::vector<WindowView> views;
     RETURN_IF_ERROR(CopyWindows(job, range, set, &views, version));
     for (WindowView& view : views) {
+      RETURN_IF_ERROR(CheckCanceled());
       RETURN_IF_ERROR(visit(&view));
       view = WindowView();  // its memory is done with
     }

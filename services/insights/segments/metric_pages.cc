@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/base/cancellation.h"
 #include "services/base/wrapping.h"
 #include "services/insights/segments/text_page.h"
 
@@ -47,6 +48,7 @@ StatusOr<std::shared_ptr<const MetricPages::Directory>> MetricPages::ReadDirecto
 
 StatusOr<std::shared_ptr<const std::string>> MetricPages::ReadPage(const Directory& directory,
                                                                    const Place& place) const {
+  RETURN_IF_ERROR(CheckCanceled());
   const auto number = static_cast<uint32_t>(&place - directory.places.data());
   const SegmentCache::Key key = SegmentCache::MetricsKey(facts_.generation, 1 + number);
   if (cache_ != nullptr) {

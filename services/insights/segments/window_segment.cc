@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "services/base/cancellation.h"
 #include "services/base/strings.h"
 
 namespace pitwall::insights {
@@ -48,6 +49,7 @@ StatusOr<const OriginPtr*> WindowSegment::OriginAt(int64_t index) const {
 
 StatusOr<DecodedColumnPtr> WindowSegment::ReadColumn(OpenTable* open, size_t column,
                                                      bool keep) const {
+  RETURN_IF_ERROR(CheckCanceled());
   const SegmentCache::Key key = {facts_.generation, static_cast<uint32_t>(open->number()),
                                  static_cast<uint32_t>(column)};
   const bool cached = keep && shared_.cache != nullptr;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "services/base/cancellation.h"
 #include "services/base/log.h"
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
@@ -154,6 +155,7 @@ std::string HistoryStore::PathOf(const SegmentFacts& facts) const {
 
 StatusOr<std::shared_ptr<const WindowSegment>> HistoryStore::Segment(
     const SegmentFacts& facts) const {
+  RETURN_IF_ERROR(CheckCanceled());
   const SegmentCache::Key key = SegmentCache::OpenKey(facts.generation);
   if (auto open = cache_.Find<WindowSegment>(key); open != nullptr) return open;
   const auto note = [this, facts](const Status& damage) {
