@@ -59,6 +59,8 @@ void ToProto(const IssueEvent& e, issues_v1::IssueEvent* out) {
   // The enums have the same numbers; a test holds them to it.
   out->set_end_reason(static_cast<issues_v1::EndReason>(e.end_reason));
   out->set_sequence(e.sequence);
+  if (e.type != EventType::kRuleStatus && e.type != EventType::kJobChanged)
+    out->set_issue(IssueId(e));
   out->set_value(e.value);
   for (const auto& [name, value] : e.parameters) (*out->mutable_parameters())[name] = value;
   if (e.threshold) out->set_threshold(*e.threshold);

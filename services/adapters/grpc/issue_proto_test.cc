@@ -56,6 +56,7 @@ TEST(IssueProto, EveryFieldComesBack) {
   issues_v1::IssueEvent message;
   ToProto(event, &message);
   EXPECT_EQ(message.source(), "/pitwall/jobs/a%20b");
+  EXPECT_EQ(message.issue(), IssueId(event));
   EXPECT_EQ(message.time().seconds(), -1);
   EXPECT_EQ(message.time().nanos(), 999'999'999);
   std::string bytes;

@@ -107,7 +107,9 @@ TEST(CloudEvent, GoldenIssue) {
           R"("datacontenttype":"application/json","data":{"job":{"id":"team a/job#1",)"
           R"("name":"gpt \"large\"","owner":"uid:1000","reference":{"platform":"kubernetes","cluster":"c1",)"
           R"("namespace":"ml","kind":"PyTorchJob","name":"gpt","uid":"u-1","queue":"gold"}},)"
-          R"("attempt":3,"rule":"bottleneck/io/CPUBottleneck#2","alert":"CPUBottleneck",)"
+          R"("attempt":3,"issue":")",
+          IssueId(e),
+          R"(","rule":"bottleneck/io/CPUBottleneck#2","alert":"CPUBottleneck",)"
           R"("labels":{"alertname":"CPUBottleneck","node":"n7","severity":"warning"},)"
           R"("severity":"warning","active_since":"2026-11-21T13:58:20.000000000Z",)"
           R"("onset_at":"2026-11-21T13:58:19.999999993Z",)"
@@ -379,6 +381,30 @@ TEST(IssueId, IsThatOfTheFirstEvent) {
   EXPECT_NE(first.id, later.id);
   EXPECT_EQ(IssueId(first), first.id);
   EXPECT_EQ(IssueId(later), first.id);
+}
+
+// The key by which a consumer matches updates and ends to the event that began the issue.
+TEST(IssueId, EveryEventOfIssue_CarriesIt) {
+  IssueEvent first = Sample();
+  first.type = EventType::kIssueFound;
+  first.sequence = 1;
+  first.id = MakeEventId(first);
+  const std::string field = Cat("\"issue\":\"", first.id, "\"");
+  EXPECT_THAT(EncodeCloudEvent(first), HasSubstr(field));
+  for (const EventType type : {EventType::kIssueUpdated, EventType::kIssueResolved}) {
+    IssueEvent later = first;
+    later.type = type;
+    later.sequence = 2;
+    later.time_ns += 1;
+    later.id = MakeEventId(later);
+    EXPECT_THAT(EncodeCloudEvent(later), HasSubstr(field));
+    // It follows from the other fields: an event of a version without it has the same issue.
+    EXPECT_EQ(IssueId(*DecodeCloudEvent(EncodeCloudEvent(later))), first.id);
+  }
+  for (const EventType type : {EventType::kRuleStatus, EventType::kJobChanged}) {
+    first.type = type;
+    EXPECT_THAT(EncodeCloudEvent(first), ::testing::Not(HasSubstr("\"issue\":")));
+  }
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ std::string EncodeCloudEvent(const IssueEvent& e) {
   WriteJob(e.job, e.job_name, e.owner, e.reference, &out);
   out.Key("attempt");
   out.Uint(e.attempt);
+  if (!status_event && !job_event) out.Text("issue", IssueId(e));
   out.Text("rule", e.rule);
   out.Text("alert", e.alert);
   WriteLabels("labels", e.labels, &out);
