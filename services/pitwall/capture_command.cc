@@ -18,6 +18,7 @@
 #include "services/pitwall/commands.h"
 #include "services/pitwall/flags.h"
 #include "services/pitwall/issue_reader.h"
+#include "services/pitwall/job_book.h"
 #include "services/pitwall/topic_reading.h"
 
 namespace pitwall {
@@ -26,6 +27,8 @@ namespace {
 using Kind = FlagSpec::Kind;
 
 constexpr int64_t kLookEveryNs = 100 * kNanosPerMilli;
+// For the first event of a job that has just begun.
+constexpr int64_t kAppearNs = kNanosPerSecond;
 // All collectors look at the same time: who is so much later than the first does not answer.
 constexpr int64_t kAfterFirstNs = 5 * kNanosPerSecond / 2;
 
@@ -132,6 +135,30 @@ StatusOr<std::string> Ask(const Flags& flags, const Wanted& wanted, Clock* clock
   return id;
 }
 
+// NotFound if no event names the job, FailedPrecondition if it has ended: nobody would answer. A
+// job that has just begun gets a moment for its first event.
+Status CheckRuns(const Flags& flags, const Wanted& wanted, Clock* clock) {
+  const std::unique_ptr<Wakeup> pause = clock->NewWakeup();
+  const int64_t deadline = clock->MonotonicNs() + kAppearNs;
+  while (true) {
+    JobBook book;
+    ASSIGN_OR_RETURN(const std::unique_ptr<IssueReader> reader, IssueReader::Open(flags, clock));
+    RETURN_IF_ERROR(reader->ForEach({.include_status = true, .include_job_changes = true},
+                                    [&book](const IssueEventPtr& event) { book.Apply(event); }));
+    const StatusOr<const JobRecord*> job = book.Find(wanted.job);
+    if (job.ok() && (*job)->id != wanted.job) {
+      return InvalidArgument(
+          Cat("job ", Quote(wanted.job), ": not a whole ID; give ", Quote((*job)->id)));
+    }
+    if (job.ok() && (*job)->ended()) {
+      return FailedPrecondition(
+          Cat("job ", Quote(wanted.job), ": has ended; only a running job can be captured"));
+    }
+    if (job.ok() || clock->MonotonicNs() >= deadline) return job.status();
+    pause->Wait(kLookEveryNs);
+  }
+}
+
 StatusOr<std::vector<RankCapture>> Await(const Flags& flags, const Wanted& wanted,
                                          const std::string& id, Clock* clock) {
   const std::unique_ptr<Wakeup> pause = clock->NewWakeup();
@@ -160,6 +187,7 @@ StatusOr<std::vector<RankCapture>> Await(const Flags& flags, const Wanted& wante
 StatusOr<bool> Capture(const Flags& flags, const Wanted& wanted) {
   clock::SystemClock clock;
   ASSIGN_OR_RETURN(const std::string id, Ask(flags, wanted, &clock));
+  RETURN_IF_ERROR(CheckRuns(flags, wanted, &clock));
   ASSIGN_OR_RETURN(const std::vector<RankCapture> captures, Await(flags, wanted, id, &clock));
   const std::vector<int64_t> missing = MissingRanks(captures, wanted.ranks);
   if (flags.Has("json")) {

@@ -90,7 +90,9 @@ class Captures(unittest.TestCase):
         cls.work = tempfile.mkdtemp(prefix="pitwall-e2e-")
         cls.addClassCleanup(shutil.rmtree, cls.work)
         cls.data = os.path.join(cls.work, "data")
-        cls.pitwall = Pitwall(BINARY, os.path.join(cls.work, "log"), "--data-dir", cls.data, "--rules",
+        token = write(os.path.join(cls.work, "act"), "act-token-of-a-test\n")
+        config = write(os.path.join(cls.work, "pitwall.yaml"), "grpc: {act_token_file: %s}\n" % token)
+        cls.pitwall = Pitwall(BINARY, os.path.join(cls.work, "log"), "--config", config, "--data-dir", cls.data, "--rules",
                               write(os.path.join(cls.work, "e2e.yaml"), RULES))
         cls.addClassCleanup(cls.pitwall.stop)
         cls.script = write(os.path.join(cls.work, "rank.py"), RANK)
@@ -172,6 +174,12 @@ class Captures(unittest.TestCase):
         self.assertIn("\nranks 1, 2: no answer: ", text)
         self.capture("none", fails=True)
         self.assertIn("not found on node", self.said)
+        token = os.path.join(self.work, "act")
+        for job, cause in (("nosuch", 'job "nosuch": not found'), ("zo", "not a whole ID")):
+            done = subprocess.run([BINARY, "capture", job, "--timeout", "60s", "--token-file", token,
+                                   "--target", self.pitwall.grpc], stderr=subprocess.PIPE, text=True, timeout=40)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(cause, done.stderr)
         done = subprocess.run([BINARY, "capture", "zoo", "--rank", "x"], stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertIn("--rank x: not a rank", done.stderr)
