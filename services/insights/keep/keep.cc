@@ -48,6 +48,8 @@ Status Keep::Start() {
 void Keep::Stop() {
   // It asks the threads of partitions: it goes first.
   if (retention_ != nullptr) retention_->Stop();
+  // All of them first: none reads on while another one seals.
+  for (const auto& ingest : ingests_) ingest->RequestStop();
   for (const auto& ingest : ingests_) ingest->Stop();
   registrations_.clear();
 }

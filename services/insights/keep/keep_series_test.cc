@@ -8,6 +8,7 @@
 #include <random>
 #include <tuple>
 
+#include "services/base/cancellation.h"
 #include "services/insights/keep/keep_for_test.h"
 #include "services/insights/windows/node_means.h"
 #include "services/model/value.h"
@@ -332,6 +333,62 @@ TEST_F(KeepWholeJobsTest, AreAnsweredWithoutOpeningASegment) {
   SampleQuery samples;
   samples.job = "job-1";
   EXPECT_TRUE(absl::IsDataLoss(history().Samples(samples).status()));
+}
+
+// A backlog must not make the stop wait for its segments.
+TEST_F(KeepWholeJobsTest, StopWithoutTimeToSeal_ReadsLogAgain) {
+  const auto segments = [&] {
+    size_t count = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_))
+      count += entry.path().extension() == ".seg" ? 1 : 0;
+    return count;
+  };
+  options_.grace_ns = options_.seal_after_ns = 3600 * kNanosPerSecond;  // seals at a stop alone
+  options_.stop_ns = 0;
+  Open();
+  SendRows(0, 1800, 1);
+  Await();
+  const std::string in_memory = Answers(none_);
+  Close();
+  EXPECT_EQ(segments(), 0U);
+  options_.stop_ns = 60 * kNanosPerSecond;
+  Open();
+  AwaitThat([&] { return keep_->counters().records > 0; });
+  EXPECT_EQ(Answers(none_), in_memory);
+  Close();
+  EXPECT_GT(segments(), 0U);
+}
+
+// In memory, in segments, and in pages: a read whose client has gone ends at its next step.
+TEST_F(KeepWholeJobsTest, CanceledReads_HaveNoAnswer) {
+  Open();
+  SendRows(0, 1800, 1);
+  Await();
+  for (const bool sealed : {false, true}) {
+    if (sealed) {
+      Close();
+      Open();
+    }
+    for (const auto reason : {CancelToken::Reason::kPeerGone, CancelToken::Reason::kTimeout}) {
+      CancelToken token;
+      token.Cancel(reason);
+      const CancelScope scope(&token);
+      const std::vector<double> wanted = {0.5};
+      SampleQuery samples;
+      samples.job = "job-1";
+      SpanQuery spans;
+      spans.job = samples.job;
+      EXPECT_EQ(history().Samples(samples).status(), token.status());
+      EXPECT_EQ(history().Series(samples).status(), token.status());
+      EXPECT_EQ(history().Rollups(samples, 1).status(), token.status());
+      EXPECT_EQ(history().Rollups(samples, 2).status(), token.status());
+      EXPECT_EQ(history().Quantiles(samples, wanted).status(), token.status());
+      EXPECT_EQ(history().Spans(spans).status(), token.status());
+      EXPECT_EQ(history().SpansPage(spans, 0, 1).status(), token.status());
+      EXPECT_EQ(history().Operators(spans).status(), token.status());
+    }
+    EXPECT_FALSE(Answers(none_).empty());  // nothing of it stays
+  }
 }
 
 // The catalogue has no schemas of made series: they follow from those that were sent.

@@ -53,14 +53,16 @@ void PartitionIngest::Start() {
   thread_ = std::thread([this] { Loop(); });
 }
 
-void PartitionIngest::Stop() {
-  if (!thread_.joinable()) return;
+void PartitionIngest::RequestStop() {
   stop_ = true;
   wakeup_->Wake();
-  {
-    MutexLock lock(&mutex_);
-    if (polled_ != nullptr) polled_->Interrupt();
-  }
+  MutexLock lock(&mutex_);
+  if (polled_ != nullptr) polled_->Interrupt();
+}
+
+void PartitionIngest::Stop() {
+  if (!thread_.joinable()) return;
+  RequestStop();
   thread_.join();
 }
 
@@ -122,14 +124,7 @@ void PartitionIngest::Loop() {
     SetHealth(status);
     if (!status.ok() && !stop_) wakeup_->Wait(kRetryNs);
   }
-  Status status;
-  const JobList jobs = Jobs();
-  for (const KeptJobPtr& job : *jobs) {
-    if (status.ok()) status = SealJob(job);
-  }
-  if (status.ok()) status = SaveIfDue(true);
-  if (status.ok()) status = store_->Settle();
-  if (!status.ok()) {
+  if (const Status status = SaveAtStop(); !status.ok()) {
     PITWALL_LOG(kWarning, "insights", "partition ", partition_,
                 ": what is in memory is not sealed (", ToStd(status.message()),
                 "); the next start reads it from the log again");

@@ -33,6 +33,8 @@ class PartitionIngest {
 
   void Start();
   // Seals what is in memory, where the disk lets it.
+  // Ends reading soon; Stop waits for it.
+  void RequestStop();
   void Stop();
   Status Health() const;
   // It has read what the log held when it began.
@@ -81,6 +83,9 @@ class PartitionIngest {
   void PutPositions(const KeptJob* sealed_job, int64_t sealed_window,
                     store::DatabaseChange* change);
   Status SealDue();
+  Status SaveAtStop();
+  // Starts of the windows that have rows in memory.
+  static std::vector<int64_t> Heads(const KeptJob& job);
   Status SealWindow(const KeptJobPtr& job, int64_t window_ns);
   // A window that is not sealed, and what it takes of memory.
   struct Heavy {

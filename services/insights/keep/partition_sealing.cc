@@ -191,13 +191,40 @@ Status PartitionIngest::DropRaw(const KeptJobPtr& job, int64_t window_ns) {
   return SealWithoutRows(job, *content, window_ns);
 }
 
-Status PartitionIngest::SealJob(const KeptJobPtr& job) {
+std::vector<int64_t> PartitionIngest::Heads(const KeptJob& job) {
   std::vector<int64_t> heads;
-  for (const auto& [start, window] : job->windows()) {
+  for (const auto& [start, window] : job.windows()) {
     if (window.head != nullptr) heads.push_back(start);
   }
-  for (const int64_t start : heads) RETURN_IF_ERROR(SealWindow(job, start));
+  return heads;
+}
+
+Status PartitionIngest::SealJob(const KeptJobPtr& job) {
+  for (const int64_t start : Heads(*job)) RETURN_IF_ERROR(SealWindow(job, start));
   return OkStatus();
+}
+
+// Within stop_ns: a backlog leaves much in memory, and the log has all of it.
+Status PartitionIngest::SaveAtStop() {
+  const int64_t deadline = clock_->MonotonicNs() + options_.stop_ns;
+  size_t left = 0;
+  const JobList jobs = Jobs();
+  for (const KeptJobPtr& job : *jobs) {
+    for (const int64_t start : Heads(*job)) {
+      if (clock_->MonotonicNs() >= deadline) {
+        ++left;
+      } else {
+        RETURN_IF_ERROR(SealWindow(job, start));
+      }
+    }
+  }
+  if (left > 0) {
+    PITWALL_LOG(kInfo, "insights", "partition ", partition_, ": ", left,
+                left == 1 ? " window is" : " windows are",
+                " not sealed within the time to stop; the next start reads the log again");
+  }
+  RETURN_IF_ERROR(SaveIfDue(true));
+  return store_->Settle();
 }
 
 // Events of a job's end are few, and are read long before telemetry that an ingest has to catch up
