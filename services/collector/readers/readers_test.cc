@@ -335,7 +335,7 @@ TEST_F(ReadersTest, NamesAndLabelsAreThoseOfTheCatalogue) {
       catalogue.Check(one);
     }
   }
-  EXPECT_EQ(names.size(), 31u);
+  EXPECT_EQ(names.size(), 32u);
 }
 
 // A reader of which a test says what it reads.
