@@ -83,6 +83,9 @@ class ClientSessions {
 
  private:
   using Key = std::tuple<std::string, std::string, std::string>;  // job, source, boot id
+  // A connection closes shortly before its process ends. Until the parent has taken the exit
+  // status, it can be read.
+  static constexpr int64_t kEndsWithinNs = 500 * kNanosPerMilli;
   // A connection whose client waits to hear what is durable.
   struct Waiting {
     Key key;
@@ -94,6 +97,9 @@ class ClientSessions {
   void StepCaptures();
   StatusOr<Answer> OnHello(uint64_t client, const Peer& peer, const client::v1::Hello& hello);
   Status CheckHello(const client::v1::Hello& hello) const;
+  // Of a client's batches, when it said hello this late after its start. Sequences must not begin
+  // with 1 again when a collector before this one has used them up to some number.
+  static uint64_t FirstSequence(int64_t late_ns, const std::optional<ClientCursor>& known);
   std::unique_ptr<RankSource> TakeBack(const Key& key, std::string_view owner);
   // Forgets a client whose job was declared for another owner.
   Status Displaced(uint64_t client);

@@ -481,47 +481,5 @@ TEST(DropFolder, WithoutDescriptors_KeepsItsJobs) {
   EXPECT_EQ(folder.Poll().size(), 0u);
 }
 
-// A rank that torchrun started for the given time.
-JobClaim Restarted(int64_t rank, int restarts, int64_t start_s, std::string launcher = "7@70") {
-  JobClaim claim;
-  claim.job_name = "train";
-  claim.rank = rank;
-  claim.world_size = 2;
-  claim.pid = 1000 * start_s + rank;
-  claim.client_start_ns = start_s * kSecond;
-  claim.owner = "uid:1000";
-  claim.launcher = std::move(launcher);
-  claim.labels = {{std::string(kRestartCount), Cat(restarts)}};
-  return claim;
-}
-
-TEST_F(BindingsTest, RestartBySameLauncher_IsNextAttemptOfJob) {
-  const std::string job = "u1000:train:77000";
-  EXPECT_EQ(Claim(1, Restarted(0, 0, 77)), job + " first");
-  EXPECT_EQ(Claim(2, Restarted(1, 0, 78)), job);
-  bindings_.Release(1, "failed", kSecond);
-  bindings_.Release(2, std::nullopt, kSecond);
-  bindings_.Died(job, 1);
-  EXPECT_EQ(Claim(3, Restarted(1, 1, 90)), job);  // none of its clients runs
-  EXPECT_EQ(Claim(4, Restarted(0, 1, 91)), job);
-  // Also when this node has let the job go because all its ranks died.
-  for (const uint64_t client : {3, 4}) bindings_.Release(client, std::nullopt, 2 * kSecond);
-  for (const int64_t rank : {0, 1}) bindings_.Died(job, rank);
-  EXPECT_EQ(bindings_.Expire(3 * kSecond).size(), 1u);
-  EXPECT_EQ(Claim(5, Restarted(0, 2, 95)), job + " first");
-}
-
-TEST_F(BindingsTest, RunWithoutHigherCountOrSameLauncher_IsAnotherJob) {
-  EXPECT_EQ(Claim(1, Restarted(0, 0, 77)), "u1000:train:77000 first");
-  bindings_.Release(1, "failed", kSecond);
-  EXPECT_EQ(Claim(2, Restarted(0, 0, 80)), "u1000:train:80000 first");
-  bindings_.Release(2, "failed", kSecond);
-  EXPECT_EQ(Claim(3, Restarted(0, 1, 90, "8@80")), "u1000:train:90000 first");
-  bindings_.Release(3, "failed", kSecond);
-  // The end of that job is in the log already.
-  bindings_.Expire(1000 * kSecond);
-  EXPECT_EQ(Claim(4, Restarted(0, 2, 95, "8@80")), "u1000:train:95000 first");
-}
-
 }  // namespace
 }  // namespace pitwall::collector
