@@ -19,8 +19,6 @@ find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(ZLIB REQUIRED)
 pkg_check_modules(sqlite3 REQUIRED IMPORTED_TARGET sqlite3)
 
-# The heavy ones belong to the adapters. A sanitizer or fuzz build stops below them and needs none.
-option(PITWALL_ADAPTERS "Build the modules that talk to Kafka, gRPC, HTTP and the services on top" ON)
 if(PITWALL_ADAPTERS)
   pkg_check_modules(rdkafka REQUIRED IMPORTED_TARGET rdkafka)
   find_package(gRPC CONFIG REQUIRED)

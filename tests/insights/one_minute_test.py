@@ -5,7 +5,6 @@ one_minute_test.py PITWALL
 """
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -42,8 +41,6 @@ class OneMinute(unittest.TestCase):
         self.assertEqual(one_minute.wrong(dict(right, start="1970-01-01 00:17:00"), true), ["start"])
 
     def test_the_first_screenshot_of_each_link_says_what_where_and_since_when(self):
-        if subprocess.run([os.path.join(one_minute.REPO, "services/insights/page/toolchain.sh"), "ready"]).returncode != 0:
-            self.skipTest("the page is not built: services/insights/page/toolchain.sh install")
         names = one_minute.chosen(one_minute.kept_seed())
         with tempfile.TemporaryDirectory(prefix="pitwall-minute-") as folder:
             texts = one_minute.shoot(BINARY, names, folder)

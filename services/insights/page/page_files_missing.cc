@@ -1,4 +1,4 @@
-// Of a binary that was built without the page.
+// Empty list of files, for a build with -DPITWALL_PAGE=OFF.
 #include "services/insights/page/page_files.h"
 
 namespace pitwall::insights {

@@ -69,11 +69,12 @@ HttpResponse Send(const PageFile& file, std::string_view policy, const HttpReque
   return response;
 }
 
-HttpResponse SayMissing(std::string_view policy) {
+HttpResponse BuiltWithoutPage(std::string_view policy) {
   HttpResponse response = HttpResponse::Text(
       503,
-      "page: this binary was built without it; run services/insights/page/toolchain.sh install and "
-      "build again. The API and the command line work: /api/pitwall/v1/jobs, pitwall jobs list\n");
+      "page: this server was built without the web page (-DPITWALL_PAGE=OFF); configure with "
+      "-DPITWALL_PAGE=ON and build again. The API (/api/pitwall/v1/jobs) and the command line "
+      "(pitwall jobs list) work.\n");
   AddPolicy(policy, &response);
   return response;
 }
@@ -90,12 +91,12 @@ std::vector<http::HttpRoute> PageRoutesOf(std::span<const PageFile> files,
                                           std::string_view policy) {
   const auto index = [files, policy](const HttpRequest& request) {
     const PageFile* file = Find(files, kIndex);
-    return file == nullptr ? SayMissing(policy) : Send(*file, policy, request);
+    return file == nullptr ? BuiltWithoutPage(policy) : Send(*file, policy, request);
   };
   const auto asset = [files, policy](const HttpRequest& request) {
     const PageFile* file = Find(files, request.path);
     if (file != nullptr) return Send(*file, policy, request);
-    if (files.empty()) return SayMissing(policy);
+    if (files.empty()) return BuiltWithoutPage(policy);
     HttpResponse response = HttpResponse::Text(
         404, "page: no such file; it is of another version of this server, load the page again\n");
     AddPolicy(policy, &response);

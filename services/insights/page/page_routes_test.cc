@@ -91,21 +91,24 @@ TEST(PageRoutes, EntityTagOfTheSameCodingSavesTheBody) {
   EXPECT_EQ(status("\"22\"", ""), 200);
 }
 
-TEST(PageRoutes, WithoutThePageTheAnswerSaysSo) {
+TEST(PageRoutes, BuildWithoutPage_AnswersWithReasonAndRemedy) {
   for (const char* path : {"/", "/jobs/x", "/assets/a-1.js"}) {
     const http::HttpResponse answer = Ask({}, path);
     EXPECT_EQ(answer.status, 503) << path;
-    EXPECT_THAT(answer.body, HasSubstr("built without it"));
+    EXPECT_THAT(answer.body, HasSubstr("built without the web page (-DPITWALL_PAGE=OFF)"));
+    EXPECT_THAT(answer.body, HasSubstr("configure with -DPITWALL_PAGE=ON"));
   }
 }
 
-// Whether this build has the page or not.
+#ifndef PITWALL_PAGE
+TEST(PageRoutes, BuildWithoutPage_PolicyAllowsNothing) {
+  EXPECT_TRUE(PageFiles().empty());
+  EXPECT_THAT(std::string(PagePolicy()), HasSubstr("default-src 'none'"));
+}
+#else
 TEST(PageRoutes, EmbeddedFilesAreWhole) {
   const std::span<const PageFile> files = PageFiles();
-  if (files.empty()) {
-    EXPECT_THAT(std::string(PagePolicy()), HasSubstr("default-src 'none'"));
-    return;
-  }
+  ASSERT_FALSE(files.empty());
   EXPECT_THAT(std::string(PagePolicy()), HasSubstr("require-trusted-types-for 'script'"));
   EXPECT_THAT(std::string(PagePolicy()), Not(HasSubstr("unsafe")));
   const http::HttpResponse index = PageRoutes()[0].handler({});
@@ -118,6 +121,7 @@ TEST(PageRoutes, EmbeddedFilesAreWhole) {
   }
   EXPECT_GE(named, 2u) << "the index names a script and a style";
 }
+#endif
 
 }  // namespace
 }  // namespace pitwall::insights

