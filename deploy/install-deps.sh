@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# install-deps.sh [--check] [GROUP…]: installs what Pitwall needs on Debian 12, and only what is missing.
+# install-deps.sh [--check] [--packages] [GROUP…]: installs what Pitwall needs on Debian 12, and only what is missing.
 #
 #   build    compilers, libraries, and the toolchain of the web page: enough for the binary and its unit tests
 #   kafka    Java and Maven, by which deploy/kafka/broker.sh fetches and runs a broker
@@ -7,6 +7,7 @@
 #   python   a virtual environment with numpy and scikit-learn, for the demo's training, and prometheus-client, for tests
 #
 # Without a group: all of them. --check installs nothing, names what is missing and exits with 1 if anything is.
+# --packages installs only Debian's packages, without the toolchain of the page and the Python environments.
 # Safe to run again; a second run installs nothing. Results under ${XDG_CACHE_HOME:-~/.cache}/pitwall.
 set -euo pipefail
 
@@ -24,6 +25,7 @@ wheel_tools=$cache/auditwheel-6.7
 venv=$cache/venv
 venv_packages="numpy scikit-learn prometheus-client"
 check=false
+packages_only=false
 
 say() { printf 'install-deps: %s\n' "$*" >&2; }
 
@@ -149,9 +151,10 @@ groups=()
 for argument in "$@"; do
   case $argument in
     --check) check=true ;;
+    --packages) packages_only=true ;;
     build | kafka | tests | python) groups+=("$argument") ;;
-    -h | --help) sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
-    *) say "unknown argument $argument (groups: build kafka tests python; option: --check)"; exit 2 ;;
+    -h | --help) sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
+    *) say "unknown argument $argument (groups: build kafka tests python; options: --check --packages)"; exit 2 ;;
   esac
 done
 ((${#groups[@]})) || groups=(build kafka tests python)
@@ -162,12 +165,14 @@ for group in "${groups[@]}"; do
 done
 failed=0
 install_wanted || failed=1
-for group in "${groups[@]}"; do
-  case $group in
-    build) install_page_toolchain || failed=1 ;;
-    tests) install_wheel_tools || failed=1 ;;
-    python) install_venv || failed=1 ;;
-  esac
-done
+if ! $packages_only; then
+  for group in "${groups[@]}"; do
+    case $group in
+      build) install_page_toolchain || failed=1 ;;
+      tests) install_wheel_tools || failed=1 ;;
+      python) install_venv || failed=1 ;;
+    esac
+  done
+fi
 ((failed == 0)) && say "done: ${groups[*]}"
 exit "$failed"

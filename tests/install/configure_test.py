@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Configuration and installation on a machine that lacks something: each fails, and names the command that fixes it.
+"""Configuration and installation on a machine where something is missing: each fails and names the command that fixes it.
 
 configure_test.py CMAKE
 """
@@ -43,7 +43,7 @@ class Configure(Scratch):
         command = re.search(r"is not installed; run\s+(\S+/deploy/install-deps\.sh) (\w+)\n", output)
         self.assertIsNotNone(command, output)
         self.assertIn("-DPITWALL_PAGE=OFF", output)
-        # The printed command installs what the configuration lacks: its dry run names it.
+        # The printed command installs what the configuration misses: its dry run names it.
         status, output = self.run_with(self.bare, command.group(1), "--check", command.group(2))
         self.assertNotEqual(status, 0)
         self.assertIn("the toolchain of the web page (Node and its packages) is missing", output)
@@ -64,7 +64,7 @@ class Configure(Scratch):
         self.assertEqual(status, 0, output)
 
     def test_missing_module_folder_is_an_error(self):
-        """In a copy, by links, of a repository that lacks one service."""
+        """In a copy, by links, of a repository without one of its services."""
         copy = os.path.join(self.work, "copy")
         os.makedirs(os.path.join(copy, "services"))
         for folder, without in ("", ("services", "build", ".git")), ("services", ("executor",)):
@@ -73,6 +73,16 @@ class Configure(Scratch):
         status, output = self.run_with(os.environ, CMAKE, "-S", copy, "-B", self.build, "-G", "Ninja", "-DPITWALL_TESTS=OFF", "-DPITWALL_BENCH=OFF")
         self.assertNotEqual(status, 0)
         self.assertRegex(output, r"add_subdirectory given source\s+\"services/executor\"")
+
+
+    def test_package_without_shlibdeps_fails_and_prints_command(self):
+        check = os.path.join(REPO, "cmake", "package_check.cmake")
+        self.assertEqual(self.run_with(os.environ, CMAKE, "-P", check)[0], 0)
+        status, output = self.run_with(dict(os.environ, PATH=self.home), CMAKE, "-P", check)
+        self.assertNotEqual(status, 0)
+        self.assertRegex(output, r"dpkg-shlibdeps is not installed(.|\n)*run\s+deploy/install-deps\.sh build")
+        with open(os.path.join(REPO, "cmake", "packaging.cmake"), encoding="utf-8") as file:
+            self.assertIn("set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/package_check.cmake)\n", file.read())
 
 
 class Install(Scratch):
@@ -115,5 +125,5 @@ class Install(Scratch):
 
 
 if __name__ == "__main__":
-    CMAKE = sys.argv[1]
+    CMAKE = shutil.which(sys.argv[1])
     unittest.main(argv=sys.argv[:1], verbosity=2)
