@@ -12,7 +12,8 @@ endif()
 # -ffp-contract=off: a fused multiply-add rounds differently, and "live equals replay, to the bit" must hold across
 # machines (time-model.md, section 2, rule 8). Never -ffast-math.
 add_compile_options(-ffp-contract=off -fno-omit-frame-pointer)
-set(PITWALL_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Werror
+option(PITWALL_WERROR "Treat warnings as errors" ON)
+set(PITWALL_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual $<$<BOOL:${PITWALL_WERROR}>:-Werror>
     -Wno-missing-field-initializers)  # designated initializers leave members at their defaults on purpose
 if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
   list(APPEND PITWALL_WARNINGS -Wthread-safety)

@@ -1,33 +1,82 @@
 #!/usr/bin/env bash
-# demo.sh [--kafka] [--keep | --no-keep] [--seconds N]: the main job, end to end, on this machine.
+# demo.sh [--kafka] [--keep | --no-keep] [--seconds N]: the main use case, end to end, on this machine.
 #
-# Installs what is missing, builds Pitwall, starts it, trains a small network on scikit-learn's digits with trouble switched on in
-# turn, and prints each issue as it begins and ends, with its latency. At the end it tells the address of the page on which the job
-# can be explored. In a terminal Pitwall then runs until Ctrl-C; elsewhere the demo ends by itself.
-#   --kafka    a real Kafka broker, and collector, processor, notifier and executor as processes of their own
+# Installs what is missing, builds Pitwall, starts it, and trains a small network on scikit-learn's digits while faults are injected in
+# turn. Prints each issue as it begins and ends, with its latency, and at the end the address of the page on which the job can be
+# explored. In a terminal Pitwall then runs until Ctrl-C; elsewhere the demo ends by itself.
+#   --kafka    a real Kafka broker, and collector, processor, notifier, and executor as separate processes
 #   --keep     leaves Pitwall running afterwards wherever the demo runs; --no-keep never does
 # A second run installs and builds nothing.
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall/venv
+page_toolchain=$repo/services/insights/page/toolchain.sh
+log=$repo/build/demo-downloads.log
 groups=(build python)
+kafka=false
+# A first build compiles several files as one, which takes half as long; an existing build folder keeps its way.
+first=()
+[[ -f $repo/build/release/CMakeCache.txt ]] || first=(-DPITWALL_UNITY=ON)
+# Without it, ccache runs the preprocessor once more for each file that it has not seen, a tenth of a first build.
+export CCACHE_DEPEND=1
 for argument in "$@"; do
   case $argument in
     -h | --help) sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
-    --kafka) groups+=(kafka) ;;
+    --kafka) groups+=(kafka); kafka=true ;;
   esac
 done
 
-say() { printf '\n== %s\n' "$*"; }
+stage=0
+say() { printf '\n== %s (%d:%02d elapsed)\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }
+next_stage() { say "[$((++stage))/4] $*"; }
 
-say "installing what is missing (${groups[*]})"
-"$repo/deploy/install-deps.sh" "${groups[@]}"
+# Node and the packages of the page, the virtual environment of the training, the jars of the broker: while the compiler runs.
+download() {
+  "$repo/deploy/install-deps.sh" "${groups[@]}"
+  ! $kafka || "$repo/deploy/kafka/broker.sh" fetch
+}
 
-say "building (release)"
+start_downloads() {
+  mkdir -p "$repo/build"
+  export -f download
+  export repo kafka
+  setsid bash -euo pipefail -c 'groups=("$@"); download' downloads "${groups[@]}" >"$log" 2>&1 &
+  downloads=$!
+  trap 'kill -- "-$downloads" 2>/dev/null || true' EXIT
+}
+
+# Fails with the log of the downloads if they failed.
+finish_downloads() {
+  if ! wait "$downloads"; then
+    tail -n 20 "$log" >&2
+    say "a download failed: its log is above and in $log; run $repo/deploy/demo.sh again"
+    exit 1
+  fi
+  trap - EXIT
+}
+
+next_stage "installing packages (${groups[*]})"
+"$repo/deploy/install-deps.sh" --packages "${groups[@]}"
+start_downloads
+
+next_stage "configuring; Node and Python packages are downloaded at the same time"
 cd "$repo"
-[[ -f build/release/build.ninja ]] || cmake --preset release -DPITWALL_UNITY=ON
-cmake --build --preset release --target pitwall
+# The configuration accepts a toolchain that is being installed; the build of the page waits for it.
+until "$page_toolchain" expected; do
+  kill -0 "$downloads" 2>/dev/null || { finish_downloads; break; }
+  sleep 0.1
+done
+cmake --preset release -DPITWALL_PAGE=ON "${first[@]}" >build/demo-configure.log 2>&1 || { cat build/demo-configure.log >&2; exit 1; }
 
-say "running"
+next_stage "building (release)"
+if ! cmake --build --preset release --target pitwall | python3 -u deploy/demo/progress.py; then
+  # The page cannot be built if its toolchain could not be downloaded.
+  finish_downloads
+  say "the build failed: its error is above"
+  exit 1
+fi
+finish_downloads
+
+next_stage "running"
 exec "$venv/bin/python" -u "$repo/deploy/demo/demo.py" --binary "$repo/build/release/bin/pitwall" "$@"

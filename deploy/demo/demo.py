@@ -13,6 +13,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.error
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -210,8 +211,19 @@ class Demo:
             say("Pitwall goes on; Ctrl-C ends it. Data in %s" % self.work)
             self.drain(1e9)
 
+    def page_fault(self):
+        """Returns the reason why the server does not serve its page, or None."""
+        try:
+            with urllib.request.urlopen(self.page + "/", timeout=10) as answer:
+                kind = answer.headers.get_content_type()
+                return None if kind == "text/html" else "its type is " + kind
+        except urllib.error.HTTPError as error:
+            return "%d %s" % (error.code, error.read().decode(errors="replace").strip())
+        except OSError as error:
+            return str(error)
+
     def tell_page(self):
-        """Where the demo's job can be explored: told when the history has the job and serves the page's address."""
+        """Prints the address at which the demo's job can be explored, once the history has the job."""
         deadline = time.time() + 30
         while True:
             try:
@@ -226,6 +238,10 @@ class Demo:
                 say("the history at %s does not tell the job: %s" % (self.page, fault))
                 return
             time.sleep(0.5)
+        fault = self.page_fault()
+        if fault:
+            say("the page at %s/ cannot be shown: %s" % (self.page, fault))
+            return
         self.explorable = True
         say("explore the job at %s%s" % (self.page, jobs[0]["link"]))
         say("its report: %s jobs report %s --url %s -o report.html" % (self.options.binary, jobs[0]["id"], self.page))
@@ -265,7 +281,7 @@ class Demo:
         if not self.hook.received:
             faults.append("no webhook arrived")
         if not self.explorable:
-            faults.append("the history does not tell the job")
+            faults.append("the job cannot be explored on the page")
         faults += ["pitwall %s ended with exit code %d" % item for item in codes.items() if item[1] != 0]
         if not self.verify():
             faults.append("the backtest of the live log does not say the same")
