@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "services/base/limited_child_for_test.h"
 #include "services/engine/engine_for_test.h"
 
 namespace pitwall::engine {
@@ -42,6 +43,26 @@ void Feed(ShardForTest* shard, int second, const std::map<std::string, double>& 
 
 std::string Rules(std::string_view group, std::string_view rules) {
   return Cat("groups:\n- name: g\n  ", group, "\n  rules:\n", rules);
+}
+
+// The label has 4^20 bytes; the child may map 600 MiB more. Such a rule is on the log already:
+// limits of new rules do not refuse it.
+TEST(StatusReasonTest, RuleThatExhaustsMemory_HasStatusError) {
+  std::string expr = "m";
+  for (int i = 0; i < 20; ++i)
+    expr = Cat("label_replace(", expr, ",'gpu','$1$1$1$1','gpu','(.*)')");
+  const int status = RunWithMemoryLimit(size_t{600} << 20, [&] {
+    ShardForTest shard(Rules("interval: 2s", Cat("  - {alert: Bad, expr: \"", expr,
+                                                 " > 5\"}\n  - {alert: High, expr: m > 5}\n")));
+    for (int t = 1; t <= 8; ++t) Feed(&shard, t, {{"0", 9}});
+    bool failed = false, found = false;
+    for (const std::string& event : shard.Events()) {
+      failed |= event.find("status Error Bad label_replace: the value of label \"gpu\"") == 0;
+      found |= event.find("issue.found High") != std::string::npos;
+    }
+    return failed && found ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
 }
 
 TEST(StatusReasonTest, PatienceHasItsEnd) {
