@@ -1,16 +1,18 @@
 # Real trainings with Debian's PyTorch beside the shipped packs: each fault by name, and nothing else. Then hangs of processes with longer steps
-# and a whole minute of evaluation. About nine minutes; they compute and sleep, so nothing else should run beside them.
+# and a whole minute of evaluation, and idle processes. About eleven minutes; they compute and sleep, so nothing else should run beside them.
 . "$(dirname "$0")/common.sh"
 pythons=$(bash tests/stages/torch.sh)
 python=${pythons%%$'\n'*}  # Debian's
 jobs=1
 rc=0
 PITWALL_TORCH_PYTHON=$python run_ctest build/release -L '^trainings$' || rc=1
-if tests/e2e/hangs_test.py build/release/bin/pitwall --long; then
-  echo "1 0" >>"$PITWALL_COUNTS"
-else
-  echo "FAILED: hangs_test.py --long"
-  echo "0 1" >>"$PITWALL_COUNTS"
-  rc=1
-fi
+for script in hangs_test.py idle_test.py; do
+  if tests/e2e/$script build/release/bin/pitwall --long; then
+    echo "1 0" >>"$PITWALL_COUNTS"
+  else
+    echo "FAILED: $script --long"
+    echo "0 1" >>"$PITWALL_COUNTS"
+    rc=1
+  fi
+done
 exit "$rc"
