@@ -59,7 +59,7 @@ def rank(end):
         else:
             util.Finalize(None, crash, exitpriority=-1000)
     import pitwall
-    pitwall.init(job=os.environ["PITWALL_JOB_ID"])
+    pitwall.init(job=os.environ["JOB"])
     for step in pitwall.steps(range(20)):
         time.sleep(0.02)
         if step == 10 and end.endswith("_in_loop"):
@@ -111,7 +111,7 @@ class EndRoutes(unittest.TestCase):
                                      stdout=out)
         cls.addClassCleanup(watch.wait)
         cls.addClassCleanup(watch.kill)
-        script = write(os.path.join(cls.work, "rank.py"), RANK)
+        script = cls.script = write(os.path.join(cls.work, "rank.py"), RANK)
         cells = [(launcher, end) for end in ENDS for launcher in LAUNCHERS]
         while cells:
             now, cells = cells[:AT_ONCE], cells[AT_ONCE:]
@@ -122,7 +122,8 @@ class EndRoutes(unittest.TestCase):
 
     @classmethod
     def environment(cls, launcher, end):
-        return dict(os.environ, CLIENT=CLIENT, PITWALL_JOB_ID="%s-%s" % (end, launcher),
+        job = "%s-%s" % (end, launcher)
+        return dict(os.environ, CLIENT=CLIENT, JOB=job, PITWALL_JOB_ID=job,
                     PITWALL_SOCKET=os.path.join(cls.work, "data", "collector.sock"))
 
     def events(self, kind, job):
@@ -150,6 +151,25 @@ class EndRoutes(unittest.TestCase):
                 self.assertEqual([alert for alert, _ in found], ["RankDied"])
                 self.assertTrue(found[0][1].startswith(ENDS[end]), found)
                 self.assertIn(details[0], ("failed", "died"))
+
+    def test_restart_by_torchrun_is_next_attempt(self):
+        """The launcher is one process, and no job ID tells that both runs are one job."""
+        environment = self.environment("torchrun", "restart")
+        del environment["PITWALL_JOB_ID"]
+        launcher = ("import os, subprocess, sys\n"
+                    "for count, end in enumerate(('system_exit', 'return')):\n"
+                    "  subprocess.call([sys.executable, sys.argv[1], 'plain', end],\n"
+                    "                  env=dict(os.environ, TORCHELASTIC_RESTART_COUNT=str(count)))\n")
+        subprocess.run([sys.executable, "-c", launcher, self.script], env=environment, timeout=PATIENCE, check=True)
+
+        def changes():
+            with open(self.lines) as lines:
+                events = [json.loads(line) for line in lines.read().splitlines() if line.endswith("}")]
+            return [(e["data"]["job"]["id"], e["data"]["job_change"], e["data"].get("attempt")) for e in events
+                    if e["type"] == "io.pitwall.job.changed" and e["data"]["job"].get("name") == "restart-torchrun"]
+        wait_for("the end", lambda: any(change == "ended" for _, change, _ in changes()), ENDS_S)
+        self.assertEqual(len({job for job, _, _ in changes()}), 1)
+        self.assertEqual([attempt for _, change, attempt in changes() if change == "attempt_began"], [1, 2])
 
 
 def _test_of(end):
