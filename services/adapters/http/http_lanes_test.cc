@@ -35,11 +35,17 @@ class HttpLanes : public ::testing::Test {
                                 Cat("query: ", canceled.message(), "\n"));
     };
     const auto plain = [](const HttpRequest&) { return HttpResponse::Text(200, "plain"); };
+    const HttpHandler slow_act = [this](const HttpRequest&) {
+      ++started_;
+      while (!over_) std::this_thread::yield();
+      return HttpResponse::Text(200, Cat("acted: ", CheckCanceled().message(), "\n"));
+    };
     auto server = HttpServer::Start(
         std::move(options),
         {{.method = "GET", .path = "/query", .handler = endless},
          {.method = "GET", .path = "/page", .handler = plain},
          {.method = "POST", .path = "/act", .handler = plain, .lane = Lane::kActions},
+         {.method = "POST", .path = "/slow", .handler = slow_act, .lane = Lane::kActions},
          {.method = "GET",
           .path = "/readyz",
           .handler = plain,
@@ -128,6 +134,16 @@ TEST_F(HttpLanes, ClientThatOnlyStopsSending_GetsItsAnswer) {
   const RawSocket socket = Send("GET", "/query");
   ASSERT_EQ(shutdown(socket.fd(), SHUT_WR), 0);
   EXPECT_THAT(socket.ReadAll(), HasSubstr("the client closed the connection"));
+}
+
+TEST_F(HttpLanes, ActionThatTakesLong_IsNotCutShort) {
+  Serve({.handler_timeout_ns = 10 * kMs});
+  const RawSocket socket = Send("POST", "/slow");
+  ASSERT_EQ(shutdown(socket.fd(), SHUT_WR), 0);
+  while (started_ == 0) std::this_thread::yield();
+  socket.WaitReadable(50);  // some looks at the client
+  over_ = true;
+  EXPECT_THAT(socket.ReadAll(), HasSubstr("acted: \n"));
 }
 
 TEST_F(HttpLanes, RequestThatTakesTooLong_IsCanceled) {

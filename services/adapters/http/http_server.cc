@@ -242,12 +242,13 @@ class BeastServer final : public HttpServer, private SessionOwner {
         });
   }
 
-  // Runs the handler. A request that changes nothing does not start once it is canceled.
+  // Runs the handler. A request that changes nothing does not start once it is canceled; an action
+  // that has started is never cut short.
   static HttpResponse Answer(const HttpRoute& route, const Arrival& arrival) {
     const HttpRequest& request = arrival.request;
     if (arrival.cancel->canceled() && (request.method == "GET" || request.method == "HEAD"))
       return HttpResponse::Text(kClientClosedRequest, "the request is canceled\n");
-    const CancelScope scope(arrival.cancel.get());
+    const CancelScope scope(route.lane == Lane::kActions ? nullptr : arrival.cancel.get());
     try {
       return route.handler(request);
     } catch (const std::exception& e) {

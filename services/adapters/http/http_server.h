@@ -8,7 +8,8 @@
 // do not.
 //
 // A request whose client closes the connection, or whose time is up, is canceled: it does not start
-// if it only reads, and what runs sees it (services/base/cancellation.h). Loopback by default. On
+// if it only reads, and its handler sees it (services/base/cancellation.h). Actions are not cut
+// short. Loopback by default. On
 // another address a token is required (Authorization: Bearer) except on open routes. On a loopback
 // listener without a token the Host header must name loopback, so that a page in a browser cannot
 // reach it by DNS rebinding.
