@@ -1,6 +1,6 @@
-// What rules will cost: state for each series, and CPU time. An estimate, made of the plan alone:
-// good to a factor of two or so (docs/performance.md, "What rules check estimates"), and good for
-// telling a rule that costs ten times what it should.
+// Estimated cost of rules: state for each series, and CPU time. Follows from the plan alone, and is
+// right to a factor of about two (docs/performance.md, "What rules check estimates"): enough to
+// find a rule that costs ten times more than it should.
 //
 // The unit of work is the nanosecond of one core of the machine of docs/performance.md, for one
 // series; a machine twice as fast needs half. Each selector is taken to match as many series.

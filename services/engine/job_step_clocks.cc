@@ -119,7 +119,8 @@ SpaceRunner* Job::ClockOfStep(Source* source, const std::string& mode, int64_t s
   SpaceRunner* shared = steps_.Shared(mode);
   SpaceRunner* space = steps_.Find(mode, progress.clock);
   if (first && position > shared->watermark) {
-    // It has caught up. While an issue of it is open its clock goes on, so that the issue does too.
+    // It has caught up. It keeps its clock while an issue of it is open, so that the issue stays
+    // open.
     if (space == nullptr || (space != shared && !space->HasActiveAlerts())) space = shared;
   } else if (first && progress.announced && (space == nullptr || position <= space->watermark)) {
     space = SeparateClock(mode, position);

@@ -33,7 +33,7 @@ class SourceOrder {
   // without any.
   int64_t NewestPromise() const;
   // Of the ranks that announced the mode, take part, and are on that clock of it: the smallest step
-  // promise, kMaxPosition without a rank; the greatest one, kNoStep without a rank; and those with
+  // promise, kMaxPosition without a rank; the largest one, kNoStep without a rank; and those with
   // the smallest one: any of them (null without a rank), and all, by (id, boot).
   int64_t LeastStepPromise(std::string_view mode, uint32_t clock = kSharedClock) const;
   int64_t GreatestStepPromise(std::string_view mode, uint32_t clock = kSharedClock) const;

@@ -35,7 +35,7 @@ class StepClocks {
   // Null without rules on steps of that mode, or without that clock.
   SpaceRunner* Find(std::string_view mode, uint32_t clock) const;
   SpaceRunner* Shared(std::string_view mode) const { return Find(mode, kSharedClock); }
-  // The separate clock of the mode with the greatest watermark below `position`; null without one.
+  // The separate clock of the mode with the maximum watermark below `position`; null without one.
   SpaceRunner* SeparateBelow(std::string_view mode, int64_t position) const;
   size_t CountSeparate(std::string_view mode) const;
   uint32_t NextId() { return ++last_id_; }

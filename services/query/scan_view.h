@@ -1,5 +1,5 @@
-// What an evaluation reads of stored samples: each column is computed at the tick from the samples
-// of its windows. Nothing is kept between ticks but where the last windows were.
+// View of stored samples for an evaluation: computes each column at the tick from the samples of
+// its windows. Keeps nothing between ticks except the position of the last windows.
 #pragma once
 
 #include <cstdint>

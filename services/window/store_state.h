@@ -1,4 +1,4 @@
-// What a SeriesStore holds. Private to the store's own files.
+// State of a SeriesStore. Private to the store's own files.
 #pragma once
 
 #include <deque>

@@ -101,7 +101,7 @@ TEST(Order, ShufflingSourcesAndDuplicatingBatchesChangesNoEvent) {
                n + 1 == nodes.size() && second == 120 ? nodes[n].Beat(now) : nodes[n].Row(now));
     }
     for (SimSource& rank : ranks) {
-      // The last rank pauses for so long that the step clock goes on without it, and returns.
+      // The last rank pauses until it leaves the step clock, and returns.
       const bool last = &rank == &ranks.back();
       if (last && second >= 60 && second < 160) {
         plan.Add(rank, rank.Beat(now));

@@ -1,4 +1,4 @@
-// What clients say, message by message: the protocol of proto/pitwall/client/v1 without its socket.
+// Sessions of clients: the protocol of proto/pitwall/client/v1 without its socket.
 #pragma once
 
 #include <array>

@@ -52,7 +52,7 @@ class LeavingRanks {
   void ListTo(std::vector<const WatchedProcess*>* watched,
               absl::btree_set<std::string>* jobs) const;
   bool Has(std::string_view job) const;
-  // Since when the newest waits; long ago: there is none.
+  // Start of the wait of the newest; the far past without one.
   int64_t newest_ns() const { return ranks_.empty() ? INT64_MIN / 2 : ranks_.back().since_ns; }
 
  private:

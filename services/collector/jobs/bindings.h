@@ -1,4 +1,4 @@
-// Which jobs run on this node, and how it is known.
+// Jobs that run on this node, and the evidence for each.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How a process that is no child of ours ended, as the kernel keeps it (pidfd, Linux 6.15).
+// Exit status of a process that is not a child, as the kernel keeps it (pidfd, Linux 6.15).
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Whether the processes of clients still run, and how they ended where that can be known.
+// Watch over the processes of clients: whether each runs, and its end where the system shows it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// How far each client's updates are durable: in the log, or in the spool.
+// Position up to which each client's updates are durable, in the log or in the spool.
 #pragma once
 
 #include <cstddef>

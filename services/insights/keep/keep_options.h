@@ -1,4 +1,4 @@
-// How the history is kept.
+// Options of the history: retention, memory, and sealing.
 #pragma once
 
 #include <cstdint>

@@ -147,7 +147,7 @@ def begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, qu
                   "a rank calls init() in its own function")
         return
     if client is not None:
-        # The process goes on with another job.
+        # The process continues with another job.
         end("cancelled" if recorder.loops.open else "completed")
     rank, local_rank, world_size, attempt = (_whole(*pair) for pair in (
         ("rank", rank), ("local_rank", local_rank), ("world_size", world_size), ("attempt", attempt)))
