@@ -4,7 +4,7 @@ import unittest
 
 from support import ClientTest
 import pitwall
-from pitwall import _lifecycle, _wire
+from pitwall import _clock_step, _lifecycle, _wire
 from pitwall._unwritten import MOST_GIVEN_UP, Unwritten
 
 
@@ -132,6 +132,22 @@ class ResendTest(ClientTest):
         collector.wait_for(lambda c: [v["value"] for v in c.values()
                                       if v["metric"] == "pitwall_clock_offset_seconds"][-1] == 0.0)
         self.assertEqual(len(collector.messages("hello")), 1)
+
+    def test_clock_jump_of_45_days_counts_once_it_lasts(self):
+        collector = self.collector(durable=lambda update: True)
+        self.start(collector)
+        for sign in (1, -1):
+            hellos = len(collector.messages("hello"))
+            self.sender()._base -= sign * 45 * 86400 * 10**9  # as if wall time had jumped
+            seen = len(collector.messages("update"))
+            for value in range(3):
+                pitwall.log(loss=value)
+                collector.wait_for(lambda c: len(c.messages("update")) > seen + value)
+            self.assertEqual(len(collector.messages("hello")), hellos)
+            collector.wait_for(lambda c: self.sender()._clock_step._since_ns is not None)
+            self.sender()._clock_step._since_ns -= _clock_step.HOLD_NS  # as if a minute had passed
+            collector.wait_for(lambda c: len(c.messages("hello")) == hellos + 1)
+        self.assertEqual(collector.messages("update")[-1]["dropped"], 0)
 
     def test_a_new_boot_leaves_nothing_behind(self):
         collector = self.collector(durable=lambda update: True)

@@ -20,7 +20,7 @@ import time
 import uuid
 from collections import deque
 
-from . import _capture, _stacks, _wire
+from . import _capture, _clock_step, _stacks, _wire
 from ._guard import swallow
 from ._recorder import native
 from ._unwritten import Unwritten
@@ -62,6 +62,7 @@ class Sender:
         self._socket = None
         self._unwritten = Unwritten()
         self._clock_told = False
+        self._clock_step = _clock_step.ClockStep()
         self._cut_off = b""      # an Update's frame from its first byte on, until the socket has all of it
         self._received = bytearray()
         self._backlog = []       # items taken from the recorder, not yet in a frame
@@ -129,9 +130,11 @@ class Sender:
         return time.time_ns() - (self._base + time.monotonic_ns())
 
     def _watch_clock(self):
-        """True: wall time went forward, and a new boot has to begin. Where it went back, says so."""
+        """True: a new boot has to begin, because wall time went forward, or back by more than an hour. Reports one that went
+        back. A large step counts once it has lasted."""
         offset = self._offset()
-        if offset > CLOCK_DRIFT_NS:
+        lasts = self._clock_step.believe(offset, time.monotonic_ns())
+        if lasts and (offset > CLOCK_DRIFT_NS or offset < -_clock_step.LARGE_NS):
             return True
         back = offset < -CLOCK_DRIFT_NS
         if back and not self._clock_told:
