@@ -102,11 +102,13 @@ StatusOr<std::optional<int64_t>> Retention::AcceptedTime() {
   MutexLock lock(&pass_mutex_);
   const int64_t wall_ns = clock_->WallNs();
   if (!saved_ns_.has_value()) {
+    std::optional<int64_t> saved_ns;  // the analysis of locks does not see through a lambda
     RETURN_IF_ERROR(store_->database().ForEachOf(kMetaRow, "", [&](store::DatabaseRow row) {
       if (row.key != kAgeKey) return OkStatus();
-      ASSIGN_OR_RETURN(saved_ns_, DecodeTime(row.body));
+      ASSIGN_OR_RETURN(saved_ns, DecodeTime(row.body));
       return OkStatus();
     }));
+    saved_ns_ = saved_ns;
     // A store without jobs has nothing to lose.
     if (saved_ns_.has_value() || store_->All().empty())
       age_clock_.Restore(saved_ns_.value_or(wall_ns));
