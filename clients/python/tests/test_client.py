@@ -11,6 +11,11 @@ import pitwall
 from fake_collector import broken_promises
 
 
+def goodbye(reason):
+    """A Goodbye of a process that runs on."""
+    return {"reason": reason, "exception": "", "exiting": 0, "exit_status": 0}
+
+
 class StreamTest(support.ClientTest):
     def test_hello_comes_first_and_is_answered(self):
         collector = self.collector()
@@ -39,7 +44,7 @@ class StreamTest(support.ClientTest):
             ("train_loss", (9 + n) / 10, n), ("train_accuracy", 0.5, n))])
         last = collector.messages("update")[-1]
         self.assertEqual(last["step_promises"], [{"mode": "train", "below_step": 3}])
-        self.assertEqual(collector.messages("goodbye"), [{"reason": "completed", "exception": ""}])
+        self.assertEqual(collector.messages("goodbye"), [goodbye("completed")])
         self.assertEqual(broken_promises([m[:2] for m in collector.connections[0]]), [])
 
     def test_sequences_count_from_one(self):
@@ -315,7 +320,7 @@ class TroubleTest(support.ClientTest):
             pass
         pitwall.finish("bored")
         collector.wait_for(lambda c: c.messages("goodbye"))
-        self.assertEqual(collector.messages("goodbye"), [{"reason": "", "exception": ""}])
+        self.assertEqual(collector.messages("goodbye"), [goodbye("")])
         self.assertEqual({p["mode"] for u in collector.messages("update") for p in u["step_promises"]}, {"train"})
 
     def test_a_clock_that_was_set_begins_a_new_boot(self):
@@ -340,7 +345,7 @@ class TroubleTest(support.ClientTest):
         self.start(collector)
         boots = {h["boot_id"] for h in collector.messages("hello")}
         self.assertEqual(len(boots), 2)
-        self.assertEqual(collector.messages("goodbye"), [{"reason": "", "exception": ""}])
+        self.assertEqual(collector.messages("goodbye"), [goodbye("completed")])
 
     def test_nothing_leaks(self):
         collector = self.collector()
