@@ -126,7 +126,7 @@ TEST_P(Scenario, S22_OneRankReturnsAfter200Steps) {
 }
 
 TEST_P(Scenario, S23_RanksStepWhileTheClocksOfTwoAreAhead) {
-  Plan plan(Base());
+  Plan plan(RecentBase());
   std::vector<SimSource> ranks = {Rank(plan, 0), Rank(plan, 1), Rank(plan, 2), Rank(plan, 3)};
   ranks[2].clock_error_ns = 45 * kSecond;
   ranks[3].clock_error_ns = 3600 * kSecond;
