@@ -25,7 +25,7 @@ struct KeepOptions {
   // … or when rows of it have waited so long: bounds what a start reads again.
   int64_t seal_after_ns = 900 * kNanosPerSecond;
   int64_t save_interval_ns = kNanosPerSecond;
-  // For sealing at a stop; what is not sealed then is read from the log again.
+  // Limit on sealing at a stop. The next start reads the rest from the log.
   int64_t stop_ns = 5 * kNanosPerSecond;
   // Frames whose schema did not come for so long are given up.
   int64_t schema_wait_ns = 60 * kNanosPerSecond;
