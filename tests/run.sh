@@ -3,7 +3,7 @@
 #
 #   (nothing)   everything: installs what is missing, builds, runs every stage; under an hour on 2 cores when cold
 #   --quick     release build and unit tests only; installs nothing
-#   --long      everything, clang-tidy, simulated trainings, what the Python client costs, real trainings with one fault each (the matrix of cells
+#   --long      everything, all modules under the sanitizers, clang-tidy, simulated trainings, what the Python client costs, real trainings with one fault each (the matrix of cells
 #               too), healthy trainings, planted faults, new seeds for the fuzzers, the whole damage matrix, random life with 300 faults, the
 #               history at full size, the chart with helm,
 #               packages in clean roots, a time limit of Slurm, the links of all shipped alerts, and the soak ($PITWALL_SOAK_MINUTES, default 60)
@@ -19,9 +19,9 @@ repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 logs=$repo/build/test-logs
 
 # Name, and how many minutes it may take before it is stopped as hung.
-stages=(deps:20 build:45 unit:15 lint:30 suites:20 oracle:15 page:10 e2e:30 python:20 kafka:30 asan:45 tsan:45 fuzz:30)
+stages=(deps:20 build:45 unit:15 lint:30 suites:20 oracle:15 page:10 e2e:30 python:20 kafka:30 asan:30 fuzz:15)
 quick_stages=(build:45 unit:15)
-long_stages=(tidy:60 quiet_long:60 python_long:20 trainings:30 cells:110 healthy:150 tidy_tests:60 faults:60 fuzz_more:90 damage:60 life_long:90
+long_stages=(asan_long:60 tsan_long:60 tidy:60 quiet_long:60 python_long:20 trainings:30 cells:110 healthy:150 tidy_tests:60 faults:60 fuzz_more:90 damage:60 life_long:90
   promapi_long:60 insights_long:120 helm_long:60 install_long:60 receivers_long:20 slurm_long:10 page_long:20 soak:240)
 
 wanted=("${stages[@]}")
@@ -52,13 +52,13 @@ failed=0
 failures=()
 child=
 
-# These stages take a quarter to a half of two cores, and wait else: the sanitizers are built beside them with what processor time is left.
+# These stages take a quarter to a half of two cores, and wait else: the sanitizer is built beside them with what processor time is left.
 # They follow each other, so that no compilation is stopped halfway.
 waiting=(e2e python kafka)
 prebuild=
 
 start_prebuild() {
-  [[ -z $prebuild && " ${wanted[*]}" =~ \ (asan|tsan): ]] || return 0
+  [[ -z $prebuild && " ${wanted[*]}" =~ \ asan: ]] || return 0
   setsid bash "$repo/tests/stages/prebuild.sh" >>"$logs/prebuild.log" 2>&1 &
   prebuild=$!
 }

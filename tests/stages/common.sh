@@ -13,12 +13,37 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall
 # A sanitizer's build stops below the adapters.
 sanitizer_options=(-DPITWALL_ADAPTERS=OFF -DPITWALL_BENCH=OFF)
 
+# The tests of the stage asan, as patterns. What it leaves out, the stage asan_long has: compiling all of it takes half an hour on two cores.
+asan_modules=(services_base services_base_yaml services_model 'rules_*' 'services_codec*' services_telemetry services_window services_engine services_query
+  services_adapters_log services_collector_clients services_collector_publishing services_processor services_insights_segments golden_scripts)
+
 # PRESET [CMAKE OPTION…]: configures and builds build/PRESET. A target that fails does not stop the others.
 build_preset() {
   local preset=$1
   shift
   cmake --preset "$preset" "$@"
   cmake --build "build/$preset" -j "$jobs" -- -k 0
+}
+
+# PRESET TARGET…: the same for these targets; the preset is configured.
+build_targets() {
+  local preset=$1
+  shift
+  cmake --build "build/$preset" -j "$jobs" --target "$@" -- -k 0
+}
+
+# PRESET PATTERN…: configures the preset and prints the targets of the tests that match, and of the fuzzers.
+sanitizer_targets() {
+  local preset=$1 target pattern
+  shift
+  cmake --preset "$preset" "${sanitizer_options[@]}" >/dev/null
+  while read -r target; do
+    [[ $target == *_fuzz ]] && echo "$target"
+    for pattern in "$@"; do
+      # shellcheck disable=SC2053  # a pattern
+      [[ ${target%_test} == $pattern && $target == *_test ]] && echo "$target"
+    done
+  done < <(ninja -C "build/$preset" -t targets all | sed -nE 's,^bin/([^:/]*_(test|fuzz)): .*,\1,p') | sort -u
 }
 
 # BUILD CTEST-ARGUMENT…: runs these ctests, and counts the test cases inside GoogleTest binaries one by one.
