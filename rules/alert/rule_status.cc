@@ -11,7 +11,7 @@ namespace pitwall::alert {
 namespace {
 
 constexpr uint8_t kFormat = 1;        // of InputWatch
-constexpr uint8_t kStatusFormat = 2;  // of RuleStatusMachine
+constexpr uint8_t kStatusFormat = 3;  // of RuleStatusMachine; 2 lacks what TooSoon needs
 constexpr size_t kNamesInReason = 5;
 
 bool IsCalm(RuleStatus status) {
@@ -208,6 +208,7 @@ std::optional<StatusChange> RuleStatusMachine::Update(const StatusInput& input) 
 
 void RuleStatusMachine::Succeed(const RuleStatusMachine& before) {
   told_ = before.told_;
+  told_reason_ = before.told_reason_;
   ever_found_ = before.ever_found_;
 }
 
@@ -215,26 +216,43 @@ std::optional<StatusChange> RuleStatusMachine::Stop(std::string_view reason) {
   return Become(RuleStatus::kStopped, reason, 0);
 }
 
-std::optional<StatusChange> RuleStatusMachine::Become(RuleStatus status, std::string_view reason,
-                                                      int64_t time_ns) {
-  if (status == status_ && reason == reason_ && status == told_) return std::nullopt;
-  // The first change is always told: what was told before it, another rule of this name said.
-  const bool first = status_ == RuleStatus::kUnknown;
-  const bool back = !first && status == told_ && status != status_;  // from what was not told
-  status_ = status;
-  reason_ = reason;
-  if (back) return std::nullopt;
-  if (!first && IsCalm(told_) && IsCalm(status) && status != told_) {
-    if (calm_told_ns_ != kMinPosition && time_ns - calm_told_ns_ < kMinToldNs) return std::nullopt;
-    calm_told_ns_ = time_ns;
-  }
+bool RuleStatusMachine::TooSoon(int64_t time_ns) const {
+  const auto within = [time_ns](int64_t since, int64_t length) {
+    return since != kMinPosition && time_ns - since < length;
+  };
+  if (status_ == told_) return within(reason_told_ns_, kMinReportGapNs);
+  if (!IsCalm(told_)) return false;
+  if (IsCalm(status_)) return within(calm_told_ns_, kMinReportGapNs);
+  return status_ == RuleStatus::kNoData && returned_ns_ != kMinPosition &&
+         lost_ns_ - returned_ns_ < kFlapNs && within(lost_ns_, kMinReportGapNs);
+}
+
+StatusChange RuleStatusMachine::Report(int64_t time_ns) {
   StatusChange change;
   change.previous = told_;
-  change.status = status;
-  change.reason = reason;
+  change.status = status_;
+  change.reason = reason_;
   change.ever_found = ever_found_;
-  change.reason_only = !first && status == told_;
-  told_ = status;
+  change.reason_only = status_ == told_;
+  if (change.reason_only) reason_told_ns_ = time_ns;
+  if (IsCalm(told_) && IsCalm(status_) && status_ != told_) calm_told_ns_ = time_ns;
+  if (told_ == RuleStatus::kNoData && IsCalm(status_)) returned_ns_ = time_ns;
+  told_ = status_;
+  told_reason_ = reason_;
+  return change;
+}
+
+std::optional<StatusChange> RuleStatusMachine::Become(RuleStatus status, std::string_view reason,
+                                                      int64_t time_ns) {
+  // The first change is always reported: another rule of this name reported the one before it.
+  const bool first = status_ == RuleStatus::kUnknown;
+  if (status == RuleStatus::kNoData && status_ != status) lost_ns_ = time_ns;
+  status_ = status;
+  if (reason_ != reason) reason_ = reason;
+  if (!first && (status_ == told_ && reason_ == told_reason_)) return std::nullopt;
+  if (!first && TooSoon(time_ns)) return std::nullopt;
+  StatusChange change = Report(time_ns);
+  change.reason_only = change.reason_only && !first;
   return change;
 }
 
@@ -251,10 +269,15 @@ void RuleStatusMachine::Save(BinaryWriter& out) const {
   out.Bool(ever_found_);
   out.U8(static_cast<uint8_t>(told_));
   out.I64(calm_told_ns_);
+  out.Str(told_reason_);
+  out.I64(reason_told_ns_);
+  out.I64(returned_ns_);
+  out.I64(lost_ns_);
 }
 
 void RuleStatusMachine::Restore(BinaryReader& in) {
-  if (in.U8() != kStatusFormat) in.Fail();
+  const uint8_t format = in.U8();
+  if (format != kStatusFormat && format != 2) in.Fail();
   const size_t n = in.Count(2);
   std::fill(met_once_.begin(), met_once_.end(), 0);
   bool same = n == needs_.size();
@@ -274,12 +297,17 @@ void RuleStatusMachine::Restore(BinaryReader& in) {
   ever_found_ = in.Bool();
   const uint8_t told = in.U8();
   calm_told_ns_ = in.I64();
+  told_reason_ = format == 2 ? (status == told ? reason_ : "") : in.Str();
+  reason_told_ns_ = format == 2 ? kMinPosition : in.I64();
+  returned_ns_ = format == 2 ? kMinPosition : in.I64();
+  lost_ns_ = format == 2 ? kMinPosition : in.I64();
   if (std::max(status, told) > static_cast<uint8_t>(RuleStatus::kStopped)) in.Fail();
   if (!in.ok()) {
     open_ = needs_.empty();
     status_ = told_ = RuleStatus::kUnknown;
-    calm_told_ns_ = kMinPosition;
+    calm_told_ns_ = reason_told_ns_ = returned_ns_ = lost_ns_ = kMinPosition;
     reason_.clear();
+    told_reason_.clear();
     ever_found_ = false;
     return;
   }

@@ -73,9 +73,14 @@ struct StatusChange {
 // Not thread-safe.
 class RuleStatusMachine {
  public:
-  // Between NoIssuesFound and InProgress a change is told at most so often, in event time: elements
-  // that hover about a threshold with a `for` must not flood whoever listens.
-  static constexpr int64_t kMinToldNs = 60'000'000'000;
+  // Between NoIssuesFound and InProgress a change is reported at most once in this time, in event
+  // time: elements that hover about a threshold with a `for` must not flood the consumers. The same
+  // limit applies to a reason that changes while the status remains.
+  static constexpr int64_t kMinReportGapNs = 60'000'000'000;
+  // The first NoData is reported at once. One that begins less than kFlapNs after a reported return
+  // is reported only when it has lasted kMinReportGapNs: nobody acts on an input that is missing
+  // for a second of each two.
+  static constexpr int64_t kFlapNs = 600'000'000'000;
 
   // The metric names of the rule's needs.
   explicit RuleStatusMachine(std::vector<std::string> needs);
@@ -106,14 +111,22 @@ class RuleStatusMachine {
 
  private:
   std::optional<StatusChange> Become(RuleStatus status, std::string_view reason, int64_t time_ns);
+  // Whether a change from the reported status to the present one, or of the reason, comes too soon.
+  bool TooSoon(int64_t time_ns) const;
+  StatusChange Report(int64_t time_ns);
 
   std::vector<std::string> needs_;
   std::vector<uint8_t> met_once_;
   bool open_ = false;
   RuleStatus status_ = RuleStatus::kUnknown;
   std::string reason_;
-  RuleStatus told_ = RuleStatus::kUnknown;  // what the last change that was returned said
-  int64_t calm_told_ns_ = kMinPosition;     // when a change among the two was told last
+  RuleStatus told_ = RuleStatus::kUnknown;  // of the last change that was returned
+  std::string told_reason_;                 // likewise
+  // Event times; kMinPosition before the first.
+  int64_t calm_told_ns_ = kMinPosition;    // the last reported change between the calm two
+  int64_t reason_told_ns_ = kMinPosition;  // the last reported change of the reason alone
+  int64_t returned_ns_ = kMinPosition;     // the last reported return from NoData
+  int64_t lost_ns_ = kMinPosition;         // since when the status is NoData
   bool ever_found_ = false;
 };
 

@@ -226,6 +226,66 @@ TEST(RuleStatus, HoveringIsToldOnceAMinute) {
   EXPECT_EQ(Show(same.Update(in)), "InProgress -> NoIssuesFound (found before)");
 }
 
+TEST(RuleStatus, InputThatFlapsIsReportedOnceAndLossThatLastsAgain) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  RuleStatusMachine m({"load"});
+  StatusInput in;
+  std::vector<uint8_t> met = {1};
+  in.needs_met = met;
+  m.Gate(met);
+  const auto at = [&](int64_t second, bool there) {
+    in.time_ns = second * kSecond;
+    met[0] = there ? 1 : 0;
+    return Show(m.Update(in));
+  };
+  EXPECT_EQ(at(0, true), "Unknown -> NoIssuesFound");
+  EXPECT_EQ(at(1, false), "NoIssuesFound -> NoData: no series of load");
+  EXPECT_EQ(at(2, true), "NoData -> NoIssuesFound");
+  for (int64_t second = 3; second < 900; ++second) {
+    // Restored on the way: the limits are part of the state.
+    if (second % 100 == 0) {
+      BinaryWriter writer;
+      m.Save(writer);
+      BinaryReader reader(writer.data());
+      m = RuleStatusMachine({"load"});
+      m.Restore(reader);
+      ASSERT_TRUE(reader.Finish("status").ok());
+    }
+    // Twice a minute as well as each second, for less than the ten minutes after the return.
+    if (second < 600) {
+      ASSERT_EQ(at(second, second % 2 == 0 || second % 60 < 20), "") << second;
+    } else {
+      ASSERT_EQ(at(second, true), "") << second;
+    }
+  }
+  // A loss long after the last one is reported at once, one shortly after it when it has lasted a
+  // minute.
+  EXPECT_EQ(at(900, false), "NoIssuesFound -> NoData: no series of load");
+  EXPECT_EQ(at(901, true), "NoData -> NoIssuesFound");
+  EXPECT_EQ(at(910, false), "");
+  EXPECT_EQ(m.status(), RuleStatus::kNoData);  // the status itself has no delay
+  EXPECT_EQ(at(969, false), "");
+  EXPECT_EQ(at(970, false), "NoIssuesFound -> NoData: no series of load");
+  EXPECT_EQ(at(971, true), "NoData -> NoIssuesFound");
+}
+
+TEST(RuleStatus, ReasonThatAlternatesIsReportedOnceAMinute) {
+  constexpr int64_t kSecond = 1'000'000'000;
+  RuleStatusMachine m({"a", "b"});
+  StatusInput in;
+  std::vector<uint8_t> met = {0, 0};
+  in.needs_met = met;
+  size_t reported = 0;
+  for (int64_t second = 0; second < 600; ++second) {
+    met[0] = second % 2 == 0 ? 0 : 1;
+    in.time_ns = second * kSecond;
+    m.Gate(met);
+    reported += m.Update(in).has_value() ? 1 : 0;
+  }
+  EXPECT_GE(reported, 2U);
+  EXPECT_LE(reported, 11U);
+}
+
 TEST(RuleStatus, SaveAndRestore) {
   RuleStatusMachine m({"a", "b"});
   m.Gate(std::vector<uint8_t>{1, 1});
