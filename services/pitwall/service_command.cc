@@ -96,7 +96,9 @@ int RunService(const std::string& service, const std::vector<std::string>& argum
       break;
     }
     config = EffectiveConfig(*flags);
-    if (Status status = config.ok() ? host.Reload(*config) : config.status(); !status.ok()) {
+    const Status status = config.ok() ? host.Reload(*config) : config.status();
+    host.ReportReload(status.ok());
+    if (!status.ok()) {
       PITWALL_LOG(kError, "reload", "nothing has changed: ", ToStd(status.message()));
     }
     // After an error too: a file that is named already may come later.

@@ -3,6 +3,12 @@
 #include "services/pitwall/service_host.h"
 
 namespace pitwall {
+namespace {
+
+// A partition commits with each clock tick. Without one for so long its rules are not evaluated.
+constexpr int64_t kMaxCommitAgeNs = 12 * kNanosPerSecond;
+
+}  // namespace
 
 Status ServiceHost::LogHealth() const {
   if (embedded_log_ == nullptr) return OkStatus();
@@ -25,6 +31,12 @@ Status ServiceHost::Ready() const {
     if (const auto faults = processor_->faults(); !faults.empty())
       return Unavailable(Cat("processor: ", faults[0]));
     if (!processor_->ready()) return Unavailable("processor: reading its state");
+    for (const processor::PartitionStats& stats : processor_->stats()) {
+      const int64_t age_ns = clock_.MonotonicNs() - stats.last_commit_ns;
+      if (age_ns < kMaxCommitAgeNs) continue;
+      return Unavailable(Cat("processor: partition ", stats.partition, ": no commit for ",
+                             age_ns / kNanosPerSecond, " s; does the log take records?"));
+    }
   }
   if (notifier_ != nullptr && !notifier_->Ready())
     return Unavailable("notifier: reading the history of issues");

@@ -459,6 +459,7 @@ Status ServiceHost::StartHttp() {
   }
   ASSIGN_OR_RETURN(http_, http::HttpServer::Start(options, std::move(routes)));
   RegisterHttpMetrics();
+  RegisterReloadMetrics();
   PITWALL_LOG(kInfo, "http", config_.http.tls.certificate.empty() ? "http" : "https", "://",
               http_->address(), "/metrics, /healthz, /readyz");
   return OkStatus();

@@ -53,6 +53,9 @@ class ServiceHost {
   // error nothing has changed. What else differs in `fresh` waits for the next start, and a
   // warning says so.
   Status Reload(const Config& fresh);
+  // Sets the metrics of the last read of the configuration, for a caller that has no Config to pass
+  // to Reload. Any thread.
+  void ReportReload(bool successful);
   // Collector first (it says goodbye for its sources), then what reads. Idempotent.
   void Stop();
 
@@ -81,6 +84,7 @@ class ServiceHost {
   void RegisterMemoryMetrics();
   void RegisterCollectorMetrics();
   void RegisterHttpMetrics();
+  void RegisterReloadMetrics();
   // Read from their places; beyond loopback made and printed where no place is given.
   StatusOr<AccessTokens> Tokens(const std::string& listen, const std::string& view_place,
                                 const std::string& act_place, std::string_view what);
@@ -95,6 +99,8 @@ class ServiceHost {
   Config config_;  // the threads do not read it: Reload changes it
   clock::SystemClock clock_;
   telemetry::Exposition exposition_;
+  telemetry::Gauge last_reload_successful_;
+  telemetry::Gauge last_reload_success_;  // Unix seconds
   std::vector<telemetry::Registration> registrations_;
   std::unique_ptr<Log> log_;
   log::EmbeddedLog* embedded_log_ = nullptr;  // log_, where it is one

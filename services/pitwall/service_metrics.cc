@@ -79,6 +79,12 @@ void ServiceHost::RegisterProcessorMetrics() {
       [](const Stats& s) { return s.counters.untracked_issues; });
   add("pitwall_processor_commits_total", "Transactions committed.", counter,
       [](const Stats& s) { return s.commits; });
+  const Clock* clock = &clock_;
+  add("pitwall_processor_last_commit_age_seconds",
+      "Seconds since the partition's last commit; each clock tick is one, also without records.",
+      gauge, [clock](const Stats& s) {
+        return static_cast<double>(clock->MonotonicNs() - s.last_commit_ns) / 1e9;
+      });
   add("pitwall_processor_failed_commits_total", "Transactions that failed.", counter,
       [](const Stats& s) { return s.failed_commits; });
   add("pitwall_processor_snapshots_total", "Job snapshots committed.", counter,
@@ -95,7 +101,7 @@ void ServiceHost::RegisterProcessorMetrics() {
       "Jobs that began again since a declaration gave them another owner.", counter,
       [](const Stats& s) { return s.counters.displaced_jobs; });
   add("pitwall_processor_lag_records", "Records of the partition that are not committed yet.",
-      gauge, [](const Stats& s) { return s.end_offset - s.next_offset; });
+      gauge, [](const Stats& s) { return std::max<int64_t>(s.end_offset - s.next_offset, 0); });
   add("pitwall_processor_state_bytes", "Memory held by job state.", gauge,
       [](const Stats& s) { return s.memory_bytes; });
   add("pitwall_processor_replayed_records", "Records read again at the last start.", gauge,
@@ -110,6 +116,12 @@ void ServiceHost::RegisterProcessorMetrics() {
       "Jobs whose rules are in Error until their windows are full.", gauge,
       [](const Stats& s) { return s.history_lost_jobs; });
   RegisterMemoryMetrics();
+  registrations_.push_back(
+      exposition_.Add("pitwall_processor_topic_partitions",
+                      "Partitions of pitwall.telemetry that all processors own together.", gauge,
+                      [processor](std::vector<Sample>* out) {
+                        out->push_back({Labels(), static_cast<double>(processor->partitions())});
+                      }));
   registrations_.push_back(
       exposition_.Add("pitwall_processor_fenced_total",
                       "Times that another processor took over a partition of this one.", counter,
@@ -129,6 +141,23 @@ void ServiceHost::RegisterProcessorMetrics() {
           }
         }
       }));
+}
+
+void ServiceHost::RegisterReloadMetrics() {
+  registrations_.push_back(
+      exposition_.Add("pitwall_config_last_reload_successful",
+                      "1 if the last read of the configuration and its rule files succeeded.",
+                      Labels(), &last_reload_successful_));
+  registrations_.push_back(
+      exposition_.Add("pitwall_config_last_reload_success_timestamp_seconds",
+                      "Unix time of the last successful read of the configuration.", Labels(),
+                      &last_reload_success_));
+  ReportReload(true);
+}
+
+void ServiceHost::ReportReload(bool successful) {
+  last_reload_successful_.Set(successful ? 1 : 0);
+  if (successful) last_reload_success_.Set(static_cast<double>(clock_.WallNs()) / kNanosPerSecond);
 }
 
 void ServiceHost::RegisterMemoryMetrics() {

@@ -404,6 +404,7 @@ void PartitionProcessor::Publish() {
   stats.replay_offset = shard_->replay_offset();
   stats.records_replayed = replayed_;
   stats.commits = commits_;
+  stats.last_commit_ns = last_commit_ns_;
   stats.snapshots = snapshots_;
   stats.failed_commits = failed_commits_;
   CountMemory();

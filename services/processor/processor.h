@@ -50,8 +50,10 @@ class Processor final : public RunningJobs {
   // Commits, snapshots and ends all threads. Idempotent.
   void Stop();
 
-  // One per partition.
+  // One per partition of this process.
   std::vector<PartitionStats> stats() const;
+  // Of the telemetry topic, as of Start; all processors own them together.
+  int32_t partitions() const { return partitions_; }
   // How often owners here were fenced by others.
   uint64_t fenced() const { return fenced_; }
   // Why partitions do not run, or what is wrong though they do; empty when all is well.
