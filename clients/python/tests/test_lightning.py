@@ -137,6 +137,34 @@ class LightningTest(CallbackTest):
         self.assertEqual([step for step, _ in self.of(values, "train_loss")], list(range(8)))
         self.assertEqual([step for step, _ in self.of(values, "train_learning_rate")], list(range(8)))
 
+    def fit_with_scaler(self, callback):
+        class Overflow(lightning.Callback):
+            def on_after_backward(self, trainer, module):
+                if trainer.global_step in (0, 5):  # as in float16
+                    module.layer.weight.grad[0, 0] = float("inf")
+        scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+        precision = lightning.pytorch.plugins.MixedPrecision("16-mixed", "cpu", scaler=scaler)
+        self.fit(callback, callbacks=[Overflow()], plugins=[precision])
+        return self.sent()
+
+    SCALES = [1024.0] * 1 + [512.0] * 5 + [256.0] * 2  # of each step; an overflow halves it for the next
+
+    def test_loss_scale_of_skipped_steps_with_watch(self):
+        values = self.fit_with_scaler(pitwall.lightning_callback(watch={"every": 1, "grad_norm_every": 1}))
+        self.assertEqual(self.of(values, "train_loss_scale"), list(enumerate(self.SCALES)))
+        self.assertEqual([v for _, v in self.of(values, "train_skipped_steps_total")], [1, 1, 1, 1, 1, 2, 2, 2])
+        self.assertEqual(self.spans_of("optimizer"), list(range(8)))
+        norms = dict(self.of(values, "train_grad_norm"))
+        self.assertTrue(all(0 < norms[step] < 10 for step in norms if step not in (0, 5)), norms)
+        # Gradients of a skipped step are not used, so ExplodingTensor does not see them.
+        found = self.of(values, "train_tensor_mean", collection="gradients", tensor="gradient/layer.weight")
+        self.assertEqual([step for step, _ in found], [1, 2, 3, 4, 6, 7])
+
+    def test_loss_scale_without_watch(self):
+        values = self.fit_with_scaler(pitwall.lightning_callback())
+        self.assertEqual([step for step, _ in self.of(values, "train_loss_scale")], list(range(8)))
+        self.assertEqual(set(v for _, v in self.of(values, "train_loss_scale")), {512.0, 256.0})
+
     def test_with_watch_of_the_module_inside(self):
         outputs = pitwall.Collection("outputs", every=4, reductions="mean")
         self.fit(pitwall.lightning_callback(watch={"module": "layer", "collections": [

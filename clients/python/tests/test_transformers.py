@@ -1,5 +1,6 @@
 """The callback of Hugging Face's Trainer, against the real one: a tiny model made from scratch, data in memory."""
 import logging
+import math
 import unittest
 
 from framework_support import CallbackTest, framework
@@ -128,6 +129,26 @@ class TransformersTest(CallbackTest):
         weights = {v[3] for v in values if v[1].get("collection") == "weights"}
         self.assertEqual(weights, {0, 2})
         self.assertFalse(trainer.model._forward_hooks)  # all are removed at the end
+
+    def train_with_scaler(self, callback):
+        trainer = self.trainer(callback, max_steps=6)
+        trainer.accelerator.scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+        factors = iter([float("inf")] + [1.0] * 5)  # the first step overflows, as in float16
+        trainer.model.classifier.weight.register_hook(lambda gradient: gradient * next(factors))
+        trainer.train()
+        return trainer, self.sent()
+
+    def test_loss_scale_of_skipped_steps_with_watch(self):
+        _, values = self.train_with_scaler(pitwall.transformers_callback(watch={"grad_norm_every": 1}))
+        scales = self.of(values, "train_loss_scale")
+        self.assertEqual(scales, list(enumerate([1024.0] + [512.0] * 5)))
+        self.assertEqual({value for _, value in self.of(values, "train_skipped_steps_total")}, {1})
+
+    def test_logged_gradient_norm_has_its_loss_scale(self):
+        _, values = self.train_with_scaler(pitwall.transformers_callback())
+        norms = dict(self.of(values, "train_grad_norm"))
+        self.assertFalse(math.isfinite(norms[0]))
+        self.assertEqual([step for step, _ in self.of(values, "train_loss_scale")], list(norms))
 
     def test_a_failure_is_logged_once_and_stays_inside(self):
         callback = pitwall.transformers_callback()

@@ -299,13 +299,12 @@ class WatchTest(TorchTest):
 
     def test_memory_of_a_gpu(self):
         from unittest import mock
-        handle = pitwall.watch(self.model())
-        handle._gpu_bytes = 1000
+        pitwall.watch(self.model())
         told = {}
         stand_in = {"allocated_bytes": {"all": {"current": 5, "peak": 7}}, "num_alloc_retries": 2,
                     "reserved_bytes": {"all": {"current": 11, "peak": 13}}}
         with mock.patch.object(torch.cuda, "memory_stats_as_nested_dict", lambda device: stand_in):
-            handle._add_memory(told.__setitem__)
+            pitwall._torch_models.add_memory(told.__setitem__, None, 1000)
         self.assertEqual(told, {
             "train_gpu_memory_allocated_bytes": 5, "train_gpu_memory_peak_bytes": 7,
             "train_gpu_memory_reserved_bytes": 11, "train_gpu_memory_limit_bytes": 1000,

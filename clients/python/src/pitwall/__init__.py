@@ -118,7 +118,7 @@ def watch(model, optimizer=None, loss=None, collections=None, *, every=500, step
     of it; without either, an output with a loss in it is enough. collections: default Collection.defaults(every).
     every: their save interval in steps. steps: None: a step is a turn of pitwall.steps() or step() where one runs, else
     from forward to the optimizer's end; False: never the latter. scaler: the GradScaler, for the norm's scale and
-    train_loss_scale. grad_norm_every: steps between norms of all gradients; 0: none. inputs: "images" or "tokens", what
+    train_loss_scale; default: the one that scales the losses. grad_norm_every: steps between norms of all gradients; 0: none. inputs: "images" or "tokens", what
     the model's first input is, to log_images() or log_tokens() it each ten steps. labels: True hands what the loss
     module gets to log_classification(), each step. batch_axis: axis of the first input that counts samples. collectives:
     watch_collectives() too, if torch.distributed runs. history_bytes: memory for copies of tensors, which their changes

@@ -4,7 +4,6 @@ import math
 import torch
 
 from ._recorder import native
-from ._torch_models import scale_of
 
 _FEW_NORMS = 64  # are added up faster here than by PyTorch
 _LISTING = ("parameters", "named_parameters", "_named_members", "named_modules")
@@ -21,8 +20,10 @@ def lister(model):
     return lambda model: [p.grad for p in model.parameters() if p.grad is not None]
 
 
-def norm_of(gradients, scaler):
-    """-> a float; of gradients on a device a tensor of one element there; or None: there is no gradient that has a norm."""
+def norm_of(gradients, scale):
+    """Norm of gradients that are scaled by `scale`, if that is not None.
+
+    -> a float; of gradients on a device a tensor of one element there; or None: there is no gradient that has a norm."""
     with torch.no_grad():
         gradients = [g for g in gradients if g.layout is torch.strided and type(g) is torch.Tensor]
         if not gradients:
@@ -34,7 +35,6 @@ def norm_of(gradients, scaler):
         else:
             norms = [n if n.dtype is torch.float32 and n.device == device else n.to(device, torch.float32) for n in norms]
             norm = torch.linalg.vector_norm(torch.stack(norms))
-        scale = scale_of(scaler)
         if scale is not None:
             norm = norm / (scale.to(device) if isinstance(scale, torch.Tensor) else scale)
         return norm if device.type != "cpu" else float(norm)

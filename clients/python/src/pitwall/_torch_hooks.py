@@ -15,13 +15,14 @@ import torch
 from . import _backward, _collectives, _lifecycle, _samples
 from ._collections import (BLOCK_INPUT, BLOCK_OUTPUT, GRADIENT, INPUT, LOSS, MODEL_INPUT, NEVER, OPTIMIZER, OUTPUT,
                            PARAMETER, Collection, Schedule)
+from ._grad_scaler import Scaling
 from ._gradient_norm import lister, norm_of
 from ._guard import swallow, tell_once
 from ._optimizer_hooks import hook_step
 from ._own_time import OwnTime
 from ._recorder import native
 from ._statistics import Statistics
-from ._torch_models import loss_in, scale_of, tensors, unwrap
+from ._torch_models import add_memory, loss_in, tensors, unwrap
 from ._torch_step import Loop
 
 Options = namedtuple(
@@ -118,6 +119,7 @@ class Watch(native.WatchState if native else object):
         self._finds_loss, self._has_labels = loss is None, bool(options.labels)
         self._reads_inputs = bool(options.inputs) or options.batch_axis is not None
         self._has_scaler = options.scaler is not None
+        self._scaling = Scaling(self, options.scaler, Hook(self._after_skipped))
         self._on_gpu = any(p.device.type != "cpu" for p in model.parameters())  # or the like: numbers come late
         self._saves_forward, self._saves_loss, self._saves_optimizer = (
             bool(self._points[point]) for point in ("forward", "loss", "optimizer"))
@@ -152,6 +154,7 @@ class Watch(native.WatchState if native else object):
             if usual:
                 before, after = usual.before_optimizer, usual.after_optimizer
             self._removers.append(hook_step(optimizer, Hook(before), Hook(after if optimizer is optimizers[-1] else self._after_other)))
+        self._scaling.follow(optimizers[-1:])
         if self._options.collectives and torch.distributed.is_available() and torch.distributed.is_initialized():
             self._removers.append(_collectives.watch(None).close)
 
@@ -162,6 +165,7 @@ class Watch(native.WatchState if native else object):
             self._detach()
             for remove in removers:
                 remove()
+            self._scaling.close()
             self._give_up_passes()
             self.flush()
             _lifecycle.before_end.discard(self)
@@ -387,14 +391,16 @@ class Watch(native.WatchState if native else object):
         if step == self._norm_step or self._due_often(self._norm, "norm", loop.mode, step):
             self._norm_step = step
             with self._own_time():
-                self._measure_norm(loop.mode, step)
+                self._measure_norm(loop.mode, step, self._optimizer)
                 if self._statistics.busy():
                     self._statistics.send(loop.mode, step)
 
-    def _measure_norm(self, mode, step):
+    def _measure_norm(self, mode, step, optimizer=None):
         """It is recorded for that step at once, unless it is on its way from a device."""
-        norm = norm_of(self._gradients(self._model), self._options.scaler)
+        scale = self._scaling.scale()
+        norm = norm_of(self._gradients(self._model), None if self._scaling.is_unscaled(optimizer) else scale)
         self._norm_known = norm is not None
+        self._scaling.record_scale(self._statistics.add_number, step, scale)
         if type(norm) is float:
             _lifecycle.recorder.record([("train_grad_norm", (), norm)], mode, step)
         elif self._norm_known:
@@ -409,14 +415,14 @@ class Watch(native.WatchState if native else object):
             return
         if self._passes is not None and self._passes.missed():
             self._miss_pass()
-        _, mode, step = recorder.here()
+        mode, step = recorder.here()[1:]
         self._due_there = (self._points["optimizer"] and self._due("optimizer", mode, step)) or self._due_there
         norm_due = not self._norm_known and self._norm.every and self._due_often(self._norm, "norm", mode, step)
         if self._due_there or norm_due:
             with OwnTime(recorder):
                 self._save_gradients(optimizer)
                 if norm_due:
-                    self._measure_norm(mode, step)  # nothing was seen of the backward pass
+                    self._measure_norm(mode, step, optimizer)  # nothing was seen of the backward pass
         loop.before_optimizer()
 
     def _save_gradients(self, optimizer):
@@ -444,17 +450,23 @@ class Watch(native.WatchState if native else object):
             loop.recorder.record([("train_learning_rate", (), rate)], loop.mode, loop.step)
         elif rate is not None:
             add("train_learning_rate", rate)
-        scale = scale_of(self._options.scaler)
-        if scale is not None:
-            add("train_loss_scale", scale)
+        self._scaling.after_optimizer(optimizer, add, loop.step)
         if self._samples:
             add("train_samples_total", self._samples)
         if self._gpu is not None:
-            self._add_memory(add)
+            add_memory(add, self._gpu, self._gpu_bytes)
         if self._statistics.busy():
             self._statistics.send(loop.mode, loop.step)
         self._norm_known, self._norm_step = False, None
         loop.end_step()
+
+    def _after_skipped(self, optimizer):
+        """A GradScaler has skipped the step that ends the training step: no hook of the optimizer has run."""
+        if self._passes is not None and self._passes.missed():
+            self._miss_pass()
+        if self._loop.before_optimizer():
+            self._scaling.count_skipped()
+            self._after_optimizer(optimizer)
 
     def _save_parameters(self, due, optimizer):
         for name, parameter in self._parameters(None):
@@ -470,16 +482,6 @@ class Watch(native.WatchState if native else object):
         for name, parameter in self._model.named_parameters():
             if own is None or id(parameter) in own:
                 yield name, parameter
-
-    def _add_memory(self, add):
-        # The peak is not reset after each look: scripts read it too.
-        statistics = torch.cuda.memory_stats_as_nested_dict(self._gpu)
-        allocated = statistics["allocated_bytes"]["all"]
-        add("train_gpu_memory_allocated_bytes", allocated["current"])
-        add("train_gpu_memory_peak_bytes", allocated["peak"])
-        add("train_gpu_memory_reserved_bytes", statistics["reserved_bytes"]["all"]["current"])
-        add("train_gpu_memory_limit_bytes", self._gpu_bytes)
-        add("train_gpu_allocation_retries_total", statistics["num_alloc_retries"])
 
 
 class _Look:

@@ -39,9 +39,12 @@ def loss_in(output):
     return found if isinstance(found, torch.Tensor) and found.numel() == 1 else None
 
 
-def scale_of(scaler):
-    """The scale of a GradScaler, without waiting for its device; None without one, or before its first use."""
-    if scaler is None or not getattr(scaler, "is_enabled", lambda: True)():
-        return None
-    scale = getattr(scaler, "_scale", None)
-    return scale.detach() if isinstance(scale, torch.Tensor) else None
+def add_memory(add, device, limit):
+    """Memory of a GPU. The peak is not reset after each look: scripts read it too."""
+    statistics = torch.cuda.memory_stats_as_nested_dict(device)
+    allocated = statistics["allocated_bytes"]["all"]
+    add("train_gpu_memory_allocated_bytes", allocated["current"])
+    add("train_gpu_memory_peak_bytes", allocated["peak"])
+    add("train_gpu_memory_reserved_bytes", statistics["reserved_bytes"]["all"]["current"])
+    add("train_gpu_memory_limit_bytes", limit)
+    add("train_gpu_allocation_retries_total", statistics["num_alloc_retries"])

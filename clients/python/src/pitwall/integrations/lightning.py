@@ -10,6 +10,7 @@ except ImportError:
     from pytorch_lightning.callbacks import Callback
 
 from .. import _checkpoint, _torch_hooks, watch as _watch
+from .._grad_scaler import scale_of
 from ._progress import Progress, quiet
 
 _MAX_LOSSES = 4096  # of the batches of one step; where steps never end, nothing more is kept
@@ -41,7 +42,7 @@ class PitwallCallback(Callback):
         self._losses = []
         self._time_checkpoints(trainer)
         if self._options is not None and self._handle is None:
-            self._install(pl_module, trainer.optimizers)
+            self._install(pl_module, trainer.optimizers, _scaler(trainer))
 
     @quiet
     def on_train_epoch_start(self, trainer, pl_module):
@@ -65,7 +66,7 @@ class PitwallCallback(Callback):
     @quiet
     def on_before_optimizer_step(self, trainer, pl_module, optimizer):
         self._progress.phase("optimizer")
-        if isinstance(self._handle, _torch_hooks.Watch):
+        if isinstance(self._handle, _torch_hooks.Watch) and _scaler(trainer) is None:
             self._handle._before_optimizer(optimizer)
 
     @quiet
@@ -92,6 +93,9 @@ class PitwallCallback(Callback):
             values["loss"] = sum(float(loss) for loss in losses)
         if self._handle is None and trainer.optimizers:
             values["learning_rate"] = trainer.optimizers[0].param_groups[0].get("lr")
+            scale = scale_of(_scaler(trainer))
+            if scale is not None and (due or scale.is_cpu):
+                values["loss_scale"] = scale
         if due:
             values["epoch"] = trainer.current_epoch
             for name, value in trainer.callback_metrics.items():
@@ -116,17 +120,22 @@ class PitwallCallback(Callback):
     def teardown(self, trainer, pl_module, stage):
         self._close(trainer)
 
-    def _install(self, module, optimizers):
-        options = dict(self._options)
+    def _install(self, module, optimizers, scaler):
+        options = dict({"scaler": scaler}, **self._options)
         path = options.pop("module", "")
         # Lightning runs the passes inside the optimizer's step, as its closure, so the hooks before it would come too
-        # early for the gradients: on_before_optimizer_step() stands for them.
+        # early for the gradients: on_before_optimizer_step() stands for them. With a scaler the passes run before the
+        # optimizer's step, which may be skipped.
         self._handle = _watch(module.get_submodule(path), **options)
         if isinstance(self._handle, _torch_hooks.Watch):
             self._removers = [
                 optimizer.register_step_post_hook(_torch_hooks.Hook(
                     self._handle._after_optimizer if optimizer is optimizers[-1] else self._handle._after_other)).remove
                 for optimizer in optimizers]
+            if scaler is not None:
+                self._removers += [optimizer.register_step_pre_hook(_torch_hooks.Hook(self._handle._before_optimizer)).remove
+                                   for optimizer in optimizers]
+                self._handle._scaling.follow(optimizers[-1:])
 
     def _close(self, trainer):
         removers, self._removers = self._removers, []
@@ -189,6 +198,11 @@ class PitwallCallback(Callback):
     @quiet
     def _after_save(self, trainer):
         self._progress.fetch(trainer.global_step)
+
+
+def _scaler(trainer):
+    """The GradScaler of mixed precision in float16, or None."""
+    return getattr(trainer.precision_plugin, "scaler", None)
 
 
 def _without(name, prefixes):

@@ -8,6 +8,7 @@ import torch
 from transformers import TrainerCallback
 
 from .. import _checkpoint, watch as _watch
+from .._grad_scaler import scale_of
 from ._progress import Progress, quiet
 
 
@@ -20,6 +21,7 @@ class PitwallCallback(TrainerCallback):
         self._removers = []
         self._progress = Progress("transformers")
         self._training = False
+        self._scaler = None
 
     # Training.
 
@@ -30,6 +32,7 @@ class PitwallCallback(TrainerCallback):
         self._progress = Progress("transformers")
         self._progress.begin_loop()
         self._training = True
+        self._scaler = getattr(optimizer, "scaler", None)  # of accelerate
         if self._options is not None and model is not None:
             self._install(model, optimizer)
 
@@ -118,6 +121,10 @@ class PitwallCallback(TrainerCallback):
             logs.pop("learning_rate", None)
             if self._options.get("grad_norm_every", 10):
                 logs.pop("grad_norm", None)
+        else:
+            scale = scale_of(self._scaler)
+            if scale is not None:
+                logs["loss_scale"] = scale
         progress.log(logs)
         if self._training and progress.number is not None and not progress.in_step and not progress.in_eval:
             self._next(state, control)
@@ -125,7 +132,7 @@ class PitwallCallback(TrainerCallback):
     # Hooks.
 
     def _install(self, model, optimizer):
-        options = dict({"optimizer": getattr(optimizer, "optimizer", optimizer)}, **self._options)
+        options = dict({"optimizer": getattr(optimizer, "optimizer", optimizer), "scaler": self._scaler}, **self._options)
         handle = self._handle = _watch(model, **options)
         self._removers.append(handle.close)
         if options.get("loss") is None and hasattr(handle, "_finds_loss"):

@@ -1,0 +1,184 @@
+"""GradScalers of watched models: the scale of each step, and the steps that they skip.
+
+A scaler that finds a gradient that is not finite skips the optimizer's step, and with it the optimizer's hooks. So GradScaler's
+methods `scale` and `step` are wrapped while an optimizer is watched. They show too which scaler belongs to a model.
+"""
+import functools
+import threading
+import weakref
+
+import torch
+
+from ._guard import swallow
+
+try:
+    from torch.amp import GradScaler
+except ImportError:  # before 2.3
+    from torch.cuda.amp import GradScaler
+
+_compiler = getattr(torch, "compiler", None)
+_compiling = getattr(_compiler, "is_dynamo_compiling", None) or getattr(_compiler, "is_compiling", None) or (lambda: False)
+_lock = threading.Lock()
+_followers = weakref.WeakKeyDictionary()  # optimizer that ends the training step -> weak reference to its Scaling
+_wrappers = {}                            # name of a method -> its wrapper while that is installed
+_scaled = 0                               # losses that were scaled so far
+_latest = None                            # weak reference to the scaler of the last one
+
+
+class Scaling:
+    """The scaler of one watched model: the one that watch() was given, or the one that steps the model's optimizer.
+
+    Until the first step of the optimizer that is the scaler that scaled a loss since the last look."""
+
+    def __init__(self, watched, given, skipped):
+        """watched: the Watch. skipped(optimizer): called after a step that the scaler has skipped."""
+        self._watched, self._given, self._on_skipped = weakref.ref(watched), given, skipped
+        self._found = None       # weak reference to the scaler that stepped the optimizer last; False: the optimizer steps without
+        self._scaled = _scaled   # as of the last look
+        self._running = False    # whether the scaler's step runs
+        self._stepped = False    # whether the optimizer has stepped in it
+        self._skipped = 0        # a number, or a tensor of one element
+        self._recorded = None    # step whose scale was recorded last
+        self._optimizers = []    # weak references
+
+    def follow(self, optimizers):
+        """Calls skipped() for steps of these optimizers, which end the training step."""
+        with _lock:
+            for optimizer in optimizers:
+                _followers[optimizer] = weakref.ref(self)
+                self._optimizers.append(weakref.ref(optimizer))
+                _install()
+
+    def close(self):
+        with _lock:
+            for reference in self._optimizers:
+                optimizer = reference()
+                if optimizer is not None and _followers.get(optimizer) is weakref.ref(self):
+                    del _followers[optimizer]
+            self._optimizers = []
+            if not _followers:
+                _remove()
+
+    def scaler(self):
+        if self._given is not None or self._found is False:
+            return self._given
+        if self._found is not None:
+            return self._found()
+        if self._scaled == _scaled:
+            return None
+        self._scaled = _scaled
+        self._tell(True)
+        return _latest()
+
+    def scale(self):
+        """The scale, without waiting for its device; None without a scaler, or before its first use."""
+        return scale_of(self.scaler())
+
+    def is_unscaled(self, optimizer):
+        """Whether the scaler has divided the optimizer's gradients by the scale already."""
+        states = getattr(self.scaler(), "_per_optimizer_states", None) or {}
+        stage = states.get(id(optimizer), {}).get("stage")
+        return stage is not None and getattr(stage, "name", "READY") != "READY"
+
+    def record_scale(self, add, step, scale):
+        """Records the scale once a step."""
+        if scale is not None and (step is None or step != self._recorded):
+            self._recorded = step
+            add("train_loss_scale", scale)
+
+    def after_optimizer(self, optimizer, add, step):
+        """The step that ends the training step is over, or was skipped."""
+        if self._running:
+            self._stepped = True
+        elif self._given is None:
+            self._found = False
+            self._tell(False)
+        scale = self.scale()
+        if scale is None:
+            return
+        found = getattr(optimizer, "found_inf", None)  # a fused optimizer skips the step itself
+        if isinstance(found, torch.Tensor):
+            self._skipped = self._skipped + found.detach()
+        self.record_scale(add, step, scale)
+        add("train_skipped_steps_total", self._skipped)
+        self._recorded = None
+
+    def count_skipped(self):
+        self._skipped = self._skipped + 1
+
+    def _tell(self, found):
+        watched = self._watched()
+        if watched is not None:
+            watched._has_scaler = found
+
+    def _begin(self, scaler):
+        if self._found is None or self._found is False or self._found() is not scaler:
+            self._found = weakref.ref(scaler)
+            self._tell(True)
+        self._running, self._stepped = True, False
+
+    def _end(self, optimizer):
+        if not self._stepped:
+            self._on_skipped(optimizer)
+
+
+def scale_of(scaler):
+    """The scale of a GradScaler, without waiting for its device; None without one, or before its first use."""
+    if scaler is None or not getattr(scaler, "is_enabled", lambda: True)():
+        return None
+    scale = getattr(scaler, "_scale", None)
+    return scale.detach() if isinstance(scale, torch.Tensor) else None
+
+
+def _follower(scaler, optimizer):
+    """-> the optimizer's Scaling, if there is one and the scaler is in use."""
+    reference = _followers.get(optimizer)
+    return reference() if reference is not None and scaler.is_enabled() else None
+
+
+def _wrap_scale(original):
+    @functools.wraps(original)
+    def scale(self, *arguments, **named):
+        global _scaled, _latest
+        if not _compiling():
+            _scaled, _latest = _scaled + 1, weakref.ref(self)
+        return original(self, *arguments, **named)
+    return scale
+
+
+def _wrap_step(original):
+    @functools.wraps(original)
+    def step(self, optimizer, *arguments, **named):
+        scaling = None
+        try:
+            scaling = _follower(self, optimizer)
+            if scaling is not None:
+                scaling._begin(self)
+        except Exception:
+            swallow("a scaler's step")
+        try:
+            result = original(self, optimizer, *arguments, **named)
+            if scaling is not None:
+                try:
+                    scaling._end(optimizer)
+                except Exception:
+                    swallow("a scaler's step")
+            return result
+        finally:
+            if scaling is not None:
+                scaling._running = False
+    return step
+
+
+def _install():
+    for name, wrap in (("scale", _wrap_scale), ("step", _wrap_step)):
+        if name not in _wrappers:
+            _wrappers[name] = wrap(getattr(GradScaler, name))
+            setattr(GradScaler, name, _wrappers[name])
+
+
+def _remove():
+    for name, wrapper in list(_wrappers.items()):
+        if vars(GradScaler).get(name) is wrapper:  # else somebody has wrapped it again
+            setattr(GradScaler, name, wrapper.__wrapped__)
+            del _wrappers[name]
