@@ -9,6 +9,7 @@ import weakref
 from ._guard import brief, warn_once
 from ._identity import identify, socket_candidates
 from ._recorder import Recorder
+from ._redaction import redact
 from ._sender import Sender
 
 logger = logging.getLogger("pitwall")
@@ -55,7 +56,7 @@ class _Exit:
             running = recorder
             if running is not None and args.exc_type is not SystemExit:
                 name = getattr(args.thread, "name", "") or "unknown"
-                labels = ("exception", describe(args.exc_value)[:MAX_TEXT]), ("thread", name[:MAX_TEXT])
+                labels = ("exception", describe(args.exc_value)[:MAX_TEXT]), ("thread", redact(name)[:MAX_TEXT])
                 if labels in self._threads or len(self._threads) < MAX_THREADS:
                     self._threads.add(labels)
                     running.set_state(THREAD_METRIC, labels, 1)
@@ -111,15 +112,19 @@ def _at_exit_of_worker(function):
 
 
 def describe(exception):
-    """The type of an exception and the first line of its text, e.g. "KeyError: 'lr'"; only the type with PITWALL_EXCEPTION_TEXT=0."""
+    """The type of an exception and the first line of its text without secrets and directories, e.g. "KeyError: 'lr'". With
+    PITWALL_EXCEPTION_TEXT=0 the type alone; with `full` the line as it is."""
     kind = type(exception).__name__
     try:
-        if os.environ.get("PITWALL_EXCEPTION_TEXT", "1").strip().lower() in _FALSE:
+        choice = os.environ.get("PITWALL_EXCEPTION_TEXT", "1").strip().lower()
+        if choice in _FALSE:
             return kind
         lines = str(exception).strip().splitlines()
+        line = lines[0].strip() if lines else ""
+        line = line if choice == "full" else redact(line)
     except Exception:  # whatever an exception says of itself
-        lines = []
-    return "%s: %s" % (kind, lines[0].strip()) if lines else kind
+        line = ""
+    return "%s: %s" % (kind, line) if line else kind
 
 
 class Client:
