@@ -104,6 +104,53 @@ class GradScalerTest(TorchTest):
         self.assertEqual({v[0] for v in values} & {"train_loss_scale", "train_skipped_steps_total"}, set())
         self.assertEqual(sorted(self.of(values, "train_grad_norm")), [0, 1])
 
+    def check_wrapped_optimizer(self, model, optimizer, scaler, backward):
+        factors = iter([float("inf")] + [1.0] * 3)  # the first step overflows, as in float16
+        next(model.parameters()).register_hook(lambda gradient: gradient * next(factors))
+        loss = torch.nn.CrossEntropyLoss()
+        pitwall.watch(model, optimizer, loss, grad_norm_every=1)
+        for _ in range(4):
+            data, labels = self.batch()
+            optimizer.zero_grad()
+            backward(loss(model(data), labels))
+            optimizer.step()
+        values = self.sent()
+        for name in ("train_loss", "train_learning_rate", "train_grad_norm"):
+            self.assertEqual(sorted(self.of(values, name)), [0, 1, 2, 3], name)
+        self.assertEqual(self.of(values, "train_loss_scale"), {0: 1024, 1: 512, 2: 512, 3: 512})
+        self.assertEqual(self.of(values, "train_skipped_steps_total"), dict.fromkeys(range(4), 1))
+        self.assertEqual(self.spans_of("optimizer"), [(s, "train") for s in range(4)])
+
+    def test_optimizer_that_accelerate_wraps(self):
+        try:
+            import accelerate
+        except ImportError:
+            self.skipTest("accelerate is not installed here")
+        accelerator = accelerate.Accelerator(cpu=True)
+        accelerator.scaler = scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+        model = self.model()
+        model, optimizer = accelerator.prepare(model, torch.optim.SGD(model.parameters(), lr=0.1))
+        self.check_wrapped_optimizer(model, optimizer, scaler, accelerator.backward)
+
+    def test_wrapper_that_shares_hooks(self):
+        """As Lightning Fabric's."""
+        scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
+
+        class Wrapper:
+            def __init__(self, optimizer):
+                self.__dict__.update({name: value for name, value in vars(optimizer).items() if name != "step"})
+                self.optimizer = optimizer
+
+            def zero_grad(self):
+                self.optimizer.zero_grad()
+
+            def step(self):
+                scaler.step(self.optimizer)
+                scaler.update()
+        model = self.model()
+        optimizer = Wrapper(torch.optim.SGD(model.parameters(), lr=0.1))
+        self.check_wrapped_optimizer(model, optimizer, scaler, lambda loss: scaler.scale(loss).backward())
+
     def test_closed_handle_restores_the_scaler(self):
         before = dict(vars(torch.amp.GradScaler))
         model = self.model()

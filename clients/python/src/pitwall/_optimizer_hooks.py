@@ -1,6 +1,20 @@
 """Hooks around an optimizer's step: its own where it has them (PyTorch 2.0 and later), else its method is wrapped."""
 import types
 
+import torch
+
+_HOOKS = "_optimizer_step_pre_hooks"
+
+
+def unwrapped(optimizer):
+    """The optimizer inside a wrapper that has no hooks of its own, such as those of accelerate and Lightning Fabric."""
+    while hasattr(torch.optim.Optimizer, "register_step_pre_hook"):
+        inner, hooks = getattr(optimizer, "optimizer", None), vars(optimizer).get(_HOOKS)
+        if not isinstance(inner, torch.optim.Optimizer) or (hooks is not None and hooks is not vars(inner).get(_HOOKS)):
+            break
+        optimizer = inner
+    return optimizer
+
 
 def hook_step(optimizer, before, after):
     """Calls before(optimizer, …) and after(optimizer, …) around each step. Returns a function that ends it."""

@@ -18,7 +18,7 @@ from ._collections import (BLOCK_INPUT, BLOCK_OUTPUT, GRADIENT, INPUT, LOSS, MOD
 from ._grad_scaler import Scaling
 from ._gradient_norm import lister, norm_of
 from ._guard import swallow, tell_once
-from ._optimizer_hooks import hook_step
+from ._optimizer_hooks import hook_step, unwrapped
 from ._own_time import OwnTime
 from ._recorder import native
 from ._statistics import Statistics
@@ -71,7 +71,7 @@ def watch(model, optimizer, loss, collections, options):
         before.close()
     optimizers = [] if optimizer is None else list(optimizer) if isinstance(optimizer, (list, tuple)) else [optimizer]
     chosen = Collection.defaults(options.every) if collections is None else list(collections)
-    watched = Watch(model, optimizers, loss, chosen, options)
+    watched = Watch(model, [unwrapped(each) for each in optimizers], loss, chosen, options)
     _watched[model] = weakref.ref(watched)
     return watched
 
@@ -138,6 +138,12 @@ class Watch(native.WatchState if native else object):
 
     def _install(self, model, optimizers, loss):
         usual = self if native else None
+        for optimizer in optimizers:
+            before, after = self._before_optimizer, self._after_optimizer
+            if usual:
+                before, after = usual.before_optimizer, usual.after_optimizer
+            self._removers.append(hook_step(optimizer, Hook(before), Hook(after if optimizer is optimizers[-1] else self._after_other)))
+        self._scaling.follow(optimizers[-1:])
         before_forward = Hook(usual.before_forward if usual else self._before_forward)
         try:
             before = model.register_forward_pre_hook(before_forward, with_kwargs=True)
@@ -149,12 +155,6 @@ class Watch(native.WatchState if native else object):
             self._removers.append(loss.register_forward_hook(Hook(usual.after_loss if usual else self._after_loss)).remove)
         elif callable(loss):
             self.loss = self._wrapped(loss)
-        for optimizer in optimizers:
-            before, after = self._before_optimizer, self._after_optimizer
-            if usual:
-                before, after = usual.before_optimizer, usual.after_optimizer
-            self._removers.append(hook_step(optimizer, Hook(before), Hook(after if optimizer is optimizers[-1] else self._after_other)))
-        self._scaling.follow(optimizers[-1:])
         if self._options.collectives and torch.distributed.is_available() and torch.distributed.is_initialized():
             self._removers.append(_collectives.watch(None).close)
 
