@@ -5,11 +5,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <optional>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "services/base/strings.h"
@@ -173,6 +175,36 @@ StatusOr<ProcessIdentity> ParseProcessUid(std::string_view uid) {
   out.node = std::string(uid.substr(at + 1, slash - at - 1));
   out.start_ticks = static_cast<uint64_t>(*start);
   if (out.node.empty()) return bad("no node");
+  return out;
+}
+
+StatusOr<std::vector<ProcessIdentity>> ParseProcessUids(std::string_view uid) {
+  constexpr std::string_view kMore = "+more";
+  if (uid.ends_with(kMore)) {
+    return InvalidArgument(
+        Cat("process uid ", Quote(uid.substr(0, 100)), ": names only some of the job's processes"));
+  }
+  std::vector<std::pair<int64_t, int64_t>> others;  // pid and start, the last one first
+  std::string_view first = uid;
+  while (true) {
+    const size_t plus = first.rfind('+');
+    if (plus == std::string_view::npos) break;
+    const std::string_view other = first.substr(plus + 1);
+    const size_t slash = other.find('/');
+    if (slash == std::string_view::npos) break;  // "+" of the node's name
+    const std::optional<int64_t> pid = ParseInt(other.substr(0, slash));
+    const std::optional<int64_t> start = ParseInt(other.substr(slash + 1));
+    if (!pid || !start) break;
+    others.emplace_back(*pid, *start);
+    first = first.substr(0, plus);
+  }
+  ASSIGN_OR_RETURN(ProcessIdentity process, ParseProcessUid(first));
+  std::vector<ProcessIdentity> out{process};
+  std::reverse(others.begin(), others.end());
+  for (const auto& [pid, start] : others) {
+    ASSIGN_OR_RETURN(process, ParseProcessUid(Cat(pid, "@", process.node, "/", start)));
+    out.push_back(process);
+  }
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "services/base/status.h"
 #include "services/model/job.h"
@@ -24,6 +25,10 @@ struct ProcessIdentity {
 // InvalidArgument, naming what is wrong with the uid.
 StatusOr<ProcessIdentity> ParseProcessUid(std::string_view uid);
 std::string MakeProcessUid(const ProcessIdentity& identity);
+// Processes of a job on one node, never empty: "<pid>@<node>/<start>", then "+<pid>/<start>" for
+// each further process. InvalidArgument as above, and if the uid ends with "+more": the list is
+// incomplete.
+StatusOr<std::vector<ProcessIdentity>> ParseProcessUids(std::string_view uid);
 
 enum class ProcessState {
   kRunning,

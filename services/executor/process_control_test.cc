@@ -51,6 +51,25 @@ TEST(ProcessUid, ParsesAndPrints) {
   }
 }
 
+TEST(ProcessUid, UidsOfSeveralProcesses_AreParsed) {
+  const auto one = ParseProcessUids("17@a+b/170");
+  ASSERT_TRUE(one.ok()) << one.status();
+  ASSERT_EQ(one->size(), 1U);
+  EXPECT_EQ(one->front().node, "a+b");
+  const auto three = ParseProcessUids("17@n/170+18/180+19/190");
+  ASSERT_TRUE(three.ok()) << three.status();
+  ASSERT_EQ(three->size(), 3U);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ((*three)[i].pid, 17 + i);
+    EXPECT_EQ((*three)[i].node, "n");
+    EXPECT_EQ((*three)[i].start_ticks, 170U + 10U * i);
+  }
+  for (const char* bad : {"", "17@n/170+more", "17@n/170+18", "17@n/170+0/180", "17@n/170+18/-1",
+                          "+18/180", "17@n/170+99999999/1"}) {
+    EXPECT_FALSE(ParseProcessUids(bad).ok()) << bad;
+  }
+}
+
 TEST(LinuxProcessControl, TerminatesExactlyTheProcess) {
   const auto control = MakeLinuxProcessControl();
   Child child;

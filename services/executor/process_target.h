@@ -1,4 +1,5 @@
-// A job that is a process of this node: SIGTERM to exactly that process.
+// A job that is one or several processes of this node: SIGTERM to exactly those. It has stopped
+// when all have ended.
 #pragma once
 
 #include <string>

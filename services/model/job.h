@@ -13,7 +13,9 @@ struct JobReference {
   std::string namespace_name;
   std::string kind;  // Job, PyTorchJob, …; for platform "process": "pid"
   std::string name;
-  std::string uid;  // for platform "process": <pid>@<node>/<process start time>
+  // For platform "process": <pid>@<node>/<process start time>, then +<pid>/<start time> for each
+  // further process of the job on that node.
+  std::string uid;
   std::string queue;
   friend bool operator==(const JobReference&, const JobReference&) = default;
 };

@@ -307,11 +307,36 @@ void Bindings::ChooseReference(Job& job) {
   job.user = lowest->user;
 }
 
-const JobReference& Bindings::ReferenceOf(const Job& job) {
+JobReference Bindings::ReferenceOf(const Job& job) {
   const JobReference none;
   if (job.view.reference != none) return job.view.reference;
   const bool process = job.by_client == none || job.by_client.platform == kProcessPlatform;
-  return process && job.by_pod != none ? job.by_pod : job.by_client;
+  if (process && job.by_pod != none) return job.by_pod;
+  JobReference reference = job.by_client;
+  if (reference.platform == kProcessPlatform) AddProcesses(job, &reference.uid);
+  return reference;
+}
+
+void Bindings::AddProcesses(const Job& job, std::string* uid) {
+  std::vector<std::pair<int64_t, std::string_view>> others;  // rank and uid
+  for (const auto& [id, client] : job.clients) {
+    const JobReference& reference = client.reference;
+    if (reference.platform == kProcessPlatform && client.user == job.user && reference.uid != *uid)
+      others.emplace_back(client.rank, reference.uid);
+  }
+  std::sort(others.begin(), others.end());
+  others.erase(std::unique(others.begin(), others.end()), others.end());
+  if (others.size() >= kMaxReferenceProcesses) {
+    *uid += "+more";
+    return;
+  }
+  for (const auto& [rank, other] : others) {
+    // "<pid>@<node>/<start>"; the node is that of the first.
+    const size_t at = other.find('@');
+    const size_t slash = other.rfind('/');
+    if (at != std::string_view::npos && slash != std::string_view::npos)
+      *uid += Cat("+", other.substr(0, at), other.substr(slash));
+  }
 }
 
 void Bindings::SetObject(const std::string& job_id, const JobReference& object) {

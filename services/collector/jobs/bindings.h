@@ -42,6 +42,8 @@ inline constexpr std::string_view kRestartCount = "torchelastic_restart_count";
 
 inline constexpr std::string_view kProcessPlatform = "process";  // of a reference
 
+inline constexpr size_t kMaxReferenceProcesses = 128;  // of one job, in its reference
+
 inline constexpr size_t kMaxClientLabels = 64;  // of one job, over all its clients
 
 // A job as the sampler needs it.
@@ -103,8 +105,10 @@ struct BindingOptions {
 //
 // The reference of a job is what option or file say; else its first client's. When that is a
 // process, it is the object that owns the pod of one of its ranks, where that is known; else, where
-// it has left, the lowest rank's that is here. Only clients of the user whose process
-// came first count, so that nobody can put his own process in the place of another's.
+// it has left, the lowest rank's that is here, and the other processes of the job on this node
+// ("<pid>@<node>/<start>+<pid>/<start>", "+more" instead where there are too many). Only clients of
+// the user whose process came first count, so that nobody can put his own process in the place of
+// another's.
 //
 // Thread-safe. Times are monotonic nanoseconds
 // where not said otherwise.
@@ -205,7 +209,9 @@ class Bindings {
 
   Job* Find(std::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void ChooseReference(Job& job);
-  static const JobReference& ReferenceOf(const Job& job);
+  static JobReference ReferenceOf(const Job& job);
+  // Appends the other processes of the job to the reference's uid.
+  static void AddProcesses(const Job& job, std::string* uid);
   static bool MaySpeak(const Job& job, std::string_view owner);
   // Takes over owner and members of an option or a file; clients that may not speak for the job any
   // more are let go.

@@ -377,7 +377,7 @@ TEST_F(BindingsTest, AJobKnownByOptionTakesTheProcessThatComes) {
   Claim(1, Process(3, 13));
   EXPECT_EQ(Reference(), "13@n/1");
   Claim(2, Process(0, 10));
-  EXPECT_EQ(Reference(), "13@n/1") << "the first, as long as it is there";
+  EXPECT_EQ(Reference(), "13@n/1+10/1") << "the first, as long as it is there";
 }
 
 TEST_F(BindingsTest, AReferenceThatWasGivenStays) {
@@ -401,9 +401,9 @@ TEST_F(BindingsTest, TheReferenceGoesOnWithTheProcesses) {
   Claim(2, Process(1, 11));
   Claim(3, Process(2, 12));
   bindings_.Release(1, std::nullopt, kSecond);
-  EXPECT_EQ(Reference(), "11@n/1") << "the lowest rank that is left";
+  EXPECT_EQ(Reference(), "11@n/1+12/1") << "the lowest rank that is left";
   Claim(4, Process(0, 20));
-  EXPECT_EQ(Reference(), "11@n/1") << "no flapping";
+  EXPECT_EQ(Reference(), "11@n/1+20/1+12/1") << "no flapping";
   for (uint64_t client : {2, 3, 4}) bindings_.Release(client, std::nullopt, kSecond);
   EXPECT_EQ(Reference(), "20@n/1") << "nobody is there who could be named instead";
   Claim(5, Process(1, 31));
@@ -412,7 +412,15 @@ TEST_F(BindingsTest, TheReferenceGoesOnWithTheProcesses) {
   Claim(6, Process(1, 31));
   Claim(7, Process(0, 30));
   bindings_.Release(5, std::nullopt, kSecond);
-  EXPECT_EQ(Reference(), "31@n/1");
+  EXPECT_EQ(Reference(), "31@n/1+30/1");
+}
+
+TEST_F(BindingsTest, ReferenceWithTooManyProcesses_IsMarked) {
+  for (int rank = 0; rank < 128; ++rank) Claim(1 + rank, Process(rank, 100 + rank));
+  EXPECT_TRUE(Reference().starts_with("100@n/1+101/1+102/1")) << Reference();
+  EXPECT_TRUE(Reference().ends_with("+227/1")) << Reference();
+  Claim(1000, Process(128, 300));
+  EXPECT_EQ(Reference(), "100@n/1+more");
 }
 
 TEST_F(BindingsTest, TheOwnerOfAPodIsTheJobsObjectWhereNobodyNamesOne) {
