@@ -51,6 +51,14 @@ class LoopModelsTest(TorchTest):
         logged = [v["step_plus_one"] - 1 for v in self.fake.values() if v["metric"] == "train_loss"]
         self.assertEqual(logged, list(range(6)) * 2)
 
+    def test_models_that_take_turns_are_one_training(self):
+        generator, discriminator = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+        for _ in range(3):
+            train_epoch(generator)
+            train_epoch(discriminator)
+        # The discriminator's first loop looks like another training, no later one does.
+        self.assertEqual(self.steps(), [0, 1, 2] + list(range(15)))
+
     def test_variable_that_gets_another_model(self):
         for _ in range(2):
             model = torch.nn.Linear(2, 2)

@@ -1,32 +1,36 @@
 """Models that a loop of steps() trains, to tell a new training from the next epoch of the same one.
 
 Both are a further loop of the process. A new training has other models: then its steps count from 0, which rules take as a roll-back,
-so that its first losses are not compared with the last ones of the training before.
+so that its first losses are not compared with the last ones of the training before. Loops that take turns, such as those of a generator
+and a discriminator, have models that were trained before: they count on.
 """
 import sys
 import weakref
 
 MAX_FRAMES = 6    # from the loop outwards; wrappers such as tqdm are between
 MAX_VALUES = 256  # looked at in each
+MAX_MODELS = 256  # live ones of one mode; beyond it the oldest are forgotten
 
 
 class LoopModels:
-    """Models of the last loop in each mode of one recorder."""
+    """Models that the loops of one recorder have trained, by mode."""
 
     def __init__(self):
-        self._last = {}  # mode -> weak references
+        self._trained = {}  # mode -> weak references
 
     def are_new(self, mode, frame):
-        """Whether the loop in the frame trains other models than the mode's loop before; False if either has none."""
+        """Whether the loop in the frame trains only models that no loop of the mode trained before; False for the first with models."""
         torch = sys.modules.get("torch.nn")
         module = getattr(torch, "Module", None)
         found = _models(frame, module) if module is not None else []
         if not found:
             return False
-        before = [model for model in (reference() for reference in self._last.get(mode, ())) if model is not None]
-        known = mode in self._last
-        self._last[mode] = [weakref.ref(model) for model in found]
-        return known and not any(model is other for model in found for other in before)
+        known = mode in self._trained
+        before = [(reference, model) for reference, model in ((r, r()) for r in self._trained.get(mode, ())) if model is not None]
+        fresh = [model for model in found if not any(model is other for _, other in before)]
+        references = [reference for reference, _ in before] + [weakref.ref(model) for model in fresh]
+        self._trained[mode] = references[-MAX_MODELS:]
+        return known and len(fresh) == len(found)
 
 
 def _models(frame, module):
