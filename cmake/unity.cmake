@@ -15,7 +15,7 @@ endif()
 
 # pitwall_precompile(<target> <kind>): with PITWALL_UNITY, takes the headers that most sources include from one precompiled header per kind:
 # library, or test, which adds GoogleTest. Parsing them takes 4 to 5 seconds a compilation. The build without PITWALL_UNITY finds the
-# include that a file lacks.
+# include that a file does not have.
 function(pitwall_precompile target kind)
   if(NOT PITWALL_UNITY)
     return()

@@ -11,7 +11,7 @@ namespace pitwall::alert {
 namespace {
 
 constexpr uint8_t kFormat = 1;        // of InputWatch
-constexpr uint8_t kStatusFormat = 3;  // of RuleStatusMachine; 2 lacks what TooSoon needs
+constexpr uint8_t kStatusFormat = 3;  // of RuleStatusMachine; 2 has no times for TooSoon
 constexpr size_t kNamesInReason = 5;
 
 bool IsCalm(RuleStatus status) {
@@ -227,15 +227,15 @@ bool RuleStatusMachine::TooSoon(int64_t time_ns) const {
          lost_ns_ - returned_ns_ < kFlapNs && within(lost_ns_, kMinReportGapNs);
 }
 
-StatusChange RuleStatusMachine::Report(int64_t time_ns) {
+StatusChange RuleStatusMachine::Report(bool first, int64_t time_ns) {
   StatusChange change;
   change.previous = told_;
   change.status = status_;
   change.reason = reason_;
   change.ever_found = ever_found_;
-  change.reason_only = status_ == told_;
+  change.reason_only = !first && status_ == told_;
   if (change.reason_only) reason_told_ns_ = time_ns;
-  if (IsCalm(told_) && IsCalm(status_) && status_ != told_) calm_told_ns_ = time_ns;
+  if (!first && IsCalm(told_) && IsCalm(status_) && status_ != told_) calm_told_ns_ = time_ns;
   if (told_ == RuleStatus::kNoData && IsCalm(status_)) returned_ns_ = time_ns;
   told_ = status_;
   told_reason_ = reason_;
@@ -251,9 +251,7 @@ std::optional<StatusChange> RuleStatusMachine::Become(RuleStatus status, std::st
   if (reason_ != reason) reason_ = reason;
   if (!first && (status_ == told_ && reason_ == told_reason_)) return std::nullopt;
   if (!first && TooSoon(time_ns)) return std::nullopt;
-  StatusChange change = Report(time_ns);
-  change.reason_only = change.reason_only && !first;
-  return change;
+  return Report(first, time_ns);
 }
 
 void RuleStatusMachine::Save(BinaryWriter& out) const {

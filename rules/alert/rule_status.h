@@ -113,7 +113,7 @@ class RuleStatusMachine {
   std::optional<StatusChange> Become(RuleStatus status, std::string_view reason, int64_t time_ns);
   // Whether a change from the reported status to the present one, or of the reason, comes too soon.
   bool TooSoon(int64_t time_ns) const;
-  StatusChange Report(int64_t time_ns);
+  StatusChange Report(bool first, int64_t time_ns);
 
   std::vector<std::string> needs_;
   std::vector<uint8_t> met_once_;

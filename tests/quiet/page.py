@@ -66,7 +66,7 @@ def block(before, after, default):
             "timers; or 20 to 45 steps; or a learning rate that falls to its last row. Rules were chosen by another set of seeds than this one. *Before*: the packs",
             "before the rules counted samples. In brackets: the upper 95 % bound (no event: 3 / exposure).", "",
             "Not counted, since true of the noise: Jitter and WorkImbalance from σ 0.1 on, LossOutliers in heavy tails, PeriodicStall (it tells the seconds) and the",
-            "FrequentStepOutliers where a timer makes long steps. A raised loss in gamma noise of 25 % and log-normal noise of 60 % hides for six samples,",
+            "StepOutlier of debugger-profiler where a timer makes long steps. A raised loss in gamma noise of 25 % and log-normal noise of 60 % hides for six samples,",
             "and `+100 %, 1 samples` must not be found.", "",
             "## Untrue issues of healthy trainings", ""]
     said += untrue_table(before, after, default) + [""] + family_table(before, after) + ["", "## Simulated faults", ""] + fault_table(before, after)

@@ -71,7 +71,7 @@ class Machine:
         self.ts, self.step = 0.0, 0
         self.sums = [dict.fromkeys(("seconds", *PHASE_NAMES), 0.0) for _ in range(ranks)]
         if timer and 500 * base / timer[0] > 5:
-            self.job["true"].add("FrequentStepOutliers")  # more than 10 of 500 steps are long
+            self.job["true"].add("profiler's StepOutlier")  # more than 10 of 500 steps are long
         if timer:
             self.job["true"].add("PeriodicStall")  # which tells the seconds
         for least, alerts in TRUE_OF_NOISE:
@@ -187,7 +187,7 @@ def faulty_steps(seeds, fault, ranks, sigma, rho, every=1, base=0.25, number=0):
     elif fault.startswith("data"):
         names, machine.loader = ("DataStallShare",), base
     machine.run(after)
-    job.update(fault=fault, onset=onset, until=onset + after, healthy_rows=onset // every, names=names, rank=rank, beside=set(SLOW) | set(names) | {"FrequentStepOutliers"} | ({"HangSuspected", "HangIdle", "HangBusy"} if fault.startswith("one") else set()))
+    job.update(fault=fault, onset=onset, until=onset + after, healthy_rows=onset // every, names=names, rank=rank, beside=set(SLOW) | set(names) | {"profiler's StepOutlier"} | ({"HangSuspected", "HangIdle", "HangBusy"} if fault.startswith("one") else set()))
     return job
 
 
