@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "absl/cleanup/cleanup.h"
+
 #include "services/insights/keep/keep_for_test.h"
 
 namespace pitwall::insights {
@@ -159,6 +161,7 @@ class ShiftedClock final : public Clock {
 TEST_F(KeepBoundsTest, WallClockAheadFor25Seconds_RemovesNoJob) {
   constexpr int64_t kJumpNs = int64_t{45} * 86'400 * kNanosPerSecond;
   ShiftedClock shifted;
+  const absl::Cleanup close_before_clock_ends = [this] { keep_.reset(); };
   const auto open = [&] {
     auto keep = Keep::Open(&shifted, &log_, options_);
     ASSERT_TRUE(keep.ok()) << keep.status();
