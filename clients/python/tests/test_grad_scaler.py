@@ -26,7 +26,8 @@ class GradScalerTest(TorchTest):
             scaler.update()
         return scales
 
-    def watched(self, optimizer=torch.optim.SGD, scale=HIGHEST, given=True, **options):
+    def watched(self, optimizer=None, scale=HIGHEST, given=True, **options):
+        optimizer = optimizer or torch.optim.SGD  # no default: the module is imported without PyTorch too
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = optimizer(model.parameters(), lr=1e-3)
         scaler = torch.amp.GradScaler("cpu", init_scale=scale)
