@@ -190,19 +190,23 @@ void HistoryStore::Discard(const SegmentFacts& facts) {
 }
 
 Status HistoryStore::Settle() {
+  // Takes what it removes: partitions and the retention settle side by side.
   std::vector<SegmentFacts> gone;
   {
     MutexLock lock(&mutex_);
-    gone = discarded_;
+    gone.swap(discarded_);
   }
-  RETURN_IF_ERROR(database_->Settle());
-  for (const SegmentFacts& facts : gone) {
-    RETURN_IF_ERROR(files::Remove(PathOf(facts)));
-    cache_.Erase(SegmentCache::OpenKey(facts.generation));
+  Status status = database_->Settle();
+  size_t removed = 0;
+  for (; status.ok() && removed < gone.size(); ++removed) {
+    status = files::Remove(PathOf(gone[removed]));
+    if (!status.ok()) break;
+    cache_.Erase(SegmentCache::OpenKey(gone[removed].generation));
   }
+  if (status.ok()) return status;
   MutexLock lock(&mutex_);
-  discarded_.erase(discarded_.begin(), discarded_.begin() + static_cast<int64_t>(gone.size()));
-  return OkStatus();
+  discarded_.insert(discarded_.begin(), gone.begin() + static_cast<int64_t>(removed), gone.end());
+  return status;
 }
 
 store::DatabaseRow HistoryStore::SegmentRow(const SegmentFacts& facts,
