@@ -53,7 +53,7 @@ if pythons=$(bash tests/stages/torch.sh); then
   for python in $pythons; do
     # The callbacks' frameworks are in the virtual environment only.
     [[ $python == /usr/bin/* ]] && callbacks=() || callbacks=(test_lightning test_transformers test_xgboost)
-    run_tests "$python" test_reductions test_samples test_watch test_grad_scaler test_loop_models test_backward test_own_time test_watch_harmless \
+    run_tests "$python" test_reductions test_samples test_watch test_grad_scaler test_backward test_own_time test_watch_harmless \
       test_watch_models test_profile "${callbacks[@]}"
   done
   run_torch_benches "$python" 40

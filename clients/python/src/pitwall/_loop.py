@@ -4,7 +4,6 @@ Each is thin over the Recorder, does nothing before init(), and never raises int
 """
 import functools
 import inspect
-import sys
 
 from . import _lifecycle, _loader
 from ._guard import MAX_STEP, WrongCall, brief, swallow, warn_once
@@ -120,7 +119,6 @@ class _Steps:
         start = self._start
         facts = _loader.Facts(self._loader, iterator)
         loop = Loop()
-        start = _start_of(start, sys._getframe(1))
         try:
             while True:
                 facts.expect()
@@ -155,24 +153,12 @@ def steps(loader, start=None):
     """Iterates over the loader; each item is a step: the wait for it (phase "dataloader") and the loop's body.
 
     Counting goes on over several calls (epochs), and separately for each mode. start: number of the first step, when
-    training resumes from a checkpoint; one below the last step is taken as a roll-back. A loop of another PyTorch model than the one
-    before is another training, whose steps count from 0; where it trains no model that can be seen, give it start=0.
+    training resumes from a checkpoint; one below the last step is taken as a roll-back.
 
     The loop is over when the loader is exhausted, or when `break` or an exception leaves it; a process that is idle after that
     does not hang. An iterator that the script keeps (`it = iter(pitwall.steps(loader))`) is over with it.close() or del it.
     """
     return (_SizedSteps if hasattr(loader, "__len__") else _Steps)(loader, start)
-
-
-def _start_of(start, frame):
-    """Number of a loop's first step: the given one; 0 if the loop trains other models than the one before; else None, to count on."""
-    try:
-        recorder = _lifecycle.recorder
-        if recorder is not None and recorder.loops.models.are_new(recorder.mode(), frame) and start is None:
-            return 0
-    except Exception:
-        swallow("steps")
-    return start
 
 
 def _begin_fetch(start, loop):

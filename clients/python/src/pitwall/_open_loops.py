@@ -7,8 +7,6 @@ import sys
 import threading
 import time
 
-from ._loop_models import LoopModels
-
 METRIC = "train_loop_open"
 WAIT_S = 0.1         # maximum wait for the sender when the last loop closes
 FREE_WAIT_S = 0.5    # further waits take at most WAIT_SHARE of the process's time
@@ -25,7 +23,6 @@ class OpenLoops:
     def __init__(self, recorder):
         self.open = None       # None before the first loop
         self.flush = None      # the sender's; called with a timeout when the last loop has closed
-        self.models = LoopModels()
         self._recorder = recorder
         self._lock = threading.RLock()
         self._loops = set()
