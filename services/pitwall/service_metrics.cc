@@ -79,12 +79,17 @@ void ServiceHost::RegisterProcessorMetrics() {
       [](const Stats& s) { return s.counters.untracked_issues; });
   add("pitwall_processor_commits_total", "Transactions committed.", counter,
       [](const Stats& s) { return s.commits; });
-  const Clock* clock = &clock_;
-  add("pitwall_processor_last_commit_age_seconds",
+  // Without a sample before the first commit or recovery: a partition on standby has none.
+  registrations_.push_back(exposition_.Add(
+      "pitwall_processor_last_commit_age_seconds",
       "Seconds since the partition's last commit; each clock tick is one, also without records.",
-      gauge, [clock](const Stats& s) {
-        return static_cast<double>(clock->MonotonicNs() - s.last_commit_ns) / 1e9;
-      });
+      gauge, [processor, clock = &clock_](std::vector<Sample>* out) {
+        for (const Stats& s : processor->stats()) {
+          if (s.last_commit_ns == 0) continue;
+          out->push_back({Labels({{"partition", Cat(s.partition)}}),
+                          static_cast<double>(clock->MonotonicNs() - s.last_commit_ns) / 1e9});
+        }
+      }));
   add("pitwall_processor_failed_commits_total", "Transactions that failed.", counter,
       [](const Stats& s) { return s.failed_commits; });
   add("pitwall_processor_snapshots_total", "Job snapshots committed.", counter,

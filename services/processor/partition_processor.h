@@ -59,8 +59,8 @@ struct PartitionStats {
   int64_t replay_offset = 0;
   uint64_t records_replayed = 0;  // read again at the last start
   uint64_t commits = 0;
-  // Of the last commit, or of the recovery before the first, on the monotonic clock. Each clock
-  // tick is a commit, so also an idle partition commits.
+  // Of the last commit, or of the recovery before the first, on the monotonic clock; 0 before both.
+  // Each clock tick is a commit, so also an idle partition commits.
   int64_t last_commit_ns = 0;
   uint64_t snapshots = 0;
   uint64_t failed_commits = 0;
