@@ -5,7 +5,7 @@
 namespace pitwall {
 namespace {
 
-// A partition commits with each clock tick. Without one for so long its rules are not evaluated.
+// A partition commits with each clock tick; without a commit its rules are not evaluated.
 constexpr int64_t kMaxCommitAgeNs = 12 * kNanosPerSecond;
 
 }  // namespace
