@@ -157,6 +157,24 @@ TEST(JobTest, AJumpOfTheStepCostsNoEvaluationOfEachStepBetween) {
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found FewRanks"));
 }
 
+// The same for a rule that remembers 60,000 steps. Its issue ends when the window is empty.
+TEST(JobTest, JumpOfStepBeyondLongWindow_CostsFewEvaluations) {
+  ShardForTest shard(R"rules(
+groups:
+- name: g
+  clock: step
+  interval: 1
+  rules:
+  - {alert: SeenLately, expr: "count_over_time(train_step[60000]) >= 2"}
+)rules");
+  for (int s = 1; s <= 3; ++s) Say(&shard, {.at = s * 1.0, .step = s});
+  EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found SeenLately"));
+  Say(&shard, {.at = 4, .step = 100'000});
+  Say(&shard, {.at = 5, .step = 1'000'000});
+  EXPECT_LT(shard.shard().counters().evaluations, 20'000U);
+  EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.resolved SeenLately"));
+}
+
 TEST(JobTest, AStepBeyondAllCountingIsRefused) {
   ShardForTest shard(kFewRanks);
   Say(&shard, {.at = 1, .step = 1});
