@@ -19,7 +19,7 @@ namespace pitwall::codec {
 // Not thread-safe.
 class SchemaCache {
  public:
-  static constexpr size_t kMaxBytes = 32u << 20;
+  static constexpr size_t kMaxBytes = 1u << 20;
 
   std::shared_ptr<const Schema> Find(std::string_view bytes) const;
   // In the place of what is known by these bytes, if anything is.

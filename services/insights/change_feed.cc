@@ -6,16 +6,38 @@
 
 namespace pitwall::insights {
 
+namespace {
+
+// A change with its event, whose texts are a few kilobytes.
+size_t BytesOf(const Change& change) {
+  constexpr size_t kOfRecord = 2048;
+  const bool has_record = change.event != nullptr || change.action != nullptr ||
+                          change.capture != nullptr || change.told != nullptr;
+  size_t bytes = sizeof(Change) + change.job.size() + (has_record ? kOfRecord : 0);
+  if (change.event != nullptr)
+    bytes += change.event->summary.size() + change.event->description.size();
+  return bytes;
+}
+
+}  // namespace
+
 void ChangeFeed::Add(Change change) {
   MutexLock lock(&mutex_);
   change.place = ++newest_;
+  bytes_ += BytesOf(change);
   changes_.push_back(std::move(change));
-  if (changes_.size() > kKept) changes_.pop_front();
+  while (changes_.size() > kKept || (bytes_ > kKeptBytes && changes_.size() > 1)) DropOldest();
+}
+
+void ChangeFeed::DropOldest() {
+  bytes_ -= BytesOf(changes_.front());
+  changes_.pop_front();
 }
 
 void ChangeFeed::Break() {
   MutexLock lock(&mutex_);
   changes_.clear();
+  bytes_ = 0;
   ++newest_;
 }
 

@@ -1,4 +1,4 @@
-// What changed lately, for those who follow: a ring of bounded length in memory.
+// Recent changes, for those who follow: a ring in memory, bounded in number and bytes.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@ namespace pitwall::insights {
 class ChangeFeed {
  public:
   static constexpr size_t kKept = 65'536;
+  static constexpr size_t kKeptBytes = size_t{8} << 20;
   explicit ChangeFeed(uint64_t first_place) : newest_(first_place) {}
 
   void Add(Change change);
@@ -26,7 +27,9 @@ class ChangeFeed {
  private:
   mutable Mutex mutex_;
   uint64_t newest_ ABSL_GUARDED_BY(mutex_);
+  void DropOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::deque<Change> changes_ ABSL_GUARDED_BY(mutex_);  // their places are consecutive
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;            // of changes_, roughly
 };
 
 }  // namespace pitwall::insights

@@ -142,6 +142,12 @@ void Keep::RegisterMetrics(telemetry::Exposition* exposition) {
       });
   add("pitwall_insights_jobs", "Jobs that are kept.", MetricType::kGauge,
       [this] { return store_->All().size(); });
+  add("pitwall_insights_jobs_in_memory",
+      "Jobs whose sources, schemas, and windows are in memory; of the others, the life only.",
+      MetricType::kGauge, [this] {
+        const StoreCounters& counters = store_->counters();
+        return store_->All().size() - (counters.unloaded - counters.reloaded);
+      });
   registrations_.push_back(
       exposition->Add("pitwall_insights_lag_records", "Records of telemetry that are not read yet.",
                       MetricType::kGauge, [this](std::vector<Sample>* out) {
@@ -154,7 +160,7 @@ void Keep::RegisterMetrics(telemetry::Exposition* exposition) {
 StatusOr<KeptJobPtr> Keep::Finished(std::string_view wanted) const {
   if (ingests_.empty()) return Unavailable("the history is not being kept");
   ASSIGN_OR_RETURN(const JobLifePtr life, reader_->FindJob(wanted));
-  KeptJobPtr job = store_->Find(life->id);
+  ASSIGN_OR_RETURN(KeptJobPtr job, store_->Find(life->id));
   if (life->ended_ns == 0 && job != nullptr && IngestOf(job)->Owns(*job)) {
     return FailedPrecondition(
         Cat("job ", Quote(life->id), ": it runs; stop it, or wait for its end"));

@@ -25,6 +25,8 @@ struct KeepOptions {
   // … or when rows of it have waited so long: bounds what a start reads again.
   int64_t seal_after_ns = 900 * kNanosPerSecond;
   int64_t save_interval_ns = kNanosPerSecond;
+  // A job that is saved, sealed, and not used for this long, at most twice as long, leaves memory.
+  int64_t unload_after_ns = 60 * kNanosPerSecond;
   // Limit on sealing at a stop. The next start reads the rest from the log.
   int64_t stop_ns = 5 * kNanosPerSecond;
   // Frames whose schema did not come for so long are given up.

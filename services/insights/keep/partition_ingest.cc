@@ -218,7 +218,8 @@ Status PartitionIngest::ReadTelemetry(int64_t timeout_ns, bool* idle) {
     if (decoded->batch == nullptr) continue;
     const Batch& batch = *decoded->batch;
     if (Buried(batch.job, 0, record.offset)) continue;
-    const KeptJobPtr job = store_->FindOrAdd(batch.job);
+    const KeptJobPtr job = Loaded(batch.job);
+    if (job == nullptr) return OkStatus();  // stopped
     {
       MutexLock lock(&job->mutex());
       job->Ingest(batch, {record.offset, record.append_time_ns, clock_->MonotonicNs()}, &counts_);
@@ -234,8 +235,8 @@ Status PartitionIngest::ReadTelemetry(int64_t timeout_ns, bool* idle) {
   counts_ = {};
   counters.records += records.size();  // last: whoever sees it sees all that they hold
   for (const std::string& id : touched_) {
-    const KeptJobPtr job = store_->Find(id);
-    if (job == nullptr) continue;
+    const KeptJobPtr job = Loaded(id);
+    if (job == nullptr) return OkStatus();
     Change change;
     change.topic = Change::Topic::kSamples;
     change.job = id;
@@ -246,6 +247,26 @@ Status PartitionIngest::ReadTelemetry(int64_t timeout_ns, bool* idle) {
   *idle &= records.empty();
   if (!caught_up_ && input.reader->position() >= begin_end_) caught_up_ = true;
   return OkStatus();
+}
+
+KeptJobPtr PartitionIngest::Loaded(const std::string& id) {
+  while (true) {
+    StatusOr<KeptJobPtr> job = store_->FindOrAdd(id);
+    if (job.ok()) return *std::move(job);
+    SetHealth(job.status());
+    if (stop_) return nullptr;
+    wakeup_->Wait(kRetryNs);
+  }
+}
+
+void PartitionIngest::UnloadUnused() {
+  const int64_t now = clock_->MonotonicNs();
+  if (now - unloaded_ns_ < options_.unload_after_ns) return;
+  unloaded_ns_ = now;
+  const JobList jobs = Jobs();
+  for (const KeptJobPtr& job : *jobs) {
+    if (store_->UnloadUnused(job)) hints_.erase(job->id());
+  }
 }
 
 void PartitionIngest::OnRecord(const Input& input, const Record& record) {
@@ -299,7 +320,8 @@ void PartitionIngest::OnRecord(const Input& input, const Record& record) {
   if (PartitionOf(job_id, partitions_) != partition_) return;
   const auto index = static_cast<size_t>(&input - inputs_.data());
   if (Buried(job_id, index, record.offset)) return;
-  const KeptJobPtr job = store_->FindOrAdd(job_id);
+  const KeptJobPtr job = Loaded(job_id);
+  if (job == nullptr) return;
   {
     MutexLock lock(&job->mutex());
     if (change.event != nullptr) job->OnEvent(*change.event);
@@ -348,6 +370,7 @@ Status PartitionIngest::Step() {
   // What cannot be sealed keeps no event from being saved.
   const Status sealed = SealDue();
   RETURN_IF_ERROR(SaveIfDue(false));
+  UnloadUnused();
   return sealed;
 }
 

@@ -71,6 +71,10 @@ class PartitionIngest {
   Status ReadTelemetry(int64_t timeout_ns, bool* idle);
   Status ReadEvents(Input* input, bool* idle);
   void OnRecord(const Input& input, const Record& record);
+  // Waits until the catalogue can be read. Null: stopped.
+  KeptJobPtr Loaded(const std::string& id);
+  // Keeps in memory only the jobs that were used lately.
+  void UnloadUnused();
   bool Buried(std::string_view job, size_t input, int64_t offset) const;
   void RunWork();
   void SetHealth(const Status& status);
@@ -136,6 +140,7 @@ class PartitionIngest {
   int64_t saved_ns_ = 0;
   int64_t sealed_ns_ = 0;
   int64_t settled_ns_ = 0;
+  int64_t unloaded_ns_ = 0;
   int64_t begin_end_ = -1;  // end of the telemetry at the start
   std::map<std::string, Tombstone> tombstones_;
   int64_t saved_telemetry_ = -1;

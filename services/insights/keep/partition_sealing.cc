@@ -193,6 +193,7 @@ Status PartitionIngest::DropRaw(const KeptJobPtr& job, int64_t window_ns) {
 
 std::vector<int64_t> PartitionIngest::Heads(const KeptJob& job) {
   std::vector<int64_t> heads;
+  if (job.head_bytes() == 0) return heads;  // another thread may load it now
   for (const auto& [start, window] : job.windows()) {
     if (window.head != nullptr) heads.push_back(start);
   }

@@ -52,8 +52,7 @@ uint64_t DiskBytes(const HistoryStore& store) {
   uint64_t bytes = 0;
   for (const KeptJobPtr& job : store.All()) {
     MutexLock lock(&job->mutex());
-    for (const auto& [start, window] : job->windows())
-      bytes += window.sealed.has_value() ? window.sealed->bytes : 0;
+    bytes += job->disk_bytes();
   }
   for (const std::string_view end : {"", "-wal"}) {
     const auto file =
@@ -152,13 +151,16 @@ Status Retention::EnforceBytes() {
   if (!over()) return OkStatus();
   const std::vector<Candidate> all = OldestFirst(*store_, ingest_of_);
   const auto drop_raw = [&](const Candidate& c) -> Status {
-    for (const int64_t start : RawWindows(*c.job)) {
+    if (!over()) return OkStatus();
+    ASSIGN_OR_RETURN(const KeptJobPtr job, store_->Find(c.job->id()));
+    if (job == nullptr) return OkStatus();
+    for (const int64_t start : RawWindows(*job)) {
       if (stop_ || !over()) return OkStatus();
-      PartitionIngest* ingest = ingest_of_(c.job);
+      PartitionIngest* ingest = ingest_of_(job);
       const Status walked = ingest->Do([&]() -> Status {
-        const auto at = c.job->windows().find(start);
-        if (at == c.job->windows().end() || at->second.head != nullptr) return OkStatus();
-        RETURN_IF_ERROR(ingest->DropRaw(c.job, start));
+        const auto at = job->windows().find(start);
+        if (at == job->windows().end() || at->second.head != nullptr) return OkStatus();
+        RETURN_IF_ERROR(ingest->DropRaw(job, start));
         return store_->Settle();
       });
       RETURN_IF_ERROR(walked);

@@ -16,7 +16,7 @@ std::vector<JobLifePtr> JobReader::Jobs() const {
   std::vector<JobLifePtr> out;
   for (const KeptJobPtr& job : store_->All()) {
     MutexLock lock(&job->mutex());
-    out.push_back(std::make_shared<const JobLife>(job->Life()));
+    out.push_back(job->SharedLife());
   }
   std::sort(out.begin(), out.end(), [](const JobLifePtr& a, const JobLifePtr& b) {
     return std::tie(b->last_ns, a->id) < std::tie(a->last_ns, b->id);
@@ -25,15 +25,13 @@ std::vector<JobLifePtr> JobReader::Jobs() const {
 }
 
 StatusOr<KeptJobPtr> JobReader::Find(std::string_view id) const {
-  if (KeptJobPtr job = store_->Find(id); job != nullptr) return job;
+  ASSIGN_OR_RETURN(KeptJobPtr job, store_->Find(id));
+  if (job != nullptr) return job;
   return NotFound(Cat("job ", Quote(id), ": the history has no such job"));
 }
 
 StatusOr<JobLifePtr> JobReader::FindJob(std::string_view wanted) const {
-  if (const KeptJobPtr job = store_->Find(wanted); job != nullptr) {
-    MutexLock lock(&job->mutex());
-    return std::make_shared<const JobLife>(job->Life());
-  }
+  if (JobLifePtr life = store_->LifeOf(wanted); life != nullptr) return life;
   std::vector<JobLifePtr> named, begun;
   for (JobLifePtr& life : Jobs()) {
     if (life->name == wanted) named.push_back(life);

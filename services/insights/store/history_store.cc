@@ -48,55 +48,84 @@ Status HistoryStore::Load() {
     return OkStatus();
   });
   RETURN_IF_ERROR(walked);
-  const Status walked2 = database_->ForEach(kBootRow, [&](DatabaseRow row) -> Status {
-    ASSIGN_OR_RETURN(BootFacts boot, DecodeBoot(row.body));
-    FindOrAdd(row.job)->Restore(std::move(boot));
-    return OkStatus();
-  });
-  RETURN_IF_ERROR(walked2);
+  RETURN_IF_ERROR(database_->ForEach(
+      kBootRow, [&](const DatabaseRow& row) { return RestoreBoot(row, JobOf(row.job).get()); }));
   for (const RowKind kind : {kSchemaRow, kPackedSchemaRow}) {
-    const Status walked3 = database_->ForEach(kind, [&](const DatabaseRow& row) -> Status {
-      ASSIGN_OR_RETURN(Schema schema, DecodeSchema(row));
-      const SharedSchema shared(std::move(schema));
-      schemas_.Add(row.job, shared);
-      // Segments have made ones as well, which follow from those that were sent.
-      if (const auto made = NodeMeans::Of(*shared); made != nullptr)
-        schemas_.Add(row.job, made->schema());
-      FindOrAdd(row.job)->Restore(shared);
-      return OkStatus();
-    });
-    RETURN_IF_ERROR(walked3);
+    RETURN_IF_ERROR(database_->ForEach(
+        kind, [&](const DatabaseRow& row) { return RestoreSchema(row, JobOf(row.job).get()); }));
   }
-  const Status walked4 = database_->ForEach(kSegmentRow, [&](DatabaseRow row) -> Status {
-    BinaryReader in(row.body);
-    SegmentFacts facts;
-    facts.Restore(in);
-    std::map<OriginKey, SequenceRanges> seen;
-    for (size_t left = in.Count(3); left > 0 && in.ok(); --left) {
-      std::string source = in.Str();
-      std::string boot = in.Str();
-      seen[{std::move(source), std::move(boot)}].Restore(in);
-    }
-    if (!in.AtEnd()) {  // earlier versions did not keep them
-      facts.steps.Restore(in);
-      facts.steps.RestorePages(in);
-    }
-    if (!in.AtEnd()) facts.metrics = RestorePage(in);  // nor this one
-    RETURN_IF_ERROR(in.Finish("a segment of the catalogue"));
-    generation_ = std::max<uint64_t>(generation_, facts.generation);
-    FindOrAdd(row.job)->Restore(std::move(facts), std::move(seen));
+  RETURN_IF_ERROR(database_->ForEach(kSegmentRow, [&](const DatabaseRow& row) -> Status {
+    ASSIGN_OR_RETURN(const uint64_t generation, RestoreSegment(row, JobOf(row.job).get()));
+    generation_ = std::max<uint64_t>(generation_, generation);
     return OkStatus();
-  });
-  RETURN_IF_ERROR(walked4);
-  return database_->ForEach(kEventRow, [&](DatabaseRow row) -> Status {
+  }));
+  return LoadEvents();
+}
+
+Status HistoryStore::LoadEvents() {
+  return database_->ForEach(kEventRow, [&](const store::DatabaseRow& row) -> Status {
     ASSIGN_OR_RETURN(const KeptRecord record, DecodeRecord(row));
     record_ = std::max<uint64_t>(record_, record.number);
-    const KeptJobPtr job = FindOrAdd(row.job);
+    const KeptJobPtr job = JobOf(row.job);
     if (record.topic != EventTopic::kIssues) return OkStatus();
     ASSIGN_OR_RETURN(const IssueEvent event, cloudevents::DecodeCloudEvent(record.value));
     job->RestoreEvent(event);
     return OkStatus();
   });
+}
+
+Status HistoryStore::RestoreBoot(const store::DatabaseRow& row, KeptJob* job) const {
+  ASSIGN_OR_RETURN(BootFacts boot, DecodeBoot(row.body));
+  job->Restore(std::move(boot));
+  return OkStatus();
+}
+
+Status HistoryStore::RestoreSchema(const store::DatabaseRow& row, KeptJob* job) const {
+  ASSIGN_OR_RETURN(Schema schema, DecodeSchema(row));
+  const SharedSchema shared(std::move(schema));
+  schemas_.Add(row.job, shared);
+  // Segments have made ones as well, which follow from those that were sent.
+  if (const auto made = NodeMeans::Of(*shared); made != nullptr)
+    schemas_.Add(row.job, made->schema());
+  job->Restore(shared);
+  return OkStatus();
+}
+
+StatusOr<uint64_t> HistoryStore::RestoreSegment(const store::DatabaseRow& row, KeptJob* job) const {
+  BinaryReader in(row.body);
+  SegmentFacts facts;
+  facts.Restore(in);
+  std::map<OriginKey, SequenceRanges> seen;
+  for (size_t left = in.Count(3); left > 0 && in.ok(); --left) {
+    std::string source = in.Str();
+    std::string boot = in.Str();
+    seen[{std::move(source), std::move(boot)}].Restore(in);
+  }
+  if (!in.AtEnd()) {  // earlier versions did not keep them
+    facts.steps.Restore(in);
+    facts.steps.RestorePages(in);
+  }
+  if (!in.AtEnd()) facts.metrics = RestorePage(in);  // nor this one
+  RETURN_IF_ERROR(in.Finish("a segment of the catalogue"));
+  const uint64_t generation = facts.generation;
+  job->Restore(std::move(facts), std::move(seen));
+  return generation;
+}
+
+Status HistoryStore::LoadJob(KeptJob* job) const {
+  using store::DatabaseRow;
+  RETURN_IF_ERROR(database_->ForEachOf(
+      kBootRow, job->id(), [&](const DatabaseRow& row) { return RestoreBoot(row, job); }));
+  for (const RowKind kind : {kSchemaRow, kPackedSchemaRow}) {
+    RETURN_IF_ERROR(database_->ForEachOf(
+        kind, job->id(), [&](const DatabaseRow& row) { return RestoreSchema(row, job); }));
+  }
+  RETURN_IF_ERROR(database_->ForEachOf(kSegmentRow, job->id(), [&](const DatabaseRow& row) {
+    return RestoreSegment(row, job).status();
+  }));
+  job->EndLoad();
+  ++counters_.reloaded;
+  return OkStatus();
 }
 
 Status HistoryStore::Recover() {
@@ -117,19 +146,50 @@ Status HistoryStore::RemoveHeadFiles() {
   return OkStatus();
 }
 
-KeptJobPtr HistoryStore::Find(std::string_view id) const {
+KeptJobPtr HistoryStore::Known(std::string_view id) const {
   MutexLock lock(&mutex_);
   const auto at = jobs_.find(id);
   return at == jobs_.end() ? nullptr : at->second;
 }
 
-KeptJobPtr HistoryStore::FindOrAdd(const std::string& id) {
+JobLifePtr HistoryStore::LifeOf(std::string_view id) const {
+  const KeptJobPtr job = Known(id);
+  if (job == nullptr) return nullptr;
+  MutexLock lock(&job->mutex());
+  return job->SharedLife();
+}
+
+StatusOr<KeptJobPtr> HistoryStore::Find(std::string_view id) const {
+  const KeptJobPtr job = Known(id);
+  if (job == nullptr) return job;
+  MutexLock lock(&job->mutex());
+  if (!job->loaded()) RETURN_IF_ERROR(LoadJob(job.get()));
+  job->Pin();
+  return KeptJobPtr(job.get(), [job](KeptJob* pinned) { pinned->Unpin(); });
+}
+
+KeptJobPtr HistoryStore::JobOf(const std::string& id) {
   MutexLock lock(&mutex_);
   KeptJobPtr& job = jobs_[id];
   if (job == nullptr) {
     job = std::make_shared<KeptJob>(id, ++jobs_version_);
   }
   return job;
+}
+
+StatusOr<KeptJobPtr> HistoryStore::FindOrAdd(const std::string& id) {
+  KeptJobPtr job = JobOf(id);
+  MutexLock lock(&job->mutex());
+  if (!job->loaded()) RETURN_IF_ERROR(LoadJob(job.get()));
+  return job;
+}
+
+bool HistoryStore::UnloadUnused(const KeptJobPtr& job) {
+  MutexLock lock(&job->mutex());
+  if (!job->Unload()) return false;
+  schemas_.Remove(job->id());
+  ++counters_.unloaded;
+  return true;
 }
 
 std::vector<KeptJobPtr> HistoryStore::All() const {

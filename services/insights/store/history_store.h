@@ -28,6 +28,7 @@ struct StoreCounters {
   std::atomic<uint64_t> samples{0}, duplicates{0}, ahead{0}, unread{0}, after_raw{0};
   std::atomic<uint64_t> records{0}, undecodable{0}, events{0}, input_losses{0};
   std::atomic<uint64_t> sealed{0}, dropped_raw{0}, removed_jobs{0}, failed_saves{0};
+  std::atomic<uint64_t> unloaded{0}, reloaded{0};  // jobs
   // Of the last start.
   std::atomic<uint64_t> adopted{0}, quarantined{0}, missing{0};
 };
@@ -43,9 +44,17 @@ class HistoryStore {
                                                       std::shared_ptr<files::DiskFaults> faults,
                                                       size_t cache_bytes = size_t{64} << 20);
 
-  KeptJobPtr Find(std::string_view id) const;
-  KeptJobPtr FindOrAdd(const std::string& id);
+  // Null: no such job. The job is loaded, and stays so for as long as the pointer lives.
+  StatusOr<KeptJobPtr> Find(std::string_view id) const;
+  // The job is loaded until Unload. For the thread of its partition, and for a start.
+  StatusOr<KeptJobPtr> FindOrAdd(const std::string& id);
+  // Null: no such job. Loads nothing.
+  JobLifePtr LifeOf(std::string_view id) const;
+  // Some may be unloaded.
   std::vector<KeptJobPtr> All() const;
+  // Unloads the job if it was not used since the last call; true: it is unloaded now. For the
+  // thread of its partition.
+  bool UnloadUnused(const KeptJobPtr& job);
   void Remove(const std::string& id);
   // Grows when a job is added or removed.
   uint64_t jobs_version() const { return jobs_version_; }
@@ -93,6 +102,15 @@ class HistoryStore {
         feed_(first_place),
         cache_(cache_bytes, kMostOpen) {}
   Status Load();
+  Status LoadEvents();
+  // What the catalogue has of one job.
+  Status LoadJob(KeptJob* job) const;
+  Status RestoreBoot(const store::DatabaseRow& row, KeptJob* job) const;
+  Status RestoreSchema(const store::DatabaseRow& row, KeptJob* job) const;
+  // Returns the generation of the segment.
+  StatusOr<uint64_t> RestoreSegment(const store::DatabaseRow& row, KeptJob* job) const;
+  KeptJobPtr Known(std::string_view id) const;  // null: no such job
+  KeptJobPtr JobOf(const std::string& id);
   Status Recover();
   Status RemoveHeadFiles();
 
@@ -103,7 +121,7 @@ class HistoryStore {
   std::unique_ptr<store::Database> database_;
   std::atomic<uint64_t> generation_{0}, record_{0}, jobs_version_{1};
   ChangeFeed feed_;
-  StoreCounters counters_;
+  mutable StoreCounters counters_;
   static constexpr size_t kMostOpen = 256;  // each has a file
   mutable SegmentCache cache_;
   mutable SchemaPool schemas_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "services/base/strings.h"
 #include "services/codec/schema_binary.h"
@@ -27,6 +28,12 @@ std::pair<size_t, size_t> RowsWithin(const Frame& frame, int64_t latest) {
   const auto last = std::upper_bound(first, frame.times_ns.end(), latest);
   return {static_cast<size_t>(first - frame.times_ns.begin()),
           static_cast<size_t>(last - frame.times_ns.begin())};
+}
+
+// Empties the container and returns its memory, which clear() would keep.
+template <typename Container>
+void Free(Container* container) {
+  Container().swap(*container);
 }
 
 int64_t LatestOf(const RecordPlace& at) {
@@ -266,6 +273,7 @@ void KeptJob::GiveUpWaiting(int64_t before_ns, IngestCounts* counts) {
 }
 
 void KeptJob::Ingest(const Batch& batch, const RecordPlace& at, IngestCounts* counts) {
+  used_ = true;
   Source* const source = SourceOf(batch);
   BootFacts* const boot = source->boot;
   Describe(batch, source);
@@ -373,7 +381,44 @@ int64_t KeptJob::least_offset() const {
   return least;
 }
 
+uint64_t KeptJob::disk_bytes() const {
+  if (summary_ != nullptr) return summary_->disk_bytes;
+  uint64_t bytes = 0;
+  for (const auto& [start, window] : windows_)
+    bytes += window.sealed.has_value() ? window.sealed->bytes : 0;
+  return bytes;
+}
+
+bool KeptJob::Unload() {
+  const bool unused = !std::exchange(used_, false);
+  if (!unused || !loaded() || pins_ > 0 || head_bytes_ > 0 || dirty() || waiting()) return false;
+  summary_ = std::make_unique<const Summary>(
+      Summary{std::make_shared<const JobLife>(Life()), disk_bytes()});
+  Free(&sources_);  // before boots_, which it points to
+  Free(&boots_);
+  Free(&schemas_);
+  Free(&step_columns_);
+  Free(&made_);
+  Free(&windows_);
+  Free(&made_cells_);
+  Free(&waiting_);
+  Free(&records_);
+  Free(&dirty_boots_);
+  Free(&new_schemas_);
+  return true;
+}
+
+void KeptJob::EndLoad() {
+  summary_ = nullptr;
+  used_ = true;
+}
+
+JobLifePtr KeptJob::SharedLife() const {
+  return summary_ != nullptr ? summary_->life : std::make_shared<const JobLife>(Life());
+}
+
 JobLife KeptJob::Life() const {
+  if (summary_ != nullptr) return *summary_->life;
   JobLife life;
   life.id = id_;
   std::map<std::string, int64_t> newest_start;

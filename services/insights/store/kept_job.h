@@ -2,6 +2,7 @@
 // transaction of the catalogue has yet.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -49,6 +50,10 @@ struct RecordPlace {
 
 // Only the thread of the job's partition changes it, under the mutex; that thread reads without.
 // Others read under the mutex.
+//
+// A job that nobody uses is unloaded: its life stays in memory, its sources, schemas, and windows
+// are in the catalogue only. HistoryStore loads it again before it is used, from any thread. An
+// unloaded job has no windows, so only Life, newest_ns, disk_bytes, and ended are valid.
 class KeptJob {
  public:
   // `number`: no other job of the store has it, one that is kept again after its deletion included.
@@ -69,7 +74,10 @@ class KeptJob {
   void RestoreEvent(const IssueEvent& event) { story_.OnEvent(event); }
 
   void Ingest(const Batch& batch, const RecordPlace& at, IngestCounts* counts);
-  void OnEvent(const IssueEvent& event) { story_.OnEvent(event); }
+  void OnEvent(const IssueEvent& event) {
+    used_ = true;
+    story_.OnEvent(event);
+  }
   void AddRecord(KeptRecord record) { records_.push_back(std::move(record)); }
   // Frames whose schema did not come since `before_ns` (monotonic) are given up.
   void GiveUpWaiting(int64_t before_ns, IngestCounts* counts);
@@ -101,8 +109,24 @@ class KeptJob {
   // How often a window was sealed or dropped: whoever reads segments looks whether it moved.
   uint64_t version() const { return version_; }
   JobLife Life() const;
+  JobLifePtr SharedLife() const;
+  uint64_t disk_bytes() const;  // of its segments
+
+  // The rest needs the mutex, except Unpin.
+  bool loaded() const { return summary_ == nullptr; }
+  // False: it is in use, was used since the last call, or has something that is not saved.
+  bool Unload();
+  // Everything that the catalogue has is restored.
+  void EndLoad();
+  // A pinned job is not unloaded.
+  void Pin() { ++pins_; }
+  void Unpin() { --pins_; }
 
  private:
+  struct Summary {
+    JobLifePtr life;
+    uint64_t disk_bytes = 0;
+  };
   // A frame whose schema is not known.
   struct Waiting {
     OriginPtr origin;
@@ -173,6 +197,9 @@ class KeptJob {
   int64_t newest_ns_ = INT64_MIN;
   size_t head_bytes_ = 0;
   uint64_t version_ = 0;
+  std::unique_ptr<const Summary> summary_;  // not null: unloaded
+  std::atomic<size_t> pins_{0};
+  bool used_ = true;  // since the last call of Unload
 };
 
 }  // namespace pitwall::insights

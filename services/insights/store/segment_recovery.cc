@@ -226,7 +226,7 @@ Status SegmentRecovery::Adopt(const WindowSegment& segment, const std::string& p
     change.put.push_back(std::move(row));
     added.push_back(schema);
   }
-  const KeptJobPtr job = store_.FindOrAdd(facts.job);
+  ASSIGN_OR_RETURN(const KeptJobPtr job, store_.FindOrAdd(facts.job));
   for (const BootFacts& boot : BootsOf(segment)) {
     change.put.push_back(
         {kBootRow, facts.job, BootKey(*boot.origin), EncodeBoot(job->RestoreSeen(boot))});
