@@ -81,6 +81,7 @@ class Job {
   // Over: nothing is left of it but how it ended. An ended event leaves a tombstone, which drops
   // what comes later; a job over by grace or silence goes on as its next attempt when it returns.
   bool ended() const { return ended_; }
+  int64_t ended_at() const { return ended_at_; }  // event time, where ended()
   // How long a job whose attempt has died still waits for a rank that returns, in its time;
   // nothing: it does not.
   std::optional<int64_t> OverInNs() const;

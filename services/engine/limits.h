@@ -13,11 +13,12 @@ class RecordingObserver;  // services/engine/recordings.h
 
 struct EngineOptions {
   // Memory. Crossing one is a counted drop with a reason, or a rule's Error status; never a crash.
-  uint32_t max_jobs = 10'000;         // that run, per partition
-  uint32_t max_tombstones = 100'000;  // jobs that have ended, per partition
+  uint32_t max_jobs = 10'000;  // that run, per partition
+  // Jobs that have ended, per partition; beyond it the one that ended first is forgotten.
+  uint32_t max_tombstones = 10'000;
   // Of one known owner: nobody can shut out the others.
   uint32_t max_jobs_per_owner = 5'000;
-  uint32_t max_tombstones_per_owner = 50'000;
+  uint32_t max_tombstones_per_owner = 5'000;
   uint32_t max_sources_per_job = 20'000;
   uint32_t max_series_per_job = 200'000;
   // What a job holds of what cannot be applied yet (services/engine/job_memory.h): half of it for

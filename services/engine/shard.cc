@@ -120,23 +120,46 @@ Status Shard::Apply(int64_t offset, int64_t append_time_ns, std::string_view key
 
 bool Shard::Full() const {
   if (jobs_.size() < options_.max_jobs) return false;
-  if (jobs_.size() >= options_.max_jobs + options_.max_tombstones) return true;
   size_t running = 0;
   for (const auto& [id, entry] : jobs_) running += entry.job != nullptr && !entry.job->ended();
   return running >= options_.max_jobs;
 }
 
 bool Shard::ShareIsFull(const std::string& owner) const {
-  if (owner.empty()) return false;
-  if (jobs_.size() < std::min(options_.max_jobs_per_owner, options_.max_tombstones_per_owner))
-    return false;
+  if (owner.empty() || jobs_.size() < options_.max_jobs_per_owner) return false;
   size_t running = 0;
+  for (const auto& [id, entry] : jobs_)
+    running += entry.job != nullptr && !entry.job->ended() && entry.job->owner() == owner;
+  return running >= options_.max_jobs_per_owner;
+}
+
+void Shard::EvictTombstones(int64_t offset, const std::string& owner) {
+  if (jobs_.size() < std::min(options_.max_tombstones, options_.max_tombstones_per_owner)) return;
   size_t ended = 0;
-  for (const auto& [id, entry] : jobs_) {
-    if (entry.job == nullptr || entry.job->owner() != owner) continue;
-    ++(entry.job->ended() ? ended : running);
+  size_t ended_of_owner = 0;
+  Entry* first = nullptr;
+  Entry* first_of_owner = nullptr;
+  for (auto& [id, entry] : jobs_) {
+    // Of a restored job nothing before its snapshot is known.
+    if (entry.job == nullptr || !entry.job->ended() || offset < entry.from_offset) continue;
+    const auto keep_first = [&entry = entry](Entry** known) {
+      if (*known == nullptr || entry.job->ended_at() < (*known)->job->ended_at()) *known = &entry;
+    };
+    ++ended;
+    keep_first(&first);
+    if (owner.empty() || entry.job->owner() != owner) continue;
+    ++ended_of_owner;
+    keep_first(&first_of_owner);
   }
-  return running >= options_.max_jobs_per_owner || ended >= options_.max_tombstones_per_owner;
+  Entry* evicted = nullptr;
+  if (ended_of_owner >= options_.max_tombstones_per_owner) evicted = first_of_owner;
+  if (evicted == nullptr && ended >= options_.max_tombstones) evicted = first;
+  if (evicted == nullptr) return;
+  evicted->job.reset();
+  evicted->gone_at = offset + 1;
+  // Its snapshot is older than records that nothing else needs.
+  evicted->tombstone_kept = false;
+  evicted->snapshot_offset = std::max(evicted->snapshot_offset, offset);
 }
 
 void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batch,
@@ -148,6 +171,7 @@ void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batc
       counters_.Count(Drop::kLimit);
       return;
     }
+    EvictTombstones(offset, batch.owner);
     it = jobs_.emplace(batch.job, Entry{}).first;
     it->second.first_offset = offset;
     it->second.from_offset = offset;

@@ -123,6 +123,9 @@ class Shard {
   static constexpr int64_t kTombstoneIntervalNs = 3600 * kNanosPerSecond;
 
   bool Full() const;
+  // Forgets the job that ended first, as if its tombstone had expired, where there are too many; of
+  // the owner's jobs as well.
+  void EvictTombstones(int64_t offset, const std::string& owner);
   // The owner has as many jobs as one owner may have.
   bool ShareIsFull(const std::string& owner) const;
   Status ApplyControl(int64_t offset, const ControlRecord& control, Outputs* out);
