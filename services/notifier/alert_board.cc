@@ -59,6 +59,14 @@ void AlertBoard::Forget(const std::string& id) {
   issues_.erase(at);
 }
 
+void AlertBoard::BeginReceiver(int32_t partition) {
+  std::vector<std::string> ended;
+  for (const auto& [id, issue] : issues_) {
+    if (issue.partition == partition && !IsOpen(*issue.event)) ended.push_back(id);
+  }
+  for (const std::string& id : ended) Forget(id);
+}
+
 bool AlertBoard::Over(const IssueEvent& event, int64_t wall_ns) const {
   if (IsOpen(event)) return false;
   const int64_t hold = event.end_reason == EndReason::kCleared ? 0 : options_.hold_ended_ns;

@@ -32,6 +32,8 @@ class AlertBoard final : public NoticeFilter {
 
   int64_t DueNs(int32_t partition) const override;
   void TellDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) override;
+  // Forgets the issues that have ended: the receiver has never seen them.
+  void BeginReceiver(int32_t partition) override;
   void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
   std::vector<IssueEventPtr> StatesOf(const FeedItem& item) const override;
   void ReminderDone() override { reminding_ = false; }

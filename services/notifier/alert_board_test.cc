@@ -56,6 +56,21 @@ TEST_F(AlertBoardTest, WhatIsOpenIsRepeatedAndTheRestForAWhile) {
   EXPECT_EQ(board_.issues(), 0U);
 }
 
+TEST_F(AlertBoardTest, NewReceiver_GetsOpenIssuesOnly) {
+  Feed(MakeEvent("a", "open", 1));
+  Feed(MakeEvent("a", "ended", 1));
+  IssueEvent end = MakeEvent("a", "ended", 2, EventType::kIssueResolved);
+  end.end_reason = EndReason::kJobEnded;
+  Feed(end);
+  board_.BeginReceiver(1);
+  EXPECT_EQ(board_.issues(), 2U) << "another partition";
+  board_.BeginReceiver(0);
+  const auto states = DueAt(1'100);
+  ASSERT_NE(states, nullptr);
+  ASSERT_EQ(states->size(), 1U);
+  EXPECT_EQ((*states)[0]->rule, "open");
+}
+
 TEST_F(AlertBoardTest, WhatWasNotClearedIsRepeatedUntilItsHoldIsOver) {
   Feed(MakeEvent("a", "r", 1));
   IssueEvent end = MakeEvent("a", "r", 2, EventType::kIssueResolved);

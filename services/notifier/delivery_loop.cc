@@ -86,6 +86,7 @@ std::string DeliveryLoop::DisabledMark() const {
 Status DeliveryLoop::Open(const Positions& begin) {
   Positions positions = begin;
   marks_.resize(begin.size());
+  new_.assign(begin.size(), 0);
   for (size_t p = 0; p < positions.size(); ++p) {
     const TopicPartition at{topic_, static_cast<int32_t>(p)};
     ASSIGN_OR_RETURN(const std::optional<CommittedOffset> committed, log_->Committed(group_, at));
@@ -93,6 +94,7 @@ Status DeliveryLoop::Open(const Positions& begin) {
       if (committed->metadata == DisabledMark()) disabled_ = mark_stored_ = true;
       ASSIGN_OR_RETURN(positions[p], OpenAt(static_cast<int32_t>(p), *committed));
     } else {
+      new_[p] = 1;
       RETURN_IF_ERROR(log_->StorePosition(group_, at, {positions[p], ""}));
     }
   }

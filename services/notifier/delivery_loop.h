@@ -124,6 +124,7 @@ class DeliveryLoop {
   std::unique_ptr<DeliveryQueue> queue_;
   std::unique_ptr<NoticePolicy> policy_;
   Positions begin_;                 // what lies before it was sent by an earlier process
+  std::vector<uint8_t> new_;        // by partition: no position was stored, so nothing was sent
   std::vector<uint8_t> replaying_;  // by partition: policy_ is still fed with that
   Positions acts_;         // of pitwall.actions: acts before it were told, or are in the queue
   Positions acts_stored_;  // no later than what was delivered

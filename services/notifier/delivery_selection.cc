@@ -67,6 +67,7 @@ void DeliveryLoop::EndReplay(size_t partition) {
   if (!policy_->keeps_state()) return;
   std::vector<FeedItem> sent;
   policy_->Settle(static_cast<int32_t>(partition), &sent);
+  if (new_[partition] != 0) policy_->BeginReceiver(static_cast<int32_t>(partition));
 }
 
 }  // namespace pitwall::notifier

@@ -49,6 +49,9 @@ class NoticePolicy {
   // An act of which the receiver was told before a restart.
   virtual void RememberActed(const std::string& /*issue*/) {}
 
+  // The receiver is new: nothing of the partition that was fed so far was sent to it.
+  virtual void BeginReceiver(int32_t /*partition*/) {}
+
   // For a receiver of states: the newest events of the issues that an item is of.
   virtual std::vector<IssueEventPtr> StatesOf(const FeedItem& /*item*/) const { return {}; }
   // A reminder was sent, or is dropped.
