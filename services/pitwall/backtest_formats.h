@@ -15,6 +15,7 @@
 #include "services/engine/shard.h"
 #include "services/model/issue.h"
 #include "services/model/position.h"
+#include "services/pipeline/io.h"
 #include "services/pitwall/flags.h"
 #include "services/tools/recording.h"
 
@@ -44,6 +45,8 @@ StatusOr<std::vector<IssueEvent>> BacktestLog(const Flags& flags, BacktestRange*
                                               engine::RecordingObserver* recordings);
 // --verify: kFine or kCheckFailed, said on stdout.
 StatusOr<int> VerifyLog(const Flags& flags);
+// The same of an open log, which a processor may be writing to.
+StatusOr<int> VerifyLog(Log* log);
 
 // How one input becomes samples of the recording.
 using ReadInput = std::function<Status(const std::string& path, tools::Recording* recording)>;

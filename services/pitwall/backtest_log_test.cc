@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <utility>
 
@@ -49,30 +51,54 @@ class BacktestLogTest : public ::testing::Test {
 
   // A live run of some seconds.
   void Record() {
-    auto log = log::OpenEmbeddedLog(options_, &clock_);
-    ASSERT_TRUE(log.ok()) << log.status();
-    ASSERT_TRUE(processor::EnsureTopics(log->get(), {.telemetry_partitions = 1}).ok());
-    processor::RuleSets rules(log->get());
-    const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", kRules}}});
-    ASSERT_TRUE(compiled.ok()) << compiled.status();
-    const Status published = rules.Publish(*compiled);
-    ASSERT_TRUE(published.ok()) << published;
-    processor::PartitionProcessor owner(0, &clock_, log->get(), &rules, {});
-    owner.WantRules((*compiled)->hash());
-    ASSERT_TRUE(owner.Recover().ok());
-    const auto appender = (*log)->OpenAppender();
+    auto log = OpenLog();
+    ASSERT_NE(log, nullptr);
+    Owner owner(this, log.get());
     for (int second = 0; second < 20; ++second) {
-      ASSERT_TRUE((*appender)
-                      ->Append({{.topic = std::string(kTelemetryTopic),
-                                 .partition = 0,
-                                 .key = "job",
-                                 .value = Sample(second % 10 < 5 ? 1 : 0)}})
-                      .ok());
+      Append(log.get(), second);
       clock_.Advance(kNanosPerSecond);
-      for (int round = 0; round < 4; ++round) ASSERT_TRUE(owner.RunOnce(0).ok());
+      owner.Run(4);
     }
-    ASSERT_TRUE(owner.Finish().ok());
+    owner.Finish();
   }
+  std::unique_ptr<log::EmbeddedLog> OpenLog() {
+    auto log = log::OpenEmbeddedLog(options_, &clock_);
+    EXPECT_TRUE(log.ok()) << log.status();
+    if (!log.ok()) return nullptr;
+    const Status topics = processor::EnsureTopics(log->get(), {.telemetry_partitions = 1});
+    EXPECT_TRUE(topics.ok()) << topics;
+    return *std::move(log);
+  }
+  void Append(Log* log, int second) {
+    const auto appender = log->OpenAppender();
+    ASSERT_TRUE((*appender)
+                    ->Append({{.topic = std::string(kTelemetryTopic),
+                               .partition = 0,
+                               .key = "job",
+                               .value = Sample(second % 10 < 5 ? 1 : 0)}})
+                    .ok());
+  }
+  // Processor of the one partition, with kRules.
+  class Owner {
+   public:
+    Owner(BacktestLogTest* test, Log* log)
+        : rules_(log), processor_(0, &test->clock_, log, &rules_, {}) {
+      const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", kRules}}});
+      EXPECT_TRUE(compiled.ok()) << compiled.status();
+      const Status published = rules_.Publish(*compiled);
+      EXPECT_TRUE(published.ok()) << published;
+      processor_.WantRules((*compiled)->hash());
+      EXPECT_TRUE(processor_.Recover().ok());
+    }
+    void Run(int rounds) {
+      for (int round = 0; round < rounds; ++round) EXPECT_TRUE(processor_.RunOnce(0).ok());
+    }
+    void Finish() { EXPECT_TRUE(processor_.Finish().ok()); }
+
+   private:
+    processor::RuleSets rules_;
+    processor::PartitionProcessor processor_;
+  };
   std::string Sample(double value) {
     Schema schema;
     schema.series.push_back({Labels({{kMetricName, "m"}}), SeriesKind::kGauge});
@@ -115,6 +141,85 @@ TEST_F(BacktestLogTest, AWholeLogIsEqual) {
   const Verdict verdict = Verify();
   EXPECT_EQ(verdict.code, kFine) << verdict.text;
   EXPECT_THAT(verdict.text, HasSubstr("equal to the bit"));
+}
+
+// A log whose processor commits further events while it is verified.
+class LiveLog final : public Log {
+ public:
+  LiveLog(Log* log, std::function<void()> run) : log_(log), run_(std::move(run)) {}
+  Status EnsureTopic(std::string_view topic, const TopicConfig& config) override {
+    return log_->EnsureTopic(topic, config);
+  }
+  StatusOr<int32_t> Partitions(std::string_view topic) override { return log_->Partitions(topic); }
+  StatusOr<std::unique_ptr<PartitionReader>> OpenReader(const TopicPartition& at,
+                                                        int64_t from) override {
+    if (at.topic == kIssuesTopic) run_();
+    return log_->OpenReader(at, from);
+  }
+  StatusOr<std::unique_ptr<Appender>> OpenAppender() override { return log_->OpenAppender(); }
+  StatusOr<std::unique_ptr<Committer>> OpenCommitter(std::string_view id) override {
+    return log_->OpenCommitter(id);
+  }
+  StatusOr<std::optional<CommittedOffset>> Committed(std::string_view group,
+                                                     const TopicPartition& at) override {
+    return log_->Committed(group, at);
+  }
+  Status StorePosition(std::string_view group, const TopicPartition& at,
+                       const CommittedOffset& to) override {
+    return log_->StorePosition(group, at, to);
+  }
+
+ private:
+  Log* const log_;
+  const std::function<void()> run_;
+};
+
+TEST_F(BacktestLogTest, LogOfRunningProcessor_IsVerifiedUpToItsCommit) {
+  auto log = OpenLog();
+  ASSERT_NE(log, nullptr);
+  Owner owner(this, log.get());
+  LiveLog live(log.get(), [&] {
+    for (int second = 20; second < 40; ++second) {
+      Append(log.get(), second);
+      clock_.Advance(kNanosPerSecond);
+      owner.Run(4);
+    }
+  });
+  testing::internal::CaptureStdout();
+  const StatusOr<int> code = VerifyLog(&live);
+  const std::string text = testing::internal::GetCapturedStdout();
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_EQ(*code, kFine) << text;
+  EXPECT_THAT(text, HasSubstr("later events are not verified: a processor is running"));
+}
+
+TEST_F(BacktestLogTest, RecordsBeforeFirstProcessor_AreEvaluated) {
+  std::filesystem::remove_all(options_.dir);
+  {
+    auto log = OpenLog();
+    ASSERT_NE(log, nullptr);
+    for (int second = 0; second < 20; ++second) {
+      Append(log.get(), second);
+      clock_.Advance(kNanosPerSecond);
+    }
+    Owner owner(this, log.get());
+    for (int second = 20; second < 24; ++second) {
+      clock_.Advance(kNanosPerSecond);
+      owner.Run(4);
+    }
+    owner.Finish();
+    Owner(this, log.get()).Run(4);  // after a restart too
+    const auto reader = log->OpenReader({std::string(kIssuesTopic), 0}, kFromStart);
+    ASSERT_TRUE(reader.ok());
+    std::vector<pitwall::Record> records;
+    ASSERT_TRUE((*reader)->Poll(1000, 1 << 20, 0, &records).ok());
+    const auto found = std::ranges::count_if(records, [](const pitwall::Record& record) {
+      return record.value.find("io.pitwall.issue.found") != std::string::npos;
+    });
+    EXPECT_EQ(found, 2);
+  }
+  const Verdict verdict = Verify();
+  EXPECT_EQ(verdict.code, kFine) << verdict.text;
 }
 
 TEST_F(BacktestLogTest, AReplayedLogIsOneThatCouldHaveBeenLive) {

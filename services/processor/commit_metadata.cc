@@ -44,10 +44,12 @@ std::string EncodeCommitMetadata(const CommitMetadata& metadata) {
   if (!metadata.snapshots.has_value())
     return Cat("v1;L=", metadata.replay, ";rules=", metadata.rules);
   const AppliedRecord applied = metadata.applied.value_or(AppliedRecord());
-  return Cat("v2;L=", metadata.replay, ";rules=", metadata.rules,
+  // Only where it is needed: an older version can read the rest.
+  const bool v3 = !metadata.initial_rules.empty();
+  return Cat(v3 ? "v3" : "v2", ";L=", metadata.replay, ";rules=", metadata.rules,
              ";jobs=", metadata.snapshots->jobs, ";digest=", metadata.snapshots->digest,
-             ";applied=", applied.offset, ";at=", applied.append_time_ns,
-             ";owner=", metadata.owner);
+             ";applied=", applied.offset, ";at=", applied.append_time_ns, ";owner=", metadata.owner,
+             v3 ? ";initial=" : "", metadata.initial_rules);
 }
 
 StatusOr<CommitMetadata> ParseCommitMetadata(std::string_view text) {
@@ -56,7 +58,8 @@ StatusOr<CommitMetadata> ParseCommitMetadata(std::string_view text) {
   const std::vector<std::string_view> fields = Split(text, ';');
   const bool v1 = fields.size() == 3 && fields[0] == "v1";
   const bool v2 = fields.size() == 8 && fields[0] == "v2";
-  if (!v1 && !v2) return bad;
+  const bool v3 = fields.size() == 9 && fields[0] == "v3";
+  if (!v1 && !v2 && !v3) return bad;
   CommitMetadata metadata;
   const auto replay = Field(fields, 1, "L");
   const auto rules = Field(fields, 2, "rules");
@@ -79,6 +82,11 @@ StatusOr<CommitMetadata> ParseCommitMetadata(std::string_view text) {
   metadata.snapshots = sum;
   if (*ParseInt(*applied) >= 0) metadata.applied = {*ParseInt(*applied), *ParseInt(*at)};
   metadata.owner = std::string(*owner);
+  if (v3) {
+    const auto initial = Field(fields, 8, "initial");
+    if (!initial.has_value()) return bad;
+    metadata.initial_rules = std::string(*initial);
+  }
   return metadata;
 }
 

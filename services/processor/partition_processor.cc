@@ -83,6 +83,7 @@ std::string PartitionProcessor::Metadata(const SnapshotSum& snapshots) const {
                                .rules = shard_->RuleSetHashAt(replay),
                                .snapshots = snapshots,
                                .applied = applied_,
+                               .initial_rules = initial_rules_,
                                .owner = released_ ? "" : options_.owner});
 }
 

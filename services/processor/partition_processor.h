@@ -134,6 +134,7 @@ class PartitionProcessor {
   Status Announce(const Resume& resume);
   // Restores what can be used of the saved state and decides from where records are read again.
   Status RestoreState(const Resume& resume);
+  Status BeginWithRules(const Resume& resume);
   // From C on: what was told of jobs whose history was lost ends.
   Status Settle();
   Status Loss(const Status& status);
@@ -187,6 +188,8 @@ class PartitionProcessor {
   GraceWatch grace_watch_;
   // What old records need is gone (a rule set): no recovery gets past this offset.
   Status replay_fault_;
+  // Hash of the rule set of the records before the first change of rules; "": none.
+  std::string initial_rules_;
   int64_t replay_fault_offset_ = -1;
   bool reset_accepted_ = false;  // accept_log_reset counts once
   uint64_t input_losses_ = 0, rebuilt_jobs_ = 0;

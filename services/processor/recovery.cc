@@ -74,6 +74,7 @@ Status PartitionProcessor::Recover() {
   }
   RETURN_IF_ERROR(Announce(resume));
   applied_ = resume.metadata.applied;
+  initial_rules_ = resume.metadata.initial_rules;
   read_from_ = resume.log_start;
   suppress_below_ = 0;
   if (resume.committed) {
@@ -86,7 +87,7 @@ Status PartitionProcessor::Recover() {
     }
     suppress_below_ = resume.offset;
   } else {
-    RETURN_IF_ERROR(shard_->SetInitialRules(""));
+    RETURN_IF_ERROR(BeginWithRules(resume));
     shard_->StartAt(read_from_);
   }
   ASSIGN_OR_RETURN(reader_, log_->OpenReader(input_, read_from_));
@@ -98,6 +99,17 @@ Status PartitionProcessor::Recover() {
               ", jobs restored: ", shard_->counters().restored_jobs);
   Publish();
   return OkStatus();
+}
+
+// Records that were written before any processor started are evaluated by the wanted rules: a
+// change of rules can only be appended after them.
+Status PartitionProcessor::BeginWithRules(const Resume& resume) {
+  initial_rules_.clear();
+  if (resume.log_end > resume.log_start) {
+    MutexLock lock(&mutex_);
+    initial_rules_ = wanted_rules_;
+  }
+  return shard_->SetInitialRules(initial_rules_);
 }
 
 StatusOr<PartitionProcessor::Resume> PartitionProcessor::FindResume() {
@@ -194,6 +206,7 @@ Status PartitionProcessor::AcceptLogReset(Resume* resume) {
   resume->offset = from;
   resume->metadata.replay = from;
   resume->metadata.snapshots = SnapshotSum();
+  resume->metadata.initial_rules.clear();
   resume->metadata.applied.reset();
   resume->metadata.owner = options_.owner;
   Commit commit{.group = options_.group,
@@ -325,7 +338,7 @@ Status PartitionProcessor::RestoreState(const Resume& resume) {
     rebuilt_jobs_ += lost;
     read_from_ = strangers_from = resume.log_start;
     const bool whole = resume.log_start == 0;
-    if (whole) rules.clear();
+    if (whole) rules = initial_rules_;
     shard_->RebuildStrangers(resume.offset < resume.log_start ? INT64_MAX : resume.offset, whole);
     settle_due_ = true;
     if (gap) ++input_losses_;
