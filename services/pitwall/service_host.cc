@@ -429,6 +429,10 @@ Status ServiceHost::StartHttp() {
                       .path = "/metrics/issues",
                       .handler =
                           [this](const http::HttpRequest&) {
+                            // A scrape that fails is better than one without the open issues.
+                            if (!notifier_->Ready())
+                              return http::HttpResponse::Text(
+                                  503, "notifier: reading the history of issues\n");
                             http::HttpResponse response;
                             response.content_type = telemetry::Exposition::kContentType;
                             response.body = notifier_->RenderIssueMetrics();

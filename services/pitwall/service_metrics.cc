@@ -77,19 +77,32 @@ void ServiceHost::RegisterProcessorMetrics() {
   add("pitwall_processor_untracked_issues_total",
       "Issues beyond the bound of what incidents know: each is an incident of its own.", counter,
       [](const Stats& s) { return s.counters.untracked_issues; });
-  add("pitwall_processor_commits_total", "Transactions committed.", counter,
-      [](const Stats& s) { return s.commits; });
-  // Without a sample before the first commit or recovery: a partition on standby has none.
-  registrations_.push_back(exposition_.Add(
+  // Alerts count the partitions that are owned by these: one on standby, or one that has not
+  // recovered yet, has no sample.
+  const auto add_owned = [&](std::string_view name, std::string_view help, MetricType type,
+                             auto value) {
+    registrations_.push_back(
+        exposition_.Add(name, help, type, [processor, value](std::vector<Sample>* out) {
+          for (const processor::PartitionStats& s : processor->stats()) {
+            if (!s.owned()) continue;
+            out->push_back(
+                {Labels({{"partition", Cat(s.partition)}}), static_cast<double>(value(s))});
+          }
+        }));
+  };
+  add_owned("pitwall_processor_commits_total", "Transactions committed.", counter,
+            [](const Stats& s) { return s.commits; });
+  const auto age = [clock = &clock_](int64_t since_ns) {
+    return static_cast<double>(clock->MonotonicNs() - since_ns) / 1e9;
+  };
+  add_owned(
       "pitwall_processor_last_commit_age_seconds",
       "Seconds since the partition's last commit; each clock tick is one, also without records.",
-      gauge, [processor, clock = &clock_](std::vector<Sample>* out) {
-        for (const Stats& s : processor->stats()) {
-          if (s.last_commit_ns == 0) continue;
-          out->push_back({Labels({{"partition", Cat(s.partition)}}),
-                          static_cast<double>(clock->MonotonicNs() - s.last_commit_ns) / 1e9});
-        }
-      }));
+      gauge, [age](const Stats& s) { return age(s.last_commit_ns); });
+  add_owned("pitwall_processor_lag_seconds",
+            "Seconds since the partition had committed everything that the log held; also grows "
+            "while the log cannot be asked.",
+            gauge, [age](const Stats& s) { return age(s.caught_up_ns); });
   add("pitwall_processor_failed_commits_total", "Transactions that failed.", counter,
       [](const Stats& s) { return s.failed_commits; });
   add("pitwall_processor_snapshots_total", "Job snapshots committed.", counter,

@@ -189,7 +189,9 @@ Status PartitionProcessor::RunOnce(int64_t timeout_ns) {
                          wanted != appended_rules_ && next_record_ == records_.size() &&
                          end_seen_ >= 0 && reader_->position() >= end_seen_;
   const bool moved = next_offset_ > committed_offset_;
-  if (!outputs_.events.empty() || tick || rules_due ||
+  const bool idle_due = options_.clock_ticks && next_offset_ >= suppress_below_ &&
+                        now - last_commit_ns_ >= options_.idle_commit_ns;
+  if (!outputs_.events.empty() || tick || rules_due || idle_due ||
       outputs_.dead_letters.size() >= kDeadLettersPerCommit ||
       ((moved || !outputs_.dead_letters.empty()) &&
        now - last_commit_ns_ >= options_.commit_interval_ns)) {
@@ -285,6 +287,7 @@ Status PartitionProcessor::CommitNow(bool with_tick) {
   outputs_.dead_letters.clear();
   committed_offset_ = commit.next_offset;
   last_commit_ns_ = clock_->MonotonicNs();
+  if (end_seen_ >= 0 && committed_offset_ >= end_seen_) caught_up_ns_ = last_probe_ns_;
   ++commits_;
   Publish();
   return OkStatus();
@@ -406,6 +409,7 @@ void PartitionProcessor::Publish() {
   stats.records_replayed = replayed_;
   stats.commits = commits_;
   stats.last_commit_ns = last_commit_ns_;
+  stats.caught_up_ns = caught_up_ns_;
   stats.snapshots = snapshots_;
   stats.failed_commits = failed_commits_;
   CountMemory();

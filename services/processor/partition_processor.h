@@ -35,6 +35,9 @@ struct PartitionOptions {
   int64_t tick_interval_ns = kNanosPerSecond;
   int64_t max_tick_ns = 2 * kNanosPerSecond;
   int64_t outage_grace_ns = 15 * kNanosPerSecond;
+  // A partition without records commits at least this often, also while ticks pause: its last
+  // commit shows that the log takes records.
+  int64_t idle_commit_ns = 5 * kNanosPerSecond;
   // False: the log brings all ticks itself (replay of a recorded log, tests).
   bool clock_ticks = true;
   size_t poll_records = 2000;
@@ -62,6 +65,10 @@ struct PartitionStats {
   // Of the last commit, or of the recovery before the first, on the monotonic clock; 0 before both.
   // Each clock tick is a commit, so also an idle partition commits.
   int64_t last_commit_ns = 0;
+  // When everything that the log held was last committed, on the monotonic clock; before that, when
+  // this owner recovered; 0: it has not.
+  int64_t caught_up_ns = 0;
+  bool standby = false;  // another processor owns the partition
   uint64_t snapshots = 0;
   uint64_t failed_commits = 0;
   size_t jobs = 0;
@@ -75,6 +82,9 @@ struct PartitionStats {
   size_t history_lost_jobs = 0;  // in Error until their windows are full
   std::string trouble;        // what is not as it should be though the partition runs; "": nothing
   std::string rule_set_hash;  // in force
+
+  // This processor has recovered the partition, and no other one has it.
+  bool owned() const { return last_commit_ns != 0 && !standby; }
 };
 
 // What an operator can do about a log that is not the one that was committed on.
@@ -124,6 +134,7 @@ class PartitionProcessor {
   StatusOr<Resume> FindResume();
   // FailedPrecondition: the log is not the one that was committed on.
   Status CheckLog(const Resume& resume);
+  Status BeginWithRules(const Resume& resume);
   // Drops the state, ends what is open and begins with what is new in the log.
   Status AcceptLogReset(Resume* resume);
   // The operator wants the state dropped, this once, when it cannot be used.
@@ -134,7 +145,6 @@ class PartitionProcessor {
   Status Announce(const Resume& resume);
   // Restores what can be used of the saved state and decides from where records are read again.
   Status RestoreState(const Resume& resume);
-  Status BeginWithRules(const Resume& resume);
   // From C on: what was told of jobs whose history was lost ends.
   Status Settle();
   Status Loss(const Status& status);
@@ -173,10 +183,13 @@ class PartitionProcessor {
   int64_t suppress_below_ = 0;  // outputs of records below it were committed before
   uint64_t replayed_ = 0;
   int64_t last_commit_ns_ = 0;  // monotonic
+  int64_t caught_up_ns_ = 0;    // monotonic
   int64_t last_tick_ns_ = -1;   // -1: none yet by this owner
   int64_t last_probe_ns_ = -1;  // when the end of the log was last asked for
   int64_t end_seen_ = -1;       // the end that the log had then
   int64_t ticks_paused_until_ = 0;
+  // Hash of the rule set of the records before the first change of rules; "": none.
+  std::string initial_rules_;
   std::string appended_rules_;  // hash of the newest RuleSetChange that this owner wrote
   uint64_t commits_ = 0, snapshots_ = 0, failed_commits_ = 0;
   absl::btree_map<std::string, JobSlots> slots_;
@@ -188,8 +201,6 @@ class PartitionProcessor {
   GraceWatch grace_watch_;
   // What old records need is gone (a rule set): no recovery gets past this offset.
   Status replay_fault_;
-  // Hash of the rule set of the records before the first change of rules; "": none.
-  std::string initial_rules_;
   int64_t replay_fault_offset_ = -1;
   bool reset_accepted_ = false;  // accept_log_reset counts once
   uint64_t input_losses_ = 0, rebuilt_jobs_ = 0;

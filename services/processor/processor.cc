@@ -101,6 +101,7 @@ void Processor::Run(Worker* worker) {
     Status status = worker->processor->Recover();
     const int64_t since = clock_->MonotonicNs();
     if (status.ok()) {
+      worker->standby = false;
       MutexLock lock(&worker->mutex);
       worker->fault.clear();
     }
@@ -111,6 +112,7 @@ void Processor::Run(Worker* worker) {
     }
     Fail(worker, std::string(ToStd(status.message())));
     if (absl::IsAborted(status)) {
+      worker->standby = true;
       // After a long time as the owner the next dispute is a new one.
       if (clock_->MonotonicNs() - since > options_.fenced_wait_most_ns)
         fenced_wait = options_.fenced_wait_ns;
@@ -209,7 +211,10 @@ void Processor::Stop() {
 
 std::vector<PartitionStats> Processor::stats() const {
   std::vector<PartitionStats> all;
-  for (const auto& worker : workers_) all.push_back(worker->processor->stats());
+  for (const auto& worker : workers_) {
+    all.push_back(worker->processor->stats());
+    all.back().standby = worker->standby;
+  }
   return all;
 }
 

@@ -65,6 +65,7 @@ class Processor final : public RunningJobs {
     int32_t partition = 0;
     std::unique_ptr<PartitionProcessor> processor;
     std::unique_ptr<Wakeup> wakeup;
+    std::atomic<bool> standby{false};  // another processor owns the partition
     std::thread thread;
     mutable Mutex mutex;
     std::string fault ABSL_GUARDED_BY(mutex);

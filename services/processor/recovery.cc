@@ -93,7 +93,7 @@ Status PartitionProcessor::Recover() {
   ASSIGN_OR_RETURN(reader_, log_->OpenReader(input_, read_from_));
   next_offset_ = read_from_;
   committed_offset_ = resume.committed ? resume.offset : next_offset_;
-  last_commit_ns_ = clock_->MonotonicNs();
+  last_commit_ns_ = caught_up_ns_ = clock_->MonotonicNs();
   PITWALL_LOG(kInfo, "processor", "partition ", partition_, ": committed offset ",
               committed_offset_, ", reading again from ", next_offset_,
               ", jobs restored: ", shard_->counters().restored_jobs);
