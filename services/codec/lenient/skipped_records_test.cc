@@ -1,0 +1,36 @@
+#include "services/codec/lenient/skipped_records.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/base/strings.h"
+
+namespace pitwall::lenient {
+namespace {
+
+TEST(SkippedRecords, InvalidRecord_IsCountedWithItsPlace) {
+  SkippedRecords skipped("row");
+  skipped.Use();
+  for (int line = 2; line < 7; ++line)
+    EXPECT_TRUE(skipped.SkipInvalid(InvalidArgument(Cat("a.csv:", line, ":1: bad"))).ok());
+  EXPECT_EQ(skipped.skipped(), 5u);
+  EXPECT_THAT(skipped.first(),
+              ::testing::ElementsAre("a.csv:2:1: bad", "a.csv:3:1: bad", "a.csv:4:1: bad"));
+  EXPECT_TRUE(skipped.Finish("a.csv").ok());
+}
+
+TEST(SkippedRecords, OtherErrors_AreReturned) {
+  SkippedRecords skipped("row");
+  EXPECT_TRUE(absl::IsResourceExhausted(skipped.SkipInvalid(ResourceExhausted("limit"))));
+  EXPECT_TRUE(skipped.SkipInvalid(OkStatus()).ok());
+  EXPECT_EQ(skipped.skipped(), 0u);
+}
+
+TEST(SkippedRecords, NoRecordIsUsable_InputIsRejected) {
+  SkippedRecords skipped("row");
+  skipped.Skip("a.csv:2:1: bad");
+  EXPECT_EQ(ToStd(skipped.Finish("a.csv").message()), "a.csv:2:1: bad");
+}
+
+}  // namespace
+}  // namespace pitwall::lenient
