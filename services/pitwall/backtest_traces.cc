@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "services/base/files.h"
+#include "services/base/log.h"
 #include "services/base/strings.h"
 #include "services/codec/imports/chrome_trace.h"
 #include "services/codec/imports/gunzip.h"
@@ -66,6 +67,28 @@ bool IsOfTensorflow(const std::string& file_name) {
   return imports::IsTensorflowProfile(file_name);
 }
 
+// Reads one file of an input after the other. A file that is not usable as a whole (empty, no
+// trace, of a writer that was killed) is skipped with a warning if another one is.
+class FileSequence {
+ public:
+  explicit FileSequence(bool several) : several_(several) {}
+
+  Status Take(const Status& read) {
+    if (read.ok()) ++used_;
+    if (!absl::IsInvalidArgument(read) || !several_) return read;
+    if (first_.ok()) first_ = read;
+    PITWALL_LOG(kWarning, "import", "skipped a file: ", ToStd(read.message()));
+    return OkStatus();
+  }
+  // InvalidArgument: no file was usable, with the first error.
+  Status Finish() const { return used_ == 0 ? first_ : OkStatus(); }
+
+ private:
+  const bool several_;
+  size_t used_ = 0;
+  Status first_;
+};
+
 bool IsTrace(const std::string& file_name) {
   return EndsWith(file_name, ".json") || EndsWith(file_name, ".json.gz");
 }
@@ -103,13 +126,16 @@ Status ReadChromeTraces(const std::string& path, tools::Recording* recording) {
   IntoRecording sink(recording);
   imports::SeriesIndex series(&sink);
   imports::ChromeTraceReader traces(path, &series);
+  FileSequence sequence(files.size() > 1);
   for (const std::string& file : files) {
     traces.BeginFile(file);
     imports::Gunzip gunzip(file, [&](std::string_view piece) { return traces.Feed(piece); });
-    RETURN_IF_ERROR(ForEachPiece(file, [&](std::string_view piece) { return gunzip.Feed(piece); }));
-    RETURN_IF_ERROR(gunzip.Finish());
-    RETURN_IF_ERROR(traces.EndFile());
+    Status read = ForEachPiece(file, [&](std::string_view piece) { return gunzip.Feed(piece); });
+    if (read.ok()) read = gunzip.Finish();
+    if (read.ok()) read = traces.EndFile();
+    RETURN_IF_ERROR(sequence.Take(read));
   }
+  RETURN_IF_ERROR(sequence.Finish());
   return traces.Finish();
 }
 

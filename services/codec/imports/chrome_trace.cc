@@ -21,6 +21,8 @@ constexpr std::string_view kDefaultGroup = "default";
 // training code more.
 constexpr int64_t kBackwardGap = 50'000;
 constexpr int64_t kMaxRank = 10'000'000;
+// Times of events after this are Unix times (1973); others count from the trace's base.
+constexpr int64_t kFirstUnixTime = 100'000'000'000'000'000;
 
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
@@ -63,7 +65,10 @@ steps::LoggedValue ValueOf(std::string_view metric, const TracedStep& step, doub
 
 void ChromeTraceReader::BeginFile(const std::string& path) {
   path_ = path;
+  ++files_;
   base_ns_ = rank_ = 0;
+  has_base_ = has_info_ = false;
+  skipped_ = lenient::SkippedRecords("event");
   events_.clear();
   names_.clear();
   name_numbers_.clear();
@@ -75,7 +80,7 @@ void ChromeTraceReader::BeginFile(const std::string& path) {
       path, [this](std::string_view json, uint32_t) { return TakeEvent(json); },
       [this](std::string_view key, std::string_view json) { return TakeMember(key, json); },
       [](std::string_view key) { return key == "baseTimeNanoseconds" || key == "distributedInfo"; },
-      limits_);
+      &skipped_, limits_);
 }
 
 Status ChromeTraceReader::TakeMember(std::string_view key, std::string_view json) {
@@ -90,8 +95,10 @@ Status ChromeTraceReader::TakeMember(std::string_view key, std::string_view json
     const auto base = whole(value, kMaxPosition);
     if (!base) return InvalidArgument(Cat("baseTimeNanoseconds ", json, " is not a time"));
     base_ns_ = *base;
+    has_base_ = true;
     return OkStatus();
   }
+  has_info_ = true;
   if (!value.is_object()) return InvalidArgument("distributedInfo is not an object");
   if (const auto rank = value.find("rank"); rank != value.end()) {
     const auto number = whole(*rank, kMaxRank);
@@ -129,6 +136,7 @@ Status ChromeTraceReader::TakeEvent(std::string_view json) {
   if (!event || event->phase != 'X') return OkStatus();
   const auto kind = KindOf(*event);
   if (!kind) return OkStatus();
+  RETURN_IF_ERROR(event->times);
   const int64_t correlation = ParseInt(event->Arg("correlation")).value_or(-1);
   if (*kind == Kind::kLaunch && correlation <= 0) return OkStatus();
   if (++events_in_all_ > limits_.events)
@@ -167,14 +175,14 @@ Status ChromeTraceReader::TakeEvent(std::string_view json) {
 
 Status ChromeTraceReader::EndFile() {
   RETURN_IF_ERROR(document_->Finish());
-  // Members may stand behind the events.
+  RETURN_IF_ERROR(CheckCut());
+  // Members may be behind the events.
   for (Event& event : events_) {
     event.start_ns += base_ns_;
     event.end_ns += base_ns_;
-    if (event.start_ns <= kMinPosition || event.end_ns >= kMaxPosition)
-      return InvalidArgument(Cat(path_, ": the times of ", Quote(names_[event.name]),
-                                 " lie beyond all times (baseTimeNanoseconds ", base_ns_, ")"));
   }
+  SkipImpossibleTimes();
+  RETURN_IF_ERROR(skipped_.Finish(path_));
   for (Launch& launch : launches_) launch.start_ns += base_ns_;
   std::sort(launches_.begin(), launches_.end());
   RankTrace* trace = &ranks_[rank_];
@@ -186,6 +194,37 @@ Status ChromeTraceReader::EndFile() {
   TakeCollectives(trace);
   if (steps_.empty()) TellOfNoSteps(works);
   return OkStatus();
+}
+
+Status ChromeTraceReader::CheckCut() {
+  if (!document_->cut()) return OkStatus();
+  const bool unix_times = std::any_of(events_.begin(), events_.end(), [](const Event& event) {
+    return event.start_ns >= kFirstUnixTime;
+  });
+  if (!has_base_ && !unix_times)
+    return InvalidArgument(
+        Cat(skipped_.first().back(),
+            ": without baseTimeNanoseconds the times of its events are unknown"));
+  if (!has_info_) without_rank_ = path_;
+  return OkStatus();
+}
+
+void ChromeTraceReader::SkipImpossibleTimes() {
+  std::vector<Event> kept;
+  absl::flat_hash_map<size_t, std::string> groups;
+  for (size_t i = 0; i < events_.size(); ++i) {
+    const Event& event = events_[i];
+    if (event.start_ns <= kMinPosition || event.end_ns >= kMaxPosition) {
+      skipped_.SkipUsed(Cat(path_, ": the times of ", Quote(names_[event.name]),
+                            " lie beyond all times (baseTimeNanoseconds ", base_ns_, ")"));
+      continue;
+    }
+    if (const auto group = groups_.find(i); group != groups_.end())
+      groups.emplace(kept.size(), group->second);
+    kept.push_back(event);
+  }
+  events_ = std::move(kept);
+  groups_ = std::move(groups);
 }
 
 void ChromeTraceReader::TakeSteps(RankTrace* trace) {
@@ -342,6 +381,10 @@ void ChromeTraceReader::TakeCollectives(RankTrace* trace) const {
 }
 
 Status ChromeTraceReader::Finish() {
+  if (!without_rank_.empty() && files_ > 1)
+    return InvalidArgument(Cat(without_rank_,
+                               ": the trace is cut short before distributedInfo, so ",
+                               "its rank is unknown; read it by itself"));
   const auto known = static_cast<int64_t>(ranks_.size());
   for (auto& [rank, trace] : ranks_)
     RETURN_IF_ERROR(trace.Write(rank, std::max(world_size_, known), name_, out_));

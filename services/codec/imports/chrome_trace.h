@@ -56,10 +56,14 @@ class ChromeTraceReader {
       : name_(std::move(name)), out_(out), limits_(limits) {}
 
   void BeginFile(const std::string& path);
-  // InvalidArgument: what is wrong, with file:line; ResourceExhausted: a limit.
+  // Invalid events are skipped and counted. InvalidArgument: the file is not a trace, has no valid
+  // event, or was cut before the start of its clock or its rank, with file:line; ResourceExhausted:
+  // a limit.
   Status Feed(std::string_view bytes) { return document_->Feed(bytes); }
   Status EndFile();
   Status Finish();
+  // Of the last file.
+  const lenient::SkippedRecords& skipped() const { return skipped_; }
 
  private:
   enum class Kind : uint8_t { kOperator, kAnnotation, kLaunch, kKernel, kCollective, kCopy };
@@ -84,6 +88,9 @@ class ChromeTraceReader {
   Status TakeEvent(std::string_view json);
   Status TakeMember(std::string_view key, std::string_view json);
   static std::optional<Kind> KindOf(const TraceEvent& event);
+  // InvalidArgument: the file was cut before members without which its events mean something else.
+  Status CheckCut();
+  void SkipImpossibleTimes();
   // Parts of EndFile.
   void TakeSteps(RankTrace* trace);
   void TakePhases(RankTrace* trace) const;
@@ -99,11 +106,15 @@ class ChromeTraceReader {
   size_t events_in_all_ = 0;
   std::map<int64_t, RankTrace> ranks_;
   int64_t world_size_ = 0;
+  size_t files_ = 0;
+  std::string without_rank_;  // path of a file that was cut before its rank
 
   // The file.
   std::unique_ptr<TraceDocument> document_;
   std::string path_;
   int64_t base_ns_ = 0, rank_ = 0;
+  bool has_base_ = false, has_info_ = false;  // the members were seen
+  lenient::SkippedRecords skipped_{"event"};
   std::vector<Event> events_;
   std::vector<std::string> names_;
   StringMap<uint32_t> name_numbers_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "services/base/check.h"
+#include "services/base/log.h"
 #include "services/base/strings.h"
 
 namespace pitwall::imports {
@@ -14,6 +15,7 @@ namespace pitwall::imports {
 namespace {
 
 constexpr std::string_view kMagic = "\x1f\x8b";
+constexpr std::string_view kNoHeader = "incorrect header check";  // of zlib
 constexpr size_t kPiece = size_t{1} << 18;
 constexpr size_t kMaxInput = size_t{1} << 30;  // zlib counts in 32 bits
 
@@ -32,6 +34,7 @@ Gunzip::Gunzip(std::string name, Next next) : name_(std::move(name)), next_(std:
 Gunzip::~Gunzip() = default;
 
 Status Gunzip::Feed(std::string_view bytes) {
+  if (tail_) return OkStatus();
   if (known_) return stream_ ? Inflate(bytes) : next_(bytes);
   begin_.append(bytes);
   if (begin_.size() < kMagic.size() && StartsWith(kMagic, begin_)) return OkStatus();
@@ -56,13 +59,18 @@ Status Gunzip::Inflate(std::string_view bytes) {
       const size_t n = stream_->out.size() - zlib.avail_out;
       unpacked_ += n;
       if (n > 0) RETURN_IF_ERROR(next_({stream_->out.data(), n}));
+      if (code == Z_DATA_ERROR && whole_ && zlib.msg == kNoHeader) {
+        PITWALL_LOG(kWarning, "import", name_, ": skipped the bytes behind the end of the gzip");
+        stream_->between = tail_ = true;
+        return OkStatus();
+      }
       if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) {
         return InvalidArgument(
             Cat(name_, ": damaged gzip behind byte ", unpacked_,
                 " of its text: ", zlib.msg != nullptr ? zlib.msg : "no cause given"));
       }
       if (code == Z_STREAM_END) {
-        stream_->between = true;
+        stream_->between = whole_ = true;
         PITWALL_CHECK(inflateReset(&zlib) == Z_OK);
       }
     } while (zlib.avail_in > 0 || zlib.avail_out == 0);
@@ -73,7 +81,9 @@ Status Gunzip::Inflate(std::string_view bytes) {
 
 Status Gunzip::Finish() {
   if (!known_ && !begin_.empty()) return next_(begin_);
-  if (stream_ && !stream_->between) return InvalidArgument(Cat(name_, ": the gzip is cut short"));
+  if (stream_ && !stream_->between)
+    PITWALL_LOG(kWarning, "import", name_, ": the gzip is cut short behind byte ", unpacked_,
+                " of its text");
   return OkStatus();
 }
 

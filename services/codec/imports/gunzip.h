@@ -20,9 +20,11 @@ class Gunzip {
   Gunzip(std::string name, Next next);
   ~Gunzip();
 
-  // InvalidArgument: damaged gzip, at the byte of what was unpacked; and whatever `next` says.
+  // InvalidArgument: damaged gzip, with the byte of the unpacked text; also errors of `next`. Bytes
+  // behind the last member that are not gzip are skipped with a warning, as gzip(1) does.
   Status Feed(std::string_view bytes);
-  // InvalidArgument: the gzip is cut short. Does not finish what follows.
+  // Logs a warning if the gzip is cut short, as by a writer that was killed: `next` has the text
+  // before the cut. Does not finish `next`.
   Status Finish();
 
  private:
@@ -35,6 +37,8 @@ class Gunzip {
   std::string begin_;  // until it is known whether it is gzip
   bool known_ = false;
   uint64_t unpacked_ = 0;  // bytes
+  bool whole_ = false;     // a member has ended
+  bool tail_ = false;      // what follows is not gzip
   std::unique_ptr<Stream> stream_;
 };
 

@@ -9,8 +9,6 @@
 namespace pitwall::imports {
 namespace {
 
-using ::testing::HasSubstr;
-
 std::string Gzip(std::string_view text) {
   z_stream zlib{};
   EXPECT_EQ(deflateInit2(&zlib, 9, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY), Z_OK);
@@ -56,18 +54,27 @@ TEST(Gunzip, PassesOnWhatIsNotPacked) {
   }
 }
 
+TEST(Gunzip, GzipIsCutShort_TextBeforeTheCutIsRead) {
+  const std::string packed = Gzip("first ") + Gzip("second");
+  for (size_t cut = 2; cut < packed.size(); ++cut)
+    EXPECT_TRUE(StartsWith("first second", Read(std::string_view(packed).substr(0, cut), 3)))
+        << cut;
+  EXPECT_EQ(Read(std::string_view(packed).substr(0, packed.size() - 8), 3), "first second");
+}
+
+TEST(Gunzip, BytesBehindTheLastMember_AreSkipped) {
+  const std::string packed = Gzip("some text");
+  for (const std::string& tail : {std::string(512, '\0'), std::string("tail"), Gzip("x").substr(1)})
+    for (const size_t piece : {1, 100}) EXPECT_EQ(Read(packed + tail, piece), "some text");
+}
+
 TEST(Gunzip, NamesDamage) {
   const std::string packed = Gzip("some text that is packed");
-  for (size_t cut = 2; cut < packed.size(); ++cut)
-    EXPECT_EQ(Read(std::string_view(packed).substr(0, cut), 3),
-              "error: t.gz: the gzip is cut short")
-        << cut;
   std::string damaged = packed;
   damaged[packed.size() - 6] = static_cast<char>(damaged[packed.size() - 6] ^ 1);  // the checksum
   EXPECT_THAT(
       Read(damaged, 100),
       ::testing::Eq("error: t.gz: damaged gzip behind byte 24 of its text: incorrect data check"));
-  EXPECT_THAT(Read(packed + "tail", 100), HasSubstr("damaged gzip"));
 }
 
 }  // namespace

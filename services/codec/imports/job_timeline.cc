@@ -107,35 +107,40 @@ Status JobTimelineReader::BeginFile(const std::string& path) {
   collectives_ = name->collectives;
   start_ns_.reset();
   tracks_.clear();
+  skipped_ = lenient::SkippedRecords("event");
   document_ = std::make_unique<TraceDocument>(
       path, [this](std::string_view json, uint32_t) { return Take(json); },
       [](std::string_view, std::string_view) { return OkStatus(); },
-      [](std::string_view) { return false; }, limits_);
+      [](std::string_view) { return false; }, &skipped_, limits_);
+  return OkStatus();
+}
+
+Status JobTimelineReader::TakeMetadata(const TraceEvent& event) {
+  if (event.name != "process_name") return OkStatus();
+  if (const std::string_view start = event.Arg("start_time_since_epoch_in_micros");
+      !start.empty()) {
+    start_ns_.reset();  // an invalid one makes the events after it unusable
+    const auto micros = ParseDouble(start);
+    if (!micros || !(*micros >= 0 && *micros < static_cast<double>(kMaxPosition / 1000)))
+      return InvalidArgument(
+          Cat("start_time_since_epoch_in_micros ", Quote(start), " is not a time"));
+    start_ns_ = static_cast<int64_t>(*micros) * 1000;
+  }
+  if (const std::string_view phase = event.Arg("name"); !phase.empty()) {
+    tracks_[event.pid].phase = phase;
+    if (tracks_.size() > kMaxTracks)
+      return ResourceExhausted(Cat("more than ", kMaxTracks, " phases"));
+  }
   return OkStatus();
 }
 
 Status JobTimelineReader::Take(std::string_view json) {
   ASSIGN_OR_RETURN(std::optional<TraceEvent> event, ReadTraceEvent(json));
   if (!event) return OkStatus();
-  if (event->phase == 'M') {
-    if (event->name != "process_name") return OkStatus();
-    if (const std::string_view start = event->Arg("start_time_since_epoch_in_micros");
-        !start.empty()) {
-      const auto micros = ParseDouble(start);
-      if (!micros || !(*micros >= 0 && *micros < static_cast<double>(kMaxPosition / 1000)))
-        return InvalidArgument(
-            Cat("start_time_since_epoch_in_micros ", Quote(start), " is not a time"));
-      start_ns_ = static_cast<int64_t>(*micros) * 1000;
-    }
-    if (const std::string_view phase = event->Arg("name"); !phase.empty()) {
-      tracks_[event->pid].phase = phase;
-      if (tracks_.size() > kMaxTracks)
-        return ResourceExhausted(Cat("more than ", kMaxTracks, " phases"));
-    }
-    return OkStatus();
-  }
+  if (event->phase == 'M') return TakeMetadata(*event);
   if (!start_ns_)
     return InvalidArgument("an event before start_time_since_epoch_in_micros: its time is unknown");
+  if (event->phase == 'X') RETURN_IF_ERROR(event->times);
   const int64_t at_ns = *start_ns_ + event->start_ns;
   if (at_ns <= kMinPosition || at_ns + event->duration_ns >= kMaxPosition - kSecond)
     return InvalidArgument("ts or dur lies beyond all times");
@@ -148,12 +153,15 @@ Status JobTimelineReader::Take(std::string_view json) {
   if (event->phase == 'B') {
     if (track.begun.size() >= kMaxNesting)
       return ResourceExhausted(Cat("more than ", kMaxNesting, " events begin and do not end"));
+    const Status times = event->times;
     track.begun.push_back(*std::move(event));
-    return OkStatus();
+    return times;
   }
   if (track.begun.empty()) return OkStatus();  // it began in the file before
   const TraceEvent begun = std::move(track.begun.back());
   track.begun.pop_back();
+  RETURN_IF_ERROR(event->times);
+  if (!begun.times.ok()) return OkStatus();  // skipped when it began
   const int64_t begun_ns = *start_ns_ + begun.start_ns;
   if (at_ns < begun_ns) return InvalidArgument("an event that ends before it begins");
   return TakeSpan(track, begun, begun_ns, at_ns);
@@ -208,7 +216,8 @@ void JobTimelineReader::AddValue(std::string_view metric, double value, int64_t 
 
 Status JobTimelineReader::EndFile() {
   // What began and did not end is in the next file, or nowhere.
-  return document_->Finish();
+  RETURN_IF_ERROR(document_->Finish());
+  return skipped_.Finish(document_->name());
 }
 
 Status JobTimelineReader::Finish() {

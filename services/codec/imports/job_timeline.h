@@ -49,10 +49,13 @@ class JobTimelineReader {
 
   // `path` ends with the file's name. InvalidArgument: the name is not that of a timeline.
   Status BeginFile(const std::string& path);
-  // InvalidArgument: what is wrong, with file:line; ResourceExhausted: a limit.
+  // Invalid events are skipped and counted. InvalidArgument: the file is not a trace or has no
+  // valid event, with file:line; ResourceExhausted: a limit.
   Status Feed(std::string_view bytes) { return document_->Feed(bytes); }
   Status EndFile();
   Status Finish();
+  // Of the last file.
+  const lenient::SkippedRecords& skipped() const { return skipped_; }
 
  private:
   // Node and process. Nodes stand in the order of their numbers: algo-2 before algo-10.
@@ -73,6 +76,7 @@ class JobTimelineReader {
   };
 
   Status Take(std::string_view json);
+  Status TakeMetadata(const TraceEvent& event);
   Status TakeSpan(const Track& track, const TraceEvent& event, int64_t start_ns, int64_t end_ns);
   Status TakeStep(const TraceEvent& event, std::string_view mode, int64_t start_ns, int64_t end_ns);
   void AddValue(std::string_view metric, double value, int64_t time_ns);
@@ -84,6 +88,7 @@ class JobTimelineReader {
   std::map<Process, Traced> processes_;
 
   // The file.
+  lenient::SkippedRecords skipped_{"event"};
   std::unique_ptr<TraceDocument> document_;
   Traced* traced_ = nullptr;
   bool collectives_ = false;         // the file has nothing else

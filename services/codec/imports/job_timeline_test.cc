@@ -44,6 +44,8 @@ std::string Step(int number, double ms, double duration_ms, int pid = 1) {
 struct Outcome {
   TestSamples samples;
   std::string error;
+  uint64_t skipped = 0;       // in the last file
+  std::string first_skipped;  // its error
 };
 
 using Files = std::vector<std::pair<std::string, std::string>>;
@@ -59,6 +61,8 @@ Outcome Read(const Files& files, size_t piece = 11, const TraceLimits& limits = 
     for (size_t at = 0; at < text.size() && done.ok(); at += piece)
       done = reader.Feed(text.substr(at, piece));
     if (done.ok()) done = reader.EndFile();
+    outcome.skipped = reader.skipped().skipped();
+    if (outcome.skipped > 0) outcome.first_skipped = reader.skipped().first()[0];
     if (!done.ok()) break;
   }
   if (done.ok()) done = reader.Finish();
@@ -181,11 +185,27 @@ TEST(JobTimelineReader, NamesWhatIsWrong) {
   EXPECT_EQ(
       error_of("[\n{\"ph\":\"X\",\"ts\":1,\"dur\":1}"),
       Cat(kFile, ":2:1: an event before start_time_since_epoch_in_micros: its time is unknown"));
+  EXPECT_EQ(error_of(head + X(2, 1, 1) + X(2, 2, 1), {.events = 1}),
+            Cat(kFile, ":13:1: more than 1 events in one input"));
+  // What begins or ends in another file is no error.
+  EXPECT_EQ(error_of(head + Half('E', 2, 4, "a") + Half('B', 2, 5, "a")), "");
+  EXPECT_THAT(Read({{"trace.json", ""}}).error, StartsWith("trace.json: not the name of a trace"));
+  EXPECT_THAT(Read({{std::string(kFile), "["}}).samples.Of(""), IsEmpty());
+}
+
+TEST(JobTimelineReader, InvalidEvents_AreSkippedWithTheirPlace) {
+  const std::string head(kHead);  // 11 lines
+  const auto error_of = [&](std::string_view text) {
+    const Outcome read = Read({{std::string(kFile), std::string(text)}}, 50);
+    EXPECT_EQ(read.error, "");
+    EXPECT_EQ(read.skipped, 1u);
+    return read.first_skipped;
+  };
   EXPECT_EQ(error_of(head + X(1, 1, 1)), Cat(kFile, ":12:1: step_num \"\" is not a step"));
   EXPECT_EQ(error_of(head + X(1, 1, 1, R"("step_num":"-1")")),
             Cat(kFile, ":12:1: step_num \"-1\" is not a step"));
   EXPECT_EQ(error_of(head + "{\"ph\":\"X\",\"ts\":\"1\"}"),
-            Cat(kFile, ":12:1: an event whose ts is not a number"));
+            Cat(kFile, ":12:1: an event whose dur is not a number"));
   EXPECT_EQ(error_of(head + "{\"ph\":\"X\",\"ts\":1e300,\"dur\":1}"),
             Cat(kFile, ":12:1: ts 1e+300 lies beyond all times"));
   EXPECT_EQ(error_of(head + "{\"ph\":\"X\",\"ts\":1,\"dur\":-1}"),
@@ -194,12 +214,38 @@ TEST(JobTimelineReader, NamesWhatIsWrong) {
   EXPECT_EQ(error_of(head + "{\"ph\":\"X\","), Cat(kFile, ":12:1: the trace is cut short"));
   EXPECT_EQ(error_of(head + Half('B', 2, 5, "a") + Half('E', 2, 4, "a")),
             Cat(kFile, ":13:1: an event that ends before it begins"));
-  EXPECT_EQ(error_of(head + X(2, 1, 1) + X(2, 2, 1), {.events = 1}),
-            Cat(kFile, ":13:1: more than 1 events in one input"));
-  // What begins or ends in another file is no error.
-  EXPECT_EQ(error_of(head + Half('E', 2, 4, "a") + Half('B', 2, 5, "a")), "");
-  EXPECT_THAT(Read({{"trace.json", ""}}).error, StartsWith("trace.json: not the name of a trace"));
-  EXPECT_THAT(Read({{std::string(kFile), "["}}).samples.Of(""), IsEmpty());
+}
+
+// The phase keeps its own times, although an event inside of it has none.
+TEST(JobTimelineReader, BeginOrEndWithoutTime_EndsNoOtherEvent) {
+  const std::string head(kHead);
+  const std::string inner = R"({"name":"b","ph":"B","pid":2,"ts":null},
+)";
+  const std::string inner_end = R"({"name":"b","ph":"E","pid":2,"ts":null},
+)";
+  const auto phases = [&](std::string_view inside) {
+    const Outcome read =
+        Read({{std::string(kFile),
+               Cat(head, Step(1, 0, 100), Half('B', 2, 10, "a"), inside, Half('E', 2, 60, "a"))}});
+    EXPECT_EQ(read.error, "");
+    return read.samples.Of("train_phase_duration");
+  };
+  const auto expected = phases("");
+  ASSERT_THAT(expected, ElementsAre(::testing::HasSubstr(" #1 0.05")));
+  EXPECT_EQ(phases(inner + Half('E', 2, 20, "b")), expected);
+  EXPECT_EQ(phases(Half('B', 2, 20, "b") + inner_end), expected);
+}
+
+TEST(JobTimelineReader, StartOfTheClockIsInvalid_EventsAfterItAreSkipped) {
+  const Outcome read =
+      Read({{std::string(kFile), Cat(kHead, Step(1, 0, 100),
+                                     R"({"name":"process_name","ph":"M","pid":0,"args":)"
+                                     R"({"start_time_since_epoch_in_micros":"soon"}},)"
+                                     "\n",
+                                     Step(2, 100, 100))}});
+  EXPECT_EQ(read.error, "");
+  EXPECT_EQ(read.skipped, 2u);
+  EXPECT_THAT(read.samples.Of("train_step{"), ::testing::SizeIs(1));
 }
 
 // As TensorFlow's writer in smdebug's own test folder model_timeline_traces: a number, no node.

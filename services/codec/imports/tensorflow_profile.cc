@@ -48,6 +48,15 @@ std::string_view ModeOf(std::string_view step) {
   return lower.find("predict") != std::string::npos ? "predict" : "train";
 }
 
+bool IsOnDevice(const ProfileEvent& event) { return StartsWith(event.plane, "/device:"); }
+
+bool IsUsed(const ProfileEvent& event) {
+  if (!IsOnDevice(event)) return StartsWith(event.plane, "/host:CPU");
+  // The other lines of a device show the same work again, by operator, module or step.
+  return StartsWith(event.line, "Stream") ||
+         (StartsWith(event.plane, "/device:TPU") && event.line == "XLA Ops");
+}
+
 }  // namespace
 
 bool IsTensorflowProfile(std::string_view file_name) {
@@ -68,6 +77,7 @@ Status TensorflowProfileReader::BeginFile(const std::string& path) {
     return InvalidArgument(
         Cat(path, ": not the name of a profile: HOST.xplane.pb or HOST.trace.json.gz"));
   path_ = path;
+  skipped_ = lenient::SkippedRecords("event");
   const std::string_view suffix = SuffixOf(file_name);
   trace_ = &hosts_[file_name.substr(0, file_name.size() - suffix.size())];
   xspace_.clear();
@@ -84,7 +94,7 @@ Status TensorflowProfileReader::BeginFile(const std::string& path) {
   document_ = std::make_unique<TraceDocument>(
       path, [this](std::string_view json, uint32_t) { return TakeJson(json); },
       [](std::string_view, std::string_view) { return OkStatus(); },
-      [](std::string_view) { return false; }, limits_.trace);
+      [](std::string_view) { return false; }, &skipped_, limits_.trace);
   return OkStatus();
 }
 
@@ -115,6 +125,8 @@ Status TensorflowProfileReader::TakeJson(std::string_view json) {
     event.plane = plane->second;
   if (const auto line = lines_.find({read->pid, read->tid}); line != lines_.end())
     event.line = line->second;
+  if (!IsUsed(event)) return OkStatus();
+  RETURN_IF_ERROR(read->times);
   event.name = read->name;
   event.start_ns = base_ns_ + read->start_ns;
   event.end_ns = event.start_ns + read->duration_ns;
@@ -126,13 +138,8 @@ Status TensorflowProfileReader::TakeJson(std::string_view json) {
 }
 
 Status TensorflowProfileReader::Take(const ProfileEvent& event) {
-  const bool device = StartsWith(event.plane, "/device:");
-  if (!device && !StartsWith(event.plane, "/host:CPU")) return OkStatus();
-  if (device) {
-    // The other lines of a device show the same work again, by operator, module or step.
-    const bool work = StartsWith(event.line, "Stream") ||
-                      (StartsWith(event.plane, "/device:TPU") && event.line == "XLA Ops");
-    if (!work) return OkStatus();
+  if (!IsUsed(event)) return OkStatus();
+  if (IsOnDevice(event)) {
     TakeDevice(event);
   } else {
     RETURN_IF_ERROR(TakeHost(event));
@@ -179,10 +186,11 @@ Status TensorflowProfileReader::EndFile() {
   if (document_ != nullptr) {
     RETURN_IF_ERROR(document_->Finish());
   } else {
-    RETURN_IF_ERROR(
-        ReadXSpace(path_, xspace_, [this](const ProfileEvent& event) { return Take(event); }));
+    RETURN_IF_ERROR(ReadXSpace(path_, xspace_, &skipped_,
+                               [this](const ProfileEvent& event) { return Take(event); }));
     xspace_ = std::string();
   }
+  RETURN_IF_ERROR(skipped_.Finish(path_));
   std::stable_sort(steps_.begin(), steps_.end(), [](const TracedStep& a, const TracedStep& b) {
     return a.start_ns < b.start_ns;
   });

@@ -51,6 +51,8 @@ class TensorflowProfileReader {
   // InvalidArgument: the name is not that of a profile.
   Status BeginFile(const std::string& path);
   // InvalidArgument: what is wrong, with file and place; ResourceExhausted: a limit.
+  // Invalid events are skipped and counted. InvalidArgument: the file is not a profile or has no
+  // valid event.
   Status Feed(std::string_view bytes);
   Status EndFile();
   Status Finish();
@@ -64,6 +66,7 @@ class TensorflowProfileReader {
   const std::string name_;
   SeriesIndex* const out_;
   const ProfileLimits limits_;
+  lenient::SkippedRecords skipped_{"event"};  // of the file
   std::map<std::string, RankTrace> hosts_;
   size_t events_ = 0;
 

@@ -176,5 +176,38 @@ TEST(TensorflowProfileReader, NamesWhatIsWrongInProfiles) {
       HasSubstr("cut short"));
 }
 
+TEST(TensorflowProfileReader, InvalidEvents_AreSkipped) {
+  const auto step = [](uint64_t n) { return Cat(Int(1, 9), Int(4, n)); };
+  const auto space = [&](std::string_view bad) {
+    return Cat(
+        Bytes(1, Cat(Bytes(2, "/host:CPU"), XLine("python", Cat(XEvent(1, 0, 100, step(7)), bad)),
+                     Named(4, 1, "train"), Named(5, 9, "step_num"))),
+        Bytes(1, Cat(Bytes(2, "Task Environment"),
+                     Bytes(6, Cat(Int(1, 1), Int(3, 1'700'000'000'000'000'000))),
+                     Named(5, 1, "profile_start_time"))));
+  };
+  const auto read = [&](std::string_view bad) {
+    const auto outcome = ReadProfiles({{"h.xplane.pb", space(bad)}});
+    EXPECT_EQ(outcome.error, "");
+    return outcome.samples.Of("train_step{");
+  };
+  EXPECT_THAT(read(""), ::testing::SizeIs(1));
+  EXPECT_EQ(read(XEvent(1, 200, 100, step(uint64_t{1} << 63))), read(""));
+  // A duration below zero, as an unsigned number.
+  EXPECT_EQ(read(Bytes(4, Cat(Int(1, 1), Int(2, 0), Int(3, ~uint64_t{0})))), read(""));
+}
+
+TEST(TensorflowProfileReader, WrongTimesOfEventsThatAreNotRead_AreIgnored) {
+  const std::string_view text = R"({"traceEvents":[
+{"ph":"M","pid":1,"name":"process_name","args":{"name":"/host:CPU"}},
+{"ph":"M","pid":2,"name":"process_name","args":{"name":"/host:metadata"}},
+{"ph":"X","pid":2,"tid":1,"name":"a","ts":1,"dur":-1},
+{"ph":"X","pid":1,"tid":1,"name":"train","ts":1,"dur":5,"args":{"step_num":"4"}},
+{"ph":"X","pid":1,"tid":1,"name":"train","ts":"x","dur":5,"args":{"step_num":"5"}},{}]})";
+  const auto outcome = ReadProfiles({{"h.trace.json", std::string(text)}});
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_THAT(outcome.samples.Of("train_step{"), ::testing::SizeIs(1));
+}
+
 }  // namespace
 }  // namespace pitwall::imports

@@ -12,21 +12,39 @@ namespace {
 constexpr size_t kMaxDepth = 64;
 constexpr std::string_view kMark = "\xef\xbb\xbf";
 
+constexpr std::string_view kCutShort = "the trace is cut short";
+constexpr std::string_view kNoEvents = "not a trace: traceEvents is missing";
+
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
 }  // namespace
 
 TraceDocument::TraceDocument(std::string name, OnEvent on_event, OnMember on_member,
                              std::function<bool(std::string_view key)> wanted,
-                             const TraceLimits& limits)
+                             lenient::SkippedRecords* skipped, const TraceLimits& limits)
     : name_(std::move(name)),
       on_event_(std::move(on_event)),
       on_member_(std::move(on_member)),
       wanted_(std::move(wanted)),
+      skipped_(skipped),
       limits_(limits) {}
 
+std::string TraceDocument::Place(uint32_t line) const { return Cat(name_, ":", line, ":1"); }
+
 Status TraceDocument::Error(std::string_view what) const {
-  return InvalidArgument(Cat(name_, ":", line_, ":1: ", what));
+  return InvalidArgument(Cat(Place(line_), ": ", what));
+}
+
+void TraceDocument::Skip(uint32_t line, std::string_view cause) {
+  skipped_->Skip(Cat(Place(line), ": ", cause));
+}
+
+Status TraceDocument::Lose(std::string_view cause) {
+  Skip(line_, cause);
+  in_value_ = false;
+  cut_ = true;
+  state_ = State::kLost;
+  return OkStatus();
 }
 
 Status TraceDocument::Feed(std::string_view bytes) {
@@ -42,6 +60,7 @@ void TraceDocument::BeginValue(char c) {
   in_string_ = c == '"';
   escaped_ = false;
   scalar_ = c != '"' && c != '{' && c != '[';
+  too_long_ = false;
   brackets_.clear();
   if (c == '{' || c == '[') brackets_ += c;
   value_line_ = line_;
@@ -55,10 +74,8 @@ StatusOr<bool> TraceDocument::TakeValue(char c, bool* used) {
     return true;
   }
   if (keep_) {
-    if (text_.size() >= limits_.event_bytes)
-      return ResourceExhausted(Cat(name_, ":", value_line_, ":1: more than ", limits_.event_bytes,
-                                   " bytes in one event"));
-    text_ += c;
+    too_long_ |= text_.size() >= limits_.event_bytes;
+    if (!too_long_) text_ += c;
   }
   if (in_string_) {
     if (escaped_) {
@@ -75,24 +92,38 @@ StatusOr<bool> TraceDocument::TakeValue(char c, bool* used) {
     in_string_ = true;
   } else if (c == '{' || c == '[') {
     brackets_ += c;
-    if (brackets_.size() > kMaxDepth) return Error("an event is nested too deep");
+    if (brackets_.size() > kMaxDepth) return InvalidArgument("nested too deep");
   } else if (c == '}' || c == ']') {
     if (brackets_.empty() || brackets_.back() != (c == '}' ? '{' : '['))
-      return Error(Cat("not JSON: ", Quote({&c, 1}), " closes nothing"));
+      return InvalidArgument(Cat("not JSON: ", Quote({&c, 1}), " closes nothing"));
     brackets_.pop_back();
     return brackets_.empty();
   }
   return false;
 }
 
+Status TraceDocument::EventEnded() {
+  state_ = State::kAfterEvent;
+  if (too_long_) {
+    Skip(value_line_, Cat("more than ", limits_.event_bytes, " bytes in one event"));
+    return OkStatus();
+  }
+  if (text_.front() != '{') {
+    Skip(value_line_, "an event is not an object");
+    return OkStatus();
+  }
+  const Status taken = Annotate(on_event_(text_, value_line_), Place(value_line_));
+  if (taken.ok()) skipped_->Use();
+  return skipped_->SkipInvalid(taken);
+}
+
 Status TraceDocument::ValueEnded() {
   in_value_ = false;
-  const std::string place = Cat(name_, ":", value_line_, ":1");
-  if (state_ == State::kEvent) {
-    state_ = State::kAfterEvent;
-    if (text_.front() != '{') return InvalidArgument(Cat(place, ": an event is not an object"));
-    return Annotate(on_event_(text_, value_line_), place);
-  }
+  if (state_ == State::kEvent) return EventEnded();
+  const std::string place = Place(value_line_);
+  if (too_long_)
+    return ResourceExhausted(
+        Cat(place, ": more than ", limits_.event_bytes, " bytes in one member"));
   if (state_ == State::kKey) {
     state_ = State::kColon;
     const auto key = nlohmann::json::parse(text_, nullptr, false);
@@ -105,17 +136,22 @@ Status TraceDocument::ValueEnded() {
 }
 
 Status TraceDocument::Take(char c) {
+  if (state_ == State::kLost) return OkStatus();
   if (in_value_) {
     bool used = false;
-    ASSIGN_OR_RETURN(const bool ended, TakeValue(c, &used));
-    if (ended) RETURN_IF_ERROR(ValueEnded());
+    const StatusOr<bool> ended = TakeValue(c, &used);
+    if (!ended.ok()) {
+      const std::string_view cause = ToStd(ended.status().message());
+      return state_ == State::kEvent ? Lose(cause) : Error(cause);
+    }
+    if (*ended) RETURN_IF_ERROR(ValueEnded());
     if (used) return OkStatus();
   }
   if (IsBlank(c)) return OkStatus();
   switch (state_) {
     case State::kStart:
-      if (skipped_ < kMark.size() && c == kMark[skipped_]) {
-        ++skipped_;
+      if (mark_bytes_ < kMark.size() && c == kMark[mark_bytes_]) {
+        ++mark_bytes_;
         return OkStatus();
       }
       if (c != '[' && c != '{') return Error("no trace: it begins with neither [ nor {");
@@ -159,27 +195,35 @@ Status TraceDocument::Take(char c) {
         state_ = object_ ? State::kAfterMember : State::kEnd;
         return OkStatus();
       }
-      if (state_ == State::kAfterEvent) {
-        if (c != ',') return Error("not JSON: a comma is missing between events");
+      // Writers that append leave two commas, or none.
+      if (c == ',') {
         state_ = State::kEvent;
         return OkStatus();
       }
-      if (c == ',') return Error("not JSON: two commas");
+      if (state_ == State::kAfterEvent && c != '{')
+        return Lose("not JSON: a comma is missing between events");
+      state_ = State::kEvent;
       keep_ = true;
       BeginValue(c);
       return OkStatus();
     case State::kEnd:
-      return Error("something follows the trace");
+      if (c == '\0') return OkStatus();
+      Skip(line_, "something follows the trace");
+      state_ = State::kLost;
+      return OkStatus();
+    case State::kLost:
+      return OkStatus();
   }
   return OkStatus();
 }
 
 Status TraceDocument::Finish() {
-  if (state_ == State::kEnd)
-    return had_events_ ? OkStatus() : Error("not a trace: traceEvents is missing");
+  if (state_ == State::kEnd) return had_events_ ? OkStatus() : Error(kNoEvents);
   if (state_ == State::kStart) return Error("no trace: the file is empty");
+  if (!had_events_) return Error(state_ == State::kLost ? kNoEvents : kCutShort);
+  if (state_ == State::kLost) return OkStatus();
   // Text that no bracket ends may be half an event.
-  if (object_ || in_value_) return Error("the trace is cut short");
+  if (object_ || in_value_) return Lose(kCutShort);
   return OkStatus();
 }
 

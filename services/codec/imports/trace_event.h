@@ -13,10 +13,13 @@ namespace pitwall::imports {
 
 // Absent texts are empty; numbers where texts are usual (pid, tid, step_num) are texts, too.
 struct TraceEvent {
-  char phase = 0;  // M, X, B, E, i, …
+  char phase = 0;  // M, X, B, E
   std::string name, category, pid, tid;
-  int64_t start_ns = 0;                                   // since whatever the trace counts from
-  int64_t duration_ns = 0;                                // of X
+  int64_t start_ns = 0;     // since whatever the trace counts from; of X, B, and E
+  int64_t duration_ns = 0;  // of X
+  // InvalidArgument: the event has no valid times. Readers check it for the events they use, since
+  // writers leave wrong times in others.
+  Status times;
   std::vector<std::pair<std::string, std::string>> args;  // those that are numbers, texts or bools
 
   std::string_view Arg(std::string_view key) const {
@@ -27,9 +30,8 @@ struct TraceEvent {
   }
 };
 
-// `json`: of an object. Nothing for phases other than M, X, B and E, which no reader wants.
-// InvalidArgument: no JSON; an X without ts and dur, a B or E without ts; times beyond what a
-// position counts.
+// `json`: of an object. Nothing for phases other than M, X, B and E, which no reader wants. Times
+// are numbers or, as Ascend's profiler writes them, texts. InvalidArgument: not JSON.
 StatusOr<std::optional<TraceEvent>> ReadTraceEvent(std::string_view json);
 
 }  // namespace pitwall::imports

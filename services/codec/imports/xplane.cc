@@ -96,9 +96,9 @@ struct Plane {
 
 class Reader {
  public:
-  Reader(std::string_view name, std::string_view bytes,
+  Reader(std::string_view name, std::string_view bytes, lenient::SkippedRecords* skipped,
          const std::function<Status(const ProfileEvent&)>& take)
-      : name_(name), bytes_(bytes), take_(take) {}
+      : name_(name), bytes_(bytes), skipped_(skipped), take_(take) {}
 
   Status Read() {
     std::vector<Plane> planes;
@@ -108,8 +108,12 @@ class Reader {
       planes.emplace_back();
       RETURN_IF_ERROR(ReadPlane(field.text, &planes.back()));
     }
-    RETURN_IF_ERROR(Check(space));
-    if (planes.empty()) return InvalidArgument(Cat(name_, ": no profile: it has no plane"));
+    if (planes.empty()) {
+      RETURN_IF_ERROR(Check(space));
+      return InvalidArgument(Cat(name_, ": no profile: it has no plane"));
+    }
+    cut_ = Check(space);
+    RETURN_IF_ERROR(skipped_->SkipInvalid(cut_));
     for (const Plane& plane : planes) {
       for (const Stat& stat : plane.own) {
         const auto found = plane.stats.find(stat.name);
@@ -191,13 +195,18 @@ class Reader {
     }
     RETURN_IF_ERROR(Check(message));
     if (timestamp_ns < 0 || timestamp_ns >= kMaxPosition)
-      return InvalidArgument(Cat(name_, ": the line ", Quote(name), " of ", Quote(plane.name),
-                                 " begins beyond all times"));
+      return skipped_->SkipInvalid(
+          InvalidArgument(Cat(name_, ": the line ", Quote(name), " of ", Quote(plane.name),
+                              " begins beyond all times")));
+    if (!cut_.ok() && start_ns_ == 0 && timestamp_ns < kLeastUnixTime) return cut_;
     const int64_t begin_ns =
         timestamp_ns >= kLeastUnixTime ? timestamp_ns : start_ns_ + timestamp_ns;
-    for (const std::string_view event : events)
-      RETURN_IF_ERROR(
-          ReadEvent(plane, display_name.empty() ? name : display_name, begin_ns, event));
+    for (const std::string_view event : events) {
+      const Status read =
+          ReadEvent(plane, display_name.empty() ? name : display_name, begin_ns, event);
+      if (read.ok()) skipped_->Use();
+      RETURN_IF_ERROR(skipped_->SkipInvalid(read));
+    }
     return OkStatus();
   }
 
@@ -238,15 +247,17 @@ class Reader {
   }
 
   const std::string_view name_, bytes_;
+  lenient::SkippedRecords* const skipped_;
   const std::function<Status(const ProfileEvent&)>& take_;
   int64_t start_ns_ = 0;
+  Status cut_;  // an error if the file is cut short behind a plane
 };
 
 }  // namespace
 
-Status ReadXSpace(std::string_view name, std::string_view bytes,
+Status ReadXSpace(std::string_view name, std::string_view bytes, lenient::SkippedRecords* skipped,
                   const std::function<Status(const ProfileEvent&)>& take) {
-  return Reader(name, bytes, take).Read();
+  return Reader(name, bytes, skipped, take).Read();
 }
 
 }  // namespace pitwall::imports

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "services/base/status.h"
+#include "services/codec/lenient/skipped_records.h"
 
 namespace pitwall::imports {
 
@@ -22,9 +23,11 @@ struct ProfileEvent {
   bool hlo = false;             // an operator of XLA
 };
 
-// All events of a whole file. InvalidArgument: not an XSpace, with `name` and the byte; and
-// whatever `take` says.
-Status ReadXSpace(std::string_view name, std::string_view bytes,
+// Passes all events of a file to `take`. Skips and counts those that are invalid or for which
+// `take` returns InvalidArgument, and the last plane of a file that is cut short. InvalidArgument:
+// not an XSpace, or cut before its start time, with `name` and the byte; and other errors of
+// `take`.
+Status ReadXSpace(std::string_view name, std::string_view bytes, lenient::SkippedRecords* skipped,
                   const std::function<Status(const ProfileEvent&)>& take);
 
 }  // namespace pitwall::imports
