@@ -186,12 +186,23 @@ TEST(ChromeTraceReader, CountsKernelsWithoutALaunchFromMarkToMark) {
   const Outcome read = Read({Trace(Cat(steps, by_operator))});
   EXPECT_THAT(read.samples.Of("train_computation"),
               ElementsAre(HasSubstr(" #1 0.0001"), HasSubstr(" #2 5e-05")));
-  // Nothing but times: between two marks, and behind the last one.
+  // Nothing but times: from mark to mark.
   const Outcome bare = Read({Trace(Cat(
-      steps, X("kernel", "gemm", 1995, 100), X("kernel", "gemm", 3100, 50),
+      steps, X("kernel", "gemm", 1995, 100), X("kernel", "gemm", 2950, 50),
       X("kernel", "gemm", 900, 50), X("gpu_user_annotation", "ProfilerStep#1", 1995, 5, "", 2)))});
   EXPECT_THAT(bare.samples.Of("train_computation"),
               ElementsAre(HasSubstr(" #1 0.0001"), HasSubstr(" #2 5e-05")));
+}
+
+// As where a trace goes on behind the marked steps, or between two cycles of the schedule.
+TEST(ChromeTraceReader, KernelsWithoutLaunchOutsideOfSteps_BelongToNone) {
+  std::string events = Cat(X("user_annotation", "ProfilerStep#1", 1000, 1000),
+                           X("user_annotation", "ProfilerStep#9", 9000, 1000));
+  for (int at = 1000; at < 20'000; at += 100) events += X("kernel", "gemm", at, 90);
+  const Outcome read = Read({Trace(events)});
+  EXPECT_EQ(read.error, "");
+  EXPECT_THAT(read.samples.Of("train_computation"),
+              ElementsAre(HasSubstr(" #9 0.0009"), HasSubstr(" #1 0.0009")));
 }
 
 TEST(ChromeTraceReader, CountsCopiesAndIdleTimeOfTheDevice) {

@@ -53,6 +53,13 @@ DeviceShares SharesOf(const ByKind& own, const std::vector<Interval>& computatio
   return shares;
 }
 
+// The time up to which work without a launch record belongs to the step. `next` may be null.
+int64_t ReachOf(const TracedStep& step, const TracedStep* next) {
+  if (next == nullptr || next->start_ns <= step.end_ns) return step.end_ns;
+  const bool near = next->start_ns - step.end_ns <= (step.end_ns - step.start_ns) / 4;
+  return near ? next->start_ns : step.end_ns;
+}
+
 std::string Percent(int64_t part, int64_t whole) {
   const double percent =
       whole > 0 ? 100 * static_cast<double>(part) / static_cast<double>(whole) : 0;
@@ -101,7 +108,10 @@ int64_t StepOf(const DeviceWork& work, const std::vector<TracedStep>& steps) {
   auto it = std::partition_point(steps.begin(), steps.end(),
                                  [&](const TracedStep& step) { return step.start_ns <= at; });
   if (it == steps.begin()) return -1;
-  if (!launched) return it - steps.begin() - 1;
+  if (!launched) {
+    const TracedStep& step = *std::prev(it);
+    return at < ReachOf(step, it == steps.end() ? nullptr : &*it) ? it - steps.begin() - 1 : -1;
+  }
   for (size_t n = 0; n < kMaxOverlappingSteps && it != steps.begin(); ++n) {
     --it;
     if (at < it->end_ns) return it - steps.begin();

@@ -41,9 +41,10 @@ void AddShares(const std::vector<DeviceWork>& works, const std::vector<TracedSte
 // that it did nothing.
 std::string Describe(const std::vector<DeviceWork>& works);
 
-// The step (by its place in `steps`, sorted by start) that asked for the work; -1: none did. Where
-// the launch is known, the step that ran on the host then. Else the last step that had begun when
-// the work began: devices work behind the host, so what follows the last mark belongs to it.
+// The step (by its place in `steps`, sorted by start) that asked for the work; -1: none, or
+// unknown. Where the launch is known, the step that ran on the host then. Else the step in which
+// the work began, with the gap to the next step if that is at most a quarter of the step. The step
+// of work behind the last one is unknown, since it may be that of any work after the marked steps.
 int64_t StepOf(const DeviceWork& work, const std::vector<TracedStep>& steps);
 
 // For each step.
