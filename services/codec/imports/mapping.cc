@@ -6,6 +6,7 @@
 #include "services/base/date_text.h"
 #include "services/base/strings.h"
 #include "services/base/yaml/yaml.h"
+#include "services/codec/imports/cells/date_time.h"
 #include "services/codec/openmetrics/line_parser.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"
@@ -58,9 +59,9 @@ class MappingReader {
       return;
     }
     StrictMap fields(*time, "time", &problems_);
-    mapping_.time_column = fields.String("column").value_or("");
+    mapping_.time_column = Trim(fields.String("column").value_or(""));
     if (const auto unit = fields.String("unit")) {
-      constexpr std::string_view kUnits[] = {"s", "ms", "us", "ns", "rfc3339"};
+      constexpr std::string_view kUnits[] = {"s", "ms", "us", "ns", "rfc3339", "datetime"};
       bool known = false;
       for (size_t i = 0; i < std::size(kUnits); ++i) {
         if (*unit != kUnits[i]) continue;
@@ -68,9 +69,11 @@ class MappingReader {
         known = true;
       }
       if (!known)
-        fields.Add(fields.KeyPosition("unit"),
-                   Cat("\"unit\" must be s, ms, us, ns or rfc3339, found ", Quote(*unit)));
+        fields.Add(
+            fields.KeyPosition("unit"),
+            Cat("\"unit\" must be s, ms, us, ns, rfc3339, or datetime, found ", Quote(*unit)));
     }
+    ReadZone(fields);
     const auto start = fields.String("start");
     const auto every = fields.Duration("every");
     if (mapping_.time_column.empty()) {
@@ -95,6 +98,18 @@ class MappingReader {
     fields.Finish();
   }
 
+  void ReadZone(StrictMap& fields) {
+    const auto zone = fields.String("zone");
+    if (!zone) return;
+    const auto seconds = ParseZone(*zone);
+    if (!seconds)
+      fields.Add(fields.KeyPosition("zone"),
+                 Cat("\"zone\" must be UTC or an offset like +09:00, found ", Quote(*zone)));
+    if (mapping_.time_unit != TimeUnit::kDateTime)
+      fields.Add(fields.KeyPosition("zone"), "\"zone\" is for unit: datetime");
+    mapping_.zone_s = seconds.value_or(0);
+  }
+
   std::optional<CellOrText> ReadCell(const Node& node, std::string_view what) {
     if (node.IsScalar()) return CellOrText{false, node.scalar()};
     StrictMap fields(node, what, &problems_);
@@ -102,7 +117,7 @@ class MappingReader {
     if (!column || column->empty())
       fields.Add(node.position(), Cat(what, " must be a text, or {column: NAME}"));
     fields.Finish();
-    return CellOrText{true, column.value_or("")};
+    return CellOrText{true, std::string(Trim(column.value_or("")))};
   }
   std::optional<CellOrText> ReadCell(StrictMap& map, std::string_view key, std::string_view what) {
     const Node* node = map.Get(key);
@@ -149,11 +164,11 @@ class MappingReader {
     for (const Node& node : metrics->items()) {
       MappedMetric& metric = mapping_.metrics.emplace_back();
       StrictMap fields(node, "a metric", &problems_);
-      metric.column = fields.String("column").value_or("");
+      metric.column = Trim(fields.String("column").value_or(""));
       metric.name = fields.String("name").value_or(metric.column);
       if (metric.column.empty()) fields.Add(node.position(), "a metric needs \"column\"");
-      metric.factor = fields.Number("factor").value_or(1);
-      if (!std::isfinite(metric.factor) || metric.factor == 0)
+      metric.factor = fields.Number("factor");
+      if (metric.factor && (!std::isfinite(*metric.factor) || *metric.factor == 0))
         fields.Add(fields.KeyPosition("factor"), "\"factor\" must be a finite number other than 0");
       metric.labels = ReadLabels(fields);
       metric.mode = ReadCell(fields, "mode", "the mode");
@@ -176,8 +191,9 @@ StatusOr<Mapping> ParseMapping(std::string_view file_name, std::string_view text
   return MappingReader().Read(root);
 }
 
-std::optional<int64_t> ParseTime(std::string_view text, TimeUnit unit) {
+std::optional<int64_t> ParseTime(std::string_view text, TimeUnit unit, int32_t zone_s) {
   text = Trim(text);
+  if (unit == TimeUnit::kDateTime) return ParseDateTime(text, zone_s);
   if (unit == TimeUnit::kRfc3339) {
     absl::Time time;
     std::string wrong;

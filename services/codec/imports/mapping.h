@@ -1,6 +1,7 @@
 // What the columns of a training log mean: the file of `backtest --mapping`.
 //
-//   time: {column: timestamp, unit: s}       # s, ms, us, ns or rfc3339 (default: s)
+//   time: {column: timestamp, unit: s}       # s, ms, us, ns, rfc3339, or datetime (default: s)
+//   time: {column: timestamp, unit: datetime, zone: "+09:00"}   # 2026/11/27 06:00:00.123; UTC
 //   time: {start: 2026-01-01T00:00:00Z, every: 1s}    # logs without times: the step, or the row,
 //   times `every` step: {column: step}                     # absent: samples have no step mode:
 //   eval                               # or {column: split}; of rows with a step, "train" where
@@ -34,12 +35,14 @@ struct CellOrText {
   std::string text;  // the column's name, or the text
 };
 
-enum class TimeUnit { kSeconds, kMillis, kMicros, kNanos, kRfc3339 };
+enum class TimeUnit { kSeconds, kMillis, kMicros, kNanos, kRfc3339, kDateTime };
 
 struct MappedMetric {
   std::string column;
   std::string name;
-  double factor = 1;
+  // Absent: numbers with a unit (45 %, 1234 MiB) are converted to base units (0.45, bytes). Else
+  // applied to the numbers in the unit that the column has.
+  std::optional<double> factor;
   std::vector<std::pair<std::string, CellOrText>> labels;
   std::optional<CellOrText> mode;
   bool step = true;  // carries the row's step, where it has one
@@ -48,6 +51,7 @@ struct MappedMetric {
 struct Mapping {
   std::string time_column;  // empty: times are made from start_ns and every_ns
   TimeUnit time_unit = TimeUnit::kSeconds;
+  int32_t zone_s = 0;  // seconds east of UTC of datetimes without a zone
   int64_t start_ns = 0;
   int64_t every_ns = 0;
   std::string step_column;  // empty: no steps
@@ -66,6 +70,6 @@ struct Mapping {
 StatusOr<Mapping> ParseMapping(std::string_view file_name, std::string_view text);
 
 // A cell as event time; nothing when it is malformed, or beyond what a position counts.
-std::optional<int64_t> ParseTime(std::string_view text, TimeUnit unit);
+std::optional<int64_t> ParseTime(std::string_view text, TimeUnit unit, int32_t zone_s = 0);
 
 }  // namespace pitwall::imports

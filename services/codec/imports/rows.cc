@@ -1,9 +1,11 @@
 #include "services/codec/imports/rows.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <unordered_set>
 
 #include "services/base/strings.h"
+#include "services/codec/lenient/json_text.h"
 
 namespace pitwall::imports {
 
@@ -35,33 +37,6 @@ Status Flatten(const Json& object, const std::string& prefix, int depth,
   return OkStatus();
 }
 
-// Python's json writes NaN and Infinity, which JSON has not: as texts they are read as numbers.
-std::string WithoutBareWords(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      out += c;
-      if (c == '\\' && i + 1 < text.size()) out += text[++i];
-      if (c == '"') quoted = false;
-      continue;
-    }
-    if (c == '"') quoted = true;
-    bool replaced = false;
-    for (const std::string_view word : {"-Infinity", "Infinity", "NaN"}) {
-      if (!StartsWith(text.substr(i), word)) continue;
-      CatTo(out, "\"", word == "NaN" ? "NaN" : word == "Infinity" ? "+Inf" : "-Inf", "\"");
-      i += word.size() - 1;
-      replaced = true;
-      break;
-    }
-    if (!replaced) out += c;
-  }
-  return out;
-}
-
 }  // namespace
 
 RowReader::RowReader(std::string name, char delimiter, std::string path, RowSink sink,
@@ -80,8 +55,14 @@ Status RowReader::TooLong(size_t limit) const {
   return ResourceExhausted(Cat(name_, ":", line_, ":1: more than ", limit, " bytes at once"));
 }
 
+void RowReader::Skip(uint32_t line, std::string_view cause) {
+  skipped_.Skip(Cat(name_, ":", line, ":1: ", cause));
+}
+
 Status RowReader::Give(uint32_t line, const Row& row) {
-  return Annotate(sink_(line, row), Cat(name_, ":", line, ":1"));
+  const Status given = Annotate(sink_(line, row), Cat(name_, ":", line, ":1"));
+  if (given.ok()) skipped_.Use();
+  return skipped_.SkipInvalid(given);
 }
 
 Status RowReader::Feed(std::string_view bytes) {
@@ -90,8 +71,11 @@ Status RowReader::Feed(std::string_view bytes) {
   if (!past_mark_) {
     constexpr std::string_view kMark = "\xef\xbb\xbf";
     if (rest_.size() < kMark.size() && StartsWith(kMark, rest_)) return OkStatus();  // may be cut
+    if (rest_ == "\xff" || rest_ == "\xfe") return OkStatus();
+    past_mark_ = true;  // a second one, of either encoding, is text
+    if (StartsWith(rest_, "\xff\xfe") || StartsWith(rest_, "\xfe\xff"))
+      return Error("UTF-16 text, as PowerShell writes it; convert it: iconv -f UTF-16 -t UTF-8");
     if (StartsWith(rest_, kMark)) rest_.erase(0, kMark.size());
-    past_mark_ = true;  // a second one is text
   }
   const size_t first = rest_.find_first_not_of(" \t\r\n");
   if (first == std::string::npos) {
@@ -116,90 +100,142 @@ Status RowReader::Take(std::string_view bytes) {
 }
 
 Status RowReader::Finish() {
-  if (kind_ == Kind::kDocument) return Document();
-  if (kind_ == Kind::kJsonLines) return rest_.empty() ? OkStatus() : JsonLine(rest_);
-  if (kind_ == Kind::kCsv && quoted_ && !quote_seen_) {
-    line_ = record_line_;
-    return Error("a quoted cell has no end: the file is cut short");
+  if (kind_ == Kind::kDocument) RETURN_IF_ERROR(Document());
+  if (kind_ == Kind::kJsonLines && !skip_line_ && !rest_.empty()) RETURN_IF_ERROR(JsonLine(rest_));
+  while (kind_ == Kind::kCsv && record_begun_) {
+    const bool open = quoted_ && !quote_seen_;
+    RETURN_IF_ERROR(open ? SkipCsvLine("a quoted cell has no end") : EndOfRecord());
+    RETURN_IF_ERROR(TakeCsv({}));
   }
-  return record_begun_ ? EndOfRecord() : OkStatus();
+  return skipped_.Finish(name_);
+}
+
+void RowReader::NewRecord() {
+  cells_.clear();
+  cell_.clear();
+  record_.clear();
+  quoted_ = was_quoted_ = quote_seen_ = record_begun_ = false;
+}
+
+Status RowReader::SkipCsvLine(std::string_view cause) {
+  if (header_.empty()) return InvalidArgument(Cat(name_, ":", record_line_, ":1: ", cause));
+  ++rows_;
+  Skip(record_line_, cause);
+  // A stray quote may have taken the lines after it for its cell.
+  const size_t end = record_.find('\n');
+  skip_line_ = end == std::string::npos;
+  if (!skip_line_) {
+    again_ = record_.substr(end + 1);
+    line_ = record_line_ + 1;
+  }
+  NewRecord();
+  return OkStatus();
 }
 
 Status RowReader::TakeCsv(std::string_view bytes) {
-  for (const char c : bytes) {
-    if (!record_begun_) {
-      if (c == '\n' || c == '\r') {  // an empty line
-        line_ += c == '\n';
-        continue;
-      }
-      record_begun_ = true;
-      record_line_ = line_;
-      record_bytes_ = 0;
-    }
-    if (++record_bytes_ > limits_.row_bytes) return TooLong(limits_.row_bytes);
-    if (c == '\n') ++line_;
-    if (quoted_) {
-      if (quote_seen_) {
-        quote_seen_ = false;
-        if (c == '"') {
-          cell_ += '"';
-          continue;
-        }
-        quoted_ = false;  // the quote was the end
-      } else if (c == '"') {
-        quote_seen_ = true;
-        continue;
-      } else {
-        cell_ += c;
-        continue;
-      }
-    }
-    if (c == '"' && cell_.empty() && !was_quoted_) {
-      quoted_ = was_quoted_ = true;
-    } else if (c == delimiter_) {
-      cells_.push_back(std::move(cell_));
-      cell_.clear();
-      was_quoted_ = false;
-      if (cells_.size() > limits_.columns) return TooLong(limits_.columns);
-    } else if (c == '\n') {
-      RETURN_IF_ERROR(EndOfRecord());
-    } else if (c == '\r') {
-      // Of the line's end; blanks behind a quoted cell go the same way.
-    } else if (was_quoted_) {
-      if (c != ' ') return Error("something follows a quoted cell");
-    } else {
-      cell_ += c;
+  for (size_t at = 0; at < bytes.size() || !again_.empty();) {
+    if (again_.empty()) RETURN_IF_ERROR(CsvByte(bytes[at++]));
+    const std::string again = std::exchange(again_, {});
+    for (size_t i = 0; i < again.size(); ++i) {
+      RETURN_IF_ERROR(CsvByte(again[i]));
+      if (again_.empty()) continue;
+      again_.append(again, i + 1);
+      break;
     }
   }
   return OkStatus();
 }
 
-Status RowReader::EndOfRecord() {
-  cells_.push_back(std::move(cell_));
-  cell_.clear();
-  quoted_ = was_quoted_ = quote_seen_ = record_begun_ = false;
-  if (header_.empty()) {
-    header_ = std::move(cells_);
-    cells_.clear();
-    std::unordered_set<std::string_view> seen;
-    for (const std::string& column : header_) {
-      if (!seen.insert(column).second)
-        return InvalidArgument(
-            Cat(name_, ":", record_line_, ":1: column ", Quote(column), " appears twice"));
-    }
-    named_.insert(header_.begin(), header_.end());
+Status RowReader::CsvByte(char c) {
+  if (skip_line_) {
+    skip_line_ = c != '\n';
+    line_ += c == '\n';
     return OkStatus();
   }
+  if (!record_begun_) {
+    if (c == '\n' || c == '\r') {  // an empty line
+      line_ += c == '\n';
+      return OkStatus();
+    }
+    record_begun_ = true;
+    record_line_ = line_;
+  }
+  record_ += c;
+  if (c == '\n') ++line_;
+  if (record_.size() > limits_.row_bytes) {
+    if (header_.empty()) return TooLong(limits_.row_bytes);
+    return SkipCsvLine(Cat("more than ", limits_.row_bytes, " bytes in one row"));
+  }
+  if (quoted_) {
+    if (!quote_seen_) {
+      quote_seen_ = c == '"';
+      if (!quote_seen_) cell_ += c;
+      return OkStatus();
+    }
+    quote_seen_ = false;
+    if (c == '"') {
+      cell_ += '"';
+      return OkStatus();
+    }
+    quoted_ = false;  // the quote was the end
+  }
+  if (c == '"' && cell_.empty() && !was_quoted_) {
+    quoted_ = was_quoted_ = true;
+  } else if (c == delimiter_) {
+    cells_.push_back(std::move(cell_));
+    cell_.clear();
+    was_quoted_ = false;
+    if (cells_.size() > limits_.columns) return TooLong(limits_.columns);
+  } else if (c == '\n') {
+    return EndOfRecord();
+  } else if (c == '\r') {
+    // Of the line's end; blanks behind a quoted cell go the same way.
+  } else if (was_quoted_) {
+    if (c != ' ') return SkipCsvLine("something follows a quoted cell");
+  } else {
+    cell_ += c;
+  }
+  return OkStatus();
+}
+
+Status RowReader::Header() {
+  header_ = std::move(cells_);
+  for (std::string& column : header_) column = std::string(Trim(column));
+  // Of a delimiter at the end of each line.
+  while (header_.size() > 1 && header_.back().empty()) header_.pop_back();
+  std::unordered_set<std::string_view> seen;
+  for (const std::string& column : header_) {
+    if (!seen.insert(column).second) twice_.insert(column);
+  }
+  named_.insert(header_.begin(), header_.end());
+  names_.insert(header_.begin(), header_.end());
+  NewRecord();
+  return OkStatus();
+}
+
+bool RowReader::RepeatsHeader() const {
+  return std::all_of(cells_.begin(), cells_.end(), [this](const std::string& cell) {
+    return std::find(header_.begin(), header_.end(), Trim(cell)) != header_.end();
+  });
+}
+
+Status RowReader::EndOfRecord() {
+  cells_.push_back(std::move(cell_));
+  if (header_.empty()) return Header();
+  while (cells_.size() > header_.size() && Trim(cells_.back()).empty()) cells_.pop_back();
+  if (cells_.size() == header_.size() && RepeatsHeader()) return Header();
+  ++rows_;
   if (cells_.size() != header_.size()) {
-    return InvalidArgument(Cat(name_, ":", record_line_, ":1: ", cells_.size(),
-                               " cells, but the header has ", header_.size()));
+    Skip(record_line_, Cat(cells_.size(), " cells, but the header has ", header_.size()));
+    NewRecord();
+    return OkStatus();
   }
   Row row;
   for (size_t i = 0; i < cells_.size(); ++i) {
     if (!cells_[i].empty()) row.emplace_back(header_[i], cells_[i]);
   }
-  Status given = Give(record_line_, row);
-  cells_.clear();
+  const Status given = Give(record_line_, row);
+  NewRecord();
   return given;
 }
 
@@ -207,11 +243,17 @@ Status RowReader::TakeJsonLines(std::string_view bytes) {
   while (!bytes.empty()) {
     const size_t end = bytes.find('\n');
     const std::string_view piece = bytes.substr(0, end);
-    if (rest_.size() + piece.size() > limits_.row_bytes) return TooLong(limits_.row_bytes);
-    rest_.append(piece);
+    if (!skip_line_ && rest_.size() + piece.size() > limits_.row_bytes) {
+      ++rows_;
+      Skip(line_, Cat("more than ", limits_.row_bytes, " bytes in one row"));
+      skip_line_ = true;
+      rest_.clear();
+    }
+    if (!skip_line_) rest_.append(piece);
     if (end == std::string_view::npos) return OkStatus();
     bytes.remove_prefix(end + 1);
-    RETURN_IF_ERROR(JsonLine(rest_));
+    if (!skip_line_) RETURN_IF_ERROR(JsonLine(rest_));
+    skip_line_ = false;
     rest_.clear();
     ++line_;
   }
@@ -220,20 +262,36 @@ Status RowReader::TakeJsonLines(std::string_view bytes) {
 
 Status RowReader::JsonLine(std::string_view line) {
   if (Trim(line).empty()) return OkStatus();
-  const std::string text = WithoutBareWords(line);
-  const Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (object.is_discarded() || !object.is_object()) return Error("not a JSON object");
+  return JsonRow(line_, lenient::ParseJson<Json>(line));
+}
+
+Status RowReader::JsonRow(uint32_t line, const Json& object) {
+  ++rows_;
+  if (!object.is_object()) {
+    Skip(line, "not a JSON object");
+    return OkStatus();
+  }
   std::vector<std::pair<std::string, std::string>> cells;
-  if (const Status flat = Flatten(object, "", 0, &cells, &named_, limits_.columns); !flat.ok())
-    return Error(ToStd(flat.message()));
-  return Give(line_, Row(cells.begin(), cells.end()));
+  if (const Status flat = Flatten(object, "", 0, &cells, &named_, limits_.columns); !flat.ok()) {
+    Skip(line, ToStd(flat.message()));
+    return OkStatus();
+  }
+  for (const auto& [column, cell] : cells) {
+    if (names_.size() < limits_.columns) names_.insert(column);
+  }
+  return Give(line, Row(cells.begin(), cells.end()));
 }
 
 Status RowReader::Document() {
-  const std::string text = WithoutBareWords(rest_);
+  Json document = lenient::ParseJson<Json>(rest_);
+  if (document.is_discarded()) {
+    const std::string whole = lenient::CloseCutJson(rest_);
+    if (!whole.empty()) document = lenient::ParseJson<Json>(whole);
+    if (document.is_discarded()) return Error("not JSON");
+    Skip(static_cast<uint32_t>(1 + std::count(rest_.begin(), rest_.end(), '\n')),
+         "the document is cut short");
+  }
   rest_.clear();
-  const Json document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (document.is_discarded()) return Error("not JSON");
   const Json* list = &document;
   if (!path_.empty()) {
     for (const std::string_view key : Split(path_, '.')) {
@@ -244,15 +302,8 @@ Status RowReader::Document() {
     }
   }
   if (!list->is_array()) return Error(Cat("rows: ", Quote(path_), " is not a list"));
-  uint32_t number = 0;
-  for (const Json& object : *list) {
-    line_ = ++number;  // of a document, rows are counted
-    if (!object.is_object()) return Error("a row is not a JSON object");
-    std::vector<std::pair<std::string, std::string>> cells;
-    if (const Status flat = Flatten(object, "", 0, &cells, &named_, limits_.columns); !flat.ok())
-      return Error(ToStd(flat.message()));
-    RETURN_IF_ERROR(Give(number, Row(cells.begin(), cells.end())));
-  }
+  uint32_t number = 0;  // of a document, rows are counted
+  for (const Json& object : *list) RETURN_IF_ERROR(JsonRow(++number, object));
   return OkStatus();
 }
 

@@ -1,8 +1,10 @@
 // Training logs as tables (CSV, JSON lines, a JSON document) -> samples, by a mapping.
 //
-// A row without a cell for a metric has no sample of it. Refused, with file:line and the column: a
-// cell that is not a number where one is wanted, a row without a time, a step that is no whole
-// number from 0 on, a column that the mapping names and no row has.
+// A row without a cell for a metric, or with a text for a missing value (IsMissingCell), has no
+// sample of it. Skipped and counted, with file:line and the column: a cell that is not a number
+// where one is wanted, a row without a time, or with a step that is not a whole number from 0 on.
+// Rejected: a column that the mapping names and no row has, or the header has twice; an input
+// without a valid row or cell.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +14,7 @@
 
 #include "services/base/status.h"
 #include "services/base/strings.h"
+#include "services/codec/imports/cells/cell_number.h"
 #include "services/codec/imports/mapping.h"
 #include "services/codec/imports/rows.h"
 #include "services/codec/imports/sample_sink.h"
@@ -31,12 +34,23 @@ class TableReader {
     return rows_.Feed(bytes);
   }
   Status Finish();
+  const lenient::SkippedRecords& skipped_rows() const { return rows_.skipped(); }
+  const lenient::SkippedRecords& skipped_cells() const { return skipped_cells_; }
 
  private:
   struct Cells;
 
   Status TakeRow(uint32_t line, const Row& row);
+  Status ReadStep(Cells* cells) const;
+  Status ReadTime(Cells* cells) const;
+  // Skips a cell that is not a number. InvalidArgument: the row has a step and no mode.
   Status TakeMetric(const Cells& cells, std::string_view column, const MappedMetric& metric);
+  // The value of a cell in the unit of its series.
+  StatusOr<double> Value(std::string_view column, std::string_view text,
+                         const MappedMetric& metric);
+  // A name of the input that is likely meant by a column of the mapping: ` (did you mean "x"?)`, or
+  // "".
+  std::string Similar(std::string_view column) const;
 
   const std::string name_;
   const Mapping mapping_;
@@ -44,7 +58,9 @@ class TableReader {
   SeriesIndex series_;
   RowReader rows_;
   uint64_t row_ = 0;
-  bool fed_ = false;         // any byte
+  bool fed_ = false;             // any byte
+  StringMap<ColumnUnit> units_;  // by column; of rows with a sample each, by their name
+  lenient::SkippedRecords skipped_cells_{"cell"};
   StringMap<bool> columns_;  // that the mapping names: whether some row had them
 };
 

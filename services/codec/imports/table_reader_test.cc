@@ -30,6 +30,7 @@ class Lines final : public SampleSink {
 struct Outcome {
   std::vector<std::string> samples;
   std::string error;
+  std::vector<std::string> skipped_rows = {}, skipped_cells = {};
 };
 
 // Fed in pieces of `piece` bytes.
@@ -43,7 +44,8 @@ Outcome Read(std::string_view mapping, std::string_view text, size_t piece = 7,
   for (size_t at = 0; at < text.size() && done.ok(); at += piece)
     done = reader.Feed(text.substr(at, piece));
   if (done.ok()) done = reader.Finish();
-  return {lines.all_, std::string(ToStd(done.message()))};
+  return {lines.all_, std::string(ToStd(done.message())), reader.skipped_rows().first(),
+          reader.skipped_cells().first()};
 }
 
 constexpr std::string_view kWide = R"(
@@ -72,7 +74,7 @@ metrics:
   EXPECT_EQ(json.samples.size(), 1u);
   // One that no header has is still a mistake of the mapping.
   EXPECT_EQ(Read(mapping, "ts,loss\n1,2\n").error,
-            "log: no row has what the mapping names: \"eval_loss\"");
+            "log: no row has the columns of the mapping: \"eval_loss\"");
 }
 
 TEST(TableReader, ReadsAColumnPerMetric) {
@@ -138,8 +140,10 @@ TEST(TableReader, NamesWhatIsWrongAndWhere) {
   const auto error = [&](std::string_view text, const RowLimits& limits = {}) {
     return Read(kSmall, text, 5, limits).error;
   };
-  EXPECT_EQ(error("t,s,x\n1,2,3\n1,2\n"), "log:3:1: 2 cells, but the header has 3");
-  EXPECT_EQ(error("t,s,t\n"), "log:1:1: column \"t\" appears twice");
+  EXPECT_EQ(error("t,s,x\n1,2\n"), "log:2:1: 2 cells, but the header has 3");
+  EXPECT_EQ(error("t,s,x,t\n1,2,3,4\n"), "log:1:1: column \"t\" appears twice");
+  for (int i = 0; i < 20; ++i)
+    EXPECT_EQ(error("t,s,x,t,s,x\n1,2,3,4,5,6\n"), "log:1:1: column \"s\" appears twice");
   EXPECT_EQ(error("t,s,x\n1,2,abc\n"), "log:2:1: column \"x\": \"abc\" is not a number");
   EXPECT_EQ(error("t,s,x\n1,1.5,1\n"),
             "log:2:1: column \"s\": \"1.5\" is not a step (a whole number from 0 on)");
@@ -149,21 +153,167 @@ TEST(TableReader, NamesWhatIsWrongAndWhere) {
             "log:2:1: column \"t\": empty is not a time in the mapping's unit");
   EXPECT_EQ(error("t,s,x\n2026-01-01,1,1\n"),
             "log:2:1: column \"t\": \"2026-01-01\" is not a time in the mapping's unit");
-  EXPECT_EQ(error("t,s,x\n1,1,\"1\n2,2,2\n"),
-            "log:2:1: a quoted cell has no end: the file is cut short");
+  EXPECT_EQ(error("t,s,x\n2026-01-01 00:00:00,1,1\n"),
+            "log:2:1: column \"t\": \"2026-01-01 00:00:00\" is not a time in the mapping's unit; "
+            "dates need unit: datetime");
+  EXPECT_EQ(error("t,s,x\n1,1,\"1\n"), "log:2:1: a quoted cell has no end");
+  EXPECT_EQ(error("\"t,s,x\n1,1,1\n"), "log:1:1: a quoted cell has no end");
   EXPECT_EQ(error("t,s,x\n1,1,\"1\"2\n"), "log:2:1: something follows a quoted cell");
-  EXPECT_EQ(error("t,y\n1,1\n"), "log: no row has what the mapping names: \"s\", \"x\"");
-  EXPECT_EQ(error("{\"t\": 1}\n{\"t\": \n"), "log:2:1: not a JSON object");
-  EXPECT_EQ(error("[1]"), "log:1:1: a row is not a JSON object");
-  EXPECT_EQ(error("t,s,x\n1,1,11111111\n", {.row_bytes = 8}), "log:2:1: more than 8 bytes at once");
+  EXPECT_EQ(error("t,y\n1,1\n"), "log: no row has the columns of the mapping: \"s\", \"x\"");
+  EXPECT_EQ(error("{\"t\": \n"), "log:1:1: not a JSON object");
+  EXPECT_EQ(error("[1]"), "log:1:1: not a JSON object");
+  EXPECT_EQ(error("t,s,x\n1,1,11111111\n", {.row_bytes = 8}),
+            "log:2:1: more than 8 bytes in one row");
+  EXPECT_EQ(error("t,s,xxxxxxxxx\n", {.row_bytes = 8}), "log:1:1: more than 8 bytes at once");
+  for (const size_t piece : {1, 2, 100}) {
+    EXPECT_THAT(Read(kSmall, "\xff\xfet", piece).error, ::testing::HasSubstr("UTF-16"));
+    EXPECT_EQ(Read(kSmall, "\xef\xbb\xbf\xfe\xff,s,x\n1,1,1\n", piece).error,
+              "log: no row has the columns of the mapping: \"t\"");
+  }
   EXPECT_EQ(error("[1,2,3,4,5]", {.document_bytes = 8}), "log:1:1: more than 8 bytes at once");
-  EXPECT_EQ(error("a\n"), "log: no row has what the mapping names: \"s\", \"t\", \"x\"");
+  EXPECT_EQ(error("a\n"), "log: no row has the columns of the mapping: \"s\", \"t\", \"x\"");
   EXPECT_EQ(error(""), "log: no rows: the file is empty");
+}
+
+TEST(TableReader, ColumnIsNotThere_SimilarNameIsSuggested) {
+  const auto error = [](std::string_view header) {
+    return Read("time: {column: time}\nmetrics: [{column: utilization.gpu}]\n",
+                Cat(header, "\n1,2\n"))
+        .error;
+  };
+  const std::string_view begin = "log: no row has the columns of the mapping: ";
+  EXPECT_EQ(error("time, utilization.gpu [%]"),
+            Cat(begin, "\"utilization.gpu\" (did you mean \"utilization.gpu [%]\"?)"));
+  EXPECT_EQ(error("Time,utilization.gpu"), Cat(begin, "\"time\" (did you mean \"Time\"?)"));
+  EXPECT_EQ(error("time,utilisation.gpu"),
+            Cat(begin, "\"utilization.gpu\" (did you mean \"utilisation.gpu\"?)"));
+  EXPECT_EQ(error("time,power"), Cat(begin, "\"utilization.gpu\""));
+  EXPECT_EQ(Read("time: {column: t}\nmetrics: [{column: loss}]\n", "{\"t\":1,\"Loss\":2}").error,
+            Cat(begin, "\"loss\" (did you mean \"Loss\"?)"));
+}
+
+// nvidia-smi --query-gpu=timestamp,index,utilization.gpu,memory.used,power.draw --format=csv
+TEST(TableReader, RawOutputOfNvidiaSmi_IsRead) {
+  constexpr std::string_view kSmi = R"(
+time: {column: timestamp, unit: datetime, zone: "+01:00"}
+labels: {gpu: {column: index}}
+metrics:
+- {column: "utilization.gpu [%]", name: hw_gpu_utilization_ratio}
+- {column: "memory.used [MiB]", name: hw_gpu_memory_usage_bytes}
+- {column: "power.draw [W]", name: watts, factor: 1}
+)";
+  constexpr std::string_view kText =
+      "timestamp, index, utilization.gpu [%], memory.used [MiB], power.draw [W]\n"
+      "1970/01/01 01:00:01.500, 0, 45 %, 2 MiB, 68.25 W\n"
+      "1970/01/01 01:00:01.500, 1, [N/A], [Not Supported], [Unknown Error]\n"
+      "1970/01/01 01:00:02.500, 0, 50 %, 1 GiB, ERR!\n";
+  for (const size_t piece : {1, 7, 1000}) {
+    const Outcome outcome = Read(kSmi, kText, piece);
+    EXPECT_EQ(outcome.error, "");
+    EXPECT_THAT(outcome.samples,
+                ElementsAre("2: hw_gpu_utilization_ratio{gpu=\"0\"} @1500ms 0.45",
+                            "2: hw_gpu_memory_usage_bytes{gpu=\"0\"} @1500ms 2097152",
+                            "2: watts{gpu=\"0\"} @1500ms 68.25",
+                            "4: hw_gpu_utilization_ratio{gpu=\"0\"} @2500ms 0.5",
+                            "4: hw_gpu_memory_usage_bytes{gpu=\"0\"} @2500ms 1073741824"));
+    EXPECT_THAT(outcome.skipped_cells, ::testing::IsEmpty());
+  }
+}
+
+TEST(TableReader, NumbersInPercentAndFactor_AreNotScaledTwice) {
+  const std::string_view mapping =
+      "time: {column: t}\nmetrics: [{column: u, name: ratio, factor: 0.01}]\n";
+  EXPECT_EQ(Read(mapping, "t,u\n1,45 %\n").samples, Read(mapping, "t,u\n1,45\n").samples);
+}
+
+constexpr std::string_view kLoss = "time: {column: t}\nmetrics: [{column: x}]\n";
+
+TEST(TableReader, InvalidRows_AreSkippedWithTheirPlace) {
+  for (const size_t piece : {1, 5, 1000}) {
+    SCOPED_TRACE(piece);
+    const Outcome rows = Read(kLoss, "t,x\n1,1\n2,2,2\noops\n4,4\n5\n", piece);
+    EXPECT_EQ(rows.error, "");
+    EXPECT_THAT(rows.samples, ElementsAre("2: x @1000ms 1", "5: x @4000ms 4"));
+    EXPECT_THAT(rows.skipped_rows, ElementsAre("log:3:1: 3 cells, but the header has 2",
+                                               "log:4:1: 1 cells, but the header has 2",
+                                               "log:6:1: 1 cells, but the header has 2"));
+    const Outcome json =
+        Read(kLoss, "{\"t\":1,\"x\":1}\n{\"t\":2,\"x\n[]\n{\"t\":4,\"x\":4}\n{\"t\":", piece);
+    EXPECT_EQ(json.error, "");
+    EXPECT_THAT(json.samples, ElementsAre("1: x @1000ms 1", "4: x @4000ms 4"));
+    EXPECT_THAT(json.skipped_rows,
+                ElementsAre("log:2:1: not a JSON object", "log:3:1: not a JSON object",
+                            "log:5:1: not a JSON object"));
+  }
+}
+
+TEST(TableReader, CellIsNotANumber_OtherCellsOfTheRowAreRead) {
+  const Outcome outcome = Read("time: {column: t}\nmetrics: [{column: x}, {column: y}]\n",
+                               "t,x,y\n1,1,1\n2,tensor(2.),2\n3,3,3\n");
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_EQ(outcome.samples.size(), 5u);
+  EXPECT_THAT(outcome.skipped_cells,
+              ElementsAre("log:3:1: column \"x\": \"tensor(2.)\" is not a number"));
+}
+
+TEST(TableReader, StrayQuote_CostsItsOwnLineOnly) {
+  for (const size_t piece : {1, 5, 1000}) {
+    SCOPED_TRACE(piece);
+    const Outcome end = Read(kLoss, "t,x\n1,1\n2,\"2\n3,3\n4,4\n", piece);
+    EXPECT_EQ(end.error, "");
+    EXPECT_THAT(end.samples, ElementsAre("2: x @1000ms 1", "4: x @3000ms 3", "5: x @4000ms 4"));
+    EXPECT_THAT(end.skipped_rows, ElementsAre("log:3:1: a quoted cell has no end"));
+    const Outcome middle = Read(kLoss, "t,x\n1,1\n2,\"2\n3,\"3\n4,4\n", piece);
+    EXPECT_THAT(middle.samples, ElementsAre("2: x @1000ms 1", "5: x @4000ms 4"));
+    EXPECT_EQ(middle.skipped_rows.size(), 2u);
+    const Outcome long_row =
+        Read(kLoss, "t,x\n1,1\n2,\"2\n3,3\n4,4\n5,5\n", piece, {.row_bytes = 8});
+    EXPECT_EQ(long_row.samples.size(), 4u);
+  }
+}
+
+TEST(TableReader, HeaderIsRepeated_RowsAfterItFollowIt) {
+  const Outcome outcome = Read(kLoss, "t,x\n1,1\nt,x\n2,2\nx,t\n3,4\n");
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_THAT(outcome.samples, ElementsAre("2: x @1000ms 1", "4: x @2000ms 2", "6: x @4000ms 3"));
+  EXPECT_THAT(outcome.skipped_rows, ::testing::IsEmpty());
+}
+
+TEST(TableReader, ColumnsThatNobodyReads_MayBeFaulty) {
+  const Outcome outcome = Read(kLoss, " t ,x, y,y,\n1,1,a,b,\n2,2,c,d,\n");
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_THAT(outcome.samples, ElementsAre("2: x @1000ms 1", "3: x @2000ms 2"));
+}
+
+TEST(TableReader, RowsAreCountedWithSkippedOnes_TimesStayRight) {
+  const Outcome outcome =
+      Read("time: {start: 0, every: 1s}\nmetrics: [{column: x}]\n", "x,y\n1,1\n2\n3,3\n");
+  EXPECT_THAT(outcome.samples, ElementsAre("2: x @0ms 1", "4: x @2000ms 3"));
+}
+
+TEST(TableReader, NulBytesAtTheEnd_AreSkipped) {
+  const std::string text = Cat("t,x\n1,1\n", std::string(64, '\0'));
+  const Outcome outcome = Read(kLoss, text, 7, {.row_bytes = 32});
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_THAT(outcome.samples, ElementsAre("2: x @1000ms 1"));
+}
+
+TEST(TableReader, StepIsMissing_SampleHasNone) {
+  const Outcome outcome = Read("time: {column: t}\nstep: {column: s}\nmetrics: [{column: x}]\n",
+                               "t,s,x\n1,nan,1\n2,None,2\n");
+  EXPECT_THAT(outcome.samples, ElementsAre("2: x @1000ms 1", "3: x @2000ms 2"));
+}
+
+TEST(TableReader, DocumentIsCutShort_WholeRowsAreRead) {
+  const Outcome outcome = Read(kLoss, "[{\"t\":1,\"x\":1},\n{\"t\":2,\"x\":2},\n{\"t\":3,\"x");
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_THAT(outcome.samples, ElementsAre("1: x @1000ms 1", "2: x @2000ms 2"));
+  EXPECT_THAT(outcome.skipped_rows, ElementsAre("log:3:1: the document is cut short"));
 }
 
 TEST(Mapping, NamesWhatIsWrongAndWhere) {
   EXPECT_EQ(Read("time: {unit: h}\nmetrics: [{name: x}]\nlabels: {a: {}}\ntypo: 1\n", "").error,
-            "m.yaml:1:8: \"unit\" must be s, ms, us, ns or rfc3339, found \"h\"\n"
+            "m.yaml:1:8: \"unit\" must be s, ms, us, ns, rfc3339, or datetime, found \"h\"\n"
             "m.yaml:1:7: \"time\" needs a column, or start and every\n"
             "m.yaml:3:13: a label must be a text, or {column: NAME}\n"
             "m.yaml:2:11: a metric needs \"column\"\n"
@@ -172,6 +322,14 @@ TEST(Mapping, NamesWhatIsWrongAndWhere) {
             "m.yaml:1:1: the mapping needs \"time\"\n"
             "m.yaml:2:1: \"step\" must name a column\n"
             "m.yaml:1:10: \"metrics\" is empty");
+}
+
+TEST(Mapping, ZoneIsInvalidOrUnused_IsAnError) {
+  EXPECT_EQ(
+      Read("time: {column: t, unit: datetime, zone: CET}\nmetrics: [{column: x}]\n", "").error,
+      "m.yaml:1:35: \"zone\" must be UTC or an offset like +09:00, found \"CET\"");
+  EXPECT_EQ(Read("time: {column: t, zone: UTC}\nmetrics: [{column: x}]\n", "").error,
+            "m.yaml:1:19: \"zone\" is for unit: datetime");
 }
 
 TEST(Mapping, ReadsTimesInEachUnit) {
