@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "services/base/strings.h"
+#include "services/codec/lenient/json_text.h"
 #include "services/model/position.h"
 
 namespace pitwall::imports {
@@ -16,6 +17,7 @@ using Json = nlohmann::json;
 // Ticks of a core whose other row may still come.
 constexpr size_t kMaxOpenTicks = 1024;
 constexpr double kNominalLimit = 100;
+constexpr std::string_view kMark = "\xef\xbb\xbf";  // of UTF-8, at the start of a file
 
 StatusOr<std::string> Text(const Json& row, const char* key, bool required) {
   const auto found = row.find(key);
@@ -30,6 +32,14 @@ StatusOr<double> Number(const Json& row, const char* key) {
   if (found == row.end() || !found->is_number())
     return InvalidArgument(Cat(key, " is missing or not a number"));
   return found->get<double>();
+}
+
+// Rates are not negative; shares are percentages, of which rounding may exceed 100 a little.
+Status CheckRange(std::string_view type, double value) {
+  const bool percent = type == "cpu" || type == "gpu" || type == "memory";
+  if (value >= 0 && (!percent || value <= 101)) return OkStatus();
+  return InvalidArgument(
+      Cat("Value ", FormatDouble(value), percent ? " is not a percentage" : " is not a rate"));
 }
 
 // Unix seconds, to the microsecond that the traces have.
@@ -81,16 +91,15 @@ void SystemMetricsReader::BeginFile(std::string name) {
   name_ = std::move(name);
   line_ = 1;
   rest_.clear();
-  damaged_ = OkStatus();
+  too_long_ = false;
 }
 
 Status SystemMetricsReader::Feed(std::string_view bytes) {
   while (!bytes.empty()) {
     const size_t end = bytes.find('\n');
-    rest_.append(bytes.substr(0, end));
-    if (rest_.size() > limits_.line_bytes)
-      return ResourceExhausted(
-          Cat(name_, ":", line_, ":1: more than ", limits_.line_bytes, " bytes in one line"));
+    const std::string_view piece = bytes.substr(0, end);
+    too_long_ |= piece.size() > limits_.line_bytes - std::min(limits_.line_bytes, rest_.size());
+    if (!too_long_) rest_.append(piece);
     if (end == std::string_view::npos) break;
     bytes.remove_prefix(end + 1);
     RETURN_IF_ERROR(Line());
@@ -99,24 +108,26 @@ Status SystemMetricsReader::Feed(std::string_view bytes) {
   return OkStatus();
 }
 
-Status SystemMetricsReader::EndFile() {
-  RETURN_IF_ERROR(Line());
-  damaged_ = OkStatus();
-  return OkStatus();
-}
+Status SystemMetricsReader::EndFile() { return Line(); }
 
 Status SystemMetricsReader::Line() {
-  const std::string line = std::exchange(rest_, {});
+  const std::string whole = std::exchange(rest_, {});
+  const std::string place = Cat(name_, ":", line_, ":1");
+  if (std::exchange(too_long_, false)) {
+    skipped_.Skip(Cat(place, ": more than ", limits_.line_bytes, " bytes in one line"));
+    return OkStatus();
+  }
+  std::string_view line = whole;
+  if (line_ == 1 && StartsWith(line, kMark)) line.remove_prefix(kMark.size());
   if (Trim(line).empty()) return OkStatus();
-  if (!damaged_.ok()) return damaged_;
-  Status row = Row(line);
-  if (row.ok() || row.code() == absl::StatusCode::kResourceExhausted) return row;
-  damaged_ = Annotate(row, Cat(name_, ":", line_, ":1"));
-  return OkStatus();
+  const Status row = Row(line);
+  if (absl::IsResourceExhausted(row)) return row;  // with its place
+  if (row.ok()) skipped_.Use();
+  return skipped_.SkipInvalid(Annotate(row, place));
 }
 
 Status SystemMetricsReader::Row(std::string_view line) {
-  const Json row = Json::parse(line, nullptr, false);
+  const Json row = lenient::ParseJson(line);
   if (!row.is_object()) return InvalidArgument("not a JSON object");
   ASSIGN_OR_RETURN(const std::string type, Text(row, "Type", true));
   ASSIGN_OR_RETURN(const std::string name, Text(row, "Name", false));
@@ -125,6 +136,7 @@ Status SystemMetricsReader::Row(std::string_view line) {
   ASSIGN_OR_RETURN(const double value, Number(row, "Value"));
   ASSIGN_OR_RETURN(const double seconds, Number(row, "Timestamp"));
   ASSIGN_OR_RETURN(const int64_t time_ns, Time(seconds));
+  RETURN_IF_ERROR(CheckRange(type, value));
   const double share = value / 100;
   if (type == "cpu") {
     const bool wait = dimension == "I/OWaitPercentage";
@@ -219,7 +231,7 @@ Status SystemMetricsReader::Finish() {
     }
   }
   rates_.clear();
-  return OkStatus();
+  return skipped_.Finish("system metrics");
 }
 
 }  // namespace pitwall::imports

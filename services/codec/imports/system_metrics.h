@@ -27,6 +27,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "services/base/status.h"
 #include "services/codec/imports/series_index.h"
+#include "services/codec/lenient/skipped_records.h"
 
 namespace pitwall::imports {
 
@@ -35,19 +36,21 @@ struct SystemMetricLimits {
   size_t rate_rows = 20'000'000;  // kept until Finish, since rows may come in any order
 };
 
-// Files one after the other, in any order. A damaged last line of a file is passed over, as the
-// service's own readers do. Not thread-safe.
+// Files one after the other, in any order. Invalid and overlong lines are skipped and counted. Not
+// thread-safe.
 class SystemMetricsReader {
  public:
   explicit SystemMetricsReader(SeriesIndex* out, const SystemMetricLimits& limits = {})
       : out_(out), limits_(limits) {}
 
   void BeginFile(std::string name);
-  // InvalidArgument: what a line does not have, with file:line; ResourceExhausted: a limit.
+  // ResourceExhausted: a limit.
   Status Feed(std::string_view bytes);
   Status EndFile();
-  // After the last file: what has waited for rows of other files.
+  // After the last file: takes the rows that waited for rows of other files. InvalidArgument: no
+  // line of any file is valid, with the first error.
   Status Finish();
+  const lenient::SkippedRecords& skipped() const { return skipped_; }
 
  private:
   // Of one core at one time.
@@ -72,7 +75,8 @@ class SystemMetricsReader {
   std::string name_;
   uint32_t line_ = 1;
   std::string rest_;
-  Status damaged_;  // what is wrong with a line that may be the last one
+  bool too_long_ = false;  // the line
+  lenient::SkippedRecords skipped_{"line"};
   std::map<std::pair<std::string, std::string>, CoreState> cores_;
   std::map<uint32_t, std::vector<std::pair<int64_t, double>>> rates_;  // by series
   size_t rate_rows_ = 0;

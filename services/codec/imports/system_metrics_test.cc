@@ -21,6 +21,7 @@ std::string Row(std::string_view type, std::string_view name, std::string_view d
 struct Outcome {
   TestSamples samples;
   std::string error;
+  std::vector<std::string> skipped;
 };
 
 // Files in their order, each fed in pieces.
@@ -39,6 +40,7 @@ Outcome Read(const std::vector<std::string>& files, size_t piece = 7,
   }
   if (done.ok()) done = reader.Finish();
   outcome.error = ToStd(done.message());
+  outcome.skipped = reader.skipped().first();
   return outcome;
 }
 
@@ -105,23 +107,41 @@ TEST(SystemMetricsReader, RatesAreCountersInTheOrderOfTime) {
           R"(system_network_io_bytes_total{device="platform",direction="transmit",node="algo-1"} @10000ms 0)"));
 }
 
-TEST(SystemMetricsReader, PassesOverADamagedLastLineOnly) {
+TEST(SystemMetricsReader, InvalidLines_AreSkippedWithTheirPlace) {
   const std::string good = Row("memory", "MemoryUsedPercent", "", 25, 10);
   for (const std::string_view damaged : {R"({"Type":"mem)", "{\"Type\":\"mem\n", "{}\n\n"}) {
     EXPECT_EQ(Read({good + std::string(damaged), good}).error, "");
     EXPECT_EQ(Read({good + std::string(damaged)}).samples.size(), 1);
     const Outcome inside = Read({good, Cat(good, Trim(damaged), "\n", good)});
-    EXPECT_THAT(inside.error, ::testing::StartsWith("f1:2:1: ")) << damaged;
+    EXPECT_EQ(inside.error, "");
+    EXPECT_EQ(inside.samples.size(), 3) << damaged;
+    EXPECT_THAT(inside.skipped, ElementsAre(::testing::StartsWith("f1:2:1: "))) << damaged;
+    EXPECT_THAT(Read({std::string(damaged)}).error, ::testing::StartsWith("f0:1:1: "));
   }
-  const auto error_of = [&](std::string_view line) { return Read({Cat(line, "\n", good)}).error; };
+  EXPECT_EQ(Read({"\xef\xbb\xbf" + good}).samples.size(), 1);
+  const auto error_of = [&](std::string_view line) {
+    const Outcome read = Read({Cat(line, "\n", good)});
+    EXPECT_EQ(read.error, "");
+    EXPECT_EQ(read.samples.size(), 1);
+    return read.skipped.empty() ? "" : read.skipped[0];
+  };
   EXPECT_EQ(error_of("[]"), "f0:1:1: not a JSON object");
   EXPECT_EQ(error_of("{}"), "f0:1:1: Type is missing, or no text");
   EXPECT_EQ(error_of(R"({"Type":"memory","Dimension":"","NodeId":"n","Value":"1","Timestamp":1})"),
             "f0:1:1: Value is missing or not a number");
   EXPECT_EQ(error_of(R"({"Type":"memory","Dimension":"","NodeId":"n","Value":1,"Timestamp":1e18})"),
             "f0:1:1: Timestamp lies beyond all times");
-  EXPECT_EQ(Read({std::string(20, ' ')}, 7, {.line_bytes = 10}).error,
-            "f0:1:1: more than 10 bytes in one line");
+  EXPECT_EQ(error_of(Trim(Row("gpu", "gpu0", "GPUUtilization", 3e6, 10))),
+            "f0:1:1: Value 3000000 is not a percentage");
+  EXPECT_EQ(error_of(Trim(Row("cpu", "cpu0", "CPUUtilization", -1, 10))),
+            "f0:1:1: Value -1 is not a percentage");
+  EXPECT_EQ(error_of(Trim(Row("i/o", "IOPS", "", -4, 10))), "f0:1:1: Value -4 is not a rate");
+  for (const size_t piece : {1, 7, 1000}) {
+    const Outcome read =
+        Read({Cat(good, std::string(1'000, ' '), "\n", good)}, piece, {.line_bytes = 500});
+    EXPECT_THAT(read.skipped, ElementsAre("f0:2:1: more than 500 bytes in one line"));
+    EXPECT_EQ(read.samples.size(), 2);
+  }
   EXPECT_EQ(
       Read({Row("i/o", "IOPS", "", 4, 10) + Row("i/o", "IOPS", "", 4, 11)}, 7, {.rate_rows = 1})
           .error,
