@@ -102,8 +102,9 @@ class Appender {
  public:
   virtual ~Appender() = default;
   // Returns when every record is durable as the log's configuration understands it, in the order
-  // given per partition; on error some may be (retrying is at-least-once). ResourceExhausted: disk
-  // full or record too large.
+  // given per partition; on error some may be (retrying is at-least-once). InvalidArgument: the log
+  // never takes at least one of the records (too large, malformed); the caller appends them one by
+  // one to find it. ResourceExhausted: disk or queue full; the same records may be taken later.
   virtual Status Append(std::vector<OutgoingRecord> records) = 0;
 };
 
@@ -114,10 +115,11 @@ class Committer {
  public:
   virtual ~Committer() = default;
   // On success everything in it is visible, in the order given per partition. On failure nothing
-  // is, and the caller may try again. Aborted: fenced by another owner, or (Kafka, when the broker
-  // went away in the middle) it is not known whether it was done: this committer is of no use any
-  // more. Open a new one and look at Committed() before going on. The transaction is opened and
-  // closed inside the call.
+  // is, and the caller may try again. InvalidArgument: the log never takes this commit, since one
+  // of its records is too large or malformed. Aborted: fenced by another owner, or (Kafka, when the
+  // broker went away in the middle) it is not known whether it was done: this committer is of no
+  // use any more. Open a new one and look at Committed() before going on. The transaction is opened
+  // and closed inside the call.
   virtual Status Apply(const Commit& commit) = 0;
 };
 

@@ -38,7 +38,7 @@ class FakeAppender final : public Appender {
       return failure_;
     }
     for (const OutgoingRecord& record : records) {
-      if (record.value.size() > largest_) return ResourceExhausted("record too large");
+      if (record.value.size() > largest_) return InvalidArgument("record too large");
     }
     for (OutgoingRecord& record : records) records_.push_back(std::move(record));
     changed_.notify_all();
@@ -76,7 +76,7 @@ class FakeAppender final : public Appender {
     key_corked_ = false;
     changed_.notify_all();
   }
-  // Larger values are refused with ResourceExhausted.
+  // Larger values are refused with InvalidArgument.
   void SetLargest(size_t bytes) {
     std::lock_guard<std::mutex> lock(mutex_);
     largest_ = bytes;

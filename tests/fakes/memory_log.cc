@@ -53,6 +53,8 @@ struct MemoryLog::State {
     return &topic->second.partitions[static_cast<size_t>(at.partition)];
   }
 
+  size_t largest ABSL_GUARDED_BY(mutex) = SIZE_MAX;
+
   Status Write(std::vector<OutgoingRecord> records) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::vector<Partition*> targets;
     for (const OutgoingRecord& r : records) {
@@ -61,6 +63,8 @@ struct MemoryLog::State {
       const int32_t partition =
           r.partition == kByKey ? PartitionOf(r.key, topic->second.config.partitions) : r.partition;
       ASSIGN_OR_RETURN(Partition * target, Find({r.topic, partition}));
+      if (r.value.size() > largest)
+        return InvalidArgument(Cat("record for ", r.topic, " too large"));
       targets.push_back(target);
     }
     for (size_t i = 0; i < records.size(); ++i) {
@@ -296,6 +300,11 @@ void MemoryLog::SkipOffsets(std::string_view topic, int32_t partition, int64_t c
 void MemoryLog::SetWriteFault(WriteFault fault) {
   MutexLock lock(&state_->mutex);
   state_->fault = std::move(fault);
+}
+
+void MemoryLog::SetLargest(size_t bytes) {
+  MutexLock lock(&state_->mutex);
+  state_->largest = bytes;
 }
 
 void MemoryLog::FailPolls(int count, Status status) {

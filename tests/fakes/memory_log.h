@@ -48,6 +48,8 @@ class MemoryLog final : public Log {
   // what the write gives, and nothing is written. Called under the log's lock; must not call back.
   using WriteFault = std::function<Status(std::string_view what)>;
   void SetWriteFault(WriteFault fault);
+  // Larger values are refused with InvalidArgument.
+  void SetLargest(size_t bytes);
   // The next `count` Polls of any reader fail with this status, without reading.
   void FailPolls(int count, Status status);
 

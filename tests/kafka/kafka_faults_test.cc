@@ -175,7 +175,7 @@ TEST_F(KafkaFaults, TooLargeARecordIsRefusedClearly) {
   auto appender = log_->OpenAppender();
   ASSERT_TRUE(appender.ok()) << appender.status();
   const Status refused = (*appender)->Append({Out(topic, 0, std::string(size, 'x'))});
-  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
   EXPECT_THAT(Message(refused), HasSubstr(Cat("at most ", TestOptions().max_record_bytes, " fit")));
 
   // Small enough for us, but the broker takes less.
@@ -185,7 +185,7 @@ TEST_F(KafkaFaults, TooLargeARecordIsRefusedClearly) {
   std::mt19937 random(1);
   for (char& c : noise) c = static_cast<char>(random());
   const Status by_broker = (*appender)->Append({Out(small, 0, noise)});
-  EXPECT_EQ(by_broker.code(), absl::StatusCode::kResourceExhausted) << by_broker;
+  EXPECT_EQ(by_broker.code(), absl::StatusCode::kInvalidArgument) << by_broker;
   EXPECT_THAT(Message(by_broker), HasSubstr(small));
   const Status after = (*appender)->Append({Out(small, 0, "fits")});
   EXPECT_TRUE(after.ok()) << after;
@@ -195,7 +195,7 @@ TEST_F(KafkaFaults, TooLargeARecordIsRefusedClearly) {
   Commit commit;
   commit.outputs = {Out(topic, 0, "with it"), Out(small, 0, noise)};
   const Status in_commit = (*committer)->Apply(commit);
-  EXPECT_EQ(in_commit.code(), absl::StatusCode::kResourceExhausted) << in_commit;
+  EXPECT_EQ(in_commit.code(), absl::StatusCode::kInvalidArgument) << in_commit;
   commit.outputs.pop_back();
   const Status again = (*committer)->Apply(commit);
   EXPECT_TRUE(again.ok()) << again;

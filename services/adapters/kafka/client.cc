@@ -221,8 +221,6 @@ Status ErrorStatus(rd_kafka_resp_err_t error, std::string_view context, std::str
     case RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC:
     case RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
       return NotFound(message);
-    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
-    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
     case RD_KAFKA_RESP_ERR__QUEUE_FULL:
       return ResourceExhausted(message);
     case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
@@ -244,6 +242,10 @@ Status ErrorStatus(rd_kafka_resp_err_t error, std::string_view context, std::str
     case RD_KAFKA_RESP_ERR_INVALID_REPLICATION_FACTOR:
     case RD_KAFKA_RESP_ERR_POLICY_VIOLATION:
     case RD_KAFKA_RESP_ERR_INVALID_RECORD:
+    case RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP:
+    case RD_KAFKA_RESP_ERR_UNSUPPORTED_FOR_MESSAGE_FORMAT:
+    case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+    case RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE:
     case RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE:
       return InvalidArgument(message);
     case RD_KAFKA_RESP_ERR__BAD_MSG:
@@ -364,9 +366,9 @@ int64_t SizeOf(const OutgoingRecord& record) {
 Status CheckSize(const OutgoingRecord& record, int64_t max_record_bytes) {
   const int64_t size = SizeOf(record);
   if (size <= max_record_bytes) return OkStatus();
-  return ResourceExhausted(Cat("record for ", record.topic, " with key ",
-                               Quote(std::string_view(record.key).substr(0, 100)), " has ", size,
-                               " bytes; at most ", max_record_bytes, " fit (max_record_bytes)"));
+  return InvalidArgument(Cat("record for ", record.topic, " with key ",
+                             Quote(std::string_view(record.key).substr(0, 100)), " has ", size,
+                             " bytes; at most ", max_record_bytes, " fit (max_record_bytes)"));
 }
 
 }  // namespace pitwall::kafka

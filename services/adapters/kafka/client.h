@@ -112,7 +112,7 @@ Status CheckMetadata(std::string_view metadata, std::string_view context);
 rd_kafka_resp_err_t Produce(rd_kafka_t* producer, const OutgoingRecord& record, void* opaque,
                             bool block);
 int64_t SizeOf(const OutgoingRecord& record);
-// ResourceExhausted when the record is larger than the options allow.
+// InvalidArgument if the record is larger than the options allow.
 Status CheckSize(const OutgoingRecord& record, int64_t max_record_bytes);
 
 }  // namespace pitwall::kafka

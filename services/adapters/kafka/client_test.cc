@@ -125,7 +125,11 @@ TEST(KafkaErrors, CodesFollowTheMeaning) {
       {RD_KAFKA_RESP_ERR__FENCED, absl::StatusCode::kAborted},
       {RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH, absl::StatusCode::kAborted},
       {RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, absl::StatusCode::kNotFound},
-      {RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, absl::StatusCode::kResourceExhausted},
+      {RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, absl::StatusCode::kInvalidArgument},
+      {RD_KAFKA_RESP_ERR_RECORD_LIST_TOO_LARGE, absl::StatusCode::kInvalidArgument},
+      {RD_KAFKA_RESP_ERR_INVALID_RECORD, absl::StatusCode::kInvalidArgument},
+      {RD_KAFKA_RESP_ERR_INVALID_TIMESTAMP, absl::StatusCode::kInvalidArgument},
+      {RD_KAFKA_RESP_ERR__QUEUE_FULL, absl::StatusCode::kResourceExhausted},
       {RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, absl::StatusCode::kPermissionDenied},
       {RD_KAFKA_RESP_ERR__AUTHENTICATION, absl::StatusCode::kUnauthenticated},
       {RD_KAFKA_RESP_ERR__BAD_MSG, absl::StatusCode::kDataLoss},
@@ -156,7 +160,7 @@ TEST(KafkaErrors, SizesCountKeyValueAndHeaders) {
   EXPECT_EQ(SizeOf(record), 15);
   EXPECT_TRUE(CheckSize(record, 15).ok());
   const Status refused = CheckSize(record, 14);
-  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(refused.ToString(), HasSubstr("has 15 bytes; at most 14 fit"));
   record.tombstone = true;
   EXPECT_EQ(SizeOf(record), 9);

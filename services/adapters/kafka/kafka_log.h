@@ -19,8 +19,9 @@
 //
 // Threads: as in io.h. Each reader, appender and committer owns one librdkafka client (a few
 // threads and connections). Errors: Unavailable = broker away or busy, try again; NotFound = no
-// such topic or partition; ResourceExhausted = record too large; PermissionDenied = an ACL is
-// missing; InvalidArgument = an option librdkafka does not take.
+// such topic or partition; InvalidArgument = a record that is never taken (too large, malformed),
+// or an option librdkafka does not take; ResourceExhausted = queue full; PermissionDenied = an ACL
+// is missing.
 #pragma once
 
 #include <cstdint>

@@ -238,8 +238,8 @@ StatusOr<std::vector<RoutedRecord>> LogCore::Route(const std::vector<OutgoingRec
           Cat("topic ", record.topic, " has no partition ", p, ", only 0 to ", count - 1));
     }
     if (RecordBytes(record) > options_.max_record_bytes) {
-      return ResourceExhausted(Cat("record of ", RecordBytes(record), " bytes for topic ",
-                                   record.topic, ": at most ", options_.max_record_bytes));
+      return InvalidArgument(Cat("record of ", RecordBytes(record), " bytes for topic ",
+                                 record.topic, ": at most ", options_.max_record_bytes));
     }
     if (record.headers.size() > kMaxHeaders) {
       return InvalidArgument(Cat("record with ", record.headers.size(), " headers for topic ",

@@ -43,7 +43,7 @@ class LogCore {
   StatusOr<CommittedState::Partition*> FindPartition(const TopicPartition& at);
   std::vector<std::string> TopicNames();
 
-  // Finds each record's place; InvalidArgument, NotFound, ResourceExhausted (too large).
+  // Finds each record's place; InvalidArgument (too large, too many headers), NotFound.
   StatusOr<std::vector<RoutedRecord>> Route(const std::vector<OutgoingRecord>& records);
   StatusOr<GroupPosition> MakePosition(std::string_view group, const TopicPartition& at,
                                        const CommittedOffset& to);

@@ -84,8 +84,8 @@ bool CaptureCourier::Flush() {
       record = outbox_.front();
     }
     if (const Status status = appender_->Append({record}); !status.ok()) {
-      // What the log never takes would hold up the rest.
-      const bool refused = absl::IsInvalidArgument(status) || absl::IsResourceExhausted(status);
+      // A record that the log never takes would hold up the rest.
+      const bool refused = absl::IsInvalidArgument(status);
       PITWALL_LOG(kWarning, "capture", record.topic, ": ", ToStd(status.message()),
                   refused ? "; the record is dropped" : "; it is tried again");
       if (!refused) return false;

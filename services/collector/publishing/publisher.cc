@@ -9,9 +9,6 @@
 
 namespace pitwall::collector {
 namespace {
-// No log takes records beyond this without being told to: one that says "exhausted" to such a one
-// means its size.
-constexpr size_t kLargeRecord = 900'000;
 // An append that takes longer holds up nobody else.
 constexpr int64_t kStuckNs = 200 * kNanosPerMilli;
 // What comes while an append takes longer goes to the spool at once.
@@ -231,6 +228,9 @@ Status Publisher::Health() {
     ++failing;
     failure = fails ? lane->failure : "the log does not answer";
   }
+  if (failing == 0 && refused_ns_ >= 0 && now_ns - refused_ns_ < kShowRefusedNs)
+    return Unavailable(
+        Cat("the log refused a record for good, and it was dropped (", refusal_, ")"));
   if (failing == 0) return OkStatus();
   return Unavailable(Cat("records of ", failing, failing == 1 ? " lane" : " lanes",
                          " cannot be published (", failure, ")"));
@@ -259,9 +259,30 @@ void Publisher::Succeed(Lane* lane) {
   lane->log_failed = false;
 }
 
+// Of a record that the log never takes: the rest of the lane must not wait for it.
+void Publisher::DropRefused(Lane* lane, const Status& status) {
+  InFlight& in_flight = lane->in_flight;
+  const PendingRecord& record = in_flight.records[0];
+  refusal_ = ToStd(status.message());
+  refused_ns_ = clock_.MonotonicNs();
+  PITWALL_LOG(kError, "collector", "dropped a record of ", record.bytes(), " bytes of job ",
+              Quote(record.key), ", which the log refuses: ", refusal_);
+  counters_->append_failures.fetch_add(1, std::memory_order_relaxed);
+  counters_->dropped_refused.fetch_add(1, std::memory_order_relaxed);
+  if (in_flight.from_spool || in_flight.spooled) {
+    if (Status done = SpoolOf(*lane)->Acknowledge(in_flight.end); !done.ok()) SpoolFailed(done);
+  }
+  if (lane->log_failed) counters_->lanes_failing.fetch_sub(1, std::memory_order_relaxed);
+  lane->log_failed = false;
+  lane->backoff_ns = 0;
+  in_flight = {};
+}
+
 void Publisher::Fail(Lane* lane, const Status& status) {
   InFlight& in_flight = lane->in_flight;
   std::vector<PendingRecord>& records = in_flight.records;
+  const bool refused = absl::IsInvalidArgument(status);
+  if (refused && records.size() == 1) return DropRefused(lane, status);
   counters_->append_failures.fetch_add(1, std::memory_order_relaxed);
   if (!lane->log_failed) {
     PITWALL_LOG(kWarning, "collector", "cannot publish records of job ", Quote(records[0].key),
@@ -271,19 +292,8 @@ void Publisher::Fail(Lane* lane, const Status& status) {
   }
   lane->log_failed = true;
   lane->failure = ToStd(status.message());
-  const bool invalid = status.code() == absl::StatusCode::kInvalidArgument;
-  const bool exhausted = status.code() == absl::StatusCode::kResourceExhausted;
-  if (records.size() == 1 && (invalid || (exhausted && records[0].bytes() > kLargeRecord))) {
-    PITWALL_LOG(kError, "collector", "the log refuses a record of ", records[0].bytes(),
-                " bytes of job ", Quote(records[0].key), ": ", ToStd(status.message()));
-    counters_->dropped_refused.fetch_add(1, std::memory_order_relaxed);
-    if (in_flight.from_spool || in_flight.spooled) (void)SpoolOf(*lane)->Acknowledge(in_flight.end);
-    in_flight = {};
-    lane->backoff_ns = 0;
-    return;
-  }
-  // Of several, find out whether one is to blame: until something is taken, they go one by one.
-  if (invalid || exhausted) lane->append_records = 1;
+  // Until one is taken, they are appended one by one, to find the one that the log refuses.
+  if (refused) lane->append_records = 1;
   if (!in_flight.from_spool)
     counters_->records_spooled.fetch_add(records.size(), std::memory_order_relaxed);
   if (!in_flight.from_spool && spools_ != nullptr) Spill(lane);
@@ -295,7 +305,7 @@ void Publisher::Fail(Lane* lane, const Status& status) {
     }
     DropBeyondBound();
   }
-  const bool at_once = invalid && records.size() > 1;
+  const bool at_once = refused;  // since it is not the log that fails
   in_flight = {};
   lane->backoff_ns = at_once ? 0
                              : std::clamp(2 * lane->backoff_ns, options_.first_backoff_ns,

@@ -42,8 +42,9 @@ struct PublisherOptions {
 // With a spool, a record is on disk before the log gets it: first what is in flight, then what the
 // spool has, then the queue, always in this order. So nothing below the bounds is lost, also when
 // the process is killed. Without a spool, or while its disk fails, a full queue drops the oldest of
-// the lane that has the most. A record that the log will never take (refused alone, as invalid or
-// too large) is dropped.
+// the lane that has the most. A record that the log never takes (Append alone returns
+// InvalidArgument: malformed, or too large for the broker) is dropped, counted, and shown by
+// Health.
 //
 // One thread serves all lanes while appends are quick. One more begins when a lane has waited for
 // kStuckNs behind appends that hang.
@@ -64,9 +65,11 @@ class Publisher {
   void Stop();
 
   ClientCursors* cursors() const { return cursors_; }
-  // Unavailable: a lane has published nothing for kUnhealthyNs although it has records, or the
-  // spool's disk fails. Thread-safe; never waits for the log.
+  // Unavailable: a lane has published nothing for kUnhealthyNs although it has records, the spool's
+  // disk fails, or the log refused a record for good within the last kShowRefusedNs. Thread-safe;
+  // never waits for the log.
   static constexpr int64_t kUnhealthyNs = 10 * kNanosPerSecond;
+  static constexpr int64_t kShowRefusedNs = 60 * kNanosPerSecond;
   Status Health();
 
  private:
@@ -113,6 +116,7 @@ class Publisher {
   void Fail(Lane* lane, const Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Finish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetIdle(int64_t now_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DropRefused(Lane* lane, const Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Puts what is in flight and in the queue behind the spool. False: the disk would not.
   bool Spill(Lane* lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(Lane* lane, int64_t queue_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -133,6 +137,9 @@ class Publisher {
   size_t queue_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t turn_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t swept_ns_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t refused_ns_ ABSL_GUARDED_BY(mutex_) =
+      -1;                                        // of the last record refused for good; -1: none
+  std::string refusal_ ABSL_GUARDED_BY(mutex_);  // its error
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   bool disk_failed_ ABSL_GUARDED_BY(mutex_) = false;    // said so already

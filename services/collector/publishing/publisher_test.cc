@@ -188,6 +188,44 @@ TEST_F(PublisherTest, StopsWithWhatIsLeftOnDiskAndTheNextOneBeginsWithIt) {
   EXPECT_EQ(Numbers(), Range(0, 15));
 }
 
+// A broker's max.message.bytes may be far below our own limits.
+TEST_F(PublisherTest, BrokerRefusesRecordForItsSize_LaneContinues) {
+  for (const bool spool : {true, false}) {
+    SCOPED_TRACE(spool);
+    appender_.SetLargest(2'000);
+    Start(spool);
+    const size_t before = appender_.records().size();
+    const uint64_t dropped = counters_.dropped_refused;
+    Offer(0, 1, 3'000);  // alone
+    appender_.Cork();
+    Offer(1, 3);
+    Offer(3, 4, 3'000);  // among others
+    Offer(4, 6);
+    appender_.Uncork();
+    AdvanceUntilRecords(before + 4);
+    EXPECT_EQ(counters_.dropped_refused, dropped + 2);
+    EXPECT_EQ(counters_.lanes_failing, 0u);
+    const Status health = publisher_->Health();
+    EXPECT_TRUE(absl::IsUnavailable(health)) << health;
+    EXPECT_THAT(std::string(ToStd(health.message())), ::testing::HasSubstr("record too large"));
+    clock_.Advance(Publisher::kShowRefusedNs);
+    EXPECT_TRUE(publisher_->Health().ok());
+    publisher_->Stop();
+    publisher_.reset();
+  }
+  EXPECT_EQ(Numbers(), (std::vector<int>{1, 2, 4, 5}));
+}
+
+// A disk that is full now takes the records later.
+TEST_F(PublisherTest, LogIsFull_KeepsTheRecords) {
+  appender_.Fail(3, ResourceExhausted("no space left"));
+  Start(true);
+  Offer(0, 1, 1'000'000);
+  AdvanceUntilRecords(1);
+  EXPECT_EQ(counters_.dropped_refused, 0u);
+  publisher_->Stop();
+}
+
 TEST_F(PublisherTest, ARecordThatTheLogRefusesDoesNotHoldUpTheRest) {
   appender_.SetLargest(950'000);
   Start(true, 8u << 20, 64u << 20);
