@@ -59,13 +59,15 @@ IDLE, POWER_CAP, HW_SLOWDOWN, SW_THERMAL, HW_THERMAL, POWER_BRAKE = 0x1, 0x4, 0x
 
 class DcgmExporter:
     """One node's GPUs, at work unless `busy` is False. `faults` maps (gpu, field) to a value or a function of the seconds since start; a
-    value of None takes the series away, as DCGM does with what it cannot read."""
+    value of None takes the series away, as DCGM does with what it cannot read. The GPUs in `mig` are split into instances, which have no series
+    of the whole GPU beside them; `pods` shares each GPU in time."""
 
     port = 9400
 
-    def __init__(self, host, gpus=4, fields=DEFAULT, model="NVIDIA H100 80GB HBM3", busy=True, host_label="Hostname", pod=None, mig=()):
+    def __init__(self, host, gpus=4, fields=DEFAULT, model="NVIDIA H100 80GB HBM3", busy=True, host_label="Hostname", pod=None, mig=(),
+                 pods=()):
         self.host, self.gpus, self.fields, self.model, self.busy = host, gpus, fields, model, busy
-        self.host_label, self.pod, self.mig = host_label, pod, mig
+        self.host_label, self.pod, self.mig, self.pods = host_label, pod, mig, pods
         self.faults = {}
         self.xid_counts = {}  # gpu -> {code: count in the window}
         self.alive = True
@@ -76,12 +78,14 @@ class DcgmExporter:
     def _labels_of(self, gpu):
         text = ('gpu="%d",UUID="GPU-%08x-52d1-4c0e-9a2b-%012x",pci_bus_id="00000000:%02X:00.0",device="nvidia%d",modelName="%s"'
                 % (gpu, hash_of(self.host) + gpu, gpu, 0x18 + 0x11 * gpu, gpu, self.model))
-        if gpu in self.mig:
-            text += ',GPU_I_PROFILE="3g.40gb",GPU_I_ID="1"'
-        text += ',%s="%s",DCGM_FI_DRIVER_VERSION="550.90.07"' % (self.host_label, self.host)
+        instances = [',GPU_I_PROFILE="3g.40gb",GPU_I_ID="%d"' % instance for instance in (1, 2)] if gpu in self.mig else [""]
+        host = ',%s="%s",DCGM_FI_DRIVER_VERSION="550.90.07"' % (self.host_label, self.host)
+        users = [""]
         if self.pod:
-            text += ',container="trainer",namespace="research",pod="%s"' % self.pod
-        return text
+            users = [',container="trainer",namespace="research",pod="%s"' % self.pod]
+        if self.pods:
+            users = [',container="trainer",namespace="research",pod="%s",vgpu="%d"' % (pod, place) for place, pod in enumerate(self.pods)]
+        return [text + instance + host + user for instance in instances for user in users]
 
     def readings(self, gpu, time):
         """{field: value}; what is not there is 0."""
@@ -131,17 +135,17 @@ class DcgmExporter:
         for name, kind, help_text in self.fields:
             family = Family(name, kind, help_text)
             for gpu in range(self.gpus):
-                labels = self._labels[gpu]
-                if name == "DCGM_EXP_XID_ERRORS_COUNT":
-                    counts = self.xid_counts.get(gpu, {})
-                    for code, count in counts.items():
-                        family.samples['%s,window_size_in_ms="300000",xid="%d"' % (labels, code)] = count
-                    if not counts:  # without a code
-                        family.samples['%s,window_size_in_ms="300000"' % labels] = 0
-                    continue
-                value = gpus[gpu].get(name, 0)
-                if value is not None:
-                    family.samples[labels] = value
+                for labels in self._labels[gpu]:
+                    if name == "DCGM_EXP_XID_ERRORS_COUNT":
+                        counts = self.xid_counts.get(gpu, {})
+                        for code, count in counts.items():
+                            family.samples['%s,window_size_in_ms="300000",xid="%d"' % (labels, code)] = count
+                        if not counts:  # without a code
+                            family.samples['%s,window_size_in_ms="300000"' % labels] = 0
+                        continue
+                    value = gpus[gpu].get(name, 0)
+                    if value is not None:
+                        family.samples[labels] = value
             if family.samples:
                 lines += family.text()
         return "\n".join(lines) + "\n"

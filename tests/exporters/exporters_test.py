@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 from exposition import Scraper
+from modes import all_modes
 from scenarios import FAULT, all_scenarios
 
 BASE = 1767225600  # of the first scrape
@@ -94,7 +95,7 @@ def main():
     parser.add_argument("--only", nargs="+")
     parser.add_argument("--keep", metavar="DIR", help="leave the recordings there")
     options = parser.parse_args()
-    scenarios = [each for each in all_scenarios() if not options.only or each.name in options.only]
+    scenarios = [each for each in all_scenarios() + all_modes() if not options.only or each.name in options.only]
     with tempfile.TemporaryDirectory() as folder:
         issues = run(options.binary, options.rules, scenarios, options.keep or folder)
     failed = 0
