@@ -105,6 +105,9 @@ void ServiceHost::RegisterProcessorMetrics() {
             gauge, [age](const Stats& s) { return age(s.caught_up_ns); });
   add("pitwall_processor_failed_commits_total", "Transactions that failed.", counter,
       [](const Stats& s) { return s.failed_commits; });
+  add("pitwall_processor_refused_outputs_total",
+      "Events and dead letters dropped since the log never takes them.", counter,
+      [](const Stats& s) { return s.refused_outputs; });
   add("pitwall_processor_snapshots_total", "Job snapshots committed.", counter,
       [](const Stats& s) { return s.snapshots; });
   add("pitwall_processor_sequence_gaps", "Batches known to be missing.", gauge,

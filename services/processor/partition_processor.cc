@@ -4,11 +4,18 @@
 
 #include "services/base/log.h"
 #include "services/base/strings.h"
+#include "services/base/utf8.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/pipeline/topics.h"
 
 namespace pitwall::processor {
+
+namespace {
+
+constexpr size_t kRefusedHeadBytes = 1000;  // of an output that the log refuses
+
+}  // namespace
 
 PartitionProcessor::PartitionProcessor(int32_t partition, Clock* clock, Log* log, RuleSets* rules,
                                        const PartitionOptions& options)
@@ -222,6 +229,31 @@ StatusOr<bool> PartitionProcessor::TickDue(int64_t now) {
          committed_offset_ >= suppress_below_;
 }
 
+// Replaces the largest output by a dead letter with the beginning of it: a commit that the log
+// refuses for good would otherwise stop the partition. Small ones are not the cause of a refusal.
+bool PartitionProcessor::DropLargestOutput(Commit* commit, const Status& refusal) {
+  const auto largest = std::max_element(
+      commit->outputs.begin(), commit->outputs.end(),
+      [](const auto& a, const auto& b) { return a.value.size() < b.value.size(); });
+  if (largest == commit->outputs.end()) return false;
+  const std::string_view head = Utf8Prefix(largest->value, kRefusedHeadBytes);
+  if (largest->topic == input_.topic || head.size() == largest->value.size()) return false;
+  PITWALL_LOG(kError, "processor", "partition ", partition_, ": dropped a record of ",
+              largest->value.size(), " bytes for ", largest->topic, " of job ", Quote(largest->key),
+              ", which the log refuses: ", ToStd(refusal.message()));
+  refusal_ = Utf8Prefix(ToStd(refusal.message()), kRefusedHeadBytes);
+  OutgoingRecord letter{.topic = std::string(kDeadLetterTopic),
+                        .key = largest->key,
+                        .value = std::string(head),
+                        .headers = {{"reason", Cat("refused by the log: ", refusal_)},
+                                    {"topic", largest->topic},
+                                    {"partition", Cat(partition_)},
+                                    {"original_bytes", Cat(largest->value.size())}}};
+  commit->outputs.erase(largest);
+  commit->outputs.push_back(std::move(letter));
+  return true;
+}
+
 Status PartitionProcessor::CommitNow(bool with_tick) {
   Commit commit;
   commit.group = options_.group;
@@ -274,7 +306,12 @@ Status PartitionProcessor::CommitNow(bool with_tick) {
                               .key = std::string(kControlKey),
                               .value = value});
   }
-  const Status status = ApplyTimed(commit);
+  Status status = ApplyTimed(commit);
+  uint64_t refused = 0;
+  while (absl::IsInvalidArgument(status) && DropLargestOutput(&commit, status)) {
+    ++refused;
+    status = ApplyTimed(commit);
+  }
   if (!status.ok()) {
     ++failed_commits_;
     Publish();
@@ -285,6 +322,7 @@ Status PartitionProcessor::CommitNow(bool with_tick) {
   if (new_rules) appended_rules_ = wanted;
   outputs_.events.clear();
   outputs_.dead_letters.clear();
+  refused_outputs_ += refused;
   committed_offset_ = commit.next_offset;
   last_commit_ns_ = clock_->MonotonicNs();
   if (end_seen_ >= 0 && committed_offset_ >= end_seen_) caught_up_ns_ = last_probe_ns_;
@@ -298,9 +336,17 @@ Status PartitionProcessor::ApplyTimed(const Commit& commit) {
   const int64_t begin = clock_->MonotonicNs();
   Status status = committer_->Apply(commit);
   const int64_t end = clock_->MonotonicNs();
-  if (!status.ok() || end - begin > options_.max_tick_ns)
+  const bool away = !status.ok() && !absl::IsInvalidArgument(status);
+  if (away || end - begin > options_.max_tick_ns)
     ticks_paused_until_ = end + options_.outage_grace_ns;
   return status;
+}
+
+// Its records are read again at the next start, as long as the log has them.
+void PartitionProcessor::PostponeSnapshot(const std::string& job, const Status& why) {
+  unsaved_[job] = std::string(ToStd(why.message()));
+  PITWALL_LOG(kError, "processor", "partition ", partition_, ": ", unsaved_[job]);
+  shard_->PostponeSnapshot(job);
 }
 
 Status PartitionProcessor::WriteSnapshots(const std::vector<std::string>& jobs) {
@@ -310,14 +356,10 @@ Status PartitionProcessor::WriteSnapshots(const std::vector<std::string>& jobs) 
         codec::SplitSnapshot(snapshot.job, snapshot.offset, snapshot.rule_set_hash, snapshot.format,
                              snapshot.payload, options_.snapshot_limits);
     if (absl::IsResourceExhausted(chunks.status())) {
-      // Its records are read again at the next start, as long as the log has them.
-      unsaved_[job] = std::string(ToStd(chunks.status().message()));
-      PITWALL_LOG(kError, "processor", "partition ", partition_, ": ", unsaved_[job]);
-      shard_->PostponeSnapshot(job);
+      PostponeSnapshot(job, chunks.status());
       continue;
     }
     RETURN_IF_ERROR(chunks.status());
-    unsaved_.erase(job);
     JobSlots slots;
     if (const auto known = slots_.find(job); known != slots_.end()) slots = known->second;
     SnapshotSum sum = snapshot_sum_;
@@ -345,7 +387,13 @@ Status PartitionProcessor::WriteSnapshots(const std::vector<std::string>& jobs) 
                                 .tombstone = true});
     }
     written = static_cast<uint32_t>(chunks->size());
-    RETURN_IF_ERROR(Annotate(ApplyTimed(commit), Cat("snapshot of job ", job)));
+    const Status saved = Annotate(ApplyTimed(commit), Cat("snapshot of job ", job));
+    if (absl::IsInvalidArgument(saved)) {
+      PostponeSnapshot(job, saved);
+      continue;
+    }
+    RETURN_IF_ERROR(saved);
+    unsaved_.erase(job);
     slots_[job] = slots;
     snapshot_sum_ = sum;
     shard_->SnapshotCommitted(snapshot);
@@ -412,6 +460,7 @@ void PartitionProcessor::Publish() {
   stats.caught_up_ns = caught_up_ns_;
   stats.snapshots = snapshots_;
   stats.failed_commits = failed_commits_;
+  stats.refused_outputs = refused_outputs_;
   CountMemory();
   const std::vector<const engine::Job*> jobs = shard_->Jobs();
   for (const std::string& line : grace_watch_.Look(jobs)) PITWALL_LOG(kWarning, "processor", line);
@@ -432,6 +481,9 @@ void PartitionProcessor::Publish() {
     stats.trouble = Cat(unsaved_.begin()->second,
                         ": it cannot be saved and is rebuilt from the log at the next start; have "
                         "fewer series in one job");
+  } else if (refused_outputs_ > 0) {
+    stats.trouble = Cat(refused_outputs_, refused_outputs_ == 1 ? " record was" : " records were",
+                        " dropped since the log refuses them for good (", refusal_, ")");
   }
   stats.input_losses = input_losses_;
   stats.rebuilt_jobs = rebuilt_jobs_;

@@ -71,6 +71,7 @@ struct PartitionStats {
   bool standby = false;  // another processor owns the partition
   uint64_t snapshots = 0;
   uint64_t failed_commits = 0;
+  uint64_t refused_outputs = 0;  // dropped since the log never takes them
   size_t jobs = 0;
   size_t jobs_in_grace = 0;  // their attempt died, and they wait for a restart
   size_t live_sources = 0;
@@ -156,6 +157,9 @@ class PartitionProcessor {
   // Walks every pane: for the scrape's sake once in a while is enough, and after much input.
   void CountMemory();
   Status CommitNow(bool with_tick);
+  // False: no output is left that may be dropped.
+  bool DropLargestOutput(Commit* commit, const Status& refusal);
+  void PostponeSnapshot(const std::string& job, const Status& why);
   Status ApplyTimed(const Commit& commit);
   Status WriteSnapshots(const std::vector<std::string>& jobs);
   Status DeleteForgotten();
@@ -191,7 +195,8 @@ class PartitionProcessor {
   // Hash of the rule set of the records before the first change of rules; "": none.
   std::string initial_rules_;
   std::string appended_rules_;  // hash of the newest RuleSetChange that this owner wrote
-  uint64_t commits_ = 0, snapshots_ = 0, failed_commits_ = 0;
+  uint64_t commits_ = 0, snapshots_ = 0, failed_commits_ = 0, refused_outputs_ = 0;
+  std::string refusal_;  // error of the last refused output
   absl::btree_map<std::string, JobSlots> slots_;
   SnapshotSum snapshot_sum_;  // over slots_
   std::optional<AppliedRecord> applied_;

@@ -151,6 +151,27 @@ TEST_F(PartitionProcessorTest, ADeadLetterFitsIntoTheLogWhateverItsRecord) {
   EXPECT_THAT(Dead()[0].headers, Contains(Pair("original_bytes", "1000000")));
 }
 
+TEST_F(PartitionProcessorTest, LogRefusesOutputForItsSize_PartitionContinues) {
+  log_.SetLargest(2'000);
+  Append(Sample(1));
+  Run(2);
+  const size_t issues = log_.Records(kIssuesTopic).size();
+  ASSERT_GT(issues, 0u);
+  // Its dead letter is longer than the log takes.
+  log_.SetLargest(SIZE_MAX);
+  Append(std::string(5'000, '\xff'), "some-job");
+  log_.SetLargest(2'000);
+  Append(Sample(1));
+  Run(3);
+  ASSERT_THAT(Dead(), SizeIs(1));
+  EXPECT_LE(Dead()[0].value.size(), 1'000u);
+  EXPECT_EQ(Dead()[0].key, "some-job");
+  EXPECT_THAT(Dead()[0].headers, Contains(Pair("reason", HasSubstr("refused by the log"))));
+  EXPECT_THAT(Dead()[0].headers, Contains(Pair("original_bytes", "5000")));
+  EXPECT_EQ(owner_->stats().refused_outputs, 1u);
+  EXPECT_THAT(owner_->stats().trouble, HasSubstr("1 record was dropped"));
+}
+
 TEST_F(PartitionProcessorTest, ARecordOfBadFramesIsOneDeadLetter) {
   Append(Sample(1, 5000, /*with_schema=*/false));
   Run(2);
