@@ -108,7 +108,8 @@ Status ReadOpenMetrics(const std::string& path, tools::Recording* recording) {
   if (const File file(std::fopen(path.c_str(), "rb"), std::fclose); file != nullptr)
     dialect = DialectOf(file.get());
   SeriesIntoRecording sink(recording);
-  openmetrics::Reader reader(path, dialect, &sink);
+  lenient::SkippedRecords skipped("line");
+  openmetrics::Reader reader(path, dialect, &sink, {}, &skipped);
   RETURN_IF_ERROR(ForEachPiece(path, [&](std::string_view piece) { return reader.Feed(piece); }));
   return reader.Finish();
 }

@@ -29,8 +29,14 @@ Dialect DialectOf(std::string_view end_of_file) {
                                                            : Dialect::kPrometheusText;
 }
 
-Reader::Reader(std::string name, Dialect dialect, SampleSink* sink, const ReaderLimits& limits)
-    : name_(std::move(name)), dialect_(dialect), sink_(sink), limits_(limits), families_(dialect) {}
+Reader::Reader(std::string name, Dialect dialect, SampleSink* sink, const ReaderLimits& limits,
+               lenient::SkippedRecords* skipped)
+    : name_(std::move(name)),
+      dialect_(dialect),
+      sink_(sink),
+      limits_(limits),
+      skipped_(skipped),
+      families_(dialect) {}
 
 Status Reader::Error(std::string_view line, size_t offset, std::string_view what) const {
   return InvalidArgument(
@@ -58,10 +64,10 @@ Status Reader::Feed(std::string_view bytes) {
     }
     bytes.remove_prefix(end + 1);
     if (rest_.empty()) {
-      RETURN_IF_ERROR(Line(piece));
+      RETURN_IF_ERROR(Take(piece));
     } else {
       rest_.append(piece);
-      RETURN_IF_ERROR(Line(rest_));
+      RETURN_IF_ERROR(Take(rest_));
       rest_.clear();
     }
   }
@@ -76,13 +82,18 @@ Status Reader::Finish() {
       ++line_;
       return Error(last, last.size(), "the last line has no end: the file is cut short");
     }
-    RETURN_IF_ERROR(Line(last));
+    RETURN_IF_ERROR(Take(last));
   }
   if (dialect_ == Dialect::kOpenMetrics && !eof_) {
     ++line_;
     return Error("", 0, "the file does not end with # EOF: it is cut short");
   }
-  return OkStatus();
+  return skipped_ == nullptr ? OkStatus() : skipped_->Finish(name_);
+}
+
+Status Reader::Take(std::string_view line) {
+  if (skipped_ == nullptr || eof_) return Line(line);
+  return skipped_->SkipInvalid(Line(line));
 }
 
 Status Reader::Line(std::string_view text) {
@@ -206,7 +217,7 @@ Status Reader::Sample(LineParser* line) {
   const size_t first = line->at();
   ASSIGN_OR_RETURN(const Known known, FindSeries(line));
   families_.at(known.family).sampled = true;
-  if (!families_.Enter(known.family)) {
+  if (!families_.Enter(known.family) && skipped_ == nullptr) {
     return Error(text, first,
                  Cat("the samples of ", families_.at(known.family).name,
                      " are interleaved with those of others"));
@@ -234,6 +245,7 @@ Status Reader::Sample(LineParser* line) {
   }
   if (open ? !line->AtEnd() : !Trim(line->Rest()).empty())
     return Error(text, line->at(), "the line should end here");
+  if (skipped_ != nullptr) skipped_->Use();
   return Annotate(sink_->Sample(known.series, time, value, static_cast<uint32_t>(line_)),
                   Cat(name_, ":", line_, ":1"));
 }

@@ -2,11 +2,14 @@
 // them: what exporters, client libraries and `promtool tsdb dump-openmetrics` write. Bytes come in
 // pieces of any size, samples go out in the order of the file.
 //
-// Strict. What it refuses, with file:line:col and the cause: text that is not UTF-8; a line without
-// its end, or beyond a limit; OpenMetrics without `# EOF`, or with anything behind it; comments,
-// empty lines and blanks that OpenMetrics does not have; TYPE, UNIT or HELP twice or after the
-// family's samples; a family with metadata whose samples are interleaved with another's; a sample
-// that its family's type has not (a counter without _total, a bucket without le, …); a label twice,
+// Strict without `skipped`; with it, lines with the faults below are skipped and counted, samples
+// of interleaved families are taken, and only a file without a valid sample, or one that is cut
+// short or goes on behind # EOF, is rejected. Faults, reported with file:line:col: text that is not
+// UTF-8; a line without its end, or beyond a limit; OpenMetrics without `# EOF`, or with anything
+// behind it; comments, empty lines and blanks that OpenMetrics does not have; TYPE, UNIT or HELP
+// twice or after the family's samples; a family with metadata whose samples are interleaved with
+// another's; a sample that its family's type has not (a counter without _total, a bucket without
+// le, …); a label twice,
 // `__name__` as a label; a value its type forbids (a negative counter, an info that is not 1);
 // a sample without a timestamp. Metric and label names in quotes (OpenMetrics 2, Prometheus 3) may
 // be any UTF-8.
@@ -25,6 +28,7 @@
 
 #include "services/base/status.h"
 #include "services/base/strings.h"
+#include "services/codec/lenient/skipped_records.h"
 #include "services/codec/openmetrics/families.h"
 #include "services/codec/openmetrics/line_parser.h"
 #include "services/model/labels.h"
@@ -49,8 +53,9 @@ struct ReaderLimits {
 
 class Reader {
  public:
-  // `name` is the file in messages. `sink` is borrowed.
-  Reader(std::string name, Dialect dialect, SampleSink* sink, const ReaderLimits& limits = {});
+  // `name` is the file in messages. `sink` and `skipped` are borrowed; `skipped` may be null.
+  Reader(std::string name, Dialect dialect, SampleSink* sink, const ReaderLimits& limits = {},
+         lenient::SkippedRecords* skipped = nullptr);
 
   // InvalidArgument: the text is wrong; ResourceExhausted: a limit. After an error nothing more is
   // read.
@@ -65,6 +70,7 @@ class Reader {
     Part part = Part::kPlain;
   };
 
+  Status Take(std::string_view line);
   Status Line(std::string_view line);
   Status Comment(LineParser* line);
   Status Sample(LineParser* line);
@@ -76,6 +82,7 @@ class Reader {
   const Dialect dialect_;
   SampleSink* const sink_;
   const ReaderLimits limits_;
+  lenient::SkippedRecords* const skipped_;
   std::string rest_;  // of a line whose end has not come yet
   uint64_t line_ = 0;
   bool eof_ = false;

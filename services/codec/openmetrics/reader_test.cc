@@ -93,6 +93,32 @@ TEST(OpenMetricsReader, ReadsEveryKindOfFamily) {
                   "u 1 1000000000", "loose_total -3 1000000000"));
 }
 
+TEST(OpenMetricsReader, InvalidLines_AreSkippedWithTheirPlace) {
+  const auto read = [](Dialect dialect, std::string_view text, lenient::SkippedRecords* skipped) {
+    Collected sink;
+    Reader reader("f", dialect, &sink, {}, skipped);
+    Status done = reader.Feed(text);
+    if (done.ok()) done = reader.Finish();
+    return std::pair(sink.lines, std::string(ToStd(done.message())));
+  };
+  lenient::SkippedRecords skipped("line");
+  const auto [lines, error] = read(Dialect::kOpenMetrics,
+                                   "# TYPE a gauge\na 1 1\na{x=\"\xff\"} 2 2\na oops 3\nb 1 1\n\n"
+                                   "# TYPE a gauge\na 4 4\n# EOF\n",
+                                   &skipped);
+  EXPECT_EQ(error, "");
+  EXPECT_THAT(lines, ElementsAre(2, 5, 8));
+  EXPECT_EQ(skipped.skipped(), 4u);
+  EXPECT_EQ(skipped.first()[0], "f:3:6: not UTF-8");
+  // Rejected as a whole: no valid sample, cut short, more behind the end.
+  lenient::SkippedRecords none("line"), cut("line"), more("line");
+  EXPECT_THAT(read(Dialect::kPrometheusText, "a 1 1700000000\n", &none).second,
+              HasSubstr("lies in 1970"));
+  EXPECT_THAT(read(Dialect::kOpenMetrics, "a 1 1\n", &cut).second, HasSubstr("cut short"));
+  EXPECT_THAT(read(Dialect::kOpenMetrics, "a 1 1\n# EOF\na 2 2\n# EOF\n", &more).second,
+              HasSubstr("nothing may follow"));
+}
+
 TEST(OpenMetricsReader, ReadsQuotedNamesAndEscapes) {
   EXPECT_THAT(
       Read("# TYPE \"my metric\" gauge\n"
