@@ -13,6 +13,7 @@ namespace {
 constexpr uint32_t kMaxGpus = 64;
 constexpr int64_t kRetryOpenNs = 60 * kNanosPerSecond;
 constexpr std::string_view kXidErrors = "gpu_xid_errors_total";
+constexpr std::string_view kUnknownGpu = "unknown";
 constexpr std::string_view kXidWatch = "gpu_xid_watch_state";
 
 }  // namespace
@@ -140,27 +141,19 @@ class GpuReader final : public SeriesReader {
                 readings[i].xids.seen.size() != readings_[i].xids.seen.size();
     }
     readings_ = std::move(readings);
-    return changed;
+    return ReadUnattributed() || changed;
   }
 
   void Describe(std::vector<SeriesDescriptor>* out) const override {
     for (size_t i = 0; i < readings_.size(); ++i) {
       if (!Wants(i)) continue;
       const std::string gpu = Cat(i);
-      const auto add = [&](SeriesKind kind, std::string_view name,
-                           std::span<const std::pair<std::string, std::string>> labels) {
-        std::vector<Label> all = {
-            {std::string(kMetricName), std::string(name)}, {"node", context_.node}, {"gpu", gpu}};
-        for (const auto& [label, value] : labels) all.push_back({label, value});
-        out->push_back({Labels::FromPairs(std::move(all)), kind});
-      };
-      for (const GpuSeries& one : *readings_[i].rows.series) add(one.kind, one.name, one.labels);
-      add(SeriesKind::kGauge, kXidWatch, {});
-      for (const auto& [code, count] : readings_[i].xids.seen) {
-        const std::pair<std::string, std::string> label = {"code", code};
-        add(SeriesKind::kCounter, kXidErrors, {&label, 1});
-      }
+      for (const GpuSeries& one : *readings_[i].rows.series)
+        Add(gpu, one.kind, one.name, one.labels, out);
+      Add(gpu, SeriesKind::kGauge, kXidWatch, {}, out);
+      AddXids(gpu, readings_[i].xids.seen, out);
     }
+    AddXids(kUnknownGpu, unattributed_, out);
   }
 
   double* Fill(double* row) const override {
@@ -171,10 +164,39 @@ class GpuReader final : public SeriesReader {
       *row++ = r.xids.watched ? 1 : 0;
       for (const auto& [code, count] : r.xids.seen) *row++ = static_cast<double>(count);
     }
+    for (const auto& [code, count] : unattributed_) *row++ = static_cast<double>(count);
     return row;
   }
 
  private:
+  void Add(std::string_view gpu, SeriesKind kind, std::string_view name,
+           std::span<const std::pair<std::string, std::string>> labels,
+           std::vector<SeriesDescriptor>* out) const {
+    std::vector<Label> all = {{std::string(kMetricName), std::string(name)},
+                              {"node", context_.node},
+                              {"gpu", std::string(gpu)}};
+    for (const auto& [label, value] : labels) all.push_back({label, value});
+    out->push_back({Labels::FromPairs(std::move(all)), kind});
+  }
+  void AddXids(std::string_view gpu, const std::map<std::string, uint64_t>& seen,
+               std::vector<SeriesDescriptor>* out) const {
+    for (const auto& [code, count] : seen) {
+      const std::pair<std::string, std::string> label = {"code", code};
+      Add(gpu, SeriesKind::kCounter, kXidErrors, {&label, 1}, out);
+    }
+  }
+  // Rules see only an increase of these counters, since they have no watch: a new code begins at 0.
+  bool ReadUnattributed() {
+    std::map<std::string, uint64_t> now = monitor_->UnattributedXids();
+    bool changed = false;
+    for (auto& [code, count] : now) {
+      if (unattributed_.contains(code)) continue;
+      changed = true;
+      count = 0;
+    }
+    unattributed_ = std::move(now);
+    return changed;
+  }
   bool Wants(size_t i) const {
     return only_.empty() || std::binary_search(only_.begin(), only_.end(), static_cast<int>(i));
   }
@@ -183,6 +205,7 @@ class GpuReader final : public SeriesReader {
   const GpuMonitor* const monitor_;
   std::vector<int> only_;
   std::vector<GpuReading> readings_;
+  std::map<std::string, uint64_t> unattributed_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -41,6 +42,8 @@ class GpuMonitor {
   // The newest readings by GPU index; empty before the first one, and without GPUs. A GPU whose
   // readings are old (the driver blocks) has missing values; its XID errors are heard all the same.
   std::vector<GpuReading> Readings() const;
+  // XID errors by code that belong to none of the GPUs.
+  std::map<std::string, uint64_t> UnattributedXids() const { return xids_.Unattributed(); }
   // How many there are; 0 as long as nobody knows.
   size_t count() const { return count_.load(); }
 
@@ -68,8 +71,8 @@ class GpuMonitor {
   int64_t read_at_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // monotonic
 };
 
-// Series of some GPUs (empty: of all of them), as the monitor last saw them. The monitor is
-// borrowed.
+// Series of some GPUs (empty: of all of them), as the monitor last saw them, and the XID errors
+// that belong to none, as those of the GPU "unknown". The monitor is borrowed.
 std::unique_ptr<SeriesReader> NewGpuReader(const ReaderContext& context, const GpuMonitor* monitor,
                                            std::vector<int> only);
 

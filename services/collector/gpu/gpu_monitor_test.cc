@@ -50,6 +50,7 @@ class GpuMonitorTest : public ::testing::Test {
     missing_ = 0;
     for (size_t i = 0; i < series.size(); ++i) {
       EXPECT_EQ(series[i].labels.Get("node"), "n1");
+      if (series[i].labels.Get("gpu") == "unknown") continue;
       EXPECT_EQ(series[i].labels.Get("gpu"), Cat(gpu));
       EXPECT_THAT(GpuSeriesNames(), Contains(series[i].labels.Name()));
       catalogue_.Check(series[i]);
@@ -228,7 +229,6 @@ TEST_F(GpuMonitorTest, XidErrorsAreCountedByCode) {
   fake_.RaiseXid(0, 79);
   fake_.RaiseXid(0, 48);
   fake_.Raise(0, 2, 31);  // an event of another kind
-  fake_.RaiseXid(7, 79);  // of a GPU that is not ours
   fake_.AwaitHeard();
   EXPECT_TRUE(reader->Read());  // more series
   EXPECT_FALSE(reader->Read());
@@ -237,7 +237,7 @@ TEST_F(GpuMonitorTest, XidErrorsAreCountedByCode) {
                                                {"gpu_xid_watch_state", 1}}));
   EXPECT_THAT(Of(monitor, 0), Not(Contains(Key("gpu_xid_errors_total 31"))));
   EXPECT_THAT(Of(monitor, 1), Contains(Pair("gpu_xid_errors_total 13", 1)));
-  EXPECT_EQ(counters_.nvml_errors, before + 1);
+  EXPECT_EQ(counters_.nvml_errors, before);
 
   fake_.RaiseXid(0, 79);
   fake_.AwaitHeard();
@@ -250,6 +250,38 @@ TEST_F(GpuMonitorTest, XidErrorsAreCountedByCode) {
   const Row many = Of(monitor, 1);
   EXPECT_EQ(many.at("gpu_xid_errors_total other"), 200 + 1 - 64);
   EXPECT_EQ(many.at("gpu_xid_errors_total 1000"), 1);
+}
+
+// Its device is another one, or gone: the fault belongs to the node, and to each job there.
+TEST_F(GpuMonitorTest, XidOfUnknownGpu_IsSentToReadersOfAllGpus) {
+  GpuMonitor monitor(PITWALL_FAKE_NVML, clock_, &counters_);
+  monitor.Start();
+  clock_.AwaitWaiters(1);
+  fake_.AwaitHeard();
+  auto reader = NewGpuReader(context_, &monitor, {1});
+  EXPECT_TRUE(reader->Read());
+  const auto unknown = [&] {
+    std::vector<SeriesDescriptor> series;
+    reader->Describe(&series);
+    std::vector<double> row(series.size());
+    reader->Fill(row.data());
+    Row out;
+    for (size_t i = 0; i < series.size(); ++i) {
+      if (series[i].labels.Get("gpu") != "unknown") continue;
+      EXPECT_EQ(series[i].labels.Name(), "gpu_xid_errors_total");
+      out[std::string(series[i].labels.Get("code"))] = row[i];
+    }
+    return out;
+  };
+  EXPECT_EQ(unknown(), Row());
+  const uint64_t before = counters_.nvml_errors;
+  fake_.RaiseXid(7, 79);
+  fake_.AwaitHeard();
+  EXPECT_TRUE(reader->Read());
+  EXPECT_EQ(unknown(), (Row{{"79", 0}}));
+  EXPECT_FALSE(reader->Read());
+  EXPECT_EQ(unknown(), (Row{{"79", 1}}));
+  EXPECT_EQ(counters_.nvml_errors, before + 1);
 }
 
 TEST_F(GpuMonitorTest, XidErrorsAreHeardWhileTheDriverBlocks) {

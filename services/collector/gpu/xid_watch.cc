@@ -122,25 +122,32 @@ void XidWatch::SetAlive(int64_t now_ns) {
   for (size_t i = 0; i < gpus_.size(); ++i) gpus_[i].watched = devices_[i].device != nullptr;
 }
 
+bool XidWatch::Count(std::string* code, std::map<std::string, uint64_t>* seen) {
+  if (seen->size() >= kMaxCodes && !seen->contains(*code)) *code = "other";
+  return ++(*seen)[*code] == 1;
+}
+
 void XidWatch::Heard(const Nvml::Xid& xid) {
   const auto it = std::find_if(devices_.begin(), devices_.end(), [&](const Registered& one) {
     return one.device == xid.device && one.device != nullptr;
   });
-  if (it == devices_.end()) {
-    counters_->nvml_errors.fetch_add(1, std::memory_order_relaxed);
-    PITWALL_LOG(kWarning, "collector", "XID ", xid.code, " of a GPU that nobody knows");
-    return;
-  }
-  const size_t index = static_cast<size_t>(it - devices_.begin());
+  const bool known = it != devices_.end();
+  const auto index = static_cast<size_t>(it - devices_.begin());
   std::string code = Cat(xid.code);
   bool first = false;
   {
     MutexLock lock(&mutex_);
-    auto& seen = gpus_[index].seen;
-    if (seen.size() >= kMaxCodes && !seen.contains(code)) code = "other";
-    first = ++seen[code] == 1;
+    first = Count(&code, known ? &gpus_[index].seen : &unattributed_);
   }
-  if (first) PITWALL_LOG(kWarning, "collector", "GPU ", index, ": first XID ", code);
+  if (!known) counters_->nvml_errors.fetch_add(1, std::memory_order_relaxed);
+  if (!first) return;
+  PITWALL_LOG(kWarning, "collector", known ? Cat("GPU ", index) : std::string("unknown GPU"),
+              ": first XID ", code);
+}
+
+std::map<std::string, uint64_t> XidWatch::Unattributed() const {
+  MutexLock lock(&mutex_);
+  return unattributed_;
 }
 
 std::vector<XidWatch::Gpu> XidWatch::Now() const {

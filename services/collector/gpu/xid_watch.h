@@ -34,6 +34,8 @@ class XidWatch {
   // Waits for the call that is under way: as long as the driver takes.
   void Stop();
   std::vector<Gpu> Now() const;
+  // Errors by code that the driver attributes to none of the GPUs, as after one fell off the bus.
+  std::map<std::string, uint64_t> Unattributed() const;
 
   // Codes beyond so many of one GPU are counted as one, "other".
   static constexpr size_t kMaxCodes = 64;
@@ -45,6 +47,8 @@ class XidWatch {
   Over Watch(bool* heard);
   bool Register(Nvml::EventSet set);
   void Heard(const Nvml::Xid& xid);
+  // Counts the error and returns whether its code is new.
+  static bool Count(std::string* code, std::map<std::string, uint64_t>* seen);
   void SetAlive(int64_t now_ns);
 
   Clock& clock_;
@@ -64,6 +68,7 @@ class XidWatch {
 
   mutable Mutex mutex_;
   std::vector<Gpu> gpus_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, uint64_t> unattributed_ ABSL_GUARDED_BY(mutex_);
   int64_t alive_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // the driver's last answer, monotonic
 };
 
