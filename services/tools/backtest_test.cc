@@ -187,6 +187,38 @@ groups:
                           "41 step 104 resolved Apart", "41 step 104 resolved High0"));
 }
 
+// The first row counts for its own step, whatever the distance to the next one.
+TEST(Backtest, LogBeginsAtStepZeroWithStride_FirstRowIsEvaluatedAtItsStep) {
+  for (const int64_t stride : {1, 10, 100, 1'000}) {
+    for (const int64_t first : {int64_t{0}, stride}) {
+      SCOPED_TRACE(Cat("stride ", stride, ", first ", first));
+      Recording recording;
+      recording.BeginInput("log", "job");
+      ASSERT_TRUE(recording.AddSeries(0, Labels({{kMetricName, "loss"}}), "train").ok());
+      for (int64_t i = 0; i < 5; ++i)
+        ASSERT_TRUE(recording
+                        .AddSample(0, kBase + (first + i * stride) * kSecond, i == 0 ? 9.0 : 1.0, 1,
+                                   first + i * stride)
+                        .ok());
+      ASSERT_TRUE(recording.Finish().ok());
+      engine::EngineCounters counters;
+      std::vector<IssueEvent> events;
+      ASSERT_TRUE(RunBacktest(&recording,
+                              engine::CompiledForTest("groups:\n- name: g\n  clock: step\n"
+                                                      "  mode: train\n  interval: 1\n  rules:\n"
+                                                      "  - {alert: High, expr: loss > 5}\n"),
+                              {}, &counters, &events)
+                      .ok());
+      const auto found = std::find_if(events.begin(), events.end(), [](const IssueEvent& event) {
+        return event.type == EventType::kIssueFound;
+      });
+      ASSERT_NE(found, events.end());
+      EXPECT_EQ(found->step, first);
+      EXPECT_EQ(found->time_ns, kBase + first * kSecond);
+    }
+  }
+}
+
 TEST(Backtest, AnInputWhoseRanksHaveEndedHoldsNobodyBack) {
   constexpr std::string_view kStepRules = R"(
 groups:
