@@ -6,10 +6,12 @@
 
 #include "services/base/strings.h"
 #include "services/base/terminal.h"
+#include "services/pipeline/retry_after.h"
 
 namespace pitwall::executor {
 namespace {
-constexpr int64_t kSliceNs = 200 * kNanosPerMilli;  // a cancellation waits no longer
+constexpr int64_t kLongestWishNs = 30 * kNanosPerSecond;  // of Retry-After
+constexpr int64_t kSliceNs = 200 * kNanosPerMilli;        // a cancellation waits no longer
 }  // namespace
 
 StatusOr<HttpReply> PatientCaller::Perform(const std::function<StatusOr<HttpCall>()>& make,
@@ -40,11 +42,11 @@ StatusOr<HttpReply> PatientCaller::Perform(const std::function<StatusOr<HttpCall
       }
       continue;
     }
-    const bool again =
-        reply->status == 429 || reply->status >= 500 || (reply->status == 401 && again_on_401);
+    const bool again = IsRetriable(reply->status) || (reply->status == 401 && again_on_401);
     if (!again) return reply;
     last =
         Unavailable(Cat("answer ", reply->status, ": ", TerminalLine(reply->body.substr(0, 200))));
+    pause_ns = std::max(pause_ns, std::min(RetryAfterOf(*reply), kLongestWishNs));
     if (reply->status != 401) continue;
     again_on_401 = false;
   }

@@ -16,7 +16,8 @@ struct CallLimits {
   int64_t timeout_ns = 10 * kNanosPerSecond;  // of one try
 };
 
-// Repeats a call that got no answer, or 429 or 5xx; so only calls that may be repeated.
+// Repeats a call that got no answer, or one that may differ later (IsRetriable), after the server's
+// Retry-After of at most 30 s; so only calls that may be repeated.
 // Thread-safe; clock and transport are borrowed.
 class PatientCaller {
  public:
@@ -24,7 +25,7 @@ class PatientCaller {
       : clock_(clock), transport_(transport), limits_(limits) {}
 
   // `make` builds each try, so that a token that was exchanged in the meantime is taken. Any answer
-  // other than 429 and 5xx is a reply; with `again_on_401` a 401 is repeated once. Unavailable: no
+  // that is not retriable is a reply; with `again_on_401` a 401 is repeated once. Unavailable: no
   // answer in as many tries, with what the last one came to.
   StatusOr<HttpReply> Perform(const std::function<StatusOr<HttpCall>()>& make,
                               bool again_on_401 = false);

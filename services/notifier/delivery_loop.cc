@@ -12,6 +12,7 @@
 #include "services/notifier/incident_notices.h"
 #include "services/notifier/inhibition.h"
 #include "services/notifier/silenced_events.h"
+#include "services/pipeline/retry_after.h"
 #include "services/pipeline/topics.h"
 
 namespace pitwall::notifier {
@@ -292,11 +293,13 @@ std::optional<Answer> DeliveryLoop::Perform(Call call) {
   };
   if (auto* const http = std::get_if<HttpCall>(&call)) {
     http->cancel = &stop_;
+    http->status_suffices = true;
     const StatusOr<HttpReply> reply = transports_.http->Perform(*http);
     if (!reply.ok()) return fail(reply.status());
     answer.code = reply->status;
     answer.retry_after = std::string(reply->Header("retry-after"));
     answer.text = reply->body.substr(0, kMaxAnswerText);
+    answer.location = std::string(reply->Header("location"));
     return answer;
   }
   MailCall& mail = std::get<MailCall>(call);

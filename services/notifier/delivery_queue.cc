@@ -3,11 +3,8 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
-#include "absl/time/time.h"
 
 namespace pitwall::notifier {
-
-constexpr int64_t kMaxRetryAfterNs = 3600 * kNanosPerSecond;
 
 DeliveryQueue::DeliveryQueue(const DeliveryOptions& options, Positions start, uint64_t seed)
     : options_(options), random_(seed), pending_(start.size()), read_(std::move(start)) {}
@@ -108,22 +105,6 @@ void DeliveryQueue::Drop(Entry* entry) {
 
 void DeliveryQueue::Postpone(Entry* entry, int64_t now_ns) {
   entry->not_before_ns = std::max(entry->not_before_ns, now_ns + options_.first_backoff_ns);
-}
-
-int64_t ParseRetryAfter(std::string_view value, int64_t wall_ns) {
-  value = Trim(value);
-  if (value.empty()) return 0;
-  if (const std::optional<int64_t> seconds = ParseInt(value)) {
-    if (*seconds <= 0) return 0;
-    return *seconds > 3600 ? kMaxRetryAfterNs : *seconds * kNanosPerSecond;
-  }
-  absl::Time at;
-  std::string error;
-  if (!absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT", ToAbsl(value), absl::UTCTimeZone(), &at,
-                       &error)) {
-    return 0;
-  }
-  return std::clamp<int64_t>(absl::ToUnixNanos(at) - wall_ns, 0, kMaxRetryAfterNs);
 }
 
 }  // namespace pitwall::notifier

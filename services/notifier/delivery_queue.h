@@ -83,8 +83,4 @@ class DeliveryQueue {
   int64_t blocked_until_ns_ = 0;  // breaker, Retry-After
 };
 
-// Value of a Retry-After header (seconds or an HTTP date) as nanoseconds from `wall_ns`, at most an
-// hour; 0 for none.
-int64_t ParseRetryAfter(std::string_view value, int64_t wall_ns);
-
 }  // namespace pitwall::notifier

@@ -157,19 +157,6 @@ TEST(DeliveryQueue, PositionsPerPartition) {
   EXPECT_EQ(queue.Delivered(), (Positions{9, 103}));
 }
 
-TEST(RetryAfter, SecondsAndDates) {
-  const int64_t wall = 1'795'269'600 * kS;  // Sat, 21 Nov 2026 14:00:00 GMT
-  EXPECT_EQ(ParseRetryAfter("", wall), 0);
-  EXPECT_EQ(ParseRetryAfter("7", wall), 7 * kS);
-  EXPECT_EQ(ParseRetryAfter(" 7 ", wall), 7 * kS);
-  EXPECT_EQ(ParseRetryAfter("-7", wall), 0);
-  EXPECT_EQ(ParseRetryAfter("999999999999", wall), 3600 * kS);
-  EXPECT_EQ(ParseRetryAfter("Sat, 21 Nov 2026 14:00:30 GMT", wall), 30 * kS);
-  EXPECT_EQ(ParseRetryAfter("Sat, 21 Nov 2026 13:00:30 GMT", wall), 0);
-  EXPECT_EQ(ParseRetryAfter("Sun, 22 Nov 2026 14:00:30 GMT", wall), 3600 * kS);
-  EXPECT_EQ(ParseRetryAfter("soon", wall), 0);
-}
-
 TEST(CheckReceiver, NamesWhatIsWrong) {
   EXPECT_TRUE(Check(Options()).ok());
   DeliveryOptions o = Options();

@@ -20,6 +20,10 @@ struct HttpCall {
   std::string body;
   int64_t timeout_ns = 15'000'000'000;    // the whole exchange
   size_t max_response_bytes = 64 * 1024;  // of the body; a longer one fails the call
+  // Only the status and the headers matter: a body that is too long, late, or cut short by the
+  // server is cut off, and the call succeeds, so that a receiver which took the request is not sent
+  // it again.
+  bool status_suffices = false;
   // When it becomes true the call ends soon with Cancelled. Borrowed for the call; may be null.
   const std::atomic<bool>* cancel = nullptr;
 };

@@ -55,6 +55,8 @@ struct Exchange {
   bool loopback_allowed = false;
   HttpReply reply;
   size_t header_bytes = 0;
+  bool final_answer = false;   // the status line is not that of a 100
+  bool headers_whole = false;  // of a final answer
   bool too_long = false;
   std::string refused;
 };
@@ -87,8 +89,11 @@ size_t OnHeader(char* data, size_t size, size_t count, void* user) {
   const std::string_view line = Trim(std::string_view(data, bytes));
   if (StartsWith(line, "HTTP/")) {
     exchange->reply.headers.clear();  // of a 100 before
+    const size_t status = line.find(' ');
+    exchange->final_answer = status != std::string_view::npos && line.substr(status + 1, 1) != "1";
     return bytes;
   }
+  if (line.empty()) exchange->headers_whole = exchange->final_answer;
   const size_t colon = line.find(':');
   if (colon == std::string_view::npos) return bytes;
   std::string name(line.substr(0, colon));
@@ -222,7 +227,8 @@ class CurlTransport final : public HttpTransport {
     set(CURLOPT_TIMEOUT_MS, static_cast<long>(std::max<int64_t>(1, call.timeout_ns / 1'000'000)));
     set(CURLOPT_CONNECTTIMEOUT_MS,
         static_cast<long>(std::max<int64_t>(1, options_.connect_timeout_ns / 1'000'000)));
-    set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(call.max_response_bytes));
+    if (!call.status_suffices)
+      set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(call.max_response_bytes));
     set(CURLOPT_OPENSOCKETFUNCTION, &OpenSocket);
     set(CURLOPT_OPENSOCKETDATA, exchange);
     set(CURLOPT_WRITEFUNCTION, &OnBody);
@@ -241,7 +247,9 @@ class CurlTransport final : public HttpTransport {
     curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, detail);
     const CURLcode code = curl_easy_perform(handle);
     curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, nullptr);
-    if (code == CURLE_OK) {
+    const bool enough = exchange->call->status_suffices && exchange->headers_whole &&
+                        code != CURLE_ABORTED_BY_CALLBACK;
+    if (code == CURLE_OK || enough) {
       long status = 0;
       curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
       exchange->reply.status = static_cast<int>(status);

@@ -172,6 +172,29 @@ TEST(CurlTransport, BoundsTheAnswer) {
             absl::StatusCode::kResourceExhausted);
 }
 
+// A receiver that has taken the request must not be sent it again for the rest of its answer.
+TEST(CurlTransport, OnlyStatusMatters_FaultyBodyIsNoFailure) {
+  const auto status = [](std::string_view answer, bool suffices = true) {
+    OneAnswer server{std::string(answer)};
+    HttpCall call = Get(server.Url());
+    call.status_suffices = suffices;
+    call.timeout_ns = 2 * kNanosPerSecond;
+    const StatusOr<HttpReply> reply = Transport()->Perform(call);
+    return reply.ok() ? reply->status : -1;
+  };
+  const std::string body(70'000, 'x');
+  for (const std::string& answer :
+       {Cat("HTTP/1.1 200 OK\r\nContent-Length: 70000\r\n\r\n", body),
+        Cat("HTTP/1.1 202 Accepted\r\n\r\n", body), std::string("HTTP/1.1 204 No Content\r\n\r\n"),
+        std::string("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ncut"),
+        std::string("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n"
+                    "Transfer-Encoding: chunked\r\n\r\n5\r\nab")})
+    EXPECT_EQ(status(answer) / 100, 2) << answer.substr(0, 60);
+  EXPECT_EQ(status("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ncut", false), -1);
+  // A 100 alone is not an answer.
+  EXPECT_EQ(status("HTTP/1.1 100 Continue\r\n\r\n"), -1);
+}
+
 TEST(CurlTransport, BoundsTime) {
   OneAnswer server("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc");  // and then silence:
                                                                          // closed, so a short body

@@ -4,6 +4,7 @@
 
 #include "services/base/log.h"
 #include "services/base/strings.h"
+#include "services/pipeline/retry_after.h"
 
 namespace pitwall::insights {
 namespace {
@@ -14,6 +15,11 @@ constexpr int64_t kLongestWishNs = 300 * kNanosPerSecond;  // of Retry-After
 // A receiver refuses a request as a whole for one sample: halves find it, down to a part of so
 // many.
 constexpr int kMostSplits = 64;
+
+// Whether one sample, or the size of the request, may be the reason for the refusal of all.
+bool IsOfOneSample(int status) {
+  return status == 400 || status == 409 || status == 413 || status == 422;
+}
 
 }  // namespace
 
@@ -46,6 +52,7 @@ Status RemoteSender::Deliver(std::span<const MirroredSample> samples, int splits
   call.body = EncodeWriteRequest(samples);
   call.timeout_ns = options_.timeout_ns;
   call.cancel = &stop;
+  call.status_suffices = true;
   int64_t pause_ns = kFirstPauseNs;
   while (true) {
     if (stop) return absl::CancelledError("remote_write: it stops");
@@ -72,11 +79,10 @@ Status RemoteSender::Deliver(std::span<const MirroredSample> samples, int splits
       counters_.bytes.Add(call.body.size());
       Tell("");
       return OkStatus();
-    } else if (reply->status == 429 || reply->status / 100 == 5) {
-      if (const auto seconds = ParseInt(reply->Header("retry-after")); seconds && *seconds > 0)
-        wish_ns = std::min(*seconds, kLongestWishNs / kNanosPerSecond) * kNanosPerSecond;
+    } else if (IsRetriable(reply->status)) {
+      wish_ns = std::min(RetryAfterOf(*reply), kLongestWishNs);
       Tell(Cat("the receiver answers ", reply->status, "; it is asked again"));
-    } else if ((reply->status == 400 || reply->status == 409) && samples.size() > 1 && splits > 1) {
+    } else if (IsOfOneSample(reply->status) && samples.size() > 1 && splits > 1) {
       const size_t half = samples.size() / 2;
       RETURN_IF_ERROR(Deliver(samples.first(half), splits / 2, expired, stop, wakeup));
       return Deliver(samples.subspan(half), splits / 2, expired, stop, wakeup);

@@ -156,6 +156,28 @@ TEST_F(RemoteWriteTest, WaitsForAReceiverThatIsAwayOrBusy) {
   EXPECT_EQ(remote_->counters().refused.value(), 0U);
 }
 
+TEST_F(RemoteWriteTest, RepliesThatMayDifferLater_LoseNoSample) {
+  receiver_.Script({HttpReply{408, {}, ""}, HttpReply{425, {}, ""},
+                    HttpReply{503,
+                              {{"date", "Sat, 21 Nov 2026 14:00:00 GMT"},
+                               {"retry-after", "Sat, 21 Nov 2026 14:00:01 GMT"}},
+                              ""}});
+  const int64_t began = clock_.MonotonicNs();
+  Append(20);
+  Start();
+  Await([&] { return Received() == 20; });
+  EXPECT_GE(clock_.MonotonicNs() - began, kNanosPerSecond);
+  EXPECT_EQ(remote_->counters().refused.value(), 0U);
+}
+
+TEST_F(RemoteWriteTest, RequestIsTooLarge_IsSplit) {
+  receiver_.Script({HttpReply{413, {}, ""}});
+  Append(20);
+  Start();
+  Await([&] { return Received() == 20; });
+  EXPECT_EQ(remote_->counters().refused.value(), 0U);
+}
+
 TEST_F(RemoteWriteTest, WhatIsRefusedIsCountedAndTheRestGoesOn) {
   receiver_.Script({HttpReply{403, {}, "no"}});
   Append(7);

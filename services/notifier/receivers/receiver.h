@@ -37,6 +37,7 @@ using Call = std::variant<HttpCall, MailCall>;
 struct Answer {
   int code = 0;                      // HTTP status or SMTP reply code; 0: there was no answer
   std::string retry_after;           // as HTTP's header has it; "": none
+  std::string location = {};         // of a redirect; "": none
   std::string text;                  // the body's beginning, or why there was no answer
   std::vector<std::string> refused;  // of a mail that was taken: who does not get it, and why
 };
@@ -69,8 +70,9 @@ class Receiver {
   virtual Verdict Classify(const Answer& answer) const = 0;
 };
 
-// What most HTTP receivers mean by a status: 2xx taken, 410 gone, 429 throttled, and those that say
-// that the request itself is at fault rejected.
+// Meaning of a status for most HTTP receivers: 2xx taken, 410 gone, 429 throttled, a status that
+// blames the request itself rejected, every other one failed. Redirects are not followed, since the
+// address is part of the configuration: the error names the new one.
 Verdict ClassifyHttp(const Answer& answer);
 
 }  // namespace pitwall::notifier

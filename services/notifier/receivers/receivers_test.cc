@@ -126,6 +126,33 @@ TEST(Slack, AnswersMeanWhatSlackSays) {
       HasSubstr("no_service"));
 }
 
+TEST(Slack, AnswerOfTheApi_IsReadFromItsBody) {
+  const SlackReceiver slack({.url = "https://slack.invalid/api/chat.postMessage"});
+  using Kind = Verdict::Kind;
+  EXPECT_EQ(VerdictOf(slack, 200, "ok"), Kind::kTaken);
+  EXPECT_EQ(VerdictOf(slack, 200, R"({"ok":true,"ts":"1"})"), Kind::kTaken);
+  EXPECT_EQ(VerdictOf(slack, 200, R"({"ok":false,"error":"channel_not_found"})"), Kind::kRejected);
+  EXPECT_EQ(VerdictOf(slack, 200, R"({"ok":false,"error":"ratelimited"})"), Kind::kThrottled);
+  EXPECT_EQ(VerdictOf(slack, 200, "{"), Kind::kTaken);
+}
+
+TEST(ClassifyHttp, EachStatusHasItsMeaning) {
+  using Kind = Verdict::Kind;
+  const auto kind = [](int code) { return ClassifyHttp({.code = code}).kind; };
+  for (const int code : {200, 201, 202, 204, 207}) EXPECT_EQ(kind(code), Kind::kTaken) << code;
+  for (const int code : {400, 405, 406, 409, 411, 412, 413, 415, 416, 417, 422, 428, 431, 451, 501})
+    EXPECT_EQ(kind(code), Kind::kRejected) << code;
+  for (const int code : {0, 301, 307, 401, 403, 404, 407, 408, 425, 500, 502, 503, 504})
+    EXPECT_EQ(kind(code), Kind::kFailed) << code;
+  EXPECT_EQ(kind(429), Kind::kThrottled);
+  EXPECT_EQ(kind(410), Kind::kGone);
+}
+
+TEST(ClassifyHttp, Redirect_NamesTheNewAddressWithoutItsQuery) {
+  EXPECT_EQ(ClassifyHttp({.code = 308, .location = "https://new.invalid/hook?token=secret"}).error,
+            "HTTP 308: moved to https://new.invalid/hook; set this address in the configuration");
+}
+
 TEST(Gateway, EscapesItsValuesAsJson) {
   IssueEvent event = Found();
   event.summary = "quote \" and \\ and \n line";

@@ -2,6 +2,7 @@
 
 #include "services/base/markup.h"
 #include "services/base/strings.h"
+#include "services/codec/cloudevents/json_reader.h"
 #include "services/codec/cloudevents/json_writer.h"
 #include "services/notifier/receivers/message.h"
 
@@ -12,6 +13,7 @@ using cloudevents::JsonWriter;
 
 // Slack's limits: a section's text has 3,000 characters, a field 2,000, a header 150. Escaping may
 // make five characters of one.
+constexpr size_t kMaxReplyBytes = size_t{64} << 10;
 constexpr size_t kSectionBytes = 2'800;
 constexpr size_t kFieldBytes = 300;
 constexpr size_t kLineBytes = 500;
@@ -103,6 +105,16 @@ void WriteLine(const Message& message, JsonWriter* out) {
   Section(text, out);
 }
 
+// Methods of Slack's API answer 200 with "ok": false where they took nothing; webhooks with "ok".
+Verdict ClassifyBody(std::string_view body) {
+  const auto reply = cloudevents::JsonReader::Parse(body, kMaxReplyBytes);
+  if (!reply.ok() || !reply->Has("ok") || reply->Bool("ok")) return {Verdict::Kind::kTaken, ""};
+  const std::string error = reply->String("error");
+  const bool limited = error == "ratelimited" || error == "rate_limited";
+  return {limited ? Verdict::Kind::kThrottled : Verdict::Kind::kRejected,
+          Cat("HTTP 200 ", CutAtWord(OneLineText(error), 80))};
+}
+
 }  // namespace
 
 std::string SlackText(std::string_view text, size_t max) {
@@ -156,9 +168,9 @@ StatusOr<Call> SlackReceiver::Render(const Delivery& delivery) const {
 
 Verdict SlackReceiver::Classify(const Answer& answer) const {
   Verdict verdict = ClassifyHttp(answer);
+  if (verdict.kind == Verdict::Kind::kTaken) return ClassifyBody(answer.text);
   // Slack says in a word what is wrong: invalid_payload, channel_is_archived.
-  if (verdict.kind != Verdict::Kind::kTaken && answer.code != 0)
-    CatTo(verdict.error, " ", CutAtWord(OneLineText(answer.text), 80));
+  if (answer.code != 0) CatTo(verdict.error, " ", CutAtWord(OneLineText(answer.text), 80));
   return verdict;
 }
 
