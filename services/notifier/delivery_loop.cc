@@ -384,9 +384,14 @@ bool DeliveryLoop::DeadLetter(const DeliveryQueue::Entry& entry, std::string_vie
                     {"partition", Cat(entry.item.partition)},
                     {"offset", Cat(entry.item.offset)},
                     {std::string(receiver_->kind()), options_.name}};
-  const Status appended = dead_letters_->Append({std::move(record)});
+  Status appended = dead_letters_->Append({record});
   if (!appended.ok()) Note(ToStd(appended.message()));
-  return appended.ok();
+  if (!absl::IsInvalidArgument(appended)) return appended.ok();
+  // Too large: without its body. One that is refused even so is dropped: other events would wait.
+  record.headers.emplace_back("original_bytes", Cat(std::exchange(record.value, "").size()));
+  appended = dead_letters_->Append({std::move(record)});
+  if (!appended.ok()) Note(ToStd(appended.message()));
+  return appended.ok() || absl::IsInvalidArgument(appended);
 }
 
 bool DeliveryLoop::Passes(const IssueEvent& event) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "services/base/log.h"
 #include "services/base/stable_hash.h"
 #include "services/base/strings.h"
 #include "services/codec/cloudevents/told_event.h"
@@ -88,8 +89,23 @@ Status ToldRecords::Flush() {
   if (appender_ == nullptr) {
     ASSIGN_OR_RETURN(appender_, log_->OpenAppender());
   }
-  RETURN_IF_ERROR(appender_->Append({waiting_.begin(), waiting_.end()}));
+  const Status all = appender_->Append({waiting_.begin(), waiting_.end()});
+  if (absl::IsInvalidArgument(all)) return FlushOneByOne();
+  RETURN_IF_ERROR(all);
   waiting_.clear();
+  return OkStatus();
+}
+
+// Drops the records that the log never takes, so that the others do not wait for them.
+Status ToldRecords::FlushOneByOne() {
+  for (; !waiting_.empty(); waiting_.pop_front()) {
+    const Status one = appender_->Append({waiting_.front()});
+    if (one.ok()) continue;
+    if (!absl::IsInvalidArgument(one)) return one;
+    PITWALL_LOG(kError, "notifier", "dropped a record of job ", Quote(waiting_.front().key),
+                ", which the log refuses: ", ToStd(one.message()));
+    lost_->Add();
+  }
   return OkStatus();
 }
 

@@ -30,11 +30,14 @@ class ToldRecords {
   ToldRecords(Log* log, telemetry::Counter* lost) : log_(log), lost_(lost) {}
 
   void Add(const std::vector<ToldNotice>& told);
-  // Appends what waits. A topic that nobody made takes nothing, and that is no fault.
+  // Appends what waits. A topic that nobody made takes nothing, and that is no fault. A record that
+  // the log never takes is dropped and counted.
   Status Flush();
   size_t waiting() const { return waiting_.size(); }
 
  private:
+  Status FlushOneByOne();
+
   Log* const log_;
   telemetry::Counter* const lost_;
   std::unique_ptr<Appender> appender_;

@@ -157,6 +157,23 @@ TEST(ToldOf, AnActIsToldAsOne) {
   EXPECT_THAT(ToldOf(item, "team", "slack", "", 7), IsEmpty());
 }
 
+TEST(ToldRecords, LogRefusesRecord_OthersAreAppended) {
+  fakes::FakeClock clock;
+  fakes::MemoryLog log(&clock);
+  ASSERT_TRUE(log.EnsureTopic("pitwall.told", {1, false, -1}).ok());
+  log.SetLargest(800);
+  telemetry::Counter lost;
+  ToldRecords records(&log, &lost);
+  ToldNotice small, large;
+  small.job = "small";
+  large.job = std::string(1'000, 'x');
+  records.Add({small, large, small});
+  EXPECT_TRUE(records.Flush().ok());
+  EXPECT_EQ(records.waiting(), 0u);
+  EXPECT_THAT(log.Records("pitwall.told"), SizeIs(2));
+  EXPECT_EQ(lost.value(), 1u);
+}
+
 TEST(ToldRecords, WhatWaitsIsBounded) {
   fakes::FakeClock clock;
   fakes::MemoryLog log{&clock};

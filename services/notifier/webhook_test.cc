@@ -191,6 +191,24 @@ TEST_F(WebhookTest, GivesUpIntoTheDeadLetters) {
   EXPECT_EQ(StatusOf().delivered, 1U);
 }
 
+TEST_F(WebhookTest, DeadLetterIsTooLargeForTheLog_LaneContinues) {
+  transport_.SetScript([](const HttpCall& call, size_t) {
+    return call.body.find("poison") != std::string::npos ? Reply(422) : Reply(200);
+  });
+  Run({Webhook()});
+  IssueEvent poison = MakeEvent("poison", "r", 1);
+  poison.summary = std::string(5'000, 'x');
+  Publish(&log_, poison);
+  Publish(&log_, MakeEvent("poison", "r", 2));
+  log_.SetLargest(3'000);
+  Pass([&] { return Stored("w") == 2; });
+  const std::vector<Record> dead = log_.Records("pitwall.dlq");
+  ASSERT_EQ(dead.size(), 2U);
+  EXPECT_EQ(dead[0].value, "");
+  EXPECT_THAT(dead[0].headers, ::testing::Contains(::testing::Key("original_bytes")));
+  EXPECT_EQ(StatusOf().given_up, 2U);
+}
+
 TEST_F(WebhookTest, GivesUpAfterItsTime) {
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(503); });
   WebhookOptions webhook = Webhook();
