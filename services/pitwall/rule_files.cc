@@ -50,8 +50,15 @@ StatusOr<std::vector<RuleSetFile>> ReadBaselines(const std::vector<std::string>&
   std::vector<plan::BaselinePtr> parsed;
   for (const std::string& path : files) {
     ASSIGN_OR_RETURN(std::string text, ReadFile(path));
-    lang::Diagnostics later;  // the compiler says it, with everything else that is wrong
-    parsed.push_back(plan::ParseBaseline(path, text, &later));
+    lang::Diagnostics later;  // of a named file, the compiler reports it with all other errors
+    const plan::BaselinePtr baseline = plan::ParseBaseline(path, text, &later);
+    const bool named = std::find(paths.begin(), paths.end(), path) != paths.end();
+    if (later.HasErrors() && !named) {
+      PITWALL_LOG(kWarning, "rules", "skipped an invalid summary of a finished job: ",
+                  ToStd(later.ToStatus().message()));
+      continue;
+    }
+    parsed.push_back(baseline);
     found.push_back({BaseName(path), std::move(text)});
   }
   std::vector<RuleSetFile> kept;

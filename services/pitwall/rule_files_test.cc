@@ -119,6 +119,21 @@ TEST(RuleFiles, OfAFolderTheNewestRunsOfEachJobAreTaken) {
   EXPECT_TRUE(engine::CompiledRules::Accept(*rules).status().ok());
 }
 
+// As a writer that was killed, or a full disk, leaves it.
+TEST(RuleFiles, SummaryInFolderIsCutShort_OthersAreTaken) {
+  const std::string folder = Cat(testing::TempDir(), "/pitwall-cut-", ::getpid());
+  ASSERT_TRUE(std::filesystem::create_directory(folder));
+  std::ofstream(folder + "/a.yaml") << "run: a\nended: 1\nmatch: {jo";
+  std::ofstream(folder + "/b.yaml") << "run: b\nended: 1\nmatch: {job: b}\nseries: []\n";
+  std::ofstream(folder + "/c.yaml") << "";
+  const auto rules = ReadRuleSet({.baselines = {folder}}, plan::kDefaultInterval);
+  std::filesystem::remove_all(folder);
+  ASSERT_TRUE(rules.ok()) << rules.status();
+  ASSERT_EQ(rules->baselines.size(), 1u);
+  EXPECT_EQ(rules->baselines[0].name, "b.yaml");
+  EXPECT_TRUE(engine::CompiledRules::Accept(*rules).status().ok());
+}
+
 TEST(RuleFiles, ASummaryThatIsNoneIsNamed) {
   const std::string path = Cat(testing::TempDir(), "/pitwall-run-", ::getpid(), ".yaml");
   std::ofstream(path) << "run: a\nmatches: {job: a}\n";
