@@ -254,6 +254,25 @@ groups:
         done = run("--duplicates", "last", path=twice + ".gz")
         self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 1), done.stderr)
 
+    def test_invalid_records_are_skipped_and_reported(self):
+        rules = self.file("high.yaml", "groups: [{name: g, interval: 1s, rules: [{alert: High, expr: 'x > 5'}]}]")
+        mapping = self.file("x.yaml", "time: {column: t, unit: datetime}\nmetrics: [{column: x}]\n")
+        table = self.file("x.csv", "t, x\n2026/01/01 00:00:00.5, 9\n2026/01/01 00:00:01, 9 ,\n2026/01/0")
+        text = self.file("x.prom", "# TYPE x gauge\nx 9 1700000000\nx oops 1700000001\nx 9 1700000002\n# EOF\n")
+        step = '{"ph":"X","cat":"user_annotation","name":"ProfilerStep#%d","ts":%d,"dur":%d}'
+        trace = self.file("x/rank0.json", "[%s,\n%s,\n%s" % (step % (1, 10, 10), step % (2, 20, -10), step % (3, 30, 10)))
+        self.file("x/empty.json", "")
+        for arguments, said in [
+                (("csv", "--mapping", mapping, "--rules", rules, "--input", table), "x.csv: skipped 1 invalid row: " + table + ":4:1: 1 cells, but"),
+                (("openmetrics", "--rules", rules, "--input", text), "x.prom: skipped 1 invalid line: " + text + ":3:3: the value \"oops\""),
+                (("chrome-trace", "--rules", rules, "--input", os.path.dirname(trace)), trace + ":2:1: an event whose dur is below 0"),
+                (("chrome-trace", "--rules", rules, "--input", os.path.dirname(trace)), "empty.json:1:1: no trace: the file is empty")]:
+            done = backtest(*arguments)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(said, done.stderr)
+            if arguments[0] != "chrome-trace":
+                self.assertIn('"alert":"High"', done.stdout)
+
     def test_errors(self):
         rules = self.file("rules.yaml", TRACE_RULES)
         self.file("empty/notes.txt", "")
