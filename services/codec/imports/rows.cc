@@ -214,9 +214,12 @@ Status RowReader::Header() {
 }
 
 bool RowReader::RepeatsHeader() const {
-  return std::all_of(cells_.begin(), cells_.end(), [this](const std::string& cell) {
-    return std::find(header_.begin(), header_.end(), Trim(cell)) != header_.end();
-  });
+  if (!named_.contains(Trim(cells_.front()))) return false;
+  std::vector<std::string_view> names(header_.begin(), header_.end()), cells;
+  for (const std::string& cell : cells_) cells.push_back(Trim(cell));
+  std::sort(names.begin(), names.end());
+  std::sort(cells.begin(), cells.end());
+  return names == cells;
 }
 
 Status RowReader::EndOfRecord() {

@@ -279,6 +279,13 @@ TEST(TableReader, HeaderIsRepeated_RowsAfterItFollowIt) {
   EXPECT_THAT(outcome.skipped_rows, ::testing::IsEmpty());
 }
 
+TEST(TableReader, EmptyRow_IsNoHeader) {
+  const Outcome outcome = Read(kLoss, ",t,x\n0,1,1\n,,\n2,3,3\n");
+  EXPECT_EQ(outcome.error, "");
+  EXPECT_THAT(outcome.samples, ElementsAre("2: x @1000ms 1", "4: x @3000ms 3"));
+  EXPECT_EQ(outcome.skipped_rows.size(), 1u);
+}
+
 TEST(TableReader, ColumnsThatNobodyReads_MayBeFaulty) {
   const Outcome outcome = Read(kLoss, " t ,x, y,y,\n1,1,a,b,\n2,2,c,d,\n");
   EXPECT_EQ(outcome.error, "");
