@@ -1,6 +1,8 @@
 #include "services/engine/rank_deaths.h"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "services/base/clock.h"
 #include "services/base/strings.h"
@@ -19,11 +21,43 @@ constexpr int64_t kPeersFailNs = 100 * kMs;
 // On the same node a collector may see a kill so much later than a peer fails of it. A launcher
 // that kills the others has to see first that the process of the one that failed has ended.
 constexpr int64_t kSeenLateNs = 50 * kMs;
+// A collector may see an exit status so much later than the launcher does, which then ends the
+// other ranks by SIGTERM.
+constexpr int64_t kStatusLateNs = 400 * kMs;
+// The end of a rank whose peer reports its loss may be seen so much later: its process is torn down
+// after its connections have closed, or another node reports it.
+constexpr int64_t kLostPeerNs = 2 * kNanosPerSecond;
 // From the verdict to the tick of a rule.
 constexpr int64_t kTickNs = 500 * kMs;
 // In saved state.
 constexpr uint8_t kHasFirst = 1, kHasStop = 2, kHasPlatform = 4, kExpectsPlatform = 8,
                   kHasToldCause = 16, kGone = 32, kHasStoppedBy = 64, kHasException = 128;
+
+// Parts of the errors of gloo, NCCL, and sockets that report the loss of another rank.
+constexpr std::array<std::string_view, 9> kLostPeer = {
+    "closed by peer",        "closed by remote peer",       "reset by peer",
+    "remote process exited", "remote process exiting",      "remote worker",
+    "remote server",         "onnection was likely closed", "Broken pipe"};
+
+// Whether the rank failed because another one was gone.
+bool ReportsLostPeer(const RankDeath& death) {
+  return death.said_failed && std::any_of(kLostPeer.begin(), kLostPeer.end(), [&](auto part) {
+           return death.exception.find(part) != std::string::npos;
+         });
+}
+
+// Whether a launcher would end the other ranks because of it.
+bool IsFailure(const RankDeath& death) {
+  return death.said_failed || SignalOf(death).has_value() || death.exit_code.value_or(0) != 0;
+}
+
+// Whether `first` is by its nature the effect of another end, and `death` was that end, seen later.
+bool IsEffectOf(const RankDeath& death, const RankDeath& first) {
+  if (IsTerminated(death) || ReportsLostPeer(death)) return false;
+  const int64_t later_ns = death.at - first.at;
+  if (ReportsLostPeer(first)) return later_ns <= kLostPeerNs;
+  return IsTerminated(first) && IsFailure(death) && later_ns <= kStatusLateNs;
+}
 
 // Whether the failure of `first`, by its own word, came of a death that was seen a moment later.
 bool FailedOf(const RankDeath& death, const RankDeath& first) {
@@ -45,7 +79,13 @@ void RankDeaths::Add(RankDeath death) {
   }
   if (IsTerminated(*first_) && IsTerminated(death) && death.at - first_at_ <= kCancelWithinNs)
     ++terminated_;
-  if (!told_ && FailedOf(death, *first_)) first_ = std::move(death);
+  if (told_) return;
+  if (IsEffectOf(death, *first_)) {
+    terminated_ = 0;
+    first_ = std::move(death);
+  } else if (FailedOf(death, *first_)) {
+    first_ = std::move(death);
+  }
 }
 
 bool RankDeaths::IsStop(int64_t at) const {
@@ -58,8 +98,9 @@ int64_t RankDeaths::JudgedAt() const {
   // A crash is one whatever the platform says.
   if (expects_platform_ && !IsCrash(*first_))
     return first_at_ + (gone_ ? kPlatformOfGoneNs : kPlatformNs);
+  if (ReportsLostPeer(*first_)) return first_->at + kLostPeerNs;
   if (first_->said_failed) return first_->at + kPeersFailNs;
-  if (IsTerminated(*first_) && terminated_ < 2) return first_->at + kOneSignalNs;
+  if (IsTerminated(*first_)) return first_->at + (terminated_ < 2 ? kOneSignalNs : kStatusLateNs);
   return first_->at;
 }
 

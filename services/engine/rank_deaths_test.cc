@@ -79,6 +79,68 @@ TEST(RankDeaths, AnExceptionIsToldWithItsCause) {
   EXPECT_FALSE(stopped.Judge(DeathAt(11))[0].first.Has("exception"));
 }
 
+RankDeath LostPeer(double at, int64_t rank) {
+  RankDeath death = Failed(at, rank);
+  death.exception = "RuntimeError: […/pair.cc:561] Connection closed by peer [127.0.0.1]:9891.";
+  return death;
+}
+
+// The peer of a rank that exits fails at once; the exit status is known when the process is gone.
+TEST(RankDeaths, PeerReportsLossBeforeExitStatusIsKnown_ExitIsNamed) {
+  for (const int32_t code : {0, 3}) {
+    RankDeaths deaths;
+    deaths.Add(LostPeer(10, 0));
+    EXPECT_THAT(Said(&deaths, 10.5), IsEmpty());
+    deaths.Add(Exited(11.5, 1, code));
+    EXPECT_THAT(Said(&deaths, 11.5),
+                ElementsAre(Cat("1 died: exit code ", code, " = 1"), "count = 2"));
+  }
+}
+
+TEST(RankDeaths, PeerReportsLossBeforeExceptionIsKnown_ExceptionIsNamed) {
+  RankDeath failed = Failed(10.3, 1);
+  failed.exception = "ValueError: no such label";
+  RankDeaths deaths;
+  deaths.Add(LostPeer(10, 0));
+  deaths.Add(failed);
+  deaths.Add(Signalled(10.4, 2, 15));
+  EXPECT_THAT(Said(&deaths, 11), ElementsAre("1 died: exception = 1", "count = 3"));
+}
+
+TEST(RankDeaths, PeersReportLossAndNoOtherEnd_FirstIsNamed) {
+  RankDeaths deaths;
+  deaths.Add(LostPeer(10, 2));
+  deaths.Add(LostPeer(10.1, 0));
+  deaths.Add(Signalled(10.2, 1, 15));
+  EXPECT_THAT(Said(&deaths, 11.9), IsEmpty());
+  EXPECT_EQ(deaths.seen_by(), DeathAt(12.5));
+  deaths.Add(Exited(12.1, 3, 1));
+  EXPECT_THAT(Said(&deaths, 12.1), ElementsAre("2 died: exception = 1", "count = 4"));
+}
+
+// A launcher sees an exit status before the collector does, and ends the other ranks.
+TEST(RankDeaths, LauncherEndsOthersBeforeExitStatusIsKnown_ExitIsNamed) {
+  RankDeaths one, several;
+  one.Add(Signalled(10, 0, 15));
+  one.Add(Exited(10.25, 1, 3));
+  EXPECT_THAT(Said(&one, 11), ElementsAre("1 died: exit code 3 = 1", "count = 2"));
+  several.Add(Signalled(10, 0, 15));
+  several.Add(Signalled(10, 1, 15));
+  EXPECT_THAT(Said(&several, 10.3), IsEmpty());
+  several.Add(Exited(10.3, 2, 3));
+  several.Add(Signalled(10.3, 3, 15));
+  EXPECT_THAT(Said(&several, 11), ElementsAre("2 died: exit code 3 = 1", "count = 4"));
+}
+
+TEST(RankDeaths, ScriptEndsItselfAfterSigterm_IsNotNamed) {
+  for (const std::optional<int32_t> code : {std::optional<int32_t>(0), std::optional<int32_t>()}) {
+    RankDeaths deaths;
+    deaths.Add(Signalled(10, 0, 15));
+    deaths.Add(Exited(10.1, 1, code));
+    EXPECT_THAT(Said(&deaths, 12), ElementsAre("0 died: signal 15 = 1", "count = 2"));
+  }
+}
+
 TEST(RankDeaths, WhatFollowsAnAnnouncedStopIsThatStop) {
   RankDeaths deaths;
   deaths.AnnounceStop(DeathAt(9), "rule p/g/a");
