@@ -86,6 +86,9 @@ class _Exit:
         if isinstance(value, SystemExit):
             self.status = _status_of(value.code)
             self.failed = self.failed or self.status != 0
+            cause = value.__context__  # that a launcher such as torch.multiprocessing turned into a status
+            if self.status != 0 and isinstance(cause, Exception):
+                self.exception = describe(cause)
         elif isinstance(value, KeyboardInterrupt):
             self.cancelled = True
         elif value is not None:
