@@ -72,6 +72,12 @@ class ProtocTest(unittest.TestCase):
                                "pitwall/client/v1/client.proto"], input=text.encode("utf-8"), stdout=subprocess.PIPE,
                               check=True).stdout
 
+    def test_rank_on_node_is_rank_on_first_node(self):
+        for env, rank in (({"LOCAL_RANK": "1", "NODE_RANK": "0", "WORLD_SIZE": "2"}, 1), ({"LOCAL_RANK": "1"}, 1),
+                          ({"LOCAL_RANK": "1", "RANK": "9", "NODE_RANK": "1"}, 9), ({"LOCAL_RANK": "1", "NODE_RANK": "1"}, 0), ({}, 0)):
+            with self.subTest(env=env):
+                self.assertEqual(identify(env).rank, rank)
+
     def test_hello(self):
         env = {"SLURM_JOB_ID": "17", "SLURM_CLUSTER_NAME": "alps", "SLURM_JOB_PARTITION": "gpu", "SLURM_PROCID": "300",
                "SLURM_LOCALID": "4", "SLURM_NTASKS": "512", "PITWALL_ATTEMPT": "0", "SLURM_RESTART_COUNT": "2",

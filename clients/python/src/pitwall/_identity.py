@@ -43,6 +43,11 @@ def _number(env, *names):
     return None
 
 
+def _rank_on_first_node(env):
+    """Returns the rank of a process that knows only its rank on its node, as in Lightning's launcher: equal on the first node."""
+    return 0 if _number(env, "NODE_RANK") else _clamp(_number(env, "LOCAL_RANK") or 0, 32)
+
+
 def _start_ns(text):
     """PITWALL_JOB_START in seconds (may have a fraction) or in nanoseconds since the epoch; 0 if absent or no number."""
     try:
@@ -145,7 +150,7 @@ def identify(env=None, job=None, job_id=None, rank=None, local_rank=None, world_
         job_id=_cut(job_id or ""),
         job_name=_cut(job or env.get("PITWALL_JOB") or env.get("SLURM_JOB_NAME") or _script_name() or "job"),
         job_start_unix_ns=_start_ns(env.get("PITWALL_JOB_START") or env.get("SLURM_JOB_START_TIME") or ""),
-        rank=pick(rank, 32, 0, "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"),
+        rank=pick(rank, 32, _rank_on_first_node(env), "RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"),
         local_rank=pick(local_rank, 32, 0, "LOCAL_RANK", "SLURM_LOCALID", "OMPI_COMM_WORLD_LOCAL_RANK"),
         world_size=pick(world_size, 32, 1, "WORLD_SIZE", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"),
         attempt=pick(attempt, 63, None, "PITWALL_ATTEMPT"),
