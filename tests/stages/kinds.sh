@@ -1,0 +1,14 @@
+# Kinds of training runs with current PyTorch, Lightning, Hugging Face, Accelerate, XGBoost, and a notebook beside all packs: each fault by name and
+# cause, and nothing else. A kind that passed with this binary is not run again. About 30 minutes on two idle cores.
+. "$(dirname "$0")/common.sh"
+pythons=$(bash tests/stages/torch.sh)
+log=build/test-logs/kinds.txt
+mkdir -p build/test-logs
+rc=0
+python3 tests/trainings/kinds/run.py build/release/bin/pitwall "${pythons##*$'\n'}" | tee "$log" || rc=1
+kinds=$(sed -n 's/^\([0-9]*\) kinds,.*/\1/p' "$log")
+bad=$(grep -c '^FAILED ' "$log" || true)
+sed -n 's/^FAILED \([^ :]*\).*/FAILED: kind \1/p' "$log"
+sed -n 's/^KNOWN  *\([^ :]*\).*/NOTE: kind \1 is known to be wrong/p' "$log"
+echo "$((${kinds:-0} - bad)) $bad" >>"$PITWALL_COUNTS"
+exit "$rc"

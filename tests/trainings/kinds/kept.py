@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Kept recordings of the kinds of training runs, and their replay.
+
+kept.py PITWALL [--results DIR]    keeps the recording of each kind in DIR (build/kinds) that has none yet
+"""
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, ".."))
+import recordings  # noqa: E402
+from kinds import KINDS  # noqa: E402
+
+KEPT = os.path.join(HERE, "recordings")
+MANIFEST = os.path.join(KEPT, "recordings.json")
+MAX_BYTES = 200_000      # of a recording
+MAX_TOTAL = 12_000_000   # of all
+NEVER = 1e12
+_keeping = threading.Lock()
+
+
+def manifest():
+    """Name -> {sha256, until: Unix seconds at which the test ended the run}."""
+    if not os.path.exists(MANIFEST):
+        return {}
+    with open(MANIFEST) as text:
+        return json.load(text)
+
+
+def save(entries):
+    with open(MANIFEST, "w") as out:
+        json.dump(entries, out, indent=1, sort_keys=True)
+        out.write("\n")
+
+
+def path_of(name):
+    return os.path.join(KEPT, name + ".tar.xz")
+
+
+def events_of(pitwall, data, which):
+    """Raw lines of a backtest of a data directory with pack:default or with all packs."""
+    done = subprocess.run([pitwall, "backtest", "--input", data, "--rules", *recordings.pack_flags(which)], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise RuntimeError("%s: the backtest ended with %d (%s)" % (data, done.returncode, done.stderr[-500:]))
+    return done.stdout.splitlines()
+
+
+def parse(lines, until=NEVER):
+    """-> [(last word of the type, data, Unix seconds)] of the events of issues and jobs up to a time."""
+    events = []
+    for line in lines:
+        event = json.loads(line)
+        at = recordings.seconds(event["time"])
+        if event["type"].startswith(("io.pitwall.issue.", "io.pitwall.job.")) and at <= until:
+            events.append((event["type"].rpartition(".")[2], dict(event["data"], event=event["id"]), at))
+    return events
+
+
+def replay(pitwall, name, which, until=NEVER):
+    with tempfile.TemporaryDirectory(prefix="pitwall-replay-") as folder:
+        recordings.unpack(path_of(name), folder)
+        return parse(events_of(pitwall, folder, which), until)
+
+
+def shrink(pitwall, source, target, until):
+    """Writes the recording up to a time, without spans. Raises an error if it is too large, or if its replay gives other events."""
+    with tempfile.TemporaryDirectory(prefix="pitwall-shrink-") as folder:
+        whole, small = os.path.join(folder, "whole"), os.path.join(folder, "small")
+        recordings.unpack(source, whole)
+        recordings.pack(whole, target, until=until)
+        if os.path.getsize(target) > MAX_BYTES:
+            raise RuntimeError("%s: %d bytes are too many for a recording (limit %d)" % (target, os.path.getsize(target), MAX_BYTES))
+        recordings.unpack(target, small)
+        before, after = events_of(pitwall, whole, "all"), events_of(pitwall, small, "all")
+        if after != before[:len(after)]:
+            raise RuntimeError("%s: the small recording gives other events" % source)
+
+
+def keep(pitwall, results, name):
+    """Keeps the recording of a run if its kind has none. -> a word for the log"""
+    if name in manifest():
+        return "has a recording"
+    with open(os.path.join(results, name + ".json")) as text:
+        ran = json.load(text)
+    if ran["error"] or ran["kind"]["run"] != KINDS[name]["run"]:
+        return "its run is of another kind, or failed"
+    os.makedirs(KEPT, exist_ok=True)
+    new = path_of(name) + ".new"
+    try:
+        shrink(pitwall, os.path.join(results, name + ".tar.xz"), new, ran["until"])
+    except RuntimeError as error:
+        return str(error)
+    with _keeping:
+        os.rename(new, path_of(name))
+        save(dict(manifest(), **{name: {"sha256": recordings.digest(path_of(name)), "until": round(ran["until"], 2)}}))
+    return "kept"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("pitwall")
+    parser.add_argument("--results", default=os.path.join(recordings.REPO, "build", "kinds"))
+    options = parser.parse_args()
+    for name in KINDS:
+        if name not in manifest() and os.path.exists(os.path.join(options.results, name + ".json")):
+            print("%s: %s" % (name, keep(os.path.abspath(options.pitwall), options.results, name)), flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
