@@ -47,6 +47,20 @@ class StreamTest(support.ClientTest):
         self.assertEqual(collector.messages("goodbye"), [goodbye("completed")])
         self.assertEqual(broken_promises([m[:2] for m in collector.connections[0]]), [])
 
+    def test_loss_trend_declared_before_loop_belongs_to_first_step(self):
+        collector = self.collector()
+        self.start(collector)
+        pitwall.log(learning_rate=0.1)
+        pitwall.log(loss_trend=0)
+        for _ in pitwall.steps([1, 2]):
+            pitwall.log(loss=1)
+        pitwall.log(loss_trend=1)
+        pitwall.finish()
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        self.assertEqual([(v["metric"], v["step_plus_one"]) for v in collector.values()],
+                         [("train_learning_rate", 0), ("train_loss_trend", 1), ("train_loss", 1), ("train_loss", 2), ("train_loss_trend", 2)])
+        self.assertEqual(broken_promises([m[:2] for m in collector.connections[0]]), [])
+
     def test_sequences_count_from_one(self):
         collector = self.collector()
         self.start(collector)

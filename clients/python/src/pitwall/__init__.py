@@ -32,6 +32,7 @@ __all__ = ["init", "finish", "info", "steps", "step", "phase", "mode", "log", "l
            "lightning_callback", "transformers_callback", "xgboost_callback", "__version__"]
 
 _REASONS = ("completed", "failed", "cancelled", "")
+_LOSS_TREND = "train_loss_trend"
 _metrics = {}  # name given to log() -> metric name
 _NOT_IN_NAMES = re.compile("[^a-zA-Z0-9_:]")
 
@@ -104,9 +105,19 @@ def log(values=None, *, step=None, labels=None, **named):
                 pinned = tuple(sorted((str(name), str(value)) for name, value in labels.items()))
             else:
                 warn_once("log: labels is no dict (%s); the values are sent without", brief(labels))
-        recorder.log(pairs, pinned, _number_or_next("log", step))
+        number = _number_or_next("log", step)
+        if number is None and any(metric == _LOSS_TREND for metric, _ in pairs):
+            number = _first_step(recorder)
+        recorder.log(pairs, pinned, number)
     except Exception:
         swallow("log")
+
+
+def _first_step(recorder):
+    """Returns the number of the first step if it has not begun; else None. A declaration before the loop needs the step, because
+    rules on losses see only values of steps."""
+    mode = recorder.mode()
+    return recorder.next_step(mode) if recorder.step_number(mode) is None else None
 
 
 def watch(model, optimizer=None, loss=None, collections=None, *, every=500, steps=None, scaler=None, grad_norm_every=10,
