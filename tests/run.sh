@@ -21,7 +21,7 @@ logs=$repo/build/test-logs
 # Name, and how many minutes it may take before it is stopped as hung.
 stages=(deps:20 build:45 unit:15 lint:30 suites:20 oracle:15 page:10 e2e:30 python:20 kafka:30 asan:30 fuzz:15)
 quick_stages=(build:45 unit:15)
-long_stages=(asan_long:60 tsan_long:60 tidy:60 quiet_long:60 python_long:20 trainings:30 cells:110 healthy:150 tidy_tests:60 faults:60 fuzz_more:90 damage:60 life_long:90
+long_stages=(asan_long:60 tsan_long:60 tidy:60 quiet_long:60 python_long:20 trainings:30 cells:110 kinds:90 healthy:150 tidy_tests:60 faults:60 fuzz_more:90 damage:60 life_long:90
   promapi_long:60 insights_long:120 helm_long:60 install_long:60 receivers_long:20 slurm_long:10 page_long:20 soak:240)
 
 wanted=("${stages[@]}")

@@ -7,7 +7,7 @@ torch_version=2.15.0
 venv=$cache/torch-$torch_version
 
 # XGBoost without its code for GPUs: 6 MB instead of 130, and without a second NCCL over the one of PyTorch.
-frameworks=(transformers==5.23.0 accelerate==1.15.0 lightning==2.6.6 xgboost-cpu==3.2.0)
+frameworks=(transformers==5.23.0 accelerate==1.15.0 lightning==2.6.6 xgboost-cpu==3.2.0 ipykernel==7.4.0)
 
 has_frameworks() {
   "$1" - "${frameworks[@]}" 2>/dev/null <<'EOS'

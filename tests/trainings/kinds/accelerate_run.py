@@ -18,7 +18,8 @@ def main():
     torch.manual_seed(1)
     net = numerics.Net(KIND["pace"])
     data = numerics.Regression(rank, 1)
-    rows = torch.utils.data.DataLoader([data.batch() for _ in range(KIND["steps"] * accelerator.num_processes)], batch_size=None)
+    batches = [data.batch() for _ in range(KIND["steps"] * accelerator.num_processes)]
+    rows = torch.utils.data.DataLoader(batches, batch_size=1, collate_fn=lambda rows: rows[0])
     model, optimizer, loader = accelerator.prepare(net, torch.optim.SGD(net.parameters(), lr=0.05), rows)
     pitwall.init()
     loss_of = torch.nn.MSELoss()

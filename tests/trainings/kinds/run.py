@@ -28,7 +28,7 @@ from kinds import KINDS, issues_of, judge, jobs_of, matches  # noqa: E402
 from matrix import free_port, version_of  # noqa: E402
 
 CONFIG = "collector: {gpus: false, interval: 1s}\n"
-TRAINS_S = 400   # a run that has not ended by then has failed
+TRAINS_S = 600   # a run that has not ended by then has failed
 ENDS_S = 110     # a failed job waits a minute for its restart
 SETTLES_S = 15   # from the expected issue to the verdict, for further ones
 
