@@ -73,7 +73,7 @@ class Judge(unittest.TestCase):
         self.assertFalse(self.judge("plain-exception", *RUNNING, issue)["ok"])
         self.assertFalse(self.judge("plain-exception", *RUNNING, changed("ended", end_detail="completed"), issue)["ok"])
         self.assertFalse(self.judge("plain-exception", *FAILED, changed("started", job={"id": "phantom"}), issue)["ok"])
-        self.assertFalse(self.judge("torchrun-restart-exception", *FAILED, issue)["ok"])
+        self.assertFalse(self.judge("torchrun-restart-sigkill", *FAILED, issue)["ok"])
 
 
 class Recordings(unittest.TestCase):
