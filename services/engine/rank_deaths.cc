@@ -46,9 +46,10 @@ bool ReportsLostPeer(const RankDeath& death) {
          });
 }
 
-// Whether a launcher would end the other ranks because of it.
+// Whether a launcher may have seen it end and ended the other ranks because of it. An exception
+// alone is reported before the process ends, so it never comes after that SIGTERM.
 bool IsFailure(const RankDeath& death) {
-  return death.said_failed || SignalOf(death).has_value() || death.exit_code.value_or(0) != 0;
+  return SignalOf(death).has_value() || death.exit_code.value_or(0) != 0;
 }
 
 // Whether `first` is by its nature the effect of another end, and `death` was that end, seen later.

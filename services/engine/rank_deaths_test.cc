@@ -132,6 +132,13 @@ TEST(RankDeaths, LauncherEndsOthersBeforeExitStatusIsKnown_ExitIsNamed) {
   EXPECT_THAT(Said(&several, 11), ElementsAre("2 died: exit code 3 = 1", "count = 4"));
 }
 
+TEST(RankDeaths, PeerFailsAfterSigtermOfOneRank_SigtermIsNamed) {
+  RankDeaths deaths;
+  deaths.Add(Signalled(10, 1, 15));
+  deaths.Add(Failed(10.1, 0));
+  EXPECT_THAT(Said(&deaths, 12), ElementsAre("1 died: signal 15 = 1", "count = 2"));
+}
+
 TEST(RankDeaths, ScriptEndsItselfAfterSigterm_IsNotNamed) {
   for (const std::optional<int32_t> code : {std::optional<int32_t>(0), std::optional<int32_t>()}) {
     RankDeaths deaths;
