@@ -1,7 +1,8 @@
-// /proc/<pid>/stat and statm of a job's local processes.
+// /proc/<pid>/stat, statm, and schedstat of a job's local processes.
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "services/base/strings.h"
 #include "services/collector/files/proc_file.h"
@@ -24,11 +25,13 @@ struct Process {
   JobProcess who;
   ProcFile stat;
   ProcFile statm;
+  ProcFile schedstat;
   bool alive = false;
   bool gone = false;
   double cpu_seconds = 0;
   double state = 0;
   double resident_bytes = 0;
+  std::optional<double> wait_seconds;  // nullopt: the kernel does not count it
 };
 
 class ProcessReader final : public SeriesReader {
@@ -42,7 +45,8 @@ class ProcessReader final : public SeriesReader {
     for (size_t i = 0; i < processes.size(); ++i) {
       if (i + 1 < processes.size() && processes[i + 1].rank == processes[i].rank) continue;
       const std::string dir = UnderRoot(context.root, Cat("proc/", processes[i].pid));
-      processes_.push_back({processes[i], ProcFile(dir + "/stat"), ProcFile(dir + "/statm")});
+      processes_.push_back({processes[i], ProcFile(dir + "/stat"), ProcFile(dir + "/statm"),
+                            ProcFile(dir + "/schedstat")});
     }
   }
 
@@ -52,8 +56,10 @@ class ProcessReader final : public SeriesReader {
       // A process that ended does not come back: whoever has its number next is somebody else.
       if (process.gone) continue;
       const bool alive = ReadOne(process);
+      const bool waited = process.wait_seconds.has_value();
+      process.wait_seconds = alive ? ReadWait(process) : std::nullopt;
       process.gone = process.alive && !alive;
-      changed |= alive != process.alive;
+      changed |= alive != process.alive || waited != process.wait_seconds.has_value();
       process.alive = alive;
     }
     return changed;
@@ -69,6 +75,10 @@ class ProcessReader final : public SeriesReader {
           NodeSeries(context_, SeriesKind::kGauge, "process_memory_usage_bytes", {{"rank", rank}}));
       out->push_back(NodeSeries(context_, SeriesKind::kGauge, "process_state",
                                 {{"rank", rank}, {"pid", Cat(process.who.pid)}}));
+      if (process.wait_seconds.has_value()) {
+        out->push_back(NodeSeries(context_, SeriesKind::kCounter, "process_cpu_wait_seconds_total",
+                                  {{"rank", rank}}));
+      }
     }
   }
 
@@ -78,6 +88,7 @@ class ProcessReader final : public SeriesReader {
       *row++ = process.cpu_seconds;
       *row++ = process.resident_bytes;
       *row++ = process.state;
+      if (process.wait_seconds.has_value()) *row++ = *process.wait_seconds;
     }
     return row;
   }
@@ -104,6 +115,17 @@ class ProcessReader final : public SeriesReader {
     if (!resident.has_value()) return false;
     process.resident_bytes = static_cast<double>(*resident) * page_bytes_;
     return true;
+  }
+
+  // Seconds for which the main thread could run and had no CPU.
+  static std::optional<double> ReadWait(Process& process) {
+    const auto schedstat = process.schedstat.Read();
+    if (!schedstat.has_value()) return std::nullopt;
+    TextScan fields(*schedstat);
+    fields.Word();
+    const auto wait_ns = fields.Number();
+    if (!wait_ns.has_value()) return std::nullopt;
+    return static_cast<double>(*wait_ns) * 1e-9;
   }
 
   const ReaderContext context_;

@@ -211,12 +211,16 @@ TEST_F(ReadersTest, ProcessesOfAJob) {
   EXPECT_DOUBLE_EQ(values.at("process_memory_usage_bytes 0"), 300 * page);
   EXPECT_DOUBLE_EQ(values.at("process_memory_usage_bytes 3"), 2 * page);
   EXPECT_DOUBLE_EQ(values.at("process_state 17 0"), 2);
+  root_.Write("proc/17/schedstat", "3000000000 1250000000 77\n");
+  values = Values(*reader);
+  EXPECT_EQ(values.size(), 7u);  // schedstat of process 18 is missing
+  EXPECT_DOUBLE_EQ(values.at("process_cpu_wait_seconds_total 0"), 1.25);
   root_.Write("proc/18/stat", "");
-  EXPECT_EQ(Values(*reader).size(), 3u);
+  EXPECT_EQ(Values(*reader).size(), 4u);
   EXPECT_TRUE(changed_);
   // A new process with the old number is somebody else.
   root_.Write("proc/18/stat", "18 (y) S 1 1 1 0 -1 4194304 1 2 3 4 1 1 0 0 20 0 1 0 12345 1 1\n");
-  EXPECT_EQ(Values(*reader).size(), 3u);
+  EXPECT_EQ(Values(*reader).size(), 4u);
 }
 
 TEST_F(ReadersTest, StateOfAProcess_EachLetter_HasANumber) {
