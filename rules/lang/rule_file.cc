@@ -340,6 +340,7 @@ class Reader {
       }
     }
     if (const auto lag = fields.Duration("lag")) explained->lag = *lag;
+    if (const auto within = fields.Duration("within")) explained->within = *within;
   }
 
   void ReadFold(StrictMap& map, RuleText* rule) {

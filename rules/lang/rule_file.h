@@ -48,12 +48,14 @@ struct ParameterText {
 // job whose labels named in `equal` have the values that this have. Where both name a rank
 // or a node, these must be equal too, unless `job_wide`: a slow rank makes other ranks wait, but is
 // never why another one is slow. `lag`: how much earlier (ns) a symptom may begin than its cause;
-// absent: the engine's.
+// absent: the engine's. `within`: how much earlier (ns) than its symptom a cause may begin or rise;
+// absent: without a limit.
 struct ExplainsText {
   std::string alert;
   std::vector<std::string> equal;
   bool job_wide = false;
   std::optional<int64_t> lag;
+  std::optional<int64_t> within;
   Position position;
 };
 

@@ -44,7 +44,7 @@ TEST(RuleFile, EveryKey) {
     labels: {source: pitwall}
   - alert: CPUBottleneck
     params: {gpu_threshold: {value: 10, unit: percent, help: an idle GPU}, share: .5}
-    explains: [Slow, {alert: LowGPU, equal: [node, gpu], scope: job, lag: 90s}]
+    explains: [Slow, {alert: LowGPU, equal: [node, gpu], scope: job, lag: 90s, within: 10m}]
     expr: |
       hw_gpu_utilization_ratio * 100
         < $gpu_threshold
@@ -98,8 +98,10 @@ TEST(RuleFile, EveryKey) {
   EXPECT_EQ(rule.explains[1].equal, (std::vector<std::string>{"node", "gpu"}));
   EXPECT_FALSE(rule.explains[0].job_wide);
   EXPECT_EQ(rule.explains[0].lag, std::nullopt);
+  EXPECT_EQ(rule.explains[0].within, std::nullopt);
   EXPECT_TRUE(rule.explains[1].job_wide);
   EXPECT_EQ(rule.explains[1].lag, 90'000'000'000);
+  EXPECT_EQ(rule.explains[1].within, 600'000'000'000);
   ASSERT_TRUE(rule.needs.has_value());
   EXPECT_EQ(rule.needs->at(0).metric, "hw_gpu_utilization_ratio");
   EXPECT_EQ(Print(*rule.expr.expr), "hw_gpu_utilization_ratio * 100 < $gpu_threshold");

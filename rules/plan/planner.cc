@@ -97,8 +97,8 @@ Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, SpaceBuilde
     rule.evidence = std::move(comparison.evidence);
     rule.waits_for_needs = text.needs.has_value();
     for (const lang::ExplainsText& explained : text.explains)
-      rule.explains.push_back(
-          {explained.alert, explained.equal, explained.job_wide, explained.lag.value_or(-1)});
+      rule.explains.push_back({explained.alert, explained.equal, explained.job_wide,
+                               explained.lag.value_or(-1), explained.within.value_or(-1)});
     for (const std::string& metric : checked.needs)
       rule.needs.push_back({metric, planner.PlanNeed(metric)});
   }

@@ -113,7 +113,8 @@ struct Explains {
   std::string alert;
   std::vector<std::string> equal;
   bool job_wide = false;
-  int64_t lag_ns = -1;  // -1: the engine's
+  int64_t lag_ns = -1;     // -1: the engine's
+  int64_t within_ns = -1;  // -1: without a limit
 };
 
 enum class RuleKind { kAlert, kRecord };

@@ -10,8 +10,14 @@ bool Precedes(const TrackedIssue& a, const TrackedIssue& b) {
 }
 
 bool Separates(const TrackedIssue& cause, const TrackedIssue& symptom) {
-  return !cause.everywhere || !symptom.labels.Has("rank") ||
-         CauseDomainOf(symptom.labels.Get("category")) != CauseDomain::kPerformance;
+  if (symptom.labels.Get("ranks") == "all") {
+    return cause.everywhere || !(cause.labels.Has("rank") || cause.labels.Has("node"));
+  }
+  if (!cause.everywhere || !symptom.labels.Has("rank")) return true;
+  const std::string_view category = symptom.labels.Get("category");
+  // A cause that each rank has explains the time that each loses, but not why one is slower.
+  if (cause.labels.Has("rank")) return category != "straggler";
+  return CauseDomainOf(category) != CauseDomain::kPerformance;
 }
 
 void Explanations::SetProgram(const plan::Program* program) {
@@ -37,6 +43,7 @@ void Explanations::SetProgram(const plan::Program* program) {
           Relation made{.alert = explains.alert, .equal = explains.equal};
           made.cause = rule.alert;
           made.lag_ns = explains.lag_ns < 0 ? window_ns_ : explains.lag_ns;
+          made.within_ns = explains.within_ns;
           for (const std::string_view label : {"rank", "node"}) {
             if (!explains.job_wide &&
                 std::ranges::find(explains.equal, label) == explains.equal.end())
@@ -181,6 +188,15 @@ bool Explanations::IsNear(const TrackedIssue& cause, const TrackedIssue& symptom
   return cause.onset_ns >= symptom.onset_ns - window_ns_;
 }
 
+bool Explanations::IsInTime(const TrackedIssue& cause, const TrackedIssue& symptom,
+                            const Relation& relation) {
+  const auto fits = [&](int64_t time_ns) {
+    return time_ns <= symptom.onset_ns + relation.lag_ns &&
+           (relation.within_ns < 0 || time_ns >= symptom.onset_ns - relation.within_ns);
+  };
+  return fits(cause.onset_ns) || (cause.rose_ns != 0 && fits(cause.rose_ns));
+}
+
 const TrackedIssue* Explanations::StrongestOf(const Ordered& causes, const TrackedIssue& symptom,
                                               const Relation& relation, bool circle) const {
   // In the order of onsets: none behind one that began too late did not.
@@ -190,7 +206,7 @@ const TrackedIssue* Explanations::StrongestOf(const Ordered& causes, const Track
   const auto first_of = [&](Ordered::const_iterator at, Ordered::const_iterator end) {
     for (; at != end && !too_late(*at); ++at) {
       if (circle && !Precedes(**at, symptom)) break;
-      if (Separates(**at, symptom)) return *at;
+      if (IsInTime(**at, symptom, relation) && Separates(**at, symptom)) return *at;
     }
     return static_cast<const TrackedIssue*>(nullptr);
   };
@@ -232,18 +248,20 @@ const TrackedIssue* Explanations::FirstSymptom(
     const TrackedIssue& cause, const std::function<bool(const TrackedIssue&)>& own) const {
   const auto links = rules_.find(cause.rule);
   if (links == rules_.end()) return nullptr;
+  const Relation* relation = nullptr;
   const auto free = [&](const TrackedIssue* symptom) {
-    return (symptom->root_cause.empty() || StrongestCause(*symptom, /*open=*/true) == nullptr) &&
+    return IsInTime(cause, *symptom, *relation) &&
+           (symptom->root_cause.empty() || StrongestCause(*symptom, /*open=*/true) == nullptr) &&
            Separates(cause, *symptom) && own(*symptom);
   };
   const TrackedIssue* first = nullptr;
   for (const uint32_t r : links->second.relations) {
-    const Relation& relation = relations_[r];
+    relation = &relations_[r];
     TrackedIssue earliest;  // precedes all that do not begin too early
-    earliest.onset_ns = cause.onset_ns - relation.lag_ns;
-    for (const std::string& key : KeysToAsk(relation, cause)) {
-      const auto found = relation.open_symptoms.find(key);
-      if (found == relation.open_symptoms.end()) continue;
+    earliest.onset_ns = cause.onset_ns - relation->lag_ns;
+    for (const std::string& key : KeysToAsk(*relation, cause)) {
+      const auto found = relation->open_symptoms.find(key);
+      if (found == relation->open_symptoms.end()) continue;
       // A cause that has ended does not keep a symptom from one that is there.
       const auto at = std::find_if(found->second.lower_bound(&earliest), found->second.end(), free);
       if (at != found->second.end() && (first == nullptr || Precedes(**at, *first))) first = *at;
@@ -255,19 +273,18 @@ const TrackedIssue* Explanations::FirstSymptom(
 bool Explanations::MayExplain(const TrackedIssue& cause, const TrackedIssue& symptom) const {
   const auto links = rules_.find(cause.rule);
   if (links == rules_.end() || !Separates(cause, symptom)) return false;
-  return std::any_of(links->second.relations.begin(), links->second.relations.end(),
-                     [&](uint32_t r) {
-                       const Relation& relation = relations_[r];
-                       return relation.alert == symptom.alert &&
-                              symptom.onset_ns >= cause.onset_ns - relation.lag_ns &&
-                              KeyOf(relation, cause.labels) == KeyOf(relation, symptom.labels) &&
-                              std::all_of(relation.same.begin(), relation.same.end(),
-                                          [&](const std::string& name) {
-                                            const std::string_view a = PlaceOf(cause, name);
-                                            const std::string_view b = PlaceOf(symptom, name);
-                                            return a.empty() || b.empty() || a == b;
-                                          });
-                     });
+  return std::any_of(
+      links->second.relations.begin(), links->second.relations.end(), [&](uint32_t r) {
+        const Relation& relation = relations_[r];
+        return relation.alert == symptom.alert && IsInTime(cause, symptom, relation) &&
+               KeyOf(relation, cause.labels) == KeyOf(relation, symptom.labels) &&
+               std::all_of(relation.same.begin(), relation.same.end(),
+                           [&](const std::string& name) {
+                             const std::string_view a = PlaceOf(cause, name);
+                             const std::string_view b = PlaceOf(symptom, name);
+                             return a.empty() || b.empty() || a == b;
+                           });
+      });
 }
 
 bool Explanations::ShareACause(std::string_view alert, std::string_view other) const {

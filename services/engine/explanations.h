@@ -7,8 +7,11 @@
 //    job-wide: what slows rank 3 is never why rank 5 is slow. The node of a rank is one that the
 //    issue names,
 //  * the symptom did not begin more than the relation's lag before the cause,
+//  * the cause began at most the relation's `within` before the symptom, or its value rose by half
+//  then: a condition that has lasted for an hour did not cause what begins now,
 //  * the cause separates the symptom's rank from the others, where the symptom is that this rank
-//  loses time: what all nodes of the job have does not (TrackedIssue::everywhere).
+//  loses time: a fact of all nodes or ranks does not (TrackedIssue::everywhere). Only such a fact
+//  explains a symptom that all ranks have (label ranks="all").
 // A rule set that is new has no circles (rules/plan/cause_graph.h). An older one may: between
 // issues of rules in a circle only the one that began first explains the other, so that no issue is
 // ever, by whatever way, a cause of itself.
@@ -37,13 +40,16 @@ struct TrackedIssue {
   Labels labels;
   std::string node;      // of the rank that the labels name, where they name no node; "": not known
   int64_t onset_ns = 0;  // when it became pending
+  double level = 0;      // its value when it was found, or when it last rose
+  int64_t rose_ns = 0;   // when its value last rose by half; 0: never
   std::string incident;
   bool open = true;
   int64_t ended_at_ns = 0;
   std::string root_cause;  // id of an issue; "": itself a root, or alone
   std::string cause_rule;  // of the cause by which root_cause was found
-  // Of an issue of a node: its alert is open on every node on which the job has ranks, and these
-  // are several. Such a fact is no reason why one of them loses time and others do not.
+  // Of an issue of a node or a rank: its alert is open on every node on which the job has ranks, or
+  // for every rank, and the job has several ranks. Such a fact is no reason why one rank loses time
+  // and others do not.
   bool everywhere = false;
   RootOrder order;  // of the labels and the onset
 
@@ -57,7 +63,8 @@ struct TrackedIssue {
 // The order that decides wherever two issues are equally good: onset, rule, labels.
 bool Precedes(const TrackedIssue& a, const TrackedIssue& b);
 
-// False: the cause is everywhere, and the symptom is that a named rank loses time.
+// False: the cause is everywhere, and the symptom is that a named rank loses time. Or the cause is
+// that of one place, and the symptom is that of all ranks.
 bool Separates(const TrackedIssue& cause, const TrackedIssue& symptom);
 
 // Looks causes up in time O(log issues) per relation of the symptom's alert. Issues are borrowed:
@@ -105,8 +112,9 @@ class Explanations {
     std::vector<std::string> equal;
     std::vector<std::string> same;  // labels whose values must be equal where both have one
     int64_t lag_ns = 0;
-    uint32_t circle = 0;  // of the rule
-    std::string cause;    // alert of the rule
+    int64_t within_ns = -1;  // -1: without a limit
+    uint32_t circle = 0;     // of the rule
+    std::string cause;       // alert of the rule
     ByKey open_causes, ended_causes, open_symptoms;
   };
   struct RuleLinks {
@@ -127,6 +135,9 @@ class Explanations {
   static std::vector<std::string> WithParts(std::vector<std::string> keys, std::string_view part,
                                             std::string_view other);
   bool IsNear(const TrackedIssue& cause, const TrackedIssue& symptom) const;
+  // Whether the cause began, or rose, within the relation's limits around the symptom's onset.
+  static bool IsInTime(const TrackedIssue& cause, const TrackedIssue& symptom,
+                       const Relation& relation);
   // The strongest of those kept under one key.
   const TrackedIssue* StrongestOf(const Ordered& causes, const TrackedIssue& symptom,
                                   const Relation& relation, bool circle) const;

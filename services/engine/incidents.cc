@@ -10,13 +10,15 @@
 namespace pitwall::engine {
 
 namespace {
-constexpr uint8_t kFormatWithPlaces = 4;  // as kFormatWithNodes, and whether it is everywhere
-constexpr uint8_t kFormatWithNodes = 3;   // as kFormat, and the node of each issue
-constexpr uint8_t kFormat = 2;            // where no issue has one
+constexpr uint8_t kFormatWithLevels = 5;  // as 4, and the level of each issue and its last rise
+constexpr uint8_t kFormatWithPlaces = 4;  // as 3, and whether it is everywhere
+constexpr uint8_t kFormatWithNodes = 3;   // as 2, and the node of each issue
 constexpr uint8_t kFormatWithOnsets = 1;  // incidents had the range of their onsets
 // Onsets say when an expression first held: of two rules about one trouble they differ by their
 // windows.
 constexpr int64_t kOnsetErrorNs = 30 * kNanosPerSecond;
+// A value that becomes this many times as high has risen.
+constexpr double kRise = 1.5;
 }  // namespace
 
 IncidentTracker::IncidentTracker(const EngineOptions& options, EngineCounters* counters)
@@ -56,6 +58,7 @@ std::vector<IncidentTracker::RootCauseChange> IncidentTracker::Apply(std::span<I
     if (issue == nullptr) continue;
     (event.type == EventType::kIssueResolved ? ended : told).emplace_back(issue, &event);
     issue->told = serial_;
+    NoteRise(issue, event);
   }
   // What is found where the last issue of an incident ends (as when a label changes) belongs to it:
   // the ends come after.
@@ -91,6 +94,7 @@ TrackedIssue* IncidentTracker::Begin(const IssueEvent& event, const std::string&
     if (node != nodes_of().end()) issue->node = node->second;
   }
   issue->onset_ns = event.active_since_ns;
+  issue->level = event.value;
   issue->order = RootOrderOf(issue->labels, issue->onset_ns);
   issue->fresh = true;
   FindEverywhere(issue, nodes_of);
@@ -100,6 +104,15 @@ TrackedIssue* IncidentTracker::Begin(const IssueEvent& event, const std::string&
   explanations_.Add(*issue);
   dirty_ = true;
   return issue;
+}
+
+void IncidentTracker::NoteRise(TrackedIssue* issue, const IssueEvent& event) {
+  if (event.type != EventType::kIssueUpdated || !(issue->level > 0) ||
+      !(event.value >= kRise * issue->level))
+    return;
+  issue->level = event.value;
+  issue->rose_ns = event.time_ns;
+  dirty_ = true;
 }
 
 void IncidentTracker::Join(TrackedIssue* issue) {
@@ -164,20 +177,28 @@ void IncidentTracker::Open(TrackedIssue* issue) {
 }
 
 void IncidentTracker::FindEverywhere(TrackedIssue* changed, const NodesOfRanks& nodes_of) {
-  if (nodes_of == nullptr || !changed->labels.Has("node") || changed->labels.Has("rank") ||
+  const bool of_rank = changed->labels.Has("rank");
+  if (nodes_of == nullptr || !(of_rank || changed->labels.Has("node")) ||
       !explanations_.IsCause(changed->rule))
     return;
+  const StringMap<std::string>& ranks = nodes_of();
   std::vector<TrackedIssue*> open;
   if (const auto same = open_of_alert_.find(changed->alert); same != open_of_alert_.end()) {
-    for (const TrackedIssue* issue : same->second)
-      open.push_back(issues_.find(issue->id)->second.get());
+    // Too few for all ranks, now and before.
+    if (of_rank && same->second.size() + 1 < ranks.size() && !(*same->second.begin())->everywhere)
+      return;
+    for (const TrackedIssue* issue : same->second) {
+      if (issue->labels.Has("rank") == of_rank)
+        open.push_back(issues_.find(issue->id)->second.get());
+    }
   }
   if (changed->open) open.push_back(changed);
-  absl::btree_set<std::string_view> nodes;
-  for (const TrackedIssue* issue : open) nodes.insert(issue->labels.Get("node"));
-  const StringMap<std::string>& ranks = nodes_of();
+  absl::btree_set<std::string_view> places;
+  for (const TrackedIssue* issue : open)
+    places.insert(issue->labels.Get(of_rank ? "rank" : "node"));
   const bool everywhere = ranks.size() > 1 && std::ranges::all_of(ranks, [&](const auto& rank) {
-                            return !rank.second.empty() && nodes.contains(rank.second);
+                            const std::string_view place = of_rank ? rank.first : rank.second;
+                            return !place.empty() && places.contains(place);
                           });
   for (TrackedIssue* issue : open) issue->everywhere = everywhere;
 }
@@ -277,11 +298,7 @@ void IncidentTracker::Clear() {
 }
 
 void IncidentTracker::Save(BinaryWriter& out) const {
-  const bool nodes = std::any_of(issues_.begin(), issues_.end(),
-                                 [](const auto& issue) { return !issue.second->node.empty(); });
-  const bool places = std::any_of(issues_.begin(), issues_.end(),
-                                  [](const auto& issue) { return issue.second->everywhere; });
-  out.U8(places ? kFormatWithPlaces : nodes ? kFormatWithNodes : kFormat);
+  out.U8(kFormatWithLevels);
   out.I64(now_ns_);
   out.Bool(dirty_);
   out.U64(issues_.size());
@@ -297,8 +314,10 @@ void IncidentTracker::Save(BinaryWriter& out) const {
     out.I64(issue->ended_at_ns);
     out.Str(issue->root_cause);
     out.Str(issue->cause_rule);
-    if (nodes || places) out.Str(issue->node);
-    if (places) out.Bool(issue->everywhere);
+    out.Str(issue->node);
+    out.Bool(issue->everywhere);
+    out.Double(issue->level);
+    out.I64(issue->rose_ns);
   }
 }
 
@@ -309,7 +328,7 @@ void IncidentTracker::Restore(BinaryReader& in) {
   incidents_.clear();
   open_of_alert_.clear();
   const uint8_t format = in.U8();
-  if (format < kFormatWithOnsets || format > kFormatWithPlaces) in.Fail();
+  if (format < kFormatWithOnsets || format > kFormatWithLevels) in.Fail();
   now_ns_ = in.I64();
   dirty_ = in.Bool();
   alert::LabelsReader labels(in);
@@ -326,7 +345,11 @@ void IncidentTracker::Restore(BinaryReader& in) {
     issue->root_cause = in.Str();
     issue->cause_rule = in.Str();
     if (format >= kFormatWithNodes) issue->node = in.Str();
-    if (format == kFormatWithPlaces) issue->everywhere = in.Bool();
+    if (format >= kFormatWithPlaces) issue->everywhere = in.Bool();
+    if (format >= kFormatWithLevels) {
+      issue->level = in.Double();
+      issue->rose_ns = in.I64();
+    }
     if (!in.ok()) return;
     issue->order = RootOrderOf(issue->labels, issue->onset_ns);
     std::unique_ptr<TrackedIssue>& slot = issues_[issue->id];

@@ -75,6 +75,8 @@ class IncidentTracker {
 
   // Null: the bound is reached.
   TrackedIssue* Begin(const IssueEvent& event, const std::string& id, const NodesOfRanks& nodes_of);
+  // Notes the time if the value of the issue has risen by half.
+  void NoteRise(TrackedIssue* issue, const IssueEvent& event);
   void Join(TrackedIssue* issue);
   // The open issue of the alert whose onset is closest to `onset_ns` and within the window; of two,
   // the earlier. Null: none.
@@ -85,7 +87,7 @@ class IncidentTracker {
   const TrackedIssue* OwnSymptom(const TrackedIssue& issue) const;
   void Open(TrackedIssue* issue);
   void End(TrackedIssue* issue, const IssueEvent& event, const NodesOfRanks& nodes_of);
-  // Whether the open issues of nodes of this one's alert are about all nodes of the job.
+  // Whether the open issues of this one's alert are about all nodes, or all ranks, of the job.
   void FindEverywhere(TrackedIssue* changed, const NodesOfRanks& nodes_of);
   void Forget(const std::string& id);
   void ForgetEndedBefore(int64_t time_ns);

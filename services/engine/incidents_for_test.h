@@ -48,8 +48,8 @@ class Tracked {
     tracker_->SetProgram(program_.get());
   }
 
-  // "+Name" found, "-Name" cleared, "!Name" ended with its attempt, "~Name" updated; `began`: onset
-  // of those that are found. Returns the events.
+  // "+Name" found, "-Name" cleared, "!Name" ended with its attempt, "~Name" updated, "^Name"
+  // updated with twice the value; `began`: onset of those that are found. Returns the events.
   std::vector<IssueEvent> At(int64_t s, std::vector<std::string> said, int64_t began = -1) {
     std::vector<IssueEvent> events;
     for (const std::string& word : said) events.push_back(Event(s, word, began < 0 ? s : began));
@@ -115,12 +115,15 @@ class Tracked {
     if (word[0] == '+') {
       began_[name] = Seconds(began);
       sequence_[name] = 0;
+      value_[name] = 1;
     }
+    if (word[0] == '^') value_[name] *= 2;
+    e.value = value_[name];
     e.active_since_ns = began_[name];
     e.sequence = ++sequence_[name];
-    e.type = word[0] == '+'   ? EventType::kIssueFound
-             : word[0] == '~' ? EventType::kIssueUpdated
-                              : EventType::kIssueResolved;
+    e.type = word[0] == '+'                     ? EventType::kIssueFound
+             : word[0] == '~' || word[0] == '^' ? EventType::kIssueUpdated
+                                                : EventType::kIssueResolved;
     if (word[0] == '-') e.end_reason = EndReason::kCleared;
     if (word[0] == '!') e.end_reason = EndReason::kAttemptEnded;
     e.id = MakeEventId(e);
@@ -135,6 +138,7 @@ class Tracked {
   std::vector<IncidentTracker::RootCauseChange> changes_;
   std::map<std::string, int64_t> began_;
   std::map<std::string, uint64_t> sequence_;
+  std::map<std::string, double> value_;
   std::map<std::string, std::string> ids_, incident_, root_;
 };
 

@@ -303,6 +303,33 @@ TEST_F(SharedNodes, WhatOneOfTwoNodesHasIsAReasonUntilBothHaveIt) {
   EXPECT_EQ(changed[0].root_cause, "") << "what both nodes have is why neither is slow";
 }
 
+IssueEvent BusyRank(int64_t s, std::string rank, std::string node) {
+  return FoundIssue(s, "Busy", Labels({{"rank", std::move(rank)}, {"node", std::move(node)}}));
+}
+
+TEST_F(SharedNodes, CauseOfAllRanks_DoesNotExplainOneOfThem) {
+  nodes_ = {{"0", "a"}, {"1", "b"}};
+  std::vector<IssueEvent> events = {BusyRank(1, "0", "a"), Slow(2, "0")};
+  Apply(&events);
+  EXPECT_EQ(events[1].root_cause, events[0].id);
+  std::vector<IssueEvent> later = {BusyRank(3, "1", "b"), Slow(4, "1")};
+  Apply(&later);
+  EXPECT_EQ(later[1].root_cause, "");
+}
+
+TEST_F(SharedNodes, SymptomOfAllRanks_HasCauseOfAllRanks) {
+  nodes_ = {{"0", "a"}, {"1", "b"}};
+  const auto stall = [](int64_t s) {
+    return FoundIssue(s, "Stalls", Labels({{"ranks", "all"}, {"category", "bottleneck"}}));
+  };
+  std::vector<IssueEvent> events = {BusyRank(1, "0", "a"), Busy(1, "a"), stall(2)};
+  Apply(&events);
+  EXPECT_EQ(events[2].root_cause, "") << "rank 1 waits too, on another node";
+  std::vector<IssueEvent> later = {BusyRank(3, "1", "b"), stall(4)};
+  Apply(&later);
+  EXPECT_EQ(later[1].root_cause, events[0].id);
+}
+
 TEST_F(SharedNodes, WithoutAPlaceOfEachRankNodesAreTakenAtTheirWord) {
   nodes_ = {{"0", "a"}, {"1", ""}};
   std::vector<IssueEvent> events = {Busy(1, "a"), Slow(5, "0")};

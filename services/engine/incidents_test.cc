@@ -122,6 +122,47 @@ TEST(Incidents, NoCauseBeginsAfterItsSymptomAndTheLag) {
   EXPECT_EQ(later.Incident("Straggler"), "Straggler");
 }
 
+constexpr char kConditions[] = R"rules(
+groups:
+- name: g
+  rules:
+  - {alert: Busy, expr: m > 0, explains: [{alert: Slow, within: 60s}, Dead]}
+  - {alert: Slow, expr: m > 0}
+  - {alert: Dead, expr: m > 0}
+)rules";
+
+TEST(Incidents, CauseOpenForLong_ExplainsOnlyWithoutLimit) {
+  Tracked t(kConditions);
+  t.At(0, {"+Busy"});
+  t.At(60, {"+Slow/a"});
+  EXPECT_EQ(t.Root("Slow/a"), "Busy");
+  t.At(61, {"+Slow/b", "+Dead"});
+  EXPECT_EQ(t.Root("Slow/b"), "");
+  EXPECT_EQ(t.Incident("Slow/b"), "Busy");  // of the same alert at the same time
+  EXPECT_EQ(t.Root("Dead"), "Busy");
+  t.At(400, {"+Slow/c"});
+  EXPECT_EQ(t.Root("Slow/c"), "");
+  EXPECT_EQ(t.Incident("Slow/c"), "Slow/c");
+}
+
+TEST(Incidents, CauseThatRises_ExplainsSymptomOfThatTime) {
+  Tracked t(kConditions);
+  t.At(0, {"+Busy"});
+  t.At(600, {"~Busy"});
+  t.At(610, {"+Slow/a"});
+  EXPECT_EQ(t.Root("Slow/a"), "");
+  t.At(1000, {"+Slow/b"});
+  t.At(1060, {"^Busy"});  // events are a minute apart
+  EXPECT_EQ(t.Root("Slow/a"), "");
+  EXPECT_EQ(t.Root("Slow/b"), "Busy");
+  t.Restart();
+  t.At(1100, {"+Slow/c"});
+  EXPECT_EQ(t.Root("Slow/c"), "Busy");
+  t.At(1200, {"+Slow/d"});
+  EXPECT_EQ(t.Root("Slow/d"), "");
+  EXPECT_EQ(t.Root("Slow/b"), "Busy");
+}
+
 // A machine that was busy a moment ago is no reason to tell a slow rank apart from its slow steps.
 TEST(Incidents, ACauseJoinsASymptomWhoseOnlyCauseHasEnded) {
   Tracked t;

@@ -104,6 +104,7 @@ void WriteAlert(const Entry& entry, std::string* out) {
       std::vector<std::string> terms;
       if (!one.equal.empty()) terms.push_back(Cat("same ", Join(one.equal, ", ")));
       if (one.job_wide) terms.push_back("any rank and node");
+      if (one.within_ns >= 0) terms.push_back(Cat("begun within ", FormatDuration(one.within_ns)));
       explained.push_back(terms.empty() ? one.alert : Cat(one.alert, " (", Join(terms, "; "), ")"));
     }
     CatTo(*out, "| explains | ", Join(explained, ", "), " |\n");

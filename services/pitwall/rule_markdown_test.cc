@@ -29,7 +29,7 @@ TEST(RuleMarkdown, ShowsWhatAPersonNeeds) {
     for: 90s
     clear: x > 0.5
     needs: [x]
-    explains: [Slow, {alert: Idle, equal: [node, gpu]}]
+    explains: [Slow, {alert: Idle, equal: [node, gpu], within: 2m}]
     labels: {severity: warning, category: bottleneck}
     annotations:
       summary: "GPU {{ $labels.gpu }} idles"
@@ -67,7 +67,7 @@ Over one minute.
 | fires when | `x < ($low / $plain)` |
 | ends when | `x > 0.5` |
 | needs | `x` |
-| explains | Slow, Idle (same node, gpu) |
+| explains | Slow, Idle (same node, gpu; begun within 2m) |
 
 | parameter | default | unit | |
 |---|---|---|---|
