@@ -14,7 +14,7 @@ RATIOS = (1.0, 1.05, 1.2, 1.3, 2.0)
 SYMPTOMS = ["StragglerByWait", "StepOutlier", "SelfSlowdown", "ThroughputRegress", "Jitter", "LowAcceleratorUtilization", "WorkImbalance"]
 HANGS = ["CollectiveHang", "CollectiveMismatch", "HangSuspected", "PhaseHang", "LoaderHang", "HangIdle", "HangBusy", "JobStalled", "DeadRank"]
 # What is true of a machine that others use at the same time: told, and neither right nor wrong. No rank's alert is among them.
-MACHINE = {"CPUSaturated", "CPUBottleneck", "CpuPressure", "IOWaitHigh", "IOBottleneck", "MemoryPressure", "SourceClockWrong", "ClockSkew",
+MACHINE = {"CPUSaturated", "CPUBottleneck", "CpuPressure", "CpuWait", "IOWaitHigh", "IOBottleneck", "MemoryPressure", "SourceClockWrong", "ClockSkew",
            "CollectorBehind", "TelemetryLost", "CpuSteal", "DiskSlow", "Retransmit", "IoPressure", "CPUThrottled"}
 # What a whole job suffers from a machine that is busy with others. While one of MACHINE is open none of it is laid to the rules, and it is
 # counted apart. No alert that names a culprit is among them.
