@@ -193,7 +193,11 @@ Expectation ExpectationOf(const Planted& planted, int64_t ranks) {
       out.must = {{"StragglerRank", {{"rank", rank}}}};
       break;
     case FaultKind::kStall:
-      for (const std::string& r : each) out.must.push_back({"DataStallShare", {{"rank", r}}});
+      if (each.size() >= 3) {  // one issue of the job
+        out.must = {{"DataStallShare", {{"ranks", "all"}}}};
+      } else {
+        for (const std::string& r : each) out.must.push_back({"DataStallShare", {{"rank", r}}});
+      }
       out.may = {"StragglerRank"};
       break;
     case FaultKind::kHang:

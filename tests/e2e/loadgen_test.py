@@ -41,14 +41,14 @@ def verdict(plants, found, patience_s=60):
     for plant in plants:
         for expected in plant["expect"]:
             fits = [i for i, event in enumerate(found)
-                    if event["data"]["job"]["id"] == plant["job"] and event["data"]["rule"].endswith("/" + expected["rule"])
+                    if event["data"]["job"]["id"] == plant["job"] and event["data"]["alert"] == expected["rule"]
                     and all(event["data"]["labels"].get(k) == v for k, v in expected["labels"].items())]
             on_time = [i for i in fits if plant["from_ns"] <= nanoseconds(found[i]) <= plant["from_ns"] + patience_s * 10**9]
             if not on_time:
                 wrong.append("missing: %s %s of %s" % (expected["rule"], expected["labels"], plant["job"]))
             explained.update(fits)
         for i, event in enumerate(found):
-            if (event["data"]["job"]["id"] == plant["job"] and event["data"]["rule"].split("/")[-1] in plant["may"]
+            if (event["data"]["job"]["id"] == plant["job"] and event["data"]["alert"] in plant["may"]
                     and nanoseconds(event) >= plant["from_ns"]):
                 explained.add(i)
     wrong += ["not planted: %s %s of %s" % (e["data"]["rule"], e["data"]["labels"], e["data"]["job"]["id"])
