@@ -152,7 +152,10 @@ const TrackedIssue* IncidentTracker::Sibling(const TrackedIssue& issue) const {
         !explanations_.ShareACause(issue.alert, alert))
       continue;
     const TrackedIssue* closest = Closest(issues, issue.onset_ns);
-    if (closest != nullptr && (best == nullptr || Precedes(*closest, *best))) best = closest;
+    if (closest == nullptr || (best != nullptr && !Precedes(*closest, *best))) continue;
+    // Where its cause is known, and does not explain this one, they share none.
+    const TrackedIssue* cause = explanations_.StrongestCause(*closest, /*open=*/true);
+    if (cause == nullptr || explanations_.MayExplain(*cause, issue)) best = closest;
   }
   return best;
 }

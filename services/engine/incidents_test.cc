@@ -79,6 +79,22 @@ TEST(Incidents, OfTheWholeJobWithACauseThatBothCouldHave) {
   EXPECT_EQ(other.Incident("LowGPU/a"), "LowGPU/a");
 }
 
+TEST(Incidents, CauseOfOneIsKnownAndNotOfOther_AreTwoIncidents) {
+  Tracked t(R"rules(
+groups:
+- name: g
+  rules:
+  - {alert: Straggler, expr: m > 0, explains: [SlowStep]}
+  - {alert: Machine, expr: m > 0, explains: [SlowStep, Stall]}
+  - {alert: SlowStep, expr: m > 0}
+  - {alert: Stall, expr: m > 0}
+)rules");
+  t.At(0, {"+Straggler", "+SlowStep"});
+  t.At(60, {"+Stall"});
+  EXPECT_EQ(t.Root("SlowStep"), "Straggler");
+  EXPECT_EQ(t.Incident("Stall"), "Stall");
+}
+
 constexpr char kScopes[] = R"rules(
 groups:
 - name: g
