@@ -111,8 +111,9 @@ run_stage() {  # NAME MINUTES
   printf '; whole log: %s\n' "build/test-logs/$name.log"
   if grep -q '^FAILED: ' "$log"; then
     sed -n 's/^FAILED: /   failed: /p' "$log" | sort -u | head -n 50
-    # Why: what GoogleTest, a sanitizer, Python or clang-tidy says, for whoever sees only this.
-    grep -E -A 14 ': Failure$|(WARNING|ERROR): ([A-Za-z]+Sanitizer|libFuzzer)|: check failed: |runtime error:|^Traceback|: error: |\*\*\*(Timeout|Exception)' "$log" |
+    # The cause as GoogleTest, Playwright, a sanitizer, Python, clang-tidy, or a benchmark prints it.
+    sed -n 's/^CAUSE: /   | /p' "$log" | head -n 40
+    grep -E -A 14 ': Failure$|^    Error: |(WARNING|ERROR): ([A-Za-z]+Sanitizer|libFuzzer)|: check failed: |runtime error:|^Traceback|: error: |\*\*\*(Timeout|Exception)' "$log" |
       cut -c1-220 | head -n 80 | sed 's/^/   | /'
   else
     tail -n 30 "$log" | sed 's/^/   | /'

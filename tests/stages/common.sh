@@ -1,5 +1,5 @@
 # What the stages of tests/run.sh share. A stage is run by bash with $PITWALL_COUNTS (a file) set; it appends lines
-# "<passed> <failed>" there, prints "FAILED: <test>" for each failed test and "NOTE: …" for what the summary should
+# "<passed> <failed>" there, prints "FAILED: <test>" for each failed test, "CAUSE: …" and "NOTE: …" for what the summary should
 # say, and exits non-zero if anything failed. Each also runs by itself: bash tests/stages/unit.sh
 set -euo pipefail
 
@@ -59,17 +59,20 @@ run_ctest() {
   return "$rc"
 }
 
-# NAME COMMAND…: a benchmark that judges itself. Sets rc to 1 if it fails.
+# NAME COMMAND…: a benchmark that judges itself. Sets rc to 1 if it fails, and gives its measurements as the cause.
 run_bench() {
-  local name=$1
+  local name=$1 output
   shift
-  if "$@"; then
+  output=$(mktemp)
+  if "$@" 2>&1 | tee "$output"; then
     echo "1 0" >>"$PITWALL_COUNTS"
   else
     echo "FAILED: $name"
+    tail -n 20 "$output" | sed 's/^/CAUSE: /'
     echo "0 1" >>"$PITWALL_COUNTS"
     rc=1
   fi
+  rm -f "$output"
 }
 
 # INTERPRETER STEPS: what the Python client costs a training with its PyTorch.

@@ -17,6 +17,7 @@ export interface Fixture {
   address: string;
   streams: Set<ServerResponse>;
   asked: string[];
+  // Before a stream is open, the events are kept for the first one: a page opens it after it has drawn.
   publish(topic: string, data: object): void;
   // Answers of a path are these from now on; null: the recorded ones.
   override(path: string, answer: Answer | null): void;
@@ -28,6 +29,7 @@ export async function startFixture(options: { token?: string; jobs?: number } = 
   const streams = new Set<ServerResponse>();
   const overrides = new Map<string, Answer>();
   const asked: string[] = [];
+  const kept: string[] = [];
   let place = 0;
   const json = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}) => {
     response.writeHead(status, { "Content-Type": "application/json", ...headers });
@@ -70,7 +72,7 @@ export async function startFixture(options: { token?: string; jobs?: number } = 
     }
     if (api === "/stream") {
       response.writeHead(200, { "Content-Type": "text/event-stream", "Cache-Control": "no-store" });
-      response.write(": open\n\n");
+      response.write(`: open\n\n${kept.splice(0).join("")}`);
       streams.add(response);
       request.on("close", () => streams.delete(response));
       return;
@@ -103,7 +105,9 @@ export async function startFixture(options: { token?: string; jobs?: number } = 
     streams,
     asked,
     publish(topic, data) {
-      for (const stream of streams) stream.write(`id: ${++place}\nevent: ${topic}\ndata: ${JSON.stringify(data)}\n\n`);
+      const event = `id: ${++place}\nevent: ${topic}\ndata: ${JSON.stringify(data)}\n\n`;
+      if (streams.size === 0) kept.push(event);
+      for (const stream of streams) stream.write(event);
     },
     override(path, answer) {
       if (answer) overrides.set(path, answer);

@@ -240,6 +240,12 @@ test("live charts move without a reload, a fixed range does not", async ({ page 
   await page.mouse.move(5, 5);
   await expect.poll(async () => new Set(await axes(page)).size).toBe(1);
   const pixels = () => page.evaluate(() => [...document.querySelectorAll("canvas")].map((one) => one.toDataURL()));
+  // Charts are drawn one after the other.
+  await expect(async () => {
+    const before = await pixels();
+    await page.waitForTimeout(300);
+    expect(await pixels()).toEqual(before);
+  }).toPass({ timeout: 8000 });
   const [fixed, drawn, asked] = [await axes(page), await pixels(), fixture.asked.length];
   fixture.override("/job", { status: 200, body: { ...detail, last_ns: at(5520) } });
   fixture.publish("samples", { job: "slurm-91734", time_ns: at(5520), event: null });
