@@ -34,8 +34,8 @@ struct CommitMetadata {
   std::string rules;                     // hash of the rule set in force at L
   std::optional<SnapshotSum> snapshots;  // nothing: written by an older version
   std::optional<AppliedRecord> applied;  // nothing: an older version, or no record yet
-  std::string
-      initial_rules;  // hash of the rule set of the records before the first change; "": none
+  // Hash of the rule set of the records before the first change of rules; "": none.
+  std::string initial_rules;
   std::string owner;  // who committed; "": not said, or it has stopped
 };
 
