@@ -36,7 +36,9 @@ struct Options {
     size_t jobs = 256;  // that nothing but clients has made known
     size_t jobs_per_owner = 64;
     int64_t hello_timeout_ns = 10'000'000'000;
-    int64_t idle_timeout_ns = 60'000'000'000;  // without a message: clients beat each second
+    // Without a message. Clients beat each second, but a rank that is frozen or holds the GIL does
+    // not: its process is watched, and its stacks are captured, only while it is connected.
+    int64_t idle_timeout_ns = 1'800'000'000'000;
   };
   Limits limits;
   // Directory with one file per job, written by a prolog and removed by an epilog; empty: none. See

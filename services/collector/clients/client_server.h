@@ -33,7 +33,8 @@ struct ServerOptions {
   size_t bytes_per_second_per_owner = size_t{1} << 40;
   size_t max_buffered_bytes = 64u << 20;  // of messages that are not whole yet, over all clients
   int64_t hello_within_ns = 10 * kNanosPerSecond;
-  int64_t idle_ns = 60 * kNanosPerSecond;  // without a whole message; clients beat each second
+  // Without a whole message. Clients beat each second; a frozen rank does not, but is watched.
+  int64_t idle_ns = 1800 * kNanosPerSecond;
 };
 
 // One thread serves all connections: it cuts their bytes into messages for the sessions, and closes

@@ -358,6 +358,18 @@ TEST_F(SharesTest, SilentConnectionsFillTheShareOfTheirOwnerOnly) {
   EXPECT_NE(late.ReadWelcome().job_id(), "");
 }
 
+TEST_F(SharesTest, RankSilentForTenMinutes_StaysConnected) {
+  Start();
+  TestClient frozen(options_.path);
+  frozen.Send(HelloOf(0, clock_.WallNs(), "mine"));
+  EXPECT_EQ(frozen.ReadWelcome().job_id(), "mine");
+  TestClient without_hello(options_.path);  // checked after the frozen one
+  while (counters_.clients_accepted < 2) std::this_thread::yield();
+  clock_.Advance(600 * kSecond);
+  EXPECT_THAT(without_hello.ReadRefused(), StartsWith("no_hello: "));
+  EXPECT_EQ(Refused(Refusal::kIdle), 0u);
+}
+
 TEST_F(SharesTest, WhoSaysNoHelloIsClosed) {
   Start();
   TestClient silent(options_.path);
