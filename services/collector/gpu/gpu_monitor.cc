@@ -128,7 +128,10 @@ namespace {
 class GpuReader final : public SeriesReader {
  public:
   GpuReader(const ReaderContext& context, const GpuMonitor* monitor, std::vector<int> only)
-      : context_(context), monitor_(monitor), only_(std::move(only)) {
+      : context_(context),
+        monitor_(monitor),
+        only_(std::move(only)),
+        unattributed_(monitor->UnattributedXids()) {
     std::sort(only_.begin(), only_.end());
     only_.erase(std::unique(only_.begin(), only_.end()), only_.end());
   }
@@ -185,7 +188,8 @@ class GpuReader final : public SeriesReader {
       Add(gpu, SeriesKind::kCounter, kXidErrors, {&label, 1}, out);
     }
   }
-  // Rules see only an increase of these counters, since they have no watch: a new code begins at 0.
+  // Rules see only an increase of these counters, since they have no watch. A new code begins at 0;
+  // those before the job began keep their count, so that the job does not take them for its own.
   bool ReadUnattributed() {
     std::map<std::string, uint64_t> now = monitor_->UnattributedXids();
     bool changed = false;
@@ -205,7 +209,7 @@ class GpuReader final : public SeriesReader {
   const GpuMonitor* const monitor_;
   std::vector<int> only_;
   std::vector<GpuReading> readings_;
-  std::map<std::string, uint64_t> unattributed_;
+  std::map<std::string, uint64_t> unattributed_;  // as of the last Read; first, of the beginning
 };
 
 }  // namespace

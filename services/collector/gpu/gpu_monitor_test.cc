@@ -282,6 +282,12 @@ TEST_F(GpuMonitorTest, XidOfUnknownGpu_IsSentToReadersOfAllGpus) {
   EXPECT_FALSE(reader->Read());
   EXPECT_EQ(unknown(), (Row{{"79", 1}}));
   EXPECT_EQ(counters_.nvml_errors, before + 1);
+  // A job that begins later has no error of its own.
+  reader = NewGpuReader(context_, &monitor, {1});
+  for (int i = 0; i < 2; ++i) {
+    reader->Read();
+    EXPECT_EQ(unknown(), (Row{{"79", 1}}));
+  }
 }
 
 TEST_F(GpuMonitorTest, XidErrorsAreHeardWhileTheDriverBlocks) {
