@@ -145,8 +145,11 @@ void Keep::RegisterMetrics(telemetry::Exposition* exposition) {
   add("pitwall_insights_jobs_in_memory",
       "Jobs whose sources, schemas, and windows are in memory; of the others, the life only.",
       MetricType::kGauge, [this] {
-        const StoreCounters& counters = store_->counters();
-        return store_->All().size() - (counters.unloaded - counters.reloaded);
+        const std::vector<KeptJobPtr> jobs = store_->All();
+        return std::count_if(jobs.begin(), jobs.end(), [](const KeptJobPtr& job) {
+          MutexLock lock(&job->mutex());
+          return job->loaded();
+        });
       });
   registrations_.push_back(
       exposition->Add("pitwall_insights_lag_records", "Records of telemetry that are not read yet.",

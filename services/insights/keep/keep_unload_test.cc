@@ -2,13 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/cleanup/cleanup.h"
 #include "services/insights/keep/keep.h"
 #include "services/insights/keep/keep_for_test.h"
+#include "services/telemetry/exposition.h"
 
 namespace pitwall::insights {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 constexpr int64_t kS = kNanosPerSecond;
@@ -76,6 +79,27 @@ TEST_F(UnloadTest, BatchAfterUnloading_IsKept_DuplicateIsNot) {
   Close();
   Open();
   EXPECT_THAT(Losses(), ElementsAre(1, 2, 3));
+}
+
+TEST_F(UnloadTest, UnloadedJobPassesRetention_IsNotCountedInMemory) {
+  Close();
+  options_.retention_ns = 3600 * kS;
+  Open();
+  telemetry::Exposition exposition;
+  keep_->RegisterMetrics(&exposition);
+  const absl::Cleanup close = [this] { Close(); };  // before the exposition ends
+  SendRow(1);
+  Changed(JobChange::kEnded, kBegin + 2 * kS, 1, EndDetail::kCompleted);
+  OwnedBatch later("rank-0", 1, 0);
+  later.batch.job = "later";
+  later.batch.schemas.emplace_back(schema_);
+  later.Rows(schema_, {kBegin + 7200 * kS}, {1});
+  Send(later.batch);
+  Await();
+  AwaitUnloaded(2);
+  ASSERT_TRUE(keep_->EnforceBounds().ok());
+  EXPECT_THAT(history().Jobs(), SizeIs(1));
+  EXPECT_THAT(exposition.Render(), HasSubstr("\npitwall_insights_jobs_in_memory 0\n"));
 }
 
 TEST_F(UnloadTest, UnloadedJob_IsDeleted) {
