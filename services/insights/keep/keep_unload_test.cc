@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "absl/cleanup/cleanup.h"
 #include "services/insights/keep/keep.h"
 #include "services/insights/keep/keep_for_test.h"
@@ -100,6 +102,24 @@ TEST_F(UnloadTest, UnloadedJobPassesRetention_IsNotCountedInMemory) {
   ASSERT_TRUE(keep_->EnforceBounds().ok());
   EXPECT_THAT(history().Jobs(), SizeIs(1));
   EXPECT_THAT(exposition.Render(), HasSubstr("\npitwall_insights_jobs_in_memory 0\n"));
+}
+
+TEST_F(UnloadTest, JobIsReadWhileItIsUnloaded_ReadersSeeAllRows) {
+  constexpr uint64_t kReloads = 10;
+  std::vector<double> expected = {1, 2, 3};
+  for (uint64_t sequence = 1; sequence <= expected.size(); ++sequence) SendRow(sequence);
+  Await();
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 3; ++i) {
+    readers.emplace_back([&] {
+      while (keep_->counters().reloaded < kReloads) {
+        EXPECT_EQ(Losses(), expected);
+        EXPECT_EQ(history().Jobs().at(0)->samples, expected.size());
+        AwaitUnloaded(keep_->counters().reloaded + 1);
+      }
+    });
+  }
+  for (std::thread& reader : readers) reader.join();
 }
 
 TEST_F(UnloadTest, UnloadedJob_IsDeleted) {

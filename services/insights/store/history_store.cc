@@ -113,6 +113,13 @@ StatusOr<uint64_t> HistoryStore::RestoreSegment(const store::DatabaseRow& row, K
 }
 
 Status HistoryStore::LoadJob(KeptJob* job) const {
+  const Status loaded = RestoreJob(job);
+  job->EndLoad(loaded);
+  if (loaded.ok()) ++counters_.reloaded;
+  return loaded;
+}
+
+Status HistoryStore::RestoreJob(KeptJob* job) const {
   using store::DatabaseRow;
   RETURN_IF_ERROR(database_->ForEachOf(
       kBootRow, job->id(), [&](const DatabaseRow& row) { return RestoreBoot(row, job); }));
@@ -120,12 +127,9 @@ Status HistoryStore::LoadJob(KeptJob* job) const {
     RETURN_IF_ERROR(database_->ForEachOf(
         kind, job->id(), [&](const DatabaseRow& row) { return RestoreSchema(row, job); }));
   }
-  RETURN_IF_ERROR(database_->ForEachOf(kSegmentRow, job->id(), [&](const DatabaseRow& row) {
+  return database_->ForEachOf(kSegmentRow, job->id(), [&](const DatabaseRow& row) {
     return RestoreSegment(row, job).status();
-  }));
-  job->EndLoad();
-  ++counters_.reloaded;
-  return OkStatus();
+  });
 }
 
 Status HistoryStore::Recover() {

@@ -103,8 +103,9 @@ class HistoryStore {
         cache_(cache_bytes, kMostOpen) {}
   Status Load();
   Status LoadEvents();
-  // What the catalogue has of one job.
+  // Loads a job from the catalogue. After an error it is unloaded as before.
   Status LoadJob(KeptJob* job) const;
+  Status RestoreJob(KeptJob* job) const;
   Status RestoreBoot(const store::DatabaseRow& row, KeptJob* job) const;
   Status RestoreSchema(const store::DatabaseRow& row, KeptJob* job) const;
   // Returns the generation of the segment.

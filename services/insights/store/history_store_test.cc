@@ -39,5 +39,37 @@ TEST(HistoryStoreTest, SettleOfSeveralThreads_RemovesEachDiscardedFileOnce) {
   ASSERT_TRUE(files::RemoveTree(dir).ok());
 }
 
+TEST(HistoryStoreTest, LoadOfJobFails_JobStaysUnloadedAndLoadsLater) {
+  std::string dir = ::testing::TempDir() + "history_store_XXXXXX";
+  ASSERT_NE(::mkdtemp(dir.data()), nullptr);
+  auto opened = HistoryStore::Open(dir, /*read_only=*/false, /*first_place=*/0, nullptr);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  const std::unique_ptr<HistoryStore> store = *std::move(opened);
+  const KeptJobPtr job = *store->FindOrAdd("job");
+  SegmentFacts facts;
+  facts.job = "job";
+  facts.window_ns = kWindowNs;
+  store::DatabaseRow damaged = store->SegmentRow(facts, {});
+  facts.window_ns = 2 * kWindowNs;
+  damaged.key = store->SegmentRow(facts, {}).key;  // read last
+  damaged.body.pop_back();
+  facts.window_ns = kWindowNs;
+  ASSERT_TRUE(store->database().Apply({.put = {store->SegmentRow(facts, {}), damaged}}).ok());
+  store->UnloadUnused(job);
+  ASSERT_TRUE(store->UnloadUnused(job) || !job->loaded());
+
+  EXPECT_FALSE(store->Find("job").ok());
+  EXPECT_FALSE(job->loaded());
+  EXPECT_TRUE(job->windows().empty());
+  EXPECT_EQ(store->counters().reloaded, 0U);
+
+  ASSERT_TRUE(store->database().Apply({.removed = {damaged}}).ok());
+  ASSERT_TRUE(store->Find("job").ok());
+  EXPECT_TRUE(job->loaded());
+  EXPECT_EQ(job->windows().size(), 1U);
+  EXPECT_EQ(store->counters().reloaded, 1U);
+  ASSERT_TRUE(files::RemoveTree(dir).ok());
+}
+
 }  // namespace
 }  // namespace pitwall::insights

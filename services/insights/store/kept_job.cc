@@ -394,6 +394,11 @@ bool KeptJob::Unload() {
   if (!unused || !loaded() || pins_ > 0 || head_bytes_ > 0 || dirty() || waiting()) return false;
   summary_ = std::make_unique<const Summary>(
       Summary{std::make_shared<const JobLife>(Life()), disk_bytes()});
+  FreeLoaded();
+  return true;
+}
+
+void KeptJob::FreeLoaded() {
   Free(&sources_);  // before boots_, which it points to
   Free(&boots_);
   Free(&schemas_);
@@ -405,10 +410,10 @@ bool KeptJob::Unload() {
   Free(&records_);
   Free(&dirty_boots_);
   Free(&new_schemas_);
-  return true;
 }
 
-void KeptJob::EndLoad() {
+void KeptJob::EndLoad(const Status& loaded) {
+  if (!loaded.ok()) return FreeLoaded();
   summary_ = nullptr;
   used_ = true;
 }

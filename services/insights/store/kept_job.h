@@ -116,13 +116,15 @@ class KeptJob {
   bool loaded() const { return summary_ == nullptr; }
   // False: it is in use, was used since the last call, or has something that is not saved.
   bool Unload();
-  // Everything that the catalogue has is restored.
-  void EndLoad();
+  // OK: everything that the catalogue has is restored. An error: the job stays unloaded.
+  void EndLoad(const Status& loaded);
   // A pinned job is not unloaded.
   void Pin() { ++pins_; }
   void Unpin() { --pins_; }
 
  private:
+  void FreeLoaded();  // what an unloaded job does not have
+
   struct Summary {
     JobLifePtr life;
     uint64_t disk_bytes = 0;
