@@ -8,15 +8,9 @@ namespace pitwall::insights {
 
 namespace {
 
-// A change with its event, whose texts are a few kilobytes.
+// A decoded record takes about twice the bytes of its JSON.
 size_t BytesOf(const Change& change) {
-  constexpr size_t kOfRecord = 2048;
-  const bool has_record = change.event != nullptr || change.action != nullptr ||
-                          change.capture != nullptr || change.told != nullptr;
-  size_t bytes = sizeof(Change) + change.job.size() + (has_record ? kOfRecord : 0);
-  if (change.event != nullptr)
-    bytes += change.event->summary.size() + change.event->description.size();
-  return bytes;
+  return sizeof(Change) + change.job.size() + 2 * change.record_bytes;
 }
 
 }  // namespace

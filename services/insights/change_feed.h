@@ -25,9 +25,10 @@ class ChangeFeed {
   uint64_t newest() const;
 
  private:
+  void DropOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   mutable Mutex mutex_;
   uint64_t newest_ ABSL_GUARDED_BY(mutex_);
-  void DropOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::deque<Change> changes_ ABSL_GUARDED_BY(mutex_);  // their places are consecutive
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;            // of changes_, roughly
 };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace pitwall::insights {
 namespace {
 
@@ -17,6 +19,18 @@ TEST(ChangeFeed, ABreakTellsFollowersToReadAgain) {
   feed.Add({});
   EXPECT_EQ(feed.After(13, 9)->front().place, 14U);
   EXPECT_TRUE(absl::IsOutOfRange(feed.After(15, 9).status()));
+}
+
+TEST(ChangeFeed, ChangesExceedByteLimit_OldestAreDropped) {
+  ChangeFeed feed(0);
+  for (int i = 0; i < 100; ++i) {
+    Change change;
+    change.record_bytes = ChangeFeed::kKeptBytes / 8;
+    feed.Add(std::move(change));
+  }
+  const uint64_t newest = feed.newest();
+  EXPECT_TRUE(feed.After(newest - 1, 9).ok());
+  EXPECT_TRUE(absl::IsOutOfRange(feed.After(newest - 8, 9).status()));
 }
 
 }  // namespace

@@ -20,6 +20,19 @@ using ::testing::SizeIs;
 
 constexpr int64_t kS = kNanosPerSecond;
 
+TEST_F(KeepTest, ChangeOfEvent_HasSizeOfItsRecord) {
+  Open();
+  const uint64_t place = history().newest_place();
+  Changed(JobChange::kStarted, kBegin);
+  AwaitThat([&] { return history().newest_place() > place; });
+  const auto changes = history().ChangesAfter(place, 9);
+  ASSERT_TRUE(changes.ok()) << changes.status();
+  ASSERT_THAT(*changes, SizeIs(1));
+  const Change& change = changes->front();
+  ASSERT_NE(change.event, nullptr);
+  EXPECT_EQ(change.record_bytes, cloudevents::EncodeCloudEvent(*change.event).size());
+}
+
 // 2 ranks, 3 steps: right while memory is all there is, and to the bit the same after a start.
 TEST_F(KeepTest, AnswersTheSmallestJobFromMemoryAndAfterAStart) {
   Open();

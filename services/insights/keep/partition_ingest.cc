@@ -329,6 +329,7 @@ void PartitionIngest::OnRecord(const Input& input, const Record& record) {
   }
   ++store_->counters().events;
   change.job = job_id;
+  change.record_bytes = record.value.size();
   store_->feed().Add(std::move(change));
 }
 
