@@ -187,12 +187,15 @@ void IncidentTracker::FindEverywhere(TrackedIssue* changed, const NodesOfRanks& 
   const StringMap<std::string>& ranks = nodes_of();
   std::vector<TrackedIssue*> open;
   if (const auto same = open_of_alert_.find(changed->alert); same != open_of_alert_.end()) {
+    const auto is_alike = [&](const TrackedIssue* issue) {
+      return issue->labels.Has("rank") == of_rank;
+    };
     // Too few for all ranks, now and before.
-    if (of_rank && same->second.size() + 1 < ranks.size() && !(*same->second.begin())->everywhere)
-      return;
+    const auto alike = std::ranges::find_if(same->second, is_alike);
+    const bool was_everywhere = alike != same->second.end() && (*alike)->everywhere;
+    if (of_rank && same->second.size() + 1 < ranks.size() && !was_everywhere) return;
     for (const TrackedIssue* issue : same->second) {
-      if (issue->labels.Has("rank") == of_rank)
-        open.push_back(issues_.find(issue->id)->second.get());
+      if (is_alike(issue)) open.push_back(issues_.find(issue->id)->second.get());
     }
   }
   if (changed->open) open.push_back(changed);

@@ -317,6 +317,18 @@ TEST_F(SharedNodes, CauseOfAllRanks_DoesNotExplainOneOfThem) {
   EXPECT_EQ(later[1].root_cause, "");
 }
 
+TEST_F(SharedNodes, RanksJoinWhileNodeHasCauseToo_CauseIsOfSomeRanksOnly) {
+  nodes_ = {{"0", "a"}, {"1", "b"}};
+  std::vector<IssueEvent> events = {Busy(1, "a"), BusyRank(2, "0", "a"), BusyRank(2, "1", "b"),
+                                    Slow(3, "1")};
+  Apply(&events);
+  EXPECT_EQ(events[3].root_cause, "") << "all ranks are busy";
+  for (int rank = 2; rank < 8; ++rank) nodes_[Cat(rank)] = "c";
+  std::vector<IssueEvent> later = {BusyRank(10, "2", "c"), Slow(11, "1")};
+  Apply(&later);
+  EXPECT_EQ(later[1].root_cause, events[2].id);
+}
+
 TEST_F(SharedNodes, SymptomOfAllRanks_HasCauseOfAllRanks) {
   nodes_ = {{"0", "a"}, {"1", "b"}};
   const auto stall = [](int64_t s) {
