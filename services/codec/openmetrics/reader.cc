@@ -245,9 +245,9 @@ Status Reader::Sample(LineParser* line) {
   }
   if (open ? !line->AtEnd() : !Trim(line->Rest()).empty())
     return Error(text, line->at(), "the line should end here");
-  if (skipped_ != nullptr) skipped_->Use();
-  return Annotate(sink_->Sample(known.series, time, value, static_cast<uint32_t>(line_)),
-                  Cat(name_, ":", line_, ":1"));
+  const Status taken = sink_->Sample(known.series, time, value, static_cast<uint32_t>(line_));
+  if (skipped_ != nullptr && taken.ok()) skipped_->Use();
+  return Annotate(taken, Cat(name_, ":", line_, ":1"));
 }
 
 }  // namespace pitwall::openmetrics

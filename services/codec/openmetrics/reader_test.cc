@@ -119,6 +119,23 @@ TEST(OpenMetricsReader, InvalidLines_AreSkippedWithTheirPlace) {
               HasSubstr("nothing may follow"));
 }
 
+TEST(OpenMetricsReader, SinkRejectsSamples_NoneCountsAsUsed) {
+  class Rejecting final : public SampleSink {
+   public:
+    Status NewSeries(uint32_t, Labels) override { return OkStatus(); }
+    Status Sample(uint32_t, int64_t, double, uint32_t) override {
+      return InvalidArgument("too early");
+    }
+  };
+  Rejecting sink;
+  lenient::SkippedRecords skipped("line");
+  Reader reader("f", Dialect::kOpenMetrics, &sink, {}, &skipped);
+  ASSERT_TRUE(reader.Feed("a 1 1\na 2 2\n# EOF\n").ok());
+  EXPECT_EQ(reader.Finish().message(), "f:1:1: too early");
+  EXPECT_EQ(skipped.used(), 0u);
+  EXPECT_EQ(skipped.skipped(), 2u);
+}
+
 TEST(OpenMetricsReader, ReadsQuotedNamesAndEscapes) {
   EXPECT_THAT(
       Read("# TYPE \"my metric\" gauge\n"
