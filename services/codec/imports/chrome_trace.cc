@@ -21,8 +21,6 @@ constexpr std::string_view kDefaultGroup = "default";
 // training code more.
 constexpr int64_t kBackwardGap = 50'000;
 constexpr int64_t kMaxRank = 10'000'000;
-// Times of events after this are Unix times (1973); others count from the trace's base.
-constexpr int64_t kFirstUnixTime = 100'000'000'000'000'000;
 
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
@@ -199,7 +197,7 @@ Status ChromeTraceReader::EndFile() {
 Status ChromeTraceReader::CheckCut() {
   if (!document_->cut()) return OkStatus();
   const bool unix_times = std::any_of(events_.begin(), events_.end(), [](const Event& event) {
-    return event.start_ns >= kFirstUnixTime;
+    return event.start_ns >= kFirstUnixTimeNs;
   });
   if (!has_base_ && !unix_times)
     return InvalidArgument(

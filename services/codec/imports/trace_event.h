@@ -11,6 +11,10 @@
 
 namespace pitwall::imports {
 
+// 1973-03-03, nanoseconds. Later times are Unix times; earlier ones count from the start of a
+// profile or of a machine.
+inline constexpr int64_t kFirstUnixTimeNs = 100'000'000'000'000'000;
+
 // Absent texts are empty; numbers where texts are usual (pid, tid, step_num) are texts, too.
 struct TraceEvent {
   char phase = 0;  // M, X, B, E

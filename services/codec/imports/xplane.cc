@@ -4,14 +4,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "services/base/strings.h"
+#include "services/codec/imports/trace_event.h"
 #include "services/model/position.h"
 
 namespace pitwall::imports {
 
 namespace {
-
-// Times beyond this are Unix times; others count from the profile's start.
-constexpr int64_t kLeastUnixTime = 100'000'000'000'000'000;
 
 struct Field {
   uint32_t number = 0;
@@ -198,9 +196,9 @@ class Reader {
       return skipped_->SkipInvalid(
           InvalidArgument(Cat(name_, ": the line ", Quote(name), " of ", Quote(plane.name),
                               " begins beyond all times")));
-    if (!cut_.ok() && start_ns_ == 0 && timestamp_ns < kLeastUnixTime) return cut_;
+    if (!cut_.ok() && start_ns_ == 0 && timestamp_ns < kFirstUnixTimeNs) return cut_;
     const int64_t begin_ns =
-        timestamp_ns >= kLeastUnixTime ? timestamp_ns : start_ns_ + timestamp_ns;
+        timestamp_ns >= kFirstUnixTimeNs ? timestamp_ns : start_ns_ + timestamp_ns;
     for (const std::string_view event : events) {
       const Status read =
           ReadEvent(plane, display_name.empty() ? name : display_name, begin_ns, event);
