@@ -226,13 +226,10 @@ Status RowReader::EndOfRecord() {
   cells_.push_back(std::move(cell_));
   if (header_.empty()) return Header();
   while (cells_.size() > header_.size() && Trim(cells_.back()).empty()) cells_.pop_back();
-  if (cells_.size() == header_.size() && RepeatsHeader()) return Header();
+  if (cells_.size() != header_.size())
+    return SkipCsvLine(Cat(cells_.size(), " cells, but the header has ", header_.size()));
+  if (RepeatsHeader()) return Header();
   ++rows_;
-  if (cells_.size() != header_.size()) {
-    Skip(record_line_, Cat(cells_.size(), " cells, but the header has ", header_.size()));
-    NewRecord();
-    return OkStatus();
-  }
   Row row;
   for (size_t i = 0; i < cells_.size(); ++i) {
     if (!cells_[i].empty()) row.emplace_back(header_[i], cells_[i]);

@@ -272,6 +272,16 @@ TEST(TableReader, StrayQuote_CostsItsOwnLineOnly) {
   }
 }
 
+TEST(TableReader, QuotesJoinLines_LinesAfterTheFirstAreReadAgain) {
+  for (const size_t piece : {1, 5, 1000}) {
+    SCOPED_TRACE(piece);
+    const Outcome outcome = Read(kLoss, "t,x\n1,1\n\"2,2\n3,3\n4,4\"\n5,5\n", piece);
+    EXPECT_EQ(outcome.error, "");
+    EXPECT_THAT(outcome.samples, ElementsAre("2: x @1000ms 1", "4: x @3000ms 3", "6: x @5000ms 5"));
+    EXPECT_THAT(outcome.skipped_rows, ElementsAre("log:3:1: 1 cells, but the header has 2"));
+  }
+}
+
 TEST(TableReader, HeaderIsRepeated_RowsAfterItFollowIt) {
   const Outcome outcome = Read(kLoss, "t,x\n1,1\nt,x\n2,2\nx,t\n3,4\n");
   EXPECT_EQ(outcome.error, "");
