@@ -20,6 +20,7 @@ StatusOr<ReadInput> TableInput(const Flags& flags) {
     RETURN_IF_ERROR(
         ForEachPiece(input, [&](std::string_view piece) { return gunzip.Feed(piece); }));
     RETURN_IF_ERROR(gunzip.Finish());
+    if (gunzip.cut()) RETURN_IF_ERROR(reader.SkipCutRow());
     return reader.Finish();
   });
 }

@@ -253,6 +253,13 @@ groups:
             packed.write(log.read())
         done = run("--duplicates", "last", path=twice + ".gz")
         self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 1), done.stderr)
+        # One whose writer was killed: half a row is not a value.
+        with gzip.open(twice + ".gz", "wb") as packed:
+            packed.write(b"ts,loss,acc\n1700000000,1,\n1700000001,3")
+        os.truncate(twice + ".gz", os.path.getsize(twice + ".gz") - 8)
+        done = run(path=twice + ".gz")
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+        self.assertIn("log.csv.gz:3:1: the input is cut short in this row", done.stderr)
 
     def test_invalid_records_are_skipped_and_reported(self):
         rules = self.file("high.yaml", "groups: [{name: g, interval: 1s, rules: [{alert: High, expr: 'x > 5'}]}]")

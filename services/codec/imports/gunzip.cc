@@ -81,7 +81,8 @@ Status Gunzip::Inflate(std::string_view bytes) {
 
 Status Gunzip::Finish() {
   if (!known_ && !begin_.empty()) return next_(begin_);
-  if (stream_ && !stream_->between)
+  cut_ = stream_ && !stream_->between;
+  if (cut_)
     PITWALL_LOG(kWarning, "import", name_, ": the gzip is cut short behind byte ", unpacked_,
                 " of its text");
   return OkStatus();

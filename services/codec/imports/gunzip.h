@@ -26,6 +26,8 @@ class Gunzip {
   // Logs a warning if the gzip is cut short, as by a writer that was killed: `next` has the text
   // before the cut. Does not finish `next`.
   Status Finish();
+  // After Finish: whether the gzip is cut short.
+  bool cut() const { return cut_; }
 
  private:
   struct Stream;
@@ -39,6 +41,7 @@ class Gunzip {
   uint64_t unpacked_ = 0;  // bytes
   bool whole_ = false;     // a member has ended
   bool tail_ = false;      // what follows is not gzip
+  bool cut_ = false;
   std::unique_ptr<Stream> stream_;
 };
 

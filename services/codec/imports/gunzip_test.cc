@@ -62,6 +62,19 @@ TEST(Gunzip, GzipIsCutShort_TextBeforeTheCutIsRead) {
   EXPECT_EQ(Read(std::string_view(packed).substr(0, packed.size() - 8), 3), "first second");
 }
 
+TEST(Gunzip, GzipIsCutShort_CutIsReported) {
+  const auto is_cut = [](std::string_view bytes) {
+    Gunzip gunzip("t.gz", [](std::string_view) { return OkStatus(); });
+    EXPECT_TRUE(gunzip.Feed(bytes).ok());
+    EXPECT_TRUE(gunzip.Finish().ok());
+    return gunzip.cut();
+  };
+  const std::string packed = Gzip("some text");
+  EXPECT_TRUE(is_cut(std::string_view(packed).substr(0, packed.size() - 8)));
+  for (const std::string& whole : {packed, packed + packed, packed + "tail", std::string("text")})
+    EXPECT_FALSE(is_cut(whole));
+}
+
 TEST(Gunzip, BytesBehindTheLastMember_AreSkipped) {
   const std::string packed = Gzip("some text");
   for (const std::string& tail : {std::string(512, '\0'), std::string("tail"), Gzip("x").substr(1)})

@@ -110,6 +110,21 @@ Status RowReader::Finish() {
   return skipped_.Finish(name_);
 }
 
+Status RowReader::SkipCutRow() {
+  constexpr std::string_view kCause = "the input is cut short in this row";
+  if (kind_ == Kind::kCsv && record_begun_) {
+    if (header_.empty()) return InvalidArgument(Cat(name_, ":", record_line_, ":1: ", kCause));
+    ++rows_;
+    Skip(record_line_, kCause);
+    NewRecord();
+  } else if (kind_ == Kind::kJsonLines && !skip_line_ && !Trim(rest_).empty()) {
+    ++rows_;
+    Skip(line_, kCause);
+    rest_.clear();
+  }
+  return OkStatus();
+}
+
 void RowReader::NewRecord() {
   cells_.clear();
   cell_.clear();

@@ -45,6 +45,9 @@ class RowReader {
   // limit. After an error nothing more is read.
   Status Feed(std::string_view bytes);
   Status Finish();
+  // Before Finish: the input ends in the middle, so that a row without its end may be half a row.
+  // InvalidArgument: it is the header.
+  Status SkipCutRow();
 
   // Number of rows before the present one, with those that were skipped.
   uint64_t rows_before() const { return rows_ == 0 ? 0 : rows_ - 1; }

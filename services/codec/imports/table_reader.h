@@ -33,6 +33,8 @@ class TableReader {
     fed_ = fed_ || !bytes.empty();
     return rows_.Feed(bytes);
   }
+  // Before Finish, if the input is cut short: skips a last row without its end.
+  Status SkipCutRow() { return rows_.SkipCutRow(); }
   Status Finish();
   const lenient::SkippedRecords& skipped_rows() const { return rows_.skipped(); }
   const lenient::SkippedRecords& skipped_cells() const { return skipped_cells_; }

@@ -33,9 +33,9 @@ struct Outcome {
   std::vector<std::string> skipped_rows = {}, skipped_cells = {};
 };
 
-// Fed in pieces of `piece` bytes.
+// Feeds `text` in pieces of `piece` bytes. `cut`: it is the text of a gzip that is cut short.
 Outcome Read(std::string_view mapping, std::string_view text, size_t piece = 7,
-             const RowLimits& limits = {}) {
+             const RowLimits& limits = {}, bool cut = false) {
   const auto parsed = ParseMapping("m.yaml", mapping);
   if (!parsed.ok()) return {{}, std::string(ToStd(parsed.status().message()))};
   Lines lines;
@@ -43,6 +43,7 @@ Outcome Read(std::string_view mapping, std::string_view text, size_t piece = 7,
   Status done = OkStatus();
   for (size_t at = 0; at < text.size() && done.ok(); at += piece)
     done = reader.Feed(text.substr(at, piece));
+  if (done.ok() && cut) done = reader.SkipCutRow();
   if (done.ok()) done = reader.Finish();
   return {lines.all_, std::string(ToStd(done.message())), reader.skipped_rows().first(),
           reader.skipped_cells().first()};
@@ -280,6 +281,22 @@ TEST(TableReader, QuotesJoinLines_LinesAfterTheFirstAreReadAgain) {
     EXPECT_THAT(outcome.samples, ElementsAre("2: x @1000ms 1", "4: x @3000ms 3", "6: x @5000ms 5"));
     EXPECT_THAT(outcome.skipped_rows, ElementsAre("log:3:1: 1 cells, but the header has 2"));
   }
+}
+
+TEST(TableReader, InputIsCutShort_LastRowWithoutEndIsSkipped) {
+  const auto read = [](std::string_view text) { return Read(kLoss, text, 7, {}, /*cut=*/true); };
+  const Outcome csv = read("t,x\n1,1\n2,2");
+  EXPECT_EQ(csv.error, "");
+  EXPECT_THAT(csv.samples, ElementsAre("2: x @1000ms 1"));
+  EXPECT_THAT(csv.skipped_rows, ElementsAre("log:3:1: the input is cut short in this row"));
+  const Outcome json = read("{\"t\":1,\"x\":1}\n{\"t\":2,\"x\":2}");
+  EXPECT_EQ(json.error, "");
+  EXPECT_THAT(json.samples, ElementsAre("1: x @1000ms 1"));
+  EXPECT_THAT(json.skipped_rows, ElementsAre("log:2:1: the input is cut short in this row"));
+  const Outcome whole_rows = read("t,x\n1,1\n");
+  EXPECT_EQ(whole_rows.samples.size(), 1u);
+  EXPECT_THAT(whole_rows.skipped_rows, ::testing::IsEmpty());
+  EXPECT_EQ(read("t,x").error, "log:1:1: the input is cut short in this row");
 }
 
 TEST(TableReader, HeaderIsRepeated_RowsAfterItFollowIt) {
