@@ -68,6 +68,12 @@ class ExitTest(support.ClientTest):
                   "  if end == 'wrapped':\n"
                   "    try: raise ValueError('boom')\n"
                   "    except Exception: sys.exit(1)\n"
+                  "  if end == 'hidden':\n"
+                  "    try: raise ValueError('boom')\n"
+                  "    except Exception: raise SystemExit(1) from None\n"
+                  "  if end == 'caused':\n"
+                  "    try: raise ValueError('boom')\n"
+                  "    except Exception: raise SystemExit(1) from KeyError('lr')\n"
                   "if __name__ == '__main__':\n"
                   "  worker = multiprocessing.get_context(sys.argv[1]).Process(target=work, args=sys.argv[2:])\n"
                   "  worker.start(); worker.join(); sys.exit(worker.exitcode)\n")
@@ -76,7 +82,8 @@ class ExitTest(support.ClientTest):
             out.write(script)
         for method in ("fork", "forkserver", "spawn"):
             for end, reason, exception, status in (("return", "completed", "", 0), ("raise", "failed", "ValueError: boom", 1),
-                                                   ("exit", "failed", "", 3), ("wrapped", "failed", "ValueError: boom", 1)):
+                                                   ("exit", "failed", "", 3), ("wrapped", "failed", "ValueError: boom", 1),
+                                                   ("hidden", "failed", "", 1), ("caused", "failed", "KeyError: 'lr'", 1)):
                 with self.subTest(method=method, end=end):
                     collector = self.collector()
                     done = subprocess.run([sys.executable, path, method, end], capture_output=True, timeout=60,

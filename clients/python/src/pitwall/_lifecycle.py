@@ -86,7 +86,8 @@ class _Exit:
         if isinstance(value, SystemExit):
             self.status = _status_of(value.code)
             self.failed = self.failed or self.status != 0
-            cause = value.__context__  # that a launcher such as torch.multiprocessing turned into a status
+            # A launcher such as torch.multiprocessing turns an exception into a status.
+            cause = value.__cause__ or (None if value.__suppress_context__ else value.__context__)
             if self.status != 0 and isinstance(cause, Exception):
                 self.exception = describe(cause)
         elif isinstance(value, KeyboardInterrupt):
