@@ -67,12 +67,13 @@ bool IsOfTensorflow(const std::string& file_name) {
   return imports::IsTensorflowProfile(file_name);
 }
 
-// Reads one file of an input after the other. A file that is not usable as a whole (empty, no
-// trace, of a writer that was killed) is skipped with a warning if another one is.
+// Sequence of the files of one input. A file that is not usable as a whole (empty, no trace, of a
+// writer that was killed) is skipped with a warning if another one is usable.
 class FileSequence {
  public:
   explicit FileSequence(bool several) : several_(several) {}
 
+  // Takes the outcome of a file. Returns the error that ends the sequence.
   Status Take(const Status& read) {
     if (read.ok()) ++used_;
     if (!absl::IsInvalidArgument(read) || !several_) return read;
@@ -89,6 +90,22 @@ class FileSequence {
   Status first_;
 };
 
+// Feeds a file to a reader and ends it there.
+template <typename Reader>
+Status ReadPlain(const std::string& file, Reader* reader) {
+  RETURN_IF_ERROR(ForEachPiece(file, [&](std::string_view piece) { return reader->Feed(piece); }));
+  return reader->EndFile();
+}
+
+// As ReadPlain, of a file that may be gzip.
+template <typename Reader>
+Status ReadPacked(const std::string& file, Reader* reader) {
+  imports::Gunzip gunzip(file, [&](std::string_view piece) { return reader->Feed(piece); });
+  RETURN_IF_ERROR(ForEachPiece(file, [&](std::string_view piece) { return gunzip.Feed(piece); }));
+  RETURN_IF_ERROR(gunzip.Finish());
+  return reader->EndFile();
+}
+
 bool IsTrace(const std::string& file_name) {
   return EndsWith(file_name, ".json") || EndsWith(file_name, ".json.gz");
 }
@@ -103,19 +120,17 @@ Status ReadDebuggerOutput(const std::string& path, tools::Recording* recording) 
   imports::SeriesIndex series(&sink);
   imports::SystemMetricsReader metrics(&series);
   imports::JobTimelineReader timelines(path, &series);
+  FileSequence sequence(files.size() > 1);
   for (const std::string& file : files) {
     if (imports::IsJobTimeline(BaseName(file))) {
       RETURN_IF_ERROR(timelines.BeginFile(file));
-      RETURN_IF_ERROR(
-          ForEachPiece(file, [&](std::string_view piece) { return timelines.Feed(piece); }));
-      RETURN_IF_ERROR(timelines.EndFile());
+      RETURN_IF_ERROR(sequence.Take(ReadPlain(file, &timelines)));
     } else {
       metrics.BeginFile(file);
-      RETURN_IF_ERROR(
-          ForEachPiece(file, [&](std::string_view piece) { return metrics.Feed(piece); }));
-      RETURN_IF_ERROR(metrics.EndFile());
+      RETURN_IF_ERROR(sequence.Take(ReadPlain(file, &metrics)));
     }
   }
+  RETURN_IF_ERROR(sequence.Finish());
   RETURN_IF_ERROR(metrics.Finish());
   return timelines.Finish();
 }
@@ -129,11 +144,7 @@ Status ReadChromeTraces(const std::string& path, tools::Recording* recording) {
   FileSequence sequence(files.size() > 1);
   for (const std::string& file : files) {
     traces.BeginFile(file);
-    imports::Gunzip gunzip(file, [&](std::string_view piece) { return traces.Feed(piece); });
-    Status read = ForEachPiece(file, [&](std::string_view piece) { return gunzip.Feed(piece); });
-    if (read.ok()) read = gunzip.Finish();
-    if (read.ok()) read = traces.EndFile();
-    RETURN_IF_ERROR(sequence.Take(read));
+    RETURN_IF_ERROR(sequence.Take(ReadPacked(file, &traces)));
   }
   RETURN_IF_ERROR(sequence.Finish());
   return traces.Finish();
@@ -150,13 +161,12 @@ Status ReadTensorflowProfiles(const std::string& path, tools::Recording* recordi
   IntoRecording sink(recording);
   imports::SeriesIndex series(&sink);
   imports::TensorflowProfileReader profiles(path, &series);
+  FileSequence sequence(files.size() > 1);
   for (const std::string& file : files) {
     RETURN_IF_ERROR(profiles.BeginFile(file));
-    imports::Gunzip gunzip(file, [&](std::string_view piece) { return profiles.Feed(piece); });
-    RETURN_IF_ERROR(ForEachPiece(file, [&](std::string_view piece) { return gunzip.Feed(piece); }));
-    RETURN_IF_ERROR(gunzip.Finish());
-    RETURN_IF_ERROR(profiles.EndFile());
+    RETURN_IF_ERROR(sequence.Take(ReadPacked(file, &profiles)));
   }
+  RETURN_IF_ERROR(sequence.Finish());
   return profiles.Finish();
 }
 

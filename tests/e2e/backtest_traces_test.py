@@ -280,6 +280,28 @@ groups:
             if arguments[0] != "chrome-trace":
                 self.assertIn('"alert":"High"', done.stdout)
 
+    def test_unusable_file_among_several_is_skipped(self):
+        rules = self.file("rules.yaml", SYSTEM_RULES)
+        folder = self.debugger_folder()
+        before = found("smdebug", "--rules", rules, "--input", folder)
+        metrics = self.file("job-1/system/incremental/2020091312/%d.algo-0.json" % BASE, "<html>\n")
+        timeline = self.file("job-1/framework/pevents/2020091312/1_9-algo-0_pythontimeline.json", "")
+        done = backtest("smdebug", "--rules", rules, "--input", folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for path in (metrics, timeline):
+            self.assertIn("skipped a file: " + path, done.stderr)
+        self.assertEqual(found("smdebug", "--rules", rules, "--input", folder), before)
+        slow = self.file("slow.yaml", "groups:\n- {name: s, clock: step, mode: train, interval: 1, rules: "
+                         "[{alert: Slow, expr: train_step_duration_seconds > 0.04}]}\n")
+        run = os.path.join(self.dir, "tf", "plugins", "profile", "2026_11_23_05_17_44")
+        os.makedirs(run)
+        shutil.copy(os.path.join(TESTDATA, "tensorflow_cpu.xplane.pb"), os.path.join(run, "vm.xplane.pb"))
+        profile = write(os.path.join(run, "a.xplane.pb"), "text")
+        done = backtest("tensorflow", "--rules", slow, "--input", os.path.join(self.dir, "tf"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("skipped a file: " + profile, done.stderr)
+        self.assertEqual([labels["rank"] for _, labels, _, _ in found("tensorflow", "--rules", slow, "--input", os.path.join(self.dir, "tf"))], ["0"])
+
     def test_errors(self):
         rules = self.file("rules.yaml", TRACE_RULES)
         self.file("empty/notes.txt", "")

@@ -103,7 +103,8 @@ Status JobTimelineReader::BeginFile(const std::string& path) {
         Cat(path, ": not the name of a trace: <end>_<pid>-<node>_pythontimeline.json, or ",
             "_model_timeline.json, _horovod_timeline.json, _smdataparallel_timeline.json; the ",
             "node may be missing"));
-  traced_ = &processes_[{NodeNumber(name->node), name->node, name->pid}];
+  process_ = {NodeNumber(name->node), name->node, name->pid};
+  traced_ = Traced();
   collectives_ = name->collectives;
   start_ns_.reset();
   tracks_.clear();
@@ -170,7 +171,7 @@ Status JobTimelineReader::Take(std::string_view json) {
 Status JobTimelineReader::TakeSpan(const Track& track, const TraceEvent& event, int64_t start_ns,
                                    int64_t end_ns) {
   const std::string_view phase = track.phase.empty() ? event.name : track.phase;
-  RankTrace& trace = traced_->trace;
+  RankTrace& trace = traced_.trace;
   if (StartsWith(phase, kStep))
     return TakeStep(event, phase.substr(kStep.size()), start_ns, end_ns);
   if (collectives_ || phase == "NcclManager") {
@@ -183,14 +184,15 @@ Status JobTimelineReader::TakeSpan(const Track& track, const TraceEvent& event, 
     trace.AddOperator(event.name, device, start_ns, end_ns - start_ns);
   } else if (phase == "DataLoaderIterInitialize") {
     if (const auto workers = ParseDouble(event.Arg("num_workers")))
-      AddValue("train_loader_workers_configured", *workers, end_ns);
+      traced_.AddValue("train_loader_workers_configured", *workers, end_ns);
     const std::string pinned = LowerCase(event.Arg("pin_memory"));
     if (!pinned.empty())
-      AddValue("train_loader_pin_memory", pinned == "1" || pinned == "true" ? 1 : 0, end_ns);
+      traced_.AddValue("train_loader_pin_memory", pinned == "1" || pinned == "true" ? 1 : 0,
+                       end_ns);
   } else if (phase == "DataLoaderWorker") {
     std::string_view pid = event.Arg("pid");
     if (pid.empty()) pid = event.Arg("worker_id");
-    traced_->workers.insert({FloorTo(start_ns, kSecond), std::string(pid)});
+    traced_.workers.insert({FloorTo(start_ns, kSecond), std::string(pid)});
   }
   return OkStatus();
 }
@@ -202,22 +204,29 @@ Status JobTimelineReader::TakeStep(const TraceEvent& event, std::string_view mod
   if (!step || *step < 0 || *step > kMaxStep)
     return InvalidArgument(Cat("step_num ", Quote(number), " is not a step"));
   if (mode.empty()) return InvalidArgument("a step without a mode");
-  traced_->trace.AddStep({start_ns, end_ns, *step, LowerCase(mode)});
+  traced_.trace.AddStep({start_ns, end_ns, *step, LowerCase(mode)});
   return OkStatus();
 }
 
-void JobTimelineReader::AddValue(std::string_view metric, double value, int64_t time_ns) {
+void JobTimelineReader::Traced::AddValue(std::string_view metric, double value, int64_t time_ns) {
   steps::LoggedValue logged;
   logged.metric = metric;
   logged.value = value;
   logged.time_ns = time_ns;
-  traced_->trace.AddValue(std::move(logged));
+  trace.AddValue(std::move(logged));
+}
+
+void JobTimelineReader::Traced::Add(Traced other) {
+  trace.Add(std::move(other.trace));
+  workers.merge(other.workers);
 }
 
 Status JobTimelineReader::EndFile() {
   // What began and did not end is in the next file, or nowhere.
   RETURN_IF_ERROR(document_->Finish());
-  return skipped_.Finish(document_->name());
+  RETURN_IF_ERROR(skipped_.Finish(document_->name()));
+  processes_[process_].Add(std::move(traced_));
+  return OkStatus();
 }
 
 Status JobTimelineReader::Finish() {
@@ -246,21 +255,18 @@ Status JobTimelineReader::Finish() {
     homeless.erase(homeless.begin());
   }
   for (Traced* other : homeless) joined.emplace_back(ranks.front(), other);
-  for (const auto& [rank, other] : joined) {
-    rank->trace.Add(std::move(other->trace));
-    rank->workers.merge(other->workers);
-  }
+  for (const auto& [rank, other] : joined) rank->Add(std::move(*other));
   for (size_t i = 0; i < ranks.size(); ++i) {
-    traced_ = ranks[i];
-    traced_->trace.SortSteps();
-    for (auto it = traced_->workers.begin(); it != traced_->workers.end();) {
+    Traced& rank = *ranks[i];
+    rank.trace.SortSteps();
+    for (auto it = rank.workers.begin(); it != rank.workers.end();) {
       const int64_t second = it->second;
       size_t workers = 0;
-      for (; it != traced_->workers.end() && it->second == second; ++it) ++workers;
-      AddValue("train_loader_workers", static_cast<double>(workers), second + kSecond);
+      for (; it != rank.workers.end() && it->second == second; ++it) ++workers;
+      rank.AddValue("train_loader_workers", static_cast<double>(workers), second + kSecond);
     }
-    RETURN_IF_ERROR(traced_->trace.Write(static_cast<int64_t>(i),
-                                         static_cast<int64_t>(ranks.size()), name_, out_));
+    RETURN_IF_ERROR(
+        rank.trace.Write(static_cast<int64_t>(i), static_cast<int64_t>(ranks.size()), name_, out_));
   }
   processes_.clear();
   return OkStatus();

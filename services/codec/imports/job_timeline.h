@@ -50,7 +50,8 @@ class JobTimelineReader {
   // `path` ends with the file's name. InvalidArgument: the name is not that of a timeline.
   Status BeginFile(const std::string& path);
   // Invalid events are skipped and counted. InvalidArgument: the file is not a trace or has no
-  // valid event, with file:line; ResourceExhausted: a limit.
+  // valid event, with file:line; the reader then has nothing of it, and the next file may begin.
+  // ResourceExhausted: a limit.
   Status Feed(std::string_view bytes) { return document_->Feed(bytes); }
   Status EndFile();
   Status Finish();
@@ -68,6 +69,10 @@ class JobTimelineReader {
   struct Traced {
     RankTrace trace;
     std::set<Worker> workers;  // loader workers by second
+
+    void AddValue(std::string_view metric, double value, int64_t time_ns);
+    // Adds everything of another one.
+    void Add(Traced other);
   };
   // Events with the same JSON pid in one file: a phase.
   struct Track {
@@ -79,18 +84,18 @@ class JobTimelineReader {
   Status TakeMetadata(const TraceEvent& event);
   Status TakeSpan(const Track& track, const TraceEvent& event, int64_t start_ns, int64_t end_ns);
   Status TakeStep(const TraceEvent& event, std::string_view mode, int64_t start_ns, int64_t end_ns);
-  void AddValue(std::string_view metric, double value, int64_t time_ns);
 
   const std::string name_;
   SeriesIndex* const out_;
   const TraceLimits limits_;
   size_t events_ = 0;
-  std::map<Process, Traced> processes_;
+  std::map<Process, Traced> processes_;  // of the files before
 
   // The file.
   lenient::SkippedRecords skipped_{"event"};
   std::unique_ptr<TraceDocument> document_;
-  Traced* traced_ = nullptr;
+  Process process_;
+  Traced traced_;                    // joins processes_ when the whole file was read
   bool collectives_ = false;         // the file has nothing else
   std::optional<int64_t> start_ns_;  // of its clock, Unix
   std::map<std::string, Track> tracks_;

@@ -50,7 +50,9 @@ struct Outcome {
 
 using Files = std::vector<std::pair<std::string, std::string>>;
 
-Outcome Read(const Files& files, size_t piece = 11, const TraceLimits& limits = {}) {
+// `skip_unusable`: as for a folder, files that are not traces are left out.
+Outcome Read(const Files& files, size_t piece = 11, const TraceLimits& limits = {},
+             bool skip_unusable = false) {
   Outcome outcome;
   SeriesIndex series(&outcome.samples);
   JobTimelineReader reader("job", &series, limits);
@@ -63,6 +65,7 @@ Outcome Read(const Files& files, size_t piece = 11, const TraceLimits& limits = 
     if (done.ok()) done = reader.EndFile();
     outcome.skipped = reader.skipped().skipped();
     if (outcome.skipped > 0) outcome.first_skipped = reader.skipped().first()[0];
+    if (skip_unusable && absl::IsInvalidArgument(done)) done = OkStatus();
     if (!done.ok()) break;
   }
   if (done.ok()) done = reader.Finish();
@@ -146,6 +149,19 @@ TEST(JobTimelineReader, NumbersRanksByNodeAndProcess) {
   EXPECT_THAT(read.samples.Of("train_loader"),
               ElementsAre(R"(train_loader_workers{rank="0"} @1001000ms 1)"));
   EXPECT_THAT(read.samples.Of("train_world_size")[0], ::testing::EndsWith(" 4"));
+}
+
+TEST(JobTimelineReader, FileIsUnusable_ItsProcessIsNotARank) {
+  const std::string steps = Cat(kHead, Step(1, 10, 10));
+  for (const std::string_view unusable : {"", "<html>", "[\n{\"ph\":"}) {
+    const Outcome read = Read({{"1_7-algo-1_pythontimeline.json", std::string(unusable)},
+                               {"1_7-algo-2_pythontimeline.json", steps}},
+                              11, {}, /*skip_unusable=*/true);
+    EXPECT_EQ(read.error, "");
+    EXPECT_THAT(read.samples.Of("train_step{"),
+                ElementsAre(R"(train_step{rank="0"} train @1000020ms #1 1)"));
+    EXPECT_THAT(read.samples.Of("train_world_size")[0], ::testing::EndsWith(" 1"));
+  }
 }
 
 TEST(JobTimelineReader, FindsTheOperationsOfHorovod) {

@@ -92,6 +92,7 @@ void SystemMetricsReader::BeginFile(std::string name) {
   line_ = 1;
   rest_.clear();
   too_long_ = false;
+  skipped_of_file_ = lenient::SkippedRecords("line");
 }
 
 Status SystemMetricsReader::Feed(std::string_view bytes) {
@@ -108,13 +109,19 @@ Status SystemMetricsReader::Feed(std::string_view bytes) {
   return OkStatus();
 }
 
-Status SystemMetricsReader::EndFile() { return Line(); }
+Status SystemMetricsReader::EndFile() {
+  RETURN_IF_ERROR(Line());
+  if (skipped_of_file_.used() == 0 && skipped_of_file_.skipped() > 0)
+    return InvalidArgument(skipped_of_file_.first().front());
+  skipped_.Add(skipped_of_file_);
+  return OkStatus();
+}
 
 Status SystemMetricsReader::Line() {
   const std::string whole = std::exchange(rest_, {});
   const std::string place = Cat(name_, ":", line_, ":1");
   if (std::exchange(too_long_, false)) {
-    skipped_.Skip(Cat(place, ": more than ", limits_.line_bytes, " bytes in one line"));
+    skipped_of_file_.Skip(Cat(place, ": more than ", limits_.line_bytes, " bytes in one line"));
     return OkStatus();
   }
   std::string_view line = whole;
@@ -122,8 +129,8 @@ Status SystemMetricsReader::Line() {
   if (Trim(line).empty()) return OkStatus();
   const Status row = Row(line);
   if (absl::IsResourceExhausted(row)) return row;  // with its place
-  if (row.ok()) skipped_.Use();
-  return skipped_.SkipInvalid(Annotate(row, place));
+  if (row.ok()) skipped_of_file_.Use();
+  return skipped_of_file_.SkipInvalid(Annotate(row, place));
 }
 
 Status SystemMetricsReader::Row(std::string_view line) {

@@ -46,10 +46,12 @@ class SystemMetricsReader {
   void BeginFile(std::string name);
   // ResourceExhausted: a limit.
   Status Feed(std::string_view bytes);
+  // InvalidArgument: the file has lines, but none is valid, with the first error. The reader has
+  // nothing of it, and the next file may begin.
   Status EndFile();
-  // After the last file: takes the rows that waited for rows of other files. InvalidArgument: no
-  // line of any file is valid, with the first error.
+  // After the last file: takes the rows that waited for rows of other files.
   Status Finish();
+  // Of the files with a valid line.
   const lenient::SkippedRecords& skipped() const { return skipped_; }
 
  private:
@@ -76,7 +78,8 @@ class SystemMetricsReader {
   uint32_t line_ = 1;
   std::string rest_;
   bool too_long_ = false;  // the line
-  lenient::SkippedRecords skipped_{"line"};
+  lenient::SkippedRecords skipped_of_file_{"line"};
+  lenient::SkippedRecords skipped_{"line"};  // of the files before
   std::map<std::pair<std::string, std::string>, CoreState> cores_;
   std::map<uint32_t, std::vector<std::pair<int64_t, double>>> rates_;  // by series
   size_t rate_rows_ = 0;

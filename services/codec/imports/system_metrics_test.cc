@@ -118,6 +118,8 @@ TEST(SystemMetricsReader, InvalidLines_AreSkippedWithTheirPlace) {
     EXPECT_THAT(inside.skipped, ElementsAre(::testing::StartsWith("f1:2:1: "))) << damaged;
     EXPECT_THAT(Read({std::string(damaged)}).error, ::testing::StartsWith("f0:1:1: "));
   }
+  // Of files, too: one without a valid line is rejected by itself.
+  EXPECT_THAT(Read({good, "{}\n"}).error, ::testing::StartsWith("f1:1:1: "));
   EXPECT_EQ(Read({"\xef\xbb\xbf" + good}).samples.size(), 1);
   const auto error_of = [&](std::string_view line) {
     const Outcome read = Read({Cat(line, "\n", good)});

@@ -79,7 +79,8 @@ Status TensorflowProfileReader::BeginFile(const std::string& path) {
   path_ = path;
   skipped_ = lenient::SkippedRecords("event");
   const std::string_view suffix = SuffixOf(file_name);
-  trace_ = &hosts_[file_name.substr(0, file_name.size() - suffix.size())];
+  host_ = file_name.substr(0, file_name.size() - suffix.size());
+  trace_ = RankTrace();
   xspace_.clear();
   planes_.clear();
   lines_.clear();
@@ -155,13 +156,13 @@ Status TensorflowProfileReader::TakeHost(const ProfileEvent& event) {
       return InvalidArgument(Cat(Quote(event.name), ": step_num ", *event.step, " is not a step"));
     ++events_;
     steps_.push_back({event.start_ns, event.end_ns, *event.step, std::string(ModeOf(event.name))});
-    trace_->AddStep(steps_.back());
+    trace_.AddStep(steps_.back());
   } else if (event.name.find("IteratorGetNext") != std::string_view::npos) {
     ++events_;
-    trace_->AddPhase("dataloader", event.start_ns, event.end_ns);
+    trace_.AddPhase("dataloader", event.start_ns, event.end_ns);
   } else if (event.hlo) {
     ++events_;
-    trace_->AddOperator(event.name, "cpu", event.start_ns, event.end_ns - event.start_ns);
+    trace_.AddOperator(event.name, "cpu", event.start_ns, event.end_ns - event.start_ns);
   }
   return OkStatus();
 }
@@ -194,13 +195,14 @@ Status TensorflowProfileReader::EndFile() {
   std::stable_sort(steps_.begin(), steps_.end(), [](const TracedStep& a, const TracedStep& b) {
     return a.start_ns < b.start_ns;
   });
-  AddShares(works_, steps_, trace_);
+  AddShares(works_, steps_, &trace_);
   for (size_t i = 0; i < works_.size(); ++i) {
     const int64_t step = StepOf(works_[i], steps_);
     if (step < 0 || works_[i].kind == DeviceWorkKind::kCopy) continue;
-    trace_->AddOperator(names_[work_names_[i]], "gpu", steps_[static_cast<size_t>(step)].start_ns,
-                        works_[i].interval.end_ns - works_[i].interval.start_ns);
+    trace_.AddOperator(names_[work_names_[i]], "gpu", steps_[static_cast<size_t>(step)].start_ns,
+                       works_[i].interval.end_ns - works_[i].interval.start_ns);
   }
+  hosts_[host_].Add(std::move(trace_));
   if (steps_.empty())
     PITWALL_LOG(kWarning, "import", path_, ": no event has step_num, so no steps: mark them with ",
                 "tf.profiler.experimental.Trace(\"train\", step_num=N, _r=1) or ",

@@ -50,9 +50,9 @@ class TensorflowProfileReader {
 
   // InvalidArgument: the name is not that of a profile.
   Status BeginFile(const std::string& path);
-  // InvalidArgument: what is wrong, with file and place; ResourceExhausted: a limit.
   // Invalid events are skipped and counted. InvalidArgument: the file is not a profile or has no
-  // valid event.
+  // valid event, with file and place; the reader then has nothing of it, and the next file may
+  // begin. ResourceExhausted: a limit.
   Status Feed(std::string_view bytes);
   Status EndFile();
   Status Finish();
@@ -67,12 +67,13 @@ class TensorflowProfileReader {
   SeriesIndex* const out_;
   const ProfileLimits limits_;
   lenient::SkippedRecords skipped_{"event"};  // of the file
-  std::map<std::string, RankTrace> hosts_;
+  std::map<std::string, RankTrace> hosts_;    // of the files before
   size_t events_ = 0;
 
   // The file.
   std::string path_;
-  RankTrace* trace_ = nullptr;
+  std::string host_;
+  RankTrace trace_;                          // joins hosts_ when the whole file was read
   std::unique_ptr<TraceDocument> document_;  // of text
   std::string xspace_;
   int64_t base_ns_ = 0;

@@ -20,7 +20,9 @@ struct ProfileOutcome {
 
 using ProfileFiles = std::vector<std::pair<std::string, std::string>>;
 
-ProfileOutcome ReadProfiles(const ProfileFiles& files, const ProfileLimits& limits = {}) {
+// `skip_unusable`: as for a folder, files that are not profiles are left out.
+ProfileOutcome ReadProfiles(const ProfileFiles& files, const ProfileLimits& limits = {},
+                            bool skip_unusable = false) {
   ProfileOutcome outcome;
   SeriesIndex series(&outcome.samples);
   TensorflowProfileReader reader("job", &series, limits);
@@ -31,6 +33,7 @@ ProfileOutcome ReadProfiles(const ProfileFiles& files, const ProfileLimits& limi
     for (size_t at = 0; at < text.size() && done.ok(); at += 1000)
       done = reader.Feed(text.substr(at, 1000));
     if (done.ok()) done = reader.EndFile();
+    if (skip_unusable && absl::IsInvalidArgument(done)) done = OkStatus();
     if (!done.ok()) break;
   }
   if (done.ok()) done = reader.Finish();
@@ -148,6 +151,19 @@ TEST(TensorflowProfileReader, MakesHostsRanks) {
   EXPECT_THAT(read.samples.Of("train_step{rank=\"1\"}"), SizeIs(2));
   EXPECT_EQ(XSpacePathFor("r/a.trace.json.gz"), "r/a.xplane.pb");
   EXPECT_EQ(XSpacePathFor("r/a.xplane.pb"), "");
+}
+
+TEST(TensorflowProfileReader, FileIsUnusable_ItsHostIsNotARank) {
+  const std::string cut = "{\"traceEvents\":[\n";
+  for (const std::string& unusable : {std::string("<html>"), Space().substr(0, 200), cut}) {
+    const std::string name = unusable == cut ? "r/a.trace.json" : "r/a.xplane.pb";
+    const ProfileOutcome read =
+        ReadProfiles({{name, unusable}, {"r/b.xplane.pb", Space()}}, {}, /*skip_unusable=*/true);
+    EXPECT_EQ(read.error, "");
+    EXPECT_THAT(read.samples.Of("train_step{"), SizeIs(2));
+    EXPECT_THAT(read.samples.Of("train_step{rank=\"0\"}"), SizeIs(2));
+    EXPECT_THAT(read.samples.Of("train_world_size"), ::testing::Each(::testing::EndsWith(" 1")));
+  }
 }
 
 TEST(TensorflowProfileReader, NamesWhatIsWrongInProfiles) {

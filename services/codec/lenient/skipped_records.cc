@@ -21,6 +21,14 @@ void SkippedRecords::SkipUsed(std::string_view error) {
   Skip(error);
 }
 
+void SkippedRecords::Add(const SkippedRecords& other) {
+  used_ += other.used_;
+  skipped_ += other.skipped_;
+  for (const std::string& error : other.first_) {
+    if (first_.size() < kShown) first_.push_back(error);
+  }
+}
+
 Status SkippedRecords::SkipInvalid(const Status& status) {
   if (!absl::IsInvalidArgument(status)) return status;
   Skip(ToStd(status.message()));

@@ -26,6 +26,9 @@ class SkippedRecords {
   // unchanged, since the input cannot be read further (a limit, a failing sink).
   Status SkipInvalid(const Status& status);
 
+  // Adds the counts of another input of the same kind.
+  void Add(const SkippedRecords& other);
+
   uint64_t skipped() const { return skipped_; }
   uint64_t used() const { return used_; }
   // Errors of the first few skipped records.

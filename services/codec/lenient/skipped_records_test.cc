@@ -26,6 +26,19 @@ TEST(SkippedRecords, OtherErrors_AreReturned) {
   EXPECT_EQ(skipped.skipped(), 0u);
 }
 
+TEST(SkippedRecords, CountOfAFileIsAdded_SumsAreThoseOfAllFiles) {
+  SkippedRecords all("row"), file("row");
+  all.Use();
+  for (int line = 1; line < 3; ++line) all.Skip(Cat("a.csv:", line, ":1: bad"));
+  file.Use();
+  for (int line = 1; line < 3; ++line) file.Skip(Cat("b.csv:", line, ":1: bad"));
+  all.Add(file);
+  EXPECT_EQ(all.used(), 2u);
+  EXPECT_EQ(all.skipped(), 4u);
+  EXPECT_THAT(all.first(),
+              ::testing::ElementsAre("a.csv:1:1: bad", "a.csv:2:1: bad", "b.csv:1:1: bad"));
+}
+
 TEST(SkippedRecords, NoRecordIsUsable_InputIsRejected) {
   SkippedRecords skipped("row");
   skipped.Skip("a.csv:2:1: bad");
