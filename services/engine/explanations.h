@@ -1,4 +1,5 @@
-// Which issue of a job explains which, by the `explains` of the rules in force (rules/lang).
+// Causes and symptoms among the issues of a job, by the `explains` of the rules in force
+// (rules/lang).
 //
 // An issue of a rule is a cause of the issues of the alerts that the rule names, where
 //  * the labels named in `equal` have equal values (absent = empty, as in Alertmanager's

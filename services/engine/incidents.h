@@ -1,4 +1,4 @@
-// Which issues of a job belong together: incidents and root causes
+// Incidents of a job and the root causes of its issues
 // (docs/decisions/0012-incidents.md).
 //
 // A new issue joins the open incident of an issue to which the rules tie it: of its cause, of a

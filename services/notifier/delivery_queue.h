@@ -1,4 +1,5 @@
-// What one receiver still has to be told, and when to try: no threads, no clock, no network.
+// Queue of the notices that one receiver has not taken yet, with the time of each attempt. Has no
+// threads, clock, or network.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which events of the topic become what one receiver is told.
+// Policy that turns events of the topic into the notices of one receiver.
 #pragma once
 
 #include <cstdint>

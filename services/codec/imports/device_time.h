@@ -1,4 +1,4 @@
-// What a device did, from the kernels and copies of one trace, and which step asked for it.
+// Device time of one trace by kind of work and by step, from its kernels and copies.
 #pragma once
 
 #include <cstdint>

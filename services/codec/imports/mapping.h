@@ -1,4 +1,4 @@
-// What the columns of a training log mean: the file of `backtest --mapping`.
+// Mapping of the columns of a training log to samples: the file of `backtest --mapping`.
 //
 //   time: {column: timestamp, unit: s}       # s, ms, us, ns, rfc3339, or datetime (default: s)
 //   time: {column: timestamp, unit: datetime, zone: "+09:00"}   # 2026/11/27 06:00:00.123; UTC
