@@ -140,7 +140,7 @@ StatusOr<std::vector<IssueEvent>> Replay(const Flags& flags, BacktestRange* rang
     return InvalidArgument("--mapping is for --format csv");
   ASSIGN_OR_RETURN(range->start, TimeFlag(flags, "start", range->start));
   ASSIGN_OR_RETURN(range->end, TimeFlag(flags, "end", range->end));
-  if (range->start > range->end) return InvalidArgument("--start lies after --end");
+  if (range->start > range->end) return InvalidArgument("--start must not be later than --end");
   if (format == "log" && flags.Has("evaluation-interval") && !flags.Has("rules"))
     return InvalidArgument("--evaluation-interval is for --rules: the log's own sets have theirs");
   if (format == "log" && flags.Has("baseline") && !flags.Has("rules"))

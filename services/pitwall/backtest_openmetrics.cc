@@ -83,7 +83,7 @@ Status CheckSamples(const tools::Recording& recording, const std::vector<std::st
   }
   if (recording.left_out() == 0)
     return InvalidArgument(Cat(Join(empty, ", "), ": no samples: ", NoSamplesHint(format)));
-  return InvalidArgument(Cat("all ", recording.left_out(), " samples lie outside of --start and ",
+  return InvalidArgument(Cat("all ", recording.left_out(), " samples are outside of --start and ",
                              "--end: they are from ", TimeText(recording.first()), " to ",
                              TimeText(recording.last())));
 }

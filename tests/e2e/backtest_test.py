@@ -347,13 +347,13 @@ class OpenMetricsBacktest(unittest.TestCase):
         cut = self.file("cut.om", "x 1 %d\n" % BASE)
         empty = self.file("empty.om", "")
         for arguments, said in [
-                (["--input", cut], "cut.om:1:5: the timestamp %d lies in 1970" % BASE),
+                (["--input", cut], "cut.om:1:5: the timestamp %d is in 1970" % BASE),
                 (["--input", empty], "empty.om:1:1: the file does not end with # EOF"),
                 (["--input", self.dir], "Is a directory"),
                 (["--input", good, os.path.join(self.dir, "none.om")], "none.om: No such file"),
                 ([], "--input FILE"),
                 (["--input", good, "--start", "yesterday"], "--start yesterday: expected"),
-                (["--input", good, "--start", "2", "--end", "1"], "--start lies after --end"),
+                (["--input", good, "--start", "2", "--end", "1"], "--start must not be later than --end"),
                 (["--input", good, "--evaluation-interval", "0"], "--evaluation-interval"),
                 (["--input", good, "--verify"], "--verify is for --format log"),
                 (["--input", good, "--input-format"], "unknown flag --input-format")]:

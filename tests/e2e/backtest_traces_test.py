@@ -239,7 +239,7 @@ groups:
         self.assertEqual(done.returncode, 0, done.stderr)
         done = run("--end", "2022-01-01T00:00:00Z")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("all 3 samples lie outside of --start and --end: they are from 2023-11-14T22:13:20.000Z to 2023-11-14T22:13:21.000Z",
+        self.assertIn("all 3 samples are outside of --start and --end: they are from 2023-11-14T22:13:20.000Z to 2023-11-14T22:13:21.000Z",
                       done.stderr)
         done = run(path=self.file("header.csv", "ts,loss,acc\n"))
         self.assertEqual(done.returncode, 2)

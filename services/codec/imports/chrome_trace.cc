@@ -174,7 +174,7 @@ Status ChromeTraceReader::TakeEvent(std::string_view json) {
 Status ChromeTraceReader::EndFile() {
   RETURN_IF_ERROR(document_->Finish());
   RETURN_IF_ERROR(CheckCut());
-  // Members may be behind the events.
+  // Members may follow the events.
   for (Event& event : events_) {
     event.start_ns += base_ns_;
     event.end_ns += base_ns_;
@@ -214,7 +214,7 @@ void ChromeTraceReader::SkipImpossibleTimes() {
     const Event& event = events_[i];
     if (event.start_ns <= kMinPosition || event.end_ns >= kMaxPosition) {
       skipped_.SkipUsed(Cat(path_, ": the times of ", Quote(names_[event.name]),
-                            " lie beyond all times (baseTimeNanoseconds ", base_ns_, ")"));
+                            " are out of range (baseTimeNanoseconds ", base_ns_, ")"));
       continue;
     }
     if (const auto group = groups_.find(i); group != groups_.end())
@@ -326,7 +326,7 @@ void ChromeTraceReader::TellOfNoSteps(const std::vector<DeviceWork>& works) cons
   PITWALL_LOG(kWarning, "import", path_, ": rank ", rank_, ": no ProfilerStep#N, so no steps: ",
               nothing
                   ? "the profiler recorded nothing; with schedule= a trace is exported in "
-                    "on_trace_ready=, not behind the loop"
+                    "on_trace_ready=, not after the loop"
                   : "rules on the step clock have no data; call prof.step() after each step of the "
                     "training",
               nothing ? "" : ". Over the whole trace: ", nothing ? "" : Describe(works));

@@ -194,7 +194,7 @@ TEST(ChromeTraceReader, CountsKernelsWithoutALaunchFromMarkToMark) {
               ElementsAre(HasSubstr(" #1 0.0001"), HasSubstr(" #2 5e-05")));
 }
 
-// As where a trace goes on behind the marked steps, or between two cycles of the schedule.
+// As where a trace continues after the marked steps, or between two cycles of the schedule.
 TEST(ChromeTraceReader, KernelsWithoutLaunchOutsideOfSteps_BelongToNone) {
   std::string events = Cat(X("user_annotation", "ProfilerStep#1", 1000, 1000),
                            X("user_annotation", "ProfilerStep#9", 9000, 1000));
@@ -282,7 +282,7 @@ TEST(ChromeTraceReader, NamesWhatIsWrong) {
             "t0.json:2:1: baseTimeNanoseconds \"x\" is not a time");
   EXPECT_EQ(error_of(Trace(X("cpu_op", "a", 2'000'000'000'000'000, 1),
                            ", \"baseTimeNanoseconds\": 2000000000000000000")),
-            "t0.json: the times of \"a\" lie beyond all times (baseTimeNanoseconds "
+            "t0.json: the times of \"a\" are out of range (baseTimeNanoseconds "
             "2000000000000000000)");
   // Unix times without a base, as older ones are.
   EXPECT_EQ(error_of(Trace(X("user_annotation", "ProfilerStep#1", 1'700'000'000'000'000, 1))), "");

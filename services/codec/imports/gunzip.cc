@@ -60,14 +60,13 @@ Status Gunzip::Inflate(std::string_view bytes) {
       unpacked_ += n;
       if (n > 0) RETURN_IF_ERROR(next_({stream_->out.data(), n}));
       if (code == Z_DATA_ERROR && whole_ && zlib.msg == kNoHeader) {
-        PITWALL_LOG(kWarning, "import", name_, ": skipped the bytes behind the end of the gzip");
+        PITWALL_LOG(kWarning, "import", name_, ": skipped the bytes after the end of the gzip");
         stream_->between = tail_ = true;
         return OkStatus();
       }
       if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) {
-        return InvalidArgument(
-            Cat(name_, ": damaged gzip behind byte ", unpacked_,
-                " of its text: ", zlib.msg != nullptr ? zlib.msg : "no cause given"));
+        return InvalidArgument(Cat(name_, ": damaged gzip after byte ", unpacked_, " of its text: ",
+                                   zlib.msg != nullptr ? zlib.msg : "no cause given"));
       }
       if (code == Z_STREAM_END) {
         stream_->between = whole_ = true;
@@ -83,7 +82,7 @@ Status Gunzip::Finish() {
   if (!known_ && !begin_.empty()) return next_(begin_);
   cut_ = stream_ && !stream_->between;
   if (cut_)
-    PITWALL_LOG(kWarning, "import", name_, ": the gzip is cut short behind byte ", unpacked_,
+    PITWALL_LOG(kWarning, "import", name_, ": the gzip is cut short after byte ", unpacked_,
                 " of its text");
   return OkStatus();
 }

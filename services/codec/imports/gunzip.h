@@ -21,7 +21,7 @@ class Gunzip {
   ~Gunzip();
 
   // InvalidArgument: damaged gzip, with the byte of the unpacked text; also errors of `next`. Bytes
-  // behind the last member that are not gzip are skipped with a warning, as gzip(1) does.
+  // after the last member that are not gzip are skipped with a warning, as gzip(1) does.
   Status Feed(std::string_view bytes);
   // Logs a warning if the gzip is cut short, as by a writer that was killed: `next` has the text
   // before the cut. Does not finish `next`.

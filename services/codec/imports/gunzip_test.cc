@@ -87,7 +87,7 @@ TEST(Gunzip, NamesDamage) {
   damaged[packed.size() - 6] = static_cast<char>(damaged[packed.size() - 6] ^ 1);  // the checksum
   EXPECT_THAT(
       Read(damaged, 100),
-      ::testing::Eq("error: t.gz: damaged gzip behind byte 24 of its text: incorrect data check"));
+      ::testing::Eq("error: t.gz: damaged gzip after byte 24 of its text: incorrect data check"));
 }
 
 }  // namespace

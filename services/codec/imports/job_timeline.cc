@@ -144,7 +144,7 @@ Status JobTimelineReader::Take(std::string_view json) {
   if (event->phase == 'X') RETURN_IF_ERROR(event->times);
   const int64_t at_ns = *start_ns_ + event->start_ns;
   if (at_ns <= kMinPosition || at_ns + event->duration_ns >= kMaxPosition - kSecond)
-    return InvalidArgument("ts or dur lies beyond all times");
+    return InvalidArgument("ts or dur is out of range");
   if (++events_ > limits_.events)
     return ResourceExhausted(Cat("more than ", limits_.events, " events in one input"));
   if (tracks_.size() > kMaxTracks)

@@ -16,7 +16,7 @@ namespace {
 
 // Steps that overlap a moment and began before others are looked for this far.
 constexpr size_t kMaxOverlappingSteps = 16;
-// StepSeries writes dense frames: so many steps at once keep them small.
+// Maximum number of steps per write: StepSeries writes dense frames, which stay small.
 constexpr size_t kStepsAtOnce = 256;
 constexpr size_t kSpansAtOnce = 65'536;
 constexpr size_t kMaxMetrics = 4096;

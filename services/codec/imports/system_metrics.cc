@@ -52,7 +52,7 @@ StatusOr<int64_t> Time(double seconds) {
         static_cast<int64_t>(whole) * 1'000'000'000 + std::llround((seconds - whole) * 1e6) * 1000;
   }
   if (nanos <= kMinPosition || nanos >= kMaxPosition)
-    return InvalidArgument("Timestamp lies beyond all times");
+    return InvalidArgument("Timestamp is out of range");
   return nanos;
 }
 

@@ -132,7 +132,7 @@ TEST(SystemMetricsReader, InvalidLines_AreSkippedWithTheirPlace) {
   EXPECT_EQ(error_of(R"({"Type":"memory","Dimension":"","NodeId":"n","Value":"1","Timestamp":1})"),
             "f0:1:1: Value is missing or not a number");
   EXPECT_EQ(error_of(R"({"Type":"memory","Dimension":"","NodeId":"n","Value":1,"Timestamp":1e18})"),
-            "f0:1:1: Timestamp lies beyond all times");
+            "f0:1:1: Timestamp is out of range");
   EXPECT_EQ(error_of(Trim(Row("gpu", "gpu0", "GPUUtilization", 3e6, 10))),
             "f0:1:1: Value 3000000 is not a percentage");
   EXPECT_EQ(error_of(Trim(Row("cpu", "cpu0", "CPUUtilization", -1, 10))),

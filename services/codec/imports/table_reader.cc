@@ -152,7 +152,7 @@ Status TableReader::ReadTime(Cells* cells) const {
     if (__builtin_mul_overflow(count, mapping_.every_ns, &after) ||
         __builtin_add_overflow(after, mapping_.start_ns, &cells->time_ns) ||
         cells->time_ns >= kMaxPosition)
-      return InvalidArgument(Cat("step ", count, " lies beyond all times"));
+      return InvalidArgument(Cat("step ", count, " is out of range"));
     return OkStatus();
   }
   const std::string_view text = cells->Get(mapping_.time_column);

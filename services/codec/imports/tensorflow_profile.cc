@@ -132,7 +132,7 @@ Status TensorflowProfileReader::TakeJson(std::string_view json) {
   event.start_ns = base_ns_ + read->start_ns;
   event.end_ns = event.start_ns + read->duration_ns;
   if (event.start_ns <= kMinPosition || event.end_ns >= kMaxPosition)
-    return InvalidArgument(Cat("ts or dur of ", Quote(read->name), " lies beyond all times"));
+    return InvalidArgument(Cat("ts or dur of ", Quote(read->name), " is out of range"));
   event.step = ParseInt(read->Arg("step_num"));
   event.hlo = !read->Arg("hlo_op").empty();
   return Take(event);

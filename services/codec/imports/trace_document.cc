@@ -169,7 +169,7 @@ Status TraceDocument::Take(char c) {
       BeginValue(c);
       return OkStatus();
     case State::kColon:
-      if (c != ':') return Error(Cat("not JSON: no colon behind ", Quote(key_)));
+      if (c != ':') return Error(Cat("not JSON: no colon after ", Quote(key_)));
       state_ = State::kMember;
       return OkStatus();
     case State::kMember:
@@ -181,7 +181,7 @@ Status TraceDocument::Take(char c) {
         return OkStatus();
       }
       if (c == ',' || c == '}' || c == ']')
-        return Error(Cat("not JSON: no value behind ", Quote(key_)));
+        return Error(Cat("not JSON: no value after ", Quote(key_)));
       keep_ = wanted_(key_);
       BeginValue(c);
       return OkStatus();

@@ -113,8 +113,8 @@ TEST(TraceDocument, NamesWhatIsWrong) {
            {"{\"traceEvents\": 1}", "t.json:1:1: traceEvents is not an array"},
            {"{\"traceEvents\": [], \"traceEvents\": []}", "t.json:1:1: traceEvents appears twice"},
            {"{a", "t.json:1:1: not JSON: a key is missing"},
-           {"{\"a\" 1", "t.json:1:1: not JSON: no colon behind \"a\""},
-           {"{\"a\":,", "t.json:1:1: not JSON: no value behind \"a\""},
+           {"{\"a\" 1", "t.json:1:1: not JSON: no colon after \"a\""},
+           {"{\"a\":,", "t.json:1:1: not JSON: no value after \"a\""},
            {"{\"a\":1 2", "t.json:1:1: not JSON: a comma is missing between members"}}) {
     EXPECT_EQ(Read(text).back(), error) << text;
   }

@@ -45,7 +45,7 @@ StatusOr<int64_t> Micros(const Json& event, const char* key) {
   const double micros = found->get<double>();
   // What exceeds this has no nanoseconds of its own.
   if (!(std::fabs(micros) < static_cast<double>(kMaxPosition / 1000)))
-    return InvalidArgument(Cat(key, " ", found->dump(), " lies beyond all times"));
+    return InvalidArgument(Cat(key, " ", found->dump(), " is out of range"));
   if (found->is_number_integer()) return found->get<int64_t>() * 1000;
   const double whole = std::floor(micros);
   return static_cast<int64_t>(whole) * 1000 + std::llround((micros - whole) * 1000);

@@ -194,8 +194,8 @@ class Reader {
     RETURN_IF_ERROR(Check(message));
     if (timestamp_ns < 0 || timestamp_ns >= kMaxPosition)
       return skipped_->SkipInvalid(
-          InvalidArgument(Cat(name_, ": the line ", Quote(name), " of ", Quote(plane.name),
-                              " begins beyond all times")));
+          InvalidArgument(Cat(name_, ": the start of the line ", Quote(name), " of ",
+                              Quote(plane.name), " is out of range")));
     if (!cut_.ok() && start_ns_ == 0 && timestamp_ns < kFirstUnixTimeNs) return cut_;
     const int64_t begin_ns =
         timestamp_ns >= kFirstUnixTimeNs ? timestamp_ns : start_ns_ + timestamp_ns;
@@ -235,8 +235,8 @@ class Reader {
     const auto limit = static_cast<uint64_t>(kMaxPosition / 4);
     if (offset_ps / 1000 >= limit || duration_ps / 1000 >= limit ||
         begin_ns + static_cast<int64_t>(offset_ps / 1000 + duration_ps / 1000) >= kMaxPosition)
-      return InvalidArgument(Cat(name_, ": the event ", Quote(event.name), " on ",
-                                 Quote(plane.name), " lies beyond all times"));
+      return InvalidArgument(Cat(name_, ": the times of the event ", Quote(event.name), " on ",
+                                 Quote(plane.name), " are out of range"));
     event.start_ns = begin_ns + static_cast<int64_t>(offset_ps / 1000);
     event.end_ns =
         event.start_ns +
@@ -248,7 +248,7 @@ class Reader {
   lenient::SkippedRecords* const skipped_;
   const std::function<Status(const ProfileEvent&)>& take_;
   int64_t start_ns_ = 0;
-  Status cut_;  // an error if the file is cut short behind a plane
+  Status cut_;  // an error if the file is cut short after a plane
 };
 
 }  // namespace

@@ -221,7 +221,7 @@ bool LineParser::Timestamp(int64_t* time_ns) {
              millis && *millis > -kMaxPosition / 1'000'000 && *millis < kMaxPosition / 1'000'000) {
     if (*millis > -kLeastMillis && *millis < kLeastMillis) {
       return Fail(first, Cat("the timestamp ", word,
-                             " lies in 1970 if it counts milliseconds; if it counts seconds, this "
+                             " is in 1970 if it counts milliseconds; if it counts seconds, this "
                              "is OpenMetrics, and the file is cut short"));
     }
     parsed = *millis * 1'000'000;

@@ -4,12 +4,12 @@
 //
 // Strict without `skipped`; with it, lines with the faults below are skipped and counted, samples
 // of interleaved families are taken, and only a file without a valid sample, or one that is cut
-// short or goes on behind # EOF, is rejected. Faults, reported with file:line:col: text that is not
-// UTF-8; a line without its end, or beyond a limit; OpenMetrics without `# EOF`, or with anything
-// behind it; comments, empty lines and blanks that OpenMetrics does not have; TYPE, UNIT or HELP
-// twice or after the family's samples; a family with metadata whose samples are interleaved with
-// another's; a sample that its family's type has not (a counter without _total, a bucket without
-// le, …); a label twice,
+// short or continues after # EOF, is rejected. Faults, reported with file:line:col: text that is
+// not UTF-8; a line without its end, or beyond a limit; OpenMetrics without `# EOF`, or with
+// anything after it; comments, empty lines and blanks that OpenMetrics does not have; TYPE, UNIT or
+// HELP twice or after the family's samples; a family with metadata whose samples are interleaved
+// with another's; a sample that its family's type has not (a counter without _total, a bucket
+// without le, …); a label twice,
 // `__name__` as a label; a value its type forbids (a negative counter, an info that is not 1);
 // a sample without a timestamp. Metric and label names in quotes (OpenMetrics 2, Prometheus 3) may
 // be any UTF-8.

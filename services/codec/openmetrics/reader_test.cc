@@ -113,7 +113,7 @@ TEST(OpenMetricsReader, InvalidLines_AreSkippedWithTheirPlace) {
   // Rejected as a whole: no valid sample, cut short, more behind the end.
   lenient::SkippedRecords none("line"), cut("line"), more("line");
   EXPECT_THAT(read(Dialect::kPrometheusText, "a 1 1700000000\n", &none).second,
-              HasSubstr("lies in 1970"));
+              HasSubstr("is in 1970"));
   EXPECT_THAT(read(Dialect::kOpenMetrics, "a 1 1\n", &cut).second, HasSubstr("cut short"));
   EXPECT_THAT(read(Dialect::kOpenMetrics, "a 1 1\n# EOF\na 2 2\n# EOF\n", &more).second,
               HasSubstr("nothing may follow"));
@@ -191,7 +191,7 @@ TEST(OpenMetricsReader, ReadsPrometheusText) {
 
 TEST(OpenMetricsReader, NamesPlaceAndCauseOfWhatIsWrong) {
   const std::pair<std::string_view, std::string_view> cases[] = {
-      {"a 1 1\n", "f:1:5: the timestamp 1 lies in 1970"},  // a cut file: no # EOF
+      {"a 1 1\n", "f:1:5: the timestamp 1 is in 1970"},  // a cut file: no # EOF
       {"a 1 1.5\n", "f:1:5: the timestamp \"1.5\" is not a time"},
       {"", "f:1:1: the file does not end with # EOF"},
       {"# EOF\nx\n# EOF\n", "f:2:1: nothing may follow"},
