@@ -15,7 +15,7 @@ import recordings
 import thin
 
 sys.path.insert(0, os.path.join(recordings.HERE, "..", "e2e"))
-from harness import Pitwall, train  # noqa: E402
+from harness import Pitwall, train, wait_for  # noqa: E402
 
 BINARY = None
 
@@ -126,6 +126,8 @@ class RealLog(unittest.TestCase):
             pitwall = Pitwall(BINARY, os.path.join(folder, "log"), "--data-dir", data, "--socket", socket, "--rules", "pack:default")
             try:
                 self.assertEqual(train(socket, 120, 100).wait(60), 0)
+                # The rules see the last two seconds later, and a log that ends before holds no issue.
+                wait_for("the issue of the loss", lambda: "LossNotFinite" in self.issues(pitwall))
                 pitwall.stop()
             finally:
                 pitwall.kill()
@@ -142,6 +144,9 @@ class RealLog(unittest.TestCase):
         done = subprocess.run([BINARY, "backtest", "--input", folder, "--rules", "pack:default"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
+
+    def issues(self, pitwall):
+        return subprocess.run([BINARY, "issues", "list", "--all", "--target", pitwall.grpc], capture_output=True, text=True, timeout=60).stdout
 
     def size(self, folder):
         return sum(os.path.getsize(os.path.join(at, name)) for at, _, names in os.walk(os.path.join(folder, recordings.TELEMETRY)) for name in names)
