@@ -91,7 +91,7 @@ struct CollectorLimitsConfig {
   int64_t jobs = 256;
   int64_t jobs_per_owner = 64;
   int64_t hello_timeout_ns = 10 * kNanosPerSecond;
-  int64_t idle_timeout_ns = 60 * kNanosPerSecond;
+  int64_t idle_timeout_ns = 1800 * kNanosPerSecond;
 };
 
 struct CollectorConfig {

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "services/base/strings.h"
+#include "services/collector/collector.h"
 #include "services/pitwall/flags.h"
 #include "services/pitwall/secret_place.h"
 #include "services/pitwall/service_flags.h"
@@ -15,6 +16,19 @@ namespace pitwall {
 namespace {
 
 using testing::HasSubstr;
+
+TEST(Config, CollectorLimits_DefaultsAreThoseOfCollector) {
+  const CollectorLimitsConfig config;
+  const collector::Options::Limits limits;
+  EXPECT_EQ(static_cast<size_t>(config.clients), limits.clients);
+  EXPECT_EQ(static_cast<size_t>(config.clients_per_owner), limits.clients_per_owner);
+  EXPECT_EQ(static_cast<size_t>(config.bytes_per_second_per_owner),
+            limits.bytes_per_second_per_owner);
+  EXPECT_EQ(static_cast<size_t>(config.jobs), limits.jobs);
+  EXPECT_EQ(static_cast<size_t>(config.jobs_per_owner), limits.jobs_per_owner);
+  EXPECT_EQ(config.hello_timeout_ns, limits.hello_timeout_ns);
+  EXPECT_EQ(config.idle_timeout_ns, limits.idle_timeout_ns);
+}
 
 TEST(Config, PrintedConfigurationReadsBackAsItself) {
   Config config;
