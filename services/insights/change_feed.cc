@@ -8,7 +8,7 @@ namespace pitwall::insights {
 
 namespace {
 
-// A decoded record takes about twice the bytes of its JSON.
+// An estimate: a decoded record counts as twice the bytes of its JSON.
 size_t BytesOf(const Change& change) {
   return sizeof(Change) + change.job.size() + 2 * change.record_bytes;
 }

@@ -151,8 +151,8 @@ struct Change {
   std::shared_ptr<const ActionEvent> action;
   std::shared_ptr<const RankCapture> capture;
   std::shared_ptr<const ToldNotice> told;
-  size_t record_bytes =
-      0;  // of the record that the event, action, capture, or notice was read from
+  // Of the record that the event, action, capture, or notice was read from.
+  size_t record_bytes = 0;
 };
 
 // Thread-safe. NotFound: no such job. DataLoss names the damaged file and the way out.

@@ -1,5 +1,5 @@
-// What a commit says beside the input offset C: enough to know at the next start whether the state
-// that is found is the state that was written (docs/decisions/0015-lost-state.md).
+// Metadata of a commit beside the input offset C. With it a start recognizes whether the state that
+// it finds is the state that was written (docs/decisions/0015-lost-state.md).
 #pragma once
 
 #include <cstdint>

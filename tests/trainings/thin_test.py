@@ -126,7 +126,7 @@ class RealLog(unittest.TestCase):
             pitwall = Pitwall(BINARY, os.path.join(folder, "log"), "--data-dir", data, "--socket", socket, "--rules", "pack:default")
             try:
                 self.assertEqual(train(socket, 120, 100).wait(60), 0)
-                # The rules see the last two seconds later, and a log that ends before holds no issue.
+                # Rules evaluate some time after the samples: a log that ends with the last sample may hold no issue.
                 wait_for("the issue of the loss", lambda: "LossNotFinite" in self.issues(pitwall))
                 pitwall.stop()
             finally:
