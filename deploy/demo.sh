@@ -43,18 +43,51 @@ start_downloads() {
   export repo kafka
   setsid bash -euo pipefail -c 'groups=("$@"); download' downloads "${groups[@]}" >"$log" 2>&1 &
   downloads=$!
-  trap 'kill -- "-$downloads" 2>/dev/null || true' EXIT
 }
 
 # Fails with the log of the downloads if they failed.
 finish_downloads() {
+  [[ -n $downloads ]] || return 0
   if ! wait "$downloads"; then
+    downloads=
     tail -n 20 "$log" >&2
     say "a download failed: its log is above and in $log; run $repo/deploy/demo.sh again"
     exit 1
   fi
-  trap - EXIT
+  downloads=
 }
+
+runs() { [[ -n $1 ]] && kill -0 "$1" 2>/dev/null; }
+
+# Stops as soon as a download fails: the build would fail minutes later, at the page.
+build() {
+  setsid bash -o pipefail -c 'cmake --build --preset release --target pitwall | python3 -u deploy/demo/progress.py' &
+  building=$!
+  while runs "$building"; do
+    runs "$downloads" || finish_downloads
+    sleep 0.2
+  done
+  if ! wait "$building"; then
+    building=
+    # The page fails to build just before its download reports why.
+    for ((i = 0; i < 25; ++i)); do
+      runs "$downloads" || finish_downloads
+      sleep 0.2
+    done
+    say "the build failed: its error is above"
+    exit 1
+  fi
+  building=
+}
+
+# Process groups that run in the background; empty: none.
+downloads=
+building=
+stop_groups() {
+  local group
+  for group in $downloads $building; do kill -- "-$group" 2>/dev/null || true; done
+}
+trap stop_groups EXIT
 
 next_stage "installing packages (${groups[*]})"
 "$repo/deploy/install-deps.sh" --packages "${groups[@]}"
@@ -64,18 +97,13 @@ next_stage "configuring; Node and Python packages are downloaded at the same tim
 cd "$repo"
 # The configuration accepts a toolchain that is being installed; the build of the page waits for it.
 until "$page_toolchain" expected; do
-  kill -0 "$downloads" 2>/dev/null || { finish_downloads; break; }
+  runs "$downloads" || { finish_downloads; break; }
   sleep 0.1
 done
 cmake --preset release -DPITWALL_PAGE=ON "${first[@]}" >build/demo-configure.log 2>&1 || { cat build/demo-configure.log >&2; exit 1; }
 
 next_stage "building (release)"
-if ! cmake --build --preset release --target pitwall | python3 -u deploy/demo/progress.py; then
-  # The page cannot be built if its toolchain could not be downloaded.
-  finish_downloads
-  say "the build failed: its error is above"
-  exit 1
-fi
+build
 finish_downloads
 
 next_stage "running"

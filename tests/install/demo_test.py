@@ -6,8 +6,10 @@ demo_test.py
 import http.server
 import io
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import types
 import unittest
@@ -49,6 +51,40 @@ class BuildProgress(unittest.TestCase):
         done = subprocess.run(["bash", "-c", script], stdout=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 3)
         self.assertIn("[1/2]", done.stdout)
+
+
+class FailedDownload(unittest.TestCase):
+    """demo.sh in a tree whose tools are scripts: packages and configuration succeed, the build lasts long."""
+
+    def write(self, path, text):
+        path = os.path.join(self.tree, path)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as out:
+            out.write("#!/bin/bash\n" + text)
+        os.chmod(path, 0o755)
+
+    def run_demo(self, download, build):
+        with tempfile.TemporaryDirectory(prefix="pitwall-demo-") as self.tree:
+            for name in ("demo.sh", "demo/progress.py"):
+                os.makedirs(os.path.dirname(os.path.join(self.tree, "deploy", name)), exist_ok=True)
+                shutil.copy(os.path.join(REPO, "deploy", name), os.path.join(self.tree, "deploy", name))
+            self.write("deploy/install-deps.sh", '[[ $1 == --packages ]] && exit 0\n' + download)
+            self.write("services/insights/page/toolchain.sh", "exit 0\n")
+            self.write("bin/cmake", '[[ $1 == --preset ]] && exit 0\n' + build)
+            return subprocess.run([os.path.join(self.tree, "deploy", "demo.sh")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                  timeout=60, env=dict(os.environ, PATH=os.path.join(self.tree, "bin") + ":" + os.environ["PATH"]))
+
+    def test_download_fails_first_and_the_build_stops(self):
+        done = self.run_demo("echo 'no such registry'; exit 1\n", "exec sleep 600\n")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("no such registry", done.stdout)
+        self.assertIn("a download failed", done.stdout)
+
+    def test_build_fails_first_and_the_download_stops(self):
+        done = self.run_demo("exec sleep 600\n", "echo 'x.cc:1:1: error: no such thing'; exit 1\n")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("x.cc:1:1: error: no such thing", done.stdout)
+        self.assertIn("the build failed", done.stdout)
 
 
 class PageCheck(unittest.TestCase):
