@@ -39,11 +39,19 @@ else
 fi
 git clone --quiet --depth 1 "file://$repo" "$root/src"
 cp /etc/resolv.conf "$root/etc/"
+# How this machine reaches the registries, if not as any other: a proxy, and the certificate of one that opens TLS.
+mkdir -p "$root/usr/local/share/ca-certificates"
+cp -r /usr/local/share/ca-certificates/. "$root/usr/local/share/ca-certificates/"
+[[ ! -f /etc/pip.conf ]] || cp /etc/pip.conf "$root/etc/"
+access=()
+for variable in PIP_CERT PIP_INDEX_URL NODE_EXTRA_CA_CERTS npm_config_registry http_proxy https_proxy no_proxy; do
+  [[ -z ${!variable:-} ]] || access+=("$variable=${!variable}")
+done
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
 
 begin=$SECONDS
-setsid chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin PYTHONUNBUFFERED=1 /src/deploy/demo.sh --keep >"$work/log" 2>&1 &
+setsid chroot "$root" env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin PYTHONUNBUFFERED=1 "${access[@]}" /src/deploy/demo.sh --keep >"$work/log" 2>&1 &
 demo=$!
 await 'ISSUE BEGINS' 3000
 first=$((SECONDS - begin))
