@@ -63,9 +63,10 @@ class FakeCollector:
     cork() makes it stop reading, so that the client meets back pressure. Without `durable` it is a collector of the
     version that sends no Written; with it, durable(update) says whether an Update, and all before it, counts as written
     at once. What was written outlives the collector in `durable_until`, by boot id; `knows` is that of one before it.
+    pace: seconds that it takes for each message.
     """
 
-    def __init__(self, path, durable=None, knows=None):
+    def __init__(self, path, durable=None, knows=None, pace=0.0):
         self.path = path
         self.durable = durable
         self.durable_until = dict(knows or {})
@@ -74,6 +75,7 @@ class FakeCollector:
         self._changed = threading.Condition()
         self._flowing = threading.Event()
         self._flowing.set()
+        self._pace = pace
         self._sockets = []
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(path)
@@ -161,6 +163,7 @@ class FakeCollector:
                 if len(head) < 4 or len(body) < int.from_bytes(head, "little"):
                     return
                 name, message = decode_client_message(body)
+                time.sleep(self._pace)
                 if name == "hello":
                     boot = message["boot_id"]
                     known = self.durable_until.setdefault(boot, 0)

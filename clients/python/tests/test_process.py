@@ -45,6 +45,20 @@ class ExitTest(support.ClientTest):
         collector.close()
         return collector.messages("goodbye")[0]
 
+    def test_exit_waits_for_a_slow_collector(self):
+        """A full queue is 8 Updates, more than the socket holds: the process waits while the collector takes them."""
+        collector = self.collector(pace=0.4)
+        self.script("import pitwall; pitwall.init(job='x')\nfor i in range(16000): pitwall.log(loss=i)")
+        collector.wait_for(lambda c: c.messages("goodbye"))
+        self.assertEqual(len(collector.values()), 16000)
+
+    def test_exit_leaves_a_collector_that_takes_nothing(self):
+        collector = self.collector()
+        collector.cork()
+        done = self.script("import pitwall, time; pitwall.init(job='x')\nfor i in range(16000): pitwall.log(loss=i)\n"
+                           "begin = time.monotonic(); pitwall.finish(); print(time.monotonic() - begin)")
+        self.assertLess(float(done.stdout), 4.5)
+
     def test_exit_status_travels_with_goodbye(self):
         """Where the client knows it: `raise SystemExit(3)` passes no hook, so that the collector has to look."""
         begin = "import os, pitwall, sys; pitwall.init(job='x')\n"
@@ -284,6 +298,7 @@ for i in range(60):
             sys.exit('child %d ended with %d' % (i, status))
 stop.set()
 for t in threads: t.join()
+sys.setswitchinterval(0.005)  # the sender has to empty a full queue
 """)
         collector.wait_for(lambda c: c.messages("goodbye"))
         self.assertEqual(collector.messages("goodbye"), [{"reason": "completed", "exception": "", "exiting": 1, "exit_status": 0}])

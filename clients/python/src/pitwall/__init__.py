@@ -58,15 +58,18 @@ def init(job=None, *, job_id=None, rank=None, local_rank=None, world_size=None, 
         swallow("init")
 
 
-def finish(reason="completed", timeout=1.0):
-    """Sends what is left and says goodbye: "completed", "failed", "cancelled", or "" for unknown. Done by itself at exit."""
+def finish(reason="completed", timeout=None):
+    """Sends what is left, and how the process ended: "completed", "failed", "cancelled", or "" for unknown. Happens by itself
+    at exit. Waits at most timeout seconds for the collector; without a timeout as long as the collector takes data, at most
+    5 s, and 1 s for one that takes none."""
     try:
         if reason not in _REASONS:
             warn_once("finish: unknown reason (%s); give one of \"completed\", \"failed\", \"cancelled\"", brief(reason))
             reason = ""
-        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 <= timeout <= 86400:
-            warn_once("finish: timeout is not a number of seconds (%s); 1 is taken", brief(timeout))
-            timeout = 1.0
+        if timeout is not None and (
+                isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 <= timeout <= 86400):
+            warn_once("finish: timeout is not a number of seconds (%s); the default is taken", brief(timeout))
+            timeout = None
         _lifecycle.end(reason, timeout)
     except Exception:
         swallow("finish")

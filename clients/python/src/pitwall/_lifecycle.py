@@ -192,9 +192,9 @@ def _whole(name, number):
     return None
 
 
-def end(reason, timeout=1.0, exiting=False, exit_status=None, flush=True):
-    """Sends what is left and the Goodbye. Nothing is recorded after it. exiting: the process is about to end, with
-    exit_status where that is known. flush: open measurements are recorded first."""
+def end(reason, timeout=None, exiting=False, exit_status=None, flush=True):
+    """Sends the queue and the Goodbye; waits as Patience(timeout) does. Nothing is recorded after it. exiting: the process is
+    about to end, with exit_status where that is known. flush: open measurements are recorded first."""
     global client, recorder
     if client is not None and flush:
         for holder in list(before_end):

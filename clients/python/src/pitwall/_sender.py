@@ -22,6 +22,7 @@ from collections import deque
 
 from . import _capture, _clock_step, _stacks, _wire
 from ._guard import swallow
+from ._patience import Patience
 from ._recorder import native
 from ._unwritten import Unwritten
 
@@ -58,7 +59,7 @@ class Sender:
         self._wake = threading.Event()  # set where an Update must not wait for FLUSH_S
         self._flushes = deque()  # events of flush(), each set once an Update that began later is written
         self._farewell = ("",)   # arguments of the Goodbye
-        self._stop_at = 0.0      # monotonic: until then stop() waits
+        self._patience = Patience(0)  # of stop()
         self._socket = None
         self._unwritten = Unwritten()
         self._clock_told = False
@@ -79,14 +80,14 @@ class Sender:
         self._thread.start()
 
     def stop(self, reason, timeout, *farewell):
-        """Sends what is left and a Goodbye; waits for it at most timeout seconds. farewell: further arguments of
+        """Sends what is left and a Goodbye; waits for it as Patience(timeout) does. farewell: further arguments of
         _wire.goodbye()."""
         self._farewell = (reason, *farewell)
-        self._stop_at = time.monotonic() + timeout
+        self._patience = Patience(timeout)
         self._stop.set()
         self._wake.set()
         if self._thread is not threading.current_thread():
-            self._thread.join(timeout)
+            self._patience.join(self._thread)
 
     def flush(self, timeout):
         """Sends what was recorded before the call; waits until the socket has it, at most timeout seconds. A no-op in the
@@ -165,7 +166,7 @@ class Sender:
                         pause = BACKOFF_S[0]
                 if self._stop.is_set():
                     # A collector that is starting again may still take what it has not made durable.
-                    if not self._unwritten or time.monotonic() >= self._stop_at:
+                    if not self._unwritten or self._patience.left() <= 0:
                         return
                     time.sleep(GIVE_WAY_S)
                     continue
@@ -228,7 +229,7 @@ class Sender:
                 next_beat = time.monotonic() + BEAT_S
             if stopping:
                 self._write(_wire.frame(_wire.goodbye(*self._farewell)))
-                self._await(lambda: not self._unwritten, self._stop_at - time.monotonic())
+                self._await(lambda: not self._unwritten, self._patience.left)
                 self._close_gently()
                 return
             if self._watch_clock():
@@ -236,7 +237,7 @@ class Sender:
                 # belongs to the new one.
                 start = time.monotonic_ns() - STAMP_NS
                 self._send_updates()
-                self._await(lambda: not self._unwritten, WRITTEN_S)
+                self._await(lambda: not self._unwritten, Patience(WRITTEN_S).left)
                 self._lose(self._unwritten.give_up())
                 self._new_boot(start)
                 raise Closed("the wall clock was set")
@@ -255,7 +256,7 @@ class Sender:
 
     def _send_again(self):
         """What the connection before has sent and the collector does not hold."""
-        self._await(lambda: self._welcomed, STALL_S)
+        self._await(lambda: self._welcomed, Patience(STALL_S).left)
         if not self._welcomed:
             raise Closed("no welcome")
         if self.welcome.get("sends_written"):
@@ -276,13 +277,12 @@ class Sender:
                            "were not kept for so long", self._identity.rank, count)
 
     def _await(self, condition, timeout):
-        """Reads until the condition holds, at most so many seconds. Raises Closed as _read() does."""
-        deadline = time.monotonic() + timeout
+        """Reads until the condition holds, or timeout() has no seconds left. Raises Closed as _read() does."""
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         while True:
             self._read()
-            left = deadline - time.monotonic()
+            left = timeout()
             if left <= 0 or condition():
                 return
             poll.poll(min(left, 0.05) * 1000)
@@ -348,6 +348,7 @@ class Sender:
                 count = self._socket.send(rest, socket.MSG_NOSIGNAL)
                 rest = rest[count:]
                 deadline = time.monotonic() + STALL_S
+                self._patience.moved()
             except (BlockingIOError, InterruptedError):
                 if time.monotonic() > deadline:
                     raise Closed("the collector does not read") from None
@@ -394,6 +395,7 @@ class Sender:
                 ended = True
                 break
             self._received += data
+            self._patience.moved()
         while len(self._received) >= 4:
             size = int.from_bytes(self._received[:4], "little")
             if size > _wire.MAX_FRAME:
