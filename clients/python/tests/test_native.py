@@ -50,7 +50,7 @@ def play(core, kind, seed):
     core.step_watcher = watcher = Watcher()
     begun, phases, kept = None, [], {}
     for _ in range(300):
-        act = dice.randrange(17)
+        act = dice.randrange(18)
         if act == 0:
             begun = core.begin_step(dice.choice((None, None, None, dice.randrange(40))), fetching=dice.random() < 0.5)
             if begun and dice.random() < 0.8: core.confirm_step(begun)
@@ -78,6 +78,7 @@ def play(core, kind, seed):
             name = dice.choice(("forward", "eval", "optimizer"))
             core.begin_once(kept, name, core.thread_phases(), dice.choice(("train", "eval")))
             said.append((sorted(kept), kept[name][0] is core if name in kept else None))
+        elif act == 17 and dice.random() < 0.2: core.restart_steps()
         elif act == 16: said.append((core.end_running(kept, dice.choice(("forward", "eval", "none")), *dice.choice(((), (False,)))), sorted(kept)))
     return said, watcher.seen
 

@@ -35,6 +35,31 @@ class WatchTest(TorchTest):
         self.train(model, optimizer, loss, 1)
         self.assertIs(loops.open, True)
 
+    def run_loop(self, model, steps):
+        loss, optimizer = torch.nn.CrossEntropyLoss(), torch.optim.SGD(model.parameters(), lr=0.1)
+        pitwall.watch(model, optimizer, loss)
+        for data, labels in pitwall.steps([self.batch() for _ in range(steps)]):
+            loss(model(data), labels).backward()
+            optimizer.step()
+
+    def test_new_model_after_a_loop_counts_its_steps_from_0(self):
+        first, second = self.model(), self.model()
+        self.run_loop(first, 3)
+        self.run_loop(first, 3)   # another epoch
+        self.run_loop(torch.nn.DataParallel(first), 3)
+        self.run_loop(second, 4)
+        self.run_loop(second, 4)
+        self.run_loop(first, 2)   # the one before, continued
+        self.sent()
+        self.assertEqual([step for step, _ in self.spans_of("step")], list(range(9)) + list(range(10)))
+
+    def test_models_of_one_loop_share_its_steps(self):
+        generator, judge = self.model(), self.model()
+        pitwall.watch(generator)
+        self.run_loop(judge, 3)
+        self.sent()
+        self.assertEqual([step for step, _ in self.spans_of("step")], list(range(3)))
+
     def test_pass_that_raises_leaves_no_phase_behind_the_loop(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

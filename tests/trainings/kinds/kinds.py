@@ -103,8 +103,7 @@ def after():
     for world in (1, 2):
         for what in ("idle", "export", "second_loop"):
             yield kind("after-%s-%d" % (what.replace("_", "-"), world), world=world, after=what)
-        yield kind("after-second-model-%d" % world, world=world, after="second_model", wrong=(
-            "a further loop without init() counts on, so the loss of the second model is a LossRaised of the first (docs/decisions/0090, C3)"))
+        yield kind("after-second-model-%d" % world, world=world, after="second_model", steps=150, pace=0.03)
         yield kind("after-second-init-%d" % world, world=world, after="second_init", ends=[COMPLETED, COMPLETED])
     yield kind("after-export-of-one-rank", world=2, after="export_of_one_rank")
     yield kind("after-late-barrier", world=2, after="late_barrier")

@@ -149,6 +149,12 @@ class Core:
             known = self._modes.get(mode)
             return known.next if known is not None else 0
 
+    def restart_steps(self):
+        """In each mode the next step without a number of its own is step 0: a roll-back, as begin_step(0) is."""
+        with self._lock:
+            for mode in self._modes.values():
+                mode.next = 0
+
     def allow_late(self, steps):
         """Values may come at least so many steps late from here on: promises stay behind by that."""
         with self._lock:

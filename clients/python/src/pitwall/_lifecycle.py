@@ -208,6 +208,13 @@ def end(reason, timeout=None, exiting=False, exit_status=None, flush=True):
         ending.sender.stop(reason, timeout, exception or _exception_here(exiting), exiting, exit_status)
 
 
+def begin_model(model):
+    """A model is watched; see OpenLoops.begin_model(). Nothing without a client."""
+    running = recorder
+    if running is not None:
+        running.loops.begin_model(model)
+
+
 def _exception_here(exiting):
     """Evidence of a failure: the exception being handled, e.g. where `finally` calls finish(), or the one that ended the
     script although another hook replaced ours. The exit status decides whether it was one."""

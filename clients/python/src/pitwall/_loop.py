@@ -152,8 +152,9 @@ class _SizedSteps(_Steps):
 def steps(loader, start=None):
     """Iterates over the loader; each item is a step: the wait for it (phase "dataloader") and the loop's body.
 
-    Counting goes on over several calls (epochs), and separately for each mode. start: number of the first step, when
-    training resumes from a checkpoint; one below the last step is taken as a roll-back.
+    Counting goes on over several calls (epochs), and separately for each mode; a model that is new to watch() after a loop has
+    closed begins at 0. start: number of the first step, when training resumes from a checkpoint; one below the last step is
+    taken as a roll-back.
 
     The loop is over when the loader is exhausted, or when `break` or an exception leaves it; a process that is idle after that
     does not hang. An iterator that the script keeps (`it = iter(pitwall.steps(loader))`) is over with it.close() or del it.

@@ -6,6 +6,7 @@ one has closed. Neither exists before the first loop.
 import sys
 import threading
 import time
+import weakref
 
 METRIC = "train_loop_open"
 WAIT_S = 0.1         # maximum wait for the sender when the last loop closes
@@ -29,6 +30,8 @@ class OpenLoops:
         self._polls = False
         self._began = time.monotonic()
         self._waited = 0.0
+        self._models = weakref.WeakSet()  # that are or were watched
+        self._has_model = False
 
     def add(self, loop):
         with self._lock:
@@ -47,6 +50,16 @@ class OpenLoops:
                 return
             self._report(False)
         self._await_sender()
+
+    def begin_model(self, model):
+        """A model is watched. One that is new after the loop of another has closed is a training run of its own: its steps count
+        from 0, so that no rule compares its losses with those of the model before."""
+        with self._lock:
+            restarts = self._has_model and self.open is False and model not in self._models
+            self._has_model = True
+            self._models.add(model)
+        if restarts:
+            self._recorder.restart_steps()
 
     def end_step(self):
         """A step outside a loop has ended: the script runs a loop of its own, whose end nothing reports."""

@@ -2,9 +2,8 @@
 
 Always there are two hooks on the model, one on the loss module and two on the optimizer. The loss itself is hooked only where its
 backward pass is not seen otherwise (_backward.py). Modules inside are hooked for the one forward pass whose tensors are
-saved, so all others cost nothing. A hook never returns anything, so it changes
-no tensor; it catches every Exception; it holds no tensor beyond its call; and a copy or a pickle of the model has hooks
-that do nothing and need no pitwall.
+saved, so all others cost nothing. A hook never returns anything, so it changes no tensor; it catches every Exception; it holds no
+tensor beyond its call; and a copy or a pickle of the model has hooks that do nothing and need no pitwall.
 """
 import contextlib
 import weakref
@@ -73,6 +72,7 @@ def watch(model, optimizer, loss, collections, options):
     chosen = Collection.defaults(options.every) if collections is None else list(collections)
     watched = Watch(model, [unwrapped(each) for each in optimizers], loss, chosen, options)
     _watched[model] = weakref.ref(watched)
+    _lifecycle.begin_model(unwrap(model)[0])
     return watched
 
 

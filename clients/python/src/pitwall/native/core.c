@@ -239,6 +239,12 @@ static PyObject *core_next_step(Core *self, PyObject *name) {
   return PyLong_FromLongLong(mode != NULL ? mode->next : 0);
 }
 
+static PyObject *core_restart_steps(Core *self, PyObject *unused) {
+  (void)unused;
+  for (int place = 0; place < self->mode_count; ++place) self->modes[place]->next = 0;
+  Py_RETURN_NONE;
+}
+
 static PyObject *core_allow_late(Core *self, PyObject *steps) {
   long long lag = PyLong_AsLongLong(steps);
   if (lag == -1 && PyErr_Occurred()) return NULL;
@@ -410,6 +416,7 @@ static PyMethodDef core_methods[] = {
     METHOD(drop_step, METH_VARARGS | METH_KEYWORDS),
     METHOD(step_number, METH_VARARGS | METH_KEYWORDS),
     METHOD(next_step, METH_O),
+    METHOD(restart_steps, METH_NOARGS),
     METHOD(allow_late, METH_O),
     METHOD(thread_phases, METH_NOARGS),
     METHOD(in_phase, METH_O),
