@@ -184,10 +184,12 @@ Status ChromeTraceReader::EndFile() {
   for (Launch& launch : launches_) launch.start_ns += base_ns_;
   std::sort(launches_.begin(), launches_.end());
   RankTrace* trace = &ranks_[rank_];
-  TakeSteps(trace);
+  TakeSteps();
   TakePhases(trace);
   TakeOperators(trace);
   const std::vector<DeviceWork> works = Works();
+  PlaceOnDevice(works, &steps_);
+  for (const TracedStep& step : steps_) trace->AddStep(step);
   TakeKernels(works, trace);
   TakeCollectives(trace);
   if (steps_.empty()) TellOfNoSteps(works);
@@ -225,12 +227,11 @@ void ChromeTraceReader::SkipImpossibleTimes() {
   groups_ = std::move(groups);
 }
 
-void ChromeTraceReader::TakeSteps(RankTrace* trace) {
+void ChromeTraceReader::TakeSteps() {
   for (const Event& event : events_) {
     const std::string_view name = names_[event.name];
     if (!OnHost(event.kind) || !StartsWith(name, kStep)) continue;
     steps_.push_back({event.start_ns, event.end_ns, *ParseInt(name.substr(kStep.size())), "train"});
-    trace->AddStep(steps_.back());
   }
   std::stable_sort(steps_.begin(), steps_.end(), [](const TracedStep& a, const TracedStep& b) {
     return a.start_ns < b.start_ns;

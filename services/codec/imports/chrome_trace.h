@@ -22,9 +22,10 @@
 // An operator on the cpu counts without the operators that it calls; on the gpu its kernels count,
 // or, where the trace does not say whose a kernel is, the kernel by its own name.
 //
-// Devices work behind the host. A kernel belongs to the step that launched it: its `correlation` is
-// that of a runtime call, or its `External id` that of an operator. The ProfilerStep#N that current
-// PyTorch draws on the device are not used: of each stream they hold only what one thread launched.
+// Devices work behind the host, so a step lasts until its device work is done (PlaceOnDevice). A
+// kernel belongs to the step that launched it: its `correlation` is that of a runtime call, or its
+// `External id` that of an operator. The ProfilerStep#N that current PyTorch draws on the device
+// are not used: of each stream they hold only what one thread launched.
 #pragma once
 
 #include <cstdint>
@@ -92,7 +93,7 @@ class ChromeTraceReader {
   Status CheckCut();
   void SkipImpossibleTimes();
   // Parts of EndFile.
-  void TakeSteps(RankTrace* trace);
+  void TakeSteps();
   void TakePhases(RankTrace* trace) const;
   void TakeOperators(RankTrace* trace) const;
   std::vector<DeviceWork> Works() const;

@@ -176,6 +176,52 @@ TEST(ChromeTraceReader, CountsKernelsToTheStepThatLaunchedThem) {
               ElementsAre(HasSubstr(" #1 0.0003"), HasSubstr(" #2 0.0003")));
 }
 
+// The host launches a step in 100 us, the device works 150 us on it, so its queue grows.
+std::string StepsOfFullQueue(int64_t lag) {
+  std::string events;
+  for (int64_t i = 0; i < 3; ++i) {
+    const int64_t start = 1000 + 100 * i;
+    events += X("user_annotation", Cat("ProfilerStep#", i + 1), start, 100);
+    events += Launched("gemm", static_cast<int>(i) + 1, start + 10, 1010 + lag + 150 * i, 150);
+  }
+  return events;
+}
+
+TEST(ChromeTraceReader, DeviceBehindHost_StepsLastAsLongAsTheirWork) {
+  // The queue is empty at first.
+  EXPECT_THAT(Read({Trace(StepsOfFullQueue(0))}).samples.Of("train_step_duration_seconds"),
+              ElementsAre(HasSubstr("@1.16ms #1 0.00016"), HasSubstr("@1.31ms #2 0.00015"),
+                          HasSubstr("@1.46ms #3 0.00015")));
+  // It holds work of 400 us that was launched before the first mark.
+  const std::string before = Launched("gemm", 9, 900, 1010, 400);
+  EXPECT_THAT(
+      Read({Trace(before + StepsOfFullQueue(400))}).samples.Of("train_step_duration_seconds"),
+      ElementsAre(HasSubstr(" #1 0.00015"), HasSubstr(" #2 0.00015"), HasSubstr(" #3 0.00015")));
+}
+
+TEST(ChromeTraceReader, CopyBesideManySteps_StepsLastAsOnHost) {
+  std::string events = Launched("gemm", 1, 1010, 1020, 150);
+  events += X("cuda_runtime", "cudaMemcpyAsync", 1020, 2, R"("correlation":2)");
+  events += X("gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", 1030, 5000,
+              R"("device":0,"stream":9,"correlation":2)", 9);
+  for (int i = 0; i < 3; ++i)
+    events += X("user_annotation", Cat("ProfilerStep#", i), 1000 + 200 * i, 200);
+  EXPECT_THAT(
+      Read({Trace(events)}).samples.Of("train_step_duration_seconds"),
+      ElementsAre(HasSubstr(" #0 0.0002"), HasSubstr(" #1 0.0002"), HasSubstr(" #2 0.0002")));
+}
+
+TEST(ChromeTraceReader, HostWaitsForDevice_StepsLastAsOnHost) {
+  std::string events;
+  for (int i = 0; i < 3; ++i) {
+    events += X("user_annotation", Cat("ProfilerStep#", i), 1000 + 200 * i, 200);
+    events += Launched("gemm", i + 1, 1010 + 200 * i, 1020 + 200 * i, 150);
+  }
+  EXPECT_THAT(
+      Read({Trace(events)}).samples.Of("train_step_duration_seconds"),
+      ElementsAre(HasSubstr(" #0 0.0002"), HasSubstr(" #1 0.0002"), HasSubstr(" #2 0.0002")));
+}
+
 TEST(ChromeTraceReader, CountsKernelsWithoutALaunchFromMarkToMark) {
   const std::string steps = Cat(X("user_annotation", "ProfilerStep#1", 1000, 990),
                                 X("user_annotation", "ProfilerStep#2", 2000, 1000));

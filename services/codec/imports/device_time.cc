@@ -119,6 +119,32 @@ int64_t StepOf(const DeviceWork& work, const std::vector<TracedStep>& steps) {
   return -1;
 }
 
+void PlaceOnDevice(const std::vector<DeviceWork>& works, std::vector<TracedStep>* steps) {
+  // Of work whose launch is known: when, and its end. A copy may run beside many steps.
+  std::vector<Interval> launched;
+  std::vector<int64_t> own_end_ns(steps->size(), std::numeric_limits<int64_t>::min());
+  for (const DeviceWork& work : works) {
+    if (work.launched_ns == DeviceWork::kUnknown || work.kind == DeviceWorkKind::kCopy) continue;
+    launched.push_back({work.launched_ns, work.interval.end_ns});
+    const int64_t step = StepOf(work, *steps);
+    if (step < 0) continue;
+    int64_t& end_ns = own_end_ns[static_cast<size_t>(step)];
+    end_ns = std::max(end_ns, work.interval.end_ns);
+  }
+  std::sort(launched.begin(), launched.end(),
+            [](const Interval& a, const Interval& b) { return a.start_ns < b.start_ns; });
+  auto earlier = launched.begin();
+  int64_t earlier_end_ns = std::numeric_limits<int64_t>::min();
+  for (size_t i = 0; i < steps->size(); ++i) {
+    TracedStep& step = (*steps)[i];
+    for (; earlier != launched.end() && earlier->start_ns < step.start_ns; ++earlier)
+      earlier_end_ns = std::max(earlier_end_ns, earlier->end_ns);
+    const Interval timed{std::max(step.start_ns, earlier_end_ns),
+                         std::max(step.end_ns, own_end_ns[i])};
+    if (timed.start_ns < timed.end_ns) step.on_device = timed;
+  }
+}
+
 std::vector<DeviceShares> SharesOfSteps(const std::vector<DeviceWork>& works,
                                         const std::vector<TracedStep>& steps) {
   std::vector<ByKind> own(steps.size());

@@ -47,6 +47,13 @@ std::string Describe(const std::vector<DeviceWork>& works);
 // of work behind the last one is unknown, since it may be that of any work after the marked steps.
 int64_t StepOf(const DeviceWork& work, const std::vector<TracedStep>& steps);
 
+// Sets `on_device` of the steps, which are sorted by start. A step begins when the device has
+// finished what was launched before it, and ends when its own work has finished, both not before
+// the host's marks: where the host only fills a queue, the durations add up to the time that the
+// work takes. Copies, and work whose launch is unknown, have no influence. A step whose own work
+// ends before that of earlier steps, or that has none by then, keeps the host's times.
+void PlaceOnDevice(const std::vector<DeviceWork>& works, std::vector<TracedStep>* steps);
+
 // For each step.
 std::vector<DeviceShares> SharesOfSteps(const std::vector<DeviceWork>& works,
                                         const std::vector<TracedStep>& steps);

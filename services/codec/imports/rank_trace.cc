@@ -118,8 +118,10 @@ std::vector<Span> RankTrace::Spans() const {
       }
     }
   }
-  for (const TracedStep& step : steps_)
-    spans.push_back({Span::Kind::kStep, "", step.start_ns, step.end_ns, step.step, step.mode});
+  for (const TracedStep& step : steps_) {
+    const Interval timed = step.on_device.value_or(Interval{step.start_ns, step.end_ns});
+    spans.push_back({Span::Kind::kStep, "", timed.start_ns, timed.end_ns, step.step, step.mode});
+  }
   // A step behind its phases, so that they are known when it closes.
   std::stable_sort(spans.begin(), spans.end(),
                    [](const Span& a, const Span& b) { return a.end_ns < b.end_ns; });

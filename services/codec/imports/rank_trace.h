@@ -1,9 +1,10 @@
-// What traces say of one rank -> samples, by the one place where spans become per-step series
+// Samples of one rank, from its traces, by the one place where spans become per-step series
 // (services/codec/steps).
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,10 +20,12 @@ namespace pitwall::imports {
 inline constexpr size_t kMaxOperators = 20;
 
 struct TracedStep {
-  int64_t start_ns = 0;
+  int64_t start_ns = 0;  // on the host
   int64_t end_ns = 0;
   int64_t step = 0;
   std::string mode;
+  // PlaceOnDevice: the times that give the duration; nothing: the host's.
+  std::optional<Interval> on_device = std::nullopt;
 };
 
 // Everything may be added in any order; Write looks at all of it. Not thread-safe.
