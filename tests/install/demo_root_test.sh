@@ -18,7 +18,8 @@ demo=
 finish() {
   # Its root is busy until it is gone.
   [[ -z $demo ]] || { kill -KILL -- "-$demo" && wait "$demo"; } 2>/dev/null || true
-  umount "$root/dev" "$root/proc" 2>/dev/null || true
+  umount --recursive "$root/dev" 2>/dev/null || true  # /dev has mounts of its own
+  umount "$root/proc" 2>/dev/null || true
   rm -rf --one-file-system "$work"
 }
 trap finish EXIT
