@@ -64,6 +64,7 @@ def main():
             pitwall.log(life_value=number, loss=9.0 if trouble else 1.0, life_trouble=1.0 if trouble else 0.0)
         number += 1
         step += 1
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # one that came while the interpreter ends would make a death of this end
     # A last step without a value: the one before is over, and its value is on its way.
     with pitwall.step(step):
         pass
