@@ -150,7 +150,7 @@ Status PartitionWorker::ReadBack() {
   committed_ = -1;
   std::erase_if(outcomes_, [&](const ActionEvent& done) { return book_->Done(done.issue); });
   const bool ours = committed && committed->metadata == last_commit_;
-  for (ToDo& t : std::exchange(unsure_, {})) {
+  for (DecidedStop& t : std::exchange(unsure_, {})) {
     const std::string issue = t.decision.issue;
     if (!book_->Decided(issue, ActionMode::kLive)) {
       book_->Release(issue);  // it was never decided
@@ -298,7 +298,7 @@ Status PartitionWorker::DecideAll() {
   for (const auto& [issue, event] : candidates_) jobs.insert(event.job);
   RETURN_IF_ERROR(decisions_->ReadOf(jobs));  // of the executors of other nodes, too
   std::vector<ActionEvent> actions;
-  std::vector<ToDo> to_do;
+  std::vector<DecidedStop> decided;
   // In the order of event time: with a budget, who comes first must not depend on a hash.
   std::vector<const IssueEvent*> order;
   for (const auto& [issue, event] : candidates_) order.push_back(&event);
@@ -313,38 +313,39 @@ Status PartitionWorker::DecideAll() {
     if (!decision) continue;
     const bool live =
         decision->type == ActionEventType::kDecided && decision->mode == ActionMode::kLive;
-    if (live) to_do.push_back({*decision, target, grace_ns});
+    if (live) decided.push_back({*decision, target, grace_ns});
     actions.push_back(*std::move(decision));
   }
   // The decision first. Without it on record nothing is done.
   Status committed = Apply(actions, reader_->position());
   if (committed.code() == absl::StatusCode::kAborted) {
-    unsure_ = std::move(to_do);  // they keep their place in the budget until it is known
+    unsure_ = std::move(decided);  // they keep their place in the budget until it is known
     return committed;
   }
   if (!committed.ok()) {
-    for (const ToDo& t : to_do) book_->Release(t.decision.issue);
+    for (const DecidedStop& t : decided) book_->Release(t.decision.issue);
     return committed;
   }
   candidates_.clear();
-  for (const ToDo& t : to_do) Act(t);
+  for (const DecidedStop& t : decided) Act(t);
   return CommitOutcomes();
 }
 
-void PartitionWorker::Act(const ToDo& to_do) {
-  StatusOr<std::string> done = to_do.target->Stop(to_do.decision);
+void PartitionWorker::Act(const DecidedStop& decided) {
+  StatusOr<std::string> done = decided.target->Stop(decided.decision);
   if (done.ok()) {
     const int64_t now = clock_->MonotonicNs();
-    watched_.push_back({to_do.decision, to_do.target, *std::move(done), now + to_do.grace_ns,
-                        to_do.grace_ns, now});
+    watched_.push_back({decided.decision, decided.target, *std::move(done), now + decided.grace_ns,
+                        decided.grace_ns, now});
   } else if (done.status().code() == absl::StatusCode::kNotFound) {
-    Finish(to_do.decision, Cat("not found, nothing was stopped: ", ToStd(done.status().message())));
+    Finish(decided.decision,
+           Cat("not found, nothing was stopped: ", ToStd(done.status().message())));
   } else if (done.status().code() == absl::StatusCode::kPermissionDenied) {
-    ActionEvent refused = OutcomeOf(to_do.decision, ActionEventType::kRefused);
+    ActionEvent refused = OutcomeOf(decided.decision, ActionEventType::kRefused);
     CatTo(refused.why, "; refused: ", ToStd(done.status().message()));
     outcomes_.push_back(std::move(refused));
   } else {
-    Finish(to_do.decision, Cat("failed: ", ToStd(done.status().message())));
+    Finish(decided.decision, Cat("failed: ", ToStd(done.status().message())));
   }
 }
 

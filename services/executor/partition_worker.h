@@ -44,7 +44,7 @@ class PartitionWorker {
   Status health() const;
 
  private:
-  struct ToDo {  // decided, to be carried out
+  struct DecidedStop {  // to be carried out
     ActionEvent decision;
     StopTarget* target = nullptr;
     int64_t grace_ns = 0;
@@ -78,7 +78,7 @@ class PartitionWorker {
   // What is decided of one candidate; nothing where that was decided or refused before.
   std::optional<ActionEvent> Decide(const IssueEvent& event, StopTarget** target,
                                     int64_t* grace_ns);
-  void Act(const ToDo& to_do);
+  void Act(const DecidedStop& decided);
   void LookAfter();
   Status CommitOutcomes();
   Status Apply(const std::vector<ActionEvent>& actions, int64_t next_offset);
@@ -106,9 +106,9 @@ class PartitionWorker {
 
   // The thread's own:
   absl::btree_map<std::string, IssueEvent>
-      candidates_;                           // open issues that a policy wants, by issue id
-  std::vector<ToDo> unsure_;                 // whether the decision is in the log is not known
-  absl::btree_map<std::string, ToDo> owed_;  // it does, and it was us; by issue id
+      candidates_;                   // open issues that a policy wants, by issue id
+  std::vector<DecidedStop> unsure_;  // whether the decision is in the log is not known
+  absl::btree_map<std::string, DecidedStop> owed_;  // it does, and it was us; by issue id
   std::vector<Watched> watched_;
   std::vector<ActionEvent> outcomes_;  // to be committed
   std::set<std::string> stopped_;      // ids of those that say that a job was stopped
