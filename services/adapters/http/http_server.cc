@@ -75,13 +75,13 @@ class BeastServer final : public HttpServer, private SessionOwner {
       beast::error_code ignored;
       acceptor_.close(ignored);
       accept_pause_.reset();
-      ForEachSession([](AnySession& session) { session.BeginStop(); });
+      ForEachSession([](Session& session) { session.BeginStop(); });
       for (const auto& weak : turned_away_) {
-        if (const auto stream = weak.lock()) stream->close();
+        if (const auto stream = weak.lock()) stream->tcp().close();
       }
       stop_timer_.expires_after(std::chrono::nanoseconds(grace_ns));
       stop_timer_.async_wait([this](beast::error_code error) {
-        if (!error) ForEachSession([](AnySession& session) { session.Close(); });
+        if (!error) ForEachSession([](Session& session) { session.Close(); });
       });
       StopIfIdle();
     });
@@ -102,7 +102,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
   template <typename F>
   void ForEachSession(F f) {
     for (const auto& weak : sessions_) {
-      if (const std::shared_ptr<AnySession> session = weak.lock()) f(*session);
+      if (const std::shared_ptr<Session> session = weak.lock()) f(*session);
     }
   }
 
@@ -145,21 +145,14 @@ class BeastServer final : public HttpServer, private SessionOwner {
     ++live_;
     ++(reserved ? reserved_ : live_of_[peer]);
     // The deleter runs on the I/O thread: every session ends with its last operation.
-    const auto track = [this, peer, reserved](auto* session) {
+    const auto track = [this, peer, reserved](Session* session) {
       delete session;
       --live_;
       if (--(reserved ? reserved_ : live_of_[peer]) == 0 && !reserved) live_of_.erase(peer);
       StopIfIdle();
     };
-    if (tls_) {
-      const std::shared_ptr<asio::ssl::context> context = tls_->Current();
-      using S = Session<TlsStream>;
-      Register(std::shared_ptr<S>(new S(this, context, std::move(socket), peer, reserved, *context),
-                                  track));
-    } else {
-      using S = Session<PlainStream>;
-      Register(std::shared_ptr<S>(new S(this, nullptr, std::move(socket), peer, reserved), track));
-    }
+    auto stream = MakeByteStream(std::move(socket), tls_ ? tls_->Current() : nullptr);
+    Register(std::shared_ptr<Session>(new Session(this, std::move(stream), peer, reserved), track));
   }
 
   // Says why, where that costs nothing: a write that never waits, and then a few sockets at a time
@@ -177,18 +170,17 @@ class BeastServer final : public HttpServer, private SessionOwner {
     socket.write_some(asio::buffer(kAnswer), error);
     if (error) return;
     socket.shutdown(asio::ip::tcp::socket::shutdown_send, error);
-    const auto stream = std::make_shared<beast::tcp_stream>(std::move(socket));
+    const std::shared_ptr<ByteStream> stream = MakeByteStream(std::move(socket), nullptr);
     turned_away_.push_back(stream);
-    stream->expires_after(std::chrono::nanoseconds(options_.linger_ns));
+    stream->tcp().expires_after(std::chrono::nanoseconds(options_.linger_ns));
     PassOver(stream, std::make_shared<std::array<char, 1024>>());
   }
 
-  void PassOver(const std::shared_ptr<beast::tcp_stream>& stream,
+  void PassOver(const std::shared_ptr<ByteStream>& stream,
                 const std::shared_ptr<std::array<char, 1024>>& bytes) {
-    stream->async_read_some(asio::buffer(*bytes),
-                            [this, stream, bytes](beast::error_code error, size_t) {
-                              if (!error && !stopping_) PassOver(stream, bytes);
-                            });
+    stream->ReadSome(asio::buffer(*bytes), [this, stream, bytes](beast::error_code error, size_t) {
+      if (!error && !stopping_) PassOver(stream, bytes);
+    });
   }
 
   size_t LiveOf(const std::string& peer) const {
@@ -196,7 +188,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
     return at == live_of_.end() ? 0 : at->second;
   }
 
-  void Register(const std::shared_ptr<AnySession>& session) {
+  void Register(const std::shared_ptr<Session>& session) {
     sessions_.push_back(session);
     session->Run();
   }
@@ -307,10 +299,10 @@ class BeastServer final : public HttpServer, private SessionOwner {
   std::string address_;
   std::array<std::atomic<size_t>, kLanes> waiting_{};  // by Lane
   // Only on the I/O thread:
-  std::vector<std::weak_ptr<AnySession>> sessions_;
+  std::vector<std::weak_ptr<Session>> sessions_;
   size_t live_ = 0;
-  size_t reserved_ = 0;                                        // of them, on reserved connections
-  std::vector<std::weak_ptr<beast::tcp_stream>> turned_away_;  // that still take their answer
+  size_t reserved_ = 0;                                 // of them, on reserved connections
+  std::vector<std::weak_ptr<ByteStream>> turned_away_;  // that still take their answer
   std::map<std::string, size_t> live_of_;  // by address; as many as connections at most
   size_t streams_ = 0;
   std::map<std::string, size_t> streams_of_;  // by address

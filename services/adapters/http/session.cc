@@ -1,0 +1,354 @@
+#include "services/adapters/http/session.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <boost/asio/error.hpp>
+#include <boost/asio/ssl/error.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <chrono>
+#include <sstream>
+#include <utility>
+
+#include "services/adapters/http/header_check.h"
+#include "services/base/strings.h"
+
+namespace pitwall::http {
+namespace {
+
+constexpr size_t kReadBytes = 64 << 10;
+
+}  // namespace
+
+Session::Session(SessionOwner* owner, std::unique_ptr<ByteStream> stream, std::string peer,
+                 bool reserved)
+    : owner_(owner),
+      reserved_(reserved),
+      stream_(std::move(stream)),
+      buffer_(owner->options().max_header_bytes + kReadBytes),
+      peer_(std::move(peer)),
+      watch_(stream_->tcp().get_executor()),
+      pause_(stream_->tcp().get_executor()) {}
+
+Session::~Session() {
+  if (body_ != nullptr) owner_->CloseStream(peer_);
+}
+
+void Session::Run() {
+  if (!stream_->encrypted()) return AwaitRequest();
+  Deadline(ArrivalTimeout(owner_->options().header_timeout_ns));
+  stream_->Handshake([self = shared_from_this()](beast::error_code error, size_t) {
+    if (error == beast::error::timeout) self->owner_->CountBadRequest(Refusal::kSlowHeader);
+    if (!error) self->AwaitRequest();
+  });
+}
+
+void Session::BeginStop() {
+  if (idle_) Close();
+  if (body_ != nullptr) pause_.cancel();
+}
+
+void Session::Close() {
+  closed_ = true;
+  pause_.cancel();
+  watch_.cancel();
+  if (cancel_ != nullptr) cancel_->Cancel(CancelToken::Reason::kPeerGone);
+  beast::error_code ignored;
+  stream_->tcp().socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
+  stream_->tcp().close();
+}
+
+void Session::Deadline(int64_t ns) { stream_->tcp().expires_after(std::chrono::nanoseconds(ns)); }
+
+int64_t Session::ArrivalTimeout(int64_t ns) const {
+  return reserved_ ? std::min(ns, owner_->options().reserved_timeout_ns) : ns;
+}
+
+void Session::AwaitRequest() {
+  if (owner_->stopping()) return Finish();
+  parser_.emplace();
+  parser_->eager(true);
+  parser_->header_limit(static_cast<uint32_t>(owner_->options().max_header_bytes));
+  parser_->body_limit(owner_->options().max_body_bytes);
+  idle_ = buffer_.size() == 0;
+  // A new connection has no reason to wait; one that is kept alive has.
+  Deadline(first_ || !idle_ ? ArrivalTimeout(owner_->options().header_timeout_ns)
+                            : owner_->options().idle_timeout_ns);
+  kept_idle_ = !first_ && idle_;
+  first_ = false;
+  ReadHeader();
+}
+
+// The whole header first, within one deadline from its first byte on: a byte now and then does not
+// keep a request open. It is judged before Beast's parser sees it.
+void Session::ReadHeader() {
+  std::string_view text(static_cast<const char*>(buffer_.data().data()), buffer_.size());
+  if (text.substr(0, 2) == "\r\n") {  // an empty line before the request line is allowed
+    buffer_.consume(2);
+    text.remove_prefix(2);
+  }
+  // TLS on a plain port, most likely: it would send no more before an answer.
+  if (!text.empty() && text[0] != '\r' && (text[0] < 'A' || text[0] > 'Z'))
+    return Refuse(400, Refusal::kMalformed, "malformed request: a method is expected\n");
+  const size_t end = text.find("\r\n\r\n");
+  if (end != std::string_view::npos && end <= owner_->options().max_header_bytes) {
+    const std::string_view fault = HeaderFault(text.substr(0, end + 4));
+    if (!fault.empty())
+      return Refuse(400, Refusal::kMalformed, "malformed request: " + std::string(fault) + "\n");
+    idle_ = kept_idle_ = false;
+    Deadline(ArrivalTimeout(owner_->options().body_timeout_ns));
+    return ReadRest();
+  }
+  if (text.size() > owner_->options().max_header_bytes)
+    return Refuse(431, Refusal::kTooLarge, "the header is too large\n");
+  // Lines that end without CR would never end the header.
+  const size_t line = text.find('\n');
+  if (line != std::string_view::npos && (line == 0 || text[line - 1] != '\r'))
+    return Refuse(400, Refusal::kMalformed, "malformed request: a line ends without CR\n");
+  stream_->ReadSome(buffer_.prepare(4096),
+                    [self = shared_from_this()](beast::error_code error, size_t bytes) {
+                      self->OnHeaderBytes(error, bytes);
+                    });
+}
+
+void Session::OnHeaderBytes(beast::error_code error, size_t bytes) {
+  if (error == beast::error::timeout) {
+    // An idle connection that is closed has done nothing wrong.
+    if (!kept_idle_) owner_->CountBadRequest(Refusal::kSlowHeader);
+    return;  // the stream is closed already
+  }
+  if (error == asio::error::eof || error == asio::ssl::error::stream_truncated) {
+    if (buffer_.size() == 0) return Finish();
+    return Refuse(400, Refusal::kMalformed, "malformed request: the header has no end\n");
+  }
+  if (error) return;  // the peer went away
+  if (kept_idle_) Deadline(owner_->options().header_timeout_ns);
+  kept_idle_ = idle_ = false;
+  buffer_.commit(bytes);
+  ReadHeader();
+}
+
+// Gives the parser what is there, and reads on until the request is complete.
+void Session::ReadRest() {
+  beast::error_code error;
+  while (!parser_->is_done() && buffer_.size() > 0) {
+    buffer_.consume(parser_->put(buffer_.data(), error));
+    if (error == beast::http::error::need_more) break;
+    if (error) return OnRequest(error);
+  }
+  if (parser_->is_done()) return OnRequest({});
+  stream_->ReadSome(buffer_.prepare(kReadBytes - std::min(kReadBytes / 2, buffer_.size())),
+                    [self = shared_from_this()](beast::error_code read, size_t bytes) {
+                      if (read) return self->OnRequest(read);
+                      self->buffer_.commit(bytes);
+                      self->ReadRest();
+                    });
+}
+
+void Session::OnRequest(beast::error_code error) {
+  namespace http = beast::http;
+  if (error == http::error::header_limit || error == http::error::buffer_overflow) {
+    return Refuse(431, Refusal::kTooLarge, "the header is too large\n");
+  }
+  if (error == http::error::body_limit)
+    return Refuse(413, Refusal::kTooLarge, "the body is too large\n");
+  if (error == beast::error::timeout) {
+    owner_->CountBadRequest(Refusal::kSlowBody);
+    return;  // the stream is closed already
+  }
+  if (error && error.category() == make_error_code(http::error::bad_method).category()) {
+    return Refuse(400, Refusal::kMalformed, "malformed request\n");
+  }
+  if (error) return;  // the peer went away
+  owner_->CountRequest();
+
+  auto message = parser_->release();
+  keep_alive_ = message.keep_alive() && !reserved_;
+  head_only_ = message.method() == http::verb::head;
+  version_ = message.version();
+  HttpRequest request;
+  request.method = std::string(message.method_string());
+  request.peer = peer_;
+  for (const auto& field : message) {
+    std::string name(field.name_string());
+    for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+    request.headers.emplace_back(std::move(name), std::string(field.value()));
+  }
+  std::string target(message.target());
+  request.body = std::move(message.body());
+  // The request is in: while the handler works, no deadline of ours runs.
+  stream_->tcp().expires_never();
+  cancel_ = std::make_shared<CancelToken>();
+  watched_ns_ = 0;
+  WatchClient(cancel_);
+  owner_->Handle({std::move(request), std::move(target), reserved_, cancel_},
+                 [self = shared_from_this()](HttpResponse response) {
+                   self->cancel_.reset();
+                   self->watch_.cancel();
+                   self->Reply(std::move(response));
+                 });
+}
+
+// Looks from time to time whether the client is still there. Nothing is read meanwhile, so what it
+// sends after the request stays for the next one.
+void Session::WatchClient(std::shared_ptr<CancelToken> token) {
+  const int64_t pause = owner_->options().watch_interval_ns;
+  watch_.expires_after(std::chrono::nanoseconds(pause));
+  watch_.async_wait([self = shared_from_this(), token = std::move(token),
+                     pause](beast::error_code error) mutable {
+    if (error || self->cancel_ != token) return;
+    self->watched_ns_ += pause;
+    if (self->ClientIsGone()) {
+      token->Cancel(CancelToken::Reason::kPeerGone);
+    } else if (self->watched_ns_ >= self->owner_->options().handler_timeout_ns) {
+      token->Cancel(CancelToken::Reason::kTimeout);
+    }
+    if (!token->canceled()) self->WatchClient(std::move(token));
+  });
+}
+
+bool Session::ClientIsGone() {
+  pollfd socket{stream_->tcp().socket().native_handle(), POLLRDHUP, 0};
+  return poll(&socket, 1, 0) > 0 && (socket.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0;
+}
+
+void Session::Refuse(int status, Refusal reason, std::string_view text) {
+  owner_->CountBadRequest(reason);
+  keep_alive_ = false;
+  head_only_ = false;
+  Reply(HttpResponse::Text(status, text));
+}
+
+Session::Head Session::HeadOf(const HttpResponse& response) const {
+  namespace http = beast::http;
+  Head head;
+  head.version(version_);
+  head.result(static_cast<unsigned>(response.status));
+  head.set(http::field::server, "pitwall");
+  head.set(http::field::content_type, response.content_type);
+  head.set("X-Content-Type-Options", "nosniff");
+  for (const auto& [name, value] : response.headers) head.set(name, value);
+  head.keep_alive(keep_alive_);
+  return head;
+}
+
+void Session::Write(Written written) {
+  Deadline(owner_->options().write_timeout_ns);
+  stream_->Write(head_text_, body_text_,
+                 [self = shared_from_this(), written](beast::error_code error, size_t) {
+                   (*self.*written)(error);
+                 });
+}
+
+void Session::Reply(HttpResponse response) {
+  if (owner_->stopping()) keep_alive_ = false;
+  if (response.stream != nullptr && !head_only_) {
+    if (owner_->OpenStream(peer_)) return BeginStream(std::move(response));
+    response = HttpResponse::Text(503, "too many streams are open\n");
+    response.headers.emplace_back("Retry-After", "5");
+  }
+  Head head = HeadOf(response);
+  head.content_length(response.body.size());
+  std::ostringstream text;
+  text << head.base();
+  head_text_ = std::move(text).str();
+  body_text_ = head_only_ ? std::string() : std::move(response.body);
+  Write(&Session::OnReplied);
+}
+
+void Session::OnReplied(beast::error_code error) {
+  if (error) return;
+  body_text_ = std::string();  // an answer may be large
+  if (!keep_alive_) return Finish();
+  AwaitRequest();
+}
+
+// The header now, then what the stream gives, in chunks. What the client sends meanwhile is
+// dropped; that it goes away is seen.
+void Session::BeginStream(HttpResponse response) {
+  body_ = std::move(response.stream);
+  keep_alive_ = false;
+  Head head = HeadOf(response);
+  head.chunked(version_ >= 11);
+  std::ostringstream text;
+  text << head.base();
+  head_text_ = std::move(text).str();
+  body_text_.clear();
+  Write(&Session::OnStreamBegun);
+}
+
+void Session::OnStreamBegun(beast::error_code error) {
+  if (error) return Close();
+  WatchPeer();
+  PullNext();
+}
+
+void Session::WatchPeer() {
+  // For reading alone while a write is under way.
+  stream_->tcp().expires_never();
+  stream_->ReadSome(asio::buffer(drained_),
+                    [self = shared_from_this()](beast::error_code error, size_t) {
+                      self->drain_left_ -= self->drain_left_ > 0 ? 1 : 0;
+                      if (error || self->drain_left_ == 0) return self->Close();
+                      if (!self->closed_ && !self->stream_over_) self->WatchPeer();
+                    });
+}
+
+void Session::PullNext() {
+  if (closed_ || stream_over_) return;
+  const bool stop = owner_->stopping();
+  const std::string chunk = stop ? body_->Farewell() : body_->Pull();
+  stream_over_ = stop || body_->over();
+  if (chunk.empty()) return stream_over_ ? EndStream() : Pause();
+  const bool chunked = version_ >= 11;
+  head_text_ = chunked ? Cat(absl::Hex(chunk.size()), "\r\n") : "";
+  body_text_ = chunked ? Cat(chunk, "\r\n") : chunk;
+  Write(&Session::OnChunkWritten);
+}
+
+void Session::OnChunkWritten(beast::error_code error) {
+  if (error) return Close();
+  if (stream_over_) return EndStream();
+  PullNext();
+}
+
+void Session::Pause() {
+  pause_.expires_after(std::chrono::nanoseconds(owner_->options().stream_pause_ns));
+  pause_.async_wait([self = shared_from_this()](beast::error_code) { self->PullNext(); });
+}
+
+void Session::EndStream() {
+  if (version_ < 11) return Close();
+  head_text_ = "0\r\n\r\n";
+  body_text_.clear();
+  Write(&Session::OnStreamEnded);
+}
+
+void Session::OnStreamEnded(beast::error_code) { Close(); }
+
+// An orderly end: the peer reads what was written. What it still sends is read and dropped for a
+// moment, since closing with unread input makes the kernel reset the connection and the peer lose
+// the answer.
+void Session::Finish() {
+  Deadline(owner_->options().linger_ns);
+  if (stream_->encrypted()) {
+    stream_->Shutdown([self = shared_from_this()](beast::error_code, size_t) { self->Close(); });
+    return;
+  }
+  beast::error_code ignored;
+  stream_->tcp().socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  Drain();
+}
+
+void Session::Drain() {
+  drain_left_ -= drain_left_ > 0 ? 1 : 0;
+  if (drain_left_ == 0) return Close();
+  stream_->ReadSome(asio::buffer(drained_),
+                    [self = shared_from_this()](beast::error_code error, size_t) {
+                      if (error) return self->Close();
+                      self->Drain();
+                    });
+}
+
+}  // namespace pitwall::http
